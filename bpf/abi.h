@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the BPF programs and user space agree on: the keys and values of the shared maps, the records in the ring buffer, the
+ * probe cookie. Fixed-width types only; every struct's size is asserted so that both sides see the same layout.
+ */
+#ifndef MEMLEAKBPF_BPF_ABI_H
+#define MEMLEAKBPF_BPF_ABI_H
+
+#ifdef __bpf__
+#include "vmlinux/vmlinux.h"
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __s32 int32_t;
+typedef __u64 uint64_t;
+typedef __s64 int64_t;
+#else
+#include <stdint.h>
+#endif
+
+#define ABI_MAX_FRAMES	 128 /* pcs in one stack, the probe's own place included */
+#define ABI_MAX_PENDING	 4   /* allocator calls of one thread under way on different stacks */
+#define ABI_TARGET_SLOTS 16384 /* rows of target_stats; a target's row is its id modulo this */
+#define ABI_NO_SLOT	 0xffffffffu
+
+/* What an allocator function does; its arguments are described by the probe's cookie. */
+enum alloc_op {
+	OP_NONE = 0,
+	OP_ALLOC,     /* returns a new block: malloc, calloc, aligned_alloc, operator new … */
+	OP_ALLOC_OUT, /* stores the new block through ptr_arg and returns 0: posix_memalign */
+	OP_REALLOC,   /* resizes ptr_arg's block */
+	OP_FREE,      /* frees ptr_arg's block */
+	OP_MMAP,      /* maps size_arg bytes, when the call is anonymous or private */
+	OP_MREMAP,
+	OP_MUNMAP, /* ptr_arg, size_arg */
+};
+
+/*
+ * The cookie of a probe, packed into the 64 bits that the kernel hands to the program. Arguments count from 1, 0 is none.
+ */
+union probe_cookie {
+	uint64_t value;
+	struct {
+		uint8_t op; /* enum alloc_op */
+		uint8_t size_arg;
+		uint8_t count_arg;
+		uint8_t ptr_arg;
+		uint32_t target_id; /* reserved: 0, the target is looked up by process */
+	};
+};
+_Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
+
+/* Why a walk up the stack ended. Part of the stack id: a truncated stack never equals a whole one. */
+enum stack_end {
+	STACK_END_COMPLETE = 0, /* reached the thread's first frame */
+	STACK_END_TRUNCATED,	/* deeper than what is recorded */
+	STACK_END_NO_ROWS,	/* code without unwind rows and no usable frame pointer */
+	STACK_END_NO_MAPPING,	/* pc in no known mapping */
+	STACK_END_READ_FAULT,	/* the stack could not be read */
+	STACK_END_BAD_CFA,	/* the frame address did not grow */
+	STACK_END_BAD_PC,	/* return address is not code */
+	STACK_END_UNSUPPORTED,	/* a rule the compact tables cannot express */
+	STACK_ENDS,
+};
+
+/* What could not be recorded, by cause. Counted per target (where the target is known), shown when not zero. */
+enum lost_cause {
+	LOST_LIVE_FULL = 0, /* allocation: no room in the live map */
+	LOST_STACKS_FULL,   /* allocation counted, stack not: no counter slot left */
+	LOST_FRAMES,	    /* allocation counted, stack not: ring buffer full */
+	LOST_THREADS_FULL,  /* allocation: no room for the thread's state */
+	LOST_PENDING,	    /* allocation: a return without its call (stack switched, or attached in mid-call) */
+	LOST_MISSED_FREE,   /* free: an address was handed out again, so its free had not been seen */
+	LOST_OUT_POINTER,   /* allocation: the result pointer could not be read */
+	LOST_EVENTS,	    /* process event (fork, exec, exit) not delivered: ring buffer full */
+	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
+	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
+	LOST_CAUSES,
+};
+
+/* The counters of one (target, stack); one row of the `counters` array, which user space maps and reads without system calls. */
+struct stack_counters {
+	uint64_t alloc_bytes;
+	uint64_t alloc_count;
+	uint64_t free_bytes;
+	uint64_t free_count;
+};
+_Static_assert(sizeof(struct stack_counters) == 32, "ABI");
+
+/* Who owns a counter slot; row of `slot_info`, written once before the slot is used. */
+struct slot_info {
+	uint64_t stack_id; /* 0: allocations whose stack could not be recorded */
+	uint32_t target_id; /* 0: free slot */
+	uint8_t end;	    /* enum stack_end */
+	uint8_t pad[3];
+};
+_Static_assert(sizeof(struct slot_info) == 16, "ABI");
+
+/* Ages found by the walk over the live map, one row per slot; user space clears it before each walk. */
+struct slot_age {
+	uint64_t oldest_ns;   /* bpf_ktime_get_ns() of the oldest live block; 0: none */
+	uint64_t older_bytes; /* live blocks older than the threshold */
+	uint64_t older_count;
+};
+_Static_assert(sizeof(struct slot_age) == 24, "ABI");
+
+struct target_stats {
+	uint64_t unknown_frees;
+	uint64_t lost[LOST_CAUSES];
+	uint64_t stack_ends[STACK_ENDS]; /* walks by how they ended */
+	uint64_t nested;		 /* allocator calls inside another one: owned by the outer call */
+	uint64_t filtered;		 /* calls outside the size filter */
+};
+_Static_assert(sizeof(struct target_stats) == 8 * (3 + LOST_CAUSES + STACK_ENDS), "ABI");
+
+struct live_key {
+	uint64_t address;
+	uint32_t target_id;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct live_key) == 16, "ABI");
+
+struct live_value {
+	uint64_t size;
+	uint32_t slot;
+	uint32_t time; /* units of 2^20 ns (about 1 ms) of bpf_ktime_get_ns() since the trace began */
+};
+_Static_assert(sizeof(struct live_value) == 16, "ABI");
+#define ABI_TIME_SHIFT 20
+
+struct stack_key {
+	uint64_t stack_id;
+	uint32_t target_id;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct stack_key) == 16, "ABI");
+
+/* The traced processes, by tgid in the initial pid namespace. */
+struct target_info {
+	uint32_t id;
+	uint32_t flags; /* TARGET_* */
+};
+#define TARGET_FOLLOW 1u /* forked children become targets */
+#define TARGET_VFORK  2u /* runs in its parent's memory until it execs: counted to the parent's id */
+
+/* Records in the ring buffer. */
+enum event_type {
+	EVENT_STACK = 1, /* struct stack_event: a stack seen for the first time */
+	EVENT_FORK,	 /* struct process_event: target_id = the child's, other_id = the parent's */
+	EVENT_EXEC,	 /* target_id = the new program's, other_id = the one that ended by it */
+	EVENT_EXIT,	 /* target_id ended */
+};
+
+struct event_header {
+	uint32_t type;
+	uint32_t target_id;
+	uint64_t time_ns; /* bpf_ktime_get_ns() */
+};
+
+struct stack_event {
+	struct event_header header;
+	uint64_t stack_id;
+	uint32_t slot;
+	uint32_t tid;
+	uint16_t frame_count;
+	uint8_t end; /* enum stack_end */
+	uint8_t pad[5];
+	uint64_t frames[ABI_MAX_FRAMES]; /* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
+};
+_Static_assert(sizeof(struct stack_event) == 40 + 8 * ABI_MAX_FRAMES, "ABI");
+
+struct process_event {
+	struct event_header header;
+	uint32_t other_id;
+	uint32_t pid;	     /* of the process that target_id names */
+	uint32_t parent_pid; /* EVENT_FORK */
+	uint32_t exit_code;  /* EVENT_EXIT: as wait(2) reports it */
+	char comm[16];
+};
+_Static_assert(sizeof(struct process_event) == 48, "ABI");
+
+#endif

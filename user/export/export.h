@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One vtable for every output format. An exporter sees snapshots whose stacks are already ranked, cut to the top N and symbolised; it
+ * holds no state of the running system and needs no root.
+ */
+#ifndef MEMLEAKBPF_EXPORT_EXPORT_H
+#define MEMLEAKBPF_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "user/model/snapshot.h"
+
+struct export_options {
+	bool color;	    /* terminal escapes allowed */
+	bool show_older;    /* --older was given: show stack.older, and say so */
+	uint64_t older_ns;
+	size_t width;	    /* terminal columns, 0: unlimited */
+	bool verbose;	    /* -v: addresses, stack ids, stack ends */
+};
+
+struct exporter;
+
+struct exporter_format {
+	const char *name; /* of -f */
+	const char *help; /* one line for --help */
+	struct exporter *(*open)(FILE *out, const struct export_options *options);
+	/*
+	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may hold more, which count only in totals. Returns 0
+	 * or -errno of the failed write (-EPIPE, -ENOSPC …), not logged. Each call flushes.
+	 */
+	int (*snapshot)(struct exporter *e, const struct snapshot *s, const struct stack *const *shown, size_t shown_count);
+	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
+};
+
+const struct exporter_format *export_find_format(const char *name); /* NULL: no such format */
+const struct exporter_format *export_format_at(size_t index);	    /* NULL past the last */
+
+#endif

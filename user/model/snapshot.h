@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An immutable copy of one target's counters at one time. Made by user/trace (or read from a recording); analysis, export and the
+ * offline commands see nothing else of the running system.
+ */
+#ifndef MEMLEAKBPF_MODEL_SNAPSHOT_H
+#define MEMLEAKBPF_MODEL_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/abi.h"
+#include "user/model/frame.h"
+
+struct amount {
+	uint64_t bytes;
+	uint64_t count;
+};
+
+struct stack {
+	uint64_t id;		  /* the hash of the frames */
+	struct amount live;	  /* alloc - free */
+	struct amount alloc;	  /* since attach */
+	struct amount free;	  /* of blocks allocated since attach */
+	struct amount older;	  /* part of live that is older than --older; equals live without it */
+	uint64_t oldest_ns;	  /* age of the oldest live block, 0: unknown */
+	int64_t delta_bytes;	  /* live now - live at the last snapshot */
+	int64_t delta_count;
+	bool truncated;		  /* deeper than what was recorded */
+	enum stack_end end;	  /* why the walk stopped */
+	const struct frame *const *frames; /* innermost first, inlined calls expanded; NULL until symbolised */
+	size_t frame_count;
+	uint32_t index; /* the trace's own number for the stack: lets it find the raw frames again */
+};
+
+struct snapshot {
+	uint64_t time_ns;    /* CLOCK_REALTIME */
+	uint64_t elapsed_ns; /* since attach */
+	uint64_t interval_ns; /* since the last snapshot, 0 for the first */
+	pid_t pid;
+	char comm[16];
+	char *const *cmdline; /* NULL-terminated; NULL: unknown */
+	bool final;	      /* the target has ended or tracing has */
+	bool exited;	      /* the target has ended */
+	bool children_late;   /* informative: probes reached this process only after it had started */
+	uint64_t sample_bytes; /* 0: every allocation was recorded */
+	struct amount live, alloc, free;
+	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
+	uint64_t unknown_frees;
+	uint64_t lost[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
+	struct stack *stacks; /* every stack with allocations, unsorted */
+	size_t stack_count;
+};
+
+/* Frees the snapshot with its stacks and command line; the frames belong to the symbolizer. NULL is fine. */
+void snapshot_free(struct snapshot *snapshot);
+
+/* Stable names for JSON ("live_map_full") and sentences for people, with what to do about it. */
+const char *lost_cause_name(enum lost_cause cause);
+const char *lost_cause_text(enum lost_cause cause);
+const char *stack_end_name(enum stack_end end);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where in a function a uprobe goes. The kernel emulates some instructions (push, nop, jmp, jcc, call rel32) and single-steps all others, at seven
+ * times the price; so the probe sits on the first emulated instruction at which the arguments are still in their registers and
+ * the return address is still on top of the stack. Rules and measurements: docs/architecture.md.
+ */
+#ifndef MEMLEAKBPF_PROBE_PLACE_H
+#define MEMLEAKBPF_PROBE_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum place_cost {
+	PLACE_EMULATED, /* one trap */
+	PLACE_NOP5,	/* 5-byte nop: a call instead of a trap on kernels >= 6.18 */
+	PLACE_STEPPED,	/* trap and single-step */
+};
+
+struct place {
+	uint32_t offset;       /* from the function's first byte */
+	enum place_cost cost;
+	char instruction[48];  /* disassembly of the probed instruction, for people */
+	const char *reason;    /* why this place: static string, for `doctor` */
+};
+
+struct place_request {
+	const uint8_t *code;  /* the function's bytes */
+	size_t size;	      /* of code; the function's size, or what there is */
+	uint64_t vaddr;	      /* link-time address of code[0] */
+	unsigned args_read;   /* bit n-1 set: the handler reads argument n (1 to 6) */
+	bool null_skippable;  /* free: calls with NULL need not hit the probe */
+};
+
+/*
+ * Picks the place. Always succeeds: where no better place qualifies it is the entry (offset 0). The return address is at [rsp] (x86_64) or in
+ * LR (aarch64), and stack pointer and the args_read registers are unchanged from entry, at whatever place is returned.
+ */
+void place_find(const struct place_request *request, struct place *out);
+
+#endif

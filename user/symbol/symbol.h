@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names for addresses: function, file:line and inlined calls, from symbol tables and DWARF through elfutils' libdwfl, separate
+ * debug files (build-id, debuglink, debuginfod) included. Resolved once per (object, offset), only for what is printed.
+ */
+#ifndef MEMLEAKBPF_SYMBOL_SYMBOL_H
+#define MEMLEAKBPF_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/frame.h"
+#include "user/target/image.h"
+
+struct symbolizer;
+
+struct symbolizer_options {
+	bool inlines;	 /* expand inlined calls */
+	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS when there is no debug file here */
+};
+
+struct symbolizer *symbolizer_new(const struct symbolizer_options *options); /* NULL when out of memory */
+void symbolizer_free(struct symbolizer *symbolizer); /* all frames it gave out are gone with it */
+
+/*
+ * Resolves one code location. `is_return_address` is true for callers: the call site is looked up at offset - 1 while the frame's
+ * address stays what it was. `pid` serves JIT code (perf-PID.map in the target's root), which has no object.
+ * *frames points to `*count` >= 1 frames, innermost inlined one first, the real function last; owned by the symbolizer and immutable.
+ * An address that no symbol covers yields a frame without function but with module and offset. 0 or -ENOMEM.
+ */
+int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *location, pid_t pid,
+		       bool is_return_address, const struct frame *const **frames, size_t *count);
+
+/* Demangles C++ and Rust; returns a malloc'ed string, or NULL when the name is not mangled. */
+char *symbol_demangle(const char *name);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An ELF file that some process maps, pinned by an open descriptor: it stays readable when the file is deleted or
+ * upgraded, when the process that mapped it exits, and when it lives in a container's or chroot's root. Reference counted and
+ * shared between all targets through the cache.
+ */
+#ifndef MEMLEAKBPF_SYS_OBJECT_H
+#define MEMLEAKBPF_SYS_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/sys/maps.h"
+
+struct object;
+struct object_cache;
+
+struct object_cache *object_cache_new(void); /* NULL when out of memory */
+void object_cache_free(struct object_cache *cache); /* objects still referenced live on */
+
+/*
+ * The object behind a mapping of a process: from the cache by (dev, ino), else opened through
+ * /proc/PID/map_files/START-END, else through /proc/PID/root/PATH when dev and inode agree. Only regular files are
+ * opened, never blocking. "[vdso]" is copied out of the process's memory into a memfd. `pid` may be dead
+ * already: then only the cache can help.
+ * Returns a new reference in *out, or -errno: -ENOENT for anonymous and special mappings, not logged.
+ */
+int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping *m, struct object **out);
+
+/* The same for a file named by the user, seen from our own root. */
+int object_cache_open(struct object_cache *cache, const char *path, struct object **out);
+
+struct object *object_ref(struct object *object);
+void object_unref(struct object *object); /* NULL is fine */
+
+const char *object_path(const struct object *object);	 /* as the target sees it; for people */
+const char *object_name(const struct object *object);	 /* last component of the path: the "module" of a frame */
+const char *object_fd_path(const struct object *object); /* "/proc/self/fd/N": opens this very inode, for probes and libelf */
+int object_fd(const struct object *object);		 /* owned by the object */
+uint64_t object_id(const struct object *object);	 /* unique among the objects of a cache, never reused, from 1 */
+uint64_t object_dev(const struct object *object);	 /* st_dev and st_ino of the open file, */
+uint64_t object_ino(const struct object *object);	 /* as the kernel's inode has them */
+bool object_is_vdso(const struct object *object);
+bool object_is_elf64(const struct object *object); /* ELFCLASS64 of this machine's architecture */
+
+/* NT_GNU_BUILD_ID, or NULL with *len = 0. Owned by the object. */
+const uint8_t *object_build_id(const struct object *object, size_t *len);
+
+/*
+ * File offset <-> link-time virtual address by the PT_LOAD headers. 0, or -ENOENT when no segment covers it.
+ */
+int object_offset_to_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr);
+int object_vaddr_to_offset(const struct object *object, uint64_t vaddr, uint64_t *offset);
+
+#endif

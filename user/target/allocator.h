@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The allocator table: which functions allocate and free, and which argument is what. It is data: a new
+ * function is a new row. Arguments are numbered from 1; 0 means there is none.
+ */
+#ifndef MEMLEAKBPF_TARGET_ALLOCATOR_H
+#define MEMLEAKBPF_TARGET_ALLOCATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+struct alloc_fn {
+	const char *name; /* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */
+	const char *shown; /* what people read: "malloc", "operator new(unsigned long)" */
+	enum alloc_op op;
+	uint8_t size_arg;  /* bytes, or element size when count_arg is set */
+	uint8_t count_arg; /* the size is multiplied by it */
+	uint8_t ptr_arg;   /* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
+	bool cxx;	   /* operator new/delete: probed only in objects that also export malloc */
+	bool mmap;	   /* only with --mmap */
+};
+
+/* The built-in table; *count rows, immutable. */
+const struct alloc_fn *alloc_table(size_t *count);
+
+/*
+ * Parses "NAME:SIZEARG" or "NAME:SIZEARG:COUNTARG" (--alloc-fn) and "NAME:PTRARG" (--free-fn); argument numbers 1 to 6. The name is copied
+ * into storage that fn->name owns from then on (free it with alloc_fn_release). -EINVAL (not logged) when it does not parse.
+ */
+int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn);
+int alloc_fn_parse_free(const char *text, struct alloc_fn *fn);
+void alloc_fn_release(struct alloc_fn *fn);
+
+#endif
