@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The command line: argv to one struct, filled once and const from then on. */
+#ifndef MEMLEAKBPF_CLI_OPTIONS_H
+#define MEMLEAKBPF_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "user/analysis/rank.h"
+#include "user/export/export.h"
+
+#ifndef MEMLEAKBPF_VERSION
+#define MEMLEAKBPF_VERSION "0.1.0"
+#endif
+
+#define EXIT_STATUS_USAGE 2
+
+struct options;
+
+/* Groups of options that a subcommand takes; -v, --version and --help come with every one. */
+enum option_group {
+	OPTIONS_PID = 1u << 0,	    /* -p */
+	OPTIONS_COMMAND = 1u << 1,  /* COMMAND [ARG…] after the options */
+	OPTIONS_INTERVAL = 1u << 2, /* -i, -n */
+	OPTIONS_TRACE = 1u << 3,    /* what is traced, and how */
+	OPTIONS_REPORT = 1u << 4,   /* what is shown, in which order and format */
+};
+
+/* A subcommand is one row of a table that main() owns; the row without a name comes first and is the default. */
+struct command {
+	const char *name;    /* as typed: "doctor"; NULL: no word */
+	const char *summary; /* one line of --help */
+	const char *help;    /* what "memleakbpf NAME --help" prints; NULL: built by help_print() */
+	unsigned groups;     /* enum option_group: what it accepts */
+	/*
+	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one line logged. NULL: nothing to do.
+	 * options_check_watch() and options_check_doctor() are made for this.
+	 */
+	int (*check)(struct options *options);
+	int (*run)(const struct options *options); /* the exit status; never called by this module */
+};
+
+enum options_action {
+	ACTION_RUN,	/* command->run() */
+	ACTION_HELP,	/* help_print(), exit 0 */
+	ACTION_VERSION, /* print MEMLEAKBPF_VERSION, exit 0 */
+};
+
+enum option_attach {
+	OPTION_ATTACH_AUTO,
+	OPTION_ATTACH_SESSION,
+	OPTION_ATTACH_MULTI,
+	OPTION_ATTACH_SINGLE,
+};
+
+enum option_stack {
+	OPTION_STACK_AUTO,
+	OPTION_STACK_DWARF,
+	OPTION_STACK_FP,
+};
+
+enum option_children {
+	OPTION_CHILDREN_DEFAULT, /* only while parsing: check() replaces it */
+	OPTION_CHILDREN_LATE,	 /* attach to each child as soon as it is seen */
+	OPTION_CHILDREN_EXACT,	 /* system-wide probes filtered in BPF: from the child's first instruction */
+	OPTION_CHILDREN_NONE,	 /* children are not followed */
+};
+
+/* All lists end with NULL as well as having a count; no pointer here outlives argv or the struct. */
+struct options {
+	const struct command *command;
+	enum options_action action;
+
+	/* What to trace. Watch: pids, no argv. Run: argv, no pids. */
+	const pid_t *pids; /* without duplicates, in the order given */
+	size_t pid_count;
+	char *const *argv; /* COMMAND and its arguments, NULL-terminated; NULL: none */
+
+	uint64_t interval_ns; /* 0: no periodic snapshots, only the one at the end (run without -i) */
+	uint64_t count;	      /* snapshots after which to stop; 0: until the end */
+
+	/* How to trace. */
+	uint64_t min_size; /* bytes, inclusive */
+	uint64_t max_size; /* bytes, inclusive; UINT64_MAX: no limit */
+	uint64_t sample_bytes; /* 0: every allocation */
+	enum option_attach attach;
+	enum option_stack stack;
+	unsigned depth; /* frames, 2 to ABI_MAX_FRAMES */
+	bool mmap;
+	const char *object;		    /* -O, NULL: any */
+	const char *const *symbols_prefixes; /* NULL: none */
+	size_t symbols_prefix_count;
+	const char *const *alloc_fns; /* checked with alloc_fn_parse_alloc(); NULL: none */
+	size_t alloc_fn_count;
+	const char *const *free_fns; /* checked with alloc_fn_parse_free(); NULL: none */
+	size_t free_fn_count;
+	enum option_children children;
+	uint32_t max_live;   /* blocks */
+	uint32_t max_stacks; /* stacks of all targets together */
+
+	/* What to show. */
+	size_t top;
+	uint64_t older_ns; /* 0: not given */
+	enum rank_by sort;
+	const struct exporter_format *format;
+	const char *output; /* a file's path; NULL: standard output */
+	bool inlines;
+	bool debuginfod;
+	int error_exitcode; /* 0: not given */
+
+	int verbose; /* number of -v */
+};
+
+/*
+ * Reads argv. `commands` ends with a row without check and run and name (all zero); it must outlive *out, and so must argv.
+ * 0 and *out (options_free); -EINVAL when argv makes no sense, -ENOMEM: one line that names option, value and remedy has
+ * been logged. The exit status for -EINVAL is EXIT_STATUS_USAGE. Not reentrant: getopt_long(3) is not.
+ */
+int options_parse(const struct command *commands, int argc, char *argv[],
+		  const struct options **out);
+void options_free(const struct options *options); /* NULL is fine */
+
+/* For struct command's check: the default command (watch or run), and doctor. */
+int options_check_watch(struct options *options);
+int options_check_doctor(struct options *options);
+
+#endif
