@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# `make help` lists the targets and options. Requires GNU make.
+
+VERSION := 0.1.0
+
+help_text = \
+	'make            build $(BUILD)/memleakbpf' \
+	'make demo       install what is missing, build, and show a leak in a running program (root)' \
+	'make test       install what is missing, build, and run every test that this machine can run' \
+	'                (root for the integration tests; T="integration lifecycle" selects)' \
+	'make check      formatting, warnings of gcc and clang, static analysis, layer rules' \
+	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
+	'make lib unit targets   the library, the unit tests, the programs that the tests trace' \
+	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local' \
+	'make clean      remove $(BUILD)/' \
+	'' \
+	'V=1             show the commands' \
+	'SANITIZE=1      AddressSanitizer and UndefinedBehaviorSanitizer, in build/sanitize' \
+	'DEBUG=1         -O0' \
+	'WERROR=1        warnings are errors' \
+	'BUILD=DIR       build elsewhere' \
+	'CROSS_COMPILE=aarch64-linux-gnu-   build for another machine'
+
+# --- Options ---------------------------------------------------------------------------------------------------------------
+
+PREFIX ?= /usr/local
+ifeq ($(SANITIZE),1)
+BUILD ?= build/sanitize
+else
+BUILD ?= build
+endif
+
+ifeq ($(origin CC),default)
+CC := $(CROSS_COMPILE)gcc
+endif
+ifeq ($(origin CXX),default)
+CXX := $(CROSS_COMPILE)g++
+endif
+ifeq ($(origin AR),default)
+AR := $(CROSS_COMPILE)ar
+endif
+CLANG ?= clang
+BPFTOOL ?= bpftool
+
+# bpftool is in sbin on Debian, which an ordinary user's PATH lacks.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+# The machine the code is for, which is the compiler's and not always this one.
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null || uname -m)))
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
+
+ifeq ($(V),1)
+say = @:
+Q :=
+else
+say = @printf '  %-7s %s\n'
+Q := @
+endif
+
+# --- Flags -----------------------------------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
+OPTIMIZE := $(if $(filter 1,$(DEBUG)),-O0,-O2)
+ifeq ($(SANITIZE),1)
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+endif
+
+CFLAGS ?= $(OPTIMIZE) -g
+ALL_CPPFLAGS = -D_GNU_SOURCE -DMEMLEAKBPF_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(CPPFLAGS)
+ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(SANITIZERS)
+ALL_LDFLAGS = $(SANITIZERS) -Wl,--as-needed $(LDFLAGS)
+LIBS := -lbpf -ldw -lelf -liberty -ljson-c -lcapstone -ldebuginfod -lz -lm -lpthread
+
+# No header of the kernel and no BTF of the build machine goes in: the kernel's types are in vmlinux/.
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__bpf__ -I. \
+	      $(shell pkg-config --cflags libbpf 2>/dev/null) -Wall -Wextra -Werror
+
+# --- Files -----------------------------------------------------------------------------------------------------------------
+
+BPF_SRCS := $(sort $(wildcard bpf/*.bpf.c))
+BPF_OBJS := $(BPF_SRCS:%.c=$(BUILD)/obj/%.o)
+BPF_LINKED := $(BUILD)/memleakbpf.bpf.o
+SKELETON := $(BUILD)/gen/memleakbpf.skel.h
+
+MAIN_SRC := user/cli/main.c
+LIB_SRCS := $(filter-out $(MAIN_SRC),$(sort $(wildcard user/*/*.c)))
+LIB_OBJS := $(LIB_SRCS:%.c=$(BUILD)/obj/%.o)
+MAIN_OBJ := $(MAIN_SRC:%.c=$(BUILD)/obj/%.o)
+LIB := $(BUILD)/libmemleakbpf.a
+PROGRAM := $(BUILD)/memleakbpf
+
+UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_PROGRAMS := $(UNIT_SRCS:%.c=$(BUILD)/%)
+DEMO := $(BUILD)/tests/demo/shop
+TARGETS := # the folders' own rules.mk add to it
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+# --- The program -----------------------------------------------------------------------------------------------------------
+
+.PHONY: all lib unit targets
+all: $(PROGRAM)
+lib: $(LIB)
+unit: $(UNIT_PROGRAMS)
+
+# Says which package is missing before a compiler says so less clearly; once per build directory.
+DEPS_CHECKED := $(BUILD)/.deps-checked
+$(DEPS_CHECKED): tools/deps
+	@mkdir -p $(@D)
+	@CC="$(CC)" tools/deps --check build
+	@touch $@
+
+# Changes when the compiler or the flags do, so that objects of two kinds never mix.
+FLAGS_USED := $(BUILD)/.flags
+flags_now = $(MACHINE) $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS) $(CLANG) $(BPF_CFLAGS)
+.PHONY: always
+$(FLAGS_USED): always | $(DEPS_CHECKED)
+	@printf '%s\n' '$(subst ','\'',$(flags_now))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(flags_now))' >$@
+
+$(BUILD)/obj/bpf/%.bpf.o: bpf/%.bpf.c $(FLAGS_USED) | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) CLANG $<
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BPF_LINKED): $(BPF_OBJS)
+	$(say) BPFLINK $@
+	$(Q)$(BPFTOOL) gen object $@ $(BPF_OBJS)
+
+$(SKELETON): $(BPF_LINKED)
+	@mkdir -p $(@D)
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name memleakbpf >$@.tmp
+	$(Q)mv $@.tmp $@
+
+# The skeleton must exist before the first compilation; from then on the .d files know who includes it.
+$(BUILD)/obj/user/trace/%.o: | $(SKELETON)
+
+$(BUILD)/obj/%.o: %.c $(FLAGS_USED) | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(LIB): $(LIB_OBJS)
+	$(say) AR $@
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJS)
+
+$(PROGRAM): $(MAIN_OBJ) $(LIB)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(MAIN_OBJ) $(LIB) $(LIBS) -o $@
+
+# --- Tests -----------------------------------------------------------------------------------------------------------------
+
+$(UNIT_PROGRAMS): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $< $(LIB) $(LIBS) -lcmocka -o $@
+
+$(DEMO): tests/demo/shop.cpp
+	@mkdir -p $(@D)
+	$(say) CXX $<
+	$(Q)$(CXX) -std=c++17 -O2 -g -fomit-frame-pointer -Wall -Wextra -pthread $< -o $@
+
+# tests/targets/rules.mk and the like: a folder with needs of its own says there what to build, and adds it to TARGETS.
+include $(sort $(wildcard tests/*/rules.mk))
+targets: $(TARGETS)
+
+.PHONY: test demo bench check
+test:
+	tools/deps build test
+	$(MAKE) --no-print-directory -j$$(nproc) all unit targets
+	BUILD=$(BUILD) tests/run $(T)
+
+demo:
+	tools/deps build demo
+	$(MAKE) --no-print-directory -j$$(nproc) all $(DEMO)
+	BUILD=$(BUILD) tests/demo/run
+
+bench: all targets
+	BUILD=$(BUILD) tests/bench/run
+
+check:
+	tools/check
+
+# --- Installation and housekeeping -----------------------------------------------------------------------------------------
+
+.PHONY: install uninstall clean help
+install: all
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memleakbpf
+	install -D -m 644 docs/memleakbpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/memleakbpf $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@printf '%s\n' $(help_text)
+
+# Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
+.SECONDARY:
+
+-include $(BPF_OBJS:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)
