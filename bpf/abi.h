@@ -18,8 +18,8 @@ typedef __s64 int64_t;
 #include <stdint.h>
 #endif
 
-#define ABI_MAX_FRAMES	 128 /* pcs in one stack, the probe's own place included */
-#define ABI_MAX_PENDING	 4   /* allocator calls of one thread under way on different stacks */
+#define ABI_MAX_FRAMES	 128   /* pcs in one stack, the probe's own place included */
+#define ABI_MAX_PENDING	 4     /* allocator calls of one thread under way on different stacks */
 #define ABI_TARGET_SLOTS 16384 /* rows of target_stats; a target's row is its id modulo this */
 #define ABI_NO_SLOT	 0xffffffffu
 
@@ -69,10 +69,10 @@ enum lost_cause {
 	LOST_STACKS_FULL,   /* allocation counted, stack not: no counter slot left */
 	LOST_FRAMES,	    /* allocation counted, stack not: ring buffer full */
 	LOST_THREADS_FULL,  /* allocation: no room for the thread's state */
-	LOST_PENDING,	    /* allocation: a return without its call (stack switched, or attached in mid-call) */
-	LOST_MISSED_FREE,   /* free: an address was handed out again, so its free had not been seen */
-	LOST_OUT_POINTER,   /* allocation: the result pointer could not be read */
-	LOST_EVENTS,	    /* process event (fork, exec, exit) not delivered: ring buffer full */
+	LOST_PENDING, /* allocation: a return without its call (stack switched, or attached in mid-call) */
+	LOST_MISSED_FREE, /* free: an address was handed out again, so its free had not been seen */
+	LOST_OUT_POINTER, /* allocation: the result pointer could not be read */
+	LOST_EVENTS,	  /* process event (fork, exec, exit) not delivered: ring buffer full */
 	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
 	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
 	LOST_CAUSES,
@@ -89,7 +89,7 @@ _Static_assert(sizeof(struct stack_counters) == 32, "ABI");
 
 /* Who owns a counter slot; row of `slot_info`, written once before the slot is used. */
 struct slot_info {
-	uint64_t stack_id; /* 0: allocations whose stack could not be recorded */
+	uint64_t stack_id;  /* 0: allocations whose stack could not be recorded */
 	uint32_t target_id; /* 0: free slot */
 	uint8_t end;	    /* enum stack_end */
 	uint8_t pad[3];
@@ -106,12 +106,11 @@ _Static_assert(sizeof(struct slot_age) == 24, "ABI");
 
 struct target_stats {
 	uint64_t unknown_frees;
+	uint64_t nested;   /* allocator calls inside another one: owned by the outer call */
+	uint64_t swept_id; /* set by user space: this target has ended and its blocks may go */
 	uint64_t lost[LOST_CAUSES];
-	uint64_t stack_ends[STACK_ENDS]; /* walks by how they ended */
-	uint64_t nested;		 /* allocator calls inside another one: owned by the outer call */
-	uint64_t filtered;		 /* calls outside the size filter */
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (3 + LOST_CAUSES + STACK_ENDS), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (3 + LOST_CAUSES), "ABI");
 
 struct live_key {
 	uint64_t address;
@@ -123,7 +122,8 @@ _Static_assert(sizeof(struct live_key) == 16, "ABI");
 struct live_value {
 	uint64_t size;
 	uint32_t slot;
-	uint32_t time; /* units of 2^20 ns (about 1 ms) of bpf_ktime_get_ns() since the trace began */
+	uint32_t
+		time; /* units of 2^20 ns (about 1 ms) of bpf_ktime_get_ns() since the trace began */
 };
 _Static_assert(sizeof(struct live_value) == 16, "ABI");
 #define ABI_TIME_SHIFT 20
@@ -146,9 +146,9 @@ struct target_info {
 /* Records in the ring buffer. */
 enum event_type {
 	EVENT_STACK = 1, /* struct stack_event: a stack seen for the first time */
-	EVENT_FORK,	 /* struct process_event: target_id = the child's, other_id = the parent's */
-	EVENT_EXEC,	 /* target_id = the new program's, other_id = the one that ended by it */
-	EVENT_EXIT,	 /* target_id ended */
+	EVENT_FORK, /* struct process_event: target_id = the child's, other_id = the parent's */
+	EVENT_EXEC, /* target_id = the new program's, other_id = the one that ended by it */
+	EVENT_EXIT, /* target_id ended */
 };
 
 struct event_header {
@@ -165,7 +165,8 @@ struct stack_event {
 	uint16_t frame_count;
 	uint8_t end; /* enum stack_end */
 	uint8_t pad[5];
-	uint64_t frames[ABI_MAX_FRAMES]; /* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
+	uint64_t frames
+		[ABI_MAX_FRAMES]; /* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 };
 _Static_assert(sizeof(struct stack_event) == 40 + 8 * ABI_MAX_FRAMES, "ABI");
 

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The probes on allocator functions. Which argument is what comes with the probe's cookie, from the allocator table. */
+#include "bpf/pending.h"
+#include "bpf/stack.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define MAP_FAILED  ((uint64_t)-1)
+#define MAP_ANON    0x20
+#define MAP_PRIVATE 0x02
+#define PROT_WRITE  0x2
+#define PAGE_MASK   0xfffull
+
+static __always_inline struct target_info *current_target(void)
+{
+	uint32_t tgid = bpf_get_current_pid_tgid() >> 32;
+
+	return bpf_map_lookup_elem(&targets, &tgid);
+}
+
+static __always_inline struct thread_state *current_thread(void)
+{
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* The initial value of a thread's state: too large for the BPF stack. Never written. */
+const struct thread_state thread_zero = {};
+
+static __always_inline struct thread_state *thread_enter(uint32_t target_id)
+{
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+	struct thread_state *thread = bpf_map_lookup_elem(&threads, &tid);
+
+	if (thread)
+		return thread;
+	bpf_map_update_elem(&threads, &tid, &thread_zero, BPF_NOEXIST);
+	thread = bpf_map_lookup_elem(&threads, &tid);
+	if (!thread)
+		count_lost(target_id, LOST_THREADS_FULL);
+	return thread;
+}
+
+static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union probe_cookie cookie)
+{
+	uint64_t size = regs_argument(ctx, cookie.size_arg);
+
+	/* An overflowing product makes the call fail, so what it wraps to does not matter. */
+	if (cookie.count_arg)
+		size *= regs_argument(ctx, cookie.count_arg);
+	if (cookie.op == OP_MMAP || cookie.op == OP_MREMAP)
+		size = (size + PAGE_MASK) & ~PAGE_MASK;
+	return size;
+}
+
+/* Maps that hold memory of the program's own; not those that show it a file. */
+static __always_inline bool mmap_holds_memory(const struct pt_regs *ctx)
+{
+	uint64_t prot = regs_argument(ctx, 3), flags = regs_argument(ctx, 4);
+
+	return (flags & MAP_ANON) || ((flags & MAP_PRIVATE) && (prot & PROT_WRITE));
+}
+
+/* Takes the block that is being resized out of the live map until the outcome is known: its address may be handed out
+ * to another thread before this call returns. Its counters stay as they are. */
+static __always_inline void detach_old(struct pending *p, uint64_t address)
+{
+	struct live_value old;
+
+	p->old_address = address;
+	p->old_slot = ABI_NO_SLOT;
+	if (!address || !live_take(p->target_id, address, &old))
+		return;
+	p->old_size = old.size;
+	p->old_slot = old.slot;
+	p->old_time = old.time;
+}
+
+/* 0: the return is wanted; 1: it is not (a session then skips it). */
+static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
+{
+	struct target_info *target = current_target();
+	struct thread_state *thread;
+	struct target_stats *stats;
+	uint64_t size, sp = regs_sp(ctx);
+	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
+	bool wanted;
+	struct pending *p;
+	uint32_t id;
+
+	if (!target)
+		return 1;
+	id = target->id;
+	size = requested_size(ctx, cookie);
+	wanted = size >= config.min_size && size <= config.max_size;
+	if (cookie.op == OP_MMAP && !mmap_holds_memory(ctx))
+		return 1;
+	if (!wanted && !resize)
+		return 1;
+	thread = thread_enter(id);
+	if (!thread)
+		return 1;
+	if (thread->depth && pending_nested(thread, sp)) {
+		stats = target_stats_of(id);
+		if (stats)
+			__sync_fetch_and_add(&stats->nested, 1);
+		return 1;
+	}
+	p = pending_push(thread, id);
+	if (!p)
+		return 1;
+	p->sp = sp;
+	p->size = size;
+	p->target_id = id;
+	p->op = resize ? OP_REALLOC : cookie.op;
+	p->slot = wanted ? stack_slot(ctx, &thread->event, id) : ABI_NO_SLOT;
+	if (resize)
+		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
+	else
+		p->old_address = regs_argument(ctx, cookie.ptr_arg);
+	return 0;
+}
+
+/* The call succeeded or failed; `address` is its new block, 0 when there is none. */
+static __always_inline void settle_resize(struct pending *p, uint64_t address)
+{
+	/* realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that leaves it alone. */
+	bool old_gone = address || !p->size;
+	struct target_stats *stats;
+
+	if (!p->old_address)
+		return;
+	if (!old_gone) {
+		pending_abandon(p);
+		return;
+	}
+	if (p->old_slot != ABI_NO_SLOT) {
+		count_free(p->old_slot, p->old_size);
+		return;
+	}
+	stats = target_stats_of(p->target_id);
+	if (stats)
+		__sync_fetch_and_add(&stats->unknown_frees, 1);
+}
+
+static __always_inline int leave(struct pt_regs *ctx)
+{
+	struct thread_state *thread = current_thread();
+	uint64_t address = regs_result(ctx);
+	struct pending *p;
+
+	if (!thread)
+		return 0;
+	p = pending_pop(thread, regs_entry_sp_at_return(ctx));
+	if (!p)
+		return 0;
+	if (p->op == OP_ALLOC_OUT) {
+		if ((int)address != 0)
+			return 0;
+		if (bpf_probe_read_user(&address, sizeof(address), (void *)p->old_address)) {
+			count_lost(p->target_id, LOST_OUT_POINTER);
+			return 0;
+		}
+	}
+	if (address == MAP_FAILED)
+		address = 0;
+	if (p->op == OP_REALLOC)
+		settle_resize(p, address);
+	if (!address || p->slot == ABI_NO_SLOT)
+		return 0;
+	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
+	if (p->op == OP_MMAP) {
+		thread->mmap_address = address;
+		thread->mmap_size = p->size;
+	}
+	return 0;
+}
+
+SEC("uprobe")
+int alloc_enter(struct pt_regs *ctx)
+{
+	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
+
+	enter(ctx, cookie);
+	return 0;
+}
+
+SEC("uretprobe")
+int alloc_leave(struct pt_regs *ctx)
+{
+	leave(ctx);
+	return 0;
+}
+
+/*
+ * Entry and return in one program (kernel >= 6.13). Which of the two it is: at the entry the program counter is the probe's own place. That
+ * needs no kfunc, whose signature has changed between kernels.
+ */
+SEC("uprobe")
+int alloc_session(struct pt_regs *ctx)
+{
+	union probe_cookie cookie;
+
+	if (regs_ip(ctx) != bpf_get_func_ip(ctx)) {
+		leave(ctx);
+		return 0;
+	}
+	cookie.value = bpf_get_attach_cookie(ctx);
+	return enter(ctx, cookie);
+}
+
+SEC("uprobe")
+int free_enter(struct pt_regs *ctx)
+{
+	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
+	uint64_t address = regs_argument(ctx, cookie.ptr_arg);
+	struct target_info *target;
+	struct target_stats *stats;
+	struct thread_state *thread;
+	struct live_value value;
+
+	if (!address)
+		return 0;
+	target = current_target();
+	if (!target)
+		return 0;
+	if (live_take(target->id, address, &value)) {
+		count_free(value.slot, value.size);
+		return 0;
+	}
+	/* realloc's own free of the old block, which its entry has taken out already. */
+	thread = current_thread();
+	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx)))
+		return 0;
+	stats = target_stats_of(target->id);
+	if (stats)
+		__sync_fetch_and_add(&stats->unknown_frees, 1);
+	return 0;
+}
+
+/* The end of the mapping is cut off, or a hole is made in it. Only the thread's latest mapping is known by its range. */
+static __always_inline void unmap_inside(struct thread_state *thread, uint32_t target_id,
+					 uint64_t address, uint64_t size)
+{
+	uint64_t start = thread->mmap_address, end = start + thread->mmap_size;
+	struct live_key key = {.address = start, .target_id = target_id};
+	struct live_value *value;
+
+	if (address <= start || address >= end)
+		return;
+	value = bpf_map_lookup_elem(&live, &key);
+	if (!value || value->size != thread->mmap_size)
+		return;
+	if (address + size < end) {
+		count_lost(target_id, LOST_PARTIAL_UNMAP);
+		return;
+	}
+	count_free(value->slot, end - address);
+	/* The block itself lives on: it was cut, not freed. */
+	count_alloc(value->slot, 0);
+	value->size = address - start;
+	thread->mmap_size = value->size;
+}
+
+SEC("uprobe")
+int unmap_enter(struct pt_regs *ctx)
+{
+	uint64_t address = regs_argument(ctx, 1);
+	uint64_t size = (regs_argument(ctx, 2) + PAGE_MASK) & ~PAGE_MASK;
+	struct target_info *target = current_target();
+	struct thread_state *thread = current_thread();
+	struct live_key key = {};
+	struct live_value value;
+
+	if (!target)
+		return 0;
+	if (!live_take(target->id, address, &value)) {
+		if (thread)
+			unmap_inside(thread, target->id, address, size);
+		return 0;
+	}
+	if (size >= value.size) {
+		count_free(value.slot, value.size);
+		return 0;
+	}
+	/* The front is cut off. */
+	count_free(value.slot, size);
+	count_alloc(value.slot, 0);
+	value.size -= size;
+	key.address = address + size;
+	key.target_id = target->id;
+	if (bpf_map_update_elem(&live, &key, &value, BPF_ANY)) {
+		count_free(value.slot, value.size);
+		count_lost(target->id, LOST_LIVE_FULL);
+	}
+	if (thread && thread->mmap_address == address) {
+		thread->mmap_address = key.address;
+		thread->mmap_size = value.size;
+	}
+	return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The books: live allocations by (target, address), and the counters of their stacks. */
+#ifndef MEMLEAKBPF_BPF_LIVE_H
+#define MEMLEAKBPF_BPF_LIVE_H
+
+#include "bpf/loss.h"
+
+#define ERR_EXIST 17
+
+static __always_inline uint32_t live_now(void)
+{
+	return (bpf_ktime_get_ns() - config.start_ns) >> ABI_TIME_SHIFT;
+}
+
+static __always_inline void count_alloc(uint32_t slot, uint64_t bytes)
+{
+	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
+
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->alloc_bytes, bytes);
+	__sync_fetch_and_add(&c->alloc_count, 1);
+}
+
+static __always_inline void count_free(uint32_t slot, uint64_t bytes)
+{
+	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
+
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->free_bytes, bytes);
+	__sync_fetch_and_add(&c->free_count, 1);
+}
+
+/*
+ * Takes a block out of the live map. True and *out filled when it was there; of two that race for one block only one gets it. The counters
+ * are the caller's business.
+ */
+static __always_inline bool live_take(uint32_t target_id, uint64_t address, struct live_value *out)
+{
+	struct live_key key = {.address = address, .target_id = target_id};
+	struct live_value *value = bpf_map_lookup_elem(&live, &key);
+
+	if (!value)
+		return false;
+	*out = *value;
+	return bpf_map_delete_elem(&live, &key) == 0;
+}
+
+/*
+ * Enters a new block and counts it. An address that is still live means that its free was not seen (made by code that is
+ * not probed): the old block is closed, and that is counted.
+ */
+static __always_inline void live_insert(uint32_t target_id, uint64_t address, uint64_t size,
+					uint32_t slot, bool replaces)
+{
+	struct live_key key = {.address = address, .target_id = target_id};
+	struct live_value value = {.size = size, .slot = slot, .time = live_now()};
+	long err = bpf_map_update_elem(&live, &key, &value, BPF_NOEXIST);
+
+	if (err == -ERR_EXIST) {
+		struct live_value *old = bpf_map_lookup_elem(&live, &key);
+
+		if (old)
+			count_free(old->slot, old->size);
+		if (!replaces)
+			count_lost(target_id, LOST_MISSED_FREE);
+		err = bpf_map_update_elem(&live, &key, &value, BPF_ANY);
+	}
+	if (err)
+		count_lost(target_id, LOST_LIVE_FULL);
+	else
+		count_alloc(slot, size);
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every map of the tool. The definitions are weak so that each .bpf.c file can include this header and the linker (bpftool gen
+ * object) keeps one of each. Sizes marked "resized" are set by user space before loading.
+ */
+#ifndef MEMLEAKBPF_BPF_MAPS_H
+#define MEMLEAKBPF_BPF_MAPS_H
+
+#include "bpf/abi.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/thread.h"
+
+/* Who is traced, by tgid. Small and read on every hit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, uint32_t);
+	__type(value, struct target_info);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+} targets __weak SEC(".maps");
+
+/* State of each thread that has called an allocator, by tid; removed when the thread exits. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, uint32_t);
+	__type(value, struct thread_state);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} threads __weak SEC(".maps");
+
+/* Every live allocation. Resized; memory is taken as it fills. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct live_key);
+	__type(value, struct live_value);
+	__uint(max_entries, 1 << 21);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} live __weak SEC(".maps");
+
+/* Which counter slot a stack has. Resized together with the three arrays below. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct stack_key);
+	__type(value, uint32_t);
+	__uint(max_entries, 1 << 16);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} stacks __weak SEC(".maps");
+
+/* The arrays are mapped by user space: a snapshot reads memory and makes no system call per stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct stack_counters);
+	__uint(max_entries, 1 << 16);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} counters __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct slot_info);
+	__uint(max_entries, 1 << 16);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} slot_infos __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct slot_age);
+	__uint(max_entries, 1 << 16);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} slot_ages __weak SEC(".maps");
+
+/* Slots given back: those of targets that have ended and been reported. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(key, 0);
+	__type(value, uint32_t);
+	__uint(max_entries, 1 << 16);
+} free_slots __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct target_stats);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} target_stats __weak SEC(".maps");
+
+/* Rare things: new stacks, forks, execs, exits. Resized. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} events __weak SEC(".maps");
+
+#endif

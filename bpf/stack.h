@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From a walked stack to the slot of its counters. */
+#ifndef MEMLEAKBPF_BPF_STACK_H
+#define MEMLEAKBPF_BPF_STACK_H
+
+#include "bpf/loss.h"
+#include "bpf/walk.h"
+
+/*
+ * 64-bit hash over the frames and the way the walk ended, never 0 (0 names the allocations whose stack was not recorded). Each step is
+ * invertible in the hash, so two stacks that differ in one frame only never collide; the multiplier is 2^64 / golden ratio.
+ */
+static __always_inline uint64_t stack_hash(const struct stack_event *event)
+{
+	uint64_t hash = event->end + 1;
+	uint32_t i;
+
+	for (i = 0; i < ABI_MAX_FRAMES; i++) {
+		if (i >= event->frame_count)
+			break;
+		hash = (hash ^ event->frames[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	return hash ? hash : 1;
+}
+
+static __always_inline uint32_t slot_take(void)
+{
+	uint32_t slot = ABI_NO_SLOT;
+
+	if (shared.next_slot < config.max_slots) {
+		slot = __sync_fetch_and_add(&shared.next_slot, 1);
+		if (slot < config.max_slots)
+			return slot;
+		/* Lost the race for the last one; next_slot stays above the limit, readers cap it. */
+	}
+	if (!bpf_map_pop_elem(&free_slots, &slot))
+		return slot;
+	return ABI_NO_SLOT;
+}
+
+/* Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back. */
+static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32_t slot,
+					     uint8_t end)
+{
+	struct slot_info *info = bpf_map_lookup_elem(&slot_infos, &slot);
+	uint32_t *winner;
+
+	if (!info)
+		return ABI_NO_SLOT;
+	info->stack_id = key->stack_id;
+	info->end = end;
+	info->target_id = key->target_id;
+	if (!bpf_map_update_elem(&stacks, key, &slot, BPF_NOEXIST))
+		return slot;
+	info->target_id = 0;
+	bpf_map_push_elem(&free_slots, &slot, 0);
+	winner = bpf_map_lookup_elem(&stacks, key);
+	return winner ? *winner : ABI_NO_SLOT;
+}
+
+/* The slot for allocations whose stack cannot be recorded: their bytes still count. */
+static __always_inline uint32_t slot_without_stack(uint32_t target_id)
+{
+	struct stack_key key = {.target_id = target_id};
+	uint32_t *found = bpf_map_lookup_elem(&stacks, &key);
+	uint32_t slot;
+
+	if (found)
+		return *found;
+	slot = slot_take();
+	if (slot == ABI_NO_SLOT)
+		return ABI_NO_SLOT;
+	return slot_publish(&key, slot, STACK_END_NO_MAPPING);
+}
+
+/*
+ * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to user space once; only when that
+ * succeeded is its slot published, so no slot is without frames. ABI_NO_SLOT when even the fallback has no room.
+ */
+static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct stack_event *event,
+					   uint32_t target_id)
+{
+	struct stack_key key = {.target_id = target_id};
+	uint32_t *found;
+	uint64_t size;
+
+	walk_stack(ctx, event);
+	key.stack_id = stack_hash(event);
+	found = bpf_map_lookup_elem(&stacks, &key);
+	if (found)
+		return *found;
+
+	event->slot = slot_take();
+	if (event->slot == ABI_NO_SLOT) {
+		count_lost(target_id, LOST_STACKS_FULL);
+		return slot_without_stack(target_id);
+	}
+	event->header.type = EVENT_STACK;
+	event->header.target_id = target_id;
+	event->header.time_ns = bpf_ktime_get_ns();
+	event->stack_id = key.stack_id;
+	event->tid = (uint32_t)bpf_get_current_pid_tgid();
+	size = sizeof(*event) - sizeof(event->frames) + 8 * (uint64_t)event->frame_count;
+	if (size > sizeof(*event))
+		size = sizeof(*event);
+	if (bpf_ringbuf_output(&events, event, size, 0)) {
+		bpf_map_push_elem(&free_slots, &event->slot, 0);
+		count_lost(target_id, LOST_FRAMES);
+		return slot_without_stack(target_id);
+	}
+	return slot_publish(&key, event->slot, event->end);
+}
+
+#endif

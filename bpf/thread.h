@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs remember of a thread: the allocator calls it is in, and scratch space for walking its stack. It is per thread and
+ * not per CPU because uprobe programs can be preempted, and two threads would then share a CPU's buffer.
+ */
+#ifndef MEMLEAKBPF_BPF_THREAD_H
+#define MEMLEAKBPF_BPF_THREAD_H
+
+#include "bpf/abi.h"
+
+/* An allocator call that has not returned yet. */
+struct pending {
+	uint64_t sp;   /* at the function's entry: names the call, and tells nesting */
+	uint64_t size; /* requested bytes */
+	uint64_t
+		old_address; /* OP_REALLOC: the block being resized; OP_ALLOC_OUT: where the result will be stored */
+	uint64_t old_size;
+	uint32_t old_slot; /* ABI_NO_SLOT: the old block is not one of ours */
+	uint32_t old_time;
+	uint32_t slot; /* where the new block will be counted; ABI_NO_SLOT: filtered out */
+	uint32_t target_id;
+	uint32_t op; /* enum alloc_op */
+	uint32_t pad;
+};
+
+struct thread_state {
+	uint32_t depth; /* pending calls */
+	uint32_t pad;
+	struct pending pending[ABI_MAX_PENDING];
+	uint64_t
+		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */
+	uint64_t mmap_size;
+	struct stack_event
+		event; /* scratch: the walk writes its frames where they will be sent from */
+};
+
+#endif
