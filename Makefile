@@ -136,7 +136,7 @@ $(SKELETON): $(BPF_LINKED)
 	$(Q)mv $@.tmp $@
 
 # The skeleton must exist before the first compilation; from then on the .d files know who includes it.
-$(BUILD)/obj/user/trace/%.o: | $(SKELETON)
+$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON)
 
 $(BUILD)/obj/%.o: %.c $(FLAGS_USED) | $(DEPS_CHECKED)
 	@mkdir -p $(@D)
