@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/probe/attach.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+
+/* Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type, linux/bpf.h). */
+#define TRACE_UPROBE_MULTI   48
+#define TRACE_UPROBE_SESSION 57
+#define UPROBE_MULTI_RETURN  1u
+
+/* A link takes as many probes as an object has allocator functions. */
+#define PROBES_MAX 256
+
+struct attachment {
+	size_t count, room;
+	struct attached {
+		int fd;		       /* multi-uprobe link, or -1 */
+		struct bpf_link *link; /* single uprobe, or NULL */
+	} links[];
+};
+
+static const char *const mode_names[ATTACH_MODES] = {
+	[ATTACH_SESSION] = "session",
+	[ATTACH_MULTI] = "multi",
+	[ATTACH_SINGLE] = "single",
+};
+
+const char *attach_mode_name(enum attach_mode mode)
+{
+	return mode_names[mode];
+}
+
+static void prepare(struct bpf_program *program, bool used, enum attach_mode mode, uint32_t type)
+{
+	bpf_program__set_autoload(program, used);
+	bpf_program__set_expected_attach_type(program, mode == ATTACH_SINGLE ? 0 : type);
+}
+
+void attach_prepare(enum attach_mode mode, const struct attach_programs *programs)
+{
+	bool session = mode == ATTACH_SESSION;
+
+	prepare(programs->alloc_enter, !session, mode, TRACE_UPROBE_MULTI);
+	prepare(programs->alloc_leave, !session, mode, TRACE_UPROBE_MULTI);
+	prepare(programs->alloc_session, session, mode, TRACE_UPROBE_SESSION);
+	prepare(programs->free_enter, true, mode, TRACE_UPROBE_MULTI);
+	prepare(programs->unmap_enter, true, mode, TRACE_UPROBE_MULTI);
+}
+
+/* The probes of one role, as the arrays that the kernel wants. */
+struct probe_list {
+	unsigned long offsets[PROBES_MAX];
+	uint64_t cookies[PROBES_MAX];
+	uint32_t count;
+};
+
+static int list_fill(struct probe_list *list, const struct probe_set *set, enum probe_role role)
+{
+	list->count = 0;
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->probes[i].role != role)
+			continue;
+		if (list->count == PROBES_MAX)
+			return -E2BIG;
+		list->offsets[list->count] = set->probes[i].offset;
+		list->cookies[list->count++] = set->probes[i].cookie;
+	}
+	return 0;
+}
+
+/* struct link_create.uprobe_multi of union bpf_attr, kernel >= 6.6. */
+struct link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t count, multi_flags, pid, pad;
+};
+_Static_assert(sizeof(struct link_create_uprobe_multi) == 64, "layout of union bpf_attr");
+
+static int multi_link(const struct bpf_program *program, uint32_t type, uint32_t flags,
+		      const char *path, const struct probe_list *list, pid_t pid)
+{
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = type,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)list->offsets,
+		.cookies = (uintptr_t)list->cookies,
+		.count = list->count,
+		.multi_flags = flags,
+		.pid = (uint32_t)pid,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int add_multi(struct attachment *a, const struct bpf_program *program, uint32_t type,
+		     uint32_t flags, const char *path, const struct probe_list *list, pid_t pid)
+{
+	int fd = multi_link(program, type, flags, path, list, pid);
+
+	if (fd < 0)
+		return fd;
+	a->links[a->count++] = (struct attached){.fd = fd};
+	return 0;
+}
+
+static int add_single(struct attachment *a, const struct bpf_program *program, bool at_return,
+		      const char *path, const struct probe_list *list, pid_t pid)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return,
+			    .bpf_cookie = list->cookies[i]);
+		struct bpf_link *link;
+		int tries = 3;
+
+		/* A transient EINVAL was seen once in some hundred attaches on 6.18. */
+		do {
+			link = bpf_program__attach_uprobe_opts(program, pid ? pid : -1, path,
+							       list->offsets[i], &opts);
+		} while (!link && errno == EINVAL && --tries);
+		if (!link)
+			return -errno;
+		a->links[a->count++] = (struct attached){.fd = -1, .link = link};
+	}
+	return 0;
+}
+
+static int add_role(struct attachment *a, enum attach_mode mode, const struct attach_programs *p,
+		    enum probe_role role, const char *path, const struct probe_list *list,
+		    pid_t pid)
+{
+	const struct bpf_program *entry = role == PROBE_ALLOC  ? p->alloc_enter
+					  : role == PROBE_FREE ? p->free_enter
+							       : p->unmap_enter;
+	bool returns = role == PROBE_ALLOC;
+	int err;
+
+	if (!list->count)
+		return 0;
+	if (mode == ATTACH_SESSION && returns)
+		return add_multi(a, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list, pid);
+	/* Returns first: a call that is entered between the two then has no pending entry and is ignored, not left open. */
+	if (mode == ATTACH_SINGLE) {
+		err = returns ? add_single(a, p->alloc_leave, true, path, list, pid) : 0;
+		return err ? err : add_single(a, entry, false, path, list, pid);
+	}
+	err = returns ? add_multi(a, p->alloc_leave, TRACE_UPROBE_MULTI, UPROBE_MULTI_RETURN, path,
+				  list, pid)
+		      : 0;
+	return err ? err : add_multi(a, entry, TRACE_UPROBE_MULTI, 0, path, list, pid);
+}
+
+int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
+		  const struct probe_set *set, pid_t pid, struct attachment **out)
+{
+	/* Frees first: a block whose allocation is seen must have its free seen as well; the other way round
+	 * it is only an unknown free. */
+	static const enum probe_role order[] = {PROBE_FREE, PROBE_UNMAP, PROBE_ALLOC};
+	const struct object *object = set->provider->object;
+	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
+	size_t room = 2 * set->count + PROBE_ROLES;
+	struct attachment *a = calloc(1, sizeof(*a) + room * sizeof(a->links[0]));
+	int err = 0;
+
+	if (!list || !a) {
+		free(a);
+		return -ENOMEM;
+	}
+	a->room = room;
+	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
+		err = list_fill(list, set, order[i]);
+		if (!err)
+			err = add_role(a, mode, programs, order[i], object_fd_path(object), list,
+				       pid);
+	}
+	if (!err) {
+		*out = a;
+		return 0;
+	}
+	attachment_free(a);
+	if (err == -ESRCH || (pid && kill(pid, 0) && errno == ESRCH))
+		return -ESRCH;
+	return log_errno(err, "cannot attach %s probes to %s", attach_mode_name(mode),
+			 object_path(object));
+}
+
+void attachment_free(struct attachment *attachment)
+{
+	if (!attachment)
+		return;
+	for (size_t i = attachment->count; i-- > 0;) {
+		if (attachment->links[i].link)
+			bpf_link__destroy(attachment->links[i].link);
+		if (attachment->links[i].fd >= 0)
+			close(attachment->links[i].fd);
+	}
+	free(attachment);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/probe/probe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/abi.h"
+#include "user/base/util.h"
+
+/* Enough for the prologue and for finding jumps back into it; longer functions are cut here. */
+#define CODE_MAX 16384
+/* When a symbol has no size. */
+#define CODE_UNSIZED 256
+
+static enum probe_role role_of(enum alloc_op op)
+{
+	switch (op) {
+	case OP_FREE:
+		return PROBE_FREE;
+	case OP_MUNMAP:
+		return PROBE_UNMAP;
+	default:
+		return PROBE_ALLOC;
+	}
+}
+
+static unsigned args_read(const struct alloc_fn *fn)
+{
+	unsigned args = 0;
+
+	if (fn->op == OP_MMAP || fn->op == OP_MREMAP)
+		return 0x3f;
+	if (fn->op == OP_MUNMAP)
+		return 0x3;
+	if (fn->size_arg)
+		args |= 1u << (fn->size_arg - 1);
+	if (fn->count_arg)
+		args |= 1u << (fn->count_arg - 1);
+	if (fn->ptr_arg)
+		args |= 1u << (fn->ptr_arg - 1);
+	return args;
+}
+
+static void probe_init(struct probe *probe, const struct object *object,
+		       const struct provider_fn *fn, uint8_t *code)
+{
+	union probe_cookie cookie = {.op = fn->fn->op,
+				     .size_arg = fn->fn->size_arg,
+				     .count_arg = fn->fn->count_arg,
+				     .ptr_arg = fn->fn->ptr_arg};
+	struct place_request request = {.code = code,
+					.args_read = args_read(fn->fn),
+					.null_skippable =
+						fn->fn->op == OP_FREE && fn->fn->ptr_arg == 1};
+	size_t want = fn->size ? fn->size : CODE_UNSIZED;
+	ssize_t n;
+
+	if (want > CODE_MAX)
+		want = CODE_MAX;
+	n = pread(object_fd(object), code, want, (off_t)fn->offset);
+	request.size = n > 0 ? (size_t)n : 0;
+	if (object_offset_to_vaddr(object, fn->offset, &request.vaddr))
+		request.vaddr = 0;
+	place_find(&request, &probe->place);
+	probe->fn = fn;
+	probe->role = role_of(fn->fn->op);
+	probe->offset = fn->offset + probe->place.offset;
+	probe->cookie = cookie.value;
+}
+
+int probe_set_new(struct provider *provider, struct probe_set **out)
+{
+	_cleanup_free_ uint8_t *code = malloc(CODE_MAX);
+	struct probe_set *set = calloc(1, sizeof(*set));
+
+	if (set)
+		set->probes = calloc(provider->count ? provider->count : 1, sizeof(*set->probes));
+	if (!code || !set || !set->probes) {
+		provider_free(provider);
+		free(set);
+		return -ENOMEM;
+	}
+	set->provider = provider;
+	set->count = provider->count;
+	for (size_t i = 0; i < set->count; i++)
+		probe_init(&set->probes[i], provider->object, &provider->fns[i], code);
+	*out = set;
+	return 0;
+}
+
+void probe_set_free(struct probe_set *set)
+{
+	if (!set)
+		return;
+	provider_free(set->provider);
+	free(set->probes);
+	free(set);
+}
+
+const char *probe_set_name_at(const struct probe_set *set, uint64_t offset)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->probes[i].offset == offset)
+			return set->probes[i].fn->name;
+	}
+	return NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The probes that one provider needs: for each allocator function its place in the file and its cookie. */
+#ifndef MEMLEAKBPF_PROBE_PROBE_H
+#define MEMLEAKBPF_PROBE_PROBE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/probe/place.h"
+#include "user/target/provider.h"
+
+enum probe_role {
+	PROBE_ALLOC, /* entry and return */
+	PROBE_FREE,  /* entry */
+	PROBE_UNMAP, /* entry */
+	PROBE_ROLES,
+};
+
+struct probe {
+	uint64_t offset; /* in the object's file: the function's plus the place's */
+	uint64_t cookie; /* union probe_cookie */
+	enum probe_role role;
+	const struct provider_fn *fn; /* borrowed from the provider */
+	struct place place;
+};
+
+struct probe_set {
+	struct provider *provider; /* owned */
+	struct probe *probes;	   /* in the provider's order */
+	size_t count;
+};
+
+/*
+ * Decodes each function of the provider and picks its place. Takes over the provider, also on failure. 0 or -ENOMEM; code that cannot be
+ * read gets its probe at the entry.
+ */
+int probe_set_new(struct provider *provider, struct probe_set **out);
+void probe_set_free(struct probe_set *set); /* NULL is fine */
+
+/* The allocator function whose probe is at this file offset, or NULL. For frame 0 of a stack. */
+const char *probe_set_name_at(const struct probe_set *set, uint64_t offset);
+
+#endif
