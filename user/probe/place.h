@@ -18,24 +18,31 @@ enum place_cost {
 };
 
 struct place {
-	uint32_t offset;       /* from the function's first byte */
+	uint32_t offset; /* from the function's first byte */
 	enum place_cost cost;
-	char instruction[48];  /* disassembly of the probed instruction, for people */
-	const char *reason;    /* why this place: static string, for `doctor` */
+	char instruction[48]; /* disassembly of the probed instruction, for people */
+	const char *reason;   /* why this place: static string, for `doctor` */
 };
 
 struct place_request {
-	const uint8_t *code;  /* the function's bytes */
-	size_t size;	      /* of code; the function's size, or what there is */
-	uint64_t vaddr;	      /* link-time address of code[0] */
-	unsigned args_read;   /* bit n-1 set: the handler reads argument n (1 to 6) */
-	bool null_skippable;  /* free: calls with NULL need not hit the probe */
+	const uint8_t *code; /* the function's bytes */
+	size_t size;	     /* of code; the function's size, or what there is */
+	uint64_t vaddr;	     /* link-time address of code[0] */
+	unsigned args_read;  /* bit n-1 set: the handler reads argument n (1 to 6) */
+	bool null_skippable; /* free: calls with NULL need not hit the probe */
+	uint32_t kernel; /* PLACE_KERNEL(6, 18): whose emulation counts; 0: the running kernel's */
 };
+
+#define PLACE_KERNEL(major, minor) ((uint32_t)(major) << 16 | (uint32_t)(minor))
 
 /*
  * Picks the place. Always succeeds: where no better place qualifies it is the entry (offset 0). The return address is at [rsp] (x86_64) or in
  * LR (aarch64), and stack pointer and the args_read registers are unchanged from entry, at whatever place is returned.
  */
 void place_find(const struct place_request *request, struct place *out);
+
+/* The same for code of a given architecture, whatever this machine's is. request->kernel must be set. */
+void place_find_x86_64(const struct place_request *request, struct place *out);
+void place_find_aarch64(const struct place_request *request, struct place *out);
 
 #endif
