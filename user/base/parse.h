@@ -30,7 +30,7 @@ int parse_pids(const char *text, pid_t **pids, size_t *count);
 #define FORMAT_DURATION_MAX 32
 #define FORMAT_GROUPED_MAX  32
 
-/* "0 B", "1023 B", "1.3 MiB": three significant digits at least, rounded to nearest. Returns buf. */
+/* "0 B", "1023 B", "1.3 MiB": rounded to the nearest tenth. Returns buf. */
 char *format_bytes(char buf[static FORMAT_BYTES_MAX], uint64_t bytes);
 
 /* The same with a sign: "+1.3 MiB", "-12 B", "0 B". Returns buf. */

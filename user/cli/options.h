@@ -33,14 +33,15 @@ enum option_group {
 struct command {
 	const char *name;    /* as typed: "doctor"; NULL: no word */
 	const char *summary; /* one line of --help */
-	const char *help;    /* what "memleakbpf NAME --help" prints; NULL: built by help_print() */
+	const char *help;    /* what --help prints, without the usual options' text */
 	unsigned groups;     /* enum option_group: what it accepts */
 	/*
 	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one line logged. NULL: nothing to do.
 	 * options_check_watch() and options_check_doctor() are made for this.
 	 */
 	int (*check)(struct options *options);
-	int (*run)(const struct options *options); /* the exit status; never called by this module */
+	int (*run)(
+		const struct options *options); /* the exit status; never called by this module */
 };
 
 enum options_action {
@@ -65,11 +66,11 @@ enum option_stack {
 enum option_children {
 	OPTION_CHILDREN_DEFAULT, /* only while parsing: check() replaces it */
 	OPTION_CHILDREN_LATE,	 /* attach to each child as soon as it is seen */
-	OPTION_CHILDREN_EXACT,	 /* system-wide probes filtered in BPF: from the child's first instruction */
-	OPTION_CHILDREN_NONE,	 /* children are not followed */
+	OPTION_CHILDREN_EXACT, /* system-wide probes filtered in BPF: from the child's first instruction */
+	OPTION_CHILDREN_NONE, /* children are not followed */
 };
 
-/* All lists end with NULL as well as having a count; no pointer here outlives argv or the struct. */
+/* Strings point into argv; lists of strings end with NULL as well as having a count. */
 struct options {
 	const struct command *command;
 	enum options_action action;
@@ -79,18 +80,19 @@ struct options {
 	size_t pid_count;
 	char *const *argv; /* COMMAND and its arguments, NULL-terminated; NULL: none */
 
-	uint64_t interval_ns; /* 0: no periodic snapshots, only the one at the end (run without -i) */
-	uint64_t count;	      /* snapshots after which to stop; 0: until the end */
+	uint64_t
+		interval_ns; /* 0: no periodic snapshots, only the one at the end (run without -i) */
+	uint64_t count;	     /* snapshots after which to stop; 0: until the end */
 
 	/* How to trace. */
-	uint64_t min_size; /* bytes, inclusive */
-	uint64_t max_size; /* bytes, inclusive; UINT64_MAX: no limit */
+	uint64_t min_size;     /* bytes, inclusive */
+	uint64_t max_size;     /* bytes, inclusive; UINT64_MAX: no limit */
 	uint64_t sample_bytes; /* 0: every allocation */
 	enum option_attach attach;
 	enum option_stack stack;
 	unsigned depth; /* frames, 2 to ABI_MAX_FRAMES */
 	bool mmap;
-	const char *object;		    /* -O, NULL: any */
+	const char *object;		     /* -O, NULL: any */
 	const char *const *symbols_prefixes; /* NULL: none */
 	size_t symbols_prefix_count;
 	const char *const *alloc_fns; /* checked with alloc_fn_parse_alloc(); NULL: none */

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/analysis/rank.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What two stacks are compared by; all three equal only for the same stack. */
+struct key {
+	uint64_t first;
+	uint64_t second;
+	uint64_t id;
+};
+
+int rank_parse(const char *name, enum rank_by *by)
+{
+	static const char *const names[] = {
+		[RANK_LIVE] = "live",
+		[RANK_ALLOC] = "alloc",
+		[RANK_GROWTH] = "growth",
+		[RANK_COUNT] = "count",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(names[i], name)) {
+			*by = (enum rank_by)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/*
+ * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too. stack.older equals
+ * stack.live unless --older was given.
+ */
+static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
+{
+	*key = (struct key){.id = stack->id};
+	switch (by) {
+	case RANK_LIVE:
+		key->first = stack->older.bytes;
+		key->second = stack->older.count;
+		return stack->older.count || stack->older.bytes;
+	case RANK_ALLOC:
+		key->first = stack->alloc.bytes;
+		key->second = stack->alloc.count;
+		return stack->alloc.count || stack->alloc.bytes;
+	case RANK_GROWTH:
+		if (stack->delta_bytes < 0 || (!stack->delta_bytes && stack->delta_count <= 0))
+			return false;
+		key->first = (uint64_t)stack->delta_bytes;
+		key->second = stack->delta_count > 0 ? (uint64_t)stack->delta_count : 0;
+		return true;
+	case RANK_COUNT:
+		key->first = stack->older.count;
+		key->second = stack->older.bytes;
+		return stack->older.count > 0;
+	}
+	return false;
+}
+
+static bool key_better(const struct key *a, const struct key *b)
+{
+	if (a->first != b->first)
+		return a->first > b->first;
+	if (a->second != b->second)
+		return a->second > b->second;
+	return a->id < b->id;
+}
+
+static bool stack_better(const struct stack *a, const struct stack *b, enum rank_by by)
+{
+	struct key key_a, key_b;
+
+	key_of(a, by, &key_a);
+	key_of(b, by, &key_b);
+	return key_better(&key_a, &key_b);
+}
+
+/* heap[0] is the worst of those kept; restores the order below `i`. */
+static void sift_down(struct stack **heap, size_t count, size_t i, enum rank_by by)
+{
+	for (;;) {
+		size_t worst = i, child = 2 * i + 1;
+		struct stack *moved;
+
+		if (child < count && stack_better(heap[worst], heap[child], by))
+			worst = child;
+		if (child + 1 < count && stack_better(heap[worst], heap[child + 1], by))
+			worst = child + 1;
+		if (worst == i)
+			return;
+		moved = heap[i];
+		heap[i] = heap[worst];
+		heap[worst] = moved;
+		i = worst;
+	}
+}
+
+size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack **top, size_t max)
+{
+	size_t kept = 0;
+
+	if (!max)
+		return 0;
+	for (size_t i = 0; i < snapshot->stack_count; i++) {
+		struct stack *stack = &snapshot->stacks[i];
+		struct key key;
+
+		if (!key_of(stack, by, &key))
+			continue;
+		if (kept < max) {
+			top[kept++] = stack;
+			for (size_t n = kept / 2; kept == max && n-- > 0;)
+				sift_down(top, kept, n, by);
+		} else if (stack_better(stack, top[0], by)) {
+			top[0] = stack;
+			sift_down(top, kept, 0, by);
+		}
+	}
+	if (kept < max) {
+		for (size_t n = kept / 2; n-- > 0;)
+			sift_down(top, kept, n, by);
+	}
+	/* Take the worst away to the end, again and again: best first remains. */
+	for (size_t n = kept; n > 1;) {
+		struct stack *worst = top[0];
+
+		top[0] = top[--n];
+		top[n] = worst;
+		sift_down(top, n, 0, by);
+	}
+	return kept;
+}
+
+static void add(struct amount *sum, const struct amount *part)
+{
+	sum->bytes += part->bytes;
+	sum->count += part->count;
+}
+
+void rank_total(struct snapshot *snapshot)
+{
+	snapshot->live = snapshot->alloc = snapshot->free = (struct amount){0};
+	snapshot->delta_bytes = snapshot->delta_count = 0;
+	for (size_t i = 0; i < snapshot->stack_count; i++) {
+		const struct stack *stack = &snapshot->stacks[i];
+
+		add(&snapshot->live, &stack->live);
+		add(&snapshot->alloc, &stack->alloc);
+		add(&snapshot->free, &stack->free);
+		snapshot->delta_bytes += stack->delta_bytes;
+		snapshot->delta_count += stack->delta_count;
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t id_a = (*(const struct stack *const *)a)->id;
+	uint64_t id_b = (*(const struct stack *const *)b)->id;
+
+	return id_a < id_b ? -1 : id_a > id_b;
+}
+
+/* The stacks in the order of their ids; NULL when there are none or no memory is left. */
+static const struct stack **index_by_id(const struct snapshot *snapshot)
+{
+	const struct stack **index;
+
+	if (!snapshot || !snapshot->stack_count)
+		return NULL;
+	index = calloc(snapshot->stack_count, sizeof(*index));
+	if (!index)
+		return NULL;
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		index[i] = &snapshot->stacks[i];
+	qsort(index, snapshot->stack_count, sizeof(*index), compare_ids);
+	return index;
+}
+
+static const struct stack *find_stack(const struct snapshot *snapshot, const struct stack **index,
+				      const struct stack *like)
+{
+	const struct stack **found;
+
+	if (!snapshot)
+		return NULL;
+	if (index) {
+		found = bsearch(&like, index, snapshot->stack_count, sizeof(*index), compare_ids);
+		return found ? *found : NULL;
+	}
+	/* Without memory for the index: slower, and as right. */
+	for (size_t i = 0; i < snapshot->stack_count; i++) {
+		if (snapshot->stacks[i].id == like->id)
+			return &snapshot->stacks[i];
+	}
+	return NULL;
+}
+
+void rank_delta(struct snapshot *now, const struct snapshot *before)
+{
+	const struct stack **index = index_by_id(before);
+
+	now->delta_bytes = now->delta_count = 0;
+	for (size_t i = 0; i < now->stack_count; i++) {
+		struct stack *stack = &now->stacks[i];
+		const struct stack *old = find_stack(before, index, stack);
+
+		/* A stack that is new, or a first snapshot: all live blocks came since attach. The
+		 * differences are taken modulo 2^64 and come out signed. */
+		stack->delta_bytes = (int64_t)(stack->live.bytes - (old ? old->live.bytes : 0));
+		stack->delta_count = (int64_t)(stack->live.count - (old ? old->live.count : 0));
+		now->delta_bytes += stack->delta_bytes;
+		now->delta_count += stack->delta_count;
+	}
+	free(index);
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/options_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "user/base/log.h"
+#include "user/base/parse.h"
+#include "user/base/util.h"
+#include "user/target/allocator.h"
+
+#define NS_PER_MS   1000000ULL
+#define NS_PER_YEAR (365ULL * 24 * 3600 * 1000 * NS_PER_MS)
+
+/* Above this a sample says nothing about any process, and the sampler's fixed-point arithmetic ends. */
+#define MAX_SAMPLE_BYTES (1ULL << 30)
+
+static int refuse(const struct option_row *row, const char *shown, const char *value)
+{
+	log_error("%s: '%s' %s", shown, value, row->expected);
+	return -EINVAL;
+}
+
+static void *field_of(const struct option_row *row, struct options_storage *storage)
+{
+	return (char *)&storage->options + row->field;
+}
+
+static void set_number(const struct option_row *row, struct options_storage *storage,
+		       uint64_t number)
+{
+	if (row->size == sizeof(uint32_t))
+		*(uint32_t *)field_of(row, storage) = (uint32_t)number;
+	else
+		*(uint64_t *)field_of(row, storage) = number;
+}
+
+static int apply_number(const struct option_row *row, struct options_storage *storage,
+			const char *shown, const char *value,
+			int (*parse)(const char *text, uint64_t *number))
+{
+	uint64_t number;
+
+	if (parse(value, &number) || number < row->min || number > row->max)
+		return refuse(row, shown, value);
+	set_number(row, storage, number);
+	return 0;
+}
+
+static int apply_duration(const struct option_row *row, struct options_storage *storage,
+			  const char *shown, const char *value)
+{
+	return apply_number(row, storage, shown, value, parse_duration);
+}
+
+static int apply_size(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	return apply_number(row, storage, shown, value, parse_size);
+}
+
+static int apply_count(const struct option_row *row, struct options_storage *storage,
+		       const char *shown, const char *value)
+{
+	uint64_t number;
+
+	if (parse_count(value, row->min, row->max, &number))
+		return refuse(row, shown, value);
+	set_number(row, storage, number);
+	return 0;
+}
+
+static int apply_choice(const struct option_row *row, struct options_storage *storage,
+			const char *shown, const char *value)
+{
+	for (const struct choice *c = row->choices; c->name; c++) {
+		if (!strcmp(c->name, value)) {
+			set_number(row, storage, c->value);
+			return 0;
+		}
+	}
+	return refuse(row, shown, value);
+}
+
+static int apply_text(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	if (!*value)
+		return refuse(row, shown, value);
+	*(const char **)field_of(row, storage) = value;
+	return 0;
+}
+
+static int apply_true(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	(void)shown;
+	(void)value;
+	*(bool *)field_of(row, storage) = true;
+	return 0;
+}
+
+static int apply_false(const struct option_row *row, struct options_storage *storage,
+		       const char *shown, const char *value)
+{
+	(void)shown;
+	(void)value;
+	*(bool *)field_of(row, storage) = false;
+	return 0;
+}
+
+static int add_string(struct string_list *list, const char *string)
+{
+	const char **grown = reallocarray(list->items, list->count + 2, sizeof(*grown));
+
+	if (!grown)
+		return log_errno(ENOMEM, "reading the command line");
+	grown[list->count++] = string;
+	grown[list->count] = NULL;
+	list->items = grown;
+	return 0;
+}
+
+static int apply_pids(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	struct options *options = &storage->options;
+	int err = parse_pids(value, &storage->pids, &options->pid_count);
+
+	options->pids = storage->pids;
+	if (err == -ENOMEM)
+		return log_errno(err, "reading the command line");
+	return err ? refuse(row, shown, value) : 0;
+}
+
+static int apply_symbols_prefix(const struct option_row *row, struct options_storage *storage,
+				const char *shown, const char *value)
+{
+	struct string_list *list = &storage->symbols_prefixes;
+	int err;
+
+	if (!*value)
+		return refuse(row, shown, value);
+	err = add_string(list, value);
+	storage->options.symbols_prefixes = list->items;
+	storage->options.symbols_prefix_count = list->count;
+	return err;
+}
+
+static int apply_alloc_fn(const struct option_row *row, struct options_storage *storage,
+			  const char *shown, const char *value)
+{
+	struct string_list *list = &storage->alloc_fns;
+	struct alloc_fn fn;
+	int err;
+
+	if (alloc_fn_parse_alloc(value, &fn))
+		return refuse(row, shown, value);
+	alloc_fn_release(&fn);
+	err = add_string(list, value);
+	storage->options.alloc_fns = list->items;
+	storage->options.alloc_fn_count = list->count;
+	return err;
+}
+
+static int apply_free_fn(const struct option_row *row, struct options_storage *storage,
+			 const char *shown, const char *value)
+{
+	struct string_list *list = &storage->free_fns;
+	struct alloc_fn fn;
+	int err;
+
+	if (alloc_fn_parse_free(value, &fn))
+		return refuse(row, shown, value);
+	alloc_fn_release(&fn);
+	err = add_string(list, value);
+	storage->options.free_fns = list->items;
+	storage->options.free_fn_count = list->count;
+	return err;
+}
+
+/* Both --children and --no-follow: which one came first must not decide silently. */
+static int set_children(struct options_storage *storage, const char *shown,
+			enum option_children children)
+{
+	struct options *options = &storage->options;
+
+	if (options->children != OPTION_CHILDREN_DEFAULT && options->children != children) {
+		log_error("%s: contradicts an earlier --children or --no-follow; give only one",
+			  shown);
+		return -EINVAL;
+	}
+	options->children = children;
+	return 0;
+}
+
+static int apply_children(const struct option_row *row, struct options_storage *storage,
+			  const char *shown, const char *value)
+{
+	for (const struct choice *c = row->choices; c->name; c++) {
+		if (!strcmp(c->name, value))
+			return set_children(storage, shown, (enum option_children)c->value);
+	}
+	return refuse(row, shown, value);
+}
+
+static int apply_no_follow(const struct option_row *row, struct options_storage *storage,
+			   const char *shown, const char *value)
+{
+	(void)row;
+	(void)value;
+	return set_children(storage, shown, OPTION_CHILDREN_NONE);
+}
+
+static int apply_sort(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	return rank_parse(value, &storage->options.sort) ? refuse(row, shown, value) : 0;
+}
+
+static int apply_format(const struct option_row *row, struct options_storage *storage,
+			const char *shown, const char *value)
+{
+	const struct exporter_format *format = export_find_format(value);
+	char known[256] = "";
+
+	(void)row;
+	if (format) {
+		storage->options.format = format;
+		return 0;
+	}
+	for (size_t i = 0; (format = export_format_at(i)) != NULL; i++) {
+		size_t used = strlen(known);
+
+		snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", format->name);
+	}
+	log_error("%s: '%s' is not a format; give one of %s", shown, value, known);
+	return -EINVAL;
+}
+
+static int apply_output(const struct option_row *row, struct options_storage *storage,
+			const char *shown, const char *value)
+{
+	if (!strcmp(value, "-")) {
+		storage->options.output = NULL;
+		return 0;
+	}
+	return apply_text(row, storage, shown, value);
+}
+
+static int apply_debuginfod(const struct option_row *row, struct options_storage *storage,
+			    const char *shown, const char *value)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	(void)row;
+	(void)value;
+	if (!urls || !*urls) {
+		log_error("%s: DEBUGINFOD_URLS is not set, so there is no server to ask; set it "
+			  "(sudo drops it: sudo --preserve-env=DEBUGINFOD_URLS ...)",
+			  shown);
+		return -EINVAL;
+	}
+	storage->options.debuginfod = true;
+	return 0;
+}
+
+static int apply_verbose(const struct option_row *row, struct options_storage *storage,
+			 const char *shown, const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	storage->options.verbose++;
+	return 0;
+}
+
+/* The first of --help and --version decides. */
+static int apply_action(struct options_storage *storage, enum options_action action)
+{
+	if (storage->options.action == ACTION_RUN)
+		storage->options.action = action;
+	return 0;
+}
+
+static int apply_help(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	return apply_action(storage, ACTION_HELP);
+}
+
+static int apply_version(const struct option_row *row, struct options_storage *storage,
+			 const char *shown, const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	return apply_action(storage, ACTION_VERSION);
+}
+
+static const struct choice attach_choices[] = {
+	{"auto", OPTION_ATTACH_AUTO},
+	{"session", OPTION_ATTACH_SESSION},
+	{"multi", OPTION_ATTACH_MULTI},
+	{"single", OPTION_ATTACH_SINGLE},
+	{NULL, 0},
+};
+
+static const struct choice stack_choices[] = {
+	{"auto", OPTION_STACK_AUTO},
+	{"dwarf", OPTION_STACK_DWARF},
+	{"fp", OPTION_STACK_FP},
+	{NULL, 0},
+};
+
+static const struct choice children_choices[] = {
+	{"late", OPTION_CHILDREN_LATE},
+	{"exact", OPTION_CHILDREN_EXACT},
+	{"none", OPTION_CHILDREN_NONE},
+	{NULL, 0},
+};
+
+#define FIELD(f)  .field = offsetof(struct options, f), .size = sizeof(((struct options *)0)->f)
+#define VALUE(fn) .apply = (fn), .needs_value = true
+#define FLAG(fn)  .apply = (fn)
+
+/* clang-format off */
+const struct option_row option_rows[] = {
+	{"pid", 'p', OPTIONS_PID, VALUE(apply_pids),
+	 .expected = "is not a PID or a list of PIDs; give e.g. 1234 or 1234,5678"},
+	{"interval", 'i', OPTIONS_INTERVAL, VALUE(apply_duration), FIELD(interval_ns),
+	 .min = 10 * NS_PER_MS, .max = NS_PER_YEAR,
+	 .expected = "is not a duration (10ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
+	{"count", 'n', OPTIONS_INTERVAL, VALUE(apply_count), FIELD(count),
+	 .min = 1, .max = 1000000000,
+	 .expected = "is not a number of snapshots; give 1 or more"},
+	{"top", 'T', OPTIONS_REPORT, VALUE(apply_count), FIELD(top), .min = 1, .max = 1000000,
+	 .expected = "is not a number of stacks; give 1 to 1000000"},
+	{"min-size", 'z', OPTIONS_TRACE, VALUE(apply_size), FIELD(min_size), .max = UINT64_MAX,
+	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M"},
+	{"max-size", 'Z', OPTIONS_TRACE, VALUE(apply_size), FIELD(max_size), .min = 1,
+	 .max = UINT64_MAX, .expected = "is not a size in bytes above 0; give e.g. 4096, 64k, 1M"},
+	{"older", 0, OPTIONS_REPORT, VALUE(apply_duration), FIELD(older_ns),
+	 .min = NS_PER_MS, .max = NS_PER_YEAR,
+	 .expected = "is not a duration (1ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
+	{"sample", 's', OPTIONS_TRACE, VALUE(apply_size), FIELD(sample_bytes),
+	 .min = 1, .max = MAX_SAMPLE_BYTES,
+	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
+		     "out to record every allocation"},
+	{"format", 'f', OPTIONS_REPORT, VALUE(apply_format), .expected = "is not a format"},
+	{"output", 'o', OPTIONS_REPORT, VALUE(apply_output), FIELD(output),
+	 .expected = "is not a file name; give a path, or - for standard output"},
+	{"sort", 0, OPTIONS_REPORT, VALUE(apply_sort),
+	 .expected = "is not an order; give one of live, alloc, growth, count"},
+	{"no-inlines", 0, OPTIONS_REPORT, FLAG(apply_false), FIELD(inlines)},
+	{"attach", 0, OPTIONS_TRACE, VALUE(apply_choice), FIELD(attach), .choices = attach_choices,
+	 .expected = "is not a way to attach; give one of auto, session, multi, single"},
+	{"stack", 0, OPTIONS_TRACE, VALUE(apply_choice), FIELD(stack), .choices = stack_choices,
+	 .expected = "is not a way to walk the stack; give one of auto, dwarf, fp"},
+	{"depth", 0, OPTIONS_TRACE, VALUE(apply_count), FIELD(depth), .min = 2,
+	 .max = ABI_MAX_FRAMES, .expected = "is not a number of frames; give 2 to 128"},
+	{"mmap", 0, OPTIONS_TRACE, FLAG(apply_true), FIELD(mmap)},
+	{"object", 'O', OPTIONS_TRACE, VALUE(apply_text), FIELD(object),
+	 .expected = "is not an object; give the path or file name of a library or executable"},
+	{"symbols-prefix", 0, OPTIONS_TRACE, VALUE(apply_symbols_prefix),
+	 .expected = "is not a prefix; give e.g. je_ for je_malloc and je_free"},
+	{"alloc-fn", 0, OPTIONS_TRACE, VALUE(apply_alloc_fn),
+	 .expected = "is not NAME:SIZEARG[:COUNTARG]; give e.g. pool_alloc:2 when the second "
+		     "argument is the size"},
+	{"free-fn", 0, OPTIONS_TRACE, VALUE(apply_free_fn),
+	 .expected = "is not NAME:PTRARG; give e.g. pool_free:1 when the first argument is the "
+		     "block"},
+	{"children", 0, OPTIONS_TRACE, VALUE(apply_children), .choices = children_choices,
+	 .expected = "is not a way to follow children; give one of exact, late, none"},
+	{"no-follow", 0, OPTIONS_TRACE, FLAG(apply_no_follow)},
+	{"max-live", 0, OPTIONS_TRACE, VALUE(apply_count), FIELD(max_live), .min = 1,
+	 .max = 1u << 28, .expected = "is not a number of blocks; give 1 to 268435456"},
+	{"max-stacks", 0, OPTIONS_TRACE, VALUE(apply_count), FIELD(max_stacks), .min = 1,
+	 .max = 1u << 24, .expected = "is not a number of stacks; give 1 to 16777216"},
+	{"debuginfod", 0, OPTIONS_REPORT, FLAG(apply_debuginfod)},
+	{"no-debuginfod", 0, OPTIONS_REPORT, FLAG(apply_false), FIELD(debuginfod)},
+	{"error-exitcode", 0, OPTIONS_REPORT, VALUE(apply_count), FIELD(error_exitcode), .min = 1,
+	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
+	{"verbose", 'v', 0, FLAG(apply_verbose)},
+	{"version", 0, 0, FLAG(apply_version)},
+	{"help", 'h', 0, FLAG(apply_help)},
+};
+/* clang-format on */
+
+const size_t option_row_count = ARRAY_SIZE(option_rows);

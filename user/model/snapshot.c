@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/model/snapshot.h"
+
+#include <stdlib.h>
+
+struct cause {
+	const char *name;
+	const char *text;
+};
+
+static const struct cause causes[] = {
+	[LOST_LIVE_FULL] = {"live_map_full",
+			    "allocations not recorded: the table of live blocks was full; raise "
+			    "--max-live, or record fewer with -z or -s"},
+	[LOST_STACKS_FULL] = {"stack_table_full",
+			      "allocations counted without their stack: too many different stacks; "
+			      "raise --max-stacks, or lower --depth"},
+	[LOST_FRAMES] = {"stack_frames",
+			 "new stacks whose frames did not reach the tool in time; their bytes are "
+			 "counted; give the tool more CPU, or lower --depth"},
+	[LOST_THREADS_FULL] = {"thread_table_full",
+			       "allocations not recorded: too many threads at once; record fewer "
+			       "with -z or -s, or trace fewer processes"},
+	[LOST_PENDING] =
+		{"pending_call",
+		 "allocations not recorded: the return was seen without its call (attached "
+		 "in mid-call, or the thread switched stacks); a few are normal"},
+	[LOST_MISSED_FREE] =
+		{"missed_free",
+		 "frees that were not seen: the address was handed out again; name the "
+		 "function that frees with --free-fn if this goes on"},
+	[LOST_OUT_POINTER] =
+		{"out_pointer",
+		 "allocations not recorded: the pointer that the allocator stored could "
+		 "not be read; nothing to do if there are few"},
+	[LOST_EVENTS] = {"process_events",
+			 "fork, exec or exit events that did not reach the tool in time: children "
+			 "may be missing; give the tool more CPU, or --no-follow"},
+	[LOST_TARGETS_FULL] = {"target_table_full",
+			       "child processes not followed: too many processes at once; trace "
+			       "fewer, or --no-follow"},
+	[LOST_PARTIAL_UNMAP] =
+		{"partial_unmap",
+		 "munmap calls for a part of a mapping that could not be split: live "
+		 "bytes are too high by what they unmapped; leave --mmap out"},
+};
+_Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
+
+static const char *const end_names[] = {
+	[STACK_END_COMPLETE] = "complete",     [STACK_END_TRUNCATED] = "truncated",
+	[STACK_END_NO_ROWS] = "no_rows",       [STACK_END_NO_MAPPING] = "no_mapping",
+	[STACK_END_READ_FAULT] = "read_fault", [STACK_END_BAD_CFA] = "bad_cfa",
+	[STACK_END_BAD_PC] = "bad_pc",	       [STACK_END_UNSUPPORTED] = "unsupported",
+};
+_Static_assert(sizeof(end_names) / sizeof(end_names[0]) == STACK_ENDS, "a name for every end");
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	if (snapshot->cmdline) {
+		for (char *const *arg = snapshot->cmdline; *arg; arg++)
+			free(*arg);
+		free((void *)(uintptr_t)snapshot->cmdline);
+	}
+	free(snapshot->stacks);
+	free(snapshot);
+}
+
+/* Both tables may be asked with a number from a recording of a newer version. */
+const char *lost_cause_name(enum lost_cause cause)
+{
+	return (unsigned)cause < LOST_CAUSES ? causes[cause].name : "unknown";
+}
+
+const char *lost_cause_text(enum lost_cause cause)
+{
+	return (unsigned)cause < LOST_CAUSES ? causes[cause].text : "of a cause unknown here";
+}
+
+const char *stack_end_name(enum stack_end end)
+{
+	return (unsigned)end < STACK_ENDS ? end_names[end] : "unknown";
+}
