@@ -10,7 +10,7 @@
 
 #include <capstone/capstone.h>
 
-#include "user/probe/place.h"
+#include "user/probe/place_args.h"
 
 #define MAX_CODE (256 * 1024)
 #define REG_FP	 29u
@@ -177,17 +177,24 @@ static int written_register(uint32_t w)
 	return -1;
 }
 
-static bool passable(const struct place_request *r, uint32_t w)
+/* Can the place be behind this instruction? Keeps track of the arguments then. */
+static bool pass(struct place_args *args, uint32_t w)
 {
-	int reg = written_register(w);
+	int from = -1, to = -1, reg = written_register(w);
 
 	if (reg < 0 || reg == (int)REG_FP || reg == (int)REG_LR)
 		return false;
-	return reg >= 6 || !(r->args_read & 1u << reg);
+	if (reg >= PLACE_ARGS)
+		return true;
+	if ((w & 0xffe0ffe0) == 0xaa0003e0 && ((w >> 16) & 31) < PLACE_ARGS) { /* mov xN, xM */
+		from = (int)((w >> 16) & 31);
+		to = reg;
+	}
+	return place_args_write(args, 1u << reg, from, to);
 }
 
-static void choose(const struct place_request *r, size_t offset, enum place_cost cost,
-		   const char *reason, struct place *out)
+static void choose(const struct place_request *r, const struct place_args *args, size_t offset,
+		   enum place_cost cost, const char *reason, struct place *out)
 {
 	cs_insn *insn = NULL;
 	csh handle;
@@ -195,6 +202,7 @@ static void choose(const struct place_request *r, size_t offset, enum place_cost
 	out->offset = (uint32_t)offset;
 	out->cost = cost;
 	out->reason = reason;
+	place_args_store(args, out);
 	snprintf(out->instruction, sizeof(out->instruction), ".inst 0x%08x", word_at(r, offset));
 	if (cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &handle) != CS_ERR_OK)
 		return;
@@ -206,42 +214,53 @@ static void choose(const struct place_request *r, size_t offset, enum place_cost
 	cs_close(&handle);
 }
 
+/* cbz on argument 1 */
+static bool is_null_branch(const struct place_request *r, const struct place_args *args, uint32_t w)
+{
+	unsigned reg = w & 31;
+
+	return r->null_skippable && r->args_read & 1 && (w & 0xff000000) == 0xb4000000 &&
+	       reg < PLACE_ARGS && args->in[0] & 1u << reg;
+}
+
 void place_find_aarch64(const struct place_request *r, struct place *out)
 {
 	bool chosen = false, after_null_test = false;
+	struct place_args args;
 	const char *unknown;
 	uint64_t limit;
 
 	*out = (struct place){.cost = PLACE_STEPPED, .reason = "entry: the code cannot be decoded"};
+	place_args_init(&args, r);
+	place_args_store(&args, out);
 	limit = first_target(r, &unknown);
 	for (size_t offset = 0; offset + 4 <= r->size && (!offset || offset < limit); offset += 4) {
 		uint32_t w = word_at(r, offset);
 		enum effect effect = classify(w, r->kernel);
 
 		if (effect == EFFECT_SIMULATED) {
-			choose(r, offset, PLACE_EMULATED,
+			choose(r, &args, offset, PLACE_EMULATED,
 			       after_null_test ? "emulated, behind the test for NULL"
 			       : offset	       ? "first emulated instruction"
 					       : "entry, emulated",
 			       out);
-			/* cbz x0: whoever jumps frees nothing. */
-			if (!r->null_skippable || !(r->args_read & 1) ||
-			    (w & 0xff00001f) != 0xb4000000 || after_null_test)
+			/* Whoever jumps frees nothing. */
+			if (after_null_test || !is_null_branch(r, &args, w))
 				return;
 			chosen = after_null_test = true;
 			continue;
 		}
 		if (!offset && effect == EFFECT_REFUSED)
-			choose(r, 0, PLACE_STEPPED, "entry: the kernel may refuse a probe here",
-			       out);
+			choose(r, &args, 0, PLACE_STEPPED,
+			       "entry: the kernel may refuse a probe here", out);
 		if (!chosen && effect == EFFECT_STEPPED) {
-			choose(r, offset, PLACE_STEPPED,
+			choose(r, &args, offset, PLACE_STEPPED,
 			       offset ? "the entry cannot be probed"
 				      : "entry: no emulated instruction in reach",
 			       out);
 			chosen = true;
 		}
-		if (!passable(r, w))
+		if (!pass(&args, w))
 			break;
 	}
 	if (unknown && out->cost == PLACE_STEPPED)

@@ -12,7 +12,7 @@
 #include <capstone/capstone.h>
 
 #include "user/base/util.h"
-#include "user/probe/place.h"
+#include "user/probe/place_args.h"
 
 #define MAX_CODE (256 * 1024) /* larger functions get their entry; allocators' are under 8 KiB */
 
@@ -20,6 +20,7 @@ struct walk {
 	const struct place_request *request;
 	csh handle;
 	cs_insn *insn;
+	struct place_args args;
 	uint64_t first_target; /* lowest offset > 0 that a branch in the function goes to */
 	bool computed_jump;
 	bool undecodable;
@@ -167,8 +168,10 @@ static enum effect classify(const struct walk *w)
 	return is_refused(insn) ? EFFECT_REFUSED : EFFECT_STEPPED;
 }
 
-/* The 64-bit register that a register is, or is a part of; others map to themselves. */
-static x86_reg whole_register(unsigned reg)
+/* The argument registers and their parts, in the order of the ABI; then those that nothing may write. */
+#define REG_OTHER (-1)
+#define REG_FIXED PLACE_ARGS
+static int register_index(unsigned reg)
 {
 	static const uint16_t parts[][5] = {
 		{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
@@ -178,36 +181,25 @@ static x86_reg whole_register(unsigned reg)
 		{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
 		{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
 		{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL},
+		/* walks along frame pointers start from it */
 		{X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(parts[i]) && parts[i][j]; j++) {
 			if (parts[i][j] == reg)
-				return (x86_reg)parts[i][0];
+				return i < PLACE_ARGS ? (int)i : REG_FIXED;
 		}
 	}
-	return (x86_reg)reg;
+	return REG_OTHER;
 }
 
-/* May this register not change before the place? rbp: walks along frame pointers start from it. */
-static bool is_needed(const struct walk *w, unsigned reg)
+/* The argument register that a whole 64-bit one is; REG_OTHER for parts of one. */
+static int whole_argument(const cs_x86_op *op)
 {
-	static const x86_reg args[] = {X86_REG_RDI, X86_REG_RSI, X86_REG_RDX,
-				       X86_REG_RCX, X86_REG_R8,	 X86_REG_R9};
+	int index = op->type == X86_OP_REG && op->size == 8 ? register_index(op->reg) : REG_OTHER;
 
-	switch (whole_register(reg)) {
-	case X86_REG_RSP:
-	case X86_REG_RBP:
-		return true;
-	default:
-		break;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(args); i++) {
-		if (args[i] == whole_register(reg))
-			return w->request->args_read & 1u << i;
-	}
-	return false;
+	return index < PLACE_ARGS ? index : REG_OTHER;
 }
 
 /* Instructions whose only effect is on their first operand and the flags, or on nothing at all. */
@@ -233,47 +225,64 @@ static bool is_plain(unsigned id)
 		if (plain[i] == id)
 			return true;
 	}
-	return id == X86_INS_IMUL; /* the forms with two and three operands; see passable() */
+	return id == X86_INS_IMUL; /* the forms with two and three operands; see pass() */
 }
 
-/* Can the place be behind this instruction, as far as registers and the stack go? */
-static bool passable(const struct walk *w)
+static bool is_stack_operand(const cs_x86_op *op)
+{
+	return op->type == X86_OP_MEM && (register_index(op->mem.base) == REG_FIXED ||
+					  register_index(op->mem.index) == REG_FIXED);
+}
+
+/* Can the place be behind this instruction? Keeps track of the arguments then. */
+static bool pass(struct walk *w)
 {
 	const cs_insn *insn = w->insn;
 	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *op = x86->operands;
+	int index, from = REG_OTHER, to = REG_OTHER;
 	uint8_t read_count, write_count;
 	cs_regs read, written;
+	unsigned killed = 0;
 
 	if (!is_plain(insn->id) || (insn->id == X86_INS_IMUL && x86->op_count < 2))
 		return false;
 	if (insn->id == X86_INS_NOP || insn->id == X86_INS_ENDBR64 || insn->id == X86_INS_TEST ||
 	    insn->id == X86_INS_CMP || insn->id == X86_INS_BT)
 		return true;
-	if (x86->op_count && x86->operands[0].type == X86_OP_REG &&
-	    is_needed(w, x86->operands[0].reg))
+	/* A store through stack or frame pointer might hit the return address. */
+	if (!x86->op_count || (insn->id != X86_INS_LEA && is_stack_operand(&op[0])))
 		return false;
-	/* A store through the stack pointer might hit the return address. */
-	if (x86->op_count && x86->operands[0].type == X86_OP_MEM && insn->id != X86_INS_LEA &&
-	    (whole_register(x86->operands[0].mem.base) == X86_REG_RSP ||
-	     whole_register(x86->operands[0].mem.index) == X86_REG_RSP))
-		return false;
-	/* The decoder's own opinion on what is written, implicit operands included. */
 	if (cs_regs_access(w->handle, insn, read, &read_count, written, &write_count))
 		return false;
+	/* The destination by the operands, and what the decoder thinks is written, implicit operands included. */
+	if (op[0].type == X86_OP_REG)
+		written[write_count++] = (uint16_t)op[0].reg;
 	for (uint8_t i = 0; i < write_count; i++) {
-		if (is_needed(w, written[i]))
+		index = register_index(written[i]);
+		if (index == REG_FIXED)
 			return false;
+		if (index != REG_OTHER)
+			killed |= 1u << index;
 	}
-	return true;
+	if (insn->id == X86_INS_MOV && x86->op_count == 2) {
+		to = whole_argument(&op[0]);
+		from = whole_argument(&op[1]);
+	}
+	return place_args_write(&w->args, killed, from, to);
 }
 
-static bool is_null_test(const cs_insn *insn)
+static bool is_null_test(const struct walk *w)
 {
+	const cs_insn *insn = w->insn;
 	const cs_x86 *x86 = &insn->detail->x86;
+	int index;
 
-	return insn->id == X86_INS_TEST && x86->op_count == 2 &&
-	       x86->operands[0].type == X86_OP_REG && x86->operands[1].type == X86_OP_REG &&
-	       x86->operands[0].reg == X86_REG_RDI && x86->operands[1].reg == X86_REG_RDI;
+	if (insn->id != X86_INS_TEST || x86->op_count != 2 || x86->operands[1].type != X86_OP_REG ||
+	    x86->operands[0].reg != x86->operands[1].reg)
+		return false;
+	index = whole_argument(&x86->operands[0]);
+	return index != REG_OTHER && w->args.in[0] & 1u << index;
 }
 
 static bool keeps_flags(const cs_insn *insn)
@@ -300,6 +309,7 @@ static void choose(const struct walk *w, enum effect effect, const char *reason,
 		    : effect == EFFECT_EMULATED ? PLACE_EMULATED
 						: PLACE_STEPPED;
 	out->reason = reason;
+	place_args_store(&w->args, out);
 	snprintf(out->instruction, sizeof(out->instruction), "%.15s%s%.30s", insn->mnemonic,
 		 insn->op_str[0] ? " " : "", insn->op_str);
 }
@@ -343,9 +353,9 @@ static void walk_entry(struct walk *w, struct place *out)
 				out->reason = "the entry cannot be probed";
 			chosen = true;
 		}
-		if (!passable(w))
+		if (!pass(w))
 			return;
-		if (is_null_test(w->insn))
+		if (is_null_test(w))
 			null_tested = r->null_skippable && r->args_read & 1;
 		else if (!keeps_flags(w->insn))
 			null_tested = false;
@@ -356,7 +366,9 @@ void place_find_x86_64(const struct place_request *request, struct place *out)
 {
 	struct walk w = {.request = request};
 
+	place_args_init(&w.args, request);
 	*out = (struct place){.cost = PLACE_STEPPED, .reason = "entry: the code cannot be decoded"};
+	place_args_store(&w.args, out);
 	if (!request->size || cs_open(CS_ARCH_X86, CS_MODE_64, &w.handle) != CS_ERR_OK)
 		return;
 	if (cs_option(w.handle, CS_OPT_DETAIL, CS_OPT_ON) == CS_ERR_OK)
