@@ -25,11 +25,18 @@ void object_cache_free(struct object_cache *cache); /* objects still referenced 
  * /proc/PID/map_files/START-END, else through /proc/PID/root/PATH when dev and inode agree. Only regular files are
  * opened, never blocking. "[vdso]" is copied out of the process's memory into a memfd. `pid` may be dead
  * already: then only the cache can help.
- * Returns a new reference in *out, or -errno: -ENOENT for anonymous and special mappings, not logged.
+ * Returns a new reference in *out, or -errno, not logged: -ENOENT for anonymous and special mappings, -ENOEXEC for a file that is not ELF,
+ * -ESTALE when the path leads to another file by now.
  */
 int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping *m, struct object **out);
 
-/* The same for a file named by the user, seen from our own root. */
+/*
+ * The same when the process may be gone: the cache first, then the mapping's path under root_fd, an O_PATH descriptor of the process's root
+ * directory (-1: none), when dev and inode agree.
+ */
+int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, const struct mapping *m, struct object **out);
+
+/* The same for a file named by the user, seen from our own root. -ENOEXEC: a regular file, but not ELF; not logged. */
 int object_cache_open(struct object_cache *cache, const char *path, struct object **out);
 
 struct object *object_ref(struct object *object);
@@ -44,6 +51,10 @@ uint64_t object_dev(const struct object *object);	 /* st_dev and st_ino of the o
 uint64_t object_ino(const struct object *object);	 /* as the kernel's inode has them */
 bool object_is_vdso(const struct object *object);
 bool object_is_elf64(const struct object *object); /* ELFCLASS64 of this machine's architecture */
+
+uint16_t object_elf_type(const struct object *object); /* ET_EXEC, ET_DYN … */
+bool object_has_interp(const struct object *object);   /* has a PT_INTERP segment */
+bool object_is_code(const struct object *object, uint64_t offset); /* the offset lies in an executable segment */
 
 /* NT_GNU_BUILD_ID, or NULL with *len = 0. Owned by the object. */
 const uint8_t *object_build_id(const struct object *object, size_t *len);

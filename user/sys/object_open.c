@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/sys/object_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+
+#include "user/base/util.h"
+
+#define MAX_VDSO_BYTES (1u << 20)
+
+static void map_files_path(pid_t pid, const struct mapping *m, char *path, size_t size)
+{
+	snprintf(path, size, "/proc/%d/map_files/%jx-%jx", (int)pid, (uintmax_t)m->start,
+		 (uintmax_t)m->end);
+}
+
+/*
+ * Whether a file is the one the mapping names. maps shows the superblock's device, which on btrfs and overlayfs is not what
+ * stat(2) says; there the inode number alone has to do.
+ */
+static bool agrees(int fd, const struct stat *st, const struct mapping *m)
+{
+	struct statfs fs;
+
+	if (st->st_ino != m->ino)
+		return false;
+	if (st->st_dev == m->dev)
+		return true;
+	return !fstatfs(fd, &fs) && ((uint64_t)fs.f_type == OVERLAYFS_SUPER_MAGIC ||
+				     (uint64_t)fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+/*
+ * Opens for reading what an O_PATH descriptor found: looking first and opening afterwards means that no FIFO waits and no
+ * device driver's open() runs. m is NULL when any regular file will do.
+ */
+static int reopen_regular(int path_fd, const struct mapping *m)
+{
+	char self[32];
+	struct stat st;
+	int fd;
+
+	if (fstat(path_fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (m && !agrees(path_fd, &st, m))
+		return -ESTALE;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+int object_stat_mapping(pid_t pid, const struct mapping *m, struct file_id *id)
+{
+	char path[80];
+	struct stat st;
+
+	map_files_path(pid, m, path, sizeof(path));
+	if (stat(path, &st))
+		return -errno;
+	id->dev = st.st_dev;
+	id->ino = st.st_ino;
+	return 0;
+}
+
+int object_open_mapping(pid_t pid, const struct mapping *m)
+{
+	_cleanup_close_ int path_fd = -1;
+	char path[80];
+
+	map_files_path(pid, m, path, sizeof(path));
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	return reopen_regular(path_fd, NULL);
+}
+
+int object_open_under(int root_fd, const struct mapping *m)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int path_fd = -1;
+
+	if (m->path[0] != '/')
+		return -ENOENT;
+	path_fd = (int)syscall(SYS_openat2, root_fd, m->path, &how, sizeof(how));
+	if (path_fd < 0)
+		return -errno;
+	return reopen_regular(path_fd, m);
+}
+
+int object_open_root(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int object_open_path(const char *path)
+{
+	_cleanup_close_ int path_fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (path_fd < 0)
+		return -errno;
+	return reopen_regular(path_fd, NULL);
+}
+
+static int write_all(int fd, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int object_copy_memory(pid_t pid, uint64_t start, uint64_t end)
+{
+	size_t len = (size_t)(end - start);
+	_cleanup_free_ char *copy = NULL;
+	_cleanup_close_ int fd = -1;
+	struct iovec to, from;
+	ssize_t n;
+	int err;
+
+	if (end <= start || end - start > MAX_VDSO_BYTES)
+		return -E2BIG;
+	copy = malloc(len);
+	if (!copy)
+		return -ENOMEM;
+	to = (struct iovec){.iov_base = copy, .iov_len = len};
+	from = (struct iovec){.iov_base = (void *)(uintptr_t)start, .iov_len = len};
+	n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n != len)
+		return -EFAULT;
+	fd = memfd_create("memleakbpf-vdso", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, copy, len);
+	if (err)
+		return err;
+	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	return TAKE_FD(fd);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/target/allocator.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "user/base/util.h"
+
+#define MAX_ARG 6 /* arguments passed in registers on x86_64; aarch64 has more */
+
+/*
+ * Where several names share an address the first row wins, so the plain name comes before its relatives. Sources: malloc(3),
+ * posix_memalign(3), C23 (free_sized, free_aligned_sized), jemalloc(3), gperftools' and mimalloc's headers, the Itanium C++ ABI for the
+ * mangled operators (size_t is m on LP64).
+ */
+#define C(n) .name = (n), .shown = (n)
+static const struct alloc_fn table[] = {
+	{C("malloc"), .op = OP_ALLOC, .size_arg = 1},
+	{C("free"), .op = OP_FREE, .ptr_arg = 1},
+	{C("calloc"), .op = OP_ALLOC, .count_arg = 1, .size_arg = 2},
+	{C("realloc"), .op = OP_REALLOC, .ptr_arg = 1, .size_arg = 2},
+	{C("reallocarray"), .op = OP_REALLOC, .ptr_arg = 1, .count_arg = 2, .size_arg = 3},
+	{C("posix_memalign"), .op = OP_ALLOC_OUT, .ptr_arg = 1, .size_arg = 3},
+	{C("aligned_alloc"), .op = OP_ALLOC, .size_arg = 2},
+	{C("memalign"), .op = OP_ALLOC, .size_arg = 2},
+	{C("valloc"), .op = OP_ALLOC, .size_arg = 1},
+	{C("pvalloc"), .op = OP_ALLOC, .size_arg = 1},
+	{C("cfree"), .op = OP_FREE, .ptr_arg = 1},
+	{C("free_sized"), .op = OP_FREE, .ptr_arg = 1},
+	{C("free_aligned_sized"), .op = OP_FREE, .ptr_arg = 1},
+
+	/* jemalloc's own interface, which tcmalloc has too */
+	{C("mallocx"), .op = OP_ALLOC, .size_arg = 1},
+	{C("rallocx"), .op = OP_REALLOC, .ptr_arg = 1, .size_arg = 2},
+	{C("dallocx"), .op = OP_FREE, .ptr_arg = 1},
+	{C("sdallocx"), .op = OP_FREE, .ptr_arg = 1},
+
+	/* mimalloc's own interface, beyond its variants of the standard names */
+	{C("mi_malloc_small"), .op = OP_ALLOC, .size_arg = 1},
+	{C("mi_zalloc_small"), .op = OP_ALLOC, .size_arg = 1},
+	{C("mi_zalloc"), .op = OP_ALLOC, .size_arg = 1},
+	{C("mi_mallocn"), .op = OP_ALLOC, .count_arg = 1, .size_arg = 2},
+	{C("mi_malloc_aligned"), .op = OP_ALLOC, .size_arg = 1},
+	{C("mi_zalloc_aligned"), .op = OP_ALLOC, .size_arg = 1},
+	{C("mi_calloc_aligned"), .op = OP_ALLOC, .count_arg = 1, .size_arg = 2},
+	{C("mi_realloc_aligned"), .op = OP_REALLOC, .ptr_arg = 1, .size_arg = 2},
+	{C("mi_reallocn"), .op = OP_REALLOC, .ptr_arg = 1, .count_arg = 2, .size_arg = 3},
+	{C("mi_rezalloc"), .op = OP_REALLOC, .ptr_arg = 1, .size_arg = 2},
+	{C("mi_recalloc"), .op = OP_REALLOC, .ptr_arg = 1, .count_arg = 2, .size_arg = 3},
+	{C("mi_free_size"), .op = OP_FREE, .ptr_arg = 1},
+	{C("mi_free_size_aligned"), .op = OP_FREE, .ptr_arg = 1},
+	{C("mi_free_aligned"), .op = OP_FREE, .ptr_arg = 1},
+
+#define NEW(mangled, people)                                                                     \
+	{                                                                                        \
+		.name = (mangled), .shown = (people), .op = OP_ALLOC, .size_arg = 1, .cxx = true \
+	}
+#define DELETE(mangled, people)                                                                \
+	{                                                                                      \
+		.name = (mangled), .shown = (people), .op = OP_FREE, .ptr_arg = 1, .cxx = true \
+	}
+	NEW("_Znwm", "operator new(unsigned long)"),
+	NEW("_Znam", "operator new[](unsigned long)"),
+	NEW("_ZnwmRKSt9nothrow_t", "operator new(unsigned long, std::nothrow_t const&)"),
+	NEW("_ZnamRKSt9nothrow_t", "operator new[](unsigned long, std::nothrow_t const&)"),
+	NEW("_ZnwmSt11align_val_t", "operator new(unsigned long, std::align_val_t)"),
+	NEW("_ZnamSt11align_val_t", "operator new[](unsigned long, std::align_val_t)"),
+	NEW("_ZnwmSt11align_val_tRKSt9nothrow_t",
+	    "operator new(unsigned long, std::align_val_t, std::nothrow_t const&)"),
+	NEW("_ZnamSt11align_val_tRKSt9nothrow_t",
+	    "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)"),
+	DELETE("_ZdlPv", "operator delete(void*)"),
+	DELETE("_ZdaPv", "operator delete[](void*)"),
+	DELETE("_ZdlPvm", "operator delete(void*, unsigned long)"),
+	DELETE("_ZdaPvm", "operator delete[](void*, unsigned long)"),
+	DELETE("_ZdlPvRKSt9nothrow_t", "operator delete(void*, std::nothrow_t const&)"),
+	DELETE("_ZdaPvRKSt9nothrow_t", "operator delete[](void*, std::nothrow_t const&)"),
+	DELETE("_ZdlPvSt11align_val_t", "operator delete(void*, std::align_val_t)"),
+	DELETE("_ZdaPvSt11align_val_t", "operator delete[](void*, std::align_val_t)"),
+	DELETE("_ZdlPvmSt11align_val_t", "operator delete(void*, unsigned long, std::align_val_t)"),
+	DELETE("_ZdaPvmSt11align_val_t",
+	       "operator delete[](void*, unsigned long, std::align_val_t)"),
+	DELETE("_ZdlPvSt11align_val_tRKSt9nothrow_t",
+	       "operator delete(void*, std::align_val_t, std::nothrow_t const&)"),
+	DELETE("_ZdaPvSt11align_val_tRKSt9nothrow_t",
+	       "operator delete[](void*, std::align_val_t, std::nothrow_t const&)"),
+
+	{C("mmap"), .op = OP_MMAP, .size_arg = 2, .mmap = true},
+	{C("mmap64"), .op = OP_MMAP, .size_arg = 2, .mmap = true},
+	{C("munmap"), .op = OP_MUNMAP, .ptr_arg = 1, .size_arg = 2, .mmap = true},
+	/* (old address, old size, new size, flags, new address) */
+	{C("mremap"), .op = OP_MREMAP, .ptr_arg = 1, .size_arg = 3, .mmap = true},
+};
+
+const struct alloc_fn *alloc_table(size_t *count)
+{
+	*count = ARRAY_SIZE(table);
+	return table;
+}
+
+/* ":N" with N from 1 to 6, which is consumed. 0 when it is something else. */
+static uint8_t take_arg(const char **p)
+{
+	const char *c = *p;
+
+	if (c[0] != ':' || c[1] < '1' || c[1] > '0' + MAX_ARG || (c[2] != ':' && c[2] != '\0'))
+		return 0;
+	*p += 2;
+	return (uint8_t)(c[1] - '0');
+}
+
+static int set_name(struct alloc_fn *fn, const char *text, size_t len)
+{
+	/* One copy serves as both: alloc_fn_release() frees name. */
+	fn->name = strndup(text, len);
+	fn->shown = fn->name;
+	return fn->name ? 0 : -ENOMEM;
+}
+
+int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn)
+{
+	size_t len = strcspn(text, ":");
+	const char *p = text + len;
+
+	memset(fn, 0, sizeof(*fn));
+	fn->op = OP_ALLOC;
+	fn->size_arg = take_arg(&p);
+	if (len == 0 || fn->size_arg == 0)
+		return -EINVAL;
+	if (*p) {
+		fn->count_arg = take_arg(&p);
+		if (fn->count_arg == 0 || *p)
+			return -EINVAL;
+	}
+	return set_name(fn, text, len);
+}
+
+int alloc_fn_parse_free(const char *text, struct alloc_fn *fn)
+{
+	size_t len = strcspn(text, ":");
+	const char *p = text + len;
+
+	memset(fn, 0, sizeof(*fn));
+	fn->op = OP_FREE;
+	fn->ptr_arg = take_arg(&p);
+	if (len == 0 || fn->ptr_arg == 0 || *p)
+		return -EINVAL;
+	return set_name(fn, text, len);
+}
+
+void alloc_fn_release(struct alloc_fn *fn)
+{
+	free((char *)fn->name);
+	fn->name = NULL;
+	fn->shown = NULL;
+}
