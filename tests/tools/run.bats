@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The test runner counts right: it is fed with files that pass, fail, skip, die, hang and lie.
+
+setup() {
+	export UNIT_DIR=$BATS_TEST_TMPDIR/unit TESTS_ROOT=$BATS_TEST_TMPDIR EXPECTED_SKIPS=$BATS_TEST_TMPDIR/skips
+	export BUILD=$BATS_TEST_TMPDIR/build
+	mkdir -p "$UNIT_DIR" "$TESTS_ROOT/tools" "$TESTS_ROOT/integration"
+	printf '# comment\nunit/test_x: moon  | needs * moon\n' >"$EXPECTED_SKIPS"
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+}
+
+# program NAME LINE…: a unit test program that runs the lines as a shell script.
+program() {
+	local file=$UNIT_DIR/$1
+
+	shift
+	printf '%s\n' '#!/bin/sh' "$@" >"$file"
+	chmod +x "$file"
+}
+
+# counted STATUS LAST: runs the unit tests and compares the exit status and the last line.
+counted() {
+	run tests/run unit
+	printf '%s\n' "$output"
+	[ "$status" -eq "$1" ]
+	[ "${lines[-1]}" = "$2" ]
+}
+
+@test "passes of several files are added up" {
+	program test_x 'echo 1..2' 'echo ok 1 - a' 'echo ok 2 - b'
+	program test_y 'echo 1..1' 'echo ok 1 - c'
+	counted 0 '3 passed, 0 failed, 0 skipped'
+	[ "${lines[0]}" = 'ok    unit/test_x: a' ]
+}
+
+@test "a failure is named with what the test printed" {
+	program test_x 'echo 1..2' 'echo ok 1 - a' 'echo got 3' 'echo not ok 2 - b' 'echo "# 3 != 4"' 'exit 1'
+	counted 1 '1 passed, 1 failed, 0 skipped'
+	[ "${lines[1]}" = 'FAIL  unit/test_x: b' ]
+	[ "${lines[2]}" = '      got 3' ]
+	[ "${lines[3]}" = '      # 3 != 4' ]
+}
+
+@test "an expected skip is named with its reason" {
+	program test_x 'echo 1..1' 'echo needs a full moon' 'echo "not ok 1 # SKIP moon"'
+	counted 0 '0 passed, 0 failed, 1 skipped'
+	[ "${lines[0]}" = 'skip  unit/test_x: moon (needs a full moon)' ]
+}
+
+@test "a skip for another reason, or without one, counts as failed" {
+	program test_x 'echo 1..2' 'echo too lazy' 'echo "not ok 1 # SKIP moon"' 'echo "ok 2 # SKIP moon"'
+	counted 1 '0 passed, 2 failed, 0 skipped'
+	[[ "$output" == *'does not allow: too lazy'* ]]
+	[[ "$output" == *'does not allow: no reason given'* ]]
+}
+
+@test "a program that dies in mid-run counts as failed" {
+	program test_x 'echo 1..3' 'echo ok 1 - a' 'kill -SEGV $$'
+	counted 1 '1 passed, 1 failed, 0 skipped'
+	[[ "$output" == *'ran 1 of 3 tests, ended with status 139'* ]]
+}
+
+@test "a program that says nothing counts as failed" {
+	program test_x ':'
+	counted 1 '0 passed, 1 failed, 0 skipped'
+}
+
+@test "a program that fails after its last test counts as failed" {
+	program test_x 'echo 1..1' 'echo ok 1 - a' 'exit 23'
+	counted 1 '1 passed, 1 failed, 0 skipped'
+	[[ "$output" == *'status 23 though no test failed'* ]]
+}
+
+@test "a program that hangs is stopped, and counts as failed" {
+	program test_x 'echo 1..1' 'exec sleep 1000'
+	TEST_TIMEOUT=1 counted 1 '0 passed, 1 failed, 0 skipped'
+	[[ "$output" == *'stopped after 1 seconds'* ]]
+}
+
+@test "no test program at all counts as failed" {
+	counted 1 '0 passed, 1 failed, 0 skipped'
+}
+
+@test "bats files are counted, their skips too" {
+	# Not written with the word in front: bats would take the lines for tests of this file.
+	printf '@%s\n' 'test "good" { true; }' 'test "bad" { echo because; false; }' \
+		'test "left out" { skip "no such thing here"; }' >"$TESTS_ROOT/tools/a.bats"
+	printf 'tools/a: left out | no such*\n' >"$EXPECTED_SKIPS"
+	run tests/run tools
+	printf '%s\n' "$output"
+	[ "$status" -eq 1 ]
+	[ "${lines[-1]}" = '1 passed, 1 failed, 1 skipped' ]
+	[[ "$output" == *'skip  tools/a: left out (no such thing here)'* ]]
+	[[ "$output" == *'because'* ]]
+}
+
+@test "words choose files" {
+	program test_x 'echo 1..1' 'echo ok 1 - a'
+	program test_y 'echo 1..1' 'echo ok 1 - b'
+	run tests/run unit y
+	[ "$status" -eq 0 ]
+	[ "$output" = 'ok    unit/test_y: b
+1 passed, 0 failed, 0 skipped' ]
+}
+
+@test "an unknown group is a usage error" {
+	run tests/run nonsense
+	[ "$status" -eq 2 ]
+}
