@@ -42,18 +42,23 @@ static unsigned args_read(const struct alloc_fn *fn)
 	return args;
 }
 
+/* The arguments that the cookie names, at the registers where the place has them. */
+static uint8_t arg_at(const struct place *place, uint8_t arg)
+{
+	return arg ? place->arg_at[arg - 1] : 0;
+}
+
 static void probe_init(struct probe *probe, const struct object *object,
 		       const struct provider_fn *fn, uint8_t *code)
 {
-	union probe_cookie cookie = {.op = fn->fn->op,
-				     .size_arg = fn->fn->size_arg,
-				     .count_arg = fn->fn->count_arg,
-				     .ptr_arg = fn->fn->ptr_arg};
+	const struct alloc_fn *f = fn->fn;
 	struct place_request request = {.code = code,
-					.args_read = args_read(fn->fn),
-					.null_skippable =
-						fn->fn->op == OP_FREE && fn->fn->ptr_arg == 1};
+					.args_read = args_read(f),
+					.args_may_move = f->op != OP_MMAP && f->op != OP_MREMAP &&
+							 f->op != OP_MUNMAP,
+					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
+	union probe_cookie cookie = {.op = f->op};
 	ssize_t n;
 
 	if (want > CODE_MAX)
@@ -63,8 +68,11 @@ static void probe_init(struct probe *probe, const struct object *object,
 	if (object_offset_to_vaddr(object, fn->offset, &request.vaddr))
 		request.vaddr = 0;
 	place_find(&request, &probe->place);
+	cookie.size_arg = arg_at(&probe->place, f->size_arg);
+	cookie.count_arg = arg_at(&probe->place, f->count_arg);
+	cookie.ptr_arg = arg_at(&probe->place, f->ptr_arg);
 	probe->fn = fn;
-	probe->role = role_of(fn->fn->op);
+	probe->role = role_of(f->op);
 	probe->offset = fn->offset + probe->place.offset;
 	probe->cookie = cookie.value;
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The subcommands; each returns the exit status: 0 done, 1 error (logged), 2 usage. */
+#ifndef MEMLEAKBPF_CLI_COMMANDS_H
+#define MEMLEAKBPF_CLI_COMMANDS_H
+
+#include "user/cli/options.h"
+
+/* -p PID: watch running processes. COMMAND: run it, trace it from its first instruction, report at its exit. */
+int cmd_trace(const struct options *options);
+int cmd_doctor(const struct options *options);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Starting a command that waits before its exec until its probes are in place. */
+#ifndef MEMLEAKBPF_CLI_LAUNCH_H
+#define MEMLEAKBPF_CLI_LAUNCH_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+struct launch {
+	pid_t pid;
+	int go_fd;    /* closing it lets the child exec… */
+	int error_fd; /* …and its failure arrives here as an errno; end of file is success */
+};
+
+/*
+ * Forks a child with our environment, standard streams and the given signal mask, which then waits. 0 or -errno, logged. When
+ * we die first, the child goes away without having started the command.
+ */
+int launch_prepare(const char *path, char *const argv[], const sigset_t *mask, struct launch *out);
+
+/* Lets it exec. 0, or -errno of the exec, logged; the child has ended then. */
+int launch_go(struct launch *launch, const char *name);
+
+/* Ends a child that has not been let go. */
+void launch_abort(struct launch *launch);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+
+#include "user/base/log.h"
+#include "user/cli/commands.h"
+#include "user/cli/help.h"
+
+static const struct command commands[] = {
+	{
+		.summary = "watch running processes, or run a command and watch it",
+		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
+			  OPTIONS_REPORT,
+		.check = options_check_watch,
+		.run = cmd_trace,
+	},
+	{
+		.name = "doctor",
+		.summary = "say what this kernel and machine allow, and what to do about it",
+		.help = help_doctor,
+		.groups = OPTIONS_PID,
+		.check = options_check_doctor,
+		.run = cmd_doctor,
+	},
+	{0},
+};
+
+int main(int argc, char *argv[])
+{
+	const struct options *options;
+	int status, err = options_parse(commands, argc, argv, &options);
+
+	if (err)
+		return err == -EINVAL ? EXIT_STATUS_USAGE : 1;
+	if (options->verbose)
+		log_set_level(options->verbose > 1 ? LOG_TRACE : LOG_DEBUG);
+	switch (options->action) {
+	case ACTION_HELP:
+		status = help_print(stdout, commands, options->command) ? 1 : 0;
+		break;
+	case ACTION_VERSION:
+		status = help_print_version(stdout) ? 1 : 0;
+		break;
+	default:
+		status = options->command->run(options);
+	}
+	options_free(options);
+	return status;
+}

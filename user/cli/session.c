@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "user/analysis/rank.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/sys/feature.h"
+
+struct session {
+	const struct options *options;
+	struct trace *trace;
+	FILE *out;
+	bool out_is_file;
+	struct exporter *exporter;
+	struct alloc_fn *custom;
+	size_t custom_count;
+	int output_error;
+	bool found_leaks;
+	bool final; /* while the last snapshots of living targets are printed */
+};
+
+static int fail_output(struct session *s, int err)
+{
+	if (!s->output_error) {
+		s->output_error = err;
+		log_errno(err, "cannot write to %s",
+			  s->options->output ? s->options->output : "standard output");
+	}
+	return err;
+}
+
+static void print_snapshot(struct session *s, struct target *target, struct snapshot *now)
+{
+	size_t room = s->options->top < now->stack_count ? s->options->top : now->stack_count;
+	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
+	size_t n;
+	int err = top ? 0 : -ENOMEM;
+
+	if (!err) {
+		n = rank_top(now, s->options->sort, top, room);
+		for (size_t i = 0; !err && i < n; i++)
+			err = trace_symbolize(s->trace, target, top[i]);
+	}
+	if (!err)
+		err = s->options->format->snapshot(s->exporter, now,
+						   (const struct stack *const *)top, n);
+	if (err)
+		fail_output(s, err);
+}
+
+static void report_target(void *ctx, struct target *target)
+{
+	struct session *s = ctx;
+	struct snapshot **last = (struct snapshot **)target_user_data(target);
+	struct snapshot *now;
+
+	if (s->output_error || trace_snapshot(s->trace, target, &now))
+		return;
+	now->final |= s->final;
+	rank_delta(now, *last);
+	rank_total(now);
+	print_snapshot(s, target, now);
+	if (now->final && now->live.count)
+		s->found_leaks = true;
+	snapshot_free(*last);
+	*last = now;
+}
+
+static void on_attached(void *ctx, struct target *target)
+{
+	(void)ctx;
+	log_info("attached to %d (%s)", target_pid(target), target_comm(target));
+}
+
+static void on_ended(void *ctx, struct target *target)
+{
+	struct snapshot **last = (struct snapshot **)target_user_data(target);
+
+	report_target(ctx, target);
+	snapshot_free(*last);
+	*last = NULL;
+}
+
+static void forget_last(void *ctx, struct target *target)
+{
+	struct snapshot **last = (struct snapshot **)target_user_data(target);
+
+	(void)ctx;
+	snapshot_free(*last);
+	*last = NULL;
+}
+
+int session_report(struct session *session, bool final)
+{
+	session->final = final;
+	trace_for_each_target(session->trace, report_target, session);
+	return session->output_error;
+}
+
+static int choose_attach(const struct options *options, enum attach_mode *mode)
+{
+	struct features *features = features_new();
+	bool session, multi;
+
+	if (!features)
+		return -ENOMEM;
+	session = features_have(features, FEATURE_UPROBE_SESSION);
+	multi = features_have(features, FEATURE_UPROBE_MULTI_PID);
+	features_free(features);
+	switch (options->attach) {
+	case OPTION_ATTACH_SESSION:
+		*mode = ATTACH_SESSION;
+		if (session)
+			return 0;
+		log_error("--attach session: this kernel has no uprobe sessions (6.13 has); use "
+			  "--attach multi, single or auto");
+		return -EOPNOTSUPP;
+	case OPTION_ATTACH_MULTI:
+		*mode = ATTACH_MULTI;
+		if (multi)
+			return 0;
+		log_error("--attach multi: this kernel has no multi-uprobe links that filter by "
+			  "process (6.10 has); use "
+			  "--attach single or auto");
+		return -EOPNOTSUPP;
+	case OPTION_ATTACH_SINGLE:
+		*mode = ATTACH_SINGLE;
+		return 0;
+	default:
+		*mode = session ? ATTACH_SESSION : multi ? ATTACH_MULTI : ATTACH_SINGLE;
+		return 0;
+	}
+}
+
+static int parse_custom(struct session *s)
+{
+	const struct options *o = s->options;
+	int err = 0;
+
+	s->custom = calloc(o->alloc_fn_count + o->free_fn_count + 1, sizeof(*s->custom));
+	if (!s->custom)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < o->alloc_fn_count; i++) {
+		err = alloc_fn_parse_alloc(o->alloc_fns[i], &s->custom[s->custom_count]);
+		s->custom_count += !err;
+	}
+	for (size_t i = 0; !err && i < o->free_fn_count; i++) {
+		err = alloc_fn_parse_free(o->free_fns[i], &s->custom[s->custom_count]);
+		s->custom_count += !err;
+	}
+	return err;
+}
+
+static int start_trace(struct session *s)
+{
+	static const enum trace_children children[] = {
+		[OPTION_CHILDREN_LATE] = CHILDREN_LATE,
+		[OPTION_CHILDREN_EXACT] = CHILDREN_EXACT,
+		[OPTION_CHILDREN_NONE] = CHILDREN_NONE,
+	};
+	const struct options *o = s->options;
+	const struct trace_callbacks callbacks = {
+		.ctx = s, .attached = on_attached, .ended = on_ended};
+	struct trace_options t = {
+		.children = children[o->children],
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.older_ns = o->older_ns,
+		.max_frames = o->depth,
+		.max_live = o->max_live,
+		.max_stacks = o->max_stacks,
+		.ages = true,
+		.providers = {.object = o->object,
+			      .prefixes = o->symbols_prefixes,
+			      .custom = s->custom,
+			      .custom_count = s->custom_count,
+			      .mmap = o->mmap},
+		.symbols = {.inlines = o->inlines, .debuginfod = o->debuginfod},
+	};
+	int err = choose_attach(o, &t.attach);
+
+	if (err)
+		return err;
+	log_debug("attaching by %s probes", attach_mode_name(t.attach));
+	return trace_new(&t, &callbacks, &s->trace);
+}
+
+static int open_output(struct session *s)
+{
+	const struct options *o = s->options;
+	struct export_options e = {
+		.show_older = o->older_ns != 0, .older_ns = o->older_ns, .verbose = o->verbose > 0};
+	struct winsize size;
+
+	s->out = o->output ? fopen(o->output, "we") : stdout;
+	s->out_is_file = o->output;
+	if (!s->out)
+		return log_errno(errno, "cannot open %s for writing", o->output);
+	if (isatty(fileno(s->out))) {
+		const char *no_color = getenv("NO_COLOR");
+
+		e.color = !no_color || !*no_color;
+		if (ioctl(fileno(s->out), TIOCGWINSZ, &size) == 0)
+			e.width = size.ws_col;
+	}
+	s->exporter = o->format->open(s->out, &e);
+	return s->exporter ? 0 : -ENOMEM;
+}
+
+int session_new(const struct options *options, struct session **out)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->options = options;
+	err = parse_custom(s);
+	if (!err)
+		err = open_output(s);
+	if (!err)
+		err = start_trace(s);
+	if (err) {
+		session_free(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+int session_free(struct session *session)
+{
+	int err;
+
+	if (!session)
+		return 0;
+	if (session->exporter) {
+		err = session->options->format->close(session->exporter);
+		if (err)
+			fail_output(session, err);
+	}
+	if (session->out_is_file && session->out && fclose(session->out))
+		fail_output(session, -errno);
+	if (session->trace)
+		trace_for_each_target(session->trace, forget_last, session);
+	trace_free(session->trace);
+	for (size_t i = 0; i < session->custom_count; i++)
+		alloc_fn_release(&session->custom[i]);
+	free(session->custom);
+	err = session->output_error;
+	free(session);
+	return err;
+}
+
+struct trace *session_trace(struct session *session)
+{
+	return session->trace;
+}
+
+int session_output_error(const struct session *session)
+{
+	return session->output_error;
+}
+
+bool session_found_leaks(const struct session *session)
+{
+	return session->found_leaks;
+}

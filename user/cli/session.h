@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What watching and running share: the trace, the output, and printing a snapshot of a target. */
+#ifndef MEMLEAKBPF_CLI_SESSION_H
+#define MEMLEAKBPF_CLI_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/cli/options.h"
+#include "user/trace/trace.h"
+
+struct session;
+
+/* Loads the trace and opens the output. Errors are logged. `quiet_start` leaves a target without allocations unreported at the end. */
+int session_new(const struct options *options, struct session **out);
+
+/* Closes output and trace. 0 or -errno of a failed write. */
+int session_free(struct session *session);
+
+struct trace *session_trace(struct session *session);
+
+/* Prints a snapshot of every target that lives; `final` marks it as the last one. -errno when the output failed (logged). */
+int session_report(struct session *session, bool final);
+
+/* Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or -errno. */
+int session_output_error(const struct session *session);
+
+/* True when a final snapshot had live allocations. */
+bool session_found_leaks(const struct session *session);
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The main job: watch processes that run, or run a command and watch it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/cli/commands.h"
+#include "user/cli/launch.h"
+#include "user/cli/loop.h"
+#include "user/target/closure.h"
+
+static int add_pids(struct session *session, const struct options *options)
+{
+	size_t added = 0;
+	int first = 0;
+
+	for (size_t i = 0; i < options->pid_count; i++) {
+		int err = trace_add_process(session_trace(session), options->pids[i]);
+
+		added += !err;
+		first = first ? first : err;
+	}
+	/* With several, those that can be traced are; each of the others has had its line. */
+	return added ? 0 : first;
+}
+
+static int watch(const struct options *options)
+{
+	struct session *session;
+	int status, err = session_new(options, &session);
+	bool leaks;
+
+	if (err)
+		return 1;
+	err = add_pids(session, options);
+	if (!err)
+		err = loop_run(session, options, 0, &status);
+	leaks = session_found_leaks(session);
+	if (session_free(session) || err)
+		return 1;
+	return options->error_exitcode && leaks ? options->error_exitcode : 0;
+}
+
+static int exit_status(int wait_status)
+{
+	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+static int start_command(struct session *session, const struct options *options,
+			 const struct closure *closure, const sigset_t *mask, pid_t *child)
+{
+	struct launch launch;
+	int err = launch_prepare(closure->command, options->argv, mask, &launch);
+
+	if (err)
+		return err;
+	err = trace_add_launched(session_trace(session), launch.pid, closure->paths,
+				 closure->count);
+	if (err) {
+		launch_abort(&launch);
+		return err;
+	}
+	*child = launch.pid;
+	return launch_go(&launch, options->argv[0]);
+}
+
+static int run(const struct options *options, const sigset_t *mask)
+{
+	struct closure *closure = NULL;
+	struct session *session = NULL;
+	int status = 0, err, close_err;
+	bool leaks = false;
+	pid_t child;
+
+	err = closure_find(options->argv[0], &closure);
+	/* As a shell does: 127 not found, 126 not executable. */
+	if (err)
+		return err == -ENOENT ? 127 : 126;
+	err = session_new(options, &session);
+	if (!err)
+		err = start_command(session, options, closure, mask, &child);
+	if (!err)
+		err = loop_run(session, options, child, &status);
+	if (session)
+		leaks = session_found_leaks(session);
+	close_err = session_free(session);
+	closure_free(closure);
+	if (err || close_err)
+		return 1;
+	return options->error_exitcode && leaks ? options->error_exitcode : exit_status(status);
+}
+
+int cmd_trace(const struct options *options)
+{
+	sigset_t mask;
+
+	if (loop_block_signals(&mask))
+		return 1;
+	return options->argv ? run(options, &mask) : watch(options);
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the kernel tells: process events and new stacks from the ring buffer, new mappings from the perf side-band. The two streams are merged by time, so that
+ * a stack is looked up in the mappings of its moment: every record that a process caused before a stack is in one of the buffers when
+ * the stack is.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/trace/internal.h"
+
+static int queue_add(struct trace *trace, struct queued_event event)
+{
+	if (trace->queue_count == trace->queue_room) {
+		size_t room = trace->queue_room ? 2 * trace->queue_room : 256;
+		struct queued_event *grown = reallocarray(trace->queue, room, sizeof(*grown));
+
+		if (!grown) {
+			trace->queue_failed = true;
+			return -ENOMEM;
+		}
+		trace->queue = grown;
+		trace->queue_room = room;
+	}
+	event.sequence = trace->sequence++;
+	trace->queue[trace->queue_count++] = event;
+	return 0;
+}
+
+static int on_ring(void *ctx, void *data, size_t size)
+{
+	const struct event_header *header = data;
+	struct queued_event event = {.time_ns = header->time_ns};
+	struct trace *trace = ctx;
+	void *copy;
+
+	if (size < sizeof(*header))
+		return 0;
+	copy = malloc(size);
+	if (!copy) {
+		trace->queue_failed = true;
+		return 0;
+	}
+	memcpy(copy, data, size);
+	if (header->type == EVENT_STACK)
+		event.stack = copy;
+	else
+		event.process = copy;
+	if (queue_add(trace, event))
+		free(copy);
+	return 0;
+}
+
+/* A child's records may be here before its fork event has been taken in: the queue knows it already. */
+static bool map_wanted(void *ctx, pid_t pid)
+{
+	struct trace *trace = ctx;
+
+	if (target_by_pid(trace, pid))
+		return true;
+	for (size_t i = 0; i < trace->queue_count; i++) {
+		const struct process_event *event = trace->queue[i].process;
+
+		if (event && event->pid == (uint32_t)pid)
+			return true;
+	}
+	return false;
+}
+
+static void on_map(void *ctx, const struct mapwatch_record *record)
+{
+	struct trace *trace = ctx;
+	size_t path_size = record->exec ? 1 : strlen(record->mapping.path) + 1;
+	struct queued_event event = {.time_ns = record->time_ns};
+	struct mapwatch_record *copy = malloc(sizeof(*copy) + path_size);
+
+	if (!copy) {
+		trace->queue_failed = true;
+		return;
+	}
+	*copy = *record;
+	copy->mapping.path = memcpy(copy + 1, record->exec ? "" : record->mapping.path, path_size);
+	event.map = copy;
+	if (queue_add(trace, event))
+		free(copy);
+}
+
+int events_open(struct trace *trace)
+{
+	const struct mapwatch_callbacks callbacks = {
+		.ctx = trace, .wanted = map_wanted, .record = on_map};
+
+	trace->ring = ring_buffer__new(bpf_map__fd(trace->skel->maps.events), on_ring, trace, NULL);
+	if (!trace->ring)
+		return log_errno(errno, "cannot open the BPF ring buffer");
+	return mapwatch_new(&callbacks, &trace->mapwatch);
+}
+
+static void attach_new_objects(struct trace *trace, struct target *target)
+{
+	int n;
+
+	if (target->launching)
+		return;
+	n = target_attach_image(trace, target);
+	if (n > 0)
+		target_announce(trace, target);
+}
+
+static void handle_map(struct trace *trace, const struct mapwatch_record *record)
+{
+	struct target *target = target_by_pid(trace, record->pid);
+
+	if (!target)
+		return;
+	if (record->exec) {
+		image_free(target->next_image);
+		target->next_image = image_new_empty(target->pid, trace->objects);
+		return;
+	}
+	if (target->next_image) {
+		image_add(target->next_image, &record->mapping);
+		return;
+	}
+	image_add(target->image, &record->mapping);
+	attach_new_objects(trace, target);
+}
+
+static void handle_fork(struct trace *trace, const struct process_event *event)
+{
+	struct target *parent = target_by_id(trace, event->other_id);
+	struct target *target = target_new(trace, event->header.target_id, (pid_t)event->pid);
+
+	if (!target)
+		return;
+	target->start_ns = event->header.time_ns;
+	target->late = trace->options.children == CHILDREN_LATE;
+	memcpy(target->comm, event->comm, sizeof(target->comm));
+	target->image = parent ? image_clone(parent->image, target->pid)
+			       : image_new_empty(target->pid, trace->objects);
+	if (!target->image) {
+		target_end(trace, target, true);
+		return;
+	}
+	if (!parent)
+		image_refresh(target->image);
+	target_read_identity(target);
+	symbolizer_note_process(trace->symbolizer, target->pid);
+	attach_new_objects(trace, target);
+}
+
+/* What stays with a process when it becomes another program: its links and its pidfd; and the image that the exec's records have built. */
+struct inheritance {
+	int pidfd;
+	struct target_attachment *attachments;
+	struct image *image;
+};
+
+static struct inheritance take_inheritance(struct target *old)
+{
+	struct inheritance left = {
+		.pidfd = old->pidfd, .attachments = old->attachments, .image = old->next_image};
+
+	old->pidfd = -1;
+	old->attachments = NULL;
+	old->next_image = NULL;
+	return left;
+}
+
+static void handle_exec(struct trace *trace, const struct process_event *event)
+{
+	struct target *old = target_by_id(trace, event->other_id), *target;
+	struct inheritance left = {.pidfd = -1};
+
+	if (old) {
+		left = take_inheritance(old);
+		target_end(trace, old, false);
+	}
+	target = target_new(trace, event->header.target_id, (pid_t)event->pid);
+	if (!target) {
+		trace->queue_failed = true;
+		return;
+	}
+	target->start_ns = event->header.time_ns;
+	memcpy(target->comm, event->comm, sizeof(target->comm));
+	target->late = !old && trace->options.children == CHILDREN_LATE;
+	target->pidfd = left.pidfd;
+	target->attachments = left.attachments;
+	target->image = left.image ? left.image : image_new_empty(target->pid, trace->objects);
+	if (!target->image) {
+		trace->queue_failed = true;
+		return;
+	}
+	/* Completes what records have not told (none where the watch was lost); a dead process leaves it as it is. */
+	image_refresh(target->image);
+	target_read_identity(target);
+	symbolizer_note_process(trace->symbolizer, target->pid);
+	attach_new_objects(trace, target);
+	/* Probes that were placed before the exec are in its objects from their first instruction on. */
+	if (target->attachments)
+		target_announce(trace, target);
+}
+
+static void handle_exit(struct trace *trace, const struct process_event *event)
+{
+	struct target *target = target_by_id(trace, event->header.target_id);
+
+	if (!target)
+		return;
+	target->exit_code = (int)event->exit_code;
+	target_end(trace, target, true);
+}
+
+static void locate(struct target *target, uint64_t address, struct location *out, bool *refreshed)
+{
+	if (image_locate(target->image, address, out))
+		return;
+	/* A mapping that was there before the watch, or whose record was lost. */
+	if (!*refreshed) {
+		*refreshed = true;
+		image_refresh(target->image);
+		if (image_locate(target->image, address, out))
+			return;
+	}
+	*out = (struct location){.offset = address};
+}
+
+static const char *allocator_at(struct trace *trace, const struct location *location)
+{
+	struct known_object *known;
+	uint64_t id;
+
+	if (!location->object)
+		return NULL;
+	id = object_id(location->object);
+	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
+	return known && known->probes ? probe_set_name_at(known->probes, location->offset) : NULL;
+}
+
+static void handle_stack(struct trace *trace, const struct stack_event *event)
+{
+	struct target *target = target_by_id(trace, event->header.target_id);
+	size_t count = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
+	struct stack_entry *entry;
+	bool refreshed = false, fresh;
+
+	if (!target)
+		return;
+	entry = stack_table_add(trace->stacks, target->id, event->stack_id, count, &fresh);
+	if (!entry || !fresh)
+		return;
+	entry->pid = target->pid;
+	for (size_t i = 0; i < count; i++)
+		locate(target, event->frames[i], &entry->locations[i], &refreshed);
+	if (count)
+		entry->allocator = allocator_at(trace, &entry->locations[0]);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct queued_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static void handle(struct trace *trace, const struct queued_event *event)
+{
+	if (event->stack) {
+		handle_stack(trace, event->stack);
+	} else if (event->map) {
+		handle_map(trace, event->map);
+	} else {
+		switch (event->process->header.type) {
+		case EVENT_FORK:
+			handle_fork(trace, event->process);
+			break;
+		case EVENT_EXEC:
+			handle_exec(trace, event->process);
+			break;
+		case EVENT_EXIT:
+			handle_exit(trace, event->process);
+			break;
+		}
+	}
+}
+
+/* The exit event can be lost with a full ring buffer; a pidfd cannot. Only those that we opened have one. */
+static void check_pidfds(struct trace *trace)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
+
+		if (target->pidfd >= 0 && poll(&fd, 1, 0) == 1)
+			target_end(trace, target, true);
+	}
+}
+
+int trace_process(struct trace *trace)
+{
+	struct queued_event *queue;
+	size_t count;
+	int err;
+
+	err = ring_buffer__consume(trace->ring);
+	if (err < 0)
+		return log_errno(err, "cannot read the BPF ring buffer");
+	err = mapwatch_drain(trace->mapwatch);
+	if (err < 0)
+		return err;
+	if (trace->queue_failed)
+		return log_errno(ENOMEM, "cannot take in the kernel's events");
+	/* Handlers may wake the kernel to send more, which the next call takes in. */
+	queue = trace->queue;
+	count = trace->queue_count;
+	trace->queue = NULL;
+	trace->queue_count = trace->queue_room = 0;
+	qsort(queue, count, sizeof(*queue), by_time);
+	for (size_t i = 0; i < count; i++) {
+		handle(trace, &queue[i]);
+		free(queue[i].process);
+		free(queue[i].stack);
+		free(queue[i].map);
+	}
+	free(queue);
+	if (!count)
+		check_pidfds(trace);
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared by the files of user/trace, and by nobody else. */
+#ifndef MEMLEAKBPF_TRACE_INTERNAL_H
+#define MEMLEAKBPF_TRACE_INTERNAL_H
+
+#include <uthash.h>
+
+#include "bpf/abi.h"
+#include "bpf/config.h"
+#include "bpf/thread.h"
+#include "memleakbpf.skel.h"
+#include "user/target/image.h"
+#include "user/target/mapwatch.h"
+#include "user/trace/stacks.h"
+#include "user/trace/trace.h"
+
+/* An object that has been looked at: its probes, or none. Shared by all targets; lives as long as the trace. */
+struct known_object {
+	uint64_t id;		   /* object_id(): the key */
+	struct probe_set *probes;  /* NULL: not a provider */
+	struct attachment *in_all; /* CHILDREN_EXACT: in every process that maps the object */
+	UT_hash_handle hh;
+};
+
+/* The links of one object in one process. */
+struct target_attachment {
+	uint64_t object_id;
+	struct attachment *attachment;
+	struct target_attachment *next;
+};
+
+struct target {
+	uint32_t id; /* the key */
+	pid_t pid;
+	char comm[16];
+	char **cmdline; /* NULL-terminated, owned, one allocation per proc_cmdline(); NULL: unknown */
+	struct image *image;
+	struct image *next_image; /* an exec is under way: what the new program maps */
+	struct target_attachment *attachments;
+	uint64_t start_ns;    /* CLOCK_MONOTONIC, of tracing it */
+	uint64_t snapshot_ns; /* of its last snapshot, 0: none */
+	int pidfd;	      /* -1: a child, known by events only */
+	int exit_code;
+	bool announced; /* callbacks.attached has been called */
+	bool launching; /* a child of ours before its exec: never reported */
+	bool late;	/* probes came after it had started to run */
+	bool ended, exited;
+	void *user_data;
+	UT_hash_handle hh, hh_pid;
+	struct target *next_ended; /* waiting to have its kernel state cleared */
+};
+
+/* A record of the kernel that waits for its turn in time order. */
+struct queued_event {
+	uint64_t time_ns;
+	uint64_t sequence; /* keeps the order of equal times */
+	struct process_event *process;
+	struct stack_event *stack;
+	struct mapwatch_record *map;
+};
+
+struct trace {
+	struct trace_options options;
+	struct trace_callbacks callbacks;
+	struct memleakbpf *skel;
+	struct attach_programs programs;
+	struct ring_buffer *ring;
+	struct mapwatch *mapwatch;
+	int epoll_fd;
+
+	/* The kernel's arrays, mapped. */
+	struct stack_counters *counters;
+	struct slot_info *slot_infos;
+	struct slot_age *slot_ages;
+	struct target_stats *stats;
+
+	struct object_cache *objects;
+	struct known_object *known; /* uthash by id */
+	struct target *targets;	    /* uthash by target id; ended ones leave it */
+	struct target *by_pid;	    /* the same ones, by pid */
+	struct target *ended;	    /* list: reported, kernel state not cleared yet */
+	size_t ended_count;
+	struct stack_table *stacks;
+	struct symbolizer *symbolizer;
+
+	struct queued_event *queue;
+	size_t queue_count, queue_room;
+	uint64_t sequence;
+	bool queue_failed; /* out of memory while queueing */
+};
+
+uint64_t trace_now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
+
+/* targets.c */
+struct target *target_new(struct trace *trace, uint32_t id, pid_t pid);
+void target_free(struct trace *trace, struct target *target);
+struct target *target_by_id(struct trace *trace, uint32_t id);
+struct target *target_by_pid(struct trace *trace, pid_t pid);
+/* Takes it out of the tables, before it is freed or kept among the ended. */
+void target_unlink(struct trace *trace, struct target *target);
+/* Finds providers among the image's objects and attaches where that has not been done. Returns how many objects have probes, or -errno. */
+int target_attach_image(struct trace *trace, struct target *target);
+/* Reads comm and command line again. */
+void target_read_identity(struct target *target);
+void target_announce(struct trace *trace, struct target *target);
+/* Reports the end, and queues the target for clearing. */
+void target_end(struct trace *trace, struct target *target, bool exited);
+/* The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. */
+struct known_object *known_object_get(struct trace *trace, struct object *object);
+int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
+
+/* events.c */
+int events_open(struct trace *trace);
+
+/* reader.c */
+int reader_map_arrays(struct trace *trace);
+void reader_unmap_arrays(struct trace *trace);
+/* Clears slots, stacks and blocks of the ended targets and frees them. */
+void reader_reclaim(struct trace *trace);
+
+#endif

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* From the kernel's counters to snapshots, and clearing out what ended targets leave there. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/trace/internal.h"
+
+/* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
+static size_t array_bytes(const struct bpf_map *map)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t row = (bpf_map__value_size(map) + 7) & ~(size_t)7;
+	size_t bytes = row * bpf_map__max_entries(map);
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static int map_array(const struct bpf_map *map, void **out)
+{
+	void *memory = mmap(NULL, array_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return log_errno(errno, "cannot map the BPF array %s", bpf_map__name(map));
+	*out = memory;
+	return 0;
+}
+
+int reader_map_arrays(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+	int err = map_array(skel->maps.counters, (void **)&trace->counters);
+
+	err = err ?: map_array(skel->maps.slot_infos, (void **)&trace->slot_infos);
+	err = err ?: map_array(skel->maps.slot_ages, (void **)&trace->slot_ages);
+	return err ?: map_array(skel->maps.target_stats, (void **)&trace->stats);
+}
+
+static void unmap_array(const struct bpf_map *map, void *memory)
+{
+	if (memory)
+		munmap(memory, array_bytes(map));
+}
+
+void reader_unmap_arrays(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+
+	if (!skel)
+		return;
+	unmap_array(skel->maps.counters, trace->counters);
+	unmap_array(skel->maps.slot_infos, trace->slot_infos);
+	unmap_array(skel->maps.slot_ages, trace->slot_ages);
+	unmap_array(skel->maps.target_stats, trace->stats);
+}
+
+/* Slots that have ever been used. */
+static uint32_t slot_count(const struct trace *trace)
+{
+	uint32_t n = __atomic_load_n(&trace->skel->bss->shared.next_slot, __ATOMIC_ACQUIRE);
+
+	return n < trace->options.max_stacks ? n : trace->options.max_stacks;
+}
+
+/* Runs an iterator program over the whole live map, in the kernel. */
+static int walk_live(struct trace *trace, struct bpf_program *program)
+{
+	union bpf_iter_link_info info = {.map.map_fd =
+						 (uint32_t)bpf_map__fd(trace->skel->maps.live)};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	struct bpf_link *link = bpf_program__attach_iter(program, &opts);
+	char buffer[64];
+	ssize_t n;
+	int fd, err = 0;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0) {
+		err = fd;
+		goto out;
+	}
+	/* The programs print nothing; reading to the end is what runs them. The kernel may ask to be called again. */
+	do {
+		n = read(fd, buffer, sizeof(buffer));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	err = n < 0 ? -errno : 0;
+	close(fd);
+out:
+	bpf_link__destroy(link);
+	return err;
+}
+
+static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t slot, uint64_t now,
+		       bool ages)
+{
+	const struct stack_counters *c = &trace->counters[slot];
+	const struct slot_info *info = &trace->slot_infos[slot];
+
+	stack->id = info->stack_id;
+	stack->index = slot;
+	stack->end = info->end;
+	stack->truncated = info->end == STACK_END_TRUNCATED;
+	/* Frees first: read the other way round, a block freed in between could make live negative. */
+	stack->free.bytes = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
+	stack->free.count = __atomic_load_n(&c->free_count, __ATOMIC_ACQUIRE);
+	stack->alloc.bytes = __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE);
+	stack->alloc.count = __atomic_load_n(&c->alloc_count, __ATOMIC_ACQUIRE);
+	stack->live.bytes = stack->alloc.bytes - stack->free.bytes;
+	stack->live.count = stack->alloc.count - stack->free.count;
+	stack->older = stack->live;
+	if (ages) {
+		const struct slot_age *age = &trace->slot_ages[slot];
+
+		if (trace->options.older_ns)
+			stack->older = (struct amount){age->older_bytes, age->older_count};
+		if (age->oldest_ns && age->oldest_ns < now)
+			stack->oldest_ns = now - age->oldest_ns;
+	}
+}
+
+static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t target_id,
+		       uint64_t now, bool ages)
+{
+	uint32_t slots = slot_count(trace), n = 0;
+
+	for (uint32_t i = 0; i < slots; i++)
+		n += trace->slot_infos[i].target_id == target_id;
+	snapshot->stacks = calloc(n ? n : 1, sizeof(*snapshot->stacks));
+	if (!snapshot->stacks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < slots && snapshot->stack_count < n; i++) {
+		struct stack *stack = &snapshot->stacks[snapshot->stack_count];
+
+		if (trace->slot_infos[i].target_id != target_id)
+			continue;
+		fill_stack(stack, trace, i, now, ages);
+		if (stack->alloc.count)
+			snapshot->stack_count++;
+	}
+	return 0;
+}
+
+static char *const *copy_cmdline(char *const *cmdline)
+{
+	size_t bytes = 0, n = 0;
+	char **copy, *text;
+
+	if (!cmdline)
+		return NULL;
+	for (; cmdline[n]; n++)
+		bytes += strlen(cmdline[n]) + 1;
+	copy = malloc((n + 1) * sizeof(*copy) + bytes);
+	if (!copy)
+		return NULL;
+	text = (char *)(copy + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = text;
+		text = stpcpy(text, cmdline[i]) + 1;
+	}
+	copy[n] = NULL;
+	return copy;
+}
+
+static void fill_losses(struct snapshot *snapshot, const struct trace *trace, uint32_t target_id)
+{
+	const struct target_stats *stats = &trace->stats[target_id % ABI_TARGET_SLOTS];
+
+	snapshot->unknown_frees = stats->unknown_frees;
+	for (int i = 0; i < LOST_CAUSES; i++)
+		snapshot->lost[i] = stats->lost[i] + trace->skel->bss->shared.lost[i];
+}
+
+int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+	uint64_t now = trace_now_ns();
+	bool ages = trace->options.ages;
+	struct timespec wall;
+	int err = 0;
+
+	if (!s)
+		return -ENOMEM;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	s->time_ns = (uint64_t)wall.tv_sec * 1000000000ull + (uint64_t)wall.tv_nsec;
+	s->elapsed_ns = now - target->start_ns;
+	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;
+	target->snapshot_ns = now;
+	s->pid = target->pid;
+	memcpy(s->comm, target->comm, sizeof(s->comm));
+	s->cmdline = copy_cmdline(target->cmdline);
+	s->exited = target->exited;
+	s->final = target->ended;
+	s->children_late = target->late;
+	if (ages) {
+		memset(trace->slot_ages, 0, slot_count(trace) * sizeof(*trace->slot_ages));
+		err = walk_live(trace, trace->skel->progs.live_ages);
+		if (err)
+			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
+		ages = !err;
+	}
+	err = fill_stacks(s, trace, target->id, now, ages);
+	if (err) {
+		snapshot_free(s);
+		return log_errno(err, "no memory for a snapshot");
+	}
+	fill_losses(s, trace, target->id);
+	*out = s;
+	return 0;
+}
+
+int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack)
+{
+	struct stack_entry *entry = stack_table_find(trace->stacks, target->id, stack->id);
+	int err;
+
+	if (!entry)
+		return 0; /* id 0, or its frames were lost: shown as a stack without frames */
+	err = stack_entry_name(entry, trace->symbolizer);
+	if (err)
+		return err;
+	stack->frames = entry->frames;
+	stack->frame_count = entry->frame_count;
+	return 0;
+}
+
+static bool slot_ended(const struct trace *trace, uint32_t slot)
+{
+	uint32_t id = trace->slot_infos[slot].target_id;
+
+	return id && trace->stats[id % ABI_TARGET_SLOTS].swept_id == id;
+}
+
+static void release_slots(struct trace *trace)
+{
+	int stacks_fd = bpf_map__fd(trace->skel->maps.stacks);
+	int free_fd = bpf_map__fd(trace->skel->maps.free_slots);
+	uint32_t slots = slot_count(trace);
+
+	for (uint32_t i = 0; i < slots; i++) {
+		struct slot_info *info = &trace->slot_infos[i];
+		struct stack_key key = {.stack_id = info->stack_id, .target_id = info->target_id};
+
+		if (!slot_ended(trace, i))
+			continue;
+		bpf_map_delete_elem(stacks_fd, &key);
+		memset(&trace->counters[i], 0, sizeof(trace->counters[i]));
+		__atomic_store_n(&info->target_id, 0, __ATOMIC_RELEASE);
+		bpf_map_update_elem(free_fd, NULL, &i, BPF_ANY);
+	}
+}
+
+void reader_reclaim(struct trace *trace)
+{
+	struct target *target;
+	int err;
+
+	if (!trace->ended)
+		return;
+	for (target = trace->ended; target; target = target->next_ended)
+		trace->stats[target->id % ABI_TARGET_SLOTS].swept_id = target->id;
+	err = walk_live(trace, trace->skel->progs.live_sweep);
+	if (err)
+		log_debug("cannot clear the live map: %s", strerror(-err));
+	release_slots(trace);
+	while (trace->ended) {
+		target = trace->ended;
+		trace->ended = target->next_ended;
+		memset(&trace->stats[target->id % ABI_TARGET_SLOTS], 0, sizeof(*trace->stats));
+		stack_table_remove_target(trace->stacks, target->id);
+		target_free(trace, target);
+	}
+	trace->ended_count = 0;
+}

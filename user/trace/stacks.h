@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The frames of each stack, as they arrived from the kernel and already independent of the process's mappings; named on demand.
+ */
+#ifndef MEMLEAKBPF_TRACE_STACKS_H
+#define MEMLEAKBPF_TRACE_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/abi.h"
+#include "user/model/frame.h"
+#include "user/symbol/symbol.h"
+#include "user/target/image.h"
+
+struct stack_table;
+
+struct stack_entry {
+	struct stack_key key; /* padding zeroed: the key of a hash table */
+	pid_t pid;	      /* for JIT maps */
+	uint16_t count;
+	struct location *locations; /* [0] is the probe's place; points behind the entry */
+	const char *allocator; /* name for frame 0, NULL: by symbol; lives as long as the trace */
+	const struct frame **frames; /* NULL until named */
+	size_t frame_count;
+	struct frame first; /* frame 0 under the allocator's name */
+};
+
+struct stack_table *stack_table_new(void);
+void stack_table_free(struct stack_table *table);
+
+/*
+ * Enters a stack of `count` locations to be filled by the caller. A stack that is there already is returned as it is with *fresh
+ * false. NULL when out of memory.
+ */
+struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_id,
+				    uint64_t stack_id, size_t count, bool *fresh);
+struct stack_entry *stack_table_find(const struct stack_table *table, uint32_t target_id,
+				     uint64_t stack_id);
+
+/* Names the frames, once. 0 or -ENOMEM. */
+int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer);
+
+/* Forgets the stacks of a target. */
+void stack_table_remove_target(struct stack_table *table, uint32_t target_id);
+
+#endif

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Targets: how they begin, get their probes, and end. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/sys/proc.h"
+#include "user/trace/internal.h"
+
+/* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
+#define RECLAIM_BATCH 64
+
+pid_t target_pid(const struct target *target)
+{
+	return target->pid;
+}
+
+const char *target_comm(const struct target *target)
+{
+	return target->comm;
+}
+
+int target_exit_code(const struct target *target)
+{
+	return target->exit_code;
+}
+
+void **target_user_data(struct target *target)
+{
+	return &target->user_data;
+}
+
+struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
+{
+	struct target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return NULL;
+	target->id = id;
+	target->pid = pid;
+	target->pidfd = -1;
+	target->start_ns = trace_now_ns();
+	HASH_ADD(hh, trace->targets, id, sizeof(target->id), target);
+	HASH_ADD(hh_pid, trace->by_pid, pid, sizeof(target->pid), target);
+	return target;
+}
+
+static void free_attachments(struct target *target)
+{
+	while (target->attachments) {
+		struct target_attachment *next = target->attachments->next;
+
+		attachment_free(target->attachments->attachment);
+		free(target->attachments);
+		target->attachments = next;
+	}
+}
+
+void target_free(struct trace *trace, struct target *target)
+{
+	uint32_t tgid = (uint32_t)target->pid;
+
+	if (!target->ended)
+		bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+	free_attachments(target);
+	image_free(target->image);
+	image_free(target->next_image);
+	if (target->pidfd >= 0)
+		close(target->pidfd);
+	free(target->cmdline);
+	free(target);
+}
+
+struct target *target_by_id(struct trace *trace, uint32_t id)
+{
+	struct target *target;
+
+	HASH_FIND(hh, trace->targets, &id, sizeof(id), target);
+	return target;
+}
+
+struct target *target_by_pid(struct trace *trace, pid_t pid)
+{
+	struct target *target;
+
+	HASH_FIND(hh_pid, trace->by_pid, &pid, sizeof(pid), target);
+	return target;
+}
+
+void target_unlink(struct trace *trace, struct target *target)
+{
+	HASH_DEL(trace->targets, target);
+	HASH_DELETE(hh_pid, trace->by_pid, target);
+}
+
+void target_read_identity(struct target *target)
+{
+	char **cmdline;
+
+	/* A process that is gone keeps the names that are known. */
+	proc_comm(target->pid, target->comm);
+	if (proc_cmdline(target->pid, &cmdline) == 0) {
+		free(target->cmdline);
+		target->cmdline = cmdline;
+	}
+}
+
+struct known_object *known_object_get(struct trace *trace, struct object *object)
+{
+	uint64_t id = object_id(object);
+	struct provider *provider = NULL;
+	struct known_object *known;
+	int err;
+
+	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
+	if (known)
+		return known;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	known->id = id;
+	if (!object_is_vdso(object))
+		provider_find(object, &trace->options.providers, &provider);
+	if (provider && probe_set_new(provider, &known->probes)) {
+		free(known);
+		return NULL;
+	}
+	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
+	if (!known->probes)
+		return known;
+	log_debug("%s provides %zu allocator functions", object_path(object), known->probes->count);
+	if (trace->options.children == CHILDREN_EXACT) {
+		err = attach_probes(trace->options.attach, &trace->programs, known->probes, 0,
+				    &known->in_all);
+		if (err) /* logged; the object then counts as one without probes */
+			log_debug("no probes in %s", object_path(object));
+	}
+	return known;
+}
+
+int target_attach_object(struct trace *trace, struct target *target, struct known_object *known)
+{
+	struct target_attachment *a;
+	int err;
+
+	if (!known->probes)
+		return 0;
+	if (trace->options.children == CHILDREN_EXACT)
+		return known->in_all ? 1 : -EIO;
+	for (a = target->attachments; a; a = a->next) {
+		if (a->object_id == known->id)
+			return 1;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->object_id = known->id;
+	err = attach_probes(trace->options.attach, &trace->programs, known->probes, target->pid,
+			    &a->attachment);
+	if (err) {
+		free(a);
+		return err;
+	}
+	a->next = target->attachments;
+	target->attachments = a;
+	return 1;
+}
+
+int target_attach_image(struct trace *trace, struct target *target)
+{
+	int attached = 0;
+
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		const struct image_range *range = image_range_at(target->image, i);
+		struct known_object *known;
+		int err;
+
+		if (!range->object)
+			continue;
+		known = known_object_get(trace, range->object);
+		if (!known)
+			return -ENOMEM;
+		err = target_attach_object(trace, target, known);
+		if (err < 0)
+			return err;
+		attached += err;
+	}
+	return attached;
+}
+
+void target_announce(struct trace *trace, struct target *target)
+{
+	if (target->announced)
+		return;
+	target->announced = true;
+	trace->callbacks.attached(trace->callbacks.ctx, target);
+}
+
+void target_end(struct trace *trace, struct target *target, bool exited)
+{
+	target->ended = true;
+	target->exited = exited;
+	target_unlink(trace, target);
+	if (!target->launching && target->announced)
+		trace->callbacks.ended(trace->callbacks.ctx, target);
+	target->next_ended = trace->ended;
+	trace->ended = target;
+	if (++trace->ended_count >= RECLAIM_BATCH)
+		reader_reclaim(trace);
+}
+
+static int no_allocator(const struct trace *trace, const struct target *target)
+{
+	const struct provider_options *o = &trace->options.providers;
+
+	if (o->object)
+		log_error("process %d (%s) maps no object that matches -O %s and has allocator "
+			  "functions",
+			  target->pid, target->comm, o->object);
+	else
+		log_error(
+			"process %d (%s): no allocator found: nothing that it maps defines malloc "
+			"and free (a static, stripped "
+			"program?); name one with -O, --symbols-prefix or --alloc-fn and --free-fn",
+			target->pid, target->comm);
+	return -ENOENT;
+}
+
+static uint32_t next_id(struct trace *trace)
+{
+	return __atomic_add_fetch(&trace->skel->bss->shared.last_target_id, 1, __ATOMIC_ACQ_REL);
+}
+
+/* From here on its allocations count: all functions at once, since all probes are there already. */
+static int register_target(struct trace *trace, struct target *target)
+{
+	struct target_info info = {.id = target->id};
+	uint32_t tgid = (uint32_t)target->pid;
+	int err;
+
+	if (trace->options.children != CHILDREN_NONE)
+		info.flags |= TARGET_FOLLOW;
+	err = bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info, BPF_ANY);
+	if (err)
+		return log_errno(err, "cannot enter process %d in the table of targets",
+				 target->pid);
+	return 0;
+}
+
+static int open_pidfd(struct trace *trace, struct target *target)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0);
+	if (target->pidfd < 0)
+		return log_errno(errno, "process %d", target->pid);
+	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, target->pidfd, &event) ? -errno : 0;
+}
+
+/* Has it ended meanwhile? A pidfd cannot mean another process that got the same pid. */
+static bool has_ended(const struct target *target)
+{
+	struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void target_discard(struct trace *trace, struct target *target)
+{
+	target_unlink(trace, target);
+	target_free(trace, target);
+}
+
+int trace_add_process(struct trace *trace, pid_t pid)
+{
+	struct target *target;
+	int err = proc_check_target(pid);
+
+	if (err)
+		return err;
+	target = target_new(trace, next_id(trace), pid);
+	if (!target)
+		return -ENOMEM;
+	err = open_pidfd(trace, target);
+	if (err)
+		goto fail;
+	target_read_identity(target);
+	symbolizer_note_process(trace->symbolizer, pid);
+	err = image_new(pid, trace->objects, &target->image);
+	if (err)
+		goto gone;
+	err = target_attach_image(trace, target);
+	if (err < 0)
+		goto gone;
+	if (err == 0) {
+		err = no_allocator(trace, target);
+		goto fail;
+	}
+	err = register_target(trace, target);
+	if (err)
+		goto fail;
+	if (has_ended(target))
+		err = -ESRCH;
+gone:
+	if (err == -ESRCH)
+		log_error("process %d (%s) has ended before it could be traced", pid, target->comm);
+	if (err < 0)
+		goto fail;
+	/* What was mapped while we attached has its record in the queue. */
+	target->start_ns = trace_now_ns();
+	target_announce(trace, target);
+	return 0;
+fail:
+	target_discard(trace, target);
+	return err;
+}
+
+int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count)
+{
+	struct target *target = target_new(trace, next_id(trace), pid);
+	int err, attached = 0;
+
+	if (!target)
+		return -ENOMEM;
+	target->launching = true;
+	target->image = image_new_empty(pid, trace->objects);
+	err = target->image ? open_pidfd(trace, target) : -ENOMEM;
+	for (size_t i = 0; !err && i < path_count; i++) {
+		struct object *object;
+		struct known_object *known;
+
+		if (object_cache_open(trace->objects, paths[i], &object))
+			continue;
+		known = known_object_get(trace, object);
+		err = known ? target_attach_object(trace, target, known) : -ENOMEM;
+		/* The cache forgets objects that nobody holds; the provider holds those that matter. */
+		object_unref(object);
+		if (err > 0) {
+			attached++;
+			err = 0;
+		}
+	}
+	if (!err && !attached)
+		log_debug("no allocator known before exec; it will be looked for afterwards");
+	if (!err)
+		err = register_target(trace, target);
+	if (err)
+		target_discard(trace, target);
+	return err;
+}

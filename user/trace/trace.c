@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Loading and unloading. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/trace/internal.h"
+
+uint64_t trace_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	enum log_level ours = level == LIBBPF_WARN ? LOG_DEBUG : LOG_TRACE;
+	char line[1024];
+
+	if (ours > log_get_level())
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_msg(ours, "%s", line);
+	return 0;
+}
+
+static int set_map_size(struct bpf_map *map, uint32_t entries)
+{
+	return bpf_map__set_max_entries(map, entries);
+}
+
+static int configure(struct trace *trace)
+{
+	const struct trace_options *o = &trace->options;
+	struct memleakbpf *skel = trace->skel;
+	int err;
+
+	skel->rodata->config = (struct config){
+		.start_ns = trace_now_ns(),
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.older_ns = o->older_ns,
+		.max_slots = o->max_stacks,
+		.max_frames = o->max_frames,
+	};
+	err = set_map_size(skel->maps.live, o->max_live);
+	err = err ?: set_map_size(skel->maps.stacks, o->max_stacks);
+	err = err ?: set_map_size(skel->maps.counters, o->max_stacks);
+	err = err ?: set_map_size(skel->maps.slot_infos, o->max_stacks);
+	err = err ?: set_map_size(skel->maps.slot_ages, o->max_stacks);
+	err = err ?: set_map_size(skel->maps.free_slots, o->max_stacks);
+	return err;
+}
+
+static int explain_load_failure(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		return log_errno(err, "the kernel does not let us load BPF programs; run as root, "
+				      "or with CAP_BPF, "
+				      "CAP_PERFMON and CAP_SYS_PTRACE (`memleakbpf doctor` says "
+				      "what is missing)");
+	case ENOMEM:
+	case E2BIG:
+		return log_errno(err,
+				 "no memory for the BPF maps; lower --max-live or --max-stacks");
+	default:
+		return log_errno(err, "cannot load the BPF programs (`memleakbpf doctor` says what "
+				      "this kernel lacks; -vv shows why)");
+	}
+}
+
+static int load(struct trace *trace)
+{
+	struct memleakbpf *skel;
+	int err;
+
+	libbpf_set_print(print_libbpf);
+	skel = trace->skel = memleakbpf__open();
+	if (!skel)
+		return log_errno(errno, "cannot open the BPF programs");
+	trace->programs = (struct attach_programs){
+		.alloc_enter = skel->progs.alloc_enter,
+		.alloc_leave = skel->progs.alloc_leave,
+		.alloc_session = skel->progs.alloc_session,
+		.free_enter = skel->progs.free_enter,
+		.unmap_enter = skel->progs.unmap_enter,
+	};
+	attach_prepare(trace->options.attach, &trace->programs);
+	err = configure(trace);
+	if (err)
+		return log_errno(err, "cannot set the sizes of the BPF maps");
+	err = memleakbpf__load(skel);
+	return err ? explain_load_failure(err) : 0;
+}
+
+/* The process tracepoints come before any target, so that no fork or exec of one is missed. */
+static int attach_process_events(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+
+	skel->links.on_fork = bpf_program__attach(skel->progs.on_fork);
+	skel->links.on_exec = bpf_program__attach(skel->progs.on_exec);
+	skel->links.on_exit = bpf_program__attach(skel->progs.on_exit);
+	if (!skel->links.on_fork || !skel->links.on_exec || !skel->links.on_exit)
+		return log_errno(errno,
+				 "cannot watch fork, exec and exit (tracepoints of the scheduler)");
+	return 0;
+}
+
+static int watch_fd(struct trace *trace, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int start(struct trace *trace)
+{
+	int err = load(trace);
+
+	if (!err)
+		err = reader_map_arrays(trace);
+	if (!err)
+		err = events_open(trace);
+	if (!err)
+		err = attach_process_events(trace);
+	if (err)
+		return err;
+	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (trace->epoll_fd < 0)
+		return log_errno(errno, "epoll_create1");
+	err = watch_fd(trace, ring_buffer__epoll_fd(trace->ring));
+	err = err ?: watch_fd(trace, mapwatch_fd(trace->mapwatch));
+	return err ? log_errno(err, "epoll_ctl") : 0;
+}
+
+int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
+	      struct trace **out)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int err = -ENOMEM;
+
+	if (!trace)
+		return -ENOMEM;
+	trace->options = *options;
+	trace->callbacks = *callbacks;
+	trace->epoll_fd = -1;
+	trace->objects = object_cache_new();
+	trace->stacks = stack_table_new();
+	trace->symbolizer = symbolizer_new(&options->symbols);
+	if (trace->objects && trace->stacks && trace->symbolizer)
+		err = start(trace);
+	if (err) {
+		trace_free(trace);
+		return err;
+	}
+	*out = trace;
+	return 0;
+}
+
+static void free_targets(struct trace *trace)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		target_unlink(trace, target);
+		target_free(trace, target);
+	}
+	while (trace->ended) {
+		target = trace->ended;
+		trace->ended = target->next_ended;
+		target_free(trace, target);
+	}
+}
+
+void trace_free(struct trace *trace)
+{
+	struct known_object *known, *next;
+
+	if (!trace)
+		return;
+	free_targets(trace);
+	HASH_ITER (hh, trace->known, known, next) {
+		HASH_DEL(trace->known, known);
+		attachment_free(known->in_all);
+		probe_set_free(known->probes);
+		free(known);
+	}
+	mapwatch_free(trace->mapwatch);
+	ring_buffer__free(trace->ring);
+	reader_unmap_arrays(trace);
+	memleakbpf__destroy(trace->skel);
+	stack_table_free(trace->stacks);
+	symbolizer_free(trace->symbolizer);
+	object_cache_free(trace->objects);
+	if (trace->epoll_fd >= 0)
+		close(trace->epoll_fd);
+	free(trace->queue);
+	free(trace);
+}
+
+int trace_fd(const struct trace *trace)
+{
+	return trace->epoll_fd;
+}
+
+size_t trace_target_count(const struct trace *trace)
+{
+	return HASH_COUNT(trace->targets);
+}
+
+void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct target *target),
+			   void *ctx)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (!target->launching)
+			fn(ctx, target);
+	}
+}

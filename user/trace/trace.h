@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A trace: the loaded BPF programs, the targets they follow, and the way from the kernel's counters to snapshots. One thread uses it.
+ */
+#ifndef MEMLEAKBPF_TRACE_TRACE_H
+#define MEMLEAKBPF_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/model/snapshot.h"
+#include "user/probe/attach.h"
+#include "user/symbol/symbol.h"
+#include "user/target/provider.h"
+
+struct trace;
+struct target;
+
+enum trace_children {
+	CHILDREN_NONE,
+	CHILDREN_LATE,	/* probes come when the fork has been noticed */
+	CHILDREN_EXACT, /* probes are in every process already, filtered in BPF */
+};
+
+struct trace_options {
+	enum attach_mode attach;
+	enum trace_children children;
+	uint64_t min_size, max_size; /* bytes, inclusive */
+	uint64_t older_ns;	     /* 0: everything counts as older */
+	uint32_t max_frames;	     /* 2 to ABI_MAX_FRAMES */
+	uint32_t max_live, max_stacks;
+	bool ages; /* snapshots tell the age of each stack's oldest block */
+	struct provider_options providers;
+	struct symbolizer_options symbols;
+};
+
+/* What the trace tells its user, from inside trace_process(). */
+struct trace_callbacks {
+	void *ctx;
+	/* Probes are in place. */
+	void (*attached)(void *ctx, struct target *target);
+	/* The target has ended, or has become another program by exec. Its counters are still there: take the last snapshot now. */
+	void (*ended)(void *ctx, struct target *target);
+};
+
+/* Loads the programs. Errors are logged with what to do about them. The options' strings must outlive the trace. */
+int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
+	      struct trace **out);
+
+/* Detaches everything; takes milliseconds to seconds by the attach mode. NULL is fine. */
+void trace_free(struct trace *trace);
+
+/*
+ * Starts tracing a running process; returns when its probes are in place (and the callback has been called). Errors are logged: -ESRCH, -ENOENT when it has no
+ * allocator that could be found, …
+ */
+int trace_add_process(struct trace *trace, pid_t pid);
+
+/*
+ * Prepares a process that has not called execve yet and will: probes go onto the given objects, so the new program is traced from
+ * its first instruction. The target that it becomes is announced when it has exec'ed.
+ */
+int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count);
+
+/* Readable when trace_process() has something to do. */
+int trace_fd(const struct trace *trace);
+
+/* Takes in what the kernel has sent; calls the callbacks. Never blocks. */
+int trace_process(struct trace *trace);
+
+/* Targets that have not ended. */
+size_t trace_target_count(const struct trace *trace);
+
+/* Calls fn for each target that has not ended. fn must not add or end targets. */
+void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct target *target),
+			   void *ctx);
+
+pid_t target_pid(const struct target *target);
+const char *target_comm(const struct target *target);
+/* As wait(2) reports it; meaningful once the target has ended by exit. */
+int target_exit_code(const struct target *target);
+/* A place for the user of the trace to keep something per target. */
+void **target_user_data(struct target *target);
+
+/* Copies the counters of one target. 0 and *out (snapshot_free), or -errno, logged. */
+int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out);
+
+/* Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as long as the trace. */
+int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack);
+
+#endif
