@@ -6,24 +6,6 @@
 #include "bpf/loss.h"
 #include "bpf/walk.h"
 
-/*
- * 64-bit hash over the frames and the way the walk ended, never 0 (0 names the allocations whose stack was not recorded). Each step is
- * invertible in the hash, so two stacks that differ in one frame only never collide; the multiplier is 2^64 / golden ratio.
- */
-static __always_inline uint64_t stack_hash(const struct stack_event *event)
-{
-	uint64_t hash = event->end + 1;
-	uint32_t i;
-
-	for (i = 0; i < ABI_MAX_FRAMES; i++) {
-		if (i >= event->frame_count)
-			break;
-		hash = (hash ^ event->frames[i]) * 0x9e3779b97f4a7c15ull;
-		hash ^= hash >> 32;
-	}
-	return hash ? hash : 1;
-}
-
 static __always_inline uint32_t slot_take(void)
 {
 	uint32_t slot = ABI_NO_SLOT;
@@ -85,8 +67,7 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct sta
 	uint32_t *found;
 	uint64_t size;
 
-	walk_stack(ctx, event);
-	key.stack_id = stack_hash(event);
+	key.stack_id = walk_stack(ctx, event);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found)
 		return *found;

@@ -13,52 +13,59 @@ struct frame_record {
 };
 
 /*
- * Fills event->frames, frame_count and end from the registers at an allocator function's entry: [0] is the probe's place, then
- * return addresses. The immediate caller's comes from the top of the stack (no frame has been pushed yet), the others along the frame pointers.
+ * 64-bit hash over the frames and the way the walk ended, never 0 (0 names the allocations whose stack was not recorded). Each step
+ * is invertible in the hash, so two stacks that differ in one frame only never collide; the multiplier is 2^64 / golden ratio.
  */
-static __always_inline void walk_stack(const struct pt_regs *ctx, struct stack_event *event)
+static __always_inline uint64_t hash_step(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 32);
+}
+
+/*
+ * Fills event->frames, frame_count and end from the registers at an allocator function's entry: [0] is the probe's place, then
+ * return addresses. The immediate caller's comes from the top of the stack (no frame has been pushed yet), the others along the
+ * frame pointers. Returns the stack's hash, folded on the way: a second loop would double the work, the verifier's too.
+ */
+static __always_inline uint64_t walk_stack(const struct pt_regs *ctx, struct stack_event *event)
 {
 	struct frame_record record;
-	uint64_t fp = regs_fp(ctx);
-	uint64_t pc = 0;
-	uint32_t n = 2, max = config.max_frames;
+	uint64_t fp = regs_fp(ctx), pc = 0, hash;
+	uint32_t n, max = config.max_frames;
+	uint8_t end = STACK_END_TRUNCATED;
 
 	event->frames[0] = regs_ip(ctx);
-	event->end = STACK_END_READ_FAULT;
-	event->frame_count = 1;
+	hash = hash_step(0, event->frames[0]);
 #if defined(__TARGET_ARCH_x86)
-	if (bpf_probe_read_user(&pc, sizeof(pc), (void *)regs_sp(ctx)))
-		return;
+	bpf_probe_read_user(&pc, sizeof(pc), (void *)regs_sp(ctx));
 #else
 	pc = regs_lr(ctx);
 #endif
-	event->frames[1] = pc;
-	for (; n < ABI_MAX_FRAMES; n++) {
-		if (n >= max)
-			break;
-		/* The outermost frame's pointer is zero by the ABI; anything unreadable or not above the last
+	for (n = 1; n < ABI_MAX_FRAMES && n < max; n++) {
+		/* The outermost frame's pointers are zero by the ABI; anything unreadable or not above the last
 		 * frame is no frame pointer at all. */
-		if (!fp) {
-			event->end = STACK_END_COMPLETE;
-			goto out;
+		if (!pc) {
+			end = STACK_END_COMPLETE;
+			break;
 		}
-		if ((fp & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)fp))
-			goto out;
-		if (!record.pc) {
-			event->end = STACK_END_COMPLETE;
-			goto out;
-		}
-		event->frames[n] = record.pc;
-		if (record.fp && record.fp <= fp) {
-			event->end = STACK_END_BAD_CFA;
+		event->frames[n] = pc;
+		hash = hash_step(hash, pc);
+		record.fp = record.pc = 0;
+		if (fp && ((fp & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)fp)))
+			end = STACK_END_READ_FAULT;
+		else if (record.fp && record.fp <= fp)
+			end = STACK_END_BAD_CFA;
+		if (end != STACK_END_TRUNCATED) {
 			n++;
-			goto out;
+			break;
 		}
 		fp = record.fp;
+		pc = record.pc;
 	}
-	event->end = STACK_END_TRUNCATED;
-out:
 	event->frame_count = n;
+	event->end = end;
+	hash = hash_step(hash, end);
+	return hash ? hash : 1;
 }
 
 #endif
