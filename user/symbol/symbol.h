@@ -20,19 +20,31 @@ struct symbolizer_options {
 	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS when there is no debug file here */
 };
 
-struct symbolizer *symbolizer_new(const struct symbolizer_options *options); /* NULL when out of memory */
+struct symbolizer *symbolizer_new(
+	const struct symbolizer_options *options);   /* NULL when out of memory */
 void symbolizer_free(struct symbolizer *symbolizer); /* all frames it gave out are gone with it */
+
+/*
+ * To be called while the process lives, when it becomes a target and again after exec: opens its root directory and its perf
+ * map, so that names are found after its end too. What does not exist is no error: 0 or -ENOMEM.
+ */
+int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid);
 
 /*
  * Resolves one code location. `is_return_address` is true for callers: the call site is looked up at offset - 1 while the frame's
  * address stays what it was. `pid` serves JIT code (perf-PID.map in the target's root), which has no object.
  * *frames points to `*count` >= 1 frames, innermost inlined one first, the real function last; owned by the symbolizer and immutable.
- * An address that no symbol covers yields a frame without function but with module and offset. 0 or -ENOMEM.
+ * An address that no symbol covers yields a frame without function but with module and offset. An inlined frame's offset is that of the
+ * function that holds its code. All strings are valid UTF-8 of less than 4096 bytes without control characters.
+ * 0 or -ENOMEM.
  */
 int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *location, pid_t pid,
 		       bool is_return_address, const struct frame *const **frames, size_t *count);
 
-/* Demangles C++ and Rust; returns a malloc'ed string, or NULL when the name is not mangled. */
+/*
+ * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000 bytes, or NULL when the name is not
+ * mangled. The string may hold any bytes that the name held.
+ */
 char *symbol_demangle(const char *name);
 
 #endif

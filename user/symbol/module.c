@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The object's own file is read through libelf with pread(2), section by section as needed, and never mapped: a target may
+ * truncate its own library while we look at it, and a mapping would end in SIGBUS. The price is a copy in memory of the sections
+ * used. For debug files see debugfile.c.
+ *
+ * dwfl_module_addrinfo() is not used: it scans the whole table for each address, and takes the nearest symbol when none
+ * covers the address.
+ */
+#include "user/symbol/module.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/symbol/debugfile.h"
+#include "user/symbol/elfsyms.h"
+
+#define MODULE_ALIGN	(1ULL << 20)
+#define MODULE_SPAN_MAX (1ULL << 46)
+
+struct module {
+	UT_hash_handle hh;
+	uint64_t id;
+	struct object *object;
+	struct module_set *set;
+	Dwfl_Module *dwfl; /* NULL when libdwfl or libelf will not have the file */
+	uint64_t bias;	   /* libdwfl's address = link-time address + bias */
+	bool symbols_tried, debuginfo_tried;
+	bool alternate_found; /* dwz's shared debug file was found */
+	struct elf_symbols *symbols;
+	struct debuginfo *debuginfo;
+};
+
+struct module_set {
+	Dwfl_Callbacks callbacks;
+	Dwfl *dwfl;
+	struct module *modules;
+	uint64_t next_base;
+	int root_fd;
+	bool debuginfod;
+};
+
+static int find_elf(Dwfl_Module *dwfl, void **userdata, const char *name, Dwarf_Addr base,
+		    char **file_name, Elf **elf)
+{
+	struct module *module = *userdata;
+
+	(void)dwfl;
+	(void)name;
+	(void)base;
+	(void)file_name;
+	*elf = module ? elf_begin(object_fd(module->object), ELF_C_READ, NULL) : NULL;
+	if (*elf && elf_kind(*elf) != ELF_K_ELF) {
+		elf_end(*elf);
+		*elf = NULL;
+	}
+	return -1; /* the descriptor stays the object's: libdwfl would close it */
+}
+
+static int find_debuginfo(Dwfl_Module *dwfl, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file_name, const char *link_name, GElf_Word crc,
+			  char **debuginfo_name)
+{
+	struct module *module = *userdata;
+	struct debugfile_query query = {
+		.dwfl = module->set->dwfl,
+		.module = dwfl,
+		.object = module->object,
+		.root_fd = module->set->root_fd,
+		.debuginfod = module->set->debuginfod,
+		.file_name = file_name,
+		.link_name = link_name,
+		.crc = crc,
+	};
+	bool alternate = debugfile_is_alternate(&query);
+	int fd;
+
+	(void)name;
+	(void)base;
+	fd = debugfile_find(&query, debuginfo_name);
+	if (fd >= 0 && alternate)
+		module->alternate_found = true;
+	return fd;
+}
+
+struct module_set *module_set_new(bool debuginfod)
+{
+	struct module_set *set = calloc(1, sizeof(*set));
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	if (!set)
+		return NULL;
+	elf_version(EV_CURRENT);
+	set->callbacks.find_elf = find_elf;
+	set->callbacks.find_debuginfo = find_debuginfo;
+	set->callbacks.section_address = dwfl_offline_section_address;
+	set->debuginfod = debuginfod && urls && *urls;
+	set->next_base = MODULE_ALIGN;
+	set->root_fd = -1;
+	set->dwfl = dwfl_begin(&set->callbacks);
+	if (!set->dwfl) {
+		log_error("cannot start libdwfl: %s", dwfl_errmsg(-1));
+		free(set);
+		return NULL;
+	}
+	return set;
+}
+
+static void module_free(struct module *module)
+{
+	debuginfo_free(module->debuginfo);
+	elf_symbols_free(module->symbols);
+	object_unref(module->object);
+	free(module);
+}
+
+void module_set_free(struct module_set *set)
+{
+	struct module *module;
+	struct module *next;
+
+	if (!set)
+		return;
+	dwfl_end(set->dwfl); /* reads from the objects' descriptors, so it goes before them */
+	HASH_ITER (hh, set->modules, module, next) {
+		HASH_DEL(set->modules, module);
+		module_free(module);
+	}
+	free(set);
+}
+
+/* How many bytes of address space the object's segments take. 0 when it has none or they make no sense. */
+static uint64_t object_span(const struct object *object)
+{
+	Elf *elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
+	uint64_t low = UINT64_MAX;
+	uint64_t high = 0;
+	size_t count = 0;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr) || phdr.p_type != PT_LOAD)
+			continue;
+		if (phdr.p_vaddr + phdr.p_memsz < phdr.p_vaddr)
+			continue;
+		if (phdr.p_vaddr < low)
+			low = phdr.p_vaddr;
+		if (phdr.p_vaddr + phdr.p_memsz > high)
+			high = phdr.p_vaddr + phdr.p_memsz;
+	}
+	elf_end(elf);
+	return high > low && high - low < MODULE_SPAN_MAX ? high - low : 0;
+}
+
+static void report(struct module *module)
+{
+	struct module_set *set = module->set;
+	uint64_t span = object_span(module->object);
+	uint64_t step = (span + 2 * MODULE_ALIGN - 1) & ~(MODULE_ALIGN - 1);
+	GElf_Addr bias = 0;
+	void **userdata;
+
+	if (!span || set->next_base + step < set->next_base)
+		return;
+	dwfl_report_begin_add(set->dwfl);
+	module->dwfl = dwfl_report_module(set->dwfl, object_name(module->object), set->next_base,
+					  set->next_base + span);
+	dwfl_report_end(set->dwfl, NULL, NULL);
+	if (!module->dwfl)
+		return;
+	set->next_base += step;
+	dwfl_module_info(module->dwfl, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = module;
+	if (!dwfl_module_getelf(module->dwfl, &bias)) {
+		log_debug("%s: %s", object_path(module->object), dwfl_errmsg(-1));
+		module->dwfl = NULL;
+		return;
+	}
+	module->bias = bias;
+}
+
+struct module *module_set_get(struct module_set *set, struct object *object, int root_fd)
+{
+	uint64_t id = object_id(object);
+	struct module *module;
+
+	set->root_fd = root_fd;
+	HASH_FIND(hh, set->modules, &id, sizeof(id), module);
+	if (module)
+		return module;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	module->id = id;
+	module->set = set;
+	HASH_ADD(hh, set->modules, id, sizeof(module->id), module);
+	if (!module->hh.tbl) { /* how uthash tells that it ran out of memory */
+		free(module);
+		return NULL;
+	}
+	module->object = object_ref(object);
+	report(module);
+	return module;
+}
+
+const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
+{
+	const char *name;
+
+	if (!module->dwfl)
+		return NULL;
+	if (!module->symbols_tried) {
+		module->symbols_tried = true;
+		module->symbols = elf_symbols_new(module->dwfl);
+	}
+	if (!module->symbols)
+		return NULL;
+	name = elf_symbols_find(module->symbols, vaddr + module->bias, len, start);
+	*start -= name ? module->bias : 0;
+	return name;
+}
+
+struct debuginfo *module_debuginfo(struct module *module)
+{
+	Dwarf_Addr bias = 0;
+	const char *link;
+	const void *id;
+	Dwarf *dwarf;
+
+	if (module->debuginfo_tried || !module->dwfl)
+		return module->debuginfo;
+	module->debuginfo_tried = true;
+	dwarf = dwfl_module_getdwarf(module->dwfl, &bias);
+	if (!dwarf) {
+		log_debug("%s: no debug info: %s", object_path(module->object), dwfl_errmsg(-1));
+		return NULL;
+	}
+	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id) > 0 && !module->alternate_found) {
+		/* Half of the names are missing, and libdw would go and open whatever path the link has. */
+		log_debug("%s: debug info is not used: its shared part %s was not found",
+			  object_path(module->object), link);
+		return NULL;
+	}
+	/* The difference of two biases: from the object's addresses to those that this DWARF has. */
+	module->debuginfo = debuginfo_new(dwarf, module->bias - bias);
+	return module->debuginfo;
+}

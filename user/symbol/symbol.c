@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/symbol/symbol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/symbol/intern.h"
+#include "user/symbol/module.h"
+#include "user/symbol/process.h"
+
+struct cache_key {
+	uint64_t space; /* object_id, or the process's serial for code without a file */
+	uint64_t offset;
+	uint32_t jit;
+	uint32_t is_return_address;
+};
+
+/* The frames of one answer. Kept until the end even when the cache has a better one by now: callers may hold them. */
+struct answer {
+	struct answer *next;
+	size_t count;
+	struct frame *frames;
+	const struct frame *pointers[];
+};
+
+struct cached {
+	UT_hash_handle hh;
+	struct cache_key key;
+	struct answer *answer;
+};
+
+struct symbolizer {
+	struct symbolizer_options options;
+	struct intern_pool *strings;
+	struct module_set *modules;
+	struct process_set *processes;
+	struct cached *cache;
+	struct answer *answers;
+};
+
+struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
+{
+	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return NULL;
+	symbolizer->options = *options;
+	symbolizer->strings = intern_pool_new();
+	symbolizer->modules = module_set_new(options->debuginfod);
+	symbolizer->processes = process_set_new();
+	if (!symbolizer->strings || !symbolizer->modules || !symbolizer->processes) {
+		symbolizer_free(symbolizer);
+		return NULL;
+	}
+	return symbolizer;
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+	struct cached *cached;
+	struct cached *next;
+
+	if (!symbolizer)
+		return;
+	HASH_ITER (hh, symbolizer->cache, cached, next) {
+		HASH_DEL(symbolizer->cache, cached);
+		free(cached);
+	}
+	while (symbolizer->answers) {
+		struct answer *answer = symbolizer->answers;
+
+		symbolizer->answers = answer->next;
+		free(answer->frames);
+		free(answer);
+	}
+	module_set_free(symbolizer->modules);
+	process_set_free(symbolizer->processes);
+	intern_pool_free(symbolizer->strings);
+	free(symbolizer);
+}
+
+int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid)
+{
+	return process_set_get(symbolizer->processes, pid, true) ? 0 : -ENOMEM;
+}
+
+static struct answer *answer_new(struct symbolizer *symbolizer, size_t count)
+{
+	struct answer *answer = calloc(1, sizeof(*answer) + count * sizeof(answer->pointers[0]));
+
+	if (!answer)
+		return NULL;
+	answer->frames = calloc(count, sizeof(*answer->frames));
+	if (!answer->frames) {
+		free(answer);
+		return NULL;
+	}
+	answer->count = count;
+	for (size_t i = 0; i < count; i++)
+		answer->pointers[i] = &answer->frames[i];
+	answer->next = symbolizer->answers;
+	symbolizer->answers = answer;
+	return answer;
+}
+
+/* Sets *out to the pool's copy; no text, or an empty one, stays NULL: unknown. */
+static int set_string(struct symbolizer *symbolizer, const char **out, const char *text, size_t len)
+{
+	if (!text || !len || !*text)
+		return 0;
+	*out = intern_bytes(symbolizer->strings, text, len);
+	return *out ? 0 : -ENOMEM;
+}
+
+static int set_text(struct symbolizer *symbolizer, const char **out, const char *text)
+{
+	return set_string(symbolizer, out, text, text ? strlen(text) : 0);
+}
+
+/* Sets *out to a symbol table's name, demangled when it is mangled. */
+static int set_symbol_name(struct symbolizer *symbolizer, const char **out, const char *name,
+			   size_t len)
+{
+	_cleanup_free_ char *copy = strndup(name, len);
+	_cleanup_free_ char *demangled = NULL;
+
+	if (!copy)
+		return -ENOMEM;
+	demangled = symbol_demangle(copy);
+	return set_text(symbolizer, out, demangled ? demangled : copy);
+}
+
+static int set_module(struct symbolizer *symbolizer, struct frame *frame,
+		      const struct object *object)
+{
+	int err = set_text(symbolizer, &frame->module,
+			   object_is_vdso(object) ? "[vdso]" : object_name(object));
+
+	if (!err)
+		err = set_text(symbolizer, &frame->module_path, object_path(object));
+	frame->build_id = object_build_id(object, &frame->build_id_len);
+	return err;
+}
+
+/* The code that is asked about, in the object's link-time addresses. */
+struct place {
+	uint64_t lookup;   /* in the instruction: the call for a return address */
+	uint64_t reported; /* what the frame says */
+};
+
+static int fill_frame(struct symbolizer *symbolizer, struct frame *frame,
+		      const struct source_frame *source, const struct frame *common)
+{
+	int err;
+
+	*frame = *common;
+	if (!source)
+		return 0;
+	err = set_text(symbolizer, &frame->file, source->file);
+	frame->line = frame->file ? source->line : 0;
+	return err;
+}
+
+static int build_frames(struct symbolizer *symbolizer, const struct source_stack *sources,
+			const struct frame *common, struct answer **out)
+{
+	/* Without inlines only the real function stays, with the line in it where the inlined call was made. */
+	size_t first = sources->count && !symbolizer->options.inlines ? sources->count - 1 : 0;
+	size_t count = sources->count ? sources->count - first : 1;
+	struct answer *answer = answer_new(symbolizer, count);
+	int err = 0;
+
+	if (!answer)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct source_frame *source =
+			sources->count ? &sources->frames[first + i] : NULL;
+		struct frame *frame = &answer->frames[i];
+
+		err = fill_frame(symbolizer, frame, source, common);
+		if (err || i + 1 == count)
+			continue;
+		frame->inlined = true;
+		frame->function = NULL;
+		err = set_text(symbolizer, &frame->function, source->function);
+	}
+	*out = answer;
+	return err;
+}
+
+static int resolve_place(struct symbolizer *symbolizer, struct module *module, struct place place,
+			 struct frame *common, struct source_stack *sources)
+{
+	struct debuginfo *debuginfo;
+	uint64_t start = 0;
+	size_t len = 0;
+	const char *name = module_symbol(module, place.lookup, &len, &start);
+	const struct source_frame *function;
+	int err = 0;
+
+	debuginfo = module_debuginfo(module);
+	if (debuginfo)
+		debuginfo_find(debuginfo, place.lookup, sources);
+	if (name) {
+		err = set_symbol_name(symbolizer, &common->function, name, len);
+		common->offset = place.reported - start;
+		return err;
+	}
+	/* No symbol table, but debug information. */
+	function = sources->count ? &sources->frames[sources->count - 1] : NULL;
+	if (function && function->function && sources->entry <= place.lookup) {
+		err = set_text(symbolizer, &common->function, function->function);
+		common->offset = place.reported - sources->entry;
+	}
+	return err;
+}
+
+static int resolve_object(struct symbolizer *symbolizer, const struct location *location, pid_t pid,
+			  bool is_return_address, struct answer **out)
+{
+	struct process *process = process_set_get(symbolizer->processes, pid, false);
+	uint64_t back = is_return_address && location->offset ? 1 : 0;
+	struct source_stack sources = {.count = 0};
+	struct frame common = {.function = NULL};
+	struct module *module;
+	struct place place;
+	int err;
+
+	if (!process)
+		return -ENOMEM;
+	err = set_module(symbolizer, &common, location->object);
+	if (err)
+		return err;
+	/* No segment: a file that changed under its mapping. There is no better address than the offset then. */
+	if (object_offset_to_vaddr(location->object, location->offset - back, &place.lookup)) {
+		common.offset = common.module_offset = location->offset;
+		return build_frames(symbolizer, &sources, &common, out);
+	}
+	place.reported = place.lookup + back;
+	common.offset = common.module_offset = place.reported;
+	module = module_set_get(symbolizer->modules, location->object, process_root_fd(process));
+	if (!module)
+		return -ENOMEM;
+	err = resolve_place(symbolizer, module, place, &common, &sources);
+	if (!err)
+		err = build_frames(symbolizer, &sources, &common, out);
+	source_stack_release(&sources);
+	return err;
+}
+
+/* *out stays NULL when there is no name, and `asked_before` says that an answer without one is there already. */
+static int resolve_jit(struct symbolizer *symbolizer, struct process *process, uint64_t address,
+		       bool is_return_address, bool asked_before, struct answer **out)
+{
+	uint64_t lookup = is_return_address && address ? address - 1 : address;
+	struct frame common = {.offset = address, .module_offset = address};
+	const struct source_stack sources = {.count = 0};
+	uint64_t start = 0;
+	size_t len = 0;
+	const char *name = process_jit_symbol(process, lookup, &len, &start);
+	int err = name ? set_string(symbolizer, &common.function, name, len) : 0;
+
+	if (common.function)
+		common.offset = address - start;
+	else if (asked_before)
+		return err;
+	return err ? err : build_frames(symbolizer, &sources, &common, out);
+}
+
+/* A name may still come for code without a file: the runtime writes its map as it compiles. */
+static bool is_final(const struct cached *cached)
+{
+	return !cached->key.jit || cached->answer->frames[0].function;
+}
+
+static int remember(struct symbolizer *symbolizer, const struct cache_key *key,
+		    struct cached *cached, struct answer *answer)
+{
+	if (!cached) {
+		cached = calloc(1, sizeof(*cached));
+		if (!cached)
+			return -ENOMEM;
+		cached->key = *key;
+		HASH_ADD(hh, symbolizer->cache, key, sizeof(cached->key), cached);
+		if (!cached->hh.tbl) { /* how uthash tells that it ran out of memory */
+			free(cached);
+			return -ENOMEM;
+		}
+	}
+	cached->answer = answer;
+	return 0;
+}
+
+int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *location, pid_t pid,
+		       bool is_return_address, const struct frame *const **frames, size_t *count)
+{
+	struct cache_key key = {.offset = location->offset,
+				.jit = location->object == NULL,
+				.is_return_address = is_return_address};
+	struct process *process = NULL;
+	struct answer *answer = NULL;
+	struct cached *cached;
+	int err;
+
+	if (!location->object) {
+		process = process_set_get(symbolizer->processes, pid, false);
+		if (!process)
+			return -ENOMEM;
+	}
+	key.space = process ? process_serial(process) : object_id(location->object);
+	HASH_FIND(hh, symbolizer->cache, &key, sizeof(key), cached);
+	if (!cached || !is_final(cached)) {
+		err = process ? resolve_jit(symbolizer, process, location->offset,
+					    is_return_address, cached != NULL, &answer)
+			      : resolve_object(symbolizer, location, pid, is_return_address,
+					       &answer);
+		if (!err && answer)
+			err = remember(symbolizer, &key, cached, answer);
+		if (err)
+			return err;
+	}
+	if (!answer)
+		answer = cached->answer;
+	*frames = answer->pointers;
+	*count = answer->count;
+	return 0;
+}
