@@ -4,33 +4,46 @@
 #include <errno.h>
 #include <string.h>
 
+/* Spaces up to here align what commands do. */
+#define USAGE_WIDTH 44
+
 static const char usage[] =
-	"Usage: memleakbpf -p PID[,PID...] [OPTION...]   watch running processes\n"
-	"       memleakbpf [OPTION...] -- COMMAND [ARG...]   run one, report at its end\n";
+	"Usage: memleakbpf -p PID[,PID...] [OPTION...]       watch running processes\n"
+	"       memleakbpf [OPTION...] -- COMMAND [ARG...]   run it, report at its end\n";
 
 static const char examples[] =
 	"Examples:\n"
-	"  memleakbpf -p 1234 -i 10          top unfreed stacks of PID 1234 every 10 s\n"
-	"  memleakbpf -p 1234 --older 5m     only blocks that live for 5 minutes or more\n"
-	"  memleakbpf -p 1234 -s 512k        sampled: cheap enough for busy servers\n"
-	"  memleakbpf --error-exitcode 9 -- ./test   exit with 9 if it leaks\n";
+	"  memleakbpf -p 1234 -i 10           top unfreed stacks of 1234 every 10 s\n"
+	"  memleakbpf -p 1234 --older 5m      rank only blocks older than 5 minutes\n"
+	"  memleakbpf -p 1234 -s 512k         sampled, for busy servers\n"
+	"  memleakbpf --error-exitcode 9 -- ./test\n";
 
-/* Sizes: 4096, 64k, 1M; durations: 10, 500ms, 2s, 5m, 1h. */
 static const char options_text[] =
-	"Options (sizes: 4096, 64k, 1M; durations: 10, 500ms, 2s, 5m, 1h):\n"
-	"  -i, --interval DUR  time between snapshots [10]  -n, --count N  stop after N\n"
-	"  -T, --top N         stacks to show [10]   --sort live|alloc|growth|count\n"
-	"  -f, --format FMT    %-20s  -o, --output FILE\n"
-	"  -z, -Z SIZE         blocks of at least, at most SIZE   --older DUR  older than\n"
-	"  -s, --sample SIZE   record one in SIZE bytes, estimate the rest\n"
-	"  --children HOW      late|exact|none   --no-follow  same as none\n"
-	"  -O, --object FILE   only this allocator   --symbols-prefix PREFIX  e.g. je_\n"
-	"  --alloc-fn NAME:SIZEARG[:COUNTARG], --free-fn NAME:PTRARG  own allocators\n"
-	"  --mmap              mmap and munmap too   --no-inlines  leave inlined calls out\n"
-	"  --attach auto|session|multi|single, --stack auto|dwarf|fp, --depth N [128]\n"
-	"  --max-live N [2097152], --max-stacks N [65536]  table sizes\n"
-	"  --[no-]debuginfod   ask DEBUGINFOD_URLS   --error-exitcode N  if leaks remain\n"
-	"  -v, --verbose  more; twice: all   --version   -h, --help   man memleakbpf\n";
+	"Options (TIME: 10, 500ms, 2s, 5m, 1h; SIZE: 4096, 64k, 1M):\n"
+	"  -p, --pid PID,...       watch these processes\n"
+	"  -i, --interval TIME     time between snapshots (10; a COMMAND: at its end)\n"
+	"  -n, --count N           stop after N snapshots\n"
+	"  -T, --top N             stacks to show (10)\n"
+	"      --sort ORDER        live, alloc, growth or count\n"
+	"      --older TIME        rank only what is older than TIME\n"
+	"  -f, --format FORMAT     %s\n"
+	"  -o, --output FILE       instead of standard output\n"
+	"      --error-exitcode N  exit status if leaks were found\n"
+	"  -s, --sample SIZE       record one in SIZE bytes: cheap, numbers are estimates\n"
+	"  -z, --min-size SIZE, -Z, --max-size SIZE   trace only blocks of these sizes\n"
+	"      --mmap              trace mmap and munmap as well\n"
+	"      --children HOW      forked children: late, exact or none (--no-follow)\n"
+	"  -O, --object FILE       trace this allocator only\n"
+	"      --symbols-prefix P  trace Pmalloc, Pfree ... too, e.g. je_\n"
+	"      --alloc-fn NAME:SIZEARG[:COUNTARG], --free-fn NAME:PTRARG   these too\n"
+	"      --attach HOW        auto, session, multi or single\n"
+	"      --stack HOW         auto, dwarf or fp\n"
+	"      --depth N           frames of a stack (128)\n"
+	"      --max-live N, --max-stacks N   table sizes (2097152, 65536)\n"
+	"      --no-inlines        leave inlined calls out\n"
+	"      --debuginfod, --no-debuginfod  fetch symbols (if DEBUGINFOD_URLS is set)\n"
+	"  -v, --verbose           more; -vv: all of it\n"
+	"      --version, -h, --help\n";
 
 const char help_doctor[] =
 	"Usage: memleakbpf doctor [-p PID[,PID...]] [-v]\n"
@@ -52,7 +65,8 @@ static void print_commands(FILE *out, const struct command *commands)
 {
 	for (const struct command *c = commands; c->run || c->check || c->name; c++) {
 		if (c->name)
-			fprintf(out, "       memleakbpf %-8s %s\n", c->name, c->summary);
+			fprintf(out, "       memleakbpf %-*s %s\n", USAGE_WIDTH - 11, c->name,
+				c->summary);
 	}
 }
 
@@ -68,15 +82,15 @@ int help_print(FILE *out, const struct command *commands, const struct command *
 	for (size_t i = 0; (format = export_format_at(i)) != NULL; i++) {
 		size_t used = strlen(formats);
 
-		snprintf(formats + used, sizeof(formats) - used, "%s%s", i ? "|" : "",
+		snprintf(formats + used, sizeof(formats) - used, "%s%s", i ? ", " : "",
 			 format->name);
 	}
 	fputs(usage, out);
 	print_commands(out, commands);
 	fputs("\n", out);
-	fputs(examples, out);
-	fputs("\n", out);
 	fprintf(out, options_text, formats);
+	fputs("\n", out);
+	fputs(examples, out);
 	return result_of(out);
 }
 

@@ -59,9 +59,11 @@ static const char *nearest_option(const char *word, unsigned groups)
 	size_t best = MAX_DISTANCE + 1;
 	const char *name = NULL;
 
-	/* Of short words nearly everything is near. */
-	if (strlen(word) < 3 || strlen(word) >= MAX_NAME)
+	if (strlen(word) >= MAX_NAME)
 		return NULL;
+	/* To short words nearly everything is near. */
+	if (best > strlen(word) / 3 + 1)
+		best = strlen(word) / 3 + 1;
 	for (size_t i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 		size_t distance;
@@ -75,6 +77,22 @@ static const char *nearest_option(const char *word, unsigned groups)
 		}
 	}
 	return name;
+}
+
+/* The options that begin with the word, for a message: "--min-size, --mmap"; empty when there are none. */
+static void list_completions(const char *word, unsigned groups, char *list, size_t size)
+{
+	size_t used = 0;
+
+	*list = '\0';
+	for (size_t i = 0; i < option_row_count && used < size; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if ((!row->groups || (row->groups & groups)) &&
+		    !strncmp(row->name, word, strlen(word)))
+			used += (size_t)snprintf(list + used, size - used, "%s--%s",
+						 used ? ", " : "", row->name);
+	}
 }
 
 /* ---- getopt ------------------------------------------------------------------------------- */
@@ -140,7 +158,7 @@ static int unknown_option(const struct command *command, const char *word, int l
 {
 	char program[MAX_NAME];
 	const char *near;
-	char name[MAX_NAME];
+	char name[MAX_NAME], list[256];
 
 	program_of(command, program);
 	if (letter && letter < LONG_BASE) {
@@ -152,11 +170,14 @@ static int unknown_option(const struct command *command, const char *word, int l
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	near = strcspn(word + 2, "=") < MAX_NAME ? nearest_option(name, command->groups) : NULL;
-	if (near)
+	list_completions(name, command->groups, list, sizeof(list));
+	near = nearest_option(name, command->groups);
+	if (*list)
+		log_error("%s: ambiguous option; did you mean one of %s?", word, list);
+	else if (near && strcspn(word + 2, "=") < MAX_NAME)
 		log_error("%s: unknown option; did you mean --%s?", word, near);
 	else
-		log_error("%s: unknown or ambiguous option; see %s --help", word, program);
+		log_error("%s: unknown option; see %s --help", word, program);
 	return -EINVAL;
 }
 

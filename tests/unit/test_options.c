@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <sys/mman.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bpf/abi.h"
+#include "user/base/util.h"
+#include "user/cli/help.h"
+#include "user/cli/options.h"
+
+#define MAX_WORDS 48
+
+static int run_nothing(const struct options *options)
+{
+	(void)options;
+	return 0;
+}
+
+static const struct command commands[] = {
+	{
+		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
+			  OPTIONS_REPORT,
+		.check = options_check_watch,
+		.run = run_nothing,
+	},
+	{
+		.name = "doctor",
+		.summary = "say what this machine allows",
+		.help = help_doctor,
+		.groups = OPTIONS_PID,
+		.check = options_check_doctor,
+		.run = run_nothing,
+	},
+	{0},
+};
+
+/* Splits a line at blanks; "''" is an empty word. The words stay valid until the next call. */
+static int split(const char *line, char *argv[MAX_WORDS])
+{
+	static char copy[512];
+	int argc = 0;
+
+	assert_true(strlen(line) < sizeof(copy));
+	strcpy(copy, line);
+	argv[argc++] = "memleakbpf";
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+		assert_true(argc < MAX_WORDS - 1);
+		argv[argc++] = strcmp(word, "''") ? word : "";
+	}
+	argv[argc] = NULL;
+	return argc;
+}
+
+static const struct options *parse_good(const char *line)
+{
+	static char *argv[MAX_WORDS];
+	const struct options *options = NULL;
+	int argc = split(line, argv);
+
+	if (options_parse(commands, argc, argv, &options) || !options)
+		fail_msg("'%s' was refused", line);
+	return options;
+}
+
+/* What was written to standard error while reading the line; free() it. */
+static char *parse_bad(const char *line)
+{
+	char *argv[MAX_WORDS];
+	const struct options *options = NULL;
+	char *text = calloc(1, 4096);
+	int argc = split(line, argv);
+	int saved, file, err;
+	ssize_t n;
+
+	assert_non_null(text);
+	fflush(stderr);
+	saved = dup(STDERR_FILENO);
+	file = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(saved >= 0 && file >= 0);
+	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
+	err = options_parse(commands, argc, argv, &options);
+	fflush(stderr);
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	close(saved);
+	n = pread(file, text, 4095, 0);
+	assert_true(n >= 0);
+	close(file);
+	if (err != -EINVAL || options)
+		fail_msg("'%s' gave %d instead of a refusal", line, err);
+	return text;
+}
+
+static void defaults(void **state)
+{
+	const struct options *o = parse_good("-p 12");
+
+	(void)state;
+	assert_ptr_equal(o->command, &commands[0]);
+	assert_int_equal(o->action, ACTION_RUN);
+	assert_int_equal(o->pid_count, 1);
+	assert_int_equal(o->pids[0], 12);
+	assert_null(o->argv);
+	assert_true(o->interval_ns == 10000000000ULL);
+	assert_int_equal(o->count, 0);
+	assert_int_equal(o->min_size, 0);
+	assert_true(o->max_size == UINT64_MAX);
+	assert_int_equal(o->sample_bytes, 0);
+	assert_int_equal(o->attach, OPTION_ATTACH_AUTO);
+	assert_int_equal(o->stack, OPTION_STACK_AUTO);
+	assert_int_equal(o->depth, ABI_MAX_FRAMES);
+	assert_int_equal(o->children, OPTION_CHILDREN_LATE);
+	assert_int_equal(o->max_live, 2097152);
+	assert_int_equal(o->max_stacks, 65536);
+	assert_int_equal(o->top, 10);
+	assert_int_equal(o->older_ns, 0);
+	assert_int_equal(o->sort, RANK_LIVE);
+	assert_string_equal(o->format->name, "text");
+	assert_null(o->output);
+	assert_null(o->object);
+	assert_null(o->symbols_prefixes);
+	assert_null(o->alloc_fns);
+	assert_null(o->free_fns);
+	assert_true(o->inlines);
+	assert_false(o->mmap);
+	assert_false(o->debuginfod);
+	assert_int_equal(o->error_exitcode, 0);
+	assert_int_equal(o->verbose, 0);
+	options_free(o);
+}
+
+static void every_short_option(void **state)
+{
+	const struct options *o =
+		parse_good("-p 1,2 -p 3 -p 2 -i 500ms -n 3 -T 5 -z 64k -Z 1M -s 512k "
+			   "-f json -o out.json -O libfoo.so -vv");
+
+	(void)state;
+	assert_int_equal(o->pid_count, 3);
+	assert_int_equal(o->pids[2], 3);
+	assert_true(o->interval_ns == 500000000);
+	assert_int_equal(o->count, 3);
+	assert_int_equal(o->top, 5);
+	assert_int_equal(o->min_size, 65536);
+	assert_int_equal(o->max_size, 1048576);
+	assert_int_equal(o->sample_bytes, 524288);
+	assert_string_equal(o->format->name, "json");
+	assert_string_equal(o->output, "out.json");
+	assert_string_equal(o->object, "libfoo.so");
+	assert_int_equal(o->verbose, 2);
+	options_free(o);
+}
+
+static void every_long_option(void **state)
+{
+	const struct options *o = parse_good(
+		"--pid=7 --interval=2s --count 4 --top=1 --min-size=1 --max-size=1 --older 5m "
+		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
+		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255");
+
+	(void)state;
+	assert_int_equal(o->pids[0], 7);
+	assert_true(o->interval_ns == 2000000000ULL);
+	assert_int_equal(o->count, 4);
+	assert_int_equal(o->top, 1);
+	assert_int_equal(o->min_size, 1);
+	assert_int_equal(o->max_size, 1);
+	assert_true(o->older_ns == 300000000000ULL);
+	assert_int_equal(o->sort, RANK_GROWTH);
+	assert_false(o->inlines);
+	assert_int_equal(o->attach, OPTION_ATTACH_MULTI);
+	assert_int_equal(o->stack, OPTION_STACK_FP);
+	assert_int_equal(o->depth, 2);
+	assert_true(o->mmap);
+	assert_int_equal(o->children, OPTION_CHILDREN_EXACT);
+	assert_int_equal(o->max_live, 10);
+	assert_int_equal(o->max_stacks, 20);
+	assert_int_equal(o->error_exitcode, 255);
+	options_free(o);
+}
+
+static void repeated_texts(void **state)
+{
+	const struct options *o =
+		parse_good("-p 1 --symbols-prefix je_ --symbols-prefix my_ --alloc-fn pool_get:2 "
+			   "--alloc-fn arr:1:2 --free-fn pool_put:1");
+
+	(void)state;
+	assert_int_equal(o->symbols_prefix_count, 2);
+	assert_string_equal(o->symbols_prefixes[0], "je_");
+	assert_string_equal(o->symbols_prefixes[1], "my_");
+	assert_null(o->symbols_prefixes[2]);
+	assert_int_equal(o->alloc_fn_count, 2);
+	assert_string_equal(o->alloc_fns[1], "arr:1:2");
+	assert_null(o->alloc_fns[2]);
+	assert_int_equal(o->free_fn_count, 1);
+	assert_string_equal(o->free_fns[0], "pool_put:1");
+	options_free(o);
+}
+
+static void commands_to_run(void **state)
+{
+	const struct options *o = parse_good("-v -- ls -l -p 3 --help");
+
+	(void)state;
+	assert_string_equal(o->argv[0], "ls");
+	assert_string_equal(o->argv[4], "--help");
+	assert_null(o->argv[5]);
+	assert_int_equal(o->pid_count, 0);
+	assert_int_equal(o->verbose, 1);
+	assert_int_equal(o->children, OPTION_CHILDREN_EXACT);
+	assert_int_equal(o->interval_ns, 0);
+	options_free(o);
+
+	/* Without dashes the first word ends the options, as in env(1) or timeout(1). */
+	o = parse_good("-i 1 ls -n 3");
+	assert_string_equal(o->argv[1], "-n");
+	assert_true(o->interval_ns == 1000000000);
+	assert_int_equal(o->count, 0);
+	options_free(o);
+
+	o = parse_good("-n 3 ls");
+	assert_true(o->interval_ns == 10000000000ULL);
+	options_free(o);
+
+	o = parse_good("-- doctor");
+	assert_string_equal(o->argv[0], "doctor");
+	assert_ptr_equal(o->command, &commands[0]);
+	options_free(o);
+
+	o = parse_good("-- 123");
+	assert_string_equal(o->argv[0], "123");
+	options_free(o);
+
+	o = parse_good("--children late -- ls");
+	assert_int_equal(o->children, OPTION_CHILDREN_LATE);
+	options_free(o);
+
+	o = parse_good("--no-follow --children none -- ls");
+	assert_int_equal(o->children, OPTION_CHILDREN_NONE);
+	options_free(o);
+}
+
+static void subcommands(void **state)
+{
+	const struct options *o = parse_good("doctor -p 4 -v");
+
+	(void)state;
+	assert_ptr_equal(o->command, &commands[1]);
+	assert_int_equal(o->pids[0], 4);
+	assert_int_equal(o->verbose, 1);
+	options_free(o);
+	o = parse_good("doctor");
+	assert_int_equal(o->pid_count, 0);
+	options_free(o);
+	o = parse_good("doctor -h");
+	assert_int_equal(o->action, ACTION_HELP);
+	assert_ptr_equal(o->command, &commands[1]);
+	options_free(o);
+	/* Help and version need nothing else, and come before what would be wrong behind them. */
+	o = parse_good("--version -p");
+	assert_int_equal(o->action, ACTION_VERSION);
+	options_free(o);
+	o = parse_good("--help");
+	assert_int_equal(o->action, ACTION_HELP);
+	options_free(o);
+}
+
+static void output_dash(void **state)
+{
+	const struct options *o = parse_good("-p 1 -o x -o -");
+
+	(void)state;
+	assert_null(o->output);
+	options_free(o);
+}
+
+static void debuginfod_variable(void **state)
+{
+	const struct options *o;
+
+	(void)state;
+	assert_int_equal(setenv("DEBUGINFOD_URLS", "https://debuginfod.example", 1), 0);
+	o = parse_good("-p 1");
+	assert_true(o->debuginfod);
+	options_free(o);
+	o = parse_good("-p 1 --no-debuginfod");
+	assert_false(o->debuginfod);
+	options_free(o);
+	o = parse_good("-p 1 --no-debuginfod --debuginfod");
+	assert_true(o->debuginfod);
+	options_free(o);
+	assert_int_equal(setenv("DEBUGINFOD_URLS", "", 1), 0);
+	o = parse_good("-p 1");
+	assert_false(o->debuginfod);
+	options_free(o);
+	assert_int_equal(unsetenv("DEBUGINFOD_URLS"), 0);
+}
+
+struct bad_case {
+	const char *line;
+	const char *says; /* must be part of the one line */
+};
+
+static const struct bad_case bad_cases[] = {
+	{"", "nothing to trace; give -p PID or -- COMMAND"},
+	{"-v", "nothing to trace"},
+	{"--", "--: a COMMAND must follow"},
+	{"-- ''", "empty COMMAND"},
+	{"-p 1 -- ls", "-p: excludes running a COMMAND ('ls')"},
+	{"-p 12 34", "'34': looks like one more PID; separate them by commas"},
+	{"34", "'34': looks like a PID; give -p 34"},
+	{"-v doctor", "'doctor': a subcommand comes before all options; give memleakbpf doctor"},
+	{"-p", "-p: needs a value; give e.g. 1234"},
+	{"--pid", "--pid: needs a value"},
+	{"-p 1 -f", "-f: needs a value"},
+	{"-p abc", "-p: 'abc' is not a PID"},
+	{"-p 0", "-p: '0' is not a PID"},
+	{"-p -1", "-p: '-1' is not a PID"},
+	{"-p 1,,2", "-p: '1,,2' is not a PID"},
+	{"-p ''", "-p: '' is not a PID"},
+	{"--pid 99999999999", "--pid: '99999999999' is not a PID"},
+	{"-p 1 -i abc",
+	 "-i: 'abc' is not a duration (10ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
+	{"-p 1 --interval abc", "--interval: 'abc' is not a duration"},
+	{"-p 1 -i 0", "-i: '0' is not a duration"},
+	{"-p 1 -i -5", "-i: '-5' is not a duration"},
+	{"-p 1 -i 1ms", "-i: '1ms' is not a duration"},
+	{"-p 1 -i 99999999999999999999", "is not a duration"},
+	{"-p 1 -i 9000h", "-i: '9000h' is not a duration"},
+	{"-p 1 --older old", "--older: 'old' is not a duration"},
+	{"-p 1 --older 0", "--older: '0' is not a duration"},
+	{"-p 1 -n 0", "-n: '0' is not a number of snapshots"},
+	{"-p 1 -n 1.5", "-n: '1.5' is not a number of snapshots"},
+	{"-p 1 -T 0", "-T: '0' is not a number of stacks"},
+	{"-p 1 -T many", "-T: 'many' is not a number of stacks"},
+	{"-p 1 -z big", "-z: 'big' is not a size"},
+	{"-p 1 -z -1", "-z: '-1' is not a size"},
+	{"-p 1 -z 99999999999T", "is not a size"},
+	{"-p 1 -Z 0", "-Z: '0' is not a size"},
+	{"-p 1 -z 64k -Z 4096", "-Z: 4096 is below -z 65536"},
+	{"-p 1 -s 0", "-s: '0' is not a sampling rate"},
+	{"-p 1 -s 2G", "-s: '2G' is not a sampling rate"},
+	{"-p 1 -f xml", "-f: 'xml' is not a format; give one of text, json"},
+	{"-p 1 -o ''", "-o: '' is not a file name"},
+	{"-p 1 --sort size", "--sort: 'size' is not an order; give one of live, alloc"},
+	{"-p 1 --attach fast",
+	 "--attach: 'fast' is not a way to attach; give one of auto, session"},
+	{"-p 1 --stack lbr", "--stack: 'lbr' is not a way"},
+	{"-p 1 --depth 1", "--depth: '1' is not a number of frames; give 2 to 128"},
+	{"-p 1 --depth 129", "--depth: '129'"},
+	{"-p 1 -O ''", "-O: '' is not an object"},
+	{"-p 1 --symbols-prefix ''", "--symbols-prefix: '' is not a prefix"},
+	{"-p 1 --alloc-fn foo", "--alloc-fn: 'foo' is not NAME:SIZEARG"},
+	{"-p 1 --alloc-fn foo:0", "--alloc-fn: 'foo:0' is not NAME:SIZEARG"},
+	{"-p 1 --alloc-fn foo:7", "--alloc-fn: 'foo:7'"},
+	{"-p 1 --alloc-fn foo:1:2:3", "--alloc-fn: 'foo:1:2:3'"},
+	{"-p 1 --free-fn :1", "--free-fn: ':1' is not NAME:PTRARG"},
+	{"-p 1 --free-fn foo:1:2", "--free-fn: 'foo:1:2'"},
+	{"-p 1 --children some", "--children: 'some' is not a way to follow children"},
+	{"-p 1 --no-follow --children late", "--children: contradicts an earlier"},
+	{"-p 1 --children late --no-follow", "--no-follow: contradicts an earlier"},
+	{"-p 1 --max-live 0", "--max-live: '0' is not a number of blocks"},
+	{"-p 1 --max-live 268435457", "--max-live: '268435457'"},
+	{"-p 1 --max-stacks 4294967297", "--max-stacks: '4294967297'"},
+	{"-p 1 --error-exitcode 0", "--error-exitcode: '0' is not an exit status; give 1 to 255"},
+	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},
+	{"-p 1 --debuginfod", "--debuginfod: DEBUGINFOD_URLS is not set"},
+	{"-p 1 --intervall 3", "--intervall: unknown option; did you mean --interval?"},
+	{"-p 1 --sorted=live", "--sorted=live: unknown option; did you mean --sort?"},
+	{"-p 1 --max",
+	 "--max: ambiguous option; did you mean one of --max-size, --max-live, --max-stacks?"},
+	{"-p 1 --frobnicate", "--frobnicate: unknown option; see memleakbpf --help"},
+	{"-p 1 --aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	 "unknown option; see"},
+	{"-p 1 -x", "-x: unknown option; see memleakbpf --help"},
+	{"-p 1 -vx", "-x: unknown option"},
+	{"-p 1 --mmap=yes", "--mmap: takes no value"},
+	{"doctor -i 3", "-i: not an option of 'memleakbpf doctor'; see memleakbpf doctor --help"},
+	{"doctor foo", "'foo': memleakbpf doctor takes no such argument"},
+	{"doctor --intervall 3", "--intervall: unknown option; see memleakbpf doctor"},
+};
+
+static void refusals(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad_cases); i++) {
+		_cleanup_free_ char *said = parse_bad(bad_cases[i].line);
+		const char *newline = strchr(said, '\n');
+
+		if (!strstr(said, bad_cases[i].says))
+			fail_msg("'%s' said: %s", bad_cases[i].line, said);
+		if (strncmp(said, "memleakbpf: ", 12) || !newline || newline[1])
+			fail_msg("'%s' is not one line of ours: %s", bad_cases[i].line, said);
+	}
+}
+
+static void hostile_words(void **state)
+{
+	_cleanup_free_ char *said = parse_bad("-p \x1b[31m\x07");
+
+	(void)state;
+	assert_null(strchr(said, '\x1b'));
+	assert_null(strchr(said, '\x07'));
+}
+
+static void check_page(const struct command *command, int max_lines, const char *const *words,
+		       size_t word_count)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int lines = 0;
+
+	assert_non_null(out);
+	assert_int_equal(help_print(out, commands, command), 0);
+	fclose(out);
+	for (const char *line = text; *line; lines++) {
+		size_t width = strcspn(line, "\n");
+
+		if (width > 80)
+			fail_msg("wider than a screen: %.*s", (int)width, line);
+		assert_int_equal(line[width], '\n');
+		line += width + 1;
+	}
+	assert_true(lines <= max_lines);
+	for (size_t i = 0; i < word_count; i++) {
+		if (!strstr(text, words[i]))
+			fail_msg("help does not mention %s", words[i]);
+	}
+}
+
+static void help_pages(void **state)
+{
+	static const char *const words[] = {
+		"-p",
+		"--interval",
+		"--count",
+		"--top",
+		"--sort",
+		"--format",
+		"text, json",
+		"--output",
+		"-z",
+		"-Z",
+		"--older",
+		"--sample",
+		"--children",
+		"--no-follow",
+		"--object",
+		"--symbols-prefix",
+		"--alloc-fn",
+		"--free-fn",
+		"--mmap",
+		"--no-inlines",
+		"--attach",
+		"--stack",
+		"--depth",
+		"--max-live",
+		"--max-stacks",
+		"debuginfod",
+		"--error-exitcode",
+		"--verbose",
+		"--version",
+		"--help",
+		"memleakbpf doctor",
+		"Examples:",
+	};
+	static const char *const doctor_words[] = {"memleakbpf doctor", "--pid", "--verbose"};
+
+	(void)state;
+	check_page(&commands[0], 40, words, ARRAY_SIZE(words));
+	check_page(&commands[1], 24, doctor_words, ARRAY_SIZE(doctor_words));
+}
+
+static void help_to_full_disk(void **state)
+{
+	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	assert_int_equal(help_print(full, commands, &commands[0]), -ENOSPC);
+}
+
+static void version(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(help_print_version(out), 0);
+	fclose(out);
+	assert_string_equal(text, "memleakbpf " MEMLEAKBPF_VERSION "\n");
+}
+
+static int forget_environment(void **state)
+{
+	(void)state;
+	return unsetenv("DEBUGINFOD_URLS");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),	     cmocka_unit_test(every_short_option),
+		cmocka_unit_test(every_long_option), cmocka_unit_test(repeated_texts),
+		cmocka_unit_test(commands_to_run),   cmocka_unit_test(subcommands),
+		cmocka_unit_test(output_dash),	     cmocka_unit_test(debuginfod_variable),
+		cmocka_unit_test(refusals),	     cmocka_unit_test(hostile_words),
+		cmocka_unit_test(help_pages),	     cmocka_unit_test(help_to_full_disk),
+		cmocka_unit_test(version),
+	};
+
+	return cmocka_run_group_tests(tests, forget_environment, NULL);
+}
