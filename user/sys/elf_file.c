@@ -78,8 +78,10 @@ static int read_program_headers(Elf *elf, struct elf_headers *headers)
 
 		if (!gelf_getphdr(elf, (int)i, &ph))
 			return -ENOEXEC;
-		if (ph.p_type == PT_INTERP)
-			headers->has_interp = true;
+		if (ph.p_type == PT_INTERP) {
+			headers->interp_offset = ph.p_offset;
+			headers->interp_size = ph.p_filesz;
+		}
 		if (ph.p_type == PT_LOAD && ph.p_filesz)
 			add_segment(headers, &ph);
 		if (ph.p_type == PT_NOTE && !headers->build_id) {

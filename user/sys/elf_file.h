@@ -25,9 +25,9 @@ struct elf_segment { /* PT_LOAD */
 
 struct elf_headers {
 	bool native64; /* ELFCLASS64 of this machine's architecture and byte order; the rest is empty otherwise */
-	uint16_t type; /* ET_EXEC, ET_DYN … */
-	bool has_interp;
-	struct elf_segment *segments; /* executable ones first */
+	uint16_t type;			     /* ET_EXEC, ET_DYN … */
+	uint64_t interp_offset, interp_size; /* PT_INTERP in the file; size 0: none */
+	struct elf_segment *segments;	     /* executable ones first */
 	size_t segment_count;
 	uint8_t *build_id; /* NULL: none */
 	size_t build_id_len;

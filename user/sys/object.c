@@ -350,7 +350,7 @@ uint16_t object_elf_type(const struct object *object)
 
 bool object_has_interp(const struct object *object)
 {
-	return object->elf.has_interp;
+	return object->elf.interp_size > 0;
 }
 
 const uint8_t *object_build_id(const struct object *object, size_t *len)
