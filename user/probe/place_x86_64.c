@@ -240,7 +240,7 @@ static bool pass(struct walk *w)
 	const cs_insn *insn = w->insn;
 	const cs_x86 *x86 = &insn->detail->x86;
 	const cs_x86_op *op = x86->operands;
-	int index, from = REG_OTHER, to = REG_OTHER;
+	int from = REG_OTHER, to = REG_OTHER;
 	uint8_t read_count, write_count;
 	cs_regs read, written;
 	unsigned killed = 0;
@@ -256,10 +256,11 @@ static bool pass(struct walk *w)
 	if (cs_regs_access(w->handle, insn, read, &read_count, written, &write_count))
 		return false;
 	/* The destination by the operands, and what the decoder thinks is written, implicit operands included. */
-	if (op[0].type == X86_OP_REG)
+	if (op[0].type == X86_OP_REG && write_count < ARRAY_SIZE(written))
 		written[write_count++] = (uint16_t)op[0].reg;
 	for (uint8_t i = 0; i < write_count; i++) {
-		index = register_index(written[i]);
+		int index = register_index(written[i]);
+
 		if (index == REG_FIXED)
 			return false;
 		if (index != REG_OTHER)
