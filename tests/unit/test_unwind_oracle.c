@@ -207,6 +207,8 @@ static bool ra_elsewhere(uint16_t machine, Dwarf_Frame *frame)
 	Dwarf_Op memory[3], *ops;
 	size_t count;
 
+	if (dwarf_frame_info(frame, NULL, NULL, NULL) != (machine == EM_X86_64 ? 16 : 30))
+		return true; /* AArch64's vfork: the column is x15 */
 	return !dwarf_frame_register(frame, machine == EM_X86_64 ? 16 : 30, memory, &ops, &count) &&
 	       count == 1 &&
 	       (ops[0].atom == DW_OP_regx ||
