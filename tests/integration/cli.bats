@@ -1,0 +1,135 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The command line: what is refused, and how.
+
+load lib.bash
+
+@test "--help and --version" {
+	run_tool --help
+	[[ $STATUS -eq 0 && -z $ERR ]] || fail "$STATUS $ERR"
+	grep -q -- '--attach' <<<"$OUT" || fail "$OUT"
+	[[ $(wc -l <<<"$OUT") -le 40 ]] || fail 'longer than a screen'
+	run_tool --version
+	[[ $STATUS -eq 0 && -z $ERR ]] || fail "$STATUS $ERR"
+	grep -Eq '^memleakbpf [0-9]+\.[0-9]+' <<<"$OUT" || fail "$OUT"
+}
+
+@test "every option that is handled is in --help" {
+	run_tool --help
+	for option in -p -i -n -T -z -Z --older -s -f -o --sort --no-inlines --attach -v --version --help -O --symbols-prefix \
+		--alloc-fn --free-fn --mmap --no-follow --max-live --error-exitcode; do
+		grep -q -- "$option" <<<"$OUT" || fail "no $option"
+	done
+}
+
+# usage REGEX ARGS…: status 2 and one line
+usage() {
+	local regex=$1
+
+	shift
+	run_tool "$@"
+	refused 2 "$regex" || fail "$*"
+}
+
+@test "nothing to do, and unknown words and options: status 2" {
+	usage '-p|COMMAND'
+	usage 'nonsense' --nonsense
+	usage 'y' -y
+	usage 'frobnicate' frobnicate
+	usage 'p' -p
+	usage 'x' -p 1 x
+}
+
+@test "nonsense numbers: status 2, and the value is named" {
+	for value in '' abc -1 0 1.5 1,,2 ',1' '1,' ' 1' 1x 99999999999999999999 0x10; do
+		usage "'?$value'?" -p "$value"
+	done
+	for value in '' abc -1 0 10x 1.2.3 99999999999999999999 ' 5' nan inf 0s; do
+		usage "'?$value'?" -p 1 -i "$value"
+		usage "'?$value'?" -p 1 --older "$value"
+	done
+	for value in '' abc -1 1kk 99999999999999999999 18446744073709551615k 4q; do
+		usage "'?$value'?" -p 1 -z "$value"
+		usage "'?$value'?" -p 1 -Z "$value"
+		usage "'?$value'?" -p 1 -s "$value"
+	done
+	for value in '' abc -1 0 1e3 99999999999999999999; do
+		usage "'?$value'?" -p 1 -n "$value"
+		usage "'?$value'?" -p 1 -T "$value"
+		usage "'?$value'?" -p 1 --max-live "$value"
+	done
+	usage 'abc' -p 1 --error-exitcode abc
+	usage '256' -p 1 --error-exitcode 256
+}
+
+@test "nonsense names: status 2, and the choices are named" {
+	usage 'text.*json|json.*text' -p 1 -f nonsense
+	usage 'session.*multi.*single' -p 1 --attach nonsense
+	usage 'live.*alloc.*growth.*count' -p 1 --sort nonsense
+	usage 'NAME:' -p 1 --alloc-fn nonsense
+	usage 'NAME:' -p 1 --alloc-fn pool:0
+	usage 'NAME:' -p 1 --alloc-fn pool:7
+	usage 'NAME:' -p 1 --alloc-fn :1
+	usage 'NAME:' -p 1 --free-fn nonsense
+	usage 'NAME:' -p 1 --free-fn pool:x
+}
+
+@test "-z above -Z: status 2" {
+	usage 'z' -p 1 -z 100 -Z 10
+}
+
+@test "--help does not need root" {
+	cp "$TOOL" "$BATS_TEST_TMPDIR/memleakbpf"
+	for directory in "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"; do
+		chmod 755 "$directory"
+	done
+	chmod 755 "$BATS_TEST_TMPDIR/memleakbpf"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$BATS_TEST_TMPDIR/memleakbpf" --help >/dev/null
+}
+
+@test "-n: that many snapshots, then status 0" {
+	start_target "$TARGETS/leaf"
+	run_tool -f json -p "$T_PID" -i 100ms -n 3
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	[[ $(wc -l <<<"$OUT") -eq 3 ]] || fail "$OUT"
+	[[ $(jq -s -c 'map(.final)' <<<"$OUT") == '[false,false,true]' ]] || fail "$(jq -s -c 'map(.final)' <<<"$OUT")"
+	end_target
+}
+
+@test "durations: 100ms, 1s and a bare number of seconds" {
+	start_target "$TARGETS/leaf"
+	for interval in 100ms 1s 1 1.0; do
+		[[ $interval != 1.0 ]] || continue
+		run_tool -f json -p "$T_PID" -i "$interval" -n 1
+		[[ $STATUS -eq 0 ]] || fail "$interval: $STATUS $ERR"
+		elapsed=$(field .elapsed_ms "$OUT")
+		[[ $interval == 100ms ]] && least=90 || least=990
+		[[ $elapsed -ge $least && $elapsed -lt $((least + 2000)) ]] || fail "$interval: $elapsed ms"
+	done
+	end_target
+}
+
+@test "SIGINT, SIGTERM: a final snapshot and status 0" {
+	for signal in INT TERM; do
+		clean
+		fresh
+		start_target "$TARGETS/leaf"
+		attach
+		tell go
+		stop_tool $signal
+		final
+		same
+		end_target
+	done
+}
+
+@test "doctor says what this machine allows" {
+	run_tool doctor
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	grep -qi 'uprobe' <<<"$OUT" || fail "$OUT"
+	start_target "$TARGETS/leaf"
+	run_tool doctor -p "$T_PID"
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	grep -q 'malloc' <<<"$OUT" || fail "$OUT"
+	end_target
+}

@@ -1,0 +1,304 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What is counted, to the byte and the block, and under every way to attach.
+
+load lib.bash
+
+leaf_sites() {
+	start_target "$TARGETS/$1"
+	attach
+	tell go
+	snap
+	same
+	tell free
+	snap
+	same
+	tell go
+	end_target
+	tool_ends
+	final
+	same
+	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
+}
+
+@test "leaf sites of differing sizes, half of it freed, to the byte; 1 MiB blocks carry their name" {
+	each_mode leaf_sites leaf
+}
+
+@test "leaf sites without frame pointers" {
+	each_mode leaf_sites leaf.nofp
+}
+
+whole_path() {
+	start_target "$TARGETS/$1"
+	attach
+	tell go
+	snap
+	holds '[.stacks[] | select(.frames[1].function == "leak_16") | .frames | map(.function)[0:4]]
+		== [["malloc", "leak_16", "middle", "outer"]]'
+	holds '.stacks[] | select(.frames[1].function == "leak_16") | .frames | map(.function) | index("main") != null'
+	holds '.stacks[] | select(.frames[1].function == "leak_16") | .truncated | not'
+	# The line of the call itself, not the one it returns to.
+	line=$(grep -n 'malloc(16)' "$ROOT/tests/targets/leaf.c" | cut -d: -f1)
+	holds ".stacks[] | select(.frames[1].function == \"leak_16\") | .frames[1] | (.file | endswith(\"leaf.c\")) and .line == $line"
+	holds '.stacks[] | select(.frames[1].function == "leak_4k") | .frames[0].function == "calloc"'
+	holds '[.stacks[].id | test("^[0-9a-f]{16}$")] | all'
+}
+
+@test "the whole path from the allocation to main, with file and line" {
+	whole_path leaf
+}
+
+@test "the whole path without frame pointers" {
+	whole_path leaf.nofp
+}
+
+no_leak() {
+	start_target "$TARGETS/leaf"
+	attach
+	for _ in 1 2 3; do
+		tell churn
+	done
+	snap
+	same
+	holds '.live == {"bytes": 0, "count": 0} and .alloc.count == 6000 and .free.count == 6000'
+	end_target
+	tool_ends
+	final
+	holds '.live == {"bytes": 0, "count": 0}'
+}
+
+@test "a program without leaks has none" {
+	each_mode no_leak
+}
+
+every_call() {
+	start_target "$TARGETS/$1"
+	attach
+	tell go
+	snap
+	same
+	holds '[.stacks[].frames[0].function] - ["malloc", "calloc", "reallocarray", "posix_memalign", "aligned_alloc",
+		"memalign", "valloc", "pvalloc"] == []'
+	tell free
+	snap
+	same
+}
+
+@test "every allocating call, and the failed ones (calloc overflow, bad alignment) are no allocations" {
+	each_mode every_call calls
+}
+
+@test "every allocating call without frame pointers" {
+	each_mode every_call calls.nofp
+}
+
+reallocs() {
+	start_target "$TARGETS/$1"
+	attach
+	tell go
+	snap
+	same
+	tell go
+	snap
+	same
+}
+
+@test "realloc: grow, shrink, fail, to zero, from NULL; a block that could not grow lives on" {
+	each_mode reallocs realloc
+}
+
+threads() {
+	start_target "$TARGETS/threads" 5000
+	attach
+	tell go
+	snap
+	same
+	tell free
+	snap
+	same
+	holds '.live == {"bytes": 0, "count": 0}'
+	holds '.unknown_frees == 0'
+}
+
+@test "8 threads allocate and free each other's blocks for 5 s" {
+	each_mode threads
+}
+
+million() {
+	DEADLINE=60
+	start_target "$TARGETS/million" 1300000
+	attach "$@"
+	tell go
+	snap
+}
+
+million_exact() {
+	million
+	same
+	tell free
+	snap
+	same
+}
+
+@test "1.3 million live blocks are all there" {
+	each_mode million_exact
+}
+
+@test "1.3 million live blocks in a table of 100000: live + lost is the truth" {
+	million --max-live 100000
+	same none direct lost
+	holds '.lost.live_map_full > 0'
+	holds '.live.count <= 100000 and .live.count >= 90000'
+	holds ".live.count + .lost.live_map_full == 1300000"
+	tool_says 'lost'
+}
+
+exceptions() {
+	start_target "$TARGETS/$1"
+	attach
+	tell go
+	snap
+	same freed any
+	tell go
+	snap
+	same freed any
+}
+
+@test "operator new that throws: what is allocated afterwards, deeper or not, is not lost" {
+	each_mode exceptions exceptions
+}
+
+@test "operator new without frame pointers: the caller of new is in the stack" {
+	start_target "$TARGETS/exceptions.nofp"
+	attach
+	tell go
+	snap
+	same freed any
+	holds '[.stacks[] | select(any(.frames[]; .function == "leak_new")) | .frames | map(.function)[0:3]] | unique
+		| map(.[1] | startswith("operator new")) | all'
+}
+
+old_blocks() {
+	start_target "$TARGETS/misc"
+	attach
+	tell null
+	tell old
+	snap
+	same
+	holds '.unknown_frees == 10 and .free.count == 0'
+	tell old
+	snap
+	holds '.unknown_frees == 10'
+}
+
+@test "free(NULL) is nothing; frees of blocks from before are counted as unknown" {
+	each_mode old_blocks
+}
+
+small_cases() {
+	start_target "$TARGETS/misc"
+	attach
+	tell signal
+	snap
+	same
+	tell limit
+	snap
+	same
+}
+
+@test "malloc in a signal handler; malloc that fails for lack of memory is no leak" {
+	each_mode small_cases
+}
+
+@test "recursion deeper than 127 frames is marked as truncated, less deep is not" {
+	start_target "$TARGETS/misc"
+	attach
+	tell deep
+	snap
+	same
+	holds '.stacks | length == 1'
+	holds '.stacks[0].truncated and (.stacks[0].frames | length >= 127)'
+	tell shallow
+	snap
+	same
+	holds '[.stacks[] | select(.truncated | not) | .frames | map(.function) | index("main") != null] == [true]'
+	holds '[.stacks[] | select(.truncated)] | length == 1'
+}
+
+@test "strdup's caller" {
+	start_target "$TARGETS/misc"
+	attach
+	tell strdup
+	snap
+	same none any
+	holds '.stacks[0].frames | map(.function)[0:3] | .[0] == "malloc" and (.[1] | test("strdup")) and .[2] == "leak_strdup"'
+}
+
+@test "free_sized, where the C library has it" {
+	start_target "$TARGETS/misc"
+	attach
+	tell sized
+	reason=$(field '.skip // ""' "$TRUTH")
+	[[ -z $reason ]] || skip "$reason"
+	snap
+	same
+}
+
+@test "two targets at once are kept apart" {
+	start_target "$TARGETS/leaf"
+	first=$T_PID first_in=$T_IN first_out=$T_OUT
+	rm "$D/in" "$D/out"
+	mkfifo "$D/in" "$D/out"
+	start_target "$TARGETS/leaf"
+	start_tool -p "$first,$T_PID"
+	attached "$first"
+	attached "$T_PID"
+	tell go
+	snap
+	same
+	snap "$first"
+	holds '.live.count == 0 and .stacks == []'
+	second=$T_PID second_in=$T_IN second_out=$T_OUT
+	T_PID=$first T_IN=$first_in T_OUT=$first_out
+	tell go
+	tell free
+	snap
+	same
+	end_target
+	await_final
+	same
+	T_PID=$second T_IN=$second_in T_OUT=$second_out
+	tell free
+	snap
+	same
+	end_target
+	tool_ends
+	final
+	same
+}
+
+@test "python3 as target: its own functions are told apart" {
+	T_PID=
+	python3=$(python3 -c 'import sys; print(sys.executable)')
+	"$python3" -c '
+import sys
+kept = []
+print("ready", flush=True)
+for line in sys.stdin:
+    kept.append([bytearray(5000 + i) for i in range(100)])
+    print("done", flush=True)
+' <"$D/in" >"$D/out" 3>&- &
+	T_PID=$!
+	PIDS+=("$T_PID")
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	target_line ready
+	attach
+	echo go >&"$T_IN"
+	target_line 'done'
+	snap
+	holds '.live.bytes >= 100 * 5000 and .live.bytes < 100 * 6500'
+	holds '.stacks[0].live.count >= 90 and .stacks[0].live.bytes >= 450000'
+	holds '[.stacks[0].frames[] | select(.function != null)] | length >= 3'
+	holds '[.stacks[0].frames[].function // ""] | any(test("yte[Aa]rray|PyByteArray|bytearray"))'
+}

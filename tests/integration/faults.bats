@@ -1,0 +1,276 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What goes wrong, and what is left behind: nothing.
+
+load lib.bash
+
+@test "not root: one clear line" {
+	start_target "$TARGETS/leaf"
+	cp "$TOOL" "$BATS_TEST_TMPDIR/memleakbpf"
+	chmod 755 "$BATS_TEST_TMPDIR/memleakbpf"
+	for directory in "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"; do
+		chmod 755 "$directory"
+	done
+	STATUS=0
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all "$BATS_TEST_TMPDIR/memleakbpf" -p "$T_PID" \
+		>"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	OUT=$(<"$D/run.out") ERR=$(<"$D/run.err")
+	refused 1 'root|sudo|capabilit'
+}
+
+@test "root without CAP_BPF and CAP_SYS_ADMIN: one clear line that names what is missing" {
+	start_target "$TARGETS/leaf"
+	STATUS=0
+	setpriv --bounding-set=-all,+kill --inh-caps=-all "$TOOL" -p "$T_PID" >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	OUT=$(<"$D/run.out") ERR=$(<"$D/run.err")
+	refused 1 'CAP_|root|capabilit'
+}
+
+@test "no such process" {
+	# The largest number that the kernel gives is below this one.
+	run_tool -p 4194304
+	refused 1 '4194304'
+}
+
+@test "one process of several is missing" {
+	start_target "$TARGETS/leaf"
+	run_tool -p "$T_PID,4194304"
+	refused 1 '4194304'
+	end_target
+}
+
+@test "a kernel thread" {
+	[[ $(ps -o ppid= -p 2 2>/dev/null | tr -d ' ') == 0 && $(ps -o comm= -p 2) == kthreadd ]] || skip 'no kernel thread in sight'
+	run_tool -p 2
+	refused 1 '2.*kernel thread'
+}
+
+@test "a thread's id: the process is named" {
+	start_target "$TARGETS/threads"
+	tid=$(find "/proc/$T_PID/task" -maxdepth 1 -mindepth 1 -printf '%f\n' | grep -vx "$T_PID" | head -n 1)
+	run_tool -p "$tid"
+	refused 1 "$tid.*thread.*$T_PID"
+}
+
+@test "a zombie" {
+	"$BASH" -c 'true & echo $!; exec sleep 1000' >"$D/out" 3>&- &
+	PIDS+=("$!")
+	exec {T_OUT}<"$D/out"
+	IFS= read -r -t "$DEADLINE" -u "$T_OUT" zombie
+	until_true "$DEADLINE" eval '[[ $(ps -o state= -p "$zombie") == Z* ]]' || fail 'no zombie'
+	run_tool -p "$zombie"
+	refused 1 "$zombie"
+}
+
+@test "a 32-bit program" {
+	[[ -x $TARGETS/leaf.m32 ]] || skip 'the compiler has no 32-bit libraries'
+	start_target "$TARGETS/leaf.m32"
+	run_tool -p "$T_PID"
+	refused 1 "$T_PID.*32-bit"
+	end_target
+}
+
+@test "itself" {
+	STATUS=0
+	# The shell's PID becomes the tool's.
+	timeout "$DEADLINE" "$BASH" -c "exec '$TOOL' -n 1 -i 100ms -p \$\$" >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	[[ $STATUS -eq 1 ]] || fail "status $STATUS"
+	grep -q '^memleakbpf: ' "$D/run.err" || fail 'no word'
+}
+
+# ---- Nothing stays -------------------------------------------------------------------------------------------------------------
+
+killed() {
+	local code
+
+	start_target "$TARGETS/busy" 2
+	code=$(code_sum "$T_PID")
+	attach
+	bpf_ids "$TOOL_PID" >"$D/ids"
+	grep -q '^prog' "$D/ids" && grep -q '^map' "$D/ids" || fail 'the tool holds no BPF programs or maps'
+	bpf_any_left <"$D/ids" || fail 'bpftool does not see the programs of a running tool'
+	[[ $(code_sum "$T_PID") != "$code" ]] || fail 'the probes do not show in the memory of the target'
+	snap
+	kill -KILL "$TOOL_PID"
+	wait "$TOOL_PID" 2>/dev/null || :
+	until_true "$DEADLINE" eval '! bpf_any_left <"$D/ids"' || fail 'programs, links or maps are left'
+	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
+	tell stat
+	before=$(field .blocks "$TRUTH")
+	more() {
+		tell stat
+		[[ $(field .blocks "$TRUTH") -gt $((before + 1000)) ]]
+	}
+	until_true "$DEADLINE" more || fail 'the target stands still'
+	end_target
+}
+
+@test "kill -9 of the tool under load: the target lives and nothing stays attached" {
+	each_mode killed
+}
+
+@test "kill -9 of the tool while it attaches" {
+	start_target "$TARGETS/busy" 2
+	code=$(code_sum "$T_PID")
+	for delay in 0.02 0.05 0.1 0.15 0.2 0.3; do
+		start_tool -p "$T_PID"
+		# Not a wait for something: the point is to strike at different moments.
+		sleep "$delay"
+		bpf_ids "$TOOL_PID" >"$D/ids"
+		kill -KILL "$TOOL_PID"
+		wait "$TOOL_PID" 2>/dev/null || :
+		until_true "$DEADLINE" eval '! bpf_any_left <"$D/ids"' || fail 'programs, links or maps are left'
+		until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
+	done
+	tell stat
+	end_target
+}
+
+@test "the tool stopped by SIGSTOP does not hold the target up, and counts on after SIGCONT" {
+	start_target "$TARGETS/leaf"
+	attach
+	kill -STOP "$TOOL_PID"
+	for _ in 1 2 3 4 5; do
+		tell go
+		tell free
+	done
+	kill -CONT "$TOOL_PID"
+	snap
+	same
+}
+
+@test "a stopped target can be traced and is left stopped" {
+	start_target "$TARGETS/leaf"
+	tell churn
+	kill -STOP "$T_PID"
+	until_true "$DEADLINE" eval '[[ $(ps -o state= -p "$T_PID") == T* ]]' || fail 'not stopped'
+	attach
+	snap
+	holds '.stacks == []'
+	stop_tool
+	[[ $(ps -o state= -p "$T_PID") == T* ]] || fail 'the target was continued'
+	kill -CONT "$T_PID"
+	end_target
+}
+
+throughput() { # of the busy target, in blocks a second
+	local blocks ns
+
+	tell stat
+	blocks=$(field .blocks "$TRUTH") ns=$(field .ns "$TRUTH")
+	sleep 1
+	tell stat
+	RATE=$((($(field .blocks "$TRUTH") - blocks) * 1000000000 / ($(field .ns "$TRUTH") - ns)))
+}
+
+cycles() {
+	local code count=$1 i base best=0
+
+	start_target "$TARGETS/busy" 1
+	code=$(code_sum "$T_PID")
+	throughput
+	base=$RATE
+	fds=$(find "/proc/$T_PID/fd" | wc -l)
+	for ((i = 0; i < count; i++)); do
+		start_tool -p "$T_PID"
+		attached "$T_PID"
+		[[ $((i % 10)) -ne 0 ]] || bpf_ids "$TOOL_PID" >>"$D/ids"
+		stop_tool TERM
+		exec {J_OUT}<&-
+		SNAPS=()
+		: >"$D/json.log"
+	done
+	! bpf_any_left <"$D/ids" || fail 'programs, links or maps are left'
+	[[ $(code_sum "$T_PID") == "$code" ]] || fail 'probes are left in the target'
+	[[ $(find "/proc/$T_PID/fd" | wc -l) -eq $fds ]] || fail 'descriptors in the target'
+	# Other work on the machine only makes it slower: the best of five counts.
+	for ((i = 0; i < 5; i++)); do
+		throughput
+		[[ $RATE -le $best ]] || best=$RATE
+	done
+	printf '# %d cycles, %d blocks/s before, %d after\n' "$count" "$base" "$best" >&3
+	[[ $((best * 100)) -ge $((base * 80)) ]] || fail "throughput: $base blocks/s before, $best after"
+	end_target
+}
+
+@test "start and stop again and again on a busy target (CYCLES, 40)" {
+	cycles "${CYCLES:-40}"
+}
+
+@test "three tools on one target do not disturb each other" {
+	start_target "$TARGETS/leaf"
+	attach
+	first=$TOOL_PID first_out=$J_OUT
+	mv "$D/tool.err" "$D/first.err"
+	rm "$D/json"
+	mkfifo "$D/json"
+	attach
+	tell go
+	snap
+	same
+	stop_tool
+	TOOL_PID=$first J_OUT=$first_out SNAPS=()
+	tell free
+	snap
+	same
+	stop_tool
+}
+
+@test "output to a full device: an error, not silence" {
+	start_target "$TARGETS/leaf"
+	STATUS=0
+	timeout "$DEADLINE" "$TOOL" -p "$T_PID" -i 100ms -n 2 >/dev/full 2>"$D/run.err" || STATUS=$?
+	[[ $STATUS -eq 1 ]] || fail "status $STATUS"
+	grep -q 'No space left on device' "$D/run.err" || fail "$(<"$D/run.err")"
+	run_tool -p "$T_PID" -i 100ms -n 2 -o /dev/full
+	[[ $STATUS -eq 1 ]] || fail "status $STATUS"
+	grep -q '/dev/full.*No space left on device' <<<"$ERR" || fail "$ERR"
+	end_target
+}
+
+@test "output to a pipe that is closed: the tool ends quietly" {
+	start_target "$TARGETS/leaf"
+	timeout "$DEADLINE" "$BASH" -c 'set -o pipefail; "$0" -f json -p "$1" -i 50ms 2>"$2" | head -n 1' "$TOOL" "$T_PID" "$D/run.err" \
+		>"$D/run.out" 3>&- || STATUS=$?
+	[[ ${STATUS:-0} -ne 124 ]] || fail 'the tool went on'
+	[[ $(wc -l <"$D/run.out") -eq 1 ]] || fail 'no line'
+	! grep -v 'attached to' "$D/run.err" || fail 'noise on standard error'
+	end_target
+}
+
+@test "-o: a directory that does not exist, a file that cannot be written" {
+	start_target "$TARGETS/leaf"
+	run_tool -p "$T_PID" -n 1 -i 100ms -o /nonexistent/report
+	refused 1 '/nonexistent/report.*No such file'
+	run_tool -p "$T_PID" -n 1 -i 100ms -o "$D"
+	refused 1 'Is a directory'
+	end_target
+}
+
+@test "a target whose mappings hold a FIFO and a device does not hang the tool" {
+	start_target "$TARGETS/leaf"
+	# The executable's own path now leads to a FIFO: opened blocking, it would never return.
+	clean
+	fresh
+	cp "$TARGETS/leaf" "$D/program"
+	start_target "$D/program"
+	rm "$D/program"
+	mkfifo "$D/program"
+	attach
+	tell go
+	snap
+	same
+}
+
+@test "a tampered executable does not crash the tool" {
+	cp "$TARGETS/leaf" "$D/program"
+	start_target "$D/program"
+	# The file that is mapped stays; what stands under its name is rubbish with an ELF header.
+	rm "$D/program"
+	head -c 4096 "$TARGETS/leaf" >"$D/program"
+	head -c 100000 /dev/urandom >>"$D/program"
+	attach
+	tell go
+	snap
+	same
+}

@@ -1,0 +1,203 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Options that choose what is traced and what is shown.
+
+load lib.bash
+
+sizes() {
+	start_target "$TARGETS/misc"
+	attach "$@"
+	tell sizes
+	snap
+}
+
+@test "-z and -Z: bounds are inclusive" {
+	sizes -z 100 -Z 1000
+	holds '.live == {"bytes": 1201, "count": 3}'
+}
+
+@test "-z alone" {
+	sizes -z 1k
+	holds '.live == {"bytes": 65536, "count": 1}'
+}
+
+@test "-Z alone" {
+	sizes -Z 99
+	holds '.live == {"bytes": 100, "count": 2}'
+}
+
+filtered_frees() {
+	start_target "$TARGETS/calls"
+	attach -z 1000
+	tell go
+	tell free
+	snap
+	# Blocks that the filter left out are freed as well: they are not unknown, and not counted.
+	holds '.alloc.count == 50 and .live.count == 25 and .free.count == 25'
+}
+
+@test "frees of blocks that -z left out change nothing" {
+	each_mode filtered_frees
+}
+
+@test "--older: only what is older" {
+	start_target "$TARGETS/leaf"
+	attach --older 1500ms
+	tell go
+	old=$TRUTH
+	snap
+	holds '[.stacks[] | .older // .live | .count] | add // 0 | . == 0'
+	since=$(date +%s%N)
+	until [[ $(($(date +%s%N) - since)) -ge 1600000000 ]]; do
+		pause
+	done
+	tell churn
+	tell go
+	snap
+	count=$(jq '[.live[].count] | add' <<<"$old")
+	bytes=$(jq '[.live[].bytes] | add' <<<"$old")
+	holds "([.stacks[] | .older // .live | .count] | add) == $count"
+	holds "([.stacks[] | .older // .live | .bytes] | add) == $bytes"
+}
+
+mmaps() {
+	start_target "$TARGETS/mmap"
+	attach --mmap
+	tell go
+	snap
+	same
+	holds '[.stacks[].frames[0].function] | unique == ["malloc", "mmap", "mremap"]'
+}
+
+@test "--mmap: the program's own mappings, and not those that malloc makes" {
+	each_mode mmaps
+}
+
+@test "without --mmap there is only malloc" {
+	start_target "$TARGETS/mmap"
+	attach
+	tell go
+	snap
+	holds '.live == {"bytes": 10485760, "count": 10}'
+	holds '[.stacks[].frames[1].function] == ["leak_1m"]'
+}
+
+@test "--mmap: a hole in a mapping leaves the rest, or is counted as lost" {
+	start_target "$TARGETS/mmap"
+	attach --mmap
+	tell split
+	snap
+	holds '.live.bytes == 24576 or .lost.partial_unmap == 1'
+}
+
+pool() {
+	start_target "$TARGETS/pool"
+	attach --alloc-fn my_pool_alloc:2 --free-fn my_pool_free:2
+	tell go
+	snap
+	same
+	holds '[.stacks[].frames[0].function] | unique == ["my_pool_alloc"]'
+	tell jump
+	snap
+	same
+	tell switch
+	snap
+	same
+}
+
+@test "--alloc-fn and --free-fn: a pool, which also leaves by longjmp and changes stacks half way" {
+	each_mode pool
+}
+
+@test "--symbols-prefix: a malloc family with a prefix" {
+	start_target "$TARGETS/pool"
+	attach --symbols-prefix my_pool_
+	tell prefix
+	snap
+	same
+	holds '[.stacks[].frames[0].function] | unique == ["my_pool_calloc", "my_pool_malloc", "my_pool_realloc"]'
+}
+
+@test "-O: an object with a name of more than 31 characters" {
+	cp "$LIBDIR/libjemalloc.so.2" "$D/libmalloc-with-a-name-of-very-many-characters.so"
+	T_ENV=("LD_PRELOAD=$D/libmalloc-with-a-name-of-very-many-characters.so")
+	start_target "$TARGETS/leaf"
+	attach -O libmalloc-with-a-name-of-very-many-characters.so
+	tell go
+	snap
+	same
+}
+
+@test "-O: by path; another object's allocator is not traced" {
+	start_target "$TARGETS/leaf"
+	libc=$(awk '/libc\.so/ { print $6; exit }' "/proc/$T_PID/maps")
+	attach -O "$libc"
+	tell go
+	snap
+	same
+}
+
+@test "-O: an object that is not there is an error" {
+	start_target "$TARGETS/leaf"
+	run_tool -p "$T_PID" -O libnothing.so
+	refused 1 'libnothing\.so'
+}
+
+@test "-T cuts the list and leaves the totals" {
+	start_target "$TARGETS/leaf"
+	attach -T 2
+	tell go
+	snap
+	holds '.stacks | length == 2'
+	holds '[.stacks[].frames[1].function] == ["leak_1m", "leak_4k"]'
+	[[ $(field .live.count "$SNAP") -eq $(jq '[.live[].count] | add' <<<"$TRUTH") ]] || fail 'totals'
+}
+
+@test "--sort count and --sort alloc" {
+	start_target "$TARGETS/leaf"
+	attach --sort count -T 1
+	tell go
+	snap
+	holds '.stacks[0].frames[1].function == "leak_16"'
+	stop_tool
+	end_target
+	fresh
+	start_target "$TARGETS/leaf"
+	attach --sort alloc -T 1
+	tell go
+	tell churn
+	snap
+	holds '.stacks[0].frames[1].function == "all_freed"'
+}
+
+@test "--no-inlines leaves inlined calls out" {
+	start_target "$TARGETS/leaf"
+	attach
+	tell go
+	snap
+	holds '[.stacks[].frames[] | select(.inlined) | .function] | index("truth_serve") != null'
+	stop_tool
+	end_target
+	fresh
+	start_target "$TARGETS/leaf"
+	attach --no-inlines
+	tell go
+	snap
+	same
+	holds '[.stacks[].frames[] | select(.inlined)] == []'
+	holds '.stacks[0].frames | map(.function) | index("main") != null'
+}
+
+@test "-s: estimates are near the truth and say so" {
+	start_target "$TARGETS/million" 300000
+	attach -s 512
+	tell go
+	snap
+	holds '.sample_bytes == 512'
+	# 300000 blocks of 24 bytes: about 13700 samples, a standard deviation of about 1 %.
+	holds '.live.bytes > 7200000 * 0.93 and .live.bytes < 7200000 * 1.07'
+	holds '.live.count > 300000 * 0.93 and .live.count < 300000 * 1.07'
+	tell free
+	snap
+	holds '.live == {"bytes": 0, "count": 0}'
+}

@@ -1,0 +1,344 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Helpers of the integration tests. A test starts a target (tests/targets/truth.h: it says "ready", obeys commands, prints its
+# own truth), attaches the tool, tells the target what to do, and compares the tool's snapshot with the truth. Everything waits
+# for an event, with a deadline.
+#
+#     start_target PROGRAM [ARG…]     T_PID
+#     attach [OPTION…]                TOOL_PID; attached to T_PID when it returns
+#     tell COMMAND                    TRUTH: the target's answer
+#     snap [PID]                      SNAP: a snapshot made from now on, of T_PID
+#     same [strays [direct|any [lost]]]   TRUTH and SNAP agree (compare.jq)
+#     end_target / stop_tool          …; final [PID]: SNAP is the last snapshot
+#
+# Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through), DEADLINE (seconds per wait).
+
+HERE=${BATS_TEST_DIRNAME}
+ROOT=$(cd "$HERE/../.." && pwd)
+BUILD=${BUILD:-build}
+[[ $BUILD == /* ]] || BUILD=$ROOT/$BUILD
+TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
+TARGETS=$BUILD/tests/targets
+DEADLINE=${DEADLINE:-30}
+MODE=${MODE-}
+LIBDIR=/usr/lib/$(uname -m)-linux-gnu
+export LC_ALL=C
+unset DEBUGINFOD_URLS
+
+# All waits of a test print what the tool said when they fail: see dump().
+fail() {
+	printf 'FAILED%s: %s\n' "${MODE:+ [--attach $MODE]}" "$*" >&2
+	dump >&2
+	exit 1
+}
+
+dump() {
+	local file
+
+	for file in "$D"/tool.err "$D"/target.err "$D"/json.log; do
+		[[ -s $file ]] || continue
+		printf -- '--- %s\n' "${file##*/}"
+		tail -n 20 "$file" | cut -c1-2000
+	done
+	[[ -z ${TRUTH-} ]] || printf -- '--- truth\n%s\n' "$TRUTH"
+}
+
+# A directory and fresh state for one pass of a test.
+fresh() {
+	D=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
+	PIDS=()
+	T_PID='' T_IN='' T_OUT='' T_LINES=() T_ENV=()
+	TOOL_PID='' TOOL_STATUS='' J_OUT='' TRUTH='' SNAP='' SNAPS=()
+	mkfifo "$D/in" "$D/out" "$D/json"
+}
+
+# Ends what this pass started; only that.
+clean() {
+	local pid
+
+	for pid in "${PIDS[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
+	PIDS=()
+}
+
+setup() {
+	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
+	fresh
+}
+
+teardown() {
+	if [[ -z ${BATS_TEST_COMPLETED-} ]]; then
+		dump
+	fi
+	clean
+}
+
+# each_mode FUNCTION [ARG…]: the function once per attach mode, in a subshell with state of its own; all modes run, even if
+# one fails.
+each_mode() {
+	local mode failed=''
+
+	for mode in ${MODES:-session multi single}; do
+		(
+			set -e
+			MODE=$mode
+			fresh
+			trap clean EXIT
+			"$@"
+		) &
+		wait $! || failed+=" $mode"
+	done
+	[[ -z $failed ]] || {
+		printf 'failed with --attach:%s\n' "$failed"
+		return 1
+	}
+}
+
+# ---- The target ------------------------------------------------------------------------------------------------------------
+
+# T_ENV holds further environment (NAME=VALUE) for it.
+start_target() {
+	env "${T_ENV[@]}" "$@" <"$D/in" >"$D/out" 2>"$D/target.err" 3>&- &
+	T_PID=$!
+	PIDS+=("$T_PID")
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	target_line 'ready '
+	[[ $LINE == "ready $T_PID" ]] || T_PID=${LINE#ready }
+}
+
+# target_line PREFIX: LINE is the target's next line that begins so; lines that do not are kept for later.
+target_line() {
+	local i
+
+	for i in "${!T_LINES[@]}"; do
+		if [[ ${T_LINES[i]} == "$1"* ]]; then
+			LINE=${T_LINES[i]}
+			unset "T_LINES[i]"
+			return
+		fi
+	done
+	while IFS= read -r -t "$DEADLINE" -u "$T_OUT" LINE; do
+		[[ $LINE != "$1"* ]] || return 0
+		T_LINES+=("$LINE")
+	done
+	fail "the target did not say '$1'"
+}
+
+# TRUTH: what the target says of that phase.
+truth() {
+	target_line "{\"phase\":\"$1\","
+	TRUTH=$LINE
+}
+
+tell() {
+	printf '%s\n' "$1" >&"$T_IN"
+	truth "$1"
+}
+
+end_target() {
+	tell quit
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+}
+
+field() {
+	jq -r "$1" <<<"$2"
+}
+
+# ---- The tool --------------------------------------------------------------------------------------------------------------
+
+# Starts the tool with its JSON going to a pipe that snap() and final() read; SIGUSR1 asks for snapshots.
+start_tool() {
+	# The shell's background jobs ignore SIGINT otherwise.
+	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 ${MODE:+--attach "$MODE"} "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
+		{T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	exec {J_OUT}<"$D/json"
+}
+
+# tool_says REGEX: waits for such a line on the tool's standard error. bash cannot wait for a file to grow: it looks often.
+tool_says() {
+	local end=$((SECONDS + DEADLINE))
+
+	until grep -Eq -- "$1" "$D/tool.err"; do
+		if ! alive "$TOOL_PID"; then
+			grep -Eq -- "$1" "$D/tool.err" && return
+			fail "the tool ended before it said '$1'"
+		fi
+		[[ $SECONDS -lt $end ]] || fail "the tool did not say '$1' in $DEADLINE s"
+		pause
+	done
+}
+
+# Runs and is no zombie.
+alive() {
+	local state
+
+	state=$(ps -o state= -p "$1" 2>/dev/null) && [[ $state != Z* ]]
+}
+
+# pause [SECONDS]: between two looks at something that announces nothing.
+pause() {
+	sleep "${1:-0.02}"
+}
+
+attached() {
+	tool_says "^memleakbpf: attached to $1 \\("
+}
+
+attach() {
+	start_tool -p "$T_PID" "$@"
+	attached "$T_PID"
+}
+
+# json_line [ALLOW_END]: LINE is the tool's next snapshot; 1 at its end.
+json_line() {
+	local status=0
+
+	IFS= read -r -t "$DEADLINE" -u "$J_OUT" LINE || status=$?
+	if [[ $status -gt 128 ]]; then
+		fail "no snapshot in $DEADLINE s"
+	elif [[ $status -ne 0 ]]; then
+		return 1
+	fi
+	printf '%s\n' "$LINE" >>"$D/json.log"
+	SNAPS+=("$LINE")
+}
+
+# A snapshot that was asked for now: older ones, and those of other targets, are passed over.
+snap() {
+	local pid=${1:-$T_PID} since
+
+	since=$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)
+	kill -USR1 "$TOOL_PID" || fail 'the tool is gone'
+	while json_line; do
+		if jq -e --arg since "$since" --argjson pid "$pid" '.pid == $pid and .time >= $since' \
+			<<<"$LINE" >/dev/null; then
+			SNAP=$LINE
+			return
+		fi
+	done
+	fail 'the tool ended instead of making a snapshot'
+}
+
+# Reads to the end of the tool's output; TOOL_STATUS is its exit status.
+tool_ends() {
+	while json_line; do :; done
+	TOOL_STATUS=0
+	wait "$TOOL_PID" || TOOL_STATUS=$?
+}
+
+stop_tool() {
+	kill -"${1:-INT}" "$TOOL_PID"
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "the tool ended with status $TOOL_STATUS"
+}
+
+# final [PID]: SNAP is the last snapshot of that target, marked final. After tool_ends or stop_tool.
+final() {
+	local pid=${1:-$T_PID}
+
+	SNAP=$(printf '%s\n' "${SNAPS[@]}" | jq -c --argjson pid "$pid" 'select(.pid == $pid and .final)')
+	[[ -n $SNAP ]] || fail "no final snapshot of $pid"
+	[[ $SNAP != *$'\n'* ]] || fail "more than one final snapshot of $pid"
+}
+
+# await_final [PID]: the same while the tool goes on (it has other targets).
+await_final() {
+	local pid=${1:-$T_PID} line
+
+	for line in "${SNAPS[@]}"; do
+		SNAP=$line
+		! is_final "$pid" || return 0
+	done
+	while json_line; do
+		SNAP=$LINE
+		! is_final "$pid" || return 0
+	done
+	fail "no final snapshot of $pid"
+}
+
+is_final() {
+	jq -e --argjson pid "$1" '.pid == $pid and .final' <<<"$SNAP" >/dev/null
+}
+
+# compare TRUTH SNAP [none|freed|any [direct|any [lost]]]: prints the differences.
+compare() {
+	jq -r --argjson truth "$1" --arg strays "${3:-none}" \
+		--argjson direct "$([[ ${4:-direct} == direct ]] && echo true || echo false)" \
+		--argjson lost "$([[ ${5-} == lost ]] && echo true || echo false)" \
+		-f "$HERE/compare.jq" <<<"$2"
+}
+
+# same [none|freed|any [direct|any [lost]]]
+same() {
+	local differences
+
+	differences=$(compare "$TRUTH" "$SNAP" "$@") || fail 'compare.jq failed'
+	[[ -z $differences ]] || fail "$differences"
+}
+
+# holds FILTER [JSON]: a jq filter that must be true of the snapshot (or of that JSON).
+holds() {
+	jq -e "$1" <<<"${2-$SNAP}" >/dev/null || fail "not so: $1"
+}
+
+# Runs the tool to its end. OUT, ERR, STATUS.
+run_tool() {
+	STATUS=0
+	timeout -k 5 "$DEADLINE" "$TOOL" "$@" >"$D/run.out" 2>"$D/run.err" 3>&- || STATUS=$?
+	OUT=$(<"$D/run.out")
+	ERR=$(<"$D/run.err")
+}
+
+# refused STATUS REGEX: the last run_tool ended so, with exactly one line that says why, and no result.
+refused() {
+	[[ $STATUS -eq $1 ]] || fail "status $STATUS, not $1; it said: $ERR"
+	grep -Eq -- "$2" <<<"$ERR" || fail "it did not say '$2' but: $ERR"
+	[[ $(wc -l <<<"$ERR") -eq 1 ]] || fail "more than one line: $ERR"
+	[[ $ERR == 'memleakbpf: '* ]] || fail "not prefixed: $ERR"
+	[[ -z $OUT ]] || fail "output beside the error: $OUT"
+}
+
+# until_true SECONDS COMMAND…: looks until it succeeds.
+until_true() {
+	local end=$((SECONDS + $1))
+
+	shift
+	until "$@"; do
+		[[ $SECONDS -lt $end ]] || return 1
+		pause 0.05
+	done
+}
+
+# ---- What the tool leaves behind --------------------------------------------------------------------------------------------
+
+# bpf_ids PID: "prog 12" "link 7" "map 3": what that process holds open.
+bpf_ids() {
+	cat "/proc/$1/fdinfo/"* 2>/dev/null | sed -nE 's/^(prog|link|map)_id:[[:space:]]*([0-9]+)$/\1 \2/p' | sort -u
+}
+
+# Is any of those (on standard input) still in the kernel?
+bpf_any_left() {
+	local kind id
+
+	while read -r kind id; do
+		! bpftool "$kind" show id "$id" >/dev/null 2>&1 || return 0
+	done
+	return 1
+}
+
+# The target's executable code, as it is in memory now: probes change it.
+code_sum() {
+	local range start end
+
+	while read -r range _; do
+		start=${range%-*} end=${range#*-}
+		dd if="/proc/$1/mem" bs=4096 skip=$((0x$start / 4096)) count=$(((0x$end - 0x$start) / 4096)) \
+			status=none 2>/dev/null
+	done < <(awk '$2 ~ /x/ && $6 ~ /^\// { print $1, $6 }' "/proc/$1/maps") | sha256sum
+}

@@ -1,0 +1,377 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Fork, exec, exit, dlopen, and commands that the tool starts itself.
+
+load lib.bash
+
+# child_truth: the child's own line.
+child_truth() {
+	truth child
+	CHILD=$(field .pid "$TRUTH")
+}
+
+end_child() {
+	kill -TERM "$1"
+}
+
+fork_after() {
+	start_target "$TARGETS/family"
+	attach
+	tell go
+	parent=$TRUTH
+	tell fork-wait
+	child=$(field .child "$TRUTH")
+	attached "$child"
+	kill -USR2 "$child"
+	child_truth
+	snap "$child"
+	same
+	# The child freed its copy of a block of the parent's; the parent's own is still there.
+	holds '.unknown_frees == 1'
+	snap "$T_PID"
+	TRUTH=$parent
+	same
+	holds '.unknown_frees == 0'
+	end_child "$child"
+	await_final "$child"
+	holds '.live == {"bytes": 700, "count": 7}'
+	end_target
+	tool_ends
+	final
+	same
+}
+
+@test "a child forked after attach is a target of its own" {
+	each_mode fork_after
+}
+
+fork_at_once() {
+	start_target "$TARGETS/family"
+	attach --children exact
+	tell fork
+	child_truth
+	snap "$CHILD"
+	same
+	end_child "$CHILD"
+}
+
+@test "--children exact: a child is counted from its first allocation" {
+	each_mode fork_at_once
+}
+
+fork_before() {
+	start_target "$TARGETS/family" fork-first
+	truth fork-first
+	child=$(field .child "$TRUTH")
+	attach
+	attached "$child"
+	kill -USR2 "$child"
+	child_truth
+	snap "$child"
+	same
+	end_child "$child"
+	await_final "$child"
+	tell go
+	snap
+	same
+}
+
+@test "a child forked before attach is followed too" {
+	each_mode fork_before
+}
+
+@test "--no-follow: children are left alone" {
+	start_target "$TARGETS/family" fork-first
+	attach --no-follow
+	tell go
+	parent=$TRUTH
+	tell fork
+	child_truth
+	snap "$T_PID"
+	TRUTH=$parent
+	same
+	stop_tool
+	[[ $(printf '%s\n' "${SNAPS[@]}" | jq -r .pid | sort -u) == "$T_PID" ]] || fail 'other targets'
+	[[ $(grep -c 'attached to' "$D/tool.err") -eq 1 ]] || fail 'attached to others'
+}
+
+exec_clean() {
+	start_target "$TARGETS/family"
+	attach
+	tell go
+	before=$TRUTH
+	snap
+	same
+	printf 'exec\n' >&"$T_IN"
+	target_line 'ready '
+	await_final
+	TRUTH=$before
+	same
+	holds '.comm == "family"'
+	tool_says "^memleakbpf: attached to $T_PID \\(family-again|^memleakbpf: attached to $T_PID \\(exe"
+	tell again
+	snap
+	same freed
+	holds '.final | not'
+	holds '.cmdline == ["family-again", "--again"]'
+	end_target
+	tool_ends
+	[[ $(printf '%s\n' "${SNAPS[@]}" | jq -r 'select(.final) | .pid' | wc -l) -eq 2 ]] || fail 'not two final snapshots'
+}
+
+@test "exec: the old program gets its last snapshot, the new one starts clean" {
+	each_mode exec_clean
+}
+
+@test "exec into a program with another allocator" {
+	[[ -x $TARGETS/leaf.musl-static ]] || skip 'no musl-gcc'
+	start_target "$BASH" -c "read -r _ < <(echo); echo ready \$\$; read -r _; exec '$TARGETS/leaf.musl-static'"
+	attach
+	printf 'go on\n' >&"$T_IN"
+	target_line 'ready '
+	until_true "$DEADLINE" eval '[[ $(grep -c "attached to $T_PID " "$D/tool.err") -ge 2 ]]' ||
+		fail 'not attached to the new program'
+	tell go
+	snap
+	same
+}
+
+vfork_parent() {
+	start_target "$TARGETS/family"
+	attach
+	tell go
+	for _ in 1 2 3; do
+		tell vfork
+	done
+	snap
+	same
+	tell go
+	snap
+	same
+}
+
+@test "vfork: the parent's counts are not disturbed" {
+	each_mode vfork_parent
+}
+
+spawn_wait() {
+	start_target "$TARGETS/family"
+	attach
+	tell go
+	tell spawn-wait
+	child=$(field .child "$TRUTH")
+	truth spawned
+	until_true "$DEADLINE" grep -Eq "attached to $child \\((family|exe)" "$D/tool.err" || fail 'the child is not attached'
+	kill -USR2 "$child"
+	child_truth
+	snap "$child"
+	same freed
+	end_child "$child"
+	await_final "$child"
+}
+
+@test "posix_spawn: the child's program is a target" {
+	each_mode spawn_wait
+}
+
+@test "--children exact: a spawned program is counted from its first allocation" {
+	start_target "$TARGETS/family"
+	attach --children exact
+	tell spawn
+	child_truth
+	snap "$CHILD"
+	same freed
+	end_child "$CHILD"
+}
+
+run_short() {
+	local status=0
+
+	timeout "$DEADLINE" "$TOOL" -f json -o "$D/out.json" ${MODE:+--attach "$MODE"} -T 1000 -- "$TARGETS/$1" >"$D/run.out" \
+		2>"$D/tool.err" 3>&- || status=$?
+	[[ $status -eq 0 ]] || fail "status $status"
+	TRUTH=$(<"$D/run.out")
+	SNAP=$(jq -c 'select(.final)' "$D/out.json")
+	cp "$D/out.json" "$D/json.log"
+	same freed
+	holds '.comm == "short"'
+}
+
+@test "a command that leaks and is gone at once: all of it is in the last snapshot, with names" {
+	each_mode run_short short
+	for _ in 1 2 3 4 5; do
+		run_short short
+	done
+}
+
+@test "a static command, traced from its first instruction" {
+	timeout "$DEADLINE" "$TOOL" -f json -o "$D/out.json" -- "$TARGETS/leaf.static" < <(echo go; echo quit) >"$D/run.out" \
+		2>"$D/tool.err" 3>&- || fail 'failed'
+	TRUTH=$(grep '"phase":"quit"' "$D/run.out")
+	SNAP=$(jq -c 'select(.final)' "$D/out.json")
+	same any
+}
+
+at_exit() {
+	start_target "$TARGETS/leaf"
+	attach
+	tell go
+	end_target
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
+	final
+	same
+	holds '[.stacks[].frames[].function // empty] | index("main") != null'
+}
+
+@test "the target's exit: a last snapshot with names" {
+	each_mode at_exit
+}
+
+@test "the target is killed by -9: a last snapshot with names" {
+	start_target "$TARGETS/leaf"
+	attach
+	tell go
+	kill -KILL "$T_PID"
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
+	final
+	same
+}
+
+plugins() {
+	start_target "$TARGETS/dl"
+	attach
+	tell 'open plugin_a'
+	tell 'go plugin_a'
+	tell 'close plugin_a'
+	snap
+	same any
+	tell 'open plugin_b'
+	tell 'go plugin_b'
+	tell 'close plugin_b'
+	snap
+	same any
+	holds '[.stacks[] | select(.frames[1].function == "plugin_a_leak") | .frames[1].module] == ["plugin_a.so"]'
+	holds '[.stacks[] | select(.frames[1].function == "plugin_b_leak") | .frames[1].module] == ["plugin_b.so"]'
+	end_target
+	tool_ends
+	final
+	same any
+}
+
+@test "dlopen of a plugin that leaks, dlclose, another one at its place: names stay right" {
+	each_mode plugins
+}
+
+@test "a plugin that is gone before anyone asks for names" {
+	start_target "$TARGETS/dl"
+	attach
+	for _ in 1 2 3; do
+		for plugin in plugin_a plugin_b; do
+			tell "open $plugin"
+			tell "go $plugin"
+			tell "close $plugin"
+		done
+	done
+	end_target
+	tool_ends
+	final
+	same any
+}
+
+# ---- memleakbpf -- COMMAND -------------------------------------------------------------------------------------------------
+
+@test "run: the command's exit status is passed on" {
+	run_tool -o "$D/report" -- "$TARGETS/short" 7
+	[[ $STATUS -eq 7 ]] || fail "status $STATUS"
+	[[ -s $D/report ]] || fail 'no report'
+	run_tool -o "$D/report" -- /bin/true
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+}
+
+@test "run: a command killed by a signal gives 128 + its number" {
+	run_tool -o "$D/report" -- "$TARGETS/short" -15
+	[[ $STATUS -eq 143 ]] || fail "status $STATUS"
+	run_tool -o "$D/report" -- "$TARGETS/short" -9
+	[[ $STATUS -eq 137 ]] || fail "status $STATUS"
+}
+
+@test "run: the command's standard input and output are its own" {
+	STATUS=0
+	printf 'one\ntwo\n' | timeout "$DEADLINE" "$TOOL" -o "$D/report" -- sort -r >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/run.err")"
+	[[ $(<"$D/run.out") == $'two\none' ]] || fail 'the output changed'
+}
+
+@test "run: arguments with spaces and empty ones arrive as they are; so does the environment" {
+	STATUS=0
+	SOME_VARIABLE='a b' timeout "$DEADLINE" "$TOOL" -o "$D/report" -- \
+		/bin/sh -c 'printf "<%s>" "$@" "$SOME_VARIABLE" "$PWD"' sh 'one two' '' '*' >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/run.err")"
+	[[ $(<"$D/run.out") == "<one two><><*><a b><$PWD>" ]] || fail "$(<"$D/run.out")"
+}
+
+@test "run: no memory of the tool's in the command (signal mask, descriptors)" {
+	timeout "$DEADLINE" "$TOOL" -o "$D/report" -- /bin/sh -c 'ls -l /proc/self/fd; grep Sig /proc/self/status' \
+		>"$D/run.out" 2>"$D/run.err" 3>&- || fail "$(<"$D/run.err")"
+	! grep -Eq 'bpf|perf_event|pidfd|report' "$D/run.out" || fail "$(<"$D/run.out")"
+	grep -Eq '^SigBlk:[[:space:]]*0+$' "$D/run.out" || fail "$(<"$D/run.out")"
+}
+
+signal_passed_on() {
+	# A shell's background jobs ignore SIGINT from birth, and a shell cannot trap what it was born ignoring.
+	env --default-signal=INT "$TOOL" -o "$D/report" -- "$BASH" -c 'trap "echo got it; exit 5" '"$1"'; echo ready; while :; do sleep 0.1; done' \
+		>"$D/out" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	exec {T_OUT}<"$D/out"
+	target_line ready
+	kill -"$1" "$TOOL_PID"
+	target_line 'got it'
+	STATUS=0
+	wait "$TOOL_PID" || STATUS=$?
+	[[ $STATUS -eq 5 ]] || fail "status $STATUS"
+	[[ -s $D/report ]] || fail 'no report'
+}
+
+@test "run: SIGTERM, SIGHUP and SIGINT sent to the tool reach the command; its status is passed on" {
+	for signal in TERM HUP INT; do
+		clean
+		fresh
+		signal_passed_on $signal
+	done
+}
+
+@test "run: the tool killed by -9 does not leave a command that was never started hanging" {
+	"$TOOL" -f json -o "$D/report" -- "$TARGETS/leaf" <"$D/in" >"$D/out" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	PIDS+=("$T_PID")
+	kill -KILL "$TOOL_PID"
+	wait "$TOOL_PID" 2>/dev/null || :
+	tell go
+	printf 'quit\n' >&"$T_IN"
+	truth quit
+	until_true "$DEADLINE" eval '! alive "$T_PID"' || fail 'the command did not end'
+}
+
+@test "run: no such command, or one that cannot be executed" {
+	run_tool -- /nonexistent/command
+	refused 1 '/nonexistent/command.*No such file'
+	touch "$D/plain"
+	run_tool -- "$D/plain"
+	refused 1 'plain.*Permission denied'
+}
+
+@test "run: --error-exitcode" {
+	run_tool -o "$D/report" --error-exitcode 9 -- "$TARGETS/short"
+	[[ $STATUS -eq 9 ]] || fail "status $STATUS with leaks"
+	run_tool -o "$D/report" --error-exitcode 9 -- "$TARGETS/noleak"
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS without leaks: $(<"$D/report")"
+	run_tool -o "$D/report" -- "$TARGETS/short"
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS without the option"
+}

@@ -1,0 +1,250 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Where allocators come from: C libraries, static programs, preloaded ones, containers, deleted files.
+
+load lib.bash
+
+portable() {
+	start_target "$1"
+	attach
+	tell go
+	snap
+	same
+	end_target
+	tool_ends
+	final
+	same
+}
+
+@test "static glibc" {
+	each_mode portable "$TARGETS/leaf.static"
+	each_mode portable "$TARGETS/calls.static"
+	portable "$TARGETS/realloc.static"
+}
+
+@test "static musl" {
+	[[ -x $TARGETS/leaf.musl-static ]] || skip 'no musl-gcc'
+	each_mode portable "$TARGETS/leaf.musl-static"
+	each_mode portable "$TARGETS/calls.musl-static"
+	fresh
+	portable "$TARGETS/realloc.musl-static"
+}
+
+@test "dynamic musl" {
+	[[ -x $TARGETS/leaf.musl ]] || skip 'no musl-gcc'
+	each_mode portable "$TARGETS/leaf.musl"
+	each_mode portable "$TARGETS/calls.musl"
+	fresh
+	portable "$TARGETS/realloc.musl"
+}
+
+preloaded() {
+	local target args
+
+	for target in leaf calls realloc exceptions; do
+		fresh
+		T_ENV=("LD_PRELOAD=$1")
+		args=()
+		[[ $target != exceptions || $1 != *mimalloc* ]] || args=(quiet)
+		start_target "$TARGETS/$target" "${args[@]}"
+		attach
+		tell go
+		snap
+		if [[ $target == exceptions ]]; then
+			same freed any
+			holds '[.stacks[].frames[0].function | startswith("operator new")] | any'
+		else
+			same
+		fi
+		end_target
+		tool_ends
+		clean
+	done
+}
+
+preload() {
+	local library=$LIBDIR/$1
+
+	[[ -e $library ]] || skip "no $1"
+	each_mode preloaded "$library"
+}
+
+@test "jemalloc by LD_PRELOAD, operator new included" {
+	preload libjemalloc.so.2
+}
+
+@test "tcmalloc by LD_PRELOAD, operator new included" {
+	preload libtcmalloc_minimal.so.4
+}
+
+@test "mimalloc by LD_PRELOAD, operator new included" {
+	preload libmimalloc.so.2
+}
+
+preloaded_threads() {
+	T_ENV=("LD_PRELOAD=$LIBDIR/$1")
+	start_target "$TARGETS/threads" 1000
+	attach
+	tell go
+	snap
+	same
+	tell free
+	snap
+	same
+}
+
+@test "preloaded allocators under 8 threads" {
+	local library
+
+	for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+		[[ -e $LIBDIR/$library ]] || skip "no $library"
+		clean
+		fresh
+		preloaded_threads "$library"
+	done
+}
+
+# copy_with_libraries PROGRAM DIR: the program as DIR/program, and what it needs, under DIR as under /.
+copy_with_libraries() {
+	local file
+
+	cp "$1" "$2/program"
+	while read -r file; do
+		mkdir -p "$2/${file%/*}"
+		cp -L "$file" "$2/$file"
+	done < <(ldd "$1" | grep -o '/[^ ]*')
+}
+
+in_chroot() {
+	mkdir "$D/root"
+	copy_with_libraries "$TARGETS/leaf" "$D/root"
+	start_target chroot "$D/root" /program
+	attach
+	tell go
+	snap
+	same
+	holds '.stacks | map(.frames[1].file | endswith("leaf.c")) | all'
+	end_target
+	tool_ends
+	final
+	same
+}
+
+@test "a chroot with its own C library" {
+	each_mode in_chroot
+}
+
+@test "a mount namespace of its own, where the host has other files at the same paths" {
+	mkdir "$D/root"
+	copy_with_libraries "$TARGETS/leaf" "$D/root"
+	# Hides the host's paths: /program exists only in there.
+	start_target unshare -m chroot "$D/root" /program
+	attach
+	tell go
+	snap
+	same
+}
+
+deleted_program() {
+	cp "$TARGETS/leaf" "$D/program"
+	start_target "$D/program"
+	rm "$D/program"
+	attach
+	tell go
+	snap
+	same
+	end_target
+	tool_ends
+	final
+	same
+}
+
+@test "a program whose file was deleted" {
+	each_mode deleted_program
+}
+
+deleted_libc() {
+	mkdir "$D/lib"
+	cp -L "$LIBDIR/libc.so.6" "$D/lib/"
+	T_ENV=("LD_LIBRARY_PATH=$D/lib")
+	start_target "$TARGETS/leaf"
+	grep -q "$D/lib/libc.so.6" "/proc/$T_PID/maps" || fail 'the copy is not in use'
+	rm "$D/lib/libc.so.6"
+	attach
+	tell go
+	snap
+	same
+}
+
+@test "a C library that was deleted (upgraded) under the program" {
+	each_mode deleted_libc
+}
+
+@test "a C library that was replaced by another file under the same name" {
+	mkdir "$D/lib"
+	cp -L "$LIBDIR/libc.so.6" "$D/lib/"
+	T_ENV=("LD_LIBRARY_PATH=$D/lib")
+	start_target "$TARGETS/leaf"
+	cp -L "$LIBDIR/libm.so.6" "$D/lib/new"
+	mv "$D/lib/new" "$D/lib/libc.so.6"
+	attach
+	tell go
+	snap
+	same
+}
+
+late_provider() {
+	start_target "$TARGETS/dl"
+	attach
+	tell 'open plugin_provider'
+	# What is allocated before the tool has seen the new object is not its business; from then on nothing may be missing.
+	seen() {
+		tell 'go plugin_provider'
+		snap
+		jq -e '[.stacks[] | select(any(.frames[]; .function == "late_leak"))] != []' <<<"$SNAP" >/dev/null
+	}
+	until_true "$DEADLINE" seen || fail 'the late provider is not traced'
+	first=$SNAP
+	tell 'go plugin_provider'
+	snap
+	change() {
+		jq -n --argjson a "$1" --argjson b "$2" --arg g "$3" '
+			def late: [.stacks[] | select(any(.frames[]; .function == "late_leak")) | .[$g].count] | add // 0;
+			($b | late) - ($a | late)'
+	}
+	[[ $(change "$first" "$SNAP" alloc) -eq 12 ]] || fail 'allocations'
+	[[ $(change "$first" "$SNAP" live) -eq 11 ]] || fail 'live blocks'
+}
+
+@test "an allocator that is loaded by dlopen when the tool is attached" {
+	each_mode late_provider
+}
+
+@test "an allocator loaded by dlopen before the tool attaches" {
+	start_target "$TARGETS/dl"
+	tell 'open plugin_provider'
+	attach
+	tell 'go plugin_provider'
+	snap
+	same
+}
+
+@test "no allocator: static and stripped" {
+	cp "$TARGETS/noalloc" "$D/noalloc"
+	"$D/noalloc" <"$D/in" >"$D/out" 3>&- &
+	T_PID=$!
+	PIDS+=("$T_PID")
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	target_line ready
+	run_tool -p "$T_PID"
+	refused 1 "$T_PID.*allocat"
+	alive "$T_PID" || fail 'the target is gone'
+}
+
+@test "no allocator to be found: a static glibc program that is stripped" {
+	strip -o "$D/stripped" "$TARGETS/leaf.static"
+	start_target "$D/stripped"
+	run_tool -p "$T_PID"
+	refused 1 "$T_PID.*allocat"
+	end_target
+}

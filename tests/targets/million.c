@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Very many live blocks at once. Usage: million COUNT */
+#include "truth.h"
+
+#define MAX_BLOCKS 4000000
+
+static void *blocks[MAX_BLOCKS];
+static size_t count, kept;
+
+SITE static void *leak_24(void)
+{
+	return truth_count(THIS_SITE(), malloc(24), 24);
+}
+
+static const char *obey(const char *command)
+{
+	if (!strcmp(command, "go")) {
+		while (kept < count)
+			blocks[kept++] = leak_24();
+	} else if (!strcmp(command, "free")) {
+		while (kept) {
+			truth_uncount(truth_site("leak_24"), 24);
+			free(blocks[--kept]);
+		}
+	} else {
+		return NULL;
+	}
+	return "";
+}
+
+int main(int argc, char **argv)
+{
+	count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1300000;
+	if (count > MAX_BLOCKS)
+		truth_die("million: too many");
+	return truth_serve(obey);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Allocators that no table knows: a pool, with arguments in places of its own, and a malloc family with a prefix. Commands: go (the
+ * pool), jump (it fails by longjmp), switch (it changes stacks half way), prefix (the family).
+ */
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include "truth.h"
+
+struct pool {
+	char *base;
+	size_t used, size;
+	jmp_buf *on_failure;
+	int yield;
+};
+
+static char arena[8 << 20] __attribute__((aligned(16)));
+static struct pool pool = {arena, 0, sizeof(arena), NULL, 0};
+static ucontext_t main_context, worker_context[2];
+static char worker_stack[2][65536] __attribute__((aligned(16)));
+static int worker;
+
+SITE void *my_pool_alloc(struct pool *p, size_t size)
+{
+	char *block;
+
+	if (p->yield) {
+		p->yield = 0;
+		swapcontext(&worker_context[worker], &main_context);
+	}
+	size = (size + 31) & ~(size_t)15;
+	if (size > p->size - p->used) {
+		if (p->on_failure)
+			longjmp(*p->on_failure, 1);
+		return NULL;
+	}
+	block = p->base + p->used;
+	p->used += size;
+	return block;
+}
+
+SITE void my_pool_free(struct pool *p, void *block)
+{
+	if (!block || !p)
+		truth_die("my_pool_free");
+	NOT_A_TAIL_CALL();
+}
+
+SITE void *my_pool_malloc(size_t size)
+{
+	return my_pool_alloc(&pool, size);
+}
+
+SITE void *my_pool_calloc(size_t count, size_t size)
+{
+	void *p = my_pool_alloc(&pool, count * size);
+
+	return p ? memset(p, 0, count * size) : NULL;
+}
+
+SITE void *my_pool_realloc(void *old, size_t size)
+{
+	void *p = my_pool_alloc(&pool, size);
+
+	return p && old ? memmove(p, old, size) : p;
+}
+
+SITE static void *site_pool(size_t size)
+{
+	return truth_keep(THIS_SITE(), my_pool_alloc(&pool, size), size);
+}
+
+SITE static void *site_pool_deep(int depth, size_t size)
+{
+	volatile char room[300];
+	void *p;
+
+	room[0] = (char)depth;
+	p = depth ? site_pool_deep(depth - 1, size)
+		  : truth_keep(THIS_SITE(), my_pool_alloc(&pool, size), size);
+	room[1] = room[0];
+	return p;
+}
+
+SITE static void *site_prefix_malloc(size_t size)
+{
+	return truth_keep(THIS_SITE(), my_pool_malloc(size), size);
+}
+
+SITE static void *site_prefix_calloc(size_t count, size_t size)
+{
+	return truth_keep(THIS_SITE(), my_pool_calloc(count, size), count * size);
+}
+
+SITE static void *site_prefix_realloc(void *old, size_t size)
+{
+	void *p = my_pool_realloc(old, size);
+
+	if (old)
+		truth_forget(old);
+	return truth_keep(THIS_SITE(), p, size);
+}
+
+/* my_pool_free takes the block second; the prefix family's free is the one-argument function below. */
+static void pool_free(void *block)
+{
+	truth_forget(block);
+	my_pool_free(&pool, block);
+}
+
+static void jump(void)
+{
+	volatile size_t huge = SIZE_MAX / 4;
+	jmp_buf env;
+
+	pool.on_failure = &env;
+	if (!setjmp(env)) {
+		my_pool_alloc(&pool, huge);
+		truth_die("my_pool_alloc did not jump");
+	}
+	pool.on_failure = NULL;
+	site_pool_deep(10, 44);
+	site_pool(45);
+}
+
+SITE static void site_switched(void)
+{
+	size_t size = worker ? 1001 : 1000;
+
+	pool.yield = 1;
+	truth_keep(THIS_SITE(), my_pool_alloc(&pool, size), size);
+}
+
+static void start_worker(int number)
+{
+	worker = number;
+	getcontext(&worker_context[number]);
+	worker_context[number].uc_stack.ss_sp = worker_stack[number];
+	worker_context[number].uc_stack.ss_size = sizeof(worker_stack[number]);
+	worker_context[number].uc_link = &main_context;
+	makecontext(&worker_context[number], site_switched, 0);
+	swapcontext(&main_context, &worker_context[number]);
+}
+
+/* Both workers are in the middle of an allocation on stacks of their own while the main stack allocates. */
+static void switch_stacks(void)
+{
+	start_worker(0);
+	site_pool(70);
+	start_worker(1);
+	site_pool(71);
+	swapcontext(&main_context, &worker_context[0]);
+	site_pool(72);
+	swapcontext(&main_context, &worker_context[1]);
+	site_pool(73);
+}
+
+static const char *obey(const char *command)
+{
+	if (!strcmp(command, "go")) {
+		for (int i = 0; i < 100; i++) {
+			site_pool(64);
+			pool_free(site_pool(32));
+		}
+	} else if (!strcmp(command, "jump")) {
+		for (int i = 0; i < 5; i++)
+			jump();
+	} else if (!strcmp(command, "switch")) {
+		switch_stacks();
+	} else if (!strcmp(command, "prefix")) {
+		for (int i = 0; i < 100; i++) {
+			site_prefix_malloc(500);
+			site_prefix_calloc(3, 7);
+			site_prefix_realloc(site_prefix_malloc(20), 40);
+		}
+	} else {
+		return NULL;
+	}
+	return "";
+}
+
+int main(void)
+{
+	return truth_serve(obey);
+}

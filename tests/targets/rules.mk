@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The programs that print their own ground truth, built into $(BUILD)/tests/targets. NAME keeps frame pointers, NAME.nofp is
+# as distributions build. What a machine has no compiler for (musl, 32 bits) is left out; the tests that want it say so.
+
+targets_src := tests/targets
+targets_out := $(BUILD)/tests/targets
+MUSL_CC ?= musl-gcc
+
+targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
+targets_have_m32 := $(shell echo 'int main(void){return 0;}' | $(CC) -m32 -xc -o /dev/null - 2>/dev/null && echo yes)
+
+targets_names := leaf calls realloc threads million short family dl mmap pool misc busy noleak exceptions
+targets_portable := leaf calls realloc
+
+TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
+	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider) \
+	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
+ifneq ($(targets_have_musl),)
+TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
+endif
+ifneq ($(targets_have_m32),)
+TARGETS += $(targets_out)/leaf.m32
+endif
+
+# The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
+targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread
+targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaration-mismatch
+targets_cxxflags := -std=gnu++17 -O2 -g -Wall -Wextra -Werror -pthread
+targets_fp := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer
+targets_nofp := -fomit-frame-pointer
+
+# $(call targets_rule,SUFFIX,SOURCE SUFFIX,COMPILER AND FLAGS)
+define targets_rule
+$(targets_out)/%$(1): $(targets_src)/%$(2) $(targets_src)/truth.h $(targets_src)/rules.mk
+	@mkdir -p $$(@D)
+	$$(say) TARGET $$@
+	$$(Q)$(3) $$< -o $$@
+endef
+
+$(eval $(call targets_rule,.nofp,.c,$(CC) $(targets_cflags) $(targets_nofp)))
+$(eval $(call targets_rule,.nofp,.cc,$(CXX) $(targets_cxxflags) $(targets_nofp)))
+$(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
+$(eval $(call targets_rule,.musl,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp)))
+$(eval $(call targets_rule,.musl-static,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp) -static))
+$(eval $(call targets_rule,.m32,.c,$(CC) $(targets_cflags) $(targets_fp) -m32))
+$(eval $(call targets_rule,.so,.c,$(CC) $(targets_cflags) $(targets_fp) -fPIC -shared))
+$(eval $(call targets_rule,,.c,$(CC) $(targets_cflags) $(targets_fp)))
+$(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))
+
+# Its calls to its own malloc stay its own, and the compiler takes that for an ordinary function.
+$(targets_out)/plugin_provider.so: $(targets_src)/plugin_provider.c $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@
+
+$(targets_out)/noalloc: $(targets_src)/noalloc.c $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) -ffreestanding -fno-stack-protector -nostdlib -static -s $< -o $@
