@@ -61,8 +61,9 @@ static __always_inline bool pending_nested(struct thread_state *thread, uint64_t
 		if (!thread->depth || top >= ABI_MAX_PENDING)
 			return false;
 		if (call_is_active(thread->pending[top].sp)) {
-			/* Deeper in the same stack: inside. Above it: another stack, another call. */
-			return sp < thread->pending[top].sp;
+			/* Deeper in the same stack: inside. At the same place: a tail call, as glibc's realloc(NULL, n)
+			 * makes to malloc. Above it: another stack, another call. */
+			return sp <= thread->pending[top].sp;
 		}
 		pending_abandon(&thread->pending[top]);
 		thread->depth = top;
