@@ -147,24 +147,22 @@ static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t 
 	return 0;
 }
 
+/* NULL, also without memory: then the command line is unknown. */
 static char *const *copy_cmdline(char *const *cmdline)
 {
-	size_t bytes = 0, n = 0;
-	char **copy, *text;
+	size_t n = 0;
+	char **copy;
 
 	if (!cmdline)
 		return NULL;
-	for (; cmdline[n]; n++)
-		bytes += strlen(cmdline[n]) + 1;
-	copy = malloc((n + 1) * sizeof(*copy) + bytes);
-	if (!copy)
-		return NULL;
-	text = (char *)(copy + n + 1);
-	for (size_t i = 0; i < n; i++) {
-		copy[i] = text;
-		text = stpcpy(text, cmdline[i]) + 1;
+	while (cmdline[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = strdup(cmdline[i]);
+		if (!copy[i])
+			break;
 	}
-	copy[n] = NULL;
 	return copy;
 }
 
