@@ -153,19 +153,28 @@ static void put_change(const struct page *page)
 		format_bytes_signed(rate, (int64_t)per_s));
 }
 
+/* "1.3 MiB (1,363,148 B) in 1,024 blocks" */
+static void put_live(const struct page *page, const struct amount *live)
+{
+	char human[FORMAT_BYTES_MAX], exact[FORMAT_GROUPED_MAX], count[FORMAT_GROUPED_MAX];
+
+	fputs(format_bytes(human, live->bytes), page->out);
+	if (live->bytes >= 1024) /* below, the first figure is exact already */
+		fprintf(page->out, " (%s B)", format_grouped(exact, live->bytes));
+	fprintf(page->out, " in %s %s", format_grouped(count, live->count),
+		plural(live->count, "block", "blocks"));
+}
+
 static void put_totals(const struct page *page)
 {
 	const struct snapshot *s = page->s;
-	char human[FORMAT_BYTES_MAX], exact[FORMAT_GROUPED_MAX], count[FORMAT_GROUPED_MAX];
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 
 	if (s->live.count || s->live.bytes) {
 		fputs("live   ", page->out);
 		set_style(page, STYLE_BOLD);
-		fputs(format_bytes(human, s->live.bytes), page->out);
+		put_live(page, &s->live);
 		set_style(page, STYLE_NONE);
-		fprintf(page->out, " (%s B) in %s %s", format_grouped(exact, s->live.bytes),
-			format_grouped(count, s->live.count),
-			plural(s->live.count, "block", "blocks"));
 	} else {
 		fputs("no live allocations since attach", page->out);
 	}
@@ -237,7 +246,7 @@ static void put_frame(const struct page *page, const struct frame *frame, size_t
 
 	fputs("    ", page->out);
 	width = put_function(page->out, frame);
-	if (width < column)
+	if (width < column && (frame->file || (frame->module && frame->function)))
 		fprintf(page->out, "%*s", (int)(column - width), "");
 	if (frame->file)
 		put_location(page, frame);
@@ -315,15 +324,12 @@ static void put_turnover(const struct page *page, const struct stack *stack)
 static void put_stack(const struct page *page, size_t number, const struct stack *stack)
 {
 	const struct snapshot *s = page->s;
-	char human[FORMAT_BYTES_MAX], exact[FORMAT_GROUPED_MAX], count[FORMAT_GROUPED_MAX];
-	char age[FORMAT_DURATION_MAX];
+	char human[FORMAT_BYTES_MAX], age[FORMAT_DURATION_MAX];
 
 	fputc('\n', page->out);
 	set_style(page, STYLE_BOLD);
-	fprintf(page->out, "#%-2zu %s (%s B) in %s %s", number,
-		format_bytes(human, stack->live.bytes), format_grouped(exact, stack->live.bytes),
-		format_grouped(count, stack->live.count),
-		plural(stack->live.count, "block", "blocks"));
+	fprintf(page->out, "#%-2zu ", number);
+	put_live(page, &stack->live);
 	set_style(page, STYLE_NONE);
 	if (stack->live.count > 1)
 		fprintf(page->out, ", avg %s",
@@ -332,7 +338,8 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 		fprintf(page->out, ", %.1f %% of live",
 			100.0 * (double)stack->live.bytes / (double)s->live.bytes);
 	if (s->interval_ns && stack->delta_bytes)
-		fprintf(page->out, ", %s", format_bytes_signed(human, stack->delta_bytes));
+		fprintf(page->out, ", %s in %s", format_bytes_signed(human, stack->delta_bytes),
+			format_duration(age, s->interval_ns));
 	else if (s->interval_ns)
 		fputs(", no change", page->out);
 	if (stack->oldest_ns)

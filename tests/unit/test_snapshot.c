@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "user/model/snapshot.h"
+
+static void check_key(const char *name)
+{
+	assert_true(*name);
+	for (const char *c = name; *c; c++)
+		assert_true(islower((unsigned char)*c) || *c == '_');
+}
+
+/* Every cause and end has a key of its own that can be used in jq and shell as it stands. */
+static void names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		check_key(lost_cause_name((enum lost_cause)i));
+		assert_true(strlen(lost_cause_text((enum lost_cause)i)) > 20);
+		for (int j = 0; j < i; j++) {
+			assert_string_not_equal(lost_cause_name((enum lost_cause)i),
+						lost_cause_name((enum lost_cause)j));
+			assert_string_not_equal(lost_cause_text((enum lost_cause)i),
+						lost_cause_text((enum lost_cause)j));
+		}
+	}
+	for (int i = 0; i < STACK_ENDS; i++) {
+		check_key(stack_end_name((enum stack_end)i));
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(stack_end_name((enum stack_end)i),
+						stack_end_name((enum stack_end)j));
+	}
+}
+
+static void unknown_numbers(void **state)
+{
+	(void)state;
+	assert_string_equal(lost_cause_name(LOST_CAUSES), "unknown");
+	assert_non_null(lost_cause_text((enum lost_cause) - 1));
+	assert_string_equal(stack_end_name((enum stack_end)255), "unknown");
+}
+
+/* What is left behind the sanitized build reports. */
+static void freeing(void **state)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+	char **cmdline = calloc(3, sizeof(*cmdline));
+
+	(void)state;
+	assert_true(s && cmdline);
+	cmdline[0] = strdup("a");
+	cmdline[1] = strdup("b");
+	s->cmdline = cmdline;
+	s->stacks = calloc(5, sizeof(*s->stacks));
+	s->stack_count = 5;
+	snapshot_free(s);
+	snapshot_free(calloc(1, sizeof(*s)));
+	snapshot_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names),
+		cmocka_unit_test(unknown_numbers),
+		cmocka_unit_test(freeing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

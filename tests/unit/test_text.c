@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sample_snapshot.h"
+#include "user/base/util.h"
+
+static const struct export_options plain;
+
+static void usual(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = sample_export("text", &plain, &s, 2);
+
+	(void)state;
+	assert_true(sample_matches("text-usual.txt", text));
+}
+
+static void everything(void **state)
+{
+	struct export_options options = {
+		.color = true,
+		.show_older = true,
+		.older_ns = 300000000000ULL,
+		.verbose = true,
+		.width = 80,
+	};
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	s.sample_bytes = 524288;
+	s.final = s.exited = s.children_late = true;
+	for (int i = 0; i < LOST_CAUSES; i++)
+		s.lost[i] = 1000 + (unsigned)i;
+	text = sample_export("text", &options, &s, 3);
+	assert_true(sample_matches("text-everything.txt", text));
+}
+
+static void first_snapshot(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	/* Of a change nothing is known yet, so nothing may be said. */
+	s.interval_ns = 0;
+	text = sample_export("text", &plain, &s, 1);
+	assert_null(strstr(text, "12.0 KiB"));
+	assert_null(strstr(text, "B/s"));
+	assert_null(strstr(text, "change"));
+	assert_non_null(strstr(text, "1 of 3 stacks shown: 99.7 % of 1.3 MiB live"));
+}
+
+static void nothing_live(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	s.live = (struct amount){0};
+	s.stack_count = 0;
+	s.final = true;
+	s.interval_ns = 0;
+	text = sample_export("text", &plain, &s, 0);
+	assert_true(sample_matches("text-nothing.txt", text));
+}
+
+static void nothing_old_enough(void **state)
+{
+	struct export_options options = {.show_older = true, .older_ns = 60000000000ULL};
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = sample_export("text", &options, &s, 0);
+
+	(void)state;
+	assert_non_null(strstr(text, "no stack to show"));
+	assert_non_null(strstr(text, "--older"));
+	assert_null(strstr(text, "no live allocations"));
+}
+
+/* A target chooses its names: none may reach the terminal as an escape sequence, start a line or end the text. */
+static void hostile_names(void **state)
+{
+	static const struct frame frame = {
+		.function = "f\x1b[2J\r\n=== fake\x7f\xc2\x9b"
+			    "31m\xe2\x80\xae",
+		.module = "\xff\xfe\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82",
+		.file = "/tmp/a\nb\t\x08.c",
+		.line = UINT32_MAX,
+		.offset = UINT64_MAX,
+	};
+	static const struct frame good = {
+		.function = "gr\xc3\xb6\xc3\x9f\x65_\xe2\x82\xac_\xf0\x9f\xa6\x80",
+		.module = "m",
+	};
+	static const struct frame *const frames[] = {&frame, &good};
+	struct stack stack = {.live = {UINT64_MAX, UINT64_MAX}, .frames = frames, .frame_count = 2};
+	struct snapshot s = {
+		.pid = 1,
+		.comm = "\x1b]0;evil\x07\n\xff\xff\xff\xff\xff", /* 16 bytes, no NUL */
+		.live = {UINT64_MAX, UINT64_MAX},
+		.stacks = &stack,
+		.stack_count = 1,
+	};
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	memset(s.comm + 9, 0xff, sizeof(s.comm) - 9);
+	text = sample_export("text", &plain, &s, 1);
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		assert_true(*c == '\n' || (*c >= ' ' && *c != 0x7f));
+	assert_null(strstr(text, "\xc2\x9b"));
+	assert_null(strstr(text, "\xe2\x80\xae"));
+	assert_null(strstr(text, "\n==="));
+	assert_non_null(strstr(text, "f?[2J?"
+				     "?=== fake?"
+				     "?31m?+0xffffffffffffffff"));
+	assert_non_null(strstr(text, "  /tmp/a?b??.c:4294967295"));
+	assert_non_null(strstr(text, "gr\xc3\xb6\xc3\x9f\x65_\xe2\x82\xac_\xf0\x9f\xa6\x80+0x0"));
+	assert_true(strncmp(text, "===", 3) == 0);
+}
+
+static void source_paths(void **state)
+{
+	static const char *const paths[][2] = {
+		{"./malloc/./malloc/malloc.c", "malloc/malloc/malloc.c"},
+		{"/usr/src/redis/src/../deps//lua/x.c", "/usr/src/redis/deps/lua/x.c"},
+		{"../../src/a.c", "../../src/a.c"},
+		{"a/../../b.c", "../b.c"},
+		{"/../a.c", "/../a.c"},
+		{"/a/b/../../c.c", "/c.c"},
+		{"...", "..."},
+		{".", "."},
+		{"a/..", "a/.."},
+		{"", ""},
+		{"plain.c", "plain.c"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct frame frame = {.function = "f", .file = paths[i][0]};
+		const struct frame *const frames[] = {&frame};
+		struct stack stack = {.live = {1, 1}, .frames = frames, .frame_count = 1};
+		struct snapshot s = {.stacks = &stack, .stack_count = 1, .live = {1, 1}};
+		_cleanup_free_ char *text = sample_export("text", &plain, &s, 1);
+		char expected[128];
+
+		snprintf(expected, sizeof(expected), "    f+0x0             %s\n", paths[i][1]);
+		if (!strstr(text, expected))
+			fail_msg("'%s' came out as: %s", paths[i][0], text);
+	}
+}
+
+static void sort_by_alloc(void **state)
+{
+	struct stack stack = {.alloc = {4096, 2}, .free = {4096, 2}};
+	struct snapshot s = {.stacks = &stack, .stack_count = 1, .alloc = {4096, 2}};
+	_cleanup_free_ char *text = sample_export("text", &plain, &s, 1);
+
+	(void)state;
+	assert_non_null(strstr(text, "of 4.0 KiB allocated in 2 calls, 0.0 % still live"));
+	assert_non_null(strstr(text, "1 of 1 stack shown\n"));
+	assert_non_null(strstr(text, "no live allocations since attach"));
+}
+
+static void full_disk(void **state)
+{
+	const struct exporter_format *format = export_find_format("text");
+	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
+	struct snapshot s = sample_snapshot();
+	struct exporter *e;
+
+	(void)state;
+	assert_non_null(full);
+	e = format->open(full, &plain);
+	assert_non_null(e);
+	assert_int_equal(format->snapshot(e, &s, NULL, 0), -ENOSPC);
+	format->close(e);
+}
+
+static int set_time_zone(void **state)
+{
+	(void)state;
+	if (setenv("TZ", "UTC0", 1))
+		return -1;
+	tzset();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(usual),
+		cmocka_unit_test(everything),
+		cmocka_unit_test(first_snapshot),
+		cmocka_unit_test(nothing_live),
+		cmocka_unit_test(nothing_old_enough),
+		cmocka_unit_test(hostile_names),
+		cmocka_unit_test(source_paths),
+		cmocka_unit_test(sort_by_alloc),
+		cmocka_unit_test(full_disk),
+	};
+
+	return cmocka_run_group_tests(tests, set_time_zone, NULL);
+}
