@@ -156,18 +156,22 @@ void rank_total(struct snapshot *snapshot)
 	}
 }
 
+struct index_entry {
+	uint64_t id;
+	size_t position; /* in snapshot->stacks */
+};
+
 static int compare_ids(const void *a, const void *b)
 {
-	uint64_t id_a = (*(const struct stack *const *)a)->id;
-	uint64_t id_b = (*(const struct stack *const *)b)->id;
+	const struct index_entry *x = a, *y = b;
 
-	return id_a < id_b ? -1 : id_a > id_b;
+	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 /* The stacks in the order of their ids; NULL when there are none or no memory is left. */
-static const struct stack **index_by_id(const struct snapshot *snapshot)
+static struct index_entry *index_by_id(const struct snapshot *snapshot)
 {
-	const struct stack **index;
+	struct index_entry *index;
 
 	if (!snapshot || !snapshot->stack_count)
 		return NULL;
@@ -175,25 +179,26 @@ static const struct stack **index_by_id(const struct snapshot *snapshot)
 	if (!index)
 		return NULL;
 	for (size_t i = 0; i < snapshot->stack_count; i++)
-		index[i] = &snapshot->stacks[i];
+		index[i] = (struct index_entry){snapshot->stacks[i].id, i};
 	qsort(index, snapshot->stack_count, sizeof(*index), compare_ids);
 	return index;
 }
 
-static const struct stack *find_stack(const struct snapshot *snapshot, const struct stack **index,
-				      const struct stack *like)
+static const struct stack *find_stack(const struct snapshot *snapshot,
+				      const struct index_entry *index, uint64_t id)
 {
-	const struct stack **found;
+	const struct index_entry wanted = {.id = id};
+	const struct index_entry *found;
 
 	if (!snapshot)
 		return NULL;
 	if (index) {
-		found = bsearch(&like, index, snapshot->stack_count, sizeof(*index), compare_ids);
-		return found ? *found : NULL;
+		found = bsearch(&wanted, index, snapshot->stack_count, sizeof(*index), compare_ids);
+		return found ? &snapshot->stacks[found->position] : NULL;
 	}
 	/* Without memory for the index: slower, and as right. */
 	for (size_t i = 0; i < snapshot->stack_count; i++) {
-		if (snapshot->stacks[i].id == like->id)
+		if (snapshot->stacks[i].id == id)
 			return &snapshot->stacks[i];
 	}
 	return NULL;
@@ -201,12 +206,12 @@ static const struct stack *find_stack(const struct snapshot *snapshot, const str
 
 void rank_delta(struct snapshot *now, const struct snapshot *before)
 {
-	const struct stack **index = index_by_id(before);
+	struct index_entry *index = index_by_id(before);
 
 	now->delta_bytes = now->delta_count = 0;
 	for (size_t i = 0; i < now->stack_count; i++) {
 		struct stack *stack = &now->stacks[i];
-		const struct stack *old = find_stack(before, index, stack);
+		const struct stack *old = find_stack(before, index, stack->id);
 
 		/* A stack that is new, or a first snapshot: all live blocks came since attach. The
 		 * differences are taken modulo 2^64 and come out signed. */

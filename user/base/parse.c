@@ -97,7 +97,7 @@ int parse_size(const char *text, uint64_t *bytes)
 			return -EINVAL;
 		shift = 10 * (uint64_t)(letter - letters + 1);
 		text++;
-		if (*text && strcmp(text, "B") && strcmp(text, "iB"))
+		if (*text && strcmp(text, "B") != 0 && strcmp(text, "iB") != 0)
 			return -EINVAL;
 	}
 	if (value > UINT64_MAX >> shift)

@@ -316,7 +316,7 @@ static struct options_storage *storage_new(const struct command *command)
 void options_free(const struct options *options)
 {
 	/* The struct is const to its users only; it is the first member of what storage_new() made. */
-	struct options_storage *storage = (struct options_storage *)(uintptr_t)options;
+	struct options_storage *storage = (struct options_storage *)options;
 
 	if (!storage)
 		return;

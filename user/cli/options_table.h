@@ -25,11 +25,11 @@ struct choice {
 struct option_row {
 	const char *name; /* long name */
 	char letter;	  /* 0: none */
-	unsigned groups;  /* subcommands with any of them take it; 0: all do */
+	bool needs_value;
+	unsigned groups; /* subcommands with any of them take it; 0: all do */
 	/* value: the option's text, NULL without needs_value; shown: the option as the user wrote it. 0, -ENOMEM or -EINVAL, logged. */
 	int (*apply)(const struct option_row *row, struct options_storage *storage,
 		     const char *shown, const char *value);
-	bool needs_value;
 	const char *expected; /* "is not a duration; give e.g. 10" */
 	size_t field;	      /* offset in struct options */
 	size_t size;	      /* of the field: 4 or 8 for numbers */

@@ -13,11 +13,11 @@
 #include "user/model/snapshot.h"
 
 struct export_options {
-	bool color;	    /* terminal escapes allowed */
-	bool show_older;    /* --older was given: show stack.older, and say so */
+	bool color;	 /* terminal escapes allowed */
+	bool show_older; /* --older was given: show stack.older, and say so */
 	uint64_t older_ns;
-	size_t width;	    /* terminal columns, 0: unlimited */
-	bool verbose;	    /* -v: addresses, stack ids, stack ends */
+	size_t width; /* terminal columns, 0: unlimited */
+	bool verbose; /* -v: addresses, stack ids, stack ends */
 };
 
 struct exporter;
@@ -30,7 +30,8 @@ struct exporter_format {
 	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may hold more, which count only in totals. Returns 0
 	 * or -errno of the failed write (-EPIPE, -ENOSPC …), not logged. Each call flushes.
 	 */
-	int (*snapshot)(struct exporter *e, const struct snapshot *s, const struct stack *const *shown, size_t shown_count);
+	int (*snapshot)(struct exporter *e, const struct snapshot *s,
+			const struct stack *const *shown, size_t shown_count);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 };
 

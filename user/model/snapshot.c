@@ -61,7 +61,7 @@ void snapshot_free(struct snapshot *snapshot)
 	if (snapshot->cmdline) {
 		for (char *const *arg = snapshot->cmdline; *arg; arg++)
 			free(*arg);
-		free((void *)(uintptr_t)snapshot->cmdline);
+		free((void *)snapshot->cmdline);
 	}
 	free(snapshot->stacks);
 	free(snapshot);
