@@ -127,7 +127,7 @@ int feature_try_task_events(const char **step)
 
 /* --- Programs on a function of our own -------------------------------------------------------- */
 
-static __attribute__((noinline, noclone)) void probed_function(void)
+static __attribute__((noinline)) void probed_function(void)
 {
 	__asm__ volatile("" ::: "memory");
 }
