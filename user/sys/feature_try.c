@@ -125,6 +125,23 @@ int feature_try_task_events(const char **step)
 	return try_tracing("sched_process_exit", BPF_TRACE_RAW_TP, step);
 }
 
+/* Whether the verifier knows the helper; a call of it needs a callback, which needs BTF of its own. */
+int feature_try_find_vma(const char **step)
+{
+	libbpf_print_fn_t print;
+	int known, err = feature_try_bpf(step);
+
+	/* libbpf takes any refusal that does not name the helper for a yes. */
+	if (err)
+		return err;
+	print = libbpf_set_print(be_silent);
+	known = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL);
+
+	libbpf_set_print(print);
+	*step = "loading a BPF program that calls it";
+	return known > 0 ? 0 : known < 0 ? known : -EINVAL;
+}
+
 /* --- Programs on a function of our own -------------------------------------------------------- */
 
 static __attribute__((noinline)) void probed_function(void)

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/doctor_target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/probe/probe.h"
+#include "user/sys/proc.h"
+#include "user/target/image.h"
+
+/* What a probe costs each time, as measured with empty programs on kernel 6.18; docs/performance.md has the figures of a whole run. */
+static const char *const costs[] = {
+	[PLACE_NOP5] = "lowest (a call, no trap)",
+	[PLACE_EMULATED] = "low (a trap)",
+	[PLACE_STEPPED] = "high (a trap and a single step)",
+};
+
+/* Text from a target's file may hold anything; the terminal gets printable characters only. */
+static void print_clean(const char *text, int width)
+{
+	int printed = 0;
+
+	for (; *text; text++, printed++)
+		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+	for (; printed < width; printed++)
+		putchar(' ');
+}
+
+static void print_probe(const struct probe *probe, bool verbose)
+{
+	char place[32];
+
+	snprintf(place, sizeof(place), "+%u", probe->place.offset);
+	printf("    ");
+	print_clean(probe->fn->name, 22);
+	printf(" %-5s %-36s %-13s %s\n", place, probe->place.instruction,
+	       probe->role == PROBE_ALLOC ? "entry, return" : "entry", costs[probe->place.cost]);
+	if (verbose)
+		printf("    %22s       0x%llx in the file; %s\n", "",
+		       (unsigned long long)probe->offset, probe->place.reason);
+}
+
+/* True when the object is an allocator. */
+static bool print_object(struct object *object, bool verbose)
+{
+	static const struct provider_options options = {0};
+	struct provider *provider;
+	struct probe_set *set;
+
+	if (object_is_vdso(object) || provider_find(object, &options, &provider))
+		return false;
+	if (probe_set_new(provider, &set)) {
+		log_error("out of memory");
+		return false;
+	}
+	printf("  ");
+	print_clean(object_path(object), 0);
+	printf("%s\n    %-22s %-5s %-36s %-13s %s\n",
+	       set->provider->from_symtab ? " (symbols of its own, not exported)" : "", "function",
+	       "place", "instruction", "probe", "cost");
+	for (size_t i = 0; i < set->count; i++)
+		print_probe(&set->probes[i], verbose);
+	probe_set_free(set);
+	return true;
+}
+
+static bool seen_before(const struct image *image, size_t index)
+{
+	const struct object *object = image_range_at(image, index)->object;
+
+	for (size_t i = 0; i < index; i++) {
+		if (image_range_at(image, i)->object == object)
+			return true;
+	}
+	return false;
+}
+
+int doctor_target(pid_t pid, bool verbose)
+{
+	struct object_cache *cache;
+	struct image *image = NULL;
+	char comm[16] = "?";
+	size_t found = 0;
+	int err = proc_check_target(pid);
+
+	if (err)
+		return err;
+	cache = object_cache_new();
+	if (!cache)
+		return log_errno(ENOMEM, "process %d", pid);
+	err = image_new(pid, cache, &image);
+	if (err) {
+		if (err == -ESRCH)
+			log_error("process %d has ended", pid);
+		goto out;
+	}
+	proc_comm(pid, comm);
+	printf("\nProcess %d (", pid);
+	print_clean(comm, 0);
+	printf(")\n");
+	for (size_t i = 0; i < image_range_count(image); i++) {
+		struct object *object = image_range_at(image, i)->object;
+
+		if (object && !seen_before(image, i))
+			found += print_object(object, verbose);
+	}
+	if (!found) {
+		fflush(stdout); /* so that the error stands below its process */
+		log_error("process %d: no allocator found: static and stripped, or with names of "
+			  "its own (-O, "
+			  "--symbols-prefix, --alloc-fn and --free-fn tell)",
+			  pid);
+		err = -ENOENT;
+	}
+out:
+	image_free(image);
+	object_cache_free(cache);
+	return err;
+}
