@@ -252,8 +252,8 @@ struct elf_symbols *elf_symbols_new(Dwfl_Module *module)
 
 	if (!table)
 		return NULL;
-	if (read_symbols(table, module, &complete) || bound_unsized(table, complete) ||
-	    index_symbols(table) || !table->count) {
+	if (read_symbols(table, module, &complete) || !table->count ||
+	    bound_unsized(table, complete) || index_symbols(table)) {
 		elf_symbols_free(table);
 		return NULL;
 	}

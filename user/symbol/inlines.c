@@ -349,6 +349,15 @@ static void fill_stack(struct source_stack *out, Dwarf_Die *unit, Dwarf_Die *fun
 	out->entry = entry;
 }
 
+static void set_directories(struct source_stack *stack, Dwarf_Die *unit)
+{
+	Dwarf_Attribute attribute;
+	const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+
+	for (size_t i = 0; i < stack->count; i++)
+		stack->frames[i].directory = directory;
+}
+
 void debuginfo_find(struct debuginfo *info, uint64_t vaddr, struct source_stack *out)
 {
 	Dwarf_Addr pc = vaddr + info->bias;
@@ -366,10 +375,11 @@ void debuginfo_find(struct debuginfo *info, uint64_t vaddr, struct source_stack 
 	if (find_function(info, unit, &unit_die, pc, &function)) {
 		fill_stack(out, &unit_die, &function, pc);
 		out->entry -= info->bias;
-		return;
+	} else {
+		set_line(&out->frames[0], &unit_die, pc);
+		out->count = out->frames[0].file != NULL;
 	}
-	set_line(&out->frames[0], &unit_die, pc);
-	out->count = out->frames[0].file != NULL;
+	set_directories(out, &unit_die);
 }
 
 void source_stack_release(struct source_stack *stack)

@@ -12,8 +12,10 @@
 
 struct source_frame {
 	char *function; /* demangled or qualified by its scopes; owned by the frame; NULL: unknown */
-	const char *file; /* lives as long as the Dwarf; NULL: unknown */
-	uint32_t line;	  /* 0: unknown */
+	const char *
+		file; /* may be relative to the directory; both live as long as the Dwarf; NULL: unknown */
+	const char *directory; /* where the unit was compiled */
+	uint32_t line;	       /* 0: unknown */
 };
 
 struct source_stack {

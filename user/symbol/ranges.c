@@ -53,7 +53,8 @@ static size_t collect_bounds(uint64_t *bounds, const struct range *ranges, size_
 		bounds[used++] = ranges[i].start;
 		bounds[used++] = ranges[i].end;
 	}
-	qsort(bounds, used, sizeof(*bounds), compare_u64);
+	if (used)
+		qsort(bounds, used, sizeof(*bounds), compare_u64);
 	for (size_t i = 0; i < used; i++)
 		if (!unique || bounds[unique - 1] != bounds[i])
 			bounds[unique++] = bounds[i];

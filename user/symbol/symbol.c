@@ -154,6 +154,25 @@ struct place {
 	uint64_t reported; /* what the frame says */
 };
 
+/*
+ * A relative name is joined to the directory of the compilation when that is an absolute one. Distributions map it to
+ * something relative ("./malloc"), which would only repeat what the name says.
+ */
+static int set_file(struct symbolizer *symbolizer, struct frame *frame,
+		    const struct source_frame *source)
+{
+	char joined[INTERN_MAX];
+	int len;
+
+	if (!source->file || source->file[0] == '/' || !source->directory ||
+	    source->directory[0] != '/')
+		return set_text(symbolizer, &frame->file, source->file);
+	len = snprintf(joined, sizeof(joined), "%s/%s", source->directory, source->file);
+	if (len < 0 || (size_t)len >= sizeof(joined))
+		return set_text(symbolizer, &frame->file, source->file);
+	return set_text(symbolizer, &frame->file, joined);
+}
+
 static int fill_frame(struct symbolizer *symbolizer, struct frame *frame,
 		      const struct source_frame *source, const struct frame *common)
 {
@@ -162,7 +181,7 @@ static int fill_frame(struct symbolizer *symbolizer, struct frame *frame,
 	*frame = *common;
 	if (!source)
 		return 0;
-	err = set_text(symbolizer, &frame->file, source->file);
+	err = set_file(symbolizer, frame, source);
 	frame->line = frame->file ? source->line : 0;
 	return err;
 }
