@@ -93,6 +93,7 @@ static void test_remembered(void **state)
 	(void)state;
 	if (!features_have(features, FEATURE_BPF)) {
 		features_free(features);
+		print_message("needs root\n");
 		skip();
 	}
 	in_unprivileged_child(check_remembered, features);
@@ -129,6 +130,7 @@ static void test_by_version(void **state)
 	machine_read(&machine);
 	if (!features_have(features, FEATURE_BPF) || !features_have(features, FEATURE_BTF)) {
 		features_free(features);
+		print_message("needs root\n");
 		skip();
 	}
 	before = open_files();

@@ -141,7 +141,7 @@ static void need_uprobes(void)
 	int fd = open_counter(0, (const void *)(uintptr_t)uprobe_type);
 
 	if (fd == -EACCES || fd == -EPERM || uprobe_type() < 0) {
-		print_message("skipped: no right to place uprobes\n");
+		print_message("needs root\n");
 		skip();
 	}
 	assert_true(fd >= 0);
