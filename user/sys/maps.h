@@ -30,7 +30,7 @@ int maps_read(pid_t pid, struct maps **out);
 int maps_parse(const char *text, size_t len, struct maps **out);
 
 size_t maps_count(const struct maps *maps);
-const struct mapping *maps_at(const struct maps *maps, size_t index); /* in address order */
+const struct mapping *maps_at(const struct maps *maps, size_t index);	    /* in address order */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* NULL when unmapped */
 void maps_free(struct maps *maps);
 

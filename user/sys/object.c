@@ -251,7 +251,7 @@ static int open_mapping(pid_t pid, int root_fd, const struct mapping *m)
 	if (own_root >= 0) {
 		int own = object_open_under(own_root, m);
 
-		if (own >= 0)
+		if (own >= 0 || fd == -ENOENT || fd == -ESRCH)
 			return own;
 	}
 	return fd;

@@ -17,7 +17,7 @@
 struct object;
 struct object_cache;
 
-struct object_cache *object_cache_new(void); /* NULL when out of memory */
+struct object_cache *object_cache_new(void);	    /* NULL when out of memory */
 void object_cache_free(struct object_cache *cache); /* objects still referenced live on */
 
 /*
@@ -28,13 +28,15 @@ void object_cache_free(struct object_cache *cache); /* objects still referenced 
  * Returns a new reference in *out, or -errno, not logged: -ENOENT for anonymous and special mappings, -ENOEXEC for a file that is not ELF,
  * -ESTALE when the path leads to another file by now.
  */
-int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping *m, struct object **out);
+int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping *m,
+		     struct object **out);
 
 /*
  * The same when the process may be gone: the cache first, then the mapping's path under root_fd, an O_PATH descriptor of the process's root
  * directory (-1: none), when dev and inode agree.
  */
-int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, const struct mapping *m, struct object **out);
+int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, const struct mapping *m,
+			struct object **out);
 
 /* The same for a file named by the user, seen from our own root. -ENOEXEC: a regular file, but not ELF; not logged. */
 int object_cache_open(struct object_cache *cache, const char *path, struct object **out);
@@ -42,19 +44,24 @@ int object_cache_open(struct object_cache *cache, const char *path, struct objec
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is fine */
 
-const char *object_path(const struct object *object);	 /* as the target sees it; for people */
-const char *object_name(const struct object *object);	 /* last component of the path: the "module" of a frame */
-const char *object_fd_path(const struct object *object); /* "/proc/self/fd/N": opens this very inode, for probes and libelf */
-int object_fd(const struct object *object);		 /* owned by the object */
-uint64_t object_id(const struct object *object);	 /* unique among the objects of a cache, never reused, from 1 */
-uint64_t object_dev(const struct object *object);	 /* st_dev and st_ino of the open file, */
-uint64_t object_ino(const struct object *object);	 /* as the kernel's inode has them */
+const char *object_path(const struct object *object); /* as the target sees it; for people */
+const char *object_name(
+	const struct object *object); /* last component of the path: the "module" of a frame */
+const char *object_fd_path(
+	const struct object
+		*object); /* "/proc/self/fd/N": opens this very inode, for probes and libelf */
+int object_fd(const struct object *object); /* owned by the object */
+uint64_t object_id(const struct object
+			   *object); /* unique among the objects of a cache, never reused, from 1 */
+uint64_t object_dev(const struct object *object); /* st_dev and st_ino of the open file, */
+uint64_t object_ino(const struct object *object); /* as the kernel's inode has them */
 bool object_is_vdso(const struct object *object);
 bool object_is_elf64(const struct object *object); /* ELFCLASS64 of this machine's architecture */
 
 uint16_t object_elf_type(const struct object *object); /* ET_EXEC, ET_DYN … */
 bool object_has_interp(const struct object *object);   /* has a PT_INTERP segment */
-bool object_is_code(const struct object *object, uint64_t offset); /* the offset lies in an executable segment */
+bool object_is_code(const struct object *object,
+		    uint64_t offset); /* the offset lies in an executable segment */
 
 /* NT_GNU_BUILD_ID, or NULL with *len = 0. Owned by the object. */
 const uint8_t *object_build_id(const struct object *object, size_t *len);

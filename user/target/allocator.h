@@ -13,14 +13,15 @@
 #include "bpf/abi.h"
 
 struct alloc_fn {
-	const char *name; /* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */
+	const char
+		*name; /* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */
 	const char *shown; /* what people read: "malloc", "operator new(unsigned long)" */
 	enum alloc_op op;
 	uint8_t size_arg;  /* bytes, or element size when count_arg is set */
 	uint8_t count_arg; /* the size is multiplied by it */
-	uint8_t ptr_arg;   /* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
-	bool cxx;	   /* operator new/delete: probed only in objects that also export malloc */
-	bool mmap;	   /* only with --mmap */
+	uint8_t ptr_arg; /* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
+	bool cxx;  /* operator new/delete: probed only in objects that also export malloc */
+	bool mmap; /* only with --mmap */
 };
 
 /* The built-in table; *count rows, immutable. */

@@ -351,6 +351,9 @@ static int explain(int err, const char *command, const struct closure *closure)
 	case -ENOEXEC:
 		log_error("%s: neither an ELF program nor a script with a #! line", command);
 		return err;
+	case -ELOOP:
+		log_error("%s: too many scripts that interpret each other", command);
+		return err;
 	case -EOPNOTSUPP:
 		log_error("%s: a 32-bit program or one for another architecture; only native "
 			  "64-bit ones can be traced",

@@ -7,7 +7,7 @@
 
 struct closure {
 	char *command; /* what execve gets: the file that was found in PATH */
-	char **paths;  /* the ELF executable (a script's interpreter), its dynamic loader and libraries; count of them, then NULL */
+	char **paths; /* the ELF executable (a script's interpreter), its dynamic loader and libraries; count of them, then NULL */
 	size_t count;
 };
 

@@ -18,8 +18,9 @@ struct image;
 
 /* Where an address of a process points, independent of where things were mapped. */
 struct location {
-	struct object *object; /* borrowed from the image, which keeps every object it ever had; NULL: code without a file (JIT) */
-	uint64_t offset;       /* bytes into the object's file; the plain address when object is NULL */
+	struct object *
+		object; /* borrowed from the image, which keeps every object it ever had; NULL: code without a file (JIT) */
+	uint64_t offset; /* bytes into the object's file; the plain address when object is NULL */
 };
 
 struct image_range {
@@ -51,7 +52,8 @@ int image_refresh(struct image *image);
 bool image_locate(const struct image *image, uint64_t address, struct location *out);
 
 size_t image_range_count(const struct image *image);
-const struct image_range *image_range_at(const struct image *image, size_t index); /* in address order */
+const struct image_range *image_range_at(const struct image *image,
+					 size_t index); /* in address order */
 
 /* A number that changes whenever ranges are added or removed. */
 uint64_t image_generation(const struct image *image);

@@ -244,6 +244,9 @@ static void set_path(struct record *record)
 
 	if (!strcmp(record->path, "//anon"))
 		record->path[0] = '\0';
+	/* For memory without a file the kernel's page offset means something else. */
+	if (m->ino == 0)
+		m->offset = 0;
 	if (len > suffix && !strcmp(record->path + len - suffix, deleted)) {
 		record->path[len - suffix] = '\0';
 		m->deleted = true;

@@ -17,13 +17,14 @@ struct mapwatch;
 struct mapwatch_record {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	pid_t pid, tid;
-	bool exec;		/* a COMM record by execve: the process starts anew, its old mappings are gone */
+	bool exec; /* a COMM record by execve: the process starts anew, its old mappings are gone */
 	struct mapping mapping; /* unless exec; the path is valid during the callback only */
 };
 
 struct mapwatch_callbacks {
 	void *ctx;
-	bool (*wanted)(void *ctx, pid_t pid); /* asked first: records of other processes are dropped */
+	bool (*wanted)(void *ctx,
+		       pid_t pid); /* asked first: records of other processes are dropped */
 	void (*record)(void *ctx, const struct mapwatch_record *record);
 };
 
@@ -31,11 +32,14 @@ struct mapwatch_callbacks {
 int mapwatch_new(const struct mapwatch_callbacks *callbacks, struct mapwatch **out);
 void mapwatch_free(struct mapwatch *watch); /* NULL is fine */
 
-int mapwatch_fd(const struct mapwatch *watch); /* readable when there are records: one epoll descriptor over all CPUs */
+int mapwatch_fd(
+	const struct mapwatch
+		*watch); /* readable when there are records: one epoll descriptor over all CPUs */
 
 /* Calls back for every record there is, in time order across CPUs. Never blocks. */
 int mapwatch_drain(struct mapwatch *watch);
 
-uint64_t mapwatch_lost(const struct mapwatch *watch); /* records the kernel had no room for, since the start */
+uint64_t mapwatch_lost(
+	const struct mapwatch *watch); /* records the kernel had no room for, since the start */
 
 #endif

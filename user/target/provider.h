@@ -14,8 +14,9 @@
 #include "user/target/allocator.h"
 
 struct provider_options {
-	const char *object;	 /* -O: only objects whose path or file name matches; NULL: any */
-	const char *const *prefixes; /* --symbols-prefix: also PREFIXmalloc, … ; NULL-terminated or NULL */
+	const char *object; /* -O: only objects whose path or file name matches; NULL: any */
+	const char *const
+		*prefixes; /* --symbols-prefix: also PREFIXmalloc, … ; NULL-terminated or NULL */
 	const struct alloc_fn *custom; /* --alloc-fn, --free-fn */
 	size_t custom_count;
 	bool mmap; /* --mmap */
@@ -25,12 +26,13 @@ struct provider_fn {
 	const struct alloc_fn *fn;
 	uint64_t offset; /* of the function's first byte in the file */
 	uint64_t size;	 /* bytes, 0 when the symbol does not say */
-	char *name;	 /* as people read it: fn->shown, with the prefix if there is one ("je_malloc") */
+	char *name; /* as people read it: fn->shown, with the prefix if there is one ("je_malloc") */
 };
 
 struct provider {
 	struct object *object; /* a reference of the provider's own */
-	struct provider_fn *fns; /* sorted by offset; aliases at one offset appear once, under the table's name */
+	struct provider_fn *
+		fns; /* sorted by offset; aliases at one offset appear once, under the table's name */
 	size_t count;
 	bool from_symtab; /* found in .symtab, not exported (static executables) */
 };
@@ -42,7 +44,8 @@ struct provider {
  * An object is a provider when it defines an allocating function AND a freeing one (custom functions and -O need only one).
  * 0 and *out (to be freed with provider_free), -ENOENT when it provides nothing, or -errno for a damaged file (logged at debug).
  */
-int provider_find(struct object *object, const struct provider_options *options, struct provider **out);
+int provider_find(struct object *object, const struct provider_options *options,
+		  struct provider **out);
 void provider_free(struct provider *provider);
 
 #endif
