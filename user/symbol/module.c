@@ -232,6 +232,37 @@ const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, ui
 	return name;
 }
 
+/* libdw takes it for granted that the last string of a section has its end in it. */
+static bool strings_are_closed(Dwarf *dwarf)
+{
+	Elf *elf = dwarf ? dwarf_getelf(dwarf) : NULL;
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return true;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+		const char *text;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		/* ".debug_str" and ".debug_line_str", ".zdebug_str" in old compressed files. */
+		if (!name || !strstr(name, "debug_") || !strstr(name, "str"))
+			continue;
+		if (strstr(name, "str_offsets"))
+			continue;
+		data = elf_rawdata(section, NULL);
+		text = data ? data->d_buf : NULL;
+		if (text && data->d_size && text[data->d_size - 1] != '\0')
+			return false;
+	}
+	return true;
+}
+
 struct debuginfo *module_debuginfo(struct module *module)
 {
 	Dwarf_Addr bias = 0;
@@ -251,6 +282,11 @@ struct debuginfo *module_debuginfo(struct module *module)
 		/* Half of the names are missing, and libdw would go and open whatever path the link has. */
 		log_debug("%s: debug info is not used: its shared part %s was not found",
 			  object_path(module->object), link);
+		return NULL;
+	}
+	if (!strings_are_closed(dwarf) ||
+	    (module->alternate_found && !strings_are_closed(dwarf_getalt(dwarf)))) {
+		log_debug("%s: debug info is damaged", object_path(module->object));
 		return NULL;
 	}
 	/* The difference of two biases: from the object's addresses to those that this DWARF has. */
