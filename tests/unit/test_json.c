@@ -83,6 +83,18 @@ static void everything(void **state)
 	assert_true(sample_matches("json-everything.json", text));
 }
 
+static void became_another_program(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL, *without = sample_export("json", &plain, &s, 0);
+
+	(void)state;
+	s.final = s.execed = true;
+	text = sample_export("json", &plain, &s, 0);
+	assert_non_null(strstr(text, "\"exited\":false,\"execed\":true,"));
+	assert_null(strstr(without, "execed"));
+}
+
 /* The contract of the design, read back by key and type. */
 static void contract(void **state)
 {
@@ -241,10 +253,15 @@ static void formats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(usual),     cmocka_unit_test(everything),
-		cmocka_unit_test(contract),  cmocka_unit_test(unknown_left_out),
-		cmocka_unit_test(no_stacks), cmocka_unit_test(hostile_names),
-		cmocka_unit_test(full_disk), cmocka_unit_test(formats),
+		cmocka_unit_test(usual),
+		cmocka_unit_test(everything),
+		cmocka_unit_test(became_another_program),
+		cmocka_unit_test(contract),
+		cmocka_unit_test(unknown_left_out),
+		cmocka_unit_test(no_stacks),
+		cmocka_unit_test(hostile_names),
+		cmocka_unit_test(full_disk),
+		cmocka_unit_test(formats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,24 @@ static void nothing_live(void **state)
 	assert_true(sample_matches("text-nothing.txt", text));
 }
 
+static void became_another_program(void **state)
+{
+	struct export_options options = {.verbose = true};
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL, *verbose = NULL;
+
+	(void)state;
+	s.final = s.execed = true;
+	text = sample_export("text", &plain, &s, 2);
+	assert_non_null(strstr(text, "PID 1234 (shop) became another program by exec; "
+				     "1.3 MiB in 1,028 blocks were live\n\n"));
+	assert_int_equal(strchr(text, '\n')[2], '\0');
+	verbose = sample_export("text", &options, &s, 2);
+	assert_non_null(strstr(verbose, "FINAL: became another program by exec ==="));
+	assert_non_null(strstr(verbose, "Cart::add"));
+	assert_null(strstr(verbose, "tracing stopped"));
+}
+
 static void nothing_old_enough(void **state)
 {
 	struct export_options options = {.show_older = true, .older_ns = 60000000000ULL};
@@ -200,6 +218,7 @@ int main(void)
 		cmocka_unit_test(everything),
 		cmocka_unit_test(first_snapshot),
 		cmocka_unit_test(nothing_live),
+		cmocka_unit_test(became_another_program),
 		cmocka_unit_test(nothing_old_enough),
 		cmocka_unit_test(hostile_names),
 		cmocka_unit_test(source_paths),

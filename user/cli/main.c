@@ -16,7 +16,7 @@ static const struct command commands[] = {
 	},
 	{
 		.name = "doctor",
-		.summary = "say what this kernel and machine allow, and what to do about it",
+		.summary = "say what this machine allows",
 		.help = help_doctor,
 		.groups = OPTIONS_PID,
 		.check = options_check_doctor,

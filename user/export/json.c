@@ -228,6 +228,8 @@ static struct json_object *new_snapshot(const struct exporter *e, const struct s
 	put_target(to, s);
 	put_bool(to, "final", s->final);
 	put_bool(to, "exited", s->exited);
+	if (s->execed)
+		put_bool(to, "execed", true);
 	if (s->children_late)
 		put_bool(to, "attached_late", true);
 	put_number(to, "sample_bytes", s->sample_bytes);

@@ -114,22 +114,36 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-static void put_head(const struct page *page)
+/* "2026-01-02 03:04:05  PID 1234 (shop)" */
+static void put_who(const struct page *page)
 {
 	const struct snapshot *s = page->s;
 	time_t seconds = (time_t)(s->time_ns / NS_PER_S);
-	char comm[sizeof(s->comm) + 1], when[64] = "", elapsed[FORMAT_DURATION_MAX];
+	char comm[sizeof(s->comm) + 1], when[64] = "";
 	struct tm tm;
 
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
-	set_style(page, STYLE_BOLD);
-	fprintf(page->out, "=== %s  PID %d (", when, (int)s->pid);
+	fprintf(page->out, "%s  PID %d (", when, (int)s->pid);
 	put_name(page->out, *comm ? comm : "?");
-	fprintf(page->out, ")  %s since attach", format_duration(elapsed, s->elapsed_ns));
+	fputc(')', page->out);
+}
+
+static void put_head(const struct page *page)
+{
+	const struct snapshot *s = page->s;
+	char elapsed[FORMAT_DURATION_MAX];
+
+	set_style(page, STYLE_BOLD);
+	fputs("=== ", page->out);
+	put_who(page);
+	fprintf(page->out, "  %s since attach", format_duration(elapsed, s->elapsed_ns));
 	if (s->final)
-		fprintf(page->out, "  FINAL: %s", s->exited ? "target exited" : "tracing stopped");
+		fprintf(page->out, "  FINAL: %s",
+			s->exited   ? "target exited"
+			: s->execed ? "became another program by exec"
+				    : "tracing stopped");
 	fputs(" ===", page->out);
 	set_style(page, STYLE_NONE);
 	fputc('\n', page->out);
@@ -403,6 +417,29 @@ static void put_losses(const struct page *page)
 	}
 }
 
+/* A shell that execs its last command leaves what it had allocated behind: worth a line, not a page. */
+static void put_execed(const struct page *page)
+{
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	const struct amount *live = &page->s->live;
+
+	put_who(page);
+	fprintf(page->out, " became another program by exec; %s in %s %s live\n",
+		format_bytes(human, live->bytes), format_grouped(count, live->count),
+		plural(live->count, "block was", "blocks were"));
+}
+
+static void put_page(const struct page *page, const struct stack *const *shown, size_t shown_count)
+{
+	put_head(page);
+	put_totals(page);
+	put_notes(page);
+	for (size_t i = 0; i < shown_count; i++)
+		put_stack(page, i + 1, shown[i]);
+	put_summary(page, shown, shown_count);
+	put_losses(page);
+}
+
 static int text_snapshot(struct exporter *e, const struct snapshot *s,
 			 const struct stack *const *shown, size_t shown_count)
 {
@@ -415,13 +452,10 @@ static int text_snapshot(struct exporter *e, const struct snapshot *s,
 	page.out = open_memstream(&text, &len);
 	if (!page.out)
 		return -ENOMEM;
-	put_head(&page);
-	put_totals(&page);
-	put_notes(&page);
-	for (size_t i = 0; i < shown_count; i++)
-		put_stack(&page, i + 1, shown[i]);
-	put_summary(&page, shown, shown_count);
-	put_losses(&page);
+	if (s->execed && !e->options.verbose)
+		put_execed(&page);
+	else
+		put_page(&page, shown, shown_count);
 	fputc('\n', page.out);
 	failed = ferror(page.out) != 0;
 	failed |= fclose(page.out) != 0;

@@ -20,36 +20,40 @@ struct amount {
 };
 
 struct stack {
-	uint64_t id;		  /* the hash of the frames */
-	struct amount live;	  /* alloc - free */
-	struct amount alloc;	  /* since attach */
-	struct amount free;	  /* of blocks allocated since attach */
-	struct amount older;	  /* part of live that is older than --older; equals live without it */
-	uint64_t oldest_ns;	  /* age of the oldest live block, 0: unknown */
-	int64_t delta_bytes;	  /* live now - live at the last snapshot */
+	uint64_t id;	     /* the hash of the frames */
+	struct amount live;  /* alloc - free */
+	struct amount alloc; /* since attach */
+	struct amount free;  /* of blocks allocated since attach */
+	struct amount older; /* part of live that is older than --older; equals live without it */
+	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
+	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
-	bool truncated;		  /* deeper than what was recorded */
-	enum stack_end end;	  /* why the walk stopped */
-	const struct frame *const *frames; /* innermost first, inlined calls expanded; NULL until symbolised */
+	bool truncated;	    /* deeper than what was recorded */
+	enum stack_end end; /* why the walk stopped */
+	const struct frame *const
+		*frames; /* innermost first, inlined calls expanded; NULL until symbolised */
 	size_t frame_count;
-	uint32_t index; /* the trace's own number for the stack: lets it find the raw frames again */
+	uint32_t
+		index; /* the trace's own number for the stack: lets it find the raw frames again */
 };
 
 struct snapshot {
-	uint64_t time_ns;    /* CLOCK_REALTIME */
-	uint64_t elapsed_ns; /* since attach */
+	uint64_t time_ns;     /* CLOCK_REALTIME */
+	uint64_t elapsed_ns;  /* since attach */
 	uint64_t interval_ns; /* since the last snapshot, 0 for the first */
 	pid_t pid;
 	char comm[16];
 	char *const *cmdline; /* NULL-terminated; NULL: unknown */
 	bool final;	      /* the target has ended or tracing has */
 	bool exited;	      /* the target has ended */
-	bool children_late;   /* informative: probes reached this process only after it had started */
+	bool execed;	      /* the target ended by becoming another program */
+	bool children_late; /* informative: probes reached this process only after it had started */
 	uint64_t sample_bytes; /* 0: every allocation was recorded */
 	struct amount live, alloc, free;
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	uint64_t unknown_frees;
-	uint64_t lost[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
+	uint64_t lost
+		[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	struct stack *stacks; /* every stack with allocations, unsorted */
 	size_t stack_count;
 };

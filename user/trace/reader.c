@@ -194,6 +194,7 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	memcpy(s->comm, target->comm, sizeof(s->comm));
 	s->cmdline = copy_cmdline(target->cmdline);
 	s->exited = target->exited;
+	s->execed = target->ended && !target->exited;
 	s->final = target->ended;
 	s->children_late = target->late;
 	if (ages) {
