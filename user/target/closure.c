@@ -284,7 +284,9 @@ static int add_listing(struct closure *closure, const char *listing)
 			end = later;
 			later = memmem(end + 1, (size_t)(line + len - end - 1), " (0x", 4);
 		}
-		if (end && *path == '/' && add_path(closure, path, (size_t)(end - path)))
+		/* linux-vdso.so.1 is no file; a relative path is one. */
+		if (end && memchr(path, '/', (size_t)(end - path)) &&
+		    add_path(closure, path, (size_t)(end - path)))
 			return -ENOMEM;
 		line += len + (line[len] == '\n');
 	}
