@@ -30,6 +30,7 @@ static __always_inline bool call_is_active(uint64_t sp)
 		return false;
 	return return_address == trampoline;
 #else
+	(void)sp;
 	return true;
 #endif
 }
