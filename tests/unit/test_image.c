@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -43,7 +44,7 @@ static void test_own_image(void **state)
 	assert_non_null(location.object);
 	assert_int_equal(object_ino(location.object), st.st_ino);
 	assert_true(object_is_code(location.object, location.offset));
-	assert_true(image_locate(image, (uint64_t)(uintptr_t)&printf, &location));
+	assert_true(image_locate(image, (uint64_t)(uintptr_t)&gnu_get_libc_version, &location));
 	assert_string_equal(object_name(location.object), "libc.so.6");
 	assert_false(image_locate(image, (uint64_t)(uintptr_t)&on_stack, &location));
 	assert_false(image_locate(image, 0, &location));

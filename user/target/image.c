@@ -191,11 +191,15 @@ static int cut(struct ranges *ranges, uint64_t start, uint64_t end)
 	}
 	while (at + gone < ranges->count && ranges->items[at + gone].shown.end <= end)
 		gone++;
-	memmove(&ranges->items[at], &ranges->items[at + gone],
-		(ranges->count - at - gone) * sizeof(*r));
-	ranges->count -= gone;
+	if (gone) {
+		memmove(&ranges->items[at], &ranges->items[at + gone],
+			(ranges->count - at - gone) * sizeof(*r));
+		ranges->count -= gone;
+	}
+	if (at == ranges->count)
+		return 0;
 	r = &ranges->items[at];
-	if (at < ranges->count && r->shown.start < end)
+	if (r->shown.start < end)
 		trim_front(r, end);
 	return 0;
 }
