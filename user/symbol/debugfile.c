@@ -14,12 +14,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <elfutils/libdwelf.h>
 
@@ -172,21 +170,14 @@ static int try_build_id(const struct debugfile_query *query, const struct wanted
 			char **name)
 {
 	char hex[2 * BUILD_ID_MAX + 1];
-	char first[3];
+	char file[sizeof(hex) + sizeof("/.debug")];
 
 	if (query->root_fd < 0 || wanted->id_len < 2 || wanted->id_len > BUILD_ID_MAX)
 		return -1;
 	for (size_t i = 0; i < wanted->id_len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", wanted->id[i]);
-	memcpy(first, hex, 2);
-	first[2] = '\0';
-	memmove(hex, hex + 2, strlen(hex + 2) + 1);
-	{
-		char tail[sizeof(hex) + sizeof("/.debug")];
-
-		snprintf(tail, sizeof(tail), "/%s.debug", hex);
-		return try_join(query, wanted, DEBUG_ROOT "/.build-id/", first, "", tail, name);
-	}
+	snprintf(file, sizeof(file), "%.2s/%s.debug", hex, hex + 2);
+	return try_join(query, wanted, DEBUG_ROOT, "/.build-id/", "", file, name);
 }
 
 /* The directory part of a path with its last slash; "" when it has none. Malloc'ed. */
@@ -262,13 +253,10 @@ static void set_progress(Dwfl *dwfl)
 
 static int ask_debuginfod(const struct debugfile_query *query, char **name)
 {
-	int fd;
-
 	set_progress(query->dwfl);
 	log_info("asking debuginfod for the debug info of %s", object_name(query->object));
 	/* Without names it looks by build-id only, and then asks the servers; see this file's head. */
-	fd = dwfl_standard_find_debuginfo(query->module, NULL, NULL, 0, NULL, NULL, 0, name);
-	return fd;
+	return dwfl_standard_find_debuginfo(query->module, NULL, NULL, 0, NULL, NULL, 0, name);
 }
 
 bool debugfile_is_alternate(const struct debugfile_query *query)

@@ -35,6 +35,7 @@ struct module {
 	Dwfl_Module *dwfl; /* NULL when libdwfl or libelf will not have the file */
 	uint64_t bias;	   /* libdwfl's address = link-time address + bias */
 	bool symbols_tried, debuginfo_tried;
+	bool debug_file_missing;
 	bool alternate_found; /* dwz's shared debug file was found */
 	struct elf_symbols *symbols;
 	struct debuginfo *debuginfo;
@@ -86,9 +87,14 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **userdata, const char *name, 
 
 	(void)name;
 	(void)base;
+	/* libdwfl asks once for symbols and once for DWARF; a server should not be. */
+	if (!alternate && module->debug_file_missing)
+		return -1;
 	fd = debugfile_find(&query, debuginfo_name);
-	if (fd >= 0 && alternate)
-		module->alternate_found = true;
+	if (alternate)
+		module->alternate_found = fd >= 0;
+	else
+		module->debug_file_missing = fd < 0;
 	return fd;
 }
 

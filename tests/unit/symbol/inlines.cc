@@ -17,7 +17,7 @@ inline __attribute__((always_inline)) int *hidden_helper(int count)
 
 template <typename T> class Basket
 {
-      public:
+public:
 	explicit Basket(size_t room) : items(room)
 	{
 	}
@@ -33,7 +33,7 @@ template <typename T> class Basket
 		return sum;
 	}
 
-      private:
+private:
 	std::vector<T> items;
 };
 
@@ -48,7 +48,10 @@ static inline __attribute__((always_inline)) int *middle(int count)
 __attribute__((noinline)) int *outer(int count)
 {
 	int *block = middle(count + 1);
-	auto bump = [block](int by) __attribute__((always_inline)) { block[0] += by; };
+	auto bump = [block](int by) __attribute__((always_inline))
+	{
+		block[0] += by;
+	};
 	bump(count);
 	return block;
 }
