@@ -45,7 +45,8 @@ union probe_cookie {
 		uint8_t size_arg;
 		uint8_t count_arg;
 		uint8_t ptr_arg;
-		uint32_t target_id; /* reserved: 0, the target is looked up by process */
+		uint8_t nests; /* may call another probed function: its return is wanted even when it is not recorded */
+		uint8_t reserved[3];
 	};
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
@@ -78,14 +79,18 @@ enum lost_cause {
 	LOST_CAUSES,
 };
 
-/* The counters of one (target, stack); one row of the `counters` array, which user space maps and reads without system calls. */
+/*
+ * The counters of one (target, stack); one row of the `counters` array, which user space maps and reads without system calls. Under sampling
+ * bytes are estimates and counts have 16 fractional bits.
+ */
 struct stack_counters {
 	uint64_t alloc_bytes;
 	uint64_t alloc_count;
 	uint64_t free_bytes;
 	uint64_t free_count;
+	int64_t variance; /* of the live bytes, in units of mean^2 / 2^16; under sampling only */
 };
-_Static_assert(sizeof(struct stack_counters) == 32, "ABI");
+_Static_assert(sizeof(struct stack_counters) == 40, "ABI");
 
 /* Who owns a counter slot; row of `slot_info`, written once before the slot is used. */
 struct slot_info {

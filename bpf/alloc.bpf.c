@@ -96,7 +96,7 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	wanted = size >= config.min_size && size <= config.max_size;
 	if (cookie.op == OP_MMAP && !mmap_holds_memory(ctx))
 		return 1;
-	if (!wanted && !resize)
+	if (!wanted && !cookie.nests)
 		return 1;
 	thread = thread_enter(id);
 	if (!thread)
@@ -106,6 +106,11 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		if (stats)
 			__sync_fetch_and_add(&stats->nested, 1);
 		return 1;
+	}
+	if (wanted && config.sample_bytes && !sample_hit(thread, size)) {
+		if (!cookie.nests)
+			return 1;
+		wanted = false;
 	}
 	p = pending_push(thread, id);
 	if (!p)
@@ -127,7 +132,6 @@ static __always_inline void settle_resize(struct pending *p, uint64_t address)
 {
 	/* realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that leaves it alone. */
 	bool old_gone = address || !p->size;
-	struct target_stats *stats;
 
 	if (!p->old_address)
 		return;
@@ -139,9 +143,7 @@ static __always_inline void settle_resize(struct pending *p, uint64_t address)
 		count_free(p->old_slot, p->old_size);
 		return;
 	}
-	stats = target_stats_of(p->target_id);
-	if (stats)
-		__sync_fetch_and_add(&stats->unknown_frees, 1);
+	count_unknown_free(p->target_id);
 }
 
 static __always_inline int leave(struct pt_regs *ctx)
@@ -216,7 +218,6 @@ int free_enter(struct pt_regs *ctx)
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 	uint64_t address = regs_argument(ctx, cookie.ptr_arg);
 	struct target_info *target;
-	struct target_stats *stats;
 	struct thread_state *thread;
 	struct live_value value;
 
@@ -229,13 +230,14 @@ int free_enter(struct pt_regs *ctx)
 		count_free(value.slot, value.size);
 		return 0;
 	}
+	/* Most blocks are not recorded then: leave early. */
+	if (config.sample_bytes)
+		return 0;
 	/* realloc's own free of the old block, which its entry has taken out already. */
 	thread = current_thread();
 	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx)))
 		return 0;
-	stats = target_stats_of(target->id);
-	if (stats)
-		__sync_fetch_and_add(&stats->unknown_frees, 1);
+	count_unknown_free(target->id);
 	return 0;
 }
 
@@ -256,9 +258,7 @@ static __always_inline void unmap_inside(struct thread_state *thread, uint32_t t
 		count_lost(target_id, LOST_PARTIAL_UNMAP);
 		return;
 	}
-	count_free(value->slot, end - address);
-	/* The block itself lives on: it was cut, not freed. */
-	count_alloc(value->slot, 0);
+	count_cut(value->slot, value->size, address - start);
 	value->size = address - start;
 	thread->mmap_size = value->size;
 }
@@ -285,8 +285,7 @@ int unmap_enter(struct pt_regs *ctx)
 		return 0;
 	}
 	/* The front is cut off. */
-	count_free(value.slot, size);
-	count_alloc(value.slot, 0);
+	count_cut(value.slot, value.size, value.size - size);
 	value.size -= size;
 	key.address = address + size;
 	key.target_id = target->id;

@@ -5,12 +5,26 @@
 
 #include "bpf/abi.h"
 
+/* Sampling works with 16 fractional bits. */
+#define SAMPLE_ONE	   (1u << 16)
+#define SAMPLE_TABLE_SHIFT 6  /* steps of 1/64 */
+#define SAMPLE_TABLE_END   16 /* from here on every block is recorded: exp(-16) is 1e-7 */
+#define SAMPLE_TABLE_SIZE  ((SAMPLE_TABLE_END - 1) * (1 << SAMPLE_TABLE_SHIFT) + 1)
+
+/* Made by user space, which has floating point. */
+struct sample_tables {
+	uint32_t neg_log[257];		    /* -ln((256 + i) / 512) * 2^16 */
+	uint32_t weight[SAMPLE_TABLE_SIZE]; /* 2^16 / (1 - exp(-(1 + i / 64))) */
+};
+
 struct config {
 	uint64_t
 		start_ns; /* bpf_ktime_get_ns() when the trace began; live_value.time counts from it */
 	uint64_t min_size; /* -z, -Z: bytes, both included */
 	uint64_t max_size;
 	uint64_t older_ns; /* --older: what slot_age.older_* counts */
+	uint64_t
+		sample_bytes; /* -s: mean distance of sample points; 0: every allocation is recorded */
 	uint32_t max_slots;
 	uint32_t max_frames; /* --depth, at most ABI_MAX_FRAMES */
 };
@@ -24,6 +38,7 @@ struct shared {
 #ifdef __bpf__
 /* Weak, so that every .bpf.c file can include this and the linker keeps one. */
 const volatile struct config config __attribute__((weak)) = {};
+const volatile struct sample_tables sample_tables __attribute__((weak)) = {};
 struct shared shared __attribute__((weak)) = {};
 #endif
 

@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_BPF_LIVE_H
 
 #include "bpf/loss.h"
+#include "bpf/sample.h"
 
 #define ERR_EXIST 17
 
@@ -12,24 +13,63 @@ static __always_inline uint32_t live_now(void)
 	return (bpf_ktime_get_ns() - config.start_ns) >> ABI_TIME_SHIFT;
 }
 
+/* Both compute the same weight from the size, so what a block has added its free takes away to the last bit. */
 static __always_inline void count_alloc(uint32_t slot, uint64_t bytes)
 {
 	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
+	uint64_t weight;
 
 	if (!c)
 		return;
-	__sync_fetch_and_add(&c->alloc_bytes, bytes);
-	__sync_fetch_and_add(&c->alloc_count, 1);
+	if (!config.sample_bytes) {
+		__sync_fetch_and_add(&c->alloc_bytes, bytes);
+		__sync_fetch_and_add(&c->alloc_count, 1);
+		return;
+	}
+	weight = sample_weight(bytes);
+	__sync_fetch_and_add(&c->alloc_bytes, (bytes * weight) >> 16);
+	__sync_fetch_and_add(&c->alloc_count, weight);
+	__sync_fetch_and_add(&c->variance, sample_variance(bytes, weight));
 }
 
 static __always_inline void count_free(uint32_t slot, uint64_t bytes)
 {
 	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
+	uint64_t weight;
 
 	if (!c)
 		return;
-	__sync_fetch_and_add(&c->free_bytes, bytes);
-	__sync_fetch_and_add(&c->free_count, 1);
+	if (!config.sample_bytes) {
+		__sync_fetch_and_add(&c->free_bytes, bytes);
+		__sync_fetch_and_add(&c->free_count, 1);
+		return;
+	}
+	weight = sample_weight(bytes);
+	__sync_fetch_and_add(&c->free_bytes, (bytes * weight) >> 16);
+	__sync_fetch_and_add(&c->free_count, weight);
+	__sync_fetch_and_add(&c->variance, -sample_variance(bytes, weight));
+}
+
+/* A part of the block is gone, the block itself lives on. */
+static __always_inline void count_cut(uint32_t slot, uint64_t old_bytes, uint64_t new_bytes)
+{
+	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
+
+	if (config.sample_bytes) {
+		count_free(slot, old_bytes);
+		count_alloc(slot, new_bytes);
+	} else if (c) {
+		__sync_fetch_and_add(&c->free_bytes, old_bytes - new_bytes);
+	}
+}
+
+/* A free or resize of a block that is not in the books; under sampling that is the rule and means nothing. */
+static __always_inline void count_unknown_free(uint32_t target_id)
+{
+	struct target_stats *stats = config.sample_bytes ? NULL : target_stats_of(target_id);
+
+	if (stats)
+		__sync_fetch_and_add(&stats->unknown_frees, 1);
 }
 
 /*

@@ -25,7 +25,8 @@ struct pending {
 
 struct thread_state {
 	uint32_t depth; /* pending calls */
-	uint32_t pad;
+	uint32_t sample_started;
+	uint64_t sample_left; /* bytes to this thread's next sample point */
 	struct pending pending[ABI_MAX_PENDING];
 	uint64_t
 		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */

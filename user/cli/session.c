@@ -171,6 +171,7 @@ static int start_trace(struct session *s)
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
+		.sample_bytes = o->sample_bytes,
 		.max_frames = o->depth,
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,

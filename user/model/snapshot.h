@@ -25,6 +25,7 @@ struct stack {
 	struct amount alloc; /* since attach */
 	struct amount free;  /* of blocks allocated since attach */
 	struct amount older; /* part of live that is older than --older; equals live without it */
+	double error_bytes; /* standard error of live.bytes under sampling, else 0 */
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;

@@ -48,8 +48,17 @@ static uint8_t arg_at(const struct place *place, uint8_t arg)
 	return arg ? place->arg_at[arg - 1] : 0;
 }
 
+static bool has_mmap(const struct provider *provider)
+{
+	for (size_t i = 0; i < provider->count; i++) {
+		if (provider->fns[i].fn->mmap)
+			return true;
+	}
+	return false;
+}
+
 static void probe_init(struct probe *probe, const struct object *object,
-		       const struct provider_fn *fn, uint8_t *code)
+		       const struct provider_fn *fn, uint8_t *code, bool mmap)
 {
 	const struct alloc_fn *f = fn->fn;
 	struct place_request request = {.code = code,
@@ -58,7 +67,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 							 f->op != OP_MUNMAP,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
-	union probe_cookie cookie = {.op = f->op};
+	union probe_cookie cookie = {.op = f->op, .nests = !f->leaf || mmap};
 	ssize_t n;
 
 	if (want > CODE_MAX)
@@ -81,6 +90,7 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 {
 	_cleanup_free_ uint8_t *code = malloc(CODE_MAX);
 	struct probe_set *set = calloc(1, sizeof(*set));
+	bool mmap;
 
 	if (set)
 		set->probes = calloc(provider->count ? provider->count : 1, sizeof(*set->probes));
@@ -91,8 +101,9 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 	}
 	set->provider = provider;
 	set->count = provider->count;
+	mmap = has_mmap(provider);
 	for (size_t i = 0; i < set->count; i++)
-		probe_init(&set->probes[i], provider->object, &provider->fns[i], code);
+		probe_init(&set->probes[i], provider->object, &provider->fns[i], code, mmap);
 	*out = set;
 	return 0;
 }

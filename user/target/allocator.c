@@ -15,9 +15,9 @@
  */
 #define C(n) .name = (n), .shown = (n)
 static const struct alloc_fn table[] = {
-	{C("malloc"), .op = OP_ALLOC, .size_arg = 1},
+	{C("malloc"), .op = OP_ALLOC, .size_arg = 1, .leaf = true},
 	{C("free"), .op = OP_FREE, .ptr_arg = 1},
-	{C("calloc"), .op = OP_ALLOC, .count_arg = 1, .size_arg = 2},
+	{C("calloc"), .op = OP_ALLOC, .count_arg = 1, .size_arg = 2, .leaf = true},
 	{C("realloc"), .op = OP_REALLOC, .ptr_arg = 1, .size_arg = 2},
 	{C("reallocarray"), .op = OP_REALLOC, .ptr_arg = 1, .count_arg = 2, .size_arg = 3},
 	{C("posix_memalign"), .op = OP_ALLOC_OUT, .ptr_arg = 1, .size_arg = 3},
@@ -51,9 +51,10 @@ static const struct alloc_fn table[] = {
 	{C("mi_free_size_aligned"), .op = OP_FREE, .ptr_arg = 1},
 	{C("mi_free_aligned"), .op = OP_FREE, .ptr_arg = 1},
 
-#define NEW(mangled, people)                                                                     \
-	{                                                                                        \
-		.name = (mangled), .shown = (people), .op = OP_ALLOC, .size_arg = 1, .cxx = true \
+#define NEW(mangled, people)                                                                      \
+	{                                                                                         \
+		.name = (mangled), .shown = (people), .op = OP_ALLOC, .size_arg = 1, .cxx = true, \
+		.leaf = true                                                                      \
 	}
 #define DELETE(mangled, people)                                                                \
 	{                                                                                      \

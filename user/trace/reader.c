@@ -10,6 +10,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
+#include "user/trace/sampling.h"
 
 /* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
 static size_t array_bytes(const struct bpf_map *map)
@@ -97,6 +98,12 @@ out:
 	return err;
 }
 
+/* Counts have 16 fractional bits under sampling. */
+static uint64_t whole(uint64_t count)
+{
+	return (count + SAMPLE_ONE / 2) / SAMPLE_ONE;
+}
+
 static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t slot, uint64_t now,
 		       bool ages)
 {
@@ -114,6 +121,13 @@ static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t 
 	stack->alloc.count = __atomic_load_n(&c->alloc_count, __ATOMIC_ACQUIRE);
 	stack->live.bytes = stack->alloc.bytes - stack->free.bytes;
 	stack->live.count = stack->alloc.count - stack->free.count;
+	if (trace->options.sample_bytes) {
+		stack->error_bytes = sampling_error(__atomic_load_n(&c->variance, __ATOMIC_ACQUIRE),
+						    trace->options.sample_bytes);
+		stack->live.count = whole(stack->live.count);
+		stack->alloc.count = whole(stack->alloc.count);
+		stack->free.count = whole(stack->free.count);
+	}
 	stack->older = stack->live;
 	if (ages) {
 		const struct slot_age *age = &trace->slot_ages[slot];
@@ -190,6 +204,7 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	s->elapsed_ns = now - target->start_ns;
 	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;
 	target->snapshot_ns = now;
+	s->sample_bytes = trace->options.sample_bytes;
 	s->pid = target->pid;
 	memcpy(s->comm, target->comm, sizeof(s->comm));
 	s->cmdline = copy_cmdline(target->cmdline);

@@ -8,6 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
+#include "user/trace/sampling.h"
 
 uint64_t trace_now_ns(void)
 {
@@ -46,9 +47,11 @@ static int configure(struct trace *trace)
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
+		.sample_bytes = o->sample_bytes,
 		.max_slots = o->max_stacks,
 		.max_frames = o->max_frames,
 	};
+	sampling_tables(&skel->rodata->sample_tables);
 	err = set_map_size(skel->maps.live, o->max_live);
 	err = err ?: set_map_size(skel->maps.stacks, o->max_stacks);
 	err = err ?: set_map_size(skel->maps.counters, o->max_stacks);
