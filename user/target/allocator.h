@@ -22,6 +22,7 @@ struct alloc_fn {
 	uint8_t ptr_arg; /* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
 	bool cxx;  /* operator new/delete: probed only in objects that also export malloc */
 	bool mmap; /* only with --mmap */
+	bool leaf; /* calls no other function of the table but mmap: unrecorded calls need no return */
 };
 
 /* The built-in table; *count rows, immutable. */
