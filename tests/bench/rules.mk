@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The programs of the benchmark, built into $(BUILD)/tests/bench.
+
+bench_out := $(BUILD)/tests/bench
+BENCH_PROGRAMS := $(bench_out)/loop $(bench_out)/empty_probes
+
+# As distributions build: optimised, no frame pointers.
+$(bench_out)/loop: tests/bench/loop.c tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -pthread $< -o $@
+
+$(bench_out)/empty_probes: $(BUILD)/obj/tests/bench/empty_probes.o $(LIB)
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $< $(LIB) $(LIBS) -o $@
+
+TARGETS += $(BENCH_PROGRAMS)
+-include $(BUILD)/obj/tests/bench/empty_probes.d
