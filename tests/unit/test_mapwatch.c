@@ -320,9 +320,9 @@ static void test_lost(void **state)
 		munmap(p, 4096);
 	}
 	assert_int_equal(mapwatch_drain(w->watch), 0);
-	/* Others' records may have been lost too. */
+	/* Others' records may have been lost too, and on a busy machine that is many; counting twice would be more. */
 	assert_true(got + mapwatch_lost(w->watch) >= FLOOD);
-	assert_true(got + mapwatch_lost(w->watch) < FLOOD + 1000);
+	assert_true(got + mapwatch_lost(w->watch) < FLOOD + FLOOD / 2);
 	child_end(&child);
 }
 
