@@ -63,6 +63,7 @@ void snapshot_free(struct snapshot *snapshot)
 			free(*arg);
 		free((void *)snapshot->cmdline);
 	}
+	free(snapshot->maps);
 	free(snapshot->stacks);
 	free(snapshot);
 }

@@ -13,6 +13,7 @@
 
 #include "bpf/abi.h"
 #include "user/model/frame.h"
+#include "user/model/module_maps.h"
 
 struct amount {
 	uint64_t bytes;
@@ -25,7 +26,7 @@ struct stack {
 	struct amount alloc; /* since attach */
 	struct amount free;  /* of blocks allocated since attach */
 	struct amount older; /* part of live that is older than --older; equals live without it */
-	double error_bytes; /* standard error of live.bytes under sampling, else 0 */
+	double error_bytes;  /* standard error of live.bytes under sampling, else 0 */
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
@@ -38,7 +39,15 @@ struct stack {
 		index; /* the trace's own number for the stack: lets it find the raw frames again */
 };
 
+/* What the kernel says of a process's memory, in bytes; 0: unknown. */
+struct memory_use {
+	uint64_t rss;  /* resident */
+	uint64_t anon; /* the part of rss that is anonymous: heap, stacks */
+	uint64_t pss;  /* resident, shared pages divided by how many share them */
+};
+
 struct snapshot {
+	uint32_t target_id;   /* of the trace; never used twice, unlike pid */
 	uint64_t time_ns;     /* CLOCK_REALTIME */
 	uint64_t elapsed_ns;  /* since attach */
 	uint64_t interval_ns; /* since the last snapshot, 0 for the first */
@@ -55,7 +64,9 @@ struct snapshot {
 	uint64_t unknown_frees;
 	uint64_t lost
 		[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
-	struct stack *stacks; /* every stack with allocations, unsorted */
+	struct memory_use memory;
+	struct module_maps *maps; /* executable code at the time; NULL: unknown */
+	struct stack *stacks;	  /* every stack with allocations, unsorted */
 	size_t stack_count;
 };
 

@@ -189,6 +189,43 @@ static void fill_losses(struct snapshot *snapshot, const struct trace *trace, ui
 		snapshot->lost[i] = stats->lost[i] + trace->skel->bss->shared.lost[i];
 }
 
+/* The link-time address of a range's first byte. A segment need not begin where its page does: any byte of it will do. */
+static bool range_vaddr(const struct image_range *range, uint64_t *vaddr)
+{
+	static const uint64_t page = 4096;
+	uint64_t into[] = {0, page - 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(into); i++) {
+		if (object_offset_to_vaddr(range->object, range->offset + into[i], vaddr))
+			continue;
+		*vaddr -= into[i];
+		return true;
+	}
+	return false;
+}
+
+/* Without memory they are unknown. */
+static struct module_maps *copy_maps(const struct image *image)
+{
+	size_t count = image_range_count(image), n = 0;
+	_cleanup_free_ struct module_map *items = calloc(count ? count : 1, sizeof(*items));
+
+	for (size_t i = 0; items && i < count; i++) {
+		const struct image_range *range = image_range_at(image, i);
+		struct module_map *map = &items[n];
+
+		if (!range->object || !range_vaddr(range, &map->vaddr))
+			continue;
+		map->start = range->start;
+		map->end = range->end;
+		map->offset = range->offset;
+		map->path = object_path(range->object);
+		map->build_id = object_build_id(range->object, &map->build_id_len);
+		n++;
+	}
+	return items && n ? module_maps_new(items, n) : NULL;
+}
+
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
@@ -205,9 +242,11 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;
 	target->snapshot_ns = now;
 	s->sample_bytes = trace->options.sample_bytes;
+	s->target_id = target->id;
 	s->pid = target->pid;
 	memcpy(s->comm, target->comm, sizeof(s->comm));
 	s->cmdline = copy_cmdline(target->cmdline);
+	s->maps = copy_maps(target->image);
 	s->exited = target->exited;
 	s->execed = target->ended && !target->exited;
 	s->final = target->ended;
