@@ -8,14 +8,15 @@
 #include "user/base/log.h"
 #include "user/cli/launch.h"
 
-static _Noreturn void child_main(const char *path, char *const argv[], const sigset_t *mask, int go,
-				 int error)
+static _Noreturn void child_main(const char *path, char *const argv[],
+				 const struct launch_environment *env, int go, int error)
 {
 	char word;
 	int err;
 
 	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	sigprocmask(SIG_SETMASK, &env->mask, NULL);
+	setrlimit(RLIMIT_NOFILE, &env->files);
 	/* One byte says go; end of file without it means that the tool is gone. */
 	if (read(go, &word, 1) != 1)
 		_exit(127);
@@ -26,7 +27,8 @@ static _Noreturn void child_main(const char *path, char *const argv[], const sig
 	_exit(127);
 }
 
-int launch_prepare(const char *path, char *const argv[], const sigset_t *mask, struct launch *out)
+int launch_prepare(const char *path, char *const argv[], const struct launch_environment *env,
+		   struct launch *out)
 {
 	int go[2], error[2];
 	pid_t pid;
@@ -44,7 +46,7 @@ int launch_prepare(const char *path, char *const argv[], const sigset_t *mask, s
 	if (pid == 0) {
 		close(go[1]);
 		close(error[0]);
-		child_main(path, argv, mask, go[0], error[1]);
+		child_main(path, argv, env, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -4,7 +4,14 @@
 #define MEMLEAKBPF_CLI_LAUNCH_H
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
+
+/* What the tool changes for itself and a command must get back. */
+struct launch_environment {
+	sigset_t mask;
+	struct rlimit files;
+};
 
 struct launch {
 	pid_t pid;
@@ -13,10 +20,11 @@ struct launch {
 };
 
 /*
- * Forks a child with our environment, standard streams and the given signal mask, which then waits. 0 or -errno, logged. When
+ * Forks a child with our environment, standard streams and the given signal mask and limits, which then waits. 0 or -errno, logged. When
  * we die first, the child goes away without having started the command.
  */
-int launch_prepare(const char *path, char *const argv[], const sigset_t *mask, struct launch *out);
+int launch_prepare(const char *path, char *const argv[], const struct launch_environment *env,
+		   struct launch *out);
 
 /* Lets it exec. 0, or -errno of the exec, logged; the child has ended then. */
 int launch_go(struct launch *launch, const char *name);

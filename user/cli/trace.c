@@ -49,10 +49,11 @@ static int exit_status(int wait_status)
 }
 
 static int start_command(struct session *session, const struct options *options,
-			 const struct closure *closure, const sigset_t *mask, pid_t *child)
+			 const struct closure *closure, const struct launch_environment *env,
+			 pid_t *child)
 {
 	struct launch launch;
-	int err = launch_prepare(closure->command, options->argv, mask, &launch);
+	int err = launch_prepare(closure->command, options->argv, env, &launch);
 
 	if (err)
 		return err;
@@ -66,7 +67,7 @@ static int start_command(struct session *session, const struct options *options,
 	return launch_go(&launch, options->argv[0]);
 }
 
-static int run(const struct options *options, const sigset_t *mask)
+static int run(const struct options *options, const struct launch_environment *env)
 {
 	struct closure *closure = NULL;
 	struct session *session = NULL;
@@ -80,7 +81,7 @@ static int run(const struct options *options, const sigset_t *mask)
 		return err == -ENOENT ? 127 : 126;
 	err = session_new(options, &session);
 	if (!err)
-		err = start_command(session, options, closure, mask, &child);
+		err = start_command(session, options, closure, env, &child);
 	if (!err)
 		err = loop_run(session, options, child, &status);
 	if (session)
@@ -92,11 +93,26 @@ static int run(const struct options *options, const sigset_t *mask)
 	return options->error_exitcode && leaks ? options->error_exitcode : exit_status(status);
 }
 
+/* Each object of a target costs a descriptor, and so does each link. */
+static void raise_file_limit(struct rlimit *old)
+{
+	struct rlimit raised;
+
+	if (getrlimit(RLIMIT_NOFILE, old)) {
+		*old = (struct rlimit){1024, 1024};
+		return;
+	}
+	raised = (struct rlimit){old->rlim_max, old->rlim_max};
+	if (setrlimit(RLIMIT_NOFILE, &raised))
+		log_debug("cannot raise the limit of open files: %s", strerror(errno));
+}
+
 int cmd_trace(const struct options *options)
 {
-	sigset_t mask;
+	struct launch_environment env;
 
-	if (loop_block_signals(&mask))
+	if (loop_block_signals(&env.mask))
 		return 1;
-	return options->argv ? run(options, &mask) : watch(options);
+	raise_file_limit(&env.files);
+	return options->argv ? run(options, &env) : watch(options);
 }

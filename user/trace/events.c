@@ -303,6 +303,23 @@ static void check_pidfds(struct trace *trace)
 	}
 }
 
+/* Records of mappings were lost: what the live processes have now is read again, and what is unknown stays unknown. */
+static void reread_after_loss(struct trace *trace)
+{
+	uint64_t lost = mapwatch_lost(trace->mapwatch);
+	struct target *target, *next;
+
+	if (lost == trace->maps_lost)
+		return;
+	log_debug("%llu records of new mappings were lost; reading /proc instead",
+		  (unsigned long long)(lost - trace->maps_lost));
+	trace->maps_lost = lost;
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (!target->launching)
+			image_refresh(target->image);
+	}
+}
+
 int trace_process(struct trace *trace)
 {
 	struct queued_event *queue;
@@ -317,6 +334,7 @@ int trace_process(struct trace *trace)
 		return err;
 	if (trace->queue_failed)
 		return log_errno(ENOMEM, "cannot take in the kernel's events");
+	reread_after_loss(trace);
 	/* Handlers may wake the kernel to send more, which the next call takes in. */
 	queue = trace->queue;
 	count = trace->queue_count;

@@ -86,6 +86,7 @@ struct trace {
 	struct queued_event *queue;
 	size_t queue_count, queue_room;
 	uint64_t sequence;
+	uint64_t maps_lost; /* mapwatch_lost() when it was last looked at */
 	bool queue_failed; /* out of memory while queueing */
 };
 
