@@ -35,7 +35,6 @@ usage() {
 	usage '-p|COMMAND'
 	usage 'nonsense' --nonsense
 	usage 'y' -y
-	usage 'frobnicate' frobnicate
 	usage 'p' -p
 	usage 'x' -p 1 x
 }

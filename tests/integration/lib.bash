@@ -39,7 +39,7 @@ dump() {
 	for file in "$D"/tool.err "$D"/target.err "$D"/json.log; do
 		[[ -s $file ]] || continue
 		printf -- '--- %s\n' "${file##*/}"
-		tail -n 20 "$file" | cut -c1-2000
+		tail -n 20 "$file" | cut -c1-${DUMP_WIDTH:-1000}
 	done
 	[[ -z ${TRUTH-} ]] || printf -- '--- truth\n%s\n' "$TRUTH"
 }
@@ -150,10 +150,12 @@ field() {
 
 # ---- The tool --------------------------------------------------------------------------------------------------------------
 
-# Starts the tool with its JSON going to a pipe that snap() and final() read; SIGUSR1 asks for snapshots.
+# Starts the tool with its JSON going to a pipe that snap() and final() read; SIGUSR1 asks for snapshots. By --sort alloc the
+# stacks of which nothing is live any more are listed as well.
 start_tool() {
+	: >"$D/tool.err" # now, so that nobody reads what an earlier one said
 	# The shell's background jobs ignore SIGINT otherwise.
-	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 ${MODE:+--attach "$MODE"} "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
+	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc ${MODE:+--attach "$MODE"} "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
 		{T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")

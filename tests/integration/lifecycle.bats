@@ -187,7 +187,7 @@ spawn_wait() {
 run_short() {
 	local status=0
 
-	timeout "$DEADLINE" "$TOOL" -f json -o "$D/out.json" ${MODE:+--attach "$MODE"} -T 1000 -- "$TARGETS/$1" >"$D/run.out" \
+	timeout "$DEADLINE" "$TOOL" -f json -o "$D/out.json" ${MODE:+--attach "$MODE"} -T 1000 --sort alloc -- "$TARGETS/$1" >"$D/run.out" \
 		2>"$D/tool.err" 3>&- || status=$?
 	[[ $status -eq 0 ]] || fail "status $status"
 	TRUTH=$(<"$D/run.out")
@@ -205,7 +205,7 @@ run_short() {
 }
 
 @test "a static command, traced from its first instruction" {
-	timeout "$DEADLINE" "$TOOL" -f json -o "$D/out.json" -- "$TARGETS/leaf.static" < <(echo go; echo quit) >"$D/run.out" \
+	timeout "$DEADLINE" "$TOOL" -f json --sort alloc -o "$D/out.json" -- "$TARGETS/leaf.static" < <(echo go; echo quit) >"$D/run.out" \
 		2>"$D/tool.err" 3>&- || fail 'failed'
 	TRUTH=$(grep '"phase":"quit"' "$D/run.out")
 	SNAP=$(jq -c 'select(.final)' "$D/out.json")
@@ -360,11 +360,12 @@ signal_passed_on() {
 }
 
 @test "run: no such command, or one that cannot be executed" {
+	# As shells, env and timeout have it: 127 and 126.
 	run_tool -- /nonexistent/command
-	refused 1 '/nonexistent/command.*No such file'
+	refused 127 '/nonexistent/command.*(not found|No such file)'
 	touch "$D/plain"
 	run_tool -- "$D/plain"
-	refused 1 'plain.*Permission denied'
+	refused 126 'plain.*(Permission denied|not executable|cannot)'
 }
 
 @test "run: --error-exitcode" {

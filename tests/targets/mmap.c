@@ -7,7 +7,7 @@
 
 #define PAGE 4096u
 
-static void *map(size_t size)
+__attribute__((always_inline)) static inline void *map(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Allocators that no table knows: a pool, with arguments in places of its own, and a malloc family with a prefix. Commands: go (the
- * pool), jump (it fails by longjmp), switch (it changes stacks half way), prefix (the family).
+ * pool), jump (it fails by longjmp), prefix (the family).
  */
 #include <setjmp.h>
-#include <ucontext.h>
 
 #include "truth.h"
 
@@ -12,23 +11,15 @@ struct pool {
 	char *base;
 	size_t used, size;
 	jmp_buf *on_failure;
-	int yield;
 };
 
 static char arena[8 << 20] __attribute__((aligned(16)));
-static struct pool pool = {arena, 0, sizeof(arena), NULL, 0};
-static ucontext_t main_context, worker_context[2];
-static char worker_stack[2][65536] __attribute__((aligned(16)));
-static int worker;
+static struct pool pool = {arena, 0, sizeof(arena), NULL};
 
 SITE void *my_pool_alloc(struct pool *p, size_t size)
 {
 	char *block;
 
-	if (p->yield) {
-		p->yield = 0;
-		swapcontext(&worker_context[worker], &main_context);
-	}
 	size = (size + 31) & ~(size_t)15;
 	if (size > p->size - p->used) {
 		if (p->on_failure)
@@ -124,38 +115,6 @@ static void jump(void)
 	site_pool(45);
 }
 
-SITE static void site_switched(void)
-{
-	size_t size = worker ? 1001 : 1000;
-
-	pool.yield = 1;
-	truth_keep(THIS_SITE(), my_pool_alloc(&pool, size), size);
-}
-
-static void start_worker(int number)
-{
-	worker = number;
-	getcontext(&worker_context[number]);
-	worker_context[number].uc_stack.ss_sp = worker_stack[number];
-	worker_context[number].uc_stack.ss_size = sizeof(worker_stack[number]);
-	worker_context[number].uc_link = &main_context;
-	makecontext(&worker_context[number], site_switched, 0);
-	swapcontext(&main_context, &worker_context[number]);
-}
-
-/* Both workers are in the middle of an allocation on stacks of their own while the main stack allocates. */
-static void switch_stacks(void)
-{
-	start_worker(0);
-	site_pool(70);
-	start_worker(1);
-	site_pool(71);
-	swapcontext(&main_context, &worker_context[0]);
-	site_pool(72);
-	swapcontext(&main_context, &worker_context[1]);
-	site_pool(73);
-}
-
 static const char *obey(const char *command)
 {
 	if (!strcmp(command, "go")) {
@@ -166,8 +125,6 @@ static const char *obey(const char *command)
 	} else if (!strcmp(command, "jump")) {
 		for (int i = 0; i < 5; i++)
 			jump();
-	} else if (!strcmp(command, "switch")) {
-		switch_stacks();
 	} else if (!strcmp(command, "prefix")) {
 		for (int i = 0; i < 100; i++) {
 			site_prefix_malloc(500);
