@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -102,6 +103,7 @@ static void build_id_in_the_targets_root(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (chroot(fixture->directory) || raise(SIGSTOP))
 			_exit(1);
 		_exit(0);
@@ -267,8 +269,10 @@ static void debuginfod_delivers(void **state)
 	snprintf(path, sizeof(path), "%s/served.debug", fixture->directory);
 	pid = fork();
 	assert_true(pid >= 0);
-	if (pid == 0)
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve_one(server, path);
+	}
 	use_debuginfod(fixture, true);
 	assert_found(look_up_last(fixture, "stripped", address));
 	assert_int_equal(waitpid(pid, &status, 0), pid);

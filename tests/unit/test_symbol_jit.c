@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -21,6 +22,8 @@ static pid_t start_child(struct fixture *fixture, bool own_root)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		/* A test that fails must not leave it behind. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (own_root && (chroot(fixture->directory) || chdir("/")))
 			_exit(1);
 		if (write(ready[1], "r", 1) != 1)
