@@ -17,6 +17,10 @@
 
 #include "bpf/abi.h"
 
+#ifdef __bpf__
+typedef __s16 int16_t;
+#endif
+
 #define UNWIND_CHUNK_WORDS   65536u /* 256 KiB */
 #define UNWIND_CHUNK_BYTES   (UNWIND_CHUNK_WORDS * 4u)
 #define UNWIND_MAX_CHUNKS    4096u /* 1 GiB: about 200 million rows */
@@ -96,5 +100,40 @@ struct unwind_target {
 	uint32_t pad;
 };
 _Static_assert(sizeof(struct unwind_target) == 16, "ABI");
+
+/* Set by user space before the programs are loaded. */
+struct unwind_config {
+	uint8_t has_find_vma; /* bpf_find_vma() is there: kernel >= 5.17 */
+	uint8_t pad[7];
+};
+
+/* Tables by file, for code that has been mapped since user space last looked. */
+#define UNWIND_MAX_OBJECTS 16384
+#define UNWIND_OBJECT_SEGMENTS \
+	2 /* executable ones; files with more are found through their mappings only */
+
+struct unwind_object_key {
+	uint64_t ino;
+	uint32_t dev; /* as in the kernel's super_block: major << 20 | minor */
+	uint32_t pad;
+};
+
+struct unwind_object_segment {
+	uint64_t offset, end; /* of the file, that the segment covers; whole pages */
+	uint64_t
+		delta; /* address of the directory's first page, if the file's first byte were at address 0 */
+	uint32_t directory;
+	uint32_t pages;
+};
+
+struct unwind_object {
+	struct unwind_object_segment segments[UNWIND_OBJECT_SEGMENTS];
+	uint32_t id; /* object_id() */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct unwind_object) == 72, "ABI");
+
+/* A new mapping that lies over more known ones than this makes the whole set invalid. */
+#define UNWIND_MAX_REMAPPED 16
 
 #endif

@@ -36,7 +36,6 @@ struct builder {
 	Elf *debug; /* or NULL */
 	GElf_Ehdr ehdr;
 	uint64_t file_size;
-	uint64_t offsets[MAX_SEGMENTS]; /* in the file, of the table's segments */
 	struct cfi cfi;
 };
 
@@ -63,7 +62,8 @@ static int read_segments(struct builder *b)
 			continue; /* the format wants them ascending */
 		segment->vaddr = phdr.p_vaddr;
 		segment->size = phdr.p_filesz;
-		b->offsets[table->segment_count++] = phdr.p_offset;
+		segment->offset = phdr.p_offset;
+		table->segment_count++;
 	}
 	return 0;
 }
@@ -303,12 +303,13 @@ static void scan_piece(struct scan *scan, uint64_t offset, uint64_t size, uint64
 	}
 }
 
-static void scan_gap(struct scan *scan, const struct unwind_segment *segment, uint64_t offset,
-		     uint64_t start, uint64_t end)
+static void scan_gap(struct scan *scan, const struct unwind_segment *segment, uint64_t start,
+		     uint64_t end)
 {
+	uint64_t offset = segment->offset + (start - segment->vaddr);
+
 	if (end - start < SCAN_LEAST)
 		return;
-	offset += start - segment->vaddr;
 	while (start < end) {
 		uint64_t size = end - start;
 
@@ -342,12 +343,12 @@ static int add_trampolines(struct builder *b)
 			const struct cfi_function *f = &b->cfi.functions[next];
 
 			if (f->start > at)
-				scan_gap(&scan, segment, b->offsets[i], at, f->start);
+				scan_gap(&scan, segment, at, f->start);
 			if (f->end > at)
 				at = f->end;
 		}
 		if (at < end)
-			scan_gap(&scan, segment, b->offsets[i], at, end);
+			scan_gap(&scan, segment, at, end);
 	}
 	/* The address that a handler returns to is the trampoline's first byte; like any return address it is looked up one
 	 * byte earlier, which therefore must belong to it. */
@@ -389,12 +390,16 @@ static int put_function(struct builder *b, const struct unwind_segment *segment,
 
 	if (start >= end)
 		return 0;
+	/* A function without a caller that is entered by a return (makecontext's start) is looked up one byte earlier,
+	 * like any return address. */
+	if (start > *at && start == f->start && rows[0].rule == UNWIND_RULE_END)
+		start--;
 	if (start > *at && put_row(b->table, segment, first, *at, UNWIND_RULE_NONE))
 		return -ENOMEM;
 	while (i + 1 < f->count && rows[i + 1].vaddr <= start)
 		i++;
 	for (; i < f->count && rows[i].vaddr < end; i++) {
-		uint64_t vaddr = rows[i].vaddr > start ? rows[i].vaddr : start;
+		uint64_t vaddr = i && rows[i].vaddr > start ? rows[i].vaddr : start;
 
 		if (put_row(b->table, segment, first, vaddr, rows[i].rule))
 			return -ENOMEM;

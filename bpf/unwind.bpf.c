@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The unwinder as a BPF program: its maps, and what bpf/unwind_walk.h asks of them. */
+#include "bpf/unwind.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#if defined(__TARGET_ARCH_arm64)
+#define UNWIND_AARCH64
+#endif
+
+#define VM_EXEC	    4ul
+#define KERNEL_PAGE 4096ull
+
+/* Set before loading. */
+const volatile struct unwind_config unwind_config = {};
+
+struct unwind_chunk_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, UNWIND_CHUNK_BYTES);
+};
+
+/* The storage described in bpf/unwind_abi.h. User space adds a chunk when one is needed; lookups are compiled inline. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNWIND_MAX_CHUNKS);
+	__uint(key_size, sizeof(uint32_t));
+	__array(values, struct unwind_chunk_map);
+} unwind_chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_MAX_RULES);
+	__type(key, uint32_t);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+	__type(key, uint32_t);
+	__type(value, struct unwind_target);
+} unwind_targets SEC(".maps");
+
+/* Objects whose tables are loaded, for code that was mapped a moment ago. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, UNWIND_MAX_OBJECTS);
+	__type(key, struct unwind_object_key);
+	__type(value, struct unwind_object);
+} unwind_objects SEC(".maps");
+
+static __always_inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
+{
+	(void)state; /* user space keeps its chunks there */
+
+	uint32_t number = word / UNWIND_CHUNK_WORDS, zero = 0;
+	void *chunk = bpf_map_lookup_elem(&unwind_chunks, &number);
+
+	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
+}
+
+static __always_inline const struct unwind_rule *unwind_rule_at(struct unwind_state *state,
+								uint32_t number)
+{
+	(void)state;
+	return bpf_map_lookup_elem(&unwind_rules, &number);
+}
+
+static __always_inline struct unwind_target *target_row(uint32_t target_id)
+{
+	uint32_t row = target_id % ABI_TARGET_SLOTS;
+	struct unwind_target *target = bpf_map_lookup_elem(&unwind_targets, &row);
+
+	return target && target->target_id == target_id ? target : NULL;
+}
+
+static __always_inline uint64_t unwind_set_of(struct unwind_state *state)
+{
+	struct unwind_target *target = target_row(state->target_id);
+
+	return target ? *(volatile uint64_t *)&target->set : 0;
+}
+
+static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,
+				       uint64_t address)
+{
+	(void)state;
+	return bpf_probe_read_user(to, size, (void *)address);
+}
+
+/* What the kernel says about an address of the current process. */
+struct vma_answer {
+	struct unwind_object_key key;
+	uint64_t start, end, file_offset;
+	bool exec, anonymous;
+};
+
+static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void *arg)
+{
+	struct vma_answer *answer = arg;
+	struct file *file = vma->vm_file;
+
+	(void)task;
+	answer->start = vma->vm_start;
+	answer->end = vma->vm_end;
+	answer->file_offset = vma->vm_pgoff * KERNEL_PAGE;
+	answer->exec = vma->vm_flags & VM_EXEC;
+	answer->anonymous = !file;
+	if (file) {
+		answer->key.ino = file->f_inode->i_ino;
+		answer->key.dev = file->f_inode->i_sb->s_dev;
+	}
+	return 0;
+}
+
+/* Fills in the mapping from a loaded object's tables, if it has a segment for this part of the file. */
+static __always_inline bool enter_object(struct unwind_state *state, const struct vma_answer *vma)
+{
+	const struct unwind_object *object = bpf_map_lookup_elem(&unwind_objects, &vma->key);
+	uint32_t i;
+
+	if (!object)
+		return false;
+	for (i = 0; i < UNWIND_OBJECT_SEGMENTS; i++) {
+		const struct unwind_object_segment *segment = &object->segments[i];
+
+		if (vma->file_offset < segment->offset || vma->file_offset >= segment->end)
+			continue;
+		state->map_start = vma->start;
+		state->map_end = vma->end;
+		state->map_base = vma->start - vma->file_offset + segment->delta;
+		state->directory = segment->directory;
+		state->pages = segment->pages;
+		state->object = object->id;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
+{
+	struct vma_answer vma = {};
+	long err;
+
+	if (!unwind_config.has_find_vma)
+		return UNWIND_UNKNOWN;
+	err = bpf_find_vma(bpf_get_current_task_btf(), pc, read_vma, &vma, 0);
+	if (err == -2) /* ENOENT; everything else (EBUSY) says nothing about the address */
+		return UNWIND_NOT_CODE;
+	if (err)
+		return UNWIND_UNKNOWN;
+	if (!vma.exec)
+		return UNWIND_NOT_CODE;
+	if (!vma.anonymous)
+		return enter_object(state, &vma) ? UNWIND_KNOWN : UNWIND_UNKNOWN;
+	state->map_start = vma.start;
+	state->map_end = vma.end;
+	state->map_base = vma.start;
+	state->pages = 0;
+	state->object = 0;
+	return UNWIND_KNOWN;
+}
+
+#define unwind_opaque(variable) barrier_var(variable)
+
+#include "bpf/unwind_walk.h"
+
+/* A function of its own that the verifier checks once, not once for each frame. */
+__noinline int unwind_step(struct unwind_state *state)
+{
+	return state ? unwind_one(state) : UNWIND_LAST;
+}
+
+__noinline int unwind_stack(struct unwind_state *state, struct stack_event *event)
+{
+	uint32_t n, count = 0, max;
+
+	if (!state || !event)
+		return 0;
+	unwind_begin(state);
+	max = state->max_frames;
+	for (n = 0; n < ABI_MAX_FRAMES; n++) {
+		uint64_t pc = state->regs.pc;
+		int outcome;
+
+		if (n >= max)
+			break;
+		outcome = unwind_step(state);
+		if (outcome == UNWIND_DROP)
+			break;
+		event->frames[n] = pc;
+		count = n + 1;
+		if (outcome != UNWIND_NEXT)
+			break;
+	}
+	unwind_finish(state, event, count);
+	return count;
+}
+
+__noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size)
+{
+	struct unwind_target *target = target_row(target_id);
+	uint64_t set = target ? *(volatile uint64_t *)&target->set : 0, end = start + size;
+	uint32_t word = (uint32_t)set, count = set >> 32, at = UNWIND_BYTE(word), i, k;
+	struct unwind_mapping *mapping;
+	uint8_t *chunk;
+
+	if (!count)
+		return 0;
+	chunk = (uint8_t *)unwind_chunk(NULL, word);
+	if (!chunk)
+		return 0;
+	i = unwind_search_set(chunk, at, count, start);
+	at += (count * 8 + UNWIND_SET_ALIGN - 1) & ~(UNWIND_SET_ALIGN - 1);
+	/* The mappings of one object follow each other: a new one covers few of those known. */
+	for (k = 0; k < UNWIND_MAX_REMAPPED; k++, i++) {
+		if (i >= count || (k && *(uint64_t *)(chunk + ((UNWIND_BYTE(word) + i * 8) &
+							       (UNWIND_CHUNK_BYTES - 8))) >= end))
+			return 0;
+		mapping = (void *)(chunk + ((at + i * UNWIND_SET_ALIGN) &
+					    (UNWIND_CHUNK_BYTES - UNWIND_SET_ALIGN)));
+		if (mapping->end > start)
+			mapping->stale = 1;
+	}
+	/* More than can be marked one by one: none of the set is to be trusted. */
+	target->set = 0;
+	return 0;
+}
+
+__noinline int unwind_forked(uint32_t parent_id, uint32_t child_id)
+{
+	struct unwind_target *parent = target_row(parent_id);
+	uint32_t row = child_id % ABI_TARGET_SLOTS;
+	struct unwind_target *child = bpf_map_lookup_elem(&unwind_targets, &row);
+
+	if (!parent || !child)
+		return 0;
+	child->set = parent->set;
+	child->target_id = child_id;
+	return 0;
+}

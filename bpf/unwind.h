@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Walking a stack by unwind tables: the interface of bpf/unwind.bpf.c to the probe programs. */
+#ifndef MEMLEAKBPF_BPF_UNWIND_H
+#define MEMLEAKBPF_BPF_UNWIND_H
+
+#include "bpf/unwind_abi.h"
+
+#define UNWIND_WINDOW_WORDS \
+	64 /* of stack read at once: many small reads cost more than a few of this size */
+
+/* struct unwind_state.flags, set by the caller. */
+#define UNWIND_FP_ONLY 1u /* --stack fp: no tables */
+
+struct unwind_regs {
+	uint64_t pc, sp, fp;
+	uint64_t lr; /* AArch64 */
+};
+
+/*
+ * Scratch of one walk. Lives in a map value that belongs to the thread, as it is too large for the BPF stack and as a per-CPU
+ * buffer would be shared when the program is preempted. The caller sets regs, target_id, max_frames and flags; hash is the result.
+ */
+struct unwind_state {
+	struct unwind_regs regs; /* of the frame being looked at */
+	uint32_t target_id;
+	uint32_t flags;
+	uint32_t max_frames; /* at most ABI_MAX_FRAMES */
+
+	uint8_t end;   /* enum stack_end */
+	uint8_t first; /* frame 0: at an allocator's entry, nothing has been pushed yet */
+	uint8_t exact; /* pc is where execution stopped, not a return address */
+	uint8_t weak;  /* pc comes from a frame pointer that nothing vouches for */
+
+	uint64_t hash;
+	uint64_t fp_at; /* the frame pointer is still in memory here; 0: it is in regs */
+
+	/* The mapping that pc lies in, kept as neighbours mostly share it. Empty: map_end = 0. */
+	uint64_t map_start, map_end, map_base;
+	uint32_t directory, pages, object, pad;
+
+	uint64_t window_at; /* address of window[0]; 0: nothing read yet */
+	uint64_t window[UNWIND_WINDOW_WORDS];
+	const struct unwind_memory *memory; /* in user space: where tables and stack are */
+};
+
+/* What the kernel says of an address that no set of mappings knows. */
+enum unwind_answer {
+	UNWIND_KNOWN,	 /* the mapping is filled in */
+	UNWIND_NOT_CODE, /* nothing executable is there */
+	UNWIND_UNKNOWN,
+};
+
+#ifdef __bpf__
+/*
+ * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses), frame_count and end, and state->hash:
+ * 64 bits over (object, offset) of each frame and the end, the same wherever things are mapped; never 0. Returns the number of frames.
+ */
+int unwind_stack(struct unwind_state *state, struct stack_event *event);
+
+/*
+ * Memory of the target [start, start + size) has got a new meaning (mmap): mappings known there no longer count. Called in the kernel at
+ * the moment of the mapping, for user space may be late.
+ */
+int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size);
+
+/* A forked child has its parent's mappings until user space gives it its own. */
+int unwind_forked(uint32_t parent_id, uint32_t child_id);
+#endif
+
+#endif

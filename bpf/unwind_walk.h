@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The unwinder itself. Compiled into the BPF program, and into user-space tests that run it over captured stacks. Whoever
+ * includes it provides, before:
+ *   unwind_chunk(state, word)	   the chunk that the word lies in, as bytes, or NULL
+ *   unwind_rule_at(state, number) NULL when out of range
+ *   unwind_set_of(state)	   set of the target's mappings (struct unwind_target.set), or 0
+ *   unwind_read(state, to, size, address)  0, or an error when the target's memory cannot be read
+ *   unwind_opaque(variable)	   keeps the compiler from knowing what it holds
+ *   unwind_ask_kernel(state, pc)  fills in the mapping of an address that no set knows; returns enum unwind_answer
+ */
+#ifndef MEMLEAKBPF_BPF_UNWIND_WALK_H
+#define MEMLEAKBPF_BPF_UNWIND_WALK_H
+
+#include "bpf/unwind.h"
+
+/* What became of a frame. */
+enum unwind_outcome {
+	UNWIND_NEXT, /* regs are now the caller's */
+	UNWIND_LAST, /* the walk ends with this frame; state->end says why */
+	UNWIND_DROP, /* this was no frame */
+};
+
+#ifdef UNWIND_AARCH64
+/* In the kernel's struct rt_sigframe: siginfo, then the ucontext with its registers x0-x30, sp, pc. */
+#define UNWIND_SIGNAL_FP (312 + 8 * 29)
+#define UNWIND_SIGNAL_LR (312 + 8 * 30)
+#define UNWIND_SIGNAL_SP (312 + 8 * 31)
+#define UNWIND_SIGNAL_PC (312 + 8 * 32)
+#define UNWIND_ADDRESS_MASK \
+	0x0000ffffffffffffull /* what pointer authentication leaves of an address */
+#else
+/* In the ucontext that rsp points to once the handler has returned. */
+#define UNWIND_SIGNAL_FP    120
+#define UNWIND_SIGNAL_SP    160
+#define UNWIND_SIGNAL_PC    168
+#define UNWIND_ADDRESS_MASK 0xffffffffffffffffull
+#endif
+
+#define UNWIND_BYTE(word) (((word)*4) & (UNWIND_CHUNK_BYTES - 1))
+
+/*
+ * Each step is invertible in the hash, so two stacks that differ in one frame only never collide; the multiplier is
+ * 2^64 / golden ratio.
+ */
+static __always_inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 32);
+}
+
+/*
+ * All ones if a <= b, for numbers below 2^63. The searches compute instead of branching: the verifier follows every path
+ * through a loop of branches, and there are 2^steps of them.
+ */
+static __always_inline uint64_t unwind_not_above(uint64_t a, uint64_t b)
+{
+	uint64_t mask = (uint64_t)((int64_t)(a - b - 1) >> 63);
+
+	unwind_opaque(mask);
+	return mask;
+}
+
+/* Number of the last start address that is not above pc; set starts are sorted. */
+static __always_inline uint32_t unwind_search_set(const uint8_t *chunk, uint32_t at, uint32_t count,
+						  uint64_t pc)
+{
+	uint64_t found = 0, step;
+
+	for (step = UNWIND_MAX_MAPPINGS / 2; step; step /= 2) {
+		uint64_t i = found + step;
+		uint64_t start =
+			*(const uint64_t *)(chunk + ((at + i * 8) & (UNWIND_CHUNK_BYTES - 8)));
+
+		found += step & unwind_not_above(i + 1, count) & unwind_not_above(start, pc);
+	}
+	return found;
+}
+
+/* Finds pc's mapping in the target's set. */
+static __always_inline bool unwind_in_set(struct unwind_state *state, uint64_t pc)
+{
+	uint64_t set = unwind_set_of(state);
+	uint32_t word = (uint32_t)set, count = set >> 32, at = UNWIND_BYTE(word), i;
+	const struct unwind_mapping *mapping;
+	const uint8_t *chunk;
+	uint64_t start;
+
+	if (!count)
+		return false;
+	chunk = unwind_chunk(state, word);
+	if (!chunk)
+		return false;
+	i = unwind_search_set(chunk, at, count, pc);
+	start = *(const uint64_t *)(chunk + ((at + i * 8) & (UNWIND_CHUNK_BYTES - 8)));
+	at += (count * 8 + UNWIND_SET_ALIGN - 1) & ~(UNWIND_SET_ALIGN - 1);
+	mapping = (const void *)(chunk + ((at + i * UNWIND_SET_ALIGN) &
+					  (UNWIND_CHUNK_BYTES - UNWIND_SET_ALIGN)));
+	if (pc < start || pc >= mapping->end || mapping->stale)
+		return false;
+	state->map_start = start;
+	state->map_end = mapping->end;
+	state->map_base = mapping->base;
+	state->directory = mapping->directory;
+	state->pages = mapping->pages;
+	state->object = mapping->object;
+	return true;
+}
+
+/* Number of the rule that holds at pc, which lies in the current mapping. */
+static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uint64_t pc)
+{
+	uint64_t offset = pc - state->map_base;
+	uint32_t page, at, place = offset & (UNWIND_PAGE_SIZE - 1);
+	uint64_t low, high, step;
+	const uint8_t *chunk;
+
+	if (offset >> UNWIND_PAGE_SHIFT >= state->pages)
+		return UNWIND_RULE_NONE;
+	page = state->directory + (uint32_t)(offset >> UNWIND_PAGE_SHIFT);
+	chunk = unwind_chunk(state, page);
+	if (!chunk)
+		return UNWIND_RULE_NONE;
+	page = *(const uint32_t *)(chunk + UNWIND_BYTE(page));
+	if (!page)
+		return UNWIND_RULE_NONE;
+	chunk = unwind_chunk(state, page);
+	if (!chunk)
+		return UNWIND_RULE_NONE;
+	at = UNWIND_BYTE(page) + (place >> UNWIND_BUCKET_SHIFT) * 2;
+	low = *(const uint16_t *)(chunk + (at & (UNWIND_CHUNK_BYTES - 2)));
+	high = *(const uint16_t *)(chunk + ((at + 2) & (UNWIND_CHUNK_BYTES - 2)));
+	/* The rule at the bucket's first byte may come from a row before it. Row 0 is always at or before. */
+	if (low)
+		low--;
+	at = UNWIND_BYTE(page) + UNWIND_PAGE_HEADER * 4;
+	for (step = 1u << UNWIND_BUCKET_SHIFT; step; step /= 2) {
+		uint64_t i = low + step;
+		uint32_t row =
+			*(const uint32_t *)(chunk + ((at + i * 4) & (UNWIND_CHUNK_BYTES - 4)));
+
+		low += step & unwind_not_above(i + 1, high) & unwind_not_above(row >> 16, place);
+	}
+	return *(const uint32_t *)(chunk + ((at + low * 4) & (UNWIND_CHUNK_BYTES - 4))) & 0xffff;
+}
+
+/* Reads a word of the stack, through the window. */
+static __always_inline int unwind_read_word(struct unwind_state *state, uint64_t address,
+					    uint64_t *to)
+{
+	uint64_t offset = address - state->window_at;
+
+	if (address & 7)
+		return unwind_read(state, to, sizeof(*to), address);
+	if (!state->window_at || offset >= sizeof(state->window)) {
+		if (unwind_read(state, state->window, sizeof(state->window), address)) {
+			/* Near the end of the stack the window does not fit. */
+			state->window_at = 0;
+			return unwind_read(state, to, sizeof(*to), address);
+		}
+		state->window_at = address;
+		offset = 0;
+	}
+	*to = state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)];
+	return 0;
+}
+
+/* Reads the frame pointer if it is still in memory. Apart from the window, which moves upwards only. */
+static __always_inline int unwind_need_fp(struct unwind_state *state)
+{
+	uint64_t at = state->fp_at, offset = at - state->window_at;
+
+	if (!at)
+		return 0;
+	state->fp_at = 0;
+	if (state->window_at && !(at & 7) && offset < sizeof(state->window)) {
+		state->regs.fp = state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)];
+		return 0;
+	}
+	return unwind_read(state, &state->regs.fp, sizeof(state->regs.fp), at);
+}
+
+static __always_inline int unwind_stop(struct unwind_state *state, uint8_t end)
+{
+	state->end = end;
+	return UNWIND_LAST;
+}
+
+/* Steps to the caller, whose frame begins at cfa and continues at pc. */
+static __always_inline int unwind_go(struct unwind_state *state, uint64_t cfa, uint64_t pc)
+{
+	pc &= UNWIND_ADDRESS_MASK;
+	/* A frame has a size, except one that was interrupted before it took any stack, on AArch64. */
+	if (cfa < state->regs.sp || (cfa == state->regs.sp && !state->exact))
+		return unwind_stop(state, STACK_END_BAD_CFA);
+	if (!pc)
+		return unwind_stop(state, STACK_END_COMPLETE);
+	state->regs.sp = cfa;
+	state->regs.pc = pc;
+	state->first = 0;
+	state->exact = 0;
+	return UNWIND_NEXT;
+}
+
+/* Is the instruction before pc a call? One that cannot be read is taken for one. */
+static __always_inline bool unwind_after_call(struct unwind_state *state, uint64_t pc)
+{
+#ifdef UNWIND_AARCH64
+	uint32_t code = 0;
+
+	if (unwind_read(state, &code, sizeof(code), pc - 4))
+		return true;
+	/* bl; blr, and its forms that authenticate the address */
+	return (code & 0xfc000000) == 0x94000000 || (code & 0xfefff000) == 0xd63f0000;
+#else
+	uint64_t code = 0;
+
+	if (unwind_read(state, &code, sizeof(code), pc - 8))
+		return true;
+#define CODE(back) ((code >> (64 - 8 * (back))) & 0xff)
+	/* call rel32; then call r/m64 (ff /2) by the length of what follows its opcode */
+	if (CODE(5) == 0xe8 || (CODE(2) == 0xff && (CODE(1) & 0x38) == 0x10))
+		return true;
+	if (CODE(3) == 0xff && (CODE(2) == 0x14 || (CODE(2) & 0xf8) == 0x50))
+		return true;
+	if (CODE(4) == 0xff && CODE(3) == 0x54)
+		return true;
+	if (CODE(6) == 0xff && (CODE(5) == 0x15 || (CODE(5) & 0xf8) == 0x90))
+		return true;
+	return CODE(7) == 0xff && (CODE(6) == 0x94 || CODE(6) == 0x14);
+#undef CODE
+#endif
+}
+
+/* Code without rows: at an allocator's entry the caller is known, else the frame pointer is worth a try. */
+static __always_inline int unwind_without_rule(struct unwind_state *state)
+{
+	uint64_t sp = state->regs.sp, fp, pc = 0;
+
+	if (state->first) {
+#ifdef UNWIND_AARCH64
+		return unwind_go(state, sp, state->regs.lr);
+#else
+		if (unwind_read_word(state, sp, &pc))
+			return unwind_stop(state, STACK_END_READ_FAULT);
+		return unwind_go(state, sp + 8, pc);
+#endif
+	}
+	/* The first frame of a coroutine returns to where nobody called from: glibc's makecontext leaves such an address,
+	 * in code without rows. The frame pointer there is a leftover. */
+	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc))
+		return unwind_stop(state, STACK_END_COMPLETE);
+	if (unwind_need_fp(state))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	fp = state->regs.fp;
+	if (!fp && (state->flags & UNWIND_FP_ONLY))
+		return unwind_stop(state, STACK_END_COMPLETE);
+	if ((fp & 7) || fp < sp)
+		return unwind_stop(state, STACK_END_NO_ROWS);
+	if (unwind_read_word(state, fp, &state->regs.fp) || unwind_read_word(state, fp + 8, &pc))
+		return unwind_stop(state, STACK_END_NO_ROWS);
+	if (!(state->flags & UNWIND_FP_ONLY)) {
+		if (pc && !unwind_after_call(state, pc & UNWIND_ADDRESS_MASK))
+			return unwind_stop(state, STACK_END_NO_ROWS);
+		state->weak = 1;
+	}
+	return unwind_go(state, fp + 16, pc);
+}
+
+/* A signal handler's caller is the kernel, which has left all registers on the stack; perhaps on another stack than theirs. */
+static __always_inline int unwind_signal(struct unwind_state *state)
+{
+	uint64_t sp = state->regs.sp, pc = 0;
+
+	if (unwind_read_word(state, sp + UNWIND_SIGNAL_FP, &state->regs.fp) ||
+#ifdef UNWIND_AARCH64
+	    unwind_read_word(state, sp + UNWIND_SIGNAL_LR, &state->regs.lr) ||
+#endif
+	    unwind_read_word(state, sp + UNWIND_SIGNAL_SP, &state->regs.sp) ||
+	    unwind_read_word(state, sp + UNWIND_SIGNAL_PC, &pc))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	if (!pc)
+		return unwind_stop(state, STACK_END_BAD_PC);
+	state->regs.pc = pc;
+	state->fp_at = 0;
+	state->first = 0;
+	state->exact = 1;
+	return UNWIND_NEXT;
+}
+
+/* The canonical frame address: 0 and *cfa, or an error when memory cannot be read. */
+static __always_inline int unwind_cfa(struct unwind_state *state, const struct unwind_rule *rule,
+				      uint64_t *cfa)
+{
+	uint64_t base = state->regs.sp;
+	uint8_t kind = rule->cfa;
+
+	if (kind == UNWIND_CFA_FP || kind == UNWIND_CFA_FP_DEREF) {
+		if (unwind_need_fp(state))
+			return -1;
+		base = state->regs.fp;
+	}
+	*cfa = base + (int64_t)rule->cfa_off;
+	if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF) {
+		base = *cfa;
+		if (unwind_read(state, cfa, sizeof(*cfa), base))
+			return -1;
+		*cfa += (int64_t)rule->cfa_add;
+	} else if (kind == UNWIND_CFA_PLT && (state->regs.pc & 15) >= (uint64_t)rule->cfa_add) {
+		*cfa += 8;
+	}
+	return 0;
+}
+
+/* Applies a rule that names a caller. */
+static __always_inline int unwind_apply(struct unwind_state *state, const struct unwind_rule *rule)
+{
+	uint64_t cfa = 0, pc = 0;
+
+	if (unwind_cfa(state, rule, &cfa))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	if (rule->ra == UNWIND_RA_LR) {
+		/* Once it has made a call, a function's return address is not in the link register any more. */
+		if (!state->exact)
+			return unwind_stop(state, STACK_END_BAD_PC);
+		pc = state->regs.lr;
+	} else if (unwind_read_word(state, cfa + (int64_t)rule->ra_off, &pc)) {
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	}
+	if (rule->fp == UNWIND_FP_FP) {
+		if (unwind_need_fp(state))
+			return unwind_stop(state, STACK_END_READ_FAULT);
+		state->fp_at = state->regs.fp + (int64_t)rule->fp_off;
+	} else if (rule->fp == UNWIND_FP_CFA) {
+		state->fp_at = cfa + (int64_t)rule->fp_off;
+	} else if (rule->fp == UNWIND_FP_LOST) {
+		state->fp_at = 0;
+		state->regs.fp = 0;
+	}
+	return unwind_go(state, cfa, pc);
+}
+
+/* Makes the mapping that pc lies in the current one: UNWIND_NEXT, or how the walk ends. */
+static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
+{
+	int answer;
+
+	if (pc >= state->map_start && pc < state->map_end)
+		return UNWIND_NEXT;
+	if (unwind_in_set(state, pc))
+		return UNWIND_NEXT;
+	state->map_end = 0;
+	answer = unwind_ask_kernel(state, pc);
+	if (answer == UNWIND_KNOWN)
+		return UNWIND_NEXT;
+	if (state->weak) {
+		state->end = STACK_END_NO_ROWS;
+		return UNWIND_DROP;
+	}
+	if (answer == UNWIND_NOT_CODE) {
+		state->end = STACK_END_BAD_PC;
+		return UNWIND_DROP;
+	}
+	return unwind_stop(state, STACK_END_NO_MAPPING);
+}
+
+/* From the frame in state->regs to its caller's. */
+static __always_inline int unwind_one(struct unwind_state *state)
+{
+	uint64_t pc = state->exact ? state->regs.pc : state->regs.pc - 1;
+	const struct unwind_rule *rule;
+	int outcome;
+
+	if (state->flags & UNWIND_FP_ONLY) {
+		state->hash = unwind_mix(state->hash, state->regs.pc);
+		return unwind_without_rule(state);
+	}
+	outcome = unwind_enter(state, pc);
+	if (outcome == UNWIND_DROP)
+		return outcome;
+	state->weak = 0;
+	if (outcome == UNWIND_LAST || !state->object) {
+		state->hash = unwind_mix(state->hash, state->regs.pc);
+	} else {
+		state->hash = unwind_mix(state->hash, state->regs.pc - state->map_base);
+		state->hash = unwind_mix(state->hash, state->object);
+	}
+	if (outcome == UNWIND_LAST)
+		return outcome;
+	rule = unwind_rule_at(state, unwind_find_rule(state, pc));
+	if (!rule)
+		return unwind_stop(state, STACK_END_UNSUPPORTED);
+	switch (rule->cfa) {
+	case UNWIND_CFA_NONE:
+		return unwind_without_rule(state);
+	case UNWIND_CFA_END:
+		return unwind_stop(state, STACK_END_COMPLETE);
+	case UNWIND_CFA_UNSUPPORTED:
+		return unwind_stop(state, STACK_END_UNSUPPORTED);
+	case UNWIND_CFA_SIGNAL:
+		return unwind_signal(state);
+	default:
+		return unwind_apply(state, rule);
+	}
+}
+
+static __always_inline void unwind_begin(struct unwind_state *state)
+{
+	state->end = STACK_END_TRUNCATED;
+	state->first = 1;
+	state->exact = 1;
+	state->weak = 0;
+	state->hash = 0;
+	state->fp_at = 0;
+	state->map_start = 0;
+	state->map_end = 0;
+	state->window_at = 0;
+}
+
+static __always_inline void unwind_finish(struct unwind_state *state, struct stack_event *event,
+					  uint32_t count)
+{
+	event->frame_count = count;
+	event->end = state->end;
+	state->hash = unwind_mix(state->hash, state->end);
+	if (!state->hash)
+		state->hash = 1;
+}
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The smallest program around the unwinder: sends every stack that reaches the probe. For tests/unwind/harness.c. */
+#include "bpf/regs.h"
+#include "bpf/unwind.h"
+#include "tests/unwind/harness.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define UNWIND_TARGET 1
+
+const volatile uint32_t flags = 0;
+const volatile uint32_t max_frames = ABI_MAX_FRAMES;
+const volatile uint32_t tgid = 0;
+const volatile uint8_t quiet = 0;
+uint64_t walks = 0, frames = 0, nanoseconds = 0;
+uint64_t ends[STACK_ENDS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, uint32_t);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20);
+} output SEC(".maps");
+
+const struct scratch zero = {};
+
+SEC("uprobe")
+int on_allocation(struct pt_regs *ctx)
+{
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &tid);
+	uint64_t start;
+
+	if (!scratch) {
+		bpf_map_update_elem(&scratches, &tid, &zero, BPF_NOEXIST);
+		scratch = bpf_map_lookup_elem(&scratches, &tid);
+		if (!scratch)
+			return 0;
+	}
+	start = bpf_ktime_get_ns();
+	scratch->state.regs.pc = regs_ip(ctx);
+	scratch->state.regs.sp = regs_sp(ctx);
+	scratch->state.regs.fp = regs_fp(ctx);
+#if defined(__TARGET_ARCH_arm64)
+	scratch->state.regs.lr = regs_lr(ctx);
+#endif
+	scratch->state.target_id = UNWIND_TARGET;
+	scratch->state.flags = flags;
+	scratch->state.max_frames = max_frames;
+	unwind_stack(&scratch->state, &scratch->event.stack);
+	__sync_fetch_and_add(&nanoseconds, bpf_ktime_get_ns() - start);
+	__sync_fetch_and_add(&walks, 1);
+	__sync_fetch_and_add(&frames, scratch->event.stack.frame_count);
+	if (scratch->event.stack.end < STACK_ENDS)
+		__sync_fetch_and_add(&ends[scratch->event.stack.end], 1);
+	scratch->event.sequence = regs_argument(ctx, 2);
+	scratch->event.hash = scratch->state.hash;
+	if (!quiet || (quiet == 1 && scratch->event.stack.end != STACK_END_COMPLETE))
+		bpf_ringbuf_output(&output, &scratch->event, sizeof(scratch->event), 0);
+	return 0;
+}
+
+/* Arguments: address, struct vm_unmapped_area_info. */
+SEC("tp_btf/vm_unmapped_area")
+int on_mapping(uint64_t *ctx)
+{
+	struct vm_unmapped_area_info *info = (void *)ctx[1];
+
+	if (bpf_get_current_pid_tgid() >> 32 == tgid)
+		unwind_remapped(UNWIND_TARGET, ctx[0], info->length);
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Puts unwind tables and the mappings of the targets where the unwinder looks for them. Tables are built once per object, shared by all
+ * targets that map it, and removed when none does.
+ */
+#ifndef MEMLEAKBPF_UNWIND_PUBLISH_H
+#define MEMLEAKBPF_UNWIND_PUBLISH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/unwind_abi.h"
+#include "user/target/image.h"
+#include "user/unwind/space.h"
+
+struct unwind_publisher;
+
+/* What is written to: BPF maps (user/unwind/publish_bpf.h) or plain memory in tests. */
+struct unwind_backend {
+	struct unwind_chunks chunks;
+	struct unwind_rule *rules;     /* [UNWIND_MAX_RULES] */
+	struct unwind_target *targets; /* [ABI_TARGET_SLOTS] */
+	/* Tables by file; object = NULL removes. May be NULL. 0 or -errno, not logged: it is only a shortcut. */
+	int (*put_object)(void *arg, const struct unwind_object_key *key,
+			  const struct unwind_object *object);
+	/* Returns once every walk that had begun before has ended. */
+	void (*wait)(void *arg);
+	void *arg; /* of put_object and wait; owned by the publisher once that exists */
+	void (*free)(void *arg);
+};
+
+/* 0 or -ENOMEM; on failure the backend is still the caller's. */
+int unwind_publisher_new(const struct unwind_backend *backend, struct unwind_publisher **out);
+void unwind_publisher_free(struct unwind_publisher *publisher); /* NULL is fine */
+
+/*
+ * Makes the image's executable ranges the target's mappings, building the tables of objects not seen before. What cannot be
+ * read makes ranges without rows, logged at debug level. 0, or -ENOMEM, -ENOSPC, -E2BIG: the target keeps what it had; logged.
+ */
+int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
+			 const struct image *image);
+
+/*
+ * The kernel side has given a forked child the mappings of its parent (unwind_forked()): takes note, so that they live as long as
+ * the child needs them. To be called before unwind_publisher_reclaim() whenever a fork was reported.
+ */
+void unwind_publisher_adopt(struct unwind_publisher *publisher, uint32_t child_id);
+
+/* The target has ended. */
+void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_id);
+
+/*
+ * Frees what nothing uses any more, some of it at the next call only. To be called when all events of the kernel side
+ * have been handled: an unread fork could still refer to it. Cheap when there is nothing to do; else waits some milliseconds.
+ */
+void unwind_publisher_reclaim(struct unwind_publisher *publisher);
+
+struct unwind_publisher_stats {
+	size_t objects, sets, targets;
+	size_t bytes;	    /* of tables and sets */
+	size_t chunk_bytes; /* of memory taken for them */
+	size_t rows, rules;
+	uint64_t build_ns; /* spent reading objects, in all */
+};
+
+void unwind_publisher_stats(const struct unwind_publisher *publisher,
+			    struct unwind_publisher_stats *out);
+
+#endif

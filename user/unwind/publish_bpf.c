@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/unwind/publish_bpf.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+
+struct bpf_backend {
+	struct unwind_map_fds fds;
+	int chunk_fds[UNWIND_MAX_CHUNKS]; /* -1: does not exist */
+	struct unwind_rule *rules;
+	struct unwind_target *targets;
+};
+
+int unwind_inner_map_new(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(uint32_t),
+				UNWIND_CHUNK_BYTES, 1, &opts);
+
+	return fd < 0 ? log_errno(errno, "cannot create a chunk of unwind tables") : fd;
+}
+
+static int add_chunk(void *arg, uint32_t number, uint32_t **words)
+{
+	struct bpf_backend *backend = arg;
+	_cleanup_close_ int fd = unwind_inner_map_new();
+	void *memory;
+
+	if (fd < 0)
+		return fd;
+	memory = mmap(NULL, UNWIND_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return log_errno(errno, "cannot map a chunk of unwind tables");
+	if (bpf_map_update_elem(backend->fds.chunks, &number, &fd, BPF_ANY)) {
+		int err = log_errno(errno, "cannot add a chunk of unwind tables");
+
+		munmap(memory, UNWIND_CHUNK_BYTES);
+		return err;
+	}
+	backend->chunk_fds[number] = TAKE_FD(fd);
+	*words = memory;
+	return 0;
+}
+
+static void drop_chunk(void *arg, uint32_t number, uint32_t *words)
+{
+	struct bpf_backend *backend = arg;
+
+	bpf_map_delete_elem(backend->fds.chunks, &number);
+	munmap(words, UNWIND_CHUNK_BYTES);
+	close(backend->chunk_fds[number]);
+	backend->chunk_fds[number] = -1;
+}
+
+static int put_object(void *arg, const struct unwind_object_key *key,
+		      const struct unwind_object *object)
+{
+	struct bpf_backend *backend = arg;
+	int err = object ? bpf_map_update_elem(backend->fds.objects, key, object, BPF_ANY)
+			 : bpf_map_delete_elem(backend->fds.objects, key);
+
+	return err ? -errno : 0;
+}
+
+/*
+ * An update of a map of maps returns only after all programs that could still see the old inner map have ended; the kernel
+ * promises that to user space. Here the new one is the old one.
+ */
+static void wait_for_programs(void *arg)
+{
+	struct bpf_backend *backend = arg;
+	uint32_t number = 0;
+
+	if (backend->chunk_fds[0] >= 0)
+		bpf_map_update_elem(backend->fds.chunks, &number, &backend->chunk_fds[0], BPF_ANY);
+}
+
+static size_t page_align(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+#define RULES_SIZE   (UNWIND_MAX_RULES * sizeof(struct unwind_rule))
+#define TARGETS_SIZE (ABI_TARGET_SLOTS * sizeof(struct unwind_target))
+
+static void free_backend(void *arg)
+{
+	struct bpf_backend *backend = arg;
+
+	if (backend->rules)
+		munmap(backend->rules, page_align(RULES_SIZE));
+	if (backend->targets)
+		munmap(backend->targets, page_align(TARGETS_SIZE));
+	free(backend);
+}
+
+static void *map_array(int fd, size_t size)
+{
+	void *memory = mmap(NULL, page_align(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct unwind_publisher **out)
+{
+	struct bpf_backend *backend = calloc(1, sizeof(*backend));
+	struct unwind_backend operations = {
+		.chunks = {.add = add_chunk, .drop = drop_chunk, .arg = backend},
+		.put_object = put_object,
+		.wait = wait_for_programs,
+		.arg = backend,
+		.free = free_backend,
+	};
+	int err;
+
+	if (!backend)
+		return log_errno(ENOMEM, "unwind tables");
+	backend->fds = *fds;
+	memset(backend->chunk_fds, 0xff, sizeof(backend->chunk_fds));
+	backend->rules = map_array(fds->rules, RULES_SIZE);
+	backend->targets = backend->rules ? map_array(fds->targets, TARGETS_SIZE) : NULL;
+	if (!backend->targets) {
+		err = log_errno(errno, "cannot map the unwind tables");
+		free_backend(backend);
+		return err;
+	}
+	operations.rules = backend->rules;
+	operations.targets = backend->targets;
+	err = unwind_publisher_new(&operations, out);
+	if (err) {
+		free_backend(backend);
+		return log_errno(err, "unwind tables");
+	}
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The publisher's backend that writes to BPF maps. */
+#ifndef MEMLEAKBPF_UNWIND_PUBLISH_BPF_H
+#define MEMLEAKBPF_UNWIND_PUBLISH_BPF_H
+
+#include "user/unwind/publish.h"
+
+/* Descriptors of the maps in bpf/unwind.bpf.c, which stay the caller's and must outlive the publisher. */
+struct unwind_map_fds {
+	int chunks, rules, targets, objects;
+};
+
+/* A publisher for loaded BPF programs. 0 or -errno, logged. */
+int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct unwind_publisher **out);
+
+/*
+ * The map in a chunk's place while the programs are being loaded, for bpf_map__set_inner_map_fd(): the verifier wants to see one. A
+ * descriptor to be closed once the programs are loaded, or -errno, logged.
+ */
+int unwind_inner_map_new(void);
+
+#endif

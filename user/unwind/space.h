@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The word space that unwind tables live in (bpf/unwind_abi.h): hands out extents that never cross a chunk, and adds and drops
+ * chunks as the need changes.
+ */
+#ifndef MEMLEAKBPF_UNWIND_SPACE_H
+#define MEMLEAKBPF_UNWIND_SPACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct unwind_space;
+
+/* Where chunks come from: BPF maps, or plain memory in tests. */
+struct unwind_chunks {
+	/* Makes chunk `number` exist, zeroed, and visible to the unwinder. 0 or -errno, logged. */
+	int (*add)(void *arg, uint32_t number, uint32_t **words);
+	void (*drop)(void *arg, uint32_t number, uint32_t *words);
+	void *arg;
+};
+
+/* NULL when out of memory. `chunks` is copied; its functions are called until unwind_space_free() has returned. */
+struct unwind_space *unwind_space_new(const struct unwind_chunks *chunks);
+void unwind_space_free(struct unwind_space *space);
+
+/*
+ * An extent of `words` words, a multiple of 8 words into its chunk. *first is never 0. 0, -ENOSPC when the space is
+ * full, -E2BIG for more than a chunk, -ENOMEM, or what adding a chunk failed with.
+ */
+int unwind_space_take(struct unwind_space *space, uint32_t words, uint32_t *first);
+void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t words);
+
+uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word);
+size_t unwind_space_used(const struct unwind_space *space);   /* words handed out */
+size_t unwind_space_chunks(const struct unwind_space *space); /* that exist */
+
+#endif
