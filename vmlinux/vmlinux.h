@@ -99,6 +99,11 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+/* Argument of the tracepoint vm_unmapped_area. */
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+
 struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
