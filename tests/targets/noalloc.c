@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A program without any allocator: static, stripped, no C library. It reads standard input until that ends. */
+/*
+ * A program without any allocator: static, stripped, no C library, so that it can be built for 32 bits wherever the compiler can. It reads
+ * standard input until that ends.
+ */
 static long sys(long number, long a, long b, long c)
 {
 	long result;
@@ -8,6 +11,11 @@ static long sys(long number, long a, long b, long c)
 			 : "=a"(result)
 			 : "a"(number), "D"(a), "S"(b), "d"(c)
 			 : "rcx", "r11", "memory");
+#elif defined(__i386__)
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(number), "b"(a), "c"(b), "d"(c)
+			 : "memory");
 #elif defined(__aarch64__)
 	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a;
 	register long x1 __asm__("x1") = b, x2 __asm__("x2") = c;
@@ -20,6 +28,8 @@ static long sys(long number, long a, long b, long c)
 
 #if defined(__x86_64__)
 enum { SYS_READ = 0, SYS_WRITE = 1, SYS_EXIT = 60 };
+#elif defined(__i386__)
+enum { SYS_READ = 3, SYS_WRITE = 4, SYS_EXIT = 1 };
 #elif defined(__aarch64__)
 enum { SYS_READ = 63, SYS_WRITE = 64, SYS_EXIT = 93 };
 #endif
