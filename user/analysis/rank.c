@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What two stacks are compared by; all three equal only for the same stack. */
+/* What two stacks are compared by, in this order; all equal only for the same stack. */
 struct key {
+	uint64_t class;
 	uint64_t first;
 	uint64_t second;
 	uint64_t id;
@@ -31,6 +32,25 @@ int rank_parse(const char *name, enum rank_by *by)
 	return -EINVAL;
 }
 
+/* What grows by its trend comes first, and what is known not to grow last: a burst says less than a long watch. */
+static bool growth_key(const struct stack *stack, struct key *key)
+{
+	const struct trend *trend = &stack->trend;
+
+	if (trend->kind == TREND_GROWING && trend->growth > 0) {
+		key->class = 2;
+		key->first = (uint64_t)(trend->growth *
+					1024); /* down to a byte in a quarter of an hour */
+		return true;
+	}
+	if (stack->delta_bytes < 0 || (!stack->delta_bytes && stack->delta_count <= 0))
+		return false;
+	key->class = trend->kind == TREND_UNKNOWN || trend->kind == TREND_TOO_EARLY;
+	key->first = (uint64_t)stack->delta_bytes;
+	key->second = stack->delta_count > 0 ? (uint64_t)stack->delta_count : 0;
+	return true;
+}
+
 /*
  * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too. stack.older equals
  * stack.live unless --older was given.
@@ -48,11 +68,7 @@ static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
 		key->second = stack->alloc.count;
 		return stack->alloc.count || stack->alloc.bytes;
 	case RANK_GROWTH:
-		if (stack->delta_bytes < 0 || (!stack->delta_bytes && stack->delta_count <= 0))
-			return false;
-		key->first = (uint64_t)stack->delta_bytes;
-		key->second = stack->delta_count > 0 ? (uint64_t)stack->delta_count : 0;
-		return true;
+		return growth_key(stack, key);
 	case RANK_COUNT:
 		key->first = stack->older.count;
 		key->second = stack->older.bytes;
@@ -63,6 +79,8 @@ static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
 
 static bool key_better(const struct key *a, const struct key *b)
 {
+	if (a->class != b->class)
+		return a->class > b->class;
 	if (a->first != b->first)
 		return a->first > b->first;
 	if (a->second != b->second)

@@ -6,10 +6,10 @@
 #include "user/model/snapshot.h"
 
 enum rank_by {
-	RANK_LIVE,   /* live bytes (those older than --older when it is given: stack.older) */
-	RANK_ALLOC,  /* bytes allocated since attach */
-	RANK_GROWTH, /* live bytes since the last snapshot */
-	RANK_COUNT,  /* live blocks */
+	RANK_LIVE,  /* live bytes (those older than --older when it is given: stack.older) */
+	RANK_ALLOC, /* bytes allocated since attach */
+	RANK_GROWTH, /* what grows by its trend, fastest first; then live bytes since the last snapshot */
+	RANK_COUNT, /* live blocks */
 };
 
 /* Parses "live", "alloc", "growth", "count". 0 or -EINVAL. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "user/analysis/rank.h"
+#include "user/analysis/stack_trends.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/feature.h"
@@ -53,17 +54,63 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 		fail_output(s, err);
 }
 
+/* What is kept of a target from one snapshot to the next. */
+struct history {
+	struct snapshot *last; /* NULL: none yet */
+	struct stack_trends *trends;
+};
+
+/* NULL when out of memory. */
+static struct history *history_of(struct target *target)
+{
+	void **data = target_user_data(target);
+	struct history *history = *data;
+
+	if (history)
+		return history;
+	history = calloc(1, sizeof(*history));
+	if (!history)
+		return NULL;
+	history->trends = stack_trends_new();
+	if (!history->trends) {
+		free(history);
+		return NULL;
+	}
+	*data = history;
+	return history;
+}
+
+static void forget_history(void *ctx, struct target *target)
+{
+	struct history *history = *target_user_data(target);
+
+	(void)ctx;
+	if (!history)
+		return;
+	snapshot_free(history->last);
+	stack_trends_free(history->trends);
+	free(history);
+	*target_user_data(target) = NULL;
+}
+
 static void report_target(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
-	struct snapshot **last = (struct snapshot **)target_user_data(target);
+	struct history *history = history_of(target);
+	struct snapshot **last = history ? &history->last : NULL;
 	struct snapshot *now;
 
+	if (!history) {
+		log_error("no memory for a snapshot");
+		return;
+	}
 	if (s->output_error || trace_snapshot(s->trace, target, &now))
 		return;
 	now->final |= s->final;
 	rank_delta(now, *last);
 	rank_total(now);
+	if (stack_trends_update(history->trends, now))
+		log_debug("no memory for the trends of all stacks");
 	print_snapshot(s, target, now);
 	if (now->final && now->live.count)
 		s->found_leaks = true;
@@ -79,20 +126,8 @@ static void on_attached(void *ctx, struct target *target)
 
 static void on_ended(void *ctx, struct target *target)
 {
-	struct snapshot **last = (struct snapshot **)target_user_data(target);
-
 	report_target(ctx, target);
-	snapshot_free(*last);
-	*last = NULL;
-}
-
-static void forget_last(void *ctx, struct target *target)
-{
-	struct snapshot **last = (struct snapshot **)target_user_data(target);
-
-	(void)ctx;
-	snapshot_free(*last);
-	*last = NULL;
+	forget_history(ctx, target);
 }
 
 int session_report(struct session *session, bool final)
@@ -248,7 +283,7 @@ int session_free(struct session *session)
 	if (session->out_is_file && session->out && fclose(session->out))
 		fail_output(session, -errno);
 	if (session->trace)
-		trace_for_each_target(session->trace, forget_last, session);
+		trace_for_each_target(session->trace, forget_history, session);
 	trace_free(session->trace);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);

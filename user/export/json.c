@@ -109,6 +109,22 @@ static void put_growth(struct json to, int64_t bytes, int64_t count, uint64_t in
 	put(to, "growth_bytes_per_s", rate);
 }
 
+/* Of a stack that is followed: the growth over the watch instead of the last interval's, and the judgement once there is one. */
+static void put_trend(struct json to, const struct trend *trend)
+{
+	static char format[] = "%.1f";
+	struct json_object *rate;
+
+	if (trend->growth_known) {
+		rate = json_object_new_double(trend->growth);
+		if (rate)
+			json_object_set_serializer(rate, json_object_double_to_json_string, format,
+						   NULL);
+		put(to, "growth_bytes_per_s", rate);
+	}
+	put_string(to, "trend", trend_name(trend->kind));
+}
+
 static void append(struct json_object *array, struct json_object *value, bool *failed)
 {
 	if (!value || !array || json_object_array_add(array, value)) {
@@ -164,6 +180,7 @@ static struct json_object *new_stack(const struct exporter *e, const struct snap
 	if (stack->oldest_ns)
 		put_number(to, "oldest_ms", stack->oldest_ns / NS_PER_MS);
 	put_growth(to, stack->delta_bytes, stack->delta_count, s->interval_ns);
+	put_trend(to, &stack->trend);
 	put_bool(to, "truncated", stack->truncated);
 	put_string(to, "end", stack_end_name(stack->end));
 	for (size_t i = 0; stack->frames && i < stack->frame_count; i++)

@@ -335,6 +335,19 @@ static void put_turnover(const struct page *page, const struct stack *stack)
 	fputc('\n', page->out);
 }
 
+static void put_trend(const struct page *page, const struct trend *trend)
+{
+	char rate[FORMAT_BYTES_MAX];
+
+	if (trend->kind != TREND_GROWING)
+		return;
+	set_style(page, STYLE_WARN);
+	fprintf(page->out, "    growing by %s per hour: %s",
+		format_bytes(rate, (uint64_t)(trend->growth * 3600)), trend->reason);
+	set_style(page, STYLE_NONE);
+	fputc('\n', page->out);
+}
+
 static void put_stack(const struct page *page, size_t number, const struct stack *stack)
 {
 	const struct snapshot *s = page->s;
@@ -359,6 +372,7 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 	if (stack->oldest_ns)
 		fprintf(page->out, ", oldest %s", format_duration(age, stack->oldest_ns));
 	fputc('\n', page->out);
+	put_trend(page, &stack->trend);
 	if (page->options->show_older)
 		put_older(page, stack);
 	if (stack->free.count)

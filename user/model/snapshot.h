@@ -14,6 +14,7 @@
 #include "bpf/abi.h"
 #include "user/model/frame.h"
 #include "user/model/module_maps.h"
+#include "user/model/trend.h"
 
 struct amount {
 	uint64_t bytes;
@@ -30,6 +31,7 @@ struct stack {
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
+	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	bool truncated;	    /* deeper than what was recorded */
 	enum stack_end end; /* why the walk stopped */
 	const struct frame *const

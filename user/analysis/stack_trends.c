@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/analysis/stack_trends.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <uthash.h>
+
+#include "user/analysis/rank.h"
+#include "user/analysis/trend.h"
+#include "user/base/util.h"
+
+#define MAX_FOLLOWED 1024
+/* The counters are exact, so any growth is growth; this much is worth a word. Estimates must exceed their own error. */
+#define FLOOR_BYTES  4096
+#define FLOOR_ERRORS 3
+
+struct followed {
+	uint64_t id; /* of the stack; the key */
+	uint64_t last_bytes;
+	struct trend_series *series;
+	UT_hash_handle hh;
+};
+
+struct stack_trends {
+	struct followed *stacks;
+};
+
+struct stack_trends *stack_trends_new(void)
+{
+	return calloc(1, sizeof(struct stack_trends));
+}
+
+static void forget(struct stack_trends *trends, struct followed *stack)
+{
+	HASH_DEL(trends->stacks, stack);
+	trend_series_free(stack->series);
+	free(stack);
+}
+
+void stack_trends_free(struct stack_trends *trends)
+{
+	struct followed *stack, *next;
+
+	if (!trends)
+		return;
+	HASH_ITER (hh, trends->stacks, stack, next)
+		forget(trends, stack);
+	free(trends);
+}
+
+static struct followed *follow(struct stack_trends *trends, uint64_t id)
+{
+	struct followed *stack = calloc(1, sizeof(*stack));
+
+	if (!stack)
+		return NULL;
+	stack->id = id;
+	stack->series = trend_series_new();
+	if (!stack->series) {
+		free(stack);
+		return NULL;
+	}
+	HASH_ADD(hh, trends->stacks, id, sizeof(stack->id), stack);
+	return stack;
+}
+
+/* Live bytes that a stack needs for being followed; makes room by forgetting those that have less. */
+static int make_room(struct stack_trends *trends, const struct snapshot *snapshot, uint64_t *least)
+{
+	_cleanup_free_ struct stack **top = NULL;
+	struct followed *stack, *next;
+	size_t n;
+
+	*least = 1;
+	if (snapshot->stack_count <= MAX_FOLLOWED)
+		return 0;
+	top = calloc(MAX_FOLLOWED, sizeof(struct stack *));
+	if (!top)
+		return -ENOMEM;
+	n = rank_top(snapshot, RANK_LIVE, top, MAX_FOLLOWED);
+	if (n == MAX_FOLLOWED)
+		*least = top[n - 1]->live.bytes;
+	HASH_ITER (hh, trends->stacks, stack, next) {
+		if (stack->last_bytes < *least && HASH_COUNT(trends->stacks) > MAX_FOLLOWED / 2)
+			forget(trends, stack);
+	}
+	return 0;
+}
+
+int stack_trends_update(struct stack_trends *trends, struct snapshot *snapshot)
+{
+	uint64_t least;
+	int err = make_room(trends, snapshot, &least);
+
+	for (size_t i = 0; !err && i < snapshot->stack_count; i++) {
+		struct stack *stack = &snapshot->stacks[i];
+		struct followed *known;
+
+		HASH_FIND(hh, trends->stacks, &stack->id, sizeof(stack->id), known);
+		if (!known) {
+			if (stack->live.bytes < least || HASH_COUNT(trends->stacks) >= MAX_FOLLOWED)
+				continue;
+			known = follow(trends, stack->id);
+		}
+		if (!known)
+			return -ENOMEM;
+		known->last_bytes = stack->live.bytes;
+		err = trend_add(known->series, snapshot->elapsed_ns, stack->live.bytes);
+		if (!err)
+			trend_judge(known->series,
+				    FLOOR_BYTES + (uint64_t)(FLOOR_ERRORS * stack->error_bytes),
+				    &stack->trend);
+	}
+	return err;
+}
