@@ -125,6 +125,24 @@ threads() {
 	each_mode threads
 }
 
+@test "every snapshot made under load is consistent" {
+	start_target "$TARGETS/threads" 3000
+	start_tool -p "$T_PID" -i 50ms
+	attached "$T_PID"
+	tell go
+	snap
+	same
+	[[ ${#SNAPS[@]} -ge 10 ]] || fail "only ${#SNAPS[@]} snapshots in 3 s"
+	for line in "${SNAPS[@]}"; do
+		SNAP=$line
+		# 4096 slots, and what 8 threads hold in their hands; a free may be counted while its allocation is not yet.
+		holds '.live.count >= -16 and .live.count <= 4096 + 32 and .live.bytes <= 4096 * 4100'
+		holds '.live.count == .alloc.count - .free.count'
+		holds '[.stacks[] | .live.count] | add // 0 | . >= -16 and . <= 4128'
+	done
+	[[ $(printf '%s\n' "${SNAPS[@]}" | jq -s '[.[].alloc.count] | . == sort') == true ]] || fail 'counters went backwards'
+}
+
 million() {
 	DEADLINE=60
 	start_target "$TARGETS/million" 1300000

@@ -22,6 +22,7 @@ TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
 TARGETS=$BUILD/tests/targets
 DEADLINE=${DEADLINE:-30}
 MODE=${MODE-}
+MODES=${MODES:-session multi single}
 LIBDIR=/usr/lib/$(uname -m)-linux-gnu
 export LC_ALL=C
 unset DEBUGINFOD_URLS
@@ -48,9 +49,10 @@ dump() {
 fresh() {
 	D=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
 	PIDS=()
-	T_PID='' T_IN='' T_OUT='' T_LINES=() T_ENV=()
+	T_PID='' T_LINES=() T_ENV=()
 	TOOL_PID='' TOOL_STATUS='' J_OUT='' TRUTH='' SNAP='' SNAPS=()
 	mkfifo "$D/in" "$D/out" "$D/json"
+	exec {T_IN}>/dev/null {T_OUT}</dev/null # until there is a target
 }
 
 # Ends what this pass started; only that.
@@ -81,7 +83,7 @@ teardown() {
 each_mode() {
 	local mode failed=''
 
-	for mode in ${MODES:-session multi single}; do
+	for mode in $MODES; do
 		(
 			set -e
 			MODE=$mode

@@ -280,6 +280,64 @@ plugins() {
 	same any
 }
 
+@test "many short-lived children: none is missed by --children exact, and the tool keeps nothing of them" {
+	start_target "$TARGETS/family"
+	attach --children exact
+	snap
+	fds=$(find "/proc/$TOOL_PID/fd" | wc -l)
+	children=()
+	for _ in {1..40}; do
+		tell fork
+		child_truth
+		children+=("$CHILD")
+		end_child "$CHILD"
+	done
+	for child in "${children[@]}"; do
+		await_final "$child"
+		holds '.live == {"bytes": 700, "count": 7} and .unknown_frees == 0'
+	done
+	snap
+	[[ $(find "/proc/$TOOL_PID/fd" | wc -l) -le $((fds + 5)) ]] || fail 'the tool has more files open'
+}
+
+@test "a target in a PID namespace of its own" {
+	start_target unshare -pf --kill-child "$TARGETS/leaf"
+	# It says "ready 1", which is its number in there.
+	T_PID=$(ps -o pid= --ppid "${PIDS[0]}" | tr -d ' ')
+	attach
+	tell go
+	snap
+	same
+	holds '.comm == "leaf"'
+}
+
+@test "the tool in a PID namespace: it finds the target by the number it has there, or says that it cannot" {
+	STATUS=0
+	# shellcheck disable=SC2016
+	timeout -k 5 "$DEADLINE" unshare -pf --kill-child --mount-proc "$BASH" -c '
+		"$2" <"$1/in" >"$1/out" 2>/dev/null &
+		exec 4>"$1/in" 5<"$1/out"
+		read -r _ pid <&5
+		"$0" -f json -p "$pid" -i 1h >"$1/report" 2>"$1/tool.err" &
+		tool=$!
+		until grep -q "attached to" "$1/tool.err"; do
+			kill -0 "$tool" 2>/dev/null || { wait "$tool"; exit; }
+			sleep 0.05
+		done
+		echo go >&4
+		read -r truth <&5
+		echo "$truth" >"$1/truth"
+		kill -TERM "$tool"
+		wait "$tool"' "$TOOL" "$D" "$TARGETS/leaf" 3>&- || STATUS=$?
+	if [[ $STATUS -eq 0 ]]; then
+		TRUTH=$(<"$D/truth") SNAP=$(jq -c 'select(.final)' "$D/report")
+		same any
+	else
+		[[ $STATUS -eq 1 ]] || fail "status $STATUS: $(<"$D/tool.err")"
+		grep -q 'namespace' "$D/tool.err" || fail "it does not say why: $(<"$D/tool.err")"
+	fi
+}
+
 # ---- memleakbpf -- COMMAND -------------------------------------------------------------------------------------------------
 
 @test "run: the command's exit status is passed on" {

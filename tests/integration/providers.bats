@@ -39,9 +39,10 @@ portable() {
 }
 
 preloaded() {
-	local target args
+	local target args targets=(leaf exceptions)
 
-	for target in leaf calls realloc exceptions; do
+	[[ $MODE != "${MODES%% *}" ]] || targets+=(calls realloc)
+	for target in "${targets[@]}"; do
 		fresh
 		T_ENV=("LD_PRELOAD=$1")
 		args=()
@@ -79,6 +80,32 @@ preload() {
 
 @test "mimalloc by LD_PRELOAD, operator new included" {
 	preload libmimalloc.so.2
+}
+
+wrapped() {
+	T_ENV=("LD_PRELOAD=$TARGETS/wrapper.so")
+	start_target "$TARGETS/leaf"
+	attach
+	tell go
+	tell free
+	snap
+	same
+	# The wrapper's own calls of the C library's free are part of its free.
+	holds '.unknown_frees == 0'
+	end_target
+	tool_ends
+	clean
+	fresh
+	T_ENV=("LD_PRELOAD=$TARGETS/wrapper.so")
+	start_target "$TARGETS/realloc"
+	attach
+	tell go
+	snap
+	same
+}
+
+@test "a malloc that wraps the C library's: each block counts once" {
+	each_mode wrapped
 }
 
 preloaded_threads() {

@@ -31,7 +31,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	T_PID=$!
 	PIDS+=("$T_PID")
 	until_true "$DEADLINE" redis-cli -p "$port" ping >"$D/ping" 2>&1 || fail "$(<"$D/redis.log")"
-	attach
+	attach -T 100
 	redis-benchmark -p "$port" -n 20000 -r 10000 -t set,lpush -q >"$D/bench" 3>&- || fail 'redis-benchmark failed'
 	[[ $(redis-cli -p "$port" set key value) == OK && $(redis-cli -p "$port" get key) == value ]] || fail 'wrong answers'
 	size=$(redis-cli -p "$port" dbsize)
@@ -78,7 +78,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	PIDS+=("$master")
 	until_true "$DEADLINE" curl -sf -o "$D/got" "http://127.0.0.1:$port/file" || fail "$(<"$D/nginx.log")"
 	T_PID=$(ps -o pid= --ppid "$master" | tr -d ' ')
-	attach
+	attach -T 100
 	for _ in {1..30}; do
 		curl -sf --compressed -o "$D/got" "http://127.0.0.1:$port/file" || fail 'no answer'
 		cmp -s "$D/got" "$D/www/file" || fail 'wrong answer'
@@ -103,7 +103,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	PIDS+=("$T_PID")
 	until_true "$DEADLINE" eval '[[ $(ps -o pid= --ppid "$T_PID" | wc -l) -eq 2 ]]' || fail "$(<"$D/nginx.log")"
 	workers=$(ps -o pid= --ppid "$T_PID" | tr -d ' ')
-	attach
+	attach -T 100
 	for worker in $workers; do
 		attached "$worker"
 	done
@@ -131,8 +131,11 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	git log --stat >"$D/expected"
 	cmp "$D/run.out" "$D/expected" || fail 'the output changed'
 	SNAP=$(jq -c 'select(.final)' "$D/report" | head -n 1)
-	named
-	holds '[.stacks[].frames[].function // empty] | index("xmalloc") != null or index("xcalloc") != null or any(test("cmd_log"))'
+	# Debian's git is stripped: module and offset, never the name of some symbol nearby.
+	holds '.stacks | length > 10'
+	holds '[.stacks[].frames[1:][] | select(.module == "git")] | length > 10'
+	holds '[.stacks[].frames[] | select((has("function") or has("module")) and (has("offset") | not))] == []'
+	holds '[.lost[]] | add // 0 | . == 0'
 }
 
 @test "node runs its script and is traced" {
@@ -151,7 +154,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	PIDS+=("$T_PID")
 	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
 	target_line ready
-	attach
+	attach -T 100
 	echo go >&"$T_IN"
 	target_line 'sum '
 	[[ $LINE == 'sum 1225' ]] || fail "$LINE"

@@ -7,19 +7,18 @@ targets_out := $(BUILD)/tests/targets
 MUSL_CC ?= musl-gcc
 
 targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
-targets_have_m32 := $(shell echo 'int main(void){return 0;}' | $(CC) -m32 -xc -o /dev/null - 2>/dev/null && echo yes)
 
-targets_names := leaf calls realloc threads million short family dl mmap pool misc busy noleak exceptions
+targets_names := leaf calls realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions
 targets_portable := leaf calls realloc
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
-	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider) \
+	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
 ifneq ($(targets_have_musl),)
 TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
 endif
-ifneq ($(targets_have_m32),)
-TARGETS += $(targets_out)/leaf.m32
+ifeq ($(MACHINE),x86_64)
+TARGETS += $(targets_out)/noalloc.m32
 endif
 
 # The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
@@ -42,18 +41,18 @@ $(eval $(call targets_rule,.nofp,.cc,$(CXX) $(targets_cxxflags) $(targets_nofp))
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
 $(eval $(call targets_rule,.musl,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,.musl-static,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp) -static))
-$(eval $(call targets_rule,.m32,.c,$(CC) $(targets_cflags) $(targets_fp) -m32))
 $(eval $(call targets_rule,.so,.c,$(CC) $(targets_cflags) $(targets_fp) -fPIC -shared))
 $(eval $(call targets_rule,,.c,$(CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))
 
 # Its calls to its own malloc stay its own, and the compiler takes that for an ordinary function.
-$(targets_out)/plugin_provider.so: $(targets_src)/plugin_provider.c $(targets_src)/rules.mk
+$(targets_out)/plugin_provider.so $(targets_out)/wrapper.so: $(targets_out)/%.so: $(targets_src)/%.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@
 
-$(targets_out)/noalloc: $(targets_src)/noalloc.c $(targets_src)/rules.mk
+$(targets_out)/noalloc.m32: targets_cflags += -m32
+$(targets_out)/noalloc $(targets_out)/noalloc.m32: $(targets_src)/noalloc.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) -ffreestanding -fno-stack-protector -nostdlib -static -s $< -o $@
