@@ -215,6 +215,8 @@ void target_end(struct trace *trace, struct target *target, bool exited)
 		reader_reclaim(trace);
 }
 
+static int add_process(struct trace *trace, pid_t pid, bool child);
+
 static int no_allocator(const struct trace *trace, const struct target *target)
 {
 	const struct provider_options *o = &trace->options.providers;
@@ -259,7 +261,7 @@ static int open_pidfd(struct trace *trace, struct target *target)
 
 	target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0);
 	if (target->pidfd < 0)
-		return log_errno(errno, "process %d", target->pid);
+		return -errno;
 	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, target->pidfd, &event) ? -errno : 0;
 }
 
@@ -277,48 +279,79 @@ static void target_discard(struct trace *trace, struct target *target)
 	target_free(trace, target);
 }
 
-int trace_add_process(struct trace *trace, pid_t pid)
+/*
+ * Children that were forked before the target was entered in the table: from then on the kernel follows forks by itself. One that cannot
+ * be traced (it may be a shell that has just been replaced, or have ended) is left out.
+ */
+static void add_children(struct trace *trace, pid_t pid)
+{
+	_cleanup_free_ pid_t *children = NULL;
+	size_t count = 0;
+
+	if (proc_children(pid, &children, &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!target_by_pid(trace, children[i]))
+			add_process(trace, children[i], true);
+	}
+}
+
+/* Everything between knowing the pid and its allocations counting. -ESRCH, not logged, when it ends meanwhile. */
+static int prepare_process(struct trace *trace, struct target *target, bool child)
+{
+	int err = open_pidfd(trace, target);
+
+	if (err)
+		return err;
+	target_read_identity(target);
+	symbolizer_note_process(trace->symbolizer, target->pid);
+	err = image_new(target->pid, trace->objects, &target->image);
+	if (err)
+		return err;
+	err = target_attach_image(trace, target);
+	if (err < 0)
+		return err;
+	if (err == 0)
+		return child ? -ENOENT : no_allocator(trace, target);
+	err = register_target(trace, target);
+	if (err)
+		return err;
+	return has_ended(target) ? -ESRCH : 0;
+}
+
+static int add_process(struct trace *trace, pid_t pid, bool child)
 {
 	struct target *target;
-	int err = proc_check_target(pid);
+	int err = child ? 0 : proc_check_target(pid);
 
 	if (err)
 		return err;
 	target = target_new(trace, next_id(trace), pid);
 	if (!target)
 		return -ENOMEM;
-	err = open_pidfd(trace, target);
-	if (err)
-		goto fail;
-	target_read_identity(target);
-	symbolizer_note_process(trace->symbolizer, pid);
-	err = image_new(pid, trace->objects, &target->image);
-	if (err)
-		goto gone;
-	err = target_attach_image(trace, target);
-	if (err < 0)
-		goto gone;
-	if (err == 0) {
-		err = no_allocator(trace, target);
-		goto fail;
+	err = prepare_process(trace, target, child);
+	if (err) {
+		if (err == -ESRCH && !child)
+			log_error("process %d (%s) has ended before it could be traced", pid,
+				  target->comm);
+		else if (child)
+			log_debug("child %d (%s) is not traced: %s", pid, target->comm,
+				  strerror(-err));
+		target_discard(trace, target);
+		return err;
 	}
-	err = register_target(trace, target);
-	if (err)
-		goto fail;
-	if (has_ended(target))
-		err = -ESRCH;
-gone:
-	if (err == -ESRCH)
-		log_error("process %d (%s) has ended before it could be traced", pid, target->comm);
-	if (err < 0)
-		goto fail;
 	/* What was mapped while we attached has its record in the queue. */
 	target->start_ns = trace_now_ns();
 	target_announce(trace, target);
+	if (trace->options.children != CHILDREN_NONE)
+		add_children(trace, pid);
 	return 0;
-fail:
-	target_discard(trace, target);
-	return err;
+}
+
+int trace_add_process(struct trace *trace, pid_t pid)
+{
+	/* Several pids may be given, some of them children of others. */
+	return target_by_pid(trace, pid) ? 0 : add_process(trace, pid, false);
 }
 
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count)
