@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/analysis/rank.h"
@@ -11,6 +12,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/feature.h"
+#include "user/sys/memory.h"
 
 struct session {
 	const struct options *options;
@@ -21,17 +23,40 @@ struct session {
 	struct alloc_fn *custom;
 	size_t custom_count;
 	int output_error;
+	bool output_failed; /* an error that has been logged */
 	bool found_leaks;
 	bool final; /* while the last snapshots of living targets are printed */
 };
 
 static int fail_output(struct session *s, int err)
 {
-	if (!s->output_error) {
+	if (!s->output_error)
 		s->output_error = err;
+	/* A reader that has had enough (`| head`) is no error: we stop, quietly. */
+	if (err != -EPIPE && !s->output_failed) {
+		s->output_failed = true;
 		log_errno(err, "cannot write to %s",
 			  s->options->output ? s->options->output : "standard output");
 	}
+	return err;
+}
+
+/* What is there under the pid now is the target only while it lives. */
+static void read_memory(const struct session *s, struct snapshot *now)
+{
+	if (now->exited || now->execed)
+		return;
+	proc_memory(now->pid, &now->memory.rss, &now->memory.anon);
+	if (s->options->format->wants_pss)
+		proc_pss(now->pid, &now->memory.pss);
+}
+
+static int symbolize_all(struct session *s, struct target *target, struct snapshot *now)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < now->stack_count; i++)
+		err = trace_symbolize(s->trace, target, &now->stacks[i]);
 	return err;
 }
 
@@ -42,6 +67,8 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 	size_t n;
 	int err = top ? 0 : -ENOMEM;
 
+	if (!err && s->options->format->wants_all)
+		err = symbolize_all(s, target, now);
 	if (!err) {
 		n = rank_top(now, s->options->sort, top, room);
 		for (size_t i = 0; !err && i < n; i++)
@@ -107,6 +134,7 @@ static void report_target(void *ctx, struct target *target)
 	if (s->output_error || trace_snapshot(s->trace, target, &now))
 		return;
 	now->final |= s->final;
+	read_memory(s, now);
 	rank_delta(now, *last);
 	rank_total(now);
 	if (stack_trends_update(history->trends, now))
@@ -226,17 +254,35 @@ static int start_trace(struct session *s)
 	return trace_new(&t, &callbacks, &s->trace);
 }
 
+static enum export_value export_value_of(enum rank_by sort)
+{
+	static const enum export_value values[] = {
+		[RANK_LIVE] = EXPORT_LIVE_BYTES,
+		[RANK_ALLOC] = EXPORT_ALLOC_BYTES,
+		[RANK_GROWTH] = EXPORT_GROWTH,
+		[RANK_COUNT] = EXPORT_LIVE_COUNT,
+	};
+
+	return values[sort];
+}
+
 static int open_output(struct session *s)
 {
 	const struct options *o = s->options;
 	struct export_options e = {
-		.show_older = o->older_ns != 0, .older_ns = o->older_ns, .verbose = o->verbose > 0};
+		.show_older = o->older_ns != 0,
+		.older_ns = o->older_ns,
+		.verbose = o->verbose > 0,
+		.value = export_value_of(o->sort),
+	};
 	struct winsize size;
+	struct stat st;
 
 	s->out = o->output ? fopen(o->output, "we") : stdout;
 	s->out_is_file = o->output;
 	if (!s->out)
 		return log_errno(errno, "cannot open %s for writing", o->output);
+	e.rewrite = o->output && !fstat(fileno(s->out), &st) && S_ISREG(st.st_mode);
 	if (isatty(fileno(s->out))) {
 		const char *no_color = getenv("NO_COLOR");
 
