@@ -81,11 +81,10 @@ static __always_inline struct unwind_target *target_row(uint32_t target_id)
 	return target && target->target_id == target_id ? target : NULL;
 }
 
-static __always_inline uint64_t unwind_set_of(struct unwind_state *state)
+static __always_inline const struct unwind_target *unwind_target_of(
+	const struct unwind_state *state)
 {
-	struct unwind_target *target = target_row(state->target_id);
-
-	return target ? *(volatile uint64_t *)&target->set : 0;
+	return target_row(state->target_id);
 }
 
 static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,
@@ -226,11 +225,14 @@ __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size
 			return 0;
 		mapping = (void *)(chunk + ((at + i * UNWIND_SET_ALIGN) &
 					    (UNWIND_CHUNK_BYTES - UNWIND_SET_ALIGN)));
-		if (mapping->end > start)
+		if (mapping->end > start && !mapping->stale) {
 			mapping->stale = 1;
+			__sync_fetch_and_add(&target->generation, 1);
+		}
 	}
 	/* More than can be marked one by one: none of the set is to be trusted. */
 	target->set = 0;
+	__sync_fetch_and_add(&target->generation, 1);
 	return 0;
 }
 
@@ -244,5 +246,6 @@ __noinline int unwind_forked(uint32_t parent_id, uint32_t child_id)
 		return 0;
 	child->set = parent->set;
 	child->target_id = child_id;
+	__sync_fetch_and_add(&child->generation, 1);
 	return 0;
 }

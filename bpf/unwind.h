@@ -5,8 +5,10 @@
 
 #include "bpf/unwind_abi.h"
 
-#define UNWIND_WINDOW_WORDS \
-	64 /* of stack read at once: many small reads cost more than a few of this size */
+/* Words of stack read at once: many small reads cost more than a few large ones. */
+#define UNWIND_WINDOW_WORDS 64
+/* Rules that a thread remembers; a power of two. */
+#define UNWIND_CACHE_SIZE 64
 
 /* struct unwind_state.flags, set by the caller. */
 #define UNWIND_FP_ONLY 1u /* --stack fp: no tables */
@@ -16,9 +18,16 @@ struct unwind_regs {
 	uint64_t lr; /* AArch64 */
 };
 
+/* What was found out about a place: a thread calls from the same ones again and again. */
+struct unwind_cached {
+	uint64_t pc_rule; /* place << 16 | rule; 0: empty */
+	uint64_t token;	  /* what the place adds to the stack's hash */
+};
+
 /*
- * Scratch of one walk. Lives in a map value that belongs to the thread, as it is too large for the BPF stack and as a per-CPU
- * buffer would be shared when the program is preempted. The caller sets regs, target_id, max_frames and flags; hash is the result.
+ * Scratch of a thread's walks. Lives in a map value that belongs to the thread, as it is too large for the BPF stack and as
+ * a per-CPU buffer would be shared when the program is preempted. Starts as all zeros. For each walk the caller sets regs,
+ * target_id, max_frames and flags; hash is the result.
  */
 struct unwind_state {
 	struct unwind_regs regs; /* of the frame being looked at */
@@ -38,8 +47,12 @@ struct unwind_state {
 	uint64_t map_start, map_end, map_base;
 	uint32_t directory, pages, object, pad;
 
+	uint64_t set;	     /* of the target, for this walk */
+	uint32_t generation; /* of the cache */
+	uint32_t pad2;
 	uint64_t window_at; /* address of window[0]; 0: nothing read yet */
 	uint64_t window[UNWIND_WINDOW_WORDS];
+	struct unwind_cached cache[UNWIND_CACHE_SIZE];
 	const struct unwind_memory *memory; /* in user space: where tables and stack are */
 };
 

@@ -97,7 +97,7 @@ struct unwind_target {
 		set; /* first word | number of mappings << 32; read and written in one piece; 0: none */
 	uint32_t
 		target_id; /* whose set it is: rows are shared by ids that are equal modulo ABI_TARGET_SLOTS */
-	uint32_t pad;
+	uint32_t generation; /* changes whenever what is mapped where may have changed */
 };
 _Static_assert(sizeof(struct unwind_target) == 16, "ABI");
 

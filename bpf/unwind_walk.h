@@ -4,7 +4,7 @@
  * includes it provides, before:
  *   unwind_chunk(state, word)	   the chunk that the word lies in, as bytes, or NULL
  *   unwind_rule_at(state, number) NULL when out of range
- *   unwind_set_of(state)	   set of the target's mappings (struct unwind_target.set), or 0
+ *   unwind_target_of(state)	   row of the target, or NULL
  *   unwind_read(state, to, size, address)  0, or an error when the target's memory cannot be read
  *   unwind_opaque(variable)	   keeps the compiler from knowing what it holds
  *   unwind_ask_kernel(state, pc)  fills in the mapping of an address that no set knows; returns enum unwind_answer
@@ -61,26 +61,37 @@ static __always_inline uint64_t unwind_not_above(uint64_t a, uint64_t b)
 	return mask;
 }
 
+/* found, or found + step if that is below count and not after pc. */
+static __always_inline uint64_t unwind_try_start(const uint8_t *chunk, uint32_t at, uint64_t count,
+						 uint64_t pc, uint64_t found, uint64_t step)
+{
+	uint64_t i = found + step;
+	uint64_t start = *(const uint64_t *)(chunk + ((at + i * 8) & (UNWIND_CHUNK_BYTES - 8)));
+
+	return found + (step & unwind_not_above(i + 1, count) & unwind_not_above(start, pc));
+}
+
 /* Number of the last start address that is not above pc; set starts are sorted. */
 static __always_inline uint32_t unwind_search_set(const uint8_t *chunk, uint32_t at, uint32_t count,
 						  uint64_t pc)
 {
-	uint64_t found = 0, step;
+	const uint32_t usual = 64; /* most processes have fewer mappings */
+	uint64_t found = 0;
+	uint32_t step;
 
-	for (step = UNWIND_MAX_MAPPINGS / 2; step; step /= 2) {
-		uint64_t i = found + step;
-		uint64_t start =
-			*(const uint64_t *)(chunk + ((at + i * 8) & (UNWIND_CHUNK_BYTES - 8)));
-
-		found += step & unwind_not_above(i + 1, count) & unwind_not_above(start, pc);
+	if (count > usual) {
+		for (step = UNWIND_MAX_MAPPINGS / 2; step >= usual; step /= 2)
+			found = unwind_try_start(chunk, at, count, pc, found, step);
 	}
+	for (step = usual / 2; step; step /= 2)
+		found = unwind_try_start(chunk, at, count, pc, found, step);
 	return found;
 }
 
 /* Finds pc's mapping in the target's set. */
 static __always_inline bool unwind_in_set(struct unwind_state *state, uint64_t pc)
 {
-	uint64_t set = unwind_set_of(state);
+	uint64_t set = state->set;
 	uint32_t word = (uint32_t)set, count = set >> 32, at = UNWIND_BYTE(word), i;
 	const struct unwind_mapping *mapping;
 	const uint8_t *chunk;
@@ -107,12 +118,24 @@ static __always_inline bool unwind_in_set(struct unwind_state *state, uint64_t p
 	return true;
 }
 
+/* low, or low + step if that row is below high and not after place. */
+static __always_inline uint64_t unwind_try_row(const uint8_t *chunk, uint32_t at, uint64_t high,
+					       uint32_t place, uint64_t low, uint64_t step)
+{
+	uint64_t i = low + step;
+	uint32_t row = *(const uint32_t *)(chunk + ((at + i * 4) & (UNWIND_CHUNK_BYTES - 4)));
+
+	return low + (step & unwind_not_above(i + 1, high) & unwind_not_above(row >> 16, place));
+}
+
 /* Number of the rule that holds at pc, which lies in the current mapping. */
 static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uint64_t pc)
 {
 	uint64_t offset = pc - state->map_base;
 	uint32_t page, at, place = offset & (UNWIND_PAGE_SIZE - 1);
-	uint64_t low, high, step;
+	const uint32_t usual = 8; /* most buckets have fewer rows */
+	uint64_t low, high;
+	uint32_t step;
 	const uint8_t *chunk;
 
 	if (offset >> UNWIND_PAGE_SHIFT >= state->pages)
@@ -134,13 +157,12 @@ static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uin
 	if (low)
 		low--;
 	at = UNWIND_BYTE(page) + UNWIND_PAGE_HEADER * 4;
-	for (step = 1u << UNWIND_BUCKET_SHIFT; step; step /= 2) {
-		uint64_t i = low + step;
-		uint32_t row =
-			*(const uint32_t *)(chunk + ((at + i * 4) & (UNWIND_CHUNK_BYTES - 4)));
-
-		low += step & unwind_not_above(i + 1, high) & unwind_not_above(row >> 16, place);
+	if (high > low + usual) {
+		for (step = 1u << UNWIND_BUCKET_SHIFT; step >= usual; step /= 2)
+			low = unwind_try_row(chunk, at, high, place, low, step);
 	}
+	for (step = usual / 2; step; step /= 2)
+		low = unwind_try_row(chunk, at, high, place, low, step);
 	return *(const uint32_t *)(chunk + ((at + low * 4) & (UNWIND_CHUNK_BYTES - 4))) & 0xffff;
 }
 
@@ -364,30 +386,56 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 	return unwind_stop(state, STACK_END_NO_MAPPING);
 }
 
+/* Looks up what holds at pc and remembers it. UNWIND_NEXT with *number filled in, or how the walk ends. */
+static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t pc, uint32_t *number)
+{
+	struct unwind_cached *cached;
+	uint64_t token;
+	int outcome;
+
+	/* The multiplier spreads neighbours; the top bits are the best mixed. */
+	cached = &state->cache[(pc * 0x9e3779b97f4a7c15ull >> 32) & (UNWIND_CACHE_SIZE - 1)];
+	if (cached->pc_rule >> 16 == pc) {
+		*number = cached->pc_rule & 0xffff;
+		state->weak = 0;
+		state->hash = unwind_mix(state->hash, cached->token);
+		return UNWIND_NEXT;
+	}
+	outcome = unwind_enter(state, pc);
+	if (outcome == UNWIND_DROP)
+		return outcome;
+	state->weak = 0;
+	token = pc;
+	if (outcome == UNWIND_NEXT && state->object)
+		token = unwind_mix(pc - state->map_base, state->object);
+	state->hash = unwind_mix(state->hash, token);
+	if (outcome == UNWIND_LAST)
+		return outcome;
+	*number = unwind_find_rule(state, pc);
+	/* Code without rows needs to know its mapping, which the cache does not hold. */
+	if (*number != UNWIND_RULE_NONE && !(pc >> 48)) {
+		cached->pc_rule = pc << 16 | *number;
+		cached->token = token;
+	}
+	return UNWIND_NEXT;
+}
+
 /* From the frame in state->regs to its caller's. */
 static __always_inline int unwind_one(struct unwind_state *state)
 {
 	uint64_t pc = state->exact ? state->regs.pc : state->regs.pc - 1;
 	const struct unwind_rule *rule;
+	uint32_t number = 0;
 	int outcome;
 
 	if (state->flags & UNWIND_FP_ONLY) {
 		state->hash = unwind_mix(state->hash, state->regs.pc);
 		return unwind_without_rule(state);
 	}
-	outcome = unwind_enter(state, pc);
-	if (outcome == UNWIND_DROP)
+	outcome = unwind_look_up(state, pc, &number);
+	if (outcome != UNWIND_NEXT)
 		return outcome;
-	state->weak = 0;
-	if (outcome == UNWIND_LAST || !state->object) {
-		state->hash = unwind_mix(state->hash, state->regs.pc);
-	} else {
-		state->hash = unwind_mix(state->hash, state->regs.pc - state->map_base);
-		state->hash = unwind_mix(state->hash, state->object);
-	}
-	if (outcome == UNWIND_LAST)
-		return outcome;
-	rule = unwind_rule_at(state, unwind_find_rule(state, pc));
+	rule = unwind_rule_at(state, number);
 	if (!rule)
 		return unwind_stop(state, STACK_END_UNSUPPORTED);
 	switch (rule->cfa) {
@@ -406,6 +454,15 @@ static __always_inline int unwind_one(struct unwind_state *state)
 
 static __always_inline void unwind_begin(struct unwind_state *state)
 {
+	const struct unwind_target *target = unwind_target_of(state);
+	uint32_t generation = target ? *(const volatile uint32_t *)&target->generation : 0;
+
+	/* The generation first: a set that is newer than it does no harm. */
+	state->set = target ? *(const volatile uint64_t *)&target->set : 0;
+	if (state->generation != generation) {
+		__builtin_memset(state->cache, 0, sizeof(state->cache));
+		state->generation = generation;
+	}
 	state->end = STACK_END_TRUNCATED;
 	state->first = 1;
 	state->exact = 1;

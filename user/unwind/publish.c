@@ -423,6 +423,7 @@ static void target_switch(struct unwind_publisher *p, struct target *target, str
 	}
 	__atomic_store_n(&row->set, set ? set->first | (uint64_t)set->mappings << 32 : 0,
 			 __ATOMIC_RELEASE);
+	__atomic_fetch_add(&row->generation, 1, __ATOMIC_RELEASE);
 	target->set = set;
 	set_unref(p, old);
 }
@@ -497,8 +498,10 @@ void unwind_publisher_drop(struct unwind_publisher *p, uint32_t target_id)
 	HASH_FIND(hh, p->targets, &target_id, sizeof(target_id), target);
 	if (!target)
 		return;
-	if (row->target_id == target_id)
+	if (row->target_id == target_id) {
 		__atomic_store_n(&row->set, 0, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&row->generation, 1, __ATOMIC_RELEASE);
+	}
 	set_unref(p, target->set);
 	HASH_DEL(p->targets, target);
 	free(target);
