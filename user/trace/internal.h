@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 #include "bpf/config.h"
 #include "bpf/thread.h"
+#include "bpf/unwind_abi.h"
 #include "memleakbpf.skel.h"
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
