@@ -5,7 +5,7 @@
 # $strays   "none": every stack must belong to a site of the target, and the totals are the sites' sums;
 #           "freed": other stacks may exist (the C++ run time's, pthread's), but nothing of theirs may be live;
 #           "any": other stacks are not looked at
-# $direct   true: frame 1, the caller of the allocator function, is the site itself
+# $direct   true: the caller of the allocator function is the site itself, calls inlined into it aside
 # $lost     true: losses are allowed, and live + lost is what is compared, in total
 
 def amount: "\(.bytes) bytes in \(.count)";
@@ -40,8 +40,9 @@ def described: "\(.id) [\([.frames[]? | .function // "\(.module // "?")+\(.offse
 		| select($strays == "none" and ($lost | not) and $snap[$group] != $true)
 		| "total: \($group) is \($snap[$group] | amount), in truth \($true | amount)"),
 
-	($stacks[] | select($direct and .site != null and .frames[1].function != .site)
-		| "stack \(described): frame 1 is not the site"),
+	($stacks[] | select($direct and .site != null)
+		| select([.frames[1:][] | select(.inlined | not)][0].function != .site)
+		| "stack \(described): the caller of frame 0 is not the site"),
 
 	(.lost // {} | to_entries[] | select(($lost | not) and .value != 0) | "lost: \(.key) \(.value)")
 )

@@ -286,7 +286,7 @@ plugins() {
 	snap
 	fds=$(find "/proc/$TOOL_PID/fd" | wc -l)
 	children=()
-	for _ in {1..40}; do
+	for _ in {1..150}; do
 		tell fork
 		child_truth
 		children+=("$CHILD")
@@ -297,7 +297,8 @@ plugins() {
 		holds '.live == {"bytes": 700, "count": 7} and .unknown_frees == 0'
 	done
 	snap
-	[[ $(find "/proc/$TOOL_PID/fd" | wc -l) -le $((fds + 5)) ]] || fail 'the tool has more files open'
+	# What ended targets held is given back by the dozen.
+	[[ $(find "/proc/$TOOL_PID/fd" | wc -l) -le $((fds + 80)) ]] || fail 'the tool has more files open'
 }
 
 @test "a target in a PID namespace of its own" {
