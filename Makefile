@@ -81,6 +81,9 @@ BPF_SRCS := $(sort $(wildcard bpf/*.bpf.c))
 BPF_OBJS := $(BPF_SRCS:%.c=$(BUILD)/obj/%.o)
 BPF_LINKED := $(BUILD)/memleakbpf.bpf.o
 SKELETON := $(BUILD)/gen/memleakbpf.skel.h
+# An object of its own, so that a survey loads nothing of the tracing one.
+SURVEY_OBJ := $(BUILD)/obj/bpf/survey/survey.bpf.o
+SURVEY_SKELETON := $(BUILD)/gen/survey.skel.h
 
 MAIN_SRC := user/cli/main.c
 LIB_SRCS := $(filter-out $(MAIN_SRC),$(sort $(wildcard user/*/*.c)))
@@ -135,8 +138,14 @@ $(SKELETON): $(BPF_LINKED)
 	$(Q)$(BPFTOOL) gen skeleton $< name memleakbpf >$@.tmp
 	$(Q)mv $@.tmp $@
 
-# The skeleton must exist before the first compilation; from then on the .d files know who includes it.
-$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON)
+$(SURVEY_SKELETON): $(SURVEY_OBJ)
+	@mkdir -p $(@D)
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name survey >$@.tmp
+	$(Q)mv $@.tmp $@
+
+# The skeletons must exist before the first compilation; from then on the .d files know who includes them.
+$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SURVEY_SKELETON)
 
 $(BUILD)/obj/%.o: %.c $(FLAGS_USED) | $(DEPS_CHECKED)
 	@mkdir -p $(@D)
@@ -204,4 +213,4 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
--include $(BPF_OBJS:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)
+-include $(BPF_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)

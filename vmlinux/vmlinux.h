@@ -104,21 +104,57 @@ struct vm_unmapped_area_info {
 	unsigned long length;
 };
 
+/* The parts of a counter are per CPU; `counters` is not a pointer but an offset into each CPU's area. */
+struct percpu_counter {
+	__s64 count;
+	__s32 *counters;
+};
+
+/* enum of linux/mm_types_task.h */
+enum {
+	MM_FILEPAGES = 0,
+	MM_ANONPAGES,
+	MM_SWAPENTS,
+	MM_SHMEMPAGES,
+	NR_MM_COUNTERS,
+};
+
 struct mm_struct {
 	struct uprobes_state uprobes_state;
+	struct percpu_counter rss_stat[NR_MM_COUNTERS];
+};
+
+/* Before 6.2. */
+struct mm_rss_stat {
+	struct {
+		long counter;
+	} count[NR_MM_COUNTERS];
+};
+
+struct mm_struct___before_6_2 {
+	struct mm_rss_stat rss_stat;
+};
+
+struct cred {
+	struct {
+		__u32 val;
+	} euid;
 };
 
 struct signal_struct {
 	atomic_t live;
-	int group_exit_code;
+	int group_exit_code, nr_threads;
 };
 
 struct task_struct {
 	int pid, tgid, exit_code;
+	unsigned int flags;
 	char comm[16];
+	__u64 start_boottime;
 	struct mm_struct *mm;
+	const struct cred *cred;
 	struct signal_struct *signal;
-	struct task_struct *group_leader;
+	struct task_struct *group_leader, *real_parent;
 };
 
 struct linux_binprm {
@@ -127,6 +163,10 @@ struct linux_binprm {
 
 struct bpf_map {
 	__u32 id;
+};
+
+struct bpf_array {
+	void *pptrs[1];
 };
 
 struct seq_file;
@@ -148,6 +188,15 @@ struct bpf_iter__bpf_map_elem {
 	};
 	union {
 		void *value;
+	};
+};
+
+struct bpf_iter__task {
+	union {
+		struct bpf_iter_meta *meta;
+	};
+	union {
+		struct task_struct *task;
 	};
 };
 

@@ -46,6 +46,27 @@ int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon)
 	return found ? 0 : -ESRCH;
 }
 
+int proc_usage(pid_t pid, struct proc_usage *usage)
+{
+	_cleanup_fclose_ FILE *file = open_file(pid, "status");
+	bool found = false;
+	char line[256];
+
+	*usage = (struct proc_usage){0};
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (fgets(line, sizeof(line), file)) {
+		unsigned uid;
+
+		found |= read_line(line, "RssAnon", &usage->anon);
+		read_line(line, "RssShmem", &usage->shmem);
+		read_line(line, "VmSwap", &usage->swap);
+		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
+			usage->uid = uid;
+	}
+	return found ? 0 : -ESRCH;
+}
+
 int proc_pss(pid_t pid, uint64_t *pss)
 {
 	_cleanup_fclose_ FILE *file = open_file(pid, "smaps_rollup");

@@ -12,6 +12,15 @@
  */
 int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon);
 
+struct proc_usage {
+	uint64_t anon, shmem,
+		swap; /* bytes: resident anonymous and shared memory, and what is swapped out */
+	uid_t uid;    /* effective */
+};
+
+/* The same file's RssAnon, RssShmem, VmSwap and Uid. 0, or -errno, not logged: -ESRCH when the process is gone or has no memory. */
+int proc_usage(pid_t pid, struct proc_usage *usage);
+
 /*
  * Proportional set size in bytes, from /proc/PID/smaps_rollup (proc_pid_smaps(5)). The kernel walks the page tables for it, which takes milliseconds per GiB
  * resident. 0, or -errno, not logged.

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/survey_reader.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/survey_abi.h"
+#include "survey.skel.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/sys/memory.h"
+#include "user/sys/proc.h"
+
+struct survey_reader {
+	struct survey *skel; /* NULL: /proc */
+	struct bpf_link *link;
+	struct process_list list;
+	uint64_t page, ns_per_tick;
+};
+
+static struct process_sample *add(struct process_list *list)
+{
+	if (list->count == list->room) {
+		size_t room = list->room ? 2 * list->room : 256;
+		struct process_sample *grown = reallocarray(list->items, room, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		list->items = grown;
+		list->room = room;
+	}
+	return &list->items[list->count++];
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process_sample *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* A process without its first thread comes once per thread that is left. */
+static void sort_and_unite(struct process_list *list)
+{
+	size_t kept = 0;
+
+	qsort(list->items, list->count, sizeof(*list->items), by_pid);
+	for (size_t i = 0; i < list->count; i++) {
+		if (!kept || list->items[kept - 1].pid != list->items[i].pid)
+			list->items[kept++] = list->items[i];
+	}
+	list->count = kept;
+}
+
+/* ---- the iterator ------------------------------------------------------------------------- */
+
+static int take_record(struct survey_reader *r, const struct survey_record *record)
+{
+	struct process_sample *p = add(&r->list);
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct process_sample){
+		.pid = (pid_t)record->pid,
+		.ppid = (pid_t)record->ppid,
+		.start_ticks = record->start_ns / r->ns_per_tick,
+		.uid = record->uid,
+		.threads = record->threads,
+		.anon = (uint64_t)record->anon * r->page,
+		.swap = (uint64_t)record->swap * r->page,
+		.shmem = (uint64_t)record->shmem * r->page,
+	};
+	memcpy(p->comm, record->comm, sizeof(p->comm));
+	p->comm[sizeof(p->comm) - 1] = '\0';
+	return 0;
+}
+
+static int read_iterator(struct survey_reader *r)
+{
+	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(r->link));
+	struct survey_record records[256];
+	size_t used = 0;
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	while (!err) {
+		ssize_t n = read(fd, (char *)records + used, sizeof(records) - used);
+		size_t whole;
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		used += (size_t)n;
+		whole = used / sizeof(records[0]);
+		for (size_t i = 0; !err && i < whole; i++)
+			err = take_record(r, &records[i]);
+		used -= whole * sizeof(records[0]);
+		memmove(records, &records[whole], used);
+	}
+	return err;
+}
+
+static int load(struct survey_reader *r)
+{
+	int cpus = libbpf_num_possible_cpus(), err;
+
+	if (cpus < 0)
+		return cpus;
+	if (cpus > SURVEY_MAX_CPUS)
+		return -E2BIG;
+	r->skel = survey__open();
+	if (!r->skel)
+		return -errno;
+	r->skel->rodata->possible_cpus = (uint32_t)cpus;
+	err = survey__load(r->skel);
+	if (err)
+		return err;
+	r->link = bpf_program__attach_iter(r->skel->progs.survey_task, NULL);
+	return r->link ? 0 : -errno;
+}
+
+static void unload(struct survey_reader *r)
+{
+	bpf_link__destroy(r->link);
+	survey__destroy(r->skel);
+	r->link = NULL;
+	r->skel = NULL;
+}
+
+/* ---- /proc -------------------------------------------------------------------------------- */
+
+static int take_process(struct survey_reader *r, pid_t pid)
+{
+	struct process_sample p = {.pid = pid};
+	struct proc_usage usage;
+	struct proc_stat stat;
+
+	/* It may end between one file and the next; a kernel thread or zombie has no memory. */
+	if (proc_stat(pid, &stat) || stat.kernel_thread || proc_usage(pid, &usage))
+		return 0;
+	p.ppid = stat.ppid;
+	p.start_ticks = stat.start_ticks;
+	p.uid = usage.uid;
+	p.threads = stat.threads;
+	memcpy(p.comm, stat.comm, sizeof(p.comm));
+	p.anon = usage.anon;
+	p.swap = usage.swap;
+	p.shmem = usage.shmem;
+	if (!add(&r->list))
+		return -ENOMEM;
+	r->list.items[r->list.count - 1] = p;
+	return 0;
+}
+
+static int read_proc(struct survey_reader *r)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (entry = readdir(dir)) != NULL) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = take_process(r, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	closedir(dir);
+	return err;
+}
+
+/* ---- public ------------------------------------------------------------------------------- */
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	/* The message would end in two newlines otherwise. */
+	char line[1024];
+	enum log_level ours = level == LIBBPF_WARN ? LOG_DEBUG : LOG_TRACE;
+
+	if (ours > log_get_level())
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_msg(ours, "%s", line);
+	return 0;
+}
+
+int survey_reader_new(enum survey_source source, struct survey_reader **out)
+{
+	struct survey_reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return log_errno(ENOMEM, "survey");
+	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	r->ns_per_tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+	if (source != SURVEY_PROC) {
+		libbpf_set_print(print_libbpf);
+		err = load(r);
+		if (err && source == SURVEY_BPF) {
+			survey_reader_free(r);
+			return log_errno(err, "cannot load the iterator over processes");
+		}
+		if (err) {
+			unload(r);
+			log_warn("reading /proc, since the BPF iterator cannot be had: %s",
+				 strerror(-err));
+		}
+	}
+	*out = r;
+	return 0;
+}
+
+void survey_reader_free(struct survey_reader *r)
+{
+	if (!r)
+		return;
+	unload(r);
+	free(r->list.items);
+	free(r);
+}
+
+enum survey_source survey_reader_source(const struct survey_reader *r)
+{
+	return r->link ? SURVEY_BPF : SURVEY_PROC;
+}
+
+int survey_reader_read(struct survey_reader *r, const struct process_list **out)
+{
+	int err;
+
+	r->list.count = 0;
+	err = r->link ? read_iterator(r) : read_proc(r);
+	if (err)
+		return log_errno(err, "cannot read the processes' memory");
+	sort_and_unite(&r->list);
+	*out = &r->list;
+	return 0;
+}
