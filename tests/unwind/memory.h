@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The unwinder compiled for user space: tables in plain memory, the stack read by a function of the test. Included by one .c file
+ * per program, after UNWIND_AARCH64 has been defined or not.
+ */
+#ifndef MEMLEAKBPF_TESTS_UNWIND_MEMORY_H
+#define MEMLEAKBPF_TESTS_UNWIND_MEMORY_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/unwind.h"
+#include "user/unwind/publish.h"
+
+struct unwind_memory {
+	uint32_t *chunks[UNWIND_MAX_CHUNKS];
+	struct unwind_rule rules[UNWIND_MAX_RULES];
+	struct unwind_target targets[ABI_TARGET_SLOTS];
+	int (*read)(void *to, uint32_t size, uint64_t address);
+	size_t chunk_count, waits;
+};
+
+#ifndef __always_inline /* glibc has it already */
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+static inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
+{
+	return word / UNWIND_CHUNK_WORDS < UNWIND_MAX_CHUNKS
+		       ? (const uint8_t *)state->memory->chunks[word / UNWIND_CHUNK_WORDS]
+		       : NULL;
+}
+
+static inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
+						       uint32_t number)
+{
+	return number < UNWIND_MAX_RULES ? &state->memory->rules[number] : NULL;
+}
+
+static inline const struct unwind_target *unwind_target_of(const struct unwind_state *state)
+{
+	const struct unwind_target *target =
+		&state->memory->targets[state->target_id % ABI_TARGET_SLOTS];
+
+	return target->target_id == state->target_id ? target : NULL;
+}
+
+static inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
+			      uint64_t address)
+{
+	return state->memory->read(to, size, address);
+}
+
+static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
+{
+	(void)state;
+	(void)pc;
+	return UNWIND_UNKNOWN;
+}
+
+#define unwind_opaque(variable) __asm__("" : "+r"(variable))
+
+#include "bpf/unwind_walk.h"
+
+/* What unwind_stack() of bpf/unwind.bpf.c does. */
+static inline uint32_t memory_walk(struct unwind_state *state, struct stack_event *event)
+{
+	uint32_t count = 0;
+
+	unwind_begin(state);
+	while (count < state->max_frames) {
+		uint64_t pc = state->regs.pc;
+		int outcome = unwind_one(state);
+
+		if (outcome == UNWIND_DROP)
+			break;
+		event->frames[count++] = pc;
+		if (outcome != UNWIND_NEXT)
+			break;
+	}
+	unwind_finish(state, event, count);
+	return count;
+}
+
+static inline int memory_add_chunk(void *arg, uint32_t number, uint32_t **words)
+{
+	struct unwind_memory *memory = arg;
+
+	memory->chunks[number] = calloc(1, UNWIND_CHUNK_BYTES);
+	*words = memory->chunks[number];
+	memory->chunk_count++;
+	return *words ? 0 : -ENOMEM;
+}
+
+static inline void memory_drop_chunk(void *arg, uint32_t number, uint32_t *words)
+{
+	struct unwind_memory *memory = arg;
+
+	free(words);
+	memory->chunks[number] = NULL;
+	memory->chunk_count--;
+}
+
+static inline void memory_wait(void *arg)
+{
+	((struct unwind_memory *)arg)->waits++;
+}
+
+static inline struct unwind_backend memory_backend(struct unwind_memory *memory)
+{
+	return (struct unwind_backend){
+		.chunks = {.add = memory_add_chunk, .drop = memory_drop_chunk, .arg = memory},
+		.rules = memory->rules,
+		.targets = memory->targets,
+		.wait = memory_wait,
+		.arg = memory,
+	};
+}
+
+#endif
