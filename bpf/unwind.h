@@ -45,7 +45,8 @@ struct unwind_state {
 
 	/* The mapping that pc lies in, kept as neighbours mostly share it. Empty: map_end = 0. */
 	uint64_t map_start, map_end, map_base;
-	uint32_t directory, pages, object, pad;
+	uint32_t directory, pages, object;
+	uint32_t asked; /* the kernel said so: may be different by the next walk */
 
 	uint64_t set;	     /* of the target, for this walk */
 	uint32_t generation; /* of the cache */

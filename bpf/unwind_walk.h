@@ -115,6 +115,7 @@ static __always_inline bool unwind_in_set(struct unwind_state *state, uint64_t p
 	state->directory = mapping->directory;
 	state->pages = mapping->pages;
 	state->object = mapping->object;
+	state->asked = 0;
 	return true;
 }
 
@@ -373,6 +374,7 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 		return UNWIND_NEXT;
 	state->map_end = 0;
 	answer = unwind_ask_kernel(state, pc);
+	state->asked = 1;
 	if (answer == UNWIND_KNOWN)
 		return UNWIND_NEXT;
 	if (state->weak) {
@@ -413,7 +415,7 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 		return outcome;
 	*number = unwind_find_rule(state, pc);
 	/* Code without rows needs to know its mapping, which the cache does not hold. */
-	if (*number != UNWIND_RULE_NONE && !(pc >> 48)) {
+	if (*number != UNWIND_RULE_NONE && !state->asked && !(pc >> 48)) {
 		cached->pc_rule = pc << 16 | *number;
 		cached->token = token;
 	}
