@@ -12,6 +12,9 @@
 #include "user/trace/internal.h"
 #include "user/trace/sampling.h"
 
+/* About 150 ns a block: 40 ms. */
+#define AGES_MAX_BLOCKS 262144
+
 /* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
 static size_t array_bytes(const struct bpf_map *map)
 {
@@ -104,6 +107,15 @@ static uint64_t whole(uint64_t count)
 	return (count + SAMPLE_ONE / 2) / SAMPLE_ONE;
 }
 
+/* Has the kernel look at every live block: ages are in no counter. */
+static int find_ages(struct trace *trace)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	memset(trace->slot_ages, 0, slot_count(trace) * sizeof(*trace->slot_ages));
+	return bpf_prog_test_run_opts(bpf_program__fd(trace->skel->progs.live_ages), &opts);
+}
+
 static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t slot, uint64_t now,
 		       bool ages)
 {
@@ -133,7 +145,10 @@ static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t 
 		const struct slot_age *age = &trace->slot_ages[slot];
 
 		if (trace->options.older_ns)
-			stack->older = (struct amount){age->older_bytes, age->older_count};
+			stack->older =
+				(struct amount){age->older_bytes, trace->options.sample_bytes
+									  ? whole(age->older_count)
+									  : age->older_count};
 		if (age->oldest_ns && age->oldest_ns < now)
 			stack->oldest_ns = now - age->oldest_ns;
 	}
@@ -226,11 +241,31 @@ static struct module_maps *copy_maps(const struct image *image)
 	return items && n ? module_maps_new(items, n) : NULL;
 }
 
+/* Blocks in the live map, all targets together: what a walk over it costs. */
+static uint64_t live_blocks(const struct trace *trace)
+{
+	uint32_t slots = slot_count(trace);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < slots; i++) {
+		n += trace->counters[i].alloc_count;
+		n -= trace->counters[i].free_count;
+	}
+	return trace->options.sample_bytes ? n / SAMPLE_ONE : n;
+}
+
+/* A report reads stacks, not allocations: a walk that would take longer than all the rest is made only when --older asks for it. */
+static bool want_ages(const struct trace *trace)
+{
+	return trace->options.ages &&
+	       (trace->options.older_ns || live_blocks(trace) <= AGES_MAX_BLOCKS);
+}
+
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	uint64_t now = trace_now_ns();
-	bool ages = trace->options.ages;
+	bool ages = want_ages(trace);
 	struct timespec wall;
 	int err = 0;
 
@@ -252,8 +287,7 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	s->final = target->ended;
 	s->children_late = target->late;
 	if (ages) {
-		memset(trace->slot_ages, 0, slot_count(trace) * sizeof(*trace->slot_ages));
-		err = walk_live(trace, trace->skel->progs.live_ages);
+		err = find_ages(trace);
 		if (err)
 			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
 		ages = !err;
