@@ -2,12 +2,17 @@
 #include "user/export/export.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/export/render.h"
 
-static const struct exporter_format *const formats[] = {&format_text, &format_json};
+static const struct exporter_format *const formats[] = {
+	&format_text,	  &format_json,	 &format_folded,
+	&format_perfetto, &format_pprof, &format_android,
+};
 
 const struct exporter_format *export_find_format(const char *name)
 {
@@ -59,6 +64,47 @@ int exporter_write(struct exporter *e, const char *text, size_t len)
 	if (fwrite(text, 1, len, e->out) != len)
 		return errno ? -errno : -EIO;
 	return flush(e->out);
+}
+
+int exporter_write_document(struct exporter *e, const void *data, size_t len)
+{
+	int err;
+
+	if (!e->options.rewrite)
+		return exporter_write(e, data, len);
+	if (fseek(e->out, 0, SEEK_SET))
+		return -errno;
+	err = exporter_write(e, data, len);
+	if (!err && ftruncate(fileno(e->out), (off_t)len))
+		err = -errno;
+	return err;
+}
+
+char *frame_label(const struct frame *frame, char buf[static FRAME_LABEL_MAX])
+{
+	if (frame->function)
+		snprintf(buf, FRAME_LABEL_MAX, "%s", frame->function);
+	else if (frame->module)
+		snprintf(buf, FRAME_LABEL_MAX, "%.4095s+0x%" PRIx64, frame->module, frame->offset);
+	else
+		snprintf(buf, FRAME_LABEL_MAX, "0x%" PRIx64, frame->offset);
+	return buf;
+}
+
+const char *stack_end_label(enum stack_end end)
+{
+	static const char *const labels[] = {
+		[STACK_END_TRUNCATED] = "[truncated]",
+		[STACK_END_NO_ROWS] = "[incomplete: no_rows]",
+		[STACK_END_NO_MAPPING] = "[incomplete: no_mapping]",
+		[STACK_END_READ_FAULT] = "[incomplete: read_fault]",
+		[STACK_END_BAD_CFA] = "[incomplete: bad_cfa]",
+		[STACK_END_BAD_PC] = "[incomplete: bad_pc]",
+		[STACK_END_UNSUPPORTED] = "[incomplete: unsupported]",
+	};
+
+	_Static_assert(sizeof(labels) / sizeof(labels[0]) == STACK_ENDS, "a label for every end");
+	return (unsigned)end < STACK_ENDS ? labels[end] : "[incomplete]";
 }
 
 uint32_t utf8_next(const char **text)

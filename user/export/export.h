@@ -12,12 +12,23 @@
 
 #include "user/model/snapshot.h"
 
+/* What a format that shows one number per stack shows. */
+enum export_value {
+	EXPORT_LIVE_BYTES,
+	EXPORT_ALLOC_BYTES, /* since attach */
+	EXPORT_GROWTH,	    /* of live bytes since the last snapshot, where it is positive */
+	EXPORT_LIVE_COUNT,
+};
+
 struct export_options {
 	bool color;	 /* terminal escapes allowed */
 	bool show_older; /* --older was given: show stack.older, and say so */
 	uint64_t older_ns;
 	size_t width; /* terminal columns, 0: unlimited */
 	bool verbose; /* -v: addresses, stack ids, stack ends */
+	enum export_value value;
+	/* The output is a regular file that holds nothing else: a document is written into it anew at every snapshot, not at the end only. */
+	bool rewrite;
 };
 
 struct exporter;
@@ -25,6 +36,9 @@ struct exporter;
 struct exporter_format {
 	const char *name; /* of -f */
 	const char *help; /* one line for --help */
+	bool wants_all; /* reads snapshot->stacks, all of which must have their frames, and not `shown` */
+	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
+	bool history; /* holds every snapshot; false: a document about the last one of each target */
 	struct exporter *(*open)(FILE *out, const struct export_options *options);
 	/*
 	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may hold more, which count only in totals. Returns 0

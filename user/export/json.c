@@ -295,6 +295,7 @@ static int json_snapshot(struct exporter *e, const struct snapshot *s,
 const struct exporter_format format_json = {
 	.name = "json",
 	.help = "one JSON object a line per snapshot",
+	.history = true,
 	.open = exporter_new,
 	.snapshot = json_snapshot,
 	.close = exporter_close,

@@ -9,7 +9,7 @@
 
 #include "user/export/export.h"
 
-/* Every format so far renders each snapshot anew and keeps nothing in between. */
+/* Formats that keep something between snapshots have this first in a struct of their own. */
 struct exporter {
 	FILE *out;
 	struct export_options options;
@@ -24,6 +24,20 @@ int exporter_close(struct exporter *e);
 /* Writes and flushes. 0 or -errno. */
 int exporter_write(struct exporter *e, const char *text, size_t len);
 
+/* For formats whose file is one document: with options.rewrite it replaces what is there. Writes and flushes. 0 or -errno. */
+int exporter_write_document(struct exporter *e, const void *data, size_t len);
+
+#define FRAME_LABEL_MAX \
+	4352 /* a function of 4095 bytes, or a module of that length and its offset */
+
+/* "function", or without one "module+0x1234", or the plain address; returns buf. Strings of a frame may hold any bytes. */
+char *frame_label(const struct frame *frame, char buf[static FRAME_LABEL_MAX]);
+
+/* What stands for the callers that a stack does not show: "[truncated]", "[incomplete: no_rows]"; NULL when it is complete. */
+const char *stack_end_label(enum stack_end end);
+/* ... and for a stack of which no frame is known. */
+#define STACK_UNKNOWN_LABEL "[stack not recorded]"
+
 #define UTF8_INVALID UINT32_MAX
 
 /*
@@ -34,5 +48,9 @@ uint32_t utf8_next(const char **text);
 
 extern const struct exporter_format format_text;
 extern const struct exporter_format format_json;
+extern const struct exporter_format format_folded;
+extern const struct exporter_format format_perfetto;
+extern const struct exporter_format format_pprof;
+extern const struct exporter_format format_android;
 
 #endif

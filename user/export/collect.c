@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/export/collect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int collection_init(struct collection *c)
+{
+	*c = (struct collection){.frames = frame_table_new()};
+	return c->frames ? 0 : -ENOMEM;
+}
+
+static void target_release(struct collected_target *t)
+{
+	free(t->maps);
+	free(t->stacks);
+	id_map_free(&t->frames_of);
+}
+
+void collection_release(struct collection *c)
+{
+	for (size_t i = 0; i < c->target_count; i++)
+		target_release(&c->targets[i]);
+	free(c->targets);
+	frame_table_free(c->frames);
+}
+
+int collect_frames(struct frame_table *table, struct id_map *frames_of, const struct stack *stack,
+		   uint32_t *frames)
+{
+	int err;
+
+	*frames = 0;
+	/* They may still come: nothing is remembered. */
+	if (!stack->frames || !stack->frame_count)
+		return 0;
+	if (id_map_get(frames_of, stack->id, frames))
+		return 0;
+	err = frame_table_stack(table, stack->frames, stack->frame_count, frames);
+	return err ? err : id_map_put(frames_of, stack->id, *frames);
+}
+
+static struct collected_target *find_target(struct collection *c, uint32_t target_id)
+{
+	for (size_t i = 0; i < c->target_count; i++) {
+		size_t at = (c->last + i) % c->target_count;
+
+		if (c->targets[at].target_id == target_id) {
+			c->last = at;
+			return &c->targets[at];
+		}
+	}
+	return NULL;
+}
+
+static struct collected_target *add_target(struct collection *c, uint32_t target_id)
+{
+	struct collected_target *grown =
+		reallocarray(c->targets, c->target_count + 1, sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	c->targets = grown;
+	c->last = c->target_count++;
+	grown[c->last] = (struct collected_target){.target_id = target_id};
+	return &grown[c->last];
+}
+
+static void remove_target(struct collection *c, struct collected_target *t)
+{
+	size_t at = (size_t)(t - c->targets);
+
+	target_release(t);
+	memmove(t, t + 1, (c->target_count - at - 1) * sizeof(*t));
+	c->target_count--;
+	c->last = 0;
+}
+
+static int copy_stacks(struct collection *c, struct collected_target *t, const struct snapshot *s)
+{
+	struct collected_stack *stacks =
+		reallocarray(t->stacks, s->stack_count ? s->stack_count : 1, sizeof(*stacks));
+
+	if (!stacks)
+		return -ENOMEM;
+	t->stacks = stacks;
+	t->stack_count = 0;
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct stack *from = &s->stacks[i];
+		struct collected_stack *to = &stacks[i];
+		int err;
+
+		*to = (struct collected_stack){
+			.end = from->truncated ? STACK_END_TRUNCATED : from->end,
+			.live = from->live,
+			.alloc = from->alloc,
+			.free = from->free,
+			.delta_bytes = from->delta_bytes,
+		};
+		err = collect_frames(c->frames, &t->frames_of, from, &to->frames);
+		if (err)
+			return err;
+		t->stack_count++;
+	}
+	return 0;
+}
+
+/* A process may call itself anything. */
+static void copy_comm(char to[17], const char from[16])
+{
+	char comm[17];
+	const char *at = comm;
+
+	snprintf(comm, sizeof(comm), "%.16s", *from ? from : "?");
+	while (*at) {
+		const char *start = at;
+		uint32_t point = utf8_next(&at);
+
+		if (point < 0x20 || point == 0x7f || point == UTF8_INVALID) {
+			*to++ = '?';
+			continue;
+		}
+		memcpy(to, start, (size_t)(at - start));
+		to += at - start;
+	}
+	*to = '\0';
+}
+
+int collection_take(struct collection *c, const struct snapshot *s)
+{
+	struct collected_target *t = find_target(c, s->target_id);
+
+	if (s->execed) {
+		if (t)
+			remove_target(c, t);
+		return 0;
+	}
+	if (!t)
+		t = add_target(c, s->target_id);
+	if (!t)
+		return -ENOMEM;
+	t->pid = s->pid;
+	copy_comm(t->comm, s->comm);
+	t->time_ns = s->time_ns;
+	t->elapsed_ns = s->elapsed_ns;
+	t->sample_bytes = s->sample_bytes;
+	t->live = s->live;
+	t->alloc = s->alloc;
+	t->free = s->free;
+	memcpy(t->lost, s->lost, sizeof(t->lost));
+	/* At its end a process has no mappings any more: the last ones known are what the stacks mean. */
+	if (s->maps) {
+		struct module_maps *maps = module_maps_new(s->maps->items, s->maps->count);
+
+		if (!maps)
+			return -ENOMEM;
+		free(t->maps);
+		t->maps = maps;
+	}
+	return copy_stacks(c, t, s);
+}
+
+struct exporter *document_new(FILE *out, const struct export_options *options,
+			      int (*write)(struct document *d))
+{
+	struct document *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->base.out = out;
+	d->base.options = *options;
+	d->write = write;
+	if (!collection_init(&d->collection))
+		return &d->base;
+	free(d);
+	return NULL;
+}
+
+int document_snapshot(struct exporter *e, const struct snapshot *s,
+		      const struct stack *const *shown, size_t shown_count)
+{
+	struct document *d = (struct document *)e;
+	int err = collection_take(&d->collection, s);
+
+	(void)shown;
+	(void)shown_count;
+	return !err && e->options.rewrite ? d->write(d) : err;
+}
+
+int document_close(struct exporter *e)
+{
+	struct document *d = (struct document *)e;
+	int err;
+
+	if (!d)
+		return 0;
+	err = e->options.rewrite ? 0 : d->write(d);
+	collection_release(&d->collection);
+	free(d);
+	return err;
+}

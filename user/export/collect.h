@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The latest snapshot of every target, copied: for formats whose file is one document about a moment, written anew as a whole. Private to
+ * user/export.
+ */
+#ifndef MEMLEAKBPF_EXPORT_COLLECT_H
+#define MEMLEAKBPF_EXPORT_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/export/render.h"
+#include "user/model/frame_table.h"
+#include "user/model/id_map.h"
+#include "user/model/snapshot.h"
+
+struct collected_stack {
+	uint32_t frames; /* number in the frame table; 0: the frames are not known */
+	enum stack_end end;
+	struct amount live, alloc, free;
+	int64_t delta_bytes;
+};
+
+struct collected_target {
+	uint32_t target_id;
+	pid_t pid;
+	char comm[17]; /* "?" when unknown */
+	uint64_t time_ns, elapsed_ns, sample_bytes;
+	struct amount live, alloc, free;
+	uint64_t lost[LOST_CAUSES];
+	struct module_maps *maps; /* NULL: unknown */
+	struct collected_stack *stacks;
+	size_t stack_count;
+	struct id_map frames_of; /* stack id -> frame table */
+};
+
+struct collection {
+	struct frame_table *frames;
+	struct collected_target *targets; /* in the order in which they came */
+	size_t target_count;
+	size_t last; /* where the last snapshot went: the next one's target is likely behind it */
+};
+
+int collection_init(struct collection *c); /* 0 or -ENOMEM */
+void collection_release(struct collection *c);
+
+/*
+ * Takes a snapshot in, whose stacks must have their frames, in place of the target's previous one. Of a program that has become another
+ * one by exec nothing is left. 0 or -ENOMEM.
+ */
+int collection_take(struct collection *c, const struct snapshot *s);
+
+/* A format that is nothing but a document made from a collection. */
+struct document {
+	struct exporter base;
+	struct collection collection;
+	int (*write)(
+		struct document *d); /* renders it, for exporter_write_document(); 0 or -errno */
+};
+
+struct exporter *document_new(FILE *out, const struct export_options *options,
+			      int (*write)(struct document *d));
+/* For struct exporter_format. */
+int document_snapshot(struct exporter *e, const struct snapshot *s,
+		      const struct stack *const *shown, size_t shown_count);
+int document_close(struct exporter *e);
+
+/*
+ * The frame table's number of a stack's frames, 0 when it has none; looked up by stack id in `frames_of`, and entered there when it is new. 0
+ * or -ENOMEM.
+ */
+int collect_frames(struct frame_table *table, struct id_map *frames_of, const struct stack *stack,
+		   uint32_t *frames);
+
+#endif

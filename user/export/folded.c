@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * -f folded: collapsed stacks, root first, one line and one number each, as flamegraph.pl, speedscope and others read them
+ * (github.com/brendangregg/FlameGraph, README). The process comes first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]".
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "user/export/collect.h"
+
+/* A semicolon would begin another frame, a newline another stack. */
+static void put_name(FILE *out, const char *name)
+{
+	while (*name) {
+		const char *start = name;
+		uint32_t point = utf8_next(&name);
+
+		if (point == ';')
+			fputc(':', out);
+		else if (point < 0x20 || point == 0x7f || point == UTF8_INVALID)
+			fputc('?', out);
+		else
+			fwrite(start, 1, (size_t)(name - start), out);
+	}
+}
+
+static uint64_t value_of(const struct collected_stack *stack, enum export_value value)
+{
+	switch (value) {
+	case EXPORT_ALLOC_BYTES:
+		return stack->alloc.bytes;
+	case EXPORT_GROWTH:
+		return stack->delta_bytes > 0 ? (uint64_t)stack->delta_bytes : 0;
+	case EXPORT_LIVE_COUNT:
+		return stack->live.count;
+	case EXPORT_LIVE_BYTES:
+		break;
+	}
+	return stack->live.bytes;
+}
+
+static void put_frames(const struct document *d, FILE *out, const struct collected_stack *stack)
+{
+	const char *end = stack_end_label(stack->end);
+	const struct frame *const *frames;
+	char label[FRAME_LABEL_MAX];
+	size_t count;
+
+	if (!stack->frames) {
+		fputs(";" STACK_UNKNOWN_LABEL, out);
+		return;
+	}
+	if (end)
+		fprintf(out, ";%s", end);
+	frames = frame_table_stack_at(d->collection.frames, stack->frames, &count);
+	while (count-- > 0) {
+		fputc(';', out);
+		put_name(out, frame_label(frames[count], label));
+		if (frames[count]->inlined)
+			fputs("_[i]", out);
+	}
+}
+
+static void put_target(const struct document *d, FILE *out, const struct collected_target *t)
+{
+	for (size_t i = 0; i < t->stack_count; i++) {
+		const struct collected_stack *stack = &t->stacks[i];
+		uint64_t value = value_of(stack, d->base.options.value);
+
+		if (!value)
+			continue;
+		put_name(out, t->comm);
+		/* One name may be that of several processes. */
+		if (d->collection.target_count > 1)
+			fprintf(out, "-%d", (int)t->pid);
+		put_frames(d, out, stack);
+		fprintf(out, " %" PRIu64 "\n", value);
+	}
+}
+
+static int folded_write(struct document *d)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	bool failed;
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->collection.target_count; i++)
+		put_target(d, out, &d->collection.targets[i]);
+	failed = ferror(out) != 0;
+	failed |= fclose(out) != 0;
+	err = failed ? -ENOMEM : exporter_write_document(&d->base, text, len);
+	free(text);
+	return err;
+}
+
+static struct exporter *folded_open(FILE *out, const struct export_options *options)
+{
+	return document_new(out, options, folded_write);
+}
+
+const struct exporter_format format_folded = {
+	.name = "folded",
+	.help = "collapsed stacks for flame graphs",
+	.wants_all = true,
+	.open = folded_open,
+	.snapshot = document_snapshot,
+	.close = document_close,
+};

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Processes and counter tracks of a Perfetto trace. */
+#include "user/export/perfetto.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "user/base/util.h"
+
+/* perfetto/trace/builtin_clock.proto; timestamps of heap dumps are always read as the coarse one. */
+static const unsigned clocks[] = {1 /* realtime */, 3 /* monotonic */, 4 /* monotonic coarse */,
+				  6 /* boot time, the default */};
+
+static const struct {
+	const char *name;
+	enum counter_unit unit;
+	const char *unit_name;
+} counters[] = {
+	[COUNTER_LIVE_BYTES] = {"live bytes", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_LIVE_BLOCKS] = {"live blocks", UNIT_COUNT, NULL},
+	[COUNTER_RATE] = {"allocation rate", UNIT_NAMED, "bytes/s"},
+	[COUNTER_RSS] = {"RSS", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_ANON] = {"anonymous memory", UNIT_SIZE_BYTES, NULL},
+};
+_Static_assert(ARRAY_SIZE(counters) == COUNTERS, "every counter has a name");
+
+size_t perfetto_packet(struct perfetto *p, uint32_t sequence)
+{
+	size_t mark = wire_open(&p->out, TRACE_PACKET);
+
+	wire_uint(&p->out, PACKET_SEQUENCE_ID, sequence);
+	return mark;
+}
+
+void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns)
+{
+	size_t mark = perfetto_packet(p, COUNTER_SEQUENCE);
+	size_t snapshot = wire_open(&p->out, PACKET_CLOCK_SNAPSHOT);
+
+	/* All of them show the same: a snapshot knows the real time and what has passed since attach. */
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		size_t clock = wire_open(&p->out, CLOCK_SNAPSHOT_CLOCKS);
+
+		wire_uint(&p->out, CLOCK_ID, clocks[i]);
+		wire_uint(&p->out, CLOCK_TIMESTAMP, time_ns);
+		wire_close(&p->out, clock);
+	}
+	wire_close(&p->out, snapshot);
+	wire_close(&p->out, mark);
+}
+
+/* Bytes that are no UTF-8 become '?': readers refuse a string that holds them. */
+static void put_text(struct perfetto *p, unsigned field, const char *text)
+{
+	size_t mark = wire_open(&p->out, field);
+
+	while (*text) {
+		const char *start = text;
+		bool good = utf8_next(&text) != UTF8_INVALID;
+
+		wire_raw(&p->out, good ? start : "?", good ? (size_t)(text - start) : 1);
+	}
+	wire_close(&p->out, mark);
+}
+
+static void put_tree(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+{
+	char comm[sizeof(s->comm) + 1];
+	size_t mark = perfetto_packet(p, COUNTER_SEQUENCE), tree, part;
+
+	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
+	wire_uint(&p->out, PACKET_TIMESTAMP, time_ns);
+	tree = wire_open(&p->out, PACKET_PROCESS_TREE);
+	part = wire_open(&p->out, PROCESS_TREE_PROCESSES);
+	wire_uint(&p->out, PROCESS_PID, (uint64_t)s->pid);
+	for (char *const *arg = s->cmdline; arg && *arg; arg++)
+		put_text(p, PROCESS_CMDLINE, *arg);
+	if ((!s->cmdline || !*s->cmdline) && *comm)
+		put_text(p, PROCESS_CMDLINE, comm);
+	wire_close(&p->out, part);
+	part = wire_open(&p->out, PROCESS_TREE_THREADS);
+	wire_uint(&p->out, THREAD_TID, (uint64_t)s->pid);
+	if (*comm)
+		put_text(p, THREAD_NAME, comm);
+	wire_uint(&p->out, THREAD_TGID, (uint64_t)s->pid);
+	wire_close(&p->out, part);
+	wire_close(&p->out, tree);
+	wire_close(&p->out, mark);
+}
+
+/* The process's own track is number COUNTERS. */
+static uint64_t track_uuid(pid_t pid, unsigned counter)
+{
+	return id_map_mix((uint64_t)pid << 8 | (counter + 1));
+}
+
+static void put_tracks(struct perfetto *p, pid_t pid)
+{
+	for (unsigned i = 0; i <= COUNTERS; i++) {
+		/* Parents first. */
+		unsigned counter = (i + COUNTERS) % (COUNTERS + 1);
+		size_t mark = perfetto_packet(p, COUNTER_SEQUENCE);
+		size_t track = wire_open(&p->out, PACKET_TRACK_DESCRIPTOR), part;
+
+		wire_uint(&p->out, TRACK_UUID, track_uuid(pid, counter));
+		if (counter == COUNTERS) {
+			part = wire_open(&p->out, TRACK_PROCESS);
+			wire_uint(&p->out, TRACK_PROCESS_PID, (uint64_t)pid);
+		} else {
+			wire_uint(&p->out, TRACK_PARENT_UUID, track_uuid(pid, COUNTERS));
+			wire_string(&p->out, TRACK_NAME, counters[counter].name);
+			part = wire_open(&p->out, TRACK_COUNTER);
+			if (counters[counter].unit_name)
+				wire_string(&p->out, COUNTER_UNIT_NAME,
+					    counters[counter].unit_name);
+			else
+				wire_uint(&p->out, COUNTER_UNIT, counters[counter].unit);
+		}
+		wire_close(&p->out, part);
+		wire_close(&p->out, track);
+		wire_close(&p->out, mark);
+	}
+}
+
+static void put_counter(struct perfetto *p, pid_t pid, enum counter counter, uint64_t time_ns,
+			uint64_t value)
+{
+	size_t mark = perfetto_packet(p, COUNTER_SEQUENCE), event;
+
+	wire_uint(&p->out, PACKET_TIMESTAMP, time_ns);
+	event = wire_open(&p->out, PACKET_TRACK_EVENT);
+	wire_uint(&p->out, EVENT_TYPE, EVENT_TYPE_COUNTER);
+	wire_uint(&p->out, EVENT_TRACK_UUID, track_uuid(pid, counter));
+	wire_uint(&p->out, EVENT_COUNTER_VALUE, value);
+	wire_close(&p->out, event);
+	wire_close(&p->out, mark);
+}
+
+void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struct snapshot *s,
+			   uint64_t time_ns)
+{
+	uint64_t elapsed = s->elapsed_ns - h->elapsed_ns;
+	double rate = 0;
+
+	put_counter(p, s->pid, COUNTER_LIVE_BYTES, time_ns, s->live.bytes);
+	put_counter(p, s->pid, COUNTER_LIVE_BLOCKS, time_ns, s->live.count);
+	if (elapsed && s->alloc.bytes > h->alloc.bytes)
+		rate = (double)(s->alloc.bytes - h->alloc.bytes) * 1e9 / (double)elapsed;
+	put_counter(p, s->pid, COUNTER_RATE, time_ns, (uint64_t)rate);
+	if (s->memory.rss)
+		put_counter(p, s->pid, COUNTER_RSS, time_ns, s->memory.rss);
+	if (s->memory.anon)
+		put_counter(p, s->pid, COUNTER_ANON, time_ns, s->memory.anon);
+}
+
+int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+{
+	uint32_t known;
+
+	put_tree(p, s, time_ns);
+	if (!id_map_get(&p->tracks, (uint64_t)s->pid, &known)) {
+		if (id_map_put(&p->tracks, (uint64_t)s->pid, 1))
+			return -ENOMEM;
+		put_tracks(p, s->pid);
+	}
+	put_counter(p, s->pid, COUNTER_LIVE_BYTES, time_ns, 0);
+	put_counter(p, s->pid, COUNTER_LIVE_BLOCKS, time_ns, 0);
+	return 0;
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * -f pprof: a gzipped profile.proto, with the four sample types of Go's heap profiles. Format: github.com/google/pprof, proto/profile.proto and
+ * proto/README.md.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "user/export/collect.h"
+#include "user/model/wire.h"
+
+enum profile_field {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+};
+
+enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
+enum sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
+enum location_field {
+	LOCATION_ID = 1,
+	LOCATION_MAPPING_ID = 2,
+	LOCATION_ADDRESS = 3,
+	LOCATION_LINE = 4,
+};
+enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
+enum function_field {
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3,
+	FUNCTION_FILENAME = 4
+};
+enum mapping_field {
+	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_OFFSET = 4,
+	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINE_NUMBERS = 9,
+	MAPPING_HAS_INLINE_FRAMES = 10,
+};
+
+/* A profile being written. Numbers of locations, functions and mappings count from 1. */
+struct profile {
+	const struct document *document;
+	struct wire out;
+	struct frame_table
+		*strings;	 /* its numbers are those of the string table, in which 0 is "" */
+	struct id_map functions; /* (name, file) -> id */
+	struct id_map locations; /* (target, innermost frame) -> id */
+	struct id_map mappings;	 /* (target, place in its maps or module without one) -> id */
+	uint32_t function_count, location_count, mapping_count;
+	const struct collected_target *target;
+	uint32_t target_number;
+};
+
+static uint32_t string_id(struct profile *p, const char *text)
+{
+	uint32_t id = 0;
+
+	if (text && *text && frame_table_string(p->strings, text, &id))
+		p->out.failed = true;
+	return id;
+}
+
+static void put_value_type(struct profile *p, unsigned field, const char *type, const char *unit)
+{
+	uint32_t type_id = string_id(p, type), unit_id = string_id(p, unit);
+	size_t mark = wire_open(&p->out, field);
+
+	wire_uint(&p->out, VALUE_TYPE_TYPE, type_id);
+	wire_uint(&p->out, VALUE_TYPE_UNIT, unit_id);
+	wire_close(&p->out, mark);
+}
+
+/* True: *id is new, and the caller has to write what it stands for. */
+static bool enter(struct profile *p, struct id_map *map, uint64_t key, uint32_t *count,
+		  uint32_t *id)
+{
+	if (id_map_get(map, key, id))
+		return false;
+	*id = ++*count;
+	if (id_map_put(map, key, *id))
+		p->out.failed = true;
+	return true;
+}
+
+static uint32_t function_id(struct profile *p, const struct frame *frame)
+{
+	char label[FRAME_LABEL_MAX];
+	uint32_t name = string_id(p, frame_label(frame, label)), file = string_id(p, frame->file);
+	uint32_t id;
+	size_t mark;
+
+	if (!enter(p, &p->functions, (uint64_t)name << 32 | file, &p->function_count, &id))
+		return id;
+	mark = wire_open(&p->out, PROFILE_FUNCTION);
+	wire_uint(&p->out, FUNCTION_ID, id);
+	wire_uint(&p->out, FUNCTION_NAME, name);
+	wire_uint(&p->out, FUNCTION_SYSTEM_NAME, name);
+	if (file)
+		wire_uint(&p->out, FUNCTION_FILENAME, file);
+	wire_close(&p->out, mark);
+	return id;
+}
+
+static uint32_t build_id_string(struct profile *p, const struct frame *frame)
+{
+	char hex[2 * 64 + 1] = "";
+
+	for (size_t i = 0; frame->build_id && i < frame->build_id_len && i < 64; i++)
+		snprintf(hex + 2 * i, 3, "%02x", frame->build_id[i]);
+	return string_id(p, hex);
+}
+
+static void put_mapping(struct profile *p, uint32_t id, const struct frame *frame,
+			const struct module_map *map)
+{
+	uint32_t file = string_id(p, frame->module_path ? frame->module_path : frame->module);
+	uint32_t build_id = build_id_string(p, frame);
+	size_t mark = wire_open(&p->out, PROFILE_MAPPING);
+
+	wire_uint(&p->out, MAPPING_ID, id);
+	if (map) {
+		wire_uint(&p->out, MAPPING_START, map->start);
+		wire_uint(&p->out, MAPPING_LIMIT, map->end);
+		wire_uint(&p->out, MAPPING_OFFSET, map->offset);
+	}
+	wire_uint(&p->out, MAPPING_FILENAME, file);
+	if (build_id)
+		wire_uint(&p->out, MAPPING_BUILD_ID, build_id);
+	/* Names have been looked for while the process lived: no reader need do it again. */
+	wire_uint(&p->out, MAPPING_HAS_FUNCTIONS, 1);
+	wire_uint(&p->out, MAPPING_HAS_FILENAMES, 1);
+	wire_uint(&p->out, MAPPING_HAS_LINE_NUMBERS, 1);
+	wire_uint(&p->out, MAPPING_HAS_INLINE_FRAMES, 1);
+	wire_close(&p->out, mark);
+}
+
+/* 0 for code without a module. */
+static uint32_t mapping_id(struct profile *p, const struct frame *frame,
+			   const struct module_map *map)
+{
+	uint64_t target = (uint64_t)p->target_number << 33;
+	uint32_t place, id;
+
+	if (!frame->module_path && !frame->module)
+		return 0;
+	/* Those that are mapped are told apart by place, the others by name. */
+	if (map)
+		place = (uint32_t)(map - p->target->maps->items);
+	else
+		place = string_id(p, frame->module_path ? frame->module_path : frame->module);
+	if (enter(p, &p->mappings, target | (uint64_t)!map << 32 | place, &p->mapping_count, &id))
+		put_mapping(p, id, frame, map);
+	return id;
+}
+
+/* The frames from `first` up to the function that holds their code are one location; lines are innermost first. */
+static uint32_t location_id(struct profile *p, uint32_t key, const struct frame *const *frames,
+			    size_t count)
+{
+	const struct frame *holder = frames[count - 1];
+	const struct module_map *map;
+	uint32_t id, mapping;
+	uint64_t address = holder->module_offset;
+	size_t mark;
+
+	if (!enter(p, &p->locations, (uint64_t)p->target_number << 32 | key, &p->location_count,
+		   &id))
+		return id;
+	map = module_maps_find(p->target->maps, holder->module_path, holder->build_id,
+			       holder->build_id_len, holder->module_offset);
+	if (map)
+		address = map->start + (holder->module_offset - map->vaddr);
+	mapping = mapping_id(p, holder, map);
+	/* Functions are messages of their own: written first, or they would end inside this one. */
+	for (size_t i = 0; i < count; i++)
+		function_id(p, frames[i]);
+	mark = wire_open(&p->out, PROFILE_LOCATION);
+	wire_uint(&p->out, LOCATION_ID, id);
+	if (mapping)
+		wire_uint(&p->out, LOCATION_MAPPING_ID, mapping);
+	wire_uint(&p->out, LOCATION_ADDRESS, address);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t function = function_id(p, frames[i]);
+		size_t line = wire_open(&p->out, LOCATION_LINE);
+
+		wire_uint(&p->out, LINE_FUNCTION_ID, function);
+		if (frames[i]->line)
+			wire_uint(&p->out, LINE_LINE, frames[i]->line);
+		wire_close(&p->out, line);
+	}
+	wire_close(&p->out, mark);
+	return id;
+}
+
+/* A location that is no code: where a stack is cut. */
+static uint32_t label_location(struct profile *p, const char *label)
+{
+	const struct frame frame = {.function = label};
+	const struct frame *const frames[] = {&frame};
+
+	/* Above the numbers of frames. */
+	return location_id(p, 0x80000000u | string_id(p, label), frames, 1);
+}
+
+/* `ids` has room for one more than there are frames. */
+static size_t stack_locations(struct profile *p, const struct collected_stack *stack, uint32_t *ids)
+{
+	const char *end = stack_end_label(stack->end);
+	const struct frame *const *frames;
+	const uint32_t *numbers;
+	size_t count, n = 0;
+
+	if (!stack->frames) {
+		ids[n++] = label_location(p, STACK_UNKNOWN_LABEL);
+		return n;
+	}
+	frames = frame_table_stack_at(p->document->collection.frames, stack->frames, &count);
+	numbers = frame_table_stack_ids(p->document->collection.frames, stack->frames, &count);
+	for (size_t i = 0, first = 0; i < count; i++) {
+		if (frames[i]->inlined && i + 1 < count)
+			continue;
+		ids[n++] = location_id(p, numbers[first], frames + first, i + 1 - first);
+		first = i + 1;
+	}
+	if (end)
+		ids[n++] = label_location(p, end);
+	return n;
+}
+
+static void put_label(struct profile *p, const char *key, const char *text, uint64_t number)
+{
+	uint32_t key_id = string_id(p, key), text_id = string_id(p, text);
+	size_t mark = wire_open(&p->out, SAMPLE_LABEL);
+
+	wire_uint(&p->out, LABEL_KEY, key_id);
+	if (text)
+		wire_uint(&p->out, LABEL_STR, text_id);
+	else
+		wire_uint(&p->out, LABEL_NUM, number);
+	wire_close(&p->out, mark);
+}
+
+static void put_sample(struct profile *p, const struct collected_stack *stack, const uint32_t *ids,
+		       size_t n)
+{
+	const uint64_t values[] = {stack->alloc.count, stack->alloc.bytes, stack->live.count,
+				   stack->live.bytes};
+	size_t mark = wire_open(&p->out, PROFILE_SAMPLE), list;
+
+	list = wire_open(&p->out, SAMPLE_LOCATION_ID);
+	for (size_t i = 0; i < n; i++)
+		wire_varint(&p->out, ids[i]);
+	wire_close(&p->out, list);
+	list = wire_open(&p->out, SAMPLE_VALUE);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		wire_varint(&p->out, values[i]);
+	wire_close(&p->out, list);
+	put_label(p, "pid", NULL, (uint64_t)p->target->pid);
+	put_label(p, "comm", p->target->comm, 0);
+	wire_close(&p->out, mark);
+}
+
+static void put_comments(struct profile *p)
+{
+	const struct collected_target *t = p->target;
+	char text[512];
+
+	snprintf(text, sizeof(text), "PID %d (%s), %" PRIu64 " ms since attach", (int)t->pid,
+		 t->comm, t->elapsed_ns / 1000000);
+	wire_uint(&p->out, PROFILE_COMMENT, string_id(p, text));
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		if (!t->lost[i])
+			continue;
+		snprintf(text, sizeof(text), "lost: %" PRIu64 " %s", t->lost[i],
+			 lost_cause_text((enum lost_cause)i));
+		wire_uint(&p->out, PROFILE_COMMENT, string_id(p, text));
+	}
+}
+
+static int put_target(struct profile *p)
+{
+	const struct collected_target *t = p->target;
+	uint32_t *ids = NULL;
+	size_t room = 0;
+
+	for (size_t i = 0; i < t->stack_count; i++) {
+		size_t count = 0;
+
+		if (t->stacks[i].frames)
+			frame_table_stack_at(p->document->collection.frames, t->stacks[i].frames,
+					     &count);
+		if (count > room)
+			room = count;
+	}
+	ids = calloc(room + 1, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->stack_count; i++) {
+		size_t n = stack_locations(p, &t->stacks[i], ids);
+
+		put_sample(p, &t->stacks[i], ids, n);
+	}
+	put_comments(p);
+	free(ids);
+	return 0;
+}
+
+static int put_profile(struct profile *p)
+{
+	const struct collection *c = &p->document->collection;
+	uint64_t time = 0, duration = 0, period = 0;
+	int err = 0;
+
+	put_value_type(p, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
+	put_value_type(p, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
+	put_value_type(p, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
+	put_value_type(p, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
+	for (size_t i = 0; !err && i < c->target_count; i++) {
+		const struct collected_target *t = &c->targets[i];
+
+		p->target = t;
+		p->target_number = (uint32_t)i;
+		if (t->time_ns > time)
+			time = t->time_ns;
+		if (t->elapsed_ns > duration)
+			duration = t->elapsed_ns;
+		period = t->sample_bytes;
+		err = put_target(p);
+	}
+	if (err)
+		return err;
+	wire_uint(&p->out, PROFILE_TIME_NANOS, time);
+	wire_uint(&p->out, PROFILE_DURATION_NANOS, duration);
+	if (period) {
+		put_value_type(p, PROFILE_PERIOD_TYPE, "space", "bytes");
+		wire_uint(&p->out, PROFILE_PERIOD, period);
+	}
+	wire_uint(&p->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_id(p, "inuse_space"));
+	wire_string(&p->out, PROFILE_STRING_TABLE, "");
+	for (size_t i = 1; i <= frame_table_string_count(p->strings); i++) {
+		size_t len;
+		const char *text = frame_table_string_at(p->strings, (uint32_t)i, &len);
+
+		wire_bytes(&p->out, PROFILE_STRING_TABLE, text, len);
+	}
+	return p->out.failed ? -ENOMEM : 0;
+}
+
+/* The gzip format (RFC 1952), without a time stamp, so that equal profiles are equal files. */
+static int compress_whole(const struct wire *in, uint8_t **out, size_t *out_len)
+{
+	z_stream z = {0};
+	uLong bound;
+	int result;
+
+	/* 15 + 16: the largest window, with gzip's header. */
+	if (in->len > UINT32_MAX || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+						 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	bound = deflateBound(&z, in->len);
+	*out = malloc(bound);
+	if (!*out) {
+		deflateEnd(&z);
+		return -ENOMEM;
+	}
+	z.next_in = in->data;
+	z.avail_in = (uInt)in->len;
+	z.next_out = *out;
+	z.avail_out = (uInt)bound;
+	result = deflate(&z, Z_FINISH);
+	*out_len = z.total_out;
+	deflateEnd(&z);
+	return result == Z_STREAM_END ? 0 : -EIO;
+}
+
+static int pprof_write(struct document *d)
+{
+	struct profile p = {.document = d, .strings = frame_table_new()};
+	uint8_t *data = NULL;
+	size_t len = 0;
+	int err = p.strings ? put_profile(&p) : -ENOMEM;
+
+	if (!err)
+		err = compress_whole(&p.out, &data, &len);
+	if (!err)
+		err = exporter_write_document(&d->base, data, len);
+	free(data);
+	wire_free(&p.out);
+	id_map_free(&p.functions);
+	id_map_free(&p.locations);
+	id_map_free(&p.mappings);
+	frame_table_free(p.strings);
+	return err;
+}
+
+static struct exporter *pprof_open(FILE *out, const struct export_options *options)
+{
+	return document_new(out, options, pprof_write);
+}
+
+const struct exporter_format format_pprof = {
+	.name = "pprof",
+	.help = "gzipped profile.proto for pprof, Pyroscope, Parca, speedscope",
+	.wants_all = true,
+	.open = pprof_open,
+	.snapshot = document_snapshot,
+	.close = document_close,
+};
