@@ -59,19 +59,14 @@ static int on_event(void *context, void *data, size_t size)
 
 static int load(struct harness *h, pid_t pid, uint32_t flags, uint8_t quiet)
 {
-	int inner = unwind_inner_map_new(), err;
-
 	h->bpf = harness_bpf__open();
-	if (!h->bpf || inner < 0)
+	if (!h->bpf)
 		return -1;
 	h->bpf->rodata->flags = flags;
 	h->bpf->rodata->tgid = (uint32_t)pid;
 	h->bpf->rodata->quiet = quiet;
 	h->bpf->rodata->unwind_config.has_find_vma = true;
-	bpf_map__set_inner_map_fd(h->bpf->maps.unwind_chunks, inner);
-	err = harness_bpf__load(h->bpf);
-	close(inner);
-	return err;
+	return harness_bpf__load(h->bpf);
 }
 
 static int publish(struct harness *h, pid_t pid)

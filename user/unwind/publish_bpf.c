@@ -16,7 +16,8 @@ struct bpf_backend {
 	struct unwind_target *targets;
 };
 
-int unwind_inner_map_new(void)
+/* Must look like struct unwind_chunk_map of bpf/unwind.bpf.c. */
+static int new_chunk(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(uint32_t),
@@ -28,7 +29,7 @@ int unwind_inner_map_new(void)
 static int add_chunk(void *arg, uint32_t number, uint32_t **words)
 {
 	struct bpf_backend *backend = arg;
-	_cleanup_close_ int fd = unwind_inner_map_new();
+	_cleanup_close_ int fd = new_chunk();
 	void *memory;
 
 	if (fd < 0)

@@ -13,10 +13,4 @@ struct unwind_map_fds {
 /* A publisher for loaded BPF programs. 0 or -errno, logged. */
 int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct unwind_publisher **out);
 
-/*
- * The map in a chunk's place while the programs are being loaded, for bpf_map__set_inner_map_fd(): the verifier wants to see one. A
- * descriptor to be closed once the programs are loaded, or -errno, logged.
- */
-int unwind_inner_map_new(void);
-
 #endif

@@ -219,7 +219,8 @@ static NOINLINE void jumper(int depth)
 {
 	if (depth)
 		jumper(depth - 1);
-	leaf(25);
+	else
+		leaf(25);
 	longjmp(jump, 1);
 }
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The unwinder alone: a small BPF program around it, the harness that compares its stacks with backtrace()'s, and programs that
+# allocate below every kind of frame, in all the ways that compilers lay frames out.
+
+unwind_src := tests/unwind/targets
+unwind_out := $(BUILD)/tests/unwind
+unwind_obj := $(BUILD)/obj/tests/unwind
+
+# What recurses without end for gcc ends by longjmp or never.
+unwind_cflags := -D_GNU_SOURCE -std=gnu17 -g -Wall -Wextra -Werror -Wno-unknown-warning-option -Wno-infinite-recursion -pthread
+unwind_link := -L$(unwind_out) -ltruth -ldl -Wl,-rpath,'$$ORIGIN'
+
+# NAME: flags of a build of shapes.c
+unwind_O0 := -O0 -fomit-frame-pointer
+unwind_O1 := -O1 -fomit-frame-pointer
+unwind_O2 := -O2 -fomit-frame-pointer
+unwind_O3 := -O3 -fomit-frame-pointer
+unwind_Os := -Os -fomit-frame-pointer
+unwind_fp := -O2 -fno-omit-frame-pointer
+unwind_stripped := -O2 -fomit-frame-pointer -s
+unwind_builds := O0 O1 O2 O3 Os fp stripped
+ifeq ($(MACHINE),x86_64)
+unwind_cet := -O2 -fomit-frame-pointer -fcf-protection
+unwind_builds += cet
+endif
+
+UNWIND_PROGRAMS := $(unwind_out)/harness $(unwind_out)/plugins $(unwind_out)/deep $(unwind_out)/libplugin_a.so \
+		   $(unwind_out)/libplugin_b.so $(unwind_builds:%=$(unwind_out)/shapes-gcc-%) \
+		   $(unwind_builds:%=$(unwind_out)/shapes-clang-%)
+TARGETS += $(UNWIND_PROGRAMS)
+
+$(unwind_obj)/probe.bpf.o: tests/unwind/probe.bpf.c $(FLAGS_USED)
+	@mkdir -p $(@D)
+	$(say) CLANG $<
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+
+$(unwind_obj)/harness.bpf.o: $(BUILD)/obj/bpf/unwind.bpf.o $(unwind_obj)/probe.bpf.o
+	$(say) BPFLINK $@
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(BUILD)/gen/harness.skel.h: $(unwind_obj)/harness.bpf.o
+	@mkdir -p $(@D)
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name harness_bpf >$@.tmp
+	$(Q)mv $@.tmp $@
+
+$(unwind_obj)/harness.o: | $(BUILD)/gen/harness.skel.h
+
+$(unwind_out)/harness: $(unwind_obj)/harness.o $(LIB)
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $< $(LIB) $(LIBS) -o $@
+
+# The frame of malloc itself must be there: no tail call from it.
+$(unwind_out)/libtruth.so: $(unwind_src)/truth.c $(unwind_src)/truth.h tests/unwind/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 -fno-optimize-sibling-calls -fPIC -shared $< -o $@
+
+$(unwind_out)/shapes-gcc-%: $(unwind_src)/shapes.c $(unwind_out)/libtruth.so
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) $(unwind_$*) $< $(unwind_link) -o $@
+
+$(unwind_out)/shapes-clang-%: $(unwind_src)/shapes.c $(unwind_out)/libtruth.so
+	$(say) TARGET $@
+	$(Q)$(CLANG) $(unwind_cflags) $(unwind_$*) $< $(unwind_link) -o $@
+
+$(unwind_out)/plugins: $(unwind_src)/plugins.c $(unwind_out)/libtruth.so
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 $< $(unwind_link) -o $@
+
+$(unwind_out)/deep: $(unwind_src)/deep.c tests/unwind/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 -fomit-frame-pointer -fno-optimize-sibling-calls $< -o $@
+
+$(unwind_out)/libplugin_a.so: unwind_frame := 100
+$(unwind_out)/libplugin_b.so: unwind_frame := 777
+$(unwind_out)/libplugin_%.so: $(unwind_src)/plugin.c $(unwind_out)/libtruth.so
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 -fomit-frame-pointer -fPIC -shared -DFRAME=$(unwind_frame) $< $(unwind_link) -o $@
+
+-include $(unwind_obj)/probe.bpf.d $(unwind_obj)/harness.d
