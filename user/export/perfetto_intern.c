@@ -108,7 +108,7 @@ static void put_callstack(struct perfetto *p, struct heap *h, uint64_t iid, uint
 	const char *label = frames ? stack_end_label(end) : STACK_UNKNOWN_LABEL;
 	uint32_t label_number = label ? label_frame(p, label) : 0;
 	const uint32_t *numbers = NULL;
-	size_t count = 0, mark, list;
+	size_t count = 0, mark;
 
 	if (frames)
 		numbers = frame_table_stack_ids(p->table, frames, &count);
@@ -118,12 +118,11 @@ static void put_callstack(struct perfetto *p, struct heap *h, uint64_t iid, uint
 		intern_frame(p, h, numbers[i]);
 	mark = wire_open(&p->out, INTERNED_CALLSTACKS);
 	wire_uint(&p->out, INTERNED_IID, iid);
-	list = wire_open(&p->out, CALLSTACK_FRAMES);
+	/* Root first, and not packed: proto2. */
 	if (label_number)
-		wire_varint(&p->out, intern_frame(p, h, label_number));
+		wire_uint(&p->out, CALLSTACK_FRAMES, intern_frame(p, h, label_number));
 	while (count-- > 0)
-		wire_varint(&p->out, intern_frame(p, h, numbers[count]));
-	wire_close(&p->out, list);
+		wire_uint(&p->out, CALLSTACK_FRAMES, intern_frame(p, h, numbers[count]));
 	wire_close(&p->out, mark);
 }
 

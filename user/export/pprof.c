@@ -120,24 +120,24 @@ static uint32_t function_id(struct profile *p, const struct frame *frame)
 	return id;
 }
 
-static uint32_t build_id_string(struct profile *p, const struct frame *frame)
+static uint32_t build_id_string(struct profile *p, const uint8_t *build_id, size_t len)
 {
 	char hex[2 * 64 + 1] = "";
 
-	for (size_t i = 0; frame->build_id && i < frame->build_id_len && i < 64; i++)
-		snprintf(hex + 2 * i, 3, "%02x", frame->build_id[i]);
+	for (size_t i = 0; build_id && i < len && i < 64; i++)
+		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
 	return string_id(p, hex);
 }
 
-static void put_mapping(struct profile *p, uint32_t id, const struct frame *frame,
-			const struct module_map *map)
+/* A map without addresses stands for a module that is mapped no more. */
+static void put_mapping(struct profile *p, uint32_t id, const struct module_map *map)
 {
-	uint32_t file = string_id(p, frame->module_path ? frame->module_path : frame->module);
-	uint32_t build_id = build_id_string(p, frame);
+	uint32_t file = string_id(p, map->path);
+	uint32_t build_id = build_id_string(p, map->build_id, map->build_id_len);
 	size_t mark = wire_open(&p->out, PROFILE_MAPPING);
 
 	wire_uint(&p->out, MAPPING_ID, id);
-	if (map) {
+	if (map->end) {
 		wire_uint(&p->out, MAPPING_START, map->start);
 		wire_uint(&p->out, MAPPING_LIMIT, map->end);
 		wire_uint(&p->out, MAPPING_OFFSET, map->offset);
@@ -153,23 +153,33 @@ static void put_mapping(struct profile *p, uint32_t id, const struct frame *fram
 	wire_close(&p->out, mark);
 }
 
-/* 0 for code without a module. */
-static uint32_t mapping_id(struct profile *p, const struct frame *frame,
-			   const struct module_map *map)
+/* Those that are mapped are told apart by place, the others by name. */
+static uint32_t mapping_id(struct profile *p, const struct module_map *map)
 {
 	uint64_t target = (uint64_t)p->target_number << 33;
-	uint32_t place, id;
+	uint32_t place =
+		map->end ? (uint32_t)(map - p->target->maps->items) : string_id(p, map->path);
+	uint32_t id;
 
-	if (!frame->module_path && !frame->module)
-		return 0;
-	/* Those that are mapped are told apart by place, the others by name. */
-	if (map)
-		place = (uint32_t)(map - p->target->maps->items);
-	else
-		place = string_id(p, frame->module_path ? frame->module_path : frame->module);
-	if (enter(p, &p->mappings, target | (uint64_t)!map << 32 | place, &p->mapping_count, &id))
-		put_mapping(p, id, frame, map);
+	if (enter(p, &p->mappings, target | (uint64_t)!map->end << 32 | place, &p->mapping_count,
+		  &id))
+		put_mapping(p, id, map);
 	return id;
+}
+
+/* 0 for code without a module. */
+static uint32_t frame_mapping_id(struct profile *p, const struct frame *frame,
+				 const struct module_map *map)
+{
+	const struct module_map unmapped = {
+		.path = frame->module_path ? frame->module_path : frame->module,
+		.build_id = frame->build_id,
+		.build_id_len = frame->build_id_len,
+	};
+
+	if (map)
+		return mapping_id(p, map);
+	return unmapped.path ? mapping_id(p, &unmapped) : 0;
 }
 
 /* The frames from `first` up to the function that holds their code are one location; lines are innermost first. */
@@ -189,7 +199,7 @@ static uint32_t location_id(struct profile *p, uint32_t key, const struct frame 
 			       holder->build_id_len, holder->module_offset);
 	if (map)
 		address = map->start + (holder->module_offset - map->vaddr);
-	mapping = mapping_id(p, holder, map);
+	mapping = frame_mapping_id(p, holder, map);
 	/* Functions are messages of their own: written first, or they would end inside this one. */
 	for (size_t i = 0; i < count; i++)
 		function_id(p, frames[i]);
@@ -314,6 +324,9 @@ static int put_target(struct profile *p)
 	ids = calloc(room + 1, sizeof(*ids));
 	if (!ids)
 		return -ENOMEM;
+	/* Readers take the first mapping for the program itself, which is what lies lowest. */
+	if (t->maps && t->maps->count)
+		mapping_id(p, &t->maps->items[0]);
 	for (size_t i = 0; i < t->stack_count; i++) {
 		size_t n = stack_locations(p, &t->stacks[i], ids);
 
