@@ -124,6 +124,31 @@ uint64_t trend_samples(const struct trend_series *s)
 	return s->samples;
 }
 
+bool trend_changed(const struct trend_series *s)
+{
+	return s->samples && !s->filled;
+}
+
+static double lowest(const struct point *p, size_t n)
+{
+	double low = p[0].low;
+
+	for (size_t i = 1; i < n; i++)
+		low = fmin(low, p[i].low);
+	return low;
+}
+
+bool trend_lows(const struct trend_series *s, double *first, double *last)
+{
+	size_t third = (s->count + 2) / 3;
+
+	if (!s->count)
+		return false;
+	*first = lowest(s->points, third);
+	*last = lowest(s->points + s->count - third, third);
+	return true;
+}
+
 size_t trend_values(const struct trend_series *s, double *values, size_t max)
 {
 	size_t n = s->count < max ? s->count : max;
@@ -260,11 +285,9 @@ static bool lows_rise(const struct point *p, size_t n, double floor)
 	double lows[MANY_WINDOWS], rise, step = 0;
 
 	for (size_t w = 0; w < windows; w++) {
-		size_t i = w * n / windows, end = (w + 1) * n / windows;
+		size_t start = w * n / windows, end = (w + 1) * n / windows;
 
-		lows[w] = p[i].low;
-		while (++i < end)
-			lows[w] = fmin(lows[w], p[i].low);
+		lows[w] = lowest(p + start, end - start);
 		if (w)
 			step = fmax(step, lows[w] - lows[w - 1]);
 	}
@@ -348,19 +371,14 @@ static void judge_steady(const struct point *p, size_t n, double floor, struct t
 }
 
 /* Returns the first point of the part that the judgement is about. */
-static size_t judge_kind(const struct trend_series *s, double floor, double *room,
+static size_t judge_kind(const struct trend_series *s, double range, double floor, double *room,
 			 struct trend *out)
 {
 	const struct point *p = s->points;
 	struct point turned[MAX_POINTS] = {0};
 	size_t n = s->count, later = n / 2, start = 0;
-	double min, max;
 
-	value_range(p, n, &min, &max);
-	if (max - min < floor) {
-		out->kind = TREND_STEADY;
-		out->reason = "changed by less than what counts as growth";
-	} else if (grows(p, n, floor, &usual, room)) {
+	if (grows(p, n, floor, &usual, room)) {
 		out->kind = TREND_GROWING;
 		out->reason = "grew in every third of the watch, low points rise";
 	} else if (n - later >= RECENT_SAMPLES &&
@@ -373,7 +391,7 @@ static size_t judge_kind(const struct trend_series *s, double floor, double *roo
 		if (grows(turned, n, floor, &usual, room)) {
 			out->kind = TREND_SHRINKING;
 			out->reason = "shrank in every third of the watch";
-		} else if (count_falls(p, n, max - min) >= 2) {
+		} else if (count_falls(p, n, range) >= 2) {
 			out->kind = TREND_SAWTOOTH;
 			out->reason = "falls back again and again, low points do not rise";
 		} else {
@@ -405,19 +423,42 @@ static void estimate_growth(const struct point *p, size_t n, double *room, struc
 	out->growth_high = select_kth(slopes.values, slopes.count, (size_t)high);
 }
 
+/* The line through the medians of the outer thirds (Tukey 1977), for what is too flat to be worth all pairs. */
+static void estimate_quickly(const struct point *p, size_t n, struct trend *out)
+{
+	size_t third = (n + 2) / 3;
+	double run = p[n - 1].time_s + p[n - third].time_s - p[third - 1].time_s - p[0].time_s;
+
+	if (n < 2 || run <= 0)
+		return;
+	out->growth_known = true;
+	out->growth = 2 * (median_value(p + n - third, third) - median_value(p, third)) / run;
+}
+
 void trend_judge(const struct trend_series *s, uint64_t floor_bytes, struct trend *out)
 {
 	static const size_t pairs = (size_t)MAX_POINTS * (MAX_POINTS - 1) / 2;
-	_cleanup_free_ double *room = malloc(pairs * sizeof(*room));
+	_cleanup_free_ double *room = NULL;
+	double floor, min, max;
 	size_t start = 0;
-	double floor;
 
 	*out = (struct trend){.kind = TREND_TOO_EARLY, .reason = "too few samples for a judgement"};
-	if (!room || s->count < 2)
+	if (s->count < 2)
 		return;
-	if (s->count >= TREND_MIN_SAMPLES) {
-		floor = fmax((double)floor_bytes, FLOOR_SHARE * median_value(s->points, s->count));
-		start = judge_kind(s, floor, room, out);
+	floor = fmax((double)floor_bytes, FLOOR_SHARE * median_value(s->points, s->count));
+	value_range(s->points, s->count, &min, &max);
+	if (max - min < floor) {
+		estimate_quickly(s->points, s->count, out);
+		if (s->count >= TREND_MIN_SAMPLES) {
+			out->kind = TREND_STEADY;
+			out->reason = "changed by less than what counts as growth";
+		}
+		return;
 	}
+	room = malloc(pairs * sizeof(*room));
+	if (!room)
+		return;
+	if (s->count >= TREND_MIN_SAMPLES)
+		start = judge_kind(s, max - min, floor, room, out);
 	estimate_growth(s->points + start, s->count - start, room, out);
 }

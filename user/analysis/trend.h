@@ -7,6 +7,7 @@
 #ifndef MEMLEAKBPF_ANALYSIS_TREND_H
 #define MEMLEAKBPF_ANALYSIS_TREND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,10 +33,16 @@ int trend_add(struct trend_series *series, uint64_t time_ns, uint64_t bytes);
  */
 void trend_judge(const struct trend_series *series, uint64_t floor_bytes, struct trend *out);
 
-/* Samples added since the start, and how many there were when a judgement may last have changed. */
+/* Samples added since the start. */
 uint64_t trend_samples(const struct trend_series *series);
 
-/* The latest values, oldest first, at most max, evenly over the watch: for a sparkline. Returns how many. */
+/* Could a judgement be another one than before the last trend_add()? Of a long watch, not every sample makes a difference. */
+bool trend_changed(const struct trend_series *series);
+
+/* The lowest values in the first and in the last third of the watch; false when there are none. */
+bool trend_lows(const struct trend_series *series, double *first, double *last);
+
+/* Values over the watch, evenly, oldest first, at most max: for a sparkline. Returns how many. */
 size_t trend_values(const struct trend_series *series, double *values, size_t max);
 
 #endif

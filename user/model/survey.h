@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the survey shows at one time: made by user/cli from the processes' history, printed by user/export. */
+#ifndef MEMLEAKBPF_MODEL_SURVEY_H
+#define MEMLEAKBPF_MODEL_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/process.h"
+#include "user/model/snapshot.h"
+#include "user/model/trend.h"
+
+#define SURVEY_SPARK 8 /* values of a sparkline */
+
+/* What the probes on one suspect have found: of the last window, or of the one that is open. */
+struct survey_drill {
+	bool open; /* probes are on now */
+	struct snapshot *
+		snapshot; /* of the process itself or of the child that held most; NULL: nothing was found out */
+	const struct stack *const *shown; /* best first, symbolised */
+	size_t shown_count;
+	int64_t grown;	    /* bytes that the process's memory grew by meanwhile */
+	uint64_t window_ns; /* for how long */
+	const char *note;   /* what the numbers mean, or why there are none; NULL: nothing to add */
+};
+
+struct survey_row {
+	struct process_sample process;
+	struct trend trend;
+	bool of_children;	  /* the trend is of what its children took before they exited */
+	bool ended;		  /* has exited: its last line */
+	uint64_t samples;	  /* intervals that it has been seen for */
+	uint64_t children_exited; /* since the survey began */
+	uint64_t low_then,
+		low_now; /* lowest anon + swap in the first and the last third of the watch, bytes */
+	const char *cgroup, *unit, *container, *runtime, *pod; /* NULL: none, or unknown */
+	double spark[SURVEY_SPARK];
+	size_t spark_count;
+	bool limit_known;
+	double limit_s; /* until the control group's or the machine's memory is used up, at this growth */
+	const struct survey_drill *drill; /* NULL: not drilled */
+};
+
+struct survey_report {
+	uint64_t time_ns;    /* CLOCK_REALTIME */
+	uint64_t elapsed_ns; /* since the survey began */
+	bool final;
+	const char *source; /* "bpf" or "proc" */
+	size_t process_count, growing_count;
+	size_t watched_count; /* processes with probes on them now */
+	double tool_share;    /* of one CPU that the tool itself took since the survey began */
+	double probe_share;   /* the probes' cost in the last window, of one CPU; 0: none yet */
+	double budget_share;
+	uint64_t sample_bytes;	 /* of the probes */
+	struct survey_row *rows; /* the most suspect first */
+	size_t row_count;
+};
+
+#endif
