@@ -26,7 +26,9 @@ struct config {
 	uint64_t
 		sample_bytes; /* -s: mean distance of sample points; 0: every allocation is recorded */
 	uint32_t max_slots;
-	uint32_t max_frames; /* --depth, at most ABI_MAX_FRAMES */
+	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
+	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
+	uint32_t pad;
 };
 
 struct shared {

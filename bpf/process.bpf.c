@@ -5,6 +5,8 @@
  */
 #include "bpf/loss.h"
 
+#include "bpf/unwind.h"
+
 #include <bpf/bpf_core_read.h>
 
 static __always_inline uint32_t new_target_id(void)
@@ -52,6 +54,7 @@ int on_fork(uint64_t *ctx)
 		count_lost(info->id, LOST_TARGETS_FULL);
 		return 0;
 	}
+	unwind_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
@@ -116,5 +119,22 @@ int on_exit(uint64_t *ctx)
 	event.exit_code = task->exit_code;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
 	send_event(&event, EVENT_EXIT, id);
+	return 0;
+}
+
+/*
+ * New memory takes a place: what the unwinder knew there no longer holds (a library that was closed, another one at its address). Fires
+ * where the kernel chooses the address; fixed mappings lie within one of those, or replace what the program itself had put there.
+ * Arguments: address (or an error), struct vm_unmapped_area_info.
+ */
+SEC("tp_btf/vm_unmapped_area")
+int on_mapping(uint64_t *ctx)
+{
+	struct vm_unmapped_area_info *info = (void *)ctx[1];
+	uint32_t tgid = bpf_get_current_pid_tgid() >> 32;
+	struct target_info *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (target)
+		unwind_remapped(target->id, ctx[0], info->length);
 	return 0;
 }

@@ -60,14 +60,15 @@ static __always_inline uint32_t slot_without_stack(uint32_t target_id)
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to user space once; only when that
  * succeeded is its slot published, so no slot is without frames. ABI_NO_SLOT when even the fallback has no room.
  */
-static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct stack_event *event,
+static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct thread_state *thread,
 					   uint32_t target_id)
 {
 	struct stack_key key = {.target_id = target_id};
+	struct stack_event *event = &thread->event;
 	uint32_t *found;
 	uint64_t size;
 
-	key.stack_id = walk_stack(ctx, event);
+	key.stack_id = walk_stack(ctx, thread, target_id);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found)
 		return *found;

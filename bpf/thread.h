@@ -7,6 +7,7 @@
 #define MEMLEAKBPF_BPF_THREAD_H
 
 #include "bpf/abi.h"
+#include "bpf/unwind.h"
 
 /* An allocator call that has not returned yet. */
 struct pending {
@@ -31,6 +32,7 @@ struct thread_state {
 	uint64_t
 		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */
 	uint64_t mmap_size;
+	struct unwind_state unwind;
 	struct stack_event
 		event; /* scratch: the walk writes its frames where they will be sent from */
 };

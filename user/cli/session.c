@@ -165,16 +165,12 @@ int session_report(struct session *session, bool final)
 	return session->output_error;
 }
 
-static int choose_attach(const struct options *options, enum attach_mode *mode)
+static int choose_attach(const struct options *options, struct features *features,
+			 enum attach_mode *mode)
 {
-	struct features *features = features_new();
-	bool session, multi;
+	bool session = features_have(features, FEATURE_UPROBE_SESSION);
+	bool multi = features_have(features, FEATURE_UPROBE_MULTI_PID);
 
-	if (!features)
-		return -ENOMEM;
-	session = features_have(features, FEATURE_UPROBE_SESSION);
-	multi = features_have(features, FEATURE_UPROBE_MULTI_PID);
-	features_free(features);
 	switch (options->attach) {
 	case OPTION_ATTACH_SESSION:
 		*mode = ATTACH_SESSION;
@@ -235,6 +231,7 @@ static int start_trace(struct session *s)
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
 		.sample_bytes = o->sample_bytes,
+		.frame_pointers = o->stack == OPTION_STACK_FP,
 		.max_frames = o->depth,
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,
@@ -246,8 +243,14 @@ static int start_trace(struct session *s)
 			      .mmap = o->mmap},
 		.symbols = {.inlines = o->inlines, .debuginfod = o->debuginfod},
 	};
-	int err = choose_attach(o, &t.attach);
+	struct features *features = features_new();
+	int err;
 
+	if (!features)
+		return -ENOMEM;
+	err = choose_attach(o, features, &t.attach);
+	t.find_vma = features_have(features, FEATURE_FIND_VMA);
+	features_free(features);
 	if (err)
 		return err;
 	log_debug("attaching by %s probes", attach_mode_name(t.attach));

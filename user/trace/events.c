@@ -140,6 +140,8 @@ static void handle_fork(struct trace *trace, const struct process_event *event)
 	target->start_ns = event->header.time_ns;
 	target->late = trace->options.children == CHILDREN_LATE;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
+	if (trace->unwind)
+		unwind_publisher_adopt(trace->unwind, target->id);
 	target->image = parent ? image_clone(parent->image, target->pid)
 			       : image_new_empty(target->pid, trace->objects);
 	if (!target->image) {
@@ -320,6 +322,23 @@ static void reread_after_loss(struct trace *trace)
 	}
 }
 
+/* What has changed goes to the unwinder once for all records of this turn; until then it asks the kernel. */
+static void publish_mappings(struct trace *trace)
+{
+	struct target *target, *next;
+
+	if (!trace->unwind)
+		return;
+	HASH_ITER (hh, trace->targets, target, next)
+		target_publish(trace, target);
+	/* Only now, so that what a new program shares with the one before it is not built again. */
+	for (target = trace->ended; target && !target->forgotten; target = target->next_ended) {
+		unwind_publisher_drop(trace->unwind, target->id);
+		target->forgotten = true;
+	}
+	unwind_publisher_reclaim(trace->unwind);
+}
+
 int trace_process(struct trace *trace)
 {
 	struct queued_event *queue;
@@ -348,6 +367,7 @@ int trace_process(struct trace *trace)
 		free(queue[i].map);
 	}
 	free(queue);
+	publish_mappings(trace);
 	if (!count)
 		check_pidfds(trace);
 	return 0;

@@ -13,6 +13,7 @@
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
 #include "user/trace/stacks.h"
+#include "user/unwind/publish.h"
 #include "user/trace/trace.h"
 
 /* An object that has been looked at: its probes, or none. Shared by all targets; lives as long as the trace. */
@@ -36,6 +37,7 @@ struct target {
 	char comm[16];
 	char **cmdline; /* NULL-terminated, owned, one allocation per proc_cmdline(); NULL: unknown */
 	struct image *image;
+	uint64_t published;	  /* image_generation() of what the unwinder has */
 	struct image *next_image; /* an exec is under way: what the new program maps */
 	struct target_attachment *attachments;
 	uint64_t start_ns;    /* CLOCK_MONOTONIC, of tracing it */
@@ -46,6 +48,7 @@ struct target {
 	bool launching; /* a child of ours before its exec: never reported */
 	bool late;	/* probes came after it had started to run */
 	bool ended, exited;
+	bool forgotten; /* by the unwinder, after its end */
 	void *user_data;
 	UT_hash_handle hh, hh_pid;
 	struct target *next_ended; /* waiting to have its kernel state cleared */
@@ -76,10 +79,11 @@ struct trace {
 	struct target_stats *stats;
 
 	struct object_cache *objects;
-	struct known_object *known; /* uthash by id */
-	struct target *targets;	    /* uthash by target id; ended ones leave it */
-	struct target *by_pid;	    /* the same ones, by pid */
-	struct target *ended;	    /* list: reported, kernel state not cleared yet */
+	struct unwind_publisher *unwind; /* NULL with --stack fp */
+	struct known_object *known;	 /* uthash by id */
+	struct target *targets;		 /* uthash by target id; ended ones leave it */
+	struct target *by_pid;		 /* the same ones, by pid */
+	struct target *ended;		 /* list: reported, kernel state not cleared yet */
 	size_t ended_count;
 	struct stack_table *stacks;
 	struct symbolizer *symbolizer;
@@ -88,7 +92,7 @@ struct trace {
 	size_t queue_count, queue_room;
 	uint64_t sequence;
 	uint64_t maps_lost; /* mapwatch_lost() when it was last looked at */
-	bool queue_failed; /* out of memory while queueing */
+	bool queue_failed;  /* out of memory while queueing */
 };
 
 uint64_t trace_now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
@@ -98,6 +102,8 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid);
 void target_free(struct trace *trace, struct target *target);
 struct target *target_by_id(struct trace *trace, uint32_t id);
 struct target *target_by_pid(struct trace *trace, pid_t pid);
+/* Gives the unwinder the mappings, if they have changed since. Failures are logged: stacks then end early, and say so. */
+void target_publish(struct trace *trace, struct target *target);
 /* Takes it out of the tables, before it is freed or kept among the ended. */
 void target_unlink(struct trace *trace, struct target *target);
 /* Finds providers among the image's objects and attaches where that has not been done. Returns how many objects have probes, or -errno. */

@@ -358,6 +358,8 @@ void reader_reclaim(struct trace *trace)
 	release_slots(trace);
 	while (trace->ended) {
 		target = trace->ended;
+		if (trace->unwind && !target->forgotten)
+			unwind_publisher_drop(trace->unwind, target->id);
 		trace->ended = target->next_ended;
 		memset(&trace->stats[target->id % ABI_TARGET_SLOTS], 0, sizeof(*trace->stats));
 		stack_table_remove_target(trace->stacks, target->id);

@@ -194,6 +194,16 @@ int target_attach_image(struct trace *trace, struct target *target)
 	return attached;
 }
 
+void target_publish(struct trace *trace, struct target *target)
+{
+	uint64_t generation = image_generation(target->image);
+
+	if (!trace->unwind || target->launching || target->published == generation)
+		return;
+	if (!unwind_publisher_set(trace->unwind, target->id, target->image))
+		target->published = generation;
+}
+
 void target_announce(struct trace *trace, struct target *target)
 {
 	if (target->announced)
@@ -275,6 +285,8 @@ static bool has_ended(const struct target *target)
 
 static void target_discard(struct trace *trace, struct target *target)
 {
+	if (trace->unwind)
+		unwind_publisher_drop(trace->unwind, target->id);
 	target_unlink(trace, target);
 	target_free(trace, target);
 }
@@ -313,6 +325,7 @@ static int prepare_process(struct trace *trace, struct target *target, bool chil
 		return err;
 	if (err == 0)
 		return child ? -ENOENT : no_allocator(trace, target);
+	target_publish(trace, target);
 	err = register_target(trace, target);
 	if (err)
 		return err;
@@ -372,6 +385,8 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 			continue;
 		known = known_object_get(trace, object);
 		err = known ? target_attach_object(trace, target, known) : -ENOMEM;
+		if (trace->unwind)
+			unwind_publisher_hold(trace->unwind, target->id, object);
 		/* The cache forgets objects that nobody holds; the provider holds those that matter. */
 		object_unref(object);
 		if (err > 0) {

@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/trace/internal.h"
 #include "user/trace/sampling.h"
+#include "user/unwind/publish_bpf.h"
 
 uint64_t trace_now_ns(void)
 {
@@ -50,7 +51,9 @@ static int configure(struct trace *trace)
 		.sample_bytes = o->sample_bytes,
 		.max_slots = o->max_stacks,
 		.max_frames = o->max_frames,
+		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,
 	};
+	skel->rodata->unwind_config.has_find_vma = o->find_vma;
 	sampling_tables(&skel->rodata->sample_tables);
 	err = set_map_size(skel->maps.live, o->max_live);
 	err = err ?: set_map_size(skel->maps.stacks, o->max_stacks);
@@ -112,9 +115,10 @@ static int attach_process_events(struct trace *trace)
 	skel->links.on_fork = bpf_program__attach(skel->progs.on_fork);
 	skel->links.on_exec = bpf_program__attach(skel->progs.on_exec);
 	skel->links.on_exit = bpf_program__attach(skel->progs.on_exit);
-	if (!skel->links.on_fork || !skel->links.on_exec || !skel->links.on_exit)
-		return log_errno(errno,
-				 "cannot watch fork, exec and exit (tracepoints of the scheduler)");
+	skel->links.on_mapping = bpf_program__attach(skel->progs.on_mapping);
+	if (!skel->links.on_fork || !skel->links.on_exec || !skel->links.on_exit ||
+	    !skel->links.on_mapping)
+		return log_errno(errno, "cannot watch fork, exec, exit and mmap (tracepoints)");
 	return 0;
 }
 
@@ -125,6 +129,19 @@ static int watch_fd(struct trace *trace, int fd)
 	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+static int open_unwinder(struct trace *trace)
+{
+	const struct memleakbpf *skel = trace->skel;
+	const struct unwind_map_fds fds = {
+		.chunks = bpf_map__fd(skel->maps.unwind_chunks),
+		.rules = bpf_map__fd(skel->maps.unwind_rules),
+		.targets = bpf_map__fd(skel->maps.unwind_targets),
+		.objects = bpf_map__fd(skel->maps.unwind_objects),
+	};
+
+	return trace->options.frame_pointers ? 0 : unwind_publisher_new_bpf(&fds, &trace->unwind);
+}
+
 static int start(struct trace *trace)
 {
 	int err = load(trace);
@@ -133,6 +150,8 @@ static int start(struct trace *trace)
 		err = reader_map_arrays(trace);
 	if (!err)
 		err = events_open(trace);
+	if (!err)
+		err = open_unwinder(trace);
 	if (!err)
 		err = attach_process_events(trace);
 	if (err)
@@ -197,6 +216,7 @@ void trace_free(struct trace *trace)
 		probe_set_free(known->probes);
 		free(known);
 	}
+	unwind_publisher_free(trace->unwind);
 	mapwatch_free(trace->mapwatch);
 	ring_buffer__free(trace->ring);
 	reader_unmap_arrays(trace);

@@ -30,9 +30,11 @@ struct trace_options {
 	uint64_t min_size, max_size; /* bytes, inclusive */
 	uint64_t older_ns;	     /* 0: everything counts as older */
 	uint64_t sample_bytes; /* mean distance of sample points; 0: every allocation is recorded */
+	bool frame_pointers;   /* --stack fp: no unwind tables */
 	uint32_t max_frames;   /* 2 to ABI_MAX_FRAMES */
 	uint32_t max_live, max_stacks;
-	bool ages; /* snapshots tell the age of each stack's oldest block */
+	bool find_vma; /* the kernel has bpf_find_vma() */
+	bool ages;     /* snapshots tell the age of each stack's oldest block */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 };

@@ -47,9 +47,16 @@ struct set {
 	UT_hash_handle hh;
 };
 
+/* Tables that wait for a program to map them. */
+struct held {
+	struct entry *entry;
+	struct held *next;
+};
+
 struct target {
 	uint32_t id;
 	struct set *set;
+	struct held *held;
 	UT_hash_handle hh;
 };
 
@@ -490,6 +497,22 @@ void unwind_publisher_adopt(struct unwind_publisher *p, uint32_t child_id)
 	target->set = set;
 }
 
+void unwind_publisher_hold(struct unwind_publisher *p, uint32_t target_id, struct object *object)
+{
+	struct target *target = target_get(p, target_id);
+	struct held *held = target ? calloc(1, sizeof(*held)) : NULL;
+
+	if (!held)
+		return;
+	if (entry_get(p, object, &held->entry)) {
+		log_debug("no unwind tables of %s yet", object_path(object));
+		free(held);
+		return;
+	}
+	held->next = target->held;
+	target->held = held;
+}
+
 void unwind_publisher_drop(struct unwind_publisher *p, uint32_t target_id)
 {
 	struct unwind_target *row = &p->backend.targets[target_id % ABI_TARGET_SLOTS];
@@ -503,6 +526,13 @@ void unwind_publisher_drop(struct unwind_publisher *p, uint32_t target_id)
 		__atomic_fetch_add(&row->generation, 1, __ATOMIC_RELEASE);
 	}
 	set_unref(p, target->set);
+	while (target->held) {
+		struct held *held = target->held;
+
+		target->held = held->next;
+		entry_unref(p, held->entry);
+		free(held);
+	}
 	HASH_DEL(p->targets, target);
 	free(target);
 }

@@ -46,6 +46,13 @@ int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
  */
 void unwind_publisher_adopt(struct unwind_publisher *publisher, uint32_t child_id);
 
+/*
+ * Builds an object's tables before any target maps it, and keeps them until target_id is dropped: for a command that is about to start. What
+ * cannot be read is left out, logged at debug level.
+ */
+void unwind_publisher_hold(struct unwind_publisher *publisher, uint32_t target_id,
+			   struct object *object);
+
 /* The target has ended. */
 void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_id);
 
