@@ -58,12 +58,17 @@ int exporter_close(struct exporter *e)
 	return err;
 }
 
-int exporter_write(struct exporter *e, const char *text, size_t len)
+int stream_write(FILE *out, const char *text, size_t len)
 {
 	errno = 0;
-	if (fwrite(text, 1, len, e->out) != len)
+	if (fwrite(text, 1, len, out) != len)
 		return errno ? -errno : -EIO;
-	return flush(e->out);
+	return flush(out);
+}
+
+int exporter_write(struct exporter *e, const char *text, size_t len)
+{
+	return stream_write(e->out, text, len);
 }
 
 int exporter_write_document(struct exporter *e, const void *data, size_t len)

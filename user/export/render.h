@@ -22,6 +22,7 @@ struct exporter *exporter_new(FILE *out, const struct export_options *options);
 int exporter_close(struct exporter *e);
 
 /* Writes and flushes. 0 or -errno. */
+int stream_write(FILE *out, const char *text, size_t len);
 int exporter_write(struct exporter *e, const char *text, size_t len);
 
 /* For formats whose file is one document: with options.rewrite it replaces what is there. Writes and flushes. 0 or -errno. */
@@ -37,6 +38,13 @@ char *frame_label(const struct frame *frame, char buf[static FRAME_LABEL_MAX]);
 const char *stack_end_label(enum stack_end end);
 /* ... and for a stack of which no frame is known. */
 #define STACK_UNKNOWN_LABEL "[stack not recorded]"
+
+/* For the text outputs: a name that a target chose, with '?' for what would act on the terminal; returns its width, without `out` only that. */
+size_t text_put_name(FILE *out, const char *name);
+
+/* One stack as -f text shows it, an empty line before it. */
+void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
+		    size_t number, const struct stack *stack);
 
 #define UTF8_INVALID UINT32_MAX
 

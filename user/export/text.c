@@ -56,8 +56,7 @@ static bool is_harmful(uint32_t point)
 	       (point >= 0x2066 && point <= 0x2069);
 }
 
-/* Prints a name with '?' for each harmful character; returns how many characters that were. Without `out` it only counts. */
-static size_t put_name(FILE *out, const char *name)
+size_t text_put_name(FILE *out, const char *name)
 {
 	size_t width = 0;
 
@@ -126,7 +125,7 @@ static void put_who(const struct page *page)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
 	fprintf(page->out, "%s  PID %d (", when, (int)s->pid);
-	put_name(page->out, *comm ? comm : "?");
+	text_put_name(page->out, *comm ? comm : "?");
 	fputc(')', page->out);
 }
 
@@ -230,13 +229,13 @@ static void put_location(const struct page *page, const struct frame *frame)
 	fputs("  ", page->out);
 	if (clean)
 		normalize_path(frame->file, clean);
-	put_name(page->out, clean && *clean ? clean : frame->file);
+	text_put_name(page->out, clean && *clean ? clean : frame->file);
 	free(clean);
 	if (frame->line)
 		fprintf(page->out, ":%" PRIu32, frame->line);
 }
 
-/* "function+0x1c"; without a function "module+0x1234", without a module "0x7f…". Returns its width; `out` as in put_name(). */
+/* "function+0x1c"; without a function "module+0x1234", without a module "0x7f…". Returns its width; `out` as in text_put_name(). */
 static size_t put_function(FILE *out, const struct frame *frame)
 {
 	char offset[24];
@@ -244,7 +243,7 @@ static size_t put_function(FILE *out, const struct frame *frame)
 	int n;
 
 	if (frame->function || frame->module)
-		width = put_name(out, frame->function ? frame->function : frame->module);
+		width = text_put_name(out, frame->function ? frame->function : frame->module);
 	/* An inlined call has no start of its own that an offset could count from. */
 	if (frame->inlined && frame->function)
 		return width;
@@ -267,7 +266,7 @@ static void put_frame(const struct page *page, const struct frame *frame, size_t
 	if (frame->module && frame->function) {
 		set_style(page, STYLE_DIM);
 		fputs("  (", page->out);
-		put_name(page->out, frame->module);
+		text_put_name(page->out, frame->module);
 		fputc(')', page->out);
 		set_style(page, STYLE_NONE);
 	}
@@ -381,6 +380,14 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 		fprintf(page->out, "    stack %016" PRIx64 ", end %s\n", stack->id,
 			stack_end_name(stack->end));
 	put_frames(page, stack);
+}
+
+void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
+		    size_t number, const struct stack *stack)
+{
+	const struct page page = {.out = out, .options = options, .s = s};
+
+	put_stack(&page, number, stack);
 }
 
 /* ---- the foot ----------------------------------------------------------------------------- */
