@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/export/survey.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "user/base/parse.h"
+#include "user/export/render.h"
+
+#define NS_PER_S 1000000000ULL
+
+/* Columns of the table: with one blank between them, 100. */
+#define WIDTH_COMMAND 15
+#define WIDTH_WHERE   16
+#define WIDTH_BYTES   10
+#define WIDTH_GROWTH  11
+#define WIDTH_PERCENT 6
+#define WIDTH_TREND   9
+
+struct table {
+	FILE *out;
+	const struct survey_output *output;
+	const struct survey_report *report;
+};
+
+enum style {
+	STYLE_NONE,
+	STYLE_BOLD,
+	STYLE_DIM,
+	STYLE_WARN,
+	STYLE_BAD,
+};
+
+static void set_style(const struct table *t, enum style style)
+{
+	static const char *const codes[] = {
+		[STYLE_NONE] = "\033[0m",  [STYLE_BOLD] = "\033[1m", [STYLE_DIM] = "\033[2m",
+		[STYLE_WARN] = "\033[33m", [STYLE_BAD] = "\033[31m",
+	};
+
+	if (t->output->options.color)
+		fputs(codes[style], t->out);
+}
+
+/* A name in a column of its own: cut, with what would act on the terminal replaced. */
+static void put_column(const struct table *t, const char *name, size_t width)
+{
+	char *clean = NULL;
+	size_t len = 0, used = 0;
+	FILE *out = open_memstream(&clean, &len);
+
+	if (out) {
+		text_put_name(out, name);
+		fclose(out);
+	}
+	for (const char *c = clean; c && *c && used < width; used++) {
+		const char *start = c;
+
+		utf8_next(&c);
+		fwrite(start, 1, (size_t)(c - start), t->out);
+	}
+	free(clean);
+	fprintf(t->out, "%*s", (int)(width - used) + 1, "");
+}
+
+/* ---- head --------------------------------------------------------------------------------- */
+
+static void put_head(const struct table *t)
+{
+	const struct survey_report *r = t->report;
+	time_t seconds = (time_t)(r->time_ns / NS_PER_S);
+	char elapsed[FORMAT_DURATION_MAX], when[64] = "";
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	set_style(t, STYLE_BOLD);
+	fprintf(t->out, "=== %s  survey of %zu processes, %s  %s===\n", when, r->process_count,
+		format_duration(elapsed, r->elapsed_ns), r->final ? "FINAL " : "");
+	set_style(t, STYLE_NONE);
+	if (r->growing_count)
+		fprintf(t->out, "%zu growing; ", r->growing_count);
+	else
+		fputs("none growing; ", t->out);
+	if (r->watched_count)
+		fprintf(t->out, "probes on %zu; ", r->watched_count);
+	fprintf(t->out, "cost: tool %.2f %%, probes %.2f %% of a CPU", 100 * r->tool_share,
+		100 * r->probe_share);
+	if (r->budget_share > 0)
+		fprintf(t->out, " (budget %g %%)", 100 * r->budget_share);
+	fputs("\n", t->out);
+}
+
+static void put_titles(const struct table *t)
+{
+	set_style(t, STYLE_DIM);
+	fprintf(t->out, "%3s %7s %-*s %-*s %*s %*s %*s %-*s %-*s %5s\n", "#", "PID", WIDTH_COMMAND,
+		"COMMAND", WIDTH_WHERE, "UNIT/CONTAINER", WIDTH_BYTES, "ANON+SWAP", WIDTH_GROWTH,
+		"GROWTH/H", WIDTH_PERCENT, "%/H", WIDTH_TREND, "TREND", SURVEY_SPARK, "", "SEEN");
+	set_style(t, STYLE_NONE);
+}
+
+/* ---- a row -------------------------------------------------------------------------------- */
+
+static void put_where(const struct table *t, const struct survey_row *row)
+{
+	char where[256];
+
+	if (row->container && row->runtime && *row->runtime)
+		snprintf(where, sizeof(where), "%s:%s", row->runtime, row->container);
+	else if (row->container)
+		snprintf(where, sizeof(where), "%s", row->container);
+	else if (row->pod)
+		snprintf(where, sizeof(where), "pod:%s", row->pod);
+	else if (row->unit)
+		snprintf(where, sizeof(where), "%s", row->unit);
+	else if (row->cgroup && strcmp(row->cgroup, "/") != 0)
+		snprintf(where, sizeof(where), "%s", row->cgroup);
+	else
+		snprintf(where, sizeof(where), "-");
+	put_column(t, where, WIDTH_WHERE);
+}
+
+/* "suspect" and "leaking" are what growing is called once it has been watched for long enough to say so. */
+static const char *trend_word(const struct survey_row *row)
+{
+	const char *name = trend_name(row->trend.kind);
+
+	if (row->ended)
+		return "exited";
+	if (row->trend.kind == TREND_GROWING)
+		return row->trend.leaking ? "leaking" : "suspect";
+	return name ? name : "too early";
+}
+
+static void put_growth(const struct table *t, const struct survey_row *row)
+{
+	double bytes = (double)(row->process.anon + row->process.swap), per_hour;
+	char text[FORMAT_BYTES_MAX], percent[16];
+
+	if (!row->trend.growth_known) {
+		fprintf(t->out, "%*s %*s ", WIDTH_GROWTH, "?", WIDTH_PERCENT, "");
+		return;
+	}
+	per_hour = row->trend.growth * 3600;
+	snprintf(percent, sizeof(percent), "%+.0f%%", bytes > 0 ? 100 * per_hour / bytes : 0);
+	if (fabs(per_hour) < 1) {
+		snprintf(text, sizeof(text), "0");
+		percent[0] = '\0';
+	} else {
+		format_bytes_signed(text, (int64_t)per_hour);
+	}
+	if (strlen(percent) > WIDTH_PERCENT)
+		snprintf(percent, sizeof(percent), ">9999%%");
+	fprintf(t->out, "%*s %*s ", WIDTH_GROWTH, text, WIDTH_PERCENT, percent);
+}
+
+/* Between the lowest and the highest value of the watch; a line that is level is one, whatever its noise. */
+static void put_spark(const struct table *t, const struct survey_row *row)
+{
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char ascii[] = "_.-=+*%#";
+	double min = INFINITY, max = -INFINITY, range;
+
+	for (size_t i = 0; i < row->spark_count; i++) {
+		min = fmin(min, row->spark[i]);
+		max = fmax(max, row->spark[i]);
+	}
+	range = fmax(fmax(max - min, 0.05 * max), 1024.0 * 1024);
+	for (size_t i = 0; i < SURVEY_SPARK; i++) {
+		size_t level;
+
+		if (i >= row->spark_count) {
+			fputc(' ', t->out);
+			continue;
+		}
+		level = (size_t)((row->spark[i] - min) / range * 7.99);
+		if (t->output->utf8)
+			fputs(blocks[level], t->out);
+		else
+			fputc(ascii[level], t->out);
+	}
+}
+
+static void put_row(const struct table *t, size_t rank, const struct survey_row *row)
+{
+	bool growing = row->trend.kind == TREND_GROWING && !row->ended;
+	char bytes[FORMAT_BYTES_MAX];
+
+	fprintf(t->out, "%3zu %7d ", rank, (int)row->process.pid);
+	if (growing)
+		set_style(t, STYLE_BOLD);
+	put_column(t, row->process.comm[0] ? row->process.comm : "?", WIDTH_COMMAND);
+	set_style(t, STYLE_NONE);
+	put_where(t, row);
+	fprintf(t->out, "%*s ", WIDTH_BYTES,
+		format_bytes(bytes, row->process.anon + row->process.swap));
+	put_growth(t, row);
+	if (growing)
+		set_style(t, row->trend.leaking ? STYLE_BAD : STYLE_WARN);
+	fprintf(t->out, "%-*s ", WIDTH_TREND, trend_word(row));
+	set_style(t, STYLE_NONE);
+	put_spark(t, row);
+	fprintf(t->out, " %5" PRIu64 "\n", row->samples);
+}
+
+/* ---- what is known of a suspect ------------------------------------------------------------ */
+
+/* "+12.0 MiB/h (9.8 MiB to 13.1 MiB), lowest 20.1 MiB then, 40.1 MiB now; 3h07m to the limit" */
+static void put_reason(const struct table *t, const struct survey_row *row)
+{
+	char low[FORMAT_BYTES_MAX], high[FORMAT_BYTES_MAX];
+
+	fprintf(t->out, "            %s", row->trend.reason);
+	if (!row->of_children)
+		fprintf(t->out, ": lowest %s then, %s now", format_bytes(low, row->low_then),
+			format_bytes(high, row->low_now));
+	fputc('\n', t->out);
+	if (row->trend.error_known) {
+		fprintf(t->out, "            growth between %s",
+			format_bytes_signed(low, (int64_t)(row->trend.growth_low * 3600)));
+		fprintf(t->out, " and %s an hour (95 %%)",
+			format_bytes_signed(high, (int64_t)(row->trend.growth_high * 3600)));
+		if (row->limit_known && row->limit_s < 1e9)
+			fprintf(t->out, "; memory is used up in %s",
+				format_duration(low, (uint64_t)(row->limit_s * 1e9)));
+		fputc('\n', t->out);
+	}
+	if (row->children_exited)
+		fprintf(t->out, "            %" PRIu64 " of its children have exited meanwhile\n",
+			row->children_exited);
+}
+
+/* The first frame that is not the allocator's. */
+static const struct frame *top_frame(const struct stack *stack)
+{
+	for (size_t i = 1; stack->frames && i < stack->frame_count; i++) {
+		if (stack->frames[i]->function)
+			return stack->frames[i];
+	}
+	return NULL;
+}
+
+static void put_drill(const struct table *t, const struct survey_drill *drill)
+{
+	char bytes[FORMAT_BYTES_MAX], window[FORMAT_DURATION_MAX];
+	const struct frame *frame;
+
+	if (drill->open)
+		fputs("            probes are on it now\n", t->out);
+	if (drill->snapshot) {
+		fprintf(t->out, "            in %s of probes %s",
+			format_duration(window, drill->window_ns),
+			format_bytes(bytes, drill->snapshot->live.bytes));
+		fputs(" allocated and kept", t->out);
+		frame = drill->shown_count ? top_frame(drill->shown[0]) : NULL;
+		if (frame) {
+			fputs(", most in ", t->out);
+			set_style(t, STYLE_BOLD);
+			text_put_name(t->out, frame->function);
+			set_style(t, STYLE_NONE);
+		}
+		fputc('\n', t->out);
+	}
+	if (drill->note)
+		fprintf(t->out, "            %s\n", drill->note);
+}
+
+static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)
+{
+	const struct survey_drill *drill = row->drill;
+	char bytes[FORMAT_BYTES_MAX];
+
+	if (!drill || !drill->snapshot || !drill->shown_count)
+		return;
+	fputc('\n', t->out);
+	set_style(t, STYLE_BOLD);
+	fprintf(t->out, "--- %zu. PID %d (", rank, (int)row->process.pid);
+	text_put_name(t->out, row->process.comm);
+	fputc(')', t->out);
+	if (drill->snapshot->pid != row->process.pid)
+		fprintf(t->out, ", its child %d", (int)drill->snapshot->pid);
+	fputs(": what it allocated and kept while probes were on ---", t->out);
+	set_style(t, STYLE_NONE);
+	fputc('\n', t->out);
+	if (drill->snapshot->sample_bytes)
+		fprintf(t->out, "estimates: one sample per %s allocated\n",
+			format_bytes(bytes, drill->snapshot->sample_bytes));
+	for (size_t i = 0; i < drill->shown_count; i++)
+		text_put_stack(t->out, &t->output->options, drill->snapshot, i + 1,
+			       drill->shown[i]);
+}
+
+static void put_table(const struct table *t)
+{
+	const struct survey_report *r = t->report;
+
+	put_head(t);
+	put_titles(t);
+	for (size_t i = 0; i < r->row_count; i++) {
+		const struct survey_row *row = &r->rows[i];
+
+		put_row(t, i + 1, row);
+		if (row->trend.kind == TREND_GROWING)
+			put_reason(t, row);
+		if (row->drill)
+			put_drill(t, row->drill);
+	}
+	for (size_t i = 0; i < r->row_count; i++)
+		put_stacks(t, i + 1, &r->rows[i]);
+}
+
+int survey_write_text(const struct survey_output *output, const struct survey_report *report)
+{
+	struct table t = {.output = output, .report = report};
+	char *text = NULL;
+	size_t len = 0;
+	bool failed;
+	int err;
+
+	t.out = open_memstream(&text, &len);
+	if (!t.out)
+		return -ENOMEM;
+	if (output->redraw)
+		fputs("\033[H\033[2J", t.out);
+	put_table(&t);
+	fputc('\n', t.out);
+	failed = ferror(t.out) != 0;
+	failed |= fclose(t.out) != 0;
+	err = failed ? -ENOMEM : stream_write(output->out, text, len);
+	free(text);
+	return err;
+}
