@@ -71,6 +71,7 @@ struct trace {
 	struct ring_buffer *ring;
 	struct mapwatch *mapwatch;
 	int epoll_fd;
+	int stats_fd; /* -1: the kernel does not count the programs' run time */
 
 	/* The kernel's arrays, mapped. */
 	struct stack_counters *counters;

@@ -402,3 +402,13 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 		target_discard(trace, target);
 	return err;
 }
+
+void trace_remove_target(struct trace *trace, struct target *target)
+{
+	uint32_t tgid = (uint32_t)target->pid;
+
+	bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+	target->announced = false; /* nobody is to be told of an end that they have asked for */
+	target_end(trace, target, false);
+	reader_reclaim(trace);
+}

@@ -175,6 +175,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->options = *options;
 	trace->callbacks = *callbacks;
 	trace->epoll_fd = -1;
+	trace->stats_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
 	trace->symbolizer = symbolizer_new(&options->symbols);
@@ -226,6 +227,8 @@ void trace_free(struct trace *trace)
 	object_cache_free(trace->objects);
 	if (trace->epoll_fd >= 0)
 		close(trace->epoll_fd);
+	if (trace->stats_fd >= 0)
+		close(trace->stats_fd);
 	free(trace->queue);
 	free(trace);
 }

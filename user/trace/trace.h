@@ -67,6 +67,12 @@ int trace_add_process(struct trace *trace, pid_t pid);
  */
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count);
 
+/*
+ * Stops tracing a target: its probes come off, its blocks and stacks are forgotten, and it is freed, without a call of callbacks.ended. Not from inside a
+ * callback.
+ */
+void trace_remove_target(struct trace *trace, struct target *target);
+
 /* Readable when trace_process() has something to do. */
 int trace_fd(const struct trace *trace);
 
