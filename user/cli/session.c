@@ -3,43 +3,25 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/analysis/rank.h"
 #include "user/analysis/stack_trends.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/cli/output.h"
 #include "user/sys/feature.h"
 #include "user/sys/memory.h"
 
 struct session {
 	const struct options *options;
 	struct trace *trace;
-	FILE *out;
-	bool out_is_file;
-	struct exporter *exporter;
+	struct output *output;
 	struct alloc_fn *custom;
 	size_t custom_count;
-	int output_error;
-	bool output_failed; /* an error that has been logged */
 	bool found_leaks;
 	bool final; /* while the last snapshots of living targets are printed */
 };
-
-static int fail_output(struct session *s, int err)
-{
-	if (!s->output_error)
-		s->output_error = err;
-	/* A reader that has had enough (`| head`) is no error: we stop, quietly. */
-	if (err != -EPIPE && !s->output_failed) {
-		s->output_failed = true;
-		log_errno(err, "cannot write to %s",
-			  s->options->output ? s->options->output : "standard output");
-	}
-	return err;
-}
 
 /* What is there under the pid now is the target only while it lives. */
 static void read_memory(const struct session *s, struct snapshot *now)
@@ -64,7 +46,7 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 {
 	size_t room = s->options->top < now->stack_count ? s->options->top : now->stack_count;
 	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
-	size_t n;
+	size_t n = 0;
 	int err = top ? 0 : -ENOMEM;
 
 	if (!err && s->options->format->wants_all)
@@ -74,11 +56,10 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 		for (size_t i = 0; !err && i < n; i++)
 			err = trace_symbolize(s->trace, target, top[i]);
 	}
-	if (!err)
-		err = s->options->format->snapshot(s->exporter, now,
-						   (const struct stack *const *)top, n);
 	if (err)
-		fail_output(s, err);
+		output_fail(s->output, err);
+	else
+		output_snapshot(s->output, now, (const struct stack *const *)top, n);
 }
 
 /* What is kept of a target from one snapshot to the next. */
@@ -131,7 +112,7 @@ static void report_target(void *ctx, struct target *target)
 		log_error("no memory for a snapshot");
 		return;
 	}
-	if (s->output_error || trace_snapshot(s->trace, target, &now))
+	if (output_error(s->output) || trace_snapshot(s->trace, target, &now))
 		return;
 	now->final |= s->final;
 	read_memory(s, now);
@@ -162,7 +143,7 @@ int session_report(struct session *session, bool final)
 {
 	session->final = final;
 	trace_for_each_target(session->trace, report_target, session);
-	return session->output_error;
+	return output_error(session->output);
 }
 
 static int choose_attach(const struct options *options, struct features *features,
@@ -257,46 +238,6 @@ static int start_trace(struct session *s)
 	return trace_new(&t, &callbacks, &s->trace);
 }
 
-static enum export_value export_value_of(enum rank_by sort)
-{
-	static const enum export_value values[] = {
-		[RANK_LIVE] = EXPORT_LIVE_BYTES,
-		[RANK_ALLOC] = EXPORT_ALLOC_BYTES,
-		[RANK_GROWTH] = EXPORT_GROWTH,
-		[RANK_COUNT] = EXPORT_LIVE_COUNT,
-	};
-
-	return values[sort];
-}
-
-static int open_output(struct session *s)
-{
-	const struct options *o = s->options;
-	struct export_options e = {
-		.show_older = o->older_ns != 0,
-		.older_ns = o->older_ns,
-		.verbose = o->verbose > 0,
-		.value = export_value_of(o->sort),
-	};
-	struct winsize size;
-	struct stat st;
-
-	s->out = o->output ? fopen(o->output, "we") : stdout;
-	s->out_is_file = o->output;
-	if (!s->out)
-		return log_errno(errno, "cannot open %s for writing", o->output);
-	e.rewrite = o->output && !fstat(fileno(s->out), &st) && S_ISREG(st.st_mode);
-	if (isatty(fileno(s->out))) {
-		const char *no_color = getenv("NO_COLOR");
-
-		e.color = !no_color || !*no_color;
-		if (ioctl(fileno(s->out), TIOCGWINSZ, &size) == 0)
-			e.width = size.ws_col;
-	}
-	s->exporter = o->format->open(s->out, &e);
-	return s->exporter ? 0 : -ENOMEM;
-}
-
 int session_new(const struct options *options, struct session **out)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -307,7 +248,7 @@ int session_new(const struct options *options, struct session **out)
 	s->options = options;
 	err = parse_custom(s);
 	if (!err)
-		err = open_output(s);
+		err = output_open(options, options->older_ns, true, &s->output);
 	if (!err)
 		err = start_trace(s);
 	if (err) {
@@ -324,20 +265,13 @@ int session_free(struct session *session)
 
 	if (!session)
 		return 0;
-	if (session->exporter) {
-		err = session->options->format->close(session->exporter);
-		if (err)
-			fail_output(session, err);
-	}
-	if (session->out_is_file && session->out && fclose(session->out))
-		fail_output(session, -errno);
+	err = output_close(session->output);
 	if (session->trace)
 		trace_for_each_target(session->trace, forget_history, session);
 	trace_free(session->trace);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);
 	free(session->custom);
-	err = session->output_error;
 	free(session);
 	return err;
 }
@@ -349,7 +283,7 @@ struct trace *session_trace(struct session *session)
 
 int session_output_error(const struct session *session)
 {
-	return session->output_error;
+	return output_error(session->output);
 }
 
 bool session_found_leaks(const struct session *session)

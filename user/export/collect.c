@@ -186,6 +186,7 @@ int document_snapshot(struct exporter *e, const struct snapshot *s,
 
 	(void)shown;
 	(void)shown_count;
+	d->taken = true;
 	return !err && e->options.rewrite ? d->write(d) : err;
 }
 
@@ -196,7 +197,8 @@ int document_close(struct exporter *e)
 
 	if (!d)
 		return 0;
-	err = e->options.rewrite ? 0 : d->write(d);
+	/* Without a snapshot there is nothing to say: tracing could not begin. */
+	err = e->options.rewrite || !d->taken ? 0 : d->write(d);
 	collection_release(&d->collection);
 	free(d);
 	return err;

@@ -55,6 +55,7 @@ int collection_take(struct collection *c, const struct snapshot *s);
 struct document {
 	struct exporter base;
 	struct collection collection;
+	bool taken; /* a snapshot has come */
 	int (*write)(
 		struct document *d); /* renders it, for exporter_write_document(); 0 or -errno */
 };

@@ -38,7 +38,7 @@ struct exporter_format {
 	const char *help; /* one line for --help */
 	bool wants_all; /* reads snapshot->stacks, all of which must have their frames, and not `shown` */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
-	bool history; /* holds every snapshot; false: a document about the last one of each target */
+	bool history; /* of a recording it shows every snapshot; false: the last one of each target, unless a range is asked for */
 	struct exporter *(*open)(FILE *out, const struct export_options *options);
 	/*
 	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may hold more, which count only in totals. Returns 0
@@ -48,6 +48,9 @@ struct exporter_format {
 			const struct stack *const *shown, size_t shown_count);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 };
+
+/* The format of `memleakbpf record`: no name of -f, for nothing but `report` and `diff` reads it. */
+extern const struct exporter_format export_recording;
 
 const struct exporter_format *export_find_format(const char *name); /* NULL: no such format */
 const struct exporter_format *export_format_at(size_t index);	    /* NULL past the last */

@@ -488,7 +488,6 @@ static int text_snapshot(struct exporter *e, const struct snapshot *s,
 const struct exporter_format format_text = {
 	.name = "text",
 	.help = "for people, with the top stacks",
-	.history = true,
 	.open = exporter_new,
 	.snapshot = text_snapshot,
 	.close = exporter_close,

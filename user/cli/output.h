@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where results go: standard output or the file of -o, through the exporter of -f. */
+#ifndef MEMLEAKBPF_CLI_OUTPUT_H
+#define MEMLEAKBPF_CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/cli/options.h"
+
+struct output;
+
+/* Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the output is a file. 0 or -errno, logged. */
+int output_open(const struct options *options, uint64_t older_ns, bool live, struct output **out);
+
+/* As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is written after it. */
+int output_snapshot(struct output *output, const struct snapshot *s,
+		    const struct stack *const *shown, size_t shown_count);
+
+/* Counts as a failed write. Returns err. */
+int output_fail(struct output *output, int err);
+int output_error(const struct output *output); /* 0, or the first failure */
+
+/* Writes what is left, and frees it. 0, or the first failure. NULL is fine. */
+int output_close(struct output *output);
+
+#endif

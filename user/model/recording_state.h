@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the reader of recordings knows so far: what was defined, and the rows of each target. Private to user/model. */
+#ifndef MEMLEAKBPF_MODEL_RECORDING_STATE_H
+#define MEMLEAKBPF_MODEL_RECORDING_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/frame_table.h"
+#include "user/model/id_map.h"
+#include "user/model/recording.h"
+#include "user/model/recording_format.h"
+#include "user/model/wire.h"
+
+/* The file's numbers, from 1, to those of our own table: a file may define the same thing twice. */
+struct id_list {
+	uint32_t *ids;
+	size_t count, room;
+};
+
+struct recorded_row {
+	uint64_t stack_id;
+	uint32_t stack; /* of the table, 0: unknown */
+	enum stack_end end;
+	bool truncated;
+	uint64_t values[VALUES];
+	uint64_t live_before[2]; /* bytes and count, at the last snapshot */
+};
+
+struct recorded_target {
+	uint32_t id;
+	pid_t pid;
+	char comm[16];
+	char **cmdline; /* NULL: unknown */
+	struct module_maps *maps;
+	struct recorded_row *rows;
+	size_t row_count, row_room;
+};
+
+struct recording_reader {
+	FILE *in;
+	const char *name;
+	uint64_t offset, chunk_at; /* in the file; of the chunk being read */
+	uint64_t snapshots;
+	bool unfinished; /* something has been read that no snapshot has completed */
+	int failed;
+
+	uint8_t *body;
+	size_t body_room;
+	struct wire_reader message; /* what is left of the body */
+
+	struct recording_info info;
+	char *tool_version, *kernel, *machine, *host;
+	int *causes; /* the file's loss causes: enum lost_cause, or -1 for one that is not known here */
+	size_t cause_count;
+
+	struct frame_table *table;
+	struct id_list strings, frames, stacks;
+	struct recorded_target *targets;
+	size_t target_count;
+	struct id_map target_numbers; /* target id -> place in targets */
+};
+
+void id_list_free(struct id_list *list);
+void recording_target_release(struct recorded_target *target);
+
+/* Takes in one field of a chunk. 0, -ENOMEM or -EBADMSG with *why. Not logged. */
+int recording_take_definition(struct recording_reader *r, const struct wire_field *f,
+			      const char **why);
+
+/* Makes a snapshot of what has been read: 1 and *out; else as above. */
+int recording_take_snapshot(struct recording_reader *r, struct wire_reader message,
+			    struct snapshot **out, const char **why);
+
+#endif
