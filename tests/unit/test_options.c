@@ -27,7 +27,7 @@ static int run_nothing(const struct options *options)
 static const struct command commands[] = {
 	{
 		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-			  OPTIONS_REPORT,
+			  OPTIONS_REPORT | OPTIONS_OUTPUT,
 		.check = options_check_watch,
 		.run = run_nothing,
 	},

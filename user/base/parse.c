@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define NS_PER_MS    1000000ULL
 #define NS_PER_S     1000000000ULL
@@ -103,6 +104,24 @@ int parse_size(const char *text, uint64_t *bytes)
 	if (value > UINT64_MAX >> shift)
 		return -EINVAL;
 	*bytes = value << shift;
+	return 0;
+}
+
+int parse_date(const char *text, uint64_t *ns)
+{
+	struct tm tm = {.tm_isdst = -1};
+	const char *end = strptime(text, "%Y-%m-%d", &tm);
+	time_t seconds;
+
+	if (!end || (*end != 'T' && *end != ' '))
+		return -EINVAL;
+	end = strptime(end + 1, "%H:%M:%S", &tm);
+	if (!end || (*end && strcmp(end, "Z") != 0))
+		return -EINVAL;
+	seconds = *end ? timegm(&tm) : mktime(&tm);
+	if (seconds < 0)
+		return -EINVAL;
+	*ns = (uint64_t)seconds * 1000000000ULL;
 	return 0;
 }
 

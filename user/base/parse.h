@@ -17,6 +17,9 @@ int parse_duration(const char *text, uint64_t *ns);
 /* "0", "4096", "64k", "1M", "1G", "1T", also "64KiB" and "64KB", to bytes; the units are powers of 1024. */
 int parse_size(const char *text, uint64_t *bytes);
 
+/* "2026-01-02T03:04:05" or with a space instead of T, local time; with a Z at the end UTC; to nanoseconds since the epoch. */
+int parse_date(const char *text, uint64_t *ns);
+
 /* Decimal digits only, min to max inclusive. */
 int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *count);
 

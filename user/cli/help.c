@@ -53,6 +53,44 @@ const char help_doctor[] =
 	"  -v, --verbose       more detail\n"
 	"  --version   -h, --help\n";
 
+const char help_record[] =
+	"Usage: memleakbpf record -p PID[,PID...] -o FILE [OPTION...]\n"
+	"       memleakbpf record -o FILE [OPTION...] -- COMMAND [ARG...]\n"
+	"Writes a snapshot every interval into a file that report and diff read on any machine.\n"
+	"\n"
+	"  -o, --output FILE   the recording\n"
+	"  -i, --interval TIME, -n, --count N, and the options of memleakbpf that say what is\n"
+	"  traced: see memleakbpf --help\n"
+	"  -v, --verbose   --version   -h, --help\n";
+
+const char help_report[] = "Usage: memleakbpf report FILE [OPTION...]\n"
+			   "Shows a recording: the last snapshot of each process, or all of them "
+			   "in formats that hold\n"
+			   "a history (json, perfetto). TIME: 90s, 5m since its beginning, or "
+			   "2026-01-02T03:04:05[Z].\n"
+			   "\n"
+			   "      --at TIME             the last snapshot until then\n"
+			   "      --from TIME, --to TIME  all snapshots between\n"
+			   "  -p, --pid PID,...         of these processes only\n"
+			   "  -f, --format FORMAT, -T, --top N, --sort ORDER, -o, --output FILE: "
+			   "see memleakbpf --help\n"
+			   "  -v, --verbose   --version   -h, --help\n";
+
+const char help_diff[] =
+	"Usage: memleakbpf diff OLD NEW [OPTION...]\n"
+	"       memleakbpf diff FILE [--from TIME] [--to TIME] [OPTION...]\n"
+	"Says what grew between the last snapshots of two recordings, or between two times of "
+	"one.\n"
+	"Stacks are matched by their names, so the program may have been restarted or rebuilt.\n"
+	"\n"
+	"  -p, --pid PID,...     of these processes only\n"
+	"  -f, --format FORMAT   text, json, or folded (\"stack old new\", for difffolded.pl's "
+	"readers)\n"
+	"  -T, --top N           stacks to show (10)\n"
+	"      --sort count      by blocks, not bytes\n"
+	"  -o, --output FILE     instead of standard output\n"
+	"  -v, --verbose   --version   -h, --help\n";
+
 static int result_of(FILE *out)
 {
 	errno = 0;

@@ -14,6 +14,6 @@ int help_print(FILE *out, const struct command *commands, const struct command *
 int help_print_version(FILE *out);
 
 /* For struct command's help. */
-extern const char help_doctor[];
+extern const char help_doctor[], help_record[], help_report[], help_diff[];
 
 #endif

@@ -10,9 +10,27 @@ static const struct command commands[] = {
 	{
 		.summary = "watch running processes, or run a command and watch it",
 		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-			  OPTIONS_REPORT,
+			  OPTIONS_REPORT | OPTIONS_OUTPUT,
 		.check = options_check_watch,
 		.run = cmd_trace,
+	},
+	{
+		.name = "record",
+		.summary = "the same, into a file for later",
+		.help = help_record,
+		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
+			  OPTIONS_OUTPUT,
+		.check = options_check_record,
+		.run = cmd_trace,
+	},
+	{
+		.name = "report",
+		.summary = "show a recording, in any format; no root",
+		.help = help_report,
+		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
+			  OPTIONS_OUTPUT,
+		.check = options_check_report,
+		.run = cmd_report,
 	},
 	{
 		.name = "doctor",

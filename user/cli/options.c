@@ -102,11 +102,11 @@ struct getopt_tables {
 	struct option longs[MAX_ROWS + 1];
 };
 
-static void build_tables(struct getopt_tables *tables)
+static void build_tables(struct getopt_tables *tables, unsigned groups)
 {
-	/* '+': the first word that is no option ends them, so that COMMAND keeps its own; ':': a
-	 * missing value is told apart from an unknown option. */
-	char *s = stpcpy(tables->shorts, "+:");
+	/* '+': the first word that is no option ends them, so that COMMAND keeps its own; files may
+	 * stand anywhere. ':': a missing value is told apart from an unknown option. */
+	char *s = stpcpy(tables->shorts, groups & OPTIONS_FILES ? ":" : "+:");
 
 	memset(tables->longs, 0, sizeof(tables->longs));
 	for (size_t i = 0; i < option_row_count && i < MAX_ROWS; i++) {
@@ -212,7 +212,7 @@ static int read_options(const struct command *command, int argc, char *argv[],
 	struct getopt_tables tables;
 	int value;
 
-	build_tables(&tables);
+	build_tables(&tables, command->groups);
 	opterr = 0;
 	optind = 0; /* glibc: start anew, whatever was read before */
 	while ((value = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
@@ -251,6 +251,11 @@ static int read_words(const struct command *commands, int argc, char *argv[],
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 	char program[MAX_NAME];
 
+	if (command->groups & OPTIONS_FILES) {
+		storage->options.files = &argv[optind];
+		storage->options.file_count = (size_t)(argc - optind);
+		return 0;
+	}
 	if (!word) {
 		if (!dashes || !(command->groups & OPTIONS_COMMAND))
 			return 0;
@@ -396,4 +401,70 @@ int options_check_doctor(struct options *options)
 	if (options->children == OPTION_CHILDREN_DEFAULT)
 		options->children = OPTION_CHILDREN_LATE;
 	return 0;
+}
+
+int options_check_record(struct options *options)
+{
+	int err = options_check_watch(options);
+
+	if (err)
+		return err;
+	if (!options->output) {
+		log_error("-o: record needs a file; give e.g. -o leaks.mlb");
+		return -EINVAL;
+	}
+	options->format = &export_recording;
+	/* A recording is about time, also that of a command. */
+	if (!options->interval_ns)
+		options->interval_ns = DEFAULT_INTERVAL_NS;
+	return 0;
+}
+
+static int check_times(const struct options *options)
+{
+	const struct option_time *from = &options->from, *to = &options->to;
+
+	if (options->at.given && (from->given || to->given)) {
+		log_error(
+			"--at: one point of time excludes --from and --to; give only one of them");
+		return -EINVAL;
+	}
+	if (from->given && to->given && from->absolute == to->absolute && from->ns > to->ns) {
+		log_error("--to: is before --from; give a later time");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int options_check_report(struct options *options)
+{
+	if (options->file_count != 1) {
+		log_error("report needs one recording; give memleakbpf report FILE");
+		return -EINVAL;
+	}
+	return check_times(options);
+}
+
+int options_check_diff(struct options *options)
+{
+	if (options->file_count < 1 || options->file_count > 2) {
+		log_error(
+			"diff needs two recordings, or two times of one; give memleakbpf diff OLD "
+			"NEW");
+		return -EINVAL;
+	}
+	if (options->at.given ||
+	    (options->file_count == 2 && (options->from.given || options->to.given))) {
+		log_error(
+			"--at, --from, --to: diff of two files compares their last snapshots; give "
+			"one FILE with --from and --to");
+		return -EINVAL;
+	}
+	if (strcmp(options->format->name, "text") && strcmp(options->format->name, "json") &&
+	    strcmp(options->format->name, "folded")) {
+		log_error("-f: diff has no format '%s'; give one of text, json, folded",
+			  options->format->name);
+		return -EINVAL;
+	}
+	return check_times(options);
 }

@@ -27,6 +27,9 @@ enum option_group {
 	OPTIONS_INTERVAL = 1u << 2, /* -i, -n */
 	OPTIONS_TRACE = 1u << 3,    /* what is traced, and how */
 	OPTIONS_REPORT = 1u << 4,   /* what is shown, in which order and format */
+	OPTIONS_OUTPUT = 1u << 5,   /* -o */
+	OPTIONS_FILES = 1u << 6,    /* FILE… before, between and after the options */
+	OPTIONS_TIMES = 1u << 7,    /* --at, --from, --to */
 };
 
 /* A subcommand is one row of a table that main() owns; the row without a name comes first and is the default. */
@@ -37,11 +40,18 @@ struct command {
 	unsigned groups;     /* enum option_group: what it accepts */
 	/*
 	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one line logged. NULL: nothing to do.
-	 * options_check_watch() and options_check_doctor() are made for this.
+	 * The functions options_check_…() are made for this.
 	 */
 	int (*check)(struct options *options);
 	int (*run)(
 		const struct options *options); /* the exit status; never called by this module */
+};
+
+/* A point of a recording. */
+struct option_time {
+	bool given;
+	bool absolute; /* ns since the epoch; false: since the recording's beginning */
+	uint64_t ns;
 };
 
 enum options_action {
@@ -83,6 +93,11 @@ struct options {
 	uint64_t
 		interval_ns; /* 0: no periodic snapshots, only the one at the end (run without -i) */
 	uint64_t count;	     /* snapshots after which to stop; 0: until the end */
+
+	/* What to read: recordings, for the commands that do. */
+	char *const *files; /* NULL-terminated */
+	size_t file_count;
+	struct option_time at, from, to;
 
 	/* How to trace. */
 	uint64_t min_size;     /* bytes, inclusive */
@@ -128,5 +143,8 @@ void options_free(const struct options *options); /* NULL is fine */
 /* For struct command's check: the default command (watch or run), and doctor. */
 int options_check_watch(struct options *options);
 int options_check_doctor(struct options *options);
+int options_check_record(struct options *options);
+int options_check_report(struct options *options);
+int options_check_diff(struct options *options);
 
 #endif

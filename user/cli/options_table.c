@@ -250,6 +250,22 @@ static int apply_output(const struct option_row *row, struct options_storage *st
 	return apply_text(row, storage, shown, value);
 }
 
+static const char expected_time[] =
+	"is not a time; give one since the recording's beginning (90s, 5m, 0) or a date "
+	"(2026-01-02T03:04:05, with Z for UTC)";
+
+static int apply_time(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	struct option_time *time = field_of(row, storage);
+
+	*time = (struct option_time){.given = true};
+	if (!strcmp(value, "0") || !parse_duration(value, &time->ns))
+		return 0;
+	time->absolute = true;
+	return parse_date(value, &time->ns) ? refuse(row, shown, value) : 0;
+}
+
 static int apply_debuginfod(const struct option_row *row, struct options_storage *storage,
 			    const char *shown, const char *value)
 {
@@ -345,7 +361,7 @@ const struct option_row option_rows[] = {
 	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M"},
 	{"max-size", 'Z', .groups = OPTIONS_TRACE, VALUE(apply_size), FIELD(max_size), .min = 1,
 	 .max = UINT64_MAX, .expected = "is not a size in bytes above 0; give e.g. 4096, 64k, 1M"},
-	{"older", 0, .groups = OPTIONS_REPORT, VALUE(apply_duration), FIELD(older_ns),
+	{"older", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), FIELD(older_ns),
 	 .min = NS_PER_MS, .max = NS_PER_YEAR,
 	 .expected = "is not a duration (1ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
 	{"sample", 's', .groups = OPTIONS_TRACE, VALUE(apply_size), FIELD(sample_bytes),
@@ -353,11 +369,11 @@ const struct option_row option_rows[] = {
 	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
 		     "out to record every allocation"},
 	{"format", 'f', .groups = OPTIONS_REPORT, VALUE(apply_format), .expected = "is not a format"},
-	{"output", 'o', .groups = OPTIONS_REPORT, VALUE(apply_output), FIELD(output),
+	{"output", 'o', .groups = OPTIONS_OUTPUT, VALUE(apply_output), FIELD(output),
 	 .expected = "is not a file name; give a path, or - for standard output"},
 	{"sort", 0, .groups = OPTIONS_REPORT, VALUE(apply_sort),
 	 .expected = "is not an order; give one of live, alloc, growth, count"},
-	{"no-inlines", 0, .groups = OPTIONS_REPORT, FLAG(apply_false), FIELD(inlines)},
+	{"no-inlines", 0, .groups = OPTIONS_TRACE, FLAG(apply_false), FIELD(inlines)},
 	{"attach", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(attach), .choices = attach_choices,
 	 .expected = "is not a way to attach; give one of auto, session, multi, single"},
 	{"stack", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(stack), .choices = stack_choices,
@@ -382,10 +398,13 @@ const struct option_row option_rows[] = {
 	 .max = 1u << 28, .expected = "is not a number of blocks; give 1 to 268435456"},
 	{"max-stacks", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(max_stacks), .min = 1,
 	 .max = 1u << 24, .expected = "is not a number of stacks; give 1 to 16777216"},
-	{"debuginfod", 0, .groups = OPTIONS_REPORT, FLAG(apply_debuginfod)},
-	{"no-debuginfod", 0, .groups = OPTIONS_REPORT, FLAG(apply_false), FIELD(debuginfod)},
-	{"error-exitcode", 0, .groups = OPTIONS_REPORT, VALUE(apply_count), FIELD(error_exitcode), .min = 1,
+	{"debuginfod", 0, .groups = OPTIONS_TRACE, FLAG(apply_debuginfod)},
+	{"no-debuginfod", 0, .groups = OPTIONS_TRACE, FLAG(apply_false), FIELD(debuginfod)},
+	{"error-exitcode", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(error_exitcode), .min = 1,
 	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
+	{"at", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(at), .expected = expected_time},
+	{"from", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(from), .expected = expected_time},
+	{"to", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(to), .expected = expected_time},
 	{"verbose", 'v', .groups = 0, FLAG(apply_verbose)},
 	{"version", 0, .groups = 0, FLAG(apply_version)},
 	{"help", 'h', .groups = 0, FLAG(apply_help)},

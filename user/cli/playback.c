@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/playback.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "user/base/log.h"
+
+struct playback {
+	FILE *file;
+	struct recording_reader *reader;
+	bool begun;
+	uint64_t beginning_ns;
+};
+
+int playback_open(const char *path, struct playback **out)
+{
+	struct playback *p = calloc(1, sizeof(*p));
+	int err = 0;
+
+	if (!p)
+		return log_errno(ENOMEM, "%s", path);
+	p->file = fopen(path, "re");
+	if (!p->file)
+		err = log_errno(errno, "cannot open %s", path);
+	if (!err)
+		err = recording_reader_new(p->file, path, &p->reader);
+	if (err) {
+		playback_free(p);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+void playback_free(struct playback *p)
+{
+	if (!p)
+		return;
+	recording_reader_free(p->reader);
+	if (p->file)
+		fclose(p->file);
+	free(p);
+}
+
+static bool wanted(const struct options *options, pid_t pid)
+{
+	for (size_t i = 0; i < options->pid_count; i++) {
+		if (options->pids[i] == pid)
+			return true;
+	}
+	return !options->pid_count;
+}
+
+int playback_next(struct playback *p, const struct options *options, struct snapshot **out)
+{
+	int got;
+
+	while ((got = recording_reader_next(p->reader, out)) > 0) {
+		if (!p->begun) {
+			p->begun = true;
+			p->beginning_ns = (*out)->time_ns > (*out)->elapsed_ns
+						  ? (*out)->time_ns - (*out)->elapsed_ns
+						  : 0;
+		}
+		if (wanted(options, (*out)->pid))
+			return got;
+		snapshot_free(*out);
+	}
+	return got;
+}
+
+const struct recording_info *playback_info(const struct playback *p)
+{
+	return recording_reader_info(p->reader);
+}
+
+uint64_t playback_time(const struct playback *p, const struct option_time *time)
+{
+	return time->absolute ? time->ns : p->beginning_ns + time->ns;
+}

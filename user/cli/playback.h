@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Going through a recording: what report and diff share. */
+#ifndef MEMLEAKBPF_CLI_PLAYBACK_H
+#define MEMLEAKBPF_CLI_PLAYBACK_H
+
+#include <stdint.h>
+
+#include "user/cli/options.h"
+#include "user/model/recording.h"
+
+struct playback;
+
+/* Opens the file. 0 or -errno, logged. */
+int playback_open(const char *path, struct playback **out);
+void playback_free(struct playback *playback); /* with all frames of its snapshots; NULL is fine */
+
+/* The next snapshot of one of the wanted processes (all of them when pid_count is 0). As recording_reader_next(). */
+int playback_next(struct playback *playback, const struct options *options, struct snapshot **out);
+
+const struct recording_info *playback_info(const struct playback *playback);
+
+/*
+ * A time as given, in ns since the epoch; what counts from the recording's beginning does so from when its first process was attached to. Needs one snapshot
+ * to have been read.
+ */
+uint64_t playback_time(const struct playback *playback, const struct option_time *time);
+
+#endif

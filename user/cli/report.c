@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* `memleakbpf report FILE`: a recording through any of the formats. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "user/analysis/rank.h"
+#include "user/analysis/stack_trends.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/cli/commands.h"
+#include "user/cli/output.h"
+#include "user/cli/playback.h"
+
+/* What is kept of a target. */
+struct followed {
+	uint32_t target_id;
+	struct stack_trends *trends; /* NULL: not wanted */
+	struct snapshot *last;	     /* to be shown at the end; NULL: none */
+};
+
+struct report {
+	const struct options *options;
+	struct playback *playback;
+	struct output *output;
+	bool last_only;
+	struct followed *targets;
+	size_t count, at; /* at: where the last snapshot's target is */
+	uint64_t shown;
+};
+
+static struct followed *follow(struct report *r, uint32_t target_id)
+{
+	struct followed *grown;
+
+	for (size_t i = 0; i < r->count; i++) {
+		size_t at = (r->at + i) % r->count;
+
+		if (r->targets[at].target_id == target_id) {
+			r->at = at;
+			return &r->targets[at];
+		}
+	}
+	grown = reallocarray(r->targets, r->count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	r->targets = grown;
+	r->at = r->count;
+	grown[r->count] = (struct followed){.target_id = target_id};
+	/* Formats that take every stack show no trends. */
+	if (!r->options->format->wants_all)
+		grown[r->count].trends = stack_trends_new();
+	return &grown[r->count++];
+}
+
+static int show(struct report *r, const struct snapshot *s)
+{
+	size_t room = r->options->top < s->stack_count ? r->options->top : s->stack_count;
+	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
+	size_t n = 0;
+
+	if (!top)
+		return output_fail(r->output, -ENOMEM);
+	if (!r->options->format->wants_all)
+		n = rank_top(s, r->options->sort, top, room);
+	r->shown++;
+	return output_snapshot(r->output, s, (const struct stack *const *)top, n);
+}
+
+/* Takes the snapshot over. */
+static int take(struct report *r, struct snapshot *s)
+{
+	const struct options *o = r->options;
+	struct followed *f = follow(r, s->target_id);
+	int err = 0;
+
+	if (!f) {
+		snapshot_free(s);
+		return output_fail(r->output, -ENOMEM);
+	}
+	/* A trend knows what was before the range, too. */
+	if (f->trends && stack_trends_update(f->trends, s))
+		log_debug("no memory for the trends of all stacks");
+	if (o->from.given && s->time_ns < playback_time(r->playback, &o->from)) {
+		snapshot_free(s);
+		return 0;
+	}
+	if (r->last_only) {
+		snapshot_free(f->last);
+		f->last = s;
+		return 0;
+	}
+	err = show(r, s);
+	snapshot_free(s);
+	return err;
+}
+
+static bool is_late(const struct report *r, const struct snapshot *s)
+{
+	const struct option_time *to = r->options->at.given ? &r->options->at : &r->options->to;
+
+	return to->given && s->time_ns > playback_time(r->playback, to);
+}
+
+static int go_through(struct report *r)
+{
+	struct snapshot *s;
+	int got, err = 0;
+
+	while (!err && (got = playback_next(r->playback, r->options, &s)) > 0) {
+		if (is_late(r, s))
+			snapshot_free(s);
+		else
+			err = take(r, s);
+	}
+	if (!err && got < 0)
+		err = got;
+	/* What came before the damage is good. */
+	for (size_t i = 0; r->last_only && i < r->count && !output_error(r->output); i++) {
+		if (r->targets[i].last)
+			show(r, r->targets[i].last);
+	}
+	return err ? err : output_error(r->output);
+}
+
+int cmd_report(const struct options *options)
+{
+	const char *path = options->files[0];
+	bool range = options->from.given || options->to.given;
+	struct report r = {
+		.options = options,
+		.last_only = options->at.given || (!range && !options->format->history),
+	};
+	int err = playback_open(path, &r.playback), close_err;
+
+	if (!err)
+		err = output_open(options, playback_info(r.playback)->older_ns, false, &r.output);
+	if (!err)
+		err = go_through(&r);
+	if (!err && !r.shown)
+		log_warn("%s: no snapshot%s", path,
+			 range || options->at.given || options->pid_count
+				 ? " of that time and process"
+				 : "");
+	close_err = output_close(r.output);
+	for (size_t i = 0; i < r.count; i++) {
+		stack_trends_free(r.targets[i].trends);
+		snapshot_free(r.targets[i].last);
+	}
+	free(r.targets);
+	playback_free(r.playback);
+	return err || (close_err && close_err != -EPIPE) ? 1 : 0;
+}
