@@ -92,8 +92,9 @@ struct trace {
 	struct queued_event *queue;
 	size_t queue_count, queue_room;
 	uint64_t sequence;
-	uint64_t maps_lost; /* mapwatch_lost() when it was last looked at */
-	bool queue_failed;  /* out of memory while queueing */
+	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map */
+	uint64_t maps_lost;	       /* mapwatch_lost() when it was last looked at */
+	bool queue_failed;	       /* out of memory while queueing */
 };
 
 uint64_t trace_now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */

@@ -14,6 +14,8 @@
 
 /* About 150 ns a block: 40 ms. */
 #define AGES_MAX_BLOCKS 262144
+/* Between two walks, in durations of a walk. */
+#define AGES_REST 20
 
 /* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
 static size_t array_bytes(const struct bpf_map *map)
@@ -111,9 +113,14 @@ static uint64_t whole(uint64_t count)
 static int find_ages(struct trace *trace)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	uint64_t start = trace_now_ns();
+	int err;
 
 	memset(trace->slot_ages, 0, slot_count(trace) * sizeof(*trace->slot_ages));
-	return bpf_prog_test_run_opts(bpf_program__fd(trace->skel->progs.live_ages), &opts);
+	err = bpf_prog_test_run_opts(bpf_program__fd(trace->skel->progs.live_ages), &opts);
+	trace->ages_end_ns = trace_now_ns();
+	trace->ages_ns = trace->ages_end_ns - start;
+	return err;
 }
 
 static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t slot, uint64_t now,
@@ -254,18 +261,23 @@ static uint64_t live_blocks(const struct trace *trace)
 	return trace->options.sample_bytes ? n / SAMPLE_ONE : n;
 }
 
-/* A report reads stacks, not allocations: a walk that would take longer than all the rest is made only when --older asks for it. */
-static bool want_ages(const struct trace *trace)
+/*
+ * A report reads stacks, not allocations: a walk that would take longer than all the rest, or that would take more than a twentieth of
+ * our time (many children that end one after the other), is made only when --older asks for it.
+ */
+static bool want_ages(const struct trace *trace, uint64_t now)
 {
-	return trace->options.ages &&
-	       (trace->options.older_ns || live_blocks(trace) <= AGES_MAX_BLOCKS);
+	if (!trace->options.ages || trace->options.older_ns)
+		return trace->options.ages;
+	return live_blocks(trace) <= AGES_MAX_BLOCKS &&
+	       now - trace->ages_end_ns >= AGES_REST * trace->ages_ns;
 }
 
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	uint64_t now = trace_now_ns();
-	bool ages = want_ages(trace);
+	bool ages = want_ages(trace, now);
 	struct timespec wall;
 	int err = 0;
 
