@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "user/base/log.h"
@@ -164,14 +165,34 @@ static int start(struct trace *trace)
 	return err ? log_errno(err, "epoll_ctl") : 0;
 }
 
+/* Inode of the initial PID namespace: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h, fixed since 3.8. */
+#define INITIAL_PID_NAMESPACE 0xeffffffcu
+
+/* The programs know processes by their ids in the initial namespace; with others they would count nothing, silently. */
+static int check_pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	log_error("running inside a PID namespace, where process ids are not those of the kernel; "
+		  "run it in the "
+		  "host's (docker run --pid=host, hostPID in Kubernetes, nsenter -t 1 -p)");
+	return -EOPNOTSUPP;
+}
+
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
 	      struct trace **out)
 {
-	struct trace *trace = calloc(1, sizeof(*trace));
-	int err = -ENOMEM;
+	int err = check_pid_namespace();
+	struct trace *trace;
 
+	if (err)
+		return err;
+	trace = calloc(1, sizeof(*trace));
 	if (!trace)
 		return -ENOMEM;
+	err = -ENOMEM;
 	trace->options = *options;
 	trace->callbacks = *callbacks;
 	trace->epoll_fd = -1;
