@@ -9,23 +9,46 @@ setup() {
 	UNWIND=$BUILD/tests/unwind
 }
 
-# Every build of shapes.c by one compiler; prints what differs.
-all_shapes() {
+# all_of COUNT PREFIX: at least so many builds whose names begin so; prints what differs.
+all_of() {
 	local program count=0
 
-	for program in "$UNWIND/shapes-$1"-*; do
+	for program in "$UNWIND/$2"*; do
+		[[ -x $program ]] || continue
 		timeout "$DEADLINE" "$UNWIND/harness" "$program" || return 1
 		count=$((count + 1))
 	done
-	[[ $count -ge 7 ]]
+	[[ $count -ge $1 ]]
 }
 
 @test "stacks of every kind of C frame are backtrace()'s, gcc at all levels" {
-	all_shapes gcc
+	all_of 7 shapes-gcc-
 }
 
 @test "stacks of every kind of C frame are backtrace()'s, clang at all levels" {
-	all_shapes clang
+	all_of 7 shapes-clang-
+}
+
+@test "stacks through libstdc++: containers, threads, exceptions, before main and after it" {
+	all_of 5 cxx-gcc_
+	all_of 2 cxx-clang_
+}
+
+@test "stacks through libc++" {
+	[[ -x $UNWIND/cxx-libcxx_O2 ]] || skip 'no libc++ to build with'
+	all_of 2 cxx-libcxx_
+}
+
+@test "stacks of Rust programs, panics included" {
+	[[ -x $UNWIND/rust-O2 ]] || skip 'no rustc'
+	all_of 3 rust-O
+}
+
+# All frames are as libgcc finds them. The one exception is how the walk ends: musl's own code has no unwind tables, so there
+# is no telling that nobody called its first frame, and what lies beyond a callback from it (qsort) neither side sees.
+@test "stacks of a program on musl, up to musl's own code" {
+	[[ -x $UNWIND/musl/shapes ]] || skip 'no musl-gcc'
+	timeout "$DEADLINE" "$UNWIND/harness" -e 'no rows' "$UNWIND/musl/shapes"
 }
 
 @test "stacks from a constructor, before main" {

@@ -27,6 +27,33 @@ endif
 UNWIND_PROGRAMS := $(unwind_out)/harness $(unwind_out)/plugins $(unwind_out)/deep $(unwind_out)/libplugin_a.so \
 		   $(unwind_out)/libplugin_b.so $(unwind_builds:%=$(unwind_out)/shapes-gcc-%) \
 		   $(unwind_builds:%=$(unwind_out)/shapes-clang-%)
+# NAME: compiler and flags of a build of cxx.cc. libc++ is the other standard library, with unwind tables by clang.
+unwind_clangxx := $(subst clang,clang++,$(CLANG))
+unwind_cxx_gcc_O2 := $(CXX) -O2 -fomit-frame-pointer
+unwind_cxx_gcc_O3 := $(CXX) -O3 -fomit-frame-pointer
+unwind_cxx_gcc_Os := $(CXX) -Os -fomit-frame-pointer
+unwind_cxx_gcc_fp := $(CXX) -O2 -fno-omit-frame-pointer
+unwind_cxx_gcc_stripped := $(CXX) -O2 -fomit-frame-pointer -s
+unwind_cxx_clang_O2 := $(unwind_clangxx) -O2 -fomit-frame-pointer
+unwind_cxx_clang_Os := $(unwind_clangxx) -Os -fomit-frame-pointer
+unwind_cxx_libcxx_O2 := $(unwind_clangxx) -O2 -fomit-frame-pointer -stdlib=libc++
+unwind_cxx_libcxx_O3 := $(unwind_clangxx) -O3 -fomit-frame-pointer -stdlib=libc++
+unwind_cxx_builds := gcc_O2 gcc_O3 gcc_Os gcc_fp gcc_stripped
+# What is not installed is not built: the tests say so.
+ifneq ($(shell command -v $(unwind_clangxx)),)
+unwind_cxx_builds += clang_O2 clang_Os
+ifneq ($(shell printf '\43include <vector>\n' | $(unwind_clangxx) -stdlib=libc++ -E -x c++ - 2>/dev/null | head -n 1),)
+unwind_cxx_builds += libcxx_O2 libcxx_O3
+endif
+endif
+ifneq ($(shell command -v rustc),)
+unwind_rust_builds := 0 2 s
+endif
+ifneq ($(and $(shell command -v musl-gcc),$(filter x86_64,$(MACHINE))),)
+UNWIND_MUSL := $(unwind_out)/musl/shapes
+endif
+UNWIND_PROGRAMS += $(unwind_cxx_builds:%=$(unwind_out)/cxx-%) $(unwind_rust_builds:%=$(unwind_out)/rust-O%) $(UNWIND_MUSL)
+
 TARGETS += $(UNWIND_PROGRAMS)
 
 $(unwind_obj)/probe.bpf.o: tests/unwind/probe.bpf.c $(FLAGS_USED)
@@ -64,6 +91,26 @@ $(unwind_out)/shapes-gcc-%: $(unwind_src)/shapes.c $(unwind_out)/libtruth.so
 $(unwind_out)/shapes-clang-%: $(unwind_src)/shapes.c $(unwind_out)/libtruth.so
 	$(say) TARGET $@
 	$(Q)$(CLANG) $(unwind_cflags) $(unwind_$*) $< $(unwind_link) -o $@
+
+$(unwind_out)/cxx-%: $(unwind_src)/cxx.cc $(unwind_out)/libtruth.so tests/unwind/rules.mk
+	$(say) TARGET $@
+	$(Q)$(unwind_cxx_$*) -std=c++17 -g -Wall -Wextra -Werror -pthread $< $(unwind_link) -o $@
+
+$(unwind_out)/rust-O%: $(unwind_src)/rust.rs $(unwind_out)/libtruth.so tests/unwind/rules.mk
+	$(say) TARGET $@
+	$(Q)rustc --edition 2021 -C opt-level=$* -g $< -L $(unwind_out) -l truth -C link-arg=-Wl,-rpath,'$$ORIGIN' -o $@
+
+# libgcc's unwinder is in libtruth.so, and finds tables by their segment, which musl-gcc does not ask for.
+unwind_musl := musl-gcc $(unwind_cflags) -O2 -fomit-frame-pointer -Wl,--eh-frame-hdr
+
+$(unwind_out)/musl/libtruth.so: $(unwind_src)/truth.c $(unwind_src)/truth.h $(unwind_src)/truth_musl.h tests/unwind/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(unwind_musl) -fno-optimize-sibling-calls -fPIC -shared $< -o $@
+
+$(unwind_out)/musl/shapes: $(unwind_src)/shapes.c $(unwind_out)/musl/libtruth.so
+	$(say) TARGET $@
+	$(Q)$(unwind_musl) $< -L$(@D) -ltruth -Wl,-rpath,'$$ORIGIN' -o $@
 
 $(unwind_out)/plugins: $(unwind_src)/plugins.c $(unwind_out)/libtruth.so
 	$(say) TARGET $@

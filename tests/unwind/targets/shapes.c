@@ -191,6 +191,7 @@ static NOINLINE void threads(void)
 	}
 }
 
+#ifdef __GLIBC__
 static ucontext_t main_context, other_context;
 
 static void in_context(void)
@@ -212,6 +213,12 @@ static NOINLINE void contexts(void)
 	swapcontext(&main_context, &other_context);
 	swapcontext(&main_context, &other_context);
 }
+#else
+static void contexts(void)
+{
+	/* musl has no makecontext(). */
+}
+#endif
 
 static jmp_buf jump;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "truth.h"
 
-#include <execinfo.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +12,13 @@
 #define MAX_FRAMES 400
 #define OWN_FRAMES 2 /* truth_probe and malloc */
 
+#ifdef __GLIBC__
+#include <execinfo.h>
+
 extern void *__libc_malloc(size_t size);
+#else
+#include "truth_musl.h"
+#endif
 
 static _Thread_local int armed __attribute__((tls_model("initial-exec")));
 static atomic_ulong next_sequence;
