@@ -8,6 +8,7 @@
 /* -p PID: watch running processes. COMMAND: run it, trace it from its first instruction, report at its exit. */
 int cmd_trace(const struct options *options);
 int cmd_report(const struct options *options);
+int cmd_diff(const struct options *options);
 int cmd_doctor(const struct options *options);
 
 #endif

@@ -33,6 +33,15 @@ static const struct command commands[] = {
 		.run = cmd_report,
 	},
 	{
+		.name = "diff",
+		.summary = "say what grew between recordings",
+		.help = help_diff,
+		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
+			  OPTIONS_OUTPUT,
+		.check = options_check_diff,
+		.run = cmd_diff,
+	},
+	{
 		.name = "doctor",
 		.summary = "say what this machine allows",
 		.help = help_doctor,

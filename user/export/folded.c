@@ -40,24 +40,18 @@ static uint64_t value_of(const struct collected_stack *stack, enum export_value 
 	return stack->live.bytes;
 }
 
-static void put_frames(const struct document *d, FILE *out, const struct collected_stack *stack)
+void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end)
 {
-	const char *end = stack_end_label(stack->end);
-	const struct frame *const *frames;
-	char label[FRAME_LABEL_MAX];
-	size_t count;
+	const char *label = frames ? stack_end_label(end) : STACK_UNKNOWN_LABEL;
+	char text[FRAME_LABEL_MAX];
 
-	if (!stack->frames) {
-		fputs(";" STACK_UNKNOWN_LABEL, out);
-		return;
-	}
-	if (end)
-		fprintf(out, ";%s", end);
-	frames = frame_table_stack_at(d->collection.frames, stack->frames, &count);
-	while (count-- > 0) {
-		fputc(';', out);
-		put_name(out, frame_label(frames[count], label));
-		if (frames[count]->inlined)
+	if (label)
+		fputs(label, out);
+	for (size_t i = count; frames && i-- > 0;) {
+		if (label || i + 1 < count)
+			fputc(';', out);
+		put_name(out, frame_label(frames[i], text));
+		if (frames[i]->inlined)
 			fputs("_[i]", out);
 	}
 }
@@ -67,6 +61,8 @@ static void put_target(const struct document *d, FILE *out, const struct collect
 	for (size_t i = 0; i < t->stack_count; i++) {
 		const struct collected_stack *stack = &t->stacks[i];
 		uint64_t value = value_of(stack, d->base.options.value);
+		const struct frame *const *frames;
+		size_t count = 0;
 
 		if (!value)
 			continue;
@@ -74,7 +70,11 @@ static void put_target(const struct document *d, FILE *out, const struct collect
 		/* One name may be that of several processes. */
 		if (d->collection.target_count > 1)
 			fprintf(out, "-%d", (int)t->pid);
-		put_frames(d, out, stack);
+		frames = NULL;
+		if (stack->frames)
+			frames = frame_table_stack_at(d->collection.frames, stack->frames, &count);
+		fputc(';', out);
+		folded_frames(out, frames, count, stack->end);
 		fprintf(out, " %" PRIu64 "\n", value);
 	}
 }

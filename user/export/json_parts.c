@@ -129,7 +129,7 @@ static void put_build_id(struct json to, const struct frame *frame)
 	json_put_string(to, "build_id", hex);
 }
 
-static struct json_object *new_frame(const struct frame *frame, bool verbose, bool *failed)
+struct json_object *json_new_frame(const struct frame *frame, bool verbose, bool *failed)
 {
 	struct json to = {json_object_new_object(), failed};
 
@@ -169,7 +169,8 @@ struct json_object *json_new_stack(const struct export_options *options, const s
 	json_put_bool(to, "truncated", stack->truncated);
 	json_put_string(to, "end", stack_end_name(stack->end));
 	for (size_t i = 0; stack->frames && i < stack->frame_count; i++)
-		json_append(frames, new_frame(stack->frames[i], options->verbose, failed), failed);
+		json_append(frames, json_new_frame(stack->frames[i], options->verbose, failed),
+			    failed);
 	json_put(to, "frames", frames);
 	return to.object;
 }

@@ -36,6 +36,7 @@ void json_append(struct json_object *array, struct json_object *value, bool *fai
 
 /* What is no UTF-8 becomes U+FFFD. NULL when out of memory. */
 struct json_object *json_new_string(const char *text);
+struct json_object *json_new_frame(const struct frame *frame, bool verbose, bool *failed);
 struct json_object *json_new_stack(const struct export_options *options, const struct snapshot *s,
 				   const struct stack *stack, bool *failed);
 

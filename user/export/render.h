@@ -46,6 +46,12 @@ size_t text_put_name(FILE *out, const char *name);
 void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
 		    size_t number, const struct stack *stack);
 
+/* The frames of a stack, and how it ends, a line each. */
+void text_frames(FILE *out, const struct export_options *options, const struct stack *stack);
+
+/* As in folded: "end;root;…;leaf"; frames may be NULL. */
+void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end);
+
 #define UTF8_INVALID UINT32_MAX
 
 /*

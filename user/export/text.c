@@ -310,6 +310,13 @@ static void put_frames(const struct page *page, const struct stack *stack)
 			stack_end_name(stack->end));
 }
 
+void text_frames(FILE *out, const struct export_options *options, const struct stack *stack)
+{
+	const struct page page = {.out = out, .options = options};
+
+	put_frames(&page, stack);
+}
+
 static void put_older(const struct page *page, const struct stack *stack)
 {
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX], age[FORMAT_DURATION_MAX];

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/analysis/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+/* One stack, by its names. */
+struct entry {
+	char *key;
+	struct compared_stack stack;
+	UT_hash_handle hh;
+};
+
+struct diff {
+	struct entry *entries;
+	struct comparison comparison;
+};
+
+struct diff *diff_new(void)
+{
+	return calloc(1, sizeof(struct diff));
+}
+
+void diff_free(struct diff *diff)
+{
+	struct entry *entry, *next;
+
+	if (!diff)
+		return;
+	HASH_ITER (hh, diff->entries, entry, next) {
+		HASH_DEL(diff->entries, entry);
+		free(entry->key);
+		free(entry);
+	}
+	free(diff->comparison.stacks);
+	free(diff);
+}
+
+/* No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins what it forged. */
+static char *make_key(const struct stack *stack)
+{
+	char *key = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&key, &len);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; stack->frames && i < stack->frame_count; i++) {
+		const struct frame *frame = stack->frames[i];
+
+		if (frame->function)
+			fprintf(out, "%s\n", frame->function);
+		else
+			fprintf(out, "%s+%" PRIx64 "\n", frame->module ? frame->module : "",
+				frame->offset);
+	}
+	fprintf(out, "%d", stack->frames ? (int)stack->end : -1);
+	if (fclose(out)) {
+		free(key);
+		return NULL;
+	}
+	return key;
+}
+
+/* The entry of a stack's names, made when there is none. */
+static struct entry *get_entry(struct diff *diff, const struct stack *stack)
+{
+	char *key = make_key(stack);
+	struct entry *entry = NULL;
+
+	if (!key)
+		return NULL;
+	HASH_FIND_STR(diff->entries, key, entry);
+	if (entry) {
+		free(key);
+		return entry;
+	}
+	entry = calloc(1, sizeof(*entry));
+	if (!entry) {
+		free(key);
+		return NULL;
+	}
+	entry->key = key;
+	entry->stack.names = (struct stack){
+		.id = stack->id,
+		.truncated = stack->truncated,
+		.end = stack->end,
+		.frames = stack->frames,
+		.frame_count = stack->frame_count,
+	};
+	HASH_ADD_KEYPTR(hh, diff->entries, entry->key, strlen(entry->key), entry);
+	return entry;
+}
+
+static void add_side(struct compared_side *side, const struct snapshot *s)
+{
+	if (!side->processes++) {
+		side->pid = s->pid;
+		memcpy(side->comm, s->comm, sizeof(side->comm));
+	}
+	if (s->time_ns > side->time_ns) {
+		side->time_ns = s->time_ns;
+		side->elapsed_ns = s->elapsed_ns;
+	}
+	side->sample_bytes = s->sample_bytes;
+	for (int i = 0; i < LOST_CAUSES; i++)
+		side->lost += s->lost[i];
+}
+
+int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
+{
+	struct comparison *c = &diff->comparison;
+	struct compared_side *side = is_new ? &c->now : &c->old;
+
+	add_side(side, s);
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct stack *stack = &s->stacks[i];
+		struct amount *sum;
+		struct entry *entry;
+
+		if (!stack->live.count && !stack->live.bytes)
+			continue;
+		entry = get_entry(diff, stack);
+		if (!entry)
+			return -ENOMEM;
+		sum = is_new ? &entry->stack.now : &entry->stack.old;
+		sum->bytes += stack->live.bytes;
+		sum->count += stack->live.count;
+		side->live.bytes += stack->live.bytes;
+		side->live.count += stack->live.count;
+	}
+	return 0;
+}
+
+static int compare(int64_t a, int64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int compare_stacks(const void *a, const void *b, void *by_count)
+{
+	const struct compared_stack *x = a, *y = b;
+	int bytes = compare((int64_t)(x->now.bytes - x->old.bytes),
+			    (int64_t)(y->now.bytes - y->old.bytes));
+	int count = compare((int64_t)(x->now.count - x->old.count),
+			    (int64_t)(y->now.count - y->old.count));
+	int order = *(const bool *)by_count ? (count ? count : bytes) : (bytes ? bytes : count);
+
+	if (order)
+		return order;
+	return x->names.id < y->names.id ? -1 : x->names.id > y->names.id;
+}
+
+static void count_change(struct comparison *c, const struct compared_stack *stack)
+{
+	size_t *const counts[] = {
+		[CHANGE_SAME] = &c->same,     [CHANGE_GREW] = &c->grown, [CHANGE_NEW] = &c->fresh,
+		[CHANGE_SHRANK] = &c->shrunk, [CHANGE_GONE] = &c->gone,
+	};
+
+	++*counts[compared_change(stack)];
+}
+
+const struct comparison *diff_finish(struct diff *diff, bool by_count)
+{
+	struct comparison *c = &diff->comparison;
+	size_t count = HASH_COUNT(diff->entries), n = 0;
+	struct entry *entry, *next;
+
+	c->stacks = calloc(count ? count : 1, sizeof(*c->stacks));
+	if (!c->stacks)
+		return NULL;
+	HASH_ITER (hh, diff->entries, entry, next) {
+		c->stacks[n++] = entry->stack;
+		count_change(c, &entry->stack);
+	}
+	c->stack_count = n;
+	qsort_r(c->stacks, n, sizeof(*c->stacks), compare_stacks, &by_count);
+	return c;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A comparison for people, and for difference flame graphs. */
+#include "user/export/compare.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "user/base/parse.h"
+#include "user/export/render.h"
+
+static int finish(FILE *out)
+{
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+static void put_amount(FILE *out, const struct amount *amount)
+{
+	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+
+	fprintf(out, "%s in %s %s", format_bytes(bytes, amount->bytes),
+		format_grouped(count, amount->count), amount->count == 1 ? "block" : "blocks");
+}
+
+static void put_change(FILE *out, const struct amount *old, const struct amount *now)
+{
+	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	bool fewer = now->count < old->count;
+
+	fprintf(out, "%s in %s%s blocks",
+		format_bytes_signed(bytes, (int64_t)(now->bytes - old->bytes)),
+		fewer			  ? "-"
+		: now->count > old->count ? "+"
+					  : "",
+		format_grouped(count, fewer ? old->count - now->count : now->count - old->count));
+}
+
+static void put_side(FILE *out, const char *name, const struct compared_side *side)
+{
+	char when[64] = "?", elapsed[FORMAT_DURATION_MAX];
+	time_t seconds = (time_t)(side->time_ns / 1000000000);
+	struct tm tm;
+
+	fprintf(out, "%s   ", name);
+	if (!side->processes) {
+		fputs("no snapshot\n", out);
+		return;
+	}
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	fprintf(out, "%s  ", when);
+	if (side->processes == 1) {
+		char comm[sizeof(side->comm) + 1];
+
+		snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(side->comm), side->comm);
+		fprintf(out, "PID %d (", (int)side->pid);
+		text_put_name(out, comm);
+		fputs(")", out);
+	} else {
+		fprintf(out, "%zu processes", side->processes);
+	}
+	fprintf(out, "  %s since attach: ", format_duration(elapsed, side->elapsed_ns));
+	put_amount(out, &side->live);
+	fputc('\n', out);
+	if (side->sample_bytes)
+		fprintf(out, "note   its numbers are estimates (-s)\n");
+	if (side->lost)
+		fprintf(out, "lost   %" PRIu64 " records there: see report\n", side->lost);
+}
+
+static void put_stack(FILE *out, const struct export_options *options, size_t number,
+		      const struct compared_stack *stack)
+{
+	enum change change = compared_change(stack);
+
+	fprintf(out, "\n#%-2zu ", number);
+	put_change(out, &stack->old, &stack->now);
+	if (change == CHANGE_NEW) {
+		fputs(": new", out);
+	} else if (change == CHANGE_GONE) {
+		fputs(": gone", out);
+	} else {
+		fputs(": ", out);
+		put_amount(out, &stack->old);
+		fputs(" -> ", out);
+		put_amount(out, &stack->now);
+	}
+	fputc('\n', out);
+	text_frames(out, options, &stack->names);
+}
+
+static bool is_growth(enum change change)
+{
+	return change == CHANGE_GREW || change == CHANGE_NEW;
+}
+
+int compare_text(FILE *out, const struct export_options *options, const struct comparison *c,
+		 size_t top)
+{
+	size_t shown = 0;
+
+	put_side(out, "old ", &c->old);
+	put_side(out, "new ", &c->now);
+	fputs("change ", out);
+	put_change(out, &c->old.live, &c->now.live);
+	fprintf(out, "; stacks: %zu grew, %zu new, %zu shrank, %zu gone, %zu the same\n", c->grown,
+		c->fresh, c->shrunk, c->gone, c->same);
+	for (size_t i = 0; i < c->stack_count && shown < top; i++) {
+		if (is_growth(compared_change(&c->stacks[i])))
+			put_stack(out, options, ++shown, &c->stacks[i]);
+	}
+	if (c->shrunk + c->gone)
+		fprintf(out, "\nless:\n");
+	shown = 0;
+	for (size_t i = c->stack_count; i-- > 0 && shown < top;) {
+		enum change change = compared_change(&c->stacks[i]);
+
+		if (change == CHANGE_SHRANK || change == CHANGE_GONE)
+			put_stack(out, options, ++shown, &c->stacks[i]);
+	}
+	return finish(out);
+}
+
+int compare_folded(FILE *out, const struct export_options *options, const struct comparison *c,
+		   size_t top)
+{
+	bool count = options->value == EXPORT_LIVE_COUNT;
+
+	(void)top;
+	for (size_t i = 0; i < c->stack_count; i++) {
+		const struct compared_stack *stack = &c->stacks[i];
+
+		folded_frames(out, stack->names.frames, stack->names.frame_count,
+			      stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
+		fprintf(out, " %" PRIu64 " %" PRIu64 "\n",
+			count ? stack->old.count : stack->old.bytes,
+			count ? stack->now.count : stack->now.bytes);
+	}
+	return finish(out);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Printing a comparison. */
+#ifndef MEMLEAKBPF_EXPORT_COMPARE_H
+#define MEMLEAKBPF_EXPORT_COMPARE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "user/export/export.h"
+#include "user/model/comparison.h"
+
+/*
+ * Each prints it whole and flushes; at most `top` stacks of those that grew and of those that shrank. 0 or -errno, not logged.
+ * text: for people. json: one object on a line. folded: "stack old new" of every stack, as difffolded.pl makes it.
+ */
+int compare_text(FILE *out, const struct export_options *options, const struct comparison *c,
+		 size_t top);
+int compare_json(FILE *out, const struct export_options *options, const struct comparison *c,
+		 size_t top);
+int compare_folded(FILE *out, const struct export_options *options, const struct comparison *c,
+		   size_t top);
+
+#endif

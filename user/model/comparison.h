@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What changed between two moments, stack by stack; made by user/analysis/diff, printed by user/export. */
+#ifndef MEMLEAKBPF_MODEL_COMPARISON_H
+#define MEMLEAKBPF_MODEL_COMPARISON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/snapshot.h"
+
+struct compared_stack {
+	struct stack
+		names; /* frames and end of one of the stacks that are this one; its numbers mean nothing */
+	struct amount old, now; /* live */
+};
+
+struct compared_side {
+	uint64_t time_ns, elapsed_ns; /* of its latest snapshot */
+	size_t processes;
+	pid_t pid; /* of one of them */
+	char comm[16];
+	struct amount live;
+	uint64_t sample_bytes, lost; /* lost: all causes */
+};
+
+struct comparison {
+	struct compared_side old, now;
+	/* Growth first, then what stayed, then what shrank most; those that never were live are not among them. */
+	struct compared_stack *stacks;
+	size_t stack_count;
+	size_t grown, fresh, shrunk, gone,
+		same; /* how many of each; fresh are not among the grown, gone not among the shrunk */
+};
+
+enum change {
+	CHANGE_SAME,
+	CHANGE_GREW,
+	CHANGE_NEW,
+	CHANGE_SHRANK,
+	CHANGE_GONE,
+};
+
+/* By bytes, and by count where the bytes are the same. */
+enum change compared_change(const struct compared_stack *stack);
+const char *change_name(enum change change); /* "grew", "new" … */
+
+#endif
