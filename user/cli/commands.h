@@ -10,5 +10,7 @@ int cmd_trace(const struct options *options);
 int cmd_report(const struct options *options);
 int cmd_diff(const struct options *options);
 int cmd_doctor(const struct options *options);
+/* The memory of all processes, and what those that grow allocate. */
+int cmd_survey(const struct options *options);
 
 #endif

@@ -91,6 +91,31 @@ const char help_diff[] =
 	"  -o, --output FILE     instead of standard output\n"
 	"  -v, --verbose   --version   -h, --help\n";
 
+const char help_survey[] =
+	"Usage: memleakbpf survey [OPTION...]\n"
+	"Watches the memory of all processes, says which of them grow and why it thinks so,\n"
+	"and puts sampled probes on the most suspect for a while to name what they allocate.\n"
+	"Growing: a suspect from 12 intervals on, leaking from 30 on.\n"
+	"\n"
+	"  -i, --interval TIME   time between two looks (2)\n"
+	"  -n, --count N         stop after N looks\n"
+	"  -T, --top N           processes, and stacks of each, to show (10)\n"
+	"  -f, --format FORMAT   text or json\n"
+	"  -o, --output FILE     instead of standard output\n"
+	"      --cgroup PATH     only what runs in this control group or below\n"
+	"      --container NAME  only this container: a name, or the beginning of an id\n"
+	"      --user USER       only this user's processes\n"
+	"      --comm REGEX, --exclude REGEX   by the name of the command\n"
+	"      --suspects N      processes that get probes at a time (3)\n"
+	"      --min-growth SIZE probes only on what grows by SIZE an hour (1M)\n"
+	"      --window TIME     how long the probes stay (10)\n"
+	"      --budget PERCENT  of a CPU that the probes may take, over a minute (2)\n"
+	"  -s, --sample SIZE     record one in SIZE bytes (64k)\n"
+	"      --no-drill        no probes at all\n"
+	"      --no-inlines, --debuginfod, --no-debuginfod   as in memleakbpf --help\n"
+	"  -v, --verbose         more detail\n"
+	"  --version   -h, --help\n";
+
 static int result_of(FILE *out)
 {
 	errno = 0;

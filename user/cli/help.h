@@ -15,5 +15,6 @@ int help_print_version(FILE *out);
 
 /* For struct command's help. */
 extern const char help_doctor[], help_record[], help_report[], help_diff[];
+extern const char help_survey[];
 
 #endif

@@ -21,7 +21,7 @@ struct loop {
 	bool child_ended, stop;
 };
 
-static void signal_set(sigset_t *set)
+void loop_signal_set(sigset_t *set)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
 
@@ -34,9 +34,22 @@ int loop_block_signals(sigset_t *old)
 {
 	sigset_t set;
 
-	signal_set(&set);
+	loop_signal_set(&set);
 	signal(SIGPIPE, SIG_IGN);
 	return sigprocmask(SIG_BLOCK, &set, old) ? -errno : 0;
+}
+
+void loop_raise_file_limit(struct rlimit *old)
+{
+	struct rlimit raised;
+
+	if (getrlimit(RLIMIT_NOFILE, old)) {
+		*old = (struct rlimit){1024, 1024};
+		return;
+	}
+	raised = (struct rlimit){old->rlim_max, old->rlim_max};
+	if (setrlimit(RLIMIT_NOFILE, &raised))
+		log_debug("cannot raise the limit of open files: %s", strerror(errno));
 }
 
 static int open_timer(uint64_t interval_ns)
@@ -144,7 +157,7 @@ int loop_run(struct session *session, const struct options *options, pid_t child
 	sigset_t set;
 	int err = 0;
 
-	signal_set(&set);
+	loop_signal_set(&set);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return log_errno(errno, "signalfd");

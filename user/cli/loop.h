@@ -3,6 +3,8 @@
 #ifndef MEMLEAKBPF_CLI_LOOP_H
 #define MEMLEAKBPF_CLI_LOOP_H
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "user/cli/session.h"
@@ -12,6 +14,12 @@
  * that no signal is lost; *old is the mask that a command we start must get back.
  */
 int loop_block_signals(sigset_t *old);
+
+/* Those signals. */
+void loop_signal_set(sigset_t *set);
+
+/* Each object of a target costs a descriptor, and so does each link. *old is the limit that a command we start must get back. */
+void loop_raise_file_limit(struct rlimit *old);
 
 /*
  * Runs until the count is reached, every target has ended, or a signal asks to stop; prints the last snapshots. `child` is the command

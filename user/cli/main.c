@@ -42,6 +42,14 @@ static const struct command commands[] = {
 		.run = cmd_diff,
 	},
 	{
+		.name = "survey",
+		.summary = "which process of this machine leaks, and where",
+		.help = help_survey,
+		.groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
+		.check = options_check_survey,
+		.run = cmd_survey,
+	},
+	{
 		.name = "doctor",
 		.summary = "say what this machine allows",
 		.help = help_doctor,

@@ -16,6 +16,12 @@
 #define DEFAULT_TOP	    10
 #define DEFAULT_MAX_LIVE    2097152
 #define DEFAULT_MAX_STACKS  65536
+#define SURVEY_INTERVAL_NS  (2 * 1000000000ULL)
+#define SURVEY_SAMPLE_BYTES (64 * 1024)
+#define DEFAULT_SUSPECTS    3
+#define DEFAULT_MIN_GROWTH  (1024 * 1024)
+#define DEFAULT_WINDOW_NS   (10 * 1000000000ULL)
+#define DEFAULT_BUDGET	    20 /* thousandths of a CPU */
 
 #define MAX_ROWS     64	 /* of the option table; see build_tables() */
 #define LONG_BASE    256 /* getopt_long's values for long options: above every letter */
@@ -314,6 +320,12 @@ static struct options_storage *storage_new(const struct command *command)
 		.format = export_find_format("text"),
 		.inlines = true,
 		.debuginfod = urls && *urls,
+		.user = (uid_t)-1,
+		.suspects = DEFAULT_SUSPECTS,
+		.min_growth = DEFAULT_MIN_GROWTH,
+		.window_ns = DEFAULT_WINDOW_NS,
+		.budget = DEFAULT_BUDGET,
+		.drill = true,
 	};
 	return storage;
 }
@@ -467,4 +479,19 @@ int options_check_diff(struct options *options)
 		return -EINVAL;
 	}
 	return check_times(options);
+}
+
+int options_check_survey(struct options *options)
+{
+	const char *format = options->format->name;
+
+	if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0) {
+		log_error("-f: '%s' is not a format of the survey; give text or json", format);
+		return -EINVAL;
+	}
+	if (!options->interval_ns)
+		options->interval_ns = SURVEY_INTERVAL_NS;
+	if (!options->sample_bytes)
+		options->sample_bytes = SURVEY_SAMPLE_BYTES;
+	return 0;
 }

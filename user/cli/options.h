@@ -30,6 +30,7 @@ enum option_group {
 	OPTIONS_OUTPUT = 1u << 5,   /* -o */
 	OPTIONS_FILES = 1u << 6,    /* FILE… before, between and after the options */
 	OPTIONS_TIMES = 1u << 7,    /* --at, --from, --to */
+	OPTIONS_SURVEY = 1u << 8,   /* of the whole system */
 };
 
 /* A subcommand is one row of a table that main() owns; the row without a name comes first and is the default. */
@@ -128,6 +129,18 @@ struct options {
 	bool debuginfod;
 	int error_exitcode; /* 0: not given */
 
+	/* The survey: which processes, and what its probes may cost. */
+	const char *cgroup;    /* path of a control group, with all below it; NULL: any */
+	const char *container; /* beginning of an id, or a name; NULL: any */
+	uid_t user;	       /* (uid_t)-1: any */
+	const char *comm;      /* regular expressions (regex(7), extended), checked; NULL: any */
+	const char *exclude;   /* NULL: none */
+	uint32_t suspects;     /* that get probes at a time */
+	uint64_t min_growth;   /* bytes per hour; slower ones get no probes */
+	uint64_t window_ns;    /* for how long a suspect has probes */
+	uint32_t budget;       /* of the probes, in thousandths of a CPU */
+	bool drill;	       /* probes at all */
+
 	int verbose; /* number of -v */
 };
 
@@ -140,11 +153,12 @@ int options_parse(const struct command *commands, int argc, char *argv[],
 		  const struct options **out);
 void options_free(const struct options *options); /* NULL is fine */
 
-/* For struct command's check: the default command (watch or run), and doctor. */
+/* For struct command's check: the default command (watch or run), doctor, survey. */
 int options_check_watch(struct options *options);
 int options_check_doctor(struct options *options);
 int options_check_record(struct options *options);
 int options_check_report(struct options *options);
 int options_check_diff(struct options *options);
+int options_check_survey(struct options *options);
 
 #endif

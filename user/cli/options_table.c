@@ -2,6 +2,8 @@
 #include "user/cli/options_table.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -319,6 +321,52 @@ static int apply_version(const struct option_row *row, struct options_storage *s
 	return apply_action(storage, ACTION_VERSION);
 }
 
+static int apply_regex(const struct option_row *row, struct options_storage *storage,
+		       const char *shown, const char *value)
+{
+	char why[128];
+	regex_t regex;
+	int err = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
+
+	if (err) {
+		regerror(err, &regex, why, sizeof(why));
+		log_error("%s: '%s' is not a regular expression (%s); give e.g. '^redis'", shown,
+			  value, why);
+		return -EINVAL;
+	}
+	regfree(&regex);
+	return apply_text(row, storage, shown, value);
+}
+
+/* A name, or a number that need not have one (those of containers have none here). */
+static int apply_user(const struct option_row *row, struct options_storage *storage,
+		      const char *shown, const char *value)
+{
+	const struct passwd *user = getpwnam(value);
+	uint64_t number;
+
+	if (user)
+		storage->options.user = user->pw_uid;
+	else if (!parse_count(value, 0, UINT32_MAX - 1, &number))
+		storage->options.user = (uid_t)number;
+	else
+		return refuse(row, shown, value);
+	return 0;
+}
+
+/* Percent, with or without the sign: "2", "0.5%". */
+static int apply_budget(const struct option_row *row, struct options_storage *storage,
+			const char *shown, const char *value)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0.1 && percent <= 100))
+		return refuse(row, shown, value);
+	storage->options.budget = (uint32_t)(percent * 10 + 0.5);
+	return 0;
+}
+
 static const struct choice attach_choices[] = {
 	{"auto", OPTION_ATTACH_AUTO},
 	{"session", OPTION_ATTACH_SESSION},
@@ -355,7 +403,7 @@ const struct option_row option_rows[] = {
 	{"count", 'n', .groups = OPTIONS_INTERVAL, VALUE(apply_count), FIELD(count),
 	 .min = 1, .max = 1000000000,
 	 .expected = "is not a number of snapshots; give 1 or more"},
-	{"top", 'T', .groups = OPTIONS_REPORT, VALUE(apply_count), FIELD(top), .min = 1, .max = 1000000,
+	{"top", 'T', .groups = OPTIONS_REPORT | OPTIONS_SURVEY, VALUE(apply_count), FIELD(top), .min = 1, .max = 1000000,
 	 .expected = "is not a number of stacks; give 1 to 1000000"},
 	{"min-size", 'z', .groups = OPTIONS_TRACE, VALUE(apply_size), FIELD(min_size), .max = UINT64_MAX,
 	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M"},
@@ -364,16 +412,16 @@ const struct option_row option_rows[] = {
 	{"older", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), FIELD(older_ns),
 	 .min = NS_PER_MS, .max = NS_PER_YEAR,
 	 .expected = "is not a duration (1ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
-	{"sample", 's', .groups = OPTIONS_TRACE, VALUE(apply_size), FIELD(sample_bytes),
+	{"sample", 's', .groups = OPTIONS_TRACE | OPTIONS_SURVEY, VALUE(apply_size), FIELD(sample_bytes),
 	 .min = 1, .max = MAX_SAMPLE_BYTES,
 	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
 		     "out to record every allocation"},
-	{"format", 'f', .groups = OPTIONS_REPORT, VALUE(apply_format), .expected = "is not a format"},
+	{"format", 'f', .groups = OPTIONS_REPORT | OPTIONS_SURVEY, VALUE(apply_format), .expected = "is not a format"},
 	{"output", 'o', .groups = OPTIONS_OUTPUT, VALUE(apply_output), FIELD(output),
 	 .expected = "is not a file name; give a path, or - for standard output"},
 	{"sort", 0, .groups = OPTIONS_REPORT, VALUE(apply_sort),
 	 .expected = "is not an order; give one of live, alloc, growth, count"},
-	{"no-inlines", 0, .groups = OPTIONS_TRACE, FLAG(apply_false), FIELD(inlines)},
+	{"no-inlines", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_false), FIELD(inlines)},
 	{"attach", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(attach), .choices = attach_choices,
 	 .expected = "is not a way to attach; give one of auto, session, multi, single"},
 	{"stack", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(stack), .choices = stack_choices,
@@ -398,13 +446,33 @@ const struct option_row option_rows[] = {
 	 .max = 1u << 28, .expected = "is not a number of blocks; give 1 to 268435456"},
 	{"max-stacks", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(max_stacks), .min = 1,
 	 .max = 1u << 24, .expected = "is not a number of stacks; give 1 to 16777216"},
-	{"debuginfod", 0, .groups = OPTIONS_TRACE, FLAG(apply_debuginfod)},
-	{"no-debuginfod", 0, .groups = OPTIONS_TRACE, FLAG(apply_false), FIELD(debuginfod)},
+	{"debuginfod", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_debuginfod)},
+	{"no-debuginfod", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_false), FIELD(debuginfod)},
 	{"error-exitcode", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(error_exitcode), .min = 1,
 	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
 	{"at", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(at), .expected = expected_time},
 	{"from", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(from), .expected = expected_time},
 	{"to", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(to), .expected = expected_time},
+	{"suspects", 0, .groups = OPTIONS_SURVEY, VALUE(apply_count), FIELD(suspects), .min = 1, .max = 64,
+	 .expected = "is not a number of processes; give 1 to 64"},
+	{"min-growth", 0, .groups = OPTIONS_SURVEY, VALUE(apply_size), FIELD(min_growth), .max = UINT64_MAX,
+	 .expected = "is not a growth in bytes per hour; give e.g. 1M, 64k"},
+	{"window", 0, .groups = OPTIONS_SURVEY, VALUE(apply_duration), FIELD(window_ns),
+	 .min = 1000 * NS_PER_MS, .max = NS_PER_YEAR,
+	 .expected = "is not a duration (1s to 1 year); give e.g. 10, 30s, 2m"},
+	{"budget", 0, .groups = OPTIONS_SURVEY, VALUE(apply_budget),
+	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5"},
+	{"no-drill", 0, .groups = OPTIONS_SURVEY, FLAG(apply_false), FIELD(drill)},
+	{"cgroup", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), FIELD(cgroup),
+	 .expected = "is not a control group; give its path, e.g. /system.slice/nginx.service"},
+	{"container", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), FIELD(container),
+	 .expected = "is not a container; give its name, or the beginning of its id"},
+	{"user", 0, .groups = OPTIONS_SURVEY, VALUE(apply_user),
+	 .expected = "is not a user; give a name or a number"},
+	{"comm", 0, .groups = OPTIONS_SURVEY, VALUE(apply_regex), FIELD(comm),
+	 .expected = "is not a regular expression; give e.g. '^redis'"},
+	{"exclude", 0, .groups = OPTIONS_SURVEY, VALUE(apply_regex), FIELD(exclude),
+	 .expected = "is not a regular expression; give e.g. '^(bash|ssh)'"},
 	{"verbose", 'v', .groups = 0, FLAG(apply_verbose)},
 	{"version", 0, .groups = 0, FLAG(apply_version)},
 	{"help", 'h', .groups = 0, FLAG(apply_help)},

@@ -93,26 +93,12 @@ static int run(const struct options *options, const struct launch_environment *e
 	return options->error_exitcode && leaks ? options->error_exitcode : exit_status(status);
 }
 
-/* Each object of a target costs a descriptor, and so does each link. */
-static void raise_file_limit(struct rlimit *old)
-{
-	struct rlimit raised;
-
-	if (getrlimit(RLIMIT_NOFILE, old)) {
-		*old = (struct rlimit){1024, 1024};
-		return;
-	}
-	raised = (struct rlimit){old->rlim_max, old->rlim_max};
-	if (setrlimit(RLIMIT_NOFILE, &raised))
-		log_debug("cannot raise the limit of open files: %s", strerror(errno));
-}
-
 int cmd_trace(const struct options *options)
 {
 	struct launch_environment env;
 
 	if (loop_block_signals(&env.mask))
 		return 1;
-	raise_file_limit(&env.files);
+	loop_raise_file_limit(&env.files);
 	return options->argv ? run(options, &env) : watch(options);
 }

@@ -96,7 +96,8 @@ int survey_write_json(const struct survey_output *output, const struct survey_re
 	json_put_string(to, "source", report->source);
 	json_put_number(to, "process_count", report->process_count);
 	json_put_number(to, "growing_count", report->growing_count);
-	json_put(to, "tool_cpu_percent", json_object_new_double(100 * report->tool_share));
+	if (report->tool_known)
+		json_put(to, "tool_cpu_percent", json_object_new_double(100 * report->tool_share));
 	json_put(to, "probe_cpu_percent", json_object_new_double(100 * report->probe_share));
 	json_put(to, "budget_percent", json_object_new_double(100 * report->budget_share));
 	for (size_t i = 0; i < report->row_count; i++)

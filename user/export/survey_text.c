@@ -21,6 +21,9 @@
 #define WIDTH_PERCENT 6
 #define WIDTH_TREND   9
 
+#define MIN_SAMPLES 4
+#define MAX_STACKS  3 /* of a suspect; -v: all */
+
 struct table {
 	FILE *out;
 	const struct survey_output *output;
@@ -88,10 +91,11 @@ static void put_head(const struct table *t)
 		fputs("none growing; ", t->out);
 	if (r->watched_count)
 		fprintf(t->out, "probes on %zu; ", r->watched_count);
-	fprintf(t->out, "cost: tool %.2f %%, probes %.2f %% of a CPU", 100 * r->tool_share,
-		100 * r->probe_share);
+	fprintf(t->out, "of a CPU: probes %.2f %%", 100 * r->probe_share);
 	if (r->budget_share > 0)
 		fprintf(t->out, " (budget %g %%)", 100 * r->budget_share);
+	if (r->tool_known)
+		fprintf(t->out, ", the survey itself %.2f %%", 100 * r->tool_share);
 	fputs("\n", t->out);
 }
 
@@ -119,7 +123,7 @@ static void put_where(const struct table *t, const struct survey_row *row)
 	else if (row->unit)
 		snprintf(where, sizeof(where), "%s", row->unit);
 	else if (row->cgroup && strcmp(row->cgroup, "/") != 0)
-		snprintf(where, sizeof(where), "%s", row->cgroup);
+		snprintf(where, sizeof(where), "%s", strrchr(row->cgroup, '/') + 1);
 	else
 		snprintf(where, sizeof(where), "-");
 	put_column(t, where, WIDTH_WHERE);
@@ -142,7 +146,8 @@ static void put_growth(const struct table *t, const struct survey_row *row)
 	double bytes = (double)(row->process.anon + row->process.swap), per_hour;
 	char text[FORMAT_BYTES_MAX], percent[16];
 
-	if (!row->trend.growth_known) {
+	/* Between two or three samples there is always some. */
+	if (!row->trend.growth_known || row->samples < MIN_SAMPLES) {
 		fprintf(t->out, "%*s %*s ", WIDTH_GROWTH, "?", WIDTH_PERCENT, "");
 		return;
 	}
@@ -273,6 +278,7 @@ static void put_drill(const struct table *t, const struct survey_drill *drill)
 static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	const struct survey_drill *drill = row->drill;
+	size_t max = t->output->options.verbose ? SIZE_MAX : MAX_STACKS;
 	char bytes[FORMAT_BYTES_MAX];
 
 	if (!drill || !drill->snapshot || !drill->shown_count)
@@ -290,9 +296,11 @@ static void put_stacks(const struct table *t, size_t rank, const struct survey_r
 	if (drill->snapshot->sample_bytes)
 		fprintf(t->out, "estimates: one sample per %s allocated\n",
 			format_bytes(bytes, drill->snapshot->sample_bytes));
-	for (size_t i = 0; i < drill->shown_count; i++)
+	for (size_t i = 0; i < drill->shown_count && i < max; i++)
 		text_put_stack(t->out, &t->output->options, drill->snapshot, i + 1,
 			       drill->shown[i]);
+	if (drill->shown_count > max)
+		fprintf(t->out, "\n%zu more (-v)\n", drill->shown_count - max);
 }
 
 static void put_table(const struct table *t)

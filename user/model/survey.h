@@ -49,8 +49,9 @@ struct survey_report {
 	const char *source; /* "bpf" or "proc" */
 	size_t process_count, growing_count;
 	size_t watched_count; /* processes with probes on them now */
+	bool tool_known;      /* it has run for long enough for a share to mean something */
 	double tool_share;    /* of one CPU that the tool itself took since the survey began */
-	double probe_share;   /* the probes' cost in the last window, of one CPU; 0: none yet */
+	double probe_share; /* of one CPU that the probes took over the last minute, traps included */
 	double budget_share;
 	uint64_t sample_bytes;	 /* of the probes */
 	struct survey_row *rows; /* the most suspect first */

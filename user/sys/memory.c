@@ -81,3 +81,19 @@ int proc_pss(pid_t pid, uint64_t *pss)
 	}
 	return -ESRCH;
 }
+
+int machine_memory_left(uint64_t *bytes)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/meminfo", "re");
+	uint64_t memory = 0, swap = 0;
+	char line[256];
+
+	if (!file)
+		return -errno;
+	while (fgets(line, sizeof(line), file)) {
+		read_line(line, "MemAvailable", &memory);
+		read_line(line, "SwapFree", &swap);
+	}
+	*bytes = memory + swap;
+	return memory ? 0 : -ENODATA;
+}

@@ -27,4 +27,7 @@ int proc_usage(pid_t pid, struct proc_usage *usage);
  */
 int proc_pss(pid_t pid, uint64_t *pss);
 
+/* What the machine could still give to processes, in bytes: MemAvailable and SwapFree of /proc/meminfo (proc_meminfo(5)). 0 or -errno, not logged. */
+int machine_memory_left(uint64_t *bytes);
+
 #endif

@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 
 #include "user/base/log.h"
+#include "user/base/util.h"
 #include "user/trace/internal.h"
 
 /*
@@ -25,25 +26,37 @@ int trace_cost_start(struct trace *trace)
 	return 0;
 }
 
+static int add_program(const struct bpf_program *program, bool probe, struct trace_cost *sum)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	if (fd < 0) /* not loaded: another way to attach is used */
+		return 0;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return log_errno(errno, "cannot read the run time of the probes");
+	if (probe)
+		sum->hits += info.run_cnt;
+	sum->run_ns += info.run_time_ns;
+	return 0;
+}
+
+/* The iterators are left out: they run on our own time. */
 int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 {
-	struct bpf_program *program;
+	const struct attach_programs *p = &trace->programs;
+	const struct bpf_program *probes[] = {p->alloc_enter, p->alloc_leave, p->alloc_session,
+					      p->free_enter, p->unmap_enter};
+	const struct bpf_program *others[] = {
+		trace->skel->progs.on_fork, trace->skel->progs.on_exec, trace->skel->progs.on_exit};
+	int err = 0;
 
 	memset(out, 0, sizeof(*out));
-	bpf_object__for_each_program(program, trace->skel->obj)
-	{
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-
-		if (fd < 0) /* not loaded: another way to attach is used */
-			continue;
-		if (bpf_obj_get_info_by_fd(fd, &info, &size))
-			return log_errno(errno, "cannot read the run time of the probes");
-		if (info.type == BPF_PROG_TYPE_KPROBE)
-			out->hits += info.run_cnt;
-		out->run_ns += info.run_time_ns;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(probes) && !err; i++)
+		err = add_program(probes[i], true, out);
+	for (size_t i = 0; i < ARRAY_SIZE(others) && !err; i++)
+		err = add_program(others[i], false, out);
 	out->ns = out->run_ns + out->hits * TRAP_NS;
-	return 0;
+	return err;
 }

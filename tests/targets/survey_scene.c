@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A process of the survey's scene, by its kind:
+ *     idle            sleeps
+ *     churn           allocates and frees
+ *     sawtooth        fills a cache and drops it, again and again
+ *     warmup          fills a cache in 5 s and keeps it
+ *     leak RATE       loses RATE bytes per second, in leaked_here()
+ *     mapped RATE     the same by brk(2), behind every allocator's back
+ *     children RATE   forks one child after the other; each leaks for 6 s and exits
+ *     busy            nothing but malloc and free
+ * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its parent's end closes standard input.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SITE  __attribute__((noipa, used))
+#define STEPS 20 /* a second */
+
+SITE void *leaked_here(size_t size)
+{
+	char *block = malloc(size);
+
+	if (block)
+		memset(block, 1, size);
+	__asm__ volatile("" ::: "memory");
+	return block;
+}
+
+SITE void *cached_here(size_t size)
+{
+	char *block = malloc(size);
+
+	if (block)
+		memset(block, 2, size);
+	__asm__ volatile("" ::: "memory");
+	return block;
+}
+
+/* Sleeps for a step; ends when standard input does. */
+static void step(void)
+{
+	struct pollfd fd = {.fd = 0, .events = POLLIN};
+	char c;
+
+	if (poll(&fd, 1, 1000 / STEPS) == 1 && read(0, &c, 1) <= 0)
+		exit(0);
+}
+
+static void leak(uint64_t rate, unsigned steps)
+{
+	size_t size = (size_t)(rate / STEPS / 8);
+
+	for (unsigned i = 0; !steps || i < steps; i++) {
+		for (int n = 0; n < 8; n++)
+			leaked_here(size);
+		for (int n = 0; n < 20; n++)
+			free(cached_here(300));
+		step();
+	}
+}
+
+static void children(uint64_t rate)
+{
+	for (;;) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			leak(rate, 6 * STEPS);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		step();
+	}
+}
+
+static void churn(void)
+{
+	for (;;) {
+		void *blocks[64];
+
+		for (size_t i = 0; i < 64; i++)
+			blocks[i] = cached_here(1000 + 100 * i);
+		for (size_t i = 0; i < 64; i++)
+			free(blocks[i]);
+		step();
+	}
+}
+
+static void fill(unsigned steps, size_t size, void **blocks)
+{
+	for (unsigned i = 0; i < steps; i++) {
+		blocks[i] = cached_here(size);
+		step();
+	}
+}
+
+static void sawtooth(void)
+{
+	static void *blocks[5 * STEPS];
+
+	for (;;) {
+		fill(5 * STEPS, 200000, blocks);
+		for (size_t i = 0; i < 5 * STEPS; i++)
+			free(blocks[i]);
+	}
+}
+
+static void mapped(uint64_t rate)
+{
+	for (;;) {
+		size_t size = (size_t)(rate / STEPS);
+		char *block = sbrk((intptr_t)size);
+
+		memset(block, 3, size);
+		step();
+	}
+}
+
+static void busy(void)
+{
+	for (uint64_t i = 0;; i++) {
+		free(cached_here(64));
+		if (i % 100000 == 0) {
+			struct pollfd fd = {.fd = 0, .events = POLLIN};
+			char c;
+
+			if (poll(&fd, 1, 0) == 1 && read(0, &c, 1) <= 0)
+				exit(0);
+			leaked_here(50000);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 1 ? argv[1] : "idle";
+	uint64_t rate = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+	static void *blocks[5 * STEPS];
+
+	prctl(PR_SET_NAME, kind);
+	puts("ready");
+	fflush(stdout);
+	if (!strcmp(kind, "leak"))
+		leak(rate, 0);
+	else if (!strcmp(kind, "mapped"))
+		mapped(rate);
+	else if (!strcmp(kind, "children"))
+		children(rate);
+	else if (!strcmp(kind, "churn"))
+		churn();
+	else if (!strcmp(kind, "sawtooth"))
+		sawtooth();
+	else if (!strcmp(kind, "busy"))
+		busy();
+	else if (!strcmp(kind, "warmup"))
+		fill(5 * STEPS, 300000, blocks);
+	for (;;)
+		step();
+}

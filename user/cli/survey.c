@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* `memleakbpf survey`: which process of this machine leaks, and where. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/cli/commands.h"
+#include "user/cli/loop.h"
+#include "user/cli/survey_drill.h"
+#include "user/export/survey.h"
+#include "user/sys/memory.h"
+#include "user/trace/survey_reader.h"
+
+#define NS_PER_S 1000000000ull
+#define TICK_MS	 100 /* between two looks at the probes' cost */
+
+struct survey {
+	const struct options *options;
+	struct survey_reader *reader;
+	struct history *history;
+	struct scope *scope;
+	struct drill *drill;
+	struct survey_output output;
+	struct survey_row *rows; /* options->top of them, and what has ended */
+	size_t row_room;
+	uint64_t start_ns, start_cpu_ns; /* of the first look: what loading took is over */
+	uint64_t looks;
+	bool stop;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the report --------------------------------------------------------------------------- */
+
+static const char *or_null(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+/* Only for what grows: nothing else has an end in sight. */
+static void fill_limit(struct survey_row *row, const struct cgroup *cgroup)
+{
+	uint64_t left, machine;
+	bool known;
+
+	if (row->trend.kind != TREND_GROWING || row->trend.growth <= 0 || row->ended)
+		return;
+	known = !cgroup_memory_left(cgroup, &left);
+	if (!machine_memory_left(&machine) && (!known || machine < left)) {
+		left = machine;
+		known = true;
+	}
+	row->limit_known = known;
+	if (known)
+		row->limit_s = (double)left / row->trend.growth;
+}
+
+static void fill_row(struct survey_row *row, const struct history_process *p,
+		     const struct survey_process *data)
+{
+	*row = (struct survey_row){
+		.process = p->now,
+		.trend = p->trend,
+		.of_children = p->of_children,
+		.ended = p->ended,
+		.samples = p->samples,
+		.children_exited = p->children_exited,
+		.low_then = p->low_then,
+		.low_now = p->low_now,
+		.cgroup = or_null(data->cgroup.path),
+		.unit = or_null(data->cgroup.unit),
+		.container = or_null(data->container),
+		.runtime = or_null(data->cgroup.runtime),
+		.pod = or_null(data->cgroup.pod),
+		.drill = data->drilled || data->drill.open ? &data->drill : NULL,
+	};
+	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);
+	fill_limit(row, &data->cgroup);
+}
+
+/* The top N, and below them the last lines of those that grew or had probes and have exited. */
+static int fill_rows(struct survey *s, struct survey_report *report)
+{
+	struct history_process *const *ranked;
+	size_t count, shown = 0;
+
+	ranked = history_ranked(s->history, &count);
+	if (!ranked)
+		return -ENOMEM;
+	if (count > s->row_room) {
+		struct survey_row *grown = reallocarray(s->rows, count, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		s->rows = grown;
+		s->row_room = count;
+	}
+	report->rows = s->rows;
+	for (size_t i = 0; i < count; i++) {
+		struct survey_process *data = survey_process_of(ranked[i]);
+
+		if (!data)
+			return -ENOMEM;
+		if (!scope_has(s->scope, ranked[i], data))
+			continue;
+		if (ranked[i]->ended) {
+			if (!data->drilled && ranked[i]->trend.kind != TREND_GROWING)
+				continue;
+		} else {
+			report->process_count++;
+			report->growing_count += ranked[i]->trend.kind == TREND_GROWING;
+			if (shown++ >= s->options->top)
+				continue;
+		}
+		fill_row(&s->rows[report->row_count++], ranked[i], data);
+	}
+	return 0;
+}
+
+static int print_report(struct survey *s, bool final)
+{
+	uint64_t elapsed = clock_ns(CLOCK_MONOTONIC) - s->start_ns;
+	struct survey_report report = {
+		.time_ns = clock_ns(CLOCK_REALTIME),
+		.elapsed_ns = elapsed,
+		.final = final,
+		.source = survey_reader_source(s->reader) == SURVEY_BPF ? "bpf" : "proc",
+		.watched_count = drill_watched(s->drill),
+		.probe_share = drill_share(s->drill),
+		.budget_share = s->options->drill ? s->options->budget / 1000.0 : 0,
+		.sample_bytes = drill_sample_bytes(s->drill),
+	};
+	int err = fill_rows(s, &report);
+
+	report.tool_known = elapsed >= NS_PER_S;
+	if (report.tool_known)
+		report.tool_share = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->start_cpu_ns) /
+				    (double)elapsed;
+
+	if (!err)
+		err = strcmp(s->options->format->name, "json") != 0
+			      ? survey_write_text(&s->output, &report)
+			      : survey_write_json(&s->output, &report);
+	if (err == -EPIPE) { /* a reader that has had enough is no error */
+		s->stop = true;
+		return 0;
+	}
+	return err ? log_errno(err, "cannot write to %s",
+			       s->options->output ? s->options->output : "standard output")
+		   : 0;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------- */
+
+static int look(struct survey *s)
+{
+	const struct process_list *list;
+	int err = survey_reader_read(s->reader, &list);
+
+	if (err)
+		return err;
+	err = history_update(s->history, clock_ns(CLOCK_MONOTONIC), list);
+	if (err)
+		return log_errno(err, "cannot keep the processes' history");
+	if (history_left_out(s->history) && !s->looks)
+		log_warn("%zu processes are left out: more than %d are not followed",
+			 history_left_out(s->history), HISTORY_MAX);
+	err = drill_tick(s->drill);
+	s->looks++;
+	if (!err && s->options->count && s->looks >= s->options->count) {
+		s->stop = true;
+		return 0;
+	}
+	return err ? err : print_report(s, false);
+}
+
+static int on_signal(struct survey *s, int fd)
+{
+	struct signalfd_siginfo info;
+	int err = 0;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1)
+			err = print_report(s, false);
+		else if (info.ssi_signo != SIGCHLD)
+			s->stop = true;
+	}
+	return err;
+}
+
+static int turn(struct survey *s, int signals, int timer)
+{
+	struct pollfd fds[] = {
+		{.fd = signals, .events = POLLIN},
+		{.fd = timer, .events = POLLIN},
+		{.fd = drill_fd(s->drill), .events = POLLIN}, /* -1 is ignored */
+	};
+	uint64_t missed;
+	int err;
+
+	if (poll(fds, ARRAY_SIZE(fds), drill_open(s->drill) ? TICK_MS : -1) < 0)
+		return errno == EINTR ? 0 : log_errno(errno, "poll");
+	err = drill_process(s->drill);
+	if (!err && fds[0].revents)
+		err = on_signal(s, signals);
+	if (!err && fds[1].revents && read(timer, &missed, sizeof(missed)) == sizeof(missed))
+		return look(s);
+	return !err && drill_open(s->drill) ? drill_tick(s->drill) : err;
+}
+
+static int open_timer(uint64_t interval_ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(interval_ns / NS_PER_S),
+			     .tv_nsec = (long)(interval_ns % NS_PER_S)};
+	const struct itimerspec spec = {.it_interval = t, .it_value = t};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &spec, NULL))
+		return log_errno(errno, "timerfd");
+	return fd;
+}
+
+static int run(struct survey *s)
+{
+	_cleanup_close_ int signals = -1, timer = -1;
+	sigset_t set;
+	int err;
+
+	loop_signal_set(&set);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		return log_errno(errno, "signalfd");
+	timer = open_timer(s->options->interval_ns);
+	if (timer < 0)
+		return timer;
+	s->start_ns = clock_ns(CLOCK_MONOTONIC);
+	s->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	err = look(s);
+	while (!err && !s->stop)
+		err = turn(s, signals, timer);
+	if (err)
+		return err;
+	drill_close(s->drill);
+	return print_report(s, true);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------- */
+
+static bool utf8_wanted(void)
+{
+	const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+static int open_output(struct survey *s)
+{
+	const struct options *o = s->options;
+	const char *no_color = getenv("NO_COLOR");
+	struct survey_output *out = &s->output;
+	struct winsize size;
+
+	out->out = o->output ? fopen(o->output, "we") : stdout;
+	if (!out->out)
+		return log_errno(errno, "cannot open %s for writing", o->output);
+	out->utf8 = utf8_wanted();
+	out->options.verbose = o->verbose > 0;
+	if (isatty(fileno(out->out))) {
+		out->redraw = true;
+		out->options.color = !no_color || !*no_color;
+		if (ioctl(fileno(out->out), TIOCGWINSZ, &size) == 0)
+			out->options.width = size.ws_col;
+	}
+	return 0;
+}
+
+static int prepare(struct survey *s)
+{
+	int err = open_output(s);
+
+	if (!err)
+		err = survey_reader_new(SURVEY_AUTO, &s->reader);
+	if (err)
+		return err;
+	s->history = history_new(survey_process_free);
+	s->scope = scope_new(s->options);
+	if (s->history && s->scope)
+		s->drill = drill_new(s->options, s->history, s->scope);
+	return s->drill ? 0 : log_errno(ENOMEM, "survey");
+}
+
+static int finish(struct survey *s)
+{
+	int err = 0;
+
+	drill_free(s->drill);
+	history_free(s->history);
+	scope_free(s->scope);
+	survey_reader_free(s->reader);
+	free(s->rows);
+	if (s->options->output && s->output.out && fclose(s->output.out))
+		err = log_errno(errno, "cannot write to %s", s->options->output);
+	return err;
+}
+
+int cmd_survey(const struct options *options)
+{
+	struct survey s = {.options = options};
+	struct rlimit old_files;
+	sigset_t old;
+	int err, close_err;
+
+	if (loop_block_signals(&old))
+		return 1;
+	loop_raise_file_limit(&old_files);
+	err = prepare(&s);
+	if (!err)
+		err = run(&s);
+	close_err = finish(&s);
+	return err || close_err ? 1 : 0;
+}
