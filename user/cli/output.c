@@ -16,7 +16,6 @@ struct output {
 	FILE *file;
 	struct exporter *exporter;
 	int error;
-	bool logged;
 };
 
 static enum export_value export_value_of(enum rank_by sort)
@@ -80,14 +79,14 @@ int output_open(const struct options *options, uint64_t older_ns, bool live, str
 
 int output_fail(struct output *output, int err)
 {
-	if (!output->error)
-		output->error = err;
+	/* The first failure is the one that says why: the stream stays in error after it. */
+	if (output->error)
+		return err;
+	output->error = err;
 	/* A reader that has had enough (`| head`) is no error: we stop, quietly. */
-	if (err != -EPIPE && !output->logged) {
-		output->logged = true;
+	if (err != -EPIPE)
 		log_errno(err, "cannot write to %s",
 			  output->path ? output->path : "standard output");
-	}
 	return err;
 }
 
