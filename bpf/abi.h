@@ -33,6 +33,8 @@ enum alloc_op {
 	OP_MMAP,      /* maps size_arg bytes, when the call is anonymous or private */
 	OP_MREMAP,
 	OP_MUNMAP, /* ptr_arg, size_arg */
+	OP_UNWIND, /* allocates nothing: begins to unwind the stack, or goes on with it: _Unwind_RaiseException, longjmp */
+	OP_CATCH,  /* called by the frame that catches a C++ exception: __cxa_begin_catch */
 };
 
 /*
@@ -46,7 +48,8 @@ union probe_cookie {
 		uint8_t count_arg;
 		uint8_t ptr_arg;
 		uint8_t nests; /* may call another probed function: its return is wanted even when it is not recorded */
-		uint8_t reserved[3];
+		uint8_t bare; /* no return probe: alloc_return is on its `ret` instructions */
+		uint8_t reserved[2];
 	};
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");

@@ -101,11 +101,11 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	thread = thread_enter(id);
 	if (!thread)
 		return 1;
-	if (thread->depth && pending_nested(thread, sp)) {
+	if (thread->depth && pending_nested(thread, sp, regs_ip(ctx))) {
 		stats = target_stats_of(id);
 		if (stats)
 			__sync_fetch_and_add(&stats->nested, 1);
-		return 1;
+		return pending_tail_call(thread, sp) ? 0 : 1;
 	}
 	if (wanted && config.sample_bytes && !sample_hit(thread, size)) {
 		if (!cookie.nests)
@@ -124,6 +124,11 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
 	else
 		p->old_address = regs_argument(ctx, cookie.ptr_arg);
+	p->flags = cookie.bare ? PENDING_BARE : 0;
+	if (cookie.bare) {
+		p->ip = regs_ip(ctx);
+		bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)sp);
+	}
 	return 0;
 }
 
@@ -146,7 +151,8 @@ static __always_inline void settle_resize(struct pending *p, uint64_t address)
 	count_unknown_free(p->target_id);
 }
 
-static __always_inline int leave(struct pt_regs *ctx)
+/* A call that was entered at `sp` ends. */
+static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 {
 	struct thread_state *thread = current_thread();
 	uint64_t address = regs_result(ctx);
@@ -154,7 +160,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 
 	if (!thread)
 		return 0;
-	p = pending_pop(thread, regs_entry_sp_at_return(ctx));
+	p = pending_pop(thread, sp);
 	if (!p)
 		return 0;
 	if (p->op == OP_ALLOC_OUT) {
@@ -170,6 +176,9 @@ static __always_inline int leave(struct pt_regs *ctx)
 	if (p->op == OP_REALLOC)
 		settle_resize(p, address);
 	if (!address || p->slot == ABI_NO_SLOT)
+		return 0;
+	/* After an exception calls inside this one were taken for calls of their own; the block is recorded then. */
+	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
 	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
 	if (p->op == OP_MMAP) {
@@ -191,7 +200,31 @@ int alloc_enter(struct pt_regs *ctx)
 SEC("uretprobe")
 int alloc_leave(struct pt_regs *ctx)
 {
-	leave(ctx);
+	leave(ctx, regs_entry_sp_at_return(ctx));
+	return 0;
+}
+
+/* On the `ret` instructions of functions that have no return probe: the stack pointer is what it was at the entry. */
+SEC("uprobe")
+int alloc_return(struct pt_regs *ctx)
+{
+	leave(ctx, regs_sp(ctx));
+	return 0;
+}
+
+/* On the functions that unwind the stack; see bare_call_is_over(). */
+SEC("uprobe")
+int on_unwind(struct pt_regs *ctx)
+{
+	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
+	struct thread_state *thread = current_thread();
+
+	if (!thread)
+		return 0;
+	if (cookie.op == OP_CATCH)
+		pending_caught(thread, regs_sp(ctx));
+	else
+		pending_unwind(thread);
 	return 0;
 }
 
@@ -205,7 +238,7 @@ int alloc_session(struct pt_regs *ctx)
 	union probe_cookie cookie;
 
 	if (regs_ip(ctx) != bpf_get_func_ip(ctx)) {
-		leave(ctx);
+		leave(ctx, regs_entry_sp_at_return(ctx));
 		return 0;
 	}
 	cookie.value = bpf_get_attach_cookie(ctx);
@@ -235,7 +268,7 @@ int free_enter(struct pt_regs *ctx)
 		return 0;
 	/* realloc's own free of the old block, which its entry has taken out already. */
 	thread = current_thread();
-	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx)))
+	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
 		return 0;
 	count_unknown_free(target->id);
 	return 0;

@@ -87,6 +87,13 @@ static __always_inline bool live_take(uint32_t target_id, uint64_t address, stru
 	return bpf_map_delete_elem(&live, &key) == 0;
 }
 
+static __always_inline bool live_has(uint32_t target_id, uint64_t address)
+{
+	struct live_key key = {.address = address, .target_id = target_id};
+
+	return bpf_map_lookup_elem(&live, &key) != NULL;
+}
+
 /*
  * Enters a new block and counts it. An address that is still live means that its free was not seen (made by code that is
  * not probed): the old block is closed, and that is counted.

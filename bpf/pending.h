@@ -17,30 +17,59 @@
  * uretprobe trampoline; an exception or longjmp that unwound it leaves the slot to be overwritten by later calls. Where the
  * trampoline's address cannot be had (and on aarch64, where it is in a register) only the order of stack pointers tells.
  */
-static __always_inline bool call_is_active(uint64_t sp)
+static __always_inline bool call_is_active(const struct pending *p)
 {
 #if defined(__TARGET_ARCH_x86)
+	bool bare = p->flags & PENDING_BARE;
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	uint64_t trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 	uint64_t return_address = 0;
 
-	if (!trampoline)
+	if (!trampoline && !bare)
 		return true;
-	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)p->sp))
 		return false;
+	/* A bare call may end by a jump to a function that has a return probe. */
+	if (bare && return_address == p->return_address)
+		return true;
 	return return_address == trampoline;
 #else
-	(void)sp;
+	(void)p;
 	return true;
 #endif
 }
 
-/* A resize that never returned: the old block is still there, unless its address has been handed out again. */
+/*
+ * Calls without a return probe (PENDING_BARE: functions that an exception may leave) have their own return address at sp, and
+ * nothing says that it is not an old one, in a place which later calls happened not to write to. So more than that is asked:
+ *
+ * - a call above it, or one of the same function at the same place, is not inside it;
+ * - the unwinder is watched. As soon as it has begun, the call may be over (PENDING_UNWOUND): what is allocated deeper then
+ *   counts for itself. Dropping the call would be wrong, since the exception may be caught inside it, and it then returns
+ *   with its block; __cxa_begin_catch, which the catching frame calls, tells by its stack pointer which of the two it is.
+ *
+ * What is left is a stack unwound by means that are not watched; should such a call be dropped later, it is counted as lost.
+ */
+static __always_inline bool bare_call_is_over(const struct pending *p, uint64_t sp, uint64_t ip)
+{
+	if (sp > p->sp || (sp == p->sp && (p->ip == ip || p->flags & PENDING_UNWOUND)))
+		return true;
+	return !call_is_active(p);
+}
+
+static __always_inline bool call_is_over(const struct pending *p, uint64_t sp, uint64_t ip)
+{
+	return p->flags & PENDING_BARE ? bare_call_is_over(p, sp, ip) : !call_is_active(p);
+}
+
+/* A call that never returned. Of a resize the old block is still there, unless its address has been handed out again. */
 static __always_inline void pending_abandon(struct pending *p)
 {
 	struct live_key key = {.address = p->old_address, .target_id = p->target_id};
 	struct live_value value = {.size = p->old_size, .slot = p->old_slot, .time = p->old_time};
 
+	if ((p->flags & (PENDING_BARE | PENDING_UNWOUND)) == PENDING_BARE && p->slot != ABI_NO_SLOT)
+		count_lost(p->target_id, LOST_PENDING);
 	if (p->op != OP_REALLOC || p->old_slot == ABI_NO_SLOT)
 		return;
 	if (bpf_map_update_elem(&live, &key, &value, BPF_NOEXIST)) {
@@ -50,24 +79,38 @@ static __always_inline void pending_abandon(struct pending *p)
 }
 
 /*
- * Drops calls that were unwound, then says whether the call now at `sp` is inside another one.
+ * The pending call number `index`, NULL when there are not so many. The barrier makes the compiler compare the very register that it
+ * then uses, for the verifier to see.
  */
-static __always_inline bool pending_nested(struct thread_state *thread, uint64_t sp)
+static __always_inline struct pending *pending_at(struct thread_state *thread, uint64_t index)
+{
+	barrier_var(index);
+	if (index >= ABI_MAX_PENDING || index >= thread->depth)
+		return NULL;
+	return &thread->pending[index];
+}
+
+/*
+ * Drops calls that were unwound, then says whether the call of the function at `ip` that is entered at `sp` is inside another one.
+ */
+static __always_inline bool pending_nested(struct thread_state *thread, uint64_t sp, uint64_t ip)
 {
 	uint32_t i;
 
 	for (i = 0; i < ABI_MAX_PENDING; i++) {
-		uint32_t top = thread->depth - 1;
+		struct pending *top = pending_at(thread, (uint64_t)thread->depth - 1);
 
-		if (!thread->depth || top >= ABI_MAX_PENDING)
+		if (!top)
 			return false;
-		if (call_is_active(thread->pending[top].sp)) {
+		if (!call_is_over(top, sp, ip)) {
+			if (top->flags & PENDING_UNWOUND)
+				return false;
 			/* Deeper in the same stack: inside. At the same place: a tail call, as glibc's realloc(NULL, n)
 			 * makes to malloc. Above it: another stack, another call. */
-			return sp <= thread->pending[top].sp;
+			return sp <= top->sp;
 		}
-		pending_abandon(&thread->pending[top]);
-		thread->depth = top;
+		pending_abandon(top);
+		thread->depth--;
 	}
 	return false;
 }
@@ -85,19 +128,58 @@ static __always_inline struct pending *pending_push(struct thread_state *thread,
 	return &thread->pending[depth];
 }
 
+/* The call that is entered at `sp` is a tail call, by whose return the pending one will be known to return. */
+static __always_inline bool pending_tail_call(struct thread_state *thread, uint64_t sp)
+{
+	struct pending *top = pending_at(thread, (uint64_t)thread->depth - 1);
+
+	return top && top->sp == sp && top->flags & PENDING_BARE;
+}
+
+/* An exception has been thrown, or longjmp called: the pending calls may be over. */
+static __always_inline void pending_unwind(struct thread_state *thread)
+{
+	uint32_t i;
+
+	for (i = 0; i < ABI_MAX_PENDING; i++) {
+		struct pending *p = pending_at(thread, i);
+
+		if (p && p->flags & PENDING_BARE)
+			p->flags |= PENDING_UNWOUND;
+	}
+}
+
+/* The frame that ends at `sp` has caught the exception: what was called from it or deeper is over, the rest is not. */
+static __always_inline void pending_caught(struct thread_state *thread, uint64_t sp)
+{
+	uint32_t i;
+
+	for (i = 0; i < ABI_MAX_PENDING; i++) {
+		struct pending *p = pending_at(thread, i);
+
+		if (!p || !(p->flags & PENDING_BARE))
+			continue;
+		if (p->sp > sp)
+			p->flags &= ~PENDING_UNWOUND;
+		else if (p->flags & PENDING_UNWOUND)
+			p->sp = 0; /* below every other: dropped when it is looked at */
+	}
+}
+
 /* Takes out the call that was entered at `sp`, with all that lie above it; NULL when there is none (nested or filtered calls). */
 static __always_inline struct pending *pending_pop(struct thread_state *thread, uint64_t sp)
 {
 	uint32_t i;
 
 	for (i = 0; i < ABI_MAX_PENDING; i++) {
-		uint32_t top = thread->depth - 1 - i;
+		uint64_t index = (uint64_t)thread->depth - 1 - i;
+		struct pending *p = pending_at(thread, index);
 
-		if (thread->depth <= i || top >= ABI_MAX_PENDING)
+		if (!p)
 			return NULL;
-		if (thread->pending[top].sp == sp) {
-			thread->depth = top;
-			return &thread->pending[top];
+		if (p->sp == sp) {
+			thread->depth = (uint32_t)index;
+			return p;
 		}
 	}
 	return NULL;

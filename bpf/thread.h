@@ -20,9 +20,14 @@ struct pending {
 	uint32_t old_time;
 	uint32_t slot; /* where the new block will be counted; ABI_NO_SLOT: filtered out */
 	uint32_t target_id;
-	uint32_t op; /* enum alloc_op */
-	uint32_t pad;
+	uint32_t op;		 /* enum alloc_op */
+	uint32_t flags;		 /* PENDING_* */
+	uint64_t return_address; /* PENDING_BARE: what is at sp while the call runs (x86_64) */
+	uint64_t ip; /* PENDING_BARE: the entry probe's place, which names the function */
 };
+#define PENDING_BARE 1u /* has no return probe */
+#define PENDING_UNWOUND \
+	2u /* PENDING_BARE: the stack has been unwound since, perhaps this call with it */
 
 struct thread_state {
 	uint32_t depth; /* pending calls */

@@ -18,6 +18,13 @@ static const char *const costs[] = {
 	[PLACE_STEPPED] = "high (a trap and a single step)",
 };
 
+/* Of a probe on a `ret` instruction: x86_64 steps it, aarch64 simulates it. */
+#if defined(__x86_64__)
+#define RETURN_COST PLACE_STEPPED
+#else
+#define RETURN_COST PLACE_EMULATED
+#endif
+
 /* Text from a target's file may hold anything; the terminal gets printable characters only. */
 static void print_clean(const char *text, int width)
 {
@@ -29,15 +36,33 @@ static void print_clean(const char *text, int width)
 		putchar(' ');
 }
 
+static const char *kind_of(const struct probe *probe)
+{
+	switch (probe->role) {
+	case PROBE_ALLOC:
+		return "entry, return";
+	case PROBE_ALLOC_ENTRY:
+		return "entry, rets";
+	default:
+		return "entry";
+	}
+}
+
 static void print_probe(const struct probe *probe, bool verbose)
 {
 	char place[32];
 
+	if (probe->role == PROBE_RETURN_SITE)
+		return;
 	snprintf(place, sizeof(place), "+%u", probe->place.offset);
 	printf("    ");
 	print_clean(probe->fn->name, 22);
-	printf(" %-5s %-36s %-13s %s\n", place, probe->place.instruction,
-	       probe->role == PROBE_ALLOC ? "entry, return" : "entry", costs[probe->place.cost]);
+	printf(" %-5s %-36s %-13s %s\n", place, probe->place.instruction, kind_of(probe),
+	       costs[probe->place.cost]);
+	if (probe->role == PROBE_ALLOC_ENTRY)
+		printf("    %22s       an exception may leave it: no return probe; return sites: "
+		       "%u, each %s\n",
+		       "", probe->site_count, costs[RETURN_COST]);
 	if (verbose)
 		printf("    %22s       0x%llx in the file; %s\n", "",
 		       (unsigned long long)probe->offset, probe->place.reason);
@@ -63,6 +88,13 @@ static bool print_object(struct object *object, bool verbose)
 	       "place", "instruction", "probe", "cost");
 	for (size_t i = 0; i < set->count; i++)
 		print_probe(&set->probes[i], verbose);
+	for (size_t i = 0; i < set->unprobed_count; i++) {
+		printf("    ");
+		print_clean(set->unprobed[i].fn->name, 22);
+		printf(" not probed: an exception may leave it, and where it returns is not known: "
+		       "%s\n",
+		       set->unprobed[i].reason);
+	}
 	probe_set_free(set);
 	return true;
 }

@@ -19,8 +19,8 @@
 #define TRACE_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN  1u
 
-/* A link takes as many probes as an object has allocator functions. */
-#define PROBES_MAX 256
+/* A link takes as many probes as an object has allocator functions, or returns of such. */
+#define PROBES_MAX 1024
 
 struct attachment {
 	size_t count, room;
@@ -51,11 +51,13 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 {
 	bool session = mode == ATTACH_SESSION;
 
-	prepare(programs->alloc_enter, !session, mode, TRACE_UPROBE_MULTI);
+	prepare(programs->alloc_enter, true, mode, TRACE_UPROBE_MULTI);
 	prepare(programs->alloc_leave, !session, mode, TRACE_UPROBE_MULTI);
 	prepare(programs->alloc_session, session, mode, TRACE_UPROBE_SESSION);
+	prepare(programs->alloc_return, true, mode, TRACE_UPROBE_MULTI);
 	prepare(programs->free_enter, true, mode, TRACE_UPROBE_MULTI);
 	prepare(programs->unmap_enter, true, mode, TRACE_UPROBE_MULTI);
+	prepare(programs->on_unwind, true, mode, TRACE_UPROBE_MULTI);
 }
 
 /* The probes of one role, as the arrays that the kernel wants. */
@@ -141,9 +143,12 @@ static int add_role(struct attachment *a, enum attach_mode mode, const struct at
 		    enum probe_role role, const char *path, const struct probe_list *list,
 		    pid_t pid)
 {
-	const struct bpf_program *entry = role == PROBE_ALLOC  ? p->alloc_enter
-					  : role == PROBE_FREE ? p->free_enter
-							       : p->unmap_enter;
+	const struct bpf_program *const entries[PROBE_ROLES] = {
+		[PROBE_ALLOC] = p->alloc_enter,	       [PROBE_ALLOC_ENTRY] = p->alloc_enter,
+		[PROBE_RETURN_SITE] = p->alloc_return, [PROBE_FREE] = p->free_enter,
+		[PROBE_UNMAP] = p->unmap_enter,	       [PROBE_UNWIND] = p->on_unwind,
+	};
+	const struct bpf_program *entry = entries[role];
 	bool returns = role == PROBE_ALLOC;
 	int err;
 
@@ -167,7 +172,8 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 {
 	/* Frees first: a block whose allocation is seen must have its free seen as well; the other way round
 	 * it is only an unknown free. */
-	static const enum probe_role order[] = {PROBE_FREE, PROBE_UNMAP, PROBE_ALLOC};
+	static const enum probe_role order[] = {PROBE_FREE,	   PROBE_UNMAP, PROBE_UNWIND,
+						PROBE_RETURN_SITE, PROBE_ALLOC, PROBE_ALLOC_ENTRY};
 	const struct object *object = set->provider->object;
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	size_t room = 2 * set->count + PROBE_ROLES;

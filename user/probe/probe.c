@@ -6,22 +6,29 @@
 #include <unistd.h>
 
 #include "bpf/abi.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/sites.h"
 
 /* Enough for the prologue and for finding jumps back into it; longer functions are cut here. */
 #define CODE_MAX 16384
 /* When a symbol has no size. */
 #define CODE_UNSIZED 256
+/* Of one object. */
+#define SITES_MAX 512
 
-static enum probe_role role_of(enum alloc_op op)
+static enum probe_role role_of(const struct alloc_fn *fn)
 {
-	switch (op) {
+	switch (fn->op) {
 	case OP_FREE:
 		return PROBE_FREE;
 	case OP_MUNMAP:
 		return PROBE_UNMAP;
+	case OP_UNWIND:
+	case OP_CATCH:
+		return PROBE_UNWIND;
 	default:
-		return PROBE_ALLOC;
+		return fn->throws ? PROBE_ALLOC_ENTRY : PROBE_ALLOC;
 	}
 }
 
@@ -67,7 +74,9 @@ static void probe_init(struct probe *probe, const struct object *object,
 							 f->op != OP_MUNMAP,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
-	union probe_cookie cookie = {.op = f->op, .nests = !f->leaf || mmap};
+	/* A call that has no return probe costs its return in any case; as each is entered, none ends another one's. */
+	union probe_cookie cookie = {
+		.op = f->op, .nests = !f->leaf || mmap || f->throws, .bare = f->throws};
 	ssize_t n;
 
 	if (want > CODE_MAX)
@@ -81,9 +90,105 @@ static void probe_init(struct probe *probe, const struct object *object,
 	cookie.count_arg = arg_at(&probe->place, f->count_arg);
 	cookie.ptr_arg = arg_at(&probe->place, f->ptr_arg);
 	probe->fn = fn;
-	probe->role = role_of(f->op);
+	probe->role = role_of(f);
 	probe->offset = fn->offset + probe->place.offset;
 	probe->cookie = cookie.value;
+}
+
+static void add_site(struct probe_set *set, const struct provider_fn *fn, uint64_t offset)
+{
+	const struct probe *first = &set->probes[set->count - set->site_count];
+
+	for (size_t i = 0; i < set->site_count; i++) {
+		if (first[i].offset == offset)
+			return;
+	}
+	set->probes[set->count++] = (struct probe)
+	{
+		.offset = offset, .role = PROBE_RETURN_SITE, .fn = fn,
+#if defined(__x86_64__)
+		.place = {.cost = PLACE_STEPPED, .instruction = "ret", .reason = "return"},
+#else
+		.place = {.cost = PLACE_EMULATED, .instruction = "ret", .reason = "return"},
+#endif
+	};
+	set->site_count++;
+}
+
+/* The returns of one probe's function; false when it has to go without probes. */
+static bool add_sites(struct probe_set *set, struct sites *sites, struct probe *probe,
+		      const char **reason)
+{
+	struct returns returns;
+	int err = sites_find(sites, probe->fn, &returns);
+
+	*reason = err == -ENOMEM ? "out of memory" : returns.reason;
+	if (err)
+		return false;
+	*reason = "too many returns";
+	if (set->site_count + returns.count > SITES_MAX)
+		return false;
+	*reason = "the return is the only instruction";
+	for (size_t i = 0; i < returns.count; i++) {
+		if (returns.sites[i] == probe->offset)
+			return false;
+	}
+	for (size_t i = 0; i < returns.count; i++)
+		add_site(set, probe->fn, returns.sites[i]);
+	probe->site_count = (uint32_t)returns.count;
+	return true;
+}
+
+static void tell_unprobed(const struct probe_set *set)
+{
+	const struct unprobed *u = set->unprobed;
+
+	if (set->unprobed_count)
+		log_info("%s: not probed, since an exception may leave it and where it returns is "
+			 "not known: %s (%s)%s",
+			 object_path(set->provider->object), u->fn->name, u->reason,
+			 set->unprobed_count > 1 ? ", and more (`memleakbpf doctor`)" : "");
+}
+
+static bool has_role(const struct probe_set *set, enum probe_role role)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->probes[i].role == role)
+			return true;
+	}
+	return false;
+}
+
+/* Finds the returns of the functions that must not have a return probe, and takes out those whose returns are not known. */
+static int find_sites(struct probe_set *set)
+{
+	size_t functions = set->count;
+	struct sites *sites;
+
+	if (!has_role(set, PROBE_ALLOC_ENTRY))
+		return 0;
+	sites = sites_new(set->provider);
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < functions; i++) {
+		struct probe *probe = &set->probes[i];
+		const char *reason;
+
+		if (probe->role != PROBE_ALLOC_ENTRY || add_sites(set, sites, probe, &reason))
+			continue;
+		set->unprobed[set->unprobed_count++] =
+			(struct unprobed){.fn = probe->fn, .reason = reason};
+		probe->role = PROBE_ROLES;
+	}
+	sites_free(sites);
+	tell_unprobed(set);
+	functions = set->count;
+	set->count = 0;
+	for (size_t i = 0; i < functions; i++) {
+		if (set->probes[i].role != PROBE_ROLES)
+			set->probes[set->count++] = set->probes[i];
+	}
+	return 0;
 }
 
 int probe_set_new(struct provider *provider, struct probe_set **out)
@@ -92,20 +197,27 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 	struct probe_set *set = calloc(1, sizeof(*set));
 	bool mmap;
 
-	if (set)
-		set->probes = calloc(provider->count ? provider->count : 1, sizeof(*set->probes));
-	if (!code || !set || !set->probes) {
+	if (!set) {
 		provider_free(provider);
-		free(set);
 		return -ENOMEM;
 	}
 	set->provider = provider;
+	set->probes = calloc(provider->count + SITES_MAX, sizeof(*set->probes));
+	set->unprobed = calloc(provider->count + 1, sizeof(*set->unprobed));
+	if (!code || !set->probes || !set->unprobed)
+		goto out_of_memory;
 	set->count = provider->count;
 	mmap = has_mmap(provider);
 	for (size_t i = 0; i < set->count; i++)
 		probe_init(&set->probes[i], provider->object, &provider->fns[i], code, mmap);
+	if (find_sites(set))
+		goto out_of_memory;
 	*out = set;
 	return 0;
+
+out_of_memory:
+	probe_set_free(set);
+	return -ENOMEM;
 }
 
 void probe_set_free(struct probe_set *set)
@@ -114,13 +226,14 @@ void probe_set_free(struct probe_set *set)
 		return;
 	provider_free(set->provider);
 	free(set->probes);
+	free(set->unprobed);
 	free(set);
 }
 
 const char *probe_set_name_at(const struct probe_set *set, uint64_t offset)
 {
 	for (size_t i = 0; i < set->count; i++) {
-		if (set->probes[i].offset == offset)
+		if (set->probes[i].offset == offset && set->probes[i].role != PROBE_RETURN_SITE)
 			return set->probes[i].fn->name;
 	}
 	return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The probes that one provider needs: for each allocator function its place in the file and its cookie. */
+/* The probes that one provider needs: for each allocator function its place in the file, its cookie, and where it returns. */
 #ifndef MEMLEAKBPF_PROBE_PROBE_H
 #define MEMLEAKBPF_PROBE_PROBE_H
 
@@ -10,9 +10,12 @@
 #include "user/target/provider.h"
 
 enum probe_role {
-	PROBE_ALLOC, /* entry and return */
-	PROBE_FREE,  /* entry */
-	PROBE_UNMAP, /* entry */
+	PROBE_ALLOC,	   /* entry and return */
+	PROBE_ALLOC_ENTRY, /* entry of a function that exceptions can leave */
+	PROBE_RETURN_SITE, /* one of its `ret` instructions */
+	PROBE_FREE,	   /* entry */
+	PROBE_UNMAP,	   /* entry */
+	PROBE_UNWIND,	   /* entry of what unwinds the stack */
 	PROBE_ROLES,
 };
 
@@ -21,18 +24,28 @@ struct probe {
 	uint64_t cookie; /* union probe_cookie */
 	enum probe_role role;
 	const struct provider_fn *fn; /* borrowed from the provider */
-	struct place place;
+	struct place place;	      /* PROBE_RETURN_SITE: of the `ret` itself, offset 0 */
+	uint32_t
+		site_count; /* PROBE_ALLOC_ENTRY: of the probes on its returns; some may be other functions' too */
+};
+
+/* A function that gets no probe. */
+struct unprobed {
+	const struct provider_fn *fn; /* borrowed */
+	const char *reason;	      /* static string */
 };
 
 struct probe_set {
 	struct provider *provider; /* owned */
-	struct probe *probes;	   /* in the provider's order */
-	size_t count;
+	struct probe *probes;	   /* in the provider's order, then the return sites */
+	size_t count, site_count;
+	struct unprobed *unprobed;
+	size_t unprobed_count;
 };
 
 /*
  * Decodes each function of the provider and picks its place. Takes over the provider, also on failure. 0 or -ENOMEM; code that cannot be
- * read gets its probe at the entry.
+ * read gets its probe at the entry; functions that exceptions can leave get none when it is not known where they return (logged).
  */
 int probe_set_new(struct provider *provider, struct probe_set **out);
 void probe_set_free(struct probe_set *set); /* NULL is fine */

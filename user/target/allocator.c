@@ -51,10 +51,11 @@ static const struct alloc_fn table[] = {
 	{C("mi_free_size_aligned"), .op = OP_FREE, .ptr_arg = 1},
 	{C("mi_free_aligned"), .op = OP_FREE, .ptr_arg = 1},
 
+/* The nothrow forms too: mimalloc's, which is C, lets pass what a new handler throws. */
 #define NEW(mangled, people)                                                                      \
 	{                                                                                         \
 		.name = (mangled), .shown = (people), .op = OP_ALLOC, .size_arg = 1, .cxx = true, \
-		.leaf = true                                                                      \
+		.throws = true, .leaf = true                                                      \
 	}
 #define DELETE(mangled, people)                                                                \
 	{                                                                                      \
@@ -125,6 +126,7 @@ int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn)
 
 	memset(fn, 0, sizeof(*fn));
 	fn->op = OP_ALLOC;
+	fn->throws = true; /* whatever language it is written in, what it calls may be C++ */
 	fn->size_arg = take_arg(&p);
 	if (len == 0 || fn->size_arg == 0)
 		return -EINVAL;

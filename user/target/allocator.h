@@ -20,8 +20,9 @@ struct alloc_fn {
 	uint8_t size_arg;  /* bytes, or element size when count_arg is set */
 	uint8_t count_arg; /* the size is multiplied by it */
 	uint8_t ptr_arg; /* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
-	bool cxx;  /* operator new/delete: probed only in objects that also export malloc */
-	bool mmap; /* only with --mmap */
+	bool cxx;    /* operator new/delete: probed only in objects that also export malloc */
+	bool mmap;   /* only with --mmap */
+	bool throws; /* an exception can leave it: its return address must stay as it is */
 	bool leaf; /* calls no other function of the table but mmap: unrecorded calls need no return */
 };
 

@@ -399,6 +399,7 @@ int provider_find(struct object *object, const struct provider_options *options,
 	if (!provider)
 		return -ENOMEM;
 	provider->object = object_ref(object);
+	provider->alone = options->object != NULL;
 	err = want_all(&s);
 	if (!err)
 		err = collect(&s, elf, &provider->from_symtab);

@@ -7,6 +7,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/target/plt.h"
 
 /*
  * An allocator's function of its own, with a fast path beside the call, is longer than this; libstdc++'s and jemalloc's
@@ -20,43 +21,6 @@ struct context {
 	const struct provider_options *options;
 };
 
-/* The value of the symbol that the dynamic linker stores into a GOT slot, 0 when it is another object's. */
-static uint64_t symbol_in_got(Elf *elf, uint64_t slot)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		GElf_Shdr sh, symbols_header;
-		Elf_Data *data, *symbols;
-		Elf_Scn *symbol_section;
-
-		if (!gelf_getshdr(section, &sh) || sh.sh_type != SHT_RELA ||
-		    !(sh.sh_flags & SHF_ALLOC) || sh.sh_entsize == 0)
-			continue;
-		symbol_section = elf_getscn(elf, sh.sh_link);
-		if (!symbol_section || !gelf_getshdr(symbol_section, &symbols_header) ||
-		    symbols_header.sh_type != SHT_DYNSYM)
-			continue;
-		data = elf_getdata(section, NULL);
-		symbols = elf_getdata(symbol_section, NULL);
-		if (!data || !symbols)
-			continue;
-		for (size_t i = 0; i < data->d_size / sh.sh_entsize && i < INT32_MAX; i++) {
-			GElf_Rela rela;
-			GElf_Sym sym;
-
-			if (!gelf_getrela(data, (int)i, &rela))
-				break;
-			if (rela.r_offset != slot)
-				continue;
-			if (!gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
-				return 0;
-			return sym.st_shndx == SHN_UNDEF ? 0 : sym.st_value;
-		}
-	}
-	return 0;
-}
-
 static size_t read_code(const struct object *object, uint64_t vaddr, uint8_t *code, size_t size)
 {
 	uint64_t offset;
@@ -69,23 +33,6 @@ static size_t read_code(const struct object *object, uint64_t vaddr, uint8_t *co
 }
 
 #if defined(__x86_64__)
-
-/* Where a PLT entry jumps: [endbr64] [bnd] jmp *slot(%rip). 0 when the code is something else. */
-static uint64_t plt_slot(const uint8_t *code, size_t len, uint64_t vaddr)
-{
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t at = 0;
-	int32_t displacement;
-
-	if (len >= 4 && !memcmp(code, endbr64, 4))
-		at = 4;
-	if (at < len && code[at] == 0xf2)
-		at++;
-	if (len < at + 6 || code[at] != 0xff || code[at + 1] != 0x25)
-		return 0;
-	memcpy(&displacement, code + at + 2, 4);
-	return vaddr + at + 6 + (uint64_t)(int64_t)displacement;
-}
 
 /*
  * A possible target of a direct call or jump whose encoding begins at code[at]. Bytes in the middle of other instructions are looked at too:
@@ -104,28 +51,6 @@ static bool branch_at(const uint8_t *code, size_t len, uint64_t vaddr, size_t at
 #define BRANCH_STEP 1
 
 #elif defined(__aarch64__)
-
-/* [bti] adrp x16, page; ldr x17, [x16, #n] */
-static uint64_t plt_slot(const uint8_t *code, size_t len, uint64_t vaddr)
-{
-	uint32_t adrp, ldr;
-	uint64_t page;
-	size_t at = 0;
-
-	if (len < 12)
-		return 0;
-	memcpy(&adrp, code, 4);
-	if (adrp == 0xd503245f) /* bti c */
-		at = 4;
-	memcpy(&adrp, code + at, 4);
-	memcpy(&ldr, code + at + 4, 4);
-	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
-		return 0;
-	page = (((uint64_t)adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3)) << 12;
-	if (page & 1ULL << 32)
-		page |= 0xfffffffe00000000ULL;
-	return ((vaddr + at) & ~0xfffULL) + page + ((uint64_t)(ldr >> 10 & 0xfff) << 3);
-}
 
 /* b and bl */
 static bool branch_at(const uint8_t *code, size_t len, uint64_t vaddr, size_t at, uint64_t *target)
@@ -165,7 +90,8 @@ static struct provider_fn *fn_at_vaddr(const struct context *c, uint64_t vaddr)
 static struct provider_fn *fn_of_target(const struct context *c, uint64_t vaddr)
 {
 	struct provider_fn *fn = fn_at_vaddr(c, vaddr);
-	uint8_t code[16];
+	struct plt_symbol symbol;
+	uint8_t code[PLT_ENTRY];
 	uint64_t slot;
 	size_t len;
 
@@ -173,7 +99,7 @@ static struct provider_fn *fn_of_target(const struct context *c, uint64_t vaddr)
 		return fn;
 	len = read_code(c->provider->object, vaddr, code, sizeof(code));
 	slot = plt_slot(code, len, vaddr);
-	return slot ? fn_at_vaddr(c, symbol_in_got(c->elf, slot)) : NULL;
+	return slot && plt_symbol(c->elf, slot, &symbol) ? fn_at_vaddr(c, symbol.vaddr) : NULL;
 }
 
 static bool is_custom(const struct context *c, const struct alloc_fn *fn)

@@ -18,15 +18,17 @@
 
 /* An object that has been looked at: its probes, or none. Shared by all targets; lives as long as the trace. */
 struct known_object {
-	uint64_t id;		   /* object_id(): the key */
-	struct probe_set *probes;  /* NULL: not a provider */
-	struct attachment *in_all; /* CHILDREN_EXACT: in every process that maps the object */
+	uint64_t id;		    /* object_id(): the key */
+	struct probe_set *probes;   /* NULL: not a provider */
+	struct attachment *in_all;  /* CHILDREN_EXACT: in every process that maps the object */
+	struct probe_set *unwinder; /* NULL: does not unwind stacks */
+	struct attachment *unwinder_in_all;
 	UT_hash_handle hh;
 };
 
 /* The links of one object in one process. */
 struct target_attachment {
-	uint64_t object_id;
+	const struct probe_set *set; /* a known_object's */
 	struct attachment *attachment;
 	struct target_attachment *next;
 };
@@ -47,6 +49,7 @@ struct target {
 	bool announced; /* callbacks.attached has been called */
 	bool launching; /* a child of ours before its exec: never reported */
 	bool late;	/* probes came after it had started to run */
+	bool bare;	/* has probes on return sites, so that its unwinders are watched */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
 	void *user_data;
@@ -118,6 +121,8 @@ void target_end(struct trace *trace, struct target *target, bool exited);
 /* The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. */
 struct known_object *known_object_get(struct trace *trace, struct object *object);
 int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
+/* What unwinds stacks, in all objects known so far, for a target that needs it. */
+int target_attach_unwinders(struct trace *trace, struct target *target);
 
 /* events.c */
 int events_open(struct trace *trace);

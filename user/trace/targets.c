@@ -11,6 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/proc.h"
+#include "user/target/unwinder.h"
 #include "user/trace/internal.h"
 
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
@@ -131,10 +132,16 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 		free(known);
 		return NULL;
 	}
+	if (!unwinder_find(object, &provider) && probe_set_new(provider, &known->unwinder)) {
+		probe_set_free(known->probes);
+		free(known);
+		return NULL;
+	}
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
 	if (!known->probes)
 		return known;
-	log_debug("%s provides %zu allocator functions", object_path(object), known->probes->count);
+	log_debug("%s provides %zu allocator functions", object_path(object),
+		  known->probes->provider->count);
 	if (trace->options.children == CHILDREN_EXACT) {
 		err = attach_probes(trace->options.attach, &trace->programs, known->probes, 0,
 				    &known->in_all);
@@ -144,24 +151,21 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 	return known;
 }
 
-int target_attach_object(struct trace *trace, struct target *target, struct known_object *known)
+/* Attaches in the target alone, once. */
+static int attach_set(struct trace *trace, struct target *target, const struct probe_set *set)
 {
 	struct target_attachment *a;
 	int err;
 
-	if (!known->probes)
-		return 0;
-	if (trace->options.children == CHILDREN_EXACT)
-		return known->in_all ? 1 : -EIO;
 	for (a = target->attachments; a; a = a->next) {
-		if (a->object_id == known->id)
-			return 1;
+		if (a->set == set)
+			return 0;
 	}
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	a->object_id = known->id;
-	err = attach_probes(trace->options.attach, &trace->programs, known->probes, target->pid,
+	a->set = set;
+	err = attach_probes(trace->options.attach, &trace->programs, set, target->pid,
 			    &a->attachment);
 	if (err) {
 		free(a);
@@ -169,17 +173,53 @@ int target_attach_object(struct trace *trace, struct target *target, struct know
 	}
 	a->next = target->attachments;
 	target->attachments = a;
+	return 0;
+}
+
+int target_attach_object(struct trace *trace, struct target *target, struct known_object *known)
+{
+	int err = 0;
+
+	if (!known->probes)
+		return 0;
+	if (trace->options.children != CHILDREN_EXACT)
+		err = attach_set(trace, target, known->probes);
+	else if (!known->in_all)
+		err = -EIO;
+	if (err)
+		return err;
+	if (known->probes->site_count)
+		target->bare = true;
 	return 1;
+}
+
+int target_attach_unwinders(struct trace *trace, struct target *target)
+{
+	struct known_object *known;
+	int err = 0;
+
+	if (!target->bare)
+		return 0;
+	/* Those too that only other targets map: a probe in a file that a process does not map costs it nothing. */
+	for (known = trace->known; known && !err; known = known->hh.next) {
+		if (!known->unwinder)
+			continue;
+		if (trace->options.children != CHILDREN_EXACT)
+			err = attach_set(trace, target, known->unwinder);
+		else if (!known->unwinder_in_all)
+			err = attach_probes(trace->options.attach, &trace->programs,
+					    known->unwinder, 0, &known->unwinder_in_all);
+	}
+	return err;
 }
 
 int target_attach_image(struct trace *trace, struct target *target)
 {
-	int attached = 0;
+	int attached = 0, err;
 
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
 		struct known_object *known;
-		int err;
 
 		if (!range->object)
 			continue;
@@ -191,7 +231,8 @@ int target_attach_image(struct trace *trace, struct target *target)
 			return err;
 		attached += err;
 	}
-	return attached;
+	err = target_attach_unwinders(trace, target);
+	return err ? err : attached;
 }
 
 void target_publish(struct trace *trace, struct target *target)
@@ -394,6 +435,8 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 			err = 0;
 		}
 	}
+	if (!err)
+		err = target_attach_unwinders(trace, target);
 	if (!err && !attached)
 		log_debug("no allocator known before exec; it will be looked for afterwards");
 	if (!err)

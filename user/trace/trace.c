@@ -97,8 +97,10 @@ static int load(struct trace *trace)
 		.alloc_enter = skel->progs.alloc_enter,
 		.alloc_leave = skel->progs.alloc_leave,
 		.alloc_session = skel->progs.alloc_session,
+		.alloc_return = skel->progs.alloc_return,
 		.free_enter = skel->progs.free_enter,
 		.unmap_enter = skel->progs.unmap_enter,
+		.on_unwind = skel->progs.on_unwind,
 	};
 	attach_prepare(trace->options.attach, &trace->programs);
 	err = configure(trace);
@@ -235,7 +237,9 @@ void trace_free(struct trace *trace)
 	HASH_ITER (hh, trace->known, known, next) {
 		HASH_DEL(trace->known, known);
 		attachment_free(known->in_all);
+		attachment_free(known->unwinder_in_all);
 		probe_set_free(known->probes);
+		probe_set_free(known->unwinder);
 		free(known);
 	}
 	unwind_publisher_free(trace->unwind);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/probe/sites.h"
+
+#include <errno.h>
+#include <libelf.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/target/bounds.h"
+#include "user/target/plt.h"
+
+struct sites {
+	const struct provider *provider;
+	Elf *elf; /* NULL: the file cannot be read as ELF any more */
+	struct bounds *bounds;
+	const struct provider_fn *fn; /* whose returns are looked for */
+	uint64_t fn_vaddr;
+};
+
+struct sites *sites_new(const struct provider *provider)
+{
+	struct sites *sites = calloc(1, sizeof(*sites));
+
+	if (!sites)
+		return NULL;
+	sites->provider = provider;
+	sites->elf = elf_begin(object_fd(provider->object), ELF_C_READ, NULL);
+	if (sites->elf)
+		sites->bounds = bounds_new(sites->elf, object_fd(provider->object));
+	return sites;
+}
+
+void sites_free(struct sites *sites)
+{
+	if (!sites)
+		return;
+	bounds_free(sites->bounds);
+	elf_end(sites->elf);
+	free(sites);
+}
+
+static size_t read_code(void *ctx, uint64_t vaddr, uint8_t *code, size_t size)
+{
+	const struct sites *s = ctx;
+	const struct object *object = s->provider->object;
+	uint64_t offset;
+	ssize_t n;
+
+	if (object_vaddr_to_offset(object, vaddr, &offset) || !object_is_code(object, offset))
+		return 0;
+	n = pread(object_fd(object), code, size, (off_t)offset);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static uint64_t function_end(void *ctx, uint64_t vaddr)
+{
+	const struct sites *s = ctx;
+	uint64_t end = bounds_next(s->bounds, vaddr);
+	uint64_t symbol_end = s->fn_vaddr + s->fn->size;
+
+	return vaddr >= s->fn_vaddr && vaddr < symbol_end && symbol_end < end ? symbol_end : end;
+}
+
+/* Has it a return probe? Those that exceptions can leave have none. */
+static bool has_return_probe(const struct alloc_fn *fn)
+{
+	return !fn->throws && fn->op != OP_FREE && fn->op != OP_MUNMAP;
+}
+
+static enum returns_target at_code(const struct sites *s, uint64_t vaddr)
+{
+	const struct provider *p = s->provider;
+	uint64_t offset;
+
+	if (object_vaddr_to_offset(p->object, vaddr, &offset) || !object_is_code(p->object, offset))
+		return RETURNS_UNKNOWN;
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->fns[i].offset == offset && has_return_probe(p->fns[i].fn))
+			return RETURNS_PROBED;
+	}
+	return RETURNS_CODE;
+}
+
+/* Another object's malloc has a return probe, unless only this object is looked at. */
+static enum returns_target elsewhere(const struct sites *s, const char *name)
+{
+	size_t count;
+	const struct alloc_fn *table = alloc_table(&count);
+
+	for (size_t i = 0; i < count && !s->provider->alone; i++) {
+		if (!strcmp(table[i].name, name) && !table[i].cxx && !table[i].mmap &&
+		    has_return_probe(&table[i]))
+			return RETURNS_PROBED;
+	}
+	return RETURNS_UNKNOWN;
+}
+
+static enum returns_target jump_through(void *ctx, uint64_t *vaddr)
+{
+	const struct sites *s = ctx;
+	struct plt_symbol symbol;
+
+	if (!s->elf || !plt_symbol(s->elf, *vaddr, &symbol))
+		return RETURNS_UNKNOWN;
+	if (!symbol.vaddr)
+		return elsewhere(s, symbol.name);
+	/* That another object does not define it first is assumed; if one does, the calls are counted as lost. */
+	*vaddr = symbol.vaddr;
+	return at_code(s, symbol.vaddr);
+}
+
+static enum returns_target jump(void *ctx, uint64_t *vaddr)
+{
+	uint8_t code[PLT_ENTRY];
+	uint64_t slot = plt_slot(code, read_code(ctx, *vaddr, code, sizeof(code)), *vaddr);
+
+	if (!slot)
+		return at_code(ctx, *vaddr);
+	*vaddr = slot;
+	return jump_through(ctx, vaddr);
+}
+
+int sites_find(struct sites *sites, const struct provider_fn *fn, struct returns *out)
+{
+	const struct object *object = sites->provider->object;
+	const struct returns_source source = {
+		.read = read_code,
+		.end = function_end,
+		.jump = jump,
+		.jump_through = jump_through,
+		.ctx = sites,
+	};
+	int err;
+
+	sites->fn = fn;
+	*out = (struct returns){.reason = "the code cannot be read"};
+	if (object_offset_to_vaddr(object, fn->offset, &sites->fn_vaddr))
+		return -ENOTSUP;
+	err = returns_find(&source, sites->fn_vaddr, out);
+	for (size_t i = 0; !err && i < out->count; i++) {
+		if (object_vaddr_to_offset(object, out->sites[i], &out->sites[i]))
+			err = -ENOTSUP;
+	}
+	return err;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Names: Itanium C++ ABI, "Exception Handling", which libgcc, LLVM's libunwind and Rust's run time have; longjmp's by glibc and musl. Ends of
+ * the unwinding are known for C++ only.
+ */
+#include "user/target/unwinder.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <string.h>
+
+#include "user/base/util.h"
+
+#define ROW(n, o)                                    \
+	{                                            \
+		.name = (n), .shown = (n), .op = (o) \
+	}
+static const struct alloc_fn rows[] = {
+	ROW("_Unwind_RaiseException", OP_UNWIND),
+	ROW("_Unwind_Resume_or_Rethrow", OP_UNWIND),
+	ROW("_Unwind_ForcedUnwind", OP_UNWIND),
+	ROW("_Unwind_Resume", OP_UNWIND),
+	ROW("longjmp", OP_UNWIND),
+	ROW("_longjmp", OP_UNWIND),
+	ROW("siglongjmp", OP_UNWIND),
+	ROW("__longjmp_chk", OP_UNWIND),
+	ROW("__cxa_begin_catch", OP_CATCH),
+};
+
+static void cleanup_elf(Elf **elf)
+{
+	elf_end(*elf);
+}
+
+static const struct alloc_fn *row_of(const char *name)
+{
+	size_t len = strcspn(name, "@");
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!strncmp(rows[i].name, name, len) && !rows[i].name[len])
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static bool known(const struct provider *provider, uint64_t offset)
+{
+	for (size_t i = 0; i < provider->count; i++) {
+		if (provider->fns[i].offset == offset)
+			return true;
+	}
+	return false;
+}
+
+static int add(struct provider *provider, const GElf_Sym *sym, const struct alloc_fn *row)
+{
+	struct provider_fn *fn;
+	uint64_t offset;
+
+	if (provider->count == 2 * ARRAY_SIZE(rows) ||
+	    object_vaddr_to_offset(provider->object, sym->st_value, &offset) ||
+	    !object_is_code(provider->object, offset) || known(provider, offset))
+		return 0;
+	fn = &provider->fns[provider->count];
+	fn->name = strdup(row->shown);
+	if (!fn->name)
+		return -ENOMEM;
+	fn->fn = row;
+	fn->offset = offset;
+	fn->size = sym->st_size;
+	provider->count++;
+	return 0;
+}
+
+static int walk(struct provider *provider, Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	for (size_t i = 1; data && i < data->d_size / sh->sh_entsize && i < INT32_MAX; i++) {
+		const struct alloc_fn *row;
+		const char *name;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(elf, sh->sh_link, sym.st_name);
+		row = name ? row_of(name) : NULL;
+		if (row && add(provider, &sym, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int walk_tables(struct provider *provider, Elf *elf, unsigned type)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr sh;
+	int err = 0;
+
+	while (!err && (section = elf_nextscn(elf, section)) != NULL) {
+		if (gelf_getshdr(section, &sh) && sh.sh_type == type && sh.sh_entsize)
+			err = walk(provider, elf, section, &sh);
+	}
+	return err;
+}
+
+int unwinder_find(struct object *object, struct provider **out)
+{
+	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
+	struct provider *provider;
+	int err = 0;
+
+	if (!object_is_elf64(object) || object_is_vdso(object))
+		return -ENOENT;
+	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
+	if (!elf)
+		return -EBADMSG;
+	provider = calloc(1, sizeof(*provider));
+	if (!provider)
+		return -ENOMEM;
+	provider->object = object_ref(object);
+	provider->fns = calloc(2 * ARRAY_SIZE(rows), sizeof(*provider->fns));
+	if (!provider->fns)
+		err = -ENOMEM;
+	if (!err)
+		err = walk_tables(provider, elf, SHT_DYNSYM);
+	if (!err && !provider->count)
+		err = walk_tables(provider, elf, SHT_SYMTAB);
+	if (!err && !provider->count)
+		err = -ENOENT;
+	if (err) {
+		provider_free(provider);
+		return err;
+	}
+	*out = provider;
+	return 0;
+}

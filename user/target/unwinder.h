@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The functions that unwind the stack: exceptions and longjmp. Calls without a return probe leave no trace of their own when they are left that
+ * way; these functions tell.
+ */
+#ifndef MEMLEAKBPF_TARGET_UNWINDER_H
+#define MEMLEAKBPF_TARGET_UNWINDER_H
+
+#include "user/target/provider.h"
+
+/*
+ * Finds them in an object, in .dynsym, or else in .symtab (static programs). 0 and *out (to be freed with provider_free; its rows have
+ * OP_UNWIND and OP_CATCH), -ENOENT when there are none, or -errno, not logged.
+ */
+int unwinder_find(struct object *object, struct provider **out);
+
+#endif
