@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sample_snapshot.h"
+#include "user/base/util.h"
+#include "user/model/frame_table.h"
+#include "user/model/recording.h"
+#include "user/model/wire.h"
+
+static const struct recording_info info = {
+	.tool_version = "9.8.7",
+	.kernel = "6.1.0",
+	.machine = "x86_64",
+	.host = "box",
+	.older_ns = 300000000000ULL,
+};
+
+static const struct module_map sample_maps[] = {
+	{0x555500001000, 0x555500005000, 0x1000, 0x1000, "/srv/shop", NULL, 0},
+	{0x7f0000028000, 0x7f00001bd000, 0x28000, 0x28000, "/usr/lib/x86_64-linux-gnu/libc.so.6",
+	 sample_build_id, sizeof(sample_build_id)},
+};
+
+/* A file in memory that has been written, and can be read. */
+struct file {
+	char *data;
+	size_t len;
+};
+
+static FILE *read_back(const struct file *f, size_t len)
+{
+	FILE *in = fmemopen(f->data, len, "r");
+
+	assert_non_null(in);
+	return in;
+}
+
+/* Five snapshots of the same process: values move, frames of the third stack come with the third. */
+static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SAMPLE_STACKS])
+{
+	memcpy(stacks, sample_stacks, sizeof(sample_stacks));
+	*s = sample_snapshot();
+	s->target_id = 7;
+	s->stacks = stacks;
+	s->time_ns += i * 10000000000ULL;
+	s->elapsed_ns += i * 10000000000ULL;
+	s->memory = (struct memory_use){.rss = 1000000 + i, .anon = 500000, .pss = 700000 + i};
+	s->lost[LOST_FRAMES] = i;
+	s->final = i == 4;
+	s->exited = i == 4;
+	stacks[0].alloc.bytes += 100 * i;
+	stacks[0].alloc.count += i;
+	stacks[0].live.bytes += 100 * i;
+	stacks[0].live.count += i;
+	stacks[0].older = stacks[0].live;
+	stacks[0].oldest_ns += i * 10000000000ULL; /* the block stays, and grows older */
+	stacks[0].error_bytes = 0.125 * i;
+	stacks[2].end = STACK_END_NO_ROWS;
+	if (i >= 2) {
+		stacks[2].frames = sample_frames_a;
+		stacks[2].frame_count = 2;
+	}
+	/* The last stack is new in the second snapshot. */
+	s->stack_count = i ? 3 : 2;
+	s->live = s->alloc = s->free = (struct amount){0};
+	for (size_t k = 0; k < s->stack_count; k++) {
+		s->live.bytes += stacks[k].live.bytes;
+		s->live.count += stacks[k].live.count;
+		s->alloc.bytes += stacks[k].alloc.bytes;
+		s->alloc.count += stacks[k].alloc.count;
+		s->free.bytes += stacks[k].free.bytes;
+		s->free.count += stacks[k].free.count;
+	}
+}
+
+static void write_file(struct file *f, unsigned count)
+{
+	FILE *out = open_memstream(&f->data, &f->len);
+	struct module_maps *maps = module_maps_new(sample_maps, ARRAY_SIZE(sample_maps));
+	struct recording_writer *w;
+
+	assert_int_equal(recording_writer_new(out, &info, &w), 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct stack stacks[SAMPLE_STACKS];
+		struct snapshot s;
+
+		make_snapshot(i, &s, stacks);
+		/* At its end a process has no maps; a reader still knows the last ones. */
+		s.maps = i == 4 ? NULL : maps;
+		assert_int_equal(recording_writer_add(w, &s), 0);
+	}
+	recording_writer_free(w);
+	assert_int_equal(fclose(out), 0);
+	free(maps);
+}
+
+static void assert_frame(const struct frame *a, const struct frame *b)
+{
+	const char *const pairs[][2] = {{a->function, b->function},
+					{a->module, b->module},
+					{a->module_path, b->module_path},
+					{a->file, b->file}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		assert_int_equal(!pairs[i][0], !pairs[i][1]);
+		if (pairs[i][0])
+			assert_string_equal(pairs[i][0], pairs[i][1]);
+	}
+	assert_int_equal(a->line, b->line);
+	assert_int_equal(a->inlined, b->inlined);
+	assert_int_equal(a->offset, b->offset);
+	assert_int_equal(a->module_offset, b->module_offset);
+	assert_int_equal(a->build_id_len, b->build_id_len);
+	if (a->build_id_len)
+		assert_memory_equal(a->build_id, b->build_id, a->build_id_len);
+}
+
+static void assert_amount(struct amount a, struct amount b)
+{
+	assert_int_equal(a.bytes, b.bytes);
+	assert_int_equal(a.count, b.count);
+}
+
+static void assert_stack(const struct stack *a, const struct stack *b)
+{
+	assert_int_equal(a->id, b->id);
+	assert_amount(a->live, b->live);
+	assert_amount(a->alloc, b->alloc);
+	assert_amount(a->free, b->free);
+	assert_amount(a->older, b->older);
+	assert_int_equal(a->oldest_ns, b->oldest_ns);
+	assert_true(a->error_bytes == b->error_bytes);
+	assert_int_equal(a->truncated, b->truncated);
+	assert_int_equal(a->end, b->end);
+	assert_int_equal(a->frame_count, b->frame_count);
+	for (size_t i = 0; i < a->frame_count; i++)
+		assert_frame(a->frames[i], b->frames[i]);
+}
+
+static void assert_snapshot(const struct snapshot *is, unsigned i)
+{
+	struct stack stacks[SAMPLE_STACKS];
+	struct snapshot s;
+
+	make_snapshot(i, &s, stacks);
+	assert_int_equal(is->target_id, 7);
+	assert_int_equal(is->pid, 1234);
+	assert_memory_equal(is->comm, s.comm, sizeof(s.comm));
+	assert_string_equal(is->cmdline[2], "8080");
+	assert_null(is->cmdline[3]);
+	assert_int_equal(is->time_ns, s.time_ns);
+	assert_int_equal(is->elapsed_ns, s.elapsed_ns);
+	assert_int_equal(is->interval_ns, s.interval_ns);
+	assert_int_equal(is->final, s.final);
+	assert_int_equal(is->exited, s.exited);
+	assert_int_equal(is->unknown_frees, 17);
+	assert_int_equal(is->lost[LOST_FRAMES], i);
+	assert_int_equal(is->memory.rss, 1000000 + i);
+	assert_int_equal(is->memory.pss, 700000 + i);
+	assert_amount(is->live, s.live);
+	assert_amount(is->alloc, s.alloc);
+	assert_amount(is->free, s.free);
+	assert_non_null(is->maps);
+	assert_int_equal(is->maps->count, 2);
+	assert_string_equal(is->maps->items[0].path, "/srv/shop");
+	assert_int_equal(is->maps->items[1].end, 0x7f00001bd000);
+	assert_int_equal(is->maps->items[1].build_id_len, sizeof(sample_build_id));
+	assert_int_equal(is->stack_count, s.stack_count);
+	for (size_t k = 0; k < s.stack_count; k++)
+		assert_stack(&is->stacks[k], &stacks[k]);
+}
+
+static void round_trip(void **state)
+{
+	struct recording_reader *r;
+	struct snapshot *s;
+	struct file f;
+	FILE *in;
+
+	(void)state;
+	write_file(&f, 5);
+	in = read_back(&f, f.len);
+	assert_int_equal(recording_reader_new(in, "test", &r), 0);
+	assert_string_equal(recording_reader_info(r)->tool_version, "9.8.7");
+	assert_string_equal(recording_reader_info(r)->host, "box");
+	assert_int_equal(recording_reader_info(r)->older_ns, info.older_ns);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(recording_reader_next(r, &s), 1);
+		assert_snapshot(s, i);
+		if (i)
+			assert_int_equal(s->stacks[0].delta_bytes, 100);
+		snapshot_free(s);
+	}
+	assert_int_equal(recording_reader_next(r, &s), 0);
+	recording_reader_free(r);
+	fclose(in);
+	free(f.data);
+}
+
+/* What does not change costs no room: the process's numbers are a few dozen bytes. */
+static void unchanged_is_small(void **state)
+{
+	struct stack stacks[SAMPLE_STACKS];
+	struct recording_writer *w;
+	struct snapshot s;
+	struct file f;
+	size_t before;
+	FILE *out = open_memstream(&f.data, &f.len);
+
+	(void)state;
+	assert_int_equal(recording_writer_new(out, &info, &w), 0);
+	make_snapshot(1, &s, stacks);
+	assert_int_equal(recording_writer_add(w, &s), 0);
+	before = f.len;
+	s.time_ns += 10000000000ULL;
+	s.elapsed_ns += 10000000000ULL;
+	for (size_t i = 0; i < 3; i++)
+		stacks[i].oldest_ns += stacks[i].oldest_ns ? 10000000000ULL : 0;
+	assert_int_equal(recording_writer_add(w, &s), 0);
+	assert_true(f.len - before < 100);
+	recording_writer_free(w);
+	fclose(out);
+	free(f.data);
+}
+
+/* Reads what there is: how many snapshots, and *err. Every one of them must be right. */
+static unsigned count_snapshots(FILE *in, int *err)
+{
+	struct recording_reader *r;
+	struct snapshot *s;
+	unsigned n = 0;
+	int got;
+
+	*err = recording_reader_new(in, "test", &r);
+	if (*err)
+		return 0;
+	while ((got = recording_reader_next(r, &s)) > 0) {
+		assert_snapshot(s, n++);
+		snapshot_free(s);
+	}
+	*err = got;
+	/* It does not go on behind damage. */
+	assert_int_equal(recording_reader_next(r, &s), got);
+	recording_reader_free(r);
+	return n;
+}
+
+/* A writer that was killed: whatever the length, what is complete can be read, and the rest is no error. */
+static void cut_anywhere(void **state)
+{
+	unsigned last = 0;
+	struct file f;
+
+	(void)state;
+	write_file(&f, 5);
+	for (size_t len = 1; len <= f.len; len++) {
+		FILE *in = read_back(&f, len);
+		int err;
+		unsigned n = count_snapshots(in, &err);
+
+		if (len < 12)
+			assert_int_equal(err, -EBADMSG);
+		else
+			assert_int_equal(err, 0);
+		assert_true(n == last || n == last + 1);
+		last = n;
+		fclose(in);
+	}
+	assert_int_equal(last, 5);
+	free(f.data);
+}
+
+/* Each single byte changed is noticed, and nothing wrong comes out before. */
+static void damaged_anywhere(void **state)
+{
+	struct file f;
+
+	(void)state;
+	write_file(&f, 5);
+	for (size_t at = 0; at < f.len; at++) {
+		FILE *in;
+		unsigned n;
+		int err;
+
+		f.data[at] ^= 0x41;
+		in = read_back(&f, f.len);
+		n = count_snapshots(in, &err);
+		/* A length that is too long looks like a file that was cut. */
+		assert_true(err < 0 || n < 5);
+		fclose(in);
+		f.data[at] ^= 0x41;
+	}
+	free(f.data);
+}
+
+static void newer_version(void **state)
+{
+	struct file f;
+	FILE *in;
+	int err;
+
+	(void)state;
+	write_file(&f, 1);
+	f.data[8] = 2;
+	in = read_back(&f, f.len);
+	count_snapshots(in, &err);
+	assert_int_equal(err, -EPROTONOSUPPORT);
+	fclose(in);
+	free(f.data);
+}
+
+/* A disk that fills up in the middle of a snapshot: the error is told, and the file ends where the last snapshot did. */
+static void full_disk(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+	struct recording_writer *w;
+
+	(void)state;
+	if (!full) {
+		print_message("no /dev/full\n");
+		skip();
+	}
+	assert_int_equal(recording_writer_new(full, &info, &w), -ENOSPC);
+	fclose(full);
+}
+
+static void two_targets(void **state)
+{
+	struct stack stacks[SAMPLE_STACKS];
+	struct recording_reader *r;
+	struct recording_writer *w;
+	struct snapshot s, *is;
+	struct file f;
+	FILE *out = open_memstream(&f.data, &f.len), *in;
+
+	(void)state;
+	assert_int_equal(recording_writer_new(out, &info, &w), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		make_snapshot(i / 2, &s, stacks);
+		s.target_id = 1 + i % 2;
+		s.pid = (pid_t)(1000 + i % 2);
+		s.cmdline = NULL;
+		assert_int_equal(recording_writer_add(w, &s), 0);
+	}
+	recording_writer_free(w);
+	fclose(out);
+	in = read_back(&f, f.len);
+	assert_int_equal(recording_reader_new(in, "test", &r), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(recording_reader_next(r, &is), 1);
+		make_snapshot(i / 2, &s, stacks);
+		assert_int_equal(is->pid, 1000 + i % 2);
+		assert_null(is->cmdline);
+		assert_amount(is->live, s.live);
+		assert_stack(&is->stacks[0], &stacks[0]);
+		snapshot_free(is);
+	}
+	recording_reader_free(r);
+	fclose(in);
+	free(f.data);
+}
+
+static void wire_numbers(void **state)
+{
+	static const uint64_t numbers[] = {0, 1, 127, 128, 300, UINT32_MAX, INT64_MAX, UINT64_MAX};
+	struct wire w = {0};
+	struct wire_field field;
+	struct wire_reader r;
+	size_t mark;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		wire_uint(&w, 1, numbers[i]);
+		wire_fixed64(&w, 1000000, numbers[i]);
+	}
+	/* A nested message whose length takes two bytes. */
+	mark = wire_open(&w, 2);
+	for (int i = 0; i < 300; i++)
+		wire_zigzag(&w, -i);
+	wire_close(&w, mark);
+	assert_false(w.failed);
+	r = (struct wire_reader){w.data, w.data + w.len};
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(numbers); i++) {
+		assert_int_equal(wire_next(&r, &field), 1);
+		assert_int_equal(field.field, i % 2 ? 1000000 : 1);
+		assert_int_equal(field.number, numbers[i / 2]);
+	}
+	assert_int_equal(wire_next(&r, &field), 1);
+	for (int i = 0; i < 300; i++) {
+		int64_t value;
+
+		assert_int_equal(wire_read_zigzag(&field.body, &value), 0);
+		assert_int_equal(value, -i);
+	}
+	assert_int_equal(wire_left(&field.body), 0);
+	assert_int_equal(wire_next(&r, &field), 0);
+	wire_free(&w);
+}
+
+static void wire_damage(void **state)
+{
+	static const struct {
+		uint8_t bytes[12];
+		size_t len;
+	} bad[] = {
+		{{0x00, 0x00}, 2},	 /* field 0 */
+		{{0x08}, 1},		 /* no value */
+		{{0x08, 0x80}, 2},	 /* a value without an end */
+		{{0x0a, 0x05, 1, 2}, 4}, /* longer than what is left */
+		{{0x09, 1, 2, 3}, 4},	 /* fixed64 cut short */
+		{{0x0b}, 1},		 /* groups are of the past */
+		{{0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02},
+		 11}, /* 65 bits */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct wire_reader r = {bad[i].bytes, bad[i].bytes + bad[i].len};
+		struct wire_field field;
+
+		assert_int_equal(wire_next(&r, &field), -EBADMSG);
+	}
+}
+
+static void frames_are_kept_once(void **state)
+{
+	struct frame_table *t = frame_table_new();
+	struct frame copy = sample_caller;
+	uint32_t a, b, c, none;
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "%s", sample_caller.function);
+	copy.function = name;
+	assert_int_equal(frame_table_frame(t, &sample_caller, &a), 0);
+	assert_int_equal(frame_table_frame(t, &copy, &b), 0);
+	assert_int_equal(a, b);
+	copy.line++;
+	assert_int_equal(frame_table_frame(t, &copy, &b), 0);
+	assert_int_not_equal(a, b);
+	/* The table's own copy. */
+	name[0] = 'x';
+	assert_string_equal(frame_table_frame_at(t, b)->function, sample_caller.function);
+	assert_int_equal(frame_table_stack(t, sample_frames_a, 3, &c), 0);
+	assert_int_equal(frame_table_stack(t, sample_frames_a, 2, &b), 0);
+	assert_int_not_equal(b, c);
+	assert_int_equal(frame_table_stack(t, sample_frames_a, 3, &b), 0);
+	assert_int_equal(b, c);
+	assert_int_equal(frame_table_string(t, NULL, &none), 0);
+	assert_int_equal(none, 0);
+	/* Enough for the tables to grow a few times. */
+	for (uint32_t i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		assert_int_equal(frame_table_string(t, name, &a), 0);
+		assert_int_equal(frame_table_string(t, name, &b), 0);
+		assert_int_equal(a, b);
+		assert_string_equal(frame_table_string_at(t, a, NULL), name);
+	}
+	frame_table_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip),	 cmocka_unit_test(unchanged_is_small),
+		cmocka_unit_test(cut_anywhere),	 cmocka_unit_test(damaged_anywhere),
+		cmocka_unit_test(newer_version), cmocka_unit_test(full_disk),
+		cmocka_unit_test(two_targets),	 cmocka_unit_test(wire_numbers),
+		cmocka_unit_test(wire_damage),	 cmocka_unit_test(frames_are_kept_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
