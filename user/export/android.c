@@ -110,7 +110,10 @@ static void put_record(const struct document *d, FILE *out, const struct collect
 		if (!frames[i]->inlined)
 			fprintf(out, " %" PRIx64, address_of(t, frames[i], depth++));
 	}
-	fputs("\n  bt_info", out);
+	/* A record without any address is none to its readers. */
+	if (!count)
+		fputs(" 0", out);
+	fputs(count ? "\n  bt_info" : "\n  bt_info {\"\" 0 \"\" 0}", out);
 	depth = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (!frames[i]->inlined)
