@@ -119,8 +119,10 @@ static int fill_rows(struct survey *s, struct survey_report *report)
 		if (!scope_has(s->scope, ranked[i], data))
 			continue;
 		if (ranked[i]->ended) {
-			if (!data->drilled && ranked[i]->trend.kind != TREND_GROWING)
+			if (data->told ||
+			    (!data->drilled && ranked[i]->trend.kind != TREND_GROWING))
 				continue;
+			data->told = true;
 		} else {
 			report->process_count++;
 			report->growing_count += ranked[i]->trend.kind == TREND_GROWING;

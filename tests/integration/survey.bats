@@ -1,0 +1,242 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# memleakbpf survey: which of all processes leaks, and where.
+
+load lib.bash
+
+# scene KIND [RATE]: a process of the scene (tests/targets/survey_scene.c); PID. PROGRAM is another copy of it.
+scene() {
+	local out
+
+	if [[ -z ${HOLD-} ]]; then
+		mkfifo "$D/hold"
+		exec {HOLD}<>"$D/hold"
+	fi
+	mkfifo "$D/ready"
+	"${WRAP[@]}" "${PROGRAM:-$TARGETS/survey_scene}" "$@" <&"$HOLD" >"$D/ready" 2>"$D/target.err" 3>&- &
+	PID=$!
+	PIDS+=("$PID")
+	read -r -t "$DEADLINE" out <"$D/ready" || fail "no scene: $(<"$D/target.err")"
+	[[ $out == ready ]] || fail "scene said '$out'"
+	rm "$D/ready"
+}
+
+teardown() {
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || dump
+	clean
+	# The group can go when the last of its processes has.
+	[[ -z ${CGROUP-} ]] || until_true 5 rmdir "$CGROUP"
+}
+
+# The probes that a process holds.
+probes_of() {
+	cat "/proc/$1/fdinfo/"* 2>/dev/null | grep -cE '^link_type:.*(uprobe|perf)' || :
+}
+
+# survey ARG…: runs it to its end; LINES is its JSON, one report a line.
+survey() {
+	timeout -k 5 120 "$TOOL" survey -f json -T 1000 "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- ||
+		fail "survey failed: $(<"$D/tool.err")"
+}
+
+# of PID FILTER: that filter of the process's last line that has it.
+of() {
+	jq -rc --argjson pid "$1" ".processes[] | select(.pid == \$pid) | $2" "$D/survey.json" | tail -n 1
+}
+
+setup_file() {
+	[[ $EUID -eq 0 ]] || skip 'needs root'
+}
+
+@test "json: the members of the contract" {
+	scene idle
+	survey -n 2 -i 200ms --no-drill
+	[[ $(wc -l <"$D/survey.json") -eq 2 ]]
+	[[ $(jq -c .final "$D/survey.json" | tr '\n' ' ') == 'false true ' ]]
+	SNAP=$(head -n 1 "$D/survey.json")
+	holds '.version == 1 and .source == "bpf" and (.elapsed_ms | type) == "number"'
+	holds '.time | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$")'
+	# Nothing is known of a trend after two looks, and nothing of growth after one.
+	holds '[.processes[] | select(has("trend") or has("growth_bytes_per_s"))] == []'
+	holds '[.processes[].pid] | length == (unique | length)'
+	holds '[.. | select(. == null or . == "")] == []'
+	[[ $(of "$PID" '.comm') == idle ]]
+	[[ $(of "$PID" '.cgroup') == /* ]]
+	[[ $(of "$PID" '.rss_anon_bytes > 0 and .threads == 1 and .samples == 2') == true ]]
+	[[ $(of "$PID" 'has("growth_bytes_per_s")') == true ]]
+}
+
+@test "a scene: every leaker is called growing and named, nothing else is" {
+	local leakers=() others=() pid i root
+
+	for i in {1..20}; do
+		scene idle
+		others+=("$PID")
+	done
+	for i in {1..8}; do
+		scene churn
+		others+=("$PID")
+	done
+	for i in {1..4}; do
+		scene sawtooth
+		others+=("$PID")
+	done
+	for i in {1..4}; do
+		scene warmup
+		others+=("$PID")
+	done
+	scene leak 100000
+	leakers+=("$PID")
+	PROGRAM=$TARGETS/survey_scene.nofp scene leak 3000000
+	leakers+=("$PID")
+	scene children 2000000
+	leakers+=("$PID")
+	# In a mount namespace and control group of its own, with its own copy of libc.
+	for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		if [[ -w $root/cgroup.procs ]]; then
+			CGROUP=$root/memleakbpf-test-$$
+			mkdir "$CGROUP"
+			break
+		fi
+	done
+	cp "$LIBDIR/libc.so.6" "$D/libc"
+	cat >"$D/inside" <<-END
+		[[ -z '${CGROUP-}' ]] || echo \$\$ >'${CGROUP-}/cgroup.procs'
+		mount --bind '$D/libc' '$(readlink -f "$LIBDIR/libc.so.6")' && exec "\$@"
+	END
+	WRAP=(unshare -m bash "$D/inside")
+	scene leak 500000
+	WRAP=()
+	leakers+=("$PID")
+
+	survey -i 500ms -n 90 --comm '^(idle|churn|sawtooth|warmup|leak|children)$'
+	for pid in "${leakers[@]}"; do
+		[[ $(of "$pid" .trend) == growing ]] || fail "$pid is $(of "$pid" .trend): $(of "$pid" .reason)"
+		[[ $(of "$pid" '.stacks[0].frames | any(.function == "leaked_here")') == true ]] ||
+			fail "$pid is not named: $(of "$pid" .drill)"
+	done
+	for pid in "${leakers[@]:0:2}"; do
+		[[ $(of "$pid" .confidence) == leaking ]]
+	done
+	[[ -z ${CGROUP-} || $(of "${leakers[3]}" .cgroup) == "/${CGROUP##*/}" ]] || fail "$(of "${leakers[3]}" .cgroup)"
+	# At no time.
+	for pid in "${others[@]}"; do
+		[[ $(jq -c --argjson pid "$pid" '.processes[] | select(.pid == $pid and .trend == "growing")' "$D/survey.json") == '' ]] ||
+			fail "$pid ($(of "$pid" .comm)) was called growing: $(of "$pid" .reason)"
+	done
+	[[ $(jq -s 'map(.probe_cpu_percent) | max <= 2.2' "$D/survey.json") == true ]]
+}
+
+@test "probes come off a process that has too many calls for the budget, and come off at the end" {
+	local probes
+
+	scene busy
+	"$TOOL" survey -f json -i 200ms --window 5 --comm '^busy$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true 30 grep -q 'too busy' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
+	probes=$(probes_of "$TOOL_PID")
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	[[ $(of "$PID" .drill.note) == 'too busy'* ]]
+	# A tenth of a second at a whole CPU, of a minute.
+	[[ $(jq -s 'map(.probe_cpu_percent) | max <= 2' "$D/survey.json") == true ]]
+	[[ $probes -eq 0 ]] || fail "$probes probes are left"
+}
+
+@test "nothing is left in the kernel after the end, kill -9 included" {
+	local ids signal
+
+	scene leak 3000000
+	for signal in TERM KILL; do
+		"$TOOL" survey -f json -i 100ms --window 30 --comm '^leak$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+		TOOL_PID=$!
+		PIDS+=("$TOOL_PID")
+		until_true 30 grep -q '"drill":{"open":true' "$D/survey.json" || fail 'no probes'
+		ids=$(bpf_ids "$TOOL_PID")
+		[[ -n $ids ]]
+		[[ $(probes_of "$TOOL_PID") -gt 0 ]] || fail 'no uprobe links'
+		kill -"$signal" "$TOOL_PID"
+		wait "$TOOL_PID" || :
+		nothing_left() { ! bpf_any_left <<<"$ids"; }
+		until_true 10 nothing_left || fail "after SIG$signal: $ids"
+	done
+}
+
+@test "growth without blocks behind it is said to be that" {
+	scene mapped 3000000
+	survey -i 200ms -n 40 --window 3 --comm '^mapped$'
+	[[ $(of "$PID" .trend) == growing ]]
+	[[ $(of "$PID" .drill.note) == *'fragmentation'* ]] || fail "$(of "$PID" .drill)"
+	[[ $(of "$PID" '.drill.grown_bytes > 4000000 and .drill.live.bytes < 100000') == true ]]
+}
+
+@test "--no-drill places no probe" {
+	scene leak 3000000
+	survey -i 100ms -n 30 --no-drill --comm '^leak$'
+	[[ $(of "$PID" .trend) == growing ]]
+	[[ $(jq -s 'map(.processes[] | select(has("drill"))) == []' "$D/survey.json") == true ]]
+}
+
+@test "scope: by command, user and control group; never the tool itself" {
+	local mine other
+
+	scene idle
+	mine=$PID
+	scene churn
+	other=$PID
+	survey -n 1 --no-drill --comm '^idle$'
+	[[ -n $(of "$mine" .pid) && -z $(of "$other" .pid) ]]
+	survey -n 1 --no-drill --exclude '^(idle|x)$'
+	[[ -z $(of "$mine" .pid) && -n $(of "$other" .pid) ]]
+	[[ $(jq '[.processes[] | select(.comm == "memleakbpf" and .samples == 1 and .ppid == '$$')] == []' "$D/survey.json") == true ]]
+	survey -n 1 --no-drill --user 54321
+	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
+	survey -n 1 --no-drill --user root
+	[[ -n $(of "$mine" .pid) ]]
+	survey -n 1 --no-drill --cgroup "$(of "$mine" .cgroup)"
+	[[ -n $(of "$mine" .pid) ]]
+	survey -n 1 --no-drill --cgroup /no/such/group
+	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
+	survey -n 1 --no-drill --container 0123
+	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
+}
+
+@test "a leaker that exits has a last line" {
+	scene leak 3000000
+	"$TOOL" survey -f json -i 100ms --no-drill --comm '^leak$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true 30 grep -q '"growing"' "$D/survey.json" || fail 'not growing'
+	kill -KILL "$PID"
+	until_true 10 grep -q '"ended":true' "$D/survey.json" || fail 'no last line'
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	[[ $(of "$PID" .ended) == true ]]
+	[[ $(jq -s "map(.processes[] | select(.pid == $PID and .ended)) | length" "$D/survey.json") -eq 1 ]]
+}
+
+@test "text: the table fits 100 columns and says why" {
+	scene leak 3000000
+	LC_ALL=C "$TOOL" survey -i 100ms -n 35 --window 1 --comm '^leak$' >"$D/text" 2>"$D/tool.err" 3>&- {HOLD}>&- ||
+		fail "$(<"$D/tool.err")"
+	grep -q 'leaking' "$D/text"
+	grep -q 'grew in every third of the watch' "$D/text"
+	grep -q 'most in leaked_here' "$D/text"
+	! grep -q $'\x1b' "$D/text" || fail 'escapes in a file'
+	[[ $(grep -E '^ +[0-9]+ +[0-9]+ ' "$D/text" | awk '{ if (length > m) m = length } END { print m }') -le 100 ]] ||
+		fail 'wider than 100 columns'
+}
+
+@test "what makes no sense is refused" {
+	run_tool survey -f folded
+	refused 2 "-f: 'folded' is not a format of the survey"
+	run_tool survey --comm '['
+	refused 2 "--comm: '\\[' is not a regular expression"
+	run_tool survey --budget 0
+	refused 2 '--budget: .0. is not a share'
+	run_tool survey --user nobody-of-that-name
+	refused 2 'is not a user'
+	run_tool survey -p 1
+	refused 2 '-p: not an option'
+}
