@@ -110,7 +110,7 @@ struct unwind_config {
 /* Tables by file, for code that has been mapped since user space last looked. */
 #define UNWIND_MAX_OBJECTS 16384
 #define UNWIND_OBJECT_SEGMENTS \
-	2 /* executable ones; files with more are found through their mappings only */
+	4 /* executable ones; files with more are found through their mappings only (node has 3) */
 
 struct unwind_object_key {
 	uint64_t ino;
@@ -131,7 +131,7 @@ struct unwind_object {
 	uint32_t id; /* object_id() */
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct unwind_object) == 72, "ABI");
+_Static_assert(sizeof(struct unwind_object) == 136, "ABI");
 
 /* A new mapping that lies over more known ones than this makes the whole set invalid. */
 #define UNWIND_MAX_REMAPPED 16

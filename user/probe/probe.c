@@ -238,3 +238,12 @@ const char *probe_set_name_at(const struct probe_set *set, uint64_t offset)
 	}
 	return NULL;
 }
+
+uint64_t probe_set_entry_at(const struct probe_set *set, uint64_t offset)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->probes[i].offset == offset)
+			return set->probes[i].fn->offset;
+	}
+	return offset;
+}

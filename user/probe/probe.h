@@ -53,4 +53,7 @@ void probe_set_free(struct probe_set *set); /* NULL is fine */
 /* The allocator function whose probe is at this file offset, or NULL. For frame 0 of a stack. */
 const char *probe_set_name_at(const struct probe_set *set, uint64_t offset);
 
+/* Where that function begins in the file; the offset itself when no probe is there. */
+uint64_t probe_set_entry_at(const struct probe_set *set, uint64_t offset);
+
 #endif

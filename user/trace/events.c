@@ -231,16 +231,21 @@ static void locate(struct target *target, uint64_t address, struct location *out
 	*out = (struct location){.offset = address};
 }
 
-static const char *allocator_at(struct trace *trace, const struct location *location)
+/* Frame 0 is the allocator function, not the instruction in it that the probe happens to sit on. */
+static void name_allocator(struct trace *trace, struct stack_entry *entry)
 {
-	struct known_object *known;
+	struct location *first = &entry->locations[0];
+	struct known_object *known = NULL;
 	uint64_t id;
 
-	if (!location->object)
-		return NULL;
-	id = object_id(location->object);
+	if (!entry->count || !first->object)
+		return;
+	id = object_id(first->object);
 	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
-	return known && known->probes ? probe_set_name_at(known->probes, location->offset) : NULL;
+	if (!known || !known->probes)
+		return;
+	entry->allocator = probe_set_name_at(known->probes, first->offset);
+	first->offset = probe_set_entry_at(known->probes, first->offset);
 }
 
 static void handle_stack(struct trace *trace, const struct stack_event *event)
@@ -258,8 +263,7 @@ static void handle_stack(struct trace *trace, const struct stack_event *event)
 	entry->pid = target->pid;
 	for (size_t i = 0; i < count; i++)
 		locate(target, event->frames[i], &entry->locations[i], &refreshed);
-	if (count)
-		entry->allocator = allocator_at(trace, &entry->locations[0]);
+	name_allocator(trace, entry);
 }
 
 static int by_time(const void *a, const void *b)

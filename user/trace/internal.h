@@ -44,7 +44,10 @@ struct target {
 	struct target_attachment *attachments;
 	uint64_t start_ns;    /* CLOCK_MONOTONIC, of tracing it */
 	uint64_t snapshot_ns; /* of its last snapshot, 0: none */
-	int pidfd;	      /* -1: a child, known by events only */
+	struct object **
+		preloaded; /* of a command, known before its exec: kept so that they are the same objects after it */
+	size_t preloaded_count;
+	int pidfd; /* -1: a child, known by events only */
 	int exit_code;
 	bool announced; /* callbacks.attached has been called */
 	bool launching; /* a child of ours before its exec: never reported */

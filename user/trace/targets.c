@@ -70,6 +70,9 @@ void target_free(struct trace *trace, struct target *target)
 	if (!target->ended)
 		bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
 	free_attachments(target);
+	for (size_t i = 0; i < target->preloaded_count; i++)
+		object_unref(target->preloaded[i]);
+	free(target->preloaded);
 	image_free(target->image);
 	image_free(target->next_image);
 	if (target->pidfd >= 0)
@@ -417,7 +420,8 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 		return -ENOMEM;
 	target->launching = true;
 	target->image = image_new_empty(pid, trace->objects);
-	err = target->image ? open_pidfd(trace, target) : -ENOMEM;
+	target->preloaded = calloc(path_count + 1, sizeof(*target->preloaded));
+	err = target->image && target->preloaded ? open_pidfd(trace, target) : -ENOMEM;
 	for (size_t i = 0; !err && i < path_count; i++) {
 		struct object *object;
 		struct known_object *known;
@@ -428,8 +432,7 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 		err = known ? target_attach_object(trace, target, known) : -ENOMEM;
 		if (trace->unwind)
 			unwind_publisher_hold(trace->unwind, target->id, object);
-		/* The cache forgets objects that nobody holds; the provider holds those that matter. */
-		object_unref(object);
+		target->preloaded[target->preloaded_count++] = object;
 		if (err > 0) {
 			attached++;
 			err = 0;
