@@ -12,8 +12,7 @@
 
 struct header {
 	uint8_t version, pointer_encoding, count_encoding, table_encoding;
-	int32_t eh_frame;
-	uint32_t count;
+	uint32_t words[2]; /* where .eh_frame is; how many entries follow */
 };
 
 struct entry {
@@ -43,7 +42,7 @@ static bool find_segment(Elf *elf, GElf_Phdr *out)
 static bool is_usual(const struct header *h)
 {
 	return h->version == 1 && (h->pointer_encoding & 0xf) == 0xb && h->count_encoding == 0x3 &&
-	       h->table_encoding == 0x3b && h->count && h->count <= ENTRIES_MAX;
+	       h->table_encoding == 0x3b && h->words[1] && h->words[1] <= ENTRIES_MAX;
 }
 
 struct bounds *bounds_new(Elf *elf, int fd)
@@ -56,14 +55,14 @@ struct bounds *bounds_new(Elf *elf, int fd)
 	if (!find_segment(elf, &ph) || ph.p_filesz < sizeof(h) ||
 	    pread(fd, &h, sizeof(h), (off_t)ph.p_offset) != (ssize_t)sizeof(h) || !is_usual(&h))
 		return NULL;
-	size = h.count * sizeof(struct entry);
+	size = h.words[1] * sizeof(struct entry);
 	if (size > ph.p_filesz - sizeof(h))
 		return NULL;
 	bounds = malloc(sizeof(*bounds) + size);
 	if (!bounds)
 		return NULL;
 	bounds->base = ph.p_vaddr;
-	bounds->count = h.count;
+	bounds->count = h.words[1];
 	if (pread(fd, bounds->entries, size, (off_t)(ph.p_offset + sizeof(h))) != (ssize_t)size) {
 		free(bounds);
 		return NULL;
