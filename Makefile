@@ -171,7 +171,7 @@ $(UNIT_PROGRAMS): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
 $(DEMO): tests/demo/shop.cpp
 	@mkdir -p $(@D)
 	$(say) CXX $<
-	$(Q)$(CXX) -std=c++17 -O2 -g -fomit-frame-pointer -Wall -Wextra -pthread $< -o $@
+	$(Q)$(CXX) -std=c++17 -O2 -g -fomit-frame-pointer -Wall -Wextra -pthread -fdebug-prefix-map=$(CURDIR)=. $< -o $@
 
 # tests/targets/rules.mk and the like: a folder with needs of its own says there what to build, and adds it to TARGETS.
 include $(sort $(wildcard tests/*/rules.mk))

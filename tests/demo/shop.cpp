@@ -50,11 +50,11 @@ class Archive
 	Receipt *last = nullptr;
 
 public:
-	__attribute__((noinline)) void keep_receipt(const std::string &text)
+	__attribute__((noinline)) void keep_receipt(const char *text)
 	{
 		auto *receipt = new Receipt;
 
-		std::snprintf(receipt->text, sizeof(receipt->text), "%s", text.c_str());
+		std::snprintf(receipt->text, sizeof(receipt->text), "%s", text);
 		receipt->previous = last;
 		last = receipt;
 	}
@@ -80,7 +80,7 @@ class Shop
 public:
 	__attribute__((noinline)) void serve(int customer)
 	{
-		archive.keep_receipt(fill_basket(customer));
+		archive.keep_receipt(fill_basket(customer).c_str());
 	}
 };
 
