@@ -8,7 +8,7 @@
  *     leak RATE       loses RATE bytes per second, in leaked_here()
  *     mapped RATE     the same by brk(2), behind every allocator's back
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
- *     busy            nothing but malloc and free
+ *     busy            nothing but malloc and free, and loses 3 MB a second
  * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its parent's end closes standard input.
  */
 #include <poll.h>
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SITE  __attribute__((noipa, used))
@@ -125,18 +126,26 @@ static void mapped(uint64_t rate)
 	}
 }
 
+/* Loses 3 MB a second among all the rest. */
 static void busy(void)
 {
-	for (uint64_t i = 0;; i++) {
-		free(cached_here(64));
-		if (i % 100000 == 0) {
-			struct pollfd fd = {.fd = 0, .events = POLLIN};
-			char c;
+	struct timespec last = {0}, now;
 
-			if (poll(&fd, 1, 0) == 1 && read(0, &c, 1) <= 0)
-				exit(0);
-			leaked_here(50000);
-		}
+	for (uint64_t i = 0;; i++) {
+		struct pollfd fd = {.fd = 0, .events = POLLIN};
+		char c;
+
+		free(cached_here(64));
+		if (i % 10000)
+			continue;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if ((now.tv_sec - last.tv_sec) * 1000 + (now.tv_nsec - last.tv_nsec) / 1000000 <
+		    1000 / STEPS)
+			continue;
+		last = now;
+		leaked_here(3000000 / STEPS);
+		if (poll(&fd, 1, 0) == 1 && read(0, &c, 1) <= 0)
+			exit(0);
 	}
 }
 
