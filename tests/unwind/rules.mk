@@ -98,7 +98,7 @@ $(unwind_out)/cxx-%: $(unwind_src)/cxx.cc $(unwind_out)/libtruth.so tests/unwind
 
 $(unwind_out)/rust-O%: $(unwind_src)/rust.rs $(unwind_out)/libtruth.so tests/unwind/rules.mk
 	$(say) TARGET $@
-	$(Q)rustc --edition 2021 -C opt-level=$* -g $< -L $(unwind_out) -l truth -C link-arg=-Wl,-rpath,'$$ORIGIN' -o $@
+	$(Q)MAKEFLAGS= rustc --edition 2021 -C opt-level=$* -g $< -L $(unwind_out) -l truth -C link-arg=-Wl,-rpath,'$$ORIGIN' -o $@
 
 # libgcc's unwinder is in libtruth.so, and finds tables by their segment, which musl-gcc does not ask for.
 unwind_musl := musl-gcc $(unwind_cflags) -O2 -fomit-frame-pointer -Wl,--eh-frame-hdr
