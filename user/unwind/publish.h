@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Puts unwind tables and the mappings of the targets where the unwinder looks for them. Tables are built once per object, shared by all
- * targets that map it, and removed when none does.
+ * targets that map it, and removed some time after none does (user/unwind/tables.h).
  */
 #ifndef MEMLEAKBPF_UNWIND_PUBLISH_H
 #define MEMLEAKBPF_UNWIND_PUBLISH_H
