@@ -282,7 +282,7 @@ static bool thirds_rise(const struct point *p, size_t n, double min_slope, doubl
 static bool lows_rise(const struct point *p, size_t n, double floor)
 {
 	size_t windows = n < MANY_SAMPLES ? FEW_WINDOWS : MANY_WINDOWS;
-	double lows[MANY_WINDOWS], rise, step = 0;
+	double lows[MANY_WINDOWS] = {0}, rise, step = 0;
 
 	for (size_t w = 0; w < windows; w++) {
 		size_t start = w * n / windows, end = (w + 1) * n / windows;

@@ -56,11 +56,13 @@ static void put_column(const struct table *t, const char *name, size_t width)
 	size_t len = 0, used = 0;
 	FILE *out = open_memstream(&clean, &len);
 
+	const char *c;
+
 	if (out) {
 		text_put_name(out, name);
 		fclose(out);
 	}
-	for (const char *c = clean; c && *c && used < width; used++) {
+	for (c = clean ? clean : ""; *c && used < width; used++) {
 		const char *start = c;
 
 		utf8_next(&c);
