@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "user/base/log.h"
 
@@ -21,7 +22,7 @@ int playback_open(const char *path, struct playback **out)
 
 	if (!p)
 		return log_errno(ENOMEM, "%s", path);
-	p->file = fopen(path, "re");
+	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
 	if (!p->file)
 		err = log_errno(errno, "cannot open %s", path);
 	if (!err)
@@ -39,7 +40,7 @@ void playback_free(struct playback *p)
 	if (!p)
 		return;
 	recording_reader_free(p->reader);
-	if (p->file)
+	if (p->file && p->file != stdin)
 		fclose(p->file);
 	free(p);
 }

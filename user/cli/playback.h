@@ -10,7 +10,7 @@
 
 struct playback;
 
-/* Opens the file. 0 or -errno, logged. */
+/* Opens the file; "-" is standard input. 0 or -errno, logged. */
 int playback_open(const char *path, struct playback **out);
 void playback_free(struct playback *playback); /* with all frames of its snapshots; NULL is fine */
 
