@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Allocations where Rust programs make them: collections, boxes, closures, threads, panics that unwind through Drop.
 use std::collections::{BTreeMap, HashMap};
-use std::hint::black_box;
 
 extern "C" {
     fn truth_ready();
     fn truth_arm();
     fn truth_disarm();
     fn truth_done() -> !;
+}
+
+// std::hint::black_box is younger than the compilers of some distributions.
+#[inline(never)]
+fn black_box<T>(value: T) -> T {
+    let copy = unsafe { std::ptr::read_volatile(&value) };
+    std::mem::forget(value);
+    copy
 }
 
 fn armed<T>(run: impl FnOnce() -> T) -> T {
