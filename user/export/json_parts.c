@@ -162,6 +162,9 @@ struct json_object *json_new_stack(const struct export_options *options, const s
 	json_put_amount(to, "free", &stack->free);
 	if (options->show_older)
 		json_put_amount(to, "older", &stack->older);
+	/* One standard error of live.bytes, the estimate's. */
+	if (s->sample_bytes)
+		json_put_number(to, "error_bytes", (uint64_t)(stack->error_bytes + 0.5));
 	if (stack->oldest_ns)
 		json_put_number(to, "oldest_ms", stack->oldest_ns / NS_PER_MS);
 	json_put_growth(to, stack->delta_bytes, stack->delta_count, s->interval_ns);

@@ -202,6 +202,27 @@ static void put_totals(const struct page *page)
 			plural(s->unknown_frees, "free", "frees"));
 }
 
+/* "ends   complete 1,028 (12 stacks), truncated 3 (1 stack)" */
+static void put_ends(const struct page *page)
+{
+	char allocs[FORMAT_GROUPED_MAX], stacks[FORMAT_GROUPED_MAX];
+	const char *separator = "ends   ";
+	struct stack_ends ends;
+
+	snapshot_ends(page->s, &ends);
+	for (size_t i = 0; i <= STACK_ENDS; i++) {
+		if (!ends.stacks[i])
+			continue;
+		fprintf(page->out, "%s%s %s (%s %s)", separator, snapshot_end_name(i),
+			format_grouped(allocs, ends.allocs[i]),
+			format_grouped(stacks, ends.stacks[i]),
+			plural(ends.stacks[i], "stack", "stacks"));
+		separator = ", ";
+	}
+	if (page->s->stack_count)
+		fputc('\n', page->out);
+}
+
 static void put_notes(const struct page *page)
 {
 	const struct snapshot *s = page->s;
@@ -364,6 +385,9 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 	fprintf(page->out, "#%-2zu ", number);
 	put_live(page, &stack->live);
 	set_style(page, STYLE_NONE);
+	if (s->sample_bytes)
+		fprintf(page->out, ", standard error %s",
+			format_bytes(human, (uint64_t)(stack->error_bytes + 0.5)));
 	if (stack->live.count > 1)
 		fprintf(page->out, ", avg %s",
 			format_bytes(human, stack->live.bytes / stack->live.count));
@@ -461,6 +485,8 @@ static void put_page(const struct page *page, const struct stack *const *shown, 
 {
 	put_head(page);
 	put_totals(page);
+	if (page->options->verbose)
+		put_ends(page);
 	put_notes(page);
 	for (size_t i = 0; i < shown_count; i++)
 		put_stack(page, i + 1, shown[i]);
