@@ -20,6 +20,12 @@ SITE static void leak_confined(size_t size)
 	truth_keep(THIS_SITE(), malloc(size), size);
 }
 
+SITE static void free_confined(size_t size)
+{
+	truth_free(truth_keep(THIS_SITE(), malloc(size), size));
+	NOT_A_TAIL_CALL();
+}
+
 static void confine(void)
 {
 	struct sock_filter filter[] = {
@@ -50,7 +56,7 @@ static const char *obey(const char *command)
 		return NULL;
 	for (int i = 0; i < 20; i++) {
 		leak_confined(40);
-		truth_free(truth_keep(truth_site("obey"), malloc(10), 10));
+		free_confined(10);
 	}
 	return "";
 }
