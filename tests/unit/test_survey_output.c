@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the survey prints: a table that fits, names that do no harm, and no value that is not known. */
+#include <json-c/json.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "user/base/util.h"
+#include "user/export/survey.h"
+
+#define MIB (1024 * 1024ull)
+
+static void fill_rows(struct survey_row rows[3], const struct survey_drill *drill)
+{
+	rows[0] = (struct survey_row){.process = {.pid = 4194304,
+						  .ppid = 1,
+						  .anon = 1023 * MIB,
+						  .swap = MIB,
+						  .threads = 8,
+						  .comm = "evil\033[2J\xffname"},
+				      .trend = {.kind = TREND_GROWING,
+						.leaking = true,
+						.growth_known = true,
+						.error_known = true,
+						.growth = 1e9,
+						.growth_low = 9e8,
+						.growth_high = 1.1e9,
+						.reason = "grew in every third of the watch"},
+				      .samples = 12345,
+				      .low_then = MIB,
+				      .low_now = 5 * MIB,
+				      .cgroup = "/system.slice/docker-0123456789ab.scope",
+				      .container = "a-long-name-of-a-shop",
+				      .runtime = "docker",
+				      .spark = {1 * MIB, 2 * MIB, 3 * MIB},
+				      .spark_count = 3,
+				      .limit_known = true,
+				      .limit_s = 4000,
+				      .drill = drill};
+	rows[1] = (struct survey_row){
+		.process = {.pid = 7, .ppid = 1, .anon = 100, .threads = 1, .comm = "new"},
+		.trend = {.kind = TREND_TOO_EARLY, .reason = "too few samples for a judgement"},
+		.samples = 1};
+	rows[2] = (struct survey_row){
+		.process = {.pid = 8, .ppid = 1, .anon = 3 * MIB, .threads = 1, .comm = "gone"},
+		.trend = {.kind = TREND_STEADY,
+			  .growth_known = true,
+			  .growth = -12,
+			  .reason = "level"},
+		.samples = 40,
+		.ended = true,
+		.cgroup = "/"};
+}
+
+/* The output as a string to be freed. */
+static char *write_with(int (*write)(const struct survey_output *, const struct survey_report *),
+			const struct survey_drill *drill, bool utf8)
+{
+	struct survey_row rows[3];
+	struct survey_report report = {.time_ns = 1767323045678000000ull,
+				       .elapsed_ns = 42000000000ull,
+				       .source = "bpf",
+				       .process_count = 3,
+				       .growing_count = 1,
+				       .budget_share = 0.02,
+				       .rows = rows,
+				       .row_count = 3};
+	struct survey_output output = {.utf8 = utf8};
+	char *text = NULL;
+	size_t len = 0;
+
+	fill_rows(rows, drill);
+	output.out = open_memstream(&text, &len);
+	assert_non_null(output.out);
+	assert_int_equal(write(&output, &report), 0);
+	fclose(output.out);
+	return text;
+}
+
+static void table(void **state)
+{
+	static const struct survey_drill drill = {.open = true, .note = "a note"};
+	char *text = write_with(survey_write_text, &drill, false), *line;
+
+	(void)state;
+	assert_non_null(strstr(text, "3 processes"));
+	assert_non_null(strstr(text, "leaking"));
+	assert_non_null(strstr(text, "too early"));
+	assert_non_null(strstr(text, "exited"));
+	assert_non_null(strstr(text, "a note"));
+	assert_non_null(strstr(text, "probes are on it now"));
+	assert_non_null(strstr(text, "evil?[2J?name"));
+	for (const char *c = text; *c; c++)
+		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f));
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		assert_in_range(strlen(line), 1, 100);
+	free(text);
+	text = write_with(survey_write_text, NULL, true);
+	assert_non_null(strstr(text, "▁"));
+	free(text);
+}
+
+static struct json_object *at(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	return json_object_object_get_ex(object, key, &value) ? value : NULL;
+}
+
+static void json(void **state)
+{
+	static const struct frame frame = {.function = "malloc", .module = "libc.so.6"};
+	static const struct frame *const frames[] = {&frame};
+	struct stack stack = {
+		.id = 7, .live = {100, 1}, .alloc = {100, 1}, .frames = frames, .frame_count = 1};
+	struct snapshot snapshot = {.pid = 4194304,
+				    .comm = "evil",
+				    .stacks = &stack,
+				    .stack_count = 1,
+				    .live = {100, 1}};
+	const struct stack *shown[] = {&stack};
+	struct survey_drill drill = {.snapshot = &snapshot,
+				     .shown = shown,
+				     .shown_count = 1,
+				     .grown = 5,
+				     .window_ns = 10000000000ull};
+	char *text = write_with(survey_write_json, &drill, false);
+	struct json_object *report = json_tokener_parse(text), *processes, *p;
+
+	(void)state;
+	assert_non_null(report);
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	assert_null(memchr(text, '\n', strlen(text) - 1));
+	assert_string_equal(json_object_get_string(at(report, "time")), "2026-01-02T03:04:05.678Z");
+	assert_null(at(report, "tool_cpu_percent"));
+	processes = at(report, "processes");
+	assert_int_equal(json_object_array_length(processes), 3);
+	p = json_object_array_get_idx(processes, 0);
+	assert_string_equal(json_object_get_string(at(p, "trend")), "growing");
+	assert_string_equal(json_object_get_string(at(p, "confidence")), "leaking");
+	assert_string_equal(json_object_get_string(at(p, "comm")), "evil\033[2J\xef\xbf\xbdname");
+	assert_int_equal(json_object_array_length(at(p, "stacks")), 1);
+	assert_int_equal(json_object_get_int64(at(at(p, "drill"), "grown_bytes")), 5);
+	/* What is not known of a process that has just been seen. */
+	p = json_object_array_get_idx(processes, 1);
+	for (const char *const *key =
+		     (const char *const[]){"trend", "confidence", "growth_bytes_per_s", "cgroup",
+					   "unit", "container", "pod", "limit_in_s", "drill",
+					   "stacks", NULL};
+	     *key; key++)
+		assert_null(at(p, *key));
+	p = json_object_array_get_idx(processes, 2);
+	assert_true(json_object_get_boolean(at(p, "ended")));
+	assert_true(json_object_get_double(at(p, "growth_bytes_per_s")) == -12);
+	json_object_put(report);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table),
+		cmocka_unit_test(json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
