@@ -38,6 +38,22 @@ static void put_lost(struct json to, const struct snapshot *s)
 	json_put(to, "lost", lost.object);
 }
 
+static void put_ends(struct json to, const struct snapshot *s)
+{
+	struct json list = {json_object_new_object(), to.failed};
+	struct stack_ends ends;
+
+	snapshot_ends(s, &ends);
+	for (size_t i = 0; i <= STACK_ENDS; i++) {
+		struct json end = {json_object_new_object(), to.failed};
+
+		json_put_number(end, "stacks", ends.stacks[i]);
+		json_put_number(end, "allocs", ends.allocs[i]);
+		json_put(list, snapshot_end_name(i), end.object);
+	}
+	json_put(to, "ends", list.object);
+}
+
 static struct json_object *new_snapshot(const struct exporter *e, const struct snapshot *s,
 					const struct stack *const *shown, size_t shown_count,
 					bool *failed)
@@ -64,6 +80,8 @@ static struct json_object *new_snapshot(const struct exporter *e, const struct s
 	json_put_growth(to, s->delta_bytes, s->delta_count, s->interval_ns);
 	json_put_number(to, "unknown_frees", s->unknown_frees);
 	put_lost(to, s);
+	if (e->options.verbose)
+		put_ends(to, s);
 	if (e->options.show_older)
 		json_put_number(to, "older_ms", e->options.older_ns / NS_PER_MS);
 	json_put_number(to, "stack_count", s->stack_count);

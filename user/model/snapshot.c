@@ -83,3 +83,21 @@ const char *stack_end_name(enum stack_end end)
 {
 	return (unsigned)end < STACK_ENDS ? end_names[end] : "unknown";
 }
+
+void snapshot_ends(const struct snapshot *s, struct stack_ends *out)
+{
+	*out = (struct stack_ends){0};
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct stack *stack = &s->stacks[i];
+		size_t end =
+			stack->id && (unsigned)stack->end < STACK_ENDS ? stack->end : STACK_ENDS;
+
+		out->stacks[end]++;
+		out->allocs[end] += stack->alloc.count;
+	}
+}
+
+const char *snapshot_end_name(size_t index)
+{
+	return index < STACK_ENDS ? end_names[index] : "not_recorded";
+}

@@ -75,6 +75,16 @@ struct snapshot {
 /* Frees the snapshot with its stacks and command line; the frames belong to the symbolizer. NULL is fine. */
 void snapshot_free(struct snapshot *snapshot);
 
+/* How the walks up the stacks ended: [end], and last those allocations whose stack was not recorded. */
+struct stack_ends {
+	uint64_t stacks[STACK_ENDS + 1];
+	uint64_t allocs[STACK_ENDS + 1];
+};
+
+void snapshot_ends(const struct snapshot *snapshot, struct stack_ends *out);
+/* "complete", …, "not_recorded" */
+const char *snapshot_end_name(size_t index);
+
 /* Stable names for JSON ("live_map_full") and sentences for people, with what to do about it. */
 const char *lost_cause_name(enum lost_cause cause);
 const char *lost_cause_text(enum lost_cause cause);
