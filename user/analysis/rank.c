@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/util.h"
+
 /* What two stacks are compared by, in this order; all equal only for the same stack. */
 struct key {
 	uint64_t class;
@@ -39,8 +41,8 @@ static bool growth_key(const struct stack *stack, struct key *key)
 
 	if (trend->kind == TREND_GROWING && trend->growth > 0) {
 		key->class = 2;
-		key->first = (uint64_t)(trend->growth *
-					1024); /* down to a byte in a quarter of an hour */
+		/* Down to a byte in a quarter of an hour. */
+		key->first = saturate_u64(trend->growth * 1024);
 		return true;
 	}
 	if (stack->delta_bytes < 0 || (!stack->delta_bytes && stack->delta_count <= 0))

@@ -108,7 +108,7 @@ int stack_trends_update(struct stack_trends *trends, struct snapshot *snapshot)
 		err = trend_add(known->series, snapshot->elapsed_ns, stack->live.bytes);
 		if (!err)
 			trend_judge(known->series,
-				    FLOOR_BYTES + (uint64_t)(FLOOR_ERRORS * stack->error_bytes),
+				    FLOOR_BYTES + saturate_u64(FLOOR_ERRORS * stack->error_bytes),
 				    &stack->trend);
 	}
 	return err;

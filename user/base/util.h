@@ -32,19 +32,32 @@ static inline void cleanup_fclose(FILE **f)
 #define _cleanup_close_	 __attribute__((cleanup(cleanup_close)))
 #define _cleanup_fclose_ __attribute__((cleanup(cleanup_fclose)))
 
+/* A number that may be anything (of a recording, say) as an integer: what is out of range becomes the nearest, no number becomes 0. */
+static inline uint64_t saturate_u64(double value)
+{
+	return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
+}
+
+static inline int64_t saturate_i64(double value)
+{
+	if (value >= 0x1p63)
+		return INT64_MAX;
+	return value > -0x1p63 ? (int64_t)value : value <= -0x1p63 ? INT64_MIN : 0;
+}
+
 /* Hands a pointer out of a scope that would otherwise free it. */
-#define TAKE_PTR(p)                                                                                \
-	({                                                                                         \
-		__typeof__(p) taken_ = (p);                                                        \
-		(p) = NULL;                                                                        \
-		taken_;                                                                            \
+#define TAKE_PTR(p)                         \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
 
-#define TAKE_FD(fd)                                                                                \
-	({                                                                                         \
-		int taken_ = (fd);                                                                 \
-		(fd) = -1;                                                                         \
-		taken_;                                                                            \
+#define TAKE_FD(fd)                \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})
 
 #endif

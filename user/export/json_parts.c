@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "user/base/util.h"
 #include "user/export/render.h"
 
 #define NS_PER_MS 1000000ULL
@@ -164,7 +165,7 @@ struct json_object *json_new_stack(const struct export_options *options, const s
 		json_put_amount(to, "older", &stack->older);
 	/* One standard error of live.bytes, the estimate's. */
 	if (s->sample_bytes)
-		json_put_number(to, "error_bytes", (uint64_t)(stack->error_bytes + 0.5));
+		json_put_number(to, "error_bytes", saturate_u64(stack->error_bytes + 0.5));
 	if (stack->oldest_ns)
 		json_put_number(to, "oldest_ms", stack->oldest_ns / NS_PER_MS);
 	json_put_growth(to, stack->delta_bytes, stack->delta_count, s->interval_ns);

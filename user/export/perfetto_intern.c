@@ -145,7 +145,8 @@ static int perfetto_make_room(struct heap *h)
 /* Sums up what the call stacks have now, and writes those that are new. */
 int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s)
 {
-	memset(h->now, 0, h->room * sizeof(*h->now));
+	if (h->room)
+		memset(h->now, 0, h->room * sizeof(*h->now));
 	for (size_t i = 0; i < s->stack_count; i++) {
 		const struct stack *stack = &s->stacks[i];
 		enum stack_end end = stack->truncated ? STACK_END_TRUNCATED : stack->end;

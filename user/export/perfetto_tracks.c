@@ -146,7 +146,7 @@ void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struc
 	put_counter(p, s->pid, COUNTER_LIVE_BLOCKS, time_ns, s->live.count);
 	if (elapsed && s->alloc.bytes > h->alloc.bytes)
 		rate = (double)(s->alloc.bytes - h->alloc.bytes) * 1e9 / (double)elapsed;
-	put_counter(p, s->pid, COUNTER_RATE, time_ns, (uint64_t)rate);
+	put_counter(p, s->pid, COUNTER_RATE, time_ns, saturate_u64(rate));
 	if (s->memory.rss)
 		put_counter(p, s->pid, COUNTER_RSS, time_ns, s->memory.rss);
 	if (s->memory.anon)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "user/base/parse.h"
+#include "user/base/util.h"
 #include "user/export/render.h"
 
 #define NS_PER_S 1000000000ULL
@@ -163,7 +164,7 @@ static void put_change(const struct page *page)
 	per_s = (double)s->delta_bytes * NS_PER_S / (double)s->interval_ns;
 	fprintf(page->out, "; %s in %s, %s/s", format_bytes_signed(change, s->delta_bytes),
 		format_duration(interval, s->interval_ns),
-		format_bytes_signed(rate, (int64_t)per_s));
+		format_bytes_signed(rate, saturate_i64(per_s)));
 }
 
 /* "1.3 MiB (1,363,148 B) in 1,024 blocks" */
@@ -370,7 +371,7 @@ static void put_trend(const struct page *page, const struct trend *trend)
 		return;
 	set_style(page, STYLE_WARN);
 	fprintf(page->out, "    growing by %s per hour: %s",
-		format_bytes(rate, (uint64_t)(trend->growth * 3600)), trend->reason);
+		format_bytes(rate, saturate_u64(trend->growth * 3600)), trend->reason);
 	set_style(page, STYLE_NONE);
 	fputc('\n', page->out);
 }
@@ -387,7 +388,7 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 	set_style(page, STYLE_NONE);
 	if (s->sample_bytes)
 		fprintf(page->out, ", standard error %s",
-			format_bytes(human, (uint64_t)(stack->error_bytes + 0.5)));
+			format_bytes(human, saturate_u64(stack->error_bytes + 0.5)));
 	if (stack->live.count > 1)
 		fprintf(page->out, ", avg %s",
 			format_bytes(human, stack->live.bytes / stack->live.count));

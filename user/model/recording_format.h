@@ -34,6 +34,7 @@ enum header_field {
 	HEADER_HOST = 4,
 	HEADER_OLDER_NS = 5,
 	HEADER_LOST_CAUSE = 6,
+	HEADER_STACK_END = 7,
 };
 
 enum frame_field {

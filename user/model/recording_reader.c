@@ -124,22 +124,33 @@ static int set_text(char **to, const struct wire_field *f)
 	return text ? 0 : -ENOMEM;
 }
 
-static int add_cause(struct recording_reader *r, const struct wire_field *f)
+static const char *cause_name(int number)
 {
-	int *grown = reallocarray(r->causes, r->cause_count + 1, sizeof(*grown));
+	return number < LOST_CAUSES ? lost_cause_name((enum lost_cause)number) : NULL;
+}
+
+static const char *end_name(int number)
+{
+	return number < STACK_ENDS ? stack_end_name((enum stack_end)number) : NULL;
+}
+
+/* The file's numbers are by the order of its names; another version may have others. */
+static int add_name(struct number_list *list, const struct wire_field *f,
+		    const char *(*name_of)(int number))
+{
+	int *grown = reallocarray(list->numbers, list->count + 1, sizeof(*grown));
+	const char *name;
 
 	if (!grown)
 		return -ENOMEM;
-	r->causes = grown;
-	grown[r->cause_count] = -1;
-	for (int i = 0; i < LOST_CAUSES; i++) {
-		const char *name = lost_cause_name((enum lost_cause)i);
-
+	list->numbers = grown;
+	grown[list->count] = -1;
+	for (int i = 0; (name = name_of(i)) != NULL; i++) {
 		if (strlen(name) == wire_left(&f->body) &&
 		    !memcmp(name, f->body.at, wire_left(&f->body)))
-			grown[r->cause_count] = i;
+			grown[list->count] = i;
 	}
-	r->cause_count++;
+	list->count++;
 	return 0;
 }
 
@@ -158,7 +169,9 @@ static int read_header(struct recording_reader *r, struct wire_reader message)
 		if (f.field == HEADER_OLDER_NS && f.type == WIRE_VARINT)
 			r->info.older_ns = f.number;
 		else if (f.field == HEADER_LOST_CAUSE && f.type == WIRE_BYTES)
-			err = add_cause(r, &f);
+			err = add_name(&r->causes, &f, cause_name);
+		else if (f.field == HEADER_STACK_END && f.type == WIRE_BYTES)
+			err = add_name(&r->ends, &f, end_name);
 		else if (f.field < ARRAY_SIZE(texts) && texts[f.field] && f.type == WIRE_BYTES)
 			err = set_text(texts[f.field], &f);
 	}
@@ -240,7 +253,8 @@ void recording_reader_free(struct recording_reader *r)
 	id_list_free(&r->frames);
 	id_list_free(&r->stacks);
 	frame_table_free(r->table);
-	free(r->causes);
+	free(r->causes.numbers);
+	free(r->ends.numbers);
 	free(r->tool_version);
 	free(r->kernel);
 	free(r->machine);

@@ -9,12 +9,6 @@
 
 #define MAX_ROWS (1u << 24) /* of one target: --max-stacks' largest */
 
-static int bad(const char **why, const char *text)
-{
-	*why = text;
-	return -EBADMSG;
-}
-
 static int id_list_add(struct id_list *list, uint32_t id)
 {
 	if (list->count == list->room) {
@@ -80,7 +74,7 @@ static int text_of(const struct recording_reader *r, const struct wire_field *f,
 	uint32_t id = 0;
 
 	if (f->type != WIRE_VARINT || (f->number && !id_list_get(&r->strings, f->number, &id)))
-		return bad(why, "a string that is not there");
+		return recording_refuse(why, "a string that is not there");
 	*text = frame_table_string_at(r->table, id, len);
 	return 0;
 }
@@ -129,7 +123,7 @@ static int take_frame(struct recording_reader *r, struct wire_reader message, co
 	if (err)
 		return err;
 	if (got < 0)
-		return bad(why, "a frame cannot be read");
+		return recording_refuse(why, "a frame cannot be read");
 	err = frame_table_frame(r->table, &frame, &id);
 	return err ? err : id_list_add(&r->frames, id);
 }
@@ -149,7 +143,7 @@ static int take_stack(struct recording_reader *r, struct wire_reader body, const
 
 		if (wire_read_varint(&body, &number) ||
 		    !id_list_get(&r->frames, number, &ids[count]))
-			return bad(why, "a stack of frames that are not there");
+			return recording_refuse(why, "a stack of frames that are not there");
 		count++;
 	}
 	err = frame_table_stack_of(r->table, ids, count, &id);
@@ -158,7 +152,7 @@ static int take_stack(struct recording_reader *r, struct wire_reader body, const
 
 /* ---- targets and their rows --------------------------------------------------------------- */
 
-static struct recorded_target *find_target(const struct recording_reader *r, uint64_t id)
+struct recorded_target *recording_find_target(const struct recording_reader *r, uint64_t id)
 {
 	uint32_t place;
 
@@ -206,8 +200,8 @@ static int take_target(struct recording_reader *r, struct wire_reader message, c
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.field == TARGET_ID && f.type == WIRE_VARINT && !t) {
 			if (f.number > UINT32_MAX)
-				return bad(why, "a target's number is impossible");
-			t = find_target(r, f.number);
+				return recording_refuse(why, "a target's number is impossible");
+			t = recording_find_target(r, f.number);
 			if (!t)
 				err = add_target(r, (uint32_t)f.number, &t);
 			if (!err) {
@@ -217,7 +211,7 @@ static int take_target(struct recording_reader *r, struct wire_reader message, c
 			continue;
 		}
 		if (!t)
-			return bad(why, "a target without a number");
+			return recording_refuse(why, "a target without a number");
 		if (f.field == TARGET_PID && f.number <= INT32_MAX) {
 			t->pid = (pid_t)f.number;
 		} else if (f.field == TARGET_COMM && f.type == WIRE_BYTES &&
@@ -229,7 +223,7 @@ static int take_target(struct recording_reader *r, struct wire_reader message, c
 			err = add_argument(&t->cmdline, &arguments, &f.body);
 		}
 	}
-	return err ? err : got < 0 ? bad(why, "a target cannot be read") : 0;
+	return err ? err : got < 0 ? recording_refuse(why, "a target cannot be read") : 0;
 }
 
 static int append_row(struct recorded_target *t)
@@ -260,13 +254,13 @@ static int take_row(struct recording_reader *r, struct wire_reader message, cons
 		if (f.field < ARRAY_SIZE(fields) && f.type != WIRE_BYTES)
 			fields[f.field] = f.number;
 	}
-	t = find_target(r, fields[ROW_TARGET]);
+	t = recording_find_target(r, fields[ROW_TARGET]);
 	if (got < 0 || !t)
-		return bad(why, "a row of a target that is not there");
+		return recording_refuse(why, "a row of a target that is not there");
 	if (fields[ROW_NUMBER] > t->row_count || fields[ROW_NUMBER] >= MAX_ROWS)
-		return bad(why, "a row's number is impossible");
+		return recording_refuse(why, "a row's number is impossible");
 	if (fields[ROW_STACK] && !id_list_get(&r->stacks, fields[ROW_STACK], &stack))
-		return bad(why, "a row of a stack that is not there");
+		return recording_refuse(why, "a row of a stack that is not there");
 	if (fields[ROW_NUMBER] == t->row_count) {
 		err = append_row(t);
 		if (err)
@@ -276,27 +270,30 @@ static int take_row(struct recording_reader *r, struct wire_reader message, cons
 	row->stack_id = fields[ROW_STACK_ID];
 	row->stack = stack;
 	row->truncated = fields[ROW_TRUNCATED] != 0;
-	/* An end of a later version: what matters is that the stack is not complete. */
-	row->end = fields[ROW_END] < STACK_ENDS ? (enum stack_end)fields[ROW_END]
-						: STACK_END_UNSUPPORTED;
+	/* Of an end that is not known here, what matters is that the stack is not complete. */
+	row->end = STACK_END_UNSUPPORTED;
+	if (fields[ROW_END] < r->ends.count && r->ends.numbers[fields[ROW_END]] >= 0)
+		row->end = (enum stack_end)r->ends.numbers[fields[ROW_END]];
 	return 0;
 }
 
 static int read_changes(struct wire_reader *body, struct recorded_row *row, const char **why)
 {
 	uint64_t now[VALUES], mask;
+	double error_bytes;
 
 	if (wire_read_varint(body, &mask))
-		return bad(why, "values cannot be read");
+		return recording_refuse(why, "values cannot be read");
 	for (int i = 0; i < VALUES; i++) {
 		int64_t change = 0;
 
 		if (mask & 1u << i && wire_read_zigzag(body, &change))
-			return bad(why, "values cannot be read");
+			return recording_refuse(why, "values cannot be read");
 		now[i] = expected_value((enum value)i, row->values, now) + (uint64_t)change;
 	}
 	memcpy(row->values, now, sizeof(now));
-	return 0;
+	memcpy(&error_bytes, &now[VALUE_ERROR], sizeof(error_bytes));
+	return error_bytes >= 0 ? 0 : recording_refuse(why, "a standard error is impossible");
 }
 
 static int take_values(struct recording_reader *r, struct wire_reader message, const char **why)
@@ -309,24 +306,24 @@ static int take_values(struct recording_reader *r, struct wire_reader message, c
 		uint64_t next = 0, gap;
 
 		if (f.field == VALUES_TARGET && f.type == WIRE_VARINT)
-			t = find_target(r, f.number);
+			t = recording_find_target(r, f.number);
 		if (f.field != VALUES_ROWS || f.type != WIRE_BYTES)
 			continue;
 		if (!t)
-			return bad(why, "values of a target that is not there");
+			return recording_refuse(why, "values of a target that is not there");
 		while (wire_left(&f.body)) {
 			int err;
 
 			if (wire_read_varint(&f.body, &gap) || gap >= t->row_count ||
 			    next + gap >= t->row_count)
-				return bad(why, "values of a row that is not there");
+				return recording_refuse(why, "values of a row that is not there");
 			next += gap;
 			err = read_changes(&f.body, &t->rows[next++], why);
 			if (err)
 				return err;
 		}
 	}
-	return got < 0 ? bad(why, "values cannot be read") : 0;
+	return got < 0 ? recording_refuse(why, "values cannot be read") : 0;
 }
 
 static int take_map(const struct recording_reader *r, struct wire_reader message,
@@ -363,8 +360,9 @@ static int take_map(const struct recording_reader *r, struct wire_reader message
 	}
 	if (err)
 		return err;
-	return got < 0 || !map->path || map->end <= map->start ? bad(why, "a mapping is impossible")
-							       : 0;
+	return got < 0 || !map->path || map->end <= map->start
+		       ? recording_refuse(why, "a mapping is impossible")
+		       : 0;
 }
 
 static int take_maps(struct recording_reader *r, struct wire_reader message, const char **why)
@@ -381,7 +379,7 @@ static int take_maps(struct recording_reader *r, struct wire_reader message, con
 		int err;
 
 		if (f.field == MAPS_TARGET && f.type == WIRE_VARINT)
-			t = find_target(r, f.number);
+			t = recording_find_target(r, f.number);
 		if (f.field != MAPS_MAP || f.type != WIRE_BYTES)
 			continue;
 		grown = reallocarray(items, count + 1, sizeof(*grown));
@@ -394,7 +392,7 @@ static int take_maps(struct recording_reader *r, struct wire_reader message, con
 		count++;
 	}
 	if (got < 0 || !t)
-		return bad(why, "mappings of a target that is not there");
+		return recording_refuse(why, "mappings of a target that is not there");
 	maps = module_maps_new(items, count);
 	if (!maps)
 		return -ENOMEM;
@@ -424,177 +422,4 @@ int recording_take_definition(struct recording_reader *r, const struct wire_fiel
 	default:
 		return 0;
 	}
-}
-
-/* ---- snapshots ---------------------------------------------------------------------------- */
-
-static void add(struct amount *sum, const struct amount *part)
-{
-	sum->bytes += part->bytes;
-	sum->count += part->count;
-}
-
-static void fill_stack(const struct recording_reader *r, struct snapshot *s, struct stack *stack,
-		       struct recorded_row *row)
-{
-	const uint64_t *v = row->values;
-	uint64_t birth = v[VALUE_OLDEST];
-
-	*stack = (struct stack){
-		.id = row->stack_id,
-		.alloc = {v[VALUE_ALLOC_BYTES], v[VALUE_ALLOC_COUNT]},
-		.free = {v[VALUE_FREE_BYTES], v[VALUE_FREE_COUNT]},
-		.live = {v[VALUE_LIVE_BYTES], v[VALUE_LIVE_COUNT]},
-		.older = {v[VALUE_OLDER_BYTES], v[VALUE_OLDER_COUNT]},
-		.delta_bytes = (int64_t)(v[VALUE_LIVE_BYTES] - row->live_before[0]),
-		.delta_count = (int64_t)(v[VALUE_LIVE_COUNT] - row->live_before[1]),
-		.truncated = row->truncated,
-		.end = row->end,
-	};
-	memcpy(&stack->error_bytes, &v[VALUE_ERROR], sizeof(stack->error_bytes));
-	if (birth && birth - 1 <= s->elapsed_ns)
-		stack->oldest_ns = s->elapsed_ns - (birth - 1);
-	if (row->stack)
-		stack->frames = frame_table_stack_at(r->table, row->stack, &stack->frame_count);
-	row->live_before[0] = v[VALUE_LIVE_BYTES];
-	row->live_before[1] = v[VALUE_LIVE_COUNT];
-	add(&s->live, &stack->live);
-	add(&s->alloc, &stack->alloc);
-	add(&s->free, &stack->free);
-	s->delta_bytes = (int64_t)((uint64_t)s->delta_bytes + (uint64_t)stack->delta_bytes);
-	s->delta_count = (int64_t)((uint64_t)s->delta_count + (uint64_t)stack->delta_count);
-}
-
-static int fill_lost(const struct recording_reader *r, struct snapshot *s, struct wire_reader body,
-		     const char **why)
-{
-	for (size_t i = 0; wire_left(&body); i++) {
-		uint64_t lost;
-
-		if (wire_read_varint(&body, &lost))
-			return bad(why, "losses cannot be read");
-		if (i < r->cause_count && r->causes[i] >= 0)
-			s->lost[r->causes[i]] = lost;
-	}
-	return 0;
-}
-
-static int read_snapshot(const struct recording_reader *r, struct wire_reader message,
-			 struct snapshot *s, uint64_t *target, const char **why)
-{
-	struct wire_field f;
-	uint64_t flags = 0;
-	int got, err = 0;
-
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == SNAPSHOT_LOST && f.type == WIRE_BYTES)
-			err = fill_lost(r, s, f.body, why);
-		if (f.type != WIRE_VARINT)
-			continue;
-		switch (f.field) {
-		case SNAPSHOT_TARGET:
-			*target = f.number;
-			break;
-		case SNAPSHOT_TIME_NS:
-			s->time_ns = f.number;
-			break;
-		case SNAPSHOT_ELAPSED_NS:
-			s->elapsed_ns = f.number;
-			break;
-		case SNAPSHOT_INTERVAL_NS:
-			s->interval_ns = f.number;
-			break;
-		case SNAPSHOT_FLAGS:
-			flags = f.number;
-			break;
-		case SNAPSHOT_SAMPLE_BYTES:
-			s->sample_bytes = f.number;
-			break;
-		case SNAPSHOT_UNKNOWN_FREES:
-			s->unknown_frees = f.number;
-			break;
-		case SNAPSHOT_RSS:
-			s->memory.rss = f.number;
-			break;
-		case SNAPSHOT_ANON:
-			s->memory.anon = f.number;
-			break;
-		case SNAPSHOT_PSS:
-			s->memory.pss = f.number;
-			break;
-		default:
-			break;
-		}
-	}
-	s->final = flags & FLAG_FINAL;
-	s->exited = flags & FLAG_EXITED;
-	s->execed = flags & FLAG_EXECED;
-	s->children_late = flags & FLAG_LATE;
-	return err ? err : got < 0 ? bad(why, "a snapshot cannot be read") : 0;
-}
-
-static int copy_cmdline(char *const *from, char *const **to)
-{
-	size_t count = 0;
-	char **copy;
-
-	while (from[count])
-		count++;
-	copy = calloc(count + 1, sizeof(*copy));
-	*to = copy;
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = strdup(from[i]);
-		if (!copy[i])
-			return -ENOMEM;
-	}
-	return copy ? 0 : -ENOMEM;
-}
-
-/* What the target's state says at this moment. */
-static int fill_snapshot(const struct recording_reader *r, struct recorded_target *t,
-			 struct snapshot *s)
-{
-	s->target_id = t->id;
-	s->pid = t->pid;
-	memcpy(s->comm, t->comm, sizeof(s->comm));
-	if (t->cmdline && copy_cmdline(t->cmdline, &s->cmdline))
-		return -ENOMEM;
-	if (t->maps) {
-		s->maps = module_maps_new(t->maps->items, t->maps->count);
-		if (!s->maps)
-			return -ENOMEM;
-	}
-	s->stacks = calloc(t->row_count ? t->row_count : 1, sizeof(*s->stacks));
-	if (!s->stacks)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->row_count; i++) {
-		fill_stack(r, s, &s->stacks[i], &t->rows[i]);
-		s->stacks[i].index = (uint32_t)i;
-	}
-	s->stack_count = t->row_count;
-	return 0;
-}
-
-int recording_take_snapshot(struct recording_reader *r, struct wire_reader message,
-			    struct snapshot **out, const char **why)
-{
-	struct snapshot *s = calloc(1, sizeof(*s));
-	struct recorded_target *t = NULL;
-	uint64_t target = 0;
-	int err = s ? read_snapshot(r, message, s, &target, why) : -ENOMEM;
-
-	if (!err) {
-		t = find_target(r, target);
-		err = t ? fill_snapshot(r, t, s)
-			: bad(why, "a snapshot of a target that is not there");
-	}
-	if (err) {
-		snapshot_free(s);
-		return err;
-	}
-	/* The writer forgets it, too. */
-	if (s->exited || s->execed)
-		recording_target_release(t);
-	*out = s;
-	return 1;
 }

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_MODEL_RECORDING_STATE_H
 #define MEMLEAKBPF_MODEL_RECORDING_STATE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,12 @@
 struct id_list {
 	uint32_t *ids;
 	size_t count, room;
+};
+
+/* What the file's numbers of an enum are here, -1 for what is not known. */
+struct number_list {
+	int *numbers;
+	size_t count;
 };
 
 struct recorded_row {
@@ -52,8 +59,7 @@ struct recording_reader {
 
 	struct recording_info info;
 	char *tool_version, *kernel, *machine, *host;
-	int *causes; /* the file's loss causes: enum lost_cause, or -1 for one that is not known here */
-	size_t cause_count;
+	struct number_list causes, ends; /* enum lost_cause, enum stack_end */
 
 	struct frame_table *table;
 	struct id_list strings, frames, stacks;
@@ -64,6 +70,16 @@ struct recording_reader {
 
 void id_list_free(struct id_list *list);
 void recording_target_release(struct recorded_target *target);
+
+/* For damage: -EBADMSG, and *why. */
+static inline int recording_refuse(const char **why, const char *text)
+{
+	*why = text;
+	return -EBADMSG;
+}
+
+struct recorded_target *recording_find_target(const struct recording_reader *r,
+					      uint64_t id); /* NULL: none */
 
 /* Takes in one field of a chunk. 0, -ENOMEM or -EBADMSG with *why. Not logged. */
 int recording_take_definition(struct recording_reader *r, const struct wire_field *f,

@@ -108,6 +108,8 @@ static void put_header(struct recording_writer *w, const struct recording_info *
 	/* By name: another version may number them otherwise. */
 	for (int i = 0; i < LOST_CAUSES; i++)
 		wire_string(&w->chunk, HEADER_LOST_CAUSE, lost_cause_name((enum lost_cause)i));
+	for (int i = 0; i < STACK_ENDS; i++)
+		wire_string(&w->chunk, HEADER_STACK_END, stack_end_name((enum stack_end)i));
 	wire_close(&w->chunk, mark);
 }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* libFuzzer: whatever is in a recording, reading it and showing it in every format must not crash. `make fuzz` builds and runs it. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "user/analysis/diff.h"
+#include "user/analysis/rank.h"
+#include "user/analysis/stack_trends.h"
+#include "user/export/compare.h"
+#include "user/export/export.h"
+#include "user/model/recording.h"
+#include "user/model/recording_format.h"
+
+#define MAX_FORMATS 16
+#define MAX_SHOWN   10
+
+struct run {
+	const struct exporter_format *formats[MAX_FORMATS];
+	struct exporter *exporters[MAX_FORMATS];
+	size_t count;
+	FILE *null;
+	struct stack_trends *trends;
+	struct diff *diff;
+	size_t snapshots;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint32_t get_le32(const uint8_t *from)
+{
+	return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+}
+
+/* A random change would hardly ever get past the checksum, and what lies behind it is what is to be tested. */
+static void fix_checksums(uint8_t *data, size_t size)
+{
+	size_t at = RECORDING_PREFIX_SIZE;
+
+	while (at < size && size - at > CHUNK_PREFIX_SIZE) {
+		uint32_t len = get_le32(data + at), crc;
+
+		if (len > size - at - CHUNK_PREFIX_SIZE)
+			return;
+		crc = (uint32_t)crc32(0, data + at + CHUNK_PREFIX_SIZE, len);
+		for (size_t i = 0; i < 4; i++)
+			data[at + 4 + i] = (uint8_t)(crc >> 8 * i);
+		at += CHUNK_PREFIX_SIZE + len;
+	}
+}
+
+static void show(struct run *run, struct snapshot *s)
+{
+	struct stack *top[MAX_SHOWN];
+	size_t n;
+
+	stack_trends_update(run->trends, s);
+	n = rank_top(s, RANK_LIVE, top, MAX_SHOWN);
+	for (size_t i = 0; i < run->count; i++)
+		run->formats[i]->snapshot(run->exporters[i], s, (const struct stack *const *)top,
+					  n);
+	diff_add(run->diff, s, run->snapshots++ & 1);
+}
+
+static void run_begin(struct run *run)
+{
+	static const struct export_options options = {
+		.verbose = true, .show_older = true, .width = 80};
+	const struct exporter_format *format;
+
+	*run = (struct run){
+		.null = fopen("/dev/null", "w"), .trends = stack_trends_new(), .diff = diff_new()};
+	if (!run->null || !run->trends || !run->diff)
+		abort();
+	/* The recording itself is one of them: what was read must be fit to be written. */
+	for (size_t i = 0; run->count < MAX_FORMATS - 1 && (format = export_format_at(i)); i++)
+		run->formats[run->count++] = format;
+	run->formats[run->count++] = &export_recording;
+	for (size_t i = 0; i < run->count; i++)
+		run->exporters[i] = run->formats[i]->open(run->null, &options);
+}
+
+static void run_end(struct run *run)
+{
+	static const struct export_options options = {.verbose = true};
+	const struct comparison *c = diff_finish(run->diff, false);
+
+	if (c) {
+		compare_text(run->null, &options, c, MAX_SHOWN);
+		compare_json(run->null, &options, c, MAX_SHOWN);
+		compare_folded(run->null, &options, c, MAX_SHOWN);
+	}
+	for (size_t i = 0; i < run->count; i++)
+		run->formats[i]->close(run->exporters[i]);
+	diff_free(run->diff);
+	stack_trends_free(run->trends);
+	fclose(run->null);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct recording_reader *reader;
+	struct snapshot *s;
+	struct run run;
+	uint8_t *copy;
+	FILE *in;
+
+	if (!size)
+		return 0;
+	copy = malloc(size);
+	if (!copy)
+		return 0;
+	memcpy(copy, data, size);
+	fix_checksums(copy, size);
+	in = fmemopen(copy, size, "r");
+	if (in && !recording_reader_new(in, "fuzz", &reader)) {
+		run_begin(&run);
+		while (recording_reader_next(reader, &s) > 0) {
+			show(&run, s);
+			snapshot_free(s);
+		}
+		run_end(&run);
+		recording_reader_free(reader);
+	}
+	if (in)
+		fclose(in);
+	free(copy);
+	return 0;
+}
