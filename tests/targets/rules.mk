@@ -8,7 +8,7 @@ MUSL_CC ?= musl-gcc
 
 targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
 
-targets_names := leaf calls realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene
+targets_names := leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene
 targets_portable := leaf calls realloc
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
