@@ -105,13 +105,15 @@ static void wander(uint64_t *seed, size_t n, double *v)
 	}
 }
 
-/* A cache that fills at the start of the watch and is full. */
+/* A cache that fills at the start of the watch and is full: ever more slowly, or at one pace. (While it fills at one pace nothing tells it from a leak.) */
 static void warm_up(uint64_t *seed, size_t n, double *v)
 {
 	double tau = (double)n * between(seed, 0.03, 0.22), gain = log_between(seed, 0.1, 2);
+	double ramp = (double)n * between(seed, 0.1, 0.4);
+	bool even = uniform(seed) < 0.5;
 
 	for (size_t i = 0; i < n; i++)
-		v[i] = 1 + gain * (1 - exp(-(double)i / tau));
+		v[i] = 1 + gain * (even ? fmin((double)i / ramp, 1) : 1 - exp(-(double)i / tau));
 }
 
 /* Configuration reloaded, a table doubled: up once to four times, for good. */

@@ -295,6 +295,15 @@ static bool lows_rise(const struct point *p, size_t n, double floor)
 	return rise >= floor && lows[windows - 1] > lows[windows - 2] && step <= STEP_SHARE * rise;
 }
 
+/* In a short watch a ramp that has just ended looks like one that goes on: the last two steps must be part of it. */
+static bool goes_on(const struct point *p, size_t n, double slope)
+{
+	const struct point *last = &p[n - 1], *before = &p[n - 3];
+
+	return n >= TREND_LEAK_SAMPLES ||
+	       last->value - before->value >= SLOWDOWN * slope * (last->time_s - before->time_s);
+}
+
 static bool grows(const struct point *p, size_t n, double floor, const struct strictness *strict,
 		  double *room)
 {
@@ -309,7 +318,7 @@ static bool grows(const struct point *p, size_t n, double floor, const struct st
 		return false;
 	slope = median(slopes.values, slopes.count);
 	return slope * (p[n - 1].time_s - p[0].time_s) >= floor &&
-	       thirds_rise(p, n, strict->third * slope, room);
+	       thirds_rise(p, n, strict->third * slope, room) && goes_on(p, n, slope);
 }
 
 /* Upside down, so that what shrinks grows. */
