@@ -13,9 +13,9 @@
 /* A snapshot of the target, which counts from the window's beginning. 0 and *out (survey_result_clear), or -errno, logged. */
 int survey_result_take(struct trace *trace, struct target *target, struct survey_drill *out);
 
-/* Picks the `top` stacks of it and names them; the frames are kept in the table. 0 or -errno. */
+/* Picks the best stacks, at most `max`, of it and names them; the frames are kept in the table. 0 or -errno. */
 int survey_result_name(struct trace *trace, struct target *target, struct frame_table *frames,
-		       size_t top, struct survey_drill *result);
+		       size_t max, struct survey_drill *result);
 
 /* What the numbers mean beside the growth of the process itself (result->grown); `cut`: the window was cut short. NULL: nothing to add. */
 const char *survey_result_meaning(const struct survey_drill *result, bool cut);
