@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The command lines of record, report and diff; what they say when they refuse is in tests/integration/export.bats. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "user/base/util.h"
+#include "user/cli/help.h"
+#include "user/cli/options.h"
+
+#define MAX_WORDS 16
+
+static int run_nothing(const struct options *options)
+{
+	(void)options;
+	return 0;
+}
+
+static const struct command commands[] = {
+	{
+		.groups = OPTIONS_PID,
+		.check = options_check_watch,
+		.run = run_nothing,
+	},
+	{
+		.name = "record",
+		.summary = "the same, into a file for later",
+		.help = help_record,
+		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
+			  OPTIONS_OUTPUT,
+		.check = options_check_record,
+		.run = run_nothing,
+	},
+	{
+		.name = "report",
+		.summary = "show a recording",
+		.help = help_report,
+		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
+			  OPTIONS_OUTPUT,
+		.check = options_check_report,
+		.run = run_nothing,
+	},
+	{
+		.name = "diff",
+		.summary = "compare recordings",
+		.help = help_diff,
+		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
+			  OPTIONS_OUTPUT,
+		.check = options_check_diff,
+		.run = run_nothing,
+	},
+	{0},
+};
+
+/* The words of the line stay valid until the next call. */
+static int parse(const char *line, const struct options **options)
+{
+	static char copy[256], *argv[MAX_WORDS];
+	int argc = 0;
+
+	assert_true(strlen(line) < sizeof(copy));
+	strcpy(copy, line);
+	argv[argc++] = "memleakbpf";
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+		assert_true(argc < MAX_WORDS - 1);
+		argv[argc++] = word;
+	}
+	argv[argc] = NULL;
+	return options_parse(commands, argc, argv, options);
+}
+
+static const struct options *parse_good(const char *line)
+{
+	const struct options *options = NULL;
+
+	if (parse(line, &options) || !options)
+		fail_msg("'%s' was refused", line);
+	return options;
+}
+
+static void recordings(void **state)
+{
+	const struct options *o = parse_good("record -o f -- sleep 1");
+
+	(void)state;
+	assert_ptr_equal(o->format, &export_recording);
+	assert_string_equal(o->argv[0], "sleep");
+	/* Over time, also of a command. */
+	assert_int_equal(o->interval_ns, 10000000000ULL);
+	options_free(o);
+	/* Options may stand before the file, and behind it. */
+	o = parse_good("report -T 3 f -f json --from 90s --to 2026-01-02T03:04:05Z");
+	assert_int_equal(o->file_count, 1);
+	assert_string_equal(o->files[0], "f");
+	assert_int_equal(o->top, 3);
+	assert_string_equal(o->format->name, "json");
+	assert_true(o->from.given && !o->from.absolute);
+	assert_int_equal(o->from.ns, 90000000000ULL);
+	assert_true(o->to.given && o->to.absolute);
+	assert_int_equal(o->to.ns, 1767323045000000000ULL);
+	assert_false(o->at.given);
+	options_free(o);
+	o = parse_good("report - --at 0");
+	assert_string_equal(o->files[0], "-");
+	assert_true(o->at.given && !o->at.absolute && !o->at.ns);
+	options_free(o);
+	o = parse_good("diff old new -f folded");
+	assert_int_equal(o->file_count, 2);
+	options_free(o);
+	o = parse_good("diff f --from 1m");
+	assert_int_equal(o->file_count, 1);
+	options_free(o);
+}
+
+static void recordings_refused(void **state)
+{
+	static const char *const lines[] = {
+		"record -p 1",
+		"record -p 1 -o f -f json",
+		"record -p 1 -o f --at 1",
+		"report",
+		"report a b",
+		"report f --at 1 --to 2",
+		"report f --from 5s --to 4s",
+		"report f --at yesterday",
+		"report f --at 2026-01-02",
+		"report f --at 2026-01-02T03:04:05X",
+		"report f --mmap",
+		"diff",
+		"diff a b c",
+		"diff a b --from 1",
+		"diff a b -f pprof",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		const struct options *options = NULL;
+
+		if (parse(lines[i], &options) != -EINVAL || options)
+			fail_msg("'%s' was not refused", lines[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recordings),
+		cmocka_unit_test(recordings_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
