@@ -173,7 +173,7 @@ confined() {
 	each_mode confined
 }
 
-throughput() { # of the busy target, in blocks a second
+throughput() { # of the busy target, in blocks per second of its CPU time
 	local blocks ns
 
 	tell stat
@@ -206,7 +206,7 @@ cycles() {
 	until_true "$DEADLINE" eval '! bpf_any_left <"$D/ids"' || fail 'programs, links or maps are left'
 	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
 	[[ $(find "/proc/$T_PID/fd" | wc -l) -eq $fds ]] || fail 'descriptors in the target'
-	# Other work on the machine only makes it slower: the best of five counts.
+	# Other work on the machine still takes caches from it: the best of five counts.
 	for ((i = 0; i < 5; i++)); do
 		throughput
 		[[ $RATE -le $best ]] || best=$RATE
