@@ -157,6 +157,7 @@ enum event_type {
 	EVENT_FORK, /* struct process_event: target_id = the child's, other_id = the parent's */
 	EVENT_EXEC, /* target_id = the new program's, other_id = the one that ended by it */
 	EVENT_EXIT, /* target_id ended */
+	EVENT_STACK_COPY, /* struct stack_copy_event: one that user space has to finish */
 };
 
 struct event_header {
@@ -177,6 +178,23 @@ struct stack_event {
 		[ABI_MAX_FRAMES]; /* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 };
 _Static_assert(sizeof(struct stack_event) == 40 + 8 * ABI_MAX_FRAMES, "ABI");
+
+/*
+ * A stack whose walk met code that user space has not told the unwinder about yet (a library that was opened a moment ago): what the
+ * walk needs to go on later. Its stack id is a provisional one.
+ */
+#define ABI_COPY_SIZE 16384
+struct stack_copy_event {
+	struct stack_event stack; /* its last frame is the one with unknown code */
+	uint64_t pc, sp, fp, lr;  /* registers in that frame */
+	uint64_t hash;		  /* of the frames before it */
+	uint8_t exact, first;	  /* as in struct unwind_state */
+	uint8_t pad[2];
+	uint32_t size; /* bytes copied, from sp upwards */
+	uint64_t words[ABI_COPY_SIZE / 8];
+};
+_Static_assert(sizeof(struct stack_copy_event) == sizeof(struct stack_event) + 48 + ABI_COPY_SIZE,
+	       "ABI");
 
 struct process_event {
 	struct event_header header;

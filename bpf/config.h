@@ -32,8 +32,11 @@ struct config {
 };
 
 struct shared {
-	uint32_t last_target_id;    /* ids are given out by adding one, from both sides */
-	uint32_t next_slot;	    /* slots below it have been used */
+	uint32_t last_target_id; /* ids are given out by adding one, from both sides */
+	uint32_t next_slot;	 /* slots below it have been used */
+	uint32_t
+		copies; /* stacks sent to be finished by user space: each takes a slot of its own */
+	uint32_t pad;
 	uint64_t lost[LOST_CAUSES]; /* what cannot be told apart by target */
 };
 

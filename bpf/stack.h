@@ -57,6 +57,47 @@ static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 }
 
 /*
+ * For a walk that ended at code whose tables are not there yet: sends a piece of the stack, once for each stack that looks different, and
+ * user space finishes it. ABI_NO_SLOT when there is no room: the stack then stays as short as it is, and says so.
+ */
+static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
+{
+	struct stack_copy_event *copy = bpf_ringbuf_reserve(&copies, sizeof(*copy), 0);
+	struct stack_key key = {.target_id = target_id};
+	uint32_t slot = ABI_NO_SLOT, *found;
+
+	if (!copy)
+		return ABI_NO_SLOT;
+	if (!unwind_copy(&thread->unwind, copy))
+		goto discard;
+	key.stack_id = copy->stack.stack_id;
+	found = bpf_map_lookup_elem(&stacks, &key);
+	if (found) {
+		slot = *found;
+		goto discard;
+	}
+	/* They are worth some of the slots, not all. */
+	if (__sync_fetch_and_add(&shared.copies, 1) >= config.max_slots / 4)
+		goto discard;
+	slot = slot_take();
+	if (slot == ABI_NO_SLOT)
+		goto discard;
+	bpf_probe_read_kernel(copy->stack.frames, sizeof(copy->stack.frames), thread->event.frames);
+	copy->stack.header.type = EVENT_STACK_COPY;
+	copy->stack.header.target_id = target_id;
+	copy->stack.header.time_ns = bpf_ktime_get_ns();
+	copy->stack.slot = slot;
+	copy->stack.tid = (uint32_t)bpf_get_current_pid_tgid();
+	copy->stack.frame_count = thread->event.frame_count;
+	copy->stack.end = STACK_END_NO_MAPPING;
+	bpf_ringbuf_submit(copy, 0);
+	return slot_publish(&key, slot, STACK_END_NO_MAPPING);
+discard:
+	bpf_ringbuf_discard(copy, BPF_RB_NO_WAKEUP);
+	return slot;
+}
+
+/*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to user space once; only when that
  * succeeded is its slot published, so no slot is without frames. ABI_NO_SLOT when even the fallback has no room.
  */
@@ -67,8 +108,14 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct thr
 	struct stack_event *event = &thread->event;
 	uint32_t *found;
 	uint64_t size;
+	uint32_t slot;
 
 	key.stack_id = walk_stack(ctx, thread, target_id);
+	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
+		slot = slot_of_copy(thread, target_id);
+		if (slot != ABI_NO_SLOT)
+			return slot;
+	}
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found)
 		return *found;

@@ -203,6 +203,77 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 	return count;
 }
 
+/* Around unknown code is more of it: its object's other segments, and the libraries that came with it. */
+#define UNKNOWN_REACH (64ull << 20)
+
+/* Could the word be a return address? A function of its own, for the loop below. */
+__noinline int unwind_is_code(struct unwind_state *state, uint64_t word)
+{
+	struct vma_answer vma = {};
+	long err;
+
+	if (!state || word < KERNEL_PAGE || word >> 47)
+		return 0;
+	if (unwind_in_set(state, word))
+		return 1;
+	if (word - (state->regs.pc - UNKNOWN_REACH) >= 2 * UNKNOWN_REACH)
+		return 0;
+	if (!unwind_config.has_find_vma)
+		return 1;
+	err = bpf_find_vma(bpf_get_current_task_btf(), word, read_vma, &vma, 0);
+	return err != -2 && (err || vma.exec); /* ENOENT; with EBUSY it could be */
+}
+
+/* Copies page by page, as far as there is a stack: it may end soon. Returns bytes. */
+static __always_inline uint32_t copy_words(struct stack_copy_event *event, uint64_t sp)
+{
+	uint32_t filled = KERNEL_PAGE - (sp & (KERNEL_PAGE - 1)), i;
+	uint8_t *to = (uint8_t *)event->words;
+
+	if (bpf_probe_read_user(to, filled, (const void *)sp))
+		return 0;
+	for (i = 1; i < ABI_COPY_SIZE / KERNEL_PAGE; i++) {
+		/* Never so: for the verifier, which loses count. */
+		barrier_var(filled);
+		if (filled > ABI_COPY_SIZE - KERNEL_PAGE)
+			break;
+		if (bpf_probe_read_user(to + filled, KERNEL_PAGE, (const void *)(sp + filled)))
+			break;
+		filled += KERNEL_PAGE;
+	}
+	return filled;
+}
+
+__noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *event)
+{
+	uint64_t hash;
+	uint32_t i, size;
+
+	if (!state || !event || unwind_need_fp(state))
+		return 0;
+	size = copy_words(event, state->regs.sp);
+	if (!size)
+		return 0;
+	event->pc = state->regs.pc;
+	event->sp = state->regs.sp;
+	event->fp = state->regs.fp;
+	event->lr = state->regs.lr;
+	event->hash = state->hash_before;
+	event->exact = state->exact;
+	event->first = state->first;
+	event->size = size;
+	hash = unwind_mix(unwind_mix(state->hash, state->regs.sp), state->regs.fp);
+	for (i = 0; i < ABI_COPY_SIZE / 8; i++) {
+		uint64_t word = event->words[i];
+
+		if (i >= size / 8)
+			break;
+		hash = unwind_mix(hash, word & -(uint64_t)(unwind_is_code(state, word) != 0));
+	}
+	event->stack.stack_id = hash ?: 1;
+	return 1;
+}
+
 __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size)
 {
 	struct unwind_target *target = target_row(target_id);

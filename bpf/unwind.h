@@ -41,7 +41,8 @@ struct unwind_state {
 	uint8_t weak;  /* pc comes from a frame pointer that nothing vouches for */
 
 	uint64_t hash;
-	uint64_t fp_at; /* the frame pointer is still in memory here; 0: it is in regs */
+	uint64_t hash_before; /* STACK_END_NO_MAPPING: without the last frame and the end */
+	uint64_t fp_at;	      /* the frame pointer is still in memory here; 0: it is in regs */
 
 	/* The mapping that pc lies in, kept as neighbours mostly share it. Empty: map_end = 0. */
 	uint64_t map_start, map_end, map_base;
@@ -70,6 +71,13 @@ enum unwind_answer {
  * 64 bits over (object, offset) of each frame and the end, the same wherever things are mapped; never 0. Returns the number of frames.
  */
 int unwind_stack(struct unwind_state *state, struct stack_event *event);
+
+/*
+ * After a walk that ended with STACK_END_NO_MAPPING: takes down in *event what user space needs to go on with it. The stack id is then
+ * a hash over all words of the copied stack that could be return addresses, so stacks that have the same one are walked
+ * alike. 0 when the stack cannot be read.
+ */
+int unwind_copy(struct unwind_state *state, struct stack_copy_event *event);
 
 /*
  * Memory of the target [start, start + size) has got a new meaning (mmap): mappings known there no longer count. Called in the kernel at

@@ -410,6 +410,8 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 	token = pc;
 	if (outcome == UNWIND_NEXT && state->object)
 		token = unwind_mix(pc - state->map_base, state->object);
+	if (outcome == UNWIND_LAST)
+		state->hash_before = state->hash;
 	state->hash = unwind_mix(state->hash, token);
 	if (outcome == UNWIND_LAST)
 		return outcome;

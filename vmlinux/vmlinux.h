@@ -40,6 +40,11 @@ enum {
 	BPF_NOEXIST = 1,
 	BPF_EXIST = 2,
 };
+
+/* Flags of ring buffers. */
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+};
 enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,

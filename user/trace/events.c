@@ -12,6 +12,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
+#include "user/unwind/finish.h"
 
 static int queue_add(struct trace *trace, struct queued_event event)
 {
@@ -46,7 +47,7 @@ static int on_ring(void *ctx, void *data, size_t size)
 		return 0;
 	}
 	memcpy(copy, data, size);
-	if (header->type == EVENT_STACK)
+	if (header->type == EVENT_STACK || header->type == EVENT_STACK_COPY)
 		event.stack = copy;
 	else
 		event.process = copy;
@@ -93,10 +94,14 @@ int events_open(struct trace *trace)
 {
 	const struct mapwatch_callbacks callbacks = {
 		.ctx = trace, .wanted = map_wanted, .record = on_map};
+	int err;
 
 	trace->ring = ring_buffer__new(bpf_map__fd(trace->skel->maps.events), on_ring, trace, NULL);
 	if (!trace->ring)
 		return log_errno(errno, "cannot open the BPF ring buffer");
+	err = ring_buffer__add(trace->ring, bpf_map__fd(trace->skel->maps.copies), on_ring, trace);
+	if (err)
+		return log_errno(err, "cannot open the second BPF ring buffer");
 	return mapwatch_new(&callbacks, &trace->mapwatch);
 }
 
@@ -266,6 +271,35 @@ static void handle_stack(struct trace *trace, const struct stack_event *event)
 	name_allocator(trace, entry);
 }
 
+/*
+ * The kernel met code that it had no tables for: the record of its mapping has been handled just before, so now there are some. What
+ * comes out is entered under the id that it would have had.
+ */
+static void handle_stack_copy(struct trace *trace, const struct stack_copy_event *copy)
+{
+	uint32_t id = copy->stack.header.target_id, depth = trace->options.max_frames;
+	struct target *target = target_by_id(trace, id);
+	struct stack_event event;
+	int err;
+
+	if (!target || !trace->unwind)
+		return;
+	target_publish(trace, target);
+	err = unwind_finish_copy(trace->unwind, copy, depth, &event);
+	if (err == -ENOENT && !image_refresh(target->image)) {
+		target_publish(trace, target);
+		err = unwind_finish_copy(trace->unwind, copy, depth, &event);
+	}
+	if (err) {
+		log_debug("process %d: a stack ends in unknown code at 0x%llx: %s", target->pid,
+			  (unsigned long long)copy->pc, strerror(-err));
+		handle_stack(trace, &copy->stack);
+		return;
+	}
+	handle_stack(trace, &event);
+	stack_table_finish(trace->stacks, id, copy->stack.stack_id, event.stack_id, event.end);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct queued_event *x = a, *y = b;
@@ -277,7 +311,9 @@ static int by_time(const void *a, const void *b)
 
 static void handle(struct trace *trace, const struct queued_event *event)
 {
-	if (event->stack) {
+	if (event->stack && event->stack->header.type == EVENT_STACK_COPY) {
+		handle_stack_copy(trace, (const struct stack_copy_event *)event->stack);
+	} else if (event->stack) {
 		handle_stack(trace, event->stack);
 	} else if (event->map) {
 		handle_map(trace, event->map);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* From the kernel's counters to snapshots, and clearing out what ended targets leave there. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -161,10 +162,64 @@ static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t 
 	}
 }
 
+/* A stack that user space has finished counts under its own id. */
+static bool take_final_id(struct stack *stack, const struct trace *trace, uint32_t target_id)
+{
+	const struct stack_entry *entry;
+
+	if (stack->end != STACK_END_NO_MAPPING)
+		return false;
+	entry = stack_table_find(trace->stacks, target_id, stack->id);
+	if (!entry || !entry->same_as)
+		return false;
+	stack->id = entry->same_as;
+	stack->end = entry->same_end;
+	stack->truncated = stack->end == STACK_END_TRUNCATED;
+	return true;
+}
+
+static void add_amount(struct amount *to, const struct amount *from)
+{
+	to->bytes += from->bytes;
+	to->count += from->count;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct stack *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Several slots may turn out to belong to one stack. */
+static void merge_stacks(struct snapshot *snapshot)
+{
+	struct stack *to = snapshot->stacks;
+
+	qsort(snapshot->stacks, snapshot->stack_count, sizeof(*snapshot->stacks), by_id);
+	for (size_t i = 1; i < snapshot->stack_count; i++) {
+		const struct stack *from = &snapshot->stacks[i];
+
+		if (from->id != to->id) {
+			*++to = *from;
+			continue;
+		}
+		add_amount(&to->live, &from->live);
+		add_amount(&to->alloc, &from->alloc);
+		add_amount(&to->free, &from->free);
+		add_amount(&to->older, &from->older);
+		to->error_bytes = hypot(to->error_bytes, from->error_bytes);
+		if (from->oldest_ns > to->oldest_ns)
+			to->oldest_ns = from->oldest_ns;
+	}
+	snapshot->stack_count = (size_t)(to - snapshot->stacks) + 1;
+}
+
 static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t target_id,
 		       uint64_t now, bool ages)
 {
 	uint32_t slots = slot_count(trace), n = 0;
+	bool finished = false;
 
 	for (uint32_t i = 0; i < slots; i++)
 		n += trace->slot_infos[i].target_id == target_id;
@@ -177,9 +232,13 @@ static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t 
 		if (trace->slot_infos[i].target_id != target_id)
 			continue;
 		fill_stack(stack, trace, i, now, ages);
-		if (stack->alloc.count)
-			snapshot->stack_count++;
+		if (!stack->alloc.count)
+			continue;
+		finished |= take_final_id(stack, trace, target_id);
+		snapshot->stack_count++;
 	}
+	if (finished)
+		merge_stacks(snapshot);
 	return 0;
 }
 

@@ -75,6 +75,21 @@ struct stack_entry *stack_table_find(const struct stack_table *table, uint32_t t
 	return node ? &node->entry : NULL;
 }
 
+bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t provisional_id,
+			uint64_t stack_id, uint8_t end)
+{
+	bool fresh;
+	struct stack_entry *entry = stack_table_add(table, target_id, provisional_id, 0, &fresh);
+
+	if (!entry)
+		return false;
+	if (fresh && provisional_id != stack_id) {
+		entry->same_as = stack_id;
+		entry->same_end = end;
+	}
+	return true;
+}
+
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer)
 {
 	_cleanup_free_ const struct frame **frames = NULL;

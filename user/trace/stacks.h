@@ -5,6 +5,7 @@
 #ifndef MEMLEAKBPF_TRACE_STACKS_H
 #define MEMLEAKBPF_TRACE_STACKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,6 +26,8 @@ struct stack_entry {
 	const struct frame **frames; /* NULL until named */
 	size_t frame_count;
 	struct frame first; /* frame 0 under the allocator's name */
+	uint64_t same_as;   /* a provisional id: the stack is that one; else 0 */
+	uint8_t same_end;   /* enum stack_end of that one */
 };
 
 struct stack_table *stack_table_new(void);
@@ -38,6 +41,10 @@ struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_i
 				    uint64_t stack_id, size_t count, bool *fresh);
 struct stack_entry *stack_table_find(const struct stack_table *table, uint32_t target_id,
 				     uint64_t stack_id);
+
+/* Notes that a provisional id stands for that stack. False when out of memory: it then stays a stack without frames. */
+bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t provisional_id,
+			uint64_t stack_id, uint8_t end);
 
 /* Names the frames, once. 0 or -ENOMEM. */
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer);

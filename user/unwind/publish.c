@@ -333,6 +333,16 @@ void unwind_publisher_free(struct unwind_publisher *p)
 	free(p);
 }
 
+const struct unwind_backend *unwind_publisher_backend(const struct unwind_publisher *p)
+{
+	return &p->backend;
+}
+
+const void *unwind_publisher_chunk(const struct unwind_publisher *p, uint32_t word)
+{
+	return unwind_space_chunk(p->space, word / UNWIND_CHUNK_WORDS);
+}
+
 void unwind_publisher_stats(const struct unwind_publisher *p, struct unwind_publisher_stats *out)
 {
 	*out = (struct unwind_publisher_stats){

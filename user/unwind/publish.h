@@ -62,6 +62,10 @@ void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_i
  */
 void unwind_publisher_reclaim(struct unwind_publisher *publisher);
 
+/* What unwinding in user space reads (user/unwind/finish.h): as written to; the chunk that a word lies in, or NULL. */
+const struct unwind_backend *unwind_publisher_backend(const struct unwind_publisher *publisher);
+const void *unwind_publisher_chunk(const struct unwind_publisher *publisher, uint32_t word);
+
 struct unwind_publisher_stats {
 	size_t objects, sets, targets;
 	size_t bytes;	    /* of tables and sets */

@@ -199,6 +199,11 @@ uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word)
 	return space->chunks[word / UNWIND_CHUNK_WORDS].words + word % UNWIND_CHUNK_WORDS;
 }
 
+const uint32_t *unwind_space_chunk(const struct unwind_space *space, uint32_t number)
+{
+	return number < UNWIND_MAX_CHUNKS ? space->chunks[number].words : NULL;
+}
+
 size_t unwind_space_used(const struct unwind_space *space)
 {
 	return space->used;

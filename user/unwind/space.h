@@ -31,6 +31,8 @@ int unwind_space_take(struct unwind_space *space, uint32_t words, uint32_t *firs
 void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t words);
 
 uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word);
+const uint32_t *unwind_space_chunk(const struct unwind_space *space,
+				   uint32_t number);	      /* NULL: does not exist */
 size_t unwind_space_used(const struct unwind_space *space);   /* words handed out */
 size_t unwind_space_chunks(const struct unwind_space *space); /* that exist */
 
