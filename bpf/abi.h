@@ -148,8 +148,9 @@ struct target_info {
 	uint32_t id;
 	uint32_t flags; /* TARGET_* */
 };
-#define TARGET_FOLLOW 1u /* forked children become targets */
-#define TARGET_VFORK  2u /* runs in its parent's memory until it execs: counted to the parent's id */
+#define TARGET_FOLLOW  1u /* forked children become targets */
+#define TARGET_VFORK   2u /* runs in its parent's memory until it execs: counted to the parent's id */
+#define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
 
 /* Records in the ring buffer. */
 enum event_type {

@@ -245,6 +245,33 @@ int alloc_session(struct pt_regs *ctx)
 	return enter(ctx, cookie);
 }
 
+/*
+ * An allocator that wraps another (an LD_PRELOADed malloc that adds a header) frees its own block, then the other's: the inner free is of an
+ * address that nobody was given. A free has no return probe; the outer one is known to be running while its return address
+ * is still where it was, above the inner one's stack pointer.
+ */
+static __always_inline void free_remember(struct pt_regs *ctx, uint32_t target_id)
+{
+	struct thread_state *thread = thread_enter(target_id);
+
+	if (!thread)
+		return;
+	thread->free_sp = regs_sp(ctx);
+	if (bpf_probe_read_user(&thread->free_return, sizeof(thread->free_return),
+				(void *)thread->free_sp))
+		thread->free_sp = 0;
+}
+
+static __always_inline bool free_nested(struct pt_regs *ctx, const struct thread_state *thread)
+{
+	uint64_t return_address = 0;
+
+	return thread->free_sp >= regs_sp(ctx) &&
+	       !bpf_probe_read_user(&return_address, sizeof(return_address),
+				    (void *)thread->free_sp) &&
+	       return_address == thread->free_return;
+}
+
 SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
@@ -261,6 +288,8 @@ int free_enter(struct pt_regs *ctx)
 		return 0;
 	if (live_take(target->id, address, &value)) {
 		count_free(value.slot, value.size);
+		if (target->flags & TARGET_LAYERED)
+			free_remember(ctx, target->id);
 		return 0;
 	}
 	/* Most blocks are not recorded then: leave early. */
@@ -269,6 +298,8 @@ int free_enter(struct pt_regs *ctx)
 	/* realloc's own free of the old block, which its entry has taken out already. */
 	thread = current_thread();
 	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
+		return 0;
+	if (thread && (target->flags & TARGET_LAYERED) && free_nested(ctx, thread))
 		return 0;
 	count_unknown_free(target->id);
 	return 0;

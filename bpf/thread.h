@@ -37,6 +37,8 @@ struct thread_state {
 	uint64_t
 		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */
 	uint64_t mmap_size;
+	uint64_t free_sp; /* TARGET_LAYERED: at the entry of the last free that found its block, */
+	uint64_t free_return; /* and what it returns to */
 	struct unwind_state unwind;
 	struct stack_event
 		event; /* scratch: the walk writes its frames where they will be sent from */

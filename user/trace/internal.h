@@ -53,6 +53,7 @@ struct target {
 	bool launching; /* a child of ours before its exec: never reported */
 	bool late;	/* probes came after it had started to run */
 	bool bare;	/* has probes on return sites, so that its unwinders are watched */
+	bool layered;	/* has several allocators */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
 	void *user_data;

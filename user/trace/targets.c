@@ -218,6 +218,7 @@ int target_attach_unwinders(struct trace *trace, struct target *target)
 
 int target_attach_image(struct trace *trace, struct target *target)
 {
+	const struct object *first = NULL;
 	int attached = 0, err;
 
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
@@ -233,6 +234,9 @@ int target_attach_image(struct trace *trace, struct target *target)
 		if (err < 0)
 			return err;
 		attached += err;
+		if (err && first && first != range->object)
+			target->layered = true;
+		first = err ? range->object : first;
 	}
 	err = target_attach_unwinders(trace, target);
 	return err ? err : attached;
@@ -302,6 +306,8 @@ static int register_target(struct trace *trace, struct target *target)
 
 	if (trace->options.children != CHILDREN_NONE)
 		info.flags |= TARGET_FOLLOW;
+	if (target->layered)
+		info.flags |= TARGET_LAYERED;
 	err = bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info, BPF_ANY);
 	if (err)
 		return log_errno(err, "cannot enter process %d in the table of targets",
@@ -440,6 +446,7 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 	}
 	if (!err)
 		err = target_attach_unwinders(trace, target);
+	target->layered = attached > 1;
 	if (!err && !attached)
 		log_debug("no allocator known before exec; it will be looked for afterwards");
 	if (!err)
