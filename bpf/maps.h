@@ -96,7 +96,7 @@ struct {
 /* Stacks that user space finishes: large, so they must not take the room of the others. Stays empty unless libraries are being opened. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20);
+	__uint(max_entries, 16 << 20);
 } copies __weak SEC(".maps");
 
 #endif

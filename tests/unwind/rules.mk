@@ -24,7 +24,8 @@ unwind_cet := -O2 -fomit-frame-pointer -fcf-protection
 unwind_builds += cet
 endif
 
-UNWIND_PROGRAMS := $(unwind_out)/harness $(unwind_out)/plugins $(unwind_out)/deep $(unwind_out)/libplugin_a.so \
+UNWIND_PROGRAMS := $(unwind_out)/churn $(unwind_out)/libchurn_a.so $(unwind_out)/libchurn_b.so $(unwind_out)/children \
+		   $(unwind_out)/harness $(unwind_out)/plugins $(unwind_out)/deep $(unwind_out)/libplugin_a.so \
 		   $(unwind_out)/libplugin_b.so $(unwind_builds:%=$(unwind_out)/shapes-gcc-%) \
 		   $(unwind_builds:%=$(unwind_out)/shapes-clang-%)
 # NAME: compiler and flags of a build of cxx.cc. libc++ is the other standard library, with unwind tables by clang.
@@ -115,6 +116,18 @@ $(unwind_out)/musl/shapes: $(unwind_src)/shapes.c $(unwind_out)/musl/libtruth.so
 $(unwind_out)/plugins: $(unwind_src)/plugins.c $(unwind_out)/libtruth.so
 	$(say) TARGET $@
 	$(Q)$(CC) $(unwind_cflags) -O2 $< $(unwind_link) -o $@
+
+$(unwind_out)/churn $(unwind_out)/children: $(unwind_out)/%: $(unwind_src)/%.c tests/unwind/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 -fomit-frame-pointer -fno-optimize-sibling-calls $< -ldl -o $@
+
+$(unwind_out)/libchurn_a.so: unwind_frame := 100
+$(unwind_out)/libchurn_b.so: unwind_frame := 777
+$(unwind_out)/libchurn_%.so: $(unwind_src)/churn_plugin.c tests/unwind/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fPIC -shared -DFRAME=$(unwind_frame) $< -o $@
 
 $(unwind_out)/deep: $(unwind_src)/deep.c tests/unwind/rules.mk
 	@mkdir -p $(@D)

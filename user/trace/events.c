@@ -271,25 +271,38 @@ static void handle_stack(struct trace *trace, const struct stack_event *event)
 	name_allocator(trace, entry);
 }
 
+/* The mappings of that moment, which are not always the present ones that the kernel has to be told. */
+static int finish_copy(struct trace *trace, const struct target *target,
+		       const struct stack_copy_event *copy, struct stack_event *out)
+{
+	uint64_t generation = image_generation(target->image);
+
+	if (trace->own_target != target->id || trace->own_generation != generation) {
+		int err = unwind_publisher_set(trace->unwind, UNWIND_OWN_TARGET, target->image);
+
+		if (err)
+			return err;
+		trace->own_target = target->id;
+		trace->own_generation = generation;
+	}
+	return unwind_finish_copy(trace->unwind, copy, trace->options.max_frames, out);
+}
+
 /*
  * The kernel met code that it had no tables for: the record of its mapping has been handled just before, so now there are some. What
  * comes out is entered under the id that it would have had.
  */
 static void handle_stack_copy(struct trace *trace, const struct stack_copy_event *copy)
 {
-	uint32_t id = copy->stack.header.target_id, depth = trace->options.max_frames;
-	struct target *target = target_by_id(trace, id);
+	struct target *target = target_by_id(trace, copy->stack.header.target_id);
 	struct stack_event event;
 	int err;
 
 	if (!target || !trace->unwind)
 		return;
-	target_publish(trace, target);
-	err = unwind_finish_copy(trace->unwind, copy, depth, &event);
-	if (err == -ENOENT && !image_refresh(target->image)) {
-		target_publish(trace, target);
-		err = unwind_finish_copy(trace->unwind, copy, depth, &event);
-	}
+	err = finish_copy(trace, target, copy, &event);
+	if (err == -ENOENT && !image_refresh(target->image))
+		err = finish_copy(trace, target, copy, &event);
 	if (err) {
 		log_debug("process %d: a stack ends in unknown code at 0x%llx: %s", target->pid,
 			  (unsigned long long)copy->pc, strerror(-err));
@@ -297,7 +310,8 @@ static void handle_stack_copy(struct trace *trace, const struct stack_copy_event
 		return;
 	}
 	handle_stack(trace, &event);
-	stack_table_finish(trace->stacks, id, copy->stack.stack_id, event.stack_id, event.end);
+	stack_table_finish(trace->stacks, target->id, copy->stack.stack_id, event.stack_id,
+			   event.end);
 }
 
 static int by_time(const void *a, const void *b)

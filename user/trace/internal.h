@@ -88,10 +88,12 @@ struct trace {
 
 	struct object_cache *objects;
 	struct unwind_publisher *unwind; /* NULL with --stack fp */
-	struct known_object *known;	 /* uthash by id */
-	struct target *targets;		 /* uthash by target id; ended ones leave it */
-	struct target *by_pid;		 /* the same ones, by pid */
-	struct target *ended;		 /* list: reported, kernel state not cleared yet */
+	uint32_t own_target; /* whose mappings UNWIND_OWN_TARGET has, at which image_generation() */
+	uint64_t own_generation;
+	struct known_object *known; /* uthash by id */
+	struct target *targets;	    /* uthash by target id; ended ones leave it */
+	struct target *by_pid;	    /* the same ones, by pid */
+	struct target *ended;	    /* list: reported, kernel state not cleared yet */
 	size_t ended_count;
 	struct stack_table *stacks;
 	struct symbolizer *symbolizer;

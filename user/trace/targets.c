@@ -17,6 +17,9 @@
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
 #define RECLAIM_BATCH 64
 
+/* A process that maps code all the time: after that many times, its next record gives another chance. */
+#define PUBLISH_TRIES 4
+
 pid_t target_pid(const struct target *target)
 {
 	return target->pid;
@@ -244,12 +247,28 @@ int target_attach_image(struct trace *trace, struct target *target)
 
 void target_publish(struct trace *trace, struct target *target)
 {
-	uint64_t generation = image_generation(target->image);
+	uint64_t generation = image_generation(target->image), before;
+	struct image *now;
 
 	if (!trace->unwind || target->launching || target->published == generation)
 		return;
-	if (!unwind_publisher_set(trace->unwind, target->id, target->image))
+	/*
+	 * Not the image itself: that is as old as the last record. The kernel side takes mappings out of the set as they
+	 * are replaced, but only from a set that it has already: so whether all is still there is looked at afterwards.
+	 */
+	now = image_clone(target->image, target->pid);
+	if (!now)
+		return;
+	image_refresh(now); /* a dead process leaves it as it is */
+	for (int tries = 0; tries < PUBLISH_TRIES; tries++) {
+		before = image_generation(now);
+		if (unwind_publisher_set(trace->unwind, target->id, now))
+			break;
 		target->published = generation;
+		if (image_refresh(now) || image_generation(now) == before)
+			break;
+	}
+	image_free(now);
 }
 
 void target_announce(struct trace *trace, struct target *target)

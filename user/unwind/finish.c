@@ -16,7 +16,7 @@
 /* What the walker asks for, in plain memory. */
 struct unwind_memory {
 	const struct unwind_publisher *publisher;
-	const struct unwind_backend *backend;
+	const struct unwind_rule *rules;
 	const struct stack_copy_event *copy;
 };
 
@@ -28,15 +28,12 @@ static inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint
 static inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
 						       uint32_t number)
 {
-	return number < UNWIND_MAX_RULES ? &state->memory->backend->rules[number] : NULL;
+	return number < UNWIND_MAX_RULES ? &state->memory->rules[number] : NULL;
 }
 
 static inline const struct unwind_target *unwind_target_of(const struct unwind_state *state)
 {
-	const struct unwind_target *target =
-		&state->memory->backend->targets[state->target_id % ABI_TARGET_SLOTS];
-
-	return target->target_id == state->target_id ? target : NULL;
+	return unwind_publisher_own_target(state->memory->publisher);
 }
 
 /* Of the target's memory there is only the copied piece of stack. */
@@ -65,7 +62,7 @@ static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 
 static void begin(struct unwind_state *state, const struct stack_copy_event *copy)
 {
-	state->target_id = copy->stack.header.target_id;
+	state->target_id = UNWIND_OWN_TARGET;
 	unwind_begin(state);
 	state->regs = (struct unwind_regs){
 		.pc = copy->pc, .sp = copy->sp, .fp = copy->fp, .lr = copy->lr};
@@ -78,9 +75,8 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 		       const struct stack_copy_event *copy, uint32_t max_frames,
 		       struct stack_event *out)
 {
-	const struct unwind_memory memory = {.publisher = publisher,
-					     .backend = unwind_publisher_backend(publisher),
-					     .copy = copy};
+	const struct unwind_memory memory = {
+		.publisher = publisher, .rules = unwind_publisher_rules(publisher), .copy = copy};
 	_cleanup_free_ struct unwind_state *state = calloc(1, sizeof(*state));
 	uint32_t known = copy->stack.frame_count, count;
 

@@ -9,8 +9,8 @@
 #include "user/unwind/publish.h"
 
 /*
- * Walks on from the last frame of copy->stack, by the tables and mappings that the target has now, over the copied stack: *out gets all
- * frames (max_frames at most), the end, and the stack id that the kernel gives to such a stack. 0; -ENOENT when the place
+ * Walks on from the last frame of copy->stack, over the copied stack, by the mappings of UNWIND_OWN_TARGET: the caller has set them to those that the
+ * target had when the stack was copied. *out gets all frames (max_frames at most), the end, and the stack id that the kernel gives to such a stack. 0; -ENOENT when the place
  * is still unknown, -EBADMSG when the record is none; -ENOMEM. Not logged.
  */
 int unwind_finish_copy(const struct unwind_publisher *publisher,

@@ -39,6 +39,7 @@ struct unwind_publisher {
 	struct unwind_tables *tables;
 	struct set *sets;
 	struct target *targets;
+	struct unwind_target own; /* the row of UNWIND_OWN_TARGET */
 	struct set *unused,
 		*waiting; /* no target has them: since lately, and since before the last reclaim */
 };
@@ -178,10 +179,15 @@ static struct target *target_get(struct unwind_publisher *p, uint32_t id)
 	return target;
 }
 
+static struct unwind_target *row_of(struct unwind_publisher *p, uint32_t id)
+{
+	return id == UNWIND_OWN_TARGET ? &p->own : &p->backend.targets[id % ABI_TARGET_SLOTS];
+}
+
 /* Switches a target over; the kernel side reads the set in one piece. */
 static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set)
 {
-	struct unwind_target *row = &p->backend.targets[target->id % ABI_TARGET_SLOTS];
+	struct unwind_target *row = row_of(p, target->id);
 	struct set *old = target->set;
 
 	if (row->target_id != target->id) {
@@ -275,7 +281,7 @@ void unwind_publisher_hold(struct unwind_publisher *p, uint32_t target_id, struc
 
 void unwind_publisher_drop(struct unwind_publisher *p, uint32_t target_id)
 {
-	struct unwind_target *row = &p->backend.targets[target_id % ABI_TARGET_SLOTS];
+	struct unwind_target *row = row_of(p, target_id);
 	struct target *target;
 
 	HASH_FIND(hh, p->targets, &target_id, sizeof(target_id), target);
@@ -333,9 +339,14 @@ void unwind_publisher_free(struct unwind_publisher *p)
 	free(p);
 }
 
-const struct unwind_backend *unwind_publisher_backend(const struct unwind_publisher *p)
+const struct unwind_rule *unwind_publisher_rules(const struct unwind_publisher *p)
 {
-	return &p->backend;
+	return p->backend.rules;
+}
+
+const struct unwind_target *unwind_publisher_own_target(const struct unwind_publisher *p)
+{
+	return &p->own;
 }
 
 const void *unwind_publisher_chunk(const struct unwind_publisher *p, uint32_t word)

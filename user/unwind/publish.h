@@ -62,8 +62,12 @@ void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_i
  */
 void unwind_publisher_reclaim(struct unwind_publisher *publisher);
 
-/* What unwinding in user space reads (user/unwind/finish.h): as written to; the chunk that a word lies in, or NULL. */
-const struct unwind_backend *unwind_publisher_backend(const struct unwind_publisher *publisher);
+/* A target id of which only user space knows: its mappings are those of the stack that is being finished (user/unwind/finish.h). */
+#define UNWIND_OWN_TARGET 0
+
+/* What unwinding in user space reads: [UNWIND_MAX_RULES]; the row of UNWIND_OWN_TARGET; the chunk that a word lies in, or NULL. */
+const struct unwind_rule *unwind_publisher_rules(const struct unwind_publisher *publisher);
+const struct unwind_target *unwind_publisher_own_target(const struct unwind_publisher *publisher);
 const void *unwind_publisher_chunk(const struct unwind_publisher *publisher, uint32_t word);
 
 struct unwind_publisher_stats {
