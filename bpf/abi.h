@@ -155,9 +155,11 @@ struct target_info {
 /* Records in the ring buffer. */
 enum event_type {
 	EVENT_STACK = 1, /* struct stack_event: a stack seen for the first time */
-	EVENT_FORK, /* struct process_event: target_id = the child's, other_id = the parent's */
-	EVENT_EXEC, /* target_id = the new program's, other_id = the one that ended by it */
-	EVENT_EXIT, /* target_id ended */
+	EVENT_FORK,  /* struct process_event: target_id = the child's, other_id = the parent's */
+	EVENT_EXEC,  /* target_id = the new program's, other_id = the one that ended by it */
+	EVENT_EXIT,  /* target_id ended */
+	EVENT_VFORK, /* the process `pid` runs in target_id's memory until it execs or exits */
+	EVENT_VFORK_EXIT, /* it has done the latter */
 	EVENT_STACK_COPY, /* struct stack_copy_event: one that user space has to finish */
 };
 

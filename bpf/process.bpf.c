@@ -42,8 +42,12 @@ int on_fork(uint64_t *ctx)
 	if (parent->mm == child->mm) {
 		/* vfork: what it allocates before exec is in its parent's heap. */
 		fresh.flags |= TARGET_VFORK;
-		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY))
+		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 			count_lost(info->id, LOST_TARGETS_FULL);
+		} else if (info->flags & TARGET_FOLLOW) {
+			event.pid = child_tgid;
+			send_event(&event, EVENT_VFORK, info->id);
+		}
 		return 0;
 	}
 	if (!(info->flags & TARGET_FOLLOW))
@@ -113,9 +117,14 @@ int on_exit(uint64_t *ctx)
 	id = info->id;
 	flags = info->flags;
 	/* The last two threads of a process can both see that none is left: one of them deletes. */
-	if (bpf_map_delete_elem(&targets, &tgid) || (flags & TARGET_VFORK))
+	if (bpf_map_delete_elem(&targets, &tgid))
 		return 0;
 	event.pid = tgid;
+	if (flags & TARGET_VFORK) {
+		if (flags & TARGET_FOLLOW)
+			send_event(&event, EVENT_VFORK_EXIT, id);
+		return 0;
+	}
 	event.exit_code = task->exit_code;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
 	send_event(&event, EVENT_EXIT, id);

@@ -282,6 +282,9 @@ __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size
 	struct unwind_mapping *mapping;
 	uint8_t *chunk;
 
+	/* User space may be about to publish what it read before this one. */
+	if (target)
+		__sync_fetch_and_add(&target->remaps, 1);
 	if (!count)
 		return 0;
 	chunk = (uint8_t *)unwind_chunk(NULL, word);

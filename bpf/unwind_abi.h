@@ -98,8 +98,10 @@ struct unwind_target {
 	uint32_t
 		target_id; /* whose set it is: rows are shared by ids that are equal modulo ABI_TARGET_SLOTS */
 	uint32_t generation; /* changes whenever what is mapped where may have changed */
+	uint32_t remaps;     /* mappings made since the start, of any kind */
+	uint32_t pad;
 };
-_Static_assert(sizeof(struct unwind_target) == 16, "ABI");
+_Static_assert(sizeof(struct unwind_target) == 24, "ABI");
 
 /* Set by user space before the programs are loaded. */
 struct unwind_config {

@@ -410,8 +410,13 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 	token = pc;
 	if (outcome == UNWIND_NEXT && state->object)
 		token = unwind_mix(pc - state->map_base, state->object);
-	if (outcome == UNWIND_LAST)
+	if (outcome == UNWIND_LAST) {
+		const struct unwind_target *target = unwind_target_of(state);
+
+		/* Unknown code: the address alone would be the same for what is mapped there next. */
+		token = unwind_mix(pc, target ? target->remaps : 0);
 		state->hash_before = state->hash;
+	}
 	state->hash = unwind_mix(state->hash, token);
 	if (outcome == UNWIND_LAST)
 		return outcome;

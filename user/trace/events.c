@@ -61,7 +61,7 @@ static bool map_wanted(void *ctx, pid_t pid)
 {
 	struct trace *trace = ctx;
 
-	if (target_by_pid(trace, pid))
+	if (target_by_pid(trace, pid) || spawn_table_has(trace->spawns, pid))
 		return true;
 	for (size_t i = 0; i < trace->queue_count; i++) {
 		const struct process_event *event = trace->queue[i].process;
@@ -120,8 +120,10 @@ static void handle_map(struct trace *trace, const struct mapwatch_record *record
 {
 	struct target *target = target_by_pid(trace, record->pid);
 
-	if (!target)
+	if (!target) {
+		spawn_table_map(trace->spawns, trace->objects, record);
 		return;
+	}
 	if (record->exec) {
 		image_free(target->next_image);
 		target->next_image = image_new_empty(target->pid, trace->objects);
@@ -186,10 +188,13 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 	if (old) {
 		left = take_inheritance(old);
 		target_end(trace, old, false);
+	} else {
+		left.image = spawn_table_take(trace->spawns, (pid_t)event->pid);
 	}
 	target = target_new(trace, event->header.target_id, (pid_t)event->pid);
 	if (!target) {
 		trace->queue_failed = true;
+		image_free(left.image);
 		return;
 	}
 	target->start_ns = event->header.time_ns;
@@ -202,8 +207,9 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 		trace->queue_failed = true;
 		return;
 	}
-	/* Completes what records have not told (none where the watch was lost); a dead process leaves it as it is. */
-	image_refresh(target->image);
+	/* Without records. With them that would be wrong: by now the process may be the next program already. */
+	if (!left.image)
+		image_refresh(target->image);
 	target_read_identity(target);
 	symbolizer_note_process(trace->symbolizer, target->pid);
 	attach_new_objects(trace, target);
@@ -341,6 +347,12 @@ static void handle(struct trace *trace, const struct queued_event *event)
 			break;
 		case EVENT_EXIT:
 			handle_exit(trace, event->process);
+			break;
+		case EVENT_VFORK:
+			spawn_table_add(trace->spawns, (pid_t)event->process->pid);
+			break;
+		case EVENT_VFORK_EXIT:
+			image_free(spawn_table_take(trace->spawns, (pid_t)event->process->pid));
 			break;
 		}
 	}

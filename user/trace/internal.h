@@ -12,6 +12,7 @@
 #include "memleakbpf.skel.h"
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
+#include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
 #include "user/unwind/publish.h"
 #include "user/trace/trace.h"
@@ -96,6 +97,7 @@ struct trace {
 	struct target *ended;	    /* list: reported, kernel state not cleared yet */
 	size_t ended_count;
 	struct stack_table *stacks;
+	struct spawn_table *spawns;
 	struct symbolizer *symbolizer;
 
 	struct queued_event *queue;

@@ -247,26 +247,30 @@ int target_attach_image(struct trace *trace, struct target *target)
 
 void target_publish(struct trace *trace, struct target *target)
 {
-	uint64_t generation = image_generation(target->image), before;
+	uint64_t generation = image_generation(target->image);
 	struct image *now;
 
 	if (!trace->unwind || target->launching || target->published == generation)
 		return;
 	/*
-	 * Not the image itself: that is as old as the last record. The kernel side takes mappings out of the set as they
-	 * are replaced, but only from a set that it has already: so whether all is still there is looked at afterwards.
+	 * Not the image itself: that is as old as the last record. The kernel side takes mappings out of the set as they are
+	 * replaced, but only from a set that it has already: what was mapped between our reading and that is told by its count.
 	 */
 	now = image_clone(target->image, target->pid);
 	if (!now)
 		return;
-	image_refresh(now); /* a dead process leaves it as it is */
-	for (int tries = 0; tries < PUBLISH_TRIES; tries++) {
-		before = image_generation(now);
+	for (int tries = 1; tries <= PUBLISH_TRIES; tries++) {
+		uint32_t remaps = unwind_publisher_remaps(trace->unwind, target->id);
+
+		image_refresh(now); /* a dead process leaves it as it is */
 		if (unwind_publisher_set(trace->unwind, target->id, now))
 			break;
 		target->published = generation;
-		if (image_refresh(now) || image_generation(now) == before)
+		/* A process that maps memory all the time keeps the last try: it is right but for code mapped just now. */
+		if (unwind_publisher_remaps(trace->unwind, target->id) == remaps ||
+		    tries == PUBLISH_TRIES)
 			break;
+		unwind_publisher_withdraw(trace->unwind, target->id);
 	}
 	image_free(now);
 }

@@ -201,8 +201,9 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->stats_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
+	trace->spawns = spawn_table_new();
 	trace->symbolizer = symbolizer_new(&options->symbols);
-	if (trace->objects && trace->stacks && trace->symbolizer)
+	if (trace->objects && trace->stacks && trace->spawns && trace->symbolizer)
 		err = start(trace);
 	if (err) {
 		trace_free(trace);
@@ -248,6 +249,7 @@ void trace_free(struct trace *trace)
 	reader_unmap_arrays(trace);
 	memleakbpf__destroy(trace->skel);
 	stack_table_free(trace->stacks);
+	spawn_table_free(trace->spawns);
 	symbolizer_free(trace->symbolizer);
 	object_cache_free(trace->objects);
 	if (trace->epoll_fd >= 0)

@@ -232,6 +232,22 @@ int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 	return 0;
 }
 
+uint32_t unwind_publisher_remaps(const struct unwind_publisher *p, uint32_t target_id)
+{
+	const struct unwind_target *row = &p->backend.targets[target_id % ABI_TARGET_SLOTS];
+
+	return __atomic_load_n(&row->remaps, __ATOMIC_ACQUIRE);
+}
+
+void unwind_publisher_withdraw(struct unwind_publisher *p, uint32_t target_id)
+{
+	struct target *target;
+
+	HASH_FIND(hh, p->targets, &target_id, sizeof(target_id), target);
+	if (target)
+		target_switch(p, target, NULL);
+}
+
 static void set_revive(struct set **list, struct set *set)
 {
 	for (; *list; list = &(*list)->next) {

@@ -40,6 +40,12 @@ void unwind_publisher_free(struct unwind_publisher *publisher); /* NULL is fine 
 int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 			 const struct image *image);
 
+/* How many mappings the target has made: what was read before it changed may be outdated. */
+uint32_t unwind_publisher_remaps(const struct unwind_publisher *publisher, uint32_t target_id);
+
+/* Takes the mappings away from the kernel side, which then asks the kernel. */
+void unwind_publisher_withdraw(struct unwind_publisher *publisher, uint32_t target_id);
+
 /*
  * The kernel side has given a forked child the mappings of its parent (unwind_forked()): takes note, so that they live as long as
  * the child needs them. To be called before unwind_publisher_reclaim() whenever a fork was reported.
