@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/spawn.h"
+
+#include <stdlib.h>
+#include <uthash.h>
+
+#include "user/base/util.h"
+
+struct spawn {
+	pid_t pid;
+	struct image *image; /* NULL: no exec yet */
+	UT_hash_handle hh;
+};
+
+struct spawn_table {
+	struct spawn *spawns;
+};
+
+struct spawn_table *spawn_table_new(void)
+{
+	return calloc(1, sizeof(struct spawn_table));
+}
+
+static struct spawn *find(const struct spawn_table *table, pid_t pid)
+{
+	struct spawn *spawn;
+
+	HASH_FIND(hh, table->spawns, &pid, sizeof(pid), spawn);
+	return spawn;
+}
+
+void spawn_table_add(struct spawn_table *table, pid_t pid)
+{
+	struct spawn *spawn;
+
+	/* A pid that is used again: the exit of the process before was lost. */
+	image_free(spawn_table_take(table, pid));
+	spawn = calloc(1, sizeof(*spawn));
+	if (!spawn)
+		return;
+	spawn->pid = pid;
+	HASH_ADD(hh, table->spawns, pid, sizeof(spawn->pid), spawn);
+}
+
+bool spawn_table_has(const struct spawn_table *table, pid_t pid)
+{
+	return find(table, pid);
+}
+
+void spawn_table_map(struct spawn_table *table, struct object_cache *objects,
+		     const struct mapwatch_record *record)
+{
+	struct spawn *spawn = find(table, record->pid);
+
+	if (!spawn)
+		return;
+	if (record->exec) {
+		image_free(spawn->image);
+		spawn->image = image_new_empty(record->pid, objects);
+	} else if (spawn->image) {
+		image_add(spawn->image, &record->mapping);
+	}
+}
+
+struct image *spawn_table_take(struct spawn_table *table, pid_t pid)
+{
+	struct spawn *spawn = find(table, pid);
+	struct image *image;
+
+	if (!spawn)
+		return NULL;
+	image = spawn->image;
+	HASH_DEL(table->spawns, spawn);
+	free(spawn);
+	return image;
+}
+
+void spawn_table_free(struct spawn_table *table)
+{
+	struct spawn *spawn, *next;
+
+	if (!table)
+		return;
+	HASH_ITER (hh, table->spawns, spawn, next)
+		image_free(spawn_table_take(table, spawn->pid));
+	free(table);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Processes between vfork and exec. They are no targets yet, but what the new program maps is recorded before its exec is reported, and is all that
+ * will be known of it when it ends soon.
+ */
+#ifndef MEMLEAKBPF_TRACE_SPAWN_H
+#define MEMLEAKBPF_TRACE_SPAWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "user/target/image.h"
+#include "user/target/mapwatch.h"
+
+struct spawn_table;
+
+struct spawn_table *spawn_table_new(void);	  /* NULL when out of memory */
+void spawn_table_free(struct spawn_table *table); /* NULL is fine */
+
+/* From now on the process's records are wanted. Without memory they are not. */
+void spawn_table_add(struct spawn_table *table, pid_t pid);
+bool spawn_table_has(const struct spawn_table *table, pid_t pid);
+/* A record of the process, if it is one of them. */
+void spawn_table_map(struct spawn_table *table, struct object_cache *objects,
+		     const struct mapwatch_record *record);
+/* Takes the process out. Returns what it has mapped since its exec, owned by the caller; NULL when nothing is known. */
+struct image *spawn_table_take(struct spawn_table *table, pid_t pid);
+
+#endif
