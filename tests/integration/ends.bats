@@ -162,3 +162,35 @@ print(s.getsockname()[1])'
 	# The parent's own standard output is one allocation more.
 	[[ $all -le $((made + children + 10)) ]] || fail "$all allocations were seen, $made made"
 }
+
+# like_heaptrack NAME COMMAND…: heaptrack, which unwinds in the program by libunwind, finds as many different allocating stacks, to 2 %.
+# In its file a line "a" is a pair of size and stack, the latter its third word.
+like_heaptrack() {
+	local name=$1 file theirs ours
+
+	shift
+	heaptrack -o "$D/heaptrack.$name" "$@" >"$D/heaptrack.log" 2>&1 </dev/null 3>&- || fail "heaptrack: status $?"
+	file=$(compgen -G "$D/heaptrack.$name.*") || fail "$(<"$D/heaptrack.log")"
+	theirs=$({ zstd -dcq "$file" 2>/dev/null || gzip -dc "$file"; } | awk '$1 == "a" { seen[$3] = 1 } END { print length(seen) }')
+	under_tool "$@"
+	ours=$(jq -s '[.[] | select(.final) | .ends.complete.stacks] | max' "$D/report")
+	say "$name: $ours different stacks, by heaptrack $theirs"
+	[[ $theirs -gt 100 ]] || fail "heaptrack knows $theirs stacks of $name"
+	[[ $(((ours - theirs) * 50)) -le $theirs && $(((theirs - ours) * 50)) -le $theirs ]] || fail "$ours, not about $theirs"
+}
+
+@test "as many different stacks as heaptrack finds: python3, git, perl" {
+	need heaptrack
+	# The same run twice.
+	export PYTHONHASHSEED=0 PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0
+	like_heaptrack python3 /usr/bin/python3 -c 'import json, re
+for i in range(50): json.loads(json.dumps({"a": [str(i)] * 50}))'
+	git init -q "$D/repo"
+	for i in 1 2 3 4 5; do
+		seq $((i * 1000)) >"$D/repo/file$i"
+		git -C "$D/repo" add .
+		git -C "$D/repo" -c user.name=a -c user.email=a@b commit -qm "number $i"
+	done
+	like_heaptrack git git -C "$D/repo" --no-pager log --stat
+	like_heaptrack perl perl -MData::Dumper -e 'my %h; $h{$_} = [map { "x$_" } 1 .. 20] for 1 .. 200; print length Dumper(\%h)'
+}
