@@ -3,7 +3,8 @@
  * Runs a program that prints the truth about its stacks (tests/unwind/targets/truth.h) and compares ours, frame by frame:
  *   harness [-v] [-f] [-e END] PROGRAM [ARG…]      -f: by frame pointers only; -e "no rows": stacks may end so as well
  * or measures a running process, whose stacks are only counted:
- *   harness -p PID -o OBJECT -s SYMBOL -t SECONDS
+ *   harness [-k|-c] -p PID -o OBJECT -s SYMBOL -t SECONDS      -k: the kernel's bpf_get_stackid() instead of our walk;
+ *                                                             -c: every walk is the thread's first
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -34,7 +35,7 @@ static const char *const end_names[STACK_ENDS] = {
 };
 
 struct harness {
-	bool verbose;
+	bool verbose, kernel_walks, forgetful;
 	int end_allowed; /* enum stack_end besides complete and truncated; else STACK_END_COMPLETE */
 	struct harness_bpf *bpf;
 	struct object_cache *cache;
@@ -66,6 +67,8 @@ static int load(struct harness *h, pid_t pid, uint32_t flags, uint8_t quiet)
 	h->bpf->rodata->flags = flags;
 	h->bpf->rodata->tgid = (uint32_t)pid;
 	h->bpf->rodata->quiet = quiet;
+	h->bpf->rodata->kernel_walks = h->kernel_walks;
+	h->bpf->rodata->forgetful = h->forgetful;
 	h->bpf->rodata->unwind_config.has_find_vma = true;
 	return harness_bpf__load(h->bpf);
 }
@@ -200,6 +203,11 @@ static void print_cost(const struct harness *h)
 
 	if (!walks)
 		return;
+	if (h->kernel_walks) {
+		printf("%" PRIu64 " walks, %.0f ns a walk\n", walks,
+		       (double)h->bpf->bss->nanoseconds / (double)walks);
+		return;
+	}
 	printf("%" PRIu64 " walks, %.1f frames, %.0f ns a walk, %.1f ns a frame;", walks,
 	       (double)h->bpf->bss->frames / (double)walks,
 	       (double)h->bpf->bss->nanoseconds / (double)walks,
@@ -281,7 +289,7 @@ int main(int argc, char **argv)
 	pid_t pid = 0;
 	int option, seconds = 2, result;
 
-	while ((option = getopt(argc, argv, "+vfe:p:o:s:t:")) != -1) {
+	while ((option = getopt(argc, argv, "+vfkce:p:o:s:t:")) != -1) {
 		switch (option) {
 		case 'v':
 			h.verbose = true;
@@ -289,6 +297,12 @@ int main(int argc, char **argv)
 			break;
 		case 'f':
 			flags = 1; /* UNWIND_FP_ONLY */
+			break;
+		case 'k':
+			h.kernel_walks = true;
+			break;
+		case 'c':
+			h.forgetful = true;
 			break;
 		case 'e':
 			h.end_allowed = end_by_name(optarg);

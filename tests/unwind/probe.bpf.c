@@ -8,10 +8,17 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define UNWIND_TARGET 1
 
+/* Of the kernel's ABI; the tool itself needs none of it. */
+#define BPF_MAP_TYPE_STACK_TRACE 7
+#define BPF_F_USER_STACK	 256
+#define BPF_F_FAST_STACK_CMP	 512
+
 const volatile uint32_t flags = 0;
 const volatile uint32_t max_frames = ABI_MAX_FRAMES;
 const volatile uint32_t tgid = 0;
 const volatile uint8_t quiet = 0;
+const volatile uint8_t kernel_walks = 0; /* bpf_get_stackid() instead of our walk */
+const volatile uint8_t forgetful = 0;	 /* what threads remember is dropped before each walk */
 uint64_t walks = 0, frames = 0, nanoseconds = 0;
 uint64_t ends[STACK_ENDS] = {};
 
@@ -27,7 +34,21 @@ struct {
 	__uint(max_entries, 64 << 20);
 } output SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 4096);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, 127 * sizeof(uint64_t));
+} kernel_stacks SEC(".maps");
+
 const struct scratch zero = {};
+
+static __always_inline void count_walk(uint64_t start, uint32_t count)
+{
+	__sync_fetch_and_add(&nanoseconds, bpf_ktime_get_ns() - start);
+	__sync_fetch_and_add(&walks, 1);
+	__sync_fetch_and_add(&frames, count);
+}
 
 SEC("uprobe")
 int on_allocation(struct pt_regs *ctx)
@@ -43,6 +64,13 @@ int on_allocation(struct pt_regs *ctx)
 			return 0;
 	}
 	start = bpf_ktime_get_ns();
+	if (kernel_walks) {
+		bpf_get_stackid(ctx, &kernel_stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
+		count_walk(start, 0);
+		return 0;
+	}
+	if (forgetful)
+		scratch->state.generation--;
 	scratch->state.regs.pc = regs_ip(ctx);
 	scratch->state.regs.sp = regs_sp(ctx);
 	scratch->state.regs.fp = regs_fp(ctx);
@@ -53,9 +81,7 @@ int on_allocation(struct pt_regs *ctx)
 	scratch->state.flags = flags;
 	scratch->state.max_frames = max_frames;
 	unwind_stack(&scratch->state, &scratch->event.stack);
-	__sync_fetch_and_add(&nanoseconds, bpf_ktime_get_ns() - start);
-	__sync_fetch_and_add(&walks, 1);
-	__sync_fetch_and_add(&frames, scratch->event.stack.frame_count);
+	count_walk(start, scratch->event.stack.frame_count);
 	if (scratch->event.stack.end < STACK_ENDS)
 		__sync_fetch_and_add(&ends[scratch->event.stack.end], 1);
 	scratch->event.sequence = regs_argument(ctx, 2);

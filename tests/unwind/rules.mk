@@ -25,7 +25,7 @@ unwind_builds += cet
 endif
 
 UNWIND_PROGRAMS := $(unwind_out)/churn $(unwind_out)/libchurn_a.so $(unwind_out)/libchurn_b.so $(unwind_out)/children \
-		   $(unwind_out)/harness $(unwind_out)/plugins $(unwind_out)/deep $(unwind_out)/libplugin_a.so \
+		   $(unwind_out)/harness $(unwind_out)/plugins $(unwind_out)/deep $(unwind_out)/deep-fp $(unwind_out)/libplugin_a.so \
 		   $(unwind_out)/libplugin_b.so $(unwind_builds:%=$(unwind_out)/shapes-gcc-%) \
 		   $(unwind_builds:%=$(unwind_out)/shapes-clang-%)
 # NAME: compiler and flags of a build of cxx.cc. libc++ is the other standard library, with unwind tables by clang.
@@ -128,6 +128,11 @@ $(unwind_out)/libchurn_%.so: $(unwind_src)/churn_plugin.c tests/unwind/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(unwind_cflags) -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fPIC -shared -DFRAME=$(unwind_frame) $< -o $@
+
+$(unwind_out)/deep-fp: $(unwind_src)/deep.c tests/unwind/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(unwind_cflags) -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls $< -o $@
 
 $(unwind_out)/deep: $(unwind_src)/deep.c tests/unwind/rules.mk
 	@mkdir -p $(@D)
