@@ -132,6 +132,7 @@ static void defaults(void **state)
 	assert_false(o->mmap);
 	assert_false(o->debuginfod);
 	assert_int_equal(o->error_exitcode, 0);
+	assert_false(o->verdict);
 	assert_int_equal(o->verbose, 0);
 	options_free(o);
 }
@@ -163,7 +164,7 @@ static void every_long_option(void **state)
 	const struct options *o = parse_good(
 		"--pid=7 --interval=2s --count 4 --top=1 --min-size=1 --max-size=1 --older 5m "
 		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
-		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255");
+		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict");
 
 	(void)state;
 	assert_int_equal(o->pids[0], 7);
@@ -183,6 +184,7 @@ static void every_long_option(void **state)
 	assert_int_equal(o->max_live, 10);
 	assert_int_equal(o->max_stacks, 20);
 	assert_int_equal(o->error_exitcode, 255);
+	assert_true(o->verdict);
 	options_free(o);
 }
 
@@ -440,43 +442,20 @@ static void check_page(const struct command *command, int max_lines, const char 
 static void help_pages(void **state)
 {
 	static const char *const words[] = {
-		"-p",
-		"--interval",
-		"--count",
-		"--top",
-		"--sort",
-		"--format",
-		"text, json",
-		"--output",
-		"-z",
-		"-Z",
-		"--older",
-		"--sample",
-		"--children",
-		"--no-follow",
-		"--object",
-		"--symbols-prefix",
-		"--alloc-fn",
-		"--free-fn",
-		"--mmap",
-		"--no-inlines",
-		"--attach",
-		"--stack",
-		"--depth",
-		"--max-live",
-		"--max-stacks",
-		"debuginfod",
-		"--error-exitcode",
-		"--verbose",
-		"--version",
-		"--help",
-		"memleakbpf doctor",
+		"-p",		"--interval",  "--count",	   "--top",
+		"--sort",	"--format",    "text, json",	   "--output",
+		"-z",		"-Z",	       "--older",	   "--sample",
+		"--children",	"--no-follow", "--object",	   "--symbols-prefix",
+		"--alloc-fn",	"--free-fn",   "--mmap",	   "--no-inlines",
+		"--attach",	"--stack",     "--depth",	   "--max-live",
+		"--max-stacks", "debuginfod",  "--error-exitcode", "--verdict",
+		"--verbose",	"--version",   "--help",	   "memleakbpf doctor",
 		"Examples:",
 	};
 	static const char *const doctor_words[] = {"memleakbpf doctor", "--pid", "--verbose"};
 
 	(void)state;
-	check_page(&commands[0], 40, words, ARRAY_SIZE(words));
+	check_page(&commands[0], 50, words, ARRAY_SIZE(words));
 	check_page(&commands[1], 24, doctor_words, ARRAY_SIZE(doctor_words));
 }
 

@@ -155,12 +155,6 @@ size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack *
 	return kept;
 }
 
-static void add(struct amount *sum, const struct amount *part)
-{
-	sum->bytes += part->bytes;
-	sum->count += part->count;
-}
-
 void rank_total(struct snapshot *snapshot)
 {
 	snapshot->live = snapshot->alloc = snapshot->free = (struct amount){0};
@@ -168,9 +162,9 @@ void rank_total(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->stack_count; i++) {
 		const struct stack *stack = &snapshot->stacks[i];
 
-		add(&snapshot->live, &stack->live);
-		add(&snapshot->alloc, &stack->alloc);
-		add(&snapshot->free, &stack->free);
+		amount_add(&snapshot->live, &stack->live);
+		amount_add(&snapshot->alloc, &stack->alloc);
+		amount_add(&snapshot->free, &stack->free);
 		snapshot->delta_bytes += stack->delta_bytes;
 		snapshot->delta_count += stack->delta_count;
 	}

@@ -129,6 +129,9 @@ struct options {
 	bool debuginfod;
 	int error_exitcode; /* 0: not given */
 
+	/* Reachability of what is live: docs/verdicts.md. */
+	bool verdict;
+
 	/* The survey: which processes, and what its probes may cost. */
 	const char *cgroup;    /* path of a control group, with all below it; NULL: any */
 	const char *container; /* beginning of an id, or a name; NULL: any */

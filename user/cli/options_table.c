@@ -450,6 +450,7 @@ const struct option_row option_rows[] = {
 	{"no-debuginfod", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_false), FIELD(debuginfod)},
 	{"error-exitcode", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(error_exitcode), .min = 1,
 	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
+	{"verdict", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(verdict)},
 	{"at", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(at), .expected = expected_time},
 	{"from", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(from), .expected = expected_time},
 	{"to", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(to), .expected = expected_time},

@@ -54,6 +54,25 @@ static void put_ends(struct json to, const struct snapshot *s)
 	json_put(to, "ends", list.object);
 }
 
+static void put_verdict(struct json to, const struct verdict *v)
+{
+	struct json verdict = {json_object_new_object(), to.failed};
+
+	if (v->state == VERDICT_REFUSED) {
+		json_put_string(verdict, "refused", v->reason);
+		json_put(to, "verdict", verdict.object);
+		return;
+	}
+	json_put_classes(verdict, v->classes);
+	json_put_fine_ms(verdict, "pause_ms", v->pause_ns);
+	json_put_fine_ms(verdict, "total_ms", v->total_ns);
+	json_put_bool(verdict, "approximate", v->approximate);
+	json_put_number(verdict, "read_bytes", v->read_bytes);
+	json_put_number(verdict, "unknown_bytes", v->unknown_bytes);
+	json_put_number(verdict, "unread_bytes", v->unread_bytes);
+	json_put(to, "verdict", verdict.object);
+}
+
 static struct json_object *new_snapshot(const struct exporter *e, const struct snapshot *s,
 					const struct stack *const *shown, size_t shown_count,
 					bool *failed)
@@ -82,6 +101,8 @@ static struct json_object *new_snapshot(const struct exporter *e, const struct s
 	put_lost(to, s);
 	if (e->options.verbose)
 		put_ends(to, s);
+	if (s->verdict.state != VERDICT_NOT_ASKED)
+		put_verdict(to, &s->verdict);
 	if (e->options.show_older)
 		json_put_number(to, "older_ms", e->options.older_ns / NS_PER_MS);
 	json_put_number(to, "stack_count", s->stack_count);

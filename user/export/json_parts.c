@@ -37,6 +37,16 @@ void json_put_rate(struct json to, const char *key, double value)
 	json_put(to, key, number);
 }
 
+void json_put_fine_ms(struct json to, const char *key, uint64_t ns)
+{
+	static char format[] = "%.3f";
+	struct json_object *number = json_object_new_double((double)ns / (double)NS_PER_MS);
+
+	if (number)
+		json_object_set_serializer(number, json_object_double_to_json_string, format, NULL);
+	json_put(to, key, number);
+}
+
 void json_put_bool(struct json to, const char *key, bool value)
 {
 	json_put(to, key, json_object_new_boolean(value));
@@ -85,6 +95,12 @@ void json_put_amount(struct json to, const char *key, const struct amount *amoun
 	json_put_number(object, "bytes", amount->bytes);
 	json_put_number(object, "count", amount->count);
 	json_put(to, key, object.object);
+}
+
+void json_put_classes(struct json to, const struct amount classes[static VERDICT_CLASSES])
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		json_put_amount(to, verdict_class_name((enum verdict_class)i), &classes[i]);
 }
 
 static void put_delta(struct json to, const char *key, int64_t bytes, int64_t count)
@@ -170,6 +186,12 @@ struct json_object *json_new_stack(const struct export_options *options, const s
 		json_put_number(to, "oldest_ms", stack->oldest_ns / NS_PER_MS);
 	json_put_growth(to, stack->delta_bytes, stack->delta_count, s->interval_ns);
 	json_put_trend(to, &stack->trend);
+	if (s->verdict.state == VERDICT_TAKEN) {
+		struct json verdict = {json_object_new_object(), failed};
+
+		json_put_classes(verdict, stack->verdict);
+		json_put(to, "verdict", verdict.object);
+	}
 	json_put_bool(to, "truncated", stack->truncated);
 	json_put_string(to, "end", stack_end_name(stack->end));
 	for (size_t i = 0; stack->frames && i < stack->frame_count; i++)

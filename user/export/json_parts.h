@@ -24,6 +24,9 @@ void json_put_bool(struct json to, const char *key, bool value);
 void json_put_string(struct json to, const char *key,
 		     const char *text); /* NULL: no key; any bytes */
 void json_put_amount(struct json to, const char *key, const struct amount *amount);
+void json_put_classes(struct json to, const struct amount classes[static VERDICT_CLASSES]);
+void json_put_fine_ms(struct json to, const char *key,
+		      uint64_t ns);		      /* milliseconds with three decimals */
 void json_put_time(struct json to, uint64_t time_ns); /* "time" */
 
 /* Change and rate since the last snapshot; of the first one nothing is known. */

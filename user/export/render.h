@@ -49,6 +49,10 @@ void text_put_stack(FILE *out, const struct export_options *options, const struc
 /* The frames of a stack, and how it ends, a line each. */
 void text_frames(FILE *out, const struct export_options *options, const struct stack *stack);
 
+/* What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for. */
+void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
+void text_put_stack_verdict(FILE *out, const struct snapshot *s, const struct stack *stack);
+
 /* As in folded: "end;root;…;leaf"; frames may be NULL. */
 void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end);
 

@@ -404,6 +404,7 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 		fprintf(page->out, ", oldest %s", format_duration(age, stack->oldest_ns));
 	fputc('\n', page->out);
 	put_trend(page, &stack->trend);
+	text_put_stack_verdict(page->out, s, stack);
 	if (page->options->show_older)
 		put_older(page, stack);
 	if (stack->free.count)
@@ -488,6 +489,7 @@ static void put_page(const struct page *page, const struct stack *const *shown, 
 	put_totals(page);
 	if (page->options->verbose)
 		put_ends(page);
+	text_put_verdict(page->out, page->options, &page->s->verdict);
 	put_notes(page);
 	for (size_t i = 0; i < shown_count; i++)
 		put_stack(page, i + 1, shown[i]);

@@ -12,14 +12,11 @@
 #include <sys/types.h>
 
 #include "bpf/abi.h"
+#include "user/model/amount.h"
 #include "user/model/frame.h"
 #include "user/model/module_maps.h"
 #include "user/model/trend.h"
-
-struct amount {
-	uint64_t bytes;
-	uint64_t count;
-};
+#include "user/model/verdict.h"
 
 struct stack {
 	uint64_t id;	     /* the hash of the frames */
@@ -31,9 +28,11 @@ struct stack {
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
-	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
-	bool truncated;	    /* deeper than what was recorded */
-	enum stack_end end; /* why the walk stopped */
+	struct amount verdict
+		[VERDICT_CLASSES]; /* of live; only with snapshot.verdict.state VERDICT_TAKEN */
+	struct trend trend;	   /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
+	bool truncated;		   /* deeper than what was recorded */
+	enum stack_end end;	   /* why the walk stopped */
 	const struct frame *const
 		*frames; /* innermost first, inlined calls expanded; NULL until symbolised */
 	size_t frame_count;
@@ -67,6 +66,7 @@ struct snapshot {
 	uint64_t lost
 		[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	struct memory_use memory;
+	struct verdict verdict;
 	struct module_maps *maps; /* executable code at the time; NULL: unknown */
 	struct stack *stacks;	  /* every stack with allocations, unsorted */
 	size_t stack_count;

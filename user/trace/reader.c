@@ -178,12 +178,6 @@ static bool take_final_id(struct stack *stack, const struct trace *trace, uint32
 	return true;
 }
 
-static void add_amount(struct amount *to, const struct amount *from)
-{
-	to->bytes += from->bytes;
-	to->count += from->count;
-}
-
 static int by_id(const void *a, const void *b)
 {
 	const struct stack *x = a, *y = b;
@@ -204,10 +198,10 @@ static void merge_stacks(struct snapshot *snapshot)
 			*++to = *from;
 			continue;
 		}
-		add_amount(&to->live, &from->live);
-		add_amount(&to->alloc, &from->alloc);
-		add_amount(&to->free, &from->free);
-		add_amount(&to->older, &from->older);
+		amount_add(&to->live, &from->live);
+		amount_add(&to->alloc, &from->alloc);
+		amount_add(&to->free, &from->free);
+		amount_add(&to->older, &from->older);
 		to->error_bytes = hypot(to->error_bytes, from->error_bytes);
 		if (from->oldest_ns > to->oldest_ns)
 			to->oldest_ns = from->oldest_ns;

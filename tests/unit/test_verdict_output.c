@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a verdict looks like as text and as JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sample_snapshot.h"
+
+static void check(const struct snapshot *s, const char *format, const char *golden)
+{
+	const struct export_options options = {0};
+	char *text = sample_export(format, &options, s, 2);
+
+	assert_non_null(text);
+	assert_true(sample_matches(golden, text));
+	free(text);
+}
+
+static void taken(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	struct stack stacks[SAMPLE_STACKS];
+
+	(void)state;
+	memcpy(stacks, sample_stacks, sizeof(stacks));
+	s.stacks = stacks;
+	stacks[0].verdict[VERDICT_DEFINITE] = (struct amount){1363148, 1023};
+	stacks[0].verdict[VERDICT_REACHABLE] = (struct amount){4000, 1};
+	stacks[1].verdict[VERDICT_POSSIBLE] = (struct amount){stacks[1].live.bytes, 1};
+	s.verdict = (struct verdict){
+		.state = VERDICT_TAKEN,
+		.classes = {{1363148, 1023}, {0, 0}, {96, 1}, {4000, 4}},
+		.pause_ns = 12345678,
+		.total_ns = 98765432,
+		.read_bytes = 5 << 20,
+		.unknown_bytes = 3 << 20,
+		.unread_bytes = 4096,
+		.approximate = true,
+	};
+	check(&s, "text", "text-verdict.txt");
+	check(&s, "json", "json-verdict.json");
+}
+
+static void refused(void **state)
+{
+	struct snapshot s = sample_snapshot();
+
+	(void)state;
+	s.verdict = (struct verdict){
+		.state = VERDICT_REFUSED,
+		.reason = "another program traces it (a debugger, strace)",
+	};
+	check(&s, "text", "text-verdict-refused.txt");
+	check(&s, "json", "json-verdict-refused.json");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(taken),
+		cmocka_unit_test(refused),
+	};
+
+	if (setenv("TZ", "UTC0", 1))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

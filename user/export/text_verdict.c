@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What -f text says of reachability: a few lines in the head, one under each stack. */
+#include "user/base/parse.h"
+#include "user/export/render.h"
+
+/* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
+static void put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES])
+{
+	const char *separator = "";
+
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+
+		if (!classes[i].count)
+			continue;
+		fprintf(out, "%s%s in %s %s %s", separator, format_bytes(human, classes[i].bytes),
+			format_grouped(count, classes[i].count),
+			classes[i].count == 1 ? "block" : "blocks",
+			verdict_class_text((enum verdict_class)i));
+		separator = ", ";
+	}
+	if (!*separator)
+		fputs("no live blocks", out);
+}
+
+void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v)
+{
+	char human[FORMAT_BYTES_MAX];
+
+	if (v->state == VERDICT_REFUSED)
+		fprintf(out, "verdict none: %s\n", v->reason);
+	if (v->state != VERDICT_TAKEN)
+		return;
+	fputs("verdict ", out);
+	put_classes(out, v->classes);
+	fprintf(out, "\n         paused for %.1f ms", (double)v->pause_ns / 1e6);
+	if (options->verbose)
+		fprintf(out, ", %s read, %.1f ms in all", format_bytes(human, v->read_bytes),
+			(double)v->total_ns / 1e6);
+	fputc('\n', out);
+	if (v->approximate)
+		fputs("        approximate: the rest of the memory was read while the target ran "
+		      "(--max-pause)\n",
+		      out);
+	if (v->unknown_bytes)
+		fprintf(out,
+			"        %s of heap may be from before the attach: what it points to "
+			"counts as reachable\n",
+			format_bytes(human, v->unknown_bytes));
+	if (v->unread_bytes)
+		fprintf(out,
+			"        %s could not be read: what only it points to counts as lost\n",
+			format_bytes(human, v->unread_bytes));
+}
+
+void text_put_stack_verdict(FILE *out, const struct snapshot *s, const struct stack *stack)
+{
+	if (s->verdict.state != VERDICT_TAKEN || !stack->live.count)
+		return;
+	fputs("    ", out);
+	put_classes(out, stack->verdict);
+	fputc('\n', out);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What reachability says of live blocks, in memcheck's classes (Valgrind's manual, 4.2.8). docs/verdicts.md has the method and its limits.
+ */
+#ifndef MEMLEAKBPF_MODEL_VERDICT_H
+#define MEMLEAKBPF_MODEL_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/model/amount.h"
+
+enum verdict_class {
+	VERDICT_DEFINITE, /* no pointer to it or into it is left */
+	VERDICT_INDIRECT, /* held only by blocks that are definitely lost */
+	VERDICT_POSSIBLE, /* every way to it goes through a pointer into the middle of some block */
+	VERDICT_REACHABLE, /* pointers to its beginning lead to it from the roots */
+	VERDICT_CLASSES,
+};
+
+enum verdict_state {
+	VERDICT_NOT_ASKED,
+	VERDICT_REFUSED, /* asked for, and there is none: verdict.reason */
+	VERDICT_TAKEN,	 /* each stack.verdict adds up to stack.live */
+};
+
+#define VERDICT_REASON_MAX 192
+
+/* Of a whole snapshot. Only state and reason mean anything unless it is VERDICT_TAKEN. */
+struct verdict {
+	enum verdict_state state;
+	char reason
+		[VERDICT_REASON_MAX]; /* VERDICT_REFUSED: why, as a clause: "a debugger is attached to it (…)" */
+	struct amount classes[VERDICT_CLASSES]; /* of all stacks */
+	uint64_t pause_ns;			/* for how long the target stood still */
+	uint64_t total_ns;			/* from the stop to the verdict */
+	uint64_t read_bytes;			/* memory that was looked at */
+	uint64_t
+		unknown_bytes; /* the part of it that may be the heap from before attach: taken for roots; 0: all is known */
+	uint64_t
+		unread_bytes; /* memory that should have been read and could not be: what it holds may be called lost wrongly */
+	bool approximate; /* some memory was read while the target ran (--max-pause) */
+};
+
+/* "definite", "indirect", "possible", "reachable": names for JSON; "?" for anything else. */
+const char *verdict_class_name(enum verdict_class class);
+/* "definitely lost", … */
+const char *verdict_class_text(enum verdict_class class);
+
+#endif
