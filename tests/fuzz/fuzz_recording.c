@@ -57,6 +57,7 @@ static void show(struct run *run, struct snapshot *s)
 	size_t n;
 
 	stack_trends_update(run->trends, s);
+	stack_trends_judge_all(run->trends, s);
 	n = rank_top(s, RANK_LIVE, top, MAX_SHOWN);
 	for (size_t i = 0; i < run->count; i++)
 		run->formats[i]->snapshot(run->exporters[i], s, (const struct stack *const *)top,

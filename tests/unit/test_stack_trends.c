@@ -41,6 +41,7 @@ static void growth_before_bursts(void **state)
 		last = at(i - 1, before, 3);
 		rank_delta(&s, i ? &last : NULL);
 		assert_int_equal(stack_trends_update(trends, &s), 0);
+		stack_trends_judge_all(trends, &s);
 		assert_int_equal(now[0].trend.kind == TREND_TOO_EARLY, i + 1 < TREND_MIN_SAMPLES);
 		assert_int_equal(now[0].trend.growth_known, i > 0);
 		for (size_t k = 0; k < ARRAY_SIZE(now); k++)
@@ -55,6 +56,7 @@ static void growth_before_bursts(void **state)
 		last = at(i - 1, before, 3);
 		rank_delta(&s, &last);
 		assert_int_equal(stack_trends_update(trends, &s), 0);
+		stack_trends_judge_all(trends, &s);
 		for (size_t k = 0; k < ARRAY_SIZE(now); k++)
 			before[k] = now[k];
 	}
@@ -83,6 +85,7 @@ static void the_largest_are_followed(void **state)
 		for (size_t k = 0; k < ARRAY_SIZE(stacks); k++)
 			set_live(&stacks[k], k + 1, k < 4000 ? 1000 + k : 1000000 + 10000 * i);
 		assert_int_equal(stack_trends_update(trends, &s), 0);
+		stack_trends_judge_all(trends, &s);
 	}
 	for (size_t k = 4000; k < ARRAY_SIZE(stacks); k++)
 		assert_int_equal(stacks[k].trend.kind, TREND_GROWING);
@@ -105,6 +108,7 @@ static void estimates_are_not_taken_for_growth(void **state)
 		set_live(&stack, 7, 100000 + 1000 * i);
 		stack.error_bytes = 20000;
 		assert_int_equal(stack_trends_update(trends, &s), 0);
+		stack_trends_judge_all(trends, &s);
 	}
 	assert_int_equal(stack.trend.kind, TREND_STEADY);
 	stack_trends_free(trends);

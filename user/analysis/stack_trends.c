@@ -2,6 +2,7 @@
 #include "user/analysis/stack_trends.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <uthash.h>
 
@@ -18,6 +19,9 @@ struct followed {
 	uint64_t id; /* of the stack; the key */
 	uint64_t last_bytes;
 	struct trend_series *series;
+	bool judged; /* judgement holds, for this floor */
+	uint64_t floor;
+	struct trend judgement;
 	UT_hash_handle hh;
 };
 
@@ -87,13 +91,13 @@ static int make_room(struct stack_trends *trends, const struct snapshot *snapsho
 	return 0;
 }
 
-int stack_trends_update(struct stack_trends *trends, struct snapshot *snapshot)
+int stack_trends_update(struct stack_trends *trends, const struct snapshot *snapshot)
 {
 	uint64_t least;
 	int err = make_room(trends, snapshot, &least);
 
 	for (size_t i = 0; !err && i < snapshot->stack_count; i++) {
-		struct stack *stack = &snapshot->stacks[i];
+		const struct stack *stack = &snapshot->stacks[i];
 		struct followed *known;
 
 		HASH_FIND(hh, trends->stacks, &stack->id, sizeof(stack->id), known);
@@ -106,10 +110,30 @@ int stack_trends_update(struct stack_trends *trends, struct snapshot *snapshot)
 			return -ENOMEM;
 		known->last_bytes = stack->live.bytes;
 		err = trend_add(known->series, snapshot->elapsed_ns, stack->live.bytes);
-		if (!err)
-			trend_judge(known->series,
-				    FLOOR_BYTES + saturate_u64(FLOOR_ERRORS * stack->error_bytes),
-				    &stack->trend);
+		/* Of a long watch not every sample makes a difference. */
+		known->judged &= !trend_changed(known->series);
 	}
 	return err;
+}
+
+void stack_trends_judge(struct stack_trends *trends, struct stack *stack)
+{
+	uint64_t floor = FLOOR_BYTES + saturate_u64(FLOOR_ERRORS * stack->error_bytes);
+	struct followed *known;
+
+	HASH_FIND(hh, trends->stacks, &stack->id, sizeof(stack->id), known);
+	if (!known)
+		return;
+	if (!known->judged || known->floor != floor) {
+		trend_judge(known->series, floor, &known->judgement);
+		known->floor = floor;
+		known->judged = true;
+	}
+	stack->trend = known->judgement;
+}
+
+void stack_trends_judge_all(struct stack_trends *trends, const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		stack_trends_judge(trends, &snapshot->stacks[i]);
 }

@@ -52,7 +52,7 @@ static struct followed *follow(struct report *r, uint32_t target_id)
 	return &grown[r->count++];
 }
 
-static int show(struct report *r, const struct snapshot *s)
+static int show(struct report *r, struct followed *f, const struct snapshot *s)
 {
 	size_t room = r->options->top < s->stack_count ? r->options->top : s->stack_count;
 	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
@@ -60,8 +60,12 @@ static int show(struct report *r, const struct snapshot *s)
 
 	if (!top)
 		return output_fail(r->output, -ENOMEM);
+	if (f->trends && r->options->sort == RANK_GROWTH)
+		stack_trends_judge_all(f->trends, s);
 	if (!r->options->format->wants_all)
 		n = rank_top(s, r->options->sort, top, room);
+	for (size_t i = 0; f->trends && i < n; i++)
+		stack_trends_judge(f->trends, top[i]);
 	r->shown++;
 	return output_snapshot(r->output, s, (const struct stack *const *)top, n);
 }
@@ -89,7 +93,7 @@ static int take(struct report *r, struct snapshot *s)
 		f->last = s;
 		return 0;
 	}
-	err = show(r, s);
+	err = show(r, f, s);
 	snapshot_free(s);
 	return err;
 }
@@ -117,7 +121,7 @@ static int go_through(struct report *r)
 	/* What came before the damage is good. */
 	for (size_t i = 0; r->last_only && i < r->count && !output_error(r->output); i++) {
 		if (r->targets[i].last)
-			show(r, r->targets[i].last);
+			show(r, &r->targets[i], r->targets[i].last);
 	}
 	return err ? err : output_error(r->output);
 }

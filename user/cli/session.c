@@ -42,7 +42,8 @@ static int symbolize_all(struct session *s, struct target *target, struct snapsh
 	return err;
 }
 
-static void print_snapshot(struct session *s, struct target *target, struct snapshot *now)
+static void print_snapshot(struct session *s, struct target *target, struct snapshot *now,
+			   struct stack_trends *trends)
 {
 	size_t room = s->options->top < now->stack_count ? s->options->top : now->stack_count;
 	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
@@ -52,9 +53,13 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 	if (!err && s->options->format->wants_all)
 		err = symbolize_all(s, target, now);
 	if (!err) {
+		if (s->options->sort == RANK_GROWTH)
+			stack_trends_judge_all(trends, now);
 		n = rank_top(now, s->options->sort, top, room);
-		for (size_t i = 0; !err && i < n; i++)
-			err = trace_symbolize(s->trace, target, top[i]);
+	}
+	for (size_t i = 0; !err && i < n; i++) {
+		stack_trends_judge(trends, top[i]);
+		err = trace_symbolize(s->trace, target, top[i]);
 	}
 	if (err)
 		output_fail(s->output, err);
@@ -120,7 +125,7 @@ static void report_target(void *ctx, struct target *target)
 	rank_total(now);
 	if (stack_trends_update(history->trends, now))
 		log_debug("no memory for the trends of all stacks");
-	print_snapshot(s, target, now);
+	print_snapshot(s, target, now, history->trends);
 	if (now->final && now->live.count)
 		s->found_leaks = true;
 	snapshot_free(*last);
