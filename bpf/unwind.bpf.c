@@ -274,6 +274,14 @@ __noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *
 	return 1;
 }
 
+/* No set of mappings that has been read before this moment is to be trusted. */
+static __always_inline int unwind_unmarked(struct unwind_target *target)
+{
+	__sync_fetch_and_add(&target->unmarked, 1);
+	__sync_fetch_and_add(&target->generation, 1);
+	return 0;
+}
+
 __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size)
 {
 	struct unwind_target *target = target_row(target_id);
@@ -282,14 +290,13 @@ __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size
 	struct unwind_mapping *mapping;
 	uint8_t *chunk;
 
+	if (!target)
+		return 0;
+	__sync_fetch_and_add(&target->remaps, 1);
 	/* User space may be about to publish what it read before this one. */
-	if (target)
-		__sync_fetch_and_add(&target->remaps, 1);
-	if (!count)
-		return 0;
-	chunk = (uint8_t *)unwind_chunk(NULL, word);
+	chunk = count ? (uint8_t *)unwind_chunk(NULL, word) : NULL;
 	if (!chunk)
-		return 0;
+		return unwind_unmarked(target);
 	i = unwind_search_set(chunk, at, count, start);
 	at += (count * 8 + UNWIND_SET_ALIGN - 1) & ~(UNWIND_SET_ALIGN - 1);
 	/* The mappings of one object follow each other: a new one covers few of those known. */
@@ -304,10 +311,8 @@ __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size
 			__sync_fetch_and_add(&target->generation, 1);
 		}
 	}
-	/* More than can be marked one by one: none of the set is to be trusted. */
-	target->set = 0;
-	__sync_fetch_and_add(&target->generation, 1);
-	return 0;
+	/* More than can be marked one by one. */
+	return unwind_unmarked(target);
 }
 
 __noinline int unwind_forked(uint32_t parent_id, uint32_t child_id)
@@ -318,7 +323,8 @@ __noinline int unwind_forked(uint32_t parent_id, uint32_t child_id)
 
 	if (!parent || !child)
 		return 0;
-	child->set = parent->set;
+	child->set = unwind_trusted_set(parent);
+	child->valid_from = child->unmarked;
 	child->target_id = child_id;
 	__sync_fetch_and_add(&child->generation, 1);
 	return 0;

@@ -99,9 +99,12 @@ struct unwind_target {
 		target_id; /* whose set it is: rows are shared by ids that are equal modulo ABI_TARGET_SLOTS */
 	uint32_t generation; /* changes whenever what is mapped where may have changed */
 	uint32_t remaps;     /* mappings made since the start, of any kind */
+	uint32_t unmarked; /* those of them that no set was there for, or too large a part of it */
+	uint32_t
+		valid_from; /* `unmarked` before user space read what is in the set: while they differ, the set is not to be trusted */
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct unwind_target) == 24, "ABI");
+_Static_assert(sizeof(struct unwind_target) == 32, "ABI");
 
 /* Set by user space before the programs are loaded. */
 struct unwind_config {

@@ -461,13 +461,24 @@ static __always_inline int unwind_one(struct unwind_state *state)
 	}
 }
 
+/* The set, unless something was mapped while user space was about to publish it and could not be marked in it. */
+static __always_inline uint64_t unwind_trusted_set(const struct unwind_target *target)
+{
+	uint64_t set = *(const volatile uint64_t *)&target->set;
+
+	return *(const volatile uint32_t *)&target->unmarked ==
+			       *(const volatile uint32_t *)&target->valid_from
+		       ? set
+		       : 0;
+}
+
 static __always_inline void unwind_begin(struct unwind_state *state)
 {
 	const struct unwind_target *target = unwind_target_of(state);
 	uint32_t generation = target ? *(const volatile uint32_t *)&target->generation : 0;
 
 	/* The generation first: a set that is newer than it does no harm. */
-	state->set = target ? *(const volatile uint64_t *)&target->set : 0;
+	state->set = target ? unwind_trusted_set(target) : 0;
 	if (state->generation != generation) {
 		__builtin_memset(state->cache, 0, sizeof(state->cache));
 		state->generation = generation;

@@ -160,6 +160,35 @@ static void test_deleted_and_upgraded(void **state)
 	run_tool("rm -r %s", directory);
 }
 
+/* The record of a mapping is read when another file has been mapped at its place already. */
+static void test_place_taken(void **state)
+{
+	struct object_cache *cache = object_cache_new();
+	struct object *there, *before;
+	struct maps *maps;
+	struct mapping record;
+	struct file_id id;
+	struct stat st;
+
+	(void)state;
+	record = *find_mapping(getpid(), "libc.so.6", &maps);
+	assert_int_equal(object_cache_get(cache, getpid(), &record, &there), 0);
+	assert_int_equal(stat(libm, &st), 0);
+	record.path = libm;
+	record.dev = st.st_dev;
+	record.ino = st.st_ino;
+	assert_int_equal(object_stat_mapping(getpid(), &record, &id), -ESTALE);
+	assert_int_equal(object_open_mapping(getpid(), &record), -ESTALE);
+	assert_int_equal(object_cache_get(cache, getpid(), &record, &before), 0);
+	assert_ptr_not_equal(there, before);
+	assert_string_equal(object_path(before), libm);
+	assert_int_equal(object_ino(before), st.st_ino);
+	object_unref(there);
+	object_unref(before);
+	maps_free(maps);
+	object_cache_free(cache);
+}
+
 static void test_special_files(void **state)
 {
 	struct object_cache *cache = object_cache_new();
@@ -388,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_own_program),
 		cmocka_unit_test(test_references),
 		cmocka_unit_test(test_deleted_and_upgraded),
+		cmocka_unit_test(test_place_taken),
 		cmocka_unit_test(test_special_files),
 		cmocka_unit_test(test_chroot),
 		cmocka_unit_test(test_links_stay_inside),

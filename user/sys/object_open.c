@@ -23,20 +23,55 @@ static void map_files_path(pid_t pid, const struct mapping *m, char *path, size_
 		 (uintmax_t)m->end);
 }
 
-/*
- * Whether a file is the one the mapping names. maps shows the superblock's device, which on btrfs and overlayfs is not what
- * stat(2) says; there the inode number alone has to do.
- */
-static bool agrees(int fd, const struct stat *st, const struct mapping *m)
+/* maps shows the superblock's device, which on these is not what stat(2) says; on overlayfs the inode may be another one too. */
+static bool has_own_numbers(int fd, bool overlay_only)
 {
 	struct statfs fs;
 
-	if (st->st_ino != m->ino)
-		return false;
-	if (st->st_dev == m->dev)
-		return true;
 	return !fstatfs(fd, &fs) && ((uint64_t)fs.f_type == OVERLAYFS_SUPER_MAGIC ||
-				     (uint64_t)fs.f_type == BTRFS_SUPER_MAGIC);
+				     (!overlay_only && (uint64_t)fs.f_type == BTRFS_SUPER_MAGIC));
+}
+
+/* Whether a file is the one the mapping names. Where the device says nothing the inode number alone has to do. */
+static bool agrees(int fd, const struct stat *st, const struct mapping *m)
+{
+	return st->st_ino == m->ino && (st->st_dev == m->dev || has_own_numbers(fd, false));
+}
+
+/* Do two paths end in the same name? A file that has been removed since has a mark behind it. */
+static bool same_name(const char *a, const char *b)
+{
+	static const char mark[] = " (deleted)";
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+	if (!x || !y)
+		return false;
+	while (*x && *x == *y) {
+		x++;
+		y++;
+	}
+	return (!*x || !strcmp(x, mark)) && (!*y || !strcmp(y, mark));
+}
+
+/*
+ * Is what is mapped there now still what the mapping says? Its record may be read when another file has taken the place already. fd is an O_PATH
+ * descriptor of what is there.
+ */
+static bool still_there(int fd, const char *link, const struct mapping *m)
+{
+	char path[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return false;
+	if (agrees(fd, &st, m))
+		return true;
+	n = has_own_numbers(fd, true) ? readlink(link, path, sizeof(path) - 1) : -1;
+	if (n < 0)
+		return false;
+	path[n] = 0;
+	return same_name(path, m->path);
 }
 
 /*
@@ -60,13 +95,27 @@ static int reopen_regular(int path_fd, const struct mapping *m)
 	return fd < 0 ? -errno : fd;
 }
 
+/* An O_PATH descriptor of the file that the very mapping m is of. */
+static int find_mapped(pid_t pid, const struct mapping *m)
+{
+	_cleanup_close_ int fd = -1;
+	char link[80];
+
+	map_files_path(pid, m, link, sizeof(link));
+	fd = open(link, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return still_there(fd, link, m) ? TAKE_FD(fd) : -ESTALE;
+}
+
 int object_stat_mapping(pid_t pid, const struct mapping *m, struct file_id *id)
 {
-	char path[80];
+	_cleanup_close_ int fd = find_mapped(pid, m);
 	struct stat st;
 
-	map_files_path(pid, m, path, sizeof(path));
-	if (stat(path, &st))
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st))
 		return -errno;
 	id->dev = st.st_dev;
 	id->ino = st.st_ino;
@@ -75,14 +124,9 @@ int object_stat_mapping(pid_t pid, const struct mapping *m, struct file_id *id)
 
 int object_open_mapping(pid_t pid, const struct mapping *m)
 {
-	_cleanup_close_ int path_fd = -1;
-	char path[80];
+	_cleanup_close_ int fd = find_mapped(pid, m);
 
-	map_files_path(pid, m, path, sizeof(path));
-	path_fd = open(path, O_PATH | O_CLOEXEC);
-	if (path_fd < 0)
-		return -errno;
-	return reopen_regular(path_fd, NULL);
+	return fd < 0 ? fd : reopen_regular(fd, NULL);
 }
 
 int object_open_under(int root_fd, const struct mapping *m)

@@ -17,11 +17,11 @@ struct file_id {
 
 /*
  * Which file is it? Answers from /proc/PID/map_files without opening it. 0, or -errno: -EPERM without CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE,
- * -ENOENT when the process or this very mapping is gone.
+ * -ENOENT when the process or this very mapping is gone, -ESTALE when another file has been mapped at its place.
  */
 int object_stat_mapping(pid_t pid, const struct mapping *m, struct file_id *id);
 
-/* Opens it for reading; the caller owns the descriptor. -errno, -EINVAL for what is not a regular file. */
+/* Opens it for reading; the caller owns the descriptor. -errno as above, -EINVAL for what is not a regular file. */
 int object_open_mapping(pid_t pid, const struct mapping *m);
 
 /*

@@ -17,7 +17,7 @@
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
 #define RECLAIM_BATCH 64
 
-/* A process that maps code all the time: after that many times, its next record gives another chance. */
+/* A process that maps memory all the time: after that many times in a row, the next turn gives another chance. */
 #define PUBLISH_TRIES 4
 
 pid_t target_pid(const struct target *target)
@@ -249,29 +249,20 @@ void target_publish(struct trace *trace, struct target *target)
 {
 	uint64_t generation = image_generation(target->image);
 	struct image *now;
+	int err = -EAGAIN;
 
 	if (!trace->unwind || target->launching || target->published == generation)
 		return;
-	/*
-	 * Not the image itself: that is as old as the last record. The kernel side takes mappings out of the set as they are
-	 * replaced, but only from a set that it has already: what was mapped between our reading and that is told by its count.
-	 */
+	/* Not the image itself: that is as old as the last record, which the stacks still to come are looked up in. */
 	now = image_clone(target->image, target->pid);
 	if (!now)
 		return;
-	for (int tries = 1; tries <= PUBLISH_TRIES; tries++) {
-		uint32_t remaps = unwind_publisher_remaps(trace->unwind, target->id);
-
-		image_refresh(now); /* a dead process leaves it as it is */
-		if (unwind_publisher_set(trace->unwind, target->id, now))
-			break;
-		target->published = generation;
-		/* A process that maps memory all the time keeps the last try: it is right but for code mapped just now. */
-		if (unwind_publisher_remaps(trace->unwind, target->id) == remaps ||
-		    tries == PUBLISH_TRIES)
-			break;
-		unwind_publisher_withdraw(trace->unwind, target->id);
-	}
+	target->published = generation;
+	for (int tries = 1; err == -EAGAIN && tries <= PUBLISH_TRIES; tries++)
+		err = unwind_publisher_sync(trace->unwind, target->id, now);
+	/* It maps memory all the time: until this works the kernel is asked, which is right but slower. */
+	if (err == -EAGAIN)
+		target->published = 0;
 	image_free(now);
 }
 
@@ -402,6 +393,9 @@ static int prepare_process(struct trace *trace, struct target *target, bool chil
 	err = register_target(trace, target);
 	if (err)
 		return err;
+	/* Only from now on does the kernel side notice what is mapped. */
+	target->published = 0;
+	target_publish(trace, target);
 	return has_ended(target) ? -ESRCH : 0;
 }
 

@@ -184,8 +184,9 @@ static struct unwind_target *row_of(struct unwind_publisher *p, uint32_t id)
 	return id == UNWIND_OWN_TARGET ? &p->own : &p->backend.targets[id % ABI_TARGET_SLOTS];
 }
 
-/* Switches a target over; the kernel side reads the set in one piece. */
-static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set)
+/* Switches a target over; the kernel side reads the set in one piece. valid_from: see struct unwind_target. */
+static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set,
+			  uint32_t valid_from)
 {
 	struct unwind_target *row = row_of(p, target->id);
 	struct set *old = target->set;
@@ -194,58 +195,93 @@ static void target_switch(struct unwind_publisher *p, struct target *target, str
 		__atomic_store_n(&row->set, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&row->target_id, target->id, __ATOMIC_RELEASE);
 	}
+	__atomic_store_n(&row->valid_from, valid_from, __ATOMIC_RELEASE);
 	__atomic_store_n(&row->set, set ? set->first | (uint64_t)set->mappings << 32 : 0,
-			 __ATOMIC_RELEASE);
+			 __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&row->generation, 1, __ATOMIC_RELEASE);
 	target->set = set;
 	set_unref(p, old);
 }
 
-int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
-			 const struct image *image)
+static uint32_t unmarked(struct unwind_publisher *p, const struct target *target)
 {
-	struct target *target = target_get(publisher, target_id);
+	return __atomic_load_n(&row_of(p, target->id)->unmarked, __ATOMIC_SEQ_CST);
+}
+
+/* The set of an image, with the tables of all objects in it; NULL in *out for one without code. Failures are logged. */
+static int set_new(struct unwind_publisher *p, const struct image *image, struct set **out)
+{
 	size_t count = image_range_count(image);
-	struct set *set = NULL;
+	struct set *set;
 	int err = -ENOMEM;
 
+	*out = NULL;
+	if (!count)
+		return 0;
 	if (count > UNWIND_MAX_MAPPINGS) {
 		log_warn("process %d: %zu executable mappings; stacks will be complete in the "
 			 "first %u",
 			 image_pid(image), count, UNWIND_MAX_MAPPINGS);
 		count = UNWIND_MAX_MAPPINGS;
 	}
-	if (target && count) {
-		set = calloc(1, sizeof(*set));
-		if (set) {
-			set->refs = 1;
-			set->mappings = (uint32_t)count;
-			err = set_write(publisher, image, set);
-		}
+	set = calloc(1, sizeof(*set));
+	if (set) {
+		set->refs = 1;
+		set->mappings = (uint32_t)count;
+		err = set_write(p, image, set);
 	}
-	if (!target || (count && err)) {
+	if (err) {
 		if (set)
-			set_free(publisher, set);
+			set_free(p, set);
 		return log_errno(err, "process %d: cannot load unwind tables", image_pid(image));
 	}
-	target_switch(publisher, target, set);
+	*out = set;
 	return 0;
 }
 
-uint32_t unwind_publisher_remaps(const struct unwind_publisher *p, uint32_t target_id)
+int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
+			 const struct image *image)
 {
-	const struct unwind_target *row = &p->backend.targets[target_id % ABI_TARGET_SLOTS];
+	struct target *target = target_get(publisher, target_id);
+	struct set *set;
+	int err;
 
-	return __atomic_load_n(&row->remaps, __ATOMIC_ACQUIRE);
+	if (!target)
+		return log_errno(ENOMEM, "process %d: unwind tables", image_pid(image));
+	err = set_new(publisher, image, &set);
+	if (!err)
+		target_switch(publisher, target, set, unmarked(publisher, target));
+	return err;
 }
 
-void unwind_publisher_withdraw(struct unwind_publisher *p, uint32_t target_id)
+int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
+			  struct image *image)
 {
-	struct target *target;
+	struct target *target = target_get(publisher, target_id);
+	uint64_t generation = image_generation(image);
+	struct set *set, *known;
+	uint32_t before;
+	int err;
 
-	HASH_FIND(hh, p->targets, &target_id, sizeof(target_id), target);
-	if (target)
-		target_switch(p, target, NULL);
+	if (!target)
+		return log_errno(ENOMEM, "process %d: unwind tables", image_pid(image));
+	/* What takes long, while the set of before is still in use. */
+	err = set_new(publisher, image, &set);
+	if (err)
+		return err;
+	target_switch(publisher, target, NULL, 0);
+	before = unmarked(publisher, target);
+	image_refresh(image); /* a dead process leaves it as it is */
+	if (image_generation(image) != generation) {
+		known = set;
+		err = set_new(publisher, image, &set);
+		if (known)
+			set_free(publisher, known);
+		if (err)
+			return err;
+	}
+	target_switch(publisher, target, set, before);
+	return unmarked(publisher, target) == before ? 0 : -EAGAIN;
 }
 
 static void set_revive(struct set **list, struct set *set)

@@ -40,11 +40,13 @@ void unwind_publisher_free(struct unwind_publisher *publisher); /* NULL is fine 
 int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 			 const struct image *image);
 
-/* How many mappings the target has made: what was read before it changed may be outdated. */
-uint32_t unwind_publisher_remaps(const struct unwind_publisher *publisher, uint32_t target_id);
-
-/* Takes the mappings away from the kernel side, which then asks the kernel. */
-void unwind_publisher_withdraw(struct unwind_publisher *publisher, uint32_t target_id);
+/*
+ * The same for a target that runs: the image is read again at a moment from which on the kernel side notices what is mapped. -EAGAIN when
+ * something was mapped in between: the kernel side then does not use the set but asks the kernel, and the caller should try again. -ENOMEM,
+ * -ENOSPC, -E2BIG: the target may have no set; logged.
+ */
+int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
+			  struct image *image);
 
 /*
  * The kernel side has given a forked child the mappings of its parent (unwind_forked()): takes note, so that they live as long as

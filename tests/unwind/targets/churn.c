@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * churn DIRECTORY SECONDS: opens and closes plugins 100 times a second, and they allocate right away. Prints how many allocations were made so.
+ * churn DIRECTORY ROUNDS PERIOD: opens and closes plugins, one every PERIOD microseconds (0: as fast as it goes), and they allocate right away.
+ * Prints how many allocations each of the two has made.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#define PERIOD_NS 10000000 /* 100 a second */
 
 static void *volatile sink;
 
@@ -30,26 +30,29 @@ static void run(const char *directory, char name, int depth)
 
 int main(int argc, char **argv)
 {
+	long count[2] = {0}, rounds, period;
 	struct timespec next;
-	long count = 0, rounds;
 
-	if (argc < 3)
+	if (argc < 4)
 		return 2;
-	rounds = atol(argv[2]) * 100;
+	rounds = atol(argv[2]);
+	period = 1000 * atol(argv[3]);
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (long i = 0; i < rounds; i++) {
-		int depth = (int)(i % 7);
+		bool second = i % 3 == 0;
 
 		/* The second one takes another address when the first is still there, and its place when it is not. */
-		run(argv[1], i % 3 ? 'a' : 'b', depth);
-		count++;
-		next.tv_nsec += PERIOD_NS;
+		run(argv[1], second ? 'b' : 'a', (int)(i % 7));
+		count[second]++;
+		if (!period)
+			continue;
+		next.tv_nsec += period;
 		if (next.tv_nsec >= 1000000000) {
 			next.tv_nsec -= 1000000000;
 			next.tv_sec++;
 		}
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
 	}
-	printf("%ld\n", count);
+	printf("%ld %ld\n", count[0], count[1]);
 	return 0;
 }
