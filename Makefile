@@ -10,7 +10,7 @@ help_text = \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
 	'make check      formatting, warnings of gcc and clang, static analysis, layer rules' \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
-	'make fuzz       feed damaged recordings to the reader for FUZZ_TIME seconds (60)' \
+	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
 	'make lib unit targets   the library, the unit tests, the programs that the tests trace' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local' \
 	'make clean      remove $(BUILD)/' \
@@ -181,7 +181,7 @@ targets: $(TARGETS)
 .PHONY: test demo bench check
 test:
 	tools/deps build test
-	$(MAKE) --no-print-directory -j$$(nproc) all unit targets
+	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
 	BUILD=$(BUILD) tests/run $(T)
 
 demo:

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# `make fuzz`: libFuzzer on what reads files of others, FUZZ_TIME seconds each. What it finds new stays in $(BUILD)/fuzz; a crash's
-# input is left there as well, and belongs into tests/fuzz/corpus once it is mended.
+# libFuzzer on all that reads what others wrote. `make fuzz` gives each harness FUZZ_TIME seconds; FUZZ="elf cfi" chooses. tests/fuzz/run does
+# it, and has the other ways: `make test` calls it through tests/tools/fuzz.bats.
 
 fuzz_out := $(BUILD)/fuzz
+fuzz_names := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
+fuzz_programs := $(fuzz_names:%=$(fuzz_out)/fuzz_%)
 FUZZ_TIME ?= 60
+FUZZ ?= $(fuzz_names)
 
-fuzz_recording_srcs := tests/fuzz/fuzz_recording.c $(wildcard user/model/*.c user/export/*.c user/analysis/*.c user/base/*.c)
+fuzz_sanitize := address,undefined
+fuzz_cflags := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 
-# All in one: the sanitizers want everything compiled their way.
-$(fuzz_out)/fuzz_recording: $(fuzz_recording_srcs) $(wildcard user/model/*.h user/export/*.h user/analysis/*.h) | $(DEPS_CHECKED)
-	@mkdir -p $(@D)
+# The whole library the sanitizers' way, in a build directory of its own.
+.PHONY: fuzz fuzz-build
+$(fuzz_out)/libmemleakbpf.a: always
+	$(Q)$(MAKE) --no-print-directory BUILD=$(fuzz_out) CC=$(CLANG) SANITIZE= WERROR= \
+		CFLAGS='$(fuzz_cflags) -fsanitize=fuzzer-no-link,$(fuzz_sanitize)' lib
+
+$(fuzz_programs): $(fuzz_out)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(fuzz_out)/libmemleakbpf.a
 	$(say) FUZZ $@
-	$(Q)$(CLANG) $(ALL_CPPFLAGS) -std=gnu17 -O1 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined $(fuzz_recording_srcs) $(LIBS) -o $@
+	$(Q)$(CLANG) $(ALL_CPPFLAGS) -std=gnu17 $(WARNINGS) $(fuzz_cflags) -fsanitize=fuzzer,$(fuzz_sanitize) $< $(fuzz_out)/libmemleakbpf.a \
+		$(LIBS) -o $@
 
-.PHONY: fuzz
-fuzz: $(fuzz_out)/fuzz_recording
-	@mkdir -p $(fuzz_out)/corpus/recording
-	$(fuzz_out)/fuzz_recording -max_total_time=$(FUZZ_TIME) -rss_limit_mb=1024 -timeout=10 -max_len=65536 -close_fd_mask=2 \
-		-artifact_prefix=$(fuzz_out)/ $(fuzz_out)/corpus/recording tests/fuzz/corpus/recording
+fuzz-build: $(fuzz_programs)
+
+fuzz: fuzz-build
+	BUILD=$(BUILD) tests/fuzz/run fuzz $(FUZZ_TIME) $(FUZZ)

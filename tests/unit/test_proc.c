@@ -276,7 +276,7 @@ static void test_permission(void **state)
 
 static void test_cpus(void **state)
 {
-	static const char *const bad[] = {"", "a", "1-", "3-1", "1,", "1;2", "99999999"};
+	static const char *const bad[] = {"", "a", "1-", "3-1", "1,", "1;2", "99999999", "0-3,2"};
 	unsigned *cpus;
 	size_t count;
 

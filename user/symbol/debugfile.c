@@ -24,6 +24,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/symbol/root.h"
+#include "user/sys/memory.h"
 
 #define DEBUG_ROOT     "/usr/lib/debug"
 #define DEBUG_FILE_MAX (4ULL << 30) /* bytes copied at most */
@@ -69,17 +70,40 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 	return 0;
 }
 
+/* What may be copied: a target can make a sparse file of any size. */
+static uint64_t copy_limit(void)
+{
+	uint64_t left;
+
+	if (machine_memory_left(&left) || left / 4 > DEBUG_FILE_MAX)
+		return DEBUG_FILE_MAX;
+	return left / 4;
+}
+
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
 /* A copy of the file in anonymous memory and its CRC; or -errno. */
 static int copy_file(int fd, uint32_t *crc)
 {
 	enum { CHUNK = 1 << 18 };
 	_cleanup_close_ int copy = memfd_create("memleakbpf-debug", MFD_CLOEXEC);
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
+	uint64_t done = 0, limit = copy_limit();
 	uint32_t table[256];
-	uint64_t done = 0;
+	struct stat st;
 
 	if (copy < 0 || !chunk)
 		return copy < 0 ? -errno : -ENOMEM;
+	if (!is_elf(fd))
+		return -ENOEXEC;
+	if (fstat(fd, &st) || (uint64_t)st.st_size > limit)
+		return -EFBIG;
 	crc32_table(table);
 	*crc = UINT32_MAX;
 	for (;;) {
@@ -92,7 +116,7 @@ static int copy_file(int fd, uint32_t *crc)
 		if (n == 0)
 			break;
 		done += (uint64_t)n;
-		if (done > DEBUG_FILE_MAX)
+		if (done > limit)
 			return -EFBIG;
 		*crc = crc32_update(table, *crc, chunk, (size_t)n);
 		if (write_all(copy, chunk, (size_t)n))
@@ -126,6 +150,18 @@ static bool matches(int fd, const struct wanted *wanted, uint32_t crc, bool need
 	return good;
 }
 
+/*
+ * A path that a target chose is looked up in its own root. When that is not ours, in ours only below /usr/lib/debug: what else this machine has under that
+ * name is another's.
+ */
+static bool may_search(const struct debugfile_query *query, int root, const char *path)
+{
+	if (root != ROOT_OURS)
+		return root >= 0;
+	return query->root_fd < 0 ||
+	       (!strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) && !strstr(path, "/../"));
+}
+
 static int try_path(const struct debugfile_query *query, const struct wanted *wanted,
 		    const char *path, char **name)
 {
@@ -136,7 +172,7 @@ static int try_path(const struct debugfile_query *query, const struct wanted *wa
 		_cleanup_close_ int copy = -1;
 		uint32_t crc = 0;
 
-		if (roots[i] == -1)
+		if (!may_search(query, roots[i], path))
 			continue;
 		fd = root_open_file(roots[i], path);
 		if (fd < 0)

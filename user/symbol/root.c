@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -12,27 +12,44 @@
 
 _Static_assert(ROOT_OURS == AT_FDCWD, "openat() takes it for \"no directory\"");
 
+/* For reading, what an O_PATH descriptor leads to: that is /proc's magic link, and it cannot lead elsewhere. */
+static int reopen(int path_fd)
+{
+	char self[32];
+	int fd;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Looks first and opens then: to open a device is to run its driver, and with some (watchdogs, tapes) that alone does harm, whoever put the
+ * device or a link to it there.
+ */
 static int open_in_root(int root_fd, const char *path, int extra_flags)
 {
 	struct open_how how = {
-		.flags = (uint64_t)(O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | extra_flags),
+		.flags = (uint64_t)(O_PATH | O_CLOEXEC | extra_flags),
 		.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT,
 	};
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int path_fd = -1;
 	struct stat status;
 
 	/* openat2(2) came with Linux 5.6, so every kernel that this tool loads on has it. */
 	if (root_fd == ROOT_OURS)
-		fd = open(path, (int)how.flags);
+		path_fd = open(path, (int)how.flags);
 	else
-		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd < 0)
+		path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (path_fd < 0)
 		return -errno;
-	if (fstat(fd, &status))
+	if (fstat(path_fd, &status))
 		return -errno;
+	if (S_ISLNK(status.st_mode)) /* O_PATH with O_NOFOLLOW opens the link itself */
+		return -ELOOP;
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	return TAKE_FD(fd);
+	return reopen(path_fd);
 }
 
 int root_open_file(int root_fd, const char *path)

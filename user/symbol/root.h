@@ -6,7 +6,7 @@
 #define ROOT_OURS (-100) /* our own root directory */
 
 /*
- * Opens a regular file for reading, without ever blocking on a FIFO or device. Symbolic links on the way, absolute ones
+ * Opens a regular file for reading; FIFOs and devices are not opened at all. Symbolic links on the way, absolute ones
  * too, stay inside the root. Returns a descriptor (the caller's) or -errno, not logged: -EINVAL when it is no regular file.
  */
 int root_open_file(int root_fd, const char *path);

@@ -38,7 +38,7 @@ int cpus_parse(const char *text, unsigned **out, size_t *count)
 		last = first;
 		if (*p == '-' && (p++, parse_number(&p, &last)))
 			return -EINVAL;
-		if (last < first)
+		if (last < first || (used && first <= cpus[used - 1]))
 			return -EINVAL;
 		larger = reallocarray(cpus, used + (last - first) + 1, sizeof(*cpus));
 		if (!larger)

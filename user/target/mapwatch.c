@@ -339,7 +339,8 @@ static int read_ring(struct mapwatch *watch, struct ring *ring, bool *any)
 		const struct perf_event_header *header = (const void *)(data + tail % RING_BYTES);
 		size_t size = header->size, at = tail % RING_BYTES;
 
-		if (size < sizeof(*header) || size > head - tail)
+		/* Records are multiples of 8 bytes; nothing else could be read where it lies. */
+		if (size < sizeof(*header) || size > head - tail || size % sizeof(uint64_t))
 			break; /* not the kernel's doing; skip what is there */
 		if (at + size > RING_BYTES) {
 			memcpy(copy, data + at, RING_BYTES - at);

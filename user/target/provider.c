@@ -270,17 +270,12 @@ static bool found_op(const struct search *s, bool standard, bool freeing)
 	return false;
 }
 
-static bool is_custom(const struct search *s, const struct alloc_fn *fn)
-{
-	return fn >= s->options->custom && fn < s->options->custom + s->options->custom_count;
-}
-
 static bool is_provider(const struct search *s)
 {
 	if (s->options->object)
 		return s->count > 0;
 	for (size_t i = 0; i < s->count; i++) {
-		if (is_custom(s, s->candidates[i].wanted->fn))
+		if (provider_options_own(s->options, s->candidates[i].wanted->fn))
 			return true;
 	}
 	return found_op(s, false, false) && found_op(s, false, true);
@@ -297,7 +292,7 @@ static bool unwanted(const struct search *s, const struct candidate *c, bool has
 
 	if (c->local && w->found_global)
 		return true;
-	if (is_custom(s, w->fn))
+	if (provider_options_own(s->options, w->fn))
 		return false;
 	if (w->fn->cxx)
 		return !has_malloc;

@@ -22,6 +22,14 @@ struct provider_options {
 	bool mmap; /* --mmap */
 };
 
+/* Is it one of the user's own functions, not a row of the built-in table? */
+static inline bool provider_options_own(const struct provider_options *options,
+					const struct alloc_fn *fn)
+{
+	return options->custom_count && fn >= options->custom &&
+	       fn < options->custom + options->custom_count;
+}
+
 struct provider_fn {
 	const struct alloc_fn *fn;
 	uint64_t offset; /* of the function's first byte in the file */

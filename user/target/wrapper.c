@@ -102,11 +102,6 @@ static struct provider_fn *fn_of_target(const struct context *c, uint64_t vaddr)
 	return slot && plt_symbol(c->elf, slot, &symbol) ? fn_at_vaddr(c, symbol.vaddr) : NULL;
 }
 
-static bool is_custom(const struct context *c, const struct alloc_fn *fn)
-{
-	return fn >= c->options->custom && fn < c->options->custom + c->options->custom_count;
-}
-
 /* The function that fn hands on to, NULL when it does the work itself. */
 static struct provider_fn *callee(const struct context *c, const struct provider_fn *fn)
 {
@@ -114,8 +109,8 @@ static struct provider_fn *callee(const struct context *c, const struct provider
 	uint64_t vaddr, target;
 	size_t len;
 
-	if (is_custom(c, fn->fn) || (fn->fn->op != OP_FREE && !fn->fn->cxx) || fn->size == 0 ||
-	    fn->size > sizeof(code) ||
+	if (provider_options_own(c->options, fn->fn) || (fn->fn->op != OP_FREE && !fn->fn->cxx) ||
+	    fn->size == 0 || fn->size > sizeof(code) ||
 	    object_offset_to_vaddr(c->provider->object, fn->offset, &vaddr))
 		return NULL;
 	len = read_code(c->provider->object, vaddr, code, (size_t)fn->size);

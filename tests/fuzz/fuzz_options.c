@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* libFuzzer: a command line, one word a line. */
+#include "tests/fuzz/fuzz.h"
+
+#include "user/base/parse.h"
+#include "user/cli/commands.h"
+#include "user/cli/options.h"
+#include "user/target/allocator.h"
+
+#define MAX_WORDS 64
+
+static int run(const struct options *options)
+{
+	(void)options;
+	abort(); /* never called by the parser */
+}
+
+static const struct command commands[] = {
+	{.summary = "watch",
+	 .groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
+		   OPTIONS_REPORT | OPTIONS_OUTPUT,
+	 .check = options_check_watch,
+	 .run = run},
+	{.name = "record",
+	 .summary = "record",
+	 .groups =
+		 OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE | OPTIONS_OUTPUT,
+	 .check = options_check_record,
+	 .run = run},
+	{.name = "report",
+	 .summary = "report",
+	 .groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT | OPTIONS_OUTPUT,
+	 .check = options_check_report,
+	 .run = run},
+	{.name = "diff",
+	 .summary = "diff",
+	 .groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT | OPTIONS_OUTPUT,
+	 .check = options_check_diff,
+	 .run = run},
+	{.name = "survey",
+	 .summary = "survey",
+	 .groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
+	 .check = options_check_survey,
+	 .run = run},
+	{.name = "doctor",
+	 .summary = "doctor",
+	 .groups = OPTIONS_PID,
+	 .check = options_check_doctor,
+	 .run = run},
+	{0},
+};
+
+/* The parsers behind single options, which getopt would hand whole words to anyhow. */
+static void parse_word(const char *word)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	struct alloc_fn fn = {.name = NULL};
+	uint64_t value;
+	size_t count = 0;
+
+	parse_duration(word, &value);
+	parse_size(word, &value);
+	parse_date(word, &value);
+	parse_count(word, 1, 1000, &value);
+	parse_pids(word, &pids, &count);
+	for (size_t i = 0; i < count; i++)
+		MUST(pids[i] > 0);
+	if (!alloc_fn_parse_alloc(word, &fn)) {
+		MUST(fn.size_arg >= 1 && fn.size_arg <= 6 && fn.count_arg <= 6);
+		alloc_fn_release(&fn);
+	}
+	if (!alloc_fn_parse_free(word, &fn)) {
+		MUST(fn.ptr_arg >= 1 && fn.ptr_arg <= 6);
+		alloc_fn_release(&fn);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ char *text = fuzz_text(data, size);
+	const struct options *options = NULL;
+	char *words[MAX_WORDS + 2] = {"memleakbpf"};
+	char *at = text, *word;
+	int count = 1, err;
+
+	while (count <= MAX_WORDS && (word = strsep(&at, "\n"))) {
+		words[count++] = word;
+		parse_word(word);
+	}
+	err = options_parse(commands, count, words, &options);
+	MUST(!err == !!options);
+	options_free(options);
+	return 0;
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (5) of new garbage. `make fuzz FUZZ_TIME=3600` is the long way.
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	export BUILD=${BUILD:-build}
+	mapfile -t names < <(find tests/fuzz -name 'fuzz_*.c' -printf '%f\n' | sed 's/^fuzz_//; s/\.c$//' | sort)
+	[ -x "$BUILD/fuzz/fuzz_${names[0]}" ] || make --no-print-directory BUILD="$BUILD" fuzz-build
+}
+
+@test "every fuzzer survives its corpus: what was found once stays mended" {
+	[ "${#names[@]}" -ge 10 ]
+	tests/fuzz/run regress "${names[@]}"
+}
+
+@test "every fuzzer finds nothing new in a few seconds" {
+	tests/fuzz/run fuzz "${FUZZ_TIME:-5}" "${names[@]}"
+}
+
+@test "a fuzzer that crashes is reported" {
+	mkdir -p "$BATS_TEST_TMPDIR/fuzz/corpus"
+	printf '#!/bin/sh\necho "==1== ERROR: AddressSanitizer: of the test"\nexit 77\n' >"$BATS_TEST_TMPDIR/fuzz/fuzz_names"
+	chmod +x "$BATS_TEST_TMPDIR/fuzz/fuzz_names"
+	BUILD=$BATS_TEST_TMPDIR run tests/fuzz/run fuzz 1 names
+	printf '%s\n' "$output"
+	[ "$status" -eq 1 ]
+	[[ $output == *'names found something'*'of the test'* ]]
+	BUILD=$BATS_TEST_TMPDIR run tests/fuzz/run regress names
+	[ "$status" -eq 1 ]
+}
