@@ -3,45 +3,11 @@
 # memleakbpf survey: which of all processes leaks, and where.
 
 load lib.bash
-
-# scene KIND [RATE]: a process of the scene (tests/targets/survey_scene.c); PID. PROGRAM is another copy of it.
-scene() {
-	local out
-
-	if [[ -z ${HOLD-} ]]; then
-		mkfifo "$D/hold"
-		exec {HOLD}<>"$D/hold"
-	fi
-	mkfifo "$D/ready"
-	"${WRAP[@]}" "${PROGRAM:-$TARGETS/survey_scene}" "$@" <&"$HOLD" >"$D/ready" 2>"$D/target.err" 3>&- &
-	PID=$!
-	PIDS+=("$PID")
-	read -r -t "$DEADLINE" out <"$D/ready" || fail "no scene: $(<"$D/target.err")"
-	[[ $out == ready ]] || fail "scene said '$out'"
-	rm "$D/ready"
-}
-
-teardown() {
-	[[ -n ${BATS_TEST_COMPLETED-} ]] || dump
-	clean
-	# The group can go when the last of its processes has.
-	[[ -z ${CGROUP-} ]] || until_true 5 rmdir "$CGROUP"
-}
+load survey.bash
 
 # The probes that a process holds.
 probes_of() {
 	cat "/proc/$1/fdinfo/"* 2>/dev/null | grep -cE '^link_type:.*(uprobe|perf)' || :
-}
-
-# survey ARG…: runs it to its end; LINES is its JSON, one report a line.
-survey() {
-	timeout -k 5 120 "$TOOL" survey -f json -T 1000 "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- ||
-		fail "survey failed: $(<"$D/tool.err")"
-}
-
-# of PID FILTER: that filter of the process's last line that has it.
-of() {
-	jq -rc --argjson pid "$1" ".processes[] | select(.pid == \$pid) | $2" "$D/survey.json" | tail -n 1
 }
 
 setup_file() {
@@ -109,7 +75,7 @@ setup_file() {
 	WRAP=()
 	leakers+=("$PID")
 
-	survey -i 500ms -n 90 --comm '^(idle|churn|sawtooth|warmup|leak|children)$'
+	survey -i 1s -n 60 --comm '^(idle|churn|sawtooth|warmup|leak|children)$'
 	for pid in "${leakers[@]}"; do
 		[[ $(of "$pid" .trend) == growing ]] || fail "$pid is $(of "$pid" .trend): $(of "$pid" .reason)"
 		[[ $(of "$pid" '.stacks[0].frames | any(.function == "leaked_here")') == true ]] ||

@@ -113,6 +113,8 @@ const char help_survey[] =
 	"      --budget PERCENT  of a CPU that the probes may take, over a minute (2)\n"
 	"  -s, --sample SIZE     record one in SIZE bytes (64k)\n"
 	"      --no-drill        no probes at all\n"
+	"      --metrics ADDRESS:PORT   serve metrics for Prometheus; :9435 is on the loopback\n"
+	"      --metrics-processes N    with series of their own (50); the others are summed\n"
 	"      --no-inlines, --debuginfod, --no-debuginfod   as in memleakbpf --help\n"
 	"  -v, --verbose         more detail\n"
 	"  --version   -h, --help\n";

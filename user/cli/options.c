@@ -22,6 +22,7 @@
 #define DEFAULT_MIN_GROWTH  (1024 * 1024)
 #define DEFAULT_WINDOW_NS   (10 * 1000000000ULL)
 #define DEFAULT_BUDGET	    20 /* thousandths of a CPU */
+#define DEFAULT_METRICS	    50 /* processes */
 
 #define MAX_ROWS     64	 /* of the option table; see build_tables() */
 #define LONG_BASE    256 /* getopt_long's values for long options: above every letter */
@@ -326,6 +327,7 @@ static struct options_storage *storage_new(const struct command *command)
 		.window_ns = DEFAULT_WINDOW_NS,
 		.budget = DEFAULT_BUDGET,
 		.drill = true,
+		.metrics_processes = DEFAULT_METRICS,
 	};
 	return storage;
 }

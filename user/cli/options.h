@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "user/analysis/rank.h"
@@ -143,6 +144,9 @@ struct options {
 	uint64_t window_ns;    /* for how long a suspect has probes */
 	uint32_t budget;       /* of the probes, in thousandths of a CPU */
 	bool drill;	       /* probes at all */
+	bool metrics;	       /* serve them */
+	struct sockaddr_storage metrics_address;
+	uint32_t metrics_processes; /* with series of their own */
 
 	int verbose; /* number of -v */
 };

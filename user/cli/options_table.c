@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpf/abi.h"
+#include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/parse.h"
 #include "user/base/util.h"
@@ -367,6 +368,15 @@ static int apply_budget(const struct option_row *row, struct options_storage *st
 	return 0;
 }
 
+static int apply_metrics(const struct option_row *row, struct options_storage *storage,
+			 const char *shown, const char *value)
+{
+	if (listen_parse(value, &storage->options.metrics_address))
+		return refuse(row, shown, value);
+	storage->options.metrics = true;
+	return 0;
+}
+
 static const struct choice attach_choices[] = {
 	{"auto", OPTION_ATTACH_AUTO},
 	{"session", OPTION_ATTACH_SESSION},
@@ -464,6 +474,11 @@ const struct option_row option_rows[] = {
 	{"budget", 0, .groups = OPTIONS_SURVEY, VALUE(apply_budget),
 	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5"},
 	{"no-drill", 0, .groups = OPTIONS_SURVEY, FLAG(apply_false), FIELD(drill)},
+	{"metrics", 0, .groups = OPTIONS_SURVEY, VALUE(apply_metrics),
+	 .expected = "is not an address and a port; give e.g. :9435 (on the loopback), "
+		     "192.0.2.1:9435, [2001:db8::1]:9435"},
+	{"metrics-processes", 0, .groups = OPTIONS_SURVEY, VALUE(apply_count), FIELD(metrics_processes),
+	 .max = 10000, .expected = "is not a number of processes; give 0 to 10000"},
 	{"cgroup", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), FIELD(cgroup),
 	 .expected = "is not a control group; give its path, e.g. /system.slice/nginx.service"},
 	{"container", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), FIELD(container),

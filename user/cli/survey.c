@@ -15,6 +15,7 @@
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/loop.h"
+#include "user/cli/metrics_server.h"
 #include "user/cli/survey_drill.h"
 #include "user/export/survey.h"
 #include "user/sys/memory.h"
@@ -30,7 +31,8 @@ struct survey {
 	struct scope *scope;
 	struct drill *drill;
 	struct survey_output output;
-	struct survey_row *rows; /* options->top of them, and what has ended */
+	struct metrics_server *metrics; /* NULL: not wanted */
+	struct survey_row *rows;	/* those of the last report */
 	size_t row_room;
 	uint64_t start_ns, start_cpu_ns; /* of the first look: what loading took is over */
 	uint64_t looks;
@@ -93,8 +95,25 @@ static void fill_row(struct survey_row *row, const struct history_process *p,
 	fill_limit(row, &data->cgroup);
 }
 
-/* The top N, and below them the last lines of those that grew or had probes and have exited. */
-static int fill_rows(struct survey *s, struct survey_report *report)
+static void add_rest(struct survey_rest *rest, const struct process_sample *process)
+{
+	rest->count++;
+	rest->anon += process->anon;
+	rest->swap += process->swap;
+	rest->shmem += process->shmem;
+}
+
+/* The last line of one that has exited: if there is something to say, and once. */
+static bool has_last_line(const struct history_process *process, struct survey_process *data)
+{
+	if (data->told || (!data->drilled && process->trend.kind != TREND_GROWING))
+		return false;
+	data->told = true;
+	return true;
+}
+
+/* The top N, and below them, if wanted, the last lines of those that grew or had probes and have exited. */
+static int fill_rows(struct survey *s, size_t top, bool last_lines, struct survey_report *report)
 {
 	struct history_process *const *ranked;
 	size_t count, shown = 0;
@@ -119,41 +138,60 @@ static int fill_rows(struct survey *s, struct survey_report *report)
 		if (!scope_has(s->scope, ranked[i], data))
 			continue;
 		if (ranked[i]->ended) {
-			if (data->told ||
-			    (!data->drilled && ranked[i]->trend.kind != TREND_GROWING))
+			if (!last_lines || !has_last_line(ranked[i], data))
 				continue;
-			data->told = true;
 		} else {
 			report->process_count++;
 			report->growing_count += ranked[i]->trend.kind == TREND_GROWING;
-			if (shown++ >= s->options->top)
+			if (shown++ >= top) {
+				add_rest(&report->rest, &ranked[i]->now);
 				continue;
+			}
 		}
 		fill_row(&s->rows[report->row_count++], ranked[i], data);
 	}
 	return 0;
 }
 
-static int print_report(struct survey *s, bool final)
+static void fill_totals(const struct survey *s, struct survey_totals *totals)
+{
+	uint64_t anon;
+
+	drill_totals(s->drill, totals);
+	totals->looks = s->looks;
+	totals->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	totals->left_out = history_left_out(s->history);
+	/* What cannot be read is 0: unknown. */
+	proc_memory(getpid(), &totals->resident, &anon);
+}
+
+static int make_report(struct survey *s, size_t top, bool last_lines, struct survey_report *report)
 {
 	uint64_t elapsed = clock_ns(CLOCK_MONOTONIC) - s->start_ns;
-	struct survey_report report = {
+
+	*report = (struct survey_report){
 		.time_ns = clock_ns(CLOCK_REALTIME),
 		.elapsed_ns = elapsed,
-		.final = final,
 		.source = survey_reader_source(s->reader) == SURVEY_BPF ? "bpf" : "proc",
 		.watched_count = drill_watched(s->drill),
 		.probe_share = drill_share(s->drill),
 		.budget_share = s->options->drill ? s->options->budget / 1000.0 : 0,
 		.sample_bytes = drill_sample_bytes(s->drill),
+		.tool_known = elapsed >= NS_PER_S,
 	};
-	int err = fill_rows(s, &report);
+	fill_totals(s, &report->totals);
+	if (report->tool_known)
+		report->tool_share =
+			(double)(report->totals.cpu_ns - s->start_cpu_ns) / (double)elapsed;
+	return fill_rows(s, top, last_lines, report);
+}
 
-	report.tool_known = elapsed >= NS_PER_S;
-	if (report.tool_known)
-		report.tool_share = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->start_cpu_ns) /
-				    (double)elapsed;
+static int print_report(struct survey *s, bool final)
+{
+	struct survey_report report;
+	int err = make_report(s, s->options->top, true, &report);
 
+	report.final = final;
 	if (!err)
 		err = strcmp(s->options->format->name, "json") != 0
 			      ? survey_write_text(&s->output, &report)
@@ -165,6 +203,26 @@ static int print_report(struct survey *s, bool final)
 	return err ? log_errno(err, "cannot write to %s",
 			       s->options->output ? s->options->output : "standard output")
 		   : 0;
+}
+
+static int publish_metrics(struct survey *s)
+{
+	struct survey_report report;
+	int err;
+
+	if (!s->metrics)
+		return 0;
+	err = make_report(s, s->options->metrics_processes, false, &report);
+	for (int i = 0; i < METRICS_SYNTAXES && !err; i++) {
+		enum metrics_syntax syntax = (enum metrics_syntax)i;
+		char *text;
+		size_t size;
+
+		err = survey_format_metrics(&report, syntax, &text, &size);
+		if (!err)
+			err = metrics_server_publish(s->metrics, syntax, text, size);
+	}
+	return err ? log_errno(err, "cannot make the metrics") : 0;
 }
 
 /* ---- the loop ----------------------------------------------------------------------------- */
@@ -184,6 +242,8 @@ static int look(struct survey *s)
 			 history_left_out(s->history), HISTORY_MAX);
 	err = drill_tick(s->drill);
 	s->looks++;
+	if (!err)
+		err = publish_metrics(s);
 	if (!err && s->options->count && s->looks >= s->options->count) {
 		s->stop = true;
 		return 0;
@@ -309,13 +369,17 @@ static int prepare(struct survey *s)
 	s->scope = scope_new(s->options);
 	if (s->history && s->scope)
 		s->drill = drill_new(s->options, s->history, s->scope);
-	return s->drill ? 0 : log_errno(ENOMEM, "survey");
+	if (!s->drill)
+		return log_errno(ENOMEM, "survey");
+	return s->options->metrics ? metrics_server_new(&s->options->metrics_address, &s->metrics)
+				   : 0;
 }
 
 static int finish(struct survey *s)
 {
 	int err = 0;
 
+	metrics_server_free(s->metrics);
 	drill_free(s->drill);
 	history_free(s->history);
 	scope_free(s->scope);

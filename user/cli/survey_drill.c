@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/cli/cpu_account.h"
 #include "user/cli/survey_result.h"
+#include "user/cli/survey_suspects.h"
 #include "user/sys/feature.h"
 #include "user/sys/proc.h"
 #include "user/trace/cost.h"
@@ -21,8 +22,6 @@
 #define MIN_MEASURE_NS (50 * 1000000ull)
 /* More than that of a CPU for one suspect is never a sample of it but a burden: its probes come off at once. */
 #define BUSY_SHARE 0.25
-/* A suspect that has been looked at is left alone for so many windows. */
-#define REST_WINDOWS 6
 /* Blocks that are younger than this part of the window rank after older ones: most of them are about to be freed. */
 #define YOUNG_PART	 4
 #define MAX_LIVE	 (1u << 20)
@@ -57,7 +56,8 @@ struct drill {
 	struct trace_cost cost;
 	uint64_t cost_ns_at; /* when it was read; 0: never */
 	struct cpu_account account;
-	int error; /* in a callback */
+	struct survey_totals totals; /* of what has been measured and of targets that are done */
+	int error;		     /* in a callback */
 };
 
 static uint64_t now_ns(void)
@@ -94,8 +94,19 @@ static void free_watched(void *ctx, struct target *target)
 	*target_user_data(target) = NULL;
 }
 
+static void add_lost(struct drill *d, const struct target *target)
+{
+	uint64_t lost[LOST_CAUSES];
+
+	trace_lost(d->trace, target, lost);
+	for (int i = 0; i < LOST_CAUSES; i++)
+		d->totals.lost[i] += lost[i];
+}
+
 static void unload(struct drill *d)
 {
+	if (d->trace)
+		add_lost(d, NULL);
 	if (d->trace)
 		trace_for_each_target(d->trace, free_watched, NULL);
 	trace_free(d->trace);
@@ -134,6 +145,7 @@ static int consider(struct drill *d, struct target *target)
 	struct survey_drill result = {0};
 	int err;
 
+	add_lost(d, target);
 	if (!suspect)
 		return 0;
 	err = survey_result_take(d->trace, target, &result);
@@ -339,56 +351,14 @@ void drill_close(struct drill *d)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-static bool is_suspect(const struct drill *d, struct history_process *process, uint64_t now)
-{
-	struct survey_process *data;
-
-	if (process->ended || process->trend.kind != TREND_GROWING ||
-	    process->trend.growth * 3600 < (double)d->options->min_growth)
-		return false;
-	data = survey_process_of(process);
-	return data && !data->refused && scope_has(d->scope, process, data) &&
-	       (!data->drilled_ns || now - data->drilled_ns > REST_WINDOWS * d->options->window_ns);
-}
-
-/* True when a comes before b: those that have waited longest, the more suspect of two first. */
-static bool before(const struct survey_process *a, const struct survey_process *b)
-{
-	return a->drilled_ns < b->drilled_ns;
-}
-
 static void choose_suspects(struct drill *d, uint64_t now)
 {
-	const struct survey_process *chosen[64];
-	struct history_process *const *ranked;
-	size_t count, n = 0;
+	struct history_process *chosen[SUSPECTS_MAX];
 
-	ranked = history_ranked(d->history, &count);
-	for (size_t i = 0; i < count; i++) {
-		struct history_process *process = ranked[i];
-		const struct survey_process *data;
-		size_t at = n;
-
-		/* What is not growing comes after what is. */
-		if (process->trend.kind != TREND_GROWING)
-			break;
-		if (!is_suspect(d, process, now))
-			continue;
-		data = process->user_data;
-		while (at > 0 && before(data, chosen[at - 1]))
-			at--;
-		if (at == d->options->suspects)
-			continue;
-		if (n < d->options->suspects)
-			n++;
-		memmove(&chosen[at + 1], &chosen[at], (n - 1 - at) * sizeof(chosen[0]));
-		memmove(&d->suspects[at + 1], &d->suspects[at],
-			(n - 1 - at) * sizeof(d->suspects[0]));
-		chosen[at] = data;
-		d->suspects[at] = (struct suspect){.pid = process->now.pid,
-						   .start_ticks = process->now.start_ticks};
-	}
-	d->count = n;
+	d->count = suspects_choose(d->options, d->history, d->scope, now, chosen);
+	for (size_t i = 0; i < d->count; i++)
+		d->suspects[i] = (struct suspect){.pid = chosen[i]->now.pid,
+						  .start_ticks = chosen[i]->now.start_ticks};
 }
 
 static const char *refusal(int err)
@@ -474,6 +444,8 @@ static int measure(struct drill *d, uint64_t now)
 
 		d->share_now = (double)spent / (double)(now - d->cost_ns_at);
 		cpu_account_add(&d->account, now, spent);
+		d->totals.probe_hits += cost.hits - d->cost.hits;
+		d->totals.probe_ns += spent;
 	}
 	d->cost = cost;
 	d->cost_ns_at = now;
@@ -581,4 +553,16 @@ double drill_share(const struct drill *d)
 uint64_t drill_sample_bytes(const struct drill *d)
 {
 	return d->sample_bytes;
+}
+
+void drill_totals(const struct drill *d, struct survey_totals *totals)
+{
+	uint64_t lost[LOST_CAUSES] = {0};
+
+	if (d->trace)
+		trace_lost(d->trace, NULL, lost);
+	for (int i = 0; i < LOST_CAUSES; i++)
+		totals->lost[i] = d->totals.lost[i] + lost[i];
+	totals->probe_hits = d->totals.probe_hits;
+	totals->probe_ns = d->totals.probe_ns;
 }

@@ -40,4 +40,7 @@ double drill_share(
 	const struct drill *drill); /* of a CPU that the probes took, over the last minute */
 uint64_t drill_sample_bytes(const struct drill *drill);
 
+/* What the probes have cost and lost since the beginning; the other members stay as they are. */
+void drill_totals(const struct drill *drill, struct survey_totals *totals);
+
 #endif

@@ -53,6 +53,9 @@ void text_frames(FILE *out, const struct export_options *options, const struct s
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
 void text_put_stack_verdict(FILE *out, const struct snapshot *s, const struct stack *stack);
 
+/* The first frame with a name that is not the allocator's own; NULL: there is none. */
+const struct frame *survey_top_frame(const struct stack *stack);
+
 /* As in folded: "end;root;…;leaf"; frames may be NULL. */
 void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end);
 

@@ -242,8 +242,7 @@ static void put_reason(const struct table *t, const struct survey_row *row)
 			row->children_exited);
 }
 
-/* The first frame that is not the allocator's. */
-static const struct frame *top_frame(const struct stack *stack)
+const struct frame *survey_top_frame(const struct stack *stack)
 {
 	for (size_t i = 1; stack->frames && i < stack->frame_count; i++) {
 		if (stack->frames[i]->function)
@@ -264,7 +263,7 @@ static void put_drill(const struct table *t, const struct survey_drill *drill)
 			format_duration(window, drill->window_ns),
 			format_bytes(bytes, drill->snapshot->live.bytes));
 		fputs(" allocated and kept", t->out);
-		frame = drill->shown_count ? top_frame(drill->shown[0]) : NULL;
+		frame = drill->shown_count ? survey_top_frame(drill->shown[0]) : NULL;
 		if (frame) {
 			fputs(", most in ", t->out);
 			set_style(t, STYLE_BOLD);

@@ -42,6 +42,23 @@ struct survey_row {
 	const struct survey_drill *drill; /* NULL: not drilled */
 };
 
+/* What the survey itself costs and has missed, since it began. */
+struct survey_totals {
+	uint64_t looks;
+	uint64_t cpu_ns;     /* of the tool's own process */
+	uint64_t resident;   /* bytes of it, 0: unknown */
+	uint64_t probe_hits; /* of all probes so far */
+	uint64_t probe_ns;   /* CPU time that they took, traps included */
+	uint64_t lost[LOST_CAUSES];
+	uint64_t left_out; /* processes that are not followed, for want of room */
+};
+
+/* Processes that are in scope and have no row: their number and the sums of their bytes. */
+struct survey_rest {
+	size_t count;
+	uint64_t anon, swap, shmem;
+};
+
 struct survey_report {
 	uint64_t time_ns;    /* CLOCK_REALTIME */
 	uint64_t elapsed_ns; /* since the survey began */
@@ -56,6 +73,8 @@ struct survey_report {
 	uint64_t sample_bytes;	 /* of the probes */
 	struct survey_row *rows; /* the most suspect first */
 	size_t row_count;
+	struct survey_rest rest;
+	struct survey_totals totals;
 };
 
 #endif

@@ -60,3 +60,12 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 	out->ns = out->run_ns + out->hits * TRAP_NS;
 	return err;
 }
+
+void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOST_CAUSES])
+{
+	const uint64_t *from = target ? trace->stats[target->id % ABI_TARGET_SLOTS].lost
+				      : trace->skel->bss->shared.lost;
+
+	for (int i = 0; i < LOST_CAUSES; i++)
+		lost[i] = from[i];
+}

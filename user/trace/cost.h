@@ -21,4 +21,10 @@ int trace_cost_start(struct trace *trace);
 /* What has been counted so far. 0 or -errno, logged. */
 int trace_cost_read(const struct trace *trace, struct trace_cost *out);
 
+/*
+ * What has been lost on account of one target so far, by enum lost_cause; with target NULL, what could not be told apart by target. Both
+ * together are what a snapshot says.
+ */
+void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOST_CAUSES]);
+
 #endif

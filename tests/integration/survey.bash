@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What the tests of the survey share, on top of lib.bash.
+
+# scene KIND [RATE]: a process of the scene (tests/targets/survey_scene.c); PID. PROGRAM is another copy of it.
+scene() {
+	local out
+
+	if [[ -z ${HOLD-} ]]; then
+		mkfifo "$D/hold"
+		exec {HOLD}<>"$D/hold"
+	fi
+	mkfifo "$D/ready"
+	"${WRAP[@]}" "${PROGRAM:-$TARGETS/survey_scene}" "$@" <&"$HOLD" >"$D/ready" 2>"$D/target.err" 3>&- &
+	PID=$!
+	PIDS+=("$PID")
+	read -r -t "$DEADLINE" out <"$D/ready" || fail "no scene: $(<"$D/target.err")"
+	[[ $out == ready ]] || fail "scene said '$out'"
+	rm "$D/ready"
+}
+
+teardown() {
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || dump
+	clean
+	# The group can go when the last of its processes has.
+	[[ -z ${CGROUP-} ]] || until_true 5 rmdir "$CGROUP"
+}
+
+# survey ARG…: runs it to its end; LINES is its JSON, one report a line.
+survey() {
+	timeout -k 5 120 "$TOOL" survey -f json -T 1000 "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- ||
+		fail "survey failed: $(<"$D/tool.err")"
+}
+
+# of PID FILTER: that filter of the process's last line that has it.
+of() {
+	jq -rc --argjson pid "$1" ".processes[] | select(.pid == \$pid) | $2" "$D/survey.json" | tail -n 1
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The metrics server: whole answers while the text changes, and clients that hang disturb nobody. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "user/base/listen.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/cli/metrics_server.h"
+
+#define TEXT_SIZE (256 * 1024) /* more than a socket's buffer: it is sent in parts */
+
+/* A port that was free a moment ago. */
+static struct sockaddr_storage free_port(void)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(listen_parse(":0", &address), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	close(fd);
+	return address;
+}
+
+static int connect_to(const struct sockaddr_storage *address)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const struct timeval deadline = {.tv_sec = 30};
+
+	assert_true(fd >= 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
+	assert_int_equal(connect(fd, (const struct sockaddr *)address, sizeof(struct sockaddr_in)),
+			 0);
+	return fd;
+}
+
+/* The whole answer, until the server closes; to be freed. */
+static char *ask(const struct sockaddr_storage *address, const char *request)
+{
+	int fd = connect_to(address);
+	size_t used = 0, room = 2 * TEXT_SIZE;
+	char *answer = calloc(1, room);
+	ssize_t n;
+
+	assert_non_null(answer);
+	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+	while ((n = read(fd, answer + used, room - used - 1)) > 0)
+		used += (size_t)n;
+	assert_int_equal(n, 0);
+	close(fd);
+	return answer;
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+static void publish(struct metrics_server *server, enum metrics_syntax syntax, char letter)
+{
+	char *text = malloc(TEXT_SIZE);
+
+	assert_non_null(text);
+	memset(text, letter, TEXT_SIZE);
+	assert_int_equal(metrics_server_publish(server, syntax, text, TEXT_SIZE), 0);
+}
+
+static void check_answer(const struct sockaddr_storage *address, const char *request,
+			 const char *status, const char *contains)
+{
+	char *answer = ask(address, request);
+
+	if (strncmp(answer, status, strlen(status)) != 0 || !strstr(answer, contains))
+		fail_msg("to '%.40s' the answer was '%.400s'", request, answer);
+	free(answer);
+}
+
+static void answers(void **state)
+{
+	struct sockaddr_storage address = free_port();
+	struct metrics_server *server, *second;
+
+	(void)state;
+	assert_int_equal(metrics_server_new(&address, &server), 0);
+	check_answer(&address, GET("/metrics"), "HTTP/1.1 503", "no look");
+	publish(server, METRICS_OPENMETRICS, 'o');
+	publish(server, METRICS_PROMETHEUS, 'p');
+	check_answer(
+		&address, GET("/metrics"), "HTTP/1.1 200",
+		"Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n");
+	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\noooo");
+	check_answer(&address,
+		     "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: text/plain\r\nConnection: "
+		     "close\r\n\r\n",
+		     "HTTP/1.1 200", "\r\n\r\npppp");
+	check_answer(&address, GET("/"), "HTTP/1.1 200", "/metrics");
+	check_answer(&address, GET("/metrics/"), "HTTP/1.1 404", "nothing here");
+	check_answer(&address, GET("/../etc/passwd"), "HTTP/1.1 404", "nothing here");
+	check_answer(&address,
+		     "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: "
+		     "close\r\n\r\nabc",
+		     "HTTP/1.1 405", "Allow: GET, HEAD");
+	/* The port is taken, and that is said. */
+	log_set_level(LOG_ERROR);
+	assert_int_equal(metrics_server_new(&address, &second), -EADDRINUSE);
+	metrics_server_free(server);
+}
+
+struct scraper {
+	struct sockaddr_storage address;
+	pthread_t thread;
+	size_t good;
+};
+
+/* Each answer is one text, all of it. */
+static void *scrape(void *arg)
+{
+	struct scraper *s = arg;
+
+	for (int i = 0; i < 100; i++) {
+		char *answer = ask(&s->address, GET("/metrics"));
+		char *body = strstr(answer, "\r\n\r\n");
+
+		if (body && strlen(body + 4) == TEXT_SIZE &&
+		    strspn(body + 4, (char[]){body[4], '\0'}) == TEXT_SIZE)
+			s->good++;
+		free(answer);
+	}
+	return NULL;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Some that never finish their request, and four in earnest, while the text is replaced 2,000 times. */
+static void concurrent(void **state)
+{
+	struct sockaddr_storage address = free_port();
+	struct metrics_server *server;
+	struct scraper scrapers[4];
+	int hung[20];
+	double slowest = 0;
+
+	(void)state;
+	log_set_level(LOG_ERROR);
+	assert_int_equal(metrics_server_new(&address, &server), 0);
+	publish(server, METRICS_OPENMETRICS, 'a');
+	for (size_t i = 0; i < ARRAY_SIZE(hung); i++) {
+		hung[i] = connect_to(&address);
+		assert_int_equal(write(hung[i], "GET /metrics HT", 15), 15);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(scrapers); i++) {
+		scrapers[i] = (struct scraper){.address = address};
+		assert_int_equal(pthread_create(&scrapers[i].thread, NULL, scrape, &scrapers[i]),
+				 0);
+	}
+	for (int i = 0; i < 2000; i++) {
+		double start = seconds();
+
+		publish(server, METRICS_OPENMETRICS, (char)('a' + i % 26));
+		slowest = seconds() - start > slowest ? seconds() - start : slowest;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(scrapers); i++) {
+		pthread_join(scrapers[i].thread, NULL);
+		assert_int_equal(scrapers[i].good, 100);
+	}
+	print_message("the slowest of 2,000 publications took %.2f ms\n", 1e3 * slowest);
+	/* Not as long as a client is waited for. */
+	assert_true(slowest < 1);
+	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
+		close(hung[i]);
+	metrics_server_free(server);
+}
+
+/* More clients that hang than are let in: they are thrown out in time, and then the next one is served. */
+static void crowded(void **state)
+{
+	struct sockaddr_storage address = free_port();
+	struct metrics_server *server;
+	int hung[40];
+
+	(void)state;
+	assert_int_equal(metrics_server_new(&address, &server), 0);
+	publish(server, METRICS_OPENMETRICS, 'a');
+	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
+		hung[i] = connect_to(&address);
+	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\naaaa");
+	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
+		close(hung[i]);
+	metrics_server_free(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers),
+		cmocka_unit_test(concurrent),
+		cmocka_unit_test(crowded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

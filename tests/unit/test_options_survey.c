@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The command lines of the survey; what they say when they refuse is in tests/integration/survey.bats and metrics.bats. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "user/base/util.h"
+#include "user/base/listen.h"
+#include "user/cli/help.h"
+#include "user/cli/options.h"
+
+#define MAX_WORDS 64
+
+static int run_nothing(const struct options *options)
+{
+	(void)options;
+	return 0;
+}
+
+static const struct command commands[] = {
+	{
+		.groups = OPTIONS_PID,
+		.check = options_check_watch,
+		.run = run_nothing,
+	},
+	{
+		.name = "survey",
+		.summary = "which process leaks",
+		.help = help_survey,
+		.groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
+		.check = options_check_survey,
+		.run = run_nothing,
+	},
+	{0},
+};
+
+/* The words of the line stay valid until the next call. */
+static int parse(const char *line, const struct options **options)
+{
+	static char copy[512], *argv[MAX_WORDS];
+	int argc = 0;
+
+	assert_true(strlen(line) < sizeof(copy));
+	strcpy(copy, line);
+	argv[argc++] = "memleakbpf";
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+		assert_true(argc < MAX_WORDS - 1);
+		argv[argc++] = word;
+	}
+	argv[argc] = NULL;
+	return options_parse(commands, argc, argv, options);
+}
+
+static const struct options *parse_good(const char *line)
+{
+	const struct options *options = NULL;
+
+	if (parse(line, &options) || !options)
+		fail_msg("'%s' was refused", line);
+	return options;
+}
+
+static void defaults(void **state)
+{
+	const struct options *o = parse_good("survey");
+
+	(void)state;
+	assert_int_equal(o->interval_ns, 2000000000ULL);
+	assert_int_equal(o->sample_bytes, 65536);
+	assert_int_equal(o->suspects, 3);
+	assert_int_equal(o->min_growth, 1 << 20);
+	assert_int_equal(o->window_ns, 10000000000ULL);
+	assert_int_equal(o->budget, 20);
+	assert_true(o->drill);
+	assert_false(o->metrics);
+	assert_int_equal(o->metrics_processes, 50);
+	assert_true(o->user == (uid_t)-1);
+	assert_null(o->cgroup);
+	assert_null(o->container);
+	assert_null(o->comm);
+	assert_null(o->exclude);
+	options_free(o);
+}
+
+static void all_of_them(void **state)
+{
+	const struct options *o =
+		parse_good("survey -i 1 -n 9 -T 5 -f json -o f -s 512k --suspects 64 --min-growth "
+			   "0 --window 1s "
+			   "--budget 0.5% --no-drill --cgroup /a.slice --container shop --user "
+			   "54321 --comm ^a "
+			   "--exclude b$ --metrics [::1]:9435 --metrics-processes 0 --no-inlines");
+	char text[LISTEN_TEXT_MAX];
+
+	(void)state;
+	assert_int_equal(o->interval_ns, 1000000000ULL);
+	assert_int_equal(o->count, 9);
+	assert_int_equal(o->top, 5);
+	assert_string_equal(o->format->name, "json");
+	assert_string_equal(o->output, "f");
+	assert_int_equal(o->sample_bytes, 512 * 1024);
+	assert_int_equal(o->suspects, 64);
+	assert_int_equal(o->min_growth, 0);
+	assert_int_equal(o->window_ns, 1000000000ULL);
+	assert_int_equal(o->budget, 5);
+	assert_false(o->drill);
+	assert_string_equal(o->cgroup, "/a.slice");
+	assert_string_equal(o->container, "shop");
+	assert_int_equal(o->user, 54321);
+	assert_string_equal(o->comm, "^a");
+	assert_string_equal(o->exclude, "b$");
+	assert_true(o->metrics);
+	assert_string_equal(
+		listen_format(text, &o->metrics_address, listen_port(&o->metrics_address)),
+		"[::1]:9435");
+	assert_int_equal(o->metrics_processes, 0);
+	assert_false(o->inlines);
+	options_free(o);
+	o = parse_good("survey --user root --metrics :9435");
+	assert_int_equal(o->user, 0);
+	assert_true(listen_is_loopback(&o->metrics_address));
+	options_free(o);
+}
+
+static void refused(void **state)
+{
+	static const char *const lines[] = {
+		"survey -p 1",
+		"survey -- sleep 1",
+		"survey -f folded",
+		"survey --suspects 0",
+		"survey --suspects 65",
+		"survey --min-growth fast",
+		"survey --window 500ms",
+		"survey --budget 0",
+		"survey --budget 101",
+		"survey --budget 2x",
+		"survey --user no-such-user-here",
+		"survey --user -1",
+		"survey --user 4294967295",
+		"survey --comm [",
+		"survey --exclude (",
+		"survey --metrics 9435",
+		"survey --metrics example.org:9435",
+		"survey --metrics :65536",
+		"survey --metrics-processes 10001",
+		"survey --mmap",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		const struct options *options = NULL;
+
+		if (parse(lines[i], &options) != -EINVAL || options)
+			fail_msg("'%s' was not refused", lines[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(all_of_them),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

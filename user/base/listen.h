@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The address that a server listens at, as people write it. */
+#ifndef MEMLEAKBPF_BASE_LISTEN_H
+#define MEMLEAKBPF_BASE_LISTEN_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#define LISTEN_TEXT_MAX 64
+
+/*
+ * "127.0.0.1:9435", "[::1]:9435", "localhost:9435"; ":9435" is the IPv4 loopback's, since nobody is to be served who was not named. Port 0:
+ * any that is free. Names are not looked up. 0 and *address, or -EINVAL with it untouched.
+ */
+int listen_parse(const char *text, struct sockaddr_storage *address);
+
+/* Can it only be reached from this machine? */
+bool listen_is_loopback(const struct sockaddr_storage *address);
+
+unsigned listen_port(const struct sockaddr_storage *address);
+
+/* "127.0.0.1:9435" with another port than the address's own; returns buf. */
+const char *listen_format(char buf[static LISTEN_TEXT_MAX], const struct sockaddr_storage *address,
+			  unsigned port);
+
+#endif

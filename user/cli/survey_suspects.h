@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whose turn it is to get the survey's probes. */
+#ifndef MEMLEAKBPF_CLI_SURVEY_SUSPECTS_H
+#define MEMLEAKBPF_CLI_SURVEY_SUSPECTS_H
+
+#include "user/cli/survey_process.h"
+
+#define SUSPECTS_MAX 64 /* what --suspects may say */
+
+/*
+ * Of those that grow, are wanted and can have probes, at most options->suspects: first those that have waited longest, of two the more suspect.
+ * now: CLOCK_MONOTONIC. Returns how many; the processes are the history's.
+ */
+size_t suspects_choose(const struct options *options, struct history *history,
+		       const struct scope *scope, uint64_t now,
+		       struct history_process *chosen[SUSPECTS_MAX]);
+
+#endif

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/export/survey_metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/export/render.h"
+
+#define NS_PER_S 1e9
+
+struct page {
+	FILE *out;
+	enum metrics_syntax syntax;
+	const struct survey_report *report;
+};
+
+enum metric_type {
+	TYPE_GAUGE,
+	TYPE_COUNTER,
+	TYPE_INFO,
+};
+
+/* ---- the two syntaxes --------------------------------------------------------------------- */
+
+enum metrics_syntax metrics_choose_syntax(const char *accept)
+{
+	if (accept && strstr(accept, "text/plain") &&
+	    !strstr(accept, "application/openmetrics-text"))
+		return METRICS_PROMETHEUS;
+	return METRICS_OPENMETRICS;
+}
+
+const char *metrics_content_type(enum metrics_syntax syntax)
+{
+	return syntax == METRICS_OPENMETRICS
+		       ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+		       : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+/* What samples of a type have behind the family's name. */
+static const char *suffix_of(enum metric_type type)
+{
+	static const char *const suffixes[] = {
+		[TYPE_GAUGE] = "", [TYPE_COUNTER] = "_total", [TYPE_INFO] = "_info"};
+
+	return suffixes[type];
+}
+
+/* The older format knows samples, not families, and no info. The unit is the end of the name. */
+static void put_family(const struct page *p, const char *name, enum metric_type type,
+		       const char *unit, const char *help)
+{
+	static const char *const types[] = {
+		[TYPE_GAUGE] = "gauge", [TYPE_COUNTER] = "counter", [TYPE_INFO] = "info"};
+
+	if (p->syntax == METRICS_PROMETHEUS) {
+		fprintf(p->out, "# HELP memleakbpf_%s%s %s\n", name, suffix_of(type), help);
+		fprintf(p->out, "# TYPE memleakbpf_%s%s %s\n", name, suffix_of(type),
+			types[type == TYPE_INFO ? TYPE_GAUGE : type]);
+		return;
+	}
+	fprintf(p->out, "# TYPE memleakbpf_%s %s\n", name, types[type]);
+	if (unit)
+		fprintf(p->out, "# UNIT memleakbpf_%s %s\n", name, unit);
+	fprintf(p->out, "# HELP memleakbpf_%s %s\n", name, help);
+}
+
+/*
+ * Names are chosen by whoever runs a program, and one byte that is no UTF-8 would make the whole page unreadable. What would act on a terminal goes,
+ * too: values end up in messages.
+ */
+static void put_label(FILE *out, bool first, const char *name, const char *value)
+{
+	fprintf(out, "%s%s=\"", first ? "" : ",", name);
+	while (*value) {
+		const char *start = value;
+		uint32_t point = utf8_next(&value);
+
+		if (point == UTF8_INVALID)
+			fputs("\xef\xbf\xbd", out); /* U+FFFD */
+		else if (point == '\\' || point == '"')
+			fprintf(out, "\\%c", (char)point);
+		else if (point == '\n')
+			fputs("\\n", out);
+		else if (point < 0x20 || (point >= 0x7f && point < 0xa0))
+			fputc('?', out);
+		else
+			fwrite(start, 1, (size_t)(value - start), out);
+	}
+	fputc('"', out);
+}
+
+/* Whole numbers in full: bytes are compared. */
+static void put_value(FILE *out, double value)
+{
+	if (value == floor(value) && fabs(value) < 0x1p53)
+		fprintf(out, " %.0f\n", value);
+	else
+		fprintf(out, " %.15g\n", value);
+}
+
+static void put_sample(const struct page *p, const char *name, enum metric_type type, double value)
+{
+	fprintf(p->out, "memleakbpf_%s%s", name, suffix_of(type));
+	put_value(p->out, value);
+}
+
+/* ---- of processes ------------------------------------------------------------------------- */
+
+/* One that has ended has no value any more: its series end. */
+static bool is_shown(const struct survey_row *row)
+{
+	return !row->ended;
+}
+
+static void put_process_labels(FILE *out, const struct survey_row *row)
+{
+	const struct {
+		const char *name, *value;
+	} labels[] = {
+		{"comm", row->process.comm},
+		{"unit", row->unit},
+		{"container", row->container},
+		{"pod", row->pod},
+	};
+
+	fprintf(out, "pid=\"%d\"", (int)row->process.pid);
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+		if (labels[i].value && *labels[i].value)
+			put_label(out, false, labels[i].name, labels[i].value);
+	}
+}
+
+/* False: not known, and then there is no sample. */
+typedef bool process_value(const struct survey_row *row, double *value);
+
+static bool value_anon(const struct survey_row *row, double *value)
+{
+	*value = (double)row->process.anon;
+	return true;
+}
+
+static bool value_swap(const struct survey_row *row, double *value)
+{
+	*value = (double)row->process.swap;
+	return true;
+}
+
+static bool value_shmem(const struct survey_row *row, double *value)
+{
+	*value = (double)row->process.shmem;
+	return true;
+}
+
+static bool value_threads(const struct survey_row *row, double *value)
+{
+	*value = row->process.threads;
+	return true;
+}
+
+static bool value_growth(const struct survey_row *row, double *value)
+{
+	*value = row->trend.growth;
+	return row->trend.growth_known && row->trend.kind != TREND_TOO_EARLY;
+}
+
+static bool value_suspicion(const struct survey_row *row, double *value)
+{
+	*value = row->trend.kind != TREND_GROWING ? 0 : row->trend.leaking ? 2 : 1;
+	return row->trend.kind != TREND_TOO_EARLY && row->trend.kind != TREND_UNKNOWN;
+}
+
+static bool value_limit(const struct survey_row *row, double *value)
+{
+	*value = row->limit_s;
+	return row->limit_known;
+}
+
+static bool value_children(const struct survey_row *row, double *value)
+{
+	*value = (double)row->children_exited;
+	return true;
+}
+
+static bool value_live(const struct survey_row *row, double *value)
+{
+	if (!row->drill || !row->drill->snapshot)
+		return false;
+	*value = (double)row->drill->snapshot->live.bytes;
+	return true;
+}
+
+static const struct process_family {
+	const char *name;
+	enum metric_type type;
+	const char *unit, *help;
+	process_value *value;
+} process_families[] = {
+	{"process_anon_bytes", TYPE_GAUGE, "bytes", "Resident anonymous memory.", value_anon},
+	{"process_swap_bytes", TYPE_GAUGE, "bytes", "Memory swapped out.", value_swap},
+	{"process_shmem_bytes", TYPE_GAUGE, "bytes", "Resident shared memory.", value_shmem},
+	{"process_threads", TYPE_GAUGE, NULL, "Threads.", value_threads},
+	{"process_growth_bytes_per_second", TYPE_GAUGE, "bytes_per_second",
+	 "Growth of anonymous memory and swap over the watch.", value_growth},
+	{"process_suspicion", TYPE_GAUGE, NULL,
+	 "2: leaking, 1: suspect, 0: neither; absent while it is too early to say.",
+	 value_suspicion},
+	{"process_memory_limit_seconds", TYPE_GAUGE, "seconds",
+	 "Time until the memory of its control group or of the machine is used up, if growth "
+	 "goes on.",
+	 value_limit},
+	{"process_children_exited", TYPE_COUNTER, NULL, "Children that have exited.",
+	 value_children},
+	{"process_live_bytes", TYPE_GAUGE, "bytes",
+	 "Allocated and kept while probes were on it, the last time; an estimate.", value_live},
+};
+
+static void put_process_family(const struct page *p, const struct process_family *family)
+{
+	put_family(p, family->name, family->type, family->unit, family->help);
+	for (size_t i = 0; i < p->report->row_count; i++) {
+		const struct survey_row *row = &p->report->rows[i];
+		double value;
+
+		if (!is_shown(row) || !family->value(row, &value) || !isfinite(value))
+			continue;
+		fprintf(p->out, "memleakbpf_%s%s{", family->name, suffix_of(family->type));
+		put_process_labels(p->out, row);
+		fputc('}', p->out);
+		put_value(p->out, value);
+	}
+}
+
+/* The stack that holds most, by its function: what an alert should name. */
+static void put_top_stacks(const struct page *p)
+{
+	static const char name[] = "process_top_stack_live_bytes";
+
+	put_family(p, name, TYPE_GAUGE, "bytes",
+		   "The part of process_live_bytes of the stack that holds most, with the function "
+		   "that called the allocator.");
+	for (size_t i = 0; i < p->report->row_count; i++) {
+		const struct survey_row *row = &p->report->rows[i];
+		const struct frame *frame;
+
+		if (!is_shown(row) || !row->drill || !row->drill->snapshot ||
+		    !row->drill->shown_count)
+			continue;
+		frame = survey_top_frame(row->drill->shown[0]);
+		if (!frame)
+			continue;
+		fprintf(p->out, "memleakbpf_%s{", name);
+		put_process_labels(p->out, row);
+		put_label(p->out, false, "function", frame->function);
+		fputc('}', p->out);
+		put_value(p->out, (double)row->drill->shown[0]->live.bytes);
+	}
+}
+
+/* ---- of the machine and of the tool ------------------------------------------------------- */
+
+static void put_losses(const struct page *p)
+{
+	put_family(p, "lost_records", TYPE_COUNTER, NULL,
+		   "What the probes could not record, by cause.");
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		fputs("memleakbpf_lost_records_total{", p->out);
+		put_label(p->out, true, "cause", lost_cause_name((enum lost_cause)i));
+		fputc('}', p->out);
+		put_value(p->out, (double)p->report->totals.lost[i]);
+	}
+}
+
+static void put_totals(const struct page *p)
+{
+	const struct survey_report *r = p->report;
+	const struct survey_totals *t = &r->totals;
+	const struct {
+		const char *name;
+		enum metric_type type;
+		const char *unit, *help;
+		double value;
+	} rows[] = {
+		{"processes", TYPE_GAUGE, NULL, "Processes that are followed.",
+		 (double)r->process_count},
+		{"growing_processes", TYPE_GAUGE, NULL, "Those that are suspect or leaking.",
+		 (double)r->growing_count},
+		{"probed_processes", TYPE_GAUGE, NULL, "Those with probes on them now.",
+		 (double)r->watched_count},
+		{"left_out_processes", TYPE_GAUGE, NULL, "Not followed for want of room.",
+		 (double)t->left_out},
+		{"other_processes", TYPE_GAUGE, NULL,
+		 "Followed, without series of their own: the next three are their sums.",
+		 (double)r->rest.count},
+		{"other_processes_anon_bytes", TYPE_GAUGE, "bytes", "Resident anonymous memory.",
+		 (double)r->rest.anon},
+		{"other_processes_swap_bytes", TYPE_GAUGE, "bytes", "Memory swapped out.",
+		 (double)r->rest.swap},
+		{"other_processes_shmem_bytes", TYPE_GAUGE, "bytes", "Resident shared memory.",
+		 (double)r->rest.shmem},
+		{"looks", TYPE_COUNTER, NULL, "Looks at all processes.", (double)t->looks},
+		{"last_look_timestamp_seconds", TYPE_GAUGE, "seconds",
+		 "When the last look was taken, since the epoch.", (double)r->time_ns / NS_PER_S},
+		{"cpu_seconds", TYPE_COUNTER, "seconds", "CPU time of memleakbpf itself.",
+		 (double)t->cpu_ns / NS_PER_S},
+		{"probe_cpu_seconds", TYPE_COUNTER, "seconds",
+		 "CPU time that its probes took in other processes, with an estimate for the "
+		 "traps.",
+		 (double)t->probe_ns / NS_PER_S},
+		{"probe_hits", TYPE_COUNTER, NULL, "Runs of its probes.", (double)t->probe_hits},
+		{"probe_budget_ratio", TYPE_GAUGE, "ratio",
+		 "Share of a CPU that the probes may take.", r->budget_share},
+		{"sample_interval_bytes", TYPE_GAUGE, "bytes",
+		 "Allocated bytes per sample of the probes.", (double)r->sample_bytes},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
+		put_sample(p, rows[i].name, rows[i].type, rows[i].value);
+	}
+	if (t->resident) {
+		put_family(p, "resident_memory_bytes", TYPE_GAUGE, "bytes",
+			   "Resident memory of memleakbpf itself.");
+		put_sample(p, "resident_memory_bytes", TYPE_GAUGE, (double)t->resident);
+	}
+}
+
+static void put_build(const struct page *p)
+{
+	put_family(p, "build", TYPE_INFO, NULL, "Which memleakbpf this is, and what it reads.");
+	fputs("memleakbpf_build_info{", p->out);
+	put_label(p->out, true, "version", MEMLEAKBPF_VERSION);
+	put_label(p->out, false, "source", p->report->source);
+	fputs("} 1\n", p->out);
+}
+
+int survey_format_metrics(const struct survey_report *report, enum metrics_syntax syntax,
+			  char **text, size_t *size)
+{
+	struct page page = {.syntax = syntax, .report = report};
+	bool failed;
+
+	*text = NULL;
+	*size = 0;
+	page.out = open_memstream(text, size);
+	if (!page.out)
+		return -ENOMEM;
+	put_build(&page);
+	put_totals(&page);
+	put_losses(&page);
+	for (size_t i = 0; i < ARRAY_SIZE(process_families); i++)
+		put_process_family(&page, &process_families[i]);
+	put_top_stacks(&page);
+	if (syntax == METRICS_OPENMETRICS)
+		fputs("# EOF\n", page.out);
+	failed = ferror(page.out) != 0;
+	if (fclose(page.out) || failed) {
+		free(*text);
+		*text = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
