@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Holding a process still for a moment: every thread of it, by ptrace(2), with its registers. Whatever happens to the tool meanwhile, kill -9 included, the
+ * kernel lets the process go on; PTRACE_O_EXITKILL is never set, and signals that arrive are not lost.
+ */
+#ifndef MEMLEAKBPF_SYS_STOP_H
+#define MEMLEAKBPF_SYS_STOP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct stop;
+
+struct stop_thread {
+	pid_t tid;
+	uint64_t sp;	 /* stack pointer */
+	uint64_t tls;	 /* thread pointer: fs_base, tpidr_el0 */
+	uint64_t *words; /* all registers, the vector registers included, as words of memory */
+	size_t word_count;
+};
+
+#define STOP_REASON_MAX 160
+
+/*
+ * Stops all threads of a process, those too that are born while it is done, and reads their registers. Gives up when that takes longer
+ * than `deadline_ns` (a thread that the kernel lets nobody interrupt); the process then goes on as if nothing had been. A process that is stopped
+ * already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not logged: -EPERM (a debugger, Yama, no permission), -ETIMEDOUT,
+ * -ESRCH, -ENOMEM …
+ *
+ * A thread that is blocked in epoll_wait, semop, sigtimedwait or a recv with SO_RCVTIMEO gets EINTR from it, as from any stop (signal(7)).
+ */
+int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
+	       char reason[static STOP_REASON_MAX]);
+
+size_t stop_thread_count(const struct stop *stop);
+const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index);
+
+/* CLOCK_MONOTONIC of the first interruption. */
+uint64_t stop_start_ns(const struct stop *stop);
+
+/*
+ * Lets the process go on and says for how long it stood still, in ns, from the first thread's interruption to the last one's release. The registers can
+ * still be read. Further calls do nothing and say the same.
+ */
+uint64_t stop_end(struct stop *stop);
+
+/* Ends it if it has not ended, and frees it. NULL is fine. */
+void stop_free(struct stop *stop);
+
+#endif
