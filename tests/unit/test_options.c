@@ -133,6 +133,9 @@ static void defaults(void **state)
 	assert_false(o->debuginfod);
 	assert_int_equal(o->error_exitcode, 0);
 	assert_false(o->verdict);
+	assert_true(o->max_pause_ns == 500000000);
+	assert_int_equal(o->heuristics, REACH_ALL);
+	assert_false(o->tagged);
 	assert_int_equal(o->verbose, 0);
 	options_free(o);
 }
@@ -164,7 +167,8 @@ static void every_long_option(void **state)
 	const struct options *o = parse_good(
 		"--pid=7 --interval=2s --count 4 --top=1 --min-size=1 --max-size=1 --older 5m "
 		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
-		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict");
+		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict "
+		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged");
 
 	(void)state;
 	assert_int_equal(o->pids[0], 7);
@@ -185,6 +189,9 @@ static void every_long_option(void **state)
 	assert_int_equal(o->max_stacks, 20);
 	assert_int_equal(o->error_exitcode, 255);
 	assert_true(o->verdict);
+	assert_true(o->max_pause_ns == 50000000);
+	assert_int_equal(o->heuristics, REACH_STDSTRING | REACH_NEWARRAY);
+	assert_true(o->tagged);
 	options_free(o);
 }
 
@@ -373,12 +380,15 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --max-live 268435457", "--max-live: '268435457'"},
 	{"-p 1 --max-stacks 4294967297", "--max-stacks: '4294967297'"},
 	{"-p 1 --error-exitcode 0", "--error-exitcode: '0' is not an exit status; give 1 to 255"},
+	{"-p 1 --max-pause 0", "--max-pause: '0' is not a duration"},
+	{"-p 1 --leak-check-heuristics newarray,x", "--leak-check-heuristics: 'newarray,x' is not"},
 	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},
 	{"-p 1 --debuginfod", "--debuginfod: DEBUGINFOD_URLS is not set"},
 	{"-p 1 --intervall 3", "--intervall: unknown option; did you mean --interval?"},
 	{"-p 1 --sorted=live", "--sorted=live: unknown option; did you mean --sort?"},
 	{"-p 1 --max",
-	 "--max: ambiguous option; did you mean one of --max-size, --max-live, --max-stacks?"},
+	 "--max: ambiguous option; did you mean one of --max-size, --max-live, --max-stacks, "
+	 "--max-pause?"},
 	{"-p 1 --frobnicate", "--frobnicate: unknown option; see memleakbpf --help"},
 	{"-p 1 --aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	 "unknown option; see"},

@@ -30,6 +30,8 @@ static const char options_text[] =
 	"  -o, --output FILE       instead of standard output\n"
 	"      --error-exitcode N  exit status if leaks were found\n"
 	"      --verdict           tell lost from held (stops it for a moment)\n"
+	"      --max-pause TIME    and not for longer than that (500ms)\n"
+	"      --leak-check-heuristics LIST, --tagged   what counts as a pointer\n"
 	"  -s, --sample SIZE       record one in SIZE bytes: cheap, numbers are estimates\n"
 	"  -z, --min-size SIZE, -Z, --max-size SIZE   trace only blocks of these sizes\n"
 	"      --mmap              trace mmap and munmap as well\n"

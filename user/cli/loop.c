@@ -23,7 +23,7 @@ struct loop {
 
 void loop_signal_set(sigset_t *set)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
 
 	sigemptyset(set);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
@@ -90,6 +90,9 @@ static int on_signal(struct loop *loop, int fd)
 		switch (info.ssi_signo) {
 		case SIGUSR1:
 			session_report(loop->session, false);
+			break;
+		case SIGUSR2:
+			session_report_verdicts(loop->session);
 			break;
 		case SIGCHLD:
 			reap(loop);

@@ -10,7 +10,7 @@
 #include "user/cli/session.h"
 
 /*
- * Blocks the signals that the loop reads (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD) and ignores SIGPIPE. To be called before anything else, so
+ * Blocks the signals that the loop reads (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD) and ignores SIGPIPE. To be called before anything else, so
  * that no signal is lost; *old is the mask that a command we start must get back.
  */
 int loop_block_signals(sigset_t *old);

@@ -24,6 +24,8 @@
 #define DEFAULT_BUDGET	    20 /* thousandths of a CPU */
 #define DEFAULT_METRICS	    50 /* processes */
 
+#define DEFAULT_MAX_PAUSE_NS (500 * 1000000ULL)
+
 #define MAX_ROWS     64	 /* of the option table; see build_tables() */
 #define LONG_BASE    256 /* getopt_long's values for long options: above every letter */
 #define MAX_NAME     32
@@ -328,6 +330,8 @@ static struct options_storage *storage_new(const struct command *command)
 		.budget = DEFAULT_BUDGET,
 		.drill = true,
 		.metrics_processes = DEFAULT_METRICS,
+		.max_pause_ns = DEFAULT_MAX_PAUSE_NS,
+		.heuristics = REACH_ALL,
 	};
 	return storage;
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "user/analysis/rank.h"
+#include "user/analysis/reach.h"
 #include "user/export/export.h"
 
 #ifndef MEMLEAKBPF_VERSION
@@ -132,6 +133,9 @@ struct options {
 
 	/* Reachability of what is live: docs/verdicts.md. */
 	bool verdict;
+	uint64_t max_pause_ns;
+	unsigned heuristics; /* enum reach_heuristic */
+	bool tagged;	     /* pointers may carry tags */
 
 	/* The survey: which processes, and what its probes may cost. */
 	const char *cgroup;    /* path of a control group, with all below it; NULL: any */

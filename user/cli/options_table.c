@@ -223,6 +223,14 @@ static int apply_sort(const struct option_row *row, struct options_storage *stor
 	return rank_parse(value, &storage->options.sort) ? refuse(row, shown, value) : 0;
 }
 
+static int apply_heuristics(const struct option_row *row, struct options_storage *storage,
+			    const char *shown, const char *value)
+{
+	int err = reach_parse_heuristics(value, &storage->options.heuristics);
+
+	return err ? refuse(row, shown, value) : 0;
+}
+
 static int apply_format(const struct option_row *row, struct options_storage *storage,
 			const char *shown, const char *value)
 {
@@ -461,6 +469,12 @@ const struct option_row option_rows[] = {
 	{"error-exitcode", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(error_exitcode), .min = 1,
 	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
 	{"verdict", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(verdict)},
+	{"max-pause", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), FIELD(max_pause_ns),
+	 .min = NS_PER_MS, .max = 3600 * 1000 * NS_PER_MS,
+	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s"},
+	{"leak-check-heuristics", 0, .groups = OPTIONS_TRACE, VALUE(apply_heuristics),
+	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance"},
+	{"tagged", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(tagged)},
 	{"at", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(at), .expected = expected_time},
 	{"from", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(from), .expected = expected_time},
 	{"to", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(to), .expected = expected_time},

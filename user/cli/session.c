@@ -10,6 +10,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/output.h"
+#include "user/cli/verdict.h"
 #include "user/sys/feature.h"
 #include "user/sys/memory.h"
 
@@ -20,7 +21,8 @@ struct session {
 	struct alloc_fn *custom;
 	size_t custom_count;
 	bool found_leaks;
-	bool final; /* while the last snapshots of living targets are printed */
+	bool verdict_now; /* while a report with verdicts is made that was asked for */
+	bool final;	  /* while the last snapshots of living targets are printed */
 };
 
 /* What is there under the pid now is the target only while it lives. */
@@ -112,12 +114,19 @@ static void report_target(void *ctx, struct target *target)
 	struct history *history = history_of(target);
 	struct snapshot **last = history ? &history->last : NULL;
 	struct snapshot *now;
+	int err;
 
 	if (!history) {
 		log_error("no memory for a snapshot");
 		return;
 	}
-	if (output_error(s->output) || trace_snapshot(s->trace, target, &now))
+	if (output_error(s->output))
+		return;
+	if (s->options->verdict || s->verdict_now)
+		err = verdict_snapshot(s->trace, target, s->options, &now);
+	else
+		err = trace_snapshot(s->trace, target, &now);
+	if (err)
 		return;
 	now->final |= s->final;
 	read_memory(s, now);
@@ -149,6 +158,16 @@ int session_report(struct session *session, bool final)
 	session->final = final;
 	trace_for_each_target(session->trace, report_target, session);
 	return output_error(session->output);
+}
+
+int session_report_verdicts(struct session *session)
+{
+	int err;
+
+	session->verdict_now = true;
+	err = session_report(session, false);
+	session->verdict_now = false;
+	return err;
 }
 
 static int choose_attach(const struct options *options, struct features *features,

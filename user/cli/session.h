@@ -22,6 +22,9 @@ struct trace *session_trace(struct session *session);
 /* Prints a snapshot of every target that lives; `final` marks it as the last one. -errno when the output failed (logged). */
 int session_report(struct session *session, bool final);
 
+/* The same with verdicts, whether --verdict was given or not. */
+int session_report_verdicts(struct session *session);
+
 /* Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or -errno. */
 int session_output_error(const struct session *session);
 

@@ -199,6 +199,7 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 	}
 	target->start_ns = event->header.time_ns;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
+	target->whole = trace->options.children == CHILDREN_EXACT || (old && old->launching);
 	target->late = !old && trace->options.children == CHILDREN_LATE;
 	target->pidfd = left.pidfd;
 	target->attachments = left.attachments;

@@ -52,6 +52,7 @@ struct target {
 	int exit_code;
 	bool announced; /* callbacks.attached has been called */
 	bool launching; /* a child of ours before its exec: never reported */
+	bool whole;	/* traced from its first instruction: nothing was allocated before */
 	bool late;	/* probes came after it had started to run */
 	bool bare;	/* has probes on return sites, so that its unwinders are watched */
 	bool layered;	/* has several allocators */
@@ -138,6 +139,13 @@ int events_open(struct trace *trace);
 /* reader.c */
 int reader_map_arrays(struct trace *trace);
 void reader_unmap_arrays(struct trace *trace);
+/* As trace_snapshot(), which decides by itself whether the live map is walked for the blocks' ages. */
+int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out);
+/* Blocks in the live map, all targets together: what a walk over it costs. */
+uint64_t reader_live_blocks(const struct trace *trace);
+/* For each of *slots slots the index of its stack in the snapshot, or UINT32_MAX; free() it. NULL when out of memory. */
+uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot *snapshot,
+				uint32_t *slots);
 /* Clears slots, stacks and blocks of the ended targets and frees them. */
 void reader_reclaim(struct trace *trace);
 

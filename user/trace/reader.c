@@ -236,6 +236,36 @@ static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t 
 	return 0;
 }
 
+uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot *snapshot,
+				uint32_t *slots)
+{
+	uint32_t *by_slot;
+
+	*slots = slot_count(trace);
+	by_slot = malloc((*slots + 1ull) * sizeof(*by_slot));
+	if (!by_slot)
+		return NULL;
+	memset(by_slot, 0xff, (*slots + 1ull) * sizeof(*by_slot));
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		by_slot[snapshot->stacks[i].index] = (uint32_t)i;
+	for (uint32_t slot = 0; slot < *slots; slot++) {
+		struct stack wanted = {.id = trace->slot_infos[slot].stack_id,
+				       .end = trace->slot_infos[slot].end};
+		const struct stack *found;
+
+		if (by_slot[slot] != UINT32_MAX ||
+		    trace->slot_infos[slot].target_id != snapshot->target_id)
+			continue;
+		/* One of several slots of the same stack: then the snapshot's stacks are sorted. */
+		take_final_id(&wanted, trace, snapshot->target_id);
+		found = bsearch(&wanted, snapshot->stacks, snapshot->stack_count,
+				sizeof(*snapshot->stacks), by_id);
+		if (found)
+			by_slot[slot] = (uint32_t)(found - snapshot->stacks);
+	}
+	return by_slot;
+}
+
 /* NULL, also without memory: then the command line is unknown. */
 static char *const *copy_cmdline(char *const *cmdline)
 {
@@ -301,8 +331,7 @@ static struct module_maps *copy_maps(const struct image *image)
 	return items && n ? module_maps_new(items, n) : NULL;
 }
 
-/* Blocks in the live map, all targets together: what a walk over it costs. */
-static uint64_t live_blocks(const struct trace *trace)
+uint64_t reader_live_blocks(const struct trace *trace)
 {
 	uint32_t slots = slot_count(trace);
 	uint64_t n = 0;
@@ -322,15 +351,14 @@ static bool want_ages(const struct trace *trace, uint64_t now)
 {
 	if (!trace->options.ages || trace->options.older_ns)
 		return trace->options.ages;
-	return live_blocks(trace) <= AGES_MAX_BLOCKS &&
+	return reader_live_blocks(trace) <= AGES_MAX_BLOCKS &&
 	       now - trace->ages_end_ns >= AGES_REST * trace->ages_ns;
 }
 
-int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
+int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	uint64_t now = trace_now_ns();
-	bool ages = want_ages(trace, now);
 	struct timespec wall;
 	int err = 0;
 
@@ -365,6 +393,11 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	fill_losses(s, trace, target->id);
 	*out = s;
 	return 0;
+}
+
+int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
+{
+	return reader_snapshot(trace, target, want_ages(trace, trace_now_ns()), out);
 }
 
 int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/model/heap_image.h"
 #include "user/model/snapshot.h"
 #include "user/probe/attach.h"
 #include "user/symbol/symbol.h"
@@ -95,6 +96,14 @@ void **target_user_data(struct target *target);
 
 /* Copies the counters of one target. 0 and *out (snapshot_free), or -errno, logged. */
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out);
+
+/*
+ * Stops the target for a moment, and copies its counters and all that reachability needs, both of that moment. Beyond `max_pause_ns` the rest
+ * is read while the target runs, which the snapshot's verdict says (approximate). 0 and *out, or -errno, logged. Where it cannot be done (ptrace is refused, the target has
+ * ended, no memory …) there is a snapshot all the same: its verdict has the reason, and *image is NULL.
+ */
+int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
+		  struct snapshot **out, struct heap_image **image);
 
 /* Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as long as the trace. */
 int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack);

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Marking, as memcheck's leak checker does it (memcheck/mc_leakcheck.c describes it; Valgrind's manual 4.2.8 what the classes mean):
+ *
+ * 1. From every root word, blocks it points to. Through pointers to the beginning a reachable block makes others reachable; any other way makes
+ *    them possibly lost. Reachable ones go first, so that few blocks are looked at twice.
+ * 2. The blocks that are left, in order of address: each is definitely lost, and what it leads to and is left as well is indirectly lost. One
+ *    that is later found to hang below another one becomes indirectly lost with it. So of a cycle one block is definitely lost.
+ */
+#include "user/analysis/reach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "user/analysis/block_index.h"
+#include "user/analysis/reach_internal.h"
+
+/* Bytes below the stack pointer that a function may use (x86-64 psABI 3.2.2); other ABIs have fewer or none. */
+#define RED_ZONE 128
+
+enum {
+	LEFT, /* not reached: definitely lost in the end */
+	INDIRECT,
+	POSSIBLE,
+	REACHABLE,
+};
+
+/* Blocks to be looked at; each is pushed at most once in each class. */
+struct pile {
+	uint32_t *items;
+	size_t count;
+};
+
+struct reach {
+	const struct heap_image *image;
+	struct reach_options options;
+	struct block_index *index;
+	uint8_t *state;
+	uint64_t *holder;
+	struct pile reachable, rest;
+	uint64_t mask;
+	uint64_t unknown_bytes;
+};
+
+static void push(struct pile *pile, uint32_t block)
+{
+	pile->items[pile->count++] = block;
+}
+
+/* A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost. */
+static void follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
+{
+	uint64_t pointer = word & r->mask;
+	uint32_t block = block_index_find(r->index, pointer);
+
+	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
+		return;
+	if (certain && reach_is_start(r->image, &r->options, &r->image->blocks[block], pointer)) {
+		r->state[block] = REACHABLE;
+		r->holder[block] = from;
+		push(&r->reachable, block);
+	} else if (r->state[block] == LEFT) {
+		r->state[block] = POSSIBLE;
+		r->holder[block] = from;
+		push(&r->rest, block);
+	}
+}
+
+/* The same below a block that is lost itself. */
+static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+{
+	uint32_t block = block_index_find(r->index, word & r->mask);
+
+	if (block == BLOCK_NONE || block == leader || r->state[block] != LEFT)
+		return;
+	r->state[block] = INDIRECT;
+	r->holder[block] = from;
+	push(&r->rest, block);
+}
+
+/* The words of [start, end) that are there, region by region. Returns how many in *words, and moves *start behind them. */
+static const uint64_t *next_words(const struct reach *r, uint64_t *start, uint64_t end,
+				  size_t *count, uint64_t *address)
+{
+	while (*start + 8 <= end) {
+		const struct heap_region *region = heap_image_region(r->image, *start);
+		uint64_t stop;
+
+		if (!region) {
+			/* Pages that do not exist hold nothing. */
+			*start = (*start | 4095) + 1;
+			continue;
+		}
+		stop = region->start + region->size < end ? region->start + region->size : end;
+		*address = *start;
+		*count = (size_t)((stop - *start) / 8);
+		*start = stop;
+		if (*count)
+			return region->words + (*address - region->start) / 8;
+	}
+	return NULL;
+}
+
+static void look_into(struct reach *r, uint32_t block, uint32_t leader)
+{
+	const struct heap_block *b = &r->image->blocks[block];
+	uint64_t start = (b->address + 7) & ~7ull, address;
+	bool certain = r->state[block] == REACHABLE;
+	const uint64_t *words;
+	size_t count;
+
+	while ((words = next_words(r, &start, b->end, &count, &address)) != NULL) {
+		for (size_t i = 0; i < count; i++) {
+			if (leader == BLOCK_NONE)
+				follow(r, words[i], address + 8 * i, certain);
+			else
+				follow_lost(r, words[i], address + 8 * i, leader);
+		}
+	}
+}
+
+/* ---- roots -------------------------------------------------------------------------------- */
+
+static void follow_range(struct reach *r, uint64_t start, uint64_t end)
+{
+	const uint64_t *words;
+	uint64_t address;
+	size_t count;
+
+	while ((words = next_words(r, &start, end, &count, &address)) != NULL) {
+		for (size_t i = 0; i < count; i++)
+			follow(r, words[i], address + 8 * i, true);
+	}
+}
+
+static bool holds_a_stack(const struct heap_image *image, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < image->thread_count; i++) {
+		if (image->threads[i].sp >= mapping->start && image->threads[i].sp < mapping->end)
+			return true;
+	}
+	return false;
+}
+
+/* May this be the heap of allocations that we have not seen? */
+static bool may_be_heap(const struct heap_image *image, const struct heap_region *region)
+{
+	const struct mapping *m = region->mapping;
+
+	return !image->all_known && m && m->write && !m->ino && !holds_a_stack(image, m);
+}
+
+/* What lies between the blocks and the dead ranges. */
+static void follow_region(struct reach *r, const struct heap_region *region, size_t *block,
+			  size_t *dead)
+{
+	const struct heap_image *image = r->image;
+	uint64_t at = region->start, end = region->start + region->size;
+	bool unknown = may_be_heap(image, region);
+
+	while (at < end) {
+		uint64_t stop = end;
+
+		while (*block < image->block_count && image->blocks[*block].end <= at)
+			(*block)++;
+		while (*dead < image->dead_count && image->dead[*dead].end <= at)
+			(*dead)++;
+		if (*block < image->block_count && image->blocks[*block].address < end) {
+			const struct heap_block *b = &image->blocks[*block];
+
+			if (b->address < at + 8) {
+				at = (b->end + 7) & ~7ull;
+				continue;
+			}
+			stop = b->address & ~7ull;
+		}
+		if (*dead < image->dead_count && image->dead[*dead].start < stop) {
+			const struct heap_range *d = &image->dead[*dead];
+
+			if (d->start < at + 8) {
+				at = (d->end + 7) & ~7ull;
+				continue;
+			}
+			stop = d->start & ~7ull;
+		}
+		follow_range(r, at, stop);
+		r->unknown_bytes += unknown ? stop - at : 0;
+		at = stop;
+	}
+}
+
+/* A stack that lies in a block (makecontext, pthread_attr_setstack) is a root as far as it is in use. */
+static void follow_stack_in_block(struct reach *r, const struct heap_thread *thread)
+{
+	uint32_t block = block_index_find(r->index, thread->sp);
+
+	if (block != BLOCK_NONE)
+		follow_range(r, (thread->sp - RED_ZONE) & ~7ull, r->image->blocks[block].end);
+}
+
+static void follow_roots(struct reach *r)
+{
+	const struct heap_image *image = r->image;
+	size_t block = 0, dead = 0;
+
+	for (size_t i = 0; i < image->thread_count; i++) {
+		const struct heap_thread *thread = &image->threads[i];
+
+		for (size_t w = 0; w < thread->word_count; w++)
+			follow(r, thread->words[w], REACH_REGISTER | i, true);
+		follow_stack_in_block(r, thread);
+	}
+	for (size_t i = 0; i < image->region_count; i++)
+		follow_region(r, &image->regions[i], &block, &dead);
+}
+
+/* ---- the two phases ----------------------------------------------------------------------- */
+
+static void mark_held(struct reach *r)
+{
+	follow_roots(r);
+	for (;;) {
+		if (r->reachable.count)
+			look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
+		else if (r->rest.count)
+			look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
+		else
+			break;
+	}
+}
+
+static void mark_lost(struct reach *r)
+{
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		uint32_t leader = (uint32_t)i;
+
+		if (r->state[i] != LEFT)
+			continue;
+		look_into(r, leader, leader);
+		while (r->rest.count)
+			look_into(r, r->rest.items[--r->rest.count], leader);
+	}
+}
+
+/* Where addresses end: what is above is a tag. */
+static uint64_t address_mask(const struct heap_image *image)
+{
+	uint64_t last = image->block_count ? image->blocks[image->block_count - 1].address : 0;
+
+	return last >> 47 ? (1ull << 56) - 1 : (1ull << 47) - 1;
+}
+
+int reach_new(const struct heap_image *image, const struct reach_options *options,
+	      struct reach **out)
+{
+	struct reach *r = calloc(1, sizeof(*r));
+	size_t n = image->block_count + 1;
+
+	if (!r)
+		return -ENOMEM;
+	r->image = image;
+	r->options = *options;
+	r->mask = options->tagged ? address_mask(image) : UINT64_MAX;
+	r->index = block_index_new(image);
+	r->state = calloc(n, sizeof(*r->state));
+	r->holder = calloc(n, sizeof(*r->holder));
+	r->reachable.items = calloc(n, sizeof(*r->reachable.items));
+	r->rest.items = calloc(n, sizeof(*r->rest.items));
+	if (!r->index || !r->state || !r->holder || !r->reachable.items || !r->rest.items) {
+		reach_free(r);
+		return -ENOMEM;
+	}
+	mark_held(r);
+	mark_lost(r);
+	*out = r;
+	return 0;
+}
+
+void reach_free(struct reach *r)
+{
+	if (!r)
+		return;
+	block_index_free(r->index);
+	free(r->state);
+	free(r->holder);
+	free(r->reachable.items);
+	free(r->rest.items);
+	free(r);
+}
+
+enum verdict_class reach_class(const struct reach *r, size_t block)
+{
+	static const enum verdict_class classes[] = {
+		[LEFT] = VERDICT_DEFINITE,
+		[INDIRECT] = VERDICT_INDIRECT,
+		[POSSIBLE] = VERDICT_POSSIBLE,
+		[REACHABLE] = VERDICT_REACHABLE,
+	};
+
+	return classes[r->state[block]];
+}
+
+uint64_t reach_holder(const struct reach *r, size_t block)
+{
+	return r->holder[block];
+}
+
+uint32_t reach_find(const struct reach *r, uint64_t address)
+{
+	return block_index_find(r->index, address);
+}
+
+uint64_t reach_unknown_bytes(const struct reach *r)
+{
+	return r->unknown_bytes;
+}
+
+void reach_sum(const struct reach *r, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		const struct heap_block *block = &r->image->blocks[i];
+		const struct amount one = {block->size, 1};
+		enum verdict_class class = reach_class(r, i);
+
+		amount_add(&snapshot->verdict.classes[class], &one);
+		if (block->stack < snapshot->stack_count)
+			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
+	}
+	snapshot->verdict.unknown_bytes = r->unknown_bytes;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A snapshot with verdicts: stop, copy, judge. */
+#ifndef MEMLEAKBPF_CLI_VERDICT_H
+#define MEMLEAKBPF_CLI_VERDICT_H
+
+#include "user/cli/options.h"
+#include "user/trace/trace.h"
+
+/*
+ * As trace_snapshot(), with each stack's verdict and the snapshot's. Where there is none the snapshot says why. 0, or -errno, logged.
+ */
+int verdict_snapshot(struct trace *trace, struct target *target, const struct options *options,
+		     struct snapshot **out);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A copy of one target's live blocks. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_LIVE_TABLE_H
+#define MEMLEAKBPF_TRACE_LIVE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+struct live_entry {
+	uint64_t address;
+	struct live_value value;
+};
+
+struct live_table {
+	struct live_entry *entries;
+	size_t count, room;
+	struct live_key *keys; /* of a batch */
+	struct live_value *values;
+};
+
+/* Takes memory for that many blocks, touched already. 0 or -ENOMEM. */
+int live_table_reserve(struct live_table *table, uint64_t blocks);
+void live_table_release(struct live_table *table);
+
+/* Copies the target's entries of the map. 0 or -errno, not logged. */
+int live_table_read(struct live_table *table, int map_fd, uint32_t target_id);
+
+#endif
