@@ -168,7 +168,9 @@ static void every_long_option(void **state)
 		"--pid=7 --interval=2s --count 4 --top=1 --min-size=1 --max-size=1 --older 5m "
 		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
 		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict "
-		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged");
+		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged "
+		"--suppressions a --suppressions=b --no-default-suppressions "
+		"--gen-suppressions=lsan");
 
 	(void)state;
 	assert_int_equal(o->pids[0], 7);
@@ -192,6 +194,24 @@ static void every_long_option(void **state)
 	assert_true(o->max_pause_ns == 50000000);
 	assert_int_equal(o->heuristics, REACH_STDSTRING | REACH_NEWARRAY);
 	assert_true(o->tagged);
+	assert_false(o->leak_only);
+	assert_int_equal(o->suppression_count, 2);
+	assert_string_equal(o->suppressions[1], "b");
+	assert_null(o->suppressions[2]);
+	assert_false(o->default_suppressions);
+	assert_int_equal(o->gen_suppressions, SUPPRESSION_LEAKSANITIZER);
+	options_free(o);
+}
+
+static void suppression_options(void **state)
+{
+	const struct options *o = parse_good("-p 1 --gen-suppressions --leak-only");
+
+	(void)state;
+	assert_int_equal(o->gen_suppressions, SUPPRESSION_VALGRIND);
+	assert_true(o->leak_only && o->verdict);
+	assert_true(o->default_suppressions);
+	assert_null(o->suppressions);
 	options_free(o);
 }
 
@@ -383,6 +403,9 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --max-pause 0", "--max-pause: '0' is not a duration"},
 	{"-p 1 --leak-check-heuristics newarray,x", "--leak-check-heuristics: 'newarray,x' is not"},
 	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},
+	{"-p 1 --suppressions=", "--suppressions: '' is not a file name"},
+	{"-p 1 --gen-suppressions=gcc",
+	 "--gen-suppressions: 'gcc' is not a format of suppressions"},
 	{"-p 1 --debuginfod", "--debuginfod: DEBUGINFOD_URLS is not set"},
 	{"-p 1 --intervall 3", "--intervall: unknown option; did you mean --interval?"},
 	{"-p 1 --sorted=live", "--sorted=live: unknown option; did you mean --sort?"},
@@ -452,14 +475,41 @@ static void check_page(const struct command *command, int max_lines, const char 
 static void help_pages(void **state)
 {
 	static const char *const words[] = {
-		"-p",		"--interval",  "--count",	   "--top",
-		"--sort",	"--format",    "text, json",	   "--output",
-		"-z",		"-Z",	       "--older",	   "--sample",
-		"--children",	"--no-follow", "--object",	   "--symbols-prefix",
-		"--alloc-fn",	"--free-fn",   "--mmap",	   "--no-inlines",
-		"--attach",	"--stack",     "--depth",	   "--max-live",
-		"--max-stacks", "debuginfod",  "--error-exitcode", "--verdict",
-		"--verbose",	"--version",   "--help",	   "memleakbpf doctor",
+		"-p",
+		"--interval",
+		"--count",
+		"--top",
+		"--sort",
+		"--format",
+		"text, json",
+		"--output",
+		"-z",
+		"-Z",
+		"--older",
+		"--sample",
+		"--children",
+		"--no-follow",
+		"--object",
+		"--symbols-prefix",
+		"--alloc-fn",
+		"--free-fn",
+		"--mmap",
+		"--no-inlines",
+		"--attach",
+		"--stack",
+		"--depth",
+		"--max-live",
+		"--max-stacks",
+		"debuginfod",
+		"--error-exitcode",
+		"--verdict",
+		"--suppressions",
+		"--leak-only",
+		"--gen-suppressions",
+		"--verbose",
+		"--version",
+		"--help",
+		"memleakbpf doctor",
 		"Examples:",
 	};
 	static const char *const doctor_words[] = {"memleakbpf doctor", "--pid", "--verbose"};
@@ -500,12 +550,19 @@ static int forget_environment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),	     cmocka_unit_test(every_short_option),
-		cmocka_unit_test(every_long_option), cmocka_unit_test(repeated_texts),
-		cmocka_unit_test(commands_to_run),   cmocka_unit_test(subcommands),
-		cmocka_unit_test(output_dash),	     cmocka_unit_test(debuginfod_variable),
-		cmocka_unit_test(refusals),	     cmocka_unit_test(hostile_words),
-		cmocka_unit_test(help_pages),	     cmocka_unit_test(help_to_full_disk),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(every_short_option),
+		cmocka_unit_test(suppression_options),
+		cmocka_unit_test(every_long_option),
+		cmocka_unit_test(repeated_texts),
+		cmocka_unit_test(commands_to_run),
+		cmocka_unit_test(subcommands),
+		cmocka_unit_test(output_dash),
+		cmocka_unit_test(debuginfod_variable),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(hostile_words),
+		cmocka_unit_test(help_pages),
+		cmocka_unit_test(help_to_full_disk),
 		cmocka_unit_test(version),
 	};
 

@@ -124,6 +124,11 @@ int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
 
 		if (!stack->live.count && !stack->live.bytes)
 			continue;
+		if (stack->hidden) {
+			side->suppressed.bytes += stack->live.bytes;
+			side->suppressed.count += stack->live.count;
+			continue;
+		}
 		entry = get_entry(diff, stack);
 		if (!entry)
 			return -ENOMEM;

@@ -15,7 +15,7 @@ struct diff;
 struct diff *diff_new(void);	   /* NULL when out of memory */
 void diff_free(struct diff *diff); /* with the comparison; NULL is fine */
 
-/* Adds a process to the old side or the new one. The frames must outlive the diff. 0 or -ENOMEM. */
+/* Adds a process to the old side or the new one, without its hidden stacks. The frames must outlive the diff. 0 or -ENOMEM. */
 int diff_add(struct diff *diff, const struct snapshot *s, bool is_new);
 
 /* Sorts, by blocks or by bytes, and counts. Owned by the diff; nothing may be added after it. NULL when out of memory. */

@@ -129,7 +129,7 @@ size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack *
 		struct stack *stack = &snapshot->stacks[i];
 		struct key key;
 
-		if (!key_of(stack, by, &key))
+		if (stack->hidden || !key_of(stack, by, &key))
 			continue;
 		if (kept < max) {
 			top[kept++] = stack;

@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/playback.h"
+#include "user/cli/suppress.h"
 #include "user/export/compare.h"
 
 /* One snapshot per process. */
@@ -115,17 +116,27 @@ static int print(const struct options *options, const struct comparison *c)
 	return 0;
 }
 
-static int compare(const struct options *options, const struct moment *old,
+static int add_moment(const struct options *options, struct suppressions *s, struct diff *diff,
+		      const struct moment *m, bool is_new)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < m->count; i++) {
+		err = suppress_snapshot(options, s, m->snapshots[i]);
+		err = err ?: diff_add(diff, m->snapshots[i], is_new);
+	}
+	return err;
+}
+
+static int compare(const struct options *options, struct suppressions *s, const struct moment *old,
 		   const struct moment *now)
 {
 	const struct comparison *c = NULL;
 	struct diff *diff = diff_new();
 	int err = diff ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !err && i < old->count; i++)
-		err = diff_add(diff, old->snapshots[i], false);
-	for (size_t i = 0; !err && i < now->count; i++)
-		err = diff_add(diff, now->snapshots[i], true);
+	err = err ?: add_moment(options, s, diff, old, false);
+	err = err ?: add_moment(options, s, diff, now, true);
 	if (!err)
 		c = diff_finish(diff, options->sort == RANK_COUNT);
 	err = c ? print(options, c) : log_errno(ENOMEM, "comparing");
@@ -138,8 +149,12 @@ int cmd_diff(const struct options *options)
 	bool one = options->file_count == 1;
 	struct playback *playbacks[2] = {NULL, NULL};
 	struct moment old = {0}, now = {0};
-	int err = read_moment(options->files[0], options, &options->from,
-			      one && !options->from.given, &playbacks[0], &old);
+	struct suppressions *suppressions;
+	int err = suppress_open(options, &suppressions);
+
+	err = err
+		      ?: read_moment(options->files[0], options, &options->from,
+				     one && !options->from.given, &playbacks[0], &old);
 
 	if (!err)
 		err = read_moment(options->files[one ? 0 : 1], options, &options->to, false,
@@ -148,7 +163,8 @@ int cmd_diff(const struct options *options)
 		log_warn("%s: no snapshot of that time and process",
 			 options->files[one || !old.count ? 0 : 1]);
 	if (!err)
-		err = compare(options, &old, &now);
+		err = compare(options, suppressions, &old, &now);
+	suppress_close(suppressions);
 	moment_free(&old);
 	moment_free(&now);
 	playback_free(playbacks[0]);

@@ -28,6 +28,9 @@ static const char options_text[] =
 	"      --older TIME        rank only what is older than TIME\n"
 	"  -f, --format FORMAT     %s\n"
 	"  -o, --output FILE       instead of standard output\n"
+	"      --leak-only         only lost blocks, with --verdict\n"
+	"      --suppressions FILE hide known leaks: a file of LeakSanitizer or Valgrind\n"
+	"      --gen-suppressions[=valgrind|lsan]   print some; --no-default-suppressions\n"
 	"      --error-exitcode N  exit status if leaks were found\n"
 	"      --verdict           tell lost from held (stops it for a moment)\n"
 	"      --max-pause TIME    and not for longer than that (500ms)\n"
@@ -77,6 +80,7 @@ const char help_report[] = "Usage: memleakbpf report FILE [OPTION...]\n"
 			   "  -p, --pid PID,...         of these processes only\n"
 			   "  -f, --format FORMAT, -T, --top N, --sort ORDER, -o, --output FILE: "
 			   "see memleakbpf --help\n"
+			   "      --suppressions FILE, --gen-suppressions, --leak-only: too\n"
 			   "  -v, --verbose   --version   -h, --help\n";
 
 const char help_diff[] =
@@ -91,6 +95,7 @@ const char help_diff[] =
 	"readers)\n"
 	"  -T, --top N           stacks to show (10)\n"
 	"      --sort count      by blocks, not bytes\n"
+	"      --suppressions FILE   leave these stacks out\n"
 	"  -o, --output FILE     instead of standard output\n"
 	"  -v, --verbose   --version   -h, --help\n";
 

@@ -123,7 +123,9 @@ static void build_tables(struct getopt_tables *tables, unsigned groups)
 
 		tables->longs[i] = (struct option){
 			.name = row->name,
-			.has_arg = row->needs_value ? required_argument : no_argument,
+			.has_arg = row->needs_value	 ? required_argument
+				   : row->may_have_value ? optional_argument
+							 : no_argument,
 			.val = LONG_BASE + (int)i,
 		};
 		if (!row->letter)
@@ -322,6 +324,7 @@ static struct options_storage *storage_new(const struct command *command)
 		.sort = RANK_LIVE,
 		.format = export_find_format("text"),
 		.inlines = true,
+		.default_suppressions = true,
 		.debuginfod = urls && *urls,
 		.user = (uid_t)-1,
 		.suspects = DEFAULT_SUSPECTS,
@@ -347,6 +350,7 @@ void options_free(const struct options *options)
 	free(storage->symbols_prefixes.items);
 	free(storage->alloc_fns.items);
 	free(storage->free_fns.items);
+	free(storage->suppressions.items);
 	free(storage);
 }
 
@@ -482,6 +486,11 @@ int options_check_diff(struct options *options)
 	    strcmp(options->format->name, "folded")) {
 		log_error("-f: diff has no format '%s'; give one of text, json, folded",
 			  options->format->name);
+		return -EINVAL;
+	}
+	if (options->leak_only || options->gen_suppressions) {
+		log_error("%s: diff shows what changed; give it to report",
+			  options->leak_only ? "--leak-only" : "--gen-suppressions");
 		return -EINVAL;
 	}
 	return check_times(options);

@@ -129,7 +129,12 @@ struct options {
 	const char *output; /* a file's path; NULL: standard output */
 	bool inlines;
 	bool debuginfod;
-	int error_exitcode; /* 0: not given */
+	int error_exitcode;		 /* 0: not given */
+	bool leak_only;			 /* with verdict */
+	const char *const *suppressions; /* files; NULL: none */
+	size_t suppression_count;
+	bool default_suppressions;
+	enum suppression_style gen_suppressions;
 
 	/* Reachability of what is live: docs/verdicts.md. */
 	bool verdict;

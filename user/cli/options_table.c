@@ -184,6 +184,36 @@ static int apply_free_fn(const struct option_row *row, struct options_storage *s
 	return err;
 }
 
+static int apply_suppressions(const struct option_row *row, struct options_storage *storage,
+			      const char *shown, const char *value)
+{
+	struct string_list *list = &storage->suppressions;
+	int err;
+
+	if (!*value)
+		return refuse(row, shown, value);
+	err = add_string(list, value);
+	storage->options.suppressions = list->items;
+	storage->options.suppression_count = list->count;
+	return err;
+}
+
+static int apply_gen_suppressions(const struct option_row *row, struct options_storage *storage,
+				  const char *shown, const char *value)
+{
+	return apply_choice(row, storage, shown, value ? value : "valgrind");
+}
+
+static int apply_leak_only(const struct option_row *row, struct options_storage *storage,
+			   const char *shown, const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	storage->options.leak_only = storage->options.verdict = true;
+	return 0;
+}
+
 /* Both --children and --no-follow: which one came first must not decide silently. */
 static int set_children(struct options_storage *storage, const char *shown,
 			enum option_children children)
@@ -400,6 +430,12 @@ static const struct choice stack_choices[] = {
 	{NULL, 0},
 };
 
+static const struct choice suppression_choices[] = {
+	{"valgrind", SUPPRESSION_VALGRIND},
+	{"lsan", SUPPRESSION_LEAKSANITIZER},
+	{NULL, 0},
+};
+
 static const struct choice children_choices[] = {
 	{"late", OPTION_CHILDREN_LATE},
 	{"exact", OPTION_CHILDREN_EXACT},
@@ -475,6 +511,13 @@ const struct option_row option_rows[] = {
 	{"leak-check-heuristics", 0, .groups = OPTIONS_TRACE, VALUE(apply_heuristics),
 	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance"},
 	{"tagged", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(tagged)},
+	{"leak-only", 0, .groups = OPTIONS_REPORT, FLAG(apply_leak_only)},
+	{"suppressions", 0, .groups = OPTIONS_REPORT, VALUE(apply_suppressions),
+	 .expected = "is not a file name; give a file in the format of LeakSanitizer or Valgrind"},
+	{"no-default-suppressions", 0, .groups = OPTIONS_REPORT, FLAG(apply_false), FIELD(default_suppressions)},
+	{"gen-suppressions", 0, .groups = OPTIONS_REPORT, FLAG(apply_gen_suppressions), .may_have_value = true,
+	 FIELD(gen_suppressions), .choices = suppression_choices,
+	 .expected = "is not a format of suppressions; give valgrind or lsan"},
 	{"at", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(at), .expected = expected_time},
 	{"from", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(from), .expected = expected_time},
 	{"to", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), FIELD(to), .expected = expected_time},

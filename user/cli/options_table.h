@@ -14,7 +14,7 @@ struct string_list {
 struct options_storage {
 	struct options options;
 	pid_t *pids;
-	struct string_list symbols_prefixes, alloc_fns, free_fns;
+	struct string_list symbols_prefixes, alloc_fns, free_fns, suppressions;
 };
 
 struct choice {
@@ -26,7 +26,8 @@ struct option_row {
 	const char *name; /* long name */
 	char letter;	  /* 0: none */
 	bool needs_value;
-	unsigned groups; /* subcommands with any of them take it; 0: all do */
+	bool may_have_value; /* --name or --name=value; apply gets NULL for the former */
+	unsigned groups;     /* subcommands with any of them take it; 0: all do */
 	/* value: the option's text, NULL without needs_value; shown: the option as the user wrote it. 0, -ENOMEM or -EINVAL, logged. */
 	int (*apply)(const struct option_row *row, struct options_storage *storage,
 		     const char *shown, const char *value);

@@ -37,6 +37,8 @@ static int open_exporter(struct output *output, const struct options *o, uint64_
 		.show_older = older_ns != 0,
 		.older_ns = older_ns,
 		.verbose = o->verbose > 0,
+		.leak_only = o->leak_only,
+		.suppressions = o->gen_suppressions,
 		.value = export_value_of(o->sort),
 	};
 	int fd = fileno(output->file);

@@ -10,6 +10,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/output.h"
 #include "user/cli/playback.h"
+#include "user/cli/suppress.h"
 
 /* What is kept of a target. */
 struct followed {
@@ -22,6 +23,7 @@ struct report {
 	const struct options *options;
 	struct playback *playback;
 	struct output *output;
+	struct suppressions *suppressions; /* NULL: none */
 	bool last_only;
 	struct followed *targets;
 	size_t count, at; /* at: where the last snapshot's target is */
@@ -52,13 +54,13 @@ static struct followed *follow(struct report *r, uint32_t target_id)
 	return &grown[r->count++];
 }
 
-static int show(struct report *r, struct followed *f, const struct snapshot *s)
+static int show(struct report *r, struct followed *f, struct snapshot *s)
 {
 	size_t room = r->options->top < s->stack_count ? r->options->top : s->stack_count;
 	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
 	size_t n = 0;
 
-	if (!top)
+	if (!top || suppress_snapshot(r->options, r->suppressions, s))
 		return output_fail(r->output, -ENOMEM);
 	if (f->trends && r->options->sort == RANK_GROWTH)
 		stack_trends_judge_all(f->trends, s);
@@ -137,6 +139,8 @@ int cmd_report(const struct options *options)
 	int err = playback_open(path, &r.playback), close_err;
 
 	if (!err)
+		err = suppress_open(options, &r.suppressions);
+	if (!err)
 		err = output_open(options, playback_info(r.playback)->older_ns, false, &r.output);
 	if (!err)
 		err = go_through(&r);
@@ -151,6 +155,7 @@ int cmd_report(const struct options *options)
 		snapshot_free(r.targets[i].last);
 	}
 	free(r.targets);
+	suppress_close(r.suppressions);
 	playback_free(r.playback);
 	return err || (close_err && close_err != -EPIPE) ? 1 : 0;
 }

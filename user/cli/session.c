@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/analysis/leaks.h"
 #include "user/analysis/rank.h"
 #include "user/analysis/stack_trends.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/output.h"
+#include "user/cli/suppress.h"
 #include "user/cli/verdict.h"
 #include "user/sys/feature.h"
 #include "user/sys/memory.h"
@@ -18,6 +20,7 @@ struct session {
 	const struct options *options;
 	struct trace *trace;
 	struct output *output;
+	struct suppressions *suppressions; /* NULL: none */
 	struct alloc_fn *custom;
 	size_t custom_count;
 	bool found_leaks;
@@ -67,6 +70,20 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 		output_fail(s->output, err);
 	else
 		output_snapshot(s->output, now, (const struct stack *const *)top, n);
+}
+
+/* Patterns are about names: what is live must have its own. Without them nothing is suppressed. */
+static void suppress(struct session *s, struct target *target, struct snapshot *now)
+{
+	int err = 0;
+
+	for (size_t i = 0; s->suppressions && !err && i < now->stack_count; i++) {
+		if (now->stacks[i].live.count)
+			err = trace_symbolize(s->trace, target, &now->stacks[i]);
+	}
+	err = err ?: suppress_snapshot(s->options, s->suppressions, now);
+	if (err)
+		log_errno(err, "suppressions are not applied");
 }
 
 /* What is kept of a target from one snapshot to the next. */
@@ -134,8 +151,9 @@ static void report_target(void *ctx, struct target *target)
 	rank_total(now);
 	if (stack_trends_update(history->trends, now))
 		log_debug("no memory for the trends of all stacks");
+	suppress(s, target, now);
 	print_snapshot(s, target, now, history->trends);
-	if (now->final && now->live.count)
+	if (now->final && leaks_of(now).count)
 		s->found_leaks = true;
 	snapshot_free(*last);
 	*last = now;
@@ -272,6 +290,8 @@ int session_new(const struct options *options, struct session **out)
 	s->options = options;
 	err = parse_custom(s);
 	if (!err)
+		err = suppress_open(options, &s->suppressions);
+	if (!err)
 		err = output_open(options, options->older_ns, true, &s->output);
 	if (!err)
 		err = start_trace(s);
@@ -293,6 +313,7 @@ int session_free(struct session *session)
 	if (session->trace)
 		trace_for_each_target(session->trace, forget_history, session);
 	trace_free(session->trace);
+	suppress_close(session->suppressions);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);
 	free(session->custom);

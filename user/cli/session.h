@@ -28,7 +28,7 @@ int session_report_verdicts(struct session *session);
 /* Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or -errno. */
 int session_output_error(const struct session *session);
 
-/* True when a final snapshot had live allocations. */
+/* True when a final snapshot had leaks: lost blocks with --verdict, live ones without it, but for those that are suppressed. */
 bool session_found_leaks(const struct session *session);
 
 #endif

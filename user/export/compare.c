@@ -67,6 +67,11 @@ static void put_side(FILE *out, const char *name, const struct compared_side *si
 	fprintf(out, "  %s since attach: ", format_duration(elapsed, side->elapsed_ns));
 	put_amount(out, &side->live);
 	fputc('\n', out);
+	if (side->suppressed.count) {
+		fputs("       suppressed besides: ", out);
+		put_amount(out, &side->suppressed);
+		fputc('\n', out);
+	}
 	if (side->sample_bytes)
 		fprintf(out, "note   its numbers are estimates (-s)\n");
 	if (side->lost)

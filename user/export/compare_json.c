@@ -20,6 +20,8 @@ static struct json_object *new_side(const struct compared_side *side, bool *fail
 	json_put_number(to, "sample_bytes", side->sample_bytes);
 	json_put_number(to, "lost", side->lost);
 	json_put_amount(to, "live", &side->live);
+	if (side->suppressed.count)
+		json_put_amount(to, "suppressed", &side->suppressed);
 	return to.object;
 }
 

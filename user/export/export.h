@@ -20,12 +20,21 @@ enum export_value {
 	EXPORT_LIVE_COUNT,
 };
 
+/* Whose way of writing suppressions. */
+enum suppression_style {
+	SUPPRESSION_NONE,
+	SUPPRESSION_VALGRIND,
+	SUPPRESSION_LEAKSANITIZER,
+};
+
 struct export_options {
 	bool color;	 /* terminal escapes allowed */
 	bool show_older; /* --older was given: show stack.older, and say so */
 	uint64_t older_ns;
-	size_t width; /* terminal columns, 0: unlimited */
-	bool verbose; /* -v: addresses, stack ids, stack ends */
+	size_t width;			     /* terminal columns, 0: unlimited */
+	bool verbose;			     /* -v: addresses, stack ids, stack ends */
+	bool leak_only;			     /* only stacks with lost blocks are shown: say so */
+	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;
 	/* The output is a regular file that holds nothing else: a document is written into it anew at every snapshot, not at the end only. */
 	bool rewrite;

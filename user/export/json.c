@@ -103,6 +103,8 @@ static struct json_object *new_snapshot(const struct exporter *e, const struct s
 		put_ends(to, s);
 	if (s->verdict.state != VERDICT_NOT_ASKED)
 		put_verdict(to, &s->verdict);
+	if (s->suppressed)
+		json_put_suppressed(to, s);
 	if (e->options.show_older)
 		json_put_number(to, "older_ms", e->options.older_ns / NS_PER_MS);
 	json_put_number(to, "stack_count", s->stack_count);

@@ -158,6 +158,7 @@ struct json_object *json_new_frame(const struct frame *frame, bool verbose, bool
 		json_put_number(to, "line", frame->line);
 	json_put_bool(to, "inlined", frame->inlined);
 	if (verbose) {
+		json_put_string(to, "symbol", frame->symbol);
 		json_put_string(to, "module_path", frame->module_path);
 		json_put_number(to, "module_offset", frame->module_offset);
 		put_build_id(to, frame);
@@ -198,6 +199,7 @@ struct json_object *json_new_stack(const struct export_options *options, const s
 		json_append(frames, json_new_frame(stack->frames[i], options->verbose, failed),
 			    failed);
 	json_put(to, "frames", frames);
+	json_put_suppression(to, options->suppressions, s, stack);
 	return to.object;
 }
 

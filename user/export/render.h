@@ -56,6 +56,13 @@ void text_put_stack_verdict(FILE *out, const struct snapshot *s, const struct st
 /* The first frame with a name that is not the allocator's own; NULL: there is none. */
 const struct frame *survey_top_frame(const struct stack *stack);
 
+/* What suppressions have taken out; nothing without them. */
+void text_put_suppressed(FILE *out, const struct snapshot *s);
+
+/* A suppression that would take the stack out. */
+void suppression_put(FILE *out, enum suppression_style style, const struct snapshot *s,
+		     const struct stack *stack);
+
 /* As in folded: "end;root;…;leaf"; frames may be NULL. */
 void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end);
 

@@ -236,6 +236,8 @@ static void put_notes(const struct page *page)
 	if (page->options->show_older)
 		fprintf(page->out, "note   only blocks older than %s are ranked (--older)\n",
 			format_duration(text, page->options->older_ns));
+	if (page->options->leak_only)
+		fputs("note   only stacks with lost blocks are shown (--leak-only)\n", page->out);
 	if (s->children_late)
 		fputs("note   probes reached this process after its start: what it allocated "
 		      "before is not seen\n",
@@ -413,6 +415,7 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 		fprintf(page->out, "    stack %016" PRIx64 ", end %s\n", stack->id,
 			stack_end_name(stack->end));
 	put_frames(page, stack);
+	suppression_put(page->out, page->options->suppressions, s, stack);
 }
 
 void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
@@ -433,7 +436,8 @@ static void put_summary(const struct page *page, const struct stack *const *show
 	uint64_t bytes = 0, live_stacks = 0;
 
 	for (size_t i = 0; i < s->stack_count; i++)
-		live_stacks += s->stacks[i].live.count || s->stacks[i].live.bytes;
+		live_stacks += !s->stacks[i].hidden &&
+			       (s->stacks[i].live.count || s->stacks[i].live.bytes);
 	for (size_t i = 0; i < shown_count; i++)
 		bytes += shown[i]->live.bytes;
 	if (!shown_count && !live_stacks)
@@ -494,6 +498,7 @@ static void put_page(const struct page *page, const struct stack *const *shown, 
 	for (size_t i = 0; i < shown_count; i++)
 		put_stack(page, i + 1, shown[i]);
 	put_summary(page, shown, shown_count);
+	text_put_suppressed(page->out, page->s);
 	put_losses(page);
 }
 

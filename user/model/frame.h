@@ -9,7 +9,9 @@
 /* One frame of a stack with its names. Unknown strings are NULL, never "". Immutable once made. */
 struct frame {
 	const char *function; /* demangled */
-	const char *module;   /* file name of the object; "[vdso]"; NULL for code without a file */
+	const char
+		*symbol; /* mangled, as the symbol table has it; NULL when that is no other name */
+	const char *module; /* file name of the object; "[vdso]"; NULL for code without a file */
 	const char *module_path; /* the object's whole path as the target sees it */
 	const char *file;	 /* source file */
 	uint32_t line;		 /* 0: unknown */

@@ -224,6 +224,7 @@ int frame_table_frame(struct frame_table *table, const struct frame *frame, uint
 	uint64_t hash;
 	int err = frame_table_string(table, frame->function, &s->function);
 
+	err = err ?: frame_table_string(table, frame->symbol, &s->symbol);
 	err = err ?: frame_table_string(table, frame->module, &s->module);
 	err = err ?: frame_table_string(table, frame->module_path, &s->module_path);
 	err = err ?: frame_table_string(table, frame->file, &s->file);
@@ -236,6 +237,7 @@ int frame_table_frame(struct frame_table *table, const struct frame *frame, uint
 	if (*id)
 		return 0;
 	key.frame.function = frame_table_string_at(table, s->function, NULL);
+	key.frame.symbol = frame_table_string_at(table, s->symbol, NULL);
 	key.frame.module = frame_table_string_at(table, s->module, NULL);
 	key.frame.module_path = frame_table_string_at(table, s->module_path, NULL);
 	key.frame.file = frame_table_string_at(table, s->file, NULL);

@@ -41,7 +41,7 @@ const uint32_t *frame_table_stack_ids(const struct frame_table *table, uint32_t 
 
 /* The numbers of a frame's strings, 0 for what it does not have. */
 struct frame_strings {
-	uint32_t function, module, module_path, file, build_id;
+	uint32_t function, symbol, module, module_path, file, build_id;
 };
 const struct frame_strings *frame_table_strings_of(const struct frame_table *table, uint32_t frame);
 

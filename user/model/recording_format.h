@@ -47,6 +47,7 @@ enum frame_field {
 	FRAME_OFFSET = 7,
 	FRAME_MODULE_OFFSET = 8,
 	FRAME_BUILD_ID = 9,
+	FRAME_SYMBOL = 10,
 };
 
 enum target_field { TARGET_ID = 1, TARGET_PID = 2, TARGET_COMM = 3, TARGET_ARGUMENT = 4 };

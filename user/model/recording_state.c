@@ -91,6 +91,9 @@ static int take_frame(struct recording_reader *r, struct wire_reader message, co
 		case FRAME_FUNCTION:
 			err = text_of(r, &f, &frame.function, NULL, why);
 			break;
+		case FRAME_SYMBOL:
+			err = text_of(r, &f, &frame.symbol, NULL, why);
+			break;
 		case FRAME_MODULE:
 			err = text_of(r, &f, &frame.module, NULL, why);
 			break;

@@ -181,6 +181,7 @@ static void put_frame(struct recording_writer *w, uint32_t number)
 		{FRAME_OFFSET, frame->offset},
 		{FRAME_MODULE_OFFSET, frame->module_offset},
 		{FRAME_BUILD_ID, strings->build_id},
+		{FRAME_SYMBOL, strings->symbol},
 	};
 	size_t mark = wire_open(&w->chunk, CHUNK_FRAME);
 

@@ -64,6 +64,7 @@ void snapshot_free(struct snapshot *snapshot)
 		free((void *)snapshot->cmdline);
 	}
 	free(snapshot->maps);
+	free(snapshot->suppressed);
 	free(snapshot->stacks);
 	free(snapshot);
 }

@@ -15,6 +15,7 @@
 #include "user/model/amount.h"
 #include "user/model/frame.h"
 #include "user/model/module_maps.h"
+#include "user/model/suppressed.h"
 #include "user/model/trend.h"
 #include "user/model/verdict.h"
 
@@ -30,9 +31,12 @@ struct stack {
 	int64_t delta_count;
 	struct amount verdict
 		[VERDICT_CLASSES]; /* of live; only with snapshot.verdict.state VERDICT_TAKEN */
-	struct trend trend;	   /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
-	bool truncated;		   /* deeper than what was recorded */
-	enum stack_end end;	   /* why the walk stopped */
+	unsigned
+		suppressed; /* 1 << enum verdict_class: of live blocks that suppressions have taken out; without a verdict all or none */
+	bool hidden;	    /* all live blocks have been: not to be shown */
+	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
+	bool truncated;	    /* deeper than what was recorded */
+	enum stack_end end; /* why the walk stopped */
 	const struct frame *const
 		*frames; /* innermost first, inlined calls expanded; NULL until symbolised */
 	size_t frame_count;
@@ -67,8 +71,9 @@ struct snapshot {
 		[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	struct memory_use memory;
 	struct verdict verdict;
-	struct module_maps *maps; /* executable code at the time; NULL: unknown */
-	struct stack *stacks;	  /* every stack with allocations, unsorted */
+	struct suppressed *suppressed; /* NULL: there are no suppressions */
+	struct module_maps *maps;      /* executable code at the time; NULL: unknown */
+	struct stack *stacks;	       /* every stack with allocations, unsorted */
 	size_t stack_count;
 };
 

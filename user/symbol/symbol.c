@@ -123,17 +123,20 @@ static int set_text(struct symbolizer *symbolizer, const char **out, const char 
 	return set_string(symbolizer, out, text, text ? strlen(text) : 0);
 }
 
-/* Sets *out to a symbol table's name, demangled when it is mangled. */
-static int set_symbol_name(struct symbolizer *symbolizer, const char **out, const char *name,
+/* Takes a symbol table's name; one that is mangled gives two. */
+static int set_symbol_name(struct symbolizer *symbolizer, struct frame *frame, const char *name,
 			   size_t len)
 {
 	_cleanup_free_ char *copy = strndup(name, len);
 	_cleanup_free_ char *demangled = NULL;
+	int err = 0;
 
 	if (!copy)
 		return -ENOMEM;
 	demangled = symbol_demangle(copy);
-	return set_text(symbolizer, out, demangled ? demangled : copy);
+	if (demangled)
+		err = set_text(symbolizer, &frame->symbol, copy);
+	return err ?: set_text(symbolizer, &frame->function, demangled ? demangled : copy);
 }
 
 static int set_module(struct symbolizer *symbolizer, struct frame *frame,
@@ -206,7 +209,7 @@ static int build_frames(struct symbolizer *symbolizer, const struct source_stack
 		if (err || i + 1 == count)
 			continue;
 		frame->inlined = true;
-		frame->function = NULL;
+		frame->function = frame->symbol = NULL;
 		err = set_text(symbolizer, &frame->function, source->function);
 	}
 	*out = answer;
@@ -227,7 +230,7 @@ static int resolve_place(struct symbolizer *symbolizer, struct module *module, s
 	if (debuginfo)
 		debuginfo_find(debuginfo, place.lookup, sources);
 	if (name) {
-		err = set_symbol_name(symbolizer, &common->function, name, len);
+		err = set_symbol_name(symbolizer, common, name, len);
 		common->offset = place.reported - start;
 		return err;
 	}

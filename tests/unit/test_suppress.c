@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Suppressions: both formats, what they match, what they make of a snapshot. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "user/analysis/leaks.h"
+#include "user/analysis/suppress.h"
+#include "user/analysis/suppress_rule.h"
+#include "user/export/render.h"
+
+#define LIBC "/usr/lib/x86_64-linux-gnu/libc.so.6"
+
+static const struct frame f_malloc = {
+	.function = "malloc", .module = "libc.so.6", .module_path = LIBC};
+static const struct frame f_new = {.function = "operator new(unsigned long)",
+				   .symbol = "_Znwm",
+				   .module = "libstdc++.so.6.0.30",
+				   .module_path = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"};
+static const struct frame f_keep = {.function = "shop::Archive::keep(char const*)",
+				    .symbol = "_ZN4shop7Archive4keepEPKc",
+				    .module = "shop",
+				    .module_path = "/srv/shop",
+				    .file = "/src/shop/archive.cc",
+				    .line = 42};
+static const struct frame f_unknown = {
+	.module = "libz.so.1", .module_path = "/opt/libz.so.1", .offset = 0x1234};
+static const struct frame f_main = {.function = "main",
+				    .module = "shop",
+				    .module_path = "/srv/shop",
+				    .file = "main.cc",
+				    .line = 7};
+static const struct frame f_start = {
+	.function = "__libc_start_main", .module = "libc.so.6", .module_path = LIBC};
+
+static const struct frame *const cxx[] = {&f_malloc,  &f_new,  &f_keep,
+					  &f_unknown, &f_main, &f_start};
+static const struct frame *const plain[] = {&f_malloc, &f_main, &f_start};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int parse(struct suppressions *s, const char *text)
+{
+	return suppressions_parse(s, "test.supp", text, strlen(text));
+}
+
+/* Would these lines of one Memcheck:Leak suppression take the stack? */
+static bool locations_take(const char *lines, const struct frame *const *frames, size_t count)
+{
+	struct suppressions *s = suppressions_new();
+	struct stack stack = {.live = {8, 1}, .frames = frames, .frame_count = count};
+	struct snapshot snapshot = {.stacks = &stack, .stack_count = 1};
+	char text[1024];
+
+	snprintf(text, sizeof(text), "{\n  a name\n  Memcheck:Leak\n%s\n}\n", lines);
+	assert_int_equal(parse(s, text), 0);
+	assert_int_equal(suppressions_apply(s, &snapshot), 0);
+	free(snapshot.suppressed);
+	suppressions_free(s);
+	return stack.hidden;
+}
+
+static void wildcards(void **state)
+{
+	(void)state;
+	assert_true(wildcard_match("", ""));
+	assert_true(wildcard_match("*", ""));
+	assert_true(wildcard_match("a*c", "abcbc"));
+	assert_true(wildcard_match("*b*", "abc"));
+	assert_true(wildcard_match("a?c", "abc"));
+	assert_true(wildcard_match("?*?", "ab"));
+	assert_false(wildcard_match("a?c", "ac"));
+	assert_false(wildcard_match("abc", "abcd"));
+	assert_false(wildcard_match("bc", "abc"));
+	assert_false(wildcard_match("", "a"));
+	assert_false(wildcard_match("a*d", "abc"));
+}
+
+/* tests/integration/suppress.bats asks LeakSanitizer itself. */
+static void templates(void **state)
+{
+	(void)state;
+	assert_true(template_match("oo", "foobar"));
+	assert_true(template_match("^foo", "foobar"));
+	assert_true(template_match("bar$", "foobar"));
+	assert_true(template_match("^f*r$", "foobar"));
+	assert_true(template_match("f*a", "foobar"));
+	assert_true(template_match("*", "x"));
+	assert_true(template_match("^*oo", "foo"));
+	assert_false(template_match("^oo", "foobar"));
+	assert_false(template_match("foo$", "foobar"));
+	/* The first place counts, and nothing goes back from there. */
+	assert_false(template_match("o$", "foo"));
+	assert_true(template_match("o*$", "foo"));
+	assert_false(template_match("a*f", "foobar"));
+	assert_false(template_match("x", NULL));
+	assert_false(template_match("*", ""));
+}
+
+static void valgrind_locations(void **state)
+{
+	(void)state;
+	assert_true(locations_take("fun:malloc\nfun:main", plain, COUNT(plain)));
+	assert_true(locations_take("fun:malloc", plain, COUNT(plain)));
+	assert_false(locations_take("fun:main", plain, COUNT(plain)));
+	assert_true(locations_take("...\nfun:main", plain, COUNT(plain)));
+	assert_true(locations_take("fun:*alloc\n...\nfun:(below main)", plain, COUNT(plain)));
+	assert_false(locations_take("fun:malloc\nfun:main\nfun:other", plain, COUNT(plain)));
+	assert_false(
+		locations_take("fun:malloc\nfun:main\n...\nfun:a\nfun:b", plain, COUNT(plain)));
+	assert_true(locations_take("obj:*/libc.so*\nobj:/srv/shop", plain, COUNT(plain)));
+	assert_false(locations_take("obj:libc.so*", plain, COUNT(plain)));
+	assert_true(locations_take("fun:malloc\nsrc:main.cc", plain, COUNT(plain)));
+	assert_true(locations_take("fun:malloc\nsrc:main.cc:7", plain, COUNT(plain)));
+	assert_false(locations_take("fun:malloc\nsrc:main.cc:8", plain, COUNT(plain)));
+}
+
+/* Frame 0 is malloc here, operator new there; names may be mangled, demangled, or unknown. */
+static void valgrind_cxx(void **state)
+{
+	(void)state;
+	assert_true(locations_take("fun:_Znwm\nfun:_ZN4shop*", cxx, COUNT(cxx)));
+	assert_true(locations_take("fun:_Zn?m\nfun:_ZN4shop7Archive4keepEPKc\nfun:???\nfun:main",
+				   cxx, COUNT(cxx)));
+	assert_true(locations_take(
+		"fun:operator new(unsigned long)\nfun:shop::Archive::keep(char const*)", cxx,
+		COUNT(cxx)));
+	assert_true(locations_take("fun:malloc\nfun:_Znwm\nsrc:archive.cc:42", cxx, COUNT(cxx)));
+	assert_true(locations_take("...\nobj:*libz*\nfun:main", cxx, COUNT(cxx)));
+	assert_false(locations_take("fun:_ZN4shop*", cxx, COUNT(cxx)));
+	assert_false(locations_take("fun:_Znam\nfun:_ZN4shop*", cxx, COUNT(cxx)));
+}
+
+static bool pattern_takes(const char *pattern, const struct frame *const *frames, size_t count)
+{
+	const struct rule rule = {.name = (char *)pattern, .pattern = true};
+
+	return rule_matches(&rule, frames, count);
+}
+
+static void lsan_patterns(void **state)
+{
+	(void)state;
+	assert_true(pattern_takes("Archive::keep", cxx, COUNT(cxx)));
+	assert_true(pattern_takes("^main$", cxx, COUNT(cxx)));
+	assert_true(pattern_takes("archive.cc", cxx, COUNT(cxx)));
+	assert_true(pattern_takes("libz.so", cxx, COUNT(cxx)));
+	assert_true(pattern_takes("/opt/*.1$", cxx, COUNT(cxx)));
+	assert_false(pattern_takes("Archive::keep", plain, COUNT(plain)));
+	assert_false(pattern_takes("^ain", plain, COUNT(plain)));
+}
+
+static const char *refusal; /* what the log says */
+
+static int refused(const char *text)
+{
+	struct suppressions *s = suppressions_new();
+	char path[] = "/tmp/suppress-XXXXXX";
+	int fd = mkstemp(path), keep = dup(STDERR_FILENO), err;
+	static char said[1024];
+	ssize_t n;
+
+	assert_true(fd >= 0 && keep >= 0);
+	unlink(path);
+	dup2(fd, STDERR_FILENO);
+	err = parse(s, text);
+	dup2(keep, STDERR_FILENO);
+	n = pread(fd, said, sizeof(said) - 1, 0);
+	said[n > 0 ? n : 0] = '\0';
+	refusal = said;
+	close(fd);
+	close(keep);
+	suppressions_free(s);
+	return err;
+}
+
+static void errors(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} bad[] = {
+		{"race:foo\n", "test.supp:1: expected leak:PATTERN (LeakSanitizer's"},
+		{"# c\n\nleak:a\n\nthread:b\n", "test.supp:5: expected leak:PATTERN"},
+		{"leak:\n", "test.supp:1: a pattern must follow"},
+		{"leak:a\n{\n", "test.supp:2: expected leak:PATTERN"},
+		{"{\n}\n", "test.supp:2: expected the suppression's name"},
+		{"{\nname\nMemcheck:Leak\nfun:a\n", "test.supp:1: the file ends"},
+		{"{\nname\n", "test.supp:1: the file ends"},
+		{"{\n", "test.supp:1: the file ends"},
+		{"{\nname\nLeak\nfun:a\n}\n", "test.supp:3: expected TOOL:KIND"},
+		{"{\nname\nMemcheck:Leak\nfunny\n}\n", "test.supp:4: expected fun:"},
+		{"{\nname\nMemcheck:Leak\nfun:\n}\n", "test.supp:4: a name must follow"},
+		{"{\nname\nMemcheck:Leak\n...\n}\n", "test.supp:5: expected at least one line"},
+		{"{\nname\nMemcheck:Leak\nmatch-leak-kinds: lost\nfun:a\n}\n",
+		 "test.supp:4: expected kinds out of definite"},
+		{"{\nname\nMemcheck:Leak\nfun:a\nmatch-leak-kinds: all\n}\n",
+		 "test.supp:5: expected fun:"},
+		{"{\nname\nMemcheck:Cond\nfun:a\n", "test.supp:1: the file ends"},
+		{"{\nn\nMemcheck:Leak\nfun:a\n}\nleak:b\n", "test.supp:6: expected '{'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(refused(bad[i].text), -EINVAL);
+		if (!strstr(refusal, bad[i].message))
+			fail_msg("'%s' gave: %s", bad[i].text, refusal);
+	}
+	assert_int_equal(refused(""), 0);
+	assert_int_equal(refused("# nothing\n\n"), 0);
+	assert_int_equal(refused("{\n n\n Addrcheck,Memcheck:Leak\n fun:a\n}\n"), 0);
+	assert_int_equal(refused("\t leak:a \r\n# c\n leak:b"), 0);
+}
+
+static struct suppressed *apply(struct suppressions *s, struct snapshot *snapshot)
+{
+	assert_int_equal(suppressions_apply(s, snapshot), 0);
+	return snapshot->suppressed;
+}
+
+/* Each block is counted to one suppression, and the sum is what is hidden. */
+static void accounting(void **state)
+{
+	struct stack stacks[] = {
+		{.live = {100, 2}, .frames = cxx, .frame_count = COUNT(cxx)},
+		{.live = {30, 1}, .frames = plain, .frame_count = COUNT(plain)},
+		{.live = {7, 1}},
+		{.alloc = {9, 9}, .frames = cxx, .frame_count = COUNT(cxx)},
+	};
+	struct snapshot snapshot = {.stacks = stacks, .stack_count = COUNT(stacks)};
+	struct suppressions *s = suppressions_new();
+	const struct suppressed *got;
+
+	(void)state;
+	assert_int_equal(parse(s, "leak:never\nleak:Archive\nleak:shop\n"), 0);
+	got = apply(s, &snapshot);
+	assert_int_equal(got->total.bytes, 130);
+	assert_int_equal(got->total.count, 3);
+	assert_int_equal(got->stacks, 2);
+	assert_int_equal(got->count, 2);
+	assert_string_equal(got->by[0].name, "Archive");
+	assert_string_equal(got->by[0].file, "test.supp");
+	assert_int_equal(got->by[0].line, 2);
+	assert_int_equal(got->by[0].amount.bytes, 100);
+	assert_int_equal(got->by[1].amount.bytes, 30);
+	assert_true(stacks[0].hidden && stacks[1].hidden);
+	assert_false(stacks[2].hidden || stacks[3].hidden);
+	assert_int_equal(leaks_of(&snapshot).bytes, 7);
+	free(snapshot.suppressed);
+	suppressions_free(s);
+}
+
+/* With a verdict a suppression takes the classes that it names. */
+static void classes(void **state)
+{
+	struct stack stack = {
+		.live = {15, 4},
+		.verdict = {[VERDICT_DEFINITE] = {1, 1},
+			    [VERDICT_INDIRECT] = {2, 1},
+			    [VERDICT_POSSIBLE] = {4, 1},
+			    [VERDICT_REACHABLE] = {8, 1}},
+		.frames = plain,
+		.frame_count = COUNT(plain),
+	};
+	struct snapshot snapshot = {
+		.verdict.state = VERDICT_TAKEN, .stacks = &stack, .stack_count = 1};
+	struct suppressions *s = suppressions_new();
+	const struct suppressed *got;
+
+	(void)state;
+	assert_int_equal(parse(s, "{\na\nMemcheck:Leak\nmatch-leak-kinds: none\nfun:malloc\n}\n"
+				  "{\nb\nMemcheck:Leak\nmatch-leak-kinds:definite,possible\n"
+				  "fun:malloc\n}\n{\nc\nMemcheck:Leak\nmatch-leak-kinds: "
+				  "definite,reachable\nfun:malloc\n}\n"),
+			 0);
+	got = apply(s, &snapshot);
+	assert_int_equal(got->count, 2);
+	assert_int_equal(got->by[0].amount.bytes, 5);
+	assert_int_equal(got->by[1].amount.bytes, 8);
+	assert_int_equal(got->stacks, 0);
+	assert_false(stack.hidden);
+	assert_int_equal(leaks_of(&snapshot).bytes, 2);
+	leaks_hide_others(&snapshot);
+	assert_false(stack.hidden);
+	assert_int_equal(parse(s, "{\nd\nMemcheck:Leak\nfun:malloc\n}\n"), 0);
+	got = apply(s, &snapshot);
+	assert_int_equal(got->total.bytes, 15);
+	assert_true(stack.hidden);
+	assert_int_equal(leaks_of(&snapshot).count, 0);
+	free(snapshot.suppressed);
+	suppressions_free(s);
+}
+
+static void builtin(void **state)
+{
+	static const struct frame buffer = {
+		.function = "_IO_file_doallocate", .module = "libc.so.6", .module_path = LIBC};
+	static const struct frame locale = {
+		.function = "setlocale", .module = "libc.so.6", .module_path = LIBC};
+	static const struct frame mine = {
+		.function = "setlocale", .module = "shop", .module_path = "/srv/shop"};
+	static const struct frame *const frames[][3] = {
+		{&f_malloc, &buffer, &f_main},
+		{&f_malloc, &locale, &f_main},
+		{&f_malloc, &mine, &f_main},
+	};
+	struct stack stacks[] = {
+		{.live = {1, 1}, .frames = frames[0], .frame_count = 3},
+		{.live = {2, 1}, .frames = frames[1], .frame_count = 3},
+		{.live = {4, 1}, .frames = frames[2], .frame_count = 3},
+		{.live = {8, 1}, .frames = cxx, .frame_count = COUNT(cxx)},
+	};
+	struct snapshot snapshot = {.stacks = stacks, .stack_count = COUNT(stacks)};
+	struct suppressions *s = suppressions_new();
+
+	(void)state;
+	assert_int_equal(suppressions_add_builtin(s), 0);
+	assert_int_equal(apply(s, &snapshot)->total.bytes, 3);
+	assert_null(snapshot.suppressed->by[0].file);
+	free(snapshot.suppressed);
+	suppressions_free(s);
+}
+
+/* What Debian's valgrind brings along: hundreds of suppressions of all kinds. */
+static void valgrinds_own(void **state)
+{
+	static const char path[] = "/usr/libexec/valgrind/default.supp";
+	struct suppressions *s = suppressions_new();
+
+	(void)state;
+	if (access(path, R_OK)) {
+		suppressions_free(s);
+		print_message("no valgrind\n");
+		skip();
+	}
+	assert_int_equal(suppressions_read(s, path), 0);
+	suppressions_free(s);
+}
+
+static char *generate(enum suppression_style style, const struct snapshot *snapshot,
+		      const struct stack *stack)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	suppression_put(out, style, snapshot, stack);
+	fclose(out);
+	return text;
+}
+
+/* What is generated hides the stack that it was made from, and no other. */
+static void generated(void **state)
+{
+	static const enum suppression_style styles[] = {SUPPRESSION_VALGRIND,
+							SUPPRESSION_LEAKSANITIZER};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(styles); i++) {
+		struct stack stacks[] = {
+			{.live = {1, 1}, .frames = cxx, .frame_count = COUNT(cxx)},
+			{.live = {2, 1}, .frames = plain, .frame_count = COUNT(plain)},
+		};
+		struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
+		struct suppressions *s = suppressions_new();
+		char *text = generate(styles[i], &snapshot, &stacks[0]);
+
+		assert_int_equal(parse(s, text), 0);
+		assert_int_equal(apply(s, &snapshot)->total.bytes, 1);
+		assert_true(stacks[0].hidden);
+		free(snapshot.suppressed);
+		suppressions_free(s);
+		free(text);
+	}
+}
+
+static void generated_text(void **state)
+{
+	struct stack stack = {.live = {1, 1},
+			      .verdict = {[VERDICT_DEFINITE] = {1, 1}},
+			      .frames = cxx,
+			      .frame_count = COUNT(cxx)};
+	struct snapshot snapshot = {.verdict.state = VERDICT_TAKEN};
+	char *text = generate(SUPPRESSION_VALGRIND, &snapshot, &stack);
+
+	(void)state;
+	assert_string_equal(text, "{\n"
+				  "   blocks of shop::Archive::keep(char const*)\n"
+				  "   Memcheck:Leak\n"
+				  "   match-leak-kinds: definite\n"
+				  "   fun:_Znwm\n"
+				  "   fun:_ZN4shop7Archive4keepEPKc\n"
+				  "   obj:/opt/libz.so.1\n"
+				  "   fun:main\n"
+				  "   fun:__libc_start_main\n"
+				  "}\n");
+	free(text);
+	text = generate(SUPPRESSION_LEAKSANITIZER, &snapshot, &stack);
+	assert_string_equal(text, "leak:shop::Archive::keep(char const*)\n");
+	free(text);
+}
+
+static void bad_frees(void **state)
+{
+	struct suppressions *s = suppressions_new();
+
+	(void)state;
+	assert_int_equal(parse(s, "{\nknown\nMemcheck:Free\nfun:malloc\nfun:main\n}\n"), 0);
+	assert_string_equal(suppressions_match_free(s, plain, COUNT(plain)), "known");
+	assert_null(suppressions_match_free(s, cxx, COUNT(cxx)));
+	suppressions_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wildcards),
+		cmocka_unit_test(templates),
+		cmocka_unit_test(valgrind_locations),
+		cmocka_unit_test(valgrind_cxx),
+		cmocka_unit_test(lsan_patterns),
+		cmocka_unit_test(errors),
+		cmocka_unit_test(accounting),
+		cmocka_unit_test(classes),
+		cmocka_unit_test(builtin),
+		cmocka_unit_test(valgrinds_own),
+		cmocka_unit_test(generated),
+		cmocka_unit_test(generated_text),
+		cmocka_unit_test(bad_frees),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

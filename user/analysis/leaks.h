@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which blocks of a snapshot count as leaked: definitely or indirectly lost ones that no suppression has; without a verdict all live ones. */
+#ifndef MEMLEAKBPF_ANALYSIS_LEAKS_H
+#define MEMLEAKBPF_ANALYSIS_LEAKS_H
+
+#include "user/model/snapshot.h"
+
+struct amount leaks_of_stack(const struct snapshot *s, const struct stack *stack);
+struct amount leaks_of(const struct snapshot *s);
+
+/* --leak-only: hides the stacks that have none. */
+void leaks_hide_others(struct snapshot *s);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/analysis/suppress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/analysis/suppress_rule.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+
+#define FILE_MAX (16u << 20) /* bytes */
+
+struct file_name {
+	struct file_name *next;
+	char name[];
+};
+
+struct suppressions {
+	struct rule_list rules;
+	struct file_name *files;
+};
+
+struct suppressions *suppressions_new(void)
+{
+	return calloc(1, sizeof(struct suppressions));
+}
+
+void suppressions_free(struct suppressions *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->rules.count; i++)
+		rule_release(&s->rules.items[i]);
+	free(s->rules.items);
+	while (s->files) {
+		struct file_name *next = s->files->next;
+
+		free(s->files);
+		s->files = next;
+	}
+	free(s);
+}
+
+static const char *keep_name(struct suppressions *s, const char *file)
+{
+	struct file_name *kept = malloc(sizeof(*kept) + strlen(file) + 1);
+
+	if (!kept)
+		return NULL;
+	strcpy(kept->name, file);
+	kept->next = s->files;
+	s->files = kept;
+	return kept->name;
+}
+
+int suppressions_parse(struct suppressions *s, const char *file, const char *text, size_t len)
+{
+	size_t before = s->rules.count, others = s->rules.other_kinds;
+	const char *kept = file ? keep_name(s, file) : NULL;
+	int err = file && !kept ? log_errno(ENOMEM, "reading suppressions") : 0;
+
+	if (!err)
+		err = rules_parse(&s->rules, file, text, len);
+	for (size_t i = before; i < s->rules.count; i++)
+		s->rules.items[i].file = kept;
+	if (!err && s->rules.other_kinds > others)
+		log_debug(
+			"%s: %zu suppressions passed over: for errors that are not looked for here",
+			file, s->rules.other_kinds - others);
+	return err;
+}
+
+int suppressions_add_builtin(struct suppressions *s)
+{
+	return suppressions_parse(s, NULL, suppress_builtin, strlen(suppress_builtin));
+}
+
+/* The whole file, malloc'ed. A pipe will do: `--suppressions <(…)`. */
+static int read_file(const char *path, char **text, size_t *len)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_free_ char *buffer = NULL;
+	size_t room = 4096, used = 0;
+
+	if (!file)
+		return log_errno(errno, "cannot open the suppressions in %s", path);
+	for (;;) {
+		char *grown = realloc(buffer, room);
+
+		if (!grown)
+			return log_errno(ENOMEM, "reading suppressions from %s", path);
+		buffer = grown;
+		used += fread(buffer + used, 1, room - used, file);
+		if (used < room)
+			break;
+		if (room >= FILE_MAX) {
+			log_error("%s: more than %u MiB: not a file of suppressions", path,
+				  FILE_MAX >> 20);
+			return -EFBIG;
+		}
+		room *= 2;
+	}
+	if (ferror(file))
+		return log_errno(errno ? errno : EIO, "cannot read the suppressions in %s", path);
+	*text = TAKE_PTR(buffer);
+	*len = used;
+	return 0;
+}
+
+int suppressions_read(struct suppressions *s, const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0, before = s->rules.count;
+	int err = read_file(path, &text, &len);
+
+	if (!err)
+		err = suppressions_parse(s, path, text, len);
+	if (!err && s->rules.count == before)
+		log_warn("%s: no suppression in it", path);
+	return err;
+}
+
+static void add(struct amount *sum, const struct amount *part)
+{
+	sum->bytes += part->bytes;
+	sum->count += part->count;
+}
+
+/* The classes of which the stack has blocks. Without a verdict all are in one, which nobody knows: any will do. */
+static unsigned classes_of(const struct snapshot *snapshot, const struct stack *stack)
+{
+	unsigned classes = 0;
+
+	if (snapshot->verdict.state != VERDICT_TAKEN)
+		return RULE_ALL_CLASSES;
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		if (stack->verdict[i].count || stack->verdict[i].bytes)
+			classes |= 1u << i;
+	}
+	return classes;
+}
+
+static void suppress(const struct snapshot *snapshot, struct stack *stack, struct rule *rule,
+		     unsigned classes)
+{
+	if (snapshot->verdict.state != VERDICT_TAKEN) {
+		add(&rule->amount, &stack->live);
+	} else {
+		for (int i = 0; i < VERDICT_CLASSES; i++) {
+			if (classes & 1u << i)
+				add(&rule->amount, &stack->verdict[i]);
+		}
+	}
+	rule->stacks++;
+	rule->used = true;
+	stack->suppressed |= classes;
+}
+
+static void apply_to(struct suppressions *s, const struct snapshot *snapshot, struct stack *stack)
+{
+	unsigned left = classes_of(snapshot, stack);
+
+	stack->suppressed = 0;
+	stack->hidden = false;
+	if (!stack->frames || !left || !(stack->live.count || stack->live.bytes))
+		return;
+	for (size_t i = 0; left && i < s->rules.count; i++) {
+		struct rule *rule = &s->rules.items[i];
+		bool known = snapshot->verdict.state == VERDICT_TAKEN;
+		unsigned classes = known ? rule->classes & left : rule->classes ? left : 0;
+
+		if (rule->frees || !classes ||
+		    !rule_matches(rule, stack->frames, stack->frame_count))
+			continue;
+		suppress(snapshot, stack, rule, classes);
+		left &= ~classes;
+	}
+	stack->hidden = !left;
+}
+
+/* What the rules have, as the snapshot keeps it. */
+static struct suppressed *collect(const struct suppressions *s)
+{
+	struct suppressed *out;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->rules.count; i++)
+		n += s->rules.items[i].stacks != 0;
+	out = calloc(1, sizeof(*out) + n * sizeof(out->by[0]));
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < s->rules.count; i++) {
+		const struct rule *rule = &s->rules.items[i];
+
+		if (!rule->stacks)
+			continue;
+		out->by[out->count++] = (struct suppressed_by){
+			.name = rule->name,
+			.file = rule->file,
+			.line = rule->line,
+			.amount = rule->amount,
+			.stacks = rule->stacks,
+		};
+		add(&out->total, &rule->amount);
+	}
+	return out;
+}
+
+int suppressions_apply(struct suppressions *s, struct snapshot *snapshot)
+{
+	struct suppressed *made;
+
+	for (size_t i = 0; i < s->rules.count; i++) {
+		s->rules.items[i].amount = (struct amount){0};
+		s->rules.items[i].stacks = 0;
+	}
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		apply_to(s, snapshot, &snapshot->stacks[i]);
+	made = collect(s);
+	if (!made)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		made->stacks += snapshot->stacks[i].hidden;
+	free(snapshot->suppressed);
+	snapshot->suppressed = made;
+	return 0;
+}
+
+const char *suppressions_match_free(struct suppressions *s, const struct frame *const *frames,
+				    size_t count)
+{
+	for (size_t i = 0; i < s->rules.count; i++) {
+		struct rule *rule = &s->rules.items[i];
+
+		if (!rule->frees || !rule_matches(rule, frames, count))
+			continue;
+		rule->used = true;
+		return rule->name;
+	}
+	return NULL;
+}
+
+void suppressions_log_unused(const struct suppressions *s)
+{
+	for (size_t i = 0; i < s->rules.count; i++) {
+		const struct rule *rule = &s->rules.items[i];
+
+		if (!rule->used && rule->file)
+			log_debug("%s:%u: suppression '%s' was not used", rule->file, rule->line,
+				  rule->name);
+	}
+}

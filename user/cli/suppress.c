@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/suppress.h"
+
+#include <errno.h>
+
+#include "user/analysis/leaks.h"
+#include "user/base/log.h"
+
+int suppress_open(const struct options *options, struct suppressions **out)
+{
+	bool judged = options->verdict || options->error_exitcode;
+	struct suppressions *s;
+	int err = 0;
+
+	*out = NULL;
+	if (!options->suppression_count && !(judged && options->default_suppressions))
+		return 0;
+	s = suppressions_new();
+	if (!s)
+		return log_errno(ENOMEM, "no memory for suppressions");
+	for (size_t i = 0; !err && i < options->suppression_count; i++)
+		err = suppressions_read(s, options->suppressions[i]);
+	if (!err && options->default_suppressions)
+		err = suppressions_add_builtin(s);
+	if (err) {
+		suppressions_free(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+int suppress_snapshot(const struct options *options, struct suppressions *s,
+		      struct snapshot *snapshot)
+{
+	int err = s ? suppressions_apply(s, snapshot) : 0;
+
+	if (!err && options->leak_only)
+		leaks_hide_others(snapshot);
+	return err;
+}
+
+void suppress_close(struct suppressions *s)
+{
+	if (s)
+		suppressions_log_unused(s);
+	suppressions_free(s);
+}

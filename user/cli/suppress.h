@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The suppressions that the options ask for. */
+#ifndef MEMLEAKBPF_CLI_SUPPRESS_H
+#define MEMLEAKBPF_CLI_SUPPRESS_H
+
+#include "user/analysis/suppress.h"
+#include "user/cli/options.h"
+
+/*
+ * Reads the files of --suppressions and adds the built-in ones. *out is NULL when there is nothing to suppress: the built-in ones alone count only where leaks
+ * are judged (--verdict, --error-exitcode), since all stacks must be named for them. 0 or -errno, logged.
+ */
+int suppress_open(const struct options *options, struct suppressions **out);
+
+/* Applies them, and --leak-only, to a snapshot with named stacks. 0 or -ENOMEM. `s` may be NULL. */
+int suppress_snapshot(const struct options *options, struct suppressions *s,
+		      struct snapshot *snapshot);
+
+/* Tells of unused ones and frees them. NULL is fine. */
+void suppress_close(struct suppressions *s);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Suppressions in reports: what they have taken out, and new ones for what is shown (--gen-suppressions). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "user/base/parse.h"
+#include "user/export/json_parts.h"
+#include "user/export/render.h"
+
+/* Valgrind reads no longer ones: VG_MAX_SUPP_CALLERS in its pub_core_errormgr.h. */
+#define MAX_CALLERS 24
+
+static const char *plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
+static void put_amount(FILE *out, const struct amount *amount, uint64_t stacks)
+{
+	char bytes[FORMAT_BYTES_MAX], blocks[FORMAT_GROUPED_MAX], count[FORMAT_GROUPED_MAX];
+
+	fprintf(out, "%s in %s %s of %s %s", format_bytes(bytes, amount->bytes),
+		format_grouped(blocks, amount->count), plural(amount->count, "block", "blocks"),
+		format_grouped(count, stacks), plural(stacks, "stack", "stacks"));
+}
+
+void text_put_suppressed(FILE *out, const struct snapshot *s)
+{
+	const struct suppressed *all = s->suppressed;
+	uint64_t stacks = 0;
+
+	if (!all || !all->count)
+		return;
+	for (size_t i = 0; i < all->count; i++)
+		stacks += all->by[i].stacks;
+	fputs("\nsuppressed, but counted above: ", out);
+	put_amount(out, &all->total, stacks);
+	fputc('\n', out);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct suppressed_by *by = &all->by[i];
+
+		fputs("    ", out);
+		put_amount(out, &by->amount, by->stacks);
+		fputs(": ", out);
+		text_put_name(out, by->name);
+		fputs("  (", out);
+		if (by->file) {
+			text_put_name(out, by->file);
+			fprintf(out, ":%u)\n", by->line);
+		} else {
+			fputs("built in)\n", out);
+		}
+	}
+}
+
+void json_put_suppressed(struct json to, const struct snapshot *s)
+{
+	struct json all = {json_object_new_object(), to.failed};
+	struct json_object *rules = json_object_new_array();
+
+	json_put_number(all, "bytes", s->suppressed->total.bytes);
+	json_put_number(all, "count", s->suppressed->total.count);
+	json_put_number(all, "hidden_stacks", s->suppressed->stacks);
+	for (size_t i = 0; i < s->suppressed->count; i++) {
+		const struct suppressed_by *by = &s->suppressed->by[i];
+		struct json rule = {json_object_new_object(), to.failed};
+
+		json_put_string(rule, "name", by->name);
+		json_put_string(rule, "file", by->file);
+		if (by->file)
+			json_put_number(rule, "line", by->line);
+		json_put_number(rule, "bytes", by->amount.bytes);
+		json_put_number(rule, "count", by->amount.count);
+		json_put_number(rule, "stacks", by->stacks);
+		json_append(rules, rule.object, to.failed);
+	}
+	json_put(all, "rules", rules);
+	json_put(to, "suppressed", all.object);
+}
+
+/* ---- new ones ----------------------------------------------------------------------------- */
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Names that are on the way to very many allocations, and say nothing of this one. */
+static bool says_little(const struct frame *frame)
+{
+	static const char *const functions[] = {"operator new",
+						"std::", "__gnu_cxx::", "void std::"};
+	static const char *const modules[] = {"libc.so", "libc-", "libstdc++.so", "libc++", "ld-"};
+
+	if (!frame->function)
+		return true;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (begins(frame->function, functions[i]))
+			return true;
+	}
+	for (size_t i = 0; frame->module && i < sizeof(modules) / sizeof(modules[0]); i++) {
+		if (begins(frame->module, modules[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The function that a person would call the one that allocated; NULL when nothing better than frame 0 is known. */
+static const struct frame *allocating_frame(const struct stack *stack)
+{
+	const struct frame *known = NULL;
+
+	for (size_t i = 1; i < stack->frame_count; i++) {
+		if (!says_little(stack->frames[i]))
+			return stack->frames[i];
+		if (!known && stack->frames[i]->function)
+			known = stack->frames[i];
+	}
+	return known;
+}
+
+static void put_leaksanitizer(FILE *out, const struct stack *stack)
+{
+	const struct frame *frame = allocating_frame(stack);
+	const char *name = frame ? frame->function : NULL;
+
+	for (size_t i = 1; !name && i < stack->frame_count; i++)
+		name = stack->frames[i]->module;
+	if (!name) {
+		fputs("# no function or object of this stack is known\n", out);
+		return;
+	}
+	/* `$` ends a pattern, and nothing escapes it: the name up to there will do. */
+	fprintf(out, "leak:%.*s\n", (int)strcspn(name, "$"), name);
+}
+
+static void put_kinds(FILE *out, const struct snapshot *s, const struct stack *stack)
+{
+	const char *separator = "   match-leak-kinds: ";
+
+	if (s->verdict.state != VERDICT_TAKEN)
+		return;
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		if (!stack->verdict[i].count)
+			continue;
+		fprintf(out, "%s%s", separator, verdict_class_name((enum verdict_class)i));
+		separator = ",";
+	}
+	fputc('\n', out);
+}
+
+/* Valgrind puts its own function in the place of `operator new`, which is the innermost frame there. */
+static size_t first_frame(const struct stack *stack)
+{
+	size_t first = 0;
+
+	while (first + 1 < stack->frame_count && stack->frames[first + 1]->function &&
+	       begins(stack->frames[first + 1]->function, "operator new"))
+		first++;
+	return first;
+}
+
+static void put_valgrind(FILE *out, const struct snapshot *s, const struct stack *stack)
+{
+	const struct frame *named = allocating_frame(stack);
+	size_t first = first_frame(stack), last = stack->frame_count;
+
+	if (last - first > MAX_CALLERS)
+		last = first + MAX_CALLERS;
+	fprintf(out, "{\n   blocks of %s\n   Memcheck:Leak\n",
+		named ? named->function : "an unknown function");
+	put_kinds(out, s, stack);
+	for (size_t i = first; i < last; i++) {
+		const struct frame *frame = stack->frames[i];
+		const char *object = frame->module_path ? frame->module_path : frame->module;
+
+		if (frame->function)
+			fprintf(out, "   fun:%s\n",
+				frame->symbol ? frame->symbol : frame->function);
+		else
+			fprintf(out, "   obj:%s\n", object ? object : "*");
+	}
+	fputs("}\n", out);
+}
+
+void suppression_put(FILE *out, enum suppression_style style, const struct snapshot *s,
+		     const struct stack *stack)
+{
+	if (style == SUPPRESSION_NONE)
+		return;
+	if (!stack->frames || !stack->frame_count)
+		fputs("# a stack that is not known cannot be suppressed\n", out);
+	else if (style == SUPPRESSION_LEAKSANITIZER)
+		put_leaksanitizer(out, stack);
+	else
+		put_valgrind(out, s, stack);
+}
+
+void json_put_suppression(struct json to, enum suppression_style style, const struct snapshot *s,
+			  const struct stack *stack)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+
+	if (style == SUPPRESSION_NONE)
+		return;
+	out = open_memstream(&text, &len);
+	if (!out) {
+		*to.failed = true;
+		return;
+	}
+	suppression_put(out, style, s, stack);
+	if (fclose(out))
+		*to.failed = true;
+	else
+		json_put_string(to, "suppression", text);
+	free(text);
+}
