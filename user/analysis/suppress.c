@@ -179,6 +179,14 @@ static void apply_to(struct suppressions *s, const struct snapshot *snapshot, st
 	stack->hidden = !left;
 }
 
+/* Several built-in ones are about one thing, and follow each other. */
+static bool same_subject(const struct suppressed *out, const struct rule *rule)
+{
+	const struct suppressed_by *last = out->count ? &out->by[out->count - 1] : NULL;
+
+	return last && !last->file && !rule->file && !strcmp(last->name, rule->name);
+}
+
 /* What the rules have, as the snapshot keeps it. */
 static struct suppressed *collect(const struct suppressions *s)
 {
@@ -195,6 +203,12 @@ static struct suppressed *collect(const struct suppressions *s)
 
 		if (!rule->stacks)
 			continue;
+		add(&out->total, &rule->amount);
+		if (same_subject(out, rule)) {
+			add(&out->by[out->count - 1].amount, &rule->amount);
+			out->by[out->count - 1].stacks += rule->stacks;
+			continue;
+		}
 		out->by[out->count++] = (struct suppressed_by){
 			.name = rule->name,
 			.file = rule->file,
@@ -202,7 +216,6 @@ static struct suppressed *collect(const struct suppressions *s)
 			.amount = rule->amount,
 			.stacks = rule->stacks,
 		};
-		add(&out->total, &rule->amount);
 	}
 	return out;
 }

@@ -19,8 +19,8 @@ struct compared_side {
 	size_t processes;
 	pid_t pid; /* of one of them */
 	char comm[16];
-	struct amount live;	  /* what is compared */
-	struct amount suppressed; /* what is not */
+	struct amount live;	     /* what is compared */
+	struct amount suppressed;    /* what is not */
 	uint64_t sample_bytes, lost; /* lost: all causes */
 };
 
