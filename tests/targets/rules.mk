@@ -8,12 +8,15 @@ MUSL_CC ?= musl-gcc
 
 targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
 
-targets_names := leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene
-targets_portable := leaf calls realloc
+targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork
+targets_names := leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene $(targets_verdict)
+targets_portable := leaf calls realloc verdict_heap verdict_roots verdict_threads
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
-	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper) \
+	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper verdict_plugin) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
+# LeakSanitizer's verdicts on the same programs.
+TARGETS += $(patsubst %,$(targets_out)/%.lsan,$(filter-out verdict_fork,$(targets_verdict)))
 ifneq ($(targets_have_musl),)
 TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
 endif
@@ -28,9 +31,11 @@ targets_cxxflags := -std=gnu++17 -O2 -g -Wall -Wextra -Werror -pthread
 targets_fp := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer
 targets_nofp := -fomit-frame-pointer
 
+targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h
+
 # $(call targets_rule,SUFFIX,SOURCE SUFFIX,COMPILER AND FLAGS)
 define targets_rule
-$(targets_out)/%$(1): $(targets_src)/%$(2) $(targets_src)/truth.h $(targets_src)/rules.mk
+$(targets_out)/%$(1): $(targets_src)/%$(2) $(targets_headers) $(targets_src)/rules.mk
 	@mkdir -p $$(@D)
 	$$(say) TARGET $$@
 	$$(Q)$(3) $$< -o $$@
@@ -38,6 +43,8 @@ endef
 
 $(eval $(call targets_rule,.nofp,.c,$(CC) $(targets_cflags) $(targets_nofp)))
 $(eval $(call targets_rule,.nofp,.cc,$(CXX) $(targets_cxxflags) $(targets_nofp)))
+$(eval $(call targets_rule,.lsan,.c,gcc $(targets_cflags) $(targets_nofp) -fsanitize=leak))
+$(eval $(call targets_rule,.lsan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fsanitize=leak))
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
 $(eval $(call targets_rule,.musl,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,.musl-static,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp) -static))
