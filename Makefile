@@ -25,6 +25,7 @@ help_text = \
 # --- Options ---------------------------------------------------------------------------------------------------------------
 
 PREFIX ?= /usr/local
+SYSTEMD_DIR ?= $(PREFIX)/lib/systemd/system
 ifeq ($(SANITIZE),1)
 BUILD ?= build/sanitize
 else
@@ -201,9 +202,15 @@ check:
 install: all
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memleakbpf
 	install -D -m 644 docs/memleakbpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1
+	install -D -m 644 tools/prometheus/memleakbpf.rules.yml $(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml
+	install -d $(DESTDIR)$(SYSTEMD_DIR)
+	sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/memleakbpf-survey.service >$(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
+	chmod 644 $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/memleakbpf $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1
+	rm -f $(DESTDIR)$(PREFIX)/bin/memleakbpf $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1 \
+		$(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
+	-rmdir $(DESTDIR)$(PREFIX)/share/memleakbpf 2>/dev/null
 
 clean:
 	rm -rf $(BUILD)

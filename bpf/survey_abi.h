@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the survey's iterator writes for each process, back to back. */
+/* What the survey's iterator writes for each process, back to back; and what is kept of those that have exited. */
 #ifndef MEMLEAKBPF_BPF_SURVEY_ABI_H
 #define MEMLEAKBPF_BPF_SURVEY_ABI_H
 
 #include "bpf/abi.h"
 
-#define SURVEY_MAX_CPUS 4096
+#define SURVEY_MAX_CPUS	   4096
+#define SURVEY_MAX_PARENTS 8192 /* processes whose children have exited, between two looks */
 
 struct survey_record {
 	uint64_t start_ns; /* task_struct.start_boottime of the process's first thread */
@@ -16,5 +17,18 @@ struct survey_record {
 	char comm[16];
 };
 _Static_assert(sizeof(struct survey_record) == 72, "ABI");
+
+/* Map `exits`: by parent, what its children came to. One that has exited has left its own children's sums to its parent. */
+struct survey_parent {
+	uint64_t start_ns; /* as in survey_record */
+	uint32_t pid, pad;
+};
+_Static_assert(sizeof(struct survey_parent) == 16, "ABI");
+
+struct survey_exits {
+	uint64_t count;
+	uint64_t peak; /* pages: the largest resident set that one of them ever had */
+};
+_Static_assert(sizeof(struct survey_exits) == 16, "ABI");
 
 #endif

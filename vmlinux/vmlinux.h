@@ -149,6 +149,7 @@ struct cred {
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code, nr_threads;
+	unsigned long maxrss;
 };
 
 struct task_struct {

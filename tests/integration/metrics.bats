@@ -46,9 +46,9 @@ scraped() {
 }
 
 @test "series are bounded: all other processes are summed" {
-	local i all=0 n
+	local all=0 n
 
-	for i in {1..6}; do
+	for _ in {1..6}; do
 		scene idle
 		all=$((all + $(awk '/^RssAnon/ { print $2 * 1024 }' "/proc/$PID/status")))
 	done

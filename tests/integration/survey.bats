@@ -168,18 +168,50 @@ setup_file() {
 	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
 }
 
-@test "a leaker that exits has a last line" {
+@test "what exits has a last line, one; what is new is seen" {
+	local idle leaker new
+
+	scene idle
+	idle=$PID
 	scene leak 3000000
-	"$TOOL" survey -f json -i 100ms --no-drill --comm '^leak$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	leaker=$PID
+	"$TOOL" survey -f json -i 100ms --no-drill --comm '^(leak|idle)$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	until_true 30 grep -q '"growing"' "$D/survey.json" || fail 'not growing'
-	kill -KILL "$PID"
-	until_true 10 grep -q '"ended":true' "$D/survey.json" || fail 'no last line'
+	scene idle
+	new=$PID
+	until_true 10 grep -q "\"pid\":$new," "$D/survey.json" || fail 'the new one is not seen'
+	kill -KILL "$leaker" "$idle"
+	has_ended() { [[ $(jq -s "map(.processes[] | select(.pid == $1 and .ended)) | length" "$D/survey.json") -eq 1 ]]; }
+	until_true 10 has_ended "$leaker" || fail 'no last line'
+	until_true 10 has_ended "$idle" || fail 'no last line of the idle one'
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
-	[[ $(of "$PID" .ended) == true ]]
-	[[ $(jq -s "map(.processes[] | select(.pid == $PID and .ended)) | length" "$D/survey.json") -eq 1 ]]
+	has_ended "$leaker"
+	has_ended "$idle"
+	[[ $(of "$leaker" .ended) == true && $(of "$idle" .ended) == true ]]
+	[[ $(of "$new" '.ended') == false ]]
+}
+
+@test "children that live for less than an interval are counted with their parent" {
+	local parent
+
+	scene spawn 20
+	parent=$PID
+	"$TOOL" survey -f json -i 500ms --no-drill -v --comm '^spawn$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true 10 test -s "$D/survey.json" || fail 'no look'
+	kill -USR1 "$parent"
+	# Ten that are children, and ten with one of their own.
+	until_true 20 grep -q '"children_exited":30' "$D/survey.json" || fail "$(of "$parent" .children_exited) instead of 30"
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	[[ $(of "$parent" '.children_exited') -eq 30 ]]
+	[[ $(of "$parent" '.comm') == spawn ]]
+	[[ $(of "$parent" '.children_peak_bytes >= 16777216 and .children_peak_bytes < 30000000') == true ]] || fail "$(of "$parent" .children_peak_bytes)"
+	[[ $(of "$parent" '.rss_anon_bytes < 1000000') == true ]]
 }
 
 @test "text: the table fits 100 columns and says why" {

@@ -8,11 +8,13 @@
  *     leak RATE       loses RATE bytes per second, in leaked_here()
  *     mapped RATE     the same by brk(2), behind every allocator's back
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
+ *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at once; each second one by a child of its own
  *     busy            nothing but malloc and free, and loses 3 MB a second
  * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its parent's end closes standard input.
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +83,36 @@ static void children(uint64_t rate)
 		waitpid(child, NULL, 0);
 		step();
 	}
+}
+
+static void live_briefly(bool by_another)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (by_another)
+			live_briefly(false);
+		else
+			leaked_here(16 << 20);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static volatile sig_atomic_t told;
+
+static void on_usr1(int signal)
+{
+	(void)signal;
+	told = 1;
+}
+
+static void spawn(uint64_t count)
+{
+	while (!told)
+		step();
+	for (uint64_t i = 0; i < count; i++)
+		live_briefly(i % 2);
 }
 
 static void churn(void)
@@ -156,6 +188,7 @@ int main(int argc, char **argv)
 	static void *blocks[5 * STEPS];
 
 	prctl(PR_SET_NAME, kind);
+	signal(SIGUSR1, on_usr1);
 	puts("ready");
 	fflush(stdout);
 	if (!strcmp(kind, "leak"))
@@ -164,6 +197,8 @@ int main(int argc, char **argv)
 		mapped(rate);
 	else if (!strcmp(kind, "children"))
 		children(rate);
+	else if (!strcmp(kind, "spawn"))
+		spawn(rate);
 	else if (!strcmp(kind, "churn"))
 		churn();
 	else if (!strcmp(kind, "sawtooth"))

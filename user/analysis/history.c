@@ -29,6 +29,7 @@ struct entry {
 	struct trend_series *children; /* sums of what children took; NULL: had none */
 	struct trend own_trend, children_trend;
 	int64_t children_sum;
+	unsigned children_grown; /* that have exited after they were seen for long enough to grow */
 	UT_hash_handle hh, hh_pid;
 };
 
@@ -37,6 +38,7 @@ struct history {
 	struct entry *by_pid; /* of those that live */
 	uint64_t generation;
 	size_t left_out;
+	bool exits_known; /* by the source */
 	struct history_process **ranked;
 	size_t ranked_room;
 	void (*release)(void *user_data);
@@ -116,7 +118,10 @@ static void end(struct history *h, struct entry *e)
 	HASH_DELETE(hh_pid, h->by_pid, e);
 	e->process.ended = true;
 	parent = find_pid(h, e->process.now.ppid);
-	if (parent)
+	if (!parent)
+		return;
+	parent->children_grown += e->process.samples >= CHILD_FIRST_SAMPLE;
+	if (!h->exits_known)
 		parent->process.children_exited++;
 }
 
@@ -144,7 +149,7 @@ static void judge(struct entry *e)
 		p->low_then = (uint64_t)first;
 		p->low_now = (uint64_t)last;
 	}
-	if (e->children && p->children_exited >= CHILDREN_MIN_EXITED && trend_changed(e->children))
+	if (e->children && e->children_grown >= CHILDREN_MIN_EXITED && trend_changed(e->children))
 		trend_judge(e->children, HISTORY_FLOOR_BYTES, &e->children_trend);
 	p->of_children =
 		e->own_trend.kind != TREND_GROWING && e->children_trend.kind == TREND_GROWING;
@@ -176,6 +181,10 @@ static int take_sample(struct history *h, uint64_t time_ns, const struct process
 	before = process_bytes(&e->process.now);
 	e->process.now = *sample;
 	e->process.samples++;
+	if (h->exits_known) {
+		e->process.children_exited = sample->exited;
+		e->process.children_peak = sample->exited_peak;
+	}
 	e->generation = h->generation;
 	if (e->process.samples >= CHILD_FIRST_SAMPLE && e->process.samples <= CHILD_LAST_SAMPLE) {
 		parent = find_pid(h, sample->ppid);
@@ -187,7 +196,7 @@ static int take_sample(struct history *h, uint64_t time_ns, const struct process
 
 static int add_children(struct entry *e, uint64_t time_ns)
 {
-	if (!e->children && !e->process.children_exited)
+	if (!e->children && !e->children_grown)
 		return 0;
 	if (!e->children)
 		e->children = trend_series_new();
@@ -204,6 +213,7 @@ int history_update(struct history *h, uint64_t time_ns, const struct process_lis
 	sweep(h, true);
 	h->generation++;
 	h->left_out = 0;
+	h->exits_known = list->exits_known;
 	for (size_t i = 0; !err && i < list->count; i++)
 		err = take_sample(h, time_ns, &list->items[i]);
 	if (err)

@@ -23,7 +23,10 @@ struct history_process {
 	bool of_children; /* the trend is that of `children` */
 	bool ended; /* was not there any more at the last update: shown once, then forgotten */
 	uint64_t samples;
-	uint64_t children_exited;
+	uint64_t
+		children_exited; /* with theirs, where the source counts exits; else those that were seen */
+	uint64_t
+		children_peak; /* bytes: the largest resident set that one of them had; 0: unknown */
 	uint64_t low_then, low_now; /* lowest in the first and the last third of the watch, bytes */
 	void *user_data;	    /* of the history's user; see history_new() */
 };

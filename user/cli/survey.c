@@ -35,7 +35,7 @@ struct survey {
 	struct survey_row *rows;	/* those of the last report */
 	size_t row_room;
 	uint64_t start_ns, start_cpu_ns; /* of the first look: what loading took is over */
-	uint64_t looks;
+	uint64_t looks, exits_lost;
 	bool stop;
 };
 
@@ -82,6 +82,7 @@ static void fill_row(struct survey_row *row, const struct history_process *p,
 		.ended = p->ended,
 		.samples = p->samples,
 		.children_exited = p->children_exited,
+		.children_peak = p->children_peak,
 		.low_then = p->low_then,
 		.low_now = p->low_now,
 		.cgroup = or_null(data->cgroup.path),
@@ -103,17 +104,17 @@ static void add_rest(struct survey_rest *rest, const struct process_sample *proc
 	rest->shmem += process->shmem;
 }
 
-/* The last line of one that has exited: if there is something to say, and once. */
+/* One that has exited has a last line, once, if it was shown before or there is something to say. */
 static bool has_last_line(const struct history_process *process, struct survey_process *data)
 {
-	if (data->told || (!data->drilled && process->trend.kind != TREND_GROWING))
+	if (data->told || (!data->shown && !data->drilled && process->trend.kind != TREND_GROWING))
 		return false;
 	data->told = true;
 	return true;
 }
 
-/* The top N, and below them, if wanted, the last lines of those that grew or had probes and have exited. */
-static int fill_rows(struct survey *s, size_t top, bool last_lines, struct survey_report *report)
+/* The top N, and among them, if the report is one to be read, the last lines of those that have exited. */
+static int fill_rows(struct survey *s, size_t top, bool read, struct survey_report *report)
 {
 	struct history_process *const *ranked;
 	size_t count, shown = 0;
@@ -138,12 +139,16 @@ static int fill_rows(struct survey *s, size_t top, bool last_lines, struct surve
 		if (!scope_has(s->scope, ranked[i], data))
 			continue;
 		if (ranked[i]->ended) {
-			if (!last_lines || !has_last_line(ranked[i], data))
+			if (!read || !has_last_line(ranked[i], data))
 				continue;
 		} else {
+			bool fits = shown++ < top;
+
 			report->process_count++;
 			report->growing_count += ranked[i]->trend.kind == TREND_GROWING;
-			if (shown++ >= top) {
+			if (read)
+				data->shown = fits;
+			if (!fits) {
 				add_rest(&report->rest, &ranked[i]->now);
 				continue;
 			}
@@ -161,11 +166,12 @@ static void fill_totals(const struct survey *s, struct survey_totals *totals)
 	totals->looks = s->looks;
 	totals->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	totals->left_out = history_left_out(s->history);
+	totals->exits_lost = s->exits_lost;
 	/* What cannot be read is 0: unknown. */
 	proc_memory(getpid(), &totals->resident, &anon);
 }
 
-static int make_report(struct survey *s, size_t top, bool last_lines, struct survey_report *report)
+static int make_report(struct survey *s, size_t top, bool read, struct survey_report *report)
 {
 	uint64_t elapsed = clock_ns(CLOCK_MONOTONIC) - s->start_ns;
 
@@ -183,7 +189,7 @@ static int make_report(struct survey *s, size_t top, bool last_lines, struct sur
 	if (report->tool_known)
 		report->tool_share =
 			(double)(report->totals.cpu_ns - s->start_cpu_ns) / (double)elapsed;
-	return fill_rows(s, top, last_lines, report);
+	return fill_rows(s, top, read, report);
 }
 
 static int print_report(struct survey *s, bool final)
@@ -234,6 +240,7 @@ static int look(struct survey *s)
 
 	if (err)
 		return err;
+	s->exits_lost = list->exits_lost;
 	err = history_update(s->history, clock_ns(CLOCK_MONOTONIC), list);
 	if (err)
 		return log_errno(err, "cannot keep the processes' history");

@@ -19,6 +19,7 @@ struct survey_process {
 	struct survey_drill drill;
 	bool drilled;		/* drill says something */
 	bool refused;		/* cannot have probes */
+	bool shown;		/* was in the last report */
 	bool told;		/* its last line has been printed */
 	uint64_t drilled_ns;	/* CLOCK_MONOTONIC of the last window's end; 0: none yet */
 	uint64_t bytes_at_open; /* anon + swap when the window opened */

@@ -65,6 +65,8 @@ static struct json_object *new_process(const struct survey_row *row,
 	json_put_number(to, "samples", row->samples);
 	if (row->children_exited)
 		json_put_number(to, "children_exited", row->children_exited);
+	if (row->children_peak)
+		json_put_number(to, "children_peak_bytes", row->children_peak);
 	json_put_trend(to, &row->trend);
 	if (row->trend.error_known) {
 		json_put_rate(to, "growth_low_bytes_per_s", row->trend.growth_low);

@@ -188,6 +188,12 @@ static bool value_children(const struct survey_row *row, double *value)
 	return true;
 }
 
+static bool value_children_peak(const struct survey_row *row, double *value)
+{
+	*value = (double)row->children_peak;
+	return row->children_peak != 0;
+}
+
 static bool value_live(const struct survey_row *row, double *value)
 {
 	if (!row->drill || !row->drill->snapshot)
@@ -215,8 +221,10 @@ static const struct process_family {
 	 "Time until the memory of its control group or of the machine is used up, if growth "
 	 "goes on.",
 	 value_limit},
-	{"process_children_exited", TYPE_COUNTER, NULL, "Children that have exited.",
-	 value_children},
+	{"process_children_exited", TYPE_COUNTER, NULL,
+	 "Its children and theirs that have exited, short-lived ones included.", value_children},
+	{"process_children_peak_bytes", TYPE_GAUGE, "bytes",
+	 "The largest resident set that one of them had.", value_children_peak},
 	{"process_live_bytes", TYPE_GAUGE, "bytes",
 	 "Allocated and kept while probes were on it, the last time; an estimate.", value_live},
 };
@@ -295,6 +303,8 @@ static void put_totals(const struct page *p)
 		 (double)r->watched_count},
 		{"left_out_processes", TYPE_GAUGE, NULL, "Not followed for want of room.",
 		 (double)t->left_out},
+		{"exits_left_out", TYPE_COUNTER, NULL,
+		 "Parents whose children's exits could not be counted.", (double)t->exits_lost},
 		{"other_processes", TYPE_GAUGE, NULL,
 		 "Followed, without series of their own: the next three are their sums.",
 		 (double)r->rest.count},

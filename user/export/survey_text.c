@@ -237,9 +237,20 @@ static void put_reason(const struct table *t, const struct survey_row *row)
 				format_duration(low, (uint64_t)(row->limit_s * 1e9)));
 		fputc('\n', t->out);
 	}
-	if (row->children_exited)
-		fprintf(t->out, "            %" PRIu64 " of its children have exited meanwhile\n",
-			row->children_exited);
+}
+
+/* Also those that lived for less than an interval. */
+static void put_children(const struct table *t, const struct survey_row *row)
+{
+	char peak[FORMAT_BYTES_MAX];
+
+	if (!row->children_exited)
+		return;
+	fprintf(t->out, "            %" PRIu64 " of its children have exited meanwhile",
+		row->children_exited);
+	if (row->children_peak)
+		fprintf(t->out, ", the largest of %s", format_bytes(peak, row->children_peak));
+	fputc('\n', t->out);
 }
 
 const struct frame *survey_top_frame(const struct stack *stack)
@@ -316,6 +327,8 @@ static void put_table(const struct table *t)
 		put_row(t, i + 1, row);
 		if (row->trend.kind == TREND_GROWING)
 			put_reason(t, row);
+		if (row->trend.kind == TREND_GROWING || t->output->options.verbose)
+			put_children(t, row);
 		if (row->drill)
 			put_drill(t, row->drill);
 	}

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_MODEL_PROCESS_H
 #define MEMLEAKBPF_MODEL_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,12 +17,16 @@ struct process_sample {
 	char comm[16];
 	/* Bytes. Anonymous memory, resident and swapped out, is what leaks; shared memory is shown beside it. */
 	uint64_t anon, swap, shmem;
+	/* Of its children that have exited since the source was opened, and of theirs: how many, and the largest resident set that one had. */
+	uint64_t exited, exited_peak;
 };
 
 /* All processes that have memory of their own, at one time. */
 struct process_list {
 	struct process_sample *items; /* by pid */
 	size_t count, room;
+	bool exits_known;    /* the samples' `exited` says something */
+	uint64_t exits_lost; /* parents whose children's exits could not be counted, so far */
 };
 
 #endif

@@ -32,6 +32,8 @@ struct survey_row {
 	bool ended;		  /* has exited: its last line */
 	uint64_t samples;	  /* intervals that it has been seen for */
 	uint64_t children_exited; /* since the survey began */
+	uint64_t
+		children_peak; /* bytes: the largest resident set that one of them had; 0: unknown */
 	uint64_t low_then,
 		low_now; /* lowest anon + swap in the first and the last third of the watch, bytes */
 	const char *cgroup, *unit, *container, *runtime, *pod; /* NULL: none, or unknown */
@@ -50,7 +52,8 @@ struct survey_totals {
 	uint64_t probe_hits; /* of all probes so far */
 	uint64_t probe_ns;   /* CPU time that they took, traps included */
 	uint64_t lost[LOST_CAUSES];
-	uint64_t left_out; /* processes that are not followed, for want of room */
+	uint64_t left_out;   /* processes that are not followed, for want of room */
+	uint64_t exits_lost; /* parents whose children's exits could not be counted */
 };
 
 /* Processes that are in scope and have no row: their number and the sums of their bytes. */

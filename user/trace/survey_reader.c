@@ -15,10 +15,19 @@
 #include "user/sys/memory.h"
 #include "user/sys/proc.h"
 
+/* What the kernel has counted of those that have exited, as far as it was read. */
+struct exits {
+	struct survey_parent *parents; /* SURVEY_MAX_PARENTS of each */
+	struct survey_exits *sums;
+	size_t count;
+};
+
 struct survey_reader {
 	struct survey *skel; /* NULL: /proc */
 	struct bpf_link *link;
+	struct bpf_link *exit_link; /* NULL: exits are not counted */
 	struct process_list list;
+	struct exits exits;
 	uint64_t page, ns_per_tick;
 };
 
@@ -106,6 +115,70 @@ static int read_iterator(struct survey_reader *r)
 	return err;
 }
 
+/* ---- those that have exited --------------------------------------------------------------- */
+
+static int read_exits(struct survey_reader *r)
+{
+	struct exits *e = &r->exits;
+	int fd = bpf_map__fd(r->skel->maps.exits), err = 0;
+	uint32_t batch, *last = NULL;
+
+	e->count = 0;
+	while (!err && e->count < SURVEY_MAX_PARENTS) {
+		uint32_t n = (uint32_t)(SURVEY_MAX_PARENTS - e->count);
+
+		err = bpf_map_lookup_batch(fd, last, &batch, e->parents + e->count,
+					   e->sums + e->count, &n, NULL);
+		if (!err || err == -ENOENT)
+			e->count += n;
+		last = &batch;
+	}
+	/* -ENOENT: the end; -ENOSPC: what came meanwhile has no room behind the rest, and comes the next time. */
+	return err == -ENOENT || err == -ENOSPC ? 0 : err;
+}
+
+static struct process_sample *find(struct process_list *list, pid_t pid)
+{
+	const struct process_sample key = {.pid = pid};
+
+	return list->count ? bsearch(&key, list->items, list->count, sizeof(*list->items), by_pid)
+			   : NULL;
+}
+
+/*
+ * They were read before the walk over the processes: a parent that is not in the list is gone for good, and what its children came to has been
+ * added to its own parent's.
+ */
+static void take_exits(struct survey_reader *r)
+{
+	int fd = bpf_map__fd(r->skel->maps.exits);
+
+	for (size_t i = 0; i < r->exits.count; i++) {
+		const struct survey_parent *parent = &r->exits.parents[i];
+		struct process_sample *p = find(&r->list, (pid_t)parent->pid);
+
+		if (p && p->start_ticks == parent->start_ns / r->ns_per_tick) {
+			p->exited = r->exits.sums[i].count;
+			p->exited_peak = r->exits.sums[i].peak * r->page;
+		} else {
+			bpf_map_delete_elem(fd, parent);
+		}
+	}
+	r->list.exits_known = true;
+	r->list.exits_lost = r->skel->bss->exits_lost;
+}
+
+/* The survey goes on without. */
+static void count_exits(struct survey_reader *r)
+{
+	r->exits.parents = calloc(SURVEY_MAX_PARENTS, sizeof(*r->exits.parents));
+	r->exits.sums = calloc(SURVEY_MAX_PARENTS, sizeof(*r->exits.sums));
+	if (r->exits.parents && r->exits.sums)
+		r->exit_link = bpf_program__attach(r->skel->progs.survey_exit);
+	if (!r->exit_link)
+		log_debug("short-lived children are not counted: %s", strerror(errno));
+}
+
 static int load(struct survey_reader *r)
 {
 	int cpus = libbpf_num_possible_cpus(), err;
@@ -122,14 +195,18 @@ static int load(struct survey_reader *r)
 	if (err)
 		return err;
 	r->link = bpf_program__attach_iter(r->skel->progs.survey_task, NULL);
-	return r->link ? 0 : -errno;
+	if (!r->link)
+		return -errno;
+	count_exits(r);
+	return 0;
 }
 
 static void unload(struct survey_reader *r)
 {
 	bpf_link__destroy(r->link);
+	bpf_link__destroy(r->exit_link);
 	survey__destroy(r->skel);
-	r->link = NULL;
+	r->link = r->exit_link = NULL;
 	r->skel = NULL;
 }
 
@@ -222,6 +299,8 @@ void survey_reader_free(struct survey_reader *r)
 		return;
 	unload(r);
 	free(r->list.items);
+	free(r->exits.parents);
+	free(r->exits.sums);
 	free(r);
 }
 
@@ -232,13 +311,18 @@ enum survey_source survey_reader_source(const struct survey_reader *r)
 
 int survey_reader_read(struct survey_reader *r, const struct process_list **out)
 {
-	int err;
+	int err = 0;
 
 	r->list.count = 0;
-	err = r->link ? read_iterator(r) : read_proc(r);
+	if (r->exit_link)
+		err = read_exits(r);
+	if (!err)
+		err = r->link ? read_iterator(r) : read_proc(r);
 	if (err)
 		return log_errno(err, "cannot read the processes' memory");
 	sort_and_unite(&r->list);
+	if (r->exit_link)
+		take_exits(r);
 	*out = &r->list;
 	return 0;
 }
