@@ -14,8 +14,10 @@ help_text = \
 	'make lib unit targets   the library, the unit tests, the programs that the tests trace' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local' \
 	'make clean      remove $(BUILD)/' \
+	'make html       try again to get the libraries of -f html, where a build went without' \
 	'' \
 	'V=1             show the commands' \
+	'HTML=0          build without -f html, and without npm' \
 	'SANITIZE=1      AddressSanitizer and UndefinedBehaviorSanitizer, in build/sanitize' \
 	'DEBUG=1         -O0' \
 	'WERROR=1        warnings are errors' \
@@ -86,6 +88,8 @@ SKELETON := $(BUILD)/gen/memleakbpf.skel.h
 # An object of its own, so that a survey loads nothing of the tracing one.
 SURVEY_OBJ := $(BUILD)/obj/bpf/survey/survey.bpf.o
 SURVEY_SKELETON := $(BUILD)/gen/survey.skel.h
+# The page of -f html, with its libraries inlined.
+HTML_PAGE := $(BUILD)/gen/html_page.gen.h
 
 MAIN_SRC := user/cli/main.c
 LIB_SRCS := $(filter-out $(MAIN_SRC),$(sort $(wildcard user/*/*.c)))
@@ -145,6 +149,18 @@ $(SURVEY_SKELETON): $(SURVEY_OBJ)
 	$(say) SKEL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name survey >$@.tmp
 	$(Q)mv $@.tmp $@
+
+$(HTML_PAGE): $(wildcard user/export/html/*) tools/html-page
+	@mkdir -p $(@D)
+	$(say) HTML $@
+	$(Q)tools/html-page $(BUILD)/html $@ $(HTML)
+
+.PHONY: html
+html:
+	$(Q)rm -f $(HTML_PAGE)
+	$(Q)$(MAKE) --no-print-directory $(PROGRAM)
+
+$(filter $(BUILD)/obj/user/export/html_page.o,$(LIB_OBJS)): | $(HTML_PAGE)
 
 # The skeletons must exist before the first compilation; from then on the .d files know who includes them.
 $(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SURVEY_SKELETON)

@@ -3,62 +3,9 @@
 # Recordings, and every format by its own reader, against what the target says it did.
 
 load lib.bash
+load recording.bash
 
 PERFETTO=$BUILD/perfetto
-
-# live [bytes|count]: what the target has live in truth.
-live() {
-	jq --arg what "${1:-bytes}" '[.live[][$what]] | add' <<<"$TRUTH"
-}
-
-# The tool with results in a file; json goes through start_tool.
-tool_into() {
-	local file=$1
-
-	shift
-	env --default-signal=INT "$TOOL" "$@" -i 1h -o "$file" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
-	TOOL_PID=$!
-	PIDS+=("$TOOL_PID")
-	attached "$T_PID"
-}
-
-tool_stops() {
-	kill -INT "$TOOL_PID"
-	wait "$TOOL_PID" || fail "the tool ended with status $?"
-	[[ ! -s $D/tool.out ]] || fail 'it wrote on standard output as well'
-}
-
-# report FILE OPTION…: REPORT; as nobody, where that user can reach the program.
-report() {
-	local as=()
-
-	if [[ $EUID -eq 0 ]] && setpriv --reuid=65534 --clear-groups test -x "$TOOL" 2>/dev/null; then
-		as=(setpriv --reuid=65534 --clear-groups)
-	fi
-	REPORT=$("${as[@]}" "$TOOL" report "${@:2}" - <"$1" 2>"$D/report.err") || fail "report: $(<"$D/report.err")"
-}
-
-recorded() {
-	[[ $("$TOOL" report "$D/rec" -f json 2>/dev/null | wc -l) -ge $1 ]]
-}
-
-# record_steps COMMAND…: a recording with one snapshot after each command; TRUTHS.
-record_steps() {
-	local command n=0
-
-	TRUTHS=()
-	for command; do
-		tell "$command"
-		TRUTHS+=("$TRUTH")
-		kill -USR1 "$TOOL_PID"
-		until_true "$DEADLINE" recorded $((++n)) || fail "no snapshot number $n"
-	done
-}
-
-# into REGEX FILE: has the file come to hold it?
-into() {
-	grep -Eaq -- "$1" "$2"
-}
 
 folded_sum() {
 	awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1"
@@ -282,10 +229,11 @@ perfetto() {
 	holds 'map([.name, .count]) == [["libc.malloc", 10], ["libc.malloc (program 2)", 3]]' "$(sed -n 2p "$D/answers")"
 }
 
+# Five intervals, of which two grew.
 @test "all formats agree about one recording, to the byte" {
 	start_target "$TARGETS/leaf"
 	tool_into "$D/rec" record
-	record_steps go free churn
+	record_steps churn go churn go free
 	tool_stops
 	end_target
 	SNAP=$("$TOOL" report "$D/rec" -f json | tail -n 1)
@@ -297,6 +245,20 @@ perfetto() {
 	"$TOOL" report "$D/rec" -f android >"$D/android"
 	[[ $(android_sum "$D/android") == "$(live) $(live count)" ]] || fail android
 	"$TOOL" report "$D/rec" -f text | grep -q "($(live | sed ':a;s/\B[0-9]\{3\}\>/,&/;ta') B)" || fail text
+	"$TOOL" report "$D/rec" -f pprof -o "$D/pprof"
+	pprof -top -unit=B "$D/pprof" | grep -q "Total samples = $(live)B" || fail pprof
+	pprof -top -sample_index=inuse_objects "$D/pprof" | grep -q "Total samples = $(live count)" || fail 'pprof counts'
+	needs_chromium
+	"$TOOL" report "$D/rec" -f html -o "$D/page.html"
+	look "$D/page.html" 'value|#card-live b' 'value|#flame' 'click|#measures [data-key=blocks]' 'value|#flame'
+	seen 0 "$(live)" live
+	seen 1 "$(live)" 'the flame graph'
+	seen 2 "$(live count)" 'the flame graph of blocks'
+	needs_perfetto
+	"$TOOL" report "$D/rec" -f perfetto -o "$D/trace"
+	perfetto "$D/trace" 'select sum(size) as bytes, sum(count) as count from heap_profile_allocation' \
+		'select count(distinct ts) as dumps from heap_profile_allocation' >"$D/answers"
+	[[ $(sed -n 1p "$D/answers") == "[{\"bytes\":$(live),\"count\":$(live count)}]" ]] || fail "perfetto: $(<"$D/answers")"
 }
 
 @test "diff: two runs compare by name, and two times of one" {
@@ -318,11 +280,4 @@ perfetto() {
 	"$TOOL" diff "$D/old" "$D/old" | grep -q '0 grew, 0 new, 0 shrank, 0 gone' || fail 'differs from itself'
 	SNAP=$("$TOOL" diff "$D/new" -f json) || fail 'diff of one'
 	holds '.delta == .old.live'
-}
-
-# One more step of a recording that has one snapshot.
-record_steps_more() {
-	tell "$1"
-	kill -USR1 "$TOOL_PID"
-	until_true "$DEADLINE" recorded 2 || fail 'no second snapshot'
 }

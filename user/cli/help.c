@@ -72,7 +72,7 @@ const char help_record[] =
 const char help_report[] = "Usage: memleakbpf report FILE [OPTION...]\n"
 			   "Shows a recording: the last snapshot of each process, or all of them "
 			   "in formats that hold\n"
-			   "a history (json, perfetto). TIME: 90s, 5m since its beginning, or "
+			   "a history (json, perfetto, html). TIME: 90s, 5m since its beginning, or "
 			   "2026-01-02T03:04:05[Z].\n"
 			   "\n"
 			   "      --at TIME             the last snapshot until then\n"

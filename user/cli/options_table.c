@@ -265,9 +265,16 @@ static int apply_format(const struct option_row *row, struct options_storage *st
 			const char *shown, const char *value)
 {
 	const struct exporter_format *format = export_find_format(value);
+	const char *why = format && format->unavailable ? format->unavailable() : NULL;
 	char known[256] = "";
 
 	(void)row;
+	if (why) {
+		log_error("%s %s: this memleakbpf was built without it: %s; report can make it "
+			  "of a recording elsewhere",
+			  shown, value, why);
+		return -EINVAL;
+	}
 	if (format) {
 		storage->options.format = format;
 		return 0;

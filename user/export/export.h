@@ -48,6 +48,8 @@ struct exporter_format {
 	bool wants_all; /* reads snapshot->stacks, all of which must have their frames, and not `shown` */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
 	bool history; /* of a recording it shows every snapshot; false: the last one of each target, unless a range is asked for */
+	const char *(*unavailable)(
+		void); /* why this build does not have it, NULL: it does; NULL itself: every build does */
 	struct exporter *(*open)(FILE *out, const struct export_options *options);
 	/*
 	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may hold more, which count only in totals. Returns 0

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// Opens a page of -f html in Chromium and does what it is told:
+//     node look.mjs DIRECTORY PAGE STEP…
+// DIRECTORY is where tests/html/fetch has put the driver. Steps:
+//     click SELECTOR · type SELECTOR TEXT · choose SELECTOR VALUE (of a <select>) · drag SELECTOR FROM TO (parts of its width) · dark
+//     value SELECTOR (prints data-value) · text SELECTOR · count SELECTOR · shot FILE
+// each of them one argument, "|" between its parts. Prints one line per question. Exits with 1 when the page has an error, loads
+// anything, is kept from something by its own policy, or opens a dialog.
+import {existsSync} from 'node:fs';
+import {join, resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [folder, file, ...steps] = process.argv.slice(2);
+const {chromium} = await import(pathToFileURL(join(resolve(folder), 'package', 'index.mjs')).href);
+const browser = await chromium.launch({
+	executablePath: ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync),
+	args: ['--no-sandbox'],
+});
+const page = await browser.newPage({viewport: {width: 1400, height: 1000}, colorScheme: 'light', reducedMotion: 'reduce'});
+const address = pathToFileURL(resolve(file)).href;
+const complaints = [];
+page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+page.on('console', (message) => {
+	if (message.type() === 'error' || message.type() === 'warning')
+		complaints.push(`console: ${message.text()}`);
+});
+page.on('request', (request) => {
+	if (request.url() !== address)
+		complaints.push(`it loads ${request.url()}`);
+});
+page.on('dialog', (dialog) => {
+	complaints.push(`dialog: ${dialog.message()}`);
+	dialog.dismiss();
+});
+
+async function drag(selector, from, to) {
+	const box = await page.locator(selector).boundingBox();
+	const y = box.y + box.height / 2;
+	await page.mouse.move(box.x + box.width * from, y);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width * to, y, {steps: 4});
+	await page.mouse.up();
+}
+
+const actions = {
+	click: (selector) => page.locator(selector).first().click(),
+	type: (selector, text) => page.locator(selector).fill(text),
+	choose: (selector, value) => page.locator(selector).selectOption(value),
+	drag: (selector, from, to) => drag(selector, +from, +to),
+	dark: () => page.emulateMedia({colorScheme: 'dark'}).then(() => page.reload()),
+	value: async (selector) => console.log(await page.locator(selector).first().getAttribute('data-value', {timeout: 10000})),
+	text: async (selector) => console.log((await page.locator(selector).first().textContent({timeout: 10000})).replace(/\s+/g, ' ').trim()),
+	count: async (selector) => console.log(await page.locator(selector).count()),
+	shot: (path) => page.screenshot({path}),
+};
+
+try {
+	await page.goto(address);
+	for (const step of steps) {
+		const [action, ...rest] = step.split('|');
+		await actions[action](...rest);
+	}
+} catch (error) {
+	complaints.push(error.message);
+}
+await browser.close();
+for (const complaint of complaints)
+	console.error(complaint);
+process.exit(complaints.length ? 1 : 0);

@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The page of -f html, opened in Chromium: it is clicked, and its numbers are compared with those of JSON and with the truth.
+
+load lib.bash
+load recording.bash
+
+@test "html: every number is that of the recording, live, allocated and growth, in bytes and blocks" {
+	needs_chromium
+	start_target "$TARGETS/leaf"
+	tool_into "$D/rec" record
+	record_steps go go free churn go
+	tool_stops
+	end_target
+	report "$D/rec" -f json -T 1000 --sort alloc
+	mapfile -t SNAPS <<<"$REPORT"
+	report "$D/rec" -f html
+	printf '%s\n' "$REPORT" >"$D/page.html"
+	grep -Eq 'https?://[^ "]*\.(js|css)' "$D/page.html" && fail 'it names files to load'
+	look "$D/page.html" 'value|#card-live b' 'value|#flame' 'value|#card-growth b' 'click|#modes [data-key=alloc]' 'value|#flame' \
+		'click|#modes [data-key=growth]' 'value|#flame' 'click|#measures [data-key=blocks]' 'value|#flame' \
+		'click|#modes [data-key=alloc]' 'value|#flame' 'click|#modes [data-key=live]' 'value|#flame' 'count|tr.row'
+	seen 0 "$(live)" 'live'
+	seen 1 "$(live)" 'the flame graph of what is live'
+	SNAP=${SNAPS[5]}
+	seen 2 "$(jq ".live.bytes - $(jq .live.bytes <<<"${SNAPS[0]}")" <<<"$SNAP")" 'growth since the first snapshot'
+	seen 3 "$(jq .alloc.bytes <<<"$SNAP")" 'the flame graph of what was allocated'
+	# Only what grew has a place in the flame graph.
+	growth() {
+		jq -n --argjson a "${SNAPS[0]}" --argjson b "$SNAP" '($a.stacks | map({(.id): .live.'"$1"'}) | add) as $old
+			| [$b.stacks[] | .live.'"$1"' - ($old[.id] // 0) | select(. > 0)] | add'
+	}
+	seen 4 "$(growth bytes)" 'growth in bytes'
+	seen 5 "$(growth count)" 'growth in blocks'
+	seen 6 "$(jq .alloc.count <<<"$SNAP")" 'calls'
+	seen 7 "$(live count)" 'blocks'
+	seen 8 "$(jq '[.stacks[] | select(.alloc.count > 0)] | length' <<<"$SNAP")" 'rows of the table'
+}
+
+@test "html: chosen times, sorting, searching, frames with file and line" {
+	local columns="td[data-key=growth]"
+
+	needs_chromium
+	start_target "$TARGETS/leaf"
+	tool_into "$D/rec" record
+	record_steps go go free
+	tool_stops
+	end_target
+	report "$D/rec" -f json -T 1000 --sort alloc
+	mapfile -t SNAPS <<<"$REPORT"
+	report "$D/rec" -f html
+	printf '%s\n' "$REPORT" >"$D/page.html"
+	look "$D/page.html" 'type|#search|LEAK_4K' 'value|#found' 'click|tr.row' 'text|ol.frames' 'type|#search|nothing like it' 'value|#found' \
+		'type|#search|' "click|th [data-key=growth]" "value|$columns" 'click|th [data-key=growth]' "value|$columns" \
+		'drag|#chart .overlay|0.05|0.02' 'value|#card-live b' 'click|#whole' 'value|#card-live b' 'dark' 'value|#card-live b'
+	seen 0 1 'found stacks'
+	[[ ${SEEN[1]} == *malloc*leak_4k*leaf.c:[0-9]*middle*main* ]] || fail "frames: ${SEEN[1]}"
+	seen 2 0 'found'
+	growths() {
+		jq -n --argjson a "${SNAPS[0]}" --argjson b "${SNAPS[3]}" '($a.stacks | map({(.id): .live.bytes}) | add) as $old
+			| [$b.stacks[] | .live.bytes - ($old[.id] // 0)] | '"$1"
+	}
+	seen 3 "$(growths max)" 'the most growth'
+	seen 4 "$(growths min)" 'the least growth'
+	# Until the second snapshot at most.
+	[[ ${SEEN[5]} == "$(jq .live.bytes <<<"${SNAPS[0]}")" || ${SEEN[5]} == "$(jq .live.bytes <<<"${SNAPS[1]}")" ]] ||
+		fail "live at the chosen time: ${SEEN[5]}"
+	seen 6 "$(live)" 'live of the whole time'
+	seen 7 "$(live)" 'live, in the dark'
+}
+
+@test "html: while tracing, the file is a whole page at every snapshot" {
+	needs_chromium
+	start_target "$TARGETS/leaf"
+	tool_into "$D/page.html" -f html
+	tell go
+	kill -USR1 "$TOOL_PID"
+	until_true "$DEADLINE" into '^</html>$' "$D/page.html" || fail 'no page'
+	look "$D/page.html" 'value|#card-live b' 'value|#flame' 'count|#modes [disabled]'
+	seen 0 "$(live)" live
+	seen 1 "$(live)" 'the flame graph'
+	# Of one snapshot no growth is known.
+	seen 2 1 'modes that cannot be chosen'
+	tell go
+	tool_stops
+	end_target
+	look "$D/page.html" 'value|#card-live b' 'count|#modes [disabled]'
+	seen 0 "$(live)" 'live at the end'
+	seen 1 0 'modes that cannot be chosen'
+}
+
+@test "html: several processes can be chosen, and together they are the sum" {
+	local child sum
+
+	needs_chromium
+	start_target "$TARGETS/family"
+	tool_into "$D/page.html" -f html
+	tell go
+	tell fork-wait
+	child=$(field .child "$TRUTH")
+	attached "$child"
+	tell again
+	tool_stops
+	kill -TERM "$child"
+	end_target
+	look "$D/page.html" 'count|#targets option' 'value|#card-live b' 'choose|#targets|0' 'value|#card-live b' 'choose|#targets|1' 'value|#card-live b'
+	seen 0 3 'processes to choose from, and all of them'
+	sum=$((SEEN[2] + SEEN[3]))
+	seen 1 "$sum" 'the sum'
+	[[ ${SEEN[2]} -gt 0 ]] || fail 'nothing in the parent'
+}
+
+@test "html: names that are HTML are text" {
+	local evil='</script><img src=x onerror=alert(1)>'
+
+	needs_chromium
+	objcopy --strip-debug --redefine-sym leak_1m="$evil" "$TARGETS/leaf" "$D/<iframe onload>"
+	start_target "$D/<iframe onload>" '</script><script>alert(3)</script>'
+	tool_into "$D/page.html" -f html
+	tell go
+	tool_stops
+	end_target
+	look "$D/page.html" 'value|#card-live b' 'count|img, iframe' 'type|#search|onerror=alert(1)' 'value|#found' 'click|tr.row' 'text|ol.frames' 'text|#about' 'count|img, iframe'
+	seen 0 "$(live)" live
+	seen 1 0 'images'
+	seen 2 1 'stacks through the function'
+	[[ ${SEEN[3]} == *"$evil"*'(<iframe onload>)'* ]] || fail "frames: ${SEEN[3]}"
+	[[ ${SEEN[4]} == *'</script><script>alert(3)</script>'* ]] || fail "command line: ${SEEN[4]}"
+	seen 5 0 'images after the click'
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the parts of the HTML exporter share: what is kept of the snapshots until the page is written. */
+#ifndef MEMLEAKBPF_EXPORT_HTML_H
+#define MEMLEAKBPF_EXPORT_HTML_H
+
+#include "user/export/collect.h"
+
+/* Totals of a target at one time. */
+struct html_point {
+	uint64_t time_ns; /* since the epoch, ascending */
+	struct amount live, alloc;
+	struct memory_use memory;
+};
+
+struct html_values {
+	struct amount live, alloc;
+};
+
+/* What every stack had at one time; those that are newer than that are missing. */
+struct html_moment {
+	uint64_t number; /* of the snapshot, from 0 */
+	uint64_t time_ns;
+	struct html_values *values; /* by row */
+	size_t count;
+};
+
+struct html_row {
+	uint64_t id;
+	uint32_t frames; /* of the frame table, 0: unknown */
+	enum stack_end end;
+	uint64_t oldest_ns; /* age at the last snapshot, 0: unknown */
+};
+
+struct html_target {
+	uint32_t target_id;
+	pid_t pid;
+	char comm[17];
+	char **cmdline; /* NULL: unknown */
+	bool exited, execed;
+	uint64_t start_ns; /* of tracing, since the epoch */
+	uint64_t elapsed_ns;
+	uint64_t sample_bytes, unknown_frees;
+	struct amount live, free; /* at the last snapshot */
+	uint64_t lost[LOST_CAUSES];
+	uint64_t snapshots;
+
+	struct html_point *points;
+	size_t point_count;
+	uint64_t point_stride; /* snapshots from one kept point to the next */
+
+	struct html_moment *moments;
+	size_t moment_count;
+	uint64_t moment_stride;
+
+	struct html_row *rows;
+	size_t row_count, row_room;
+	struct id_map row_of;	 /* stack id -> row */
+	struct id_map frames_of; /* stack id -> frame table */
+};
+
+struct html {
+	struct exporter base;
+	struct frame_table *table;
+	struct html_target *targets; /* in the order in which they came */
+	size_t target_count;
+	bool taken; /* something has come that is worth a page */
+};
+
+/* html_write.c: the whole page, as of now. 0 or -errno. */
+int html_write(struct html *h);
+
+/* html_page.c: what stands before and after the data. NULL: the build had no page, and html_page_missing says why. */
+extern const char *const html_page_before, *const html_page_after, *const html_page_why_not;
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// What the page's data means. user/export/html_write.c writes it:
+//   strings   names, by number; 0: none
+//   frames    [function, module, module's path, file, line, inlined, offset in hexadecimal], by number from 1
+//   stacks    numbers of frames, innermost first, by number from 1
+//   ends      why a walk up the stack ended, as a frame that stands for the callers; "" for complete
+//   targets   each with totals at `time` (ms since the epoch): live, count, alloc, allocs, rss, anon (null: unknown);
+//             `moments`, the times of which every stack's values are kept, and `rows`:
+//             [stack id, stack, end (-1: not recorded), ms of its oldest block or 0,
+//              [moments until it changes, live bytes +-, blocks +-, allocated bytes +, allocations +, …]]
+
+const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;
+
+function readFrame(data, raw) {
+	const [fn, module, path, file, line, inlined, offset] = raw;
+	const name = (number) => (number ? data.strings[number] : undefined);
+	const frame = {
+		function: name(fn), module: name(module), path: name(path), file: name(file), line, inlined: !!inlined, offset,
+	};
+	frame.label = frame.function ?? (frame.module ? `${frame.module}+0x${offset}` : `0x${offset}`);
+	frame.place = frame.file ? frame.file + (line ? `:${line}` : '') : '';
+	frame.key = `${frame.label}\0${frame.module ?? ''}\0${frame.inlined}`;
+	return frame;
+}
+
+const mark = (label) => ({label, place: '', key: label, mark: true});
+
+// The values of a row at each of its target's moments; made when they are first asked for.
+function seriesOf(row) {
+	if (row.series)
+		return row.series;
+	const n = row.target.moments.length, changes = row.changes;
+	const series = [0, 1, 2, 3].map(() => new Float64Array(n));
+	const now = [0, 0, 0, 0];
+	let at = 0;
+	const fill = (until) => {
+		for (; at < until; at++)
+			now.forEach((value, k) => { series[k][at] = value; });
+	};
+	for (let i = 0, moment = 0; i < changes.length; i += 5) {
+		moment += changes[i];
+		fill(moment);
+		for (let k = 0; k < 4; k++)
+			now[k] += changes[i + 1 + k];
+	}
+	fill(n);
+	row.series = series;
+	return series;
+}
+
+function readTarget(data, raw, number) {
+	const target = {...raw, number, name: `${raw.comm} (${raw.pid})`};
+	target.rows = raw.rows.map(([id, stack, end, oldest, changes]) => {
+		const frames = stack ? data.stacks[stack].map((frame) => data.frames[frame]) : [];
+		const label = end < 0 ? data.unknown : data.ends[end];
+		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes};
+	});
+	target.first = target.moments[0];
+	target.last = target.moments[target.moments.length - 1];
+	return target;
+}
+
+function readData(text) {
+	const data = JSON.parse(text);
+	data.frames = data.frames.map((raw) => raw && readFrame(data, raw));
+	data.targets = data.targets.map((raw, number) => readTarget(data, raw, number));
+	return data;
+}
+
+// The last of the ascending times that is not after `time`; -1: all are.
+function lastUntil(times, time) {
+	let low = 0, high = times.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (times[middle] <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+// What the stacks of some targets have at the time `to`, and since `from`. Of a program that has become another one nothing is left.
+function valuesBetween(targets, from, to) {
+	const list = [];
+	for (const target of targets) {
+		if (target.execed && targets.length > 1)
+			continue;
+		const end = lastUntil(target.moments, to), begin = lastUntil(target.moments, from);
+		for (const row of target.rows) {
+			const s = seriesOf(row);
+			const at = (k, i) => (i < 0 ? 0 : s[k][i]);
+			list.push({
+				row,
+				live: at(LIVE, end), count: at(COUNT, end), alloc: at(ALLOC, end), allocs: at(ALLOCS, end),
+				growth: at(LIVE, end) - at(LIVE, begin), growthCount: at(COUNT, end) - at(COUNT, begin),
+			});
+		}
+	}
+	return list;
+}
+
+// The call that is the program's own, more or less: the first frame outside of the module that allocates.
+function siteOf(row) {
+	const {frames} = row;
+	if (!frames.length)
+		return row.end ?? mark(DATA.unknown);
+	const own = frames.find((f) => f.module !== frames[0].module && !/^([\w ]+ )?(std::|__gnu_cxx::|operator new)/.test(f.function ?? ''));
+	return own ?? frames[Math.min(1, frames.length - 1)];
+}
+
+const matches = (row, term) =>
+	[row.target.name, ...row.frames.flatMap((f) => [f.label, f.file, f.module, f.path])].some((text) => text?.toLowerCase().includes(term));

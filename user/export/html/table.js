@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// The stacks as a table; a row opens to its frames.
+
+const ROWS_AT_ONCE = 100;
+
+const COLUMNS = [
+	{key: 'live', name: 'Live', text: (e) => bytesText(e.live), number: (e) => e.live},
+	{key: 'share', name: 'Share', text: (e, sums) => shareText(e.live, sums.live), number: (e) => e.live},
+	{key: 'count', name: 'Blocks', text: (e) => countText(e.count), number: (e) => e.count},
+	{key: 'growth', name: 'Growth', text: (e) => (e.growth ? signed(e.growth, bytesText) : '0'), number: (e) => e.growth, since: true},
+	{key: 'alloc', name: 'Allocated', text: (e) => bytesText(e.alloc), number: (e) => e.alloc},
+	{key: 'allocs', name: 'Calls', text: (e) => countText(e.allocs), number: (e) => e.allocs},
+	{key: 'oldest', name: 'Oldest', latest: true, text: (e) => (e.row.oldest ? durationText(e.row.oldest) : ''), number: (e) => e.row.oldest},
+];
+
+// The text with what is searched for marked.
+function marked(text, term) {
+	const parts = [], lower = text.toLowerCase();
+	let at = 0;
+	for (let next; term && (next = lower.indexOf(term, at)) >= 0; at = next + term.length)
+		parts.push(text.slice(at, next), element('mark', {}, text.slice(next, next + term.length)));
+	return [...parts, text.slice(at)];
+}
+
+function frameLine(frame, term) {
+	const line = element('span', {class: 'frame-line'}, ...marked(frame.label, term));
+	if (frame.inlined)
+		line.append(element('span', {class: 'inlined'}, 'inlined'));
+	if (frame.function && frame.offset && frame.offset !== '0' && !frame.inlined)
+		line.append(element('span', {class: 'place'}, `+0x${frame.offset}`));
+	if (frame.place)
+		line.append(element('span', {class: 'place file'}, ...marked(frame.place, term)));
+	if (frame.module)
+		line.append(element('span', {class: 'place module', title: frame.path ?? frame.module}, '(', ...marked(frame.module, term), ')'));
+	return line;
+}
+
+function framesRow(row, term, columns) {
+	const lines = row.frames.map((frame) => element('li', {}, frameLine(frame, term)));
+	if (row.end)
+		lines.push(element('li', {}, element('span', {class: 'place'}, row.end.label)));
+	return element('tr', {class: 'frames'}, element('td', {colspan: columns},
+		element('ol', {class: 'frames', start: 0}, ...lines),
+		element('span', {class: 'soft'}, `stack ${row.id} of ${row.target.name}`)));
+}
+
+// Live bytes over the watch.
+function spark(row) {
+	const values = seriesOf(row)[LIVE], width = 70, height = 18;
+	const most = values.reduce((m, v) => Math.max(m, v), 1);
+	const svg = d3.create('svg').attr('width', width).attr('height', height).attr('aria-hidden', 'true');
+	const line = d3.line((v, i) => 1 + (width - 2) * i / Math.max(1, values.length - 1), (v) => height - 2 - (height - 4) * v / most);
+	svg.append('path').attr('d', line(values));
+	return svg.node();
+}
+
+function tableHead(columns, sort, resort) {
+	const heads = columns.map((column) => element('th', {'aria-sort': sort.key === column.key ? (sort.down ? 'descending' : 'ascending') : undefined},
+		element('button', {'data-key': column.key, click: () => resort(column.key)},
+			column.name + (sort.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''))));
+	byId('table').tHead.replaceChildren(element('tr', {}, element('th', {}, '#'), ...heads, element('th', {}, 'Trend'), element('th', {class: 'site'}, 'Site')));
+}
+
+function tableRow(entry, number, columns, sums, term) {
+	const site = siteOf(entry.row);
+	const cells = columns.map((c) => element('td', {class: c.key === 'growth' && entry.growth > 0 ? 'up' : undefined,
+		'data-key': c.key, 'data-value': c.number(entry)}, c.text(entry, sums)));
+	const row = element('tr', {class: 'row', 'data-id': entry.row.id}, element('td', {class: 'soft'}, String(number)), ...cells,
+		element('td', {}, spark(entry.row)), element('td', {class: 'site'}, element('div', {}, frameLine(site, term))));
+	row.addEventListener('click', () => {
+		if (row.classList.toggle('open'))
+			row.after(framesRow(entry.row, term, columns.length + 3));
+		else
+			row.nextSibling.remove();
+	});
+	return row;
+}
+
+// view: {entries, sums, term, sort, since, latest, most}; resort(key) and more() are called on clicks.
+function drawTable(view, resort, more) {
+	const columns = COLUMNS.filter((c) => (view.since || !c.since) && (view.latest || !c.latest));
+	const column = COLUMNS.find((c) => c.key === view.sort.key);
+	const sorted = [...view.entries].sort((a, b) => (column.number(b) - column.number(a)) * (view.sort.down ? 1 : -1) || b.live - a.live);
+	const shown = sorted.slice(0, view.most);
+	tableHead(columns, view.sort, resort);
+	byId('table').tBodies[0].replaceChildren(...shown.map((entry, i) => tableRow(entry, i + 1, columns, view.sums, view.term)));
+	byId('more').hidden = shown.length === sorted.length;
+	byId('more').firstElementChild.textContent = `${countText(shown.length)} of ${plural(sorted.length, 'stack')}`;
+	byId('more').lastElementChild.onclick = more;
+}
