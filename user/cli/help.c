@@ -69,19 +69,20 @@ const char help_record[] =
 	"  traced: see memleakbpf --help\n"
 	"  -v, --verbose   --version   -h, --help\n";
 
-const char help_report[] = "Usage: memleakbpf report FILE [OPTION...]\n"
-			   "Shows a recording: the last snapshot of each process, or all of them "
-			   "in formats that hold\n"
-			   "a history (json, perfetto, html). TIME: 90s, 5m since its beginning, or "
-			   "2026-01-02T03:04:05[Z].\n"
-			   "\n"
-			   "      --at TIME             the last snapshot until then\n"
-			   "      --from TIME, --to TIME  all snapshots between\n"
-			   "  -p, --pid PID,...         of these processes only\n"
-			   "  -f, --format FORMAT, -T, --top N, --sort ORDER, -o, --output FILE: "
-			   "see memleakbpf --help\n"
-			   "      --suppressions FILE, --gen-suppressions, --leak-only: too\n"
-			   "  -v, --verbose   --version   -h, --help\n";
+const char help_report[] =
+	"Usage: memleakbpf report FILE [OPTION...]\n"
+	"Shows a recording: the last snapshot of each process, or all of them "
+	"in formats that hold\n"
+	"a history (json, perfetto, html). TIME: 90s, 5m since its beginning, or "
+	"2026-01-02T03:04:05[Z].\n"
+	"\n"
+	"      --at TIME             the last snapshot until then\n"
+	"      --from TIME, --to TIME  all snapshots between\n"
+	"  -p, --pid PID,...         of these processes only\n"
+	"  -f, --format FORMAT, -T, --top N, --sort ORDER, -o, --output FILE: "
+	"see memleakbpf --help\n"
+	"      --suppressions FILE, --gen-suppressions, --leak-only: too\n"
+	"  -v, --verbose   --version   -h, --help\n";
 
 const char help_diff[] =
 	"Usage: memleakbpf diff OLD NEW [OPTION...]\n"
