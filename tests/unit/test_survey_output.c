@@ -106,6 +106,34 @@ static void table(void **state)
 	free(text);
 }
 
+/* A line of callers has room for 100 columns and ends before the first that does not fit; what was lost is said. */
+static void callers(void **state)
+{
+	static const struct frame names[] = {
+		{.function = "malloc"},
+		{.function = NULL, .module = "stripped"},
+		{.function = "wrapper"},
+		{.function = "ab\033\xff"},
+		{.function = "a_name_that_takes_up_a_good_part_of_the_line_but_leaves_room"},
+		{.function = "no_room_for_this_one"},
+	};
+	static const struct frame *const frames[] = {&names[0], &names[1], &names[2],
+						     &names[3], &names[4], &names[5]};
+	struct stack stack = {.live = {100, 1}, .frames = frames, .frame_count = 6};
+	struct snapshot snapshot = {
+		.stacks = &stack, .stack_count = 1, .lost = {[LOST_FRAMES] = 7}};
+	const struct stack *shown[] = {&stack};
+	struct survey_drill drill = {.snapshot = &snapshot, .shown = shown, .shown_count = 1};
+	char *text = write_with(survey_write_text, &drill, false);
+
+	(void)state;
+	assert_non_null(strstr(text,
+			       "  most in wrapper < ab?? < a_name_that_takes_up_a_good_part_of_the_"
+			       "line_but_leaves_room\n"));
+	assert_non_null(strstr(text, "  lost 7 "));
+	free(text);
+}
+
 static struct json_object *at(struct json_object *object, const char *key)
 {
 	struct json_object *value = NULL;
@@ -147,6 +175,7 @@ static void json(void **state)
 	assert_string_equal(json_object_get_string(at(p, "comm")), "evil\033[2J\xef\xbf\xbdname");
 	assert_int_equal(json_object_array_length(at(p, "stacks")), 1);
 	assert_int_equal(json_object_get_int64(at(at(p, "drill"), "grown_bytes")), 5);
+	assert_int_equal(json_object_get_int64(at(at(at(p, "drill"), "lost"), "stack_frames")), 0);
 	/* What is not known of a process that has just been seen. */
 	p = json_object_array_get_idx(processes, 1);
 	for (const char *const *key =
@@ -166,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),
+		cmocka_unit_test(callers),
 		cmocka_unit_test(json),
 	};
 

@@ -28,16 +28,6 @@ static void put_target(struct json to, const struct snapshot *s)
 	json_put(to, "cmdline", cmdline);
 }
 
-static void put_lost(struct json to, const struct snapshot *s)
-{
-	struct json lost = {json_object_new_object(), to.failed};
-
-	/* Zeros too: they say that the cause was watched and did not occur. */
-	for (int i = 0; i < LOST_CAUSES; i++)
-		json_put_number(lost, lost_cause_name((enum lost_cause)i), s->lost[i]);
-	json_put(to, "lost", lost.object);
-}
-
 static void put_ends(struct json to, const struct snapshot *s)
 {
 	struct json list = {json_object_new_object(), to.failed};
@@ -98,7 +88,7 @@ static struct json_object *new_snapshot(const struct exporter *e, const struct s
 	json_put_amount(to, "free", &s->free);
 	json_put_growth(to, s->delta_bytes, s->delta_count, s->interval_ns);
 	json_put_number(to, "unknown_frees", s->unknown_frees);
-	put_lost(to, s);
+	json_put_lost(to, s->lost);
 	if (e->options.verbose)
 		put_ends(to, s);
 	if (s->verdict.state != VERDICT_NOT_ASKED)

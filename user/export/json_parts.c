@@ -97,6 +97,16 @@ void json_put_amount(struct json to, const char *key, const struct amount *amoun
 	json_put(to, key, object.object);
 }
 
+void json_put_lost(struct json to, const uint64_t lost[static LOST_CAUSES])
+{
+	struct json object = {json_object_new_object(), to.failed};
+
+	/* Zeros too: they say that the cause was watched and did not occur. */
+	for (int i = 0; i < LOST_CAUSES; i++)
+		json_put_number(object, lost_cause_name((enum lost_cause)i), lost[i]);
+	json_put(to, "lost", object.object);
+}
+
 void json_put_classes(struct json to, const struct amount classes[static VERDICT_CLASSES])
 {
 	for (int i = 0; i < VERDICT_CLASSES; i++)

@@ -26,8 +26,9 @@ void json_put_string(struct json to, const char *key,
 void json_put_amount(struct json to, const char *key, const struct amount *amount);
 void json_put_classes(struct json to, const struct amount classes[static VERDICT_CLASSES]);
 void json_put_fine_ms(struct json to, const char *key,
-		      uint64_t ns);		      /* milliseconds with three decimals */
-void json_put_time(struct json to, uint64_t time_ns); /* "time" */
+		      uint64_t ns); /* milliseconds with three decimals */
+void json_put_lost(struct json to, const uint64_t lost[static LOST_CAUSES]); /* "lost" */
+void json_put_time(struct json to, uint64_t time_ns);			     /* "time" */
 
 /* Change and rate since the last snapshot; of the first one nothing is known. */
 void json_put_growth(struct json to, int64_t bytes, int64_t count, uint64_t interval_ns);

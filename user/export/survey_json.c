@@ -20,6 +20,7 @@ static void put_drill(struct json to, const struct export_options *options,
 		json_put(object, "pid", json_object_new_int64(drill->snapshot->pid));
 		json_put_number(object, "sample_bytes", drill->snapshot->sample_bytes);
 		json_put_amount(object, "live", &drill->snapshot->live);
+		json_put_lost(object, drill->snapshot->lost);
 		json_put(object, "grown_bytes", json_object_new_int64(drill->grown));
 	}
 	json_put(to, "drill", object.object);

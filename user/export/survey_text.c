@@ -21,7 +21,9 @@
 #define WIDTH_PERCENT 6
 #define WIDTH_TREND   9
 
+#define WIDTH	    100
 #define MIN_SAMPLES 4
+#define MAX_CALLERS 4
 #define MAX_STACKS  3 /* of a suspect; -v: all */
 
 struct table {
@@ -49,13 +51,12 @@ static void set_style(const struct table *t, enum style style)
 		fputs(codes[style], t->out);
 }
 
-/* A name in a column of its own: cut, with what would act on the terminal replaced. */
-static void put_column(const struct table *t, const char *name, size_t width)
+/* A name, cut at a width, with what would act on the terminal replaced. Returns how wide it came out. */
+static size_t put_cut(const struct table *t, const char *name, size_t width)
 {
 	char *clean = NULL;
 	size_t len = 0, used = 0;
 	FILE *out = open_memstream(&clean, &len);
-
 	const char *c;
 
 	if (out) {
@@ -69,6 +70,13 @@ static void put_column(const struct table *t, const char *name, size_t width)
 		fwrite(start, 1, (size_t)(c - start), t->out);
 	}
 	free(clean);
+	return used;
+}
+
+static void put_column(const struct table *t, const char *name, size_t width)
+{
+	size_t used = put_cut(t, name, width);
+
 	fprintf(t->out, "%*s", (int)(width - used) + 1, "");
 }
 
@@ -262,10 +270,52 @@ const struct frame *survey_top_frame(const struct stack *stack)
 	return NULL;
 }
 
+/* The function that called the allocator, which is often but a wrapper, and as many of its callers as the line has room for. */
+static void put_callers(const struct table *t, const struct stack *stack)
+{
+	size_t room = WIDTH - strlen("            most in "), shown = 0;
+
+	if (!survey_top_frame(stack))
+		return;
+	fputs("            most in ", t->out);
+	for (size_t i = 1; i < stack->frame_count && shown < MAX_CALLERS; i++) {
+		const char *name = stack->frames[i]->function;
+		size_t width = name ? text_put_name(NULL, name) : 0;
+
+		if (!name && shown)
+			break;
+		if (!name)
+			continue;
+		if (shown && width + strlen(" < ") > room)
+			break;
+		if (shown)
+			fputs(" < ", t->out);
+		set_style(t, shown ? STYLE_NONE : STYLE_BOLD);
+		room -= put_cut(t, name, room) + (shown ? strlen(" < ") : 0);
+		set_style(t, STYLE_NONE);
+		shown++;
+	}
+	fputc('\n', t->out);
+}
+
+static void put_losses(const struct table *t, const struct snapshot *s)
+{
+	char count[FORMAT_GROUPED_MAX];
+
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		if (!s->lost[i])
+			continue;
+		set_style(t, STYLE_WARN);
+		fprintf(t->out, "            lost %s %s", format_grouped(count, s->lost[i]),
+			lost_cause_text((enum lost_cause)i));
+		set_style(t, STYLE_NONE);
+		fputc('\n', t->out);
+	}
+}
+
 static void put_drill(const struct table *t, const struct survey_drill *drill)
 {
 	char bytes[FORMAT_BYTES_MAX], window[FORMAT_DURATION_MAX];
-	const struct frame *frame;
 
 	if (drill->open)
 		fputs("            probes are on it now\n", t->out);
@@ -273,15 +323,10 @@ static void put_drill(const struct table *t, const struct survey_drill *drill)
 		fprintf(t->out, "            in %s of probes %s",
 			format_duration(window, drill->window_ns),
 			format_bytes(bytes, drill->snapshot->live.bytes));
-		fputs(" allocated and kept", t->out);
-		frame = drill->shown_count ? survey_top_frame(drill->shown[0]) : NULL;
-		if (frame) {
-			fputs(", most in ", t->out);
-			set_style(t, STYLE_BOLD);
-			text_put_name(t->out, frame->function);
-			set_style(t, STYLE_NONE);
-		}
-		fputc('\n', t->out);
+		fputs(" allocated and kept\n", t->out);
+		if (drill->shown_count)
+			put_callers(t, drill->shown[0]);
+		put_losses(t, drill->snapshot);
 	}
 	if (drill->note)
 		fprintf(t->out, "            %s\n", drill->note);
