@@ -10,6 +10,7 @@
 #     tell COMMAND                    TRUTH: the target's answer
 #     snap [PID]                      SNAP: a snapshot made from now on, of T_PID
 #     same [strays [direct|any [lost]]]   TRUTH and SNAP agree (compare.jq)
+#     judged                          the same of verdicts (verdicts.jq)
 #     end_target / stop_tool          …; final [PID]: SNAP is the last snapshot
 #
 # Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through), DEADLINE (seconds per wait).
@@ -285,6 +286,14 @@ same() {
 	local differences
 
 	differences=$(compare "$TRUTH" "$SNAP" "$@") || fail 'compare.jq failed'
+	[[ -z $differences ]] || fail "$differences"
+}
+
+# judged: TRUTH, of tests/targets/verdict.h, and the verdicts of SNAP agree (verdicts.jq).
+judged() {
+	local differences
+
+	differences=$(jq -r --argjson truth "$TRUTH" -f "$HERE/verdicts.jq" <<<"$SNAP") || fail 'verdicts.jq failed'
 	[[ -z $differences ]] || fail "$differences"
 }
 

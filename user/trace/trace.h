@@ -34,9 +34,8 @@ struct trace_options {
 	bool frame_pointers;   /* --stack fp: no unwind tables */
 	uint32_t max_frames;   /* 2 to ABI_MAX_FRAMES */
 	uint32_t max_live, max_stacks;
-	bool find_vma;	   /* the kernel has bpf_find_vma() */
-	bool task_storage; /* and bpf_task_storage_get() for probe programs */
-	bool ages;	   /* snapshots tell the age of each stack's oldest block */
+	bool find_vma; /* the kernel has bpf_find_vma() */
+	bool ages;     /* snapshots tell the age of each stack's oldest block */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 };
