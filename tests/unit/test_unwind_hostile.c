@@ -228,6 +228,7 @@ static void test_space(void **unused)
 	struct unwind_space *space;
 	uint32_t first[EXTENTS] = {0}, size[EXTENTS];
 	uint64_t seed = 7;
+	size_t adds;
 
 	(void)unused;
 	assert_non_null(memory);
@@ -250,13 +251,21 @@ static void test_space(void **unused)
 		for (uint32_t k = 0; k < size[i]; k++)
 			unwind_space_at(space, first[i])[k] = i;
 	}
+	adds = memory->adds;
 	assert_int_equal(unwind_space_take(space, UNWIND_CHUNK_WORDS, &first[0]), -E2BIG);
 	for (uint32_t i = 0; i < EXTENTS; i++) {
 		if (first[i])
 			unwind_space_give(space, first[i], size[i]);
 	}
 	assert_int_equal(unwind_space_used(space), 0);
+	unwind_space_trim(space);
 	assert_int_equal(unwind_space_chunks(space), 1); /* the first is kept */
+	assert_int_equal(unwind_space_reserve(space, 5 * UNWIND_CHUNK_WORDS), 0);
+	assert_int_equal(unwind_space_chunks(space), 5);
+	assert_int_equal(memory->adds, adds + 1);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(unwind_space_take(space, UNWIND_CHUNK_WORDS - 8, &first[i]), 0);
+	assert_int_equal(memory->adds, adds + 1);
 	unwind_space_free(space);
 	assert_int_equal(memory->chunk_count, 0);
 	free(memory);

@@ -19,7 +19,7 @@ struct unwind_memory {
 	struct unwind_rule rules[UNWIND_MAX_RULES];
 	struct unwind_target targets[ABI_TARGET_SLOTS];
 	int (*read)(void *to, uint32_t size, uint64_t address);
-	size_t chunk_count, waits;
+	size_t chunk_count, waits, adds;
 };
 
 #ifndef __always_inline /* glibc has it already */
@@ -84,23 +84,32 @@ static inline uint32_t memory_walk(struct unwind_state *state, struct stack_even
 	return count;
 }
 
-static inline int memory_add_chunk(void *arg, uint32_t number, uint32_t **words)
+static inline int memory_add_chunks(void *arg, const uint32_t *numbers, size_t count,
+				    uint32_t **words)
 {
 	struct unwind_memory *memory = arg;
 
-	memory->chunks[number] = calloc(1, UNWIND_CHUNK_BYTES);
-	*words = memory->chunks[number];
-	memory->chunk_count++;
-	return *words ? 0 : -ENOMEM;
+	memory->adds++;
+	for (size_t i = 0; i < count; i++) {
+		words[i] = calloc(1, UNWIND_CHUNK_BYTES);
+		if (!words[i])
+			abort();
+		memory->chunks[numbers[i]] = words[i];
+		memory->chunk_count++;
+	}
+	return 0;
 }
 
-static inline void memory_drop_chunk(void *arg, uint32_t number, uint32_t *words)
+static inline void memory_drop_chunks(void *arg, const uint32_t *numbers, size_t count,
+				      uint32_t **words)
 {
 	struct unwind_memory *memory = arg;
 
-	free(words);
-	memory->chunks[number] = NULL;
-	memory->chunk_count--;
+	for (size_t i = 0; i < count; i++) {
+		free(words[i]);
+		memory->chunks[numbers[i]] = NULL;
+		memory->chunk_count--;
+	}
 }
 
 static inline void memory_wait(void *arg)
@@ -111,7 +120,7 @@ static inline void memory_wait(void *arg)
 static inline struct unwind_backend memory_backend(struct unwind_memory *memory)
 {
 	return (struct unwind_backend){
-		.chunks = {.add = memory_add_chunk, .drop = memory_drop_chunk, .arg = memory},
+		.chunks = {.add = memory_add_chunks, .drop = memory_drop_chunks, .arg = memory},
 		.rules = memory->rules,
 		.targets = memory->targets,
 		.wait = memory_wait,

@@ -372,6 +372,7 @@ void unwind_publisher_reclaim(struct unwind_publisher *p)
 		set_free(p, waiting);
 		waiting = next;
 	}
+	unwind_space_trim(p->space);
 }
 
 void unwind_publisher_free(struct unwind_publisher *p)

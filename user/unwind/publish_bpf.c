@@ -26,36 +26,71 @@ static int new_chunk(void)
 	return fd < 0 ? log_errno(errno, "cannot create a chunk of unwind tables") : fd;
 }
 
-static int add_chunk(void *arg, uint32_t number, uint32_t **words)
+static void forget_chunks(struct bpf_backend *backend, const uint32_t *numbers, size_t count,
+			  uint32_t **words)
 {
-	struct bpf_backend *backend = arg;
-	_cleanup_close_ int fd = new_chunk();
-	void *memory;
-
-	if (fd < 0)
-		return fd;
-	memory = mmap(NULL, UNWIND_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return log_errno(errno, "cannot map a chunk of unwind tables");
-	if (bpf_map_update_elem(backend->fds.chunks, &number, &fd, BPF_ANY)) {
-		int err = log_errno(errno, "cannot add a chunk of unwind tables");
-
-		munmap(memory, UNWIND_CHUNK_BYTES);
-		return err;
+	for (size_t i = 0; i < count; i++) {
+		if (words[i])
+			munmap(words[i], UNWIND_CHUNK_BYTES);
+		if (backend->chunk_fds[numbers[i]] >= 0)
+			close(backend->chunk_fds[numbers[i]]);
+		backend->chunk_fds[numbers[i]] = -1;
+		words[i] = NULL;
 	}
-	backend->chunk_fds[number] = TAKE_FD(fd);
-	*words = memory;
+}
+
+/* A batch waits for the running programs once, not once for each; kernels before 5.19 know none for maps of maps. */
+static int enter_chunks(struct bpf_backend *backend, const uint32_t *numbers, const int *fds,
+			size_t count)
+{
+	uint32_t done = (uint32_t)count;
+
+	if (count > 1 && !bpf_map_update_batch(backend->fds.chunks, numbers, fds, &done, NULL))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (bpf_map_update_elem(backend->fds.chunks, &numbers[i], &fds[i], BPF_ANY))
+			return log_errno(errno, "cannot add a chunk of unwind tables");
+	}
 	return 0;
 }
 
-static void drop_chunk(void *arg, uint32_t number, uint32_t *words)
+static int add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
+{
+	_cleanup_free_ int *fds = calloc(count, sizeof(*fds));
+	struct bpf_backend *backend = arg;
+	int err = fds ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		fds[i] = new_chunk();
+		if (fds[i] < 0) {
+			err = fds[i];
+			break;
+		}
+		backend->chunk_fds[numbers[i]] = fds[i];
+		words[i] = mmap(NULL, UNWIND_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				fds[i], 0);
+		if (words[i] == MAP_FAILED) {
+			words[i] = NULL;
+			err = log_errno(errno, "cannot map a chunk of unwind tables");
+		}
+	}
+	if (!err)
+		err = enter_chunks(backend, numbers, fds, count);
+	if (err)
+		forget_chunks(backend, numbers, count, words);
+	return err;
+}
+
+static void drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
 	struct bpf_backend *backend = arg;
+	uint32_t done = (uint32_t)count;
 
-	bpf_map_delete_elem(backend->fds.chunks, &number);
-	munmap(words, UNWIND_CHUNK_BYTES);
-	close(backend->chunk_fds[number]);
-	backend->chunk_fds[number] = -1;
+	if (count == 1 || bpf_map_delete_batch(backend->fds.chunks, numbers, &done, NULL)) {
+		for (size_t i = 0; i < count; i++)
+			bpf_map_delete_elem(backend->fds.chunks, &numbers[i]);
+	}
+	forget_chunks(backend, numbers, count, words);
 }
 
 static int put_object(void *arg, const struct unwind_object_key *key,
@@ -113,7 +148,7 @@ int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct unwind_pub
 {
 	struct bpf_backend *backend = calloc(1, sizeof(*backend));
 	struct unwind_backend operations = {
-		.chunks = {.add = add_chunk, .drop = drop_chunk, .arg = backend},
+		.chunks = {.add = add_chunks, .drop = drop_chunks, .arg = backend},
 		.put_object = put_object,
 		.wait = wait_for_programs,
 		.arg = backend,

@@ -2,12 +2,15 @@
 #include "user/unwind/space.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpf/unwind_abi.h"
+#include "user/base/util.h"
 
-#define GRAIN 8u /* words; every extent begins and ends at a multiple */
+#define GRAIN	   8u /* words; every extent begins and ends at a multiple */
+#define DROP_BATCH 64
 
 struct extent {
 	uint32_t start, length; /* words in the chunk */
@@ -43,24 +46,41 @@ struct unwind_space *unwind_space_new(const struct unwind_chunks *chunks)
 	return space;
 }
 
-static void drop_chunk(struct unwind_space *space, uint32_t number)
+/* Drops those of the chunks that `all` asks for or that are empty. */
+static void drop_chunks(struct unwind_space *space, bool all)
 {
-	struct chunk *chunk = &space->chunks[number];
+	uint32_t numbers[DROP_BATCH], *words[DROP_BATCH];
+	size_t count = 0;
 
-	if (!chunk->words)
-		return;
-	space->source.drop(space->source.arg, number, chunk->words);
-	free(chunk->free);
-	*chunk = (struct chunk){0};
-	space->existing--;
+	for (uint32_t i = 0; i < space->chunk_count; i++) {
+		struct chunk *chunk = &space->chunks[i];
+
+		if (!chunk->words || (!all && (!i || chunk->taken)))
+			continue;
+		if (count == DROP_BATCH) {
+			space->source.drop(space->source.arg, numbers, count, words);
+			count = 0;
+		}
+		numbers[count] = i;
+		words[count++] = chunk->words;
+		free(chunk->free);
+		*chunk = (struct chunk){0};
+		space->existing--;
+	}
+	if (count)
+		space->source.drop(space->source.arg, numbers, count, words);
+}
+
+void unwind_space_trim(struct unwind_space *space)
+{
+	drop_chunks(space, false);
 }
 
 void unwind_space_free(struct unwind_space *space)
 {
 	if (!space)
 		return;
-	for (uint32_t i = 0; i < space->chunk_count; i++)
-		drop_chunk(space, i);
+	drop_chunks(space, true);
 	free(space->chunks);
 	free(space);
 }
@@ -81,18 +101,12 @@ static int reserve(struct chunk *chunk)
 	return 0;
 }
 
-static int add_chunk(struct unwind_space *space, uint32_t number)
+/* A new chunk, all free. reserve() has been called. */
+static void set_up_chunk(struct unwind_space *space, uint32_t number, uint32_t *words)
 {
 	struct chunk *chunk = &space->chunks[number];
-	int err = reserve(chunk);
 
-	if (!err)
-		err = space->source.add(space->source.arg, number, &chunk->words);
-	if (err) {
-		free(chunk->free);
-		*chunk = (struct chunk){0};
-		return err;
-	}
+	chunk->words = words;
 	/* Word 0 means "nothing" everywhere. */
 	chunk->free[0] = (struct extent){.start = number ? 0 : GRAIN};
 	chunk->free[0].length = UNWIND_CHUNK_WORDS - chunk->free[0].start;
@@ -101,7 +115,40 @@ static int add_chunk(struct unwind_space *space, uint32_t number)
 	space->existing++;
 	if (number >= space->chunk_count)
 		space->chunk_count = number + 1;
-	return 0;
+}
+
+/* Adds so many chunks, as many as there are numbers for at most. */
+static int add_chunks(struct unwind_space *space, size_t count)
+{
+	_cleanup_free_ uint32_t *numbers = calloc(count, sizeof(*numbers));
+	_cleanup_free_ uint32_t **words = calloc(count, sizeof(*words));
+	size_t found = 0;
+	int err = 0;
+
+	if (!numbers || !words)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < UNWIND_MAX_CHUNKS && found < count; i++) {
+		if (!space->chunks[i].words)
+			numbers[found++] = i;
+	}
+	if (!found)
+		return -ENOSPC;
+	for (size_t i = 0; !err && i < found; i++)
+		err = reserve(&space->chunks[numbers[i]]);
+	if (!err)
+		err = space->source.add(space->source.arg, numbers, found, words);
+	for (size_t i = 0; !err && i < found; i++)
+		set_up_chunk(space, numbers[i], words[i]);
+	return err;
+}
+
+int unwind_space_reserve(struct unwind_space *space, size_t words)
+{
+	size_t unused = space->existing * UNWIND_CHUNK_WORDS - space->used;
+
+	if (words <= unused)
+		return 0;
+	return add_chunks(space, (words - unused + UNWIND_CHUNK_WORDS - 1) / UNWIND_CHUNK_WORDS);
 }
 
 /* Takes from the first free extent that is large enough. */
@@ -133,32 +180,34 @@ static int take_from(struct chunk *chunk, uint32_t length, uint32_t *start)
 	return -ENOSPC;
 }
 
+/* 0, or -ENOSPC when no chunk has room. */
+static int take(struct unwind_space *space, uint32_t length, uint32_t *first)
+{
+	for (uint32_t number = 0; number < space->chunk_count; number++) {
+		uint32_t start;
+
+		if (!space->chunks[number].words ||
+		    take_from(&space->chunks[number], length, &start))
+			continue;
+		*first = number * UNWIND_CHUNK_WORDS + start;
+		space->used += length;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
 int unwind_space_take(struct unwind_space *space, uint32_t words, uint32_t *first)
 {
-	uint32_t length = (words + GRAIN - 1) & ~(GRAIN - 1), start, number;
+	uint32_t length = (words + GRAIN - 1) & ~(GRAIN - 1);
 	int err;
 
 	if (words > UNWIND_CHUNK_WORDS - GRAIN)
 		return -E2BIG;
-	for (number = 0; number < space->chunk_count; number++) {
-		if (space->chunks[number].words &&
-		    !take_from(&space->chunks[number], length, &start))
-			goto found;
-	}
-	for (number = 0; number < UNWIND_MAX_CHUNKS && space->chunks[number].words; number++)
-		;
-	if (number == UNWIND_MAX_CHUNKS)
-		return -ENOSPC;
-	err = add_chunk(space, number);
-	if (err)
+	err = take(space, length, first);
+	if (err != -ENOSPC)
 		return err;
-	err = take_from(&space->chunks[number], length, &start);
-	if (err)
-		return err;
-found:
-	*first = number * UNWIND_CHUNK_WORDS + start;
-	space->used += length;
-	return 0;
+	err = add_chunks(space, 1);
+	return err ? err : take(space, length, first);
 }
 
 void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t words)
@@ -190,8 +239,6 @@ void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t word
 	}
 	if (e->length > chunk->largest)
 		chunk->largest = e->length;
-	if (number && e->length == UNWIND_CHUNK_WORDS)
-		drop_chunk(space, number);
 }
 
 uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word)

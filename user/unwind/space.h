@@ -11,11 +11,11 @@
 
 struct unwind_space;
 
-/* Where chunks come from: BPF maps, or plain memory in tests. */
+/* Where chunks come from: BPF maps, or plain memory in tests. Many at once, for in the kernel each time takes as long as the programs that run. */
 struct unwind_chunks {
-	/* Makes chunk `number` exist, zeroed, and visible to the unwinder. 0 or -errno, logged. */
-	int (*add)(void *arg, uint32_t number, uint32_t **words);
-	void (*drop)(void *arg, uint32_t number, uint32_t *words);
+	/* Makes `count` chunks exist, zeroed, and visible to the unwinder; words[i] is the memory of numbers[i]. All or none: 0, or -errno, logged. */
+	int (*add)(void *arg, const uint32_t *numbers, size_t count, uint32_t **words);
+	void (*drop)(void *arg, const uint32_t *numbers, size_t count, uint32_t **words);
 	void *arg;
 };
 
@@ -29,6 +29,11 @@ void unwind_space_free(struct unwind_space *space);
  */
 int unwind_space_take(struct unwind_space *space, uint32_t words, uint32_t *first);
 void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t words);
+
+/* Makes sure that about so many words are free, so that the next calls of take() need no chunk. Errors as there. */
+int unwind_space_reserve(struct unwind_space *space, size_t words);
+/* Drops the chunks that nothing is in, but the first. */
+void unwind_space_trim(struct unwind_space *space);
 
 uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word);
 const uint32_t *unwind_space_chunk(const struct unwind_space *space,

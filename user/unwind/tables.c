@@ -165,6 +165,19 @@ static int translate_rules(struct unwind_tables *t, const struct unwind_table *t
 	return 0;
 }
 
+/* Words that a table's segments will take, roughly. */
+static size_t space_needed(const struct unwind_table *table)
+{
+	size_t words = 0;
+
+	for (size_t i = 0; i < unwind_table_segments(table); i++) {
+		const struct unwind_segment *s = unwind_table_segment(table, i);
+
+		words += s->row_count + (s->size / UNWIND_PAGE_SIZE + 2) * (UNWIND_PAGE_HEADER + 1);
+	}
+	return words;
+}
+
 static int write_segments(struct unwind_tables *t, const struct unwind_table *table,
 			  struct table_entry *entry)
 {
@@ -177,20 +190,21 @@ static int write_segments(struct unwind_tables *t, const struct unwind_table *ta
 	entry->segments = calloc(count ? count : 1, sizeof(*entry->segments));
 	if (!entry->segments)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
+	err = unwind_space_reserve(t->space, space_needed(table));
+	for (size_t i = 0; !err && i < count; i++) {
 		const struct unwind_segment *from = unwind_table_segment(table, i);
 		struct table_segment *to = &entry->segments[entry->count];
 
 		err = unwind_pages_write(t->space, from, numbers, &to->pages);
 		if (err)
-			return err;
+			break;
 		to->offset = from->offset;
 		to->size = from->size;
 		to->delta = from->offset - from->vaddr + to->pages.base;
 		entry->rows += from->row_count;
 		entry->count++;
 	}
-	return 0;
+	return err;
 }
 
 /* Tells the kernel side, which may meet the file in a mapping that we do not know yet. */
