@@ -81,14 +81,19 @@ static int add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t
 	return err;
 }
 
+/*
+ * Nothing refers to these any more. There are no deletions in batches, so the first chunk is put in their places. That one itself is dropped at the
+ * end only, and then all go with the map that they are in.
+ */
 static void drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
+	_cleanup_free_ int *fds = calloc(count, sizeof(*fds));
 	struct bpf_backend *backend = arg;
-	uint32_t done = (uint32_t)count;
 
-	if (count == 1 || bpf_map_delete_batch(backend->fds.chunks, numbers, &done, NULL)) {
+	if (numbers[0] && backend->chunk_fds[0] >= 0 && fds) {
 		for (size_t i = 0; i < count; i++)
-			bpf_map_delete_elem(backend->fds.chunks, &numbers[i]);
+			fds[i] = backend->chunk_fds[0];
+		enter_chunks(backend, numbers, fds, count);
 	}
 	forget_chunks(backend, numbers, count, words);
 }
