@@ -93,7 +93,8 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	bpf_ringbuf_submit(copy, 0);
 	return slot_publish(&key, slot, STACK_END_NO_MAPPING);
 discard:
-	bpf_ringbuf_discard(copy, BPF_RB_NO_WAKEUP);
+	/* With a wakeup: what has been discarded takes room until the reader has passed it, and no later record would wake that. */
+	bpf_ringbuf_discard(copy, 0);
 	return slot;
 }
 

@@ -41,11 +41,20 @@ proper() {
 }
 
 @test "stacks of python3 have a proper end" {
-	# Every object a malloc of its own, as otherwise only the larger ones are. Not the ssl module: below it 1,000 different stacks come in the
-	# milliseconds in which the tables of libcrypto are made, which can be more than the copies of stacks have room for.
-	PYTHONMALLOC=malloc under_tool /usr/bin/python3 -c 'import json, re, sqlite3, decimal, xml.dom.minidom
+	# Every object a malloc of its own, as otherwise only the larger ones are.
+	PYTHONMALLOC=malloc under_tool /usr/bin/python3 -c 'import ssl, json, re, sqlite3, decimal, xml.dom.minidom
 for i in range(100): json.loads(json.dumps({"a": [str(i)] * 50}))'
 	proper python3 100
+}
+
+# The constructors of libLLVM make some thousand stacks in the moment in which the tables of its million rows are made.
+@test "stacks below a large library that has just been opened have a proper end" {
+	llvm=$(ldconfig -p | awk '/libLLVM/ { print $NF; exit }')
+	[[ -n $llvm ]] || skip 'no libLLVM'
+	under_tool /usr/bin/python3 -c "import ctypes; ctypes.CDLL('$llvm')"
+	grep -q "libLLVM.*unwind rows" "$D/tool.err" || fail 'libLLVM was not opened'
+	jq -es '[.[] | select(.final) | .ends.complete.stacks] | max > 2000' "$D/report" >/dev/null || fail 'hardly a stack'
+	proper 'python3 with libLLVM' 1000
 }
 
 @test "stacks of git have a proper end" {

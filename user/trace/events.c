@@ -47,13 +47,22 @@ static int on_ring(void *ctx, void *data, size_t size)
 		return 0;
 	}
 	memcpy(copy, data, size);
-	if (header->type == EVENT_STACK || header->type == EVENT_STACK_COPY)
+	if (header->type == EVENT_STACK)
 		event.stack = copy;
 	else
 		event.process = copy;
 	if (queue_add(trace, event))
 		free(copy);
 	return 0;
+}
+
+static void on_copy(void *ctx, struct stack_copy_event *copy)
+{
+	const struct queued_event event = {.time_ns = copy->stack.header.time_ns,
+					   .stack = &copy->stack};
+
+	if (queue_add(ctx, event))
+		free(copy);
 }
 
 /* A child's records may be here before its fork event has been taken in: the queue knows it already. */
@@ -99,9 +108,9 @@ int events_open(struct trace *trace)
 	trace->ring = ring_buffer__new(bpf_map__fd(trace->skel->maps.events), on_ring, trace, NULL);
 	if (!trace->ring)
 		return log_errno(errno, "cannot open the BPF ring buffer");
-	err = ring_buffer__add(trace->ring, bpf_map__fd(trace->skel->maps.copies), on_ring, trace);
+	err = copies_new(bpf_map__fd(trace->skel->maps.copies), &trace->copies);
 	if (err)
-		return log_errno(err, "cannot open the second BPF ring buffer");
+		return err;
 	return mapwatch_new(&callbacks, &trace->mapwatch);
 }
 
@@ -415,6 +424,8 @@ int trace_process(struct trace *trace)
 	err = ring_buffer__consume(trace->ring);
 	if (err < 0)
 		return log_errno(err, "cannot read the BPF ring buffer");
+	if (copies_take(trace->copies, on_copy, trace))
+		trace->queue_failed = true;
 	err = mapwatch_drain(trace->mapwatch);
 	if (err < 0)
 		return err;

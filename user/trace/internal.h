@@ -12,6 +12,7 @@
 #include "memleakbpf.skel.h"
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
+#include "user/trace/copies.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
 #include "user/unwind/publish.h"
@@ -78,6 +79,7 @@ struct trace {
 	struct memleakbpf *skel;
 	struct attach_programs programs;
 	struct ring_buffer *ring;
+	struct copies *copies;
 	struct mapwatch *mapwatch;
 	int epoll_fd;
 	int stats_fd; /* -1: the kernel does not count the programs' run time */

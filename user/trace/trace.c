@@ -163,6 +163,7 @@ static int start(struct trace *trace)
 	if (trace->epoll_fd < 0)
 		return log_errno(errno, "epoll_create1");
 	err = watch_fd(trace, ring_buffer__epoll_fd(trace->ring));
+	err = err ?: watch_fd(trace, copies_fd(trace->copies));
 	err = err ?: watch_fd(trace, mapwatch_fd(trace->mapwatch));
 	return err ? log_errno(err, "epoll_ctl") : 0;
 }
@@ -245,6 +246,7 @@ void trace_free(struct trace *trace)
 	}
 	unwind_publisher_free(trace->unwind);
 	mapwatch_free(trace->mapwatch);
+	copies_free(trace->copies);
 	ring_buffer__free(trace->ring);
 	reader_unmap_arrays(trace);
 	memleakbpf__destroy(trace->skel);
