@@ -36,7 +36,7 @@ struct shared {
 	uint32_t next_slot;	 /* slots below it have been used */
 	uint32_t
 		copies; /* stacks sent to be finished by user space: each takes a slot of its own */
-	uint32_t pad;
+	uint32_t bare_slots;	    /* 1: some target counts allocations without their stacks */
 	uint64_t lost[LOST_CAUSES]; /* what cannot be told apart by target */
 };
 

@@ -46,7 +46,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } stacks __weak SEC(".maps");
 
-/* The arrays are mapped by user space: a snapshot reads memory and makes no system call per stack. */
+/* One row for each slot, then one for each target (slot_without_stack()). The arrays are mapped by user space: a snapshot reads memory and makes no system call per stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);

@@ -21,6 +21,26 @@ static __always_inline uint32_t slot_take(void)
 	return ABI_NO_SLOT;
 }
 
+/*
+ * The slot for allocations whose stack cannot be recorded: their bytes still count. Every target has one of its own behind those of the stacks, so that there
+ * is always room for it.
+ */
+static __always_inline uint32_t slot_without_stack(uint32_t target_id)
+{
+	uint32_t slot = config.max_slots + target_id % ABI_TARGET_SLOTS;
+	struct slot_info *info = bpf_map_lookup_elem(&slot_infos, &slot);
+
+	if (!info)
+		return ABI_NO_SLOT;
+	if (info->target_id != target_id) {
+		info->stack_id = 0;
+		info->end = STACK_END_NO_MAPPING;
+		info->target_id = target_id;
+		shared.bare_slots = 1;
+	}
+	return slot;
+}
+
 /* Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back. */
 static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32_t slot,
 					     uint8_t end)
@@ -29,7 +49,7 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	uint32_t *winner;
 
 	if (!info)
-		return ABI_NO_SLOT;
+		return slot_without_stack(key->target_id);
 	info->stack_id = key->stack_id;
 	info->end = end;
 	info->target_id = key->target_id;
@@ -38,22 +58,10 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	info->target_id = 0;
 	bpf_map_push_elem(&free_slots, &slot, 0);
 	winner = bpf_map_lookup_elem(&stacks, key);
-	return winner ? *winner : ABI_NO_SLOT;
-}
-
-/* The slot for allocations whose stack cannot be recorded: their bytes still count. */
-static __always_inline uint32_t slot_without_stack(uint32_t target_id)
-{
-	struct stack_key key = {.target_id = target_id};
-	uint32_t *found = bpf_map_lookup_elem(&stacks, &key);
-	uint32_t slot;
-
-	if (found)
-		return *found;
-	slot = slot_take();
-	if (slot == ABI_NO_SLOT)
-		return ABI_NO_SLOT;
-	return slot_publish(&key, slot, STACK_END_NO_MAPPING);
+	if (winner)
+		return *winner;
+	count_lost(key->target_id, LOST_STACKS_FULL); /* no memory for the entry */
+	return slot_without_stack(key->target_id);
 }
 
 /*

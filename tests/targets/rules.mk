@@ -10,11 +10,13 @@ targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
 targets_names := leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene $(targets_verdict)
+targets_names += many
 targets_portable := leaf calls realloc verdict_heap verdict_roots verdict_threads
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper verdict_plugin) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
+TARGETS += $(targets_out)/clock_jump.so
 # LeakSanitizer's verdicts on the same programs.
 TARGETS += $(patsubst %,$(targets_out)/%.lsan,$(filter-out verdict_fork verdict_scene,$(targets_verdict)))
 ifneq ($(targets_have_musl),)

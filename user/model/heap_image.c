@@ -53,7 +53,8 @@ static void finish_blocks(struct heap_image *image)
 {
 	size_t kept = 0;
 
-	qsort(image->blocks, image->block_count, sizeof(*image->blocks), block_order);
+	if (image->block_count)
+		qsort(image->blocks, image->block_count, sizeof(*image->blocks), block_order);
 	for (size_t i = 0; i < image->block_count; i++) {
 		struct heap_block *block = &image->blocks[i];
 
@@ -74,7 +75,8 @@ static void finish_dead(struct heap_image *image)
 
 	if (!image->dead_count)
 		return;
-	qsort(image->dead, image->dead_count, sizeof(*image->dead), range_order);
+	if (image->dead_count)
+		qsort(image->dead, image->dead_count, sizeof(*image->dead), range_order);
 	for (size_t i = 1; i < image->dead_count; i++) {
 		struct heap_range *last = &image->dead[kept];
 		const struct heap_range *next = &image->dead[i];

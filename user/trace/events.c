@@ -437,7 +437,8 @@ int trace_process(struct trace *trace)
 	count = trace->queue_count;
 	trace->queue = NULL;
 	trace->queue_count = trace->queue_room = 0;
-	qsort(queue, count, sizeof(*queue), by_time);
+	if (count)
+		qsort(queue, count, sizeof(*queue), by_time);
 	for (size_t i = 0; i < count; i++) {
 		handle(trace, &queue[i]);
 		free(queue[i].process);

@@ -75,6 +75,23 @@ static uint32_t slot_count(const struct trace *trace)
 	return n < trace->options.max_stacks ? n : trace->options.max_stacks;
 }
 
+/* The slot of a target's allocations that have no stack: behind those of all stacks (bpf/stack.h). */
+static uint32_t bare_slot(const struct trace *trace, uint32_t target_id)
+{
+	return trace->options.max_stacks + target_id % ABI_TARGET_SLOTS;
+}
+
+static bool have_bare_slots(const struct trace *trace)
+{
+	return __atomic_load_n(&trace->skel->bss->shared.bare_slots, __ATOMIC_ACQUIRE);
+}
+
+/* No slot in use has this number or a higher one. */
+static uint32_t slot_end(const struct trace *trace)
+{
+	return have_bare_slots(trace) ? bare_slot(trace, 0) + ABI_TARGET_SLOTS : slot_count(trace);
+}
+
 /* Runs an iterator program over the whole live map, in the kernel. */
 static int walk_live(struct trace *trace, struct bpf_program *program)
 {
@@ -117,7 +134,7 @@ static int find_ages(struct trace *trace)
 	uint64_t start = trace_now_ns();
 	int err;
 
-	memset(trace->slot_ages, 0, slot_count(trace) * sizeof(*trace->slot_ages));
+	memset(trace->slot_ages, 0, slot_end(trace) * sizeof(*trace->slot_ages));
 	err = bpf_prog_test_run_opts(bpf_program__fd(trace->skel->progs.live_ages), &opts);
 	trace->ages_end_ns = trace_now_ns();
 	trace->ages_ns = trace->ages_end_ns - start;
@@ -209,6 +226,21 @@ static void merge_stacks(struct snapshot *snapshot)
 	snapshot->stack_count = (size_t)(to - snapshot->stacks) + 1;
 }
 
+/* The next entry of the snapshot, if that slot belongs to the target and has anything in it. */
+static bool add_stack(struct snapshot *snapshot, const struct trace *trace, uint32_t target_id,
+		      uint32_t slot, uint64_t now, bool ages)
+{
+	struct stack *stack = &snapshot->stacks[snapshot->stack_count];
+
+	if (trace->slot_infos[slot].target_id != target_id)
+		return false;
+	fill_stack(stack, trace, slot, now, ages);
+	if (!stack->alloc.count)
+		return false;
+	snapshot->stack_count++;
+	return take_final_id(stack, trace, target_id);
+}
+
 static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t target_id,
 		       uint64_t now, bool ages)
 {
@@ -217,20 +249,13 @@ static int fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t 
 
 	for (uint32_t i = 0; i < slots; i++)
 		n += trace->slot_infos[i].target_id == target_id;
-	snapshot->stacks = calloc(n ? n : 1, sizeof(*snapshot->stacks));
+	snapshot->stacks = calloc(n + 1, sizeof(*snapshot->stacks));
 	if (!snapshot->stacks)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < slots && snapshot->stack_count < n; i++) {
-		struct stack *stack = &snapshot->stacks[snapshot->stack_count];
-
-		if (trace->slot_infos[i].target_id != target_id)
-			continue;
-		fill_stack(stack, trace, i, now, ages);
-		if (!stack->alloc.count)
-			continue;
-		finished |= take_final_id(stack, trace, target_id);
-		snapshot->stack_count++;
-	}
+	for (uint32_t i = 0; i < slots && snapshot->stack_count < n; i++)
+		finished |= add_stack(snapshot, trace, target_id, i, now, ages);
+	if (have_bare_slots(trace))
+		add_stack(snapshot, trace, target_id, bare_slot(trace, target_id), now, ages);
 	if (finished)
 		merge_stacks(snapshot);
 	return 0;
@@ -241,7 +266,7 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot
 {
 	uint32_t *by_slot;
 
-	*slots = slot_count(trace);
+	*slots = slot_end(trace);
 	by_slot = malloc((*slots + 1ull) * sizeof(*by_slot));
 	if (!by_slot)
 		return NULL;
@@ -422,6 +447,16 @@ static bool slot_ended(const struct trace *trace, uint32_t slot)
 	return id && trace->stats[id % ABI_TARGET_SLOTS].swept_id == id;
 }
 
+static void release_bare_slot(struct trace *trace, uint32_t target_id)
+{
+	uint32_t slot = bare_slot(trace, target_id);
+
+	if (!have_bare_slots(trace) || trace->slot_infos[slot].target_id != target_id)
+		return;
+	memset(&trace->counters[slot], 0, sizeof(trace->counters[slot]));
+	__atomic_store_n(&trace->slot_infos[slot].target_id, 0, __ATOMIC_RELEASE);
+}
+
 static void release_slots(struct trace *trace)
 {
 	int stacks_fd = bpf_map__fd(trace->skel->maps.stacks);
@@ -459,6 +494,7 @@ void reader_reclaim(struct trace *trace)
 		if (trace->unwind && !target->forgotten)
 			unwind_publisher_drop(trace->unwind, target->id);
 		trace->ended = target->next_ended;
+		release_bare_slot(trace, target->id);
 		memset(&trace->stats[target->id % ABI_TARGET_SLOTS], 0, sizeof(*trace->stats));
 		stack_table_remove_target(trace->stacks, target->id);
 		target_free(trace, target);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -11,6 +12,9 @@
 #include "user/trace/internal.h"
 #include "user/trace/sampling.h"
 #include "user/unwind/publish_bpf.h"
+
+/* What one small target takes, with some to spare. */
+#define MIN_FILES 96
 
 uint64_t trace_now_ns(void)
 {
@@ -58,9 +62,9 @@ static int configure(struct trace *trace)
 	sampling_tables(&skel->rodata->sample_tables);
 	err = set_map_size(skel->maps.live, o->max_live);
 	err = err ?: set_map_size(skel->maps.stacks, o->max_stacks);
-	err = err ?: set_map_size(skel->maps.counters, o->max_stacks);
-	err = err ?: set_map_size(skel->maps.slot_infos, o->max_stacks);
-	err = err ?: set_map_size(skel->maps.slot_ages, o->max_stacks);
+	err = err ?: set_map_size(skel->maps.counters, o->max_stacks + ABI_TARGET_SLOTS);
+	err = err ?: set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
+	err = err ?: set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: set_map_size(skel->maps.free_slots, o->max_stacks);
 	return err;
 }
@@ -82,6 +86,19 @@ static int explain_load_failure(int err)
 		return log_errno(err, "cannot load the BPF programs (`memleakbpf doctor` says what "
 				      "this kernel lacks; -vv shows why)");
 	}
+}
+
+/* With too few descriptors libbpf takes kernel features for missing, and its errors mislead. */
+static int check_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= MIN_FILES)
+		return 0;
+	log_error("only %ju open files are allowed, and one target takes about 70: raise the limit "
+		  "(ulimit -n 1024)",
+		  (uintmax_t)limit.rlim_cur);
+	return -EMFILE;
 }
 
 static int load(struct trace *trace)
@@ -190,6 +207,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	int err = check_pid_namespace();
 	struct trace *trace;
 
+	err = err ?: check_file_limit();
 	if (err)
 		return err;
 	trace = calloc(1, sizeof(*trace));

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Much of everything. "stacks N": one block by each of N different stacks; "maps N": N mappings more, or as many as the kernel gives; "forks N": N
+ * children, one after the other, each of which frees and leaks; "churn": blocks that come and go. Usage: many
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "truth.h"
+
+static char extra[64];
+
+SITE static void *many_leak(size_t size)
+{
+	void *p = truth_count(THIS_SITE(), malloc(size), size);
+
+	NOT_A_TAIL_CALL();
+	return p;
+}
+
+SITE static void *by_bits(uint32_t bits, int left);
+
+SITE static void *zero(uint32_t bits, int left)
+{
+	void *p = by_bits(bits >> 1, left - 1);
+
+	NOT_A_TAIL_CALL();
+	return p;
+}
+
+SITE static void *one(uint32_t bits, int left)
+{
+	void *p = by_bits(bits >> 1, left - 1);
+
+	NOT_A_TAIL_CALL();
+	return p;
+}
+
+/* The number's bits become a path of calls: every number a stack of its own. */
+SITE static void *by_bits(uint32_t bits, int left)
+{
+	void *p;
+
+	if (left == 0)
+		p = many_leak(32);
+	else
+		p = bits & 1 ? one(bits, left) : zero(bits, left);
+	NOT_A_TAIL_CALL();
+	return p;
+}
+
+/* Protections alternate: neighbours that are alike would become one mapping. */
+static void map_many(unsigned int count)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned int done = 0;
+
+	while (done < count && mmap(NULL, page, done & 1 ? PROT_READ : PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		done++;
+	snprintf(extra, sizeof(extra), ",\"maps\":%u", done);
+}
+
+SITE static void *child_leak(size_t size)
+{
+	void *p = malloc(size);
+
+	NOT_A_TAIL_CALL();
+	return p;
+}
+
+static void fork_many(unsigned int count)
+{
+	unsigned int good = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0) {
+			void *p = child_leak(48);
+
+			free(child_leak(16));
+			_exit(p ? 7 : 8);
+		}
+		if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		    WEXITSTATUS(status) == 7)
+			good++;
+	}
+	snprintf(extra, sizeof(extra), ",\"children\":%u", good);
+}
+
+static const char *obey(const char *command)
+{
+	unsigned int count = 0;
+
+	extra[0] = '\0';
+	if (sscanf(command, "stacks %u", &count) == 1) {
+		for (uint32_t i = 0; i < count; i++)
+			by_bits(i, 20);
+	} else if (sscanf(command, "maps %u", &count) == 1) {
+		map_many(count);
+	} else if (sscanf(command, "forks %u", &count) == 1) {
+		fork_many(count);
+	} else {
+		return NULL;
+	}
+	return extra;
+}
+
+int main(void)
+{
+	return truth_serve(obey);
+}
