@@ -34,6 +34,7 @@ enum alloc_op {
 	OP_MREMAP,
 	OP_MUNMAP, /* ptr_arg, size_arg */
 	OP_UNWIND, /* allocates nothing: begins to unwind the stack, or goes on with it: _Unwind_RaiseException, longjmp */
+	OP_LEAVE,  /* ends the process: _exit, _Exit */
 	OP_CATCH,  /* called by the frame that catches a C++ exception: __cxa_begin_catch */
 };
 
@@ -146,7 +147,9 @@ _Static_assert(sizeof(struct stack_key) == 16, "ABI");
 /* The traced processes, by tgid in the initial pid namespace. */
 struct target_info {
 	uint32_t id;
-	uint32_t flags; /* TARGET_* */
+	uint32_t flags;	 /* TARGET_* */
+	uint32_t leaver; /* the thread that ends it; 0: none so far */
+	uint32_t pad;
 };
 #define TARGET_FOLLOW  1u /* forked children become targets */
 #define TARGET_VFORK   2u /* runs in its parent's memory until it execs: counted to the parent's id */
@@ -160,6 +163,7 @@ enum event_type {
 	EVENT_EXIT,  /* target_id ended */
 	EVENT_VFORK, /* the process `pid` runs in target_id's memory until it execs or exits */
 	EVENT_VFORK_EXIT, /* it has done the latter */
+	EVENT_LEAVE,	  /* target_id is about to end, and waits for a moment to be held */
 	EVENT_STACK_COPY, /* struct stack_copy_event: one that user space has to finish */
 };
 

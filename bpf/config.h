@@ -28,7 +28,7 @@ struct config {
 	uint32_t max_slots;
 	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
 	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
-	uint32_t pad;
+	uint32_t tool;	       /* our own tgid */
 };
 
 struct shared {
@@ -36,7 +36,9 @@ struct shared {
 	uint32_t next_slot;	 /* slots below it have been used */
 	uint32_t
 		copies; /* stacks sent to be finished by user space: each takes a slot of its own */
-	uint32_t bare_slots;	    /* 1: some target counts allocations without their stacks */
+	uint32_t bare_slots; /* 1: some target counts allocations without their stacks */
+	uint32_t tool_gone;  /* has ended, however: nobody is to wait for it */
+	uint32_t pad;
 	uint64_t lost[LOST_CAUSES]; /* what cannot be told apart by target */
 };
 

@@ -54,6 +54,7 @@ int on_fork(uint64_t *ctx)
 		return 0;
 	fresh.id = new_target_id();
 	fresh.flags &= ~TARGET_VFORK;
+	fresh.leaver = 0;
 	if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 		count_lost(info->id, LOST_TARGETS_FULL);
 		return 0;
@@ -87,6 +88,7 @@ int on_exec(uint64_t *ctx)
 	}
 	fresh.id = new_target_id();
 	fresh.flags = info->flags & ~TARGET_VFORK;
+	fresh.leaver = fresh.pad = 0;
 	event.other_id = (info->flags & TARGET_VFORK) ? 0 : info->id;
 	event.pid = tgid;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
@@ -111,6 +113,8 @@ int on_exit(uint64_t *ctx)
 	bpf_map_delete_elem(&threads, &tid);
 	if (task->signal->live.counter > 0)
 		return 0;
+	if (tgid == config.tool)
+		shared.tool_gone = 1;
 	info = bpf_map_lookup_elem(&targets, &tgid);
 	if (!info)
 		return 0;

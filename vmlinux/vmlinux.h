@@ -149,12 +149,14 @@ struct cred {
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code, nr_threads;
+	unsigned int flags;
 	unsigned long maxrss;
 };
 
 struct task_struct {
 	int pid, tgid, exit_code;
 	unsigned int flags;
+	unsigned long jobctl;
 	char comm[16];
 	__u64 start_boottime;
 	struct mm_struct *mm;

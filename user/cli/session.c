@@ -23,8 +23,9 @@ struct session {
 	struct suppressions *suppressions; /* NULL: none */
 	struct alloc_fn *custom;
 	size_t custom_count;
-	bool found_leaks;
+	bool found_leaks, unjudged;
 	bool verdict_now; /* while a report with verdicts is made that was asked for */
+	bool leaving;	  /* while a target is held at its end */
 	bool final;	  /* while the last snapshots of living targets are printed */
 };
 
@@ -90,6 +91,7 @@ static void suppress(struct session *s, struct target *target, struct snapshot *
 struct history {
 	struct snapshot *last; /* NULL: none yet */
 	struct stack_trends *trends;
+	bool reported; /* for the last time, while it was held at its end */
 };
 
 /* NULL when out of memory. */
@@ -125,6 +127,15 @@ static void forget_history(void *ctx, struct target *target)
 	*target_user_data(target) = NULL;
 }
 
+/* Of a last snapshot: is what is left a leak? Without the verdict that was asked for nobody knows. */
+static void judge(struct session *s, const struct snapshot *now)
+{
+	if (!s->options->verdict || now->verdict.state == VERDICT_TAKEN)
+		s->found_leaks |= leaks_of(now).count != 0;
+	else
+		s->unjudged |= now->live.count && !now->execed;
+}
+
 static void report_target(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
@@ -145,7 +156,8 @@ static void report_target(void *ctx, struct target *target)
 		err = trace_snapshot(s->trace, target, &now);
 	if (err)
 		return;
-	now->final |= s->final;
+	now->final |= s->final || s->leaving;
+	now->exited |= s->leaving;
 	read_memory(s, now);
 	rank_delta(now, *last);
 	rank_total(now);
@@ -153,8 +165,8 @@ static void report_target(void *ctx, struct target *target)
 		log_debug("no memory for the trends of all stacks");
 	suppress(s, target, now);
 	print_snapshot(s, target, now, history->trends);
-	if (now->final && leaks_of(now).count)
-		s->found_leaks = true;
+	if (now->final)
+		judge(s, now);
 	snapshot_free(*last);
 	*last = now;
 }
@@ -165,9 +177,26 @@ static void on_attached(void *ctx, struct target *target)
 	log_info("attached to %d (%s)", target_pid(target), target_comm(target));
 }
 
+/* Its last snapshot is taken here, while there is memory to be judged. */
+static void on_leaving(void *ctx, struct target *target)
+{
+	struct history *history = history_of(target);
+	struct session *s = ctx;
+
+	if (!history)
+		return;
+	s->leaving = true;
+	report_target(ctx, target);
+	s->leaving = false;
+	history->reported = true;
+}
+
 static void on_ended(void *ctx, struct target *target)
 {
-	report_target(ctx, target);
+	const struct history *history = *target_user_data(target);
+
+	if (!history || !history->reported)
+		report_target(ctx, target);
 	forget_history(ctx, target);
 }
 
@@ -247,7 +276,7 @@ static int start_trace(struct session *s)
 	};
 	const struct options *o = s->options;
 	const struct trace_callbacks callbacks = {
-		.ctx = s, .attached = on_attached, .ended = on_ended};
+		.ctx = s, .attached = on_attached, .leaving = on_leaving, .ended = on_ended};
 	struct trace_options t = {
 		.children = children[o->children],
 		.min_size = o->min_size,
@@ -258,6 +287,7 @@ static int start_trace(struct session *s)
 		.max_frames = o->depth,
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,
+		.hold_at_end = o->verdict,
 		.ages = true,
 		.providers = {.object = o->object,
 			      .prefixes = o->symbols_prefixes,
@@ -334,4 +364,9 @@ int session_output_error(const struct session *session)
 bool session_found_leaks(const struct session *session)
 {
 	return session->found_leaks;
+}
+
+bool session_left_unjudged(const struct session *session)
+{
+	return session->unjudged;
 }

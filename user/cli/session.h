@@ -31,4 +31,7 @@ int session_output_error(const struct session *session);
 /* True when a final snapshot had leaks: lost blocks with --verdict, live ones without it, but for those that are suppressed. */
 bool session_found_leaks(const struct session *session);
 
+/* True when --verdict was asked for and a process with live blocks ended without one. */
+bool session_left_unjudged(const struct session *session);
+
 #endif

@@ -26,21 +26,33 @@ static int add_pids(struct session *session, const struct options *options)
 	return added ? 0 : first;
 }
 
+/* Ours, after all has gone well; `own` is what it would be without --error-exitcode. */
+static int result(const struct session *session, const struct options *options, int own)
+{
+	if (!options->error_exitcode)
+		return own;
+	if (session_found_leaks(session))
+		return options->error_exitcode;
+	if (!session_left_unjudged(session))
+		return own;
+	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "
+		  "report "
+		  "says why)");
+	return own ? own : 1;
+}
+
 static int watch(const struct options *options)
 {
 	struct session *session;
-	int status, err = session_new(options, &session);
-	bool leaks;
+	int status, result_status, err = session_new(options, &session);
 
 	if (err)
 		return 1;
 	err = add_pids(session, options);
 	if (!err)
 		err = loop_run(session, options, 0, &status);
-	leaks = session_found_leaks(session);
-	if (session_free(session) || err)
-		return 1;
-	return options->error_exitcode && leaks ? options->error_exitcode : 0;
+	result_status = result(session, options, 0);
+	return session_free(session) || err ? 1 : result_status;
 }
 
 static int exit_status(int wait_status)
@@ -72,7 +84,6 @@ static int run(const struct options *options, const struct launch_environment *e
 	struct closure *closure = NULL;
 	struct session *session = NULL;
 	int status = 0, err, close_err;
-	bool leaks = false;
 	pid_t child;
 
 	err = closure_find(options->argv[0], &closure);
@@ -84,13 +95,13 @@ static int run(const struct options *options, const struct launch_environment *e
 		err = start_command(session, options, closure, env, &child);
 	if (!err)
 		err = loop_run(session, options, child, &status);
-	if (session)
-		leaks = session_found_leaks(session);
+	if (!err)
+		status = result(session, options, exit_status(status));
 	close_err = session_free(session);
 	closure_free(closure);
 	if (err || close_err)
 		return 1;
-	return options->error_exitcode && leaks ? options->error_exitcode : exit_status(status);
+	return status;
 }
 
 int cmd_trace(const struct options *options)

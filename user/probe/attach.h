@@ -26,7 +26,8 @@ const char *attach_mode_name(enum attach_mode mode);
 /* The programs by what they do; all belong to one object that is not loaded yet when attach_prepare() sees them. */
 struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
-		*unmap_enter, *on_unwind;
+		*unmap_enter, *on_unwind, *on_leave;
+	bool leave; /* on_leave is wanted */
 };
 
 /* Before loading: sets each program's attach type for the mode and leaves out those that it does not use. */

@@ -27,6 +27,8 @@ static enum probe_role role_of(const struct alloc_fn *fn)
 	case OP_UNWIND:
 	case OP_CATCH:
 		return PROBE_UNWIND;
+	case OP_LEAVE:
+		return PROBE_LEAVE;
 	default:
 		return fn->throws ? PROBE_ALLOC_ENTRY : PROBE_ALLOC;
 	}

@@ -16,7 +16,7 @@
 	{                                            \
 		.name = (n), .shown = (n), .op = (o) \
 	}
-static const struct alloc_fn rows[] = {
+static const struct alloc_fn unwinders[] = {
 	ROW("_Unwind_RaiseException", OP_UNWIND),
 	ROW("_Unwind_Resume_or_Rethrow", OP_UNWIND),
 	ROW("_Unwind_ForcedUnwind", OP_UNWIND),
@@ -27,19 +27,28 @@ static const struct alloc_fn rows[] = {
 	ROW("__longjmp_chk", OP_UNWIND),
 	ROW("__cxa_begin_catch", OP_CATCH),
 };
+static const struct alloc_fn leavers[] = {
+	ROW("_exit", OP_LEAVE),
+	ROW("_Exit", OP_LEAVE),
+};
+
+struct rows {
+	const struct alloc_fn *items;
+	size_t count;
+};
 
 static void cleanup_elf(Elf **elf)
 {
 	elf_end(*elf);
 }
 
-static const struct alloc_fn *row_of(const char *name)
+static const struct alloc_fn *row_of(const struct rows *rows, const char *name)
 {
 	size_t len = strcspn(name, "@");
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!strncmp(rows[i].name, name, len) && !rows[i].name[len])
-			return &rows[i];
+	for (size_t i = 0; i < rows->count; i++) {
+		if (!strncmp(rows->items[i].name, name, len) && !rows->items[i].name[len])
+			return &rows->items[i];
 	}
 	return NULL;
 }
@@ -53,12 +62,13 @@ static bool known(const struct provider *provider, uint64_t offset)
 	return false;
 }
 
-static int add(struct provider *provider, const GElf_Sym *sym, const struct alloc_fn *row)
+static int add(struct provider *provider, size_t max, const GElf_Sym *sym,
+	       const struct alloc_fn *row)
 {
 	struct provider_fn *fn;
 	uint64_t offset;
 
-	if (provider->count == 2 * ARRAY_SIZE(rows) ||
+	if (provider->count == max ||
 	    object_vaddr_to_offset(provider->object, sym->st_value, &offset) ||
 	    !object_is_code(provider->object, offset) || known(provider, offset))
 		return 0;
@@ -73,7 +83,8 @@ static int add(struct provider *provider, const GElf_Sym *sym, const struct allo
 	return 0;
 }
 
-static int walk(struct provider *provider, Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+static int walk(struct provider *provider, const struct rows *rows, Elf *elf, Elf_Scn *section,
+		const GElf_Shdr *sh)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 
@@ -87,14 +98,14 @@ static int walk(struct provider *provider, Elf *elf, Elf_Scn *section, const GEl
 		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
 			continue;
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		row = name ? row_of(name) : NULL;
-		if (row && add(provider, &sym, row))
+		row = name ? row_of(rows, name) : NULL;
+		if (row && add(provider, 2 * rows->count, &sym, row))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int walk_tables(struct provider *provider, Elf *elf, unsigned type)
+static int walk_tables(struct provider *provider, const struct rows *rows, Elf *elf, unsigned type)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr sh;
@@ -102,12 +113,12 @@ static int walk_tables(struct provider *provider, Elf *elf, unsigned type)
 
 	while (!err && (section = elf_nextscn(elf, section)) != NULL) {
 		if (gelf_getshdr(section, &sh) && sh.sh_type == type && sh.sh_entsize)
-			err = walk(provider, elf, section, &sh);
+			err = walk(provider, rows, elf, section, &sh);
 	}
 	return err;
 }
 
-int unwinder_find(struct object *object, struct provider **out)
+static int find(struct object *object, const struct rows *rows, struct provider **out)
 {
 	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
 	struct provider *provider;
@@ -122,13 +133,13 @@ int unwinder_find(struct object *object, struct provider **out)
 	if (!provider)
 		return -ENOMEM;
 	provider->object = object_ref(object);
-	provider->fns = calloc(2 * ARRAY_SIZE(rows), sizeof(*provider->fns));
+	provider->fns = calloc(2 * rows->count, sizeof(*provider->fns));
 	if (!provider->fns)
 		err = -ENOMEM;
 	if (!err)
-		err = walk_tables(provider, elf, SHT_DYNSYM);
+		err = walk_tables(provider, rows, elf, SHT_DYNSYM);
 	if (!err && !provider->count)
-		err = walk_tables(provider, elf, SHT_SYMTAB);
+		err = walk_tables(provider, rows, elf, SHT_SYMTAB);
 	if (!err && !provider->count)
 		err = -ENOENT;
 	if (err) {
@@ -137,4 +148,18 @@ int unwinder_find(struct object *object, struct provider **out)
 	}
 	*out = provider;
 	return 0;
+}
+
+int unwinder_find(struct object *object, struct provider **out)
+{
+	const struct rows rows = {unwinders, ARRAY_SIZE(unwinders)};
+
+	return find(object, &rows, out);
+}
+
+int leaver_find(struct object *object, struct provider **out)
+{
+	const struct rows rows = {leavers, ARRAY_SIZE(leavers)};
+
+	return find(object, &rows, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The functions that unwind the stack: exceptions and longjmp. Calls without a return probe leave no trace of their own when they are left that
+ * Functions that allocate nothing and are watched all the same. Those that unwind the stack: exceptions and longjmp. Calls without a return probe leave no trace of their own when they are left that
  * way; these functions tell.
  */
 #ifndef MEMLEAKBPF_TARGET_UNWINDER_H
@@ -13,5 +13,8 @@
  * OP_UNWIND and OP_CATCH), -ENOENT when there are none, or -errno, not logged.
  */
 int unwinder_find(struct object *object, struct provider **out);
+
+/* Likewise those by which a process ends itself: _exit and _Exit, after all exit handlers; the row has OP_LEAVE. */
+int leaver_find(struct object *object, struct provider **out);
 
 #endif

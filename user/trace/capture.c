@@ -22,6 +22,9 @@
 /* How long threads may take to stop, of all that the target may be paused. */
 #define STOP_SHARE 2
 
+/* How long a process that is ending is held: until all has been read, unless something is wrong. */
+#define HELD_NS 60000000000ull
+
 /* Read at once; between two pieces the clock is looked at. */
 #define PIECE (4ull << 20)
 
@@ -423,10 +426,16 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	err = reserve_memory(c);
 	if (err)
 		return err;
-	err = stop_begin(c->target->pid, max_pause_ns / STOP_SHARE, &c->stop, why);
-	if (err)
-		return refuse(c, err, why);
-	c->deadline_ns = stop_start_ns(c->stop) + max_pause_ns;
+	if (c->target->hold) {
+		/* It is at its end: nothing waits for it but that. */
+		c->stop = TAKE_PTR(c->target->hold);
+		c->deadline_ns = trace_now_ns() + HELD_NS;
+	} else {
+		err = stop_begin(c->target->pid, max_pause_ns / STOP_SHARE, &c->stop, why);
+		if (err)
+			return refuse(c, err, why);
+		c->deadline_ns = stop_start_ns(c->stop) + max_pause_ns;
+	}
 	err = copy_stopped(c);
 	c->pause_ns = stop_end(c->stop);
 	if (c->live_started)

@@ -14,6 +14,9 @@
 #include "user/trace/internal.h"
 #include "user/unwind/finish.h"
 
+/* How long the threads of a process may take to stop that is held at its end. */
+#define HOLD_NS 1000000000ull
+
 static int queue_add(struct trace *trace, struct queued_event event)
 {
 	if (trace->queue_count == trace->queue_room) {
@@ -30,6 +33,20 @@ static int queue_add(struct trace *trace, struct queued_event event)
 	event.sequence = trace->sequence++;
 	trace->queue[trace->queue_count++] = event;
 	return 0;
+}
+
+/*
+ * At once, whatever waits in the queue before it: the process does nothing else until then, and other processes that end may do so at the same time.
+ */
+static struct stop *hold(const struct process_event *event)
+{
+	char why[STOP_REASON_MAX];
+	struct stop *stop;
+
+	if (!stop_begin((pid_t)event->pid, HOLD_NS, &stop, why))
+		return stop;
+	log_debug("process %u is not held at its end: %s", event->pid, why);
+	return NULL;
 }
 
 static int on_ring(void *ctx, void *data, size_t size)
@@ -51,8 +68,12 @@ static int on_ring(void *ctx, void *data, size_t size)
 		event.stack = copy;
 	else
 		event.process = copy;
-	if (queue_add(trace, event))
+	if (header->type == EVENT_LEAVE)
+		event.hold = hold(copy);
+	if (queue_add(trace, event)) {
+		stop_free(event.hold);
 		free(copy);
+	}
 	return 0;
 }
 
@@ -238,6 +259,20 @@ static void handle_exit(struct trace *trace, const struct process_event *event)
 	target_end(trace, target, true);
 }
 
+/* Takes the hold over. */
+static void handle_leave(struct trace *trace, const struct process_event *event, struct stop *hold)
+{
+	struct target *target = target_by_id(trace, event->header.target_id);
+
+	if (target && target->announced && hold && trace->callbacks.leaving) {
+		target->hold = hold;
+		trace->callbacks.leaving(trace->callbacks.ctx, target);
+		hold = target->hold;
+		target->hold = NULL;
+	}
+	stop_free(hold);
+}
+
 static void locate(struct target *target, uint64_t address, struct location *out, bool *refreshed)
 {
 	if (image_locate(target->image, address, out))
@@ -357,6 +392,9 @@ static void handle(struct trace *trace, const struct queued_event *event)
 			break;
 		case EVENT_EXIT:
 			handle_exit(trace, event->process);
+			break;
+		case EVENT_LEAVE:
+			handle_leave(trace, event->process, event->hold);
 			break;
 		case EVENT_VFORK:
 			spawn_table_add(trace->spawns, (pid_t)event->process->pid);

@@ -13,6 +13,7 @@
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
 #include "user/trace/copies.h"
+#include "user/sys/stop.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
 #include "user/unwind/publish.h"
@@ -25,6 +26,9 @@ struct known_object {
 	struct attachment *in_all;  /* CHILDREN_EXACT: in every process that maps the object */
 	struct probe_set *unwinder; /* NULL: does not unwind stacks */
 	struct attachment *unwinder_in_all;
+	struct probe_set
+		*leaver; /* NULL: has no function that ends a process, or nobody wants to know */
+	struct attachment *leaver_in_all;
 	UT_hash_handle hh;
 };
 
@@ -51,12 +55,13 @@ struct target {
 	size_t preloaded_count;
 	int pidfd; /* -1: a child, known by events only */
 	int exit_code;
-	bool announced; /* callbacks.attached has been called */
-	bool launching; /* a child of ours before its exec: never reported */
-	bool whole;	/* traced from its first instruction: nothing was allocated before */
-	bool late;	/* probes came after it had started to run */
-	bool bare;	/* has probes on return sites, so that its unwinders are watched */
-	bool layered;	/* has several allocators */
+	bool announced;	   /* callbacks.attached has been called */
+	bool launching;	   /* a child of ours before its exec: never reported */
+	bool whole;	   /* traced from its first instruction: nothing was allocated before */
+	bool late;	   /* probes came after it had started to run */
+	bool bare;	   /* has probes on return sites, so that its unwinders are watched */
+	bool layered;	   /* has several allocators */
+	struct stop *hold; /* while it is held at its end, else NULL */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
 	void *user_data;
@@ -71,6 +76,7 @@ struct queued_event {
 	struct process_event *process;
 	struct stack_event *stack;
 	struct mapwatch_record *map;
+	struct stop *hold; /* of an EVENT_LEAVE: the process is being held; NULL: it was too late */
 };
 
 struct trace {
@@ -134,6 +140,8 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
 /* What unwinds stacks, in all objects known so far, for a target that needs it. */
 int target_attach_unwinders(struct trace *trace, struct target *target);
+/* Likewise what ends it, with hold_at_end. */
+int target_attach_leavers(struct trace *trace, struct target *target);
 
 /* events.c */
 int events_open(struct trace *trace);

@@ -143,6 +143,13 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 		free(known);
 		return NULL;
 	}
+	if (trace->options.hold_at_end && !leaver_find(object, &provider) &&
+	    probe_set_new(provider, &known->leaver)) {
+		probe_set_free(known->probes);
+		probe_set_free(known->unwinder);
+		free(known);
+		return NULL;
+	}
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
 	if (!known->probes)
 		return known;
@@ -199,6 +206,27 @@ int target_attach_object(struct trace *trace, struct target *target, struct know
 	return 1;
 }
 
+/* Beside the allocator's probes: in this target, or in all processes at once. */
+static int attach_beside(struct trace *trace, struct target *target, const struct probe_set *set,
+			 struct attachment **in_all)
+{
+	if (!set)
+		return 0;
+	if (trace->options.children != CHILDREN_EXACT)
+		return attach_set(trace, target, set);
+	return *in_all ? 0 : attach_probes(trace->options.attach, &trace->programs, set, 0, in_all);
+}
+
+int target_attach_leavers(struct trace *trace, struct target *target)
+{
+	struct known_object *known;
+	int err = 0;
+
+	for (known = trace->known; known && !err; known = known->hh.next)
+		err = attach_beside(trace, target, known->leaver, &known->leaver_in_all);
+	return err;
+}
+
 int target_attach_unwinders(struct trace *trace, struct target *target)
 {
 	struct known_object *known;
@@ -207,15 +235,8 @@ int target_attach_unwinders(struct trace *trace, struct target *target)
 	if (!target->bare)
 		return 0;
 	/* Those too that only other targets map: a probe in a file that a process does not map costs it nothing. */
-	for (known = trace->known; known && !err; known = known->hh.next) {
-		if (!known->unwinder)
-			continue;
-		if (trace->options.children != CHILDREN_EXACT)
-			err = attach_set(trace, target, known->unwinder);
-		else if (!known->unwinder_in_all)
-			err = attach_probes(trace->options.attach, &trace->programs,
-					    known->unwinder, 0, &known->unwinder_in_all);
-	}
+	for (known = trace->known; known && !err; known = known->hh.next)
+		err = attach_beside(trace, target, known->unwinder, &known->unwinder_in_all);
 	return err;
 }
 
@@ -242,6 +263,7 @@ int target_attach_image(struct trace *trace, struct target *target)
 		first = err ? range->object : first;
 	}
 	err = target_attach_unwinders(trace, target);
+	err = err ?: target_attach_leavers(trace, target);
 	return err ? err : attached;
 }
 
@@ -463,6 +485,8 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 	}
 	if (!err)
 		err = target_attach_unwinders(trace, target);
+	if (!err)
+		err = target_attach_leavers(trace, target);
 	target->layered = attached > 1;
 	if (!err && !attached)
 		log_debug("no allocator known before exec; it will be looked for afterwards");

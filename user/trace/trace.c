@@ -57,6 +57,7 @@ static int configure(struct trace *trace)
 		.max_slots = o->max_stacks,
 		.max_frames = o->max_frames,
 		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,
+		.tool = (uint32_t)getpid(),
 	};
 	skel->rodata->unwind_config.has_find_vma = o->find_vma;
 	sampling_tables(&skel->rodata->sample_tables);
@@ -118,6 +119,8 @@ static int load(struct trace *trace)
 		.free_enter = skel->progs.free_enter,
 		.unmap_enter = skel->progs.unmap_enter,
 		.on_unwind = skel->progs.on_unwind,
+		.on_leave = skel->progs.on_leave,
+		.leave = trace->options.hold_at_end,
 	};
 	attach_prepare(trace->options.attach, &trace->programs);
 	err = configure(trace);
@@ -260,6 +263,8 @@ void trace_free(struct trace *trace)
 		attachment_free(known->unwinder_in_all);
 		probe_set_free(known->probes);
 		probe_set_free(known->unwinder);
+		attachment_free(known->leaver_in_all);
+		probe_set_free(known->leaver);
 		free(known);
 	}
 	unwind_publisher_free(trace->unwind);

@@ -35,7 +35,8 @@ struct trace_options {
 	uint32_t max_frames;   /* 2 to ABI_MAX_FRAMES */
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */
-	bool ages;     /* snapshots tell the age of each stack's oldest block */
+	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
+	bool ages;	  /* snapshots tell the age of each stack's oldest block */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 };
@@ -45,6 +46,11 @@ struct trace_callbacks {
 	void *ctx;
 	/* Probes are in place. */
 	void (*attached)(void *ctx, struct target *target);
+	/*
+	 * The target is about to end and is held meanwhile; its exit handlers have run, its threads and its memory are there. With hold_at_end, where the end is by
+	 * _exit (as exit and the return of main are), and it could be held in time. callbacks.ended follows.
+	 */
+	void (*leaving)(void *ctx, struct target *target);
 	/* The target has ended, or has become another program by exec. Its counters are still there: take the last snapshot now. */
 	void (*ended)(void *ctx, struct target *target);
 };
