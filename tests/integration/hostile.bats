@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Targets that mean harm: nothing that they say is believed, nothing of theirs is opened but regular files in their own root.
+
+load lib.bash
+
+# trap_watch … trap_result: in between nobody may open one of the files in TRAPS.
+trap_watch() {
+	mkfifo "$D/watch.in"
+	"$HERE/watch-opens" "${TRAPS[@]}" <"$D/watch.in" >"$D/opens" 2>&1 3>&- &
+	WATCHER=$!
+	PIDS+=("$WATCHER")
+	exec {W_IN}>"$D/watch.in"
+	until_true "$DEADLINE" grep -q '^ready' "$D/opens" || fail "no watcher: $(<"$D/opens")"
+}
+
+trap_result() {
+	exec {W_IN}>&-
+	wait "$WATCHER"
+	[[ $(<"$D/opens") == ready ]] || fail "opened: $(<"$D/opens")"
+}
+
+# copy_with_libraries PROGRAM ROOT
+copy_with_libraries() {
+	local file
+
+	cp "$1" "$2/program"
+	ldd "$1" | grep -o '/[^ ]*' | while read -r file; do
+		mkdir -p "$2/${file%/*}"
+		cp -L "$file" "$2/$file"
+	done
+}
+
+build_id() {
+	readelf -n "$1" | sed -n 's/.*Build ID: //p'
+}
+
+@test "the watcher of traps does see an open" {
+	: >"$D/trap"
+	TRAPS=("$D/trap")
+	trap_watch
+	cat "$D/trap"
+	until_true "$DEADLINE" grep -q "$D/trap" "$D/opens" || fail 'not seen'
+	exec {W_IN}>&-
+}
+
+@test "a root full of traps: FIFOs, devices and links out of it, wherever a library or debug file is looked for" {
+	root=$D/root
+	mkdir -p "$root/tmp" "$root/proc"
+	copy_with_libraries "$TARGETS/leaf" "$root"
+	objcopy --strip-debug --add-gnu-debuglink="$TARGETS/leaf" "$root/program"
+	libc=$(cd "$root" && find . -name libc.so.6)
+	libc_id=$(build_id "$root/$libc") program_id=$(build_id "$root/program")
+	echo secret >"$D/secret"
+	up=../../../../../../../../../../../..
+	start_target unshare -m chroot "$root" /program
+	# Now that it runs, everything by name becomes a trap; what is mapped stays what it is.
+	rm "$root/program" "$root/$libc"
+	mkfifo "$root/program" "$root/tmp/perf-$T_PID.map" "$root/leaf"
+	ln -s "$up$D/secret" "$root/$libc"
+	mkdir -p "$root/usr/lib/debug/.build-id/${libc_id:0:2}" "$root/usr/lib/debug/.build-id/${program_id:0:2}" "$root/.debug"
+	mkfifo "$root/usr/lib/debug/.build-id/${program_id:0:2}/${program_id:2}.debug"
+	# A device by the number of /dev/zero; nothing may open it.
+	mknod "$root/usr/lib/debug/.build-id/${libc_id:0:2}/${libc_id:2}.debug" c 1 5 || skip 'no devices can be made here'
+	ln -s "$up$D/secret" "$root/.debug/leaf"
+	TRAPS=("$D/secret" "$root/program" "$root/leaf" "$root/tmp/perf-$T_PID.map" "$root/usr/lib/debug/.build-id/"??/*.debug)
+	before=$(find "$root" -printf '%p %y %T@ %s\n' | sort)
+	trap_watch
+	attach
+	tell go
+	snap
+	same
+	stop_tool
+	final
+	same
+	run_tool -p "$T_PID" -n 1 -i 100ms --verdict
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+	trap_result
+	[[ $(find "$root" -printf '%p %y %T@ %s\n' | sort) == "$before" ]] || fail 'something was written in the root of the target'
+	end_target
+}
+
+@test "a perf map of another user, or by a link, is not read" {
+	start_target "$TARGETS/leaf"
+	map=/tmp/perf-$T_PID.map
+	printf '0 7fffffffffff evil_name\n' >"$D/map"
+	ln -s "$D/map" "$map"
+	TRAPS=("$D/map")
+	trap_watch
+	attach
+	tell go
+	snap
+	same
+	stop_tool
+	trap_result
+	rm "$map"
+	printf '0 7fffffffffff evil_name\n' >"$map"
+	chown 65534 "$map"
+	SNAPS=()
+	rm "$D/json"
+	mkfifo "$D/json"
+	attach
+	tell go
+	snap
+	rm "$map"
+	[[ $SNAP != *evil_name* ]] || fail 'believed'
+	end_target
+}
+
+# Names that would take over a terminal or a page, and one of 2 MiB.
+evil_program() {
+	python3 - >"$D/names" <<-'PY'
+		print("leak_16 \x1b]0;owned\x07\x1b[31m<script>alert(1)</script>&\"'\x9b")
+		print("leak_4k " + "A" * (2 << 20))
+	PY
+	objcopy --strip-debug --redefine-syms="$D/names" "$TARGETS/leaf" "$D/evil"
+}
+
+@test "names with terminal escapes, markup and of megabytes, in every format" {
+	evil_program
+	start_target "$D/evil"
+	"$TOOL" record -p "$T_PID" -i 1h -o "$D/recording" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	attached "$T_PID"
+	tell go
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID"
+	[[ $(stat -c %s "$D/recording") -lt 1000000 ]] || fail 'the recording holds the long name'
+	for format in text json folded android perfetto pprof html; do
+		run_tool report "$D/recording" -f "$format" -o "$D/report"
+		[[ $STATUS -eq 0 ]] || fail "$format: $ERR"
+		# Binary formats hold these bytes as numbers, but not as what a terminal obeys.
+		! grep -qaF -e $'\x1b]0;owned' -e $'\x1b[31m' "$D/report" || fail "$format: an escape got through"
+		[[ $(stat -c %s "$D/report") -lt 4000000 ]] || fail "$format: $(stat -c %s "$D/report") bytes"
+		case $format in
+		json) jq -e . "$D/report" >/dev/null || fail 'no JSON' ;;
+		html) ! grep -q '<script>alert' "$D/report" || fail 'markup got through' ;;
+		esac
+	done
+	run_tool report "$D/recording" -f json
+	SNAP=$OUT
+	holds 'any(.stacks[].frames[].function // ""; contains("<script>alert(1)"))'
+	holds 'any(.stacks[].frames[].function // ""; startswith("AAAA") and length < 4096)'
+	end_target
+}
+
+@test "garbage for unwind tables and debug information: the numbers stay right" {
+	cp "$TARGETS/leaf" "$D/program"
+	for section in .eh_frame .debug_info .debug_line .debug_abbrev .debug_str .debug_rnglists; do
+		size=$(readelf -SW "$D/program" | awk -v s="$section" '{ sub(/^ *\[ *[0-9]+\] /, "") } $1 == s { print $5 }')
+		[[ -n $size ]] || continue
+		head -c $((16#$size)) /dev/urandom >"$D/garbage"
+		objcopy --update-section "$section=$D/garbage" "$D/program" 2>"$D/objcopy.err"
+	done
+	start_target "$D/program"
+	attach
+	tell go
+	snap
+	jq -e --argjson truth "$TRUTH" '.live.bytes == ([$truth.live[].bytes] | add) and .live.count == ([$truth.live[].count] | add)' \
+		<<<"$SNAP" >/dev/null || fail 'wrong sums'
+	end_target
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
+}
+
+@test "a program file of 64 GiB costs the tool nothing" {
+	cp "$TARGETS/leaf" "$D/program"
+	truncate -s 64G "$D/program" || skip 'this file system has no sparse files of that size'
+	start_target "$D/program"
+	attach
+	tell go
+	snap
+	same
+	rss=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$TOOL_PID/status")
+	[[ $rss -lt 300000 ]] || fail "$rss KiB"
+	end_target
+}
+
+@test "a process with as many mappings as the kernel gives (65,000; MAPS for more)" {
+	start_target "$TARGETS/many"
+	tell "maps ${MAPS:-65000}"
+	lines=$(wc -l <"/proc/$T_PID/maps")
+	[[ $lines -gt 60000 ]] || fail "only $lines mappings"
+	attach -T 10
+	tell 'stacks 50'
+	snap
+	holds '.live == {"bytes": 1600, "count": 50}'
+	rss=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$TOOL_PID/status")
+	printf '# %d mappings, %d KiB resident at most\n' "$lines" "$rss" >&3
+	[[ $rss -lt $((100000 + lines / 2)) ]] || fail "$rss KiB"
+	end_target
+}
+
+@test "a file that is cut while it is mapped and read" {
+	cp "$TARGETS/leaf" "$D/program"
+	objcopy --only-keep-debug "$D/program" "$D/program.debug"
+	objcopy --strip-debug --add-gnu-debuglink="$D/program.debug" "$D/program"
+	start_target "$D/program"
+	attach
+	tell go
+	truncate -s 4096 "$D/program.debug"
+	snap
+	same
+	end_target
+}
