@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The probes on allocator functions. Which argument is what comes with the probe's cookie, from the allocator table. */
+#include "bpf/current.h"
 #include "bpf/pending.h"
 #include "bpf/stack.h"
 
@@ -10,37 +11,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MAP_PRIVATE 0x02
 #define PROT_WRITE  0x2
 #define PAGE_MASK   0xfffull
-
-static __always_inline struct target_info *current_target(void)
-{
-	uint32_t tgid = bpf_get_current_pid_tgid() >> 32;
-
-	return bpf_map_lookup_elem(&targets, &tgid);
-}
-
-static __always_inline struct thread_state *current_thread(void)
-{
-	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
-
-	return bpf_map_lookup_elem(&threads, &tid);
-}
-
-/* The initial value of a thread's state: too large for the BPF stack. Never written. */
-const struct thread_state thread_zero = {};
-
-static __always_inline struct thread_state *thread_enter(uint32_t target_id)
-{
-	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
-	struct thread_state *thread = bpf_map_lookup_elem(&threads, &tid);
-
-	if (thread)
-		return thread;
-	bpf_map_update_elem(&threads, &tid, &thread_zero, BPF_NOEXIST);
-	thread = bpf_map_lookup_elem(&threads, &tid);
-	if (!thread)
-		count_lost(target_id, LOST_THREADS_FULL);
-	return thread;
-}
 
 static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union probe_cookie cookie)
 {
@@ -80,25 +50,26 @@ static __always_inline void detach_old(struct pending *p, uint64_t address)
 /* 0: the return is wanted; 1: it is not (a session then skips it). */
 static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 {
-	struct target_info *target = current_target();
-	struct thread_state *thread;
+	struct thread_state *thread = NULL;
 	struct target_stats *stats;
 	uint64_t size, sp = regs_sp(ctx);
 	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
 	bool wanted;
+	struct target_info target;
 	struct pending *p;
 	uint32_t id;
 
-	if (!target)
+	if (!current_target(&target, &thread))
 		return 1;
-	id = target->id;
+	id = target.id;
 	size = requested_size(ctx, cookie);
 	wanted = size >= config.min_size && size <= config.max_size;
 	if (cookie.op == OP_MMAP && !mmap_holds_memory(ctx))
 		return 1;
 	if (!wanted && !cookie.nests)
 		return 1;
-	thread = thread_enter(id);
+	if (!thread)
+		thread = current_thread_new(&target);
 	if (!thread)
 		return 1;
 	if (thread->depth && pending_nested(thread, sp, regs_ip(ctx))) {
@@ -250,12 +221,8 @@ int alloc_session(struct pt_regs *ctx)
  * address that nobody was given. A free has no return probe; the outer one is known to be running while its return address
  * is still where it was, above the inner one's stack pointer.
  */
-static __always_inline void free_remember(struct pt_regs *ctx, uint32_t target_id)
+static __always_inline void free_remember(struct pt_regs *ctx, struct thread_state *thread)
 {
-	struct thread_state *thread = thread_enter(target_id);
-
-	if (!thread)
-		return;
 	thread->free_sp = regs_sp(ctx);
 	if (bpf_probe_read_user(&thread->free_return, sizeof(thread->free_return),
 				(void *)thread->free_sp))
@@ -277,31 +244,31 @@ int free_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 	uint64_t address = regs_argument(ctx, cookie.ptr_arg);
-	struct target_info *target;
-	struct thread_state *thread;
+	struct thread_state *thread = NULL;
+	struct target_info target;
 	struct live_value value;
 
-	if (!address)
+	if (!address || !current_target(&target, &thread))
 		return 0;
-	target = current_target();
-	if (!target)
-		return 0;
-	if (live_take(target->id, address, &value)) {
+	if (live_take(target.id, address, &value)) {
 		count_free(value.slot, value.size);
-		if (target->flags & TARGET_LAYERED)
-			free_remember(ctx, target->id);
+		if (!(target.flags & TARGET_LAYERED))
+			return 0;
+		if (!thread)
+			thread = current_thread_new(&target);
+		if (thread)
+			free_remember(ctx, thread);
 		return 0;
 	}
 	/* Most blocks are not recorded then: leave early. */
 	if (config.sample_bytes)
 		return 0;
 	/* realloc's own free of the old block, which its entry has taken out already. */
-	thread = current_thread();
 	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
 		return 0;
-	if (thread && (target->flags & TARGET_LAYERED) && free_nested(ctx, thread))
+	if (thread && (target.flags & TARGET_LAYERED) && free_nested(ctx, thread))
 		return 0;
-	count_unknown_free(target->id);
+	count_unknown_free(target.id);
 	return 0;
 }
 
@@ -332,16 +299,16 @@ int unmap_enter(struct pt_regs *ctx)
 {
 	uint64_t address = regs_argument(ctx, 1);
 	uint64_t size = (regs_argument(ctx, 2) + PAGE_MASK) & ~PAGE_MASK;
-	struct target_info *target = current_target();
-	struct thread_state *thread = current_thread();
+	struct thread_state *thread = NULL;
 	struct live_key key = {};
+	struct target_info target;
 	struct live_value value;
 
-	if (!target)
+	if (!current_target(&target, &thread))
 		return 0;
-	if (!live_take(target->id, address, &value)) {
+	if (!live_take(target.id, address, &value)) {
 		if (thread)
-			unmap_inside(thread, target->id, address, size);
+			unmap_inside(thread, target.id, address, size);
 		return 0;
 	}
 	if (size >= value.size) {
@@ -352,10 +319,10 @@ int unmap_enter(struct pt_regs *ctx)
 	count_cut(value.slot, value.size, value.size - size);
 	value.size -= size;
 	key.address = address + size;
-	key.target_id = target->id;
-	if (bpf_map_update_elem(&live, &key, &value, BPF_ANY)) {
+	key.target_id = target.id;
+	if (live_put(&key, &value, BPF_ANY)) {
 		count_free(value.slot, value.size);
-		count_lost(target->id, LOST_LIVE_FULL);
+		count_lost(target.id, LOST_LIVE_FULL);
 	}
 	if (thread && thread->mmap_address == address) {
 		thread->mmap_address = key.address;

@@ -18,8 +18,6 @@ struct sample_tables {
 };
 
 struct config {
-	uint64_t
-		start_ns; /* bpf_ktime_get_ns() when the trace began; live_value.time counts from it */
 	uint64_t min_size; /* -z, -Z: bytes, both included */
 	uint64_t max_size;
 	uint64_t older_ns; /* --older: what slot_age.older_* counts */
@@ -29,17 +27,38 @@ struct config {
 	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
 	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
 	uint32_t tool;	       /* our own tgid */
+	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
 };
+
+/* The kernel's ticks at one moment, which the ages of blocks are told by. */
+struct live_clock {
+	uint64_t now_ns;
+	uint32_t now_ticks;
+	uint32_t tick_ns; /* 0 until there has been a tick since the trace began */
+};
+
+/* Nanoseconds since live_value.time. */
+static inline uint64_t live_age_ns(const struct live_clock *clock, uint32_t time)
+{
+	uint32_t ticks = clock->now_ticks - time;
+
+	/* Allocated after the clock was read. */
+	if (ticks > (uint32_t)-1000)
+		ticks = 0;
+	return (uint64_t)ticks * clock->tick_ns;
+}
 
 struct shared {
 	uint32_t last_target_id; /* ids are given out by adding one, from both sides */
 	uint32_t next_slot;	 /* slots below it have been used */
 	uint32_t
 		copies; /* stacks sent to be finished by user space: each takes a slot of its own */
-	uint32_t bare_slots; /* 1: some target counts allocations without their stacks */
-	uint32_t tool_gone;  /* has ended, however: nobody is to wait for it */
-	uint32_t pad;
-	uint64_t lost[LOST_CAUSES]; /* what cannot be told apart by target */
+	uint32_t bare_slots;   /* 1: some target counts allocations without their stacks */
+	uint32_t tool_gone;    /* has ended, however: nobody is to wait for it */
+	uint32_t target_epoch; /* user space adds one after it has changed `targets`; never 0 */
+	uint64_t first_ns, first_ticks; /* when live_clock_read first ran */
+	struct live_clock clock;	/* when it last ran */
+	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */
 };
 
 #ifdef __bpf__

@@ -10,7 +10,7 @@
 
 static __always_inline uint32_t live_now(void)
 {
-	return (bpf_ktime_get_ns() - config.start_ns) >> ABI_TIME_SHIFT;
+	return (uint32_t)bpf_jiffies64();
 }
 
 /* Both compute the same weight from the size, so what a block has added its free takes away to the last bit. */
@@ -72,6 +72,51 @@ static __always_inline void count_unknown_free(uint32_t target_id)
 		__sync_fetch_and_add(&stats->unknown_frees, 1);
 }
 
+/* The filter's counter for a block. */
+static __always_inline uint32_t *live_filter_of(const struct live_key *key)
+{
+	uint32_t i = ((key->address ^ key->target_id) * 0x9e3779b97f4a7c15ull) >>
+		     (64 - LIVE_FILTER_BITS);
+
+	return bpf_map_lookup_elem(&live_filter, &i);
+}
+
+/* False: certainly not there. A block is counted before its address is handed out, so no free comes too early. */
+static __always_inline bool live_may_have(const struct live_key *key)
+{
+	uint32_t *n = config.sample_bytes ? live_filter_of(key) : NULL;
+
+	return !n || *(volatile uint32_t *)n;
+}
+
+static __always_inline void live_filter_add(const struct live_key *key, uint32_t n)
+{
+	uint32_t *count = config.sample_bytes ? live_filter_of(key) : NULL;
+
+	if (count)
+		__sync_fetch_and_add(count, n);
+}
+
+/* Everything enters the live map here, and leaves it by live_remove(). `flags` are those of an update; 0 or -errno. */
+static __always_inline long live_put(const struct live_key *key, const struct live_value *value,
+				     uint64_t flags)
+{
+	long err = bpf_map_update_elem(&live, key, value, flags);
+
+	if (!err)
+		live_filter_add(key, 1);
+	return err;
+}
+
+static __always_inline long live_remove(const struct live_key *key)
+{
+	long err = bpf_map_delete_elem(&live, key);
+
+	if (!err)
+		live_filter_add(key, -1);
+	return err;
+}
+
 /*
  * Takes a block out of the live map. True and *out filled when it was there; of two that race for one block only one gets it. The counters
  * are the caller's business.
@@ -79,12 +124,15 @@ static __always_inline void count_unknown_free(uint32_t target_id)
 static __always_inline bool live_take(uint32_t target_id, uint64_t address, struct live_value *out)
 {
 	struct live_key key = {.address = address, .target_id = target_id};
-	struct live_value *value = bpf_map_lookup_elem(&live, &key);
+	struct live_value *value;
 
+	if (!live_may_have(&key))
+		return false;
+	value = bpf_map_lookup_elem(&live, &key);
 	if (!value)
 		return false;
 	*out = *value;
-	return bpf_map_delete_elem(&live, &key) == 0;
+	return live_remove(&key) == 0;
 }
 
 static __always_inline bool live_has(uint32_t target_id, uint64_t address)
@@ -103,7 +151,7 @@ static __always_inline void live_insert(uint32_t target_id, uint64_t address, ui
 {
 	struct live_key key = {.address = address, .target_id = target_id};
 	struct live_value value = {.size = size, .slot = slot, .time = live_now()};
-	long err = bpf_map_update_elem(&live, &key, &value, BPF_NOEXIST);
+	long err = live_put(&key, &value, BPF_NOEXIST);
 
 	if (err == -ERR_EXIST) {
 		struct live_value *old = bpf_map_lookup_elem(&live, &key);
@@ -112,7 +160,8 @@ static __always_inline void live_insert(uint32_t target_id, uint64_t address, ui
 			count_free(old->slot, old->size);
 		if (!replaces)
 			count_lost(target_id, LOST_MISSED_FREE);
-		err = bpf_map_update_elem(&live, &key, &value, BPF_ANY);
+		live_remove(&key);
+		err = live_put(&key, &value, BPF_ANY);
 	}
 	if (err)
 		count_lost(target_id, LOST_LIVE_FULL);

@@ -19,7 +19,16 @@ struct {
 	__uint(max_entries, ABI_TARGET_SLOTS);
 } targets __weak SEC(".maps");
 
-/* State of each thread that has called an allocator, by tid; removed when the thread exits. */
+/* State of each thread that has called an allocator: kept by the kernel with the thread, found in half the time of a hash lookup. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} thread_storage __weak SEC(".maps");
+
+/* The same by tid, for kernels without that, and for a thread whose storage could not be had: the kernel refuses when it interrupts
+ * another task storage operation on its CPU. Removed when the thread exits. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);
@@ -36,6 +45,18 @@ struct {
 	__uint(max_entries, 1 << 21);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } live __weak SEC(".maps");
+
+/*
+ * Under sampling: how many live blocks there are by a hash of the address. Most frees are of blocks that were not recorded, and a 0 here says
+ * so without a look into the live map.
+ */
+#define LIVE_FILTER_BITS 16
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+	__uint(max_entries, 1 << LIVE_FILTER_BITS);
+} live_filter __weak SEC(".maps");
 
 /* Which counter slot a stack has. Resized together with the three arrays below. */
 struct {

@@ -72,7 +72,7 @@ static __always_inline void pending_abandon(struct pending *p)
 		count_lost(p->target_id, LOST_PENDING);
 	if (p->op != OP_REALLOC || p->old_slot == ABI_NO_SLOT)
 		return;
-	if (bpf_map_update_elem(&live, &key, &value, BPF_NOEXIST)) {
+	if (live_put(&key, &value, BPF_NOEXIST)) {
 		count_free(p->old_slot, p->old_size);
 		count_lost(p->target_id, LOST_LIVE_FULL);
 	}

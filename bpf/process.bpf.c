@@ -80,6 +80,8 @@ int on_exec(uint64_t *ctx)
 
 	if (!info)
 		return 0;
+	if (config.task_storage)
+		bpf_task_storage_delete(&thread_storage, task);
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);
 	if ((info->flags & TARGET_VFORK) && !(info->flags & TARGET_FOLLOW)) {

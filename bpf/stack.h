@@ -119,15 +119,21 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct thr
 	uint64_t size;
 	uint32_t slot;
 
-	key.stack_id = walk_stack(ctx, thread, target_id);
+	walk_begin(ctx, thread, target_id);
+	slot = unwind_recall(&thread->unwind);
+	if (slot != ABI_NO_SLOT)
+		return slot;
+	key.stack_id = walk_stack(thread);
 	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
 		slot = slot_of_copy(thread, target_id);
 		if (slot != ABI_NO_SLOT)
 			return slot;
 	}
 	found = bpf_map_lookup_elem(&stacks, &key);
-	if (found)
+	if (found) {
+		unwind_remember(&thread->unwind, *found);
 		return *found;
+	}
 
 	event->slot = slot_take();
 	if (event->slot == ABI_NO_SLOT) {

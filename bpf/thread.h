@@ -30,8 +30,11 @@ struct pending {
 	2u /* PENDING_BARE: the stack has been unwound since, perhaps this call with it */
 
 struct thread_state {
-	uint32_t depth; /* pending calls */
+	struct target_info target; /* what the process was at target_epoch */
+	uint32_t target_epoch;	   /* of struct shared; 0: unknown */
+	uint32_t depth;		   /* pending calls */
 	uint32_t sample_started;
+	uint32_t pad;
 	uint64_t sample_left; /* bytes to this thread's next sample point */
 	struct pending pending[ABI_MAX_PENDING];
 	uint64_t

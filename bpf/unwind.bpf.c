@@ -169,7 +169,7 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 
 #define unwind_opaque(variable) barrier_var(variable)
 
-#include "bpf/unwind_walk.h"
+#include "bpf/unwind_trail.h"
 
 /* A function of its own that the verifier checks once, not once for each frame. */
 __noinline int unwind_step(struct unwind_state *state)
@@ -201,6 +201,39 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 	}
 	unwind_finish(state, event, count);
 	return count;
+}
+
+__noinline uint32_t unwind_recall(struct unwind_state *state)
+{
+	const struct unwind_target *target;
+	struct unwind_trail *trail;
+	uint64_t top = 0;
+
+	if (!state)
+		return ABI_NO_SLOT;
+	target = unwind_target_of(state);
+	state->window_at = 0;
+	if (!target || unwind_peek(state, state->regs.sp, &top))
+		return ABI_NO_SLOT;
+	trail = unwind_trail_of(state, &state->regs, top);
+	if (!trail ||
+	    !unwind_follows(state, trail, *(const volatile uint32_t *)&target->generation))
+		return ABI_NO_SLOT;
+	return trail->number;
+}
+
+__noinline int unwind_remember(struct unwind_state *state, uint32_t number)
+{
+	struct unwind_trail *trail;
+
+	if (!state || state->trail.other || !state->trail.count ||
+	    state->trail.count > UNWIND_TRAIL_WORDS)
+		return 0;
+	trail = unwind_trail_of(state, &state->trail.regs, state->trail.words[0]);
+	if (!trail)
+		return 0;
+	state->trail.number = number;
+	return bpf_probe_read_kernel(trail, sizeof(*trail), &state->trail);
 }
 
 /* Around unknown code is more of it: its object's other segments, and the libraries that came with it. */

@@ -9,6 +9,9 @@
 #define UNWIND_WINDOW_WORDS 64
 /* Rules that a thread remembers; a power of two. */
 #define UNWIND_CACHE_SIZE 64
+/* Whole walks that a thread remembers, a power of two, and the words that one may have read. */
+#define UNWIND_TRAILS	   8
+#define UNWIND_TRAIL_WORDS 64
 
 /* struct unwind_state.flags, set by the caller. */
 #define UNWIND_FP_ONLY 1u /* --stack fp: no tables */
@@ -25,6 +28,23 @@ struct unwind_cached {
 };
 
 /*
+ * All that a walk depended on: the registers it began with, the words of stack it read, and the tables of its generation. While
+ * these are the same, walking again would lead to the same stack, and comparing them is several times quicker.
+ */
+struct unwind_trail {
+	struct unwind_regs regs;
+	uint32_t target_id; /* 0: empty */
+	uint32_t generation;
+	uint32_t count;	 /* words read; more than UNWIND_TRAIL_WORDS: not all of them are here */
+	uint32_t other;	 /* not 0: it depended on more, or on words that are far away */
+	uint32_t number; /* what the stack was found to be */
+	uint8_t uses_fp; /* the first frame pointer mattered: without it, any will do */
+	uint8_t pad[3];
+	uint32_t at[UNWIND_TRAIL_WORDS]; /* address - regs.sp */
+	uint64_t words[UNWIND_TRAIL_WORDS];
+};
+
+/*
  * Scratch of a thread's walks. Lives in a map value that belongs to the thread, as it is too large for the BPF stack and as
  * a per-CPU buffer would be shared when the program is preempted. Starts as all zeros. For each walk the caller sets regs,
  * target_id, max_frames and flags; hash is the result.
@@ -35,10 +55,12 @@ struct unwind_state {
 	uint32_t flags;
 	uint32_t max_frames; /* at most ABI_MAX_FRAMES */
 
-	uint8_t end;   /* enum stack_end */
-	uint8_t first; /* frame 0: at an allocator's entry, nothing has been pushed yet */
-	uint8_t exact; /* pc is where execution stopped, not a return address */
-	uint8_t weak;  /* pc comes from a frame pointer that nothing vouches for */
+	uint8_t end;	  /* enum stack_end */
+	uint8_t first;	  /* frame 0: at an allocator's entry, nothing has been pushed yet */
+	uint8_t exact;	  /* pc is where execution stopped, not a return address */
+	uint8_t weak;	  /* pc comes from a frame pointer that nothing vouches for */
+	uint8_t first_fp; /* regs.fp is still the one that the walk began with */
+	uint8_t pad[3];
 
 	uint64_t hash;
 	uint64_t hash_before; /* STACK_END_NO_MAPPING: without the last frame and the end */
@@ -55,6 +77,8 @@ struct unwind_state {
 	uint64_t window_at; /* address of window[0]; 0: nothing read yet */
 	uint64_t window[UNWIND_WINDOW_WORDS];
 	struct unwind_cached cache[UNWIND_CACHE_SIZE];
+	struct unwind_trail trail; /* of this walk */
+	struct unwind_trail trails[UNWIND_TRAILS];
 	const struct unwind_memory *memory; /* in user space: where tables and stack are */
 };
 
@@ -71,6 +95,15 @@ enum unwind_answer {
  * 64 bits over (object, offset) of each frame and the end, the same wherever things are mapped; never 0. Returns the number of frames.
  */
 int unwind_stack(struct unwind_state *state, struct stack_event *event);
+
+/*
+ * Instead of unwind_stack(): the number that unwind_remember() was given for the very stack that the thread has now, if it has not forgotten
+ * it; else ABI_NO_SLOT, and nothing has changed.
+ */
+uint32_t unwind_recall(struct unwind_state *state);
+
+/* After unwind_stack(): its stack is `number` from now on. Does nothing where the walk cannot be remembered. */
+int unwind_remember(struct unwind_state *state, uint32_t number);
 
 /*
  * After a walk that ended with STACK_END_NO_MAPPING: takes down in *event what user space needs to go on with it. The stack id is then

@@ -167,9 +167,26 @@ static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uin
 	return *(const uint32_t *)(chunk + ((at + low * 4) & (UNWIND_CHUNK_BYTES - 4))) & 0xffff;
 }
 
+/* The walk depends on this word of the stack. Without branches, since the verifier follows each. */
+static __always_inline void unwind_note(struct unwind_state *state, uint64_t address, uint64_t word)
+{
+	struct unwind_trail *trail = &state->trail;
+	uint64_t offset = address - trail->regs.sp, i = trail->count & (UNWIND_TRAIL_WORDS - 1);
+
+	trail->at[i] = (uint32_t)offset;
+	trail->words[i] = word;
+	trail->count++;
+	trail->other |= (uint32_t)(offset >> 32) | (address & 7);
+}
+
+/* The walk depends on more than words of the stack. */
+static __always_inline void unwind_note_other(struct unwind_state *state)
+{
+	state->trail.other = 1;
+}
+
 /* Reads a word of the stack, through the window. */
-static __always_inline int unwind_read_word(struct unwind_state *state, uint64_t address,
-					    uint64_t *to)
+static __always_inline int unwind_peek(struct unwind_state *state, uint64_t address, uint64_t *to)
 {
 	uint64_t offset = address - state->window_at;
 
@@ -188,19 +205,37 @@ static __always_inline int unwind_read_word(struct unwind_state *state, uint64_t
 	return 0;
 }
 
+static __always_inline int unwind_read_word(struct unwind_state *state, uint64_t address,
+					    uint64_t *to)
+{
+	int err = unwind_peek(state, address, to);
+
+	if (err)
+		unwind_note_other(state);
+	else
+		unwind_note(state, address, *to);
+	return err;
+}
+
 /* Reads the frame pointer if it is still in memory. Apart from the window, which moves upwards only. */
 static __always_inline int unwind_need_fp(struct unwind_state *state)
 {
 	uint64_t at = state->fp_at, offset = at - state->window_at;
 
-	if (!at)
-		return 0;
-	state->fp_at = 0;
-	if (state->window_at && !(at & 7) && offset < sizeof(state->window)) {
-		state->regs.fp = state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)];
+	if (!at) {
+		state->trail.uses_fp |= state->first_fp;
 		return 0;
 	}
-	return unwind_read(state, &state->regs.fp, sizeof(state->regs.fp), at);
+	state->fp_at = 0;
+	state->first_fp = 0;
+	if (state->window_at && !(at & 7) && offset < sizeof(state->window)) {
+		state->regs.fp = state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)];
+	} else if (unwind_read(state, &state->regs.fp, sizeof(state->regs.fp), at)) {
+		unwind_note_other(state);
+		return -1;
+	}
+	unwind_note(state, at, state->regs.fp);
+	return 0;
 }
 
 static __always_inline int unwind_stop(struct unwind_state *state, uint8_t end)
@@ -228,6 +263,7 @@ static __always_inline int unwind_go(struct unwind_state *state, uint64_t cfa, u
 /* Is the instruction before pc a call? One that cannot be read is taken for one. */
 static __always_inline bool unwind_after_call(struct unwind_state *state, uint64_t pc)
 {
+	unwind_note_other(state);
 #ifdef UNWIND_AARCH64
 	uint32_t code = 0;
 
@@ -282,6 +318,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 		return unwind_stop(state, STACK_END_NO_ROWS);
 	if (unwind_read_word(state, fp, &state->regs.fp) || unwind_read_word(state, fp + 8, &pc))
 		return unwind_stop(state, STACK_END_NO_ROWS);
+	state->first_fp = 0;
 	if (!(state->flags & UNWIND_FP_ONLY)) {
 		if (pc && !unwind_after_call(state, pc & UNWIND_ADDRESS_MASK))
 			return unwind_stop(state, STACK_END_NO_ROWS);
@@ -306,6 +343,7 @@ static __always_inline int unwind_signal(struct unwind_state *state)
 		return unwind_stop(state, STACK_END_BAD_PC);
 	state->regs.pc = pc;
 	state->fp_at = 0;
+	state->first_fp = 0;
 	state->first = 0;
 	state->exact = 1;
 	return UNWIND_NEXT;
@@ -326,7 +364,7 @@ static __always_inline int unwind_cfa(struct unwind_state *state, const struct u
 	*cfa = base + (int64_t)rule->cfa_off;
 	if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF) {
 		base = *cfa;
-		if (unwind_read(state, cfa, sizeof(*cfa), base))
+		if (unwind_read_word(state, base, cfa))
 			return -1;
 		*cfa += (int64_t)rule->cfa_add;
 	} else if (kind == UNWIND_CFA_PLT && (state->regs.pc & 15) >= (uint64_t)rule->cfa_add) {
@@ -359,6 +397,7 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 	} else if (rule->fp == UNWIND_FP_LOST) {
 		state->fp_at = 0;
 		state->regs.fp = 0;
+		state->first_fp = 0;
 	}
 	return unwind_go(state, cfa, pc);
 }
@@ -373,6 +412,7 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 	if (unwind_in_set(state, pc))
 		return UNWIND_NEXT;
 	state->map_end = 0;
+	unwind_note_other(state);
 	answer = unwind_ask_kernel(state, pc);
 	state->asked = 1;
 	if (answer == UNWIND_KNOWN)
@@ -492,6 +532,13 @@ static __always_inline void unwind_begin(struct unwind_state *state)
 	state->map_start = 0;
 	state->map_end = 0;
 	state->window_at = 0;
+	state->first_fp = 1;
+	state->trail.regs = state->regs;
+	state->trail.target_id = state->target_id;
+	state->trail.generation = generation;
+	state->trail.uses_fp = 0;
+	state->trail.count = 0;
+	state->trail.other = 0;
 }
 
 static __always_inline void unwind_finish(struct unwind_state *state, struct stack_event *event,

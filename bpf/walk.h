@@ -7,12 +7,9 @@
 #include "bpf/regs.h"
 #include "bpf/thread.h"
 
-/*
- * Fills thread->event's frames, frame_count and end from the registers at an allocator function's entry: [0] is the probe's place,
- * then return addresses. Returns the stack's hash, never 0 (0 names the allocations whose stack was not recorded).
- */
-static __always_inline uint64_t walk_stack(const struct pt_regs *ctx, struct thread_state *thread,
-					   uint32_t target_id)
+/* Prepares a walk from the registers at an allocator function's entry. */
+static __always_inline void walk_begin(const struct pt_regs *ctx, struct thread_state *thread,
+				       uint32_t target_id)
 {
 	struct unwind_state *state = &thread->unwind;
 
@@ -25,6 +22,16 @@ static __always_inline uint64_t walk_stack(const struct pt_regs *ctx, struct thr
 	state->target_id = target_id;
 	state->flags = config.unwind_flags;
 	state->max_frames = config.max_frames;
+}
+
+/*
+ * Fills thread->event's frames, frame_count and end: [0] is the probe's place, then return addresses. Returns the stack's
+ * hash, never 0 (0 names the allocations whose stack was not recorded).
+ */
+static __always_inline uint64_t walk_stack(struct thread_state *thread)
+{
+	struct unwind_state *state = &thread->unwind;
+
 	unwind_stack(state, &thread->event);
 	return state->hash;
 }

@@ -53,6 +53,30 @@ whole_path() {
 	whole_path leaf.nofp
 }
 
+# Remembered walks are never taken for others: every path has its own stack and its own count.
+twin_paths() {
+	start_target "$TARGETS/$1"
+	attach
+	tell go
+	tell go
+	snap
+	jq -e --argjson truth "$TRUTH" '
+		[.stacks[] | {n: .live.count, path: [.frames[].function | select(IN("leak", "left", "right", "below"))]}]
+		| map({n, key: ((if .path[1] == "below" then "below" else "leak" end) + "/"
+			+ ([.path[] | select(. == "left" or . == "right")] | join("/")))})
+		| (length == ($truth.paths | length)) and (map({(.key): .n}) | add) == $truth.paths' <<<"$SNAP" >/dev/null ||
+		fail "the paths' counts differ"
+	holds '[.stacks[] | select(.frames[2].function == "below") | [.frames[].function | select(. == "below")] | length] | all(. == 41)'
+	end_target
+}
+
+@test "stacks that differ in one word far up are told apart, however often they take turns" {
+	twin_paths paths
+	clean
+	fresh
+	twin_paths paths.nofp
+}
+
 no_leak() {
 	start_target "$TARGETS/leaf"
 	attach

@@ -121,6 +121,7 @@ static void test_by_version(void **state)
 		{FEATURE_TASK_EVENTS, 5, 5},	 {FEATURE_UPROBE_COOKIE, 5, 15},
 		{FEATURE_UPROBE_MULTI, 6, 6},	 {FEATURE_UPROBE_MULTI_PID, 6, 10},
 		{FEATURE_UPROBE_SESSION, 6, 13}, {FEATURE_FIND_VMA, 5, 17},
+		{FEATURE_TASK_STORAGE, 5, 12},
 	};
 	struct features *features = new_features();
 	struct machine machine;

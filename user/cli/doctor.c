@@ -52,6 +52,8 @@ static const struct feature_item feature_items[] = {
 	{FEATURE_FIND_VMA, "bpf_find_vma", false,
 	 "a stack through code that was mapped a moment ago may be cut short",
 	 "use Linux 5.17 or newer"},
+	{FEATURE_TASK_STORAGE, "task storage", false, "each probe takes about 20 ns longer",
+	 "use Linux 5.12 or newer"},
 	{FEATURE_UPROBE_COOKIE, "single uprobes", false, "--attach single is not available",
 	 "use Linux 5.15 or newer with CONFIG_UPROBES=y"},
 	{FEATURE_UPROBE_MULTI, "multi-uprobe links", false,

@@ -303,6 +303,7 @@ static int start_trace(struct session *s)
 		return -ENOMEM;
 	err = choose_attach(o, features, &t.attach);
 	t.find_vma = features_have(features, FEATURE_FIND_VMA);
+	t.task_storage = features_have(features, FEATURE_TASK_STORAGE);
 	features_free(features);
 	if (err)
 		return err;

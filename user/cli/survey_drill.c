@@ -208,6 +208,7 @@ static int choose_attach(struct trace_options *t)
 	if (!features)
 		return -ENOMEM;
 	t->find_vma = features_have(features, FEATURE_FIND_VMA);
+	t->task_storage = features_have(features, FEATURE_TASK_STORAGE);
 	/* Only these two leave everybody else alone and come off in milliseconds. */
 	if (features_have(features, FEATURE_UPROBE_SESSION))
 		t->attach = ATTACH_SESSION;

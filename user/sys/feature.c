@@ -22,6 +22,7 @@ static int (*const trials[FEATURES])(const char **step) = {
 	[FEATURE_MAP_ITERATOR] = feature_try_map_iterator,
 	[FEATURE_TASK_EVENTS] = feature_try_task_events,
 	[FEATURE_FIND_VMA] = feature_try_find_vma,
+	[FEATURE_TASK_STORAGE] = feature_try_task_storage,
 	[FEATURE_UPROBE_COOKIE] = feature_try_uprobe_cookie,
 	[FEATURE_UPROBE_MULTI] = feature_try_uprobe_multi,
 	[FEATURE_UPROBE_MULTI_PID] = feature_try_uprobe_multi_pid,

@@ -126,7 +126,7 @@ int feature_try_task_events(const char **step)
 }
 
 /* Whether the verifier knows the helper; a call of it needs a callback, which needs BTF of its own. */
-int feature_try_find_vma(const char **step)
+static int try_helper(enum bpf_func_id helper, const char **step)
 {
 	libbpf_print_fn_t print;
 	int known, err = feature_try_bpf(step);
@@ -135,11 +135,21 @@ int feature_try_find_vma(const char **step)
 	if (err)
 		return err;
 	print = libbpf_set_print(be_silent);
-	known = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL);
+	known = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, helper, NULL);
 
 	libbpf_set_print(print);
 	*step = "loading a BPF program that calls it";
 	return known > 0 ? 0 : known < 0 ? known : -EINVAL;
+}
+
+int feature_try_find_vma(const char **step)
+{
+	return try_helper(BPF_FUNC_find_vma, step);
+}
+
+int feature_try_task_storage(const char **step)
+{
+	return try_helper(BPF_FUNC_task_storage_get, step);
 }
 
 /* --- Programs on a function of our own -------------------------------------------------------- */

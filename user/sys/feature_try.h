@@ -10,6 +10,7 @@ int feature_try_ringbuf(const char **step);
 int feature_try_map_iterator(const char **step);
 int feature_try_task_events(const char **step);
 int feature_try_find_vma(const char **step);
+int feature_try_task_storage(const char **step);
 int feature_try_uprobe_cookie(const char **step);
 int feature_try_uprobe_multi(const char **step);
 int feature_try_uprobe_multi_pid(const char **step);

@@ -366,13 +366,15 @@ static void note_age(const struct capture *c, struct stack *stack, const struct 
 
 static int take_blocks(struct capture *c)
 {
-	uint64_t start = c->trace->skel->rodata->config.start_ns, now = trace_now_ns();
 	struct snapshot *s = c->snapshot;
 	uint32_t *by_slot, slots;
+	struct live_clock clock;
 
 	if (c->live_err)
 		return refuse(c, c->live_err, "its live blocks cannot be read from the kernel");
 	by_slot = reader_stacks_by_slot(c->trace, s, &slots);
+	if (reader_clock(c->trace, &clock))
+		clock.tick_ns = 0; /* no ages on this kernel */
 	c->image->blocks = calloc(c->live.count + 1, sizeof(*c->image->blocks));
 	if (!by_slot || !c->image->blocks) {
 		free(by_slot);
@@ -383,8 +385,7 @@ static int take_blocks(struct capture *c)
 	for (size_t i = 0; i < c->live.count; i++) {
 		const struct live_entry *entry = &c->live.entries[i];
 		struct heap_block *block = &c->image->blocks[c->image->block_count++];
-		uint64_t born = start + ((uint64_t)entry->value.time << ABI_TIME_SHIFT);
-		uint64_t age_ns = now > born ? now - born : 0;
+		uint64_t age_ns = live_age_ns(&clock, entry->value.time);
 
 		block->address = entry->address;
 		block->size = entry->value.size;

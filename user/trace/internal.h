@@ -149,6 +149,8 @@ int events_open(struct trace *trace);
 /* reader.c */
 int reader_map_arrays(struct trace *trace);
 void reader_unmap_arrays(struct trace *trace);
+/* For the ages of live blocks; 0 or -errno. */
+int reader_clock(struct trace *trace, struct live_clock *out);
 /* As trace_snapshot(), which decides by itself whether the live map is walked for the blocks' ages. */
 int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out);
 /* Blocks in the live map, all targets together: what a walk over it costs. */

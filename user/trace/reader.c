@@ -39,34 +39,6 @@ static int map_array(const struct bpf_map *map, void **out)
 	return 0;
 }
 
-int reader_map_arrays(struct trace *trace)
-{
-	struct memleakbpf *skel = trace->skel;
-	int err = map_array(skel->maps.counters, (void **)&trace->counters);
-
-	err = err ?: map_array(skel->maps.slot_infos, (void **)&trace->slot_infos);
-	err = err ?: map_array(skel->maps.slot_ages, (void **)&trace->slot_ages);
-	return err ?: map_array(skel->maps.target_stats, (void **)&trace->stats);
-}
-
-static void unmap_array(const struct bpf_map *map, void *memory)
-{
-	if (memory)
-		munmap(memory, array_bytes(map));
-}
-
-void reader_unmap_arrays(struct trace *trace)
-{
-	struct memleakbpf *skel = trace->skel;
-
-	if (!skel)
-		return;
-	unmap_array(skel->maps.counters, trace->counters);
-	unmap_array(skel->maps.slot_infos, trace->slot_infos);
-	unmap_array(skel->maps.slot_ages, trace->slot_ages);
-	unmap_array(skel->maps.target_stats, trace->stats);
-}
-
 /* Slots that have ever been used. */
 static uint32_t slot_count(const struct trace *trace)
 {
@@ -90,6 +62,68 @@ static bool have_bare_slots(const struct trace *trace)
 static uint32_t slot_end(const struct trace *trace)
 {
 	return have_bare_slots(trace) ? bare_slot(trace, 0) + ABI_TARGET_SLOTS : slot_count(trace);
+}
+
+static int run_program(const struct bpf_program *program)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(program), &opts);
+}
+
+int reader_clock(struct trace *trace, struct live_clock *out)
+{
+	int err = run_program(trace->skel->progs.live_clock_read);
+
+	*out = trace->skel->bss->shared.clock;
+	return err;
+}
+
+/* Has the kernel look at every live block: ages are in no counter. */
+static int find_ages(struct trace *trace)
+{
+	uint64_t start = trace_now_ns();
+	struct live_clock clock;
+	int err = reader_clock(trace, &clock);
+
+	memset(trace->slot_ages, 0, slot_end(trace) * sizeof(*trace->slot_ages));
+	err = err ?: run_program(trace->skel->progs.live_ages);
+	trace->ages_end_ns = trace_now_ns();
+	trace->ages_ns = trace->ages_end_ns - start;
+	return err;
+}
+
+int reader_map_arrays(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+	struct live_clock clock;
+	int err = map_array(skel->maps.counters, (void **)&trace->counters);
+
+	err = err ?: map_array(skel->maps.slot_infos, (void **)&trace->slot_infos);
+	err = err ?: map_array(skel->maps.slot_ages, (void **)&trace->slot_ages);
+	err = err ?: map_array(skel->maps.target_stats, (void **)&trace->stats);
+	/* Ages count from this reading. Where it is not to be had, there will be none. */
+	if (!err)
+		reader_clock(trace, &clock);
+	return err;
+}
+
+static void unmap_array(const struct bpf_map *map, void *memory)
+{
+	if (memory)
+		munmap(memory, array_bytes(map));
+}
+
+void reader_unmap_arrays(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+
+	if (!skel)
+		return;
+	unmap_array(skel->maps.counters, trace->counters);
+	unmap_array(skel->maps.slot_infos, trace->slot_infos);
+	unmap_array(skel->maps.slot_ages, trace->slot_ages);
+	unmap_array(skel->maps.target_stats, trace->stats);
 }
 
 /* Runs an iterator program over the whole live map, in the kernel. */
@@ -125,20 +159,6 @@ out:
 static uint64_t whole(uint64_t count)
 {
 	return (count + SAMPLE_ONE / 2) / SAMPLE_ONE;
-}
-
-/* Has the kernel look at every live block: ages are in no counter. */
-static int find_ages(struct trace *trace)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, opts);
-	uint64_t start = trace_now_ns();
-	int err;
-
-	memset(trace->slot_ages, 0, slot_end(trace) * sizeof(*trace->slot_ages));
-	err = bpf_prog_test_run_opts(bpf_program__fd(trace->skel->progs.live_ages), &opts);
-	trace->ages_end_ns = trace_now_ns();
-	trace->ages_ns = trace->ages_end_ns - start;
-	return err;
 }
 
 static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t slot, uint64_t now,

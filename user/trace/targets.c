@@ -55,6 +55,20 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 	return target;
 }
 
+/* Threads remember whose they are until they see that the table has changed. */
+static void targets_changed(struct trace *trace)
+{
+	__atomic_add_fetch(&trace->skel->bss->shared.target_epoch, 1, __ATOMIC_ACQ_REL);
+}
+
+static void remove_from_table(struct trace *trace, struct target *target)
+{
+	uint32_t tgid = (uint32_t)target->pid;
+
+	bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+	targets_changed(trace);
+}
+
 static void free_attachments(struct target *target)
 {
 	while (target->attachments) {
@@ -68,10 +82,8 @@ static void free_attachments(struct target *target)
 
 void target_free(struct trace *trace, struct target *target)
 {
-	uint32_t tgid = (uint32_t)target->pid;
-
 	if (!target->ended)
-		bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+		remove_from_table(trace, target);
 	free_attachments(target);
 	for (size_t i = 0; i < target->preloaded_count; i++)
 		object_unref(target->preloaded[i]);
@@ -348,6 +360,7 @@ static int register_target(struct trace *trace, struct target *target)
 	if (err)
 		return log_errno(err, "cannot enter process %d in the table of targets",
 				 target->pid);
+	targets_changed(trace);
 	return 0;
 }
 
@@ -499,9 +512,7 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 
 void trace_remove_target(struct trace *trace, struct target *target)
 {
-	uint32_t tgid = (uint32_t)target->pid;
-
-	bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+	remove_from_table(trace, target);
 	target->announced = false; /* nobody is to be told of an end that they have asked for */
 	target_end(trace, target, false);
 	reader_reclaim(trace);

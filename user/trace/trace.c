@@ -49,7 +49,6 @@ static int configure(struct trace *trace)
 	int err;
 
 	skel->rodata->config = (struct config){
-		.start_ns = trace_now_ns(),
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
@@ -58,7 +57,10 @@ static int configure(struct trace *trace)
 		.max_frames = o->max_frames,
 		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,
 		.tool = (uint32_t)getpid(),
+		.task_storage = o->task_storage,
 	};
+	skel->bss->shared.target_epoch = 1;
+	bpf_map__set_autocreate(skel->maps.thread_storage, o->task_storage);
 	skel->rodata->unwind_config.has_find_vma = o->find_vma;
 	sampling_tables(&skel->rodata->sample_tables);
 	err = set_map_size(skel->maps.live, o->max_live);

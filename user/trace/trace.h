@@ -36,7 +36,8 @@ struct trace_options {
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
-	bool ages;	  /* snapshots tell the age of each stack's oldest block */
+	bool task_storage; /* and bpf_task_storage_get() for probe programs */
+	bool ages;	   /* snapshots tell the age of each stack's oldest block */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Stacks that a thread has walked before. A program allocates in the same places again and again, mostly with the same callers; then
+ * nothing needs to be looked up.
+ *
+ * This never gives a wrong stack. A walk is computed from the registers it begins with, the words of stack that it reads, and the
+ * tables; a trail holds the former two whole, and the generation of the latter. It is taken only when a walk from here would read the
+ * same words at the same addresses, one by one: then each step would do what it did. Equal return addresses alone, or equal
+ * stack pointers, prove nothing, as two callers with frames of one size have the same. Walks that looked at anything else (code, the
+ * kernel's mappings) leave no trail.
+ *
+ * Include after bpf/unwind_walk.h.
+ */
+#ifndef MEMLEAKBPF_BPF_UNWIND_TRAIL_H
+#define MEMLEAKBPF_BPF_UNWIND_TRAIL_H
+
+#include "bpf/unwind_walk.h"
+
+/* Where a stack's trail is kept: by the call, told from others by its stack pointer and return address. */
+static __always_inline struct unwind_trail *unwind_trail_of(struct unwind_state *state,
+							    const struct unwind_regs *regs,
+							    uint64_t top)
+{
+	uint64_t i = unwind_mix(unwind_mix(regs->sp ^ regs->lr, top), regs->pc) >> 32;
+
+	i &= UNWIND_TRAILS - 1;
+	unwind_opaque(i);
+	if (i >= UNWIND_TRAILS)
+		return NULL;
+	return &state->trails[i];
+}
+
+/*
+ * Is this the aligned word of the stack at the address? No, where it cannot be read together with those after it. Few branches: the verifier
+ * follows each of them in every turn of the loop below.
+ */
+static __always_inline bool unwind_word_is(struct unwind_state *state, uint64_t address,
+					   uint64_t word)
+{
+	uint64_t offset = address - state->window_at;
+
+	if (offset >= sizeof(state->window)) {
+		state->window_at = address;
+		if (unwind_read(state, state->window, sizeof(state->window), address)) {
+			state->window_at = 0;
+			state->window[0] = ~word;
+		}
+		offset = 0;
+	}
+	unwind_opaque(offset);
+	return state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)] == word;
+}
+
+/* Would a walk with state->regs go the way of the trail? */
+static __always_inline bool unwind_follows(struct unwind_state *state,
+					   const struct unwind_trail *trail, uint32_t generation)
+{
+	const struct unwind_regs *now = &state->regs, *then = &trail->regs;
+	uint32_t count = trail->count, i;
+
+	if (trail->target_id != state->target_id || trail->generation != generation)
+		return false;
+	if (now->pc != then->pc || now->sp != then->sp || now->lr != then->lr)
+		return false;
+	if (trail->uses_fp && now->fp != then->fp)
+		return false;
+	for (i = 0; i < UNWIND_TRAIL_WORDS; i++) {
+		if (i >= count)
+			return true;
+		if (!unwind_word_is(state, now->sp + trail->at[i], trail->words[i]))
+			return false;
+	}
+	return count == UNWIND_TRAIL_WORDS;
+}
+
+#endif
