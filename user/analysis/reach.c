@@ -13,10 +13,10 @@
 #include <stdlib.h>
 
 #include "user/analysis/block_index.h"
+#include "user/analysis/dead_memory.h"
 #include "user/analysis/reach_internal.h"
 
-/* Bytes below the stack pointer that a function may use (x86-64 psABI 3.2.2); other ABIs have fewer or none. */
-#define RED_ZONE 128
+#define SMALLEST_CHUNK 32
 
 enum {
 	LEFT, /* not reached: definitely lost in the end */
@@ -183,9 +183,11 @@ static void follow_region(struct reach *r, const struct heap_region *region, siz
 			}
 			stop = d->start & ~7ull;
 		}
-		follow_range(r, at, stop);
-		r->unknown_bytes += unknown ? stop - at : 0;
-		at = stop;
+		/* What is smaller is what an allocator keeps between blocks. */
+		r->unknown_bytes += unknown && stop - at >= SMALLEST_CHUNK ? stop - at : 0;
+		for (const uint64_t *word = region->words + (at - region->start) / 8; at < stop;
+		     at += 8)
+			follow(r, *word++, at, true);
 	}
 }
 
@@ -195,7 +197,7 @@ static void follow_stack_in_block(struct reach *r, const struct heap_thread *thr
 	uint32_t block = block_index_find(r->index, thread->sp);
 
 	if (block != BLOCK_NONE)
-		follow_range(r, (thread->sp - RED_ZONE) & ~7ull, r->image->blocks[block].end);
+		follow_range(r, (thread->sp - STACK_RED_ZONE) & ~7ull, r->image->blocks[block].end);
 }
 
 static void follow_roots(struct reach *r)

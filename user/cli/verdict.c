@@ -8,7 +8,7 @@
 
 #include "user/analysis/dead_memory.h"
 #include "user/analysis/reach.h"
-#include "user/base/util.h"
+#include "user/base/log.h"
 
 struct judge {
 	struct trace *trace;
@@ -60,7 +60,10 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 				    .is_new_array = is_new_array,
 				    .ctx = j};
 	struct reach *reach = NULL;
+	uint64_t start = now_ns(), found;
 	int err = dead_memory_find(image);
+
+	found = now_ns();
 
 	j->new_array = calloc(j->snapshot->stack_count + 1, 1);
 	if (!j->new_array)
@@ -70,6 +73,9 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 	if (!err)
 		reach_sum(reach, j->snapshot);
 	reach_free(reach);
+	log_debug("verdict of %d: %.1f ms to find dead memory, %.1f ms to follow pointers",
+		  (int)j->snapshot->pid, (double)(found - start) / 1e6,
+		  (double)(now_ns() - found) / 1e6);
 	free(j->new_array);
 	return err;
 }

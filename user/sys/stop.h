@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_SYS_STOP_H
 #define MEMLEAKBPF_SYS_STOP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,6 +45,12 @@ uint64_t stop_start_ns(const struct stop *stop);
  * still be read. Further calls do nothing and say the same.
  */
 uint64_t stop_end(struct stop *stop);
+
+/*
+ * Puts the calling thread before all ordinary ones (SCHED_FIFO), or back. For what is done while the process stands still: on a busy machine the pause would
+ * otherwise be as long as others let it be. Where it is not permitted nothing happens.
+ */
+void stop_run_first(bool first);
 
 /* Ends it if it has not ended, and frees it. NULL is fine. */
 void stop_free(struct stop *stop);
