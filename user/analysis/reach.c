@@ -82,18 +82,16 @@ static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t 
 static const uint64_t *next_words(const struct reach *r, uint64_t *start, uint64_t end,
 				  size_t *count, uint64_t *address)
 {
-	while (*start + 8 <= end) {
+	while (*start < end && end - *start >= 8) {
 		const struct heap_region *region = heap_image_region(r->image, *start);
 		uint64_t stop;
 
-		if (!region) {
-			/* Pages that do not exist hold nothing. */
-			*start = (*start | 4095) + 1;
-			continue;
-		}
+		/* Pages that do not exist hold nothing. */
+		if (!region || region->start >= end)
+			return NULL;
+		*address = *start > region->start ? *start : region->start;
 		stop = region->start + region->size < end ? region->start + region->size : end;
-		*address = *start;
-		*count = (size_t)((stop - *start) / 8);
+		*count = (size_t)((stop - *address) / 8);
 		*start = stop;
 		if (*count)
 			return region->words + (*address - region->start) / 8;

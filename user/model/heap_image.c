@@ -127,16 +127,16 @@ const struct heap_region *heap_image_region(const struct heap_image *image, uint
 		else
 			high = middle;
 	}
-	if (!low || address - image->regions[low - 1].start >= image->regions[low - 1].size)
-		return NULL;
-	return &image->regions[low - 1];
+	if (low && address - image->regions[low - 1].start < image->regions[low - 1].size)
+		return &image->regions[low - 1];
+	return low < image->region_count ? &image->regions[low] : NULL;
 }
 
 bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word)
 {
 	const struct heap_region *region = address % 8 ? NULL : heap_image_region(image, address);
 
-	if (!region)
+	if (!region || address < region->start)
 		return false;
 	*word = region->words[(address - region->start) / 8];
 	return true;

@@ -69,7 +69,7 @@ void heap_image_finish(struct heap_image *image);
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);
 
-/* The region that holds the address; NULL: none. Of a finished image. */
+/* The region that holds the address, or the first one behind it; NULL: none. Of a finished image. */
 const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address);
 
 /* The word at an address that is a multiple of 8. False when it is not there. Of a finished image. */

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The classes that marking gives, on images made by hand; memcheck's rules are in Valgrind's manual, 4.2.8. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "tests/unit/fake_image.h"
+#include "user/analysis/block_index.h"
+#include "user/analysis/reach.h"
+
+#define DATA 0x555555600000ull /* writable data of the program: roots */
+#define HEAP 0x555555700000ull
+#define FAR  0x7ffff0000000ull
+#define TEXT 0x555555554000ull
+#define RO   0x555555610000ull
+
+static const char maps[] = "555555554000-555555560000 r-xp 00000000 08:01 77 /bin/prog\n"
+			   "555555600000-555555610000 rw-p 00001000 08:01 77 /bin/prog\n"
+			   "555555610000-555555611000 r--p 00011000 08:01 77 /bin/prog\n"
+			   "555555700000-555555800000 rw-p 00000000 00:00 0 [heap]\n"
+			   "7ffff0000000-7ffff1000000 rw-p 00000000 00:00 0 \n";
+
+static struct heap_image *new_image(void)
+{
+	struct heap_image *image = fake_image(maps);
+
+	fake_region(image, DATA, 0x1000);
+	fake_region(image, RO, 0x1000);
+	fake_region(image, HEAP, 0x10000);
+	fake_region(image, FAR, 0x10000);
+	return image;
+}
+
+/* "DIPR": one letter for each block, in order of address. */
+static void expect_with(struct heap_image *image, const struct reach_options *options,
+			const char *classes)
+{
+	static const char letters[] = "DIPR";
+	struct reach *reach;
+	char got[FAKE_MAX + 1] = "";
+
+	heap_image_finish(image);
+	assert_int_equal(image->block_count, strlen(classes));
+	assert_int_equal(reach_new(image, options, &reach), 0);
+	for (size_t i = 0; i < image->block_count; i++)
+		got[i] = letters[reach_class(reach, i)];
+	assert_string_equal(got, classes);
+	reach_free(reach);
+	heap_image_free(image);
+}
+
+static void expect(struct heap_image *image, const char *classes)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL};
+
+	expect_with(image, &options, classes);
+}
+
+static void roots(void **state)
+{
+	struct heap_image *image = new_image();
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		fake_block(image, HEAP + 64 * (uint64_t)i, 64);
+	fake_block(image, FAR + 0x100, 64);
+	fake_word(image, DATA + 8, HEAP);		/* a global */
+	fake_word(image, FAR, HEAP + 64);		/* other writable memory */
+	fake_thread(image, FAR + 0x800, 0, HEAP + 128); /* a register */
+	fake_word(image, RO, HEAP + 192);		/* a relocated table */
+	fake_word(image, HEAP + 128 + 8, FAR + 0x100);	/* block to block */
+	fake_word(image, HEAP + 256 + 8, HEAP + 256);	/* to itself: lost */
+	expect(image, "RRRRDR");
+}
+
+static void interior(void **state)
+{
+	struct heap_image *image = new_image();
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		fake_block(image, HEAP + 64 * (uint64_t)i, 60);
+	fake_word(image, DATA, HEAP + 24);     /* into the middle */
+	fake_word(image, HEAP + 8, HEAP + 64); /* below it, to a beginning: possible all the same */
+	fake_word(image, DATA + 8, HEAP + 128 + 59);  /* the last byte */
+	fake_word(image, DATA + 16, HEAP + 192 + 60); /* one behind: no pointer to it */
+	fake_word(image, DATA + 24, HEAP + 256 + 8);  /* middle and, later, beginning */
+	fake_word(image, DATA + 32, HEAP + 256);
+	expect(image, "PPPDR");
+}
+
+/* Found possible first, then by a certain way: what hangs below must follow. */
+static void upgraded(void **state)
+{
+	struct heap_image *image = new_image();
+
+	(void)state;
+	fake_block(image, HEAP, 64);
+	fake_block(image, HEAP + 64, 64);
+	fake_block(image, HEAP + 128, 64);
+	fake_word(image, DATA, HEAP + 32);
+	fake_word(image, HEAP, HEAP + 64);
+	fake_word(image, FAR, HEAP + 128);
+	fake_word(image, HEAP + 128, HEAP);
+	expect(image, "RRR");
+}
+
+static void cliques(void **state)
+{
+	struct heap_image *image = new_image();
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		fake_block(image, HEAP + 64 * (uint64_t)i, 64);
+	/* 0 -> 1 -> 2 */
+	fake_word(image, HEAP, HEAP + 64);
+	fake_word(image, HEAP + 64, HEAP + 128);
+	/* 4 -> 3: the leader comes later in memory */
+	fake_word(image, HEAP + 256, HEAP + 192);
+	/* 5 <-> 6: of a cycle one is definite */
+	fake_word(image, HEAP + 320, HEAP + 384);
+	fake_word(image, HEAP + 384, HEAP + 320);
+	/* 8 -> 7, and 7 into the middle of itself */
+	fake_word(image, HEAP + 512, HEAP + 448 + 16);
+	fake_word(image, HEAP + 448, HEAP + 448 + 8);
+	expect(image, "DIIIDDIID");
+}
+
+static void heuristics(void **state)
+{
+	const struct reach_options none = {0};
+	struct heap_image *image;
+
+	(void)state;
+	for (int pass = 0; pass < 2; pass++) {
+		image = new_image();
+		/* std::string: length 5, capacity 39, then characters with their NUL */
+		fake_block(image, HEAP, 64);
+		fake_word(image, HEAP, 5);
+		fake_word(image, HEAP + 8, 39);
+		fake_word(image, HEAP + 24, 0x6f6c6c6568ull);
+		fake_word(image, DATA, HEAP + 24);
+		/* length64 */
+		fake_block(image, HEAP + 64, 64);
+		fake_word(image, HEAP + 64, 56);
+		fake_word(image, DATA + 8, HEAP + 72);
+		/* new[7] of 8 bytes each */
+		fake_block(image, HEAP + 128, 64);
+		fake_word(image, HEAP + 128, 7);
+		fake_word(image, DATA + 16, HEAP + 136);
+		/* two bases: tables with a null entry and a function each */
+		fake_block(image, HEAP + 192, 64);
+		fake_word(image, RO + 8, TEXT + 0x100);
+		fake_word(image, RO + 16, TEXT + 0x200);
+		fake_word(image, HEAP + 192, RO);
+		fake_word(image, HEAP + 208, RO + 16);
+		fake_word(image, DATA + 24, HEAP + 208);
+		/* nearly: the second "table" leads to data */
+		fake_block(image, HEAP + 256, 64);
+		fake_word(image, RO + 24, DATA);
+		fake_word(image, HEAP + 256, RO);
+		fake_word(image, HEAP + 272, RO + 24);
+		fake_word(image, DATA + 32, HEAP + 272);
+		if (pass)
+			expect_with(image, &none, "PPPPP");
+		else
+			expect(image, "RRRRP");
+	}
+}
+
+static bool never(void *ctx, uint32_t stack)
+{
+	(void)stack;
+	++*(int *)ctx;
+	return false;
+}
+
+static void new_array_only(void **state)
+{
+	struct heap_image *image = new_image();
+	int asked = 0;
+	const struct reach_options options = {
+		.heuristics = REACH_NEWARRAY, .is_new_array = never, .ctx = &asked};
+
+	(void)state;
+	fake_block(image, HEAP, 64);
+	fake_word(image, HEAP, 7);
+	fake_word(image, DATA, HEAP + 8);
+	expect_with(image, &options, "P");
+	assert_int_equal(asked, 1);
+}
+
+static void tags(void **state)
+{
+	const struct reach_options tagged = {.tagged = true}, plain = {0};
+
+	(void)state;
+	for (int pass = 0; pass < 2; pass++) {
+		struct heap_image *image = new_image();
+
+		fake_block(image, HEAP, 64);
+		fake_block(image, HEAP + 64, 64);
+		fake_block(image, FAR + 64, 64);
+		fake_word(image, DATA, HEAP | 5);
+		fake_word(image, DATA + 8, (HEAP + 64) | 0x2aull << 57);
+		fake_word(image, DATA + 16, (FAR + 64) | 0x7b00ull << 48);
+		if (pass)
+			expect_with(image, &plain, "PDD");
+		else
+			expect_with(image, &tagged, "RRR");
+	}
+}
+
+/* Words that are dead, or that belong to a block, are no roots. */
+static void dead_ranges(void **state)
+{
+	struct heap_image *image = new_image();
+
+	(void)state;
+	fake_block(image, HEAP + 256, 61);
+	fake_block(image, HEAP + 512, 64);
+	fake_block(image, HEAP + 1024, 64);
+	fake_word(image, HEAP + 16, HEAP + 256);
+	fake_word(image, HEAP + 256 + 56, HEAP + 512); /* the block's last word, partly its own */
+	fake_word(image, HEAP + 48, HEAP + 1024);
+	assert_int_equal(heap_image_add_dead(image, HEAP + 8, HEAP + 32), 0);
+	assert_int_equal(heap_image_add_dead(image, HEAP, HEAP + 24), 0);
+	expect(image, "DDR");
+}
+
+static void unknown_memory(void **state)
+{
+	const struct reach_options options = {0};
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct heap_image *image = new_image();
+		struct reach *reach;
+
+		fake_block(image, HEAP, 0x8000);
+		fake_thread(image, FAR + 0x8000, 0, 0);
+		image->all_known = known;
+		heap_image_finish(image);
+		assert_int_equal(reach_new(image, &options, &reach), 0);
+		/* The rest of the heap; the other mapping holds a stack. */
+		assert_int_equal(reach_unknown_bytes(reach), known ? 0 : 0x8000);
+		reach_free(reach);
+		heap_image_free(image);
+	}
+}
+
+static void sums(void **state)
+{
+	const struct reach_options options = {0};
+	struct heap_image *image = new_image();
+	struct stack stacks[2] = {0};
+	struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
+	struct reach *reach;
+
+	(void)state;
+	fake_block(image, HEAP, 100);
+	fake_block(image, HEAP + 128, 50);
+	fake_block(image, HEAP + 256, 7);
+	fake_block(image, HEAP + 512, 9);
+	image->blocks[1].stack = 1;
+	image->blocks[3].stack = HEAP_NO_STACK;
+	fake_word(image, DATA, HEAP);
+	heap_image_finish(image);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	reach_sum(reach, &snapshot);
+	assert_int_equal(stacks[0].verdict[VERDICT_REACHABLE].bytes, 100);
+	assert_int_equal(stacks[0].verdict[VERDICT_DEFINITE].bytes, 7);
+	assert_int_equal(stacks[1].verdict[VERDICT_DEFINITE].count, 1);
+	assert_int_equal(snapshot.verdict.classes[VERDICT_DEFINITE].bytes, 66);
+	assert_int_equal(reach_holder(reach, 0), DATA);
+	assert_int_equal(reach_holder(reach, 1), 0);
+	reach_free(reach);
+	heap_image_free(image);
+}
+
+/* Books that lie: overlapping, wrapping, empty, unaligned, enormous and equal blocks. */
+static void hostile_books(void **state)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL, .tagged = true};
+	struct heap_image *image = new_image();
+	struct reach *reach;
+
+	(void)state;
+	fake_block(image, UINT64_MAX - 8, 64);
+	fake_block(image, UINT64_MAX, 0);
+	fake_block(image, 0, 0);
+	fake_block(image, 1, UINT64_MAX - 1);
+	fake_block(image, HEAP + 3, 1ull << 62);
+	fake_block(image, HEAP + 3, 5);
+	fake_block(image, HEAP + 3, 5);
+	fake_block(image, HEAP + 5, 0);
+	fake_block(image, FAR + 0xffff, 1ull << 40);
+	for (uint64_t i = 0; i < 512; i++)
+		fake_word(image, DATA + 8 * i, HEAP + i - 8);
+	fake_word(image, HEAP, UINT64_MAX);
+	fake_word(image, HEAP + 8, 1);
+	fake_thread(image, HEAP + 4, 0, UINT64_MAX - 8);
+	fake_thread(image, 0, UINT64_MAX, 0);
+	heap_image_finish(image);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	for (size_t i = 0; i < image->block_count; i++)
+		assert_true((unsigned)reach_class(reach, i) < VERDICT_CLASSES);
+	reach_free(reach);
+	heap_image_free(image);
+}
+
+/* The index against a plain search, over blocks near and far, small and huge. */
+static void index_finds(void **state)
+{
+	struct heap_image *image = fake_image(maps);
+	struct block_index *index;
+	uint64_t address = HEAP;
+
+	(void)state;
+	srandom(7);
+	for (int i = 0; i < 2000; i++) {
+		uint64_t size = (uint64_t)random() % 300;
+
+		if (i % 100 == 99)
+			size = (uint64_t)random() % (200 << 20);
+		fake_block(image, address, size);
+		address += size + (uint64_t)random() % 64 + (i % 50 ? 0 : 1ull << (random() % 40));
+	}
+	heap_image_finish(image);
+	index = block_index_new(image);
+	assert_non_null(index);
+	for (size_t i = 0; i < image->block_count; i++) {
+		const struct heap_block *b = &image->blocks[i];
+
+		assert_int_equal(block_index_find(index, b->address), i);
+		if (b->size) {
+			assert_int_equal(block_index_find(index, b->end - 1), i);
+			assert_int_equal(block_index_find(index, b->address + b->size / 2), i);
+		}
+		if (i + 1 < image->block_count && b->size && b->end < b[1].address)
+			assert_int_equal(block_index_find(index, b->end), BLOCK_NONE);
+	}
+	assert_int_equal(block_index_find(index, HEAP - 1), BLOCK_NONE);
+	assert_int_equal(block_index_find(index, UINT64_MAX), BLOCK_NONE);
+	assert_int_equal(block_index_find(index, 0), BLOCK_NONE);
+	block_index_free(index);
+	heap_image_free(image);
+}
+
+static void names(void **state)
+{
+	unsigned h = 99;
+
+	(void)state;
+	assert_int_equal(reach_parse_heuristics("all", &h), 0);
+	assert_int_equal(h, REACH_ALL);
+	assert_int_equal(reach_parse_heuristics("none", &h), 0);
+	assert_int_equal(h, 0);
+	assert_int_equal(reach_parse_heuristics("length64,multipleinheritance", &h), 0);
+	assert_int_equal(h, REACH_LENGTH64 | REACH_MULTIPLE_INHERITANCE);
+	assert_int_equal(reach_parse_heuristics("", &h), -EINVAL);
+	assert_int_equal(reach_parse_heuristics("newarray,", &h), -EINVAL);
+	assert_int_equal(reach_parse_heuristics("new", &h), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(roots),	  cmocka_unit_test(interior),
+		cmocka_unit_test(upgraded),	  cmocka_unit_test(cliques),
+		cmocka_unit_test(heuristics),	  cmocka_unit_test(new_array_only),
+		cmocka_unit_test(tags),		  cmocka_unit_test(dead_ranges),
+		cmocka_unit_test(unknown_memory), cmocka_unit_test(sums),
+		cmocka_unit_test(hostile_books),  cmocka_unit_test(index_finds),
+		cmocka_unit_test(names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
