@@ -435,6 +435,7 @@ static bool all_known(const struct capture *c)
 static int capture(struct capture *c, uint64_t max_pause_ns)
 {
 	char why[STOP_REASON_MAX];
+	bool held = c->target->hold != NULL;
 	uint64_t started, reserved;
 	int err = resident_open(c->target->pid, &c->resident);
 
@@ -448,7 +449,7 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	if (err)
 		return err;
 	reserved = trace_now_ns();
-	if (c->target->hold) {
+	if (held) {
 		/* It is at its end: nothing waits for it but that. */
 		c->stop = TAKE_PTR(c->target->hold);
 		c->deadline_ns = trace_now_ns() + HELD_NS;
@@ -459,7 +460,7 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 		c->deadline_ns = stop_start_ns(c->stop) + max_pause_ns;
 	}
 	c->stopped_ns = trace_now_ns();
-	stop_run_first(true);
+	stop_run_first(!held);
 	err = copy_stopped(c);
 	c->pause_ns = stop_end(c->stop);
 	stop_run_first(false);
