@@ -19,6 +19,7 @@ struct unwind_memory {
 	struct unwind_rule rules[UNWIND_MAX_RULES];
 	struct unwind_target targets[ABI_TARGET_SLOTS];
 	int (*read)(void *to, uint32_t size, uint64_t address);
+	bool not_code; /* what lies outside of all mappings is no code; else nobody knows */
 	size_t chunk_count, waits, adds;
 };
 
@@ -55,9 +56,8 @@ static inline int unwind_read(const struct unwind_state *state, void *to, uint32
 
 static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 {
-	(void)state;
 	(void)pc;
-	return UNWIND_UNKNOWN;
+	return state->memory->not_code ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
 
 #define unwind_opaque(variable) __asm__("" : "+r"(variable))
