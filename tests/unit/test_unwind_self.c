@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -93,7 +94,7 @@ static int tear_down(void **state)
 }
 
 /* Walks from here and compares all frames but the first, where the two ask at different places. */
-static NOINLINE void check(void)
+static NOINLINE bool walk_is_true(void)
 {
 	static __thread struct unwind_state state;
 	struct stack_event event;
@@ -123,16 +124,28 @@ static NOINLINE void check(void)
 		state.regs.lr = here.uc_mcontext.regs[30];
 #endif
 		memory_walk(&state, &event);
-		assert_int_equal(event.end,
-				 count < ABI_MAX_FRAMES ? STACK_END_COMPLETE : STACK_END_TRUNCATED);
-		assert_int_equal(event.frame_count, count);
-		for (int i = 1; i < count; i++)
-			assert_int_equal(event.frames[i], truth.frames[i + 1]);
-		if (round)
-			assert_int_equal(hash, state.hash);
+		if (event.end !=
+			    (count < ABI_MAX_FRAMES ? STACK_END_COMPLETE : STACK_END_TRUNCATED) ||
+		    event.frame_count != count)
+			return false;
+		for (int i = 1; i < count; i++) {
+			if (event.frames[i] != truth.frames[i + 1])
+				return false;
+		}
+		if (round && hash != state.hash)
+			return false;
 		hash = state.hash;
 	}
 	KEEP(&event);
+	return true;
+}
+
+static NOINLINE void check(void)
+{
+	bool same = walk_is_true();
+
+	assert_true(same);
+	KEEP(&same);
 }
 
 static NOINLINE int nest(int depth)
@@ -192,6 +205,42 @@ static void test_signal(void **unused)
 	raise(SIGUSR1);
 	sigaltstack(&before, NULL);
 	sigaction(SIGUSR1, &old, NULL);
+}
+
+/* The child runs in this very memory, on this very stack; it must not return from here, nor fail an assertion. */
+static NOINLINE int in_vfork(volatile bool *same)
+{
+	int status = -1;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		*same = walk_is_true();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void test_vfork(void **unused)
+{
+	volatile bool same = false;
+
+	(void)unused;
+	assert_int_equal(in_vfork(&same), 0);
+	assert_true(same);
+}
+
+/* Optimised, it jumps to nest(), which returns to the caller of this one. */
+static NOINLINE int tail(int depth)
+{
+	return nest(depth);
+}
+
+static void test_tail_call(void **unused)
+{
+	(void)unused;
+	assert_int_equal(tail(3), 6);
 }
 
 static int compare(const void *a, const void *b)
@@ -274,9 +323,10 @@ static void test_fork(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_depths), cmocka_unit_test(test_alloca),
-		cmocka_unit_test(test_signal), cmocka_unit_test(test_callback),
-		cmocka_unit_test(test_thread), cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_depths),	  cmocka_unit_test(test_alloca),
+		cmocka_unit_test(test_signal),	  cmocka_unit_test(test_vfork),
+		cmocka_unit_test(test_tail_call), cmocka_unit_test(test_callback),
+		cmocka_unit_test(test_thread),	  cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_fork),
 	};
 
