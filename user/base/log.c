@@ -2,10 +2,16 @@
 #include "user/base/log.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum log_level max_level = LOG_INFO;
+static bool progress_shown;
+
+/* To the line's beginning, and erase it: ECMA-48. */
+#define ERASE_LINE "\r\033[K"
 
 void log_set_level(enum log_level level)
 {
@@ -15,6 +21,43 @@ void log_set_level(enum log_level level)
 enum log_level log_get_level(void)
 {
 	return max_level;
+}
+
+/* Escape sequences in names read from a target must not reach the terminal. */
+static void disarm(char *line)
+{
+	for (char *c = line; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+}
+
+void log_progress(const char *fmt, ...)
+{
+	char line[256];
+	va_list args;
+	int n;
+
+	log_progress_end();
+	if (max_level < LOG_INFO || !isatty(STDERR_FILENO))
+		return;
+	va_start(args, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	disarm(line);
+	fprintf(stderr, "memleakbpf: %s", line);
+	fflush(stderr);
+	progress_shown = true;
+}
+
+void log_progress_end(void)
+{
+	if (!progress_shown)
+		return;
+	progress_shown = false;
+	fputs(ERASE_LINE, stderr);
 }
 
 void log_vmsg(enum log_level level, const char *fmt, va_list args)
@@ -27,12 +70,9 @@ void log_vmsg(enum log_level level, const char *fmt, va_list args)
 	n = vsnprintf(line, sizeof(line), fmt, args);
 	if (n < 0)
 		return;
-	/* One write per line, so that lines of several processes do not mix; escape sequences in
-	 * names read from a target must not reach the terminal. */
-	for (char *c = line; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
+	disarm(line);
+	log_progress_end();
+	/* One write per line, so that lines of several processes do not mix. */
 	fprintf(stderr, "memleakbpf: %s%s\n", level == LOG_WARN ? "warning: " : "", line);
 }
 

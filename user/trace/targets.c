@@ -415,6 +415,7 @@ static int prepare_process(struct trace *trace, struct target *target, bool chil
 	if (err)
 		return err;
 	target_read_identity(target);
+	log_progress("attaching to %d (%s) ...", target->pid, target->comm);
 	symbolizer_note_process(trace->symbolizer, target->pid);
 	err = image_new(target->pid, trace->objects, &target->image);
 	if (err)
@@ -445,6 +446,7 @@ static int add_process(struct trace *trace, pid_t pid, bool child)
 	if (!target)
 		return -ENOMEM;
 	err = prepare_process(trace, target, child);
+	log_progress_end();
 	if (err) {
 		if (err == -ESRCH && !child)
 			log_error("process %d (%s) has ended before it could be traced", pid,

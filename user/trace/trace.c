@@ -258,6 +258,8 @@ void trace_free(struct trace *trace)
 
 	if (!trace)
 		return;
+	if (trace->skel)
+		log_progress("removing the probes ...");
 	free_targets(trace);
 	HASH_ITER (hh, trace->known, known, next) {
 		HASH_DEL(trace->known, known);
@@ -285,6 +287,7 @@ void trace_free(struct trace *trace)
 		close(trace->stats_fd);
 	free(trace->queue);
 	free(trace);
+	log_progress_end();
 }
 
 int trace_fd(const struct trace *trace)
