@@ -90,6 +90,7 @@ load lib.bash
 killed() {
 	local code
 
+	own_libc
 	start_target "$TARGETS/busy" 2
 	code=$(code_sum "$T_PID")
 	attach
@@ -117,6 +118,7 @@ killed() {
 }
 
 @test "kill -9 of the tool while it attaches" {
+	own_libc
 	start_target "$TARGETS/busy" 2
 	code=$(code_sum "$T_PID")
 	for delay in 0.02 0.05 0.1 0.15 0.2 0.3; do
@@ -131,6 +133,52 @@ killed() {
 	done
 	tell stat
 	end_target
+}
+
+# signalled COUNT: the tool is started, and sent a signal at any moment from before its first instruction to long after the attach.
+signalled() {
+	local signals=(KILL TERM HUP INT STOP) count=$1 i signal code began
+
+	own_libc
+	start_target "$TARGETS/busy" 2
+	code=$(code_sum "$T_PID")
+	for ((i = 0; i < count; i++)); do
+		signal=${signals[RANDOM % ${#signals[@]}]}
+		"$TOOL" -f json -p "$T_PID" -i 20ms >/dev/null 2>>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+		TOOL_PID=$!
+		PIDS=("$T_PID" "$TOOL_PID")
+		pause "0.$(printf '%03d' $((RANDOM % 500)))"
+		kill -"$signal" "$TOOL_PID"
+		if [[ $signal == STOP ]]; then
+			bpf_ids "$TOOL_PID" >>"$D/ids"
+			pause "0.0$((RANDOM % 10))"
+			kill -KILL "$TOOL_PID"
+		fi
+		began=$SECONDS
+		STATUS=0
+		wait "$TOOL_PID" 2>/dev/null || STATUS=$?
+		[[ $((SECONDS - began)) -lt $DEADLINE ]] || fail "round $i: SIG$signal took $((SECONDS - began)) s"
+		case $signal:$STATUS in
+		# Before its handlers are in place a signal does what it does to any program.
+		KILL:137 | STOP:137 | *:0 | TERM:143 | HUP:129 | INT:130) ;;
+		*) fail "round $i: SIG$signal gave status $STATUS" ;;
+		esac
+		alive "$T_PID" || fail "round $i: SIG$signal to the tool ended the target"
+	done
+	PIDS=("$T_PID")
+	until_true "$DEADLINE" eval '! bpf_any_left <"$D/ids"' || fail 'programs, links or maps are left'
+	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
+	# The target checks every block's contents itself.
+	tell stat
+	before=$(field .blocks "$TRUTH")
+	until_true "$DEADLINE" eval 'tell stat; [[ $(field .blocks "$TRUTH") -gt $((before + 1000)) ]]' || fail 'the target stands still'
+	end_target
+	printf '# %d signals\n' "$count" >&3
+}
+
+@test "signals to the tool at random moments, under load (SIGNALS, 60)" {
+	: >"$BATS_TEST_TMPDIR/ids"
+	signalled "${SIGNALS:-60}"
 }
 
 @test "the tool stopped by SIGSTOP does not hold the target up, and counts on after SIGCONT" {
@@ -186,6 +234,7 @@ throughput() { # of the busy target, in blocks per second of its CPU time
 cycles() {
 	local code count=$1 i base best=0
 
+	own_libc
 	start_target "$TARGETS/busy" 1
 	code=$(code_sum "$T_PID")
 	base=0
@@ -296,4 +345,156 @@ cycles() {
 	tell go
 	snap
 	same
+}
+
+@test "the terminal goes away: the tool ends, and takes its probes with it" {
+	own_libc
+	start_target "$TARGETS/busy" 1
+	code=$(code_sum "$T_PID")
+	python3 - "$TOOL" -p "$T_PID" -i 50ms >"$D/pty" 2>&1 3>&- <<-'PY'
+		import os, pty, sys
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], sys.argv[1:])
+		seen = b""
+		while b"since attach" not in seen:
+		    seen += os.read(terminal, 4096)
+		os.close(terminal)
+		_, status = os.waitpid(pid, 0)
+		print(os.waitstatus_to_exitcode(status))
+	PY
+	# Its own exit, or SIGHUP's.
+	grep -qxE '0|1|-1' "$D/pty" || fail "$(<"$D/pty")"
+	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
+	end_target
+}
+
+@test "the time of day jumps by hours while the tool runs: intervals, ages and counts do not" {
+	start_target "$TARGETS/leaf"
+	STATUS=0
+	began=$SECONDS
+	LD_PRELOAD=$TARGETS/clock_jump.so timeout "$DEADLINE" "$TOOL" -f json -p "$T_PID" -i 200ms -n 5 >"$D/run.out" \
+		2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	tool=$!
+	TOOL_PID=$tool
+	attached "$T_PID"
+	tell go
+	wait "$tool" || fail "the tool ended with status $?"
+	[[ $((SECONDS - began)) -lt 20 ]] || fail 'it took long'
+	[[ $(jq -s 'map(.time) | . != sort' "$D/run.out") == true ]] || fail 'the clock did not jump'
+	[[ $(jq -s 'length == 5 and (map(.elapsed_ms) | . == sort and .[4] < 10000)' "$D/run.out") == true ]] || fail "$(jq -c .elapsed_ms "$D/run.out")"
+	[[ $(jq -s 'all(.[]; all(.stacks[]; (.oldest_ms // 0) < 10000))' "$D/run.out") == true ]] || fail 'ages'
+	SNAP=$(tail -n 1 "$D/run.out")
+	same
+	end_target
+}
+
+@test "a process id that is given to another program: that one is not traced, and not mixed up with the old one" {
+	[[ -w /proc/sys/kernel/ns_last_pid ]] || skip 'process ids cannot be chosen here'
+	start_target "$TARGETS/leaf"
+	first=$T_PID first_in=$T_IN
+	mkfifo "$D/in2" "$D/out2"
+	"$TARGETS/leaf" <"$D/in2" >"$D/out2" 3>&- &
+	second=$!
+	PIDS+=("$second")
+	exec {T_IN2}>"$D/in2" {T_OUT2}<"$D/out2"
+	IFS= read -r -t "$DEADLINE" -u "$T_OUT2" _
+	start_tool -p "$first,$second"
+	attached "$first"
+	attached "$second"
+	tell go
+	kill -KILL "$first"
+	wait "$first" 2>/dev/null || :
+	await_final "$first"
+	same
+	mkfifo "$D/in3"
+	exec {T_IN3}<>"$D/in3"
+	for ((i = 0; i < 500; i++)); do
+		# Others fork, too: once more then.
+		printf '%d' $((first - 1)) >/proc/sys/kernel/ns_last_pid
+		"$TARGETS/busy" 1 <"$D/in3" >/dev/null 3>&- &
+		if [[ $! -eq $first ]]; then
+			break
+		fi
+		kill -KILL $! && wait $! 2>/dev/null || :
+	done
+	[[ $! -eq $first ]] || skip 'others were faster each time'
+	PIDS+=("$first")
+	# Three snapshots of the other target, while the newcomer allocates: none may be about it.
+	seen=${#SNAPS[@]}
+	for _ in 1 2 3; do
+		snap "$second"
+		pause 0.1
+	done
+	for line in "${SNAPS[@]:seen}"; do
+		[[ $(field .pid "$line") -ne $first ]] || fail 'the newcomer is taken for the old target'
+	done
+	stop_tool
+}
+
+# bpftrace says so when its probes are in place.
+start_bpftrace() {
+	bpftrace -e "uprobe:$LIBDIR/libc.so.6:malloc /pid == $T_PID/ { @in = count(); }
+		uretprobe:$LIBDIR/libc.so.6:malloc /pid == $T_PID/ { @out = count(); }
+		uprobe:$LIBDIR/libc.so.6:free /pid == $T_PID/ { @free = count(); }
+		BEGIN { printf(\"ready\\n\"); }" >"$D/bpftrace" 2>&1 3>&- {T_IN}>&- {T_OUT}<&- &
+	BPFTRACE=$!
+	PIDS+=("$BPFTRACE")
+	until_true "$DEADLINE" grep -q ready "$D/bpftrace" || fail "bpftrace: $(<"$D/bpftrace")"
+}
+
+beside_bpftrace() {
+	# Before, and in between.
+	start_target "$TARGETS/leaf"
+	start_bpftrace
+	attach
+	tell go
+	snap
+	same
+	kill -INT "$BPFTRACE"
+	wait "$BPFTRACE" || :
+	grep -qE '@in: [1-9][0-9]{3}' "$D/bpftrace" || fail "bpftrace saw nothing: $(<"$D/bpftrace")"
+	tell free
+	snap
+	same
+	start_bpftrace
+	tell go
+	snap
+	same
+	kill -KILL "$BPFTRACE"
+	tell free
+	snap
+	same
+	end_target
+}
+
+@test "another user of uprobes on the same functions (bpftrace) comes and goes: both count right" {
+	each_mode beside_bpftrace
+}
+
+unloaded() {
+	start_target "$TARGETS/dl"
+	attach
+	tell 'open plugin_provider'
+	seen() {
+		tell 'go plugin_provider'
+		snap
+		jq -e '[.stacks[] | select(any(.frames[]; .function == "late_leak"))] != []' <<<"$SNAP" >/dev/null
+	}
+	until_true "$DEADLINE" seen || fail 'the late provider is not traced'
+	for _ in 1 2 3; do
+		tell 'close plugin_provider'
+		tell 'open plugin_provider'
+		tell 'go plugin_provider'
+		snap
+	done
+	tell 'close plugin_provider'
+	snap
+	end_target
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "the tool ended with status $TOOL_STATUS"
+}
+
+@test "the library that carries the probes is unloaded and loaded again" {
+	each_mode unloaded
 }

@@ -180,15 +180,15 @@ evil_program() {
 @test "a process with as many mappings as the kernel gives (65,000; MAPS for more)" {
 	start_target "$TARGETS/many"
 	tell "maps ${MAPS:-65000}"
-	lines=$(wc -l <"/proc/$T_PID/maps")
-	[[ $lines -gt 60000 ]] || fail "only $lines mappings"
+	count=$(wc -l <"/proc/$T_PID/maps")
+	[[ $count -gt 60000 ]] || fail "only $count mappings"
 	attach -T 10
 	tell 'stacks 50'
 	snap
 	holds '.live == {"bytes": 1600, "count": 50}'
 	rss=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$TOOL_PID/status")
-	printf '# %d mappings, %d KiB resident at most\n' "$lines" "$rss" >&3
-	[[ $rss -lt $((100000 + lines / 2)) ]] || fail "$rss KiB"
+	printf '# %d mappings, %d KiB resident at most\n' "$count" "$rss" >&3
+	[[ $rss -lt $((100000 + count / 2)) ]] || fail "$rss KiB"
 	end_target
 }
 
