@@ -28,7 +28,9 @@
 #define FASTBINS	10
 #define ARENA_FASTBINS	16 /* offsets in struct malloc_state */
 #define ARENA_TOP	96
+#define ARENA_BINS_END	2144 /* fastbins, top, last remainder, 127 bins of two links */
 #define TCACHE_BINS	64
+#define BEFORE_HEAP_MAX (64 << 10)
 #define FAST_CHUNKS_MAX 1000000 /* a list that is longer is a circle */
 
 struct walk {
@@ -212,17 +214,27 @@ static int mark_heap(struct walk *w, uint64_t *key)
 	else
 		w->key = *key;
 	err = mark_chunks(w);
-	return err ?: mark_fastbins(w);
+	err = err ?: mark_fastbins(w);
+	/* Its pointers are to chunks. A chunk begins before its memory, in the last 8 bytes of the block before it, which they do not hold. */
+	return err
+		       ?: heap_image_add_dead(w->image, w->arena + ARENA_FASTBINS,
+					      w->arena + ARENA_BINS_END);
 }
 
 static int main_heap(struct heap_image *image, const struct mapping *m, uint64_t *key)
 {
-	struct walk w = {.image = image, .first = m->start, .end = m->end, .main = true};
+	struct walk w = {.image = image, .end = m->end, .main = true};
 
-	if (!find_top(&w))
-		return 0;
-	w.arena = find_main_arena(&w);
-	return w.arena ? mark_heap(&w, key) : 0;
+	/* A static program's first thread has its TLS there, before the first chunk. */
+	for (w.first = m->start; w.first < m->end && w.first - m->start < BEFORE_HEAP_MAX;
+	     w.first += ALIGN) {
+		if (!find_top(&w))
+			continue;
+		w.arena = find_main_arena(&w);
+		if (w.arena)
+			return mark_heap(&w, key);
+	}
+	return 0;
 }
 
 /* struct heap_info: ar_ptr, prev, size … then, in an arena's first heap, the arena itself, then the chunks. */
