@@ -4,8 +4,11 @@
  *
  * 1. From every root word, blocks it points to. Through pointers to the beginning a reachable block makes others reachable; any other way makes
  *    them possibly lost. Reachable ones go first, so that few blocks are looked at twice.
- * 2. The blocks that are left, in order of address: each is definitely lost, and what it leads to and is left as well is indirectly lost. One
- *    that is later found to hang below another one becomes indirectly lost with it. So of a cycle one block is definitely lost.
+ * 2. The blocks that are left, in order of address: each is definitely lost (a leader), and what it leads to and is left as well is indirectly
+ *    lost. So of a cycle one block is definitely lost.
+ * 3. A leader may hang below one that came later, and memcheck sees that only if it is pointed to directly. Here the leaders are gone
+ *    through once more, the last first: one that another leads to is indirectly lost. A cycle that nothing leads to has one leader, its lowest
+ *    block, which no other leader reaches; and what leads to a leader came after it, else it would have been none.
  */
 #include "user/analysis/reach.h"
 
@@ -40,6 +43,7 @@ struct reach {
 	struct pile reachable, rest;
 	uint64_t mask;
 	uint64_t unknown_bytes;
+	bool met; /* a lost block was reached in more than one way */
 };
 
 static void push(struct pile *pile, uint32_t block)
@@ -71,8 +75,12 @@ static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t 
 {
 	uint32_t block = block_index_find(r->index, word & r->mask);
 
-	if (block == BLOCK_NONE || block == leader || r->state[block] != LEFT)
+	if (block == BLOCK_NONE || block == leader)
 		return;
+	if (r->state[block] != LEFT) {
+		r->met = r->met || r->state[block] == INDIRECT;
+		return;
+	}
 	r->state[block] = INDIRECT;
 	r->holder[block] = from;
 	push(&r->rest, block);
@@ -198,6 +206,24 @@ static void follow_stack_in_block(struct reach *r, const struct heap_thread *thr
 		follow_range(r, (thread->sp - STACK_RED_ZONE) & ~7ull, r->image->blocks[block].end);
 }
 
+/*
+ * glibc's vector of a thread's TLS blocks: the thread pointer's second word is the address of its second entry (tcbhead_t, dtv_t: 16 bytes),
+ * which for threads made since the attach lies in a block that we know. Without this all dynamic TLS would be possibly lost.
+ */
+static void follow_tls_vector(struct reach *r, const struct heap_thread *thread)
+{
+	uint64_t tcb, vector, self;
+	uint32_t block;
+
+	if (!heap_image_word(r->image, thread->tls, &tcb) || tcb != thread->tls ||
+	    !heap_image_word(r->image, thread->tls + 8, &vector) ||
+	    !heap_image_word(r->image, thread->tls + 16, &self) || self != thread->tls)
+		return;
+	block = block_index_find(r->index, vector);
+	if (block != BLOCK_NONE && vector - r->image->blocks[block].address == 16)
+		follow(r, vector - 16, thread->tls + 8, true);
+}
+
 static void follow_roots(struct reach *r)
 {
 	const struct heap_image *image = r->image;
@@ -209,6 +235,7 @@ static void follow_roots(struct reach *r)
 		for (size_t w = 0; w < thread->word_count; w++)
 			follow(r, thread->words[w], REACH_REGISTER | i, true);
 		follow_stack_in_block(r, thread);
+		follow_tls_vector(r, thread);
 	}
 	for (size_t i = 0; i < image->region_count; i++)
 		follow_region(r, &image->regions[i], &block, &dead);
@@ -229,16 +256,35 @@ static void mark_held(struct reach *r)
 	}
 }
 
+/* What the leader leads to and is left is indirectly lost. */
+static void mark_below(struct reach *r, uint32_t leader)
+{
+	look_into(r, leader, leader);
+	while (r->rest.count)
+		look_into(r, r->rest.items[--r->rest.count], leader);
+}
+
 static void mark_lost(struct reach *r)
 {
-	for (size_t i = 0; i < r->image->block_count; i++) {
-		uint32_t leader = (uint32_t)i;
+	struct pile *leaders = &r->reachable; /* empty by now, and large enough */
 
+	for (size_t i = 0; i < r->image->block_count; i++) {
 		if (r->state[i] != LEFT)
 			continue;
-		look_into(r, leader, leader);
-		while (r->rest.count)
-			look_into(r, r->rest.items[--r->rest.count], leader);
+		push(leaders, (uint32_t)i);
+		mark_below(r, (uint32_t)i);
+	}
+	if (!r->met)
+		return;
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		if (r->state[i] == INDIRECT)
+			r->state[i] = LEFT;
+	}
+	while (leaders->count) {
+		uint32_t leader = leaders->items[--leaders->count];
+
+		if (r->state[leader] == LEFT)
+			mark_below(r, leader);
 	}
 }
 
