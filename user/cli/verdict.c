@@ -25,13 +25,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-static bool calls_new_array(const struct stack *stack)
+/* Which of the two operators it was cannot be told: libstdc++'s operator new[] jumps to its operator new, and leaves no frame. */
+static bool calls_new(const struct stack *stack)
 {
 	/* The allocation function itself, or (new of libstdc++ calls malloc) the one that called it. */
 	for (size_t i = 0; i < stack->frame_count && i < 2; i++) {
 		const char *name = stack->frames[i]->function;
 
-		if (name && !strncmp(name, "operator new[]", strlen("operator new[]")))
+		if (name && !strncmp(name, "operator new", strlen("operator new")))
 			return true;
 	}
 	return false;
@@ -47,7 +48,7 @@ static bool is_new_array(void *ctx, uint32_t stack)
 		struct stack *s = &j->snapshot->stacks[stack];
 
 		j->new_array[stack] = 1;
-		if (!trace_symbolize(j->trace, j->target, s) && s->frames && calls_new_array(s))
+		if (!trace_symbolize(j->trace, j->target, s) && s->frames && calls_new(s))
 			j->new_array[stack] = 2;
 	}
 	return j->new_array[stack] == 2;
