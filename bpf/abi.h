@@ -55,6 +55,10 @@ union probe_cookie {
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
 
+/* Stands in the programs of bpf/old.bpf.c where a cookie goes; one itself, of a probe that does much, so that loading them shows something. */
+#define ABI_FIXED_COOKIE      0x6b6d010103010203ull
+#define ABI_FIXED_COOKIE_TEXT "0x6b6d010103010203"
+
 /* Why a walk up the stack ended. Part of the stack id: a truncated stack never equals a whole one. */
 enum stack_end {
 	STACK_END_COMPLETE = 0, /* reached the thread's first frame */

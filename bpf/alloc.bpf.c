@@ -1,163 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The probes on allocator functions. Which argument is what comes with the probe's cookie, from the allocator table. */
-#include "bpf/current.h"
-#include "bpf/pending.h"
-#include "bpf/stack.h"
+#include "bpf/alloc.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-#define MAP_FAILED  ((uint64_t)-1)
-#define MAP_ANON    0x20
-#define MAP_PRIVATE 0x02
-#define PROT_WRITE  0x2
-#define PAGE_MASK   0xfffull
-
-static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union probe_cookie cookie)
-{
-	uint64_t size = regs_argument(ctx, cookie.size_arg);
-
-	/* An overflowing product makes the call fail, so what it wraps to does not matter. */
-	if (cookie.count_arg)
-		size *= regs_argument(ctx, cookie.count_arg);
-	if (cookie.op == OP_MMAP || cookie.op == OP_MREMAP)
-		size = (size + PAGE_MASK) & ~PAGE_MASK;
-	return size;
-}
-
-/* Maps that hold memory of the program's own; not those that show it a file. */
-static __always_inline bool mmap_holds_memory(const struct pt_regs *ctx)
-{
-	uint64_t prot = regs_argument(ctx, 3), flags = regs_argument(ctx, 4);
-
-	return (flags & MAP_ANON) || ((flags & MAP_PRIVATE) && (prot & PROT_WRITE));
-}
-
-/* Takes the block that is being resized out of the live map until the outcome is known: its address may be handed out
- * to another thread before this call returns. Its counters stay as they are. */
-static __always_inline void detach_old(struct pending *p, uint64_t address)
-{
-	struct live_value old;
-
-	p->old_address = address;
-	p->old_slot = ABI_NO_SLOT;
-	if (!address || !live_take(p->target_id, address, &old))
-		return;
-	p->old_size = old.size;
-	p->old_slot = old.slot;
-	p->old_time = old.time;
-}
-
-/* 0: the return is wanted; 1: it is not (a session then skips it). */
-static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
-{
-	struct thread_state *thread = NULL;
-	struct target_stats *stats;
-	uint64_t size, sp = regs_sp(ctx);
-	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
-	bool wanted;
-	struct target_info target;
-	struct pending *p;
-	uint32_t id;
-
-	if (!current_target(&target, &thread))
-		return 1;
-	id = target.id;
-	size = requested_size(ctx, cookie);
-	wanted = size >= config.min_size && size <= config.max_size;
-	if (cookie.op == OP_MMAP && !mmap_holds_memory(ctx))
-		return 1;
-	if (!wanted && !cookie.nests)
-		return 1;
-	if (!thread)
-		thread = current_thread_new(&target);
-	if (!thread)
-		return 1;
-	if (thread->depth && pending_nested(thread, sp, regs_ip(ctx))) {
-		stats = target_stats_of(id);
-		if (stats)
-			__sync_fetch_and_add(&stats->nested, 1);
-		return pending_tail_call(thread, sp) ? 0 : 1;
-	}
-	if (wanted && config.sample_bytes && !sample_hit(thread, size)) {
-		if (!cookie.nests)
-			return 1;
-		wanted = false;
-	}
-	p = pending_push(thread, id);
-	if (!p)
-		return 1;
-	p->sp = sp;
-	p->size = size;
-	p->target_id = id;
-	p->op = resize ? OP_REALLOC : cookie.op;
-	p->slot = wanted ? stack_slot(ctx, thread, id) : ABI_NO_SLOT;
-	if (resize)
-		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
-	else
-		p->old_address = regs_argument(ctx, cookie.ptr_arg);
-	p->flags = cookie.bare ? PENDING_BARE : 0;
-	if (cookie.bare) {
-		p->ip = regs_ip(ctx);
-		bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)sp);
-	}
-	return 0;
-}
-
-/* The call succeeded or failed; `address` is its new block, 0 when there is none. */
-static __always_inline void settle_resize(struct pending *p, uint64_t address)
-{
-	/* realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that leaves it alone. */
-	bool old_gone = address || !p->size;
-
-	if (!p->old_address)
-		return;
-	if (!old_gone) {
-		pending_abandon(p);
-		return;
-	}
-	if (p->old_slot != ABI_NO_SLOT) {
-		count_free(p->old_slot, p->old_size);
-		return;
-	}
-	count_unknown_free(p->target_id);
-}
-
-/* A call that was entered at `sp` ends. */
-static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
-{
-	struct thread_state *thread = current_thread();
-	uint64_t address = regs_result(ctx);
-	struct pending *p;
-
-	if (!thread)
-		return 0;
-	p = pending_pop(thread, sp);
-	if (!p)
-		return 0;
-	if (p->op == OP_ALLOC_OUT) {
-		if ((int)address != 0)
-			return 0;
-		if (bpf_probe_read_user(&address, sizeof(address), (void *)p->old_address)) {
-			count_lost(p->target_id, LOST_OUT_POINTER);
-			return 0;
-		}
-	}
-	if (address == MAP_FAILED)
-		address = 0;
-	if (p->op == OP_REALLOC)
-		settle_resize(p, address);
-	if (!address || p->slot == ABI_NO_SLOT)
-		return 0;
-	/* After an exception calls inside this one were taken for calls of their own; the block is recorded then. */
-	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
-		return 0;
-	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
-	if (p->op == OP_MMAP) {
-		thread->mmap_address = address;
-		thread->mmap_size = p->size;
-	}
-	return 0;
-}
 
 SEC("uprobe")
 int alloc_enter(struct pt_regs *ctx)
@@ -183,20 +28,12 @@ int alloc_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* On the functions that unwind the stack; see bare_call_is_over(). */
 SEC("uprobe")
 int on_unwind(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
-	struct thread_state *thread = current_thread();
 
-	if (!thread)
-		return 0;
-	if (cookie.op == OP_CATCH)
-		pending_caught(thread, regs_sp(ctx));
-	else
-		pending_unwind(thread);
-	return 0;
+	return stack_unwinds(ctx, cookie);
 }
 
 /*
@@ -216,60 +53,12 @@ int alloc_session(struct pt_regs *ctx)
 	return enter(ctx, cookie);
 }
 
-/*
- * An allocator that wraps another (an LD_PRELOADed malloc that adds a header) frees its own block, then the other's: the inner free is of an
- * address that nobody was given. A free has no return probe; the outer one is known to be running while its return address
- * is still where it was, above the inner one's stack pointer.
- */
-static __always_inline void free_remember(struct pt_regs *ctx, struct thread_state *thread)
-{
-	thread->free_sp = regs_sp(ctx);
-	if (bpf_probe_read_user(&thread->free_return, sizeof(thread->free_return),
-				(void *)thread->free_sp))
-		thread->free_sp = 0;
-}
-
-static __always_inline bool free_nested(struct pt_regs *ctx, const struct thread_state *thread)
-{
-	uint64_t return_address = 0;
-
-	return thread->free_sp >= regs_sp(ctx) &&
-	       !bpf_probe_read_user(&return_address, sizeof(return_address),
-				    (void *)thread->free_sp) &&
-	       return_address == thread->free_return;
-}
-
 SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
-	uint64_t address = regs_argument(ctx, cookie.ptr_arg);
-	struct thread_state *thread = NULL;
-	struct target_info target;
-	struct live_value value;
 
-	if (!address || !current_target(&target, &thread))
-		return 0;
-	if (live_take(target.id, address, &value)) {
-		count_free(value.slot, value.size);
-		if (!(target.flags & TARGET_LAYERED))
-			return 0;
-		if (!thread)
-			thread = current_thread_new(&target);
-		if (thread)
-			free_remember(ctx, thread);
-		return 0;
-	}
-	/* Most blocks are not recorded then: leave early. */
-	if (config.sample_bytes)
-		return 0;
-	/* realloc's own free of the old block, which its entry has taken out already. */
-	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
-		return 0;
-	if (thread && (target.flags & TARGET_LAYERED) && free_nested(ctx, thread))
-		return 0;
-	count_unknown_free(target.id);
-	return 0;
+	return release(ctx, cookie);
 }
 
 /* The end of the mapping is cut off, or a hole is made in it. Only the thread's latest mapping is known by its range. */

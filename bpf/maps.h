@@ -108,6 +108,14 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } target_stats __weak SEC(".maps");
 
+/* The lock of bpf/number.h, on kernels before 5.15 only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(key, 0);
+	__type(value, uint32_t);
+	__uint(max_entries, 1);
+} number_lock __weak SEC(".maps");
+
 /* Rare things: new stacks, forks, execs, exits. Resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_BPF_STACK_H
 
 #include "bpf/loss.h"
+#include "bpf/number.h"
 #include "bpf/walk.h"
 
 static __always_inline uint32_t slot_take(void)
@@ -11,7 +12,7 @@ static __always_inline uint32_t slot_take(void)
 	uint32_t slot = ABI_NO_SLOT;
 
 	if (shared.next_slot < config.max_slots) {
-		slot = __sync_fetch_and_add(&shared.next_slot, 1);
+		slot = number_next(&shared.next_slot);
 		if (slot < config.max_slots)
 			return slot;
 		/* Lost the race for the last one; next_slot stays above the limit, readers cap it. */
@@ -64,6 +65,15 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	return slot_without_stack(key->target_id);
 }
 
+#ifdef MEMLEAKBPF_OLD_KERNEL
+/* Walks by frame pointers never end there. */
+static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
+{
+	(void)thread;
+	(void)target_id;
+	return ABI_NO_SLOT;
+}
+#else
 /*
  * For a walk that ended at code whose tables are not there yet: sends a piece of the stack, once for each stack that looks different, and
  * user space finishes it. ABI_NO_SLOT when there is no room: the stack then stays as short as it is, and says so.
@@ -105,6 +115,7 @@ discard:
 	bpf_ringbuf_discard(copy, 0);
 	return slot;
 }
+#endif
 
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to user space once; only when that

@@ -7,6 +7,9 @@
 
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_AARCH64
+#define ADDRESS_BITS 48
+#else
+#define ADDRESS_BITS 47
 #endif
 
 #define VM_EXEC	    4ul
@@ -245,7 +248,7 @@ __noinline int unwind_is_code(struct unwind_state *state, uint64_t word)
 	struct vma_answer vma = {};
 	long err;
 
-	if (!state || word < KERNEL_PAGE || word >> 47)
+	if (!state || word < KERNEL_PAGE || word >> ADDRESS_BITS)
 		return 0;
 	if (unwind_in_set(state, word))
 		return 1;
@@ -277,9 +280,36 @@ static __always_inline uint32_t copy_words(struct stack_copy_event *event, uint6
 	return filled;
 }
 
+/* Words hashed by one call: kernels before 6.4 follow every turn of a loop, and there are 2,048 words. */
+#define HASHED_AT_ONCE 64
+
+/* Adds the words from number `first` on to event->stack.stack_id. */
+__noinline int unwind_hash_words(struct unwind_state *state, struct stack_copy_event *event,
+				 uint32_t first)
+{
+	uint32_t i, end;
+	uint64_t hash;
+
+	if (!state || !event)
+		return 0;
+	hash = event->stack.stack_id;
+	end = event->size / 8;
+	for (i = 0; i < HASHED_AT_ONCE; i++) {
+		uint64_t at = first + i, word;
+
+		/* Compare the very register that is used then, for the verifier to see. */
+		barrier_var(at);
+		if (at >= end || at >= ABI_COPY_SIZE / 8)
+			break;
+		word = event->words[at] & UNWIND_ADDRESS_MASK;
+		hash = unwind_mix(hash, word & -(uint64_t)(unwind_is_code(state, word) != 0));
+	}
+	event->stack.stack_id = hash;
+	return 0;
+}
+
 __noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *event)
 {
-	uint64_t hash;
 	uint32_t i, size;
 
 	if (!state || !event || unwind_need_fp(state))
@@ -295,15 +325,10 @@ __noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *
 	event->exact = state->exact;
 	event->first = state->first;
 	event->size = size;
-	hash = unwind_mix(unwind_mix(state->hash, state->regs.sp), state->regs.fp);
-	for (i = 0; i < ABI_COPY_SIZE / 8; i++) {
-		uint64_t word = event->words[i];
-
-		if (i >= size / 8)
-			break;
-		hash = unwind_mix(hash, word & -(uint64_t)(unwind_is_code(state, word) != 0));
-	}
-	event->stack.stack_id = hash ?: 1;
+	event->stack.stack_id = unwind_mix(unwind_mix(state->hash, state->regs.sp), state->regs.fp);
+	for (i = 0; i < size / 8 && i < ABI_COPY_SIZE / 8; i += HASHED_AT_ONCE)
+		unwind_hash_words(state, event, i);
+	event->stack.stack_id = event->stack.stack_id ?: 1;
 	return 1;
 }
 

@@ -7,6 +7,50 @@
 #include "bpf/regs.h"
 #include "bpf/thread.h"
 
+#ifdef MEMLEAKBPF_OLD_KERNEL
+/*
+ * The unwinder of bpf/unwind.bpf.c, without tables: each frame is one of code without rows.
+ */
+static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,
+				       uint64_t address)
+{
+	(void)state;
+	return bpf_probe_read_user(to, size, (void *)address);
+}
+
+#define unwind_chunk(state, word)     ((const uint8_t *)NULL)
+#define unwind_rule_at(state, number) ((const struct unwind_rule *)NULL)
+#define unwind_target_of(state)	      ((const struct unwind_target *)NULL)
+#define unwind_ask_kernel(state, pc)  UNWIND_UNKNOWN
+#define unwind_recall(state)	      ABI_NO_SLOT
+#define unwind_remember(state, slot)  ((void)0)
+#define unwind_opaque(variable)	      barrier_var(variable)
+#if defined(__TARGET_ARCH_arm64)
+#define UNWIND_AARCH64
+#endif
+#include "bpf/unwind_walk.h"
+
+static __always_inline void walk_frame_pointers(struct unwind_state *state,
+						struct stack_event *event)
+{
+	uint32_t n, count = 0, max = state->max_frames;
+
+	unwind_begin(state);
+	for (n = 0; n < ABI_MAX_FRAMES; n++) {
+		uint64_t pc = state->regs.pc;
+
+		if (n >= max)
+			break;
+		event->frames[n] = pc;
+		count = n + 1;
+		state->hash = unwind_mix(state->hash, pc);
+		if (unwind_without_rule(state) != UNWIND_NEXT)
+			break;
+	}
+	unwind_finish(state, event, count);
+}
+#endif
+
 /* Prepares a walk from the registers at an allocator function's entry. */
 static __always_inline void walk_begin(const struct pt_regs *ctx, struct thread_state *thread,
 				       uint32_t target_id)
@@ -32,7 +76,11 @@ static __always_inline uint64_t walk_stack(struct thread_state *thread)
 {
 	struct unwind_state *state = &thread->unwind;
 
+#ifdef MEMLEAKBPF_OLD_KERNEL
+	walk_frame_pointers(state, &thread->event);
+#else
 	unwind_stack(state, &thread->event);
+#endif
 	return state->hash;
 }
 

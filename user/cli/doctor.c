@@ -2,6 +2,7 @@
 /* `memleakbpf doctor`: what this kernel and machine allow, what that means, and what to do about it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,7 @@
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/doctor_target.h"
-#include "user/probe/attach.h"
-#include "user/sys/feature.h"
+#include "user/probe/plan.h"
 #include "user/sys/feature_machine.h"
 
 /* Newer than some libcs' headers; linux/capability.h of 5.8. */
@@ -54,8 +54,14 @@ static const struct feature_item feature_items[] = {
 	 "use Linux 5.17 or newer"},
 	{FEATURE_TASK_STORAGE, "task storage", false, "each probe takes about 20 ns longer",
 	 "use Linux 5.12 or newer"},
-	{FEATURE_UPROBE_COOKIE, "single uprobes", false, "--attach single is not available",
-	 "use Linux 5.15 or newer with CONFIG_UPROBES=y"},
+	{FEATURE_UPROBE, "single uprobes", false, "--attach single is not available",
+	 "use a kernel with CONFIG_UPROBE_EVENTS=y"},
+	{FEATURE_UPROBE_COOKIE, "  with a cookie", false,
+	 "stacks are walked by frame pointers; where code keeps none, callers are missing",
+	 "use Linux 5.15 or newer"},
+	{FEATURE_UPROBE_SLEEPS, "  that may wait", false,
+	 "with --verdict, a process that ends itself has no verdict of its end",
+	 "use Linux 6.0 or newer"},
 	{FEATURE_UPROBE_MULTI, "multi-uprobe links", false,
 	 "attaching and detaching take longer, a tenth of a second per probe",
 	 "use Linux 6.6 or newer"},
@@ -194,35 +200,93 @@ static void print_machine(const struct machine *m, bool verbose)
 			   "DEBUGINFOD_URLS is not set: installed debug files only");
 }
 
-/* The mode that --attach auto takes. False: none works. */
-static bool choose_mode(struct features *features, enum attach_mode *mode)
-{
-	if (features_have(features, FEATURE_UPROBE_SESSION))
-		*mode = ATTACH_SESSION;
-	else if (features_have(features, FEATURE_UPROBE_MULTI_PID))
-		*mode = ATTACH_MULTI;
-	else if (features_have(features, FEATURE_UPROBE_COOKIE))
-		*mode = ATTACH_SINGLE;
-	else
-		return false;
-	return true;
-}
-
 /* True when tracing is possible. */
 static bool print_verdict(struct features *features, const struct machine *m, bool have_needed)
 {
-	enum attach_mode mode;
+	struct attach_plan plan;
 
 	if (!have_needed || m->lockdown == LOCKDOWN_CONFIDENTIALITY) {
 		printf("Tracing is not possible: see FAILED above.\n");
 		return false;
 	}
-	if (!choose_mode(features, &mode)) {
+	attach_plan(features, &plan);
+	if (!plan.possible) {
 		printf("Tracing is not possible: no kind of uprobe works.\n");
 		return false;
 	}
-	printf("Tracing is possible: --attach %s.\n", attach_mode_name(mode));
+	printf("Tracing is possible: --attach %s%s.\n", attach_mode_name(plan.best),
+	       plan.old ? ", with stacks by frame pointers" : "");
 	return true;
+}
+
+/* The needed features that are there; what else fails without BPF programs is not tried. */
+static bool have_needed(struct features *features)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(feature_items) && all; i++)
+		all = !feature_items[i].needed || features_have(features, feature_items[i].feature);
+	return all;
+}
+
+static struct json_object *json_features(struct features *features)
+{
+	struct json_object *object = json_object_new_object();
+
+	for (size_t i = 0; object && i < ARRAY_SIZE(feature_items); i++) {
+		const char *name = feature_items[i].name;
+		bool have = features_have(features, feature_items[i].feature);
+		struct json_object *item = json_object_new_object();
+
+		json_object_object_add(item, "have", json_object_new_boolean(have));
+		if (!have)
+			json_object_object_add(item, "why",
+					       json_object_new_string(features_why(
+						       features, feature_items[i].feature)));
+		json_object_object_add(object, name + strspn(name, " "), item);
+	}
+	return object;
+}
+
+/* True when tracing is possible. */
+static bool print_json(struct features *features, const struct machine *m)
+{
+	struct json_object *object = json_object_new_object(), *modes = json_object_new_array();
+	bool possible = have_needed(features) && m->lockdown != LOCKDOWN_CONFIDENTIALITY;
+	struct attach_plan plan;
+
+	attach_plan(features, &plan);
+	possible = possible && plan.possible;
+	json_object_object_add(object, "version", json_object_new_int(1));
+	json_object_object_add(object, "kernel", json_object_new_string(m->release));
+	json_object_object_add(object, "machine", json_object_new_string(m->architecture));
+	json_object_object_add(object, "tracing", json_object_new_boolean(possible));
+	for (unsigned mode = 0; mode < ATTACH_MODES; mode++) {
+		if (plan.works[mode])
+			json_object_array_add(modes,
+					      json_object_new_string(attach_mode_name(mode)));
+	}
+	if (possible)
+		json_object_object_add(object, "attach",
+				       json_object_new_string(attach_mode_name(plan.best)));
+	json_object_object_add(object, "modes", modes);
+	json_object_object_add(object, "stack", json_object_new_string(plan.old ? "fp" : "dwarf"));
+	json_object_object_add(object, "features", json_features(features));
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	json_object_put(object);
+	return possible;
+}
+
+/* True when tracing is possible. */
+static bool print_text(struct features *features, const struct machine *m, bool verbose)
+{
+	bool possible;
+
+	printf("memleakbpf %s, Linux %s %s\n", MEMLEAKBPF_VERSION, m->release, m->architecture);
+	print_privileges(m);
+	possible = print_features(features);
+	print_machine(m, verbose);
+	return print_verdict(features, m, possible);
 }
 
 int cmd_doctor(const struct options *options)
@@ -234,12 +298,8 @@ int cmd_doctor(const struct options *options)
 	if (!features)
 		return log_errno(ENOMEM, "doctor") ? 1 : 0;
 	machine_read(&machine);
-	printf("memleakbpf %s, Linux %s %s\n", MEMLEAKBPF_VERSION, machine.release,
-	       machine.architecture);
-	print_privileges(&machine);
-	possible = print_features(features);
-	print_machine(&machine, verbose);
-	possible = print_verdict(features, &machine, possible);
+	possible = strcmp(options->format->name, "json") ? print_text(features, &machine, verbose)
+							 : print_json(features, &machine);
 	features_free(features);
 	for (size_t i = 0; i < options->pid_count; i++) {
 		if (doctor_target(options->pids[i], verbose))

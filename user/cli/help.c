@@ -52,10 +52,11 @@ static const char options_text[] =
 	"      --version, -h, --help\n";
 
 const char help_doctor[] =
-	"Usage: memleakbpf doctor [-p PID[,PID...]] [-v]\n"
+	"Usage: memleakbpf doctor [-p PID[,PID...]] [-f text|json] [-v]\n"
 	"Says what this kernel and machine allow, and what to do about what they do not.\n"
 	"\n"
 	"  -p, --pid PID       also what would be traced in these processes, and how\n"
+	"  -f, --format FORMAT text or json: one object about the machine, without -p\n"
 	"  -v, --verbose       more detail\n"
 	"  --version   -h, --help\n";
 

@@ -53,7 +53,7 @@ static const struct command commands[] = {
 		.name = "doctor",
 		.summary = "say what this machine allows",
 		.help = help_doctor,
-		.groups = OPTIONS_PID,
+		.groups = OPTIONS_PID | OPTIONS_DOCTOR,
 		.check = options_check_doctor,
 		.run = cmd_doctor,
 	},

@@ -420,6 +420,16 @@ int options_check_watch(struct options *options)
 
 int options_check_doctor(struct options *options)
 {
+	const char *format = options->format->name;
+
+	if (strcmp(format, "text") && strcmp(format, "json")) {
+		log_error("-f: doctor has no format '%s'; give text or json", format);
+		return -EINVAL;
+	}
+	if (!strcmp(format, "json") && options->pid_count) {
+		log_error("-f: json says nothing of processes; leave -p out");
+		return -EINVAL;
+	}
 	if (options->children == OPTION_CHILDREN_DEFAULT)
 		options->children = OPTION_CHILDREN_LATE;
 	return 0;

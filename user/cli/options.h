@@ -33,6 +33,7 @@ enum option_group {
 	OPTIONS_FILES = 1u << 6,    /* FILE… before, between and after the options */
 	OPTIONS_TIMES = 1u << 7,    /* --at, --from, --to */
 	OPTIONS_SURVEY = 1u << 8,   /* of the whole system */
+	OPTIONS_DOCTOR = 1u << 9,   /* of the machine */
 };
 
 /* A subcommand is one row of a table that main() owns; the row without a name comes first and is the default. */

@@ -477,7 +477,7 @@ const struct option_row option_rows[] = {
 	 .min = 1, .max = MAX_SAMPLE_BYTES,
 	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
 		     "out to record every allocation"},
-	{"format", 'f', .groups = OPTIONS_REPORT | OPTIONS_SURVEY, VALUE(apply_format), .expected = "is not a format"},
+	{"format", 'f', .groups = OPTIONS_REPORT | OPTIONS_SURVEY | OPTIONS_DOCTOR, VALUE(apply_format), .expected = "is not a format"},
 	{"output", 'o', .groups = OPTIONS_OUTPUT, VALUE(apply_output), FIELD(output),
 	 .expected = "is not a file name; give a path, or - for standard output"},
 	{"sort", 0, .groups = OPTIONS_REPORT, VALUE(apply_sort),

@@ -13,7 +13,7 @@
 #include "user/cli/output.h"
 #include "user/cli/suppress.h"
 #include "user/cli/verdict.h"
-#include "user/sys/feature.h"
+#include "user/probe/plan.h"
 #include "user/sys/memory.h"
 
 struct session {
@@ -217,35 +217,36 @@ int session_report_verdicts(struct session *session)
 	return err;
 }
 
-static int choose_attach(const struct options *options, struct features *features,
-			 enum attach_mode *mode)
+static int choose_attach(const struct options *options, struct trace_options *t)
 {
-	bool session = features_have(features, FEATURE_UPROBE_SESSION);
-	bool multi = features_have(features, FEATURE_UPROBE_MULTI_PID);
+	static const struct {
+		enum attach_mode mode;
+		const char *without;
+	} asked[] = {
+		[OPTION_ATTACH_SESSION] = {ATTACH_SESSION,
+					   "this kernel has no uprobe sessions (6.13 has); use "
+					   "--attach multi, single or auto"},
+		[OPTION_ATTACH_MULTI] = {ATTACH_MULTI,
+					 "this kernel has no multi-uprobe links that filter by "
+					 "process (6.10 has); use --attach single or auto"},
+		[OPTION_ATTACH_SINGLE] = {ATTACH_SINGLE, "this kernel has no uprobes"},
+	};
+	struct features *features = features_new();
+	struct attach_plan plan;
 
-	switch (options->attach) {
-	case OPTION_ATTACH_SESSION:
-		*mode = ATTACH_SESSION;
-		if (session)
-			return 0;
-		log_error("--attach session: this kernel has no uprobe sessions (6.13 has); use "
-			  "--attach multi, single or auto");
-		return -EOPNOTSUPP;
-	case OPTION_ATTACH_MULTI:
-		*mode = ATTACH_MULTI;
-		if (multi)
-			return 0;
-		log_error("--attach multi: this kernel has no multi-uprobe links that filter by "
-			  "process (6.10 has); use "
-			  "--attach single or auto");
-		return -EOPNOTSUPP;
-	case OPTION_ATTACH_SINGLE:
-		*mode = ATTACH_SINGLE;
+	if (!features)
+		return -ENOMEM;
+	attach_plan(features, &plan);
+	features_free(features);
+	trace_options_plan(t, &plan);
+	/* When none works the attempt says why. */
+	if (options->attach == OPTION_ATTACH_AUTO || !plan.possible)
 		return 0;
-	default:
-		*mode = session ? ATTACH_SESSION : multi ? ATTACH_MULTI : ATTACH_SINGLE;
+	t->attach = asked[options->attach].mode;
+	if (plan.works[t->attach])
 		return 0;
-	}
+	log_error("--attach %s: %s", attach_mode_name(t->attach), asked[options->attach].without);
+	return -EOPNOTSUPP;
 }
 
 static int parse_custom(struct session *s)
@@ -296,17 +297,17 @@ static int start_trace(struct session *s)
 			      .mmap = o->mmap},
 		.symbols = {.inlines = o->inlines, .debuginfod = o->debuginfod},
 	};
-	struct features *features = features_new();
-	int err;
+	int err = choose_attach(o, &t);
 
-	if (!features)
-		return -ENOMEM;
-	err = choose_attach(o, features, &t.attach);
-	t.find_vma = features_have(features, FEATURE_FIND_VMA);
-	t.task_storage = features_have(features, FEATURE_TASK_STORAGE);
-	features_free(features);
 	if (err)
 		return err;
+	if (o->verdict && !t.hold_at_end)
+		log_warn("this kernel cannot hold a process at its end (6.0 can): of one that ends "
+			 "itself the last verdict is that of the interval before");
+	if (t.old && o->stack != OPTION_STACK_FP)
+		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
+			 "unwind "
+			 "tables): where the code keeps none, callers are missing");
 	log_debug("attaching by %s probes", attach_mode_name(t.attach));
 	return trace_new(&t, &callbacks, &s->trace);
 }

@@ -10,7 +10,7 @@
 #include "user/cli/cpu_account.h"
 #include "user/cli/survey_result.h"
 #include "user/cli/survey_suspects.h"
-#include "user/sys/feature.h"
+#include "user/probe/plan.h"
 #include "user/sys/proc.h"
 #include "user/trace/cost.h"
 #include "user/trace/trace.h"
@@ -204,19 +204,13 @@ static void on_ended(void *ctx, struct target *target)
 static int choose_attach(struct trace_options *t)
 {
 	struct features *features = features_new();
+	struct attach_plan plan;
 
 	if (!features)
 		return -ENOMEM;
-	t->find_vma = features_have(features, FEATURE_FIND_VMA);
-	t->task_storage = features_have(features, FEATURE_TASK_STORAGE);
-	/* Only these two leave everybody else alone and come off in milliseconds. */
-	if (features_have(features, FEATURE_UPROBE_SESSION))
-		t->attach = ATTACH_SESSION;
-	else if (features_have(features, FEATURE_UPROBE_MULTI_PID))
-		t->attach = ATTACH_MULTI;
-	else
-		t->attach = ATTACH_SINGLE;
+	attach_plan(features, &plan);
 	features_free(features);
+	trace_options_plan(t, &plan);
 	return 0;
 }
 

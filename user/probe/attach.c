@@ -13,6 +13,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/old.h"
 
 /* Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type, linux/bpf.h). */
 #define TRACE_UPROBE_MULTI   48
@@ -25,7 +26,7 @@
 struct attachment {
 	size_t count, room;
 	struct attached {
-		int fd;		       /* multi-uprobe link, or -1 */
+		int fd;		       /* multi-uprobe link, old_attach()'s, or -1 */
 		struct bpf_link *link; /* single uprobe, or NULL */
 	} links[];
 };
@@ -120,11 +121,11 @@ static int add_multi(struct attachment *a, const struct bpf_program *program, ui
 }
 
 static int add_single(struct attachment *a, const struct bpf_program *program, bool at_return,
-		      const char *path, const struct probe_list *list, pid_t pid)
+		      bool cookies, const char *path, const struct probe_list *list, pid_t pid)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return,
-			    .bpf_cookie = list->cookies[i]);
+			    .bpf_cookie = cookies ? list->cookies[i] : 0);
 		struct bpf_link *link;
 		int tries = 3;
 
@@ -138,6 +139,35 @@ static int add_single(struct attachment *a, const struct bpf_program *program, b
 		a->links[a->count++] = (struct attached){.fd = -1, .link = link};
 	}
 	return 0;
+}
+
+static int add_old(struct attachment *a, struct old_programs *old,
+		   const struct bpf_program *program, const char *path,
+		   const struct probe_list *list, pid_t pid)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		int fd = old_attach(old, program, list->cookies[i], path, list->offsets[i], pid);
+
+		if (fd < 0)
+			return fd;
+		a->links[a->count++] = (struct attached){.fd = fd};
+	}
+	return 0;
+}
+
+/* Whose cookies matter; the other programs are the same on all kernels. */
+static bool needs_cookie(const struct attach_programs *p, const struct bpf_program *program)
+{
+	return program == p->alloc_enter || program == p->free_enter || program == p->on_unwind;
+}
+
+static int add_entries(struct attachment *a, const struct attach_programs *p,
+		       const struct bpf_program *program, const char *path,
+		       const struct probe_list *list, pid_t pid)
+{
+	return p->old && needs_cookie(p, program)
+		       ? add_old(a, p->old, program, path, list, pid)
+		       : add_single(a, program, false, !p->old, path, list, pid);
 }
 
 static int add_role(struct attachment *a, enum attach_mode mode, const struct attach_programs *p,
@@ -160,8 +190,8 @@ static int add_role(struct attachment *a, enum attach_mode mode, const struct at
 		return add_multi(a, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list, pid);
 	/* Returns first: a call that is entered between the two then has no pending entry and is ignored, not left open. */
 	if (mode == ATTACH_SINGLE) {
-		err = returns ? add_single(a, p->alloc_leave, true, path, list, pid) : 0;
-		return err ? err : add_single(a, entry, false, path, list, pid);
+		err = returns ? add_single(a, p->alloc_leave, true, false, path, list, pid) : 0;
+		return err ? err : add_entries(a, p, entry, path, list, pid);
 	}
 	err = returns ? add_multi(a, p->alloc_leave, TRACE_UPROBE_MULTI, UPROBE_MULTI_RETURN, path,
 				  list, pid)

@@ -12,6 +12,7 @@
 #include "user/probe/probe.h"
 
 struct bpf_program;
+struct old_programs;
 
 enum attach_mode {
 	ATTACH_SESSION, /* kernel >= 6.13 */
@@ -28,6 +29,8 @@ struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
 		*unmap_enter, *on_unwind, *on_leave;
 	bool leave; /* on_leave is wanted */
+	/* Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are bpf/old.bpf.c's. Else NULL. */
+	struct old_programs *old;
 };
 
 /* Before loading: sets each program's attach type for the mode and leaves out those that it does not use. */

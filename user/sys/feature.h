@@ -16,7 +16,9 @@ enum feature {
 	FEATURE_TASK_EVENTS,	  /* 5.5: programs on fork, exec and exit that see the task */
 	FEATURE_FIND_VMA,	  /* 5.17: programs that look up a mapping */
 	FEATURE_TASK_STORAGE,	  /* 5.12: data kept with a task, from probe programs */
-	FEATURE_UPROBE_COOKIE,	  /* 5.15: single uprobes carry a cookie */
+	FEATURE_UPROBE,		  /* single uprobes */
+	FEATURE_UPROBE_COOKIE,	  /* 5.15: ... that carry a cookie */
+	FEATURE_UPROBE_SLEEPS,	  /* 6.0: programs on uprobes that may wait */
 	FEATURE_UPROBE_MULTI,	  /* 6.6: many probes in one link */
 	FEATURE_UPROBE_MULTI_PID, /* 6.10: filtered by process, all its threads included */
 	FEATURE_UPROBE_SESSION,	  /* 6.13: entry and return in one program; implies the filter */

@@ -92,6 +92,7 @@ void machine_read(struct machine *out)
 	out->perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
 	out->ptrace_scope = read_number("/proc/sys/kernel/yama/ptrace_scope");
 	out->bpf_jit = read_number("/proc/sys/net/core/bpf_jit_enable");
+	out->panic_on_warn = read_number("/proc/sys/kernel/panic_on_warn");
 	out->memlock_matters = !machine_kernel_at_least(out, 5, 11);
 	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max != RLIM_INFINITY)
 		out->memlock = limit.rlim_max;

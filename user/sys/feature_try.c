@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -98,6 +99,16 @@ int feature_try_ringbuf(const char **step)
 						(uint32_t)sysconf(_SC_PAGESIZE), NULL);
 
 	return fd < 0 ? failed(step, "creating a ring buffer") : 0;
+}
+
+int feature_try_uprobe_sleeps(const char **step)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = BPF_F_SLEEPABLE);
+	const struct bpf_insn insns[] = {MOV_IMM(BPF_REG_0, 0), EXIT};
+	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "feature", "Dual BSD/GPL",
+					       insns, ARRAY_SIZE(insns), &opts);
+
+	return fd < 0 ? failed(step, "loading a BPF program that may wait") : 0;
 }
 
 /* A tracing program on the kernel's function or tracepoint of that name. */
@@ -189,9 +200,11 @@ static void trial_end(struct trial *t)
 		close(t->map);
 }
 
-/* counter[0] += bpf_get_attach_cookie() */
-static int trial_begin(struct trial *t, uint32_t attach_type, const char **step)
+/* counter[0] += bpf_get_attach_cookie(), or the same number without asking for it. */
+static int trial_begin(struct trial *t, uint32_t attach_type, bool cookie, const char **step)
 {
+	const struct bpf_insn number =
+		cookie ? CALL(BPF_FUNC_get_attach_cookie) : MOV_IMM(BPF_REG_0, COOKIE);
 	int err;
 
 	*t = (struct trial){.map = -1, .program = -1};
@@ -203,7 +216,7 @@ static int trial_begin(struct trial *t, uint32_t attach_type, const char **step)
 	if (t->map < 0)
 		return failed(step, "creating a BPF map");
 	const struct bpf_insn insns[] = {
-		CALL(BPF_FUNC_get_attach_cookie),
+		number,
 		STORE64(BPF_REG_10, BPF_REG_0, -16),
 		STORE32I(BPF_REG_10, -4, 0),
 		LOAD_MAP(BPF_REG_1, t->map),
@@ -275,7 +288,7 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 {
 	_cleanup_close_ int link = -1;
 	struct trial t;
-	int err = trial_begin(&t, attach_type, step);
+	int err = trial_begin(&t, attach_type, true, step);
 
 	if (err)
 		goto out;
@@ -338,12 +351,12 @@ static int open_uprobe(unsigned long offset, const char **step)
 	return fd < 0 ? failed(step, "creating a uprobe") : fd;
 }
 
-int feature_try_uprobe_cookie(const char **step)
+static int try_single(bool cookie, const char **step)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = COOKIE);
-	_cleanup_close_ int link = -1;
+	_cleanup_close_ int link = -1, event = -1;
 	struct trial t;
-	int event, err = trial_begin(&t, 0, step);
+	int err = trial_begin(&t, 0, cookie, step);
 
 	if (err)
 		goto out;
@@ -352,12 +365,12 @@ int feature_try_uprobe_cookie(const char **step)
 		err = event;
 		goto out;
 	}
-	link = bpf_link_create(t.program, event, BPF_PERF_EVENT, &opts);
-	if (link < 0)
-		err = failed(step, "attaching with a cookie");
-	close(event); /* the link keeps it */
-	if (err)
+	if (cookie)
+		link = bpf_link_create(t.program, event, BPF_PERF_EVENT, &opts);
+	if (cookie ? link < 0 : ioctl(event, PERF_EVENT_IOC_SET_BPF, t.program)) {
+		err = failed(step, cookie ? "attaching with a cookie" : "attaching");
 		goto out;
+	}
 	err = call_in_two_threads(step);
 	if (!err && trial_hits(&t) != 2) {
 		*step = "it does not see every call";
@@ -366,4 +379,14 @@ int feature_try_uprobe_cookie(const char **step)
 out:
 	trial_end(&t);
 	return err;
+}
+
+int feature_try_uprobe(const char **step)
+{
+	return try_single(false, step);
+}
+
+int feature_try_uprobe_cookie(const char **step)
+{
+	return try_single(true, step);
 }

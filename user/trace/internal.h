@@ -88,7 +88,8 @@ struct trace {
 	struct copies *copies;
 	struct mapwatch *mapwatch;
 	int epoll_fd;
-	int stats_fd; /* -1: the kernel does not count the programs' run time */
+	uint32_t last_even_id; /* half of it; kernels before 5.15: the odd ids are the kernel's */
+	int stats_fd;	       /* -1: the kernel does not count the programs' run time */
 
 	/* The kernel's arrays, mapped. */
 	struct stack_counters *counters;
@@ -118,6 +119,10 @@ struct trace {
 };
 
 uint64_t trace_now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
+
+/* Before loading: which programs are loaded for the attach mode and kind of kernel in `options`, and what attach.h gets. */
+void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
+			   struct attach_programs *out);
 
 /* targets.c */
 struct target *target_new(struct trace *trace, uint32_t id, pid_t pid);

@@ -71,9 +71,40 @@ static int run_program(const struct bpf_program *program)
 	return bpf_prog_test_run_opts(bpf_program__fd(program), &opts);
 }
 
+/* Runs an iterator program over the whole live map, in the kernel. */
+static int walk_live(struct trace *trace, struct bpf_program *program)
+{
+	union bpf_iter_link_info info = {.map.map_fd =
+						 (uint32_t)bpf_map__fd(trace->skel->maps.live)};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	struct bpf_link *link = bpf_program__attach_iter(program, &opts);
+	char buffer[64];
+	ssize_t n;
+	int fd, err = 0;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0) {
+		err = fd;
+		goto out;
+	}
+	/* The programs print nothing; reading to the end is what runs them. The kernel may ask to be called again. */
+	do {
+		n = read(fd, buffer, sizeof(buffer));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	err = n < 0 ? -errno : 0;
+	close(fd);
+out:
+	bpf_link__destroy(link);
+	return err;
+}
+
 int reader_clock(struct trace *trace, struct live_clock *out)
 {
-	int err = run_program(trace->skel->progs.live_clock_read);
+	/* Spoils the ages, which are only good right after find_ages(). */
+	int err = trace->options.old ? walk_live(trace, trace->skel->progs.old_live_ages)
+				     : run_program(trace->skel->progs.live_clock_read);
 
 	*out = trace->skel->bss->shared.clock;
 	return err;
@@ -84,10 +115,12 @@ static int find_ages(struct trace *trace)
 {
 	uint64_t start = trace_now_ns();
 	struct live_clock clock;
-	int err = reader_clock(trace, &clock);
+	int err = trace->options.old ? 0 : reader_clock(trace, &clock);
 
 	memset(trace->slot_ages, 0, slot_end(trace) * sizeof(*trace->slot_ages));
-	err = err ?: run_program(trace->skel->progs.live_ages);
+	if (!err)
+		err = trace->options.old ? walk_live(trace, trace->skel->progs.old_live_ages)
+					 : run_program(trace->skel->progs.live_ages);
 	trace->ages_end_ns = trace_now_ns();
 	trace->ages_ns = trace->ages_end_ns - start;
 	return err;
@@ -124,35 +157,6 @@ void reader_unmap_arrays(struct trace *trace)
 	unmap_array(skel->maps.slot_infos, trace->slot_infos);
 	unmap_array(skel->maps.slot_ages, trace->slot_ages);
 	unmap_array(skel->maps.target_stats, trace->stats);
-}
-
-/* Runs an iterator program over the whole live map, in the kernel. */
-static int walk_live(struct trace *trace, struct bpf_program *program)
-{
-	union bpf_iter_link_info info = {.map.map_fd =
-						 (uint32_t)bpf_map__fd(trace->skel->maps.live)};
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
-	struct bpf_link *link = bpf_program__attach_iter(program, &opts);
-	char buffer[64];
-	ssize_t n;
-	int fd, err = 0;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0) {
-		err = fd;
-		goto out;
-	}
-	/* The programs print nothing; reading to the end is what runs them. The kernel may ask to be called again. */
-	do {
-		n = read(fd, buffer, sizeof(buffer));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	err = n < 0 ? -errno : 0;
-	close(fd);
-out:
-	bpf_link__destroy(link);
-	return err;
 }
 
 /* Counts have 16 fractional bits under sampling. */

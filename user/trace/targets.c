@@ -342,6 +342,9 @@ static int no_allocator(const struct trace *trace, const struct target *target)
 
 static uint32_t next_id(struct trace *trace)
 {
+	/* bpf/number.h */
+	if (trace->options.old)
+		return 2 * ++trace->last_even_id;
 	return __atomic_add_fetch(&trace->skel->bss->shared.last_target_id, 1, __ATOMIC_ACQ_REL);
 }
 

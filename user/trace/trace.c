@@ -7,8 +7,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <bpf/bpf.h>
+
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/old.h"
+#include "user/sys/feature_machine.h"
 #include "user/trace/internal.h"
 #include "user/trace/sampling.h"
 #include "user/unwind/publish_bpf.h"
@@ -104,6 +108,98 @@ static int check_file_limit(void)
 	return -EMFILE;
 }
 
+void trace_options_plan(struct trace_options *options, const struct attach_plan *plan)
+{
+	options->attach = plan->possible ? plan->best : ATTACH_SINGLE;
+	options->find_vma = plan->find_vma;
+	options->task_storage = plan->task_storage;
+	options->old = plan->old;
+	options->frame_pointers |= plan->old;
+	options->hold_at_end &= plan->hold;
+}
+
+void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
+			   struct attach_programs *out)
+{
+	bool old = options->old;
+	/* Programs that only one kind of kernel can load, with what stands in for them on the other. NULL: nothing does. */
+	const struct {
+		struct bpf_program *usual, *old;
+	} pairs[] = {
+		{skel->progs.alloc_enter, skel->progs.old_alloc_enter},
+		{skel->progs.free_enter, skel->progs.old_free_enter},
+		{skel->progs.on_unwind, skel->progs.old_on_unwind},
+		{skel->progs.on_fork, skel->progs.old_on_fork},
+		{skel->progs.on_exec, skel->progs.old_on_exec},
+		{skel->progs.live_ages, skel->progs.old_live_ages},
+		{skel->progs.live_clock_read, NULL},
+		{skel->progs.alloc_session, NULL},
+		{skel->progs.on_mapping, NULL},
+	};
+
+	*out = (struct attach_programs){
+		.alloc_enter = old ? skel->progs.old_alloc_enter : skel->progs.alloc_enter,
+		.alloc_leave = skel->progs.alloc_leave,
+		.alloc_session = skel->progs.alloc_session,
+		.alloc_return = skel->progs.alloc_return,
+		.free_enter = old ? skel->progs.old_free_enter : skel->progs.free_enter,
+		.unmap_enter = skel->progs.unmap_enter,
+		.on_unwind = old ? skel->progs.old_on_unwind : skel->progs.on_unwind,
+		.on_leave = skel->progs.on_leave,
+		.leave = options->hold_at_end,
+	};
+	attach_prepare(options->attach, out);
+	bpf_map__set_autocreate(skel->maps.number_lock, old);
+	if (!old)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		bpf_program__set_autoload(pairs[i].usual, false);
+		if (pairs[i].old)
+			bpf_program__set_autoload(pairs[i].old, true);
+	}
+}
+
+/* After loading. */
+static int prepare_old(struct trace *trace)
+{
+	uint32_t token = 0;
+
+	if (!trace->options.old)
+		return 0;
+	trace->programs.old = old_programs_new();
+	if (!trace->programs.old)
+		return -ENOMEM;
+	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.number_lock), NULL, &token, BPF_ANY))
+		return log_errno(errno, "cannot fill a BPF queue");
+	return 0;
+}
+
+/*
+ * Before 6.1 the kernel warns (once, and without reason here: uprobes may allocate) of tracing programs whose maps take memory as they fill. Where a
+ * warning is the end of the machine, they take it all at once.
+ */
+static int mind_warnings(struct trace *trace)
+{
+	const uint32_t threads = 4096; /* 4 KiB each */
+	struct bpf_map *map;
+	struct machine machine;
+	int err;
+
+	machine_read(&machine);
+	if (machine.panic_on_warn <= 0 || machine_kernel_at_least(&machine, 6, 1))
+		return 0;
+	log_warn("kernel.panic_on_warn is set, and this kernel warns of maps that grow: they get "
+		 "all "
+		 "their memory at once (lower --max-live and --max-stacks if it is too much)");
+	bpf_object__for_each_map(map, trace->skel->obj)
+	{
+		err = bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
+		if (err)
+			return err;
+	}
+	return set_map_size(trace->skel->maps.threads, threads);
+}
+
 static int load(struct trace *trace)
 {
 	struct memleakbpf *skel;
@@ -113,37 +209,38 @@ static int load(struct trace *trace)
 	skel = trace->skel = memleakbpf__open();
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
-	trace->programs = (struct attach_programs){
-		.alloc_enter = skel->progs.alloc_enter,
-		.alloc_leave = skel->progs.alloc_leave,
-		.alloc_session = skel->progs.alloc_session,
-		.alloc_return = skel->progs.alloc_return,
-		.free_enter = skel->progs.free_enter,
-		.unmap_enter = skel->progs.unmap_enter,
-		.on_unwind = skel->progs.on_unwind,
-		.on_leave = skel->progs.on_leave,
-		.leave = trace->options.hold_at_end,
-	};
-	attach_prepare(trace->options.attach, &trace->programs);
+	trace_choose_programs(skel, &trace->options, &trace->programs);
 	err = configure(trace);
+	err = err ?: mind_warnings(trace);
 	if (err)
 		return log_errno(err, "cannot set the sizes of the BPF maps");
 	err = memleakbpf__load(skel);
-	return err ? explain_load_failure(err) : 0;
+	return err ? explain_load_failure(err) : prepare_old(trace);
 }
 
 /* The process tracepoints come before any target, so that no fork or exec of one is missed. */
 static int attach_process_events(struct trace *trace)
 {
 	struct memleakbpf *skel = trace->skel;
+	bool old = trace->options.old;
+	const struct {
+		struct bpf_link **link;
+		const struct bpf_program *program;
+	} events[] = {
+		{&skel->links.on_fork, old ? skel->progs.old_on_fork : skel->progs.on_fork},
+		{&skel->links.on_exec, old ? skel->progs.old_on_exec : skel->progs.on_exec},
+		{&skel->links.on_exit, skel->progs.on_exit},
+		{&skel->links.on_mapping, old ? NULL : skel->progs.on_mapping},
+	};
 
-	skel->links.on_fork = bpf_program__attach(skel->progs.on_fork);
-	skel->links.on_exec = bpf_program__attach(skel->progs.on_exec);
-	skel->links.on_exit = bpf_program__attach(skel->progs.on_exit);
-	skel->links.on_mapping = bpf_program__attach(skel->progs.on_mapping);
-	if (!skel->links.on_fork || !skel->links.on_exec || !skel->links.on_exit ||
-	    !skel->links.on_mapping)
-		return log_errno(errno, "cannot watch fork, exec, exit and mmap (tracepoints)");
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		if (!events[i].program)
+			continue;
+		*events[i].link = bpf_program__attach(events[i].program);
+		if (!*events[i].link)
+			return log_errno(errno,
+					 "cannot watch fork, exec, exit and mmap (tracepoints)");
+	}
 	return 0;
 }
 
@@ -276,6 +373,7 @@ void trace_free(struct trace *trace)
 	copies_free(trace->copies);
 	ring_buffer__free(trace->ring);
 	reader_unmap_arrays(trace);
+	old_programs_free(trace->programs.old);
 	memleakbpf__destroy(trace->skel);
 	stack_table_free(trace->stacks);
 	spawn_table_free(trace->spawns);

@@ -13,6 +13,7 @@
 #include "user/model/heap_image.h"
 #include "user/model/snapshot.h"
 #include "user/probe/attach.h"
+#include "user/probe/plan.h"
 #include "user/symbol/symbol.h"
 #include "user/target/provider.h"
 
@@ -37,10 +38,14 @@ struct trace_options {
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
 	bool task_storage; /* and bpf_task_storage_get() for probe programs */
+	bool old;	   /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
 	bool ages;	   /* snapshots tell the age of each stack's oldest block */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 };
+
+/* Fills in what the kernel decides: attach, find_vma, old; sets frame_pointers and clears hold_at_end where it must. */
+void trace_options_plan(struct trace_options *options, const struct attach_plan *plan);
 
 /* What the trace tells its user, from inside trace_process(). */
 struct trace_callbacks {

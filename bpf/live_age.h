@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The clock that tells ages, and what a live block adds to the ages of its stack. */
+#ifndef MEMLEAKBPF_BPF_LIVE_AGE_H
+#define MEMLEAKBPF_BPF_LIVE_AGE_H
+
+#include "bpf/live.h"
+
+/* How long a tick is, is told by the distance to the first reading, which is made when the trace begins. */
+static __always_inline void live_clock_update(void)
+{
+	uint64_t now = bpf_ktime_get_ns(), ticks = bpf_jiffies64();
+
+	if (!shared.first_ns) {
+		shared.first_ns = now;
+		shared.first_ticks = ticks;
+	}
+	shared.clock.now_ns = now;
+	shared.clock.now_ticks = (uint32_t)ticks;
+	if (ticks > shared.first_ticks)
+		shared.clock.tick_ns = (now - shared.first_ns) / (ticks - shared.first_ticks);
+}
+
+/* Written by one walk at a time (user space runs it from one thread), so no atomics. */
+static __always_inline void live_age(const struct live_value *value, const struct live_clock *clock)
+{
+	uint32_t slot = value->slot;
+	struct slot_age *age = bpf_map_lookup_elem(&slot_ages, &slot);
+	uint64_t born, age_ns, weight;
+
+	if (!age)
+		return;
+	age_ns = live_age_ns(clock, value->time);
+	born = clock->now_ns - age_ns;
+	if (!age->oldest_ns || born < age->oldest_ns)
+		age->oldest_ns = born;
+	if (age_ns >= config.older_ns) {
+		/* In the units of the counters: weighted under sampling. */
+		weight = sample_weight(value->size);
+		age->older_bytes += (value->size * weight) >> 16;
+		age->older_count += config.sample_bytes ? weight : 1;
+	}
+}
+
+#endif

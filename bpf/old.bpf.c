@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The programs that kernels before 5.15 get instead of their namesakes. What those kernels lack, and what is done here:
+ *
+ * - bpf_get_attach_cookie (5.15): user space loads each program once for every cookie that it needs, with the cookie in the place
+ *   of FIXED_COOKIE (user/probe/old.c). So a program here calls no other function: its instructions are all that there is of it.
+ * - atomic operations with a result (5.12): bpf/number.h has a lock.
+ * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12): no unwinding by tables, but by frame pointers; the walk
+ *   over live blocks is an iterator.
+ *
+ * The section names begin with '?': loaded only where user space asks for it.
+ */
+#define MEMLEAKBPF_OLD_KERNEL
+
+#include "bpf/alloc.h"
+#include "bpf/live_age.h"
+#include "bpf/process.h"
+
+static __always_inline union probe_cookie fixed_cookie(void)
+{
+	union probe_cookie cookie;
+
+	asm volatile("%0 = " ABI_FIXED_COOKIE_TEXT " ll" : "=r"(cookie.value));
+	return cookie;
+}
+
+SEC("?uprobe")
+int old_alloc_enter(struct pt_regs *ctx)
+{
+	enter(ctx, fixed_cookie());
+	return 0;
+}
+
+SEC("?uprobe")
+int old_free_enter(struct pt_regs *ctx)
+{
+	return release(ctx, fixed_cookie());
+}
+
+SEC("?uprobe")
+int old_on_unwind(struct pt_regs *ctx)
+{
+	return stack_unwinds(ctx, fixed_cookie());
+}
+
+SEC("?tp_btf/sched_process_fork")
+int old_on_fork(uint64_t *ctx)
+{
+	return process_forked(ctx);
+}
+
+SEC("?tp_btf/sched_process_exec")
+int old_on_exec(uint64_t *ctx)
+{
+	return process_execed(ctx);
+}
+
+/* The clock as well: in front of the first block, and when there is none. */
+SEC("?iter/bpf_map_elem")
+int old_live_ages(struct bpf_iter__bpf_map_elem *ctx)
+{
+	struct live_key *key = ctx->key;
+	struct live_value *value = ctx->value;
+	struct live_clock clock;
+
+	if (ctx->meta->seq_num == 0)
+		live_clock_update();
+	clock = shared.clock;
+	if (key && value)
+		live_age(value, &clock);
+	return 0;
+}

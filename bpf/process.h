@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Fork and exec of targets. Ids change here, in the kernel, at the moment it happens, so no allocation of a new program
+ * is counted to the old one however late user space wakes up.
+ */
+#ifndef MEMLEAKBPF_BPF_PROCESS_H
+#define MEMLEAKBPF_BPF_PROCESS_H
+
+#include "bpf/loss.h"
+#include "bpf/number.h"
+#include "bpf/unwind.h"
+
+#include <bpf/bpf_core_read.h>
+
+static __always_inline void send_event(struct process_event *event, uint32_t type,
+				       uint32_t target_id)
+{
+	event->header.type = type;
+	event->header.target_id = target_id;
+	event->header.time_ns = bpf_ktime_get_ns();
+	if (bpf_ringbuf_output(&events, event, sizeof(*event), 0))
+		count_lost_anywhere(LOST_EVENTS);
+}
+
+/* Arguments: parent, child. */
+static __always_inline int process_forked(uint64_t *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	uint32_t parent_tgid = parent->tgid, child_tgid = child->tgid;
+	struct process_event event = {};
+	struct target_info *info, fresh;
+
+	if (parent_tgid == child_tgid)
+		return 0;
+	info = bpf_map_lookup_elem(&targets, &parent_tgid);
+	if (!info)
+		return 0;
+	fresh = *info;
+	if (parent->mm == child->mm) {
+		/* vfork: what it allocates before exec is in its parent's heap. */
+		fresh.flags |= TARGET_VFORK;
+		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
+			count_lost(info->id, LOST_TARGETS_FULL);
+		} else if (info->flags & TARGET_FOLLOW) {
+			event.pid = child_tgid;
+			send_event(&event, EVENT_VFORK, info->id);
+		}
+		return 0;
+	}
+	if (!(info->flags & TARGET_FOLLOW))
+		return 0;
+	fresh.id = number_target();
+	fresh.flags &= ~TARGET_VFORK;
+	fresh.leaver = 0;
+	if (!fresh.id || bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
+		count_lost(info->id, LOST_TARGETS_FULL);
+		return 0;
+	}
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	unwind_forked(info->id, fresh.id);
+#endif
+	event.other_id = info->id;
+	event.pid = child_tgid;
+	event.parent_pid = parent_tgid;
+	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), child->comm);
+	send_event(&event, EVENT_FORK, fresh.id);
+	return 0;
+}
+
+/* Arguments: task, the tid it had before (a thread that execs takes over its leader's), binprm. */
+static __always_inline int process_execed(uint64_t *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	uint32_t tgid = task->tgid, tid = task->pid, old_tid = (uint32_t)ctx[1];
+	struct process_event event = {};
+	struct target_info *info = bpf_map_lookup_elem(&targets, &tgid);
+	struct target_info fresh;
+
+	if (!info)
+		return 0;
+	if (config.task_storage)
+		bpf_task_storage_delete(&thread_storage, task);
+	bpf_map_delete_elem(&threads, &tid);
+	bpf_map_delete_elem(&threads, &old_tid);
+	if ((info->flags & TARGET_VFORK) && !(info->flags & TARGET_FOLLOW)) {
+		bpf_map_delete_elem(&targets, &tgid);
+		return 0;
+	}
+	fresh.id = number_target();
+	fresh.flags = info->flags & ~TARGET_VFORK;
+	fresh.leaver = fresh.pad = 0;
+	event.other_id = (info->flags & TARGET_VFORK) ? 0 : info->id;
+	event.pid = tgid;
+	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
+	if (!fresh.id || bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
+		count_lost(info->id, LOST_TARGETS_FULL);
+		return 0;
+	}
+	send_event(&event, EVENT_EXEC, fresh.id);
+	return 0;
+}
+
+#endif

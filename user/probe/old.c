@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/probe/old.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/abi.h"
+#include "user/base/util.h"
+
+/* Kinds of probes in the objects of one trace: operations times arguments. */
+#define COPIES_MAX 256
+
+struct old_programs {
+	size_t count;
+	struct copy {
+		const struct bpf_program *program;
+		uint64_t cookie;
+		int fd;
+	} copies[COPIES_MAX];
+};
+
+struct old_programs *old_programs_new(void)
+{
+	return calloc(1, sizeof(struct old_programs));
+}
+
+void old_programs_free(struct old_programs *copies)
+{
+	if (!copies)
+		return;
+	for (size_t i = 0; i < copies->count; i++)
+		close(copies->copies[i].fd);
+	free(copies);
+}
+
+/* Puts the cookie where FIXED_COOKIE stands: the 64 bits of a two-part load. False when that is nowhere. */
+static bool set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie)
+{
+	bool found = false;
+
+	for (size_t i = 0; i + 1 < count; i++) {
+		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW) || insns[i].src_reg ||
+		    (uint32_t)insns[i].imm != (uint32_t)ABI_FIXED_COOKIE ||
+		    (uint32_t)insns[i + 1].imm != (uint32_t)(ABI_FIXED_COOKIE >> 32))
+			continue;
+		insns[i].imm = (int32_t)cookie;
+		insns[i + 1].imm = (int32_t)(cookie >> 32);
+		found = true;
+	}
+	return found;
+}
+
+/* The instructions that libbpf has loaded, with another cookie: a descriptor or -errno. */
+static int load_copy(const struct bpf_program *program, uint64_t cookie)
+{
+	size_t count = bpf_program__insn_cnt(program);
+	_cleanup_free_ struct bpf_insn *insns = malloc(count * sizeof(*insns));
+	int fd;
+
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, bpf_program__insns(program), count * sizeof(*insns));
+	if (!set_cookie(insns, count, cookie))
+		return -EINVAL;
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(program), "Dual BSD/GPL", insns,
+			   count, NULL);
+	return fd < 0 ? -errno : fd;
+}
+
+static int copy_for(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie)
+{
+	int fd;
+
+	for (size_t i = 0; i < copies->count; i++) {
+		if (copies->copies[i].program == program && copies->copies[i].cookie == cookie)
+			return copies->copies[i].fd;
+	}
+	if (copies->count == COPIES_MAX)
+		return -E2BIG;
+	fd = load_copy(program, cookie);
+	if (fd >= 0)
+		copies->copies[copies->count++] = (struct copy){program, cookie, fd};
+	return fd;
+}
+
+/* The number of the kernel's uprobe source (Documentation/ABI/testing/sysfs-bus-event_source-devices), or -errno. */
+static int uprobe_type(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type;
+
+	if (!f)
+		return -errno;
+	return fscanf(f, "%d", &type) == 1 ? type : -EINVAL;
+}
+
+int old_attach(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie,
+	       const char *path, uint64_t offset, pid_t pid)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	int copy = copy_for(copies, program, cookie), type = uprobe_type(), fd;
+
+	if (copy < 0)
+		return copy;
+	if (type < 0)
+		return type;
+	attr.type = (uint32_t)type;
+	attr.config1 = (uintptr_t)path;
+	attr.config2 = offset;
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid ? pid : -1, pid ? -1 : 0, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, copy) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
