@@ -44,12 +44,15 @@ static void load(bool old)
 	struct attach_programs programs_used;
 	struct memleakbpf *skel = memleakbpf__open();
 	struct bpf_program *program;
-	struct trace_options options = {.old = old, .attach = old ? ATTACH_SINGLE : best.best};
+	struct trace_options options = {.old = old,
+					.attach = old ? ATTACH_SINGLE : best.best,
+					.find_vma = !old && best.find_vma,
+					.task_storage = !old && best.task_storage,
+					.hold_at_end = !old && best.hold};
 	size_t programs = 0, too_many = 0, i = 0;
 
 	assert_non_null(skel);
 	trace_choose_programs(skel, &options, &programs_used);
-	skel->rodata->unwind_config.has_find_vma = best.find_vma;
 	bpf_object__for_each_program(program, skel->obj)
 	{
 		/* 4: the statistics only */

@@ -64,8 +64,6 @@ static int configure(struct trace *trace)
 		.task_storage = o->task_storage,
 	};
 	skel->bss->shared.target_epoch = 1;
-	bpf_map__set_autocreate(skel->maps.thread_storage, o->task_storage);
-	skel->rodata->unwind_config.has_find_vma = o->find_vma;
 	sampling_tables(&skel->rodata->sample_tables);
 	err = set_map_size(skel->maps.live, o->max_live);
 	err = err ?: set_map_size(skel->maps.stacks, o->max_stacks);
@@ -150,6 +148,9 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 	};
 	attach_prepare(options->attach, out);
 	bpf_map__set_autocreate(skel->maps.number_lock, old);
+	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
+	skel->rodata->config.task_storage = options->task_storage;
+	skel->rodata->unwind_config.has_find_vma = options->find_vma;
 	if (!old)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
