@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "user/model/snapshot.h"
+#include "user/model/survey.h"
 
 /* What a format that shows one number per stack shows. */
 enum export_value {
@@ -57,6 +58,11 @@ struct exporter_format {
 	 */
 	int (*snapshot)(struct exporter *e, const struct snapshot *s,
 			const struct stack *const *shown, size_t shown_count);
+	/*
+	 * What a survey knows at one time; rows are all processes, the most suspect first. A drill's snapshot has a target_id of its own. NULL: the format
+	 * shows no surveys (text and json are written by survey_write_text() and survey_write_json()). As snapshot().
+	 */
+	int (*survey)(struct exporter *e, const struct survey_report *report);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 };
 

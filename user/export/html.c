@@ -60,6 +60,7 @@ static int html_close(struct exporter *e)
 	for (size_t i = 0; i < h->target_count; i++)
 		target_release(&h->targets[i]);
 	free(h->targets);
+	html_survey_release(&h->survey);
 	frame_table_free(h->table);
 	free(h);
 	return err;
@@ -225,7 +226,7 @@ static int add_moment(struct html *h, struct html_target *t, const struct snapsh
 	return 0;
 }
 
-static int take(struct html *h, const struct snapshot *s)
+int html_take(struct html *h, const struct snapshot *s)
 {
 	struct html_target *t = target_of(h, s);
 	int err = t ? copy_cmdline(t, s->cmdline) : -ENOMEM;
@@ -239,6 +240,7 @@ static int take(struct html *h, const struct snapshot *s)
 	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);
 	t->exited = s->exited;
 	t->execed = s->execed;
+	t->window = s->window;
 	t->elapsed_ns = s->elapsed_ns;
 	t->sample_bytes = s->sample_bytes;
 	t->unknown_frees = s->unknown_frees;
@@ -254,7 +256,7 @@ static int html_snapshot(struct exporter *e, const struct snapshot *s,
 			 const struct stack *const *shown, size_t shown_count)
 {
 	struct html *h = (struct html *)e;
-	int err = take(h, s);
+	int err = html_take(h, s);
 
 	(void)shown;
 	(void)shown_count;
@@ -274,5 +276,6 @@ const struct exporter_format format_html = {
 	.unavailable = html_unavailable,
 	.open = html_open,
 	.snapshot = html_snapshot,
+	.survey = html_survey,
 	.close = html_close,
 };

@@ -36,7 +36,7 @@ struct html_target {
 	pid_t pid;
 	char comm[17];
 	char **cmdline; /* NULL: unknown */
-	bool exited, execed;
+	bool exited, execed, window;
 	uint64_t start_ns; /* of tracing, since the epoch */
 	uint64_t elapsed_ns;
 	uint64_t sample_bytes, unknown_frees;
@@ -58,18 +58,49 @@ struct html_target {
 	struct id_map frames_of; /* stack id -> frame table */
 };
 
+/* A process as the survey saw it. */
+struct html_process {
+	struct process_sample sample;
+	struct trend trend;
+	char *where; /* unit, container, pod or control group; NULL: none */
+	bool ended, listed;
+	uint64_t rank; /* in the last report, from 0 */
+	uint64_t *
+		values; /* anon + swap at each of the survey's times; UINT64_MAX: it was not there */
+};
+
+struct html_survey {
+	uint64_t *times; /* ns since the epoch */
+	size_t time_count;
+	uint64_t stride, reports;
+	struct html_process *processes;
+	size_t process_count;
+	struct id_map process_of; /* pid -> the last process with it */
+	struct id_map windows;	  /* target ids of drills that have been taken */
+};
+
 struct html {
 	struct exporter base;
 	struct frame_table *table;
 	struct html_target *targets; /* in the order in which they came */
 	size_t target_count;
+	struct html_survey survey;
 	bool taken; /* something has come that is worth a page */
 };
+
+/* Takes a snapshot in. 0 or -ENOMEM. */
+int html_take(struct html *h, const struct snapshot *s);
+
+/* html_survey.c: as struct exporter_format's. */
+int html_survey(struct exporter *e, const struct survey_report *report);
+void html_survey_release(struct html_survey *survey);
+void html_put_text(FILE *out, const char *text); /* as JSON, without '<' */
+void html_put_survey(FILE *out, const struct html_survey *survey);
 
 /* html_write.c: the whole page, as of now. 0 or -errno. */
 int html_write(struct html *h);
 
-/* html_page.c: what stands before and after the data. NULL: the build had no page, and html_page_missing says why. */
+/* html_page.c: what stands before and after the data; nothing where the build had no page, and why it had none, else NULL. */
 extern const char *const html_page_before, *const html_page_after, *const html_page_why_not;
 
 #endif

@@ -5,7 +5,7 @@
 #include "html_page.gen.h"
 
 #ifdef HTML_PAGE_MISSING
-const char *const html_page_before = NULL, *const html_page_after = NULL;
+const char *const html_page_before = "", *const html_page_after = "";
 const char *const html_page_why_not = HTML_PAGE_MISSING;
 #else
 const char *const html_page_before = html_page_head, *const html_page_after = html_page_tail;

@@ -17,7 +17,7 @@
 
 #define NS_PER_MS ((uint64_t)1000000)
 
-static void put_text(FILE *out, const char *text)
+void html_put_text(FILE *out, const char *text)
 {
 	fputc('"', out);
 	while (*text) {
@@ -40,7 +40,7 @@ static void put_key_text(FILE *out, const char *key, const char *text)
 	if (!text)
 		return;
 	fprintf(out, ",\"%s\":", key);
-	put_text(out, text);
+	html_put_text(out, text);
 }
 
 /* ---- names -------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void put_names(FILE *out, const struct frame_table *table, const uint32_t
 		if (!numbers[i])
 			continue;
 		fputs(",\n", out);
-		put_text(out, frame_table_string_at(table, i, NULL));
+		html_put_text(out, frame_table_string_at(table, i, NULL));
 	}
 	fputs("],\n\"frames\":[0", out);
 	for (uint32_t i = 1; i <= frame_table_frame_count(table); i++) {
@@ -192,19 +192,20 @@ static void put_target(FILE *out, const struct html_target *t)
 		fputs(",\"cmdline\":[", out);
 		for (char **arg = t->cmdline; *arg; arg++) {
 			fputs(arg == t->cmdline ? "" : ",", out);
-			put_text(out, *arg);
+			html_put_text(out, *arg);
 		}
 		fputc(']', out);
 	}
-	fprintf(out, ",\"start\":%" PRIu64 ",\"exited\":%s,\"execed\":%s", t->start_ns / NS_PER_MS,
-		t->exited ? "true" : "false", t->execed ? "true" : "false");
+	fprintf(out, ",\"start\":%" PRIu64 ",\"exited\":%s,\"execed\":%s,\"window\":%s",
+		t->start_ns / NS_PER_MS, t->exited ? "true" : "false", t->execed ? "true" : "false",
+		t->window ? "true" : "false");
 	fprintf(out, ",\"sample_bytes\":%" PRIu64 ",\"unknown_frees\":%" PRIu64 ",\"lost\":{",
 		t->sample_bytes, t->unknown_frees);
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		if (!t->lost[i])
 			continue;
 		fputs(separator, out);
-		put_text(out, lost_cause_text((enum lost_cause)i));
+		html_put_text(out, lost_cause_text((enum lost_cause)i));
 		fprintf(out, ":%" PRIu64, t->lost[i]);
 		separator = ",";
 	}
@@ -231,17 +232,20 @@ static int put_page(FILE *out, const struct html *h)
 		const char *label = stack_end_label((enum stack_end)i);
 
 		fputs(i ? "," : "", out);
-		put_text(out, label ? label : "");
+		html_put_text(out, label ? label : "");
 	}
 	fputs("],\"unknown\":", out);
-	put_text(out, STACK_UNKNOWN_LABEL);
+	html_put_text(out, STACK_UNKNOWN_LABEL);
 	put_names(out, h->table, numbers);
 	fputs(",\"targets\":[", out);
 	for (size_t i = 0; i < h->target_count; i++) {
 		fputs(i ? ",\n" : "\n", out);
 		put_target(out, &h->targets[i]);
 	}
-	fputs("]}\n", out);
+	fputc(']', out);
+	if (h->survey.reports)
+		html_put_survey(out, &h->survey);
+	fputs("}\n", out);
 	fputs(html_page_after, out);
 	return 0;
 }

@@ -56,6 +56,9 @@ static int perfetto_close(struct exporter *e)
 	free(p->heaps);
 	frame_table_free(p->table);
 	id_map_free(&p->tracks);
+	id_map_free(&p->process_of);
+	id_map_free(&p->windows);
+	free(p->processes);
 	wire_free(&p->out);
 	free(p);
 	return 0;
@@ -99,7 +102,8 @@ static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *
 	char name[48] = HEAP_NAME;
 
 	if (h->generation)
-		snprintf(name, sizeof(name), HEAP_NAME " (program %u)", h->generation + 1);
+		snprintf(name, sizeof(name), HEAP_NAME " (%s %u)", s->window ? "window" : "program",
+			 h->generation + 1);
 	wire_uint(&p->out, PROFILE_INDEX, h->dumps);
 	wire_uint(&p->out, PROFILE_CONTINUED, 0);
 	dump = wire_open(&p->out, PROFILE_PROCESS_DUMPS);
@@ -163,12 +167,11 @@ static struct heap *begin_heap(struct perfetto *p, const struct snapshot *s)
 
 	if (!h)
 		return NULL;
-	if (p->heap_count == 1)
-		perfetto_put_clocks(p, h->start_ns);
+	perfetto_put_clocks(p, h->start_ns);
 	return perfetto_put_process(p, s, h->start_ns) ? NULL : h;
 }
 
-static int put_snapshot(struct perfetto *p, const struct snapshot *s)
+int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
 {
 	struct heap *h = find_heap(p, s);
 	size_t packet, interned;
@@ -197,7 +200,7 @@ static int put_snapshot(struct perfetto *p, const struct snapshot *s)
 	h->dumps++;
 	h->alloc = s->alloc;
 	h->elapsed_ns = s->elapsed_ns;
-	if (s->exited || s->execed) {
+	if (s->exited || s->execed || s->window) {
 		h->ended = true;
 		heap_release(h);
 	}
@@ -213,7 +216,7 @@ static int perfetto_snapshot(struct exporter *e, const struct snapshot *s,
 	(void)shown;
 	(void)shown_count;
 	wire_reset(&p->out);
-	err = put_snapshot(p, s);
+	err = perfetto_put_snapshot(p, s);
 	if (!err && p->out.failed)
 		err = -ENOMEM;
 	return err ? err : exporter_write(e, (const char *)p->out.data, p->out.len);
@@ -226,5 +229,6 @@ const struct exporter_format format_perfetto = {
 	.history = true,
 	.open = perfetto_open,
 	.snapshot = perfetto_snapshot,
+	.survey = perfetto_survey,
 	.close = perfetto_close,
 };

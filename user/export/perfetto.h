@@ -117,7 +117,12 @@ enum counter {
 	COUNTER_RATE,
 	COUNTER_RSS,
 	COUNTER_ANON,
+	COUNTER_SWAP, /* of surveys */
 	COUNTERS,
+};
+
+struct perfetto_process {
+	uint64_t start_ticks, anon, swap;
 };
 
 struct perfetto {
@@ -125,7 +130,14 @@ struct perfetto {
 	struct frame_table *table;
 	struct heap *heaps;
 	size_t heap_count;
-	struct id_map tracks; /* pids whose tracks have been described */
+	struct id_map tracks; /* pids -> which counters' tracks have been described, a bit each */
+	bool begun;	      /* the clocks are written */
+	bool survey;
+	/* Of a survey: what was written last of each pid. */
+	struct id_map process_of;
+	struct perfetto_process *processes;
+	size_t process_count;
+	struct id_map windows; /* target ids of drills that have been written */
 	struct wire out;
 };
 
@@ -135,10 +147,17 @@ size_t perfetto_packet(struct perfetto *p, uint32_t sequence);
 /* perfetto_tracks.c: the first packet of all; a process with its counter tracks (their values 0); the counters of a snapshot. */
 void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns);
 int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
+int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns);
 void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struct snapshot *s,
 			   uint64_t time_ns);
 
 /* perfetto_intern.c: sums up in h->now what the call stacks of a snapshot have, and writes the interned data that are new. 0 or -ENOMEM. */
 int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s);
+
+/* perfetto.c: a dump of a heap, begun if it is new, with its counters. 0 or -ENOMEM. */
+int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s);
+
+/* perfetto_survey.c: as struct exporter_format's. */
+int perfetto_survey(struct exporter *e, const struct survey_report *report);
 
 #endif

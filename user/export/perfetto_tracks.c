@@ -3,6 +3,7 @@
 #include "user/export/perfetto.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/base/util.h"
@@ -21,6 +22,7 @@ static const struct {
 	[COUNTER_RATE] = {"allocation rate", UNIT_NAMED, "bytes/s"},
 	[COUNTER_RSS] = {"RSS", UNIT_SIZE_BYTES, NULL},
 	[COUNTER_ANON] = {"anonymous memory", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_SWAP] = {"swapped out", UNIT_SIZE_BYTES, NULL},
 };
 _Static_assert(ARRAY_SIZE(counters) == COUNTERS, "every counter has a name");
 
@@ -34,9 +36,13 @@ size_t perfetto_packet(struct perfetto *p, uint32_t sequence)
 
 void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns)
 {
-	size_t mark = perfetto_packet(p, COUNTER_SEQUENCE);
-	size_t snapshot = wire_open(&p->out, PACKET_CLOCK_SNAPSHOT);
+	size_t mark, snapshot;
 
+	if (p->begun)
+		return;
+	p->begun = true;
+	mark = perfetto_packet(p, COUNTER_SEQUENCE);
+	snapshot = wire_open(&p->out, PACKET_CLOCK_SNAPSHOT);
 	/* All of them show the same: a snapshot knows the real time and what has passed since attach. */
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
 		size_t clock = wire_open(&p->out, CLOCK_SNAPSHOT_CLOCKS);
@@ -94,14 +100,24 @@ static uint64_t track_uuid(pid_t pid, unsigned counter)
 	return id_map_mix((uint64_t)pid << 8 | (counter + 1));
 }
 
-static void put_tracks(struct perfetto *p, pid_t pid)
+/* Of those counters, a bit each, which have none yet; a process's first. */
+static int put_tracks(struct perfetto *p, pid_t pid, uint32_t wanted)
 {
+	uint32_t known = 0;
+
+	id_map_get(&p->tracks, (uint64_t)pid, &known);
+	wanted = (wanted | 1u << COUNTERS) & ~known;
+	if (wanted && id_map_put(&p->tracks, (uint64_t)pid, known | wanted))
+		return -ENOMEM;
 	for (unsigned i = 0; i <= COUNTERS; i++) {
 		/* Parents first. */
 		unsigned counter = (i + COUNTERS) % (COUNTERS + 1);
-		size_t mark = perfetto_packet(p, COUNTER_SEQUENCE);
-		size_t track = wire_open(&p->out, PACKET_TRACK_DESCRIPTOR), part;
+		size_t mark, track, part;
 
+		if (!(wanted & 1u << counter))
+			continue;
+		mark = perfetto_packet(p, COUNTER_SEQUENCE);
+		track = wire_open(&p->out, PACKET_TRACK_DESCRIPTOR);
 		wire_uint(&p->out, TRACK_UUID, track_uuid(pid, counter));
 		if (counter == COUNTERS) {
 			part = wire_open(&p->out, TRACK_PROCESS);
@@ -120,6 +136,7 @@ static void put_tracks(struct perfetto *p, pid_t pid)
 		wire_close(&p->out, track);
 		wire_close(&p->out, mark);
 	}
+	return 0;
 }
 
 static void put_counter(struct perfetto *p, pid_t pid, enum counter counter, uint64_t time_ns,
@@ -155,15 +172,54 @@ void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struc
 
 int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
 {
-	uint32_t known;
+	uint32_t counters_of_heaps = 1u << COUNTER_LIVE_BYTES | 1u << COUNTER_LIVE_BLOCKS |
+				     1u << COUNTER_RATE | 1u << COUNTER_RSS | 1u << COUNTER_ANON;
 
-	put_tree(p, s, time_ns);
-	if (!id_map_get(&p->tracks, (uint64_t)s->pid, &known)) {
-		if (id_map_put(&p->tracks, (uint64_t)s->pid, 1))
-			return -ENOMEM;
-		put_tracks(p, s->pid);
-	}
+	/* A survey has told of the process already. */
+	if (!p->survey)
+		put_tree(p, s, time_ns);
+	if (put_tracks(p, s->pid, counters_of_heaps))
+		return -ENOMEM;
 	put_counter(p, s->pid, COUNTER_LIVE_BYTES, time_ns, 0);
 	put_counter(p, s->pid, COUNTER_LIVE_BLOCKS, time_ns, 0);
+	return 0;
+}
+
+int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns)
+{
+	struct perfetto_process now = {process->start_ticks, process->anon, process->swap}, *last;
+	uint32_t at;
+	bool known = id_map_get(&p->process_of, (uint64_t)process->pid, &at);
+
+	if (!known) {
+		struct perfetto_process *grown =
+			reallocarray(p->processes, p->process_count + 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		p->processes = grown;
+		at = (uint32_t)p->process_count++;
+		grown[at] = (struct perfetto_process){0};
+		if (id_map_put(&p->process_of, (uint64_t)process->pid, at))
+			return -ENOMEM;
+	}
+	last = &p->processes[at];
+	known = known && last->start_ticks == now.start_ticks;
+	if (!known) {
+		struct snapshot s = {.pid = process->pid};
+
+		memcpy(s.comm, process->comm, sizeof(s.comm));
+		put_tree(p, &s, time_ns);
+		if (put_tracks(p, process->pid, 1u << COUNTER_ANON))
+			return -ENOMEM;
+	}
+	/* A counter keeps its value until there is another one. */
+	if (!known || now.anon != last->anon)
+		put_counter(p, process->pid, COUNTER_ANON, time_ns, now.anon);
+	if (now.swap && put_tracks(p, process->pid, 1u << COUNTER_SWAP))
+		return -ENOMEM;
+	if (now.swap != last->swap)
+		put_counter(p, process->pid, COUNTER_SWAP, time_ns, now.swap);
+	*last = now;
 	return 0;
 }

@@ -55,6 +55,14 @@ static int recording_snapshot(struct exporter *e, const struct snapshot *s,
 	return err ? err : recording_writer_add(r->writer, s);
 }
 
+static int recording_survey(struct exporter *e, const struct survey_report *report)
+{
+	struct recording *r = (struct recording *)e;
+	int err = r->writer ? 0 : begin(r);
+
+	return err ? err : recording_writer_add_survey(r->writer, report);
+}
+
 static int recording_close(struct exporter *e)
 {
 	struct recording *r = (struct recording *)e;
@@ -73,5 +81,6 @@ const struct exporter_format export_recording = {
 	.history = true,
 	.open = recording_open,
 	.snapshot = recording_snapshot,
+	.survey = recording_survey,
 	.close = recording_close,
 };

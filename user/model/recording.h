@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "user/model/snapshot.h"
+#include "user/model/survey.h"
 
 #define RECORDING_VERSION 1
 
@@ -31,6 +32,12 @@ int recording_writer_new(FILE *out, const struct recording_info *info,
  * that is possible, to the snapshots before, and nothing more can be added.
  */
 int recording_writer_add(struct recording_writer *writer, const struct snapshot *s);
+/*
+ * The same for what a survey knows at one time. report->rows are to be all processes, the most suspect first; the snapshots of those that were drilled
+ * are written when they are new, and all of their stacks must have their frames.
+ */
+int recording_writer_add_survey(struct recording_writer *writer,
+				const struct survey_report *report);
 void recording_writer_free(struct recording_writer *writer); /* NULL is fine */
 
 struct recording_reader;
@@ -47,6 +54,13 @@ int recording_reader_new(FILE *in, const char *name, struct recording_reader **r
  * stacks in the file, not with its length.
  */
 int recording_reader_next(struct recording_reader *reader, struct snapshot **out);
+
+/*
+ * The same for recordings that may be of a survey: *survey is not NULL when what came is a report of one instead of a snapshot. It is the reader's, with
+ * all that it points to, and stays until the next call.
+ */
+int recording_reader_next_any(struct recording_reader *reader, struct snapshot **out,
+			      const struct survey_report **survey);
 const struct recording_info *recording_reader_info(
 	const struct recording_reader *reader); /* owned by the reader */
 void recording_reader_free(

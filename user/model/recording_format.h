@@ -25,6 +25,10 @@ enum chunk_field {
 	CHUNK_VALUES = 7,
 	CHUNK_MAPS = 8,
 	CHUNK_SNAPSHOT = 9,
+	CHUNK_PROCESS = 10,
+	CHUNK_SURVEY_ROWS = 11,
+	CHUNK_DRILL = 12,
+	CHUNK_SURVEY = 13,
 };
 
 enum header_field {
@@ -92,6 +96,7 @@ enum snapshot_flag {
 	FLAG_EXITED = 1u << 1,
 	FLAG_EXECED = 1u << 2,
 	FLAG_LATE = 1u << 3,
+	FLAG_WINDOW = 1u << 4,
 };
 
 /* The numbers of a row, in the order in which they are stored. */

@@ -248,6 +248,8 @@ void recording_reader_free(struct recording_reader *r)
 	for (size_t i = 0; i < r->target_count; i++)
 		recording_target_release(&r->targets[i]);
 	free(r->targets);
+	snapshot_free(r->window);
+	survey_reading_free(r->survey);
 	id_map_free(&r->target_numbers);
 	id_list_free(&r->strings);
 	id_list_free(&r->frames);
@@ -270,8 +272,19 @@ const struct recording_info *recording_reader_info(const struct recording_reader
 
 /* ---- chunks ------------------------------------------------------------------------------- */
 
-/* 1 and *out: the message completes a snapshot; 0: its end. */
-static int read_message(struct recording_reader *r, struct snapshot **out)
+/* What a window has counted belongs to the drill that follows. */
+static int keep_window(struct recording_reader *r, struct snapshot **out)
+{
+	if (!(*out)->window)
+		return 1;
+	snapshot_free(r->window);
+	r->window = TAKE_PTR(*out);
+	return 0;
+}
+
+/* 1 and *out or *survey: the message completes a snapshot, or a report; 0: its end. */
+static int read_message(struct recording_reader *r, struct snapshot **out,
+			const struct survey_report **survey)
 {
 	const char *why = "a message of the chunk cannot be read";
 	struct wire_field f;
@@ -286,12 +299,16 @@ static int read_message(struct recording_reader *r, struct snapshot **out)
 			continue;
 		if (f.field == CHUNK_SNAPSHOT)
 			err = recording_take_snapshot(r, f.body, out, &why);
+		else if (f.field == CHUNK_SURVEY)
+			err = recording_take_survey(r, f.body, survey, &why);
 		else
 			err = recording_take_definition(r, &f, &why);
 		if (err == -ENOMEM)
 			return fail_memory(r);
 		if (err < 0)
 			return damaged(r, why);
+		if (err > 0 && f.field == CHUNK_SNAPSHOT)
+			err = keep_window(r, out);
 		if (err > 0) {
 			r->unfinished = false;
 			r->snapshots++;
@@ -301,15 +318,18 @@ static int read_message(struct recording_reader *r, struct snapshot **out)
 	return got < 0 ? damaged(r, why) : 0;
 }
 
-int recording_reader_next(struct recording_reader *r, struct snapshot **out)
+int recording_reader_next_any(struct recording_reader *r, struct snapshot **out,
+			      const struct survey_report **survey)
 {
 	int got = r->failed;
 
+	*survey = NULL;
+	*out = NULL;
 	/* After damage nothing can be trusted. */
 	if (got)
 		return got;
 	do {
-		got = read_message(r, out);
+		got = read_message(r, out, survey);
 		if (got)
 			break;
 		got = read_chunk(r);
@@ -318,5 +338,16 @@ int recording_reader_next(struct recording_reader *r, struct snapshot **out)
 	} while (true);
 	if (got < 0)
 		r->failed = got;
+	return got;
+}
+
+int recording_reader_next(struct recording_reader *r, struct snapshot **out)
+{
+	const struct survey_report *survey;
+	int got;
+
+	do
+		got = recording_reader_next_any(r, out, &survey);
+	while (got > 0 && survey);
 	return got;
 }

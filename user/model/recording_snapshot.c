@@ -43,16 +43,16 @@ static void fill_stack(const struct recording_reader *r, struct snapshot *s, str
 	s->delta_count = (int64_t)((uint64_t)s->delta_count + (uint64_t)stack->delta_count);
 }
 
-static int fill_lost(const struct recording_reader *r, struct snapshot *s, struct wire_reader body,
-		     const char **why)
+int recording_take_lost(const struct recording_reader *r, struct wire_reader body,
+			uint64_t lost[LOST_CAUSES], const char **why)
 {
 	for (size_t i = 0; wire_left(&body); i++) {
-		uint64_t lost;
+		uint64_t count;
 
-		if (wire_read_varint(&body, &lost))
+		if (wire_read_varint(&body, &count))
 			return recording_refuse(why, "losses cannot be read");
 		if (i < r->causes.count && r->causes.numbers[i] >= 0)
-			s->lost[r->causes.numbers[i]] = lost;
+			lost[r->causes.numbers[i]] = count;
 	}
 	return 0;
 }
@@ -66,7 +66,7 @@ static int read_snapshot(const struct recording_reader *r, struct wire_reader me
 
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.field == SNAPSHOT_LOST && f.type == WIRE_BYTES)
-			err = fill_lost(r, s, f.body, why);
+			err = recording_take_lost(r, f.body, s->lost, why);
 		if (f.type != WIRE_VARINT)
 			continue;
 		switch (f.field) {
@@ -108,6 +108,7 @@ static int read_snapshot(const struct recording_reader *r, struct wire_reader me
 	s->exited = flags & FLAG_EXITED;
 	s->execed = flags & FLAG_EXECED;
 	s->children_late = flags & FLAG_LATE;
+	s->window = flags & FLAG_WINDOW;
 	return err ? err : got < 0 ? recording_refuse(why, "a snapshot cannot be read") : 0;
 }
 
@@ -171,7 +172,7 @@ int recording_take_snapshot(struct recording_reader *r, struct wire_reader messa
 		return err;
 	}
 	/* The writer forgets it, too. */
-	if (s->exited || s->execed)
+	if (s->exited || s->execed || s->window)
 		recording_target_release(t);
 	*out = s;
 	return 1;

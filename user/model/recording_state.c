@@ -79,6 +79,16 @@ static int text_of(const struct recording_reader *r, const struct wire_field *f,
 	return 0;
 }
 
+bool recording_string(const struct recording_reader *r, uint64_t number, const char **text)
+{
+	uint32_t id = 0;
+
+	if (number && !id_list_get(&r->strings, number, &id))
+		return false;
+	*text = frame_table_string_at(r->table, id, NULL);
+	return true;
+}
+
 static int take_frame(struct recording_reader *r, struct wire_reader message, const char **why)
 {
 	struct frame frame = {0};
@@ -422,6 +432,12 @@ int recording_take_definition(struct recording_reader *r, const struct wire_fiel
 		return take_values(r, f->body, why);
 	case CHUNK_MAPS:
 		return take_maps(r, f->body, why);
+	case CHUNK_PROCESS:
+		return recording_take_process(r, f->body, why);
+	case CHUNK_SURVEY_ROWS:
+		return recording_take_survey_rows(r, f->body, why);
+	case CHUNK_DRILL:
+		return recording_take_drill(r, f->body, why);
 	default:
 		return 0;
 	}

@@ -45,6 +45,8 @@ struct recorded_target {
 	size_t row_count, row_room;
 };
 
+struct survey_reading;
+
 struct recording_reader {
 	FILE *in;
 	const char *name;
@@ -66,6 +68,9 @@ struct recording_reader {
 	struct recorded_target *targets;
 	size_t target_count;
 	struct id_map target_numbers; /* target id -> place in targets */
+
+	struct snapshot *window;       /* of a drill that is still to come; NULL: none */
+	struct survey_reading *survey; /* NULL: none of it has come yet */
 };
 
 void id_list_free(struct id_list *list);
@@ -88,5 +93,24 @@ int recording_take_definition(struct recording_reader *r, const struct wire_fiel
 /* Makes a snapshot of what has been read: 1 and *out; else as above. */
 int recording_take_snapshot(struct recording_reader *r, struct wire_reader message,
 			    struct snapshot **out, const char **why);
+
+/* recording_survey_reader.c: the messages of a survey. As recording_take_definition(). */
+int recording_take_process(struct recording_reader *r, struct wire_reader message,
+			   const char **why);
+int recording_take_survey_rows(struct recording_reader *r, struct wire_reader body,
+			       const char **why);
+int recording_take_drill(struct recording_reader *r, struct wire_reader message, const char **why);
+
+/* Makes a report of what has been read: 1 and *out; else as above. */
+int recording_take_survey(struct recording_reader *r, struct wire_reader message,
+			  const struct survey_report **out, const char **why);
+void survey_reading_free(struct survey_reading *survey); /* NULL is fine */
+
+/* The text of the file's string number, 0 gives NULL. False: there is none. */
+bool recording_string(const struct recording_reader *r, uint64_t number, const char **text);
+
+/* By the file's numbers. */
+int recording_take_lost(const struct recording_reader *r, struct wire_reader body,
+			uint64_t lost[LOST_CAUSES], const char **why);
 
 #endif

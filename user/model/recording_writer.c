@@ -9,39 +9,10 @@
 #include <zlib.h>
 
 #include "user/base/util.h"
-#include "user/model/frame_table.h"
-#include "user/model/id_map.h"
-#include "user/model/recording.h"
-#include "user/model/recording_format.h"
-#include "user/model/wire.h"
+#include "user/model/recording_writer.h"
 
 #define FLUSH_BYTES  (1u << 20) /* definitions beyond this begin a chunk of their own */
 #define ROWS_AT_ONCE 8192
-
-struct row {
-	uint32_t stack; /* number of the frames, 0: unknown so far */
-	uint64_t values[VALUES];
-};
-
-struct target_state {
-	uint32_t id;
-	char comm[16];
-	bool described;
-	struct module_maps *maps; /* as written last */
-	struct id_map numbers;	  /* stack id -> row */
-	struct row *rows;
-	size_t row_count, row_room;
-};
-
-struct recording_writer {
-	FILE *out;
-	int error; /* sticky */
-	struct wire chunk;
-	struct frame_table *table;
-	size_t strings_written, frames_written, stacks_written;
-	struct target_state **targets;
-	size_t target_count;
-};
 
 static void put_le32(uint8_t *to, uint32_t value)
 {
@@ -60,7 +31,7 @@ static void cut_back(FILE *out, off_t to)
 		return; /* the reader copes: it is the last chunk */
 }
 
-static int flush_chunk(struct recording_writer *w)
+int recording_flush(struct recording_writer *w)
 {
 	uint8_t prefix[CHUNK_PREFIX_SIZE];
 	off_t start = ftello(w->out);
@@ -83,7 +54,7 @@ static int flush_chunk(struct recording_writer *w)
 
 static int flush_if_large(struct recording_writer *w)
 {
-	return w->chunk.len > FLUSH_BYTES ? flush_chunk(w) : 0;
+	return w->chunk.len > FLUSH_BYTES ? recording_flush(w) : 0;
 }
 
 static void put_header(struct recording_writer *w, const struct recording_info *info)
@@ -133,7 +104,7 @@ int recording_writer_new(FILE *out, const struct recording_info *info,
 	if (fwrite(prefix, sizeof(prefix), 1, out) != 1)
 		w->error = errno ? -errno : -EIO;
 	put_header(w, info);
-	err = flush_chunk(w);
+	err = recording_flush(w);
 	if (err) {
 		recording_writer_free(w);
 		return err;
@@ -157,6 +128,7 @@ void recording_writer_free(struct recording_writer *w)
 	for (size_t i = 0; i < w->target_count; i++)
 		target_free(w->targets[i]);
 	free(w->targets);
+	recorded_survey_free(w->survey);
 	frame_table_free(w->table);
 	wire_free(&w->chunk);
 	free(w);
@@ -193,7 +165,7 @@ static void put_frame(struct recording_writer *w, uint32_t number)
 }
 
 /* What has come into the table since the last time. */
-static int put_definitions(struct recording_writer *w)
+int recording_put_definitions(struct recording_writer *w)
 {
 	int err = 0;
 
@@ -276,7 +248,7 @@ static int put_maps(struct recording_writer *w, struct target_state *t, const st
 		if (!err && map->build_id)
 			err = frame_table_bytes(w->table, map->build_id, map->build_id_len, &id);
 	}
-	err = err ? err : put_definitions(w);
+	err = err ? err : recording_put_definitions(w);
 	if (err)
 		return err;
 	mark = wire_open(&w->chunk, CHUNK_MAPS);
@@ -372,7 +344,7 @@ static int put_rows(struct recording_writer *w, struct target_state *t, const st
 		if (!err && stack->frames && stack->frame_count)
 			err = frame_table_stack(w->table, stack->frames, stack->frame_count,
 						&frames);
-		err = err ? err : put_definitions(w);
+		err = err ? err : recording_put_definitions(w);
 		if (err)
 			return err;
 		t->rows[numbers[i]].stack = frames;
@@ -459,7 +431,8 @@ static void put_snapshot(struct recording_writer *w, const struct snapshot *s)
 {
 	size_t mark = wire_open(&w->chunk, CHUNK_SNAPSHOT), list;
 	unsigned flags = (s->final ? FLAG_FINAL : 0) | (s->exited ? FLAG_EXITED : 0) |
-			 (s->execed ? FLAG_EXECED : 0) | (s->children_late ? FLAG_LATE : 0);
+			 (s->execed ? FLAG_EXECED : 0) | (s->children_late ? FLAG_LATE : 0) |
+			 (s->window ? FLAG_WINDOW : 0);
 
 	wire_uint(&w->chunk, SNAPSHOT_TARGET, s->target_id);
 	wire_uint(&w->chunk, SNAPSHOT_TIME_NS, s->time_ns);
@@ -531,7 +504,7 @@ int recording_writer_add(struct recording_writer *w, const struct snapshot *s)
 	if (err)
 		return w->error = err;
 	put_snapshot(w, s);
-	if (s->exited || s->execed)
+	if (s->exited || s->execed || s->window)
 		forget_target(w, t);
-	return flush_chunk(w);
+	return recording_flush(w);
 }

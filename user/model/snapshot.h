@@ -62,6 +62,7 @@ struct snapshot {
 	bool final;	      /* the target has ended or tracing has */
 	bool exited;	      /* the target has ended */
 	bool execed;	      /* the target ended by becoming another program */
+	bool window; /* of a survey: counts from a window's beginning to its end, and nothing follows */
 	bool children_late; /* informative: probes reached this process only after it had started */
 	uint64_t sample_bytes; /* 0: every allocation was recorded */
 	struct amount live, alloc, free;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the page of a survey shows: the memory of every process over time, its trend, and as targets what drills have found. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/export/html.h"
+
+#define MAX_TIMES \
+	256 /* as often as a process's memory is kept; thinned out as the points of targets are */
+#define ABSENT	  UINT64_MAX
+#define NS_PER_MS ((uint64_t)1000000)
+
+void html_survey_release(struct html_survey *v)
+{
+	for (size_t i = 0; i < v->process_count; i++) {
+		free(v->processes[i].where);
+		free(v->processes[i].values);
+	}
+	free(v->processes);
+	free(v->times);
+	id_map_free(&v->process_of);
+	id_map_free(&v->windows);
+}
+
+static void thin(struct html_survey *v)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->time_count; i += 2, kept++) {
+		v->times[kept] = v->times[i];
+		for (size_t k = 0; k < v->process_count; k++)
+			v->processes[k].values[kept] = v->processes[k].values[i];
+	}
+	v->time_count = kept;
+	v->stride *= 2;
+}
+
+/* The last time is that of the last report; it stays if it is one of every n-th. */
+static int add_time(struct html_survey *v, uint64_t time_ns)
+{
+	if (!v->times) {
+		v->times = calloc(MAX_TIMES, sizeof(*v->times));
+		if (!v->times)
+			return -ENOMEM;
+		v->stride = 1;
+	}
+	if (v->time_count && (v->reports - 1) % v->stride)
+		v->time_count--;
+	if (v->time_count == MAX_TIMES)
+		thin(v);
+	for (size_t k = 0; k < v->process_count; k++)
+		v->processes[k].values[v->time_count] = ABSENT;
+	v->times[v->time_count++] = time_ns;
+	v->reports++;
+	return 0;
+}
+
+static struct html_process *process_of(struct html_survey *v, const struct process_sample *sample)
+{
+	struct html_process *grown, *p;
+	uint32_t at;
+
+	if (id_map_get(&v->process_of, (uint64_t)sample->pid, &at) &&
+	    v->processes[at].sample.start_ticks == sample->start_ticks)
+		return &v->processes[at];
+	grown = reallocarray(v->processes, v->process_count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	v->processes = grown;
+	p = &grown[v->process_count];
+	*p = (struct html_process){.values = malloc(MAX_TIMES * sizeof(*p->values))};
+	if (!p->values ||
+	    id_map_put(&v->process_of, (uint64_t)sample->pid, (uint32_t)v->process_count)) {
+		free(p->values);
+		return NULL;
+	}
+	for (size_t i = 0; i < v->time_count; i++)
+		p->values[i] = ABSENT;
+	v->process_count++;
+	return p;
+}
+
+static int take_where(struct html_process *p, const struct survey_row *row)
+{
+	const char *where = row->container ? row->container
+			    : row->pod	   ? row->pod
+			    : row->unit	   ? row->unit
+					   : row->cgroup;
+
+	if (!where || (p->where && !strcmp(p->where, where)))
+		return 0;
+	free(p->where);
+	p->where = strdup(where);
+	return p->where ? 0 : -ENOMEM;
+}
+
+static int take_drill(struct html *h, const struct survey_drill *drill)
+{
+	const struct snapshot *s = drill ? drill->snapshot : NULL;
+	uint32_t known;
+
+	if (!s || id_map_get(&h->survey.windows, s->target_id, &known))
+		return 0;
+	if (id_map_put(&h->survey.windows, s->target_id, 1))
+		return -ENOMEM;
+	return html_take(h, s);
+}
+
+static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)
+{
+	struct html_survey *v = &h->survey;
+	struct html_process *p = process_of(v, &row->process);
+
+	if (!p || take_where(p, row))
+		return -ENOMEM;
+	p->sample = row->process;
+	p->trend = row->trend;
+	p->ended = row->ended;
+	p->rank = rank;
+	p->listed = true;
+	if (!row->ended)
+		p->values[v->time_count - 1] = row->process.anon + row->process.swap;
+	return take_drill(h, row->drill);
+}
+
+int html_survey(struct exporter *e, const struct survey_report *report)
+{
+	struct html *h = (struct html *)e;
+	struct html_survey *v = &h->survey;
+	int err = add_time(v, report->time_ns);
+
+	for (size_t i = 0; i < v->process_count; i++)
+		v->processes[i].listed = false;
+	for (size_t i = 0; i < report->row_count && !err; i++)
+		err = take_row(h, &report->rows[i], i);
+	for (size_t i = 0; i < v->process_count; i++)
+		v->processes[i].ended |= !v->processes[i].listed;
+	h->taken = true;
+	return !err && e->options.rewrite ? html_write(h) : err;
+}
+
+static void put_process(FILE *out, const struct html_survey *v, const struct html_process *p)
+{
+	const struct trend *t = &p->trend;
+	char comm[sizeof(p->sample.comm) + 1];
+
+	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(p->sample.comm), p->sample.comm);
+	fprintf(out, "{\"pid\":%d,\"rank\":%" PRIu64 ",\"ended\":%s,\"comm\":", (int)p->sample.pid,
+		p->rank, p->ended ? "true" : "false");
+	html_put_text(out, *comm ? comm : "?");
+	if (p->where) {
+		fputs(",\"where\":", out);
+		html_put_text(out, p->where);
+	}
+	if (trend_name(t->kind))
+		fprintf(out, ",\"trend\":\"%s\",\"leaking\":%s", trend_name(t->kind),
+			t->leaking ? "true" : "false");
+	if (t->reason) {
+		fputs(",\"reason\":", out);
+		html_put_text(out, t->reason);
+	}
+	if (t->growth_known)
+		fprintf(out, ",\"growth\":%.1f", t->growth);
+	fputs(",\"bytes\":[", out);
+	for (size_t i = 0; i < v->time_count; i++) {
+		if (p->values[i] == ABSENT)
+			fputs(i ? ",null" : "null", out);
+		else
+			fprintf(out, "%s%" PRIu64, i ? "," : "", p->values[i]);
+	}
+	fputs("]}", out);
+}
+
+void html_put_survey(FILE *out, const struct html_survey *v)
+{
+	fputs(",\n\"survey\":{\"time\":[", out);
+	for (size_t i = 0; i < v->time_count; i++)
+		fprintf(out, "%s%" PRIu64, i ? "," : "", v->times[i] / NS_PER_MS);
+	fputs("],\"processes\":[", out);
+	for (size_t i = 0; i < v->process_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_process(out, v, &v->processes[i]);
+	}
+	fputs("]}", out);
+}
