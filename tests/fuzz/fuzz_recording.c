@@ -11,6 +11,7 @@
 #include "user/analysis/stack_trends.h"
 #include "user/export/compare.h"
 #include "user/export/export.h"
+#include "user/export/survey.h"
 #include "user/model/recording.h"
 #include "user/model/recording_format.h"
 
@@ -65,6 +66,18 @@ static void show(struct run *run, struct snapshot *s)
 	diff_add(run->diff, s, run->snapshots++ & 1);
 }
 
+static void show_survey(struct run *run, const struct survey_report *report)
+{
+	const struct survey_output to = {.out = run->null, .options = {.verbose = true}};
+
+	survey_write_text(&to, report);
+	survey_write_json(&to, report);
+	for (size_t i = 0; i < run->count; i++) {
+		if (run->formats[i]->survey)
+			run->formats[i]->survey(run->exporters[i], report);
+	}
+}
+
 static void run_begin(struct run *run)
 {
 	static const struct export_options options = {
@@ -103,6 +116,7 @@ static void run_end(struct run *run)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct recording_reader *reader;
+	const struct survey_report *survey;
 	struct snapshot *s;
 	struct run run;
 	uint8_t *copy;
@@ -118,8 +132,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = fmemopen(copy, size, "r");
 	if (in && !recording_reader_new(in, "fuzz", &reader)) {
 		run_begin(&run);
-		while (recording_reader_next(reader, &s) > 0) {
-			show(&run, s);
+		while (recording_reader_next_any(reader, &s, &survey) > 0) {
+			if (survey)
+				show_survey(&run, survey);
+			else
+				show(&run, s);
 			snapshot_free(s);
 		}
 		run_end(&run);

@@ -84,6 +84,7 @@ static void defaults(void **state)
 	assert_null(o->container);
 	assert_null(o->comm);
 	assert_null(o->exclude);
+	assert_null(o->record);
 	options_free(o);
 }
 
@@ -94,7 +95,7 @@ static void all_of_them(void **state)
 			   "0 --window 1s "
 			   "--budget 0.5% --no-drill --cgroup /a.slice --container shop --user "
 			   "54321 --comm ^a "
-			   "--exclude b$ --metrics [::1]:9435 --metrics-processes 0 --no-inlines");
+			   "--exclude b$ --record r --metrics [::1]:9435 --metrics-processes 0 --no-inlines");
 	char text[LISTEN_TEXT_MAX];
 
 	(void)state;
@@ -103,6 +104,7 @@ static void all_of_them(void **state)
 	assert_int_equal(o->top, 5);
 	assert_string_equal(o->format->name, "json");
 	assert_string_equal(o->output, "f");
+	assert_string_equal(o->record, "r");
 	assert_int_equal(o->sample_bytes, 512 * 1024);
 	assert_int_equal(o->suspects, 64);
 	assert_int_equal(o->min_growth, 0);
@@ -120,6 +122,9 @@ static void all_of_them(void **state)
 		"[::1]:9435");
 	assert_int_equal(o->metrics_processes, 0);
 	assert_false(o->inlines);
+	options_free(o);
+	o = parse_good("survey -f perfetto");
+	assert_string_equal(o->format->name, "perfetto");
 	options_free(o);
 	o = parse_good("survey --user root --metrics :9435");
 	assert_int_equal(o->user, 0);

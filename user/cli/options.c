@@ -510,8 +510,11 @@ int options_check_survey(struct options *options)
 {
 	const char *format = options->format->name;
 
-	if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0) {
-		log_error("-f: '%s' is not a format of the survey; give text or json", format);
+	if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0 &&
+	    !options->format->survey) {
+		log_error("-f: '%s' is not a format of the survey; give one of text, json, "
+			  "perfetto, html",
+			  format);
 		return -EINVAL;
 	}
 	if (!options->interval_ns)

@@ -154,6 +154,7 @@ struct options {
 	uint64_t window_ns;    /* for how long a suspect has probes */
 	uint32_t budget;       /* of the probes, in thousandths of a CPU */
 	bool drill;	       /* probes at all */
+	const char *record;    /* the file of a recording beside the output; NULL: none */
 	bool metrics;	       /* serve them */
 	struct sockaddr_storage metrics_address;
 	uint32_t metrics_processes; /* with series of their own */

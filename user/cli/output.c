@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/base/log.h"
+#include "user/base/util.h"
 
 struct output {
 	const struct exporter_format *format;
@@ -108,6 +110,21 @@ int output_snapshot(struct output *output, const struct snapshot *s,
 	return err ? output_fail(output, err) : 0;
 }
 
+int output_survey(struct output *output, const struct survey_report *report)
+{
+	int err = output->error;
+
+	if (err)
+		return err;
+	err = output->format->survey(output->exporter, report);
+	return err ? output_fail(output, err) : 0;
+}
+
+FILE *output_stream(struct output *output)
+{
+	return output->file;
+}
+
 int output_close(struct output *output)
 {
 	int err;
@@ -124,4 +141,32 @@ int output_close(struct output *output)
 	err = output->error;
 	free(output);
 	return err;
+}
+
+static bool utf8_wanted(void)
+{
+	const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+void output_survey_options(const struct options *o, struct survey_output *out)
+{
+	const char *no_color = getenv("NO_COLOR");
+	struct winsize size;
+
+	out->utf8 = utf8_wanted();
+	out->options.verbose = o->verbose > 0;
+	if (isatty(fileno(out->out))) {
+		out->redraw = true;
+		out->options.color = !no_color || !*no_color;
+		if (ioctl(fileno(out->out), TIOCGWINSZ, &size) == 0)
+			out->options.width = size.ws_col;
+	}
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "user/cli/options.h"
+#include "user/export/survey.h"
 
 struct output;
 
@@ -17,6 +18,15 @@ int output_open(const struct options *options, uint64_t older_ns, bool live, str
 /* As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is written after it. */
 int output_snapshot(struct output *output, const struct snapshot *s,
 		    const struct stack *const *shown, size_t shown_count);
+
+/* The same of a survey, for a format that shows surveys. */
+int output_survey(struct output *output, const struct survey_report *report);
+
+/* Where text goes that no exporter makes. */
+FILE *output_stream(struct output *output);
+
+/* How a survey is to look on out->out, which is set: by the options, the terminal and the environment. */
+void output_survey_options(const struct options *options, struct survey_output *out);
 
 /* Counts as a failed write. Returns err. */
 int output_fail(struct output *output, int err);

@@ -45,7 +45,7 @@ void playback_free(struct playback *p)
 	free(p);
 }
 
-static bool wanted(const struct options *options, pid_t pid)
+bool playback_wants(const struct options *options, pid_t pid)
 {
 	for (size_t i = 0; i < options->pid_count; i++) {
 		if (options->pids[i] == pid)
@@ -54,21 +54,40 @@ static bool wanted(const struct options *options, pid_t pid)
 	return !options->pid_count;
 }
 
-int playback_next(struct playback *p, const struct options *options, struct snapshot **out)
+static void begin(struct playback *p, uint64_t time_ns, uint64_t elapsed_ns)
+{
+	if (p->begun)
+		return;
+	p->begun = true;
+	p->beginning_ns = time_ns > elapsed_ns ? time_ns - elapsed_ns : 0;
+}
+
+int playback_next_any(struct playback *p, const struct options *options, struct snapshot **out,
+		      const struct survey_report **survey)
 {
 	int got;
 
-	while ((got = recording_reader_next(p->reader, out)) > 0) {
-		if (!p->begun) {
-			p->begun = true;
-			p->beginning_ns = (*out)->time_ns > (*out)->elapsed_ns
-						  ? (*out)->time_ns - (*out)->elapsed_ns
-						  : 0;
+	while ((got = recording_reader_next_any(p->reader, out, survey)) > 0) {
+		if (*survey) {
+			begin(p, (*survey)->time_ns, (*survey)->elapsed_ns);
+			return got;
 		}
-		if (wanted(options, (*out)->pid))
+		begin(p, (*out)->time_ns, (*out)->elapsed_ns);
+		if (playback_wants(options, (*out)->pid))
 			return got;
 		snapshot_free(*out);
 	}
+	return got;
+}
+
+int playback_next(struct playback *p, const struct options *options, struct snapshot **out)
+{
+	const struct survey_report *survey;
+	int got;
+
+	do
+		got = playback_next_any(p, options, out, &survey);
+	while (got > 0 && survey);
 	return got;
 }
 

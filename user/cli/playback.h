@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_CLI_PLAYBACK_H
 #define MEMLEAKBPF_CLI_PLAYBACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "user/cli/options.h"
@@ -16,6 +17,11 @@ void playback_free(struct playback *playback); /* with all frames of its snapsho
 
 /* The next snapshot of one of the wanted processes (all of them when pid_count is 0). As recording_reader_next(). */
 int playback_next(struct playback *playback, const struct options *options, struct snapshot **out);
+
+/* The same, or the next report of a survey, with all of its processes: as recording_reader_next_any(). */
+int playback_next_any(struct playback *playback, const struct options *options,
+		      struct snapshot **out, const struct survey_report **survey);
+bool playback_wants(const struct options *options, pid_t pid);
 
 const struct recording_info *playback_info(const struct playback *playback);
 

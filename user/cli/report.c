@@ -10,6 +10,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/output.h"
 #include "user/cli/playback.h"
+#include "user/cli/report_survey.h"
 #include "user/cli/suppress.h"
 
 /* What is kept of a target. */
@@ -28,6 +29,7 @@ struct report {
 	struct followed *targets;
 	size_t count, at; /* at: where the last snapshot's target is */
 	uint64_t shown;
+	struct report_survey *survey; /* NULL: nothing of one has come */
 };
 
 static struct followed *follow(struct report *r, uint32_t target_id)
@@ -100,26 +102,44 @@ static int take(struct report *r, struct snapshot *s)
 	return err;
 }
 
-static bool is_late(const struct report *r, const struct snapshot *s)
+static bool is_late(const struct report *r, uint64_t time_ns)
 {
 	const struct option_time *to = r->options->at.given ? &r->options->at : &r->options->to;
 
-	return to->given && s->time_ns > playback_time(r->playback, to);
+	return to->given && time_ns > playback_time(r->playback, to);
+}
+
+static int take_survey(struct report *r, const struct survey_report *report)
+{
+	const struct option_time *from = &r->options->from;
+	int err = 0;
+
+	if (from->given && report->time_ns < playback_time(r->playback, from))
+		return 0;
+	if (!r->survey)
+		err = report_survey_new(r->options, r->output, r->last_only, &r->survey);
+	if (!err)
+		err = report_survey_take(r->survey, report);
+	r->shown++;
+	return err;
 }
 
 static int go_through(struct report *r)
 {
+	const struct survey_report *survey;
 	struct snapshot *s;
 	int got, err = 0;
 
-	while (!err && (got = playback_next(r->playback, r->options, &s)) > 0) {
-		if (is_late(r, s))
+	while (!err && (got = playback_next_any(r->playback, r->options, &s, &survey)) > 0) {
+		if (is_late(r, survey ? survey->time_ns : s->time_ns))
 			snapshot_free(s);
 		else
-			err = take(r, s);
+			err = survey ? take_survey(r, survey) : take(r, s);
 	}
 	if (!err && got < 0)
 		err = got;
+	if (r->survey && !output_error(r->output))
+		report_survey_finish(r->survey);
 	/* What came before the damage is good. */
 	for (size_t i = 0; r->last_only && i < r->count && !output_error(r->output); i++) {
 		if (r->targets[i].last)
@@ -149,6 +169,7 @@ int cmd_report(const struct options *options)
 			 range || options->at.given || options->pid_count
 				 ? " of that time and process"
 				 : "");
+	report_survey_free(r.survey);
 	close_err = output_close(r.output);
 	for (size_t i = 0; i < r.count; i++) {
 		stack_trends_free(r.targets[i].trends);

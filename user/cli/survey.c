@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -16,6 +15,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/loop.h"
 #include "user/cli/metrics_server.h"
+#include "user/cli/output.h"
 #include "user/cli/survey_drill.h"
 #include "user/export/survey.h"
 #include "user/sys/memory.h"
@@ -30,9 +30,10 @@ struct survey {
 	struct history *history;
 	struct scope *scope;
 	struct drill *drill;
-	struct survey_output output;
-	struct metrics_server *metrics; /* NULL: not wanted */
-	struct survey_row *rows;	/* those of the last report */
+	struct survey_output output;	 /* text and json */
+	struct output *page, *recording; /* other formats; --record; NULL: not wanted */
+	struct metrics_server *metrics;	 /* NULL: not wanted */
+	struct survey_row *rows;	 /* those of the last report */
 	size_t row_room;
 	uint64_t start_ns, start_cpu_ns; /* of the first look: what loading took is over */
 	uint64_t looks, exits_lost;
@@ -104,17 +105,25 @@ static void add_rest(struct survey_rest *rest, const struct process_sample *proc
 	rest->shmem += process->shmem;
 }
 
+/* Who a report is for. */
+enum reader {
+	FOR_PEOPLE,  /* the top N, and last lines of what has exited */
+	FOR_FILES,   /* everything; comes before the one for people */
+	FOR_METRICS, /* the top N of those that live */
+};
+
 /* One that has exited has a last line, once, if it was shown before or there is something to say. */
-static bool has_last_line(const struct history_process *process, struct survey_process *data)
+static bool has_last_line(const struct history_process *process, struct survey_process *data,
+			  enum reader reader)
 {
-	if (data->told || (!data->shown && !data->drilled && process->trend.kind != TREND_GROWING))
+	if (reader == FOR_METRICS || data->told ||
+	    (!data->shown && !data->drilled && process->trend.kind != TREND_GROWING))
 		return false;
-	data->told = true;
+	data->told = reader == FOR_PEOPLE;
 	return true;
 }
 
-/* The top N, and among them, if the report is one to be read, the last lines of those that have exited. */
-static int fill_rows(struct survey *s, size_t top, bool read, struct survey_report *report)
+static int fill_rows(struct survey *s, size_t top, enum reader reader, struct survey_report *report)
 {
 	struct history_process *const *ranked;
 	size_t count, shown = 0;
@@ -139,14 +148,14 @@ static int fill_rows(struct survey *s, size_t top, bool read, struct survey_repo
 		if (!scope_has(s->scope, ranked[i], data))
 			continue;
 		if (ranked[i]->ended) {
-			if (!read || !has_last_line(ranked[i], data))
+			if (!has_last_line(ranked[i], data, reader))
 				continue;
 		} else {
 			bool fits = shown++ < top;
 
 			report->process_count++;
 			report->growing_count += ranked[i]->trend.kind == TREND_GROWING;
-			if (read)
+			if (reader == FOR_PEOPLE)
 				data->shown = fits;
 			if (!fits) {
 				add_rest(&report->rest, &ranked[i]->now);
@@ -171,7 +180,8 @@ static void fill_totals(const struct survey *s, struct survey_totals *totals)
 	proc_memory(getpid(), &totals->resident, &anon);
 }
 
-static int make_report(struct survey *s, size_t top, bool read, struct survey_report *report)
+static int make_report(struct survey *s, size_t top, enum reader reader,
+		       struct survey_report *report)
 {
 	uint64_t elapsed = clock_ns(CLOCK_MONOTONIC) - s->start_ns;
 
@@ -189,16 +199,37 @@ static int make_report(struct survey *s, size_t top, bool read, struct survey_re
 	if (report->tool_known)
 		report->tool_share =
 			(double)(report->totals.cpu_ns - s->start_cpu_ns) / (double)elapsed;
-	return fill_rows(s, top, read, report);
+	return fill_rows(s, top, reader, report);
+}
+
+static int write_files(struct survey *s, bool final)
+{
+	struct survey_report report;
+	int err = 0;
+
+	if (!s->page && !s->recording)
+		return 0;
+	err = make_report(s, SIZE_MAX, FOR_FILES, &report);
+	report.final = final;
+	if (!err && s->recording)
+		err = output_survey(s->recording, &report);
+	if (!err && s->page)
+		err = output_survey(s->page, &report);
+	return err;
 }
 
 static int print_report(struct survey *s, bool final)
 {
 	struct survey_report report;
-	int err = make_report(s, s->options->top, true, &report);
+	int err = write_files(s, final);
 
+	if (err == -EPIPE)
+		s->stop = true;
+	if (err)
+		return err == -EPIPE ? 0 : err;
+	err = make_report(s, s->options->top, FOR_PEOPLE, &report);
 	report.final = final;
-	if (!err)
+	if (!err && !s->page)
 		err = strcmp(s->options->format->name, "json") != 0
 			      ? survey_write_text(&s->output, &report)
 			      : survey_write_json(&s->output, &report);
@@ -218,7 +249,7 @@ static int publish_metrics(struct survey *s)
 
 	if (!s->metrics)
 		return 0;
-	err = make_report(s, s->options->metrics_processes, false, &report);
+	err = make_report(s, s->options->metrics_processes, FOR_METRICS, &report);
 	for (int i = 0; i < METRICS_SYNTAXES && !err; i++) {
 		enum metrics_syntax syntax = (enum metrics_syntax)i;
 		char *text;
@@ -330,37 +361,29 @@ static int run(struct survey *s)
 
 /* ---- beginning and end -------------------------------------------------------------------- */
 
-static bool utf8_wanted(void)
+static int open_recording(struct survey *s)
 {
-	const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	struct options o = *s->options;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-	}
-	return false;
+	if (!o.record)
+		return 0;
+	o.format = &export_recording;
+	o.output = o.record;
+	return output_open(&o, 0, false, &s->recording);
 }
 
 static int open_output(struct survey *s)
 {
 	const struct options *o = s->options;
-	const char *no_color = getenv("NO_COLOR");
 	struct survey_output *out = &s->output;
-	struct winsize size;
+	int err = open_recording(s);
 
+	if (err || o->format->survey)
+		return err ? err : output_open(o, 0, true, &s->page);
 	out->out = o->output ? fopen(o->output, "we") : stdout;
 	if (!out->out)
 		return log_errno(errno, "cannot open %s for writing", o->output);
-	out->utf8 = utf8_wanted();
-	out->options.verbose = o->verbose > 0;
-	if (isatty(fileno(out->out))) {
-		out->redraw = true;
-		out->options.color = !no_color || !*no_color;
-		if (ioctl(fileno(out->out), TIOCGWINSZ, &size) == 0)
-			out->options.width = size.ws_col;
-	}
+	output_survey_options(o, out);
 	return 0;
 }
 
@@ -392,6 +415,8 @@ static int finish(struct survey *s)
 	scope_free(s->scope);
 	survey_reader_free(s->reader);
 	free(s->rows);
+	if (output_close(s->page) || output_close(s->recording))
+		err = -EIO;
 	if (s->options->output && s->output.out && fclose(s->output.out))
 		err = log_errno(errno, "cannot write to %s", s->options->output);
 	return err;

@@ -47,6 +47,7 @@ struct drill {
 	const struct scope *scope;
 	struct trace *trace;	    /* NULL: not loaded */
 	struct frame_table *frames; /* of all results: they outlive the trace */
+	uint32_t windows;	    /* results so far, by which each has a number */
 	uint64_t sample_bytes;
 	bool coarsen;		  /* before the next window */
 	struct suspect *suspects; /* room for options->suspects */
@@ -156,7 +157,12 @@ static int consider(struct drill *d, struct target *target)
 		survey_result_clear(&result);
 		return 0;
 	}
+	/* Those of a trace begin anew with each one. */
+	result.snapshot->target_id = ++d->windows;
+	result.snapshot->window = true;
 	err = survey_result_name(d->trace, target, d->frames, d->options->top, &result);
+	if (!err && (d->options->record || d->options->format->wants_all))
+		err = survey_result_name_all(d->trace, target, d->frames, &result);
 	if (err) {
 		survey_result_clear(&result);
 		return err;

@@ -99,6 +99,12 @@ static size_t leave_out_own(struct snapshot *s, struct stack **top, size_t count
 		}
 		s->live.bytes -= top[i]->live.bytes;
 		s->live.count -= top[i]->live.count;
+		/* Whoever adds up all stacks is to find the same. */
+		s->alloc.bytes -= top[i]->alloc.bytes;
+		s->alloc.count -= top[i]->alloc.count;
+		s->free.bytes -= top[i]->free.bytes;
+		s->free.count -= top[i]->free.count;
+		top[i]->live = top[i]->alloc = top[i]->free = (struct amount){0};
 	}
 	return kept;
 }
@@ -133,6 +139,21 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 	n = leave_out_own(s, top, n, own);
 	result->shown_count = n < max ? n : max;
 	return 0;
+}
+
+int survey_result_name_all(struct trace *trace, struct target *target, struct frame_table *frames,
+			   struct survey_drill *result)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < result->snapshot->stack_count && !err; i++) {
+		struct stack *stack = &result->snapshot->stacks[i];
+
+		err = trace_symbolize(trace, target, stack);
+		if (!err)
+			err = keep_frames(frames, stack);
+	}
+	return err;
 }
 
 const char *survey_result_meaning(const struct survey_drill *result, bool cut)

@@ -17,6 +17,10 @@ int survey_result_take(struct trace *trace, struct target *target, struct survey
 int survey_result_name(struct trace *trace, struct target *target, struct frame_table *frames,
 		       size_t max, struct survey_drill *result);
 
+/* The rest of the snapshot's stacks, for what takes them all. 0 or -errno. */
+int survey_result_name_all(struct trace *trace, struct target *target, struct frame_table *frames,
+			   struct survey_drill *result);
+
 /* What the numbers mean beside the growth of the process itself (result->grown); `cut`: the window was cut short. NULL: nothing to add. */
 const char *survey_result_meaning(const struct survey_drill *result, bool cut);
 

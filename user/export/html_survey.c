@@ -9,15 +9,20 @@
 
 #define MAX_TIMES \
 	256 /* as often as a process's memory is kept; thinned out as the points of targets are */
+#define MAX_ENDED 1024 /* processes that have exited, beyond which only those are kept that grew */
 #define ABSENT	  UINT64_MAX
 #define NS_PER_MS ((uint64_t)1000000)
 
+static void process_free(struct html_process *p)
+{
+	free(p->where);
+	free(p->values);
+}
+
 void html_survey_release(struct html_survey *v)
 {
-	for (size_t i = 0; i < v->process_count; i++) {
-		free(v->processes[i].where);
-		free(v->processes[i].values);
-	}
+	for (size_t i = 0; i < v->process_count; i++)
+		process_free(&v->processes[i]);
 	free(v->processes);
 	free(v->times);
 	id_map_free(&v->process_of);
@@ -125,6 +130,32 @@ static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)
 	return take_drill(h, row->drill);
 }
 
+/* Of those that come and go there may be any number. */
+static int forget_ended(struct html_survey *v)
+{
+	size_t ended = 0, kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < v->process_count; i++)
+		ended += v->processes[i].ended;
+	if (ended <= MAX_ENDED)
+		return 0;
+	id_map_free(&v->process_of);
+	for (size_t i = 0; i < v->process_count; i++) {
+		struct html_process *p = &v->processes[i];
+
+		if (p->ended && p->trend.kind != TREND_GROWING) {
+			process_free(p);
+			continue;
+		}
+		if (!p->ended)
+			err = id_map_put(&v->process_of, (uint64_t)p->sample.pid, (uint32_t)kept);
+		v->processes[kept++] = *p;
+	}
+	v->process_count = kept;
+	return err;
+}
+
 int html_survey(struct exporter *e, const struct survey_report *report)
 {
 	struct html *h = (struct html *)e;
@@ -137,6 +168,7 @@ int html_survey(struct exporter *e, const struct survey_report *report)
 		err = take_row(h, &report->rows[i], i);
 	for (size_t i = 0; i < v->process_count; i++)
 		v->processes[i].ended |= !v->processes[i].listed;
+	err = err ? err : forget_ended(v);
 	h->taken = true;
 	return !err && e->options.rewrite ? html_write(h) : err;
 }

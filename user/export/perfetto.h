@@ -123,6 +123,7 @@ enum counter {
 
 struct perfetto_process {
 	uint64_t start_ticks, anon, swap;
+	char comm[16];
 };
 
 struct perfetto {

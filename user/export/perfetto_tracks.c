@@ -187,7 +187,8 @@ int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t 
 
 int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns)
 {
-	struct perfetto_process now = {process->start_ticks, process->anon, process->swap}, *last;
+	struct perfetto_process now = {process->start_ticks, process->anon, process->swap, {0}},
+				*last;
 	uint32_t at;
 	bool known = id_map_get(&p->process_of, (uint64_t)process->pid, &at);
 
@@ -204,11 +205,13 @@ int perfetto_put_memory(struct perfetto *p, const struct process_sample *process
 			return -ENOMEM;
 	}
 	last = &p->processes[at];
-	known = known && last->start_ticks == now.start_ticks;
+	memcpy(now.comm, process->comm, sizeof(now.comm));
+	known = known && last->start_ticks == now.start_ticks &&
+		!memcmp(last->comm, now.comm, sizeof(now.comm));
 	if (!known) {
 		struct snapshot s = {.pid = process->pid};
 
-		memcpy(s.comm, process->comm, sizeof(s.comm));
+		memcpy(s.comm, now.comm, sizeof(s.comm));
 		put_tree(p, &s, time_ns);
 		if (put_tracks(p, process->pid, 1u << COUNTER_ANON))
 			return -ENOMEM;

@@ -14,7 +14,8 @@ enum process_field {
 	PROCESS_UID = 4,
 	PROCESS_START = 5,
 	PROCESS_COMM = 6,
-	PROCESS_TEXTS = 7, /* … to 11: control group, unit, container, runtime, pod */
+	PROCESS_TEXTS = 7,  /* … to 11: control group, unit, container, runtime, pod */
+	PROCESS_FRESH = 12, /* 1: nothing of the process is known so far: its values begin at 0 */
 };
 #define PROCESS_TEXT_COUNT 5
 

@@ -96,7 +96,7 @@ static int take_text(char **to, const struct wire_field *f)
 }
 
 static int fill_process(struct process_reading *p, struct wire_reader message,
-			struct process_sample *sample)
+			struct process_sample *sample, bool *fresh)
 {
 	struct wire_field f;
 	int got, err = 0;
@@ -117,6 +117,8 @@ static int fill_process(struct process_reading *p, struct wire_reader message,
 			sample->uid = (uid_t)f.number;
 		} else if (f.field == PROCESS_START) {
 			sample->start_ticks = f.number;
+		} else if (f.field == PROCESS_FRESH) {
+			*fresh = f.number != 0;
 		}
 	}
 	return err ? err : got;
@@ -127,6 +129,7 @@ int recording_take_process(struct recording_reader *r, struct wire_reader messag
 	struct wire_reader all = message;
 	struct process_sample sample = {0};
 	struct process_reading *p;
+	bool fresh = false;
 	struct wire_field f;
 	int err;
 
@@ -140,14 +143,13 @@ int recording_take_process(struct recording_reader *r, struct wire_reader messag
 		free(p->texts[i]);
 		p->texts[i] = NULL;
 	}
-	err = fill_process(p, all, &sample);
+	err = fill_process(p, all, &sample, &fresh);
 	if (err == -ENOMEM)
 		return err;
 	if (err < 0)
 		return recording_refuse(why, "a process cannot be read");
 	/* The number of one that has gone is given again. */
-	if (!p->described || p->sample.pid != sample.pid ||
-	    p->sample.start_ticks != sample.start_ticks) {
+	if (fresh) {
 		memset(p->values, 0, sizeof(p->values));
 		drill_release(p);
 	}

@@ -70,7 +70,8 @@ static uint64_t hash_of(const struct survey_row *row)
 	return hash;
 }
 
-static void put_process(struct recording_writer *w, uint32_t number, const struct survey_row *row)
+static void put_process(struct recording_writer *w, uint32_t number, const struct survey_row *row,
+			bool fresh)
 {
 	const struct process_sample *p = &row->process;
 	size_t mark = wire_open(&w->chunk, CHUNK_PROCESS);
@@ -87,6 +88,8 @@ static void put_process(struct recording_writer *w, uint32_t number, const struc
 		if (texts[i])
 			wire_string(&w->chunk, PROCESS_TEXTS + i, texts[i]);
 	}
+	if (fresh)
+		wire_uint(&w->chunk, PROCESS_FRESH, 1);
 	wire_close(&w->chunk, mark);
 }
 
@@ -119,6 +122,7 @@ static int number_of(struct recording_writer *w, const struct survey_row *row, u
 	const struct process_sample *p = &row->process;
 	struct recorded_process *process;
 	uint64_t texts = hash_of(row);
+	bool fresh = false;
 	int err;
 
 	if (!id_map_get(&v->by_pid, (uint64_t)p->pid, number) ||
@@ -127,13 +131,14 @@ static int number_of(struct recording_writer *w, const struct survey_row *row, u
 		err = new_number(v, number);
 		if (err)
 			return err;
-		v->processes[*number] = (struct recorded_process){
-			.pid = p->pid, .start_ticks = p->start_ticks, .texts = ~texts};
+		v->processes[*number] =
+			(struct recorded_process){.pid = p->pid, .start_ticks = p->start_ticks};
+		fresh = true;
 	}
 	process = &v->processes[*number];
 	process->report = v->reports;
-	if (process->texts != texts)
-		put_process(w, *number, row);
+	if (fresh || process->texts != texts)
+		put_process(w, *number, row, fresh);
 	process->texts = texts;
 	return 0;
 }

@@ -63,8 +63,8 @@ function addCursor(svg, x, lines, say) {
 	});
 }
 
-function drawLegend(lines, off, redraw) {
-	byId('legend').replaceChildren(...lines.map((line) => element('button', {
+function drawLegend(id, lines, off, redraw) {
+	byId(id).replaceChildren(...lines.map((line) => element('button', {
 		'aria-pressed': String(!off.has(line.name)),
 		click: () => {
 			if (!off.delete(line.name))
@@ -74,9 +74,9 @@ function drawLegend(lines, off, redraw) {
 	}, element('i', {style: `background:${line.color}`}), line.name)));
 }
 
-// chosen: {from, to}, times; choose(from, to) is called when it is to be another, with null for the whole time.
-function drawChart(lines, off, chosen, choose, say) {
-	const holder = byId('chart'), width = Math.max(400, holder.clientWidth);
+// chosen: {from, to}, times; choose(from, to) is called when it is to be another, with null for the whole time; null: no time is chosen.
+function drawChart(id, lines, off, chosen, choose, say) {
+	const holder = byId(id), width = Math.max(400, holder.clientWidth);
 	const shown = lines.filter((line) => !off.has(line.name) && line.points.length);
 	holder.replaceChildren();
 	if (!shown.length)
@@ -95,7 +95,7 @@ function drawChart(lines, off, chosen, choose, say) {
 			svg.append('circle').attr('r', 3).style('fill', line.color).attr('cx', x(line.points[0][0])).attr('cy', y(line.points[0][1]));
 	}
 	addCursor(svg, x, shown, say);
-	if (first === last)
+	if (first === last || !choose)
 		return;
 	const brush = d3.brushX().extent([[MARGIN.left, MARGIN.top], [width - MARGIN.right, CHART_HEIGHT - MARGIN.bottom]])
 		.on('end', (event) => {

@@ -50,6 +50,9 @@ function seriesOf(row) {
 
 function readTarget(data, raw, number) {
 	const target = {...raw, number, name: `${raw.comm} (${raw.pid})`};
+	/* A process may have had probes for several windows of a survey. */
+	if (raw.window)
+		target.name += ` ${timeText(raw.moments.at(-1), false)}`;
 	target.rows = raw.rows.map(([id, stack, end, oldest, changes]) => {
 		const frames = stack ? data.stacks[stack].map((frame) => data.frames[frame]) : [];
 		const label = end < 0 ? data.unknown : data.ends[end];
@@ -64,6 +67,8 @@ function readData(text) {
 	const data = JSON.parse(text);
 	data.frames = data.frames.map((raw) => raw && readFrame(data, raw));
 	data.targets = data.targets.map((raw, number) => readTarget(data, raw, number));
+	if (data.survey)
+		data.survey = readSurvey(data.survey, data.targets);
 	return data;
 }
 

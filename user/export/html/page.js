@@ -144,10 +144,12 @@ function chooseTime(from, to) {
 function drawTimes() {
 	const lines = linesOf(STATE.targets), whole = STATE.from === first() && STATE.to === last();
 	const say = (text) => { byId('range').textContent = text || (hasSince() ? `${timeText(STATE.from, true)} to ${timeText(STATE.to, true)}` : timeText(STATE.to, true)); };
-	drawLegend(lines, STATE.off, drawTimes);
-	drawChart(lines, STATE.off, STATE, chooseTime, say);
+	drawLegend('legend', lines, STATE.off, drawTimes);
+	drawChart('chart', lines, STATE.off, STATE, chooseTime, say);
 	say('');
 	byId('whole').hidden = whole;
+	/* Of a survey's window there is one snapshot, at its end. */
+	byId('times').hidden = STATE.targets.every((t) => t.window);
 }
 
 function draw() {
@@ -168,17 +170,30 @@ function chooseTargets(targets) {
 	STATE.most = ROWS_AT_ONCE;
 	STATE.off.clear();
 	const [one] = targets;
-	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.exited ? ' (has exited)' : one.execed ? ' (became another program)' : '');
+	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.window ? `: what it allocated in ${durationText(one.last - one.start)} of probes` : one.exited ? ' (has exited)' : one.execed ? ' (became another program)' : '');
 	chooseTime(null, null);
 }
 
 function fillTargets() {
 	const select = byId('targets'), {targets} = DATA;
-	if (targets.length > 1)
+	/* Windows of a survey do not add up: what one has seen may have been freed before the next. */
+	if (targets.length > 1 && !DATA.survey)
 		select.append(element('option', {value: 'all'}, `all ${targets.length} processes`));
 	targets.forEach((t, i) => select.append(element('option', {value: String(i)}, t.name + (t.execed ? ' until it became another program' : ''))));
 	select.onchange = () => chooseTargets(select.value === 'all' ? targets : [targets[+select.value]]);
-	select.onchange();
+	select.hidden = !targets.length;
+	byId('target').hidden = !targets.length;
+	if (targets.length)
+		select.onchange();
+}
+
+// The windows of a process that was chosen in a survey, the last one first; of those that had none nothing is shown.
+function showWindows(targets) {
+	byId('target').hidden = !targets.length;
+	if (!targets.length)
+		return;
+	byId('targets').value = String(targets.at(-1).number);
+	chooseTargets([targets.at(-1)]);
 }
 
 function begin() {
@@ -188,18 +203,26 @@ function begin() {
 	// The program's own code is what most outer frames are in that are not the C library's.
 	const commands = new Set(DATA.targets.map((t) => t.cmdline?.[0]?.split('/').at(-1) ?? t.comm));
 	DATA.mainModule = DATA.frames.find((f) => f && commands.has(f.module))?.module ?? DATA.frames.find((f) => f && f.module && !/^(libc|ld-|lib)/.test(f.module))?.module;
-	document.title = `memleakbpf: ${DATA.targets.map((t) => t.name).slice(0, 3).join(', ')}`;
+	document.title = DATA.survey ? 'memleakbpf: survey' : `memleakbpf: ${DATA.targets.map((t) => t.name).slice(0, 3).join(', ')}`;
 	document.querySelector('main').hidden = false;
 	byId('whole').onclick = () => chooseTime(null, null);
+	let redrawSurvey = () => {};
+	const redraw = () => {
+		redrawSurvey();
+		if (STATE.targets.length)
+			draw();
+	};
 	byId('theme').onclick = () => {
 		root.dataset.theme = root.dataset.theme === 'dark' ? 'light' : 'dark';
-		draw();
+		redraw();
 	};
 	fillTargets();
+	if (DATA.survey)
+		redrawSurvey = beginSurvey(DATA.survey, showWindows);
 	let width = innerWidth;
 	addEventListener('resize', () => {
 		if (innerWidth !== width)
-			draw();
+			redraw();
 		width = innerWidth;
 	});
 }

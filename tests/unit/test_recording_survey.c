@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Surveys in recordings: what is read is what was written, whatever comes and goes between two reports. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sample_snapshot.h"
+#include "user/base/util.h"
+#include "user/export/survey.h"
+#include "user/model/recording.h"
+
+#define REPORTS 40
+#define ROWS	6
+
+struct file {
+	char *data;
+	size_t len;
+};
+
+/* A report and all that it points to. */
+struct made {
+	struct survey_report report;
+	struct survey_row rows[ROWS];
+	struct survey_drill drill;
+	struct snapshot snapshot;
+	struct stack stacks[SAMPLE_STACKS];
+	const struct stack *shown[2];
+};
+
+/* Report number n: processes swap places, rename themselves, end; one pid comes again as another process; two windows of probes. */
+static void make_report(unsigned n, struct made *m)
+{
+	static const char *const units[] = {"a.service", NULL, "b.service"};
+
+	*m = (struct made){.snapshot = sample_snapshot()};
+	m->report = (struct survey_report){
+		.time_ns = 1767323045000000000ULL + n * 1000000000ULL,
+		.elapsed_ns = n * 1000000000ULL,
+		.final = n == REPORTS - 1,
+		.source = n % 2 ? "bpf" : "proc",
+		.process_count = ROWS,
+		.growing_count = n % 3,
+		.watched_count = n % 2,
+		.tool_known = n > 2,
+		.tool_share = 0.001 * n,
+		.probe_share = 0.01,
+		.budget_share = 0.02,
+		.sample_bytes = 65536,
+		.rows = m->rows,
+		.row_count = ROWS - n % 2,
+		.totals = {.looks = n, .cpu_ns = 5 * n, .left_out = 1, .lost = {[LOST_FRAMES] = n}},
+	};
+	/* Of a window, all that is live came in it. */
+	memcpy(m->stacks, sample_stacks, sizeof(sample_stacks));
+	for (size_t i = 0; i < SAMPLE_STACKS; i++) {
+		m->stacks[i].delta_bytes = (int64_t)m->stacks[i].live.bytes;
+		m->stacks[i].delta_count = (int64_t)m->stacks[i].live.count;
+	}
+	m->snapshot.stacks = m->stacks;
+	for (unsigned i = 0; i < m->report.row_count; i++) {
+		unsigned who = (i + n / 4) % ROWS;
+		struct survey_row *row = &m->rows[i];
+
+		*row = (struct survey_row){
+			.process = {.pid = (pid_t)(100 + who),
+				    .ppid = 1,
+				    .start_ticks = 7 + n / 20,
+				    .uid = 1000,
+				    .threads = 1 + who,
+				    .anon = (1 + who) * 1000000ULL + n * who,
+				    .swap = who == 2 ? n : 0},
+			.trend = {.kind = (enum trend_kind)((n / 5 + who) % TREND_KINDS),
+				  .growth_known = who % 2,
+				  .growth = 1.5 * n - 7,
+				  .reason = who % 2 ? "grew" : NULL},
+			.ended = who == 5 && n % 20 == 19,
+			.samples = n % 20 + 1,
+			.low_then = who,
+			.low_now = 5 * n,
+			.unit = units[(who + n / 10) % ARRAY_SIZE(units)],
+			.cgroup = "/",
+			.spark = {1, 2.25, n},
+			.spark_count = 3,
+			.limit_known = who == 1,
+			.limit_s = who == 1 ? 1000.0 / (n + 1) : 0,
+		};
+		snprintf(row->process.comm, sizeof(row->process.comm), "p%u-%u", who, n / 15);
+		if (who != 3 || n < 10)
+			continue;
+		m->drill = (struct survey_drill){.open = n % 2,
+						 .grown = -5 + (int64_t)(n / 10),
+						 .window_ns = 5000000000,
+						 .note = "it grew"};
+		if (n >= 20) {
+			m->snapshot.time_ns = n / 10;
+			m->snapshot.target_id = 1;
+			m->shown[0] = &m->snapshot.stacks[1];
+			m->shown[1] = &m->snapshot.stacks[0];
+			m->drill.snapshot = &m->snapshot;
+			m->drill.shown = m->shown;
+			m->drill.shown_count = 2;
+		}
+		row->drill = &m->drill;
+	}
+}
+
+static void write_file(struct file *f)
+{
+	static const struct recording_info info = {.tool_version = "1"};
+	FILE *out = open_memstream(&f->data, &f->len);
+	struct recording_writer *writer;
+	struct made m;
+
+	assert_int_equal(recording_writer_new(out, &info, &writer), 0);
+	for (unsigned i = 0; i < REPORTS; i++) {
+		make_report(i, &m);
+		assert_int_equal(recording_writer_add_survey(writer, &m.report), 0);
+	}
+	recording_writer_free(writer);
+	fclose(out);
+}
+
+/* As JSON, which has all that is known; and the sparklines, which it has not. */
+static char *printed(const struct survey_report *report)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct survey_output to = {.out = open_memstream(&text, &len)};
+
+	assert_int_equal(survey_write_json(&to, report), 0);
+	assert_int_equal(survey_write_text(&to, report), 0);
+	fclose(to.out);
+	return text;
+}
+
+static void round_trip(void **state)
+{
+	const struct survey_report *survey;
+	struct recording_reader *reader;
+	struct snapshot *s;
+	struct file f;
+	struct made m;
+	FILE *in;
+
+	(void)state;
+	write_file(&f);
+	in = fmemopen(f.data, f.len, "r");
+	assert_int_equal(recording_reader_new(in, "memory", &reader), 0);
+	for (unsigned i = 0; i < REPORTS; i++) {
+		_cleanup_free_ char *is = NULL, *was = NULL;
+
+		make_report(i, &m);
+		assert_int_equal(recording_reader_next_any(reader, &s, &survey), 1);
+		assert_null(s);
+		assert_non_null(survey);
+		assert_int_equal(survey->totals.lost[LOST_FRAMES], i);
+		is = printed(survey);
+		was = printed(&m.report);
+		assert_string_equal(is, was);
+	}
+	assert_int_equal(recording_reader_next_any(reader, &s, &survey), 0);
+	recording_reader_free(reader);
+	fclose(in);
+	free(f.data);
+}
+
+/* Who wants snapshots of processes only, passes reports by. */
+static void no_snapshots(void **state)
+{
+	struct recording_reader *reader;
+	struct snapshot *s;
+	struct file f;
+	FILE *in;
+
+	(void)state;
+	write_file(&f);
+	in = fmemopen(f.data, f.len, "r");
+	assert_int_equal(recording_reader_new(in, "memory", &reader), 0);
+	assert_int_equal(recording_reader_next(reader, &s), 0);
+	recording_reader_free(reader);
+	fclose(in);
+	free(f.data);
+}
+
+/* A file that ends anywhere has the reports before; one with a wrong byte is refused or says the same. */
+static void cut_and_damaged(void **state)
+{
+	struct file f;
+
+	(void)state;
+	write_file(&f);
+	for (size_t len = 12; len < f.len; len += 97) {
+		const struct survey_report *survey;
+		struct recording_reader *reader;
+		struct snapshot *s;
+		FILE *in = fmemopen(f.data, len, "r");
+		int got;
+
+		assert_int_equal(recording_reader_new(in, "memory", &reader), 0);
+		while ((got = recording_reader_next_any(reader, &s, &survey)) > 0)
+			assert_non_null(survey);
+		assert_int_equal(got, 0);
+		recording_reader_free(reader);
+		fclose(in);
+		f.data[len] ^= 0x20;
+		in = fmemopen(f.data, f.len, "r");
+		if (!recording_reader_new(in, "memory", &reader)) {
+			while ((got = recording_reader_next_any(reader, &s, &survey)) > 0)
+				;
+			assert_true(got == 0 || got == -EBADMSG);
+			recording_reader_free(reader);
+		}
+		fclose(in);
+		f.data[len] ^= 0x20;
+	}
+	free(f.data);
+}
+
+/* An unchanged process costs nothing: the size of a long survey is that of what moves. */
+static void small(void **state)
+{
+	static const struct recording_info info = {.tool_version = "1"};
+	struct survey_row rows[100] = {0};
+	struct survey_report report = {
+		.rows = rows, .row_count = ARRAY_SIZE(rows), .source = "bpf"};
+	struct recording_writer *writer;
+	struct file f;
+	FILE *out = open_memstream(&f.data, &f.len);
+	size_t first = 0;
+
+	(void)state;
+	assert_int_equal(recording_writer_new(out, &info, &writer), 0);
+	for (unsigned n = 0; n < 100; n++) {
+		report.time_ns = report.elapsed_ns = (n + 1) * 1000000000ULL;
+		for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+			rows[i].process.pid = (pid_t)i + 1;
+			rows[i].samples = n + 1;
+			rows[i].process.anon = 1000000 + (i < 10 ? n * 4096ULL : 0);
+		}
+		assert_int_equal(recording_writer_add_survey(writer, &report), 0);
+		first = first ? first : f.len;
+	}
+	recording_writer_free(writer);
+	fclose(out);
+	assert_in_range((f.len - first) / 99, 50, 200);
+	free(f.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(no_snapshots),
+		cmocka_unit_test(cut_and_damaged),
+		cmocka_unit_test(small),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
