@@ -90,12 +90,12 @@ static void defaults(void **state)
 
 static void all_of_them(void **state)
 {
-	const struct options *o =
-		parse_good("survey -i 1 -n 9 -T 5 -f json -o f -s 512k --suspects 64 --min-growth "
-			   "0 --window 1s "
-			   "--budget 0.5% --no-drill --cgroup /a.slice --container shop --user "
-			   "54321 --comm ^a "
-			   "--exclude b$ --record r --metrics [::1]:9435 --metrics-processes 0 --no-inlines");
+	const struct options *o = parse_good(
+		"survey -i 1 -n 9 -T 5 -f json -o f -s 512k --suspects 64 --min-growth "
+		"0 --window 1s "
+		"--budget 0.5% --no-drill --cgroup /a.slice --container shop --user "
+		"54321 --comm ^a "
+		"--exclude b$ --record r --metrics [::1]:9435 --metrics-processes 0 --no-inlines");
 	char text[LISTEN_TEXT_MAX];
 
 	(void)state;
