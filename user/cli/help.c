@@ -25,6 +25,7 @@ static const char options_text[] =
 	"  -n, --count N           stop after N snapshots\n"
 	"  -T, --top N             stacks to show (10)\n"
 	"      --sort ORDER        live, alloc, growth or count\n"
+	"      --merge             one report for all processes of a program\n"
 	"      --older TIME        rank only what is older than TIME\n"
 	"  -f, --format FORMAT     %s\n"
 	"  -o, --output FILE       instead of standard output\n"

@@ -410,6 +410,11 @@ int options_check_watch(struct options *options)
 			  options->max_size, options->min_size);
 		return -EINVAL;
 	}
+	if (options->merge && options->verdict) {
+		log_error("--merge: excludes --verdict, which is about one process's memory; give "
+			  "only one of them");
+		return -EINVAL;
+	}
 	/* A command that is run is reported at its end; -n asks for snapshots before that. */
 	if (!options->interval_ns && (options->pid_count || options->count))
 		options->interval_ns = DEFAULT_INTERVAL_NS;
@@ -443,6 +448,10 @@ int options_check_record(struct options *options)
 		return err;
 	if (!options->output) {
 		log_error("-o: record needs a file; give e.g. -o leaks.mlb");
+		return -EINVAL;
+	}
+	if (options->merge) {
+		log_error("--merge: a recording keeps every process as it is; leave it out");
 		return -EINVAL;
 	}
 	options->format = &export_recording;

@@ -126,6 +126,7 @@ struct options {
 	size_t top;
 	uint64_t older_ns; /* 0: not given */
 	enum rank_by sort;
+	bool merge; /* one report for all processes of a program */
 	const struct exporter_format *format;
 	const char *output; /* a file's path; NULL: standard output */
 	bool inlines;

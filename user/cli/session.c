@@ -10,6 +10,7 @@
 #include "user/analysis/stack_trends.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/cli/merged.h"
 #include "user/cli/output.h"
 #include "user/cli/suppress.h"
 #include "user/cli/verdict.h"
@@ -21,6 +22,7 @@ struct session {
 	struct trace *trace;
 	struct output *output;
 	struct suppressions *suppressions; /* NULL: none */
+	struct merged *merged;		   /* NULL: each process has its own reports */
 	struct alloc_fn *custom;
 	size_t custom_count;
 	bool found_leaks, unjudged;
@@ -39,12 +41,21 @@ static void read_memory(const struct session *s, struct snapshot *now)
 		proc_pss(now->pid, &now->memory.pss);
 }
 
+/* A snapshot's process; with target NULL the snapshot is a program's sum, whose stacks are of several. */
+static int symbolize(struct session *s, struct target *target, struct stack *stack)
+{
+	if (!target)
+		target = merged_target(s->merged, stack);
+	/* Those that have ended have left the frames of theirs. */
+	return target ? trace_symbolize(s->trace, target, stack) : 0;
+}
+
 static int symbolize_all(struct session *s, struct target *target, struct snapshot *now)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < now->stack_count; i++)
-		err = trace_symbolize(s->trace, target, &now->stacks[i]);
+		err = symbolize(s, target, &now->stacks[i]);
 	return err;
 }
 
@@ -65,7 +76,7 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 	}
 	for (size_t i = 0; !err && i < n; i++) {
 		stack_trends_judge(trends, top[i]);
-		err = trace_symbolize(s->trace, target, top[i]);
+		err = symbolize(s, target, top[i]);
 	}
 	if (err)
 		output_fail(s->output, err);
@@ -80,7 +91,7 @@ static void suppress(struct session *s, struct target *target, struct snapshot *
 
 	for (size_t i = 0; s->suppressions && !err && i < now->stack_count; i++) {
 		if (now->stacks[i].live.count)
-			err = trace_symbolize(s->trace, target, &now->stacks[i]);
+			err = symbolize(s, target, &now->stacks[i]);
 	}
 	err = err ?: suppress_snapshot(s->options, s->suppressions, now);
 	if (err)
@@ -136,6 +147,37 @@ static void judge(struct session *s, const struct snapshot *now)
 		s->unjudged |= now->live.count && !now->execed;
 }
 
+/* Now, or as a part of its program's sum. */
+static void show(struct session *s, struct target *target, struct snapshot *now,
+		 struct stack_trends *trends)
+{
+	int err;
+
+	if (!s->merged) {
+		print_snapshot(s, target, now, trends);
+		return;
+	}
+	if (now->exited || now->execed) {
+		err = symbolize_all(s, target, now);
+		err = err ?: merged_add_ended(s->merged, now);
+	} else {
+		err = merged_add(s->merged, target, now);
+	}
+	if (err)
+		output_fail(s->output, err);
+}
+
+static int show_sum(void *ctx, struct merged *merged, struct snapshot *sum,
+		    struct stack_trends *trends)
+{
+	struct session *s = ctx;
+
+	(void)merged;
+	suppress(s, NULL, sum);
+	print_snapshot(s, NULL, sum, trends);
+	return 0;
+}
+
 static void report_target(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
@@ -164,7 +206,7 @@ static void report_target(void *ctx, struct target *target)
 	if (stack_trends_update(history->trends, now))
 		log_debug("no memory for the trends of all stacks");
 	suppress(s, target, now);
-	print_snapshot(s, target, now, history->trends);
+	show(s, target, now, history->trends);
 	if (now->final)
 		judge(s, now);
 	snapshot_free(*last);
@@ -204,6 +246,12 @@ int session_report(struct session *session, bool final)
 {
 	session->final = final;
 	trace_for_each_target(session->trace, report_target, session);
+	if (session->merged && !output_error(session->output)) {
+		int err = merged_report(session->merged, final, show_sum, session);
+
+		if (err)
+			output_fail(session->output, err);
+	}
 	return output_error(session->output);
 }
 
@@ -321,6 +369,10 @@ int session_new(const struct options *options, struct session **out)
 		return -ENOMEM;
 	s->options = options;
 	err = parse_custom(s);
+	if (!err && options->merge) {
+		s->merged = merged_new();
+		err = s->merged ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = suppress_open(options, &s->suppressions);
 	if (!err)
@@ -345,6 +397,7 @@ int session_free(struct session *session)
 	if (session->trace)
 		trace_for_each_target(session->trace, forget_history, session);
 	trace_free(session->trace);
+	merged_free(session->merged);
 	suppress_close(session->suppressions);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);

@@ -17,6 +17,10 @@ static void put_target(struct json to, const struct snapshot *s)
 	struct json_object *cmdline;
 
 	json_put(to, "pid", json_object_new_int64(s->pid));
+	if (s->processes) {
+		json_put_number(to, "processes", s->processes);
+		json_put_number(to, "processes_ended", s->ended);
+	}
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
 	if (*comm)
 		json_put_string(to, "comm", comm);

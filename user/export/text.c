@@ -125,7 +125,14 @@ static void put_who(const struct page *page)
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
-	fprintf(page->out, "%s  PID %d (", when, (int)s->pid);
+	fprintf(page->out, "%s  ", when);
+	if (!s->processes)
+		fprintf(page->out, "PID %d (", (int)s->pid);
+	else if (s->ended && s->ended < s->processes)
+		fprintf(page->out, "%zu processes, %zu of them ended (", s->processes, s->ended);
+	else
+		fprintf(page->out, "%zu %s (", s->processes,
+			plural(s->processes, "process", "processes"));
 	text_put_name(page->out, *comm ? comm : "?");
 	fputc(')', page->out);
 }
@@ -141,9 +148,10 @@ static void put_head(const struct page *page)
 	fprintf(page->out, "  %s since attach", format_duration(elapsed, s->elapsed_ns));
 	if (s->final)
 		fprintf(page->out, "  FINAL: %s",
-			s->exited   ? "target exited"
-			: s->execed ? "became another program by exec"
-				    : "tracing stopped");
+			s->processes && s->ended == s->processes ? "all have ended"
+			: s->exited				 ? "target exited"
+			: s->execed				 ? "became another program by exec"
+								 : "tracing stopped");
 	fputs(" ===", page->out);
 	set_style(page, STYLE_NONE);
 	fputc('\n', page->out);

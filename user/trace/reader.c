@@ -339,8 +339,10 @@ static void fill_losses(struct snapshot *snapshot, const struct trace *trace, ui
 	const struct target_stats *stats = &trace->stats[target_id % ABI_TARGET_SLOTS];
 
 	snapshot->unknown_frees = stats->unknown_frees;
-	for (int i = 0; i < LOST_CAUSES; i++)
-		snapshot->lost[i] = stats->lost[i] + trace->skel->bss->shared.lost[i];
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		snapshot->lost_anywhere[i] = trace->skel->bss->shared.lost[i];
+		snapshot->lost[i] = stats->lost[i] + snapshot->lost_anywhere[i];
+	}
 }
 
 /* The link-time address of a range's first byte. A segment need not begin where its page does: any byte of it will do. */

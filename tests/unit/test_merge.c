@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "user/analysis/merge.h"
+#include "user/base/util.h"
+
+static const struct frame frame = {.function = "f"};
+static const struct frame *const frames[] = {&frame};
+
+static struct stack stack_of(uint64_t id, uint64_t bytes)
+{
+	return (struct stack){.id = id,
+			      .live = {bytes, 1},
+			      .alloc = {2 * bytes, 2},
+			      .free = {bytes, 1},
+			      .older = {bytes, 1},
+			      .error_bytes = 3,
+			      .oldest_ns = bytes,
+			      .delta_bytes = 1,
+			      .delta_count = -1,
+			      .hidden = true};
+}
+
+static const struct stack *find(const struct snapshot *s, uint64_t id)
+{
+	const struct stack *found = NULL;
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		if (s->stacks[i].id != id)
+			continue;
+		assert_null(found);
+		found = &s->stacks[i];
+	}
+	assert_non_null(found);
+	return found;
+}
+
+static void test_sum(void **state)
+{
+	struct stack a[] = {stack_of(1, 10), stack_of(2, 20)};
+	struct stack b[] = {stack_of(3, 300), stack_of(2, 200), stack_of(0, 5)};
+	const struct snapshot first = {.pid = 7,
+				       .comm = "server",
+				       .elapsed_ns = 5,
+				       .stacks = a,
+				       .stack_count = ARRAY_SIZE(a),
+				       .unknown_frees = 1,
+				       .lost = {[LOST_LIVE_FULL] = 10, [LOST_EVENTS] = 4},
+				       .lost_anywhere = {[LOST_EVENTS] = 4},
+				       .memory = {.rss = 100}};
+	const struct snapshot second = {.pid = 8,
+					.comm = "server",
+					.elapsed_ns = 3,
+					.stacks = b,
+					.stack_count = ARRAY_SIZE(b),
+					.exited = true,
+					.final = true,
+					.lost = {[LOST_LIVE_FULL] = 20, [LOST_EVENTS] = 4},
+					.lost_anywhere = {[LOST_EVENTS] = 4}};
+	const struct snapshot *both[] = {&first, &second};
+	struct snapshot *sum;
+	const struct stack *shared;
+
+	(void)state;
+	b[1].frames = frames;
+	b[1].frame_count = 1;
+	assert_int_equal(merge_snapshots(both, 2, &sum), 0);
+	assert_int_equal(sum->stack_count, 4);
+	assert_int_equal(sum->live.bytes, 535);
+	assert_int_equal(sum->live.count, 5);
+	assert_int_equal(sum->alloc.bytes, 1070);
+	assert_int_equal(sum->free.bytes, 535);
+	assert_int_equal(sum->delta_bytes, 5);
+	assert_int_equal(sum->delta_count, -5);
+	assert_int_equal(sum->processes, 2);
+	assert_int_equal(sum->ended, 1);
+	assert_false(sum->exited);
+	assert_false(sum->final);
+	assert_int_equal(sum->pid, 7);
+	assert_string_equal(sum->comm, "server");
+	assert_int_equal(sum->elapsed_ns, 5);
+	assert_int_equal(sum->unknown_frees, 1);
+	assert_int_equal(sum->memory.rss, 100);
+	assert_int_equal(sum->lost[LOST_LIVE_FULL], 30);
+	assert_int_equal(sum->lost[LOST_EVENTS], 4); /* those of both are the same four */
+	shared = find(sum, 2);
+	assert_int_equal(shared->live.bytes, 220);
+	assert_int_equal(shared->alloc.count, 4);
+	assert_int_equal(shared->older.bytes, 220);
+	assert_int_equal(shared->oldest_ns, 200);
+	assert_true(fabs(shared->error_bytes - sqrt(18)) < 1e-9);
+	assert_int_equal(shared->index, 0);
+	assert_false(shared->hidden);
+	assert_ptr_equal(shared->frames, frames);
+	assert_int_equal(find(sum, 3)->index, 1);
+	find(sum, 0);
+	snapshot_free(sum);
+}
+
+/* Sums can be summed up again: those that have ended come one by one. */
+static void test_sum_of_sums(void **state)
+{
+	struct stack a[] = {stack_of(1, 10)};
+	const struct snapshot one = {
+		.comm = "x", .stacks = a, .stack_count = 1, .exited = true, .final = true};
+	const struct snapshot *list[] = {&one, NULL};
+	struct snapshot *sum, *next;
+
+	(void)state;
+	assert_int_equal(merge_snapshots(list, 1, &sum), 0);
+	for (int i = 0; i < 9; i++) {
+		list[1] = sum;
+		assert_int_equal(merge_snapshots(list, 2, &next), 0);
+		snapshot_free(sum);
+		sum = next;
+	}
+	assert_int_equal(sum->processes, 10);
+	assert_int_equal(sum->ended, 10);
+	assert_true(sum->exited && sum->final);
+	assert_int_equal(sum->live.bytes, 100);
+	assert_int_equal(sum->stack_count, 1);
+	snapshot_free(sum);
+}
+
+static void test_same_program(void **state)
+{
+	const struct snapshot a = {.comm = "server"}, b = {.comm = "server"}, c = {.comm = "serve"};
+
+	(void)state;
+	assert_true(merge_same_program(&a, &b));
+	assert_false(merge_same_program(&a, &c));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_sum_of_sums),
+		cmocka_unit_test(test_same_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

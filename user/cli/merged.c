@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/merged.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "user/analysis/merge.h"
+#include "user/analysis/stack_trends.h"
+#include "user/base/util.h"
+
+/* One process of the report to come. */
+struct member {
+	struct target *target;
+	const struct snapshot *now;
+};
+
+struct program {
+	struct snapshot *name;	/* without stacks: tells which program it is */
+	struct snapshot *ended; /* the sum of those that have ended; NULL: none */
+	struct stack_trends *trends;
+	struct member *members; /* living */
+	size_t count, room;
+	struct program *next;
+};
+
+struct merged {
+	struct program *programs;
+	const struct program *current; /* while it is reported */
+};
+
+struct merged *merged_new(void)
+{
+	return calloc(1, sizeof(struct merged));
+}
+
+static void program_free(struct program *program)
+{
+	snapshot_free(program->name);
+	snapshot_free(program->ended);
+	stack_trends_free(program->trends);
+	free(program->members);
+	free(program);
+}
+
+void merged_free(struct merged *merged)
+{
+	struct program *program, *next;
+
+	if (!merged)
+		return;
+	LL_FOREACH_SAFE(merged->programs, program, next)
+	program_free(program);
+	free(merged);
+}
+
+/* NULL when out of memory. */
+static struct program *program_of(struct merged *merged, const struct snapshot *s)
+{
+	struct program *program;
+
+	LL_FOREACH (merged->programs, program) {
+		if (merge_same_program(program->name, s))
+			return program;
+	}
+	program = calloc(1, sizeof(*program));
+	if (!program)
+		return NULL;
+	program->trends = stack_trends_new();
+	program->name = calloc(1, sizeof(*program->name));
+	if (!program->trends || !program->name) {
+		program_free(program);
+		return NULL;
+	}
+	memcpy(program->name->comm, s->comm, sizeof(s->comm));
+	LL_APPEND(merged->programs, program);
+	return program;
+}
+
+int merged_add(struct merged *merged, struct target *target, const struct snapshot *now)
+{
+	struct program *program = program_of(merged, now);
+
+	if (!program)
+		return -ENOMEM;
+	if (program->count == program->room) {
+		size_t room = program->room ? 2 * program->room : 8;
+		struct member *grown = reallocarray(program->members, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		program->members = grown;
+		program->room = room;
+	}
+	program->members[program->count++] = (struct member){.target = target, .now = now};
+	return 0;
+}
+
+int merged_add_ended(struct merged *merged, const struct snapshot *last)
+{
+	struct program *program = program_of(merged, last);
+	const struct snapshot *both[] = {last, program ? program->ended : NULL};
+	struct snapshot *sum;
+	int err = program ? merge_snapshots(both, both[1] ? 2 : 1, &sum) : -ENOMEM;
+
+	if (err)
+		return err;
+	snapshot_free(program->ended);
+	program->ended = sum;
+	return 0;
+}
+
+static int report_program(struct merged *merged, struct program *program, bool final, merged_fn fn,
+			  void *ctx)
+{
+	size_t count = program->count + (final && program->ended);
+	_cleanup_free_ const struct snapshot **list = calloc(count + 1, sizeof(struct snapshot *));
+	struct snapshot *sum;
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < program->count; i++)
+		list[i] = program->members[i].now;
+	if (final && program->ended)
+		list[program->count] = program->ended;
+	if (!count)
+		return 0;
+	err = merge_snapshots(list, count, &sum);
+	if (err)
+		return err;
+	sum->final = final;
+	merged->current = program;
+	err = stack_trends_update(program->trends, sum);
+	if (!err)
+		err = fn(ctx, merged, sum, program->trends);
+	merged->current = NULL;
+	snapshot_free(sum);
+	return err;
+}
+
+int merged_report(struct merged *merged, bool final, merged_fn fn, void *ctx)
+{
+	struct program *program;
+	int err = 0;
+
+	LL_FOREACH (merged->programs, program) {
+		if (!err)
+			err = report_program(merged, program, final, fn, ctx);
+		program->count = 0;
+	}
+	return err;
+}
+
+struct target *merged_target(const struct merged *merged, const struct stack *stack)
+{
+	const struct program *program = merged->current;
+
+	return stack->index < program->count ? program->members[stack->index].target : NULL;
+}
