@@ -2,7 +2,7 @@
 # The programs of the benchmark, built into $(BUILD)/tests/bench.
 
 bench_out := $(BUILD)/tests/bench
-BENCH_PROGRAMS := $(bench_out)/loop $(bench_out)/empty_probes $(bench_out)/make_recording
+BENCH_PROGRAMS := $(bench_out)/loop $(bench_out)/empty_probes $(bench_out)/make_recording $(bench_out)/tables
 
 # As distributions build: optimised, no frame pointers.
 $(bench_out)/loop: tests/bench/loop.c tests/bench/rules.mk
@@ -10,10 +10,10 @@ $(bench_out)/loop: tests/bench/loop.c tests/bench/rules.mk
 	$(say) TARGET $@
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -pthread $< -o $@
 
-$(bench_out)/empty_probes $(bench_out)/make_recording: $(bench_out)/%: $(BUILD)/obj/tests/bench/%.o $(LIB)
+$(bench_out)/empty_probes $(bench_out)/make_recording $(bench_out)/tables: $(bench_out)/%: $(BUILD)/obj/tests/bench/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $< $(LIB) $(LIBS) -o $@
 
 TARGETS += $(BENCH_PROGRAMS)
--include $(BUILD)/obj/tests/bench/empty_probes.d $(BUILD)/obj/tests/bench/make_recording.d
+-include $(BUILD)/obj/tests/bench/empty_probes.d $(BUILD)/obj/tests/bench/make_recording.d $(BUILD)/obj/tests/bench/tables.d

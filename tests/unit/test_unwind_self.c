@@ -281,6 +281,7 @@ static void test_sharing(void **unused)
 	unwind_publisher_stats(fixture->publisher, &before);
 	assert_true(before.objects > 2);
 	assert_true(before.rows > 10000);
+	assert_true(before.bytes < 6 * before.rows); /* 0.6 MB for 100,000 */
 	assert_int_equal(unwind_publisher_set(fixture->publisher, TARGET + 1, fixture->image), 0);
 	unwind_publisher_stats(fixture->publisher, &after);
 	assert_int_equal(after.objects, before.objects);

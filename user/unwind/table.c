@@ -262,12 +262,14 @@ static const struct trampoline trampolines[] = {
 
 #define SCAN_WINDOW  65536u
 #define SCAN_OVERLAP 16u
-#define SCAN_LEAST   16u /* less than that between two functions is padding */
+#define SCAN_LEAST   16u	   /* less than that between two functions is padding */
+#define SCAN_MOST    (16ull << 20) /* in all; a browser of 250 MB without rows is no C library */
 
 struct scan {
 	struct builder *b;
 	uint8_t *window;
 	uint64_t at, size; /* file offset and length of what the window holds */
+	uint64_t scanned;
 	uint64_t found[8];
 	uint64_t found_size[8];
 	size_t count;
@@ -315,8 +317,9 @@ static void scan_gap(struct scan *scan, const struct unwind_segment *segment, ui
 
 		if (size > SCAN_WINDOW)
 			size = SCAN_WINDOW;
-		if (!scan_load(scan, offset, size))
+		if (scan->scanned >= SCAN_MOST || !scan_load(scan, offset, size))
 			return;
+		scan->scanned += size;
 		scan_piece(scan, offset, size, start);
 		if (size < SCAN_WINDOW)
 			return;
