@@ -168,7 +168,7 @@ static void every_long_option(void **state)
 		"--pid=7 --interval=2s --count 4 --top=1 --min-size=1 --max-size=1 --older 5m "
 		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
 		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict "
-		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged "
+		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged --contents 64 "
 		"--suppressions a --suppressions=b --no-default-suppressions "
 		"--gen-suppressions=lsan");
 
@@ -194,6 +194,7 @@ static void every_long_option(void **state)
 	assert_true(o->max_pause_ns == 50000000);
 	assert_int_equal(o->heuristics, REACH_STDSTRING | REACH_NEWARRAY);
 	assert_true(o->tagged);
+	assert_int_equal(o->contents, 64);
 	assert_false(o->leak_only);
 	assert_int_equal(o->suppression_count, 2);
 	assert_string_equal(o->suppressions[1], "b");
@@ -402,6 +403,7 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --max-live 268435457", "--max-live: '268435457'"},
 	{"-p 1 --max-stacks 4294967297", "--max-stacks: '4294967297'"},
 	{"-p 1 --error-exitcode 0", "--error-exitcode: '0' is not an exit status; give 1 to 255"},
+	{"-p 1 --contents 4097", "--contents: '4097' is not a number of bytes"},
 	{"-p 1 --max-pause 0", "--max-pause: '0' is not a duration"},
 	{"-p 1 --leak-check-heuristics newarray,x", "--leak-check-heuristics: 'newarray,x' is not"},
 	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},

@@ -19,10 +19,8 @@ struct key {
 int rank_parse(const char *name, enum rank_by *by)
 {
 	static const char *const names[] = {
-		[RANK_LIVE] = "live",
-		[RANK_ALLOC] = "alloc",
-		[RANK_GROWTH] = "growth",
-		[RANK_COUNT] = "count",
+		[RANK_LIVE] = "live",	[RANK_ALLOC] = "alloc",	    [RANK_GROWTH] = "growth",
+		[RANK_COUNT] = "count", [RANK_SUSPECT] = "suspect",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -54,6 +52,24 @@ static bool growth_key(const struct stack *stack, struct key *key)
 }
 
 /*
+ * What is lost counts whole, what is possibly lost half, and what is held or has no verdict a sixteenth: it may be lost tomorrow. An hour's growth
+ * counts as if it were lost already, and an hour's age doubles all that.
+ */
+static double suspicion(const struct stack *stack)
+{
+	static const double hour_ns = 3600e9;
+	double lost = (double)stack->verdict[VERDICT_DEFINITE].bytes +
+		      (double)stack->verdict[VERDICT_INDIRECT].bytes;
+	double possible = (double)stack->verdict[VERDICT_POSSIBLE].bytes;
+	double rest = (double)stack->live.bytes - lost - possible;
+	double growth = stack->trend.kind == TREND_GROWING ? stack->trend.growth * 3600 : 0;
+	double age = (double)stack->oldest_ns / hour_ns;
+
+	return (lost + possible / 2 + (rest > 0 ? rest / 16 : 0) + (growth > 0 ? growth : 0)) *
+	       (1 + (age < 1 ? age : 1));
+}
+
+/*
  * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too. stack.older equals
  * stack.live unless --older was given.
  */
@@ -71,6 +87,10 @@ static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
 		return stack->alloc.count || stack->alloc.bytes;
 	case RANK_GROWTH:
 		return growth_key(stack, key);
+	case RANK_SUSPECT:
+		key->first = saturate_u64(suspicion(stack));
+		key->second = stack->live.bytes;
+		return stack->live.count > 0;
 	case RANK_COUNT:
 		key->first = stack->older.count;
 		key->second = stack->older.bytes;

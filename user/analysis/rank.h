@@ -9,10 +9,11 @@ enum rank_by {
 	RANK_LIVE,  /* live bytes (those older than --older when it is given: stack.older) */
 	RANK_ALLOC, /* bytes allocated since attach */
 	RANK_GROWTH, /* what grows by its trend, fastest first; then live bytes since the last snapshot */
-	RANK_COUNT, /* live blocks */
+	RANK_COUNT,   /* live blocks */
+	RANK_SUSPECT, /* lost bytes, growth and age together: docs/verdicts.md has the formula */
 };
 
-/* Parses "live", "alloc", "growth", "count". 0 or -EINVAL. */
+/* Parses "live", "alloc", "growth", "count", "suspect". 0 or -EINVAL. */
 int rank_parse(const char *name, enum rank_by *by);
 
 /*

@@ -13,6 +13,7 @@
 #include "user/analysis/reach.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "user/analysis/block_index.h"
@@ -361,16 +362,34 @@ uint64_t reach_unknown_bytes(const struct reach *r)
 	return r->unknown_bytes;
 }
 
+/* Counts with 16 fractional bits, as the kernel's are under sampling. */
+static struct amount weighed(const struct heap_image *image, const struct heap_block *block)
+{
+	double weight = heap_image_weight(block->size, image->sample_bytes);
+
+	return (struct amount){(uint64_t)llround((double)block->size * weight),
+			       (uint64_t)llround(65536 * weight)};
+}
+
+static void round_counts(struct amount classes[VERDICT_CLASSES])
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		classes[i].count = (classes[i].count + 32768) >> 16;
+}
+
 void reach_sum(const struct reach *r, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < r->image->block_count; i++) {
 		const struct heap_block *block = &r->image->blocks[i];
-		const struct amount one = {block->size, 1};
+		const struct amount one = weighed(r->image, block);
 		enum verdict_class class = reach_class(r, i);
 
 		amount_add(&snapshot->verdict.classes[class], &one);
 		if (block->stack < snapshot->stack_count)
 			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
 	}
+	round_counts(snapshot->verdict.classes);
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		round_counts(snapshot->stacks[i].verdict);
 	snapshot->verdict.unknown_bytes = r->unknown_bytes;
 }

@@ -143,6 +143,7 @@ struct options {
 	uint64_t max_pause_ns;
 	unsigned heuristics; /* enum reach_heuristic */
 	bool tagged;	     /* pointers may carry tags */
+	uint32_t contents;   /* bytes of lost blocks to show */
 
 	/* The survey: which processes, and what its probes may cost. */
 	const char *cgroup;    /* path of a control group, with all below it; NULL: any */

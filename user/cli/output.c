@@ -23,10 +23,9 @@ struct output {
 static enum export_value export_value_of(enum rank_by sort)
 {
 	static const enum export_value values[] = {
-		[RANK_LIVE] = EXPORT_LIVE_BYTES,
-		[RANK_ALLOC] = EXPORT_ALLOC_BYTES,
-		[RANK_GROWTH] = EXPORT_GROWTH,
-		[RANK_COUNT] = EXPORT_LIVE_COUNT,
+		[RANK_LIVE] = EXPORT_LIVE_BYTES,    [RANK_ALLOC] = EXPORT_ALLOC_BYTES,
+		[RANK_GROWTH] = EXPORT_GROWTH,	    [RANK_COUNT] = EXPORT_LIVE_COUNT,
+		[RANK_SUSPECT] = EXPORT_LOST_BYTES,
 	};
 
 	return values[sort];

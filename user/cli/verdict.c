@@ -9,6 +9,7 @@
 #include "user/analysis/dead_memory.h"
 #include "user/analysis/reach.h"
 #include "user/base/log.h"
+#include "user/cli/holder.h"
 
 struct judge {
 	struct trace *trace;
@@ -71,8 +72,11 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 		err = -ENOMEM;
 	if (!err)
 		err = reach_new(image, &how, &reach);
-	if (!err)
+	if (!err) {
 		reach_sum(reach, j->snapshot);
+		err = holder_describe(j->trace, j->target, j->snapshot, image, reach,
+				      options->contents);
+	}
 	reach_free(reach);
 	log_debug("verdict of %d: %.1f ms to find dead memory, %.1f ms to follow pointers",
 		  (int)j->snapshot->pid, (double)(found - start) / 1e6,

@@ -98,7 +98,9 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 			.alloc = from->alloc,
 			.free = from->free,
 			.delta_bytes = from->delta_bytes,
+			.lost = from->verdict[VERDICT_DEFINITE],
 		};
+		amount_add(&to->lost, &from->verdict[VERDICT_INDIRECT]);
 		err = collect_frames(c->frames, &t->frames_of, from, &to->frames);
 		if (err)
 			return err;
@@ -146,6 +148,7 @@ int collection_take(struct collection *c, const struct snapshot *s)
 	t->time_ns = s->time_ns;
 	t->elapsed_ns = s->elapsed_ns;
 	t->sample_bytes = s->sample_bytes;
+	t->judged = s->verdict.state == VERDICT_TAKEN;
 	t->live = s->live;
 	t->alloc = s->alloc;
 	t->free = s->free;

@@ -20,6 +20,7 @@ struct collected_stack {
 	enum stack_end end;
 	struct amount live, alloc, free;
 	int64_t delta_bytes;
+	struct amount lost; /* definitely and indirectly; none without a verdict */
 };
 
 struct collected_target {
@@ -29,6 +30,7 @@ struct collected_target {
 	uint64_t time_ns, elapsed_ns, sample_bytes;
 	struct amount live, alloc, free;
 	uint64_t lost[LOST_CAUSES];
+	bool judged;		  /* has a verdict */
 	struct module_maps *maps; /* NULL: unknown */
 	struct collected_stack *stacks;
 	size_t stack_count;

@@ -19,6 +19,7 @@ enum export_value {
 	EXPORT_ALLOC_BYTES, /* since attach */
 	EXPORT_GROWTH,	    /* of live bytes since the last snapshot, where it is positive */
 	EXPORT_LIVE_COUNT,
+	EXPORT_LOST_BYTES, /* definitely and indirectly lost; 0 without a verdict */
 };
 
 /* Whose way of writing suppressions. */

@@ -34,6 +34,8 @@ static uint64_t value_of(const struct collected_stack *stack, enum export_value 
 		return stack->delta_bytes > 0 ? (uint64_t)stack->delta_bytes : 0;
 	case EXPORT_LIVE_COUNT:
 		return stack->live.count;
+	case EXPORT_LOST_BYTES:
+		return stack->lost.bytes;
 	case EXPORT_LIVE_BYTES:
 		break;
 	}

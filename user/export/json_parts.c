@@ -176,6 +176,35 @@ struct json_object *json_new_frame(const struct frame *frame, bool verbose, bool
 	return to.object;
 }
 
+/* From the root on. */
+static void put_held_by(struct json to, const char *path)
+{
+	char *copy = path ? strdup(path) : NULL, *rest = copy;
+	struct json_object *steps;
+
+	if (!path)
+		return;
+	steps = json_object_new_array();
+	while (rest)
+		json_append(steps, json_new_string(strsep(&rest, "\n")), to.failed);
+	*to.failed |= !copy;
+	json_put(to, "held_by", steps);
+	free(copy);
+}
+
+static void put_contents(struct json to, const struct stack *stack)
+{
+	char *hex = stack->contents_len ? malloc(2 * stack->contents_len + 1) : NULL;
+
+	if (!stack->contents_len)
+		return;
+	for (size_t i = 0; hex && i < stack->contents_len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", (unsigned char)stack->contents[i]);
+	*to.failed |= !hex;
+	json_put_string(to, "contents", hex);
+	free(hex);
+}
+
 struct json_object *json_new_stack(const struct export_options *options, const struct snapshot *s,
 				   const struct stack *stack, bool *failed)
 {
@@ -202,6 +231,8 @@ struct json_object *json_new_stack(const struct export_options *options, const s
 
 		json_put_classes(verdict, stack->verdict);
 		json_put(to, "verdict", verdict.object);
+		put_held_by(to, stack->held_by);
+		put_contents(to, stack);
 	}
 	json_put_bool(to, "truncated", stack->truncated);
 	json_put_string(to, "end", stack_end_name(stack->end));

@@ -68,6 +68,7 @@ struct profile {
 	uint32_t function_count, location_count, mapping_count;
 	const struct collected_target *target;
 	uint32_t target_number;
+	bool judged; /* some target has a verdict: two more values */
 };
 
 static uint32_t string_id(struct profile *p, const char *text)
@@ -273,7 +274,7 @@ static void put_sample(struct profile *p, const struct collected_stack *stack, c
 		       size_t n)
 {
 	const uint64_t values[] = {stack->alloc.count, stack->alloc.bytes, stack->live.count,
-				   stack->live.bytes};
+				   stack->live.bytes,  stack->lost.count,  stack->lost.bytes};
 	size_t mark = wire_open(&p->out, PROFILE_SAMPLE), list;
 
 	list = wire_open(&p->out, SAMPLE_LOCATION_ID);
@@ -281,7 +282,7 @@ static void put_sample(struct profile *p, const struct collected_stack *stack, c
 		wire_varint(&p->out, ids[i]);
 	wire_close(&p->out, list);
 	list = wire_open(&p->out, SAMPLE_VALUE);
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+	for (size_t i = 0; i < (p->judged ? 6 : 4); i++)
 		wire_varint(&p->out, values[i]);
 	wire_close(&p->out, list);
 	put_label(p, "pid", NULL, (uint64_t)p->target->pid);
@@ -347,6 +348,12 @@ static int put_profile(struct profile *p)
 	put_value_type(p, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
 	put_value_type(p, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
 	put_value_type(p, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
+	for (size_t i = 0; i < c->target_count; i++)
+		p->judged |= c->targets[i].judged;
+	if (p->judged) {
+		put_value_type(p, PROFILE_SAMPLE_TYPE, "lost_objects", "count");
+		put_value_type(p, PROFILE_SAMPLE_TYPE, "lost_space", "bytes");
+	}
 	for (size_t i = 0; !err && i < c->target_count; i++) {
 		const struct collected_target *t = &c->targets[i];
 

@@ -51,7 +51,8 @@ void text_frames(FILE *out, const struct export_options *options, const struct s
 
 /* What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for. */
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
-void text_put_stack_verdict(FILE *out, const struct snapshot *s, const struct stack *stack);
+void text_put_stack_verdict(FILE *out, const struct export_options *options,
+			    const struct snapshot *s, const struct stack *stack);
 
 /* The first frame with a name that is not the allocator's own; NULL: there is none. */
 const struct frame *survey_top_frame(const struct stack *stack);

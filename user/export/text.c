@@ -414,7 +414,7 @@ static void put_stack(const struct page *page, size_t number, const struct stack
 		fprintf(page->out, ", oldest %s", format_duration(age, stack->oldest_ns));
 	fputc('\n', page->out);
 	put_trend(page, &stack->trend);
-	text_put_stack_verdict(page->out, s, stack);
+	text_put_stack_verdict(page->out, page->options, s, stack);
 	if (page->options->show_older)
 		put_older(page, stack);
 	if (stack->free.count)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What -f text says of reachability: a few lines in the head, one under each stack. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "user/base/parse.h"
 #include "user/export/render.h"
 
@@ -53,11 +56,54 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 			format_bytes(human, v->unread_bytes));
 }
 
-void text_put_stack_verdict(FILE *out, const struct snapshot *s, const struct stack *stack)
+/* What the target wrote: printable bytes as they are, others as dots. */
+static void put_contents(FILE *out, const struct stack *stack)
+{
+	for (size_t at = 0; at < stack->contents_len; at += 16) {
+		size_t n = stack->contents_len - at < 16 ? stack->contents_len - at : 16;
+
+		fputs(at ? "             " : "    contents ", out);
+		for (size_t i = 0; i < 16; i++) {
+			if (i < n)
+				fprintf(out, "%02x ", (unsigned char)stack->contents[at + i]);
+			else
+				fputs("   ", out);
+		}
+		for (size_t i = 0; i < n; i++) {
+			char c = stack->contents[at + i];
+
+			fputc(c >= ' ' && c <= '~' ? c : '.', out);
+		}
+		fputc('\n', out);
+	}
+}
+
+/* The names in it are the target's own. */
+static void put_held_by(FILE *out, const char *path)
+{
+	char *copy = strdup(path), *rest = copy;
+	const char *line, *before = "    held by ";
+
+	while (rest && (line = strsep(&rest, "\n")) != NULL) {
+		fputs(before, out);
+		text_put_name(out, line);
+		fputc('\n', out);
+		before = "         -> ";
+	}
+	free(copy);
+}
+
+void text_put_stack_verdict(FILE *out, const struct export_options *options,
+			    const struct snapshot *s, const struct stack *stack)
 {
 	if (s->verdict.state != VERDICT_TAKEN || !stack->live.count)
 		return;
 	fputs("    ", out);
 	put_classes(out, stack->verdict);
 	fputc('\n', out);
+	/* What only stays is no news; what grows is a leak that nobody has lost yet. */
+	if (stack->held_by &&
+	    (stack->trend.kind == TREND_GROWING || stack->delta_bytes > 0 || options->verbose))
+		put_held_by(out, stack->held_by);
+	put_contents(out, stack);
 }

@@ -2,6 +2,7 @@
 #include "user/model/heap_image.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -96,6 +97,11 @@ void heap_image_finish(struct heap_image *image)
 	if (image->region_count)
 		qsort(image->regions, image->region_count, sizeof(*image->regions), region_order);
 	finish_dead(image);
+}
+
+double heap_image_weight(uint64_t size, uint64_t sample_bytes)
+{
+	return sample_bytes && size ? 1 / -expm1(-(double)size / (double)sample_bytes) : 1;
 }
 
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)

@@ -53,6 +53,7 @@ struct heap_image {
 	struct maps *maps; /* NULL: unknown */
 	void *data;	   /* what the regions' words lie in, mapped memory */
 	size_t data_size;
+	uint64_t sample_bytes; /* as in struct snapshot */
 	bool all_known; /* every block that was ever allocated is known: traced from the first instruction, with nothing left out */
 };
 
@@ -65,6 +66,9 @@ void heap_image_free(struct heap_image *image); /* NULL is fine */
  * whose range wraps around. To be called once all is entered.
  */
 void heap_image_finish(struct heap_image *image);
+
+/* How many blocks of its size a recorded one stands for: 1 / (1 - exp(-size / sample_bytes)), as bpf/sample.h has it; 1 without sampling. */
+double heap_image_weight(uint64_t size, uint64_t sample_bytes);
 
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);

@@ -89,6 +89,7 @@ enum snapshot_field {
 	SNAPSHOT_RSS = 9,
 	SNAPSHOT_ANON = 10,
 	SNAPSHOT_PSS = 11,
+	SNAPSHOT_VERDICT = 12, /* recording_verdict.c */
 };
 
 enum snapshot_flag {

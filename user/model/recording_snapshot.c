@@ -5,12 +5,7 @@
 #include <string.h>
 
 #include "user/model/recording_state.h"
-
-static void add(struct amount *sum, const struct amount *part)
-{
-	sum->bytes += part->bytes;
-	sum->count += part->count;
-}
+#include "user/model/recording_verdict.h"
 
 static void fill_stack(const struct recording_reader *r, struct snapshot *s, struct stack *stack,
 		       struct recorded_row *row)
@@ -36,9 +31,9 @@ static void fill_stack(const struct recording_reader *r, struct snapshot *s, str
 		stack->frames = frame_table_stack_at(r->table, row->stack, &stack->frame_count);
 	row->live_before[0] = v[VALUE_LIVE_BYTES];
 	row->live_before[1] = v[VALUE_LIVE_COUNT];
-	add(&s->live, &stack->live);
-	add(&s->alloc, &stack->alloc);
-	add(&s->free, &stack->free);
+	amount_add(&s->live, &stack->live);
+	amount_add(&s->alloc, &stack->alloc);
+	amount_add(&s->free, &stack->free);
 	s->delta_bytes = (int64_t)((uint64_t)s->delta_bytes + (uint64_t)stack->delta_bytes);
 	s->delta_count = (int64_t)((uint64_t)s->delta_count + (uint64_t)stack->delta_count);
 }
@@ -58,7 +53,8 @@ int recording_take_lost(const struct recording_reader *r, struct wire_reader bod
 }
 
 static int read_snapshot(const struct recording_reader *r, struct wire_reader message,
-			 struct snapshot *s, uint64_t *target, const char **why)
+			 struct snapshot *s, uint64_t *target, struct wire_reader *verdict,
+			 const char **why)
 {
 	struct wire_field f;
 	uint64_t flags = 0;
@@ -67,6 +63,8 @@ static int read_snapshot(const struct recording_reader *r, struct wire_reader me
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.field == SNAPSHOT_LOST && f.type == WIRE_BYTES)
 			err = recording_take_lost(r, f.body, s->lost, why);
+		if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
+			*verdict = f.body;
 		if (f.type != WIRE_VARINT)
 			continue;
 		switch (f.field) {
@@ -160,13 +158,16 @@ int recording_take_snapshot(struct recording_reader *r, struct wire_reader messa
 	struct snapshot *s = calloc(1, sizeof(*s));
 	struct recorded_target *t = NULL;
 	uint64_t target = 0;
-	int err = s ? read_snapshot(r, message, s, &target, why) : -ENOMEM;
+	struct wire_reader verdict = {0};
+	int err = s ? read_snapshot(r, message, s, &target, &verdict, why) : -ENOMEM;
 
 	if (!err) {
 		t = recording_find_target(r, target);
 		err = t ? fill_snapshot(r, t, s)
 			: recording_refuse(why, "a snapshot of a target that is not there");
 	}
+	if (!err && !recording_take_verdict(verdict, s))
+		err = recording_refuse(why, "a verdict cannot be read");
 	if (err) {
 		snapshot_free(s);
 		return err;

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "user/base/util.h"
+#include "user/model/recording_verdict.h"
 #include "user/model/recording_writer.h"
 
 #define FLUSH_BYTES  (1u << 20) /* definitions beyond this begin a chunk of their own */
@@ -427,7 +428,8 @@ static int put_values(struct recording_writer *w, struct target_state *t, const 
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
-static void put_snapshot(struct recording_writer *w, const struct snapshot *s)
+static void put_snapshot(struct recording_writer *w, const struct snapshot *s,
+			 const uint32_t *numbers)
 {
 	size_t mark = wire_open(&w->chunk, CHUNK_SNAPSHOT), list;
 	unsigned flags = (s->final ? FLAG_FINAL : 0) | (s->exited ? FLAG_EXITED : 0) |
@@ -451,6 +453,7 @@ static void put_snapshot(struct recording_writer *w, const struct snapshot *s)
 		wire_uint(&w->chunk, SNAPSHOT_ANON, s->memory.anon);
 	if (s->memory.pss)
 		wire_uint(&w->chunk, SNAPSHOT_PSS, s->memory.pss);
+	recording_put_verdict(&w->chunk, SNAPSHOT_VERDICT, s, numbers);
 	wire_close(&w->chunk, mark);
 }
 
@@ -503,7 +506,7 @@ int recording_writer_add(struct recording_writer *w, const struct snapshot *s)
 	err = err ? err : put_values(w, t, s, numbers);
 	if (err)
 		return w->error = err;
-	put_snapshot(w, s);
+	put_snapshot(w, s, numbers);
 	if (s->exited || s->execed || s->window)
 		forget_target(w, t);
 	return recording_flush(w);

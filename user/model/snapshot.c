@@ -65,6 +65,10 @@ void snapshot_free(struct snapshot *snapshot)
 	}
 	free(snapshot->maps);
 	free(snapshot->suppressed);
+	for (size_t i = 0; i < snapshot->stack_count; i++) {
+		free(snapshot->stacks[i].held_by);
+		free(snapshot->stacks[i].contents);
+	}
 	free(snapshot->stacks);
 	free(snapshot);
 }

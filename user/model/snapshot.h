@@ -34,6 +34,9 @@ struct stack {
 	unsigned
 		suppressed; /* 1 << enum verdict_class: of live blocks that suppressions have taken out; without a verdict all or none */
 	bool hidden;	    /* all live blocks have been: not to be shown */
+	char *held_by; /* of a reachable block: what holds it, from the root on, a line each; NULL: not looked for. Owned */
+	char *contents; /* of a lost block, --contents: its first bytes, contents_len of them; NULL: none. Owned */
+	size_t contents_len;
 	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	bool truncated;	    /* deeper than what was recorded */
 	enum stack_end end; /* why the walk stopped */

@@ -377,8 +377,10 @@ static void note_age(const struct capture *c, struct stack *stack, const struct 
 	if (age_ns > stack->oldest_ns)
 		stack->oldest_ns = age_ns;
 	if (c->trace->options.older_ns && age_ns >= c->trace->options.older_ns) {
-		stack->older.bytes += block->size;
-		stack->older.count++;
+		double weight = heap_image_weight(block->size, c->trace->options.sample_bytes);
+
+		stack->older.bytes += (uint64_t)((double)block->size * weight);
+		stack->older.count += (uint64_t)(weight + 0.5);
 	}
 }
 
@@ -482,6 +484,7 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	if (err)
 		return err;
 	c->image->all_known = all_known(c);
+	c->image->sample_bytes = c->trace->options.sample_bytes;
 	heap_image_finish(c->image);
 	c->snapshot->verdict.state = VERDICT_TAKEN;
 	return 0;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Verdicts through a recording's field and back, and damaged ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "user/model/recording_verdict.h"
+
+static void round_trip(struct snapshot *from, struct snapshot *to, struct wire *out)
+{
+	const uint32_t numbers[] = {1, 0};
+	struct wire_reader reader;
+	struct wire_field f;
+
+	recording_put_verdict(out, 12, from, numbers);
+	assert_false(out->failed);
+	reader = (struct wire_reader){out->data, out->data + out->len};
+	assert_int_equal(wire_next(&reader, &f), 1);
+	assert_int_equal(f.field, 12);
+	assert_true(recording_take_verdict(f.body, to));
+}
+
+static void taken(void **state)
+{
+	struct stack a[2] = {0}, b[2] = {0};
+	struct snapshot from = {.stacks = a, .stack_count = 2},
+			to = {.stacks = b, .stack_count = 2};
+	struct wire wire = {0};
+
+	(void)state;
+	a[0].verdict[VERDICT_DEFINITE] = (struct amount){UINT64_MAX, 3};
+	a[0].verdict[VERDICT_REACHABLE] = (struct amount){0, 1};
+	a[1].verdict[VERDICT_POSSIBLE] = (struct amount){70, 1};
+	from.verdict = (struct verdict){.state = VERDICT_TAKEN,
+					.pause_ns = 1,
+					.total_ns = 2,
+					.read_bytes = 3,
+					.unknown_bytes = 4,
+					.unread_bytes = 5,
+					.approximate = true};
+	round_trip(&from, &to, &wire);
+	from.verdict.classes[VERDICT_DEFINITE] = a[0].verdict[VERDICT_DEFINITE];
+	from.verdict.classes[VERDICT_REACHABLE] = a[0].verdict[VERDICT_REACHABLE];
+	from.verdict.classes[VERDICT_POSSIBLE] = a[1].verdict[VERDICT_POSSIBLE];
+	assert_memory_equal(&to.verdict, &from.verdict, sizeof(to.verdict));
+	assert_memory_equal(b[1].verdict, a[0].verdict, sizeof(b[1].verdict));
+	assert_memory_equal(b[0].verdict, a[1].verdict, sizeof(b[0].verdict));
+	wire_free(&wire);
+}
+
+static void refused(void **state)
+{
+	struct snapshot from = {0}, to = {0};
+	struct wire wire = {0};
+
+	(void)state;
+	from.verdict.state = VERDICT_REFUSED;
+	memset(from.verdict.reason, 'x', VERDICT_REASON_MAX - 1);
+	round_trip(&from, &to, &wire);
+	assert_int_equal(to.verdict.state, VERDICT_REFUSED);
+	assert_string_equal(to.verdict.reason, from.verdict.reason);
+	wire_free(&wire);
+	from.verdict.state = VERDICT_NOT_ASKED;
+	wire = (struct wire){0};
+	recording_put_verdict(&wire, 12, &from, NULL);
+	assert_int_equal(wire.len, 0);
+}
+
+/* Rows that are not there, classes that are not, lists and reasons cut short. */
+static void damaged(void **state)
+{
+	static const uint8_t bad[][8] = {{0x4a, 2, 9, 1},
+					 {0x4a, 2, 0, 0x10},
+					 {0x4a, 3, 0, 1, 5},
+					 {0x4a, 9, 0, 1},
+					 {0x4a, 1, 0x80}};
+	struct stack stacks[2] = {0};
+	struct snapshot to = {.stacks = stacks, .stack_count = 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct wire_reader r = {bad[i], bad[i] + (bad[i][1] < 6 ? bad[i][1] + 2 : 8)};
+
+		assert_false(recording_take_verdict(r, &to));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(taken),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

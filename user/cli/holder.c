@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/cli/holder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/parse.h"
+#include "user/base/util.h"
+
+/* Stacks that get a path: each costs a walk and the names of the stacks on it. */
+#define PATHS 16
+
+/* Steps of a path: a list may be a million long. */
+#define FIRST_STEPS 5
+#define STEPS_MAX   100000000
+
+struct describer {
+	struct trace *trace;
+	struct target *target;
+	struct snapshot *snapshot;
+	const struct heap_image *image;
+	const struct reach *reach;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The function that asked for it: the first frame that is no allocation function's own. */
+static const char *allocator_of(struct describer *d, uint32_t stack)
+{
+	struct stack *s;
+
+	if (stack >= d->snapshot->stack_count)
+		return NULL;
+	s = &d->snapshot->stacks[stack];
+	if (trace_symbolize(d->trace, d->target, s) || !s->frames)
+		return NULL;
+	for (size_t i = 1; i < s->frame_count; i++) {
+		const char *name = s->frames[i]->function;
+
+		if (name && strncmp(name, "operator new", strlen("operator new")) != 0)
+			return name;
+	}
+	return NULL;
+}
+
+static void put_block(struct describer *d, FILE *out, uint32_t block)
+{
+	const struct heap_block *b = &d->image->blocks[block];
+	const char *name = allocator_of(d, b->stack);
+	char human[FORMAT_BYTES_MAX];
+
+	fprintf(out, "a block of %s", format_bytes(human, b->size));
+	if (name)
+		fprintf(out, " from %s", name);
+}
+
+static const struct heap_thread *thread_at(const struct describer *d, const struct mapping *m)
+{
+	for (size_t i = 0; i < d->image->thread_count; i++) {
+		const struct heap_thread *t = &d->image->threads[i];
+
+		if ((t->sp >= m->start && t->sp < m->end) ||
+		    (t->tls >= m->start && t->tls < m->end))
+			return t;
+	}
+	return NULL;
+}
+
+/*
+ * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by where it lies in the file: what `nm` shows, for
+ * .data and .bss, as addresses relative to the object's first mapping.
+ */
+static bool put_static(const struct describer *d, FILE *out, const struct mapping *m,
+		       uint64_t address)
+{
+	const struct mapping *file = m;
+	uint64_t base = 0;
+
+	if (!m->ino && m->start) {
+		file = maps_find(d->image->maps, m->start - 1);
+		if (*m->path || !file || !file->ino || file->end != m->start)
+			return false;
+	}
+	if (!file->ino || file->shared)
+		return false;
+	for (size_t i = 0; i < maps_count(d->image->maps); i++) {
+		const struct mapping *first = maps_at(d->image->maps, i);
+
+		if (first->ino == file->ino && first->dev == file->dev) {
+			base = first->start;
+			break;
+		}
+	}
+	fprintf(out, "static data %s+0x%" PRIx64, base_name(file->path), address - base);
+	return true;
+}
+
+static void put_root(const struct describer *d, FILE *out, uint64_t address)
+{
+	const struct mapping *m;
+	const struct heap_thread *t;
+
+	if (address & REACH_REGISTER) {
+		fprintf(out, "a register of thread %d",
+			(int)d->image->threads[(uint32_t)address].tid);
+		return;
+	}
+	m = d->image->maps ? maps_find(d->image->maps, address) : NULL;
+	t = m ? thread_at(d, m) : NULL;
+	if (t && t->tls >= m->start && t->tls < m->end && address >= (t->tls & ~4095ull) - 4096)
+		fprintf(out, "thread-local data of thread %d", (int)t->tid);
+	else if (t)
+		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " above its end", (int)t->tid,
+			address - t->sp);
+	else if (m && put_static(d, out, m, address))
+		return;
+	else if (m && !strcmp(m->path, "[heap]"))
+		fprintf(out, "heap from before the attach, at 0x%" PRIx64, address);
+	else
+		fprintf(out, "memory at 0x%" PRIx64 "%s%s", address, m && *m->path ? " of " : "",
+			m ? base_name(m->path) : "");
+}
+
+/* From the root to the block, a line each. The way is known from its end: it is walked twice, once to count. */
+static int put_path(struct describer *d, FILE *out, uint32_t block)
+{
+	uint32_t *steps = NULL;
+	size_t count = 0, room = 0;
+	uint64_t from = 0;
+
+	for (uint32_t at = block; at != UINT32_MAX && count < STEPS_MAX;) {
+		if (count == room) {
+			uint32_t *grown =
+				reallocarray(steps, room = room ? 2 * room : 64, sizeof(*grown));
+
+			if (!grown) {
+				free(steps);
+				return -ENOMEM;
+			}
+			steps = grown;
+		}
+		steps[count++] = at;
+		from = reach_holder(d->reach, at);
+		at = from & REACH_REGISTER ? UINT32_MAX : reach_find(d->reach, from);
+		/* A word on a stack that lies in a block is a root all the same. */
+		if (at != UINT32_MAX && reach_holder(d->reach, at) == 0)
+			break;
+	}
+	put_root(d, out, from);
+	for (size_t i = count; i-- > 1;) {
+		if (count - 1 - i == FIRST_STEPS && i > 1) {
+			fprintf(out, "\n… %zu more blocks …", i - 1);
+			i = 1;
+		}
+		fputc('\n', out);
+		put_block(d, out, steps[i]);
+	}
+	free(steps);
+	return 0;
+}
+
+static int describe_one(struct describer *d, struct stack *stack, uint32_t block)
+{
+	size_t len = 0;
+	FILE *out = open_memstream(&stack->held_by, &len);
+	int err = out ? put_path(d, out, block) : -ENOMEM;
+
+	if (out && fclose(out))
+		err = -ENOMEM;
+	return err;
+}
+
+static void take_contents(const struct describer *d, struct stack *stack,
+			  const struct heap_block *block, uint32_t contents)
+{
+	uint64_t size = block->end - block->address;
+	size_t n = size < contents ? (size_t)size : contents;
+
+	stack->contents = calloc(n + 1, 1);
+	for (size_t i = 0; stack->contents && i < n; i++) {
+		uint64_t at = block->address + i, word;
+
+		if (!heap_image_word(d->image, at & ~7ull, &word))
+			break;
+		stack->contents[stack->contents_len++] = (char)(word >> at % 8 * 8);
+	}
+}
+
+/* For each stack its youngest block of the wanted kind, or UINT32_MAX: what grows is held by what holds its latest. */
+static uint32_t *youngest(const struct describer *d, bool lost)
+{
+	size_t n = d->snapshot->stack_count;
+	uint32_t *blocks = malloc((n + 1) * sizeof(*blocks));
+
+	if (!blocks)
+		return NULL;
+	memset(blocks, 0xff, (n + 1) * sizeof(*blocks));
+	for (size_t i = 0; i < d->image->block_count; i++) {
+		const struct heap_block *b = &d->image->blocks[i];
+		enum verdict_class class = reach_class(d->reach, i);
+		bool wanted = lost ? class == VERDICT_DEFINITE || class == VERDICT_INDIRECT
+				   : class == VERDICT_REACHABLE;
+
+		if (wanted && b->stack < n &&
+		    (blocks[b->stack] == UINT32_MAX ||
+		     b->age_ms < d->image->blocks[blocks[b->stack]].age_ms))
+			blocks[b->stack] = (uint32_t)i;
+	}
+	return blocks;
+}
+
+/* The stack with most reachable bytes among those that have no path yet; NULL when there is none. */
+static struct stack *next_held(struct snapshot *s, const uint32_t *blocks)
+{
+	struct stack *best = NULL;
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		struct stack *stack = &s->stacks[i];
+
+		if (!stack->held_by && blocks[i] != UINT32_MAX &&
+		    (!best || stack->verdict[VERDICT_REACHABLE].bytes >
+				      best->verdict[VERDICT_REACHABLE].bytes))
+			best = stack;
+	}
+	return best;
+}
+
+int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
+		    const struct heap_image *image, const struct reach *reach, uint32_t contents)
+{
+	struct describer d = {trace, target, snapshot, image, reach};
+	_cleanup_free_ uint32_t *held = youngest(&d, false);
+	_cleanup_free_ uint32_t *lost = contents ? youngest(&d, true) : NULL;
+	int err = held && (lost || !contents) ? 0 : -ENOMEM;
+
+	for (int i = 0; !err && i < PATHS; i++) {
+		struct stack *stack = next_held(snapshot, held);
+
+		if (!stack)
+			break;
+		err = describe_one(&d, stack, held[stack - snapshot->stacks]);
+	}
+	for (size_t i = 0; !err && lost && i < snapshot->stack_count; i++) {
+		if (lost[i] != UINT32_MAX)
+			take_contents(&d, &snapshot->stacks[i], &image->blocks[lost[i]], contents);
+	}
+	return err;
+}
