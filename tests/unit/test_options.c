@@ -168,7 +168,8 @@ static void every_long_option(void **state)
 		"--pid=7 --interval=2s --count 4 --top=1 --min-size=1 --max-size=1 --older 5m "
 		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
 		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict "
-		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged --contents 64 "
+		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged --contents "
+		"64 "
 		"--suppressions a --suppressions=b --no-default-suppressions "
 		"--gen-suppressions=lsan");
 
