@@ -254,7 +254,7 @@ small_cases() {
 
 @test "recursion deeper than 127 frames is marked as truncated, less deep is not" {
 	start_target "$TARGETS/misc"
-	attach
+	attach -v
 	tell deep
 	snap
 	same
@@ -265,6 +265,7 @@ small_cases() {
 	same
 	holds '[.stacks[] | select(.truncated | not) | .frames | map(.function) | index("main") != null] == [true]'
 	holds '[.stacks[] | select(.truncated)] | length == 1'
+	holds '.ends.truncated | .stacks == 1 and .allocs == 1'
 }
 
 @test "strdup's caller" {
