@@ -57,6 +57,9 @@ struct drill {
 	struct trace_cost cost;
 	uint64_t cost_ns_at; /* when it was read; 0: never */
 	struct cpu_account account;
+	uint64_t own_ns;		     /* CPU time that we took for all this ourselves */
+	uint64_t opened_ns, cost_at_opening; /* of the window */
+	uint64_t rest_until_ns;		     /* the next one opens no sooner */
 	struct survey_totals totals; /* of what has been measured and of targets that are done */
 	int error;		     /* in a callback */
 };
@@ -66,6 +69,14 @@ static uint64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
@@ -252,8 +263,10 @@ int drill_fd(const struct drill *d)
 
 int drill_process(struct drill *d)
 {
+	uint64_t start = cpu_ns();
 	int err = d->trace ? trace_process(d->trace) : 0;
 
+	d->own_ns += cpu_ns() - start;
 	return err ? err : d->error;
 }
 
@@ -362,18 +375,6 @@ static void choose_suspects(struct drill *d, uint64_t now)
 						  .start_ticks = chosen[i]->now.start_ticks};
 }
 
-static const char *refusal(int err)
-{
-	switch (err) {
-	case -ENOENT:
-		return "no probes: no allocator was found in it";
-	case -EOPNOTSUPP:
-		return "no probes: a 32-bit or foreign program";
-	default:
-		return "no probes: they could not be placed";
-	}
-}
-
 static int add_suspect(struct drill *d, size_t index, uint64_t now)
 {
 	struct suspect *suspect = &d->suspects[index];
@@ -399,7 +400,7 @@ static int add_suspect(struct drill *d, size_t index, uint64_t now)
 		data->refused = true;
 		data->drilled = true;
 		survey_result_clear(&data->drill);
-		data->drill.note = refusal(err);
+		data->drill.note = survey_result_refusal(err);
 	}
 	return close_suspect(d, index, NULL, false);
 }
@@ -410,11 +411,13 @@ static int open_window(struct drill *d, uint64_t now)
 	int err = 0;
 
 	/* Half of it must be there: a window that ends as soon as it has begun finds nothing. */
-	if (spent > d->options->budget / 1000.0 / 2)
+	if (now < d->rest_until_ns || spent > d->options->budget / 1000.0 / 2)
 		return 0;
 	choose_suspects(d, now);
 	if (!d->count)
 		return 0;
+	d->opened_ns = now;
+	d->cost_at_opening = d->own_ns + d->totals.probe_ns;
 	if (d->coarsen) {
 		unload(d);
 		d->sample_bytes *= COARSER;
@@ -428,6 +431,19 @@ static int open_window(struct drill *d, uint64_t now)
 }
 
 /* ---- the budget --------------------------------------------------------------------------- */
+
+/* What loading, placing and naming took of our own time counts, too: the next window waits until all of it is within the budget. */
+static void rest(struct drill *d)
+{
+	uint64_t cost = d->own_ns + d->totals.probe_ns - d->cost_at_opening;
+
+	d->rest_until_ns = d->opened_ns + (uint64_t)((double)cost * 1000 / d->options->budget);
+	log_debug("a window took %llu ms of CPU time; the next one in %lld s at the earliest",
+		  (unsigned long long)(cost / 1000000),
+		  d->rest_until_ns > now_ns()
+			  ? (long long)((d->rest_until_ns - now_ns()) / NS_PER_S)
+			  : 0);
+}
 
 static int measure(struct drill *d, uint64_t now)
 {
@@ -510,14 +526,11 @@ static int close_those_due(struct drill *d, uint64_t now)
 	return err;
 }
 
-int drill_tick(struct drill *d)
+static int tick(struct drill *d)
 {
 	uint64_t now = now_ns();
-	int err;
+	int err = d->trace ? measure(d, now) : 0;
 
-	if (!d->options->drill)
-		return 0;
-	err = d->trace ? measure(d, now) : 0;
 	if (err)
 		return err;
 	if (!d->count)
@@ -530,6 +543,20 @@ int drill_tick(struct drill *d)
 	if (cpu_account_spent(&d->account, now) > d->options->budget / 1000.0)
 		return over_budget(d);
 	return next_suspect(d, now);
+}
+
+int drill_tick(struct drill *d)
+{
+	uint64_t start = cpu_ns();
+	int err;
+
+	if (!d->options->drill)
+		return 0;
+	err = tick(d);
+	d->own_ns += cpu_ns() - start;
+	if (!d->count && d->opened_ns > d->rest_until_ns)
+		rest(d);
+	return err;
 }
 
 bool drill_open(const struct drill *d)

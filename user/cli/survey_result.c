@@ -169,3 +169,15 @@ const char *survey_result_meaning(const struct survey_drill *result, bool cut)
 		return "it kept nothing of what it allocated while probes were on";
 	return NULL;
 }
+
+const char *survey_result_refusal(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "no probes: no allocator was found in it";
+	case -EOPNOTSUPP:
+		return "no probes: a 32-bit or foreign program";
+	default:
+		return "no probes: they could not be placed";
+	}
+}

@@ -24,6 +24,9 @@ int survey_result_name_all(struct trace *trace, struct target *target, struct fr
 /* What the numbers mean beside the growth of the process itself (result->grown); `cut`: the window was cut short. NULL: nothing to add. */
 const char *survey_result_meaning(const struct survey_drill *result, bool cut);
 
+/* Why a process cannot have probes, by what trace_add_process() returned. */
+const char *survey_result_refusal(int err);
+
 /* Frees snapshot and stacks; the frames are the table's. */
 void survey_result_clear(struct survey_drill *result);
 

@@ -236,10 +236,13 @@ static void put_reason(const struct table *t, const struct survey_row *row)
 			format_bytes(high, row->low_now));
 	fputc('\n', t->out);
 	if (row->trend.error_known) {
-		fprintf(t->out, "            growth between %s",
-			format_bytes_signed(low, (int64_t)(row->trend.growth_low * 3600)));
-		fprintf(t->out, " and %s an hour (95 %%)",
-			format_bytes_signed(high, (int64_t)(row->trend.growth_high * 3600)));
+		format_bytes_signed(low, (int64_t)(row->trend.growth_low * 3600));
+		format_bytes_signed(high, (int64_t)(row->trend.growth_high * 3600));
+		if (strcmp(low, high) != 0)
+			fprintf(t->out, "            growth between %s and %s an hour (95 %%)", low,
+				high);
+		else
+			fprintf(t->out, "            growth %s an hour", low);
 		if (row->limit_known && row->limit_s < 1e9)
 			fprintf(t->out, "; memory is used up in %s",
 				format_duration(low, (uint64_t)(row->limit_s * 1e9)));
