@@ -48,11 +48,47 @@ static __always_inline void detach_old(struct pending *p, uint64_t address)
 	p->old_time = old.time;
 }
 
+/*
+ * An allocator's own mmap is not the program's, also when the call it is made for is not recorded. The return of such a call would cost a trap; what
+ * is known of it without is where it returns to, as long as that is still on the stack.
+ */
+static __always_inline void remember_unrecorded(struct pt_regs *ctx, struct thread_state *thread,
+						union probe_cookie cookie)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct pending *p = &thread->unrecorded;
+
+	if (cookie.op == OP_MMAP || cookie.op == OP_MREMAP)
+		return;
+	p->flags = PENDING_BARE;
+	p->ip = regs_ip(ctx);
+	p->sp = regs_sp(ctx);
+	if (bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)p->sp))
+		p->sp = 0;
+#endif
+}
+
+/* Is the mmap that is entered at `sp` made by a call that is not recorded? */
+static __always_inline bool maps_for_unrecorded(const struct thread_state *thread,
+						union probe_cookie cookie, uint64_t sp, uint64_t ip)
+{
+	if (!config.mmap || (cookie.op != OP_MMAP && cookie.op != OP_MREMAP))
+		return false;
+	return thread->unrecorded.sp && !bare_call_is_over(&thread->unrecorded, sp, ip);
+}
+
+static __always_inline void count_nested(uint32_t target_id)
+{
+	struct target_stats *stats = target_stats_of(target_id);
+
+	if (stats)
+		__sync_fetch_and_add(&stats->nested, 1);
+}
+
 /* 0: the return is wanted; 1: it is not (a session then skips it). */
 static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 {
 	struct thread_state *thread = NULL;
-	struct target_stats *stats;
 	uint64_t size, sp = regs_sp(ctx);
 	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
 	bool wanted;
@@ -67,22 +103,26 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	wanted = size >= config.min_size && size <= config.max_size;
 	if (cookie.op == OP_MMAP && !mmap_holds_memory(ctx))
 		return 1;
-	if (!wanted && !cookie.nests)
+	if (!wanted && !cookie.nests && !config.mmap)
 		return 1;
 	if (!thread)
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 1;
 	if (thread->depth && pending_nested(thread, sp, regs_ip(ctx))) {
-		stats = target_stats_of(id);
-		if (stats)
-			__sync_fetch_and_add(&stats->nested, 1);
+		count_nested(id);
 		return pending_tail_call(thread, sp) ? 0 : 1;
 	}
-	if (wanted && config.sample_bytes && !sample_hit(thread, size)) {
-		if (!cookie.nests)
-			return 1;
-		wanted = false;
+	if (maps_for_unrecorded(thread, cookie, sp, regs_ip(ctx))) {
+		count_nested(id);
+		return 1;
+	}
+	if (wanted && config.sample_bytes)
+		wanted = sample_hit(thread, size);
+	if (!wanted && !cookie.nests) {
+		if (config.mmap)
+			remember_unrecorded(ctx, thread, cookie);
+		return 1;
 	}
 	p = pending_push(thread, id);
 	if (!p)

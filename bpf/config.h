@@ -28,6 +28,8 @@ struct config {
 	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
 	uint32_t tool;	       /* our own tgid */
 	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
+	uint32_t mmap;	       /* mmap and munmap have probes */
+	uint32_t pad;
 };
 
 /* The kernel's ticks at one moment, which the ages of blocks are told by. */

@@ -37,6 +37,8 @@ struct thread_state {
 	uint32_t pad;
 	uint64_t sample_left; /* bytes to this thread's next sample point */
 	struct pending pending[ABI_MAX_PENDING];
+	struct pending
+		unrecorded; /* config.mmap: the last call that is not recorded; may be over */
 	uint64_t
 		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */
 	uint64_t mmap_size;

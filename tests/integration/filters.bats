@@ -73,6 +73,24 @@ mmaps() {
 	each_mode mmaps
 }
 
+# Blocks of 1 MiB are just too small to be recorded; what is mapped for them is not.
+mmaps_for_filtered() {
+	start_target "$TARGETS/mmap"
+	attach --mmap -z 1048577
+	tell go
+	snap
+	holds '[.stacks[] | select(any(.frames[]; .function == "leak_1m"))] == []'
+	holds '[.stacks[].frames[0].function] | index("malloc") == null'
+	end_target
+}
+
+@test "--mmap: what an allocator maps for blocks that are not recorded is not the program's" {
+	each_mode mmaps_for_filtered
+	T_ENV=("LD_PRELOAD=$LIBDIR/libjemalloc.so.2")
+	mmaps_for_filtered
+	holds '[.stacks[] | select(any(.frames[]; .module == "libjemalloc.so.2"))] == []'
+}
+
 @test "without --mmap there is only malloc" {
 	start_target "$TARGETS/mmap"
 	attach

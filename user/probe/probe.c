@@ -57,6 +57,13 @@ static uint8_t arg_at(const struct place *place, uint8_t arg)
 	return arg ? place->arg_at[arg - 1] : 0;
 }
 
+/* See remember_unrecorded() in bpf/alloc.h. */
+#if defined(__x86_64__)
+static const bool mmap_is_told = true;
+#else
+static const bool mmap_is_told = false;
+#endif
+
 static bool has_mmap(const struct provider *provider)
 {
 	for (size_t i = 0; i < provider->count; i++) {
@@ -77,8 +84,9 @@ static void probe_init(struct probe *probe, const struct object *object,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
 	/* A call that has no return probe costs its return in any case; as each is entered, none ends another one's. */
-	union probe_cookie cookie = {
-		.op = f->op, .nests = !f->leaf || mmap || f->throws, .bare = f->throws};
+	union probe_cookie cookie = {.op = f->op,
+				     .nests = !f->leaf || (mmap && !mmap_is_told) || f->throws,
+				     .bare = f->throws};
 	ssize_t n;
 
 	if (want > CODE_MAX)

@@ -62,6 +62,7 @@ static int configure(struct trace *trace)
 		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,
 		.tool = (uint32_t)getpid(),
 		.task_storage = o->task_storage,
+		.mmap = o->providers.mmap,
 	};
 	skel->bss->shared.target_epoch = 1;
 	sampling_tables(&skel->rodata->sample_tables);
