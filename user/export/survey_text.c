@@ -120,6 +120,14 @@ static void put_titles(const struct table *t)
 
 /* ---- a row -------------------------------------------------------------------------------- */
 
+/* A recording may say anything: a path without a slash is a name. */
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static void put_where(const struct table *t, const struct survey_row *row)
 {
 	char where[256];
@@ -133,7 +141,7 @@ static void put_where(const struct table *t, const struct survey_row *row)
 	else if (row->unit)
 		snprintf(where, sizeof(where), "%s", row->unit);
 	else if (row->cgroup && strcmp(row->cgroup, "/") != 0)
-		snprintf(where, sizeof(where), "%s", strrchr(row->cgroup, '/') + 1);
+		snprintf(where, sizeof(where), "%s", last_part(row->cgroup));
 	else
 		snprintf(where, sizeof(where), "-");
 	put_column(t, where, WIDTH_WHERE);
