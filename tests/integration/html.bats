@@ -128,3 +128,25 @@ load recording.bash
 	[[ ${SEEN[4]} == *'</script><script>alert(3)</script>'* ]] || fail "command line: ${SEEN[4]}"
 	seen 5 0 'images after the click'
 }
+
+@test "html: with a verdict, what is lost" {
+	local lost count
+
+	needs_chromium
+	start_target "$TARGETS/verdict_heap"
+	tool_into "$D/page.html" --verdict -f html
+	tell all
+	kill -USR1 "$TOOL_PID"
+	until_true "$DEADLINE" into '^</html>$' "$D/page.html" || fail 'no page'
+	look "$D/page.html" 'value|#card-lost b' 'click|#modes [data-key=lost]' 'value|#flame' 'click|#measures [data-key=blocks]' 'value|#flame' \
+		'value|td[data-key=lost]'
+	lost=$(jq '[.verdict[] | .definite, .indirect | .bytes] | add' <<<"$TRUTH")
+	count=$(jq '[.verdict[] | .definite, .indirect | .count] | add' <<<"$TRUTH")
+	[[ $lost -gt 0 ]] || fail 'nothing is lost'
+	seen 0 "$lost" 'lost'
+	seen 1 "$lost" 'the flame graph of what is lost'
+	seen 2 "$count" 'the flame graph of lost blocks'
+	seen 3 "$(jq '[.verdict[] | .definite.bytes + .indirect.bytes] | max' <<<"$TRUTH")" 'the largest loss'
+	end_target
+	tool_ends
+}

@@ -188,6 +188,7 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 		t->rows[t->row_count++] = (struct html_row){.id = stack->id};
 	}
 	t->rows[*number].oldest_ns = stack->oldest_ns;
+	memcpy(t->rows[*number].verdict, stack->verdict, sizeof(stack->verdict));
 	t->rows[*number].end = stack->truncated ? STACK_END_TRUNCATED : stack->end;
 	if (t->rows[*number].frames)
 		return 0;
@@ -241,6 +242,7 @@ int html_take(struct html *h, const struct snapshot *s)
 	t->exited = s->exited;
 	t->execed = s->execed;
 	t->window = s->window;
+	t->verdict = s->verdict.state == VERDICT_TAKEN;
 	t->elapsed_ns = s->elapsed_ns;
 	t->sample_bytes = s->sample_bytes;
 	t->unknown_frees = s->unknown_frees;

@@ -28,7 +28,8 @@ struct html_row {
 	uint64_t id;
 	uint32_t frames; /* of the frame table, 0: unknown */
 	enum stack_end end;
-	uint64_t oldest_ns; /* age at the last snapshot, 0: unknown */
+	uint64_t oldest_ns;			/* age at the last snapshot, 0: unknown */
+	struct amount verdict[VERDICT_CLASSES]; /* at the last snapshot, if its target has one */
 };
 
 struct html_target {
@@ -37,6 +38,7 @@ struct html_target {
 	char comm[17];
 	char **cmdline; /* NULL: unknown */
 	bool exited, execed, window;
+	bool verdict;	   /* the last snapshot has one */
 	uint64_t start_ns; /* of tracing, since the epoch */
 	uint64_t elapsed_ns;
 	uint64_t sample_bytes, unknown_frees;

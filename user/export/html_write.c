@@ -165,6 +165,14 @@ static void put_changes(FILE *out, const struct html_target *t, size_t row)
 	}
 }
 
+static void put_verdict(FILE *out, const struct html_row *row)
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		fprintf(out, "%s%" PRIu64 ",%" PRIu64, i ? "," : ",[", row->verdict[i].bytes,
+			row->verdict[i].count);
+	fputc(']', out);
+}
+
 static void put_rows(FILE *out, const struct html_target *t)
 {
 	fputs(",\n\"moments\":[", out);
@@ -177,7 +185,10 @@ static void put_rows(FILE *out, const struct html_target *t)
 		fprintf(out, "%s[\"%016" PRIx64 "\",%u,%d,%" PRIu64 ",[", i ? ",\n" : "\n", r->id,
 			r->frames, r->frames ? (int)r->end : -1, r->oldest_ns / NS_PER_MS);
 		put_changes(out, t, i);
-		fputs("]]", out);
+		fputc(']', out);
+		if (t->verdict)
+			put_verdict(out, r);
+		fputc(']', out);
 	}
 	fputc(']', out);
 }

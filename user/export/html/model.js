@@ -7,7 +7,8 @@
 //   targets   each with totals at `time` (ms since the epoch): live, count, alloc, allocs, rss, anon (null: unknown);
 //             `moments`, the times of which every stack's values are kept, and `rows`:
 //             [stack id, stack, end (-1: not recorded), ms of its oldest block or 0,
-//              [moments until it changes, live bytes +-, blocks +-, allocated bytes +, allocations +, …]]
+//              [moments until it changes, live bytes +-, blocks +-, allocated bytes +, allocations +, …],
+//              and where there is a verdict bytes and blocks that are lost, only held by lost ones, perhaps lost, reachable]
 
 const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;
 
@@ -53,11 +54,12 @@ function readTarget(data, raw, number) {
 	/* A process may have had probes for several windows of a survey. */
 	if (raw.window)
 		target.name += ` ${timeText(raw.moments.at(-1), false)}`;
-	target.rows = raw.rows.map(([id, stack, end, oldest, changes]) => {
+	target.rows = raw.rows.map(([id, stack, end, oldest, changes, verdict]) => {
 		const frames = stack ? data.stacks[stack].map((frame) => data.frames[frame]) : [];
 		const label = end < 0 ? data.unknown : data.ends[end];
-		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes};
+		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes, verdict};
 	});
+	target.verdict = target.rows.some((row) => row.verdict);
 	target.first = target.moments[0];
 	target.last = target.moments[target.moments.length - 1];
 	return target;
@@ -98,6 +100,9 @@ function valuesBetween(targets, from, to) {
 			list.push({
 				row,
 				live: at(LIVE, end), count: at(COUNT, end), alloc: at(ALLOC, end), allocs: at(ALLOCS, end),
+				/* Lost for certain, or held by nothing else; a verdict is of the last snapshot. */
+				lost: row.verdict && end === target.moments.length - 1 ? row.verdict[0] + row.verdict[2] : 0,
+				lostCount: row.verdict && end === target.moments.length - 1 ? row.verdict[1] + row.verdict[3] : 0,
 				growth: at(LIVE, end) - at(LIVE, begin), growthCount: at(COUNT, end) - at(COUNT, begin),
 			});
 		}

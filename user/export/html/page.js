@@ -10,6 +10,8 @@ const MODES = [
 	{key: 'growth', name: 'Growth', since: true, bytes: (e) => e.growth, blocks: (e) => e.growthCount,
 		meaning: (shrunk) => `What has become more from ${timeText(STATE.from, true)} to ${timeText(STATE.to, true)}` +
 			` (${durationText(STATE.to - STATE.from)}; drag on the chart for another time)` + (shrunk ? `; stacks that became less, ${shrunk}, are in the table only.` : '.')},
+	{key: 'lost', name: 'Lost', verdict: true, bytes: (e) => e.lost, blocks: (e) => e.lostCount,
+		meaning: () => `Live at ${timeText(STATE.to, true)}, and no pointer in the process's memory leads to it: definitely lost, or held only by what is.`},
 ];
 
 let DATA;
@@ -22,6 +24,7 @@ let flame = {search: () => 0, reset: () => {}};
 const first = () => Math.min(...STATE.targets.map((t) => t.first));
 const last = () => Math.max(...STATE.targets.map((t) => t.last));
 const hasSince = () => STATE.from < STATE.to;
+const hasVerdict = () => STATE.to === last() && STATE.targets.some((t) => t.verdict);
 
 function card(name, value, small, data, id) {
 	return element('div', {class: 'card', id}, element('small', {}, name), element('b', {'data-value': data}, value), element('small', {}, small));
@@ -32,6 +35,8 @@ function drawCards(sums) {
 		card('Live', bytesText(sums.live), `${countText(sums.live)} B in ${plural(sums.count, 'block')}`, sums.live, 'card-live'),
 		card('Allocated', bytesText(sums.alloc), `in ${plural(sums.allocs, 'call')}, ${bytesText(sums.alloc - sums.live)} of it freed`, sums.alloc, 'card-alloc'),
 	];
+	if (hasVerdict())
+		cards.splice(1, 0, card('Lost', bytesText(sums.lost), `${shareText(sums.lost, sums.live)} of what is live: nothing points to it`, sums.lost, 'card-lost'));
 	if (hasSince())
 		cards.splice(1, 0, card('Growth', signed(sums.growth, bytesText),
 			`in ${durationText(span)}, ${signed(sums.growth * 3600000 / span, bytesText)} an hour`, sums.growth, 'card-growth'));
@@ -73,7 +78,7 @@ function drawChoices() {
 			draw();
 		},
 	}, row.name);
-	byId('modes').replaceChildren(...MODES.map((mode) => button(mode, mode.key, 'mode')));
+	byId('modes').replaceChildren(...MODES.filter((mode) => !mode.verdict || hasVerdict()).map((mode) => button(mode, mode.key, 'mode')));
 	byId('measures').replaceChildren(...[{key: 'bytes', name: 'Bytes'}, {key: 'blocks', name: 'Blocks'}].map((m) => button(m, m.key, 'measure')));
 }
 
@@ -86,7 +91,7 @@ function drawStackTable(entries, sums) {
 	const found = shown.reduce((sum, e) => sum + e.live, 0);
 	byId('found').textContent = STATE.term ? `${plural(shown.length, 'stack')}, ${bytesText(found)} live, ${shareText(found, sums.live)}` : '';
 	byId('found').dataset.value = shown.length;
-	drawTable({entries: shown, sums, term: STATE.term, sort: STATE.sort, since: hasSince(), latest: STATE.to === last(), most: STATE.most}, (key) => {
+	drawTable({entries: shown, sums, term: STATE.term, sort: STATE.sort, since: hasSince(), latest: STATE.to === last(), verdict: hasVerdict(), most: STATE.most}, (key) => {
 		STATE.sort = {key, down: STATE.sort.key === key ? !STATE.sort.down : true};
 		drawStackTable(entries, sums);
 	}, () => {
@@ -135,7 +140,8 @@ function chooseTime(from, to) {
 		/* Too narrow to hold two moments: the one before. */
 		STATE.from = moments[Math.max(0, moments.indexOf(STATE.to) - 1)];
 	}
-	if (!hasSince() && MODES.find((m) => m.key === STATE.mode).since)
+	const mode = MODES.find((m) => m.key === STATE.mode);
+	if ((mode.since && !hasSince()) || (mode.verdict && !hasVerdict()))
 		STATE.mode = 'live';
 	STATE.through = null;
 	draw();
@@ -154,7 +160,7 @@ function drawTimes() {
 
 function draw() {
 	const entries = valuesBetween(STATE.targets, STATE.from, STATE.to);
-	const sums = {live: 0, count: 0, alloc: 0, allocs: 0, growth: 0};
+	const sums = {lost: 0, live: 0, count: 0, alloc: 0, allocs: 0, growth: 0};
 	for (const entry of entries) {
 		for (const key of Object.keys(sums))
 			sums[key] += entry[key];

@@ -8,6 +8,7 @@ const COLUMNS = [
 	{key: 'share', name: 'Share', text: (e, sums) => shareText(e.live, sums.live), number: (e) => e.live},
 	{key: 'count', name: 'Blocks', text: (e) => countText(e.count), number: (e) => e.count},
 	{key: 'growth', name: 'Growth', text: (e) => (e.growth ? signed(e.growth, bytesText) : '0'), number: (e) => e.growth, since: true},
+	{key: 'lost', name: 'Lost', text: (e) => (e.lost ? bytesText(e.lost) : '0'), number: (e) => e.lost, verdict: true},
 	{key: 'alloc', name: 'Allocated', text: (e) => bytesText(e.alloc), number: (e) => e.alloc},
 	{key: 'allocs', name: 'Calls', text: (e) => countText(e.allocs), number: (e) => e.allocs},
 	{key: 'oldest', name: 'Oldest', latest: true, text: (e) => (e.row.oldest ? durationText(e.row.oldest) : ''), number: (e) => e.row.oldest},
@@ -63,7 +64,7 @@ function tableHead(columns, sort, resort) {
 
 function tableRow(entry, number, columns, sums, term) {
 	const site = siteOf(entry.row);
-	const cells = columns.map((c) => element('td', {class: c.key === 'growth' && entry.growth > 0 ? 'up' : undefined,
+	const cells = columns.map((c) => element('td', {class: (c.key === 'growth' || c.key === 'lost') && c.number(entry) > 0 ? 'up' : undefined,
 		'data-key': c.key, 'data-value': c.number(entry)}, c.text(entry, sums)));
 	const row = element('tr', {class: 'row', 'data-id': entry.row.id}, element('td', {class: 'soft'}, String(number)), ...cells,
 		element('td', {}, spark(entry.row)), element('td', {class: 'site'}, element('div', {}, frameLine(site, term))));
@@ -76,9 +77,9 @@ function tableRow(entry, number, columns, sums, term) {
 	return row;
 }
 
-// view: {entries, sums, term, sort, since, latest, most}; resort(key) and more() are called on clicks.
+// view: {entries, sums, term, sort, since, latest, verdict, most}; resort(key) and more() are called on clicks.
 function drawTable(view, resort, more) {
-	const columns = COLUMNS.filter((c) => (view.since || !c.since) && (view.latest || !c.latest));
+	const columns = COLUMNS.filter((c) => (view.since || !c.since) && (view.latest || !c.latest) && (view.verdict || !c.verdict));
 	const column = COLUMNS.find((c) => c.key === view.sort.key);
 	const sorted = [...view.entries].sort((a, b) => (column.number(b) - column.number(a)) * (view.sort.down ? 1 : -1) || b.live - a.live);
 	const shown = sorted.slice(0, view.most);
