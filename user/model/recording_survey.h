@@ -65,6 +65,9 @@ enum process_value {
 	PROCESS_VALUES = PV_SPARK + SURVEY_SPARK,
 };
 
+/* No double is further from zero (bytes, bytes a second, seconds): times 3,600 it still is an integer. */
+#define PROCESS_MAX_DOUBLE 1e15
+
 /* PV_FLAGS: the trend's kind, then these, then how many values the sparkline has. */
 enum process_flag {
 	PF_KIND = 0xf,

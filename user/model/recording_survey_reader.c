@@ -175,9 +175,12 @@ static int check_values(const struct recording_reader *r, struct process_reading
 	    now[PV_FLAGS] >> PF_SPARK_SHIFT > SURVEY_SPARK)
 		return recording_refuse(why, "a process's state is impossible");
 	for (int i = PV_DOUBLES; i < PROCESS_VALUES; i++) {
-		if (!isfinite(double_of(now[i])))
+		/* Also no number at all. */
+		if (!(fabs(double_of(now[i])) <= PROCESS_MAX_DOUBLE))
 			return recording_refuse(why, "a process's growth is impossible");
 	}
+	if (double_of(now[PV_DOUBLES + 3]) < 0)
+		return recording_refuse(why, "a process's time to the limit is impossible");
 	if (!recording_string(r, now[PV_REASON], &p->reason))
 		return recording_refuse(why, "a string that is not there");
 	memcpy(p->values, now, sizeof(p->values));

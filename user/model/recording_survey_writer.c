@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,10 +146,12 @@ static int number_of(struct recording_writer *w, const struct survey_row *row, u
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
+/* Beyond 30 million years, a petabyte or what a reader takes for damage it does not matter by how much. */
 static uint64_t bits_of(double value)
 {
 	uint64_t bits;
 
+	value = fmin(fmax(value, -PROCESS_MAX_DOUBLE), PROCESS_MAX_DOUBLE);
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
 }
