@@ -46,12 +46,14 @@ static void program_free(struct program *program)
 
 void merged_free(struct merged *merged)
 {
-	struct program *program, *next;
-
 	if (!merged)
 		return;
-	LL_FOREACH_SAFE(merged->programs, program, next)
-	program_free(program);
+	while (merged->programs) {
+		struct program *next = merged->programs->next;
+
+		program_free(merged->programs);
+		merged->programs = next;
+	}
 	free(merged);
 }
 
@@ -60,7 +62,7 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 {
 	struct program *program;
 
-	LL_FOREACH (merged->programs, program) {
+	for (program = merged->programs; program; program = program->next) {
 		if (merge_same_program(program->name, s))
 			return program;
 	}
@@ -134,7 +136,7 @@ static int report_program(struct merged *merged, struct program *program, bool f
 	merged->current = program;
 	err = stack_trends_update(program->trends, sum);
 	if (!err)
-		err = fn(ctx, merged, sum, program->trends);
+		err = fn(ctx, sum, program->trends);
 	merged->current = NULL;
 	snapshot_free(sum);
 	return err;
@@ -145,7 +147,7 @@ int merged_report(struct merged *merged, bool final, merged_fn fn, void *ctx)
 	struct program *program;
 	int err = 0;
 
-	LL_FOREACH (merged->programs, program) {
+	for (program = merged->programs; program; program = program->next) {
 		if (!err)
 			err = report_program(merged, program, final, fn, ctx);
 		program->count = 0;

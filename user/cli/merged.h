@@ -22,8 +22,7 @@ int merged_add_ended(struct merged *merged, const struct snapshot *last);
 struct stack_trends;
 
 /* Called with each program's sum, which fn may fill in. */
-typedef int (*merged_fn)(void *ctx, struct merged *merged, struct snapshot *sum,
-			 struct stack_trends *trends);
+typedef int (*merged_fn)(void *ctx, struct snapshot *sum, struct stack_trends *trends);
 
 /*
  * Adds up what is there, calls fn for each program, and forgets the living. With `final` the ended ones are in it, and programs of which all have

@@ -167,12 +167,10 @@ static void show(struct session *s, struct target *target, struct snapshot *now,
 		output_fail(s->output, err);
 }
 
-static int show_sum(void *ctx, struct merged *merged, struct snapshot *sum,
-		    struct stack_trends *trends)
+static int show_sum(void *ctx, struct snapshot *sum, struct stack_trends *trends)
 {
 	struct session *s = ctx;
 
-	(void)merged;
 	suppress(s, NULL, sum);
 	print_snapshot(s, NULL, sum, trends);
 	return 0;

@@ -130,14 +130,13 @@ int copies_new(int map_fd, struct copies **out)
 
 static void drop_waiting(struct copies *copies)
 {
-	struct waiting *waiting, *next;
+	while (copies->list) {
+		struct waiting *next = copies->list->next;
 
-	DL_FOREACH_SAFE(copies->list, waiting, next)
-	{
-		free(waiting->copy);
-		free(waiting);
+		free(copies->list->copy);
+		free(copies->list);
+		copies->list = next;
 	}
-	copies->list = NULL;
 }
 
 void copies_free(struct copies *copies)
@@ -169,7 +168,7 @@ int copies_fd(const struct copies *copies)
 int copies_take(struct copies *copies, void (*fn)(void *ctx, struct stack_copy_event *copy),
 		void *ctx)
 {
-	struct waiting *list, *waiting, *next;
+	struct waiting *list;
 	eventfd_t count;
 	int err;
 
@@ -185,10 +184,12 @@ int copies_take(struct copies *copies, void (*fn)(void *ctx, struct stack_copy_e
 	pthread_mutex_unlock(&copies->lock);
 	if (list)
 		eventfd_write(copies->wake_fd, 1);
-	DL_FOREACH_SAFE(list, waiting, next)
-	{
-		fn(ctx, waiting->copy);
-		free(waiting);
+	while (list) {
+		struct waiting *next = list->next;
+
+		fn(ctx, list->copy);
+		free(list);
+		list = next;
 	}
 	return err;
 }
