@@ -34,8 +34,18 @@ enum alloc_op {
 	OP_MREMAP,
 	OP_MUNMAP, /* ptr_arg, size_arg */
 	OP_UNWIND, /* allocates nothing: begins to unwind the stack, or goes on with it: _Unwind_RaiseException, longjmp */
-	OP_LEAVE,  /* ends the process: _exit, _Exit */
-	OP_CATCH,  /* called by the frame that catches a C++ exception: __cxa_begin_catch */
+	OP_NAMED, /* C++ operator built on another allocator: tells whose block it is, with --check-frees */
+	OP_LEAVE, /* ends the process: _exit, _Exit */
+	OP_CATCH, /* called by the frame that catches a C++ exception: __cxa_begin_catch */
+};
+
+/* Which functions belong together: what one of a family allocates, one of the same family frees. */
+enum alloc_family {
+	FAMILY_ANY = 0, /* not known: fits all */
+	FAMILY_MALLOC,
+	FAMILY_NEW,
+	FAMILY_NEW_ARRAY,
+	FAMILIES,
 };
 
 /*
@@ -49,8 +59,9 @@ union probe_cookie {
 		uint8_t count_arg;
 		uint8_t ptr_arg;
 		uint8_t nests; /* may call another probed function: its return is wanted even when it is not recorded */
-		uint8_t bare; /* no return probe: alloc_return is on its `ret` instructions */
-		uint8_t reserved[2];
+		uint8_t bare;	/* no return probe: alloc_return is on its `ret` instructions */
+		uint8_t family; /* enum alloc_family */
+		uint8_t reserved[1];
 	};
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
@@ -83,6 +94,7 @@ enum lost_cause {
 	LOST_OUT_POINTER, /* allocation: the result pointer could not be read */
 	LOST_EVENTS,	  /* process event (fork, exec, exit) not delivered: ring buffer full */
 	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
+	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
 	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
 	LOST_CAUSES,
 };
@@ -154,9 +166,45 @@ struct target_info {
 	uint32_t leaver; /* the thread that ends it; 0: none so far */
 	uint32_t pad;
 };
-#define TARGET_FOLLOW  1u /* forked children become targets */
-#define TARGET_VFORK   2u /* runs in its parent's memory until it execs: counted to the parent's id */
+#define TARGET_FOLLOW 1u /* forked children become targets */
+#define TARGET_VFORK  2u /* runs in its parent's memory until it execs: counted to the parent's id */
+#define TARGET_WHOLE \
+	8u /* traced from its first instruction: an address that was not seen was not allocated */
 #define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
+
+/* A free that is wrong. One row of `bad_frees` for all of a kind with the same stacks. */
+enum bad_free_kind {
+	BAD_FREE_DOUBLE = 0, /* the block has been freed before */
+	BAD_FREE_INSIDE,     /* of an address inside a live block */
+	BAD_FREE_UNKNOWN,    /* of an address that was never allocated */
+	BAD_FREE_MISMATCH,   /* by the wrong function: new and free, new[] and delete … */
+	BAD_FREE_KINDS,
+};
+
+struct bad_free_key {
+	uint32_t target_id;
+	uint8_t kind;			   /* enum bad_free_kind */
+	uint8_t alloc_family, free_family; /* enum alloc_family */
+	uint8_t pad;
+	/* Counter slots, which stand for stacks; ABI_NO_SLOT: none. */
+	uint32_t alloc_slot, first_slot, free_slot; /* first: of the free before this one */
+};
+_Static_assert(sizeof(struct bad_free_key) == 20, "ABI");
+
+struct bad_free_value {
+	uint64_t count;
+	uint64_t address; /* of the first one: what was freed, */
+	uint64_t block;	  /* and where its block begins */
+	uint64_t size;	  /* of the block; 0: unknown */
+};
+_Static_assert(sizeof(struct bad_free_value) == 32, "ABI");
+
+/* What is remembered of a block that has been freed. */
+struct freed_block {
+	uint64_t size;
+	uint32_t alloc_slot, free_slot;
+};
+_Static_assert(sizeof(struct freed_block) == 16, "ABI");
 
 /* Records in the ring buffer. */
 enum event_type {

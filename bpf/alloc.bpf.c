@@ -61,6 +61,23 @@ int free_enter(struct pt_regs *ctx)
 	return release(ctx, cookie);
 }
 
+/* On the C++ operators of libraries that have no allocator of their own. */
+SEC("uprobe")
+int on_named(struct pt_regs *ctx)
+{
+	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
+	struct thread_state *thread = NULL;
+	struct target_info target;
+
+	if (!current_target(&target, &thread))
+		return 0;
+	if (!thread)
+		thread = current_thread_new(&target);
+	if (thread)
+		named_enter(ctx, thread, cookie.ptr_arg ? NAMED_FREE : NAMED_ALLOC, cookie.family);
+	return 0;
+}
+
 /* The end of the mapping is cut off, or a hole is made in it. Only the thread's latest mapping is known by its range. */
 static __always_inline void unmap_inside(struct thread_state *thread, uint32_t target_id,
 					 uint64_t address, uint64_t size)

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_BPF_ALLOC_H
 #define MEMLEAKBPF_BPF_ALLOC_H
 
+#include "bpf/badfree.h"
 #include "bpf/current.h"
 #include "bpf/pending.h"
 #include "bpf/stack.h"
@@ -136,6 +137,7 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
 	else
 		p->old_address = regs_argument(ctx, cookie.ptr_arg);
+	p->family = CHECK_FREES ? named_family(thread, NAMED_ALLOC, sp, cookie.family) : 0;
 	p->flags = cookie.bare ? PENDING_BARE : 0;
 	if (cookie.bare) {
 		p->ip = regs_ip(ctx);
@@ -158,6 +160,8 @@ static __always_inline void settle_resize(struct pending *p, uint64_t address)
 	}
 	if (p->old_slot != ABI_NO_SLOT) {
 		count_free(p->old_slot, p->old_size);
+		if (CHECK_FREES)
+			note_resized(p, address);
 		return;
 	}
 	count_unknown_free(p->target_id);
@@ -193,6 +197,8 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
 	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
+	if (CHECK_FREES)
+		note_allocated(thread, p->target_id, address, (uint32_t)p->family);
 	if (p->op == OP_MMAP) {
 		thread->mmap_address = address;
 		thread->mmap_size = p->size;
@@ -248,6 +254,8 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 		return 0;
 	if (live_take(target.id, address, &value)) {
 		count_free(value.slot, value.size);
+		if (CHECK_FREES)
+			check_known_free(ctx, &target, address, cookie.family, &value);
 		if (!(target.flags & TARGET_LAYERED))
 			return 0;
 		if (!thread)
@@ -263,6 +271,8 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
 		return 0;
 	if (thread && (target.flags & TARGET_LAYERED) && free_nested(ctx, thread))
+		return 0;
+	if (CHECK_FREES && check_bad_free(ctx, &target, address, cookie.family))
 		return 0;
 	count_unknown_free(target.id);
 	return 0;

@@ -29,7 +29,8 @@ struct config {
 	uint32_t tool;	       /* our own tgid */
 	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
 	uint32_t mmap;	       /* mmap and munmap have probes */
-	uint32_t pad;
+	uint32_t check_frees;  /* 0: bad frees are not looked for */
+	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
 };
 
 /* The kernel's ticks at one moment, which the ages of blocks are told by. */

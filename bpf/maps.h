@@ -115,6 +115,31 @@ struct {
 	__type(value, uint32_t);
 	__uint(max_entries, 1);
 } number_lock __weak SEC(".maps");
+/* With --check-frees (of one row each without it): the families of live blocks that are not malloc's, */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct live_key);
+	__type(value, uint32_t);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} families __weak SEC(".maps");
+
+/* what was freed lately, */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct live_key);
+	__type(value, struct freed_block);
+	__uint(max_entries, 1);
+} freed __weak SEC(".maps");
+
+/* and the bad frees that were found. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct bad_free_key);
+	__type(value, struct bad_free_value);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} bad_frees __weak SEC(".maps");
 
 /* Rare things: new stacks, forks, execs, exits. Resized. */
 struct {

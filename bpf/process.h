@@ -50,7 +50,8 @@ static __always_inline int process_forked(uint64_t *ctx)
 	if (!(info->flags & TARGET_FOLLOW))
 		return 0;
 	fresh.id = number_target();
-	fresh.flags &= ~TARGET_VFORK;
+	/* What the parent has allocated, the child may free. */
+	fresh.flags &= ~(TARGET_VFORK | TARGET_WHOLE);
 	fresh.leaver = 0;
 	if (!fresh.id || bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 		count_lost(info->id, LOST_TARGETS_FULL);
@@ -89,6 +90,8 @@ static __always_inline int process_execed(uint64_t *ctx)
 	fresh.id = number_target();
 	fresh.flags = info->flags & ~TARGET_VFORK;
 	fresh.leaver = fresh.pad = 0;
+	if (config.own_exec)
+		fresh.flags |= TARGET_WHOLE;
 	event.other_id = (info->flags & TARGET_VFORK) ? 0 : info->id;
 	event.pid = tgid;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);

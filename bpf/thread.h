@@ -23,7 +23,8 @@ struct pending {
 	uint32_t op;		 /* enum alloc_op */
 	uint32_t flags;		 /* PENDING_* */
 	uint64_t return_address; /* PENDING_BARE: what is at sp while the call runs (x86_64) */
-	uint64_t ip; /* PENDING_BARE: the entry probe's place, which names the function */
+	uint64_t ip;	 /* PENDING_BARE: the entry probe's place, which names the function */
+	uint64_t family; /* enum alloc_family, with --check-frees */
 };
 #define PENDING_BARE 1u /* has no return probe */
 #define PENDING_UNWOUND \
@@ -42,6 +43,13 @@ struct thread_state {
 	uint64_t
 		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */
 	uint64_t mmap_size;
+	/* --check-frees: the C++ operators that this thread is in, allocating and freeing. */
+	struct named_call {
+		uint64_t sp;		 /* at its entry; 0: none */
+		uint64_t return_address; /* what is there while it runs */
+		uint32_t family;	 /* enum alloc_family */
+		uint32_t pad;
+	} named[2];
 	uint64_t free_sp; /* TARGET_LAYERED: at the entry of the last free that found its block, */
 	uint64_t free_return; /* and what it returns to */
 	struct unwind_state unwind;

@@ -9,12 +9,12 @@ MUSL_CC ?= musl-gcc
 targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
-targets_names := leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
+targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
 targets_names += many
 targets_portable := leaf calls realloc verdict_heap verdict_roots verdict_threads
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
-	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper verdict_plugin) \
+	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
 TARGETS += $(targets_out)/clock_jump.so
 # LeakSanitizer's verdicts on the same programs.
@@ -29,7 +29,7 @@ endif
 # The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
 targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread
 targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaration-mismatch
-targets_cxxflags := -std=gnu++17 -O2 -g -Wall -Wextra -Werror -pthread
+targets_cxxflags := -std=gnu++17 -O2 -g -Wall -Wextra -Werror -pthread -Wno-mismatched-new-delete -Wno-free-nonheap-object -Wno-use-after-free
 targets_fp := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer
 targets_nofp := -fomit-frame-pointer
 
@@ -55,7 +55,7 @@ $(eval $(call targets_rule,,.c,$(CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))
 
 # Its calls to its own malloc stay its own, and the compiler takes that for an ordinary function.
-$(targets_out)/plugin_provider.so $(targets_out)/wrapper.so: $(targets_out)/%.so: $(targets_src)/%.c $(targets_src)/rules.mk
+$(targets_out)/plugin_provider.so $(targets_out)/wrapper.so $(targets_out)/noop_free.so: $(targets_out)/%.so: $(targets_src)/%.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@

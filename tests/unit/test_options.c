@@ -212,8 +212,21 @@ static void suppression_options(void **state)
 	(void)state;
 	assert_int_equal(o->gen_suppressions, SUPPRESSION_VALGRIND);
 	assert_true(o->leak_only && o->verdict);
+	assert_int_equal(o->check_frees, 0);
 	assert_true(o->default_suppressions);
 	assert_null(o->suppressions);
+	options_free(o);
+}
+
+static void check_frees(void **state)
+{
+	const struct options *o = parse_good("-p 1 --check-frees");
+
+	(void)state;
+	assert_int_equal(o->check_frees, 65536);
+	options_free(o);
+	o = parse_good("-p 1 --check-frees=100");
+	assert_int_equal(o->check_frees, 100);
 	options_free(o);
 }
 
@@ -408,6 +421,8 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --max-pause 0", "--max-pause: '0' is not a duration"},
 	{"-p 1 --leak-check-heuristics newarray,x", "--leak-check-heuristics: 'newarray,x' is not"},
 	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},
+	{"-p 1 --check-frees=0", "--check-frees: '0' is not a number"},
+	{"-p 1 --check-frees -s 64k", "--check-frees: needs every block to be known"},
 	{"-p 1 --suppressions=", "--suppressions: '' is not a file name"},
 	{"-p 1 --gen-suppressions=gcc",
 	 "--gen-suppressions: 'gcc' is not a format of suppressions"},
@@ -561,6 +576,7 @@ int main(void)
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(every_short_option),
 		cmocka_unit_test(suppression_options),
+		cmocka_unit_test(check_frees),
 		cmocka_unit_test(every_long_option),
 		cmocka_unit_test(repeated_texts),
 		cmocka_unit_test(commands_to_run),

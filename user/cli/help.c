@@ -29,6 +29,7 @@ static const char options_text[] =
 	"      --older TIME        rank only what is older than TIME\n"
 	"  -f, --format FORMAT     %s\n"
 	"  -o, --output FILE       instead of standard output\n"
+	"      --check-frees[=N]   double, wild and mismatched frees (remembers N: 65536)\n"
 	"      --leak-only         only lost blocks, with --verdict\n"
 	"      --suppressions FILE hide known leaks: a file of LeakSanitizer or Valgrind\n"
 	"      --gen-suppressions[=valgrind|lsan]   print some; --no-default-suppressions\n"

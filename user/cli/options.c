@@ -415,6 +415,11 @@ int options_check_watch(struct options *options)
 			  "only one of them");
 		return -EINVAL;
 	}
+	if (options->check_frees &&
+	    (options->sample_bytes || options->min_size || options->max_size != UINT64_MAX)) {
+		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
+		return -EINVAL;
+	}
 	/* A command that is run is reported at its end; -n asks for snapshots before that. */
 	if (!options->interval_ns && (options->pid_count || options->count))
 		options->interval_ns = DEFAULT_INTERVAL_NS;

@@ -132,6 +132,7 @@ struct options {
 	bool inlines;
 	bool debuginfod;
 	int error_exitcode;		 /* 0: not given */
+	uint32_t check_frees;		 /* freed blocks to remember; 0: frees are not checked */
 	bool leak_only;			 /* with verdict */
 	const char *const *suppressions; /* files; NULL: none */
 	size_t suppression_count;

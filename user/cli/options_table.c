@@ -204,6 +204,12 @@ static int apply_gen_suppressions(const struct option_row *row, struct options_s
 	return apply_choice(row, storage, shown, value ? value : "valgrind");
 }
 
+static int apply_check_frees(const struct option_row *row, struct options_storage *storage,
+			     const char *shown, const char *value)
+{
+	return apply_count(row, storage, shown, value ? value : "65536");
+}
+
 static int apply_leak_only(const struct option_row *row, struct options_storage *storage,
 			   const char *shown, const char *value)
 {
@@ -521,6 +527,9 @@ const struct option_row option_rows[] = {
 	{"contents", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(contents), .min = 1, .max = 4096,
 	 .expected = "is not a number of bytes; give 1 to 4096"},
 	{"tagged", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(tagged)},
+	{"check-frees", 0, .groups = OPTIONS_TRACE, FLAG(apply_check_frees), .may_have_value = true,
+	 FIELD(check_frees), .min = 1, .max = 1u << 24,
+	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216"},
 	{"leak-only", 0, .groups = OPTIONS_REPORT, FLAG(apply_leak_only)},
 	{"suppressions", 0, .groups = OPTIONS_REPORT, VALUE(apply_suppressions),
 	 .expected = "is not a file name; give a file in the format of LeakSanitizer or Valgrind"},

@@ -94,6 +94,11 @@ static void suppress(struct session *s, struct target *target, struct snapshot *
 			err = symbolize(s, target, &now->stacks[i]);
 	}
 	err = err ?: suppress_snapshot(s->options, s->suppressions, now);
+	for (size_t i = 0; !err && i < now->bad_free_count; i++) {
+		err = trace_symbolize_bad_free(s->trace, target, &now->bad_frees[i]);
+		if (!err && s->suppressions)
+			suppress_bad_free(s->suppressions, &now->bad_frees[i]);
+	}
 	if (err)
 		log_errno(err, "suppressions are not applied");
 }
@@ -141,6 +146,8 @@ static void forget_history(void *ctx, struct target *target)
 /* Of a last snapshot: is what is left a leak? Without the verdict that was asked for nobody knows. */
 static void judge(struct session *s, const struct snapshot *now)
 {
+	for (size_t i = 0; i < now->bad_free_count; i++)
+		s->found_leaks |= !now->bad_frees[i].suppressed;
 	if (!s->options->verdict || now->verdict.state == VERDICT_TAKEN)
 		s->found_leaks |= leaks_of(now).count != 0;
 	else
@@ -350,6 +357,9 @@ static int start_trace(struct session *s)
 	if (o->verdict && !t.hold_at_end)
 		log_warn("this kernel cannot hold a process at its end (6.0 can): of one that ends "
 			 "itself the last verdict is that of the interval before");
+	if (t.old && o->check_frees)
+		log_warn("--check-frees: this kernel cannot (5.17 can); frees are not checked");
+	t.check_frees = t.old ? 0 : o->check_frees;
 	if (t.old && o->stack != OPTION_STACK_FP)
 		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
 			 "unwind "

@@ -40,6 +40,14 @@ int suppress_snapshot(const struct options *options, struct suppressions *s,
 	return err;
 }
 
+void suppress_bad_free(struct suppressions *s, struct bad_free *bad)
+{
+	const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
+
+	if (call->frames)
+		bad->suppressed = suppressions_match_free(s, call->frames, call->frame_count);
+}
+
 void suppress_close(struct suppressions *s)
 {
 	if (s)

@@ -16,6 +16,9 @@ int suppress_open(const struct options *options, struct suppressions **out);
 int suppress_snapshot(const struct options *options, struct suppressions *s,
 		      struct snapshot *snapshot);
 
+/* The first of the calls' stacks is the bad free's own. */
+void suppress_bad_free(struct suppressions *s, struct bad_free *bad);
+
 /* Tells of unused ones and frees them. NULL is fine. */
 void suppress_close(struct suppressions *s);
 

@@ -97,6 +97,8 @@ static struct json_object *new_snapshot(const struct exporter *e, const struct s
 		put_ends(to, s);
 	if (s->verdict.state != VERDICT_NOT_ASKED)
 		put_verdict(to, &s->verdict);
+	if (s->frees_checked)
+		json_put_bad_frees(to, &e->options, s);
 	if (s->suppressed)
 		json_put_suppressed(to, s);
 	if (e->options.show_older)

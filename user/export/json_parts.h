@@ -44,6 +44,8 @@ struct json_object *json_new_frame(const struct frame *frame, bool verbose, bool
 struct json_object *json_new_stack(const struct export_options *options, const struct snapshot *s,
 				   const struct stack *stack, bool *failed);
 
+void json_put_bad_frees(struct json to, const struct export_options *options,
+			const struct snapshot *s);		    /* "bad_frees" */
 void json_put_suppressed(struct json to, const struct snapshot *s); /* "suppressed" */
 /* "suppression": one that would take the stack out, as text; nothing with SUPPRESSION_NONE. */
 void json_put_suppression(struct json to, enum suppression_style style, const struct snapshot *s,

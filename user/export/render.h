@@ -57,6 +57,9 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options,
 /* The first frame with a name that is not the allocator's own; NULL: there is none. */
 const struct frame *survey_top_frame(const struct stack *stack);
 
+/* What --check-frees has found; nothing without. */
+void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
+
 /* What suppressions have taken out; nothing without them. */
 void text_put_suppressed(FILE *out, const struct snapshot *s);
 

@@ -506,6 +506,7 @@ static void put_page(const struct page *page, const struct stack *const *shown, 
 	for (size_t i = 0; i < shown_count; i++)
 		put_stack(page, i + 1, shown[i]);
 	put_summary(page, shown, shown_count);
+	text_put_bad_frees(page->out, page->options, page->s);
 	text_put_suppressed(page->out, page->s);
 	put_losses(page);
 }

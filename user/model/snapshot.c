@@ -39,6 +39,8 @@ static const struct cause causes[] = {
 	[LOST_TARGETS_FULL] = {"target_table_full",
 			       "child processes not followed: too many processes at once; trace "
 			       "fewer, or --no-follow"},
+	[LOST_BAD_FREES] = {"bad_free_table_full",
+			    "bad frees not listed: too many different ones; mend those that are"},
 	[LOST_PARTIAL_UNMAP] =
 		{"partial_unmap",
 		 "munmap calls for a part of a mapping that could not be split: live "
@@ -69,6 +71,7 @@ void snapshot_free(struct snapshot *snapshot)
 		free(snapshot->stacks[i].held_by);
 		free(snapshot->stacks[i].contents);
 	}
+	free(snapshot->bad_frees);
 	free(snapshot->stacks);
 	free(snapshot);
 }

@@ -13,6 +13,7 @@
 
 #include "bpf/abi.h"
 #include "user/model/amount.h"
+#include "user/model/bad_free.h"
 #include "user/model/frame.h"
 #include "user/model/module_maps.h"
 #include "user/model/suppressed.h"
@@ -78,6 +79,9 @@ struct snapshot {
 	size_t ended;
 	struct memory_use memory;
 	struct verdict verdict;
+	bool frees_checked; /* --check-frees */
+	struct bad_free *bad_frees;
+	size_t bad_free_count;
 	struct suppressed *suppressed; /* NULL: there are no suppressions */
 	struct module_maps *maps;      /* executable code at the time; NULL: unknown */
 	struct stack *stacks;	       /* every stack with allocations, unsorted */

@@ -27,8 +27,8 @@ const char *attach_mode_name(enum attach_mode mode);
 /* The programs by what they do; all belong to one object that is not loaded yet when attach_prepare() sees them. */
 struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
-		*unmap_enter, *on_unwind, *on_leave;
-	bool leave; /* on_leave is wanted */
+		*unmap_enter, *on_unwind, *on_leave, *on_named;
+	bool leave, named; /* on_leave, on_named are wanted */
 	/* Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are bpf/old.bpf.c's. Else NULL. */
 	struct old_programs *old;
 };

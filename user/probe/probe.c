@@ -99,6 +99,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 	cookie.size_arg = arg_at(&probe->place, f->size_arg);
 	cookie.count_arg = arg_at(&probe->place, f->count_arg);
 	cookie.ptr_arg = arg_at(&probe->place, f->ptr_arg);
+	cookie.family = alloc_fn_family(f);
 	probe->fn = fn;
 	probe->role = role_of(f);
 	probe->offset = fn->offset + probe->place.offset;
@@ -218,8 +219,11 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 		goto out_of_memory;
 	set->count = provider->count;
 	mmap = has_mmap(provider);
-	for (size_t i = 0; i < set->count; i++)
+	for (size_t i = 0; i < set->count; i++) {
 		probe_init(&set->probes[i], provider->object, &provider->fns[i], code, mmap);
+		if (provider->named)
+			set->probes[i].role = PROBE_NAMED;
+	}
 	if (find_sites(set))
 		goto out_of_memory;
 	*out = set;

@@ -16,6 +16,7 @@ enum probe_role {
 	PROBE_FREE,	   /* entry */
 	PROBE_UNMAP,	   /* entry */
 	PROBE_UNWIND,	   /* entry of what unwinds the stack */
+	PROBE_NAMED,	   /* entry of a C++ operator that is built on another object's allocator */
 	PROBE_LEAVE,	   /* entry of what ends the process */
 	PROBE_ROLES,
 };

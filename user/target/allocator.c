@@ -100,6 +100,16 @@ const struct alloc_fn *alloc_table(size_t *count)
 	return table;
 }
 
+enum alloc_family alloc_fn_family(const struct alloc_fn *fn)
+{
+	if (fn < table || fn >= table + ARRAY_SIZE(table) || fn->mmap)
+		return FAMILY_ANY;
+	if (!fn->cxx)
+		return FAMILY_MALLOC;
+	/* _Znam, _ZdaPv …: the Itanium C++ ABI's codes na and da are the arrays' operators. */
+	return fn->name[3] == 'a' ? FAMILY_NEW_ARRAY : FAMILY_NEW;
+}
+
 /* ":N" with N from 1 to 6, which is consumed. 0 when it is something else. */
 static uint8_t take_arg(const char **p)
 {

@@ -29,6 +29,9 @@ struct alloc_fn {
 /* The built-in table; *count rows, immutable. */
 const struct alloc_fn *alloc_table(size_t *count);
 
+/* Which functions belong to it; FAMILY_ANY for those that a user has named, and mmap's. */
+enum alloc_family alloc_fn_family(const struct alloc_fn *fn);
+
 /*
  * Parses "NAME:SIZEARG" or "NAME:SIZEARG:COUNTARG" (--alloc-fn) and "NAME:PTRARG" (--free-fn); argument numbers 1 to 6. The name is copied
  * into storage that fn->name owns from then on (free it with alloc_fn_release). -EINVAL (not logged) when it does not parse.

@@ -42,6 +42,7 @@ struct provider {
 	struct provider_fn *
 		fns; /* sorted by offset; aliases at one offset appear once, under the table's name */
 	size_t count;
+	bool named; /* C++ operators only, of an object that has no allocator: they say whose block it is */
 	bool alone;	  /* -O: the functions of other objects get no probes */
 	bool from_symtab; /* found in .symtab, not exported (static executables) */
 };

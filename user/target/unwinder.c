@@ -35,6 +35,7 @@ static const struct alloc_fn leavers[] = {
 struct rows {
 	const struct alloc_fn *items;
 	size_t count;
+	bool operators; /* those only */
 };
 
 static void cleanup_elf(Elf **elf)
@@ -47,6 +48,8 @@ static const struct alloc_fn *row_of(const struct rows *rows, const char *name)
 	size_t len = strcspn(name, "@");
 
 	for (size_t i = 0; i < rows->count; i++) {
+		if (rows->operators && !rows->items[i].cxx)
+			continue;
 		if (!strncmp(rows->items[i].name, name, len) && !rows->items[i].name[len])
 			return &rows->items[i];
 	}
@@ -152,14 +155,26 @@ static int find(struct object *object, const struct rows *rows, struct provider 
 
 int unwinder_find(struct object *object, struct provider **out)
 {
-	const struct rows rows = {unwinders, ARRAY_SIZE(unwinders)};
+	const struct rows rows = {.items = unwinders, .count = ARRAY_SIZE(unwinders)};
 
 	return find(object, &rows, out);
 }
 
 int leaver_find(struct object *object, struct provider **out)
 {
-	const struct rows rows = {leavers, ARRAY_SIZE(leavers)};
+	const struct rows rows = {.items = leavers, .count = ARRAY_SIZE(leavers)};
 
 	return find(object, &rows, out);
+}
+
+int operators_find(struct object *object, struct provider **out)
+{
+	struct rows rows = {.operators = true};
+	int err;
+
+	rows.items = alloc_table(&rows.count);
+	err = find(object, &rows, out);
+	if (!err)
+		(*out)->named = true;
+	return err;
 }

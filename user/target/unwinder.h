@@ -14,6 +14,12 @@
  */
 int unwinder_find(struct object *object, struct provider **out);
 
+/*
+ * Likewise C++'s operators new and delete, which in libstdc++ are built on malloc and free; the rows are the allocator table's, and the provider is `named`. Not for
+ * objects whose own allocator has them.
+ */
+int operators_find(struct object *object, struct provider **out);
+
 /* Likewise those by which a process ends itself: _exit and _Exit, after all exit handlers; the row has OP_LEAVE. */
 int leaver_find(struct object *object, struct provider **out);
 

@@ -27,6 +27,9 @@ struct known_object {
 	struct probe_set *unwinder; /* NULL: does not unwind stacks */
 	struct attachment *unwinder_in_all;
 	struct probe_set
+		*operators; /* C++'s, without an allocator; NULL: none, or frees are not checked */
+	struct attachment *operators_in_all;
+	struct probe_set
 		*leaver; /* NULL: has no function that ends a process, or nobody wants to know */
 	struct attachment *leaver_in_all;
 	UT_hash_handle hh;
@@ -145,8 +148,11 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
 /* What unwinds stacks, in all objects known so far, for a target that needs it. */
 int target_attach_unwinders(struct trace *trace, struct target *target);
-/* Likewise what ends it, with hold_at_end. */
-int target_attach_leavers(struct trace *trace, struct target *target);
+/* Likewise what ends it, with hold_at_end, and the C++ operators, with check_frees. */
+int target_attach_watched(struct trace *trace, struct target *target);
+
+/* bad_frees.c */
+int bad_frees_read(const struct trace *trace, struct snapshot *snapshot);
 
 /* events.c */
 int events_open(struct trace *trace);

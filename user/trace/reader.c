@@ -442,6 +442,8 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 		return log_errno(err, "no memory for a snapshot");
 	}
 	fill_losses(s, trace, target->id);
+	if (bad_frees_read(trace, s))
+		log_error("no memory for the list of bad frees");
 	*out = s;
 	return 0;
 }

@@ -130,6 +130,30 @@ void target_read_identity(struct target *target)
 	}
 }
 
+static bool has_operators(const struct probe_set *set)
+{
+	for (size_t i = 0; set && i < set->provider->count; i++) {
+		if (set->provider->fns[i].fn->cxx)
+			return true;
+	}
+	return false;
+}
+
+/* What is watched only where an option asks for it. 0 or -ENOMEM. */
+static int find_watched(const struct trace *trace, struct object *object,
+			struct known_object *known)
+{
+	struct provider *provider;
+	int err = 0;
+
+	if (trace->options.hold_at_end && !leaver_find(object, &provider))
+		err = probe_set_new(provider, &known->leaver);
+	if (!err && trace->options.check_frees && !has_operators(known->probes) &&
+	    !operators_find(object, &provider))
+		err = probe_set_new(provider, &known->operators);
+	return err;
+}
+
 struct known_object *known_object_get(struct trace *trace, struct object *object)
 {
 	uint64_t id = object_id(object);
@@ -155,10 +179,10 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 		free(known);
 		return NULL;
 	}
-	if (trace->options.hold_at_end && !leaver_find(object, &provider) &&
-	    probe_set_new(provider, &known->leaver)) {
+	if (find_watched(trace, object, known)) {
 		probe_set_free(known->probes);
 		probe_set_free(known->unwinder);
+		probe_set_free(known->leaver);
 		free(known);
 		return NULL;
 	}
@@ -229,13 +253,15 @@ static int attach_beside(struct trace *trace, struct target *target, const struc
 	return *in_all ? 0 : attach_probes(trace->options.attach, &trace->programs, set, 0, in_all);
 }
 
-int target_attach_leavers(struct trace *trace, struct target *target)
+int target_attach_watched(struct trace *trace, struct target *target)
 {
 	struct known_object *known;
 	int err = 0;
 
 	for (known = trace->known; known && !err; known = known->hh.next)
-		err = attach_beside(trace, target, known->leaver, &known->leaver_in_all);
+		err = attach_beside(trace, target, known->leaver, &known->leaver_in_all)
+			      ?: attach_beside(trace, target, known->operators,
+					       &known->operators_in_all);
 	return err;
 }
 
@@ -275,7 +301,7 @@ int target_attach_image(struct trace *trace, struct target *target)
 		first = err ? range->object : first;
 	}
 	err = target_attach_unwinders(trace, target);
-	err = err ?: target_attach_leavers(trace, target);
+	err = err ?: target_attach_watched(trace, target);
 	return err ? err : attached;
 }
 
@@ -504,7 +530,7 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 	if (!err)
 		err = target_attach_unwinders(trace, target);
 	if (!err)
-		err = target_attach_leavers(trace, target);
+		err = target_attach_watched(trace, target);
 	target->layered = attached > 1;
 	if (!err && !attached)
 		log_debug("no allocator known before exec; it will be looked for afterwards");

@@ -20,6 +20,9 @@
 /* What one small target takes, with some to spare. */
 #define MIN_FILES 96
 
+/* Different ones, by kind and stacks, of all targets together. */
+#define MAX_BAD_FREES 16384
+
 uint64_t trace_now_ns(void)
 {
 	struct timespec now;
@@ -63,6 +66,8 @@ static int configure(struct trace *trace)
 		.tool = (uint32_t)getpid(),
 		.task_storage = o->task_storage,
 		.mmap = o->providers.mmap,
+		.check_frees = o->check_frees,
+		.own_exec = o->children == CHILDREN_EXACT,
 	};
 	skel->bss->shared.target_epoch = 1;
 	sampling_tables(&skel->rodata->sample_tables);
@@ -72,6 +77,11 @@ static int configure(struct trace *trace)
 	err = err ?: set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: set_map_size(skel->maps.free_slots, o->max_stacks);
+	if (o->check_frees) {
+		err = err ?: set_map_size(skel->maps.families, o->max_live);
+		err = err ?: set_map_size(skel->maps.freed, o->check_frees);
+		err = err ?: set_map_size(skel->maps.bad_frees, MAX_BAD_FREES);
+	}
 	return err;
 }
 
@@ -146,6 +156,8 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 		.on_unwind = old ? skel->progs.old_on_unwind : skel->progs.on_unwind,
 		.on_leave = skel->progs.on_leave,
 		.leave = options->hold_at_end,
+		.on_named = skel->progs.on_named,
+		.named = options->check_frees != 0,
 	};
 	attach_prepare(options->attach, out);
 	bpf_map__set_autocreate(skel->maps.number_lock, old);
@@ -366,6 +378,8 @@ void trace_free(struct trace *trace)
 		attachment_free(known->unwinder_in_all);
 		probe_set_free(known->probes);
 		probe_set_free(known->unwinder);
+		attachment_free(known->operators_in_all);
+		probe_set_free(known->operators);
 		attachment_free(known->leaver_in_all);
 		probe_set_free(known->leaver);
 		free(known);

@@ -37,9 +37,10 @@ struct trace_options {
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
-	bool task_storage; /* and bpf_task_storage_get() for probe programs */
-	bool old;	   /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
-	bool ages;	   /* snapshots tell the age of each stack's oldest block */
+	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
+	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
+	bool ages;	      /* snapshots tell the age of each stack's oldest block */
+	uint32_t check_frees; /* how many freed blocks to remember, to find bad frees; 0: do not */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 };
@@ -119,5 +120,8 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 
 /* Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as long as the trace. */
 int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack);
+
+/* The same for the calls of a bad free. */
+int trace_symbolize_bad_free(struct trace *trace, struct target *target, struct bad_free *bad);
 
 #endif

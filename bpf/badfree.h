@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * --check-frees: frees of blocks that are freed already, of addresses that are no block's, and by functions of another family than the one that allocated. Off,
+ * it is not there: config is constant and the verifier drops the code. What is found is kept by kind and stacks in `bad_frees`, not sent: a loop of
+ * bad frees costs one row.
+ */
+#ifndef MEMLEAKBPF_BPF_BADFREE_H
+#define MEMLEAKBPF_BPF_BADFREE_H
+
+#include "bpf/current.h"
+#include "bpf/pending.h"
+#include "bpf/stack.h"
+
+enum named_kind { NAMED_ALLOC, NAMED_FREE };
+
+/* Kernels before 5.15 have none of the helpers that this takes. */
+#ifdef MEMLEAKBPF_OLD_KERNEL
+#define CHECK_FREES false
+#else
+#define CHECK_FREES config.check_frees
+#endif
+
+/* ---- families ----------------------------------------------------------------------------- */
+
+/* Is the operator still running that was entered last? Its return address is where it was; what it calls is deeper, or at the same place if it jumps there. */
+static __always_inline bool named_active(const struct named_call *call, uint64_t sp)
+{
+	uint64_t word = 0;
+
+	return call->sp && sp <= call->sp &&
+	       !bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) &&
+	       word == call->return_address;
+}
+
+/* new[] calls new, and sized delete calls delete: the outermost one counts. */
+static __always_inline void named_enter(struct pt_regs *ctx, struct thread_state *thread,
+					enum named_kind kind, uint32_t family)
+{
+	struct named_call *call = &thread->named[kind];
+	uint64_t sp = regs_sp(ctx);
+
+	if (named_active(call, sp))
+		return;
+	call->sp = sp;
+	call->family = family;
+	if (bpf_probe_read_user(&call->return_address, sizeof(call->return_address), (void *)sp))
+		call->sp = 0;
+}
+
+/* The family of a call of malloc or free at `sp`: that of the operator around it, else its own. */
+static __always_inline uint32_t named_family(const struct thread_state *thread,
+					     enum named_kind kind, uint64_t sp, uint32_t own)
+{
+	const struct named_call *call = &thread->named[kind];
+
+	return named_active(call, sp) ? call->family : own;
+}
+
+/* A new block. The operator has got what it wanted: the next call of malloc is another's. */
+static __always_inline void note_allocated(struct thread_state *thread, uint32_t target_id,
+					   uint64_t address, uint32_t family)
+{
+	struct live_key key = {.address = address, .target_id = target_id};
+
+	thread->named[NAMED_ALLOC].sp = 0;
+	bpf_map_delete_elem(&freed, &key);
+	if (family == FAMILY_MALLOC) {
+		bpf_map_delete_elem(&families, &key);
+		return;
+	}
+	/* A family that could not be kept would be taken for malloc's. */
+	if (bpf_map_update_elem(&families, &key, &family, BPF_ANY))
+		count_lost(target_id, LOST_LIVE_FULL);
+}
+
+/* Takes out the family of a block that has just been freed. */
+static __always_inline uint32_t take_family(const struct live_key *key)
+{
+	uint32_t *found = bpf_map_lookup_elem(&families, key), family;
+
+	if (!found)
+		return FAMILY_MALLOC;
+	family = *found;
+	bpf_map_delete_elem(&families, key);
+	return family;
+}
+
+/* ---- what is found ------------------------------------------------------------------------ */
+
+static __always_inline void report_bad_free(const struct bad_free_key *key,
+					    const struct bad_free_value *first)
+{
+	struct bad_free_value *value = bpf_map_lookup_elem(&bad_frees, key);
+
+	if (!value && bpf_map_update_elem(&bad_frees, key, first, BPF_NOEXIST))
+		value = bpf_map_lookup_elem(&bad_frees, key);
+	else if (!value)
+		return;
+	if (value)
+		__sync_fetch_and_add(&value->count, 1);
+	else
+		count_lost(key->target_id, LOST_BAD_FREES);
+}
+
+/* The stack of this free. ABI_NO_SLOT without room. */
+static __always_inline uint32_t free_slot(struct pt_regs *ctx, const struct target_info *target)
+{
+	struct thread_state *thread = current_thread_new(target);
+
+	return thread ? stack_slot(ctx, thread, target->id) : ABI_NO_SLOT;
+}
+
+static __always_inline uint32_t free_family(struct pt_regs *ctx, uint32_t own)
+{
+	struct thread_state *thread = current_thread();
+	uint32_t family;
+
+	if (!thread)
+		return own;
+	family = named_family(thread, NAMED_FREE, regs_sp(ctx), own);
+	thread->named[NAMED_FREE].sp = 0;
+	return family;
+}
+
+static __always_inline void note_freed(const struct live_key *key, uint64_t size,
+				       uint32_t alloc_slot, uint32_t slot)
+{
+	struct freed_block block = {.size = size, .alloc_slot = alloc_slot, .free_slot = slot};
+
+	bpf_map_update_elem(&freed, key, &block, BPF_ANY);
+}
+
+/* A block that was resized has been freed where it was, unless it has stayed there. */
+static __always_inline void note_resized(const struct pending *p, uint64_t address)
+{
+	struct live_key key = {.address = p->old_address, .target_id = p->target_id};
+
+	take_family(&key);
+	if (address != p->old_address)
+		note_freed(&key, p->old_size, p->old_slot, p->slot);
+}
+
+/* A good free, but perhaps by the wrong function. */
+static __always_inline void check_known_free(struct pt_regs *ctx, const struct target_info *target,
+					     uint64_t address, uint32_t own,
+					     const struct live_value *block)
+{
+	struct live_key at = {.address = address, .target_id = target->id};
+	struct bad_free_key key = {.target_id = target->id,
+				   .kind = BAD_FREE_MISMATCH,
+				   .alloc_slot = block->slot,
+				   .first_slot = ABI_NO_SLOT};
+	struct bad_free_value value = {
+		.count = 1, .address = address, .block = address, .size = block->size};
+
+	key.free_family = free_family(ctx, own);
+	key.alloc_family = take_family(&at);
+	key.free_slot = free_slot(ctx, target);
+	note_freed(&at, block->size, block->slot, key.free_slot);
+	if (key.alloc_family != key.free_family && key.alloc_family && key.free_family)
+		report_bad_free(&key, &value);
+}
+
+/* ---- addresses that are no block's -------------------------------------------------------- */
+
+/* How far back a block may begin that the address is inside of; blocks begin at multiples of 8. */
+#define INSIDE_STEPS	      (1u << 17) /* 1 MiB, where unknown addresses are rare */
+#define INSIDE_STEPS_ATTACHED (1u << 11)
+
+struct inside {
+	struct live_key key;
+	uint64_t address;
+	struct live_value block;
+	uint32_t found;
+	uint32_t pad;
+};
+
+static long look_back(uint32_t i, struct inside *in)
+{
+	struct live_value *value;
+
+	(void)i;
+	in->key.address -= 8;
+	value = bpf_map_lookup_elem(&live, &in->key);
+	if (!value)
+		return 0;
+	/* Blocks do not overlap: the nearest one before the address is the only one that can hold it. */
+	in->block = *value;
+	in->found = in->address < in->key.address + value->size;
+	return 1;
+}
+
+/* Something has not been recorded, so that an address may be unknown with right. */
+static __always_inline bool has_gaps(uint32_t target_id)
+{
+	struct target_stats *stats = target_stats_of(target_id);
+
+	return !stats || stats->lost[LOST_LIVE_FULL] || stats->lost[LOST_THREADS_FULL] ||
+	       stats->lost[LOST_PENDING] || stats->lost[LOST_OUT_POINTER];
+}
+
+/* False: nothing is known against it. */
+static __always_inline bool check_bad_free(struct pt_regs *ctx, const struct target_info *target,
+					   uint64_t address, uint32_t own)
+{
+	struct inside in = {.key = {.target_id = target->id}, .address = address};
+	struct bad_free_key key = {
+		.target_id = target->id, .alloc_slot = ABI_NO_SLOT, .first_slot = ABI_NO_SLOT};
+	struct bad_free_value value = {.count = 1, .address = address, .block = address};
+	bool whole = target->flags & TARGET_WHOLE && !has_gaps(target->id);
+	struct freed_block *before;
+
+	in.key.address = address;
+	before = bpf_map_lookup_elem(&freed, &in.key);
+	if (before) {
+		key.kind = BAD_FREE_DOUBLE;
+		key.alloc_slot = before->alloc_slot;
+		key.first_slot = before->free_slot;
+		value.size = before->size;
+	} else {
+		in.key.address = (address + 7) & ~7ull;
+		bpf_loop(whole ? INSIDE_STEPS : INSIDE_STEPS_ATTACHED, look_back, &in, 0);
+		if (!in.found && !whole)
+			return false;
+		key.kind = in.found ? BAD_FREE_INSIDE : BAD_FREE_UNKNOWN;
+		if (in.found) {
+			key.alloc_slot = in.block.slot;
+			value.block = in.key.address;
+			value.size = in.block.size;
+		}
+	}
+	key.free_family = free_family(ctx, own);
+	key.free_slot = free_slot(ctx, target);
+	report_bad_free(&key, &value);
+	return true;
+}
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What --check-frees has found, as text and as JSON. */
+#include <inttypes.h>
+
+#include "user/base/parse.h"
+#include "user/export/json_parts.h"
+#include "user/export/render.h"
+
+static const char *const call_names[] = {
+	[BAD_FREE_NOW] = "free", [BAD_FREE_FIRST] = "first_free", [BAD_FREE_ALLOC] = "alloc"};
+static const char *const call_texts[] = {
+	[BAD_FREE_NOW] = "freed",
+	[BAD_FREE_FIRST] = "freed before",
+	[BAD_FREE_ALLOC] = "allocated",
+};
+
+static void put_title(FILE *out, const struct bad_free *bad)
+{
+	char count[FORMAT_GROUPED_MAX], size[FORMAT_BYTES_MAX];
+
+	fprintf(out, "\nbad    %s, %s %s", bad_free_kind_text(bad->kind),
+		format_grouped(count, bad->count), bad->count == 1 ? "time" : "times");
+	if (bad->kind == BAD_FREE_MISMATCH)
+		fprintf(out, ": allocated by %s, freed by %s", alloc_family_name(bad->alloc_family),
+			free_family_name(bad->free_family));
+	fprintf(out, "; %s0x%" PRIx64, bad->count == 1 ? "" : "the first of ", bad->address);
+	if (bad->kind == BAD_FREE_INSIDE)
+		fprintf(out, ", %" PRIu64 " bytes into", bad->address - bad->block);
+	if (bad->size)
+		fprintf(out, "%s a block of %s", bad->kind == BAD_FREE_INSIDE ? "" : ",",
+			format_bytes(size, bad->size));
+	fputc('\n', out);
+}
+
+void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s)
+{
+	uint64_t suppressed = 0;
+
+	for (size_t i = 0; i < s->bad_free_count; i++) {
+		const struct bad_free *bad = &s->bad_frees[i];
+
+		if (bad->suppressed) {
+			suppressed += bad->count;
+			continue;
+		}
+		put_title(out, bad);
+		for (int call = 0; call < BAD_FREE_STACKS; call++) {
+			const struct bad_free_call *c = &bad->calls[call];
+			const struct stack stack = {
+				.frames = c->frames,
+				.frame_count = c->frame_count,
+				.end = c->end,
+				.truncated = c->end == STACK_END_TRUNCATED,
+			};
+
+			if (!c->known)
+				continue;
+			fprintf(out, "  %s\n", call_texts[call]);
+			text_frames(out, options, &stack);
+		}
+	}
+	if (suppressed)
+		fprintf(out, "\nsuppressed: %" PRIu64 " bad frees\n", suppressed);
+}
+
+static struct json_object *new_call(const struct bad_free_call *call, bool verbose, bool *failed)
+{
+	struct json_object *frames = json_object_new_array();
+
+	for (size_t i = 0; call->frames && i < call->frame_count; i++)
+		json_append(frames, json_new_frame(call->frames[i], verbose, failed), failed);
+	return frames;
+}
+
+void json_put_bad_frees(struct json to, const struct export_options *options,
+			const struct snapshot *s)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < s->bad_free_count; i++) {
+		const struct bad_free *bad = &s->bad_frees[i];
+		struct json item = {json_object_new_object(), to.failed};
+		char address[24];
+
+		json_put_string(item, "kind", bad_free_kind_name(bad->kind));
+		json_put_number(item, "count", bad->count);
+		snprintf(address, sizeof(address), "0x%" PRIx64, bad->address);
+		json_put_string(item, "address", address);
+		if (bad->kind == BAD_FREE_INSIDE)
+			json_put_number(item, "offset", bad->address - bad->block);
+		if (bad->size)
+			json_put_number(item, "size", bad->size);
+		json_put_string(item, "allocated_by", alloc_family_name(bad->alloc_family));
+		json_put_string(item, "freed_by", free_family_name(bad->free_family));
+		json_put_string(item, "suppressed", bad->suppressed);
+		for (int call = 0; call < BAD_FREE_STACKS; call++) {
+			if (bad->calls[call].known)
+				json_put(item, call_names[call],
+					 new_call(&bad->calls[call], options->verbose, to.failed));
+		}
+		json_append(list, item.object, to.failed);
+	}
+	json_put(to, "bad_frees", list);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Frees that are wrong (--check-frees): all of one kind, with the same stacks, are one. */
+#ifndef MEMLEAKBPF_MODEL_BAD_FREE_H
+#define MEMLEAKBPF_MODEL_BAD_FREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "user/model/frame.h"
+
+enum bad_free_stack {
+	BAD_FREE_NOW,	/* the bad free itself */
+	BAD_FREE_FIRST, /* BAD_FREE_DOUBLE: the free before it */
+	BAD_FREE_ALLOC, /* where the block was allocated */
+	BAD_FREE_STACKS,
+};
+
+struct bad_free {
+	enum bad_free_kind kind;
+	enum alloc_family alloc_family, free_family; /* FAMILY_ANY: not known */
+	uint64_t count;
+	uint64_t address, block,
+		size; /* of the first: what was freed, where its block begins, its size (0: unknown) */
+	struct bad_free_call {
+		bool known; /* there is such a call */
+		uint64_t stack_id;
+		enum stack_end end;
+		const struct frame *const *frames; /* NULL until symbolised, or not recorded */
+		size_t frame_count;
+	} calls[BAD_FREE_STACKS];
+	const char *suppressed; /* name of the suppression; NULL: none */
+};
+
+const char *bad_free_kind_name(enum bad_free_kind kind); /* "double_free", … for JSON */
+const char *bad_free_kind_text(enum bad_free_kind kind); /* "double free", … */
+/* "malloc", "new", "new[]"; and what frees it: "free", "delete", "delete[]"; NULL for FAMILY_ANY. */
+const char *alloc_family_name(enum alloc_family family);
+const char *free_family_name(enum alloc_family family);
+
+#endif

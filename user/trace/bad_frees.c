@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* --check-frees: the kernel's table of bad frees, as a snapshot has it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/log.h"
+#include "user/trace/internal.h"
+
+static void fill_call(struct bad_free_call *call, const struct trace *trace, uint32_t target_id,
+		      uint32_t slot)
+{
+	const struct slot_info *info;
+	const struct stack_entry *entry;
+
+	if (slot == ABI_NO_SLOT)
+		return;
+	call->known = true;
+	call->end = STACK_END_NO_MAPPING;
+	if (slot >= trace->options.max_stacks)
+		return;
+	info = &trace->slot_infos[slot];
+	call->stack_id = info->stack_id;
+	call->end = info->end;
+	entry = stack_table_find(trace->stacks, target_id, info->stack_id);
+	if (entry && entry->same_as) {
+		call->stack_id = entry->same_as;
+		call->end = entry->same_end;
+	}
+}
+
+static void fill(struct bad_free *to, const struct trace *trace, const struct bad_free_key *key,
+		 const struct bad_free_value *value)
+{
+	*to = (struct bad_free){
+		.kind = key->kind,
+		.alloc_family = key->alloc_family,
+		.free_family = key->free_family,
+		.count = value->count,
+		.address = value->address,
+		.block = value->block,
+		.size = value->size,
+	};
+	fill_call(&to->calls[BAD_FREE_NOW], trace, key->target_id, key->free_slot);
+	fill_call(&to->calls[BAD_FREE_FIRST], trace, key->target_id, key->first_slot);
+	fill_call(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct bad_free *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->calls[BAD_FREE_NOW].stack_id < y->calls[BAD_FREE_NOW].stack_id ? -1 : 1;
+}
+
+int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
+{
+	int fd = bpf_map__fd(trace->skel->maps.bad_frees);
+	struct bad_free_key key, *previous = NULL;
+	size_t room = 0;
+
+	if (!trace->options.check_frees)
+		return 0;
+	snapshot->frees_checked = true;
+	while (!bpf_map_get_next_key(fd, previous, &key)) {
+		struct bad_free_value value;
+
+		previous = &key;
+		if (key.target_id != snapshot->target_id || bpf_map_lookup_elem(fd, &key, &value))
+			continue;
+		if (snapshot->bad_free_count == room) {
+			struct bad_free *grown;
+
+			room = room ? 2 * room : 16;
+			grown = reallocarray(snapshot->bad_frees, room, sizeof(*grown));
+			if (!grown)
+				return -ENOMEM;
+			snapshot->bad_frees = grown;
+		}
+		fill(&snapshot->bad_frees[snapshot->bad_free_count++], trace, &key, &value);
+	}
+	if (snapshot->bad_free_count)
+		qsort(snapshot->bad_frees, snapshot->bad_free_count, sizeof(*snapshot->bad_frees),
+		      by_count);
+	return 0;
+}
+
+int trace_symbolize_bad_free(struct trace *trace, struct target *target, struct bad_free *bad)
+{
+	for (size_t i = 0; i < BAD_FREE_STACKS; i++) {
+		struct bad_free_call *call = &bad->calls[i];
+		struct stack stack = {.id = call->stack_id};
+		int err = call->known ? trace_symbolize(trace, target, &stack) : 0;
+
+		if (err)
+			return err;
+		call->frames = stack.frames;
+		call->frame_count = stack.frame_count;
+	}
+	return 0;
+}
