@@ -3,7 +3,7 @@
 //     node look.mjs DIRECTORY PAGE STEP…
 // DIRECTORY is where tests/html/fetch has put the driver. Steps:
 //     click SELECTOR · type SELECTOR TEXT · choose SELECTOR VALUE (of a <select>) · drag SELECTOR FROM TO (parts of its width) · dark
-//     value SELECTOR (prints data-value) · text SELECTOR · count SELECTOR · shot FILE
+//     value SELECTOR (prints data-value) · text SELECTOR · count SELECTOR · shot FILE [SELECTOR]
 // each of them one argument, "|" between its parts. Prints one line per question. Exits with 1 when the page has an error, loads
 // anything, is kept from something by its own policy, or opens a dialog.
 import {existsSync} from 'node:fs';
@@ -51,7 +51,7 @@ const actions = {
 	value: async (selector) => console.log(await page.locator(selector).first().getAttribute('data-value', {timeout: 10000})),
 	text: async (selector) => console.log((await page.locator(selector).first().textContent({timeout: 10000})).replace(/\s+/g, ' ').trim()),
 	count: async (selector) => console.log(await page.locator(selector).count()),
-	shot: (path) => page.screenshot({path}),
+	shot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({path}),
 };
 
 try {

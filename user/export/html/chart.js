@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Totals over time. Dragging chooses the time that the rest of the page is about.
 
-const MARGIN = {top: 8, right: 12, bottom: 24, left: 70};
+const MARGIN = {top: 8, right: 30, bottom: 24, left: 70};
 const CHART_HEIGHT = 210;
 const PALETTE = ['#c2410c', '#2563a8', '#15803d', '#a21caf', '#b45309', '#0e7490', '#be123c', '#4d7c0f'];
 
