@@ -2,10 +2,10 @@
 # The programs of the benchmark, built into $(BUILD)/tests/bench.
 
 bench_out := $(BUILD)/tests/bench
-BENCH_PROGRAMS := $(bench_out)/loop $(bench_out)/empty_probes $(bench_out)/make_recording $(bench_out)/tables $(bench_out)/crowd
+BENCH_PROGRAMS := $(bench_out)/loop $(bench_out)/empty_probes $(bench_out)/make_recording $(bench_out)/tables $(bench_out)/crowd $(bench_out)/heap
 
 # As distributions build: optimised, no frame pointers.
-$(bench_out)/loop $(bench_out)/crowd: $(bench_out)/%: tests/bench/%.c tests/bench/rules.mk
+$(bench_out)/loop $(bench_out)/crowd $(bench_out)/heap: $(bench_out)/%: tests/bench/%.c tests/bench/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -pthread $< -o $@

@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# --verdict as a user meets it. Whether it is true is in verdict_truth.bats, what it does to the process in verdict_safety.bats, and that a
+# process goes on when the tool is killed 200 times while it holds it in tests/unit/test_stop.c.
+
+load lib.bash
+
+# The classes add up to what is live, of each stack and of all.
+adds_up() {
+	holds 'def sum: [.definite, .indirect, .possible, .reachable] | {bytes: (map(.bytes) | add), count: (map(.count) | add)};
+		(.verdict | sum) == .live and ([.stacks[] | select((.verdict | sum) != .live)] == [])'
+	holds '.verdict.pause_ms > 0 and .verdict.total_ms >= .verdict.pause_ms and .verdict.approximate == false'
+}
+
+@test "threads at work: the classes of every stack add up to its live blocks" {
+	start_target "$TARGETS/busy" 4
+	attach --verdict
+	for _ in 1 2 3 4 5; do
+		snap
+		adds_up
+	done
+	tell stat
+	end_target
+	tool_ends
+}
+
+@test "without --verdict there is none, until SIGUSR2 asks for one" {
+	start_target "$TARGETS/leaf"
+	attach
+	snap
+	holds '.verdict == null and ([.stacks[] | select(.verdict)] == [])'
+	kill -USR2 "$TOOL_PID"
+	json_line
+	SNAP=$LINE
+	adds_up
+	snap
+	holds '.verdict == null'
+	end_target
+	tool_ends
+}
+
+@test "a limit on the pause that cannot be kept: approximate, and said" {
+	start_target "$TARGETS/million"
+	attach --verdict --max-pause 1ms
+	tell go
+	snap
+	holds '.verdict.approximate or (.verdict.refused | test("did not stop"))'
+	end_target
+	tool_ends
+}
+
+@test "recorded and shown again: the same verdict" {
+	start_target "$TARGETS/busy" 2
+	: >"$D/tool.err"
+	"$TOOL" record -p "$T_PID" -i 1h --verdict -o "$D/recording" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	attached "$T_PID"
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	run_tool report "$D/recording" -f json -T 1000 --sort alloc
+	SNAP=$OUT
+	adds_up
+	run_tool report "$D/recording"
+	grep -q '^verdict ' <<<"$OUT" || fail "no verdict in: $OUT"
+	end_target
+}
+
+held() {
+	[[ $(sed -n 's/^TracerPid:[[:space:]]*//p' "/proc/$T_PID/status") -ne 0 ]]
+}
+
+@test "killed in the middle of a verdict: the process goes on" {
+	local blocks
+
+	start_target "$TARGETS/busy" 4
+	for _ in 1 2 3 4 5; do
+		attach --verdict -i 10ms
+		until_true "$DEADLINE" held || fail 'it was never seen held'
+		kill -KILL "$TOOL_PID"
+		wait "$TOOL_PID" || :
+		exec {J_OUT}<&-
+		tell stat
+		blocks=$(field .blocks "$TRUTH")
+		until_true "$DEADLINE" gets_on "$blocks" || fail 'it stands still'
+		held && fail 'still traced'
+	done
+	end_target
+}
+
+gets_on() {
+	tell stat
+	[[ $(field .blocks "$TRUTH") -gt $1 ]]
+}
