@@ -50,6 +50,8 @@ static int watch(const struct options *options)
 		return 1;
 	err = add_pids(session, options);
 	if (!err)
+		trace_drop_privileges(session_trace(session));
+	if (!err)
 		err = loop_run(session, options, 0, &status);
 	result_status = result(session, options, 0);
 	return session_free(session) || err ? 1 : result_status;
@@ -93,6 +95,9 @@ static int run(const struct options *options, const struct launch_environment *e
 	err = session_new(options, &session);
 	if (!err)
 		err = start_command(session, options, closure, env, &child);
+	/* The command is a process of its own by now, with all that we had. */
+	if (!err)
+		trace_drop_privileges(session_trace(session));
 	if (!err)
 		err = loop_run(session, options, child, &status);
 	if (!err)

@@ -232,8 +232,11 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 	attachment_free(a);
 	if (err == -ESRCH || (pid && kill(pid, 0) && errno == ESRCH))
 		return -ESRCH;
-	return log_errno(err, "cannot attach %s probes to %s", attach_mode_name(mode),
-			 object_path(object));
+	return log_errno(err, "cannot attach %s probes to %s%s", attach_mode_name(mode),
+			 object_path(object),
+			 (err == -EACCES || err == -EPERM) && mode == ATTACH_SINGLE
+				 ? "; on this kernel single uprobes need CAP_SYS_ADMIN"
+				 : "");
 }
 
 void attachment_free(struct attachment *attachment)

@@ -10,6 +10,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/sys/privilege.h"
 #include "user/sys/elf_file.h"
 
 #define PF_KTHREAD	  0x00200000u /* the kernel's include/linux/sched.h; stable since 2.6.35 */
@@ -298,6 +299,7 @@ static int no_such_process(pid_t pid)
 
 static int check_program(pid_t pid, const char *comm)
 {
+	char missing[PRIVILEGE_TEXT_MAX];
 	int kind = proc_elf(pid);
 
 	switch (kind) {
@@ -312,8 +314,9 @@ static int check_program(pid_t pid, const char *comm)
 		return -EOPNOTSUPP;
 	case -EACCES:
 	case -EPERM:
-		log_error("process %d (%s): no permission; run memleakbpf as root (sudo)", (int)pid,
-			  comm);
+		log_error("process %d (%s): no permission; run memleakbpf as root (sudo)%s%s",
+			  (int)pid, comm, privilege_missing(missing)[0] ? ", or with " : "",
+			  missing);
 		return kind;
 	case -ESRCH:
 		return no_such_process(pid);

@@ -13,6 +13,7 @@
 #include "user/base/util.h"
 #include "user/probe/old.h"
 #include "user/sys/feature_machine.h"
+#include "user/sys/privilege.h"
 #include "user/trace/internal.h"
 #include "user/trace/sampling.h"
 #include "user/unwind/publish_bpf.h"
@@ -87,13 +88,19 @@ static int configure(struct trace *trace)
 
 static int explain_load_failure(int err)
 {
+	char missing[PRIVILEGE_TEXT_MAX];
+
 	switch (-err) {
 	case EPERM:
 	case EACCES:
-		return log_errno(err, "the kernel does not let us load BPF programs; run as root, "
-				      "or with CAP_BPF, "
-				      "CAP_PERFMON and CAP_SYS_PTRACE (`memleakbpf doctor` says "
-				      "what is missing)");
+		if (privilege_missing(missing)[0])
+			return log_errno(err,
+					 "loading BPF programs needs %s; run as root (sudo), or "
+					 "with CAP_BPF, "
+					 "CAP_PERFMON and CAP_SYS_PTRACE",
+					 missing);
+		return log_errno(err, "the kernel does not let us load BPF programs (`memleakbpf "
+				      "doctor` says what is missing)");
 	case ENOMEM:
 	case E2BIG:
 		return log_errno(err,
@@ -315,6 +322,15 @@ static int check_pid_namespace(void)
 		  "run it in the "
 		  "host's (docker run --pid=host, hostPID in Kubernetes, nsenter -t 1 -p)");
 	return -EOPNOTSUPP;
+}
+
+void trace_drop_privileges(const struct trace *trace)
+{
+	/* New kernels create single uprobes for CAP_SYS_ADMIN only. */
+	int err = privilege_drop(trace->options.attach == ATTACH_SINGLE);
+
+	if (err)
+		log_debug("cannot drop privileges: %s", strerror(-err));
 }
 
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,

@@ -66,6 +66,12 @@ struct trace_callbacks {
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
 	      struct trace **out);
 
+/*
+ * Gives up the capabilities that watching does not need, once the first targets are attached: new children, libraries and programs can still be
+ * followed. Not for a process that will start commands or another trace with other needs.
+ */
+void trace_drop_privileges(const struct trace *trace);
+
 /* Detaches everything; takes milliseconds to seconds by the attach mode. NULL is fine. */
 void trace_free(struct trace *trace);
 
