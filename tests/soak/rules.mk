@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# `make soak`: a busy program under two tools, one exact and one sampled, for SOAK_MINUTES; the figures go to docs/reliability.md.
+
+SOAK_MINUTES ?= 30
+
+.PHONY: soak
+soak: all $(targets_out)/soak
+	BUILD=$(BUILD) tests/soak/run $(SOAK_MINUTES)
