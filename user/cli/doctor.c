@@ -55,7 +55,7 @@ static const struct feature_item feature_items[] = {
 	{FEATURE_TASK_STORAGE, "task storage", false, "each probe takes about 20 ns longer",
 	 "use Linux 5.12 or newer"},
 	{FEATURE_UPROBE, "single uprobes", false, "--attach single is not available",
-	 "use a kernel with CONFIG_UPROBE_EVENTS=y"},
+	 "use a kernel with CONFIG_UPROBE_EVENTS=y; new ones ask for CAP_SYS_ADMIN"},
 	{FEATURE_UPROBE_COOKIE, "  with a cookie", false,
 	 "stacks are walked by frame pointers; where code keeps none, callers are missing",
 	 "use Linux 5.15 or newer"},
