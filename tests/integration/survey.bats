@@ -143,12 +143,26 @@ scene_of_forty() {
 	done
 }
 
-@test "growth without blocks behind it is said to be that" {
+@test "growth without blocks behind it is said to be that; what is mapped by hand is named" {
+	local mapped fragments handmade pid
+
 	scene mapped 3000000
-	survey -i 200ms -n 40 --window 3 --comm '^mapped$'
-	[[ $(of "$PID" .trend) == growing ]]
-	[[ $(of "$PID" .drill.note) == *'fragmentation'* ]] || fail "$(of "$PID" .drill)"
-	[[ $(of "$PID" '.drill.grown_bytes > 4000000 and .drill.live.bytes < 100000') == true ]]
+	mapped=$PID
+	scene fragments 3000000
+	fragments=$PID
+	scene handmade 3000000
+	handmade=$PID
+	survey -i 200ms -n 60 --window 3 --comm '^(mapped|fragments|handmade)$'
+	for pid in "$mapped" "$fragments" "$handmade"; do
+		[[ $(of "$pid" .trend) == growing ]] || fail "$(of "$pid" .)"
+		[[ $(of "$pid" '.drill.grown_bytes > 4000000') == true ]] || fail "$(of "$pid" .drill)"
+	done
+	for pid in "$mapped" "$fragments"; do
+		[[ $(of "$pid" .drill.note) == *'fragmentation'* ]] || fail "$(of "$pid" .drill)"
+		[[ $(of "$pid" '.drill.live.bytes < .drill.grown_bytes / 10') == true ]] || fail "$(of "$pid" .drill)"
+	done
+	[[ $(of "$handmade" '.drill.note // "none"') == none ]] || fail "$(of "$handmade" .drill)"
+	[[ $(of "$handmade" '[.stacks[0].frames[0, 1].function]') == '["mmap","mapped_here"]' ]] || fail "$(of "$handmade" .stacks)"
 }
 
 @test "--no-drill places no probe" {

@@ -7,6 +7,8 @@
  *     warmup          fills a cache in 5 s and keeps it
  *     leak RATE       loses RATE bytes per second, in leaked_here()
  *     mapped RATE     the same by brk(2), behind every allocator's back
+ *     handmade RATE   the same by mmap(2), in mapped_here()
+ *     fragments RATE  keeps next to nothing, but in such places that no later block fits between
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
  *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at once; each second one by a child of its own
  *     busy            nothing but malloc and free, and loses 3 MB a second
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -158,6 +161,46 @@ static void mapped(uint64_t rate)
 	}
 }
 
+SITE void *mapped_here(size_t size)
+{
+	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages != MAP_FAILED)
+		memset(pages, 4, size);
+	__asm__ volatile("" ::: "memory");
+	return pages;
+}
+
+static void handmade(uint64_t rate)
+{
+	for (;;) {
+		mapped_here((size_t)(rate / STEPS));
+		step();
+	}
+}
+
+SITE void *shrunk_here(void *block)
+{
+	block = realloc(block, 24);
+	__asm__ volatile("" ::: "memory");
+	return block;
+}
+
+/* A block that shrinks in place leaves a hole; each step's blocks are larger than those that the steps before have left. */
+static void fragments(uint64_t rate)
+{
+	for (size_t size = 2000;; size += 48) {
+		void *blocks[100];
+		size_t count = rate / STEPS / size < 100 ? rate / STEPS / size : 100;
+
+		for (size_t i = 0; i < count; i++)
+			blocks[i] = cached_here(size);
+		for (size_t i = 0; i < count; i++)
+			shrunk_here(blocks[i]);
+		step();
+	}
+}
+
 /* Loses 3 MB a second among all the rest. */
 static void busy(void)
 {
@@ -195,6 +238,10 @@ int main(int argc, char **argv)
 		leak(rate, 0);
 	else if (!strcmp(kind, "mapped"))
 		mapped(rate);
+	else if (!strcmp(kind, "handmade"))
+		handmade(rate);
+	else if (!strcmp(kind, "fragments"))
+		fragments(rate);
 	else if (!strcmp(kind, "children"))
 		children(rate);
 	else if (!strcmp(kind, "spawn"))
