@@ -66,6 +66,10 @@ static __always_inline void remember_unrecorded(struct pt_regs *ctx, struct thre
 	p->sp = regs_sp(ctx);
 	if (bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)p->sp))
 		p->sp = 0;
+#else
+	(void)ctx;
+	(void)thread;
+	(void)cookie;
 #endif
 }
 
