@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# --check-frees: each kind of bad free by its number, between frees that are right (tests/targets/bad_frees.cc).
+
+load lib.bash
+
+# What each function does, as "kind function count allocated_by freed_by".
+MISMATCHES='mismatch array_and_delete() 4 new[] delete
+mismatch malloc_and_delete() 3 malloc delete
+mismatch new_and_array_delete() 5 new delete[]
+mismatch new_and_free() 2 new free'
+OTHERS='double_free put_again(void*) 6
+double_free put_moved(void*) 1
+inside_block put_inside(char*) 7'
+
+found() {
+	jq -r '.bad_frees[] | [.kind, .free[1].function, .count] + (if .kind == "mismatch" then [.allocated_by, .freed_by] else [] end)
+		| join(" ")' <<<"$SNAP" | sort
+}
+
+found_is() {
+	[[ $(found) == "$1" ]] || fail "found $(found); expected $1"
+}
+
+# watched WHAT: the target is attached to while it waits, and then goes on.
+watched() {
+	start_target "$TARGETS/bad_frees" "$1" wait
+	attach --check-frees
+	echo go >&"$T_IN"
+	tool_ends
+	final
+}
+
+each_kind_attached() {
+	T_ENV=(LD_PRELOAD="$TARGETS/noop_free.so")
+	watched all
+	found_is "$OTHERS
+$MISMATCHES"
+	# The block from before the attach, and the eight addresses of no block: nothing is known of them.
+	holds '.unknown_frees == 9'
+	# The stacks of all three calls.
+	holds '.bad_frees[] | select(.kind == "double_free" and .count == 6)
+		| any(.first_free[]; .function == "put(void*)") and any(.alloc[]; .function == "get(unsigned long)")
+		and any(.free[]; .function == "put_again(void*)") and .size == 40'
+	holds '.bad_frees[] | select(.kind == "inside_block") | .offset == 24 and .size == 64'
+}
+
+@test "every kind, exactly, in a process that runs already" {
+	each_mode each_kind_attached
+}
+
+@test "a command: addresses that were never allocated as well" {
+	run_tool --check-frees -f json -o "$D/result" -- env LD_PRELOAD="$TARGETS/noop_free.so" "$TARGETS/bad_frees" all
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS; $ERR"
+	SNAP=$(jq -c 'select(.final and .comm == "bad_frees")' "$D/result")
+	found_is "$OTHERS
+$MISMATCHES
+never_allocated put_static() 8"
+}
+
+@test "glibc ends the process at a double free: it is reported all the same" {
+	watched abort
+	found_is 'double_free put_again(void*) 1'
+}
+
+@test "what is right is not reported, and --error-exitcode and suppressions know bad frees" {
+	watched none
+	found_is ''
+	holds '.unknown_frees == 1'
+	for what in mismatch:77 none:0; do
+		run_tool --check-frees --error-exitcode 77 -- "$TARGETS/bad_frees" "${what%:*}"
+		[[ $STATUS -eq ${what#*:} ]] || fail "$what: status $STATUS; $ERR$OUT"
+	done
+	printf '{\n  all of them\n  Memcheck:Free\n  ...\n  fun:main\n}\n' >"$D/supp"
+	run_tool --check-frees --error-exitcode 77 --suppressions "$D/supp" -- "$TARGETS/bad_frees" mismatch
+	[[ $STATUS -eq 0 && $OUT == *'suppressed: 14 bad frees'* ]] || fail "status $STATUS; $OUT"
+}
