@@ -5,6 +5,7 @@ VERSION := 0.1.0
 
 help_text = \
 	'make            build $(BUILD)/memleakbpf' \
+	'make test-kernels  boot Debian kernels under QEMU, with the tool and its tests inside (KERNELS="5.10 6.1")' \
 	'make demo       install what is missing, build, and show a leak in a running program (root)' \
 	'make test       install what is missing, build, and run every test that this machine can run' \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
@@ -195,9 +196,9 @@ $(DEMO): tests/demo/shop.cpp
 include $(sort $(wildcard tests/*/rules.mk))
 targets: $(TARGETS)
 
-.PHONY: test demo bench check
+.PHONY: test test-kernels demo bench check
 test:
-	tools/deps build test
+	tools/deps build test vm
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
 	BUILD=$(BUILD) tests/run $(T)
 
@@ -205,6 +206,10 @@ demo:
 	tools/deps build demo
 	$(MAKE) --no-print-directory -j$$(nproc) all $(DEMO)
 	BUILD=$(BUILD) tests/demo/run
+
+test-kernels: all unit targets
+	tools/deps build test vm
+	BUILD=$(BUILD) tests/vm/run $(KERNELS)
 
 bench: all targets
 	BUILD=$(BUILD) tests/bench/run

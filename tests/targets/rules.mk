@@ -66,3 +66,7 @@ $(targets_out)/noalloc $(targets_out)/noalloc.m32: $(targets_src)/noalloc.c $(ta
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) -ffreestanding -fno-stack-protector -nostdlib -static -s $< -o $@
+
+# Those alone: for other machines, where the tests of the unwinder want compilers that are not there.
+.PHONY: truth-targets
+truth-targets: $(filter $(targets_out)/%,$(TARGETS))
