@@ -197,28 +197,20 @@ static int prepare_old(struct trace *trace)
 
 /*
  * Before 6.1 the kernel warns (once, and without reason here: uprobes may allocate) of tracing programs whose maps take memory as they fill. Where a
- * warning is the end of the machine, they take it all at once.
+ * warning is the end of the machine, that must not be.
  */
-static int mind_warnings(struct trace *trace)
+static int mind_warnings(void)
 {
-	const uint32_t threads = 4096; /* 4 KiB each */
-	struct bpf_map *map;
 	struct machine machine;
-	int err;
 
 	machine_read(&machine);
 	if (machine.panic_on_warn <= 0 || machine_kernel_at_least(&machine, 6, 1))
 		return 0;
-	log_warn("kernel.panic_on_warn is set, and this kernel warns of maps that grow: they get "
-		 "all "
-		 "their memory at once (lower --max-live and --max-stacks if it is too much)");
-	bpf_object__for_each_map(map, trace->skel->obj)
-	{
-		err = bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
-		if (err)
-			return err;
-	}
-	return set_map_size(trace->skel->maps.threads, threads);
+	log_error("kernel.panic_on_warn is set, and kernels before 6.1 warn when BPF maps may "
+		  "grow, which "
+		  "would bring this machine down; clear it while tracing (sysctl "
+		  "kernel.panic_on_warn=0)");
+	return -EPERM;
 }
 
 static int load(struct trace *trace)
@@ -226,13 +218,15 @@ static int load(struct trace *trace)
 	struct memleakbpf *skel;
 	int err;
 
+	err = mind_warnings();
+	if (err)
+		return err;
 	libbpf_set_print(print_libbpf);
 	skel = trace->skel = memleakbpf__open();
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
 	trace_choose_programs(skel, &trace->options, &trace->programs);
 	err = configure(trace);
-	err = err ?: mind_warnings(trace);
 	if (err)
 		return log_errno(err, "cannot set the sizes of the BPF maps");
 	err = memleakbpf__load(skel);
