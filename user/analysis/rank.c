@@ -52,7 +52,7 @@ static bool growth_key(const struct stack *stack, struct key *key)
 }
 
 /*
- * What is lost counts whole, what is possibly lost half, and what is held or has no verdict a sixteenth: it may be lost tomorrow. An hour's growth
+ * What is lost counts whole, what is possibly lost an eighth, and what is held or has no verdict a sixteenth: it may be lost tomorrow. An hour's growth
  * counts as if it were lost already, and an hour's age doubles all that.
  */
 static double suspicion(const struct stack *stack)
@@ -65,7 +65,7 @@ static double suspicion(const struct stack *stack)
 	double growth = stack->trend.kind == TREND_GROWING ? stack->trend.growth * 3600 : 0;
 	double age = (double)stack->oldest_ns / hour_ns;
 
-	return (lost + possible / 2 + (rest > 0 ? rest / 16 : 0) + (growth > 0 ? growth : 0)) *
+	return (lost + possible / 8 + (rest > 0 ? rest / 16 : 0) + (growth > 0 ? growth : 0)) *
 	       (1 + (age < 1 ? age : 1));
 }
 
