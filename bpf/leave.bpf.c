@@ -12,7 +12,8 @@
 #include <bpf/bpf_core_read.h>
 
 #define LOOKS	(1u << 23) /* the most that bpf_loop() does */
-#define WAIT_NS 4000000000ull
+#define WAIT_NS 10000000000ull
+#define ROUNDS	16 /* a round of looks may be over in a second */
 
 /* Bits of the kernel's include/linux/sched/jobctl.h and sched/signal.h; the same since 3.0. */
 #define JOBCTL_TRAPS	  ((1ul << 19) | (1ul << 20)) /* JOBCTL_TRAP_STOP, JOBCTL_TRAP_NOTIFY */
@@ -21,6 +22,7 @@
 struct wait {
 	struct task_struct *task;
 	uint64_t until_ns, sp;
+	uint64_t done;
 };
 
 /* 1: enough. */
@@ -32,8 +34,10 @@ static long look(uint32_t i, struct wait *wait)
 	(void)i;
 	if (BPF_CORE_READ(task, jobctl) & JOBCTL_TRAPS ||
 	    BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT || shared.tool_gone ||
-	    bpf_ktime_get_ns() > wait->until_ns)
+	    bpf_ktime_get_ns() > wait->until_ns) {
+		wait->done = 1;
 		return 1;
+	}
 	/* On the way the kernel calls cond_resched(): without it a kernel that does not preempt itself might have no processor left for the tool. */
 	bpf_copy_from_user_task(&word, sizeof(word), (void *)wait->sp, bpf_get_current_task_btf(),
 				0);
@@ -73,6 +77,7 @@ int on_leave(struct pt_regs *ctx)
 		announce(target->id, tgid);
 	wait.task = (struct task_struct *)bpf_get_current_task();
 	wait.sp = regs_sp(ctx);
-	bpf_loop(LOOKS, look, &wait, 0);
+	for (int i = 0; i < ROUNDS && !wait.done; i++)
+		bpf_loop(LOOKS, look, &wait, 0);
 	return 0;
 }

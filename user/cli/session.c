@@ -342,6 +342,7 @@ static int start_trace(struct session *s)
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,
 		.hold_at_end = o->verdict,
+		.check_frees = o->check_frees,
 		.ages = true,
 		.providers = {.object = o->object,
 			      .prefixes = o->symbols_prefixes,
@@ -357,9 +358,8 @@ static int start_trace(struct session *s)
 	if (o->verdict && !t.hold_at_end)
 		log_warn("this kernel cannot hold a process at its end (6.0 can): of one that ends "
 			 "itself the last verdict is that of the interval before");
-	if (t.old && o->check_frees)
-		log_warn("--check-frees: this kernel cannot (5.17 can); frees are not checked");
-	t.check_frees = t.old ? 0 : o->check_frees;
+	if (o->check_frees && !t.check_frees)
+		log_warn("--check-frees: this kernel cannot (6.0 can); frees are not checked");
 	if (t.old && o->stack != OPTION_STACK_FP)
 		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
 			 "unwind "

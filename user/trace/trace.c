@@ -132,6 +132,9 @@ void trace_options_plan(struct trace_options *options, const struct attach_plan 
 	options->old = plan->old;
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
+	/* bpf_loop() is of 5.17. */
+	if (!plan->hold)
+		options->check_frees = 0;
 }
 
 void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
