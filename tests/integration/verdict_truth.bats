@@ -208,7 +208,7 @@ agreement() {
 	tool_ends
 	printf "$commands" | timeout 120 valgrind -q --num-callers=50 --leak-check=full --show-leak-kinds=all --xml=yes \
 		--xml-file="$D/memcheck" "$TARGETS/$1.nofp" >"$D/memcheck.out" 2>&1 3>&- || fail "memcheck: $(<"$D/memcheck.out")"
-	printf "$commands" | LSAN_OPTIONS="log_path=$D/lsan:leak_check_at_exit=0" timeout 60 "$TARGETS/$1.lsan" >"$D/lsan.out" 2>&1 3>&- ||
+	printf "$commands" | LSAN_OPTIONS="log_path=$D/lsan:leak_check_at_exit=0:fast_unwind_on_malloc=0" timeout 60 "$TARGETS/$1.lsan" >"$D/lsan.out" 2>&1 3>&- ||
 		fail "LeakSanitizer: $(<"$D/lsan.out")"
 	logs=("$D"/lsan.[0-9]*)
 	[[ -s ${logs[0]} ]] || fail "LeakSanitizer reported nothing: $(<"$D/lsan.out")"
