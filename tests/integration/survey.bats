@@ -165,6 +165,22 @@ scene_of_forty() {
 	[[ $(of "$handmade" '[.stacks[0].frames[0, 1].function]') == '["mmap","mapped_here"]' ]] || fail "$(of "$handmade" .stacks)"
 }
 
+@test "--sort growth in a watch: what grows comes before what is large" {
+	scene both 2000000
+	"$TOOL" -p "$PID" -f json -i 200ms -n 40 --sort growth >"$D/growth.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	attached "$PID"
+	kill -USR1 "$PID"
+	wait "$TOOL_PID" || fail "status $?"
+	SNAP=$(tail -n 1 "$D/growth.json")
+	holds '.stacks[0] | .trend == "growing" and any(.frames[]; .function == "leaked_here")'
+	holds '.stacks[0].growth_bytes_per_s | . > 1.7e6 and . < 2.1e6'
+	# The large block is live, and no growth.
+	holds '.live.bytes > 67108864 + .stacks[0].live.bytes / 2'
+	holds '.stacks[0].live.bytes < 40e6'
+}
+
 @test "--no-drill places no probe" {
 	scene leak 3000000
 	survey -i 100ms -n 30 --no-drill --comm '^leak$'

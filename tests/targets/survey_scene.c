@@ -9,6 +9,7 @@
  *     mapped RATE     the same by brk(2), behind every allocator's back
  *     handmade RATE   the same by mmap(2), in mapped_here()
  *     fragments RATE  keeps next to nothing, but in such places that no later block fits between
+ *     both RATE       at SIGUSR1 takes 64 MiB for good, and from then on loses RATE bytes per second
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
  *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at once; each second one by a child of its own
  *     busy            nothing but malloc and free, and loses 3 MB a second
@@ -116,6 +117,14 @@ static void spawn(uint64_t count)
 		step();
 	for (uint64_t i = 0; i < count; i++)
 		live_briefly(i % 2);
+}
+
+static void both(uint64_t rate)
+{
+	while (!told)
+		step();
+	cached_here(64 << 20);
+	leak(rate, 0);
 }
 
 static void churn(void)
@@ -242,6 +251,8 @@ int main(int argc, char **argv)
 		handmade(rate);
 	else if (!strcmp(kind, "fragments"))
 		fragments(rate);
+	else if (!strcmp(kind, "both"))
+		both(rate);
 	else if (!strcmp(kind, "children"))
 		children(rate);
 	else if (!strcmp(kind, "spawn"))
