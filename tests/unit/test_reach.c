@@ -130,6 +130,47 @@ static void cliques(void **state)
 	expect(image, "DIIIDDIID");
 }
 
+/* Addresses do not decide what hangs below what. */
+static void rings_below(void **state)
+{
+	struct heap_image *image = new_image();
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		fake_block(image, HEAP + 64 * (uint64_t)i, 64);
+	/* 0 -> 1 -> 2 -> 0, and 3 points to 1, which is not the ring's first */
+	fake_word(image, HEAP, HEAP + 64);
+	fake_word(image, HEAP + 64, HEAP + 128);
+	fake_word(image, HEAP + 128, HEAP);
+	fake_word(image, HEAP + 192, HEAP + 64);
+	/* 4 -> 5 <- 6: two heads, of which neither hangs below the other */
+	fake_word(image, HEAP + 256, HEAP + 320);
+	fake_word(image, HEAP + 384, HEAP + 320);
+	/* 7 <-> 8, and 9 -> 8: a ring below a head that comes last */
+	fake_word(image, HEAP + 448, HEAP + 512);
+	fake_word(image, HEAP + 512, HEAP + 448);
+	fake_word(image, HEAP + 576, HEAP + 512);
+	expect(image, "IIIDDIDIID");
+}
+
+/* glibc's thread control block names the vector of TLS blocks by its second entry. */
+static void tls_vector(void **state)
+{
+	(void)state;
+	for (int glibc = 0; glibc < 2; glibc++) {
+		struct heap_image *image = new_image();
+
+		fake_block(image, HEAP, 64);
+		fake_block(image, HEAP + 64, 64);
+		fake_word(image, HEAP + 32, HEAP + 64);
+		fake_word(image, FAR + 0x800, FAR + 0x800);
+		fake_word(image, FAR + 0x808, HEAP + 16);
+		fake_word(image, FAR + 0x810, glibc ? FAR + 0x800 : 0);
+		fake_thread(image, FAR + 0x700, FAR + 0x800, 0);
+		expect(image, glibc ? "RR" : "PP");
+	}
+}
+
 static void heuristics(void **state)
 {
 	const struct reach_options none = {0};
@@ -372,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(roots),	  cmocka_unit_test(interior),
 		cmocka_unit_test(upgraded),	  cmocka_unit_test(cliques),
+		cmocka_unit_test(rings_below),	  cmocka_unit_test(tls_vector),
 		cmocka_unit_test(heuristics),	  cmocka_unit_test(new_array_only),
 		cmocka_unit_test(tags),		  cmocka_unit_test(dead_ranges),
 		cmocka_unit_test(unknown_memory), cmocka_unit_test(sums),
