@@ -12,6 +12,7 @@ help_text = \
 	'make check      formatting, warnings of gcc and clang, static analysis, layer rules' \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
 	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
+	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
 	'make lib unit targets   the library, the unit tests, the programs that the tests trace' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local' \
 	'make clean      remove $(BUILD)/' \
