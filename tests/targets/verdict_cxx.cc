@@ -277,19 +277,21 @@ SITE static void pair_up()
 	b->friend_ = a;
 }
 
-SITE static void keep_one(std::vector<std::shared_ptr<person>> *people)
+SITE static void keep_one(std::vector<std::shared_ptr<person>> *into)
 {
-	people->push_back(make_held());
+	into->push_back(make_held());
 }
 
-ROOT std::vector<std::shared_ptr<person>> people;
+/* Not an object: that would be destroyed at the end, before the last verdict. */
+ROOT std::vector<std::shared_ptr<person>> *people;
 
 static void owners(void)
 {
-	people.reserve(N);
+	people = new std::vector<std::shared_ptr<person>>;
+	people->reserve(N);
 	for (int i = 0; i < N; i++) {
 		pair_up();
-		keep_one(&people);
+		keep_one(people);
 		make_unique_lost().release();
 	}
 	EXPECT(make_cyclic, DEFINITE, N, PERSON);
