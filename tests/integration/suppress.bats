@@ -49,7 +49,7 @@ left() {
 	record
 	while read -r pattern; do
 		printf 'leak:%s\n' "$pattern" >"$D/supp"
-		theirs=$(LSAN_OPTIONS="suppressions=$D/supp:print_suppressions=0" "$D/leaks.lsan" 2>&1 | sed -nE 's/^SUMMARY: LeakSanitizer: ([0-9]+) byte.*/\1/p')
+		theirs=$(LSAN_OPTIONS="suppressions=$D/supp:print_suppressions=0:fast_unwind_on_malloc=0" "$D/leaks.lsan" 2>&1 | sed -nE 's/^SUMMARY: LeakSanitizer: ([0-9]+) byte.*/\1/p')
 		ours=$(left "$D/supp")
 		[[ $ours == "${theirs:-0}" ]] || fail "leak:$pattern: LeakSanitizer leaves ${theirs:-0} bytes, we $ours"
 	done <<-'EOF'

@@ -136,7 +136,8 @@ static void valgrind_cxx(void **state)
 	assert_true(locations_take("fun:malloc\nfun:_Znwm\nsrc:archive.cc:42", cxx, COUNT(cxx)));
 	assert_true(locations_take("...\nobj:*libz*\nfun:main", cxx, COUNT(cxx)));
 	assert_false(locations_take("fun:_ZN4shop*", cxx, COUNT(cxx)));
-	assert_false(locations_take("fun:_Znam\nfun:_ZN4shop*", cxx, COUNT(cxx)));
+	assert_true(locations_take("fun:_Znam\nfun:_ZN4shop*", cxx, COUNT(cxx)));
+	assert_false(locations_take("fun:_ZdaPv\nfun:_ZN4shop*", cxx, COUNT(cxx)));
 }
 
 static bool pattern_takes(const char *pattern, const struct frame *const *frames, size_t count)

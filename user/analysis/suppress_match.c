@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,13 +99,26 @@ static bool is_below_main(const char *function)
 	return false;
 }
 
+/* libstdc++'s new[] jumps to new, which leaves no frame of its own: one of new may stand for both. */
+static bool array_matches(const char *pattern, const struct frame *frame)
+{
+	char name[64];
+
+	if (!frame->symbol || strncmp(frame->symbol, "_Znw", 4) != 0)
+		return false;
+	snprintf(name, sizeof(name), "_Zna%s", frame->symbol + 4);
+	return wildcard_match(pattern, name) ||
+	       wildcard_match(pattern, "operator new[](unsigned long)");
+}
+
 /* Valgrind writes mangled names; people may write what they read in reports. */
 static bool function_matches(const char *pattern, const struct frame *frame)
 {
 	if (!frame->function)
 		return wildcard_match(pattern, UNKNOWN);
 	if (wildcard_match(pattern, frame->function) ||
-	    (frame->symbol && wildcard_match(pattern, frame->symbol)))
+	    (frame->symbol && wildcard_match(pattern, frame->symbol)) ||
+	    array_matches(pattern, frame))
 		return true;
 	return is_below_main(frame->function) && wildcard_match(pattern, "(below main)");
 }

@@ -130,6 +130,26 @@ void target_read_identity(struct target *target)
 	}
 }
 
+/* An allocator that was not known when they began: programs that run already may have used it before its probes come. */
+static void forget_whole(struct trace *trace)
+{
+	int fd = bpf_map__fd(trace->skel->maps.targets);
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		uint32_t tgid = (uint32_t)target->pid;
+		struct target_info info;
+
+		if (target->launching || bpf_map_lookup_elem(fd, &tgid, &info) ||
+		    info.id != target->id)
+			continue;
+		target->whole = false;
+		info.flags &= ~TARGET_WHOLE;
+		bpf_map_update_elem(fd, &tgid, &info, BPF_EXIST);
+	}
+	__atomic_add_fetch(&trace->skel->bss->shared.target_epoch, 1, __ATOMIC_ACQ_REL);
+}
+
 static bool has_operators(const struct probe_set *set)
 {
 	for (size_t i = 0; set && i < set->provider->count; i++) {
@@ -192,6 +212,7 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 	log_debug("%s provides %zu allocator functions", object_path(object),
 		  known->probes->provider->count);
 	if (trace->options.children == CHILDREN_EXACT) {
+		forget_whole(trace);
 		err = attach_probes(trace->options.attach, &trace->programs, known->probes, 0,
 				    &known->in_all);
 		if (err) /* logged; the object then counts as one without probes */
