@@ -20,6 +20,7 @@ ended() {
 }
 
 classes() {
+	holds '.verdict.refused == null'
 	holds ".verdict.definite | $LOST"
 	holds '.verdict.indirect.count == 0'
 	holds "[.stacks[] | select(any(.frames[]; .function == \"lose\"))] | length == 1 and (.[0].verdict.definite | $LOST)"

@@ -396,7 +396,7 @@ static void generated_text(void **state)
 				  "   blocks of shop::Archive::keep(char const*)\n"
 				  "   Memcheck:Leak\n"
 				  "   match-leak-kinds: definite\n"
-				  "   fun:_Znwm\n"
+				  "   fun:_Zn?m\n"
 				  "   fun:_ZN4shop7Archive4keepEPKc\n"
 				  "   obj:/opt/libz.so.1\n"
 				  "   fun:main\n"

@@ -174,7 +174,10 @@ static void put_valgrind(FILE *out, const struct snapshot *s, const struct stack
 		const struct frame *frame = stack->frames[i];
 		const char *object = frame->module_path ? frame->module_path : frame->module;
 
-		if (frame->function)
+		/* libstdc++'s new[] jumps to new and leaves no frame of its own: either may have been called. */
+		if (frame->symbol && begins(frame->symbol, "_Znw"))
+			fprintf(out, "   fun:_Zn?%s\n", frame->symbol + strlen("_Znw"));
+		else if (frame->function)
 			fprintf(out, "   fun:%s\n",
 				frame->symbol ? frame->symbol : frame->function);
 		else

@@ -147,7 +147,7 @@ static void forget_whole(struct trace *trace)
 		info.flags &= ~TARGET_WHOLE;
 		bpf_map_update_elem(fd, &tgid, &info, BPF_EXIST);
 	}
-	__atomic_add_fetch(&trace->skel->bss->shared.target_epoch, 1, __ATOMIC_ACQ_REL);
+	targets_changed(trace);
 }
 
 static bool has_operators(const struct probe_set *set)
