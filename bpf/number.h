@@ -13,22 +13,26 @@
  * Before 5.12 no instruction adds and tells the sum. A queue of one element is the lock: who has taken it out may count. Programs are not
  * preempted on those kernels, so it is back within a microsecond.
  */
-#define NUMBER_TRIES 512
+#define NUMBER_TRIES 16
 
 static __always_inline uint32_t number_next(uint32_t *counter)
 {
 	volatile uint32_t *shared_counter = counter;
 	uint32_t token = 0, number, i;
+	uint64_t locked = 0;
 
-	for (i = 0; i < NUMBER_TRIES; i++) {
-		if (bpf_map_pop_elem(&number_lock, &token))
-			continue;
-		number = *shared_counter;
-		*shared_counter = number + 1;
-		bpf_map_push_elem(&number_lock, &token, 0);
-		return number;
-	}
-	return NUMBER_NONE;
+	for (i = 0; i < NUMBER_TRIES && !locked; i++)
+		locked = !bpf_map_pop_elem(&number_lock, &token);
+	/* The same whatever the turn: else the verifier would follow the rest of the program once for each. */
+	i = 0;
+	barrier_var(i);
+	barrier_var(locked);
+	if (!locked)
+		return NUMBER_NONE;
+	number = *shared_counter;
+	*shared_counter = number + 1;
+	bpf_map_push_elem(&number_lock, &token, 0);
+	return number;
 }
 
 /* User space gives out ids as well, without that lock: the even ones. */

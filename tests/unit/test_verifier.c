@@ -52,6 +52,11 @@ static void load(bool old)
 	size_t programs = 0, too_many = 0, i = 0;
 
 	assert_non_null(skel);
+	/* As by default: what is constant decides what the verifier has to look at. */
+	skel->rodata->config.max_size = UINT64_MAX;
+	skel->rodata->config.max_slots = 65536;
+	skel->rodata->config.max_frames = ABI_MAX_FRAMES;
+	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
 	trace_choose_programs(skel, &options, &programs_used);
 	bpf_object__for_each_program(program, skel->obj)
 	{
