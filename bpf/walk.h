@@ -30,24 +30,44 @@ static __always_inline int unwind_read(struct unwind_state *state, void *to, uin
 #endif
 #include "bpf/unwind_walk.h"
 
+/* Few branches: the verifier of those kernels follows each turn. */
 static __always_inline void walk_frame_pointers(struct unwind_state *state,
 						struct stack_event *event)
 {
-	uint32_t n, count = 0, max = state->max_frames;
+	uint64_t sp = state->regs.sp, fp = state->regs.fp, frame[2] = {};
+	uint64_t hash = unwind_mix(0, state->regs.pc);
+	uint8_t end = STACK_END_TRUNCATED;
+	uint32_t n;
 
-	unwind_begin(state);
-	for (n = 0; n < ABI_MAX_FRAMES; n++) {
-		uint64_t pc = state->regs.pc;
+	event->frames[0] = state->regs.pc;
+#if defined(__TARGET_ARCH_arm64)
+	frame[1] = state->regs.lr;
+#else
+	bpf_probe_read_user(&frame[1], sizeof(frame[1]), (void *)sp);
+#endif
+	for (n = 1; n < ABI_MAX_FRAMES && n < config.max_frames; n++) {
+		uint64_t pc = frame[1] & UNWIND_ADDRESS_MASK;
 
-		if (n >= max)
+		if (!pc) {
+			end = STACK_END_COMPLETE;
 			break;
+		}
 		event->frames[n] = pc;
-		count = n + 1;
-		state->hash = unwind_mix(state->hash, pc);
-		if (unwind_without_rule(state) != UNWIND_NEXT)
+		hash = unwind_mix(hash, pc);
+		/* Without a frame pointer the next turn finds no caller: it ends there. */
+		frame[0] = frame[1] = 0;
+		if (fp && ((fp & 7) || fp <= sp ||
+			   bpf_probe_read_user(frame, sizeof(frame), (void *)fp))) {
+			end = STACK_END_NO_ROWS;
+			n++;
 			break;
+		}
+		sp = fp;
+		fp = frame[0];
 	}
-	unwind_finish(state, event, count);
+	state->end = end;
+	state->hash = hash;
+	unwind_finish(state, event, n);
 }
 #endif
 
