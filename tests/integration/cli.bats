@@ -7,7 +7,7 @@ load lib.bash
 @test "--help and --version" {
 	run_tool --help
 	[[ $STATUS -eq 0 && -z $ERR ]] || fail "$STATUS $ERR"
-	grep -q -- '--attach' <<<"$OUT" || fail "$OUT"
+	grep -q -- '--interval' <<<"$OUT" || fail "$OUT"
 	[[ $(wc -l <<<"$OUT") -le 40 ]] || fail 'longer than a screen'
 	run_tool --version
 	[[ $STATUS -eq 0 && -z $ERR ]] || fail "$STATUS $ERR"
@@ -16,9 +16,15 @@ load lib.bash
 
 @test "every option that is handled is in --help" {
 	run_tool --help
+	ALL=$OUT
+	for topic in leaks probes; do
+		run_tool "--help=$topic"
+		[[ $(wc -l <<<"$OUT") -le 24 ]] || fail "$topic: longer than a screen"
+		ALL+=$OUT
+	done
 	for option in -p -i -n -T -z -Z --older -s -f -o --sort --no-inlines --attach -v --version --help -O --symbols-prefix \
-		--alloc-fn --free-fn --mmap --no-follow --max-live --error-exitcode; do
-		grep -q -- "$option" <<<"$OUT" || fail "no $option"
+		--alloc-fn --free-fn --mmap --no-follow --max-live --error-exitcode --verdict --check-frees --suppressions; do
+		grep -q -- "$option" <<<"$ALL" || fail "no $option"
 	done
 }
 

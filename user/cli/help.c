@@ -11,13 +11,6 @@ static const char usage[] =
 	"Usage: memleakbpf -p PID[,PID...] [OPTION...]       watch running processes\n"
 	"       memleakbpf [OPTION...] -- COMMAND [ARG...]   run it, report at its end\n";
 
-static const char examples[] =
-	"Examples:\n"
-	"  memleakbpf -p 1234 -i 10           top unfreed stacks of 1234 every 10 s\n"
-	"  memleakbpf -p 1234 --older 5m      rank only blocks older than 5 minutes\n"
-	"  memleakbpf -p 1234 -s 512k         sampled, for busy servers\n"
-	"  memleakbpf --error-exitcode 9 -- ./test\n";
-
 static const char options_text[] =
 	"Options (TIME: 10, 500ms, 2s, 5m, 1h; SIZE: 4096, 64k, 1M):\n"
 	"  -p, --pid PID,...       watch these processes\n"
@@ -25,34 +18,73 @@ static const char options_text[] =
 	"  -n, --count N           stop after N snapshots\n"
 	"  -T, --top N             stacks to show (10)\n"
 	"      --sort ORDER        live, alloc, growth, count or suspect\n"
-	"      --merge             one report for all processes of a program\n"
 	"      --older TIME        rank only what is older than TIME\n"
+	"      --merge             one report for all processes of a program\n"
 	"  -f, --format FORMAT     %s\n"
 	"  -o, --output FILE       instead of standard output\n"
-	"      --check-frees[=N]   double, wild and mismatched frees (remembers N: 65536)\n"
-	"      --leak-only         only lost blocks, with --verdict\n"
-	"      --suppressions FILE hide known leaks: a file of LeakSanitizer or Valgrind\n"
-	"      --gen-suppressions[=valgrind|lsan]   print some; --no-default-suppressions\n"
-	"      --error-exitcode N  exit status if leaks were found\n"
-	"      --verdict           tell lost from held (stops it for a moment)\n"
-	"      --max-pause TIME    and not for longer than that (500ms)\n"
-	"      --contents N        show so many bytes of lost blocks (may be private)\n"
-	"      --leak-check-heuristics LIST, --tagged   what counts as a pointer\n"
 	"  -s, --sample SIZE       record one in SIZE bytes: cheap, numbers are estimates\n"
 	"  -z, --min-size SIZE, -Z, --max-size SIZE   trace only blocks of these sizes\n"
-	"      --mmap              trace mmap and munmap as well\n"
-	"      --children HOW      forked children: late, exact or none (--no-follow)\n"
-	"  -O, --object FILE       trace this allocator only\n"
-	"      --symbols-prefix P  trace Pmalloc, Pfree ... too, e.g. je_\n"
-	"      --alloc-fn NAME:SIZEARG[:COUNTARG], --free-fn NAME:PTRARG   these too\n"
-	"      --attach HOW        auto, session, multi or single\n"
-	"      --stack HOW         auto, dwarf or fp\n"
-	"      --depth N           frames of a stack (128)\n"
-	"      --max-live N, --max-stacks N   table sizes (2097152, 65536)\n"
+	"      --verdict           tell lost from held (stops it for a moment)\n"
+	"      --leak-only         only lost blocks, with --verdict\n"
+	"      --error-exitcode N  exit status if leaks were found\n"
 	"      --no-inlines        leave inlined calls out\n"
 	"      --debuginfod, --no-debuginfod  fetch symbols (if DEBUGINFOD_URLS is set)\n"
 	"  -v, --verbose           more; -vv: all of it\n"
-	"      --version, -h, --help\n";
+	"      --version, -h, --help\n"
+	"      --help=leaks        more of verdicts, suppressions and wrong frees\n"
+	"      --help=probes       which functions are traced, how, and how deep\n";
+
+static const char examples[] =
+	"Examples:\n"
+	"  memleakbpf -p 1234 -i 10           top unfreed stacks of 1234 every 10 s\n"
+	"  memleakbpf -p 1234 --older 5m      rank only blocks older than 5 minutes\n"
+	"  memleakbpf -p 1234 -s 512k         sampled, for busy servers\n"
+	"  memleakbpf --leak-only --error-exitcode 9 -- ./test   for CI\n";
+
+static const char leaks_text[] =
+	"What is a leak (watch, run and record; see also memleakbpf --help):\n"
+	"      --verdict           at each snapshot, or at once at SIGUSR2: which blocks\n"
+	"                          nothing points to any more\n"
+	"      --max-pause TIME    stop the process for no longer than that (500ms)\n"
+	"      --leak-check-heuristics LIST   which pointers into a block hold it: none,\n"
+	"                          all, or some of stdstring, length64, newarray,\n"
+	"                          multipleinheritance\n"
+	"      --tagged            pointers may have tags in their top byte\n"
+	"      --contents N        show so many bytes of lost blocks (may be private)\n"
+	"      --leak-only         show only lost blocks\n"
+	"      --sort suspect      rank by what is lost, grows and is old\n"
+	"      --error-exitcode N  exit status if leaks were found\n"
+	"      --suppressions FILE hide known leaks: a file of LeakSanitizer or Valgrind\n"
+	"      --gen-suppressions[=valgrind|lsan]   print one for each stack shown\n"
+	"      --no-default-suppressions   show what libraries keep by design, too\n"
+	"      --check-frees[=N]   report double, wild and mismatched frees as well\n"
+	"                          (remembers N freed blocks: 65536)\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf -p 1234 --verdict --sort suspect -i 60\n"
+	"  memleakbpf --leak-only --suppressions ci.supp --error-exitcode 9 -- ./test\n"
+	"  memleakbpf --check-frees -- ./test\n";
+
+static const char probes_text[] =
+	"Which functions are traced, and how (see also memleakbpf --help):\n"
+	"      --children HOW      forked children: late (from when they are seen), exact\n"
+	"                          (from their first instruction; a COMMAND's default) or\n"
+	"                          none (--no-follow)\n"
+	"      --mmap              trace mmap and munmap as well\n"
+	"  -O, --object FILE       trace this allocator only\n"
+	"      --symbols-prefix P  trace Pmalloc, Pfree ... too, e.g. je_\n"
+	"      --alloc-fn NAME:SIZEARG[:COUNTARG]   this function allocates\n"
+	"      --free-fn NAME:PTRARG   and this one frees; arguments count from 1\n"
+	"      --attach HOW        kind of probe: auto, session, multi or single\n"
+	"      --stack HOW         auto, dwarf (unwind tables) or fp (frame pointers)\n"
+	"      --depth N           frames of a stack (128)\n"
+	"      --max-live N        blocks that can be live at a time (2097152)\n"
+	"      --max-stacks N      stacks that can be told apart (65536)\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf doctor -p 1234          says which functions would be traced, and how\n"
+	"  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"
+	"  memleakbpf -p 1234 --symbols-prefix je_ --stack fp\n";
 
 const char help_doctor[] =
 	"Usage: memleakbpf doctor [-p PID[,PID...]] [-f text|json] [-v]\n"
@@ -61,7 +93,11 @@ const char help_doctor[] =
 	"  -p, --pid PID       also what would be traced in these processes, and how\n"
 	"  -f, --format FORMAT text or json: one object about the machine, without -p\n"
 	"  -v, --verbose       more detail\n"
-	"  --version   -h, --help\n";
+	"  --version   -h, --help\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf doctor                  what is missing here, and what to do about it\n"
+	"  memleakbpf doctor -p 1234          which probes 1234 would get\n";
 
 const char help_record[] =
 	"Usage: memleakbpf record -p PID[,PID...] -o FILE [OPTION...]\n"
@@ -71,7 +107,11 @@ const char help_record[] =
 	"  -o, --output FILE   the recording\n"
 	"  -i, --interval TIME, -n, --count N, and the options of memleakbpf that say what is\n"
 	"  traced: see memleakbpf --help\n"
-	"  -v, --verbose   --version   -h, --help\n";
+	"  -v, --verbose   --version   -h, --help\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf record -p 1234 -i 60 -o shop.mlb     until Ctrl-C\n"
+	"  memleakbpf record -o test.mlb -- ./test\n";
 
 const char help_report[] =
 	"Usage: memleakbpf report FILE [OPTION...]\n"
@@ -86,7 +126,12 @@ const char help_report[] =
 	"  -f, --format FORMAT, -T, --top N, --sort ORDER, -o, --output FILE: "
 	"see memleakbpf --help\n"
 	"      --suppressions FILE, --gen-suppressions, --leak-only: too\n"
-	"  -v, --verbose   --version   -h, --help\n";
+	"  -v, --verbose   --version   -h, --help\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf report shop.mlb --at 1h\n"
+	"  memleakbpf report shop.mlb -f html -o shop.html\n"
+	"  memleakbpf report shop.mlb -f folded | flamegraph.pl --countname=bytes >shop.svg\n";
 
 const char help_diff[] =
 	"Usage: memleakbpf diff OLD NEW [OPTION...]\n"
@@ -102,7 +147,11 @@ const char help_diff[] =
 	"      --sort count      by blocks, not bytes\n"
 	"      --suppressions FILE   leave these stacks out\n"
 	"  -o, --output FILE     instead of standard output\n"
-	"  -v, --verbose   --version   -h, --help\n";
+	"  -v, --verbose   --version   -h, --help\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf diff shop.mlb --from 5m --to 1h      what grew meanwhile\n"
+	"  memleakbpf diff before.mlb after.mlb            the same program, twice\n";
 
 const char help_survey[] =
 	"Usage: memleakbpf survey [OPTION...]\n"
@@ -130,7 +179,12 @@ const char help_survey[] =
 	"      --metrics-processes N    with series of their own (50); the others are summed\n"
 	"      --no-inlines, --debuginfod, --no-debuginfod   as in memleakbpf --help\n"
 	"  -v, --verbose         more detail\n"
-	"  --version   -h, --help\n";
+	"  --version   -h, --help\n"
+	"\n"
+	"Examples:\n"
+	"  memleakbpf survey                  until Ctrl-C; a report at every look\n"
+	"  memleakbpf survey -i 1 -n 60 --user www-data\n"
+	"  memleakbpf survey --container shop --record shop.mlb\n";
 
 static int result_of(FILE *out)
 {
@@ -149,11 +203,16 @@ static void print_commands(FILE *out, const struct command *commands)
 	}
 }
 
-int help_print(FILE *out, const struct command *commands, const struct command *command)
+int help_print(FILE *out, const struct command *commands, const struct command *command,
+	       enum help_topic topic)
 {
 	const struct exporter_format *format;
 	char formats[128] = "";
 
+	if (topic != HELP_GENERAL) {
+		fputs(topic == HELP_LEAKS ? leaks_text : probes_text, out);
+		return result_of(out);
+	}
 	if (command->help) {
 		fputs(command->help, out);
 		return result_of(out);

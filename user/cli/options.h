@@ -64,6 +64,13 @@ enum options_action {
 	ACTION_VERSION, /* print MEMLEAKBPF_VERSION, exit 0 */
 };
 
+/* The options are too many for one screen. */
+enum help_topic {
+	HELP_GENERAL,
+	HELP_LEAKS,
+	HELP_PROBES,
+};
+
 enum option_attach {
 	OPTION_ATTACH_AUTO,
 	OPTION_ATTACH_SESSION,
@@ -88,6 +95,7 @@ enum option_children {
 struct options {
 	const struct command *command;
 	enum options_action action;
+	enum help_topic help_topic;
 
 	/* What to trace. Watch: pids, no argv. Run: argv, no pids. */
 	const pid_t *pids; /* without duplicates, in the order given */

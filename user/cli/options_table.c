@@ -358,10 +358,9 @@ static int apply_action(struct options_storage *storage, enum options_action act
 static int apply_help(const struct option_row *row, struct options_storage *storage,
 		      const char *shown, const char *value)
 {
-	(void)row;
-	(void)shown;
-	(void)value;
-	return apply_action(storage, ACTION_HELP);
+	int err = value ? apply_choice(row, storage, shown, value) : 0;
+
+	return err ? err : apply_action(storage, ACTION_HELP);
 }
 
 static int apply_version(const struct option_row *row, struct options_storage *storage,
@@ -446,6 +445,12 @@ static const struct choice stack_choices[] = {
 static const struct choice suppression_choices[] = {
 	{"valgrind", SUPPRESSION_VALGRIND},
 	{"lsan", SUPPRESSION_LEAKSANITIZER},
+	{NULL, 0},
+};
+
+static const struct choice help_topic_choices[] = {
+	{"leaks", HELP_LEAKS},
+	{"probes", HELP_PROBES},
 	{NULL, 0},
 };
 
@@ -569,7 +574,8 @@ const struct option_row option_rows[] = {
 	 .expected = "is not a regular expression; give e.g. '^(bash|ssh)'"},
 	{"verbose", 'v', .groups = 0, FLAG(apply_verbose)},
 	{"version", 0, .groups = 0, FLAG(apply_version)},
-	{"help", 'h', .groups = 0, FLAG(apply_help)},
+	{"help", 'h', .groups = 0, FLAG(apply_help), .may_have_value = true, FIELD(help_topic),
+	 .choices = help_topic_choices, .expected = "is not a topic; give leaks or probes"},
 };
 /* clang-format on */
 
