@@ -144,7 +144,8 @@ signalled() {
 	code=$(code_sum "$T_PID")
 	for ((i = 0; i < count; i++)); do
 		signal=${signals[RANDOM % ${#signals[@]}]}
-		"$TOOL" -f json -p "$T_PID" -i 20ms >/dev/null 2>>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+		# Bash starts what runs in the background with SIGINT ignored.
+		env --default-signal=INT "$TOOL" -f json -p "$T_PID" -i 20ms >/dev/null 2>>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 		TOOL_PID=$!
 		PIDS=("$T_PID" "$TOOL_PID")
 		pause "0.$(printf '%03d' $((RANDOM % 500)))"
