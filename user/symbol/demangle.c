@@ -28,6 +28,9 @@ static void append(const char *piece, size_t len, void *data)
 	struct output *output = data;
 	size_t room = DEMANGLE_OUTPUT_MAX - output->used;
 
+	/* An empty piece may come as NULL. */
+	if (len == 0)
+		return;
 	if (len <= room) {
 		memcpy(output->text + output->used, piece, len);
 		output->used += len;
