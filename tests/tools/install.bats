@@ -29,7 +29,8 @@ setup() {
 
 	command -v systemd-analyze >/dev/null || skip 'systemd is not installed'
 	sed "s|/opt/it/bin/|$D/opt/it/bin/|" "$D/opt/it/lib/systemd/system/memleakbpf-survey.service" >"$unit"
-	MANPATH=$D/opt/it/share/man systemd-analyze verify "$unit" 2>&1 | tee "$BATS_TEST_TMPDIR/said"
+	# The man page's place is known from above, and not every machine has man.
+	systemd-analyze verify --man=no "$unit" 2>&1 | tee "$BATS_TEST_TMPDIR/said"
 	[[ ! -s $BATS_TEST_TMPDIR/said ]]
 	exposure=$(LC_ALL=C systemd-analyze security --no-pager --offline=true "$unit" | sed -n 's/.*exposure level for [^:]*: \([0-9.]*\) .*/\1/p')
 	awk -v e="$exposure" 'BEGIN { exit !(e != "" && e <= 4) }' || {
