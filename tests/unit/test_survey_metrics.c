@@ -106,8 +106,9 @@ static const char *const of_the_suspect[] = {
 	"memleakbpf_process_memory_limit_seconds{} 60",
 	"memleakbpf_process_children_exited_total{} 5",
 	"memleakbpf_process_live_bytes{} 4194304",
-	"memleakbpf_process_top_stack_live_bytes{,function=\"operator\\\"\\\"_x(char const*)\\n\"} "
-	"3145728",
+	("memleakbpf_process_top_stack_live_bytes{,function=\"operator\\\"\\\"_x(char "
+	 "const*)\\n\"} "
+	 "3145728"),
 };
 
 /* Cuts the labels of the first process out of the text. */

@@ -59,6 +59,7 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 		      {CAP_PERFMON, "CAP_PERFMON"},
 		      {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"}};
 	uint64_t permitted, effective;
+	size_t used = 0;
 
 	text[0] = '\0';
 	if (get(&permitted, &effective))
@@ -69,9 +70,8 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 
 		if (admin || effective & MASK(needed[i].number))
 			continue;
-		if (text[0])
-			strcat(text, " and ");
-		strcat(text, needed[i].name);
+		used += (size_t)snprintf(text + used, PRIVILEGE_TEXT_MAX - used, "%s%s",
+					 used ? " and " : "", needed[i].name);
 	}
 	return text;
 }

@@ -78,7 +78,7 @@ void resident_close(struct resident *r)
 static int scan_by_ioctl(struct resident *r, uint64_t start, uint64_t end, bool own_only,
 			 int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx)
 {
-	const uint64_t not = PAGE_PFNZERO | (own_only ? PAGE_FILE : 0);
+	const uint64_t unwanted = PAGE_PFNZERO | (own_only ? PAGE_FILE : 0);
 	struct scan_region regions[SCAN_REGIONS];
 
 	while (start < end) {
@@ -88,8 +88,8 @@ static int scan_by_ioctl(struct resident *r, uint64_t start, uint64_t end, bool 
 			.end = end,
 			.vec = (uint64_t)(uintptr_t)regions,
 			.vec_len = ARRAY_SIZE(regions),
-			.category_inverted = not,
-			.category_mask = not,
+			.category_inverted = unwanted,
+			.category_mask = unwanted,
 			.category_anyof_mask = PAGE_PRESENT | PAGE_SWAPPED,
 			.return_mask =
 				PAGE_PFNZERO, /* the same for all, so that neighbours come as one */
