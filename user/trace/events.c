@@ -409,15 +409,27 @@ static void handle(struct trace *trace, const struct queued_event *event)
 	}
 }
 
-/* The exit event can be lost with a full ring buffer; a pidfd cannot. Only those that we opened have one. */
-static void check_pidfds(struct trace *trace)
+/* The exit event can be lost with a full ring buffer; a pidfd cannot. Only those that we opened have one. True: some have ended. */
+static bool look_at_pidfds(struct trace *trace)
 {
 	struct target *target, *next;
+	bool some = false;
 
 	HASH_ITER (hh, trace->targets, target, next) {
 		struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
 
-		if (target->pidfd >= 0 && poll(&fd, 1, 0) == 1)
+		target->gone = target->pidfd >= 0 && poll(&fd, 1, 0) == 1;
+		some |= target->gone;
+	}
+	return some;
+}
+
+static void end_gone(struct trace *trace)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (target->gone)
 			target_end(trace, target, true);
 	}
 }
@@ -456,10 +468,10 @@ static void publish_mappings(struct trace *trace)
 	unwind_publisher_reclaim(trace->unwind);
 }
 
-int trace_process(struct trace *trace)
+/* Takes in what is in the buffers; *count: so many events. */
+static int take_in(struct trace *trace, size_t *count)
 {
 	struct queued_event *queue;
-	size_t count;
 	int err;
 
 	err = ring_buffer__consume(trace->ring);
@@ -475,12 +487,12 @@ int trace_process(struct trace *trace)
 	reread_after_loss(trace);
 	/* Handlers may wake the kernel to send more, which the next call takes in. */
 	queue = trace->queue;
-	count = trace->queue_count;
+	*count = trace->queue_count;
 	trace->queue = NULL;
 	trace->queue_count = trace->queue_room = 0;
-	if (count)
-		qsort(queue, count, sizeof(*queue), by_time);
-	for (size_t i = 0; i < count; i++) {
+	if (*count)
+		qsort(queue, *count, sizeof(*queue), by_time);
+	for (size_t i = 0; i < *count; i++) {
 		handle(trace, &queue[i]);
 		free(queue[i].process);
 		free(queue[i].stack);
@@ -488,7 +500,19 @@ int trace_process(struct trace *trace)
 	}
 	free(queue);
 	publish_mappings(trace);
-	if (!count)
-		check_pidfds(trace);
 	return 0;
+}
+
+int trace_process(struct trace *trace)
+{
+	size_t count = 0;
+	int err = take_in(trace, &count);
+
+	if (err || count || !look_at_pidfds(trace))
+		return err;
+	/* Since the buffers were empty it has run and ended: its last stacks, and most likely its exit, are in them by now. */
+	err = take_in(trace, &count);
+	if (!err)
+		end_gone(trace);
+	return err;
 }

@@ -65,6 +65,7 @@ struct target {
 	bool bare;	   /* has probes on return sites, so that its unwinders are watched */
 	bool layered;	   /* has several allocators */
 	struct stop *hold; /* while it is held at its end, else NULL */
+	bool gone;	   /* while events are taken in: its pidfd says that it has ended */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
 	void *user_data;
