@@ -82,7 +82,7 @@ static const char probes_text[] =
 	"      --max-stacks N      stacks that can be told apart (65536)\n"
 	"\n"
 	"Examples:\n"
-	"  memleakbpf doctor -p 1234          says which functions would be traced, and how\n"
+	"  memleakbpf doctor -p 1234          which functions would be traced, and how\n"
 	"  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"
 	"  memleakbpf -p 1234 --symbols-prefix je_ --stack fp\n";
 
