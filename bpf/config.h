@@ -30,6 +30,7 @@ struct config {
 	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
 	uint32_t mmap;	       /* mmap and munmap have probes */
 	uint32_t check_frees;  /* 0: bad frees are not looked for */
+	uint32_t number_step;  /* bpf/number.h, kernels before 5.15 */
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
 };
 
@@ -53,7 +54,7 @@ static inline uint64_t live_age_ns(const struct live_clock *clock, uint32_t time
 
 struct shared {
 	uint32_t last_target_id; /* ids are given out by adding one, from both sides */
-	uint32_t next_slot;	 /* slots below it have been used */
+	uint32_t next_slot;	 /* slots below it may have been used */
 	uint32_t
 		copies; /* stacks sent to be finished by user space: each takes a slot of its own */
 	uint32_t bare_slots;   /* 1: some target counts allocations without their stacks */

@@ -108,13 +108,21 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } target_stats __weak SEC(".maps");
 
-/* The lock of bpf/number.h, on kernels before 5.15 only. */
+/* Of bpf/number.h, on kernels before 5.15 only; resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(key, 0);
 	__type(value, uint32_t);
 	__uint(max_entries, 1);
-} number_lock __weak SEC(".maps");
+} slot_numbers __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(key, 0);
+	__type(value, uint32_t);
+	__uint(max_entries, 1);
+} target_numbers __weak SEC(".maps");
+
 /* With --check-frees (of one row each without it): the families of live blocks that are not malloc's, */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

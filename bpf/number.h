@@ -6,51 +6,53 @@
 #include "bpf/config.h"
 #include "bpf/maps.h"
 
+#ifdef MEMLEAKBPF_OLD_KERNEL
 #define NUMBER_NONE 0xffffffffu
 
-#ifdef MEMLEAKBPF_OLD_KERNEL
 /*
- * Before 5.12 no instruction adds and tells the sum. A queue of one element is the lock: who has taken it out may count. Programs are not
- * preempted on those kernels, so it is back within a microsecond.
+ * Before 5.12 no instruction adds and tells the sum. A queue holds the next numbers instead, 0 to config.number_step - 1 at first: who takes n out puts
+ * n + config.number_step in. So each comes once, and nobody waits for another, who may stand still for long on a virtual machine: there are more in the
+ * queue than programs can run at a time, which are not preempted on those kernels. NUMBER_NONE from `end` on.
  */
-#define NUMBER_TRIES 16
-
-static __always_inline uint32_t number_next(uint32_t *counter)
+static __always_inline uint32_t number_next(void *queue, uint32_t end)
 {
-	volatile uint32_t *shared_counter = counter;
-	uint32_t token = 0, number, i;
-	uint64_t locked = 0;
+	uint32_t number = 0, next;
 
-	for (i = 0; i < NUMBER_TRIES && !locked; i++)
-		locked = !bpf_map_pop_elem(&number_lock, &token);
-	/* The same whatever the turn: else the verifier would follow the rest of the program once for each. */
-	i = 0;
-	barrier_var(i);
-	barrier_var(locked);
-	if (!locked)
+	if (bpf_map_pop_elem(queue, &number))
 		return NUMBER_NONE;
-	number = *shared_counter;
-	*shared_counter = number + 1;
-	bpf_map_push_elem(&number_lock, &token, 0);
-	return number;
+	next = number < end ? number + config.number_step : number;
+	bpf_map_push_elem(queue, &next, 0);
+	return number < end ? number : NUMBER_NONE;
 }
 
-/* User space gives out ids as well, without that lock: the even ones. */
+/* A slot that has not been used, or ABI_NO_SLOT. */
+static __always_inline uint32_t number_slot(void)
+{
+	return number_next(&slot_numbers, config.max_slots);
+}
+
+/* A new target's id, or 0. User space gives out ids as well, not from that queue: the even ones. */
 static __always_inline uint32_t number_target(void)
 {
-	uint32_t number = number_next(&shared.last_target_id);
+	uint32_t number = number_next(&target_numbers, NUMBER_NONE / 4);
 
 	return number == NUMBER_NONE ? 0 : 2 * number + 1;
 }
 #else
-static __always_inline uint32_t number_next(uint32_t *counter)
+static __always_inline uint32_t number_slot(void)
 {
-	return __sync_fetch_and_add(counter, 1);
+	uint32_t slot;
+
+	if (shared.next_slot >= config.max_slots)
+		return ABI_NO_SLOT;
+	slot = __sync_fetch_and_add(&shared.next_slot, 1);
+	/* Or the race for the last one is lost; next_slot stays above the limit, readers cap it. */
+	return slot < config.max_slots ? slot : ABI_NO_SLOT;
 }
 
 static __always_inline uint32_t number_target(void)
 {
-	return number_next(&shared.last_target_id) + 1;
+	return __sync_fetch_and_add(&shared.last_target_id, 1) + 1;
 }
 #endif
 

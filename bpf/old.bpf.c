@@ -4,7 +4,7 @@
  *
  * - bpf_get_attach_cookie (5.15): user space loads each program once for every cookie that it needs, with the cookie in the place
  *   of FIXED_COOKIE (user/probe/old.c). So a program here calls no other function: its instructions are all that there is of it.
- * - atomic operations with a result (5.12): bpf/number.h has a lock.
+ * - atomic operations with a result (5.12): bpf/number.h has queues.
  * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12): no unwinding by tables, but by frame pointers; the walk
  *   over live blocks is an iterator.
  *

@@ -9,15 +9,9 @@
 
 static __always_inline uint32_t slot_take(void)
 {
-	uint32_t slot = ABI_NO_SLOT;
+	uint32_t slot = number_slot();
 
-	if (shared.next_slot < config.max_slots) {
-		slot = number_next(&shared.next_slot);
-		if (slot < config.max_slots)
-			return slot;
-		/* Lost the race for the last one; next_slot stays above the limit, readers cap it. */
-	}
-	if (!bpf_map_pop_elem(&free_slots, &slot))
+	if (slot != ABI_NO_SLOT || !bpf_map_pop_elem(&free_slots, &slot))
 		return slot;
 	return ABI_NO_SLOT;
 }

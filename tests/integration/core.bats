@@ -195,15 +195,29 @@ million_exact() {
 	holds ".live.count + .lost.live_map_full == 1300000"
 }
 
+# As `same freed any`. Where stacks go by frame pointers the caller of operator new is not in them, as libstdc++ keeps none: what is live is compared in
+# total, which shows as well that nothing is lost.
+same_live() {
+	local live
+
+	if [[ ${STACKS-} != fp ]]; then
+		same freed any
+		return
+	fi
+	live=$(jq -c '[.live[]] | {bytes: map(.bytes) | add, count: map(.count) | add}' <<<"$TRUTH")
+	holds ".live == $live"
+	holds '[.lost[]] | add == 0'
+}
+
 exceptions() {
 	start_target "$TARGETS/$1"
 	attach
 	tell go
 	snap
-	same freed any
+	same_live
 	tell go
 	snap
-	same freed any
+	same_live
 }
 
 @test "operator new that throws: what is allocated afterwards, deeper or not, is not lost" {

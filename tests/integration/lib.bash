@@ -13,7 +13,8 @@
 #     judged                          the same of verdicts (verdicts.jq)
 #     end_target / stop_tool          …; final [PID]: SNAP is the last snapshot
 #
-# Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through), DEADLINE (seconds per wait).
+# Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through), DEADLINE (seconds per wait), STACKS (fp: the kernel
+# has no unwinding by tables).
 
 HERE=${BATS_TEST_DIRNAME}
 ROOT=$(cd "$HERE/../.." && pwd)

@@ -50,6 +50,22 @@ static int set_map_size(struct bpf_map *map, uint32_t entries)
 	return bpf_map__set_max_entries(map, entries);
 }
 
+/* Kernels before 5.15 only: the queues of bpf/number.h have room for twice as many as programs can run at a time. */
+static int configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
+{
+	int cpus = libbpf_num_possible_cpus(), err;
+	uint32_t step;
+
+	if (cpus < 0)
+		return cpus;
+	step = 2 * (uint32_t)cpus;
+	skel->rodata->config.number_step = step;
+	/* Nobody counts the slots in use there: readers look at all. */
+	skel->bss->shared.next_slot = max_slots;
+	err = set_map_size(skel->maps.slot_numbers, step);
+	return err ?: set_map_size(skel->maps.target_numbers, step);
+}
+
 static int configure(struct trace *trace)
 {
 	const struct trace_options *o = &trace->options;
@@ -78,6 +94,8 @@ static int configure(struct trace *trace)
 	err = err ?: set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: set_map_size(skel->maps.free_slots, o->max_stacks);
+	if (o->old)
+		err = err ?: configure_numbers(skel, o->max_stacks);
 	if (o->check_frees) {
 		err = err ?: set_map_size(skel->maps.families, o->max_live);
 		err = err ?: set_map_size(skel->maps.freed, o->check_frees);
@@ -170,7 +188,8 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 		.named = options->check_frees != 0,
 	};
 	attach_prepare(options->attach, out);
-	bpf_map__set_autocreate(skel->maps.number_lock, old);
+	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
+	bpf_map__set_autocreate(skel->maps.target_numbers, old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
@@ -186,15 +205,18 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 /* After loading. */
 static int prepare_old(struct trace *trace)
 {
-	uint32_t token = 0;
+	struct memleakbpf *skel = trace->skel;
 
 	if (!trace->options.old)
 		return 0;
 	trace->programs.old = old_programs_new();
 	if (!trace->programs.old)
 		return -ENOMEM;
-	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.number_lock), NULL, &token, BPF_ANY))
-		return log_errno(errno, "cannot fill a BPF queue");
+	for (uint32_t i = 0; i < skel->rodata->config.number_step; i++) {
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.slot_numbers), NULL, &i, BPF_ANY) ||
+		    bpf_map_update_elem(bpf_map__fd(skel->maps.target_numbers), NULL, &i, BPF_ANY))
+			return log_errno(errno, "cannot fill a BPF queue");
+	}
 	return 0;
 }
 
