@@ -193,6 +193,57 @@ static void dead_before_it_was_noted(void **state)
 	assert_name(fixture, pid, 0x1000, NULL, 0);
 }
 
+/* Fork storms: nothing may be left of children that are gone. */
+static void many_processes_leave_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	pid_t self = getpid();
+
+	for (pid_t pid = 1; pid <= 20000; pid++) {
+		/* Some exist, most do not; ours is noted twice more below. */
+		if (pid == self)
+			continue;
+		assert_int_equal(symbolizer_note_process(fixture->symbolizer, pid), 0);
+		symbolizer_forget_process(fixture->symbolizer, pid);
+	}
+	assert_int_equal(symbolizer_process_count(fixture->symbolizer), 0);
+	/* An exec: the old target's note goes after the new one's has come. */
+	assert_int_equal(symbolizer_note_process(fixture->symbolizer, self), 0);
+	assert_int_equal(symbolizer_note_process(fixture->symbolizer, self), 0);
+	symbolizer_forget_process(fixture->symbolizer, self);
+	assert_int_equal(symbolizer_process_count(fixture->symbolizer), 1);
+	symbolizer_forget_process(fixture->symbolizer, self);
+	assert_int_equal(symbolizer_process_count(fixture->symbolizer), 0);
+	symbolizer_forget_process(fixture->symbolizer, self);
+}
+
+static void names_of_one_go_others_stay(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct frame *kept;
+	pid_t gone, stays;
+
+	if (!need_root())
+		skip();
+	gone = start_child(fixture, true);
+	stays = start_child(fixture, true);
+	write_map(fixture, gone, "w", "1000 100 gone\n");
+	write_map(fixture, stays, "w", "1000 100 stays\n");
+	assert_int_equal(symbolizer_note_process(fixture->symbolizer, gone), 0);
+	assert_int_equal(symbolizer_note_process(fixture->symbolizer, stays), 0);
+	assert_name(fixture, gone, 0x1000, "gone", 0);
+	kept = resolve(fixture, stays, 0x1000, false);
+	symbolizer_forget_process(fixture->symbolizer, gone);
+	assert_int_equal(symbolizer_process_count(fixture->symbolizer), 1);
+	assert_ptr_equal(kept, resolve(fixture, stays, 0x1000, false));
+	/* A process that comes to have its pid finds nothing of it. */
+	write_map(fixture, gone, "w", "1000 100 anew\n");
+	assert_int_equal(symbolizer_note_process(fixture->symbolizer, gone), 0);
+	assert_name(fixture, gone, 0x1000, "anew", 0);
+	end_child(gone);
+	end_child(stays);
+}
+
 static void maps_that_are_not_files(void **state)
 {
 	struct fixture *fixture = *state;
@@ -265,6 +316,8 @@ int main(void)
 		symbol_test(appended_and_rewritten),
 		symbol_test(outlives_the_process),
 		symbol_test(dead_before_it_was_noted),
+		symbol_test(many_processes_leave_nothing),
+		symbol_test(names_of_one_go_others_stay),
 		symbol_test(maps_that_are_not_files),
 		symbol_test(links_stay_in_the_root),
 		symbol_test(many_entries),

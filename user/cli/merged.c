@@ -9,6 +9,7 @@
 #include "user/analysis/merge.h"
 #include "user/analysis/stack_trends.h"
 #include "user/base/util.h"
+#include "user/model/frame_table.h"
 
 /* One process of the report to come. */
 struct member {
@@ -27,12 +28,22 @@ struct program {
 
 struct merged {
 	struct program *programs;
+	struct frame_table *frames;    /* of the ended ones: the trace forgets its own */
 	const struct program *current; /* while it is reported */
 };
 
 struct merged *merged_new(void)
 {
-	return calloc(1, sizeof(struct merged));
+	struct merged *merged = calloc(1, sizeof(*merged));
+
+	if (!merged)
+		return NULL;
+	merged->frames = frame_table_new();
+	if (!merged->frames) {
+		free(merged);
+		return NULL;
+	}
+	return merged;
 }
 
 static void program_free(struct program *program)
@@ -54,6 +65,7 @@ void merged_free(struct merged *merged)
 		program_free(merged->programs);
 		merged->programs = next;
 	}
+	frame_table_free(merged->frames);
 	free(merged);
 }
 
@@ -99,6 +111,19 @@ int merged_add(struct merged *merged, struct target *target, const struct snapsh
 	return 0;
 }
 
+/* Of a sum that begins with the process that has just ended: its stacks still have the trace's frames. */
+static int keep_frames(struct merged *merged, struct snapshot *sum)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sum->stack_count && !err; i++) {
+		if (sum->stacks[i].index == 0)
+			err = frame_table_keep(merged->frames, &sum->stacks[i].frames,
+					       &sum->stacks[i].frame_count);
+	}
+	return err;
+}
+
 int merged_add_ended(struct merged *merged, const struct snapshot *last)
 {
 	struct program *program = program_of(merged, last);
@@ -108,6 +133,11 @@ int merged_add_ended(struct merged *merged, const struct snapshot *last)
 
 	if (err)
 		return err;
+	err = keep_frames(merged, sum);
+	if (err) {
+		snapshot_free(sum);
+		return err;
+	}
 	snapshot_free(program->ended);
 	program->ended = sum;
 	return 0;

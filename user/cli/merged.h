@@ -16,7 +16,7 @@ void merged_free(struct merged *merged); /* NULL is fine */
 /* A living process's snapshot for the report to come; borrowed until then. 0 or -ENOMEM. */
 int merged_add(struct merged *merged, struct target *target, const struct snapshot *now);
 
-/* The last one of a process that has ended, whose stacks have all got their frames. Copied: it counts in the final report. 0 or -ENOMEM. */
+/* The last one of a process that has ended, whose stacks have all got their frames. Copied, frames and all: it counts in the final report. 0 or -ENOMEM. */
 int merged_add_ended(struct merged *merged, const struct snapshot *last);
 
 struct stack_trends;

@@ -37,20 +37,6 @@ int survey_result_take(struct trace *trace, struct target *target, struct survey
 	return 0;
 }
 
-/* Frames that do not go with the trace. */
-static int keep_frames(struct frame_table *frames, struct stack *stack)
-{
-	uint32_t id;
-	int err;
-
-	if (!stack->frames || !stack->frame_count)
-		return 0;
-	err = frame_table_stack(frames, stack->frames, stack->frame_count, &id);
-	if (!err)
-		stack->frames = frame_table_stack_at(frames, id, &stack->frame_count);
-	return err;
-}
-
 /* The module that a frame is in, "" when it is not known. */
 static const char *module_at(const struct stack *stack, size_t frame)
 {
@@ -132,7 +118,7 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 	for (size_t i = 0; i < n && !err; i++) {
 		err = trace_symbolize(trace, target, top[i]);
 		if (!err)
-			err = keep_frames(frames, top[i]);
+			err = frame_table_keep(frames, &top[i]->frames, &top[i]->frame_count);
 	}
 	if (err)
 		return err;
@@ -151,7 +137,7 @@ int survey_result_name_all(struct trace *trace, struct target *target, struct fr
 
 		err = trace_symbolize(trace, target, stack);
 		if (!err)
-			err = keep_frames(frames, stack);
+			err = frame_table_keep(frames, &stack->frames, &stack->frame_count);
 	}
 	return err;
 }

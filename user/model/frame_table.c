@@ -330,6 +330,19 @@ const struct frame *const *frame_table_stack_at(const struct frame_table *table,
 	return entry->frames;
 }
 
+int frame_table_keep(struct frame_table *table, const struct frame *const **frames, size_t *count)
+{
+	uint32_t id;
+	int err;
+
+	if (!*frames || !*count)
+		return 0;
+	err = frame_table_stack(table, *frames, *count, &id);
+	if (!err)
+		*frames = frame_table_stack_at(table, id, count);
+	return err;
+}
+
 const uint32_t *frame_table_stack_ids(const struct frame_table *table, uint32_t id, size_t *count)
 {
 	const struct stack_entry *entry = table->stacks.items[id - 1];

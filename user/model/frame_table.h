@@ -26,6 +26,9 @@ int frame_table_stack(struct frame_table *table, const struct frame *const *fram
 int frame_table_stack_of(struct frame_table *table, const uint32_t *frames, size_t count,
 			 uint32_t *id);
 
+/* In place of frames that may go, or NULL, their copies in the table. 0 or the error of frame_table_stack(). */
+int frame_table_keep(struct frame_table *table, const struct frame *const **frames, size_t *count);
+
 size_t frame_table_string_count(const struct frame_table *table);
 size_t frame_table_frame_count(const struct frame_table *table);
 size_t frame_table_stack_count(const struct frame_table *table);

@@ -18,6 +18,7 @@
 struct process {
 	UT_hash_handle hh;
 	pid_t pid;
+	unsigned int refs;
 	uint64_t serial;
 	uint64_t start_time; /* clock ticks since boot; 0: unknown */
 	int root_fd;
@@ -198,6 +199,36 @@ struct process *process_set_get(struct process_set *set, pid_t pid, bool renew)
 		return NULL;
 	look(process);
 	return process;
+}
+
+uint64_t process_set_serial(const struct process_set *set, pid_t pid)
+{
+	const struct process *process;
+
+	HASH_FIND(hh, set->processes, &pid, sizeof(pid), process);
+	return process ? process->serial : 0;
+}
+
+void process_ref(struct process *process)
+{
+	process->refs++;
+}
+
+void process_set_unref(struct process_set *set, pid_t pid)
+{
+	struct process *process;
+
+	HASH_FIND(hh, set->processes, &pid, sizeof(pid), process);
+	if (!process || !process->refs || --process->refs)
+		return;
+	HASH_DEL(set->processes, process);
+	process_close(process);
+	free(process);
+}
+
+size_t process_set_count(const struct process_set *set)
+{
+	return HASH_COUNT(set->processes);
 }
 
 uint64_t process_serial(const struct process *process)

@@ -23,6 +23,17 @@ void process_set_free(struct process_set *set); /* NULL is fine */
  */
 struct process *process_set_get(struct process_set *set, pid_t pid, bool renew);
 
+/* The serial of what the set has under this pid, 0: nothing. */
+uint64_t process_set_serial(const struct process_set *set, pid_t pid);
+
+/*
+ * Somebody relies on the entry of this pid until process_set_unref(), with which it goes when nobody does any more: children come and go by the thousand.
+ * One that was never referenced stays.
+ */
+void process_ref(struct process *process);
+void process_set_unref(struct process_set *set, pid_t pid);
+size_t process_set_count(const struct process_set *set);
+
 uint64_t process_serial(const struct process *process); /* never used twice in a set, from 1 */
 int process_root_fd(
 	const struct process

@@ -21,9 +21,9 @@ struct cache_key {
 	uint32_t is_return_address;
 };
 
-/* The frames of one answer. Kept until the end even when the cache has a better one by now: callers may hold them. */
+/* The frames of one answer. Kept even when the cache has a better one by now: callers may hold them. */
 struct answer {
-	struct answer *next;
+	struct answer *older;
 	size_t count;
 	struct frame *frames;
 	const struct frame *pointers[];
@@ -41,7 +41,7 @@ struct symbolizer {
 	struct module_set *modules;
 	struct process_set *processes;
 	struct cached *cache;
-	struct answer *answers;
+	size_t jit_count; /* of entries for code without a file */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
@@ -61,6 +61,27 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 	return symbolizer;
 }
 
+static void answer_free(struct answer *answer)
+{
+	if (!answer)
+		return;
+	free(answer->frames);
+	free(answer);
+}
+
+static void cached_free(struct symbolizer *symbolizer, struct cached *cached)
+{
+	HASH_DEL(symbolizer->cache, cached);
+	symbolizer->jit_count -= cached->key.jit;
+	while (cached->answer) {
+		struct answer *older = cached->answer->older;
+
+		answer_free(cached->answer);
+		cached->answer = older;
+	}
+	free(cached);
+}
+
 void symbolizer_free(struct symbolizer *symbolizer)
 {
 	struct cached *cached;
@@ -68,29 +89,57 @@ void symbolizer_free(struct symbolizer *symbolizer)
 
 	if (!symbolizer)
 		return;
-	HASH_ITER (hh, symbolizer->cache, cached, next) {
-		HASH_DEL(symbolizer->cache, cached);
-		free(cached);
-	}
-	while (symbolizer->answers) {
-		struct answer *answer = symbolizer->answers;
-
-		symbolizer->answers = answer->next;
-		free(answer->frames);
-		free(answer);
-	}
+	HASH_ITER (hh, symbolizer->cache, cached, next)
+		cached_free(symbolizer, cached);
 	module_set_free(symbolizer->modules);
 	process_set_free(symbolizer->processes);
 	intern_pool_free(symbolizer->strings);
 	free(symbolizer);
 }
 
-int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid)
+/* Most processes have no such code, so the cache is seldom gone through. */
+static void forget_jit(struct symbolizer *symbolizer, uint64_t serial)
 {
-	return process_set_get(symbolizer->processes, pid, true) ? 0 : -ENOMEM;
+	struct cached *cached;
+	struct cached *next;
+
+	if (!symbolizer->jit_count)
+		return;
+	HASH_ITER (hh, symbolizer->cache, cached, next) {
+		if (cached->key.jit && cached->key.space == serial)
+			cached_free(symbolizer, cached);
+	}
 }
 
-static struct answer *answer_new(struct symbolizer *symbolizer, size_t count)
+int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid)
+{
+	uint64_t before = process_set_serial(symbolizer->processes, pid);
+	struct process *process = process_set_get(symbolizer->processes, pid, true);
+
+	if (!process)
+		return -ENOMEM;
+	process_ref(process);
+	/* The pid is another process's by now. */
+	if (before && before != process_serial(process))
+		forget_jit(symbolizer, before);
+	return 0;
+}
+
+void symbolizer_forget_process(struct symbolizer *symbolizer, pid_t pid)
+{
+	uint64_t serial = process_set_serial(symbolizer->processes, pid);
+
+	process_set_unref(symbolizer->processes, pid);
+	if (serial && !process_set_serial(symbolizer->processes, pid))
+		forget_jit(symbolizer, serial);
+}
+
+size_t symbolizer_process_count(const struct symbolizer *symbolizer)
+{
+	return process_set_count(symbolizer->processes);
+}
+
+static struct answer *answer_new(size_t count)
 {
 	struct answer *answer = calloc(1, sizeof(*answer) + count * sizeof(answer->pointers[0]));
 
@@ -104,8 +153,6 @@ static struct answer *answer_new(struct symbolizer *symbolizer, size_t count)
 	answer->count = count;
 	for (size_t i = 0; i < count; i++)
 		answer->pointers[i] = &answer->frames[i];
-	answer->next = symbolizer->answers;
-	symbolizer->answers = answer;
 	return answer;
 }
 
@@ -195,7 +242,7 @@ static int build_frames(struct symbolizer *symbolizer, const struct source_stack
 	/* Without inlines only the real function stays, with the line in it where the inlined call was made. */
 	size_t first = sources->count && !symbolizer->options.inlines ? sources->count - 1 : 0;
 	size_t count = sources->count ? sources->count - first : 1;
-	struct answer *answer = answer_new(symbolizer, count);
+	struct answer *answer = answer_new(count);
 	int err = 0;
 
 	if (!answer)
@@ -212,8 +259,12 @@ static int build_frames(struct symbolizer *symbolizer, const struct source_stack
 		frame->function = frame->symbol = NULL;
 		err = set_text(symbolizer, &frame->function, source->function);
 	}
+	if (err) {
+		answer_free(answer);
+		return err;
+	}
 	*out = answer;
-	return err;
+	return 0;
 }
 
 static int resolve_place(struct symbolizer *symbolizer, struct module *module, struct place place,
@@ -314,7 +365,9 @@ static int remember(struct symbolizer *symbolizer, const struct cache_key *key,
 			free(cached);
 			return -ENOMEM;
 		}
+		symbolizer->jit_count += key->jit;
 	}
+	answer->older = cached->answer;
 	cached->answer = answer;
 	return 0;
 }
@@ -344,8 +397,10 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 					       &answer);
 		if (!err && answer)
 			err = remember(symbolizer, &key, cached, answer);
-		if (err)
+		if (err) {
+			answer_free(answer);
 			return err;
+		}
 	}
 	if (!answer)
 		answer = cached->answer;

@@ -31,11 +31,21 @@ void symbolizer_free(struct symbolizer *symbolizer); /* all frames it gave out a
 int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid);
 
 /*
+ * To be called once for each symbolizer_note_process() that returned 0, when no name of the process is wanted any more. With the last one, all that
+ * is kept of it goes, and so do the frames of its code without a file.
+ */
+void symbolizer_forget_process(struct symbolizer *symbolizer, pid_t pid);
+
+/* Processes of which something is kept. */
+size_t symbolizer_process_count(const struct symbolizer *symbolizer);
+
+/*
  * Resolves one code location. `is_return_address` is true for callers: the call site is looked up at offset - 1 while the frame's
  * address stays what it was. `pid` serves JIT code (perf-PID.map in the target's root), which has no object.
  * *frames points to `*count` >= 1 frames, innermost inlined one first, the real function last; owned by the symbolizer and immutable.
  * An address that no symbol covers yields a frame without function but with module and offset. An inlined frame's offset is that of the
- * function that holds its code. All strings are valid UTF-8 of less than 4096 bytes without control characters.
+ * function that holds its code. Frames live as long as the symbolizer; those of code without a file, as long as the process is noted.
+ * All strings are valid UTF-8 of less than 4096 bytes without control characters.
  * 0 or -ENOMEM.
  */
 int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *location, pid_t pid,

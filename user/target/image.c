@@ -91,6 +91,12 @@ void image_free(struct image *image)
 	free(image);
 }
 
+void image_forget_root(struct image *image)
+{
+	cleanup_close(&image->root_fd);
+	image->root_fd = -1;
+}
+
 /* Keeps the object (whose reference is taken over) for the image's lifetime. */
 static int keep(struct image *image, struct object *object)
 {

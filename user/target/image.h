@@ -38,6 +38,9 @@ struct image *image_new_empty(pid_t pid, struct object_cache *cache);
 struct image *image_clone(const struct image *parent, pid_t child);
 void image_free(struct image *image);
 
+/* For a process that is gone: nothing more will be looked up below its root directory, which is closed. */
+void image_forget_root(struct image *image);
+
 /*
  * Adds one executable mapping (from an MMAP2 record); what it overlaps is cut away. When the process is dead already, the object is
  * looked up in the cache and then by path under the root directory that the image has open.

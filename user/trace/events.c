@@ -190,8 +190,7 @@ static void handle_fork(struct trace *trace, const struct process_event *event)
 	}
 	if (!parent)
 		image_refresh(target->image);
-	target_read_identity(target);
-	symbolizer_note_process(trace->symbolizer, target->pid);
+	target_identify(trace, target);
 	attach_new_objects(trace, target);
 }
 
@@ -244,8 +243,7 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 	/* Without records. With them that would be wrong: by now the process may be the next program already. */
 	if (!left.image)
 		image_refresh(target->image);
-	target_read_identity(target);
-	symbolizer_note_process(trace->symbolizer, target->pid);
+	target_identify(trace, target);
 	attach_new_objects(trace, target);
 	/* Probes that were placed before the exec are in its objects from their first instruction on. */
 	if (target->attachments)

@@ -68,6 +68,7 @@ struct target {
 	bool gone;	   /* while events are taken in: its pidfd says that it has ended */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
+	bool noted;	/* by the symbolizer */
 	void *user_data;
 	UT_hash_handle hh, hh_pid;
 	struct target *next_ended; /* waiting to have its kernel state cleared */
@@ -135,12 +136,12 @@ struct target *target_by_id(struct trace *trace, uint32_t id);
 struct target *target_by_pid(struct trace *trace, pid_t pid);
 /* Gives the unwinder the mappings, if they have changed since. Failures are logged: stacks then end early, and say so. */
 void target_publish(struct trace *trace, struct target *target);
+/* Reads comm and command line again, and opens what names need. */
+void target_identify(struct trace *trace, struct target *target);
 /* Takes it out of the tables, before it is freed or kept among the ended. */
 void target_unlink(struct trace *trace, struct target *target);
 /* Finds providers among the image's objects and attaches where that has not been done. Returns how many objects have probes, or -errno. */
 int target_attach_image(struct trace *trace, struct target *target);
-/* Reads comm and command line again. */
-void target_read_identity(struct target *target);
 void target_announce(struct trace *trace, struct target *target);
 /* Reports the end, and queues the target for clearing. */
 void target_end(struct trace *trace, struct target *target, bool exited);

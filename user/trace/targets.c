@@ -80,18 +80,28 @@ static void free_attachments(struct target *target)
 	}
 }
 
+/* Its probes come off. What is ended and waits to be cleared holds no descriptors. */
+static void release_descriptors(struct target *target)
+{
+	free_attachments(target);
+	cleanup_close(&target->pidfd);
+	target->pidfd = -1;
+	if (target->image)
+		image_forget_root(target->image);
+}
+
 void target_free(struct trace *trace, struct target *target)
 {
 	if (!target->ended)
 		remove_from_table(trace, target);
-	free_attachments(target);
+	if (target->noted)
+		symbolizer_forget_process(trace->symbolizer, target->pid);
+	release_descriptors(target);
 	for (size_t i = 0; i < target->preloaded_count; i++)
 		object_unref(target->preloaded[i]);
 	free(target->preloaded);
 	image_free(target->image);
 	image_free(target->next_image);
-	if (target->pidfd >= 0)
-		close(target->pidfd);
 	free(target->cmdline);
 	free(target);
 }
@@ -118,7 +128,7 @@ void target_unlink(struct trace *trace, struct target *target)
 	HASH_DELETE(hh_pid, trace->by_pid, target);
 }
 
-void target_read_identity(struct target *target)
+void target_identify(struct trace *trace, struct target *target)
 {
 	char **cmdline;
 
@@ -128,6 +138,8 @@ void target_read_identity(struct target *target)
 		free(target->cmdline);
 		target->cmdline = cmdline;
 	}
+	if (!target->noted)
+		target->noted = !symbolizer_note_process(trace->symbolizer, target->pid);
 }
 
 /* An allocator that was not known when they began: programs that run already may have used it before its probes come. */
@@ -362,6 +374,7 @@ void target_end(struct trace *trace, struct target *target, bool exited)
 	target_unlink(trace, target);
 	if (!target->launching && target->announced)
 		trace->callbacks.ended(trace->callbacks.ctx, target);
+	release_descriptors(target);
 	target->next_ended = trace->ended;
 	trace->ended = target;
 	if (++trace->ended_count >= RECLAIM_BATCH)
@@ -464,9 +477,8 @@ static int prepare_process(struct trace *trace, struct target *target, bool chil
 
 	if (err)
 		return err;
-	target_read_identity(target);
+	target_identify(trace, target);
 	log_progress("attaching to %d (%s) ...", target->pid, target->comm);
-	symbolizer_note_process(trace->symbolizer, target->pid);
 	err = image_new(target->pid, trace->objects, &target->image);
 	if (err)
 		return err;
