@@ -281,3 +281,55 @@ perfetto() {
 	SNAP=$("$TOOL" diff "$D/new" -f json) || fail 'diff of one'
 	holds '.delta == .old.live'
 }
+
+recorded_live() {
+	[[ $("$TOOL" report "$1" -f json 2>/dev/null | tail -n 1 | jq .live.bytes) == "$(live)" ]]
+}
+
+@test "record: a disk that fills up is an error that names the file, which has all complete snapshots; the target lives" {
+	local disk=$D/disk inside snapshots
+
+	mkdir "$disk"
+	mount -t tmpfs -o size=64k none "$disk" 2>"$D/mount.err" || skip "no file system can be mounted here: $(<"$D/mount.err")"
+	start_target "$TARGETS/leaf"
+	env --default-signal=INT "$TOOL" record -i 20ms -o "$disk/rec" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	# It goes away by itself with the last that has it open, however this test ends.
+	until_true "$DEADLINE" test -e "$disk/rec" || { umount -l "$disk"; fail 'no file'; }
+	exec {inside}<"$disk"
+	umount -l "$disk"
+	disk=/proc/self/fd/$inside
+	attached "$T_PID"
+	tell go
+	until_true "$DEADLINE" recorded_live "$disk/rec" || fail 'no snapshot with the stacks'
+	head -c 1M /dev/zero >"$disk/filler" 2>/dev/null || :
+	! wait "$TOOL_PID" || fail 'it said nothing of the disk'
+	grep -q "cannot write to $D/disk/rec: No space left on device" "$D/tool.err" || fail 'it does not name the file'
+	report "$disk/rec" -f json -T 1000 --sort alloc
+	[[ ! -s $D/report.err ]] || fail "the file is not whole: $(<"$D/report.err")"
+	snapshots=$(wc -l <<<"$REPORT")
+	[[ $snapshots -gt 1 ]] || fail "$snapshots snapshots"
+	SNAP=$(tail -n 1 <<<"$REPORT")
+	same
+	tell churn
+	end_target
+}
+
+@test "record: killed in the middle of a write" {
+	local status=0
+
+	start_target "$TARGETS/leaf"
+	tool_into "$D/rec" record
+	record_steps go go
+	# The next write is cut off after 20 bytes, and the signal for that kills the tool.
+	prlimit --pid "$TOOL_PID" --fsize=$(($(stat -c %s "$D/rec") + 20))
+	kill -USR1 "$TOOL_PID"
+	wait "$TOOL_PID" || status=$?
+	[[ $(kill -l "$status") == XFSZ ]] || fail "the tool ended with status $status"
+	end_target
+	report "$D/rec" -f json -T 1000 --sort alloc
+	grep -Eq 'in the middle of a snapshot, at offset [0-9]+; the 2 before' "$D/report.err" || fail "$(<"$D/report.err")"
+	TRUTH=${TRUTHS[1]} SNAP=$(tail -n 1 <<<"$REPORT")
+	same
+}

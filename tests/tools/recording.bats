@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What is done with a recording elsewhere, later, without root.
+#
+# tests/golden/recording/shop.mlb is of two processes of the demo's shop, the second of which ends: four snapshots a second apart, by
+# `record -p A,B -i 1 -n 4`. It stays as it is: what version 1 of the file has written is read for ever. UPDATE_GOLDEN=1 writes the other
+# files there anew.
+
+ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+BUILD=${BUILD:-build}
+[[ $BUILD == /* ]] || BUILD=$ROOT/$BUILD
+TOOL=$BUILD/memleakbpf
+GOLDEN=$ROOT/tests/golden/recording
+export LC_ALL=C TZ=UTC
+
+setup() {
+	[[ -x $TOOL ]] || skip 'memleakbpf is not built'
+	D=$BATS_TEST_TMPDIR
+	chmod 755 "$D" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+	cp "$GOLDEN/shop.mlb" "$D/"
+}
+
+# The tool as nobody, where that user can reach it.
+tool() {
+	local as=()
+
+	if [[ $EUID -eq 0 ]] && setpriv --reuid=65534 --clear-groups test -x "$TOOL" 2>/dev/null; then
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	fi
+	"${as[@]}" "$TOOL" "$@"
+}
+
+report() {
+	tool report "$D/shop.mlb" "$@"
+}
+
+# golden NAME: standard input is what that file holds.
+golden() {
+	[[ -z ${UPDATE_GOLDEN-} ]] || {
+		cat >"$GOLDEN/$1"
+		return
+	}
+	[[ -s $GOLDEN/$1 ]]
+	diff -u "$GOLDEN/$1" -
+}
+
+@test "text, json, folded, android: byte for byte" {
+	report | golden text.txt
+	report -v --at 2s -T 2 | golden text-at.txt
+	report -f json --at 2s -T 2 | golden json.json
+	report -f folded | golden folded.txt
+	report -f folded --sort count | golden folded-count.txt
+	report -f android | golden android.txt
+}
+
+@test "diff: byte for byte" {
+	tool diff "$D/shop.mlb" | golden diff.txt
+	tool diff "$D/shop.mlb" --from 2s -f json | golden diff.json
+	tool diff "$D/shop.mlb" -f folded | golden diff-folded.txt
+}
+
+@test "html: its data, byte for byte" {
+	local why
+
+	report -f html >"$D/page" 2>"$D/err" || {
+		why=$(<"$D/err")
+		skip "no page in this build: ${why##*: }"
+	}
+	# The libraries and the script of the page are not the recording's.
+	sed -n '/.*id="data">/,/<\/script>/ { s/.*id="data">//; s/<\/script>.*//; p }' "$D/page" |
+		python3 -m json.tool --sort-keys | golden html.json
+}
+
+@test "pprof: what go tool pprof reads" {
+	report -f pprof >"$D/pprof"
+	# Newer versions of pprof also print where a function starts, which is unknown.
+	HOME=$D go tool pprof -symbolize=none -raw "$D/pprof" | sed 's/ s=0//' | golden pprof.txt
+}
+
+@test "perfetto: what trace_processor reads" {
+	local why
+
+	why=$("$ROOT/tests/perfetto/fetch" "$BUILD/perfetto" 2>&1) || skip "no trace_processor: $why"
+	report -f perfetto >"$D/trace"
+	node "$ROOT/tests/perfetto/query.mjs" "$BUILD/perfetto" "$D/trace" \
+		"select name, value from stats where severity != 'info' and value != 0" \
+		"select pid, heap_name, a.ts, sum(count) as count, sum(size) as bytes, sum(max(count, 0)) as made, sum(max(size, 0)) as made_bytes
+			from heap_profile_allocation a join process using (upid) group by pid, heap_name, a.ts order by pid, a.ts" \
+		"select pid, t.name, ts, value from counter c join process_counter_track t on t.id = c.track_id
+			join process using (upid) order by pid, t.name, ts" \
+		"select distinct f.name, s.name as inlined, source_file, line_number, m.name as module, build_id from stack_profile_frame f
+			join stack_profile_mapping m on m.id = f.mapping left join stack_profile_symbol s using (symbol_set_id)
+			order by f.name, inlined, line_number" \
+		"select pid, name, cmdline from process where pid != 0 order by pid" >"$D/answers"
+	# A row a line.
+	sed 's/^\[/&\n/; s/},{/},\n{/g' "$D/answers" | golden perfetto.txt
+}
+
+# used FILE COMMAND …: runs it; the most memory that it had resident, in KiB.
+used() {
+	python3 -c '
+import os, sys
+pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))' "$@"
+}
+
+# The same stacks for ten times as long. A reader that kept what it has read, only the numbers of each snapshot, would need some 100 MB more.
+@test "a recording ten times as long takes no more memory: report in each format, and diff" {
+	local short long command
+
+	[[ -x $BUILD/tests/bench/make_recording ]] || skip 'make_recording is not built'
+	"$BUILD/tests/bench/make_recording" 2000 1100 >"$D/short"
+	"$BUILD/tests/bench/make_recording" 2000 11000 >"$D/long"
+	[[ $(stat -c %s "$D/long") -gt $((7 * $(stat -c %s "$D/short"))) ]]
+	for command in 'report -f text' 'report -f json -T 1' 'report -f folded' 'report -f perfetto' 'report -f pprof' 'report -f android' \
+		'report -f html' diff; do
+		# shellcheck disable=SC2086
+		short=$(used "$TOOL" $command -o "$D/out" "$D/short")
+		# shellcheck disable=SC2086
+		long=$(used "$TOOL" $command -o "$D/out" "$D/long")
+		printf '%-18s %d KiB, of the long one %d KiB\n' "$command" "$short" "$long"
+		((long * 10 <= short * 11))
+	done
+}
