@@ -108,7 +108,8 @@ struct block_index *block_index_new(const struct heap_image *image)
 	if (!measure(index, &words))
 		goto fail;
 	index->spans = calloc(index->span_count, sizeof(*index->spans));
-	next = index->storage = calloc(words, sizeof(*index->storage));
+	/* None where all blocks are huge, and calloc(0) may be NULL. */
+	next = index->storage = calloc(words + 1, sizeof(*index->storage));
 	if (!index->spans || !index->storage)
 		goto fail;
 	for (size_t begin = 0, end; begin < index->count; begin = end) {

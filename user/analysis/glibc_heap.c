@@ -126,8 +126,10 @@ static int mark_chunks(struct walk *w)
 	int err = 0;
 
 	for (uint64_t at = w->first; !err && at < w->top; at += size) {
-		chunk_at(w, at, &size, &prev_in_use);
-		chunk_at(w, at + size, &next_size, &in_use);
+		/* find_top() has been over all of them. */
+		if (!chunk_at(w, at, &size, &prev_in_use) ||
+		    !chunk_at(w, at + size, &next_size, &in_use))
+			return -EINVAL;
 		if (has_block(w, at, at + size, &block_end)) {
 			/* What is left of it behind the block nobody has asked for. A block with others inside (a pool's) is let be. */
 			if (w->block + 1 == w->image->block_count ||

@@ -44,11 +44,12 @@ void suppressions_free(struct suppressions *s)
 
 static const char *keep_name(struct suppressions *s, const char *file)
 {
-	struct file_name *kept = malloc(sizeof(*kept) + strlen(file) + 1);
+	size_t size = strlen(file) + 1;
+	struct file_name *kept = malloc(sizeof(*kept) + size);
 
 	if (!kept)
 		return NULL;
-	strcpy(kept->name, file);
+	memcpy(kept->name, file, size);
 	kept->next = s->files;
 	s->files = kept;
 	return kept->name;

@@ -96,7 +96,7 @@ const char help_doctor[] =
 	"  --version   -h, --help\n"
 	"\n"
 	"Examples:\n"
-	"  memleakbpf doctor                  what is missing here, and what to do about it\n"
+	"  memleakbpf doctor                  what is missing here, and the cure\n"
 	"  memleakbpf doctor -p 1234          which probes 1234 would get\n";
 
 const char help_record[] =

@@ -95,9 +95,9 @@ int html_take(struct html *h, const struct snapshot *s);
 
 /* html_survey.c: as struct exporter_format's. */
 int html_survey(struct exporter *e, const struct survey_report *report);
-void html_survey_release(struct html_survey *survey);
+void html_survey_release(struct html_survey *v);
 void html_put_text(FILE *out, const char *text); /* as JSON, without '<' */
-void html_put_survey(FILE *out, const struct html_survey *survey);
+void html_put_survey(FILE *out, const struct html_survey *v);
 
 /* html_write.c: the whole page, as of now. 0 or -errno. */
 int html_write(struct html *h);

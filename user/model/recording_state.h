@@ -104,7 +104,7 @@ int recording_take_drill(struct recording_reader *r, struct wire_reader message,
 /* Makes a report of what has been read: 1 and *out; else as above. */
 int recording_take_survey(struct recording_reader *r, struct wire_reader message,
 			  const struct survey_report **out, const char **why);
-void survey_reading_free(struct survey_reading *survey); /* NULL is fine */
+void survey_reading_free(struct survey_reading *v); /* NULL is fine */
 
 /* The text of the file's string number, 0 gives NULL. False: there is none. */
 bool recording_string(const struct recording_reader *r, uint64_t number, const char **text);

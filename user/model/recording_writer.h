@@ -48,6 +48,6 @@ int recording_flush(struct recording_writer *w);
 /* Adds what has come into the table since the last time; large chunks are flushed. 0 or -errno. */
 int recording_put_definitions(struct recording_writer *w);
 
-void recorded_survey_free(struct recorded_survey *survey); /* NULL is fine */
+void recorded_survey_free(struct recorded_survey *v); /* NULL is fine */
 
 #endif
