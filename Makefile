@@ -201,7 +201,7 @@ targets: $(TARGETS)
 test:
 	tools/deps build test vm
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
-	BUILD=$(BUILD) tests/run $(T)
+	SANITIZE=$(SANITIZE) BUILD=$(BUILD) tests/run $(T)
 
 demo:
 	tools/deps build demo

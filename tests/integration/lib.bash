@@ -321,6 +321,11 @@ refused() {
 	[[ -z $OUT ]] || fail "output beside the error: $OUT"
 }
 
+# at_most KIB LIMIT: of the tool's memory. A sanitized one keeps what has been freed.
+at_most() {
+	[[ ${SANITIZE-} == 1 || $1 -le $2 ]]
+}
+
 # until_true SECONDS COMMAND…: looks until it succeeds.
 until_true() {
 	local end=$((SECONDS + $1))

@@ -16,13 +16,35 @@ as_user() {
 	TOOL=$D/tool
 }
 
-# The names of a process's effective capabilities, one a line.
+# The names of a process's permitted and effective capabilities, one a line: those that any of its threads has.
 capabilities() {
-	capsh --decode="$(awk '$1 == "CapEff:" { print $2 }' "/proc/$1/status")" | sed 's/.*=//' | tr , '\n' | sort
+	local set
+
+	awk '$1 == "CapEff:" || $1 == "CapPrm:" { print $2 }' "/proc/$1/task/"*/status | sort -u | while read -r set; do
+		capsh --decode="$set" | sed 's/.*=//' | tr , '\n'
+	done | sort -u | sed '/^$/d'
+}
+
+# confined [CAPABILITY…]: no thread of the tool has more than what watching needs, and these.
+confined() {
+	local more
+
+	more=$(capabilities "$TOOL_PID" | grep -vxE "cap_(bpf|perfmon|sys_ptrace|dac_read_search|checkpoint_restore|sys_resource|kill|sys_nice${1+|$1})" || :)
+	[[ -z $more ]] || fail "it still has: $more"
+	! grep -L '^NoNewPrivs:.*1$' "/proc/$TOOL_PID/task/"*/status | grep . || fail 'new privileges are possible'
+}
+
+# A thread that never had to do with privileges is there, too.
+threads_without_any() {
+	grep -l '^CapPrm:[[:space:]]*0*$' "/proc/$TOOL_PID/task/"*/status | wc -l
+}
+
+filters_by_process() {
+	"$TOOL" doctor | grep -q 'ok *uprobe sessions\|ok *filtered by process' || skip 'this kernel has single uprobes only'
 }
 
 @test "an ordinary user with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE traces another user's process, children included" {
-	"$TOOL" doctor | grep -q 'ok *uprobe sessions\|ok *filtered by process' || skip 'this kernel has single uprobes only'
+	filters_by_process
 	as_user +bpf,+perfmon,+sys_ptrace
 	start_target "$TARGETS/family"
 	attach
@@ -42,7 +64,7 @@ capabilities() {
 }
 
 @test "a library that is opened later is found, too" {
-	"$TOOL" doctor | grep -q 'ok *uprobe sessions\|ok *filtered by process' || skip 'this kernel has single uprobes only'
+	filters_by_process
 	as_user +bpf,+perfmon,+sys_ptrace
 	start_target "$TARGETS/dl"
 	attach
@@ -76,16 +98,90 @@ capabilities() {
 }
 
 @test "root gives up what watching does not need, and the command that it runs keeps everything" {
+	filters_by_process
 	start_target "$TARGETS/leaf"
 	attach
 	tell go
 	snap
 	same
-	needless=$(capabilities "$TOOL_PID" | grep -vxE 'cap_(bpf|perfmon|sys_ptrace|dac_read_search|checkpoint_restore|sys_resource|kill)' || :)
-	[[ $MODE == single || -z $needless ]] || fail "it still has: $needless"
-	grep -q '^NoNewPrivs:.*1$' "/proc/$TOOL_PID/status" || fail 'new privileges are possible'
+	confined
+	[[ $(threads_without_any) -eq 1 ]] || fail 'the thread that reads stacks has capabilities'
 	end_target
 	run_tool -o /dev/null -- bash -c 'grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status >'"$D/child"
 	[[ $STATUS -eq 0 ]] || fail "$ERR"
 	[[ $(<"$D/child") == "$(grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status)" ]] || fail "the command: $(<"$D/child")"
+}
+
+@test "a tool that runs a command is confined while the command runs" {
+	filters_by_process
+	mkfifo "$D/go"
+	start_tool -- bash -c 'read -r _ <"$1"' bash "$D/go"
+	tool_says '^memleakbpf: attached to [0-9]+ \(bash\)'
+	until_true "$DEADLINE" eval '(confined) 2>/dev/null' || confined
+	echo go >"$D/go"
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
+}
+
+@test "a recording is made, and a verdict reached, with what is left: root's and an ordinary user's" {
+	local as recording
+
+	filters_by_process
+	for as in root user; do
+		[[ $as == root ]] || as_user +bpf,+perfmon,+sys_ptrace,+dac_read_search
+		# Of its own, in a directory where that user may write.
+		recording=$(mktemp -d "$D/$as.XXXX")
+		chmod 777 "$recording"
+		start_target "$TARGETS/leaf"
+		: >"$D/tool.err"
+		"$TOOL" record -p "$T_PID" -i 1h --verdict -o "$recording/file" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+		TOOL_PID=$!
+		PIDS+=("$TOOL_PID")
+		attached "$T_PID"
+		until_true "$DEADLINE" eval '(confined) 2>/dev/null' || confined
+		tell go
+		kill -TERM "$TOOL_PID"
+		STATUS=0
+		wait "$TOOL_PID" || STATUS=$?
+		[[ $STATUS -eq 0 ]] || fail "$as: status $STATUS: $(<"$D/tool.err")"
+		run_tool report "$recording/file" -f json
+		SNAP=$(tail -n 1 <<<"$OUT")
+		same
+		# ptrace was needed after the drop.
+		[[ $(field '.verdict.pause_ms > 0' "$SNAP") == true ]] || fail "$as: $(field .verdict "$SNAP")"
+		end_target
+	done
+}
+
+@test "a verdict without CAP_DAC_READ_SEARCH: refused, with the reason; the numbers are there" {
+	filters_by_process
+	as_user +bpf,+perfmon,+sys_ptrace
+	start_target "$TARGETS/leaf"
+	attach --verdict
+	tell go
+	snap
+	same
+	holds '.verdict.refused | test("CAP_DAC_READ_SEARCH")'
+	end_target
+}
+
+@test "a survey is confined, and so is its server of metrics, which needs nothing at all" {
+	local url
+
+	filters_by_process
+	: >"$D/tool.err"
+	"$TOOL" survey -i 200ms --metrics 127.0.0.1:0 >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	tool_says 'metrics at http://'
+	url=$(sed -n 's/.*metrics at \(http:[^ ]*\).*/\1/p' "$D/tool.err")
+	until_true "$DEADLINE" eval 'curl -fs "$url" >"$D/metrics"' || fail 'no metrics'
+	grep -q '^memleakbpf_' "$D/metrics" || fail "$(head -n 5 "$D/metrics")"
+	# The run time of BPF programs is counted for those with CAP_SYS_ADMIN only.
+	confined sys_admin
+	[[ $(threads_without_any) -ge 1 ]] || fail 'the server has capabilities'
+	kill -TERM "$TOOL_PID"
+	STATUS=0
+	wait "$TOOL_PID" || STATUS=$?
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/tool.err")"
 }

@@ -11,6 +11,7 @@
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/sys/privilege.h"
 
 /* A Prometheus or two, a person, and some that hang. */
 #define MAX_CONNECTIONS	  32
@@ -96,6 +97,15 @@ static void on_message(void *ctx, const char *format, va_list args)
 	log_debug("metrics: %s", line);
 }
 
+/* In the library's own thread, before it reads a byte of the connection: whatever a request may do to it, it does without capabilities. */
+static enum MHD_Result confine(void *ctx, const struct sockaddr *address, socklen_t size)
+{
+	(void)ctx;
+	(void)address;
+	(void)size;
+	return privilege_drop_thread() ? MHD_NO : MHD_YES;
+}
+
 static int make_responses(struct metrics_server *s)
 {
 	static const char type[] = "text/plain; charset=utf-8";
@@ -117,7 +127,7 @@ static int start(struct metrics_server *s, const struct sockaddr_storage *addres
 		flags |= MHD_USE_IPv6;
 	errno = 0;
 	/* clang-format off */
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, answer, s,
+	s->daemon = MHD_start_daemon(flags, 0, confine, NULL, answer, s,
 		MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
 		MHD_OPTION_SOCK_ADDR, address,
 		MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,

@@ -19,6 +19,7 @@
 #include "user/cli/survey_drill.h"
 #include "user/export/survey.h"
 #include "user/sys/memory.h"
+#include "user/sys/privilege.h"
 #include "user/trace/survey_reader.h"
 
 #define NS_PER_S 1000000000ull
@@ -433,6 +434,9 @@ int cmd_survey(const struct options *options)
 		return 1;
 	loop_raise_file_limit(&old_files);
 	err = prepare(&s);
+	/* Each window loads programs anew, and has the kernel count their run time: that takes CAP_SYS_ADMIN. */
+	if (!err && privilege_drop(true))
+		log_debug("cannot drop privileges");
 	if (!err)
 		err = run(&s);
 	close_err = finish(&s);

@@ -180,7 +180,7 @@ int maps_parse(const char *text, size_t len, struct maps **out)
 	return parse_owned(copy, len, out);
 }
 
-int maps_read(pid_t pid, struct maps **out)
+int maps_read_watched(pid_t pid, void (*between)(void *ctx), void *ctx, struct maps **out)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_close_ int fd = -1;
@@ -213,12 +213,19 @@ int maps_read(pid_t pid, struct maps **out)
 		if (n == 0)
 			break;
 		len += (size_t)n;
+		if (between)
+			between(ctx);
 	}
 	/* Zombies and kernel threads have the file, with nothing in it. */
 	if (len == 0)
 		return -ESRCH;
 	text[len] = '\0';
 	return parse_owned(TAKE_PTR(text), len, out);
+}
+
+int maps_read(pid_t pid, struct maps **out)
+{
+	return maps_read_watched(pid, NULL, NULL, out);
 }
 
 size_t maps_count(const struct maps *maps)

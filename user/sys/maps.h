@@ -26,6 +26,9 @@ struct maps; /* owns the mappings and their paths */
  */
 int maps_read(pid_t pid, struct maps **out);
 
+/* The same, with `between` called after each piece that the kernel gives, which is some dozens of lines: a process may have a million. */
+int maps_read_watched(pid_t pid, void (*between)(void *ctx), void *ctx, struct maps **out);
+
 /* Parses one text in the format of /proc/PID/maps; lines that do not parse are skipped. For tests and for maps_read(). */
 int maps_parse(const char *text, size_t len, struct maps **out);
 

@@ -24,7 +24,8 @@
 
 #define KEPT                                                                                    \
 	(MASK(CAP_BPF) | MASK(CAP_PERFMON) | MASK(CAP_SYS_PTRACE) | MASK(CAP_DAC_READ_SEARCH) | \
-	 MASK(CAP_CHECKPOINT_RESTORE) | MASK(CAP_KILL) | MASK(CAP_SYS_RESOURCE))
+	 MASK(CAP_CHECKPOINT_RESTORE) | MASK(CAP_KILL) | MASK(CAP_SYS_RESOURCE) |               \
+	 MASK(CAP_SYS_NICE))
 
 static int get(uint64_t *permitted, uint64_t *effective)
 {
@@ -74,6 +75,14 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 					 used ? " and " : "", needed[i].name);
 	}
 	return text;
+}
+
+int privilege_drop_thread(void)
+{
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return set(0, 0);
 }
 
 int privilege_drop(bool admin)

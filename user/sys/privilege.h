@@ -13,9 +13,15 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX]);
 
 /*
  * Gives up for good, in all sets, what tracing does not need once it has begun: what stays of what there was is CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE,
- * CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_RESOURCE and CAP_KILL; CAP_SYS_ADMIN too when `admin` is true or when it is the only one
+ * CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_RESOURCE, CAP_KILL and CAP_SYS_NICE (user/sys/stop.h); CAP_SYS_ADMIN too when `admin` is true or when it is the only one
  * of them that allows tracing (before Linux 5.9). Also sets no_new_privs. 0 or -errno, not logged; then nothing may have changed.
  */
 int privilege_drop(bool admin);
+
+/*
+ * Gives up every capability of the calling thread alone: capabilities(7) belong to threads, and one that is started before privilege_drop() keeps what
+ * there was. 0 or -errno, not logged.
+ */
+int privilege_drop_thread(void);
 
 #endif

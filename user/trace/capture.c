@@ -65,6 +65,26 @@ static int refuse(struct capture *c, int err, const char *why)
 	return err;
 }
 
+/* ---- how long ----------------------------------------------------------------------------- */
+
+static bool late(struct capture *c)
+{
+	if (!c->pause_ns && trace_now_ns() > c->deadline_ns) {
+		c->pause_ns = stop_end(c->stop);
+		stop_run_first(false);
+	}
+	return c->pause_ns != 0;
+}
+
+/* A process may have so many mappings that looking through them takes longer than it may be paused. */
+static void mind_pause(void *ctx)
+{
+	struct capture *c = ctx;
+
+	if (c->stop && late(c))
+		c->snapshot->verdict.approximate = true;
+}
+
 /* ---- which memory ------------------------------------------------------------------------- */
 
 static bool starts_with(const char *text, const char *prefix)
@@ -118,6 +138,7 @@ static int scan(struct capture *c, const struct maps *maps,
 			continue;
 		err = resident_scan(c->resident, c->scanned->start, c->scanned->end,
 				    !c->scanned->write, fn, c);
+		mind_pause(c);
 	}
 	return err;
 }
@@ -167,15 +188,6 @@ static int reserve_memory(struct capture *c)
 }
 
 /* ---- while it stands still ---------------------------------------------------------------- */
-
-static bool late(struct capture *c)
-{
-	if (!c->pause_ns && trace_now_ns() > c->deadline_ns) {
-		c->pause_ns = stop_end(c->stop);
-		stop_run_first(false);
-	}
-	return c->pause_ns != 0;
-}
 
 /* Resizes under way: their blocks are out of the map, and count as live until the outcome is known. */
 static void add_resized(struct capture *c, const struct thread_state *thread)
@@ -244,8 +256,7 @@ static size_t read_run(struct capture *c, const struct run *run, char *to)
 
 		at += got;
 		used += got;
-		if (late(c))
-			c->snapshot->verdict.approximate = true;
+		mind_pause(c);
 		if (got == wanted)
 			continue;
 		add_region(c, run, begin, to + used - (at - begin), at - begin);
@@ -261,7 +272,7 @@ static int read_memory(struct capture *c)
 {
 	size_t used = 0, regions;
 	char *data = c->image->data;
-	int err = maps_read(c->target->pid, &c->image->maps);
+	int err = maps_read_watched(c->target->pid, mind_pause, c, &c->image->maps);
 
 	if (!err)
 		err = scan(c, c->image->maps, add_run);
@@ -441,6 +452,11 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	uint64_t started, reserved;
 	int err = resident_open(c->target->pid, &c->resident);
 
+	/* Its file in /proc is readable for its owner alone, ptrace or not. */
+	if (err == -EACCES)
+		return refuse(c, err,
+			      "/proc/PID/pagemap may not be read: it is another user's, and "
+			      "CAP_DAC_READ_SEARCH is missing");
 	if (err)
 		return refuse(c, err, "its memory cannot be looked at");
 	c->image = heap_image_new();

@@ -15,6 +15,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/sys/privilege.h"
 
 /* Beyond that much they stay in the ring buffer until the main thread has taken some. */
 #define MAX_WAITING_BYTES (64u << 20)
@@ -69,6 +70,8 @@ static void *read_copies(void *arg)
 
 	/* What it does is short, and has to be done soon. Without the right to that it is a thread like others. */
 	setpriority(PRIO_PROCESS, 0, -20);
+	/* What comes was written by targets, and the ring is mapped already. */
+	privilege_drop_thread();
 	pthread_mutex_lock(&copies->lock);
 	while (!stop) {
 		eventfd_t count;
