@@ -95,7 +95,13 @@ static void table(void **state)
 	assert_non_null(strstr(text, "exited"));
 	assert_non_null(strstr(text, "a note"));
 	assert_non_null(strstr(text, "probes are on it now"));
-	assert_non_null(strstr(text, "evil?[2J?name"));
+	/* Memory, growth, time to the limit; no window has ended yet. */
+	assert_non_null(strstr(text, " 1.0G    +3.3T >9999% leaking   "));
+	assert_non_null(strstr(text, " 12345  1h06m     -\n"));
+	/* Nothing of that is known of the others. */
+	assert_non_null(strstr(text, "   100        ?        too early "));
+	assert_non_null(strstr(text, "     1      -     -\n"));
+	assert_non_null(strstr(text, " evil?[2J?nam "));
 	for (const char *c = text; *c; c++)
 		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f));
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -121,7 +127,7 @@ static void callers(void **state)
 						     &names[3], &names[4], &names[5]};
 	struct stack stack = {.live = {100, 1}, .frames = frames, .frame_count = 6};
 	struct snapshot snapshot = {
-		.stacks = &stack, .stack_count = 1, .lost = {[LOST_FRAMES] = 7}};
+		.stacks = &stack, .stack_count = 1, .live = {2458, 1}, .lost = {[LOST_FRAMES] = 7}};
 	const struct stack *shown[] = {&stack};
 	struct survey_drill drill = {.snapshot = &snapshot, .shown = shown, .shown_count = 1};
 	char *text = write_with(survey_write_text, &drill, false);
@@ -131,6 +137,7 @@ static void callers(void **state)
 			       "  most in wrapper < ab?? < a_name_that_takes_up_a_good_part_of_the_"
 			       "line_but_leaves_room\n"));
 	assert_non_null(strstr(text, "  lost 7 "));
+	assert_non_null(strstr(text, " 12345  1h06m  2.4K\n"));
 	free(text);
 }
 

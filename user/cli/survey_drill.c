@@ -23,8 +23,9 @@
 /* More than that of a CPU for one suspect is never a sample of it but a burden: its probes come off at once. */
 #define BUSY_SHARE 0.25
 /* Blocks that are younger than this part of the window rank after older ones: most of them are about to be freed. */
-#define YOUNG_PART	 4
-#define MAX_LIVE	 (1u << 20)
+#define YOUNG_PART 4
+/* More than the budget has allocations for in a window, sampled as they are; each walk over the map pays for its whole size. */
+#define MAX_LIVE	 (1u << 18)
 #define MAX_STACKS	 (1u << 15)
 #define MAX_SAMPLE_BYTES (1u << 20)
 #define COARSER		 4
@@ -288,27 +289,10 @@ static void collect(void *ctx, struct target *target)
 		list->items[list->count++] = target;
 }
 
-/* Also one that has ended since the last update: it is shown once more. */
-static struct history_process *find_process(struct drill *d, const struct suspect *suspect)
-{
-	struct history_process *process = history_find(d->history, suspect->pid);
-	struct history_process *const *ranked;
-	size_t count;
-
-	if (process && process->now.start_ticks == suspect->start_ticks)
-		return process;
-	ranked = history_ranked(d->history, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (ranked[i]->now.pid == suspect->pid &&
-		    ranked[i]->now.start_ticks == suspect->start_ticks)
-			return ranked[i];
-	}
-	return NULL;
-}
-
 static void settle(struct drill *d, struct suspect *suspect, const char *note, bool cut)
 {
-	struct history_process *process = find_process(d, suspect);
+	struct history_process *process =
+		suspects_find(d->history, suspect->pid, suspect->start_ticks);
 	struct survey_process *data = process ? survey_process_of(process) : NULL;
 
 	if (!data) {
@@ -365,14 +349,18 @@ void drill_close(struct drill *d)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
+/* As many as there is room for, beside those that are there. */
 static void choose_suspects(struct drill *d, uint64_t now)
 {
 	struct history_process *chosen[SUSPECTS_MAX];
+	size_t n = suspects_choose(d->options, d->history, d->scope, now, chosen);
 
-	d->count = suspects_choose(d->options, d->history, d->scope, now, chosen);
-	for (size_t i = 0; i < d->count; i++)
-		d->suspects[i] = (struct suspect){.pid = chosen[i]->now.pid,
-						  .start_ticks = chosen[i]->now.start_ticks};
+	for (size_t i = 0; i < n && d->count < d->options->suspects; i++) {
+		if (!find_suspect(d, chosen[i]->now.pid))
+			d->suspects[d->count++] =
+				(struct suspect){.pid = chosen[i]->now.pid,
+						 .start_ticks = chosen[i]->now.start_ticks};
+	}
 }
 
 static int add_suspect(struct drill *d, size_t index, uint64_t now)
@@ -542,6 +530,9 @@ static int tick(struct drill *d)
 		return too_busy(d);
 	if (cpu_account_spent(&d->account, now) > d->options->budget / 1000.0)
 		return over_budget(d);
+	/* Who is found suspect a little later has its turn, too: the next window may be long in coming. */
+	if (now < d->opened_ns + d->options->window_ns)
+		choose_suspects(d, now);
 	return next_suspect(d, now);
 }
 

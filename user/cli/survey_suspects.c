@@ -53,3 +53,19 @@ size_t suspects_choose(const struct options *options, struct history *history,
 	}
 	return n;
 }
+
+struct history_process *suspects_find(struct history *history, pid_t pid, uint64_t start_ticks)
+{
+	struct history_process *process = history_find(history, pid);
+	struct history_process *const *ranked;
+	size_t count;
+
+	if (process && process->now.start_ticks == start_ticks)
+		return process;
+	ranked = history_ranked(history, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (ranked[i]->now.pid == pid && ranked[i]->now.start_ticks == start_ticks)
+			return ranked[i];
+	}
+	return NULL;
+}

@@ -15,4 +15,7 @@ size_t suspects_choose(const struct options *options, struct history *history,
 		       const struct scope *scope, uint64_t now,
 		       struct history_process *chosen[SUSPECTS_MAX]);
 
+/* That process, also one that has ended since the last update: it is shown once more. NULL: it is not there. */
+struct history_process *suspects_find(struct history *history, pid_t pid, uint64_t start_ticks);
+
 #endif

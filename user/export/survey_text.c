@@ -13,13 +13,21 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Columns of the table: with one blank between them, 100. */
-#define WIDTH_COMMAND 15
-#define WIDTH_WHERE   16
-#define WIDTH_BYTES   10
-#define WIDTH_GROWTH  11
+/*
+ * Columns of the table: with one blank between them, 100. The function that allocates has a line below its row: a name that is cut to what would be
+ * left here says nothing.
+ */
+#define WIDTH_COMMAND 12
+#define WIDTH_WHERE   14
+#define WIDTH_BYTES   6
+#define WIDTH_GROWTH  8
 #define WIDTH_PERCENT 6
 #define WIDTH_TREND   9
+#define WIDTH_SEEN    5
+#define WIDTH_LIMIT   6
+#define WIDTH_LIVE    5
+
+#define SHORT_BYTES_MAX 16
 
 #define WIDTH	    100
 #define MIN_SAMPLES 4
@@ -112,9 +120,10 @@ static void put_head(const struct table *t)
 static void put_titles(const struct table *t)
 {
 	set_style(t, STYLE_DIM);
-	fprintf(t->out, "%3s %7s %-*s %-*s %*s %*s %*s %-*s %-*s %5s\n", "#", "PID", WIDTH_COMMAND,
-		"COMMAND", WIDTH_WHERE, "UNIT/CONTAINER", WIDTH_BYTES, "ANON+SWAP", WIDTH_GROWTH,
-		"GROWTH/H", WIDTH_PERCENT, "%/H", WIDTH_TREND, "TREND", SURVEY_SPARK, "", "SEEN");
+	fprintf(t->out, "%3s %7s %-*s %-*s %*s %*s %*s %-*s %-*s %*s %*s %*s\n", "#", "PID",
+		WIDTH_COMMAND, "COMMAND", WIDTH_WHERE, "UNIT/CONTAINER", WIDTH_BYTES, "MEMORY",
+		WIDTH_GROWTH, "GROWTH/H", WIDTH_PERCENT, "%/H", WIDTH_TREND, "TREND", SURVEY_SPARK,
+		"", WIDTH_SEEN, "SEEN", WIDTH_LIMIT, "LIMIT", WIDTH_LIVE, "LIVE");
 	set_style(t, STYLE_NONE);
 }
 
@@ -159,10 +168,24 @@ static const char *trend_word(const struct survey_row *row)
 	return name ? name : "too early";
 }
 
+/* "512", "2.5K", "44M", "1.2G": at most five characters, as ps and top have them. */
+static char *short_bytes(char buf[static SHORT_BYTES_MAX], double bytes)
+{
+	static const char units[] = {'\0', 'K', 'M', 'G', 'T', 'P', 'E'};
+	size_t unit = 0;
+
+	while (bytes >= 1024 && unit + 1 < sizeof(units)) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(buf, SHORT_BYTES_MAX, "%.*f%c", unit && bytes < 99.95, bytes, units[unit]);
+	return buf;
+}
+
 static void put_growth(const struct table *t, const struct survey_row *row)
 {
 	double bytes = (double)(row->process.anon + row->process.swap), per_hour;
-	char text[FORMAT_BYTES_MAX], percent[16];
+	char text[SHORT_BYTES_MAX + 1], percent[16];
 
 	/* Between two or three samples there is always some. */
 	if (!row->trend.growth_known || row->samples < MIN_SAMPLES) {
@@ -175,7 +198,8 @@ static void put_growth(const struct table *t, const struct survey_row *row)
 		snprintf(text, sizeof(text), "0");
 		percent[0] = '\0';
 	} else {
-		format_bytes_signed(text, (int64_t)per_hour);
+		text[0] = per_hour < 0 ? '-' : '+';
+		short_bytes(text + 1, fabs(per_hour));
 	}
 	if (strlen(percent) > WIDTH_PERCENT)
 		snprintf(percent, sizeof(percent), ">9999%%");
@@ -209,10 +233,23 @@ static void put_spark(const struct table *t, const struct survey_row *row)
 	}
 }
 
+/* How long the memory lasts, and what the probes found allocated and kept in their last window. */
+static void put_findings(const struct table *t, const struct survey_row *row)
+{
+	char limit[FORMAT_DURATION_MAX] = "-", live[SHORT_BYTES_MAX] = "-";
+
+	/* What is decades away is no limit. */
+	if (row->limit_known && row->limit_s < 1e9)
+		format_duration(limit, (uint64_t)(row->limit_s * 1e9));
+	if (row->drill && row->drill->snapshot)
+		short_bytes(live, (double)row->drill->snapshot->live.bytes);
+	fprintf(t->out, " %*s %*s\n", WIDTH_LIMIT, limit, WIDTH_LIVE, live);
+}
+
 static void put_row(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	bool growing = row->trend.kind == TREND_GROWING && !row->ended;
-	char bytes[FORMAT_BYTES_MAX];
+	char bytes[SHORT_BYTES_MAX];
 
 	fprintf(t->out, "%3zu %7d ", rank, (int)row->process.pid);
 	if (growing)
@@ -221,19 +258,20 @@ static void put_row(const struct table *t, size_t rank, const struct survey_row 
 	set_style(t, STYLE_NONE);
 	put_where(t, row);
 	fprintf(t->out, "%*s ", WIDTH_BYTES,
-		format_bytes(bytes, row->process.anon + row->process.swap));
+		short_bytes(bytes, (double)(row->process.anon + row->process.swap)));
 	put_growth(t, row);
 	if (growing)
 		set_style(t, row->trend.leaking ? STYLE_BAD : STYLE_WARN);
 	fprintf(t->out, "%-*s ", WIDTH_TREND, trend_word(row));
 	set_style(t, STYLE_NONE);
 	put_spark(t, row);
-	fprintf(t->out, " %5" PRIu64 "\n", row->samples);
+	fprintf(t->out, " %*" PRIu64, WIDTH_SEEN, row->samples);
+	put_findings(t, row);
 }
 
 /* ---- what is known of a suspect ------------------------------------------------------------ */
 
-/* "+12.0 MiB/h (9.8 MiB to 13.1 MiB), lowest 20.1 MiB then, 40.1 MiB now; 3h07m to the limit" */
+/* "grew in every third …: lowest 20.1 MiB then, 40.1 MiB now", "growth between …" */
 static void put_reason(const struct table *t, const struct survey_row *row)
 {
 	char low[FORMAT_BYTES_MAX], high[FORMAT_BYTES_MAX];
@@ -251,9 +289,6 @@ static void put_reason(const struct table *t, const struct survey_row *row)
 				high);
 		else
 			fprintf(t->out, "            growth %s an hour", low);
-		if (row->limit_known && row->limit_s < 1e9)
-			fprintf(t->out, "; memory is used up in %s",
-				format_duration(low, (uint64_t)(row->limit_s * 1e9)));
 		fputc('\n', t->out);
 	}
 }
