@@ -71,6 +71,9 @@ static void test_sum(void **state)
 	(void)state;
 	b[1].frames = frames;
 	b[1].frame_count = 1;
+	/* Of a verdict that was asked for by a signal; the sum neither has nor frees it. */
+	a[0].held_by = strdup("a global");
+	a[0].contents = strdup("x");
 	assert_int_equal(merge_snapshots(both, 2, &sum), 0);
 	assert_int_equal(sum->stack_count, 4);
 	assert_int_equal(sum->live.bytes, 535);
@@ -100,8 +103,12 @@ static void test_sum(void **state)
 	assert_false(shared->hidden);
 	assert_ptr_equal(shared->frames, frames);
 	assert_int_equal(find(sum, 3)->index, 1);
+	for (size_t i = 0; i < sum->stack_count; i++)
+		assert_true(!sum->stacks[i].held_by && !sum->stacks[i].contents);
 	find(sum, 0);
 	snapshot_free(sum);
+	free(a[0].held_by);
+	free(a[0].contents);
 }
 
 /* Sums can be summed up again: those that have ended come one by one. */

@@ -401,6 +401,7 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 -o ''", "-o: '' is not a file name"},
 	{"-p 1 --sort size", "--sort: 'size' is not an order; give one of live, alloc"},
 	{"-p 1 --merge --verdict", "--merge: excludes --verdict"},
+	{"-p 1 --merge --check-frees", "--merge: excludes --check-frees"},
 	{"-p 1 --merge=yes", "--merge"},
 	{"-p 1 --attach fast",
 	 "--attach: 'fast' is not a way to attach; give one of auto, session"},

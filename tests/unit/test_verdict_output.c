@@ -42,6 +42,10 @@ static void taken(void **state)
 	};
 	check(&s, "text", "text-verdict.txt");
 	check(&s, "json", "json-verdict.json");
+	check(&s, "folded", "folded-verdict.txt");
+	/* What a suppression or --leak-only has hidden is in no format that takes every stack. */
+	stacks[0].hidden = true;
+	check(&s, "folded", "folded-hidden.txt");
 }
 
 static void refused(void **state)

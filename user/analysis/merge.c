@@ -71,6 +71,9 @@ static int add_stacks(struct snapshot *sum, struct id_map *map, const struct sna
 		sum->stacks[at].index = number;
 		sum->stacks[at].trend = (struct trend){0};
 		memset(sum->stacks[at].verdict, 0, sizeof(sum->stacks[at].verdict));
+		/* Those belong to the process's own snapshot. */
+		sum->stacks[at].held_by = sum->stacks[at].contents = NULL;
+		sum->stacks[at].contents_len = 0;
 		sum->stacks[at].suppressed = 0;
 		sum->stacks[at].hidden = false;
 		if (id_map_put(map, stack->id, at))

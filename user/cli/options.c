@@ -415,6 +415,11 @@ int options_check_watch(struct options *options)
 			  "only one of them");
 		return -EINVAL;
 	}
+	if (options->merge && options->check_frees) {
+		log_error("--merge: excludes --check-frees, which is about one process's blocks; "
+			  "give only one of them");
+		return -EINVAL;
+	}
 	if (options->check_frees &&
 	    (options->sample_bytes || options->min_size || options->max_size != UINT64_MAX)) {
 		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");

@@ -87,9 +87,10 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 /* Patterns are about names: what is live must have its own. Without them nothing is suppressed. */
 static void suppress(struct session *s, struct target *target, struct snapshot *now)
 {
+	bool wanted = suppress_wanted(s->options, s->suppressions, now);
 	int err = 0;
 
-	for (size_t i = 0; s->suppressions && !err && i < now->stack_count; i++) {
+	for (size_t i = 0; wanted && !err && i < now->stack_count; i++) {
 		if (now->stacks[i].live.count)
 			err = symbolize(s, target, &now->stacks[i]);
 	}
@@ -264,7 +265,9 @@ int session_report_verdicts(struct session *session)
 {
 	int err;
 
-	session->verdict_now = true;
+	if (session->merged)
+		log_warn("SIGUSR2: no verdicts with --merge: each is about one process's memory");
+	session->verdict_now = !session->merged;
 	err = session_report(session, false);
 	session->verdict_now = false;
 	return err;

@@ -8,12 +8,11 @@
 
 int suppress_open(const struct options *options, struct suppressions **out)
 {
-	bool judged = options->verdict || options->error_exitcode;
 	struct suppressions *s;
 	int err = 0;
 
 	*out = NULL;
-	if (!options->suppression_count && !(judged && options->default_suppressions))
+	if (!options->suppression_count && !options->default_suppressions)
 		return 0;
 	s = suppressions_new();
 	if (!s)
@@ -30,12 +29,20 @@ int suppress_open(const struct options *options, struct suppressions **out)
 	return 0;
 }
 
+bool suppress_wanted(const struct options *options, const struct suppressions *s,
+		     const struct snapshot *snapshot)
+{
+	return s && (options->suppression_count || options->error_exitcode ||
+		     snapshot->verdict.state != VERDICT_NOT_ASKED);
+}
+
 int suppress_snapshot(const struct options *options, struct suppressions *s,
 		      struct snapshot *snapshot)
 {
-	int err = s ? suppressions_apply(s, snapshot) : 0;
+	int err = suppress_wanted(options, s, snapshot) ? suppressions_apply(s, snapshot) : 0;
 
-	if (!err && options->leak_only)
+	/* Without a verdict nobody knows what is lost. */
+	if (!err && options->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
 		leaks_hide_others(snapshot);
 	return err;
 }

@@ -86,21 +86,26 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 	if (!stacks)
 		return -ENOMEM;
 	t->stacks = stacks;
-	t->stack_count = 0;
+	t->stack_count = t->left_out_stacks = 0;
+	t->left_out = (struct amount){0};
 	for (size_t i = 0; i < s->stack_count; i++) {
 		const struct stack *from = &s->stacks[i];
-		struct collected_stack *to = &stacks[i];
+		struct collected_stack *to = &stacks[t->stack_count];
 		int err;
 
+		if (from->hidden) {
+			amount_add(&t->left_out, &from->live);
+			t->left_out_stacks++;
+			continue;
+		}
 		*to = (struct collected_stack){
 			.end = from->truncated ? STACK_END_TRUNCATED : from->end,
 			.live = from->live,
 			.alloc = from->alloc,
 			.free = from->free,
 			.delta_bytes = from->delta_bytes,
-			.lost = from->verdict[VERDICT_DEFINITE],
 		};
-		amount_add(&to->lost, &from->verdict[VERDICT_INDIRECT]);
+		memcpy(to->verdict, from->verdict, sizeof(to->verdict));
 		err = collect_frames(c->frames, &t->frames_of, from, &to->frames);
 		if (err)
 			return err;
@@ -148,7 +153,7 @@ int collection_take(struct collection *c, const struct snapshot *s)
 	t->time_ns = s->time_ns;
 	t->elapsed_ns = s->elapsed_ns;
 	t->sample_bytes = s->sample_bytes;
-	t->judged = s->verdict.state == VERDICT_TAKEN;
+	t->verdict = s->verdict;
 	t->live = s->live;
 	t->alloc = s->alloc;
 	t->free = s->free;

@@ -20,7 +20,7 @@ struct collected_stack {
 	enum stack_end end;
 	struct amount live, alloc, free;
 	int64_t delta_bytes;
-	struct amount lost; /* definitely and indirectly; none without a verdict */
+	struct amount verdict[VERDICT_CLASSES]; /* of live, if its target has one */
 };
 
 struct collected_target {
@@ -30,10 +30,12 @@ struct collected_target {
 	uint64_t time_ns, elapsed_ns, sample_bytes;
 	struct amount live, alloc, free;
 	uint64_t lost[LOST_CAUSES];
-	bool judged;		  /* has a verdict */
-	struct module_maps *maps; /* NULL: unknown */
-	struct collected_stack *stacks;
+	struct verdict verdict;
+	struct module_maps *maps;	/* NULL: unknown */
+	struct collected_stack *stacks; /* but those that are hidden */
 	size_t stack_count;
+	struct amount left_out; /* live blocks of those that are */
+	size_t left_out_stacks;
 	struct id_map frames_of; /* stack id -> frame table */
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * -f folded: collapsed stacks, root first, one line and one number each, as flamegraph.pl, speedscope and others read them
- * (github.com/brendangregg/FlameGraph, README). The process comes first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]".
+ * (github.com/brendangregg/FlameGraph, README). The process comes first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]". With a
+ * verdict its classes are frames between the process and its stacks: "[definitely lost]".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,11 +36,22 @@ static uint64_t value_of(const struct collected_stack *stack, enum export_value 
 	case EXPORT_LIVE_COUNT:
 		return stack->live.count;
 	case EXPORT_LOST_BYTES:
-		return stack->lost.bytes;
+		return 0; /* nobody knows */
 	case EXPORT_LIVE_BYTES:
 		break;
 	}
 	return stack->live.bytes;
+}
+
+/* Only live blocks have a class. */
+static uint64_t class_value_of(const struct collected_stack *stack, enum verdict_class class,
+			       enum export_value value)
+{
+	const struct amount *amount = &stack->verdict[class];
+
+	if (value == EXPORT_LOST_BYTES && class != VERDICT_DEFINITE && class != VERDICT_INDIRECT)
+		return 0;
+	return value == EXPORT_LIVE_COUNT ? amount->count : amount->bytes;
 }
 
 void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end)
@@ -58,26 +70,47 @@ void folded_frames(FILE *out, const struct frame *const *frames, size_t count, e
 	}
 }
 
+/* `class`: a frame between the process and the stack; NULL: none. */
+static void put_line(const struct document *d, FILE *out, const struct collected_target *t,
+		     const struct collected_stack *stack, const char *class, uint64_t value)
+{
+	const struct frame *const *frames = NULL;
+	size_t count = 0;
+
+	if (!value)
+		return;
+	put_name(out, t->comm);
+	/* One name may be that of several processes. */
+	if (d->collection.target_count > 1)
+		fprintf(out, "-%d", (int)t->pid);
+	if (class)
+		fprintf(out, ";[%s]", class);
+	if (stack->frames)
+		frames = frame_table_stack_at(d->collection.frames, stack->frames, &count);
+	fputc(';', out);
+	folded_frames(out, frames, count, stack->end);
+	fprintf(out, " %" PRIu64 "\n", value);
+}
+
 static void put_target(const struct document *d, FILE *out, const struct collected_target *t)
 {
+	enum export_value value = d->base.options.value;
+	bool by_class = t->verdict.state == VERDICT_TAKEN && value != EXPORT_ALLOC_BYTES &&
+			value != EXPORT_GROWTH;
+
 	for (size_t i = 0; i < t->stack_count; i++) {
 		const struct collected_stack *stack = &t->stacks[i];
-		uint64_t value = value_of(stack, d->base.options.value);
-		const struct frame *const *frames;
-		size_t count = 0;
 
-		if (!value)
+		if (!by_class) {
+			put_line(d, out, t, stack, NULL, value_of(stack, value));
 			continue;
-		put_name(out, t->comm);
-		/* One name may be that of several processes. */
-		if (d->collection.target_count > 1)
-			fprintf(out, "-%d", (int)t->pid);
-		frames = NULL;
-		if (stack->frames)
-			frames = frame_table_stack_at(d->collection.frames, stack->frames, &count);
-		fputc(';', out);
-		folded_frames(out, frames, count, stack->end);
-		fprintf(out, " %" PRIu64 "\n", value);
+		}
+		for (int c = 0; c < VERDICT_CLASSES; c++) {
+			enum verdict_class class = (enum verdict_class)c;
+
+			put_line(d, out, t, stack, verdict_class_text(class),
+				 class_value_of(stack, class, value));
+		}
 	}
 }
 

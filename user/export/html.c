@@ -189,6 +189,7 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	}
 	t->rows[*number].oldest_ns = stack->oldest_ns;
 	memcpy(t->rows[*number].verdict, stack->verdict, sizeof(stack->verdict));
+	t->rows[*number].hidden = stack->hidden;
 	t->rows[*number].end = stack->truncated ? STACK_END_TRUNCATED : stack->end;
 	if (t->rows[*number].frames)
 		return 0;
@@ -215,12 +216,18 @@ static int add_moment(struct html *h, struct html_target *t, const struct snapsh
 	if (!m->values)
 		return -ENOMEM;
 	t->moment_count++;
+	t->left_out = (struct amount){0};
+	t->left_out_stacks = 0;
 	for (size_t i = 0; i < s->stack_count; i++) {
 		uint32_t row;
 		int err = row_of(h, t, &s->stacks[i], &row);
 
 		if (err)
 			return err;
+		if (s->stacks[i].hidden) {
+			amount_add(&t->left_out, &s->stacks[i].live);
+			t->left_out_stacks++;
+		}
 		m->values[row] = (struct html_values){s->stacks[i].live, s->stacks[i].alloc};
 	}
 	m->count = t->row_count;
@@ -242,7 +249,7 @@ int html_take(struct html *h, const struct snapshot *s)
 	t->exited = s->exited;
 	t->execed = s->execed;
 	t->window = s->window;
-	t->verdict = s->verdict.state == VERDICT_TAKEN;
+	t->verdict = s->verdict;
 	t->elapsed_ns = s->elapsed_ns;
 	t->sample_bytes = s->sample_bytes;
 	t->unknown_frees = s->unknown_frees;

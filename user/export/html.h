@@ -30,6 +30,7 @@ struct html_row {
 	enum stack_end end;
 	uint64_t oldest_ns;			/* age at the last snapshot, 0: unknown */
 	struct amount verdict[VERDICT_CLASSES]; /* at the last snapshot, if its target has one */
+	bool hidden;				/* at the last snapshot: not on the page */
 };
 
 struct html_target {
@@ -38,11 +39,13 @@ struct html_target {
 	char comm[17];
 	char **cmdline; /* NULL: unknown */
 	bool exited, execed, window;
-	bool verdict;	   /* the last snapshot has one */
 	uint64_t start_ns; /* of tracing, since the epoch */
 	uint64_t elapsed_ns;
 	uint64_t sample_bytes, unknown_frees;
 	struct amount live, free; /* at the last snapshot */
+	struct verdict verdict;	  /* of the last snapshot */
+	struct amount left_out;	  /* live blocks of hidden stacks */
+	uint64_t left_out_stacks;
 	uint64_t lost[LOST_CAUSES];
 	uint64_t snapshots;
 

@@ -165,7 +165,7 @@ static void put_changes(FILE *out, const struct html_target *t, size_t row)
 	}
 }
 
-static void put_verdict(FILE *out, const struct html_row *row)
+static void put_classes(FILE *out, const struct html_row *row)
 {
 	for (int i = 0; i < VERDICT_CLASSES; i++)
 		fprintf(out, "%s%" PRIu64 ",%" PRIu64, i ? "," : ",[", row->verdict[i].bytes,
@@ -175,6 +175,8 @@ static void put_verdict(FILE *out, const struct html_row *row)
 
 static void put_rows(FILE *out, const struct html_target *t)
 {
+	const char *separator = "\n";
+
 	fputs(",\n\"moments\":[", out);
 	for (size_t i = 0; i < t->moment_count; i++)
 		fprintf(out, "%s%" PRIu64, i ? "," : "", t->moments[i].time_ns / NS_PER_MS);
@@ -182,15 +184,33 @@ static void put_rows(FILE *out, const struct html_target *t)
 	for (size_t i = 0; i < t->row_count; i++) {
 		const struct html_row *r = &t->rows[i];
 
-		fprintf(out, "%s[\"%016" PRIx64 "\",%u,%d,%" PRIu64 ",[", i ? ",\n" : "\n", r->id,
+		if (r->hidden)
+			continue;
+		fprintf(out, "%s[\"%016" PRIx64 "\",%u,%d,%" PRIu64 ",[", separator, r->id,
 			r->frames, r->frames ? (int)r->end : -1, r->oldest_ns / NS_PER_MS);
 		put_changes(out, t, i);
 		fputc(']', out);
-		if (t->verdict)
-			put_verdict(out, r);
+		if (t->verdict.state == VERDICT_TAKEN)
+			put_classes(out, r);
 		fputc(']', out);
+		separator = ",\n";
 	}
 	fputc(']', out);
+}
+
+static void put_verdict(FILE *out, const struct verdict *v)
+{
+	if (v->state == VERDICT_REFUSED) {
+		fputs(",\"verdict\":{\"refused\":", out);
+		html_put_text(out, v->reason);
+		fputc('}', out);
+	}
+	if (v->state == VERDICT_TAKEN)
+		fprintf(out,
+			",\"verdict\":{\"pause\":%" PRIu64
+			",\"approximate\":%s,\"unknown\":%" PRIu64 ",\"unread\":%" PRIu64 "}",
+			v->pause_ns / NS_PER_MS, v->approximate ? "true" : "false",
+			v->unknown_bytes, v->unread_bytes);
 }
 
 static void put_target(FILE *out, const struct html_target *t)
@@ -221,6 +241,10 @@ static void put_target(FILE *out, const struct html_target *t)
 		separator = ",";
 	}
 	fputc('}', out);
+	put_verdict(out, &t->verdict);
+	if (t->left_out_stacks)
+		fprintf(out, ",\"left_out\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+			t->left_out.bytes, t->left_out.count, t->left_out_stacks);
 	put_points(out, t);
 	put_rows(out, t);
 	fputs("}", out);

@@ -99,10 +99,12 @@ static void keep_rising(uint64_t *alloc, uint64_t *freed, uint64_t alloc_before,
 static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *s, uint64_t time_ns)
 {
 	size_t packet = wire_open(&p->out, PACKET_PROFILE_PACKET), dump;
-	char name[48] = HEAP_NAME;
+	const char *base = h->kind == HEAP_ALL ? HEAP_NAME : verdict_class_text(h->kind);
+	char name[48];
 
+	snprintf(name, sizeof(name), "%s", base);
 	if (h->generation)
-		snprintf(name, sizeof(name), HEAP_NAME " (%s %u)", s->window ? "window" : "program",
+		snprintf(name, sizeof(name), "%s (%s %u)", base, s->window ? "window" : "program",
 			 h->generation + 1);
 	wire_uint(&p->out, PROFILE_INDEX, h->dumps);
 	wire_uint(&p->out, PROFILE_CONTINUED, 0);
@@ -110,7 +112,7 @@ static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *
 	wire_uint(&p->out, DUMP_PID, (uint64_t)s->pid);
 	wire_string(&p->out, DUMP_HEAP_NAME, name);
 	/* Some versions of the reader join the dumps of a process by their time alone. */
-	wire_uint(&p->out, DUMP_TIMESTAMP, time_ns + h->generation);
+	wire_uint(&p->out, DUMP_TIMESTAMP, time_ns + h->ordinal);
 	if (s->sample_bytes)
 		wire_uint(&p->out, DUMP_SAMPLING_INTERVAL, s->sample_bytes);
 	for (size_t i = 0; i < h->room; i++) {
@@ -129,41 +131,47 @@ static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *
 	wire_close(&p->out, packet);
 }
 
-static struct heap *add_heap(struct perfetto *p, const struct snapshot *s)
+static struct heap *add_heap(struct perfetto *p, const struct snapshot *s, unsigned kind)
 {
 	struct heap *grown = reallocarray(p->heaps, p->heap_count + 1, sizeof(*grown)), *h;
-	uint32_t generation = 0;
+	uint32_t generation = 0, ordinal = 0;
 
 	if (!grown)
 		return NULL;
 	p->heaps = grown;
-	for (size_t i = 0; i < p->heap_count; i++)
-		generation += grown[i].pid == s->pid;
+	for (size_t i = 0; i < p->heap_count; i++) {
+		generation += grown[i].pid == s->pid && grown[i].kind == kind;
+		ordinal += grown[i].pid == s->pid;
+	}
 	h = &grown[p->heap_count];
 	*h = (struct heap){
 		.target_id = s->target_id,
+		.kind = kind,
 		.pid = s->pid,
 		.sequence = FIRST_SEQUENCE + (uint32_t)p->heap_count,
 		.generation = generation,
+		.ordinal = ordinal,
 		.start_ns = s->time_ns - s->elapsed_ns,
 	};
 	p->heap_count++;
 	return h;
 }
 
-static struct heap *find_heap(struct perfetto *p, const struct snapshot *s)
+static struct heap *find_heap(struct perfetto *p, const struct snapshot *s, unsigned kind)
 {
 	for (size_t i = p->heap_count; i-- > 0;) {
-		if (p->heaps[i].target_id == s->target_id && p->heaps[i].pid == s->pid &&
-		    !p->heaps[i].ended)
-			return &p->heaps[i];
+		struct heap *h = &p->heaps[i];
+
+		if (h->target_id == s->target_id && h->kind == kind && h->pid == s->pid &&
+		    !h->ended)
+			return h;
 	}
 	return NULL;
 }
 
 static struct heap *begin_heap(struct perfetto *p, const struct snapshot *s)
 {
-	struct heap *h = add_heap(p, s);
+	struct heap *h = add_heap(p, s, HEAP_ALL);
 
 	if (!h)
 		return NULL;
@@ -171,21 +179,11 @@ static struct heap *begin_heap(struct perfetto *p, const struct snapshot *s)
 	return perfetto_put_process(p, s, h->start_ns) ? NULL : h;
 }
 
-int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
+static int put_heap(struct perfetto *p, struct heap *h, const struct snapshot *s, uint64_t time_ns)
 {
-	struct heap *h = find_heap(p, s);
-	size_t packet, interned;
-	uint64_t time_ns;
+	size_t packet = perfetto_packet(p, h->sequence), interned;
 	int err;
 
-	if (!h)
-		h = begin_heap(p, s);
-	if (!h)
-		return -ENOMEM;
-	/* Not the real time, which may be set back. */
-	time_ns = h->start_ns + s->elapsed_ns;
-	perfetto_put_counters(p, h, s, time_ns);
-	packet = perfetto_packet(p, h->sequence);
 	wire_uint(&p->out, PACKET_TIMESTAMP, time_ns);
 	wire_uint(&p->out, PACKET_SEQUENCE_FLAGS,
 		  h->dumps ? NEEDS_INCREMENTAL_STATE
@@ -198,13 +196,62 @@ int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
 	put_dump(p, h, s, time_ns);
 	wire_close(&p->out, packet);
 	h->dumps++;
-	h->alloc = s->alloc;
-	h->elapsed_ns = s->elapsed_ns;
-	if (s->exited || s->execed || s->window) {
+	return 0;
+}
+
+/* The classes of a verdict, each a heap from the first snapshot on in which it has any blocks. */
+static int put_classes(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+{
+	int err = perfetto_put_verdict(p, s, time_ns);
+
+	for (unsigned kind = 0; !err && kind < VERDICT_CLASSES; kind++) {
+		struct heap *h = find_heap(p, s, kind);
+
+		if (!h && !s->verdict.classes[kind].count)
+			continue;
+		if (!h)
+			h = add_heap(p, s, kind);
+		err = h ? put_heap(p, h, s, time_ns) : -ENOMEM;
+	}
+	return err;
+}
+
+static void end_heaps(struct perfetto *p, const struct snapshot *s)
+{
+	for (unsigned kind = 0; kind <= HEAP_ALL; kind++) {
+		struct heap *h = find_heap(p, s, kind);
+
+		if (!h)
+			continue;
 		h->ended = true;
 		heap_release(h);
 	}
-	return 0;
+}
+
+int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
+{
+	struct heap *h = find_heap(p, s, HEAP_ALL);
+	uint64_t time_ns;
+	int err;
+
+	if (!h)
+		h = begin_heap(p, s);
+	if (!h)
+		return -ENOMEM;
+	/* Not the real time, which may be set back. */
+	time_ns = h->start_ns + s->elapsed_ns;
+	perfetto_put_counters(p, h, s, time_ns);
+	err = put_heap(p, h, s, time_ns);
+	if (err)
+		return err;
+	h->alloc = s->alloc;
+	h->elapsed_ns = s->elapsed_ns;
+	/* Makes heaps, which may move the others. */
+	if (s->verdict.state == VERDICT_TAKEN)
+		err = put_classes(p, s, time_ns);
+	if (!err && (s->exited || s->execed || s->window))
+		end_heaps(p, s);
+	return err;
 }
 
 static int perfetto_snapshot(struct exporter *e, const struct snapshot *s,

@@ -86,19 +86,26 @@ enum profile_field {
 
 #define COUNTER_SEQUENCE 1
 #define FIRST_SEQUENCE	 2 /* of heaps */
+#define HEAP_ALL	 VERDICT_CLASSES
 
 /* Of one call stack: what was written last, or what is to be; may be the sum of several stacks whose frames are the same. */
 struct written {
 	struct amount alloc, free;
 };
 
-/* A target's heap: a sequence of packets with interned data of its own. */
+/*
+ * A target's heap, all of it or what is of one class of its verdicts: a sequence of packets with interned data of its own, for the reader tells the heaps
+ * of a process apart by nothing else.
+ */
 struct heap {
 	uint32_t target_id;
+	unsigned kind; /* enum verdict_class, or HEAP_ALL */
 	pid_t pid;
 	uint32_t sequence;
-	uint32_t generation; /* how many heaps this pid had before: it has become another program */
-	uint64_t start_ns;   /* of tracing it, in the trace's time */
+	uint32_t
+		generation; /* how many of this kind its pid had before: it has become another program */
+	uint32_t ordinal;  /* how many of any kind */
+	uint64_t start_ns; /* of tracing it, in the trace's time */
 	uint64_t dumps;
 	bool ended;
 	struct id_map frames_of; /* stack id -> frame table */
@@ -117,7 +124,9 @@ enum counter {
 	COUNTER_RATE,
 	COUNTER_RSS,
 	COUNTER_ANON,
-	COUNTER_SWAP, /* of surveys */
+	COUNTER_SWAP,	 /* of surveys */
+	COUNTER_VERDICT, /* bytes of the first class of verdicts; the others follow */
+	COUNTER_VERDICT_END = COUNTER_VERDICT + VERDICT_CLASSES - 1,
 	COUNTERS,
 };
 
@@ -151,11 +160,12 @@ int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t 
 int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns);
 void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struct snapshot *s,
 			   uint64_t time_ns);
+int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 
 /* perfetto_intern.c: sums up in h->now what the call stacks of a snapshot have, and writes the interned data that are new. 0 or -ENOMEM. */
 int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s);
 
-/* perfetto.c: a dump of a heap, begun if it is new, with its counters. 0 or -ENOMEM. */
+/* perfetto.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or -ENOMEM. */
 int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s);
 
 /* perfetto_survey.c: as struct exporter_format's. */

@@ -142,6 +142,20 @@ static int perfetto_make_room(struct heap *h)
 	return 0;
 }
 
+static void add_all(struct written *to, const struct stack *stack)
+{
+	amount_add(&to->alloc, &stack->alloc);
+	/* Estimates under sampling are rounded one by one: what has to be right is live. */
+	to->free.bytes += stack->alloc.bytes - stack->live.bytes;
+	to->free.count += stack->alloc.count - stack->live.count;
+}
+
+/* What is hidden now, and was not before, has no live blocks any more for whoever looks at the trace. */
+static bool is_in(const struct heap *h, const struct stack *stack)
+{
+	return !stack->hidden && (h->kind == HEAP_ALL || stack->verdict[h->kind].count);
+}
+
 /* Sums up what the call stacks have now, and writes those that are new. */
 int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s)
 {
@@ -153,8 +167,11 @@ int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snap
 		uint32_t frames;
 		uint64_t iid;
 		bool fresh;
-		int err = collect_frames(p->table, &h->frames_of, stack, &frames);
+		int err;
 
+		if (!is_in(h, stack))
+			continue;
+		err = collect_frames(p->table, &h->frames_of, stack, &frames);
 		if (err)
 			return err;
 		/* All whose frames are not known are one, and no end tells them apart. */
@@ -163,11 +180,10 @@ int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snap
 			put_callstack(p, h, iid, frames, end);
 		if (iid > h->room && perfetto_make_room(h))
 			return -ENOMEM;
-		h->now[iid - 1].alloc.bytes += stack->alloc.bytes;
-		h->now[iid - 1].alloc.count += stack->alloc.count;
-		/* Estimates under sampling are rounded one by one: what has to be right is live. */
-		h->now[iid - 1].free.bytes += stack->alloc.bytes - stack->live.bytes;
-		h->now[iid - 1].free.count += stack->alloc.count - stack->live.count;
+		if (h->kind == HEAP_ALL)
+			add_all(&h->now[iid - 1], stack);
+		else /* what was in the class and is no more counts as freed: keep_rising() */
+			amount_add(&h->now[iid - 1].alloc, &stack->verdict[h->kind]);
 	}
 	return 0;
 }

@@ -23,6 +23,11 @@ static const struct {
 	[COUNTER_RSS] = {"RSS", UNIT_SIZE_BYTES, NULL},
 	[COUNTER_ANON] = {"anonymous memory", UNIT_SIZE_BYTES, NULL},
 	[COUNTER_SWAP] = {"swapped out", UNIT_SIZE_BYTES, NULL},
+	/* verdict_class_text() */
+	[COUNTER_VERDICT + VERDICT_DEFINITE] = {"definitely lost", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_VERDICT + VERDICT_INDIRECT] = {"indirectly lost", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_VERDICT + VERDICT_POSSIBLE] = {"possibly lost", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_VERDICT + VERDICT_REACHABLE] = {"still reachable", UNIT_SIZE_BYTES, NULL},
 };
 _Static_assert(ARRAY_SIZE(counters) == COUNTERS, "every counter has a name");
 
@@ -168,6 +173,17 @@ void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struc
 		put_counter(p, s->pid, COUNTER_RSS, time_ns, s->memory.rss);
 	if (s->memory.anon)
 		put_counter(p, s->pid, COUNTER_ANON, time_ns, s->memory.anon);
+}
+
+int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+{
+	uint32_t wanted = ((1u << VERDICT_CLASSES) - 1) << COUNTER_VERDICT;
+
+	if (put_tracks(p, s->pid, wanted))
+		return -ENOMEM;
+	for (unsigned i = 0; i < VERDICT_CLASSES; i++)
+		put_counter(p, s->pid, COUNTER_VERDICT + i, time_ns, s->verdict.classes[i].bytes);
+	return 0;
 }
 
 int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)

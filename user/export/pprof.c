@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f pprof: a gzipped profile.proto, with the four sample types of Go's heap profiles. Format: github.com/google/pprof, proto/profile.proto and
+ * -f pprof: a gzipped profile.proto, with the four sample types of Go's heap profiles, and two for each class of a verdict. Format: github.com/google/pprof, proto/profile.proto and
  * proto/README.md.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "user/base/util.h"
 #include "user/export/collect.h"
 #include "user/model/wire.h"
 
@@ -68,7 +70,7 @@ struct profile {
 	uint32_t function_count, location_count, mapping_count;
 	const struct collected_target *target;
 	uint32_t target_number;
-	bool judged; /* some target has a verdict: two more values */
+	bool judged; /* some target has a verdict: more values */
 };
 
 static uint32_t string_id(struct profile *p, const char *text)
@@ -270,11 +272,17 @@ static void put_label(struct profile *p, const char *key, const char *text, uint
 	wire_close(&p->out, mark);
 }
 
+static void put_amount(struct profile *p, const struct amount *amount)
+{
+	wire_varint(&p->out, amount->count);
+	wire_varint(&p->out, amount->bytes);
+}
+
 static void put_sample(struct profile *p, const struct collected_stack *stack, const uint32_t *ids,
 		       size_t n)
 {
-	const uint64_t values[] = {stack->alloc.count, stack->alloc.bytes, stack->live.count,
-				   stack->live.bytes,  stack->lost.count,  stack->lost.bytes};
+	const struct amount amounts[] = {stack->alloc, stack->live};
+	struct amount lost = stack->verdict[VERDICT_DEFINITE];
 	size_t mark = wire_open(&p->out, PROFILE_SAMPLE), list;
 
 	list = wire_open(&p->out, SAMPLE_LOCATION_ID);
@@ -282,28 +290,69 @@ static void put_sample(struct profile *p, const struct collected_stack *stack, c
 		wire_varint(&p->out, ids[i]);
 	wire_close(&p->out, list);
 	list = wire_open(&p->out, SAMPLE_VALUE);
-	for (size_t i = 0; i < (p->judged ? 6 : 4); i++)
-		wire_varint(&p->out, values[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(amounts); i++)
+		put_amount(p, &amounts[i]);
+	if (p->judged) {
+		amount_add(&lost, &stack->verdict[VERDICT_INDIRECT]);
+		put_amount(p, &lost);
+		for (int i = 0; i < VERDICT_CLASSES; i++)
+			put_amount(p, &stack->verdict[i]);
+	}
 	wire_close(&p->out, list);
 	put_label(p, "pid", NULL, (uint64_t)p->target->pid);
 	put_label(p, "comm", p->target->comm, 0);
 	wire_close(&p->out, mark);
 }
 
+static __attribute__((format(printf, 2, 3))) void put_comment(struct profile *p, const char *format,
+							      ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	wire_uint(&p->out, PROFILE_COMMENT, string_id(p, text));
+}
+
+static void put_verdict_comments(struct profile *p, const struct verdict *v)
+{
+	if (v->state == VERDICT_REFUSED)
+		put_comment(p, "no verdict: %s", v->reason);
+	if (v->state != VERDICT_TAKEN)
+		return;
+	put_comment(p, "verdict: paused for %.1f ms%s", (double)v->pause_ns / 1e6,
+		    v->approximate ? ", approximate" : "");
+	if (v->unknown_bytes)
+		put_comment(p,
+			    "verdict: %" PRIu64
+			    " bytes of heap may be from before the attach: what they point to "
+			    "counts as reachable",
+			    v->unknown_bytes);
+	if (v->unread_bytes)
+		put_comment(p,
+			    "verdict: %" PRIu64
+			    " bytes could not be read: what only they point to counts as lost",
+			    v->unread_bytes);
+}
+
 static void put_comments(struct profile *p)
 {
 	const struct collected_target *t = p->target;
-	char text[512];
 
-	snprintf(text, sizeof(text), "PID %d (%s), %" PRIu64 " ms since attach", (int)t->pid,
-		 t->comm, t->elapsed_ns / 1000000);
-	wire_uint(&p->out, PROFILE_COMMENT, string_id(p, text));
+	put_comment(p, "PID %d (%s), %" PRIu64 " ms since attach", (int)t->pid, t->comm,
+		    t->elapsed_ns / 1000000);
+	put_verdict_comments(p, &t->verdict);
+	if (t->left_out_stacks)
+		put_comment(p,
+			    "left out: %" PRIu64 " bytes in %" PRIu64
+			    " blocks of %zu stacks (suppressions, --leak-only)",
+			    t->left_out.bytes, t->left_out.count, t->left_out_stacks);
 	for (int i = 0; i < LOST_CAUSES; i++) {
-		if (!t->lost[i])
-			continue;
-		snprintf(text, sizeof(text), "lost: %" PRIu64 " %s", t->lost[i],
-			 lost_cause_text((enum lost_cause)i));
-		wire_uint(&p->out, PROFILE_COMMENT, string_id(p, text));
+		if (t->lost[i])
+			put_comment(p, "lost: %" PRIu64 " %s", t->lost[i],
+				    lost_cause_text((enum lost_cause)i));
 	}
 }
 
@@ -338,21 +387,31 @@ static int put_target(struct profile *p)
 	return 0;
 }
 
+/* "NAME_objects" and "NAME_space", as Go's are called. */
+static void put_sample_types(struct profile *p, const char *name)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s_objects", name);
+	put_value_type(p, PROFILE_SAMPLE_TYPE, text, "count");
+	snprintf(text, sizeof(text), "%s_space", name);
+	put_value_type(p, PROFILE_SAMPLE_TYPE, text, "bytes");
+}
+
 static int put_profile(struct profile *p)
 {
 	const struct collection *c = &p->document->collection;
 	uint64_t time = 0, duration = 0, period = 0;
 	int err = 0;
 
-	put_value_type(p, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
-	put_value_type(p, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
-	put_value_type(p, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
-	put_value_type(p, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
+	put_sample_types(p, "alloc");
+	put_sample_types(p, "inuse");
 	for (size_t i = 0; i < c->target_count; i++)
-		p->judged |= c->targets[i].judged;
+		p->judged |= c->targets[i].verdict.state == VERDICT_TAKEN;
 	if (p->judged) {
-		put_value_type(p, PROFILE_SAMPLE_TYPE, "lost_objects", "count");
-		put_value_type(p, PROFILE_SAMPLE_TYPE, "lost_space", "bytes");
+		put_sample_types(p, "lost");
+		for (int i = 0; i < VERDICT_CLASSES; i++)
+			put_sample_types(p, verdict_class_name((enum verdict_class)i));
 	}
 	for (size_t i = 0; !err && i < c->target_count; i++) {
 		const struct collected_target *t = &c->targets[i];

@@ -245,7 +245,11 @@ static void put_notes(const struct page *page)
 		fprintf(page->out, "note   only blocks older than %s are ranked (--older)\n",
 			format_duration(text, page->options->older_ns));
 	if (page->options->leak_only)
-		fputs("note   only stacks with lost blocks are shown (--leak-only)\n", page->out);
+		fputs(s->verdict.state == VERDICT_TAKEN
+			      ? "note   only stacks with lost blocks are shown (--leak-only)\n"
+			      : "note   all stacks are shown, for without a verdict nobody knows "
+				"which have lost blocks (--leak-only)\n",
+		      page->out);
 	if (s->children_late)
 		fputs("note   probes reached this process after its start: what it allocated "
 		      "before is not seen\n",

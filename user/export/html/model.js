@@ -8,7 +8,9 @@
 //             `moments`, the times of which every stack's values are kept, and `rows`:
 //             [stack id, stack, end (-1: not recorded), ms of its oldest block or 0,
 //              [moments until it changes, live bytes +-, blocks +-, allocated bytes +, allocations +, …],
-//              and where there is a verdict bytes and blocks that are lost, only held by lost ones, perhaps lost, reachable]
+//              and where there is a verdict bytes and blocks that are definitely lost, indirectly, possibly, still reachable];
+//             `verdict` where it was asked for: refused, or pause (ms), approximate, unknown, unread (bytes);
+//             `left_out`: bytes, blocks and stacks that are live at the end and not among the rows
 
 const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;
 
@@ -59,7 +61,7 @@ function readTarget(data, raw, number) {
 		const label = end < 0 ? data.unknown : data.ends[end];
 		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes, verdict};
 	});
-	target.verdict = target.rows.some((row) => row.verdict);
+	target.judged = target.rows.some((row) => row.verdict);
 	target.first = target.moments[0];
 	target.last = target.moments[target.moments.length - 1];
 	return target;
@@ -97,12 +99,13 @@ function valuesBetween(targets, from, to) {
 		for (const row of target.rows) {
 			const s = seriesOf(row);
 			const at = (k, i) => (i < 0 ? 0 : s[k][i]);
+			/* A verdict is of the last snapshot. */
+			const v = row.verdict && end === target.moments.length - 1 ? row.verdict : [0, 0, 0, 0, 0, 0, 0, 0];
 			list.push({
 				row,
 				live: at(LIVE, end), count: at(COUNT, end), alloc: at(ALLOC, end), allocs: at(ALLOCS, end),
-				/* Lost for certain, or held by nothing else; a verdict is of the last snapshot. */
-				lost: row.verdict && end === target.moments.length - 1 ? row.verdict[0] + row.verdict[2] : 0,
-				lostCount: row.verdict && end === target.moments.length - 1 ? row.verdict[1] + row.verdict[3] : 0,
+				definite: v[0], indirect: v[2], lost: v[0] + v[2], lostCount: v[1] + v[3],
+				possible: v[4], possibleCount: v[5], reachable: v[6], reachableCount: v[7],
 				growth: at(LIVE, end) - at(LIVE, begin), growthCount: at(COUNT, end) - at(COUNT, begin),
 			});
 		}

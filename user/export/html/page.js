@@ -12,6 +12,10 @@ const MODES = [
 			` (${durationText(STATE.to - STATE.from)}; drag on the chart for another time)` + (shrunk ? `; stacks that became less, ${shrunk}, are in the table only.` : '.')},
 	{key: 'lost', name: 'Lost', verdict: true, bytes: (e) => e.lost, blocks: (e) => e.lostCount,
 		meaning: () => `Live at ${timeText(STATE.to, true)}, and no pointer in the process's memory leads to it: definitely lost, or held only by what is.`},
+	{key: 'possible', name: 'Possibly lost', verdict: true, bytes: (e) => e.possible, blocks: (e) => e.possibleCount,
+		meaning: () => `Live at ${timeText(STATE.to, true)}, and every way to it goes through a pointer into the middle of some block.`},
+	{key: 'reachable', name: 'Reachable', verdict: true, bytes: (e) => e.reachable, blocks: (e) => e.reachableCount,
+		meaning: () => `Live at ${timeText(STATE.to, true)}, and pointers lead to it: in use, kept for later, or a container that nobody empties.`},
 ];
 
 let DATA;
@@ -24,10 +28,26 @@ let flame = {search: () => 0, reset: () => {}};
 const first = () => Math.min(...STATE.targets.map((t) => t.first));
 const last = () => Math.max(...STATE.targets.map((t) => t.last));
 const hasSince = () => STATE.from < STATE.to;
-const hasVerdict = () => STATE.to === last() && STATE.targets.some((t) => t.verdict);
+const hasVerdict = () => STATE.to === last() && STATE.targets.some((t) => t.judged);
 
 function card(name, value, small, data, id) {
 	return element('div', {class: 'card', id}, element('small', {}, name), element('b', {'data-value': data}, value), element('small', {}, small));
+}
+
+// What is to be known of a target's verdict and of what is not shown.
+function notes(target) {
+	const list = [], v = target.verdict, out = target.left_out;
+	if (v?.refused)
+		list.push(`No verdict: ${v.refused}.`);
+	if (v?.approximate)
+		list.push('The verdict is approximate: some memory was read while the process ran.');
+	if (v?.unknown)
+		list.push(`${bytesText(v.unknown)} of heap may be from before the attach: what it points to counts as reachable.`);
+	if (v?.unread)
+		list.push(`${bytesText(v.unread)} could not be read: what only it points to counts as lost.`);
+	if (out)
+		list.push(`Not shown but in the chart: ${bytesText(out[0])} in ${plural(out[1], 'block')} of ${plural(out[2], 'stack')} (suppressions, --leak-only).`);
+	return list;
 }
 
 function drawCards(sums) {
@@ -36,7 +56,7 @@ function drawCards(sums) {
 		card('Allocated', bytesText(sums.alloc), `in ${plural(sums.allocs, 'call')}, ${bytesText(sums.alloc - sums.live)} of it freed`, sums.alloc, 'card-alloc'),
 	];
 	if (hasVerdict())
-		cards.splice(1, 0, card('Lost', bytesText(sums.lost), `${shareText(sums.lost, sums.live)} of what is live: nothing points to it`, sums.lost, 'card-lost'));
+		cards.splice(1, 0, card('Lost', bytesText(sums.lost), `definitely ${bytesText(sums.definite)}, indirectly ${bytesText(sums.indirect)}; possibly lost ${bytesText(sums.possible)}`, sums.lost, 'card-lost'));
 	if (hasSince())
 		cards.splice(1, 0, card('Growth', signed(sums.growth, bytesText),
 			`in ${durationText(span)}, ${signed(sums.growth * 3600000 / span, bytesText)} an hour`, sums.growth, 'card-growth'));
@@ -50,6 +70,8 @@ function drawCards(sums) {
 	const lost = STATE.targets.flatMap((t) => Object.entries(t.lost).map(([text, n]) => `${STATE.targets.length > 1 ? `${t.name}: ` : ''}${countText(n)} × ${text}`));
 	if (lost.length)
 		cards.push(element('div', {class: 'card warn'}, element('small', {}, 'Not recorded'), ...lost.map((text) => element('div', {}, text))));
+	for (const target of STATE.targets)
+		cards.push(...notes(target).map((text) => element('div', {class: 'card warn'}, STATE.targets.length > 1 ? `${target.name}: ${text}` : text)));
 	const sampled = Math.max(...STATE.targets.map((t) => t.sample_bytes));
 	if (sampled)
 		cards.push(element('div', {class: 'card warn'}, `Sampled, every ${bytesText(sampled)} on average: all numbers are estimates.`));
@@ -160,7 +182,7 @@ function drawTimes() {
 
 function draw() {
 	const entries = valuesBetween(STATE.targets, STATE.from, STATE.to);
-	const sums = {lost: 0, live: 0, count: 0, alloc: 0, allocs: 0, growth: 0};
+	const sums = {lost: 0, definite: 0, indirect: 0, possible: 0, reachable: 0, live: 0, count: 0, alloc: 0, allocs: 0, growth: 0};
 	for (const entry of entries) {
 		for (const key of Object.keys(sums))
 			sums[key] += entry[key];

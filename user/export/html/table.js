@@ -9,6 +9,8 @@ const COLUMNS = [
 	{key: 'count', name: 'Blocks', text: (e) => countText(e.count), number: (e) => e.count},
 	{key: 'growth', name: 'Growth', text: (e) => (e.growth ? signed(e.growth, bytesText) : '0'), number: (e) => e.growth, since: true},
 	{key: 'lost', name: 'Lost', text: (e) => (e.lost ? bytesText(e.lost) : '0'), number: (e) => e.lost, verdict: true},
+	{key: 'possible', name: 'Possibly lost', text: (e) => (e.possible ? bytesText(e.possible) : '0'), number: (e) => e.possible, verdict: true},
+	{key: 'reachable', name: 'Reachable', text: (e) => (e.reachable ? bytesText(e.reachable) : '0'), number: (e) => e.reachable, verdict: true},
 	{key: 'alloc', name: 'Allocated', text: (e) => bytesText(e.alloc), number: (e) => e.alloc},
 	{key: 'allocs', name: 'Calls', text: (e) => countText(e.allocs), number: (e) => e.allocs},
 	{key: 'oldest', name: 'Oldest', latest: true, text: (e) => (e.row.oldest ? durationText(e.row.oldest) : ''), number: (e) => e.row.oldest},
@@ -36,11 +38,18 @@ function frameLine(frame, term) {
 	return line;
 }
 
-function framesRow(row, term, columns) {
+// "1.2 MiB in 3 blocks definitely lost, …": the classes that have any.
+function classesText(verdict) {
+	return ['definitely lost', 'indirectly lost', 'possibly lost', 'still reachable'].map((name, i) => ({name, bytes: verdict[2 * i], count: verdict[2 * i + 1]}))
+		.filter((c) => c.count).map((c) => `${bytesText(c.bytes)} in ${plural(c.count, 'block')} ${c.name}`).join(', ');
+}
+
+function framesRow(row, term, columns, latest) {
 	const lines = row.frames.map((frame) => element('li', {}, frameLine(frame, term)));
 	if (row.end)
 		lines.push(element('li', {}, element('span', {class: 'place'}, row.end.label)));
 	return element('tr', {class: 'frames'}, element('td', {colspan: columns},
+		...(row.verdict && latest ? [element('div', {class: 'classes'}, classesText(row.verdict))] : []),
 		element('ol', {class: 'frames', start: 0}, ...lines),
 		element('span', {class: 'soft'}, `stack ${row.id} of ${row.target.name}`)));
 }
@@ -62,7 +71,7 @@ function tableHead(columns, sort, resort) {
 	byId('table').tHead.replaceChildren(element('tr', {}, element('th', {}, '#'), ...heads, element('th', {}, 'Trend'), element('th', {class: 'site'}, 'Site')));
 }
 
-function tableRow(entry, number, columns, sums, term) {
+function tableRow(entry, number, columns, sums, term, latest) {
 	const site = siteOf(entry.row);
 	const cells = columns.map((c) => element('td', {class: (c.key === 'growth' || c.key === 'lost') && c.number(entry) > 0 ? 'up' : undefined,
 		'data-key': c.key, 'data-value': c.number(entry)}, c.text(entry, sums)));
@@ -70,7 +79,7 @@ function tableRow(entry, number, columns, sums, term) {
 		element('td', {}, spark(entry.row)), element('td', {class: 'site'}, element('div', {}, frameLine(site, term))));
 	row.addEventListener('click', () => {
 		if (row.classList.toggle('open'))
-			row.after(framesRow(entry.row, term, columns.length + 3));
+			row.after(framesRow(entry.row, term, columns.length + 3, latest));
 		else
 			row.nextSibling.remove();
 	});
@@ -84,7 +93,7 @@ function drawTable(view, resort, more) {
 	const sorted = [...view.entries].sort((a, b) => (column.number(b) - column.number(a)) * (view.sort.down ? 1 : -1) || b.live - a.live);
 	const shown = sorted.slice(0, view.most);
 	tableHead(columns, view.sort, resort);
-	byId('table').tBodies[0].replaceChildren(...shown.map((entry, i) => tableRow(entry, i + 1, columns, view.sums, view.term)));
+	byId('table').tBodies[0].replaceChildren(...shown.map((entry, i) => tableRow(entry, i + 1, columns, view.sums, view.term, view.latest)));
 	byId('more').hidden = shown.length === sorted.length;
 	byId('more').firstElementChild.textContent = `${countText(shown.length)} of ${plural(sorted.length, 'stack')}`;
 	byId('more').lastElementChild.onclick = more;
