@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The keys of -f json are those that the manual page names, all of them and no others: a snapshot that has everything is printed. */
+#include <json-c/json.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sample_snapshot.h"
+#include "user/base/util.h"
+
+/* Keys as a set. */
+static void add(struct json_object *set, const char *key)
+{
+	json_object_object_add(set, key, json_object_new_boolean(true));
+}
+
+static void collect(struct json_object *value, struct json_object *set)
+{
+	if (json_object_is_type(value, json_type_array)) {
+		for (size_t i = 0; i < json_object_array_length(value); i++)
+			collect(json_object_array_get_idx(value, i), set);
+	} else if (json_object_is_type(value, json_type_object)) {
+		json_object_object_foreach(value, key, member)
+		{
+			add(set, key);
+			collect(member, set);
+		}
+	}
+}
+
+static void print(const struct export_options *options, const struct snapshot *s,
+		  struct json_object *set)
+{
+	_cleanup_free_ char *text = sample_export("json", options, s, s->stack_count);
+	struct json_object *object = json_tokener_parse(text);
+
+	assert_non_null(object);
+	collect(object, set);
+	json_object_put(object);
+}
+
+static void print_everything(struct json_object *set)
+{
+	struct export_options options = {.verbose = true,
+					 .show_older = true,
+					 .older_ns = 1,
+					 .suppressions = SUPPRESSION_VALGRIND};
+	struct frame mangled = sample_caller;
+	const struct frame *const frames[] = {&sample_malloc, &mangled, &sample_nowhere};
+	struct stack stack = sample_stacks[0];
+	const struct bad_free_call call = {
+		.known = true, .frames = frames, .frame_count = ARRAY_SIZE(frames)};
+	struct bad_free bad = {.kind = BAD_FREE_INSIDE,
+			       .count = 1,
+			       .alloc_family = FAMILY_NEW,
+			       .free_family = FAMILY_MALLOC,
+			       .address = 24,
+			       .block = 16,
+			       .size = 32,
+			       .calls = {call, call, call},
+			       .suppressed = "known"};
+	struct suppressed *suppressed = calloc(1, sizeof(*suppressed) + sizeof(suppressed->by[0]));
+	struct snapshot s = sample_snapshot();
+
+	assert_non_null(suppressed);
+	*suppressed = (struct suppressed){.total = {1, 1}, .stacks = 1, .count = 1};
+	suppressed->by[0] = (struct suppressed_by){
+		.name = "known", .file = "file", .line = 1, .amount = {1, 1}, .stacks = 1};
+	mangled.symbol = "_ZN4Cart3addERK5Order";
+	stack.frames = frames;
+	stack.held_by = "a global\na block";
+	stack.contents = "x";
+	stack.contents_len = 1;
+	stack.trend = (struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
+	s.stacks = &stack;
+	s.stack_count = 1;
+	s.processes = 2;
+	s.execed = s.children_late = s.frees_checked = true;
+	s.sample_bytes = 4096;
+	s.verdict.state = VERDICT_TAKEN;
+	s.bad_frees = &bad;
+	s.bad_free_count = 1;
+	s.suppressed = suppressed;
+	print(&options, &s, set);
+	s.verdict.state = VERDICT_REFUSED;
+	print(&options, &s, set);
+	free(suppressed);
+}
+
+/* What is marked as a name (.Va, .It Va) in the section, and quoted in its example. */
+static void read_manual(struct json_object *set)
+{
+	_cleanup_fclose_ FILE *file = fopen("docs/memleakbpf.1", "re");
+	char line[1024];
+	bool inside = false;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		char *rest = line, *word;
+
+		if (inside && !strncmp(line, ".Cm survey", 10))
+			break;
+		inside |= !strcmp(line, ".Ss JSON\n");
+		if (!inside)
+			continue;
+		if (!strncmp(line, ".Va ", 4) || !strncmp(line, ".It Va ", 7)) {
+			rest = strstr(line, "Va ") + 3;
+			while ((word = strsep(&rest, " \n")) != NULL) {
+				/* Macros and punctuation are no names. */
+				if (*word >= 'a' && *word <= 'z')
+					add(set, word);
+			}
+			continue;
+		}
+		while ((word = strchr(rest, '"')) != NULL &&
+		       (rest = strchr(word + 1, '"')) != NULL) {
+			*rest++ = '\0';
+			if (*rest == ':' && strcmp(word + 1, "CAUSE") != 0)
+				add(set, word + 1);
+		}
+	}
+	assert_true(inside);
+}
+
+static size_t missing(struct json_object *from, struct json_object *in, const char *where)
+{
+	size_t count = 0;
+
+	json_object_object_foreach(from, key, value)
+	{
+		(void)value;
+		if (json_object_object_get_ex(in, key, NULL))
+			continue;
+		fprintf(stderr, "\"%s\" is not in %s\n", key, where);
+		count++;
+	}
+	return count;
+}
+
+static void manual(void **state)
+{
+	struct json_object *printed = json_object_new_object(), *named = json_object_new_object();
+
+	(void)state;
+	print_everything(printed);
+	read_manual(named);
+	assert_int_equal(missing(printed, named, "docs/memleakbpf.1, JSON"), 0);
+	assert_int_equal(missing(named, printed, "what -f json prints"), 0);
+	json_object_put(printed);
+	json_object_put(named);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(manual),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
