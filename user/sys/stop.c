@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
+#include "user/sys/forkcopy.h"
 #include "user/sys/proc.h"
 
 /* Between two looks at threads that have not stopped yet. */
@@ -37,7 +38,23 @@ struct tracee {
 	struct stop_thread thread;
 	int signal; /* to be passed on when it is released; 0: none */
 	bool stopped, gone;
+	bool asked; /* stopped because we asked for it, and for no other reason */
 };
+
+/* What the tracer is to do next. */
+enum order {
+	ORDER_RELEASE,
+	ORDER_COPY,
+	ORDER_END,
+};
+
+struct copy_order {
+	const struct call_code *code;
+	uint64_t deadline_ns;
+	int err;
+	char reason[FORKCOPY_REASON_MAX];
+};
+_Static_assert(FORKCOPY_REASON_MAX <= STOP_REASON_MAX, "a copy's reason fits");
 
 struct stop {
 	pid_t pid;
@@ -45,8 +62,12 @@ struct stop {
 	struct tracee *tracees;
 	size_t count, room;
 	pthread_t tracer;
-	bool running; /* the tracer has to be joined */
-	sem_t ready, release;
+	bool running;  /* the tracer has to be joined */
+	bool released; /* the process goes on */
+	sem_t done, given;
+	enum order order;
+	struct copy_order copying;
+	pid_t copy; /* 0: none */
 	int err;
 	char reason[STOP_REASON_MAX];
 };
@@ -259,7 +280,9 @@ static void look_at(struct tracee *t)
 	event = info.si_status >> 8;
 	signal = info.si_status & 0x7f;
 	t->stopped = true;
-	t->signal = event ? 0 : signal;
+	t->asked = event == PTRACE_EVENT_STOP && signal == SIGTRAP;
+	/* Bit 7: a system call's beginning or end, of a copy that did not come through. */
+	t->signal = event || info.si_status & 0x80 ? 0 : signal;
 }
 
 /* The first thread that has not stopped; NULL when all have. */
@@ -336,6 +359,49 @@ void stop_run_first(bool first)
 	pthread_setschedparam(pthread_self(), first ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
+static void release_all(struct stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		const struct tracee *t = &stop->tracees[i];
+
+		if (t->stopped)
+			ptrace(PTRACE_DETACH, t->thread.tid, NULL, (void *)(intptr_t)t->signal);
+	}
+	stop->end_ns = now_ns();
+}
+
+static void make_copy(struct stop *stop)
+{
+	_cleanup_free_ struct forkcopy_thread *threads = calloc(stop->count, sizeof(*threads));
+	struct copy_order *order = &stop->copying;
+	size_t n = 0;
+
+	for (size_t i = 0; threads && i < stop->count; i++) {
+		const struct tracee *t = &stop->tracees[i];
+
+		if (!t->asked || t->gone)
+			continue;
+		threads[n].tid = t->thread.tid;
+		threads[n].tls = t->thread.tls;
+		memcpy(&threads[n].registers, t->thread.words, sizeof(threads[n].registers));
+		n++;
+	}
+	order->err = forkcopy_make(stop->pid, order->code, threads, n, order->deadline_ns,
+				   &stop->copy, order->reason);
+	/* Where it did not come through, a thread may stand in another stop now: a signal that it is in is passed on. */
+	for (size_t i = 0; order->err && i < stop->count; i++) {
+		if (stop->tracees[i].asked && !stop->tracees[i].gone)
+			look_at(&stop->tracees[i]);
+	}
+}
+
+static enum order next_order(struct stop *stop)
+{
+	while (sem_wait(&stop->given))
+		;
+	return stop->order;
+}
+
 static void *trace_threads(void *arg)
 {
 	struct stop *stop = arg;
@@ -346,21 +412,39 @@ static void *trace_threads(void *arg)
 	stop->err = stop_all(stop);
 	if (!stop->err)
 		stop->err = read_all_registers(stop);
-	if (!stop->err) {
-		sem_post(&stop->ready);
-		while (sem_wait(&stop->release))
-			;
+	if (stop->err) {
+		release_all(stop);
+		sem_post(&stop->done);
+		return NULL;
 	}
-	for (size_t i = 0; i < stop->count; i++) {
-		const struct tracee *t = &stop->tracees[i];
+	for (;;) {
+		sem_post(&stop->done);
+		switch (next_order(stop)) {
+		case ORDER_COPY:
+			make_copy(stop);
+			break;
+		case ORDER_RELEASE:
+			release_all(stop);
+			if (!stop->copy) {
+				sem_post(&stop->done);
+				return NULL;
+			}
+			/* What is left to do is no matter of the process's. */
+			stop_run_first(false);
+			break;
+		case ORDER_END:
+			forkcopy_end(stop->copy);
+			return NULL;
+		}
+	}
+}
 
-		if (t->stopped)
-			ptrace(PTRACE_DETACH, t->thread.tid, NULL, (void *)(intptr_t)t->signal);
-	}
-	stop->end_ns = now_ns();
-	if (stop->err)
-		sem_post(&stop->ready);
-	return NULL;
+static void give(struct stop *stop, enum order order)
+{
+	stop->order = order;
+	sem_post(&stop->given);
+	while (sem_wait(&stop->done))
+		;
 }
 
 int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
@@ -374,14 +458,15 @@ int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
 		return -ENOMEM;
 	stop->pid = pid;
 	stop->deadline_ns = deadline_ns;
-	sem_init(&stop->ready, 0, 0);
-	sem_init(&stop->release, 0, 0);
+	sem_init(&stop->done, 0, 0);
+	sem_init(&stop->given, 0, 0);
 	err = -pthread_create(&stop->tracer, NULL, trace_threads, stop);
 	if (!err) {
 		stop->running = true;
-		while (sem_wait(&stop->ready))
+		while (sem_wait(&stop->done))
 			;
 		err = stop->err;
+		stop->released = err != 0;
 		memcpy(reason, stop->reason, STOP_REASON_MAX);
 	}
 	if (err) {
@@ -407,11 +492,23 @@ uint64_t stop_start_ns(const struct stop *stop)
 	return stop->start_ns;
 }
 
+int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
+	      char reason[static STOP_REASON_MAX])
+{
+	stop->copying = (struct copy_order){.code = code, .deadline_ns = deadline_ns};
+	give(stop, ORDER_COPY);
+	memcpy(reason, stop->copying.reason, FORKCOPY_REASON_MAX);
+	*copy = stop->copy;
+	return stop->copying.err;
+}
+
 uint64_t stop_end(struct stop *stop)
 {
-	if (stop->running) {
-		if (!stop->err)
-			sem_post(&stop->release);
+	if (stop->running && !stop->released)
+		give(stop, ORDER_RELEASE);
+	stop->released = true;
+	/* The end of its tracer lets go of a thread in whatever state; the copy's must stay. */
+	if (stop->running && !stop->copy) {
 		pthread_join(stop->tracer, NULL);
 		stop->running = false;
 	}
@@ -423,10 +520,15 @@ void stop_free(struct stop *stop)
 	if (!stop)
 		return;
 	stop_end(stop);
+	if (stop->running) {
+		stop->order = ORDER_END;
+		sem_post(&stop->given);
+		pthread_join(stop->tracer, NULL);
+	}
 	for (size_t i = 0; i < stop->count; i++)
 		free(stop->tracees[i].thread.words);
 	free(stop->tracees);
-	sem_destroy(&stop->ready);
-	sem_destroy(&stop->release);
+	sem_destroy(&stop->done);
+	sem_destroy(&stop->given);
 	free(stop);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct call_code;
 struct stop;
 
 struct stop_thread {
@@ -34,6 +35,14 @@ struct stop_thread {
 int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
 	       char reason[static STOP_REASON_MAX]);
 
+/*
+ * Makes a copy of the process while it stands still (user/sys/forkcopy.h): another process with its private memory of this moment, which does not run. It is
+ * there until stop_free(). `code` is what forkcopy_prepare() found before the stop, `deadline_ns` on CLOCK_MONOTONIC. 0 and *copy, or -errno with the reason, not
+ * logged; the process stands still as before.
+ */
+int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
+	      char reason[static STOP_REASON_MAX]);
+
 size_t stop_thread_count(const struct stop *stop);
 const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index);
 
@@ -52,7 +61,7 @@ uint64_t stop_end(struct stop *stop);
  */
 void stop_run_first(bool first);
 
-/* Ends it if it has not ended, and frees it. NULL is fine. */
+/* Ends it if it has not ended, the copy too, and frees it. NULL is fine. */
 void stop_free(struct stop *stop);
 
 #endif
