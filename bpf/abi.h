@@ -152,6 +152,13 @@ struct live_value {
 };
 _Static_assert(sizeof(struct live_value) == 16, "ABI");
 
+/* A block that was freed: a record of `noted_frees`. */
+struct noted_free {
+	uint64_t address;
+	struct live_value value;
+};
+_Static_assert(sizeof(struct noted_free) == 24, "ABI");
+
 struct stack_key {
 	uint64_t stack_id;
 	uint32_t target_id;

@@ -31,6 +31,8 @@ struct config {
 	uint32_t mmap;	       /* mmap and munmap have probes */
 	uint32_t check_frees;  /* 0: bad frees are not looked for */
 	uint32_t number_step;  /* bpf/number.h, kernels before 5.15 */
+	uint32_t
+		note_frees; /* what is freed while a copied process's table is read, is noted (--snapshot=fork) */
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
 };
 
@@ -60,6 +62,9 @@ struct shared {
 	uint32_t bare_slots;   /* 1: some target counts allocations without their stacks */
 	uint32_t tool_gone;    /* has ended, however: nobody is to wait for it */
 	uint32_t target_epoch; /* user space adds one after it has changed `targets`; never 0 */
+	uint32_t copied_pid;	/* a process that is being made to fork: its child is no target */
+	uint32_t noted_target;	/* whose frees are noted; 0: nobody's */
+	uint64_t notes_lost;	/* frees that were not noted: no room */
 	uint64_t first_ns, first_ticks; /* when live_clock_read first ran */
 	struct live_clock clock;	/* when it last ran */
 	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */

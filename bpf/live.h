@@ -117,6 +117,17 @@ static __always_inline long live_remove(const struct live_key *key)
 	return err;
 }
 
+/* Before it is removed: in the table or among the notes, the reader finds it. */
+static __always_inline void live_note(const struct live_key *key, const struct live_value *value)
+{
+	struct noted_free note = {.address = key->address, .value = *value};
+
+	if (!config.note_frees || *(volatile uint32_t *)&shared.noted_target != key->target_id)
+		return;
+	if (bpf_ringbuf_output(&noted_frees, &note, sizeof(note), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&shared.notes_lost, 1);
+}
+
 /*
  * Takes a block out of the live map. True and *out filled when it was there; of two that race for one block only one gets it. The counters
  * are the caller's business.
@@ -132,6 +143,7 @@ static __always_inline bool live_take(uint32_t target_id, uint64_t address, stru
 	if (!value)
 		return false;
 	*out = *value;
+	live_note(&key, out);
 	return live_remove(&key) == 0;
 }
 
@@ -156,8 +168,10 @@ static __always_inline void live_insert(uint32_t target_id, uint64_t address, ui
 	if (err == -ERR_EXIST) {
 		struct live_value *old = bpf_map_lookup_elem(&live, &key);
 
-		if (old)
+		if (old) {
 			count_free(old->slot, old->size);
+			live_note(&key, old);
+		}
 		if (!replaces)
 			count_lost(target_id, LOST_MISSED_FREE);
 		live_remove(&key);

@@ -149,6 +149,12 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bad_frees __weak SEC(".maps");
 
+/* Blocks that were freed while user space read the table of a process that goes on already. Resized; of one page without --snapshot=fork. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} noted_frees __weak SEC(".maps");
+
 /* Rare things: new stacks, forks, execs, exits. Resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -30,7 +30,7 @@ static __always_inline int process_forked(uint64_t *ctx)
 	struct process_event event = {};
 	struct target_info *info, fresh;
 
-	if (parent_tgid == child_tgid)
+	if (parent_tgid == child_tgid || parent_tgid == shared.copied_pid)
 		return 0;
 	info = bpf_map_lookup_elem(&targets, &parent_tgid);
 	if (!info)

@@ -24,6 +24,33 @@ adds_up() {
 	tool_ends
 }
 
+# What is freed and allocated while the table is read belongs to another moment.
+@test "--snapshot=fork: the same, of the moment of the copy, though the process goes on before all is read" {
+	start_target "$TARGETS/busy" 4
+	attach --verdict --snapshot=fork -v
+	for _ in 1 2 3 4 5; do
+		snap
+		adds_up
+	done
+	[[ $(grep -c 'of it for the copy' "$D/tool.err") -eq 5 ]] || fail 'not from copies'
+	tell stat
+	end_target
+	tool_ends
+}
+
+@test "--snapshot=fork of a process with a seccomp filter: said once, and judged the ordinary way" {
+	start_target "$TARGETS/sandbox"
+	attach --verdict --snapshot=fork
+	tell go
+	snap
+	holds '.verdict.definite != null'
+	snap
+	holds '.verdict.definite != null'
+	[[ $(grep -c 'is not possible: a seccomp filter' "$D/tool.err") -eq 1 ]] || fail 'not said, or not once'
+	end_target
+	tool_ends
+}
+
 @test "without --verdict there is none, until SIGUSR2 asks for one" {
 	start_target "$TARGETS/leaf"
 	attach

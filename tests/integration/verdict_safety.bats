@@ -89,8 +89,8 @@ let_go() {
 	tool_ends
 }
 
-@test "what waits: which system calls end with EINTR" {
-	scene
+waits_go_on() {
+	scene "$@"
 	tell wait
 	for _ in 1 2 3; do
 		snap
@@ -101,6 +101,28 @@ let_go() {
 	holds '.waits | del(.epoll_wait, .semop, .sigtimedwait, .recv_timeout) | [.[]] | all(. == "waits")' "$TRUTH"
 	holds '.waits | [.epoll_wait, .semop, .sigtimedwait, .recv_timeout] | all(. == "waits" or . == "EINTR")' "$TRUTH"
 	field '.waits | to_entries | map("\(.key): \(.value)") | "# " + join(", ")' "$TRUTH" >&3
+	end_target
+	tool_ends
+}
+
+@test "what waits: which system calls end with EINTR" {
+	waits_go_on
+}
+
+@test "--snapshot=fork: the same system calls and no others, and no child is left" {
+	waits_go_on -v --snapshot=fork
+	[[ $(grep -c 'of it for the copy' "$D/tool.err") -ge 3 ]] || fail 'not from copies'
+}
+
+@test "--snapshot=fork in a storm of threads that come and go" {
+	scene --snapshot=fork
+	tell storm
+	for _ in 1 2 3 4 5; do
+		snap
+		judged
+		[[ -z $(cat "/proc/$T_PID"/task/*/children 2>/dev/null) ]] || fail 'it has a child'
+	done
+	tell storm-ends
 	end_target
 	tool_ends
 }

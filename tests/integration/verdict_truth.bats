@@ -30,6 +30,16 @@ both() {
 	done
 }
 
+@test "--snapshot=fork: the same in every case" {
+	local program
+
+	for program in verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx; do
+		fresh
+		truthful "$program.nofp" all --snapshot=fork -v
+		grep -q 'of it for the copy' "$D/tool.err" || fail 'not from a copy'
+	done
+}
+
 @test "lost blocks, chains, rings, interior pointers, tags, freed memory, blocks from before" {
 	both verdict_heap
 }

@@ -134,6 +134,7 @@ static void defaults(void **state)
 	assert_int_equal(o->error_exitcode, 0);
 	assert_false(o->verdict);
 	assert_true(o->max_pause_ns == 500000000);
+	assert_false(o->snapshot_fork);
 	assert_int_equal(o->heuristics, REACH_ALL);
 	assert_false(o->tagged);
 	assert_int_equal(o->verbose, 0);
@@ -169,7 +170,7 @@ static void every_long_option(void **state)
 		"--sort growth --no-inlines --attach multi --stack fp --depth 2 --mmap "
 		"--children exact --max-live 10 --max-stacks 20 --error-exitcode 255 --verdict "
 		"--max-pause 50ms --leak-check-heuristics stdstring,newarray --tagged --contents "
-		"64 "
+		"64 --snapshot=fork "
 		"--suppressions a --suppressions=b --no-default-suppressions "
 		"--gen-suppressions=lsan");
 
@@ -196,6 +197,7 @@ static void every_long_option(void **state)
 	assert_int_equal(o->heuristics, REACH_STDSTRING | REACH_NEWARRAY);
 	assert_true(o->tagged);
 	assert_int_equal(o->contents, 64);
+	assert_true(o->snapshot_fork);
 	assert_false(o->leak_only);
 	assert_int_equal(o->suppression_count, 2);
 	assert_string_equal(o->suppressions[1], "b");
@@ -424,6 +426,7 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --max-stacks 4294967297", "--max-stacks: '4294967297'"},
 	{"-p 1 --error-exitcode 0", "--error-exitcode: '0' is not an exit status; give 1 to 255"},
 	{"-p 1 --contents 4097", "--contents: '4097' is not a number of bytes"},
+	{"-p 1 --snapshot vfork", "--snapshot: 'vfork' is not a way to take a verdict"},
 	{"-p 1 --max-pause 0", "--max-pause: '0' is not a duration"},
 	{"-p 1 --leak-check-heuristics newarray,x", "--leak-check-heuristics: 'newarray,x' is not"},
 	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},
@@ -516,7 +519,7 @@ static void help_pages(void **state)
 		   "--version "
 		   "--help=leaks --help=probes doctor Examples:");
 	check_page(&commands[0], HELP_LEAKS, 24,
-		   "--verdict --max-pause --leak-check-heuristics --tagged --contents --leak-only "
+		   "--verdict --max-pause --snapshot=fork --leak-check-heuristics --tagged --contents --leak-only "
 		   "--error-exitcode --suppressions --gen-suppressions --no-default-suppressions "
 		   "--check-frees Examples:");
 	check_page(&commands[0], HELP_PROBES, 24,

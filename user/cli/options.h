@@ -149,6 +149,7 @@ struct options {
 
 	/* Reachability of what is live: docs/verdicts.md. */
 	bool verdict;
+	bool snapshot_fork; /* --snapshot=fork: verdicts are taken from a copy */
 	uint64_t max_pause_ns;
 	unsigned heuristics; /* enum reach_heuristic */
 	bool tagged;	     /* pointers may carry tags */

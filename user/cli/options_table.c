@@ -454,6 +454,12 @@ static const struct choice help_topic_choices[] = {
 	{NULL, 0},
 };
 
+static const struct choice snapshot_choices[] = {
+	{"stop", false},
+	{"fork", true},
+	{NULL, 0},
+};
+
 static const struct choice children_choices[] = {
 	{"late", OPTION_CHILDREN_LATE},
 	{"exact", OPTION_CHILDREN_EXACT},
@@ -527,6 +533,8 @@ const struct option_row option_rows[] = {
 	{"max-pause", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), FIELD(max_pause_ns),
 	 .min = NS_PER_MS, .max = 3600 * 1000 * NS_PER_MS,
 	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s"},
+	{"snapshot", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(snapshot_fork), .choices = snapshot_choices,
+	 .expected = "is not a way to take a verdict; give one of stop, fork"},
 	{"leak-check-heuristics", 0, .groups = OPTIONS_TRACE, VALUE(apply_heuristics),
 	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance"},
 	{"contents", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), FIELD(contents), .min = 1, .max = 4096,

@@ -66,6 +66,9 @@ struct target {
 	bool layered;	   /* has several allocators */
 	struct stop *hold; /* while it is held at its end, else NULL */
 	bool gone;	   /* while events are taken in: its pidfd says that it has ended */
+	bool copy_refused; /* --snapshot=fork was not possible, which has been said */
+	pid_t copy_watched;    /* an earlier copy of it, which somebody has to bury, */
+	uint64_t copy_made_ns; /* and when it was made; 0: none */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
 	bool noted;	/* by the symbolizer */

@@ -35,8 +35,7 @@ void live_table_release(struct live_table *table)
 	*table = (struct live_table){0};
 }
 
-static int append(struct live_table *table, const struct live_key *key,
-		  const struct live_value *value)
+int live_table_add(struct live_table *table, const struct live_entry *entry)
 {
 	if (table->count == table->room) {
 		struct live_entry *grown =
@@ -47,7 +46,7 @@ static int append(struct live_table *table, const struct live_key *key,
 		table->entries = grown;
 		table->room *= 2;
 	}
-	table->entries[table->count++] = (struct live_entry){key->address, *value};
+	table->entries[table->count++] = *entry;
 	return 0;
 }
 
@@ -67,8 +66,9 @@ int live_table_read(struct live_table *table, int map_fd, uint32_t target_id)
 			return err;
 		more = true;
 		for (uint32_t i = 0; i < count; i++) {
-			if (table->keys[i].target_id == target_id &&
-			    append(table, &table->keys[i], &table->values[i]))
+			const struct live_entry entry = {table->keys[i].address, table->values[i]};
+
+			if (table->keys[i].target_id == target_id && live_table_add(table, &entry))
 				return -ENOMEM;
 		}
 	} while (!err);

@@ -24,6 +24,9 @@ struct live_table {
 int live_table_reserve(struct live_table *table, uint64_t blocks);
 void live_table_release(struct live_table *table);
 
+/* One more. 0 or -ENOMEM. */
+int live_table_add(struct live_table *table, const struct live_entry *entry);
+
 /* Copies the target's entries of the map. 0 or -errno, not logged. */
 int live_table_read(struct live_table *table, int map_fd, uint32_t target_id);
 

@@ -24,6 +24,9 @@
 /* Different ones, by kind and stacks, of all targets together. */
 #define MAX_BAD_FREES 16384
 
+/* 500,000 frees, while a table is read: a second of a busy process. */
+#define NOTED_FREES_SIZE (16 << 20)
+
 uint64_t trace_now_ns(void)
 {
 	struct timespec now;
@@ -84,6 +87,7 @@ static int configure(struct trace *trace)
 		.task_storage = o->task_storage,
 		.mmap = o->providers.mmap,
 		.check_frees = o->check_frees,
+		.note_frees = o->copies,
 		.own_exec = o->children == CHILDREN_EXACT,
 	};
 	skel->bss->shared.target_epoch = 1;
@@ -96,6 +100,8 @@ static int configure(struct trace *trace)
 	err = err ?: set_map_size(skel->maps.free_slots, o->max_stacks);
 	if (o->old)
 		err = err ?: configure_numbers(skel, o->max_stacks);
+	if (o->copies)
+		err = err ?: set_map_size(skel->maps.noted_frees, NOTED_FREES_SIZE);
 	if (o->check_frees) {
 		err = err ?: set_map_size(skel->maps.families, o->max_live);
 		err = err ?: set_map_size(skel->maps.freed, o->check_frees);
@@ -150,6 +156,8 @@ void trace_options_plan(struct trace_options *options, const struct attach_plan 
 	options->old = plan->old;
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
+	/* The ticks that tell blocks from before the copy from later ones take a walk over all blocks there. */
+	options->copies &= !plan->old;
 	/* bpf_loop() is of 5.17. */
 	if (!plan->hold)
 		options->check_frees = 0;
