@@ -62,9 +62,9 @@ struct shared {
 	uint32_t bare_slots;   /* 1: some target counts allocations without their stacks */
 	uint32_t tool_gone;    /* has ended, however: nobody is to wait for it */
 	uint32_t target_epoch; /* user space adds one after it has changed `targets`; never 0 */
-	uint32_t copied_pid;	/* a process that is being made to fork: its child is no target */
-	uint32_t noted_target;	/* whose frees are noted; 0: nobody's */
-	uint64_t notes_lost;	/* frees that were not noted: no room */
+	uint32_t copied_pid;   /* a process that is being made to fork: its child is no target */
+	uint32_t noted_target; /* whose frees are noted; 0: nobody's */
+	uint64_t notes_lost;   /* frees that were not noted: no room */
 	uint64_t first_ns, first_ticks; /* when live_clock_read first ran */
 	struct live_clock clock;	/* when it last ran */
 	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */

@@ -134,7 +134,7 @@ static void defaults(void **state)
 	assert_int_equal(o->error_exitcode, 0);
 	assert_false(o->verdict);
 	assert_true(o->max_pause_ns == 500000000);
-	assert_false(o->snapshot_fork);
+	assert_int_equal(o->snapshot, OPTION_SNAPSHOT_STOP);
 	assert_int_equal(o->heuristics, REACH_ALL);
 	assert_false(o->tagged);
 	assert_int_equal(o->verbose, 0);
@@ -197,7 +197,7 @@ static void every_long_option(void **state)
 	assert_int_equal(o->heuristics, REACH_STDSTRING | REACH_NEWARRAY);
 	assert_true(o->tagged);
 	assert_int_equal(o->contents, 64);
-	assert_true(o->snapshot_fork);
+	assert_int_equal(o->snapshot, OPTION_SNAPSHOT_FORK);
 	assert_false(o->leak_only);
 	assert_int_equal(o->suppression_count, 2);
 	assert_string_equal(o->suppressions[1], "b");
@@ -519,7 +519,8 @@ static void help_pages(void **state)
 		   "--version "
 		   "--help=leaks --help=probes doctor Examples:");
 	check_page(&commands[0], HELP_LEAKS, 24,
-		   "--verdict --max-pause --snapshot=fork --leak-check-heuristics --tagged --contents --leak-only "
+		   "--verdict --max-pause --snapshot=fork --leak-check-heuristics --tagged "
+		   "--contents --leak-only "
 		   "--error-exitcode --suppressions --gen-suppressions --no-default-suppressions "
 		   "--check-frees Examples:");
 	check_page(&commands[0], HELP_PROBES, 24,

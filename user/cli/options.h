@@ -91,6 +91,11 @@ enum option_children {
 	OPTION_CHILDREN_NONE, /* children are not followed */
 };
 
+enum option_snapshot {
+	OPTION_SNAPSHOT_STOP, /* a process stands still while it is read for a verdict */
+	OPTION_SNAPSHOT_FORK, /* ... while it is copied */
+};
+
 /* Strings point into argv; lists of strings end with NULL as well as having a count. */
 struct options {
 	const struct command *command;
@@ -149,7 +154,7 @@ struct options {
 
 	/* Reachability of what is live: docs/verdicts.md. */
 	bool verdict;
-	bool snapshot_fork; /* --snapshot=fork: verdicts are taken from a copy */
+	enum option_snapshot snapshot;
 	uint64_t max_pause_ns;
 	unsigned heuristics; /* enum reach_heuristic */
 	bool tagged;	     /* pointers may carry tags */

@@ -455,8 +455,8 @@ static const struct choice help_topic_choices[] = {
 };
 
 static const struct choice snapshot_choices[] = {
-	{"stop", false},
-	{"fork", true},
+	{"stop", OPTION_SNAPSHOT_STOP},
+	{"fork", OPTION_SNAPSHOT_FORK},
 	{NULL, 0},
 };
 
@@ -533,7 +533,7 @@ const struct option_row option_rows[] = {
 	{"max-pause", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), FIELD(max_pause_ns),
 	 .min = NS_PER_MS, .max = 3600 * 1000 * NS_PER_MS,
 	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s"},
-	{"snapshot", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(snapshot_fork), .choices = snapshot_choices,
+	{"snapshot", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(snapshot), .choices = snapshot_choices,
 	 .expected = "is not a way to take a verdict; give one of stop, fork"},
 	{"leak-check-heuristics", 0, .groups = OPTIONS_TRACE, VALUE(apply_heuristics),
 	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance"},

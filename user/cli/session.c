@@ -345,7 +345,7 @@ static int start_trace(struct session *s)
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,
 		.hold_at_end = o->verdict,
-		.copies = o->snapshot_fork,
+		.copies = o->snapshot == OPTION_SNAPSHOT_FORK,
 		.check_frees = o->check_frees,
 		.ages = true,
 		.providers = {.object = o->object,
@@ -362,7 +362,7 @@ static int start_trace(struct session *s)
 	if (o->verdict && !t.hold_at_end)
 		log_warn("this kernel cannot hold a process at its end (6.0 can): of one that ends "
 			 "itself the last verdict is that of the interval before");
-	if (o->snapshot_fork && !t.copies)
+	if (o->snapshot == OPTION_SNAPSHOT_FORK && !t.copies)
 		log_warn("--snapshot=fork: this kernel cannot (5.15 can); processes stand still "
 			 "while they are read");
 	if (o->check_frees && !t.check_frees)

@@ -58,15 +58,15 @@ struct target {
 	size_t preloaded_count;
 	int pidfd; /* -1: a child, known by events only */
 	int exit_code;
-	bool announced;	   /* callbacks.attached has been called */
-	bool launching;	   /* a child of ours before its exec: never reported */
-	bool whole;	   /* traced from its first instruction: nothing was allocated before */
-	bool late;	   /* probes came after it had started to run */
-	bool bare;	   /* has probes on return sites, so that its unwinders are watched */
-	bool layered;	   /* has several allocators */
-	struct stop *hold; /* while it is held at its end, else NULL */
-	bool gone;	   /* while events are taken in: its pidfd says that it has ended */
-	bool copy_refused; /* --snapshot=fork was not possible, which has been said */
+	bool announced;	       /* callbacks.attached has been called */
+	bool launching;	       /* a child of ours before its exec: never reported */
+	bool whole;	       /* traced from its first instruction: nothing was allocated before */
+	bool late;	       /* probes came after it had started to run */
+	bool bare;	       /* has probes on return sites, so that its unwinders are watched */
+	bool layered;	       /* has several allocators */
+	struct stop *hold;     /* while it is held at its end, else NULL */
+	bool gone;	       /* while events are taken in: its pidfd says that it has ended */
+	bool copy_refused;     /* --snapshot=fork was not possible, which has been said */
 	pid_t copy_watched;    /* an earlier copy of it, which somebody has to bury, */
 	uint64_t copy_made_ns; /* and when it was made; 0: none */
 	bool ended, exited;

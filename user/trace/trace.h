@@ -37,7 +37,7 @@ struct trace_options {
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
-	bool copies; /* verdicts are taken from a copy of the target: --snapshot=fork */
+	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
