@@ -380,7 +380,7 @@ static int run_call(const struct making *m, pid_t tid, pid_t *child)
 /* What a call that made no child returned instead. */
 static int failure(pid_t tid)
 {
-	struct user_regs_struct regs;
+	struct user_regs_struct regs = {0};
 	int err = get_registers(tid, &regs);
 
 	return err ?: call_result(&regs) < 0 ? (int)call_result(&regs) : -EIO;
@@ -414,7 +414,7 @@ static int make_helper(struct making *m)
 static int make_copy(struct making *m)
 {
 	const uint64_t arguments[3] = {SHARED_FLAGS};
-	struct user_regs_struct regs;
+	struct user_regs_struct regs = {0};
 	int err = expect(m, m->helper, STOP_ASKED);
 
 	if (!err && ptrace(PTRACE_SETOPTIONS, m->helper, NULL, OPTIONS | PTRACE_O_EXITKILL))
@@ -450,7 +450,7 @@ static void end(pid_t child)
 static int bury_helper(struct making *m)
 {
 	pid_t tid = m->thread->tid, child;
-	struct user_regs_struct regs;
+	struct user_regs_struct regs = {0};
 	uint64_t arguments[3] = {0, 0, __WALL};
 	int err = resume(tid, PTRACE_SYSCALL);
 
