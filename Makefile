@@ -6,6 +6,7 @@ VERSION := 0.1.0
 help_text = \
 	'make            build $(BUILD)/memleakbpf' \
 	'make test-kernels  boot Debian kernels under QEMU, with the tool and its tests inside (KERNELS="5.10 6.1")' \
+	'                (VM_MACHINE=aarch64 cross-compiles and emulates that)' \
 	'make demo       install what is missing, build, and show a leak in a running program (root)' \
 	'make test       install what is missing, build, and run every test that this machine can run' \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
@@ -208,9 +209,10 @@ demo:
 	$(MAKE) --no-print-directory -j$$(nproc) all $(DEMO)
 	BUILD=$(BUILD) tests/demo/run
 
-test-kernels: all unit targets
+test-kernels:
 	tools/deps build test vm
-	BUILD=$(BUILD) tests/vm/run $(KERNELS)
+	$(MAKE) --no-print-directory -j$$(nproc) all unit targets
+	BUILD=$(BUILD) tests/vm/run $(if $(VM_MACHINE),--machine $(VM_MACHINE)) $(KERNELS)
 
 bench: all targets
 	BUILD=$(BUILD) tests/bench/run

@@ -6,7 +6,9 @@ targets_src := tests/targets
 targets_out := $(BUILD)/tests/targets
 MUSL_CC ?= musl-gcc
 
-targets_have_musl := $(shell command -v $(MUSL_CC) 2>/dev/null)
+# This machine's own compilers.
+targets_native := $(if $(CROSS_COMPILE),,yes)
+targets_have_musl := $(if $(targets_native),$(shell command -v $(MUSL_CC) 2>/dev/null))
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
@@ -18,8 +20,10 @@ TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
 TARGETS += $(targets_out)/clock_jump.so
+ifneq ($(targets_native),)
 # LeakSanitizer's verdicts on the same programs.
 TARGETS += $(patsubst %,$(targets_out)/%.lsan,$(filter-out verdict_fork verdict_scene,$(targets_verdict)))
+endif
 ifneq ($(targets_have_musl),)
 TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
 endif
@@ -33,6 +37,9 @@ targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaratio
 targets_cxxflags := -std=gnu++17 -O2 -g -Wall -Wextra -Werror -pthread -Wno-mismatched-new-delete -Wno-free-nonheap-object -Wno-use-after-free
 targets_fp := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer
 targets_nofp := -fomit-frame-pointer
+# As Debian builds since 13: return addresses are signed, and functions begin with bti.
+targets_protected := $(if $(filter aarch64,$(MACHINE)),-mbranch-protection=standard)
+targets_nofp += $(targets_protected)
 
 targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h
 
@@ -51,7 +58,7 @@ $(eval $(call targets_rule,.lsan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fs
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
 $(eval $(call targets_rule,.musl,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,.musl-static,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp) -static))
-$(eval $(call targets_rule,.so,.c,$(CC) $(targets_cflags) $(targets_fp) -fPIC -shared))
+$(eval $(call targets_rule,.so,.c,$(CC) $(targets_cflags) $(targets_fp) $(targets_protected) -fPIC -shared))
 $(eval $(call targets_rule,,.c,$(CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))
 
@@ -59,14 +66,10 @@ $(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))
 $(targets_out)/plugin_provider.so $(targets_out)/wrapper.so $(targets_out)/noop_free.so: $(targets_out)/%.so: $(targets_src)/%.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
-	$(Q)$(CC) $(targets_cflags) $(targets_fp) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_protected) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@
 
 $(targets_out)/noalloc.m32: targets_cflags += -m32
 $(targets_out)/noalloc $(targets_out)/noalloc.m32: $(targets_src)/noalloc.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) -ffreestanding -fno-stack-protector -nostdlib -static -s $< -o $@
-
-# Those alone: for other machines, where the tests of the unwinder want compilers that are not there.
-.PHONY: truth-targets
-truth-targets: $(filter $(targets_out)/%,$(TARGETS))

@@ -148,7 +148,8 @@ static void need_uprobes(void)
 	close(fd);
 }
 
-#ifdef __x86_64__
+#if defined(__x86_64__)
+#define SUBJECT_SIZE 16
 
 /* Functions of one instruction and what undoes it; aligned, so that none crosses a page. */
 #define FUNCTION(name, body)                                                          \
@@ -179,6 +180,42 @@ FUNCTION(sub_rsp, "sub $8, %rsp\nadd $8, %rsp");
 FUNCTION(lea_rax, "lea nop1(%rip), %rax");
 FUNCTION(xor_eax, "xor %eax, %eax");
 
+#define SUBJECTS                                                                                 \
+	S(push_rbx), S(push_r12), S(nop1), S(nop2), S(nop3), S(nop4), S(nop5), S(nop6), S(nop7), \
+		S(nop8), S(jmp8), S(jmp32), S(jcc8), S(jcc32), S(call32), S(endbr), S(test_rdi), \
+		S(mov_rax), S(sub_rsp), S(lea_rax), S(xor_eax)
+
+#elif defined(__aarch64__)
+/* One instruction: behind it is a place already, ret. */
+#define SUBJECT_SIZE 4
+
+#define FUNCTION(name, body)                                                          \
+	void name(void);                                                              \
+	__asm__(".pushsection .text\n.p2align 5\n.globl " #name "\n.type " #name      \
+		", %function\n" #name ":\n" body "\nret\n.size " #name ", . - " #name \
+		"\n.popsection\n")
+
+/* paciasp, autiasp and bti are hints, which an assembler knows that does not know the extensions. */
+FUNCTION(paciasp, "hint #25\nhint #29");
+FUNCTION(bti_c, "hint #34");
+FUNCTION(nop, "nop");
+FUNCTION(branch, "b 1f\n1:");
+FUNCTION(branch_ne, "b.ne 1f\n1:");
+FUNCTION(cbz_x0, "cbz x0, 1f\n1:");
+FUNCTION(tbnz_w0, "tbnz w0, #3, 1f\n1:");
+FUNCTION(adrp_x3, "adrp x3, nop");
+FUNCTION(adr_x3, "adr x3, adr_x3");
+FUNCTION(only_ret, "ret");
+FUNCTION(stp_push, "stp x29, x30, [sp, #-16]!\nldp x29, x30, [sp], #16");
+FUNCTION(sub_sp, "sub sp, sp, #16\nadd sp, sp, #16");
+FUNCTION(mov_x3, "mov x3, x0");
+FUNCTION(cmp_x0, "cmp x0, #8");
+
+#define SUBJECTS                                                                                  \
+	S(paciasp), S(bti_c), S(nop), S(branch), S(branch_ne), S(cbz_x0), S(tbnz_w0), S(adrp_x3), \
+		S(adr_x3), S(only_ret), S(stp_push), S(sub_sp), S(mov_x3), S(cmp_x0)
+#endif
+
 static void call_function(const struct subject *subject)
 {
 	void (*function)(void) = (void (*)(void))(uintptr_t)subject->function;
@@ -195,10 +232,7 @@ static void test_instructions(void **state)
 		void (*function)(void);
 	} subjects[] = {
 #define S(name) {#name, name}
-		S(push_rbx), S(push_r12), S(nop1),    S(nop2),	S(nop3),     S(nop4),
-		S(nop5),     S(nop6),	  S(nop7),    S(nop8),	S(jmp8),     S(jmp32),
-		S(jcc8),     S(jcc32),	  S(call32),  S(endbr), S(test_rdi), S(mov_rax),
-		S(sub_rsp),  S(lea_rax),  S(xor_eax),
+		SUBJECTS,
 #undef S
 	};
 
@@ -208,7 +242,7 @@ static void test_instructions(void **state)
 		/* The instruction alone is the whole function: there is nothing better to find. */
 		struct place_request request = {
 			.code = (const uint8_t *)(uintptr_t)subjects[i].function,
-			.size = 16,
+			.size = SUBJECT_SIZE,
 			.vaddr = (uintptr_t)subjects[i].function,
 			.args_read = 1};
 		struct subject subject = {.address = (const void *)(uintptr_t)subjects[i].function,
@@ -227,6 +261,9 @@ static void test_instructions(void **state)
 		expected = place.cost == PLACE_STEPPED ? CHILD_STEPPED
 			   : place.cost == PLACE_NOP5  ? CHILD_TRAMPOLINE
 						       : 0;
+		/* Prefixed ones are called stepped, as kernels differ: some refuse a 2-byte nop, others emulate it. */
+		if (request.code[0] == 0x66 && !status)
+			expected = 0;
 		if (status != expected)
 			print_error("%s: status %d, expected %d\n", subjects[i].name, status,
 				    expected);
@@ -234,8 +271,6 @@ static void test_instructions(void **state)
 		assert_int_equal(hits, CALLS);
 	}
 }
-
-#endif
 
 static void call_malloc(const struct subject *subject)
 {
@@ -352,9 +387,7 @@ static void test_libc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#ifdef __x86_64__
 		cmocka_unit_test(test_instructions),
-#endif
 		cmocka_unit_test(test_libc),
 	};
 

@@ -10,6 +10,10 @@ unwind_obj := $(BUILD)/obj/tests/unwind
 unwind_cflags := -D_GNU_SOURCE -std=gnu17 -g -Wall -Wextra -Werror -Wno-unknown-warning-option -Wno-infinite-recursion -pthread
 unwind_link := -L$(unwind_out) -ltruth -ldl -Wl,-rpath,'$$ORIGIN'
 
+# What clang is told when gcc is a cross compiler.
+CROSS_CLANG ?=
+unwind_clang := $(CLANG) $(CROSS_CLANG)
+
 # NAME: flags of a build of shapes.c
 unwind_O0 := -O0 -fomit-frame-pointer
 unwind_O1 := -O1 -fomit-frame-pointer
@@ -22,6 +26,9 @@ unwind_builds := O0 O1 O2 O3 Os fp stripped
 ifeq ($(MACHINE),x86_64)
 unwind_cet := -O2 -fomit-frame-pointer -fcf-protection
 unwind_builds += cet
+else
+unwind_pac := -O2 -fomit-frame-pointer -mbranch-protection=standard
+unwind_builds += pac
 endif
 
 UNWIND_PROGRAMS := $(unwind_out)/churn $(unwind_out)/libchurn_a.so $(unwind_out)/libchurn_b.so $(unwind_out)/children \
@@ -29,7 +36,7 @@ UNWIND_PROGRAMS := $(unwind_out)/churn $(unwind_out)/libchurn_a.so $(unwind_out)
 		   $(unwind_out)/libplugin_b.so $(unwind_builds:%=$(unwind_out)/shapes-gcc-%) \
 		   $(unwind_builds:%=$(unwind_out)/shapes-clang-%)
 # NAME: compiler and flags of a build of cxx.cc. libc++ is the other standard library, with unwind tables by clang.
-unwind_clangxx := $(subst clang,clang++,$(CLANG))
+unwind_clangxx := $(subst clang,clang++,$(CLANG)) $(CROSS_CLANG)
 unwind_cxx_gcc_O2 := $(CXX) -O2 -fomit-frame-pointer
 unwind_cxx_gcc_O3 := $(CXX) -O3 -fomit-frame-pointer
 unwind_cxx_gcc_Os := $(CXX) -Os -fomit-frame-pointer
@@ -39,18 +46,19 @@ unwind_cxx_clang_O2 := $(unwind_clangxx) -O2 -fomit-frame-pointer
 unwind_cxx_clang_Os := $(unwind_clangxx) -Os -fomit-frame-pointer
 unwind_cxx_libcxx_O2 := $(unwind_clangxx) -O2 -fomit-frame-pointer -stdlib=libc++
 unwind_cxx_libcxx_O3 := $(unwind_clangxx) -O3 -fomit-frame-pointer -stdlib=libc++
+unwind_native := $(if $(CROSS_COMPILE),,yes)
 unwind_cxx_builds := gcc_O2 gcc_O3 gcc_Os gcc_fp gcc_stripped
-# What is not installed is not built: the tests say so.
-ifneq ($(shell command -v $(unwind_clangxx)),)
+# What is not installed is not built, nor what there is no cross compiler for: the tests say so.
+ifneq ($(shell command -v $(firstword $(unwind_clangxx))),)
 unwind_cxx_builds += clang_O2 clang_Os
-ifneq ($(shell printf '\43include <vector>\n' | $(unwind_clangxx) -stdlib=libc++ -E -x c++ - 2>/dev/null | head -n 1),)
+ifneq ($(and $(unwind_native),$(shell printf '\43include <vector>\n' | $(unwind_clangxx) -stdlib=libc++ -E -x c++ - 2>/dev/null | head -n 1)),)
 unwind_cxx_builds += libcxx_O2 libcxx_O3
 endif
 endif
-ifneq ($(shell command -v rustc),)
+ifneq ($(and $(unwind_native),$(shell command -v rustc)),)
 unwind_rust_builds := 0 2 s
 endif
-ifneq ($(and $(shell command -v musl-gcc),$(filter x86_64,$(MACHINE))),)
+ifneq ($(and $(unwind_native),$(shell command -v musl-gcc),$(filter x86_64,$(MACHINE))),)
 UNWIND_MUSL := $(unwind_out)/musl/shapes
 endif
 UNWIND_PROGRAMS += $(unwind_cxx_builds:%=$(unwind_out)/cxx-%) $(unwind_rust_builds:%=$(unwind_out)/rust-O%) $(UNWIND_MUSL)
@@ -91,7 +99,7 @@ $(unwind_out)/shapes-gcc-%: $(unwind_src)/shapes.c $(unwind_out)/libtruth.so
 
 $(unwind_out)/shapes-clang-%: $(unwind_src)/shapes.c $(unwind_out)/libtruth.so
 	$(say) TARGET $@
-	$(Q)$(CLANG) $(unwind_cflags) $(unwind_$*) $< $(unwind_link) -o $@
+	$(Q)$(unwind_clang) $(unwind_cflags) $(unwind_$*) $< $(unwind_link) -o $@
 
 $(unwind_out)/cxx-%: $(unwind_src)/cxx.cc $(unwind_out)/libtruth.so tests/unwind/rules.mk
 	$(say) TARGET $@
