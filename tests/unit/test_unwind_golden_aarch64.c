@@ -6,6 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "user/unwind/table.h"
+
 #ifndef UNWIND_AARCH64
 #define UNWIND_AARCH64
 #endif
@@ -93,11 +100,54 @@ static void test_noise(void **state)
 	golden_check_noise(*state, rows, ARRAY_SIZE(rows));
 }
 
+/* The kernel's vdso has no rows: a handler returns to code that is recognised, and the entry point of 0 that the file names is none. */
+static void test_vdso(void **state)
+{
+	static const uint32_t trampoline[] = {0xd2801168, 0xd4000001}; /* mov x8, #139; svc #0 */
+	static struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+		uint32_t nops[32], code[2];
+	} file = {
+		.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			   .e_type = ET_DYN,
+			   .e_machine = EM_AARCH64,
+			   .e_version = EV_CURRENT,
+			   .e_phoff = sizeof(Elf64_Ehdr),
+			   .e_ehsize = sizeof(Elf64_Ehdr),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_phnum = 1},
+		.segment = {.p_type = PT_LOAD,
+			    .p_flags = PF_R | PF_X,
+			    .p_filesz = sizeof(file),
+			    .p_memsz = sizeof(file)},
+	};
+	const uint64_t at = sizeof(file) - sizeof(file.code);
+	struct unwind_table *table = NULL;
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(file.nops) / sizeof(file.nops[0]); i++)
+		file.nops[i] = 0xd503201f;
+	memcpy(file.code, trampoline, sizeof(trampoline));
+	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+	assert_int_equal(unwind_table_read(fd, -1, &table), 0);
+	assert_int_equal(unwind_table_find(table, 0), UNWIND_RULE_NONE);
+	assert_int_equal(unwind_table_find(table, at - 2), UNWIND_RULE_NONE);
+	/* Looked up one byte earlier, like every address that is returned to. */
+	assert_int_equal(unwind_table_find(table, at - 1), UNWIND_RULE_SIGNAL);
+	assert_int_equal(unwind_table_find(table, at), UNWIND_RULE_SIGNAL);
+	unwind_table_free(table);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_vdso),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

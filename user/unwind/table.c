@@ -231,6 +231,8 @@ static int add_entry(struct builder *b)
 {
 	uint64_t entry = b->ehdr.e_entry;
 
+	if (!entry) /* none, says the ELF specification: shared libraries, AArch64's vdso */
+		return 0;
 	for (size_t i = 0; i < b->table->segment_count; i++) {
 		const struct unwind_segment *segment = &b->table->segments[i];
 		uint64_t room;
