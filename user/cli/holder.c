@@ -74,14 +74,29 @@ static const struct heap_thread *thread_at(const struct describer *d, const stru
 }
 
 /*
- * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by where it lies in the file: what `nm` shows, for
- * .data and .bss, as addresses relative to the object's first mapping.
+ * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name ("fill.cache"): of the first the number says nothing. C++'s
+ * are demangled, with their function.
+ */
+static int length_without_number(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1)
+		       ? (int)(dot - name)
+		       : (int)strlen(name);
+}
+
+/*
+ * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by the variable's name; without a symbol by the address that `nm`
+ * would show.
  */
 static bool put_static(const struct describer *d, FILE *out, const struct mapping *m,
 		       uint64_t address)
 {
 	const struct mapping *file = m;
-	uint64_t base = 0;
+	const struct mapping *first = NULL;
+	uint64_t offset, vaddr;
+	const char *name;
 
 	if (!m->ino && m->start) {
 		file = maps_find(d->image->maps, m->start - 1);
@@ -90,15 +105,22 @@ static bool put_static(const struct describer *d, FILE *out, const struct mappin
 	}
 	if (!file->ino || file->shared)
 		return false;
-	for (size_t i = 0; i < maps_count(d->image->maps); i++) {
-		const struct mapping *first = maps_at(d->image->maps, i);
+	for (size_t i = 0; !first && i < maps_count(d->image->maps); i++) {
+		const struct mapping *other = maps_at(d->image->maps, i);
 
-		if (first->ino == file->ino && first->dev == file->dev) {
-			base = first->start;
-			break;
-		}
+		if (other->ino == file->ino && other->dev == file->dev)
+			first = other;
 	}
-	fprintf(out, "static data %s+0x%" PRIx64, base_name(file->path), address - base);
+	if (!first || trace_name_data(d->trace, d->target, first, address, &name, &offset, &vaddr))
+		return false;
+	if (name) {
+		fprintf(out, "%.*s", length_without_number(name), name);
+		if (offset)
+			fprintf(out, "+0x%" PRIx64, offset);
+		fprintf(out, " (%s)", base_name(file->path));
+	} else {
+		fprintf(out, "data of %s+0x%" PRIx64, base_name(file->path), vaddr);
+	}
 	return true;
 }
 
@@ -117,8 +139,8 @@ static void put_root(const struct describer *d, FILE *out, uint64_t address)
 	if (t && t->tls >= m->start && t->tls < m->end && address >= (t->tls & ~4095ull) - 4096)
 		fprintf(out, "thread-local data of thread %d", (int)t->tid);
 	else if (t)
-		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " above its end", (int)t->tid,
-			address - t->sp);
+		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " above its stack pointer",
+			(int)t->tid, address - t->sp);
 	else if (m && put_static(d, out, m, address))
 		return;
 	else if (m && !strcmp(m->path, "[heap]"))

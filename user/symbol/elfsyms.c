@@ -89,11 +89,25 @@ static int add_symbol(struct elf_symbols *table, const struct symbol *symbol)
 	return 0;
 }
 
+/* What ranks it among names for the same address. */
+static void fill_rank(struct symbol *out, const GElf_Sym *symbol)
+{
+	const char *version = strchr(out->name, '@');
+
+	out->local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL;
+	out->weak = GELF_ST_BIND(symbol->st_info) == STB_WEAK;
+	out->function = GELF_ST_TYPE(symbol->st_info) != STT_NOTYPE;
+	/* "name@VERSION" is an old one for old binaries, "name@@VERSION" the current one. */
+	out->hidden_version = version && version > out->name && version[1] != '@';
+	out->name_len = (uint32_t)(version && version > out->name ? (size_t)(version - out->name)
+								  : strlen(out->name));
+	out->underscores = (uint16_t)strspn(out->name, "_");
+}
+
 /* Fills the bounds and the rank of a symbol; false when it is not in executable memory. */
 static bool fill_symbol(struct symbol *out, const GElf_Sym *symbol, GElf_Addr address, Elf *elf,
 			GElf_Word section_index, Dwarf_Addr bias)
 {
-	const char *version = strchr(out->name, '@');
 	Elf_Scn *section = elf_getscn(elf, section_index);
 	GElf_Shdr header;
 
@@ -106,14 +120,7 @@ static bool fill_symbol(struct symbol *out, const GElf_Sym *symbol, GElf_Addr ad
 	out->sized = symbol->st_size != 0;
 	out->end = symbol->st_size < out->section_end - address ? address + symbol->st_size
 								: out->section_end;
-	out->local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL;
-	out->weak = GELF_ST_BIND(symbol->st_info) == STB_WEAK;
-	out->function = GELF_ST_TYPE(symbol->st_info) != STT_NOTYPE;
-	/* "name@VERSION" is an old one for old binaries, "name@@VERSION" the current one. */
-	out->hidden_version = version && version > out->name && version[1] != '@';
-	out->name_len = (uint32_t)(version && version > out->name ? (size_t)(version - out->name)
-								  : strlen(out->name));
-	out->underscores = (uint16_t)strspn(out->name, "_");
+	fill_rank(out, symbol);
 	return true;
 }
 
@@ -279,4 +286,43 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 	*len = symbols->symbols[at].name_len;
 	*start = symbols->symbols[at].start;
 	return symbols->symbols[at].name;
+}
+
+/* Of nested ones the inner, of aliases the better name, as for functions. */
+static bool better_data(const struct symbol *found, const struct symbol *other)
+{
+	if (!other->name || found->start != other->start)
+		return !other->name || found->start > other->start;
+	return compare_names(found, other) < 0;
+}
+
+const char *elf_data_symbol(Dwfl_Module *module, uint64_t address, size_t *len, uint64_t *start)
+{
+	int count = dwfl_module_getsymtab(module);
+	struct symbol best = {0};
+	struct source source = {0};
+
+	for (int i = 1; i < count; i++) {
+		struct symbol symbol = {0};
+		GElf_Word section;
+		Elf *elf = NULL;
+		GElf_Sym raw;
+
+		symbol.name = dwfl_module_getsym_info(module, i, &raw, &symbol.start, &section,
+						      &elf, NULL);
+		if (!symbol.name || !elf || GELF_ST_TYPE(raw.st_info) != STT_OBJECT ||
+		    section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
+			continue;
+		if (elf != source.elf)
+			source = look_at_source(elf);
+		if (!source.usable || !symbol.name[0] || address < symbol.start ||
+		    address - symbol.start >= raw.st_size)
+			continue;
+		fill_rank(&symbol, &raw);
+		if (better_data(&symbol, &best))
+			best = symbol;
+	}
+	*len = best.name_len;
+	*start = best.start;
+	return best.name;
 }

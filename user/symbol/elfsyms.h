@@ -20,4 +20,10 @@ void elf_symbols_free(struct elf_symbols *symbols); /* NULL is fine */
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address, size_t *len,
 			     uint64_t *start);
 
+/*
+ * The variable (STT_OBJECT, with a size) that covers a (biased) address: as elf_symbols_find(). Goes through the symbol tables each time: they are
+ * asked for few addresses.
+ */
+const char *elf_data_symbol(Dwfl_Module *module, uint64_t address, size_t *len, uint64_t *start);
+
 #endif

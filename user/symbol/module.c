@@ -238,6 +238,17 @@ const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, ui
 	return name;
 }
 
+const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
+{
+	const char *name;
+
+	if (!module->dwfl)
+		return NULL;
+	name = elf_data_symbol(module->dwfl, vaddr + module->bias, len, start);
+	*start -= name ? module->bias : 0;
+	return name;
+}
+
 /* libdw takes it for granted that the last string of a section has its end in it. */
 static bool strings_are_closed(Dwarf *dwarf)
 {

@@ -32,6 +32,9 @@ struct module *module_set_get(struct module_set *set, struct object *object, int
  */
 const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start);
 
+/* The same of the variable that covers the address. */
+const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start);
+
 /* DWARF, separate debug files included, read on first use. NULL when there is none. */
 struct debuginfo *module_debuginfo(struct module *module);
 

@@ -408,3 +408,28 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 	*count = answer->count;
 	return 0;
 }
+
+int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, uint64_t vaddr,
+			 pid_t pid, const char **name, uint64_t *offset)
+{
+	struct process *process = process_set_get(symbolizer->processes, pid, false);
+	struct module *module;
+	struct frame common = {.function = NULL};
+	uint64_t start;
+	const char *found;
+	size_t len;
+	int err = 0;
+
+	*name = NULL;
+	if (!process)
+		return -ENOMEM;
+	module = module_set_get(symbolizer->modules, object, process_root_fd(process));
+	if (!module)
+		return -ENOMEM;
+	found = module_data_symbol(module, vaddr, &len, &start);
+	if (found)
+		err = set_symbol_name(symbolizer, &common, found, len);
+	*name = common.function;
+	*offset = found ? vaddr - start : 0;
+	return err;
+}

@@ -52,6 +52,13 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 		       bool is_return_address, const struct frame *const **frames, size_t *count);
 
 /*
+ * The variable that covers a link-time address of an object: static ones and those of separate debug files too. *name is NULL where none is known, else
+ * owned by the symbolizer (as the strings of frames are), and *offset counts from its start. 0 or -ENOMEM.
+ */
+int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, uint64_t vaddr,
+			 pid_t pid, const char **name, uint64_t *offset);
+
+/*
  * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000 bytes, or NULL when the name is not
  * mangled. The string may hold any bytes that the name held.
  */

@@ -468,6 +468,27 @@ int trace_symbolize(struct trace *trace, struct target *target, struct stack *st
 	return 0;
 }
 
+int trace_name_data(struct trace *trace, struct target *target, const struct mapping *file,
+		    uint64_t address, const char **name, uint64_t *offset, uint64_t *vaddr)
+{
+	struct object *object;
+	uint64_t at;
+	int err = object_cache_get(trace->objects, target->pid, file, &object);
+
+	*name = NULL;
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	/* All of an object is moved by the same distance, .bss too, which is in no file. */
+	err = object_offset_to_vaddr(object, file->offset, &at);
+	if (!err) {
+		*vaddr = address - file->start + at;
+		err = symbolizer_name_data(trace->symbolizer, object, *vaddr, target->pid, name,
+					   offset);
+	}
+	object_unref(object);
+	return err;
+}
+
 static bool slot_ended(const struct trace *trace, uint32_t slot)
 {
 	uint32_t id = trace->slot_infos[slot].target_id;

@@ -128,7 +128,14 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 /* Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as long as the trace. */
 int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack);
 
-/* The same for the calls of a bad free. */
+/*
+ * The variable at an address of the target's static data, `file` being a mapping of its object. *name is NULL where it has no symbol; then, and else, *vaddr is the
+ * link-time address, which `nm` shows. Lives as long as the trace. 0, -ENOENT: the object cannot be read; or -ENOMEM.
+ */
+int trace_name_data(struct trace *trace, struct target *target, const struct mapping *file,
+		    uint64_t address, const char **name, uint64_t *offset, uint64_t *vaddr);
+
+/* As trace_symbolize(), for the calls of a bad free. */
 int trace_symbolize_bad_free(struct trace *trace, struct target *target, struct bad_free *bad);
 
 #endif
