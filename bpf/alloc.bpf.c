@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The probes on allocator functions. Which argument is what comes with the probe's cookie, from the allocator table. */
 #include "bpf/alloc.h"
+#include "bpf/own_stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -9,6 +10,7 @@ int alloc_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
+	use_own_stack();
 	enter(ctx, cookie);
 	return 0;
 }
@@ -16,6 +18,7 @@ int alloc_enter(struct pt_regs *ctx)
 SEC("uretprobe")
 int alloc_leave(struct pt_regs *ctx)
 {
+	use_own_stack();
 	leave(ctx, regs_entry_sp_at_return(ctx));
 	return 0;
 }
@@ -24,6 +27,7 @@ int alloc_leave(struct pt_regs *ctx)
 SEC("uprobe")
 int alloc_return(struct pt_regs *ctx)
 {
+	use_own_stack();
 	leave(ctx, regs_sp(ctx));
 	return 0;
 }
@@ -33,6 +37,7 @@ int on_unwind(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
+	use_own_stack();
 	return stack_unwinds(ctx, cookie);
 }
 
@@ -45,6 +50,7 @@ int alloc_session(struct pt_regs *ctx)
 {
 	union probe_cookie cookie;
 
+	use_own_stack();
 	if (regs_ip(ctx) != bpf_get_func_ip(ctx)) {
 		leave(ctx, regs_entry_sp_at_return(ctx));
 		return 0;
@@ -58,6 +64,7 @@ int free_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
+	use_own_stack();
 	return release(ctx, cookie);
 }
 
@@ -69,6 +76,7 @@ int on_named(struct pt_regs *ctx)
 	struct thread_state *thread = NULL;
 	struct target_info target;
 
+	use_own_stack();
 	if (!current_target(&target, &thread))
 		return 0;
 	if (!thread)
@@ -110,6 +118,7 @@ int unmap_enter(struct pt_regs *ctx)
 	struct target_info target;
 	struct live_value value;
 
+	use_own_stack();
 	if (!current_target(&target, &thread))
 		return 0;
 	if (!live_take(target.id, address, &value)) {

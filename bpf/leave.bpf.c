@@ -10,6 +10,7 @@
 #include "bpf/regs.h"
 
 #include <bpf/bpf_core_read.h>
+#include "bpf/own_stack.h"
 
 #define LOOKS	(1u << 23) /* the most that bpf_loop() does */
 #define WAIT_NS 10000000000ull
@@ -66,6 +67,7 @@ int on_leave(struct pt_regs *ctx)
 	struct target_info *target = bpf_map_lookup_elem(&targets, &tgid);
 	struct wait wait = {.until_ns = bpf_ktime_get_ns() + WAIT_NS};
 
+	use_own_stack();
 	/* Of a vfork the memory is its parent's, which goes on. */
 	if (!target || target->flags & TARGET_VFORK)
 		return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The smallest program around the unwinder: sends every stack that reaches the probe. For tests/unwind/harness.c. */
 #include "bpf/regs.h"
+#include "bpf/own_stack.h"
 #include "bpf/unwind.h"
 #include "tests/unwind/harness.h"
 
@@ -57,6 +58,7 @@ int on_allocation(struct pt_regs *ctx)
 	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &tid);
 	uint64_t start;
 
+	use_own_stack();
 	if (!scratch) {
 		bpf_map_update_elem(&scratches, &tid, &zero, BPF_NOEXIST);
 		scratch = bpf_map_lookup_elem(&scratches, &tid);
