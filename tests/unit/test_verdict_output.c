@@ -48,6 +48,33 @@ static void taken(void **state)
 	check(&s, "folded", "folded-hidden.txt");
 }
 
+/* Memory that grows and is not lost is told as what it is, with what holds it; what is lost is not called kept. */
+static void filling(void **state)
+{
+	const struct export_options options = {0};
+	struct snapshot s = sample_snapshot();
+	struct stack stacks[SAMPLE_STACKS];
+	char *text;
+
+	(void)state;
+	memcpy(stacks, sample_stacks, sizeof(stacks));
+	s.stacks = stacks;
+	s.verdict.state = VERDICT_TAKEN;
+	stacks[0].trend = (struct trend){.kind = TREND_GROWING, .growth = 1};
+	stacks[0].delta_bytes = 0;
+	stacks[0].verdict[VERDICT_REACHABLE] = stacks[0].live;
+	stacks[0].held_by = "cache (server)";
+	text = sample_export("text", &options, &s, 1);
+	assert_non_null(strstr(text, "    still pointed to, and ever more of it"));
+	assert_non_null(strstr(text, "    held by cache (server)\n"));
+	free(text);
+	stacks[0].verdict[VERDICT_REACHABLE] = (struct amount){0};
+	stacks[0].verdict[VERDICT_DEFINITE] = stacks[0].live;
+	text = sample_export("text", &options, &s, 1);
+	assert_null(strstr(text, "ever more of it"));
+	free(text);
+}
+
 static void refused(void **state)
 {
 	struct snapshot s = sample_snapshot();
@@ -65,6 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(taken),
+		cmocka_unit_test(filling),
 		cmocka_unit_test(refused),
 	};
 

@@ -93,6 +93,15 @@ static void put_held_by(FILE *out, const char *path)
 	free(copy);
 }
 
+/* A hidden leak: nothing is lost, and the program may free all of it at its end. */
+static bool is_filling(const struct stack *stack)
+{
+	uint64_t lost =
+		stack->verdict[VERDICT_DEFINITE].bytes + stack->verdict[VERDICT_INDIRECT].bytes;
+
+	return stack->trend.kind == TREND_GROWING && lost <= stack->live.bytes / 8;
+}
+
 void text_put_stack_verdict(FILE *out, const struct export_options *options,
 			    const struct snapshot *s, const struct stack *stack)
 {
@@ -101,6 +110,11 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options,
 	fputs("    ", out);
 	put_classes(out, stack->verdict);
 	fputc('\n', out);
+	if (is_filling(stack))
+		fputs("    still pointed to, and ever more of it: a container that fills up, or "
+		      "work that "
+		      "comes faster than it is done\n",
+		      out);
 	/* What only stays is no news; what grows is a leak that nobody has lost yet. */
 	if (stack->held_by &&
 	    (stack->trend.kind == TREND_GROWING || stack->delta_bytes > 0 || options->verbose))
