@@ -59,6 +59,16 @@ golden() {
 	tool diff "$D/shop.mlb" -f folded | golden diff-folded.txt
 }
 
+@test "--merge: the processes of a program as one, in every report" {
+	report --merge | golden text-merge.txt
+	# The second one ends before the third report, and counts again in the last.
+	report --merge -f json | jq -r '[.processes, .processes_ended, .live.bytes, .alloc.count, .free.count, .final] | join(" ")' | golden merge.txt
+	[[ $(report --merge -f json | jq -s 'map(.live.bytes) | last') == \
+		$(report -f json | jq -s 'map(select(.final) | .live.bytes) | add') ]]
+	# One heap, whoever comes first.
+	report --merge -f folded | sed 's/.* //' | golden folded-merge.txt
+}
+
 @test "html: its data, byte for byte" {
 	local why
 

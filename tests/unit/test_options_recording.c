@@ -109,6 +109,9 @@ static void recordings(void **state)
 	assert_string_equal(o->files[0], "-");
 	assert_true(o->at.given && !o->at.absolute && !o->at.ns);
 	options_free(o);
+	o = parse_good("report f --merge");
+	assert_true(o->merge);
+	options_free(o);
 	o = parse_good("diff old new -f folded");
 	assert_int_equal(o->file_count, 2);
 	options_free(o);
@@ -135,6 +138,8 @@ static void recordings_refused(void **state)
 		"diff a b c",
 		"diff a b --from 1",
 		"diff a b -f pprof",
+		"diff a b --merge",
+		"record -p 1 -o f --merge",
 	};
 
 	(void)state;

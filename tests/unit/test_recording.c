@@ -53,6 +53,7 @@ static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SA
 	s->elapsed_ns += i * 10000000000ULL;
 	s->memory = (struct memory_use){.rss = 1000000 + i, .anon = 500000, .pss = 700000 + i};
 	s->lost[LOST_FRAMES] = i;
+	s->lost_anywhere[LOST_FRAMES] = i / 2;
 	s->final = i == 4;
 	s->exited = i == 4;
 	stacks[0].alloc.bytes += 100 * i;
@@ -162,6 +163,7 @@ static void assert_snapshot(const struct snapshot *is, unsigned i)
 	assert_int_equal(is->exited, s.exited);
 	assert_int_equal(is->unknown_frees, 17);
 	assert_int_equal(is->lost[LOST_FRAMES], i);
+	assert_int_equal(is->lost_anywhere[LOST_FRAMES], i / 2);
 	assert_int_equal(is->memory.rss, 1000000 + i);
 	assert_int_equal(is->memory.pss, 700000 + i);
 	assert_amount(is->live, s.live);

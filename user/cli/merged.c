@@ -87,6 +87,8 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 		program_free(program);
 		return NULL;
 	}
+	program->name->target_id = s->target_id;
+	program->name->pid = s->pid;
 	memcpy(program->name->comm, s->comm, sizeof(s->comm));
 	LL_APPEND(merged->programs, program);
 	return program;
@@ -163,10 +165,13 @@ static int report_program(struct merged *merged, struct program *program, bool f
 	if (err)
 		return err;
 	sum->final = final;
+	/* Whose snapshot comes first is chance. */
+	sum->target_id = program->name->target_id;
+	sum->pid = program->name->pid;
 	merged->current = program;
 	err = stack_trends_update(program->trends, sum);
 	if (!err)
-		err = fn(ctx, sum, program->trends);
+		err = fn(ctx, TAKE_PTR(sum), program->trends);
 	merged->current = NULL;
 	snapshot_free(sum);
 	return err;

@@ -21,7 +21,7 @@ int merged_add_ended(struct merged *merged, const struct snapshot *last);
 
 struct stack_trends;
 
-/* Called with each program's sum, which fn may fill in. */
+/* Called with each program's sum, which fn takes over. Its target_id and pid stay those of the program's first process. */
 typedef int (*merged_fn)(void *ctx, struct snapshot *sum, struct stack_trends *trends);
 
 /*

@@ -517,6 +517,10 @@ int options_check_diff(struct options *options)
 			  options->format->name);
 		return -EINVAL;
 	}
+	if (options->merge) {
+		log_error("--merge: diff compares all processes together already; leave it out");
+		return -EINVAL;
+	}
 	if (options->leak_only || options->gen_suppressions) {
 		log_error("%s: diff shows what changed; give it to report",
 			  options->leak_only ? "--leak-only" : "--gen-suppressions");

@@ -499,7 +499,7 @@ const struct option_row option_rows[] = {
 	 .expected = "is not a file name; give a path, or - for standard output"},
 	{"sort", 0, .groups = OPTIONS_REPORT, VALUE(apply_sort),
 	 .expected = "is not an order; give one of live, alloc, growth, count, suspect"},
-	{"merge", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(merge)},
+	{"merge", 0, .groups = OPTIONS_REPORT, FLAG(apply_true), FIELD(merge)},
 	{"no-inlines", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_false), FIELD(inlines)},
 	{"attach", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(attach), .choices = attach_choices,
 	 .expected = "is not a way to attach; give one of auto, session, multi, single"},

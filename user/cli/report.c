@@ -10,6 +10,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/output.h"
 #include "user/cli/playback.h"
+#include "user/cli/report_merged.h"
 #include "user/cli/report_survey.h"
 #include "user/cli/suppress.h"
 
@@ -30,6 +31,7 @@ struct report {
 	size_t count, at; /* at: where the last snapshot's target is */
 	uint64_t shown;
 	struct report_survey *survey; /* NULL: nothing of one has come */
+	struct report_merged *merged; /* NULL: each process has its own reports */
 };
 
 static struct followed *follow(struct report *r, uint32_t target_id)
@@ -102,6 +104,22 @@ static int take(struct report *r, struct snapshot *s)
 	return err;
 }
 
+static int take_sum(void *ctx, struct snapshot *sum, struct stack_trends *trends)
+{
+	(void)trends; /* those that are kept of a target here are the same */
+	return take(ctx, sum);
+}
+
+static int take_part(struct report *r, struct snapshot *s)
+{
+	int err;
+
+	if (!r->merged)
+		return take(r, s);
+	err = report_merged_take(r->merged, s);
+	return err == -ENOMEM ? output_fail(r->output, err) : err;
+}
+
 static bool is_late(const struct report *r, uint64_t time_ns)
 {
 	const struct option_time *to = r->options->at.given ? &r->options->at : &r->options->to;
@@ -134,8 +152,10 @@ static int go_through(struct report *r)
 		if (is_late(r, survey ? survey->time_ns : s->time_ns))
 			snapshot_free(s);
 		else
-			err = survey ? take_survey(r, survey) : take(r, s);
+			err = survey ? take_survey(r, survey) : take_part(r, s);
 	}
+	if (!err && r->merged)
+		err = report_merged_finish(r->merged);
 	if (!err && got < 0)
 		err = got;
 	if (r->survey && !output_error(r->output))
@@ -162,6 +182,10 @@ int cmd_report(const struct options *options)
 		err = suppress_open(options, &r.suppressions);
 	if (!err)
 		err = output_open(options, playback_info(r.playback)->older_ns, false, &r.output);
+	if (!err && options->merge) {
+		r.merged = report_merged_new(take_sum, &r);
+		err = r.merged ? 0 : output_fail(r.output, -ENOMEM);
+	}
 	if (!err)
 		err = go_through(&r);
 	if (!err && !r.shown)
@@ -170,6 +194,7 @@ int cmd_report(const struct options *options)
 				 ? " of that time and process"
 				 : "");
 	report_survey_free(r.survey);
+	report_merged_free(r.merged);
 	close_err = output_close(r.output);
 	for (size_t i = 0; i < r.count; i++) {
 		stack_trends_free(r.targets[i].trends);

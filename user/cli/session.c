@@ -181,6 +181,7 @@ static int show_sum(void *ctx, struct snapshot *sum, struct stack_trends *trends
 
 	suppress(s, NULL, sum);
 	print_snapshot(s, NULL, sum, trends);
+	snapshot_free(sum);
 	return 0;
 }
 

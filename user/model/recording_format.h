@@ -90,6 +90,7 @@ enum snapshot_field {
 	SNAPSHOT_ANON = 10,
 	SNAPSHOT_PSS = 11,
 	SNAPSHOT_VERDICT = 12, /* recording_verdict.c */
+	SNAPSHOT_LOST_ANYWHERE = 13,
 };
 
 enum snapshot_flag {

@@ -63,6 +63,8 @@ static int read_snapshot(const struct recording_reader *r, struct wire_reader me
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.field == SNAPSHOT_LOST && f.type == WIRE_BYTES)
 			err = recording_take_lost(r, f.body, s->lost, why);
+		if (f.field == SNAPSHOT_LOST_ANYWHERE && f.type == WIRE_BYTES)
+			err = recording_take_lost(r, f.body, s->lost_anywhere, why);
 		if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
 			*verdict = f.body;
 		if (f.type != WIRE_VARINT)

@@ -428,10 +428,20 @@ static int put_values(struct recording_writer *w, struct target_state *t, const 
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
+static void put_lost(struct recording_writer *w, unsigned field, const uint64_t lost[LOST_CAUSES])
+{
+	size_t list = wire_open(&w->chunk, field);
+
+	for (int i = 0; i < LOST_CAUSES; i++)
+		wire_varint(&w->chunk, lost[i]);
+	wire_close(&w->chunk, list);
+}
+
 static void put_snapshot(struct recording_writer *w, const struct snapshot *s,
 			 const uint32_t *numbers)
 {
-	size_t mark = wire_open(&w->chunk, CHUNK_SNAPSHOT), list;
+	static const uint64_t none[LOST_CAUSES];
+	size_t mark = wire_open(&w->chunk, CHUNK_SNAPSHOT);
 	unsigned flags = (s->final ? FLAG_FINAL : 0) | (s->exited ? FLAG_EXITED : 0) |
 			 (s->execed ? FLAG_EXECED : 0) | (s->children_late ? FLAG_LATE : 0) |
 			 (s->window ? FLAG_WINDOW : 0);
@@ -443,10 +453,9 @@ static void put_snapshot(struct recording_writer *w, const struct snapshot *s,
 	wire_uint(&w->chunk, SNAPSHOT_FLAGS, flags);
 	wire_uint(&w->chunk, SNAPSHOT_SAMPLE_BYTES, s->sample_bytes);
 	wire_uint(&w->chunk, SNAPSHOT_UNKNOWN_FREES, s->unknown_frees);
-	list = wire_open(&w->chunk, SNAPSHOT_LOST);
-	for (int i = 0; i < LOST_CAUSES; i++)
-		wire_varint(&w->chunk, s->lost[i]);
-	wire_close(&w->chunk, list);
+	put_lost(w, SNAPSHOT_LOST, s->lost);
+	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
+		put_lost(w, SNAPSHOT_LOST_ANYWHERE, s->lost_anywhere);
 	if (s->memory.rss)
 		wire_uint(&w->chunk, SNAPSHOT_RSS, s->memory.rss);
 	if (s->memory.anon)

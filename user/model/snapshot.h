@@ -74,7 +74,7 @@ struct snapshot {
 	uint64_t unknown_frees;
 	uint64_t lost
 		[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
-	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them; not in recordings */
+	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them */
 	size_t processes; /* 0: one; else the sum of so many (user/analysis/merge.h), `ended` of which have ended */
 	size_t ended;
 	struct memory_use memory;
