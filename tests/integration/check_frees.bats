@@ -67,6 +67,30 @@ never_allocated put_static() 8"
 	found_is 'double_free put_again(void*) 1'
 }
 
+# Bytes of a loaded program of the tool, after the verifier has taken out what cannot run.
+loaded_size() {
+	awk '/^prog_id/ { print $2 }' "/proc/$TOOL_PID/fdinfo/"* 2>/dev/null | sort -u | while read -r id; do
+		bpftool -j prog show id "$id"
+	done | jq -r --arg name "$1" 'select(.name == $name).bytes_xlated'
+}
+
+@test "without the option nothing of it is loaded" {
+	local without with
+
+	start_target "$TARGETS/bad_frees" none wait
+	attach
+	without=$(loaded_size free_enter)
+	[[ -z $(loaded_size on_named) ]] || fail 'a probe for C++ operators'
+	kill -INT "$TOOL_PID"
+	tool_ends
+	attach --check-frees
+	with=$(loaded_size free_enter)
+	[[ -n $(loaded_size on_named) ]] || fail 'no probe for C++ operators'
+	[[ $without -gt 0 && $((4 * without)) -lt $with ]] || fail "free_enter has $without bytes without, $with with it"
+	echo go >&"$T_IN"
+	tool_ends
+}
+
 @test "what is right is not reported, and --error-exitcode and suppressions know bad frees" {
 	watched none
 	found_is ''
