@@ -70,6 +70,20 @@ left() {
 	EOF
 }
 
+@test "LeakSanitizer takes the patterns that we generate" {
+	local theirs
+
+	build_leaks
+	record
+	run_tool report "$D/rec" --gen-suppressions=lsan -f json -T 1000
+	jq -r '.stacks[] | select(any(.frames[]; .function == "main")).suppression' <<<"$OUT" >"$D/supp"
+	[[ $(grep -c '^leak:' "$D/supp") -eq 3 ]] || fail "$(<"$D/supp")"
+	[[ $(left "$D/supp") -eq 0 ]] || fail "we leave $(left "$D/supp") bytes: $(<"$D/supp")"
+	LSAN_OPTIONS="suppressions=$D/supp:print_suppressions=1:fast_unwind_on_malloc=0" "$D/leaks.lsan" 2>"$D/lsan" || fail "it leaves $(<"$D/lsan")"
+	theirs=$(awk '/^ *[0-9]+ +[0-9]+ +/ { sum += $2 } END { print sum }' "$D/lsan")
+	[[ $theirs -eq 2100 ]] || fail "it suppresses $theirs bytes: $(<"$D/lsan")"
+}
+
 @test "Valgrind's suppressions: the same as its own, and those that it generates, and ours in its hands" {
 	command -v valgrind >/dev/null || skip 'no valgrind'
 	build_leaks
