@@ -292,6 +292,11 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	uint64_t started, reserved;
 	int err = resident_open(c->target->pid, &c->resident);
 
+	/* Its file in /proc is readable for its owner alone, ptrace or not. */
+	if (err == -EACCES)
+		return capture_refuse(c, err,
+				      "/proc/PID/pagemap may not be read: it is another user's, "
+				      "and CAP_DAC_READ_SEARCH is missing");
 	if (err)
 		return capture_refuse(c, err, "its memory cannot be looked at");
 	c->image = heap_image_new();
