@@ -70,6 +70,8 @@ static const struct sample x86_64[] = {
 	 1, 9, .cost = PLACE_EMULATED, .kernel = KERNEL_OLD},
 	{"and on one that emulates them only", CODE(ENDBR64 "\x0f\x1f\x44\x00\x00" PUSH_POP_RET), 1,
 	 4, .cost = PLACE_EMULATED, .kernel = PLACE_KERNEL(6, 16)},
+	{"and on one that does so again", CODE(ENDBR64 "\x0f\x1f\x44\x00\x00" PUSH_POP_RET), 1, 4,
+	 .cost = PLACE_EMULATED, .kernel = PLACE_KERNEL(7, 3)},
 	{"6-byte nop", CODE(ENDBR64 "\x66\x0f\x1f\x44\x00\x00" PUSH_POP_RET), 1, 4,
 	 .cost = PLACE_EMULATED},
 	{"nop with a segment prefix: refused",

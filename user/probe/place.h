@@ -13,7 +13,7 @@
 
 enum place_cost {
 	PLACE_EMULATED, /* one trap */
-	PLACE_NOP5,	/* 5-byte nop: a call instead of a trap on kernels >= 6.18 */
+	PLACE_NOP5,	/* 5-byte nop: a call instead of a trap on kernel 6.18 */
 	PLACE_STEPPED,	/* trap and single-step */
 };
 
