@@ -38,6 +38,9 @@ struct tracee {
 	struct stop_thread thread;
 	int signal; /* to be passed on when it is released; 0: none */
 	bool stopped, gone;
+	bool hurried; /* is run before others until it stands */
+	int policy;   /* how it was scheduled before */
+	struct sched_param param;
 	bool asked; /* stopped because we asked for it, and for no other reason */
 };
 
@@ -62,6 +65,7 @@ struct stop {
 	struct tracee *tracees;
 	size_t count, room;
 	pthread_t tracer;
+	bool ending;   /* the process is about to end, and threads may be hurried */
 	bool running;  /* the tracer has to be joined */
 	bool released; /* the process goes on */
 	sem_t done, given;
@@ -312,6 +316,21 @@ static int refuse_late(struct stop *stop, const struct tracee *t)
 			      : "");
 }
 
+/*
+ * A thread that runs without end, as one that is held at its end does, is not run again at once on a busy machine: seconds were seen. Only of a process that is ending
+ * the scheduling may be changed, which a tool that is killed leaves changed.
+ */
+static void hurry(struct tracee *t)
+{
+	t->policy = sched_getscheduler(t->thread.tid);
+	if (t->policy != SCHED_OTHER && t->policy != SCHED_BATCH && t->policy != SCHED_IDLE)
+		return;
+	if (sched_getparam(t->thread.tid, &t->param))
+		return;
+	t->hurried = !sched_setscheduler(t->thread.tid, SCHED_FIFO,
+					 &(struct sched_param){.sched_priority = 1});
+}
+
 static int stop_all(struct stop *stop)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -325,6 +344,8 @@ static int stop_all(struct stop *stop)
 		while ((missing = look(stop)) != NULL) {
 			if (now_ns() - stop->start_ns > stop->deadline_ns)
 				return refuse_late(stop, missing);
+			if (stop->ending && !missing->hurried)
+				hurry(missing);
 			nanosleep(&pause, NULL);
 		}
 		/* Threads that were born before their parents stopped are there now. */
@@ -364,6 +385,8 @@ static void release_all(struct stop *stop)
 	for (size_t i = 0; i < stop->count; i++) {
 		const struct tracee *t = &stop->tracees[i];
 
+		if (t->hurried)
+			sched_setscheduler(t->thread.tid, t->policy, &t->param);
 		if (t->stopped)
 			ptrace(PTRACE_DETACH, t->thread.tid, NULL, (void *)(intptr_t)t->signal);
 	}
@@ -447,8 +470,8 @@ static void give(struct stop *stop, enum order order)
 		;
 }
 
-int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
-	       char reason[static STOP_REASON_MAX])
+static int begin(pid_t pid, uint64_t deadline_ns, bool ending, struct stop **out,
+		 char reason[static STOP_REASON_MAX])
 {
 	struct stop *stop = calloc(1, sizeof(*stop));
 	int err;
@@ -457,6 +480,7 @@ int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
 	if (!stop)
 		return -ENOMEM;
 	stop->pid = pid;
+	stop->ending = ending;
 	stop->deadline_ns = deadline_ns;
 	sem_init(&stop->done, 0, 0);
 	sem_init(&stop->given, 0, 0);
@@ -490,6 +514,18 @@ const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index)
 uint64_t stop_start_ns(const struct stop *stop)
 {
 	return stop->start_ns;
+}
+
+int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
+	       char reason[static STOP_REASON_MAX])
+{
+	return begin(pid, deadline_ns, false, out, reason);
+}
+
+int stop_begin_ending(pid_t pid, uint64_t deadline_ns, struct stop **out,
+		      char reason[static STOP_REASON_MAX])
+{
+	return begin(pid, deadline_ns, true, out, reason);
 }
 
 int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,

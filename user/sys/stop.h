@@ -35,6 +35,10 @@ struct stop_thread {
 int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
 	       char reason[static STOP_REASON_MAX]);
 
+/* The same of a process that is about to end: threads that do not stop at once are run before all ordinary ones until they do. */
+int stop_begin_ending(pid_t pid, uint64_t deadline_ns, struct stop **out,
+		      char reason[static STOP_REASON_MAX]);
+
 /*
  * Makes a copy of the process while it stands still (user/sys/forkcopy.h): another process with its private memory of this moment, which does not run. It is
  * there until stop_free(). `code` is what forkcopy_prepare() found before the stop, `deadline_ns` on CLOCK_MONOTONIC. 0 and *copy, or -errno with the reason, not

@@ -14,11 +14,8 @@
 #include "user/trace/internal.h"
 #include "user/unwind/finish.h"
 
-/*
- * How long the threads of a process may take to stop that is held at its end: somewhat less than it waits (bpf/leave.bpf.c). It does nothing else
- * meanwhile, and looking out for us has made it a thread that uses its processor: on a busy machine it is not run again at once.
- */
-#define HOLD_NS 3500000000ull
+/* How long the threads of a process may take to stop that is held at its end: somewhat less than it waits (bpf/leave.bpf.c). */
+#define HOLD_NS 5000000000ull
 
 static int queue_add(struct trace *trace, struct queued_event event)
 {
@@ -46,7 +43,7 @@ static struct stop *hold(const struct process_event *event)
 	char why[STOP_REASON_MAX];
 	struct stop *stop;
 
-	if (!stop_begin((pid_t)event->pid, HOLD_NS, &stop, why))
+	if (!stop_begin_ending((pid_t)event->pid, HOLD_NS, &stop, why))
 		return stop;
 	log_debug("process %u is not held at its end: %s", event->pid, why);
 	return NULL;
