@@ -211,6 +211,45 @@ static void test_refresh(void **state)
 	run_tool("rm -r %s", directory);
 }
 
+/* Records say what was; what the reading shows may be younger than the stacks that are still to be looked up. */
+static void test_fill(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct location here, there;
+	struct image_range range;
+	struct image *image;
+	struct mapping old;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *mapped;
+
+	(void)state;
+	assert_int_equal(image_new(getpid(), cache, &image), 0);
+	range = *find_range(image, "libc.so.6");
+	assert_non_null(range.object);
+	old = (struct mapping){.start = range.start,
+			       .end = range.start + page,
+			       .exec = true,
+			       .path = "/nowhere/gone.so"};
+	image_add(image, &old);
+	mapped = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	assert_false(image_locate(image, (uintptr_t)mapped, &there));
+	assert_int_equal(image_fill(image), 0);
+	assert_true(image_locate(image, (uintptr_t)mapped, &there));
+	assert_non_null(there.object);
+	assert_true(image_locate(image, range.start, &here));
+	assert_null(here.object);
+	assert_true(image_locate(image, range.start + page, &here));
+	assert_ptr_equal(here.object, range.object);
+	assert_int_equal(here.offset, range.offset + page);
+	assert_int_equal(image_refresh(image), 0);
+	assert_true(image_locate(image, range.start, &here));
+	assert_ptr_equal(here.object, range.object);
+	munmap(mapped, page);
+	close(fd);
+	image_free(image);
+}
+
 static void test_fork_and_exit(void **state)
 {
 	struct child child = child_start(NULL, NULL);
@@ -281,9 +320,13 @@ static void test_dead_process_by_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_image),	cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_random_overlaps), cmocka_unit_test(test_refresh),
-		cmocka_unit_test(test_fork_and_exit),	cmocka_unit_test(test_dead_process_by_root),
+		cmocka_unit_test(test_own_image),
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_random_overlaps),
+		cmocka_unit_test(test_refresh),
+		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_fork_and_exit),
+		cmocka_unit_test(test_dead_process_by_root),
 	};
 
 	return cmocka_run_group_tests(tests, make_cache, free_cache);

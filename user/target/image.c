@@ -210,6 +210,14 @@ static int cut(struct ranges *ranges, uint64_t start, uint64_t end)
 	return 0;
 }
 
+/* Adds the range; what it overlaps is cut away. */
+static int lay_over(struct ranges *ranges, const struct range *r)
+{
+	int err = cut(ranges, r->shown.start, r->shown.end);
+
+	return err ?: insert_at(ranges, lower_bound(ranges, r->shown.start), r);
+}
+
 /*
  * Fills r->shown.object. 0 with object NULL for memory that is no ELF file's: anonymous memory, and the memfds that some JITs
  * map twice. Otherwise the object's error, and object NULL.
@@ -249,9 +257,7 @@ int image_add(struct image *image, const struct mapping *m)
 	object_err = find_object(image, m, &r);
 	if (object_err == -ENOMEM)
 		return object_err;
-	err = cut(&image->ranges, m->start, m->end);
-	if (!err)
-		err = insert_at(&image->ranges, lower_bound(&image->ranges, m->start), &r);
+	err = lay_over(&image->ranges, &r);
 	image->generation++;
 	return err ? err : object_err;
 }
@@ -287,7 +293,8 @@ static bool same_ranges(const struct ranges *a, const struct ranges *b)
 	return true;
 }
 
-int image_refresh(struct image *image)
+/* What the process has mapped now. */
+static int read_ranges(struct image *image, struct ranges *out)
 {
 	struct ranges fresh = {0};
 	struct maps *maps;
@@ -295,33 +302,61 @@ int image_refresh(struct image *image)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < maps_count(maps); i++) {
+	for (size_t i = 0; !err && i < maps_count(maps); i++) {
 		const struct mapping *m = maps_at(maps, i);
 		struct range r = range_of(m);
 
 		if (!m->exec || !strcmp(m->path, "[vsyscall]"))
 			continue;
 		if (!reuse_object(image, &r) && find_object(image, m, &r) == -ENOMEM)
-			goto out_of_memory;
+			err = -ENOMEM;
 		/* What the kernel repeated while the process was mapping is cut away. */
-		if (cut(&fresh, m->start, m->end) ||
-		    insert_at(&fresh, lower_bound(&fresh, m->start), &r))
-			goto out_of_memory;
+		err = err ?: lay_over(&fresh, &r);
 	}
 	maps_free(maps);
-	if (same_ranges(&image->ranges, &fresh)) {
+	if (err)
 		free(fresh.items);
-		return 0;
+	else
+		*out = fresh;
+	return err;
+}
+
+/* Takes the ranges over. */
+static void replace_ranges(struct image *image, struct ranges *fresh)
+{
+	if (same_ranges(&image->ranges, fresh)) {
+		free(fresh->items);
+		return;
 	}
 	free(image->ranges.items);
-	image->ranges = fresh;
+	image->ranges = *fresh;
 	image->generation++;
-	return 0;
+}
 
-out_of_memory:
-	maps_free(maps);
-	free(fresh.items);
-	return -ENOMEM;
+int image_refresh(struct image *image)
+{
+	struct ranges fresh;
+	int err = read_ranges(image, &fresh);
+
+	if (!err)
+		replace_ranges(image, &fresh);
+	return err;
+}
+
+int image_fill(struct image *image)
+{
+	struct ranges fresh;
+	int err = read_ranges(image, &fresh);
+
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < image->ranges.count; i++)
+		err = lay_over(&fresh, &image->ranges.items[i]);
+	if (err)
+		free(fresh.items);
+	else
+		replace_ranges(image, &fresh);
+	return err;
 }
 
 bool image_locate(const struct image *image, uint64_t address, struct location *out)

@@ -51,6 +51,12 @@ int image_add(struct image *image, const struct mapping *m);
 /* Reads /proc/PID/maps again and replaces the ranges; the objects seen before stay. -ESRCH when the process is gone. */
 int image_refresh(struct image *image);
 
+/*
+ * Reads /proc/PID/maps again and adds what is missing. What is known stays: the stacks that are still to be looked up are older than what is
+ * read here, and another file may be in the place by now. -ESRCH when the process is gone.
+ */
+int image_fill(struct image *image);
+
 /* True and *out filled when the address lies in a known executable range. */
 bool image_locate(const struct image *image, uint64_t address, struct location *out);
 

@@ -278,7 +278,7 @@ static void locate(struct target *target, uint64_t address, struct location *out
 	/* A mapping that was there before the watch, or whose record was lost. */
 	if (!*refreshed) {
 		*refreshed = true;
-		image_refresh(target->image);
+		image_fill(target->image);
 		if (image_locate(target->image, address, out))
 			return;
 	}
@@ -350,7 +350,7 @@ static void handle_stack_copy(struct trace *trace, const struct stack_copy_event
 	if (!target || !trace->unwind)
 		return;
 	err = finish_copy(trace, target, copy, &event);
-	if (err == -ENOENT && !image_refresh(target->image))
+	if (err == -ENOENT && !image_fill(target->image))
 		err = finish_copy(trace, target, copy, &event);
 	if (err) {
 		log_debug("process %d: a stack ends in unknown code at 0x%llx: %s", target->pid,
