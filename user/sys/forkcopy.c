@@ -278,16 +278,21 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
 
 	if (!frames || !base)
 		return REFUSE(m->reason, -ENOMEM, "no memory");
+	/*
+	 * In the order of their use: what lies below the stack pointer of the one in use may be written over, by a signal's handler or by the next tool's
+	 * frames when this one has been killed.
+	 */
 	call_registers_resumed(&regs, m->pid);
-	m->resume_sp = call_frame_put(frames, base, m->code, &regs, m->mask, vector);
+	m->resume_sp =
+		call_frame_put(frames + small, base + small, m->code, &regs, m->mask, vector);
 	/* Its process's pid is not known yet: the kernel writes it there. Without a helper there is nothing to wait for. */
 	regs = m->thread->registers;
 	call_registers(&regs, m->code, SYS_wait4, none, m->resume_sp);
-	m->wait_sp = call_frame_put(frames + large, base + large, m->code, &regs, UINT64_MAX, NULL);
-	m->pid_at = base + large + call_frame_argument();
+	m->wait_sp = call_frame_put(frames, base, m->code, &regs, UINT64_MAX, NULL);
+	m->pid_at = base + call_frame_argument();
 	regs = m->thread->registers;
-	call_registers(&regs, m->code, SYS_exit_group, nothing, base + large + small);
-	m->end_sp = call_frame_put(frames + large + small, base + large + small, m->code, &regs,
+	call_registers(&regs, m->code, SYS_exit_group, nothing, base + small + large);
+	m->end_sp = call_frame_put(frames + small + large, base + small + large, m->code, &regs,
 				   UINT64_MAX, NULL);
 	if (process_vm_writev(m->pid, &from, 1, &to, 1, 0) != (ssize_t)size)
 		return REFUSE(m->reason, -errno, "its stack cannot be written to: %s",
