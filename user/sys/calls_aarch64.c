@@ -24,6 +24,7 @@
 #define SYS_futex_	     98
 #define SYS_nanosleep_	     101
 #define SYS_clock_nanosleep_ 115
+#define SYS_restart_syscall_ 128
 
 struct frame {
 	siginfo_t info;
@@ -101,6 +102,7 @@ bool call_is_remembered(const struct user_regs_struct *regs)
 	case SYS_futex_:
 	case SYS_nanosleep_:
 	case SYS_clock_nanosleep_:
+	case SYS_restart_syscall_:
 		return true;
 	default:
 		return false;

@@ -128,7 +128,13 @@ static bool number_before(pid_t pid, uint64_t address, uint64_t *number)
 	return true;
 }
 
-/* As arch/x86/kernel/signal.c does it. A sleep that the kernel remembers begins anew. */
+/* Is it about to go on with a sleep that the kernel remembers? It has been told to, and not come to it yet. */
+static bool goes_on_sleeping(pid_t pid, const struct user_regs_struct *regs)
+{
+	return regs->rax == SYS_restart_syscall && stands(pid, regs->rip, call_bytes, 2);
+}
+
+/* As arch/x86/kernel/signal.c does it. A sleep that the kernel remembers begins anew, for rt_sigreturn makes it forget. */
 bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 {
 	uint64_t number = regs->orig_rax;
@@ -144,11 +150,13 @@ bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 			break;
 		}
 	}
-	if (interrupted) {
-		if (number == SYS_restart_syscall && !number_before(pid, regs->rip, &number))
+	if (interrupted)
+		regs->rip -= 2;
+	if (interrupted || goes_on_sleeping(pid, regs)) {
+		if ((!call_is_in_kernel(regs) || number == SYS_restart_syscall) &&
+		    !number_before(pid, regs->rip + 2, &number))
 			return false;
 		regs->rax = number;
-		regs->rip -= 2;
 	}
 	regs->orig_rax = (unsigned long long)-1;
 	return true;
