@@ -46,7 +46,7 @@ static const char leaks_text[] =
 	"      --verdict           at each snapshot, or at once at SIGUSR2: which blocks\n"
 	"                          nothing points to any more\n"
 	"      --max-pause TIME    stop the process for no longer than that (500ms)\n"
-	"      --snapshot=fork     by a copy of it: a tenth of the pause on large heaps\n"
+	"      --snapshot=fork     by a copy of it: a shorter pause on large heaps\n"
 	"      --leak-check-heuristics LIST   which pointers into a block hold it: none,\n"
 	"                          all, or some of stdstring, length64, newarray,\n"
 	"                          multipleinheritance\n"
