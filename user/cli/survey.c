@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
@@ -40,14 +41,6 @@ struct survey {
 	uint64_t looks, exits_lost;
 	bool stop;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the report --------------------------------------------------------------------------- */
 
@@ -184,7 +177,7 @@ static void fill_totals(const struct survey *s, struct survey_totals *totals)
 static int make_report(struct survey *s, size_t top, enum reader reader,
 		       struct survey_report *report)
 {
-	uint64_t elapsed = clock_ns(CLOCK_MONOTONIC) - s->start_ns;
+	uint64_t elapsed = monotonic_ns() - s->start_ns;
 
 	*report = (struct survey_report){
 		.time_ns = clock_ns(CLOCK_REALTIME),
@@ -273,7 +266,7 @@ static int look(struct survey *s)
 	if (err)
 		return err;
 	s->exits_lost = list->exits_lost;
-	err = history_update(s->history, clock_ns(CLOCK_MONOTONIC), list);
+	err = history_update(s->history, monotonic_ns(), list);
 	if (err)
 		return log_errno(err, "cannot keep the processes' history");
 	if (history_left_out(s->history) && !s->looks)
@@ -349,7 +342,7 @@ static int run(struct survey *s)
 	timer = open_timer(s->options->interval_ns);
 	if (timer < 0)
 		return timer;
-	s->start_ns = clock_ns(CLOCK_MONOTONIC);
+	s->start_ns = monotonic_ns();
 	s->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	err = look(s);
 	while (!err && !s->stop)

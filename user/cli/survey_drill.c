@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/cpu_account.h"
@@ -64,22 +64,6 @@ struct drill {
 	struct survey_totals totals; /* of what has been measured and of targets that are done */
 	int error;		     /* in a callback */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 struct drill *drill_new(const struct options *options, struct history *history,
 			const struct scope *scope)
@@ -264,10 +248,10 @@ int drill_fd(const struct drill *d)
 
 int drill_process(struct drill *d)
 {
-	uint64_t start = cpu_ns();
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err = d->trace ? trace_process(d->trace) : 0;
 
-	d->own_ns += cpu_ns() - start;
+	d->own_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	return err ? err : d->error;
 }
 
@@ -304,7 +288,7 @@ static void settle(struct drill *d, struct suspect *suspect, const char *note, b
 	survey_result_clear(&data->drill);
 	data->drill = suspect->best;
 	data->drilled = true;
-	data->drilled_ns = now_ns();
+	data->drilled_ns = monotonic_ns();
 }
 
 /* Takes the probes off a suspect, and it off the list. */
@@ -378,7 +362,7 @@ static int add_suspect(struct drill *d, size_t index, uint64_t now)
 	d->share_before_add = d->share_now;
 	err = trace_add_process(d->trace, suspect->pid);
 	if (!err) {
-		suspect->added_ns = now_ns();
+		suspect->added_ns = monotonic_ns();
 		data->drill.open = true;
 		return 0;
 	}
@@ -428,8 +412,8 @@ static void rest(struct drill *d)
 	d->rest_until_ns = d->opened_ns + (uint64_t)((double)cost * 1000 / d->options->budget);
 	log_debug("a window took %llu ms of CPU time; the next one in %lld s at the earliest",
 		  (unsigned long long)(cost / 1000000),
-		  d->rest_until_ns > now_ns()
-			  ? (long long)((d->rest_until_ns - now_ns()) / NS_PER_S)
+		  d->rest_until_ns > monotonic_ns()
+			  ? (long long)((d->rest_until_ns - monotonic_ns()) / NS_PER_S)
 			  : 0);
 }
 
@@ -516,7 +500,7 @@ static int close_those_due(struct drill *d, uint64_t now)
 
 static int tick(struct drill *d)
 {
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 	int err = d->trace ? measure(d, now) : 0;
 
 	if (err)
@@ -538,13 +522,13 @@ static int tick(struct drill *d)
 
 int drill_tick(struct drill *d)
 {
-	uint64_t start = cpu_ns();
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err;
 
 	if (!d->options->drill)
 		return 0;
 	err = tick(d);
-	d->own_ns += cpu_ns() - start;
+	d->own_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	if (!d->count && d->opened_ns > d->rest_until_ns)
 		rest(d);
 	return err;
@@ -566,7 +550,7 @@ size_t drill_watched(const struct drill *d)
 
 double drill_share(const struct drill *d)
 {
-	return cpu_account_spent(&d->account, now_ns());
+	return cpu_account_spent(&d->account, monotonic_ns());
 }
 
 uint64_t drill_sample_bytes(const struct drill *d)

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "user/analysis/dead_memory.h"
 #include "user/analysis/reach.h"
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/cli/holder.h"
 
@@ -17,14 +17,6 @@ struct judge {
 	struct snapshot *snapshot;
 	uint8_t *new_array; /* by stack: 0 not looked at yet, 1 no, 2 yes */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 /* Which of the two operators it was cannot be told: libstdc++'s operator new[] jumps to its operator new, and leaves no frame. */
 static bool calls_new(const struct stack *stack)
@@ -62,10 +54,10 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 				    .is_new_array = is_new_array,
 				    .ctx = j};
 	struct reach *reach = NULL;
-	uint64_t start = now_ns(), found;
+	uint64_t start = monotonic_ns(), found;
 	int err = dead_memory_find(image);
 
-	found = now_ns();
+	found = monotonic_ns();
 
 	j->new_array = calloc(j->snapshot->stack_count + 1, 1);
 	if (!j->new_array)
@@ -80,7 +72,7 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 	reach_free(reach);
 	log_debug("verdict of %d: %.1f ms to find dead memory, %.1f ms to follow pointers",
 		  (int)j->snapshot->pid, (double)(found - start) / 1e6,
-		  (double)(now_ns() - found) / 1e6);
+		  (double)(monotonic_ns() - found) / 1e6);
 	free(j->new_array);
 	return err;
 }
@@ -90,7 +82,7 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct op
 {
 	struct judge j = {.trace = trace, .target = target};
 	struct heap_image *image;
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 	struct verdict *v;
 	int err = trace_capture(trace, target, options->max_pause_ns, &j.snapshot, &image);
 
@@ -105,6 +97,6 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct op
 		snprintf(v->reason, sizeof(v->reason), "no memory to follow its pointers");
 	}
 	heap_image_free(image);
-	v->total_ns = now_ns() - start;
+	v->total_ns = monotonic_ns() - start;
 	return 0;
 }

@@ -28,6 +28,7 @@
 
 #include <elf.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/sys/proc.h"
 
@@ -302,14 +303,6 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
 
 /* ---- step by step ------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 /* The stop that a tracee is in next, as waitpid() has it without its low byte. It is left to be seen again: see user/sys/stop.c. -errno: none came, or the end did. */
 static int next_stop(const struct making *m, pid_t tid)
 {
@@ -325,7 +318,7 @@ static int next_stop(const struct making *m, pid_t tid)
 			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED
 				       ? info.si_status
 				       : -ESRCH;
-		if (now_ns() > m->deadline_ns)
+		if (monotonic_ns() > m->deadline_ns)
 			return -ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}

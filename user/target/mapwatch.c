@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/cpus.h"
@@ -51,14 +52,6 @@ struct mapwatch {
 	bool quiet;	       /* woken by the timer, not by the rings */
 	bool timer_armed;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static int open_event(int cpu)
 {
@@ -426,14 +419,14 @@ int mapwatch_drain(struct mapwatch *watch)
 	 * those wait for the next round. All earlier ones are in the rings, for mapping takes a lock of the process.
 	 */
 	for (int round = 0; round < 4 && !err; round++) {
-		start = now_ns();
+		start = monotonic_ns();
 		for (size_t i = 0; i < watch->ring_count && !err; i++)
 			err = read_ring(watch, &watch->rings[i], &any);
 		deliver(watch, start);
 		if (watch->count == 0)
 			break;
 	}
-	start = now_ns();
+	start = monotonic_ns();
 	set_quiet(watch, any && start - watch->last_read_ns < QUIET_NS);
 	if (any)
 		watch->last_read_ns = start;

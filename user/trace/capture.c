@@ -13,6 +13,7 @@
 
 #include <bpf/bpf.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 
@@ -38,7 +39,7 @@ int capture_refuse(struct capture *c, int err, const char *why)
 
 bool capture_late(struct capture *c)
 {
-	if (!c->pause_ns && trace_now_ns() > c->deadline_ns) {
+	if (!c->pause_ns && monotonic_ns() > c->deadline_ns) {
 		c->pause_ns = stop_end(c->stop);
 		stop_run_first(false);
 	}
@@ -101,7 +102,7 @@ static void *read_live(void *arg)
 	const struct memleakbpf *skel = c->trace->skel;
 
 	c->live_err = live_table_read(&c->live, bpf_map__fd(skel->maps.live), c->target->id);
-	c->live_ns = trace_now_ns() - c->stopped_ns;
+	c->live_ns = monotonic_ns() - c->stopped_ns;
 	return NULL;
 }
 
@@ -172,7 +173,7 @@ static int read_stopped(struct capture *c)
 	if (err)
 		return err;
 	err = capture_memory(c);
-	c->memory_ns = trace_now_ns() - c->stopped_ns;
+	c->memory_ns = monotonic_ns() - c->stopped_ns;
 	/* The table is what the verdict is about: if the pause is over before it has been read, blocks come and go under it. */
 	if (!capture_late(c)) {
 		const struct timespec until = {.tv_sec = (time_t)(c->deadline_ns / 1000000000),
@@ -195,7 +196,7 @@ static int read_copied(struct capture *c)
 	stop_run_first(false);
 	err = err ?: start_live_reader(c);
 	err = err ?: capture_memory_copied(c);
-	c->memory_ns = trace_now_ns() - c->stopped_ns;
+	c->memory_ns = monotonic_ns() - c->stopped_ns;
 	if (c->live_started)
 		pthread_join(c->live_reader, NULL);
 	c->live_started = false;
@@ -302,23 +303,23 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	c->image = heap_image_new();
 	if (!c->image)
 		return capture_refuse(c, -ENOMEM, "no memory");
-	started = trace_now_ns();
+	started = monotonic_ns();
 	err = capture_reserve(c);
 	if (err)
 		return err;
 	capture_prepare_copy(c);
-	reserved = trace_now_ns();
+	reserved = monotonic_ns();
 	if (held) {
 		/* It is at its end: nothing waits for it but that. */
 		c->stop = TAKE_PTR(c->target->hold);
-		c->deadline_ns = trace_now_ns() + HELD_NS;
+		c->deadline_ns = monotonic_ns() + HELD_NS;
 	} else {
 		err = stop_begin(c->target->pid, max_pause_ns / STOP_SHARE, &c->stop, why);
 		if (err)
 			return capture_refuse(c, err, why);
 		c->deadline_ns = stop_start_ns(c->stop) + max_pause_ns;
 	}
-	c->stopped_ns = trace_now_ns();
+	c->stopped_ns = monotonic_ns();
 	stop_run_first(!held);
 	err = copy_stopped(c);
 	c->pause_ns = stop_end(c->stop);

@@ -12,6 +12,7 @@
 
 #include <bpf/bpf.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/cgroup.h"
@@ -59,7 +60,7 @@ static bool are_buried(struct target *target)
 		target->copy_made_ns = 0;
 		return true;
 	}
-	return trace_now_ns() - target->copy_made_ns < BURIAL_NS;
+	return monotonic_ns() - target->copy_made_ns < BURIAL_NS;
 }
 
 void capture_prepare_copy(struct capture *c)
@@ -80,7 +81,7 @@ void capture_prepare_copy(struct capture *c)
 int capture_make_copy(struct capture *c)
 {
 	struct shared *shared = &c->trace->skel->bss->shared;
-	uint64_t start = trace_now_ns();
+	uint64_t start = monotonic_ns();
 	char why[STOP_REASON_MAX];
 	struct live_clock clock;
 	int err = reader_clock(c->trace, &clock);
@@ -94,10 +95,10 @@ int capture_make_copy(struct capture *c)
 	if (err)
 		return say(c, err, why);
 	if (!c->target->copy_made_ns) {
-		c->target->copy_made_ns = trace_now_ns();
+		c->target->copy_made_ns = monotonic_ns();
 		c->target->copy_watched = c->copy;
 	}
-	c->copy_ns = trace_now_ns() - start;
+	c->copy_ns = monotonic_ns() - start;
 	return 0;
 }
 
@@ -105,14 +106,14 @@ void capture_go_on(struct capture *c)
 {
 	struct shared *shared = &c->trace->skel->bss->shared;
 	const struct timespec pause = {.tv_nsec = 100000};
-	uint64_t start = trace_now_ns();
+	uint64_t start = monotonic_ns();
 	struct live_clock clock;
 
 	shared->notes_lost = 0;
 	__atomic_store_n(&shared->noted_target, c->target->id, __ATOMIC_SEQ_CST);
 	/* What is allocated from now on must have a later time. The fork has nearly always taken longer than a tick. */
 	while (!reader_clock(c->trace, &clock) && clock.now_ticks == c->ticks &&
-	       trace_now_ns() - start < TICK_WAIT_NS)
+	       monotonic_ns() - start < TICK_WAIT_NS)
 		nanosleep(&pause, NULL);
 	c->pause_ns = stop_end(c->stop);
 }

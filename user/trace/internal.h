@@ -126,8 +126,6 @@ struct trace {
 	bool queue_failed;	       /* out of memory while queueing */
 };
 
-uint64_t trace_now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
-
 /* Before loading: which programs are loaded for the attach mode and kind of kernel in `options`, and what attach.h gets. */
 void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
 			   struct attach_programs *out);

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
@@ -113,7 +113,7 @@ int reader_clock(struct trace *trace, struct live_clock *out)
 /* Has the kernel look at every live block: ages are in no counter. */
 static int find_ages(struct trace *trace)
 {
-	uint64_t start = trace_now_ns();
+	uint64_t start = monotonic_ns();
 	struct live_clock clock;
 	int err = trace->options.old ? 0 : reader_clock(trace, &clock);
 
@@ -121,7 +121,7 @@ static int find_ages(struct trace *trace)
 	if (!err)
 		err = trace->options.old ? walk_live(trace, trace->skel->progs.old_live_ages)
 					 : run_program(trace->skel->progs.live_ages);
-	trace->ages_end_ns = trace_now_ns();
+	trace->ages_end_ns = monotonic_ns();
 	trace->ages_ns = trace->ages_end_ns - start;
 	return err;
 }
@@ -409,14 +409,12 @@ static bool want_ages(const struct trace *trace, uint64_t now)
 int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
-	uint64_t now = trace_now_ns();
-	struct timespec wall;
+	uint64_t now = monotonic_ns();
 	int err = 0;
 
 	if (!s)
 		return -ENOMEM;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	s->time_ns = (uint64_t)wall.tv_sec * 1000000000ull + (uint64_t)wall.tv_nsec;
+	s->time_ns = clock_ns(CLOCK_REALTIME);
 	s->elapsed_ns = now - target->start_ns;
 	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;
 	target->snapshot_ns = now;
@@ -450,7 +448,7 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
 {
-	return reader_snapshot(trace, target, want_ages(trace, trace_now_ns()), out);
+	return reader_snapshot(trace, target, want_ages(trace, monotonic_ns()), out);
 }
 
 int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack)

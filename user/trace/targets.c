@@ -8,6 +8,7 @@
 
 #include <bpf/bpf.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/proc.h"
@@ -49,7 +50,7 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 	target->id = id;
 	target->pid = pid;
 	target->pidfd = -1;
-	target->start_ns = trace_now_ns();
+	target->start_ns = monotonic_ns();
 	HASH_ADD(hh, trace->targets, id, sizeof(target->id), target);
 	HASH_ADD(hh_pid, trace->by_pid, pid, sizeof(target->pid), target);
 	return target;
@@ -520,7 +521,7 @@ static int add_process(struct trace *trace, pid_t pid, bool child)
 		return err;
 	}
 	/* What was mapped while we attached has its record in the queue. */
-	target->start_ns = trace_now_ns();
+	target->start_ns = monotonic_ns();
 	target_announce(trace, target);
 	if (trace->options.children != CHILDREN_NONE)
 		add_children(trace, pid);

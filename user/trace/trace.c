@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 
@@ -26,14 +25,6 @@
 
 /* 500,000 frees, while a table is read: a second of a busy process. */
 #define NOTED_FREES_SIZE (16 << 20)
-
-uint64_t trace_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <utlist.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 
@@ -233,19 +233,11 @@ static void announce(struct unwind_tables *t, const struct object *object,
 	entry->announced = t->backend->put_object(t->backend->arg, &entry->key, &value) == 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static int build_entry(struct unwind_tables *t, struct object *object, struct table_entry *entry)
 {
 	_cleanup_close_ int debug_fd = open_debug_file(object);
 	struct unwind_table *table;
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 	int err = unwind_table_read(object_fd(object), debug_fd, &table);
 
 	if (err == -ENOMEM)
@@ -256,9 +248,9 @@ static int build_entry(struct unwind_tables *t, struct object *object, struct ta
 	}
 	err = write_segments(t, table, entry);
 	unwind_table_free(table);
-	t->build_ns += now_ns() - start;
+	t->build_ns += monotonic_ns() - start;
 	log_debug("%s: %zu unwind rows in %.1f ms", object_path(object), entry->rows,
-		  (double)(now_ns() - start) / 1e6);
+		  (double)(monotonic_ns() - start) / 1e6);
 	return err;
 }
 
