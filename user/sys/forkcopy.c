@@ -55,19 +55,6 @@
 
 /* ---- may it be forked? -------------------------------------------------------------------- */
 
-/* A line of /proc/PID/status or the like, behind "NAME:"; NULL: none. */
-static const char *status_line(FILE *file, const char *name, char line[static 512])
-{
-	size_t len = strlen(name);
-
-	rewind(file);
-	while (fgets(line, 512, file)) {
-		if (!strncmp(line, name, len) && line[len] == ':')
-			return line + len + 1;
-	}
-	return NULL;
-}
-
 /* A child would be the first process of another PID namespace, whose end nothing could be forked in any more. */
 static bool has_namespace_for_children(pid_t pid)
 {
@@ -81,25 +68,18 @@ static bool has_namespace_for_children(pid_t pid)
 
 static int check_process(pid_t pid, char reason[static FORKCOPY_REASON_MAX])
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[512];
-	const char *value;
+	_cleanup_free_ char *state = NULL, *seccomp = NULL, *features = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
+	if (proc_status_field(pid, "State", &state))
 		return REFUSE(reason, -ESRCH, "it has ended");
-	value = status_line(file, "State", line);
-	if (value && (value[1] == 'T' || value[1] == 't'))
+	if (state[1] == 'T' || state[1] == 't')
 		return REFUSE(reason, -EBUSY, "it is stopped anyway");
-	value = status_line(file, "Seccomp", line);
-	if (value && strtol(value, NULL, 10))
+	if (!proc_status_field(pid, "Seccomp", &seccomp) && strtol(seccomp, NULL, 10))
 		return REFUSE(
 			reason, -EPERM,
 			"a seccomp filter watches its system calls, and might kill it for one "
 			"that it does not expect");
-	value = status_line(file, "x86_Thread_features", line);
-	if (value && strstr(value, "shstk"))
+	if (!proc_status_field(pid, "x86_Thread_features", &features) && strstr(features, "shstk"))
 		return REFUSE(reason, -EPERM, "its returns are checked by a shadow stack");
 	if (proc_ns_pid(pid) == 1)
 		return REFUSE(reason, -EPERM,

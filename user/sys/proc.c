@@ -133,8 +133,7 @@ int proc_cmdline(pid_t pid, char ***out)
 	return 0;
 }
 
-/* The value of "NAME:" in /proc/PID/status, up to the line's end; *out is freed by the caller. */
-static int status_field(pid_t pid, const char *name, char **out)
+int proc_status_field(pid_t pid, const char *name, char **out)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len, name_len = strlen(name);
@@ -156,7 +155,7 @@ static int status_field(pid_t pid, const char *name, char **out)
 pid_t proc_tgid(pid_t tid)
 {
 	_cleanup_free_ char *value = NULL;
-	int err = status_field(tid, "Tgid", &value);
+	int err = proc_status_field(tid, "Tgid", &value);
 
 	return err ? err : (pid_t)strtol(value, NULL, 10);
 }
@@ -165,7 +164,7 @@ int proc_uid(pid_t pid, uid_t *uid)
 {
 	_cleanup_free_ char *value = NULL;
 	unsigned effective;
-	int err = status_field(pid, "Uid", &value);
+	int err = proc_status_field(pid, "Uid", &value);
 
 	if (err)
 		return err;
@@ -179,7 +178,7 @@ pid_t proc_ns_pid(pid_t pid)
 {
 	_cleanup_free_ char *value = NULL;
 	const char *last;
-	int err = status_field(pid, "NSpid", &value);
+	int err = proc_status_field(pid, "NSpid", &value);
 
 	if (err)
 		return err;

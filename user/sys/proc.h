@@ -33,6 +33,12 @@ int proc_comm(pid_t pid, char comm[16]);
  */
 int proc_cmdline(pid_t pid, char ***out);
 
+/*
+ * What /proc/PID/status has behind "NAME:", from the tab on to the line's end; free(*out). 0, -ENOENT: there is no such line, or -errno, not
+ * logged.
+ */
+int proc_status_field(pid_t pid, const char *name, char **out);
+
 /* The process that a thread (or process) id belongs to, or -ESRCH. */
 pid_t proc_tgid(pid_t tid);
 

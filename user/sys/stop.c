@@ -151,17 +151,9 @@ static char thread_state(pid_t pid, pid_t tid)
 /* The process that traces it already, 0: none. */
 static pid_t tracer_of(pid_t pid)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[256];
-	int tracer = 0;
+	_cleanup_free_ char *tracer = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			break;
-	}
-	return tracer;
+	return proc_status_field(pid, "TracerPid", &tracer) ? 0 : (pid_t)strtol(tracer, NULL, 10);
 }
 
 static int yama_scope(void)
