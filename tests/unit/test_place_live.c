@@ -148,15 +148,15 @@ static void need_uprobes(void)
 	close(fd);
 }
 
-#if defined(__x86_64__)
-#define SUBJECT_SIZE 16
-
 /* Functions of one instruction and what undoes it; aligned, so that none crosses a page. */
 #define FUNCTION(name, body)                                                          \
 	void name(void);                                                              \
 	__asm__(".pushsection .text\n.p2align 5\n.globl " #name "\n.type " #name      \
-		", @function\n" #name ":\n" body "\nret\n.size " #name ", . - " #name \
+		", %function\n" #name ":\n" body "\nret\n.size " #name ", . - " #name \
 		"\n.popsection\n")
+
+#if defined(__x86_64__)
+#define SUBJECT_SIZE 16
 
 FUNCTION(push_rbx, "push %rbx\npop %rbx");
 FUNCTION(push_r12, "push %r12\npop %r12");
@@ -188,12 +188,6 @@ FUNCTION(xor_eax, "xor %eax, %eax");
 #elif defined(__aarch64__)
 /* One instruction: behind it is a place already, ret. */
 #define SUBJECT_SIZE 4
-
-#define FUNCTION(name, body)                                                          \
-	void name(void);                                                              \
-	__asm__(".pushsection .text\n.p2align 5\n.globl " #name "\n.type " #name      \
-		", %function\n" #name ":\n" body "\nret\n.size " #name ", . - " #name \
-		"\n.popsection\n")
 
 /* paciasp, autiasp and bti are hints, which an assembler knows that does not know the extensions. */
 FUNCTION(paciasp, "hint #25\nhint #29");
