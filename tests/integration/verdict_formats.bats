@@ -178,10 +178,10 @@ hides_alike() {
 	# And it is said where the format has room for that.
 	grep -q '^suppressed, but counted above: ' "$D/as.text" || fail 'text does not say so'
 	grep -q '(--leak-only)' "$D/as.text" || fail 'text does not say so'
-	if [[ -s $D/html ]]; then
+	if [[ -s $D/as.html ]]; then
 		html_data "$D/as.html" | jq -e '.targets[0].left_out[0] > 4194304' >/dev/null || fail 'html does not say so'
 	fi
-	if [[ -s $D/pprof ]]; then
+	if [[ -s $D/as.pprof ]]; then
 		HOME=$D go tool pprof -comments "$D/as.pprof" 2>"$D/pprof.err" | grep -q '^left out: [0-9]* bytes' || fail 'pprof does not say so'
 	fi
 }
