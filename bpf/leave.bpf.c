@@ -20,51 +20,29 @@
 #define JOBCTL_TRAPS	  ((1ul << 19) | (1ul << 20)) /* JOBCTL_TRAP_STOP, JOBCTL_TRAP_NOTIFY */
 #define SIGNAL_GROUP_EXIT 0x4u
 
-/*
- * What a waiting thread needs is kept here and not on the BPF stack: from 6.13 on that is one area for each CPU and program (private stacks), and while a thread
- * lets others run, another process that ends uses the same one.
- */
 struct wait {
+	struct task_struct *task;
 	uint64_t until_ns, sp;
+	bool done;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct wait);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} waits SEC(".maps");
-
 /* 1: enough. */
-static long look(uint32_t i, void *ctx)
+static long look(uint32_t i, struct wait *wait)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
-	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct task_struct *task = wait->task;
 	uint64_t word;
 
 	(void)i;
-	(void)ctx;
-	if (!wait)
-		return 1;
 	if (BPF_CORE_READ(task, jobctl) & JOBCTL_TRAPS ||
 	    BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT || shared.tool_gone ||
 	    bpf_ktime_get_ns() > wait->until_ns) {
-		bpf_map_delete_elem(&waits, &tid);
+		wait->done = true;
 		return 1;
 	}
 	/* On the way the kernel calls cond_resched(): without it a kernel that does not preempt itself might have no processor left for the tool. */
-	bpf_copy_from_user_task(&word, sizeof(word), (void *)wait->sp, task, 0);
+	bpf_copy_from_user_task(&word, sizeof(word), (void *)wait->sp, bpf_get_current_task_btf(),
+				0);
 	return 0;
-}
-
-/* The thread's own number each time: what is on the stack may be another's by then. */
-static __always_inline bool still_waits(void)
-{
-	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
-
-	return bpf_map_lookup_elem(&waits, &tid) != NULL;
 }
 
 static __always_inline void announce(uint32_t target_id, uint32_t tgid)
@@ -87,7 +65,11 @@ int on_leave(struct pt_regs *ctx)
 	uint64_t both = bpf_get_current_pid_tgid();
 	uint32_t tgid = both >> 32, tid = (uint32_t)both, first;
 	struct target_info *target = bpf_map_lookup_elem(&targets, &tgid);
-	struct wait wait = {.until_ns = bpf_ktime_get_ns() + WAIT_NS, .sp = regs_sp(ctx)};
+	struct wait wait = {
+		.task = (struct task_struct *)bpf_get_current_task(),
+		.until_ns = bpf_ktime_get_ns() + WAIT_NS,
+		.sp = regs_sp(ctx),
+	};
 
 	use_own_stack();
 	/* Of a vfork the memory is its parent's, which goes on. */
@@ -99,10 +81,7 @@ int on_leave(struct pt_regs *ctx)
 		return 0;
 	if (!first)
 		announce(target->id, tgid);
-	/* Without room it ends unheld. */
-	if (bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY))
-		return 0;
-	for (int i = 0; i < ROUNDS && still_waits(); i++)
-		bpf_loop(LOOKS, look, NULL, 0);
+	for (int i = 0; i < ROUNDS && !wait.done; i++)
+		bpf_loop(LOOKS, look, &wait, 0);
 	return 0;
 }
