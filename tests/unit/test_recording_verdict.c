@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Verdicts through a recording's field and back, and damaged ones. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,15 +15,18 @@
 static void round_trip(struct snapshot *from, struct snapshot *to, struct wire *out)
 {
 	const uint32_t numbers[] = {1, 0};
+	struct recorded_notes written = {0}, read = {0};
 	struct wire_reader reader;
 	struct wire_field f;
 
-	recording_put_verdict(out, 12, from, numbers);
+	assert_int_equal(recording_put_verdict(out, 12, from, numbers, &written), 0);
 	assert_false(out->failed);
 	reader = (struct wire_reader){out->data, out->data + out->len};
 	assert_int_equal(wire_next(&reader, &f), 1);
 	assert_int_equal(f.field, 12);
-	assert_true(recording_take_verdict(f.body, to));
+	assert_int_equal(recording_take_verdict(f.body, to, &read), 0);
+	recorded_notes_free(&written);
+	recorded_notes_free(&read);
 }
 
 static void taken(void **state)
@@ -67,27 +71,30 @@ static void refused(void **state)
 	wire_free(&wire);
 	from.verdict.state = VERDICT_NOT_ASKED;
 	wire = (struct wire){0};
-	recording_put_verdict(&wire, 12, &from, NULL);
+	assert_int_equal(recording_put_verdict(&wire, 12, &from, NULL, NULL), 0);
 	assert_int_equal(wire.len, 0);
 }
 
-/* Rows that are not there, classes that are not, lists and reasons cut short. */
+/* Rows that are not there, classes that are not, lists and reasons cut short; notes of such rows, of none, and with a line that is no text. */
 static void damaged(void **state)
 {
-	static const uint8_t bad[][8] = {{0x4a, 2, 9, 1},
-					 {0x4a, 2, 0, 0x10},
-					 {0x4a, 3, 0, 1, 5},
-					 {0x4a, 9, 0, 1},
-					 {0x4a, 1, 0x80}};
+	static const uint8_t bad[][8] = {
+		{0x4a, 2, 9, 1},    {0x4a, 2, 0, 0x10},	      {0x4a, 3, 0, 1, 5},
+		{0x4a, 9, 0, 1},    {0x4a, 1, 0x80},	      {0x52, 2, 0x08, 2},
+		{0x52, 2, 0x1a, 0}, {0x52, 3, 0x08, 0, 0x12}, {0x52, 6, 0x08, 0, 0x12, 2, 0x0a, 9}};
+	static const uint8_t no_text[] = {0x52, 8, 0x08, 0, 0x12, 4, 0x0a, 2, 'a', 0};
+	struct wire_reader r = {no_text, no_text + sizeof(no_text)};
 	struct stack stacks[2] = {0};
 	struct snapshot to = {.stacks = stacks, .stack_count = 2};
+	struct recorded_notes notes = {0};
 
 	(void)state;
+	assert_int_equal(recording_take_verdict(r, &to, &notes), -EBADMSG);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct wire_reader r = {bad[i], bad[i] + (bad[i][1] < 6 ? bad[i][1] + 2 : 8)};
-
-		assert_false(recording_take_verdict(r, &to));
+		r = (struct wire_reader){bad[i], bad[i] + (bad[i][1] <= 6 ? bad[i][1] + 2 : 8)};
+		assert_int_equal(recording_take_verdict(r, &to, &notes), -EBADMSG);
 	}
+	recorded_notes_free(&notes);
 }
 
 int main(void)

@@ -94,12 +94,9 @@ static void suppress(struct session *s, struct target *target, struct snapshot *
 		if (now->stacks[i].live.count)
 			err = symbolize(s, target, &now->stacks[i]);
 	}
-	err = err ?: suppress_snapshot(s->options, s->suppressions, now);
-	for (size_t i = 0; !err && i < now->bad_free_count; i++) {
+	for (size_t i = 0; !err && i < now->bad_free_count; i++)
 		err = trace_symbolize_bad_free(s->trace, target, &now->bad_frees[i]);
-		if (!err && s->suppressions)
-			suppress_bad_free(s->suppressions, &now->bad_frees[i]);
-	}
+	err = err ?: suppress_snapshot(s->options, s->suppressions, now);
 	if (err)
 		log_errno(err, "suppressions are not applied");
 }

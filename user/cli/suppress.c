@@ -36,6 +36,15 @@ bool suppress_wanted(const struct options *options, const struct suppressions *s
 		     snapshot->verdict.state != VERDICT_NOT_ASKED);
 }
 
+/* They are no leaks, of which only some snapshots are asked. */
+static void suppress_bad_free(struct suppressions *s, struct bad_free *bad)
+{
+	const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
+
+	if (call->frames)
+		bad->suppressed = suppressions_match_free(s, call->frames, call->frame_count);
+}
+
 int suppress_snapshot(const struct options *options, struct suppressions *s,
 		      struct snapshot *snapshot)
 {
@@ -44,15 +53,9 @@ int suppress_snapshot(const struct options *options, struct suppressions *s,
 	/* Without a verdict nobody knows what is lost. */
 	if (!err && options->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
 		leaks_hide_others(snapshot);
+	for (size_t i = 0; s && i < snapshot->bad_free_count; i++)
+		suppress_bad_free(s, &snapshot->bad_frees[i]);
 	return err;
-}
-
-void suppress_bad_free(struct suppressions *s, struct bad_free *bad)
-{
-	const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
-
-	if (call->frames)
-		bad->suppressed = suppressions_match_free(s, call->frames, call->frame_count);
 }
 
 void suppress_close(struct suppressions *s)

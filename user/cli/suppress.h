@@ -17,14 +17,11 @@ bool suppress_wanted(const struct options *options, const struct suppressions *s
 		     const struct snapshot *snapshot);
 
 /*
- * Applies them, and --leak-only where the snapshot has a verdict, to a snapshot with named stacks: formats leave out the stacks that it hides. 0 or -ENOMEM.
- * `s` may be NULL.
+ * Applies them, and --leak-only where the snapshot has a verdict, to a snapshot with named stacks: formats leave out the stacks and bad frees that it hides. 0 or
+ * -ENOMEM. `s` may be NULL.
  */
 int suppress_snapshot(const struct options *options, struct suppressions *s,
 		      struct snapshot *snapshot);
-
-/* The first of the calls' stacks is the bad free's own. */
-void suppress_bad_free(struct suppressions *s, struct bad_free *bad);
 
 /* Tells of unused ones and frees them. NULL is fine. */
 void suppress_close(struct suppressions *s);

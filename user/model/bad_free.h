@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_MODEL_BAD_FREE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/abi.h"
@@ -37,5 +38,11 @@ const char *bad_free_kind_text(enum bad_free_kind kind); /* "double free", … *
 /* "malloc", "new", "new[]"; and what frees it: "free", "delete", "delete[]"; NULL for FAMILY_ANY. */
 const char *alloc_family_name(enum alloc_family family);
 const char *free_family_name(enum alloc_family family);
+/* The same the other way round: BAD_FREE_KINDS, FAMILY_ANY for a name that is not known here. */
+enum bad_free_kind bad_free_kind_of(const char *name);
+enum alloc_family alloc_family_of(const char *name);
+
+/* The order in which they are shown: by kind, the most frequent first. */
+void bad_frees_sort(struct bad_free *list, size_t count);
 
 #endif

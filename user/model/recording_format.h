@@ -29,6 +29,7 @@ enum chunk_field {
 	CHUNK_SURVEY_ROWS = 11,
 	CHUNK_DRILL = 12,
 	CHUNK_SURVEY = 13,
+	CHUNK_BAD_FREE = 14, /* recording_bad_free.c */
 };
 
 enum header_field {
@@ -99,6 +100,7 @@ enum snapshot_flag {
 	FLAG_EXECED = 1u << 2,
 	FLAG_LATE = 1u << 3,
 	FLAG_WINDOW = 1u << 4,
+	FLAG_FREES_CHECKED = 1u << 5,
 };
 
 /* The numbers of a row, in the order in which they are stored. */

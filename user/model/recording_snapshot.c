@@ -109,6 +109,7 @@ static int read_snapshot(const struct recording_reader *r, struct wire_reader me
 	s->execed = flags & FLAG_EXECED;
 	s->children_late = flags & FLAG_LATE;
 	s->window = flags & FLAG_WINDOW;
+	s->frees_checked = flags & FLAG_FREES_CHECKED;
 	return err ? err : got < 0 ? recording_refuse(why, "a snapshot cannot be read") : 0;
 }
 
@@ -168,8 +169,13 @@ int recording_take_snapshot(struct recording_reader *r, struct wire_reader messa
 		err = t ? fill_snapshot(r, t, s)
 			: recording_refuse(why, "a snapshot of a target that is not there");
 	}
-	if (!err && !recording_take_verdict(verdict, s))
-		err = recording_refuse(why, "a verdict cannot be read");
+	if (!err) {
+		err = recording_take_verdict(verdict, s, &t->notes);
+		if (err == -EBADMSG)
+			*why = "a verdict cannot be read";
+	}
+	if (!err && s->frees_checked)
+		err = recording_fill_bad_frees(r, &t->bad_frees, s);
 	if (err) {
 		snapshot_free(s);
 		return err;

@@ -55,6 +55,8 @@ void recording_target_release(struct recorded_target *target)
 	target->maps = NULL;
 	target->rows = NULL;
 	target->row_count = target->row_room = 0;
+	recorded_notes_free(&target->notes);
+	recorded_bad_frees_free(&target->bad_frees);
 }
 
 /* ---- strings, frames, stacks -------------------------------------------------------------- */
@@ -254,6 +256,19 @@ static int append_row(struct recorded_target *t)
 	return 0;
 }
 
+bool recording_stack(const struct recording_reader *r, uint64_t number, uint32_t *stack)
+{
+	*stack = 0;
+	return !number || id_list_get(&r->stacks, number, stack);
+}
+
+enum stack_end recording_stack_end(const struct recording_reader *r, uint64_t number)
+{
+	if (number < r->ends.count && r->ends.numbers[number] >= 0)
+		return (enum stack_end)r->ends.numbers[number];
+	return STACK_END_UNSUPPORTED;
+}
+
 static int take_row(struct recording_reader *r, struct wire_reader message, const char **why)
 {
 	uint64_t fields[ROW_TRUNCATED + 1] = {0};
@@ -272,7 +287,7 @@ static int take_row(struct recording_reader *r, struct wire_reader message, cons
 		return recording_refuse(why, "a row of a target that is not there");
 	if (fields[ROW_NUMBER] > t->row_count || fields[ROW_NUMBER] >= MAX_ROWS)
 		return recording_refuse(why, "a row's number is impossible");
-	if (fields[ROW_STACK] && !id_list_get(&r->stacks, fields[ROW_STACK], &stack))
+	if (!recording_stack(r, fields[ROW_STACK], &stack))
 		return recording_refuse(why, "a row of a stack that is not there");
 	if (fields[ROW_NUMBER] == t->row_count) {
 		err = append_row(t);
@@ -283,10 +298,7 @@ static int take_row(struct recording_reader *r, struct wire_reader message, cons
 	row->stack_id = fields[ROW_STACK_ID];
 	row->stack = stack;
 	row->truncated = fields[ROW_TRUNCATED] != 0;
-	/* Of an end that is not known here, what matters is that the stack is not complete. */
-	row->end = STACK_END_UNSUPPORTED;
-	if (fields[ROW_END] < r->ends.count && r->ends.numbers[fields[ROW_END]] >= 0)
-		row->end = (enum stack_end)r->ends.numbers[fields[ROW_END]];
+	row->end = recording_stack_end(r, fields[ROW_END]);
 	return 0;
 }
 
@@ -436,6 +448,8 @@ int recording_take_definition(struct recording_reader *r, const struct wire_fiel
 		return recording_take_process(r, f->body, why);
 	case CHUNK_SURVEY_ROWS:
 		return recording_take_survey_rows(r, f->body, why);
+	case CHUNK_BAD_FREE:
+		return recording_take_bad_free(r, f->body, why);
 	case CHUNK_DRILL:
 		return recording_take_drill(r, f->body, why);
 	default:

@@ -11,7 +11,9 @@
 #include "user/model/frame_table.h"
 #include "user/model/id_map.h"
 #include "user/model/recording.h"
+#include "user/model/recording_bad_free.h"
 #include "user/model/recording_format.h"
+#include "user/model/recording_verdict.h"
 #include "user/model/wire.h"
 
 /* The file's numbers, from 1, to those of our own table: a file may define the same thing twice. */
@@ -43,6 +45,8 @@ struct recorded_target {
 	struct module_maps *maps;
 	struct recorded_row *rows;
 	size_t row_count, row_room;
+	struct recorded_notes notes;
+	struct recorded_bad_frees bad_frees;
 };
 
 struct survey_reading;
@@ -108,6 +112,12 @@ void survey_reading_free(struct survey_reading *v); /* NULL is fine */
 
 /* The text of the file's string number, 0 gives NULL. False: there is none. */
 bool recording_string(const struct recording_reader *r, uint64_t number, const char **text);
+
+/* Our number of the file's stack number, 0 is 0. False: there is none. */
+bool recording_stack(const struct recording_reader *r, uint64_t number, uint32_t *stack);
+
+/* Of an end that is not known here, what matters is that the stack is not complete. */
+enum stack_end recording_stack_end(const struct recording_reader *r, uint64_t number);
 
 /* By the file's numbers. */
 int recording_take_lost(const struct recording_reader *r, struct wire_reader body,

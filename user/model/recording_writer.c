@@ -9,7 +9,6 @@
 #include <zlib.h>
 
 #include "user/base/util.h"
-#include "user/model/recording_verdict.h"
 #include "user/model/recording_writer.h"
 
 #define FLUSH_BYTES  (1u << 20) /* definitions beyond this begin a chunk of their own */
@@ -119,6 +118,8 @@ static void target_free(struct target_state *t)
 	free(t->maps);
 	free(t->rows);
 	id_map_free(&t->numbers);
+	recorded_notes_free(&t->notes);
+	recorded_bad_frees_free(&t->bad_frees);
 	free(t);
 }
 
@@ -437,14 +438,16 @@ static void put_lost(struct recording_writer *w, unsigned field, const uint64_t 
 	wire_close(&w->chunk, list);
 }
 
-static void put_snapshot(struct recording_writer *w, const struct snapshot *s,
-			 const uint32_t *numbers)
+static int put_snapshot(struct recording_writer *w, struct target_state *t,
+			const struct snapshot *s, const uint32_t *numbers)
 {
 	static const uint64_t none[LOST_CAUSES];
 	size_t mark = wire_open(&w->chunk, CHUNK_SNAPSHOT);
 	unsigned flags = (s->final ? FLAG_FINAL : 0) | (s->exited ? FLAG_EXITED : 0) |
 			 (s->execed ? FLAG_EXECED : 0) | (s->children_late ? FLAG_LATE : 0) |
-			 (s->window ? FLAG_WINDOW : 0);
+			 (s->window ? FLAG_WINDOW : 0) |
+			 (s->frees_checked ? FLAG_FREES_CHECKED : 0);
+	int err;
 
 	wire_uint(&w->chunk, SNAPSHOT_TARGET, s->target_id);
 	wire_uint(&w->chunk, SNAPSHOT_TIME_NS, s->time_ns);
@@ -462,8 +465,9 @@ static void put_snapshot(struct recording_writer *w, const struct snapshot *s,
 		wire_uint(&w->chunk, SNAPSHOT_ANON, s->memory.anon);
 	if (s->memory.pss)
 		wire_uint(&w->chunk, SNAPSHOT_PSS, s->memory.pss);
-	recording_put_verdict(&w->chunk, SNAPSHOT_VERDICT, s, numbers);
+	err = recording_put_verdict(&w->chunk, SNAPSHOT_VERDICT, s, numbers, &t->notes);
 	wire_close(&w->chunk, mark);
+	return err;
 }
 
 static struct target_state *find_target(struct recording_writer *w, uint32_t id)
@@ -513,9 +517,10 @@ int recording_writer_add(struct recording_writer *w, const struct snapshot *s)
 	err = put_maps(w, t, s);
 	err = err ? err : put_rows(w, t, s, numbers);
 	err = err ? err : put_values(w, t, s, numbers);
+	err = err ? err : recording_put_bad_frees(w, t->id, &t->bad_frees, s);
+	err = err ? err : put_snapshot(w, t, s, numbers);
 	if (err)
 		return w->error = err;
-	put_snapshot(w, s, numbers);
 	if (s->exited || s->execed || s->window)
 		forget_target(w, t);
 	return recording_flush(w);

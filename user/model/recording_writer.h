@@ -11,7 +11,9 @@
 #include "user/model/frame_table.h"
 #include "user/model/id_map.h"
 #include "user/model/recording.h"
+#include "user/model/recording_bad_free.h"
 #include "user/model/recording_format.h"
+#include "user/model/recording_verdict.h"
 #include "user/model/wire.h"
 
 struct recorded_survey;
@@ -29,6 +31,8 @@ struct target_state {
 	struct id_map numbers;	  /* stack id -> row */
 	struct row *rows;
 	size_t row_count, row_room;
+	struct recorded_notes notes;
+	struct recorded_bad_frees bad_frees;
 };
 
 struct recording_writer {

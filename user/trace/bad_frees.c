@@ -2,7 +2,6 @@
 /* --check-frees: the kernel's table of bad frees, as a snapshot has it. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <bpf/bpf.h>
 
@@ -48,17 +47,6 @@ static void fill(struct bad_free *to, const struct trace *trace, const struct ba
 	fill_call(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
 }
 
-static int by_count(const void *a, const void *b)
-{
-	const struct bad_free *x = a, *y = b;
-
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->calls[BAD_FREE_NOW].stack_id < y->calls[BAD_FREE_NOW].stack_id ? -1 : 1;
-}
-
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
 {
 	int fd = bpf_map__fd(trace->skel->maps.bad_frees);
@@ -85,9 +73,7 @@ int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
 		}
 		fill(&snapshot->bad_frees[snapshot->bad_free_count++], trace, &key, &value);
 	}
-	if (snapshot->bad_free_count)
-		qsort(snapshot->bad_frees, snapshot->bad_free_count, sizeof(*snapshot->bad_frees),
-		      by_count);
+	bad_frees_sort(snapshot->bad_frees, snapshot->bad_free_count);
 	return 0;
 }
 
