@@ -3,8 +3,8 @@
 # What is done with a recording elsewhere, later, without root.
 #
 # tests/golden/recording/shop.mlb is of two processes of the demo's shop, the second of which ends: four snapshots a second apart, by
-# `record -p A,B -i 1 -n 4`. It stays as it is: what version 1 of the file has written is read for ever. UPDATE_GOLDEN=1 writes the other
-# files there anew.
+# `record -p A,B -i 1 -n 4`. It stays as it is: what version 1 of the file has written is read for ever. notes.mlb is what
+# tests/unit/test_recording_notes.c writes: with what holds blocks, contents of lost ones and bad frees. UPDATE_GOLDEN=1 writes the other files there anew.
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BUILD=${BUILD:-build}
@@ -17,7 +17,7 @@ setup() {
 	[[ -x $TOOL ]] || skip 'memleakbpf is not built'
 	D=$BATS_TEST_TMPDIR
 	chmod 755 "$D" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
-	cp "$GOLDEN/shop.mlb" "$D/"
+	cp "$GOLDEN/"*.mlb "$D/"
 }
 
 # The tool as nobody, where that user can reach it.
@@ -51,6 +51,12 @@ golden() {
 	report -f folded | golden folded.txt
 	report -f folded --sort count | golden folded-count.txt
 	report -f android | golden android.txt
+}
+
+@test "what holds blocks, contents, bad frees: byte for byte" {
+	tool report "$D/notes.mlb" | golden notes.txt
+	tool report "$D/notes.mlb" -v --at 35s | golden notes-at.txt
+	tool report "$D/notes.mlb" -f json | golden notes.json
 }
 
 @test "diff: byte for byte" {
