@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * libFuzzer: an ELF file of garbage as an object that a target maps: its headers, its unwind table, the allocator's functions in it
- * and the places of their probes.
+ * and the places of their probes, where its thread-local variables are.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include "user/probe/probe.h"
 #include "user/sys/elf_file.h"
 #include "user/sys/object.h"
+#include "user/sys/tls.h"
 #include "user/target/provider.h"
 #include "user/target/unwinder.h"
 #include "user/unwind/table.h"
@@ -66,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_close_ int fd = fuzz_file(data, size);
 	struct object_cache *cache = object_cache_new();
 	struct elf_headers headers;
+	struct tls_layout layout;
 	struct object *object;
 	char path[32];
 
@@ -76,6 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (cache && !object_cache_open(cache, path, &object)) {
 		find_probes(object, &usual);
 		find_probes(object, &named);
+		if (!tls_layout_read(object, &layout))
+			MUST(layout.size &&
+			     !(tls_block_of_program(&layout, 0) & (layout.align - 1)));
 		object_unref(object);
 	}
 	if (cache)

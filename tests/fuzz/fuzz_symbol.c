@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* libFuzzer: names, lines and inlined calls from an ELF file of garbage, with its DWARF. */
+/* libFuzzer: names, lines, inlined calls and variables from an ELF file of garbage, with its DWARF. */
 #include "tests/fuzz/fuzz.h"
 
 #include "user/symbol/symbol.h"
@@ -25,6 +25,19 @@ static void resolve(struct symbolizer *symbolizer, struct object *object, size_t
 	}
 }
 
+static void name(struct symbolizer *symbolizer, struct object *object, size_t size)
+{
+	for (uint64_t at = 0; at < size; at += size / LOOKUPS * 10 | 1) {
+		const char *text;
+		uint64_t offset;
+
+		if (!symbolizer_name_data(symbolizer, object, at, getpid(), &text, &offset))
+			fuzz_must_be_clean(text);
+		if (!symbolizer_name_tls(symbolizer, object, at, getpid(), &text, &offset))
+			fuzz_must_be_clean(text);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct symbolizer_options options = {.inlines = true};
@@ -37,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (cache && symbolizer && !object_cache_open(cache, path, &object)) {
 		resolve(symbolizer, object, size);
+		name(symbolizer, object, size);
 		object_unref(object);
 	}
 	symbolizer_free(symbolizer);

@@ -258,7 +258,10 @@ late_provider() {
 
 @test "no allocator: static and stripped" {
 	cp "$TARGETS/noalloc" "$D/noalloc"
-	run_target "$D/noalloc"
+	"$D/noalloc" <"$D/in" >"$D/out" 3>&- &
+	T_PID=$!
+	PIDS+=("$T_PID")
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
 	target_line ready
 	run_tool -p "$T_PID"
 	refused 1 "$T_PID.*allocat"

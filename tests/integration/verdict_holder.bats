@@ -99,3 +99,186 @@ holders data of holders+$table
 in_rack rack (libheld.so)
 in_shelf shelf+0x10 (libheld.so)")"
 }
+
+# Two threads with an array each, one of them below a thousand calls; nothing else has the pointers.
+build_frames() {
+	cat >"$D/frames.c" <<-'EOF2'
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		#define NOINLINE __attribute__((noinline, noclone))
+		/* Callers that are still there when malloc runs. */
+		#define GET(name) NOINLINE void *name(void) { void *volatile block = malloc(1000); return block; }
+		GET(in_main) GET(in_worker)
+		NOINLINE void scrub(void)
+		{
+			volatile char stack[65536];
+
+			for (size_t i = 0; i < sizeof(stack); i++)
+				stack[i] = 0;
+		}
+		static NOINLINE int deep(int n, char *line)
+		{
+			volatile char pad[40];
+
+			for (size_t i = 0; i < sizeof(pad); i++)
+				pad[i] = 1;
+			if (n)
+				return deep(n - 1, line) + pad[n % 40];
+			printf("{\"phase\":\"go\",\n");
+			fflush(stdout);
+			return !fgets(line, 64, stdin);
+		}
+		static void *worker(void *up)
+		{
+			void *volatile kept[3] = {0};
+
+			kept[1] = in_worker();
+			scrub();
+			pthread_barrier_wait(up);
+			pause(); /* the worker's */
+			return kept[1];
+		}
+		int main(void)
+		{
+			void *volatile kept[5] = {0};
+			pthread_barrier_t up;
+			pthread_t thread;
+			char line[64];
+
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			fgets(line, sizeof(line), stdin);
+			kept[2] = in_main();
+			pthread_barrier_init(&up, NULL, 2);
+			pthread_create(&thread, NULL, worker, &up);
+			pthread_barrier_wait(&up);
+			scrub();
+			return deep(1000, line) > 1 && kept[2]; /* the main thread's */
+		}
+	EOF2
+	gcc -g -O2 -pthread "$@" "$D/frames.c" -o "$D/frames"
+}
+
+# frames_are EXPECTED [OPTION…]: "function holder", a line each; N stands for the thread that is not the first.
+frames_are() {
+	local held
+
+	start_target "$D/frames"
+	attach --verdict --max-pause 1m "${@:2}"
+	tell go
+	snap
+	held=$(jq -r ".stacks[] | select(.live.bytes == 1000) | ${SHOW:-\"\\(.frames[1].function) \\(.held_by[0])\"}" <<<"$SNAP" | sort |
+		sed -E "s/thread $T_PID\\b/thread MAIN/; s/thread [0-9]+/thread N/; s/0x[0-9a-f]+ above/BYTES above/")
+	[[ $held == "$1" ]] || fail "held by
+$held
+expected
+$1"
+	echo >&"$T_IN"
+	tool_ends
+	clean
+}
+
+@test "a thread's stack: the function whose frame it is" {
+	build_frames
+	line() {
+		grep -n "$1" "$D/frames.c" | cut -d: -f1
+	}
+	frames_are "in_main main at frames.c:$(line "the main thread's") (frames), on the stack of thread MAIN
+in_worker worker at frames.c:$(line "the worker's") (frames), on the stack of thread N"
+}
+
+@test "a stack that cannot be walked: how far above the stack pointer" {
+	build_frames -fno-omit-frame-pointer
+	frames_are 'in_main the stack of thread MAIN, BYTES above its stack pointer
+in_worker the stack of thread N, BYTES above its stack pointer' --stack fp
+}
+
+# Variables of which each thread has its own: of the program, of a library by both ways to find them, and of one that is opened late.
+build_tls() {
+	cat >"$D/tls_library.c" <<-'EOF2'
+		#include <stdlib.h>
+		static __thread long fill[3];
+		static __thread void *volatile hidden[4];
+		__attribute__((tls_model("initial-exec"))) __thread void *volatile early;
+		void in_hidden(void) { hidden[fill[0] + 2] = malloc(1000); }
+		void in_early(void) { early = malloc(1000); }
+	EOF2
+	cat >"$D/frames.c" <<-'EOF2'
+		#include <dlfcn.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		static __thread struct { long fill[2]; void *volatile entry; } own;
+		__thread void *volatile large[1000];
+		void in_hidden(void), in_early(void);
+		static void __attribute__((noinline)) in_own(void) { own.entry = malloc(1000); }
+		static void __attribute__((noinline)) in_large(void) { large[999] = malloc(1000); }
+		static pthread_barrier_t up;
+		/* What the calls have left behind on the stack. */
+		static void __attribute__((noinline)) scrub(void)
+		{
+			volatile char stack[65536];
+
+			for (size_t i = 0; i < sizeof(stack); i++)
+				stack[i] = 0;
+		}
+		static void *worker(void *unused)
+		{
+			in_large(), in_hidden();
+			scrub();
+			pthread_barrier_wait(&up);
+			pause();
+			return unused;
+		}
+		int main(void)
+		{
+			void *late = dlopen("liblate.so", RTLD_NOW);
+			void (*in_opened)(void) = dlsym(late, "in_opened");
+			pthread_t thread;
+			char line[64];
+
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			fgets(line, sizeof(line), stdin);
+			in_own(), in_early(), in_opened();
+			scrub();
+			pthread_barrier_init(&up, NULL, 2);
+			pthread_create(&thread, NULL, worker, NULL);
+			pthread_barrier_wait(&up);
+			printf("{\"phase\":\"go\",\n");
+			fflush(stdout);
+			return !fgets(line, sizeof(line), stdin);
+		}
+	EOF2
+	cat >"$D/late.c" <<-'EOF2'
+		#include <stdlib.h>
+		static __thread void *volatile opened[6];
+		void in_opened(void) { opened[3] = malloc(1000); }
+	EOF2
+	gcc -g -O1 -shared -fPIC "$D/tls_library.c" -o "$D/libtls.so"
+	gcc -g -O1 -shared -fPIC "$D/late.c" -o "$D/liblate.so"
+	gcc -g -O1 -pthread "$D/frames.c" -o "$D/frames" -L"$D" -ltls -Wl,-rpath,"$D"
+}
+
+@test "thread-local variables by their names" {
+	build_tls
+	frames_are 'in_early early (libtls.so), thread-local data of thread MAIN
+in_hidden hidden+0x10 (libtls.so), thread-local data of thread N
+in_large large+0x1f38 (frames), thread-local data of thread N
+in_opened opened+0x18 (liblate.so), thread-local data of thread MAIN
+in_own own+0x10 (frames), thread-local data of thread MAIN'
+}
+
+@test "thread-local variables without symbols: whose they are" {
+	build_tls
+	strip --strip-all "$D/frames" "$D/libtls.so" "$D/liblate.so"
+	SHOW='"\(.frames[1].module) \(.held_by[0])"'
+	frames_are 'frames thread-local data of thread MAIN (frames)
+frames thread-local data of thread N (frames)
+liblate.so thread-local data of thread MAIN (liblate.so)
+libtls.so early (libtls.so), thread-local data of thread MAIN
+libtls.so thread-local data of thread N (libtls.so)'
+}

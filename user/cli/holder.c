@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/analysis/dead_memory.h"
 #include "user/base/parse.h"
 #include "user/base/util.h"
 
@@ -29,6 +30,13 @@ static const char *base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A path may hold anything; a line of what holds a block is one line. */
+static void put_file(FILE *out, const char *path)
+{
+	for (const char *at = base_name(path); *at; at++)
+		fputc((unsigned char)*at < ' ' ? '?' : *at, out);
 }
 
 /* The function that asked for it: the first frame that is no allocation function's own. */
@@ -61,16 +69,56 @@ static void put_block(struct describer *d, FILE *out, uint32_t block)
 		fprintf(out, " from %s", name);
 }
 
-static const struct heap_thread *thread_at(const struct describer *d, const struct mapping *m)
+/* The thread on whose stack the address is: the nearest one below, for several stacks may lie in a mapping. */
+static const struct heap_thread *thread_on(const struct describer *d, const struct mapping *m,
+					   uint64_t address)
+{
+	const struct heap_thread *best = NULL;
+
+	for (size_t i = 0; i < d->image->thread_count; i++) {
+		const struct heap_thread *t = &d->image->threads[i];
+
+		if (t->sp >= m->start && t->sp < m->end && t->sp <= address + STACK_RED_ZONE &&
+		    (!best || t->sp > best->sp))
+			best = t;
+	}
+	return best;
+}
+
+/* The thread whose thread-local data it is: that lies around the thread pointer, mostly below it. */
+static const struct heap_thread *thread_with(const struct describer *d, const struct mapping *m,
+					     uint64_t address)
 {
 	for (size_t i = 0; i < d->image->thread_count; i++) {
 		const struct heap_thread *t = &d->image->threads[i];
 
-		if ((t->sp >= m->start && t->sp < m->end) ||
-		    (t->tls >= m->start && t->tls < m->end))
+		if (t->tls >= m->start && t->tls < m->end &&
+		    address >= (t->tls & ~4095ull) - 4096 && address < t->tls + 4096)
 			return t;
 	}
 	return NULL;
+}
+
+/* 0, or why there is none: as trace_name_frame(). */
+static int put_frame(const struct describer *d, FILE *out, const struct heap_thread *thread,
+		     uint64_t address)
+{
+	const struct frame *frame;
+	int err;
+
+	/* What was read while it ran is not of the registers' moment. */
+	if (d->snapshot->verdict.approximate)
+		return -ENOENT;
+	err = trace_name_frame(d->trace, d->target, d->image, thread, address, &frame);
+	if (err)
+		return err;
+	fputs(frame->function, out);
+	if (frame->file && frame->line)
+		fprintf(out, " at %s:%" PRIu32, base_name(frame->file), frame->line);
+	if (frame->module)
+		fprintf(out, " (%s)", frame->module);
+	fprintf(out, ", on the stack of thread %d", (int)thread->tid);
+	return 0;
 }
 
 /*
@@ -84,6 +132,33 @@ static int length_without_number(const char *name)
 	return dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1)
 		       ? (int)(dot - name)
 		       : (int)strlen(name);
+}
+
+static void put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
+{
+	fprintf(out, "%.*s", length_without_number(name), name);
+	if (offset)
+		fprintf(out, "+0x%" PRIx64, offset);
+	fputs(" (", out);
+	put_file(out, path);
+	fputc(')', out);
+}
+
+static bool put_thread_variable(const struct describer *d, FILE *out, uint64_t address)
+{
+	struct thread_variable v;
+
+	if (trace_name_tls(d->trace, d->target, d->image, address, &v))
+		return false;
+	if (v.name) {
+		put_variable(out, v.name, v.offset, v.module);
+		fprintf(out, ", thread-local data of thread %d", (int)v.tid);
+	} else {
+		fprintf(out, "thread-local data of thread %d (", (int)v.tid);
+		put_file(out, v.module);
+		fputc(')', out);
+	}
+	return true;
 }
 
 /*
@@ -114,20 +189,50 @@ static bool put_static(const struct describer *d, FILE *out, const struct mappin
 	if (!first || trace_name_data(d->trace, d->target, first, address, &name, &offset, &vaddr))
 		return false;
 	if (name) {
-		fprintf(out, "%.*s", length_without_number(name), name);
-		if (offset)
-			fprintf(out, "+0x%" PRIx64, offset);
-		fprintf(out, " (%s)", base_name(file->path));
+		put_variable(out, name, offset, file->path);
 	} else {
-		fprintf(out, "data of %s+0x%" PRIx64, base_name(file->path), vaddr);
+		fputs("data of ", out);
+		put_file(out, file->path);
+		fprintf(out, "+0x%" PRIx64, vaddr);
 	}
 	return true;
+}
+
+static void put_memory(FILE *out, const struct mapping *m, uint64_t address)
+{
+	fprintf(out, "memory at 0x%" PRIx64, address);
+	if (!m || !*m->path)
+		return;
+	fputs(" of ", out);
+	put_file(out, m->path);
+}
+
+/* Something of a thread's own? */
+static bool put_of_thread(const struct describer *d, FILE *out, const struct mapping *m,
+			  uint64_t address)
+{
+	const struct heap_thread *on = thread_on(d, m, address), *with = thread_with(d, m, address);
+	int err = on ? put_frame(d, out, on, address) : -ENOENT;
+
+	if (!err || (!m->ino && put_thread_variable(d, out, address)))
+		return true;
+	/* Where in a mapping the stack ends and thread-local data begins is known only when the walk has come to the stack's end. */
+	if (on && err == -ERANGE && address < on->tls && on->tls < m->end)
+		with = on;
+	else if (on && with && address < with->tls)
+		with = NULL;
+	if (with)
+		fprintf(out, "thread-local data of thread %d", (int)with->tid);
+	else if (on)
+		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " %s its stack pointer",
+			(int)on->tid, address < on->sp ? on->sp - address : address - on->sp,
+			address < on->sp ? "below" : "above");
+	return on || with;
 }
 
 static void put_root(const struct describer *d, FILE *out, uint64_t address)
 {
 	const struct mapping *m;
-	const struct heap_thread *t;
 
 	if (address & REACH_REGISTER) {
 		fprintf(out, "a register of thread %d",
@@ -135,19 +240,12 @@ static void put_root(const struct describer *d, FILE *out, uint64_t address)
 		return;
 	}
 	m = d->image->maps ? maps_find(d->image->maps, address) : NULL;
-	t = m ? thread_at(d, m) : NULL;
-	if (t && t->tls >= m->start && t->tls < m->end && address >= (t->tls & ~4095ull) - 4096)
-		fprintf(out, "thread-local data of thread %d", (int)t->tid);
-	else if (t)
-		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " above its stack pointer",
-			(int)t->tid, address - t->sp);
-	else if (m && put_static(d, out, m, address))
+	if (m && (put_of_thread(d, out, m, address) || put_static(d, out, m, address)))
 		return;
-	else if (m && !strcmp(m->path, "[heap]"))
+	if (m && !strcmp(m->path, "[heap]"))
 		fprintf(out, "heap from before the attach, at 0x%" PRIx64, address);
 	else
-		fprintf(out, "memory at 0x%" PRIx64 "%s%s", address, m && *m->path ? " of " : "",
-			m ? base_name(m->path) : "");
+		put_memory(out, m, address);
 }
 
 /* From the root to the block, a line each. The way is known from its end: it is walked twice, once to count. */
@@ -175,7 +273,11 @@ static int put_path(struct describer *d, FILE *out, uint32_t block)
 		if (at != UINT32_MAX && reach_holder(d->reach, at) == 0)
 			break;
 	}
-	put_root(d, out, from);
+	/* What a library that was opened late has for a thread lies in a block of its own: it is the variable that is of interest. */
+	if (count > 1 && put_thread_variable(d, out, reach_holder(d->reach, steps[count - 2])))
+		count--;
+	else
+		put_root(d, out, from);
 	for (size_t i = count; i-- > 1;) {
 		if (count - 1 - i == FIRST_STEPS && i > 1) {
 			fprintf(out, "\n… %zu more blocks …", i - 1);

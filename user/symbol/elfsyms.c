@@ -296,7 +296,8 @@ static bool better_data(const struct symbol *found, const struct symbol *other)
 	return compare_names(found, other) < 0;
 }
 
-const char *elf_data_symbol(Dwfl_Module *module, uint64_t address, size_t *len, uint64_t *start)
+const char *elf_data_symbol(Dwfl_Module *module, int type, uint64_t address, size_t *len,
+			    uint64_t *start)
 {
 	int count = dwfl_module_getsymtab(module);
 	struct symbol best = {0};
@@ -310,11 +311,14 @@ const char *elf_data_symbol(Dwfl_Module *module, uint64_t address, size_t *len, 
 
 		symbol.name = dwfl_module_getsym_info(module, i, &raw, &symbol.start, &section,
 						      &elf, NULL);
-		if (!symbol.name || !elf || GELF_ST_TYPE(raw.st_info) != STT_OBJECT ||
+		if (!symbol.name || !elf || GELF_ST_TYPE(raw.st_info) != type ||
 		    section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
 			continue;
 		if (elf != source.elf)
 			source = look_at_source(elf);
+		/* It is no address. */
+		if (type == STT_TLS)
+			symbol.start = raw.st_value;
 		if (!source.usable || !symbol.name[0] || address < symbol.start ||
 		    address - symbol.start >= raw.st_size)
 			continue;

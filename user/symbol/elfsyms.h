@@ -21,9 +21,10 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 			     uint64_t *start);
 
 /*
- * The variable (STT_OBJECT, with a size) that covers a (biased) address: as elf_symbols_find(). Goes through the symbol tables each time: they are
- * asked for few addresses.
+ * The variable that covers a (biased) address, or with `type` STT_TLS the thread-local one that covers an offset into its object's block; else STT_OBJECT. As elf_symbols_find().
+ * Goes through the symbol tables each time: they are asked for few addresses.
  */
-const char *elf_data_symbol(Dwfl_Module *module, uint64_t address, size_t *len, uint64_t *start);
+const char *elf_data_symbol(Dwfl_Module *module, int type, uint64_t address, size_t *len,
+			    uint64_t *start);
 
 #endif

@@ -244,9 +244,14 @@ const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *le
 
 	if (!module->dwfl)
 		return NULL;
-	name = elf_data_symbol(module->dwfl, vaddr + module->bias, len, start);
+	name = elf_data_symbol(module->dwfl, STT_OBJECT, vaddr + module->bias, len, start);
 	*start -= name ? module->bias : 0;
 	return name;
+}
+
+const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *len, uint64_t *start)
+{
+	return module->dwfl ? elf_data_symbol(module->dwfl, STT_TLS, offset, len, start) : NULL;
 }
 
 /* libdw takes it for granted that the last string of a section has its end in it. */

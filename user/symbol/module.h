@@ -35,6 +35,9 @@ const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, ui
 /* The same of the variable that covers the address. */
 const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start);
 
+/* And of the thread-local one that covers an offset into the object's block. */
+const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *len, uint64_t *start);
+
 /* DWARF, separate debug files included, read on first use. NULL when there is none. */
 struct debuginfo *module_debuginfo(struct module *module);
 

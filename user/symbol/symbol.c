@@ -409,8 +409,11 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 	return 0;
 }
 
-int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, uint64_t vaddr,
-			 pid_t pid, const char **name, uint64_t *offset)
+typedef const char *(*find_symbol_fn)(struct module *module, uint64_t at, size_t *len,
+				      uint64_t *start);
+
+static int name_variable(struct symbolizer *symbolizer, struct object *object, find_symbol_fn find,
+			 uint64_t at, pid_t pid, const char **name, uint64_t *offset)
 {
 	struct process *process = process_set_get(symbolizer->processes, pid, false);
 	struct module *module;
@@ -426,10 +429,22 @@ int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, u
 	module = module_set_get(symbolizer->modules, object, process_root_fd(process));
 	if (!module)
 		return -ENOMEM;
-	found = module_data_symbol(module, vaddr, &len, &start);
+	found = find(module, at, &len, &start);
 	if (found)
 		err = set_symbol_name(symbolizer, &common, found, len);
 	*name = common.function;
-	*offset = found ? vaddr - start : 0;
+	*offset = found ? at - start : 0;
 	return err;
+}
+
+int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, uint64_t vaddr,
+			 pid_t pid, const char **name, uint64_t *offset)
+{
+	return name_variable(symbolizer, object, module_data_symbol, vaddr, pid, name, offset);
+}
+
+int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, uint64_t place,
+			pid_t pid, const char **name, uint64_t *offset)
+{
+	return name_variable(symbolizer, object, module_tls_symbol, place, pid, name, offset);
 }

@@ -58,6 +58,10 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, uint64_t vaddr,
 			 pid_t pid, const char **name, uint64_t *offset);
 
+/* The same of the thread-local variable at an offset into an object's block. */
+int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, uint64_t place,
+			pid_t pid, const char **name, uint64_t *offset);
+
 /*
  * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000 bytes, or NULL when the name is not
  * mangled. The string may hold any bytes that the name held.

@@ -320,21 +320,27 @@ static void handle_stack(struct trace *trace, const struct stack_event *event)
 	name_allocator(trace, entry);
 }
 
-/* The mappings of that moment, which are not always the present ones that the kernel has to be told. */
+int target_walk_here(struct trace *trace, const struct target *target)
+{
+	uint64_t generation = image_generation(target->image);
+	int err;
+
+	if (trace->own_target == target->id && trace->own_generation == generation)
+		return 0;
+	err = unwind_publisher_set(trace->unwind, UNWIND_OWN_TARGET, target->image);
+	if (err)
+		return err;
+	trace->own_target = target->id;
+	trace->own_generation = generation;
+	return 0;
+}
+
 static int finish_copy(struct trace *trace, const struct target *target,
 		       const struct stack_copy_event *copy, struct stack_event *out)
 {
-	uint64_t generation = image_generation(target->image);
+	int err = target_walk_here(trace, target);
 
-	if (trace->own_target != target->id || trace->own_generation != generation) {
-		int err = unwind_publisher_set(trace->unwind, UNWIND_OWN_TARGET, target->image);
-
-		if (err)
-			return err;
-		trace->own_target = target->id;
-		trace->own_generation = generation;
-	}
-	return unwind_finish_copy(trace->unwind, copy, trace->options.max_frames, out);
+	return err ? err : unwind_finish_copy(trace->unwind, copy, trace->options.max_frames, out);
 }
 
 /*

@@ -117,6 +117,7 @@ struct trace {
 	struct stack_table *stacks;
 	struct spawn_table *spawns;
 	struct symbolizer *symbolizer;
+	struct known_layout *layouts; /* uthash by object_id(): thread_variables.c */
 
 	struct queued_event *queue;
 	size_t queue_count, queue_room;
@@ -154,11 +155,19 @@ int target_attach_unwinders(struct trace *trace, struct target *target);
 /* Likewise what ends it, with hold_at_end, and the C++ operators, with check_frees. */
 int target_attach_watched(struct trace *trace, struct target *target);
 
+/* thread_variables.c */
+void thread_variables_free(struct trace *trace);
+
 /* bad_frees.c */
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot);
 
 /* events.c */
 int events_open(struct trace *trace);
+/*
+ * Makes the mappings that the target had at the last record those of UNWIND_OWN_TARGET: they are not always the present ones, which the kernel has to be told. 0 or
+ * -errno.
+ */
+int target_walk_here(struct trace *trace, const struct target *target);
 
 /* reader.c */
 int reader_map_arrays(struct trace *trace);

@@ -428,6 +428,7 @@ void trace_free(struct trace *trace)
 	stack_table_free(trace->stacks);
 	spawn_table_free(trace->spawns);
 	symbolizer_free(trace->symbolizer);
+	thread_variables_free(trace);
 	object_cache_free(trace->objects);
 	if (trace->epoll_fd >= 0)
 		close(trace->epoll_fd);

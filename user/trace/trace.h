@@ -135,6 +135,26 @@ int trace_symbolize(struct trace *trace, struct target *target, struct stack *st
 int trace_name_data(struct trace *trace, struct target *target, const struct mapping *file,
 		    uint64_t address, const char **name, uint64_t *offset, uint64_t *vaddr);
 
+/*
+ * The function in whose frame an address of a thread's stack lies, by the registers and the stack of the moment of the image. 0 and *out, which lives as long as the trace; -ERANGE when it
+ * lies above the thread's first frame; -ENOENT where the walk up the stack does not get there, or there are no tables for it (--stack fp); -ENOMEM.
+ */
+int trace_name_frame(struct trace *trace, struct target *target, const struct heap_image *image,
+		     const struct heap_thread *thread, uint64_t address, const struct frame **out);
+
+/* A thread-local variable. Its strings live as long as the trace. */
+struct thread_variable {
+	const char *name; /* NULL: it has no symbol */
+	const char *module;
+	uint64_t
+		offset; /* from the variable's beginning; without a name from that of the module's block */
+	pid_t tid;
+};
+
+/* The one that an address of the image belongs to. 0; -ENOENT: none that is known; -ENOMEM. */
+int trace_name_tls(struct trace *trace, struct target *target, const struct heap_image *image,
+		   uint64_t address, struct thread_variable *out);
+
 /* As trace_symbolize(), for the calls of a bad free. */
 int trace_symbolize_bad_free(struct trace *trace, struct target *target, struct bad_free *bad);
 

@@ -17,7 +17,8 @@
 struct unwind_memory {
 	const struct unwind_publisher *publisher;
 	const struct unwind_rule *rules;
-	const struct stack_copy_event *copy;
+	unwind_read_fn read;
+	void *ctx;
 };
 
 static inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
@@ -36,17 +37,10 @@ static inline const struct unwind_target *unwind_target_of(const struct unwind_s
 	return unwind_publisher_own_target(state->memory->publisher);
 }
 
-/* Of the target's memory there is only the copied piece of stack. */
 static inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
 			      uint64_t address)
 {
-	const struct stack_copy_event *copy = state->memory->copy;
-	uint64_t offset = address - copy->sp;
-
-	if (offset > copy->size || size > copy->size - offset)
-		return -EFAULT;
-	memcpy(to, (const uint8_t *)copy->words + offset, size);
-	return 0;
+	return state->memory->read(state->memory->ctx, to, size, address);
 }
 
 static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
@@ -59,6 +53,18 @@ static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 #define unwind_opaque(variable) __asm__("" : "+r"(variable))
 
 #include "bpf/unwind_walk.h"
+
+/* Of the target's memory there is only the copied piece of stack. */
+static int read_copy(void *ctx, void *to, uint32_t size, uint64_t address)
+{
+	const struct stack_copy_event *copy = ctx;
+	uint64_t offset = address - copy->sp;
+
+	if (offset > copy->size || size > copy->size - offset)
+		return -EFAULT;
+	memcpy(to, (const uint8_t *)copy->words + offset, size);
+	return 0;
+}
 
 static void begin(struct unwind_state *state, const struct stack_copy_event *copy)
 {
@@ -75,8 +81,10 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 		       const struct stack_copy_event *copy, uint32_t max_frames,
 		       struct stack_event *out)
 {
-	const struct unwind_memory memory = {
-		.publisher = publisher, .rules = unwind_publisher_rules(publisher), .copy = copy};
+	const struct unwind_memory memory = {.publisher = publisher,
+					     .rules = unwind_publisher_rules(publisher),
+					     .read = read_copy,
+					     .ctx = (void *)copy};
 	_cleanup_free_ struct unwind_state *state = calloc(1, sizeof(*state));
 	uint32_t known = copy->stack.frame_count, count;
 
@@ -103,4 +111,50 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 	unwind_finish(state, out, count);
 	out->stack_id = state->hash;
 	return 0;
+}
+
+/* A recursion may be deep, and what holds a block is often in main(). */
+#define MAX_DEPTH 200000
+
+/* Below its stack pointer a function that calls none may use that much (System V ABI for x86-64, 3.2.2). */
+#define RED_ZONE 128
+
+int unwind_find_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
+		      unwind_read_fn read, void *ctx, uint64_t address, struct unwind_frame *out)
+{
+	const struct unwind_memory memory = {.publisher = publisher,
+					     .rules = unwind_publisher_rules(publisher),
+					     .read = read,
+					     .ctx = ctx};
+	_cleanup_free_ struct unwind_state *state = calloc(1, sizeof(*state));
+	bool found = false;
+
+	if (!state)
+		return -ENOMEM;
+	state->memory = &memory;
+	state->target_id = UNWIND_OWN_TARGET;
+	state->regs = *regs;
+	unwind_begin(state);
+	state->first = 0; /* it need not be at a function's beginning */
+	for (int depth = 0; depth < MAX_DEPTH; depth++) {
+		uint64_t low = state->regs.sp - (state->exact ? RED_ZONE : 0);
+		struct unwind_frame frame = {state->regs.pc, !state->exact};
+		int outcome = unwind_one(state);
+
+		/* A frame pointer was followed that nothing vouched for: now it is known whether it led to code. */
+		if (found)
+			return outcome == UNWIND_DROP ? -ENOENT : 0;
+		/* After a signal's frame the pc is exact again, and the stack may be another one. */
+		if (outcome != UNWIND_NEXT)
+			return state->end == STACK_END_COMPLETE && address >= state->regs.sp
+				       ? -ERANGE
+				       : -ENOENT;
+		if (state->exact || address < low || address >= state->regs.sp)
+			continue;
+		*out = frame;
+		found = true;
+		if (!state->weak)
+			return 0;
+	}
+	return -ENOENT;
 }

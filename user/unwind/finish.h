@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The unwinder in user space: goes on with a walk that came to code whose tables the kernel did not have yet. */
+/* The unwinder in user space: over a piece of stack that the kernel has copied, or over the memory of a process that stands still. */
 #ifndef MEMLEAKBPF_UNWIND_FINISH_H
 #define MEMLEAKBPF_UNWIND_FINISH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/abi.h"
+#include "bpf/unwind.h"
 #include "user/unwind/publish.h"
 
 /*
@@ -16,5 +17,21 @@
 int unwind_finish_copy(const struct unwind_publisher *publisher,
 		       const struct stack_copy_event *copy, uint32_t max_frames,
 		       struct stack_event *out);
+
+/* Reads the memory that is walked over. 0, or an error when it is not there. */
+typedef int (*unwind_read_fn)(void *ctx, void *to, uint32_t size, uint64_t address);
+
+struct unwind_frame {
+	uint64_t pc;
+	bool is_return_address; /* else where execution stopped */
+};
+
+/*
+ * The frame that has an address of a thread's stack: walks up from the registers at which the thread stands, by the mappings of UNWIND_OWN_TARGET as above. 0 and
+ * *out; -ERANGE when it lies above the thread's first frame; -ENOENT when the walk does not get there for certain, and for what the kernel keeps on the stack for a signal
+ * handler; -ENOMEM. Not logged.
+ */
+int unwind_find_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
+		      unwind_read_fn read, void *ctx, uint64_t address, struct unwind_frame *out);
 
 #endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Whose frame an address on a stack lies in: the unwinder over the stopped target's stacks. */
+#include <errno.h>
+#include <string.h>
+#include <sys/user.h>
+
+#include "user/trace/internal.h"
+#include "user/unwind/finish.h"
+
+#if defined(__x86_64__)
+static struct unwind_regs registers_of(const struct user_regs_struct *regs)
+{
+	return (struct unwind_regs){.pc = regs->rip, .sp = regs->rsp, .fp = regs->rbp};
+}
+#elif defined(__aarch64__)
+static struct unwind_regs registers_of(const struct user_regs_struct *regs)
+{
+	return (struct unwind_regs){
+		.pc = regs->pc, .sp = regs->sp, .fp = regs->regs[29], .lr = regs->regs[30]};
+}
+#endif
+
+/* Of code there is nothing in it: the walk can do without. */
+static int read_image(void *ctx, void *to, uint32_t size, uint64_t address)
+{
+	const struct heap_image *image = ctx;
+	uint8_t *out = to;
+
+	for (uint32_t done = 0; done < size;) {
+		uint64_t at = address + done, word;
+		uint32_t skip = at % 8, n = 8 - skip < size - done ? 8 - skip : size - done;
+
+		if (!heap_image_word(image, at - skip, &word))
+			return -EFAULT;
+		memcpy(out + done, (const uint8_t *)&word + skip, n);
+		done += n;
+	}
+	return 0;
+}
+
+int trace_name_frame(struct trace *trace, struct target *target, const struct heap_image *image,
+		     const struct heap_thread *thread, uint64_t address, const struct frame **out)
+{
+	const struct frame *const *frames;
+	struct unwind_frame frame;
+	struct location location;
+	struct unwind_regs regs;
+	size_t count;
+	int err;
+
+	if (!trace->unwind || thread->word_count * 8 < sizeof(struct user_regs_struct))
+		return -ENOENT;
+	regs = registers_of((const void *)thread->words);
+	err = target_walk_here(trace, target);
+	err = err ? err
+		  : unwind_find_frame(trace->unwind, &regs, read_image, (void *)image, address,
+				      &frame);
+	if (err)
+		return err == -ENOMEM || err == -ERANGE ? err : -ENOENT;
+	if (!image_locate(target->image, frame.pc, &location))
+		return -ENOENT;
+	err = symbolizer_resolve(trace->symbolizer, &location, target->pid, frame.is_return_address,
+				 &frames, &count);
+	if (err)
+		return err;
+	/* The frame is the real function's, whatever is inlined at that place. */
+	*out = frames[count - 1];
+	return (*out)->function ? 0 : -ENOENT;
+}
