@@ -96,6 +96,7 @@ enum lost_cause {
 	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
 	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
 	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
+	LOST_RECURSION, /* process or mapping event: the kernel passed our program over (user/trace/misses.h); counted by the kernel itself */
 	LOST_CAUSES,
 };
 

@@ -337,17 +337,14 @@ small_cases() {
 @test "python3 as target: its own functions are told apart" {
 	T_PID=
 	python3=$(python3 -c 'import sys; print(sys.executable)')
-	"$python3" -c '
+	run_target "$python3" -c '
 import sys
 kept = []
 print("ready", flush=True)
 for line in sys.stdin:
     kept.append([bytearray(5000 + i) for i in range(100)])
     print("done", flush=True)
-' <"$D/in" >"$D/out" 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+'
 	target_line ready
 	attach
 	echo go >&"$T_IN"

@@ -5,10 +5,6 @@
 
 load lib.bash
 
-need() {
-	command -v "$1" >/dev/null || skip "no $1"
-}
-
 say() {
 	printf '# %s\n' "$*" >&3
 }
@@ -96,21 +92,11 @@ for i in range(100): json.loads(json.dumps({"a": [str(i)] * 50}))'
 	proper node 1000
 }
 
-free_port() {
-	/usr/bin/python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
 @test "stacks of redis-server have a proper end" {
 	need redis-server
 	need redis-benchmark
 	port=$(free_port)
-	redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$D" >"$D/redis.log" 2>&1 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	until_true "$DEADLINE" redis-cli -p "$port" ping >"$D/ping" 2>&1 || fail "$(<"$D/redis.log")"
+	start_redis "$port"
 	attach -v -T 1
 	redis-benchmark -p "$port" -n 10000 -r 10000 -t set,lpush,zadd -q >"$D/bench" 3>&- || fail 'redis-benchmark failed'
 	stop_tool

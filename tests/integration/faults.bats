@@ -67,10 +67,7 @@ load lib.bash
 @test "a 32-bit program" {
 	[[ -x $TARGETS/noalloc.m32 ]] || skip 'this machine has no 32-bit programs'
 	"$TARGETS/noalloc.m32" </dev/null >/dev/null || skip 'this kernel runs no 32-bit programs'
-	"$TARGETS/noalloc.m32" <"$D/in" >"$D/out" 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	run_target "$TARGETS/noalloc.m32"
 	target_line ready
 	run_tool -p "$T_PID"
 	refused 1 "$T_PID.*32-bit"

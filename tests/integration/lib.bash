@@ -6,6 +6,7 @@
 # for an event, with a deadline.
 #
 #     start_target PROGRAM [ARG…]     T_PID
+#     run_target / start_redis        the same of programs that are not ours
 #     attach [OPTION…]                TOOL_PID; attached to T_PID when it returns
 #     tell COMMAND                    TRUTH: the target's answer
 #     snap [PID]                      SNAP: a snapshot made from now on, of T_PID
@@ -105,12 +106,38 @@ each_mode() {
 
 # T_ENV holds further environment (NAME=VALUE) for it.
 start_target() {
-	env "${T_ENV[@]}" "$@" <"$D/in" >"$D/out" 2>"$D/target.err" 3>&- &
+	run_target env "${T_ENV[@]}" "$@" 2>"$D/target.err"
+	target_line 'ready '
+	[[ $LINE == "ready $T_PID" ]] || T_PID=${LINE#ready }
+}
+
+# run_target PROGRAM [ARG…]: any program, whose lines target_line reads; it may say "ready" in its own way, or nothing.
+run_target() {
+	"$@" <"$D/in" >"$D/out" 3>&- &
 	T_PID=$!
 	PIDS+=("$T_PID")
 	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
-	target_line 'ready '
-	[[ $LINE == "ready $T_PID" ]] || T_PID=${LINE#ready }
+}
+
+# need PROGRAM: skips the test without it.
+need() {
+	command -v "$1" >/dev/null || skip "no $1"
+}
+
+# A port of the loopback interface that nobody listens on.
+free_port() {
+	/usr/bin/python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# start_redis PORT: a redis-server as target, that answers there.
+start_redis() {
+	redis-server --port "$1" --bind 127.0.0.1 --save '' --appendonly no --dir "$D" >"$D/redis.log" 2>&1 3>&- &
+	T_PID=$!
+	PIDS+=("$T_PID")
+	until_true "$DEADLINE" redis-cli -p "$1" ping >"$D/ping" 2>&1 || fail "$(<"$D/redis.log")"
 }
 
 # target_line PREFIX: LINE is the target's next line that begins so; lines that do not are kept for later.

@@ -301,6 +301,26 @@ plugins() {
 	[[ $(sort <<<"$right") == $(printf '%s\n' "${children[@]}" | sort) ]] || fail "final snapshots that are right: $right"
 }
 
+# Four processes fork at once. Where the kernel preempts the program that watches forks, another fork on that processor is kept from it.
+@test "a storm of forks: every child is counted to the byte, or its loss is told" {
+	start_target "$TARGETS/many"
+	# To a file: reading 200 snapshots one by one takes its time.
+	"$TOOL" -f json -i 1h -T 3 --children exact -p "$T_PID" -o "$D/json.log" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	attached "$T_PID"
+	tell 'storm 50'
+	holds '.children == 200' "$TRUTH"
+	kill -USR1 "$TOOL_PID"
+	until_true "$DEADLINE" grep -q "\"pid\":$T_PID," "$D/json.log" || fail 'no snapshot'
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "the tool ended with status $?"
+	right=$(jq -s '[.[] | select(.final and .live == {"bytes": 48, "count": 1}) | .pid] | unique | length' "$D/json.log")
+	lost=$(jq -s '[.[].lost | .process_events + .recursion_misses + .target_table_full] | max' "$D/json.log")
+	printf '# %d of 200 children seen, %d events lost\n' "$right" "$lost" >&3
+	[[ $right -eq 200 || $lost -gt 0 ]] || fail "$((200 - right)) children are missing, and nothing is said"
+}
+
 @test "a target in a PID namespace of its own" {
 	start_target unshare -pf --kill-child "$TARGETS/leaf"
 	# It says "ready 1", which is its number in there.

@@ -74,7 +74,7 @@ holds_there() {
 start_prometheus() {
 	local port
 
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	port=$(free_port)
 	cat >"$D/prometheus.yml" <<-END
 		global:
 		  scrape_interval: 1s

@@ -258,10 +258,7 @@ late_provider() {
 
 @test "no allocator: static and stripped" {
 	cp "$TARGETS/noalloc" "$D/noalloc"
-	"$D/noalloc" <"$D/in" >"$D/out" 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	run_target "$D/noalloc"
 	target_line ready
 	run_tool -p "$T_PID"
 	refused 1 "$T_PID.*allocat"

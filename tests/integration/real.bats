@@ -4,18 +4,6 @@
 
 load lib.bash
 
-need() {
-	command -v "$1" >/dev/null || skip "no $1"
-}
-
-# A port of the loopback interface that nobody listens on.
-free_port() {
-	python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
 named() { # SNAP: most frames have names, and the stacks are more than one frame deep
 	holds '.stacks | length > 0'
 	holds '[.stacks[0:10][] | .frames | length] | max >= 3'
@@ -27,10 +15,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	need redis-server
 	need redis-benchmark
 	port=$(free_port)
-	redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$D" >"$D/redis.log" 2>&1 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	until_true "$DEADLINE" redis-cli -p "$port" ping >"$D/ping" 2>&1 || fail "$(<"$D/redis.log")"
+	start_redis "$port"
 	attach -T 100
 	redis-benchmark -p "$port" -n 20000 -r 10000 -t set,lpush -q >"$D/bench" 3>&- || fail 'redis-benchmark failed'
 	[[ $(redis-cli -p "$port" set key value) == OK && $(redis-cli -p "$port" get key) == value ]] || fail 'wrong answers'
@@ -140,7 +125,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 
 @test "node runs its script and is traced" {
 	need node
-	node -e '
+	run_target node -e '
 		const kept = [];
 		process.stdout.write("ready\n");
 		process.stdin.on("data", () => {
@@ -149,10 +134,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 			for (const b of kept) sum += b[b.length - 1];
 			process.stdout.write("sum " + sum + "\n");
 		});
-	' <"$D/in" >"$D/out" 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	'
 	target_line ready
 	attach -T 100
 	echo go >&"$T_IN"

@@ -124,6 +124,19 @@ scene_of_forty() {
 	[[ $probes -eq 0 ]] || fail "$probes probes are left"
 }
 
+# Each burst takes a good part of a CPU for some 20 ms, and all of them together are within the budget.
+@test "bursts of calls do not end a window" {
+	scene bursts 3000000
+	"$TOOL" survey -f json -i 200ms --window 4 --comm '^bursts$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true 60 grep -q '"drill":{[^}]*"open":false' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	[[ $(of "$PID" '.drill.note // ""') != *budget* ]] || fail "$(of "$PID" .drill.note)"
+	[[ $(of "$PID" '.drill.window_ms >= 3500') == true ]] || fail "$(of "$PID" .drill)"
+}
+
 @test "nothing is left in the kernel after the end, kill -9 included" {
 	local ids signal
 

@@ -4,10 +4,6 @@
 
 load lib.bash
 
-need() {
-	command -v "$1" >/dev/null || skip "no $1"
-}
-
 # The verdict at the end of a command: SNAP.
 judge_run() {
 	timeout 100 "$TOOL" --verdict --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- ||
@@ -71,14 +67,8 @@ known() {
 @test "redis-server, which runs already: nothing is definitely lost" {
 	need redis-server
 	need redis-benchmark
-	port=$(python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
-	redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$D" >"$D/redis.log" 2>&1 3>&- &
-	T_PID=$!
-	PIDS+=("$T_PID")
-	until_true "$DEADLINE" redis-cli -p "$port" ping >"$D/ping" 2>&1 || fail "$(<"$D/redis.log")"
+	port=$(free_port)
+	start_redis "$port"
 	attach --verdict --no-default-suppressions
 	redis-benchmark -p "$port" -n 5000 -r 1000 -t set,lpush,sadd -q >"$D/bench" 3>&- || fail 'redis-benchmark failed'
 	snap

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Much of everything. "stacks N": one block by each of N different stacks; "maps N": N mappings more, or as many as the kernel gives; "forks N": N
- * children, one after the other, each of which frees and leaks; "churn": blocks that come and go. Usage: many
+ * children, one after the other, each of which frees and leaks; "storm N": four children at once that do this; "churn": blocks that come and go.
+ * Usage: many
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -70,7 +71,8 @@ SITE static void *child_leak(size_t size)
 	return p;
 }
 
-static void fork_many(unsigned int count)
+/* Returns how many children ended as they should. */
+static unsigned int fork_many(unsigned int count)
 {
 	unsigned int good = 0;
 
@@ -88,6 +90,31 @@ static void fork_many(unsigned int count)
 		    WEXITSTATUS(status) == 7)
 			good++;
 	}
+	return good;
+}
+
+static unsigned int fork_storm(unsigned int count)
+{
+	pid_t children[4];
+	unsigned int good = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		children[i] = fork();
+		if (children[i] == 0)
+			_exit(fork_many(count) == count ? 7 : 8);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		int status;
+
+		if (children[i] > 0 && waitpid(children[i], &status, 0) == children[i] &&
+		    WIFEXITED(status) && WEXITSTATUS(status) == 7)
+			good += count;
+	}
+	return good;
+}
+
+static void say_children(unsigned int good)
+{
 	snprintf(extra, sizeof(extra), ",\"children\":%u", good);
 }
 
@@ -102,7 +129,9 @@ static const char *obey(const char *command)
 	} else if (sscanf(command, "maps %u", &count) == 1) {
 		map_many(count);
 	} else if (sscanf(command, "forks %u", &count) == 1) {
-		fork_many(count);
+		say_children(fork_many(count));
+	} else if (sscanf(command, "storm %u", &count) == 1) {
+		say_children(fork_storm(count));
 	} else {
 		return NULL;
 	}

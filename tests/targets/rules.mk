@@ -27,6 +27,14 @@ endif
 ifneq ($(targets_have_musl),)
 TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
 endif
+comma := ,
+# Linked with another allocator, which a command has from its first instruction: the libraries' own files, as Debian installs them.
+targets_with_allocator := verdict_heap verdict_roots verdict_threads verdict_cxx
+targets_library = $(if $(targets_native),$(wildcard /usr/lib/$(MACHINE)-linux-gnu/$(1)))
+targets_jemalloc := $(call targets_library,libjemalloc.so.2)
+targets_mimalloc := $(call targets_library,libmimalloc.so.2)
+targets_tcmalloc := $(call targets_library,libtcmalloc_minimal.so.4)
+TARGETS += $(foreach lib,jemalloc mimalloc tcmalloc,$(if $(targets_$(lib)),$(targets_with_allocator:%=$(targets_out)/%.$(lib))))
 ifeq ($(MACHINE),x86_64)
 TARGETS += $(targets_out)/noalloc.m32
 endif
@@ -58,6 +66,9 @@ $(eval $(call targets_rule,.lsan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fs
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
 $(eval $(call targets_rule,.musl,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,.musl-static,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp) -static))
+$(foreach lib,jemalloc mimalloc tcmalloc, \
+	$(eval $(call targets_rule,.$(lib),.c,$(CC) $(targets_cflags) $(targets_nofp) -Wl$(comma)--no-as-needed $(targets_$(lib)))) \
+	$(eval $(call targets_rule,.$(lib),.cc,$(CXX) $(targets_cxxflags) $(targets_nofp) -Wl$(comma)--no-as-needed $(targets_$(lib)))))
 $(eval $(call targets_rule,.so,.c,$(CC) $(targets_cflags) $(targets_fp) $(targets_protected) -fPIC -shared))
 $(eval $(call targets_rule,,.c,$(CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))

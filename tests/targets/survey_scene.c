@@ -12,6 +12,7 @@
  *     both RATE       at SIGUSR1 takes 64 MiB for good, and from then on loses RATE bytes per second
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
  *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at once; each second one by a child of its own
+ *     bursts RATE     the same as leak, with 8,000 allocations at once every second
  *     busy            nothing but malloc and free, and loses 3 MB a second
  * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its parent's end closes standard input.
  */
@@ -71,6 +72,15 @@ static void leak(uint64_t rate, unsigned steps)
 		for (int n = 0; n < 20; n++)
 			free(cached_here(300));
 		step();
+	}
+}
+
+static void bursts(uint64_t rate)
+{
+	for (;;) {
+		leak(rate, STEPS);
+		for (int i = 0; i < 8000; i++)
+			free(cached_here(64));
 	}
 }
 
@@ -254,6 +264,8 @@ int main(int argc, char **argv)
 		fragments(rate);
 	else if (!strcmp(kind, "both"))
 		both(rate);
+	else if (!strcmp(kind, "bursts"))
+		bursts(rate);
 	else if (!strcmp(kind, "children"))
 		children(rate);
 	else if (!strcmp(kind, "spawn"))

@@ -57,6 +57,7 @@ ROOT element *arrays[N];
 ROOT writer *writers[N];
 ROOT char *contents[N];
 ROOT element *empties[N];
+ROOT char *between[2 * N];
 
 SITE static element *new_array()
 {
@@ -72,6 +73,15 @@ SITE static element *new_empty_array(int elements)
 
 	NOT_A_TAIL_CALL();
 	return array;
+}
+
+/* Where blocks of 8 bytes lie side by side, the address behind an empty array is this one's. */
+SITE static char *new_between()
+{
+	char *block = new char[8]();
+
+	NOT_A_TAIL_CALL();
+	return block;
 }
 
 SITE static stream *new_stream()
@@ -95,7 +105,9 @@ SITE static void hold_insides()
 {
 	for (int i = 0; i < N; i++) {
 		arrays[i] = new_array();
+		between[2 * i] = new_between();
 		empties[i] = new_empty_array(0);
+		between[2 * i + 1] = new_between();
 		writers[i] = new_stream();
 		contents[i] = new_sized()->content;
 	}
@@ -110,6 +122,7 @@ static void known(void)
 	EXPECT(new_sized, REACHABLE, N, sizeof(sized));
 	/* An array of no elements is a block of 8 bytes, and what is kept is the address behind it: nobody's. */
 	EXPECT(new_empty_array, DEFINITE, N, sizeof(size_t));
+	EXPECT(new_between, REACHABLE, 2 * N, 8);
 }
 
 /* Without them. */
@@ -120,6 +133,7 @@ static void unknown(void)
 	EXPECT(new_stream, POSSIBLE, N, sizeof(stream));
 	EXPECT(new_sized, POSSIBLE, N, sizeof(sized));
 	EXPECT(new_empty_array, DEFINITE, N, sizeof(size_t));
+	EXPECT(new_between, REACHABLE, 2 * N, 8);
 }
 
 /* ---- Held and lost by standard containers ------------------------------------------------------------------------------ */
@@ -154,7 +168,6 @@ SITE static int *new_lost_int()
 
 SITE static void fill_vector(container *c, int *(*number)())
 {
-	c->pointers.reserve(N);
 	for (int i = 0; i < N; i++)
 		c->pointers.push_back(number());
 }
@@ -175,10 +188,13 @@ SITE static container *new_lost()
 	return c;
 }
 
+/* A vector keeps the address behind its memory: no allocator has blocks of just that size, or the next one would begin there. */
+#define ROOM (N + 3)
+
 #define FILLERS(kind)                                \
 	SITE static void kind##_vector(container *c) \
 	{                                            \
-		c->pointers.reserve(N);              \
+		c->pointers.reserve(ROOM);           \
 		NOT_A_TAIL_CALL();                   \
 	}                                            \
 	SITE static void kind##_list(container *c)   \
@@ -232,13 +248,13 @@ static void containers(void)
 	fill_held();
 	fill_lost();
 	EXPECT(new_held, REACHABLE, 1, sizeof(container));
-	EXPECT(held_vector, REACHABLE, 1, N * sizeof(int *));
+	EXPECT(held_vector, REACHABLE, 1, ROOM * sizeof(int *));
 	EXPECT(new_int, REACHABLE, N, sizeof(int));
 	EXPECT(held_list, REACHABLE, N, LIST_NODE);
 	EXPECT(held_map, REACHABLE, N, MAP_NODE);
 	EXPECT(held_string, REACHABLE, 1, sizeof(TEXT));
 	EXPECT(new_lost, DEFINITE, 1, sizeof(container));
-	EXPECT(lost_vector, INDIRECT, 1, N * sizeof(int *));
+	EXPECT(lost_vector, INDIRECT, 1, ROOM * sizeof(int *));
 	EXPECT(new_lost_int, INDIRECT, N, sizeof(int));
 	EXPECT(lost_list, INDIRECT, N, LIST_NODE);
 	EXPECT(lost_map, INDIRECT, N, MAP_NODE);

@@ -75,4 +75,13 @@ static inline void fake_thread(struct heap_image *image, uint64_t sp, uint64_t t
 	thread->words[0] = word;
 }
 
+static inline bool fake_dead(const struct heap_image *image, uint64_t address)
+{
+	for (size_t i = 0; i < image->dead_count; i++) {
+		if (address >= image->dead[i].start && address < image->dead[i].end)
+			return true;
+	}
+	return false;
+}
+
 #endif

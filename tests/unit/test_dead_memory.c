@@ -27,15 +27,6 @@ static const char maps[] = "555555700000-555555721000 rw-p 00000000 00:00 0 [hea
 			   "7ffff7dd0000-7ffff7dd2000 rw-p 001d0000 08:01 9 /lib/libc.so.6\n"
 			   "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
 
-static bool dead(const struct heap_image *image, uint64_t address)
-{
-	for (size_t i = 0; i < image->dead_count; i++) {
-		if (address >= image->dead[i].start && address < image->dead[i].end)
-			return true;
-	}
-	return false;
-}
-
 static void find(struct heap_image *image)
 {
 	heap_image_finish(image);
@@ -58,12 +49,12 @@ static void stacks(void **state)
 	fake_thread(image, LIVE + 0x7fe000, LIVE + 0x7ff6c0, 0);
 	fake_thread(image, 0x7fffffffe000, 0x7ffff7fc0740, 0);
 	find(image);
-	assert_true(dead(image, LIVE + 0x7fe000 - 136));
-	assert_false(dead(image, LIVE + 0x7fe000 - 128));
-	assert_false(dead(image, LIVE + 0x7ff6c0));
-	assert_true(dead(image, ENDED + 0x7ff000));
-	assert_true(dead(image, 0x7fffffffd000));
-	assert_false(dead(image, 0x7fffffffe000 - 128));
+	assert_true(fake_dead(image, LIVE + 0x7fe000 - 136));
+	assert_false(fake_dead(image, LIVE + 0x7fe000 - 128));
+	assert_false(fake_dead(image, LIVE + 0x7ff6c0));
+	assert_true(fake_dead(image, ENDED + 0x7ff000));
+	assert_true(fake_dead(image, 0x7fffffffd000));
+	assert_false(fake_dead(image, 0x7fffffffe000 - 128));
 	heap_image_free(image);
 }
 
@@ -134,14 +125,14 @@ static void free_chunks(void **state)
 		image = heap(&c);
 		image->all_known = known;
 		find(image);
-		assert_false(dead(image, c.known + 0x38));
-		assert_true(dead(image, c.known + 0x48)); /* behind what was asked for */
-		assert_int_equal(dead(image, c.unknown + 0x10), known);
-		assert_true(dead(image, c.free));
-		assert_true(dead(image, c.free + 0x4e8));
-		assert_true(dead(image, c.cached + 0x10));
-		assert_true(dead(image, c.fast + 8));
-		assert_true(dead(image, c.top + 0x1000));
+		assert_false(fake_dead(image, c.known + 0x38));
+		assert_true(fake_dead(image, c.known + 0x48)); /* behind what was asked for */
+		assert_int_equal(fake_dead(image, c.unknown + 0x10), known);
+		assert_true(fake_dead(image, c.free));
+		assert_true(fake_dead(image, c.free + 0x4e8));
+		assert_true(fake_dead(image, c.cached + 0x10));
+		assert_true(fake_dead(image, c.fast + 8));
+		assert_true(fake_dead(image, c.top + 0x1000));
 		heap_image_free(image);
 	}
 }
@@ -182,9 +173,9 @@ static void broken_heaps(void **state)
 			break;
 		}
 		find(image);
-		assert_false(dead(image, c.known));
-		assert_false(dead(image, c.unknown + 0x10));
-		assert_false(dead(image, c.free));
+		assert_false(fake_dead(image, c.known));
+		assert_false(fake_dead(image, c.unknown + 0x10));
+		assert_false(fake_dead(image, c.free));
 		if (i >= 4)
 			assert_int_equal(image->dead_count, 0);
 		heap_image_free(image);
@@ -201,12 +192,12 @@ static void broken_fastbins(void **state)
 	image = heap(&c);
 	fake_word(image, c.fast, (c.fast >> 12) ^ (c.fast - 16));
 	find(image);
-	assert_true(dead(image, c.fast + 8));
+	assert_true(fake_dead(image, c.fast + 8));
 	heap_image_free(image);
 	image = heap(&c);
 	fake_word(image, c.fast, 0x4141414141414140ull);
 	find(image);
-	assert_false(dead(image, c.unknown));
+	assert_false(fake_dead(image, c.unknown));
 	heap_image_free(image);
 }
 

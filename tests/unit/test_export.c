@@ -378,10 +378,11 @@ static void compared(void **state)
 	diff_free(diff);
 }
 
-/* Every format tells of a disk that is full. */
+/* Every format tells of a disk that is full: those that say each snapshot when it is made then, documents at their end at the latest. */
 static void full_disk(void **state)
 {
-	static const char *const names[] = {"folded", "android", "pprof", "perfetto"};
+	static const char *const names[] = {"text",  "json",	 "folded", "android",
+					    "pprof", "perfetto", "html"};
 	struct snapshot s = sample_snapshot();
 
 	(void)state;
@@ -391,6 +392,8 @@ static void full_disk(void **state)
 		struct exporter *e = format->open(out, &plain);
 		int err = format->snapshot(e, &s, NULL, 0), close_err = format->close(e);
 
+		if (!strcmp(names[i], "text") || !strcmp(names[i], "json"))
+			assert_int_equal(err, -ENOSPC);
 		assert_int_equal(err ? err : close_err, -ENOSPC);
 		fclose(out);
 	}

@@ -224,21 +224,6 @@ static void hostile_names(void **state)
 	json_object_put(root);
 }
 
-static void full_disk(void **state)
-{
-	const struct exporter_format *format = export_find_format("json");
-	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
-	struct snapshot s = sample_snapshot();
-	struct exporter *e;
-
-	(void)state;
-	assert_non_null(full);
-	e = format->open(full, &plain);
-	assert_non_null(e);
-	assert_int_equal(format->snapshot(e, &s, NULL, 0), -ENOSPC);
-	format->close(e);
-}
-
 static void formats(void **state)
 {
 	(void)state;
@@ -260,7 +245,6 @@ int main(void)
 		cmocka_unit_test(unknown_left_out),
 		cmocka_unit_test(no_stacks),
 		cmocka_unit_test(hostile_names),
-		cmocka_unit_test(full_disk),
 		cmocka_unit_test(formats),
 	};
 

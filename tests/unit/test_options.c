@@ -12,17 +12,9 @@
 #include <cmocka.h>
 
 #include "bpf/abi.h"
+#include "tests/unit/options_line.h"
 #include "user/base/util.h"
 #include "user/cli/help.h"
-#include "user/cli/options.h"
-
-#define MAX_WORDS 48
-
-static int run_nothing(const struct options *options)
-{
-	(void)options;
-	return 0;
-}
 
 static const struct command commands[] = {
 	{
@@ -42,41 +34,16 @@ static const struct command commands[] = {
 	{0},
 };
 
-/* Splits a line at blanks; "''" is an empty word. The words stay valid until the next call. */
-static int split(const char *line, char *argv[MAX_WORDS])
-{
-	static char copy[512];
-	int argc = 0;
-
-	assert_true(strlen(line) < sizeof(copy));
-	strcpy(copy, line);
-	argv[argc++] = "memleakbpf";
-	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
-		assert_true(argc < MAX_WORDS - 1);
-		argv[argc++] = strcmp(word, "''") ? word : "";
-	}
-	argv[argc] = NULL;
-	return argc;
-}
-
 static const struct options *parse_good(const char *line)
 {
-	static char *argv[MAX_WORDS];
-	const struct options *options = NULL;
-	int argc = split(line, argv);
-
-	if (options_parse(commands, argc, argv, &options) || !options)
-		fail_msg("'%s' was refused", line);
-	return options;
+	return parse_good_line(commands, line);
 }
 
 /* What was written to standard error while reading the line; free() it. */
 static char *parse_bad(const char *line)
 {
-	char *argv[MAX_WORDS];
 	const struct options *options = NULL;
 	char *text = calloc(1, 4096);
-	int argc = split(line, argv);
 	int saved, file, err;
 	ssize_t n;
 
@@ -86,7 +53,7 @@ static char *parse_bad(const char *line)
 	file = memfd_create("stderr", MFD_CLOEXEC);
 	assert_true(saved >= 0 && file >= 0);
 	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
-	err = options_parse(commands, argc, argv, &options);
+	err = parse_line(commands, line, &options);
 	fflush(stderr);
 	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
 	close(saved);

@@ -9,18 +9,10 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/options_line.h"
 #include "user/base/util.h"
 #include "user/base/listen.h"
 #include "user/cli/help.h"
-#include "user/cli/options.h"
-
-#define MAX_WORDS 64
-
-static int run_nothing(const struct options *options)
-{
-	(void)options;
-	return 0;
-}
 
 static const struct command commands[] = {
 	{
@@ -39,30 +31,14 @@ static const struct command commands[] = {
 	{0},
 };
 
-/* The words of the line stay valid until the next call. */
 static int parse(const char *line, const struct options **options)
 {
-	static char copy[512], *argv[MAX_WORDS];
-	int argc = 0;
-
-	assert_true(strlen(line) < sizeof(copy));
-	strcpy(copy, line);
-	argv[argc++] = "memleakbpf";
-	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
-		assert_true(argc < MAX_WORDS - 1);
-		argv[argc++] = word;
-	}
-	argv[argc] = NULL;
-	return options_parse(commands, argc, argv, options);
+	return parse_line(commands, line, options);
 }
 
 static const struct options *parse_good(const char *line)
 {
-	const struct options *options = NULL;
-
-	if (parse(line, &options) || !options)
-		fail_msg("'%s' was refused", line);
-	return options;
+	return parse_good_line(commands, line);
 }
 
 static void defaults(void **state)

@@ -187,21 +187,6 @@ static void sort_by_alloc(void **state)
 	assert_non_null(strstr(text, "no live allocations since attach"));
 }
 
-static void full_disk(void **state)
-{
-	const struct exporter_format *format = export_find_format("text");
-	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
-	struct snapshot s = sample_snapshot();
-	struct exporter *e;
-
-	(void)state;
-	assert_non_null(full);
-	e = format->open(full, &plain);
-	assert_non_null(e);
-	assert_int_equal(format->snapshot(e, &s, NULL, 0), -ENOSPC);
-	format->close(e);
-}
-
 static int set_time_zone(void **state)
 {
 	(void)state;
@@ -223,7 +208,6 @@ int main(void)
 		cmocka_unit_test(hostile_names),
 		cmocka_unit_test(source_paths),
 		cmocka_unit_test(sort_by_alloc),
-		cmocka_unit_test(full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, set_time_zone, NULL);

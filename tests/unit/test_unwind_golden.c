@@ -129,29 +129,13 @@ static const struct golden cases[] = {
 /* call rel32 before the return addresses that only a frame pointer vouches for, or nothing; elsewhere nobody looks. */
 static const uint8_t code[TEXT_SIZE] = {[0x100] = 0xe8, [0x200] = 0xe8, [FRAME + 0x1b] = 0xe8};
 
-static int set_up(void **state)
-{
-	golden_code = code;
-	*state = golden_tables_new(rows, ARRAY_SIZE(rows));
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	golden_tables_free(*state);
-	return 0;
-}
-
-static void test_cases(void **state)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		golden_check(*state, &cases[i]);
-}
-
-static void test_noise(void **state)
-{
-	golden_check_noise(*state, rows, ARRAY_SIZE(rows));
-}
+const struct golden_program golden_program = {
+	.code = code,
+	.rows = rows,
+	.row_count = ARRAY_SIZE(rows),
+	.cases = cases,
+	.case_count = ARRAY_SIZE(cases),
+};
 
 /* While more has been mapped than could be marked in the set, it is not used; nor is a part of it that has been marked. */
 static void test_distrust(void **state)
@@ -176,10 +160,10 @@ static void test_distrust(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_noise),
+		cmocka_unit_test(golden_test_cases),
+		cmocka_unit_test(golden_test_noise),
 		cmocka_unit_test(test_distrust),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, golden_set_up, golden_tear_down);
 }

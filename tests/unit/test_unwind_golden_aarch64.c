@@ -76,29 +76,13 @@ static const struct golden cases[] = {
 /* bl before the return addresses that only a frame pointer vouches for. */
 static const uint8_t code[TEXT_SIZE] = {[0x103] = 0x94, [0x203] = 0x94, [LR_ONLY + 0x1f] = 0x94};
 
-static int set_up(void **state)
-{
-	golden_code = code;
-	*state = golden_tables_new(rows, ARRAY_SIZE(rows));
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	golden_tables_free(*state);
-	return 0;
-}
-
-static void test_cases(void **state)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		golden_check(*state, &cases[i]);
-}
-
-static void test_noise(void **state)
-{
-	golden_check_noise(*state, rows, ARRAY_SIZE(rows));
-}
+const struct golden_program golden_program = {
+	.code = code,
+	.rows = rows,
+	.row_count = ARRAY_SIZE(rows),
+	.cases = cases,
+	.case_count = ARRAY_SIZE(cases),
+};
 
 /* The kernel's vdso has no rows: a handler returns to code that is recognised, and the entry point of 0 that the file names is none. */
 static void test_vdso(void **state)
@@ -145,10 +129,10 @@ static void test_vdso(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_noise),
+		cmocka_unit_test(golden_test_cases),
+		cmocka_unit_test(golden_test_noise),
 		cmocka_unit_test(test_vdso),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, golden_set_up, golden_tear_down);
 }

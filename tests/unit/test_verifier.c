@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "survey.skel.h"
 #include "user/base/util.h"
 #include "user/probe/plan.h"
 #include "user/trace/internal.h"
@@ -59,9 +60,24 @@ static bool shares_stack(const struct bpf_program *program)
 #endif
 }
 
-/* Loads what trace.c would for that kind of kernel. */
-static void load(bool old)
+enum kind { USUAL, ALL_OPTIONS, OLD };
+
+/* As with every option that gives the programs more to do. */
+static void all_options(struct config *config)
 {
+	config->min_size = 16;
+	config->older_ns = 1000000000;
+	config->sample_bytes = 4096;
+	config->mmap = true;
+	config->check_frees = 1000;
+	config->note_frees = true;
+	config->own_exec = true;
+}
+
+/* Loads what trace.c would for that kind of kernel. */
+static void load(enum kind kind)
+{
+	bool old = kind == OLD;
 	static char logs[40][1 << 16];
 	struct attach_programs programs_used;
 	struct memleakbpf *skel = memleakbpf__open();
@@ -70,6 +86,7 @@ static void load(bool old)
 					.attach = old ? ATTACH_SINGLE : best.best,
 					.find_vma = !old && best.find_vma,
 					.task_storage = !old && best.task_storage,
+					.check_frees = kind == ALL_OPTIONS && best.hold ? 1000 : 0,
 					.hold_at_end = !old && best.hold};
 	size_t programs = 0, too_many = 0, sharing = 0, i = 0;
 
@@ -79,6 +96,8 @@ static void load(bool old)
 	skel->rodata->config.max_slots = 65536;
 	skel->rodata->config.max_frames = ABI_MAX_FRAMES;
 	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
+	if (kind == ALL_OPTIONS)
+		all_options(&skel->rodata->config);
 	trace_choose_programs(skel, &options, &programs_used);
 	bpf_object__for_each_program(program, skel->obj)
 	{
@@ -98,7 +117,8 @@ static void load(bool old)
 		if (bpf_program__fd(program) < 0)
 			continue;
 		count = verified(program, log);
-		print_message("%s: %u instructions verified\n", bpf_program__name(program), count);
+		print_message("%s%s: %u instructions verified\n", bpf_program__name(program),
+			      kind == ALL_OPTIONS ? ", all options" : "", count);
 		too_many += count >= MOST;
 		/* Those for old kernels never run on one that has such stacks. */
 		if (!old && bpf_program__type(program) == BPF_PROG_TYPE_KPROBE &&
@@ -131,7 +151,51 @@ static void test_as_on_this_kernel(void **state)
 {
 	(void)state;
 	look();
-	load(best.old);
+	load(best.old ? OLD : USUAL);
+}
+
+static void test_with_all_options(void **state)
+{
+	(void)state;
+	look();
+	if (!best.old)
+		load(ALL_OPTIONS);
+}
+
+static void test_survey(void **state)
+{
+	static char logs[8][1 << 16];
+	struct survey *skel;
+	struct bpf_program *program;
+	size_t i = 0;
+
+	(void)state;
+	look();
+	skel = survey__open();
+	assert_non_null(skel);
+	skel->rodata->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
+	bpf_object__for_each_program(program, skel->obj)
+	{
+		assert_true(i < ARRAY_SIZE(logs));
+		bpf_program__set_log_level(program, 4);
+		bpf_program__set_log_buf(program, logs[i], sizeof(logs[i]));
+		i++;
+	}
+	/* Elsewhere /proc is read instead. */
+	if (survey__load(skel)) {
+		print_message("survey: not on this kernel\n");
+		survey__destroy(skel);
+		return;
+	}
+	i = 0;
+	bpf_object__for_each_program(program, skel->obj)
+	{
+		unsigned count = verified(program, logs[i++]);
+
+		print_message("%s: %u instructions verified\n", bpf_program__name(program), count);
+		assert_true(count < MOST);
+	}
+	survey__destroy(skel);
 }
 
 /* They load everywhere. */
@@ -139,13 +203,15 @@ static void test_as_before_5_15(void **state)
 {
 	(void)state;
 	look();
-	load(true);
+	load(OLD);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_on_this_kernel),
+		cmocka_unit_test(test_survey),
+		cmocka_unit_test(test_with_all_options),
 		cmocka_unit_test(test_as_before_5_15),
 	};
 

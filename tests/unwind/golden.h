@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Golden cases of the unwinder: a piece of code of which each part has a rule, registers, the words of a stack, and the frames that they mean.
- * Included after UNWIND_AARCH64 has been defined or not, by one .c file per program.
+ * Included after UNWIND_AARCH64 has been defined or not, by one .c file per program, which defines golden_program.
  */
 #ifndef MEMLEAKBPF_TESTS_UNWIND_GOLDEN_H
 #define MEMLEAKBPF_TESTS_UNWIND_GOLDEN_H
@@ -41,8 +41,16 @@ struct golden {
 	enum stack_end end;
 };
 
+/* The includer's. */
+extern const struct golden_program {
+	const uint8_t *code; /* [TEXT_SIZE], what the target's code looks like */
+	const struct golden_row *rows;
+	size_t row_count;
+	const struct golden *cases;
+	size_t case_count;
+} golden_program;
+
 static const struct golden *golden_case;
-static const uint8_t *golden_code; /* [TEXT_SIZE], what the target's code looks like */
 
 static inline int golden_read(void *to, uint32_t size, uint64_t address)
 {
@@ -53,8 +61,8 @@ static inline int golden_read(void *to, uint32_t size, uint64_t address)
 		{golden_case->stack, STACK,
 		 8ull * (golden_case->stack_words ? golden_case->stack_words : WORDS)},
 		{golden_case->other, ALTERNATE, sizeof(golden_case->other)},
-		{golden_code, TEXT, TEXT_SIZE},
-		{golden_code, JIT, JIT_SIZE},
+		{golden_program.code, TEXT, TEXT_SIZE},
+		{golden_program.code, JIT, JIT_SIZE},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(areas); i++) {
@@ -100,8 +108,10 @@ static inline void golden_set(struct golden_tables *t)
 		.set = t->set | 2ull << 32, .target_id = GOLDEN_TARGET, .generation = 1};
 }
 
-static inline struct golden_tables *golden_tables_new(const struct golden_row *rows, size_t count)
+static inline int golden_set_up(void **tables)
 {
+	const struct golden_row *rows = golden_program.rows;
+	const size_t count = golden_program.row_count;
 	struct golden_tables *t = calloc(1, sizeof(*t));
 	struct cfi_row table[32];
 	uint16_t numbers[32];
@@ -123,16 +133,20 @@ static inline struct golden_tables *golden_tables_new(const struct golden_row *r
 	}
 	assert_int_equal(unwind_pages_write(t->space, &segment, numbers, &t->pages), 0);
 	golden_set(t);
-	return t;
+	*tables = t;
+	return 0;
 }
 
-static inline void golden_tables_free(struct golden_tables *t)
+static inline int golden_tear_down(void **tables)
 {
+	struct golden_tables *t = *tables;
+
 	unwind_space_give(t->space, t->set, GOLDEN_SET_WORDS);
 	unwind_pages_free(t->space, &t->pages);
 	assert_int_equal(unwind_space_used(t->space), 0);
 	unwind_space_free(t->space);
 	free(t);
+	return 0;
 }
 
 /* Twice, the second time from what the first has left in the cache. */
@@ -172,10 +186,18 @@ static inline void golden_check(struct golden_tables *t, const struct golden *go
 	free(state);
 }
 
-/* A walk over what does not deserve to be called a stack ends, whatever is in it, and never repeats a stack pointer for ever. */
-static inline void golden_check_noise(struct golden_tables *t, const struct golden_row *rows,
-				      size_t count)
+static inline void golden_test_cases(void **tables)
 {
+	for (size_t i = 0; i < golden_program.case_count; i++)
+		golden_check(*tables, &golden_program.cases[i]);
+}
+
+/* A walk over what does not deserve to be called a stack ends, whatever is in it, and never repeats a stack pointer for ever. */
+static inline void golden_test_noise(void **tables)
+{
+	struct golden_tables *t = *tables;
+	const struct golden_row *rows = golden_program.rows;
+	const size_t count = golden_program.row_count;
 	struct unwind_state *state = calloc(1, sizeof(*state));
 	struct golden noise = {.name = "noise"};
 	uint64_t seed = 88172645463325252ull;

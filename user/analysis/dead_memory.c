@@ -130,6 +130,8 @@ int dead_memory_find(struct heap_image *image)
 	if (!err)
 		err = dead_memory_glibc(image);
 	if (!err)
+		err = dead_memory_jemalloc(image);
+	if (!err)
 		heap_image_finish(image);
 	return err;
 }

@@ -17,4 +17,7 @@ int dead_memory_find(struct heap_image *image);
 /* The part of it that knows glibc's heap: free chunks and what surrounds blocks in them. Needs dead_memory_find()'s finish. 0 or -ENOMEM. */
 int dead_memory_glibc(struct heap_image *image);
 
+/* The same of jemalloc's. */
+int dead_memory_jemalloc(struct heap_image *image);
+
 #endif

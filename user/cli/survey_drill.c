@@ -20,8 +20,12 @@
 /* Suspects get their probes one after the other, so that what each costs can be told. */
 #define STEP_NS	       (300 * 1000000ull)
 #define MIN_MEASURE_NS (50 * 1000000ull)
-/* More than that of a CPU for one suspect is never a sample of it but a burden: its probes come off at once. */
+/*
+ * More than that of a CPU, for longer than a burst of calls takes, is never a sample of a suspect but a burden: its probes come off. Until then it
+ * has cost a third of what a minute has by the default budget at most.
+ */
 #define BUSY_SHARE 0.25
+#define BUSY_NS	   (400 * 1000000ull)
 /* Blocks that are younger than this part of the window rank after older ones: most of them are about to be freed. */
 #define YOUNG_PART 4
 /* More than the budget has allocations for in a window, sampled as they are; each walk over the map pays for its whole size. */
@@ -55,6 +59,7 @@ struct drill {
 	size_t count;		  /* 0: no window is open */
 	uint64_t last_add_ns;
 	double share_before_add, share_now;
+	uint64_t busy_since_ns; /* share_now has been above BUSY_SHARE since then; 0: it is not */
 	struct trace_cost cost;
 	uint64_t cost_ns_at; /* when it was read; 0: never */
 	struct cpu_account account;
@@ -108,7 +113,7 @@ static void unload(struct drill *d)
 		trace_for_each_target(d->trace, free_watched, NULL);
 	trace_free(d->trace);
 	d->trace = NULL;
-	d->cost_ns_at = 0;
+	d->cost_ns_at = d->busy_since_ns = 0;
 }
 
 void drill_free(struct drill *d)
@@ -432,6 +437,10 @@ static int measure(struct drill *d, uint64_t now)
 		uint64_t spent = cost.ns - d->cost.ns;
 
 		d->share_now = (double)spent / (double)(now - d->cost_ns_at);
+		if (d->share_now <= BUSY_SHARE)
+			d->busy_since_ns = 0;
+		else if (!d->busy_since_ns)
+			d->busy_since_ns = d->cost_ns_at;
 		cpu_account_add(&d->account, now, spent);
 		d->totals.probe_hits += cost.hits - d->cost.hits;
 		d->totals.probe_ns += spent;
@@ -460,6 +469,7 @@ static int too_busy(struct drill *d)
 {
 	size_t last = d->count;
 
+	d->busy_since_ns = 0; /* whoever stays is measured anew */
 	while (last > 0 && !d->suspects[last - 1].added_ns)
 		last--;
 	if (!last)
@@ -474,7 +484,8 @@ static int too_busy(struct drill *d)
 
 static int next_suspect(struct drill *d, uint64_t now)
 {
-	if (now - d->last_add_ns < STEP_NS)
+	/* While somebody is busy, the last one that was added is to be the one. */
+	if (now - d->last_add_ns < STEP_NS || d->busy_since_ns)
 		return 0;
 	for (size_t i = 0; i < d->count; i++) {
 		if (!d->suspects[i].added_ns)
@@ -510,7 +521,7 @@ static int tick(struct drill *d)
 	err = close_those_due(d, now);
 	if (err || !d->count)
 		return err;
-	if (d->share_now > BUSY_SHARE)
+	if (d->busy_since_ns && now - d->busy_since_ns > BUSY_NS)
 		return too_busy(d);
 	if (cpu_account_spent(&d->account, now) > d->options->budget / 1000.0)
 		return over_budget(d);

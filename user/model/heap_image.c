@@ -108,6 +108,10 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 {
 	if (start >= end)
 		return 0;
+	if (image->dead_count && image->dead[image->dead_count - 1].end == start) {
+		image->dead[image->dead_count - 1].end = end;
+		return 0;
+	}
 	if (image->dead_count == image->dead_room) {
 		size_t room = image->dead_room ? 2 * image->dead_room : 64;
 		struct heap_range *grown = reallocarray(image->dead, room, sizeof(*grown));
@@ -138,12 +142,21 @@ const struct heap_region *heap_image_region(const struct heap_image *image, uint
 	return low < image->region_count ? &image->regions[low] : NULL;
 }
 
-bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word)
+const uint64_t *heap_image_words(const struct heap_image *image, uint64_t address, size_t count)
 {
 	const struct heap_region *region = address % 8 ? NULL : heap_image_region(image, address);
 
-	if (!region || address < region->start)
-		return false;
-	*word = region->words[(address - region->start) / 8];
-	return true;
+	if (!region || address < region->start ||
+	    (region->start + region->size - address) / 8 < count)
+		return NULL;
+	return region->words + (address - region->start) / 8;
+}
+
+bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word)
+{
+	const uint64_t *found = heap_image_words(image, address, 1);
+
+	if (found)
+		*word = *found;
+	return found != NULL;
 }

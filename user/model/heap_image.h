@@ -79,4 +79,7 @@ const struct heap_region *heap_image_region(const struct heap_image *image, uint
 /* The word at an address that is a multiple of 8. False when it is not there. Of a finished image. */
 bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word);
 
+/* The same of `count` words in a row: NULL when not all of them are there. They belong to the image. */
+const uint64_t *heap_image_words(const struct heap_image *image, uint64_t address, size_t count);
+
 #endif

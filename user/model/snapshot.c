@@ -45,6 +45,11 @@ static const struct cause causes[] = {
 		{"partial_unmap",
 		 "munmap calls for a part of a mapping that could not be split: live "
 		 "bytes are too high by what they unmapped; leave --mmap out"},
+	[LOST_RECURSION] =
+		{"recursion_misses",
+		 "fork, exec, exit or mmap events that the kernel did not hand over (bpftool prog: "
+		 "recursion_misses): children may be missing, or names wrong after an exec; trace "
+		 "what is missing with -p"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 

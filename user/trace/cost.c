@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
+#include "user/trace/misses.h"
 
 /*
  * A trap and the way back, without the program: 530 ns for an emulated instruction on the machine of docs/performance.md, and rather more than less,
@@ -66,6 +67,7 @@ void trace_lost(const struct trace *trace, const struct target *target, uint64_t
 	const uint64_t *from = target ? trace->stats[target->id % ABI_TARGET_SLOTS].lost
 				      : trace->skel->bss->shared.lost;
 
+	misses_update(trace);
 	for (int i = 0; i < LOST_CAUSES; i++)
 		lost[i] = from[i];
 }

@@ -11,6 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
+#include "user/trace/misses.h"
 #include "user/trace/sampling.h"
 
 /* About 150 ns a block: 40 ms. */
@@ -338,6 +339,7 @@ static void fill_losses(struct snapshot *snapshot, const struct trace *trace, ui
 {
 	const struct target_stats *stats = &trace->stats[target_id % ABI_TARGET_SLOTS];
 
+	misses_update(trace);
 	snapshot->unknown_frees = stats->unknown_frees;
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		snapshot->lost_anywhere[i] = trace->skel->bss->shared.lost[i];

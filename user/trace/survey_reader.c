@@ -14,6 +14,7 @@
 #include "user/base/util.h"
 #include "user/sys/memory.h"
 #include "user/sys/proc.h"
+#include "user/trace/misses.h"
 
 /* What the kernel has counted of those that have exited, as far as it was read. */
 struct exits {
@@ -165,7 +166,7 @@ static void take_exits(struct survey_reader *r)
 		}
 	}
 	r->list.exits_known = true;
-	r->list.exits_lost = r->skel->bss->exits_lost;
+	r->list.exits_lost = r->skel->bss->exits_lost + misses_of(r->skel->obj);
 }
 
 /* The survey goes on without. */

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What jemalloc keeps and nobody holds, as jemalloc 5.3 lays it out on 64 bits with pages of 4 KiB and addresses of 48 bits (edata.h, rtree.h,
+ * cache_bin.h, base.c of its sources). All memory that it hands out is in extents. Each is described by an edata_t in memory of its own, and a
+ * radix tree leads from an extent's first and last page (of slabs: from each page) to it. What the tree and the edata_t do not agree on is not believed.
+ *
+ * Dead are extents that are not in use, regions of slabs that their bitmap or a thread's cache says are free, the cache's arrays, which keep the addresses of
+ * what was handed out, and the edata_t, which begin with the address of a block. Other memory of jemalloc's own holds no address of a block.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "user/analysis/dead_memory.h"
+#include "user/base/util.h"
+
+#define PAGE	   4096ull
+#define NODE_WORDS (1u << 18) /* of the tree's root, and of each leaf */
+#define LEAF_SHIFT 30	      /* an entry of the root stands for a gigabyte */
+#define LEAF_ALIGN 64
+#define ROOTS_MAX  4  /* jemallocs in one process */
+#define PROBES	   32 /* blocks that the tree is looked for with */
+#define DATA_MAX   (64ull << 20)
+
+#define EDATA_WORDS 16
+#define EDATA_BYTES 128
+#define CLASSES	    232 /* SC_NSIZES */
+#define BITMAP	    8	/* the word where a slab's bitmap begins: 512 regions at most */
+#define REGIONS_MAX 512
+
+#define EXTENT_MAX (1ull << 40) /* of an extent; pointers are larger */
+
+#define BASE_ALIGN (2ull << 20)
+#define BASE_STEPS \
+	64 /* how far below an edata_t the block of its memory may begin, in BASE_ALIGN */
+
+#define BIN_WORDS   3
+#define BINS_MIN    30
+#define BINS_MAX    73
+#define TLS_REACH   (64ull << 10) /* static TLS, from the thread pointer */
+#define JUNK_BEFORE 0x7a7a7a7a7a7a7a7aull
+#define JUNK_BEHIND 0xa7a7a7a7a7a7a7a7ull
+
+enum {
+	ACTIVE,
+	DIRTY,
+	MUZZY,
+	RETAINED, /* what comes behind it is on the way from one to another */
+	STATES = 6,
+};
+
+struct extent {
+	uint64_t start, end;
+	uint64_t address; /* of the block, in one that is not a slab: somewhere in the first page */
+	const uint64_t *edata;
+	uint8_t size_class, state;
+	bool slab;
+};
+
+struct heap {
+	struct heap_image *image;
+	uint64_t root;
+	struct extent *extents; /* by address */
+	size_t count, room;
+	struct heap_range base; /* the one that the last edata_t was in */
+};
+
+/* Bytes of a size class: 8, then four to a doubling. */
+static uint64_t class_bytes(unsigned size_class)
+{
+	unsigned group = (size_class - 5) / 4, step = (size_class - 5) % 4 + 1;
+
+	if (!size_class)
+		return 8;
+	return size_class < 5 ? 16ull * size_class : (64ull << group) + step * (16ull << group);
+}
+
+/* The address of the edata_t that an entry of a leaf names. */
+static uint64_t named_edata(uint64_t entry)
+{
+	return (uint64_t)((int64_t)(entry << 16) >> 16) & ~(EDATA_BYTES - 1ull);
+}
+
+static uint64_t tree_entry(const struct heap *h, uint64_t address)
+{
+	uint64_t leaf, entry;
+
+	if (address >> 48 ||
+	    !heap_image_word(h->image, h->root + 8 * (address >> LEAF_SHIFT), &leaf) || !leaf ||
+	    !heap_image_word(h->image, leaf + 8 * ((address / PAGE) % NODE_WORDS), &entry))
+		return 0;
+	return entry;
+}
+
+/* The extent that begins in the page, whose entry in the tree it is. */
+static bool read_extent(const struct heap *h, uint64_t page, uint64_t entry, struct extent *out)
+{
+	uint64_t edata = named_edata(entry), size, last;
+	const uint64_t *words = edata ? heap_image_words(h->image, edata, EDATA_WORDS) : NULL;
+
+	if (!words || (words[1] & ~(PAGE - 1)) != page)
+		return false;
+	size = words[2] & ~(PAGE - 1);
+	if (!size || size >= EXTENT_MAX || (page + size) >> 47)
+		return false;
+	*out = (struct extent){
+		.start = page,
+		.end = page + size,
+		.address = words[1],
+		.edata = words,
+		.slab = words[0] >> 12 & 1,
+		.state = words[0] >> 17 & 7,
+		.size_class = words[0] >> 20 & 0xff,
+	};
+	/* The entry has a copy of what they say; the class is not always kept up once the extent is free. */
+	if (words[0] >> 45 || out->state >= STATES || out->size_class > CLASSES ||
+	    (entry & 1) != out->slab || (entry >> 2 & 7) != out->state ||
+	    (out->state == ACTIVE && entry >> 48 != out->size_class))
+		return false;
+	last = tree_entry(h, out->end - PAGE);
+	return named_edata(last) == edata;
+}
+
+/* ---- where the tree is -------------------------------------------------------------------- */
+
+/* Does this word, of some object's data, lead to the edata_t of the block as the tree's root would? Returns the root, 0: no. */
+static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, uint64_t block)
+{
+	struct heap h = {.image = image, .root = at - 8 * (block >> LEAF_SHIFT)};
+	const uint64_t *words;
+	uint64_t entry, edata;
+	struct extent extent;
+
+	if (!heap_image_word(image, leaf + 8 * ((block / PAGE) % NODE_WORDS), &entry))
+		return 0;
+	edata = named_edata(entry);
+	words = edata ? heap_image_words(image, edata, EDATA_WORDS) : NULL;
+	if (!words || words[1] > block || block - words[1] >= words[2])
+		return 0;
+	entry = tree_entry(&h, words[1]);
+	if (named_edata(entry) != edata ||
+	    !read_extent(&h, words[1] & ~(PAGE - 1), entry, &extent) || extent.state != ACTIVE)
+		return 0;
+	return h.root;
+}
+
+/* Data of an object, or what follows it: .bss. */
+static bool is_data(const struct heap_image *image, const struct mapping *m)
+{
+	const struct mapping *below;
+
+	if (!m || !m->write || m->shared)
+		return false;
+	below = m->ino ? m : maps_find(image->maps, m->start - 1);
+	return below && below->ino;
+}
+
+static size_t find_roots(struct heap_image *image, uint64_t *roots)
+{
+	size_t found = 0, step = image->block_count / PROBES + 1;
+
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct heap_region *r = &image->regions[i];
+
+		if (!is_data(image, r->mapping) || r->start - r->mapping->start > DATA_MAX)
+			continue;
+		for (size_t w = 0; w < r->size / 8; w++) {
+			uint64_t root = 0;
+
+			if (!r->words[w] || r->words[w] % LEAF_ALIGN || r->words[w] >> 47)
+				continue;
+			for (size_t b = 0; !root && b < image->block_count; b += step)
+				root = root_by(image, r->start + 8 * w, r->words[w],
+					       image->blocks[b].address);
+			for (size_t k = 0; k < found; k++)
+				root = root == roots[k] ? 0 : root;
+			if (root)
+				roots[found++] = root;
+			if (found == ROOTS_MAX)
+				return found;
+		}
+	}
+	return found;
+}
+
+/* ---- the extents -------------------------------------------------------------------------- */
+
+static int add_extent(struct heap *h, const struct extent *extent)
+{
+	if (h->count == h->room) {
+		size_t room = h->room ? 2 * h->room : 1024;
+		struct extent *grown = reallocarray(h->extents, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		h->extents = grown;
+		h->room = room;
+	}
+	h->extents[h->count++] = *extent;
+	return 0;
+}
+
+/* The extents of a gigabyte; in the order of their addresses, and none over another. */
+static int read_leaf(struct heap *h, uint64_t leaf, uint64_t address)
+{
+	uint64_t at = leaf, end = leaf + 8 * NODE_WORDS;
+
+	while (at < end) {
+		const struct heap_region *region = heap_image_region(h->image, at);
+
+		if (!region || region->start >= end)
+			break;
+		at = at > region->start ? at : region->start;
+		for (; at < end && at < region->start + region->size; at += 8) {
+			uint64_t entry = region->words[(at - region->start) / 8];
+			uint64_t page = address + (at - leaf) / 8 * PAGE;
+			struct extent extent;
+
+			if (entry && read_extent(h, page, entry, &extent) &&
+			    (!h->count || h->extents[h->count - 1].end <= page) &&
+			    add_extent(h, &extent))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int read_extents(struct heap *h)
+{
+	int err = 0;
+
+	for (uint64_t i = 0; !err && i < NODE_WORDS; i++) {
+		uint64_t leaf;
+
+		if (heap_image_word(h->image, h->root + 8 * i, &leaf) && leaf &&
+		    !(leaf % LEAF_ALIGN) && !(leaf >> 47))
+			err = read_leaf(h, leaf, i << LEAF_SHIFT);
+	}
+	return err;
+}
+
+static const struct extent *extent_at(const struct heap *h, uint64_t address)
+{
+	size_t low = 0, high = h->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (h->extents[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < h->extents[low - 1].end ? &h->extents[low - 1] : NULL;
+}
+
+/* The regions of a slab that its bitmap has as free; the number of free ones is told apart from it, and has to be theirs. */
+static int mark_slab(struct heap *h, const struct extent *extent)
+{
+	uint64_t bytes = class_bytes(extent->size_class), regions, free = 0;
+	const uint64_t *bitmap = extent->edata + BITMAP;
+	int err = 0;
+
+	regions = (extent->end - extent->start) / bytes;
+	if (regions > REGIONS_MAX)
+		return 0;
+	/* Words behind those of its regions are left as they were. */
+	for (unsigned i = 0; i < (regions + 63) / 64; i++)
+		free += (unsigned)__builtin_popcountll(bitmap[i]);
+	if (free != (extent->edata[0] >> 28 & 0x3ff))
+		return 0;
+	for (uint64_t i = 0; !err && i < regions; i++) {
+		uint64_t start = extent->start + i * bytes;
+
+		if (bitmap[i / 64] >> i % 64 & 1)
+			err = heap_image_add_dead(h->image, start, start + bytes);
+	}
+	return err;
+}
+
+/*
+ * The arrays of a thread's cache lie in an extent of their own, between two words of junk. They stay when the thread ends and the C library frees
+ * something after jemalloc has cleaned up.
+ */
+static int mark_arrays(struct heap *h, const struct extent *extent)
+{
+	uint64_t at = extent->start, word;
+
+	if (extent->address != at || !heap_image_word(h->image, at, &word) || word != JUNK_BEFORE)
+		return 0;
+	while (at < extent->end) {
+		const struct heap_region *r = heap_image_region(h->image, at);
+
+		if (!r || r->start >= extent->end)
+			return 0;
+		at = at > r->start ? at : r->start;
+		for (; at < extent->end && at < r->start + r->size; at += 8) {
+			if (r->words[(at - r->start) / 8] == JUNK_BEHIND)
+				return heap_image_add_dead(h->image, extent->start, at + 8);
+		}
+	}
+	return 0;
+}
+
+static int mark_extents(struct heap *h)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < h->count; i++) {
+		const struct extent *e = &h->extents[i];
+
+		/* All known: what is not a live block is free, or jemalloc's own. */
+		if (h->image->all_known || (e->state >= DIRTY && e->state <= RETAINED))
+			err = heap_image_add_dead(h->image, e->start, e->end);
+		else if (e->state == ACTIVE)
+			err = e->slab ? mark_slab(h, e) : mark_arrays(h, e);
+	}
+	return err;
+}
+
+/* ---- the edata_t -------------------------------------------------------------------------- */
+
+/* A block of jemalloc's own memory: its size, the next one, and an edata_t for what is left at its end. */
+static bool is_base(const struct heap *h, uint64_t start, uint64_t inside)
+{
+	const uint64_t *words = heap_image_words(h->image, start, 5);
+
+	return words && words[0] && !(words[0] % BASE_ALIGN) && !(words[0] >> 47) &&
+	       inside - start < words[0] && !(words[1] % BASE_ALIGN) &&
+	       words[3] > start + EDATA_BYTES && words[3] <= start + words[0] &&
+	       words[3] + words[4] == start + words[0];
+}
+
+/* An edata_t that describes nothing any more still has the address of what it described last. */
+static bool is_old_edata(const struct heap *h, const uint64_t *words)
+{
+	return words[1] && !(words[1] % 64) && words[2] / PAGE && words[2] < EXTENT_MAX &&
+	       !(words[0] >> 45) && extent_at(h, words[1]);
+}
+
+/* The arena's lists of extents repeat their addresses. In the first page is what the program may have given: its hooks. */
+static int mark_addresses(struct heap *h, uint64_t at, const uint64_t *words)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && at >= h->base.start + PAGE && i < EDATA_WORDS; i++) {
+		if (words[i] && !(words[i] % PAGE) && extent_at(h, words[i]))
+			err = heap_image_add_dead(h->image, at + 8ull * i, at + 8ull * i + 8);
+	}
+	return err;
+}
+
+static int mark_base(struct heap *h)
+{
+	int err = 0;
+
+	for (uint64_t at = h->base.start; !err && at < h->base.end; at += EDATA_BYTES) {
+		const uint64_t *words = heap_image_words(h->image, at, EDATA_WORDS);
+
+		if (!words) {
+			const struct heap_region *next = heap_image_region(h->image, at);
+
+			if (!next || next->start <= at)
+				break;
+			at = next->start - EDATA_BYTES;
+		} else if (is_old_edata(h, words)) {
+			err = heap_image_add_dead(h->image, at, at + EDATA_BYTES);
+		} else {
+			err = mark_addresses(h, at, words);
+		}
+	}
+	return err;
+}
+
+static int address_order(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int mark_edata_at(struct heap *h, uint64_t edata)
+{
+	uint64_t start = edata & ~(BASE_ALIGN - 1);
+
+	if (edata >= h->base.start && edata < h->base.end)
+		return 0;
+	for (unsigned i = 0; i < BASE_STEPS; i++, start -= BASE_ALIGN) {
+		uint64_t size;
+
+		if (!is_base(h, start, edata) || !heap_image_word(h->image, start, &size))
+			continue;
+		h->base = (struct heap_range){start, start + size};
+		return mark_base(h);
+	}
+	return heap_image_add_dead(h->image, edata, edata + EDATA_BYTES);
+}
+
+static int mark_edatas(struct heap *h)
+{
+	uint64_t *edatas = calloc(h->count + 1, sizeof(*edatas));
+	int err = 0;
+
+	if (!edatas)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->count; i++)
+		edatas[i] = named_edata(tree_entry(h, h->extents[i].start));
+	qsort(edatas, h->count, sizeof(*edatas), address_order);
+	for (size_t i = 0; !err && i < h->count; i++)
+		err = mark_edata_at(h, edatas[i]);
+	free(edatas);
+	return err;
+}
+
+/* ---- the caches of threads ---------------------------------------------------------------- */
+
+struct bin {
+	uint64_t full, head,
+		empty; /* where the array begins, the first free block's address, and the array's end */
+};
+
+/* cache_bin_t: stack_head, a count, and the low 16 bits of three places in its array. */
+static bool read_bin(const uint64_t *words, struct bin *bin)
+{
+	uint64_t low = words[2] >> 32;
+	uint16_t head = (uint16_t)words[0], full = (uint16_t)(words[2] >> 16),
+		 empty = (uint16_t)low;
+
+	if (words[2] >> 48 || words[0] % 8 || words[0] >> 47 || full % 8 || empty % 8)
+		return false;
+	bin->head = words[0];
+	bin->full = bin->head - (uint16_t)(head - full);
+	bin->empty = bin->head + (uint16_t)(empty - head);
+	return bin->empty > bin->full && bin->empty - bin->full < 1 << 16;
+}
+
+/* How many bins there are: their arrays lie one behind the other, between two words of junk. */
+static size_t count_bins(const struct heap *h, const uint64_t *words, size_t room)
+{
+	struct bin bin, last = {0};
+	uint64_t junk;
+	size_t n = 0;
+
+	for (; n < BINS_MAX && (n + 1) * BIN_WORDS <= room && read_bin(words + n * BIN_WORDS, &bin);
+	     n++, last = bin) {
+		if (n && bin.full != last.empty)
+			break;
+		if (!n && (bin.full % PAGE != 8 ||
+			   !heap_image_word(h->image, bin.full - 8, &junk) || junk != JUNK_BEFORE))
+			return 0;
+	}
+	return n >= BINS_MIN && heap_image_word(h->image, last.empty, &junk) && junk == JUNK_BEHIND
+		       ? n
+		       : 0;
+}
+
+/* A block of the class, as a thread's cache has them. */
+static int mark_cached(struct heap *h, uint64_t block, unsigned size_class)
+{
+	const struct extent *e = extent_at(h, block);
+	uint64_t bytes = class_bytes(size_class);
+
+	if (!e || e->state != ACTIVE || e->size_class != size_class)
+		return 0;
+	if (!e->slab)
+		return e->address == block ? heap_image_add_dead(h->image, e->start, e->end) : 0;
+	if ((block - e->start) % bytes)
+		return 0;
+	return heap_image_add_dead(h->image, block, block + bytes);
+}
+
+static int mark_cache(struct heap *h, const uint64_t *words, size_t count)
+{
+	struct bin bin = {0};
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < count; i++) {
+		if (!read_bin(words + (size_t)i * BIN_WORDS, &bin))
+			return 0; /* count_bins() has read it */
+		for (uint64_t at = bin.head; !err && at < bin.empty; at += 8) {
+			uint64_t block;
+
+			if (heap_image_word(h->image, at, &block))
+				err = mark_cached(h, block, i);
+		}
+		err = err ?: heap_image_add_dead(h->image, bin.full, bin.empty);
+	}
+	return err;
+}
+
+/* It is in the thread's static TLS, which lies below the thread pointer (x86_64) or above (aarch64). */
+static int mark_thread(struct heap *h, const struct heap_thread *thread)
+{
+	uint64_t at = (thread->tls & ~7ull) - TLS_REACH, end = at + 2 * TLS_REACH;
+
+	while (at < end) {
+		const struct heap_region *r = heap_image_region(h->image, at);
+		size_t bins;
+
+		if (!r || r->start >= end)
+			return 0;
+		at = at > r->start ? at : r->start;
+		for (; at < end && at < r->start + r->size; at += 8) {
+			const uint64_t *words = r->words + (at - r->start) / 8;
+
+			bins = count_bins(h, words, (r->start + r->size - at) / 8);
+			if (bins)
+				return mark_cache(h, words, bins);
+		}
+	}
+	return 0;
+}
+
+static int mark_heap(struct heap *h)
+{
+	int err = read_extents(h);
+
+	err = err ?: mark_extents(h);
+	err = err ?: mark_edatas(h);
+	for (size_t i = 0; !err && i < h->image->thread_count; i++)
+		err = mark_thread(h, &h->image->threads[i]);
+	free(h->extents);
+	return err;
+}
+
+int dead_memory_jemalloc(struct heap_image *image)
+{
+	uint64_t roots[ROOTS_MAX];
+	size_t count = find_roots(image, roots);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		struct heap h = {.image = image, .root = roots[i]};
+
+		err = mark_heap(&h);
+	}
+	return err;
+}
