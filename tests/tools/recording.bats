@@ -56,7 +56,7 @@ golden() {
 @test "what holds blocks, contents, bad frees: byte for byte" {
 	tool report "$D/notes.mlb" | golden notes.txt
 	tool report "$D/notes.mlb" -v --at 35s | golden notes-at.txt
-	tool report "$D/notes.mlb" -f json | golden notes.json
+	tool report "$D/notes.mlb" -f json | jq -c "{time, bad_frees, stacks: [.stacks[] | {id, held_by, contents}]}" | golden notes.json
 }
 
 @test "diff: byte for byte" {
