@@ -11,6 +11,9 @@
 /* glibc's struct pthread is about that large on x86_64 (0x900 in 2.36) and ends where the thread's stack memory ends. */
 #define THREAD_BLOCK_MAX PAGE
 
+/* Other anonymous memory may have become one mapping with an object's .bss. */
+#define DATA_MAX (64ull << 20)
+
 static bool is_stack_like(const struct mapping *m)
 {
 	return m && m->write && !m->exec && !m->shared &&
@@ -117,6 +120,16 @@ static int ended_stacks(struct heap_image *image)
 	return err;
 }
 
+bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region)
+{
+	const struct mapping *m = region->mapping, *below;
+
+	if (!m || !m->write || m->shared || region->start - m->start > DATA_MAX)
+		return false;
+	below = m->ino || !m->start ? m : maps_find(image->maps, m->start - 1);
+	return below && below->ino;
+}
+
 int dead_memory_find(struct heap_image *image)
 {
 	int err = 0;
@@ -131,6 +144,8 @@ int dead_memory_find(struct heap_image *image)
 		err = dead_memory_glibc(image);
 	if (!err)
 		err = dead_memory_jemalloc(image);
+	if (!err)
+		err = dead_memory_musl(image);
 	if (!err)
 		heap_image_finish(image);
 	return err;

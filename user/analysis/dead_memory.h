@@ -17,7 +17,11 @@ int dead_memory_find(struct heap_image *image);
 /* The part of it that knows glibc's heap: free chunks and what surrounds blocks in them. Needs dead_memory_find()'s finish. 0 or -ENOMEM. */
 int dead_memory_glibc(struct heap_image *image);
 
-/* The same of jemalloc's. */
+/* The same of others. */
 int dead_memory_jemalloc(struct heap_image *image);
+int dead_memory_musl(struct heap_image *image);
+
+/* Is the region an object's writable data, or what follows it (.bss)? For those that look for an allocator's variables. */
+bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region);
 
 #endif

@@ -19,7 +19,6 @@
 #define LEAF_ALIGN 64
 #define ROOTS_MAX  4  /* jemallocs in one process */
 #define PROBES	   32 /* blocks that the tree is looked for with */
-#define DATA_MAX   (64ull << 20)
 
 #define EDATA_WORDS 16
 #define EDATA_BYTES 128
@@ -143,17 +142,6 @@ static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, ui
 	return h.root;
 }
 
-/* Data of an object, or what follows it: .bss. */
-static bool is_data(const struct heap_image *image, const struct mapping *m)
-{
-	const struct mapping *below;
-
-	if (!m || !m->write || m->shared)
-		return false;
-	below = m->ino ? m : maps_find(image->maps, m->start - 1);
-	return below && below->ino;
-}
-
 static size_t find_roots(struct heap_image *image, uint64_t *roots)
 {
 	size_t found = 0, step = image->block_count / PROBES + 1;
@@ -161,7 +149,7 @@ static size_t find_roots(struct heap_image *image, uint64_t *roots)
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct heap_region *r = &image->regions[i];
 
-		if (!is_data(image, r->mapping) || r->start - r->mapping->start > DATA_MAX)
+		if (!dead_memory_is_data(image, r))
 			continue;
 		for (size_t w = 0; w < r->size / 8; w++) {
 			uint64_t root = 0;

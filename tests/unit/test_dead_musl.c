@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Which memory of musl's allocator is dead, on groups made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_image.h"
+#include "user/analysis/dead_memory.h"
+
+#define DATA   0x7ffff7ffb000ull
+#define CTX    (DATA + 0x980)
+#define AREA   0x555555603000ull
+#define SECRET 0x1122334455667788ull
+
+#define GROUP  0x7ffff7e00000ull /* 5 slots of 48 bytes; the fourth is a group of its own */
+#define META   (AREA + 24)
+#define SINGLE 0x7ffff7e01000ull /* one block in a mapping of its own */
+#define OTHER  0x7ffff7e10000ull /* the program's, in the same mapping */
+
+static const char maps[] =
+	"555555603000-555555605000 rw-p 00000000 00:00 0 [heap]\n"
+	"7ffff7e00000-7ffff7e20000 rw-p 00000000 00:00 0 \n"
+	"7ffff7ffb000-7ffff7ffc000 rw-p 000a0000 08:01 9 /lib/ld-musl-x86_64.so.1\n";
+
+static uint64_t slot(uint64_t index)
+{
+	return GROUP + 16 + 48 * index;
+}
+
+/* A block `units` into its slot, and what stands before it. */
+static uint64_t block(struct heap_image *image, uint64_t group, uint64_t start, uint64_t index,
+		      uint64_t units)
+{
+	uint64_t address = start + 16 * units, offset = (address - group) / 16 - 1;
+
+	fake_word(image, address - 8, offset << 48 | index << 40);
+	return address;
+}
+
+static void meta(struct heap_image *image, uint64_t at, uint64_t group, uint64_t masks,
+		 uint64_t bits)
+{
+	fake_word(image, at + 16, group);
+	fake_word(image, at + 24, masks);
+	fake_word(image, at + 32, bits);
+	fake_word(image, group, at);
+}
+
+struct parts {
+	uint64_t known, single;
+};
+
+/* Of the group's slots the first is tracked, the second free, the third from before, the fourth a group of one slot, the fifth not used yet. */
+static struct heap_image *heap(struct parts *p)
+{
+	struct heap_image *image = fake_image(maps);
+
+	fake_region(image, AREA, 0x2000);
+	fake_region(image, GROUP, 0x20000);
+	fake_region(image, DATA, 0x1000);
+	for (uint64_t i = 0; i < 2; i++) {
+		fake_word(image, AREA + 0x1000 * i, SECRET);
+		fake_word(image, AREA + 0x1000 * i + 16, 101);
+	}
+	fake_word(image, AREA + 8, AREA + 0x1000);
+	fake_word(image, CTX, SECRET);
+	fake_word(image, CTX + 56, AREA);
+	fake_word(image, CTX + 64, AREA + 0x1000);
+	meta(image, META, GROUP, 0x1000000002ull, 4 | 1 << 5 | 2 << 6 | 1 << 12);
+	p->known = block(image, GROUP, slot(0), 0, 1);
+	fake_block(image, p->known, 8);
+	meta(image, META + 40, slot(3), 0, 0 | 1 << 5 | 0 << 6);
+	fake_block(image, block(image, slot(3), slot(3) + 16, 0, 0), 8);
+	/* In the last area. */
+	meta(image, AREA + 0x1000 + 24 + 40, SINGLE, 0, 0 | 1 << 5 | 63 << 6 | 2 << 12);
+	p->single = block(image, SINGLE, SINGLE + 16, 0, 3);
+	fake_block(image, p->single, 0x1800);
+	return image;
+}
+
+static void find(struct heap_image *image)
+{
+	heap_image_finish(image);
+	assert_int_equal(dead_memory_find(image), 0);
+}
+
+static void whole(void **state)
+{
+	struct parts p;
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct heap_image *image = heap(&p);
+
+		image->all_known = known;
+		find(image);
+		assert_true(fake_dead(image, slot(0) + 8));  /* before the block, in its slot */
+		assert_true(fake_dead(image, slot(0) + 24)); /* behind it */
+		assert_true(fake_dead(image, slot(1)));
+		assert_false(fake_dead(image, slot(2)));
+		assert_false(fake_dead(image, slot(3) + 40));
+		assert_true(fake_dead(image, slot(4) + 40));
+		assert_false(fake_dead(image, slot(5)));
+		assert_true(fake_dead(image, SINGLE + 24));
+		assert_true(fake_dead(image, SINGLE + 0x1ff8));
+		assert_false(fake_dead(image, SINGLE + 0x2000));
+		assert_false(fake_dead(image, OTHER));
+		heap_image_free(image);
+	}
+}
+
+/* A block with others inside, which a pool of the program's own hands out. */
+static void pool(void **state)
+{
+	struct parts p;
+	struct heap_image *image = heap(&p);
+
+	(void)state;
+	fake_block(image, p.single + 0x100, 64);
+	find(image);
+	assert_false(fake_dead(image, p.single + 0x200));
+	assert_false(fake_dead(image, SINGLE + 0x1ff8));
+	heap_image_free(image);
+}
+
+/* The group alone is not believed where it and its meta disagree; nothing is where the context does not show the metas. */
+static void broken(void **state)
+{
+	struct parts p;
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		struct heap_image *image = heap(&p);
+
+		switch (i) {
+		case 0: /* the group names another meta */
+			fake_word(image, GROUP, META + 80);
+			break;
+		case 1: /* a slot that is free twice */
+			fake_word(image, META + 24, 0x200000002ull);
+			break;
+		case 2: /* one behind the last */
+			fake_word(image, META + 24, 1 << 5);
+			break;
+		case 3: /* sizes that there are none of */
+			fake_word(image, META + 32, 4 | 50 << 6 | 1 << 12);
+			break;
+		case 4: /* larger than its pages */
+			fake_word(image, META + 32, 4 | 20 << 6 | 1 << 12);
+			break;
+		case 5: /* no group there */
+			fake_word(image, META + 16, 0x7fffe0000000);
+			break;
+		case 6: /* areas of somebody else */
+			fake_word(image, CTX, SECRET + 1);
+			break;
+		case 7:
+			fake_word(image, AREA + 0x1000, SECRET + 1);
+			break;
+		default: /* more after the last */
+			fake_word(image, AREA + 0x1008, AREA);
+			break;
+		}
+		find(image);
+		assert_false(fake_dead(image, slot(1)));
+		assert_int_equal(fake_dead(image, SINGLE + 24), i < 6);
+		heap_image_free(image);
+	}
+}
+
+/* A circle of areas ends: the context names another last one. */
+static void circle(void **state)
+{
+	struct parts p;
+	struct heap_image *image = heap(&p);
+
+	(void)state;
+	fake_word(image, AREA + 8, AREA);
+	find(image);
+	assert_true(fake_dead(image, slot(1)));
+	assert_false(fake_dead(image, SINGLE + 24));
+	heap_image_free(image);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole),
+		cmocka_unit_test(pool),
+		cmocka_unit_test(broken),
+		cmocka_unit_test(circle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
