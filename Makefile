@@ -91,6 +91,9 @@ SKELETON := $(BUILD)/gen/memleakbpf.skel.h
 # An object of its own, so that a survey loads nothing of the tracing one.
 SURVEY_OBJ := $(BUILD)/obj/bpf/survey/survey.bpf.o
 SURVEY_SKELETON := $(BUILD)/gen/survey.skel.h
+# Likewise what looks at sleeping threads: not every kernel can load it.
+SLEEPERS_OBJ := $(BUILD)/obj/bpf/sleepers/sleepers.bpf.o
+SLEEPERS_SKELETON := $(BUILD)/gen/sleepers.skel.h
 # The page of -f html, with its libraries inlined.
 HTML_PAGE := $(BUILD)/gen/html_page.gen.h
 
@@ -153,6 +156,12 @@ $(SURVEY_SKELETON): $(SURVEY_OBJ)
 	$(Q)$(BPFTOOL) gen skeleton $< name survey >$@.tmp
 	$(Q)mv $@.tmp $@
 
+$(SLEEPERS_SKELETON): $(SLEEPERS_OBJ)
+	@mkdir -p $(@D)
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name sleepers_bpf >$@.tmp
+	$(Q)mv $@.tmp $@
+
 $(HTML_PAGE): $(wildcard user/export/html/*) tools/html-page
 	@mkdir -p $(@D)
 	$(say) HTML $@
@@ -166,7 +175,7 @@ html:
 $(filter $(BUILD)/obj/user/export/html_page.o,$(LIB_OBJS)): | $(HTML_PAGE)
 
 # The skeletons must exist before the first compilation; from then on the .d files know who includes them.
-$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SURVEY_SKELETON)
+$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SURVEY_SKELETON) $(SLEEPERS_SKELETON)
 
 $(BUILD)/obj/%.o: %.c $(FLAGS_USED) | $(DEPS_CHECKED)
 	@mkdir -p $(@D)
@@ -245,4 +254,4 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
--include $(BPF_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)
+-include $(BPF_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)

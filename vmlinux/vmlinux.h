@@ -154,9 +154,46 @@ struct signal_struct {
 	unsigned long maxrss;
 };
 
+#if defined(__TARGET_ARCH_x86)
+union fpregs_state {
+	__u8 __padding[4096];
+};
+
+struct fpstate {
+	unsigned int size;
+	union fpregs_state regs;
+};
+
+struct fpu {
+	struct fpstate *fpstate;
+};
+
+struct thread_struct {
+	unsigned long fsbase, gsbase;
+};
+#else
+struct user_fpsimd_state {
+	__uint128_t vregs[32];
+};
+
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+		struct user_fpsimd_state fpsimd_state;
+	} uw;
+};
+
+/* What the kernel has behind the user registers. */
+struct pt_regs___whole {
+	int syscallno;
+};
+#endif
+
 struct task_struct {
-	int pid, tgid, exit_code;
-	unsigned int flags;
+	int pid, tgid, exit_code, on_cpu;
+	unsigned int __state, flags;
+	unsigned long nvcsw, nivcsw;
+	struct thread_struct thread;
 	unsigned long jobctl;
 	char comm[16];
 	__u64 start_boottime;

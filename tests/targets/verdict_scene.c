@@ -26,6 +26,7 @@
 VERDICT_SITE(scene_lost)
 VERDICT_SITE(scene_held)
 VERDICT_SITE(scene_storm)
+VERDICT_SITE(scene_moved)
 
 ROOT void *scene_table[N];
 
@@ -270,6 +271,52 @@ static void storm_ends(void)
 		pthread_join(storms[i], NULL);
 }
 
+/* ---- A thread that wakes up again and again ---------------------------------------------------------------------------- */
+
+#define FAR_AREA (64 << 20)
+
+ROOT void *near_table[N];
+static void **far_table;
+
+/* Whoever reads one table before it is awake and the other one afterwards may find the blocks in neither. */
+static void *restless(void *data)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event;
+
+	for (;;) {
+		void **from = near_table[0] ? near_table : far_table;
+		void **to = near_table[0] ? far_table : near_table;
+
+		epoll_wait(fd, &event, 1, 10);
+		for (int i = 0; i < N; i++) {
+			*(void *volatile *)&to[i] = from[i];
+			*(void *volatile *)&from[i] = NULL;
+		}
+	}
+	return data;
+}
+
+/* The far table lies at the end of memory that takes a while to be read. */
+static void restless_begins(void)
+{
+	pthread_t thread;
+	char *area =
+		mmap(NULL, FAR_AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (area == MAP_FAILED)
+		truth_die("mmap");
+	for (size_t at = 0; at < FAR_AREA; at += 4096)
+		area[at] = 1;
+	far_table = (void **)(area + FAR_AREA - 4096);
+	*far_table = NULL;
+	for (int i = 0; i < N; i++)
+		near_table[i] = scene_moved(SIZE);
+	EXPECT(scene_moved, REACHABLE, N, SIZE);
+	if (pthread_create(&thread, NULL, restless, NULL))
+		truth_die("pthread_create");
+}
+
 /* ---- vfork, exec, memory ----------------------------------------------------------------------------------------------- */
 
 static int release_vfork[2];
@@ -343,11 +390,17 @@ static void untouched(void)
 }
 
 static const struct verdict_case cases[] = {
-	{"allocate", allocate, 0},     {"wait", wait_for_all, 1},
-	{"settled", settle, 1},	       {"storm", storm_begins, 1},
-	{"storm-ends", storm_ends, 1}, {"vfork", vfork_begins, 1},
-	{"vfork-ends", vfork_ends, 1}, {"exec", exec_again, 1},
-	{"untouched", untouched, 1},   {NULL, NULL, 0},
+	{"allocate", allocate, 0},
+	{"wait", wait_for_all, 1},
+	{"settled", settle, 1},
+	{"storm", storm_begins, 1},
+	{"storm-ends", storm_ends, 1},
+	{"vfork", vfork_begins, 1},
+	{"vfork-ends", vfork_ends, 1},
+	{"exec", exec_again, 1},
+	{"untouched", untouched, 1},
+	{"restless", restless_begins, 1},
+	{NULL, NULL, 0},
 };
 
 int main(void)

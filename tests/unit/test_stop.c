@@ -113,7 +113,7 @@ static void stands_still(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
-		int err = stop_begin(target, DEADLINE, &stop, why);
+		int err = stop_begin(target, DEADLINE, NULL, &stop, why);
 
 		if (err)
 			fail_msg("%s: %s", strerror(-err), why);
@@ -143,7 +143,7 @@ static void signals_arrive(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++) {
 		kill(target, SIGUSR1);
-		assert_int_equal(stop_begin(target, DEADLINE, &stop, why), 0);
+		assert_int_equal(stop_begin(target, DEADLINE, NULL, &stop, why), 0);
 		stop_free(stop);
 		for (int tries = 0; tries < 20000 && shared->signals <= i; tries++)
 			usleep(100);
@@ -168,7 +168,7 @@ static void killed_holding(void **state)
 			char why[STOP_REASON_MAX];
 			struct stop *stop;
 
-			word = stop_begin(target, DEADLINE, &stop, why) ? 'n' : 'y';
+			word = stop_begin(target, DEADLINE, NULL, &stop, why) ? 'n' : 'y';
 			if (write(ready[1], &word, 1) == 1)
 				pause();
 			_exit(1);
@@ -207,12 +207,12 @@ static void traced_already(void **state)
 	}
 	assert_int_equal(read(ready[0], &word, 1), 1);
 	assert_int_equal(word, 'y');
-	assert_int_equal(stop_begin(target, DEADLINE, &stop, why), -EPERM);
+	assert_int_equal(stop_begin(target, DEADLINE, NULL, &stop, why), -EPERM);
 	assert_non_null(strstr(why, "traces it already"));
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
 	assert_true(goes_on());
-	assert_int_equal(stop_begin(target, DEADLINE, &stop, why), 0);
+	assert_int_equal(stop_begin(target, DEADLINE, NULL, &stop, why), 0);
 	stop_free(stop);
 }
 
@@ -226,7 +226,7 @@ static void nobody(void **state)
 	if (gone == 0)
 		_exit(0);
 	waitpid(gone, NULL, 0);
-	assert_int_equal(stop_begin(gone, DEADLINE, &stop, why), -ESRCH);
+	assert_int_equal(stop_begin(gone, DEADLINE, NULL, &stop, why), -ESRCH);
 	assert_non_null(strstr(why, "ended"));
 }
 

@@ -249,7 +249,7 @@ static pid_t copy(struct stop **stop)
 	pid_t copied;
 	int err = forkcopy_prepare(target, &code, why);
 
-	err = err ?: stop_begin(target, DEADLINE, stop, why);
+	err = err ?: stop_begin(target, DEADLINE, NULL, stop, why);
 	err = err ?: stop_copy(*stop, &code, now_ns() + DEADLINE, &copied, why);
 	if (err && in_tool) {
 		/* Not the test itself, whose clearing up would end the target. */
@@ -486,7 +486,7 @@ static void given_up(void **state)
 	for (uint64_t us = 0; us < 200; us++) {
 		struct stop *stop;
 		pid_t copied;
-		int err = stop_begin(target, DEADLINE, &stop, why);
+		int err = stop_begin(target, DEADLINE, NULL, &stop, why);
 
 		if (err)
 			fail_msg("%s: %s", strerror(-err), why);

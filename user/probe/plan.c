@@ -15,6 +15,7 @@ void attach_plan(struct features *features, struct attach_plan *out)
 			  [ATTACH_SINGLE] = single},
 		.old = !cookie && single,
 		.hold = cookie && features_have(features, FEATURE_UPROBE_SLEEPS),
+		.sleepers = features_have(features, FEATURE_THREAD_ITERATOR),
 		.task_storage = cookie && features_have(features, FEATURE_TASK_STORAGE),
 		.find_vma = features_have(features, FEATURE_FIND_VMA),
 	};

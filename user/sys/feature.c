@@ -20,6 +20,7 @@ static int (*const trials[FEATURES])(const char **step) = {
 	[FEATURE_BPF] = feature_try_bpf,
 	[FEATURE_RINGBUF] = feature_try_ringbuf,
 	[FEATURE_MAP_ITERATOR] = feature_try_map_iterator,
+	[FEATURE_THREAD_ITERATOR] = feature_try_thread_iterator,
 	[FEATURE_TASK_EVENTS] = feature_try_task_events,
 	[FEATURE_FIND_VMA] = feature_try_find_vma,
 	[FEATURE_TASK_STORAGE] = feature_try_task_storage,

@@ -111,11 +111,11 @@ int feature_try_uprobe_sleeps(const char **step)
 	return fd < 0 ? failed(step, "loading a BPF program that may wait") : 0;
 }
 
-/* A tracing program on the kernel's function or tracepoint of that name. */
-static int try_tracing(const char *name, uint32_t attach_type, const char **step)
+/* A tracing program on the kernel's function or tracepoint of that name: its descriptor. */
+static int load_tracing(const char *name, uint32_t attach_type, const char **step)
 {
 	libbpf_print_fn_t print = libbpf_set_print(be_silent);
-	_cleanup_close_ int fd = -1;
+	int fd;
 	int id = libbpf_find_vmlinux_btf_id(name, (enum bpf_attach_type)attach_type);
 
 	libbpf_set_print(print);
@@ -123,12 +123,32 @@ static int try_tracing(const char *name, uint32_t attach_type, const char **step
 	if (id < 0)
 		return id;
 	fd = load_empty(BPF_PROG_TYPE_TRACING, attach_type, id);
-	return fd < 0 ? failed(step, "loading a BPF program") : 0;
+	return fd < 0 ? failed(step, "loading a BPF program") : fd;
+}
+
+static int try_tracing(const char *name, uint32_t attach_type, const char **step)
+{
+	_cleanup_close_ int fd = load_tracing(name, attach_type, step);
+
+	return fd < 0 ? fd : 0;
 }
 
 int feature_try_map_iterator(const char **step)
 {
 	return try_tracing("bpf_map_elem", BPF_TRACE_ITER, step);
+}
+
+int feature_try_thread_iterator(const char **step)
+{
+	union bpf_iter_link_info info = {.task.pid = (uint32_t)getpid()};
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &info, .iter_info_len = sizeof(info));
+	_cleanup_close_ int link = -1, fd = load_tracing("task", BPF_TRACE_ITER, step);
+
+	if (fd < 0)
+		return fd;
+	/* Older kernels do not know the process, and refuse what they do not know. */
+	link = bpf_link_create(fd, 0, BPF_TRACE_ITER, &opts);
+	return link < 0 ? failed(step, "attaching it to one process") : 0;
 }
 
 int feature_try_task_events(const char **step)

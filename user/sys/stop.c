@@ -9,7 +9,6 @@
 #include "user/sys/stop.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,22 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/sleepers_abi.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/sys/forkcopy.h"
-#include "user/sys/proc.h"
+#include "user/sys/registers.h"
+#include "user/sys/stop_refused.h"
 
 /* Between two looks at threads that have not stopped yet. */
 #define LOOK_NS 20000
-
-/* XSAVE areas with AMX tiles have 11 KiB; SVE at its longest vectors 8.5 KiB. */
-#define VECTOR_MAX 16384
 
 struct tracee {
 	struct stop_thread thread;
@@ -42,12 +38,16 @@ struct tracee {
 	bool hurried; /* is run before others until it stands */
 	int policy;   /* how it was scheduled before */
 	struct sched_param param;
-	bool asked; /* stopped because we asked for it, and for no other reason */
+	bool asked;  /* stopped because we asked for it, and for no other reason */
+	bool asleep; /* left alone; not traced */
+	bool seen;   /* still asleep, at the last look */
+	uint64_t switches;
 };
 
 /* What the tracer is to do next. */
 enum order {
 	ORDER_RELEASE,
+	ORDER_STOP_SLEEPERS,
 	ORDER_COPY,
 	ORDER_END,
 };
@@ -63,8 +63,12 @@ _Static_assert(FORKCOPY_REASON_MAX <= STOP_REASON_MAX, "a copy's reason fits");
 struct stop {
 	pid_t pid;
 	uint64_t deadline_ns, start_ns, end_ns;
+	uint64_t begun_ns;		      /* of the threads that are being stopped now */
+	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
+	struct registers_layout layout;
 	struct tracee *tracees;
 	size_t count, room;
+	size_t found; /* where the last thread was found: the next one is often behind it */
 	pthread_t tracer;
 	bool ending;   /* the process is about to end, and threads may be hurried */
 	bool running;  /* the tracer has to be joined */
@@ -83,117 +87,34 @@ struct stop {
 		(err);                                                         \
 	})
 
-/* ---- registers ---------------------------------------------------------------------------- */
-
-#if defined(__x86_64__)
-#define VECTOR_NOTE NT_X86_XSTATE
-static void take_pointers(struct stop_thread *t)
-{
-	const struct user_regs_struct *regs = (const void *)t->words;
-
-	t->sp = regs->rsp;
-	t->tls = regs->fs_base;
-}
-#elif defined(__aarch64__)
-#define VECTOR_NOTE NT_PRFPREG
-static void take_pointers(struct stop_thread *t)
-{
-	const struct user_regs_struct *regs = (const void *)t->words;
-	struct iovec tls = {&t->tls, sizeof(t->tls)};
-
-	t->sp = regs->sp;
-	if (ptrace(PTRACE_GETREGSET, t->tid, NT_ARM_TLS, &tls))
-		t->tls = 0;
-}
-#else
-#error "registers of this architecture are not known"
-#endif
-
-static int read_registers(struct stop_thread *t)
-{
-	uint64_t general[sizeof(struct user_regs_struct) / 8], vector[VECTOR_MAX / 8];
-	struct iovec to = {general, sizeof(general)};
-	size_t words;
-
-	if (ptrace(PTRACE_GETREGSET, t->tid, NT_PRSTATUS, &to))
-		return -errno;
-	words = to.iov_len / 8;
-	to = (struct iovec){vector, sizeof(vector)};
-	if (ptrace(PTRACE_GETREGSET, t->tid, VECTOR_NOTE, &to))
-		to.iov_len = 0;
-	t->words = calloc(words + to.iov_len / 8 + 1, sizeof(*t->words));
-	if (!t->words)
-		return -ENOMEM;
-	memcpy(t->words, general, words * 8);
-	memcpy(t->words + words, vector, to.iov_len / 8 * 8);
-	t->word_count = words + to.iov_len / 8;
-	take_pointers(t);
-	return 0;
-}
-
 /* ---- stopping ----------------------------------------------------------------------------- */
 
-/* The state in /proc/PID/task/TID/stat, 0 when it is gone. */
-static char thread_state(pid_t pid, pid_t tid)
-{
-	char path[64], line[512], *end;
-	_cleanup_fclose_ FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
-		return 0;
-	/* The name may hold anything, a parenthesis too. */
-	end = strrchr(line, ')');
-	return end && end[1] == ' ' ? end[2] : 0;
-}
-
-/* The process that traces it already, 0: none. */
-static pid_t tracer_of(pid_t pid)
-{
-	_cleanup_free_ char *tracer = NULL;
-
-	return proc_status_field(pid, "TracerPid", &tracer) ? 0 : (pid_t)strtol(tracer, NULL, 10);
-}
-
-static int yama_scope(void)
-{
-	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = 0;
-
-	return file && fscanf(file, "%d", &scope) == 1 ? scope : 0;
-}
-
-static int refuse_seize(struct stop *stop, int err)
-{
-	pid_t tracer = tracer_of(stop->pid);
-	char comm[17] = "";
-
-	if (err != EPERM && err != EACCES)
-		return REFUSE(stop, -err, "it cannot be stopped: %s", strerror(err));
-	if (tracer) {
-		proc_comm(tracer, comm);
-		return REFUSE(stop, -EPERM,
-			      "process %d (%s) traces it already; let that detach first",
-			      (int)tracer, comm);
-	}
-	if (yama_scope() == 3)
-		return REFUSE(
-			stop, -EPERM,
-			"this machine forbids ptrace altogether (kernel.yama.ptrace_scope is 3 "
-			"until the next boot)");
-	return REFUSE(stop, -EPERM,
-		      "ptrace is not permitted (another user namespace, or CAP_SYS_PTRACE is "
-		      "missing); run as root in the host's namespaces");
-}
-
-static struct tracee *find_tracee(const struct stop *stop, pid_t tid)
+static struct tracee *find_tracee(struct stop *stop, pid_t tid)
 {
 	for (size_t i = 0; i < stop->count; i++) {
-		if (stop->tracees[i].thread.tid == tid)
-			return &stop->tracees[i];
+		size_t at = (stop->found + 1 + i) % stop->count;
+
+		if (stop->tracees[at].thread.tid == tid) {
+			stop->found = at;
+			return &stop->tracees[at];
+		}
 	}
 	return NULL;
+}
+
+static struct tracee *add_tracee(struct stop *stop, pid_t tid)
+{
+	if (stop->count == stop->room) {
+		size_t room = stop->room ? 2 * stop->room : 64;
+		struct tracee *grown = reallocarray(stop->tracees, room, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		stop->tracees = grown;
+		stop->room = room;
+	}
+	stop->tracees[stop->count] = (struct tracee){.thread = {.tid = tid}};
+	return &stop->tracees[stop->count++];
 }
 
 /* 1: seized, 0: it is ending and need not be, -errno. */
@@ -202,26 +123,28 @@ static int seize(struct stop *stop, pid_t tid)
 	char state;
 	int err;
 
-	if (stop->count == stop->room) {
-		size_t room = stop->room ? 2 * stop->room : 64;
-		struct tracee *grown = reallocarray(stop->tracees, room, sizeof(*grown));
-
-		if (!grown)
-			return REFUSE(stop, -ENOMEM, "no memory to stop it");
-		stop->tracees = grown;
-		stop->room = room;
-	}
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		err = errno;
-		state = thread_state(stop->pid, tid);
+		state = stop_thread_state(stop->pid, tid);
 		if (err == ESRCH || !state || strchr("ZX", state))
 			return 0;
-		return refuse_seize(stop, err);
+		return stop_explain(stop->pid, err, stop->reason);
 	}
-	stop->tracees[stop->count++] = (struct tracee){.thread = {.tid = tid}};
 	/* Fails only for a thread that is ending: then it will be found gone. */
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return 1;
+}
+
+static int seize_one(struct stop *stop, pid_t tid)
+{
+	int one;
+
+	if (!add_tracee(stop, tid))
+		return REFUSE(stop, -ENOMEM, "no memory to stop it");
+	one = seize(stop, tid);
+	if (one <= 0)
+		stop->count--;
+	return one;
 }
 
 /* Seizes the threads that are not yet. How many there were, or -errno. */
@@ -242,12 +165,88 @@ static int seize_new(struct stop *stop)
 
 		if (tid <= 0 || find_tracee(stop, tid))
 			continue;
-		one = seize(stop, tid);
+		one = seize_one(stop, tid);
 		found = one < 0 ? one : found + one;
 	}
 	closedir(dir);
 	return found;
 }
+
+/* ---- those that are left asleep ------------------------------------------------------------ */
+
+static int leave_asleep(void *ctx, const struct sleeper *sleeper)
+{
+	struct stop *stop = ctx;
+	struct tracee *t;
+
+	if (find_tracee(stop, (pid_t)sleeper->tid))
+		return 0;
+	t = add_tracee(stop, (pid_t)sleeper->tid);
+	if (!t)
+		return -ENOMEM;
+	t->asleep = true;
+	t->switches = sleeper->switches;
+	return registers_of_sleeper(&t->thread, sleeper, &stop->layout);
+}
+
+static int mark_sleeper(void *ctx, const struct sleeper *sleeper)
+{
+	struct tracee *t = find_tracee(ctx, (pid_t)sleeper->tid);
+
+	if (t && t->switches == sleeper->switches)
+		t->seen = true;
+	return 0;
+}
+
+size_t stop_asleep_count(const struct stop *stop)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stop->count; i++)
+		n += stop->tracees[i].asleep;
+	return n;
+}
+
+bool stop_undisturbed(struct stop *stop)
+{
+	size_t awake = 0;
+
+	if (!stop_asleep_count(stop))
+		return true;
+	for (size_t i = 0; i < stop->count; i++)
+		stop->tracees[i].seen = false;
+	if (!stop->sleepers ||
+	    stop->sleepers->look(stop->sleepers->ctx, stop->pid, false, mark_sleeper, stop))
+		return false;
+	for (size_t i = 0; i < stop->count; i++)
+		awake += stop->tracees[i].asleep && !stop->tracees[i].seen;
+	return !awake;
+}
+
+/* Seizes those that were left asleep; not the ones that still are, unless `all`. How many, or -errno. */
+static int seize_sleepers(struct stop *stop, bool all)
+{
+	int seized = 0;
+
+	for (size_t i = 0; i < stop->count; i++) {
+		struct tracee *t = &stop->tracees[i];
+		int one;
+
+		if (!t->asleep || (t->seen && !all))
+			continue;
+		t->asleep = false;
+		free(t->thread.words);
+		t->thread = (struct stop_thread){.tid = t->thread.tid};
+		one = seize(stop, t->thread.tid);
+		if (one < 0)
+			return one;
+		t->gone = !one;
+		seized++;
+	}
+	return seized;
+}
+
+/* ---- waiting for them ---------------------------------------------------------------------- */
 
 /* Has it stopped? Any stop will do: the one we asked for, a group stop, a signal on its way. */
 static void look_at(struct tracee *t)
@@ -282,6 +281,8 @@ static struct tracee *look(struct stop *stop)
 	for (size_t i = 0; i < stop->count; i++) {
 		struct tracee *t = &stop->tracees[i];
 
+		if (t->asleep)
+			continue;
 		if (!t->stopped && !t->gone)
 			look_at(t);
 		if (!t->stopped && !t->gone && !missing)
@@ -292,7 +293,7 @@ static struct tracee *look(struct stop *stop)
 
 static int refuse_late(struct stop *stop, const struct tracee *t)
 {
-	char state = thread_state(stop->pid, t->thread.tid);
+	char state = stop_thread_state(stop->pid, t->thread.tid);
 
 	return REFUSE(stop, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
 		      (int)t->thread.tid, (double)stop->deadline_ns / 1e6, state ? state : '?',
@@ -320,21 +321,29 @@ static int stop_all(struct stop *stop)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	struct tracee *missing;
-	int found;
+	int found, woken;
 
+	stop->begun_ns = monotonic_ns();
 	do {
+		/* Where it cannot be told, all are stopped. */
+		if (stop->sleepers &&
+		    stop->sleepers->look(stop->sleepers->ctx, stop->pid, true, leave_asleep, stop))
+			stop->sleepers = NULL;
 		found = seize_new(stop);
 		if (found < 0)
 			return found;
 		while ((missing = look(stop)) != NULL) {
-			if (monotonic_ns() - stop->start_ns > stop->deadline_ns)
+			if (monotonic_ns() - stop->begun_ns > stop->deadline_ns)
 				return refuse_late(stop, missing);
 			if (stop->ending && !missing->hurried)
 				hurry(missing);
 			nanosleep(&pause, NULL);
 		}
+		woken = stop_undisturbed(stop) ? 0 : seize_sleepers(stop, !stop->sleepers);
+		if (woken < 0)
+			return woken;
 		/* Threads that were born before their parents stopped are there now. */
-	} while (found);
+	} while (found || woken);
 	return 0;
 }
 
@@ -344,7 +353,7 @@ static int read_all_registers(struct stop *stop)
 
 	for (size_t i = 0; i < stop->count; i++) {
 		struct tracee *t = &stop->tracees[i];
-		int err = t->gone ? -ESRCH : read_registers(&t->thread);
+		int err = t->gone ? -ESRCH : t->thread.words ? 0 : registers_read(&t->thread);
 
 		if (err == -ENOMEM)
 			return REFUSE(stop, err, "no memory for its registers");
@@ -428,6 +437,12 @@ static void *trace_threads(void *arg)
 	for (;;) {
 		sem_post(&stop->done);
 		switch (next_order(stop)) {
+		case ORDER_STOP_SLEEPERS:
+			stop->sleepers = NULL;
+			stop->err = stop_all(stop);
+			if (!stop->err)
+				stop->err = read_all_registers(stop);
+			break;
 		case ORDER_COPY:
 			make_copy(stop);
 			break;
@@ -455,8 +470,8 @@ static void give(struct stop *stop, enum order order)
 		;
 }
 
-static int begin(pid_t pid, uint64_t deadline_ns, bool ending, struct stop **out,
-		 char reason[static STOP_REASON_MAX])
+static int begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sleepers, bool ending,
+		 struct stop **out, char reason[static STOP_REASON_MAX])
 {
 	struct stop *stop = calloc(1, sizeof(*stop));
 	int err;
@@ -466,6 +481,9 @@ static int begin(pid_t pid, uint64_t deadline_ns, bool ending, struct stop **out
 		return -ENOMEM;
 	stop->pid = pid;
 	stop->ending = ending;
+	stop->sleepers = sleepers;
+	if (sleepers)
+		registers_layout(&stop->layout);
 	stop->deadline_ns = deadline_ns;
 	sem_init(&stop->done, 0, 0);
 	sem_init(&stop->given, 0, 0);
@@ -501,16 +519,23 @@ uint64_t stop_start_ns(const struct stop *stop)
 	return stop->start_ns;
 }
 
-int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
-	       char reason[static STOP_REASON_MAX])
+int stop_begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sleepers,
+	       struct stop **out, char reason[static STOP_REASON_MAX])
 {
-	return begin(pid, deadline_ns, false, out, reason);
+	return begin(pid, deadline_ns, sleepers, false, out, reason);
 }
 
 int stop_begin_ending(pid_t pid, uint64_t deadline_ns, struct stop **out,
 		      char reason[static STOP_REASON_MAX])
 {
-	return begin(pid, deadline_ns, true, out, reason);
+	return begin(pid, deadline_ns, NULL, true, out, reason);
+}
+
+int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX])
+{
+	give(stop, ORDER_STOP_SLEEPERS);
+	memcpy(reason, stop->reason, STOP_REASON_MAX);
+	return stop->err;
 }
 
 int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 struct call_code;
+struct sleeper; /* bpf/sleepers_abi.h */
 struct stop;
 
 struct stop_thread {
@@ -24,16 +25,34 @@ struct stop_thread {
 
 #define STOP_REASON_MAX 160
 
+/* How the threads are looked at that sleep in a system call which a stop would cut short, without waking them: user/trace/sleepers.h. */
+struct stop_sleepers {
+	void *ctx;
+	/*
+	 * Calls fn for each such thread of the process, with its registers behind it if they are wanted. What it says holds until the thread has run, which a later look
+	 * tells by `switches`. 0, -errno, or what fn has returned other than 0.
+	 */
+	int (*look)(void *ctx, pid_t pid, bool registers,
+		    int (*fn)(void *fn_ctx, const struct sleeper *sleeper), void *fn_ctx);
+};
+
 /*
  * Stops all threads of a process, those too that are born while it is done, and reads their registers. Gives up when that takes longer
  * than `deadline_ns` (a thread that the kernel lets nobody interrupt); the process then goes on as if nothing had been. A process that is stopped
  * already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not logged: -EPERM (a debugger, Yama, no permission), -ETIMEDOUT,
  * -ESRCH, -ENOMEM …
  *
- * A thread that is blocked in epoll_wait, semop, sigtimedwait or a recv with SO_RCVTIMEO gets EINTR from it, as from any stop (signal(7)).
+ * A thread that is blocked in epoll_wait, semop, sigtimedwait or a recv with SO_RCVTIMEO would get EINTR from it, as from any stop (signal(7)). With `sleepers`, which
+ * must outlive the stop, such threads are left alone: they stand still for as long as they sleep. NULL: all are stopped.
  */
-int stop_begin(pid_t pid, uint64_t deadline_ns, struct stop **out,
-	       char reason[static STOP_REASON_MAX]);
+int stop_begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sleepers,
+	       struct stop **out, char reason[static STOP_REASON_MAX]);
+
+/* Have all threads that were left asleep slept ever since? If not, what has been read of the process since then may be of several moments. */
+bool stop_undisturbed(struct stop *stop);
+
+/* Stops those too that were left asleep, and reads the registers of all of them. 0 or -errno with the reason, not logged. */
+int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX]);
 
 /* The same of a process that is about to end: threads that do not stop at once are run before all ordinary ones until they do. */
 int stop_begin_ending(pid_t pid, uint64_t deadline_ns, struct stop **out,
@@ -48,6 +67,7 @@ int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline
 	      char reason[static STOP_REASON_MAX]);
 
 size_t stop_thread_count(const struct stop *stop);
+size_t stop_asleep_count(const struct stop *stop); /* of them, those that were left asleep */
 const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index);
 
 /* CLOCK_MONOTONIC of the first interruption. */

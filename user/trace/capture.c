@@ -20,6 +20,9 @@
 /* How long threads may take to stop, of all that the target may be paused. */
 #define STOP_SHARE 2
 
+/* Between two looks at threads that were left asleep. */
+#define SLEEPERS_NS 1000000ull
+
 /* How long a process that is ending is held: until all has been read, unless something is wrong. */
 #define HELD_NS 60000000000ull
 
@@ -46,12 +49,22 @@ bool capture_late(struct capture *c)
 	return c->pause_ns != 0;
 }
 
+static void look_at_sleepers(struct capture *c)
+{
+	c->disturbed = !stop_undisturbed(c->stop);
+	c->looked_ns = trace_now_ns();
+}
+
 void capture_mind_pause(void *ctx)
 {
 	struct capture *c = ctx;
 
-	if (c->stop && !c->copy_resident && capture_late(c))
+	if (!c->stop || c->copy_resident)
+		return;
+	if (capture_late(c))
 		c->snapshot->verdict.approximate = true;
+	else if (!c->disturbed && trace_now_ns() - c->looked_ns > SLEEPERS_NS)
+		look_at_sleepers(c);
 }
 
 /* Resizes under way: their blocks are out of the map, and count as live until the outcome is known. */
@@ -184,6 +197,9 @@ static int read_stopped(struct capture *c)
 	}
 	if (c->live_started)
 		c->snapshot->verdict.approximate = true;
+	/* Once more: until now all that was left asleep must have slept. */
+	if (!c->pause_ns && !c->disturbed)
+		look_at_sleepers(c);
 	return err;
 }
 
@@ -205,7 +221,7 @@ static int read_copied(struct capture *c)
 	return err;
 }
 
-static int copy_stopped(struct capture *c)
+static int copy_once(struct capture *c)
 {
 	int err;
 
@@ -218,6 +234,29 @@ static int copy_stopped(struct capture *c)
 	if (c->by_copy && !capture_make_copy(c))
 		return read_copied(c);
 	return read_stopped(c);
+}
+
+/* A thread that was left asleep may wake up at any moment. Then all of them are stopped, and all is read anew, within the same pause. */
+static int copy_stopped(struct capture *c)
+{
+	char why[STOP_REASON_MAX];
+	int err = copy_once(c);
+
+	if (!c->disturbed || c->pause_ns)
+		return err;
+	log_debug("pause of %d: a thread that had been left asleep woke up after %.1f ms; all are "
+		  "stopped, and all is read again",
+		  (int)c->target->pid, (double)(trace_now_ns() - stop_start_ns(c->stop)) / 1e6);
+	if (c->live_started)
+		pthread_join(c->live_reader, NULL);
+	c->live_started = c->disturbed = false;
+	err = stop_sleepers_too(c->stop, why);
+	if (err)
+		return capture_refuse(c, err, why);
+	c->live.count = c->resized = 0;
+	capture_memory_again(c);
+	c->snapshot->verdict = (struct verdict){0};
+	return copy_once(c);
 }
 
 /* ---- afterwards --------------------------------------------------------------------------- */
@@ -314,7 +353,10 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 		c->stop = TAKE_PTR(c->target->hold);
 		c->deadline_ns = monotonic_ns() + HELD_NS;
 	} else {
-		err = stop_begin(c->target->pid, max_pause_ns / STOP_SHARE, &c->stop, why);
+		/* A copy is made by one of its threads, which is stopped for that. */
+		err = stop_begin(c->target->pid, max_pause_ns / STOP_SHARE,
+				 c->by_copy ? NULL : sleepers_for_stop(c->trace->sleepers),
+				 &c->stop, why);
 		if (err)
 			return capture_refuse(c, err, why);
 		c->deadline_ns = stop_start_ns(c->stop) + max_pause_ns;
@@ -330,14 +372,14 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	if (c->copy)
 		log_debug("pause of %d: %.1f ms of it for the copy, process %d",
 			  (int)c->target->pid, (double)c->copy_ns / 1e6, (int)c->copy);
-	log_debug("pause of %d: after %.1f ms to get ready, %.1f ms to stop %zu threads, %.1f ms "
-		  "to copy %zu MiB, %.1f ms to "
+	log_debug("pause of %d: after %.1f ms to get ready, %.1f ms to stop %zu threads (%zu "
+		  "left asleep), %.1f ms to copy %zu MiB, %.1f ms to "
 		  "copy %zu live blocks",
 		  (int)c->target->pid, (double)(reserved - started) / 1e6,
 		  (double)(c->stopped_ns - stop_start_ns(c->stop)) / 1e6,
-		  stop_thread_count(c->stop), (double)c->memory_ns / 1e6,
-		  (size_t)(c->snapshot->verdict.read_bytes >> 20), (double)c->live_ns / 1e6,
-		  c->live.count);
+		  stop_thread_count(c->stop), stop_asleep_count(c->stop),
+		  (double)c->memory_ns / 1e6, (size_t)(c->snapshot->verdict.read_bytes >> 20),
+		  (double)c->live_ns / 1e6, c->live.count);
 	if (!err)
 		err = take_threads(c);
 	if (!err)

@@ -25,6 +25,8 @@ struct capture {
 	struct heap_image *image;
 	struct resident *resident; /* the target's */
 	struct stop *stop;
+	uint64_t looked_ns; /* at the threads that were left asleep */
+	bool disturbed;	    /* one of them has run: what has been read is of several moments */
 	uint64_t deadline_ns, pause_ns;
 	uint64_t stopped_ns, memory_ns,
 		live_ns; /* for -v: when all had stopped; what the two copies took */
@@ -61,19 +63,22 @@ bool capture_late(struct capture *c);
 
 /*
  * The same while the target's own memory is read: what is read after the pause is not of its moment. A process may have so many mappings that looking through them takes
- * longer than it may be paused. ctx is the capture.
+ * longer than it may be paused. Looks at the sleeping threads, too: once one has run the rest need not be read. ctx is the capture.
  */
 void capture_mind_pause(void *ctx);
 
 /* capture_memory.c: takes the memory for what will be read, touched. 0 or -errno, refused. */
 int capture_reserve(struct capture *c);
 
-/* Reads all of the target's memory, small mappings first. 0 or -errno, refused. */
+/* Reads all of the target's memory, small mappings first. 0 or -errno, refused. Ends early when it is disturbed. */
 int capture_memory(struct capture *c);
 
 /* With a copy: what the copy does not have (shared memory, MADV_DONTFORK), from the target, which stands still; then all else, from the copy. */
 int capture_memory_not_copied(struct capture *c);
 int capture_memory_copied(struct capture *c);
+
+/* Forgets what has been read. */
+void capture_memory_again(struct capture *c);
 
 /* capture_copy.c: may it be copied? Otherwise by_copy is cleared, and that is said. Before the stop. */
 void capture_prepare_copy(struct capture *c);

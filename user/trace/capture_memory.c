@@ -81,7 +81,7 @@ static int scan(struct capture *c, struct resident *resident, const struct maps 
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < maps_count(maps); i++) {
+	for (size_t i = 0; !err && !c->disturbed && i < maps_count(maps); i++) {
 		c->scanned = maps_at(maps, i);
 		if (!c->scanned->read || is_special(c->scanned) || !wanted(c, c->scanned))
 			continue;
@@ -166,7 +166,7 @@ static void read_run(struct capture *c, const struct resident *from, const struc
 	uint64_t begin = run->start, at = run->start;
 	size_t used = 0;
 
-	while (at < run->end) {
+	while (at < run->end && !c->disturbed) {
 		uint64_t wanted = run->end - at < PIECE ? run->end - at : PIECE;
 		size_t got = resident_read(from, at, to + used, wanted) & ~(page - 1);
 
@@ -210,7 +210,7 @@ static int read_mappings(struct capture *c, struct resident *from,
 	if (c->run_count)
 		qsort(c->runs, c->run_count, sizeof(*c->runs), by_size);
 	err = make_room(c);
-	for (size_t i = 0; !err && i < c->run_count; i++) {
+	for (size_t i = 0; !err && !c->disturbed && i < c->run_count; i++) {
 		const struct capture_run *run = &c->runs[i];
 		uint64_t size = run->end - run->start;
 
@@ -229,6 +229,14 @@ static int take_maps(struct capture *c)
 	int err = maps_read_watched(c->target->pid, capture_mind_pause, c, &c->image->maps);
 
 	return err ? capture_refuse(c, err, "its memory cannot be looked at") : 0;
+}
+
+void capture_memory_again(struct capture *c)
+{
+	maps_free(c->image->maps);
+	c->image->maps = NULL;
+	c->image->region_count = 0;
+	c->used = 0;
 }
 
 int capture_memory(struct capture *c)

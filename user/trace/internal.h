@@ -14,6 +14,7 @@
 #include "user/target/mapwatch.h"
 #include "user/trace/copies.h"
 #include "user/sys/stop.h"
+#include "user/trace/sleepers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
 #include "user/unwind/publish.h"
@@ -91,6 +92,7 @@ struct trace {
 	struct trace_options options;
 	struct trace_callbacks callbacks;
 	struct memleakbpf *skel;
+	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
 	struct attach_programs programs;
 	struct ring_buffer *ring;
 	struct copies *copies;

@@ -147,6 +147,7 @@ void trace_options_plan(struct trace_options *options, const struct attach_plan 
 	options->old = plan->old;
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
+	options->sleepers = plan->sleepers;
 	/* The ticks that tell blocks from before the copy from later ones take a walk over all blocks there. */
 	options->copies &= !plan->old;
 	/* bpf_loop() is of 5.17. */
@@ -317,6 +318,9 @@ static int start(struct trace *trace)
 		err = attach_process_events(trace);
 	if (err)
 		return err;
+	if (trace->options.sleepers && sleepers_new(&trace->sleepers))
+		log_debug("threads that sleep are woken when a verdict stops them: no iterator "
+			  "over them");
 	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (trace->epoll_fd < 0)
 		return log_errno(errno, "epoll_create1");
@@ -425,6 +429,7 @@ void trace_free(struct trace *trace)
 	reader_unmap_arrays(trace);
 	old_programs_free(trace->programs.old);
 	memleakbpf__destroy(trace->skel);
+	sleepers_free(trace->sleepers);
 	stack_table_free(trace->stacks);
 	spawn_table_free(trace->spawns);
 	symbolizer_free(trace->symbolizer);

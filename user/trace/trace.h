@@ -38,6 +38,7 @@ struct trace_options {
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
 	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
+	bool sleepers;	      /* threads that sleep can be looked at without waking them */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
