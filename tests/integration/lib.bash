@@ -364,6 +364,21 @@ until_true() {
 	done
 }
 
+# A memory control group: CGROUP, and the file LIMIT. The test removes it.
+memory_cgroup() {
+	local base
+
+	for base in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		CGROUP=$base/memleakbpf-test-$$
+		mkdir "$CGROUP" 2>/dev/null || continue
+		for LIMIT in "$CGROUP/memory.limit_in_bytes" "$CGROUP/memory.max"; do
+			[[ ! -w $LIMIT ]] || return 0
+		done
+		rmdir "$CGROUP"
+	done
+	return 1
+}
+
 # ---- What the tool leaves behind --------------------------------------------------------------------------------------------
 
 # bpf_ids PID: "prog 12" "link 7" "map 3": what that process holds open.

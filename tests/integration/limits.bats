@@ -73,20 +73,6 @@ many_stacks() {
 	end_target
 }
 
-memory_cgroup() {
-	local base
-
-	for base in /sys/fs/cgroup/memory /sys/fs/cgroup; do
-		CGROUP=$base/memleakbpf-test-$$
-		mkdir "$CGROUP" 2>/dev/null || continue
-		for LIMIT in "$CGROUP/memory.limit_in_bytes" "$CGROUP/memory.max"; do
-			[[ ! -w $LIMIT ]] || return 0
-		done
-		rmdir "$CGROUP"
-	done
-	return 1
-}
-
 # in_cgroup BYTES ARG…: the tool, limited; STATUS, OUT, ERR.
 in_cgroup() {
 	local bytes=$1

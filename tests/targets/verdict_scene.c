@@ -11,6 +11,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -369,6 +370,13 @@ static void exec_again(void)
 	truth_die("execv");
 }
 
+/* Orphans of its children are its own from now on, and it waits for none. */
+static void adopts(void)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		truth_die("prctl");
+}
+
 #define AREA (64 << 20)
 
 /* Memory that has no pages yet: reading it from outside would give it some. */
@@ -390,17 +398,12 @@ static void untouched(void)
 }
 
 static const struct verdict_case cases[] = {
-	{"allocate", allocate, 0},
-	{"wait", wait_for_all, 1},
-	{"settled", settle, 1},
-	{"storm", storm_begins, 1},
-	{"storm-ends", storm_ends, 1},
-	{"vfork", vfork_begins, 1},
-	{"vfork-ends", vfork_ends, 1},
-	{"exec", exec_again, 1},
-	{"untouched", untouched, 1},
-	{"restless", restless_begins, 1},
-	{NULL, NULL, 0},
+	{"allocate", allocate, 0},     {"wait", wait_for_all, 1},
+	{"settled", settle, 1},	       {"storm", storm_begins, 1},
+	{"storm-ends", storm_ends, 1}, {"vfork", vfork_begins, 1},
+	{"vfork-ends", vfork_ends, 1}, {"exec", exec_again, 1},
+	{"untouched", untouched, 1},   {"restless", restless_begins, 1},
+	{"adopt", adopts, 1},	       {NULL, NULL, 0},
 };
 
 int main(void)

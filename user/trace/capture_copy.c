@@ -23,7 +23,7 @@
 /* A tick is at most 10 ms. */
 #define TICK_WAIT_NS 20000000ull
 
-/* How long process 1 may take to bury the copy of an earlier time. */
+/* How long process 1, or a subreaper, may take to bury the copy of an earlier time. */
 #define BURIAL_NS 10000000000ull
 
 static int say(struct capture *c, int err, const char *why)
@@ -73,7 +73,9 @@ void capture_prepare_copy(struct capture *c)
 	if (!memory_is_left(c))
 		say(c, 0, "there is no memory left for what it writes meanwhile");
 	else if (!are_buried(c->target))
-		say(c, 0, "process 1 of its container does not bury orphans");
+		say(c, 0,
+		    "who inherits its orphans (process 1 of its container, or a subreaper) does "
+		    "not wait for them");
 	else if (forkcopy_prepare(c->target->pid, &c->code, why))
 		say(c, 0, why);
 }
