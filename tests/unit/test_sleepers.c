@@ -347,8 +347,11 @@ static const struct stop_thread *thread_of(const struct stop *stopped, pid_t tid
 
 static bool possible(void)
 {
-	if (!left)
+	if (!left) {
+		print_message(
+			"skipped: this kernel has no iterator over the threads of a process\n");
 		skip();
+	}
 	return left != NULL;
 }
 

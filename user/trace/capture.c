@@ -52,7 +52,7 @@ bool capture_late(struct capture *c)
 static void look_at_sleepers(struct capture *c)
 {
 	c->disturbed = !stop_undisturbed(c->stop);
-	c->looked_ns = trace_now_ns();
+	c->looked_ns = monotonic_ns();
 }
 
 void capture_mind_pause(void *ctx)
@@ -63,7 +63,7 @@ void capture_mind_pause(void *ctx)
 		return;
 	if (capture_late(c))
 		c->snapshot->verdict.approximate = true;
-	else if (!c->disturbed && trace_now_ns() - c->looked_ns > SLEEPERS_NS)
+	else if (!c->disturbed && monotonic_ns() - c->looked_ns > SLEEPERS_NS)
 		look_at_sleepers(c);
 }
 
@@ -246,7 +246,7 @@ static int copy_stopped(struct capture *c)
 		return err;
 	log_debug("pause of %d: a thread that had been left asleep woke up after %.1f ms; all are "
 		  "stopped, and all is read again",
-		  (int)c->target->pid, (double)(trace_now_ns() - stop_start_ns(c->stop)) / 1e6);
+		  (int)c->target->pid, (double)(monotonic_ns() - stop_start_ns(c->stop)) / 1e6);
 	if (c->live_started)
 		pthread_join(c->live_reader, NULL);
 	c->live_started = c->disturbed = false;
