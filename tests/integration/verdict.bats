@@ -14,7 +14,8 @@ adds_up() {
 
 @test "threads at work: the classes of every stack add up to its live blocks" {
 	start_target "$TARGETS/busy" 4
-	attach --verdict
+	# However long its threads have to wait for their turn to stop.
+	attach --verdict --max-pause 20s
 	for _ in 1 2 3 4 5; do
 		snap
 		adds_up
@@ -27,7 +28,7 @@ adds_up() {
 # What is freed and allocated while the table is read belongs to another moment.
 @test "--snapshot=fork: the same, of the moment of the copy, though the process goes on before all is read" {
 	start_target "$TARGETS/busy" 4
-	attach --verdict --snapshot=fork -v
+	attach --verdict --max-pause 20s --snapshot=fork -v
 	for _ in 1 2 3 4 5; do
 		snap
 		adds_up
@@ -94,14 +95,14 @@ adds_up() {
 }
 
 held() {
-	[[ $(sed -n 's/^TracerPid:[[:space:]]*//p' "/proc/$T_PID/status") -ne 0 ]]
+	grep -qs '^TracerPid:[[:space:]]*[1-9]' /proc/"$T_PID"/task/*/status
 }
 
-# So many blocks that each pause is long enough to be seen. VERDICT_KILLS: how often.
+# So many blocks that each pause is long enough to be seen; and a thread that is not left asleep. VERDICT_KILLS: how often.
 @test "killed in the middle of a verdict: the process goes on" {
 	local kills=${VERDICT_KILLS:-5} i
 
-	start_target "$TARGETS/million" 1000000
+	start_target "$TARGETS/million" 1000000 idle
 	for ((i = 0; i < kills; i++)); do
 		# Nobody reads its reports, and it must not wait for that.
 		attach --verdict -i 10ms -o /dev/null

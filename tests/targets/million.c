@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Very many live blocks at once. Usage: million COUNT */
+/* Very many live blocks at once. Usage: million COUNT [idle]: with a thread that waits, too, in a call that a stop does not cut short. */
+#include <pthread.h>
+#include <unistd.h>
+
 #include "truth.h"
 
 #define MAX_BLOCKS 4000000
@@ -28,10 +31,21 @@ static const char *obey(const char *command)
 	return "";
 }
 
+static void *idle(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t thread;
+
 	count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1300000;
 	if (count > MAX_BLOCKS)
 		truth_die("million: too many");
+	if (argc > 2 && pthread_create(&thread, NULL, idle, NULL))
+		truth_die("pthread_create");
 	return truth_serve(obey);
 }
