@@ -174,3 +174,45 @@ in_cgroup() {
 	at_most "$(rss)" $((before + 2048)) || fail "RSS grew from $before to $(rss) KiB"
 	end_target
 }
+
+descriptors() {
+	find "/proc/$TOOL_PID/fd" | wc -l
+}
+
+# many_programs COUNT FILE: copies of it, run one after the other. What is known of a file that nobody maps any more (names, unwind tables, probes) is kept for
+# a while, each with a descriptor; ended targets are cleared by the dozen.
+many_programs() {
+	own_libc
+	cd "$D" || fail "no directory $D"
+	start_target "$TARGETS/many"
+	attach --children exact -o "$D/all.json" # bash reads slowly
+	before=$(descriptors)
+	tell "programs $1 $2"
+	holds ".programs == $1" "$TRUTH"
+	met() {
+		[[ $(grep -c '(program\.' "$D/tool.err") -ge $(($1 * 9 / 10)) ]]
+	}
+	until_true "$DEADLINE" met "$1" || fail 'the programs were not traced'
+	few() {
+		[[ $(descriptors) -le $((before + 300)) ]]
+	}
+	until_true "$DEADLINE" few || fail "$(descriptors) descriptors, $before before"
+	printf '# %s: %d descriptors, %d after %d programs\n' "${2##*/}" "$before" "$(descriptors)" "$1" >&3
+}
+
+@test "600 programs, each a file of its own: the tool's descriptors stay, and a program that is met again has the stacks that it had" {
+	many_programs 600 "$TARGETS/many"
+	tell "programs 10 $TARGETS/many"
+	end_target
+	tool_ends
+	jq -c 'select(.final) | .comm as $comm | .stacks[] | [$comm, .id, .frames[1].function]' "$D/all.json" |
+		grep -E '"program\.[0-9]"' | sort | uniq -c >"$D/stacks"
+	[[ $(grep -c '"child_leak"' "$D/stacks") -eq 10 && $(wc -l <"$D/stacks") -eq 10 ]] || fail "not one stack each: $(<"$D/stacks")"
+	grep -q '^ *2 ' "$D/stacks" || fail "none was met again: $(<"$D/stacks")"
+}
+
+@test "150 programs with an allocator of their own: the tool's descriptors stay" {
+	many_programs 150 "$TARGETS/many.static"
+	end_target
+	tool_ends
+}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Much of everything. "stacks N": one block by each of N different stacks; "maps N": N mappings more, or as many as the kernel gives; "forks N": N
- * children, one after the other, each of which frees and leaks; "storm N": four children at once that do this; "churn": blocks that come and go.
- * Usage: many
+ * children, one after the other, each of which frees and leaks; "storm N": four children at once that do this; "programs N FILE": N copies of that
+ * program, each a file of its own in the working directory, run one after the other with the argument "leak"; "churn": blocks that come and go.
+ * Usage: many [leak]
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 
 #include "truth.h"
@@ -118,9 +121,51 @@ static void say_children(unsigned int good)
 	snprintf(extra, sizeof(extra), ",\"children\":%u", good);
 }
 
+/* One that is there from the last time is run as it is. */
+static int copy_once(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC);
+	int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	int err = in < 0 || (out < 0 && errno != EEXIST);
+
+	while (!err && out >= 0) {
+		ssize_t n = sendfile(out, in, NULL, 1 << 20);
+
+		err = n < 0;
+		if (n <= 0)
+			break;
+	}
+	close(in);
+	close(out);
+	return err;
+}
+
+static void run_many(unsigned int count, const char *file)
+{
+	unsigned int good = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		char name[32];
+		int status;
+		pid_t child;
+
+		snprintf(name, sizeof(name), "./program.%u", i);
+		child = copy_once(file, name) ? -1 : fork();
+		if (child == 0) {
+			execl(name, name, "leak", NULL);
+			_exit(9);
+		}
+		if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		    WEXITSTATUS(status) == 7)
+			good++;
+	}
+	snprintf(extra, sizeof(extra), ",\"programs\":%u", good);
+}
+
 static const char *obey(const char *command)
 {
 	unsigned int count = 0;
+	char file[128];
 
 	extra[0] = '\0';
 	if (sscanf(command, "stacks %u", &count) == 1) {
@@ -132,13 +177,17 @@ static const char *obey(const char *command)
 		say_children(fork_many(count));
 	} else if (sscanf(command, "storm %u", &count) == 1) {
 		say_children(fork_storm(count));
+	} else if (sscanf(command, "programs %u %127s", &count, file) == 2) {
+		run_many(count, file);
 	} else {
 		return NULL;
 	}
 	return extra;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "leak"))
+		_exit(child_leak(80) ? 7 : 8);
 	return truth_serve(obey);
 }

@@ -111,13 +111,61 @@ static void test_references(void **state)
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	object_unref(a);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	/* It comes back as what it was. */
 	assert_int_equal(object_cache_open(cache, "/proc/self/exe", &b), 0);
-	assert_int_not_equal(object_id(b), first);
+	assert_int_equal(object_id(b), first);
+	assert_false(object_is_mapped(b));
+	object_map(b);
+	assert_true(object_is_mapped(b));
+	object_unmap(b);
 	object_cache_free(cache);
 	assert_true(object_is_elf64(b));
 	object_unref(object_ref(b));
 	object_unref(b);
 	object_unref(NULL);
+}
+
+/* The number of the file's object, of which no reference is left. */
+static uint64_t id_of(struct object_cache *cache, const char *path)
+{
+	struct object *object;
+	uint64_t id;
+
+	assert_int_equal(object_cache_open(cache, path, &object), 0);
+	id = object_id(object);
+	object_unref(object);
+	return id;
+}
+
+static void test_changed_between(void **state)
+{
+	struct object_cache *cache = object_cache_new();
+	struct stat before, now;
+	char directory[32], path[64];
+	uint64_t first, second;
+
+	(void)state;
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/program", directory);
+	copy_file("/proc/self/exe", path);
+	first = id_of(cache, path);
+	assert_int_equal(id_of(cache, path), first);
+
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(truncate(path, before.st_size + 1), 0);
+	second = id_of(cache, path);
+	assert_int_not_equal(second, first);
+
+	/* The same size, written later: as soon as the clock of the file system has gone on. */
+	assert_int_equal(stat(path, &before), 0);
+	do {
+		assert_int_equal(chmod(path, 0700), 0);
+		assert_int_equal(stat(path, &now), 0);
+	} while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+		 now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+	assert_int_not_equal(id_of(cache, path), second);
+	assert_int_not_equal(id_of(cache, path), first);
+	object_cache_free(cache);
 }
 
 static void test_deleted_and_upgraded(void **state)
@@ -416,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_program),
 		cmocka_unit_test(test_references),
+		cmocka_unit_test(test_changed_between),
 		cmocka_unit_test(test_deleted_and_upgraded),
 		cmocka_unit_test(test_place_taken),
 		cmocka_unit_test(test_special_files),

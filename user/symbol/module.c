@@ -27,13 +27,18 @@
 #define MODULE_ALIGN	(1ULL << 20)
 #define MODULE_SPAN_MAX (1ULL << 46)
 
+/* Modules whose object nobody maps any more: each has a descriptor open, and its debug file's in memory. */
+#define UNMAPPED_MAX 64
+
 struct module {
 	UT_hash_handle hh;
 	uint64_t id;
 	struct object *object;
 	struct module_set *set;
-	Dwfl_Module *dwfl; /* NULL when libdwfl or libelf will not have the file */
-	uint64_t bias;	   /* libdwfl's address = link-time address + bias */
+	uint64_t used;	     /* module_set.uses when it was last asked for */
+	uint64_t base, span; /* as reported to libdwfl; span 0: it was not */
+	Dwfl_Module *dwfl;   /* NULL when libdwfl or libelf will not have the file */
+	uint64_t bias;	     /* libdwfl's address = link-time address + bias */
 	bool symbols_tried, debuginfo_tried;
 	bool debug_file_missing;
 	bool alternate_found; /* dwz's shared debug file was found */
@@ -46,6 +51,7 @@ struct module_set {
 	Dwfl *dwfl;
 	struct module *modules;
 	uint64_t next_base;
+	uint64_t uses;
 	int root_fd;
 	bool debuginfod;
 };
@@ -186,6 +192,8 @@ static void report(struct module *module)
 	dwfl_report_end(set->dwfl, NULL, NULL);
 	if (!module->dwfl)
 		return;
+	module->base = set->next_base;
+	module->span = span;
 	set->next_base += step;
 	dwfl_module_info(module->dwfl, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
 	*userdata = module;
@@ -197,6 +205,46 @@ static void report(struct module *module)
 	module->bias = bias;
 }
 
+/* libdwfl forgets what is not reported again. */
+static void module_remove(struct module_set *set, struct module *module)
+{
+	struct module *other, *next;
+
+	HASH_DEL(set->modules, module);
+	dwfl_report_begin(set->dwfl);
+	HASH_ITER (hh, set->modules, other, next) {
+		if (other->span)
+			dwfl_report_module(set->dwfl, object_name(other->object), other->base,
+					   other->base + other->span);
+	}
+	dwfl_report_end(set->dwfl, NULL, NULL);
+	module_free(module);
+}
+
+/* The one asked for least lately, if there are more than are kept. */
+static struct module *one_too_many(const struct module_set *set)
+{
+	struct module *module, *next, *oldest = NULL;
+	size_t count = 0;
+
+	HASH_ITER (hh, set->modules, module, next) {
+		if (object_is_mapped(module->object))
+			continue;
+		count++;
+		if (!oldest || module->used < oldest->used)
+			oldest = module;
+	}
+	return count > UNMAPPED_MAX ? oldest : NULL;
+}
+
+static void limit_unmapped(struct module_set *set)
+{
+	struct module *module;
+
+	while ((module = one_too_many(set)))
+		module_remove(set, module);
+}
+
 struct module *module_set_get(struct module_set *set, struct object *object, int root_fd)
 {
 	uint64_t id = object_id(object);
@@ -204,12 +252,15 @@ struct module *module_set_get(struct module_set *set, struct object *object, int
 
 	set->root_fd = root_fd;
 	HASH_FIND(hh, set->modules, &id, sizeof(id), module);
-	if (module)
+	if (module) {
+		module->used = ++set->uses;
 		return module;
+	}
 	module = calloc(1, sizeof(*module));
 	if (!module)
 		return NULL;
 	module->id = id;
+	module->used = ++set->uses;
 	module->set = set;
 	HASH_ADD(hh, set->modules, id, sizeof(module->id), module);
 	if (!module->hh.tbl) { /* how uthash tells that it ran out of memory */
@@ -218,6 +269,7 @@ struct module *module_set_get(struct module_set *set, struct object *object, int
 	}
 	module->object = object_ref(object);
 	report(module);
+	limit_unmapped(set);
 	return module;
 }
 

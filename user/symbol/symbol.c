@@ -26,6 +26,7 @@ struct answer {
 	struct answer *older;
 	size_t count;
 	struct frame *frames;
+	uint8_t *build_id; /* of the object, which the frames outlive */
 	const struct frame *pointers[];
 };
 
@@ -66,6 +67,7 @@ static void answer_free(struct answer *answer)
 	if (!answer)
 		return;
 	free(answer->frames);
+	free(answer->build_id);
 	free(answer);
 }
 
@@ -223,6 +225,19 @@ static int set_file(struct symbolizer *symbolizer, struct frame *frame,
 	return set_text(symbolizer, &frame->file, joined);
 }
 
+static int keep_build_id(struct answer *answer, const struct frame *common)
+{
+	if (!common->build_id)
+		return 0;
+	answer->build_id = malloc(common->build_id_len);
+	if (!answer->build_id)
+		return -ENOMEM;
+	memcpy(answer->build_id, common->build_id, common->build_id_len);
+	for (size_t i = 0; i < answer->count; i++)
+		answer->frames[i].build_id = answer->build_id;
+	return 0;
+}
+
 static int fill_frame(struct symbolizer *symbolizer, struct frame *frame,
 		      const struct source_frame *source, const struct frame *common)
 {
@@ -259,6 +274,7 @@ static int build_frames(struct symbolizer *symbolizer, const struct source_stack
 		frame->function = frame->symbol = NULL;
 		err = set_text(symbolizer, &frame->function, source->function);
 	}
+	err = err ?: keep_build_id(answer, common);
 	if (err) {
 		answer_free(answer);
 		return err;

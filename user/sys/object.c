@@ -14,8 +14,19 @@
 
 #define VDSO_PATH "[vdso]"
 
+/* By what a file is known again. */
+struct identity {
+	struct file_id file;
+	uint64_t size;
+	int64_t changed_s,
+		changed_ns; /* status change: nobody can set it back, as with the time of modification */
+	uint64_t build_id_len;
+	uint8_t build_id[32]; /* cut */
+};
+
 struct object {
 	unsigned refs;
+	unsigned mapped;
 	uint64_t id;
 	int fd;
 	char fd_path[32];
@@ -25,6 +36,7 @@ struct object {
 	off_t size;
 	bool vdso;
 	struct elf_headers elf;
+	struct identity identity;
 	struct object_cache *cache; /* NULL once the cache is gone */
 	UT_hash_handle hh;
 };
@@ -36,6 +48,13 @@ struct alias {
 	UT_hash_handle hh;
 };
 
+/* The number that an object had which is gone. */
+struct former {
+	struct identity identity; /* key */
+	uint64_t id;
+	UT_hash_handle hh;
+};
+
 /*
  * The cache holds no references: an object leaves it with the last one. While it is in it, its open descriptor pins the inode, so
  * that the numbers cannot come to mean another file.
@@ -43,6 +62,7 @@ struct alias {
 struct object_cache {
 	struct object *by_file;
 	struct alias *by_maps;
+	struct former *formers;
 	uint64_t last_id;
 };
 
@@ -63,8 +83,38 @@ static void forget_aliases(struct object_cache *cache, const struct object *obje
 	}
 }
 
+/* Without memory it gets another number when it comes back. */
+static void remember_id(struct object_cache *cache, const struct object *object)
+{
+	struct former *former;
+
+	/* Copies of the vdso are never the same file. A file system that knows whole seconds only tells too little of files without a build id. */
+	if (object->vdso || (!object->identity.changed_ns && !object->identity.build_id_len))
+		return;
+	HASH_FIND(hh, cache->formers, &object->identity, sizeof(object->identity), former);
+	if (former)
+		return;
+	former = calloc(1, sizeof(*former));
+	if (!former)
+		return;
+	former->identity = object->identity;
+	former->id = object->id;
+	HASH_ADD(hh, cache->formers, identity, sizeof(former->identity), former);
+	if (!former->hh.tbl)
+		free(former);
+}
+
+static uint64_t choose_id(struct object_cache *cache, const struct object *object)
+{
+	struct former *former;
+
+	HASH_FIND(hh, cache->formers, &object->identity, sizeof(object->identity), former);
+	return former ? former->id : ++cache->last_id;
+}
+
 void object_cache_free(struct object_cache *cache)
 {
+	struct former *former, *later;
 	struct object *object, *next;
 
 	if (!cache)
@@ -73,6 +123,10 @@ void object_cache_free(struct object_cache *cache)
 	HASH_ITER (hh, cache->by_file, object, next) {
 		HASH_DEL(cache->by_file, object);
 		object->cache = NULL;
+	}
+	HASH_ITER (hh, cache->formers, former, later) {
+		HASH_DEL(cache->formers, former);
+		free(former);
 	}
 	free(cache);
 }
@@ -88,6 +142,7 @@ void object_unref(struct object *object)
 	if (!object || --object->refs)
 		return;
 	if (object->cache) {
+		remember_id(object->cache, object);
 		forget_aliases(object->cache, object);
 		HASH_DEL(object->cache->by_file, object);
 	}
@@ -95,6 +150,21 @@ void object_unref(struct object *object)
 	close(object->fd);
 	free(object->path);
 	free(object);
+}
+
+void object_map(struct object *object)
+{
+	object->mapped++;
+}
+
+void object_unmap(struct object *object)
+{
+	object->mapped--;
+}
+
+bool object_is_mapped(const struct object *object)
+{
+	return object->mapped > 0;
 }
 
 static struct object *find_by_file(struct object_cache *cache, const struct file_id *file)
@@ -137,6 +207,24 @@ static void remember_alias(struct object_cache *cache, const struct mapping *m,
 		free(alias);
 }
 
+static struct identity identity_of(const struct stat *st, const struct elf_headers *elf)
+{
+	struct identity identity = {
+		.file = {.dev = st->st_dev, .ino = st->st_ino},
+		.size = (uint64_t)st->st_size,
+		.changed_s = st->st_ctim.tv_sec,
+		.changed_ns = st->st_ctim.tv_nsec,
+		.build_id_len = elf->build_id_len,
+	};
+	size_t len = elf->build_id_len;
+
+	if (len > sizeof(identity.build_id))
+		len = sizeof(identity.build_id);
+	if (len)
+		memcpy(identity.build_id, elf->build_id, len);
+	return identity;
+}
+
 /* Makes an object of an open file and enters it into the cache; takes the descriptor over in any case. */
 static int adopt(struct object_cache *cache, int fd, const char *path, bool vdso,
 		 struct object **out)
@@ -175,10 +263,11 @@ static int adopt(struct object_cache *cache, int fd, const char *path, bool vdso
 	object->size = st.st_size;
 	object->vdso = vdso;
 	object->elf = elf;
+	object->identity = identity_of(&st, &elf);
 	HASH_ADD(hh, cache->by_file, file, sizeof(object->file), object);
 	if (!object->hh.tbl)
 		goto out_of_memory;
-	object->id = ++cache->last_id;
+	object->id = choose_id(cache, object);
 	object->cache = cache;
 	*out = object;
 	return 0;

@@ -44,6 +44,14 @@ int object_cache_open(struct object_cache *cache, const char *path, struct objec
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is fine */
 
+/*
+ * Whoever maps the object says so, beside the reference. What others keep of an object for later (names, tables, probes), and with it the descriptor, may go
+ * when nobody maps it.
+ */
+void object_map(struct object *object);
+void object_unmap(struct object *object);
+bool object_is_mapped(const struct object *object);
+
 const char *object_path(const struct object *object); /* as the target sees it; for people */
 const char *object_name(
 	const struct object *object); /* last component of the path: the "module" of a frame */
@@ -51,8 +59,11 @@ const char *object_fd_path(
 	const struct object
 		*object); /* "/proc/self/fd/N": opens this very inode, for probes and libelf */
 int object_fd(const struct object *object); /* owned by the object */
-uint64_t object_id(const struct object
-			   *object); /* unique among the objects of a cache, never reused, from 1 */
+/*
+ * Unique among the files of a cache, from 1. A file that comes back unchanged after its last reference has the number that it had: stacks of a program that is
+ * started again are the same stacks.
+ */
+uint64_t object_id(const struct object *object);
 uint64_t object_dev(const struct object *object); /* st_dev and st_ino of the open file, */
 uint64_t object_ino(const struct object *object); /* as the kernel's inode has them */
 bool object_is_vdso(const struct object *object);

@@ -82,8 +82,10 @@ void image_free(struct image *image)
 {
 	if (!image)
 		return;
-	for (size_t i = 0; i < image->seen_count; i++)
+	for (size_t i = 0; i < image->seen_count; i++) {
+		object_unmap(image->seen[i]);
 		object_unref(image->seen[i]);
+	}
 	free(image->seen);
 	free(image->ranges.items);
 	if (image->root_fd >= 0)
@@ -111,6 +113,7 @@ static int keep(struct image *image, struct object *object)
 		object_unref(object);
 		return -ENOMEM;
 	}
+	object_map(object);
 	image->seen[image->seen_count++] = object;
 	return 0;
 }

@@ -20,7 +20,7 @@
 #include "user/unwind/publish.h"
 #include "user/trace/trace.h"
 
-/* An object that has been looked at: its probes, or none. Shared by all targets; lives as long as the trace. */
+/* An object that has been looked at: its probes, or none. Shared by all targets, and kept for a while when none maps it any more. */
 struct known_object {
 	uint64_t id;		    /* object_id(): the key */
 	struct probe_set *probes;   /* NULL: not a provider */
@@ -149,8 +149,6 @@ int target_attach_image(struct trace *trace, struct target *target);
 void target_announce(struct trace *trace, struct target *target);
 /* Reports the end, and queues the target for clearing. */
 void target_end(struct trace *trace, struct target *target, bool exited);
-/* The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. */
-struct known_object *known_object_get(struct trace *trace, struct object *object);
 int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
 /* What unwinds stacks, in all objects known so far, for a target that needs it. */
 int target_attach_unwinders(struct trace *trace, struct target *target);
@@ -159,6 +157,16 @@ int target_attach_watched(struct trace *trace, struct target *target);
 
 /* thread_variables.c */
 void thread_variables_free(struct trace *trace);
+
+/* Takes the set's probes out of the target; NULL: all probes. */
+void target_detach(struct target *target, const struct probe_set *set);
+/* Threads of targets look at the table of targets anew. */
+void targets_changed(struct trace *trace);
+
+/* known.c */
+/* The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. It stays while a target maps the object. */
+struct known_object *known_object_get(struct trace *trace, struct object *object);
+void known_objects_free(struct trace *trace);
 
 /* bad_frees.c */
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot);

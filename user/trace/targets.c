@@ -12,7 +12,6 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/proc.h"
-#include "user/target/unwinder.h"
 #include "user/trace/internal.h"
 
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
@@ -57,7 +56,7 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 }
 
 /* Threads remember whose they are until they see that the table has changed. */
-static void targets_changed(struct trace *trace)
+void targets_changed(struct trace *trace)
 {
 	__atomic_add_fetch(&trace->skel->bss->shared.target_epoch, 1, __ATOMIC_ACQ_REL);
 }
@@ -70,21 +69,27 @@ static void remove_from_table(struct trace *trace, struct target *target)
 	targets_changed(trace);
 }
 
-static void free_attachments(struct target *target)
+void target_detach(struct target *target, const struct probe_set *set)
 {
-	while (target->attachments) {
-		struct target_attachment *next = target->attachments->next;
+	struct target_attachment **at = &target->attachments;
 
-		attachment_free(target->attachments->attachment);
-		free(target->attachments);
-		target->attachments = next;
+	while (*at) {
+		struct target_attachment *a = *at;
+
+		if (set && a->set != set) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		attachment_free(a->attachment);
+		free(a);
 	}
 }
 
 /* Its probes come off. What is ended and waits to be cleared holds no descriptors. */
 static void release_descriptors(struct target *target)
 {
-	free_attachments(target);
+	target_detach(target, NULL);
 	cleanup_close(&target->pidfd);
 	target->pidfd = -1;
 	if (target->image)
@@ -98,8 +103,10 @@ void target_free(struct trace *trace, struct target *target)
 	if (target->noted)
 		symbolizer_forget_process(trace->symbolizer, target->pid);
 	release_descriptors(target);
-	for (size_t i = 0; i < target->preloaded_count; i++)
+	for (size_t i = 0; i < target->preloaded_count; i++) {
+		object_unmap(target->preloaded[i]);
 		object_unref(target->preloaded[i]);
+	}
 	free(target->preloaded);
 	image_free(target->image);
 	image_free(target->next_image);
@@ -141,97 +148,6 @@ void target_identify(struct trace *trace, struct target *target)
 	}
 	if (!target->noted)
 		target->noted = !symbolizer_note_process(trace->symbolizer, target->pid);
-}
-
-/* An allocator that was not known when they began: programs that run already may have used it before its probes come. */
-static void forget_whole(struct trace *trace)
-{
-	int fd = bpf_map__fd(trace->skel->maps.targets);
-	struct target *target, *next;
-
-	HASH_ITER (hh, trace->targets, target, next) {
-		uint32_t tgid = (uint32_t)target->pid;
-		struct target_info info;
-
-		if (target->launching || bpf_map_lookup_elem(fd, &tgid, &info) ||
-		    info.id != target->id)
-			continue;
-		target->whole = false;
-		info.flags &= ~TARGET_WHOLE;
-		bpf_map_update_elem(fd, &tgid, &info, BPF_EXIST);
-	}
-	targets_changed(trace);
-}
-
-static bool has_operators(const struct probe_set *set)
-{
-	for (size_t i = 0; set && i < set->provider->count; i++) {
-		if (set->provider->fns[i].fn->cxx)
-			return true;
-	}
-	return false;
-}
-
-/* What is watched only where an option asks for it. 0 or -ENOMEM. */
-static int find_watched(const struct trace *trace, struct object *object,
-			struct known_object *known)
-{
-	struct provider *provider;
-	int err = 0;
-
-	if (trace->options.hold_at_end && !leaver_find(object, &provider))
-		err = probe_set_new(provider, &known->leaver);
-	if (!err && trace->options.check_frees && !has_operators(known->probes) &&
-	    !operators_find(object, &provider))
-		err = probe_set_new(provider, &known->operators);
-	return err;
-}
-
-struct known_object *known_object_get(struct trace *trace, struct object *object)
-{
-	uint64_t id = object_id(object);
-	struct provider *provider = NULL;
-	struct known_object *known;
-	int err;
-
-	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
-	if (known)
-		return known;
-	known = calloc(1, sizeof(*known));
-	if (!known)
-		return NULL;
-	known->id = id;
-	if (!object_is_vdso(object))
-		provider_find(object, &trace->options.providers, &provider);
-	if (provider && probe_set_new(provider, &known->probes)) {
-		free(known);
-		return NULL;
-	}
-	if (!unwinder_find(object, &provider) && probe_set_new(provider, &known->unwinder)) {
-		probe_set_free(known->probes);
-		free(known);
-		return NULL;
-	}
-	if (find_watched(trace, object, known)) {
-		probe_set_free(known->probes);
-		probe_set_free(known->unwinder);
-		probe_set_free(known->leaver);
-		free(known);
-		return NULL;
-	}
-	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
-	if (!known->probes)
-		return known;
-	log_debug("%s provides %zu allocator functions", object_path(object),
-		  known->probes->provider->count);
-	if (trace->options.children == CHILDREN_EXACT) {
-		forget_whole(trace);
-		err = attach_probes(trace->options.attach, &trace->programs, known->probes, 0,
-				    &known->in_all);
-		if (err) /* logged; the object then counts as one without probes */
-			log_debug("no probes in %s", object_path(object));
-	}
-	return known;
 }
 
 /* Attaches in the target alone, once. */
@@ -551,11 +467,12 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 
 		if (object_cache_open(trace->objects, paths[i], &object))
 			continue;
+		object_map(object);
+		target->preloaded[target->preloaded_count++] = object;
 		known = known_object_get(trace, object);
 		err = known ? target_attach_object(trace, target, known) : -ENOMEM;
 		if (trace->unwind)
 			unwind_publisher_hold(trace->unwind, target->id, object);
-		target->preloaded[target->preloaded_count++] = object;
 		if (err > 0) {
 			attached++;
 			err = 0;

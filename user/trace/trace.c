@@ -403,25 +403,12 @@ static void free_targets(struct trace *trace)
 
 void trace_free(struct trace *trace)
 {
-	struct known_object *known, *next;
-
 	if (!trace)
 		return;
 	if (trace->skel)
 		log_progress("removing the probes ...");
 	free_targets(trace);
-	HASH_ITER (hh, trace->known, known, next) {
-		HASH_DEL(trace->known, known);
-		attachment_free(known->in_all);
-		attachment_free(known->unwinder_in_all);
-		probe_set_free(known->probes);
-		probe_set_free(known->unwinder);
-		attachment_free(known->operators_in_all);
-		probe_set_free(known->operators);
-		attachment_free(known->leaver_in_all);
-		probe_set_free(known->leaver);
-		free(known);
-	}
+	known_objects_free(trace);
 	unwind_publisher_free(trace->unwind);
 	mapwatch_free(trace->mapwatch);
 	copies_free(trace->copies);

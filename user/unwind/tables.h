@@ -17,8 +17,8 @@
 #include "user/unwind/pages.h"
 #include "user/unwind/publish.h"
 
-/* Tables without users that are kept: the oldest go first. Rows take about 5 bytes. */
-#define TABLES_IDLE_OBJECTS 256
+/* Tables without users that are kept: the oldest go first. Rows take about 5 bytes, and each object has a descriptor open. */
+#define TABLES_IDLE_OBJECTS 128
 #define TABLES_IDLE_ROWS    4000000
 
 /* One executable segment of an object, in the word space. */
