@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (5) of new garbage. `make fuzz FUZZ_TIME=3600` is the long way.
+# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (5; .ci/run: 60) of new garbage, two at a time. Nothing else runs meanwhile:
+# tests/run takes one file after the other. `make fuzz FUZZ_TIME=3600` is the long way.
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
@@ -15,11 +16,12 @@ setup() {
 	tests/fuzz/run regress "${names[@]}"
 }
 
-@test "every fuzzer finds nothing new in a few seconds" {
-	tests/fuzz/run fuzz "${FUZZ_TIME:-5}" "${names[@]}"
+@test "every fuzzer finds nothing new in its time" {
+	FUZZ_JOBS=2 tests/fuzz/run fuzz "${FUZZ_TIME:-5}" "${names[@]}"
+	[ "$(tail -n "${#names[@]}" "$BUILD/fuzz/runs" | cut -d ' ' -f 1 | sort -u | wc -l)" -eq "${#names[@]}" ]
 }
 
-@test "a fuzzer that crashes is reported" {
+@test "a fuzzer that crashes is reported, also beside one that does not" {
 	mkdir -p "$BATS_TEST_TMPDIR/fuzz/corpus"
 	printf '#!/bin/sh\necho "==1== ERROR: AddressSanitizer: of the test"\nexit 77\n' >"$BATS_TEST_TMPDIR/fuzz/fuzz_names"
 	chmod +x "$BATS_TEST_TMPDIR/fuzz/fuzz_names"
@@ -27,6 +29,14 @@ setup() {
 	printf '%s\n' "$output"
 	[ "$status" -eq 1 ]
 	[[ $output == *'names found something'*'of the test'* ]]
+	printf '#!/bin/sh\nsleep 1\n' >"$BATS_TEST_TMPDIR/fuzz/fuzz_proc"
+	chmod +x "$BATS_TEST_TMPDIR/fuzz/fuzz_proc"
+	FUZZ_JOBS=2 BUILD=$BATS_TEST_TMPDIR run tests/fuzz/run fuzz 1 names proc
+	[ "$status" -eq 1 ]
+	FUZZ_JOBS=2 BUILD=$BATS_TEST_TMPDIR run tests/fuzz/run fuzz 1 proc names proc
+	[ "$status" -eq 1 ]
+	FUZZ_JOBS=2 BUILD=$BATS_TEST_TMPDIR run tests/fuzz/run fuzz 1 proc
+	[ "$status" -eq 0 ]
 	BUILD=$BATS_TEST_TMPDIR run tests/fuzz/run regress names
 	[ "$status" -eq 1 ]
 }
