@@ -142,6 +142,9 @@ int sleepers(struct bpf_iter__task *ctx)
 	regs = (const void *)bpf_task_pt_regs(task);
 	if (bpf_probe_read_kernel(record.head.general, sizeof(record.head.general), regs))
 		return 0;
+	/* Threads that work for io_uring have no registers of their own. */
+	if (!record.head.general[SLEEPER_SP])
+		return 0;
 	call = call_of(regs);
 	if (call >= SLEEPER_CALLS)
 		return 0;

@@ -242,7 +242,7 @@ static int copy_stopped(struct capture *c)
 	char why[STOP_REASON_MAX];
 	int err = copy_once(c);
 
-	if (!c->disturbed || c->pause_ns)
+	if (!c->disturbed)
 		return err;
 	log_debug("pause of %d: a thread that had been left asleep woke up after %.1f ms; all are "
 		  "stopped, and all is read again",
@@ -250,7 +250,8 @@ static int copy_stopped(struct capture *c)
 	if (c->live_started)
 		pthread_join(c->live_reader, NULL);
 	c->live_started = c->disturbed = false;
-	err = stop_sleepers_too(c->stop, why);
+	/* Is the pause over, the rest of it is as always: it is read while the process runs. */
+	err = c->pause_ns ? 0 : stop_sleepers_too(c->stop, why);
 	if (err)
 		return capture_refuse(c, err, why);
 	c->live.count = c->resized = 0;
