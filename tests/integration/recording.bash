@@ -13,6 +13,7 @@ tool_into() {
 	local file=$1
 
 	shift
+	: >"$D/tool.err" # now, so that nobody reads what an earlier one said
 	env --default-signal=INT "$TOOL" "$@" -i 1h -o "$file" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")

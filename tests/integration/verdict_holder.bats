@@ -169,8 +169,8 @@ frames_are() {
 	attach --verdict --max-pause 1m "${@:2}"
 	tell go
 	snap
-	held=$(jq -r ".stacks[] | select(.live.bytes == 1000) | ${SHOW:-\"\\(.frames[1].function) \\(.held_by[0])\"}" <<<"$SNAP" | sort |
-		sed -E "s/thread $T_PID\\b/thread MAIN/; s/thread [0-9]+/thread N/; s/0x[0-9a-f]+ above/BYTES above/")
+	held=$(jq -r ".stacks[] | select(.live.bytes == 1000) | ${SHOW:-\"\\(.frames[1].function) \\(.held_by[0])\"}" <<<"$SNAP" |
+		sed -E "s/thread $T_PID\\b/thread MAIN/; s/thread [0-9]+/thread N/; s/0x[0-9a-f]+ above/BYTES above/" | sort)
 	[[ $held == "$1" ]] || fail "held by
 $held
 expected

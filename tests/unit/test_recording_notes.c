@@ -69,7 +69,8 @@ static void make_bad_frees(unsigned i, struct moment *m)
 	memcpy(m->bad, bad, sizeof(bad));
 	m->s.frees_checked = true;
 	m->s.bad_frees = m->bad;
-	m->s.bad_free_count = i ? BAD_FREES : 1;
+	/* One more at a time, and not in the order in which they are shown. */
+	m->s.bad_free_count = i < BAD_FREES ? i + 1 : BAD_FREES;
 	bad_frees_sort(m->bad, m->s.bad_free_count);
 }
 

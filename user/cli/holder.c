@@ -214,7 +214,7 @@ static bool put_of_thread(const struct describer *d, FILE *out, const struct map
 	const struct heap_thread *on = thread_on(d, m, address), *with = thread_with(d, m, address);
 	int err = on ? put_frame(d, out, on, address) : -ENOENT;
 
-	if (!err || (!m->ino && put_thread_variable(d, out, address)))
+	if (!err || ((with || !m->ino) && put_thread_variable(d, out, address)))
 		return true;
 	/* Where in a mapping the stack ends and thread-local data begins is known only when the walk has come to the stack's end. */
 	if (on && err == -ERANGE && address < on->tls && on->tls < m->end)
