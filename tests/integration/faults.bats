@@ -132,6 +132,53 @@ killed() {
 	end_target
 }
 
+# killed_at_work COUNT: kill -9 at the moment when the tool has had that many children: each puts probes in or takes them out
+# (user/sys/unkillable.h). Fewer when it ends before.
+killed_at_work() {
+	local seen='' child state count=$1 since
+
+	since=$(cut -d' ' -f1 /proc/uptime)
+	# The list has no end of line, so that read is never content.
+	while [[ $count -gt 0 ]] && read -r _ _ state _ <"/proc/$TOOL_PID/stat" && [[ $state != Z ]]; do
+		child=''
+		read -r child _ <"/proc/$TOOL_PID/task/$TOOL_PID/children" || :
+		if [[ -n $child && $child != "$seen" ]]; then
+			seen=$child
+			count=$((count - 1))
+		fi
+	done 2>/dev/null
+	kill -KILL "$TOOL_PID" 2>/dev/null || :
+	wait "$TOOL_PID" 2>/dev/null || :
+	[[ $count -gt 0 ]] || struck=$((struck + 1))
+	# What another tool finds there it would take out.
+	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail "probes are left in the target ($1)"
+	! dmesg 2>/dev/null | tr -d '[]' | awk -v since="$since" -v pids=":($TOOL_PID|$seen) " '$1 > since && $0 ~ pids && /leaking uprobe/' | grep . ||
+		fail "the kernel has lost a probe ($1)"
+}
+
+between_calls() {
+	local code n struck=0
+
+	[[ -e /proc/$BASHPID/task/$BASHPID/children ]] || skip 'the kernel does not list children'
+	own_libc
+	start_target "$TARGETS/busy" 2
+	code=$(code_sum "$T_PID")
+	# Trying what the kernel can do, attaching, and taking everything off again after one report.
+	for n in 1 2 3 5 7 9 12 20 30; do
+		start_tool -p "$T_PID" -i 10ms -n 1
+		killed_at_work "$n"
+		exec {J_OUT}<&-
+	done
+	printf '# struck %d of 9 times in the midst of it\n' "$struck" >&3
+	[[ $struck -ge 2 ]] || fail 'too seldom to say anything'
+	tell stat
+	end_target
+}
+
+@test "kill -9 of the tool at the very moment when it puts probes in or takes them out: none stays" {
+	each_mode between_calls
+}
+
 # signalled COUNT: the tool is started, and sent a signal at any moment from before its first instruction to long after the attach.
 signalled() {
 	local signals=(KILL TERM HUP INT STOP) count=$1 i signal code

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/probe/old.h"
+#include "user/sys/unkillable.h"
+#include "user/sys/uprobe.h"
 
 /* Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type, linux/bpf.h). */
 #define TRACE_UPROBE_MULTI   48
@@ -24,11 +28,8 @@
 #define PROBES_MAX 1024
 
 struct attachment {
-	size_t count, room;
-	struct attached {
-		int fd;		       /* multi-uprobe link, old_attach()'s, or -1 */
-		struct bpf_link *link; /* single uprobe, or NULL */
-	} links[];
+	size_t count;
+	int fds[]; /* links, and old_attach()'s: closing them takes the probes off */
 };
 
 static const char *const mode_names[ATTACH_MODES] = {
@@ -105,9 +106,8 @@ static int multi_link(const struct bpf_program *program, uint32_t type, uint32_t
 		.multi_flags = flags,
 		.pid = (uint32_t)pid,
 	};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
-	return fd < 0 ? -errno : fd;
+	return (int)unkillable_syscall(SYS_bpf, BPF_LINK_CREATE, (long)&attr, sizeof(attr), 0, 0);
 }
 
 static int add_multi(struct attachment *a, const struct bpf_program *program, uint32_t type,
@@ -117,27 +117,38 @@ static int add_multi(struct attachment *a, const struct bpf_program *program, ui
 
 	if (fd < 0)
 		return fd;
-	a->links[a->count++] = (struct attached){.fd = fd};
+	a->fds[a->count++] = fd;
 	return 0;
+}
+
+/* A link, which the event lives as long as; without cookies (before 5.15) the event itself. */
+static int single_link(const struct bpf_program *program, int event, bool cookies, uint64_t cookie)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
+	int fd = bpf_program__fd(program), link;
+
+	if (!cookies)
+		return ioctl(event, PERF_EVENT_IOC_SET_BPF, fd) ? -errno : event;
+	link = bpf_link_create(fd, event, BPF_PERF_EVENT, &opts);
+	if (link >= 0)
+		close(event);
+	return link;
 }
 
 static int add_single(struct attachment *a, const struct bpf_program *program, bool at_return,
 		      bool cookies, const char *path, const struct probe_list *list, pid_t pid)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return,
-			    .bpf_cookie = cookies ? list->cookies[i] : 0);
-		struct bpf_link *link;
-		int tries = 3;
+		int event = uprobe_open(path, list->offsets[i], at_return, pid), fd;
 
-		/* A transient EINVAL was seen once in some hundred attaches on 6.18. */
-		do {
-			link = bpf_program__attach_uprobe_opts(program, pid ? pid : -1, path,
-							       list->offsets[i], &opts);
-		} while (!link && errno == EINVAL && --tries);
-		if (!link)
-			return -errno;
-		a->links[a->count++] = (struct attached){.fd = -1, .link = link};
+		if (event < 0)
+			return event;
+		fd = single_link(program, event, cookies, list->cookies[i]);
+		if (fd < 0) {
+			unkillable_close(event);
+			return fd;
+		}
+		a->fds[a->count++] = fd;
 	}
 	return 0;
 }
@@ -151,7 +162,7 @@ static int add_old(struct attachment *a, struct old_programs *old,
 
 		if (fd < 0)
 			return fd;
-		a->links[a->count++] = (struct attached){.fd = fd};
+		a->fds[a->count++] = fd;
 	}
 	return 0;
 }
@@ -211,14 +222,13 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 	const struct object *object = set->provider->object;
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	size_t room = 2 * set->count + PROBE_ROLES;
-	struct attachment *a = calloc(1, sizeof(*a) + room * sizeof(a->links[0]));
+	struct attachment *a = calloc(1, sizeof(*a) + room * sizeof(a->fds[0]));
 	int err = 0;
 
 	if (!list || !a) {
 		free(a);
 		return -ENOMEM;
 	}
-	a->room = room;
 	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
 		err = list_fill(list, set, order[i]);
 		if (!err)
@@ -243,11 +253,7 @@ void attachment_free(struct attachment *attachment)
 {
 	if (!attachment)
 		return;
-	for (size_t i = attachment->count; i-- > 0;) {
-		if (attachment->links[i].link)
-			bpf_link__destroy(attachment->links[i].link);
-		if (attachment->links[i].fd >= 0)
-			close(attachment->links[i].fd);
-	}
+	for (size_t i = attachment->count; i-- > 0;)
+		unkillable_close(attachment->fds[i]);
 	free(attachment);
 }

@@ -5,11 +5,9 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -17,6 +15,8 @@
 
 #include "bpf/abi.h"
 #include "user/base/util.h"
+#include "user/sys/unkillable.h"
+#include "user/sys/uprobe.h"
 
 /* Kinds of probes in the objects of one trace: operations times arguments. */
 #define COPIES_MAX 256
@@ -94,39 +94,19 @@ static int copy_for(struct old_programs *copies, const struct bpf_program *progr
 	return fd;
 }
 
-/* The number of the kernel's uprobe source (Documentation/ABI/testing/sysfs-bus-event_source-devices), or -errno. */
-static int uprobe_type(void)
-{
-	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
-	int type;
-
-	if (!f)
-		return -errno;
-	return fscanf(f, "%d", &type) == 1 ? type : -EINVAL;
-}
-
 int old_attach(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie,
 	       const char *path, uint64_t offset, pid_t pid)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr)};
-	int copy = copy_for(copies, program, cookie), type = uprobe_type(), fd;
+	int copy = copy_for(copies, program, cookie), fd, err = 0;
 
 	if (copy < 0)
 		return copy;
-	if (type < 0)
-		return type;
-	attr.type = (uint32_t)type;
-	attr.config1 = (uintptr_t)path;
-	attr.config2 = offset;
-	fd = (int)syscall(SYS_perf_event_open, &attr, pid ? pid : -1, pid ? -1 : 0, -1,
-			  PERF_FLAG_FD_CLOEXEC);
+	fd = uprobe_open(path, offset, false, pid);
 	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, copy) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
-		int err = -errno;
-
-		close(fd);
-		return err;
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, copy)) {
+		err = -errno;
+		unkillable_close(fd);
 	}
-	return fd;
+	return err ? err : fd;
 }

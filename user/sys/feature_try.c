@@ -23,6 +23,8 @@
 
 #include "user/base/util.h"
 #include "user/sys/maps.h"
+#include "user/sys/unkillable.h"
+#include "user/sys/uprobe.h"
 
 /*
  * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type in linux/bpf.h), where numbers never change. That they
@@ -280,7 +282,7 @@ static int link_multi(const struct trial *t, uint32_t attach_type, pid_t pid)
 		.pid = (uint32_t)pid,
 	};
 
-	return (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return (int)unkillable_syscall(SYS_bpf, BPF_LINK_CREATE, (long)&attr, sizeof(attr), 0, 0);
 }
 
 static void *call_probed(void *arg)
@@ -306,14 +308,14 @@ static int call_in_two_threads(const char **step)
 
 static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char **step)
 {
-	_cleanup_close_ int link = -1;
 	struct trial t;
-	int err = trial_begin(&t, attach_type, true, step);
+	int err = trial_begin(&t, attach_type, true, step), link = -1;
 
 	if (err)
 		goto out;
 	link = link_multi(&t, attach_type, pid);
 	if (link < 0) {
+		errno = -link;
 		err = failed(step, "attaching it");
 		goto out;
 	}
@@ -324,6 +326,7 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 		err = -ENODATA;
 	}
 out:
+	unkillable_close(link);
 	trial_end(&t);
 	return err;
 }
@@ -344,45 +347,18 @@ int feature_try_uprobe_session(const char **step)
 	return try_multi(TRACE_UPROBE_SESSION, getpid(), 4, step);
 }
 
-/* A perf event on the function, for all threads of this process that run from here on. */
-static int open_uprobe(unsigned long offset, const char **step)
-{
-	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
-	struct perf_event_attr attr = {.size = sizeof(attr)};
-	unsigned type;
-	int fd;
-
-	if (!f)
-		return failed(step, "reading /sys/bus/event_source/devices/uprobe/type");
-	if (fscanf(f, "%u", &type) != 1) {
-		errno = 0;
-		return failed(step, "reading /sys/bus/event_source/devices/uprobe/type");
-	}
-	attr.type = type;
-	attr.config1 = (uintptr_t) "/proc/self/exe";
-	attr.config2 = offset;
-	for (int tries = 3; tries; tries--) {
-		fd = (int)syscall(SYS_perf_event_open, &attr, getpid(), -1, -1,
-				  PERF_FLAG_FD_CLOEXEC);
-		/* A transient EINVAL was seen once in some hundred on 6.18. */
-		if (fd >= 0 || errno != EINVAL)
-			break;
-	}
-	return fd < 0 ? failed(step, "creating a uprobe") : fd;
-}
-
 static int try_single(bool cookie, const char **step)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = COOKIE);
-	_cleanup_close_ int link = -1, event = -1;
 	struct trial t;
-	int err = trial_begin(&t, 0, cookie, step);
+	int err = trial_begin(&t, 0, cookie, step), link = -1, event = -1;
 
 	if (err)
 		goto out;
-	event = open_uprobe(t.offset, step);
+	event = uprobe_open("/proc/self/exe", t.offset, false, getpid());
 	if (event < 0) {
-		err = event;
+		errno = -event;
+		err = failed(step, "creating a uprobe");
 		goto out;
 	}
 	if (cookie)
@@ -397,6 +373,8 @@ static int try_single(bool cookie, const char **step)
 		err = -ENODATA;
 	}
 out:
+	unkillable_close(link);
+	unkillable_close(event);
 	trial_end(&t);
 	return err;
 }
