@@ -48,11 +48,12 @@ scraped() {
 @test "series are bounded: all other processes are summed" {
 	local all=0 n
 
+	# A name that no other test's processes have.
 	for _ in {1..6}; do
-		scene idle
+		scene "idle$$"
 		all=$((all + $(awk '/^RssAnon/ { print $2 * 1024 }' "/proc/$PID/status")))
 	done
-	serve -i 200ms --no-drill --comm '^idle$' --metrics-processes 2
+	serve -i 200ms --no-drill --comm "^idle$$\$" --metrics-processes 2
 	until_true 10 scraped 2>/dev/null || fail 'no metrics'
 	[[ $(grep -c '^memleakbpf_process_anon_bytes' <<<"$PAGE") -eq 2 ]]
 	grep -qx 'memleakbpf_processes 6' <<<"$PAGE"
@@ -104,8 +105,8 @@ start_prometheus() {
 	holds_there 'memleakbpf_process_anon_bytes{comm="a\"b\\c\nd\ufffd"} > 0' || fail 'the name is another'
 	until_true 60 holds_there "memleakbpf_process_suspicion{pid=\"$leaker\",comm=\"leak\"} == 2" || fail "not leaking: $(query "memleakbpf_process_suspicion{pid=\"$leaker\"}")"
 	until_true 30 holds_there "memleakbpf_process_top_stack_live_bytes{pid=\"$leaker\",function=\"leaked_here\"} > 1e6" || fail 'not named'
-	# What it loses a second is known.
-	holds_there "abs(memleakbpf_process_growth_bytes_per_second{pid=\"$leaker\"} / 3e6 - 1) < 0.1" ||
+	# What it loses a second is known; a window in which a busy machine made it wait is not the last one.
+	until_true 60 holds_there "abs(memleakbpf_process_growth_bytes_per_second{pid=\"$leaker\"} / 3e6 - 1) < 0.1" ||
 		fail "growth $(query "memleakbpf_process_growth_bytes_per_second{pid=\"$leaker\"}")"
 	holds_there 'memleakbpf_probe_hits_total > 0 and memleakbpf_probe_cpu_seconds_total > 0'
 	holds_there 'sum(memleakbpf_lost_records_total) == 0'

@@ -208,10 +208,10 @@ accounted_for() {
 	done
 }
 
-# memory PID: what its pages cost it; the proportional size of those that no file of a disk is behind: other processes share the others.
+# memory PID: what its pages cost it; the proportional size of those that no file of a disk is behind: other processes share the others, and the vdso.
 memory() {
 	grep -E '^(VmHWM|VmRSS|RssAnon|RssFile|RssShmem|VmSwap):' "/proc/$1/status"
-	awk '/^[0-9a-f]+-[0-9a-f]+ / { own = $6 !~ /^\// || $6 ~ /^\/(memfd:|dev\/zero)/ }
+	awk '/^[0-9a-f]+-[0-9a-f]+ / { own = $6 !~ /^(\/|\[v)/ || $6 ~ /^\/(memfd:|dev\/zero)/ }
 		own && /^(Rss|Pss|Swap|Anonymous|Private_Dirty|Shared_Dirty):/ { sum[$1] += $2 }
 		END { for (i in sum) print i, sum[i] }' "/proc/$1/smaps" | sort
 }
