@@ -205,7 +205,11 @@ run_with() {
 }
 
 @test "mimalloc" {
-	preloaded libmimalloc.so.2 "$FREED|lost_zero|lost_memalign|lost_vector|new_lost_int|new_empty_array"
+	preloaded libmimalloc.so.2 ''
+}
+
+@test "run mode: mimalloc" {
+	run_with mimalloc
 }
 
 # ---- Beside others ---------------------------------------------------------------------------------------------------------

@@ -129,6 +129,8 @@ static void whole(void **state)
 
 		image->all_known = known;
 		find(image);
+		assert_true(fake_dead(image, SLAB + 40)); /* what a known block has no use for */
+		assert_int_equal(image->blocks[0].room_end, SLAB + 48);
 		assert_int_equal(fake_dead(image, SLAB + 48), known);
 		assert_true(fake_dead(image, SLAB + 2 * 48)); /* by its bitmap */
 		assert_true(fake_dead(image, SLAB + 3 * 48)); /* by the cache */

@@ -130,6 +130,39 @@ bool dead_memory_is_data(const struct heap_image *image, const struct heap_regio
 	return below && below->ino;
 }
 
+size_t dead_memory_block(const struct heap_image *image, uint64_t address)
+{
+	size_t low = 0, high = image->block_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (image->blocks[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
+		     bool inner)
+{
+	struct heap_block *b;
+
+	while (*block < image->block_count && image->blocks[*block].address < start)
+		(*block)++;
+	b = &image->blocks[*block];
+	if (*block == image->block_count || b->address >= end)
+		return 0;
+	/* One with others inside is a pool's, and let be. */
+	if ((!inner && b->address != start) || b->end > end ||
+	    (*block + 1 < image->block_count && b[1].address < end))
+		return 1;
+	b->room_end = end;
+	return heap_image_add_dead(image, start, end) ?: 1;
+}
+
 int dead_memory_find(struct heap_image *image)
 {
 	int err = 0;
@@ -146,6 +179,8 @@ int dead_memory_find(struct heap_image *image)
 		err = dead_memory_jemalloc(image);
 	if (!err)
 		err = dead_memory_musl(image);
+	if (!err)
+		err = dead_memory_mimalloc(image);
 	if (!err)
 		heap_image_finish(image);
 	return err;

@@ -20,6 +20,17 @@ int dead_memory_glibc(struct heap_image *image);
 /* The same of others. */
 int dead_memory_jemalloc(struct heap_image *image);
 int dead_memory_musl(struct heap_image *image);
+int dead_memory_mimalloc(struct heap_image *image);
+
+/*
+ * Of a slot that an allocator has: 0 when no known block begins in it, 1 when one does, -ENOMEM. If that is alone and begins where the slot does (`inner`:
+ * or behind), the rest of the slot is no root any more and belongs to the block. *block is the first that does not begin before the slot, for the next call.
+ */
+int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
+		     bool inner);
+
+/* The first block that does not begin before the address. */
+size_t dead_memory_block(const struct heap_image *image, uint64_t address);
 
 /* Is the region an object's writable data, or what follows it (.bss)? For those that look for an allocator's variables. */
 bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region);

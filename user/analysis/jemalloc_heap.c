@@ -244,6 +244,7 @@ static const struct extent *extent_at(const struct heap *h, uint64_t address)
 /* The regions of a slab that its bitmap has as free; the number of free ones is told apart from it, and has to be theirs. */
 static int mark_slab(struct heap *h, const struct extent *extent)
 {
+	size_t block = dead_memory_block(h->image, extent->start);
 	uint64_t bytes = class_bytes(extent->size_class), regions, free = 0;
 	const uint64_t *bitmap = extent->edata + BITMAP;
 	int err = 0;
@@ -256,13 +257,15 @@ static int mark_slab(struct heap *h, const struct extent *extent)
 		free += (unsigned)__builtin_popcountll(bitmap[i]);
 	if (free != (extent->edata[0] >> 28 & 0x3ff))
 		return 0;
-	for (uint64_t i = 0; !err && i < regions; i++) {
+	for (uint64_t i = 0; err >= 0 && i < regions; i++) {
 		uint64_t start = extent->start + i * bytes;
 
-		if (bitmap[i / 64] >> i % 64 & 1)
+		err = dead_memory_slot(h->image, &block, start, start + bytes, false);
+		/* All known: what is not a live block is free, or jemalloc's own. */
+		if (!err && (h->image->all_known || bitmap[i / 64] >> i % 64 & 1))
 			err = heap_image_add_dead(h->image, start, start + bytes);
 	}
-	return err;
+	return err < 0 ? err : 0;
 }
 
 /*
@@ -289,6 +292,18 @@ static int mark_arrays(struct heap *h, const struct extent *extent)
 	return 0;
 }
 
+/* One that is a block. */
+static int mark_large(struct heap *h, const struct extent *extent)
+{
+	size_t block = dead_memory_block(h->image, extent->start);
+	int err = dead_memory_slot(h->image, &block, extent->start, extent->end, true);
+
+	if (err)
+		return err < 0 ? err : 0;
+	return h->image->all_known ? heap_image_add_dead(h->image, extent->start, extent->end)
+				   : mark_arrays(h, extent);
+}
+
 static int mark_extents(struct heap *h)
 {
 	int err = 0;
@@ -296,11 +311,10 @@ static int mark_extents(struct heap *h)
 	for (size_t i = 0; !err && i < h->count; i++) {
 		const struct extent *e = &h->extents[i];
 
-		/* All known: what is not a live block is free, or jemalloc's own. */
-		if (h->image->all_known || (e->state >= DIRTY && e->state <= RETAINED))
+		if (e->state >= DIRTY && e->state <= RETAINED)
 			err = heap_image_add_dead(h->image, e->start, e->end);
 		else if (e->state == ACTIVE)
-			err = e->slab ? mark_slab(h, e) : mark_arrays(h, e);
+			err = e->slab ? mark_slab(h, e) : mark_large(h, e);
 	}
 	return err;
 }

@@ -131,22 +131,6 @@ static uint64_t first_area(const struct heap_image *image, uint64_t secret)
 	return 0;
 }
 
-/* The first block that does not begin before the address. */
-static size_t block_from(const struct heap_image *image, uint64_t address)
-{
-	size_t low = 0, high = image->block_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->blocks[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Is all of the slot one block that we know? What is left of it is then nobody's: malloc_usable_size() says what was asked for. */
 static bool is_known(const struct heap_image *image, const struct group *g, uint32_t index,
 		     size_t *block)
@@ -171,7 +155,7 @@ static bool is_known(const struct heap_image *image, const struct group *g, uint
  */
 static int mark_group(struct heap_image *image, const struct group *g)
 {
-	size_t block = block_from(image, g->start);
+	size_t block = dead_memory_block(image, g->start);
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < g->slots; i++) {

@@ -111,12 +111,14 @@ static const uint64_t *next_words(const struct reach *r, uint64_t *start, uint64
 static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
 	const struct heap_block *b = &r->image->blocks[block];
+	/* A program may use all that it got (malloc_usable_size): what is there holds, but is no reason to call a block indirectly lost. */
+	uint64_t end = leader == BLOCK_NONE ? b->room_end : b->end;
 	uint64_t start = (b->address + 7) & ~7ull, address;
 	bool certain = r->state[block] == REACHABLE;
 	const uint64_t *words;
 	size_t count;
 
-	while ((words = next_words(r, &start, b->end, &count, &address)) != NULL) {
+	while ((words = next_words(r, &start, end, &count, &address)) != NULL) {
 		for (size_t i = 0; i < count; i++) {
 			if (leader == BLOCK_NONE)
 				follow(r, words[i], address + 8 * i, certain);

@@ -64,6 +64,8 @@ static void finish_blocks(struct heap_image *image)
 		block->end = block->address + block->size;
 		if (kept && image->blocks[kept - 1].end > block->address)
 			image->blocks[kept - 1].end = block->address;
+		if (block->room_end < block->end)
+			block->room_end = block->end;
 		image->blocks[kept++] = *block;
 	}
 	image->block_count = kept;

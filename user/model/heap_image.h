@@ -18,6 +18,8 @@
 struct heap_block {
 	uint64_t address, size; /* as asked for */
 	uint64_t end;		/* of what is looked at as its memory: set by heap_image_finish() */
+	uint64_t
+		room_end; /* of what the allocator gave for it, where that is known to be more; else the same */
 	uint32_t stack;	 /* index into the snapshot's stacks; HEAP_NO_STACK: it is none of them */
 	uint32_t age_ms; /* saturated */
 };
