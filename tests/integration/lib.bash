@@ -317,12 +317,11 @@ same() {
 	[[ -z $differences ]] || fail "$differences"
 }
 
-# judged: TRUTH, of tests/targets/verdict.h, and the verdicts of SNAP agree (verdicts.jq). LOOSE is a pattern of sites whose lost blocks
-# may pass for held ones.
+# judged: TRUTH, of tests/targets/verdict.h, and the verdicts of SNAP agree (verdicts.jq).
 judged() {
 	local differences
 
-	differences=$(jq -r --argjson truth "$TRUTH" --arg loose "${LOOSE-}" -f "$HERE/verdicts.jq" <<<"$SNAP") || fail 'verdicts.jq failed'
+	differences=$(jq -r --argjson truth "$TRUTH" -f "$HERE/verdicts.jq" <<<"$SNAP") || fail 'verdicts.jq failed'
 	[[ -z $differences ]] || fail "$differences"
 }
 

@@ -3,7 +3,6 @@
 # difference; nothing means equal.
 #
 # $truth    the target's own line
-# $loose    a pattern: lost blocks of sites whose whole name it matches may pass for held ones, never the other way round; "" is none
 #
 # Stacks that are no site's (the C library's own allocations for threads and libraries) may be reachable or possibly lost, as
 # memcheck has them, never definitely or indirectly. What the built-in suppressions hide is not looked at.
@@ -42,11 +41,6 @@ def short: to_entries | map(select(.value.count > 0) | "\(.key) \(.value.count) 
 		| (reduce classes[] as $class ({}; .[$class] = ($own | total($class)))) as $seen
 		| $truth.verdict[$name] as $true
 		| select($seen != $true)
-		# Not more lost in either way than in truth, and no block missing.
-		| select(($loose != "" and ($name | test("^(\($loose))$"))
-			and $seen.definite.count <= $true.definite.count
-			and $seen.definite.count + $seen.indirect.count <= $true.definite.count + $true.indirect.count
-			and ([$seen[].count] | add) == ([$true[].count] | add)) | not)
 		| "\($name): \($seen | short), in truth \($truth.verdict[$name] | short)"),
 
 	($stacks[] | select(.site == null)

@@ -182,6 +182,8 @@ int dead_memory_find(struct heap_image *image)
 	if (!err)
 		err = dead_memory_mimalloc(image);
 	if (!err)
+		err = dead_memory_tcmalloc(image);
+	if (!err)
 		heap_image_finish(image);
 	return err;
 }

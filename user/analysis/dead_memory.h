@@ -21,6 +21,7 @@ int dead_memory_glibc(struct heap_image *image);
 int dead_memory_jemalloc(struct heap_image *image);
 int dead_memory_musl(struct heap_image *image);
 int dead_memory_mimalloc(struct heap_image *image);
+int dead_memory_tcmalloc(struct heap_image *image);
 
 /*
  * Of a slot that an allocator has: 0 when no known block begins in it, 1 when one does, -ENOMEM. If that is alone and begins where the slot does (`inner`:

@@ -61,6 +61,7 @@ struct heap {
 	struct extent *extents; /* by address */
 	size_t count, room;
 	struct heap_range base; /* the one that the last edata_t was in */
+	uint64_t left;		/* words to be looked at: a target may lie to make us busy */
 };
 
 /* Bytes of a size class: 8, then four to a doubling. */
@@ -195,14 +196,15 @@ static int read_leaf(struct heap *h, uint64_t leaf, uint64_t address)
 	while (at < end) {
 		const struct heap_region *region = heap_image_region(h->image, at);
 
-		if (!region || region->start >= end)
+		if (!region || region->start >= end || !h->left)
 			break;
 		at = at > region->start ? at : region->start;
-		for (; at < end && at < region->start + region->size; at += 8) {
+		for (; at < end && at < region->start + region->size && h->left; at += 8) {
 			uint64_t entry = region->words[(at - region->start) / 8];
 			uint64_t page = address + (at - leaf) / 8 * PAGE;
 			struct extent extent;
 
+			h->left--;
 			if (entry && read_extent(h, page, entry, &extent) &&
 			    (!h->count || h->extents[h->count - 1].end <= page) &&
 			    add_extent(h, &extent))
@@ -355,7 +357,8 @@ static int mark_base(struct heap *h)
 {
 	int err = 0;
 
-	for (uint64_t at = h->base.start; !err && at < h->base.end; at += EDATA_BYTES) {
+	for (uint64_t at = h->base.start; !err && h->left && at < h->base.end;
+	     at += EDATA_BYTES, h->left--) {
 		const uint64_t *words = heap_image_words(h->image, at, EDATA_WORDS);
 
 		if (!words) {
@@ -531,7 +534,7 @@ int dead_memory_jemalloc(struct heap_image *image)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		struct heap h = {.image = image, .root = roots[i]};
+		struct heap h = {.image = image, .root = roots[i], .left = image->data_size / 2};
 
 		err = mark_heap(&h);
 	}

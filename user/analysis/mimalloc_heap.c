@@ -43,7 +43,8 @@ struct segment {
 
 struct heap {
 	struct heap_image *image;
-	uint64_t key;			/* cookies are made with it */
+	uint64_t key;  /* cookies are made with it */
+	uint64_t left; /* blocks to be looked at: a target may lie to make us busy */
 	uint64_t free[BLOCKS_MAX / 64]; /* blocks of the page at hand, by bit */
 };
 
@@ -151,6 +152,9 @@ static int mark_page(struct heap *h, const struct page *p)
 	int64_t local, shared, count;
 	int err;
 
+	if (h->left < p->capacity)
+		return 0;
+	h->left -= p->capacity;
 	memset(h->free, 0, sizeof(h->free));
 	count = walk_list(h, p, p->lists[0]);
 	local = walk_list(h, p, p->lists[1]);
@@ -250,6 +254,7 @@ int dead_memory_mimalloc(struct heap_image *image)
 	if (!h)
 		return -ENOMEM;
 	h->image = image;
+	h->left = image->data_size / 4;
 	h->key = key;
 	for (size_t i = 0; !err && i < maps_count(image->maps); i++) {
 		const struct mapping *m = maps_at(image->maps, i);

@@ -15,9 +15,8 @@
 #define META_FIRST 24
 #define META_BYTES 40
 #define CLASSES	   48
-#define OWN_CLASS  63	      /* one block in a mapping of its own */
-#define PROBES	   64	      /* blocks that are looked at to find the context */
-#define AREAS_MAX  (1u << 20) /* a list that is longer is a circle */
+#define OWN_CLASS  63 /* one block in a mapping of its own */
+#define PROBES	   64 /* blocks that are looked at to find the context */
 
 /* Sizes of slots, in units. */
 static const uint16_t class_units[CLASSES] = {
@@ -171,7 +170,9 @@ static int mark_areas(struct heap_image *image, uint64_t area, uint64_t secret)
 {
 	int err = 0;
 
-	for (size_t left = AREAS_MAX; !err && left && is_area(image, area, secret); left--) {
+	/* A list that is longer than there are pages is a circle. */
+	for (size_t left = image->data_size / AREA; !err && left && is_area(image, area, secret);
+	     left--) {
 		for (uint64_t i = 0; !err && i < METAS_MAX; i++) {
 			struct group g;
 

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Free memory of gperftools' tcmalloc, as gperftools 2.8 to 2.10 lays it out on 64 bits with pages of 8 KiB and addresses of 48 bits (span.h, pagemap.h,
+ * thread_cache.h, central_freelist.h of its sources). All memory is in spans, runs of pages. A map of two levels, a variable of the library, leads from the
+ * first and the last page of a span (where it holds small objects: from each) to its description. What map and description do not agree on is not believed.
+ *
+ * Free objects of a span hang on a list of the span's, on one of a thread's cache, or on one of the transfer cache between the two. A list is believed
+ * if all of it lies where objects of its class do, and it is as long as is said elsewhere. The transfer cache's slots keep addresses of objects that
+ * were handed out long ago, and hold nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "user/analysis/dead_memory.h"
+
+#define PAGE_SHIFT 13
+#define ROOT_WORDS (1u << 17)
+#define LEAF_WORDS (1u << 18)
+#define LEAF_SHIFT 31 /* an entry of the root stands for 2 GiB */
+#define PROBES	   32 /* blocks that the map is looked for with */
+
+#define CLASSES	   128
+#define LARGEST	   (256u << 10) /* object that is small */
+#define LIST_WORDS 4 /* of a thread's list: its head, its length, …, the size of its objects */
+#define TLS_REACH  (64ull << 10)
+
+/* The central list of a class, in words: a lock, the class, two spans that head lists of spans, two counts, the transfer cache. */
+#define CENTRAL_CLASS 1
+#define CENTRAL_EMPTY 2
+#define CENTRAL_FULL  8
+#define CENTRAL_SLOTS 16
+#define CENTRAL_USED  144
+#define CENTRAL_WORDS 146
+#define TRIES	      4 /* spans of a class by which its central list is looked for */
+
+enum { IN_USE, FREE, RETURNED };
+
+struct span {
+	uint64_t start, end;
+	const uint64_t *words; /* its description */
+	uint8_t size_class, location;
+};
+
+struct heap {
+	struct heap_image *image;
+	uint64_t root;
+	struct span *spans; /* by address */
+	size_t count, room;
+	uint32_t sizes[CLASSES]; /* of objects; 0: not known */
+	uint8_t central
+		[CLASSES]; /* how often its central list has been looked for; TRIES: it is found */
+	uint64_t left;	   /* words to be looked at: a target may lie to make us busy */
+	uint64_t *free;	   /* objects */
+	size_t free_count, free_room;
+};
+
+/* ---- spans -------------------------------------------------------------------------------- */
+
+static uint64_t map_entry(const struct heap *h, uint64_t page)
+{
+	uint64_t leaf, entry;
+
+	if (page >> 35 || !heap_image_word(h->image, h->root + 8 * (page >> 18), &leaf) || !leaf ||
+	    !heap_image_word(h->image, leaf + 8 * (page % LEAF_WORDS), &entry))
+		return 0;
+	return entry;
+}
+
+/* The span that begins with the page, whose entry in the map it is. */
+static bool read_span(const struct heap *h, uint64_t page, uint64_t entry, struct span *out)
+{
+	const uint64_t *words = heap_image_words(h->image, entry, 6);
+
+	if (!words || words[0] != page || !words[1] || (page + words[1]) >> 34 ||
+	    map_entry(h, page) != entry || map_entry(h, page + words[1] - 1) != entry)
+		return false;
+	*out = (struct span){
+		.start = page << PAGE_SHIFT,
+		.end = (page + words[1]) << PAGE_SHIFT,
+		.words = words,
+		.size_class = words[5] >> 16 & 0xff,
+		.location = words[5] >> 24 & 3,
+	};
+	return out->location <= RETURNED && out->size_class < CLASSES;
+}
+
+/* Does this word, of some object's data, lead to the span of the block as the map would? Returns the map, 0: no. */
+static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, uint64_t block)
+{
+	struct heap h = {.image = image, .root = at - 8 * (block >> LEAF_SHIFT)};
+	uint64_t page = block >> PAGE_SHIFT, entry, start;
+	struct span span;
+
+	if (!heap_image_word(image, leaf + 8 * (page % LEAF_WORDS), &entry) || !entry ||
+	    !heap_image_word(image, entry, &start) || start > page ||
+	    !read_span(&h, start, entry, &span) || block >= span.end || span.location != IN_USE)
+		return 0;
+	return h.root;
+}
+
+static uint64_t find_root(struct heap_image *image)
+{
+	size_t step = image->block_count / PROBES + 1;
+
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct heap_region *r = &image->regions[i];
+
+		if (!dead_memory_is_data(image, r))
+			continue;
+		for (size_t w = 0; w < r->size / 8; w++) {
+			uint64_t root = 0;
+
+			if (!r->words[w] || r->words[w] % 16 || r->words[w] >> 47)
+				continue;
+			for (size_t b = 0; !root && b < image->block_count; b += step)
+				root = root_by(image, r->start + 8 * w, r->words[w],
+					       image->blocks[b].address);
+			if (root)
+				return root;
+		}
+	}
+	return 0;
+}
+
+static int add_span(struct heap *h, const struct span *span)
+{
+	if (h->count == h->room) {
+		size_t room = h->room ? 2 * h->room : 1024;
+		struct span *grown = reallocarray(h->spans, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		h->spans = grown;
+		h->room = room;
+	}
+	h->spans[h->count++] = *span;
+	return 0;
+}
+
+/* In the order of their addresses, and none over another: entries of spans that have become part of others stay. */
+static int read_leaf(struct heap *h, uint64_t leaf, uint64_t first_page)
+{
+	uint64_t at = leaf, end = leaf + 8 * LEAF_WORDS;
+
+	while (at < end) {
+		const struct heap_region *region = heap_image_region(h->image, at);
+
+		if (!region || region->start >= end || !h->left)
+			break;
+		at = at > region->start ? at : region->start;
+		for (; at < end && at < region->start + region->size && h->left; at += 8) {
+			uint64_t entry = region->words[(at - region->start) / 8];
+			struct span span;
+
+			h->left--;
+			if (entry && read_span(h, first_page + (at - leaf) / 8, entry, &span) &&
+			    (!h->count || h->spans[h->count - 1].end <= span.start) &&
+			    add_span(h, &span))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int read_spans(struct heap *h)
+{
+	int err = 0;
+
+	for (uint64_t i = 0; !err && i < ROOT_WORDS; i++) {
+		uint64_t leaf;
+
+		if (heap_image_word(h->image, h->root + 8 * i, &leaf) && leaf && !(leaf % 16))
+			err = read_leaf(h, leaf, i * LEAF_WORDS);
+	}
+	return err;
+}
+
+static const struct span *span_at(const struct heap *h, uint64_t address)
+{
+	size_t low = 0, high = h->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (h->spans[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < h->spans[low - 1].end ? &h->spans[low - 1] : NULL;
+}
+
+/* ---- lists of free objects ---------------------------------------------------------------- */
+
+static bool is_object(const struct heap *h, uint64_t address, unsigned size_class)
+{
+	const struct span *span = span_at(h, address);
+	uint32_t size = h->sizes[size_class];
+
+	return size && span && span->location == IN_USE && span->size_class == size_class &&
+	       !((address - span->start) % size) && address + size <= span->end;
+}
+
+static int add_free(struct heap *h, uint64_t object)
+{
+	if (h->free_count == h->free_room) {
+		size_t room = h->free_room ? 2 * h->free_room : 1024;
+		uint64_t *grown = reallocarray(h->free, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		h->free = grown;
+		h->free_room = room;
+	}
+	h->free[h->free_count++] = object;
+	return 0;
+}
+
+/* A list that ends after `length` objects of the class; any number when that is 0. What is not so is not taken. */
+static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint64_t length)
+{
+	size_t before = h->free_count;
+	uint64_t count = 0;
+	int err = 0;
+
+	for (; !err && object && h->left; count++, h->left--) {
+		if ((length && count == length) || !is_object(h, object, size_class))
+			break;
+		err = add_free(h, object);
+		if (!heap_image_word(h->image, object, &object))
+			object = 1; /* no object */
+	}
+	if (object || (length && count != length))
+		h->free_count = before;
+	return err;
+}
+
+static int take_span(struct heap *h, const struct span *span)
+{
+	uint64_t capacity, used = span->words[5] & 0xffff;
+
+	if (!h->sizes[span->size_class])
+		return 0;
+	capacity = (span->end - span->start) / h->sizes[span->size_class];
+	if (used >= capacity)
+		return 0;
+	return take_list(h, span->words[4], span->size_class, capacity - used);
+}
+
+/* ---- the caches of threads ---------------------------------------------------------------- */
+
+/* A row of lists, whose objects are larger from one to the next. */
+static bool read_cache(const struct heap *h, uint64_t at, uint32_t *sizes)
+{
+	const uint64_t *words = heap_image_words(h->image, at, CLASSES * LIST_WORDS);
+	uint32_t last = 0;
+	unsigned i = 1;
+
+	if (!words || (uint32_t)words[3] || (uint32_t)words[7] != 8)
+		return false;
+	for (; i < CLASSES && last != LARGEST; i++) {
+		sizes[i] = (uint32_t)words[LIST_WORDS * i + 3];
+		if (sizes[i] <= last || sizes[i] > LARGEST || sizes[i] % 8)
+			return false;
+		last = sizes[i];
+	}
+	for (; i < CLASSES; i++) {
+		if (words[LIST_WORDS * i] || words[LIST_WORDS * i + 3])
+			return false;
+	}
+	return last == LARGEST;
+}
+
+static int take_cache(struct heap *h, uint64_t at)
+{
+	const uint64_t *words = heap_image_words(h->image, at, CLASSES * LIST_WORDS);
+	int err = 0;
+
+	for (unsigned i = 1; !err && words && i < CLASSES; i++) {
+		uint64_t length = (uint32_t)words[LIST_WORDS * i + 1];
+
+		if (length && h->sizes[i])
+			err = take_list(h, words[LIST_WORDS * i], i, length);
+	}
+	return err;
+}
+
+/* The thread's static TLS has the address of its cache, and has it twice. */
+static int take_thread(struct heap *h, const struct heap_thread *thread)
+{
+	uint64_t at = (thread->tls & ~7ull) - TLS_REACH, end = at + 2 * TLS_REACH;
+
+	while (at < end) {
+		const struct heap_region *r = heap_image_region(h->image, at);
+
+		if (!r || r->start >= end)
+			return 0;
+		at = at > r->start ? at : r->start;
+		for (; at < end && at < r->start + r->size; at += 8) {
+			uint64_t cache = r->words[(at - r->start) / 8];
+			uint32_t sizes[CLASSES] = {0};
+
+			if (!cache || cache % 64 || !read_cache(h, cache, sizes))
+				continue;
+			for (unsigned i = 0; i < CLASSES; i++)
+				h->sizes[i] = sizes[i];
+			return take_cache(h, cache);
+		}
+	}
+	return 0;
+}
+
+/* ---- the transfer cache ------------------------------------------------------------------- */
+
+static int take_central(struct heap *h, uint64_t at, unsigned size_class)
+{
+	const uint64_t *words = heap_image_words(h->image, at, CENTRAL_WORDS);
+	uint32_t used = words ? (uint32_t)words[CENTRAL_USED] : 0;
+	int err;
+
+	if (!words || words[CENTRAL_CLASS] != size_class || 2 * used > CENTRAL_USED - CENTRAL_SLOTS)
+		return 0;
+	h->central[size_class] = TRIES;
+	err = heap_image_add_dead(h->image, at + 8ull * CENTRAL_SLOTS, at + 8ull * CENTRAL_USED);
+	for (uint32_t i = 0; !err && i < used; i++)
+		err = take_list(h, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
+	return err;
+}
+
+/* The spans of a class are in one of two rings; what leads the ring is no span but part of the class's central list. */
+static int find_central(struct heap *h, const struct span *span)
+{
+	uint64_t at = span->words[2];
+
+	h->central[span->size_class]++;
+	for (; h->left; h->left--) {
+		const uint64_t *words = heap_image_words(h->image, at, 6);
+		const struct heap_region *r = heap_image_region(h->image, at);
+		int err;
+
+		if (!words || !r)
+			return 0;
+		if (words[0] && map_entry(h, words[0]) == at) {
+			at = words[2];
+			continue;
+		}
+		if (!dead_memory_is_data(h->image, r))
+			return 0;
+		err = take_central(h, at - 8 * CENTRAL_EMPTY, span->size_class);
+		return err || h->central[span->size_class] == TRIES
+			       ? err
+			       : take_central(h, at - 8 * CENTRAL_FULL, span->size_class);
+	}
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static int object_order(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* *next is the first free object that does not lie before the span. */
+static int mark_objects(struct heap *h, const struct span *span, size_t *next)
+{
+	size_t block = dead_memory_block(h->image, span->start);
+	uint32_t size = h->sizes[span->size_class];
+	int err = 0;
+
+	for (uint64_t at = span->start; err >= 0 && size && at + size <= span->end; at += size) {
+		while (*next < h->free_count && h->free[*next] < at)
+			(*next)++;
+		err = dead_memory_slot(h->image, &block, at, at + size, false);
+		if (!err && *next < h->free_count && h->free[*next] == at)
+			err = heap_image_add_dead(h->image, at, at + size);
+	}
+	return err < 0 ? err : 0;
+}
+
+static int mark_spans(struct heap *h)
+{
+	size_t next = 0;
+	int err = 0;
+
+	if (h->free_count)
+		qsort(h->free, h->free_count, sizeof(*h->free), object_order);
+	for (size_t i = 0; !err && i < h->count; i++) {
+		const struct span *span = &h->spans[i];
+		size_t block = dead_memory_block(h->image, span->start);
+
+		if (span->location != IN_USE) {
+			err = heap_image_add_dead(h->image, span->start, span->end);
+		} else if (span->size_class) {
+			err = mark_objects(h, span, &next);
+		} else {
+			err = dead_memory_slot(h->image, &block, span->start, span->end, false);
+			err = err < 0 ? err : 0;
+		}
+	}
+	return err;
+}
+
+static int mark_heap(struct heap *h)
+{
+	int err = read_spans(h);
+
+	for (size_t i = 0; !err && i < h->image->thread_count; i++)
+		err = take_thread(h, &h->image->threads[i]);
+	for (size_t i = 0; !err && i < h->count; i++) {
+		const struct span *span = &h->spans[i];
+
+		if (span->location != IN_USE || !span->size_class)
+			continue;
+		err = take_span(h, span);
+		if (!err && h->central[span->size_class] < TRIES)
+			err = find_central(h, span);
+	}
+	return err ?: mark_spans(h);
+}
+
+int dead_memory_tcmalloc(struct heap_image *image)
+{
+	struct heap *h = calloc(1, sizeof(*h));
+	int err = 0;
+
+	if (!h)
+		return -ENOMEM;
+	h->image = image;
+	h->left = image->data_size / 2;
+	h->root = find_root(image);
+	if (h->root)
+		err = mark_heap(h);
+	free(h->spans);
+	free(h->free);
+	free(h);
+	return err;
+}
