@@ -129,6 +129,25 @@ load recording.bash
 	seen 5 0 'images after the click'
 }
 
+@test "html: what holds a block, in an opened row, as in the text" {
+	local holder
+
+	needs_chromium
+	start_target "$TARGETS/verdict_heap"
+	tool_into "$D/rec" record --verdict --max-pause 1m
+	tell all
+	tool_stops
+	end_target
+	report "$D/rec" -f json -T 1000
+	holder=$(jq -r '.stacks[] | select(.frames[1].function == "big_held") | .held_by | join(" → ")' <<<"$REPORT")
+	[[ $holder == *'a block of'* ]] || fail "held by '$holder'"
+	report "$D/rec" -f html
+	printf '%s\n' "$REPORT" >"$D/page.html"
+	look "$D/page.html" 'type|#search|big_held' 'value|#found' 'click|tr.row' 'text|.held-by'
+	seen 0 1 'found stacks'
+	seen 1 "held by $holder" 'what holds it'
+}
+
 @test "html: with a verdict, what is lost" {
 	local lost count
 

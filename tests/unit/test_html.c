@@ -73,21 +73,35 @@ static void usual(void **state)
 	assert_true(sample_matches("html-usual.json", strstr(data, "\"ends\"")));
 }
 
+static struct json_object *member(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	assert_true(json_object_object_get_ex(object, key, &value));
+	return value;
+}
+
 /* What would end the script, or be no text. */
 static void hostile(void **state)
 {
 	static const struct frame frame = {.function = "</script><!--\xff\"\\\n"};
 	static const struct frame *const frames[] = {&frame};
 	static char *cmdline[] = {"</script>", NULL};
-	struct stack stack = {.live = {5, 1}, .alloc = {5, 1}, .frames = frames, .frame_count = 1};
+	char held_by[] = "</script>\n<b>";
+	struct stack stack = {.live = {5, 1},
+			      .alloc = {5, 1},
+			      .frames = frames,
+			      .frame_count = 1,
+			      .held_by = held_by};
 	struct snapshot s = {.pid = 1,
+			     .verdict = {.state = VERDICT_TAKEN},
 			     .comm = "</script><b>",
 			     .cmdline = cmdline,
 			     .stacks = &stack,
 			     .stack_count = 1},
 			*list[] = {&s};
 	_cleanup_free_ char *data = NULL;
-	struct json_object *root, *strings;
+	struct json_object *root, *strings, *row;
 
 	(void)state;
 	needs_page();
@@ -98,15 +112,13 @@ static void hostile(void **state)
 	assert_true(json_object_object_get_ex(root, "strings", &strings));
 	assert_string_equal(json_object_get_string(json_object_array_get_idx(strings, 1)),
 			    "</script><!--\xef\xbf\xbd\"\\\n");
+	row = json_object_array_get_idx(
+		member(json_object_array_get_idx(member(root, "targets"), 0), "rows"), 0);
+	assert_string_equal(json_object_to_json_string_ext(json_object_array_get_idx(row, 6),
+							   JSON_C_TO_STRING_PLAIN |
+								   JSON_C_TO_STRING_NOSLASHESCAPE),
+			    "[\"</script>\",\"<b>\"]");
 	json_object_put(root);
-}
-
-static struct json_object *member(struct json_object *object, const char *key)
-{
-	struct json_object *value = NULL;
-
-	assert_true(json_object_object_get_ex(object, key, &value));
-	return value;
 }
 
 static int64_t last_of(struct json_object *array)

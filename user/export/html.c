@@ -43,6 +43,8 @@ static void target_release(struct html_target *t)
 	for (size_t i = 0; i < t->moment_count; i++)
 		free(t->moments[i].values);
 	free(t->moments);
+	for (size_t i = 0; i < t->row_count; i++)
+		free(t->rows[i].held_by);
 	free(t->rows);
 	id_map_free(&t->row_of);
 	id_map_free(&t->frames_of);
@@ -166,6 +168,13 @@ static void thin_moments(struct html_target *t, size_t rows)
 	}
 }
 
+static int set_holder(struct html_row *row, const char *held_by)
+{
+	free(row->held_by);
+	row->held_by = held_by ? strdup(held_by) : NULL;
+	return held_by && !row->held_by ? -ENOMEM : 0;
+}
+
 static int row_of(struct html *h, struct html_target *t, const struct stack *stack,
 		  uint32_t *number)
 {
@@ -191,8 +200,9 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	memcpy(t->rows[*number].verdict, stack->verdict, sizeof(stack->verdict));
 	t->rows[*number].hidden = stack->hidden;
 	t->rows[*number].end = stack->truncated ? STACK_END_TRUNCATED : stack->end;
-	if (t->rows[*number].frames)
-		return 0;
+	err = set_holder(&t->rows[*number], stack->held_by);
+	if (err || t->rows[*number].frames)
+		return err;
 	return collect_frames(h->table, &t->frames_of, stack, &t->rows[*number].frames);
 }
 

@@ -31,6 +31,7 @@ struct html_row {
 	uint64_t oldest_ns;			/* age at the last snapshot, 0: unknown */
 	struct amount verdict[VERDICT_CLASSES]; /* at the last snapshot, if its target has one */
 	bool hidden;				/* at the last snapshot: not on the page */
+	char *held_by; /* at the last snapshot: as in struct stack; owned */
 };
 
 struct html_target {

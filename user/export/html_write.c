@@ -173,6 +173,22 @@ static void put_classes(FILE *out, const struct html_row *row)
 	fputc(']', out);
 }
 
+/* What holds the youngest block, from the root on. */
+static void put_holder(FILE *out, const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	const char *line, *separator = "";
+	char *rest = copy;
+
+	fputs(",[", out);
+	while (rest && (line = strsep(&rest, "\n")) != NULL) {
+		fputs(separator, out);
+		html_put_text(out, line);
+		separator = ",";
+	}
+	fputc(']', out);
+}
+
 static void put_rows(FILE *out, const struct html_target *t)
 {
 	const char *separator = "\n";
@@ -192,6 +208,8 @@ static void put_rows(FILE *out, const struct html_target *t)
 		fputc(']', out);
 		if (t->verdict.state == VERDICT_TAKEN)
 			put_classes(out, r);
+		if (t->verdict.state == VERDICT_TAKEN && r->held_by)
+			put_holder(out, r->held_by);
 		fputc(']', out);
 		separator = ",\n";
 	}

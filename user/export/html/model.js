@@ -8,7 +8,8 @@
 //             `moments`, the times of which every stack's values are kept, and `rows`:
 //             [stack id, stack, end (-1: not recorded), ms of its oldest block or 0,
 //              [moments until it changes, live bytes +-, blocks +-, allocated bytes +, allocations +, …],
-//              and where there is a verdict bytes and blocks that are definitely lost, indirectly, possibly, still reachable];
+//              and where there is a verdict bytes and blocks that are definitely lost, indirectly, possibly, still reachable,
+//              and what holds a reachable one, from the root on];
 //             `verdict` where it was asked for: refused, or pause (ms), approximate, unknown, unread (bytes);
 //             `left_out`: bytes, blocks and stacks that are live at the end and not among the rows
 
@@ -56,10 +57,10 @@ function readTarget(data, raw, number) {
 	/* A process may have had probes for several windows of a survey. */
 	if (raw.window)
 		target.name += ` ${timeText(raw.moments.at(-1), false)}`;
-	target.rows = raw.rows.map(([id, stack, end, oldest, changes, verdict]) => {
+	target.rows = raw.rows.map(([id, stack, end, oldest, changes, verdict, heldBy]) => {
 		const frames = stack ? data.stacks[stack].map((frame) => data.frames[frame]) : [];
 		const label = end < 0 ? data.unknown : data.ends[end];
-		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes, verdict};
+		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes, verdict, heldBy};
 	});
 	target.judged = target.rows.some((row) => row.verdict);
 	target.first = target.moments[0];

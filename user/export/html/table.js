@@ -50,6 +50,7 @@ function framesRow(row, term, columns, latest) {
 		lines.push(element('li', {}, element('span', {class: 'place'}, row.end.label)));
 	return element('tr', {class: 'frames'}, element('td', {colspan: columns},
 		...(row.verdict && latest ? [element('div', {class: 'classes'}, classesText(row.verdict))] : []),
+		...(row.heldBy?.length && latest ? [element('div', {class: 'held-by'}, `held by ${row.heldBy.join(' → ')}`)] : []),
 		element('ol', {class: 'frames', start: 0}, ...lines),
 		element('span', {class: 'soft'}, `stack ${row.id} of ${row.target.name}`)));
 }
