@@ -148,6 +148,25 @@ load recording.bash
 	seen 1 "held by $holder" 'what holds it'
 }
 
+@test "html: bad frees, with the stacks of their calls" {
+	needs_chromium
+	T_ENV=(LD_PRELOAD="$TARGETS/noop_free.so")
+	start_target "$TARGETS/bad_frees" all wait
+	tool_into "$D/rec" record --check-frees
+	echo go >&"$T_IN"
+	tool_ends
+	report "$D/rec" -f html
+	printf '%s\n' "$REPORT" >"$D/page.html"
+	printf '{\n  all of them\n  Memcheck:Free\n  ...\n  fun:main\n}\n' >"$D/supp"
+	"$TOOL" report "$D/rec" -f html --suppressions "$D/supp" -o "$D/other.html" || fail 'suppressed'
+	look "$D/page.html" 'count|.bad-free' 'click|.bad-free summary' 'text|.bad-free' 'text|#bad-frees'
+	seen 0 7 'bad frees listed'
+	[[ ${SEEN[1]} == 'double free, 6 times'*freed*put_again*'freed before'*put*allocated*get*main* ]] || fail "the first: ${SEEN[1]}"
+	[[ ${SEEN[2]} == *'free by the wrong function, 5 times: allocated by new, freed by delete[]'*new_and_array_delete* ]] || fail "all: ${SEEN[2]}"
+	look "$D/other.html" 'text|#bad-frees'
+	[[ ${SEEN[0]} == *'suppressed: 28' ]] || fail "${SEEN[0]}"
+}
+
 @test "html: with a verdict, what is lost" {
 	local lost count
 

@@ -14,12 +14,17 @@ static const char *const call_texts[] = {
 	[BAD_FREE_ALLOC] = "allocated",
 };
 
-static void put_title(FILE *out, const struct bad_free *bad)
+const char *bad_free_call_text(enum bad_free_stack call)
+{
+	return call_texts[call];
+}
+
+void bad_free_put_title(FILE *out, const struct bad_free *bad)
 {
 	char count[FORMAT_GROUPED_MAX], size[FORMAT_BYTES_MAX];
 
-	fprintf(out, "\nbad    %s, %s %s", bad_free_kind_text(bad->kind),
-		format_grouped(count, bad->count), bad->count == 1 ? "time" : "times");
+	fprintf(out, "%s, %s %s", bad_free_kind_text(bad->kind), format_grouped(count, bad->count),
+		bad->count == 1 ? "time" : "times");
 	if (bad->kind == BAD_FREE_MISMATCH)
 		fprintf(out, ": allocated by %s, freed by %s", alloc_family_name(bad->alloc_family),
 			free_family_name(bad->free_family));
@@ -29,7 +34,6 @@ static void put_title(FILE *out, const struct bad_free *bad)
 	if (bad->size)
 		fprintf(out, "%s a block of %s", bad->kind == BAD_FREE_INSIDE ? "" : ",",
 			format_bytes(size, bad->size));
-	fputc('\n', out);
 }
 
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s)
@@ -43,7 +47,9 @@ void text_put_bad_frees(FILE *out, const struct export_options *options, const s
 			suppressed += bad->count;
 			continue;
 		}
-		put_title(out, bad);
+		fputs("\nbad    ", out);
+		bad_free_put_title(out, bad);
+		fputc('\n', out);
 		for (int call = 0; call < BAD_FREE_STACKS; call++) {
 			const struct bad_free_call *c = &bad->calls[call];
 			const struct stack stack = {

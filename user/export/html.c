@@ -46,6 +46,7 @@ static void target_release(struct html_target *t)
 	for (size_t i = 0; i < t->row_count; i++)
 		free(t->rows[i].held_by);
 	free(t->rows);
+	html_bad_frees_release(t);
 	id_map_free(&t->row_of);
 	id_map_free(&t->frames_of);
 }
@@ -253,6 +254,8 @@ int html_take(struct html *h, const struct snapshot *s)
 		err = add_point(t, s);
 	if (!err)
 		err = add_moment(h, t, s);
+	if (!err)
+		err = html_take_bad_frees(h, t, s);
 	if (err)
 		return err;
 	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);

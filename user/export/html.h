@@ -34,6 +34,16 @@ struct html_row {
 	char *held_by; /* at the last snapshot: as in struct stack; owned */
 };
 
+/* Of the last snapshot. */
+struct html_bad_free {
+	char *title;
+	struct {
+		bool known;
+		uint32_t frames; /* as in struct html_row */
+		enum stack_end end;
+	} calls[BAD_FREE_STACKS];
+};
+
 struct html_target {
 	uint32_t target_id;
 	pid_t pid;
@@ -49,6 +59,10 @@ struct html_target {
 	uint64_t left_out_stacks;
 	uint64_t lost[LOST_CAUSES];
 	uint64_t snapshots;
+
+	struct html_bad_free *bad_frees;
+	size_t bad_free_count;
+	uint64_t suppressed_frees;
 
 	struct html_point *points;
 	size_t point_count;
@@ -102,6 +116,11 @@ int html_survey(struct exporter *e, const struct survey_report *report);
 void html_survey_release(struct html_survey *v);
 void html_put_text(FILE *out, const char *text); /* as JSON, without '<' */
 void html_put_survey(FILE *out, const struct html_survey *v);
+
+/* html_bad_frees.c */
+int html_take_bad_frees(struct html *h, struct html_target *t, const struct snapshot *s);
+void html_bad_frees_release(struct html_target *t);
+void html_put_bad_frees(FILE *out, const struct html_target *t);
 
 /* html_write.c: the whole page, as of now. 0 or -errno. */
 int html_write(struct html *h);

@@ -263,6 +263,7 @@ static void put_target(FILE *out, const struct html_target *t)
 	if (t->left_out_stacks)
 		fprintf(out, ",\"left_out\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
 			t->left_out.bytes, t->left_out.count, t->left_out_stacks);
+	html_put_bad_frees(out, t);
 	put_points(out, t);
 	put_rows(out, t);
 	fputs("}", out);

@@ -11,6 +11,8 @@
 //              and where there is a verdict bytes and blocks that are definitely lost, indirectly, possibly, still reachable,
 //              and what holds a reachable one, from the root on];
 //             `verdict` where it was asked for: refused, or pause (ms), approximate, unknown, unread (bytes);
+//             `bad_frees`, where there are any: [what it is, [[what the call did, stack, end as above], …]];
+//             `suppressed_frees`: how many suppressions hide;
 //             `left_out`: bytes, blocks and stacks that are live at the end and not among the rows
 
 const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;
@@ -28,6 +30,11 @@ function readFrame(data, raw) {
 }
 
 const mark = (label) => ({label, place: '', key: label, mark: true});
+
+function readStack(data, stack, end) {
+	const label = end < 0 ? data.unknown : data.ends[end];
+	return {frames: stack ? data.stacks[stack].map((frame) => data.frames[frame]) : [], end: label ? mark(label) : undefined};
+}
 
 // The values of a row at each of its target's moments; made when they are first asked for.
 function seriesOf(row) {
@@ -57,11 +64,10 @@ function readTarget(data, raw, number) {
 	/* A process may have had probes for several windows of a survey. */
 	if (raw.window)
 		target.name += ` ${timeText(raw.moments.at(-1), false)}`;
-	target.rows = raw.rows.map(([id, stack, end, oldest, changes, verdict, heldBy]) => {
-		const frames = stack ? data.stacks[stack].map((frame) => data.frames[frame]) : [];
-		const label = end < 0 ? data.unknown : data.ends[end];
-		return {target, id, frames, end: label ? mark(label) : undefined, oldest, changes, verdict, heldBy};
-	});
+	target.rows = raw.rows.map(([id, stack, end, oldest, changes, verdict, heldBy]) =>
+		({target, id, ...readStack(data, stack, end), oldest, changes, verdict, heldBy}));
+	target.badFrees = (raw.bad_frees ?? []).map(([title, calls]) =>
+		({target, title, calls: calls.map(([name, stack, end]) => ({name, ...readStack(data, stack, end)}))}));
 	target.judged = target.rows.some((row) => row.verdict);
 	target.first = target.moments[0];
 	target.last = target.moments[target.moments.length - 1];

@@ -44,14 +44,18 @@ function classesText(verdict) {
 		.filter((c) => c.count).map((c) => `${bytesText(c.bytes)} in ${plural(c.count, 'block')} ${c.name}`).join(', ');
 }
 
+function framesList(stack, term) {
+	const lines = stack.frames.map((frame) => element('li', {}, frameLine(frame, term)));
+	if (stack.end)
+		lines.push(element('li', {}, element('span', {class: 'place'}, stack.end.label)));
+	return element('ol', {class: 'frames', start: 0}, ...lines);
+}
+
 function framesRow(row, term, columns, latest) {
-	const lines = row.frames.map((frame) => element('li', {}, frameLine(frame, term)));
-	if (row.end)
-		lines.push(element('li', {}, element('span', {class: 'place'}, row.end.label)));
 	return element('tr', {class: 'frames'}, element('td', {colspan: columns},
 		...(row.verdict && latest ? [element('div', {class: 'classes'}, classesText(row.verdict))] : []),
 		...(row.heldBy?.length && latest ? [element('div', {class: 'held-by'}, `held by ${row.heldBy.join(' → ')}`)] : []),
-		element('ol', {class: 'frames', start: 0}, ...lines),
+		framesList(row, term),
 		element('span', {class: 'soft'}, `stack ${row.id} of ${row.target.name}`)));
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Bad frees on the page: those of each target's last snapshot. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "user/export/html.h"
+#include "user/export/render.h"
+
+void html_bad_frees_release(struct html_target *t)
+{
+	for (size_t i = 0; i < t->bad_free_count; i++)
+		free(t->bad_frees[i].title);
+	free(t->bad_frees);
+	t->bad_frees = NULL;
+	t->bad_free_count = 0;
+	t->suppressed_frees = 0;
+}
+
+static int take_one(struct html *h, struct html_bad_free *to, const struct bad_free *bad)
+{
+	size_t len = 0;
+	FILE *out = open_memstream(&to->title, &len);
+	int err = 0;
+
+	if (!out)
+		return -ENOMEM;
+	bad_free_put_title(out, bad);
+	if (fclose(out))
+		return -ENOMEM;
+	for (int i = 0; !err && i < BAD_FREE_STACKS; i++) {
+		const struct bad_free_call *call = &bad->calls[i];
+
+		to->calls[i].known = call->known;
+		to->calls[i].end = call->end;
+		if (call->known && call->frames && call->frame_count)
+			err = frame_table_stack(h->table, call->frames, call->frame_count,
+						&to->calls[i].frames);
+	}
+	return err;
+}
+
+int html_take_bad_frees(struct html *h, struct html_target *t, const struct snapshot *s)
+{
+	int err = 0;
+
+	html_bad_frees_release(t);
+	if (!s->bad_free_count)
+		return 0;
+	t->bad_frees = calloc(s->bad_free_count, sizeof(*t->bad_frees));
+	if (!t->bad_frees)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < s->bad_free_count; i++) {
+		if (s->bad_frees[i].suppressed)
+			t->suppressed_frees += s->bad_frees[i].count;
+		else
+			err = take_one(h, &t->bad_frees[t->bad_free_count++], &s->bad_frees[i]);
+	}
+	return err;
+}
+
+void html_put_bad_frees(FILE *out, const struct html_target *t)
+{
+	const char *separator = "\n";
+
+	if (t->suppressed_frees)
+		fprintf(out, ",\"suppressed_frees\":%" PRIu64, t->suppressed_frees);
+	if (!t->bad_free_count)
+		return;
+	fputs(",\n\"bad_frees\":[", out);
+	for (size_t i = 0; i < t->bad_free_count; i++) {
+		const struct html_bad_free *bad = &t->bad_frees[i];
+		const char *comma = "";
+
+		fprintf(out, "%s[", separator);
+		html_put_text(out, bad->title);
+		fputs(",[", out);
+		for (int call = 0; call < BAD_FREE_STACKS; call++) {
+			if (!bad->calls[call].known)
+				continue;
+			fprintf(out, "%s[\"%s\",%u,%d]", comma,
+				bad_free_call_text((enum bad_free_stack)call),
+				bad->calls[call].frames,
+				bad->calls[call].frames ? (int)bad->calls[call].end : -1);
+			comma = ",";
+		}
+		fputs("]]", out);
+		separator = ",\n";
+	}
+	fputc(']', out);
+}
