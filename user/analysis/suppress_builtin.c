@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the C and C++ libraries allocate once and hold to the end by design; the places are in the sources of glibc 2.36 and of GCC 12's libstdc++. Each names
+ * What the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design; the places are in the sources of glibc 2.36, GCC 12's libstdc++ and
+ * gperftools 2.10. Each names
  * a function that no caller's leak can go through: a FILE that is never closed stays reported, its buffer does not.
  *
  * A library without symbol tables has only its exported names, so inner functions come with an exported one above them where there is one. Names that a program may
@@ -17,6 +18,8 @@ const char suppress_builtin[] =
 	LEAK("libstdc++: emergency pool for exceptions", "fun:malloc\n...\nfun:_GLOBAL__sub_I_eh_alloc.cc\n")
 	LEAK("libstdc++: cache of a locale's facet", "...\nfun:_ZNSt6locale5_Impl16_M_install_cache*\n")
 	LEAK("libstdc++: cache of a locale's facet", "...\nfun:_ZNKSt11__use_cache*\n")
+	/* malloc_extension.cc of gperftools: the default one is dropped for the allocator's own. */
+	LEAK("tcmalloc: its default extension", "...\nfun:_ZN15MallocExtension8RegisterEPS_\n")
 	/* The block of a thread goes with its stack, which is kept for the next thread. */
 	LEAK("glibc: thread-local storage", "fun:*alloc\n...\nfun:_dl_allocate_tls*\n")
 	LEAK("glibc: thread-local storage", "fun:*alloc\n...\nfun:__tls_get_addr*\n")
