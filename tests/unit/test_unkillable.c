@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,10 +23,16 @@
 static void test_results(void **state)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	char name[16] = "", theirs[16] = "";
 
 	(void)state;
 	assert_int_equal(unkillable_syscall(SYS_getppid, 0, 0, 0, 0, 0), getpid());
 	assert_int_equal(unkillable_syscall(SYS_read, -1, 0, 0, 0, 0), -EBADF);
+	/* Who is to be killed by our name is us alone. */
+	assert_int_equal(prctl(PR_GET_NAME, name), 0);
+	assert_int_equal(unkillable_syscall(SYS_prctl, PR_GET_NAME, (long)theirs, 0, 0, 0), 0);
+	assert_string_equal(name, "test_unkillable");
+	assert_string_equal(theirs, "putting-probes");
 	/* The descriptors are ours, too. */
 	unkillable_close(fd);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);

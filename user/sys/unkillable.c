@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ static int make(void *arg)
 	const long *a = call->arguments;
 
 	setpgid(0, 0);
+	prctl(PR_SET_NAME, "putting-probes");
 	call->result = syscall(call->number, a[0], a[1], a[2], a[3], a[4]);
 	if (call->result < 0)
 		call->result = -errno;
