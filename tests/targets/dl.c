@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Plugins that leak and are unloaded, and an allocator that is loaded late. Commands: open X, go X, close X. */
+/*
+ * Plugins that leak and are unloaded, and an allocator that is loaded late. Commands: open X, go X, close X. "flood plugin_a": a child maps and unmaps that file so
+ * often, on each processor, that no buffer for such news has room left.
+ */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "truth.h"
 
@@ -16,7 +23,7 @@ static struct plugin {
 };
 
 /* Plugins lie beside the program. */
-static void open_plugin(struct plugin *p)
+static const char *plugin_path(const struct plugin *p)
 {
 	static char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 100);
@@ -27,7 +34,42 @@ static void open_plugin(struct plugin *p)
 	path[n] = 0;
 	slash = strrchr(path, '/');
 	snprintf(slash, 100, "/%s.so", p->name);
-	p->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	return path;
+}
+
+static void flood(const struct plugin *p)
+{
+	int fd = open(plugin_path(p), O_RDONLY | O_CLOEXEC);
+	cpu_set_t allowed, one;
+	pid_t child = fork();
+
+	if (child) {
+		waitpid(child, NULL, 0);
+		close(fd);
+		return;
+	}
+	if (fd < 0 || sched_getaffinity(0, sizeof(allowed), &allowed))
+		truth_die("flood");
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+		for (int i = 0; i < 20000; i++) {
+			void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+			if (at == MAP_FAILED)
+				truth_die("mmap");
+			munmap(at, 4096);
+		}
+	}
+	_exit(0);
+}
+
+static void open_plugin(struct plugin *p)
+{
+	p->handle = dlopen(plugin_path(p), RTLD_NOW | RTLD_LOCAL);
 	if (!p->handle)
 		truth_die(dlerror());
 	p->leak = (void *(*)(size_t))dlsym(p->handle, p->site);
@@ -47,6 +89,8 @@ static const char *obey(const char *command)
 		return NULL;
 	if (!strncmp(command, "open ", 5)) {
 		open_plugin(p);
+	} else if (!strncmp(command, "flood ", 6)) {
+		flood(p);
 	} else if (!strncmp(command, "close ", 6)) {
 		dlclose(p->handle);
 	} else if (!strncmp(command, "go ", 3)) {

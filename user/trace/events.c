@@ -435,7 +435,7 @@ static void end_gone(struct trace *trace)
 	}
 }
 
-/* Records of mappings were lost: what the live processes have now is read again, and what is unknown stays unknown. */
+/* Records of mappings were lost: what the live processes have now is read again, allocators among it, and what is unknown stays unknown. */
 static void reread_after_loss(struct trace *trace)
 {
 	uint64_t lost = mapwatch_lost(trace->mapwatch);
@@ -447,8 +447,8 @@ static void reread_after_loss(struct trace *trace)
 		  (unsigned long long)(lost - trace->maps_lost));
 	trace->maps_lost = lost;
 	HASH_ITER (hh, trace->targets, target, next) {
-		if (!target->launching)
-			image_refresh(target->image);
+		if (!target->launching && !image_refresh(target->image))
+			attach_new_objects(trace, target);
 	}
 }
 
