@@ -98,21 +98,20 @@ held() {
 	grep -qs '^TracerPid:[[:space:]]*[1-9]' /proc/"$T_PID"/task/*/status
 }
 
-# So many blocks that each pause is long enough to be seen; and a thread that is not left asleep. VERDICT_KILLS: how often.
+# So much memory that each pause is long enough to be seen; and a thread that is not left asleep. VERDICT_KILLS: how often.
 @test "killed in the middle of a verdict: the process goes on" {
 	local kills=${VERDICT_KILLS:-5} i
 
-	start_target "$TARGETS/million" 1000000 idle
+	start_target "$TARGETS/million" 1000 beside
 	for ((i = 0; i < kills; i++)); do
 		# Nobody reads its reports, and it must not wait for that.
-		attach --verdict -i 10ms -o /dev/null
-		tell go
+		attach --verdict --max-pause 5s -i 10ms -o /dev/null
 		until_true "$DEADLINE" held || fail 'it was never seen held'
 		kill -KILL "$TOOL_PID"
 		wait "$TOOL_PID" || :
 		exec {J_OUT}<&-
-		tell free
 		! held || fail 'still traced'
+		tell go
 	done
 	printf '# killed %d times\n' "$kills" >&3
 	end_target

@@ -18,7 +18,7 @@ scene() { # [PROGRAM ARG…]
 }
 
 copies() {
-	attach -v --verdict --snapshot=fork
+	attach -v --verdict --max-pause 20s --snapshot=fork
 	tell allocate
 }
 

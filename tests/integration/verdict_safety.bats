@@ -95,7 +95,7 @@ leaves_asleep() {
 }
 
 waits_go_on() {
-	scene -v "$@"
+	scene -v --max-pause 20s "$@"
 	tell wait
 	for _ in 1 2 3; do
 		snap
@@ -120,7 +120,7 @@ waits_go_on() {
 
 @test "a thread that is left asleep and wakes up meanwhile: all is read again, as of one moment" {
 	leaves_asleep || skip 'this kernel has no iterator over the threads of a process'
-	scene -v
+	scene -v --max-pause 20s
 	tell restless
 	snap
 	judged
