@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the BPF programs and user space agree on: the keys and values of the shared maps, the records in the ring buffer, the
- * probe cookie. Fixed-width types only; every struct's size is asserted so that both sides see the same layout.
+ * What the BPF programs and user space agree on: the keys and values of the shared maps, the
+ * records in the ring buffer, the probe cookie. Fixed-width types only; every struct's size is
+ * asserted so that both sides see the same layout.
  */
 #ifndef MEMLEAKBPF_BPF_ABI_H
 #define MEMLEAKBPF_BPF_ABI_H
@@ -33,8 +34,13 @@ enum alloc_op {
 	OP_MMAP,      /* maps size_arg bytes, when the call is anonymous or private */
 	OP_MREMAP,
 	OP_MUNMAP, /* ptr_arg, size_arg */
-	OP_UNWIND, /* allocates nothing: begins to unwind the stack, or goes on with it: _Unwind_RaiseException, longjmp */
-	OP_NAMED, /* C++ operator built on another allocator: tells whose block it is, with --check-frees */
+	/*
+	 * allocates nothing: begins to unwind the stack, or goes on with it:
+	 * _Unwind_RaiseException, longjmp
+	 */
+	OP_UNWIND,
+	/* C++ operator built on another allocator: tells whose block it is, with --check-frees */
+	OP_NAMED,
 	OP_LEAVE, /* ends the process: _exit, _Exit */
 	OP_CATCH, /* called by the frame that catches a C++ exception: __cxa_begin_catch */
 };
@@ -49,7 +55,8 @@ enum alloc_family {
 };
 
 /*
- * The cookie of a probe, packed into the 64 bits that the kernel hands to the program. Arguments count from 1, 0 is none.
+ * The cookie of a probe, packed into the 64 bits that the kernel hands to the program. Arguments
+ * count from 1, 0 is none.
  */
 union probe_cookie {
 	uint64_t value;
@@ -58,7 +65,11 @@ union probe_cookie {
 		uint8_t size_arg;
 		uint8_t count_arg;
 		uint8_t ptr_arg;
-		uint8_t nests; /* may call another probed function: its return is wanted even when it is not recorded */
+		/*
+		 * may call another probed function: its return is wanted even when it is not
+		 * recorded
+		 */
+		uint8_t nests;
 		uint8_t bare;	/* no return probe: alloc_return is on its `ret` instructions */
 		uint8_t family; /* enum alloc_family */
 		uint8_t reserved[1];
@@ -66,11 +77,16 @@ union probe_cookie {
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
 
-/* Stands in the programs of bpf/old.bpf.c where a cookie goes; one itself, of a probe that does much, so that loading them shows something. */
+/*
+ * Stands in the programs of bpf/old.bpf.c where a cookie goes; one itself, of a probe that does
+ * much, so that loading them shows something.
+ */
 #define ABI_FIXED_COOKIE      0x6b6d010103010203ull
 #define ABI_FIXED_COOKIE_TEXT "0x6b6d010103010203"
 
-/* Why a walk up the stack ended. Part of the stack id: a truncated stack never equals a whole one. */
+/*
+ * Why a walk up the stack ended. Part of the stack id: a truncated stack never equals a whole one.
+ */
 enum stack_end {
 	STACK_END_COMPLETE = 0, /* reached the thread's first frame */
 	STACK_END_TRUNCATED,	/* deeper than what is recorded */
@@ -83,26 +99,35 @@ enum stack_end {
 	STACK_ENDS,
 };
 
-/* What could not be recorded, by cause. Counted per target (where the target is known), shown when not zero. */
+/*
+ * What could not be recorded, by cause. Counted per target (where the target is known), shown when
+ * not zero.
+ */
 enum lost_cause {
 	LOST_LIVE_FULL = 0, /* allocation: no room in the live map */
 	LOST_STACKS_FULL,   /* allocation counted, stack not: no counter slot left */
 	LOST_FRAMES,	    /* allocation counted, stack not: ring buffer full */
 	LOST_THREADS_FULL,  /* allocation: no room for the thread's state */
-	LOST_PENDING, /* allocation: a return without its call (stack switched, or attached in mid-call) */
+	/* allocation: a return without its call (stack switched, or attached in mid-call) */
+	LOST_PENDING,
 	LOST_MISSED_FREE, /* free: an address was handed out again, so its free had not been seen */
 	LOST_OUT_POINTER, /* allocation: the result pointer could not be read */
 	LOST_EVENTS,	  /* process event (fork, exec, exit) not delivered: ring buffer full */
 	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
 	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
 	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
-	LOST_RECURSION, /* process or mapping event: the kernel passed our program over (user/trace/misses.h); counted by the kernel itself */
+	/*
+	 * process or mapping event: the kernel passed our program over (user/trace/misses.h);
+	 * counted by the kernel itself
+	 */
+	LOST_RECURSION,
 	LOST_CAUSES,
 };
 
 /*
- * The counters of one (target, stack); one row of the `counters` array, which user space maps and reads without system calls. Under sampling
- * bytes are estimates and counts have 16 fractional bits.
+ * The counters of one (target, stack); one row of the `counters` array, which user space maps and
+ * reads without system calls. Under sampling bytes are estimates and counts have 16 fractional
+ * bits.
  */
 struct stack_counters {
 	uint64_t alloc_bytes;
@@ -122,7 +147,10 @@ struct slot_info {
 };
 _Static_assert(sizeof(struct slot_info) == 16, "ABI");
 
-/* Ages found by the walk over the live map, one row per slot; user space clears it before each walk. */
+/*
+ * Ages found by the walk over the live map, one row per slot; user space clears it before each
+ * walk.
+ */
 struct slot_age {
 	uint64_t oldest_ns;   /* bpf_ktime_get_ns() of the oldest live block; 0: none */
 	uint64_t older_bytes; /* live blocks older than the threshold */
@@ -148,8 +176,8 @@ _Static_assert(sizeof(struct live_key) == 16, "ABI");
 struct live_value {
 	uint64_t size;
 	uint32_t slot;
-	uint32_t
-		time; /* the kernel's ticks, low 32 bits: read in no time, bpf_ktime_get_ns() takes 35 ns */
+	/* the kernel's ticks, low 32 bits: read in no time, bpf_ktime_get_ns() takes 35 ns */
+	uint32_t time;
 };
 _Static_assert(sizeof(struct live_value) == 16, "ABI");
 
@@ -240,14 +268,14 @@ struct stack_event {
 	uint16_t frame_count;
 	uint8_t end; /* enum stack_end */
 	uint8_t pad[5];
-	uint64_t frames
-		[ABI_MAX_FRAMES]; /* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
+	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
+	uint64_t frames[ABI_MAX_FRAMES];
 };
 _Static_assert(sizeof(struct stack_event) == 40 + 8 * ABI_MAX_FRAMES, "ABI");
 
 /*
- * A stack whose walk met code that user space has not told the unwinder about yet (a library that was opened a moment ago): what the
- * walk needs to go on later. Its stack id is a provisional one.
+ * A stack whose walk met code that user space has not told the unwinder about yet (a library that
+ * was opened a moment ago): what the walk needs to go on later. Its stack id is a provisional one.
  */
 #define ABI_COPY_SIZE 16384
 struct stack_copy_event {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The probes on allocator functions. Which argument is what comes with the probe's cookie, from the allocator table. */
+/*
+ * The probes on allocator functions. Which argument is what comes with the probe's cookie, from the
+ * allocator table.
+ */
 #include "bpf/alloc.h"
 #include "bpf/own_stack.h"
 
@@ -23,7 +26,10 @@ int alloc_leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* On the `ret` instructions of functions that have no return probe: the stack pointer is what it was at the entry. */
+/*
+ * On the `ret` instructions of functions that have no return probe: the stack pointer is what it
+ * was at the entry.
+ */
 SEC("uprobe")
 int alloc_return(struct pt_regs *ctx)
 {
@@ -42,8 +48,9 @@ int on_unwind(struct pt_regs *ctx)
 }
 
 /*
- * Entry and return in one program (kernel >= 6.13). Which of the two it is: at the entry the program counter is the probe's own place. That
- * needs no kfunc, whose signature has changed between kernels.
+ * Entry and return in one program (kernel >= 6.13). Which of the two it is: at the entry the
+ * program counter is the probe's own place. That needs no kfunc, whose signature has changed
+ * between kernels.
  */
 SEC("uprobe")
 int alloc_session(struct pt_regs *ctx)
@@ -86,7 +93,10 @@ int on_named(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The end of the mapping is cut off, or a hole is made in it. Only the thread's latest mapping is known by its range. */
+/*
+ * The end of the mapping is cut off, or a hole is made in it. Only the thread's latest mapping is
+ * known by its range.
+ */
 static __always_inline void unmap_inside(struct thread_state *thread, uint32_t target_id,
 					 uint64_t address, uint64_t size)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the probes on allocator functions do; bpf/alloc.bpf.c has the programs, bpf/old.bpf.c those for kernels before 5.15. */
+/*
+ * What the probes on allocator functions do; bpf/alloc.bpf.c has the programs, bpf/old.bpf.c those
+ * for kernels before 5.15.
+ */
 #ifndef MEMLEAKBPF_BPF_ALLOC_H
 #define MEMLEAKBPF_BPF_ALLOC_H
 
@@ -34,8 +37,10 @@ static __always_inline bool mmap_holds_memory(const struct pt_regs *ctx)
 	return (flags & MAP_ANON) || ((flags & MAP_PRIVATE) && (prot & PROT_WRITE));
 }
 
-/* Takes the block that is being resized out of the live map until the outcome is known: its address may be handed out
- * to another thread before this call returns. Its counters stay as they are. */
+/*
+ * Takes the block that is being resized out of the live map until the outcome is known: its address
+ * may be handed out to another thread before this call returns. Its counters stay as they are.
+ */
 static __always_inline void detach_old(struct pending *p, uint64_t address)
 {
 	struct live_value old;
@@ -50,8 +55,9 @@ static __always_inline void detach_old(struct pending *p, uint64_t address)
 }
 
 /*
- * An allocator's own mmap is not the program's, also when the call it is made for is not recorded. The return of such a call would cost a trap; what
- * is known of it without is where it returns to, as long as that is still on the stack.
+ * An allocator's own mmap is not the program's, also when the call it is made for is not recorded.
+ * The return of such a call would cost a trap; what is known of it without is where it returns to,
+ * as long as that is still on the stack.
  */
 static __always_inline void remember_unrecorded(struct pt_regs *ctx, struct thread_state *thread,
 						union probe_cookie cookie)
@@ -153,7 +159,10 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 /* The call succeeded or failed; `address` is its new block, 0 when there is none. */
 static __always_inline void settle_resize(struct pending *p, uint64_t address)
 {
-	/* realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that leaves it alone. */
+	/*
+	 * realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that
+	 * leaves it alone.
+	 */
 	bool old_gone = address || !p->size;
 
 	if (!p->old_address)
@@ -197,7 +206,10 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 		settle_resize(p, address);
 	if (!address || p->slot == ABI_NO_SLOT)
 		return 0;
-	/* After an exception calls inside this one were taken for calls of their own; the block is recorded then. */
+	/*
+	 * After an exception calls inside this one were taken for calls of their own; the block is
+	 * recorded then.
+	 */
 	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
 	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
@@ -225,9 +237,10 @@ static __always_inline int stack_unwinds(struct pt_regs *ctx, union probe_cookie
 }
 
 /*
- * An allocator that wraps another (an LD_PRELOADed malloc that adds a header) frees its own block, then the other's: the inner free is of an
- * address that nobody was given. A free has no return probe; the outer one is known to be running while its return address
- * is still where it was, above the inner one's stack pointer.
+ * An allocator that wraps another (an LD_PRELOADed malloc that adds a header) frees its own block,
+ * then the other's: the inner free is of an address that nobody was given. A free has no return
+ * probe; the outer one is known to be running while its return address is still where it was, above
+ * the inner one's stack pointer.
  */
 static __always_inline void free_remember(struct pt_regs *ctx, struct thread_state *thread)
 {

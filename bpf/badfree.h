@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --check-frees: frees of blocks that are freed already, of addresses that are no block's, and by functions of another family than the one that allocated. Off,
- * it is not there: config is constant and the verifier drops the code. What is found is kept by kind and stacks in `bad_frees`, not sent: a loop of
- * bad frees costs one row.
+ * --check-frees: frees of blocks that are freed already, of addresses that are no block's, and by
+ * functions of another family than the one that allocated. Off, it is not there: config is constant
+ * and the verifier drops the code. What is found is kept by kind and stacks in `bad_frees`, not
+ * sent: a loop of bad frees costs one row.
  */
 #ifndef MEMLEAKBPF_BPF_BADFREE_H
 #define MEMLEAKBPF_BPF_BADFREE_H
@@ -22,7 +23,10 @@ enum named_kind { NAMED_ALLOC, NAMED_FREE };
 
 /* ---- families ----------------------------------------------------------------------------- */
 
-/* Is the operator still running that was entered last? Its return address is where it was; what it calls is deeper, or at the same place if it jumps there. */
+/*
+ * Is the operator still running that was entered last? Its return address is where it was; what it
+ * calls is deeper, or at the same place if it jumps there.
+ */
 static __always_inline bool named_active(const struct named_call *call, uint64_t sp)
 {
 	uint64_t word = 0;
@@ -184,7 +188,10 @@ static long look_back(uint32_t i, struct inside *in)
 	value = bpf_map_lookup_elem(&live, &in->key);
 	if (!value)
 		return 0;
-	/* Blocks do not overlap: the nearest one before the address is the only one that can hold it. */
+	/*
+	 * Blocks do not overlap: the nearest one before the address is the only one that can hold
+	 * it.
+	 */
 	in->block = *value;
 	in->found = in->address < in->key.address + value->size;
 	return 1;

@@ -21,8 +21,8 @@ struct config {
 	uint64_t min_size; /* -z, -Z: bytes, both included */
 	uint64_t max_size;
 	uint64_t older_ns; /* --older: what slot_age.older_* counts */
-	uint64_t
-		sample_bytes; /* -s: mean distance of sample points; 0: every allocation is recorded */
+	/* -s: mean distance of sample points; 0: every allocation is recorded */
+	uint64_t sample_bytes;
 	uint32_t max_slots;
 	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
 	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
@@ -31,8 +31,8 @@ struct config {
 	uint32_t mmap;	       /* mmap and munmap have probes */
 	uint32_t check_frees;  /* 0: bad frees are not looked for */
 	uint32_t number_step;  /* bpf/number.h, kernels before 5.15 */
-	uint32_t
-		note_frees; /* what is freed while a copied process's table is read, is noted (--snapshot=fork) */
+	/* what is freed while a copied process's table is read, is noted (--snapshot=fork) */
+	uint32_t note_frees;
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
 };
 

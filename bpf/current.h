@@ -46,8 +46,9 @@ static __always_inline struct thread_state *current_thread_new(const struct targ
 }
 
 /*
- * The target that the current thread belongs to; false: none. *thread is filled in when that comes for free; NULL says nothing. A
- * thread remembers its target, which changes by exec (then the thread's state is dropped) and when user space says so.
+ * The target that the current thread belongs to; false: none. *thread is filled in when that comes
+ * for free; NULL says nothing. A thread remembers its target, which changes by exec (then the
+ * thread's state is dropped) and when user space says so.
  */
 static __always_inline bool current_target(struct target_info *out, struct thread_state **thread)
 {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A target on its way out: after its exit handlers, before the system call that takes its other threads and its memory away. User space is told, and the
- * thread waits until ptrace has asked it to stop, which it then does before its next instruction.
+ * A target on its way out: after its exit handlers, before the system call that takes its other
+ * threads and its memory away. User space is told, and the thread waits until ptrace has asked it
+ * to stop, which it then does before its next instruction.
  *
- * There is nothing in BPF to sleep on that would end with the tool, so it looks again and again, and gives the processor to others meanwhile. It
- * stops looking when the tool has ended, when the process is killed, and in any case after some seconds; the process then ends as if nothing had been.
+ * There is nothing in BPF to sleep on that would end with the tool, so it looks again and again,
+ * and gives the processor to others meanwhile. It stops looking when the tool has ended, when the
+ * process is killed, and in any case after some seconds; the process then ends as if nothing had
+ * been.
  */
 #include "bpf/loss.h"
 #include "bpf/regs.h"
@@ -39,7 +42,10 @@ static long look(uint32_t i, struct wait *wait)
 		wait->done = true;
 		return 1;
 	}
-	/* On the way the kernel calls cond_resched(): without it a kernel that does not preempt itself might have no processor left for the tool. */
+	/*
+	 * On the way the kernel calls cond_resched(): without it a kernel that does not preempt
+	 * itself might have no processor left for the tool.
+	 */
 	bpf_copy_from_user_task(&word, sizeof(word), (void *)wait->sp, bpf_get_current_task_btf(),
 				0);
 	return 0;
@@ -75,7 +81,10 @@ int on_leave(struct pt_regs *ctx)
 	/* Of a vfork the memory is its parent's, which goes on. */
 	if (!target || target->flags & TARGET_VFORK)
 		return 0;
-	/* _exit of some libraries calls _Exit. Of other threads that end the process as well, none may be faster than the stop. */
+	/*
+	 * _exit of some libraries calls _Exit. Of other threads that end the process as well, none
+	 * may be faster than the stop.
+	 */
 	first = __sync_val_compare_and_swap(&target->leaver, 0, tid);
 	if (first == tid)
 		return 0;

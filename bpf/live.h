@@ -13,7 +13,10 @@ static __always_inline uint32_t live_now(void)
 	return (uint32_t)bpf_jiffies64();
 }
 
-/* Both compute the same weight from the size, so what a block has added its free takes away to the last bit. */
+/*
+ * Both compute the same weight from the size, so what a block has added its free takes away to the
+ * last bit.
+ */
 static __always_inline void count_alloc(uint32_t slot, uint64_t bytes)
 {
 	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
@@ -63,7 +66,10 @@ static __always_inline void count_cut(uint32_t slot, uint64_t old_bytes, uint64_
 	}
 }
 
-/* A free or resize of a block that is not in the books; under sampling that is the rule and means nothing. */
+/*
+ * A free or resize of a block that is not in the books; under sampling that is the rule and means
+ * nothing.
+ */
 static __always_inline void count_unknown_free(uint32_t target_id)
 {
 	struct target_stats *stats = config.sample_bytes ? NULL : target_stats_of(target_id);
@@ -81,7 +87,10 @@ static __always_inline uint32_t *live_filter_of(const struct live_key *key)
 	return bpf_map_lookup_elem(&live_filter, &i);
 }
 
-/* False: certainly not there. A block is counted before its address is handed out, so no free comes too early. */
+/*
+ * False: certainly not there. A block is counted before its address is handed out, so no free comes
+ * too early.
+ */
 static __always_inline bool live_may_have(const struct live_key *key)
 {
 	uint32_t *n = config.sample_bytes ? live_filter_of(key) : NULL;
@@ -97,7 +106,10 @@ static __always_inline void live_filter_add(const struct live_key *key, uint32_t
 		__sync_fetch_and_add(count, n);
 }
 
-/* Everything enters the live map here, and leaves it by live_remove(). `flags` are those of an update; 0 or -errno. */
+/*
+ * Everything enters the live map here, and leaves it by live_remove(). `flags` are those of an
+ * update; 0 or -errno.
+ */
 static __always_inline long live_put(const struct live_key *key, const struct live_value *value,
 				     uint64_t flags)
 {
@@ -129,8 +141,8 @@ static __always_inline void live_note(const struct live_key *key, const struct l
 }
 
 /*
- * Takes a block out of the live map. True and *out filled when it was there; of two that race for one block only one gets it. The counters
- * are the caller's business.
+ * Takes a block out of the live map. True and *out filled when it was there; of two that race for
+ * one block only one gets it. The counters are the caller's business.
  */
 static __always_inline bool live_take(uint32_t target_id, uint64_t address, struct live_value *out)
 {
@@ -155,8 +167,8 @@ static __always_inline bool live_has(uint32_t target_id, uint64_t address)
 }
 
 /*
- * Enters a new block and counts it. An address that is still live means that its free was not seen (made by code that is
- * not probed): the old block is closed, and that is counted.
+ * Enters a new block and counts it. An address that is still live means that its free was not seen
+ * (made by code that is not probed): the old block is closed, and that is counted.
  */
 static __always_inline void live_insert(uint32_t target_id, uint64_t address, uint64_t size,
 					uint32_t slot, bool replaces)

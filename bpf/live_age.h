@@ -5,7 +5,10 @@
 
 #include "bpf/live.h"
 
-/* How long a tick is, is told by the distance to the first reading, which is made when the trace begins. */
+/*
+ * How long a tick is, is told by the distance to the first reading, which is made when the trace
+ * begins.
+ */
 static __always_inline void live_clock_update(void)
 {
 	uint64_t now = bpf_ktime_get_ns(), ticks = bpf_jiffies64();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every map of the tool. The definitions are weak so that each .bpf.c file can include this header and the linker (bpftool gen
- * object) keeps one of each. Sizes marked "resized" are set by user space before loading.
+ * Every map of the tool. The definitions are weak so that each .bpf.c file can include this header
+ * and the linker (bpftool gen object) keeps one of each. Sizes marked "resized" are set by user
+ * space before loading.
  */
 #ifndef MEMLEAKBPF_BPF_MAPS_H
 #define MEMLEAKBPF_BPF_MAPS_H
@@ -19,7 +20,10 @@ struct {
 	__uint(max_entries, ABI_TARGET_SLOTS);
 } targets __weak SEC(".maps");
 
-/* State of each thread that has called an allocator: kept by the kernel with the thread, found in half the time of a hash lookup. */
+/*
+ * State of each thread that has called an allocator: kept by the kernel with the thread, found in
+ * half the time of a hash lookup.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -27,8 +31,11 @@ struct {
 	__type(value, struct thread_state);
 } thread_storage __weak SEC(".maps");
 
-/* The same by tid, for kernels without that, and for a thread whose storage could not be had: the kernel refuses when it interrupts
- * another task storage operation on its CPU. Removed when the thread exits. */
+/*
+ * The same by tid, for kernels without that, and for a thread whose storage could not be had: the
+ * kernel refuses when it interrupts another task storage operation on its CPU. Removed when the
+ * thread exits.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);
@@ -47,8 +54,8 @@ struct {
 } live __weak SEC(".maps");
 
 /*
- * Under sampling: how many live blocks there are by a hash of the address. Most frees are of blocks that were not recorded, and a 0 here says
- * so without a look into the live map.
+ * Under sampling: how many live blocks there are by a hash of the address. Most frees are of blocks
+ * that were not recorded, and a 0 here says so without a look into the live map.
  */
 #define LIVE_FILTER_BITS 16
 struct {
@@ -67,7 +74,10 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } stacks __weak SEC(".maps");
 
-/* One row for each slot, then one for each target (slot_without_stack()). The arrays are mapped by user space: a snapshot reads memory and makes no system call per stack. */
+/*
+ * One row for each slot, then one for each target (slot_without_stack()). The arrays are mapped by
+ * user space: a snapshot reads memory and makes no system call per stack.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -123,7 +133,10 @@ struct {
 	__uint(max_entries, 1);
 } target_numbers __weak SEC(".maps");
 
-/* With --check-frees (of one row each without it): the families of live blocks that are not malloc's, */
+/*
+ * With --check-frees (of one row each without it): the families of live blocks that are not
+ * malloc's,
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct live_key);
@@ -149,7 +162,10 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bad_frees __weak SEC(".maps");
 
-/* Blocks that were freed while user space read the table of a process that goes on already. Resized; of one page without --snapshot=fork. */
+/*
+ * Blocks that were freed while user space read the table of a process that goes on already.
+ * Resized; of one page without --snapshot=fork.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -161,7 +177,10 @@ struct {
 	__uint(max_entries, 4 << 20);
 } events __weak SEC(".maps");
 
-/* Stacks that user space finishes: large, so they must not take the room of the others. Stays empty unless libraries are being opened. */
+/*
+ * Stacks that user space finishes: large, so they must not take the room of the others. Stays empty
+ * unless libraries are being opened.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);

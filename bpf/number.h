@@ -10,9 +10,11 @@
 #define NUMBER_NONE 0xffffffffu
 
 /*
- * Before 5.12 no instruction adds and tells the sum. A queue holds the next numbers instead, 0 to config.number_step - 1 at first: who takes n out puts
- * n + config.number_step in. So each comes once, and nobody waits for another, who may stand still for long on a virtual machine: there are more in the
- * queue than programs can run at a time, which are not preempted on those kernels. NUMBER_NONE from `end` on.
+ * Before 5.12 no instruction adds and tells the sum. A queue holds the next numbers instead, 0 to
+ * config.number_step - 1 at first: who takes n out puts n + config.number_step in. So each comes
+ * once, and nobody waits for another, who may stand still for long on a virtual machine: there are
+ * more in the queue than programs can run at a time, which are not preempted on those kernels.
+ * NUMBER_NONE from `end` on.
  */
 static __always_inline uint32_t number_next(void *queue, uint32_t end)
 {

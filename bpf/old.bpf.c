@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The programs that kernels before 5.15 get instead of their namesakes. What those kernels lack, and what is done here:
+ * The programs that kernels before 5.15 get instead of their namesakes. What those kernels lack,
+ * and what is done here:
  *
- * - bpf_get_attach_cookie (5.15): user space loads each program once for every cookie that it needs, with the cookie in the place
- *   of FIXED_COOKIE (user/probe/old.c). So a program here calls no other function: its instructions are all that there is of it.
+ * - bpf_get_attach_cookie (5.15): user space loads each program once for every cookie that it
+ *   needs, with the cookie in the place of FIXED_COOKIE (user/probe/old.c). So a program here calls
+ *   no other function: its instructions are all that there is of it.
  * - atomic operations with a result (5.12): bpf/number.h has queues.
- * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12): no unwinding by tables, but by frame pointers; the walk
- *   over live blocks is an iterator.
+ * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12): no unwinding by
+ *   tables, but by frame pointers; the walk over live blocks is an iterator.
  *
  * The section names begin with '?': loaded only where user space asks for it.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocator calls of one thread that have not returned: a small stack. The outermost call owns the allocation, so calls made inside
- * it are not entered at all. Several entries are needed because a thread can leave a call for another stack (signal on an
- * alternate stack, coroutine) and allocate there.
+ * Allocator calls of one thread that have not returned: a small stack. The outermost call owns the
+ * allocation, so calls made inside it are not entered at all. Several entries are needed because a
+ * thread can leave a call for another stack (signal on an alternate stack, coroutine) and allocate
+ * there.
  */
 #ifndef MEMLEAKBPF_BPF_PENDING_H
 #define MEMLEAKBPF_BPF_PENDING_H
@@ -13,9 +14,10 @@
 #include "bpf/regs.h"
 
 /*
- * Is the call that was entered at `sp` still running? While it is, its return address on the stack is the kernel's
- * uretprobe trampoline; an exception or longjmp that unwound it leaves the slot to be overwritten by later calls. Where the
- * trampoline's address cannot be had (and on aarch64, where it is in a register) only the order of stack pointers tells.
+ * Is the call that was entered at `sp` still running? While it is, its return address on the stack
+ * is the kernel's uretprobe trampoline; an exception or longjmp that unwound it leaves the slot to
+ * be overwritten by later calls. Where the trampoline's address cannot be had (and on aarch64,
+ * where it is in a register) only the order of stack pointers tells.
  */
 static __always_inline bool call_is_active(const struct pending *p)
 {
@@ -40,15 +42,18 @@ static __always_inline bool call_is_active(const struct pending *p)
 }
 
 /*
- * Calls without a return probe (PENDING_BARE: functions that an exception may leave) have their own return address at sp, and
- * nothing says that it is not an old one, in a place which later calls happened not to write to. So more than that is asked:
+ * Calls without a return probe (PENDING_BARE: functions that an exception may leave) have their own
+ * return address at sp, and nothing says that it is not an old one, in a place which later calls
+ * happened not to write to. So more than that is asked:
  *
  * - a call above it, or one of the same function at the same place, is not inside it;
- * - the unwinder is watched. As soon as it has begun, the call may be over (PENDING_UNWOUND): what is allocated deeper then
- *   counts for itself. Dropping the call would be wrong, since the exception may be caught inside it, and it then returns
- *   with its block; __cxa_begin_catch, which the catching frame calls, tells by its stack pointer which of the two it is.
+ * - the unwinder is watched. As soon as it has begun, the call may be over (PENDING_UNWOUND): what
+ *   is allocated deeper then counts for itself. Dropping the call would be wrong, since the
+ *   exception may be caught inside it, and it then returns with its block; __cxa_begin_catch, which
+ *   the catching frame calls, tells by its stack pointer which of the two it is.
  *
- * What is left is a stack unwound by means that are not watched; should such a call be dropped later, it is counted as lost.
+ * What is left is a stack unwound by means that are not watched; should such a call be dropped
+ * later, it is counted as lost.
  */
 static __always_inline bool bare_call_is_over(const struct pending *p, uint64_t sp, uint64_t ip)
 {
@@ -62,7 +67,10 @@ static __always_inline bool call_is_over(const struct pending *p, uint64_t sp, u
 	return p->flags & PENDING_BARE ? bare_call_is_over(p, sp, ip) : !call_is_active(p);
 }
 
-/* A call that never returned. Of a resize the old block is still there, unless its address has been handed out again. */
+/*
+ * A call that never returned. Of a resize the old block is still there, unless its address has been
+ * handed out again.
+ */
 static __always_inline void pending_abandon(struct pending *p)
 {
 	struct live_key key = {.address = p->old_address, .target_id = p->target_id};
@@ -79,8 +87,8 @@ static __always_inline void pending_abandon(struct pending *p)
 }
 
 /*
- * The pending call number `index`, NULL when there are not so many. The barrier makes the compiler compare the very register that it
- * then uses, for the verifier to see.
+ * The pending call number `index`, NULL when there are not so many. The barrier makes the compiler
+ * compare the very register that it then uses, for the verifier to see.
  */
 static __always_inline struct pending *pending_at(struct thread_state *thread, uint64_t index)
 {
@@ -91,7 +99,8 @@ static __always_inline struct pending *pending_at(struct thread_state *thread, u
 }
 
 /*
- * Drops calls that were unwound, then says whether the call of the function at `ip` that is entered at `sp` is inside another one.
+ * Drops calls that were unwound, then says whether the call of the function at `ip` that is entered
+ * at `sp` is inside another one.
  */
 static __always_inline bool pending_nested(struct thread_state *thread, uint64_t sp, uint64_t ip)
 {
@@ -105,8 +114,11 @@ static __always_inline bool pending_nested(struct thread_state *thread, uint64_t
 		if (!call_is_over(top, sp, ip)) {
 			if (top->flags & PENDING_UNWOUND)
 				return false;
-			/* Deeper in the same stack: inside. At the same place: a tail call, as glibc's realloc(NULL, n)
-			 * makes to malloc. Above it: another stack, another call. */
+			/*
+			 * Deeper in the same stack: inside. At the same place: a tail call, as
+			 * glibc's realloc(NULL, n) makes to malloc. Above it: another stack,
+			 * another call.
+			 */
 			return sp <= top->sp;
 		}
 		pending_abandon(top);
@@ -128,7 +140,10 @@ static __always_inline struct pending *pending_push(struct thread_state *thread,
 	return &thread->pending[depth];
 }
 
-/* The call that is entered at `sp` is a tail call, by whose return the pending one will be known to return. */
+/*
+ * The call that is entered at `sp` is a tail call, by whose return the pending one will be known to
+ * return.
+ */
 static __always_inline bool pending_tail_call(struct thread_state *thread, uint64_t sp)
 {
 	struct pending *top = pending_at(thread, (uint64_t)thread->depth - 1);
@@ -149,7 +164,10 @@ static __always_inline void pending_unwind(struct thread_state *thread)
 	}
 }
 
-/* The frame that ends at `sp` has caught the exception: what was called from it or deeper is over, the rest is not. */
+/*
+ * The frame that ends at `sp` has caught the exception: what was called from it or deeper is over,
+ * the rest is not.
+ */
 static __always_inline void pending_caught(struct thread_state *thread, uint64_t sp)
 {
 	uint32_t i;
@@ -166,7 +184,10 @@ static __always_inline void pending_caught(struct thread_state *thread, uint64_t
 	}
 }
 
-/* Takes out the call that was entered at `sp`, with all that lie above it; NULL when there is none (nested or filtered calls). */
+/*
+ * Takes out the call that was entered at `sp`, with all that lie above it; NULL when there is none
+ * (nested or filtered calls).
+ */
 static __always_inline struct pending *pending_pop(struct thread_state *thread, uint64_t sp)
 {
 	uint32_t i;

@@ -50,9 +50,10 @@ int on_exit(uint64_t *ctx)
 }
 
 /*
- * New memory takes a place: what the unwinder knew there no longer holds (a library that was closed, another one at its address). Fires
- * where the kernel chooses the address; fixed mappings lie within one of those, or replace what the program itself had put there.
- * Arguments: address (or an error), struct vm_unmapped_area_info.
+ * New memory takes a place: what the unwinder knew there no longer holds (a library that was
+ * closed, another one at its address). Fires where the kernel chooses the address; fixed mappings
+ * lie within one of those, or replace what the program itself had put there. Arguments: address (or
+ * an error), struct vm_unmapped_area_info.
  */
 SEC("tp_btf/vm_unmapped_area")
 int on_mapping(uint64_t *ctx)

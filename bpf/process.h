@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fork and exec of targets. Ids change here, in the kernel, at the moment it happens, so no allocation of a new program
- * is counted to the old one however late user space wakes up.
+ * Fork and exec of targets. Ids change here, in the kernel, at the moment it happens, so no
+ * allocation of a new program is counted to the old one however late user space wakes up.
  */
 #ifndef MEMLEAKBPF_BPF_PROCESS_H
 #define MEMLEAKBPF_BPF_PROCESS_H

@@ -7,8 +7,8 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * Reads one register. The barrier keeps the compiler from merging the reads of a switch into one through a computed
- * pointer: the verifier allows only constant offsets into the context.
+ * Reads one register. The barrier keeps the compiler from merging the reads of a switch into one
+ * through a computed pointer: the verifier allows only constant offsets into the context.
  */
 #define REGS_READ(field)                   \
 	({                                 \
@@ -17,7 +17,10 @@
 		value_;                    \
 	})
 
-/* Argument n (from 1) of the function whose entry, or a place with the same registers, the probe is on. 0 for n = 0. */
+/*
+ * Argument n (from 1) of the function whose entry, or a place with the same registers, the probe is
+ * on. 0 for n = 0.
+ */
 static __always_inline uint64_t regs_argument(const struct pt_regs *ctx, uint8_t n)
 {
 	switch (n) {
@@ -74,7 +77,9 @@ static __always_inline uint64_t regs_fp(const struct pt_regs *ctx)
 	return ctx->bp;
 }
 
-/* The stack pointer that the same call had at its entry: the return has popped the return address. */
+/*
+ * The stack pointer that the same call had at its entry: the return has popped the return address.
+ */
 static __always_inline uint64_t regs_entry_sp_at_return(const struct pt_regs *ctx)
 {
 	return ctx->sp - 8;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sampling by bytes: sample points fall on the stream of allocated bytes as a Poisson process, one per config.sample_bytes on average, and a
- * block is recorded when a point falls into it: with probability p = 1 - exp(-size / mean), so that each byte is equally likely and large
- * blocks are nearly always there (heapprofd and tcmalloc sample the same way). Each recorded block then stands for 1 / p blocks of its size, which makes
- * the sums unbiased (Horvitz and Thompson, 1952).
+ * Sampling by bytes: sample points fall on the stream of allocated bytes as a Poisson process, one
+ * per config.sample_bytes on average, and a block is recorded when a point falls into it: with
+ * probability p = 1 - exp(-size / mean), so that each byte is equally likely and large blocks are
+ * nearly always there (heapprofd and tcmalloc sample the same way). Each recorded block then stands
+ * for 1 / p blocks of its size, which makes the sums unbiased (Horvitz and Thompson, 1952).
  *
- * Each thread counts down the bytes to its next point, so nothing is shared. Numbers with 16 fractional bits throughout: BPF has no floating point.
+ * Each thread counts down the bytes to its next point, so nothing is shared. Numbers with 16
+ * fractional bits throughout: BPF has no floating point.
  */
 #ifndef MEMLEAKBPF_BPF_SAMPLE_H
 #define MEMLEAKBPF_BPF_SAMPLE_H
@@ -15,8 +17,9 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * An exponentially distributed distance in bytes. For a uniform 32-bit number u = m * 2^-k with m in [1/2, 1), -ln u = k ln 2 - ln m; the
- * logarithm of m comes from a table with 8 bits of m and a straight line between them.
+ * An exponentially distributed distance in bytes. For a uniform 32-bit number u = m * 2^-k with m
+ * in [1/2, 1), -ln u = k ln 2 - ln m; the logarithm of m comes from a table with 8 bits of m and a
+ * straight line between them.
  */
 static __always_inline uint64_t sample_distance(void)
 {
@@ -61,8 +64,9 @@ static __always_inline bool sample_hit(struct thread_state *thread, uint64_t siz
 }
 
 /*
- * How many blocks a recorded block of this size stands for: 1 / (1 - exp(-x)) with x = size / mean, times 2^16. Below x = 1 by
- * the series 1/x + 1/2 + x/12 - x^3/720 (its error is under 4e-5), above by table. A block of no bytes is never recorded.
+ * How many blocks a recorded block of this size stands for: 1 / (1 - exp(-x)) with x = size / mean,
+ * times 2^16. Below x = 1 by the series 1/x + 1/2 + x/12 - x^3/720 (its error is under 4e-5), above
+ * by table. A block of no bytes is never recorded.
  */
 static __always_inline uint64_t sample_weight(uint64_t size)
 {
@@ -90,7 +94,8 @@ static __always_inline uint64_t sample_weight(uint64_t size)
 }
 
 /*
- * What a recorded block adds to the variance of the sum of bytes, size^2 (1 - p) / p^2, in units of mean^2 / 2^16: x^2 w (w - 1), at most 1.
+ * What a recorded block adds to the variance of the sum of bytes, size^2 (1 - p) / p^2, in units of
+ * mean^2 / 2^16: x^2 w (w - 1), at most 1.
  */
 static __always_inline uint64_t sample_variance(uint64_t size, uint64_t weight)
 {

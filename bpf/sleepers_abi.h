@@ -21,14 +21,16 @@
 #define SLEEPER_VECTOR_MAX 12288
 
 struct sleeper {
-	uint64_t
-		switches; /* how often it has left a processor in its life: while this stays the same it has not run */
+	/*
+	 * how often it has left a processor in its life: while this stays the same it has not run
+	 */
+	uint64_t switches;
 	uint64_t tls;	  /* fs_base, tpidr_el0 */
 	uint64_t gs_base; /* x86_64 */
 	uint64_t general[SLEEPER_GENERAL];
 	uint32_t tid; /* in the initial pid namespace */
-	uint32_t
-		vector_size; /* bytes that follow, padded to 8; 0 when registers were not asked for */
+	/* bytes that follow, padded to 8; 0 when registers were not asked for */
+	uint32_t vector_size;
 };
 _Static_assert(sizeof(struct sleeper) == 32 + 8 * SLEEPER_GENERAL, "ABI");
 

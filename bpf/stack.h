@@ -17,8 +17,8 @@ static __always_inline uint32_t slot_take(void)
 }
 
 /*
- * The slot for allocations whose stack cannot be recorded: their bytes still count. Every target has one of its own behind those of the stacks, so that there
- * is always room for it.
+ * The slot for allocations whose stack cannot be recorded: their bytes still count. Every target
+ * has one of its own behind those of the stacks, so that there is always room for it.
  */
 static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 {
@@ -36,7 +36,9 @@ static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 	return slot;
 }
 
-/* Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back. */
+/*
+ * Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back.
+ */
 static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32_t slot,
 					     uint8_t end)
 {
@@ -69,8 +71,9 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 }
 #else
 /*
- * For a walk that ended at code whose tables are not there yet: sends a piece of the stack, once for each stack that looks different, and
- * user space finishes it. ABI_NO_SLOT when there is no room: the stack then stays as short as it is, and says so.
+ * For a walk that ended at code whose tables are not there yet: sends a piece of the stack, once
+ * for each stack that looks different, and user space finishes it. ABI_NO_SLOT when there is no
+ * room: the stack then stays as short as it is, and says so.
  */
 static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
 {
@@ -105,15 +108,19 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	bpf_ringbuf_submit(copy, 0);
 	return slot_publish(&key, slot, STACK_END_NO_MAPPING);
 discard:
-	/* With a wakeup: what has been discarded takes room until the reader has passed it, and no later record would wake that. */
+	/*
+	 * With a wakeup: what has been discarded takes room until the reader has passed it, and no
+	 * later record would wake that.
+	 */
 	bpf_ringbuf_discard(copy, 0);
 	return slot;
 }
 #endif
 
 /*
- * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to user space once; only when that
- * succeeded is its slot published, so no slot is without frames. ABI_NO_SLOT when even the fallback has no room.
+ * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
+ * user space once; only when that succeeded is its slot published, so no slot is without frames.
+ * ABI_NO_SLOT when even the fallback has no room.
  */
 static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct thread_state *thread,
 					   uint32_t target_id)

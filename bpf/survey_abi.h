@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the survey's iterator writes for each process, back to back; and what is kept of those that have exited. */
+/*
+ * What the survey's iterator writes for each process, back to back; and what is kept of those that
+ * have exited.
+ */
 #ifndef MEMLEAKBPF_BPF_SURVEY_ABI_H
 #define MEMLEAKBPF_BPF_SURVEY_ABI_H
 
@@ -18,7 +21,10 @@ struct survey_record {
 };
 _Static_assert(sizeof(struct survey_record) == 72, "ABI");
 
-/* Map `exits`: by parent, what its children came to. One that has exited has left its own children's sums to its parent. */
+/*
+ * Map `exits`: by parent, what its children came to. One that has exited has left its own
+ * children's sums to its parent.
+ */
 struct survey_parent {
 	uint64_t start_ns; /* as in survey_record */
 	uint32_t pid, pad;

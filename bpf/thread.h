@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs remember of a thread: the allocator calls it is in, and scratch space for walking its stack. It is per thread and
- * not per CPU because uprobe programs can be preempted, and two threads would then share a CPU's buffer.
+ * What the programs remember of a thread: the allocator calls it is in, and scratch space for
+ * walking its stack. It is per thread and not per CPU because uprobe programs can be preempted, and
+ * two threads would then share a CPU's buffer.
  */
 #ifndef MEMLEAKBPF_BPF_THREAD_H
 #define MEMLEAKBPF_BPF_THREAD_H
@@ -13,8 +14,8 @@
 struct pending {
 	uint64_t sp;   /* at the function's entry: names the call, and tells nesting */
 	uint64_t size; /* requested bytes */
-	uint64_t
-		old_address; /* OP_REALLOC: the block being resized; OP_ALLOC_OUT: where the result will be stored */
+	/* OP_REALLOC: the block being resized; OP_ALLOC_OUT: where the result will be stored */
+	uint64_t old_address;
 	uint64_t old_size;
 	uint32_t old_slot; /* ABI_NO_SLOT: the old block is not one of ours */
 	uint32_t old_time;
@@ -40,8 +41,8 @@ struct thread_state {
 	struct pending pending[ABI_MAX_PENDING];
 	struct pending
 		unrecorded; /* config.mmap: the last call that is not recorded; may be over */
-	uint64_t
-		mmap_address; /* last mmap: programs that need alignment map too much and trim both ends at once */
+	/* last mmap: programs that need alignment map too much and trim both ends at once */
+	uint64_t mmap_address;
 	uint64_t mmap_size;
 	/* --check-frees: the C++ operators that this thread is in, allocating and freeing. */
 	struct named_call {

@@ -26,7 +26,10 @@ struct unwind_chunk_map {
 	__uint(value_size, UNWIND_CHUNK_BYTES);
 };
 
-/* The storage described in bpf/unwind_abi.h. User space adds a chunk when one is needed; lookups are compiled inline. */
+/*
+ * The storage described in bpf/unwind_abi.h. User space adds a chunk when one is needed; lookups
+ * are compiled inline.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNWIND_MAX_CHUNKS);
@@ -122,7 +125,10 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-/* Fills in the mapping from a loaded object's tables, if it has a segment for this part of the file. */
+/*
+ * Fills in the mapping from a loaded object's tables, if it has a segment for this part of the
+ * file.
+ */
 static __always_inline bool enter_object(struct unwind_state *state, const struct vma_answer *vma)
 {
 	const struct unwind_object *object = bpf_map_lookup_elem(&unwind_objects, &vma->key);
@@ -239,7 +245,10 @@ __noinline int unwind_remember(struct unwind_state *state, uint32_t number)
 	return bpf_probe_read_kernel(trail, sizeof(*trail), &state->trail);
 }
 
-/* Around unknown code is more of it: its object's other segments, and the libraries that came with it. */
+/*
+ * Around unknown code is more of it: its object's other segments, and the libraries that came with
+ * it.
+ */
 #define UNKNOWN_REACH (64ull << 20)
 
 /* Could the word be a return address? A function of its own, for the loop below. */
@@ -280,7 +289,10 @@ static __always_inline uint32_t copy_words(struct stack_copy_event *event, uint6
 	return filled;
 }
 
-/* Words hashed by one call: kernels before 6.4 follow every turn of a loop, and there are 2,048 words. */
+/*
+ * Words hashed by one call: kernels before 6.4 follow every turn of a loop, and there are 2,048
+ * words.
+ */
 #define HASHED_AT_ONCE 64
 
 /* Adds the words from number `first` on to event->stack.stack_id. */

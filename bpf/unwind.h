@@ -28,8 +28,9 @@ struct unwind_cached {
 };
 
 /*
- * All that a walk depended on: the registers it began with, the words of stack it read, and the tables of its generation. While
- * these are the same, walking again would lead to the same stack, and comparing them is several times quicker.
+ * All that a walk depended on: the registers it began with, the words of stack it read, and the
+ * tables of its generation. While these are the same, walking again would lead to the same stack,
+ * and comparing them is several times quicker.
  */
 struct unwind_trail {
 	struct unwind_regs regs;
@@ -45,9 +46,10 @@ struct unwind_trail {
 };
 
 /*
- * Scratch of a thread's walks. Lives in a map value that belongs to the thread, as it is too large for the BPF stack and as
- * a per-CPU buffer would be shared when the program is preempted. Starts as all zeros. For each walk the caller sets regs,
- * target_id, max_frames and flags; hash is the result.
+ * Scratch of a thread's walks. Lives in a map value that belongs to the thread, as it is too large
+ * for the BPF stack and as a per-CPU buffer would be shared when the program is preempted. Starts
+ * as all zeros. For each walk the caller sets regs, target_id, max_frames and flags; hash is the
+ * result.
  */
 struct unwind_state {
 	struct unwind_regs regs; /* of the frame being looked at */
@@ -91,30 +93,35 @@ enum unwind_answer {
 
 #ifdef __bpf__
 /*
- * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses), frame_count and end, and state->hash:
- * 64 bits over (object, offset) of each frame and the end, the same wherever things are mapped; never 0. Returns the number of frames.
+ * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses),
+ * frame_count and end, and state->hash: 64 bits over (object, offset) of each frame and the end,
+ * the same wherever things are mapped; never 0. Returns the number of frames.
  */
 int unwind_stack(struct unwind_state *state, struct stack_event *event);
 
 /*
- * Instead of unwind_stack(): the number that unwind_remember() was given for the very stack that the thread has now, if it has not forgotten
- * it; else ABI_NO_SLOT, and nothing has changed.
+ * Instead of unwind_stack(): the number that unwind_remember() was given for the very stack that
+ * the thread has now, if it has not forgotten it; else ABI_NO_SLOT, and nothing has changed.
  */
 uint32_t unwind_recall(struct unwind_state *state);
 
-/* After unwind_stack(): its stack is `number` from now on. Does nothing where the walk cannot be remembered. */
+/*
+ * After unwind_stack(): its stack is `number` from now on. Does nothing where the walk cannot be
+ * remembered.
+ */
 int unwind_remember(struct unwind_state *state, uint32_t number);
 
 /*
- * After a walk that ended with STACK_END_NO_MAPPING: takes down in *event what user space needs to go on with it. The stack id is then
- * a hash over all words of the copied stack that could be return addresses, so stacks that have the same one are walked
- * alike. 0 when the stack cannot be read.
+ * After a walk that ended with STACK_END_NO_MAPPING: takes down in *event what user space needs to
+ * go on with it. The stack id is then a hash over all words of the copied stack that could be
+ * return addresses, so stacks that have the same one are walked alike. 0 when the stack cannot be
+ * read.
  */
 int unwind_copy(struct unwind_state *state, struct stack_copy_event *event);
 
 /*
- * Memory of the target [start, start + size) has got a new meaning (mmap): mappings known there no longer count. Called in the kernel at
- * the moment of the mapping, for user space may be late.
+ * Memory of the target [start, start + size) has got a new meaning (mmap): mappings known there no
+ * longer count. Called in the kernel at the moment of the mapping, for user space may be late.
  */
 int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size);
 

@@ -2,15 +2,19 @@
 /*
  * The unwind tables that user space writes and the BPF unwinder reads.
  *
- * Storage is one address space of 32-bit words, cut into chunks of UNWIND_CHUNK_WORDS. A chunk is a BPF array of its own, added
- * when it is needed: memory grows with the tables, and what lies in one piece never crosses a chunk. Three things live in it:
+ * Storage is one address space of 32-bit words, cut into chunks of UNWIND_CHUNK_WORDS. A chunk is a
+ * BPF array of its own, added when it is needed: memory grows with the tables, and what lies in one
+ * piece never crosses a chunk. Three things live in it:
  *
- * - page: the rows of UNWIND_PAGE_SIZE bytes of text. UNWIND_PAGE_INDEX 16-bit numbers, one per 256 bytes of text and one more,
- *   each the number of the first row at or after that place; then the rows, one word each: low 16 bits of the
- *   address << 16 | rule. Row 0 is always at the page's first byte. About 5 bytes a row in all.
- * - directory: for each page of an object's text segment, the word where the page begins, 0 when it has no rows.
- * - set: the executable mappings of a process, struct unwind_mapping, sorted by address: first the start addresses
- *   alone (8 bytes each, what the search reads), padded to UNWIND_SET_ALIGN, then the mappings.
+ * - page: the rows of UNWIND_PAGE_SIZE bytes of text. UNWIND_PAGE_INDEX 16-bit numbers, one per 256
+ *   bytes of text and one more, each the number of the first row at or after that place; then the
+ *   rows, one word each: low 16 bits of the address << 16 | rule. Row 0 is always at the page's
+ *   first byte. About 5 bytes a row in all.
+ * - directory: for each page of an object's text segment, the word where the page begins, 0 when it
+ *   has no rows.
+ * - set: the executable mappings of a process, struct unwind_mapping, sorted by address: first the
+ *   start addresses alone (8 bytes each, what the search reads), padded to UNWIND_SET_ALIGN, then
+ *   the mappings.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_ABI_H
 #define MEMLEAKBPF_BPF_UNWIND_ABI_H
@@ -82,8 +86,8 @@ _Static_assert(sizeof(struct unwind_rule) == 16, "ABI");
 /* One executable mapping of a process. */
 struct unwind_mapping {
 	uint64_t end; /* first address after it */
-	uint64_t
-		base; /* address of the directory's first page; with no pages: of the file's first byte */
+	/* address of the directory's first page; with no pages: of the file's first byte */
+	uint64_t base;
 	uint32_t directory; /* word where the directory begins */
 	uint32_t pages;	    /* in the directory; 0: code without rows */
 	uint32_t object;    /* object_id(), for the stack's hash; 0: anonymous memory (JIT) */
@@ -93,15 +97,18 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "ABI");
 
 /* The mappings of a target; row target id % ABI_TARGET_SLOTS of unwind_targets. */
 struct unwind_target {
-	uint64_t
-		set; /* first word | number of mappings << 32; read and written in one piece; 0: none */
-	uint32_t
-		target_id; /* whose set it is: rows are shared by ids that are equal modulo ABI_TARGET_SLOTS */
+	/* first word | number of mappings << 32; read and written in one piece; 0: none */
+	uint64_t set;
+	/* whose set it is: rows are shared by ids that are equal modulo ABI_TARGET_SLOTS */
+	uint32_t target_id;
 	uint32_t generation; /* changes whenever what is mapped where may have changed */
 	uint32_t remaps;     /* mappings made since the start, of any kind */
 	uint32_t unmarked; /* those of them that no set was there for, or too large a part of it */
-	uint32_t
-		valid_from; /* `unmarked` before user space read what is in the set: while they differ, the set is not to be trusted */
+	/*
+	 * `unmarked` before user space read what is in the set: while they differ, the set is not
+	 * to be trusted
+	 */
+	uint32_t valid_from;
 	uint32_t pad;
 };
 _Static_assert(sizeof(struct unwind_target) == 32, "ABI");
@@ -125,8 +132,8 @@ struct unwind_object_key {
 
 struct unwind_object_segment {
 	uint64_t offset, end; /* of the file, that the segment covers; whole pages */
-	uint64_t
-		delta; /* address of the directory's first page, if the file's first byte were at address 0 */
+	/* address of the directory's first page, if the file's first byte were at address 0 */
+	uint64_t delta;
 	uint32_t directory;
 	uint32_t pages;
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stacks that a thread has walked before. A program allocates in the same places again and again, mostly with the same callers; then
- * nothing needs to be looked up.
+ * Stacks that a thread has walked before. A program allocates in the same places again and again,
+ * mostly with the same callers; then nothing needs to be looked up.
  *
- * This never gives a wrong stack. A walk is computed from the registers it begins with, the words of stack that it reads, and the
- * tables; a trail holds the former two whole, and the generation of the latter. It is taken only when a walk from here would read the
- * same words at the same addresses, one by one: then each step would do what it did. Equal return addresses alone, or equal
- * stack pointers, prove nothing, as two callers with frames of one size have the same. Walks that looked at anything else (code, the
- * kernel's mappings) leave no trail.
+ * This never gives a wrong stack. A walk is computed from the registers it begins with, the words
+ * of stack that it reads, and the tables; a trail holds the former two whole, and the generation of
+ * the latter. It is taken only when a walk from here would read the same words at the same
+ * addresses, one by one: then each step would do what it did. Equal return addresses alone, or
+ * equal stack pointers, prove nothing, as two callers with frames of one size have the same. Walks
+ * that looked at anything else (code, the kernel's mappings) leave no trail.
  *
  * Include after bpf/unwind_walk.h.
  */
@@ -16,7 +17,10 @@
 
 #include "bpf/unwind_walk.h"
 
-/* Where a stack's trail is kept: by the call, told from others by its stack pointer and return address. */
+/*
+ * Where a stack's trail is kept: by the call, told from others by its stack pointer and return
+ * address.
+ */
 static __always_inline struct unwind_trail *unwind_trail_of(struct unwind_state *state,
 							    const struct unwind_regs *regs,
 							    uint64_t top)
@@ -31,8 +35,8 @@ static __always_inline struct unwind_trail *unwind_trail_of(struct unwind_state 
 }
 
 /*
- * Is this the aligned word of the stack at the address? No, where it cannot be read together with those after it. Few branches: the verifier
- * follows each of them in every turn of the loop below.
+ * Is this the aligned word of the stack at the address? No, where it cannot be read together with
+ * those after it. Few branches: the verifier follows each of them in every turn of the loop below.
  */
 static __always_inline bool unwind_word_is(struct unwind_state *state, uint64_t address,
 					   uint64_t word)

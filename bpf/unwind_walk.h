@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwinder itself. Compiled into the BPF program, and into user-space tests that run it over captured stacks. Whoever
- * includes it provides, before:
- *   unwind_chunk(state, word)	   the chunk that the word lies in, as bytes, or NULL
- *   unwind_rule_at(state, number) NULL when out of range
- *   unwind_target_of(state)	   row of the target, or NULL
- *   unwind_read(state, to, size, address)  0, or an error when the target's memory cannot be read
- *   unwind_opaque(variable)	   keeps the compiler from knowing what it holds
- *   unwind_ask_kernel(state, pc)  fills in the mapping of an address that no set knows; returns enum unwind_answer
+ * The unwinder itself. Compiled into the BPF program, and into user-space tests that run it over
+ * captured stacks. Whoever includes it provides, before:
+ *   unwind_chunk(state, word)          the chunk that the word lies in, as bytes, or NULL
+ *   unwind_rule_at(state, number) NULL when out of range unwind_target_of(state)         row of the
+ *   target, or NULL unwind_read(state, to, size, address)  0, or an error when the target's memory
+ *   cannot be read unwind_opaque(variable)        keeps the compiler from knowing what it holds
+ *   unwind_ask_kernel(state, pc)  fills in the mapping of an address that no set knows; returns
+ *   enum unwind_answer
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_WALK_H
 #define MEMLEAKBPF_BPF_UNWIND_WALK_H
@@ -22,7 +22,9 @@ enum unwind_outcome {
 };
 
 #ifdef UNWIND_AARCH64
-/* In the kernel's struct rt_sigframe: siginfo, then the ucontext with its registers x0-x30, sp, pc. */
+/*
+ * In the kernel's struct rt_sigframe: siginfo, then the ucontext with its registers x0-x30, sp, pc.
+ */
 #define UNWIND_SIGNAL_FP (312 + 8 * 29)
 #define UNWIND_SIGNAL_LR (312 + 8 * 30)
 #define UNWIND_SIGNAL_SP (312 + 8 * 31)
@@ -40,8 +42,8 @@ enum unwind_outcome {
 #define UNWIND_BYTE(word) (((word)*4) & (UNWIND_CHUNK_BYTES - 1))
 
 /*
- * Each step is invertible in the hash, so two stacks that differ in one frame only never collide; the multiplier is
- * 2^64 / golden ratio.
+ * Each step is invertible in the hash, so two stacks that differ in one frame only never collide;
+ * the multiplier is 2^64 / golden ratio.
  */
 static __always_inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
 {
@@ -50,8 +52,8 @@ static __always_inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
 }
 
 /*
- * All ones if a <= b, for numbers below 2^63. The searches compute instead of branching: the verifier follows every path
- * through a loop of branches, and there are 2^steps of them.
+ * All ones if a <= b, for numbers below 2^63. The searches compute instead of branching: the
+ * verifier follows every path through a loop of branches, and there are 2^steps of them.
  */
 static __always_inline uint64_t unwind_not_above(uint64_t a, uint64_t b)
 {
@@ -154,7 +156,10 @@ static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uin
 	at = UNWIND_BYTE(page) + (place >> UNWIND_BUCKET_SHIFT) * 2;
 	low = *(const uint16_t *)(chunk + (at & (UNWIND_CHUNK_BYTES - 2)));
 	high = *(const uint16_t *)(chunk + ((at + 2) & (UNWIND_CHUNK_BYTES - 2)));
-	/* The rule at the bucket's first byte may come from a row before it. Row 0 is always at or before. */
+	/*
+	 * The rule at the bucket's first byte may come from a row before it. Row 0 is always at or
+	 * before.
+	 */
 	if (low)
 		low--;
 	at = UNWIND_BYTE(page) + UNWIND_PAGE_HEADER * 4;
@@ -217,7 +222,10 @@ static __always_inline int unwind_read_word(struct unwind_state *state, uint64_t
 	return err;
 }
 
-/* Reads the frame pointer if it is still in memory. Apart from the window, which moves upwards only. */
+/*
+ * Reads the frame pointer if it is still in memory. Apart from the window, which moves upwards
+ * only.
+ */
 static __always_inline int unwind_need_fp(struct unwind_state *state)
 {
 	uint64_t at = state->fp_at, offset = at - state->window_at;
@@ -248,7 +256,9 @@ static __always_inline int unwind_stop(struct unwind_state *state, uint8_t end)
 static __always_inline int unwind_go(struct unwind_state *state, uint64_t cfa, uint64_t pc)
 {
 	pc &= UNWIND_ADDRESS_MASK;
-	/* A frame has a size, except one that was interrupted before it took any stack, on AArch64. */
+	/*
+	 * A frame has a size, except one that was interrupted before it took any stack, on AArch64.
+	 */
 	if (cfa < state->regs.sp || (cfa == state->regs.sp && !state->exact))
 		return unwind_stop(state, STACK_END_BAD_CFA);
 	if (!pc)
@@ -291,7 +301,10 @@ static __always_inline bool unwind_after_call(struct unwind_state *state, uint64
 #endif
 }
 
-/* Code without rows: at an allocator's entry the caller is known, else the frame pointer is worth a try. */
+/*
+ * Code without rows: at an allocator's entry the caller is known, else the frame pointer is worth a
+ * try.
+ */
 static __always_inline int unwind_without_rule(struct unwind_state *state)
 {
 	uint64_t sp = state->regs.sp, fp, pc = 0;
@@ -305,8 +318,10 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 		return unwind_go(state, sp + 8, pc);
 #endif
 	}
-	/* The first frame of a coroutine returns to where nobody called from: glibc's makecontext leaves such an address,
-	 * in code without rows. The frame pointer there is a leftover. */
+	/*
+	 * The first frame of a coroutine returns to where nobody called from: glibc's makecontext
+	 * leaves such an address, in code without rows. The frame pointer there is a leftover.
+	 */
 	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc))
 		return unwind_stop(state, STACK_END_COMPLETE);
 	if (unwind_need_fp(state))
@@ -327,7 +342,10 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	return unwind_go(state, fp + 16, pc);
 }
 
-/* A signal handler's caller is the kernel, which has left all registers on the stack; perhaps on another stack than theirs. */
+/*
+ * A signal handler's caller is the kernel, which has left all registers on the stack; perhaps on
+ * another stack than theirs.
+ */
 static __always_inline int unwind_signal(struct unwind_state *state)
 {
 	uint64_t sp = state->regs.sp, pc = 0;
@@ -381,7 +399,10 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 	if (unwind_cfa(state, rule, &cfa))
 		return unwind_stop(state, STACK_END_READ_FAULT);
 	if (rule->ra == UNWIND_RA_LR) {
-		/* Once it has made a call, a function's return address is not in the link register any more. */
+		/*
+		 * Once it has made a call, a function's return address is not in the link register
+		 * any more.
+		 */
 		if (!state->exact)
 			return unwind_stop(state, STACK_END_BAD_PC);
 		pc = state->regs.lr;
@@ -428,7 +449,10 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 	return unwind_stop(state, STACK_END_NO_MAPPING);
 }
 
-/* Looks up what holds at pc and remembers it. UNWIND_NEXT with *number filled in, or how the walk ends. */
+/*
+ * Looks up what holds at pc and remembers it. UNWIND_NEXT with *number filled in, or how the walk
+ * ends.
+ */
 static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t pc, uint32_t *number)
 {
 	struct unwind_cached *cached;
@@ -453,7 +477,9 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 	if (outcome == UNWIND_LAST) {
 		const struct unwind_target *target = unwind_target_of(state);
 
-		/* Unknown code: the address alone would be the same for what is mapped there next. */
+		/*
+		 * Unknown code: the address alone would be the same for what is mapped there next.
+		 */
 		token = unwind_mix(pc, target ? target->remaps : 0);
 		state->hash_before = state->hash;
 	}
@@ -501,7 +527,10 @@ static __always_inline int unwind_one(struct unwind_state *state)
 	}
 }
 
-/* The set, unless something was mapped while user space was about to publish it and could not be marked in it. */
+/*
+ * The set, unless something was mapped while user space was about to publish it and could not be
+ * marked in it.
+ */
 static __always_inline uint64_t unwind_trusted_set(const struct unwind_target *target)
 {
 	uint64_t set = *(const volatile uint64_t *)&target->set;

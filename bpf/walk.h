@@ -89,8 +89,9 @@ static __always_inline void walk_begin(const struct pt_regs *ctx, struct thread_
 }
 
 /*
- * Fills thread->event's frames, frame_count and end: [0] is the probe's place, then return addresses. Returns the stack's
- * hash, never 0 (0 names the allocations whose stack was not recorded).
+ * Fills thread->event's frames, frame_count and end: [0] is the probe's place, then return
+ * addresses. Returns the stack's hash, never 0 (0 names the allocations whose stack was not
+ * recorded).
  */
 static __always_inline uint64_t walk_stack(struct thread_state *thread)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Walks over all live allocations inside the kernel, on our own time and not the target's: for the ages that counters cannot tell, and to
- * clear out targets that have ended. One walk reads a million entries in tens of milliseconds, without a copy to user space.
+ * Walks over all live allocations inside the kernel, on our own time and not the target's: for the
+ * ages that counters cannot tell, and to clear out targets that have ended. One walk reads a
+ * million entries in tens of milliseconds, without a copy to user space.
  */
 #include "bpf/live_age.h"
 
@@ -34,7 +35,10 @@ int live_ages(void *ctx)
 	return 0;
 }
 
-/* Removes the blocks of targets that have been reported for the last time: those with a bit set in ended_targets. */
+/*
+ * Removes the blocks of targets that have been reported for the last time: those with a bit set in
+ * ended_targets.
+ */
 SEC("iter/bpf_map_elem")
 int live_sweep(struct bpf_iter__bpf_map_elem *ctx)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The threads of a process that sleep in certain system calls, with their registers: they are in the kernel's memory, where the thread left them
- * when it entered the kernel and when it left its processor. Nobody is woken. An object of its own, which needs none of the tracing maps.
+ * The threads of a process that sleep in certain system calls, with their registers: they are in
+ * the kernel's memory, where the thread left them when it entered the kernel and when it left its
+ * processor. Nobody is woken. An object of its own, which needs none of the tracing maps.
  *
- * Nothing keeps a thread from waking up while this looks at it, or later: what is told of it holds for as long as `switches` does not change. The kernel
- * adds to it before a thread that leaves its processor is seen to be off it (__schedule() of kernel/sched/core.c). So a thread that is off its
+ * Nothing keeps a thread from waking up while this looks at it, or later: what is told of it holds
+ * for as long as `switches` does not change. The kernel adds to it before a thread that leaves its
+ * processor is seen to be off it (__schedule() of kernel/sched/core.c). So a thread that is off its
  * processor now, and whose number is what it was, has not run in between.
  */
 #include "bpf/sleepers_abi.h"
@@ -31,7 +33,10 @@ struct {
 
 uint32_t order;
 
-/* What is read after this was written no earlier than what has been read before. An addition of which the result is used is a full barrier. */
+/*
+ * What is read after this was written no earlier than what has been read before. An addition of
+ * which the result is used is a full barrier.
+ */
 static __always_inline void barrier_between_reads(void)
 {
 	volatile uint32_t before = __sync_fetch_and_add(&order, 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The memory of every process in one walk over the tasks: no probe, no event, a third of a microsecond per process. Beside it processes are
- * counted as they exit, for those that live and die between two walks. An object of its own, so that a survey needs none of the tracing maps.
+ * The memory of every process in one walk over the tasks: no probe, no event, a third of a
+ * microsecond per process. Beside it processes are counted as they exit, for those that live and
+ * die between two walks. An object of its own, so that a survey needs none of the tracing maps.
  */
 #include "bpf/survey_abi.h"
 
@@ -61,7 +62,10 @@ static __always_inline void measure_offsets(void)
 	}
 }
 
-/* Exact, as percpu_counter_sum() in lib/percpu_counter.c, but without its lock: a part may move by a batch while we add. */
+/*
+ * Exact, as percpu_counter_sum() in lib/percpu_counter.c, but without its lock: a part may move by
+ * a batch while we add.
+ */
 static __always_inline int64_t counter_sum(const struct percpu_counter *counter)
 {
 	int64_t sum = BPF_CORE_READ(counter, count);
@@ -76,7 +80,9 @@ static __always_inline int64_t counter_sum(const struct percpu_counter *counter)
 	return sum > 0 ? sum : 0;
 }
 
-/* From 6.2 on the counters are per CPU; before, single numbers that lag by up to 64 pages a thread. */
+/*
+ * From 6.2 on the counters are per CPU; before, single numbers that lag by up to 64 pages a thread.
+ */
 static __always_inline void read_memory(struct mm_struct *mm, struct survey_record *record)
 {
 	if (bpf_core_type_exists(struct mm_rss_stat)) {
@@ -108,7 +114,10 @@ int survey_task(struct bpf_iter__task *ctx)
 	mm = task->mm;
 	if (!mm || (task->flags & PF_KTHREAD))
 		return 0;
-	/* A process whose first thread has ended is seen through its others; user space takes the first. */
+	/*
+	 * A process whose first thread has ended is seen through its others; user space takes the
+	 * first.
+	 */
 	leader = task->group_leader;
 	if (task != leader && leader->mm)
 		return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A machine's other processes, for the survey's benchmark: crowd N forks N of 1 MiB; each tenth takes and gives back 2 MiB every second, the others
- * sleep. It says "ready"; its end, and that of standard input, is theirs.
+ * A machine's other processes, for the survey's benchmark: crowd N forks N of 1 MiB; each tenth
+ * takes and gives back 2 MiB every second, the others sleep. It says "ready"; its end, and that of
+ * standard input, is theirs.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The floor of the benchmark: BPF programs that do nothing, on the allocator functions of a process. Attaches, says "attached MILLISECONDS",
- * waits for a byte on standard input or its end, detaches, says "detached MILLISECONDS".
- * Usage: empty_probes PID single|multi|session|skip entry|place
+ * The floor of the benchmark: BPF programs that do nothing, on the allocator functions of a
+ * process. Attaches, says "attached MILLISECONDS", waits for a byte on standard input or its end,
+ * detaches, says "detached MILLISECONDS". Usage: empty_probes PID single|multi|session|skip
+ * entry|place
  *     single    a perf uprobe for each entry and each return, as libbpf and bcc do
  *     multi     multi-uprobe links: one for entries, one for returns, one for frees
  *     session   entry and return of an allocation in one session
- *     skip      the same, and the entry says that the return is not wanted: a call that is not sampled
- *     entry     at each function's first instruction, as other tools place them; place: where memleakbpf does
+ *     skip      the same, and the entry says that the return is not wanted: a call that is not
+ *     sampled
+ *     entry     at each function's first instruction, as other tools place them; place: where
+ *     memleakbpf does
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A heap for the verdict's benchmark: a million blocks of 1000 bytes, each with five pointers to earlier ones. Makes it when a line comes on standard
- * input, says "done", and ends with the input.
+ * A heap for the verdict's benchmark: a million blocks of 1000 bytes, each with five pointers to
+ * earlier ones. Makes it when a line comes on standard input, says "done", and ends with the input.
  */
 #include <stdint.h>
 #include <stdio.h>

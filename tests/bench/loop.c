@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the benchmark measures: pairs of malloc and free, DEPTH calls deep, in THREADS threads. Reads commands from standard input, one a
- * line, and answers each with one line, so that a tool can be attached in between:
- *     run SECONDS     "NS PAIRS": nanoseconds of processor time per pair, in which being preempted by others on a busy machine does
+ * What the benchmark measures: pairs of malloc and free, DEPTH calls deep, in THREADS threads.
+ * Reads commands from standard input, one a line, and answers each with one line, so that a tool
+ * can be attached in between:
+ *     run SECONDS     "NS PAIRS": nanoseconds of processor time per pair, in which being preempted
+ *     by others on a busy machine does
  *                     not count, and pairs per second of all threads by the clock on the wall
  *     fill COUNT      allocates COUNT blocks in 1024 different stacks and keeps them; "COUNT"
  *     drop            frees them all; "0"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Writes a recording of a program that never was, through the tool's own writer: what exports are measured with.
+ * Writes a recording of a program that never was, through the tool's own writer: what exports are
+ * measured with.
  *     make_recording STACKS INTERVALS >FILE
- * A snapshot every 10 s; each has a tenth of the stacks changed. Stacks are 25 frames deep and share their outer ones, as a program's
- * do: each is a way from the root through a tree of functions. The same arguments make the same file, but for the machine's name.
+ * A snapshot every 10 s; each has a tenth of the stacks changed. Stacks are 25 frames deep and
+ * share their outer ones, as a program's do: each is a way from the root through a tree of
+ * functions. The same arguments make the same file, but for the machine's name.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * tables FILE: builds the unwind tables of an object, as the tool does when a target maps it, into plain memory. Prints milliseconds of CPU time
- * (the second time, when the file is in memory), rows, and the bytes that the kernel would hold.
+ * tables FILE: builds the unwind tables of an object, as the tool does when a target maps it, into
+ * plain memory. Prints milliseconds of CPU time (the second time, when the file is in memory),
+ * rows, and the bytes that the kernel would hold.
  */
 #include <stdio.h>
 #include <time.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the harnesses share. Each defines LLVMFuzzerTestOneInput(): https://llvm.org/docs/LibFuzzer.html */
+/*
+ * What the harnesses share. Each defines LLVMFuzzerTestOneInput():
+ * https://llvm.org/docs/LibFuzzer.html
+ */
 #ifndef MEMLEAKBPF_TESTS_FUZZ_H
 #define MEMLEAKBPF_TESTS_FUZZ_H
 

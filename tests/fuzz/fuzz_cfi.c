@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* libFuzzer: call frame information of garbage. The first byte says machine and kind of section, the rest is the section. */
+/*
+ * libFuzzer: call frame information of garbage. The first byte says machine and kind of section,
+ * the rest is the section.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include <elf.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * libFuzzer: an ELF file of garbage as an object that a target maps: its headers, its unwind table, the allocator's functions in it
- * and the places of their probes, where its thread-local variables are.
+ * libFuzzer: an ELF file of garbage as an object that a target maps: its headers, its unwind table,
+ * the allocator's functions in it and the places of their probes, where its thread-local variables
+ * are.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * libFuzzer: records in the kernel's ring of new mappings. They are the kernel's, but paths in them are a target's, and a ring that
- * wraps anywhere is its daily bread. The module is compiled in here, to have a ring without the kernel.
+ * libFuzzer: records in the kernel's ring of new mappings. They are the kernel's, but paths in them
+ * are a target's, and a ring that wraps anywhere is its daily bread. The module is compiled in
+ * here, to have a ring without the kernel.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -76,8 +76,8 @@ static void parse_word(const char *word)
 }
 
 /*
- * glibc's regcomp() doubles what it holds at each nested repetition. Whoever types such a --comm takes his own memory; found again and again it would
- * only hide other things.
+ * glibc's regcomp() doubles what it holds at each nested repetition. Whoever types such a --comm
+ * takes his own memory; found again and again it would only hide other things.
  */
 static bool repeats_too_often(const char *text)
 {

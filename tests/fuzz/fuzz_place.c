@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * libFuzzer: machine code of garbage. Two bytes say what is asked, the rest is code: a place for a probe in it, and where it
- * returns, for both machines.
+ * libFuzzer: machine code of garbage. Two bytes say what is asked, the rest is code: a place for a
+ * probe in it, and where it returns, for both machines.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* libFuzzer: the files of /proc and /sys that are read as text. The first byte says which one, the rest is the file. */
+/*
+ * libFuzzer: the files of /proc and /sys that are read as text. The first byte says which one, the
+ * rest is the file.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include "user/sys/cgroup.h"

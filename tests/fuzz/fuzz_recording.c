@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* libFuzzer: whatever is in a recording, reading it and showing it in every format must not crash. `make fuzz` builds and runs it. */
+/*
+ * libFuzzer: whatever is in a recording, reading it and showing it in every format must not crash.
+ * `make fuzz` builds and runs it.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +38,10 @@ static uint32_t get_le32(const uint8_t *from)
 	return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-/* A random change would hardly ever get past the checksum, and what lies behind it is what is to be tested. */
+/*
+ * A random change would hardly ever get past the checksum, and what lies behind it is what is to be
+ * tested.
+ */
 static void fix_checksums(uint8_t *data, size_t size)
 {
 	size_t at = RECORDING_PREFIX_SIZE;

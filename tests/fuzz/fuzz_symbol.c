@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* libFuzzer: names, lines, inlined calls and variables from an ELF file of garbage, with its DWARF. */
+/*
+ * libFuzzer: names, lines, inlined calls and variables from an ELF file of garbage, with its DWARF.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include "user/symbol/symbol.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frees what it should not, each kind in a function of its own, and everything else as it should be. With glibc only "mismatch" and "abort" are possible:
- * it ends the process at the others, so those run with noop_free.so preloaded. "wait" as second argument: a block is allocated first and freed after a line
- * on standard input has come, as is everything else.
+ * Frees what it should not, each kind in a function of its own, and everything else as it should
+ * be. With glibc only "mismatch" and "abort" are possible: it ends the process at the others, so
+ * those run with noop_free.so preloaded. "wait" as second argument: a block is allocated first and
+ * freed after a line on standard input has come, as is everything else.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program at work: it allocates, fills, checks and frees without pause, and leaks nothing beyond its table. "stat" says how many
- * blocks it has done and how much CPU time it took; a block whose contents changed ends it. Usage: busy [THREADS]
+ * A program at work: it allocates, fills, checks and frees without pause, and leaks nothing beyond
+ * its table. "stat" says how many blocks it has done and how much CPU time it took; a block whose
+ * contents changed ends it. Usage: busy [THREADS]
  */
 #include <pthread.h>
 #include <time.h>

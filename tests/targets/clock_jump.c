@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* To be preloaded into the tool: the time of day jumps an hour, forward and back, at every look. Other clocks are what they are. */
+/*
+ * To be preloaded into the tool: the time of day jumps an hour, forward and back, at every look.
+ * Other clocks are what they are.
+ */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>

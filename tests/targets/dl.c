@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Plugins that leak and are unloaded, and an allocator that is loaded late. Commands: open X, go X, close X. "flood plugin_a": a child maps and unmaps that file so
- * often, on each processor, that no buffer for such news has room left.
+ * Plugins that leak and are unloaded, and an allocator that is loaded late. Commands: open X, go X,
+ * close X. "flood plugin_a": a child maps and unmaps that file so often, on each processor, that no
+ * buffer for such news has room left.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

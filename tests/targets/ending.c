@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Ends in the way that its first argument names, and leaves behind: 50 lost blocks of lose(), one held by a global variable of hold(), and one that only another
- * thread's stack holds, of thread_main(). With a second argument it first waits for a line on standard input.
+ * Ends in the way that its first argument names, and leaves behind: 50 lost blocks of lose(), one
+ * held by a global variable of hold(), and one that only another thread's stack holds, of
+ * thread_main(). With a second argument it first waits for a line on standard input.
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * operator new that throws. A call that was left by an exception never returns; the allocations made afterwards, deeper in the stack
- * or not, belong to themselves and not to it. Usage: exceptions [quiet] (nothing throws: mimalloc's operator new,
- * being C, aborts instead).
+ * operator new that throws. A call that was left by an exception never returns; the allocations
+ * made afterwards, deeper in the stack or not, belong to themselves and not to it. Usage:
+ * exceptions [quiet] (nothing throws: mimalloc's operator new, being C, aborts instead).
  */
 #include <new>
 
@@ -35,7 +35,10 @@ struct alignas(64) aligned {
 	char bytes[192];
 };
 
-/* libstdc++ throws inside and catches: the exception's own block is allocated and freed below this function. */
+/*
+ * libstdc++ throws inside and catches: the exception's own block is allocated and freed below this
+ * function.
+ */
 SITE bool nothrow_fails(size_t size)
 {
 	return new (std::nothrow) char[size] != nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * fork, exec, vfork, posix_spawn. Children print their own truth and stay until they are told to go (SIGTERM) or this program
- * ends. Usage: family [fork-first]
+ * fork, exec, vfork, posix_spawn. Children print their own truth and stay until they are told to go
+ * (SIGTERM) or this program ends. Usage: family [fork-first]
  */
 #include <signal.h>
 #include <spawn.h>
@@ -34,7 +34,10 @@ SITE static void *leak_spawned(size_t size)
 	return truth_keep(THIS_SITE(), malloc(size), size);
 }
 
-/* A child's signals: SIGUSR2 is "go", SIGTERM is the end. Blocked before the child starts, so that none is missed. */
+/*
+ * A child's signals: SIGUSR2 is "go", SIGTERM is the end. Blocked before the child starts, so that
+ * none is missed.
+ */
 static void child_signals(sigset_t *set)
 {
 	sigemptyset(set);

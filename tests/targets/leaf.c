@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Leaf sites of differing sizes below a known path, blocks that malloc maps itself, and sites that leak half or nothing. */
+/*
+ * Leaf sites of differing sizes below a known path, blocks that malloc maps itself, and sites that
+ * leak half or nothing.
+ */
 #include "truth.h"
 
 SITE static void leak_16(void)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Much of everything. "stacks N": one block by each of N different stacks; "maps N": N mappings more, or as many as the kernel gives; "forks N": N
- * children, one after the other, each of which frees and leaks; "storm N": four children at once that do this; "programs N FILE": N copies of that
- * program, each a file of its own in the working directory, run one after the other with the argument "leak"; "churn": blocks that come and go.
- * Usage: many [leak]
+ * Much of everything. "stacks N": one block by each of N different stacks; "maps N": N mappings
+ * more, or as many as the kernel gives; "forks N": N children, one after the other, each of which
+ * frees and leaks; "storm N": four children at once that do this; "programs N FILE": N copies of
+ * that program, each a file of its own in the working directory, run one after the other with the
+ * argument "leak"; "churn": blocks that come and go. Usage: many [leak]
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Very many live blocks at once. Usage: million COUNT [beside]: with much other memory, too, and a thread that waits in a call that a stop does not cut short. */
+/*
+ * Very many live blocks at once. Usage: million COUNT [beside]: with much other memory, too, and a
+ * thread that waits in a call that a stop does not cut short.
+ */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>

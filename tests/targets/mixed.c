@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A fixed workload of small, medium and large blocks, made again and again: what sampling has to estimate. */
+/*
+ * A fixed workload of small, medium and large blocks, made again and again: what sampling has to
+ * estimate.
+ */
 #include "truth.h"
 
 #define SMALL  20000

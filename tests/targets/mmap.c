@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Memory that the program maps itself, beside memory that malloc maps for it. Commands: go, split. */
+/*
+ * Memory that the program maps itself, beside memory that malloc maps for it. Commands: go, split.
+ */
 #include <fcntl.h>
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program without any allocator: static, stripped, no C library, so that it can be built for 32 bits wherever the compiler can. It reads
- * standard input until that ends.
+ * A program without any allocator: static, stripped, no C library, so that it can be built for 32
+ * bits wherever the compiler can. It reads standard input until that ends.
  */
 static long sys(long number, long a, long b, long c)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Stacks that are hard to tell apart: 64 call paths through twin functions whose frames have one size, so that the stack pointer and the
- * innermost return address at malloc are the same for many of them; only words further up differ. Taken in a random order by turns.
- * "go" keeps a block for each call, and leaves the truth as one JSON line: {"phase":"go","paths":{"left/right/…":count}}, innermost first.
+ * Stacks that are hard to tell apart: 64 call paths through twin functions whose frames have one
+ * size, so that the stack pointer and the innermost return address at malloc are the same for many
+ * of them; only words further up differ. Taken in a random order by turns. "go" keeps a block for
+ * each call, and leaves the truth as one JSON line: {"phase":"go","paths":{"left/right/…":count}},
+ * innermost first.
  */
 #include <stdbool.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A library with an allocator of its own, loaded when the tool is already attached. Nobody else's malloc resolves to it. */
+/*
+ * A library with an allocator of its own, loaded when the tool is already attached. Nobody else's
+ * malloc resolves to it.
+ */
 #include <stddef.h>
 
 void *malloc(size_t size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Allocators that no table knows: a pool, with arguments in places of its own, and a malloc family with a prefix. Commands: go (the
- * pool), jump (it fails by longjmp), prefix (the family).
+ * Allocators that no table knows: a pool, with arguments in places of its own, and a malloc family
+ * with a prefix. Commands: go (the pool), jump (it fails by longjmp), prefix (the family).
  */
 #include <setjmp.h>
 
@@ -93,7 +93,9 @@ SITE static void *site_prefix_realloc(void *old, size_t size)
 	return truth_keep(THIS_SITE(), p, size);
 }
 
-/* my_pool_free takes the block second; the prefix family's free is the one-argument function below. */
+/*
+ * my_pool_free takes the block second; the prefix family's free is the one-argument function below.
+ */
 static void pool_free(void *block)
 {
 	truth_forget(block);

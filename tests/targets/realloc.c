@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* realloc in all its ways. A block that could not be resized lives on, at the site that allocated it. */
+/*
+ * realloc in all its ways. A block that could not be resized lives on, at the site that allocated
+ * it.
+ */
 #include "truth.h"
 
 static volatile size_t huge = SIZE_MAX / 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program under seccomp, as containers and systemd services are: a system call that is not on the list kills it. On x86_64 kernels from 6.11
- * return probes are system calls.
+ * A program under seccomp, as containers and systemd services are: a system call that is not on the
+ * list kills it. On x86_64 kernels from 6.11 return probes are system calls.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Long work of a known mix, in threads: blocks that leak, that come and go, that grow and shrink by realloc; threads that come and go and
- * leave a block behind; storms of children. "hold" lets every thread finish what it is at, and prints the truth; "on" lets them go on.
+ * Long work of a known mix, in threads: blocks that leak, that come and go, that grow and shrink by
+ * realloc; threads that come and go and leave a block behind; storms of children. "hold" lets every
+ * thread finish what it is at, and prints the truth; "on" lets them go on.
  */
 #include <pthread.h>
 #include <sys/wait.h>

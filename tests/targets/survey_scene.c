@@ -9,12 +9,15 @@
  *     mapped RATE     the same by brk(2), behind every allocator's back
  *     handmade RATE   the same by mmap(2), in mapped_here()
  *     fragments RATE  keeps next to nothing, but in such places that no later block fits between
- *     both RATE       at SIGUSR1 takes 64 MiB for good, and from then on loses RATE bytes per second
+ *     both RATE       at SIGUSR1 takes 64 MiB for good, and from then on loses RATE bytes per
+ *     second
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
- *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at once; each second one by a child of its own
+ *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at
+ *     once; each second one by a child of its own
  *     bursts RATE     the same as leak, with 8,000 allocations at once every second
  *     busy            nothing but malloc and free, and loses 3 MB a second
- * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its parent's end closes standard input.
+ * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its
+ * parent's end closes standard input.
  */
 #include <poll.h>
 #include <signal.h>
@@ -61,8 +64,9 @@ static int64_t now_ms(void)
 }
 
 /*
- * Sleeps until the next step; ends when standard input does. Steps that come late on a busy machine are made up for, so that rates are what they are said
- * to be; after a second of that, not any more.
+ * Sleeps until the next step; ends when standard input does. Steps that come late on a busy machine
+ * are made up for, so that rates are what they are said to be; after a second of that, not any
+ * more.
  */
 static void step(void)
 {
@@ -146,7 +150,10 @@ static void spawn(uint64_t count)
 		live_briefly(i % 2);
 }
 
-/* Not inlined: the compiler would make its call of leak() one with main's, and that one's line a place in here. */
+/*
+ * Not inlined: the compiler would make its call of leak() one with main's, and that one's line a
+ * place in here.
+ */
 static __attribute__((noinline)) void both(uint64_t rate)
 {
 	while (!told)
@@ -223,7 +230,10 @@ SITE void *shrunk_here(void *block)
 	return block;
 }
 
-/* A block that shrinks in place leaves a hole; each step's blocks are larger than those that the steps before have left. */
+/*
+ * A block that shrinks in place leaves a hole; each step's blocks are larger than those that the
+ * steps before have left.
+ */
 static void fragments(uint64_t rate)
 {
 	for (size_t size = 2000;; size += 48) {

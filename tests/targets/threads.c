@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Eight threads that allocate and free each other's blocks as fast as they can. Usage: threads [MILLISECONDS] */
+/*
+ * Eight threads that allocate and free each other's blocks as fast as they can. Usage: threads
+ * [MILLISECONDS]
+ */
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A target that prints its own ground truth. The program says "ready PID", then obeys one command a line from standard
- * input and answers each with one JSON line: what every allocating function (a "site") has allocated and freed since the
- * tool attached. Nothing here allocates: truth is kept in static arrays and written with write(2), so that the only
- * allocations to be seen are those the target means to make.
+ * A target that prints its own ground truth. The program says "ready PID", then obeys one command a
+ * line from standard input and answers each with one JSON line: what every allocating function (a
+ * "site") has allocated and freed since the tool attached. Nothing here allocates: truth is kept in
+ * static arrays and written with write(2), so that the only allocations to be seen are those the
+ * target means to make.
  */
 #ifndef MEMLEAKBPF_TESTS_TRUTH_H
 #define MEMLEAKBPF_TESTS_TRUTH_H
@@ -31,7 +32,9 @@
 /* Keeps a call before it from becoming a tail call: the caller's frame has to be on the stack. */
 #define NOT_A_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
-/* What one function allocated, and what became of it. The counters are atomic: threads share them. */
+/*
+ * What one function allocated, and what became of it. The counters are atomic: threads share them.
+ */
 struct truth_site {
 	const char *name;
 	uint64_t alloc_bytes, alloc_count;
@@ -237,8 +240,9 @@ static inline void truth_ready(void)
 }
 
 /*
- * Says "ready", then hands each command to `obey` and prints the truth after it, until "quit" or the end of input. obey returns
- * further JSON members for the answer, or "", or NULL for a command it does not know.
+ * Says "ready", then hands each command to `obey` and prints the truth after it, until "quit" or
+ * the end of input. obey returns further JSON members for the answer, or "", or NULL for a command
+ * it does not know.
  */
 static inline int truth_serve(const char *(*obey)(const char *command))
 {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the targets of the verdict tests share. A case allocates blocks from sites of its own, leaves pointers to them in one
- * kind of place (or in none), and says which class every block is in: the truth, from knowing where each pointer is.
+ * What the targets of the verdict tests share. A case allocates blocks from sites of its own,
+ * leaves pointers to them in one kind of place (or in none), and says which class every block is
+ * in: the truth, from knowing where each pointer is.
  *
- * The truth is exact, without a tolerance for stale copies. Nothing remembers an address but the place that a case is about:
- * sites are called through noipa functions, whose callers never see a pointer unless the case wants it, and after each case
- * scrub() overwrites the dead stack below its caller, the registers that a call may change, and all vector registers. The
- * registers that a call keeps hold what main's frames put there: no block.
+ * The truth is exact, without a tolerance for stale copies. Nothing remembers an address but the
+ * place that a case is about: sites are called through noipa functions, whose callers never see a
+ * pointer unless the case wants it, and after each case scrub() overwrites the dead stack below its
+ * caller, the registers that a call may change, and all vector registers. The registers that a call
+ * keeps hold what main's frames put there: no block.
  *
- * "report" lets valgrind's memcheck or LeakSanitizer judge the same state, when the program runs under one of them.
+ * "report" lets valgrind's memcheck or LeakSanitizer judge the same state, when the program runs
+ * under one of them.
  */
 #ifndef MEMLEAKBPF_TESTS_VERDICT_H
 #define MEMLEAKBPF_TESTS_VERDICT_H
@@ -45,18 +48,23 @@ struct verdict_case {
 	int alone; /* not part of "all" */
 };
 
-/* A variable that holds blocks: the compiler keeps what is written to it though nothing reads it. */
+/*
+ * A variable that holds blocks: the compiler keeps what is written to it though nothing reads it.
+ */
 #define ROOT static __attribute__((used))
 
-/* A static program that frees nothing has no free at all, and so no allocator that a tool could find. */
+/*
+ * A static program that frees nothing has no free at all, and so no allocator that a tool could
+ * find.
+ */
 ROOT void (*verdict_free)(void *block) = free;
 
 /* A pointer that the compiler cannot reason about. */
 #define OPAQUE(pointer) __asm__ volatile("" : "+r"(pointer)::"memory")
 
 /*
- * A function that allocates a block of `size` bytes, all zero: memory that was used before may hold pointers. The barrier
- * keeps the compiler from making it a calloc.
+ * A function that allocates a block of `size` bytes, all zero: memory that was used before may hold
+ * pointers. The barrier keeps the compiler from making it a calloc.
  */
 #define VERDICT_SITE(name)                          \
 	SITE static void *name(size_t size)         \
@@ -106,7 +114,10 @@ __attribute__((target("avx"))) static inline void verdict_clear_avx(void)
 				   "xmm15");
 }
 
-/* The C library copies and compares with these where they exist; so they may hold what a block held. */
+/*
+ * The C library copies and compares with these where they exist; so they may hold what a block
+ * held.
+ */
 __attribute__((target("avx512f"))) static inline void verdict_clear_avx512(void)
 {
 #define CLEAR(n) __asm__ volatile("vpxorq %%zmm" #n ", %%zmm" #n ", %%zmm" #n ::: "xmm" #n)
@@ -184,8 +195,8 @@ SITE static void verdict_run(const struct verdict_case *c)
 }
 
 /*
- * Runs cases by name ("all": those of the table, in its order) and prints the truth of all that ran; until "quit" or the end
- * of input. The table ends with a case without a name.
+ * Runs cases by name ("all": those of the table, in its order) and prints the truth of all that
+ * ran; until "quit" or the end of input. The table ends with a case without a name.
  */
 static inline int verdict_serve(const struct verdict_case *cases)
 {

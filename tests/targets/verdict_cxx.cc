@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What C++ programs really keep: arrays with cookies, several base classes, strings, containers, shared pointers. */
+/*
+ * What C++ programs really keep: arrays with cookies, several base classes, strings, containers,
+ * shared pointers.
+ */
 #include <list>
 #include <map>
 #include <memory>
@@ -12,7 +15,10 @@
 
 /* Blocks whose holder keeps a pointer that is not to their start: for memcheck's heuristics. */
 
-/* new[] keeps the number of elements, whose destructors delete[] calls, before the first: 8 bytes into the block. */
+/*
+ * new[] keeps the number of elements, whose destructors delete[] calls, before the first: 8 bytes
+ * into the block.
+ */
 struct element {
 	long number = 1;
 	~element();
@@ -120,7 +126,10 @@ static void known(void)
 	EXPECT(new_array, REACHABLE, N, 7 * sizeof(element) + sizeof(size_t));
 	EXPECT(new_stream, REACHABLE, N, sizeof(stream));
 	EXPECT(new_sized, REACHABLE, N, sizeof(sized));
-	/* An array of no elements is a block of 8 bytes, and what is kept is the address behind it: nobody's. */
+	/*
+	 * An array of no elements is a block of 8 bytes, and what is kept is the address behind it:
+	 * nobody's.
+	 */
 	EXPECT(new_empty_array, DEFINITE, N, sizeof(size_t));
 	EXPECT(new_between, REACHABLE, 2 * N, 8);
 }
@@ -136,7 +145,10 @@ static void unknown(void)
 	EXPECT(new_between, REACHABLE, 2 * N, 8);
 }
 
-/* ---- Held and lost by standard containers ------------------------------------------------------------------------------ */
+/*
+ * ---- Held and lost by standard containers
+ * ------------------------------------------------------------------------------
+ */
 
 #define TEXT "a string that is too long for the room inside the object"
 
@@ -188,7 +200,10 @@ SITE static container *new_lost()
 	return c;
 }
 
-/* A vector keeps the address behind its memory: no allocator has blocks of just that size, or the next one would begin there. */
+/*
+ * A vector keeps the address behind its memory: no allocator has blocks of just that size, or the
+ * next one would begin there.
+ */
 #define ROOM (N + 3)
 
 #define FILLERS(kind)                                \
@@ -261,7 +276,10 @@ static void containers(void)
 	EXPECT(lost_string, INDIRECT, 1, sizeof(TEXT));
 }
 
-/* Two that own each other: what shared_ptr leaks. The object lies 16 bytes into the block, behind the counts. */
+/*
+ * Two that own each other: what shared_ptr leaks. The object lies 16 bytes into the block, behind
+ * the counts.
+ */
 struct person {
 	std::shared_ptr<person> friend_;
 	long age = 1;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Blocks held by a library that is loaded while the program runs: by its data and by thread-local variables of two threads. */
+/*
+ * Blocks held by a library that is loaded while the program runs: by its data and by thread-local
+ * variables of two threads.
+ */
 #include <dlfcn.h>
 
 #include "verdict_thread.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A process and its forked child: each has its own verdicts. After "fork" the child answers, with a truth of its own, until it
- * is told to quit; the parent waits for it meanwhile.
+ * A process and its forked child: each has its own verdicts. After "fork" the child answers, with a
+ * truth of its own, until it is told to quit; the parent waits for it meanwhile.
  */
 #include <sys/wait.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Blocks that are lost, that hang on each other, and that only look held. Roots of all kinds: verdict_roots.c. */
+/*
+ * Blocks that are lost, that hang on each other, and that only look held. Roots of all kinds:
+ * verdict_roots.c.
+ */
 #include "verdict.h"
 
 #define N    64
@@ -10,7 +13,10 @@ struct node {
 	char payload[SIZE - 2 * sizeof(void *)];
 };
 
-/* ---- Lost -------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Lost
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 VERDICT_SITE(lost_malloc)
 VERDICT_SITE(lost_huge)
@@ -63,7 +69,10 @@ static void lost(void)
 	EXPECT(lost_zero, DEFINITE, 4, 0);
 }
 
-/* ---- Lost blocks that point to each other ------------------------------------------------------------------------------ */
+/*
+ * ---- Lost blocks that point to each other
+ * ------------------------------------------------------------------------------
+ */
 
 /* A list of `length` nodes; its head. */
 SITE static struct node *list(verdict_alloc alloc, int length)
@@ -166,7 +175,10 @@ static void big(void)
 	EXPECT(big_held, REACHABLE, 10000, SIZE);
 }
 
-/* ---- Pointers that are not to the start -------------------------------------------------------------------------------- */
+/*
+ * ---- Pointers that are not to the start
+ * --------------------------------------------------------------------------------
+ */
 
 VERDICT_SITE(interior)
 VERDICT_SITE(behind_interior)
@@ -205,7 +217,10 @@ static void interiors(void)
 	EXPECT(interior_and_start, REACHABLE, N, SIZE);
 	EXPECT(past_end, DEFINITE, N, 44);
 	EXPECT(tag_low, POSSIBLE, N, SIZE);
-	/* What conservative reachability cannot see, by its definition: it reads aligned words that are addresses. */
+	/*
+	 * What conservative reachability cannot see, by its definition: it reads aligned words that
+	 * are addresses.
+	 */
 	EXPECT(hidden, DEFINITE, N, SIZE);
 	EXPECT(unaligned, DEFINITE, N, SIZE);
 }
@@ -230,7 +245,10 @@ static void tags_used(void)
 	EXPECT(tag_high, REACHABLE, N, SIZE);
 }
 
-/* ---- Pointers that only freed memory still holds ----------------------------------------------------------------------- */
+/*
+ * ---- Pointers that only freed memory still holds
+ * -----------------------------------------------------------------------
+ */
 
 VERDICT_SITE(stale_holder)
 VERDICT_SITE(stale_cached)
@@ -249,8 +267,8 @@ SITE static void keep_apart(void)
 }
 
 /*
- * `count` holders of `size` bytes, full of pointers to blocks of the site but for the words where allocators chain free
- * blocks; then all holders are freed.
+ * `count` holders of `size` bytes, full of pointers to blocks of the site but for the words where
+ * allocators chain free blocks; then all holders are freed.
  */
 SITE static void stale(verdict_alloc alloc, int count, size_t size)
 {
@@ -292,7 +310,10 @@ static void stale_blocks(void)
 	EXPECT(spacer, REACHABLE, 7 + 20 + 5 + 1, SIZE);
 }
 
-/* ---- Blocks from before the tool was there ------------------------------------------------------------------------------ */
+/*
+ * ---- Blocks from before the tool was there
+ * ------------------------------------------------------------------------------
+ */
 
 VERDICT_SITE(held_by_old)
 VERDICT_SITE(stale_in_old)
@@ -316,7 +337,10 @@ static void old(void)
 	EXPECT(stale_in_old, DEFINITE, N - 4, SIZE);
 }
 
-/* ---- Held by blocks that are held -------------------------------------------------------------------------------------- */
+/*
+ * ---- Held by blocks that are held
+ * --------------------------------------------------------------------------------------
+ */
 
 VERDICT_SITE(held_chain)
 VERDICT_SITE(held_aligned)
@@ -370,11 +394,15 @@ static void held(void)
 	EXPECT(held_by_moved, REACHABLE, N, SIZE);
 }
 
-/* ---- glibc's own pointers ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- glibc's own pointers
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /*
- * A glibc chunk begins 16 bytes before its block and its first word belongs to the block before it; so the pointers of the
- * allocator's bins and to its top chunk point into the last 8 bytes of blocks of 24, 40, 56… bytes. Nobody holds those blocks.
+ * A glibc chunk begins 16 bytes before its block and its first word belongs to the block before it;
+ * so the pointers of the allocator's bins and to its top chunk point into the last 8 bytes of
+ * blocks of 24, 40, 56… bytes. Nobody holds those blocks.
  */
 VERDICT_SITE(before_free)
 VERDICT_SITE(before_top)

@@ -28,7 +28,10 @@ ROOT void *bss[N], *dropping[N];
 ROOT void *data[N + 1] = {[N] = data};
 ROOT __thread void *tls_bss[N];
 ROOT __thread void *tls_data[N + 1] = {[N] = (void *)1};
-/* Written by relocation, then made read-only by the dynamic linker; a page of it is made writable and read-only again here. */
+/*
+ * Written by relocation, then made read-only by the dynamic linker; a page of it is made writable
+ * and read-only again here.
+ */
 ROOT void *protected[8192 / sizeof(void *)] __attribute__((aligned(4096)));
 
 static void globals(void)
@@ -76,7 +79,10 @@ VERDICT_SITE(in_private_memfd)
 VERDICT_SITE(in_unmapped)
 VERDICT_SITE(in_dontneed)
 
-/* The mapping's address is known to nobody, as in programs that keep offsets: mappings hold by themselves. */
+/*
+ * The mapping's address is known to nobody, as in programs that keep offsets: mappings hold by
+ * themselves.
+ */
 SITE static void map_and_fill(int flags, int fd, size_t at, verdict_alloc alloc)
 {
 	char *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, flags, fd, 0);

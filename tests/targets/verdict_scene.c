@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a process may be in the middle of when a verdict stops it: waits of every kind, threads that come and go, a vfork, an
- * exec. "settled" tells what became of the waits.
+ * What a process may be in the middle of when a verdict stops it: waits of every kind, threads that
+ * come and go, a vfork, an exec. "settled" tells what became of the waits.
  */
 #include <errno.h>
 #include <poll.h>
@@ -41,9 +41,15 @@ static void allocate(void)
 	EXPECT(scene_held, REACHABLE, N, SIZE);
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Waits
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-/* Each returns what the system call returned, having waited for what never comes; no timeout but where the case needs one. */
+/*
+ * Each returns what the system call returned, having waited for what never comes; no timeout but
+ * where the case needs one.
+ */
 
 static int never[2], never_socket[2];
 static int ipc_semaphore, ipc_queue;
@@ -232,7 +238,10 @@ static void wait_for_all(void)
 	settle();
 }
 
-/* ---- Threads that come and go ------------------------------------------------------------------------------------------ */
+/*
+ * ---- Threads that come and go
+ * ------------------------------------------------------------------------------------------
+ */
 
 #define STORMS 4
 
@@ -272,14 +281,20 @@ static void storm_ends(void)
 		pthread_join(storms[i], NULL);
 }
 
-/* ---- A thread that wakes up again and again ---------------------------------------------------------------------------- */
+/*
+ * ---- A thread that wakes up again and again
+ * ----------------------------------------------------------------------------
+ */
 
 #define FAR_AREA (64 << 20)
 
 ROOT void *near_table[N];
 static void **far_table;
 
-/* Whoever reads one table before it is awake and the other one afterwards may find the blocks in neither. */
+/*
+ * Whoever reads one table before it is awake and the other one afterwards may find the blocks in
+ * neither.
+ */
 static void *restless(void *data)
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -318,7 +333,10 @@ static void restless_begins(void)
 		truth_die("pthread_create");
 }
 
-/* ---- vfork, exec, memory ----------------------------------------------------------------------------------------------- */
+/*
+ * ---- vfork, exec, memory
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int release_vfork[2];
 static pthread_t vforker;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Blocks that threads hold: on stacks, in registers, by keys; and what is left of threads that are gone. */
+/*
+ * Blocks that threads hold: on stacks, in registers, by keys; and what is left of threads that are
+ * gone.
+ */
 #include <signal.h>
 #include <sys/syscall.h>
 #if defined(__GLIBC__)
@@ -20,7 +23,10 @@ SITE static void fill(void *volatile *place, verdict_alloc alloc, int count)
 /* Keeps an array in its frame until here. */
 #define STILL_USED(array) __asm__ volatile("" ::"r"(array) : "memory")
 
-/* ---- Stacks ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- Stacks
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 VERDICT_SITE(on_stack)
 VERDICT_SITE(on_stack_of_eight)
@@ -107,7 +113,10 @@ static void exited(void)
 	EXPECT(in_exited_tls, DEFINITE, N, SIZE);
 }
 
-/* ---- Registers --------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Registers
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 #ifdef __x86_64__
 VERDICT_SITE(in_register)
@@ -205,17 +214,21 @@ static void registers(void)
 }
 #endif
 
-/* ---- Keys -------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Keys
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 #define KEYS \
-	96 /* glibc keeps the first 32 in the thread's descriptor, the others in blocks of 32 that it allocates */
+/*
+ * glibc keeps the first 32 in the thread's descriptor, the others in blocks of 32 that it allocates
+ */
+96
 
-VERDICT_SITE(by_key)
-VERDICT_SITE(by_late_key)
-VERDICT_SITE(by_key_of_thread)
-VERDICT_SITE(by_late_key_of_thread)
+	VERDICT_SITE(by_key) VERDICT_SITE(by_late_key) VERDICT_SITE(by_key_of_thread)
+		VERDICT_SITE(by_late_key_of_thread)
 
-static pthread_key_t keys[KEYS];
+			static pthread_key_t keys[KEYS];
 
 SITE static void set_keys(int from, int to, verdict_alloc alloc)
 {
@@ -246,7 +259,10 @@ static void specific(void)
 	EXPECT(by_late_key_of_thread, REACHABLE, KEYS - 40, SIZE);
 }
 
-/* ---- Stacks of other kinds --------------------------------------------------------------------------------------------- */
+/*
+ * ---- Stacks of other kinds
+ * ---------------------------------------------------------------------------------------------
+ */
 
 VERDICT_SITE(in_handler)
 VERDICT_SITE(below_handler)
@@ -264,7 +280,10 @@ static void handler(int number)
 	STILL_USED(held);
 }
 
-/* In a signal handler on an alternate stack: the frames that were interrupted are on the thread's own. */
+/*
+ * In a signal handler on an alternate stack: the frames that were interrupted are on the thread's
+ * own.
+ */
 static void hold_in_handler(void)
 {
 	void *volatile held[N];

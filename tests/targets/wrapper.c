@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * To be preloaded: a malloc that puts a header before each block and calls the C library's. Two allocators see every call, with
- * different addresses; the outer one's block is the program's.
+ * To be preloaded: a malloc that puts a header before each block and calls the C library's. Two
+ * allocators see every call, with different addresses; the outer one's block is the program's.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -15,7 +15,10 @@ static inline int run_nothing(const struct options *options)
 	return 0;
 }
 
-/* options_parse() of the line, which is split at blanks; "''" is an empty word. The words stay valid until the next call. */
+/*
+ * options_parse() of the line, which is split at blanks; "''" is an empty word. The words stay
+ * valid until the next call.
+ */
 static inline int parse_line(const struct command *commands, const char *line,
 			     const struct options **out)
 {

@@ -124,7 +124,10 @@ static inline struct snapshot sample_snapshot(void)
 	};
 }
 
-/* The format's whole output for one snapshot with the first `shown_count` stacks; free() it. NULL: it failed. */
+/*
+ * The format's whole output for one snapshot with the first `shown_count` stacks; free() it. NULL:
+ * it failed.
+ */
 static inline char *sample_export(const char *format_name, const struct export_options *options,
 				  const struct snapshot *s, size_t shown_count)
 {
@@ -153,8 +156,9 @@ static inline char *sample_export(const char *format_name, const struct export_o
 }
 
 /*
- * Whether the text is what tests/golden/NAME holds (the tests run in the repository's root); says where it differs.
- * UPDATE_GOLDEN=1 in the environment writes the file instead: look at the difference before committing it.
+ * Whether the text is what tests/golden/NAME holds (the tests run in the repository's root); says
+ * where it differs. UPDATE_GOLDEN=1 in the environment writes the file instead: look at the
+ * difference before committing it.
  */
 static inline bool sample_matches(const char *name, const char *text)
 {

@@ -63,7 +63,9 @@ static void test_arguments(void **state)
 	}
 }
 
-/* Every row makes sense by itself, no name occurs twice, and C++ names are what the demangler says. */
+/*
+ * Every row makes sense by itself, no name occurs twice, and C++ names are what the demangler says.
+ */
 static void test_table(void **state)
 {
 	size_t count, cxx = 0;
@@ -91,7 +93,10 @@ static void test_table(void **state)
 			assert_string_equal(fn->shown, fn->name);
 		}
 	}
-	/* 2 kinds x plain, nothrow, aligned, aligned nothrow; delete has sized and sized aligned too. */
+	/*
+	 * 2 kinds x plain, nothrow, aligned, aligned nothrow; delete has sized and sized aligned
+	 * too.
+	 */
 	assert_int_equal(cxx, 8 + 12);
 }
 

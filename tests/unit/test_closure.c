@@ -196,7 +196,10 @@ static void test_path_search(void **state)
 	struct closure *closure;
 
 	(void)state;
-	/* As execvp: one that may not be run is passed over, and is the answer if there is no other. */
+	/*
+	 * As execvp: one that may not be run is passed over, and is the answer if there is no
+	 * other.
+	 */
 	assert_int_equal(mkdir(in_tmp("one"), 0700), 0);
 	assert_int_equal(mkdir(in_tmp("two"), 0700), 0);
 	write_script(in_tmp("one/tool"), "#!/bin/cat\n", 0644);

@@ -61,7 +61,10 @@ struct parts {
 	uint64_t slab, large, dirty, old;
 };
 
-/* Rows of arrays, 16 words each: of the class of 48 bytes the last three hold a free block, and before it addresses of blocks that were handed out. */
+/*
+ * Rows of arrays, 16 words each: of the class of 48 bytes the last three hold a free block, and
+ * before it addresses of blocks that were handed out.
+ */
 static void cache(struct heap_image *image)
 {
 	uint64_t at = CACHE + 8;
@@ -195,7 +198,10 @@ static void broken(void **state)
 	}
 }
 
-/* A cache of which one bin is not as it should be: its blocks stay what they were; the arrays between their marks are dead all the same. */
+/*
+ * A cache of which one bin is not as it should be: its blocks stay what they were; the arrays
+ * between their marks are dead all the same.
+ */
 static void broken_cache(void **state)
 {
 	struct parts p;

@@ -58,7 +58,9 @@ static void stacks(void **state)
 	heap_image_free(image);
 }
 
-/* Memory that looks like a stack, of which nobody knows that its thread has ended: a coroutine's. */
+/*
+ * Memory that looks like a stack, of which nobody knows that its thread has ended: a coroutine's.
+ */
 static void unknown_stack(void **state)
 {
 	struct heap_image *image = fake_image(maps);
@@ -88,7 +90,10 @@ struct chunks {
 	uint64_t known, unknown, free, cached, fast, top;
 };
 
-/* tcache, a tracked block, one from before, a free chunk, one in the thread's cache, one in a fastbin, the top. */
+/*
+ * tcache, a tracked block, one from before, a free chunk, one in the thread's cache, one in a
+ * fastbin, the top.
+ */
 static struct heap_image *heap(struct chunks *c)
 {
 	struct heap_image *image = fake_image(maps);
@@ -137,7 +142,9 @@ static void free_chunks(void **state)
 	}
 }
 
-/* Where anything is not as it should be nothing is dead that the row of chunks does not lead over. */
+/*
+ * Where anything is not as it should be nothing is dead that the row of chunks does not lead over.
+ */
 static void broken_heaps(void **state)
 {
 	struct heap_image *image;

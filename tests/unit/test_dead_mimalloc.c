@@ -51,7 +51,10 @@ static void page(struct heap_image *image, uint64_t word, uint64_t value)
 	fake_word(image, SEGMENT + 264 + 80 + 8 * word, value);
 }
 
-/* Of the page's blocks 0 is tracked, 1 from before, 2 and 3 free, 4 freed by the thread, 5 by another, and there have never been more. */
+/*
+ * Of the page's blocks 0 is tracked, 1 from before, 2 and 3 free, 4 freed by the thread, 5 by
+ * another, and there have never been more.
+ */
 static struct heap_image *heap(void)
 {
 	struct heap_image *image = fake_image(maps);

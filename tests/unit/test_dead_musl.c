@@ -53,7 +53,10 @@ struct parts {
 	uint64_t known, single;
 };
 
-/* Of the group's slots the first is tracked, the second free, the third from before, the fourth a group of one slot, the fifth not used yet. */
+/*
+ * Of the group's slots the first is tracked, the second free, the third from before, the fourth a
+ * group of one slot, the fifth not used yet.
+ */
 static struct heap_image *heap(struct parts *p)
 {
 	struct heap_image *image = fake_image(maps);
@@ -126,7 +129,10 @@ static void pool(void **state)
 	heap_image_free(image);
 }
 
-/* The group alone is not believed where it and its meta disagree; nothing is where the context does not show the metas. */
+/*
+ * The group alone is not believed where it and its meta disagree; nothing is where the context does
+ * not show the metas.
+ */
 static void broken(void **state)
 {
 	struct parts p;

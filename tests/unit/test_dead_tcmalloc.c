@@ -52,7 +52,10 @@ static uint64_t object(unsigned index)
 	return SMALL + 32ull * index;
 }
 
-/* Lists of 40 classes: 8, 32, 64 … and at last 256 KiB. Of the second one the thread has two objects. */
+/*
+ * Lists of 40 classes: 8, 32, 64 … and at last 256 KiB. Of the second one the thread has two
+ * objects.
+ */
 static void cache(struct heap_image *image)
 {
 	for (uint64_t i = 1; i < 40; i++)
@@ -66,7 +69,10 @@ static void cache(struct heap_image *image)
 	fake_word(image, TLS - 0x40, CACHE);
 }
 
-/* Of the objects 0 is tracked, 1 from before, 2 on the way between threads with 3; 4 and 9 are in a thread's cache, all others on the span's list. */
+/*
+ * Of the objects 0 is tracked, 1 from before, 2 on the way between threads with 3; 4 and 9 are in a
+ * thread's cache, all others on the span's list.
+ */
 static struct heap_image *heap(void)
 {
 	struct heap_image *image = fake_image(maps);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The formats that take every stack: folded, android, pprof, perfetto; their own readers are asked in tests/integration/export.bats. */
+/*
+ * The formats that take every stack: folded, android, pprof, perfetto; their own readers are asked
+ * in tests/integration/export.bats.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +100,10 @@ static void folded_hostile(void **state)
 	(void)state;
 	text = export_all("folded", &plain, list, 1, &len);
 	assert_string_equal(text, "x:??;a:b?c? 5\n");
-	/* A name may be that of several processes; and who became another program has nothing any more. */
+	/*
+	 * A name may be that of several processes; and who became another program has nothing any
+	 * more.
+	 */
 	other.target_id = 2;
 	other.pid = 2;
 	two = export_all("folded", &plain, list, 2, &len);
@@ -311,7 +317,9 @@ static void perfetto(void **state)
 	struct amount live;
 
 	(void)state;
-	/* The frames of the third stack come late, and take its numbers away from the unknown ones. */
+	/*
+	 * The frames of the third stack come late, and take its numbers away from the unknown ones.
+	 */
 	memcpy(later, sample_stacks, sizeof(later));
 	later[0].alloc.bytes += 1000;
 	later[0].live.bytes += 1000;
@@ -378,7 +386,10 @@ static void compared(void **state)
 	diff_free(diff);
 }
 
-/* Every format tells of a disk that is full: those that say each snapshot when it is made then, documents at their end at the latest. */
+/*
+ * Every format tells of a disk that is full: those that say each snapshot when it is made then,
+ * documents at their end at the latest.
+ */
 static void full_disk(void **state)
 {
 	static const char *const names[] = {"text",  "json",	 "folded", "android",

@@ -41,7 +41,9 @@ static unsigned open_files(void)
 	return count;
 }
 
-/* Runs check() in a child process without any privilege; its exit status says which check failed. */
+/*
+ * Runs check() in a child process without any privilege; its exit status says which check failed.
+ */
 static void in_unprivileged_child(int (*check)(struct features *features),
 				  struct features *features)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Places of this very process: the frame that an address of the stack lies in, and the block that a thread-local variable lies in. */
+/*
+ * Places of this very process: the frame that an address of the stack lies in, and the block that a
+ * thread-local variable lies in.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The data in the page of -f html; what the page makes of it is asked in tests/integration/html.bats. */
+/*
+ * The data in the page of -f html; what the page makes of it is asked in
+ * tests/integration/html.bats.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

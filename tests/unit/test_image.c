@@ -129,7 +129,9 @@ static void test_random_overlaps(void **state)
 			 len = 1 + (uint64_t)rand_r(&seed) % (127 - page);
 		struct mapping m = *own;
 
-		/* A file's mapping at a place of our choice; the offset tells the mappings apart. */
+		/*
+		 * A file's mapping at a place of our choice; the offset tells the mappings apart.
+		 */
 		m.start = page << 12;
 		m.end = (page + len) << 12;
 		m.offset = (uint64_t)i << 32;
@@ -211,7 +213,10 @@ static void test_refresh(void **state)
 	run_tool("rm -r %s", directory);
 }
 
-/* Records say what was; what the reading shows may be younger than the stacks that are still to be looked up. */
+/*
+ * Records say what was; what the reading shows may be younger than the stacks that are still to be
+ * looked up.
+ */
 static void test_fill(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

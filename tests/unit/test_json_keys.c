@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The keys of -f json are those that the manual page names, all of them and no others: a snapshot that has everything is printed. */
+/*
+ * The keys of -f json are those that the manual page names, all of them and no others: a snapshot
+ * that has everything is printed.
+ */
 #include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -44,7 +44,10 @@ static void on_record(void *ctx, const struct mapwatch_record *record)
 	struct watcher *w = ctx;
 	struct seen *seen = &w->seen[w->count];
 
-	/* The kernel's own page, in every process whose functions somebody probes: not what is tested here. */
+	/*
+	 * The kernel's own page, in every process whose functions somebody probes: not what is
+	 * tested here.
+	 */
 	if (strcmp(record->mapping.path, "[uprobes]") == 0)
 		return;
 	assert_true(w->count < sizeof(w->seen) / sizeof(w->seen[0]));
@@ -250,7 +253,10 @@ static int hop_step(void *arg, int number)
 	return 0;
 }
 
-/* In the order in which they happened, though they lie in several CPUs' rings and are read while they are written. */
+/*
+ * In the order in which they happened, though they lie in several CPUs' rings and are read while
+ * they are written.
+ */
 static void test_order_across_cpus(void **state)
 {
 	struct watcher *w = *state;
@@ -323,13 +329,19 @@ static void test_lost(void **state)
 		munmap(p, 4096);
 	}
 	assert_int_equal(mapwatch_drain(w->watch), 0);
-	/* Others' records may have been lost too, and on a busy machine that is many; counting twice would be more. */
+	/*
+	 * Others' records may have been lost too, and on a busy machine that is many; counting
+	 * twice would be more.
+	 */
 	assert_true(got + mapwatch_lost(w->watch) >= FLOOD);
 	assert_true(got + mapwatch_lost(w->watch) < FLOOD + FLOOD / 2);
 	child_end(&child);
 }
 
-/* Records that come thick wake the reader by the timer, a hundred times a second and not for each of them. */
+/*
+ * Records that come thick wake the reader by the timer, a hundred times a second and not for each
+ * of them.
+ */
 static void test_storm(void **state)
 {
 	struct watcher *w = *state;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The metrics server: whole answers while the text changes, and clients that hang disturb nobody. */
+/*
+ * The metrics server: whole answers while the text changes, and clients that hang disturb nobody.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -151,7 +153,10 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Some that never finish their request, and four in earnest, while the text is replaced 2,000 times. */
+/*
+ * Some that never finish their request, and four in earnest, while the text is replaced 2,000
+ * times.
+ */
 static void concurrent(void **state)
 {
 	struct sockaddr_storage address = free_port();
@@ -191,7 +196,10 @@ static void concurrent(void **state)
 	metrics_server_free(server);
 }
 
-/* More clients that hang than are let in: they are thrown out in time, and then the next one is served. */
+/*
+ * More clients that hang than are let in: they are thrown out in time, and then the next one is
+ * served.
+ */
 static void crowded(void **state)
 {
 	struct sockaddr_storage address = free_port();

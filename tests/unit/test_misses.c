@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program on a tracepoint that meets itself is passed over, and that is read. Our own programs (fork, exec, exit, mmap) cannot be made to: nothing in
- * them forks, and where the kernel does not preempt them no other task can come in between.
+ * A program on a tracepoint that meets itself is passed over, and that is read. Our own programs
+ * (fork, exec, exit, mmap) cannot be made to: nothing in them forks, and where the kernel does not
+ * preempt them no other task can come in between.
  */
 #include <stdarg.h>
 #include <stddef.h>

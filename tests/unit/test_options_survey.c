@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The command lines of the survey; what they say when they refuse is in tests/integration/survey.bats and metrics.bats. */
+/*
+ * The command lines of the survey; what they say when they refuse is in
+ * tests/integration/survey.bats and metrics.bats.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -81,7 +81,8 @@ static const struct sample x86_64[] = {
 	{"xchg %r8, %rax is no nop", CODE("\x41\x90" PUSH_POP_RET), 1, 0, .cost = PLACE_STEPPED},
 
 	/* Branches back to before the place. */
-	{"loop into the prologue", /* mov $8, %eax; 1: add $1, %rax; push; pop; cmp %rax, %rdi; ja 1b */
+	/* mov $8, %eax; 1: add $1, %rax; push; pop; cmp %rax, %rdi; ja 1b */
+	{"loop into the prologue",
 	 CODE("\xb8\x08\x00\x00\x00\x48\x83\xc0\x01\x53\x5b\x48\x39\xc7\x77\xf5\xc3"), 1, 0,
 	 .cost = PLACE_STEPPED},
 	{"loop onto the place", /* mov %rdi, %rax; 1: push; pop; dec %rax; jne 1b */
@@ -276,7 +277,10 @@ static void test_nop5_across_pages(void **state)
 	assert_int_equal(place.cost, PLACE_NOP5);
 }
 
-/* Whatever the bytes are, the place lies in the function; also where the function is cut off anywhere. */
+/*
+ * Whatever the bytes are, the place lies in the function; also where the function is cut off
+ * anywhere.
+ */
 static void test_any_bytes(void **state)
 {
 	uint32_t seed = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Code of real allocators (Debian 12, amd64) up to 512 bytes of each function, and where its probe belongs: read off the
- * disassembly by hand.
+ * Code of real allocators (Debian 12, amd64) up to 512 bytes of each function, and where its probe
+ * belongs: read off the disassembly by hand.
  */
 
 static const uint8_t code_0[] = {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The places on this kernel: a perf event on each counts its hits in a child process. Whether the kernel single-stepped shows
- * in the child's memory map: only then it needs its out-of-line area, "[uprobes]"; a 5-byte nop turned into a call goes through
- * "[uprobes-trampoline]". Needs the right to place uprobes (root); skipped without.
+ * The places on this kernel: a perf event on each counts its hits in a child process. Whether the
+ * kernel single-stepped shows in the child's memory map: only then it needs its out-of-line area,
+ * "[uprobes]"; a 5-byte nop turned into a call goes through "[uprobes-trampoline]". Needs the right
+ * to place uprobes (root); skipped without.
  *
- * The C library is a copy, a file of this test's own: in the machine's other tools may have probes, whose breakpoints would be read for code and whose
- * return probes leave the same trace as a single step.
+ * The C library is a copy, a file of this test's own: in the machine's other tools may have probes,
+ * whose breakpoints would be read for code and whose return probes leave the same trace as a single
+ * step.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,7 +196,9 @@ FUNCTION(xor_eax, "xor %eax, %eax");
 /* One instruction: behind it is a place already, ret. */
 #define SUBJECT_SIZE 4
 
-/* paciasp, autiasp and bti are hints, which an assembler knows that does not know the extensions. */
+/*
+ * paciasp, autiasp and bti are hints, which an assembler knows that does not know the extensions.
+ */
 FUNCTION(paciasp, "hint #25\nhint #29");
 FUNCTION(bti_c, "hint #34");
 FUNCTION(nop, "nop");
@@ -260,7 +264,10 @@ static void test_instructions(void **state)
 		expected = place.cost == PLACE_STEPPED ? CHILD_STEPPED
 			   : place.cost == PLACE_NOP5  ? CHILD_TRAMPOLINE
 						       : 0;
-		/* Prefixed ones are called stepped, as kernels differ: some refuse a 2-byte nop, others emulate it. */
+		/*
+		 * Prefixed ones are called stepped, as kernels differ: some refuse a 2-byte nop,
+		 * others emulate it.
+		 */
 		if (request.code[0] == 0x66 && !status)
 			expected = 0;
 		if (status != expected)

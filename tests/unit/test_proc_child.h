@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Child processes that the tests look at: they do something, say so, and stay until they are told to end. */
+/*
+ * Child processes that the tests look at: they do something, say so, and stay until they are told
+ * to end.
+ */
 #ifndef MEMLEAKBPF_TESTS_UNIT_TEST_PROC_CHILD_H
 #define MEMLEAKBPF_TESTS_UNIT_TEST_PROC_CHILD_H
 
@@ -18,7 +21,9 @@ struct child {
 	int to, from; /* pipes */
 };
 
-/* Runs step(arg, 0) in a fork; child_step() runs the next ones. step returns 0, or the test fails. */
+/*
+ * Runs step(arg, 0) in a fork; child_step() runs the next ones. step returns 0, or the test fails.
+ */
 static inline struct child child_start(int (*step)(void *arg, int number), void *arg)
 {
 	struct child child;
@@ -56,7 +61,10 @@ static inline void child_step(const struct child *child)
 	assert_int_equal(read(child->from, &byte, 1), 1);
 }
 
-/* A program that copies its input to its output (cat): that it has answered means that it is past its start. */
+/*
+ * A program that copies its input to its output (cat): that it has answered means that it is past
+ * its start.
+ */
 static inline struct child child_exec(const char *path, char *const argv[], char *const envp[])
 {
 	struct child child;

@@ -422,7 +422,10 @@ static void test_damaged_symbols(void **state)
 		char path[32];
 		int copy = memfd_create("damaged", MFD_CLOEXEC);
 
-		/* Headers, dynamic symbols and strings are at the front, section headers at the end. */
+		/*
+		 * Headers, dynamic symbols and strings are at the front, section headers at the
+		 * end.
+		 */
 		for (int n = 0; n < 200; n++)
 			bytes[(unsigned)rand_r(&seed) % 100000] ^=
 				(char)(1 << (unsigned)rand_r(&seed) % 8);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The classes that marking gives, on images made by hand; memcheck's rules are in Valgrind's manual, 4.2.8. */
+/*
+ * The classes that marking gives, on images made by hand; memcheck's rules are in Valgrind's
+ * manual, 4.2.8.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +80,10 @@ static void roots(void **state)
 	expect(image, "RRRRDR");
 }
 
-/* What the allocator gave beyond what was asked for may be in use. It is part of the block as far as it holds, and is no place of its own. */
+/*
+ * What the allocator gave beyond what was asked for may be in use. It is part of the block as far
+ * as it holds, and is no place of its own.
+ */
 static void room(void **state)
 {
 	struct heap_image *image = new_image();

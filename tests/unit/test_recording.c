@@ -42,7 +42,9 @@ static FILE *read_back(const struct file *f, size_t len)
 	return in;
 }
 
-/* Five snapshots of the same process: values move, frames of the third stack come with the third. */
+/*
+ * Five snapshots of the same process: values move, frames of the third stack come with the third.
+ */
 static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SAMPLE_STACKS])
 {
 	memcpy(stacks, sample_stacks, sizeof(sample_stacks));
@@ -254,7 +256,10 @@ static unsigned count_snapshots(FILE *in, int *err)
 	return n;
 }
 
-/* A writer that was killed: whatever the length, what is complete can be read, and the rest is no error. */
+/*
+ * A writer that was killed: whatever the length, what is complete can be read, and the rest is no
+ * error.
+ */
 static void cut_anywhere(void **state)
 {
 	unsigned last = 0;
@@ -318,7 +323,10 @@ static void newer_version(void **state)
 	free(f.data);
 }
 
-/* A disk that fills up in the middle of a snapshot: the error is told, and the file ends where the last snapshot did. */
+/*
+ * A disk that fills up in the middle of a snapshot: the error is told, and the file ends where the
+ * last snapshot did.
+ */
 static void full_disk(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");

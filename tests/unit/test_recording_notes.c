@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What holds a block, contents of lost blocks and bad frees: from a recording they look as they did while tracing, and what stays is not written again. */
+/*
+ * What holds a block, contents of lost blocks and bad frees: from a recording they look as they did
+ * while tracing, and what stays is not written again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,7 +197,10 @@ static void unchanged_is_small(void **state)
 	fclose(out);
 	free(data);
 	assert_int_equal(same, plain);
-	/* The line that has changed, a byte or two for each of the others, and what says where it belongs. */
+	/*
+	 * The line that has changed, a byte or two for each of the others, and what says where it
+	 * belongs.
+	 */
 	assert_true(line > plain && line <= plain + strlen("… 17 more blocks …") + 20);
 	assert_true(count > plain && count <= plain + 10);
 }

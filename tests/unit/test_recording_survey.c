@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Surveys in recordings: what is read is what was written, whatever comes and goes between two reports. */
+/*
+ * Surveys in recordings: what is read is what was written, whatever comes and goes between two
+ * reports.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +34,10 @@ struct made {
 	const struct stack *shown[2];
 };
 
-/* Report number n: processes swap places, rename themselves, end; one pid comes again as another process; two windows of probes. */
+/*
+ * Report number n: processes swap places, rename themselves, end; one pid comes again as another
+ * process; two windows of probes.
+ */
 static void make_report(unsigned n, struct made *m)
 {
 	static const char *const units[] = {"a.service", NULL, "b.service"};
@@ -186,7 +192,10 @@ static void no_snapshots(void **state)
 	free(f.data);
 }
 
-/* A file that ends anywhere has the reports before; one with a wrong byte is refused or says the same. */
+/*
+ * A file that ends anywhere has the reports before; one with a wrong byte is refused or says the
+ * same.
+ */
 static void cut_and_damaged(void **state)
 {
 	struct file f;

@@ -75,7 +75,10 @@ static void refused(void **state)
 	assert_int_equal(wire.len, 0);
 }
 
-/* Rows that are not there, classes that are not, lists and reasons cut short; notes of such rows, of none, and with a line that is no text. */
+/*
+ * Rows that are not there, classes that are not, lists and reasons cut short; notes of such rows,
+ * of none, and with a line that is no text.
+ */
 static void damaged(void **state)
 {
 	static const uint8_t bad[][8] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Threads that are left asleep while a process is stopped: that their registers are those that ptrace shows, that they do not notice, and that it is
- * noticed when one of them wakes up.
+ * Threads that are left asleep while a process is stopped: that their registers are those that
+ * ptrace shows, that they do not notice, and that it is noticed when one of them wakes up.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,10 @@ static long wait_accept(void)
 	return accept(fd, NULL, NULL);
 }
 
-/* Of asynchronous operations that were never begun; where the kernel has no such thing, another wait. */
+/*
+ * Of asynchronous operations that were never begun; where the kernel has no such thing, another
+ * wait.
+ */
 static long wait_aio(void)
 {
 	unsigned long context = 0;
@@ -133,7 +136,10 @@ static long wait_uring(void)
 	return syscall(SYS_io_uring_enter, fd, 0, 1, 1 /* IORING_ENTER_GETEVENTS */, NULL, 0);
 }
 
-/* By an instruction of its own, with all registers full: what a compiler could keep in them across a call that it knows. */
+/*
+ * By an instruction of its own, with all registers full: what a compiler could keep in them across
+ * a call that it knows.
+ */
 static long wait_full(void)
 {
 	struct epoll_event event;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Stopping a process of ours with several threads: that it stands still, and above all that it goes on, whatever happens to who stopped it. */
+/*
+ * Stopping a process of ours with several threads: that it stands still, and above all that it goes
+ * on, whatever happens to who stopped it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +137,10 @@ static void stands_still(void **state)
 	}
 }
 
-/* Signals sent before, during and after the stop all arrive: as many handlers run as were seen to be delivered one by one. */
+/*
+ * Signals sent before, during and after the stop all arrive: as many handlers run as were seen to
+ * be delivered one by one.
+ */
 static void signals_arrive(void **state)
 {
 	char why[STOP_REASON_MAX];
@@ -151,7 +157,10 @@ static void signals_arrive(void **state)
 	}
 }
 
-/* A tool that is killed while it holds the target: 200 times, at the moment when it has said that all is stopped. */
+/*
+ * A tool that is killed while it holds the target: 200 times, at the moment when it has said that
+ * all is stopped.
+ */
 static void killed_holding(void **state)
 {
 	(void)state;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A copy of a process by a fork that it is made to do: that it is a picture of the moment, and that the process notices nothing: not its registers, not its
- * system calls, not its children, and nothing at all when the tool is killed at any moment of it.
+ * A copy of a process by a fork that it is made to do: that it is a picture of the moment, and that
+ * the process notices nothing: not its registers, not its system calls, not its children, and
+ * nothing at all when the tool is killed at any moment of it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,7 +177,9 @@ static void in_company(void)
 
 	sigset_t child;
 
-	/* Its own children's signals are for the main thread: they would end the sleeps of others. */
+	/*
+	 * Its own children's signals are for the main thread: they would end the sleeps of others.
+	 */
 	signal(SIGCHLD, count_child);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
@@ -363,7 +366,10 @@ static void asleep_all_the_time(void **state)
 }
 #endif
 
-/* The processes of that name that are not the target; those that wait for process 1 to bury them do not count. */
+/*
+ * The processes of that name that are not the target; those that wait for process 1 to bury them do
+ * not count.
+ */
 static int others(void)
 {
 	DIR *dir = opendir("/proc");
@@ -401,7 +407,10 @@ static bool alone_again(void)
 	return false;
 }
 
-/* Killed at any moment, from before the stop until the copy lives: as a tool that makes copies without end is killed. */
+/*
+ * Killed at any moment, from before the stop until the copy lives: as a tool that makes copies
+ * without end is killed.
+ */
 static void killed(void (*how)(void))
 {
 	unsigned seed = 1;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The survey's metrics: both syntaxes, names that do no harm, bounded series, and no value that is not known. */
+/*
+ * The survey's metrics: both syntaxes, names that do no harm, bounded series, and no value that is
+ * not known.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +171,10 @@ static void prometheus(void **state)
 	free(text);
 }
 
-/* The lines that begin a family: each once, its samples behind it, its unit the end of its name (OpenMetrics 1.0.0, "Unit"). */
+/*
+ * The lines that begin a family: each once, its samples behind it, its unit the end of its name
+ * (OpenMetrics 1.0.0, "Unit").
+ */
 static void families(void **state)
 {
 	char *text = format(METRICS_OPENMETRICS), *save = NULL, family[128] = "";

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the survey prints: a table that fits, names that do no harm, and no value that is not known. */
+/*
+ * What the survey prints: a table that fits, names that do no harm, and no value that is not known.
+ */
 #include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +114,10 @@ static void table(void **state)
 	free(text);
 }
 
-/* A line of callers has room for 100 columns and ends before the first that does not fit; what was lost is said. */
+/*
+ * A line of callers has room for 100 columns and ends before the first that does not fit; what was
+ * lost is said.
+ */
 static void callers(void **state)
 {
 	static const struct frame names[] = {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Functions, lines and inlined calls of programs compiled here, and of this process. Ground truth: nm, llvm-addr2line
- * (binutils' takes the wrong file of DWARF 5 line tables, elfutils' is the one under test), dladdr and the vDSO's own symbol table.
+ * Functions, lines and inlined calls of programs compiled here, and of this process. Ground truth:
+ * nm, llvm-addr2line (binutils' takes the wrong file of DWARF 5 line tables, elfutils' is the one
+ * under test), dladdr and the vDSO's own symbol table.
  */
 #include "tests/unit/symbol/fixture.h"
 
@@ -196,7 +197,9 @@ static void compare_frame(const struct frame *frame, const char *function, char 
 			 function);
 }
 
-/* Compares every address of .text with addr2line -i; the number of inlined frames that were seen. */
+/*
+ * Compares every address of .text with addr2line -i; the number of inlined frames that were seen.
+ */
 static size_t compare_all(struct fixture *fixture, const char *file)
 {
 	uint64_t start = ask(
@@ -303,7 +306,9 @@ static void inlined_names_are_qualified(void **state)
 		assert_ends_with(names.frames[i]->file, "inlines.cc");
 		assert_int_equal(names.frames[i]->offset, names.frames[2]->offset);
 	}
-	/* Lines, from the innermost: malloc(), the call of hidden_helper(), the call of middle(). */
+	/*
+	 * Lines, from the innermost: malloc(), the call of hidden_helper(), the call of middle().
+	 */
 	assert_int_equal(names.frames[0]->line,
 			 ask(fixture,
 			     "printf %%x $(grep -n 'std::malloc' %s/inlines.cc | cut -d: -f1)",

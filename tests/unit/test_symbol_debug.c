@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Separate debug files in all the places where they may be, debuginfod, and files that are made to hurt. */
+/*
+ * Separate debug files in all the places where they may be, debuginfod, and files that are made to
+ * hurt.
+ */
 #include "tests/unit/symbol/fixture.h"
 
 #include <arpa/inet.h>
@@ -13,7 +16,10 @@
 
 #include "user/base/util.h"
 
-/* A program "plain", its debug file "plain.debug" and "stripped", which names that file. The address in hidden_leaf. */
+/*
+ * A program "plain", its debug file "plain.debug" and "stripped", which names that file. The
+ * address in hidden_leaf.
+ */
 static uint64_t split(struct fixture *fixture, const char *flags)
 {
 	run(fixture,
@@ -82,7 +88,9 @@ static void debuglink_to_a_fifo(void **state)
 	assert_not_found(look_up_last(fixture, "stripped", address));
 }
 
-/* The debug file is found by build-id in the root directory of a process that has one of its own. */
+/*
+ * The debug file is found by build-id in the root directory of a process that has one of its own.
+ */
 static void build_id_in_the_targets_root(void **state)
 {
 	struct fixture *fixture = *state;
@@ -133,7 +141,10 @@ static void minidebuginfo(void **state)
 		skip();
 	}
 	address = split(fixture, "");
-	/* As "MiniDebugInfo" in the GDB manual has it: the symbols that .dynsym lacks, compressed, in a section. */
+	/*
+	 * As "MiniDebugInfo" in the GDB manual has it: the symbols that .dynsym lacks, compressed,
+	 * in a section.
+	 */
 	run(fixture,
 	    "objcopy -S --remove-section .gdb_index --remove-section .comment plain.debug mini && "
 	    "objcopy --strip-debug plain.debug mini && xz -f mini && rm plain.debug && "

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Perf maps of real processes: children of the test that live in a root directory of their own, or in ours. */
+/*
+ * Perf maps of real processes: children of the test that live in a root directory of their own, or
+ * in ours.
+ */
 #include "tests/unit/symbol/fixture.h"
 
 #include <errno.h>

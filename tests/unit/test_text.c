@@ -102,7 +102,10 @@ static void nothing_old_enough(void **state)
 	assert_null(strstr(text, "no live allocations"));
 }
 
-/* A target chooses its names: none may reach the terminal as an escape sequence, start a line or end the text. */
+/*
+ * A target chooses its names: none may reach the terminal as an escape sequence, start a line or
+ * end the text.
+ */
 static void hostile_names(void **state)
 {
 	static const struct frame frame = {

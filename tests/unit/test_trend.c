@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The trend rule: by simulation how often it is right, and that its series stays within its memory. */
+/*
+ * The trend rule: by simulation how often it is right, and that its series stays within its memory.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +50,10 @@ static double normal(uint64_t *seed)
 
 /* ---- ten kinds of series ------------------------------------------------------------------ */
 
-/* A series of n samples with base 1; the caller scales it. Noise of up to 2 % of the base is on all of them. */
+/*
+ * A series of n samples with base 1; the caller scales it. Noise of up to 2 % of the base is on all
+ * of them.
+ */
 typedef void generator(uint64_t *seed, size_t n, double *v);
 
 static void leak_linear(uint64_t *seed, size_t n, double *v)
@@ -105,7 +110,10 @@ static void wander(uint64_t *seed, size_t n, double *v)
 	}
 }
 
-/* A cache that fills at the start of the watch and is full: ever more slowly, or at one pace. (While it fills at one pace nothing tells it from a leak.) */
+/*
+ * A cache that fills at the start of the watch and is full: ever more slowly, or at one pace.
+ * (While it fills at one pace nothing tells it from a leak.)
+ */
 static void warm_up(uint64_t *seed, size_t n, double *v)
 {
 	double tau = (double)n * between(seed, 0.03, 0.22), gain = log_between(seed, 0.1, 2);
@@ -277,7 +285,10 @@ static void rates_at_600(void **state)
 	check_rates(600, 95, 2);
 }
 
-/* Judged after every sample of a watch of 60, as the survey does: a process is looked at often, and one false word is one too many. */
+/*
+ * Judged after every sample of a watch of 60, as the survey does: a process is looked at often, and
+ * one false word is one too many.
+ */
 static bool ever_leaking(const struct kind *kind, uint64_t seed)
 {
 	for (size_t n = TREND_LEAK_SAMPLES; n <= 60; n++) {
@@ -377,7 +388,10 @@ static void words(void **state)
 		trend_series_free(series[k]);
 }
 
-/* A leak that begins in the middle of a long watch is found all the same, and its growth is that of the leak. */
+/*
+ * A leak that begins in the middle of a long watch is found all the same, and its growth is that of
+ * the leak.
+ */
 static void late_leak(void **state)
 {
 	struct trend_series *series = trend_series_new();
@@ -397,7 +411,10 @@ static void late_leak(void **state)
 	trend_series_free(series);
 }
 
-/* Weeks of samples: the memory stays what it is (the sanitizers see it), and what was days ago is forgotten. */
+/*
+ * Weeks of samples: the memory stays what it is (the sanitizers see it), and what was days ago is
+ * forgotten.
+ */
 static void long_watch(void **state)
 {
 	struct trend_series *series = trend_series_new();

@@ -63,8 +63,9 @@ static void wait_for_child_of(pid_t pid)
 }
 
 /*
- * A process is killed with its group while it waits in such a call. The call goes on: it takes the byte that is written afterwards. Then the descriptors
- * close: the other pipe, whose writing end only that process had, is at its end.
+ * A process is killed with its group while it waits in such a call. The call goes on: it takes the
+ * byte that is written afterwards. Then the descriptors close: the other pipe, whose writing end
+ * only that process had, is at its end.
  */
 static void test_killed_meanwhile(void **state)
 {

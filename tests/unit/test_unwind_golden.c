@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The unwinder over stacks written down by hand, x86-64: what each kind of frame looks like and how walks end. */
+/*
+ * The unwinder over stacks written down by hand, x86-64: what each kind of frame looks like and how
+ * walks end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +129,10 @@ static const struct golden cases[] = {
 };
 /* clang-format on */
 
-/* call rel32 before the return addresses that only a frame pointer vouches for, or nothing; elsewhere nobody looks. */
+/*
+ * call rel32 before the return addresses that only a frame pointer vouches for, or nothing;
+ * elsewhere nobody looks.
+ */
 static const uint8_t code[TEXT_SIZE] = {[0x100] = 0xe8, [0x200] = 0xe8, [FRAME + 0x1b] = 0xe8};
 
 const struct golden_program golden_program = {
@@ -137,7 +143,10 @@ const struct golden_program golden_program = {
 	.case_count = ARRAY_SIZE(cases),
 };
 
-/* While more has been mapped than could be marked in the set, it is not used; nor is a part of it that has been marked. */
+/*
+ * While more has been mapped than could be marked in the set, it is not used; nor is a part of it
+ * that has been marked.
+ */
 static void test_distrust(void **state)
 {
 	struct golden_tables *t = *state;

@@ -84,7 +84,10 @@ const struct golden_program golden_program = {
 	.case_count = ARRAY_SIZE(cases),
 };
 
-/* The kernel's vdso has no rows: a handler returns to code that is recognised, and the entry point of 0 that the file names is none. */
+/*
+ * The kernel's vdso has no rows: a handler returns to code that is recognised, and the entry point
+ * of 0 that the file names is none.
+ */
 static void test_vdso(void **state)
 {
 	static const uint32_t trampoline[] = {0xd2801168, 0xd4000001}; /* mov x8, #139; svc #0 */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Damaged files: whatever the bytes say, the builder ends, the rows keep their promises and the unwinder finds what the table says. */
+/*
+ * Damaged files: whatever the bytes say, the builder ends, the rows keep their promises and the
+ * unwinder finds what the table says.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

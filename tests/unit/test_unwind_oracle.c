@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The builder against an independent reader of the same data: every row of real objects must say what libdw's dwarf_cfi_addrframe()
- * says at its first and its last address. Ways in which they may differ are named one by one and counted; anything else fails.
+ * The builder against an independent reader of the same data: every row of real objects must say
+ * what libdw's dwarf_cfi_addrframe() says at its first and its last address. Ways in which they may
+ * differ are named one by one and counted; anything else fails.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +66,8 @@ static const char *const objects[] = {
 
 /* Ways to differ that are understood. */
 enum difference {
-	ADDED, /* libdw knows nothing, we added the stack's end at an entry point or a signal trampoline */
+	/* libdw knows nothing, we added the stack's end at an entry point or a signal trampoline */
+	ADDED,
 	LOST_BY_DW, /* libdw finds no function though there is one: its search table skips some */
 	DIFFERENCES,
 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The unwinder over this very process: tables of its own objects, its own stack, and libgcc's unwinder as the truth. */
+/*
+ * The unwinder over this very process: tables of its own objects, its own stack, and libgcc's
+ * unwinder as the truth.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,7 +210,10 @@ static void test_signal(void **unused)
 	sigaction(SIGUSR1, &old, NULL);
 }
 
-/* The child runs in this very memory, on this very stack; it must not return from here, nor fail an assertion. */
+/*
+ * The child runs in this very memory, on this very stack; it must not return from here, nor fail an
+ * assertion.
+ */
 static NOINLINE int in_vfork(volatile bool *same)
 {
 	int status = -1;

@@ -48,7 +48,10 @@ static void taken(void **state)
 	check(&s, "folded", "folded-hidden.txt");
 }
 
-/* Memory that grows and is not lost is told as what it is, with what holds it; what is lost is not called kept. */
+/*
+ * Memory that grows and is not lost is told as what it is, with what holds it; what is lost is not
+ * called kept.
+ */
 static void filling(void **state)
 {
 	const struct export_options options = {0};

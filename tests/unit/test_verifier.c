@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* How many instructions the kernel's verifier looks at in each program: it gives up at a million, older kernels earlier in practice. */
+/*
+ * How many instructions the kernel's verifier looks at in each program: it gives up at a million,
+ * older kernels earlier in practice.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -39,8 +42,9 @@ static unsigned verified(struct bpf_program *program, const char *log)
 }
 
 /*
- * Has the kernel given the program a stack per processor, which threads that are preempted or sleep in a uprobe would share (bpf/own_stack.h)? It
- * shows in the machine code: that the address of this processor's data is added to r9 (arch/x86/net/bpf_jit_comp.c, emit_priv_frame_ptr()).
+ * Has the kernel given the program a stack per processor, which threads that are preempted or sleep
+ * in a uprobe would share (bpf/own_stack.h)? It shows in the machine code: that the address of this
+ * processor's data is added to r9 (arch/x86/net/bpf_jit_comp.c, emit_priv_frame_ptr()).
  */
 static bool shares_stack(const struct bpf_program *program)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Golden cases of the unwinder: a piece of code of which each part has a rule, registers, the words of a stack, and the frames that they mean.
- * Included after UNWIND_AARCH64 has been defined or not, by one .c file per program, which defines golden_program.
+ * Golden cases of the unwinder: a piece of code of which each part has a rule, registers, the words
+ * of a stack, and the frames that they mean. Included after UNWIND_AARCH64 has been defined or not,
+ * by one .c file per program, which defines golden_program.
  */
 #ifndef MEMLEAKBPF_TESTS_UNWIND_GOLDEN_H
 #define MEMLEAKBPF_TESTS_UNWIND_GOLDEN_H
@@ -36,7 +37,8 @@ struct golden {
 	uint64_t stack[WORDS], other[OTHERS]; /* at STACK and at ALTERNATE */
 	uint32_t stack_words;		      /* that there are; 0: all */
 	uint32_t max_frames;		      /* 0: as many as possible */
-	bool not_code; /* what the kernel says of an address outside of all mappings; else it does not know */
+	/* what the kernel says of an address outside of all mappings; else it does not know */
+	bool not_code;
 	uint64_t frames[MAX_GOLDEN]; /* ended by 0 */
 	enum stack_end end;
 };
@@ -192,7 +194,10 @@ static inline void golden_test_cases(void **tables)
 		golden_check(*tables, &golden_program.cases[i]);
 }
 
-/* A walk over what does not deserve to be called a stack ends, whatever is in it, and never repeats a stack pointer for ever. */
+/*
+ * A walk over what does not deserve to be called a stack ends, whatever is in it, and never repeats
+ * a stack pointer for ever.
+ */
 static inline void golden_test_noise(void **tables)
 {
 	struct golden_tables *t = *tables;

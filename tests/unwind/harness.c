@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Runs a program that prints the truth about its stacks (tests/unwind/targets/truth.h) and compares ours, frame by frame:
- *   harness [-v] [-f] [-e END] PROGRAM [ARG…]      -f: by frame pointers only; -e "no rows": stacks may end so as well
+ * Runs a program that prints the truth about its stacks (tests/unwind/targets/truth.h) and compares
+ * ours, frame by frame:
+ *   harness [-v] [-f] [-e END] PROGRAM [ARG…]      -f: by frame pointers only; -e "no rows": stacks
+ *   may end so as well
  * or measures a running process, whose stacks are only counted:
- *   harness [-k|-c] -p PID -o OBJECT -s SYMBOL -t SECONDS      -k: the kernel's bpf_get_stackid() instead of our walk;
+ *   harness [-k|-c] -p PID -o OBJECT -s SYMBOL -t SECONDS      -k: the kernel's bpf_get_stackid()
+ *   instead of our walk;
  *                                                             -c: every walk is the thread's first
  */
 #include <bpf/libbpf.h>
@@ -36,7 +39,8 @@ static const char *const end_names[STACK_ENDS] = {
 
 struct harness {
 	bool verbose, kernel_walks, forgetful;
-	int end_allowed; /* enum stack_end besides complete and truncated; else STACK_END_COMPLETE */
+	/* enum stack_end besides complete and truncated; else STACK_END_COMPLETE */
+	int end_allowed;
 	struct harness_bpf *bpf;
 	struct object_cache *cache;
 	struct image *image;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwinder compiled for user space: tables in plain memory, the stack read by a function of the test. Included by one .c file
- * per program, after UNWIND_AARCH64 has been defined or not.
+ * The unwinder compiled for user space: tables in plain memory, the stack read by a function of the
+ * test. Included by one .c file per program, after UNWIND_AARCH64 has been defined or not.
  */
 #ifndef MEMLEAKBPF_TESTS_UNWIND_MEMORY_H
 #define MEMLEAKBPF_TESTS_UNWIND_MEMORY_H

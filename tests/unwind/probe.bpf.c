@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The smallest program around the unwinder: sends every stack that reaches the probe. For tests/unwind/harness.c. */
+/*
+ * The smallest program around the unwinder: sends every stack that reaches the probe. For
+ * tests/unwind/harness.c.
+ */
 #include "bpf/regs.h"
 #include "bpf/own_stack.h"
 #include "bpf/unwind.h"

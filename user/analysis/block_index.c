@@ -5,10 +5,16 @@
 
 #define PAGE_SHIFT 12
 
-/* Blocks farther apart than that (in pages) are in different spans: the pages between would cost memory for nothing. */
+/*
+ * Blocks farther apart than that (in pages) are in different spans: the pages between would cost
+ * memory for nothing.
+ */
 #define SPAN_GAP 1024
 
-/* A block of more pages has a span of its own, which needs none of them: programs reserve terabytes. */
+/*
+ * A block of more pages has a span of its own, which needs none of them: programs reserve
+ * terabytes.
+ */
 #define HUGE_PAGES 16384
 
 /* A stretch of pages with blocks in it. */
@@ -16,8 +22,11 @@ struct span {
 	uint64_t start; /* of its first block */
 	uint64_t first_page, pages;
 	uint32_t begin; /* its first block */
-	uint32_t *
-		first; /* by page, and one more: the first block that ends behind the page's start; NULL: one huge block */
+	/*
+	 * by page, and one more: the first block that ends behind the page's start; NULL: one huge
+	 * block
+	 */
+	uint32_t *first;
 };
 
 struct block_index {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which block an address lies in: for each page of the blocks' memory the first block that reaches into it. Four times as fast as a
- * binary search over all blocks, for 4 bytes a page.
+ * Which block an address lies in: for each page of the blocks' memory the first block that reaches
+ * into it. Four times as fast as a binary search over all blocks, for 4 bytes a page.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_BLOCK_INDEX_H
 #define MEMLEAKBPF_ANALYSIS_BLOCK_INDEX_H

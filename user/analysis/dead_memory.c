@@ -8,7 +8,10 @@
 
 #define PAGE 4096
 
-/* glibc's struct pthread is about that large on x86_64 (0x900 in 2.36) and ends where the thread's stack memory ends. */
+/*
+ * glibc's struct pthread is about that large on x86_64 (0x900 in 2.36) and ends where the thread's
+ * stack memory ends.
+ */
 #define THREAD_BLOCK_MAX PAGE
 
 /* Other anonymous memory may have become one mapping with an object's .bss. */
@@ -29,8 +32,9 @@ static bool has_guard(const struct heap_image *image, const struct mapping *m)
 }
 
 /*
- * Where the memory below a thread's stack pointer begins to be its own for certain: at the guard; without one (glibc from 2.41 on has none that is
- * a mapping) behind the control block of the thread below in the same mapping.
+ * Where the memory below a thread's stack pointer begins to be its own for certain: at the guard;
+ * without one (glibc from 2.41 on has none that is a mapping) behind the control block of the
+ * thread below in the same mapping.
  */
 static uint64_t stack_bottom(const struct heap_image *image, const struct mapping *m,
 			     const struct heap_thread *thread)
@@ -52,7 +56,10 @@ static uint64_t stack_bottom(const struct heap_image *image, const struct mappin
 	return bottom;
 }
 
-/* The thread's control block must be in the mapping, above: what else lies there (a stack made by the program) may be in use. */
+/*
+ * The thread's control block must be in the mapping, above: what else lies there (a stack made by
+ * the program) may be in use.
+ */
 static int below_sp(struct heap_image *image, const struct heap_thread *thread)
 {
 	const struct mapping *m = maps_find(image->maps, thread->sp);
@@ -76,8 +83,9 @@ static bool is_threads_block(const struct heap_image *image, uint64_t address)
 }
 
 /*
- * The control block of a thread that is no more: on x86_64 its first and its third word are its own address (tcbhead_t of glibc: tcb, dtv, self), and no
- * living thread's thread pointer is that. glibc keeps the stacks of ended threads, with the block, for the next ones.
+ * The control block of a thread that is no more: on x86_64 its first and its third word are its own
+ * address (tcbhead_t of glibc: tcb, dtv, self), and no living thread's thread pointer is that.
+ * glibc keeps the stacks of ended threads, with the block, for the next ones.
  */
 static bool holds_ended_thread(const struct heap_image *image, const struct mapping *m)
 {

@@ -40,7 +40,10 @@ void diff_free(struct diff *diff)
 	free(diff);
 }
 
-/* No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins what it forged. */
+/*
+ * No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins
+ * what it forged.
+ */
 static char *make_key(const struct stack *stack)
 {
 	char *key = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Compares two moments of a program, or of two runs of it. Stacks are the same when their functions are, by name, from the allocation out to the
- * thread's start: addresses, lines and build-ids may differ. Code without a name counts by module and offset.
+ * Compares two moments of a program, or of two runs of it. Stacks are the same when their functions
+ * are, by name, from the allocation out to the thread's start: addresses, lines and build-ids may
+ * differ. Code without a name counts by module and offset.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_DIFF_H
 #define MEMLEAKBPF_ANALYSIS_DIFF_H
@@ -15,10 +16,16 @@ struct diff;
 struct diff *diff_new(void);	   /* NULL when out of memory */
 void diff_free(struct diff *diff); /* with the comparison; NULL is fine */
 
-/* Adds a process to the old side or the new one, without its hidden stacks. The frames must outlive the diff. 0 or -ENOMEM. */
+/*
+ * Adds a process to the old side or the new one, without its hidden stacks. The frames must outlive
+ * the diff. 0 or -ENOMEM.
+ */
 int diff_add(struct diff *diff, const struct snapshot *s, bool is_new);
 
-/* Sorts, by blocks or by bytes, and counts. Owned by the diff; nothing may be added after it. NULL when out of memory. */
+/*
+ * Sorts, by blocks or by bytes, and counts. Owned by the diff; nothing may be added after it. NULL
+ * when out of memory.
+ */
 const struct comparison *diff_finish(struct diff *diff, bool by_count);
 
 #endif

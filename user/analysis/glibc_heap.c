@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Free chunks of glibc's heap, as malloc/malloc.c and malloc/arena.c of glibc 2.26 to 2.41 lay it out (64 bits; see also
- * https://sourceware.org/glibc/wiki/MallocInternals). An arena's heap is a row of chunks from its beginning to the top chunk. Nothing is believed before
- * the whole row has been walked, from the first chunk to a top that ends where the memory ends and that the arena itself names.
+ * Free chunks of glibc's heap, as malloc/malloc.c and malloc/arena.c of glibc 2.26 to 2.41 lay it
+ * out (64 bits; see also https://sourceware.org/glibc/wiki/MallocInternals). An arena's heap is a
+ * row of chunks from its beginning to the top chunk. Nothing is believed before the whole row has
+ * been walked, from the first chunk to a top that ends where the memory ends and that the arena
+ * itself names.
  *
- * A chunk is free when the next one says so (PREV_INUSE). Small ones are not told that way: those in a thread's cache have the cache's key as
- * their second word, those in fastbins hang on the arena's lists.
+ * A chunk is free when the next one says so (PREV_INUSE). Small ones are not told that way: those
+ * in a thread's cache have the cache's key as their second word, those in fastbins hang on the
+ * arena's lists.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +74,10 @@ static bool find_top(struct walk *w)
 	}
 }
 
-/* The cache's struct is an arena's first chunk: counts, then the heads of its lists. Its key is in every chunk of them. */
+/*
+ * The cache's struct is an arena's first chunk: counts, then the heads of its lists. Its key is in
+ * every chunk of them.
+ */
 static uint64_t learn_key(const struct walk *w)
 {
 	/* 2.30; 2.29, whose key is the struct's address (those before it have none). */
@@ -131,7 +137,10 @@ static int mark_chunks(struct walk *w)
 		    !chunk_at(w, at + size, &next_size, &in_use))
 			return -EINVAL;
 		if (has_block(w, at, at + size, &block_end)) {
-			/* What is left of it behind the block nobody has asked for. A block with others inside (a pool's) is let be. */
+			/*
+			 * What is left of it behind the block nobody has asked for. A block with
+			 * others inside (a pool's) is let be.
+			 */
 			if (w->block + 1 == w->image->block_count ||
 			    w->image->blocks[w->block + 1].address >= at + size)
 				err = heap_image_add_dead(w->image, (block_end + 7) & ~7ull,
@@ -180,7 +189,10 @@ static int mark_fastbins(struct walk *w)
 
 /* ---- where the arenas are ----------------------------------------------------------------- */
 
-/* The main arena is a variable of libc: where a file's writable memory names the top chunk, followed by what can be the bins. */
+/*
+ * The main arena is a variable of libc: where a file's writable memory names the top chunk,
+ * followed by what can be the bins.
+ */
 static uint64_t find_main_arena(const struct walk *w)
 {
 	for (size_t i = 0; i < w->image->region_count; i++) {
@@ -217,7 +229,10 @@ static int mark_heap(struct walk *w, uint64_t *key)
 		w->key = *key;
 	err = mark_chunks(w);
 	err = err ?: mark_fastbins(w);
-	/* Its pointers are to chunks. A chunk begins before its memory, in the last 8 bytes of the block before it, which they do not hold. */
+	/*
+	 * Its pointers are to chunks. A chunk begins before its memory, in the last 8 bytes of the
+	 * block before it, which they do not hold.
+	 */
 	return err
 		       ?: heap_image_add_dead(w->image, w->arena + ARENA_FASTBINS,
 					      w->arena + ARENA_BINS_END);
@@ -239,7 +254,10 @@ static int main_heap(struct heap_image *image, const struct mapping *m, uint64_t
 	return 0;
 }
 
-/* struct heap_info: ar_ptr, prev, size … then, in an arena's first heap, the arena itself, then the chunks. */
+/*
+ * struct heap_info: ar_ptr, prev, size … then, in an arena's first heap, the arena itself, then the
+ * chunks.
+ */
 static int other_heap(struct heap_image *image, uint64_t heap, uint64_t *key)
 {
 	struct walk w = {.image = image};

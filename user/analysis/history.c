@@ -9,7 +9,8 @@
 #include "user/analysis/trend.h"
 
 /*
- * What a child takes counts for its parent from its third sample on (before, every program takes memory to start with) until it is judged by itself.
+ * What a child takes counts for its parent from its third sample on (before, every program takes
+ * memory to start with) until it is judged by itself.
  */
 #define CHILD_FIRST_SAMPLE  3
 #define CHILD_LAST_SAMPLE   TREND_MIN_SAMPLES

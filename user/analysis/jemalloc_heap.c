@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What jemalloc keeps and nobody holds, as jemalloc 5.3 lays it out on 64 bits with pages of 4 KiB and addresses of 48 bits (edata.h, rtree.h,
- * cache_bin.h, base.c of its sources). All memory that it hands out is in extents. Each is described by an edata_t in memory of its own, and a
- * radix tree leads from an extent's first and last page (of slabs: from each page) to it. What the tree and the edata_t do not agree on is not believed.
+ * What jemalloc keeps and nobody holds, as jemalloc 5.3 lays it out on 64 bits with pages of 4 KiB
+ * and addresses of 48 bits (edata.h, rtree.h, cache_bin.h, base.c of its sources). All memory that
+ * it hands out is in extents. Each is described by an edata_t in memory of its own, and a radix
+ * tree leads from an extent's first and last page (of slabs: from each page) to it. What the tree
+ * and the edata_t do not agree on is not believed.
  *
- * Dead are extents that are not in use, regions of slabs that their bitmap or a thread's cache says are free, the cache's arrays, which keep the addresses of
- * what was handed out, and the edata_t, which begin with the address of a block. Other memory of jemalloc's own holds no address of a block.
+ * Dead are extents that are not in use, regions of slabs that their bitmap or a thread's cache says
+ * are free, the cache's arrays, which keep the addresses of what was handed out, and the edata_t,
+ * which begin with the address of a block. Other memory of jemalloc's own holds no address of a
+ * block.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -111,7 +115,10 @@ static bool read_extent(const struct heap *h, uint64_t page, uint64_t entry, str
 		.state = words[0] >> 17 & 7,
 		.size_class = words[0] >> 20 & 0xff,
 	};
-	/* The entry has a copy of what they say; the class is not always kept up once the extent is free. */
+	/*
+	 * The entry has a copy of what they say; the class is not always kept up once the extent is
+	 * free.
+	 */
 	if (words[0] >> 45 || out->state >= STATES || out->size_class > CLASSES ||
 	    (entry & 1) != out->slab || (entry >> 2 & 7) != out->state ||
 	    (out->state == ACTIVE && entry >> 48 != out->size_class))
@@ -122,7 +129,10 @@ static bool read_extent(const struct heap *h, uint64_t page, uint64_t entry, str
 
 /* ---- where the tree is -------------------------------------------------------------------- */
 
-/* Does this word, of some object's data, lead to the edata_t of the block as the tree's root would? Returns the root, 0: no. */
+/*
+ * Does this word, of some object's data, lead to the edata_t of the block as the tree's root would?
+ * Returns the root, 0: no.
+ */
 static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, uint64_t block)
 {
 	struct heap h = {.image = image, .root = at - 8 * (block >> LEAF_SHIFT)};
@@ -243,7 +253,10 @@ static const struct extent *extent_at(const struct heap *h, uint64_t address)
 	return low && address < h->extents[low - 1].end ? &h->extents[low - 1] : NULL;
 }
 
-/* The regions of a slab that its bitmap has as free; the number of free ones is told apart from it, and has to be theirs. */
+/*
+ * The regions of a slab that its bitmap has as free; the number of free ones is told apart from it,
+ * and has to be theirs.
+ */
 static int mark_slab(struct heap *h, const struct extent *extent)
 {
 	size_t block = dead_memory_block(h->image, extent->start);
@@ -271,8 +284,8 @@ static int mark_slab(struct heap *h, const struct extent *extent)
 }
 
 /*
- * The arrays of a thread's cache lie in an extent of their own, between two words of junk. They stay when the thread ends and the C library frees
- * something after jemalloc has cleaned up.
+ * The arrays of a thread's cache lie in an extent of their own, between two words of junk. They
+ * stay when the thread ends and the C library frees something after jemalloc has cleaned up.
  */
 static int mark_arrays(struct heap *h, const struct extent *extent)
 {
@@ -323,7 +336,10 @@ static int mark_extents(struct heap *h)
 
 /* ---- the edata_t -------------------------------------------------------------------------- */
 
-/* A block of jemalloc's own memory: its size, the next one, and an edata_t for what is left at its end. */
+/*
+ * A block of jemalloc's own memory: its size, the next one, and an edata_t for what is left at its
+ * end.
+ */
 static bool is_base(const struct heap *h, uint64_t start, uint64_t inside)
 {
 	const uint64_t *words = heap_image_words(h->image, start, 5);
@@ -341,7 +357,10 @@ static bool is_old_edata(const struct heap *h, const uint64_t *words)
 	       !(words[0] >> 45) && extent_at(h, words[1]);
 }
 
-/* The arena's lists of extents repeat their addresses. In the first page is what the program may have given: its hooks. */
+/*
+ * The arena's lists of extents repeat their addresses. In the first page is what the program may
+ * have given: its hooks.
+ */
 static int mark_addresses(struct heap *h, uint64_t at, const uint64_t *words)
 {
 	int err = 0;
@@ -420,7 +439,8 @@ static int mark_edatas(struct heap *h)
 
 struct bin {
 	uint64_t full, head,
-		empty; /* where the array begins, the first free block's address, and the array's end */
+		/* where the array begins, the first free block's address, and the array's end */
+		empty;
 };
 
 /* cache_bin_t: stack_head, a count, and the low 16 bits of three places in its array. */
@@ -492,7 +512,10 @@ static int mark_cache(struct heap *h, const uint64_t *words, size_t count)
 	return err;
 }
 
-/* It is in the thread's static TLS, which lies below the thread pointer (x86_64) or above (aarch64). */
+/*
+ * It is in the thread's static TLS, which lies below the thread pointer (x86_64) or above
+ * (aarch64).
+ */
 static int mark_thread(struct heap *h, const struct heap_thread *thread)
 {
 	uint64_t at = (thread->tls & ~7ull) - TLS_REACH, end = at + 2 * TLS_REACH;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which blocks of a snapshot count as leaked: definitely or indirectly lost ones that no suppression has; without a verdict all live ones. */
+/*
+ * Which blocks of a snapshot count as leaked: definitely or indirectly lost ones that no
+ * suppression has; without a verdict all live ones.
+ */
 #ifndef MEMLEAKBPF_ANALYSIS_LEAKS_H
 #define MEMLEAKBPF_ANALYSIS_LEAKS_H
 

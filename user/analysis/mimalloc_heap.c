@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Free memory of mimalloc, as mimalloc 2.0.7 to 2.0.9 lays it out on 64 bits without its secure mode (include/mimalloc-types.h of its sources). Memory
- * comes in segments at multiples of 32 MiB, which begin with a struct, a row of descriptions of the pages behind it in it. A page has blocks of one size;
- * its free ones are on three lists.
+ * Free memory of mimalloc, as mimalloc 2.0.7 to 2.0.9 lays it out on 64 bits without its secure
+ * mode (include/mimalloc-types.h of its sources). Memory comes in segments at multiples of 32 MiB,
+ * which begin with a struct, a row of descriptions of the pages behind it in it. A page has blocks
+ * of one size; its free ones are on three lists.
  *
- * A segment's cookie is its address changed with a number that is the same for all: it is learnt from a segment in which a tracked block lies where its
- * page has one. A segment is believed only if the row of pages leads over all of its slices, and a page only if its lists and its count of used blocks
- * make up its capacity.
+ * A segment's cookie is its address changed with a number that is the same for all: it is learnt
+ * from a segment in which a tracked block lies where its page has one. A segment is believed only
+ * if the row of pages leads over all of its slices, and a page only if its lists and its count of
+ * used blocks make up its capacity.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +67,10 @@ static bool read_segment(const struct heap_image *image, uint64_t start, struct 
 	return true;
 }
 
-/* How many slices belong together at the index, and the size of the blocks there (0: they are free). 0: it is nobody's first. */
+/*
+ * How many slices belong together at the index, and the size of the blocks there (0: they are
+ * free). 0: it is nobody's first.
+ */
 static uint32_t read_span(const struct heap_image *image, const struct segment *s, uint32_t index,
 			  uint32_t *bytes)
 {

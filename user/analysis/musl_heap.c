@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Free memory of musl's allocator, as mallocng of musl 1.2.1 to 1.2.5 lays it out on 64 bits (src/malloc/mallocng/meta.h of its sources). Blocks are
- * slots of groups. A group begins with the address of its struct meta, which has the group's address and says which slots are free. The metas lie in
- * areas, pages that begin with a secret number; the list of areas begins in the allocator's context, a variable of libc that begins with the same number.
+ * Free memory of musl's allocator, as mallocng of musl 1.2.1 to 1.2.5 lays it out on 64 bits
+ * (src/malloc/mallocng/meta.h of its sources). Blocks are slots of groups. A group begins with the
+ * address of its struct meta, which has the group's address and says which slots are free. The
+ * metas lie in areas, pages that begin with a secret number; the list of areas begins in the
+ * allocator's context, a variable of libc that begins with the same number.
  *
- * The context is found by way of a tracked block: from its header to its group, meta and area, checked as free() itself would. A group is believed only if
- * it and its meta name each other.
+ * The context is found by way of a tracked block: from its header to its group, meta and area,
+ * checked as free() itself would. A group is believed only if it and its meta name each other.
  */
 #include "user/analysis/dead_memory.h"
 
@@ -59,7 +61,10 @@ static bool read_group(const struct heap_image *image, uint64_t meta, struct gro
 	return UNIT + g->slots * g->stride <= g->size;
 }
 
-/* What stands before a block: which slot it is in, and how far it is from the group's first one in units. */
+/*
+ * What stands before a block: which slot it is in, and how far it is from the group's first one in
+ * units.
+ */
 static bool read_header(const struct heap_image *image, uint64_t block, uint64_t *slot,
 			uint64_t *offset)
 {
@@ -105,7 +110,10 @@ static bool is_area(const struct heap_image *image, uint64_t area, uint64_t secr
 	return words && words[0] == secret && (uint32_t)words[2] <= METAS_MAX;
 }
 
-/* The first area, which the context names: its words 7 and 8 are the first and the last; where libc asks for the size of pages, one further on. */
+/*
+ * The first area, which the context names: its words 7 and 8 are the first and the last; where libc
+ * asks for the size of pages, one further on.
+ */
 static uint64_t first_area(const struct heap_image *image, uint64_t secret)
 {
 	for (size_t i = 0; i < image->region_count; i++) {
@@ -130,7 +138,10 @@ static uint64_t first_area(const struct heap_image *image, uint64_t secret)
 	return 0;
 }
 
-/* Is all of the slot one block that we know? What is left of it is then nobody's: malloc_usable_size() says what was asked for. */
+/*
+ * Is all of the slot one block that we know? What is left of it is then nobody's:
+ * malloc_usable_size() says what was asked for.
+ */
 static bool is_known(const struct heap_image *image, const struct group *g, uint32_t index,
 		     size_t *block)
 {
@@ -149,8 +160,9 @@ static bool is_known(const struct heap_image *image, const struct group *g, uint
 }
 
 /*
- * What is in use and no block that we know may be libc's own, even when the program has been traced from its first instruction: the dynamic linker
- * takes memory for the first thread's TLS past the functions that have probes.
+ * What is in use and no block that we know may be libc's own, even when the program has been traced
+ * from its first instruction: the dynamic linker takes memory for the first thread's TLS past the
+ * functions that have probes.
  */
 static int mark_group(struct heap_image *image, const struct group *g)
 {

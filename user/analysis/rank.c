@@ -32,7 +32,10 @@ int rank_parse(const char *name, enum rank_by *by)
 	return -EINVAL;
 }
 
-/* What grows by its trend comes first, and what is known not to grow last: a burst says less than a long watch. */
+/*
+ * What grows by its trend comes first, and what is known not to grow last: a burst says less than a
+ * long watch.
+ */
 static bool growth_key(const struct stack *stack, struct key *key)
 {
 	const struct trend *trend = &stack->trend;
@@ -52,8 +55,9 @@ static bool growth_key(const struct stack *stack, struct key *key)
 }
 
 /*
- * What is lost counts whole, what is possibly lost an eighth, and what is held or has no verdict a sixteenth: it may be lost tomorrow. An hour's growth
- * counts as if it were lost already, and an hour's age doubles all that.
+ * What is lost counts whole, what is possibly lost an eighth, and what is held or has no verdict a
+ * sixteenth: it may be lost tomorrow. An hour's growth counts as if it were lost already, and an
+ * hour's age doubles all that.
  */
 static double suspicion(const struct stack *stack)
 {
@@ -70,8 +74,8 @@ static double suspicion(const struct stack *stack)
 }
 
 /*
- * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too. stack.older equals
- * stack.live unless --older was given.
+ * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too.
+ * stack.older equals stack.live unless --older was given.
  */
 static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
 {

@@ -8,7 +8,8 @@
 enum rank_by {
 	RANK_LIVE,  /* live bytes (those older than --older when it is given: stack.older) */
 	RANK_ALLOC, /* bytes allocated since attach */
-	RANK_GROWTH, /* what grows by its trend, fastest first; then live bytes since the last snapshot */
+	/* what grows by its trend, fastest first; then live bytes since the last snapshot */
+	RANK_GROWTH,
 	RANK_COUNT,   /* live blocks */
 	RANK_SUSPECT, /* lost bytes, growth and age together: docs/verdicts.md has the formula */
 };
@@ -17,14 +18,22 @@ enum rank_by {
 int rank_parse(const char *name, enum rank_by *by);
 
 /*
- * Fills top[] with the best `max` stacks of the snapshot, best first (ties: more count, then smaller id, so that output is stable); stacks with nothing
- * to show under the chosen order are left out. Returns how many. O(n log max). */
+ * Fills top[] with the best `max` stacks of the snapshot, best first (ties: more count, then
+ * smaller id, so that output is stable); stacks with nothing to show under the chosen order are
+ * left out. Returns how many. O(n log max).
+ */
 size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack **top, size_t max);
 
-/* The sums that the header line shows: fills live, alloc, free, delta_* of the snapshot from its stacks. */
+/*
+ * The sums that the header line shows: fills live, alloc, free, delta_* of the snapshot from its
+ * stacks.
+ */
 void rank_total(struct snapshot *snapshot);
 
-/* Sets delta_bytes/delta_count of every stack and of the snapshot against the previous snapshot of the same target (NULL: first one). Stacks are matched by id. */
+/*
+ * Sets delta_bytes/delta_count of every stack and of the snapshot against the previous snapshot of
+ * the same target (NULL: first one). Stacks are matched by id.
+ */
 void rank_delta(struct snapshot *now, const struct snapshot *before);
 
 #endif

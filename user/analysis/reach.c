@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Marking, as memcheck's leak checker does it (memcheck/mc_leakcheck.c describes it; Valgrind's manual 4.2.8 what the classes mean):
+ * Marking, as memcheck's leak checker does it (memcheck/mc_leakcheck.c describes it; Valgrind's
+ * manual 4.2.8 what the classes mean):
  *
- * 1. From every root word, blocks it points to. Through pointers to the beginning a reachable block makes others reachable; any other way makes
- *    them possibly lost. Reachable ones go first, so that few blocks are looked at twice.
- * 2. The blocks that are left, in order of address: each is definitely lost (a leader), and what it leads to and is left as well is indirectly
- *    lost. So of a cycle one block is definitely lost.
- * 3. A leader may hang below one that came later, and memcheck sees that only if it is pointed to directly. Here the leaders are gone
- *    through once more, the last first: one that another leads to is indirectly lost. A cycle that nothing leads to has one leader, its lowest
- *    block, which no other leader reaches; and what leads to a leader came after it, else it would have been none.
+ * 1. From every root word, blocks it points to. Through pointers to the beginning a reachable block
+ *    makes others reachable; any other way makes them possibly lost. Reachable ones go first, so
+ *    that few blocks are looked at twice.
+ * 2. The blocks that are left, in order of address: each is definitely lost (a leader), and what it
+ *    leads to and is left as well is indirectly lost. So of a cycle one block is definitely lost.
+ * 3. A leader may hang below one that came later, and memcheck sees that only if it is pointed to
+ *    directly. Here the leaders are gone through once more, the last first: one that another leads
+ *    to is indirectly lost. A cycle that nothing leads to has one leader, its lowest block, which
+ *    no other leader reaches; and what leads to a leader came after it, else it would have been
+ *    none.
  */
 #include "user/analysis/reach.h"
 
@@ -52,7 +56,9 @@ static void push(struct pile *pile, uint32_t block)
 	pile->items[pile->count++] = block;
 }
 
-/* A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost. */
+/*
+ * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
+ */
 static void follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
 {
 	uint64_t pointer = word & r->mask;
@@ -87,7 +93,10 @@ static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t 
 	push(&r->rest, block);
 }
 
-/* The words of [start, end) that are there, region by region. Returns how many in *words, and moves *start behind them. */
+/*
+ * The words of [start, end) that are there, region by region. Returns how many in *words, and moves
+ * *start behind them.
+ */
 static const uint64_t *next_words(const struct reach *r, uint64_t *start, uint64_t end,
 				  size_t *count, uint64_t *address)
 {
@@ -111,7 +120,10 @@ static const uint64_t *next_words(const struct reach *r, uint64_t *start, uint64
 static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
 	const struct heap_block *b = &r->image->blocks[block];
-	/* A program may use all that it got (malloc_usable_size): what is there holds, but is no reason to call a block indirectly lost. */
+	/*
+	 * A program may use all that it got (malloc_usable_size): what is there holds, but is no
+	 * reason to call a block indirectly lost.
+	 */
 	uint64_t end = leader == BLOCK_NONE ? b->room_end : b->end;
 	uint64_t start = (b->address + 7) & ~7ull, address;
 	bool certain = r->state[block] == REACHABLE;
@@ -200,7 +212,10 @@ static void follow_region(struct reach *r, const struct heap_region *region, siz
 	}
 }
 
-/* A stack that lies in a block (makecontext, pthread_attr_setstack) is a root as far as it is in use. */
+/*
+ * A stack that lies in a block (makecontext, pthread_attr_setstack) is a root as far as it is in
+ * use.
+ */
 static void follow_stack_in_block(struct reach *r, const struct heap_thread *thread)
 {
 	uint32_t block = block_index_find(r->index, thread->sp);
@@ -210,8 +225,9 @@ static void follow_stack_in_block(struct reach *r, const struct heap_thread *thr
 }
 
 /*
- * glibc's vector of a thread's TLS blocks: the thread pointer's second word is the address of its second entry (tcbhead_t, dtv_t: 16 bytes),
- * which for threads made since the attach lies in a block that we know. Without this all dynamic TLS would be possibly lost.
+ * glibc's vector of a thread's TLS blocks: the thread pointer's second word is the address of its
+ * second entry (tcbhead_t, dtv_t: 16 bytes), which for threads made since the attach lies in a
+ * block that we know. Without this all dynamic TLS would be possibly lost.
  */
 static void follow_tls_vector(struct reach *r, const struct heap_thread *thread)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The rules of memcheck's --leak-check-heuristics, by the description in Valgrind's manual (4.3) and their meaning in the Itanium C++ ABI
- * (2.7 array cookies, 2.5 virtual tables) and the old std::string of libstdc++.
+ * The rules of memcheck's --leak-check-heuristics, by the description in Valgrind's manual (4.3)
+ * and their meaning in the Itanium C++ ABI (2.7 array cookies, 2.5 virtual tables) and the old
+ * std::string of libstdc++.
  */
 #include <errno.h>
 #include <string.h>

@@ -11,7 +11,10 @@
 #include "user/base/util.h"
 
 #define MAX_FOLLOWED 1024
-/* The counters are exact, so any growth is growth; this much is worth a word. Estimates must exceed their own error. */
+/*
+ * The counters are exact, so any growth is growth; this much is worth a word. Estimates must exceed
+ * their own error.
+ */
 #define FLOOR_BYTES  4096
 #define FLOOR_ERRORS 3
 
@@ -68,7 +71,9 @@ static struct followed *follow(struct stack_trends *trends, uint64_t id)
 	return stack;
 }
 
-/* Live bytes that a stack needs for being followed; makes room by forgetting those that have less. */
+/*
+ * Live bytes that a stack needs for being followed; makes room by forgetting those that have less.
+ */
 static int make_room(struct stack_trends *trends, const struct snapshot *snapshot, uint64_t *least)
 {
 	_cleanup_free_ struct stack **top = NULL;

@@ -128,7 +128,10 @@ static void add(struct amount *sum, const struct amount *part)
 	sum->count += part->count;
 }
 
-/* The classes of which the stack has blocks. Without a verdict all are in one, which nobody knows: any will do. */
+/*
+ * The classes of which the stack has blocks. Without a verdict all are in one, which nobody knows:
+ * any will do.
+ */
 static unsigned classes_of(const struct snapshot *snapshot, const struct stack *stack)
 {
 	unsigned classes = 0;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Suppressions: memory that is known to be held and not to be reported. Files of LeakSanitizer and of Valgrind are read as they are; which of the two
- * a file is, its first line tells.
+ * Suppressions: memory that is known to be held and not to be reported. Files of LeakSanitizer and
+ * of Valgrind are read as they are; which of the two a file is, its first line tells.
  *
- * LeakSanitizer: `leak:PATTERN`; a pattern is looked for in the function, the source file and the object of every frame. `*` stands for anything, `^` and
- * `$` for the beginning and the end (clang's AddressSanitizerLeakSanitizer documentation; sanitizer_common's TemplateMatch()).
+ * LeakSanitizer: `leak:PATTERN`; a pattern is looked for in the function, the source file and the
+ * object of every frame. `*` stands for anything, `^` and `$` for the beginning and the end
+ * (clang's AddressSanitizerLeakSanitizer documentation; sanitizer_common's TemplateMatch()).
  *
- * Valgrind: `{ name, Memcheck:Leak, match-leak-kinds: …, fun: obj: src: ... }`; the locations stand for the innermost frames, and `...` for any number of
- * them (Valgrind's manual, 2.5 and 4.5). Those for memcheck's other errors are passed over, but for Memcheck:Free.
+ * Valgrind: `{ name, Memcheck:Leak, match-leak-kinds: …, fun: obj: src: ... }`; the locations stand
+ * for the innermost frames, and `...` for any number of them (Valgrind's manual, 2.5 and 4.5).
+ * Those for memcheck's other errors are passed over, but for Memcheck:Free.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_SUPPRESS_H
 #define MEMLEAKBPF_ANALYSIS_SUPPRESS_H
@@ -21,19 +23,26 @@ struct suppressions;
 struct suppressions *suppressions_new(void); /* NULL when out of memory */
 void suppressions_free(struct suppressions *s);
 
-/* Reads a file. 0, or -errno, logged with the file and the line: -EINVAL when it cannot be understood. */
+/*
+ * Reads a file. 0, or -errno, logged with the file and the line: -EINVAL when it cannot be
+ * understood.
+ */
 int suppressions_read(struct suppressions *s, const char *path);
 
-/* The same of text that is there already, of a file of that name (copied; NULL: the built-in ones). */
+/*
+ * The same of text that is there already, of a file of that name (copied; NULL: the built-in ones).
+ */
 int suppressions_parse(struct suppressions *s, const char *file, const char *text, size_t len);
 
 /* What glibc and libstdc++ hold by design. 0 or -ENOMEM. */
 int suppressions_add_builtin(struct suppressions *s);
 
 /*
- * Decides for each stack with live blocks, all of which must have their frames, what of it is suppressed: fills in stack.suppressed and
- * snapshot.suppressed. With a verdict a suppression applies to the classes that it names; without one their class is not known, and it applies to
- * all of a stack's blocks, whatever it names. The first suppression in the order of reading that applies has it. 0 or -ENOMEM.
+ * Decides for each stack with live blocks, all of which must have their frames, what of it is
+ * suppressed: fills in stack.suppressed and snapshot.suppressed. With a verdict a suppression
+ * applies to the classes that it names; without one their class is not known, and it applies to all
+ * of a stack's blocks, whatever it names. The first suppression in the order of reading that
+ * applies has it. 0 or -ENOMEM.
  */
 int suppressions_apply(struct suppressions *s, struct snapshot *snapshot);
 

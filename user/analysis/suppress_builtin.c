@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design; the places are in the sources of glibc 2.36, GCC 12's libstdc++ and
- * gperftools 2.10. Each names
- * a function that no caller's leak can go through: a FILE that is never closed stays reported, its buffer does not.
+ * What the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design; the
+ * places are in the sources of glibc 2.36, GCC 12's libstdc++ and gperftools 2.10. Each names a
+ * function that no caller's leak can go through: a FILE that is never closed stays reported, its
+ * buffer does not.
  *
- * A library without symbol tables has only its exported names, so inner functions come with an exported one above them where there is one. Names that a program may
- * well give to a function of its own say " in libc", which files cannot.
+ * A library without symbol tables has only its exported names, so inner functions come with an
+ * exported one above them where there is one. Names that a program may well give to a function of
+ * its own say " in libc", which files cannot.
  */
 #include "user/analysis/suppress_rule.h"
 

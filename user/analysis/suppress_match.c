@@ -45,7 +45,8 @@ static const char *find_piece(const char *text, const char *piece, size_t len)
 }
 
 /*
- * As sanitizer_common/sanitizer_suppressions.cpp decides, to the letter: each piece goes to the first place where it fits, so `o$` does not match "foo".
+ * As sanitizer_common/sanitizer_suppressions.cpp decides, to the letter: each piece goes to the
+ * first place where it fits, so `o$` does not match "foo".
  */
 bool template_match(const char *pattern, const char *text)
 {
@@ -99,7 +100,9 @@ static bool is_below_main(const char *function)
 	return false;
 }
 
-/* libstdc++'s new[] jumps to new, which leaves no frame of its own: one of new may stand for both. */
+/*
+ * libstdc++'s new[] jumps to new, which leaves no frame of its own: one of new may stand for both.
+ */
 static bool array_matches(const char *pattern, const struct frame *frame)
 {
 	char name[64];
@@ -214,8 +217,8 @@ bool rule_matches(const struct rule *rule, const struct frame *const *frames, si
 		if (locations_match(rule, frames + start, count - start))
 			return true;
 		/*
-		 * Valgrind puts its own functions in the place of `operator new`, which then is the innermost frame; the one that really runs calls
-		 * malloc (and new[] calls new).
+		 * Valgrind puts its own functions in the place of `operator new`, which then is the
+		 * innermost frame; the one that really runs calls malloc (and new[] calls new).
 		 */
 		if (start + 1 >= count || !is_operator(frames[start + 1]))
 			return false;

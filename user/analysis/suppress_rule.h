@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One suppression as it was read, and whether it matches a stack: private to user/analysis/suppress*. */
+/*
+ * One suppression as it was read, and whether it matches a stack: private to
+ * user/analysis/suppress*.
+ */
 #ifndef MEMLEAKBPF_ANALYSIS_SUPPRESS_RULE_H
 #define MEMLEAKBPF_ANALYSIS_SUPPRESS_RULE_H
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Free memory of gperftools' tcmalloc, as gperftools 2.8 to 2.10 lays it out on 64 bits with pages of 8 KiB and addresses of 48 bits (span.h, pagemap.h,
- * thread_cache.h, central_freelist.h of its sources). All memory is in spans, runs of pages. A map of two levels, a variable of the library, leads from the
- * first and the last page of a span (where it holds small objects: from each) to its description. What map and description do not agree on is not believed.
+ * Free memory of gperftools' tcmalloc, as gperftools 2.8 to 2.10 lays it out on 64 bits with pages
+ * of 8 KiB and addresses of 48 bits (span.h, pagemap.h, thread_cache.h, central_freelist.h of its
+ * sources). All memory is in spans, runs of pages. A map of two levels, a variable of the library,
+ * leads from the first and the last page of a span (where it holds small objects: from each) to its
+ * description. What map and description do not agree on is not believed.
  *
- * Free objects of a span hang on a list of the span's, on one of a thread's cache, or on one of the transfer cache between the two. A list is believed
- * if all of it lies where objects of its class do, and it is as long as is said elsewhere. The transfer cache's slots keep addresses of objects that
- * were handed out long ago, and hold nothing.
+ * Free objects of a span hang on a list of the span's, on one of a thread's cache, or on one of the
+ * transfer cache between the two. A list is believed if all of it lies where objects of its class
+ * do, and it is as long as is said elsewhere. The transfer cache's slots keep addresses of objects
+ * that were handed out long ago, and hold nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +27,10 @@
 #define LIST_WORDS 4 /* of a thread's list: its head, its length, …, the size of its objects */
 #define TLS_REACH  (64ull << 10)
 
-/* The central list of a class, in words: a lock, the class, two spans that head lists of spans, two counts, the transfer cache. */
+/*
+ * The central list of a class, in words: a lock, the class, two spans that head lists of spans, two
+ * counts, the transfer cache.
+ */
 #define CENTRAL_CLASS 1
 #define CENTRAL_EMPTY 2
 #define CENTRAL_FULL  8
@@ -84,7 +90,10 @@ static bool read_span(const struct heap *h, uint64_t page, uint64_t entry, struc
 	return out->location <= RETURNED && out->size_class < CLASSES;
 }
 
-/* Does this word, of some object's data, lead to the span of the block as the map would? Returns the map, 0: no. */
+/*
+ * Does this word, of some object's data, lead to the span of the block as the map would? Returns
+ * the map, 0: no.
+ */
 static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, uint64_t block)
 {
 	struct heap h = {.image = image, .root = at - 8 * (block >> LEAF_SHIFT)};
@@ -137,7 +146,10 @@ static int add_span(struct heap *h, const struct span *span)
 	return 0;
 }
 
-/* In the order of their addresses, and none over another: entries of spans that have become part of others stay. */
+/*
+ * In the order of their addresses, and none over another: entries of spans that have become part of
+ * others stay.
+ */
 static int read_leaf(struct heap *h, uint64_t leaf, uint64_t first_page)
 {
 	uint64_t at = leaf, end = leaf + 8 * LEAF_WORDS;
@@ -216,7 +228,10 @@ static int add_free(struct heap *h, uint64_t object)
 	return 0;
 }
 
-/* A list that ends after `length` objects of the class; any number when that is 0. What is not so is not taken. */
+/*
+ * A list that ends after `length` objects of the class; any number when that is 0. What is not so
+ * is not taken.
+ */
 static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint64_t length)
 {
 	size_t before = h->free_count;
@@ -327,7 +342,10 @@ static int take_central(struct heap *h, uint64_t at, unsigned size_class)
 	return err;
 }
 
-/* The spans of a class are in one of two rings; what leads the ring is no span but part of the class's central list. */
+/*
+ * The spans of a class are in one of two rings; what leads the ring is no span but part of the
+ * class's central list.
+ */
 static int find_central(struct heap *h, const struct span *span)
 {
 	uint64_t at = span->words[2];

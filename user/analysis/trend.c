@@ -160,7 +160,10 @@ size_t trend_values(const struct trend_series *s, double *values, size_t max)
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
-/* The k-th smallest (from 0) of n values, which are reordered. Hoare's quickselect, pivot in the middle. */
+/*
+ * The k-th smallest (from 0) of n values, which are reordered. Hoare's quickselect, pivot in the
+ * middle.
+ */
 static double select_kth(double *v, size_t n, size_t k)
 {
 	size_t left = 0, right = n - 1;
@@ -182,7 +185,9 @@ static double select_kth(double *v, size_t n, size_t k)
 			v[i++] = v[j];
 			v[j--] = moved;
 		}
-		/* Everything up to j is no more than the pivot, everything from j + 1 on no less. */
+		/*
+		 * Everything up to j is no more than the pivot, everything from j + 1 on no less.
+		 */
 		if (k <= j)
 			right = j;
 		else
@@ -222,8 +227,9 @@ struct slopes {
 };
 
 /*
- * The slopes between all pairs of points (Theil 1950, Sen 1968), and Kendall's S of them with its variance corrected for ties (Kendall 1975, as in Gilbert,
- * Statistical Methods for Environmental Pollution Monitoring, 1987, 16.4).
+ * The slopes between all pairs of points (Theil 1950, Sen 1968), and Kendall's S of them with its
+ * variance corrected for ties (Kendall 1975, as in Gilbert, Statistical Methods for Environmental
+ * Pollution Monitoring, 1987, 16.4).
  */
 static void pair_slopes(const struct point *p, size_t n, struct slopes *out)
 {
@@ -263,7 +269,10 @@ static double theil_sen(const struct point *p, size_t n, double *room)
 
 /* ---- the rule ----------------------------------------------------------------------------- */
 
-/* Each third rises at a similar pace, and the last one as fast as the first: what slows down is filling up. */
+/*
+ * Each third rises at a similar pace, and the last one as fast as the first: what slows down is
+ * filling up.
+ */
 static bool thirds_rise(const struct point *p, size_t n, double min_slope, double *room)
 {
 	double slopes[3];
@@ -278,7 +287,10 @@ static bool thirds_rise(const struct point *p, size_t n, double min_slope, doubl
 	return slopes[2] >= SLOWDOWN * slopes[0];
 }
 
-/* The low points of windows: a sawtooth's teeth hide a rise and feign one; what is always there does neither. */
+/*
+ * The low points of windows: a sawtooth's teeth hide a rise and feign one; what is always there
+ * does neither.
+ */
 static bool lows_rise(const struct point *p, size_t n, double floor)
 {
 	size_t windows = n < MANY_SAMPLES ? FEW_WINDOWS : MANY_WINDOWS;
@@ -295,7 +307,10 @@ static bool lows_rise(const struct point *p, size_t n, double floor)
 	return rise >= floor && lows[windows - 1] > lows[windows - 2] && step <= STEP_SHARE * rise;
 }
 
-/* In a short watch a ramp that has just ended looks like one that goes on: the last two steps must be part of it. */
+/*
+ * In a short watch a ramp that has just ended looks like one that goes on: the last two steps must
+ * be part of it.
+ */
 static bool goes_on(const struct point *p, size_t n, double slope)
 {
 	const struct point *last = &p[n - 1], *before = &p[n - 3];
@@ -411,7 +426,9 @@ static size_t judge_kind(const struct trend_series *s, double range, double floo
 	return start;
 }
 
-/* Sen's estimate with the confidence interval that Kendall's variance gives (Gilbert 1987, 16.5). */
+/*
+ * Sen's estimate with the confidence interval that Kendall's variance gives (Gilbert 1987, 16.5).
+ */
 static void estimate_growth(const struct point *p, size_t n, double *room, struct trend *out)
 {
 	struct slopes slopes = {.values = room};
@@ -432,7 +449,10 @@ static void estimate_growth(const struct point *p, size_t n, double *room, struc
 	out->growth_high = select_kth(slopes.values, slopes.count, (size_t)high);
 }
 
-/* The line through the medians of the outer thirds (Tukey 1977), for what is too flat to be worth all pairs. */
+/*
+ * The line through the medians of the outer thirds (Tukey 1977), for what is too flat to be worth
+ * all pairs.
+ */
 static void estimate_quickly(const struct point *p, size_t n, struct trend *out)
 {
 	size_t third = (n + 2) / 3;

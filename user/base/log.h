@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages to the person at the terminal. Everything goes to standard error, prefixed "memleakbpf: "; results never come
- * through here. An error is logged once, where it arises, and travels upwards as -errno.
+ * Messages to the person at the terminal. Everything goes to standard error, prefixed "memleakbpf:
+ * "; results never come through here. An error is logged once, where it arises, and travels upwards
+ * as -errno.
  */
 #ifndef MEMLEAKBPF_BASE_LOG_H
 #define MEMLEAKBPF_BASE_LOG_H
@@ -24,8 +25,8 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
 void log_vmsg(enum log_level level, const char *fmt, va_list args);
 
 /*
- * For what may take a second or more: a line on a terminal, and nowhere else, that is gone with the next message, the next progress or
- * log_progress_end().
+ * For what may take a second or more: a line on a terminal, and nowhere else, that is gone with the
+ * next message, the next progress or log_progress_end().
  */
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_progress_end(void);

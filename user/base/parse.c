@@ -23,8 +23,8 @@ struct unit {
 };
 
 /*
- * Reads digits at *text and moves it behind them. strtoull(3) is no good here: it takes blanks, signs and, with a minus sign,
- * wraps around silently.
+ * Reads digits at *text and moves it behind them. strtoull(3) is no good here: it takes blanks,
+ * signs and, with a minus sign, wraps around silently.
  */
 static int read_digits(const char **text, uint64_t *value)
 {

@@ -32,7 +32,10 @@ static inline void cleanup_fclose(FILE **f)
 #define _cleanup_close_	 __attribute__((cleanup(cleanup_close)))
 #define _cleanup_fclose_ __attribute__((cleanup(cleanup_fclose)))
 
-/* A number that may be anything (of a recording, say) as an integer: what is out of range becomes the nearest, no number becomes 0. */
+/*
+ * A number that may be anything (of a recording, say) as an integer: what is out of range becomes
+ * the nearest, no number becomes 0.
+ */
 static inline uint64_t saturate_u64(double value)
 {
 	return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;

@@ -5,7 +5,10 @@
 
 #include "user/cli/options.h"
 
-/* -p PID: watch running processes. COMMAND: run it, trace it from its first instruction, report at its exit. */
+/*
+ * -p PID: watch running processes. COMMAND: run it, trace it from its first instruction, report at
+ * its exit.
+ */
 int cmd_trace(const struct options *options);
 int cmd_report(const struct options *options);
 int cmd_diff(const struct options *options);

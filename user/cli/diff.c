@@ -68,7 +68,10 @@ static void drop_execed(struct moment *m)
 	m->count = n;
 }
 
-/* The last snapshots until `time`; without one, of the whole recording. With `first`, the first ones. */
+/*
+ * The last snapshots until `time`; without one, of the whole recording. With `first`, the first
+ * ones.
+ */
 static int read_moment(const char *path, const struct options *options,
 		       const struct option_time *time, bool first, struct playback **playback,
 		       struct moment *m)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `memleakbpf doctor`: what this kernel and machine allow, what that means, and what to do about it. */
+/*
+ * `memleakbpf doctor`: what this kernel and machine allow, what that means, and what to do about
+ * it.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>

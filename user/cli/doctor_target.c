@@ -11,7 +11,10 @@
 #include "user/sys/proc.h"
 #include "user/target/image.h"
 
-/* What a probe costs each time, as measured with empty programs on kernel 6.18; docs/performance.md has the figures of a whole run. */
+/*
+ * What a probe costs each time, as measured with empty programs on kernel 6.18; docs/performance.md
+ * has the figures of a whole run.
+ */
 static const char *const costs[] = {
 	[PLACE_NOP5] = "lowest (a call, no trap)",
 	[PLACE_EMULATED] = "low (a trap)",

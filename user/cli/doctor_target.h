@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Prints on standard output which allocators a process has and each probe that would be placed: function, place, instruction, kind and
- * class of cost; with `verbose` also why there. Attaches nothing. 0, or -errno (logged) when the process could not be traced.
+ * Prints on standard output which allocators a process has and each probe that would be placed:
+ * function, place, instruction, kind and class of cost; with `verbose` also why there. Attaches
+ * nothing. 0, or -errno (logged) when the process could not be traced.
  */
 int doctor_target(pid_t pid, bool verbose);
 

@@ -8,8 +8,8 @@
 #include "user/cli/options.h"
 
 /*
- * `commands` as for options_parse(); `command` is the one whose help is wanted, unless it is a topic's. 0 or -errno of the
- * failed write.
+ * `commands` as for options_parse(); `command` is the one whose help is wanted, unless it is a
+ * topic's. 0 or -errno of the failed write.
  */
 int help_print(FILE *out, const struct command *commands, const struct command *command,
 	       enum help_topic topic);

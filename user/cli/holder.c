@@ -69,7 +69,10 @@ static void put_block(struct describer *d, FILE *out, uint32_t block)
 		fprintf(out, " from %s", name);
 }
 
-/* The thread on whose stack the address is: the nearest one below, for several stacks may lie in a mapping. */
+/*
+ * The thread on whose stack the address is: the nearest one below, for several stacks may lie in a
+ * mapping.
+ */
 static const struct heap_thread *thread_on(const struct describer *d, const struct mapping *m,
 					   uint64_t address)
 {
@@ -85,7 +88,9 @@ static const struct heap_thread *thread_on(const struct describer *d, const stru
 	return best;
 }
 
-/* The thread whose thread-local data it is: that lies around the thread pointer, mostly below it. */
+/*
+ * The thread whose thread-local data it is: that lies around the thread pointer, mostly below it.
+ */
 static const struct heap_thread *thread_with(const struct describer *d, const struct mapping *m,
 					     uint64_t address)
 {
@@ -122,8 +127,8 @@ static int put_frame(const struct describer *d, FILE *out, const struct heap_thr
 }
 
 /*
- * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name ("fill.cache"): of the first the number says nothing. C++'s
- * are demangled, with their function.
+ * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name
+ * ("fill.cache"): of the first the number says nothing. C++'s are demangled, with their function.
  */
 static int length_without_number(const char *name)
 {
@@ -162,8 +167,8 @@ static bool put_thread_variable(const struct describer *d, FILE *out, uint64_t a
 }
 
 /*
- * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by the variable's name; without a symbol by the address that `nm`
- * would show.
+ * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by the
+ * variable's name; without a symbol by the address that `nm` would show.
  */
 static bool put_static(const struct describer *d, FILE *out, const struct mapping *m,
 		       uint64_t address)
@@ -216,7 +221,10 @@ static bool put_of_thread(const struct describer *d, FILE *out, const struct map
 
 	if (!err || ((with || !m->ino) && put_thread_variable(d, out, address)))
 		return true;
-	/* Where in a mapping the stack ends and thread-local data begins is known only when the walk has come to the stack's end. */
+	/*
+	 * Where in a mapping the stack ends and thread-local data begins is known only when the
+	 * walk has come to the stack's end.
+	 */
 	if (on && err == -ERANGE && address < on->tls && on->tls < m->end)
 		with = on;
 	else if (on && with && address < with->tls)
@@ -248,7 +256,10 @@ static void put_root(const struct describer *d, FILE *out, uint64_t address)
 		put_memory(out, m, address);
 }
 
-/* From the root to the block, a line each. The way is known from its end: it is walked twice, once to count. */
+/*
+ * From the root to the block, a line each. The way is known from its end: it is walked twice, once
+ * to count.
+ */
 static int put_path(struct describer *d, FILE *out, uint32_t block)
 {
 	uint32_t *steps = NULL;
@@ -273,7 +284,10 @@ static int put_path(struct describer *d, FILE *out, uint32_t block)
 		if (at != UINT32_MAX && reach_holder(d->reach, at) == 0)
 			break;
 	}
-	/* What a library that was opened late has for a thread lies in a block of its own: it is the variable that is of interest. */
+	/*
+	 * What a library that was opened late has for a thread lies in a block of its own: it is
+	 * the variable that is of interest.
+	 */
 	if (count > 1 && put_thread_variable(d, out, reach_holder(d->reach, steps[count - 2])))
 		count--;
 	else
@@ -317,7 +331,10 @@ static void take_contents(const struct describer *d, struct stack *stack,
 	}
 }
 
-/* For each stack its youngest block of the wanted kind, or UINT32_MAX: what grows is held by what holds its latest. */
+/*
+ * For each stack its youngest block of the wanted kind, or UINT32_MAX: what grows is held by what
+ * holds its latest.
+ */
 static uint32_t *youngest(const struct describer *d, bool lost)
 {
 	size_t n = d->snapshot->stack_count;
@@ -340,7 +357,9 @@ static uint32_t *youngest(const struct describer *d, bool lost)
 	return blocks;
 }
 
-/* The stack with most reachable bytes among those that have no path yet; NULL when there is none. */
+/*
+ * The stack with most reachable bytes among those that have no path yet; NULL when there is none.
+ */
 static struct stack *next_held(struct snapshot *s, const uint32_t *blocks)
 {
 	struct stack *best = NULL;

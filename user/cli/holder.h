@@ -7,8 +7,8 @@
 #include "user/trace/trace.h"
 
 /*
- * Fills in stack.held_by of those stacks that have most reachable bytes, and (contents > 0) stack.contents of all that have a lost block. 0 or -ENOMEM, not
- * logged.
+ * Fills in stack.held_by of those stacks that have most reachable bytes, and (contents > 0)
+ * stack.contents of all that have a lost block. 0 or -ENOMEM, not logged.
  */
 int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
 		    const struct heap_image *image, const struct reach *reach, uint32_t contents);

@@ -20,8 +20,9 @@ struct launch {
 };
 
 /*
- * Forks a child with our environment, standard streams and the given signal mask and limits, which then waits. 0 or -errno, logged. When
- * we die first, the child goes away without having started the command.
+ * Forks a child with our environment, standard streams and the given signal mask and limits, which
+ * then waits. 0 or -errno, logged. When we die first, the child goes away without having started
+ * the command.
  */
 int launch_prepare(const char *path, char *const argv[], const struct launch_environment *env,
 		   struct launch *out);

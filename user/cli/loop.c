@@ -102,8 +102,10 @@ static int on_signal(struct loop *loop, int fd)
 				loop->stop = true;
 				break;
 			}
-			/* A terminal's Ctrl-C and Ctrl-\ reach the whole foreground group, the command
-			 * included; what was sent to us alone is passed on. */
+			/*
+			 * A terminal's Ctrl-C and Ctrl-\ reach the whole foreground group, the
+			 * command included; what was sent to us alone is passed on.
+			 */
 			if (info.ssi_code != SI_KERNEL)
 				kill(loop->child, (int)info.ssi_signo);
 		}

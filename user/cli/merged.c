@@ -113,7 +113,10 @@ int merged_add(struct merged *merged, struct target *target, const struct snapsh
 	return 0;
 }
 
-/* Of a sum that begins with the process that has just ended: its stacks still have the trace's frames. */
+/*
+ * Of a sum that begins with the process that has just ended: its stacks still have the trace's
+ * frames.
+ */
 static int keep_frames(struct merged *merged, struct snapshot *sum)
 {
 	int err = 0;

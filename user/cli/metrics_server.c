@@ -97,7 +97,10 @@ static void on_message(void *ctx, const char *format, va_list args)
 	log_debug("metrics: %s", line);
 }
 
-/* In the library's own thread, before it reads a byte of the connection: whatever a request may do to it, it does without capabilities. */
+/*
+ * In the library's own thread, before it reads a byte of the connection: whatever a request may do
+ * to it, it does without capabilities.
+ */
 static enum MHD_Result confine(void *ctx, const struct sockaddr *address, socklen_t size)
 {
 	(void)ctx;

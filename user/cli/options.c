@@ -88,7 +88,10 @@ static const char *nearest_option(const char *word, unsigned groups)
 	return name;
 }
 
-/* The options that begin with the word, for a message: "--min-size, --mmap"; empty when there are none. */
+/*
+ * The options that begin with the word, for a message: "--min-size, --mmap"; empty when there are
+ * none.
+ */
 static void list_completions(const char *word, unsigned groups, char *list, size_t size)
 {
 	size_t used = 0;
@@ -341,7 +344,9 @@ static struct options_storage *storage_new(const struct command *command)
 
 void options_free(const struct options *options)
 {
-	/* The struct is const to its users only; it is the first member of what storage_new() made. */
+	/*
+	 * The struct is const to its users only; it is the first member of what storage_new() made.
+	 */
 	struct options_storage *storage = (struct options_storage *)options;
 
 	if (!storage)

@@ -36,15 +36,18 @@ enum option_group {
 	OPTIONS_DOCTOR = 1u << 9,   /* of the machine */
 };
 
-/* A subcommand is one row of a table that main() owns; the row without a name comes first and is the default. */
+/*
+ * A subcommand is one row of a table that main() owns; the row without a name comes first and is
+ * the default.
+ */
 struct command {
 	const char *name;    /* as typed: "doctor"; NULL: no word */
 	const char *summary; /* one line of --help */
 	const char *help;    /* what --help prints, without the usual options' text */
 	unsigned groups;     /* enum option_group: what it accepts */
 	/*
-	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one line logged. NULL: nothing to do.
-	 * The functions options_check_…() are made for this.
+	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one
+	 * line logged. NULL: nothing to do. The functions options_check_…() are made for this.
 	 */
 	int (*check)(struct options *options);
 	int (*run)(
@@ -87,7 +90,8 @@ enum option_stack {
 enum option_children {
 	OPTION_CHILDREN_DEFAULT, /* only while parsing: check() replaces it */
 	OPTION_CHILDREN_LATE,	 /* attach to each child as soon as it is seen */
-	OPTION_CHILDREN_EXACT, /* system-wide probes filtered in BPF: from the child's first instruction */
+	/* system-wide probes filtered in BPF: from the child's first instruction */
+	OPTION_CHILDREN_EXACT,
 	OPTION_CHILDREN_NONE, /* children are not followed */
 };
 
@@ -107,9 +111,9 @@ struct options {
 	size_t pid_count;
 	char *const *argv; /* COMMAND and its arguments, NULL-terminated; NULL: none */
 
-	uint64_t
-		interval_ns; /* 0: no periodic snapshots, only the one at the end (run without -i) */
-	uint64_t count;	     /* snapshots after which to stop; 0: until the end */
+	/* 0: no periodic snapshots, only the one at the end (run without -i) */
+	uint64_t interval_ns;
+	uint64_t count; /* snapshots after which to stop; 0: until the end */
 
 	/* What to read: recordings, for the commands that do. */
 	char *const *files; /* NULL-terminated */
@@ -180,9 +184,10 @@ struct options {
 };
 
 /*
- * Reads argv. `commands` ends with a row without check and run and name (all zero); it must outlive *out, and so must argv.
- * 0 and *out (options_free); -EINVAL when argv makes no sense, -ENOMEM: one line that names option, value and remedy has
- * been logged. The exit status for -EINVAL is EXIT_STATUS_USAGE. Not reentrant: getopt_long(3) is not.
+ * Reads argv. `commands` ends with a row without check and run and name (all zero); it must outlive
+ * *out, and so must argv. 0 and *out (options_free); -EINVAL when argv makes no sense, -ENOMEM: one
+ * line that names option, value and remedy has been logged. The exit status for -EINVAL is
+ * EXIT_STATUS_USAGE. Not reentrant: getopt_long(3) is not.
  */
 int options_parse(const struct command *commands, int argc, char *argv[],
 		  const struct options **out);

@@ -17,7 +17,10 @@
 #define NS_PER_MS   1000000ULL
 #define NS_PER_YEAR (365ULL * 24 * 3600 * 1000 * NS_PER_MS)
 
-/* Above this a sample says nothing about any process, and the sampler's fixed-point arithmetic ends. */
+/*
+ * Above this a sample says nothing about any process, and the sampler's fixed-point arithmetic
+ * ends.
+ */
 #define MAX_SAMPLE_BYTES (1ULL << 30)
 
 static int refuse(const struct option_row *row, const char *shown, const char *value)

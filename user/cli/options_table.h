@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options as data, and what each does to the struct: private to options.c and options_table.c. */
+/*
+ * The options as data, and what each does to the struct: private to options.c and options_table.c.
+ */
 #ifndef MEMLEAKBPF_CLI_OPTIONS_TABLE_H
 #define MEMLEAKBPF_CLI_OPTIONS_TABLE_H
 
@@ -10,7 +12,10 @@ struct string_list {
 	size_t count;
 };
 
-/* The struct that goes out and what it points to; options comes first so that one pointer finds the other. */
+/*
+ * The struct that goes out and what it points to; options comes first so that one pointer finds the
+ * other.
+ */
 struct options_storage {
 	struct options options;
 	pid_t *pids;
@@ -28,7 +33,10 @@ struct option_row {
 	bool needs_value;
 	bool may_have_value; /* --name or --name=value; apply gets NULL for the former */
 	unsigned groups;     /* subcommands with any of them take it; 0: all do */
-	/* value: the option's text, NULL without needs_value; shown: the option as the user wrote it. 0, -ENOMEM or -EINVAL, logged. */
+	/*
+	 * value: the option's text, NULL without needs_value; shown: the option as the user wrote
+	 * it. 0, -ENOMEM or -EINVAL, logged.
+	 */
 	int (*apply)(const struct option_row *row, struct options_storage *storage,
 		     const char *shown, const char *value);
 	const char *expected; /* "is not a duration; give e.g. 10" */

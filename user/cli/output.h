@@ -12,10 +12,16 @@
 
 struct output;
 
-/* Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the output is a file. 0 or -errno, logged. */
+/*
+ * Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the
+ * output is a file. 0 or -errno, logged.
+ */
 int output_open(const struct options *options, uint64_t older_ns, bool live, struct output **out);
 
-/* As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is written after it. */
+/*
+ * As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is
+ * written after it.
+ */
 int output_snapshot(struct output *output, const struct snapshot *s,
 		    const struct stack *const *shown, size_t shown_count);
 
@@ -25,7 +31,10 @@ int output_survey(struct output *output, const struct survey_report *report);
 /* Where text goes that no exporter makes. */
 FILE *output_stream(struct output *output);
 
-/* How a survey is to look on out->out, which is set: by the options, the terminal and the environment. */
+/*
+ * How a survey is to look on out->out, which is set: by the options, the terminal and the
+ * environment.
+ */
 void output_survey_options(const struct options *options, struct survey_output *out);
 
 /* Counts as a failed write. Returns err. */

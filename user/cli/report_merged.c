@@ -92,7 +92,10 @@ int report_merged_take(struct report_merged *r, struct snapshot *s)
 	return err;
 }
 
-/* As while tracing: what has ended counts in a report that is the last of all processes, and not when the recorder was killed before it. */
+/*
+ * As while tracing: what has ended counts in a report that is the last of all processes, and not
+ * when the recorder was killed before it.
+ */
 int report_merged_finish(struct report_merged *r)
 {
 	bool pending = false, living = false, final = false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* `memleakbpf report --merge`: the snapshots of a recording as the reports that --merge gives while tracing. */
+/*
+ * `memleakbpf report --merge`: the snapshots of a recording as the reports that --merge gives while
+ * tracing.
+ */
 #ifndef MEMLEAKBPF_CLI_REPORT_MERGED_H
 #define MEMLEAKBPF_CLI_REPORT_MERGED_H
 
@@ -11,8 +14,9 @@ struct report_merged *report_merged_new(merged_fn fn, void *ctx); /* NULL when o
 void report_merged_free(struct report_merged *r);		  /* NULL is fine */
 
 /*
- * The recording's next snapshot, which is taken over. What comes between two snapshots of one process belongs to one report: fn is called for
- * its programs as soon as it is complete. 0, -ENOMEM, or what fn returned.
+ * The recording's next snapshot, which is taken over. What comes between two snapshots of one
+ * process belongs to one report: fn is called for its programs as soon as it is complete. 0,
+ * -ENOMEM, or what fn returned.
  */
 int report_merged_take(struct report_merged *r, struct snapshot *s);
 

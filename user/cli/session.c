@@ -41,7 +41,10 @@ static void read_memory(const struct session *s, struct snapshot *now)
 		proc_pss(now->pid, &now->memory.pss);
 }
 
-/* A snapshot's process; with target NULL the snapshot is a program's sum, whose stacks are of several. */
+/*
+ * A snapshot's process; with target NULL the snapshot is a program's sum, whose stacks are of
+ * several.
+ */
 static int symbolize(struct session *s, struct target *target, struct stack *stack)
 {
 	if (!target)
@@ -141,7 +144,9 @@ static void forget_history(void *ctx, struct target *target)
 	*target_user_data(target) = NULL;
 }
 
-/* Of a last snapshot: is what is left a leak? Without the verdict that was asked for nobody knows. */
+/*
+ * Of a last snapshot: is what is left a leak? Without the verdict that was asked for nobody knows.
+ */
 static void judge(struct session *s, const struct snapshot *now)
 {
 	for (size_t i = 0; i < now->bad_free_count; i++)

@@ -11,7 +11,10 @@
 
 struct session;
 
-/* Loads the trace and opens the output. Errors are logged. `quiet_start` leaves a target without allocations unreported at the end. */
+/*
+ * Loads the trace and opens the output. Errors are logged. `quiet_start` leaves a target without
+ * allocations unreported at the end.
+ */
 int session_new(const struct options *options, struct session **out);
 
 /* Closes output and trace. 0 or -errno of a failed write. */
@@ -19,16 +22,25 @@ int session_free(struct session *session);
 
 struct trace *session_trace(struct session *session);
 
-/* Prints a snapshot of every target that lives; `final` marks it as the last one. -errno when the output failed (logged). */
+/*
+ * Prints a snapshot of every target that lives; `final` marks it as the last one. -errno when the
+ * output failed (logged).
+ */
 int session_report(struct session *session, bool final);
 
 /* The same with verdicts, whether --verdict was given or not. */
 int session_report_verdicts(struct session *session);
 
-/* Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or -errno. */
+/*
+ * Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or
+ * -errno.
+ */
 int session_output_error(const struct session *session);
 
-/* True when a final snapshot had leaks: lost blocks with --verdict, live ones without it, but for those that are suppressed. */
+/*
+ * True when a final snapshot had leaks: lost blocks with --verdict, live ones without it, but for
+ * those that are suppressed.
+ */
 bool session_found_leaks(const struct session *session);
 
 /* True when --verdict was asked for and a process with live blocks ended without one. */

@@ -106,7 +106,9 @@ enum reader {
 	FOR_METRICS, /* the top N of those that live */
 };
 
-/* One that has exited has a last line, once, if it was shown before or there is something to say. */
+/*
+ * One that has exited has a last line, once, if it was shown before or there is something to say.
+ */
 static bool has_last_line(const struct history_process *process, struct survey_process *data,
 			  enum reader reader)
 {
@@ -427,7 +429,10 @@ int cmd_survey(const struct options *options)
 		return 1;
 	loop_raise_file_limit(&old_files);
 	err = prepare(&s);
-	/* Each window loads programs anew, and has the kernel count their run time: that takes CAP_SYS_ADMIN. */
+	/*
+	 * Each window loads programs anew, and has the kernel count their run time: that takes
+	 * CAP_SYS_ADMIN.
+	 */
 	if (!err && privilege_drop(true))
 		log_debug("cannot drop privileges");
 	if (!err)

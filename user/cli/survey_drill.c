@@ -21,14 +21,21 @@
 #define STEP_NS	       (300 * 1000000ull)
 #define MIN_MEASURE_NS (50 * 1000000ull)
 /*
- * More than that of a CPU, for longer than a burst of calls takes, is never a sample of a suspect but a burden: its probes come off. Until then it
- * has cost a third of what a minute has by the default budget at most.
+ * More than that of a CPU, for longer than a burst of calls takes, is never a sample of a suspect
+ * but a burden: its probes come off. Until then it has cost a third of what a minute has by the
+ * default budget at most.
  */
 #define BUSY_SHARE 0.25
 #define BUSY_NS	   (400 * 1000000ull)
-/* Blocks that are younger than this part of the window rank after older ones: most of them are about to be freed. */
+/*
+ * Blocks that are younger than this part of the window rank after older ones: most of them are
+ * about to be freed.
+ */
 #define YOUNG_PART 4
-/* More than the budget has allocations for in a window, sampled as they are; each walk over the map pays for its whole size. */
+/*
+ * More than the budget has allocations for in a window, sampled as they are; each walk over the map
+ * pays for its whole size.
+ */
 #define MAX_LIVE	 (1u << 18)
 #define MAX_STACKS	 (1u << 15)
 #define MAX_SAMPLE_BYTES (1u << 20)
@@ -273,7 +280,10 @@ static void collect(void *ctx, struct target *target)
 	const struct watched *watched = *target_user_data(target);
 	struct target_list *list = ctx;
 
-	/* A target whose suspect is not known is a child's child: it goes with the first that closes. */
+	/*
+	 * A target whose suspect is not known is a child's child: it goes with the first that
+	 * closes.
+	 */
 	if ((!watched || watched->suspect == list->suspect) && list->count < list->room)
 		list->items[list->count++] = target;
 }
@@ -409,7 +419,10 @@ static int open_window(struct drill *d, uint64_t now)
 
 /* ---- the budget --------------------------------------------------------------------------- */
 
-/* What loading, placing and naming took of our own time counts, too: the next window waits until all of it is within the budget. */
+/*
+ * What loading, placing and naming took of our own time counts, too: the next window waits until
+ * all of it is within the budget.
+ */
 static void rest(struct drill *d)
 {
 	uint64_t cost = d->own_ns + d->totals.probe_ns - d->cost_at_opening;
@@ -525,7 +538,10 @@ static int tick(struct drill *d)
 		return too_busy(d);
 	if (cpu_account_spent(&d->account, now) > d->options->budget / 1000.0)
 		return over_budget(d);
-	/* Who is found suspect a little later has its turn, too: the next window may be long in coming. */
+	/*
+	 * Who is found suspect a little later has its turn, too: the next window may be long in
+	 * coming.
+	 */
 	if (now < d->opened_ns + d->options->window_ns)
 		choose_suspects(d, now);
 	return next_suspect(d, now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The survey's second stage: sampled probes on the most suspect processes, for a window of time and within a budget of CPU time, by turns. What they
- * find is left in each process's survey_process.
+ * The survey's second stage: sampled probes on the most suspect processes, for a window of time and
+ * within a budget of CPU time, by turns. What they find is left in each process's survey_process.
  */
 #ifndef MEMLEAKBPF_CLI_SURVEY_DRILL_H
 #define MEMLEAKBPF_CLI_SURVEY_DRILL_H
@@ -14,7 +14,9 @@
 
 struct drill;
 
-/* Nothing is loaded before the first suspect. All three must outlive it. NULL when out of memory. */
+/*
+ * Nothing is loaded before the first suspect. All three must outlive it. NULL when out of memory.
+ */
 struct drill *drill_new(const struct options *options, struct history *history,
 			const struct scope *scope);
 void drill_free(struct drill *drill); /* takes the probes off; NULL is fine */
@@ -26,8 +28,9 @@ int drill_fd(const struct drill *drill);
 int drill_process(struct drill *drill);
 
 /*
- * To be called after each update of the history, before processes that have ended are forgotten by the next one, and every 100 ms while
- * drill_open(): opens and closes windows, keeps to the budget. 0 or -errno, logged.
+ * To be called after each update of the history, before processes that have ended are forgotten by
+ * the next one, and every 100 ms while drill_open(): opens and closes windows, keeps to the budget.
+ * 0 or -errno, logged.
  */
 int drill_tick(struct drill *drill);
 

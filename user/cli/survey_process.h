@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the survey keeps of a process beside its history: whose it is, and what probes have found. */
+/*
+ * What the survey keeps of a process beside its history: whose it is, and what probes have found.
+ */
 #ifndef MEMLEAKBPF_CLI_SURVEY_PROCESS_H
 #define MEMLEAKBPF_CLI_SURVEY_PROCESS_H
 
@@ -25,7 +27,10 @@ struct survey_process {
 	uint64_t bytes_at_open; /* anon + swap when the window opened */
 };
 
-/* The survey's own data of a process, made when it is new; its control group is read then and once more a little later. NULL: no memory. */
+/*
+ * The survey's own data of a process, made when it is new; its control group is read then and once
+ * more a little later. NULL: no memory.
+ */
 struct survey_process *survey_process_of(struct history_process *process);
 
 /* For history_new(). */
@@ -33,7 +38,10 @@ void survey_process_free(void *user_data);
 
 struct scope;
 
-/* Which processes are wanted, by the options, which must outlive it; never ourselves. NULL when out of memory. */
+/*
+ * Which processes are wanted, by the options, which must outlive it; never ourselves. NULL when out
+ * of memory.
+ */
 struct scope *scope_new(const struct options *options);
 void scope_free(struct scope *scope); /* NULL is fine */
 bool scope_has(const struct scope *scope, const struct history_process *process,

@@ -53,8 +53,9 @@ static bool is_mapping(const struct stack *stack)
 }
 
 /*
- * Memory that an allocator maps for itself (an arena, a chunk, much of it never touched) is not what anybody leaks: its blocks are listed
- * themselves. Under sampling the calls that it came from are not all known, so it is told by the module that called mmap.
+ * Memory that an allocator maps for itself (an arena, a chunk, much of it never touched) is not
+ * what anybody leaks: its blocks are listed themselves. Under sampling the calls that it came from
+ * are not all known, so it is told by the module that called mmap.
  */
 static bool is_allocators_own(const struct stack *stack, struct stack *const *all, size_t count)
 {
@@ -71,7 +72,10 @@ static bool is_allocators_own(const struct stack *stack, struct stack *const *al
 	return false;
 }
 
-/* Cuts the allocators' own mappings out of the list and out of the sum; returns how many stacks are left. */
+/*
+ * Cuts the allocators' own mappings out of the list and out of the sum; returns how many stacks are
+ * left.
+ */
 static size_t leave_out_own(struct snapshot *s, struct stack **top, size_t count, bool *own)
 {
 	size_t kept = 0;

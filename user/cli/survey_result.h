@@ -10,10 +10,16 @@
 #include "user/model/survey.h"
 #include "user/trace/trace.h"
 
-/* A snapshot of the target, which counts from the window's beginning. 0 and *out (survey_result_clear), or -errno, logged. */
+/*
+ * A snapshot of the target, which counts from the window's beginning. 0 and *out
+ * (survey_result_clear), or -errno, logged.
+ */
 int survey_result_take(struct trace *trace, struct target *target, struct survey_drill *out);
 
-/* Picks the best stacks, at most `max`, of it and names them; the frames are kept in the table. 0 or -errno. */
+/*
+ * Picks the best stacks, at most `max`, of it and names them; the frames are kept in the table. 0
+ * or -errno.
+ */
 int survey_result_name(struct trace *trace, struct target *target, struct frame_table *frames,
 		       size_t max, struct survey_drill *result);
 
@@ -21,7 +27,10 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 int survey_result_name_all(struct trace *trace, struct target *target, struct frame_table *frames,
 			   struct survey_drill *result);
 
-/* What the numbers mean beside the growth of the process itself (result->grown); `cut`: the window was cut short. NULL: nothing to add. */
+/*
+ * What the numbers mean beside the growth of the process itself (result->grown); `cut`: the window
+ * was cut short. NULL: nothing to add.
+ */
 const char *survey_result_meaning(const struct survey_drill *result, bool cut);
 
 /* Why a process cannot have probes, by what trace_add_process() returned. */

@@ -18,10 +18,16 @@ struct judge {
 	uint8_t *new_array; /* by stack: 0 not looked at yet, 1 no, 2 yes */
 };
 
-/* Which of the two operators it was cannot be told: libstdc++'s operator new[] jumps to its operator new, and leaves no frame. */
+/*
+ * Which of the two operators it was cannot be told: libstdc++'s operator new[] jumps to its
+ * operator new, and leaves no frame.
+ */
 static bool calls_new(const struct stack *stack)
 {
-	/* The allocation function itself, or (new of libstdc++ calls malloc) the one that called it. */
+	/*
+	 * The allocation function itself, or (new of libstdc++ calls malloc) the one that called
+	 * it.
+	 */
 	for (size_t i = 0; i < stack->frame_count && i < 2; i++) {
 		const char *name = stack->frames[i]->function;
 

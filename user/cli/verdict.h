@@ -7,7 +7,8 @@
 #include "user/trace/trace.h"
 
 /*
- * As trace_snapshot(), with each stack's verdict and the snapshot's. Where there is none the snapshot says why. 0, or -errno, logged.
+ * As trace_snapshot(), with each stack's verdict and the snapshot's. Where there is none the
+ * snapshot says why. 0, or -errno, logged.
  */
 int verdict_snapshot(struct trace *trace, struct target *target, const struct options *options,
 		     struct snapshot **out);

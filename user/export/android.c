@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f android: the heap dump of Android's malloc debug, version 1.2 with the lines of backtrace_full, which AOSP's native_heapdump_viewer.py reads.
- * Format: AOSP, bionic/libc/malloc_debug/README.md, "Format of the heap dump"; field widths as bionic prints them.
+ * -f android: the heap dump of Android's malloc debug, version 1.2 with the lines of
+ * backtrace_full, which AOSP's native_heapdump_viewer.py reads. Format: AOSP,
+ * bionic/libc/malloc_debug/README.md, "Format of the heap dump"; field widths as bionic prints
+ * them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,8 +18,8 @@ struct record {
 };
 
 /*
- * Sizes are not counted one by one, only their sum: blocks get the average, and as many as it takes one byte more, so that the sum is exact. At
- * most two records per stack.
+ * Sizes are not counted one by one, only their sum: blocks get the average, and as many as it takes
+ * one byte more, so that the sum is exact. At most two records per stack.
  */
 static size_t make_records(const struct collected_target *t, struct record *records)
 {
@@ -57,7 +59,10 @@ static const struct module_map *map_of(const struct collected_target *t, const s
 				frame->module_offset);
 }
 
-/* The address of the call, as bionic has it: the return address less one, which is inside the calling instruction. */
+/*
+ * The address of the call, as bionic has it: the return address less one, which is inside the
+ * calling instruction.
+ */
 static uint64_t address_of(const struct collected_target *t, const struct frame *frame,
 			   size_t depth)
 {

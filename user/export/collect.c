@@ -158,7 +158,10 @@ int collection_take(struct collection *c, const struct snapshot *s)
 	t->alloc = s->alloc;
 	t->free = s->free;
 	memcpy(t->lost, s->lost, sizeof(t->lost));
-	/* At its end a process has no mappings any more: the last ones known are what the stacks mean. */
+	/*
+	 * At its end a process has no mappings any more: the last ones known are what the stacks
+	 * mean.
+	 */
 	if (s->maps) {
 		struct module_maps *maps = module_maps_new(s->maps->items, s->maps->count);
 

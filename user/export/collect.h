@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The latest snapshot of every target, copied: for formats whose file is one document about a moment, written anew as a whole. Private to
- * user/export.
+ * The latest snapshot of every target, copied: for formats whose file is one document about a
+ * moment, written anew as a whole. Private to user/export.
  */
 #ifndef MEMLEAKBPF_EXPORT_COLLECT_H
 #define MEMLEAKBPF_EXPORT_COLLECT_H
@@ -50,8 +50,8 @@ int collection_init(struct collection *c); /* 0 or -ENOMEM */
 void collection_release(struct collection *c);
 
 /*
- * Takes a snapshot in, whose stacks must have their frames, in place of the target's previous one. Of a program that has become another
- * one by exec nothing is left. 0 or -ENOMEM.
+ * Takes a snapshot in, whose stacks must have their frames, in place of the target's previous one.
+ * Of a program that has become another one by exec nothing is left. 0 or -ENOMEM.
  */
 int collection_take(struct collection *c, const struct snapshot *s);
 
@@ -72,8 +72,8 @@ int document_snapshot(struct exporter *e, const struct snapshot *s,
 int document_close(struct exporter *e);
 
 /*
- * The frame table's number of a stack's frames, 0 when it has none; looked up by stack id in `frames_of`, and entered there when it is new. 0
- * or -ENOMEM.
+ * The frame table's number of a stack's frames, 0 when it has none; looked up by stack id in
+ * `frames_of`, and entered there when it is new. 0 or -ENOMEM.
  */
 int collect_frames(struct frame_table *table, struct id_map *frames_of, const struct stack *stack,
 		   uint32_t *frames);

@@ -10,8 +10,9 @@
 #include "user/model/comparison.h"
 
 /*
- * Each prints it whole and flushes; at most `top` stacks of those that grew and of those that shrank. 0 or -errno, not logged.
- * text: for people. json: one object on a line. folded: "stack old new" of every stack, as difffolded.pl makes it.
+ * Each prints it whole and flushes; at most `top` stacks of those that grew and of those that
+ * shrank. 0 or -errno, not logged. text: for people. json: one object on a line. folded: "stack old
+ * new" of every stack, as difffolded.pl makes it.
  */
 int compare_text(FILE *out, const struct export_options *options, const struct comparison *c,
 		 size_t top);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One vtable for every output format. An exporter sees snapshots whose stacks are already ranked, cut to the top N and symbolised; it
- * holds no state of the running system and needs no root.
+ * One vtable for every output format. An exporter sees snapshots whose stacks are already ranked,
+ * cut to the top N and symbolised; it holds no state of the running system and needs no root.
  */
 #ifndef MEMLEAKBPF_EXPORT_EXPORT_H
 #define MEMLEAKBPF_EXPORT_EXPORT_H
@@ -38,7 +38,10 @@ struct export_options {
 	bool leak_only;			     /* only stacks with lost blocks are shown: say so */
 	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;
-	/* The output is a regular file that holds nothing else: a document is written into it anew at every snapshot, not at the end only. */
+	/*
+	 * The output is a regular file that holds nothing else: a document is written into it anew
+	 * at every snapshot, not at the end only.
+	 */
 	bool rewrite;
 };
 
@@ -47,27 +50,36 @@ struct exporter;
 struct exporter_format {
 	const char *name; /* of -f */
 	const char *help; /* one line for --help */
-	bool wants_all; /* reads snapshot->stacks, all of which must have their frames, and not `shown` */
+	/* reads snapshot->stacks, all of which must have their frames, and not `shown` */
+	bool wants_all;
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
-	bool history; /* of a recording it shows every snapshot; false: the last one of each target, unless a range is asked for */
-	const char *(*unavailable)(
-		void); /* why this build does not have it, NULL: it does; NULL itself: every build does */
+	/*
+	 * of a recording it shows every snapshot; false: the last one of each target, unless a
+	 * range is asked for
+	 */
+	bool history;
+	/* why this build does not have it, NULL: it does; NULL itself: every build does */
+	const char *(*unavailable)(void);
 	struct exporter *(*open)(FILE *out, const struct export_options *options);
 	/*
-	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may hold more, which count only in totals. Returns 0
-	 * or -errno of the failed write (-EPIPE, -ENOSPC …), not logged. Each call flushes.
+	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may
+	 * hold more, which count only in totals. Returns 0 or -errno of the failed write (-EPIPE,
+	 * -ENOSPC …), not logged. Each call flushes.
 	 */
 	int (*snapshot)(struct exporter *e, const struct snapshot *s,
 			const struct stack *const *shown, size_t shown_count);
 	/*
-	 * What a survey knows at one time; rows are all processes, the most suspect first. A drill's snapshot has a target_id of its own. NULL: the format
-	 * shows no surveys (text and json are written by survey_write_text() and survey_write_json()). As snapshot().
+	 * What a survey knows at one time; rows are all processes, the most suspect first. A
+	 * drill's snapshot has a target_id of its own. NULL: the format shows no surveys (text and
+	 * json are written by survey_write_text() and survey_write_json()). As snapshot().
 	 */
 	int (*survey)(struct exporter *e, const struct survey_report *report);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 };
 
-/* The format of `memleakbpf record`: no name of -f, for nothing but `report` and `diff` reads it. */
+/*
+ * The format of `memleakbpf record`: no name of -f, for nothing but `report` and `diff` reads it.
+ */
 extern const struct exporter_format export_recording;
 
 const struct exporter_format *export_find_format(const char *name); /* NULL: no such format */

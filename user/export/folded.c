@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f folded: collapsed stacks, root first, one line and one number each, as flamegraph.pl, speedscope and others read them
- * (github.com/brendangregg/FlameGraph, README). The process comes first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]". With a
- * verdict its classes are frames between the process and its stacks: "[definitely lost]".
+ * -f folded: collapsed stacks, root first, one line and one number each, as flamegraph.pl,
+ * speedscope and others read them (github.com/brendangregg/FlameGraph, README). The process comes
+ * first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]". With a verdict its classes
+ * are frames between the process and its stacks: "[definitely lost]".
  */
 #include <errno.h>
 #include <inttypes.h>

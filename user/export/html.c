@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f html: one page that shows everything by itself, without a network: totals over time, stacks, a flame graph. What it needs of a
- * recording of any length is kept in bounded memory: of the totals every n-th snapshot, of the stacks every m-th, n and m doubling when there
- * are too many; the latest always.
+ * -f html: one page that shows everything by itself, without a network: totals over time, stacks, a
+ * flame graph. What it needs of a recording of any length is kept in bounded memory: of the totals
+ * every n-th snapshot, of the stacks every m-th, n and m doubling when there are too many; the
+ * latest always.
  */
 #include "user/export/html.h"
 
@@ -111,7 +112,9 @@ static int copy_cmdline(struct html_target *t, char *const *cmdline)
 	return t->cmdline ? 0 : -ENOMEM;
 }
 
-/* Every second of those that are kept for good goes; `number` is that of the first, in snapshots. */
+/*
+ * Every second of those that are kept for good goes; `number` is that of the first, in snapshots.
+ */
 static void thin_points(struct html_target *t)
 {
 	size_t kept = 0;
@@ -122,7 +125,10 @@ static void thin_points(struct html_target *t)
 	t->point_stride *= 2;
 }
 
-/* The last point is that of the last snapshot; it stays when the next one comes if it is one of every n-th. */
+/*
+ * The last point is that of the last snapshot; it stays when the next one comes if it is one of
+ * every n-th.
+ */
 static int add_point(struct html_target *t, const struct snapshot *s)
 {
 	if (!t->points) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the parts of the HTML exporter share: what is kept of the snapshots until the page is written. */
+/*
+ * What the parts of the HTML exporter share: what is kept of the snapshots until the page is
+ * written.
+ */
 #ifndef MEMLEAKBPF_EXPORT_HTML_H
 #define MEMLEAKBPF_EXPORT_HTML_H
 
@@ -85,8 +88,8 @@ struct html_process {
 	char *where; /* unit, container, pod or control group; NULL: none */
 	bool ended, listed;
 	uint64_t rank; /* in the last report, from 0 */
-	uint64_t *
-		values; /* anon + swap at each of the survey's times; UINT64_MAX: it was not there */
+	/* anon + swap at each of the survey's times; UINT64_MAX: it was not there */
+	uint64_t *values;
 };
 
 struct html_survey {
@@ -125,7 +128,10 @@ void html_put_bad_frees(FILE *out, const struct html_target *t);
 /* html_write.c: the whole page, as of now. 0 or -errno. */
 int html_write(struct html *h);
 
-/* html_page.c: what stands before and after the data; nothing where the build had no page, and why it had none, else NULL. */
+/*
+ * html_page.c: what stands before and after the data; nothing where the build had no page, and why
+ * it had none, else NULL.
+ */
 extern const char *const html_page_before, *const html_page_after, *const html_page_why_not;
 
 #endif

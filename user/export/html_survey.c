@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the page of a survey shows: the memory of every process over time, its trend, and as targets what drills have found. */
+/*
+ * What the page of a survey shows: the memory of every process over time, its trend, and as targets
+ * what drills have found.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The data of the page, as JSON in a script element that is no script. What it means is at the top of html/model.js. Names of a target may hold
- * anything, "</script>" for one: no '<' is written as it is.
+ * The data of the page, as JSON in a script element that is no script. What it means is at the top
+ * of html/model.js. Names of a target may hold anything, "</script>" for one: no '<' is written as
+ * it is.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +46,10 @@ static void put_key_text(FILE *out, const char *key, const char *text)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* Numbers of strings by which frames name them, 0 for none; build-ids are strings of the table, too, and are left out. */
+/*
+ * Numbers of strings by which frames name them, 0 for none; build-ids are strings of the table,
+ * too, and are left out.
+ */
 static int number_strings(const struct frame_table *table, uint32_t **numbers)
 {
 	uint32_t *used = calloc(frame_table_string_count(table) + 1, sizeof(*used)), next = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f json: one object a line per snapshot. The keys are a contract (docs/memleakbpf.1, JSON); a value that is not known has no key.
+ * -f json: one object a line per snapshot. The keys are a contract (docs/memleakbpf.1, JSON); a
+ * value that is not known has no key.
  */
 #include <errno.h>
 #include <json-c/json.h>

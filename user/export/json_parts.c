@@ -53,8 +53,8 @@ void json_put_bool(struct json to, const char *key, bool value)
 }
 
 /*
- * json-c escapes control characters but hands other bytes on as they are, and names of a target need not be UTF-8: what is not
- * becomes U+FFFD, as the Unicode standard advises (chapter 3.9).
+ * json-c escapes control characters but hands other bytes on as they are, and names of a target
+ * need not be UTF-8: what is not becomes U+FFFD, as the Unicode standard advises (chapter 3.9).
  */
 struct json_object *json_new_string(const char *text)
 {

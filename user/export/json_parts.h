@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What JSON outputs have in common: private to user/export. A value that is not known has no key. */
+/*
+ * What JSON outputs have in common: private to user/export. A value that is not known has no key.
+ */
 #ifndef MEMLEAKBPF_EXPORT_JSON_PARTS_H
 #define MEMLEAKBPF_EXPORT_JSON_PARTS_H
 
@@ -10,7 +12,10 @@
 
 #include "user/export/export.h"
 
-/* An object whose keys could not all be added is never printed: *failed says so for the whole document. */
+/*
+ * An object whose keys could not all be added is never printed: *failed says so for the whole
+ * document.
+ */
 struct json {
 	struct json_object *object;
 	bool *failed;
@@ -33,7 +38,10 @@ void json_put_time(struct json to, uint64_t time_ns);			     /* "time" */
 /* Change and rate since the last snapshot; of the first one nothing is known. */
 void json_put_growth(struct json to, int64_t bytes, int64_t count, uint64_t interval_ns);
 
-/* Of what is followed: the growth over the watch (instead of the last interval's), and the judgement once there is one. */
+/*
+ * Of what is followed: the growth over the watch (instead of the last interval's), and the
+ * judgement once there is one.
+ */
 void json_put_trend(struct json to, const struct trend *trend);
 
 void json_append(struct json_object *array, struct json_object *value, bool *failed);

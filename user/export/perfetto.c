@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f perfetto: a Perfetto trace with a heap profile per target, one dump per snapshot, and counter tracks. Written as it goes: what is there
- * is a whole trace at any time. Messages and field numbers: github.com/google/perfetto, protos/perfetto/trace/.
+ * -f perfetto: a Perfetto trace with a heap profile per target, one dump per snapshot, and counter
+ * tracks. Written as it goes: what is there is a whole trace at any time. Messages and field
+ * numbers: github.com/google/perfetto, protos/perfetto/trace/.
  *
- * What trace_processor asks for: values of a call stack are cumulative and never fall; frames and strings are interned per sequence, which is
- * therefore one per target; the first packet of a sequence clears its state, the later ones need it; a call stack has one number.
+ * What trace_processor asks for: values of a call stack are cumulative and never fall; frames and
+ * strings are interned per sequence, which is therefore one per target; the first packet of a
+ * sequence clears its state, the later ones need it; a call stack has one number.
  */
 #include "user/export/perfetto.h"
 
@@ -84,8 +86,8 @@ static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /*
- * Neither may fall, or the reader drops the sample; what can make them fall is a stack that was among those without frames until its
- * frames came. The difference is what has to stay right.
+ * Neither may fall, or the reader drops the sample; what can make them fall is a stack that was
+ * among those without frames until its frames came. The difference is what has to stay right.
  */
 static void keep_rising(uint64_t *alloc, uint64_t *freed, uint64_t alloc_before,
 			uint64_t freed_before)

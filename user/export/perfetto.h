@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the parts of the Perfetto exporter share. Messages and field numbers: github.com/google/perfetto, protos/perfetto/trace/. */
+/*
+ * What the parts of the Perfetto exporter share. Messages and field numbers:
+ * github.com/google/perfetto, protos/perfetto/trace/.
+ */
 #ifndef MEMLEAKBPF_EXPORT_PERFETTO_H
 #define MEMLEAKBPF_EXPORT_PERFETTO_H
 
@@ -88,22 +91,25 @@ enum profile_field {
 #define FIRST_SEQUENCE	 2 /* of heaps */
 #define HEAP_ALL	 VERDICT_CLASSES
 
-/* Of one call stack: what was written last, or what is to be; may be the sum of several stacks whose frames are the same. */
+/*
+ * Of one call stack: what was written last, or what is to be; may be the sum of several stacks
+ * whose frames are the same.
+ */
 struct written {
 	struct amount alloc, free;
 };
 
 /*
- * A target's heap, all of it or what is of one class of its verdicts: a sequence of packets with interned data of its own, for the reader tells the heaps
- * of a process apart by nothing else.
+ * A target's heap, all of it or what is of one class of its verdicts: a sequence of packets with
+ * interned data of its own, for the reader tells the heaps of a process apart by nothing else.
  */
 struct heap {
 	uint32_t target_id;
 	unsigned kind; /* enum verdict_class, or HEAP_ALL */
 	pid_t pid;
 	uint32_t sequence;
-	uint32_t
-		generation; /* how many of this kind its pid had before: it has become another program */
+	/* how many of this kind its pid had before: it has become another program */
+	uint32_t generation;
 	uint32_t ordinal;  /* how many of any kind */
 	uint64_t start_ns; /* of tracing it, in the trace's time */
 	uint64_t dumps;
@@ -154,7 +160,10 @@ struct perfetto {
 /* Begins a packet; wire_close() ends it. */
 size_t perfetto_packet(struct perfetto *p, uint32_t sequence);
 
-/* perfetto_tracks.c: the first packet of all; a process with its counter tracks (their values 0); the counters of a snapshot. */
+/*
+ * perfetto_tracks.c: the first packet of all; a process with its counter tracks (their values 0);
+ * the counters of a snapshot.
+ */
 void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns);
 int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns);
@@ -162,10 +171,15 @@ void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struc
 			   uint64_t time_ns);
 int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 
-/* perfetto_intern.c: sums up in h->now what the call stacks of a snapshot have, and writes the interned data that are new. 0 or -ENOMEM. */
+/*
+ * perfetto_intern.c: sums up in h->now what the call stacks of a snapshot have, and writes the
+ * interned data that are new. 0 or -ENOMEM.
+ */
 int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s);
 
-/* perfetto.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or -ENOMEM. */
+/*
+ * perfetto.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or -ENOMEM.
+ */
 int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s);
 
 /* perfetto_survey.c: as struct exporter_format's. */

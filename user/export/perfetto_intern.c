@@ -33,7 +33,10 @@ static uint64_t intern_string(struct perfetto *p, struct id_map *map, unsigned f
 	return iid;
 }
 
-/* Every frame must have a mapping; code without a file, and what is no code, gets one without a build-id. */
+/*
+ * Every frame must have a mapping; code without a file, and what is no code, gets one without a
+ * build-id.
+ */
 static uint64_t intern_mapping(struct perfetto *p, struct heap *h, uint32_t path, uint32_t build_id)
 {
 	uint64_t path_iid, build_iid, iid;
@@ -150,7 +153,10 @@ static void add_all(struct written *to, const struct stack *stack)
 	to->free.count += stack->alloc.count - stack->live.count;
 }
 
-/* What is hidden now, and was not before, has no live blocks any more for whoever looks at the trace. */
+/*
+ * What is hidden now, and was not before, has no live blocks any more for whoever looks at the
+ * trace.
+ */
 static bool is_in(const struct heap *h, const struct stack *stack)
 {
 	return !stack->hidden && (h->kind == HEAP_ALL || stack->verdict[h->kind].count);

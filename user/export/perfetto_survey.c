@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A survey as a Perfetto trace: every process a counter track, the drilled ones heap profiles, a dump at the end of each window. */
+/*
+ * A survey as a Perfetto trace: every process a counter track, the drilled ones heap profiles, a
+ * dump at the end of each window.
+ */
 #include <errno.h>
 
 #include "user/export/perfetto.h"

@@ -8,7 +8,9 @@
 
 #include "user/base/util.h"
 
-/* perfetto/trace/builtin_clock.proto; timestamps of heap dumps are always read as the coarse one. */
+/*
+ * perfetto/trace/builtin_clock.proto; timestamps of heap dumps are always read as the coarse one.
+ */
 static const unsigned clocks[] = {1 /* realtime */, 3 /* monotonic */, 4 /* monotonic coarse */,
 				  6 /* boot time, the default */};
 
@@ -48,7 +50,10 @@ void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns)
 	p->begun = true;
 	mark = perfetto_packet(p, COUNTER_SEQUENCE);
 	snapshot = wire_open(&p->out, PACKET_CLOCK_SNAPSHOT);
-	/* All of them show the same: a snapshot knows the real time and what has passed since attach. */
+	/*
+	 * All of them show the same: a snapshot knows the real time and what has passed since
+	 * attach.
+	 */
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
 		size_t clock = wire_open(&p->out, CLOCK_SNAPSHOT_CLOCKS);
 

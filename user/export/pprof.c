@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * -f pprof: a gzipped profile.proto, with the four sample types of Go's heap profiles, and two for each class of a verdict. Format: github.com/google/pprof, proto/profile.proto and
+ * -f pprof: a gzipped profile.proto, with the four sample types of Go's heap profiles, and two for
+ * each class of a verdict. Format: github.com/google/pprof, proto/profile.proto and
  * proto/README.md.
  */
 #include <errno.h>
@@ -185,7 +186,10 @@ static uint32_t frame_mapping_id(struct profile *p, const struct frame *frame,
 	return unmapped.path ? mapping_id(p, &unmapped) : 0;
 }
 
-/* The frames from `first` up to the function that holds their code are one location; lines are innermost first. */
+/*
+ * The frames from `first` up to the function that holds their code are one location; lines are
+ * innermost first.
+ */
 static uint32_t location_id(struct profile *p, uint32_t key, const struct frame *const *frames,
 			    size_t count)
 {

@@ -13,8 +13,8 @@
 
 struct recording {
 	struct exporter base;
-	struct recording_writer *
-		writer; /* NULL until the first snapshot: open() has no way to tell of a failed write */
+	/* NULL until the first snapshot: open() has no way to tell of a failed write */
+	struct recording_writer *writer;
 };
 
 static struct exporter *recording_open(FILE *out, const struct export_options *options)

@@ -25,21 +25,33 @@ int exporter_close(struct exporter *e);
 int stream_write(FILE *out, const char *text, size_t len);
 int exporter_write(struct exporter *e, const char *text, size_t len);
 
-/* For formats whose file is one document: with options.rewrite it replaces what is there. Writes and flushes. 0 or -errno. */
+/*
+ * For formats whose file is one document: with options.rewrite it replaces what is there. Writes
+ * and flushes. 0 or -errno.
+ */
 int exporter_write_document(struct exporter *e, const void *data, size_t len);
 
 #define FRAME_LABEL_MAX \
 	4352 /* a function of 4095 bytes, or a module of that length and its offset */
 
-/* "function", or without one "module+0x1234", or the plain address; returns buf. Strings of a frame may hold any bytes. */
+/*
+ * "function", or without one "module+0x1234", or the plain address; returns buf. Strings of a frame
+ * may hold any bytes.
+ */
 char *frame_label(const struct frame *frame, char buf[static FRAME_LABEL_MAX]);
 
-/* What stands for the callers that a stack does not show: "[truncated]", "[incomplete: no_rows]"; NULL when it is complete. */
+/*
+ * What stands for the callers that a stack does not show: "[truncated]", "[incomplete: no_rows]";
+ * NULL when it is complete.
+ */
 const char *stack_end_label(enum stack_end end);
 /* ... and for a stack of which no frame is known. */
 #define STACK_UNKNOWN_LABEL "[stack not recorded]"
 
-/* For the text outputs: a name that a target chose, with '?' for what would act on the terminal; returns its width, without `out` only that. */
+/*
+ * For the text outputs: a name that a target chose, with '?' for what would act on the terminal;
+ * returns its width, without `out` only that.
+ */
 size_t text_put_name(FILE *out, const char *name);
 
 /* One stack as -f text shows it, an empty line before it. */
@@ -49,7 +61,9 @@ void text_put_stack(FILE *out, const struct export_options *options, const struc
 /* The frames of a stack, and how it ends, a line each. */
 void text_frames(FILE *out, const struct export_options *options, const struct stack *stack);
 
-/* What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for. */
+/*
+ * What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for.
+ */
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
 void text_put_stack_verdict(FILE *out, const struct export_options *options,
 			    const struct snapshot *s, const struct stack *stack);
@@ -58,7 +72,10 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options,
 const struct frame *survey_top_frame(const struct stack *stack);
 
 /* What --check-frees has found; nothing without. */
-/* "double free, 3 times; the first of 0x1000, a block of 40 B"; "freed", "freed before", "allocated". */
+/*
+ * "double free, 3 times; the first of 0x1000, a block of 40 B"; "freed", "freed before",
+ * "allocated".
+ */
 void bad_free_put_title(FILE *out, const struct bad_free *bad);
 const char *bad_free_call_text(enum bad_free_stack call);
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
@@ -76,8 +93,9 @@ void folded_frames(FILE *out, const struct frame *const *frames, size_t count, e
 #define UTF8_INVALID UINT32_MAX
 
 /*
- * The code point at *text, which is moved behind it; 0 at the end of the string, where it stays. Bytes that are no UTF-8 (RFC 3629: overlong
- * forms, surrogates and anything above U+10FFFF included) come out as UTF8_INVALID, one byte at a time.
+ * The code point at *text, which is moved behind it; 0 at the end of the string, where it stays.
+ * Bytes that are no UTF-8 (RFC 3629: overlong forms, surrogates and anything above U+10FFFF
+ * included) come out as UTF8_INVALID, one byte at a time.
  */
 uint32_t utf8_next(const char **text);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Suppressions in reports: what they have taken out, and new ones for what is shown (--gen-suppressions). */
+/*
+ * Suppressions in reports: what they have taken out, and new ones for what is shown
+ * (--gen-suppressions).
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -105,7 +108,10 @@ static bool says_little(const struct frame *frame)
 	return false;
 }
 
-/* The function that a person would call the one that allocated; NULL when nothing better than frame 0 is known. */
+/*
+ * The function that a person would call the one that allocated; NULL when nothing better than frame
+ * 0 is known.
+ */
 static const struct frame *allocating_frame(const struct stack *stack)
 {
 	const struct frame *known = NULL;
@@ -149,7 +155,10 @@ static void put_kinds(FILE *out, const struct snapshot *s, const struct stack *s
 	fputc('\n', out);
 }
 
-/* Valgrind puts its own function in the place of `operator new`, which is the innermost frame there. */
+/*
+ * Valgrind puts its own function in the place of `operator new`, which is the innermost frame
+ * there.
+ */
 static size_t first_frame(const struct stack *stack)
 {
 	size_t first = 0;
@@ -174,7 +183,10 @@ static void put_valgrind(FILE *out, const struct snapshot *s, const struct stack
 		const struct frame *frame = stack->frames[i];
 		const char *object = frame->module_path ? frame->module_path : frame->module;
 
-		/* libstdc++'s new[] jumps to new and leaves no frame of its own: either may have been called. */
+		/*
+		 * libstdc++'s new[] jumps to new and leaves no frame of its own: either may have
+		 * been called.
+		 */
 		if (frame->symbol && begins(frame->symbol, "_Znw"))
 			fprintf(out, "   fun:_Zn?%s\n", frame->symbol + strlen("_Znw"));
 		else if (frame->function)

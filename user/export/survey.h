@@ -15,7 +15,10 @@ struct survey_output {
 	bool utf8;   /* the reader's characters may be other than ASCII: sparklines */
 };
 
-/* A table for people, at most 100 columns wide, and the stacks of what was drilled. 0 or -errno of the failed write, not logged. */
+/*
+ * A table for people, at most 100 columns wide, and the stacks of what was drilled. 0 or -errno of
+ * the failed write, not logged.
+ */
 int survey_write_text(const struct survey_output *output, const struct survey_report *report);
 
 /* One line; the keys are a contract (docs/memleakbpf.1). 0 or -errno. */

@@ -72,8 +72,8 @@ static void put_family(const struct page *p, const char *name, enum metric_type 
 }
 
 /*
- * Names are chosen by whoever runs a program, and one byte that is no UTF-8 would make the whole page unreadable. What would act on a terminal goes,
- * too: values end up in messages.
+ * Names are chosen by whoever runs a program, and one byte that is no UTF-8 would make the whole
+ * page unreadable. What would act on a terminal goes, too: values end up in messages.
  */
 static void put_label(FILE *out, bool first, const char *name, const char *value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A report of the survey as metrics, for Prometheus and what else reads its formats. How many series there are is bounded by the report's rows: all other
- * processes are summed.
+ * A report of the survey as metrics, for Prometheus and what else reads its formats. How many
+ * series there are is bounded by the report's rows: all other processes are summed.
  */
 #ifndef MEMLEAKBPF_EXPORT_SURVEY_METRICS_H
 #define MEMLEAKBPF_EXPORT_SURVEY_METRICS_H
@@ -11,12 +11,19 @@
 #include "user/model/survey.h"
 
 enum metrics_syntax {
-	METRICS_OPENMETRICS, /* OpenMetrics 1.0.0: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
-	METRICS_PROMETHEUS, /* the older text format 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/ */
+	/* OpenMetrics 1.0.0: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
+	METRICS_OPENMETRICS,
+	/*
+	 * the older text format 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
+	 */
+	METRICS_PROMETHEUS,
 	METRICS_SYNTAXES,
 };
 
-/* What an HTTP Accept header asks for; OpenMetrics unless only the older format is named. NULL: no header. */
+/*
+ * What an HTTP Accept header asks for; OpenMetrics unless only the older format is named. NULL: no
+ * header.
+ */
 enum metrics_syntax metrics_choose_syntax(const char *accept);
 
 /* For the HTTP Content-Type header. */

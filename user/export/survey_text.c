@@ -14,8 +14,8 @@
 #define NS_PER_S 1000000000ULL
 
 /*
- * Columns of the table: with one blank between them, 100. The function that allocates has a line below its row: a name that is cut to what would be
- * left here says nothing.
+ * Columns of the table: with one blank between them, 100. The function that allocates has a line
+ * below its row: a name that is cut to what would be left here says nothing.
  */
 #define WIDTH_COMMAND 12
 #define WIDTH_WHERE   14
@@ -59,7 +59,10 @@ static void set_style(const struct table *t, enum style style)
 		fputs(codes[style], t->out);
 }
 
-/* A name, cut at a width, with what would act on the terminal replaced. Returns how wide it came out. */
+/*
+ * A name, cut at a width, with what would act on the terminal replaced. Returns how wide it came
+ * out.
+ */
 static size_t put_cut(const struct table *t, const char *name, size_t width)
 {
 	char *clean = NULL;
@@ -156,7 +159,10 @@ static void put_where(const struct table *t, const struct survey_row *row)
 	put_column(t, where, WIDTH_WHERE);
 }
 
-/* "suspect" and "leaking" are what growing is called once it has been watched for long enough to say so. */
+/*
+ * "suspect" and "leaking" are what growing is called once it has been watched for long enough to
+ * say so.
+ */
 static const char *trend_word(const struct survey_row *row)
 {
 	const char *name = trend_name(row->trend.kind);
@@ -206,7 +212,10 @@ static void put_growth(const struct table *t, const struct survey_row *row)
 	fprintf(t->out, "%*s %*s ", WIDTH_GROWTH, text, WIDTH_PERCENT, percent);
 }
 
-/* Between the lowest and the highest value of the watch; a line that is level is one, whatever its noise. */
+/*
+ * Between the lowest and the highest value of the watch; a line that is level is one, whatever its
+ * noise.
+ */
 static void put_spark(const struct table *t, const struct survey_row *row)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -316,7 +325,10 @@ const struct frame *survey_top_frame(const struct stack *stack)
 	return NULL;
 }
 
-/* The function that called the allocator, which is often but a wrapper, and as many of its callers as the line has room for. */
+/*
+ * The function that called the allocator, which is often but a wrapper, and as many of its callers
+ * as the line has room for.
+ */
 static void put_callers(const struct table *t, const struct stack *stack)
 {
 	size_t room = WIDTH - strlen("            most in "), shown = 0;

@@ -47,8 +47,8 @@ static void set_style(const struct page *page, enum style style)
 /* ---- names that a target chose ------------------------------------------------------------ */
 
 /*
- * Characters that would act on the terminal or turn the line around: C0 and C1 controls, and the Unicode bidirectional
- * controls (U+200E/F, U+202A-E, U+2066-9), line and paragraph separators.
+ * Characters that would act on the terminal or turn the line around: C0 and C1 controls, and the
+ * Unicode bidirectional controls (U+200E/F, U+202A-E, U+2066-9), line and paragraph separators.
  */
 static bool is_harmful(uint32_t point)
 {
@@ -76,7 +76,10 @@ size_t text_put_name(FILE *out, const char *name)
 	return width;
 }
 
-/* Cuts "." and "x/.." out of a path: "./malloc/./malloc/malloc.c" is "malloc/malloc/malloc.c". `clean` holds strlen(path) + 1. */
+/*
+ * Cuts "." and "x/.." out of a path: "./malloc/./malloc/malloc.c" is "malloc/malloc/malloc.c".
+ * `clean` holds strlen(path) + 1.
+ */
 static void normalize_path(const char *path, char *clean)
 {
 	char *start = clean, *end = clean, *floor;
@@ -271,7 +274,10 @@ static void put_location(const struct page *page, const struct frame *frame)
 		fprintf(page->out, ":%" PRIu32, frame->line);
 }
 
-/* "function+0x1c"; without a function "module+0x1234", without a module "0x7f…". Returns its width; `out` as in text_put_name(). */
+/*
+ * "function+0x1c"; without a function "module+0x1234", without a module "0x7f…". Returns its width;
+ * `out` as in text_put_name().
+ */
 static size_t put_function(FILE *out, const struct frame *frame)
 {
 	char offset[24];
@@ -363,7 +369,10 @@ static void put_older(const struct page *page, const struct stack *stack)
 		plural(stack->older.count, "block", "blocks"));
 }
 
-/* How much of what this stack ever allocated is left: a leak keeps nearly all of it, a cache turns it over. */
+/*
+ * How much of what this stack ever allocated is left: a leak keeps nearly all of it, a cache turns
+ * it over.
+ */
 static void put_turnover(const struct page *page, const struct stack *stack)
 {
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
@@ -487,7 +496,10 @@ static void put_losses(const struct page *page)
 	}
 }
 
-/* A shell that execs its last command leaves what it had allocated behind: worth a line, not a page. */
+/*
+ * A shell that execs its last command leaves what it had allocated behind: worth a line, not a
+ * page.
+ */
 static void put_execed(const struct page *page)
 {
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];

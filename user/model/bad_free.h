@@ -22,7 +22,8 @@ struct bad_free {
 	enum alloc_family alloc_family, free_family; /* FAMILY_ANY: not known */
 	uint64_t count;
 	uint64_t address, block,
-		size; /* of the first: what was freed, where its block begins, its size (0: unknown) */
+		/* of the first: what was freed, where its block begins, its size (0: unknown) */
+		size;
 	struct bad_free_call {
 		bool known; /* there is such a call */
 		uint64_t stack_id;
@@ -35,7 +36,9 @@ struct bad_free {
 
 const char *bad_free_kind_name(enum bad_free_kind kind); /* "double_free", … for JSON */
 const char *bad_free_kind_text(enum bad_free_kind kind); /* "double free", … */
-/* "malloc", "new", "new[]"; and what frees it: "free", "delete", "delete[]"; NULL for FAMILY_ANY. */
+/*
+ * "malloc", "new", "new[]"; and what frees it: "free", "delete", "delete[]"; NULL for FAMILY_ANY.
+ */
 const char *alloc_family_name(enum alloc_family family);
 const char *free_family_name(enum alloc_family family);
 /* The same the other way round: BAD_FREE_KINDS, FAMILY_ANY for a name that is not known here. */

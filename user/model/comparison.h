@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What changed between two moments, stack by stack; made by user/analysis/diff, printed by user/export. */
+/*
+ * What changed between two moments, stack by stack; made by user/analysis/diff, printed by
+ * user/export.
+ */
 #ifndef MEMLEAKBPF_MODEL_COMPARISON_H
 #define MEMLEAKBPF_MODEL_COMPARISON_H
 
@@ -9,8 +12,8 @@
 #include "user/model/snapshot.h"
 
 struct compared_stack {
-	struct stack
-		names; /* frames and end of one of the stacks that are this one; its numbers mean nothing */
+	/* frames and end of one of the stacks that are this one; its numbers mean nothing */
+	struct stack names;
 	struct amount old, now; /* live */
 };
 
@@ -26,11 +29,15 @@ struct compared_side {
 
 struct comparison {
 	struct compared_side old, now;
-	/* Growth first, then what stayed, then what shrank most; those that never were live are not among them. */
+	/*
+	 * Growth first, then what stayed, then what shrank most; those that never were live are not
+	 * among them.
+	 */
 	struct compared_stack *stacks;
 	size_t stack_count;
 	size_t grown, fresh, shrunk, gone,
-		same; /* how many of each; fresh are not among the grown, gone not among the shrunk */
+		/* how many of each; fresh are not among the grown, gone not among the shrunk */
+		same;
 };
 
 enum change {

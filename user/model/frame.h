@@ -19,8 +19,8 @@ struct frame {
 	uint64_t
 		offset; /* function known: bytes from the function's start; else bytes into the module (its link-time
 				 virtual address); without a module the plain address */
-	uint64_t
-		module_offset; /* link-time virtual address in the module, always; the plain address without a module */
+	/* link-time virtual address in the module, always; the plain address without a module */
+	uint64_t module_offset;
 	const uint8_t *build_id; /* of the module; NULL when it has none */
 	size_t build_id_len;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Strings, frames and stacks of frames, each kept once and numbered from 1 in the order in which they came. What writes a file needs the
- * numbers; what reads one, or outlives the symbolizer, needs the copies.
+ * Strings, frames and stacks of frames, each kept once and numbered from 1 in the order in which
+ * they came. What writes a file needs the numbers; what reads one, or outlives the symbolizer,
+ * needs the copies.
  */
 #ifndef MEMLEAKBPF_MODEL_FRAME_TABLE_H
 #define MEMLEAKBPF_MODEL_FRAME_TABLE_H
@@ -16,7 +17,10 @@ struct frame_table;
 struct frame_table *frame_table_new(void);	  /* NULL when out of memory */
 void frame_table_free(struct frame_table *table); /* with all that it holds; NULL is fine */
 
-/* The number of each is in *id. 0, -ENOMEM, or -E2BIG when there are too many. A NULL string has number 0. */
+/*
+ * The number of each is in *id. 0, -ENOMEM, or -E2BIG when there are too many. A NULL string has
+ * number 0.
+ */
 int frame_table_bytes(struct frame_table *table, const void *data, size_t len, uint32_t *id);
 int frame_table_string(struct frame_table *table, const char *text, uint32_t *id);
 int frame_table_frame(struct frame_table *table, const struct frame *frame, uint32_t *id);
@@ -26,14 +30,19 @@ int frame_table_stack(struct frame_table *table, const struct frame *const *fram
 int frame_table_stack_of(struct frame_table *table, const uint32_t *frames, size_t count,
 			 uint32_t *id);
 
-/* In place of frames that may go, or NULL, their copies in the table. 0 or the error of frame_table_stack(). */
+/*
+ * In place of frames that may go, or NULL, their copies in the table. 0 or the error of
+ * frame_table_stack().
+ */
 int frame_table_keep(struct frame_table *table, const struct frame *const **frames, size_t *count);
 
 size_t frame_table_string_count(const struct frame_table *table);
 size_t frame_table_frame_count(const struct frame_table *table);
 size_t frame_table_stack_count(const struct frame_table *table);
 
-/* What a number stands for, owned by the table. The numbers must exist; for strings, 0 gives NULL. */
+/*
+ * What a number stands for, owned by the table. The numbers must exist; for strings, 0 gives NULL.
+ */
 const char *frame_table_string_at(const struct frame_table *table, uint32_t id,
 				  size_t *len); /* NUL-terminated; len may be NULL */
 const struct frame *frame_table_frame_at(const struct frame_table *table, uint32_t id);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process at one moment, as far as reachability needs it: its live blocks, the memory that exists, the registers of its threads. Plain data, made by
- * user/trace (or by a test) and read by user/analysis.
+ * A process at one moment, as far as reachability needs it: its live blocks, the memory that
+ * exists, the registers of its threads. Plain data, made by user/trace (or by a test) and read by
+ * user/analysis.
  */
 #ifndef MEMLEAKBPF_MODEL_HEAP_IMAGE_H
 #define MEMLEAKBPF_MODEL_HEAP_IMAGE_H
@@ -18,8 +19,8 @@
 struct heap_block {
 	uint64_t address, size; /* as asked for */
 	uint64_t end;		/* of what is looked at as its memory: set by heap_image_finish() */
-	uint64_t
-		room_end; /* of what the allocator gave for it, where that is known to be more; else the same */
+	/* of what the allocator gave for it, where that is known to be more; else the same */
+	uint64_t room_end;
 	uint32_t stack;	 /* index into the snapshot's stacks; HEAP_NO_STACK: it is none of them */
 	uint32_t age_ms; /* saturated */
 };
@@ -47,8 +48,10 @@ struct heap_image {
 	size_t block_count;
 	struct heap_region *regions; /* by address, not overlapping */
 	size_t region_count;
-	struct heap_range *
-		dead; /* by address, not overlapping: memory that holds nothing any more, whose words are no roots */
+	/*
+	 * by address, not overlapping: memory that holds nothing any more, whose words are no roots
+	 */
+	struct heap_range *dead;
 	size_t dead_count, dead_room;
 	struct heap_thread *threads;
 	size_t thread_count;
@@ -56,7 +59,11 @@ struct heap_image {
 	void *data;	   /* what the regions' words lie in, mapped memory */
 	size_t data_size;
 	uint64_t sample_bytes; /* as in struct snapshot */
-	bool all_known; /* every block that was ever allocated is known: traced from the first instruction, with nothing left out */
+	/*
+	 * every block that was ever allocated is known: traced from the first instruction, with
+	 * nothing left out
+	 */
+	bool all_known;
 };
 
 /* NULL when out of memory. */
@@ -64,24 +71,35 @@ struct heap_image *heap_image_new(void);
 void heap_image_free(struct heap_image *image); /* NULL is fine */
 
 /*
- * Sorts blocks, regions and dead ranges by address; ends blocks where the next one begins (blocks of a pool lie inside one of malloc's; and a target can make its books lie), and drops those
- * whose range wraps around. To be called once all is entered.
+ * Sorts blocks, regions and dead ranges by address; ends blocks where the next one begins (blocks
+ * of a pool lie inside one of malloc's; and a target can make its books lie), and drops those whose
+ * range wraps around. To be called once all is entered.
  */
 void heap_image_finish(struct heap_image *image);
 
-/* How many blocks of its size a recorded one stands for: 1 / (1 - exp(-size / sample_bytes)), as bpf/sample.h has it; 1 without sampling. */
+/*
+ * How many blocks of its size a recorded one stands for: 1 / (1 - exp(-size / sample_bytes)), as
+ * bpf/sample.h has it; 1 without sampling.
+ */
 double heap_image_weight(uint64_t size, uint64_t sample_bytes);
 
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);
 
-/* The region that holds the address, or the first one behind it; NULL: none. Of a finished image. */
+/*
+ * The region that holds the address, or the first one behind it; NULL: none. Of a finished image.
+ */
 const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address);
 
-/* The word at an address that is a multiple of 8. False when it is not there. Of a finished image. */
+/*
+ * The word at an address that is a multiple of 8. False when it is not there. Of a finished image.
+ */
 bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word);
 
-/* The same of `count` words in a row: NULL when not all of them are there. They belong to the image. */
+/*
+ * The same of `count` words in a row: NULL when not all of them are there. They belong to the
+ * image.
+ */
 const uint64_t *heap_image_words(const struct heap_image *image, uint64_t address, size_t count);
 
 #endif

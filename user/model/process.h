@@ -10,14 +10,20 @@
 
 struct process_sample {
 	pid_t pid, ppid; /* in the initial pid namespace; ppid 0: none */
-	uint64_t
-		start_ticks; /* since boot, in clock ticks: with the pid it names a process for good */
-	uid_t uid;	     /* effective */
+	/* since boot, in clock ticks: with the pid it names a process for good */
+	uint64_t start_ticks;
+	uid_t uid; /* effective */
 	unsigned threads;
 	char comm[16];
-	/* Bytes. Anonymous memory, resident and swapped out, is what leaks; shared memory is shown beside it. */
+	/*
+	 * Bytes. Anonymous memory, resident and swapped out, is what leaks; shared memory is shown
+	 * beside it.
+	 */
 	uint64_t anon, swap, shmem;
-	/* Of its children that have exited since the source was opened, and of theirs: how many, and the largest resident set that one had. */
+	/*
+	 * Of its children that have exited since the source was opened, and of theirs: how many,
+	 * and the largest resident set that one had.
+	 */
 	uint64_t exited, exited_peak;
 };
 

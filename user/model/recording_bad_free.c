@@ -55,7 +55,10 @@ static struct recorded_bad_free *append(struct recorded_bad_frees *list)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* All of one kind with the same stacks are one; the first one's block tells those apart whose stacks have only turned out to be the same. */
+/*
+ * All of one kind with the same stacks are one; the first one's block tells those apart whose
+ * stacks have only turned out to be the same.
+ */
 static bool is_same(const struct bad_free *a, const struct bad_free *b)
 {
 	for (int i = 0; i < BAD_FREE_STACKS; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bad frees (--check-frees) in a recording: each is described once, and again when its count or a stack of it changes. docs/recording-format.md has the format. */
+/*
+ * Bad frees (--check-frees) in a recording: each is described once, and again when its count or a
+ * stack of it changes. docs/recording-format.md has the format.
+ */
 #ifndef MEMLEAKBPF_MODEL_RECORDING_BAD_FREE_H
 #define MEMLEAKBPF_MODEL_RECORDING_BAD_FREE_H
 
@@ -30,7 +33,9 @@ struct recording_reader;
 int recording_put_bad_frees(struct recording_writer *w, uint32_t target,
 			    struct recorded_bad_frees *list, const struct snapshot *s);
 
-/* Reads such a message; and what all of them say, for a snapshot. As recording_take_definition(). */
+/*
+ * Reads such a message; and what all of them say, for a snapshot. As recording_take_definition().
+ */
 int recording_take_bad_free(struct recording_reader *r, struct wire_reader message,
 			    const char **why);
 int recording_fill_bad_frees(const struct recording_reader *r,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What writer and reader of recordings agree on; docs/recording-format.md explains it. Private to user/model. */
+/*
+ * What writer and reader of recordings agree on; docs/recording-format.md explains it. Private to
+ * user/model.
+ */
 #ifndef MEMLEAKBPF_MODEL_RECORDING_FORMAT_H
 #define MEMLEAKBPF_MODEL_RECORDING_FORMAT_H
 
@@ -118,7 +121,10 @@ enum value {
 	VALUES,
 };
 
-/* What a value would be if only those before it in the enum had changed: most of the time it is. `old` and `now` are rows. */
+/*
+ * What a value would be if only those before it in the enum had changed: most of the time it is.
+ * `old` and `now` are rows.
+ */
 static inline uint64_t expected_value(enum value value, const uint64_t old[VALUES],
 				      const uint64_t now[VALUES])
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the reader of recordings knows so far: what was defined, and the rows of each target. Private to user/model. */
+/*
+ * What the reader of recordings knows so far: what was defined, and the rows of each target.
+ * Private to user/model.
+ */
 #ifndef MEMLEAKBPF_MODEL_RECORDING_STATE_H
 #define MEMLEAKBPF_MODEL_RECORDING_STATE_H
 

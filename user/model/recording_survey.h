@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What writer and reader of a recorded survey agree on; docs/recording-format.md explains it. Private to user/model. */
+/*
+ * What writer and reader of a recorded survey agree on; docs/recording-format.md explains it.
+ * Private to user/model.
+ */
 #ifndef MEMLEAKBPF_MODEL_RECORDING_SURVEY_H
 #define MEMLEAKBPF_MODEL_RECORDING_SURVEY_H
 
@@ -60,12 +63,16 @@ enum process_value {
 	PV_LOW_NOW,
 	PV_FLAGS,
 	PV_REASON, /* number of a string */
-	PV_DOUBLES, /* growth, its low and high end, seconds to the limit, sparkline: the bits of each */
+	/* growth, its low and high end, seconds to the limit, sparkline: the bits of each */
+	PV_DOUBLES,
 	PV_SPARK = PV_DOUBLES + 4,
 	PROCESS_VALUES = PV_SPARK + SURVEY_SPARK,
 };
 
-/* No double is further from zero (bytes, bytes a second, seconds): times 3,600 it still is an integer. */
+/*
+ * No double is further from zero (bytes, bytes a second, seconds): times 3,600 it still is an
+ * integer.
+ */
 #define PROCESS_MAX_DOUBLE 1e15
 
 /* PV_FLAGS: the trend's kind, then these, then how many values the sparkline has. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A survey's reports from what a recording has said so far. Every number is checked: a recording may come from anywhere. */
+/*
+ * A survey's reports from what a recording has said so far. Every number is checked: a recording
+ * may come from anywhere.
+ */
 #include "user/model/recording_survey.h"
 
 #include <errno.h>

@@ -146,7 +146,10 @@ static int number_of(struct recording_writer *w, const struct survey_row *row, u
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-/* Beyond 30 million years, a petabyte or what a reader takes for damage it does not matter by how much. */
+/*
+ * Beyond 30 million years, a petabyte or what a reader takes for damage it does not matter by how
+ * much.
+ */
 static uint64_t bits_of(double value)
 {
 	uint64_t bits;

@@ -330,7 +330,10 @@ static void put_row(struct recording_writer *w, const struct target_state *t, ui
 	wire_close(&w->chunk, mark);
 }
 
-/* Describes the rows of stacks that are new, or whose frames have come only now. *numbers: the row of each stack. */
+/*
+ * Describes the rows of stacks that are new, or whose frames have come only now. *numbers: the row
+ * of each stack.
+ */
 static int put_rows(struct recording_writer *w, struct target_state *t, const struct snapshot *s,
 		    uint32_t *numbers)
 {
@@ -358,7 +361,10 @@ static int put_rows(struct recording_writer *w, struct target_state *t, const st
 	return 0;
 }
 
-/* One row's changes: which values are not what was expected, and by how much; adds nothing when there are none. */
+/*
+ * One row's changes: which values are not what was expected, and by how much; adds nothing when
+ * there are none.
+ */
 static void put_changes(struct wire *out, struct row *row, uint32_t gap, const uint64_t now[VALUES],
 			bool *changed)
 {

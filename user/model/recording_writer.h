@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the writer of recordings knows that it has written: of targets, and (recording_survey_writer.c) of a survey. Private to user/model. */
+/*
+ * What the writer of recordings knows that it has written: of targets, and
+ * (recording_survey_writer.c) of a survey. Private to user/model.
+ */
 #ifndef MEMLEAKBPF_MODEL_RECORDING_WRITER_H
 #define MEMLEAKBPF_MODEL_RECORDING_WRITER_H
 

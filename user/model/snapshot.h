@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An immutable copy of one target's counters at one time. Made by user/trace (or read from a recording); analysis, export and the
- * offline commands see nothing else of the running system.
+ * An immutable copy of one target's counters at one time. Made by user/trace (or read from a
+ * recording); analysis, export and the offline commands see nothing else of the running system.
  */
 #ifndef MEMLEAKBPF_MODEL_SNAPSHOT_H
 #define MEMLEAKBPF_MODEL_SNAPSHOT_H
@@ -32,11 +32,19 @@ struct stack {
 	int64_t delta_count;
 	struct amount verdict
 		[VERDICT_CLASSES]; /* of live; only with snapshot.verdict.state VERDICT_TAKEN */
-	unsigned
-		suppressed; /* 1 << enum verdict_class: of live blocks that suppressions have taken out; without a verdict all or none */
-	bool hidden;	    /* all live blocks have been: not to be shown */
-	char *held_by; /* of a reachable block: what holds it, from the root on, a line each; NULL: not looked for. Owned */
-	char *contents; /* of a lost block, --contents: its first bytes, contents_len of them; NULL: none. Owned */
+	/*
+	 * 1 << enum verdict_class: of live blocks that suppressions have taken out; without a
+	 * verdict all or none
+	 */
+	unsigned suppressed;
+	bool hidden; /* all live blocks have been: not to be shown */
+	/*
+	 * of a reachable block: what holds it, from the root on, a line each; NULL: not looked for.
+	 * Owned
+	 */
+	char *held_by;
+	/* of a lost block, --contents: its first bytes, contents_len of them; NULL: none. Owned */
+	char *contents;
 	size_t contents_len;
 	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	bool truncated;	    /* deeper than what was recorded */
@@ -66,16 +74,18 @@ struct snapshot {
 	bool final;	      /* the target has ended or tracing has */
 	bool exited;	      /* the target has ended */
 	bool execed;	      /* the target ended by becoming another program */
-	bool window; /* of a survey: counts from a window's beginning to its end, and nothing follows */
+	/* of a survey: counts from a window's beginning to its end, and nothing follows */
+	bool window;
 	bool children_late; /* informative: probes reached this process only after it had started */
 	uint64_t sample_bytes; /* 0: every allocation was recorded */
 	struct amount live, alloc, free;
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	uint64_t unknown_frees;
-	uint64_t lost
-		[LOST_CAUSES]; /* by enum lost_cause; the target's own plus those that cannot be told apart by target */
+	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
+	uint64_t lost[LOST_CAUSES];
 	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them */
-	size_t processes; /* 0: one; else the sum of so many (user/analysis/merge.h), `ended` of which have ended */
+	/* 0: one; else the sum of so many (user/analysis/merge.h), `ended` of which have ended */
+	size_t processes;
 	size_t ended;
 	struct memory_use memory;
 	struct verdict verdict;
@@ -88,10 +98,16 @@ struct snapshot {
 	size_t stack_count;
 };
 
-/* Frees the snapshot with its stacks and command line; the frames belong to the symbolizer. NULL is fine. */
+/*
+ * Frees the snapshot with its stacks and command line; the frames belong to the symbolizer. NULL is
+ * fine.
+ */
 void snapshot_free(struct snapshot *snapshot);
 
-/* How the walks up the stacks ended: [end], and last those allocations whose stack was not recorded. */
+/*
+ * How the walks up the stacks ended: [end], and last those allocations whose stack was not
+ * recorded.
+ */
 struct stack_ends {
 	uint64_t stacks[STACK_ENDS + 1];
 	uint64_t allocs[STACK_ENDS + 1];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What suppressions have taken out of a report: made by user/analysis/suppress, printed by user/export. */
+/*
+ * What suppressions have taken out of a report: made by user/analysis/suppress, printed by
+ * user/export.
+ */
 #ifndef MEMLEAKBPF_MODEL_SUPPRESSED_H
 #define MEMLEAKBPF_MODEL_SUPPRESSED_H
 

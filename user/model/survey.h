@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the survey shows at one time: made by user/cli from the processes' history, printed by user/export. */
+/*
+ * What the survey shows at one time: made by user/cli from the processes' history, printed by
+ * user/export.
+ */
 #ifndef MEMLEAKBPF_MODEL_SURVEY_H
 #define MEMLEAKBPF_MODEL_SURVEY_H
 
@@ -16,8 +19,8 @@
 /* What the probes on one suspect have found: of the last window, or of the one that is open. */
 struct survey_drill {
 	bool open; /* probes are on now */
-	struct snapshot *
-		snapshot; /* of the process itself or of the child that held most; NULL: nothing was found out */
+	/* of the process itself or of the child that held most; NULL: nothing was found out */
+	struct snapshot *snapshot;
 	const struct stack *const *shown; /* best first, symbolised */
 	size_t shown_count;
 	int64_t grown;	    /* bytes that the process's memory grew by meanwhile */
@@ -32,15 +35,17 @@ struct survey_row {
 	bool ended;		  /* has exited: its last line */
 	uint64_t samples;	  /* intervals that it has been seen for */
 	uint64_t children_exited; /* since the survey began */
-	uint64_t
-		children_peak; /* bytes: the largest resident set that one of them had; 0: unknown */
+	/* bytes: the largest resident set that one of them had; 0: unknown */
+	uint64_t children_peak;
 	uint64_t low_then,
-		low_now; /* lowest anon + swap in the first and the last third of the watch, bytes */
+		/* lowest anon + swap in the first and the last third of the watch, bytes */
+		low_now;
 	const char *cgroup, *unit, *container, *runtime, *pod; /* NULL: none, or unknown */
 	double spark[SURVEY_SPARK];
 	size_t spark_count;
 	bool limit_known;
-	double limit_s; /* until the control group's or the machine's memory is used up, at this growth */
+	/* until the control group's or the machine's memory is used up, at this growth */
+	double limit_s;
 	const struct survey_drill *drill; /* NULL: not drilled */
 };
 
@@ -71,7 +76,8 @@ struct survey_report {
 	size_t watched_count; /* processes with probes on them now */
 	bool tool_known;      /* it has run for long enough for a share to mean something */
 	double tool_share;    /* of one CPU that the tool itself took since the survey began */
-	double probe_share; /* of one CPU that the probes took over the last minute, traps included */
+	/* of one CPU that the probes took over the last minute, traps included */
+	double probe_share;
 	double budget_share;
 	uint64_t sample_bytes;	 /* of the probes */
 	struct survey_row *rows; /* the most suspect first */

@@ -17,7 +17,8 @@ enum trend_kind {
 
 struct trend {
 	enum trend_kind kind;
-	bool leaking; /* growing, and watched for long enough to call it a leak, not a suspect only */
+	/* growing, and watched for long enough to call it a leak, not a suspect only */
+	bool leaking;
 	bool growth_known;
 	bool error_known;
 	double growth;			/* bytes per second, negative when it shrinks */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What reachability says of live blocks, in memcheck's classes (Valgrind's manual, 4.2.8). docs/verdicts.md has the method and its limits.
+ * What reachability says of live blocks, in memcheck's classes (Valgrind's manual, 4.2.8).
+ * docs/verdicts.md has the method and its limits.
  */
 #ifndef MEMLEAKBPF_MODEL_VERDICT_H
 #define MEMLEAKBPF_MODEL_VERDICT_H
@@ -29,16 +30,21 @@ enum verdict_state {
 /* Of a whole snapshot. Only state and reason mean anything unless it is VERDICT_TAKEN. */
 struct verdict {
 	enum verdict_state state;
-	char reason
-		[VERDICT_REASON_MAX]; /* VERDICT_REFUSED: why, as a clause: "a debugger is attached to it (…)" */
+	/* VERDICT_REFUSED: why, as a clause: "a debugger is attached to it (…)" */
+	char reason[VERDICT_REASON_MAX];
 	struct amount classes[VERDICT_CLASSES]; /* of all stacks */
 	uint64_t pause_ns;			/* for how long the target stood still */
 	uint64_t total_ns;			/* from the stop to the verdict */
 	uint64_t read_bytes;			/* memory that was looked at */
-	uint64_t
-		unknown_bytes; /* the part of it that may be the heap from before attach: taken for roots; 0: all is known */
-	uint64_t
-		unread_bytes; /* memory that should have been read and could not be: what it holds may be called lost wrongly */
+	/*
+	 * the part of it that may be the heap from before attach: taken for roots; 0: all is known
+	 */
+	uint64_t unknown_bytes;
+	/*
+	 * memory that should have been read and could not be: what it holds may be called lost
+	 * wrongly
+	 */
+	uint64_t unread_bytes;
 	bool approximate; /* some memory was read while the target ran (--max-pause) */
 };
 

@@ -121,7 +121,10 @@ void wire_string(struct wire *w, unsigned field, const char *text)
 	wire_bytes(w, field, text, strlen(text));
 }
 
-/* The length is known only at the end: one byte is kept for it, and the content moves when that is not enough. */
+/*
+ * The length is known only at the end: one byte is kept for it, and the content moves when that is
+ * not enough.
+ */
 size_t wire_open(struct wire *w, unsigned field)
 {
 	put_tag(w, field, WIRE_BYTES);

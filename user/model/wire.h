@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The protocol buffers wire format (protobuf.dev/programming-guides/encoding), as far as the recording, Perfetto and pprof need it: varints,
- * 64-bit values and length-delimited fields. Field numbers are the caller's.
+ * The protocol buffers wire format (protobuf.dev/programming-guides/encoding), as far as the
+ * recording, Perfetto and pprof need it: varints, 64-bit values and length-delimited fields. Field
+ * numbers are the caller's.
  */
 #ifndef MEMLEAKBPF_MODEL_WIRE_H
 #define MEMLEAKBPF_MODEL_WIRE_H
@@ -10,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A message under construction; all zero is an empty one. After a failed allocation nothing more is added and `failed` stays true. */
+/*
+ * A message under construction; all zero is an empty one. After a failed allocation nothing more is
+ * added and `failed` stays true.
+ */
 struct wire {
 	uint8_t *data;
 	size_t len, room;
@@ -31,7 +35,10 @@ void wire_double(struct wire *w, unsigned field, double value);
 void wire_bytes(struct wire *w, unsigned field, const void *data, size_t len);
 void wire_string(struct wire *w, unsigned field, const char *text);
 
-/* A nested message or a packed field: what is added between the two calls is its content. `mark` is what wire_open() returned. */
+/*
+ * A nested message or a packed field: what is added between the two calls is its content. `mark` is
+ * what wire_open() returned.
+ */
 size_t wire_open(struct wire *w, unsigned field);
 void wire_close(struct wire *w, size_t mark);
 

@@ -19,7 +19,10 @@
 #include "user/sys/unkillable.h"
 #include "user/sys/uprobe.h"
 
-/* Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type, linux/bpf.h). */
+/*
+ * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type,
+ * linux/bpf.h).
+ */
 #define TRACE_UPROBE_MULTI   48
 #define TRACE_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN  1u
@@ -200,7 +203,10 @@ static int add_role(struct attachment *a, enum attach_mode mode, const struct at
 		return 0;
 	if (mode == ATTACH_SESSION && returns)
 		return add_multi(a, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list, pid);
-	/* Returns first: a call that is entered between the two then has no pending entry and is ignored, not left open. */
+	/*
+	 * Returns first: a call that is entered between the two then has no pending entry and is
+	 * ignored, not left open.
+	 */
 	if (mode == ATTACH_SINGLE) {
 		err = returns ? add_single(a, p->alloc_leave, true, false, path, list, pid) : 0;
 		return err ? err : add_entries(a, p, entry, path, list, pid);
@@ -214,8 +220,10 @@ static int add_role(struct attachment *a, enum attach_mode mode, const struct at
 int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		  const struct probe_set *set, pid_t pid, struct attachment **out)
 {
-	/* Frees first: a block whose allocation is seen must have its free seen as well; the other way round
-	 * it is only an unknown free. */
+	/*
+	 * Frees first: a block whose allocation is seen must have its free seen as well; the other
+	 * way round it is only an unknown free.
+	 */
 	static const enum probe_role order[] = {PROBE_FREE,  PROBE_UNMAP,      PROBE_UNWIND,
 						PROBE_LEAVE, PROBE_NAMED,      PROBE_RETURN_SITE,
 						PROBE_ALLOC, PROBE_ALLOC_ENTRY};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Putting the BPF programs on the probes of an object: by session links (entry and return in one), by multi-uprobe links (one each) or by
- * single perf uprobes. What is attached lives in file descriptors only: it is gone when the tool is, however that happens.
+ * Putting the BPF programs on the probes of an object: by session links (entry and return in one),
+ * by multi-uprobe links (one each) or by single perf uprobes. What is attached lives in file
+ * descriptors only: it is gone when the tool is, however that happens.
  */
 #ifndef MEMLEAKBPF_PROBE_ATTACH_H
 #define MEMLEAKBPF_PROBE_ATTACH_H
@@ -24,28 +25,40 @@ enum attach_mode {
 /* "session", "multi", "single" */
 const char *attach_mode_name(enum attach_mode mode);
 
-/* The programs by what they do; all belong to one object that is not loaded yet when attach_prepare() sees them. */
+/*
+ * The programs by what they do; all belong to one object that is not loaded yet when
+ * attach_prepare() sees them.
+ */
 struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
 		*unmap_enter, *on_unwind, *on_leave, *on_named;
 	bool leave, named; /* on_leave, on_named are wanted */
-	/* Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are bpf/old.bpf.c's. Else NULL. */
+	/*
+	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are
+	 * bpf/old.bpf.c's. Else NULL.
+	 */
 	struct old_programs *old;
 };
 
-/* Before loading: sets each program's attach type for the mode and leaves out those that it does not use. */
+/*
+ * Before loading: sets each program's attach type for the mode and leaves out those that it does
+ * not use.
+ */
 void attach_prepare(enum attach_mode mode, const struct attach_programs *programs);
 
 struct attachment; /* the links of one object in one process, or in all */
 
 /*
- * Attaches all probes of the set. pid 0: in every process that maps the object. 0 and *out (attachment_free); -ESRCH
- * when the process has gone, other errors are logged. All or nothing.
+ * Attaches all probes of the set. pid 0: in every process that maps the object. 0 and *out
+ * (attachment_free); -ESRCH when the process has gone, other errors are logged. All or nothing.
  */
 int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		  const struct probe_set *set, pid_t pid, struct attachment **out);
 
-/* Detaches. The kernel waits for running handlers: milliseconds with session and multi, a tenth of a second per probe with single. */
+/*
+ * Detaches. The kernel waits for running handlers: milliseconds with session and multi, a tenth of
+ * a second per probe with single.
+ */
 void attachment_free(struct attachment *attachment);
 
 #endif

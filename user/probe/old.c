@@ -44,7 +44,10 @@ void old_programs_free(struct old_programs *copies)
 	free(copies);
 }
 
-/* Puts the cookie where FIXED_COOKIE stands: the 64 bits of a two-part load. False when that is nowhere. */
+/*
+ * Puts the cookie where FIXED_COOKIE stands: the 64 bits of a two-part load. False when that is
+ * nowhere.
+ */
 static bool set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie)
 {
 	bool found = false;

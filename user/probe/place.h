@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where in a function a uprobe goes. The kernel emulates some instructions (push, nop, jmp, jcc, call rel32) and single-steps all others, at seven
- * times the price; so the probe sits on the first emulated instruction at which the arguments are still in their registers and
- * the return address is still on top of the stack. Rules and measurements: docs/architecture.md.
+ * Where in a function a uprobe goes. The kernel emulates some instructions (push, nop, jmp, jcc,
+ * call rel32) and single-steps all others, at seven times the price; so the probe sits on the first
+ * emulated instruction at which the arguments are still in their registers and the return address
+ * is still on top of the stack. Rules and measurements: docs/architecture.md.
  */
 #ifndef MEMLEAKBPF_PROBE_PLACE_H
 #define MEMLEAKBPF_PROBE_PLACE_H
@@ -22,8 +23,8 @@ struct place {
 	enum place_cost cost;
 	char instruction[48]; /* disassembly of the probed instruction, for people */
 	const char *reason;   /* why this place: static string, for `doctor` */
-	uint8_t arg_at
-		[6]; /* argument n is in argument register arg_at[n - 1]; n itself unless args_may_move */
+	/* argument n is in argument register arg_at[n - 1]; n itself unless args_may_move */
+	uint8_t arg_at[6];
 };
 
 struct place_request {
@@ -31,7 +32,8 @@ struct place_request {
 	size_t size;	     /* of code; the function's size, or what there is */
 	uint64_t vaddr;	     /* link-time address of code[0] */
 	unsigned args_read;  /* bit n-1 set: the handler reads argument n (1 to 6) */
-	bool args_may_move; /* the caller looks at place.arg_at; else they are all where they were */
+	/* the caller looks at place.arg_at; else they are all where they were */
+	bool args_may_move;
 	bool null_skippable; /* free: calls with NULL need not hit the probe */
 	uint32_t kernel; /* PLACE_KERNEL(6, 18): whose emulation counts; 0: the running kernel's */
 };
@@ -39,13 +41,16 @@ struct place_request {
 #define PLACE_KERNEL(major, minor) ((uint32_t)(major) << 16 | (uint32_t)(minor))
 
 /*
- * Picks the place. Always succeeds: where no better place qualifies it is the entry (offset 0). The return address is at [rsp] (x86_64) or
- * in LR (aarch64), stack and frame pointer are unchanged from entry, and the args_read arguments are in registers, at whatever place is
- * returned.
+ * Picks the place. Always succeeds: where no better place qualifies it is the entry (offset 0). The
+ * return address is at [rsp] (x86_64) or in LR (aarch64), stack and frame pointer are unchanged
+ * from entry, and the args_read arguments are in registers, at whatever place is returned.
  */
 void place_find(const struct place_request *request, struct place *out);
 
-/* The same for code of a given architecture, whatever this machine's is. request->kernel must be set. */
+/*
+ * The same for code of a given architecture, whatever this machine's is. request->kernel must be
+ * set.
+ */
 void place_find_x86_64(const struct place_request *request, struct place *out);
 void place_find_aarch64(const struct place_request *request, struct place *out);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * aarch64. What the kernel simulates: arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). It refuses literal loads, exclusive
- * loads and stores, and system instructions. The instructions are decoded here by the encoding tables of the Arm
- * Architecture Reference Manual (C4.1): what is not recognised ends the walk.
+ * aarch64. What the kernel simulates: arch/arm64/kernel/probes/decode-insn.c,
+ * arm_probe_decode_insn(). It refuses literal loads, exclusive loads and stores, and system
+ * instructions. The instructions are decoded here by the encoding tables of the Arm Architecture
+ * Reference Manual (C4.1): what is not recognised ends the walk.
  */
 #include <endian.h>
 #include <stdio.h>
@@ -147,7 +148,10 @@ static enum effect classify(uint32_t w, uint32_t kernel)
 	return EFFECT_STEPPED;
 }
 
-/* The general register that the instruction writes: 31 for none, -1 for sp or an instruction not known here. */
+/*
+ * The general register that the instruction writes: 31 for none, -1 for sp or an instruction not
+ * known here.
+ */
 static int written_register(uint32_t w)
 {
 	unsigned rd = w & 31;
@@ -158,7 +162,10 @@ static int written_register(uint32_t w)
 	if ((w & 0x1c000000) == 0x10000000) { /* data processing, immediate */
 		unsigned class = (w >> 23) & 7;
 
-		/* Register 31 is sp in add, sub (class 2, 3) and and, orr, eor (4) that set no flags. */
+		/*
+		 * Register 31 is sp in add, sub (class 2, 3) and and, orr, eor (4) that set no
+		 * flags.
+		 */
 		sets_flags = class == 4 ? ((w >> 29) & 3) == 3 : (w >> 29) & 1;
 		if (rd == REG_31 && (class == 2 || class == 3 || class == 4) && !sets_flags)
 			return -1;
@@ -170,7 +177,10 @@ static int written_register(uint32_t w)
 			return -1;
 		return (int)rd;
 	}
-	/* Loads and stores of one general register without write-back: unsigned offset, unscaled, register offset. */
+	/*
+	 * Loads and stores of one general register without write-back: unsigned offset, unscaled,
+	 * register offset.
+	 */
 	if ((w & 0x3f000000) == 0x39000000 || (w & 0x3f200c00) == 0x38000000 ||
 	    (w & 0x3f200c00) == 0x38200800)
 		return (w >> 22) & 3 ? (int)rd : (int)REG_31;

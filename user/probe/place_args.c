@@ -27,7 +27,9 @@ bool place_args_write(struct place_args *args, unsigned killed, int from, int to
 void place_args_store(const struct place_args *args, struct place *out)
 {
 	for (unsigned i = 0; i < PLACE_ARGS; i++) {
-		/* Its own register when it is still there; of an argument that nobody reads, too. */
+		/*
+		 * Its own register when it is still there; of an argument that nobody reads, too.
+		 */
 		if (args->in[i] & 1u << i || !args->in[i])
 			out->arg_at[i] = (uint8_t)(i + 1);
 		else

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which argument registers hold which arguments, while a walk goes forward from a function's entry. Internal to place_*.c. */
+/*
+ * Which argument registers hold which arguments, while a walk goes forward from a function's entry.
+ * Internal to place_*.c.
+ */
 #ifndef MEMLEAKBPF_PROBE_PLACE_ARGS_H
 #define MEMLEAKBPF_PROBE_PLACE_ARGS_H
 
@@ -11,17 +14,18 @@
 #define PLACE_ARGS 6
 
 struct place_args {
-	uint8_t in
-		[PLACE_ARGS]; /* bit m of in[n]: the register of argument m + 1 holds argument n + 1 */
-	unsigned needed;      /* bits as in place_request.args_read */
+	/* bit m of in[n]: the register of argument m + 1 holds argument n + 1 */
+	uint8_t in[PLACE_ARGS];
+	unsigned needed; /* bits as in place_request.args_read */
 	bool may_move;
 };
 
 void place_args_init(struct place_args *args, const struct place_request *request);
 
 /*
- * An instruction overwrites the registers of `killed` (a mask); when from and to are not negative, it copies register
- * `from` whole to `to`, which is among the killed. False, and nothing changed, when an argument that the handler reads would be lost.
+ * An instruction overwrites the registers of `killed` (a mask); when from and to are not negative,
+ * it copies register `from` whole to `to`, which is among the killed. False, and nothing changed,
+ * when an argument that the handler reads would be lost.
  */
 bool place_args_write(struct place_args *args, unsigned killed, int from, int to);
 

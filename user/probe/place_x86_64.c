@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * x86_64. What the kernel emulates: arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and push_setup_xol_ops(); what it refuses:
- * validate_insn_64bits() there. Both are checked against the running kernel by tests/unit/test_place_live.c.
+ * x86_64. What the kernel emulates: arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
+ * push_setup_xol_ops(); what it refuses: validate_insn_64bits() there. Both are checked against the
+ * running kernel by tests/unit/test_place_live.c.
  *
- * A call that the function's cold part (NAME.cold, another symbol) makes back into the prologue would not be seen. Compilers jump back
- * from there to join points behind the prologue, never into the few instructions at the entry that this walk passes.
+ * A call that the function's cold part (NAME.cold, another symbol) makes back into the prologue
+ * would not be seen. Compilers jump back from there to join points behind the prologue, never into
+ * the few instructions at the entry that this walk passes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +60,9 @@ static void note_branch(struct walk *w)
 			w->first_target = target;
 		return;
 	}
-	/* jmp *slot(%rip) is a tail call through the GOT; any other computed jump may be a switch. */
+	/*
+	 * jmp *slot(%rip) is a tail call through the GOT; any other computed jump may be a switch.
+	 */
 	if (is_call(w->insn) || (op->type == X86_OP_MEM && op->mem.base == X86_REG_RIP &&
 				 op->mem.index == X86_REG_INVALID))
 		return;
@@ -105,7 +109,8 @@ static bool is_long_nop(const cs_insn *insn)
 }
 
 /*
- * Instructions that uprobes refuse to sit on. More than any one kernel refuses: a probe can do without them all.
+ * Instructions that uprobes refuse to sit on. More than any one kernel refuses: a probe can do
+ * without them all.
  */
 static bool is_refused(const cs_insn *insn)
 {
@@ -139,7 +144,10 @@ static bool is_refused(const cs_insn *insn)
 	case 0x0f:
 		if (insn->bytes + insn->size - b < 2)
 			return true;
-		/* system instructions and ud2; three-byte opcodes, popcnt and prefetch on old kernels */
+		/*
+		 * system instructions and ud2; three-byte opcodes, popcnt and prefetch on old
+		 * kernels
+		 */
 		return b[1] < 0x0e || b[1] == 0x18 || (b[1] & 0xfc) == 0x24 || b[1] == 0x34 ||
 		       b[1] == 0x35 || b[1] == 0x38 || b[1] == 0x3a || b[1] == 0xb8 || b[1] == 0xff;
 	default:
@@ -147,7 +155,10 @@ static bool is_refused(const cs_insn *insn)
 	}
 }
 
-/* What a probe on this instruction costs. Prefixed forms of the emulated ones are left out: kernels differ. */
+/*
+ * What a probe on this instruction costs. Prefixed forms of the emulated ones are left out: kernels
+ * differ.
+ */
 static enum effect classify(const struct walk *w)
 {
 	const cs_insn *insn = w->insn;
@@ -161,7 +172,10 @@ static enum effect classify(const struct walk *w)
 	if (b[0] == 0x0f && insn->size > 1 && (b[1] & 0xf0) == 0x80)
 		return EFFECT_EMULATED;
 	if (is_long_nop(insn) && w->request->kernel >= PLACE_KERNEL(6, 16)) {
-		/* Seen on 6.18; 7.3 emulates it like the others. Between them: not known, and not claimed. */
+		/*
+		 * Seen on 6.18; 7.3 emulates it like the others. Between them: not known, and not
+		 * claimed.
+		 */
 		if (insn->size == 5 && page_left >= 5 &&
 		    w->request->kernel >= PLACE_KERNEL(6, 18) &&
 		    w->request->kernel < PLACE_KERNEL(7, 0))
@@ -171,7 +185,10 @@ static enum effect classify(const struct walk *w)
 	return is_refused(insn) ? EFFECT_REFUSED : EFFECT_STEPPED;
 }
 
-/* The argument registers and their parts, in the order of the ABI; then those that nothing may write. */
+/*
+ * The argument registers and their parts, in the order of the ABI; then those that nothing may
+ * write.
+ */
 #define REG_OTHER (-1)
 #define REG_FIXED PLACE_ARGS
 static int register_index(unsigned reg)
@@ -258,7 +275,10 @@ static bool pass(struct walk *w)
 		return false;
 	if (cs_regs_access(w->handle, insn, read, &read_count, written, &write_count))
 		return false;
-	/* The destination by the operands, and what the decoder thinks is written, implicit operands included. */
+	/*
+	 * The destination by the operands, and what the decoder thinks is written, implicit
+	 * operands included.
+	 */
 	if (op[0].type == X86_OP_REG && write_count < ARRAY_SIZE(written))
 		written[write_count++] = (uint16_t)op[0].reg;
 	for (uint8_t i = 0; i < write_count; i++) {
@@ -318,7 +338,9 @@ static void choose(const struct walk *w, enum effect effect, const char *reason,
 		 insn->op_str[0] ? " " : "", insn->op_str);
 }
 
-/* Walks forward from the entry, as long as every call passes here with all that the handler needs. */
+/*
+ * Walks forward from the entry, as long as every call passes here with all that the handler needs.
+ */
 static void walk_entry(struct walk *w, struct place *out)
 {
 	bool chosen = false, null_tested = false, after_null_test = false;

@@ -3,7 +3,10 @@
 
 void attach_plan(struct features *features, struct attach_plan *out)
 {
-	/* Multi-uprobe links are newer than cookies; single uprobes may be refused to us where these are not. */
+	/*
+	 * Multi-uprobe links are newer than cookies; single uprobes may be refused to us where
+	 * these are not.
+	 */
 	bool cookie = features_have(features, FEATURE_UPROBE_COOKIE) ||
 		      features_have(features, FEATURE_UPROBE_MULTI);
 	bool single = features_have(features, FEATURE_UPROBE_COOKIE) ||

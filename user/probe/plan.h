@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How this kernel is traced: which attach modes work, the best of them, and what has to be done without. */
+/*
+ * How this kernel is traced: which attach modes work, the best of them, and what has to be done
+ * without.
+ */
 #ifndef MEMLEAKBPF_PROBE_PLAN_H
 #define MEMLEAKBPF_PROBE_PLAN_H
 

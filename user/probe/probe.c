@@ -83,7 +83,10 @@ static void probe_init(struct probe *probe, const struct object *object,
 							 f->op != OP_MUNMAP,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
-	/* A call that has no return probe costs its return in any case; as each is entered, none ends another one's. */
+	/*
+	 * A call that has no return probe costs its return in any case; as each is entered, none
+	 * ends another one's.
+	 */
 	union probe_cookie cookie = {.op = f->op,
 				     .nests = !f->leaf || (mmap && !mmap_is_told) || f->throws,
 				     .bare = f->throws};
@@ -170,7 +173,10 @@ static bool has_role(const struct probe_set *set, enum probe_role role)
 	return false;
 }
 
-/* Finds the returns of the functions that must not have a return probe, and takes out those whose returns are not known. */
+/*
+ * Finds the returns of the functions that must not have a return probe, and takes out those whose
+ * returns are not known.
+ */
 static int find_sites(struct probe_set *set)
 {
 	size_t functions = set->count;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The probes that one provider needs: for each allocator function its place in the file, its cookie, and where it returns. */
+/*
+ * The probes that one provider needs: for each allocator function its place in the file, its
+ * cookie, and where it returns.
+ */
 #ifndef MEMLEAKBPF_PROBE_PROBE_H
 #define MEMLEAKBPF_PROBE_PROBE_H
 
@@ -27,8 +30,8 @@ struct probe {
 	enum probe_role role;
 	const struct provider_fn *fn; /* borrowed from the provider */
 	struct place place;	      /* PROBE_RETURN_SITE: of the `ret` itself, offset 0 */
-	uint32_t
-		site_count; /* PROBE_ALLOC_ENTRY: of the probes on its returns; some may be other functions' too */
+	/* PROBE_ALLOC_ENTRY: of the probes on its returns; some may be other functions' too */
+	uint32_t site_count;
 };
 
 /* A function that gets no probe. */
@@ -46,8 +49,9 @@ struct probe_set {
 };
 
 /*
- * Decodes each function of the provider and picks its place. Takes over the provider, also on failure. 0 or -ENOMEM; code that cannot be
- * read gets its probe at the entry; functions that exceptions can leave get none when it is not known where they return (logged).
+ * Decodes each function of the provider and picks its place. Takes over the provider, also on
+ * failure. 0 or -ENOMEM; code that cannot be read gets its probe at the entry; functions that
+ * exceptions can leave get none when it is not known where they return (logged).
  */
 int probe_set_new(struct provider *provider, struct probe_set **out);
 void probe_set_free(struct probe_set *set); /* NULL is fine */

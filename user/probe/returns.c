@@ -8,7 +8,10 @@
 #include "user/base/util.h"
 #include "user/probe/returns_step.h"
 
-/* operator new with all that it jumps to has some 200 instructions; what has more than this is no allocator's fast path. */
+/*
+ * operator new with all that it jumps to has some 200 instructions; what has more than this is no
+ * allocator's fast path.
+ */
 #define INSTRUCTIONS_MAX 4096
 #define PATHS_MAX	 512
 #define SEEN_SIZE	 (4 * INSTRUCTIONS_MAX) /* a power of two */
@@ -135,7 +138,10 @@ static int walk_path(struct walk *w, uint64_t vaddr)
 		if (seen->size)
 			return 0;
 		if (vaddr >= end)
-			/* Behind a call that never returns there is nothing; else this is no code as compilers make it. */
+			/*
+			 * Behind a call that never returns there is nothing; else this is no code
+			 * as compilers make it.
+			 */
 			return after_call ? 0 : give_up(w, "runs on into the next function");
 		if (w->instructions++ == INSTRUCTIONS_MAX)
 			return give_up(w, "too much code");
@@ -154,7 +160,10 @@ static int walk_path(struct walk *w, uint64_t vaddr)
 	}
 }
 
-/* Is a site a part of another instruction too? Both are executed then, and a breakpoint in the one would change the other. */
+/*
+ * Is a site a part of another instruction too? Both are executed then, and a breakpoint in the one
+ * would change the other.
+ */
 static bool overlapped(struct walk *w, uint64_t site)
 {
 	for (uint64_t before = 1; before < STEP_BYTES; before++) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The `ret` instructions at which a call of a function can end. A return probe replaces the return address on the stack by the kernel's
- * trampoline, for which a C++ unwinder finds no frame description: an exception that passes it terminates the program. Functions that
- * an exception may leave get plain probes on their `ret` instructions instead.
+ * The `ret` instructions at which a call of a function can end. A return probe replaces the return
+ * address on the stack by the kernel's trampoline, for which a C++ unwinder finds no frame
+ * description: an exception that passes it terminates the program. Functions that an exception may
+ * leave get plain probes on their `ret` instructions instead.
  *
- * They are found by following the code from the entry: both ways at conditional jumps, along direct jumps (also into other functions:
- * a tail call returns for its caller), past calls. Code behind a call that never returns may belong to no call of this function; a `ret`
- * found there is one all the same, and a hit that ends no known call is ignored. What cannot be followed for certain (a jump through
- * a table) makes the answer "not known".
+ * They are found by following the code from the entry: both ways at conditional jumps, along direct
+ * jumps (also into other functions: a tail call returns for its caller), past calls. Code behind a
+ * call that never returns may belong to no call of this function; a `ret` found there is one all
+ * the same, and a hit that ends no known call is ignored. What cannot be followed for certain (a
+ * jump through a table) makes the answer "not known".
  */
 #ifndef MEMLEAKBPF_PROBE_RETURNS_H
 #define MEMLEAKBPF_PROBE_RETURNS_H
@@ -31,7 +33,10 @@ enum returns_target {
 struct returns_source {
 	/* Reads up to `size` bytes of code; how many there were, 0 where there is no code. */
 	size_t (*read)(void *ctx, uint64_t vaddr, uint8_t *code, size_t size);
-	/* The end of the function that vaddr is in: where the next one begins. UINT64_MAX: not known. */
+	/*
+	 * The end of the function that vaddr is in: where the next one begins. UINT64_MAX: not
+	 * known.
+	 */
 	uint64_t (*end)(void *ctx, uint64_t vaddr);
 	/* Where a direct jump to *vaddr leads: through a PLT entry perhaps. */
 	enum returns_target (*jump)(void *ctx, uint64_t *vaddr);
@@ -47,8 +52,9 @@ struct returns {
 };
 
 /*
- * Finds the sites of the function at `vaddr`. 0; -ENOTSUP when they cannot be told (out->reason says why, not logged); -ENOMEM.
- * A function that ends by tail calls to RETURNS_PROBED only has none.
+ * Finds the sites of the function at `vaddr`. 0; -ENOTSUP when they cannot be told (out->reason
+ * says why, not logged); -ENOMEM. A function that ends by tail calls to RETURNS_PROBED only has
+ * none.
  */
 int returns_find(const struct returns_source *source, uint64_t vaddr, struct returns *out);
 

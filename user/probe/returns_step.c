@@ -61,7 +61,10 @@ static void x86_jump(const cs_insn *insn, struct step *out)
 	}
 }
 
-/* The near return, possibly with the prefixes that compilers put before it; kernels take probes on all of them. */
+/*
+ * The near return, possibly with the prefixes that compilers put before it; kernels take probes on
+ * all of them.
+ */
 static bool x86_near_return(const cs_insn *insn)
 {
 	const uint8_t *b = insn->bytes;
@@ -131,8 +134,9 @@ static uint64_t signed_distance(uint32_t word, unsigned low, unsigned bits)
 }
 
 /*
- * Encodings: Arm Architecture Reference Manual, C4.1 "Branches, Exception Generating and System instructions". The kernel simulates ret;
- * returns with pointer authentication it neither simulates nor steps (arch/arm64/kernel/probes/decode-insn.c).
+ * Encodings: Arm Architecture Reference Manual, C4.1 "Branches, Exception Generating and System
+ * instructions". The kernel simulates ret; returns with pointer authentication it neither simulates
+ * nor steps (arch/arm64/kernel/probes/decode-insn.c).
  */
 void step_aarch64(const uint8_t *code, size_t size, uint64_t vaddr, struct step *out)
 {

@@ -104,7 +104,10 @@ static enum returns_target jump_through(void *ctx, uint64_t *vaddr)
 		return RETURNS_UNKNOWN;
 	if (!symbol.vaddr)
 		return elsewhere(s, symbol.name);
-	/* That another object does not define it first is assumed; if one does, the calls are counted as lost. */
+	/*
+	 * That another object does not define it first is assumed; if one does, the calls are
+	 * counted as lost.
+	 */
 	*vaddr = symbol.vaddr;
 	return at_code(s, symbol.vaddr);
 }

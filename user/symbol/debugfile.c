@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Formats: "Separate Debug Files" in the GDB manual (build-id, debuglink and its CRC), dwz(1) for .gnu_debugaltlink.
+ * Formats: "Separate Debug Files" in the GDB manual (build-id, debuglink and its CRC), dwz(1) for
+ * .gnu_debugaltlink.
  *
- * libdwfl maps the debug file that it is given. One that somebody truncates meanwhile would kill us with SIGBUS, and a
- * target can do that to files in its own directories. So only what lies under our own /usr/lib/debug and debuginfod's cache
- * is handed over as it is; everything else is copied into anonymous memory first.
- * dwfl_standard_find_debuginfo() is not used for the search: it asks debuginfod whenever the environment names a server,
- * and opens paths that a target chose, FIFOs included.
+ * libdwfl maps the debug file that it is given. One that somebody truncates meanwhile would kill us
+ * with SIGBUS, and a target can do that to files in its own directories. So only what lies under
+ * our own /usr/lib/debug and debuginfod's cache is handed over as it is; everything else is copied
+ * into anonymous memory first. dwfl_standard_find_debuginfo() is not used for the search: it asks
+ * debuginfod whenever the environment names a server, and opens paths that a target chose, FIFOs
+ * included.
  */
 #include "user/symbol/debugfile.h"
 
@@ -151,8 +153,8 @@ static bool matches(int fd, const struct wanted *wanted, uint32_t crc, bool need
 }
 
 /*
- * A path that a target chose is looked up in its own root. When that is not ours, in ours only below /usr/lib/debug: what else this machine has under that
- * name is another's.
+ * A path that a target chose is looked up in its own root. When that is not ours, in ours only
+ * below /usr/lib/debug: what else this machine has under that name is another's.
  */
 static bool may_search(const struct debugfile_query *query, int root, const char *path)
 {
@@ -270,8 +272,8 @@ static int show_progress(void *client, long done, long total)
 }
 
 /*
- * libdwfl loads libdebuginfod itself when it first needs it, so that nobody pays for curl who does not ask for it; one function of
- * the same library is wanted here, looked up the same way.
+ * libdwfl loads libdebuginfod itself when it first needs it, so that nobody pays for curl who does
+ * not ask for it; one function of the same library is wanted here, looked up the same way.
  */
 static void set_progress(Dwfl *dwfl)
 {
@@ -291,7 +293,9 @@ static int ask_debuginfod(const struct debugfile_query *query, char **name)
 {
 	set_progress(query->dwfl);
 	log_info("asking debuginfod for the debug info of %s", object_name(query->object));
-	/* Without names it looks by build-id only, and then asks the servers; see this file's head. */
+	/*
+	 * Without names it looks by build-id only, and then asks the servers; see this file's head.
+	 */
 	return dwfl_standard_find_debuginfo(query->module, NULL, NULL, 0, NULL, NULL, 0, name);
 }
 

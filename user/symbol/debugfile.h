@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Separate debug files, as libdwfl's find_debuginfo callback wants them: by build-id, by .gnu_debuglink, dwz's shared
- * file by .gnu_debugaltlink; here and in the target's root; and from debuginfod when that was asked for.
+ * Separate debug files, as libdwfl's find_debuginfo callback wants them: by build-id, by
+ * .gnu_debuglink, dwz's shared file by .gnu_debugaltlink; here and in the target's root; and from
+ * debuginfod when that was asked for.
  */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUGFILE_H
 #define MEMLEAKBPF_SYMBOL_DEBUGFILE_H

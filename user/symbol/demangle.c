@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * C++ (Itanium ABI) and Rust (legacy and v0) names through libiberty. Mangled names come from the target's files, and a name of
- * a few hundred bytes can stand for one of gigabytes (each substitution doubles it), so the text is taken piece by piece and
- * demangling ends when it is long enough. libiberty's recursion limit stays on.
+ * C++ (Itanium ABI) and Rust (legacy and v0) names through libiberty. Mangled names come from the
+ * target's files, and a name of a few hundred bytes can stand for one of gigabytes (each
+ * substitution doubles it), so the text is taken piece by piece and demangling ends when it is long
+ * enough. libiberty's recursion limit stays on.
  */
 #include "user/symbol/symbol.h"
 
@@ -41,15 +42,19 @@ static void append(const char *piece, size_t len, void *data)
 	memcpy(output->text + output->used, "...", 3);
 	output->used += 3;
 	/*
-	 * The callback interface has no way to say "enough". It keeps its state on the stack only (it is meant for use
-	 * where malloc is not safe), so that leaving it by a jump loses nothing; Rust's punycode buffer is the one exception.
+	 * The callback interface has no way to say "enough". It keeps its state on the stack only
+	 * (it is meant for use where malloc is not safe), so that leaving it by a jump loses
+	 * nothing; Rust's punycode buffer is the one exception.
 	 */
 	longjmp(output->full, 1);
 }
 
 static bool demangle_into(const char *name, struct output *output)
 {
-	/* Rust first, as libiberty's own automatic style has it: legacy Rust names are well-formed C++ ones too. */
+	/*
+	 * Rust first, as libiberty's own automatic style has it: legacy Rust names are well-formed
+	 * C++ ones too.
+	 */
 	if (setjmp(output->full) != 0)
 		return true;
 	if (rust_demangle_callback(name, DEMANGLE_OPTIONS, append, output))

@@ -20,7 +20,10 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-/* The entry that declares the function, where its scopes are to be seen: the end of the chain of references. */
+/*
+ * The entry that declares the function, where its scopes are to be seen: the end of the chain of
+ * references.
+ */
 static Dwarf_Die declaration_of(Dwarf_Die *die)
 {
 	Dwarf_Die at = *die;
@@ -74,8 +77,10 @@ static const char *scope_name(Dwarf_Die *scope)
 	}
 }
 
-/* The child of `parent` that is the entry at `offset` or holds it. Entries lie in the file as in the tree, so it is the last one
- * that does not start after it. */
+/*
+ * The child of `parent` that is the entry at `offset` or holds it. Entries lie in the file as in
+ * the tree, so it is the last one that does not start after it.
+ */
 static bool child_towards(Dwarf_Die *parent, Dwarf_Off offset, Dwarf_Die *child)
 {
 	Dwarf_Die each;
@@ -147,7 +152,10 @@ char *die_function_name(Dwarf_Die *die)
 	demangled = linkage ? symbol_demangle(linkage) : NULL;
 	if (demangled)
 		return demangled;
-	/* A linkage name that is not mangled is an assembler label ("__isoc99_sscanf"): the source's name says more. */
+	/*
+	 * A linkage name that is not mangled is an assembler label ("__isoc99_sscanf"): the
+	 * source's name says more.
+	 */
 	name = string_attribute(die, DW_AT_name);
 	if (name)
 		return qualified_name(die, name);

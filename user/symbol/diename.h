@@ -5,9 +5,9 @@
 #include <elfutils/libdw.h>
 
 /*
- * The name of a function or inlined call for people: its linkage name demangled, else its name with all scopes in front
- * ("ns::Class::method"). Follows abstract origins and specifications, into dwz's shared file too. Malloc'ed; NULL when it
- * has no name, or out of memory.
+ * The name of a function or inlined call for people: its linkage name demangled, else its name with
+ * all scopes in front ("ns::Class::method"). Follows abstract origins and specifications, into
+ * dwz's shared file too. Malloc'ed; NULL when it has no name, or out of memory.
  */
 char *die_function_name(Dwarf_Die *die);
 

@@ -176,8 +176,8 @@ static int compare_names(const struct symbol *x, const struct symbol *y)
 }
 
 /*
- * The best answer first: symbols with a size before those without; of nested ones the inner, which starts later or else
- * ends earlier; of aliases the better name.
+ * The best answer first: symbols with a size before those without; of nested ones the inner, which
+ * starts later or else ends earlier; of aliases the better name.
  */
 static int compare_symbols(const void *a, const void *b)
 {
@@ -201,8 +201,9 @@ static int compare_starts(const void *a, const void *b)
 }
 
 /*
- * A symbol without a size (assembler code) reaches to the next symbol or its section's end. Where only exported
- * symbols are known, the next one says nothing about what lies between, so that there it covers nothing.
+ * A symbol without a size (assembler code) reaches to the next symbol or its section's end. Where
+ * only exported symbols are known, the next one says nothing about what lies between, so that there
+ * it covers nothing.
  */
 static int bound_unsized(struct elf_symbols *table, bool complete)
 {

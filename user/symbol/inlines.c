@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Compilation units are found by the ranges of their own entries, not by .debug_aranges, which clang and rustc do not write. The
- * functions of a unit are listed when the first address in it is asked for.
- * Everything here is bounded: the file is a target's, and may say anything.
+ * Compilation units are found by the ranges of their own entries, not by .debug_aranges, which
+ * clang and rustc do not write. The functions of a unit are listed when the first address in it is
+ * asked for. Everything here is bounded: the file is a target's, and may say anything.
  */
 #include "user/symbol/inlines.h"
 
@@ -25,8 +25,8 @@
 struct die_ranges {
 	struct die_range {
 		struct range range;
-		uint64_t
-			of; /* position of the unit, or offset of the function's entry in .debug_info */
+		/* position of the unit, or offset of the function's entry in .debug_info */
+		uint64_t of;
 	} * list;
 	size_t count, capacity;
 	struct range_index index;
@@ -78,7 +78,8 @@ static int die_ranges_add_die(const struct debuginfo *info, struct die_ranges *r
 		int err;
 
 		/*
-		 * Functions that the linker dropped keep their entries, at address 0 or 1, over what really is there.
+		 * Functions that the linker dropped keep their entries, at address 0 or 1, over
+		 * what really is there.
 		 */
 		if (start >= end || start <= 1 || start < info->code_start)
 			continue;
@@ -262,8 +263,8 @@ struct inline_chain {
 };
 
 /*
- * Follows the inlined calls that hold the address inwards. A block without addresses of its own may still have them inside. True when a
- * call was found.
+ * Follows the inlined calls that hold the address inwards. A block without addresses of its own may
+ * still have them inside. True when a call was found.
  */
 static bool follow_inlines(Dwarf_Die *scope, Dwarf_Addr pc, struct inline_chain *chain, int depth)
 {

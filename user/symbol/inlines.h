@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What DWARF says about an address: source lines and inlined calls (DWARF 5, sections 2.17, 3.3.8 and 6.2). */
+/*
+ * What DWARF says about an address: source lines and inlined calls (DWARF 5, sections 2.17, 3.3.8
+ * and 6.2).
+ */
 #ifndef MEMLEAKBPF_SYMBOL_INLINES_H
 #define MEMLEAKBPF_SYMBOL_INLINES_H
 
@@ -11,9 +14,10 @@
 #define INLINE_DEPTH_MAX 64 /* inlined calls at one address, the innermost ones kept */
 
 struct source_frame {
-	char *function; /* demangled or qualified by its scopes; owned by the frame; NULL: unknown */
-	const char *
-		file; /* may be relative to the directory; both live as long as the Dwarf; NULL: unknown */
+	/* demangled or qualified by its scopes; owned by the frame; NULL: unknown */
+	char *function;
+	/* may be relative to the directory; both live as long as the Dwarf; NULL: unknown */
+	const char *file;
 	const char *directory; /* where the unit was compiled */
 	uint32_t line;	       /* 0: unknown */
 };
@@ -22,20 +26,24 @@ struct source_stack {
 	struct source_frame frames[INLINE_DEPTH_MAX +
 				   1]; /* innermost first; the last one is the real function */
 	size_t count;		       /* 0: nothing known */
-	uint64_t
-		entry; /* lowest address of the real function, link-time; valid when its name is known */
+	/* lowest address of the real function, link-time; valid when its name is known */
+	uint64_t entry;
 };
 
 struct debuginfo;
 
 /*
- * Makes ready for lookups in `dwarf`, which is borrowed. `bias` is added to an object's link-time address to have the DWARF's
- * own (it differs from 0 for prelinked files only). NULL when out of memory or when there is no code in it.
+ * Makes ready for lookups in `dwarf`, which is borrowed. `bias` is added to an object's link-time
+ * address to have the DWARF's own (it differs from 0 for prelinked files only). NULL when out of
+ * memory or when there is no code in it.
  */
 struct debuginfo *debuginfo_new(Dwarf *dwarf, uint64_t bias);
 void debuginfo_free(struct debuginfo *info); /* NULL is fine */
 
-/* Fills *out for the instruction that holds the address; what is unknown stays empty. Release it with source_stack_release(). */
+/*
+ * Fills *out for the instruction that holds the address; what is unknown stays empty. Release it
+ * with source_stack_release().
+ */
 void debuginfo_find(struct debuginfo *info, uint64_t vaddr, struct source_stack *out);
 void source_stack_release(struct source_stack *stack);
 

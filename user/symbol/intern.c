@@ -38,8 +38,8 @@ void intern_pool_free(struct intern_pool *pool)
 }
 
 /*
- * The length of the well-formed UTF-8 sequence at text, 0 when there is none. Table 3-7 of the Unicode standard: no
- * overlong forms, no surrogates, nothing above U+10FFFF.
+ * The length of the well-formed UTF-8 sequence at text, 0 when there is none. Table 3-7 of the
+ * Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF.
  */
 static size_t utf8_length(const unsigned char *text, size_t len)
 {

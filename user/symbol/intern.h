@@ -13,9 +13,9 @@ struct intern_pool *intern_pool_new(void);	 /* NULL when out of memory */
 void intern_pool_free(struct intern_pool *pool); /* and all its strings; NULL is fine */
 
 /*
- * The pool's copy of the first `len` bytes of text (a NUL ends it earlier): control characters (C0, DEL, C1) and bytes that are
- * not UTF-8 (RFC 3629) become '?', what is longer than INTERN_MAX - 1 bytes is cut at a character's start.
- * NULL only when out of memory.
+ * The pool's copy of the first `len` bytes of text (a NUL ends it earlier): control characters (C0,
+ * DEL, C1) and bytes that are not UTF-8 (RFC 3629) become '?', what is longer than INTERN_MAX - 1
+ * bytes is cut at a character's start. NULL only when out of memory.
  */
 const char *intern_bytes(struct intern_pool *pool, const char *text, size_t len);
 const char *intern(struct intern_pool *pool, const char *text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The object's own file is read through libelf with pread(2), section by section as needed, and never mapped: a target may
- * truncate its own library while we look at it, and a mapping would end in SIGBUS. The price is a copy in memory of the sections
- * used. For debug files see debugfile.c.
+ * The object's own file is read through libelf with pread(2), section by section as needed, and
+ * never mapped: a target may truncate its own library while we look at it, and a mapping would end
+ * in SIGBUS. The price is a copy in memory of the sections used. For debug files see debugfile.c.
  *
- * dwfl_module_addrinfo() is not used: it scans the whole table for each address, and takes the nearest symbol when none
- * covers the address.
+ * dwfl_module_addrinfo() is not used: it scans the whole table for each address, and takes the
+ * nearest symbol when none covers the address.
  */
 #include "user/symbol/module.h"
 
@@ -27,7 +27,10 @@
 #define MODULE_ALIGN	(1ULL << 20)
 #define MODULE_SPAN_MAX (1ULL << 46)
 
-/* Modules whose object nobody maps any more: each has a descriptor open, and its debug file's in memory. */
+/*
+ * Modules whose object nobody maps any more: each has a descriptor open, and its debug file's in
+ * memory.
+ */
 #define UNMAPPED_MAX 64
 
 struct module {
@@ -150,7 +153,10 @@ void module_set_free(struct module_set *set)
 	free(set);
 }
 
-/* How many bytes of address space the object's segments take. 0 when it has none or they make no sense. */
+/*
+ * How many bytes of address space the object's segments take. 0 when it has none or they make no
+ * sense.
+ */
 static uint64_t object_span(const struct object *object)
 {
 	Elf *elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
@@ -353,7 +359,10 @@ struct debuginfo *module_debuginfo(struct module *module)
 		return NULL;
 	}
 	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id) > 0 && !module->alternate_found) {
-		/* Half of the names are missing, and libdw would go and open whatever path the link has. */
+		/*
+		 * Half of the names are missing, and libdw would go and open whatever path the link
+		 * has.
+		 */
 		log_debug("%s: debug info is not used: its shared part %s was not found",
 			  object_path(module->object), link);
 		return NULL;
@@ -363,7 +372,9 @@ struct debuginfo *module_debuginfo(struct module *module)
 		log_debug("%s: debug info is damaged", object_path(module->object));
 		return NULL;
 	}
-	/* The difference of two biases: from the object's addresses to those that this DWARF has. */
+	/*
+	 * The difference of two biases: from the object's addresses to those that this DWARF has.
+	 */
 	module->debuginfo = debuginfo_new(dwarf, module->bias - bias);
 	return module->debuginfo;
 }

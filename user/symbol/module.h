@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The objects that libdwfl knows: each is reported at a base of its own, in one session. Addresses are link-time virtual addresses of the object
- * throughout. A few that nobody maps any more are kept, those used last.
+ * The objects that libdwfl knows: each is reported at a base of its own, in one session. Addresses
+ * are link-time virtual addresses of the object throughout. A few that nobody maps any more are
+ * kept, those used last.
  */
 #ifndef MEMLEAKBPF_SYMBOL_MODULE_H
 #define MEMLEAKBPF_SYMBOL_MODULE_H
@@ -20,16 +21,17 @@ struct module_set *module_set_new(bool debuginfod); /* NULL, logged, when libdwf
 void module_set_free(struct module_set *set);
 
 /*
- * The module of an object, reported on first use, which takes a reference to the object; owned by the set, and valid until the next call. NULL when out of
- * memory.
- * `root_fd` is the root directory of a process that maps it (-1: none), used for lookups of debug files until the next
- * call; borrowed.
+ * The module of an object, reported on first use, which takes a reference to the object; owned by
+ * the set, and valid until the next call. NULL when out of memory. `root_fd` is the root directory
+ * of a process that maps it (-1: none), used for lookups of debug files until the next call;
+ * borrowed.
  */
 struct module *module_set_get(struct module_set *set, struct object *object, int root_fd);
 
 /*
- * The name of the ELF symbol that covers the address, and its start. NULL when none does. The raw name, mangled but without
- * a symbol version; `*len` bytes, not ended by NUL; lives as long as the module.
+ * The name of the ELF symbol that covers the address, and its start. NULL when none does. The raw
+ * name, mangled but without a symbol version; `*len` bytes, not ended by NUL; lives as long as the
+ * module.
  */
 const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start);
 

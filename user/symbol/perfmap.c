@@ -208,7 +208,10 @@ static bool refresh(struct perfmap *map)
 		    status.st_mtim.tv_nsec == map->changed.tv_nsec;
 	if (map->read && same_time && status.st_size == map->size)
 		return false;
-	/* Shorter than it was, or as long but written to: it was started anew. Else it has been appended to. */
+	/*
+	 * Shorter than it was, or as long but written to: it was started anew. Else it has been
+	 * appended to.
+	 */
 	if (map->read && status.st_size <= map->size)
 		forget(map);
 	map->read = true;

@@ -65,7 +65,10 @@ void process_set_free(struct process_set *set)
 	free(set);
 }
 
-/* Field 22 of /proc/PID/stat, counted from behind the command's name, which may hold anything; proc_pid_stat(5). 0: unknown. */
+/*
+ * Field 22 of /proc/PID/stat, counted from behind the command's name, which may hold anything;
+ * proc_pid_stat(5). 0: unknown.
+ */
 static uint64_t read_start_time(pid_t pid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -159,7 +162,10 @@ static void look(struct process *process)
 	if (root_fd < 0)
 		return;
 	open_map(process, root_fd);
-	/* A root like ours is not kept open: it would add nothing, and there may be thousands of processes. */
+	/*
+	 * A root like ours is not kept open: it would add nothing, and there may be thousands of
+	 * processes.
+	 */
 	if (process->root_fd < 0 && !stat("/", &ours) && !fstat(root_fd, &theirs) &&
 	    (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino))
 		process->root_fd = TAKE_FD(root_fd);

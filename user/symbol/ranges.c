@@ -32,7 +32,9 @@ static size_t lower_bound(const uint64_t *bounds, size_t count, uint64_t value)
 	return low;
 }
 
-/* The first interval at or after i that nobody owns yet; halves the path on the way (union-find). */
+/*
+ * The first interval at or after i that nobody owns yet; halves the path on the way (union-find).
+ */
 static uint32_t next_unowned(uint32_t *next, uint32_t i)
 {
 	while (next[i] != i) {

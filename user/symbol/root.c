@@ -12,7 +12,10 @@
 
 _Static_assert(ROOT_OURS == AT_FDCWD, "openat() takes it for \"no directory\"");
 
-/* For reading, what an O_PATH descriptor leads to: that is /proc's magic link, and it cannot lead elsewhere. */
+/*
+ * For reading, what an O_PATH descriptor leads to: that is /proc's magic link, and it cannot lead
+ * elsewhere.
+ */
 static int reopen(int path_fd)
 {
 	char self[32];
@@ -24,8 +27,8 @@ static int reopen(int path_fd)
 }
 
 /*
- * Looks first and opens then: to open a device is to run its driver, and with some (watchdogs, tapes) that alone does harm, whoever put the
- * device or a link to it there.
+ * Looks first and opens then: to open a device is to run its driver, and with some (watchdogs,
+ * tapes) that alone does harm, whoever put the device or a link to it there.
  */
 static int open_in_root(int root_fd, const char *path, int extra_flags)
 {

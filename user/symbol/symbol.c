@@ -21,7 +21,10 @@ struct cache_key {
 	uint32_t is_return_address;
 };
 
-/* The frames of one answer. Kept even when the cache has a better one by now: callers may hold them. */
+/*
+ * The frames of one answer. Kept even when the cache has a better one by now: callers may hold
+ * them.
+ */
 struct answer {
 	struct answer *older;
 	size_t count;
@@ -207,8 +210,9 @@ struct place {
 };
 
 /*
- * A relative name is joined to the directory of the compilation when that is an absolute one. Distributions map it to
- * something relative ("./malloc"), which would only repeat what the name says.
+ * A relative name is joined to the directory of the compilation when that is an absolute one.
+ * Distributions map it to something relative ("./malloc"), which would only repeat what the name
+ * says.
  */
 static int set_file(struct symbolizer *symbolizer, struct frame *frame,
 		    const struct source_frame *source)
@@ -254,7 +258,10 @@ static int fill_frame(struct symbolizer *symbolizer, struct frame *frame,
 static int build_frames(struct symbolizer *symbolizer, const struct source_stack *sources,
 			const struct frame *common, struct answer **out)
 {
-	/* Without inlines only the real function stays, with the line in it where the inlined call was made. */
+	/*
+	 * Without inlines only the real function stays, with the line in it where the inlined call
+	 * was made.
+	 */
 	size_t first = sources->count && !symbolizer->options.inlines ? sources->count - 1 : 0;
 	size_t count = sources->count ? sources->count - first : 1;
 	struct answer *answer = answer_new(count);
@@ -326,7 +333,10 @@ static int resolve_object(struct symbolizer *symbolizer, const struct location *
 	err = set_module(symbolizer, &common, location->object);
 	if (err)
 		return err;
-	/* No segment: a file that changed under its mapping. There is no better address than the offset then. */
+	/*
+	 * No segment: a file that changed under its mapping. There is no better address than the
+	 * offset then.
+	 */
 	if (object_offset_to_vaddr(location->object, location->offset - back, &place.lookup)) {
 		common.offset = common.module_offset = location->offset;
 		return build_frames(symbolizer, &sources, &common, out);
@@ -343,7 +353,10 @@ static int resolve_object(struct symbolizer *symbolizer, const struct location *
 	return err;
 }
 
-/* *out stays NULL when there is no name, and `asked_before` says that an answer without one is there already. */
+/*
+ * *out stays NULL when there is no name, and `asked_before` says that an answer without one is
+ * there already.
+ */
 static int resolve_jit(struct symbolizer *symbolizer, struct process *process, uint64_t address,
 		       bool is_return_address, bool asked_before, struct answer **out)
 {

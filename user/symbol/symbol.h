@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names for addresses: function, file:line and inlined calls, from symbol tables and DWARF through elfutils' libdwfl, separate
- * debug files (build-id, debuglink, debuginfod) included. Resolved once per (object, offset), only for what is printed.
+ * Names for addresses: function, file:line and inlined calls, from symbol tables and DWARF through
+ * elfutils' libdwfl, separate debug files (build-id, debuglink, debuginfod) included. Resolved once
+ * per (object, offset), only for what is printed.
  */
 #ifndef MEMLEAKBPF_SYMBOL_SYMBOL_H
 #define MEMLEAKBPF_SYMBOL_SYMBOL_H
@@ -25,14 +26,16 @@ struct symbolizer *symbolizer_new(
 void symbolizer_free(struct symbolizer *symbolizer); /* all frames it gave out are gone with it */
 
 /*
- * To be called while the process lives, when it becomes a target and again after exec: opens its root directory and its perf
- * map, so that names are found after its end too. What does not exist is no error: 0 or -ENOMEM.
+ * To be called while the process lives, when it becomes a target and again after exec: opens its
+ * root directory and its perf map, so that names are found after its end too. What does not exist
+ * is no error: 0 or -ENOMEM.
  */
 int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid);
 
 /*
- * To be called once for each symbolizer_note_process() that returned 0, when no name of the process is wanted any more. With the last one, all that
- * is kept of it goes, and so do the frames of its code without a file.
+ * To be called once for each symbolizer_note_process() that returned 0, when no name of the process
+ * is wanted any more. With the last one, all that is kept of it goes, and so do the frames of its
+ * code without a file.
  */
 void symbolizer_forget_process(struct symbolizer *symbolizer, pid_t pid);
 
@@ -40,20 +43,22 @@ void symbolizer_forget_process(struct symbolizer *symbolizer, pid_t pid);
 size_t symbolizer_process_count(const struct symbolizer *symbolizer);
 
 /*
- * Resolves one code location. `is_return_address` is true for callers: the call site is looked up at offset - 1 while the frame's
- * address stays what it was. `pid` serves JIT code (perf-PID.map in the target's root), which has no object.
- * *frames points to `*count` >= 1 frames, innermost inlined one first, the real function last; owned by the symbolizer and immutable.
- * An address that no symbol covers yields a frame without function but with module and offset. An inlined frame's offset is that of the
- * function that holds its code. Frames live as long as the symbolizer; those of code without a file, as long as the process is noted.
- * All strings are valid UTF-8 of less than 4096 bytes without control characters.
- * 0 or -ENOMEM.
+ * Resolves one code location. `is_return_address` is true for callers: the call site is looked up
+ * at offset - 1 while the frame's address stays what it was. `pid` serves JIT code (perf-PID.map in
+ * the target's root), which has no object. *frames points to `*count` >= 1 frames, innermost
+ * inlined one first, the real function last; owned by the symbolizer and immutable. An address that
+ * no symbol covers yields a frame without function but with module and offset. An inlined frame's
+ * offset is that of the function that holds its code. Frames live as long as the symbolizer; those
+ * of code without a file, as long as the process is noted. All strings are valid UTF-8 of less than
+ * 4096 bytes without control characters. 0 or -ENOMEM.
  */
 int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *location, pid_t pid,
 		       bool is_return_address, const struct frame *const **frames, size_t *count);
 
 /*
- * The variable that covers a link-time address of an object: static ones and those of separate debug files too. *name is NULL where none is known, else
- * owned by the symbolizer (as the strings of frames are), and *offset counts from its start. 0 or -ENOMEM.
+ * The variable that covers a link-time address of an object: static ones and those of separate
+ * debug files too. *name is NULL where none is known, else owned by the symbolizer (as the strings
+ * of frames are), and *offset counts from its start. 0 or -ENOMEM.
  */
 int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, uint64_t vaddr,
 			 pid_t pid, const char **name, uint64_t *offset);
@@ -63,8 +68,8 @@ int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, ui
 			pid_t pid, const char **name, uint64_t *offset);
 
 /*
- * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000 bytes, or NULL when the name is not
- * mangled. The string may hold any bytes that the name held.
+ * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000
+ * bytes, or NULL when the name is not mangled. The string may hold any bytes that the name held.
  */
 char *symbol_demangle(const char *name);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames: struct rt_sigframe of the kernel's arch/arm64/kernel/signal.c (a siginfo_t, then what the C library calls ucontext_t), with one record of vector
- * registers (asm/sigcontext.h). The vDSO has the instructions that take a frame off.
+ * Frames: struct rt_sigframe of the kernel's arch/arm64/kernel/signal.c (a siginfo_t, then what the
+ * C library calls ucontext_t), with one record of vector registers (asm/sigcontext.h). The vDSO has
+ * the instructions that take a frame off.
  */
 #if defined(__aarch64__)
 #include "user/sys/calls.h"
@@ -87,7 +88,10 @@ long call_result(const struct user_regs_struct *regs)
 	return (long)regs->regs[0];
 }
 
-/* Not to be told from one that is about to make a call: the kernel has set the registers back already. */
+/*
+ * Not to be told from one that is about to make a call: the kernel has set the registers back
+ * already.
+ */
 bool call_is_in_kernel(const struct user_regs_struct *regs)
 {
 	(void)regs;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames: struct rt_sigframe of the kernel's arch/x86/include/asm/sigframe.h, whose beginning is the C library's ucontext_t; the vector registers
- * behind it as in asm/sigcontext.h (struct _fpx_sw_bytes) and Intel's manual, volume 1, 13.4.
+ * Frames: struct rt_sigframe of the kernel's arch/x86/include/asm/sigframe.h, whose beginning is
+ * the C library's ucontext_t; the vector registers behind it as in asm/sigcontext.h (struct
+ * _fpx_sw_bytes) and Intel's manual, volume 1, 13.4.
  */
 #if defined(__x86_64__)
 #include "user/sys/calls.h"
@@ -128,13 +129,19 @@ static bool number_before(pid_t pid, uint64_t address, uint64_t *number)
 	return true;
 }
 
-/* Is it about to go on with a sleep that the kernel remembers? It has been told to, and not come to it yet. */
+/*
+ * Is it about to go on with a sleep that the kernel remembers? It has been told to, and not come to
+ * it yet.
+ */
 static bool goes_on_sleeping(pid_t pid, const struct user_regs_struct *regs)
 {
 	return regs->rax == SYS_restart_syscall && stands(pid, regs->rip, call_bytes, 2);
 }
 
-/* As arch/x86/kernel/signal.c does it. A sleep that the kernel remembers begins anew, for rt_sigreturn makes it forget. */
+/*
+ * As arch/x86/kernel/signal.c does it. A sleep that the kernel remembers begins anew, for
+ * rt_sigreturn makes it forget.
+ */
 bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 {
 	uint64_t number = regs->orig_rax;
@@ -162,7 +169,10 @@ bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 	return true;
 }
 
-/* Where the last of the features ends in the standard form of XSAVE's area: what PTRACE_GETREGSET gives may be larger than what the thread's frames may have. */
+/*
+ * Where the last of the features ends in the standard form of XSAVE's area: what PTRACE_GETREGSET
+ * gives may be larger than what the thread's frames may have.
+ */
 static size_t used_size(uint64_t features)
 {
 	size_t end = LEGACY_SIZE + HEADER_SIZE;

@@ -78,7 +78,10 @@ static void set_container(struct cgroup *out, const char *runtime, struct part i
 	copy_part(id, out->container, sizeof(out->container));
 }
 
-/* "docker-<id>.scope", "cri-containerd-<id>", "…:cri-containerd:<id>" …; "crio-conmon-<id>" is the monitor, not the container. */
+/*
+ * "docker-<id>.scope", "cri-containerd-<id>", "…:cri-containerd:<id>" …; "crio-conmon-<id>" is the
+ * monitor, not the container.
+ */
 static void name_container(struct part part, struct part parent, struct cgroup *out)
 {
 	static const struct {
@@ -129,7 +132,10 @@ static void name_lxc(struct part part, struct part parent, struct cgroup *out)
 		set_container(out, "lxc", name);
 }
 
-/* A pod's uid is a UUID; in names of slices its dashes are underscores. Static pods have the 32 digits of a hash. */
+/*
+ * A pod's uid is a UUID; in names of slices its dashes are underscores. Static pods have the 32
+ * digits of a hash.
+ */
 static bool set_pod(struct cgroup *out, struct part uid)
 {
 	char text[sizeof(out->pod)];
@@ -235,7 +241,8 @@ enum line_rank { /* which line tells most, best first */
 		 LINE_MEMORY,
 		 LINE_SYSTEMD,
 		 LINE_OTHER,
-		 LINE_ROOT, /* "/" says nothing; on hybrid machines the unified one is that nearly always */
+		 /* "/" says nothing; on hybrid machines the unified one is that nearly always */
+		 LINE_ROOT,
 		 LINE_NONE,
 };
 

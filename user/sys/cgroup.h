@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whose process is it? The systemd unit, container and Kubernetes pod, by the path of its control group. The forms are those that systemd, Docker,
- * containerd, CRI-O, Podman, LXC and the kubelet make (their cgroup drivers' sources and cgroups(7)).
+ * Whose process is it? The systemd unit, container and Kubernetes pod, by the path of its control
+ * group. The forms are those that systemd, Docker, containerd, CRI-O, Podman, LXC and the kubelet
+ * make (their cgroup drivers' sources and cgroups(7)).
  */
 #ifndef MEMLEAKBPF_SYS_CGROUP_H
 #define MEMLEAKBPF_SYS_CGROUP_H
@@ -33,14 +34,14 @@ void cgroup_parse(const char *text, struct cgroup *out);
 void cgroup_name_path(const char *path, struct cgroup *out);
 
 /*
- * The name that a person gave to a container, from Docker's or Podman's own files below `root` ("" for this machine's). 0, or -ENOENT when
- * they do not know it.
+ * The name that a person gave to a container, from Docker's or Podman's own files below `root` (""
+ * for this machine's). 0, or -ENOENT when they do not know it.
  */
 int cgroup_container_name(const char *root, const char *id, char *name, size_t size);
 
 /*
- * How much more memory the group may take before a limit of its own or of a group above stops it, in bytes. 0; -ENOENT when nothing limits it
- * or that cannot be read.
+ * How much more memory the group may take before a limit of its own or of a group above stops it,
+ * in bytes. 0; -ENOENT when nothing limits it or that cannot be read.
  */
 int cgroup_memory_left(const struct cgroup *cgroup, uint64_t *bytes);
 

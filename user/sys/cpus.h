@@ -4,10 +4,16 @@
 
 #include <stddef.h>
 
-/* The numbers of the CPUs that are online, ascending; *out is freed by the caller. 0 or -errno, not logged. */
+/*
+ * The numbers of the CPUs that are online, ascending; *out is freed by the caller. 0 or -errno, not
+ * logged.
+ */
 int cpus_online(unsigned **out, size_t *count);
 
-/* Parses the kernel's list format, "0-3,5,7-9" (cpuset(7)); for cpus_online() and tests. 0, -EINVAL or -ENOMEM. */
+/*
+ * Parses the kernel's list format, "0-3,5,7-9" (cpuset(7)); for cpus_online() and tests. 0, -EINVAL
+ * or -ENOMEM.
+ */
 int cpus_parse(const char *text, unsigned **out, size_t *count);
 
 #endif

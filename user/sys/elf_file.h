@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is read once from an ELF file's headers. The file is not trusted: everything goes through libelf with pread
- * (never mmap: somebody else may truncate the file) and is checked. Format: elf(5).
+ * What is read once from an ELF file's headers. The file is not trusted: everything goes through
+ * libelf with pread (never mmap: somebody else may truncate the file) and is checked. Format:
+ * elf(5).
  */
 #ifndef MEMLEAKBPF_SYS_ELF_FILE_H
 #define MEMLEAKBPF_SYS_ELF_FILE_H
@@ -24,7 +25,8 @@ struct elf_segment { /* PT_LOAD */
 };
 
 struct elf_headers {
-	bool native64; /* ELFCLASS64 of this machine's architecture and byte order; the rest is empty otherwise */
+	/* ELFCLASS64 of this machine's architecture and byte order; the rest is empty otherwise */
+	bool native64;
 	uint16_t type;			     /* ET_EXEC, ET_DYN … */
 	uint64_t interp_offset, interp_size; /* PT_INTERP in the file; size 0: none */
 	struct elf_segment *segments;	     /* executable ones first */
@@ -34,8 +36,8 @@ struct elf_headers {
 };
 
 /*
- * Reads the headers of the file behind fd. 0, -ENOMEM, -EIO, or -ENOEXEC when it is no ELF file or a broken one; not logged. The arrays
- * are freed with elf_headers_release().
+ * Reads the headers of the file behind fd. 0, -ENOMEM, -EIO, or -ENOEXEC when it is no ELF file or
+ * a broken one; not logged. The arrays are freed with elf_headers_release().
  */
 int elf_headers_read(int fd, struct elf_headers *headers);
 void elf_headers_release(struct elf_headers *headers);

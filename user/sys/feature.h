@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What this kernel and our privileges allow: tried when first asked for, then remembered. A kernel's version says little (distributions
- * backport), so each feature is used for real on a function of our own and its effect is looked at.
+ * What this kernel and our privileges allow: tried when first asked for, then remembered. A
+ * kernel's version says little (distributions backport), so each feature is used for real on a
+ * function of our own and its effect is looked at.
  */
 #ifndef MEMLEAKBPF_SYS_FEATURE_H
 #define MEMLEAKBPF_SYS_FEATURE_H
@@ -34,7 +35,10 @@ void features_free(struct features *features); /* NULL is fine */
 /* Tries it once; takes milliseconds. Not to be called from two threads at a time. */
 bool features_have(struct features *features, enum feature feature);
 
-/* What failed when it was tried, with the system's error: "creating a uprobe: Permission denied". "" when it was not tried or is there. */
+/*
+ * What failed when it was tried, with the system's error: "creating a uprobe: Permission denied".
+ * "" when it was not tried or is there.
+ */
 const char *features_why(const struct features *features, enum feature feature);
 
 #endif

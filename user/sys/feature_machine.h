@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Facts of the machine and of our privileges that bear on tracing: read, not tried. For `doctor` and for error messages. */
+/*
+ * Facts of the machine and of our privileges that bear on tracing: read, not tried. For `doctor`
+ * and for error messages.
+ */
 #ifndef MEMLEAKBPF_SYS_FEATURE_MACHINE_H
 #define MEMLEAKBPF_SYS_FEATURE_MACHINE_H
 
@@ -20,9 +23,10 @@ struct machine {
 	char release[65];      /* uname -r */
 	char architecture[65]; /* uname -m */
 	unsigned major, minor; /* of the kernel's version; 0: unreadable */
-	uint64_t
-		capabilities; /* effective, bit n: capability n of linux/capability.h; those of our user namespace */
-	bool initial_userns; /* false: in a container's user namespace, where capabilities do not reach the kernel */
+	/* effective, bit n: capability n of linux/capability.h; those of our user namespace */
+	uint64_t capabilities;
+	/* false: in a container's user namespace, where capabilities do not reach the kernel */
+	bool initial_userns;
 	enum lockdown lockdown;
 	int perf_event_paranoid;     /* kernel.perf_event_paranoid, or MACHINE_UNKNOWN */
 	int ptrace_scope;	     /* kernel.yama.ptrace_scope, or MACHINE_UNKNOWN (no Yama) */
@@ -39,7 +43,10 @@ void machine_read(struct machine *out);
 bool machine_kernel_at_least(const struct machine *machine, unsigned major, unsigned minor);
 bool machine_has_capability(const struct machine *machine, int capability);
 
-/* The parsers behind it, for tests: /sys/kernel/security/lockdown, CapEff of /proc/PID/status, /proc/PID/uid_map. */
+/*
+ * The parsers behind it, for tests: /sys/kernel/security/lockdown, CapEff of /proc/PID/status,
+ * /proc/PID/uid_map.
+ */
 enum lockdown machine_parse_lockdown(const char *text);
 bool machine_parse_capabilities(const char *status, uint64_t *out);
 bool machine_parse_initial_userns(const char *uid_map);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Small programs given to the kernel as instructions: they need no file, no BTF and no loader. Those on uprobes sit on a function of our own
- * and add their cookie to a counter, which is then compared with the calls that were made.
+ * Small programs given to the kernel as instructions: they need no file, no BTF and no loader.
+ * Those on uprobes sit on a function of our own and add their cookie to a counter, which is then
+ * compared with the calls that were made.
  */
 #include "user/sys/feature_try.h"
 
@@ -27,8 +28,9 @@
 #include "user/sys/uprobe.h"
 
 /*
- * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type in linux/bpf.h), where numbers never change. That they
- * mean what they should is seen by what they do.
+ * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type in
+ * linux/bpf.h), where numbers never change. That they mean what they should is seen by what they
+ * do.
  */
 #define TRACE_UPROBE_MULTI   48
 #define TRACE_UPROBE_SESSION 57
@@ -158,7 +160,9 @@ int feature_try_task_events(const char **step)
 	return try_tracing("sched_process_exit", BPF_TRACE_RAW_TP, step);
 }
 
-/* Whether the verifier knows the helper; a call of it needs a callback, which needs BTF of its own. */
+/*
+ * Whether the verifier knows the helper; a call of it needs a callback, which needs BTF of its own.
+ */
 static int try_helper(enum bpf_func_id helper, const char **step)
 {
 	libbpf_print_fn_t print;

@@ -3,7 +3,10 @@
 #ifndef MEMLEAKBPF_SYS_FEATURE_TRY_H
 #define MEMLEAKBPF_SYS_FEATURE_TRY_H
 
-/* Each returns 0, or -errno with *step naming what failed: a static string. -ENODATA: it was accepted and did not work. */
+/*
+ * Each returns 0, or -errno with *step naming what failed: a static string. -ENODATA: it was
+ * accepted and did not work.
+ */
 int feature_try_btf(const char **step);
 int feature_try_bpf(const char **step);
 int feature_try_ringbuf(const char **step);

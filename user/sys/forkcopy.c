@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Two forks: the thread makes a helper, a process that shares its memory, in microseconds; the helper is stopped before its first instruction and made to fork
- * the copy. Then the helper is killed and the thread made to wait for it. So the process has no child when it goes on, not even a dead one, and the copy belongs to
- * process 1. Neither has a signal for its parent at its end, so no handler runs and no wait() of the program's own sees them.
+ * Two forks: the thread makes a helper, a process that shares its memory, in microseconds; the
+ * helper is stopped before its first instruction and made to fork the copy. Then the helper is
+ * killed and the thread made to wait for it. So the process has no child when it goes on, not even
+ * a dead one, and the copy belongs to process 1. Neither has a signal for its parent at its end, so
+ * no handler runs and no wait() of the program's own sees them.
  *
- * Whenever the tool is killed, what stands where it was stopped goes on by itself. The registers of a call and the place where it returns to are set in one
- * step. The thread, whose frames lie below its stack pointer where nothing is used, then makes its call, waits for the helper if there is one, and takes
- * its own registers and signal mask back. Helper and copy have another frame, by which they end at once; and they are killed with their tracer before that
- * (PTRACE_O_EXITKILL, on these two and never on the process).
+ * Whenever the tool is killed, what stands where it was stopped goes on by itself. The registers of
+ * a call and the place where it returns to are set in one step. The thread, whose frames lie below
+ * its stack pointer where nothing is used, then makes its call, waits for the helper if there is
+ * one, and takes its own registers and signal mask back. Helper and copy have another frame, by
+ * which they end at once; and they are killed with their tracer before that (PTRACE_O_EXITKILL, on
+ * these two and never on the process).
  */
 #include "user/sys/forkcopy.h"
 
@@ -55,7 +59,10 @@
 
 /* ---- may it be forked? -------------------------------------------------------------------- */
 
-/* A child would be the first process of another PID namespace, whose end nothing could be forked in any more. */
+/*
+ * A child would be the first process of another PID namespace, whose end nothing could be forked in
+ * any more.
+ */
 static bool has_namespace_for_children(pid_t pid)
 {
 	char path[2][64];
@@ -157,7 +164,10 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCO
 
 /* ---- which thread ------------------------------------------------------------------------- */
 
-/* Is it in a sequence that the kernel must begin anew when the thread is moved to another processor? Other registers would make it forget that. */
+/*
+ * Is it in a sequence that the kernel must begin anew when the thread is moved to another
+ * processor? Other registers would make it forget that.
+ */
 static bool may_be_in_rseq(pid_t pid, const struct forkcopy_thread *t)
 {
 	struct {
@@ -191,7 +201,10 @@ static bool dispatches_calls(pid_t tid)
 	       config.mode;
 }
 
-/* Where `size` bytes may be written below its stack pointer: in the process's own stack, or in one whose owner lies above it, as pthread_create() makes them. */
+/*
+ * Where `size` bytes may be written below its stack pointer: in the process's own stack, or in one
+ * whose owner lies above it, as pthread_create() makes them.
+ */
 static uint64_t room_on_stack(const struct maps *maps, const struct forkcopy_thread *t, size_t size)
 {
 	uint64_t sp = call_sp(&t->registers), base = (sp - RED_ZONE - size) & ~63ull;
@@ -260,13 +273,17 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
 	if (!frames || !base)
 		return REFUSE(m->reason, -ENOMEM, "no memory");
 	/*
-	 * In the order of their use: what lies below the stack pointer of the one in use may be written over, by a signal's handler or by the next tool's
-	 * frames when this one has been killed.
+	 * In the order of their use: what lies below the stack pointer of the one in use may be
+	 * written over, by a signal's handler or by the next tool's frames when this one has been
+	 * killed.
 	 */
 	call_registers_resumed(&regs, m->pid);
 	m->resume_sp =
 		call_frame_put(frames + small, base + small, m->code, &regs, m->mask, vector);
-	/* Its process's pid is not known yet: the kernel writes it there. Without a helper there is nothing to wait for. */
+	/*
+	 * Its process's pid is not known yet: the kernel writes it there. Without a helper there is
+	 * nothing to wait for.
+	 */
 	regs = m->thread->registers;
 	call_registers(&regs, m->code, SYS_wait4, none, m->resume_sp);
 	m->wait_sp = call_frame_put(frames, base, m->code, &regs, UINT64_MAX, NULL);
@@ -283,7 +300,10 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
 
 /* ---- step by step ------------------------------------------------------------------------- */
 
-/* The stop that a tracee is in next, as waitpid() has it without its low byte. It is left to be seen again: see user/sys/stop.c. -errno: none came, or the end did. */
+/*
+ * The stop that a tracee is in next, as waitpid() has it without its low byte. It is left to be
+ * seen again: see user/sys/stop.c. -errno: none came, or the end did.
+ */
 static int next_stop(const struct making *m, pid_t tid)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -369,7 +389,10 @@ static int set_mask(pid_t tid, uint64_t mask)
 	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) ? -errno : 0;
 }
 
-/* From the moment in which its registers are set the thread comes back by itself. Signals are blocked after that, or a tool that dies would leave them so. */
+/*
+ * From the moment in which its registers are set the thread comes back by itself. Signals are
+ * blocked after that, or a tool that dies would leave them so.
+ */
 static int make_helper(struct making *m)
 {
 	struct user_regs_struct regs = m->thread->registers;
@@ -400,7 +423,10 @@ static int make_copy(struct making *m)
 	err = err ?: get_registers(m->helper, &regs);
 	if (err)
 		return err;
-	/* The fork is all of the pause: on a busy machine nobody else goes first. Where it is not permitted it takes longer. */
+	/*
+	 * The fork is all of the pause: on a busy machine nobody else goes first. Where it is not
+	 * permitted it takes longer.
+	 */
 	sched_setscheduler(m->helper, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	call_registers(&regs, m->code, SYS_clone, arguments, m->end_sp);
 	err = set_registers(m->helper, &regs);
@@ -443,7 +469,8 @@ static int bury_helper(struct making *m)
 }
 
 /*
- * From the end of a system call to a stop of the kind that it was in before: only there does the kernel look whether a call is to be restarted.
+ * From the end of a system call to a stop of the kind that it was in before: only there does the
+ * kernel look whether a call is to be restarted.
  */
 static int put_back(const struct making *m)
 {
@@ -467,7 +494,10 @@ static int make(struct making *m)
 	if (failed && !m->helper && !*m->reason)
 		return failed;
 	if (m->helper) {
-		/* The pause must have an end, but burying what has been made must not fail for that. */
+		/*
+		 * The pause must have an end, but burying what has been made must not fail for
+		 * that.
+		 */
 		failed = make_copy(m);
 		m->deadline_ns += 1000000000ull;
 		end(m->helper);

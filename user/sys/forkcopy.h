@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A copy of a stopped process, by a fork that one of its threads is made to do (--snapshot=fork). The copy never runs: it is a picture of the process's
- * private memory at that moment. docs/verdicts.md says what the process notices of it, and why nothing is left behind whenever the tool is killed.
+ * A copy of a stopped process, by a fork that one of its threads is made to do (--snapshot=fork).
+ * The copy never runs: it is a picture of the process's private memory at that moment.
+ * docs/verdicts.md says what the process notices of it, and why nothing is left behind whenever the
+ * tool is killed.
  *
  * forkcopy_make() and forkcopy_end() are for the thread that traces the process (user/sys/stop.c).
  */
@@ -18,8 +20,8 @@
 #define FORKCOPY_REASON_MAX 160
 
 /*
- * Before the process is stopped: may it be forked without harm, and where are the instructions? 0 and *out, or -errno with the reason, a clause about
- * "it", not logged.
+ * Before the process is stopped: may it be forked without harm, and where are the instructions? 0
+ * and *out, or -errno with the reason, a clause about "it", not logged.
  */
 int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCOPY_REASON_MAX]);
 
@@ -31,14 +33,18 @@ struct forkcopy_thread {
 };
 
 /*
- * Makes the copy. All threads of `pid` must be stopped by the calling thread; one of the given ones is used, and stands afterwards as before. 0 and *copy, a
- * process that is traced by the calling thread and dies with it; or -errno with the reason. `deadline_ns` is on CLOCK_MONOTONIC.
+ * Makes the copy. All threads of `pid` must be stopped by the calling thread; one of the given ones
+ * is used, and stands afterwards as before. 0 and *copy, a process that is traced by the calling
+ * thread and dies with it; or -errno with the reason. `deadline_ns` is on CLOCK_MONOTONIC.
  */
 int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
 		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
 		  char reason[static FORKCOPY_REASON_MAX]);
 
-/* Ends the copy. It was orphaned when it was made, so that process 1 (of its PID namespace) is who buries it. */
+/*
+ * Ends the copy. It was orphaned when it was made, so that process 1 (of its PID namespace) is who
+ * buries it.
+ */
 void forkcopy_end(pid_t copy);
 
 #endif

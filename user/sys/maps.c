@@ -8,7 +8,10 @@
 
 #include "user/base/util.h"
 
-/* More than a process may have by vm.max_map_count's usual values times a long path; a bound, not an expectation. */
+/*
+ * More than a process may have by vm.max_map_count's usual values times a long path; a bound, not
+ * an expectation.
+ */
 #define MAPS_MAX_BYTES (1ULL << 30)
 #define DELETED	       " (deleted)"
 
@@ -18,7 +21,10 @@ struct maps {
 	char *text; /* the paths point into it */
 };
 
-/* Reads digits of the base up to the character `stop`, which is consumed. False when there is anything else. */
+/*
+ * Reads digits of the base up to the character `stop`, which is consumed. False when there is
+ * anything else.
+ */
 static bool take_number(const char **p, const char *end, unsigned base, char stop, uint64_t *out)
 {
 	uint64_t value = 0;

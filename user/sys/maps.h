@@ -21,15 +21,21 @@ struct mapping {
 struct maps; /* owns the mappings and their paths */
 
 /*
- * Reads /proc/PID/maps whole. 0, or -errno (-ESRCH when the process is gone or has no memory map any more); not logged.
- * *out is freed with maps_free().
+ * Reads /proc/PID/maps whole. 0, or -errno (-ESRCH when the process is gone or has no memory map
+ * any more); not logged. *out is freed with maps_free().
  */
 int maps_read(pid_t pid, struct maps **out);
 
-/* The same, with `between` called after each piece that the kernel gives, which is some dozens of lines: a process may have a million. */
+/*
+ * The same, with `between` called after each piece that the kernel gives, which is some dozens of
+ * lines: a process may have a million.
+ */
 int maps_read_watched(pid_t pid, void (*between)(void *ctx), void *ctx, struct maps **out);
 
-/* Parses one text in the format of /proc/PID/maps; lines that do not parse are skipped. For tests and for maps_read(). */
+/*
+ * Parses one text in the format of /proc/PID/maps; lines that do not parse are skipped. For tests
+ * and for maps_read().
+ */
 int maps_parse(const char *text, size_t len, struct maps **out);
 
 size_t maps_count(const struct maps *maps);

@@ -19,7 +19,8 @@ struct identity {
 	struct file_id file;
 	uint64_t size;
 	int64_t changed_s,
-		changed_ns; /* status change: nobody can set it back, as with the time of modification */
+		/* status change: nobody can set it back, as with the time of modification */
+		changed_ns;
 	uint64_t build_id_len;
 	uint8_t build_id[32]; /* cut */
 };
@@ -56,8 +57,8 @@ struct former {
 };
 
 /*
- * The cache holds no references: an object leaves it with the last one. While it is in it, its open descriptor pins the inode, so
- * that the numbers cannot come to mean another file.
+ * The cache holds no references: an object leaves it with the last one. While it is in it, its open
+ * descriptor pins the inode, so that the numbers cannot come to mean another file.
  */
 struct object_cache {
 	struct object *by_file;
@@ -88,7 +89,10 @@ static void remember_id(struct object_cache *cache, const struct object *object)
 {
 	struct former *former;
 
-	/* Copies of the vdso are never the same file. A file system that knows whole seconds only tells too little of files without a build id. */
+	/*
+	 * Copies of the vdso are never the same file. A file system that knows whole seconds only
+	 * tells too little of files without a build id.
+	 */
 	if (object->vdso || (!object->identity.changed_ns && !object->identity.build_id_len))
 		return;
 	HASH_FIND(hh, cache->formers, &object->identity, sizeof(object->identity), former);
@@ -193,7 +197,10 @@ static void remember_alias(struct object_cache *cache, const struct mapping *m,
 
 	HASH_FIND(hh, cache->by_maps, &shown, sizeof(shown), alias);
 	if (alias) {
-		/* Two subvolumes of btrfs show the same numbers for different files: the newest counts. */
+		/*
+		 * Two subvolumes of btrfs show the same numbers for different files: the newest
+		 * counts.
+		 */
 		alias->object = object;
 		return;
 	}
@@ -225,7 +232,10 @@ static struct identity identity_of(const struct stat *st, const struct elf_heade
 	return identity;
 }
 
-/* Makes an object of an open file and enters it into the cache; takes the descriptor over in any case. */
+/*
+ * Makes an object of an open file and enters it into the cache; takes the descriptor over in any
+ * case.
+ */
 static int adopt(struct object_cache *cache, int fd, const char *path, bool vdso,
 		 struct object **out)
 {
@@ -296,7 +306,9 @@ static bool same_content(int a, int b, size_t size)
 	return true;
 }
 
-/* The vdso is not a file: its copies are told apart by content, and there is one object for each. */
+/*
+ * The vdso is not a file: its copies are told apart by content, and there is one object for each.
+ */
 static int get_vdso(struct object_cache *cache, pid_t pid, const struct mapping *m,
 		    struct object **out)
 {
@@ -307,7 +319,10 @@ static int get_vdso(struct object_cache *cache, pid_t pid, const struct mapping 
 	HASH_ITER (hh, cache->by_file, object, next) {
 		if (!object->vdso || (uint64_t)object->size != size)
 			continue;
-		/* The process is gone: one kernel has one 64-bit vdso, so the one of this size was its. */
+		/*
+		 * The process is gone: one kernel has one 64-bit vdso, so the one of this size was
+		 * its.
+		 */
 		if (fd >= 0 && !same_content(fd, object->fd, (size_t)size))
 			continue;
 		if (fd >= 0)
@@ -318,7 +333,10 @@ static int get_vdso(struct object_cache *cache, pid_t pid, const struct mapping 
 	return fd < 0 ? fd : adopt(cache, fd, VDSO_PATH, true, out);
 }
 
-/* Through the process itself while it lives; the root directories when that is not allowed or the mapping has changed. */
+/*
+ * Through the process itself while it lives; the root directories when that is not allowed or the
+ * mapping has changed.
+ */
 static int open_mapping(pid_t pid, int root_fd, const struct mapping *m)
 {
 	_cleanup_close_ int proc_root = -1;
@@ -357,7 +375,10 @@ int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, cons
 		return get_vdso(cache, pid, m, out);
 	if (m->path[0] != '/' || m->ino == 0)
 		return -ENOENT;
-	/* What the living process says is certain; what maps shows is ambiguous on some file systems. */
+	/*
+	 * What the living process says is certain; what maps shows is ambiguous on some file
+	 * systems.
+	 */
 	err = object_stat_mapping(pid, m, &file);
 	known = err ? find_by_maps(cache, m) : find_by_file(cache, &file);
 	if (known) {

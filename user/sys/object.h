@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An ELF file that some process maps, pinned by an open descriptor: it stays readable when the file is deleted or
- * upgraded, when the process that mapped it exits, and when it lives in a container's or chroot's root. Reference counted and
- * shared between all targets through the cache.
+ * An ELF file that some process maps, pinned by an open descriptor: it stays readable when the file
+ * is deleted or upgraded, when the process that mapped it exits, and when it lives in a container's
+ * or chroot's root. Reference counted and shared between all targets through the cache.
  */
 #ifndef MEMLEAKBPF_SYS_OBJECT_H
 #define MEMLEAKBPF_SYS_OBJECT_H
@@ -22,31 +22,34 @@ void object_cache_free(struct object_cache *cache); /* objects still referenced 
 
 /*
  * The object behind a mapping of a process: from the cache by (dev, ino), else opened through
- * /proc/PID/map_files/START-END, else through /proc/PID/root/PATH when dev and inode agree. Only regular files are
- * opened, never blocking. "[vdso]" is copied out of the process's memory into a memfd. `pid` may be dead
- * already: then only the cache can help.
- * Returns a new reference in *out, or -errno, not logged: -ENOENT for anonymous and special mappings, -ENOEXEC for a file that is not ELF,
- * -ESTALE when the path leads to another file by now.
+ * /proc/PID/map_files/START-END, else through /proc/PID/root/PATH when dev and inode agree. Only
+ * regular files are opened, never blocking. "[vdso]" is copied out of the process's memory into a
+ * memfd. `pid` may be dead already: then only the cache can help. Returns a new reference in *out,
+ * or -errno, not logged: -ENOENT for anonymous and special mappings, -ENOEXEC for a file that is
+ * not ELF, -ESTALE when the path leads to another file by now.
  */
 int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping *m,
 		     struct object **out);
 
 /*
- * The same when the process may be gone: the cache first, then the mapping's path under root_fd, an O_PATH descriptor of the process's root
- * directory (-1: none), when dev and inode agree.
+ * The same when the process may be gone: the cache first, then the mapping's path under root_fd, an
+ * O_PATH descriptor of the process's root directory (-1: none), when dev and inode agree.
  */
 int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, const struct mapping *m,
 			struct object **out);
 
-/* The same for a file named by the user, seen from our own root. -ENOEXEC: a regular file, but not ELF; not logged. */
+/*
+ * The same for a file named by the user, seen from our own root. -ENOEXEC: a regular file, but not
+ * ELF; not logged.
+ */
 int object_cache_open(struct object_cache *cache, const char *path, struct object **out);
 
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is fine */
 
 /*
- * Whoever maps the object says so, beside the reference. What others keep of an object for later (names, tables, probes), and with it the descriptor, may go
- * when nobody maps it.
+ * Whoever maps the object says so, beside the reference. What others keep of an object for later
+ * (names, tables, probes), and with it the descriptor, may go when nobody maps it.
  */
 void object_map(struct object *object);
 void object_unmap(struct object *object);
@@ -60,8 +63,9 @@ const char *object_fd_path(
 		*object); /* "/proc/self/fd/N": opens this very inode, for probes and libelf */
 int object_fd(const struct object *object); /* owned by the object */
 /*
- * Unique among the files of a cache, from 1. A file that comes back unchanged after its last reference has the number that it had: stacks of a program that is
- * started again are the same stacks.
+ * Unique among the files of a cache, from 1. A file that comes back unchanged after its last
+ * reference has the number that it had: stacks of a program that is started again are the same
+ * stacks.
  */
 uint64_t object_id(const struct object *object);
 uint64_t object_dev(const struct object *object); /* st_dev and st_ino of the open file, */
@@ -78,7 +82,8 @@ bool object_is_code(const struct object *object,
 const uint8_t *object_build_id(const struct object *object, size_t *len);
 
 /*
- * File offset <-> link-time virtual address by the PT_LOAD headers. 0, or -ENOENT when no segment covers it.
+ * File offset <-> link-time virtual address by the PT_LOAD headers. 0, or -ENOENT when no segment
+ * covers it.
  */
 int object_offset_to_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr);
 int object_vaddr_to_offset(const struct object *object, uint64_t vaddr, uint64_t *offset);

@@ -23,7 +23,10 @@ static void map_files_path(pid_t pid, const struct mapping *m, char *path, size_
 		 (uintmax_t)m->end);
 }
 
-/* maps shows the superblock's device, which on these is not what stat(2) says; on overlayfs the inode may be another one too. */
+/*
+ * maps shows the superblock's device, which on these is not what stat(2) says; on overlayfs the
+ * inode may be another one too.
+ */
 static bool has_own_numbers(int fd, bool overlay_only)
 {
 	struct statfs fs;
@@ -32,7 +35,10 @@ static bool has_own_numbers(int fd, bool overlay_only)
 				     (!overlay_only && (uint64_t)fs.f_type == BTRFS_SUPER_MAGIC));
 }
 
-/* Whether a file is the one the mapping names. Where the device says nothing the inode number alone has to do. */
+/*
+ * Whether a file is the one the mapping names. Where the device says nothing the inode number alone
+ * has to do.
+ */
 static bool agrees(int fd, const struct stat *st, const struct mapping *m)
 {
 	return st->st_ino == m->ino && (st->st_dev == m->dev || has_own_numbers(fd, false));
@@ -54,8 +60,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /*
- * Is what is mapped there now still what the mapping says? Its record may be read when another file has taken the place already. fd is an O_PATH
- * descriptor of what is there.
+ * Is what is mapped there now still what the mapping says? Its record may be read when another file
+ * has taken the place already. fd is an O_PATH descriptor of what is there.
  */
 static bool still_there(int fd, const char *link, const struct mapping *m)
 {
@@ -75,8 +81,8 @@ static bool still_there(int fd, const char *link, const struct mapping *m)
 }
 
 /*
- * Opens for reading what an O_PATH descriptor found: looking first and opening afterwards means that no FIFO waits and no
- * device driver's open() runs. m is NULL when any regular file will do.
+ * Opens for reading what an O_PATH descriptor found: looking first and opening afterwards means
+ * that no FIFO waits and no device driver's open() runs. m is NULL when any regular file will do.
  */
 static int reopen_regular(int path_fd, const struct mapping *m)
 {

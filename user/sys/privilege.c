@@ -95,7 +95,10 @@ int privilege_drop(bool admin)
 	if (admin || !(permitted & MASK(CAP_BPF)) || !(permitted & MASK(CAP_PERFMON)) ||
 	    !(permitted & MASK(CAP_CHECKPOINT_RESTORE)))
 		kept |= MASK(CAP_SYS_ADMIN);
-	/* A program that we might be made to run gets nothing back. Needs CAP_SETPCAP, which goes last. */
+	/*
+	 * A program that we might be made to run gets nothing back. Needs CAP_SETPCAP, which goes
+	 * last.
+	 */
 	for (int capability = 0; capability < 64; capability++) {
 		if (!(kept & MASK(capability)) && permitted & MASK(CAP_SETPCAP))
 			prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);

@@ -69,7 +69,9 @@ int proc_stat_parse(const char *text, struct proc_stat *out)
 	if (!open || !close || close < open)
 		return -EBADMSG;
 	memset(out, 0, sizeof(*out));
-	/* state ppid pgrp session tty_nr tpgid flags, 10 numbers, num_threads itrealvalue starttime */
+	/*
+	 * state ppid pgrp session tty_nr tpgid flags, 10 numbers, num_threads itrealvalue starttime
+	 */
 	if (sscanf(close + 1,
 		   " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
 		   &out->state, &ppid, &flags, &threads, &start) != 5 ||
@@ -187,7 +189,10 @@ pid_t proc_ns_pid(pid_t pid)
 	return (pid_t)strtol(last ? last : value, NULL, 10);
 }
 
-/* Calls back for each process there is until the callback returns something else than 0, which is returned. */
+/*
+ * Calls back for each process there is until the callback returns something else than 0, which is
+ * returned.
+ */
 static int for_each_process(int (*visit)(void *ctx, pid_t pid), void *ctx)
 {
 	DIR *dir = opendir("/proc");

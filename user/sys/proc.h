@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Facts of a process, from /proc. Formats: proc_pid_stat(5), proc_pid_status(5), proc_pid_cmdline(5). */
+/*
+ * Facts of a process, from /proc. Formats: proc_pid_stat(5), proc_pid_status(5),
+ * proc_pid_cmdline(5).
+ */
 #ifndef MEMLEAKBPF_SYS_PROC_H
 #define MEMLEAKBPF_SYS_PROC_H
 
@@ -13,8 +16,8 @@ struct proc_stat {
 	char state;    /* 'R', 'S', 'Z' … */
 	pid_t ppid;
 	unsigned threads;
-	uint64_t
-		start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK); with the pid it names a process for good */
+	/* since boot, in units of sysconf(_SC_CLK_TCK); with the pid it names a process for good */
+	uint64_t start_ticks;
 	bool kernel_thread;
 };
 
@@ -28,14 +31,14 @@ int proc_stat_parse(const char *text, struct proc_stat *out);
 int proc_comm(pid_t pid, char comm[16]);
 
 /*
- * The arguments, NULL-terminated, in one allocation: free(*out). Kernel threads and zombies have none: an empty list. Longer ones than
- * 1 MiB are cut. 0 or -errno, not logged.
+ * The arguments, NULL-terminated, in one allocation: free(*out). Kernel threads and zombies have
+ * none: an empty list. Longer ones than 1 MiB are cut. 0 or -errno, not logged.
  */
 int proc_cmdline(pid_t pid, char ***out);
 
 /*
- * What /proc/PID/status has behind "NAME:", from the tab on to the line's end; free(*out). 0, -ENOENT: there is no such line, or -errno, not
- * logged.
+ * What /proc/PID/status has behind "NAME:", from the tab on to the line's end; free(*out). 0,
+ * -ENOENT: there is no such line, or -errno, not logged.
  */
 int proc_status_field(pid_t pid, const char *name, char **out);
 
@@ -45,10 +48,16 @@ pid_t proc_tgid(pid_t tid);
 /* The effective user of a process. 0 or -errno. */
 int proc_uid(pid_t pid, uid_t *uid);
 
-/* The id that a process has in its own pid namespace (the same as pid outside of containers), or -errno. */
+/*
+ * The id that a process has in its own pid namespace (the same as pid outside of containers), or
+ * -errno.
+ */
 pid_t proc_ns_pid(pid_t pid);
 
-/* The processes whose parent is pid; *out is freed by the caller. A snapshot: some may have ended by now. 0 or -errno. */
+/*
+ * The processes whose parent is pid; *out is freed by the caller. A snapshot: some may have ended
+ * by now. 0 or -errno.
+ */
 int proc_children(pid_t pid, pid_t **out, size_t *count);
 
 enum proc_elf {
@@ -57,12 +66,16 @@ enum proc_elf {
 	PROC_ELF_FOREIGN, /* another architecture: runs under emulation */
 };
 
-/* What kind of program a process runs. enum proc_elf, or -errno (-EACCES when it may not be looked at). */
+/*
+ * What kind of program a process runs. enum proc_elf, or -errno (-EACCES when it may not be looked
+ * at).
+ */
 int proc_elf(pid_t pid);
 
 /*
- * Can this process be traced? 0, or -errno with one line logged that says why not and what to do: no such process, a thread's id,
- * a kernel thread, a zombie, a 32-bit or foreign program, no permission.
+ * Can this process be traced? 0, or -errno with one line logged that says why not and what to do:
+ * no such process, a thread's id, a kernel thread, a zombie, a 32-bit or foreign program, no
+ * permission.
  */
 int proc_check_target(pid_t pid);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * By PAGEMAP_SCAN (Linux 6.7; 2 to 5 ms a GiB), else by /proc/PID/pagemap. Both: Documentation/admin-guide/mm/pagemap.rst of the kernel.
+ * By PAGEMAP_SCAN (Linux 6.7; 2 to 5 ms a GiB), else by /proc/PID/pagemap. Both:
+ * Documentation/admin-guide/mm/pagemap.rst of the kernel.
  */
 #include "user/sys/resident.h"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * All of it is done by a thread made for the purpose. A tracee that does not stop cannot be detached from, but when its tracer ends the kernel
- * lets go of it whatever its state (kernel/ptrace.c, exit_ptrace()): the thread's end is what releases everything for certain.
+ * All of it is done by a thread made for the purpose. A tracee that does not stop cannot be
+ * detached from, but when its tracer ends the kernel lets go of it whatever its state
+ * (kernel/ptrace.c, exit_ptrace()): the thread's end is what releases everything for certain.
  *
- * Stops are looked at with WNOWAIT and never taken: a signal that has stopped a thread on its way to it is kept in the thread's exit code,
- * which waiting would clear. So it is delivered even if the tool dies before it can pass the signal on.
+ * Stops are looked at with WNOWAIT and never taken: a signal that has stopped a thread on its way
+ * to it is kept in the thread's exit code, which waiting would clear. So it is delivered even if
+ * the tool dies before it can pass the signal on.
  */
 #include "user/sys/stop.h"
 
@@ -223,7 +225,10 @@ bool stop_undisturbed(struct stop *stop)
 	return !awake;
 }
 
-/* Seizes those that were left asleep; not the ones that still are, unless `all`. How many, or -errno. */
+/*
+ * Seizes those that were left asleep; not the ones that still are, unless `all`. How many, or
+ * -errno.
+ */
 static int seize_sleepers(struct stop *stop, bool all)
 {
 	int seized = 0;
@@ -303,8 +308,9 @@ static int refuse_late(struct stop *stop, const struct tracee *t)
 }
 
 /*
- * A thread that runs without end, as one that is held at its end does, is not run again at once on a busy machine: seconds were seen. Only of a process that is ending
- * the scheduling may be changed, which a tool that is killed leaves changed.
+ * A thread that runs without end, as one that is held at its end does, is not run again at once on
+ * a busy machine: seconds were seen. Only of a process that is ending the scheduling may be
+ * changed, which a tool that is killed leaves changed.
  */
 static void hurry(struct tracee *t)
 {
@@ -405,7 +411,10 @@ static void make_copy(struct stop *stop)
 	}
 	order->err = forkcopy_make(stop->pid, order->code, threads, n, order->deadline_ns,
 				   &stop->copy, order->reason);
-	/* Where it did not come through, a thread may stand in another stop now: a signal that it is in is passed on. */
+	/*
+	 * Where it did not come through, a thread may stand in another stop now: a signal that it
+	 * is in is passed on.
+	 */
 	for (size_t i = 0; order->err && i < stop->count; i++) {
 		if (stop->tracees[i].asked && !stop->tracees[i].gone)
 			look_at(&stop->tracees[i]);
@@ -423,7 +432,10 @@ static void *trace_threads(void *arg)
 {
 	struct stop *stop = arg;
 
-	/* Released threads must not keep us from releasing the others: 200 busy ones take 187 ms otherwise, and 0.3 ms so. */
+	/*
+	 * Released threads must not keep us from releasing the others: 200 busy ones take 187 ms
+	 * otherwise, and 0.3 ms so.
+	 */
 	stop_run_first(true);
 	stop->start_ns = monotonic_ns();
 	stop->err = stop_all(stop);

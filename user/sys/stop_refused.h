@@ -10,7 +10,10 @@
 /* The state in /proc/PID/task/TID/stat, 0 when it is gone. */
 char stop_thread_state(pid_t pid, pid_t tid);
 
-/* What it means that PTRACE_SEIZE of a thread of `pid` has failed with the errno `err`. -errno, and the reason. */
+/*
+ * What it means that PTRACE_SEIZE of a thread of `pid` has failed with the errno `err`. -errno, and
+ * the reason.
+ */
 int stop_explain(pid_t pid, int err, char reason[static STOP_REASON_MAX]);
 
 #endif

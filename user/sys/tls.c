@@ -44,7 +44,10 @@ static bool read_segment(Elf *elf, struct tls_layout *out)
 	return false;
 }
 
-/* Whose block is it about? Without a symbol the object's own; else the symbol's, which has to be defined here. */
+/*
+ * Whose block is it about? Without a symbol the object's own; else the symbol's, which has to be
+ * defined here.
+ */
 static bool own_addend(Elf *elf, const GElf_Shdr *section, const GElf_Rela *rela, uint64_t *addend)
 {
 	Elf_Scn *symbols = elf_getscn(elf, section->sh_link);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where an object's thread-local variables are in a thread: Ulrich Drepper's "ELF Handling For Thread-Local Storage" (x86-64: variant II, AArch64: variant I). What the
- * dynamic linker has chosen for a library stands in words that it has filled in by relocation; which ones is told here.
+ * Where an object's thread-local variables are in a thread: Ulrich Drepper's "ELF Handling For
+ * Thread-Local Storage" (x86-64: variant II, AArch64: variant I). What the dynamic linker has
+ * chosen for a library stands in words that it has filled in by relocation; which ones is told
+ * here.
  */
 #ifndef MEMLEAKBPF_SYS_TLS_H
 #define MEMLEAKBPF_SYS_TLS_H
@@ -11,7 +13,10 @@
 
 #include "user/sys/object.h"
 
-/* A word that the dynamic linker fills in, by its link-time address; what it writes there less `addend` is the same for all of the object's variables. */
+/*
+ * A word that the dynamic linker fills in, by its link-time address; what it writes there less
+ * `addend` is the same for all of the object's variables.
+ */
 struct tls_word {
 	bool known;
 	uint64_t vaddr, addend;

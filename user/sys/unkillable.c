@@ -13,7 +13,10 @@ struct call {
 	long number, arguments[5], result;
 };
 
-/* Nothing but system calls here: another thread of ours may have been killed with a lock in its hands. */
+/*
+ * Nothing but system calls here: another thread of ours may have been killed with a lock in its
+ * hands.
+ */
 static int make(void *arg)
 {
 	struct call *call = arg;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * System calls that put breakpoints into other processes, or take them out, for which it must not matter that we are killed meanwhile. The kernel gives
- * such work up when the caller has SIGKILL pending (mm/gup.c: fatal_signal_pending()): it says "failed to unregister, leaking uprobe", and a
+ * System calls that put breakpoints into other processes, or take them out, for which it must not
+ * matter that we are killed meanwhile. The kernel gives such work up when the caller has SIGKILL
+ * pending (mm/gup.c: fatal_signal_pending()): it says "failed to unregister, leaking uprobe", and a
  * breakpoint stays in the target, which then pays a trap at each call for as long as it lives.
  *
- * So a child makes the call: one that shares memory and descriptors with us, while we wait. kill -9 ends us at once; the child finishes, and as the
- * last owner of the descriptors it closes them by exiting, when nothing can be pending any more. It has a process group and a name of its own,
- * for signals that are sent to ours. What is sent to a whole control group, or by the kernel when memory is out, still reaches both.
+ * So a child makes the call: one that shares memory and descriptors with us, while we wait. kill -9
+ * ends us at once; the child finishes, and as the last owner of the descriptors it closes them by
+ * exiting, when nothing can be pending any more. It has a process group and a name of its own, for
+ * signals that are sent to ours. What is sent to a whole control group, or by the kernel when
+ * memory is out, still reaches both.
  */
 #ifndef MEMLEAKBPF_SYS_UNKILLABLE_H
 #define MEMLEAKBPF_SYS_UNKILLABLE_H

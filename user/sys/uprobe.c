@@ -12,7 +12,9 @@
 /* Bit 0 of the configuration: /sys/bus/event_source/devices/uprobe/format/retprobe. */
 #define AT_RETURN 1
 
-/* The number of the source (Documentation/ABI/testing/sysfs-bus-event_source-devices), or -errno. */
+/*
+ * The number of the source (Documentation/ABI/testing/sysfs-bus-event_source-devices), or -errno.
+ */
 static int source(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");

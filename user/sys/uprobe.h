@@ -8,8 +8,9 @@
 #include <sys/types.h>
 
 /*
- * A probe on the instruction at that offset of the file, or on the return from the function that begins there; pid 0: in every process. Returns a
- * descriptor, to which a program can be attached, for unkillable_close(); or -errno, not logged.
+ * A probe on the instruction at that offset of the file, or on the return from the function that
+ * begins there; pid 0: in every process. Returns a descriptor, to which a program can be attached,
+ * for unkillable_close(); or -errno, not logged.
  */
 int uprobe_open(const char *path, uint64_t offset, bool at_return, pid_t pid);
 

@@ -9,9 +9,10 @@
 #define MAX_ARG 6 /* arguments passed in registers on x86_64; aarch64 has more */
 
 /*
- * Where several names share an address the first row wins, so the plain name comes before its relatives. Sources: malloc(3),
- * posix_memalign(3), C23 (free_sized, free_aligned_sized), jemalloc(3), gperftools' and mimalloc's headers, the Itanium C++ ABI for the
- * mangled operators (size_t is m on LP64).
+ * Where several names share an address the first row wins, so the plain name comes before its
+ * relatives. Sources: malloc(3), posix_memalign(3), C23 (free_sized, free_aligned_sized),
+ * jemalloc(3), gperftools' and mimalloc's headers, the Itanium C++ ABI for the mangled operators
+ * (size_t is m on LP64).
  */
 #define C(n) .name = (n), .shown = (n)
 static const struct alloc_fn table[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The allocator table: which functions allocate and free, and which argument is what. It is data: a new
- * function is a new row. Arguments are numbered from 1; 0 means there is none.
+ * The allocator table: which functions allocate and free, and which argument is what. It is data: a
+ * new function is a new row. Arguments are numbered from 1; 0 means there is none.
  */
 #ifndef MEMLEAKBPF_TARGET_ALLOCATOR_H
 #define MEMLEAKBPF_TARGET_ALLOCATOR_H
@@ -19,11 +19,13 @@ struct alloc_fn {
 	enum alloc_op op;
 	uint8_t size_arg;  /* bytes, or element size when count_arg is set */
 	uint8_t count_arg; /* the size is multiplied by it */
-	uint8_t ptr_arg; /* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
+	/* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
+	uint8_t ptr_arg;
 	bool cxx;    /* operator new/delete: probed only in objects that also export malloc */
 	bool mmap;   /* only with --mmap */
 	bool throws; /* an exception can leave it: its return address must stay as it is */
-	bool leaf; /* calls no other function of the table but mmap: unrecorded calls need no return */
+	/* calls no other function of the table but mmap: unrecorded calls need no return */
+	bool leaf;
 };
 
 /* The built-in table; *count rows, immutable. */
@@ -33,8 +35,9 @@ const struct alloc_fn *alloc_table(size_t *count);
 enum alloc_family alloc_fn_family(const struct alloc_fn *fn);
 
 /*
- * Parses "NAME:SIZEARG" or "NAME:SIZEARG:COUNTARG" (--alloc-fn) and "NAME:PTRARG" (--free-fn); argument numbers 1 to 6. The name is copied
- * into storage that fn->name owns from then on (free it with alloc_fn_release). -EINVAL (not logged) when it does not parse.
+ * Parses "NAME:SIZEARG" or "NAME:SIZEARG:COUNTARG" (--alloc-fn) and "NAME:PTRARG" (--free-fn);
+ * argument numbers 1 to 6. The name is copied into storage that fn->name owns from then on (free it
+ * with alloc_fn_release). -EINVAL (not logged) when it does not parse.
  */
 int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn);
 int alloc_fn_parse_free(const char *text, struct alloc_fn *fn);

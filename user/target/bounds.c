@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Format: Linux Standard Base, "The .eh_frame_hdr section"; encodings: LSB, "DWARF Exception Header Encoding". */
+/*
+ * Format: Linux Standard Base, "The .eh_frame_hdr section"; encodings: LSB, "DWARF Exception Header
+ * Encoding".
+ */
 #include "user/target/bounds.h"
 
 #include <gelf.h>
@@ -79,7 +82,10 @@ uint64_t bounds_next(const struct bounds *bounds, uint64_t vaddr)
 {
 	size_t low = 0, high = bounds ? bounds->count : 0, end = high;
 
-	/* Sorted, or the object's own exceptions would not work; if not, the answer is wrong and nothing worse. */
+	/*
+	 * Sorted, or the object's own exceptions would not work; if not, the answer is wrong and
+	 * nothing worse.
+	 */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where the functions of an object begin, symbols or not: from the search table that it carries for exceptions (.eh_frame_hdr). */
+/*
+ * Where the functions of an object begin, symbols or not: from the search table that it carries for
+ * exceptions (.eh_frame_hdr).
+ */
 #ifndef MEMLEAKBPF_TARGET_BOUNDS_H
 #define MEMLEAKBPF_TARGET_BOUNDS_H
 
@@ -8,11 +11,17 @@
 
 struct bounds;
 
-/* Reads the table of the file behind fd (which elf is of). NULL when it has none that is understood, or out of memory. */
+/*
+ * Reads the table of the file behind fd (which elf is of). NULL when it has none that is
+ * understood, or out of memory.
+ */
 struct bounds *bounds_new(Elf *elf, int fd);
 void bounds_free(struct bounds *bounds); /* NULL is fine */
 
-/* The link-time address of the first function that begins behind vaddr; UINT64_MAX: none, or bounds is NULL. */
+/*
+ * The link-time address of the first function that begins behind vaddr; UINT64_MAX: none, or bounds
+ * is NULL.
+ */
 uint64_t bounds_next(const struct bounds *bounds, uint64_t vaddr);
 
 #endif

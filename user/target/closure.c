@@ -76,7 +76,10 @@ static int resolve_command(const char *command, char **out)
 
 		if (err != -ENOENT && err != -ENOTDIR && err != -EACCES)
 			return err;
-		/* Something of that name that may not be run is worth saying if nothing else turns up. */
+		/*
+		 * Something of that name that may not be run is worth saying if nothing else turns
+		 * up.
+		 */
 		if (err == -EACCES)
 			result = err;
 		if (!path[len])
@@ -99,7 +102,10 @@ static int parse_shebang(char *head, char **interpreter)
 	return *interpreter ? 0 : -ENOMEM;
 }
 
-/* Follows #! lines from *path to an ELF file and opens that. Returns its descriptor, *path then names it. */
+/*
+ * Follows #! lines from *path to an ELF file and opens that. Returns its descriptor, *path then
+ * names it.
+ */
 static int open_program(char **path)
 {
 	for (int depth = 0; depth <= MAX_SHEBANGS + 1; depth++) {

@@ -222,8 +222,8 @@ static int lay_over(struct ranges *ranges, const struct range *r)
 }
 
 /*
- * Fills r->shown.object. 0 with object NULL for memory that is no ELF file's: anonymous memory, and the memfds that some JITs
- * map twice. Otherwise the object's error, and object NULL.
+ * Fills r->shown.object. 0 with object NULL for memory that is no ELF file's: anonymous memory, and
+ * the memfds that some JITs map twice. Otherwise the object's error, and object NULL.
  */
 static int find_object(struct image *image, const struct mapping *m, struct range *r)
 {
@@ -265,7 +265,10 @@ int image_add(struct image *image, const struct mapping *m)
 	return err ? err : object_err;
 }
 
-/* The object of the same mapping as it was known before: spares the system calls that find it again. */
+/*
+ * The object of the same mapping as it was known before: spares the system calls that find it
+ * again.
+ */
 static bool reuse_object(const struct image *image, struct range *r)
 {
 	size_t at = lower_bound(&image->ranges, r->shown.start);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What executable code a process has mapped, kept up to date from outside: read once from /proc/PID/maps, then amended by the
- * kernel's MMAP2 records. Addresses are turned into (object, file offset) the moment a stack arrives, so that names can
- * still be found after dlclose, exec or exit.
+ * What executable code a process has mapped, kept up to date from outside: read once from
+ * /proc/PID/maps, then amended by the kernel's MMAP2 records. Addresses are turned into (object,
+ * file offset) the moment a stack arrives, so that names can still be found after dlclose, exec or
+ * exit.
  */
 #ifndef MEMLEAKBPF_TARGET_IMAGE_H
 #define MEMLEAKBPF_TARGET_IMAGE_H
@@ -18,8 +19,11 @@ struct image;
 
 /* Where an address of a process points, independent of where things were mapped. */
 struct location {
-	struct object *
-		object; /* borrowed from the image, which keeps every object it ever had; NULL: code without a file (JIT) */
+	/*
+	 * borrowed from the image, which keeps every object it ever had; NULL: code without a file
+	 * (JIT)
+	 */
+	struct object *object;
 	uint64_t offset; /* bytes into the object's file; the plain address when object is NULL */
 };
 
@@ -28,32 +32,45 @@ struct image_range {
 	struct object *object; /* NULL for anonymous executable memory (JIT) */
 };
 
-/* Reads the executable mappings of a live process. -ESRCH when it is gone; other failures are logged. */
+/*
+ * Reads the executable mappings of a live process. -ESRCH when it is gone; other failures are
+ * logged.
+ */
 int image_new(pid_t pid, struct object_cache *cache, struct image **out);
 
-/* An image with nothing in it yet, for a process whose mappings will come as records (after exec). */
+/*
+ * An image with nothing in it yet, for a process whose mappings will come as records (after exec).
+ */
 struct image *image_new_empty(pid_t pid, struct object_cache *cache);
 
 /* A forked child starts with its parent's mappings. NULL when out of memory. */
 struct image *image_clone(const struct image *parent, pid_t child);
 void image_free(struct image *image);
 
-/* For a process that is gone: nothing more will be looked up below its root directory, which is closed. */
+/*
+ * For a process that is gone: nothing more will be looked up below its root directory, which is
+ * closed.
+ */
 void image_forget_root(struct image *image);
 
 /*
- * Adds one executable mapping (from an MMAP2 record); what it overlaps is cut away. When the process is dead already, the object is
- * looked up in the cache and then by path under the root directory that the image has open.
- * 0, -ENOMEM, or the object's error, in which case the range is kept without an object.
+ * Adds one executable mapping (from an MMAP2 record); what it overlaps is cut away. When the
+ * process is dead already, the object is looked up in the cache and then by path under the root
+ * directory that the image has open. 0, -ENOMEM, or the object's error, in which case the range is
+ * kept without an object.
  */
 int image_add(struct image *image, const struct mapping *m);
 
-/* Reads /proc/PID/maps again and replaces the ranges; the objects seen before stay. -ESRCH when the process is gone. */
+/*
+ * Reads /proc/PID/maps again and replaces the ranges; the objects seen before stay. -ESRCH when the
+ * process is gone.
+ */
 int image_refresh(struct image *image);
 
 /*
- * Reads /proc/PID/maps again and adds what is missing. What is known stays: the stacks that are still to be looked up are older than what is
- * read here, and another file may be in the place by now. -ESRCH when the process is gone.
+ * Reads /proc/PID/maps again and adds what is missing. What is known stays: the stacks that are
+ * still to be looked up are older than what is read here, and another file may be in the place by
+ * now. -ESRCH when the process is gone.
  */
 int image_fill(struct image *image);
 

@@ -20,8 +20,9 @@
 #define RING_BYTES (128u * 1024) /* about a thousand records for each CPU; a power of two */
 
 /*
- * One record wakes the reader, so that a dlopened allocator is seen at once. On a machine that starts programs all the time that would be
- * thousands of wake-ups a second: records closer together than this are waited for by a timer instead.
+ * One record wakes the reader, so that a dlopened allocator is seen at once. On a machine that
+ * starts programs all the time that would be thousands of wake-ups a second: records closer
+ * together than this are waited for by a timer instead.
  */
 #define QUIET_NS 10000000ull
 
@@ -317,7 +318,10 @@ static int take(struct mapwatch *watch, const struct perf_event_header *header)
 	}
 }
 
-/* Reads a ring up to its head. The protocol: tools of the kernel, and "MMAP layout" in perf_event_open(2). */
+/*
+ * Reads a ring up to its head. The protocol: tools of the kernel, and "MMAP layout" in
+ * perf_event_open(2).
+ */
 static int read_ring(struct mapwatch *watch, struct ring *ring, bool *any)
 {
 	const char *data = (const char *)ring->meta + watch->page_size;
@@ -415,8 +419,9 @@ int mapwatch_drain(struct mapwatch *watch)
 
 	forget_hung_up(watch);
 	/*
-	 * A record that a process caused after `start` may be seen while an earlier one of its, on a CPU whose ring has been read already, is not:
-	 * those wait for the next round. All earlier ones are in the rings, for mapping takes a lock of the process.
+	 * A record that a process caused after `start` may be seen while an earlier one of its, on
+	 * a CPU whose ring has been read already, is not: those wait for the next round. All
+	 * earlier ones are in the rings, for mapping takes a lock of the process.
 	 */
 	for (int round = 0; round < 4 && !err; round++) {
 		start = monotonic_ns();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Watches executable mappings appear, system-wide, by the kernel's perf side-band (MMAP2 and COMM records of a dummy event per CPU). The records are complete:
- * a process that has died since can still be named. Format: perf_event_open(2).
+ * Watches executable mappings appear, system-wide, by the kernel's perf side-band (MMAP2 and COMM
+ * records of a dummy event per CPU). The records are complete: a process that has died since can
+ * still be named. Format: perf_event_open(2).
  */
 #ifndef MEMLEAKBPF_TARGET_MAPWATCH_H
 #define MEMLEAKBPF_TARGET_MAPWATCH_H

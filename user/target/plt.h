@@ -10,7 +10,10 @@
 
 #define PLT_ENTRY 16 /* bytes of code that tell a PLT entry */
 
-/* The address of the GOT slot through which a PLT entry at `vaddr` jumps; 0 when the code is something else. */
+/*
+ * The address of the GOT slot through which a PLT entry at `vaddr` jumps; 0 when the code is
+ * something else.
+ */
 uint64_t plt_slot(const uint8_t *code, size_t len, uint64_t vaddr);
 
 struct plt_symbol {

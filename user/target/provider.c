@@ -159,7 +159,10 @@ static int look_at(struct search *s, const GElf_Sym *sym, const char *name,
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0)
 		return 0;
-	/* glibc's dynamic loader: no other object defines this, and musl's (which is its libc) does not. */
+	/*
+	 * glibc's dynamic loader: no other object defines this, and musl's (which is its libc) does
+	 * not.
+	 */
 	if (!local && GELF_ST_TYPE(sym->st_info) == STT_OBJECT && !strcmp(name, "_rtld_global"))
 		s->is_loader = true;
 	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC)
@@ -240,7 +243,10 @@ static bool is_program(const struct object *object, Elf *elf)
 
 	if (object_elf_type(object) == ET_EXEC)
 		return true;
-	/* libc.so.6 has an interpreter too, so that it can print its version; but it has a name as well. */
+	/*
+	 * libc.so.6 has an interpreter too, so that it can print its version; but it has a name as
+	 * well.
+	 */
 	read_dynamic(elf, &soname, &pie);
 	return pie || (object_has_interp(object) && !soname);
 }
@@ -282,8 +288,9 @@ static bool is_provider(const struct search *s)
 }
 
 /*
- * Found, but to get no probe: a file's private function when there is a public one of that name, C++ operators that call malloc in
- * another object, and the table's functions in an object that has no complete allocator.
+ * Found, but to get no probe: a file's private function when there is a public one of that name,
+ * C++ operators that call malloc in another object, and the table's functions in an object that has
+ * no complete allocator.
  */
 static bool unwanted(const struct search *s, const struct candidate *c, bool has_malloc,
 		     bool has_both)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A provider is an object that allocates: a libc, jemalloc, a static executable, whatever defines malloc. This module
- * finds them among the objects a target maps and says at which file offsets their functions begin.
+ * A provider is an object that allocates: a libc, jemalloc, a static executable, whatever defines
+ * malloc. This module finds them among the objects a target maps and says at which file offsets
+ * their functions begin.
  */
 #ifndef MEMLEAKBPF_TARGET_PROVIDER_H
 #define MEMLEAKBPF_TARGET_PROVIDER_H
@@ -34,25 +35,29 @@ struct provider_fn {
 	const struct alloc_fn *fn;
 	uint64_t offset; /* of the function's first byte in the file */
 	uint64_t size;	 /* bytes, 0 when the symbol does not say */
-	char *name; /* as people read it: fn->shown, with the prefix if there is one ("je_malloc") */
+	/* as people read it: fn->shown, with the prefix if there is one ("je_malloc") */
+	char *name;
 };
 
 struct provider {
 	struct object *object; /* a reference of the provider's own */
-	struct provider_fn *
-		fns; /* sorted by offset; aliases at one offset appear once, under the table's name */
+	/* sorted by offset; aliases at one offset appear once, under the table's name */
+	struct provider_fn *fns;
 	size_t count;
-	bool named; /* C++ operators only, of an object that has no allocator: they say whose block it is */
+	/* C++ operators only, of an object that has no allocator: they say whose block it is */
+	bool named;
 	bool alone;	  /* -O: the functions of other objects get no probes */
 	bool from_symtab; /* found in .symtab, not exported (static executables) */
 };
 
 /*
- * Looks for the allocator table's functions in an object: .dynsym first, .symtab when the object is an executable without
- * malloc in .dynsym (static or statically linked), .gnu_debugdata and separate debug files not needed. GNU IFUNC symbols and symbols without
- * code are skipped. Libraries that merely import malloc, and wrappers like the dynamic loader's own malloc (ld.so), are no providers.
- * An object is a provider when it defines an allocating function AND a freeing one (custom functions and -O need only one).
- * 0 and *out (to be freed with provider_free), -ENOENT when it provides nothing, or -errno for a damaged file (logged at debug).
+ * Looks for the allocator table's functions in an object: .dynsym first, .symtab when the object is
+ * an executable without malloc in .dynsym (static or statically linked), .gnu_debugdata and
+ * separate debug files not needed. GNU IFUNC symbols and symbols without code are skipped.
+ * Libraries that merely import malloc, and wrappers like the dynamic loader's own malloc (ld.so),
+ * are no providers. An object is a provider when it defines an allocating function AND a freeing
+ * one (custom functions and -O need only one). 0 and *out (to be freed with provider_free), -ENOENT
+ * when it provides nothing, or -errno for a damaged file (logged at debug).
  */
 int provider_find(struct object *object, const struct provider_options *options,
 		  struct provider **out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Names: Itanium C++ ABI, "Exception Handling", which libgcc, LLVM's libunwind and Rust's run time have; longjmp's by glibc and musl. Ends of
- * the unwinding are known for C++ only.
+ * Names: Itanium C++ ABI, "Exception Handling", which libgcc, LLVM's libunwind and Rust's run time
+ * have; longjmp's by glibc and musl. Ends of the unwinding are known for C++ only.
  */
 #include "user/target/unwinder.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Functions that allocate nothing and are watched all the same. Those that unwind the stack: exceptions and longjmp. Calls without a return probe leave no trace of their own when they are left that
- * way; these functions tell.
+ * Functions that allocate nothing and are watched all the same. Those that unwind the stack:
+ * exceptions and longjmp. Calls without a return probe leave no trace of their own when they are
+ * left that way; these functions tell.
  */
 #ifndef MEMLEAKBPF_TARGET_UNWINDER_H
 #define MEMLEAKBPF_TARGET_UNWINDER_H
@@ -9,18 +10,23 @@
 #include "user/target/provider.h"
 
 /*
- * Finds them in an object, in .dynsym, or else in .symtab (static programs). 0 and *out (to be freed with provider_free; its rows have
- * OP_UNWIND and OP_CATCH), -ENOENT when there are none, or -errno, not logged.
+ * Finds them in an object, in .dynsym, or else in .symtab (static programs). 0 and *out (to be
+ * freed with provider_free; its rows have OP_UNWIND and OP_CATCH), -ENOENT when there are none, or
+ * -errno, not logged.
  */
 int unwinder_find(struct object *object, struct provider **out);
 
 /*
- * Likewise C++'s operators new and delete, which in libstdc++ are built on malloc and free; the rows are the allocator table's, and the provider is `named`. Not for
- * objects whose own allocator has them.
+ * Likewise C++'s operators new and delete, which in libstdc++ are built on malloc and free; the
+ * rows are the allocator table's, and the provider is `named`. Not for objects whose own allocator
+ * has them.
  */
 int operators_find(struct object *object, struct provider **out);
 
-/* Likewise those by which a process ends itself: _exit and _Exit, after all exit handlers; the row has OP_LEAVE. */
+/*
+ * Likewise those by which a process ends itself: _exit and _Exit, after all exit handlers; the row
+ * has OP_LEAVE.
+ */
 int leaver_find(struct object *object, struct provider **out);
 
 #endif

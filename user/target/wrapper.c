@@ -10,8 +10,8 @@
 #include "user/target/plt.h"
 
 /*
- * An allocator's function of its own, with a fast path beside the call, is longer than this; libstdc++'s and jemalloc's
- * wrappers measure 5 to 81 bytes.
+ * An allocator's function of its own, with a fast path beside the call, is longer than this;
+ * libstdc++'s and jemalloc's wrappers measure 5 to 81 bytes.
  */
 #define MAX_WRAPPER_BYTES 96
 
@@ -35,8 +35,9 @@ static size_t read_code(const struct object *object, uint64_t vaddr, uint8_t *co
 #if defined(__x86_64__)
 
 /*
- * A possible target of a direct call or jump whose encoding begins at code[at]. Bytes in the middle of other instructions are looked at too:
- * that a wrong one names a function of the provider exactly is out of the question.
+ * A possible target of a direct call or jump whose encoding begins at code[at]. Bytes in the middle
+ * of other instructions are looked at too: that a wrong one names a function of the provider
+ * exactly is out of the question.
  */
 static bool branch_at(const uint8_t *code, size_t len, uint64_t vaddr, size_t at, uint64_t *target)
 {
@@ -138,7 +139,10 @@ void wrapper_remove(struct provider *provider, Elf *elf, const struct provider_o
 	for (size_t i = 0; i < provider->count; i++) {
 		struct provider_fn *end = callee(&c, &provider->fns[i]);
 
-		/* A chain of wrappers ends at one that stays; in a circle the last one looked at does. */
+		/*
+		 * A chain of wrappers ends at one that stays; in a circle the last one looked at
+		 * does.
+		 */
 		while (end && calls[end - provider->fns])
 			end = calls[end - provider->fns];
 		if (end != &provider->fns[i])

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A snapshot with all that reachability needs. While the target stands still there are two things to do, each in a thread of its own: the live
- * table is copied out of the kernel, and the target's memory is read. All that can be done before or after is done before or after; with --snapshot=fork
- * that is both of them.
+ * A snapshot with all that reachability needs. While the target stands still there are two things
+ * to do, each in a thread of its own: the live table is copied out of the kernel, and the target's
+ * memory is read. All that can be done before or after is done before or after; with
+ * --snapshot=fork that is both of them.
  */
 #include "user/trace/capture.h"
 
@@ -67,7 +68,9 @@ void capture_mind_pause(void *ctx)
 		look_at_sleepers(c);
 }
 
-/* Resizes under way: their blocks are out of the map, and count as live until the outcome is known. */
+/*
+ * Resizes under way: their blocks are out of the map, and count as live until the outcome is known.
+ */
 static void add_resized(struct capture *c, const struct thread_state *thread)
 {
 	for (uint32_t i = 0; i < thread->depth && i < ABI_MAX_PENDING; i++) {
@@ -187,7 +190,10 @@ static int read_stopped(struct capture *c)
 		return err;
 	err = capture_memory(c);
 	c->memory_ns = monotonic_ns() - c->stopped_ns;
-	/* The table is what the verdict is about: if the pause is over before it has been read, blocks come and go under it. */
+	/*
+	 * The table is what the verdict is about: if the pause is over before it has been read,
+	 * blocks come and go under it.
+	 */
 	if (!capture_late(c)) {
 		const struct timespec until = {.tv_sec = (time_t)(c->deadline_ns / 1000000000),
 					       .tv_nsec = (long)(c->deadline_ns % 1000000000)};
@@ -236,7 +242,10 @@ static int copy_once(struct capture *c)
 	return read_stopped(c);
 }
 
-/* A thread that was left asleep may wake up at any moment. Then all of them are stopped, and all is read anew, within the same pause. */
+/*
+ * A thread that was left asleep may wake up at any moment. Then all of them are stopped, and all is
+ * read anew, within the same pause.
+ */
 static int copy_stopped(struct capture *c)
 {
 	char why[STOP_REASON_MAX];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the files that make a snapshot with all that reachability needs (user/trace/capture*.c), and by nobody else. */
+/*
+ * Shared by the files that make a snapshot with all that reachability needs
+ * (user/trace/capture*.c), and by nobody else.
+ */
 #ifndef MEMLEAKBPF_TRACE_CAPTURE_H
 #define MEMLEAKBPF_TRACE_CAPTURE_H
 
@@ -33,7 +36,8 @@ struct capture {
 
 	/* The live table. */
 	struct live_table live;
-	size_t resized; /* of its entries, the first ones: in the middle of a resize, not in the kernel's table */
+	/* of its entries, the first ones: in the middle of a resize, not in the kernel's table */
+	size_t resized;
 	pthread_t live_reader;
 	int live_err;
 	bool live_started, live_late; /* the table was read, in part, while the target ran */
@@ -62,31 +66,45 @@ int capture_refuse(struct capture *c, int err, const char *why);
 bool capture_late(struct capture *c);
 
 /*
- * The same while the target's own memory is read: what is read after the pause is not of its moment. A process may have so many mappings that looking through them takes
- * longer than it may be paused. Looks at the sleeping threads, too: once one has run the rest need not be read. ctx is the capture.
+ * The same while the target's own memory is read: what is read after the pause is not of its
+ * moment. A process may have so many mappings that looking through them takes longer than it may be
+ * paused. Looks at the sleeping threads, too: once one has run the rest need not be read. ctx is
+ * the capture.
  */
 void capture_mind_pause(void *ctx);
 
 /* capture_memory.c: takes the memory for what will be read, touched. 0 or -errno, refused. */
 int capture_reserve(struct capture *c);
 
-/* Reads all of the target's memory, small mappings first. 0 or -errno, refused. Ends early when it is disturbed. */
+/*
+ * Reads all of the target's memory, small mappings first. 0 or -errno, refused. Ends early when it
+ * is disturbed.
+ */
 int capture_memory(struct capture *c);
 
-/* With a copy: what the copy does not have (shared memory, MADV_DONTFORK), from the target, which stands still; then all else, from the copy. */
+/*
+ * With a copy: what the copy does not have (shared memory, MADV_DONTFORK), from the target, which
+ * stands still; then all else, from the copy.
+ */
 int capture_memory_not_copied(struct capture *c);
 int capture_memory_copied(struct capture *c);
 
 /* Forgets what has been read. */
 void capture_memory_again(struct capture *c);
 
-/* capture_copy.c: may it be copied? Otherwise by_copy is cleared, and that is said. Before the stop. */
+/*
+ * capture_copy.c: may it be copied? Otherwise by_copy is cleared, and that is said. Before the
+ * stop.
+ */
 void capture_prepare_copy(struct capture *c);
 
 /* Makes the copy of the stopped target. 0, or -errno, said: then it is read as it stands. */
 int capture_make_copy(struct capture *c);
 
-/* Lets the target go on, its frees being noted from then on. Once the table is read: makes it that of the moment of the copy. 0 or -ENOMEM. */
+/*
+ * Lets the target go on, its frees being noted from then on. Once the table is read: makes it that
+ * of the moment of the copy. 0 or -ENOMEM.
+ */
 void capture_go_on(struct capture *c);
 int capture_turn_back(struct capture *c);
 

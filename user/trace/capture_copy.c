@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * --snapshot=fork: the target is stopped only for as long as it takes to make a copy of it. Its memory is then read from the copy. The table of live blocks
- * is in the kernel and cannot be copied in that time: it is read while the target goes on, and turned back to the moment of the copy. Blocks that are younger
- * have a later time; those that have been freed since are in the notes (bpf/live.h).
+ * --snapshot=fork: the target is stopped only for as long as it takes to make a copy of it. Its
+ * memory is then read from the copy. The table of live blocks is in the kernel and cannot be copied
+ * in that time: it is read while the target goes on, and turned back to the moment of the copy.
+ * Blocks that are younger have a later time; those that have been freed since are in the notes
+ * (bpf/live.h).
  */
 #include "user/trace/capture.h"
 
@@ -113,7 +115,10 @@ void capture_go_on(struct capture *c)
 
 	shared->notes_lost = 0;
 	__atomic_store_n(&shared->noted_target, c->target->id, __ATOMIC_SEQ_CST);
-	/* What is allocated from now on must have a later time. The fork has nearly always taken longer than a tick. */
+	/*
+	 * What is allocated from now on must have a later time. The fork has nearly always taken
+	 * longer than a tick.
+	 */
 	while (!reader_clock(c->trace, &clock) && clock.now_ticks == c->ticks &&
 	       monotonic_ns() - start < TICK_WAIT_NS)
 		nanosleep(&pause, NULL);
@@ -165,7 +170,10 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* A block may be in the table and in the notes, and twice in these (its realloc was given up, and it freed then). */
+/*
+ * A block may be in the table and in the notes, and twice in these (its realloc was given up, and
+ * it freed then).
+ */
 static int merge(struct live_table *table, struct notes *n)
 {
 	size_t kept = 0, notes = 0;

@@ -74,7 +74,10 @@ static bool not_copied(const struct capture *c, const struct mapping *m)
 	return !is_copied(c, m);
 }
 
-/* Writable memory, and of what cannot be written (relocated tables, what a program has protected) the pages that are the process's own. */
+/*
+ * Writable memory, and of what cannot be written (relocated tables, what a program has protected)
+ * the pages that are the process's own.
+ */
 static int scan(struct capture *c, struct resident *resident, const struct maps *maps,
 		bool (*wanted)(const struct capture *c, const struct mapping *m),
 		int (*fn)(void *ctx, uint64_t start, uint64_t end))
@@ -93,8 +96,8 @@ static int scan(struct capture *c, struct resident *resident, const struct maps 
 }
 
 /*
- * Memory that has been touched already: the kernel would have to find it page by page while the target waits. In huge pages, which takes a tenth
- * of the time.
+ * Memory that has been touched already: the kernel would have to find it page by page while the
+ * target waits. In huge pages, which takes a tenth of the time.
  */
 static void *map_touched(size_t size)
 {
@@ -184,7 +187,10 @@ static void read_run(struct capture *c, const struct resident *from, const struc
 	c->used += used;
 }
 
-/* Room for regions: each unreadable page may split a run. More than a few are not expected, and beyond them the rest is unread. */
+/*
+ * Room for regions: each unreadable page may split a run. More than a few are not expected, and
+ * beyond them the rest is unread.
+ */
 static int make_room(struct capture *c)
 {
 	size_t room = c->image->region_count + c->run_count + c->measured / 4096 + 16;
@@ -206,7 +212,9 @@ static int read_mappings(struct capture *c, struct resident *from,
 	err = scan(c, from, c->image->maps, wanted, add_run);
 	if (err)
 		return capture_refuse(c, err, "its memory cannot be looked at");
-	/* Small things first: what hangs over the limit is then the heap's bulk and not the roots. */
+	/*
+	 * Small things first: what hangs over the limit is then the heap's bulk and not the roots.
+	 */
 	if (c->run_count)
 		qsort(c->runs, c->run_count, sizeof(*c->runs), by_size);
 	err = make_room(c);

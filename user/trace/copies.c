@@ -68,7 +68,10 @@ static void *read_copies(void *arg)
 	struct pollfd fds[2] = {{.fd = copies->wake_fd, .events = POLLIN}, {.events = POLLIN}};
 	bool stop = false;
 
-	/* What it does is short, and has to be done soon. Without the right to that it is a thread like others. */
+	/*
+	 * What it does is short, and has to be done soon. Without the right to that it is a thread
+	 * like others.
+	 */
 	setpriority(PRIO_PROCESS, 0, -20);
 	/* What comes was written by targets, and the ring is mapped already. */
 	privilege_drop_thread();
@@ -177,7 +180,10 @@ int copies_take(struct copies *copies, void (*fn)(void *ctx, struct stack_copy_e
 
 	pthread_mutex_lock(&copies->lock);
 	eventfd_read(copies->ready_fd, &count);
-	/* What the thread has not got to yet, too: the caller counts on having all that is older than now. */
+	/*
+	 * What the thread has not got to yet, too: the caller counts on having all that is older
+	 * than now.
+	 */
 	ring_buffer__consume(copies->ring);
 	list = copies->list;
 	copies->list = NULL;

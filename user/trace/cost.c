@@ -12,8 +12,9 @@
 #include "user/trace/misses.h"
 
 /*
- * A trap and the way back, without the program: 530 ns for an emulated instruction on the machine of docs/performance.md, and rather more than less,
- * since what the target loses in its caches nobody counts.
+ * A trap and the way back, without the program: 530 ns for an emulated instruction on the machine
+ * of docs/performance.md, and rather more than less, since what the target loses in its caches
+ * nobody counts.
  */
 #define TRAP_NS 700
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the probes of a trace cost the machine, by the kernel's own count of their runs and run time. */
+/*
+ * What the probes of a trace cost the machine, by the kernel's own count of their runs and run
+ * time.
+ */
 #ifndef MEMLEAKBPF_TRACE_COST_H
 #define MEMLEAKBPF_TRACE_COST_H
 
@@ -14,7 +17,8 @@ struct trace_cost {
 };
 
 /*
- * Has the kernel count from now on: 20 ns per run of every BPF program on the machine, until trace_free(). 0 or -errno, logged.
+ * Has the kernel count from now on: 20 ns per run of every BPF program on the machine, until
+ * trace_free(). 0 or -errno, logged.
  */
 int trace_cost_start(struct trace *trace);
 
@@ -22,8 +26,8 @@ int trace_cost_start(struct trace *trace);
 int trace_cost_read(const struct trace *trace, struct trace_cost *out);
 
 /*
- * What has been lost on account of one target so far, by enum lost_cause; with target NULL, what could not be told apart by target. Both
- * together are what a snapshot says.
+ * What has been lost on account of one target so far, by enum lost_cause; with target NULL, what
+ * could not be told apart by target. Both together are what a snapshot says.
  */
 void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOST_CAUSES]);
 

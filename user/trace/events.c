@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the kernel tells: process events and new stacks from the ring buffer, new mappings from the perf side-band. The two streams are merged by time, so that
- * a stack is looked up in the mappings of its moment: every record that a process caused before a stack is in one of the buffers when
+ * What the kernel tells: process events and new stacks from the ring buffer, new mappings from the
+ * perf side-band. The two streams are merged by time, so that a stack is looked up in the mappings
+ * of its moment: every record that a process caused before a stack is in one of the buffers when
  * the stack is.
  */
 #include <errno.h>
@@ -14,7 +15,10 @@
 #include "user/trace/internal.h"
 #include "user/unwind/finish.h"
 
-/* How long the threads of a process may take to stop that is held at its end: somewhat less than it waits (bpf/leave.bpf.c). */
+/*
+ * How long the threads of a process may take to stop that is held at its end: somewhat less than it
+ * waits (bpf/leave.bpf.c).
+ */
 #define HOLD_NS 5000000000ull
 
 static int queue_add(struct trace *trace, struct queued_event event)
@@ -36,7 +40,8 @@ static int queue_add(struct trace *trace, struct queued_event event)
 }
 
 /*
- * At once, whatever waits in the queue before it: the process does nothing else until then, and other processes that end may do so at the same time.
+ * At once, whatever waits in the queue before it: the process does nothing else until then, and
+ * other processes that end may do so at the same time.
  */
 static struct stop *hold(const struct process_event *event)
 {
@@ -86,7 +91,10 @@ static void on_copy(void *ctx, struct stack_copy_event *copy)
 		free(copy);
 }
 
-/* A child's records may be here before its fork event has been taken in: the queue knows it already. */
+/*
+ * A child's records may be here before its fork event has been taken in: the queue knows it
+ * already.
+ */
 static bool map_wanted(void *ctx, pid_t pid)
 {
 	struct trace *trace = ctx;
@@ -191,7 +199,10 @@ static void handle_fork(struct trace *trace, const struct process_event *event)
 	attach_new_objects(trace, target);
 }
 
-/* What stays with a process when it becomes another program: its links and its pidfd; and the image that the exec's records have built. */
+/*
+ * What stays with a process when it becomes another program: its links and its pidfd; and the image
+ * that the exec's records have built.
+ */
 struct inheritance {
 	int pidfd;
 	struct target_attachment *attachments;
@@ -237,12 +248,18 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 		trace->queue_failed = true;
 		return;
 	}
-	/* Without records. With them that would be wrong: by now the process may be the next program already. */
+	/*
+	 * Without records. With them that would be wrong: by now the process may be the next
+	 * program already.
+	 */
 	if (!left.image)
 		image_refresh(target->image);
 	target_identify(trace, target);
 	attach_new_objects(trace, target);
-	/* Probes that were placed before the exec are in its objects from their first instruction on. */
+	/*
+	 * Probes that were placed before the exec are in its objects from their first instruction
+	 * on.
+	 */
 	if (target->attachments)
 		target_announce(trace, target);
 }
@@ -344,8 +361,8 @@ static int finish_copy(struct trace *trace, const struct target *target,
 }
 
 /*
- * The kernel met code that it had no tables for: the record of its mapping has been handled just before, so now there are some. What
- * comes out is entered under the id that it would have had.
+ * The kernel met code that it had no tables for: the record of its mapping has been handled just
+ * before, so now there are some. What comes out is entered under the id that it would have had.
  */
 static void handle_stack_copy(struct trace *trace, const struct stack_copy_event *copy)
 {
@@ -410,7 +427,10 @@ static void handle(struct trace *trace, const struct queued_event *event)
 	}
 }
 
-/* The exit event can be lost with a full ring buffer; a pidfd cannot. Only those that we opened have one. True: some have ended. */
+/*
+ * The exit event can be lost with a full ring buffer; a pidfd cannot. Only those that we opened
+ * have one. True: some have ended.
+ */
 static bool look_at_pidfds(struct trace *trace)
 {
 	struct target *target, *next;
@@ -435,7 +455,10 @@ static void end_gone(struct trace *trace)
 	}
 }
 
-/* Records of mappings were lost: what the live processes have now is read again, allocators among it, and what is unknown stays unknown. */
+/*
+ * Records of mappings were lost: what the live processes have now is read again, allocators among
+ * it, and what is unknown stays unknown.
+ */
 static void reread_after_loss(struct trace *trace)
 {
 	uint64_t lost = mapwatch_lost(trace->mapwatch);
@@ -452,7 +475,10 @@ static void reread_after_loss(struct trace *trace)
 	}
 }
 
-/* What has changed goes to the unwinder once for all records of this turn; until then it asks the kernel. */
+/*
+ * What has changed goes to the unwinder once for all records of this turn; until then it asks the
+ * kernel.
+ */
 static void publish_mappings(struct trace *trace)
 {
 	struct target *target, *next;
@@ -511,7 +537,10 @@ int trace_process(struct trace *trace)
 
 	if (err || count || !look_at_pidfds(trace))
 		return err;
-	/* Since the buffers were empty it has run and ended: its last stacks, and most likely its exit, are in them by now. */
+	/*
+	 * Since the buffers were empty it has run and ended: its last stacks, and most likely its
+	 * exit, are in them by now.
+	 */
 	err = take_in(trace, &count);
 	if (!err)
 		end_gone(trace);

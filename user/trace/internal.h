@@ -20,7 +20,10 @@
 #include "user/unwind/publish.h"
 #include "user/trace/trace.h"
 
-/* An object that has been looked at: its probes, or none. Shared by all targets, and kept for a while when none maps it any more. */
+/*
+ * An object that has been looked at: its probes, or none. Shared by all targets, and kept for a
+ * while when none maps it any more.
+ */
 struct known_object {
 	uint64_t id;		    /* object_id(): the key */
 	struct probe_set *probes;   /* NULL: not a provider */
@@ -47,15 +50,16 @@ struct target {
 	uint32_t id; /* the key */
 	pid_t pid;
 	char comm[16];
-	char **cmdline; /* NULL-terminated, owned, one allocation per proc_cmdline(); NULL: unknown */
+	/* NULL-terminated, owned, one allocation per proc_cmdline(); NULL: unknown */
+	char **cmdline;
 	struct image *image;
 	uint64_t published;	  /* image_generation() of what the unwinder has */
 	struct image *next_image; /* an exec is under way: what the new program maps */
 	struct target_attachment *attachments;
 	uint64_t start_ns;    /* CLOCK_MONOTONIC, of tracing it */
 	uint64_t snapshot_ns; /* of its last snapshot, 0: none */
-	struct object **
-		preloaded; /* of a command, known before its exec: kept so that they are the same objects after it */
+	/* of a command, known before its exec: kept so that they are the same objects after it */
+	struct object **preloaded;
 	size_t preloaded_count;
 	int pidfd; /* -1: a child, known by events only */
 	int exit_code;
@@ -129,7 +133,10 @@ struct trace {
 	bool queue_failed;	       /* out of memory while queueing */
 };
 
-/* Before loading: which programs are loaded for the attach mode and kind of kernel in `options`, and what attach.h gets. */
+/*
+ * Before loading: which programs are loaded for the attach mode and kind of kernel in `options`,
+ * and what attach.h gets.
+ */
 void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
 			   struct attach_programs *out);
 
@@ -138,13 +145,19 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid);
 void target_free(struct trace *trace, struct target *target);
 struct target *target_by_id(struct trace *trace, uint32_t id);
 struct target *target_by_pid(struct trace *trace, pid_t pid);
-/* Gives the unwinder the mappings, if they have changed since. Failures are logged: stacks then end early, and say so. */
+/*
+ * Gives the unwinder the mappings, if they have changed since. Failures are logged: stacks then end
+ * early, and say so.
+ */
 void target_publish(struct trace *trace, struct target *target);
 /* Reads comm and command line again, and opens what names need. */
 void target_identify(struct trace *trace, struct target *target);
 /* Takes it out of the tables, before it is freed or kept among the ended. */
 void target_unlink(struct trace *trace, struct target *target);
-/* Finds providers among the image's objects and attaches where that has not been done. Returns how many objects have probes, or -errno. */
+/*
+ * Finds providers among the image's objects and attaches where that has not been done. Returns how
+ * many objects have probes, or -errno.
+ */
 int target_attach_image(struct trace *trace, struct target *target);
 void target_announce(struct trace *trace, struct target *target);
 /* Reports the end, and queues the target for clearing. */
@@ -164,7 +177,10 @@ void target_detach(struct target *target, const struct probe_set *set);
 void targets_changed(struct trace *trace);
 
 /* known.c */
-/* The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. It stays while a target maps the object. */
+/*
+ * The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. It
+ * stays while a target maps the object.
+ */
 struct known_object *known_object_get(struct trace *trace, struct object *object);
 void known_objects_free(struct trace *trace);
 
@@ -174,8 +190,8 @@ int bad_frees_read(const struct trace *trace, struct snapshot *snapshot);
 /* events.c */
 int events_open(struct trace *trace);
 /*
- * Makes the mappings that the target had at the last record those of UNWIND_OWN_TARGET: they are not always the present ones, which the kernel has to be told. 0 or
- * -errno.
+ * Makes the mappings that the target had at the last record those of UNWIND_OWN_TARGET: they are
+ * not always the present ones, which the kernel has to be told. 0 or -errno.
  */
 int target_walk_here(struct trace *trace, const struct target *target);
 
@@ -184,11 +200,16 @@ int reader_map_arrays(struct trace *trace);
 void reader_unmap_arrays(struct trace *trace);
 /* For the ages of live blocks; 0 or -errno. */
 int reader_clock(struct trace *trace, struct live_clock *out);
-/* As trace_snapshot(), which decides by itself whether the live map is walked for the blocks' ages. */
+/*
+ * As trace_snapshot(), which decides by itself whether the live map is walked for the blocks' ages.
+ */
 int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out);
 /* Blocks in the live map, all targets together: what a walk over it costs. */
 uint64_t reader_live_blocks(const struct trace *trace);
-/* For each of *slots slots the index of its stack in the snapshot, or UINT32_MAX; free() it. NULL when out of memory. */
+/*
+ * For each of *slots slots the index of its stack in the snapshot, or UINT32_MAX; free() it. NULL
+ * when out of memory.
+ */
 uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot *snapshot,
 				uint32_t *slots);
 /* Clears slots, stacks and blocks of the ended targets and frees them. */

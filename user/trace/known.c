@@ -8,8 +8,9 @@
 #include "user/trace/internal.h"
 
 /*
- * Objects with probes that no target maps any more, such as a static program between two runs. The probes of one that is kept are there from the first
- * instruction of its next run; each costs a few descriptors.
+ * Objects with probes that no target maps any more, such as a static program between two runs. The
+ * probes of one that is kept are there from the first instruction of its next run; each costs a few
+ * descriptors.
  */
 #define KNOWN_UNMAPPED_MAX 32
 
@@ -82,7 +83,10 @@ static void limit_left_over(struct trace *trace, const struct known_object *fres
 	}
 }
 
-/* An allocator that was not known when they began: programs that run already may have used it before its probes come. */
+/*
+ * An allocator that was not known when they began: programs that run already may have used it
+ * before its probes come.
+ */
 static void forget_whole(struct trace *trace)
 {
 	int fd = bpf_map__fd(trace->skel->maps.targets);

@@ -48,7 +48,9 @@ static uint32_t slot_count(const struct trace *trace)
 	return n < trace->options.max_stacks ? n : trace->options.max_stacks;
 }
 
-/* The slot of a target's allocations that have no stack: behind those of all stacks (bpf/stack.h). */
+/*
+ * The slot of a target's allocations that have no stack: behind those of all stacks (bpf/stack.h).
+ */
 static uint32_t bare_slot(const struct trace *trace, uint32_t target_id)
 {
 	return trace->options.max_stacks + target_id % ABI_TARGET_SLOTS;
@@ -90,7 +92,10 @@ static int walk_live(struct trace *trace, struct bpf_program *program)
 		err = fd;
 		goto out;
 	}
-	/* The programs print nothing; reading to the end is what runs them. The kernel may ask to be called again. */
+	/*
+	 * The programs print nothing; reading to the end is what runs them. The kernel may ask to
+	 * be called again.
+	 */
 	do {
 		n = read(fd, buffer, sizeof(buffer));
 	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
@@ -176,7 +181,9 @@ static void fill_stack(struct stack *stack, const struct trace *trace, uint32_t 
 	stack->index = slot;
 	stack->end = info->end;
 	stack->truncated = info->end == STACK_END_TRUNCATED;
-	/* Frees first: read the other way round, a block freed in between could make live negative. */
+	/*
+	 * Frees first: read the other way round, a block freed in between could make live negative.
+	 */
 	stack->free.bytes = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
 	stack->free.count = __atomic_load_n(&c->free_count, __ATOMIC_ACQUIRE);
 	stack->alloc.bytes = __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE);
@@ -347,7 +354,10 @@ static void fill_losses(struct snapshot *snapshot, const struct trace *trace, ui
 	}
 }
 
-/* The link-time address of a range's first byte. A segment need not begin where its page does: any byte of it will do. */
+/*
+ * The link-time address of a range's first byte. A segment need not begin where its page does: any
+ * byte of it will do.
+ */
 static bool range_vaddr(const struct image_range *range, uint64_t *vaddr)
 {
 	static const uint64_t page = 4096;
@@ -397,8 +407,9 @@ uint64_t reader_live_blocks(const struct trace *trace)
 }
 
 /*
- * A report reads stacks, not allocations: a walk that would take longer than all the rest, or that would take more than a twentieth of
- * our time (many children that end one after the other), is made only when --older asks for it.
+ * A report reads stacks, not allocations: a walk that would take longer than all the rest, or that
+ * would take more than a twentieth of our time (many children that end one after the other), is
+ * made only when --older asks for it.
  */
 static bool want_ages(const struct trace *trace, uint64_t now)
 {

@@ -25,8 +25,10 @@ struct sleepers {
 };
 
 /*
- * The calls that signal(7) names under "Interruption of system calls and library functions by stop signals", with all by which a socket with a timeout
- * may be waited for; and those of asynchronous input and output. Of others a stop is not seen, and each thread that is left asleep may wake up at the wrong moment.
+ * The calls that signal(7) names under "Interruption of system calls and library functions by stop
+ * signals", with all by which a socket with a timeout may be waited for; and those of asynchronous
+ * input and output. Of others a stop is not seen, and each thread that is left asleep may wake up
+ * at the wrong moment.
  */
 static const uint16_t calls[] = {
 #ifdef SYS_epoll_wait

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that sleep in a system call which would end with EINTR if they were stopped: looked at by a BPF iterator, which does not wake them. For
- * user/sys/stop.h.
+ * Threads that sleep in a system call which would end with EINTR if they were stopped: looked at by
+ * a BPF iterator, which does not wake them. For user/sys/stop.h.
  */
 #ifndef MEMLEAKBPF_TRACE_SLEEPERS_H
 #define MEMLEAKBPF_TRACE_SLEEPERS_H
@@ -10,11 +10,16 @@
 
 struct sleepers;
 
-/* Loads the program. 0 and *out, or -errno, not logged: the kernel has no such iterator (before 6.1). */
+/*
+ * Loads the program. 0 and *out, or -errno, not logged: the kernel has no such iterator (before
+ * 6.1).
+ */
 int sleepers_new(struct sleepers **out);
 void sleepers_free(struct sleepers *sleepers); /* NULL is fine */
 
-/* What stop_begin() takes; as long-lived as `sleepers`. One stop at a time uses it. NULL for NULL. */
+/*
+ * What stop_begin() takes; as long-lived as `sleepers`. One stop at a time uses it. NULL for NULL.
+ */
 const struct stop_sleepers *sleepers_for_stop(const struct sleepers *sleepers);
 
 #endif

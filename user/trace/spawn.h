@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Processes between vfork and exec. They are no targets yet, but what the new program maps is recorded before its exec is reported, and is all that
- * will be known of it when it ends soon.
+ * Processes between vfork and exec. They are no targets yet, but what the new program maps is
+ * recorded before its exec is reported, and is all that will be known of it when it ends soon.
  */
 #ifndef MEMLEAKBPF_TRACE_SPAWN_H
 #define MEMLEAKBPF_TRACE_SPAWN_H
@@ -23,7 +23,10 @@ bool spawn_table_has(const struct spawn_table *table, pid_t pid);
 /* A record of the process, if it is one of them. */
 void spawn_table_map(struct spawn_table *table, struct object_cache *objects,
 		     const struct mapwatch_record *record);
-/* Takes the process out. Returns what it has mapped since its exec, owned by the caller; NULL when nothing is known. */
+/*
+ * Takes the process out. Returns what it has mapped since its exec, owned by the caller; NULL when
+ * nothing is known.
+ */
 struct image *spawn_table_take(struct spawn_table *table, pid_t pid);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The frames of each stack, as they arrived from the kernel and already independent of the process's mappings; named on demand.
+ * The frames of each stack, as they arrived from the kernel and already independent of the
+ * process's mappings; named on demand.
  */
 #ifndef MEMLEAKBPF_TRACE_STACKS_H
 #define MEMLEAKBPF_TRACE_STACKS_H
@@ -34,15 +35,18 @@ struct stack_table *stack_table_new(void);
 void stack_table_free(struct stack_table *table);
 
 /*
- * Enters a stack of `count` locations to be filled by the caller. A stack that is there already is returned as it is with *fresh
- * false. NULL when out of memory.
+ * Enters a stack of `count` locations to be filled by the caller. A stack that is there already is
+ * returned as it is with *fresh false. NULL when out of memory.
  */
 struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_id,
 				    uint64_t stack_id, size_t count, bool *fresh);
 struct stack_entry *stack_table_find(const struct stack_table *table, uint32_t target_id,
 				     uint64_t stack_id);
 
-/* Notes that a provisional id stands for that stack. False when out of memory: it then stays a stack without frames. */
+/*
+ * Notes that a provisional id stands for that stack. False when out of memory: it then stays a
+ * stack without frames.
+ */
 bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t provisional_id,
 			uint64_t stack_id, uint8_t end);
 

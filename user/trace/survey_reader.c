@@ -134,7 +134,10 @@ static int read_exits(struct survey_reader *r)
 			e->count += n;
 		last = &batch;
 	}
-	/* -ENOENT: the end; -ENOSPC: what came meanwhile has no room behind the rest, and comes the next time. */
+	/*
+	 * -ENOENT: the end; -ENOSPC: what came meanwhile has no room behind the rest, and comes the
+	 * next time.
+	 */
 	return err == -ENOENT || err == -ENOSPC ? 0 : err;
 }
 
@@ -147,8 +150,8 @@ static struct process_sample *find(struct process_list *list, pid_t pid)
 }
 
 /*
- * They were read before the walk over the processes: a parent that is not in the list is gone for good, and what its children came to has been
- * added to its own parent's.
+ * They were read before the walk over the processes: a parent that is not in the list is gone for
+ * good, and what its children came to has been added to its own parent's.
  */
 static void take_exits(struct survey_reader *r)
 {

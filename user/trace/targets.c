@@ -17,7 +17,10 @@
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
 #define RECLAIM_BATCH 64
 
-/* A process that maps memory all the time: after that many times in a row, the next turn gives another chance. */
+/*
+ * A process that maps memory all the time: after that many times in a row, the next turn gives
+ * another chance.
+ */
 #define PUBLISH_TRIES 4
 
 pid_t target_pid(const struct target *target)
@@ -222,7 +225,10 @@ int target_attach_unwinders(struct trace *trace, struct target *target)
 
 	if (!target->bare)
 		return 0;
-	/* Those too that only other targets map: a probe in a file that a process does not map costs it nothing. */
+	/*
+	 * Those too that only other targets map: a probe in a file that a process does not map
+	 * costs it nothing.
+	 */
 	for (known = trace->known; known && !err; known = known->hh.next)
 		err = attach_beside(trace, target, known->unwinder, &known->unwinder_in_all);
 	return err;
@@ -263,14 +269,20 @@ void target_publish(struct trace *trace, struct target *target)
 
 	if (!trace->unwind || target->launching || target->published == generation)
 		return;
-	/* Not the image itself: that is as old as the last record, which the stacks still to come are looked up in. */
+	/*
+	 * Not the image itself: that is as old as the last record, which the stacks still to come
+	 * are looked up in.
+	 */
 	now = image_clone(target->image, target->pid);
 	if (!now)
 		return;
 	target->published = generation;
 	for (int tries = 1; err == -EAGAIN && tries <= PUBLISH_TRIES; tries++)
 		err = unwind_publisher_sync(trace->unwind, target->id, now);
-	/* It maps memory all the time: until this works the kernel is asked, which is right but slower. */
+	/*
+	 * It maps memory all the time: until this works the kernel is asked, which is right but
+	 * slower.
+	 */
 	if (err == -EAGAIN)
 		target->published = 0;
 	image_free(now);
@@ -371,8 +383,9 @@ static void target_discard(struct trace *trace, struct target *target)
 }
 
 /*
- * Children that were forked before the target was entered in the table: from then on the kernel follows forks by itself. One that cannot
- * be traced (it may be a shell that has just been replaced, or have ended) is left out.
+ * Children that were forked before the target was entered in the table: from then on the kernel
+ * follows forks by itself. One that cannot be traced (it may be a shell that has just been
+ * replaced, or have ended) is left out.
  */
 static void add_children(struct trace *trace, pid_t pid)
 {
@@ -387,7 +400,10 @@ static void add_children(struct trace *trace, pid_t pid)
 	}
 }
 
-/* Everything between knowing the pid and its allocations counting. -ESRCH, not logged, when it ends meanwhile. */
+/*
+ * Everything between knowing the pid and its allocations counting. -ESRCH, not logged, when it ends
+ * meanwhile.
+ */
 static int prepare_process(struct trace *trace, struct target *target, bool child)
 {
 	int err = open_pidfd(trace, target);

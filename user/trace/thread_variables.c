@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Whose thread-local variable an address is: each thread has a block of them for each object that has any. */
+/*
+ * Whose thread-local variable an address is: each thread has a block of them for each object that
+ * has any.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +127,10 @@ static uint64_t block_of(const struct search *s, const struct tls_object *p,
 		return tls_block_of_program(&p->layout, thread->tls);
 	if (p->distance)
 		return thread->tls + p->distance;
-	/* glibc's dtv_t: 16 bytes each, the first has a counter, and how many there are stands before it. Number 1 is the program's. */
+	/*
+	 * glibc's dtv_t: 16 bytes each, the first has a counter, and how many there are stands
+	 * before it. Number 1 is the program's.
+	 */
 	if (p->module < 2 || !heap_image_word(s->image, thread->tls + VECTOR_OFFSET, &vector) ||
 	    !heap_image_word(s->image, vector - 16, &room) || p->module > room ||
 	    !heap_image_word(s->image, vector + 16 * p->module, &block))

@@ -44,7 +44,10 @@ static int set_map_size(struct bpf_map *map, uint32_t entries)
 	return bpf_map__set_max_entries(map, entries);
 }
 
-/* Kernels before 5.15 only: the queues of bpf/number.h have room for twice as many as programs can run at a time. */
+/*
+ * Kernels before 5.15 only: the queues of bpf/number.h have room for twice as many as programs can
+ * run at a time.
+ */
 static int configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 {
 	int cpus = libbpf_num_possible_cpus(), err;
@@ -148,7 +151,10 @@ void trace_options_plan(struct trace_options *options, const struct attach_plan 
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
 	options->sleepers = plan->sleepers;
-	/* The ticks that tell blocks from before the copy from later ones take a walk over all blocks there. */
+	/*
+	 * The ticks that tell blocks from before the copy from later ones take a walk over all
+	 * blocks there.
+	 */
 	options->copies &= !plan->old;
 	/* bpf_loop() is of 5.17. */
 	if (!plan->hold)
@@ -159,7 +165,10 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 			   struct attach_programs *out)
 {
 	bool old = options->old;
-	/* Programs that only one kind of kernel can load, with what stands in for them on the other. NULL: nothing does. */
+	/*
+	 * Programs that only one kind of kernel can load, with what stands in for them on the
+	 * other. NULL: nothing does.
+	 */
 	const struct {
 		struct bpf_program *usual, *old;
 	} pairs[] = {
@@ -221,8 +230,9 @@ static int prepare_old(struct trace *trace)
 }
 
 /*
- * Before 6.1 the kernel warns (once, and without reason here: uprobes may allocate) of tracing programs whose maps take memory as they fill. Where a
- * warning is the end of the machine, that must not be.
+ * Before 6.1 the kernel warns (once, and without reason here: uprobes may allocate) of tracing
+ * programs whose maps take memory as they fill. Where a warning is the end of the machine, that
+ * must not be.
  */
 static int mind_warnings(void)
 {
@@ -330,10 +340,16 @@ static int start(struct trace *trace)
 	return err ? log_errno(err, "epoll_ctl") : 0;
 }
 
-/* Inode of the initial PID namespace: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h, fixed since 3.8. */
+/*
+ * Inode of the initial PID namespace: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h,
+ * fixed since 3.8.
+ */
 #define INITIAL_PID_NAMESPACE 0xeffffffcu
 
-/* The programs know processes by their ids in the initial namespace; with others they would count nothing, silently. */
+/*
+ * The programs know processes by their ids in the initial namespace; with others they would count
+ * nothing, silently.
+ */
 static int check_pid_namespace(void)
 {
 	struct stat st;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A trace: the loaded BPF programs, the targets they follow, and the way from the kernel's counters to snapshots. One thread uses it.
+ * A trace: the loaded BPF programs, the targets they follow, and the way from the kernel's counters
+ * to snapshots. One thread uses it.
  */
 #ifndef MEMLEAKBPF_TRACE_TRACE_H
 #define MEMLEAKBPF_TRACE_TRACE_H
@@ -36,7 +37,8 @@ struct trace_options {
 	uint32_t max_frames;   /* 2 to ABI_MAX_FRAMES */
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */
-	bool hold_at_end; /* a target that ends itself is held before its memory goes: callbacks.leaving */
+	/* a target that ends itself is held before its memory goes: callbacks.leaving */
+	bool hold_at_end;
 	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
 	bool sleepers;	      /* threads that sleep can be looked at without waking them */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
@@ -47,7 +49,10 @@ struct trace_options {
 	struct symbolizer_options symbols;
 };
 
-/* Fills in what the kernel decides: attach, find_vma, old; sets frame_pointers and clears hold_at_end where it must. */
+/*
+ * Fills in what the kernel decides: attach, find_vma, old; sets frame_pointers and clears
+ * hold_at_end where it must.
+ */
 void trace_options_plan(struct trace_options *options, const struct attach_plan *plan);
 
 /* What the trace tells its user, from inside trace_process(). */
@@ -56,21 +61,29 @@ struct trace_callbacks {
 	/* Probes are in place. */
 	void (*attached)(void *ctx, struct target *target);
 	/*
-	 * The target is about to end and is held meanwhile; its exit handlers have run, its threads and its memory are there. With hold_at_end, where the end is by
-	 * _exit (as exit and the return of main are), and it could be held in time. callbacks.ended follows.
+	 * The target is about to end and is held meanwhile; its exit handlers have run, its threads
+	 * and its memory are there. With hold_at_end, where the end is by _exit (as exit and the
+	 * return of main are), and it could be held in time. callbacks.ended follows.
 	 */
 	void (*leaving)(void *ctx, struct target *target);
-	/* The target has ended, or has become another program by exec. Its counters are still there: take the last snapshot now. */
+	/*
+	 * The target has ended, or has become another program by exec. Its counters are still
+	 * there: take the last snapshot now.
+	 */
 	void (*ended)(void *ctx, struct target *target);
 };
 
-/* Loads the programs. Errors are logged with what to do about them. The options' strings must outlive the trace. */
+/*
+ * Loads the programs. Errors are logged with what to do about them. The options' strings must
+ * outlive the trace.
+ */
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
 	      struct trace **out);
 
 /*
- * Gives up the capabilities that watching does not need, once the first targets are attached: new children, libraries and programs can still be
- * followed. Not for a process that will start commands or another trace with other needs.
+ * Gives up the capabilities that watching does not need, once the first targets are attached: new
+ * children, libraries and programs can still be followed. Not for a process that will start
+ * commands or another trace with other needs.
  */
 void trace_drop_privileges(const struct trace *trace);
 
@@ -78,20 +91,21 @@ void trace_drop_privileges(const struct trace *trace);
 void trace_free(struct trace *trace);
 
 /*
- * Starts tracing a running process; returns when its probes are in place (and the callback has been called). Errors are logged: -ESRCH, -ENOENT when it has no
- * allocator that could be found, …
+ * Starts tracing a running process; returns when its probes are in place (and the callback has been
+ * called). Errors are logged: -ESRCH, -ENOENT when it has no allocator that could be found, …
  */
 int trace_add_process(struct trace *trace, pid_t pid);
 
 /*
- * Prepares a process that has not called execve yet and will: probes go onto the given objects, so the new program is traced from
- * its first instruction. The target that it becomes is announced when it has exec'ed.
+ * Prepares a process that has not called execve yet and will: probes go onto the given objects, so
+ * the new program is traced from its first instruction. The target that it becomes is announced
+ * when it has exec'ed.
  */
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count);
 
 /*
- * Stops tracing a target: its probes come off, its blocks and stacks are forgotten, and it is freed, without a call of callbacks.ended. Not from inside a
- * callback.
+ * Stops tracing a target: its probes come off, its blocks and stacks are forgotten, and it is
+ * freed, without a call of callbacks.ended. Not from inside a callback.
  */
 void trace_remove_target(struct trace *trace, struct target *target);
 
@@ -119,26 +133,34 @@ void **target_user_data(struct target *target);
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out);
 
 /*
- * Stops the target for a moment, and copies its counters and all that reachability needs, both of that moment. Beyond `max_pause_ns` the rest
- * is read while the target runs, which the snapshot's verdict says (approximate). 0 and *out, or -errno, logged. Where it cannot be done (ptrace is refused, the target has
- * ended, no memory …) there is a snapshot all the same: its verdict has the reason, and *image is NULL.
+ * Stops the target for a moment, and copies its counters and all that reachability needs, both of
+ * that moment. Beyond `max_pause_ns` the rest is read while the target runs, which the snapshot's
+ * verdict says (approximate). 0 and *out, or -errno, logged. Where it cannot be done (ptrace is
+ * refused, the target has ended, no memory …) there is a snapshot all the same: its verdict has the
+ * reason, and *image is NULL.
  */
 int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
 		  struct snapshot **out, struct heap_image **image);
 
-/* Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as long as the trace. */
+/*
+ * Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as
+ * long as the trace.
+ */
 int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack);
 
 /*
- * The variable at an address of the target's static data, `file` being a mapping of its object. *name is NULL where it has no symbol; then, and else, *vaddr is the
- * link-time address, which `nm` shows. Lives as long as the trace. 0, -ENOENT: the object cannot be read; or -ENOMEM.
+ * The variable at an address of the target's static data, `file` being a mapping of its object.
+ * *name is NULL where it has no symbol; then, and else, *vaddr is the link-time address, which `nm`
+ * shows. Lives as long as the trace. 0, -ENOENT: the object cannot be read; or -ENOMEM.
  */
 int trace_name_data(struct trace *trace, struct target *target, const struct mapping *file,
 		    uint64_t address, const char **name, uint64_t *offset, uint64_t *vaddr);
 
 /*
- * The function in whose frame an address of a thread's stack lies, by the registers and the stack of the moment of the image. 0 and *out, which lives as long as the trace; -ERANGE when it
- * lies above the thread's first frame; -ENOENT where the walk up the stack does not get there, or there are no tables for it (--stack fp); -ENOMEM.
+ * The function in whose frame an address of a thread's stack lies, by the registers and the stack
+ * of the moment of the image. 0 and *out, which lives as long as the trace; -ERANGE when it lies
+ * above the thread's first frame; -ENOENT where the walk up the stack does not get there, or there
+ * are no tables for it (--stack fp); -ENOMEM.
  */
 int trace_name_frame(struct trace *trace, struct target *target, const struct heap_image *image,
 		     const struct heap_thread *thread, uint64_t address, const struct frame **out);
@@ -147,8 +169,8 @@ int trace_name_frame(struct trace *trace, struct target *target, const struct he
 struct thread_variable {
 	const char *name; /* NULL: it has no symbol */
 	const char *module;
-	uint64_t
-		offset; /* from the variable's beginning; without a name from that of the module's block */
+	/* from the variable's beginning; without a name from that of the module's block */
+	uint64_t offset;
 	pid_t tid;
 };
 

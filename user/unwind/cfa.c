@@ -386,7 +386,10 @@ int cfa_run(const struct cfa_context *context, struct cfa_state *state, const ui
 	struct interpreter in;
 	int err = 0;
 
-	/* Field by field: `remembered` is large, and clearing it for each function would cost more than the rest. */
+	/*
+	 * Field by field: `remembered` is large, and clearing it for each function would cost more
+	 * than the rest.
+	 */
 	in.context = context;
 	in.state = state;
 	in.r = (struct cfa_reader){.p = instructions, .end = instructions_end};
@@ -445,8 +448,9 @@ static bool expr_breg(const struct cfa_rule *rule, uint64_t *reg, int64_t *offse
 }
 
 /*
- * What binutils and LLVM's linker write for the lazy part of .plt: rsp + 8, and 8 more once the entry has pushed the relocation's index,
- * which is after its 10th or 11th byte: (rsp + 8) + (((rip & 15) >= N) << 3).
+ * What binutils and LLVM's linker write for the lazy part of .plt: rsp + 8, and 8 more once the
+ * entry has pushed the relocation's index, which is after its 10th or 11th byte: (rsp + 8) + (((rip
+ * & 15) >= N) << 3).
  */
 static int expr_plt(const struct cfa_rule *rule)
 {
@@ -466,7 +470,9 @@ static int expr_plt(const struct cfa_rule *rule)
 	return value >= 0 && value <= 15 ? value : -1;
 }
 
-/* The x86-64 signal frame as glibc describes it: each register in the ucontext that sp points to. */
+/*
+ * The x86-64 signal frame as glibc describes it: each register in the ucontext that sp points to.
+ */
 static bool is_signal_frame(const struct cfa_context *context, const struct cfa_state *state)
 {
 	const struct cfa_rule *cfa = &state->column[CFA_COLUMN_CFA];

@@ -202,7 +202,10 @@ static void read_cie(struct reader *reader, const Dwarf_CIE *raw, struct cie *ci
 	cie->context.ra_column = raw->return_address_register;
 	if (!read_augmentation(section, raw, cie))
 		return;
-	/* The initial instructions have no place in the code: nothing advances, and one address is enough. */
+	/*
+	 * The initial instructions have no place in the code: nothing advances, and one address is
+	 * enough.
+	 */
 	if (cfa_run(&cie->context, &cie->initial, raw->initial_instructions,
 		    raw->initial_instructions_end, place_of(section, raw->initial_instructions), 0,
 		    1, NULL, NULL))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads the call frame information of one section (.eh_frame or .debug_frame) and reduces it to what finding callers needs: the
- * canonical frame address, the frame pointer and the return address, as struct unwind_rule.
- * Format: DWARF 5 section 6.4, LSB 5 section 10.6 (.eh_frame), System V ABI supplements of x86-64 and AArch64.
+ * Reads the call frame information of one section (.eh_frame or .debug_frame) and reduces it to
+ * what finding callers needs: the canonical frame address, the frame pointer and the return
+ * address, as struct unwind_rule. Format: DWARF 5 section 6.4, LSB 5 section 10.6 (.eh_frame),
+ * System V ABI supplements of x86-64 and AArch64.
  */
 #ifndef MEMLEAKBPF_UNWIND_CFI_H
 #define MEMLEAKBPF_UNWIND_CFI_H
@@ -20,7 +21,9 @@ struct cfi_row {
 	uint32_t rule; /* number in the rule set */
 };
 
-/* The rows of one function: rows[first .. first + count), in address order, the first at `start`. */
+/*
+ * The rows of one function: rows[first .. first + count), in address order, the first at `start`.
+ */
 struct cfi_function {
 	uint64_t start, end;
 	size_t first, count;
@@ -31,7 +34,9 @@ struct cfi_rules; /* distinct rules, numbered from 0; the first are UNWIND_RULE_
 
 struct cfi_rules *cfi_rules_new(void); /* NULL when out of memory */
 void cfi_rules_free(struct cfi_rules *rules);
-/* The rule's number, UNWIND_RULE_UNSUPPORTED when there are UNWIND_MAX_RULES already, or -ENOMEM. */
+/*
+ * The rule's number, UNWIND_RULE_UNSUPPORTED when there are UNWIND_MAX_RULES already, or -ENOMEM.
+ */
 int cfi_rules_add(struct cfi_rules *rules, const struct unwind_rule *rule);
 size_t cfi_rules_count(const struct cfi_rules *rules);
 const struct unwind_rule *cfi_rules_at(const struct cfi_rules *rules, size_t index);
@@ -57,8 +62,8 @@ struct cfi_section {
 };
 
 /*
- * Appends the functions of a section. Damaged entries are skipped; the section may be hostile: time and memory are
- * bounded by its size. 0 or -ENOMEM.
+ * Appends the functions of a section. Damaged entries are skipped; the section may be hostile: time
+ * and memory are bounded by its size. 0 or -ENOMEM.
  */
 int cfi_read(struct cfi *cfi, const unsigned char *e_ident, const struct cfi_section *section);
 

@@ -116,7 +116,10 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 /* A recursion may be deep, and what holds a block is often in main(). */
 #define MAX_DEPTH 200000
 
-/* Below its stack pointer a function that calls none may use that much (System V ABI for x86-64, 3.2.2). */
+/*
+ * Below its stack pointer a function that calls none may use that much (System V ABI for x86-64,
+ * 3.2.2).
+ */
 #define RED_ZONE 128
 
 int unwind_find_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
@@ -141,10 +144,15 @@ int unwind_find_frame(const struct unwind_publisher *publisher, const struct unw
 		struct unwind_frame frame = {state->regs.pc, !state->exact};
 		int outcome = unwind_one(state);
 
-		/* A frame pointer was followed that nothing vouched for: now it is known whether it led to code. */
+		/*
+		 * A frame pointer was followed that nothing vouched for: now it is known whether it
+		 * led to code.
+		 */
 		if (found)
 			return outcome == UNWIND_DROP ? -ENOENT : 0;
-		/* After a signal's frame the pc is exact again, and the stack may be another one. */
+		/*
+		 * After a signal's frame the pc is exact again, and the stack may be another one.
+		 */
 		if (outcome != UNWIND_NEXT)
 			return state->end == STACK_END_COMPLETE && address >= state->regs.sp
 				       ? -ERANGE

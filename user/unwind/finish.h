@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The unwinder in user space: over a piece of stack that the kernel has copied, or over the memory of a process that stands still. */
+/*
+ * The unwinder in user space: over a piece of stack that the kernel has copied, or over the memory
+ * of a process that stands still.
+ */
 #ifndef MEMLEAKBPF_UNWIND_FINISH_H
 #define MEMLEAKBPF_UNWIND_FINISH_H
 
@@ -10,9 +13,11 @@
 #include "user/unwind/publish.h"
 
 /*
- * Walks on from the last frame of copy->stack, over the copied stack, by the mappings of UNWIND_OWN_TARGET: the caller has set them to those that the
- * target had when the stack was copied. *out gets all frames (max_frames at most), the end, and the stack id that the kernel gives to such a stack. 0; -ENOENT when the place
- * is still unknown, -EBADMSG when the record is none; -ENOMEM. Not logged.
+ * Walks on from the last frame of copy->stack, over the copied stack, by the mappings of
+ * UNWIND_OWN_TARGET: the caller has set them to those that the target had when the stack was
+ * copied. *out gets all frames (max_frames at most), the end, and the stack id that the kernel
+ * gives to such a stack. 0; -ENOENT when the place is still unknown, -EBADMSG when the record is
+ * none; -ENOMEM. Not logged.
  */
 int unwind_finish_copy(const struct unwind_publisher *publisher,
 		       const struct stack_copy_event *copy, uint32_t max_frames,
@@ -27,9 +32,10 @@ struct unwind_frame {
 };
 
 /*
- * The frame that has an address of a thread's stack: walks up from the registers at which the thread stands, by the mappings of UNWIND_OWN_TARGET as above. 0 and
- * *out; -ERANGE when it lies above the thread's first frame; -ENOENT when the walk does not get there for certain, and for what the kernel keeps on the stack for a signal
- * handler; -ENOMEM. Not logged.
+ * The frame that has an address of a thread's stack: walks up from the registers at which the
+ * thread stands, by the mappings of UNWIND_OWN_TARGET as above. 0 and *out; -ERANGE when it lies
+ * above the thread's first frame; -ENOENT when the walk does not get there for certain, and for
+ * what the kernel keeps on the stack for a signal handler; -ENOMEM. Not logged.
  */
 int unwind_find_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
 		      unwind_read_fn read, void *ctx, uint64_t address, struct unwind_frame *out);

@@ -25,7 +25,10 @@ static void put(struct page_writer *w, uint32_t place, uint32_t rule)
 	w->rule = rule;
 	if (w->count && (w->words[w->count - 1] & 0xffff) == number)
 		return;
-	/* Rows at one place: the later one is right. Happens where the segment begins inside the page. */
+	/*
+	 * Rows at one place: the later one is right. Happens where the segment begins inside the
+	 * page.
+	 */
 	if (w->count && w->words[w->count - 1] >> 16 == place)
 		w->count--;
 	w->words[w->count++] = place << 16 | number;
@@ -111,7 +114,10 @@ int unwind_pages_write(struct unwind_space *space, const struct unwind_segment *
 	}
 	free(w.words);
 	if (err) {
-		/* Only the pages that were stored; the directory's true length is needed to give it back. */
+		/*
+		 * Only the pages that were stored; the directory's true length is needed to give it
+		 * back.
+		 */
 		out->sizes[out->pages - 1] = 0;
 		out->pages = (uint32_t)pages;
 		unwind_pages_free(space, out);

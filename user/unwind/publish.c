@@ -184,7 +184,10 @@ static struct unwind_target *row_of(struct unwind_publisher *p, uint32_t id)
 	return id == UNWIND_OWN_TARGET ? &p->own : &p->backend.targets[id % ABI_TARGET_SLOTS];
 }
 
-/* Switches a target over; the kernel side reads the set in one piece. valid_from: see struct unwind_target. */
+/*
+ * Switches a target over; the kernel side reads the set in one piece. valid_from: see struct
+ * unwind_target.
+ */
 static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set,
 			  uint32_t valid_from)
 {
@@ -208,7 +211,10 @@ static uint32_t unmarked(struct unwind_publisher *p, const struct target *target
 	return __atomic_load_n(&row_of(p, target->id)->unmarked, __ATOMIC_SEQ_CST);
 }
 
-/* The set of an image, with the tables of all objects in it; NULL in *out for one without code. Failures are logged. */
+/*
+ * The set of an image, with the tables of all objects in it; NULL in *out for one without code.
+ * Failures are logged.
+ */
 static int set_new(struct unwind_publisher *p, const struct image *image, struct set **out)
 {
 	size_t count = image_range_count(image);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Puts unwind tables and the mappings of the targets where the unwinder looks for them. Tables are built once per object, shared by all
- * targets that map it, and removed some time after none does (user/unwind/tables.h).
+ * Puts unwind tables and the mappings of the targets where the unwinder looks for them. Tables are
+ * built once per object, shared by all targets that map it, and removed some time after none does
+ * (user/unwind/tables.h).
  */
 #ifndef MEMLEAKBPF_UNWIND_PUBLISH_H
 #define MEMLEAKBPF_UNWIND_PUBLISH_H
@@ -20,7 +21,10 @@ struct unwind_backend {
 	struct unwind_chunks chunks;
 	struct unwind_rule *rules;     /* [UNWIND_MAX_RULES] */
 	struct unwind_target *targets; /* [ABI_TARGET_SLOTS] */
-	/* Tables by file; object = NULL removes. May be NULL. 0 or -errno, not logged: it is only a shortcut. */
+	/*
+	 * Tables by file; object = NULL removes. May be NULL. 0 or -errno, not logged: it is only a
+	 * shortcut.
+	 */
 	int (*put_object)(void *arg, const struct unwind_object_key *key,
 			  const struct unwind_object *object);
 	/* Returns once every walk that had begun before has ended. */
@@ -34,29 +38,32 @@ int unwind_publisher_new(const struct unwind_backend *backend, struct unwind_pub
 void unwind_publisher_free(struct unwind_publisher *publisher); /* NULL is fine */
 
 /*
- * Makes the image's executable ranges the target's mappings, building the tables of objects not seen before. What cannot be
- * read makes ranges without rows, logged at debug level. 0, or -ENOMEM, -ENOSPC, -E2BIG: the target keeps what it had; logged.
+ * Makes the image's executable ranges the target's mappings, building the tables of objects not
+ * seen before. What cannot be read makes ranges without rows, logged at debug level. 0, or -ENOMEM,
+ * -ENOSPC, -E2BIG: the target keeps what it had; logged.
  */
 int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 			 const struct image *image);
 
 /*
- * The same for a target that runs: the image is read again at a moment from which on the kernel side notices what is mapped. -EAGAIN when
- * something was mapped in between: the kernel side then does not use the set but asks the kernel, and the caller should try again. -ENOMEM,
- * -ENOSPC, -E2BIG: the target may have no set; logged.
+ * The same for a target that runs: the image is read again at a moment from which on the kernel
+ * side notices what is mapped. -EAGAIN when something was mapped in between: the kernel side then
+ * does not use the set but asks the kernel, and the caller should try again. -ENOMEM, -ENOSPC,
+ * -E2BIG: the target may have no set; logged.
  */
 int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
 			  struct image *image);
 
 /*
- * The kernel side has given a forked child the mappings of its parent (unwind_forked()): takes note, so that they live as long as
- * the child needs them. To be called before unwind_publisher_reclaim() whenever a fork was reported.
+ * The kernel side has given a forked child the mappings of its parent (unwind_forked()): takes
+ * note, so that they live as long as the child needs them. To be called before
+ * unwind_publisher_reclaim() whenever a fork was reported.
  */
 void unwind_publisher_adopt(struct unwind_publisher *publisher, uint32_t child_id);
 
 /*
- * Builds an object's tables before any target maps it, and keeps them until target_id is dropped: for a command that is about to start. What
- * cannot be read is left out, logged at debug level.
+ * Builds an object's tables before any target maps it, and keeps them until target_id is dropped:
+ * for a command that is about to start. What cannot be read is left out, logged at debug level.
  */
 void unwind_publisher_hold(struct unwind_publisher *publisher, uint32_t target_id,
 			   struct object *object);
@@ -65,15 +72,22 @@ void unwind_publisher_hold(struct unwind_publisher *publisher, uint32_t target_i
 void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_id);
 
 /*
- * Frees what nothing uses any more, some of it at the next call only. To be called when all events of the kernel side
- * have been handled: an unread fork could still refer to it. Cheap when there is nothing to do; else waits some milliseconds.
+ * Frees what nothing uses any more, some of it at the next call only. To be called when all events
+ * of the kernel side have been handled: an unread fork could still refer to it. Cheap when there is
+ * nothing to do; else waits some milliseconds.
  */
 void unwind_publisher_reclaim(struct unwind_publisher *publisher);
 
-/* A target id of which only user space knows: its mappings are those of the stack that is being finished (user/unwind/finish.h). */
+/*
+ * A target id of which only user space knows: its mappings are those of the stack that is being
+ * finished (user/unwind/finish.h).
+ */
 #define UNWIND_OWN_TARGET 0
 
-/* What unwinding in user space reads: [UNWIND_MAX_RULES]; the row of UNWIND_OWN_TARGET; the chunk that a word lies in, or NULL. */
+/*
+ * What unwinding in user space reads: [UNWIND_MAX_RULES]; the row of UNWIND_OWN_TARGET; the chunk
+ * that a word lies in, or NULL.
+ */
 const struct unwind_rule *unwind_publisher_rules(const struct unwind_publisher *publisher);
 const struct unwind_target *unwind_publisher_own_target(const struct unwind_publisher *publisher);
 const void *unwind_publisher_chunk(const struct unwind_publisher *publisher, uint32_t word);

@@ -39,7 +39,10 @@ static void forget_chunks(struct bpf_backend *backend, const uint32_t *numbers, 
 	}
 }
 
-/* A batch waits for the running programs once, not once for each; kernels before 5.19 know none for maps of maps. */
+/*
+ * A batch waits for the running programs once, not once for each; kernels before 5.19 know none for
+ * maps of maps.
+ */
 static int enter_chunks(struct bpf_backend *backend, const uint32_t *numbers, const int *fds,
 			size_t count)
 {
@@ -82,8 +85,9 @@ static int add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t
 }
 
 /*
- * Nothing refers to these any more. There are no deletions in batches, so the first chunk is put in their places. That one itself is dropped at the
- * end only, and then all go with the map that they are in.
+ * Nothing refers to these any more. There are no deletions in batches, so the first chunk is put in
+ * their places. That one itself is dropped at the end only, and then all go with the map that they
+ * are in.
  */
 static void drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
@@ -109,8 +113,8 @@ static int put_object(void *arg, const struct unwind_object_key *key,
 }
 
 /*
- * An update of a map of maps returns only after all programs that could still see the old inner map have ended; the kernel
- * promises that to user space. Here the new one is the old one.
+ * An update of a map of maps returns only after all programs that could still see the old inner map
+ * have ended; the kernel promises that to user space. Here the new one is the old one.
  */
 static void wait_for_programs(void *arg)
 {

@@ -5,7 +5,10 @@
 
 #include "user/unwind/publish.h"
 
-/* Descriptors of the maps in bpf/unwind.bpf.c, which stay the caller's and must outlive the publisher. */
+/*
+ * Descriptors of the maps in bpf/unwind.bpf.c, which stay the caller's and must outlive the
+ * publisher.
+ */
 struct unwind_map_fds {
 	int chunks, rules, targets, objects;
 };

@@ -85,7 +85,10 @@ void unwind_space_free(struct unwind_space *space)
 	free(space);
 }
 
-/* Room for the free extents that can be once all handed out are back, so that giving back cannot fail. */
+/*
+ * Room for the free extents that can be once all handed out are back, so that giving back cannot
+ * fail.
+ */
 static int reserve(struct chunk *chunk)
 {
 	struct extent *bigger;

@@ -54,7 +54,10 @@ static int read_segments(struct builder *b)
 			return -ENOEXEC;
 		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || !phdr.p_filesz)
 			continue;
-		/* What the file does not hold cannot be code; this also bounds what a hostile header makes us do. */
+		/*
+		 * What the file does not hold cannot be code; this also bounds what a hostile
+		 * header makes us do.
+		 */
 		if (phdr.p_offset > b->file_size || phdr.p_filesz > b->file_size - phdr.p_offset ||
 		    phdr.p_vaddr + phdr.p_filesz < phdr.p_vaddr)
 			continue;
@@ -111,7 +114,10 @@ static int read_named(struct builder *b, Elf *elf, const char *wanted, uint32_t 
 	return 0;
 }
 
-/* The bytes of the file from a link-time address to the end of its segment, at most MAX_SECTION. NULL when there are none. */
+/*
+ * The bytes of the file from a link-time address to the end of its segment, at most MAX_SECTION.
+ * NULL when there are none.
+ */
 static Elf_Data *data_at(struct builder *b, uint64_t vaddr)
 {
 	size_t count;
@@ -136,7 +142,7 @@ static Elf_Data *data_at(struct builder *b, uint64_t vaddr)
 	return NULL;
 }
 
-/* .eh_frame through the program header, for a file without section headers. Layout: LSB 5, section 10.6.2. */
+/* .eh_frame by the program header, for a file without sections. Layout: LSB 5, section 10.6.2. */
 static int read_by_header(struct builder *b)
 {
 	const unsigned char *ident = (const unsigned char *)elf_getident(b->elf, NULL);
@@ -224,8 +230,9 @@ static bool is_covered(const struct cfi *cfi, uint64_t vaddr)
 }
 
 /*
- * The first instructions of a program or of the dynamic loader often have no rows, and are the end of every main thread's stack. What
- * follows up to the next function with rows belongs to them (the loader calls constructors from there).
+ * The first instructions of a program or of the dynamic loader often have no rows, and are the end
+ * of every main thread's stack. What follows up to the next function with rows belongs to them (the
+ * loader calls constructors from there).
  */
 static int add_entry(struct builder *b)
 {
@@ -249,7 +256,7 @@ static int add_entry(struct builder *b)
 	return 0;
 }
 
-/* Where signal handlers return to: it makes the system call rt_sigreturn, and is recognised by just that. */
+/* Where signal handlers return to: recognised by the system call that it makes, rt_sigreturn. */
 struct trampoline {
 	uint16_t machine;
 	uint8_t size;
@@ -330,7 +337,10 @@ static void scan_gap(struct scan *scan, const struct unwind_segment *segment, ui
 	}
 }
 
-/* Signal trampolines without rows (musl's, and the kernel's own on AArch64), in the gaps between functions. */
+/*
+ * Signal trampolines without rows (musl's, and the kernel's own on AArch64), in the gaps between
+ * functions.
+ */
 static int add_trampolines(struct builder *b)
 {
 	_cleanup_free_ uint8_t *window = malloc(SCAN_WINDOW);
@@ -355,8 +365,10 @@ static int add_trampolines(struct builder *b)
 		if (at < end)
 			scan_gap(&scan, segment, at, end);
 	}
-	/* The address that a handler returns to is the trampoline's first byte; like any return address it is looked up one
-	 * byte earlier, which therefore must belong to it. */
+	/*
+	 * The address that a handler returns to is the trampoline's first byte; like any return
+	 * address it is looked up one byte earlier, which therefore must belong to it.
+	 */
 	for (size_t i = 0; !err && i < scan.count; i++)
 		err = cfi_add(&b->cfi, scan.found[i] - 1, scan.found[i] + scan.found_size[i],
 			      UNWIND_RULE_SIGNAL, RANK_EH_FRAME);
@@ -383,7 +395,10 @@ static int put_row(struct unwind_table *table, const struct unwind_segment *segm
 	return 0;
 }
 
-/* Appends one function's rows from `at` on, clipped to the segment. Moves *at to where the function ends. */
+/*
+ * Appends one function's rows from `at` on, clipped to the segment. Moves *at to where the function
+ * ends.
+ */
 static int put_function(struct builder *b, const struct unwind_segment *segment, size_t first,
 			const struct cfi_function *f, uint64_t *at)
 {
@@ -395,8 +410,10 @@ static int put_function(struct builder *b, const struct unwind_segment *segment,
 
 	if (start >= end)
 		return 0;
-	/* A function without a caller that is entered by a return (makecontext's start) is looked up one byte earlier,
-	 * like any return address. */
+	/*
+	 * A function without a caller that is entered by a return (makecontext's start) is looked
+	 * up one byte earlier, like any return address.
+	 */
 	if (start > *at && start == f->start && rows[0].rule == UNWIND_RULE_END)
 		start--;
 	if (start > *at && put_row(b->table, segment, first, *at, UNWIND_RULE_NONE))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwind rows of one ELF file: for each executable segment a list of (link-time address, rule), without gaps and without
- * neighbours that say the same.
+ * The unwind rows of one ELF file: for each executable segment a list of (link-time address, rule),
+ * without gaps and without neighbours that say the same.
  */
 #ifndef MEMLEAKBPF_UNWIND_TABLE_H
 #define MEMLEAKBPF_UNWIND_TABLE_H
@@ -22,12 +22,13 @@ struct unwind_segment {
 };
 
 /*
- * Reads .eh_frame and, where that says nothing, .debug_frame, from an ELF file of x86-64 or AArch64, whichever machine we run on.
- * debug_fd is a separate debug file for when the object itself has no call frame information, or -1.
- * What is missing is added: the end of the stack at an entry point without rows, signal trampolines without rows.
- * A file that has no call frame information makes a table that says "none" everywhere.
- * The descriptors stay the caller's. *out is freed with unwind_table_free(). 0, -ENOEXEC for what is no ELF file of these
- * machines, -ENOMEM, -EIO; not logged, as the caller knows the file's name.
+ * Reads .eh_frame and, where that says nothing, .debug_frame, from an ELF file of x86-64 or
+ * AArch64, whichever machine we run on. debug_fd is a separate debug file for when the object
+ * itself has no call frame information, or -1. What is missing is added: the end of the stack at an
+ * entry point without rows, signal trampolines without rows. A file that has no call frame
+ * information makes a table that says "none" everywhere. The descriptors stay the caller's. *out is
+ * freed with unwind_table_free(). 0, -ENOEXEC for what is no ELF file of these machines, -ENOMEM,
+ * -EIO; not logged, as the caller knows the file's name.
  */
 int unwind_table_read(int fd, int debug_fd, struct unwind_table **out);
 void unwind_table_free(struct unwind_table *table); /* NULL is fine */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwind tables of objects in the word space: built once per object, shared by all that map it, and kept for a while when nobody does
- * any more: between a command's preparation and its exec, and between one child and the next, nobody maps them. Private to user/unwind.
+ * The unwind tables of objects in the word space: built once per object, shared by all that map it,
+ * and kept for a while when nobody does any more: between a command's preparation and its exec, and
+ * between one child and the next, nobody maps them. Private to user/unwind.
  */
 #ifndef MEMLEAKBPF_UNWIND_TABLES_H
 #define MEMLEAKBPF_UNWIND_TABLES_H
@@ -17,7 +18,10 @@
 #include "user/unwind/pages.h"
 #include "user/unwind/publish.h"
 
-/* Tables without users that are kept: the oldest go first. Rows take about 5 bytes, and each object has a descriptor open. */
+/*
+ * Tables without users that are kept: the oldest go first. Rows take about 5 bytes, and each object
+ * has a descriptor open.
+ */
 #define TABLES_IDLE_OBJECTS 128
 #define TABLES_IDLE_ROWS    4000000
 
@@ -50,14 +54,17 @@ struct unwind_tables *unwind_tables_new(const struct unwind_backend *backend,
 void unwind_tables_free(struct unwind_tables *tables); /* NULL is fine */
 
 /*
- * A new reference to an object's tables, which are built if this is the first. What cannot be read has no rows. 0, -ENOMEM, -ENOSPC or
- * -E2BIG, not logged.
+ * A new reference to an object's tables, which are built if this is the first. What cannot be read
+ * has no rows. 0, -ENOMEM, -ENOSPC or -E2BIG, not logged.
  */
 int unwind_tables_get(struct unwind_tables *tables, struct object *object,
 		      struct table_entry **out);
 void unwind_tables_unref(struct unwind_tables *tables, struct table_entry *entry);
 
-/* Does space wait for the walks in progress to end? Once they have, unwind_tables_reclaim() makes it free. */
+/*
+ * Does space wait for the walks in progress to end? Once they have, unwind_tables_reclaim() makes
+ * it free.
+ */
 bool unwind_tables_leaving(const struct unwind_tables *tables);
 void unwind_tables_reclaim(struct unwind_tables *tables);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the tests of symbols share: a temporary directory, running tools in it, looking up addresses of a file. */
+/*
+ * What the tests of symbols share: a temporary directory, running tools in it, looking up addresses
+ * of a file.
+ */
 #ifndef MEMLEAKBPF_TESTS_UNIT_SYMBOL_FIXTURE_H
 #define MEMLEAKBPF_TESTS_UNIT_SYMBOL_FIXTURE_H
 
@@ -50,7 +53,9 @@ static inline int fixture_setup(void **state)
 	return 0;
 }
 
-/* Runs a shell command in the test's directory; $S is the folder of the sources. Its exit status. */
+/*
+ * Runs a shell command in the test's directory; $S is the folder of the sources. Its exit status.
+ */
 static inline __attribute__((format(printf, 2, 3))) int try_run(struct fixture *fixture,
 								const char *format, ...)
 {

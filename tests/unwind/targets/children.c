@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * children COUNT: so many children, a few at a time, that allocate for 20 ms each; every second one becomes a new program first. Prints how many
- * allocations they made.
+ * children COUNT: so many children, a few at a time, that allocate for 20 ms each; every second one
+ * becomes a new program first. Prints how many allocations they made.
  */
 #include <fcntl.h>
 #include <stdint.h>

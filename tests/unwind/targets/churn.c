@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * churn DIRECTORY ROUNDS PERIOD: opens and closes plugins, one every PERIOD microseconds (0: as fast as it goes), and they allocate right away.
- * Prints how many allocations each of the two has made.
+ * churn DIRECTORY ROUNDS PERIOD: opens and closes plugins, one every PERIOD microseconds (0: as
+ * fast as it goes), and they allocate right away. Prints how many allocations each of the two has
+ * made.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -41,7 +42,10 @@ int main(int argc, char **argv)
 	for (long i = 0; i < rounds; i++) {
 		bool second = i % 3 == 0;
 
-		/* The second one takes another address when the first is still there, and its place when it is not. */
+		/*
+		 * The second one takes another address when the first is still there, and its place
+		 * when it is not.
+		 */
 		run(argv[1], second ? 'b' : 'a', (int)(i % 7));
 		count[second]++;
 		if (!period)

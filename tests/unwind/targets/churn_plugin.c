@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A plugin of churn.c whose frames have the size FRAME: built twice, so that tables of one are wrong for the other. */
+/*
+ * A plugin of churn.c whose frames have the size FRAME: built twice, so that tables of one are
+ * wrong for the other.
+ */
 #include <stdlib.h>
 
 #define KEEP(p) __asm__ volatile("" : : "r"(p) : "memory")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Allocations where C++ programs make them: inside the standard library, before main, after exit, in threads, and around exceptions. Built
- * against libstdc++ and libc++, with and without frame pointers.
+ * Allocations where C++ programs make them: inside the standard library, before main, after exit,
+ * in threads, and around exceptions. Built against libstdc++ and libc++, with and without frame
+ * pointers.
  */
 #include "truth.h"
 
@@ -262,7 +263,10 @@ int main()
 	std::thread([] { KEEP(&at_thread_end); }).join();
 	exceptions();
 	first_time();
-	/* Runs after the destructors of all static objects made so far: the first to be registered is the last to run. */
+	/*
+	 * Runs after the destructors of all static objects made so far: the first to be registered
+	 * is the last to run.
+	 */
 	return 0;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A plugin whose frames have the size FRAME: built twice, so that tables of one are wrong for the other. */
+/*
+ * A plugin whose frames have the size FRAME: built twice, so that tables of one are wrong for the
+ * other.
+ */
 #include "truth.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Plugins that come and go, and take each other's addresses: plugins DIRECTORY. Both are loaded before truth_ready(), so whoever
- * watches knows them; what is mapped where changes afterwards.
+ * Plugins that come and go, and take each other's addresses: plugins DIRECTORY. Both are loaded
+ * before truth_ready(), so whoever watches knows them; what is mapped where changes afterwards.
  */
 #include "truth.h"
 

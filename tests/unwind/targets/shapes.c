@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Allocations below every shape of C frame that has its own unwind rules. Built several times with different options. */
+/*
+ * Allocations below every shape of C frame that has its own unwind rules. Built several times with
+ * different options.
+ */
 #include "truth.h"
 
 #include <alloca.h>

@@ -44,7 +44,9 @@ static void put_all(const char *text, size_t size)
 	}
 }
 
-/* The place to probe. Not inlined and without a tail call, so that its caller's frame is malloc's. */
+/*
+ * The place to probe. Not inlined and without a tail call, so that its caller's frame is malloc's.
+ */
 __attribute__((noinline)) void *truth_probe(size_t size, unsigned long sequence)
 {
 	void *frames[MAX_FRAMES];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ground truth for stacks: libtruth.so's malloc stands before libc's, and while a thread has armed it, every call prints
+ * Ground truth for stacks: libtruth.so's malloc stands before libc's, and while a thread has armed
+ * it, every call prints
  *   truth SEQUENCE PC PC …
- * with the return addresses that libgcc's backtrace() finds, from malloc's caller outwards. Each such call goes through
- * truth_probe(size, sequence), which is where tests/unwind/harness.c attaches, so both see the same call.
+ * with the return addresses that libgcc's backtrace() finds, from malloc's caller outwards. Each
+ * such call goes through truth_probe(size, sequence), which is where tests/unwind/harness.c
+ * attaches, so both see the same call.
  */
 #ifndef MEMLEAKBPF_TESTS_UNWIND_TRUTH_H
 #define MEMLEAKBPF_TESTS_UNWIND_TRUTH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What musl does not have: backtrace(), a second name for malloc(), and the function of glibc by which its libgcc looks for unwind tables. For
- * truth.c alone.
+ * What musl does not have: backtrace(), a second name for malloc(), and the function of glibc by
+ * which its libgcc looks for unwind tables. For truth.c alone.
  */
 #ifndef MEMLEAKBPF_TESTS_UNWIND_TRUTH_MUSL_H
 #define MEMLEAKBPF_TESTS_UNWIND_TRUTH_MUSL_H
@@ -46,7 +46,10 @@ static void *__libc_malloc(size_t size)
 	return next(size);
 }
 
-/* Layout and meaning: glibc's manual, "Dynamic Linker Introspection" (since 2.35; x86-64 has no further members). */
+/*
+ * Layout and meaning: glibc's manual, "Dynamic Linker Introspection" (since 2.35; x86-64 has no
+ * further members).
+ */
 struct dl_find_object {
 	unsigned long long dlfo_flags;
 	void *dlfo_map_start, *dlfo_map_end;
