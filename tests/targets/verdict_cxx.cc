@@ -145,10 +145,7 @@ static void unknown(void)
 	EXPECT(new_between, REACHABLE, 2 * N, 8);
 }
 
-/*
- * ---- Held and lost by standard containers
- * ------------------------------------------------------------------------------
- */
+/* ---- Held and lost by standard containers ---------------------------------------------------- */
 
 #define TEXT "a string that is too long for the room inside the object"
 

@@ -13,10 +13,7 @@ struct node {
 	char payload[SIZE - 2 * sizeof(void *)];
 };
 
-/*
- * ---- Lost
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Lost ------------------------------------------------------------------------------------ */
 
 VERDICT_SITE(lost_malloc)
 VERDICT_SITE(lost_huge)
@@ -69,10 +66,7 @@ static void lost(void)
 	EXPECT(lost_zero, DEFINITE, 4, 0);
 }
 
-/*
- * ---- Lost blocks that point to each other
- * ------------------------------------------------------------------------------
- */
+/* ---- Lost blocks that point to each other ---------------------------------------------------- */
 
 /* A list of `length` nodes; its head. */
 SITE static struct node *list(verdict_alloc alloc, int length)
@@ -175,10 +169,7 @@ static void big(void)
 	EXPECT(big_held, REACHABLE, 10000, SIZE);
 }
 
-/*
- * ---- Pointers that are not to the start
- * --------------------------------------------------------------------------------
- */
+/* ---- Pointers that are not to the start ------------------------------------------------------ */
 
 VERDICT_SITE(interior)
 VERDICT_SITE(behind_interior)
@@ -245,10 +236,7 @@ static void tags_used(void)
 	EXPECT(tag_high, REACHABLE, N, SIZE);
 }
 
-/*
- * ---- Pointers that only freed memory still holds
- * -----------------------------------------------------------------------
- */
+/* ---- Pointers that only freed memory still holds --------------------------------------------- */
 
 VERDICT_SITE(stale_holder)
 VERDICT_SITE(stale_cached)
@@ -310,10 +298,7 @@ static void stale_blocks(void)
 	EXPECT(spacer, REACHABLE, 7 + 20 + 5 + 1, SIZE);
 }
 
-/*
- * ---- Blocks from before the tool was there
- * ------------------------------------------------------------------------------
- */
+/* ---- Blocks from before the tool was there --------------------------------------------------- */
 
 VERDICT_SITE(held_by_old)
 VERDICT_SITE(stale_in_old)
@@ -337,10 +322,7 @@ static void old(void)
 	EXPECT(stale_in_old, DEFINITE, N - 4, SIZE);
 }
 
-/*
- * ---- Held by blocks that are held
- * --------------------------------------------------------------------------------------
- */
+/* ---- Held by blocks that are held ------------------------------------------------------------ */
 
 VERDICT_SITE(held_chain)
 VERDICT_SITE(held_aligned)
@@ -394,10 +376,7 @@ static void held(void)
 	EXPECT(held_by_moved, REACHABLE, N, SIZE);
 }
 
-/*
- * ---- glibc's own pointers
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- glibc's own pointers -------------------------------------------------------------------- */
 
 /*
  * A glibc chunk begins 16 bytes before its block and its first word belongs to the block before it;

@@ -41,10 +41,7 @@ static void allocate(void)
 	EXPECT(scene_held, REACHABLE, N, SIZE);
 }
 
-/*
- * ---- Waits
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Waits ----------------------------------------------------------------------------------- */
 
 /*
  * Each returns what the system call returned, having waited for what never comes; no timeout but
@@ -238,10 +235,7 @@ static void wait_for_all(void)
 	settle();
 }
 
-/*
- * ---- Threads that come and go
- * ------------------------------------------------------------------------------------------
- */
+/* ---- Threads that come and go ---------------------------------------------------------------- */
 
 #define STORMS 4
 
@@ -281,10 +275,7 @@ static void storm_ends(void)
 		pthread_join(storms[i], NULL);
 }
 
-/*
- * ---- A thread that wakes up again and again
- * ----------------------------------------------------------------------------
- */
+/* ---- A thread that wakes up again and again -------------------------------------------------- */
 
 #define FAR_AREA (64 << 20)
 
@@ -333,10 +324,7 @@ static void restless_begins(void)
 		truth_die("pthread_create");
 }
 
-/*
- * ---- vfork, exec, memory
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- vfork, exec, memory --------------------------------------------------------------------- */
 
 static int release_vfork[2];
 static pthread_t vforker;

@@ -23,10 +23,7 @@ SITE static void fill(void *volatile *place, verdict_alloc alloc, int count)
 /* Keeps an array in its frame until here. */
 #define STILL_USED(array) __asm__ volatile("" ::"r"(array) : "memory")
 
-/*
- * ---- Stacks
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Stacks ---------------------------------------------------------------------------------- */
 
 VERDICT_SITE(on_stack)
 VERDICT_SITE(on_stack_of_eight)
@@ -113,10 +110,7 @@ static void exited(void)
 	EXPECT(in_exited_tls, DEFINITE, N, SIZE);
 }
 
-/*
- * ---- Registers
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Registers ------------------------------------------------------------------------------- */
 
 #ifdef __x86_64__
 VERDICT_SITE(in_register)
@@ -214,21 +208,15 @@ static void registers(void)
 }
 #endif
 
-/*
- * ---- Keys
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
-#define KEYS \
-/*
- * glibc keeps the first 32 in the thread's descriptor, the others in blocks of 32 that it allocates
- */
-96
+/* glibc keeps the first 32 in the thread's descriptor, the others in blocks of 32. */
+#define KEYS 96
 
-	VERDICT_SITE(by_key) VERDICT_SITE(by_late_key) VERDICT_SITE(by_key_of_thread)
-		VERDICT_SITE(by_late_key_of_thread)
+VERDICT_SITE(by_key)
+VERDICT_SITE(by_late_key) VERDICT_SITE(by_key_of_thread) VERDICT_SITE(by_late_key_of_thread)
 
-			static pthread_key_t keys[KEYS];
+	static pthread_key_t keys[KEYS];
 
 SITE static void set_keys(int from, int to, verdict_alloc alloc)
 {
@@ -259,10 +247,7 @@ static void specific(void)
 	EXPECT(by_late_key_of_thread, REACHABLE, KEYS - 40, SIZE);
 }
 
-/*
- * ---- Stacks of other kinds
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- Stacks of other kinds ------------------------------------------------------------------- */
 
 VERDICT_SITE(in_handler)
 VERDICT_SITE(below_handler)
