@@ -214,9 +214,11 @@ static void registers(void)
 #define KEYS 96
 
 VERDICT_SITE(by_key)
-VERDICT_SITE(by_late_key) VERDICT_SITE(by_key_of_thread) VERDICT_SITE(by_late_key_of_thread)
+VERDICT_SITE(by_late_key)
+VERDICT_SITE(by_key_of_thread)
+VERDICT_SITE(by_late_key_of_thread)
 
-	static pthread_key_t keys[KEYS];
+static pthread_key_t keys[KEYS];
 
 SITE static void set_keys(int from, int to, verdict_alloc alloc)
 {
