@@ -165,7 +165,8 @@ static size_t find_roots(struct heap_image *image, uint64_t *roots)
 		for (size_t w = 0; w < r->size / 8; w++) {
 			uint64_t root = 0;
 
-			if (!r->words[w] || r->words[w] % LEAF_ALIGN || r->words[w] >> 47)
+			if (!r->words[w] || r->words[w] % LEAF_ALIGN || r->words[w] >> 47 ||
+			    heap_image_in_block(image, r->words[w]))
 				continue;
 			for (size_t b = 0; !root && b < image->block_count; b += step)
 				root = root_by(image, r->start + 8 * w, r->words[w],

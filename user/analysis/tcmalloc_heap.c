@@ -119,7 +119,8 @@ static uint64_t find_root(struct heap_image *image)
 		for (size_t w = 0; w < r->size / 8; w++) {
 			uint64_t root = 0;
 
-			if (!r->words[w] || r->words[w] % 16 || r->words[w] >> 47)
+			if (!r->words[w] || r->words[w] % 16 || r->words[w] >> 47 ||
+			    heap_image_in_block(image, r->words[w]))
 				continue;
 			for (size_t b = 0; !root && b < image->block_count; b += step)
 				root = root_by(image, r->start + 8 * w, r->words[w],
