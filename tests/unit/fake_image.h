@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Images of processes that never were, for the tests of reachability. */
+/* Images of processes that never were, for the tests of reachability. Include after cmocka.h. */
 #ifndef MEMLEAKBPF_TESTS_FAKE_IMAGE_H
 #define MEMLEAKBPF_TESTS_FAKE_IMAGE_H
 
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "user/analysis/dead_memory.h"
 #include "user/model/heap_image.h"
 
 #define FAKE_MAX 4096 /* regions, blocks */
@@ -73,6 +74,12 @@ static inline void fake_thread(struct heap_image *image, uint64_t sp, uint64_t t
 	if (!thread->words)
 		abort();
 	thread->words[0] = word;
+}
+
+static inline void fake_find_dead(struct heap_image *image)
+{
+	heap_image_finish(image);
+	assert_int_equal(dead_memory_find(image), 0);
 }
 
 static inline bool fake_dead(const struct heap_image *image, uint64_t address)

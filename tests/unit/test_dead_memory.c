@@ -27,12 +27,6 @@ static const char maps[] = "555555700000-555555721000 rw-p 00000000 00:00 0 [hea
 			   "7ffff7dd0000-7ffff7dd2000 rw-p 001d0000 08:01 9 /lib/libc.so.6\n"
 			   "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
 
-static void find(struct heap_image *image)
-{
-	heap_image_finish(image);
-	assert_int_equal(dead_memory_find(image), 0);
-}
-
 static void stacks(void **state)
 {
 	struct heap_image *image = fake_image(maps);
@@ -48,7 +42,7 @@ static void stacks(void **state)
 	fake_word(image, ENDED + 0x7ff6d0, ENDED + 0x7ff6c0);
 	fake_thread(image, LIVE + 0x7fe000, LIVE + 0x7ff6c0, 0);
 	fake_thread(image, 0x7fffffffe000, 0x7ffff7fc0740, 0);
-	find(image);
+	fake_find_dead(image);
 	assert_true(fake_dead(image, LIVE + 0x7fe000 - 136));
 	assert_false(fake_dead(image, LIVE + 0x7fe000 - 128));
 	assert_false(fake_dead(image, LIVE + 0x7ff6c0));
@@ -70,7 +64,7 @@ static void unknown_stack(void **state)
 	/* Runs on a stack in it that has no control block above. */
 	fake_region(image, LIVE + 0x7f0000, 0x10000);
 	fake_thread(image, LIVE + 0x7f8000, 0x7ffff7fc0740, 0);
-	find(image);
+	fake_find_dead(image);
 	assert_int_equal(image->dead_count, 0);
 	heap_image_free(image);
 }
@@ -129,7 +123,7 @@ static void free_chunks(void **state)
 	for (int known = 0; known < 2; known++) {
 		image = heap(&c);
 		image->all_known = known;
-		find(image);
+		fake_find_dead(image);
 		assert_false(fake_dead(image, c.known + 0x38));
 		assert_true(fake_dead(image, c.known + 0x48)); /* behind what was asked for */
 		assert_int_equal(fake_dead(image, c.unknown + 0x10), known);
@@ -179,7 +173,7 @@ static void broken_heaps(void **state)
 			fake_word(image, ARENA + 112, 5);
 			break;
 		}
-		find(image);
+		fake_find_dead(image);
 		assert_false(fake_dead(image, c.known));
 		assert_false(fake_dead(image, c.unknown + 0x10));
 		assert_false(fake_dead(image, c.free));
@@ -198,12 +192,12 @@ static void broken_fastbins(void **state)
 	(void)state;
 	image = heap(&c);
 	fake_word(image, c.fast, (c.fast >> 12) ^ (c.fast - 16));
-	find(image);
+	fake_find_dead(image);
 	assert_true(fake_dead(image, c.fast + 8));
 	heap_image_free(image);
 	image = heap(&c);
 	fake_word(image, c.fast, 0x4141414141414140ull);
-	find(image);
+	fake_find_dead(image);
 	assert_false(fake_dead(image, c.unknown));
 	heap_image_free(image);
 }

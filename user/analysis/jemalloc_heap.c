@@ -21,8 +21,7 @@
 #define NODE_WORDS (1u << 18) /* of the tree's root, and of each leaf */
 #define LEAF_SHIFT 30	      /* an entry of the root stands for a gigabyte */
 #define LEAF_ALIGN 64
-#define ROOTS_MAX  4  /* jemallocs in one process */
-#define PROBES	   32 /* blocks that the tree is looked for with */
+#define ROOTS_MAX  4 /* jemallocs in one process */
 
 #define EDATA_WORDS 16
 #define EDATA_BYTES 128
@@ -151,35 +150,6 @@ static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, ui
 	    !read_extent(&h, words[1] & ~(PAGE - 1), entry, &extent) || extent.state != ACTIVE)
 		return 0;
 	return h.root;
-}
-
-static size_t find_roots(struct heap_image *image, uint64_t *roots)
-{
-	size_t found = 0, step = image->block_count / PROBES + 1;
-
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct heap_region *r = &image->regions[i];
-
-		if (!dead_memory_is_data(image, r))
-			continue;
-		for (size_t w = 0; w < r->size / 8; w++) {
-			uint64_t root = 0;
-
-			if (!r->words[w] || r->words[w] % LEAF_ALIGN || r->words[w] >> 47 ||
-			    heap_image_in_block(image, r->words[w]))
-				continue;
-			for (size_t b = 0; !root && b < image->block_count; b += step)
-				root = root_by(image, r->start + 8 * w, r->words[w],
-					       image->blocks[b].address);
-			for (size_t k = 0; k < found; k++)
-				root = root == roots[k] ? 0 : root;
-			if (root)
-				roots[found++] = root;
-			if (found == ROOTS_MAX)
-				return found;
-		}
-	}
-	return found;
 }
 
 /* ---- the extents -------------------------------------------------------------------------- */
@@ -554,7 +524,7 @@ static int mark_heap(struct heap *h)
 int dead_memory_jemalloc(struct heap_image *image)
 {
 	uint64_t roots[ROOTS_MAX];
-	size_t count = find_roots(image, roots);
+	size_t count = dead_memory_roots(image, LEAF_ALIGN, root_by, roots, ROOTS_MAX);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++) {

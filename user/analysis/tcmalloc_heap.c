@@ -20,7 +20,6 @@
 #define ROOT_WORDS (1u << 17)
 #define LEAF_WORDS (1u << 18)
 #define LEAF_SHIFT 31 /* an entry of the root stands for 2 GiB */
-#define PROBES	   32 /* blocks that the map is looked for with */
 
 #define CLASSES	   128
 #define LARGEST	   (256u << 10) /* object that is small */
@@ -105,31 +104,6 @@ static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, ui
 	    !read_span(&h, start, entry, &span) || block >= span.end || span.location != IN_USE)
 		return 0;
 	return h.root;
-}
-
-static uint64_t find_root(struct heap_image *image)
-{
-	size_t step = image->block_count / PROBES + 1;
-
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct heap_region *r = &image->regions[i];
-
-		if (!dead_memory_is_data(image, r))
-			continue;
-		for (size_t w = 0; w < r->size / 8; w++) {
-			uint64_t root = 0;
-
-			if (!r->words[w] || r->words[w] % 16 || r->words[w] >> 47 ||
-			    heap_image_in_block(image, r->words[w]))
-				continue;
-			for (size_t b = 0; !root && b < image->block_count; b += step)
-				root = root_by(image, r->start + 8 * w, r->words[w],
-					       image->blocks[b].address);
-			if (root)
-				return root;
-		}
-	}
-	return 0;
 }
 
 static int add_span(struct heap *h, const struct span *span)
@@ -449,8 +423,7 @@ int dead_memory_tcmalloc(struct heap_image *image)
 		return -ENOMEM;
 	h->image = image;
 	h->left = image->data_size / 2;
-	h->root = find_root(image);
-	if (h->root)
+	if (dead_memory_roots(image, 16, root_by, &h->root, 1))
 		err = mark_heap(h);
 	free(h->spans);
 	free(h->free);

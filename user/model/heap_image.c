@@ -127,21 +127,6 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-bool heap_image_in_block(const struct heap_image *image, uint64_t address)
-{
-	size_t low = 0, high = image->block_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->blocks[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address - image->blocks[low - 1].address < image->blocks[low - 1].size;
-}
-
 const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address)
 {
 	size_t low = 0, high = image->region_count;

@@ -87,12 +87,6 @@ double heap_image_weight(uint64_t size, uint64_t sample_bytes);
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);
 
 /*
- * Is the address in a live block? What points into one is no part of an allocator's books: programs
- * have tables of millions of such pointers, and each would have to be tried as such a part.
- */
-bool heap_image_in_block(const struct heap_image *image, uint64_t address);
-
-/*
  * The region that holds the address, or the first one behind it; NULL: none. Of a finished image.
  */
 const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address);
