@@ -15,8 +15,8 @@
 #define THREAD_BLOCK_MAX PAGE
 
 /* Other anonymous memory may have become one mapping with an object's .bss. */
-#define DATA_MAX (64ull << 20)
-#define PROBES	 32 /* blocks that the roots of trees are looked for with */
+#define DATA_MAX  (64ull << 20)
+#define TLS_REACH (64ull << 10)
 
 static bool is_stack_like(const struct mapping *m)
 {
@@ -154,46 +154,6 @@ size_t dead_memory_block(const struct heap_image *image, uint64_t address)
 	return low;
 }
 
-static bool in_block(const struct heap_image *image, uint64_t address)
-{
-	size_t next = dead_memory_block(image, address + 1);
-
-	return next && address - image->blocks[next - 1].address < image->blocks[next - 1].size;
-}
-
-size_t dead_memory_roots(struct heap_image *image, uint64_t align,
-			 uint64_t (*root_by)(struct heap_image *image, uint64_t at, uint64_t leaf,
-					     uint64_t block),
-			 uint64_t *roots, size_t max)
-{
-	size_t found = 0, step = image->block_count / PROBES + 1;
-
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct heap_region *r = &image->regions[i];
-
-		if (!dead_memory_is_data(image, r))
-			continue;
-		for (size_t w = 0; w < r->size / 8; w++) {
-			uint64_t root = 0;
-
-			/* A program's own tables may have millions of pointers into blocks. */
-			if (!r->words[w] || r->words[w] % align || r->words[w] >> 47 ||
-			    in_block(image, r->words[w]))
-				continue;
-			for (size_t b = 0; !root && b < image->block_count; b += step)
-				root = root_by(image, r->start + 8 * w, r->words[w],
-					       image->blocks[b].address);
-			for (size_t k = 0; k < found; k++)
-				root = root == roots[k] ? 0 : root;
-			if (root)
-				roots[found++] = root;
-			if (found == max)
-				return found;
-		}
-	}
-	return found;
-}
-
 int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
 		     bool inner)
 {
@@ -210,6 +170,13 @@ int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, ui
 		return 1;
 	b->room_end = end;
 	return heap_image_add_dead(image, start, end) ?: 1;
+}
+
+struct heap_range dead_memory_tls(const struct heap_thread *thread)
+{
+	uint64_t tls = thread->tls & ~7ull;
+
+	return (struct heap_range){tls - TLS_REACH, tls + TLS_REACH};
 }
 
 int dead_memory_find(struct heap_image *image)

@@ -49,14 +49,9 @@ size_t dead_memory_block(const struct heap_image *image, uint64_t address);
 bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region);
 
 /*
- * The roots of radix trees in which an allocator finds what it knows of an address: arrays, in an
- * object's data, of pointers to leaves (multiples of `align`). `root_by` says which root a word
- * there, at that address, would belong to if it were the pointer to the leaf of that block; 0: it
- * is not. How many were found, at most `max`; each once.
+ * Where a thread's static TLS may be: below the thread pointer (x86_64) or above it (aarch64). Not
+ * all of it need be there.
  */
-size_t dead_memory_roots(struct heap_image *image, uint64_t align,
-			 uint64_t (*root_by)(struct heap_image *image, uint64_t at, uint64_t leaf,
-					     uint64_t block),
-			 uint64_t *roots, size_t max);
+struct heap_range dead_memory_tls(const struct heap_thread *thread);
 
 #endif

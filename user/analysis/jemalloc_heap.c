@@ -15,12 +15,11 @@
 #include <stdlib.h>
 
 #include "user/analysis/dead_memory.h"
+#include "user/analysis/page_tree.h"
 #include "user/base/util.h"
 
-#define PAGE	   4096ull
-#define NODE_WORDS (1u << 18) /* of the tree's root, and of each leaf */
-#define LEAF_SHIFT 30	      /* an entry of the root stands for a gigabyte */
-#define LEAF_ALIGN 64
+#define PAGE_SHIFT 12
+#define PAGE	   (1ull << PAGE_SHIFT)
 #define ROOTS_MAX  4 /* jemallocs in one process */
 
 #define EDATA_WORDS 16
@@ -38,33 +37,21 @@
 #define BIN_WORDS   3
 #define BINS_MIN    30
 #define BINS_MAX    73
-#define TLS_REACH   (64ull << 10) /* static TLS, from the thread pointer */
 #define JUNK_BEFORE 0x7a7a7a7a7a7a7a7aull
 #define JUNK_BEHIND 0xa7a7a7a7a7a7a7a7ull
 
 enum {
-	ACTIVE,
+	ACTIVE = PAGE_SPAN_IN_USE,
 	DIRTY,
 	MUZZY,
 	RETAINED, /* what comes behind it is on the way from one to another */
 	STATES = 6,
 };
 
-struct extent {
-	uint64_t start, end;
-	uint64_t address; /* of the block, in one that is not a slab: somewhere in the first page */
-	const uint64_t *edata;
-	uint8_t size_class, state;
-	bool slab;
-};
-
 struct heap {
 	struct heap_image *image;
-	uint64_t root;
-	struct extent *extents; /* by address */
-	size_t count, room;
+	struct page_tree tree;	/* its spans are the extents */
 	struct heap_range base; /* the one that the last edata_t was in */
-	uint64_t left;		/* words to be looked at: a target may lie to make us busy */
 };
 
 /* Bytes of a size class: 8, then four to a doubling. */
@@ -83,34 +70,35 @@ static uint64_t named_edata(uint64_t entry)
 	return (uint64_t)((int64_t)(entry << 16) >> 16) & ~(EDATA_BYTES - 1ull);
 }
 
-static uint64_t tree_entry(const struct heap *h, uint64_t address)
-{
-	uint64_t leaf, entry;
+/* ---- the extents -------------------------------------------------------------------------- */
 
-	if (address >> 48 ||
-	    !heap_image_word(h->image, h->root + 8 * (address >> LEAF_SHIFT), &leaf) || !leaf ||
-	    !heap_image_word(h->image, leaf + 8 * ((address / PAGE) % NODE_WORDS), &entry))
-		return 0;
-	return entry;
+static bool is_slab(const struct page_span *extent)
+{
+	return extent->words[0] >> 12 & 1;
 }
 
-/* The extent that begins in the page, whose entry in the tree it is. */
-static bool read_extent(const struct heap *h, uint64_t page, uint64_t entry, struct extent *out)
+/* The address of the block, in one that is not a slab: somewhere in the first page. */
+static uint64_t block_of(const struct page_span *extent)
 {
-	uint64_t edata = named_edata(entry), size, last;
-	const uint64_t *words = edata ? heap_image_words(h->image, edata, EDATA_WORDS) : NULL;
+	return extent->words[1];
+}
 
-	if (!words || (words[1] & ~(PAGE - 1)) != page)
+/* As struct page_tree_kind has it. */
+static bool read_extent(const struct page_tree *tree, uint64_t entry, struct page_span *out)
+{
+	uint64_t edata = named_edata(entry), start, size;
+	const uint64_t *words = edata ? heap_image_words(tree->image, edata, EDATA_WORDS) : NULL;
+
+	if (!words || words[1] >> 47)
 		return false;
+	start = words[1] & ~(PAGE - 1);
 	size = words[2] & ~(PAGE - 1);
-	if (!size || size >= EXTENT_MAX || (page + size) >> 47)
+	if (!size || size >= EXTENT_MAX || (start + size) >> 47)
 		return false;
-	*out = (struct extent){
-		.start = page,
-		.end = page + size,
-		.address = words[1],
-		.edata = words,
-		.slab = words[0] >> 12 & 1,
+	*out = (struct page_span){
+		.start = start,
+		.end = start + size,
+		.words = words,
 		.state = words[0] >> 17 & 7,
 		.size_class = words[0] >> 20 & 0xff,
 	};
@@ -119,120 +107,28 @@ static bool read_extent(const struct heap *h, uint64_t page, uint64_t entry, str
 	 * free.
 	 */
 	if (words[0] >> 45 || out->state >= STATES || out->size_class > CLASSES ||
-	    (entry & 1) != out->slab || (entry >> 2 & 7) != out->state ||
+	    (entry & 1) != is_slab(out) || (entry >> 2 & 7) != out->state ||
 	    (out->state == ACTIVE && entry >> 48 != out->size_class))
 		return false;
-	last = tree_entry(h, out->end - PAGE);
-	return named_edata(last) == edata;
+	return named_edata(page_tree_entry(tree, start)) == edata &&
+	       named_edata(page_tree_entry(tree, out->end - PAGE)) == edata;
 }
 
-/* ---- where the tree is -------------------------------------------------------------------- */
-
-/*
- * Does this word, of some object's data, lead to the edata_t of the block as the tree's root would?
- * Returns the root, 0: no.
- */
-static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, uint64_t block)
-{
-	struct heap h = {.image = image, .root = at - 8 * (block >> LEAF_SHIFT)};
-	const uint64_t *words;
-	uint64_t entry, edata;
-	struct extent extent;
-
-	if (!heap_image_word(image, leaf + 8 * ((block / PAGE) % NODE_WORDS), &entry))
-		return 0;
-	edata = named_edata(entry);
-	words = edata ? heap_image_words(image, edata, EDATA_WORDS) : NULL;
-	if (!words || words[1] > block || block - words[1] >= words[2])
-		return 0;
-	entry = tree_entry(&h, words[1]);
-	if (named_edata(entry) != edata ||
-	    !read_extent(&h, words[1] & ~(PAGE - 1), entry, &extent) || extent.state != ACTIVE)
-		return 0;
-	return h.root;
-}
-
-/* ---- the extents -------------------------------------------------------------------------- */
-
-static int add_extent(struct heap *h, const struct extent *extent)
-{
-	if (h->count == h->room) {
-		size_t room = h->room ? 2 * h->room : 1024;
-		struct extent *grown = reallocarray(h->extents, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		h->extents = grown;
-		h->room = room;
-	}
-	h->extents[h->count++] = *extent;
-	return 0;
-}
-
-/* The extents of a gigabyte; in the order of their addresses, and none over another. */
-static int read_leaf(struct heap *h, uint64_t leaf, uint64_t address)
-{
-	uint64_t at = leaf, end = leaf + 8 * NODE_WORDS;
-
-	while (at < end) {
-		const struct heap_region *region = heap_image_region(h->image, at);
-
-		if (!region || region->start >= end || !h->left)
-			break;
-		at = at > region->start ? at : region->start;
-		for (; at < end && at < region->start + region->size && h->left; at += 8) {
-			uint64_t entry = region->words[(at - region->start) / 8];
-			uint64_t page = address + (at - leaf) / 8 * PAGE;
-			struct extent extent;
-
-			h->left--;
-			if (entry && read_extent(h, page, entry, &extent) &&
-			    (!h->count || h->extents[h->count - 1].end <= page) &&
-			    add_extent(h, &extent))
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-static int read_extents(struct heap *h)
-{
-	int err = 0;
-
-	for (uint64_t i = 0; !err && i < NODE_WORDS; i++) {
-		uint64_t leaf;
-
-		if (heap_image_word(h->image, h->root + 8 * i, &leaf) && leaf &&
-		    !(leaf % LEAF_ALIGN) && !(leaf >> 47))
-			err = read_leaf(h, leaf, i << LEAF_SHIFT);
-	}
-	return err;
-}
-
-static const struct extent *extent_at(const struct heap *h, uint64_t address)
-{
-	size_t low = 0, high = h->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (h->extents[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < h->extents[low - 1].end ? &h->extents[low - 1] : NULL;
-}
+static const struct page_tree_kind jemalloc_tree = {
+	.page_shift = PAGE_SHIFT,
+	.leaf_align = 64,
+	.read = read_extent,
+};
 
 /*
  * The regions of a slab that its bitmap has as free; the number of free ones is told apart from it,
  * and has to be theirs.
  */
-static int mark_slab(struct heap *h, const struct extent *extent)
+static int mark_slab(struct heap *h, const struct page_span *extent)
 {
 	size_t block = dead_memory_block(h->image, extent->start);
 	uint64_t bytes = class_bytes(extent->size_class), regions, free = 0;
-	const uint64_t *bitmap = extent->edata + BITMAP;
+	const uint64_t *bitmap = extent->words + BITMAP;
 	int err = 0;
 
 	regions = (extent->end - extent->start) / bytes;
@@ -241,7 +137,7 @@ static int mark_slab(struct heap *h, const struct extent *extent)
 	/* Words behind those of its regions are left as they were. */
 	for (unsigned i = 0; i < (regions + 63) / 64; i++)
 		free += (unsigned)__builtin_popcountll(bitmap[i]);
-	if (free != (extent->edata[0] >> 28 & 0x3ff))
+	if (free != (extent->words[0] >> 28 & 0x3ff))
 		return 0;
 	for (uint64_t i = 0; err >= 0 && i < regions; i++) {
 		uint64_t start = extent->start + i * bytes;
@@ -258,28 +154,25 @@ static int mark_slab(struct heap *h, const struct extent *extent)
  * The arrays of a thread's cache lie in an extent of their own, between two words of junk. They
  * stay when the thread ends and the C library frees something after jemalloc has cleaned up.
  */
-static int mark_arrays(struct heap *h, const struct extent *extent)
+static int mark_arrays(struct heap *h, const struct page_span *extent)
 {
 	uint64_t at = extent->start, word;
+	struct heap_run run;
 
-	if (extent->address != at || !heap_image_word(h->image, at, &word) || word != JUNK_BEFORE)
+	if (block_of(extent) != at || !heap_image_word(h->image, at, &word) || word != JUNK_BEFORE)
 		return 0;
-	while (at < extent->end) {
-		const struct heap_region *r = heap_image_region(h->image, at);
-
-		if (!r || r->start >= extent->end)
-			return 0;
-		at = at > r->start ? at : r->start;
-		for (; at < extent->end && at < r->start + r->size; at += 8) {
-			if (r->words[(at - r->start) / 8] == JUNK_BEHIND)
-				return heap_image_add_dead(h->image, extent->start, at + 8);
+	while (heap_image_next_run(h->image, &at, extent->end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			if (run.words[i] == JUNK_BEHIND)
+				return heap_image_add_dead(h->image, extent->start,
+							   run.address + 8 * i + 8);
 		}
 	}
 	return 0;
 }
 
 /* One that is a block. */
-static int mark_large(struct heap *h, const struct extent *extent)
+static int mark_large(struct heap *h, const struct page_span *extent)
 {
 	size_t block = dead_memory_block(h->image, extent->start);
 	int err = dead_memory_slot(h->image, &block, extent->start, extent->end, true);
@@ -294,13 +187,13 @@ static int mark_extents(struct heap *h)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < h->count; i++) {
-		const struct extent *e = &h->extents[i];
+	for (size_t i = 0; !err && i < h->tree.count; i++) {
+		const struct page_span *e = &h->tree.spans[i];
 
 		if (e->state >= DIRTY && e->state <= RETAINED)
 			err = heap_image_add_dead(h->image, e->start, e->end);
 		else if (e->state == ACTIVE)
-			err = e->slab ? mark_slab(h, e) : mark_large(h, e);
+			err = is_slab(e) ? mark_slab(h, e) : mark_large(h, e);
 	}
 	return err;
 }
@@ -325,7 +218,7 @@ static bool is_base(const struct heap *h, uint64_t start, uint64_t inside)
 static bool is_old_edata(const struct heap *h, const uint64_t *words)
 {
 	return words[1] && !(words[1] % 64) && words[2] / PAGE && words[2] < EXTENT_MAX &&
-	       !(words[0] >> 45) && extent_at(h, words[1]);
+	       !(words[0] >> 45) && page_tree_find(&h->tree, words[1]);
 }
 
 /*
@@ -337,7 +230,7 @@ static int mark_addresses(struct heap *h, uint64_t at, const uint64_t *words)
 	int err = 0;
 
 	for (unsigned i = 0; !err && at >= h->base.start + PAGE && i < EDATA_WORDS; i++) {
-		if (words[i] && !(words[i] % PAGE) && extent_at(h, words[i]))
+		if (words[i] && !(words[i] % PAGE) && page_tree_find(&h->tree, words[i]))
 			err = heap_image_add_dead(h->image, at + 8ull * i, at + 8ull * i + 8);
 	}
 	return err;
@@ -347,8 +240,8 @@ static int mark_base(struct heap *h)
 {
 	int err = 0;
 
-	for (uint64_t at = h->base.start; !err && h->left && at < h->base.end;
-	     at += EDATA_BYTES, h->left--) {
+	for (uint64_t at = h->base.start; !err && h->tree.left && at < h->base.end;
+	     at += EDATA_BYTES, h->tree.left--) {
 		const uint64_t *words = heap_image_words(h->image, at, EDATA_WORDS);
 
 		if (!words) {
@@ -392,15 +285,15 @@ static int mark_edata_at(struct heap *h, uint64_t edata)
 
 static int mark_edatas(struct heap *h)
 {
-	uint64_t *edatas = calloc(h->count + 1, sizeof(*edatas));
+	uint64_t *edatas = calloc(h->tree.count + 1, sizeof(*edatas));
 	int err = 0;
 
 	if (!edatas)
 		return -ENOMEM;
-	for (size_t i = 0; i < h->count; i++)
-		edatas[i] = named_edata(tree_entry(h, h->extents[i].start));
-	qsort(edatas, h->count, sizeof(*edatas), address_order);
-	for (size_t i = 0; !err && i < h->count; i++)
+	for (size_t i = 0; i < h->tree.count; i++)
+		edatas[i] = named_edata(page_tree_entry(&h->tree, h->tree.spans[i].start));
+	qsort(edatas, h->tree.count, sizeof(*edatas), address_order);
+	for (size_t i = 0; !err && i < h->tree.count; i++)
 		err = mark_edata_at(h, edatas[i]);
 	free(edatas);
 	return err;
@@ -452,13 +345,13 @@ static size_t count_bins(const struct heap *h, const uint64_t *words, size_t roo
 /* A block of the class, as a thread's cache has them. */
 static int mark_cached(struct heap *h, uint64_t block, unsigned size_class)
 {
-	const struct extent *e = extent_at(h, block);
+	const struct page_span *e = page_tree_find(&h->tree, block);
 	uint64_t bytes = class_bytes(size_class);
 
 	if (!e || e->state != ACTIVE || e->size_class != size_class)
 		return 0;
-	if (!e->slab)
-		return e->address == block ? heap_image_add_dead(h->image, e->start, e->end) : 0;
+	if (!is_slab(e))
+		return block_of(e) == block ? heap_image_add_dead(h->image, e->start, e->end) : 0;
 	if ((block - e->start) % bytes)
 		return 0;
 	return heap_image_add_dead(h->image, block, block + bytes);
@@ -483,27 +376,18 @@ static int mark_cache(struct heap *h, const uint64_t *words, size_t count)
 	return err;
 }
 
-/*
- * It is in the thread's static TLS, which lies below the thread pointer (x86_64) or above
- * (aarch64).
- */
+/* It is in the thread's static TLS. */
 static int mark_thread(struct heap *h, const struct heap_thread *thread)
 {
-	uint64_t at = (thread->tls & ~7ull) - TLS_REACH, end = at + 2 * TLS_REACH;
+	struct heap_range tls = dead_memory_tls(thread);
+	struct heap_run run;
 
-	while (at < end) {
-		const struct heap_region *r = heap_image_region(h->image, at);
-		size_t bins;
+	while (heap_image_next_run(h->image, &tls.start, tls.end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			size_t bins = count_bins(h, run.words + i, run.count - i);
 
-		if (!r || r->start >= end)
-			return 0;
-		at = at > r->start ? at : r->start;
-		for (; at < end && at < r->start + r->size; at += 8) {
-			const uint64_t *words = r->words + (at - r->start) / 8;
-
-			bins = count_bins(h, words, (r->start + r->size - at) / 8);
 			if (bins)
-				return mark_cache(h, words, bins);
+				return mark_cache(h, run.words + i, bins);
 		}
 	}
 	return 0;
@@ -511,24 +395,30 @@ static int mark_thread(struct heap *h, const struct heap_thread *thread)
 
 static int mark_heap(struct heap *h)
 {
-	int err = read_extents(h);
+	int err = page_tree_read(&h->tree);
 
 	err = err ?: mark_extents(h);
 	err = err ?: mark_edatas(h);
 	for (size_t i = 0; !err && i < h->image->thread_count; i++)
 		err = mark_thread(h, &h->image->threads[i]);
-	free(h->extents);
+	page_tree_clear(&h->tree);
 	return err;
 }
 
 int dead_memory_jemalloc(struct heap_image *image)
 {
 	uint64_t roots[ROOTS_MAX];
-	size_t count = dead_memory_roots(image, LEAF_ALIGN, root_by, roots, ROOTS_MAX);
+	size_t count = page_tree_roots(image, &jemalloc_tree, roots, ROOTS_MAX);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		struct heap h = {.image = image, .root = roots[i], .left = image->data_size / 2};
+		struct heap h = {
+			.image = image,
+			.tree = {.kind = &jemalloc_tree,
+				 .image = image,
+				 .root = roots[i],
+				 .left = image->data_size / 2},
+		};
 
 		err = mark_heap(&h);
 	}

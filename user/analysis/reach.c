@@ -93,30 +93,6 @@ static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t 
 	push(&r->rest, block);
 }
 
-/*
- * The words of [start, end) that are there, region by region. Returns how many in *words, and moves
- * *start behind them.
- */
-static const uint64_t *next_words(const struct reach *r, uint64_t *start, uint64_t end,
-				  size_t *count, uint64_t *address)
-{
-	while (*start < end && end - *start >= 8) {
-		const struct heap_region *region = heap_image_region(r->image, *start);
-		uint64_t stop;
-
-		/* Pages that do not exist hold nothing. */
-		if (!region || region->start >= end)
-			return NULL;
-		*address = *start > region->start ? *start : region->start;
-		stop = region->start + region->size < end ? region->start + region->size : end;
-		*count = (size_t)((stop - *address) / 8);
-		*start = stop;
-		if (*count)
-			return region->words + (*address - region->start) / 8;
-	}
-	return NULL;
-}
-
 static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
 	const struct heap_block *b = &r->image->blocks[block];
@@ -125,17 +101,16 @@ static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 	 * reason to call a block indirectly lost.
 	 */
 	uint64_t end = leader == BLOCK_NONE ? b->room_end : b->end;
-	uint64_t start = (b->address + 7) & ~7ull, address;
+	uint64_t start = (b->address + 7) & ~7ull;
 	bool certain = r->state[block] == REACHABLE;
-	const uint64_t *words;
-	size_t count;
+	struct heap_run run;
 
-	while ((words = next_words(r, &start, end, &count, &address)) != NULL) {
-		for (size_t i = 0; i < count; i++) {
+	while (heap_image_next_run(r->image, &start, end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
 			if (leader == BLOCK_NONE)
-				follow(r, words[i], address + 8 * i, certain);
+				follow(r, run.words[i], run.address + 8 * i, certain);
 			else
-				follow_lost(r, words[i], address + 8 * i, leader);
+				follow_lost(r, run.words[i], run.address + 8 * i, leader);
 		}
 	}
 }
@@ -144,13 +119,11 @@ static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 
 static void follow_range(struct reach *r, uint64_t start, uint64_t end)
 {
-	const uint64_t *words;
-	uint64_t address;
-	size_t count;
+	struct heap_run run;
 
-	while ((words = next_words(r, &start, end, &count, &address)) != NULL) {
-		for (size_t i = 0; i < count; i++)
-			follow(r, words[i], address + 8 * i, true);
+	while (heap_image_next_run(r->image, &start, end, &run)) {
+		for (size_t i = 0; i < run.count; i++)
+			follow(r, run.words[i], run.address + 8 * i, true);
 	}
 }
 

@@ -13,18 +13,16 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "user/analysis/dead_memory.h"
+#include "user/analysis/page_tree.h"
 
 #define PAGE_SHIFT 13
-#define ROOT_WORDS (1u << 17)
-#define LEAF_WORDS (1u << 18)
-#define LEAF_SHIFT 31 /* an entry of the root stands for 2 GiB */
 
 #define CLASSES	   128
 #define LARGEST	   (256u << 10) /* object that is small */
 #define LIST_WORDS 4 /* of a thread's list: its head, its length, …, the size of its objects */
-#define TLS_REACH  (64ull << 10)
 
 /*
  * The central list of a class, in words: a lock, the class, two spans that head lists of spans, two
@@ -38,153 +36,53 @@
 #define CENTRAL_WORDS 146
 #define TRIES	      4 /* spans of a class by which its central list is looked for */
 
-enum { IN_USE, FREE, RETURNED };
-
-struct span {
-	uint64_t start, end;
-	const uint64_t *words; /* its description */
-	uint8_t size_class, location;
-};
+enum { IN_USE = PAGE_SPAN_IN_USE, FREE, RETURNED };
 
 struct heap {
 	struct heap_image *image;
-	uint64_t root;
-	struct span *spans; /* by address */
-	size_t count, room;
+	struct page_tree tree;	 /* its map */
 	uint32_t sizes[CLASSES]; /* of objects; 0: not known */
-	uint8_t central
-		[CLASSES]; /* how often its central list has been looked for; TRIES: it is found */
-	uint64_t left;	   /* words to be looked at: a target may lie to make us busy */
-	uint64_t *free;	   /* objects */
+	/* how often a class's central list has been looked for; TRIES: it is found */
+	uint8_t central[CLASSES];
+	uint64_t *free; /* objects */
 	size_t free_count, free_room;
 };
 
 /* ---- spans -------------------------------------------------------------------------------- */
 
-static uint64_t map_entry(const struct heap *h, uint64_t page)
+/* As struct page_tree_kind has it. */
+static bool read_span(const struct page_tree *map, uint64_t entry, struct page_span *out)
 {
-	uint64_t leaf, entry;
+	const uint64_t *words = heap_image_words(map->image, entry, 6);
 
-	if (page >> 35 || !heap_image_word(h->image, h->root + 8 * (page >> 18), &leaf) || !leaf ||
-	    !heap_image_word(h->image, leaf + 8 * (page % LEAF_WORDS), &entry))
-		return 0;
-	return entry;
-}
-
-/* The span that begins with the page, whose entry in the map it is. */
-static bool read_span(const struct heap *h, uint64_t page, uint64_t entry, struct span *out)
-{
-	const uint64_t *words = heap_image_words(h->image, entry, 6);
-
-	if (!words || words[0] != page || !words[1] || (page + words[1]) >> 34 ||
-	    map_entry(h, page) != entry || map_entry(h, page + words[1] - 1) != entry)
+	if (!words || words[0] >> 34 || !words[1] || words[1] >> 34 || (words[0] + words[1]) >> 34)
 		return false;
-	*out = (struct span){
-		.start = page << PAGE_SHIFT,
-		.end = (page + words[1]) << PAGE_SHIFT,
+	*out = (struct page_span){
+		.start = words[0] << PAGE_SHIFT,
+		.end = (words[0] + words[1]) << PAGE_SHIFT,
 		.words = words,
 		.size_class = words[5] >> 16 & 0xff,
-		.location = words[5] >> 24 & 3,
+		.state = words[5] >> 24 & 3,
 	};
-	return out->location <= RETURNED && out->size_class < CLASSES;
+	return out->state <= RETURNED && out->size_class < CLASSES &&
+	       page_tree_entry(map, out->start) == entry &&
+	       page_tree_entry(map, out->end - 1) == entry;
 }
 
-/*
- * Does this word, of some object's data, lead to the span of the block as the map would? Returns
- * the map, 0: no.
- */
-static uint64_t root_by(struct heap_image *image, uint64_t at, uint64_t leaf, uint64_t block)
-{
-	struct heap h = {.image = image, .root = at - 8 * (block >> LEAF_SHIFT)};
-	uint64_t page = block >> PAGE_SHIFT, entry, start;
-	struct span span;
-
-	if (!heap_image_word(image, leaf + 8 * (page % LEAF_WORDS), &entry) || !entry ||
-	    !heap_image_word(image, entry, &start) || start > page ||
-	    !read_span(&h, start, entry, &span) || block >= span.end || span.location != IN_USE)
-		return 0;
-	return h.root;
-}
-
-static int add_span(struct heap *h, const struct span *span)
-{
-	if (h->count == h->room) {
-		size_t room = h->room ? 2 * h->room : 1024;
-		struct span *grown = reallocarray(h->spans, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		h->spans = grown;
-		h->room = room;
-	}
-	h->spans[h->count++] = *span;
-	return 0;
-}
-
-/*
- * In the order of their addresses, and none over another: entries of spans that have become part of
- * others stay.
- */
-static int read_leaf(struct heap *h, uint64_t leaf, uint64_t first_page)
-{
-	uint64_t at = leaf, end = leaf + 8 * LEAF_WORDS;
-
-	while (at < end) {
-		const struct heap_region *region = heap_image_region(h->image, at);
-
-		if (!region || region->start >= end || !h->left)
-			break;
-		at = at > region->start ? at : region->start;
-		for (; at < end && at < region->start + region->size && h->left; at += 8) {
-			uint64_t entry = region->words[(at - region->start) / 8];
-			struct span span;
-
-			h->left--;
-			if (entry && read_span(h, first_page + (at - leaf) / 8, entry, &span) &&
-			    (!h->count || h->spans[h->count - 1].end <= span.start) &&
-			    add_span(h, &span))
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-static int read_spans(struct heap *h)
-{
-	int err = 0;
-
-	for (uint64_t i = 0; !err && i < ROOT_WORDS; i++) {
-		uint64_t leaf;
-
-		if (heap_image_word(h->image, h->root + 8 * i, &leaf) && leaf && !(leaf % 16))
-			err = read_leaf(h, leaf, i * LEAF_WORDS);
-	}
-	return err;
-}
-
-static const struct span *span_at(const struct heap *h, uint64_t address)
-{
-	size_t low = 0, high = h->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (h->spans[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < h->spans[low - 1].end ? &h->spans[low - 1] : NULL;
-}
+static const struct page_tree_kind tcmalloc_tree = {
+	.page_shift = PAGE_SHIFT,
+	.leaf_align = 16,
+	.read = read_span,
+};
 
 /* ---- lists of free objects ---------------------------------------------------------------- */
 
 static bool is_object(const struct heap *h, uint64_t address, unsigned size_class)
 {
-	const struct span *span = span_at(h, address);
+	const struct page_span *span = page_tree_find(&h->tree, address);
 	uint32_t size = h->sizes[size_class];
 
-	return size && span && span->location == IN_USE && span->size_class == size_class &&
+	return size && span && span->state == IN_USE && span->size_class == size_class &&
 	       !((address - span->start) % size) && address + size <= span->end;
 }
 
@@ -213,7 +111,7 @@ static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint6
 	uint64_t count = 0;
 	int err = 0;
 
-	for (; !err && object && h->left; count++, h->left--) {
+	for (; !err && object && h->tree.left; count++, h->tree.left--) {
 		if ((length && count == length) || !is_object(h, object, size_class))
 			break;
 		err = add_free(h, object);
@@ -225,7 +123,7 @@ static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint6
 	return err;
 }
 
-static int take_span(struct heap *h, const struct span *span)
+static int take_span(struct heap *h, const struct page_span *span)
 {
 	uint64_t capacity, used = span->words[5] & 0xffff;
 
@@ -278,22 +176,17 @@ static int take_cache(struct heap *h, uint64_t at)
 /* The thread's static TLS has the address of its cache, and has it twice. */
 static int take_thread(struct heap *h, const struct heap_thread *thread)
 {
-	uint64_t at = (thread->tls & ~7ull) - TLS_REACH, end = at + 2 * TLS_REACH;
+	struct heap_range tls = dead_memory_tls(thread);
+	struct heap_run run;
 
-	while (at < end) {
-		const struct heap_region *r = heap_image_region(h->image, at);
-
-		if (!r || r->start >= end)
-			return 0;
-		at = at > r->start ? at : r->start;
-		for (; at < end && at < r->start + r->size; at += 8) {
-			uint64_t cache = r->words[(at - r->start) / 8];
+	while (heap_image_next_run(h->image, &tls.start, tls.end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			uint64_t cache = run.words[i];
 			uint32_t sizes[CLASSES] = {0};
 
 			if (!cache || cache % 64 || !read_cache(h, cache, sizes))
 				continue;
-			for (unsigned i = 0; i < CLASSES; i++)
-				h->sizes[i] = sizes[i];
+			memcpy(h->sizes, sizes, sizeof(h->sizes));
 			return take_cache(h, cache);
 		}
 	}
@@ -321,19 +214,20 @@ static int take_central(struct heap *h, uint64_t at, unsigned size_class)
  * The spans of a class are in one of two rings; what leads the ring is no span but part of the
  * class's central list.
  */
-static int find_central(struct heap *h, const struct span *span)
+static int find_central(struct heap *h, const struct page_span *span)
 {
 	uint64_t at = span->words[2];
 
 	h->central[span->size_class]++;
-	for (; h->left; h->left--) {
+	for (; h->tree.left; h->tree.left--) {
 		const uint64_t *words = heap_image_words(h->image, at, 6);
 		const struct heap_region *r = heap_image_region(h->image, at);
 		int err;
 
 		if (!words || !r)
 			return 0;
-		if (words[0] && map_entry(h, words[0]) == at) {
+		if (words[0] && !(words[0] >> 35) &&
+		    page_tree_entry(&h->tree, words[0] << PAGE_SHIFT) == at) {
 			at = words[2];
 			continue;
 		}
@@ -357,7 +251,7 @@ static int object_order(const void *a, const void *b)
 }
 
 /* *next is the first free object that does not lie before the span. */
-static int mark_objects(struct heap *h, const struct span *span, size_t *next)
+static int mark_objects(struct heap *h, const struct page_span *span, size_t *next)
 {
 	size_t block = dead_memory_block(h->image, span->start);
 	uint32_t size = h->sizes[span->size_class];
@@ -380,11 +274,11 @@ static int mark_spans(struct heap *h)
 
 	if (h->free_count)
 		qsort(h->free, h->free_count, sizeof(*h->free), object_order);
-	for (size_t i = 0; !err && i < h->count; i++) {
-		const struct span *span = &h->spans[i];
+	for (size_t i = 0; !err && i < h->tree.count; i++) {
+		const struct page_span *span = &h->tree.spans[i];
 		size_t block = dead_memory_block(h->image, span->start);
 
-		if (span->location != IN_USE) {
+		if (span->state != IN_USE) {
 			err = heap_image_add_dead(h->image, span->start, span->end);
 		} else if (span->size_class) {
 			err = mark_objects(h, span, &next);
@@ -398,14 +292,14 @@ static int mark_spans(struct heap *h)
 
 static int mark_heap(struct heap *h)
 {
-	int err = read_spans(h);
+	int err = page_tree_read(&h->tree);
 
 	for (size_t i = 0; !err && i < h->image->thread_count; i++)
 		err = take_thread(h, &h->image->threads[i]);
-	for (size_t i = 0; !err && i < h->count; i++) {
-		const struct span *span = &h->spans[i];
+	for (size_t i = 0; !err && i < h->tree.count; i++) {
+		const struct page_span *span = &h->tree.spans[i];
 
-		if (span->location != IN_USE || !span->size_class)
+		if (span->state != IN_USE || !span->size_class)
 			continue;
 		err = take_span(h, span);
 		if (!err && h->central[span->size_class] < TRIES)
@@ -422,10 +316,11 @@ int dead_memory_tcmalloc(struct heap_image *image)
 	if (!h)
 		return -ENOMEM;
 	h->image = image;
-	h->left = image->data_size / 2;
-	if (dead_memory_roots(image, 16, root_by, &h->root, 1))
+	h->tree = (struct page_tree){
+		.kind = &tcmalloc_tree, .image = image, .left = image->data_size / 2};
+	if (page_tree_roots(image, &tcmalloc_tree, &h->tree.root, 1))
 		err = mark_heap(h);
-	free(h->spans);
+	page_tree_clear(&h->tree);
 	free(h->free);
 	free(h);
 	return err;

@@ -162,3 +162,23 @@ bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t 
 		*word = *found;
 	return found != NULL;
 }
+
+bool heap_image_next_run(const struct heap_image *image, uint64_t *start, uint64_t end,
+			 struct heap_run *run)
+{
+	while (*start < end && end - *start >= 8) {
+		const struct heap_region *region = heap_image_region(image, *start);
+		uint64_t stop;
+
+		if (!region || region->start >= end)
+			return false;
+		run->address = *start > region->start ? *start : region->start;
+		stop = region->start + region->size < end ? region->start + region->size : end;
+		run->words = region->words + (run->address - region->start) / 8;
+		run->count = (size_t)((stop - run->address) / 8);
+		*start = stop;
+		if (run->count)
+			return true;
+	}
+	return false;
+}

@@ -36,6 +36,13 @@ struct heap_range {
 	uint64_t start, end;
 };
 
+/* Words in a row. They belong to the image. */
+struct heap_run {
+	uint64_t address; /* of the first */
+	const uint64_t *words;
+	size_t count;
+};
+
 struct heap_thread {
 	pid_t tid;
 	uint64_t sp, tls;
@@ -101,5 +108,13 @@ bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t 
  * image.
  */
 const uint64_t *heap_image_words(const struct heap_image *image, uint64_t address, size_t count);
+
+/*
+ * The next words of [*start, end) that are there, up to the first that is not; *start moves behind
+ * them. *start is a multiple of 8; a word that the end cuts is left out. False when there are no
+ * more. Of a finished image.
+ */
+bool heap_image_next_run(const struct heap_image *image, uint64_t *start, uint64_t end,
+			 struct heap_run *run);
 
 #endif
