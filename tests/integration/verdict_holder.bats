@@ -41,19 +41,21 @@ build_holders() {
 	gcc -g -O1 -fno-inline "$D/holders.c" -o "$D/holders" -L"$D" -lheld -Wl,-rpath,"$D"
 }
 
-# holders_are EXPECTED: "function holder", a line each, sorted.
+# holders_are PROGRAM EXPECTED [OPTION…]: "function holder" of each block, a line each, sorted; a function without a name by its module. MAIN stands
+# for the first thread's number, N for another's.
 holders_are() {
 	local held
 
-	start_target "$D/holders"
-	attach --verdict --max-pause 1m
+	start_target "$D/$1"
+	attach --verdict --max-pause 1m "${@:3}"
 	tell go
 	snap
-	held=$(jq -r '.stacks[] | select(.live.bytes == 1000) | "\(.frames[1].function // .frames[1].module) \(.held_by[0])"' <<<"$SNAP" | sort)
-	[[ $held == "$1" ]] || fail "held by
+	held=$(jq -r '.stacks[] | select(.live.bytes == 1000) | "\(.frames[1].function // .frames[1].module) \(.held_by[0])"' <<<"$SNAP" |
+		sed -E "s/thread $T_PID\\b/thread MAIN/; s/thread [0-9]+/thread N/; s/0x[0-9a-f]+ above/BYTES above/" | sort)
+	[[ $held == "$2" ]] || fail "held by
 $held
 expected
-$1"
+$2"
 	echo >&"$T_IN"
 	tool_ends
 	clean
@@ -67,7 +69,7 @@ in_table table+0x18 (holders)'
 
 @test "variables, static ones too, by their names" {
 	build_holders
-	holders_are "$NAMED"
+	holders_are holders "$NAMED"
 }
 
 @test "names from separate debug files" {
@@ -79,7 +81,7 @@ in_table table+0x18 (holders)'
 		strip --strip-all "$D/$file"
 		objcopy --add-gnu-debuglink="$D/$file.debug" "$D/$file"
 	done
-	holders_are "$NAMED"
+	holders_are holders "$NAMED"
 }
 
 @test "no symbols: the object and the address in it" {
@@ -93,7 +95,7 @@ in_table table+0x18 (holders)'
 	kept=$(printf '0x%x' $((0x$(address kept) + 8)))
 	table=$(printf '0x%x' $((0x$(address table) + 24)))
 	strip --strip-all "$D/holders"
-	holders_are "$(sort <<<"holders data of holders+$cache
+	holders_are holders "$(sort <<<"holders data of holders+$cache
 holders data of holders+$kept
 holders data of holders+$table
 in_rack rack (libheld.so)
@@ -161,37 +163,18 @@ build_frames() {
 	gcc -g -O2 -pthread "$@" "$D/frames.c" -o "$D/frames"
 }
 
-# frames_are EXPECTED [OPTION…]: "function holder", a line each; N stands for the thread that is not the first.
-frames_are() {
-	local held
-
-	start_target "$D/frames"
-	attach --verdict --max-pause 1m "${@:2}"
-	tell go
-	snap
-	held=$(jq -r ".stacks[] | select(.live.bytes == 1000) | ${SHOW:-\"\\(.frames[1].function) \\(.held_by[0])\"}" <<<"$SNAP" |
-		sed -E "s/thread $T_PID\\b/thread MAIN/; s/thread [0-9]+/thread N/; s/0x[0-9a-f]+ above/BYTES above/" | sort)
-	[[ $held == "$1" ]] || fail "held by
-$held
-expected
-$1"
-	echo >&"$T_IN"
-	tool_ends
-	clean
-}
-
 @test "a thread's stack: the function whose frame it is" {
 	build_frames
 	line() {
 		grep -n "$1" "$D/frames.c" | cut -d: -f1
 	}
-	frames_are "in_main main at frames.c:$(line "the main thread's") (frames), on the stack of thread MAIN
+	holders_are frames "in_main main at frames.c:$(line "the main thread's") (frames), on the stack of thread MAIN
 in_worker worker at frames.c:$(line "the worker's") (frames), on the stack of thread N"
 }
 
 @test "a stack that cannot be walked: how far above the stack pointer" {
 	build_frames -fno-omit-frame-pointer
-	frames_are 'in_main the stack of thread MAIN, BYTES above its stack pointer
+	holders_are frames 'in_main the stack of thread MAIN, BYTES above its stack pointer
 in_worker the stack of thread N, BYTES above its stack pointer' --stack fp
 }
 
@@ -265,7 +248,7 @@ build_tls() {
 
 @test "thread-local variables by their names" {
 	build_tls
-	frames_are 'in_early early (libtls.so), thread-local data of thread MAIN
+	holders_are frames 'in_early early (libtls.so), thread-local data of thread MAIN
 in_hidden hidden+0x10 (libtls.so), thread-local data of thread N
 in_large large+0x1f38 (frames), thread-local data of thread N
 in_opened opened+0x18 (liblate.so), thread-local data of thread MAIN
@@ -275,10 +258,9 @@ in_own own+0x10 (frames), thread-local data of thread MAIN'
 @test "thread-local variables without symbols: whose they are" {
 	build_tls
 	strip --strip-all "$D/frames" "$D/libtls.so" "$D/liblate.so"
-	SHOW='"\(.frames[1].module) \(.held_by[0])"'
-	frames_are 'frames thread-local data of thread MAIN (frames)
+	holders_are frames 'frames thread-local data of thread MAIN (frames)
 frames thread-local data of thread N (frames)
-liblate.so thread-local data of thread MAIN (liblate.so)
-libtls.so early (libtls.so), thread-local data of thread MAIN
-libtls.so thread-local data of thread N (libtls.so)'
+in_early early (libtls.so), thread-local data of thread MAIN
+in_hidden thread-local data of thread N (libtls.so)
+in_opened thread-local data of thread MAIN (liblate.so)'
 }

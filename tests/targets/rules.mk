@@ -49,7 +49,7 @@ targets_nofp := -fomit-frame-pointer
 targets_protected := $(if $(filter aarch64,$(MACHINE)),-mbranch-protection=standard)
 targets_nofp += $(targets_protected)
 
-targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h
+targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h $(targets_src)/waits.h
 
 # $(call targets_rule,SUFFIX,SOURCE SUFFIX,COMPILER AND FLAGS)
 define targets_rule

@@ -13,13 +13,13 @@
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
-#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "verdict_thread.h"
+#include "waits.h"
 
 #define N    64
 #define SIZE 136
@@ -43,13 +43,10 @@ static void allocate(void)
 
 /* ---- Waits ----------------------------------------------------------------------------------- */
 
-/*
- * Each returns what the system call returned, having waited for what never comes; no timeout but
- * where the case needs one.
- */
+/* Without a timeout but where the case needs one; more are in waits.h. */
 
 static int never[2], never_socket[2];
-static int ipc_semaphore, ipc_queue;
+static int ipc_queue;
 
 static long wait_read(void)
 {
@@ -105,45 +102,6 @@ static long wait_recv(void)
 	return recv(never_socket[0], &c, 1, 0);
 }
 
-static long wait_epoll(void)
-{
-	struct epoll_event event;
-	int fd = epoll_create1(EPOLL_CLOEXEC);
-	long result = epoll_wait(fd, &event, 1, -1);
-	int error = errno;
-
-	close(fd);
-	errno = error;
-	return result;
-}
-
-static long wait_semop(void)
-{
-	struct sembuf operation = {.sem_op = -1};
-
-	return semop(ipc_semaphore, &operation, 1);
-}
-
-static long wait_sigtimedwait(void)
-{
-	struct timespec time = {.tv_sec = 3600};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	return sigtimedwait(&set, NULL, &time);
-}
-
-static long wait_recv_timeout(void)
-{
-	struct timeval time = {.tv_sec = 3600};
-	char c;
-
-	setsockopt(never_socket[1], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
-	return recv(never_socket[1], &c, 1, 0);
-}
-
 static struct wait {
 	const char *name;
 	long (*run)(void);
@@ -174,27 +132,12 @@ static void *waiter(void *data)
 	return NULL;
 }
 
-/* "S" and the like, of a thread of this process. */
-static char thread_state(int tid)
-{
-	char path[64], text[512];
-	FILE *file;
-	char state = '?';
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	file = fopen(path, "r");
-	if (file && fgets(text, sizeof(text), file) && strrchr(text, ')'))
-		state = strrchr(text, ')')[2];
-	if (file)
-		fclose(file);
-	return state;
-}
-
 static int settled(const struct wait *w)
 {
 	int tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
 
-	return __atomic_load_n(&w->done, __ATOMIC_ACQUIRE) || (tid && thread_state(tid) == 'S');
+	return __atomic_load_n(&w->done, __ATOMIC_ACQUIRE) ||
+	       (tid && thread_state(getpid(), tid) == 'S');
 }
 
 /* Looks until every wait sleeps or is over; then says which. */
@@ -224,11 +167,9 @@ static void wait_for_all(void)
 	/* System V objects outlive their process, but not their namespace. */
 	if (unshare(CLONE_NEWIPC))
 		truth_die("unshare");
-	ipc_semaphore = semget(IPC_PRIVATE, 1, 0600);
 	ipc_queue = msgget(IPC_PRIVATE, 0600);
-	if (pipe(never) || socketpair(AF_UNIX, SOCK_STREAM, 0, never_socket) || ipc_semaphore < 0 ||
-	    ipc_queue < 0)
-		truth_die("pipe, socketpair, semget, msgget");
+	if (pipe(never) || socketpair(AF_UNIX, SOCK_STREAM, 0, never_socket) || ipc_queue < 0)
+		truth_die("pipe, socketpair, msgget");
 	for (size_t i = 0; i < WAITS; i++)
 		if (pthread_create(&thread, NULL, waiter, &waits[i]))
 			truth_die("pthread_create");
@@ -357,7 +298,7 @@ static void vfork_begins(void)
 	do {
 		usleep(1000);
 		tid = __atomic_load_n(&vforking, __ATOMIC_ACQUIRE);
-	} while (!tid || thread_state(tid) != 'D');
+	} while (!tid || thread_state(getpid(), tid) != 'D');
 }
 
 static void vfork_ends(void)

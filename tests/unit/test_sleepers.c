@@ -21,7 +21,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -34,6 +33,7 @@
 #include <cpuid.h>
 #endif
 
+#include "tests/targets/waits.h"
 #include "user/base/util.h"
 #include "user/sys/stop.h"
 #include "user/trace/sleepers.h"
@@ -47,50 +47,6 @@ static const struct stop_sleepers *left; /* NULL: this kernel cannot */
 static pid_t target;
 
 /* ---- the target ---------------------------------------------------------------------------- */
-
-static long wait_epoll(void)
-{
-	struct epoll_event event;
-
-	return epoll_wait(epoll_create1(EPOLL_CLOEXEC), &event, 1, -1);
-}
-
-static long wait_semop(void)
-{
-	struct sembuf operation = {.sem_op = -1};
-
-	return semop(semget(IPC_PRIVATE, 1, 0600), &operation, 1);
-}
-
-static long wait_sigtimedwait(void)
-{
-	struct timespec time = {.tv_sec = 3600};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	return sigtimedwait(&set, NULL, &time);
-}
-
-/* A socket on which nothing ever comes, and a limit on the time that is waited for it. */
-static int silent_socket(void)
-{
-	struct timeval time = {.tv_sec = 3600};
-	int pair[2] = {-1, -1};
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) ||
-	    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)))
-		_exit(1);
-	return pair[0];
-}
-
-static long wait_recv(void)
-{
-	char c;
-
-	return recv(silent_socket(), &c, 1, 0);
-}
 
 static long wait_read(void)
 {
@@ -198,7 +154,7 @@ static const struct wait {
 	{"epoll_wait", wait_epoll, true},
 	{"semop", wait_semop, true},
 	{"sigtimedwait", wait_sigtimedwait, true},
-	{"recv", wait_recv, true},
+	{"recv", wait_recv_timeout, true},
 	{"read", wait_read, true},
 	{"accept", wait_accept, true},
 	{"io_getevents", wait_aio, true},
@@ -264,26 +220,12 @@ static _Noreturn void run_target(bool with_waits)
 
 /* ---- looking at it ------------------------------------------------------------------------- */
 
-static char state_of(pid_t tid)
-{
-	char path[64], line[512] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)target, (int)tid);
-	file = fopen(path, "re");
-	if (file && !fgets(line, sizeof(line), file))
-		line[0] = '\0';
-	if (file)
-		fclose(file);
-	return strrchr(line, ')') ? strrchr(line, ')')[2] : 0;
-}
-
 static bool sleeps(const pid_t *tid)
 {
 	for (int tries = 0; tries < 20000; tries++) {
 		pid_t now = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
 
-		if (now && state_of(now) == 'S')
+		if (now && thread_state(target, now) == 'S')
 			return true;
 		usleep(500);
 	}
@@ -503,7 +445,7 @@ static void waking_is_noticed(void **state)
 		assert_int_equal(stop_sleepers_too(stopped, why), 0);
 		assert_int_equal(stop_asleep_count(stopped), 0);
 		assert_true(stop_undisturbed(stopped));
-		assert_int_equal(state_of(shared->waker), 't');
+		assert_int_equal(thread_state(target, shared->waker), 't');
 		assert_true(thread_of(stopped, shared->waker)->word_count > 40);
 		assert_int_equal(shared->turns, turns);
 		stop_end(stopped);
