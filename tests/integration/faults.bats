@@ -356,6 +356,24 @@ cycles() {
 	end_target
 }
 
+@test "standard output, error or input closed: nothing else takes their place" {
+	start_target "$TARGETS/leaf"
+	# The first file that is opened would have number 2, and the messages in it.
+	"$TOOL" record -p "$T_PID" -i 50ms -n 2 -o "$D/recording" 2>&- 3>&- || fail "status $?"
+	"$TOOL" report "$D/recording" -f json >"$D/run.out" || fail 'the recording cannot be read'
+	[[ $(wc -l <"$D/run.out") -eq 2 ]] || fail "$(<"$D/run.out")"
+	STATUS=0
+	"$TOOL" -p "$T_PID" -i 50ms -n 1 >&- 2>"$D/run.err" 3>&- || STATUS=$?
+	[[ $STATUS -eq 1 ]] || fail "status $STATUS"
+	grep -q 'standard output: Bad file descriptor' "$D/run.err" || fail "$(<"$D/run.err")"
+	"$TOOL" -p "$T_PID" -i 50ms -n 1 -o "$D/report" <&- >&- 2>&- 3>&- || fail "status $?"
+	grep -q "PID $T_PID" "$D/report" || fail "$(<"$D/report")"
+	# A command has what its caller had.
+	"$TOOL" -o "$D/report" -- sh -c '! test -e /proc/self/fd/0 && ! test -e /proc/self/fd/1' <&- >&- 2>/dev/null 3>&- ||
+		fail 'the command has been given some'
+	end_target
+}
+
 @test "-o: a directory that does not exist, a file that cannot be written" {
 	start_target "$TARGETS/leaf"
 	run_tool -p "$T_PID" -n 1 -i 100ms -o /nonexistent/report

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "user/base/log.h"
 #include "user/cli/commands.h"
@@ -60,11 +62,30 @@ static const struct command commands[] = {
 	{0},
 };
 
+/*
+ * Whoever starts us with one of 0, 1 and 2 closed would have messages written into the first file
+ * that we open, a recording for instance. What is put there refuses to be used, and a command that
+ * we start finds it closed, too.
+ */
+static int reserve_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int flags = (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC;
+
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags) != fd)
+			return -errno;
+	}
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	const struct options *options;
-	int status, err = options_parse(commands, argc, argv, &options);
+	int status, err = reserve_standard_descriptors();
 
+	if (err)
+		return 1;
+	err = options_parse(commands, argc, argv, &options);
 	if (err)
 		return err == -EINVAL ? EXIT_STATUS_USAGE : 1;
 	if (options->verbose)
