@@ -103,3 +103,26 @@ loaded_size() {
 	run_tool --check-frees --error-exitcode 77 --suppressions "$D/supp" -- "$TARGETS/bad_frees" mismatch
 	[[ $STATUS -eq 0 && $OUT == *'suppressed: 14 bad frees'* ]] || fail "status $STATUS; $OUT"
 }
+
+# A C library that no debug file belongs to: its inner functions have no names.
+nameless_libc() {
+	local id=$D/build-id
+
+	own_libc
+	objcopy --dump-section .note.gnu.build-id="$id" "$D/lib/libc.so.6"
+	printf 'nobody' | dd of="$id" bs=1 seek=16 conv=notrunc status=none
+	objcopy --update-section .note.gnu.build-id="$id" "$D/lib/libc.so.6"
+}
+
+@test "what glibc frees a second time at the end of a thread is no bad free, with its symbols and without" {
+	for library in own_libc nameless_libc; do
+		clean
+		fresh
+		"$library"
+		watched threads
+		[[ $(jq '[.bad_frees[] | select(.suppressed == null)]' <<<"$SNAP") == '[]' ]] || fail "$library: $(field .bad_frees "$SNAP")"
+		# Else this shows nothing.
+		holds '[.bad_frees[] | select(.kind == "double_free") | .count] | add >= 3'
+	done
+	holds 'all(.bad_frees[]; .free[1].function == null)'
+}

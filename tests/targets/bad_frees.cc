@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <pthread.h>
 #include <unistd.h>
 
 #define SITE __attribute__((noipa, used))
@@ -155,6 +156,23 @@ static void all(void)
 	mismatch();
 }
 
+static void *thread(void *)
+{
+	controls();
+	return nullptr;
+}
+
+/* glibc empties the cache of each as it ends: what was freed before it frees once more. */
+static void threads(void)
+{
+	for (int i = 0; i < 3; i++) {
+		pthread_t id;
+
+		if (pthread_create(&id, nullptr, thread, nullptr) || pthread_join(id, nullptr))
+			abort();
+	}
+}
+
 int main(int argc, char *argv[])
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -174,6 +192,8 @@ int main(int argc, char *argv[])
 		mismatch();
 	if (!strcmp(what, "abort"))
 		twice();
+	if (!strcmp(what, "threads"))
+		threads();
 	controls();
 	return 0;
 }

@@ -419,6 +419,48 @@ static void bad_frees(void **state)
 	suppressions_free(s);
 }
 
+/* glibc's own second free, at the end of a thread, with its symbol table and without. */
+static void thread_caches(void **state)
+{
+	static const struct frame f_free = {.function = "free",
+					    .module = "libc.so.6",
+					    .module_path = LIBC},
+				  f_shutdown = {.function = "tcache_thread_shutdown",
+						.module = "libc.so.6",
+						.module_path = LIBC,
+						.inlined = true},
+				  f_freeres = {.function = "__malloc_arena_thread_freeres",
+					       .module = "libc.so.6",
+					       .module_path = LIBC},
+				  f_key = {.function = "__nptl_deallocate_tsd",
+					   .module = "libc.so.6",
+					   .module_path = LIBC},
+				  f_thread = {.function = "start_thread",
+					      .module = "libc.so.6",
+					      .module_path = LIBC},
+				  f_nameless = {.module = "libc.so.6", .module_path = LIBC};
+	static const struct frame *const named[] = {&f_free, &f_shutdown, &f_freeres, &f_thread},
+					 *const nameless[] = {&f_free, &f_nameless, &f_nameless,
+							      &f_nameless},
+					 /* pthread_key_create(&key, free) of what has been freed */
+						 *const key[] = {&f_free, &f_key, &f_thread,
+								 &f_nameless},
+					 *const elsewhere[] = {&f_free, &f_nameless, &f_nameless,
+							       &f_main};
+	struct suppressions *s = suppressions_new();
+
+	(void)state;
+	assert_null(suppressions_match_free(s, nameless, COUNT(nameless)));
+	assert_int_equal(suppressions_add_builtin(s), 0);
+	assert_string_equal(suppressions_match_free(s, named, COUNT(named)), SUPPRESS_THREAD_CACHE);
+	assert_string_equal(suppressions_match_free(s, nameless, COUNT(nameless)),
+			    SUPPRESS_THREAD_CACHE);
+	assert_null(suppressions_match_free(s, nameless, COUNT(nameless) - 1));
+	assert_null(suppressions_match_free(s, key, COUNT(key)));
+	assert_null(suppressions_match_free(s, elsewhere, COUNT(elsewhere)));
+	suppressions_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +477,7 @@ int main(void)
 		cmocka_unit_test(generated),
 		cmocka_unit_test(generated_text),
 		cmocka_unit_test(bad_frees),
+		cmocka_unit_test(thread_caches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ struct file_name {
 struct suppressions {
 	struct rule_list rules;
 	struct file_name *files;
+	bool builtin;
 };
 
 struct suppressions *suppressions_new(void)
@@ -74,6 +75,7 @@ int suppressions_parse(struct suppressions *s, const char *file, const char *tex
 
 int suppressions_add_builtin(struct suppressions *s)
 {
+	s->builtin = true;
 	return suppressions_parse(s, NULL, suppress_builtin, strlen(suppress_builtin));
 }
 
@@ -244,6 +246,23 @@ int suppressions_apply(struct suppressions *s, struct snapshot *snapshot)
 	return 0;
 }
 
+/*
+ * At the end of a thread glibc calls free() for each block in the thread's cache, which the program
+ * has freed before (malloc.c, tcache_thread_shutdown). Without its symbol table these frames have
+ * no names: then it is what has only libc's own unnamed code below it, down to the thread's start.
+ */
+static bool is_thread_cache(const struct frame *const *frames, size_t count)
+{
+	/* free, tcache_thread_shutdown's code, start_thread, clone3 */
+	if (count < 4 || !frame_in_libc(frames[0]))
+		return false;
+	for (size_t i = 1; i < count; i++) {
+		if (frames[i]->function || !frame_in_libc(frames[i]))
+			return false;
+	}
+	return true;
+}
+
 const char *suppressions_match_free(struct suppressions *s, const struct frame *const *frames,
 				    size_t count)
 {
@@ -255,7 +274,7 @@ const char *suppressions_match_free(struct suppressions *s, const struct frame *
 		rule->used = true;
 		return rule->name;
 	}
-	return NULL;
+	return s->builtin && is_thread_cache(frames, count) ? SUPPRESS_THREAD_CACHE : NULL;
 }
 
 void suppressions_log_unused(const struct suppressions *s)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design; the
- * places are in the sources of glibc 2.36, GCC 12's libstdc++ and gperftools 2.10. Each names a
+ * What the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design, and what
+ * glibc frees twice by design; the places are in the sources of glibc 2.36, GCC 12's libstdc++ and gperftools 2.10. Each names a
  * function that no caller's leak can go through: a FILE that is never closed stays reported, its
  * buffer does not.
  *
@@ -13,6 +13,7 @@
 
 /* clang-format off */
 #define LEAK(name, locations) "{\n" name "\nMemcheck:Leak\n" locations "}\n"
+#define FREE(name, locations) "{\n" name "\nMemcheck:Free\n" locations "}\n"
 
 const char suppress_builtin[] =
 	/* eh_alloc.cc: a constructor of the library's, called by the dynamic linker; nothing else allocates directly there. */
@@ -72,4 +73,7 @@ const char suppress_builtin[] =
 	LEAK("glibc: text of an error", "...\nfun:dlerror in libc\n")
 	LEAK("glibc: text of an error", "fun:malloc\nfun:_dlerror_run\n")
 	LEAK("glibc: the unwinder's library", "...\nfun:__libc_unwind_link_get\n")
-	LEAK("glibc: the unwinder's library", "...\nfun:backtrace in libc\n");
+	LEAK("glibc: the unwinder's library", "...\nfun:backtrace in libc\n")
+	/* malloc.c: at its end a thread frees what is in its cache, which has been freed before, and the cache itself. */
+	FREE(SUPPRESS_THREAD_CACHE, "fun:free\n...\nfun:__malloc_arena_thread_freeres\n")
+	FREE(SUPPRESS_THREAD_CACHE, "fun:free\n...\nfun:__libc_thread_freeres in libc\n");

@@ -126,7 +126,7 @@ static bool function_matches(const char *pattern, const struct frame *frame)
 	return is_below_main(frame->function) && wildcard_match(pattern, "(below main)");
 }
 
-static bool is_in_libc(const struct frame *frame)
+bool frame_in_libc(const struct frame *frame)
 {
 	return frame->module &&
 	       (!strncmp(frame->module, "libc.so", 7) || !strncmp(frame->module, "libc-", 5));
@@ -153,7 +153,7 @@ static bool location_matches(const struct rule_location *location, const struct 
 	switch (location->kind) {
 	case LOCATION_FUNCTION:
 		return function_matches(location->pattern, frame) &&
-		       (!location->in_libc || is_in_libc(frame));
+		       (!location->in_libc || frame_in_libc(frame));
 	case LOCATION_OBJECT:
 		return object_matches(location->pattern, frame);
 	case LOCATION_SOURCE:

@@ -46,6 +46,11 @@ struct rule {
 bool rule_matches(const struct rule *rule, const struct frame *const *frames, size_t count);
 void rule_release(struct rule *rule);
 
+bool frame_in_libc(const struct frame *frame);
+
+/* The built-in one whose frames may have no names. */
+#define SUPPRESS_THREAD_CACHE "glibc: a thread's cache of free blocks"
+
 /* With `*` and `?`, all of the text. */
 bool wildcard_match(const char *pattern, const char *text);
 /* LeakSanitizer's way. NULL and "" match nothing. */
