@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "user/analysis/dead_memory.h"
+#include "user/base/util.h"
 
 #define ADDRESS_BITS 48
 #define LEAF_BITS    18
@@ -98,15 +99,8 @@ size_t page_tree_roots(const struct heap_image *image, const struct page_tree_ki
 
 static int add_span(struct page_tree *tree, const struct page_span *span)
 {
-	if (tree->count == tree->room) {
-		size_t room = tree->room ? 2 * tree->room : 1024;
-		struct page_span *grown = reallocarray(tree->spans, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		tree->spans = grown;
-		tree->room = room;
-	}
+	if (!RESERVE_ITEM(tree->spans, tree->count, tree->room, 1024))
+		return -ENOMEM;
 	tree->spans[tree->count++] = *span;
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "user/analysis/dead_memory.h"
 #include "user/analysis/page_tree.h"
+#include "user/base/util.h"
 
 #define PAGE_SHIFT 13
 
@@ -88,15 +89,8 @@ static bool is_object(const struct heap *h, uint64_t address, unsigned size_clas
 
 static int add_free(struct heap *h, uint64_t object)
 {
-	if (h->free_count == h->free_room) {
-		size_t room = h->free_room ? 2 * h->free_room : 1024;
-		uint64_t *grown = reallocarray(h->free, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		h->free = grown;
-		h->free_room = room;
-	}
+	if (!RESERVE_ITEM(h->free, h->free_count, h->free_room, 1024))
+		return -ENOMEM;
 	h->free[h->free_count++] = object;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_BASE_UTIL_H
 #define MEMLEAKBPF_BASE_UTIL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,6 +48,25 @@ static inline int64_t saturate_i64(double value)
 		return INT64_MAX;
 	return value > -0x1p63 ? (int64_t)value : value <= -0x1p63 ? INT64_MIN : 0;
 }
+
+/*
+ * Sees to room for one more behind the `count` items of an array, which doubles as it grows and has
+ * room for `first` to begin with. False when out of memory; the array is then as it was.
+ */
+#define RESERVE_ITEM(items, count, room, first)                                      \
+	({                                                                           \
+		bool fits_ = (count) < (room);                                       \
+		if (!fits_) {                                                        \
+			size_t more_ = (room) ? 2 * (room) : (first);                \
+			void *grown_ = reallocarray(items, more_, sizeof(*(items))); \
+			if (grown_) {                                                \
+				(items) = grown_;                                    \
+				(room) = more_;                                      \
+			}                                                            \
+			fits_ = grown_ != NULL;                                      \
+		}                                                                    \
+		fits_;                                                               \
+	})
 
 /* Hands a pointer out of a scope that would otherwise free it. */
 #define TAKE_PTR(p)                         \

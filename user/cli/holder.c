@@ -267,15 +267,9 @@ static int put_path(struct describer *d, FILE *out, uint32_t block)
 	uint64_t from = 0;
 
 	for (uint32_t at = block; at != UINT32_MAX && count < STEPS_MAX;) {
-		if (count == room) {
-			uint32_t *grown =
-				reallocarray(steps, room = room ? 2 * room : 64, sizeof(*grown));
-
-			if (!grown) {
-				free(steps);
-				return -ENOMEM;
-			}
-			steps = grown;
+		if (!RESERVE_ITEM(steps, count, room, 64)) {
+			free(steps);
+			return -ENOMEM;
 		}
 		steps[count++] = at;
 		from = reach_holder(d->reach, at);

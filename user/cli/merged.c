@@ -100,15 +100,8 @@ int merged_add(struct merged *merged, struct target *target, const struct snapsh
 
 	if (!program)
 		return -ENOMEM;
-	if (program->count == program->room) {
-		size_t room = program->room ? 2 * program->room : 8;
-		struct member *grown = reallocarray(program->members, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		program->members = grown;
-		program->room = room;
-	}
+	if (!RESERVE_ITEM(program->members, program->count, program->room, 8))
+		return -ENOMEM;
 	program->members[program->count++] = (struct member){.target = target, .now = now};
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/util.h"
+
 #define MAX_POINTS  1024 /* more than a screen has columns to draw them in */
 #define MAX_MOMENTS 64
 #define MAX_CELLS   (2u << 20) /* of moments times stacks; 32 bytes each */
@@ -188,15 +190,8 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	int err;
 
 	if (!id_map_get(&t->row_of, stack->id, number)) {
-		if (t->row_count == t->row_room) {
-			size_t room = t->row_room ? 2 * t->row_room : 64;
-			struct html_row *grown = reallocarray(t->rows, room, sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			t->rows = grown;
-			t->row_room = room;
-		}
+		if (!RESERVE_ITEM(t->rows, t->row_count, t->row_room, 64))
+			return -ENOMEM;
 		*number = (uint32_t)t->row_count;
 		err = id_map_put(&t->row_of, stack->id, *number);
 		if (err)

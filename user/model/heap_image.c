@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "user/base/util.h"
+
 struct heap_image *heap_image_new(void)
 {
 	return calloc(1, sizeof(struct heap_image));
@@ -114,15 +116,8 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 		image->dead[image->dead_count - 1].end = end;
 		return 0;
 	}
-	if (image->dead_count == image->dead_room) {
-		size_t room = image->dead_room ? 2 * image->dead_room : 64;
-		struct heap_range *grown = reallocarray(image->dead, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		image->dead = grown;
-		image->dead_room = room;
-	}
+	if (!RESERVE_ITEM(image->dead, image->dead_count, image->dead_room, 64))
+		return -ENOMEM;
 	image->dead[image->dead_count++] = (struct heap_range){start, end};
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/util.h"
 #include "user/model/recording_state.h"
 #include "user/model/recording_writer.h"
 
@@ -40,15 +41,8 @@ void recorded_bad_frees_free(struct recorded_bad_frees *list)
 /* NULL when out of memory. */
 static struct recorded_bad_free *append(struct recorded_bad_frees *list)
 {
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 16;
-		struct recorded_bad_free *grown = reallocarray(list->items, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		list->items = grown;
-		list->room = room;
-	}
+	if (!RESERVE_ITEM(list->items, list->count, list->room, 16))
+		return NULL;
 	list->items[list->count] = (struct recorded_bad_free){0};
 	return &list->items[list->count++];
 }

@@ -11,15 +11,8 @@
 
 static int id_list_add(struct id_list *list, uint32_t id)
 {
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 256;
-		uint32_t *grown = reallocarray(list->ids, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		list->ids = grown;
-		list->room = room;
-	}
+	if (!RESERVE_ITEM(list->ids, list->count, list->room, 256))
+		return -ENOMEM;
 	list->ids[list->count++] = id;
 	return 0;
 }
@@ -243,15 +236,8 @@ static int take_target(struct recording_reader *r, struct wire_reader message, c
 
 static int append_row(struct recorded_target *t)
 {
-	if (t->row_count == t->row_room) {
-		size_t room = t->row_room ? 2 * t->row_room : 64;
-		struct recorded_row *grown = reallocarray(t->rows, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		t->rows = grown;
-		t->row_room = room;
-	}
+	if (!RESERVE_ITEM(t->rows, t->row_count, t->row_room, 64))
+		return -ENOMEM;
 	t->rows[t->row_count++] = (struct recorded_row){0};
 	return 0;
 }

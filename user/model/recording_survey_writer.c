@@ -103,15 +103,8 @@ static int new_number(struct recorded_survey *v, uint32_t *number)
 			return 0;
 		}
 	}
-	if (v->count == v->room) {
-		size_t room = v->room ? 2 * v->room : 64;
-		struct recorded_process *grown = reallocarray(v->processes, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		v->processes = grown;
-		v->room = room;
-	}
+	if (!RESERVE_ITEM(v->processes, v->count, v->room, 64))
+		return -ENOMEM;
 	*number = (uint32_t)v->count++;
 	return 0;
 }

@@ -300,15 +300,8 @@ static int add_row(struct target_state *t, uint64_t stack_id, uint32_t *number)
 {
 	int err;
 
-	if (t->row_count == t->row_room) {
-		size_t room = t->row_room ? 2 * t->row_room : 64;
-		struct row *grown = reallocarray(t->rows, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		t->rows = grown;
-		t->row_room = room;
-	}
+	if (!RESERVE_ITEM(t->rows, t->row_count, t->row_room, 64))
+		return -ENOMEM;
 	*number = (uint32_t)t->row_count;
 	err = id_map_put(&t->numbers, stack_id, *number);
 	if (!err)

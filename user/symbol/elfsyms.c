@@ -75,16 +75,8 @@ static bool wanted_symbol(const GElf_Sym *symbol, GElf_Word section, const char 
 
 static int add_symbol(struct elf_symbols *table, const struct symbol *symbol)
 {
-	if (table->count == table->capacity) {
-		size_t capacity = table->capacity ? 2 * table->capacity : 1024;
-		struct symbol *grown =
-			reallocarray(table->symbols, capacity, sizeof(*table->symbols));
-
-		if (!grown)
-			return -ENOMEM;
-		table->symbols = grown;
-		table->capacity = capacity;
-	}
+	if (!RESERVE_ITEM(table->symbols, table->count, table->capacity, 1024))
+		return -ENOMEM;
 	table->symbols[table->count++] = *symbol;
 	return 0;
 }

@@ -142,15 +142,8 @@ static uint64_t find_code_start(Dwarf *dwarf)
 
 static int add_unit(struct debuginfo *info, Dwarf_Off die)
 {
-	if (info->unit_count == info->unit_capacity) {
-		size_t capacity = info->unit_capacity ? 2 * info->unit_capacity : 64;
-		struct unit *grown = reallocarray(info->units, capacity, sizeof(*info->units));
-
-		if (!grown)
-			return -ENOMEM;
-		info->units = grown;
-		info->unit_capacity = capacity;
-	}
+	if (!RESERVE_ITEM(info->units, info->unit_count, info->unit_capacity, 64))
+		return -ENOMEM;
 	info->units[info->unit_count++] = (struct unit){.die = die};
 	return 0;
 }

@@ -120,15 +120,8 @@ static bool parse_line(char *line, char *end, struct mapping *m)
 
 static int append(struct maps *maps, const struct mapping *m)
 {
-	if (maps->count == maps->capacity) {
-		size_t capacity = maps->capacity ? 2 * maps->capacity : 64;
-		struct mapping *items = reallocarray(maps->items, capacity, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		maps->items = items;
-		maps->capacity = capacity;
-	}
+	if (!RESERVE_ITEM(maps->items, maps->count, maps->capacity, 64))
+		return -ENOMEM;
 	maps->items[maps->count++] = *m;
 	return 0;
 }

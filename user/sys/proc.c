@@ -222,15 +222,8 @@ static int visit_child(void *ctx, pid_t pid)
 
 	if (proc_stat(pid, &stat) || stat.ppid != children->parent)
 		return 0;
-	if (children->count == children->capacity) {
-		size_t capacity = children->capacity ? 2 * children->capacity : 16;
-		pid_t *pids = reallocarray(children->pids, capacity, sizeof(*pids));
-
-		if (!pids)
-			return -ENOMEM;
-		children->pids = pids;
-		children->capacity = capacity;
-	}
+	if (!RESERVE_ITEM(children->pids, children->count, children->capacity, 16))
+		return -ENOMEM;
 	children->pids[children->count++] = pid;
 	return 0;
 }

@@ -106,15 +106,8 @@ static struct tracee *find_tracee(struct stop *stop, pid_t tid)
 
 static struct tracee *add_tracee(struct stop *stop, pid_t tid)
 {
-	if (stop->count == stop->room) {
-		size_t room = stop->room ? 2 * stop->room : 64;
-		struct tracee *grown = reallocarray(stop->tracees, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		stop->tracees = grown;
-		stop->room = room;
-	}
+	if (!RESERVE_ITEM(stop->tracees, stop->count, stop->room, 64))
+		return NULL;
 	stop->tracees[stop->count] = (struct tracee){.thread = {.tid = tid}};
 	return &stop->tracees[stop->count++];
 }

@@ -32,21 +32,6 @@ struct image {
 	uint64_t generation;
 };
 
-static int grow(void **items, size_t *capacity, size_t count, size_t size)
-{
-	size_t larger = *capacity ? 2 * *capacity : 16;
-	void *p;
-
-	if (count < *capacity)
-		return 0;
-	p = reallocarray(*items, larger, size);
-	if (!p)
-		return -ENOMEM;
-	*items = p;
-	*capacity = larger;
-	return 0;
-}
-
 struct image *image_new_empty(pid_t pid, struct object_cache *cache)
 {
 	struct image *image = calloc(1, sizeof(*image));
@@ -108,8 +93,7 @@ static int keep(struct image *image, struct object *object)
 			return 0;
 		}
 	}
-	if (grow((void **)&image->seen, &image->seen_capacity, image->seen_count,
-		 sizeof(struct object *))) {
+	if (!RESERVE_ITEM(image->seen, image->seen_count, image->seen_capacity, 16)) {
 		object_unref(object);
 		return -ENOMEM;
 	}
@@ -163,7 +147,7 @@ static size_t lower_bound(const struct ranges *ranges, uint64_t address)
 
 static int insert_at(struct ranges *ranges, size_t at, const struct range *r)
 {
-	if (grow((void **)&ranges->items, &ranges->capacity, ranges->count, sizeof(*r)))
+	if (!RESERVE_ITEM(ranges->items, ranges->count, ranges->capacity, 16))
 		return -ENOMEM;
 	memmove(&ranges->items[at + 1], &ranges->items[at], (ranges->count - at) * sizeof(*r));
 	ranges->items[at] = *r;

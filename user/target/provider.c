@@ -126,15 +126,8 @@ static int add_candidate(struct search *s, struct wanted *w, uint64_t offset, co
 {
 	bool local = GELF_ST_BIND(sym->st_info) == STB_LOCAL;
 
-	if (s->count == s->capacity) {
-		size_t capacity = s->capacity ? 2 * s->capacity : 64;
-		struct candidate *larger = reallocarray(s->candidates, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		s->candidates = larger;
-		s->capacity = capacity;
-	}
+	if (!RESERVE_ITEM(s->candidates, s->count, s->capacity, 64))
+		return -ENOMEM;
 	s->candidates[s->count++] = (struct candidate){
 		.wanted = w, .offset = offset, .size = sym->st_size, .local = local};
 	w->found = true;

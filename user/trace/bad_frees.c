@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 
 #include "user/base/log.h"
+#include "user/base/util.h"
 #include "user/trace/internal.h"
 
 static void fill_call(struct bad_free_call *call, const struct trace *trace, uint32_t target_id,
@@ -62,15 +63,8 @@ int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
 		previous = &key;
 		if (key.target_id != snapshot->target_id || bpf_map_lookup_elem(fd, &key, &value))
 			continue;
-		if (snapshot->bad_free_count == room) {
-			struct bad_free *grown;
-
-			room = room ? 2 * room : 16;
-			grown = reallocarray(snapshot->bad_frees, room, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			snapshot->bad_frees = grown;
-		}
+		if (!RESERVE_ITEM(snapshot->bad_frees, snapshot->bad_free_count, room, 16))
+			return -ENOMEM;
 		fill(&snapshot->bad_frees[snapshot->bad_free_count++], trace, &key, &value);
 	}
 	bad_frees_sort(snapshot->bad_frees, snapshot->bad_free_count);

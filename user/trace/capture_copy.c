@@ -139,16 +139,9 @@ static bool is_later(const struct capture *c, const struct live_value *value)
 
 static void add_note(struct notes *n, const struct live_entry *entry)
 {
-	if (n->count == n->room) {
-		size_t room = n->room ? 2 * n->room : 4096;
-		struct live_entry *grown = reallocarray(n->entries, room, sizeof(*grown));
-
-		if (!grown) {
-			n->failed = true;
-			return;
-		}
-		n->entries = grown;
-		n->room = room;
+	if (!RESERVE_ITEM(n->entries, n->count, n->room, 4096)) {
+		n->failed = true;
+		return;
 	}
 	n->entries[n->count++] = *entry;
 }

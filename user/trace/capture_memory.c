@@ -43,15 +43,8 @@ static int add_run(void *ctx, uint64_t start, uint64_t end)
 {
 	struct capture *c = ctx;
 
-	if (c->run_count == c->run_room) {
-		size_t room = c->run_room ? 2 * c->run_room : 1024;
-		struct capture_run *grown = reallocarray(c->runs, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		c->runs = grown;
-		c->run_room = room;
-	}
+	if (!RESERVE_ITEM(c->runs, c->run_count, c->run_room, 1024))
+		return -ENOMEM;
 	c->runs[c->run_count++] = (struct capture_run){start, end, c->scanned};
 	return 0;
 }

@@ -34,15 +34,8 @@ struct survey_reader {
 
 static struct process_sample *add(struct process_list *list)
 {
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 256;
-		struct process_sample *grown = reallocarray(list->items, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		list->items = grown;
-		list->room = room;
-	}
+	if (!RESERVE_ITEM(list->items, list->count, list->room, 256))
+		return NULL;
 	return &list->items[list->count++];
 }
 
