@@ -9,47 +9,6 @@
 
 #define MAX_WORDS 64
 
-static int run(const struct options *options)
-{
-	(void)options;
-	abort(); /* never called by the parser */
-}
-
-static const struct command commands[] = {
-	{.summary = "watch",
-	 .groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-		   OPTIONS_REPORT | OPTIONS_OUTPUT,
-	 .check = options_check_watch,
-	 .run = run},
-	{.name = "record",
-	 .summary = "record",
-	 .groups =
-		 OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE | OPTIONS_OUTPUT,
-	 .check = options_check_record,
-	 .run = run},
-	{.name = "report",
-	 .summary = "report",
-	 .groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT | OPTIONS_OUTPUT,
-	 .check = options_check_report,
-	 .run = run},
-	{.name = "diff",
-	 .summary = "diff",
-	 .groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT | OPTIONS_OUTPUT,
-	 .check = options_check_diff,
-	 .run = run},
-	{.name = "survey",
-	 .summary = "survey",
-	 .groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
-	 .check = options_check_survey,
-	 .run = run},
-	{.name = "doctor",
-	 .summary = "doctor",
-	 .groups = OPTIONS_PID,
-	 .check = options_check_doctor,
-	 .run = run},
-	{0},
-};
-
 /* The parsers behind single options, which getopt would hand whole words to anyhow. */
 static void parse_word(const char *word)
 {
@@ -104,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		words[count++] = word;
 		parse_word(word);
 	}
-	err = options_parse(commands, count, words, &options);
+	err = options_parse(cli_commands, count, words, &options);
 	MUST(!err == !!options);
 	options_free(options);
 	return 0;

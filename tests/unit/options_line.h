@@ -5,22 +5,15 @@
 
 #include <string.h>
 
-#include "user/cli/options.h"
+#include "user/cli/commands.h"
 
 #define LINE_WORDS 64
-
-static inline int run_nothing(const struct options *options)
-{
-	(void)options;
-	return 0;
-}
 
 /*
  * options_parse() of the line, which is split at blanks; "''" is an empty word. The words stay
  * valid until the next call.
  */
-static inline int parse_line(const struct command *commands, const char *line,
-			     const struct options **out)
+static inline int parse(const char *line, const struct options **out)
 {
 	static char copy[512], *argv[LINE_WORDS];
 	int argc = 0;
@@ -33,17 +26,26 @@ static inline int parse_line(const struct command *commands, const char *line,
 		argv[argc++] = strcmp(word, "''") ? word : "";
 	}
 	argv[argc] = NULL;
-	return options_parse(commands, argc, argv, out);
+	return options_parse(cli_commands, argc, argv, out);
 }
 
-static inline const struct options *parse_good_line(const struct command *commands,
-						    const char *line)
+static inline const struct options *parse_good(const char *line)
 {
 	const struct options *options = NULL;
 
-	if (parse_line(commands, line, &options) || !options)
+	if (parse(line, &options) || !options)
 		fail_msg("'%s' was refused", line);
 	return options;
+}
+
+static inline const struct command *command_named(const char *name)
+{
+	const struct command *command = &cli_commands[1];
+
+	while (command->name && strcmp(command->name, name) != 0)
+		command++;
+	assert_non_null(command->name);
+	return command;
 }
 
 #endif

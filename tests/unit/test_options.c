@@ -16,29 +16,6 @@
 #include "user/base/util.h"
 #include "user/cli/help.h"
 
-static const struct command commands[] = {
-	{
-		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-			  OPTIONS_REPORT | OPTIONS_OUTPUT,
-		.check = options_check_watch,
-		.run = run_nothing,
-	},
-	{
-		.name = "doctor",
-		.summary = "say what this machine allows",
-		.help = help_doctor,
-		.groups = OPTIONS_PID | OPTIONS_DOCTOR,
-		.check = options_check_doctor,
-		.run = run_nothing,
-	},
-	{0},
-};
-
-static const struct options *parse_good(const char *line)
-{
-	return parse_good_line(commands, line);
-}
-
 /* What was written to standard error while reading the line; free() it. */
 static char *parse_bad(const char *line)
 {
@@ -53,7 +30,7 @@ static char *parse_bad(const char *line)
 	file = memfd_create("stderr", MFD_CLOEXEC);
 	assert_true(saved >= 0 && file >= 0);
 	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
-	err = parse_line(commands, line, &options);
+	err = parse(line, &options);
 	fflush(stderr);
 	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
 	close(saved);
@@ -70,7 +47,7 @@ static void defaults(void **state)
 	const struct options *o = parse_good("-p 12");
 
 	(void)state;
-	assert_ptr_equal(o->command, &commands[0]);
+	assert_ptr_equal(o->command, &cli_commands[0]);
 	assert_int_equal(o->action, ACTION_RUN);
 	assert_int_equal(o->pid_count, 1);
 	assert_int_equal(o->pids[0], 12);
@@ -245,7 +222,7 @@ static void commands_to_run(void **state)
 
 	o = parse_good("-- doctor");
 	assert_string_equal(o->argv[0], "doctor");
-	assert_ptr_equal(o->command, &commands[0]);
+	assert_ptr_equal(o->command, &cli_commands[0]);
 	options_free(o);
 
 	o = parse_good("-- 123");
@@ -266,7 +243,7 @@ static void subcommands(void **state)
 	const struct options *o = parse_good("doctor -p 4 -v");
 
 	(void)state;
-	assert_ptr_equal(o->command, &commands[1]);
+	assert_ptr_equal(o->command, command_named("doctor"));
 	assert_int_equal(o->pids[0], 4);
 	assert_int_equal(o->verbose, 1);
 	options_free(o);
@@ -275,7 +252,7 @@ static void subcommands(void **state)
 	options_free(o);
 	o = parse_good("doctor -h");
 	assert_int_equal(o->action, ACTION_HELP);
-	assert_ptr_equal(o->command, &commands[1]);
+	assert_ptr_equal(o->command, command_named("doctor"));
 	options_free(o);
 	/* Help and version need nothing else, and come before what would be wrong behind them. */
 	o = parse_good("--version -p");
@@ -457,7 +434,7 @@ static void check_page(const struct command *command, enum help_topic topic, int
 
 	assert_non_null(out);
 	assert_non_null(list);
-	assert_int_equal(help_print(out, commands, command, topic), 0);
+	assert_int_equal(help_print(out, cli_commands, command, topic), 0);
 	fclose(out);
 	for (const char *line = text; *line; lines++) {
 		size_t width = strcspn(line, "\n");
@@ -479,22 +456,22 @@ static void check_page(const struct command *command, enum help_topic topic, int
 static void help_pages(void **state)
 {
 	(void)state;
-	check_page(&commands[0], HELP_GENERAL, 40,
+	check_page(&cli_commands[0], HELP_GENERAL, 40,
 		   "-p --interval --count --top --sort --merge --format json --output -z -Z "
 		   "--older --sample "
 		   "--no-inlines debuginfod --error-exitcode --verdict --leak-only --verbose "
 		   "--version "
 		   "--help=leaks --help=probes doctor Examples:");
-	check_page(&commands[0], HELP_LEAKS, 24,
+	check_page(&cli_commands[0], HELP_LEAKS, 24,
 		   "--verdict --max-pause --snapshot=fork --leak-check-heuristics --tagged "
 		   "--contents --leak-only "
 		   "--error-exitcode --suppressions --gen-suppressions --no-default-suppressions "
 		   "--check-frees Examples:");
-	check_page(&commands[0], HELP_PROBES, 24,
+	check_page(&cli_commands[0], HELP_PROBES, 24,
 		   "--children --no-follow --mmap --object --symbols-prefix --alloc-fn --free-fn "
 		   "--attach "
 		   "--stack --depth --max-live --max-stacks Examples:");
-	check_page(&commands[1], HELP_GENERAL, 24, "doctor --pid --verbose Examples:");
+	check_page(command_named("doctor"), HELP_GENERAL, 24, "doctor --pid --verbose Examples:");
 }
 
 static void help_to_full_disk(void **state)
@@ -503,7 +480,7 @@ static void help_to_full_disk(void **state)
 
 	(void)state;
 	assert_non_null(full);
-	assert_int_equal(help_print(full, commands, &commands[0], HELP_GENERAL), -ENOSPC);
+	assert_int_equal(help_print(full, cli_commands, &cli_commands[0], HELP_GENERAL), -ENOSPC);
 }
 
 static void version(void **state)

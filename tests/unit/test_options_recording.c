@@ -16,52 +16,6 @@
 #include "user/base/util.h"
 #include "user/cli/help.h"
 
-static const struct command commands[] = {
-	{
-		.groups = OPTIONS_PID,
-		.check = options_check_watch,
-		.run = run_nothing,
-	},
-	{
-		.name = "record",
-		.summary = "the same, into a file for later",
-		.help = help_record,
-		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-			  OPTIONS_OUTPUT,
-		.check = options_check_record,
-		.run = run_nothing,
-	},
-	{
-		.name = "report",
-		.summary = "show a recording",
-		.help = help_report,
-		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
-			  OPTIONS_OUTPUT,
-		.check = options_check_report,
-		.run = run_nothing,
-	},
-	{
-		.name = "diff",
-		.summary = "compare recordings",
-		.help = help_diff,
-		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
-			  OPTIONS_OUTPUT,
-		.check = options_check_diff,
-		.run = run_nothing,
-	},
-	{0},
-};
-
-static int parse(const char *line, const struct options **options)
-{
-	return parse_line(commands, line, options);
-}
-
-static const struct options *parse_good(const char *line)
-{
-	return parse_good_line(commands, line);
-}
-
 static void recordings(void **state)
 {
 	const struct options *o = parse_good("record -o f -- sleep 1");

@@ -17,33 +17,6 @@
 #include "user/base/listen.h"
 #include "user/cli/help.h"
 
-static const struct command commands[] = {
-	{
-		.groups = OPTIONS_PID,
-		.check = options_check_watch,
-		.run = run_nothing,
-	},
-	{
-		.name = "survey",
-		.summary = "which process leaks",
-		.help = help_survey,
-		.groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
-		.check = options_check_survey,
-		.run = run_nothing,
-	},
-	{0},
-};
-
-static int parse(const char *line, const struct options **options)
-{
-	return parse_line(commands, line, options);
-}
-
-static const struct options *parse_good(const char *line)
-{
-	return parse_good_line(commands, line);
-}
-
 static void defaults(void **state)
 {
 	const struct options *o = parse_good("survey");

@@ -16,4 +16,7 @@ int cmd_doctor(const struct options *options);
 /* The memory of all processes, and what those that grow allocate. */
 int cmd_survey(const struct options *options);
 
+/* Their table, for options_parse() and help_print(). */
+extern const struct command cli_commands[];
+
 #endif

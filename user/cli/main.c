@@ -8,60 +8,6 @@
 #include "user/cli/commands.h"
 #include "user/cli/help.h"
 
-static const struct command commands[] = {
-	{
-		.summary = "watch running processes, or run a command and watch it",
-		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-			  OPTIONS_REPORT | OPTIONS_OUTPUT,
-		.check = options_check_watch,
-		.run = cmd_trace,
-	},
-	{
-		.name = "record",
-		.summary = "the same, into a file for later",
-		.help = help_record,
-		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
-			  OPTIONS_OUTPUT,
-		.check = options_check_record,
-		.run = cmd_trace,
-	},
-	{
-		.name = "report",
-		.summary = "show a recording, in any format; no root",
-		.help = help_report,
-		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
-			  OPTIONS_OUTPUT,
-		.check = options_check_report,
-		.run = cmd_report,
-	},
-	{
-		.name = "diff",
-		.summary = "say what grew between recordings",
-		.help = help_diff,
-		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
-			  OPTIONS_OUTPUT,
-		.check = options_check_diff,
-		.run = cmd_diff,
-	},
-	{
-		.name = "survey",
-		.summary = "which process of this machine leaks, and where",
-		.help = help_survey,
-		.groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
-		.check = options_check_survey,
-		.run = cmd_survey,
-	},
-	{
-		.name = "doctor",
-		.summary = "say what this machine allows",
-		.help = help_doctor,
-		.groups = OPTIONS_PID | OPTIONS_DOCTOR,
-		.check = options_check_doctor,
-		.run = cmd_doctor,
-	},
-	{0},
-};
-
 /*
  * Whoever starts us with one of 0, 1 and 2 closed would have messages written into the first file
  * that we open, a recording for instance. What is put there refuses to be used, and a command that
@@ -85,15 +31,16 @@ int main(int argc, char *argv[])
 
 	if (err)
 		return 1;
-	err = options_parse(commands, argc, argv, &options);
+	err = options_parse(cli_commands, argc, argv, &options);
 	if (err)
 		return err == -EINVAL ? EXIT_STATUS_USAGE : 1;
 	if (options->verbose)
 		log_set_level(options->verbose > 1 ? LOG_TRACE : LOG_DEBUG);
 	switch (options->action) {
 	case ACTION_HELP:
-		status =
-			help_print(stdout, commands, options->command, options->help_topic) ? 1 : 0;
+		status = help_print(stdout, cli_commands, options->command, options->help_topic)
+				 ? 1
+				 : 0;
 		break;
 	case ACTION_VERSION:
 		status = help_print_version(stdout) ? 1 : 0;

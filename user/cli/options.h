@@ -36,10 +36,7 @@ enum option_group {
 	OPTIONS_DOCTOR = 1u << 9,   /* of the machine */
 };
 
-/*
- * A subcommand is one row of a table that main() owns; the row without a name comes first and is
- * the default.
- */
+/* A subcommand: a row of a table. The row without a name comes first and is the default. */
 struct command {
 	const char *name;    /* as typed: "doctor"; NULL: no word */
 	const char *summary; /* one line of --help */
