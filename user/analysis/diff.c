@@ -8,6 +8,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "user/base/util.h"
+
 /* One stack, by its names. */
 struct entry {
 	char *key;
@@ -62,7 +64,7 @@ static char *make_key(const struct stack *stack)
 				frame->offset);
 	}
 	fprintf(out, "%d", stack->frames ? (int)stack->end : -1);
-	if (fclose(out)) {
+	if (close_memstream(out)) {
 		free(key);
 		return NULL;
 	}

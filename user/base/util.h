@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_BASE_UTIL_H
 #define MEMLEAKBPF_BASE_UTIL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,18 @@ static inline int64_t saturate_i64(double value)
 	if (value >= 0x1p63)
 		return INT64_MAX;
 	return value > -0x1p63 ? (int64_t)value : value <= -0x1p63 ? INT64_MIN : 0;
+}
+
+/*
+ * Closes a stream of open_memstream(). 0, or -ENOMEM when not all that was written to it is in the
+ * text, which the caller frees in both cases.
+ */
+static inline int close_memstream(FILE *stream)
+{
+	bool failed = ferror(stream) != 0;
+
+	failed |= fclose(stream) != 0;
+	return failed ? -ENOMEM : 0;
 }
 
 /*

@@ -304,7 +304,7 @@ static int describe_one(struct describer *d, struct stack *stack, uint32_t block
 	FILE *out = open_memstream(&stack->held_by, &len);
 	int err = out ? put_path(d, out, block) : -ENOMEM;
 
-	if (out && fclose(out))
+	if (out && close_memstream(out))
 		err = -ENOMEM;
 	return err;
 }

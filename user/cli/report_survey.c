@@ -92,7 +92,7 @@ static int keep(struct report_survey *r, const struct survey_report *report)
 	FILE *out = open_memstream(&text, &len);
 	int err = out ? write_report(r, out, report) : -ENOMEM;
 
-	if (out && fclose(out))
+	if (out && close_memstream(out))
 		err = -ENOMEM;
 	if (err) {
 		free(text);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "user/base/util.h"
 #include "user/export/collect.h"
 
 /* One line: blocks of one size from one stack. */
@@ -181,14 +182,15 @@ static int android_write(struct document *d)
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
-	int err = out ? 0 : -ENOMEM;
+	int err = 0, closed;
 
+	if (!out)
+		return -ENOMEM;
 	for (size_t i = 0; !err && i < d->collection.target_count; i++)
 		err = put_target(d, out, &d->collection.targets[i]);
-	if (out && (ferror(out) || fclose(out)))
-		err = -ENOMEM;
-	if (!err)
-		err = exporter_write_document(&d->base, text, len);
+	closed = close_memstream(out);
+	err = err ?: closed;
+	err = err ?: exporter_write_document(&d->base, text, len);
 	free(text);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "user/base/util.h"
 #include "user/export/collect.h"
 
 /* A semicolon would begin another frame, a newline another stack. */
@@ -120,16 +121,13 @@ static int folded_write(struct document *d)
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
-	bool failed;
 	int err;
 
 	if (!out)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->collection.target_count; i++)
 		put_target(d, out, &d->collection.targets[i]);
-	failed = ferror(out) != 0;
-	failed |= fclose(out) != 0;
-	err = failed ? -ENOMEM : exporter_write_document(&d->base, text, len);
+	err = close_memstream(out) ?: exporter_write_document(&d->base, text, len);
 	free(text);
 	return err;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "user/base/util.h"
 #include "user/export/html.h"
 #include "user/export/render.h"
 
@@ -21,13 +22,12 @@ static int take_one(struct html *h, struct html_bad_free *to, const struct bad_f
 {
 	size_t len = 0;
 	FILE *out = open_memstream(&to->title, &len);
-	int err = 0;
+	int err;
 
 	if (!out)
 		return -ENOMEM;
 	bad_free_put_title(out, bad);
-	if (fclose(out))
-		return -ENOMEM;
+	err = close_memstream(out);
 	for (int i = 0; !err && i < BAD_FREE_STACKS; i++) {
 		const struct bad_free_call *call = &bad->calls[i];
 

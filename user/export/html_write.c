@@ -313,18 +313,14 @@ int html_write(struct html *h)
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
-	bool failed;
-	int err;
+	int err, closed;
 
 	if (!out)
 		return -ENOMEM;
 	err = put_page(out, h);
-	failed = ferror(out) != 0;
-	failed |= fclose(out) != 0;
-	if (!err && failed)
-		err = -ENOMEM;
-	if (!err)
-		err = exporter_write_document(&h->base, text, len);
+	closed = close_memstream(out);
+	err = err ?: closed;
+	err = err ?: exporter_write_document(&h->base, text, len);
 	free(text);
 	return err;
 }

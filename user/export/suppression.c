@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "user/base/parse.h"
+#include "user/base/util.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
 
@@ -226,7 +227,7 @@ void json_put_suppression(struct json to, enum suppression_style style, const st
 		return;
 	}
 	suppression_put(out, style, s, stack);
-	if (fclose(out))
+	if (close_memstream(out))
 		*to.failed = true;
 	else
 		json_put_string(to, "suppression", text);

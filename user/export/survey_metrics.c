@@ -354,7 +354,6 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 			  char **text, size_t *size)
 {
 	struct page page = {.syntax = syntax, .report = report};
-	bool failed;
 
 	*text = NULL;
 	*size = 0;
@@ -369,8 +368,7 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 	put_top_stacks(&page);
 	if (syntax == METRICS_OPENMETRICS)
 		fputs("# EOF\n", page.out);
-	failed = ferror(page.out) != 0;
-	if (fclose(page.out) || failed) {
+	if (close_memstream(page.out)) {
 		free(*text);
 		*text = NULL;
 		return -ENOMEM;

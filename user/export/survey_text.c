@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "user/base/parse.h"
+#include "user/base/util.h"
 #include "user/export/render.h"
 
 #define NS_PER_S 1000000000ULL
@@ -444,7 +445,6 @@ int survey_write_text(const struct survey_output *output, const struct survey_re
 	struct table t = {.output = output, .report = report};
 	char *text = NULL;
 	size_t len = 0;
-	bool failed;
 	int err;
 
 	t.out = open_memstream(&text, &len);
@@ -454,9 +454,7 @@ int survey_write_text(const struct survey_output *output, const struct survey_re
 		fputs("\033[H\033[2J", t.out);
 	put_table(&t);
 	fputc('\n', t.out);
-	failed = ferror(t.out) != 0;
-	failed |= fclose(t.out) != 0;
-	err = failed ? -ENOMEM : stream_write(output->out, text, len);
+	err = close_memstream(t.out) ?: stream_write(output->out, text, len);
 	free(text);
 	return err;
 }

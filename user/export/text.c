@@ -533,7 +533,6 @@ static int text_snapshot(struct exporter *e, const struct snapshot *s,
 	struct page page = {.options = &e->options, .s = s};
 	char *text = NULL;
 	size_t len = 0;
-	bool failed;
 	int err;
 
 	page.out = open_memstream(&text, &len);
@@ -544,9 +543,7 @@ static int text_snapshot(struct exporter *e, const struct snapshot *s,
 	else
 		put_page(&page, shown, shown_count);
 	fputc('\n', page.out);
-	failed = ferror(page.out) != 0;
-	failed |= fclose(page.out) != 0;
-	err = failed ? -ENOMEM : exporter_write(e, text, len);
+	err = close_memstream(page.out) ?: exporter_write(e, text, len);
 	free(text);
 	return err;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/util.h"
+
 enum verdict_field {
 	VERDICT_STATE = 1,
 	VERDICT_REASON = 2,
@@ -270,7 +272,7 @@ static int read_path(struct wire_reader message, const char *before, char **path
 			fputc('\n', out);
 		fwrite(line, 1, len, out);
 	}
-	if (fclose(out))
+	if (close_memstream(out))
 		got = -ENOMEM;
 	if (got < 0 || !size || strlen(*path) != size) {
 		/* A line with a NUL in it is none of ours. */

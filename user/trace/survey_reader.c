@@ -14,6 +14,7 @@
 #include "user/base/util.h"
 #include "user/sys/memory.h"
 #include "user/sys/proc.h"
+#include "user/trace/libbpf_messages.h"
 #include "user/trace/misses.h"
 
 /* What the kernel has counted of those that have exited, as far as it was read. */
@@ -250,20 +251,6 @@ static int read_proc(struct survey_reader *r)
 
 /* ---- public ------------------------------------------------------------------------------- */
 
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	/* The message would end in two newlines otherwise. */
-	char line[1024];
-	enum log_level ours = level == LIBBPF_WARN ? LOG_DEBUG : LOG_TRACE;
-
-	if (ours > log_get_level())
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_msg(ours, "%s", line);
-	return 0;
-}
-
 int survey_reader_new(enum survey_source source, struct survey_reader **out)
 {
 	struct survey_reader *r = calloc(1, sizeof(*r));
@@ -274,7 +261,7 @@ int survey_reader_new(enum survey_source source, struct survey_reader **out)
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	r->ns_per_tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
 	if (source != SURVEY_PROC) {
-		libbpf_set_print(print_libbpf);
+		libbpf_messages_to_log();
 		err = load(r);
 		if (err && source == SURVEY_BPF) {
 			survey_reader_free(r);

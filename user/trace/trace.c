@@ -14,6 +14,7 @@
 #include "user/sys/feature_machine.h"
 #include "user/sys/privilege.h"
 #include "user/trace/internal.h"
+#include "user/trace/libbpf_messages.h"
 #include "user/trace/sampling.h"
 #include "user/unwind/publish_bpf.h"
 
@@ -25,19 +26,6 @@
 
 /* 500,000 frees, while a table is read: a second of a busy process. */
 #define NOTED_FREES_SIZE (16 << 20)
-
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	enum log_level ours = level == LIBBPF_WARN ? LOG_DEBUG : LOG_TRACE;
-	char line[1024];
-
-	if (ours > log_get_level())
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_msg(ours, "%s", line);
-	return 0;
-}
 
 static int set_map_size(struct bpf_map *map, uint32_t entries)
 {
@@ -256,7 +244,7 @@ static int load(struct trace *trace)
 	err = mind_warnings();
 	if (err)
 		return err;
-	libbpf_set_print(print_libbpf);
+	libbpf_messages_to_log();
 	skel = trace->skel = memleakbpf__open();
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
