@@ -57,9 +57,7 @@ static __always_inline int process_forked(uint64_t *ctx)
 		count_lost(info->id, LOST_TARGETS_FULL);
 		return 0;
 	}
-#ifndef MEMLEAKBPF_OLD_KERNEL
 	unwind_forked(info->id, fresh.id);
-#endif
 	event.other_id = info->id;
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The unwinder as a BPF program: its maps, and what bpf/unwind_walk.h asks of them. */
-#include "bpf/unwind.h"
+#include "bpf/unwind_maps.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -18,25 +18,6 @@
 /* Set before loading. */
 const volatile struct unwind_config unwind_config = {};
 
-struct unwind_chunk_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(uint32_t));
-	__uint(value_size, UNWIND_CHUNK_BYTES);
-};
-
-/*
- * The storage described in bpf/unwind_abi.h. User space adds a chunk when one is needed; lookups
- * are compiled inline.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, UNWIND_MAX_CHUNKS);
-	__uint(key_size, sizeof(uint32_t));
-	__array(values, struct unwind_chunk_map);
-} unwind_chunks SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -44,14 +25,6 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__type(key, uint32_t);
-	__type(value, struct unwind_target);
-} unwind_targets SEC(".maps");
 
 /* Objects whose tables are loaded, for code that was mapped a moment ago. */
 struct {
@@ -62,35 +35,11 @@ struct {
 	__type(value, struct unwind_object);
 } unwind_objects SEC(".maps");
 
-static __always_inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
-{
-	(void)state; /* user space keeps its chunks there */
-
-	uint32_t number = word / UNWIND_CHUNK_WORDS, zero = 0;
-	void *chunk = bpf_map_lookup_elem(&unwind_chunks, &number);
-
-	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
-}
-
 static __always_inline const struct unwind_rule *unwind_rule_at(struct unwind_state *state,
 								uint32_t number)
 {
 	(void)state;
 	return bpf_map_lookup_elem(&unwind_rules, &number);
-}
-
-static __always_inline struct unwind_target *target_row(uint32_t target_id)
-{
-	uint32_t row = target_id % ABI_TARGET_SLOTS;
-	struct unwind_target *target = bpf_map_lookup_elem(&unwind_targets, &row);
-
-	return target && target->target_id == target_id ? target : NULL;
-}
-
-static __always_inline const struct unwind_target *unwind_target_of(
-	const struct unwind_state *state)
-{
-	return target_row(state->target_id);
 }
 
 static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,

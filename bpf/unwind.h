@@ -14,7 +14,7 @@
 #define UNWIND_TRAIL_WORDS 64
 
 /* struct unwind_state.flags, set by the caller. */
-#define UNWIND_FP_ONLY 1u /* --stack fp: no tables */
+#define UNWIND_FP_ONLY 1u /* --stack fp: no object has tables */
 
 struct unwind_regs {
 	uint64_t pc, sp, fp;
@@ -75,8 +75,8 @@ struct unwind_state {
 
 	uint64_t set;	     /* of the target, for this walk */
 	uint32_t generation; /* of the cache */
-	uint32_t pad2;
-	uint64_t window_at; /* address of window[0]; 0: nothing read yet */
+	uint32_t remaps;     /* of the target, for this walk; kernels before 5.15 */
+	uint64_t window_at;  /* address of window[0]; 0: nothing read yet */
 	uint64_t window[UNWIND_WINDOW_WORDS];
 	struct unwind_cached cache[UNWIND_CACHE_SIZE];
 	struct unwind_trail trail; /* of this walk */

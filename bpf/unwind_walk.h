@@ -13,6 +13,7 @@
 #define MEMLEAKBPF_BPF_UNWIND_WALK_H
 
 #include "bpf/unwind.h"
+#include "bpf/unwind_compute.h"
 
 /* What became of a frame. */
 enum unwind_outcome {
@@ -49,18 +50,6 @@ static __always_inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 32);
-}
-
-/*
- * All ones if a <= b, for numbers below 2^63. The searches compute instead of branching: the
- * verifier follows every path through a loop of branches, and there are 2^steps of them.
- */
-static __always_inline uint64_t unwind_not_above(uint64_t a, uint64_t b)
-{
-	uint64_t mask = (uint64_t)((int64_t)(a - b - 1) >> 63);
-
-	unwind_opaque(mask);
-	return mask;
 }
 
 /* found, or found + step if that is below count and not after pc. */
@@ -270,35 +259,15 @@ static __always_inline int unwind_go(struct unwind_state *state, uint64_t cfa, u
 	return UNWIND_NEXT;
 }
 
-/* Is the instruction before pc a call? One that cannot be read is taken for one. */
-static __always_inline bool unwind_after_call(struct unwind_state *state, uint64_t pc)
+/* Is the instruction before pc a call? One that cannot be read is taken for `unread`. */
+static __always_inline bool unwind_after_call(struct unwind_state *state, uint64_t pc, bool unread)
 {
-	unwind_note_other(state);
-#ifdef UNWIND_AARCH64
-	uint32_t code = 0;
-
-	if (unwind_read(state, &code, sizeof(code), pc - 4))
-		return true;
-	/* bl; blr, and its forms that authenticate the address */
-	return (code & 0xfc000000) == 0x94000000 || (code & 0xfefff000) == 0xd63f0000;
-#else
 	uint64_t code = 0;
 
-	if (unwind_read(state, &code, sizeof(code), pc - 8))
-		return true;
-#define CODE(back) ((code >> (64 - 8 * (back))) & 0xff)
-	/* call rel32; then call r/m64 (ff /2) by the length of what follows its opcode */
-	if (CODE(5) == 0xe8 || (CODE(2) == 0xff && (CODE(1) & 0x38) == 0x10))
-		return true;
-	if (CODE(3) == 0xff && (CODE(2) == 0x14 || (CODE(2) & 0xf8) == 0x50))
-		return true;
-	if (CODE(4) == 0xff && CODE(3) == 0x54)
-		return true;
-	if (CODE(6) == 0xff && (CODE(5) == 0x15 || (CODE(5) & 0xf8) == 0x90))
-		return true;
-	return CODE(7) == 0xff && (CODE(6) == 0x94 || CODE(6) == 0x14);
-#undef CODE
-#endif
+	unwind_note_other(state);
+	if (unwind_read(state, &code, UNWIND_CALL_BYTES, pc - UNWIND_CALL_BYTES))
+		return unread;
+	return unwind_is_call(code);
 }
 
 /*
@@ -322,7 +291,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	 * The first frame of a coroutine returns to where nobody called from: glibc's makecontext
 	 * leaves such an address, in code without rows. The frame pointer there is a leftover.
 	 */
-	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc))
+	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc, true))
 		return unwind_stop(state, STACK_END_COMPLETE);
 	if (unwind_need_fp(state))
 		return unwind_stop(state, STACK_END_READ_FAULT);
@@ -334,11 +303,10 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	if (unwind_read_word(state, fp, &state->regs.fp) || unwind_read_word(state, fp + 8, &pc))
 		return unwind_stop(state, STACK_END_NO_ROWS);
 	state->first_fp = 0;
-	if (!(state->flags & UNWIND_FP_ONLY)) {
-		if (pc && !unwind_after_call(state, pc & UNWIND_ADDRESS_MASK))
-			return unwind_stop(state, STACK_END_NO_ROWS);
-		state->weak = 1;
-	}
+	if (!(state->flags & UNWIND_FP_ONLY) && pc &&
+	    !unwind_after_call(state, pc & UNWIND_ADDRESS_MASK, true))
+		return unwind_stop(state, STACK_END_NO_ROWS);
+	state->weak = 1;
 	return unwind_go(state, fp + 16, pc);
 }
 
@@ -438,6 +406,12 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 	state->asked = 1;
 	if (answer == UNWIND_KNOWN)
 		return UNWIND_NEXT;
+	/*
+	 * By frame pointers alone every frame is weak, and this may be a library that was opened a
+	 * moment ago.
+	 */
+	if (state->weak && (state->flags & UNWIND_FP_ONLY) && answer == UNWIND_UNKNOWN)
+		state->weak = !unwind_after_call(state, state->regs.pc, false);
 	if (state->weak) {
 		state->end = STACK_END_NO_ROWS;
 		return UNWIND_DROP;
@@ -503,10 +477,6 @@ static __always_inline int unwind_one(struct unwind_state *state)
 	uint32_t number = 0;
 	int outcome;
 
-	if (state->flags & UNWIND_FP_ONLY) {
-		state->hash = unwind_mix(state->hash, state->regs.pc);
-		return unwind_without_rule(state);
-	}
 	outcome = unwind_look_up(state, pc, &number);
 	if (outcome != UNWIND_NEXT)
 		return outcome;

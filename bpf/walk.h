@@ -11,6 +11,8 @@
 /*
  * The unwinder of bpf/unwind.bpf.c, without tables: each frame is one of code without rows.
  */
+#include "bpf/unwind_maps.h"
+
 static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,
 				       uint64_t address)
 {
@@ -18,9 +20,7 @@ static __always_inline int unwind_read(struct unwind_state *state, void *to, uin
 	return bpf_probe_read_user(to, size, (void *)address);
 }
 
-#define unwind_chunk(state, word)     ((const uint8_t *)NULL)
 #define unwind_rule_at(state, number) ((const struct unwind_rule *)NULL)
-#define unwind_target_of(state)	      ((const struct unwind_target *)NULL)
 #define unwind_ask_kernel(state, pc)  UNWIND_UNKNOWN
 #define unwind_recall(state)	      ABI_NO_SLOT
 #define unwind_remember(state, slot)  ((void)0)
@@ -30,12 +30,60 @@ static __always_inline int unwind_read(struct unwind_state *state, void *to, uin
 #endif
 #include "bpf/unwind_walk.h"
 
+/*
+ * Where the target's code is, as user space has told: NULL if it has not, or that is no longer
+ * right. What the search needs besides is kept in *state: the verifier follows the walk for each
+ * value of a register that it knows to be another one.
+ */
+static __always_inline const uint8_t *walk_set(struct unwind_state *state)
+{
+	const struct unwind_target *target = unwind_target_of(state);
+
+	state->set = target ? unwind_trusted_set(target) : 0;
+	state->remaps = target ? target->remaps : 0;
+	return state->set ? unwind_chunk(state, (uint32_t)state->set) : NULL;
+}
+
+/*
+ * What a place adds to the stack's hash, as in unwind_look_up(); *known is all ones where it lies
+ * in the set, else 0. There the hash is a provisional one, and user space finds the one that it
+ * stands for (user/trace/events.c). Computes where unwind_in_set() branches.
+ */
+static __always_inline uint64_t walk_token(const struct unwind_state *state, const uint8_t *chunk,
+					   uint64_t pc, uint64_t *known)
+{
+	uint64_t unknown = unwind_mix(pc, state->remaps), found = 0, start, object, base;
+	uint32_t step, count = state->set >> 32, at = UNWIND_BYTE((uint32_t)state->set);
+	const struct unwind_mapping *mapping;
+	uint64_t has_object;
+
+	*known = 0;
+	if (!chunk)
+		return unknown;
+#pragma unroll
+	for (step = UNWIND_MAX_MAPPINGS / 2; step; step /= 2)
+		found = unwind_try_start(chunk, at, count, pc, found, step);
+	start = *(const uint64_t *)(chunk + ((at + found * 8) & (UNWIND_CHUNK_BYTES - 8)));
+	at += (count * 8 + UNWIND_SET_ALIGN - 1) & ~(UNWIND_SET_ALIGN - 1);
+	mapping = (const void *)(chunk + ((at + found * UNWIND_SET_ALIGN) &
+					  (UNWIND_CHUNK_BYTES - UNWIND_SET_ALIGN)));
+	object = mapping->object;
+	base = mapping->base;
+	/* `stale` is 0 or 1. */
+	*known = unwind_not_above(start, pc) & unwind_not_above(pc + 1, mapping->end) &
+		 ((uint64_t)mapping->stale - 1);
+	has_object = unwind_not_above(1, object);
+	return (unwind_mix(pc - base, object) & has_object & *known) | (pc & ~has_object & *known) |
+	       (unknown & ~*known);
+}
+
 /* Few branches: the verifier of those kernels follows each turn. */
 static __always_inline void walk_frame_pointers(struct unwind_state *state,
 						struct stack_event *event)
 {
-	uint64_t sp = state->regs.sp, fp = state->regs.fp, frame[2] = {};
-	uint64_t hash = unwind_mix(0, state->regs.pc);
+	uint64_t sp = state->regs.sp, fp = state->regs.fp, frame[2] = {}, known;
+	const uint8_t *chunk = walk_set(state);
+	uint64_t hash = unwind_mix(0, walk_token(state, chunk, state->regs.pc, &known));
 	uint8_t end = STACK_END_TRUNCATED;
 	uint32_t n;
 
@@ -46,14 +94,28 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 	bpf_probe_read_user(&frame[1], sizeof(frame[1]), (void *)sp);
 #endif
 	for (n = 1; n < ABI_MAX_FRAMES && n < config.max_frames; n++) {
-		uint64_t pc = frame[1] & UNWIND_ADDRESS_MASK;
+		uint64_t pc = frame[1] & UNWIND_ADDRESS_MASK, token;
 
 		if (!pc) {
 			end = STACK_END_COMPLETE;
 			break;
 		}
+		token = walk_token(state, chunk, pc - 1, &known);
+		/* The first caller is certain; what a frame pointer leads to may be anything. */
+		known |= unwind_same(n, 1);
+		if (!known) {
+			uint64_t code = 0;
+
+			bpf_probe_read_user(&code, UNWIND_CALL_BYTES,
+					    (void *)(pc - UNWIND_CALL_BYTES));
+			known = unwind_is_call(code);
+		}
+		if (!known) {
+			end = STACK_END_NO_ROWS;
+			break;
+		}
 		event->frames[n] = pc;
-		hash = unwind_mix(hash, pc);
+		hash = unwind_mix(hash, token);
 		/* Without a frame pointer the next turn finds no caller: it ends there. */
 		frame[0] = frame[1] = 0;
 		if (fp && ((fp & 7) || fp <= sp ||

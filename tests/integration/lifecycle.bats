@@ -239,9 +239,9 @@ at_exit() {
 	same
 }
 
-plugins() {
+plugins() { # OPTION…
 	start_target "$TARGETS/dl"
-	attach
+	attach "$@"
 	tell 'open plugin_a'
 	tell 'go plugin_a'
 	tell 'close plugin_a'
@@ -264,9 +264,13 @@ plugins() {
 	each_mode plugins
 }
 
-@test "a plugin that is gone before anyone asks for names" {
+@test "dlopen, dlclose, another plugin at its place, with stacks by frame pointers" {
+	plugins --stack fp
+}
+
+gone_plugins() { # OPTION…
 	start_target "$TARGETS/dl"
-	attach
+	attach "$@"
 	for _ in 1 2 3; do
 		for plugin in plugin_a plugin_b; do
 			tell "open $plugin"
@@ -278,6 +282,14 @@ plugins() {
 	tool_ends
 	final
 	same any
+}
+
+@test "a plugin that is gone before anyone asks for names" {
+	gone_plugins
+}
+
+@test "a plugin that is gone before anyone asks for names, with stacks by frame pointers" {
+	gone_plugins --stack fp
 }
 
 @test "many short-lived children: none is missed by --children exact, and the tool keeps nothing of them" {

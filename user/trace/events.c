@@ -185,8 +185,7 @@ static void handle_fork(struct trace *trace, const struct process_event *event)
 	target->start_ns = event->header.time_ns;
 	target->late = trace->options.children == CHILDREN_LATE;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
-	if (trace->unwind)
-		unwind_publisher_adopt(trace->unwind, target->id);
+	unwind_publisher_adopt(trace->unwind, target->id);
 	target->image = parent ? image_clone(parent->image, target->pid)
 			       : image_new_empty(target->pid, trace->objects);
 	if (!target->image) {
@@ -323,18 +322,26 @@ static void handle_stack(struct trace *trace, const struct stack_event *event)
 {
 	struct target *target = target_by_id(trace, event->header.target_id);
 	size_t count = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
+	struct location locations[ABI_MAX_FRAMES];
+	uint64_t id = event->stack_id;
 	struct stack_entry *entry;
 	bool refreshed = false, fresh;
 
 	if (!target)
 		return;
-	entry = stack_table_add(trace->stacks, target->id, event->stack_id, count, &fresh);
-	if (!entry || !fresh)
-		return;
-	entry->pid = target->pid;
 	for (size_t i = 0; i < count; i++)
-		locate(target, event->frames[i], &entry->locations[i], &refreshed);
-	name_allocator(trace, entry);
+		locate(target, event->frames[i], &locations[i], &refreshed);
+	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
+	if (trace->options.old)
+		id = unwind_stack_id(locations, count, event->end);
+	entry = stack_table_add(trace->stacks, target->id, id, count, &fresh);
+	if (entry && fresh) {
+		entry->pid = target->pid;
+		memcpy(entry->locations, locations, count * sizeof(*locations));
+		name_allocator(trace, entry);
+	}
+	if (entry && id != event->stack_id)
+		stack_table_finish(trace->stacks, target->id, event->stack_id, id, event->end);
 }
 
 int target_walk_here(struct trace *trace, const struct target *target)
@@ -370,7 +377,7 @@ static void handle_stack_copy(struct trace *trace, const struct stack_copy_event
 	struct stack_event event;
 	int err;
 
-	if (!target || !trace->unwind)
+	if (!target)
 		return;
 	err = finish_copy(trace, target, copy, &event);
 	if (err == -ENOENT && !image_fill(target->image))
@@ -483,8 +490,6 @@ static void publish_mappings(struct trace *trace)
 {
 	struct target *target, *next;
 
-	if (!trace->unwind)
-		return;
 	HASH_ITER (hh, trace->targets, target, next)
 		target_publish(trace, target);
 	/* Only now, so that what a new program shares with the one before it is not built again. */

@@ -48,7 +48,9 @@ int trace_name_frame(struct trace *trace, struct target *target, const struct he
 	size_t count;
 	int err;
 
-	if (!trace->unwind || thread->word_count * 8 < sizeof(struct user_regs_struct))
+	/* By frame pointers it would be a guess. */
+	if (trace->options.frame_pointers ||
+	    thread->word_count * 8 < sizeof(struct user_regs_struct))
 		return -ENOENT;
 	regs = registers_of((const void *)thread->words);
 	err = target_walk_here(trace, target);

@@ -112,7 +112,7 @@ struct trace {
 	struct target_stats *stats;
 
 	struct object_cache *objects;
-	struct unwind_publisher *unwind; /* NULL with --stack fp */
+	struct unwind_publisher *unwind;
 	uint32_t own_target; /* whose mappings UNWIND_OWN_TARGET has, at which image_generation() */
 	uint64_t own_generation;
 	struct known_object *known; /* uthash by id */

@@ -216,7 +216,8 @@ static bool take_final_id(struct stack *stack, const struct trace *trace, uint32
 {
 	const struct stack_entry *entry;
 
-	if (stack->end != STACK_END_NO_MAPPING)
+	/* There the kernel side knows less: events.c. */
+	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old)
 		return false;
 	entry = stack_table_find(trace->stacks, target_id, stack->id);
 	if (!entry || !entry->same_as)
@@ -551,7 +552,7 @@ void reader_reclaim(struct trace *trace)
 	release_slots(trace);
 	while (trace->ended) {
 		target = trace->ended;
-		if (trace->unwind && !target->forgotten)
+		if (!target->forgotten)
 			unwind_publisher_drop(trace->unwind, target->id);
 		trace->ended = target->next_ended;
 		release_bare_slot(trace, target->id);

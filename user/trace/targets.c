@@ -267,7 +267,7 @@ void target_publish(struct trace *trace, struct target *target)
 	struct image *now;
 	int err = -EAGAIN;
 
-	if (!trace->unwind || target->launching || target->published == generation)
+	if (target->launching || target->published == generation)
 		return;
 	/*
 	 * Not the image itself: that is as old as the last record, which the stacks still to come
@@ -376,8 +376,7 @@ static bool has_ended(const struct target *target)
 
 static void target_discard(struct trace *trace, struct target *target)
 {
-	if (trace->unwind)
-		unwind_publisher_drop(trace->unwind, target->id);
+	unwind_publisher_drop(trace->unwind, target->id);
 	target_unlink(trace, target);
 	target_free(trace, target);
 }
@@ -487,8 +486,7 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 		target->preloaded[target->preloaded_count++] = object;
 		known = known_object_get(trace, object);
 		err = known ? target_attach_object(trace, target, known) : -ENOMEM;
-		if (trace->unwind)
-			unwind_publisher_hold(trace->unwind, target->id, object);
+		unwind_publisher_hold(trace->unwind, target->id, object);
 		if (err > 0) {
 			attached++;
 			err = 0;

@@ -168,7 +168,6 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 		{skel->progs.live_ages, skel->progs.old_live_ages},
 		{skel->progs.live_clock_read, NULL},
 		{skel->progs.alloc_session, NULL},
-		{skel->progs.on_mapping, NULL},
 	};
 
 	*out = (struct attach_programs){
@@ -268,12 +267,10 @@ static int attach_process_events(struct trace *trace)
 		{&skel->links.on_fork, old ? skel->progs.old_on_fork : skel->progs.on_fork},
 		{&skel->links.on_exec, old ? skel->progs.old_on_exec : skel->progs.on_exec},
 		{&skel->links.on_exit, skel->progs.on_exit},
-		{&skel->links.on_mapping, old ? NULL : skel->progs.on_mapping},
+		{&skel->links.on_mapping, skel->progs.on_mapping},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		if (!events[i].program)
-			continue;
 		*events[i].link = bpf_program__attach(events[i].program);
 		if (!*events[i].link)
 			return log_errno(errno,
@@ -299,7 +296,7 @@ static int open_unwinder(struct trace *trace)
 		.objects = bpf_map__fd(skel->maps.unwind_objects),
 	};
 
-	return trace->options.frame_pointers ? 0 : unwind_publisher_new_bpf(&fds, &trace->unwind);
+	return unwind_publisher_new_bpf(&fds, trace->options.frame_pointers, &trace->unwind);
 }
 
 static int start(struct trace *trace)

@@ -45,9 +45,9 @@ static inline int unwind_read(const struct unwind_state *state, void *to, uint32
 
 static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 {
-	(void)state;
 	(void)pc;
-	return UNWIND_UNKNOWN;
+	/* What the first frame is known by is vouched for; a frame pointer is not, and may be none. */
+	return state->weak ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
 
 #define unwind_opaque(variable) __asm__("" : "+r"(variable))
@@ -95,6 +95,7 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 		return -EBADMSG;
 	*out = copy->stack;
 	state->memory = &memory;
+	state->flags = unwind_publisher_has_tables(publisher) ? 0 : UNWIND_FP_ONLY;
 	begin(state, copy);
 	for (count = known - 1; count < max_frames;) {
 		uint64_t pc = state->regs.pc;
@@ -111,6 +112,23 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 	unwind_finish(state, out, count);
 	out->stack_id = state->hash;
 	return 0;
+}
+
+uint64_t unwind_stack_id(const struct location *locations, size_t count, uint8_t end)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct location *at = &locations[i];
+		/* Behind the first one they are return addresses: the call lies before. */
+		uint64_t place = at->offset - (i > 0);
+
+		if (at->object)
+			place = unwind_mix(place, (uint32_t)object_id(at->object));
+		hash = unwind_mix(hash, place);
+	}
+	hash = unwind_mix(hash, end);
+	return hash ? hash : 1;
 }
 
 /* A recursion may be deep, and what holds a block is often in main(). */

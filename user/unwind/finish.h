@@ -23,6 +23,12 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 		       const struct stack_copy_event *copy, uint32_t max_frames,
 		       struct stack_event *out);
 
+/*
+ * The stack id of a walk by frame pointers alone, when it is known where its frames lie: what
+ * bpf/walk.h makes of the same. No tables are needed.
+ */
+uint64_t unwind_stack_id(const struct location *locations, size_t count, uint8_t end);
+
 /* Reads the memory that is walked over. 0, or an error when it is not there. */
 typedef int (*unwind_read_fn)(void *ctx, void *to, uint32_t size, uint64_t address);
 

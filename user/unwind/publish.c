@@ -413,6 +413,11 @@ const void *unwind_publisher_chunk(const struct unwind_publisher *p, uint32_t wo
 	return unwind_space_chunk(p->space, word / UNWIND_CHUNK_WORDS);
 }
 
+bool unwind_publisher_has_tables(const struct unwind_publisher *p)
+{
+	return !p->backend.no_tables;
+}
+
 void unwind_publisher_stats(const struct unwind_publisher *p, struct unwind_publisher_stats *out)
 {
 	*out = (struct unwind_publisher_stats){

@@ -7,6 +7,7 @@
 #ifndef MEMLEAKBPF_UNWIND_PUBLISH_H
 #define MEMLEAKBPF_UNWIND_PUBLISH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct unwind_backend {
 	struct unwind_chunks chunks;
 	struct unwind_rule *rules;     /* [UNWIND_MAX_RULES] */
 	struct unwind_target *targets; /* [ABI_TARGET_SLOTS] */
+	bool no_tables; /* --stack fp: what is mapped where, and no object has rows */
 	/*
 	 * Tables by file; object = NULL removes. May be NULL. 0 or -errno, not logged: it is only a
 	 * shortcut.
@@ -91,6 +93,7 @@ void unwind_publisher_reclaim(struct unwind_publisher *publisher);
 const struct unwind_rule *unwind_publisher_rules(const struct unwind_publisher *publisher);
 const struct unwind_target *unwind_publisher_own_target(const struct unwind_publisher *publisher);
 const void *unwind_publisher_chunk(const struct unwind_publisher *publisher, uint32_t word);
+bool unwind_publisher_has_tables(const struct unwind_publisher *publisher);
 
 struct unwind_publisher_stats {
 	size_t objects, sets, targets;

@@ -153,11 +153,13 @@ static void *map_array(int fd, size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct unwind_publisher **out)
+int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
+			     struct unwind_publisher **out)
 {
 	struct bpf_backend *backend = calloc(1, sizeof(*backend));
 	struct unwind_backend operations = {
 		.chunks = {.add = add_chunks, .drop = drop_chunks, .arg = backend},
+		.no_tables = no_tables,
 		.put_object = put_object,
 		.wait = wait_for_programs,
 		.arg = backend,

@@ -13,7 +13,8 @@ struct unwind_map_fds {
 	int chunks, rules, targets, objects;
 };
 
-/* A publisher for loaded BPF programs. 0 or -errno, logged. */
-int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct unwind_publisher **out);
+/* A publisher for loaded BPF programs. no_tables: see unwind_backend. 0 or -errno, logged. */
+int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
+			     struct unwind_publisher **out);
 
 #endif
