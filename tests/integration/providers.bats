@@ -280,3 +280,37 @@ late_provider() {
 	refused 1 "$T_PID.*allocat"
 	end_target
 }
+
+stripped_program() {
+	strip -o "$D/stripped" "$TARGETS/leaf.static"
+}
+
+@test "a command without an allocator: it is said, and --error-exitcode does not call it free of leaks" {
+	stripped_program
+	STATUS=0
+	timeout "$DEADLINE" "$TOOL" -o "$D/report" --error-exitcode 9 -- "$D/stripped" < <(echo go; echo quit) >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	[[ $STATUS -eq 1 ]] || fail "status $STATUS"
+	[[ $(grep -c '(stripped).*no allocator' "$D/run.err") -eq 1 ]] || fail "$(<"$D/run.err")"
+	! grep 'attached to' "$D/run.err" || fail 'attached to nothing'
+	[[ ! -s $D/report ]] || fail "a report of what is not known: $(<"$D/report")"
+}
+
+exec_without_allocator() {
+	stripped_program
+	run_target "$BASH" -c "read -r _ < <(echo); echo ready; read -r _; exec '$D/stripped'"
+	target_line ready
+	attach
+	echo go on >&"$T_IN"
+	target_line 'ready '
+	await_final
+	tell go
+	end_target
+	tool_ends
+	[[ $(grep -c "process $T_PID (stripped).*no allocator" "$D/tool.err") -eq 1 ]] || fail "$(<"$D/tool.err")"
+	! grep "attached to $T_PID (stripped" "$D/tool.err" || fail 'attached to nothing'
+	[[ $(printf '%s\n' "${SNAPS[@]}" | jq -s 'map(select(.comm == "stripped")) | length') -eq 0 ]] || fail 'a report of what is not known'
+}
+
+@test "a process that execs into a program without an allocator: it is said" {
+	each_mode exec_without_allocator
+}

@@ -17,6 +17,12 @@
 #include "user/probe/plan.h"
 #include "user/sys/memory.h"
 
+/* So many processes without an allocator are named. */
+#define UNTRACED_NAMED 10
+
+/* A program has loaded its allocator by then, if it has one. */
+#define UNTRACED_NS 1000000000ull
+
 struct session {
 	const struct options *options;
 	struct trace *trace;
@@ -25,6 +31,9 @@ struct session {
 	struct merged *merged;		   /* NULL: each process has its own reports */
 	struct alloc_fn *custom;
 	size_t custom_count;
+	pid_t command;	       /* 0: none */
+	size_t untraced_count; /* processes without an allocator that have been named */
+	bool untraced_command;
 	bool found_leaks, unjudged;
 	bool verdict_now; /* while a report with verdicts is made that was asked for */
 	bool leaving;	  /* while a target is held at its end */
@@ -199,7 +208,7 @@ static void report_target(void *ctx, struct target *target)
 		log_error("no memory for a snapshot");
 		return;
 	}
-	if (output_error(s->output))
+	if (output_error(s->output) || !target_is_traced(target))
 		return;
 	if (s->options->verdict || s->verdict_now)
 		err = verdict_snapshot(s->trace, target, s->options, &now);
@@ -251,8 +260,32 @@ static void on_ended(void *ctx, struct target *target)
 	forget_history(ctx, target);
 }
 
+static void on_untraced(void *ctx, struct target *target)
+{
+	struct session *s = ctx;
+
+	s->untraced_command |= target_pid(target) == s->command;
+	if (s->options->object) {
+		/* What does not map it is not meant, but the command is. */
+		if (target_pid(target) == s->command)
+			log_warn("process %d (%s) mapped no object that matches -O %s and has "
+				 "allocator functions: nothing of it is traced",
+				 target_pid(target), target_comm(target), s->options->object);
+		return;
+	}
+	/* A script may run a thousand such. */
+	if (++s->untraced_count > UNTRACED_NAMED)
+		return;
+	log_warn("process %d (%s): no allocator found in it, so nothing of it is traced (a static, "
+		 "stripped or 32-bit program?); name one with -O, --symbols-prefix or --alloc-fn "
+		 "and --free-fn%s",
+		 target_pid(target), target_comm(target),
+		 s->untraced_count == UNTRACED_NAMED ? "; further ones are not named" : "");
+}
+
 int session_report(struct session *session, bool final)
 {
+	trace_tell_untraced(session->trace, final ? 0 : UNTRACED_NS);
 	session->final = final;
 	trace_for_each_target(session->trace, report_target, session);
 	if (session->merged && !output_error(session->output)) {
@@ -335,8 +368,11 @@ static int start_trace(struct session *s)
 		[OPTION_CHILDREN_NONE] = CHILDREN_NONE,
 	};
 	const struct options *o = s->options;
-	const struct trace_callbacks callbacks = {
-		.ctx = s, .attached = on_attached, .leaving = on_leaving, .ended = on_ended};
+	const struct trace_callbacks callbacks = {.ctx = s,
+						  .attached = on_attached,
+						  .leaving = on_leaving,
+						  .ended = on_ended,
+						  .untraced = on_untraced};
 	struct trace_options t = {
 		.children = children[o->children],
 		.min_size = o->min_size,
@@ -442,4 +478,14 @@ bool session_found_leaks(const struct session *session)
 bool session_left_unjudged(const struct session *session)
 {
 	return session->unjudged;
+}
+
+void session_set_command(struct session *session, pid_t pid)
+{
+	session->command = pid;
+}
+
+bool session_left_command(const struct session *session)
+{
+	return session->untraced_command;
 }

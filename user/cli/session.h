@@ -46,4 +46,10 @@ bool session_found_leaks(const struct session *session);
 /* True when --verdict was asked for and a process with live blocks ended without one. */
 bool session_left_unjudged(const struct session *session);
 
+/* The command that was started, for session_left_command(). */
+void session_set_command(struct session *session, pid_t pid);
+
+/* True when the command, or a program that it became, had no allocator that could be traced. */
+bool session_left_command(const struct session *session);
+
 #endif

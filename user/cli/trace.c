@@ -33,6 +33,10 @@ static int result(const struct session *session, const struct options *options, 
 		return own;
 	if (session_found_leaks(session))
 		return options->error_exitcode;
+	if (session_left_command(session)) {
+		log_error("--error-exitcode: nothing of the command was traced");
+		return own ? own : 1;
+	}
 	if (!session_left_unjudged(session))
 		return own;
 	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "
@@ -78,6 +82,7 @@ static int start_command(struct session *session, const struct options *options,
 		return err;
 	}
 	*child = launch.pid;
+	session_set_command(session, launch.pid);
 	return launch_go(&launch, options->argv[0]);
 }
 

@@ -150,7 +150,8 @@ static void attach_new_objects(struct trace *trace, struct target *target)
 	if (target->launching)
 		return;
 	n = target_attach_image(trace, target);
-	if (n > 0)
+	/* Probes that were there before an exec are in the new program from its start on. */
+	if (n > 0 || target_has_probes(trace, target))
 		target_announce(trace, target);
 }
 
@@ -225,6 +226,7 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 	struct inheritance left = {.pidfd = -1};
 
 	if (old) {
+		target_tell_untraced(trace, old);
 		left = take_inheritance(old);
 		target_end(trace, old, false);
 	} else {
@@ -255,12 +257,6 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 		image_refresh(target->image);
 	target_identify(trace, target);
 	attach_new_objects(trace, target);
-	/*
-	 * Probes that were placed before the exec are in its objects from their first instruction
-	 * on.
-	 */
-	if (target->attachments)
-		target_announce(trace, target);
 }
 
 static void handle_exit(struct trace *trace, const struct process_event *event)
@@ -270,6 +266,7 @@ static void handle_exit(struct trace *trace, const struct process_event *event)
 	if (!target)
 		return;
 	target->exit_code = (int)event->exit_code;
+	target_tell_untraced(trace, target);
 	target_end(trace, target, true);
 }
 

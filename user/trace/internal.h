@@ -64,6 +64,7 @@ struct target {
 	int pidfd; /* -1: a child, known by events only */
 	int exit_code;
 	bool announced;	       /* callbacks.attached has been called */
+	bool untraced;	       /* callbacks.untraced has been called */
 	bool launching;	       /* a child of ours before its exec: never reported */
 	bool whole;	       /* traced from its first instruction: nothing was allocated before */
 	bool late;	       /* probes came after it had started to run */
@@ -163,6 +164,10 @@ void target_announce(struct trace *trace, struct target *target);
 /* Reports the end, and queues the target for clearing. */
 void target_end(struct trace *trace, struct target *target, bool exited);
 int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
+/* Does it map an allocator whose probes are in place? */
+bool target_has_probes(const struct trace *trace, const struct target *target);
+/* It is ending: calls callbacks.untraced if there was nothing in it to be traced. */
+void target_tell_untraced(struct trace *trace, struct target *target);
 /* What unwinds stacks, in all objects known so far, for a target that needs it. */
 int target_attach_unwinders(struct trace *trace, struct target *target);
 /* Likewise what ends it, with hold_at_end, and the C++ operators, with check_frees. */

@@ -33,6 +33,11 @@ const char *target_comm(const struct target *target)
 	return target->comm;
 }
 
+bool target_is_traced(const struct target *target)
+{
+	return target->announced;
+}
+
 int target_exit_code(const struct target *target)
 {
 	return target->exit_code;
@@ -193,6 +198,60 @@ int target_attach_object(struct trace *trace, struct target *target, struct know
 	if (known->probes->site_count)
 		target->bare = true;
 	return 1;
+}
+
+static const struct probe_set *probes_of(const struct trace *trace, const struct object *object)
+{
+	struct known_object *known = NULL;
+	uint64_t id;
+
+	if (!object)
+		return NULL;
+	id = object_id(object);
+	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
+	return known ? known->probes : NULL;
+}
+
+bool target_has_probes(const struct trace *trace, const struct target *target)
+{
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		const struct probe_set *set =
+			probes_of(trace, image_range_at(target->image, i)->object);
+		const struct target_attachment *a;
+
+		for (a = target->attachments; set && a; a = a->next) {
+			if (a->set == set)
+				return true;
+		}
+	}
+	return false;
+}
+
+void target_tell_untraced(struct trace *trace, struct target *target)
+{
+	size_t count = target->image ? image_range_count(target->image) : 0;
+
+	if (target->launching || target->announced || target->untraced || !count ||
+	    !trace->callbacks.untraced)
+		return;
+	/* One whose probes came too late, or could not be placed, is another matter. */
+	for (size_t i = 0; i < count; i++) {
+		if (probes_of(trace, image_range_at(target->image, i)->object))
+			return;
+	}
+	target->untraced = true;
+	trace->callbacks.untraced(trace->callbacks.ctx, target);
+}
+
+void trace_tell_untraced(struct trace *trace, uint64_t min_ns)
+{
+	uint64_t now = monotonic_ns();
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (now - target->start_ns >= min_ns)
+			target_tell_untraced(trace, target);
+	}
 }
 
 /* Beside the allocator's probes: in this target, or in all processes at once. */

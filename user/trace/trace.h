@@ -71,6 +71,11 @@ struct trace_callbacks {
 	 * there: take the last snapshot now.
 	 */
 	void (*ended)(void *ctx, struct target *target);
+	/*
+	 * A target has ended, or was there at trace_tell_untraced(), in which no allocator was
+	 * found after an exec: nothing of it was counted. NULL: nobody wants to know.
+	 */
+	void (*untraced)(void *ctx, struct target *target);
 };
 
 /*
@@ -122,8 +127,16 @@ size_t trace_target_count(const struct trace *trace);
 void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct target *target),
 			   void *ctx);
 
+/*
+ * Calls callbacks.untraced for those, once each, whose program has run for `min_ns` (CLOCK_MONOTONIC):
+ * a younger one may not have loaded its allocator yet.
+ */
+void trace_tell_untraced(struct trace *trace, uint64_t min_ns);
+
 pid_t target_pid(const struct target *target);
 const char *target_comm(const struct target *target);
+/* callbacks.attached has been called: what it allocates is counted. */
+bool target_is_traced(const struct target *target);
 /* As wait(2) reports it; meaningful once the target has ended by exit. */
 int target_exit_code(const struct target *target);
 /* A place for the user of the trace to keep something per target. */
