@@ -374,6 +374,65 @@ cycles() {
 	end_target
 }
 
+# By the kernel's function, such as anon_pipe_write.
+sleeps_in() {
+	[[ $(<"/proc/$TOOL_PID/wchan") =~ $1 ]]
+}
+
+ended_by() {
+	until_true "$DEADLINE" eval '! alive "$TOOL_PID"' || fail "SIG$1 does not end it"
+	STATUS=0
+	wait "$TOOL_PID" || STATUS=$?
+	[[ $STATUS -eq $((128 + $(kill -l "$1"))) ]] || fail "status $STATUS"
+}
+
+@test "output to a FIFO that nobody opens, and to one that nobody reads: signals end the tool" {
+	own_libc
+	start_target "$TARGETS/leaf"
+	code=$(code_sum "$T_PID")
+	mkfifo "$D/fifo"
+	"$TOOL" -p "$T_PID" -o "$D/fifo" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	[[ -e /proc/$TOOL_PID/wchan ]] || skip 'the kernel does not say where a process sleeps'
+	until_true "$DEADLINE" sleeps_in 'wait_for_partner|fifo_open' || fail 'it does not wait'
+	kill -TERM "$TOOL_PID"
+	ended_by TERM
+	# Held open, and never read.
+	exec {fifo}<>"$D/fifo"
+	"$TOOL" -f json -p "$T_PID" -i 10ms >"$D/fifo" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true "$DEADLINE" sleeps_in pipe_write || fail 'the pipe does not fill'
+	kill -HUP "$TOOL_PID"
+	until_true "$DEADLINE" eval '[[ $(awk "/^ShdPnd/ { print \$2 }" "/proc/$TOOL_PID/status") =~ ^0+$ ]]' || fail 'not taken'
+	until_true "$DEADLINE" sleeps_in pipe_write || fail 'what a slow reader is to have is cut off'
+	kill -TERM "$TOOL_PID"
+	ended_by TERM
+	exec {fifo}>&-
+	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
+	end_target
+}
+
+@test "output to a slow reader: a signal ends the tool, and the reader gets the last snapshot whole" {
+	start_target "$TARGETS/leaf"
+	mkfifo "$D/fifo"
+	exec {fifo}<>"$D/fifo"
+	"$TOOL" -f json -p "$T_PID" -i 10ms >"$D/fifo" 2>"$D/tool.err" 3>&- {fifo}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true "$DEADLINE" sleeps_in pipe_write || fail 'the pipe does not fill'
+	kill -TERM "$TOOL_PID"
+	until_true "$DEADLINE" eval '[[ $(awk "/^ShdPnd/ { print \$2 }" "/proc/$TOOL_PID/status") =~ ^0+$ ]]' || fail 'not taken'
+	cat <&"$fifo" >"$D/all" 3>&- &
+	PIDS+=($!)
+	STATUS=0
+	wait "$TOOL_PID" || STATUS=$?
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/tool.err")"
+	until_true "$DEADLINE" eval '[[ $(tail -n 1 "$D/all" | jq .final) == true ]]' || fail 'no last snapshot'
+	end_target
+}
+
 @test "-o: a directory that does not exist, a file that cannot be written" {
 	start_target "$TARGETS/leaf"
 	run_tool -p "$T_PID" -n 1 -i 100ms -o /nonexistent/report

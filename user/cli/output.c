@@ -11,6 +11,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/cli/patience.h"
 
 struct output {
 	const struct exporter_format *format;
@@ -67,7 +68,7 @@ int output_open(const struct options *options, uint64_t older_ns, bool live, str
 		return log_errno(ENOMEM, "no memory for the output");
 	output->format = options->format;
 	output->path = options->output;
-	output->file = output->path ? fopen(output->path, "we") : stdout;
+	output->file = output->path ? patience_open(output->path) : stdout;
 	if (!output->file)
 		err = log_errno(errno, "cannot open %s for writing", output->path);
 	if (!err)
@@ -105,7 +106,9 @@ int output_snapshot(struct output *output, const struct snapshot *s,
 
 	if (err)
 		return err;
+	patience_begin();
 	err = output->format->snapshot(output->exporter, s, shown, shown_count);
+	patience_end();
 	return err ? output_fail(output, err) : 0;
 }
 
@@ -115,7 +118,9 @@ int output_survey(struct output *output, const struct survey_report *report)
 
 	if (err)
 		return err;
+	patience_begin();
 	err = output->format->survey(output->exporter, report);
+	patience_end();
 	return err ? output_fail(output, err) : 0;
 }
 
@@ -130,6 +135,7 @@ int output_close(struct output *output)
 
 	if (!output)
 		return 0;
+	patience_begin();
 	if (output->exporter) {
 		err = output->format->close(output->exporter);
 		if (err)
@@ -137,6 +143,7 @@ int output_close(struct output *output)
 	}
 	if (output->path && output->file && fclose(output->file))
 		output_fail(output, -errno);
+	patience_end();
 	err = output->error;
 	free(output);
 	return err;

@@ -17,6 +17,7 @@
 #include "user/cli/loop.h"
 #include "user/cli/metrics_server.h"
 #include "user/cli/output.h"
+#include "user/cli/patience.h"
 #include "user/cli/survey_drill.h"
 #include "user/export/survey.h"
 #include "user/sys/memory.h"
@@ -225,10 +226,12 @@ static int print_report(struct survey *s, bool final)
 		return err == -EPIPE ? 0 : err;
 	err = make_report(s, s->options->top, FOR_PEOPLE, &report);
 	report.final = final;
+	patience_begin();
 	if (!err && !s->page)
 		err = strcmp(s->options->format->name, "json") != 0
 			      ? survey_write_text(&s->output, &report)
 			      : survey_write_json(&s->output, &report);
+	patience_end();
 	if (err == -EPIPE) { /* a reader that has had enough is no error */
 		s->stop = true;
 		return 0;
@@ -376,7 +379,7 @@ static int open_output(struct survey *s)
 
 	if (err || o->format->survey)
 		return err ? err : output_open(o, 0, true, &s->page);
-	out->out = o->output ? fopen(o->output, "we") : stdout;
+	out->out = o->output ? patience_open(o->output) : stdout;
 	if (!out->out)
 		return log_errno(errno, "cannot open %s for writing", o->output);
 	output_survey_options(o, out);
@@ -413,8 +416,10 @@ static int finish(struct survey *s)
 	free(s->rows);
 	if (output_close(s->page) || output_close(s->recording))
 		err = -EIO;
+	patience_begin();
 	if (s->options->output && s->output.out && fclose(s->output.out))
 		err = log_errno(errno, "cannot write to %s", s->options->output);
+	patience_end();
 	return err;
 }
 
