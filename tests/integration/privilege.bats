@@ -97,6 +97,19 @@ filters_by_process() {
 	end_target
 }
 
+@test "--attach single and survey without CAP_SYS_ADMIN: it is named" {
+	filters_by_process
+	as_user +bpf,+perfmon,+sys_ptrace
+	start_target "$TARGETS/leaf"
+	run_tool -p "$T_PID" -n 1 -i 100ms --attach single
+	# Some kernels do without.
+	[[ $STATUS -eq 0 ]] || refused 1 'CAP_SYS_ADMIN'
+	run_tool survey -n 1 -i 100ms
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+	[[ -z $ERR || $ERR == *CAP_SYS_ADMIN* ]] || fail "$ERR"
+	end_target
+}
+
 @test "root gives up what watching does not need, and the command that it runs keeps everything" {
 	filters_by_process
 	start_target "$TARGETS/leaf"

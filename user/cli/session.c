@@ -16,6 +16,7 @@
 #include "user/cli/verdict.h"
 #include "user/probe/plan.h"
 #include "user/sys/memory.h"
+#include "user/sys/privilege.h"
 
 /* So many processes without an allocator are named. */
 #define UNTRACED_NAMED 10
@@ -337,7 +338,11 @@ static int choose_attach(const struct options *options, struct trace_options *t)
 	t->attach = asked[options->attach].mode;
 	if (plan.works[t->attach])
 		return 0;
-	log_error("--attach %s: %s", attach_mode_name(t->attach), asked[options->attach].without);
+	log_error("--attach %s: %s", attach_mode_name(t->attach),
+		  t->attach == ATTACH_SINGLE && !privilege_admin()
+			  ? "needs CAP_SYS_ADMIN on this kernel; run as root (sudo), or use "
+			    "--attach auto"
+			  : asked[options->attach].without);
 	return -EOPNOTSUPP;
 }
 

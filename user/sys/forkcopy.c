@@ -537,7 +537,7 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 		end(m.copy);
 		if (!*reason)
 			snprintf(reason, FORKCOPY_REASON_MAX, "forking it failed: %s",
-				 strerror(-err));
+				 err == -ETIMEDOUT ? "it took too long" : strerror(-err));
 		return err;
 	}
 	*copy = m.copy;

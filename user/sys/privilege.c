@@ -77,6 +77,13 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 	return text;
 }
 
+bool privilege_admin(void)
+{
+	uint64_t permitted, effective = 0;
+
+	return !get(&permitted, &effective) && effective & MASK(CAP_SYS_ADMIN);
+}
+
 int privilege_drop_thread(void)
 {
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

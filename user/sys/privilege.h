@@ -16,6 +16,9 @@
  */
 const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX]);
 
+/* Have we CAP_SYS_ADMIN? */
+bool privilege_admin(void);
+
 /*
  * Gives up for good, in all sets, what tracing does not need once it has begun: what stays of what
  * there was is CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,

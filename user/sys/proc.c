@@ -311,9 +311,14 @@ static int check_program(pid_t pid, const char *comm)
 		return -EOPNOTSUPP;
 	case -EACCES:
 	case -EPERM:
-		log_error("process %d (%s): no permission; run memleakbpf as root (sudo)%s%s",
-			  (int)pid, comm, privilege_missing(missing)[0] ? ", or with " : "",
-			  missing);
+		if (privilege_missing(missing)[0])
+			log_error("process %d (%s): no permission; run memleakbpf as root (sudo), "
+				  "or with %s",
+				  (int)pid, comm, missing);
+		else
+			log_error("process %d (%s): no permission, although we have the "
+				  "capabilities: a security module or a user namespace forbids it",
+				  (int)pid, comm);
 		return kind;
 	case -ESRCH:
 		return no_such_process(pid);

@@ -296,7 +296,8 @@ static int refuse_late(struct stop *stop, const struct tracee *t)
 	return REFUSE(stop, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
 		      (int)t->thread.tid, (double)stop->deadline_ns / 1e6, state ? state : '?',
 		      state == 'D'
-			      ? ", uninterruptible: it waits for a device, or for a vfork child"
+			      ? ", uninterruptible: it waits for a device or a vfork child, or "
+				"is frozen"
 			      : "");
 }
 

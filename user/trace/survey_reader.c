@@ -13,6 +13,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/sys/memory.h"
+#include "user/sys/privilege.h"
 #include "user/sys/proc.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/misses.h"
@@ -270,7 +271,7 @@ int survey_reader_new(enum survey_source source, struct survey_reader **out)
 		if (err) {
 			unload(r);
 			log_warn("reading /proc, since the BPF iterator cannot be had: %s",
-				 strerror(-err));
+				 privilege_admin() ? strerror(-err) : "it needs CAP_SYS_ADMIN");
 		}
 	}
 	*out = r;
