@@ -295,7 +295,7 @@ struct process_event {
 	uint32_t other_id;
 	uint32_t pid;	     /* of the process that target_id names */
 	uint32_t parent_pid; /* EVENT_FORK */
-	uint32_t exit_code;  /* EVENT_EXIT: as wait(2) reports it */
+	uint32_t pad;
 	char comm[16];
 };
 _Static_assert(sizeof(struct process_event) == 48, "ABI");

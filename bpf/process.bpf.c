@@ -43,7 +43,6 @@ int on_exit(uint64_t *ctx)
 			send_event(&event, EVENT_VFORK_EXIT, id);
 		return 0;
 	}
-	event.exit_code = task->exit_code;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
 	send_event(&event, EVENT_EXIT, id);
 	return 0;

@@ -190,7 +190,7 @@ struct pt_regs___whole {
 #endif
 
 struct task_struct {
-	int pid, tgid, exit_code, on_cpu;
+	int pid, tgid, on_cpu;
 	unsigned int __state, flags;
 	unsigned long nvcsw, nivcsw;
 	struct thread_struct thread;

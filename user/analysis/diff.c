@@ -130,18 +130,15 @@ int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
 		if (!stack->live.count && !stack->live.bytes)
 			continue;
 		if (stack->hidden) {
-			side->suppressed.bytes += stack->live.bytes;
-			side->suppressed.count += stack->live.count;
+			amount_add(&side->suppressed, &stack->live);
 			continue;
 		}
 		entry = get_entry(diff, stack);
 		if (!entry)
 			return -ENOMEM;
 		sum = is_new ? &entry->stack.now : &entry->stack.old;
-		sum->bytes += stack->live.bytes;
-		sum->count += stack->live.count;
-		side->live.bytes += stack->live.bytes;
-		side->live.count += stack->live.count;
+		amount_add(sum, &stack->live);
+		amount_add(&side->live, &stack->live);
 	}
 	return 0;
 }

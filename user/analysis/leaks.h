@@ -8,7 +8,7 @@
 
 #include "user/model/snapshot.h"
 
-struct amount leaks_of_stack(const struct snapshot *s, const struct stack *stack);
+/* All of them. */
 struct amount leaks_of(const struct snapshot *s);
 
 /* --leak-only: hides the stacks that have none. */

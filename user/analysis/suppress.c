@@ -124,12 +124,6 @@ int suppressions_read(struct suppressions *s, const char *path)
 	return err;
 }
 
-static void add(struct amount *sum, const struct amount *part)
-{
-	sum->bytes += part->bytes;
-	sum->count += part->count;
-}
-
 /*
  * The classes of which the stack has blocks. Without a verdict all are in one, which nobody knows:
  * any will do.
@@ -151,11 +145,11 @@ static void suppress(const struct snapshot *snapshot, struct stack *stack, struc
 		     unsigned classes)
 {
 	if (snapshot->verdict.state != VERDICT_TAKEN) {
-		add(&rule->amount, &stack->live);
+		amount_add(&rule->amount, &stack->live);
 	} else {
 		for (int i = 0; i < VERDICT_CLASSES; i++) {
 			if (classes & 1u << i)
-				add(&rule->amount, &stack->verdict[i]);
+				amount_add(&rule->amount, &stack->verdict[i]);
 		}
 	}
 	rule->stacks++;
@@ -209,9 +203,9 @@ static struct suppressed *collect(const struct suppressions *s)
 
 		if (!rule->stacks)
 			continue;
-		add(&out->total, &rule->amount);
+		amount_add(&out->total, &rule->amount);
 		if (same_subject(out, rule)) {
-			add(&out->by[out->count - 1].amount, &rule->amount);
+			amount_add(&out->by[out->count - 1].amount, &rule->amount);
 			out->by[out->count - 1].stacks += rule->stacks;
 			continue;
 		}

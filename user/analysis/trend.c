@@ -119,11 +119,6 @@ int trend_add(struct trend_series *s, uint64_t time_ns, uint64_t bytes)
 	return err;
 }
 
-uint64_t trend_samples(const struct trend_series *s)
-{
-	return s->samples;
-}
-
 bool trend_changed(const struct trend_series *s)
 {
 	return s->samples && !s->filled;

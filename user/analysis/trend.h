@@ -35,9 +35,6 @@ int trend_add(struct trend_series *series, uint64_t time_ns, uint64_t bytes);
  */
 void trend_judge(const struct trend_series *series, uint64_t floor_bytes, struct trend *out);
 
-/* Samples added since the start. */
-uint64_t trend_samples(const struct trend_series *series);
-
 /*
  * Could a judgement be another one than before the last trend_add()? Of a long watch, not every
  * sample makes a difference.

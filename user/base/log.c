@@ -2,6 +2,7 @@
 #include "user/base/log.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,29 +61,23 @@ void log_progress_end(void)
 	fputs(ERASE_LINE, stderr);
 }
 
-void log_vmsg(enum log_level level, const char *fmt, va_list args)
+void log_msg(enum log_level level, const char *fmt, ...)
 {
 	char line[2048];
+	va_list args;
 	int n;
 
 	if (level > max_level)
 		return;
+	va_start(args, fmt);
 	n = vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
 	if (n < 0)
 		return;
 	disarm(line);
 	log_progress_end();
 	/* One write per line, so that lines of several processes do not mix. */
 	fprintf(stderr, "memleakbpf: %s%s\n", level == LOG_WARN ? "warning: " : "", line);
-}
-
-void log_msg(enum log_level level, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	log_vmsg(level, fmt, args);
-	va_end(args);
 }
 
 int log_errno(int err, const char *fmt, ...)

@@ -7,8 +7,6 @@
 #ifndef MEMLEAKBPF_BASE_LOG_H
 #define MEMLEAKBPF_BASE_LOG_H
 
-#include <stdarg.h>
-
 enum log_level {
 	LOG_ERROR,
 	LOG_WARN,
@@ -22,7 +20,6 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void log_vmsg(enum log_level level, const char *fmt, va_list args);
 
 /*
  * For what may take a second or more: a line on a terminal, and nowhere else, that is gone with the

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int collection_init(struct collection *c)
+/* 0 or -ENOMEM. */
+static int collection_init(struct collection *c)
 {
 	*c = (struct collection){.frames = frame_table_new()};
 	return c->frames ? 0 : -ENOMEM;
@@ -19,7 +20,7 @@ static void target_release(struct collected_target *t)
 	id_map_free(&t->frames_of);
 }
 
-void collection_release(struct collection *c)
+static void collection_release(struct collection *c)
 {
 	for (size_t i = 0; i < c->target_count; i++)
 		target_release(&c->targets[i]);
@@ -135,7 +136,11 @@ static void copy_comm(char to[17], const char from[16])
 	*to = '\0';
 }
 
-int collection_take(struct collection *c, const struct snapshot *s)
+/*
+ * Takes a snapshot in, whose stacks must have their frames, in place of the target's previous one.
+ * Of a program that has become another one by exec nothing is left. 0 or -ENOMEM.
+ */
+static int collection_take(struct collection *c, const struct snapshot *s)
 {
 	struct collected_target *t = find_target(c, s->target_id);
 

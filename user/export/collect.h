@@ -46,15 +46,6 @@ struct collection {
 	size_t last; /* where the last snapshot went: the next one's target is likely behind it */
 };
 
-int collection_init(struct collection *c); /* 0 or -ENOMEM */
-void collection_release(struct collection *c);
-
-/*
- * Takes a snapshot in, whose stacks must have their frames, in place of the target's previous one.
- * Of a program that has become another one by exec nothing is left. 0 or -ENOMEM.
- */
-int collection_take(struct collection *c, const struct snapshot *s);
-
 /* A format that is nothing but a document made from a collection. */
 struct document {
 	struct exporter base;

@@ -162,20 +162,6 @@ pid_t proc_tgid(pid_t tid)
 	return err ? err : (pid_t)strtol(value, NULL, 10);
 }
 
-int proc_uid(pid_t pid, uid_t *uid)
-{
-	_cleanup_free_ char *value = NULL;
-	unsigned effective;
-	int err = proc_status_field(pid, "Uid", &value);
-
-	if (err)
-		return err;
-	if (sscanf(value, "%*u %u", &effective) != 1)
-		return -EBADMSG;
-	*uid = effective;
-	return 0;
-}
-
 pid_t proc_ns_pid(pid_t pid)
 {
 	_cleanup_free_ char *value = NULL;

@@ -45,9 +45,6 @@ int proc_status_field(pid_t pid, const char *name, char **out);
 /* The process that a thread (or process) id belongs to, or -ESRCH. */
 pid_t proc_tgid(pid_t tid);
 
-/* The effective user of a process. 0 or -errno. */
-int proc_uid(pid_t pid, uid_t *uid);
-
 /*
  * The id that a process has in its own pid namespace (the same as pid outside of containers), or
  * -errno.

@@ -41,7 +41,8 @@ int capture_refuse(struct capture *c, int err, const char *why)
 
 /* ---- while it stands still ---------------------------------------------------------------- */
 
-bool capture_late(struct capture *c)
+/* Is the pause over? Ends it when it is due. */
+static bool is_late(struct capture *c)
 {
 	if (!c->pause_ns && monotonic_ns() > c->deadline_ns) {
 		c->pause_ns = stop_end(c->stop);
@@ -62,7 +63,7 @@ void capture_mind_pause(void *ctx)
 
 	if (!c->stop || c->copy_resident)
 		return;
-	if (capture_late(c))
+	if (is_late(c))
 		c->snapshot->verdict.approximate = true;
 	else if (!c->disturbed && monotonic_ns() - c->looked_ns > SLEEPERS_NS)
 		look_at_sleepers(c);
@@ -194,7 +195,7 @@ static int read_stopped(struct capture *c)
 	 * The table is what the verdict is about: if the pause is over before it has been read,
 	 * blocks come and go under it.
 	 */
-	if (!capture_late(c)) {
+	if (!is_late(c)) {
 		const struct timespec until = {.tv_sec = (time_t)(c->deadline_ns / 1000000000),
 					       .tv_nsec = (long)(c->deadline_ns % 1000000000)};
 

@@ -62,9 +62,6 @@ struct capture {
 /* The snapshot gets no verdict, and says why. Returns err. */
 int capture_refuse(struct capture *c, int err, const char *why);
 
-/* Is the pause over? Ends it when it is due. */
-bool capture_late(struct capture *c);
-
 /*
  * The same while the target's own memory is read: what is read after the pause is not of its
  * moment. A process may have so many mappings that looking through them takes longer than it may be

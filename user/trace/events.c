@@ -265,7 +265,6 @@ static void handle_exit(struct trace *trace, const struct process_event *event)
 
 	if (!target)
 		return;
-	target->exit_code = (int)event->exit_code;
 	target_tell_untraced(trace, target);
 	target_end(trace, target, true);
 }

@@ -61,8 +61,7 @@ struct target {
 	/* of a command, known before its exec: kept so that they are the same objects after it */
 	struct object **preloaded;
 	size_t preloaded_count;
-	int pidfd; /* -1: a child, known by events only */
-	int exit_code;
+	int pidfd;	       /* -1: a child, known by events only */
 	bool announced;	       /* callbacks.attached has been called */
 	bool untraced;	       /* callbacks.untraced has been called */
 	bool launching;	       /* a child of ours before its exec: never reported */

@@ -38,11 +38,6 @@ bool target_is_traced(const struct target *target)
 	return target->announced;
 }
 
-int target_exit_code(const struct target *target)
-{
-	return target->exit_code;
-}
-
 void **target_user_data(struct target *target)
 {
 	return &target->user_data;

@@ -137,8 +137,6 @@ pid_t target_pid(const struct target *target);
 const char *target_comm(const struct target *target);
 /* callbacks.attached has been called: what it allocates is counted. */
 bool target_is_traced(const struct target *target);
-/* As wait(2) reports it; meaningful once the target has ended by exit. */
-int target_exit_code(const struct target *target);
 /* A place for the user of the trace to keep something per target. */
 void **target_user_data(struct target *target);
 
