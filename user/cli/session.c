@@ -36,9 +36,10 @@ struct session {
 	size_t untraced_count; /* processes without an allocator that have been named */
 	bool untraced_command;
 	bool found_leaks, unjudged;
-	bool verdict_now; /* while a report with verdicts is made that was asked for */
-	bool leaving;	  /* while a target is held at its end */
-	bool final;	  /* while the last snapshots of living targets are printed */
+	bool short_stacks; /* this kernel has frame pointers only; said once something is traced */
+	bool verdict_now;  /* while a report with verdicts is made that was asked for */
+	bool leaving;	   /* while a target is held at its end */
+	bool final;	   /* while the last snapshots of living targets are printed */
 };
 
 /* What is there under the pid now is the target only while it lives. */
@@ -234,7 +235,12 @@ static void report_target(void *ctx, struct target *target)
 
 static void on_attached(void *ctx, struct target *target)
 {
-	(void)ctx;
+	struct session *s = ctx;
+
+	if (s->short_stacks)
+		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
+			 "unwind tables): where the code keeps none, callers are missing");
+	s->short_stacks = false;
 	log_info("attached to %d (%s)", target_pid(target), target_comm(target));
 }
 
@@ -411,10 +417,7 @@ static int start_trace(struct session *s)
 			 "while they are read");
 	if (o->check_frees && !t.check_frees)
 		log_warn("--check-frees: this kernel cannot (6.0 can); frees are not checked");
-	if (t.old && o->stack != OPTION_STACK_FP)
-		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
-			 "unwind "
-			 "tables): where the code keeps none, callers are missing");
+	s->short_stacks = t.old && o->stack != OPTION_STACK_FP;
 	log_debug("attaching by %s probes", attach_mode_name(t.attach));
 	return trace_new(&t, &callbacks, &s->trace);
 }
