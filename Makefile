@@ -15,7 +15,7 @@ help_text = \
 	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
 	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
 	'make lib unit targets   the library, the unit tests, the programs that the tests trace' \
-	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local' \
+	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local; make uninstall removes it' \
 	'make clean      remove $(BUILD)/' \
 	'make html       try again to get the libraries of -f html, where a build went without' \
 	'' \
