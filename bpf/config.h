@@ -57,8 +57,8 @@ static inline uint64_t live_age_ns(const struct live_clock *clock, uint32_t time
 struct shared {
 	uint32_t last_target_id; /* ids are given out by adding one, from both sides */
 	uint32_t next_slot;	 /* slots below it may have been used */
-	uint32_t
-		copies; /* stacks sent to be finished by user space: each takes a slot of its own */
+	/* stacks sent to be finished by user space: each takes a slot of its own */
+	uint32_t copies;
 	uint32_t bare_slots;   /* 1: some target counts allocations without their stacks */
 	uint32_t tool_gone;    /* has ended, however: nobody is to wait for it */
 	uint32_t target_epoch; /* user space adds one after it has changed `targets`; never 0 */

@@ -39,8 +39,8 @@ struct thread_state {
 	uint32_t pad;
 	uint64_t sample_left; /* bytes to this thread's next sample point */
 	struct pending pending[ABI_MAX_PENDING];
-	struct pending
-		unrecorded; /* config.mmap: the last call that is not recorded; may be over */
+	/* config.mmap: the last call that is not recorded; may be over */
+	struct pending unrecorded;
 	/* last mmap: programs that need alignment map too much and trim both ends at once */
 	uint64_t mmap_address;
 	uint64_t mmap_size;
@@ -54,8 +54,8 @@ struct thread_state {
 	uint64_t free_sp; /* TARGET_LAYERED: at the entry of the last free that found its block, */
 	uint64_t free_return; /* and what it returns to */
 	struct unwind_state unwind;
-	struct stack_event
-		event; /* scratch: the walk writes its frames where they will be sent from */
+	/* scratch: the walk writes its frames where they will be sent from */
+	struct stack_event event;
 };
 
 #endif

@@ -302,9 +302,8 @@ static int mark_edatas(struct heap *h)
 /* ---- the caches of threads ---------------------------------------------------------------- */
 
 struct bin {
-	uint64_t full, head,
-		/* where the array begins, the first free block's address, and the array's end */
-		empty;
+	/* where the array begins, the first free block's address, and the array's end */
+	uint64_t full, head, empty;
 };
 
 /* cache_bin_t: stack_head, a count, and the low 16 bits of three places in its array. */

@@ -47,8 +47,8 @@ struct command {
 	 * line logged. NULL: nothing to do. The functions options_check_…() are made for this.
 	 */
 	int (*check)(struct options *options);
-	int (*run)(
-		const struct options *options); /* the exit status; never called by this module */
+	/* the exit status; never called by this module */
+	int (*run)(const struct options *options);
 };
 
 /* A point of a recording. */

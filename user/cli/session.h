@@ -11,10 +11,7 @@
 
 struct session;
 
-/*
- * Loads the trace and opens the output. Errors are logged. `quiet_start` leaves a target without
- * allocations unreported at the end.
- */
+/* Loads the trace and opens the output. 0 and *out (session_free), or -errno, logged. */
 int session_new(const struct options *options, struct session **out);
 
 /* Closes output and trace. 0 or -errno of a failed write. */

@@ -39,8 +39,8 @@ void drill_close(struct drill *drill);
 
 bool drill_open(const struct drill *drill);
 size_t drill_watched(const struct drill *drill); /* suspects with probes on them */
-double drill_share(
-	const struct drill *drill); /* of a CPU that the probes took, over the last minute */
+/* Of a CPU that the probes took, over the last minute. */
+double drill_share(const struct drill *drill);
 uint64_t drill_sample_bytes(const struct drill *drill);
 
 /* What the probes have cost and lost since the beginning; the other members stay as they are. */

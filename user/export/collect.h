@@ -51,8 +51,8 @@ struct document {
 	struct exporter base;
 	struct collection collection;
 	bool taken; /* a snapshot has come */
-	int (*write)(
-		struct document *d); /* renders it, for exporter_write_document(); 0 or -errno */
+	/* renders it, for exporter_write_document(); 0 or -errno */
+	int (*write)(struct document *d);
 };
 
 struct exporter *document_new(FILE *out, const struct export_options *options,

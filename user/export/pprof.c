@@ -63,8 +63,8 @@ enum mapping_field {
 struct profile {
 	const struct document *document;
 	struct wire out;
-	struct frame_table
-		*strings;	 /* its numbers are those of the string table, in which 0 is "" */
+	/* its numbers are those of the string table, in which 0 is "" */
+	struct frame_table *strings;
 	struct id_map functions; /* (name, file) -> id */
 	struct id_map locations; /* (target, innermost frame) -> id */
 	struct id_map mappings;	 /* (target, place in its maps or module without one) -> id */

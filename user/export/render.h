@@ -71,13 +71,13 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options,
 /* The first frame with a name that is not the allocator's own; NULL: there is none. */
 const struct frame *survey_top_frame(const struct stack *stack);
 
-/* What --check-frees has found; nothing without. */
-/*
- * "double free, 3 times; the first of 0x1000, a block of 40 B"; "freed", "freed before",
- * "allocated".
- */
+/* "double free, 3 times; the first of 0x1000, a block of 40 B" */
 void bad_free_put_title(FILE *out, const struct bad_free *bad);
+
+/* "freed", "freed before", "allocated" */
 const char *bad_free_call_text(enum bad_free_stack call);
+
+/* What --check-frees has found; nothing without. */
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
 
 /* What suppressions have taken out; nothing without them. */

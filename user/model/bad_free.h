@@ -21,9 +21,8 @@ struct bad_free {
 	enum bad_free_kind kind;
 	enum alloc_family alloc_family, free_family; /* FAMILY_ANY: not known */
 	uint64_t count;
-	uint64_t address, block,
-		/* of the first: what was freed, where its block begins, its size (0: unknown) */
-		size;
+	/* of the first: what was freed, where its block begins, its size (0: unknown) */
+	uint64_t address, block, size;
 	struct bad_free_call {
 		bool known; /* there is such a call */
 		uint64_t stack_id;

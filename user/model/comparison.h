@@ -35,9 +35,8 @@ struct comparison {
 	 */
 	struct compared_stack *stacks;
 	size_t stack_count;
-	size_t grown, fresh, shrunk, gone,
-		/* how many of each; fresh are not among the grown, gone not among the shrunk */
-		same;
+	/* how many of each; fresh are not among the grown, gone not among the shrunk */
+	size_t grown, fresh, shrunk, gone, same;
 };
 
 enum change {

@@ -9,16 +9,18 @@
 /* One frame of a stack with its names. Unknown strings are NULL, never "". Immutable once made. */
 struct frame {
 	const char *function; /* demangled */
-	const char
-		*symbol; /* mangled, as the symbol table has it; NULL when that is no other name */
+	/* mangled, as the symbol table has it; NULL when that is no other name */
+	const char *symbol;
 	const char *module; /* file name of the object; "[vdso]"; NULL for code without a file */
 	const char *module_path; /* the object's whole path as the target sees it */
 	const char *file;	 /* source file */
 	uint32_t line;		 /* 0: unknown */
 	bool inlined;		 /* an inlined call: the frame after it holds its code */
-	uint64_t
-		offset; /* function known: bytes from the function's start; else bytes into the module (its link-time
-				 virtual address); without a module the plain address */
+	/*
+	 * function known: bytes from its start; else the link-time virtual address in the module;
+	 * without a module the plain address
+	 */
+	uint64_t offset;
 	/* link-time virtual address in the module, always; the plain address without a module */
 	uint64_t module_offset;
 	const uint8_t *build_id; /* of the module; NULL when it has none */

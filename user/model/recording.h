@@ -67,9 +67,9 @@ int recording_reader_next(struct recording_reader *reader, struct snapshot **out
  */
 int recording_reader_next_any(struct recording_reader *reader, struct snapshot **out,
 			      const struct survey_report **survey);
-const struct recording_info *recording_reader_info(
-	const struct recording_reader *reader); /* owned by the reader */
-void recording_reader_free(
-	struct recording_reader *reader); /* with all frames that it gave out; NULL is fine */
+/* Owned by the reader. */
+const struct recording_info *recording_reader_info(const struct recording_reader *reader);
+/* With all frames that it gave out; NULL is fine. */
+void recording_reader_free(struct recording_reader *reader);
 
 #endif

@@ -52,8 +52,8 @@ struct stack {
 	const struct frame *const
 		*frames; /* innermost first, inlined calls expanded; NULL until symbolised */
 	size_t frame_count;
-	uint32_t
-		index; /* the trace's own number for the stack: lets it find the raw frames again */
+	/* the trace's own number for the stack: lets it find the raw frames again */
+	uint32_t index;
 };
 
 /* What the kernel says of a process's memory, in bytes; 0: unknown. */

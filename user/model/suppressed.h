@@ -25,8 +25,8 @@ struct suppressed {
 	struct amount total;
 	uint64_t stacks; /* of which nothing is left to show */
 	size_t count;
-	struct suppressed_by
-		by[]; /* those that have suppressed something, in the order of their files */
+	/* those that have suppressed something, in the order of their files */
+	struct suppressed_by by[];
 };
 
 #endif

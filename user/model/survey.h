@@ -37,9 +37,8 @@ struct survey_row {
 	uint64_t children_exited; /* since the survey began */
 	/* bytes: the largest resident set that one of them had; 0: unknown */
 	uint64_t children_peak;
-	uint64_t low_then,
-		/* lowest anon + swap in the first and the last third of the watch, bytes */
-		low_now;
+	/* lowest anon + swap in the first and the last third of the watch, bytes */
+	uint64_t low_then, low_now;
 	const char *cgroup, *unit, *container, *runtime, *pod; /* NULL: none, or unknown */
 	double spark[SURVEY_SPARK];
 	size_t spark_count;

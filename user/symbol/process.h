@@ -36,9 +36,8 @@ void process_set_unref(struct process_set *set, pid_t pid);
 size_t process_set_count(const struct process_set *set);
 
 uint64_t process_serial(const struct process *process); /* never used twice in a set, from 1 */
-int process_root_fd(
-	const struct process
-		*process); /* owned by the process; -1 when unknown or the same as ours */
+/* Owned by the process; -1 when unknown or the same as ours. */
+int process_root_fd(const struct process *process);
 
 /*
  * The name of JIT-compiled code at an address, see perfmap_find(). NULL when the process has no

@@ -21,8 +21,8 @@ struct symbolizer_options {
 	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS when there is no debug file here */
 };
 
-struct symbolizer *symbolizer_new(
-	const struct symbolizer_options *options);   /* NULL when out of memory */
+/* NULL when out of memory. */
+struct symbolizer *symbolizer_new(const struct symbolizer_options *options);
 void symbolizer_free(struct symbolizer *symbolizer); /* all frames it gave out are gone with it */
 
 /*

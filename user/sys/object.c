@@ -18,9 +18,8 @@
 struct identity {
 	struct file_id file;
 	uint64_t size;
-	int64_t changed_s,
-		/* status change: nobody can set it back, as with the time of modification */
-		changed_ns;
+	/* status change: nobody can set it back, as with the time of modification */
+	int64_t changed_s, changed_ns;
 	uint64_t build_id_len;
 	uint8_t build_id[32]; /* cut */
 };

@@ -56,11 +56,10 @@ void object_unmap(struct object *object);
 bool object_is_mapped(const struct object *object);
 
 const char *object_path(const struct object *object); /* as the target sees it; for people */
-const char *object_name(
-	const struct object *object); /* last component of the path: the "module" of a frame */
-const char *object_fd_path(
-	const struct object
-		*object); /* "/proc/self/fd/N": opens this very inode, for probes and libelf */
+/* Last component of the path: the "module" of a frame. */
+const char *object_name(const struct object *object);
+/* "/proc/self/fd/N": opens this very inode, for probes and libelf. */
+const char *object_fd_path(const struct object *object);
 int object_fd(const struct object *object); /* owned by the object */
 /*
  * Unique among the files of a cache, from 1. A file that comes back unchanged after its last

@@ -64,7 +64,8 @@ _Static_assert(FORKCOPY_REASON_MAX <= STOP_REASON_MAX, "a copy's reason fits");
 
 struct stop {
 	pid_t pid;
-	uint64_t deadline_ns, start_ns, end_ns;
+	uint64_t max_ns; /* that stopping the threads may take */
+	uint64_t start_ns, end_ns;
 	uint64_t begun_ns;		      /* of the threads that are being stopped now */
 	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
 	struct registers_layout layout;
@@ -294,7 +295,7 @@ static int refuse_late(struct stop *stop, const struct tracee *t)
 	char state = stop_thread_state(stop->pid, t->thread.tid);
 
 	return REFUSE(stop, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
-		      (int)t->thread.tid, (double)stop->deadline_ns / 1e6, state ? state : '?',
+		      (int)t->thread.tid, (double)stop->max_ns / 1e6, state ? state : '?',
 		      state == 'D'
 			      ? ", uninterruptible: it waits for a device or a vfork child, or "
 				"is frozen"
@@ -333,7 +334,7 @@ static int stop_all(struct stop *stop)
 		if (found < 0)
 			return found;
 		while ((missing = look(stop)) != NULL) {
-			if (monotonic_ns() - stop->begun_ns > stop->deadline_ns)
+			if (monotonic_ns() - stop->begun_ns > stop->max_ns)
 				return refuse_late(stop, missing);
 			if (stop->ending && !missing->hurried)
 				hurry(missing);
@@ -476,7 +477,7 @@ static void give(struct stop *stop, enum order order)
 		;
 }
 
-static int begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sleepers, bool ending,
+static int begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, bool ending,
 		 struct stop **out, char reason[static STOP_REASON_MAX])
 {
 	struct stop *stop = calloc(1, sizeof(*stop));
@@ -490,7 +491,7 @@ static int begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sl
 	stop->sleepers = sleepers;
 	if (sleepers)
 		registers_layout(&stop->layout);
-	stop->deadline_ns = deadline_ns;
+	stop->max_ns = max_ns;
 	sem_init(&stop->done, 0, 0);
 	sem_init(&stop->given, 0, 0);
 	err = -pthread_create(&stop->tracer, NULL, trace_threads, stop);
@@ -525,16 +526,16 @@ uint64_t stop_start_ns(const struct stop *stop)
 	return stop->start_ns;
 }
 
-int stop_begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sleepers,
-	       struct stop **out, char reason[static STOP_REASON_MAX])
+int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
+	       char reason[static STOP_REASON_MAX])
 {
-	return begin(pid, deadline_ns, sleepers, false, out, reason);
+	return begin(pid, max_ns, sleepers, false, out, reason);
 }
 
-int stop_begin_ending(pid_t pid, uint64_t deadline_ns, struct stop **out,
+int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out,
 		      char reason[static STOP_REASON_MAX])
 {
-	return begin(pid, deadline_ns, NULL, true, out, reason);
+	return begin(pid, max_ns, NULL, true, out, reason);
 }
 
 int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX])

@@ -43,7 +43,7 @@ struct stop_sleepers {
 
 /*
  * Stops all threads of a process, those too that are born while it is done, and reads their
- * registers. Gives up when that takes longer than `deadline_ns` (a thread that the kernel lets
+ * registers. Gives up when that takes longer than `max_ns` (a thread that the kernel lets
  * nobody interrupt); the process then goes on as if nothing had been. A process that is stopped
  * already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not logged:
  * -EPERM (a debugger, Yama, no permission), -ETIMEDOUT, -ESRCH, -ENOMEM …
@@ -52,8 +52,15 @@ struct stop_sleepers {
  * EINTR from it, as from any stop (signal(7)). With `sleepers`, which must outlive the stop, such
  * threads are left alone: they stand still for as long as they sleep. NULL: all are stopped.
  */
-int stop_begin(pid_t pid, uint64_t deadline_ns, const struct stop_sleepers *sleepers,
-	       struct stop **out, char reason[static STOP_REASON_MAX]);
+int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
+	       char reason[static STOP_REASON_MAX]);
+
+/*
+ * The same of a process that is about to end: threads that do not stop at once are run before all
+ * ordinary ones until they do.
+ */
+int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out,
+		      char reason[static STOP_REASON_MAX]);
 
 /*
  * Have all threads that were left asleep slept ever since? If not, what has been read of the
@@ -66,13 +73,6 @@ bool stop_undisturbed(struct stop *stop);
  * the reason, not logged.
  */
 int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX]);
-
-/*
- * The same of a process that is about to end: threads that do not stop at once are run before all
- * ordinary ones until they do.
- */
-int stop_begin_ending(pid_t pid, uint64_t deadline_ns, struct stop **out,
-		      char reason[static STOP_REASON_MAX]);
 
 /*
  * Makes a copy of the process while it stands still (user/sys/forkcopy.h): another process with its

@@ -13,8 +13,8 @@
 #include "bpf/abi.h"
 
 struct alloc_fn {
-	const char
-		*name; /* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */
+	/* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */
+	const char *name;
 	const char *shown; /* what people read: "malloc", "operator new(unsigned long)" */
 	enum alloc_op op;
 	uint8_t size_arg;  /* bytes, or element size when count_arg is set */

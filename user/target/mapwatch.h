@@ -33,14 +33,13 @@ struct mapwatch_callbacks {
 int mapwatch_new(const struct mapwatch_callbacks *callbacks, struct mapwatch **out);
 void mapwatch_free(struct mapwatch *watch); /* NULL is fine */
 
-int mapwatch_fd(
-	const struct mapwatch
-		*watch); /* readable when there are records: one epoll descriptor over all CPUs */
+/* Readable when there are records: one epoll descriptor over all CPUs. */
+int mapwatch_fd(const struct mapwatch *watch);
 
 /* Calls back for every record there is, in time order across CPUs. Never blocks. */
 int mapwatch_drain(struct mapwatch *watch);
 
-uint64_t mapwatch_lost(
-	const struct mapwatch *watch); /* records the kernel had no room for, since the start */
+/* Records the kernel had no room for, since the start. */
+uint64_t mapwatch_lost(const struct mapwatch *watch);
 
 #endif

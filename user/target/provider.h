@@ -16,8 +16,8 @@
 
 struct provider_options {
 	const char *object; /* -O: only objects whose path or file name matches; NULL: any */
-	const char *const
-		*prefixes; /* --symbols-prefix: also PREFIXmalloc, … ; NULL-terminated or NULL */
+	/* --symbols-prefix: also PREFIXmalloc, … ; NULL-terminated or NULL */
+	const char *const *prefixes;
 	const struct alloc_fn *custom; /* --alloc-fn, --free-fn */
 	size_t custom_count;
 	bool mmap; /* --mmap */

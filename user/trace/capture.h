@@ -31,8 +31,8 @@ struct capture {
 	uint64_t looked_ns; /* at the threads that were left asleep */
 	bool disturbed;	    /* one of them has run: what has been read is of several moments */
 	uint64_t deadline_ns, pause_ns;
-	uint64_t stopped_ns, memory_ns,
-		live_ns; /* for -v: when all had stopped; what the two copies took */
+	/* for -v: when all had stopped; what the two copies took */
+	uint64_t stopped_ns, memory_ns, live_ns;
 
 	/* The live table. */
 	struct live_table live;
@@ -63,10 +63,10 @@ struct capture {
 int capture_refuse(struct capture *c, int err, const char *why);
 
 /*
- * The same while the target's own memory is read: what is read after the pause is not of its
- * moment. A process may have so many mappings that looking through them takes longer than it may be
- * paused. Looks at the sleeping threads, too: once one has run the rest need not be read. ctx is
- * the capture.
+ * Ends the pause when it is due, while the target's own memory is read: what is read afterwards is
+ * not of its moment. A process may have so many mappings that looking through them takes longer
+ * than it may be paused. Looks at the sleeping threads, too: once one has run the rest need not be
+ * read. ctx is the capture.
  */
 void capture_mind_pause(void *ctx);
 

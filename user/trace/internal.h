@@ -30,11 +30,11 @@ struct known_object {
 	struct attachment *in_all;  /* CHILDREN_EXACT: in every process that maps the object */
 	struct probe_set *unwinder; /* NULL: does not unwind stacks */
 	struct attachment *unwinder_in_all;
-	struct probe_set
-		*operators; /* C++'s, without an allocator; NULL: none, or frees are not checked */
+	/* C++'s, without an allocator; NULL: none, or frees are not checked */
+	struct probe_set *operators;
 	struct attachment *operators_in_all;
-	struct probe_set
-		*leaver; /* NULL: has no function that ends a process, or nobody wants to know */
+	/* NULL: has no function that ends a process, or nobody wants to know */
+	struct probe_set *leaver;
 	struct attachment *leaver_in_all;
 	UT_hash_handle hh;
 };

@@ -36,8 +36,8 @@ struct table_segment {
 struct table_entry {
 	uint64_t id; /* object_id(): the key */
 	size_t refs; /* sets and holders that mention it */
-	struct object
-		*object; /* a reference: its inode cannot be given to another file meanwhile */
+	/* a reference: its inode cannot be given to another file meanwhile */
+	struct object *object;
 	struct unwind_object_key key;
 	bool announced; /* to put_object */
 	struct table_segment *segments;
