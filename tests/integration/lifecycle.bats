@@ -123,6 +123,36 @@ exec_clean() {
 	each_mode exec_clean
 }
 
+exec_meanwhile() {
+	mkfifo "$D/go"
+	run_target "$BASH" -c "echo ready; read -r _ <'$D/go'; exec '$TARGETS/dl'"
+	target_line ready
+	LD_PRELOAD=$TARGETS/exec_meanwhile.so MEANWHILE_AT=$1 MEANWHILE_PID=$T_PID MEANWHILE_GO=$D/go attach
+	target_line 'ready '
+	# What is loaded from now on is noticed, and all is named by the new program.
+	seen() {
+		tell 'go plugin_provider'
+		snap
+		jq -e '.comm == "dl" and any(.stacks[].frames[]; .function == "late_leak")' <<<"$SNAP" >/dev/null
+	}
+	tell 'open plugin_provider'
+	until_true "$DEADLINE" seen || fail "$SNAP"
+	holds 'all(.stacks[].frames[]; .module != "bash")'
+	end_target
+	tool_ends
+	[[ $(grep -c 'attached to' "$D/tool.err") -eq 1 ]] || fail "$(<"$D/tool.err")"
+}
+
+@test "a process that execs at the moment when the tool attaches is traced as what it has become" {
+	[[ ${SANITIZE-} != 1 ]] || skip 'AddressSanitizer must be loaded first'
+	"$TOOL" doctor | grep -q 'ok *uprobe sessions\|ok *filtered by process' || skip 'this kernel has single uprobes only'
+	for moment in begin attach; do
+		clean
+		fresh
+		exec_meanwhile "$moment"
+	done
+}
+
 @test "exec into a program with another allocator" {
 	[[ -x $TARGETS/leaf.musl-static ]] || skip 'no musl-gcc'
 	start_target "$BASH" -c "read -r _ < <(echo); echo ready \$\$; read -r _; exec '$TARGETS/leaf.musl-static'"

@@ -19,7 +19,7 @@ targets_portable := leaf calls realloc verdict_heap verdict_roots verdict_thread
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
-TARGETS += $(targets_out)/clock_jump.so
+TARGETS += $(targets_out)/clock_jump.so $(targets_out)/exec_meanwhile.so
 ifneq ($(targets_native),)
 # LeakSanitizer's verdicts on the same programs.
 TARGETS += $(patsubst %,$(targets_out)/%.lsan,$(filter-out verdict_fork verdict_scene,$(targets_verdict)))

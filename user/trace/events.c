@@ -143,6 +143,37 @@ int events_open(struct trace *trace)
 	return mapwatch_new(&callbacks, &trace->mapwatch);
 }
 
+int events_settle(struct trace *trace, const struct target *target)
+{
+	bool exec = false, told = false;
+	size_t kept = 0;
+	int err;
+
+	/* In this order: what a record is about, the ring tells later. */
+	err = mapwatch_drain(trace->mapwatch);
+	if (err < 0)
+		return err;
+	err = ring_buffer__consume(trace->ring);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < trace->queue_count; i++) {
+		struct queued_event *event = &trace->queue[i];
+
+		if (event->map && event->map->pid == target->pid) {
+			if (event->time_ns < target->start_ns) {
+				free(event->map);
+				continue;
+			}
+			exec |= event->map->exec;
+		}
+		told |= event->process && event->process->header.type == EVENT_EXEC &&
+			event->process->other_id == target->id;
+		trace->queue[kept++] = *event;
+	}
+	trace->queue_count = kept;
+	return exec && !told;
+}
+
 static void attach_new_objects(struct trace *trace, struct target *target)
 {
 	int n;
@@ -225,6 +256,9 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 	struct target *old = target_by_id(trace, event->other_id), *target;
 	struct inheritance left = {.pidfd = -1};
 
+	/* Of a target that was given up (events_settle()), and its process entered anew. */
+	if (!old && event->other_id && target_by_pid(trace, (pid_t)event->pid))
+		return;
 	if (old) {
 		target_tell_untraced(trace, old);
 		left = take_inheritance(old);

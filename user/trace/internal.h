@@ -165,6 +165,12 @@ void target_end(struct trace *trace, struct target *target, bool exited);
 int target_attach_object(struct trace *trace, struct target *target, struct known_object *known);
 /* Does it map an allocator whose probes are in place? */
 bool target_has_probes(const struct trace *trace, const struct target *target);
+/*
+ * Takes in what has come until now of a target that has just been registered, and leaves out what
+ * was mapped before we began to look at it: /proc had that. 1 when it became another program
+ * meanwhile, of which no event says so as the kernel did not know the target yet; 0, or -errno.
+ */
+int events_settle(struct trace *trace, const struct target *target);
 /* It is ending: calls callbacks.untraced if there was nothing in it to be traced. */
 void target_tell_untraced(struct trace *trace, struct target *target);
 /* What unwinds stacks, in all objects known so far, for a target that needs it. */

@@ -23,6 +23,9 @@
  */
 #define PUBLISH_TRIES 4
 
+/* A process that becomes another program each time that we attach is not worth more. */
+#define ATTACH_TRIES 5
+
 pid_t target_pid(const struct target *target)
 {
 	return target->pid;
@@ -480,7 +483,25 @@ static int prepare_process(struct trace *trace, struct target *target, bool chil
 	/* Only from now on does the kernel side notice what is mapped. */
 	target->published = 0;
 	target_publish(trace, target);
-	return has_ended(target) ? -ESRCH : 0;
+	if (has_ended(target))
+		return -ESRCH;
+	err = events_settle(trace, target);
+	return err > 0 ? -EAGAIN : err;
+}
+
+/* Of a target that is not traced after all. */
+static void say_why_not(const struct target *target, int err, bool child)
+{
+	if (child)
+		log_debug("child %d (%s) is not traced: %s", target->pid, target->comm,
+			  strerror(-err));
+	else if (err == -ESRCH)
+		log_error("process %d (%s) has ended before it could be traced", target->pid,
+			  target->comm);
+	else if (err == -EAGAIN)
+		log_error(
+			"process %d (%s) becomes other programs faster than it can be attached to",
+			target->pid, target->comm);
 }
 
 static int add_process(struct trace *trace, pid_t pid, bool child)
@@ -490,20 +511,21 @@ static int add_process(struct trace *trace, pid_t pid, bool child)
 
 	if (err)
 		return err;
-	target = target_new(trace, next_id(trace), pid);
-	if (!target)
-		return -ENOMEM;
-	err = prepare_process(trace, target, child);
-	log_progress_end();
-	if (err) {
-		if (err == -ESRCH && !child)
-			log_error("process %d (%s) has ended before it could be traced", pid,
-				  target->comm);
-		else if (child)
-			log_debug("child %d (%s) is not traced: %s", pid, target->comm,
-				  strerror(-err));
+	for (int tries = 1;; tries++) {
+		target = target_new(trace, next_id(trace), pid);
+		if (!target)
+			return -ENOMEM;
+		err = prepare_process(trace, target, child);
+		log_progress_end();
+		if (!err)
+			break;
+		if (err != -EAGAIN || tries == ATTACH_TRIES) {
+			say_why_not(target, err, child);
+			target_discard(trace, target);
+			return err;
+		}
+		log_debug("process %d has become another program meanwhile", pid);
 		target_discard(trace, target);
-		return err;
 	}
 	/* What was mapped while we attached has its record in the queue. */
 	target->start_ns = monotonic_ns();
