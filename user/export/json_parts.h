@@ -21,17 +21,17 @@ struct json {
 	bool *failed;
 };
 
-void json_put(struct json to, const char *key,
-	      struct json_object *value); /* takes the value over */
+/* Takes the value over. */
+void json_put(struct json to, const char *key, struct json_object *value);
 void json_put_number(struct json to, const char *key, uint64_t value);
 void json_put_rate(struct json to, const char *key, double value); /* with one decimal */
 void json_put_bool(struct json to, const char *key, bool value);
-void json_put_string(struct json to, const char *key,
-		     const char *text); /* NULL: no key; any bytes */
+/* No key when the text is NULL; it may hold any bytes. */
+void json_put_string(struct json to, const char *key, const char *text);
 void json_put_amount(struct json to, const char *key, const struct amount *amount);
 void json_put_classes(struct json to, const struct amount classes[static VERDICT_CLASSES]);
-void json_put_fine_ms(struct json to, const char *key,
-		      uint64_t ns); /* milliseconds with three decimals */
+/* Milliseconds with three decimals. */
+void json_put_fine_ms(struct json to, const char *key, uint64_t ns);
 void json_put_lost(struct json to, const uint64_t lost[static LOST_CAUSES]); /* "lost" */
 void json_put_time(struct json to, uint64_t time_ns);			     /* "time" */
 
@@ -52,8 +52,9 @@ struct json_object *json_new_frame(const struct frame *frame, bool verbose, bool
 struct json_object *json_new_stack(const struct export_options *options, const struct snapshot *s,
 				   const struct stack *stack, bool *failed);
 
+/* "bad_frees" */
 void json_put_bad_frees(struct json to, const struct export_options *options,
-			const struct snapshot *s);		    /* "bad_frees" */
+			const struct snapshot *s);
 void json_put_suppressed(struct json to, const struct snapshot *s); /* "suppressed" */
 /* "suppression": one that would take the stack out, as text; nothing with SUPPRESSION_NONE. */
 void json_put_suppression(struct json to, enum suppression_style style, const struct snapshot *s,

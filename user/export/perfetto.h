@@ -116,8 +116,8 @@ struct heap {
 	bool ended;
 	struct id_map frames_of; /* stack id -> frame table */
 	struct id_map stacks;	 /* (frame table's stack, end) -> call stack */
-	struct id_map frames, functions, files, mappings, paths,
-		build_ids;	       /* -> interned numbers */
+	/* -> interned numbers */
+	struct id_map frames, functions, files, mappings, paths, build_ids;
 	struct written *written, *now; /* by call stack, from 0 for number 1 */
 	size_t room;
 	struct amount alloc; /* at the last dump */

@@ -42,14 +42,14 @@ size_t frame_table_stack_count(const struct frame_table *table);
 
 /*
  * What a number stands for, owned by the table. The numbers must exist; for strings, 0 gives NULL.
+ * Strings end with a NUL; len may be NULL.
  */
-const char *frame_table_string_at(const struct frame_table *table, uint32_t id,
-				  size_t *len); /* NUL-terminated; len may be NULL */
+const char *frame_table_string_at(const struct frame_table *table, uint32_t id, size_t *len);
 const struct frame *frame_table_frame_at(const struct frame_table *table, uint32_t id);
 const struct frame *const *frame_table_stack_at(const struct frame_table *table, uint32_t id,
 						size_t *count);
-const uint32_t *frame_table_stack_ids(const struct frame_table *table, uint32_t id,
-				      size_t *count); /* of its frames */
+/* The numbers of its frames. */
+const uint32_t *frame_table_stack_ids(const struct frame_table *table, uint32_t id, size_t *count);
 
 /* The numbers of a frame's strings, 0 for what it does not have. */
 struct frame_strings {

@@ -21,8 +21,8 @@ struct id_map {
 
 void id_map_free(struct id_map *map); /* empty afterwards */
 bool id_map_get(const struct id_map *map, uint64_t key, uint32_t *value);
-int id_map_put(struct id_map *map, uint64_t key,
-	       uint32_t value); /* adds or replaces; 0 or -ENOMEM */
+/* Adds or replaces; 0 or -ENOMEM. */
+int id_map_put(struct id_map *map, uint64_t key, uint32_t value);
 
 /* Spreads a number's information over all 64 bits; for hash values of small numbers. */
 static inline uint64_t id_map_mix(uint64_t x)

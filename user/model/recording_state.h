@@ -90,8 +90,8 @@ static inline int recording_refuse(const char **why, const char *text)
 	return -EBADMSG;
 }
 
-struct recorded_target *recording_find_target(const struct recording_reader *r,
-					      uint64_t id); /* NULL: none */
+/* NULL: none. */
+struct recorded_target *recording_find_target(const struct recording_reader *r, uint64_t id);
 
 /* Takes in one field of a chunk. 0, -ENOMEM or -EBADMSG with *why. Not logged. */
 int recording_take_definition(struct recording_reader *r, const struct wire_field *f,

@@ -30,8 +30,8 @@ struct stack {
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
-	struct amount verdict
-		[VERDICT_CLASSES]; /* of live; only with snapshot.verdict.state VERDICT_TAKEN */
+	/* of live; only with snapshot.verdict.state VERDICT_TAKEN */
+	struct amount verdict[VERDICT_CLASSES];
 	/*
 	 * 1 << enum verdict_class: of live blocks that suppressions have taken out; without a
 	 * verdict all or none
@@ -49,8 +49,8 @@ struct stack {
 	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	bool truncated;	    /* deeper than what was recorded */
 	enum stack_end end; /* why the walk stopped */
-	const struct frame *const
-		*frames; /* innermost first, inlined calls expanded; NULL until symbolised */
+	/* innermost first, inlined calls expanded; NULL until symbolised */
+	const struct frame *const *frames;
 	size_t frame_count;
 	/* the trace's own number for the stack: lets it find the raw frames again */
 	uint32_t index;

@@ -23,9 +23,9 @@ struct source_frame {
 };
 
 struct source_stack {
-	struct source_frame frames[INLINE_DEPTH_MAX +
-				   1]; /* innermost first; the last one is the real function */
-	size_t count;		       /* 0: nothing known */
+	/* innermost first; the last one is the real function */
+	struct source_frame frames[INLINE_DEPTH_MAX + 1];
+	size_t count; /* 0: nothing known */
 	/* lowest address of the real function, link-time; valid when its name is known */
 	uint64_t entry;
 };

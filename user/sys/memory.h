@@ -13,9 +13,9 @@
 int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon);
 
 struct proc_usage {
-	uint64_t anon, shmem,
-		swap; /* bytes: resident anonymous and shared memory, and what is swapped out */
-	uid_t uid;    /* effective */
+	/* bytes: resident anonymous and shared memory, and what is swapped out */
+	uint64_t anon, shmem, swap;
+	uid_t uid; /* effective */
 };
 
 /*

@@ -74,8 +74,8 @@ bool object_is_elf64(const struct object *object); /* ELFCLASS64 of this machine
 
 uint16_t object_elf_type(const struct object *object); /* ET_EXEC, ET_DYN … */
 bool object_has_interp(const struct object *object);   /* has a PT_INTERP segment */
-bool object_is_code(const struct object *object,
-		    uint64_t offset); /* the offset lies in an executable segment */
+/* Does the file offset lie in an executable segment? */
+bool object_is_code(const struct object *object, uint64_t offset);
 
 /* NT_GNU_BUILD_ID, or NULL with *len = 0. Owned by the object. */
 const uint8_t *object_build_id(const struct object *object, size_t *len);

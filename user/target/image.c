@@ -12,8 +12,8 @@
 
 struct range {
 	struct image_range shown; /* the object is borrowed from image.seen */
-	uint64_t dev,
-		ino; /* as maps shows them: tells whether a later reading means the same mapping */
+	/* as maps shows them: tells whether a later reading means the same mapping */
+	uint64_t dev, ino;
 };
 
 struct ranges {
@@ -26,8 +26,8 @@ struct image {
 	int root_fd; /* O_PATH, -1: unknown; outlives the process */
 	struct object_cache *cache;
 	struct ranges ranges;
-	struct object *
-		*seen; /* one reference each, never dropped: locations handed out point to them */
+	/* one reference each, never dropped: locations handed out point to them */
+	struct object **seen;
 	size_t seen_count, seen_capacity;
 	uint64_t generation;
 };

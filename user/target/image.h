@@ -78,8 +78,8 @@ int image_fill(struct image *image);
 bool image_locate(const struct image *image, uint64_t address, struct location *out);
 
 size_t image_range_count(const struct image *image);
-const struct image_range *image_range_at(const struct image *image,
-					 size_t index); /* in address order */
+/* In address order. */
+const struct image_range *image_range_at(const struct image *image, size_t index);
 
 /* A number that changes whenever ranges are added or removed. */
 uint64_t image_generation(const struct image *image);

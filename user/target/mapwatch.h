@@ -24,8 +24,8 @@ struct mapwatch_record {
 
 struct mapwatch_callbacks {
 	void *ctx;
-	bool (*wanted)(void *ctx,
-		       pid_t pid); /* asked first: records of other processes are dropped */
+	/* asked first: records of other processes are dropped */
+	bool (*wanted)(void *ctx, pid_t pid);
 	void (*record)(void *ctx, const struct mapwatch_record *record);
 };
 

@@ -40,8 +40,8 @@ struct unwind_publisher {
 	struct set *sets;
 	struct target *targets;
 	struct unwind_target own; /* the row of UNWIND_OWN_TARGET */
-	struct set *unused,
-		*waiting; /* no target has them: since lately, and since before the last reclaim */
+	/* no target has them: since lately, and since before the last reclaim */
+	struct set *unused, *waiting;
 };
 
 int unwind_publisher_new(const struct unwind_backend *backend, struct unwind_publisher **out)

@@ -49,8 +49,8 @@ int unwind_space_reserve(struct unwind_space *space, size_t words);
 void unwind_space_trim(struct unwind_space *space);
 
 uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word);
-const uint32_t *unwind_space_chunk(const struct unwind_space *space,
-				   uint32_t number);	      /* NULL: does not exist */
+/* NULL: does not exist. */
+const uint32_t *unwind_space_chunk(const struct unwind_space *space, uint32_t number);
 size_t unwind_space_used(const struct unwind_space *space);   /* words handed out */
 size_t unwind_space_chunks(const struct unwind_space *space); /* that exist */
 

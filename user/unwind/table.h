@@ -14,8 +14,8 @@
 struct unwind_table;
 
 struct unwind_segment {
-	uint64_t vaddr,
-		size; /* of the executable PT_LOAD, link-time; size is what the file holds of it */
+	/* of the executable PT_LOAD, link-time; size is what the file holds of it */
+	uint64_t vaddr, size;
 	uint64_t offset;	    /* in the file */
 	const struct cfi_row *rows; /* ascending; the first at `vaddr` */
 	size_t row_count;
