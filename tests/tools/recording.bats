@@ -59,6 +59,16 @@ golden() {
 	tool report "$D/notes.mlb" -f json | jq -c "{time, bad_frees, stacks: [.stacks[] | {id, held_by, contents}]}" | golden notes.json
 }
 
+@test "-o that names the recording itself, by any name: refused, and the recording is as it was" {
+	for arguments in 'report shop.mlb -o ./shop.mlb' 'report shop.mlb -f html -o link' 'diff notes.mlb shop.mlb -o shop.mlb'; do
+		ln -sf shop.mlb "$D/link"
+		# shellcheck disable=SC2086
+		(cd "$D" && ! "$TOOL" $arguments 2>"$D/err")
+		grep -q 'is the recording that is to be read' "$D/err"
+		cmp "$GOLDEN/shop.mlb" "$D/shop.mlb"
+	done
+}
+
 @test "diff: byte for byte" {
 	tool diff "$D/shop.mlb" | golden diff.txt
 	tool diff "$D/shop.mlb" --from 2s -f json | golden diff.json

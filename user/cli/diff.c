@@ -77,7 +77,7 @@ static int read_moment(const char *path, const struct options *options,
 		       struct moment *m)
 {
 	struct snapshot *s;
-	int got, err = playback_open(path, playback);
+	int got, err = playback_open(path, options, playback);
 
 	if (err)
 		return err;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "user/base/log.h"
 
@@ -15,7 +16,16 @@ struct playback {
 	uint64_t beginning_ns;
 };
 
-int playback_open(const char *path, struct playback **out)
+static bool is_output(FILE *file, const char *output)
+{
+	struct stat input, written;
+
+	return output && !fstat(fileno(file), &input) && S_ISREG(input.st_mode) &&
+	       !stat(output, &written) && input.st_dev == written.st_dev &&
+	       input.st_ino == written.st_ino;
+}
+
+int playback_open(const char *path, const struct options *options, struct playback **out)
 {
 	struct playback *p = calloc(1, sizeof(*p));
 	int err = 0;
@@ -25,6 +35,11 @@ int playback_open(const char *path, struct playback **out)
 	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
 	if (!p->file)
 		err = log_errno(errno, "cannot open %s", path);
+	if (!err && is_output(p->file, options->output)) {
+		log_error("-o %s is the recording that is to be read; give another file",
+			  options->output);
+		err = -EINVAL;
+	}
 	if (!err)
 		err = recording_reader_new(p->file, path, &p->reader);
 	if (err) {

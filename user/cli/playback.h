@@ -11,8 +11,11 @@
 
 struct playback;
 
-/* Opens the file; "-" is standard input. 0 or -errno, logged. */
-int playback_open(const char *path, struct playback **out);
+/*
+ * Opens the file; "-" is standard input. 0 or -errno, logged: -EINVAL too when it is the one that
+ * -o would write over.
+ */
+int playback_open(const char *path, const struct options *options, struct playback **out);
 void playback_free(struct playback *playback); /* with all frames of its snapshots; NULL is fine */
 
 /*

@@ -176,7 +176,7 @@ int cmd_report(const struct options *options)
 		.options = options,
 		.last_only = options->at.given || (!range && !options->format->history),
 	};
-	int err = playback_open(path, &r.playback), close_err;
+	int err = playback_open(path, options, &r.playback), close_err;
 
 	if (!err)
 		err = suppress_open(options, &r.suppressions);
