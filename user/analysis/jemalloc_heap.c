@@ -259,13 +259,6 @@ static int mark_base(struct heap *h)
 	return err;
 }
 
-static int address_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static int mark_edata_at(struct heap *h, uint64_t edata)
 {
 	uint64_t start = edata & ~(BASE_ALIGN - 1);
@@ -292,7 +285,7 @@ static int mark_edatas(struct heap *h)
 		return -ENOMEM;
 	for (size_t i = 0; i < h->tree.count; i++)
 		edatas[i] = named_edata(page_tree_entry(&h->tree, h->tree.spans[i].start));
-	qsort(edatas, h->tree.count, sizeof(*edatas), address_order);
+	qsort(edatas, h->tree.count, sizeof(*edatas), compare_u64);
 	for (size_t i = 0; !err && i < h->tree.count; i++)
 		err = mark_edata_at(h, edatas[i]);
 	free(edatas);

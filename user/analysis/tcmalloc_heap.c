@@ -237,13 +237,6 @@ static int find_central(struct heap *h, const struct page_span *span)
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-static int object_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* *next is the first free object that does not lie before the span. */
 static int mark_objects(struct heap *h, const struct page_span *span, size_t *next)
 {
@@ -267,7 +260,7 @@ static int mark_spans(struct heap *h)
 	int err = 0;
 
 	if (h->free_count)
-		qsort(h->free, h->free_count, sizeof(*h->free), object_order);
+		qsort(h->free, h->free_count, sizeof(*h->free), compare_u64);
 	for (size_t i = 0; !err && i < h->tree.count; i++) {
 		const struct page_span *span = &h->tree.spans[i];
 		size_t block = dead_memory_block(h->image, span->start);

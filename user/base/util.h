@@ -50,6 +50,14 @@ static inline int64_t saturate_i64(double value)
 	return value > -0x1p63 ? (int64_t)value : value <= -0x1p63 ? INT64_MIN : 0;
 }
 
+/* For qsort(3) of an array of uint64_t. */
+static inline int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 /*
  * Closes a stream of open_memstream(). 0, or -ENOMEM when not all that was written to it is in the
  * text, which the caller frees in both cases.

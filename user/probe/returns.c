@@ -173,13 +173,6 @@ static bool overlapped(struct walk *w, uint64_t site)
 	return false;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int find(struct walk *w, const struct returns_source *source, uint64_t vaddr,
 		struct returns *out)
 {
@@ -196,7 +189,7 @@ static int find(struct walk *w, const struct returns_source *source, uint64_t va
 			err = give_up(w, "has code that overlaps");
 	}
 	if (!err)
-		qsort(out->sites, out->count, sizeof(out->sites[0]), by_address);
+		qsort(out->sites, out->count, sizeof(out->sites[0]), compare_u64);
 	return err;
 }
 

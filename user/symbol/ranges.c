@@ -7,14 +7,6 @@
 
 #include "user/base/util.h"
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The first position whose bound is >= value. */
 static size_t lower_bound(const uint64_t *bounds, size_t count, uint64_t value)
 {
