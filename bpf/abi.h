@@ -43,6 +43,8 @@ enum alloc_op {
 	OP_NAMED,
 	OP_LEAVE, /* ends the process: _exit, _Exit */
 	OP_CATCH, /* called by the frame that catches a C++ exception: __cxa_begin_catch */
+	/* called by the dynamic loader when libraries are mapped and none of their code has run */
+	OP_LOADED,
 };
 
 /* Which functions belong together: what one of a family allocates, one of the same family frees. */
@@ -73,6 +75,11 @@ union probe_cookie {
 		uint8_t bare;	/* no return probe: alloc_return is on its `ret` instructions */
 		uint8_t family; /* enum alloc_family */
 		uint8_t reserved[1];
+	};
+	struct {
+		uint8_t loaded_op, loaded_reserved[3];
+		/* OP_LOADED: from the probe to the loader's struct r_debug; 0: unknown */
+		int32_t debugger_view;
 	};
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
@@ -121,6 +128,8 @@ enum lost_cause {
 	 * counted by the kernel itself
 	 */
 	LOST_RECURSION,
+	/* allocator: its probes came when the program could have called it already */
+	LOST_LATE_PROBES,
 	LOST_CAUSES,
 };
 
@@ -162,9 +171,11 @@ struct target_stats {
 	uint64_t unknown_frees;
 	uint64_t nested;   /* allocator calls inside another one: owned by the outer call */
 	uint64_t swept_id; /* set by user space: this target has ended and its blocks may go */
+	/* when it last went on after loading libraries (bpf/loaded.bpf.c); 0: has not done so */
+	uint64_t loaded_ns;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (3 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (4 + LOST_CAUSES), "ABI");
 
 struct live_key {
 	uint64_t address;
@@ -251,6 +262,7 @@ enum event_type {
 	EVENT_VFORK, /* the process `pid` runs in target_id's memory until it execs or exits */
 	EVENT_VFORK_EXIT, /* it has done the latter */
 	EVENT_LEAVE,	  /* target_id is about to end, and waits for a moment to be held */
+	EVENT_LOADED,	  /* target_id has mapped libraries, and waits until their probes are in */
 	EVENT_STACK_COPY, /* struct stack_copy_event: one that user space has to finish */
 };
 

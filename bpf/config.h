@@ -68,6 +68,10 @@ struct shared {
 	uint64_t first_ns, first_ticks; /* when live_clock_read first ran */
 	struct live_clock clock;	/* when it last ran */
 	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */
+	/* bpf/loaded.bpf.c. User space has handled all that happened until then. */
+	uint64_t handled_ns;
+	uint64_t waited_ns;  /* when a program last waited for that in vain */
+	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */
 };
 
 #ifdef __bpf__

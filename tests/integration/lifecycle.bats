@@ -242,6 +242,40 @@ run_short() {
 	same any
 }
 
+# whole COUNT COMMAND [ARG…]: of the COUNT programs `short` that it runs, each is there with all that it allocated, or is said to have an allocator whose probes
+# came late. $LATE: how many are said to.
+whole() {
+	local count=$1
+
+	shift
+	timeout "$DEADLINE" "$TOOL" -f json -T 1000 -o "$D/out.json" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- || fail 'failed'
+	[[ $(grep -c '"phase":"exit"' "$D/run.out") -eq $count ]] || fail 'the programs did not run'
+	jq -c 'def of(f): [.stacks[] | select(any(.frames[]; .function == f)) | .live] | [(map(.bytes) | add) // 0, (map(.count) | add) // 0];
+		select(.final and (.execed | not) and (.comm | startswith("short"))) | [of("leak_short"), of("leak_shorter"), .lost.late_probes]' \
+		"$D/out.json" >"$D/seen"
+	[[ $(wc -l <"$D/seen") -eq $count ]] || fail "of $count programs these were seen: $(<"$D/seen")"
+	jq -es 'all(.[0:2] == [[3690, 30], [2000, 1]] or .[2] > 0)' "$D/seen" >/dev/null || fail "missing, and nothing is said: $(<"$D/seen")"
+	LATE=$(jq -s 'map(select(.[2] > 0)) | length' "$D/seen")
+}
+
+@test "a command's allocator that only it knows of (env LD_PRELOAD=…, a shell's exec): from the first call on, or it is said" {
+	tried=0 late=0
+	for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+		[[ -e $LIBDIR/$library ]] || continue
+		whole 1 env "LD_PRELOAD=$LIBDIR/$library" "$TARGETS/short"
+		late=$((late + LATE))
+		whole 2 "$BASH" -c "LD_PRELOAD=$LIBDIR/$library '$TARGETS/short'; LD_PRELOAD=$LIBDIR/$library exec '$TARGETS/short'"
+		late=$((late + LATE)) tried=$((tried + 3))
+	done
+	[[ $tried -gt 0 ]] || skip 'no jemalloc, tcmalloc or mimalloc'
+	printf '# %d of %d had their probes late\n' "$late" "$tried" >&3
+}
+
+@test "static programs that a command runs: what was missed before the first one had its probes is said" {
+	whole 3 "$BASH" -c "for i in 1 2 3; do '$TARGETS/short.static'; done"
+	printf '# %d of 3 had their probes late\n' "$LATE" >&3
+}
+
 at_exit() {
 	start_target "$TARGETS/leaf"
 	attach

@@ -251,6 +251,24 @@ late_provider() {
 	each_mode late_provider
 }
 
+# Nothing between the two commands lets the tool see the new object first.
+late_provider_at_once() {
+	start_target "$TARGETS/dl"
+	attach --children "$1"
+	printf 'open plugin_provider\ngo plugin_provider\n' >&"$T_IN"
+	truth 'open plugin_provider'
+	truth 'go plugin_provider'
+	snap
+	late=$(field .lost.late_probes "$SNAP")
+	printf '# %s: %d late\n' "$MODE" "$late" >&3
+	[[ $late -gt 0 ]] || same any
+}
+
+@test "an allocator that is loaded by dlopen and used at once: from the first call on, or it is said" {
+	each_mode late_provider_at_once late
+	MODE='' late_provider_at_once exact
+}
+
 @test "an allocator that is loaded by dlopen while records of new mappings are lost" {
 	MODE='' late_provider flood
 }

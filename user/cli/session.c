@@ -395,6 +395,7 @@ static int start_trace(struct session *s)
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,
 		.hold_at_end = o->verdict,
+		.wait_loaded = true,
 		.copies = o->snapshot == OPTION_SNAPSHOT_FORK,
 		.check_frees = o->check_frees,
 		.ages = true,

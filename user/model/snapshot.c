@@ -50,6 +50,11 @@ static const struct cause causes[] = {
 		 "fork, exec, exit or mmap events that the kernel did not hand over (bpftool prog: "
 		 "recursion_misses): children may be missing, or names wrong after an exec; trace "
 		 "what is missing with -p"},
+	[LOST_LATE_PROBES] =
+		{"late_probes",
+		 "allocators that got their probes only when the program could have called them "
+		 "already: first allocations may be missing; start the program itself under the "
+		 "tool (memleakbpf -- PROGRAM)"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 

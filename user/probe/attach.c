@@ -65,6 +65,7 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 	prepare(programs->on_unwind, true, mode, TRACE_UPROBE_MULTI);
 	prepare(programs->on_named, programs->named, mode, TRACE_UPROBE_MULTI);
 	prepare(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
+	prepare(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
 }
 
 /* The probes of one role, as the arrays that the kernel wants. */
@@ -194,6 +195,7 @@ static int add_role(struct attachment *a, enum attach_mode mode, const struct at
 		[PROBE_RETURN_SITE] = p->alloc_return, [PROBE_FREE] = p->free_enter,
 		[PROBE_UNMAP] = p->unmap_enter,	       [PROBE_UNWIND] = p->on_unwind,
 		[PROBE_LEAVE] = p->on_leave,	       [PROBE_NAMED] = p->on_named,
+		[PROBE_LOADED] = p->on_loaded,
 	};
 	const struct bpf_program *entry = entries[role];
 	bool returns = role == PROBE_ALLOC;
@@ -224,9 +226,9 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 	 * Frees first: a block whose allocation is seen must have its free seen as well; the other
 	 * way round it is only an unknown free.
 	 */
-	static const enum probe_role order[] = {PROBE_FREE,  PROBE_UNMAP,      PROBE_UNWIND,
-						PROBE_LEAVE, PROBE_NAMED,      PROBE_RETURN_SITE,
-						PROBE_ALLOC, PROBE_ALLOC_ENTRY};
+	static const enum probe_role order[] = {PROBE_FREE,  PROBE_UNMAP,	PROBE_UNWIND,
+						PROBE_LEAVE, PROBE_NAMED,	PROBE_RETURN_SITE,
+						PROBE_ALLOC, PROBE_ALLOC_ENTRY, PROBE_LOADED};
 	const struct object *object = set->provider->object;
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	size_t room = 2 * set->count + PROBE_ROLES;

@@ -31,8 +31,8 @@ const char *attach_mode_name(enum attach_mode mode);
  */
 struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
-		*unmap_enter, *on_unwind, *on_leave, *on_named;
-	bool leave, named; /* on_leave, on_named are wanted */
+		*unmap_enter, *on_unwind, *on_leave, *on_named, *on_loaded;
+	bool leave, named, loaded; /* on_leave, on_named, on_loaded are wanted */
 	/*
 	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are
 	 * bpf/old.bpf.c's. Else NULL.

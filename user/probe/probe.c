@@ -29,6 +29,8 @@ static enum probe_role role_of(const struct alloc_fn *fn)
 		return PROBE_UNWIND;
 	case OP_LEAVE:
 		return PROBE_LEAVE;
+	case OP_LOADED:
+		return PROBE_LOADED;
 	default:
 		return fn->throws ? PROBE_ALLOC_ENTRY : PROBE_ALLOC;
 	}
@@ -106,6 +108,18 @@ static void probe_init(struct probe *probe, const struct object *object,
 	probe->fn = fn;
 	probe->role = role_of(f);
 	probe->offset = fn->offset + probe->place.offset;
+	probe->cookie = cookie.value;
+}
+
+/* The probe's program finds the loader's struct r_debug by its distance. */
+static void point_at_view(struct probe *probe, const struct provider *provider)
+{
+	union probe_cookie cookie = {.op = OP_LOADED};
+	uint64_t vaddr;
+
+	if (!object_offset_to_vaddr(provider->object, probe->offset, &vaddr) &&
+	    provider->debugger_view - vaddr <= INT32_MAX)
+		cookie.debugger_view = (int32_t)(provider->debugger_view - vaddr);
 	probe->cookie = cookie.value;
 }
 
@@ -229,6 +243,8 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 		probe_init(&set->probes[i], provider->object, &provider->fns[i], code, mmap);
 		if (provider->named)
 			set->probes[i].role = PROBE_NAMED;
+		if (provider->debugger_view)
+			point_at_view(&set->probes[i], provider);
 	}
 	if (find_sites(set))
 		goto out_of_memory;

@@ -21,6 +21,7 @@ enum probe_role {
 	PROBE_UNWIND,	   /* entry of what unwinds the stack */
 	PROBE_NAMED,	   /* entry of a C++ operator that is built on another object's allocator */
 	PROBE_LEAVE,	   /* entry of what ends the process */
+	PROBE_LOADED,	   /* entry of what a dynamic loader calls when libraries are mapped */
 	PROBE_ROLES,
 };
 

@@ -46,7 +46,9 @@ struct provider {
 	size_t count;
 	/* C++ operators only, of an object that has no allocator: they say whose block it is */
 	bool named;
-	bool alone;	  /* -O: the functions of other objects get no probes */
+	bool alone; /* -O: the functions of other objects get no probes */
+	/* of a dynamic loader: the address of its struct r_debug (<link.h>), 0: unknown */
+	uint64_t debugger_view;
 	bool from_symtab; /* found in .symtab, not exported (static executables) */
 };
 

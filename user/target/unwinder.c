@@ -31,11 +31,16 @@ static const struct alloc_fn leavers[] = {
 	ROW("_exit", OP_LEAVE),
 	ROW("_Exit", OP_LEAVE),
 };
+static const struct alloc_fn loaders[] = {
+	ROW("_dl_debug_state", OP_LOADED),
+};
 
 struct rows {
 	const struct alloc_fn *items;
 	size_t count;
-	bool operators; /* those only */
+	bool operators;	    /* those only */
+	bool exported;	    /* in .dynsym or nowhere */
+	const char *object; /* the provider's debugger_view is this variable's address */
 };
 
 static void cleanup_elf(Elf **elf)
@@ -98,7 +103,14 @@ static int walk(struct provider *provider, const struct rows *rows, Elf *elf, El
 
 		if (!gelf_getsym(data, (int)i, &sym))
 			break;
-		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
+		if (sym.st_shndx == SHN_UNDEF)
+			continue;
+		if (rows->object && GELF_ST_TYPE(sym.st_info) == STT_OBJECT) {
+			name = elf_strptr(elf, sh->sh_link, sym.st_name);
+			if (name && !strcmp(name, rows->object))
+				provider->debugger_view = sym.st_value;
+		}
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC)
 			continue;
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		row = name ? row_of(rows, name) : NULL;
@@ -141,7 +153,7 @@ static int find(struct object *object, const struct rows *rows, struct provider 
 		err = -ENOMEM;
 	if (!err)
 		err = walk_tables(provider, rows, elf, SHT_DYNSYM);
-	if (!err && !provider->count)
+	if (!err && !provider->count && !rows->exported)
 		err = walk_tables(provider, rows, elf, SHT_SYMTAB);
 	if (!err && !provider->count)
 		err = -ENOENT;
@@ -163,6 +175,18 @@ int unwinder_find(struct object *object, struct provider **out)
 int leaver_find(struct object *object, struct provider **out)
 {
 	const struct rows rows = {.items = leavers, .count = ARRAY_SIZE(leavers)};
+
+	return find(object, &rows, out);
+}
+
+int loader_find(struct object *object, struct provider **out)
+{
+	const struct rows rows = {
+		.items = loaders,
+		.count = ARRAY_SIZE(loaders),
+		.exported = true,
+		.object = "_r_debug",
+	};
 
 	return find(object, &rows, out);
 }

@@ -29,4 +29,10 @@ int operators_find(struct object *object, struct provider **out);
  */
 int leaver_find(struct object *object, struct provider **out);
 
+/*
+ * Likewise, in .dynsym only, what a dynamic loader calls when it has mapped libraries; the row has
+ * OP_LOADED.
+ */
+int loader_find(struct object *object, struct provider **out);
+
 #endif

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
+#include "user/trace/late.h"
 #include "user/unwind/finish.h"
 
 /*
@@ -205,6 +207,7 @@ static void handle_map(struct trace *trace, const struct mapwatch_record *record
 	}
 	image_add(target->image, &record->mapping);
 	attach_new_objects(trace, target);
+	late_check(trace, target, record->mapping.start, record->time_ns);
 }
 
 static void handle_fork(struct trace *trace, const struct process_event *event)
@@ -291,6 +294,7 @@ static void handle_exec(struct trace *trace, const struct process_event *event)
 		image_refresh(target->image);
 	target_identify(trace, target);
 	attach_new_objects(trace, target);
+	late_check_all(trace, target, target->start_ns);
 }
 
 static void handle_exit(struct trace *trace, const struct process_event *event)
@@ -507,8 +511,12 @@ static void reread_after_loss(struct trace *trace)
 		  (unsigned long long)(lost - trace->maps_lost));
 	trace->maps_lost = lost;
 	HASH_ITER (hh, trace->targets, target, next) {
-		if (!target->launching && !image_refresh(target->image))
-			attach_new_objects(trace, target);
+		uint64_t now = monotonic_ns();
+
+		if (target->launching || image_refresh(target->image))
+			continue;
+		attach_new_objects(trace, target);
+		late_check_unrecorded(trace, target, now);
 	}
 }
 
@@ -533,6 +541,7 @@ static void publish_mappings(struct trace *trace)
 /* Takes in what is in the buffers; *count: so many events. */
 static int take_in(struct trace *trace, size_t *count)
 {
+	uint64_t start = monotonic_ns();
 	struct queued_event *queue;
 	int err;
 
@@ -561,6 +570,8 @@ static int take_in(struct trace *trace, size_t *count)
 		free(queue[i].map);
 	}
 	free(queue);
+	/* Before what takes long: targets that have loaded libraries wait for it. */
+	__atomic_store_n(&trace->skel->bss->shared.handled_ns, start, __ATOMIC_RELEASE);
 	publish_mappings(trace);
 	return 0;
 }

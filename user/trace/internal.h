@@ -25,10 +25,11 @@
  * while when none maps it any more.
  */
 struct known_object {
-	uint64_t id;		    /* object_id(): the key */
-	struct probe_set *probes;   /* NULL: not a provider */
-	struct attachment *in_all;  /* CHILDREN_EXACT: in every process that maps the object */
-	struct probe_set *unwinder; /* NULL: does not unwind stacks */
+	uint64_t id;		       /* object_id(): the key */
+	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
+	struct probe_set *probes;      /* NULL: not a provider */
+	struct attachment *in_all;     /* CHILDREN_EXACT: in every process that maps the object */
+	struct probe_set *unwinder;    /* NULL: does not unwind stacks */
 	struct attachment *unwinder_in_all;
 	/* C++'s, without an allocator; NULL: none, or frees are not checked */
 	struct probe_set *operators;
@@ -36,6 +37,10 @@ struct known_object {
 	/* NULL: has no function that ends a process, or nobody wants to know */
 	struct probe_set *leaver;
 	struct attachment *leaver_in_all;
+	struct probe_set *loader; /* NULL: no dynamic loader, or nobody is to wait in it */
+	struct attachment *loader_in_all;
+	/* CLOCK_MONOTONIC: since when they are in every process; 0: they are not */
+	uint64_t probes_ns, loader_ns;
 	UT_hash_handle hh;
 };
 
@@ -43,6 +48,7 @@ struct known_object {
 struct target_attachment {
 	const struct probe_set *set; /* a known_object's */
 	struct attachment *attachment;
+	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when it is complete */
 	struct target_attachment *next;
 };
 
@@ -175,14 +181,22 @@ int events_settle(struct trace *trace, const struct target *target);
 void target_tell_untraced(struct trace *trace, struct target *target);
 /* What unwinds stacks, in all objects known so far, for a target that needs it. */
 int target_attach_unwinders(struct trace *trace, struct target *target);
-/* Likewise what ends it, with hold_at_end, and the C++ operators, with check_frees. */
+/*
+ * Likewise what ends it, with hold_at_end, the C++ operators, with check_frees, and where it loads
+ * libraries, with wait_loaded.
+ */
 int target_attach_watched(struct trace *trace, struct target *target);
 
 /* thread_variables.c */
 void thread_variables_free(struct trace *trace);
 
 /* Takes the set's probes out of the target; NULL: all probes. */
-void target_detach(struct target *target, const struct probe_set *set);
+void target_detach(struct trace *trace, struct target *target, const struct probe_set *set);
+/*
+ * attachment_free(). The kernel waits meanwhile until running programs have ended, those too that
+ * wait for us: they go on at once.
+ */
+void trace_detach(struct trace *trace, struct attachment *attachment);
 /* Threads of targets look at the table of targets anew. */
 void targets_changed(struct trace *trace);
 

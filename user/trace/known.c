@@ -2,6 +2,7 @@
 /* What is known of objects: which have probes, and which. */
 #include <bpf/bpf.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/target/unwinder.h"
@@ -14,16 +15,18 @@
  */
 #define KNOWN_UNMAPPED_MAX 32
 
-static void known_free(struct known_object *known)
+static void known_free(struct trace *trace, struct known_object *known)
 {
-	attachment_free(known->in_all);
-	attachment_free(known->unwinder_in_all);
-	attachment_free(known->operators_in_all);
-	attachment_free(known->leaver_in_all);
+	trace_detach(trace, known->in_all);
+	trace_detach(trace, known->unwinder_in_all);
+	trace_detach(trace, known->operators_in_all);
+	trace_detach(trace, known->leaver_in_all);
+	trace_detach(trace, known->loader_in_all);
 	probe_set_free(known->probes);
 	probe_set_free(known->unwinder);
 	probe_set_free(known->operators);
 	probe_set_free(known->leaver);
+	probe_set_free(known->loader);
 	free(known);
 }
 
@@ -33,7 +36,7 @@ void known_objects_free(struct trace *trace)
 
 	HASH_ITER (hh, trace->known, known, next) {
 		HASH_DEL(trace->known, known);
-		known_free(known);
+		known_free(trace, known);
 	}
 }
 
@@ -43,7 +46,8 @@ static bool is_left_over(const struct known_object *known)
 	const struct probe_set *set = known->probes	 ? known->probes
 				      : known->unwinder	 ? known->unwinder
 				      : known->operators ? known->operators
-							 : known->leaver;
+				      : known->leaver	 ? known->leaver
+							 : known->loader;
 
 	return set && !object_is_mapped(set->provider->object);
 }
@@ -52,15 +56,30 @@ static bool is_left_over(const struct known_object *known)
 static void detach_everywhere(struct trace *trace, const struct known_object *known)
 {
 	const struct probe_set *const sets[] = {known->probes, known->unwinder, known->operators,
-						known->leaver};
+						known->leaver, known->loader};
 	struct target *target, *next;
 
 	HASH_ITER (hh, trace->targets, target, next) {
 		for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
 			if (sets[i])
-				target_detach(target, sets[i]);
+				target_detach(trace, target, sets[i]);
 		}
 	}
+}
+
+/* For bpf/loaded.bpf.c. A file that is not in the table is waited for, which is no harm. */
+static void tell_known(const struct trace *trace, const struct known_object *known, bool there)
+{
+	int fd = bpf_map__fd(trace->skel->maps.known_files);
+	uint8_t value = 1;
+
+	if (trace->options.children != CHILDREN_EXACT || !trace->options.wait_loaded ||
+	    !known->file.ino)
+		return;
+	if (there)
+		bpf_map_update_elem(fd, &known->file, &value, BPF_ANY);
+	else
+		bpf_map_delete_elem(fd, &known->file);
 }
 
 /* The oldest go first. Never `fresh`, whose first target is only about to map it. */
@@ -77,8 +96,9 @@ static void limit_left_over(struct trace *trace, const struct known_object *fres
 		if (known == fresh || !is_left_over(known))
 			continue;
 		HASH_DEL(trace->known, known);
+		tell_known(trace, known, false);
 		detach_everywhere(trace, known);
-		known_free(known);
+		known_free(trace, known);
 		count--;
 	}
 }
@@ -124,28 +144,27 @@ static int find_watched(const struct trace *trace, struct object *object,
 
 	if (trace->options.hold_at_end && !leaver_find(object, &provider))
 		err = probe_set_new(provider, &known->leaver);
+	if (!err && trace->options.wait_loaded && !loader_find(object, &provider))
+		err = probe_set_new(provider, &known->loader);
 	if (!err && trace->options.check_frees && !has_operators(known->probes) &&
 	    !operators_find(object, &provider))
 		err = probe_set_new(provider, &known->operators);
 	return err;
 }
 
-struct known_object *known_object_get(struct trace *trace, struct object *object)
+static struct known_object *make_known(struct trace *trace, struct object *object, uint64_t id)
 {
-	uint64_t id = object_id(object);
+	struct known_object *known = calloc(1, sizeof(*known));
 	struct provider *provider = NULL;
-	struct known_object *known;
 	int err;
 
-	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
-	if (known)
-		return known;
-	known = calloc(1, sizeof(*known));
 	if (!known)
 		return NULL;
 	known->id = id;
-	if (!object_is_vdso(object))
+	if (!object_is_vdso(object)) {
+		known->file = unwind_object_key_of(object);
 		provider_find(object, &trace->options.providers, &provider);
+	}
 	if (provider && probe_set_new(provider, &known->probes))
 		goto fail;
 	if (!unwinder_find(object, &provider) && probe_set_new(provider, &known->unwinder))
@@ -164,10 +183,26 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 				    &known->in_all);
 		if (err) /* logged; the object then counts as one without probes */
 			log_debug("no probes in %s", object_path(object));
+		else
+			known->probes_ns = monotonic_ns();
 	}
 	return known;
 
 fail:
-	known_free(known);
+	known_free(trace, known);
 	return NULL;
+}
+
+struct known_object *known_object_get(struct trace *trace, struct object *object)
+{
+	uint64_t id = object_id(object);
+	struct known_object *known;
+
+	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
+	if (known)
+		return known;
+	known = make_known(trace, object, id);
+	if (known)
+		tell_known(trace, known, true);
+	return known;
 }

@@ -75,7 +75,16 @@ static void remove_from_table(struct trace *trace, struct target *target)
 	targets_changed(trace);
 }
 
-void target_detach(struct target *target, const struct probe_set *set)
+void trace_detach(struct trace *trace, struct attachment *attachment)
+{
+	uint32_t *hands_full = &trace->skel->bss->shared.hands_full;
+
+	__atomic_store_n(hands_full, 1, __ATOMIC_RELEASE);
+	attachment_free(attachment);
+	__atomic_store_n(hands_full, 0, __ATOMIC_RELEASE);
+}
+
+void target_detach(struct trace *trace, struct target *target, const struct probe_set *set)
 {
 	struct target_attachment **at = &target->attachments;
 
@@ -87,15 +96,15 @@ void target_detach(struct target *target, const struct probe_set *set)
 			continue;
 		}
 		*at = a->next;
-		attachment_free(a->attachment);
+		trace_detach(trace, a->attachment);
 		free(a);
 	}
 }
 
 /* Its probes come off. What is ended and waits to be cleared holds no descriptors. */
-static void release_descriptors(struct target *target)
+static void release_descriptors(struct trace *trace, struct target *target)
 {
-	target_detach(target, NULL);
+	target_detach(trace, target, NULL);
 	cleanup_close(&target->pidfd);
 	target->pidfd = -1;
 	if (target->image)
@@ -108,7 +117,7 @@ void target_free(struct trace *trace, struct target *target)
 		remove_from_table(trace, target);
 	if (target->noted)
 		symbolizer_forget_process(trace->symbolizer, target->pid);
-	release_descriptors(target);
+	release_descriptors(trace, target);
 	for (size_t i = 0; i < target->preloaded_count; i++) {
 		object_unmap(target->preloaded[i]);
 		object_unref(target->preloaded[i]);
@@ -176,6 +185,7 @@ static int attach_set(struct trace *trace, struct target *target, const struct p
 		free(a);
 		return err;
 	}
+	a->ready_ns = monotonic_ns();
 	a->next = target->attachments;
 	target->attachments = a;
 	return 0;
@@ -263,6 +273,20 @@ static int attach_beside(struct trace *trace, struct target *target, const struc
 	return *in_all ? 0 : attach_probes(trace->options.attach, &trace->programs, set, 0, in_all);
 }
 
+/* Not in children that are attached to as they run: others of theirs were missed anyway. */
+static int attach_loader(struct trace *trace, struct target *target, struct known_object *known)
+{
+	int err;
+
+	if (target->late)
+		return 0;
+	err = attach_beside(trace, target, known->loader, &known->loader_in_all);
+
+	if (known->loader_in_all && !known->loader_ns)
+		known->loader_ns = monotonic_ns();
+	return err;
+}
+
 int target_attach_watched(struct trace *trace, struct target *target)
 {
 	struct known_object *known;
@@ -271,7 +295,8 @@ int target_attach_watched(struct trace *trace, struct target *target)
 	for (known = trace->known; known && !err; known = known->hh.next)
 		err = attach_beside(trace, target, known->leaver, &known->leaver_in_all)
 			      ?: attach_beside(trace, target, known->operators,
-					       &known->operators_in_all);
+					       &known->operators_in_all)
+			      ?: attach_loader(trace, target, known);
 	return err;
 }
 
@@ -360,7 +385,7 @@ void target_end(struct trace *trace, struct target *target, bool exited)
 	target_unlink(trace, target);
 	if (!target->launching && target->announced)
 		trace->callbacks.ended(trace->callbacks.ctx, target);
-	release_descriptors(target);
+	release_descriptors(trace, target);
 	target->next_ended = trace->ended;
 	trace->ended = target;
 	if (++trace->ended_count >= RECLAIM_BATCH)

@@ -138,6 +138,7 @@ void trace_options_plan(struct trace_options *options, const struct attach_plan 
 	options->old = plan->old;
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
+	options->wait_loaded &= plan->hold;
 	options->sleepers = plan->sleepers;
 	/*
 	 * The ticks that tell blocks from before the copy from later ones take a walk over all
@@ -180,6 +181,8 @@ void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *
 		.on_unwind = old ? skel->progs.old_on_unwind : skel->progs.on_unwind,
 		.on_leave = skel->progs.on_leave,
 		.leave = options->hold_at_end,
+		.on_loaded = skel->progs.on_loaded,
+		.loaded = options->wait_loaded,
 		.on_named = skel->progs.on_named,
 		.named = options->check_frees != 0,
 	};
@@ -406,8 +409,10 @@ void trace_free(struct trace *trace)
 {
 	if (!trace)
 		return;
-	if (trace->skel)
+	if (trace->skel) {
 		log_progress("removing the probes ...");
+		__atomic_store_n(&trace->skel->bss->shared.tool_gone, 1, __ATOMIC_RELAXED);
+	}
 	free_targets(trace);
 	known_objects_free(trace);
 	unwind_publisher_free(trace->unwind);

@@ -39,6 +39,8 @@ struct trace_options {
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	/* a target that ends itself is held before its memory goes: callbacks.leaving */
 	bool hold_at_end;
+	/* a target waits, when it has loaded libraries, until allocators among them have probes */
+	bool wait_loaded;
 	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
 	bool sleepers;	      /* threads that sleep can be looked at without waking them */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
@@ -51,7 +53,7 @@ struct trace_options {
 
 /*
  * Fills in what the kernel decides: attach, find_vma, old; sets frame_pointers and clears
- * hold_at_end where it must.
+ * hold_at_end and wait_loaded where it must.
  */
 void trace_options_plan(struct trace_options *options, const struct attach_plan *plan);
 

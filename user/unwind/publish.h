@@ -95,6 +95,9 @@ const struct unwind_target *unwind_publisher_own_target(const struct unwind_publ
 const void *unwind_publisher_chunk(const struct unwind_publisher *publisher, uint32_t word);
 bool unwind_publisher_has_tables(const struct unwind_publisher *publisher);
 
+/* The object's file as the kernel side knows it. */
+struct unwind_object_key unwind_object_key_of(const struct object *object);
+
 struct unwind_publisher_stats {
 	size_t objects, sets, targets;
 	size_t bytes;	    /* of tables and sets */

@@ -11,6 +11,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/unwind/publish.h"
 
 #define PAGE 4096ull
 
@@ -207,18 +208,26 @@ static int write_segments(struct unwind_tables *t, const struct unwind_table *ta
 	return err;
 }
 
+struct unwind_object_key unwind_object_key_of(const struct object *object)
+{
+	uint64_t dev = object_dev(object);
+
+	return (struct unwind_object_key){
+		.ino = object_ino(object),
+		.dev = (major(dev) << 20) | (minor(dev) & 0xfffff),
+	};
+}
+
 /* Tells the kernel side, which may meet the file in a mapping that we do not know yet. */
 static void announce(struct unwind_tables *t, const struct object *object,
 		     struct table_entry *entry)
 {
-	uint64_t dev = object_dev(object);
 	struct unwind_object value = {.id = (uint32_t)entry->id};
 
 	if (!t->backend->put_object || object_is_vdso(object) || !entry->count ||
 	    entry->count > UNWIND_OBJECT_SEGMENTS)
 		return;
-	entry->key.ino = object_ino(object);
-	entry->key.dev = (major(dev) << 20) | (minor(dev) & 0xfffff);
+	entry->key = unwind_object_key_of(object);
 	for (size_t i = 0; i < entry->count; i++) {
 		const struct table_segment *s = &entry->segments[i];
 
