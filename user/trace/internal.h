@@ -190,6 +190,10 @@ int target_attach_watched(struct trace *trace, struct target *target);
 /* thread_variables.c */
 void thread_variables_free(struct trace *trace);
 
+/* Threads of targets look at the table of targets anew. */
+void targets_changed(struct trace *trace);
+
+/* known.c */
 /* Takes the set's probes out of the target; NULL: all probes. */
 void target_detach(struct trace *trace, struct target *target, const struct probe_set *set);
 /*
@@ -197,10 +201,6 @@ void target_detach(struct trace *trace, struct target *target, const struct prob
  * wait for us: they go on at once.
  */
 void trace_detach(struct trace *trace, struct attachment *attachment);
-/* Threads of targets look at the table of targets anew. */
-void targets_changed(struct trace *trace);
-
-/* known.c */
 /*
  * The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. It
  * stays while a target maps the object.

@@ -75,32 +75,6 @@ static void remove_from_table(struct trace *trace, struct target *target)
 	targets_changed(trace);
 }
 
-void trace_detach(struct trace *trace, struct attachment *attachment)
-{
-	uint32_t *hands_full = &trace->skel->bss->shared.hands_full;
-
-	__atomic_store_n(hands_full, 1, __ATOMIC_RELEASE);
-	attachment_free(attachment);
-	__atomic_store_n(hands_full, 0, __ATOMIC_RELEASE);
-}
-
-void target_detach(struct trace *trace, struct target *target, const struct probe_set *set)
-{
-	struct target_attachment **at = &target->attachments;
-
-	while (*at) {
-		struct target_attachment *a = *at;
-
-		if (set && a->set != set) {
-			at = &a->next;
-			continue;
-		}
-		*at = a->next;
-		trace_detach(trace, a->attachment);
-		free(a);
-	}
-}
-
 /* Its probes come off. What is ended and waits to be cleared holds no descriptors. */
 static void release_descriptors(struct trace *trace, struct target *target)
 {
