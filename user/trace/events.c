@@ -6,13 +6,13 @@
  * the stack is.
  */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/trace/gone.h"
 #include "user/trace/internal.h"
 #include "user/trace/late.h"
 #include "user/unwind/finish.h"
@@ -22,6 +22,9 @@
  * waits (bpf/leave.bpf.c).
  */
 #define HOLD_NS 5000000000ull
+
+/* On a machine that starts programs all the time; then stacks are looked up in what is known. */
+#define DRAIN_ROUNDS 16
 
 static int queue_add(struct trace *trace, struct queued_event event)
 {
@@ -93,14 +96,8 @@ static void on_copy(void *ctx, struct stack_copy_event *copy)
 		free(copy);
 }
 
-/*
- * A child's records may be here before its fork event has been taken in: the queue knows it
- * already.
- */
-static bool map_wanted(void *ctx, pid_t pid)
+static bool is_known(struct trace *trace, pid_t pid)
 {
-	struct trace *trace = ctx;
-
 	if (target_by_pid(trace, pid) || spawn_table_has(trace->spawns, pid))
 		return true;
 	for (size_t i = 0; i < trace->queue_count; i++) {
@@ -110,6 +107,22 @@ static bool map_wanted(void *ctx, pid_t pid)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * A child's records may be here before its fork event has been taken in: the queue knows it
+ * already. Or the fork came after we had emptied the ring buffer, and the event is there by now.
+ */
+static bool map_wanted(void *ctx, pid_t pid)
+{
+	struct trace *trace = ctx;
+
+	if (is_known(trace, pid))
+		return true;
+	if (ring_buffer__consume(trace->ring) <= 0)
+		return false;
+	trace->ring_refilled = true;
+	return is_known(trace, pid);
 }
 
 static void on_map(void *ctx, const struct mapwatch_record *record)
@@ -469,34 +482,6 @@ static void handle(struct trace *trace, const struct queued_event *event)
 }
 
 /*
- * The exit event can be lost with a full ring buffer; a pidfd cannot. Only those that we opened
- * have one. True: some have ended.
- */
-static bool look_at_pidfds(struct trace *trace)
-{
-	struct target *target, *next;
-	bool some = false;
-
-	HASH_ITER (hh, trace->targets, target, next) {
-		struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
-
-		target->gone = target->pidfd >= 0 && poll(&fd, 1, 0) == 1;
-		some |= target->gone;
-	}
-	return some;
-}
-
-static void end_gone(struct trace *trace)
-{
-	struct target *target, *next;
-
-	HASH_ITER (hh, trace->targets, target, next) {
-		if (target->gone)
-			target_end(trace, target, true);
-	}
-}
-
-/*
  * Records of mappings were lost: what the live processes have now is read again, allocators among
  * it, and what is unknown stays unknown.
  */
@@ -550,9 +535,16 @@ static int take_in(struct trace *trace, size_t *count)
 		return log_errno(err, "cannot read the BPF ring buffer");
 	if (copies_take(trace->copies, on_copy, trace))
 		trace->queue_failed = true;
-	err = mapwatch_drain(trace->mapwatch);
-	if (err < 0)
-		return err;
+	/*
+	 * Again, if events came meanwhile: records of mappings that are older than these may be in
+	 * rings that had been read.
+	 */
+	for (int round = 0; round < DRAIN_ROUNDS && (!round || trace->ring_refilled); round++) {
+		trace->ring_refilled = false;
+		err = mapwatch_drain(trace->mapwatch);
+		if (err < 0)
+			return err;
+	}
 	if (trace->queue_failed)
 		return log_errno(ENOMEM, "cannot take in the kernel's events");
 	reread_after_loss(trace);
@@ -581,7 +573,7 @@ int trace_process(struct trace *trace)
 	size_t count = 0;
 	int err = take_in(trace, &count);
 
-	if (err || count || !look_at_pidfds(trace))
+	if (err || count || !gone_look(trace))
 		return err;
 	/*
 	 * Since the buffers were empty it has run and ended: its last stacks, and most likely its
@@ -589,6 +581,6 @@ int trace_process(struct trace *trace)
 	 */
 	err = take_in(trace, &count);
 	if (!err)
-		end_gone(trace);
+		gone_end(trace);
 	return err;
 }

@@ -137,6 +137,7 @@ struct trace {
 	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map */
 	uint64_t maps_lost;	       /* mapwatch_lost() when it was last looked at */
 	bool queue_failed;	       /* out of memory while queueing */
+	bool ring_refilled;	       /* events came while records of mappings were read */
 };
 
 /*
