@@ -4,5 +4,5 @@
 SOAK_MINUTES ?= 30
 
 .PHONY: soak
-soak: all $(targets_out)/soak
+soak: all $(BUILD)/tests/targets/soak
 	BUILD=$(BUILD) tests/soak/run $(SOAK_MINUTES)

@@ -287,7 +287,7 @@ static int put_path(struct describer *d, FILE *out, uint32_t block)
 	else
 		put_root(d, out, from);
 	for (size_t i = count; i-- > 1;) {
-		if (count - 1 - i == FIRST_STEPS && i > 1) {
+		if (count - 1 - i == FIRST_STEPS && i > 2) {
 			fprintf(out, "\n… %zu more blocks …", i - 1);
 			i = 1;
 		}
