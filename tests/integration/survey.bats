@@ -111,9 +111,9 @@ scene_of_forty() {
 	local probes
 
 	scene busy
-	# However busy the machine is, this one gets the quarter of a CPU that it takes to be too busy.
+	# However busy the machine is, this one gets the quarter of a CPU that it takes to be too busy, and the tool is there to see it.
 	chrt --rr --pid 1 "$PID"
-	"$TOOL" survey -f json -i 200ms --window 5 --comm '^busy$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	chrt --rr 2 "$TOOL" survey -f json -i 200ms --window 5 --comm '^busy$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	until_true 30 grep -q 'too busy' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
