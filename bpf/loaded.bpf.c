@@ -20,7 +20,7 @@
  * its first instruction, less where a process that is in use opens a library.
  */
 #define WAIT_EXACT_NS 5000000000ull
-#define WAIT_LATE_NS  500000000ull
+#define WAIT_LATE_NS  200000000ull
 
 #define MAX_LIBRARIES 1024
 
