@@ -111,9 +111,7 @@ scene_of_forty() {
 	local probes
 
 	scene busy
-	# However busy the machine is, this one gets the quarter of a CPU that it takes to be too busy, and the tool is there to see it.
-	chrt --rr --pid 1 "$PID"
-	chrt --rr 2 "$TOOL" survey -f json -i 200ms --window 5 --comm '^busy$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	"$TOOL" survey -f json -i 200ms --window 5 --comm '^busy$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	until_true 30 grep -q 'too busy' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
@@ -121,8 +119,9 @@ scene_of_forty() {
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
 	[[ $(of "$PID" .drill.note) == 'too busy'* ]]
-	# A tenth of a second at a whole CPU, of a minute.
-	[[ $(jq -s 'map(.probe_cpu_percent) | max <= 2' "$D/survey.json") == true ]]
+	# The budget of a minute, and what two looks, a fifth of a second apart, can miss between them.
+	[[ $(jq -s 'map(.probe_cpu_percent) | max <= 2.4' "$D/survey.json") == true ]] ||
+		fail "$(jq -sc 'map(.probe_cpu_percent)' "$D/survey.json")"
 	[[ $probes -eq 0 ]] || fail "$probes probes are left"
 }
 
