@@ -98,6 +98,15 @@ held() {
 	grep -qs '^TracerPid:[[:space:]]*[1-9]' /proc/"$T_PID"/task/*/status
 }
 
+# Waits for that, looking all the time: with pauses the looks could keep step with the verdicts, and always come between two.
+until_held() {
+	local end=$((SECONDS + DEADLINE))
+
+	until held; do
+		[[ $SECONDS -lt $end ]] || fail 'it was never seen held'
+	done
+}
+
 # So much memory that each pause is long enough to be seen; and a thread that is not left asleep. VERDICT_KILLS: how often.
 @test "killed in the middle of a verdict: the process goes on" {
 	local kills=${VERDICT_KILLS:-5} i
@@ -106,7 +115,7 @@ held() {
 	for ((i = 0; i < kills; i++)); do
 		# Nobody reads its reports, and it must not wait for that.
 		attach --verdict --max-pause 5s -i 10ms -o /dev/null
-		until_true "$DEADLINE" held || fail 'it was never seen held'
+		until_held
 		kill -KILL "$TOOL_PID"
 		wait "$TOOL_PID" || :
 		exec {J_OUT}<&-
