@@ -352,13 +352,9 @@ static void locate(struct target *target, uint64_t address, struct location *out
 static void name_allocator(struct trace *trace, struct stack_entry *entry)
 {
 	struct location *first = &entry->locations[0];
-	struct known_object *known = NULL;
-	uint64_t id;
+	const struct known_object *known =
+		entry->count ? known_object_find(trace, first->object) : NULL;
 
-	if (!entry->count || !first->object)
-		return;
-	id = object_id(first->object);
-	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
 	if (!known || !known->probes)
 		return;
 	entry->allocator = probe_set_name_at(known->probes, first->offset);

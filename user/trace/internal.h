@@ -202,6 +202,8 @@ void target_detach(struct trace *trace, struct target *target, const struct prob
  * wait for us: they go on at once.
  */
 void trace_detach(struct trace *trace, struct attachment *attachment);
+/* The known_object, NULL: there is none (of no object, too). */
+struct known_object *known_object_find(const struct trace *trace, const struct object *object);
 /*
  * The known_object, made and (in exact mode) attached when it is new. NULL when out of memory. It
  * stays while a target maps the object.

@@ -219,15 +219,25 @@ fail:
 	return NULL;
 }
 
+struct known_object *known_object_find(const struct trace *trace, const struct object *object)
+{
+	struct known_object *known = NULL;
+	uint64_t id;
+
+	if (!object)
+		return NULL;
+	id = object_id(object);
+	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
+	return known;
+}
+
 struct known_object *known_object_get(struct trace *trace, struct object *object)
 {
-	uint64_t id = object_id(object);
-	struct known_object *known;
+	struct known_object *known = known_object_find(trace, object);
 
-	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
 	if (known)
 		return known;
-	known = make_known(trace, object, id);
+	known = make_known(trace, object, object_id(object));
 	if (known)
 		tell_known(trace, known, true);
 	return known;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/late.h"
 
-#include <uthash.h>
-
 #include "user/base/log.h"
 #include "user/trace/internal.h"
 
@@ -21,15 +19,6 @@ static uint64_t ready_ns(const struct trace *trace, const struct target *target,
 	return 0;
 }
 
-static const struct known_object *known_of(const struct trace *trace, const struct object *object)
-{
-	uint64_t id = object_id(object);
-	struct known_object *known;
-
-	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
-	return known;
-}
-
 /*
  * Has the target not run any of the object's code yet? Its loader, which would wait for us, has
  * not gone on since it mapped the object.
@@ -43,7 +32,7 @@ static bool still_loading(const struct trace *trace, const struct target *target
 		return false;
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct object *object = image_range_at(target->image, i)->object;
-		const struct known_object *known = object ? known_of(trace, object) : NULL;
+		const struct known_object *known = known_object_find(trace, object);
 		uint64_t ready =
 			known ? ready_ns(trace, target, known->loader, known->loader_ns) : 0;
 
@@ -65,7 +54,7 @@ static void count(struct trace *trace, const struct target *target, const struct
 static void check(struct trace *trace, const struct target *target, struct object *object,
 		  uint64_t mapped_ns, bool recorded)
 {
-	const struct known_object *known = object ? known_of(trace, object) : NULL;
+	const struct known_object *known = known_object_find(trace, object);
 	uint64_t ready = known ? ready_ns(trace, target, known->probes, known->probes_ns) : 0;
 
 	/* Of a child that is attached to while it runs the snapshots say that anyway. */

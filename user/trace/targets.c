@@ -184,13 +184,8 @@ int target_attach_object(struct trace *trace, struct target *target, struct know
 
 static const struct probe_set *probes_of(const struct trace *trace, const struct object *object)
 {
-	struct known_object *known = NULL;
-	uint64_t id;
+	const struct known_object *known = known_object_find(trace, object);
 
-	if (!object)
-		return NULL;
-	id = object_id(object);
-	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
 	return known ? known->probes : NULL;
 }
 
