@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "user/base/util.h"
+
 #define PAGE_SHIFT 12
 
 /*
@@ -154,16 +156,8 @@ void block_index_free(struct block_index *index)
 /* The last span that begins at the address or before it. */
 static const struct span *find_span(const struct block_index *index, uint64_t address)
 {
-	size_t low = 0, high = index->span_count;
+	size_t low = BISECT(i, 0, index->span_count, index->spans[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->spans[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? &index->spans[low - 1] : NULL;
 }
 
@@ -186,14 +180,7 @@ uint32_t block_index_find(const struct block_index *index, uint64_t address)
 	high = span->first[page + 1] + 1ull;
 	high = high > index->count ? index->count : high;
 	/* The last block that begins at the address or before it. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->blocks[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = BISECT(i, low, high, index->blocks[i].address <= address);
 	if (!low || address > last_byte(&index->blocks[low - 1]))
 		return BLOCK_NONE;
 	return (uint32_t)(low - 1);

@@ -141,17 +141,7 @@ bool dead_memory_is_data(const struct heap_image *image, const struct heap_regio
 
 size_t dead_memory_block(const struct heap_image *image, uint64_t address)
 {
-	size_t low = 0, high = image->block_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->blocks[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, image->block_count, image->blocks[i].address < address);
 }
 
 int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,

@@ -159,15 +159,7 @@ void page_tree_clear(struct page_tree *tree)
 
 const struct page_span *page_tree_find(const struct page_tree *tree, uint64_t address)
 {
-	size_t low = 0, high = tree->count;
+	size_t low = BISECT(i, 0, tree->count, tree->spans[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (tree->spans[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && address < tree->spans[low - 1].end ? &tree->spans[low - 1] : NULL;
 }

@@ -89,6 +89,23 @@ static inline int close_memstream(FILE *stream)
 		fits_;                                                               \
 	})
 
+/*
+ * The first index from `first` on and below `end` at which `holds` is false, or `end`, by binary
+ * search: `holds`, an expression of `index`, must be true in front of it and false from there on.
+ */
+#define BISECT(index, first, end, holds)                          \
+	({                                                        \
+		size_t low_ = (first), high_ = (end);             \
+		while (low_ < high_) {                            \
+			size_t index = low_ + (high_ - low_) / 2; \
+			if (holds)                                \
+				low_ = index + 1;                 \
+			else                                      \
+				high_ = index;                    \
+		}                                                 \
+		low_;                                             \
+	})
+
 /* Hands a pointer out of a scope that would otherwise free it. */
 #define TAKE_PTR(p)                         \
 	({                                  \

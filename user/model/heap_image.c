@@ -124,16 +124,8 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 
 const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address)
 {
-	size_t low = 0, high = image->region_count;
+	size_t low = BISECT(i, 0, image->region_count, image->regions[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->regions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low && address - image->regions[low - 1].start < image->regions[low - 1].size)
 		return &image->regions[low - 1];
 	return low < image->region_count ? &image->regions[low] : NULL;

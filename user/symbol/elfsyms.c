@@ -211,19 +211,11 @@ static int bound_unsized(struct elf_symbols *table, bool complete)
 	qsort(starts, table->count, sizeof(*starts), compare_starts);
 	for (size_t i = 0; i < table->count; i++) {
 		struct symbol *symbol = &table->symbols[i];
-		size_t low = 0;
-		size_t high = table->count;
+		size_t low;
 
 		if (symbol->sized)
 			continue;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (starts[middle] <= symbol->start)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		low = BISECT(k, 0, table->count, starts[k] <= symbol->start);
 		symbol->end = low < table->count && starts[low] < symbol->section_end
 				      ? starts[low]
 				      : symbol->section_end;

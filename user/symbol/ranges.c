@@ -10,18 +10,7 @@
 /* The first position whose bound is >= value. */
 static size_t lower_bound(const uint64_t *bounds, size_t count, uint64_t value)
 {
-	size_t low = 0;
-	size_t high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (bounds[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, count, bounds[i] < value);
 }
 
 /*

@@ -239,16 +239,8 @@ const struct mapping *maps_at(const struct maps *maps, size_t index)
 
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->count;
+	size_t low = BISECT(i, 0, maps->count, maps->items[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < maps->count && maps->items[low].start <= address ? &maps->items[low] : NULL;
 }
 

@@ -80,20 +80,14 @@ void bounds_free(struct bounds *bounds)
 
 uint64_t bounds_next(const struct bounds *bounds, uint64_t vaddr)
 {
-	size_t low = 0, high = bounds ? bounds->count : 0, end = high;
+	size_t low, end = bounds ? bounds->count : 0;
 
 	/*
 	 * Sorted, or the object's own exceptions would not work; if not, the answer is wrong and
 	 * nothing worse.
 	 */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (bounds->base + (uint64_t)(int64_t)bounds->entries[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = BISECT(i, 0, end,
+		     bounds->base + (uint64_t)(int64_t)bounds->entries[i].start <= vaddr);
 	if (low >= end)
 		return UINT64_MAX;
 	return bounds->base + (uint64_t)(int64_t)bounds->entries[low].start;

@@ -132,17 +132,7 @@ fail:
 /* Index of the first range that ends above the address. */
 static size_t lower_bound(const struct ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->items[middle].shown.end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, ranges->count, ranges->items[i].shown.end <= address);
 }
 
 static int insert_at(struct ranges *ranges, size_t at, const struct range *r)

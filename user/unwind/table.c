@@ -216,16 +216,8 @@ static void cut_functions(struct cfi *cfi)
 /* Does any function cover this address? Functions are sorted. */
 static bool is_covered(const struct cfi *cfi, uint64_t vaddr)
 {
-	size_t low = 0, high = cfi->function_count;
+	size_t low = BISECT(i, 0, cfi->function_count, cfi->functions[i].start <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cfi->functions[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && vaddr < cfi->functions[low - 1].end;
 }
 
