@@ -175,7 +175,8 @@ html:
 $(filter $(BUILD)/obj/user/export/html_page.o,$(LIB_OBJS)): | $(HTML_PAGE)
 
 # The skeletons must exist before the first compilation; from then on the .d files know who includes them.
-$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SURVEY_SKELETON) $(SLEEPERS_SKELETON)
+$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SLEEPERS_SKELETON)
+$(filter $(BUILD)/obj/user/survey/%,$(LIB_OBJS)): | $(SURVEY_SKELETON)
 
 $(BUILD)/obj/%.o: %.c $(FLAGS_USED) | $(DEPS_CHECKED)
 	@mkdir -p $(@D)

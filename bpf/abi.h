@@ -19,6 +19,8 @@ typedef __s64 int64_t;
 #include <stdint.h>
 #endif
 
+#include "bpf/kinds.h"
+
 #define ABI_MAX_FRAMES	 128   /* pcs in one stack, the probe's own place included */
 #define ABI_MAX_PENDING	 4     /* allocator calls of one thread under way on different stacks */
 #define ABI_TARGET_SLOTS 16384 /* rows of target_stats; a target's row is its id modulo this */
@@ -45,15 +47,6 @@ enum alloc_op {
 	OP_CATCH, /* called by the frame that catches a C++ exception: __cxa_begin_catch */
 	/* called by the dynamic loader when libraries are mapped and none of their code has run */
 	OP_LOADED,
-};
-
-/* Which functions belong together: what one of a family allocates, one of the same family frees. */
-enum alloc_family {
-	FAMILY_ANY = 0, /* not known: fits all */
-	FAMILY_MALLOC,
-	FAMILY_NEW,
-	FAMILY_NEW_ARRAY,
-	FAMILIES,
 };
 
 /*
@@ -90,48 +83,6 @@ _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
  */
 #define ABI_FIXED_COOKIE      0x6b6d010103010203ull
 #define ABI_FIXED_COOKIE_TEXT "0x6b6d010103010203"
-
-/*
- * Why a walk up the stack ended. Part of the stack id: a truncated stack never equals a whole one.
- */
-enum stack_end {
-	STACK_END_COMPLETE = 0, /* reached the thread's first frame */
-	STACK_END_TRUNCATED,	/* deeper than what is recorded */
-	STACK_END_NO_ROWS,	/* code without unwind rows and no usable frame pointer */
-	STACK_END_NO_MAPPING,	/* pc in no known mapping */
-	STACK_END_READ_FAULT,	/* the stack could not be read */
-	STACK_END_BAD_CFA,	/* the frame address did not grow */
-	STACK_END_BAD_PC,	/* return address is not code */
-	STACK_END_UNSUPPORTED,	/* a rule the compact tables cannot express */
-	STACK_ENDS,
-};
-
-/*
- * What could not be recorded, by cause. Counted per target (where the target is known), shown when
- * not zero.
- */
-enum lost_cause {
-	LOST_LIVE_FULL = 0, /* allocation: no room in the live map */
-	LOST_STACKS_FULL,   /* allocation counted, stack not: no counter slot left */
-	LOST_FRAMES,	    /* allocation counted, stack not: ring buffer full */
-	LOST_THREADS_FULL,  /* allocation: no room for the thread's state */
-	/* allocation: a return without its call (stack switched, or attached in mid-call) */
-	LOST_PENDING,
-	LOST_MISSED_FREE, /* free: an address was handed out again, so its free had not been seen */
-	LOST_OUT_POINTER, /* allocation: the result pointer could not be read */
-	LOST_EVENTS,	  /* process event (fork, exec, exit) not delivered: ring buffer full */
-	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
-	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
-	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
-	/*
-	 * process or mapping event: the kernel passed our program over (user/trace/misses.h);
-	 * counted by the kernel itself
-	 */
-	LOST_RECURSION,
-	/* allocator: its probes came when the program could have called it already */
-	LOST_LATE_PROBES,
-	LOST_CAUSES,
-};
 
 /*
  * The counters of one (target, stack); one row of the `counters` array, which user space maps and
@@ -218,15 +169,6 @@ struct target_info {
 #define TARGET_WHOLE \
 	8u /* traced from its first instruction: an address that was not seen was not allocated */
 #define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
-
-/* A free that is wrong. One row of `bad_frees` for all of a kind with the same stacks. */
-enum bad_free_kind {
-	BAD_FREE_DOUBLE = 0, /* the block has been freed before */
-	BAD_FREE_INSIDE,     /* of an address inside a live block */
-	BAD_FREE_UNKNOWN,    /* of an address that was never allocated */
-	BAD_FREE_MISMATCH,   /* by the wrong function: new and free, new[] and delete … */
-	BAD_FREE_KINDS,
-};
 
 struct bad_free_key {
 	uint32_t target_id;

@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_BPF_CURRENT_H
 
 #include "bpf/loss.h"
-#include "bpf/maps.h"
+#include "bpf/bpf_maps.h"
 
 static __always_inline struct thread_state *thread_in_storage(uint64_t flags)
 {

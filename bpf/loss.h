@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_BPF_LOSS_H
 
 #include "bpf/config.h"
-#include "bpf/maps.h"
+#include "bpf/bpf_maps.h"
 
 static __always_inline struct target_stats *target_stats_of(uint32_t target_id)
 {

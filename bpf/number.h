@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_BPF_NUMBER_H
 
 #include "bpf/config.h"
-#include "bpf/maps.h"
+#include "bpf/bpf_maps.h"
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
 #define NUMBER_NONE 0xffffffffu

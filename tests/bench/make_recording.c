@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "user/base/parse.h"
-#include "user/model/recording.h"
+#include "user/recording/recording.h"
 
 #define FRAMES	    25
 #define FUNCTIONS   4096

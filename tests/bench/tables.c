@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "tests/unwind/memory.h"
-#include "user/sys/object.h"
+#include "user/process/object.h"
 
 #define TARGET 1
 

@@ -7,9 +7,9 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "user/probe/probe.h"
-#include "user/sys/elf_file.h"
-#include "user/sys/object.h"
-#include "user/sys/tls.h"
+#include "user/process/elf_file.h"
+#include "user/process/object.h"
+#include "user/freeze/tls.h"
 #include "user/target/provider.h"
 #include "user/target/unwinder.h"
 #include "user/unwind/table.h"

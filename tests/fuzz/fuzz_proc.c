@@ -5,11 +5,11 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "user/sys/cgroup.h"
-#include "user/sys/cpus.h"
-#include "user/sys/feature_machine.h"
-#include "user/sys/maps.h"
-#include "user/sys/proc.h"
+#include "user/process/cgroup.h"
+#include "user/kernel/cpus.h"
+#include "user/kernel/feature_machine.h"
+#include "user/process/maps.h"
+#include "user/process/proc.h"
 
 static void parse_maps(const char *text, size_t size)
 {

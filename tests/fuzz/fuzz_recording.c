@@ -14,9 +14,9 @@
 #include "user/analysis/stack_trends.h"
 #include "user/export/compare.h"
 #include "user/export/export.h"
-#include "user/export/survey.h"
-#include "user/model/recording.h"
-#include "user/model/recording_format.h"
+#include "user/export/survey_output.h"
+#include "user/recording/recording.h"
+#include "user/recording/recording_format.h"
 
 #define MAX_FORMATS 16
 #define MAX_SHOWN   10

@@ -133,7 +133,7 @@ killed() {
 }
 
 # killed_at_work COUNT: kill -9 at the moment when the tool has had that many children: each puts probes in or takes them out
-# (user/sys/unkillable.h). Fewer when it ends before.
+# (user/kernel/unkillable.h). Fewer when it ends before.
 killed_at_work() {
 	local seen='' child state count=$1 since
 

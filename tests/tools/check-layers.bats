@@ -10,7 +10,7 @@ setup() {
 	plant bpf/abi.h '#include "vmlinux/vmlinux.h"'
 	plant user/base/log.h ''
 	plant user/model/snapshot.h '#include "user/base/log.h"'
-	plant user/trace/trace.c '#include <bpf/libbpf.h>' '#include "memleakbpf.skel.h"' '#include "bpf/maps.h"'
+	plant user/trace/trace.c '#include <bpf/libbpf.h>' '#include "memleakbpf.skel.h"' '#include "bpf/bpf_maps.h"'
 	plant user/unwind/publish.c '#include <bpf/bpf.h>'
 	plant user/analysis/rank.c '#include "user/analysis/rank.h"' '#include "user/model/snapshot.h"'
 	plant user/cli/main.c '#include "user/analysis/rank.h"' '#include "user/trace/trace.h"' '#include <stdio.h>'
@@ -64,8 +64,8 @@ found() {
 }
 
 @test "analysis that looks at the running system" {
-	plant user/analysis/trend.c '#include "user/trace/trace.h"'
-	found 'user/analysis/trend.c:2: analysis includes user/trace/trace.h; it sees only base and model'
+	plant user/analysis/trend_series.c '#include "user/trace/trace.h"'
+	found 'user/analysis/trend_series.c:2: analysis includes user/trace/trace.h; it sees only base and model'
 }
 
 @test "export that looks at the ABI of the maps" {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "user/analysis/dead_memory.h"
-#include "user/model/heap_image.h"
+#include "user/heap/dead_memory.h"
+#include "user/heap/heap_image.h"
 
 #define FAKE_MAX 4096 /* regions, blocks */
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "user/base/util.h"
-#include "user/sys/cgroup.h"
+#include "user/process/cgroup.h"
 
 #define ID	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define HALF_ID "0123456789abcdef0123456789abcdef"

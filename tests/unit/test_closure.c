@@ -10,7 +10,7 @@
 
 #include "tests/unit/test_proc_child.h"
 #include "user/base/util.h"
-#include "user/sys/maps.h"
+#include "user/process/maps.h"
 #include "user/target/closure.h"
 
 static char directory[32];

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_image.h"
-#include "user/analysis/dead_memory.h"
+#include "user/heap/dead_memory.h"
 
 #define HEAP  0x555555700000ull
 #define SIZE  0x21000ull

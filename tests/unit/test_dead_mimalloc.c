@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_image.h"
-#include "user/analysis/dead_memory.h"
+#include "user/heap/dead_memory.h"
 
 #define SEGMENT 0x20002000000ull
 #define SECOND	0x20004000000ull /* without a block that we know */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_image.h"
-#include "user/analysis/dead_memory.h"
+#include "user/heap/dead_memory.h"
 
 #define DATA   0x7ffff7ffb000ull
 #define CTX    (DATA + 0x980)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_image.h"
-#include "user/analysis/dead_memory.h"
+#include "user/heap/dead_memory.h"
 
 #define BSS	0x7ffff7a01000ull
 #define ROOT	(BSS + 0x4440)

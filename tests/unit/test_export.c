@@ -16,7 +16,7 @@
 #include "user/analysis/diff.h"
 #include "user/base/util.h"
 #include "user/export/compare.h"
-#include "user/model/wire.h"
+#include "user/recording/wire.h"
 
 static const struct export_options plain;
 

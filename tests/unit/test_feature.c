@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-#include "user/sys/feature.h"
-#include "user/sys/feature_machine.h"
+#include "user/kernel/feature.h"
+#include "user/kernel/feature_machine.h"
 
 #define NOBODY 65534
 

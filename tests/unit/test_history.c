@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "user/analysis/history.h"
+#include "user/survey/history.h"
 #include "user/base/util.h"
 
 #define MIB (1024 * 1024ull)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "tests/unwind/memory.h"
-#include "user/sys/tls.h"
+#include "user/freeze/tls.h"
 #include "user/unwind/finish.h"
 
 #define NOINLINE __attribute__((noinline))

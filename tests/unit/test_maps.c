@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "tests/unit/test_proc_child.h"
-#include "user/sys/maps.h"
+#include "user/process/maps.h"
 
 static struct maps *parse(const char *text)
 {

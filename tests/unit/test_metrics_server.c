@@ -23,7 +23,7 @@
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/cli/metrics_server.h"
+#include "user/survey/metrics_server.h"
 
 #define TEXT_SIZE (256 * 1024) /* more than a socket's buffer: it is sent in parts */
 

@@ -13,8 +13,8 @@
 
 #include "tests/unit/test_proc_child.h"
 #include "user/base/util.h"
-#include "user/sys/object.h"
-#include "user/sys/object_open.h"
+#include "user/process/object.h"
+#include "user/process/object_open.h"
 
 static const char libm[] = "/lib/x86_64-linux-gnu/libm.so.6";
 

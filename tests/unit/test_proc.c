@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 
 #include "tests/unit/test_proc_child.h"
-#include "user/sys/cpus.h"
-#include "user/sys/proc.h"
+#include "user/kernel/cpus.h"
+#include "user/process/proc.h"
 
 static void test_stat_parse(void **state)
 {

@@ -12,8 +12,8 @@
 #include <errno.h>
 
 #include "tests/unit/fake_image.h"
-#include "user/analysis/block_index.h"
-#include "user/analysis/reach.h"
+#include "user/heap/block_index.h"
+#include "user/heap/reach.h"
 
 #define DATA 0x555555600000ull /* writable data of the program: roots */
 #define HEAP 0x555555700000ull

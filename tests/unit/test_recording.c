@@ -11,8 +11,8 @@
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
 #include "user/model/frame_table.h"
-#include "user/model/recording.h"
-#include "user/model/wire.h"
+#include "user/recording/recording.h"
+#include "user/recording/wire.h"
 
 static const struct recording_info info = {
 	.tool_version = "9.8.7",

@@ -12,7 +12,7 @@
 
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
-#include "user/model/recording.h"
+#include "user/recording/recording.h"
 
 #define BAD_FREES 3
 #define TIMES	  6

@@ -13,8 +13,8 @@
 
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
-#include "user/export/survey.h"
-#include "user/model/recording.h"
+#include "user/export/survey_output.h"
+#include "user/recording/recording.h"
 
 #define REPORTS 40
 #define ROWS	6

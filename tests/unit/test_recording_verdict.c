@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "user/model/recording_verdict.h"
+#include "user/recording/recording_verdict.h"
 
 static void round_trip(struct snapshot *from, struct snapshot *to, struct wire *out)
 {

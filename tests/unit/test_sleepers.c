@@ -35,7 +35,7 @@
 
 #include "tests/targets/waits.h"
 #include "user/base/util.h"
-#include "user/sys/stop.h"
+#include "user/freeze/stop.h"
 #include "user/trace/sleepers.h"
 
 #define STOPS	 20

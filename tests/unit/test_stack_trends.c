@@ -10,7 +10,7 @@
 
 #include "user/analysis/rank.h"
 #include "user/analysis/stack_trends.h"
-#include "user/analysis/trend.h"
+#include "user/analysis/trend_series.h"
 #include "user/base/util.h"
 
 static void set_live(struct stack *stack, uint64_t id, uint64_t bytes)

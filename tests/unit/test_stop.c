@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "user/sys/stop.h"
+#include "user/freeze/stop.h"
 
 #define THREADS	 8
 #define KILLS	 200

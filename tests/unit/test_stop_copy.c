@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "user/sys/forkcopy.h"
-#include "user/sys/stop.h"
+#include "user/freeze/forkcopy.h"
+#include "user/freeze/stop.h"
 
 #define KILLS	 200
 #define COPIES	 20

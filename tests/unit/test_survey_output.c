@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "user/base/util.h"
-#include "user/export/survey.h"
+#include "user/export/survey_output.h"
 
 #define MIB (1024 * 1024ull)
 

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "user/base/util.h"
-#include "user/sys/proc.h"
-#include "user/trace/survey_reader.h"
+#include "user/process/proc.h"
+#include "user/survey/survey_reader.h"
 
 #define MIB	 (1024 * 1024)
 #define CHILDREN 1000

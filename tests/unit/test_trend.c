@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "user/analysis/trend.h"
+#include "user/analysis/trend_series.h"
 #include "user/base/util.h"
 
 #define SEEDS	  200

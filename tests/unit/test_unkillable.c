@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-#include "user/sys/unkillable.h"
+#include "user/kernel/unkillable.h"
 
 static void test_results(void **state)
 {

@@ -7,7 +7,7 @@
 #include <uthash.h>
 
 #include "user/analysis/rank.h"
-#include "user/analysis/trend.h"
+#include "user/analysis/trend_series.h"
 #include "user/base/util.h"
 
 #define MAX_FOLLOWED 1024

@@ -8,7 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/probe/probe.h"
-#include "user/sys/proc.h"
+#include "user/process/proc.h"
 #include "user/target/image.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "user/analysis/rank.h"
-#include "user/analysis/reach.h"
+#include "user/heap/reach.h"
 #include "user/export/export.h"
 
 #ifndef MEMLEAKBPF_VERSION

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "user/model/snapshot.h"
-#include "user/model/survey.h"
+#include "user/model/survey_report.h"
 
 /* What a format that shows one number per stack shows. */
 enum export_value {

@@ -13,7 +13,7 @@
 
 #include "user/base/util.h"
 #include "user/export/collect.h"
-#include "user/model/wire.h"
+#include "user/recording/wire.h"
 
 enum profile_field {
 	PROFILE_SAMPLE_TYPE = 1,

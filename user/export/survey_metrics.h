@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "user/model/survey.h"
+#include "user/model/survey_report.h"
 
 enum metrics_syntax {
 	/* OpenMetrics 1.0.0: https://prometheus.io/docs/specs/om/open_metrics_spec/ */

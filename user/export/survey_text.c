@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/export/survey.h"
+#include "user/export/survey_output.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/abi.h"
+#include "bpf/kinds.h"
 #include "user/model/frame.h"
 
 enum bad_free_stack {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bpf/abi.h"
+#include "bpf/kinds.h"
 #include "user/model/amount.h"
 #include "user/model/bad_free.h"
 #include "user/model/frame.h"

@@ -16,8 +16,8 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/probe/old.h"
-#include "user/sys/unkillable.h"
-#include "user/sys/uprobe.h"
+#include "user/kernel/unkillable.h"
+#include "user/kernel/uprobe.h"
 
 /*
  * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type,

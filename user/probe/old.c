@@ -15,8 +15,8 @@
 
 #include "bpf/abi.h"
 #include "user/base/util.h"
-#include "user/sys/unkillable.h"
-#include "user/sys/uprobe.h"
+#include "user/kernel/unkillable.h"
+#include "user/kernel/uprobe.h"
 
 /* Kinds of probes in the objects of one trace: operations times arguments. */
 #define COPIES_MAX 256

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "user/probe/attach.h"
-#include "user/sys/feature.h"
+#include "user/kernel/feature.h"
 
 struct attach_plan {
 	bool works[ATTACH_MODES];

@@ -26,7 +26,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/symbol/root.h"
-#include "user/sys/memory.h"
+#include "user/process/memory.h"
 
 #define DEBUG_ROOT     "/usr/lib/debug"
 #define DEBUG_FILE_MAX (4ULL << 30) /* bytes copied at most */

@@ -11,7 +11,7 @@
 
 #include <elfutils/libdwfl.h>
 
-#include "user/sys/object.h"
+#include "user/process/object.h"
 
 struct debugfile_query {
 	Dwfl *dwfl;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "user/symbol/inlines.h"
-#include "user/sys/object.h"
+#include "user/process/object.h"
 
 struct module_set;
 struct module;

@@ -12,7 +12,7 @@
 #include "user/base/util.h"
 #include "user/symbol/intern.h"
 #include "user/symbol/module.h"
-#include "user/symbol/process.h"
+#include "user/symbol/process_names.h"
 
 struct cache_key {
 	uint64_t space; /* object_id, or the process's serial for code without a file */

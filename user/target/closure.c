@@ -16,8 +16,8 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/sys/elf_file.h"
-#include "user/sys/object_open.h"
+#include "user/process/elf_file.h"
+#include "user/process/object_open.h"
 
 #define LOADER_TIMEOUT_MS 10000
 #define MAX_LISTING	  (1u << 20)

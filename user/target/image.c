@@ -7,8 +7,8 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/sys/maps.h"
-#include "user/sys/object_open.h"
+#include "user/process/maps.h"
+#include "user/process/object_open.h"
 
 struct range {
 	struct image_range shown; /* the object is borrowed from image.seen */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/sys/object.h"
+#include "user/process/object.h"
 
 struct image;
 

@@ -15,7 +15,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/sys/cpus.h"
+#include "user/kernel/cpus.h"
 
 #define RING_BYTES (128u * 1024) /* about a thousand records for each CPU; a power of two */
 

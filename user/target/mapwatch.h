@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/sys/maps.h"
+#include "user/process/maps.h"
 
 struct mapwatch;
 

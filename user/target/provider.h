@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/sys/object.h"
+#include "user/process/object.h"
 #include "user/target/allocator.h"
 
 struct provider_options {

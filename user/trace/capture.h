@@ -8,10 +8,10 @@
 
 #include <pthread.h>
 
-#include "user/sys/calls.h"
-#include "user/sys/maps.h"
-#include "user/sys/resident.h"
-#include "user/sys/stop.h"
+#include "user/freeze/calls.h"
+#include "user/process/maps.h"
+#include "user/freeze/resident.h"
+#include "user/freeze/stop.h"
 #include "user/trace/internal.h"
 #include "user/trace/live_table.h"
 

@@ -17,10 +17,10 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/sys/cgroup.h"
-#include "user/sys/forkcopy.h"
-#include "user/sys/memory.h"
-#include "user/sys/proc.h"
+#include "user/process/cgroup.h"
+#include "user/freeze/forkcopy.h"
+#include "user/process/memory.h"
+#include "user/process/proc.h"
 
 /* A tick is at most 10 ms. */
 #define TICK_WAIT_NS 20000000ull

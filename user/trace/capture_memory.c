@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "user/base/util.h"
-#include "user/sys/memory.h"
+#include "user/process/memory.h"
 
 /* Read at once; between two pieces the clock is looked at. */
 #define PIECE (4ull << 20)

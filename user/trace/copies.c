@@ -15,7 +15,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/sys/privilege.h"
+#include "user/kernel/privilege.h"
 
 /* Beyond that much they stay in the ring buffer until the main thread has taken some. */
 #define MAX_WAITING_BYTES (64u << 20)

@@ -13,7 +13,7 @@
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
 #include "user/trace/copies.h"
-#include "user/sys/stop.h"
+#include "user/freeze/stop.h"
 #include "user/trace/sleepers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"

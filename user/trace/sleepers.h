@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Threads that sleep in a system call which would end with EINTR if they were stopped: looked at by
- * a BPF iterator, which does not wake them. For user/sys/stop.h.
+ * a BPF iterator, which does not wake them. For user/freeze/stop.h.
  */
 #ifndef MEMLEAKBPF_TRACE_SLEEPERS_H
 #define MEMLEAKBPF_TRACE_SLEEPERS_H
 
-#include "user/sys/stop.h"
+#include "user/freeze/stop.h"
 
 struct sleepers;
 

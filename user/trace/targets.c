@@ -11,7 +11,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/sys/proc.h"
+#include "user/process/proc.h"
 #include "user/trace/internal.h"
 
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */

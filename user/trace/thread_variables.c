@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "user/sys/tls.h"
+#include "user/freeze/tls.h"
 #include "user/trace/internal.h"
 
 #if defined(__x86_64__)

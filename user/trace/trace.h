@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/model/heap_image.h"
+#include "user/heap/heap_image.h"
 #include "user/model/snapshot.h"
 #include "user/probe/attach.h"
 #include "user/probe/plan.h"

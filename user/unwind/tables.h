@@ -14,7 +14,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "user/sys/object.h"
+#include "user/process/object.h"
 #include "user/unwind/pages.h"
 #include "user/unwind/publish.h"
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The main job: watch processes that run, or run a command and watch it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/cli/commands.h"
+#include "user/cli/launch.h"
+#include "user/session/loop.h"
+#include "user/target/closure.h"
+
+static int add_pids(struct session *session, const struct options *options)
+{
+	size_t added = 0;
+	int first = 0;
+
+	for (size_t i = 0; i < options->pid_count; i++) {
+		int err = trace_add_process(session_trace(session), options->pids[i]);
+
+		added += !err;
+		first = first ? first : err;
+	}
+	/* With several, those that can be traced are; each of the others has had its line. */
+	return added ? 0 : first;
+}
+
+/* Ours, after all has gone well; `own` is what it would be without --error-exitcode. */
+static int result(const struct session *session, const struct options *options, int own)
+{
+	if (!options->error_exitcode)
+		return own;
+	if (session_found_leaks(session))
+		return options->error_exitcode;
+	if (session_left_command(session)) {
+		log_error("--error-exitcode: nothing of the command was traced");
+		return own ? own : 1;
+	}
+	if (!session_left_unjudged(session))
+		return own;
+	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "
+		  "report "
+		  "says why)");
+	return own ? own : 1;
+}
+
+static int watch(const struct options *options)
+{
+	struct session *session;
+	int status, result_status, err = session_new(options, &session);
+
+	if (err)
+		return 1;
+	err = add_pids(session, options);
+	if (!err)
+		trace_drop_privileges(session_trace(session));
+	if (!err)
+		err = loop_run(session, options, 0, &status);
+	result_status = result(session, options, 0);
+	return session_free(session) || err ? 1 : result_status;
+}
+
+static int exit_status(int wait_status)
+{
+	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+static int start_command(struct session *session, const struct options *options,
+			 const struct closure *closure, const struct launch_environment *env,
+			 pid_t *child)
+{
+	struct launch launch;
+	int err = launch_prepare(closure->command, options->argv, env, &launch);
+
+	if (err)
+		return err;
+	err = trace_add_launched(session_trace(session), launch.pid, closure->paths,
+				 closure->count);
+	if (err) {
+		launch_abort(&launch);
+		return err;
+	}
+	*child = launch.pid;
+	session_set_command(session, launch.pid);
+	return launch_go(&launch, options->argv[0]);
+}
+
+static int run(const struct options *options, const struct launch_environment *env)
+{
+	struct closure *closure = NULL;
+	struct session *session = NULL;
+	int status = 0, err, close_err;
+	pid_t child;
+
+	err = closure_find(options->argv[0], &closure);
+	/* As a shell does: 127 not found, 126 not executable. */
+	if (err)
+		return err == -ENOENT ? 127 : 126;
+	err = session_new(options, &session);
+	if (!err)
+		err = start_command(session, options, closure, env, &child);
+	/* The command is a process of its own by now, with all that we had. */
+	if (!err)
+		trace_drop_privileges(session_trace(session));
+	if (!err)
+		err = loop_run(session, options, child, &status);
+	if (!err)
+		status = result(session, options, exit_status(status));
+	close_err = session_free(session);
+	closure_free(closure);
+	if (err || close_err)
+		return 1;
+	return status;
+}
+
+int cmd_trace(const struct options *options)
+{
+	struct launch_environment env;
+
+	if (loop_block_signals(&env.mask))
+		return 1;
+	loop_raise_file_limit(&env.files);
+	return options->argv ? run(options, &env) : watch(options);
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Two forks: the thread makes a helper, a process that shares its memory, in microseconds; the
+ * helper is stopped before its first instruction and made to fork the copy. Then the helper is
+ * killed and the thread made to wait for it. So the process has no child when it goes on, not even
+ * a dead one, and the copy belongs to process 1. Neither has a signal for its parent at its end, so
+ * no handler runs and no wait() of the program's own sees them.
+ *
+ * Whenever the tool is killed, what stands where it was stopped goes on by itself. The registers of
+ * a call and the place where it returns to are set in one step. The thread, whose frames lie below
+ * its stack pointer where nothing is used, then makes its call, waits for the helper if there is
+ * one, and takes its own registers and signal mask back. Helper and copy have another frame, by
+ * which they end at once; and they are killed with their tracer before that (PTRACE_O_EXITKILL, on
+ * these two and never on the process).
+ */
+#include "user/freeze/forkcopy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <elf.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/process/proc.h"
+
+/* Newer than some libcs' headers: linux/ptrace.h of 5.13 and 6.4. */
+#define GET_RSEQ_CONFIGURATION		 0x420f
+#define GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
+
+#define RED_ZONE   128	      /* below the stack pointer, may be in use */
+#define CODE_MAX   (64 << 20) /* bytes of code to be searched */
+#define LOOK_NS	   20000
+#define NO_PROCESS 0x7fffffff
+#define SHARED_FLAGS \
+	CLONE_FILES /* or what the program closes would stay open until the copy ends */
+#define STOP_CALL  (SIGTRAP | 0x80)
+#define STOP_CLONE (SIGTRAP | PTRACE_EVENT_CLONE << 8)
+#define STOP_ASKED (SIGTRAP | PTRACE_EVENT_STOP << 8)
+#define OPTIONS	   (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)
+
+#define REFUSE(reason, err, ...)                                      \
+	({                                                            \
+		snprintf((reason), FORKCOPY_REASON_MAX, __VA_ARGS__); \
+		(err);                                                \
+	})
+
+/* ---- may it be forked? -------------------------------------------------------------------- */
+
+/*
+ * A child would be the first process of another PID namespace, whose end nothing could be forked in
+ * any more.
+ */
+static bool has_namespace_for_children(pid_t pid)
+{
+	char path[2][64];
+	struct stat own, children;
+
+	snprintf(path[0], sizeof(path[0]), "/proc/%d/ns/pid", (int)pid);
+	snprintf(path[1], sizeof(path[1]), "/proc/%d/ns/pid_for_children", (int)pid);
+	return stat(path[0], &own) || stat(path[1], &children) || own.st_ino != children.st_ino;
+}
+
+static int check_process(pid_t pid, char reason[static FORKCOPY_REASON_MAX])
+{
+	_cleanup_free_ char *state = NULL, *seccomp = NULL, *features = NULL;
+
+	if (proc_status_field(pid, "State", &state))
+		return REFUSE(reason, -ESRCH, "it has ended");
+	if (state[1] == 'T' || state[1] == 't')
+		return REFUSE(reason, -EBUSY, "it is stopped anyway");
+	if (!proc_status_field(pid, "Seccomp", &seccomp) && strtol(seccomp, NULL, 10))
+		return REFUSE(
+			reason, -EPERM,
+			"a seccomp filter watches its system calls, and might kill it for one "
+			"that it does not expect");
+	if (!proc_status_field(pid, "x86_Thread_features", &features) && strstr(features, "shstk"))
+		return REFUSE(reason, -EPERM, "its returns are checked by a shadow stack");
+	if (proc_ns_pid(pid) == 1)
+		return REFUSE(reason, -EPERM,
+			      "it is process 1 of its container, which orphans are given to");
+	if (has_namespace_for_children(pid))
+		return REFUSE(reason, -EPERM, "its children get another PID namespace");
+	return 0;
+}
+
+/* ---- instructions ------------------------------------------------------------------------- */
+
+/* The file that is mapped there, whatever its name is by now. */
+static void find_in_file(pid_t pid, const struct mapping *m, struct call_code *code, size_t *left)
+{
+	static const size_t piece = 1 << 20, overlap = 16;
+	_cleanup_free_ unsigned char *bytes = malloc(piece + overlap);
+	_cleanup_close_ int fd = -1;
+	uint64_t at = m->start;
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)m->start, (unsigned long long)m->end);
+	fd = bytes ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	while (fd >= 0 && at < m->end && *left) {
+		size_t wanted = m->end - at < piece ? (size_t)(m->end - at) : piece;
+		ssize_t n = pread(fd, bytes, wanted, (off_t)(m->offset + (at - m->start)));
+
+		if (n <= (ssize_t)overlap || call_code_find(code, bytes, (size_t)n, at))
+			return;
+		*left -= (size_t)n < *left ? (size_t)n : *left;
+		at += (size_t)n - (n == (ssize_t)piece ? overlap : 0);
+	}
+}
+
+static void find_in_memory(pid_t pid, const struct mapping *m, struct call_code *code)
+{
+	unsigned char bytes[8192];
+	size_t size =
+		m->end - m->start < sizeof(bytes) ? (size_t)(m->end - m->start) : sizeof(bytes);
+	struct iovec to = {bytes, size}, from = {(void *)(uintptr_t)m->start, size};
+	ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+	if (n > 0)
+		call_code_find(code, bytes, (size_t)n, m->start);
+}
+
+int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCOPY_REASON_MAX])
+{
+	struct maps *maps = NULL;
+	size_t left = CODE_MAX;
+	int err = check_process(pid, reason);
+
+	*out = (struct call_code){0};
+	if (!err && maps_read(pid, &maps))
+		err = REFUSE(reason, -ESRCH, "its memory cannot be looked at");
+	/* The C library first: it is small, and has what is looked for. */
+	for (int pass = 0; !err && pass < 2; pass++) {
+		for (size_t i = 0; i < maps_count(maps); i++) {
+			const struct mapping *m = maps_at(maps, i);
+			bool libc = strstr(m->path, "/libc.so") || strstr(m->path, "/ld-musl");
+
+			if (!m->exec || !m->read || (out->call && out->resume))
+				continue;
+			if (!strcmp(m->path, "[vdso]"))
+				find_in_memory(pid, m, out);
+			else if (m->ino && !m->shared && libc == !pass)
+				find_in_file(pid, m, out, &left);
+		}
+	}
+	maps_free(maps);
+	if (!err && (!out->call || !out->resume))
+		err = REFUSE(reason, -ENOENT, "no instructions for it are in its code");
+	return err;
+}
+
+/* ---- which thread ------------------------------------------------------------------------- */
+
+/*
+ * Is it in a sequence that the kernel must begin anew when the thread is moved to another
+ * processor? Other registers would make it forget that.
+ */
+static bool may_be_in_rseq(pid_t pid, const struct forkcopy_thread *t)
+{
+	struct {
+		uint64_t address;
+		uint32_t size, signature, flags, pad;
+	} config;
+	uint64_t sequence = 0;
+	struct iovec to = {&sequence, sizeof(sequence)}, from;
+
+	if (call_is_in_kernel(&t->registers))
+		return false;
+	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, t->tid, sizeof(config), &config) <
+	    0)
+		return errno != EINVAL; /* EINVAL: has none */
+	if (!config.address)
+		return false;
+	/* struct rseq: cpu_id_start, cpu_id, rseq_cs. */
+	from = (struct iovec){(void *)(uintptr_t)(config.address + 8), sizeof(sequence)};
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)sizeof(sequence) || sequence;
+}
+
+/* Wine and the like: a system call from where none is expected becomes a signal. */
+static bool dispatches_calls(pid_t tid)
+{
+	struct {
+		uint64_t mode, selector, offset, size;
+	} config = {0};
+
+	return ptrace((enum __ptrace_request)GET_SYSCALL_USER_DISPATCH_CONFIG, tid, sizeof(config),
+		      &config) >= 0 &&
+	       config.mode;
+}
+
+/*
+ * Where `size` bytes may be written below its stack pointer: in the process's own stack, or in one
+ * whose owner lies above it, as pthread_create() makes them.
+ */
+static uint64_t room_on_stack(const struct maps *maps, const struct forkcopy_thread *t, size_t size)
+{
+	uint64_t sp = call_sp(&t->registers), base = (sp - RED_ZONE - size) & ~63ull;
+	const struct mapping *m = maps_find(maps, sp);
+
+	if (!m || !m->write || m->shared || m->ino || base < m->start + 4096 || base > sp)
+		return 0;
+	if (strcmp(m->path, "[stack]") != 0 && (t->tls <= sp || t->tls >= m->end))
+		return 0;
+	return base;
+}
+
+struct making {
+	pid_t pid;
+	const struct call_code *code;
+	const struct forkcopy_thread *thread;
+	uint64_t deadline_ns;
+	uint64_t mask;			     /* its blocked signals */
+	uint64_t wait_sp, resume_sp, end_sp; /* stack pointers of the frames */
+	uint64_t pid_at; /* where in the process the helper's pid is to be written */
+	pid_t helper, copy;
+	char *reason;
+};
+
+static bool is_usable(const struct making *m, const struct maps *maps,
+		      const struct forkcopy_thread *t, size_t size)
+{
+	struct user_regs_struct regs = t->registers;
+
+	return call_is_possible(&t->registers) && room_on_stack(maps, t, size) &&
+	       call_registers_resumed(&regs, m->pid) && !may_be_in_rseq(m->pid, t) &&
+	       !dispatches_calls(t->tid);
+}
+
+static const struct forkcopy_thread *choose(const struct making *m, const struct maps *maps,
+					    const struct forkcopy_thread *threads, size_t count,
+					    size_t size)
+{
+	const struct forkcopy_thread *second = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct forkcopy_thread *t = &threads[i];
+
+		if (!is_usable(m, maps, t, size))
+			continue;
+		if (call_is_in_kernel(&t->registers) && !call_is_remembered(&t->registers))
+			return t;
+		if (!second || call_is_remembered(&second->registers))
+			second = t;
+	}
+	return second;
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static int write_frames(struct making *m, const struct maps *maps, const struct call_vector *vector)
+{
+	const size_t small = call_frame_size(NULL), large = call_frame_size(vector);
+	const size_t size = 2 * small + large;
+	const uint64_t base = room_on_stack(maps, m->thread, size);
+	const uint64_t nothing[3] = {0}, none[3] = {NO_PROCESS, 0, __WALL};
+	_cleanup_free_ unsigned char *frames = calloc(1, size);
+	struct iovec from = {frames, size}, to = {(void *)(uintptr_t)base, size};
+	struct user_regs_struct regs = m->thread->registers;
+
+	if (!frames || !base)
+		return REFUSE(m->reason, -ENOMEM, "no memory");
+	/*
+	 * In the order of their use: what lies below the stack pointer of the one in use may be
+	 * written over, by a signal's handler or by the next tool's frames when this one has been
+	 * killed.
+	 */
+	call_registers_resumed(&regs, m->pid);
+	m->resume_sp =
+		call_frame_put(frames + small, base + small, m->code, &regs, m->mask, vector);
+	/*
+	 * Its process's pid is not known yet: the kernel writes it there. Without a helper there is
+	 * nothing to wait for.
+	 */
+	regs = m->thread->registers;
+	call_registers(&regs, m->code, SYS_wait4, none, m->resume_sp);
+	m->wait_sp = call_frame_put(frames, base, m->code, &regs, UINT64_MAX, NULL);
+	m->pid_at = base + call_frame_argument();
+	regs = m->thread->registers;
+	call_registers(&regs, m->code, SYS_exit_group, nothing, base + small + large);
+	m->end_sp = call_frame_put(frames + small + large, base + small + large, m->code, &regs,
+				   UINT64_MAX, NULL);
+	if (process_vm_writev(m->pid, &from, 1, &to, 1, 0) != (ssize_t)size)
+		return REFUSE(m->reason, -errno, "its stack cannot be written to: %s",
+			      strerror(errno));
+	return 0;
+}
+
+/* ---- step by step ------------------------------------------------------------------------- */
+
+/*
+ * The stop that a tracee is in next, as waitpid() has it without its low byte. It is left to be
+ * seen again: see user/freeze/stop.c. -errno: none came, or the end did.
+ */
+static int next_stop(const struct making *m, pid_t tid)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+
+	for (;;) {
+		siginfo_t info = {0};
+
+		if (waitid(P_PID, (id_t)tid, &info,
+			   WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL))
+			return -errno;
+		if (info.si_pid)
+			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED
+				       ? info.si_status
+				       : -ESRCH;
+		if (monotonic_ns() > m->deadline_ns)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int expect(const struct making *m, pid_t tid, int wanted)
+{
+	int stop = next_stop(m, tid);
+
+	if (stop == wanted)
+		return 0;
+	return stop < 0 ? stop : -EINTR;
+}
+
+static int get_registers(pid_t tid, struct user_regs_struct *regs)
+{
+	struct iovec to = {regs, sizeof(*regs)};
+
+	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &to) ? -errno : 0;
+}
+
+static int set_registers(pid_t tid, const struct user_regs_struct *regs)
+{
+	struct iovec from = {(void *)regs, sizeof(*regs)};
+
+	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) ? -errno : 0;
+}
+
+static int resume(pid_t tid, enum __ptrace_request how)
+{
+	return ptrace(how, tid, NULL, NULL) ? -errno : 0;
+}
+
+/* Into the system call, and to its end or to a child that it has made: *child, 0 without. */
+static int run_call(const struct making *m, pid_t tid, pid_t *child)
+{
+	unsigned long message = 0;
+	int err = resume(tid, PTRACE_SYSCALL);
+	int stop;
+
+	*child = 0;
+	err = err ?: expect(m, tid, STOP_CALL);
+	err = err ?: resume(tid, PTRACE_SYSCALL);
+	if (err)
+		return err;
+	stop = next_stop(m, tid);
+	if (stop == STOP_CALL)
+		return 0;
+	if (stop != STOP_CLONE)
+		return stop < 0 ? stop : -EINTR;
+	if (ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message))
+		return -errno;
+	*child = (pid_t)message;
+	return 0;
+}
+
+/* What a call that made no child returned instead. */
+static int failure(pid_t tid)
+{
+	struct user_regs_struct regs = {0};
+	int err = get_registers(tid, &regs);
+
+	return err ?: call_result(&regs) < 0 ? (int)call_result(&regs) : -EIO;
+}
+
+static int set_mask(pid_t tid, uint64_t mask)
+{
+	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) ? -errno : 0;
+}
+
+/*
+ * From the moment in which its registers are set the thread comes back by itself. Signals are
+ * blocked after that, or a tool that dies would leave them so.
+ */
+static int make_helper(struct making *m)
+{
+	struct user_regs_struct regs = m->thread->registers;
+	const uint64_t arguments[3] = {CLONE_VM | SHARED_FLAGS | CLONE_PARENT_SETTID, m->end_sp,
+				       m->pid_at};
+	pid_t tid = m->thread->tid;
+	int err = ptrace(PTRACE_SETOPTIONS, tid, NULL, OPTIONS) ? -errno : 0;
+
+	call_registers(&regs, m->code, SYS_clone, arguments, m->wait_sp);
+	err = err ?: set_registers(tid, &regs);
+	err = err ?: set_mask(tid, UINT64_MAX);
+	err = err ?: run_call(m, tid, &m->helper);
+	if (err || m->helper)
+		return err;
+	err = failure(tid);
+	return REFUSE(m->reason, err, "it cannot fork: %s", strerror(-err));
+}
+
+/* The helper has the frame by which it ends, and hands it on. */
+static int make_copy(struct making *m)
+{
+	const uint64_t arguments[3] = {SHARED_FLAGS};
+	struct user_regs_struct regs = {0};
+	int err = expect(m, m->helper, STOP_ASKED);
+
+	if (!err && ptrace(PTRACE_SETOPTIONS, m->helper, NULL, OPTIONS | PTRACE_O_EXITKILL))
+		err = -errno;
+	err = err ?: get_registers(m->helper, &regs);
+	if (err)
+		return err;
+	/*
+	 * The fork is all of the pause: on a busy machine nobody else goes first. Where it is not
+	 * permitted it takes longer.
+	 */
+	sched_setscheduler(m->helper, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	call_registers(&regs, m->code, SYS_clone, arguments, m->end_sp);
+	err = set_registers(m->helper, &regs);
+	err = err ?: run_call(m, m->helper, &m->copy);
+	if (err)
+		return err == -ETIMEDOUT ? REFUSE(m->reason, err, "the fork takes too long") : err;
+	if (m->copy)
+		return expect(m, m->copy, STOP_ASKED);
+	err = failure(m->helper);
+	return REFUSE(m->reason, err, "it cannot fork: %s", strerror(-err));
+}
+
+static void end(pid_t child)
+{
+	siginfo_t info;
+
+	if (!child)
+		return;
+	kill(child, SIGKILL);
+	while (waitid(P_PID, (id_t)child, &info, WEXITED | __WALL) && errno == EINTR)
+		;
+}
+
+/* The thread is at the end of its first call, or where it has just made the helper. */
+static int bury_helper(struct making *m)
+{
+	pid_t tid = m->thread->tid, child;
+	struct user_regs_struct regs = {0};
+	uint64_t arguments[3] = {0, 0, __WALL};
+	int err = resume(tid, PTRACE_SYSCALL);
+
+	err = err ?: expect(m, tid, STOP_CALL);
+	err = err ?: get_registers(tid, &regs);
+	if (err)
+		return err;
+	arguments[0] = (uint64_t)call_result(&regs); /* its pid in the process's own namespace */
+	call_registers(&regs, m->code, SYS_wait4, arguments, m->resume_sp);
+	err = set_registers(tid, &regs);
+	return err ?: run_call(m, tid, &child);
+}
+
+/*
+ * From the end of a system call to a stop of the kind that it was in before: only there does the
+ * kernel look whether a call is to be restarted.
+ */
+static int put_back(const struct making *m)
+{
+	pid_t tid = m->thread->tid;
+	int err = resume(tid, PTRACE_INTERRUPT);
+
+	err = err ?: resume(tid, PTRACE_CONT);
+	err = err ?: expect(m, tid, STOP_ASKED);
+	err = err ?: set_mask(tid, m->mask);
+	err = err ?: set_registers(tid, &m->thread->registers);
+	if (!err && ptrace(PTRACE_SETOPTIONS, tid, NULL, 0))
+		err = -errno;
+	return err;
+}
+
+static int make(struct making *m)
+{
+	int failed = make_helper(m), err = 0;
+
+	/* What it stands in is not known: it comes back by itself when it is let go. */
+	if (failed && !m->helper && !*m->reason)
+		return failed;
+	if (m->helper) {
+		/*
+		 * The pause must have an end, but burying what has been made must not fail for
+		 * that.
+		 */
+		failed = make_copy(m);
+		m->deadline_ns += 1000000000ull;
+		end(m->helper);
+		err = bury_helper(m);
+	}
+	err = err ?: put_back(m);
+	return failed ?: err;
+}
+
+int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
+		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
+		  char reason[static FORKCOPY_REASON_MAX])
+{
+	_cleanup_free_ struct call_vector *vector = aligned_alloc(64, sizeof(*vector));
+	struct making m = {.pid = pid, .code = code, .deadline_ns = deadline_ns, .reason = reason};
+	struct maps *maps = NULL;
+	int err = vector && !maps_read(pid, &maps) ? 0 : -ENOMEM;
+
+	*reason = '\0';
+	*copy = 0;
+	if (!err && !call_code_stands(code, pid))
+		err = REFUSE(reason, -ENOENT, "its code has changed");
+	if (!err) {
+		/* The largest frames: what the thread's really need is known once it is chosen. */
+		m.thread = choose(&m, maps, threads, thread_count, sizeof(*vector) + 4096);
+		if (!m.thread)
+			err = REFUSE(reason, -EBUSY,
+				     "none of its threads is where it could be made to fork");
+	}
+	if (!err && ptrace(PTRACE_GETSIGMASK, m.thread->tid, sizeof(m.mask), &m.mask))
+		err = -errno;
+	err = err ?: call_vector_read(m.thread->tid, vector);
+	err = err ?: write_frames(&m, maps, vector);
+	err = err ?: make(&m);
+	maps_free(maps);
+	if (err) {
+		end(m.copy);
+		if (!*reason)
+			snprintf(reason, FORKCOPY_REASON_MAX, "forking it failed: %s",
+				 err == -ETIMEDOUT ? "it took too long" : strerror(-err));
+		return err;
+	}
+	*copy = m.copy;
+	return 0;
+}
+
+void forkcopy_end(pid_t copy)
+{
+	end(copy);
+}

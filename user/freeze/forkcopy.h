@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A copy of a stopped process, by a fork that one of its threads is made to do (--snapshot=fork).
+ * The copy never runs: it is a picture of the process's private memory at that moment.
+ * docs/verdicts.md says what the process notices of it, and why nothing is left behind whenever the
+ * tool is killed.
+ *
+ * forkcopy_make() and forkcopy_end() are for the thread that traces the process (user/freeze/stop.c).
+ */
+#ifndef MEMLEAKBPF_FREEZE_FORKCOPY_H
+#define MEMLEAKBPF_FREEZE_FORKCOPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/freeze/calls.h"
+#include "user/process/maps.h"
+
+#define FORKCOPY_REASON_MAX 160
+
+/*
+ * Before the process is stopped: may it be forked without harm, and where are the instructions? 0
+ * and *out, or -errno with the reason, a clause about "it", not logged.
+ */
+int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCOPY_REASON_MAX]);
+
+/* A thread of the process that stands in a stop which PTRACE_INTERRUPT made. */
+struct forkcopy_thread {
+	pid_t tid;
+	uint64_t tls;
+	struct user_regs_struct registers;
+};
+
+/*
+ * Makes the copy. All threads of `pid` must be stopped by the calling thread; one of the given ones
+ * is used, and stands afterwards as before. 0 and *copy, a process that is traced by the calling
+ * thread and dies with it; or -errno with the reason. `deadline_ns` is on CLOCK_MONOTONIC.
+ */
+int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
+		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
+		  char reason[static FORKCOPY_REASON_MAX]);
+
+/*
+ * Ends the copy. It was orphaned when it was made, so that process 1 (of its PID namespace) is who
+ * buries it.
+ */
+void forkcopy_end(pid_t copy);
+
+#endif

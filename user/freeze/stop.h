@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Holding a process still for a moment: every thread of it, by ptrace(2), with its registers.
+ * Whatever happens to the tool meanwhile, kill -9 included, the kernel lets the process go on;
+ * PTRACE_O_EXITKILL is never set, and signals that arrive are not lost.
+ */
+#ifndef MEMLEAKBPF_FREEZE_STOP_H
+#define MEMLEAKBPF_FREEZE_STOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct call_code;
+struct sleeper; /* bpf/sleepers_abi.h */
+struct stop;
+
+struct stop_thread {
+	pid_t tid;
+	uint64_t sp;	 /* stack pointer */
+	uint64_t tls;	 /* thread pointer: fs_base, tpidr_el0 */
+	uint64_t *words; /* all registers, the vector registers included, as words of memory */
+	size_t word_count;
+};
+
+#define STOP_REASON_MAX 160
+
+/*
+ * How the threads are looked at that sleep in a system call which a stop would cut short, without
+ * waking them: user/trace/sleepers.h.
+ */
+struct stop_sleepers {
+	void *ctx;
+	/*
+	 * Calls fn for each such thread of the process, with its registers behind it if they are
+	 * wanted. What it says holds until the thread has run, which a later look tells by
+	 * `switches`. 0, -errno, or what fn has returned other than 0.
+	 */
+	int (*look)(void *ctx, pid_t pid, bool registers,
+		    int (*fn)(void *fn_ctx, const struct sleeper *sleeper), void *fn_ctx);
+};
+
+/*
+ * Stops all threads of a process, those too that are born while it is done, and reads their
+ * registers. Gives up when that takes longer than `max_ns` (a thread that the kernel lets
+ * nobody interrupt); the process then goes on as if nothing had been. A process that is stopped
+ * already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not logged:
+ * -EPERM (a debugger, Yama, no permission), -ETIMEDOUT, -ESRCH, -ENOMEM …
+ *
+ * A thread that is blocked in epoll_wait, semop, sigtimedwait or a recv with SO_RCVTIMEO would get
+ * EINTR from it, as from any stop (signal(7)). With `sleepers`, which must outlive the stop, such
+ * threads are left alone: they stand still for as long as they sleep. NULL: all are stopped.
+ */
+int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
+	       char reason[static STOP_REASON_MAX]);
+
+/*
+ * The same of a process that is about to end: threads that do not stop at once are run before all
+ * ordinary ones until they do.
+ */
+int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out,
+		      char reason[static STOP_REASON_MAX]);
+
+/*
+ * Have all threads that were left asleep slept ever since? If not, what has been read of the
+ * process since then may be of several moments.
+ */
+bool stop_undisturbed(struct stop *stop);
+
+/*
+ * Stops those too that were left asleep, and reads the registers of all of them. 0 or -errno with
+ * the reason, not logged.
+ */
+int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX]);
+
+/*
+ * Makes a copy of the process while it stands still (user/freeze/forkcopy.h): another process with its
+ * private memory of this moment, which does not run. It is there until stop_free(). `code` is what
+ * forkcopy_prepare() found before the stop, `deadline_ns` on CLOCK_MONOTONIC. 0 and *copy, or
+ * -errno with the reason, not logged; the process stands still as before.
+ */
+int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
+	      char reason[static STOP_REASON_MAX]);
+
+size_t stop_thread_count(const struct stop *stop);
+size_t stop_asleep_count(const struct stop *stop); /* of them, those that were left asleep */
+const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index);
+
+/* CLOCK_MONOTONIC of the first interruption. */
+uint64_t stop_start_ns(const struct stop *stop);
+
+/*
+ * Lets the process go on and says for how long it stood still, in ns, from the first thread's
+ * interruption to the last one's release. The registers can still be read. Further calls do nothing
+ * and say the same.
+ */
+uint64_t stop_end(struct stop *stop);
+
+/*
+ * Puts the calling thread before all ordinary ones (SCHED_FIFO), or back. For what is done while
+ * the process stands still: on a busy machine the pause would otherwise be as long as others let it
+ * be. Where it is not permitted nothing happens.
+ */
+void stop_run_first(bool first);
+
+/* Ends it if it has not ended, the copy too, and frees it. NULL is fine. */
+void stop_free(struct stop *stop);
+
+#endif

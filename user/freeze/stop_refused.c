@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/freeze/stop_refused.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/process/proc.h"
+
+#define REFUSE(reason, err, ...)                                  \
+	({                                                        \
+		snprintf((reason), STOP_REASON_MAX, __VA_ARGS__); \
+		(err);                                            \
+	})
+
+char stop_thread_state(pid_t pid, pid_t tid)
+{
+	char path[64], line[512], *end;
+	_cleanup_fclose_ FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return 0;
+	/* The name may hold anything, a parenthesis too. */
+	end = strrchr(line, ')');
+	return end && end[1] == ' ' ? end[2] : 0;
+}
+
+/* The process that traces it already, 0: none. */
+static pid_t tracer_of(pid_t pid)
+{
+	_cleanup_free_ char *tracer = NULL;
+
+	return proc_status_field(pid, "TracerPid", &tracer) ? 0 : (pid_t)strtol(tracer, NULL, 10);
+}
+
+static int yama_scope(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	return file && fscanf(file, "%d", &scope) == 1 ? scope : 0;
+}
+
+int stop_explain(pid_t pid, int err, char reason[static STOP_REASON_MAX])
+{
+	pid_t tracer = tracer_of(pid);
+	char comm[17] = "";
+
+	if (err != EPERM && err != EACCES)
+		return REFUSE(reason, -err, "it cannot be stopped: %s", strerror(err));
+	if (tracer) {
+		proc_comm(tracer, comm);
+		return REFUSE(reason, -EPERM,
+			      "process %d (%s) traces it already; let that detach first",
+			      (int)tracer, comm);
+	}
+	if (yama_scope() == 3)
+		return REFUSE(
+			reason, -EPERM,
+			"this machine forbids ptrace altogether (kernel.yama.ptrace_scope is 3 "
+			"until the next boot)");
+	return REFUSE(reason, -EPERM,
+		      "ptrace is not permitted (another user namespace, or CAP_SYS_PTRACE is "
+		      "missing); run as root in the host's namespaces");
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Why a process cannot be stopped. Internal to user/sys. */
+#ifndef MEMLEAKBPF_FREEZE_STOP_REFUSED_H
+#define MEMLEAKBPF_FREEZE_STOP_REFUSED_H
+
+#include <sys/types.h>
+
+#include "user/freeze/stop.h"
+
+/* The state in /proc/PID/task/TID/stat, 0 when it is gone. */
+char stop_thread_state(pid_t pid, pid_t tid);
+
+/*
+ * What it means that PTRACE_SEIZE of a thread of `pid` has failed with the errno `err`. -errno, and
+ * the reason.
+ */
+int stop_explain(pid_t pid, int err, char reason[static STOP_REASON_MAX]);
+
+#endif

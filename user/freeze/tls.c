@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/freeze/tls.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+
+#include "user/base/util.h"
+
+/* Relocations of one section; chromium has 20 MB of them. */
+#define MAX_RELOCATION_BYTES (256u << 20)
+
+#if defined(__x86_64__)
+#define RELOCATION_DISTANCE R_X86_64_TPOFF64
+#define RELOCATION_MODULE   R_X86_64_DTPMOD64
+#elif defined(__aarch64__)
+#define RELOCATION_DISTANCE R_AARCH64_TLS_TPREL
+#define RELOCATION_MODULE   R_AARCH64_TLS_DTPMOD
+#define THREAD_HEADER	    16 /* of the thread pointer's own two words */
+#endif
+
+static void cleanup_elf(Elf **elf)
+{
+	elf_end(*elf);
+}
+
+static bool read_segment(Elf *elf, struct tls_layout *out)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_TLS)
+			continue;
+		out->size = ph.p_memsz;
+		out->align = ph.p_align ? ph.p_align : 1;
+		return ph.p_memsz && !(out->align & (out->align - 1)) && ph.p_memsz < UINT32_MAX &&
+		       out->align < UINT32_MAX;
+	}
+	return false;
+}
+
+/*
+ * Whose block is it about? Without a symbol the object's own; else the symbol's, which has to be
+ * defined here.
+ */
+static bool own_addend(Elf *elf, const GElf_Shdr *section, const GElf_Rela *rela, uint64_t *addend)
+{
+	Elf_Scn *symbols = elf_getscn(elf, section->sh_link);
+	Elf_Data *data;
+	GElf_Sym symbol;
+
+	*addend = (uint64_t)rela->r_addend;
+	if (!GELF_R_SYM(rela->r_info))
+		return true;
+	data = symbols ? elf_getdata(symbols, NULL) : NULL;
+	if (!data || !gelf_getsym(data, (int)GELF_R_SYM(rela->r_info), &symbol) ||
+	    symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_TLS)
+		return false;
+	*addend += symbol.st_value;
+	return true;
+}
+
+static void read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			     struct tls_layout *out)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+
+	for (size_t i = 0; i < count && !(out->distance.known && out->module.known); i++) {
+		struct tls_word *word;
+		GElf_Rela rela;
+
+		if (!gelf_getrela(data, (int)i, &rela))
+			return;
+		if (GELF_R_TYPE(rela.r_info) == RELOCATION_DISTANCE)
+			word = &out->distance;
+		else if (GELF_R_TYPE(rela.r_info) == RELOCATION_MODULE)
+			word = &out->module;
+		else
+			continue;
+		if (word->known || !own_addend(elf, header, &rela, &word->addend))
+			continue;
+		word->vaddr = rela.r_offset;
+		word->known = true;
+	}
+	/* The number is one for all of them. */
+	out->module.addend = 0;
+}
+
+int tls_layout_read(const struct object *object, struct tls_layout *out)
+{
+	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
+	Elf_Scn *section = NULL;
+
+	*out = (struct tls_layout){0};
+	elf_version(EV_CURRENT);
+	if (!object_is_elf64(object))
+		return -ENOENT;
+	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !read_segment(elf, out))
+		return -ENOENT;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
+		    header.sh_size <= MAX_RELOCATION_BYTES)
+			read_relocations(elf, section, &header, out);
+	}
+	return 0;
+}
+
+uint64_t tls_block_of_program(const struct tls_layout *layout, uint64_t thread_pointer)
+{
+#if defined(__x86_64__)
+	return thread_pointer - ((layout->size + layout->align - 1) & ~(layout->align - 1));
+#else
+	return thread_pointer + ((THREAD_HEADER + layout->align - 1) & ~(layout->align - 1));
+#endif
+}

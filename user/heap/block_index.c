@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/heap/block_index.h"
+
+#include <stdlib.h>
+
+#include "user/base/util.h"
+
+#define PAGE_SHIFT 12
+
+/*
+ * Blocks farther apart than that (in pages) are in different spans: the pages between would cost
+ * memory for nothing.
+ */
+#define SPAN_GAP 1024
+
+/*
+ * A block of more pages has a span of its own, which needs none of them: programs reserve
+ * terabytes.
+ */
+#define HUGE_PAGES 16384
+
+/* A stretch of pages with blocks in it. */
+struct span {
+	uint64_t start; /* of its first block */
+	uint64_t first_page, pages;
+	uint32_t begin; /* its first block */
+	/*
+	 * by page, and one more: the first block that ends behind the page's start; NULL: one huge
+	 * block
+	 */
+	uint32_t *first;
+};
+
+struct block_index {
+	const struct heap_block *blocks;
+	size_t count;
+	uint64_t low, high; /* no block is outside of [low, high] */
+	struct span *spans;
+	size_t span_count;
+	uint32_t *storage;
+};
+
+/* A block of no bytes has one for this purpose. */
+static uint64_t last_byte(const struct heap_block *block)
+{
+	return block->end > block->address ? block->end - 1 : block->address;
+}
+
+static uint64_t first_page(const struct heap_block *block)
+{
+	return block->address >> PAGE_SHIFT;
+}
+
+static uint64_t last_page(const struct heap_block *block)
+{
+	return last_byte(block) >> PAGE_SHIFT;
+}
+
+static bool is_huge(const struct heap_block *block)
+{
+	return last_page(block) - first_page(block) >= HUGE_PAGES;
+}
+
+/* Does a new span begin with this block? */
+static bool begins_span(const struct block_index *index, size_t i)
+{
+	const struct heap_block *blocks = index->blocks;
+
+	return !i || is_huge(&blocks[i]) || is_huge(&blocks[i - 1]) ||
+	       first_page(&blocks[i]) - last_page(&blocks[i - 1]) > SPAN_GAP;
+}
+
+static void fill_span(const struct block_index *index, struct span *span, size_t begin, size_t end)
+{
+	size_t block = begin;
+
+	for (uint64_t page = 0; page <= span->pages; page++) {
+		uint64_t start = (span->first_page + page) << PAGE_SHIFT;
+
+		while (block < end && last_byte(&index->blocks[block]) < start)
+			block++;
+		span->first[page] = (uint32_t)block;
+	}
+}
+
+/* How many words the spans need; false when there are more than could be (a lie in the books). */
+static bool measure(struct block_index *index, uint64_t *words)
+{
+	*words = 0;
+	for (size_t i = 0; i < index->count; i++) {
+		const struct heap_block *block = &index->blocks[i];
+		bool begins = begins_span(index, i);
+
+		index->span_count += begins;
+		if (is_huge(block))
+			continue;
+		*words += begins ? last_page(block) - first_page(block) + 2
+				 : last_page(block) - last_page(block - 1);
+	}
+	return *words < (1ull << 32);
+}
+
+struct block_index *block_index_new(const struct heap_image *image)
+{
+	struct block_index *index = calloc(1, sizeof(*index));
+	uint64_t words;
+	uint32_t *next;
+	size_t n = 0;
+
+	if (!index)
+		return NULL;
+	index->blocks = image->blocks;
+	index->count = image->block_count;
+	index->low = UINT64_MAX;
+	if (!index->count)
+		return index;
+	index->low = index->blocks[0].address;
+	index->high = last_byte(&index->blocks[index->count - 1]);
+	if (!measure(index, &words))
+		goto fail;
+	index->spans = calloc(index->span_count, sizeof(*index->spans));
+	/* None where all blocks are huge, and calloc(0) may be NULL. */
+	next = index->storage = calloc(words + 1, sizeof(*index->storage));
+	if (!index->spans || !index->storage)
+		goto fail;
+	for (size_t begin = 0, end; begin < index->count; begin = end) {
+		struct span *span = &index->spans[n++];
+
+		for (end = begin + 1; end < index->count && !begins_span(index, end); end++)
+			;
+		span->start = index->blocks[begin].address;
+		span->begin = (uint32_t)begin;
+		span->first_page = first_page(&index->blocks[begin]);
+		span->pages = last_page(&index->blocks[end - 1]) - span->first_page + 1;
+		if (is_huge(&index->blocks[begin]))
+			continue;
+		span->first = next;
+		next += span->pages + 1;
+		fill_span(index, span, begin, end);
+	}
+	return index;
+fail:
+	block_index_free(index);
+	return NULL;
+}
+
+void block_index_free(struct block_index *index)
+{
+	if (!index)
+		return;
+	free(index->spans);
+	free(index->storage);
+	free(index);
+}
+
+/* The last span that begins at the address or before it. */
+static const struct span *find_span(const struct block_index *index, uint64_t address)
+{
+	size_t low = BISECT(i, 0, index->span_count, index->spans[i].start <= address);
+
+	return low ? &index->spans[low - 1] : NULL;
+}
+
+uint32_t block_index_find(const struct block_index *index, uint64_t address)
+{
+	const struct span *span;
+	uint64_t page;
+	size_t low, high;
+
+	if (address < index->low || address > index->high)
+		return BLOCK_NONE;
+	span = find_span(index, address);
+	page = (address >> PAGE_SHIFT) - (span ? span->first_page : 0);
+	if (!span || page >= span->pages)
+		return BLOCK_NONE;
+	if (!span->first)
+		return address <= last_byte(&index->blocks[span->begin]) ? span->begin : BLOCK_NONE;
+	low = span->first[page];
+	/* The first block behind the page's end may begin in the page; its successors do not. */
+	high = span->first[page + 1] + 1ull;
+	high = high > index->count ? index->count : high;
+	/* The last block that begins at the address or before it. */
+	low = BISECT(i, low, high, index->blocks[i].address <= address);
+	if (!low || address > last_byte(&index->blocks[low - 1]))
+		return BLOCK_NONE;
+	return (uint32_t)(low - 1);
+}

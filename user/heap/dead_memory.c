@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/heap/dead_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+
+#define PAGE 4096
+
+/*
+ * glibc's struct pthread is about that large on x86_64 (0x900 in 2.36) and ends where the thread's
+ * stack memory ends.
+ */
+#define THREAD_BLOCK_MAX PAGE
+
+/* Other anonymous memory may have become one mapping with an object's .bss. */
+#define DATA_MAX  (64ull << 20)
+#define TLS_REACH (64ull << 10)
+
+static bool is_stack_like(const struct mapping *m)
+{
+	return m && m->write && !m->exec && !m->shared &&
+	       (!m->ino || !strncmp(m->path, "[stack", 6));
+}
+
+/* Does a guard (memory without any right) lie directly below it? */
+static bool has_guard(const struct heap_image *image, const struct mapping *m)
+{
+	const struct mapping *below = maps_find(image->maps, m->start - 1);
+
+	return below && !below->read && !below->write && !below->exec;
+}
+
+/*
+ * Where the memory below a thread's stack pointer begins to be its own for certain: at the guard;
+ * without one (glibc from 2.41 on has none that is a mapping) behind the control block of the
+ * thread below in the same mapping.
+ */
+static uint64_t stack_bottom(const struct heap_image *image, const struct mapping *m,
+			     const struct heap_thread *thread)
+{
+	uint64_t bottom = has_guard(image, m) || !strcmp(m->path, "[stack]") ? m->start : 0;
+
+	for (size_t i = 0; i < image->thread_count; i++) {
+		const struct heap_thread *other = &image->threads[i];
+		uint64_t highest = other->sp > other->tls ? other->sp : other->tls;
+
+		/* Another thread's stack between: nothing is certain below that. */
+		if (other == thread || other->sp >= thread->sp || other->sp < m->start)
+			continue;
+		if (highest >= thread->sp || highest < m->start)
+			return 0;
+		highest = (highest + THREAD_BLOCK_MAX) & ~(uint64_t)(PAGE - 1);
+		bottom = highest > bottom ? highest : bottom;
+	}
+	return bottom;
+}
+
+/*
+ * The thread's control block must be in the mapping, above: what else lies there (a stack made by
+ * the program) may be in use.
+ */
+static int below_sp(struct heap_image *image, const struct heap_thread *thread)
+{
+	const struct mapping *m = maps_find(image->maps, thread->sp);
+	uint64_t bottom, top = (thread->sp - STACK_RED_ZONE) & ~7ull;
+
+	if (!is_stack_like(m))
+		return 0;
+	if (strcmp(m->path, "[stack]") != 0 && (thread->tls <= thread->sp || thread->tls >= m->end))
+		return 0;
+	bottom = stack_bottom(image, m, thread);
+	return bottom && bottom < top ? heap_image_add_dead(image, bottom, top) : 0;
+}
+
+static bool is_threads_block(const struct heap_image *image, uint64_t address)
+{
+	for (size_t i = 0; i < image->thread_count; i++) {
+		if (image->threads[i].tls == address)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The control block of a thread that is no more: on x86_64 its first and its third word are its own
+ * address (tcbhead_t of glibc: tcb, dtv, self), and no living thread's thread pointer is that.
+ * glibc keeps the stacks of ended threads, with the block, for the next ones.
+ */
+static bool holds_ended_thread(const struct heap_image *image, const struct mapping *m)
+{
+	uint64_t first =
+		m->end - m->start > THREAD_BLOCK_MAX ? m->end - THREAD_BLOCK_MAX : m->start;
+
+	for (uint64_t at = first; at + 24 <= m->end; at += 64) {
+		uint64_t tcb, self;
+
+		if (heap_image_word(image, at, &tcb) && tcb == at &&
+		    heap_image_word(image, at + 16, &self) && self == at)
+			return !is_threads_block(image, at);
+	}
+	return false;
+}
+
+static bool has_thread(const struct heap_image *image, const struct mapping *m)
+{
+	for (size_t i = 0; i < image->thread_count; i++) {
+		const struct heap_thread *t = &image->threads[i];
+
+		if ((t->sp >= m->start && t->sp < m->end) ||
+		    (t->tls >= m->start && t->tls < m->end))
+			return true;
+	}
+	return false;
+}
+
+static int ended_stacks(struct heap_image *image)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps_count(image->maps); i++) {
+		const struct mapping *m = maps_at(image->maps, i);
+
+		if (is_stack_like(m) && !*m->path && has_guard(image, m) && !has_thread(image, m) &&
+		    holds_ended_thread(image, m))
+			err = heap_image_add_dead(image, m->start, m->end);
+	}
+	return err;
+}
+
+bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region)
+{
+	const struct mapping *m = region->mapping, *below;
+
+	if (!m || !m->write || m->shared || region->start - m->start > DATA_MAX)
+		return false;
+	below = m->ino || !m->start ? m : maps_find(image->maps, m->start - 1);
+	return below && below->ino;
+}
+
+size_t dead_memory_block(const struct heap_image *image, uint64_t address)
+{
+	return BISECT(i, 0, image->block_count, image->blocks[i].address < address);
+}
+
+int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
+		     bool inner)
+{
+	struct heap_block *b;
+
+	while (*block < image->block_count && image->blocks[*block].address < start)
+		(*block)++;
+	b = &image->blocks[*block];
+	if (*block == image->block_count || b->address >= end)
+		return 0;
+	/* One with others inside is a pool's, and let be. */
+	if ((!inner && b->address != start) || b->end > end ||
+	    (*block + 1 < image->block_count && b[1].address < end))
+		return 1;
+	b->room_end = end;
+	return heap_image_add_dead(image, start, end) ?: 1;
+}
+
+struct heap_range dead_memory_tls(const struct heap_thread *thread)
+{
+	uint64_t tls = thread->tls & ~7ull;
+
+	return (struct heap_range){tls - TLS_REACH, tls + TLS_REACH};
+}
+
+int dead_memory_find(struct heap_image *image)
+{
+	int err = 0;
+
+	if (!image->maps)
+		return 0;
+	for (size_t i = 0; !err && i < image->thread_count; i++)
+		err = below_sp(image, &image->threads[i]);
+	if (!err)
+		err = ended_stacks(image);
+	if (!err)
+		err = dead_memory_glibc(image);
+	if (!err)
+		err = dead_memory_jemalloc(image);
+	if (!err)
+		err = dead_memory_musl(image);
+	if (!err)
+		err = dead_memory_mimalloc(image);
+	if (!err)
+		err = dead_memory_tcmalloc(image);
+	if (!err)
+		heap_image_finish(image);
+	return err;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/heap/heap_image.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "user/base/util.h"
+
+struct heap_image *heap_image_new(void)
+{
+	return calloc(1, sizeof(struct heap_image));
+}
+
+void heap_image_free(struct heap_image *image)
+{
+	if (!image)
+		return;
+	for (size_t i = 0; i < image->thread_count; i++)
+		free(image->threads[i].words);
+	free(image->threads);
+	free(image->blocks);
+	free(image->regions);
+	free(image->dead);
+	maps_free(image->maps);
+	if (image->data)
+		munmap(image->data, image->data_size);
+	free(image);
+}
+
+static int block_order(const void *a, const void *b)
+{
+	const struct heap_block *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static int region_order(const void *a, const void *b)
+{
+	const struct heap_region *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int range_order(const void *a, const void *b)
+{
+	const struct heap_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void finish_blocks(struct heap_image *image)
+{
+	size_t kept = 0;
+
+	if (image->block_count)
+		qsort(image->blocks, image->block_count, sizeof(*image->blocks), block_order);
+	for (size_t i = 0; i < image->block_count; i++) {
+		struct heap_block *block = &image->blocks[i];
+
+		if (block->address + block->size < block->address)
+			continue;
+		block->end = block->address + block->size;
+		if (kept && image->blocks[kept - 1].end > block->address)
+			image->blocks[kept - 1].end = block->address;
+		if (block->room_end < block->end)
+			block->room_end = block->end;
+		image->blocks[kept++] = *block;
+	}
+	image->block_count = kept;
+}
+
+/* Overlapping ranges become one. */
+static void finish_dead(struct heap_image *image)
+{
+	size_t kept = 0;
+
+	if (!image->dead_count)
+		return;
+	if (image->dead_count)
+		qsort(image->dead, image->dead_count, sizeof(*image->dead), range_order);
+	for (size_t i = 1; i < image->dead_count; i++) {
+		struct heap_range *last = &image->dead[kept];
+		const struct heap_range *next = &image->dead[i];
+
+		if (next->start <= last->end)
+			last->end = next->end > last->end ? next->end : last->end;
+		else
+			image->dead[++kept] = *next;
+	}
+	image->dead_count = kept + 1;
+}
+
+void heap_image_finish(struct heap_image *image)
+{
+	if (image->block_count)
+		finish_blocks(image);
+	if (image->region_count)
+		qsort(image->regions, image->region_count, sizeof(*image->regions), region_order);
+	finish_dead(image);
+}
+
+double heap_image_weight(uint64_t size, uint64_t sample_bytes)
+{
+	return sample_bytes && size ? 1 / -expm1(-(double)size / (double)sample_bytes) : 1;
+}
+
+int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
+{
+	if (start >= end)
+		return 0;
+	if (image->dead_count && image->dead[image->dead_count - 1].end == start) {
+		image->dead[image->dead_count - 1].end = end;
+		return 0;
+	}
+	if (!RESERVE_ITEM(image->dead, image->dead_count, image->dead_room, 64))
+		return -ENOMEM;
+	image->dead[image->dead_count++] = (struct heap_range){start, end};
+	return 0;
+}
+
+const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address)
+{
+	size_t low = BISECT(i, 0, image->region_count, image->regions[i].start <= address);
+
+	if (low && address - image->regions[low - 1].start < image->regions[low - 1].size)
+		return &image->regions[low - 1];
+	return low < image->region_count ? &image->regions[low] : NULL;
+}
+
+const uint64_t *heap_image_words(const struct heap_image *image, uint64_t address, size_t count)
+{
+	const struct heap_region *region = address % 8 ? NULL : heap_image_region(image, address);
+
+	if (!region || address < region->start ||
+	    (region->start + region->size - address) / 8 < count)
+		return NULL;
+	return region->words + (address - region->start) / 8;
+}
+
+bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word)
+{
+	const uint64_t *found = heap_image_words(image, address, 1);
+
+	if (found)
+		*word = *found;
+	return found != NULL;
+}
+
+bool heap_image_next_run(const struct heap_image *image, uint64_t *start, uint64_t end,
+			 struct heap_run *run)
+{
+	while (*start < end && end - *start >= 8) {
+		const struct heap_region *region = heap_image_region(image, *start);
+		uint64_t stop;
+
+		if (!region || region->start >= end)
+			return false;
+		run->address = *start > region->start ? *start : region->start;
+		stop = region->start + region->size < end ? region->start + region->size : end;
+		run->words = region->words + (run->address - region->start) / 8;
+		run->count = (size_t)((stop - run->address) / 8);
+		*start = stop;
+		if (run->count)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Marking, as memcheck's leak checker does it (memcheck/mc_leakcheck.c describes it; Valgrind's
+ * manual 4.2.8 what the classes mean):
+ *
+ * 1. From every root word, blocks it points to. Through pointers to the beginning a reachable block
+ *    makes others reachable; any other way makes them possibly lost. Reachable ones go first, so
+ *    that few blocks are looked at twice.
+ * 2. The blocks that are left, in order of address: each is definitely lost (a leader), and what it
+ *    leads to and is left as well is indirectly lost. So of a cycle one block is definitely lost.
+ * 3. A leader may hang below one that came later, and memcheck sees that only if it is pointed to
+ *    directly. Here the leaders are gone through once more, the last first: one that another leads
+ *    to is indirectly lost. A cycle that nothing leads to has one leader, its lowest block, which
+ *    no other leader reaches; and what leads to a leader came after it, else it would have been
+ *    none.
+ */
+#include "user/heap/reach.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "user/heap/block_index.h"
+#include "user/heap/dead_memory.h"
+#include "user/heap/reach_internal.h"
+
+#define SMALLEST_CHUNK 32
+
+enum {
+	LEFT, /* not reached: definitely lost in the end */
+	INDIRECT,
+	POSSIBLE,
+	REACHABLE,
+};
+
+/* Blocks to be looked at; each is pushed at most once in each class. */
+struct pile {
+	uint32_t *items;
+	size_t count;
+};
+
+struct reach {
+	const struct heap_image *image;
+	struct reach_options options;
+	struct block_index *index;
+	uint8_t *state;
+	uint64_t *holder;
+	struct pile reachable, rest;
+	uint64_t mask;
+	uint64_t unknown_bytes;
+	bool met; /* a lost block was reached in more than one way */
+};
+
+static void push(struct pile *pile, uint32_t block)
+{
+	pile->items[pile->count++] = block;
+}
+
+/*
+ * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
+ */
+static void follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
+{
+	uint64_t pointer = word & r->mask;
+	uint32_t block = block_index_find(r->index, pointer);
+
+	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
+		return;
+	if (certain && reach_is_start(r->image, &r->options, &r->image->blocks[block], pointer)) {
+		r->state[block] = REACHABLE;
+		r->holder[block] = from;
+		push(&r->reachable, block);
+	} else if (r->state[block] == LEFT) {
+		r->state[block] = POSSIBLE;
+		r->holder[block] = from;
+		push(&r->rest, block);
+	}
+}
+
+/* The same below a block that is lost itself. */
+static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+{
+	uint32_t block = block_index_find(r->index, word & r->mask);
+
+	if (block == BLOCK_NONE || block == leader)
+		return;
+	if (r->state[block] != LEFT) {
+		r->met = r->met || r->state[block] == INDIRECT;
+		return;
+	}
+	r->state[block] = INDIRECT;
+	r->holder[block] = from;
+	push(&r->rest, block);
+}
+
+static void look_into(struct reach *r, uint32_t block, uint32_t leader)
+{
+	const struct heap_block *b = &r->image->blocks[block];
+	/*
+	 * A program may use all that it got (malloc_usable_size): what is there holds, but is no
+	 * reason to call a block indirectly lost.
+	 */
+	uint64_t end = leader == BLOCK_NONE ? b->room_end : b->end;
+	uint64_t start = (b->address + 7) & ~7ull;
+	bool certain = r->state[block] == REACHABLE;
+	struct heap_run run;
+
+	while (heap_image_next_run(r->image, &start, end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			if (leader == BLOCK_NONE)
+				follow(r, run.words[i], run.address + 8 * i, certain);
+			else
+				follow_lost(r, run.words[i], run.address + 8 * i, leader);
+		}
+	}
+}
+
+/* ---- roots -------------------------------------------------------------------------------- */
+
+static void follow_range(struct reach *r, uint64_t start, uint64_t end)
+{
+	struct heap_run run;
+
+	while (heap_image_next_run(r->image, &start, end, &run)) {
+		for (size_t i = 0; i < run.count; i++)
+			follow(r, run.words[i], run.address + 8 * i, true);
+	}
+}
+
+static bool holds_a_stack(const struct heap_image *image, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < image->thread_count; i++) {
+		if (image->threads[i].sp >= mapping->start && image->threads[i].sp < mapping->end)
+			return true;
+	}
+	return false;
+}
+
+/* May this be the heap of allocations that we have not seen? */
+static bool may_be_heap(const struct heap_image *image, const struct heap_region *region)
+{
+	const struct mapping *m = region->mapping;
+
+	return !image->all_known && m && m->write && !m->ino && !holds_a_stack(image, m);
+}
+
+/* What lies between the blocks and the dead ranges. */
+static void follow_region(struct reach *r, const struct heap_region *region, size_t *block,
+			  size_t *dead)
+{
+	const struct heap_image *image = r->image;
+	uint64_t at = region->start, end = region->start + region->size;
+	bool unknown = may_be_heap(image, region);
+
+	while (at < end) {
+		uint64_t stop = end;
+
+		while (*block < image->block_count && image->blocks[*block].end <= at)
+			(*block)++;
+		while (*dead < image->dead_count && image->dead[*dead].end <= at)
+			(*dead)++;
+		if (*block < image->block_count && image->blocks[*block].address < end) {
+			const struct heap_block *b = &image->blocks[*block];
+
+			if (b->address < at + 8) {
+				at = (b->end + 7) & ~7ull;
+				continue;
+			}
+			stop = b->address & ~7ull;
+		}
+		if (*dead < image->dead_count && image->dead[*dead].start < stop) {
+			const struct heap_range *d = &image->dead[*dead];
+
+			if (d->start < at + 8) {
+				at = (d->end + 7) & ~7ull;
+				continue;
+			}
+			stop = d->start & ~7ull;
+		}
+		/* What is smaller is what an allocator keeps between blocks. */
+		r->unknown_bytes += unknown && stop - at >= SMALLEST_CHUNK ? stop - at : 0;
+		for (const uint64_t *word = region->words + (at - region->start) / 8; at < stop;
+		     at += 8)
+			follow(r, *word++, at, true);
+	}
+}
+
+/*
+ * A stack that lies in a block (makecontext, pthread_attr_setstack) is a root as far as it is in
+ * use.
+ */
+static void follow_stack_in_block(struct reach *r, const struct heap_thread *thread)
+{
+	uint32_t block = block_index_find(r->index, thread->sp);
+
+	if (block != BLOCK_NONE)
+		follow_range(r, (thread->sp - STACK_RED_ZONE) & ~7ull, r->image->blocks[block].end);
+}
+
+/*
+ * glibc's vector of a thread's TLS blocks: the thread pointer's second word is the address of its
+ * second entry (tcbhead_t, dtv_t: 16 bytes), which for threads made since the attach lies in a
+ * block that we know. Without this all dynamic TLS would be possibly lost.
+ */
+static void follow_tls_vector(struct reach *r, const struct heap_thread *thread)
+{
+	uint64_t tcb, vector, self;
+	uint32_t block;
+
+	if (!heap_image_word(r->image, thread->tls, &tcb) || tcb != thread->tls ||
+	    !heap_image_word(r->image, thread->tls + 8, &vector) ||
+	    !heap_image_word(r->image, thread->tls + 16, &self) || self != thread->tls)
+		return;
+	block = block_index_find(r->index, vector);
+	if (block != BLOCK_NONE && vector - r->image->blocks[block].address == 16)
+		follow(r, vector - 16, thread->tls + 8, true);
+}
+
+static void follow_roots(struct reach *r)
+{
+	const struct heap_image *image = r->image;
+	size_t block = 0, dead = 0;
+
+	for (size_t i = 0; i < image->thread_count; i++) {
+		const struct heap_thread *thread = &image->threads[i];
+
+		for (size_t w = 0; w < thread->word_count; w++)
+			follow(r, thread->words[w], REACH_REGISTER | i, true);
+		follow_stack_in_block(r, thread);
+		follow_tls_vector(r, thread);
+	}
+	for (size_t i = 0; i < image->region_count; i++)
+		follow_region(r, &image->regions[i], &block, &dead);
+}
+
+/* ---- the two phases ----------------------------------------------------------------------- */
+
+static void mark_held(struct reach *r)
+{
+	follow_roots(r);
+	for (;;) {
+		if (r->reachable.count)
+			look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
+		else if (r->rest.count)
+			look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
+		else
+			break;
+	}
+}
+
+/* What the leader leads to and is left is indirectly lost. */
+static void mark_below(struct reach *r, uint32_t leader)
+{
+	look_into(r, leader, leader);
+	while (r->rest.count)
+		look_into(r, r->rest.items[--r->rest.count], leader);
+}
+
+static void mark_lost(struct reach *r)
+{
+	struct pile *leaders = &r->reachable; /* empty by now, and large enough */
+
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		if (r->state[i] != LEFT)
+			continue;
+		push(leaders, (uint32_t)i);
+		mark_below(r, (uint32_t)i);
+	}
+	if (!r->met)
+		return;
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		if (r->state[i] == INDIRECT)
+			r->state[i] = LEFT;
+	}
+	while (leaders->count) {
+		uint32_t leader = leaders->items[--leaders->count];
+
+		if (r->state[leader] == LEFT)
+			mark_below(r, leader);
+	}
+}
+
+/* Where addresses end: what is above is a tag. */
+static uint64_t address_mask(const struct heap_image *image)
+{
+	uint64_t last = image->block_count ? image->blocks[image->block_count - 1].address : 0;
+
+	return last >> 47 ? (1ull << 56) - 1 : (1ull << 47) - 1;
+}
+
+int reach_new(const struct heap_image *image, const struct reach_options *options,
+	      struct reach **out)
+{
+	struct reach *r = calloc(1, sizeof(*r));
+	size_t n = image->block_count + 1;
+
+	if (!r)
+		return -ENOMEM;
+	r->image = image;
+	r->options = *options;
+	r->mask = options->tagged ? address_mask(image) : UINT64_MAX;
+	r->index = block_index_new(image);
+	r->state = calloc(n, sizeof(*r->state));
+	r->holder = calloc(n, sizeof(*r->holder));
+	r->reachable.items = calloc(n, sizeof(*r->reachable.items));
+	r->rest.items = calloc(n, sizeof(*r->rest.items));
+	if (!r->index || !r->state || !r->holder || !r->reachable.items || !r->rest.items) {
+		reach_free(r);
+		return -ENOMEM;
+	}
+	mark_held(r);
+	mark_lost(r);
+	*out = r;
+	return 0;
+}
+
+void reach_free(struct reach *r)
+{
+	if (!r)
+		return;
+	block_index_free(r->index);
+	free(r->state);
+	free(r->holder);
+	free(r->reachable.items);
+	free(r->rest.items);
+	free(r);
+}
+
+enum verdict_class reach_class(const struct reach *r, size_t block)
+{
+	static const enum verdict_class classes[] = {
+		[LEFT] = VERDICT_DEFINITE,
+		[INDIRECT] = VERDICT_INDIRECT,
+		[POSSIBLE] = VERDICT_POSSIBLE,
+		[REACHABLE] = VERDICT_REACHABLE,
+	};
+
+	return classes[r->state[block]];
+}
+
+uint64_t reach_holder(const struct reach *r, size_t block)
+{
+	return r->holder[block];
+}
+
+uint32_t reach_find(const struct reach *r, uint64_t address)
+{
+	return block_index_find(r->index, address);
+}
+
+/* Counts with 16 fractional bits, as the kernel's are under sampling. */
+static struct amount weighed(const struct heap_image *image, const struct heap_block *block)
+{
+	double weight = heap_image_weight(block->size, image->sample_bytes);
+
+	return (struct amount){(uint64_t)llround((double)block->size * weight),
+			       (uint64_t)llround(65536 * weight)};
+}
+
+static void round_counts(struct amount classes[VERDICT_CLASSES])
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		classes[i].count = (classes[i].count + 32768) >> 16;
+}
+
+void reach_sum(const struct reach *r, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		const struct heap_block *block = &r->image->blocks[i];
+		const struct amount one = weighed(r->image, block);
+		enum verdict_class class = reach_class(r, i);
+
+		amount_add(&snapshot->verdict.classes[class], &one);
+		if (block->stack < snapshot->stack_count)
+			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
+	}
+	round_counts(snapshot->verdict.classes);
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		round_counts(snapshot->stacks[i].verdict);
+	snapshot->verdict.unknown_bytes = r->unknown_bytes;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Conservative reachability over a heap image: which blocks are lost, in memcheck's classes.
+ * docs/verdicts.md has the rules.
+ */
+#ifndef MEMLEAKBPF_HEAP_REACH_H
+#define MEMLEAKBPF_HEAP_REACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/heap/heap_image.h"
+#include "user/model/snapshot.h"
+
+/*
+ * Pointers into the middle of a block that count as pointers to its beginning, under memcheck's
+ * names (--leak-check-heuristics).
+ */
+enum reach_heuristic {
+	REACH_STDSTRING = 1u << 0, /* std::string of the old ABI: its characters */
+	REACH_LENGTH64 = 1u << 1,  /* behind a first word that is the length of the rest */
+	REACH_NEWARRAY = 1u << 2,  /* new T[n] with a destructor: behind the count */
+	/* a base that is not the first: it begins with a vtable pointer, and so does the block */
+	REACH_MULTIPLE_INHERITANCE = 1u << 3,
+	REACH_ALL = (1u << 4) - 1,
+};
+
+struct reach_options {
+	unsigned heuristics; /* enum reach_heuristic */
+	/*
+	 * Was a block of this stack made by new T[n]? Asked only where the newarray heuristic would
+	 * apply. NULL: taken for granted.
+	 */
+	bool (*is_new_array)(void *ctx, uint32_t stack);
+	void *ctx;
+	/*
+	 * pointers may carry tags: in the high byte (x86 LAM, aarch64 TBI) and the low three bits
+	 */
+	bool tagged;
+};
+
+struct reach;
+
+/* Parses "all", "none", or names from memcheck's, separated by commas. 0 or -EINVAL. */
+int reach_parse_heuristics(const char *text, unsigned *heuristics);
+
+/* Judges every block of a finished image, which must outlive *out. 0 or -ENOMEM, not logged. */
+int reach_new(const struct heap_image *image, const struct reach_options *options,
+	      struct reach **out);
+void reach_free(struct reach *reach); /* NULL is fine */
+
+/* By index into the image's blocks. */
+enum verdict_class reach_class(const struct reach *reach, size_t block);
+
+/*
+ * The address of the word through which the block was first found in its class, 0: none (definitely
+ * lost). REACH_REGISTER: not memory but a register; the low 32 bits are then the thread's index in
+ * the image.
+ */
+#define REACH_REGISTER (1ull << 63)
+uint64_t reach_holder(const struct reach *reach, size_t block);
+
+/* The block that holds an address, by index; UINT32_MAX: none. */
+uint32_t reach_find(const struct reach *reach, uint64_t address);
+
+/*
+ * Fills in the verdict of each stack and of the snapshot that the image was taken with, with its
+ * sums and its unknown_bytes: words that were taken for roots and lie in anonymous memory that is
+ * no stack, which is the heap from before attach, if it is that.
+ */
+void reach_sum(const struct reach *reach, struct snapshot *snapshot);
+
+#endif

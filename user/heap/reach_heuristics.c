@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The rules of memcheck's --leak-check-heuristics, by the description in Valgrind's manual (4.3)
+ * and their meaning in the Itanium C++ ABI (2.7 array cookies, 2.5 virtual tables) and the old
+ * std::string of libstdc++.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "user/heap/reach_internal.h"
+#include "user/base/util.h"
+
+#define PAGE 4096
+
+/* Entries of a virtual table that are looked at: null ones are skipped. */
+#define VTABLE_ENTRIES 20
+
+int reach_parse_heuristics(const char *text, unsigned *heuristics)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} names[] = {
+		{"stdstring", REACH_STDSTRING},
+		{"length64", REACH_LENGTH64},
+		{"newarray", REACH_NEWARRAY},
+		{"multipleinheritance", REACH_MULTIPLE_INHERITANCE},
+		{"all", REACH_ALL},
+		{"none", 0},
+	};
+	unsigned found = 0;
+
+	for (;;) {
+		size_t len = strcspn(text, ","), i = 0;
+
+		while (i < ARRAY_SIZE(names) &&
+		       (strlen(names[i].name) != len || strncmp(names[i].name, text, len) != 0))
+			i++;
+		if (i == ARRAY_SIZE(names))
+			return -EINVAL;
+		found |= names[i].bit;
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	*heuristics = found;
+	return 0;
+}
+
+/* length, capacity, count of references, then the characters, of which there are capacity + 1. */
+static bool is_std_string(const struct heap_image *image, const struct heap_block *block)
+{
+	uint64_t length, capacity, word, at;
+
+	if (!heap_image_word(image, block->address, &length) ||
+	    !heap_image_word(image, block->address + 8, &capacity) || length > capacity ||
+	    capacity != block->size - 25)
+		return false;
+	at = block->address + 24 + length;
+	return heap_image_word(image, at & ~7ull, &word) && !(word >> at % 8 * 8 & 0xff);
+}
+
+static const struct mapping *file_at(const struct heap_image *image, uint64_t address)
+{
+	const struct mapping *m = image->maps ? maps_find(image->maps, address) : NULL;
+
+	return m && m->ino && m->read ? m : NULL;
+}
+
+/* In a file's memory, and its first entry that is not null points to code. */
+static bool is_vtable(const struct heap_image *image, uint64_t address)
+{
+	if (address % 8 || address < PAGE || !file_at(image, address))
+		return false;
+	for (uint64_t i = 0; i < VTABLE_ENTRIES; i++) {
+		const struct mapping *code;
+		uint64_t entry;
+
+		if (!heap_image_word(image, address + 8 * i, &entry))
+			return false;
+		if (!entry)
+			continue;
+		code = file_at(image, entry);
+		return code && code->exec;
+	}
+	return false;
+}
+
+static bool is_second_base(const struct heap_image *image, const struct heap_block *block,
+			   uint64_t pointer)
+{
+	uint64_t first, inner;
+
+	return !(pointer % 8) && heap_image_word(image, block->address, &first) &&
+	       heap_image_word(image, pointer, &inner) && is_vtable(image, inner) &&
+	       is_vtable(image, first);
+}
+
+bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
+		    const struct heap_block *block, uint64_t pointer)
+{
+	uint64_t offset = pointer - block->address, word;
+	unsigned wanted = options->heuristics;
+
+	if (!offset)
+		return true;
+	if (options->tagged && (pointer & ~7ull) == block->address)
+		return true;
+	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
+	    is_std_string(image, block))
+		return true;
+	if (offset == 8 && wanted & (REACH_LENGTH64 | REACH_NEWARRAY) &&
+	    heap_image_word(image, block->address, &word) && word) {
+		if (wanted & REACH_LENGTH64 && word == block->size - 8)
+			return true;
+		if (wanted & REACH_NEWARRAY && (block->size - 8) % word == 0 &&
+		    (!options->is_new_array || options->is_new_array(options->ctx, block->stack)))
+			return true;
+	}
+	return wanted & REACH_MULTIPLE_INHERITANCE && is_second_base(image, block, pointer);
+}

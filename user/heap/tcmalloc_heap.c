@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Free memory of gperftools' tcmalloc, as gperftools 2.8 to 2.10 lays it out on 64 bits with pages
+ * of 8 KiB and addresses of 48 bits (span.h, pagemap.h, thread_cache.h, central_freelist.h of its
+ * sources). All memory is in spans, runs of pages. A map of two levels, a variable of the library,
+ * leads from the first and the last page of a span (where it holds small objects: from each) to its
+ * description. What map and description do not agree on is not believed.
+ *
+ * Free objects of a span hang on a list of the span's, on one of a thread's cache, or on one of the
+ * transfer cache between the two. A list is believed if all of it lies where objects of its class
+ * do, and it is as long as is said elsewhere. The transfer cache's slots keep addresses of objects
+ * that were handed out long ago, and hold nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/heap/dead_memory.h"
+#include "user/heap/page_tree.h"
+#include "user/base/util.h"
+
+#define PAGE_SHIFT 13
+
+#define CLASSES	   128
+#define LARGEST	   (256u << 10) /* object that is small */
+#define LIST_WORDS 4 /* of a thread's list: its head, its length, …, the size of its objects */
+
+/*
+ * The central list of a class, in words: a lock, the class, two spans that head lists of spans, two
+ * counts, the transfer cache.
+ */
+#define CENTRAL_CLASS 1
+#define CENTRAL_EMPTY 2
+#define CENTRAL_FULL  8
+#define CENTRAL_SLOTS 16
+#define CENTRAL_USED  144
+#define CENTRAL_WORDS 146
+#define TRIES	      4 /* spans of a class by which its central list is looked for */
+
+enum { IN_USE = PAGE_SPAN_IN_USE, FREE, RETURNED };
+
+struct heap {
+	struct heap_image *image;
+	struct page_tree tree;	 /* its map */
+	uint32_t sizes[CLASSES]; /* of objects; 0: not known */
+	/* how often a class's central list has been looked for; TRIES: it is found */
+	uint8_t central[CLASSES];
+	uint64_t *free; /* objects */
+	size_t free_count, free_room;
+};
+
+/* ---- spans -------------------------------------------------------------------------------- */
+
+/* As struct page_tree_kind has it. */
+static bool read_span(const struct page_tree *map, uint64_t entry, struct page_span *out)
+{
+	const uint64_t *words = heap_image_words(map->image, entry, 6);
+
+	if (!words || words[0] >> 34 || !words[1] || words[1] >> 34 || (words[0] + words[1]) >> 34)
+		return false;
+	*out = (struct page_span){
+		.start = words[0] << PAGE_SHIFT,
+		.end = (words[0] + words[1]) << PAGE_SHIFT,
+		.words = words,
+		.size_class = words[5] >> 16 & 0xff,
+		.state = words[5] >> 24 & 3,
+	};
+	return out->state <= RETURNED && out->size_class < CLASSES &&
+	       page_tree_entry(map, out->start) == entry &&
+	       page_tree_entry(map, out->end - 1) == entry;
+}
+
+static const struct page_tree_kind tcmalloc_tree = {
+	.page_shift = PAGE_SHIFT,
+	.leaf_align = 16,
+	.read = read_span,
+};
+
+/* ---- lists of free objects ---------------------------------------------------------------- */
+
+static bool is_object(const struct heap *h, uint64_t address, unsigned size_class)
+{
+	const struct page_span *span = page_tree_find(&h->tree, address);
+	uint32_t size = h->sizes[size_class];
+
+	return size && span && span->state == IN_USE && span->size_class == size_class &&
+	       !((address - span->start) % size) && address + size <= span->end;
+}
+
+static int add_free(struct heap *h, uint64_t object)
+{
+	if (!RESERVE_ITEM(h->free, h->free_count, h->free_room, 1024))
+		return -ENOMEM;
+	h->free[h->free_count++] = object;
+	return 0;
+}
+
+/*
+ * A list that ends after `length` objects of the class; any number when that is 0. What is not so
+ * is not taken.
+ */
+static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint64_t length)
+{
+	size_t before = h->free_count;
+	uint64_t count = 0;
+	int err = 0;
+
+	for (; !err && object && h->tree.left; count++, h->tree.left--) {
+		if ((length && count == length) || !is_object(h, object, size_class))
+			break;
+		err = add_free(h, object);
+		if (!heap_image_word(h->image, object, &object))
+			object = 1; /* no object */
+	}
+	if (object || (length && count != length))
+		h->free_count = before;
+	return err;
+}
+
+static int take_span(struct heap *h, const struct page_span *span)
+{
+	uint64_t capacity, used = span->words[5] & 0xffff;
+
+	if (!h->sizes[span->size_class])
+		return 0;
+	capacity = (span->end - span->start) / h->sizes[span->size_class];
+	if (used >= capacity)
+		return 0;
+	return take_list(h, span->words[4], span->size_class, capacity - used);
+}
+
+/* ---- the caches of threads ---------------------------------------------------------------- */
+
+/* A row of lists, whose objects are larger from one to the next. */
+static bool read_cache(const struct heap *h, uint64_t at, uint32_t *sizes)
+{
+	const uint64_t *words = heap_image_words(h->image, at, CLASSES * LIST_WORDS);
+	uint32_t last = 0;
+	unsigned i = 1;
+
+	if (!words || (uint32_t)words[3] || (uint32_t)words[7] != 8)
+		return false;
+	for (; i < CLASSES && last != LARGEST; i++) {
+		sizes[i] = (uint32_t)words[LIST_WORDS * i + 3];
+		if (sizes[i] <= last || sizes[i] > LARGEST || sizes[i] % 8)
+			return false;
+		last = sizes[i];
+	}
+	for (; i < CLASSES; i++) {
+		if (words[LIST_WORDS * i] || words[LIST_WORDS * i + 3])
+			return false;
+	}
+	return last == LARGEST;
+}
+
+static int take_cache(struct heap *h, uint64_t at)
+{
+	const uint64_t *words = heap_image_words(h->image, at, CLASSES * LIST_WORDS);
+	int err = 0;
+
+	for (unsigned i = 1; !err && words && i < CLASSES; i++) {
+		uint64_t length = (uint32_t)words[LIST_WORDS * i + 1];
+
+		if (length && h->sizes[i])
+			err = take_list(h, words[LIST_WORDS * i], i, length);
+	}
+	return err;
+}
+
+/* The thread's static TLS has the address of its cache, and has it twice. */
+static int take_thread(struct heap *h, const struct heap_thread *thread)
+{
+	struct heap_range tls = dead_memory_tls(thread);
+	struct heap_run run;
+
+	while (heap_image_next_run(h->image, &tls.start, tls.end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			uint64_t cache = run.words[i];
+			uint32_t sizes[CLASSES] = {0};
+
+			if (!cache || cache % 64 || !read_cache(h, cache, sizes))
+				continue;
+			memcpy(h->sizes, sizes, sizeof(h->sizes));
+			return take_cache(h, cache);
+		}
+	}
+	return 0;
+}
+
+/* ---- the transfer cache ------------------------------------------------------------------- */
+
+static int take_central(struct heap *h, uint64_t at, unsigned size_class)
+{
+	const uint64_t *words = heap_image_words(h->image, at, CENTRAL_WORDS);
+	uint32_t used = words ? (uint32_t)words[CENTRAL_USED] : 0;
+	int err;
+
+	if (!words || words[CENTRAL_CLASS] != size_class || 2 * used > CENTRAL_USED - CENTRAL_SLOTS)
+		return 0;
+	h->central[size_class] = TRIES;
+	err = heap_image_add_dead(h->image, at + 8ull * CENTRAL_SLOTS, at + 8ull * CENTRAL_USED);
+	for (uint32_t i = 0; !err && i < used; i++)
+		err = take_list(h, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
+	return err;
+}
+
+/*
+ * The spans of a class are in one of two rings; what leads the ring is no span but part of the
+ * class's central list.
+ */
+static int find_central(struct heap *h, const struct page_span *span)
+{
+	uint64_t at = span->words[2];
+
+	h->central[span->size_class]++;
+	for (; h->tree.left; h->tree.left--) {
+		const uint64_t *words = heap_image_words(h->image, at, 6);
+		const struct heap_region *r = heap_image_region(h->image, at);
+		int err;
+
+		if (!words || !r)
+			return 0;
+		if (words[0] && !(words[0] >> 35) &&
+		    page_tree_entry(&h->tree, words[0] << PAGE_SHIFT) == at) {
+			at = words[2];
+			continue;
+		}
+		if (!dead_memory_is_data(h->image, r))
+			return 0;
+		err = take_central(h, at - 8 * CENTRAL_EMPTY, span->size_class);
+		return err || h->central[span->size_class] == TRIES
+			       ? err
+			       : take_central(h, at - 8 * CENTRAL_FULL, span->size_class);
+	}
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+/* *next is the first free object that does not lie before the span. */
+static int mark_objects(struct heap *h, const struct page_span *span, size_t *next)
+{
+	size_t block = dead_memory_block(h->image, span->start);
+	uint32_t size = h->sizes[span->size_class];
+	int err = 0;
+
+	for (uint64_t at = span->start; err >= 0 && size && at + size <= span->end; at += size) {
+		while (*next < h->free_count && h->free[*next] < at)
+			(*next)++;
+		err = dead_memory_slot(h->image, &block, at, at + size, false);
+		if (!err && *next < h->free_count && h->free[*next] == at)
+			err = heap_image_add_dead(h->image, at, at + size);
+	}
+	return err < 0 ? err : 0;
+}
+
+static int mark_spans(struct heap *h)
+{
+	size_t next = 0;
+	int err = 0;
+
+	if (h->free_count)
+		qsort(h->free, h->free_count, sizeof(*h->free), compare_u64);
+	for (size_t i = 0; !err && i < h->tree.count; i++) {
+		const struct page_span *span = &h->tree.spans[i];
+		size_t block = dead_memory_block(h->image, span->start);
+
+		if (span->state != IN_USE) {
+			err = heap_image_add_dead(h->image, span->start, span->end);
+		} else if (span->size_class) {
+			err = mark_objects(h, span, &next);
+		} else {
+			err = dead_memory_slot(h->image, &block, span->start, span->end, false);
+			err = err < 0 ? err : 0;
+		}
+	}
+	return err;
+}
+
+static int mark_heap(struct heap *h)
+{
+	int err = page_tree_read(&h->tree);
+
+	for (size_t i = 0; !err && i < h->image->thread_count; i++)
+		err = take_thread(h, &h->image->threads[i]);
+	for (size_t i = 0; !err && i < h->tree.count; i++) {
+		const struct page_span *span = &h->tree.spans[i];
+
+		if (span->state != IN_USE || !span->size_class)
+			continue;
+		err = take_span(h, span);
+		if (!err && h->central[span->size_class] < TRIES)
+			err = find_central(h, span);
+	}
+	return err ?: mark_spans(h);
+}
+
+int dead_memory_tcmalloc(struct heap_image *image)
+{
+	struct heap *h = calloc(1, sizeof(*h));
+	int err = 0;
+
+	if (!h)
+		return -ENOMEM;
+	h->image = image;
+	h->tree = (struct page_tree){
+		.kind = &tcmalloc_tree, .image = image, .left = image->data_size / 2};
+	if (page_tree_roots(image, &tcmalloc_tree, &h->tree.root, 1))
+		err = mark_heap(h);
+	page_tree_clear(&h->tree);
+	free(h->free);
+	free(h);
+	return err;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What this kernel and our privileges allow: tried when first asked for, then remembered. A
+ * kernel's version says little (distributions backport), so each feature is used for real on a
+ * function of our own and its effect is looked at.
+ */
+#ifndef MEMLEAKBPF_KERNEL_FEATURE_H
+#define MEMLEAKBPF_KERNEL_FEATURE_H
+
+#include <stdbool.h>
+
+enum feature {
+	FEATURE_BTF,		  /* the kernel describes its types */
+	FEATURE_BPF,		  /* we may load programs */
+	FEATURE_RINGBUF,	  /* 5.8: events to user space in order */
+	FEATURE_MAP_ITERATOR,	  /* 5.8: programs that walk a map */
+	FEATURE_THREAD_ITERATOR,  /* 6.1: programs that walk over the threads of one process */
+	FEATURE_TASK_EVENTS,	  /* 5.5: programs on fork, exec and exit that see the task */
+	FEATURE_FIND_VMA,	  /* 5.17: programs that look up a mapping */
+	FEATURE_TASK_STORAGE,	  /* 5.12: data kept with a task, from probe programs */
+	FEATURE_UPROBE,		  /* single uprobes */
+	FEATURE_UPROBE_COOKIE,	  /* 5.15: ... that carry a cookie */
+	FEATURE_UPROBE_SLEEPS,	  /* 6.0: programs on uprobes that may wait */
+	FEATURE_UPROBE_MULTI,	  /* 6.6: many probes in one link */
+	FEATURE_UPROBE_MULTI_PID, /* 6.10: filtered by process, all its threads included */
+	FEATURE_UPROBE_SESSION,	  /* 6.13: entry and return in one program; implies the filter */
+	FEATURES,
+};
+
+struct features;
+
+struct features *features_new(void);	       /* NULL when out of memory */
+void features_free(struct features *features); /* NULL is fine */
+
+/* Tries it once; takes milliseconds. Not to be called from two threads at a time. */
+bool features_have(struct features *features, enum feature feature);
+
+/*
+ * What failed when it was tried, with the system's error: "creating a uprobe: Permission denied".
+ * "" when it was not tried or is there.
+ */
+const char *features_why(const struct features *features, enum feature feature);
+
+#endif

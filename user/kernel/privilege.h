@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Capabilities: which are missing, and giving up those that are no longer needed (capabilities(7)).
+ */
+#ifndef MEMLEAKBPF_KERNEL_PRIVILEGE_H
+#define MEMLEAKBPF_KERNEL_PRIVILEGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PRIVILEGE_TEXT_MAX 64
+
+/*
+ * Names those of CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE that we lack: "CAP_BPF and CAP_PERFMON";
+ * "" when none. Returns text.
+ */
+const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX]);
+
+/* Have we CAP_SYS_ADMIN? */
+bool privilege_admin(void);
+
+/*
+ * Gives up for good, in all sets, what tracing does not need once it has begun: what stays of what
+ * there was is CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
+ * CAP_SYS_RESOURCE, CAP_KILL and CAP_SYS_NICE (user/freeze/stop.h); CAP_SYS_ADMIN too when `admin` is
+ * true or when it is the only one of them that allows tracing (before Linux 5.9). Also sets
+ * no_new_privs. 0 or -errno, not logged; then nothing may have changed.
+ */
+int privilege_drop(bool admin);
+
+/*
+ * Gives up every capability of the calling thread alone: capabilities(7) belong to threads, and one
+ * that is started before privilege_drop() keeps what there was. 0 or -errno, not logged.
+ */
+int privilege_drop_thread(void);
+
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/kernel/uprobe.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+#include "user/base/util.h"
+#include "user/kernel/unkillable.h"
+
+/* Bit 0 of the configuration: /sys/bus/event_source/devices/uprobe/format/retprobe. */
+#define AT_RETURN 1
+
+/*
+ * The number of the source (Documentation/ABI/testing/sysfs-bus-event_source-devices), or -errno.
+ */
+static int source(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type;
+
+	if (!f)
+		return -errno;
+	return fscanf(f, "%d", &type) == 1 ? type : -EINVAL;
+}
+
+int uprobe_open(const char *path, uint64_t offset, bool at_return, pid_t pid)
+{
+	int type = source(), tries = 3;
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = (uint32_t)type,
+		.config = at_return ? AT_RETURN : 0,
+		.config1 = (uintptr_t)path,
+		.config2 = offset,
+	};
+	long fd;
+
+	if (type < 0)
+		return type;
+	/* A transient EINVAL was seen once in some hundred on 6.18. */
+	do {
+		fd = unkillable_syscall(SYS_perf_event_open, (long)&attr, pid ? pid : -1,
+					pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	} while (fd == -EINVAL && --tries);
+	return (int)fd;
+}

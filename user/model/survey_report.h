@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the survey shows at one time: made by user/cli from the processes' history, printed by
+ * user/export.
+ */
+#ifndef MEMLEAKBPF_MODEL_SURVEY_REPORT_H
+#define MEMLEAKBPF_MODEL_SURVEY_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/process_sample.h"
+#include "user/model/snapshot.h"
+#include "user/model/trend.h"
+
+#define SURVEY_SPARK 8 /* values of a sparkline */
+
+/* What the probes on one suspect have found: of the last window, or of the one that is open. */
+struct survey_drill {
+	bool open; /* probes are on now */
+	/* of the process itself or of the child that held most; NULL: nothing was found out */
+	struct snapshot *snapshot;
+	const struct stack *const *shown; /* best first, symbolised */
+	size_t shown_count;
+	int64_t grown;	    /* bytes that the process's memory grew by meanwhile */
+	uint64_t window_ns; /* for how long */
+	const char *note;   /* what the numbers mean, or why there are none; NULL: nothing to add */
+};
+
+struct survey_row {
+	struct process_sample process;
+	struct trend trend;
+	bool of_children;	  /* the trend is of what its children took before they exited */
+	bool ended;		  /* has exited: its last line */
+	uint64_t samples;	  /* intervals that it has been seen for */
+	uint64_t children_exited; /* since the survey began */
+	/* bytes: the largest resident set that one of them had; 0: unknown */
+	uint64_t children_peak;
+	/* lowest anon + swap in the first and the last third of the watch, bytes */
+	uint64_t low_then, low_now;
+	const char *cgroup, *unit, *container, *runtime, *pod; /* NULL: none, or unknown */
+	double spark[SURVEY_SPARK];
+	size_t spark_count;
+	bool limit_known;
+	/* until the control group's or the machine's memory is used up, at this growth */
+	double limit_s;
+	const struct survey_drill *drill; /* NULL: not drilled */
+};
+
+/* What the survey itself costs and has missed, since it began. */
+struct survey_totals {
+	uint64_t looks;
+	uint64_t cpu_ns;     /* of the tool's own process */
+	uint64_t resident;   /* bytes of it, 0: unknown */
+	uint64_t probe_hits; /* of all probes so far */
+	uint64_t probe_ns;   /* CPU time that they took, traps included */
+	uint64_t lost[LOST_CAUSES];
+	uint64_t left_out;   /* processes that are not followed, for want of room */
+	uint64_t exits_lost; /* parents whose children's exits could not be counted */
+};
+
+/* Processes that are in scope and have no row: their number and the sums of their bytes. */
+struct survey_rest {
+	size_t count;
+	uint64_t anon, swap, shmem;
+};
+
+struct survey_report {
+	uint64_t time_ns;    /* CLOCK_REALTIME */
+	uint64_t elapsed_ns; /* since the survey began */
+	bool final;
+	const char *source; /* "bpf" or "proc" */
+	size_t process_count, growing_count;
+	size_t watched_count; /* processes with probes on them now */
+	bool tool_known;      /* it has run for long enough for a share to mean something */
+	double tool_share;    /* of one CPU that the tool itself took since the survey began */
+	/* of one CPU that the probes took over the last minute, traps included */
+	double probe_share;
+	double budget_share;
+	uint64_t sample_bytes;	 /* of the probes */
+	struct survey_row *rows; /* the most suspect first */
+	size_t row_count;
+	struct survey_rest rest;
+	struct survey_totals totals;
+};
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whose process is it? The systemd unit, container and Kubernetes pod, by the path of its control
+ * group. The forms are those that systemd, Docker, containerd, CRI-O, Podman, LXC and the kubelet
+ * make (their cgroup drivers' sources and cgroups(7)).
+ */
+#ifndef MEMLEAKBPF_PROCESS_CGROUP_H
+#define MEMLEAKBPF_PROCESS_CGROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CGROUP_PATH_MAX 512
+#define CGROUP_ID_MAX	65 /* 64 hex digits */
+
+struct cgroup {
+	char path[CGROUP_PATH_MAX];   /* the one that tells most; "" when unknown */
+	char memory[CGROUP_PATH_MAX]; /* of the memory controller; "" when unknown */
+	char unit[128];		      /* systemd unit, unescaped: "nginx.service"; "" none */
+	char runtime[16]; /* "docker", "containerd", "cri-o", "podman", "lxc"; "" unknown */
+	char container[CGROUP_ID_MAX]; /* 64 hex digits, for LXC the name; "" none */
+	char pod[40];		       /* Kubernetes pod's uid; "" none */
+	int version;		       /* of the memory controller's hierarchy: 1, 2; 0 unknown */
+};
+
+/* Reads /proc/PID/cgroup. 0, or -errno, not logged: -ESRCH when the process is gone. */
+int cgroup_read(pid_t pid, struct cgroup *out);
+
+/* Parses the text of that file; for cgroup_read() and tests. What does not parse is left out. */
+void cgroup_parse(const char *text, struct cgroup *out);
+
+/* Sets unit, runtime, container and pod by one path. */
+void cgroup_name_path(const char *path, struct cgroup *out);
+
+/*
+ * The name that a person gave to a container, from Docker's or Podman's own files below `root` (""
+ * for this machine's). 0, or -ENOENT when they do not know it.
+ */
+int cgroup_container_name(const char *root, const char *id, char *name, size_t size);
+
+/*
+ * How much more memory the group may take before a limit of its own or of a group above stops it,
+ * in bytes. 0; -ENOENT when nothing limits it or that cannot be read.
+ */
+int cgroup_memory_left(const struct cgroup *cgroup, uint64_t *bytes);
+
+#endif

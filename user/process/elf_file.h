@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is read once from an ELF file's headers. The file is not trusted: everything goes through
+ * libelf with pread (never mmap: somebody else may truncate the file) and is checked. Format:
+ * elf(5).
+ */
+#ifndef MEMLEAKBPF_PROCESS_ELF_FILE_H
+#define MEMLEAKBPF_PROCESS_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#define ELF_NATIVE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define ELF_NATIVE_MACHINE EM_AARCH64
+#else
+#error "memleakbpf knows x86_64 and aarch64"
+#endif
+
+struct elf_segment { /* PT_LOAD */
+	uint64_t offset, vaddr, filesz;
+	bool exec;
+};
+
+struct elf_headers {
+	/* ELFCLASS64 of this machine's architecture and byte order; the rest is empty otherwise */
+	bool native64;
+	uint16_t type;			     /* ET_EXEC, ET_DYN … */
+	uint64_t interp_offset, interp_size; /* PT_INTERP in the file; size 0: none */
+	struct elf_segment *segments;	     /* executable ones first */
+	size_t segment_count;
+	uint8_t *build_id; /* NULL: none */
+	size_t build_id_len;
+};
+
+/*
+ * Reads the headers of the file behind fd. 0, -ENOMEM, -EIO, or -ENOEXEC when it is no ELF file or
+ * a broken one; not logged. The arrays are freed with elf_headers_release().
+ */
+int elf_headers_read(int fd, struct elf_headers *headers);
+void elf_headers_release(struct elf_headers *headers);
+
+#endif

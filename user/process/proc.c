@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/process/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/kernel/privilege.h"
+#include "user/process/elf_file.h"
+
+#define PF_KTHREAD	  0x00200000u /* the kernel's include/linux/sched.h; stable since 2.6.35 */
+#define MAX_CMDLINE_BYTES (1u << 20)
+
+/* Reads /proc/PID/NAME whole, up to max bytes; '\0'-terminated. *out is freed by the caller. */
+static int read_file(pid_t pid, const char *name, size_t max, char **out, size_t *len)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_close_ int fd = -1;
+	size_t capacity = 0, used = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	for (;;) {
+		ssize_t n;
+
+		if (used + 1 >= capacity) {
+			char *larger;
+
+			capacity = capacity ? 2 * capacity : 4096;
+			larger = realloc(text, capacity);
+			if (!larger)
+				return -ENOMEM;
+			text = larger;
+		}
+		n = read(fd, text + used, capacity - used - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		used += (size_t)n;
+		if (n == 0 || used >= max)
+			break;
+	}
+	text[used] = '\0';
+	*len = used;
+	*out = TAKE_PTR(text);
+	return 0;
+}
+
+int proc_stat_parse(const char *text, struct proc_stat *out)
+{
+	const char *open = strchr(text, '(');
+	/* The name may hold parentheses and blanks itself: the last one closes it. */
+	const char *close = strrchr(text, ')');
+	unsigned flags;
+	size_t len;
+	int ppid;
+	long threads;
+	unsigned long long start;
+
+	if (!open || !close || close < open)
+		return -EBADMSG;
+	memset(out, 0, sizeof(*out));
+	/*
+	 * state ppid pgrp session tty_nr tpgid flags, 10 numbers, num_threads itrealvalue starttime
+	 */
+	if (sscanf(close + 1,
+		   " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+		   &out->state, &ppid, &flags, &threads, &start) != 5 ||
+	    threads < 0)
+		return -EBADMSG;
+	len = (size_t)(close - open - 1);
+	if (len >= sizeof(out->comm))
+		len = sizeof(out->comm) - 1;
+	memcpy(out->comm, open + 1, len);
+	out->ppid = ppid;
+	out->threads = (unsigned)threads;
+	out->start_ticks = start;
+	out->kernel_thread = flags & PF_KTHREAD;
+	return 0;
+}
+
+int proc_stat(pid_t pid, struct proc_stat *out)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int err = read_file(pid, "stat", 4096, &text, &len);
+
+	return err ? err : proc_stat_parse(text, out);
+}
+
+int proc_comm(pid_t pid, char comm[16])
+{
+	struct proc_stat stat;
+	int err = proc_stat(pid, &stat);
+
+	if (!err)
+		memcpy(comm, stat.comm, sizeof(stat.comm));
+	return err;
+}
+
+int proc_cmdline(pid_t pid, char ***out)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len, count = 0;
+	char **argv, *strings;
+	int err = read_file(pid, "cmdline", MAX_CMDLINE_BYTES, &text, &len);
+
+	if (err)
+		return err;
+	/* A program that overwrites its arguments may leave the last one without an end. */
+	if (len && text[len - 1] != '\0')
+		len++;
+	for (size_t i = 0; i < len; i++)
+		count += text[i] == '\0';
+	argv = malloc((count + 1) * sizeof(*argv) + len);
+	if (!argv)
+		return -ENOMEM;
+	strings = (char *)(argv + count + 1);
+	memcpy(strings, text, len);
+	for (size_t i = 0; i < count; i++) {
+		argv[i] = strings;
+		strings += strlen(strings) + 1;
+	}
+	argv[count] = NULL;
+	*out = argv;
+	return 0;
+}
+
+int proc_status_field(pid_t pid, const char *name, char **out)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len, name_len = strlen(name);
+	int err = read_file(pid, "status", 64 * 1024, &text, &len);
+
+	if (err)
+		return err;
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, name_len) != 0 || line[name_len] != ':')
+			continue;
+		line += name_len + 1;
+		*out = strndup(line, strcspn(line, "\n"));
+		return *out ? 0 : -ENOMEM;
+	}
+	return -ENOENT;
+}
+
+pid_t proc_tgid(pid_t tid)
+{
+	_cleanup_free_ char *value = NULL;
+	int err = proc_status_field(tid, "Tgid", &value);
+
+	return err ? err : (pid_t)strtol(value, NULL, 10);
+}
+
+pid_t proc_ns_pid(pid_t pid)
+{
+	_cleanup_free_ char *value = NULL;
+	const char *last;
+	int err = proc_status_field(pid, "NSpid", &value);
+
+	if (err)
+		return err;
+	/* One number per namespace, the innermost one last. */
+	last = strrchr(value, '\t');
+	return (pid_t)strtol(last ? last : value, NULL, 10);
+}
+
+/*
+ * Calls back for each process there is until the callback returns something else than 0, which is
+ * returned.
+ */
+static int for_each_process(int (*visit)(void *ctx, pid_t pid), void *ctx)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int result = 0;
+
+	if (!dir)
+		return -errno;
+	while (!result && (entry = readdir(dir)) != NULL) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			result = visit(ctx, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	closedir(dir);
+	return result;
+}
+
+struct children {
+	pid_t parent;
+	pid_t *pids;
+	size_t count, capacity;
+};
+
+static int visit_child(void *ctx, pid_t pid)
+{
+	struct children *children = ctx;
+	struct proc_stat stat;
+
+	if (proc_stat(pid, &stat) || stat.ppid != children->parent)
+		return 0;
+	if (!RESERVE_ITEM(children->pids, children->count, children->capacity, 16))
+		return -ENOMEM;
+	children->pids[children->count++] = pid;
+	return 0;
+}
+
+int proc_children(pid_t pid, pid_t **out, size_t *count)
+{
+	struct children children = {.parent = pid};
+	int err = for_each_process(visit_child, &children);
+
+	if (err) {
+		free(children.pids);
+		return err;
+	}
+	*out = children.pids;
+	*count = children.count;
+	return 0;
+}
+
+int proc_elf(pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	unsigned char ident[EI_NIDENT];
+	uint16_t machine;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	if (pread(fd, ident, sizeof(ident), 0) != (ssize_t)sizeof(ident) ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0 ||
+	    pread(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) !=
+		    (ssize_t)sizeof(machine))
+		return -ENOEXEC;
+	if (ident[EI_CLASS] != ELFCLASS64)
+		return PROC_ELF_32BIT;
+	return ident[EI_DATA] == ELFDATA2LSB && machine == ELF_NATIVE_MACHINE ? PROC_ELF_NATIVE
+									      : PROC_ELF_FOREIGN;
+}
+
+struct inner_search {
+	pid_t wanted, found;
+};
+
+static int visit_inner(void *ctx, pid_t pid)
+{
+	struct inner_search *search = ctx;
+
+	if (proc_ns_pid(pid) != search->wanted)
+		return 0;
+	search->found = pid;
+	return 1;
+}
+
+static int no_such_process(pid_t pid)
+{
+	struct inner_search search = {.wanted = pid};
+	char comm[16] = "";
+
+	/* People read the pid inside a container and use it outside. */
+	for_each_process(visit_inner, &search);
+	if (search.found && !proc_comm(search.found, comm))
+		log_error("no process %d; the one with this id inside a container is process %d "
+			  "(%s) here",
+			  (int)pid, (int)search.found, comm);
+	else
+		log_error("no process %d", (int)pid);
+	return -ESRCH;
+}
+
+static int check_program(pid_t pid, const char *comm)
+{
+	char missing[PRIVILEGE_TEXT_MAX];
+	int kind = proc_elf(pid);
+
+	switch (kind) {
+	case PROC_ELF_NATIVE:
+		return 0;
+	case PROC_ELF_32BIT:
+		log_error("process %d (%s) is a 32-bit program; only 64-bit ones can be traced",
+			  (int)pid, comm);
+		return -EOPNOTSUPP;
+	case PROC_ELF_FOREIGN:
+		log_error("process %d (%s) is a program for another architecture", (int)pid, comm);
+		return -EOPNOTSUPP;
+	case -EACCES:
+	case -EPERM:
+		if (privilege_missing(missing)[0])
+			log_error("process %d (%s): no permission; run memleakbpf as root (sudo), "
+				  "or with %s",
+				  (int)pid, comm, missing);
+		else
+			log_error("process %d (%s): no permission, although we have the "
+				  "capabilities: a security module or a user namespace forbids it",
+				  (int)pid, comm);
+		return kind;
+	case -ESRCH:
+		return no_such_process(pid);
+	default:
+		return log_errno(kind, "process %d (%s): cannot read its program", (int)pid, comm);
+	}
+}
+
+int proc_check_target(pid_t pid)
+{
+	struct proc_stat stat;
+	char process[16] = "?";
+	pid_t tgid;
+	int err = pid > 0 ? proc_stat(pid, &stat) : -ESRCH;
+
+	if (err == -ESRCH)
+		return no_such_process(pid);
+	if (err)
+		return log_errno(err, "cannot read /proc/%d/stat", (int)pid);
+	tgid = proc_tgid(pid);
+	if (tgid > 0 && tgid != pid) {
+		proc_comm(tgid, process);
+		log_error("%d (%s) is a thread of process %d (%s); use -p %d", (int)pid, stat.comm,
+			  (int)tgid, process, (int)tgid);
+		return -EINVAL;
+	}
+	if (stat.kernel_thread) {
+		log_error("process %d (%s) is a kernel thread; it has no heap to trace", (int)pid,
+			  stat.comm);
+		return -EINVAL;
+	}
+	if (stat.state == 'Z' || stat.state == 'X') {
+		log_error("process %d (%s) has ended already; its parent %d has not waited for it "
+			  "yet",
+			  (int)pid, stat.comm, (int)stat.ppid);
+		return -ESRCH;
+	}
+	return check_program(pid, stat.comm);
+}

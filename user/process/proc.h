@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Facts of a process, from /proc. Formats: proc_pid_stat(5), proc_pid_status(5),
+ * proc_pid_cmdline(5).
+ */
+#ifndef MEMLEAKBPF_PROCESS_PROC_H
+#define MEMLEAKBPF_PROCESS_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc_stat {
+	char comm[16]; /* as the kernel has it: any bytes */
+	char state;    /* 'R', 'S', 'Z' … */
+	pid_t ppid;
+	unsigned threads;
+	/* since boot, in units of sysconf(_SC_CLK_TCK); with the pid it names a process for good */
+	uint64_t start_ticks;
+	bool kernel_thread;
+};
+
+/* Reads /proc/PID/stat. 0, or -errno, not logged: -ESRCH when there is no such process. */
+int proc_stat(pid_t pid, struct proc_stat *out);
+
+/* Parses one line of that file; for proc_stat() and tests. 0 or -EBADMSG. */
+int proc_stat_parse(const char *text, struct proc_stat *out);
+
+/* The name of a process's main thread. comm is left alone on failure. 0 or -errno. */
+int proc_comm(pid_t pid, char comm[16]);
+
+/*
+ * The arguments, NULL-terminated, in one allocation: free(*out). Kernel threads and zombies have
+ * none: an empty list. Longer ones than 1 MiB are cut. 0 or -errno, not logged.
+ */
+int proc_cmdline(pid_t pid, char ***out);
+
+/*
+ * What /proc/PID/status has behind "NAME:", from the tab on to the line's end; free(*out). 0,
+ * -ENOENT: there is no such line, or -errno, not logged.
+ */
+int proc_status_field(pid_t pid, const char *name, char **out);
+
+/* The process that a thread (or process) id belongs to, or -ESRCH. */
+pid_t proc_tgid(pid_t tid);
+
+/*
+ * The id that a process has in its own pid namespace (the same as pid outside of containers), or
+ * -errno.
+ */
+pid_t proc_ns_pid(pid_t pid);
+
+/*
+ * The processes whose parent is pid; *out is freed by the caller. A snapshot: some may have ended
+ * by now. 0 or -errno.
+ */
+int proc_children(pid_t pid, pid_t **out, size_t *count);
+
+enum proc_elf {
+	PROC_ELF_NATIVE,
+	PROC_ELF_32BIT,
+	PROC_ELF_FOREIGN, /* another architecture: runs under emulation */
+};
+
+/*
+ * What kind of program a process runs. enum proc_elf, or -errno (-EACCES when it may not be looked
+ * at).
+ */
+int proc_elf(pid_t pid);
+
+/*
+ * Can this process be traced? 0, or -errno with one line logged that says why not and what to do:
+ * no such process, a thread's id, a kernel thread, a zombie, a 32-bit or foreign program, no
+ * permission.
+ */
+int proc_check_target(pid_t pid);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A file of snapshots over time: append-only, checked by length and CRC-32 chunk by chunk, so that
+ * it can be read up to its last complete snapshot whatever stopped the writer. Names are in it: it
+ * can be read anywhere. The format is in docs/recording-format.md.
+ */
+#ifndef MEMLEAKBPF_RECORDING_RECORDING_H
+#define MEMLEAKBPF_RECORDING_RECORDING_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "user/model/snapshot.h"
+#include "user/model/survey_report.h"
+
+#define RECORDING_VERSION 1
+
+/* Where and with what it was made. NULL: unknown. */
+struct recording_info {
+	const char *tool_version;
+	const char *kernel, *machine, *host;
+	uint64_t older_ns; /* --older, 0: not given */
+};
+
+struct recording_writer;
+
+/* Writes the beginning. `out` stays the caller's. 0 or -errno of the failed write, not logged. */
+int recording_writer_new(FILE *out, const struct recording_info *info,
+			 struct recording_writer **writer);
+
+/*
+ * Appends a snapshot, all of whose stacks must have their frames, and flushes. 0 or -errno, not
+ * logged; after a failed write the file is cut back, where that is possible, to the snapshots
+ * before, and nothing more can be added.
+ */
+int recording_writer_add(struct recording_writer *writer, const struct snapshot *s);
+/*
+ * The same for what a survey knows at one time. report->rows are to be all processes, the most
+ * suspect first; the snapshots of those that were drilled are written when they are new, and all of
+ * their stacks must have their frames.
+ */
+int recording_writer_add_survey(struct recording_writer *writer,
+				const struct survey_report *report);
+void recording_writer_free(struct recording_writer *writer); /* NULL is fine */
+
+struct recording_reader;
+
+/*
+ * Reads the beginning. `name` is for messages, and must outlive the reader, as `in` must. 0; or
+ * -EBADMSG (no recording, or damaged), -EPROTONOSUPPORT (of a newer version) or another -errno,
+ * logged with the file's name and the offset.
+ */
+int recording_reader_new(FILE *in, const char *name, struct recording_reader **reader);
+
+/*
+ * The next snapshot, in the order of time per target: 1 and *out (snapshot_free; its frames belong
+ * to the reader), with totals and differences to the target's snapshot before. 0 at the end, also
+ * when the last one is incomplete: that is logged as a warning. -errno as above. Memory grows with
+ * the different stacks in the file, not with its length.
+ */
+int recording_reader_next(struct recording_reader *reader, struct snapshot **out);
+
+/*
+ * The same for recordings that may be of a survey: *survey is not NULL when what came is a report
+ * of one instead of a snapshot. It is the reader's, with all that it points to, and stays until the
+ * next call.
+ */
+int recording_reader_next_any(struct recording_reader *reader, struct snapshot **out,
+			      const struct survey_report **survey);
+/* Owned by the reader. */
+const struct recording_info *recording_reader_info(const struct recording_reader *reader);
+/* With all frames that it gave out; NULL is fine. */
+void recording_reader_free(struct recording_reader *reader);
+
+#endif

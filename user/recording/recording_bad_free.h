@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Bad frees (--check-frees) in a recording: each is described once, and again when its count or a
+ * stack of it changes. docs/recording-format.md has the format.
+ */
+#ifndef MEMLEAKBPF_RECORDING_RECORDING_BAD_FREE_H
+#define MEMLEAKBPF_RECORDING_RECORDING_BAD_FREE_H
+
+#include "user/model/bad_free.h"
+#include "user/model/id_map.h"
+#include "user/model/snapshot.h"
+#include "user/recording/wire.h"
+
+struct recorded_bad_free {
+	struct bad_free bad; /* without frames, which are a table's: */
+	uint32_t stacks[BAD_FREE_STACKS];
+	uint64_t now; /* writer: its count in the snapshot that is being written */
+};
+
+/* Of a target, by their numbers in the file. All zero: none so far. */
+struct recorded_bad_frees {
+	struct recorded_bad_free *items;
+	size_t count, room;
+	struct id_map numbers; /* writer: by what makes one another than the others */
+};
+
+void recorded_bad_frees_free(struct recorded_bad_frees *list); /* empty afterwards */
+
+struct recording_writer;
+struct recording_reader;
+
+/* Writes what is new of a snapshot's, as messages of their own. 0 or -errno. */
+int recording_put_bad_frees(struct recording_writer *w, uint32_t target,
+			    struct recorded_bad_frees *list, const struct snapshot *s);
+
+/*
+ * Reads such a message; and what all of them say, for a snapshot. As recording_take_definition().
+ */
+int recording_take_bad_free(struct recording_reader *r, struct wire_reader message,
+			    const char **why);
+int recording_fill_bad_frees(const struct recording_reader *r,
+			     const struct recorded_bad_frees *list, struct snapshot *s);
+
+#endif

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/recording/recording_verdict.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+
+enum verdict_field {
+	VERDICT_STATE = 1,
+	VERDICT_REASON = 2,
+	VERDICT_PAUSE_NS = 3,
+	VERDICT_TOTAL_NS = 4,
+	VERDICT_READ_BYTES = 5,
+	VERDICT_UNKNOWN_BYTES = 6,
+	VERDICT_UNREAD_BYTES = 7,
+	VERDICT_APPROXIMATE = 8,
+	VERDICT_ROWS = 9,
+	VERDICT_NOTE = 10,
+};
+
+enum note_field {
+	NOTE_ROW = 1,
+	NOTE_PATH = 2,	   /* left out: as it was; without lines: there is none any more */
+	NOTE_CONTENTS = 3, /* the same */
+};
+
+enum path_field { PATH_LINE = 1 /* empty: as the line at that place was */ };
+
+struct recorded_note {
+	char *held_by, *contents; /* as in struct stack; owned */
+	size_t contents_len;
+};
+
+void recorded_notes_free(struct recorded_notes *notes)
+{
+	for (size_t i = 0; i < notes->count; i++) {
+		free(notes->items[i].held_by);
+		free(notes->items[i].contents);
+	}
+	free(notes->items);
+	*notes = (struct recorded_notes){0};
+}
+
+/* NULL when out of memory. */
+static struct recorded_note *note_of(struct recorded_notes *notes, uint32_t row)
+{
+	if (row >= notes->count) {
+		size_t count = row + 64ul;
+		struct recorded_note *grown = reallocarray(notes->items, count, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		memset(grown + notes->count, 0, (count - notes->count) * sizeof(*grown));
+		notes->items = grown;
+		notes->count = count;
+	}
+	return &notes->items[row];
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static void put_row(struct wire *out, uint32_t row, const struct amount classes[VERDICT_CLASSES])
+{
+	uint64_t mask = 0;
+
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		mask |= classes[i].count ? 1ull << i : 0;
+	if (!mask)
+		return;
+	wire_varint(out, row);
+	wire_varint(out, mask);
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		wire_varint(out, classes[i].bytes);
+		wire_varint(out, classes[i].count);
+	}
+}
+
+/* False at the end: *rest is NULL then. */
+static bool next_line(const char **rest, const char **line, size_t *len)
+{
+	if (!*rest)
+		return false;
+	*line = *rest;
+	*len = strcspn(*rest, "\n");
+	*rest = (*rest)[*len] ? *rest + *len + 1 : NULL;
+	return true;
+}
+
+/* Most of a path stays: of a list that grows only the line with its length changes. */
+static void put_path(struct wire *out, const char *before, const char *now)
+{
+	size_t mark = wire_open(out, NOTE_PATH), len, old_len;
+	const char *line, *old;
+
+	while (next_line(&now, &line, &len)) {
+		if (next_line(&before, &old, &old_len) && len == old_len && !memcmp(line, old, len))
+			len = 0;
+		wire_bytes(out, PATH_LINE, line, len);
+	}
+	wire_close(out, mark);
+}
+
+static int set_path(struct recorded_note *note, const char *path)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	if (path && !copy)
+		return -ENOMEM;
+	free(note->held_by);
+	note->held_by = copy;
+	return 0;
+}
+
+static int set_contents(struct recorded_note *note, const void *contents, size_t len)
+{
+	char *copy = len ? malloc(len) : NULL;
+
+	if (len && !copy)
+		return -ENOMEM;
+	if (len)
+		memcpy(copy, contents, len);
+	free(note->contents);
+	note->contents = copy;
+	note->contents_len = len;
+	return 0;
+}
+
+static int put_note(struct wire *out, uint32_t row, const struct stack *stack,
+		    struct recorded_notes *notes)
+{
+	/* Most stacks never have one. */
+	bool any = stack->held_by || stack->contents_len || row < notes->count;
+	struct recorded_note *note = any ? note_of(notes, row) : NULL;
+	bool path, contents;
+	size_t mark;
+	int err = 0;
+
+	if (!note)
+		return any ? -ENOMEM : 0;
+	path = strcmp(stack->held_by ?: "", note->held_by ?: "") != 0;
+	contents = stack->contents_len != note->contents_len ||
+		   (note->contents_len &&
+		    memcmp(stack->contents, note->contents, note->contents_len) != 0);
+	if (!path && !contents)
+		return 0;
+	mark = wire_open(out, VERDICT_NOTE);
+	wire_uint(out, NOTE_ROW, row);
+	if (path) {
+		put_path(out, note->held_by, stack->held_by);
+		err = set_path(note, stack->held_by);
+	}
+	if (!err && contents) {
+		wire_bytes(out, NOTE_CONTENTS, stack->contents, stack->contents_len);
+		err = set_contents(note, stack->contents, stack->contents_len);
+	}
+	wire_close(out, mark);
+	return err;
+}
+
+int recording_put_verdict(struct wire *out, unsigned field, const struct snapshot *s,
+			  const uint32_t *numbers, struct recorded_notes *notes)
+{
+	const struct verdict *v = &s->verdict;
+	bool taken = v->state == VERDICT_TAKEN;
+	size_t mark, list;
+	int err = 0;
+
+	if (v->state == VERDICT_NOT_ASKED)
+		return 0;
+	mark = wire_open(out, field);
+	wire_uint(out, VERDICT_STATE, v->state);
+	if (v->state == VERDICT_REFUSED)
+		wire_string(out, VERDICT_REASON, v->reason);
+	wire_uint(out, VERDICT_PAUSE_NS, v->pause_ns);
+	wire_uint(out, VERDICT_TOTAL_NS, v->total_ns);
+	wire_uint(out, VERDICT_READ_BYTES, v->read_bytes);
+	wire_uint(out, VERDICT_UNKNOWN_BYTES, v->unknown_bytes);
+	wire_uint(out, VERDICT_UNREAD_BYTES, v->unread_bytes);
+	wire_uint(out, VERDICT_APPROXIMATE, v->approximate);
+	list = wire_open(out, VERDICT_ROWS);
+	for (size_t i = 0; taken && i < s->stack_count; i++)
+		put_row(out, numbers[i], s->stacks[i].verdict);
+	wire_close(out, list);
+	for (size_t i = 0; taken && !err && i < s->stack_count; i++)
+		err = put_note(out, numbers[i], &s->stacks[i], notes);
+	wire_close(out, mark);
+	return err;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static bool take_rows(struct wire_reader list, struct snapshot *s)
+{
+	while (wire_left(&list)) {
+		uint64_t row, mask;
+
+		if (wire_read_varint(&list, &row) || wire_read_varint(&list, &mask) ||
+		    row >= s->stack_count || mask >> VERDICT_CLASSES)
+			return false;
+		for (int i = 0; i < VERDICT_CLASSES; i++) {
+			struct amount *to = &s->stacks[row].verdict[i];
+
+			if (!(mask >> i & 1))
+				continue;
+			if (wire_read_varint(&list, &to->bytes) ||
+			    wire_read_varint(&list, &to->count))
+				return false;
+			amount_add(&s->verdict.classes[i], to);
+		}
+	}
+	return true;
+}
+
+static void take_number(struct verdict *v, unsigned field, uint64_t number)
+{
+	switch (field) {
+	case VERDICT_STATE:
+		v->state = number <= VERDICT_TAKEN ? (enum verdict_state)number : VERDICT_NOT_ASKED;
+		break;
+	case VERDICT_PAUSE_NS:
+		v->pause_ns = number;
+		break;
+	case VERDICT_TOTAL_NS:
+		v->total_ns = number;
+		break;
+	case VERDICT_READ_BYTES:
+		v->read_bytes = number;
+		break;
+	case VERDICT_UNKNOWN_BYTES:
+		v->unknown_bytes = number;
+		break;
+	case VERDICT_UNREAD_BYTES:
+		v->unread_bytes = number;
+		break;
+	case VERDICT_APPROXIMATE:
+		v->approximate = number;
+		break;
+	default:
+		break;
+	}
+}
+
+/* *path is NULL when it has no lines. 0, -EBADMSG or -ENOMEM. */
+static int read_path(struct wire_reader message, const char *before, char **path)
+{
+	size_t len, size = 0, lines = 0;
+	struct wire_field f;
+	const char *line;
+	FILE *out;
+	int got;
+
+	*path = NULL;
+	out = open_memstream(path, &size);
+	if (!out)
+		return -ENOMEM;
+	while ((got = wire_next(&message, &f)) > 0) {
+		bool had;
+
+		if (f.field != PATH_LINE || f.type != WIRE_BYTES)
+			continue;
+		had = next_line(&before, &line, &len);
+		if (wire_left(&f.body) || !had) {
+			line = (const char *)f.body.at;
+			len = wire_left(&f.body);
+		}
+		if (lines++)
+			fputc('\n', out);
+		fwrite(line, 1, len, out);
+	}
+	if (close_memstream(out))
+		got = -ENOMEM;
+	if (got < 0 || !size || strlen(*path) != size) {
+		/* A line with a NUL in it is none of ours. */
+		got = got < 0 ? got : size ? -EBADMSG : 0;
+		free(*path);
+		*path = NULL;
+	}
+	return got;
+}
+
+static int take_path(struct wire_reader message, struct recorded_note *note)
+{
+	char *path;
+	int err = read_path(message, note->held_by, &path);
+
+	if (err)
+		return err;
+	free(note->held_by);
+	note->held_by = path;
+	return 0;
+}
+
+static int take_note(struct wire_reader message, size_t rows, struct recorded_notes *notes)
+{
+	struct recorded_note *note = NULL;
+	struct wire_field f;
+	int got, err = 0;
+
+	while (!err && (got = wire_next(&message, &f)) > 0) {
+		if (f.field == NOTE_ROW && f.type == WIRE_VARINT) {
+			if (f.number >= rows)
+				return -EBADMSG;
+			note = note_of(notes, (uint32_t)f.number);
+			if (!note)
+				return -ENOMEM;
+			continue;
+		}
+		if (!note)
+			return -EBADMSG;
+		if (f.field == NOTE_PATH && f.type == WIRE_BYTES)
+			err = take_path(f.body, note);
+		else if (f.field == NOTE_CONTENTS && f.type == WIRE_BYTES)
+			err = set_contents(note, f.body.at, wire_left(&f.body));
+	}
+	return err ? err : got;
+}
+
+static int fill_notes(struct snapshot *s, const struct recorded_notes *notes)
+{
+	for (size_t i = 0; i < s->stack_count && i < notes->count; i++) {
+		const struct recorded_note *note = &notes->items[i];
+		struct recorded_note copy = {0};
+		int err = set_path(&copy, note->held_by);
+
+		err = err ? err : set_contents(&copy, note->contents, note->contents_len);
+		s->stacks[i].held_by = copy.held_by;
+		s->stacks[i].contents = copy.contents;
+		s->stacks[i].contents_len = copy.contents_len;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void take_reason(struct verdict *v, const struct wire_reader *body)
+{
+	snprintf(v->reason, sizeof(v->reason), "%.*s",
+		 wire_left(body) < VERDICT_REASON_MAX ? (int)wire_left(body)
+						      : VERDICT_REASON_MAX - 1,
+		 (const char *)body->at);
+}
+
+int recording_take_verdict(struct wire_reader message, struct snapshot *s,
+			   struct recorded_notes *notes)
+{
+	struct wire_field f;
+	int got, err = 0;
+
+	while (!err && (got = wire_next(&message, &f)) > 0) {
+		if (f.type == WIRE_VARINT)
+			take_number(&s->verdict, f.field, f.number);
+		else if (f.type != WIRE_BYTES)
+			continue;
+		else if (f.field == VERDICT_REASON)
+			take_reason(&s->verdict, &f.body);
+		else if (f.field == VERDICT_ROWS)
+			err = take_rows(f.body, s) ? 0 : -EBADMSG;
+		else if (f.field == VERDICT_NOTE)
+			err = take_note(f.body, s->stack_count, notes);
+	}
+	if (err || got < 0)
+		return err ? err : got;
+	return s->verdict.state == VERDICT_TAKEN ? fill_notes(s, notes) : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The verdict of a snapshot in a recording, with what it says of single stacks.
+ * docs/recording-format.md has the format.
+ */
+#ifndef MEMLEAKBPF_RECORDING_RECORDING_VERDICT_H
+#define MEMLEAKBPF_RECORDING_RECORDING_VERDICT_H
+
+#include "user/model/snapshot.h"
+#include "user/recording/wire.h"
+
+struct recorded_note;
+
+/*
+ * What the last verdict said of a target's stacks beside their classes: what holds them, and the
+ * contents of lost blocks. Writer and reader keep it, by row, so that only what changes is written.
+ * All zero: nothing.
+ */
+struct recorded_notes {
+	struct recorded_note *items;
+	size_t count;
+};
+
+void recorded_notes_free(struct recorded_notes *notes); /* empty afterwards */
+
+/*
+ * Adds the field to the snapshot's message, if it has a verdict. numbers: the row of each stack. 0
+ * or -ENOMEM.
+ */
+int recording_put_verdict(struct wire *out, unsigned field, const struct snapshot *s,
+			  const uint32_t *numbers, struct recorded_notes *notes);
+
+/* Reads it into a snapshot whose stacks are in the order of their rows. 0, -EBADMSG or -ENOMEM. */
+int recording_take_verdict(struct wire_reader message, struct snapshot *s,
+			   struct recorded_notes *notes);
+
+#endif

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/holder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/heap/dead_memory.h"
+#include "user/base/parse.h"
+#include "user/base/util.h"
+
+/* Stacks that get a path: each costs a walk and the names of the stacks on it. */
+#define PATHS 16
+
+/* Steps of a path: a list may be a million long. */
+#define FIRST_STEPS 5
+#define STEPS_MAX   100000000
+
+struct describer {
+	struct trace *trace;
+	struct target *target;
+	struct snapshot *snapshot;
+	const struct heap_image *image;
+	const struct reach *reach;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A path may hold anything; a line of what holds a block is one line. */
+static void put_file(FILE *out, const char *path)
+{
+	for (const char *at = base_name(path); *at; at++)
+		fputc((unsigned char)*at < ' ' ? '?' : *at, out);
+}
+
+/* The function that asked for it: the first frame that is no allocation function's own. */
+static const char *allocator_of(struct describer *d, uint32_t stack)
+{
+	struct stack *s;
+
+	if (stack >= d->snapshot->stack_count)
+		return NULL;
+	s = &d->snapshot->stacks[stack];
+	if (trace_symbolize(d->trace, d->target, s) || !s->frames)
+		return NULL;
+	for (size_t i = 1; i < s->frame_count; i++) {
+		const char *name = s->frames[i]->function;
+
+		if (name && strncmp(name, "operator new", strlen("operator new")) != 0)
+			return name;
+	}
+	return NULL;
+}
+
+static void put_block(struct describer *d, FILE *out, uint32_t block)
+{
+	const struct heap_block *b = &d->image->blocks[block];
+	const char *name = allocator_of(d, b->stack);
+	char human[FORMAT_BYTES_MAX];
+
+	fprintf(out, "a block of %s", format_bytes(human, b->size));
+	if (name)
+		fprintf(out, " from %s", name);
+}
+
+/*
+ * The thread on whose stack the address is: the nearest one below, for several stacks may lie in a
+ * mapping.
+ */
+static const struct heap_thread *thread_on(const struct describer *d, const struct mapping *m,
+					   uint64_t address)
+{
+	const struct heap_thread *best = NULL;
+
+	for (size_t i = 0; i < d->image->thread_count; i++) {
+		const struct heap_thread *t = &d->image->threads[i];
+
+		if (t->sp >= m->start && t->sp < m->end && t->sp <= address + STACK_RED_ZONE &&
+		    (!best || t->sp > best->sp))
+			best = t;
+	}
+	return best;
+}
+
+/*
+ * The thread whose thread-local data it is: that lies around the thread pointer, mostly below it.
+ */
+static const struct heap_thread *thread_with(const struct describer *d, const struct mapping *m,
+					     uint64_t address)
+{
+	for (size_t i = 0; i < d->image->thread_count; i++) {
+		const struct heap_thread *t = &d->image->threads[i];
+
+		if (t->tls >= m->start && t->tls < m->end &&
+		    address >= (t->tls & ~4095ull) - 4096 && address < t->tls + 4096)
+			return t;
+	}
+	return NULL;
+}
+
+/* 0, or why there is none: as trace_name_frame(). */
+static int put_frame(const struct describer *d, FILE *out, const struct heap_thread *thread,
+		     uint64_t address)
+{
+	const struct frame *frame;
+	int err;
+
+	/* What was read while it ran is not of the registers' moment. */
+	if (d->snapshot->verdict.approximate)
+		return -ENOENT;
+	err = trace_name_frame(d->trace, d->target, d->image, thread, address, &frame);
+	if (err)
+		return err;
+	fputs(frame->function, out);
+	if (frame->file && frame->line)
+		fprintf(out, " at %s:%" PRIu32, base_name(frame->file), frame->line);
+	if (frame->module)
+		fprintf(out, " (%s)", frame->module);
+	fprintf(out, ", on the stack of thread %d", (int)thread->tid);
+	return 0;
+}
+
+/*
+ * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name
+ * ("fill.cache"): of the first the number says nothing. C++'s are demangled, with their function.
+ */
+static int length_without_number(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1)
+		       ? (int)(dot - name)
+		       : (int)strlen(name);
+}
+
+static void put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
+{
+	fprintf(out, "%.*s", length_without_number(name), name);
+	if (offset)
+		fprintf(out, "+0x%" PRIx64, offset);
+	fputs(" (", out);
+	put_file(out, path);
+	fputc(')', out);
+}
+
+static bool put_thread_variable(const struct describer *d, FILE *out, uint64_t address)
+{
+	struct thread_variable v;
+
+	if (trace_name_tls(d->trace, d->target, d->image, address, &v))
+		return false;
+	if (v.name) {
+		put_variable(out, v.name, v.offset, v.module);
+		fprintf(out, ", thread-local data of thread %d", (int)v.tid);
+	} else {
+		fprintf(out, "thread-local data of thread %d (", (int)v.tid);
+		put_file(out, v.module);
+		fputc(')', out);
+	}
+	return true;
+}
+
+/*
+ * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by the
+ * variable's name; without a symbol by the address that `nm` would show.
+ */
+static bool put_static(const struct describer *d, FILE *out, const struct mapping *m,
+		       uint64_t address)
+{
+	const struct mapping *file = m;
+	const struct mapping *first = NULL;
+	uint64_t offset, vaddr;
+	const char *name;
+
+	if (!m->ino && m->start) {
+		file = maps_find(d->image->maps, m->start - 1);
+		if (*m->path || !file || !file->ino || file->end != m->start)
+			return false;
+	}
+	if (!file->ino || file->shared)
+		return false;
+	for (size_t i = 0; !first && i < maps_count(d->image->maps); i++) {
+		const struct mapping *other = maps_at(d->image->maps, i);
+
+		if (other->ino == file->ino && other->dev == file->dev)
+			first = other;
+	}
+	if (!first || trace_name_data(d->trace, d->target, first, address, &name, &offset, &vaddr))
+		return false;
+	if (name) {
+		put_variable(out, name, offset, file->path);
+	} else {
+		fputs("data of ", out);
+		put_file(out, file->path);
+		fprintf(out, "+0x%" PRIx64, vaddr);
+	}
+	return true;
+}
+
+static void put_memory(FILE *out, const struct mapping *m, uint64_t address)
+{
+	fprintf(out, "memory at 0x%" PRIx64, address);
+	if (!m || !*m->path)
+		return;
+	fputs(" of ", out);
+	put_file(out, m->path);
+}
+
+/* Something of a thread's own? */
+static bool put_of_thread(const struct describer *d, FILE *out, const struct mapping *m,
+			  uint64_t address)
+{
+	const struct heap_thread *on = thread_on(d, m, address), *with = thread_with(d, m, address);
+	int err = on ? put_frame(d, out, on, address) : -ENOENT;
+
+	if (!err || ((with || !m->ino) && put_thread_variable(d, out, address)))
+		return true;
+	/*
+	 * Where in a mapping the stack ends and thread-local data begins is known only when the
+	 * walk has come to the stack's end.
+	 */
+	if (on && err == -ERANGE && address < on->tls && on->tls < m->end)
+		with = on;
+	else if (on && with && address < with->tls)
+		with = NULL;
+	if (with)
+		fprintf(out, "thread-local data of thread %d", (int)with->tid);
+	else if (on)
+		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " %s its stack pointer",
+			(int)on->tid, address < on->sp ? on->sp - address : address - on->sp,
+			address < on->sp ? "below" : "above");
+	return on || with;
+}
+
+static void put_root(const struct describer *d, FILE *out, uint64_t address)
+{
+	const struct mapping *m;
+
+	if (address & REACH_REGISTER) {
+		fprintf(out, "a register of thread %d",
+			(int)d->image->threads[(uint32_t)address].tid);
+		return;
+	}
+	m = d->image->maps ? maps_find(d->image->maps, address) : NULL;
+	if (m && (put_of_thread(d, out, m, address) || put_static(d, out, m, address)))
+		return;
+	if (m && !strcmp(m->path, "[heap]"))
+		fprintf(out, "heap from before the attach, at 0x%" PRIx64, address);
+	else
+		put_memory(out, m, address);
+}
+
+/*
+ * From the root to the block, a line each. The way is known from its end: it is walked twice, once
+ * to count.
+ */
+static int put_path(struct describer *d, FILE *out, uint32_t block)
+{
+	uint32_t *steps = NULL;
+	size_t count = 0, room = 0;
+	uint64_t from = 0;
+
+	for (uint32_t at = block; at != UINT32_MAX && count < STEPS_MAX;) {
+		if (!RESERVE_ITEM(steps, count, room, 64)) {
+			free(steps);
+			return -ENOMEM;
+		}
+		steps[count++] = at;
+		from = reach_holder(d->reach, at);
+		at = from & REACH_REGISTER ? UINT32_MAX : reach_find(d->reach, from);
+		/* A word on a stack that lies in a block is a root all the same. */
+		if (at != UINT32_MAX && reach_holder(d->reach, at) == 0)
+			break;
+	}
+	/*
+	 * What a library that was opened late has for a thread lies in a block of its own: it is
+	 * the variable that is of interest.
+	 */
+	if (count > 1 && put_thread_variable(d, out, reach_holder(d->reach, steps[count - 2])))
+		count--;
+	else
+		put_root(d, out, from);
+	for (size_t i = count; i-- > 1;) {
+		if (count - 1 - i == FIRST_STEPS && i > 2) {
+			fprintf(out, "\n… %zu more blocks …", i - 1);
+			i = 1;
+		}
+		fputc('\n', out);
+		put_block(d, out, steps[i]);
+	}
+	free(steps);
+	return 0;
+}
+
+static int describe_one(struct describer *d, struct stack *stack, uint32_t block)
+{
+	size_t len = 0;
+	FILE *out = open_memstream(&stack->held_by, &len);
+	int err = out ? put_path(d, out, block) : -ENOMEM;
+
+	if (out && close_memstream(out))
+		err = -ENOMEM;
+	return err;
+}
+
+static void take_contents(const struct describer *d, struct stack *stack,
+			  const struct heap_block *block, uint32_t contents)
+{
+	uint64_t size = block->end - block->address;
+	size_t n = size < contents ? (size_t)size : contents;
+
+	stack->contents = calloc(n + 1, 1);
+	for (size_t i = 0; stack->contents && i < n; i++) {
+		uint64_t at = block->address + i, word;
+
+		if (!heap_image_word(d->image, at & ~7ull, &word))
+			break;
+		stack->contents[stack->contents_len++] = (char)(word >> at % 8 * 8);
+	}
+}
+
+/*
+ * For each stack its youngest block of the wanted kind, or UINT32_MAX: what grows is held by what
+ * holds its latest.
+ */
+static uint32_t *youngest(const struct describer *d, bool lost)
+{
+	size_t n = d->snapshot->stack_count;
+	uint32_t *blocks = malloc((n + 1) * sizeof(*blocks));
+
+	if (!blocks)
+		return NULL;
+	memset(blocks, 0xff, (n + 1) * sizeof(*blocks));
+	for (size_t i = 0; i < d->image->block_count; i++) {
+		const struct heap_block *b = &d->image->blocks[i];
+		enum verdict_class class = reach_class(d->reach, i);
+		bool wanted = lost ? class == VERDICT_DEFINITE || class == VERDICT_INDIRECT
+				   : class == VERDICT_REACHABLE;
+
+		if (wanted && b->stack < n &&
+		    (blocks[b->stack] == UINT32_MAX ||
+		     b->age_ms < d->image->blocks[blocks[b->stack]].age_ms))
+			blocks[b->stack] = (uint32_t)i;
+	}
+	return blocks;
+}
+
+/*
+ * The stack with most reachable bytes among those that have no path yet; NULL when there is none.
+ */
+static struct stack *next_held(struct snapshot *s, const uint32_t *blocks)
+{
+	struct stack *best = NULL;
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		struct stack *stack = &s->stacks[i];
+
+		if (!stack->held_by && blocks[i] != UINT32_MAX &&
+		    (!best || stack->verdict[VERDICT_REACHABLE].bytes >
+				      best->verdict[VERDICT_REACHABLE].bytes))
+			best = stack;
+	}
+	return best;
+}
+
+int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
+		    const struct heap_image *image, const struct reach *reach, uint32_t contents)
+{
+	struct describer d = {trace, target, snapshot, image, reach};
+	_cleanup_free_ uint32_t *held = youngest(&d, false);
+	_cleanup_free_ uint32_t *lost = contents ? youngest(&d, true) : NULL;
+	int err = held && (lost || !contents) ? 0 : -ENOMEM;
+
+	for (int i = 0; !err && i < PATHS; i++) {
+		struct stack *stack = next_held(snapshot, held);
+
+		if (!stack)
+			break;
+		err = describe_one(&d, stack, held[stack - snapshot->stacks]);
+	}
+	for (size_t i = 0; !err && lost && i < snapshot->stack_count; i++) {
+		if (lost[i] != UINT32_MAX)
+			take_contents(&d, &snapshot->stacks[i], &image->blocks[lost[i]], contents);
+	}
+	return err;
+}

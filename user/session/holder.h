@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What holds a block that is still reachable, and what is in one that is lost. */
+#ifndef MEMLEAKBPF_SESSION_HOLDER_H
+#define MEMLEAKBPF_SESSION_HOLDER_H
+
+#include "user/heap/reach.h"
+#include "user/trace/trace.h"
+
+/*
+ * Fills in stack.held_by of those stacks that have most reachable bytes, and (contents > 0)
+ * stack.contents of all that have a lost block. 0 or -ENOMEM, not logged.
+ */
+int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
+		    const struct heap_image *image, const struct reach *reach, uint32_t contents);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/interruptible.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+/* What a handler sees must be global. */
+static volatile sig_atomic_t kept; /* 0: none yet */
+static siginfo_t kept_info;
+
+static struct {
+	bool active;
+	sigset_t mask;
+	struct sigaction actions[ARRAY_SIZE(signals)];
+} before;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (!kept) {
+		kept_info = *info;
+		kept = number;
+		return;
+	}
+	/* Delivered when this handler returns. */
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static bool are_blocked(sigset_t *mask)
+{
+	return !sigprocmask(SIG_BLOCK, NULL, mask) && sigismember(mask, SIGTERM) == 1;
+}
+
+static void unblock(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void interruptible_begin(void)
+{
+	/* A write that has been interrupted goes on. */
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	before.active = are_blocked(&before.mask);
+	if (!before.active)
+		return;
+	kept = 0;
+	/* One handler at a time. */
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&action.sa_mask, signals[i]);
+	/* Those too that we were born ignoring: the loop takes them as well. */
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, &before.actions[i]);
+	unblock();
+}
+
+void interruptible_end(void)
+{
+	if (!before.active)
+		return;
+	sigprocmask(SIG_SETMASK, &before.mask, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &before.actions[i], NULL);
+	/* For the loop, as it came: who sent it matters there. */
+	if (kept)
+		syscall(SYS_rt_sigqueueinfo, getpid(), (int)kept, &kept_info);
+}
+
+FILE *interruptible_open(const char *path)
+{
+	sigset_t mask;
+	FILE *file;
+	int err;
+
+	if (!are_blocked(&mask))
+		return fopen(path, "we");
+	unblock();
+	file = fopen(path, "we");
+	err = errno;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	errno = err;
+	return file;
+}

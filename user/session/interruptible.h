@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Writing to somebody who does not read. SIGINT, SIGTERM, SIGHUP and SIGQUIT are blocked and taken
+ * by the loop (loop.h), which does not come to it while a write waits.
+ */
+#ifndef MEMLEAKBPF_SESSION_INTERRUPTIBLE_H
+#define MEMLEAKBPF_SESSION_INTERRUPTIBLE_H
+
+#include <stdio.h>
+
+/*
+ * Between these two one signal is kept for the loop, so that a slow reader gets everything; the
+ * next one ends us, as it ends a program that does not handle it. Where the signals are not blocked
+ * they do nothing. Main thread only, not nested.
+ */
+void interruptible_begin(void);
+void interruptible_end(void);
+
+/* fopen(path, "we"), in which the first signal ends us: a FIFO may have no reader. */
+FILE *interruptible_open(const char *path);
+
+#endif

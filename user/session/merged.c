@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/merged.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "user/analysis/merge.h"
+#include "user/analysis/stack_trends.h"
+#include "user/base/util.h"
+#include "user/model/frame_table.h"
+
+/* One process of the report to come. */
+struct member {
+	struct target *target;
+	const struct snapshot *now;
+};
+
+struct program {
+	struct snapshot *name;	/* without stacks: tells which program it is */
+	struct snapshot *ended; /* the sum of those that have ended; NULL: none */
+	struct stack_trends *trends;
+	struct member *members; /* living */
+	size_t count, room;
+	struct program *next;
+};
+
+struct merged {
+	struct program *programs;
+	struct frame_table *frames;    /* of the ended ones: the trace forgets its own */
+	const struct program *current; /* while it is reported */
+};
+
+struct merged *merged_new(void)
+{
+	struct merged *merged = calloc(1, sizeof(*merged));
+
+	if (!merged)
+		return NULL;
+	merged->frames = frame_table_new();
+	if (!merged->frames) {
+		free(merged);
+		return NULL;
+	}
+	return merged;
+}
+
+static void program_free(struct program *program)
+{
+	snapshot_free(program->name);
+	snapshot_free(program->ended);
+	stack_trends_free(program->trends);
+	free(program->members);
+	free(program);
+}
+
+void merged_free(struct merged *merged)
+{
+	if (!merged)
+		return;
+	while (merged->programs) {
+		struct program *next = merged->programs->next;
+
+		program_free(merged->programs);
+		merged->programs = next;
+	}
+	frame_table_free(merged->frames);
+	free(merged);
+}
+
+/* NULL when out of memory. */
+static struct program *program_of(struct merged *merged, const struct snapshot *s)
+{
+	struct program *program;
+
+	for (program = merged->programs; program; program = program->next) {
+		if (merge_same_program(program->name, s))
+			return program;
+	}
+	program = calloc(1, sizeof(*program));
+	if (!program)
+		return NULL;
+	program->trends = stack_trends_new();
+	program->name = calloc(1, sizeof(*program->name));
+	if (!program->trends || !program->name) {
+		program_free(program);
+		return NULL;
+	}
+	program->name->target_id = s->target_id;
+	program->name->pid = s->pid;
+	memcpy(program->name->comm, s->comm, sizeof(s->comm));
+	LL_APPEND(merged->programs, program);
+	return program;
+}
+
+int merged_add(struct merged *merged, struct target *target, const struct snapshot *now)
+{
+	struct program *program = program_of(merged, now);
+
+	if (!program)
+		return -ENOMEM;
+	if (!RESERVE_ITEM(program->members, program->count, program->room, 8))
+		return -ENOMEM;
+	program->members[program->count++] = (struct member){.target = target, .now = now};
+	return 0;
+}
+
+/*
+ * Of a sum that begins with the process that has just ended: its stacks still have the trace's
+ * frames.
+ */
+static int keep_frames(struct merged *merged, struct snapshot *sum)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sum->stack_count && !err; i++) {
+		if (sum->stacks[i].index == 0)
+			err = frame_table_keep(merged->frames, &sum->stacks[i].frames,
+					       &sum->stacks[i].frame_count);
+	}
+	return err;
+}
+
+int merged_add_ended(struct merged *merged, const struct snapshot *last)
+{
+	struct program *program = program_of(merged, last);
+	const struct snapshot *both[] = {last, program ? program->ended : NULL};
+	struct snapshot *sum;
+	int err = program ? merge_snapshots(both, both[1] ? 2 : 1, &sum) : -ENOMEM;
+
+	if (err)
+		return err;
+	err = keep_frames(merged, sum);
+	if (err) {
+		snapshot_free(sum);
+		return err;
+	}
+	snapshot_free(program->ended);
+	program->ended = sum;
+	return 0;
+}
+
+static int report_program(struct merged *merged, struct program *program, bool final, merged_fn fn,
+			  void *ctx)
+{
+	size_t count = program->count + (final && program->ended);
+	_cleanup_free_ const struct snapshot **list = calloc(count + 1, sizeof(struct snapshot *));
+	struct snapshot *sum;
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < program->count; i++)
+		list[i] = program->members[i].now;
+	if (final && program->ended)
+		list[program->count] = program->ended;
+	if (!count)
+		return 0;
+	err = merge_snapshots(list, count, &sum);
+	if (err)
+		return err;
+	sum->final = final;
+	/* Whose snapshot comes first is chance. */
+	sum->target_id = program->name->target_id;
+	sum->pid = program->name->pid;
+	merged->current = program;
+	err = stack_trends_update(program->trends, sum);
+	if (!err)
+		err = fn(ctx, TAKE_PTR(sum), program->trends);
+	merged->current = NULL;
+	snapshot_free(sum);
+	return err;
+}
+
+int merged_report(struct merged *merged, bool final, merged_fn fn, void *ctx)
+{
+	struct program *program;
+	int err = 0;
+
+	for (program = merged->programs; program; program = program->next) {
+		if (!err)
+			err = report_program(merged, program, final, fn, ctx);
+		program->count = 0;
+	}
+	return err;
+}
+
+struct target *merged_target(const struct merged *merged, const struct stack *stack)
+{
+	const struct program *program = merged->current;
+
+	return stack->index < program->count ? program->members[stack->index].target : NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where results go: standard output or the file of -o, through the exporter of -f. */
+#ifndef MEMLEAKBPF_SESSION_OUTPUT_H
+#define MEMLEAKBPF_SESSION_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/cli/options.h"
+#include "user/export/survey_output.h"
+
+struct output;
+
+/*
+ * Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the
+ * output is a file. 0 or -errno, logged.
+ */
+int output_open(const struct options *options, uint64_t older_ns, bool live, struct output **out);
+
+/*
+ * As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is
+ * written after it.
+ */
+int output_snapshot(struct output *output, const struct snapshot *s,
+		    const struct stack *const *shown, size_t shown_count);
+
+/* The same of a survey, for a format that shows surveys. */
+int output_survey(struct output *output, const struct survey_report *report);
+
+/* Where text goes that no exporter makes. */
+FILE *output_stream(struct output *output);
+
+/*
+ * How a survey is to look on out->out, which is set: by the options, the terminal and the
+ * environment.
+ */
+void output_survey_options(const struct options *options, struct survey_output *out);
+
+/* Counts as a failed write. Returns err. */
+int output_fail(struct output *output, int err);
+int output_error(const struct output *output); /* 0, or the first failure */
+
+/* Writes what is left, and frees it. 0, or the first failure. NULL is fine. */
+int output_close(struct output *output);
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/playback.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "user/base/log.h"
+
+struct playback {
+	FILE *file;
+	struct recording_reader *reader;
+	bool begun;
+	uint64_t beginning_ns;
+};
+
+static bool is_output(FILE *file, const char *output)
+{
+	struct stat input, written;
+
+	return output && !fstat(fileno(file), &input) && S_ISREG(input.st_mode) &&
+	       !stat(output, &written) && input.st_dev == written.st_dev &&
+	       input.st_ino == written.st_ino;
+}
+
+int playback_open(const char *path, const struct options *options, struct playback **out)
+{
+	struct playback *p = calloc(1, sizeof(*p));
+	int err = 0;
+
+	if (!p)
+		return log_errno(ENOMEM, "%s", path);
+	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
+	if (!p->file)
+		err = log_errno(errno, "cannot open %s", path);
+	if (!err && is_output(p->file, options->output)) {
+		log_error("-o %s is the recording that is to be read; give another file",
+			  options->output);
+		err = -EINVAL;
+	}
+	if (!err)
+		err = recording_reader_new(p->file, path, &p->reader);
+	if (err) {
+		playback_free(p);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+void playback_free(struct playback *p)
+{
+	if (!p)
+		return;
+	recording_reader_free(p->reader);
+	if (p->file && p->file != stdin)
+		fclose(p->file);
+	free(p);
+}
+
+bool playback_wants(const struct options *options, pid_t pid)
+{
+	for (size_t i = 0; i < options->pid_count; i++) {
+		if (options->pids[i] == pid)
+			return true;
+	}
+	return !options->pid_count;
+}
+
+static void begin(struct playback *p, uint64_t time_ns, uint64_t elapsed_ns)
+{
+	if (p->begun)
+		return;
+	p->begun = true;
+	p->beginning_ns = time_ns > elapsed_ns ? time_ns - elapsed_ns : 0;
+}
+
+int playback_next_any(struct playback *p, const struct options *options, struct snapshot **out,
+		      const struct survey_report **survey)
+{
+	int got;
+
+	while ((got = recording_reader_next_any(p->reader, out, survey)) > 0) {
+		if (*survey) {
+			begin(p, (*survey)->time_ns, (*survey)->elapsed_ns);
+			return got;
+		}
+		begin(p, (*out)->time_ns, (*out)->elapsed_ns);
+		if (playback_wants(options, (*out)->pid))
+			return got;
+		snapshot_free(*out);
+	}
+	return got;
+}
+
+int playback_next(struct playback *p, const struct options *options, struct snapshot **out)
+{
+	const struct survey_report *survey;
+	int got;
+
+	do
+		got = playback_next_any(p, options, out, &survey);
+	while (got > 0 && survey);
+	return got;
+}
+
+const struct recording_info *playback_info(const struct playback *p)
+{
+	return recording_reader_info(p->reader);
+}
+
+uint64_t playback_time(const struct playback *p, const struct option_time *time)
+{
+	return time->absolute ? time->ns : p->beginning_ns + time->ns;
+}

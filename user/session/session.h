@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What watching and running share: the trace, the output, and printing a snapshot of a target. */
+#ifndef MEMLEAKBPF_SESSION_SESSION_H
+#define MEMLEAKBPF_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/cli/options.h"
+#include "user/trace/trace.h"
+
+struct session;
+
+/* Loads the trace and opens the output. 0 and *out (session_free), or -errno, logged. */
+int session_new(const struct options *options, struct session **out);
+
+/* Closes output and trace. 0 or -errno of a failed write. */
+int session_free(struct session *session);
+
+struct trace *session_trace(struct session *session);
+
+/*
+ * Prints a snapshot of every target that lives; `final` marks it as the last one. -errno when the
+ * output failed (logged).
+ */
+int session_report(struct session *session, bool final);
+
+/* The same with verdicts, whether --verdict was given or not. */
+int session_report_verdicts(struct session *session);
+
+/*
+ * Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or
+ * -errno.
+ */
+int session_output_error(const struct session *session);
+
+/*
+ * True when a final snapshot had leaks: lost blocks with --verdict, live ones without it, but for
+ * those that are suppressed.
+ */
+bool session_found_leaks(const struct session *session);
+
+/* True when --verdict was asked for and a process with live blocks ended without one. */
+bool session_left_unjudged(const struct session *session);
+
+/* The command that was started, for session_left_command(). */
+void session_set_command(struct session *session, pid_t pid);
+
+/* True when the command, or a program that it became, had no allocator that could be traced. */
+bool session_left_command(const struct session *session);
+
+#endif

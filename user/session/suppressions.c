@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/suppressions.h"
+
+#include <errno.h>
+
+#include "user/analysis/leaks.h"
+#include "user/base/log.h"
+
+int suppress_open(const struct options *options, struct suppressions **out)
+{
+	struct suppressions *s;
+	int err = 0;
+
+	*out = NULL;
+	if (!options->suppression_count && !options->default_suppressions)
+		return 0;
+	s = suppressions_new();
+	if (!s)
+		return log_errno(ENOMEM, "no memory for suppressions");
+	for (size_t i = 0; !err && i < options->suppression_count; i++)
+		err = suppressions_read(s, options->suppressions[i]);
+	if (!err && options->default_suppressions)
+		err = suppressions_add_builtin(s);
+	if (err) {
+		suppressions_free(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+bool suppress_wanted(const struct options *options, const struct suppressions *s,
+		     const struct snapshot *snapshot)
+{
+	return s && (options->suppression_count || options->error_exitcode ||
+		     snapshot->verdict.state != VERDICT_NOT_ASKED);
+}
+
+/* They are no leaks, of which only some snapshots are asked. */
+static void suppress_bad_free(struct suppressions *s, struct bad_free *bad)
+{
+	const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
+
+	if (call->frames)
+		bad->suppressed = suppressions_match_free(s, call->frames, call->frame_count);
+}
+
+int suppress_snapshot(const struct options *options, struct suppressions *s,
+		      struct snapshot *snapshot)
+{
+	int err = suppress_wanted(options, s, snapshot) ? suppressions_apply(s, snapshot) : 0;
+
+	/* Without a verdict nobody knows what is lost. */
+	if (!err && options->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
+		leaks_hide_others(snapshot);
+	for (size_t i = 0; s && i < snapshot->bad_free_count; i++)
+		suppress_bad_free(s, &snapshot->bad_frees[i]);
+	return err;
+}
+
+void suppress_close(struct suppressions *s)
+{
+	if (s)
+		suppressions_log_unused(s);
+	suppressions_free(s);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the survey keeps of a process beside its history: whose it is, and what probes have found.
+ */
+#ifndef MEMLEAKBPF_SURVEY_SURVEY_PROCESS_H
+#define MEMLEAKBPF_SURVEY_SURVEY_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/survey/history.h"
+#include "user/cli/options.h"
+#include "user/model/survey_report.h"
+#include "user/process/cgroup.h"
+
+struct survey_process {
+	struct cgroup cgroup;
+	char container[64]; /* its name, or as much of its id as people use; "" none */
+	uint64_t read_at;   /* history_process.samples when the control group was read */
+
+	struct survey_drill drill;
+	bool drilled;		/* drill says something */
+	bool refused;		/* cannot have probes */
+	bool shown;		/* was in the last report */
+	bool told;		/* its last line has been printed */
+	uint64_t drilled_ns;	/* CLOCK_MONOTONIC of the last window's end; 0: none yet */
+	uint64_t bytes_at_open; /* anon + swap when the window opened */
+};
+
+/*
+ * The survey's own data of a process, made when it is new; its control group is read then and once
+ * more a little later. NULL: no memory.
+ */
+struct survey_process *survey_process_of(struct history_process *process);
+
+/* For history_new(). */
+void survey_process_free(void *user_data);
+
+struct scope;
+
+/*
+ * Which processes are wanted, by the options, which must outlive it; never ourselves. NULL when out
+ * of memory.
+ */
+struct scope *scope_new(const struct options *options);
+void scope_free(struct scope *scope); /* NULL is fine */
+bool scope_has(const struct scope *scope, const struct history_process *process,
+	       const struct survey_process *data);
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/survey/survey_result.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/survey/history.h"
+#include "user/analysis/rank.h"
+#include "user/base/util.h"
+
+/* Growth that is not found among the blocks: less than this part of it is. */
+#define EXPLAINED_PART 4
+/* Stacks that are named to find those that are shown. */
+#define SPARE 4
+/* A young block counts by this part of an old one. */
+#define YOUNG_WEIGHT 1024
+
+void survey_result_clear(struct survey_drill *result)
+{
+	free((void *)result->shown);
+	snapshot_free(result->snapshot);
+	*result = (struct survey_drill){0};
+}
+
+int survey_result_take(struct trace *trace, struct target *target, struct survey_drill *out)
+{
+	int err = trace_snapshot(trace, target, &out->snapshot);
+
+	if (err)
+		return err;
+	rank_delta(out->snapshot, NULL);
+	rank_total(out->snapshot);
+	/* All that is live came in the window: the change since its beginning. */
+	out->snapshot->interval_ns = out->snapshot->elapsed_ns;
+	out->window_ns = out->snapshot->elapsed_ns;
+	return 0;
+}
+
+/* The module that a frame is in, "" when it is not known. */
+static const char *module_at(const struct stack *stack, size_t frame)
+{
+	const char *module = frame < stack->frame_count ? stack->frames[frame]->module : NULL;
+
+	return module ? module : "";
+}
+
+static bool is_mapping(const struct stack *stack)
+{
+	const char *function = stack->frame_count ? stack->frames[0]->function : NULL;
+
+	return function && !strncmp(function, "mmap", 4);
+}
+
+/*
+ * Memory that an allocator maps for itself (an arena, a chunk, much of it never touched) is not
+ * what anybody leaks: its blocks are listed themselves. Under sampling the calls that it came from
+ * are not all known, so it is told by the module that called mmap.
+ */
+static bool is_allocators_own(const struct stack *stack, struct stack *const *all, size_t count)
+{
+	const char *caller = module_at(stack, 1);
+
+	if (!is_mapping(stack) || !*caller)
+		return false;
+	if (!strcmp(caller, module_at(stack, 0)))
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_mapping(all[i]) && !strcmp(caller, module_at(all[i], 0)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Cuts the allocators' own mappings out of the list and out of the sum; returns how many stacks are
+ * left.
+ */
+static size_t leave_out_own(struct snapshot *s, struct stack **top, size_t count, bool *own)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		own[i] = is_allocators_own(top[i], top, count);
+	for (size_t i = 0; i < count; i++) {
+		if (!own[i]) {
+			top[kept++] = top[i];
+			continue;
+		}
+		s->live.bytes -= top[i]->live.bytes;
+		s->live.count -= top[i]->live.count;
+		/* Whoever adds up all stacks is to find the same. */
+		s->alloc.bytes -= top[i]->alloc.bytes;
+		s->alloc.count -= top[i]->alloc.count;
+		s->free.bytes -= top[i]->free.bytes;
+		s->free.count -= top[i]->free.count;
+		top[i]->live = top[i]->alloc = top[i]->free = (struct amount){0};
+	}
+	return kept;
+}
+
+int survey_result_name(struct trace *trace, struct target *target, struct frame_table *frames,
+		       size_t max, struct survey_drill *result)
+{
+	struct snapshot *s = result->snapshot;
+	size_t room = s->stack_count < SPARE * max ? s->stack_count : SPARE * max, n;
+	struct stack **top = calloc(room + 1, sizeof(struct stack *));
+	_cleanup_free_ bool *own = calloc(room + 1, sizeof(*own));
+	int err = 0;
+
+	result->shown = (const struct stack *const *)top;
+	if (!top || !own)
+		return -ENOMEM;
+	/* By what has been kept for a while; what has not been is ranked below it, not left out. */
+	for (size_t i = 0; i < s->stack_count; i++) {
+		struct stack *stack = &s->stacks[i];
+
+		stack->older.bytes += stack->live.bytes / YOUNG_WEIGHT;
+		stack->older.count += stack->live.count != 0;
+	}
+	n = rank_top(s, RANK_LIVE, top, room);
+	for (size_t i = 0; i < n && !err; i++) {
+		err = trace_symbolize(trace, target, top[i]);
+		if (!err)
+			err = frame_table_keep(frames, &top[i]->frames, &top[i]->frame_count);
+	}
+	if (err)
+		return err;
+	n = leave_out_own(s, top, n, own);
+	result->shown_count = n < max ? n : max;
+	return 0;
+}
+
+int survey_result_name_all(struct trace *trace, struct target *target, struct frame_table *frames,
+			   struct survey_drill *result)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < result->snapshot->stack_count && !err; i++) {
+		struct stack *stack = &result->snapshot->stacks[i];
+
+		err = trace_symbolize(trace, target, stack);
+		if (!err)
+			err = frame_table_keep(frames, &stack->frames, &stack->frame_count);
+	}
+	return err;
+}
+
+const char *survey_result_meaning(const struct survey_drill *result, bool cut)
+{
+	uint64_t live = result->snapshot ? result->snapshot->live.bytes : 0;
+
+	if (result->grown > HISTORY_FLOOR_BYTES && live * EXPLAINED_PART < (uint64_t)result->grown)
+		return "it grew by more than it allocated and kept: fragmentation, an allocator "
+		       "of its own, or other mappings";
+	if (cut)
+		return "the window was cut short: the probes' budget was used up";
+	if (!result->snapshot || !result->snapshot->live.count)
+		return "it kept nothing of what it allocated while probes were on";
+	return NULL;
+}
+
+const char *survey_result_refusal(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "no probes: no allocator was found in it";
+	case -EOPNOTSUPP:
+		return "no probes: a 32-bit or foreign program";
+	default:
+		return "no probes: they could not be placed";
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/survey/survey_suspects.h"
+
+#include <string.h>
+
+/* A suspect that has been looked at is left alone for so many windows. */
+#define REST_WINDOWS 6
+
+static bool is_suspect(const struct options *options, const struct scope *scope,
+		       struct history_process *process, uint64_t now)
+{
+	struct survey_process *data;
+
+	if (process->ended || process->trend.kind != TREND_GROWING ||
+	    process->trend.growth * 3600 < (double)options->min_growth)
+		return false;
+	data = survey_process_of(process);
+	return data && !data->refused && scope_has(scope, process, data) &&
+	       (!data->drilled_ns || now - data->drilled_ns > REST_WINDOWS * options->window_ns);
+}
+
+static bool before(const struct history_process *a, const struct history_process *b)
+{
+	const struct survey_process *x = a->user_data, *y = b->user_data;
+
+	return x->drilled_ns < y->drilled_ns;
+}
+
+size_t suspects_choose(const struct options *options, struct history *history,
+		       const struct scope *scope, uint64_t now,
+		       struct history_process *chosen[SUSPECTS_MAX])
+{
+	struct history_process *const *ranked;
+	size_t count, n = 0;
+
+	ranked = history_ranked(history, &count);
+	for (size_t i = 0; i < count; i++) {
+		size_t at = n;
+
+		/* What is not growing comes after what is. */
+		if (ranked[i]->trend.kind != TREND_GROWING)
+			break;
+		if (!is_suspect(options, scope, ranked[i], now))
+			continue;
+		while (at > 0 && before(ranked[i], chosen[at - 1]))
+			at--;
+		if (at == options->suspects)
+			continue;
+		if (n < options->suspects)
+			n++;
+		memmove(&chosen[at + 1], &chosen[at], (n - 1 - at) * sizeof(chosen[0]));
+		chosen[at] = ranked[i];
+	}
+	return n;
+}
+
+struct history_process *suspects_find(struct history *history, pid_t pid, uint64_t start_ticks)
+{
+	struct history_process *process = history_find(history, pid);
+	struct history_process *const *ranked;
+	size_t count;
+
+	if (process && process->now.start_ticks == start_ticks)
+		return process;
+	ranked = history_ranked(history, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (ranked[i]->now.pid == pid && ranked[i]->now.start_ticks == start_ticks)
+			return ranked[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whose turn it is to get the survey's probes. */
+#ifndef MEMLEAKBPF_SURVEY_SURVEY_SUSPECTS_H
+#define MEMLEAKBPF_SURVEY_SURVEY_SUSPECTS_H
+
+#include "user/survey/survey_process.h"
+
+#define SUSPECTS_MAX 64 /* what --suspects may say */
+
+/*
+ * Of those that grow, are wanted and can have probes, at most options->suspects: first those that
+ * have waited longest, of two the more suspect. now: CLOCK_MONOTONIC. Returns how many; the
+ * processes are the history's.
+ */
+size_t suspects_choose(const struct options *options, struct history *history,
+		       const struct scope *scope, uint64_t now,
+		       struct history_process *chosen[SUSPECTS_MAX]);
+
+/*
+ * That process, also one that has ended since the last update: it is shown once more. NULL: it is
+ * not there.
+ */
+struct history_process *suspects_find(struct history *history, pid_t pid, uint64_t start_ticks);
+
+#endif
