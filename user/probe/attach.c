@@ -35,10 +35,11 @@ struct attachment {
 	int fds[]; /* links, and old_attach()'s: closing them takes the probes off */
 };
 
-static const char *const mode_names[ATTACH_MODES] = {
+static const char *const mode_names[] = {
 	[ATTACH_SESSION] = "session",
 	[ATTACH_MULTI] = "multi",
 	[ATTACH_SINGLE] = "single",
+	[ATTACH_AUTO] = "auto",
 };
 
 const char *attach_mode_name(enum attach_mode mode)

@@ -20,9 +20,10 @@ enum attach_mode {
 	ATTACH_MULTI,	/* kernel >= 6.6; its pid filter is right from 6.10 */
 	ATTACH_SINGLE,
 	ATTACH_MODES,
+	ATTACH_AUTO = ATTACH_MODES, /* where one is asked for: the best that works */
 };
 
-/* "session", "multi", "single" */
+/* "session", "multi", "single", "auto" */
 const char *attach_mode_name(enum attach_mode mode);
 
 /*

@@ -14,9 +14,7 @@
 #include "user/session/output.h"
 #include "user/session/suppressions.h"
 #include "user/session/judge.h"
-#include "user/probe/plan.h"
 #include "user/process/memory.h"
-#include "user/kernel/privilege.h"
 
 /* So many processes without an allocator are named. */
 #define UNTRACED_NAMED 10
@@ -316,42 +314,6 @@ int session_report_verdicts(struct session *session)
 	return err;
 }
 
-static int choose_attach(const struct options *options, struct trace_options *t)
-{
-	static const struct {
-		enum attach_mode mode;
-		const char *without;
-	} asked[] = {
-		[OPTION_ATTACH_SESSION] = {ATTACH_SESSION,
-					   "this kernel has no uprobe sessions (6.13 has); use "
-					   "--attach multi, single or auto"},
-		[OPTION_ATTACH_MULTI] = {ATTACH_MULTI,
-					 "this kernel has no multi-uprobe links that filter by "
-					 "process (6.10 has); use --attach single or auto"},
-		[OPTION_ATTACH_SINGLE] = {ATTACH_SINGLE, "this kernel has no uprobes"},
-	};
-	struct features *features = features_new();
-	struct attach_plan plan;
-
-	if (!features)
-		return -ENOMEM;
-	attach_plan(features, &plan);
-	features_free(features);
-	trace_options_plan(t, &plan);
-	/* When none works the attempt says why. */
-	if (options->attach == OPTION_ATTACH_AUTO || !plan.possible)
-		return 0;
-	t->attach = asked[options->attach].mode;
-	if (plan.works[t->attach])
-		return 0;
-	log_error("--attach %s: %s", attach_mode_name(t->attach),
-		  t->attach == ATTACH_SINGLE && !privilege_admin()
-			  ? "needs CAP_SYS_ADMIN on this kernel; run as root (sudo), or use "
-			    "--attach auto"
-			  : asked[options->attach].without);
-	return -EOPNOTSUPP;
-}
-
 static int parse_custom(struct session *s)
 {
 	const struct options *o = s->options;
@@ -373,6 +335,12 @@ static int parse_custom(struct session *s)
 
 static int start_trace(struct session *s)
 {
+	static const enum attach_mode attach[] = {
+		[OPTION_ATTACH_AUTO] = ATTACH_AUTO,
+		[OPTION_ATTACH_SESSION] = ATTACH_SESSION,
+		[OPTION_ATTACH_MULTI] = ATTACH_MULTI,
+		[OPTION_ATTACH_SINGLE] = ATTACH_SINGLE,
+	};
 	static const enum trace_children children[] = {
 		[OPTION_CHILDREN_LATE] = CHILDREN_LATE,
 		[OPTION_CHILDREN_EXACT] = CHILDREN_EXACT,
@@ -406,7 +374,7 @@ static int start_trace(struct session *s)
 			      .mmap = o->mmap},
 		.symbols = {.inlines = o->inlines, .debuginfod = o->debuginfod},
 	};
-	int err = choose_attach(o, &t);
+	int err = trace_options_choose(&t, attach[o->attach]);
 
 	if (err)
 		return err;

@@ -10,7 +10,6 @@
 #include "user/survey/cpu_account.h"
 #include "user/survey/survey_result.h"
 #include "user/survey/survey_suspects.h"
-#include "user/probe/plan.h"
 #include "user/process/proc.h"
 #include "user/trace/cost.h"
 #include "user/trace/trace.h"
@@ -215,19 +214,6 @@ static void on_ended(void *ctx, struct target *target)
 	free_watched(NULL, target);
 }
 
-static int choose_attach(struct trace_options *t)
-{
-	struct features *features = features_new();
-	struct attach_plan plan;
-
-	if (!features)
-		return -ENOMEM;
-	attach_plan(features, &plan);
-	features_free(features);
-	trace_options_plan(t, &plan);
-	return 0;
-}
-
 static int load(struct drill *d)
 {
 	const struct trace_callbacks callbacks = {
@@ -244,7 +230,7 @@ static int load(struct drill *d)
 		.providers = {.mmap = true},
 		.symbols = {.inlines = d->options->inlines, .debuginfod = d->options->debuginfod},
 	};
-	int err = choose_attach(&t);
+	int err = trace_options_choose(&t, ATTACH_AUTO);
 
 	if (!err)
 		err = trace_new(&t, &callbacks, &d->trace);

@@ -130,26 +130,6 @@ static int check_file_limit(void)
 	return -EMFILE;
 }
 
-void trace_options_plan(struct trace_options *options, const struct attach_plan *plan)
-{
-	options->attach = plan->possible ? plan->best : ATTACH_SINGLE;
-	options->find_vma = plan->find_vma;
-	options->task_storage = plan->task_storage;
-	options->old = plan->old;
-	options->frame_pointers |= plan->old;
-	options->hold_at_end &= plan->hold;
-	options->wait_loaded &= plan->hold;
-	options->sleepers = plan->sleepers;
-	/*
-	 * The ticks that tell blocks from before the copy from later ones take a walk over all
-	 * blocks there.
-	 */
-	options->copies &= !plan->old;
-	/* bpf_loop() is of 5.17. */
-	if (!plan->hold)
-		options->check_frees = 0;
-}
-
 void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
 			   struct attach_programs *out)
 {

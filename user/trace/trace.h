@@ -14,7 +14,6 @@
 #include "user/heap/heap_image.h"
 #include "user/model/snapshot.h"
 #include "user/probe/attach.h"
-#include "user/probe/plan.h"
 #include "user/symbol/symbol.h"
 #include "user/target/provider.h"
 
@@ -52,10 +51,13 @@ struct trace_options {
 };
 
 /*
- * Fills in what the kernel decides: attach, find_vma, old; sets frame_pointers and clears
- * hold_at_end and wait_loaded where it must.
+ * Looks at what this kernel can, and fills in what that decides: attach, find_vma, task_storage,
+ * old, sleepers; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
+ * where it must. `wanted` is the mode asked for; with ATTACH_AUTO it is the best that works. 0,
+ * also where none works at all: trace_new() then says why. -EOPNOTSUPP, logged, when the one
+ * wanted does not; -ENOMEM.
  */
-void trace_options_plan(struct trace_options *options, const struct attach_plan *plan);
+int trace_options_choose(struct trace_options *options, enum attach_mode wanted);
 
 /* What the trace tells its user, from inside trace_process(). */
 struct trace_callbacks {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* How a trace is made on this kernel, by what was asked for. */
+#include <errno.h>
+
+#include "user/base/log.h"
+#include "user/kernel/privilege.h"
+#include "user/probe/plan.h"
+#include "user/trace/trace.h"
+
+static void trace_options_plan(struct trace_options *options, const struct attach_plan *plan)
+{
+	options->attach = plan->possible ? plan->best : ATTACH_SINGLE;
+	options->find_vma = plan->find_vma;
+	options->task_storage = plan->task_storage;
+	options->old = plan->old;
+	options->frame_pointers |= plan->old;
+	options->hold_at_end &= plan->hold;
+	options->wait_loaded &= plan->hold;
+	options->sleepers = plan->sleepers;
+	/*
+	 * The ticks that tell blocks from before the copy from later ones take a walk over all
+	 * blocks there.
+	 */
+	options->copies &= !plan->old;
+	/* bpf_loop() is of 5.17. */
+	if (!plan->hold)
+		options->check_frees = 0;
+}
+
+int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
+{
+	static const char *const without[ATTACH_MODES] = {
+		[ATTACH_SESSION] = "this kernel has no uprobe sessions (6.13 has); use "
+				   "--attach multi, single or auto",
+		[ATTACH_MULTI] = "this kernel has no multi-uprobe links that filter by "
+				 "process (6.10 has); use --attach single or auto",
+		[ATTACH_SINGLE] = "this kernel has no uprobes",
+	};
+	struct features *features = features_new();
+	struct attach_plan plan;
+
+	if (!features)
+		return -ENOMEM;
+	attach_plan(features, &plan);
+	features_free(features);
+	trace_options_plan(options, &plan);
+	/* When none works the attempt says why. */
+	if (wanted == ATTACH_AUTO || !plan.possible)
+		return 0;
+	options->attach = wanted;
+	if (plan.works[wanted])
+		return 0;
+	log_error("--attach %s: %s", attach_mode_name(wanted),
+		  wanted == ATTACH_SINGLE && !privilege_admin()
+			  ? "needs CAP_SYS_ADMIN on this kernel; run as root (sudo), or use "
+			    "--attach auto"
+			  : without[wanted]);
+	return -EOPNOTSUPP;
+}
