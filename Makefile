@@ -116,9 +116,10 @@ MAKEFLAGS += --no-builtin-rules
 
 # --- The program -----------------------------------------------------------------------------------------------------------
 
-.PHONY: all lib unit targets
+.PHONY: all lib objects unit targets
 all: $(PROGRAM)
 lib: $(LIB)
+objects: $(LIB_OBJS) $(MAIN_OBJ)
 unit: $(UNIT_PROGRAMS)
 
 # Says which package is missing before a compiler says so less clearly; once per build directory.

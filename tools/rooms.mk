@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The rooms of user/ from the ground up, and what each may use of the others: by #include, and by what its objects link to. A room uses only rooms
+# that stand above its own line here, so there is no cycle. This is the one place that says so: tools/check-layers proves it, and the Makefile links each
+# unit test with its room and these. (One line a room, words and $(room_OTHER) only: awk reads it as well as make.)
+
+room_base :=
+room_model := base
+room_process := base
+room_kernel := base process
+room_freeze := base process kernel
+room_heap := base model process
+room_target := base process kernel
+room_probe := base process kernel target
+room_unwind := base process kernel target
+room_symbol := base model process
+room_analysis := base model
+room_recording := base model
+room_export := base model recording
+room_trace := base model process kernel freeze heap target probe unwind symbol
+room_session := $(room_trace) analysis recording export trace
+room_survey := $(room_session) session
+room_cli := $(room_survey) survey
+
+# Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
+# (bpf/; kinds.h is plain enumerations, and for all).
+files_with_libbpf := user/kernel/feature user/probe/ user/unwind/publish user/trace/ user/survey/survey_reader
+files_with_skeletons := user/trace/ user/survey/survey_reader
+rooms_with_bpf := freeze target probe unwind trace survey cli
