@@ -64,7 +64,7 @@ static void refused(void **state)
 
 	(void)state;
 	from.verdict.state = VERDICT_REFUSED;
-	memset(from.verdict.reason, 'x', VERDICT_REASON_MAX - 1);
+	memset(from.verdict.reason, 'x', REASON_MAX - 1);
 	round_trip(&from, &to, &wire);
 	assert_int_equal(to.verdict.state, VERDICT_REFUSED);
 	assert_string_equal(to.verdict.reason, from.verdict.reason);

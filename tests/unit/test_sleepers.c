@@ -272,7 +272,7 @@ static int finish(void **state)
 
 static struct stop *stop(const struct stop_sleepers *with)
 {
-	char why[STOP_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct stop *stopped;
 	int err = stop_begin(target, DEADLINE, with, &stopped, why);
 
@@ -424,7 +424,7 @@ static void waits_go_on(void **state)
 static void waking_is_noticed(void **state)
 {
 	const uint64_t one = 1;
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 
 	(void)state;
 	if (!possible())

@@ -110,7 +110,7 @@ static int finish(void **state)
 
 static void stands_still(void **state)
 {
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 	struct shared before, after;
 	struct stop *stop;
 
@@ -143,7 +143,7 @@ static void stands_still(void **state)
  */
 static void signals_arrive(void **state)
 {
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 	struct stop *stop;
 
 	(void)state;
@@ -174,7 +174,7 @@ static void killed_holding(void **state)
 		kill(target, SIGUSR1);
 		tool = fork();
 		if (tool == 0) {
-			char why[STOP_REASON_MAX];
+			char why[REASON_MAX];
 			struct stop *stop;
 
 			word = stop_begin(target, DEADLINE, NULL, &stop, why) ? 'n' : 'y';
@@ -199,7 +199,7 @@ static void killed_holding(void **state)
 
 static void traced_already(void **state)
 {
-	char why[STOP_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct stop *stop;
 	int ready[2];
 	char word;
@@ -227,7 +227,7 @@ static void traced_already(void **state)
 
 static void nobody(void **state)
 {
-	char why[STOP_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct stop *stop;
 	pid_t gone = fork();
 

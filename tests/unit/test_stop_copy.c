@@ -250,7 +250,7 @@ static void notices_nothing(void)
 
 static pid_t copy(struct stop **stop)
 {
-	char why[STOP_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct call_code code;
 	pid_t copied;
 	int err = forkcopy_prepare(target, &code, why);
@@ -327,7 +327,7 @@ static void goes_unnoticed(void **state)
 /* There it cannot be told what is left of a sleep: it is refused, and nothing has been touched. */
 static void asleep_all_the_time(void **state)
 {
-	char why[STOP_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct call_code code;
 
 	(void)state;
@@ -493,7 +493,7 @@ static void filtered(void)
 
 static void refused(void **state)
 {
-	char why[FORKCOPY_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct call_code code;
 
 	(void)state;
@@ -515,7 +515,7 @@ static void refused(void **state)
 /* Given up at any step of it: the target goes on by itself. */
 static void given_up(void **state)
 {
-	char why[STOP_REASON_MAX] = "";
+	char why[REASON_MAX] = "";
 	struct call_code code;
 	int failed = 0;
 

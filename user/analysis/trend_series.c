@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
 
 #define MAX_POINTS  120
@@ -102,7 +103,7 @@ int trend_add(struct trend_series *s, uint64_t time_ns, uint64_t bytes)
 
 	if (!s->samples)
 		s->start_ns = time_ns;
-	time_s = (double)(time_ns - s->start_ns) / 1e9;
+	time_s = (double)(time_ns - s->start_ns) / NS_PER_S;
 	s->samples++;
 	s->open.low = s->filled ? fmin(s->open.low, value) : value;
 	s->open.value += value;

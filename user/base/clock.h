@@ -6,13 +6,19 @@
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_MS   ((uint64_t)1000000)
+#define NS_PER_S    (1000 * NS_PER_MS)
+#define NS_PER_MIN  (60 * NS_PER_S)
+#define NS_PER_HOUR (60 * NS_PER_MIN)
+#define NS_PER_DAY  (24 * NS_PER_HOUR)
+
 /* In ns. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
 	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 /* CLOCK_MONOTONIC, in ns: the clock of bpf_ktime_get_ns(). */
@@ -20,5 +26,17 @@ static inline uint64_t monotonic_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
+
+static inline struct timespec ns_timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+/*
+ * A descriptor that can be read every `interval_ns` (CLOCK_MONOTONIC), never with 0; nonblocking,
+ * the caller's to close. -errno, logged.
+ */
+int timer_open(uint64_t interval_ns);
 
 #endif

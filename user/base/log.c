@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/base/text.h"
+
 static enum log_level max_level = LOG_INFO;
 static bool progress_shown;
 
@@ -24,13 +26,10 @@ enum log_level log_get_level(void)
 	return max_level;
 }
 
-/* Escape sequences in names read from a target must not reach the terminal. */
-static void disarm(char *line)
+/* Names read from a target are in it, with whatever they hold for a terminal. */
+static void log_clean(char *line)
 {
-	for (char *c = line; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
+	text_copy(line, SIZE_MAX, line, SIZE_MAX, &text_for_terminal);
 }
 
 void log_progress(const char *fmt, ...)
@@ -47,7 +46,7 @@ void log_progress(const char *fmt, ...)
 	va_end(args);
 	if (n < 0)
 		return;
-	disarm(line);
+	log_clean(line);
 	fprintf(stderr, "memleakbpf: %s", line);
 	fflush(stderr);
 	progress_shown = true;
@@ -74,7 +73,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	va_end(args);
 	if (n < 0)
 		return;
-	disarm(line);
+	log_clean(line);
 	log_progress_end();
 	/* One write per line, so that lines of several processes do not mix. */
 	fprintf(stderr, "memleakbpf: %s%s\n", level == LOG_WARN ? "warning: " : "", line);
@@ -92,4 +91,14 @@ int log_errno(int err, const char *fmt, ...)
 	va_end(args);
 	log_msg(LOG_ERROR, "%s: %s", text, strerror(err));
 	return -err;
+}
+
+int refuse(char reason[static REASON_MAX], int err, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reason, REASON_MAX, fmt, args);
+	va_end(args);
+	return err;
 }

@@ -10,11 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_MS    1000000ULL
-#define NS_PER_S     1000000000ULL
-#define NS_PER_MIN   (60 * NS_PER_S)
-#define NS_PER_HOUR  (60 * NS_PER_MIN)
-#define NS_PER_DAY   (24 * NS_PER_HOUR)
+#include "user/base/clock.h"
+
 #define MAX_FRACTION 9 /* digits after the point: a nanosecond of a second */
 
 struct unit {
@@ -121,7 +118,7 @@ int parse_date(const char *text, uint64_t *ns)
 	seconds = *end ? timegm(&tm) : mktime(&tm);
 	if (seconds < 0)
 		return -EINVAL;
-	*ns = (uint64_t)seconds * 1000000000ULL;
+	*ns = (uint64_t)seconds * NS_PER_S;
 	return 0;
 }
 
@@ -206,7 +203,7 @@ char *format_duration(char buf[static FORMAT_DURATION_MAX], uint64_t ns)
 	uint64_t seconds = ns / NS_PER_S;
 
 	if (ns < NS_PER_S)
-		snprintf(buf, FORMAT_DURATION_MAX, "%" PRIu64 " ms", (uint64_t)(ns / NS_PER_MS));
+		snprintf(buf, FORMAT_DURATION_MAX, "%" PRIu64 " ms", ns / NS_PER_MS);
 	else if (ns < 10 * NS_PER_S)
 		snprintf(buf, FORMAT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", seconds,
 			 (uint64_t)(ns / (NS_PER_S / 10) % 10));

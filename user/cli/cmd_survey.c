@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,8 +23,7 @@
 #include "user/kernel/privilege.h"
 #include "user/survey/survey_reader.h"
 
-#define NS_PER_S 1000000000ull
-#define TICK_MS	 100 /* between two looks at the probes' cost */
+#define TICK_MS 100 /* between two looks at the probes' cost */
 
 struct survey {
 	const struct options *options;
@@ -322,18 +320,6 @@ static int turn(struct survey *s, int signals, int timer)
 	return !err && drill_open(s->drill) ? drill_tick(s->drill) : err;
 }
 
-static int open_timer(uint64_t interval_ns)
-{
-	struct timespec t = {.tv_sec = (time_t)(interval_ns / NS_PER_S),
-			     .tv_nsec = (long)(interval_ns % NS_PER_S)};
-	const struct itimerspec spec = {.it_interval = t, .it_value = t};
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd < 0 || timerfd_settime(fd, 0, &spec, NULL))
-		return log_errno(errno, "timerfd");
-	return fd;
-}
-
 static int run(struct survey *s)
 {
 	_cleanup_close_ int signals = -1, timer = -1;
@@ -344,7 +330,7 @@ static int run(struct survey *s)
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return log_errno(errno, "signalfd");
-	timer = open_timer(s->options->interval_ns);
+	timer = timer_open(s->options->interval_ns);
 	if (timer < 0)
 		return timer;
 	s->start_ns = monotonic_ns();

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/base/log.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/probe/probe.h"
 #include "user/process/proc.h"
@@ -28,13 +29,11 @@ static const char *const costs[] = {
 #define RETURN_COST PLACE_EMULATED
 #endif
 
-/* Text from a target's file may hold anything; the terminal gets printable characters only. */
+/* A name from a target's file, in a column. */
 static void print_clean(const char *text, int width)
 {
-	int printed = 0;
+	int printed = (int)text_put_name(stdout, text);
 
-	for (; *text; text++, printed++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 	for (; printed < width; printed++)
 		putchar(' ');
 }

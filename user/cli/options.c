@@ -8,23 +8,24 @@
 #include <string.h>
 
 #include "bpf/abi.h"
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/options_table.h"
 
-#define DEFAULT_INTERVAL_NS (10 * 1000000000ULL)
+#define DEFAULT_INTERVAL_NS (10 * NS_PER_S)
 #define DEFAULT_TOP	    10
 #define DEFAULT_MAX_LIVE    2097152
 #define DEFAULT_MAX_STACKS  65536
-#define SURVEY_INTERVAL_NS  (2 * 1000000000ULL)
+#define SURVEY_INTERVAL_NS  (2 * NS_PER_S)
 #define SURVEY_SAMPLE_BYTES (64 * 1024)
 #define DEFAULT_SUSPECTS    3
 #define DEFAULT_MIN_GROWTH  (1024 * 1024)
-#define DEFAULT_WINDOW_NS   (10 * 1000000000ULL)
+#define DEFAULT_WINDOW_NS   (10 * NS_PER_S)
 #define DEFAULT_BUDGET	    20 /* thousandths of a CPU */
 #define DEFAULT_METRICS	    50 /* processes */
 
-#define DEFAULT_MAX_PAUSE_NS (500 * 1000000ULL)
+#define DEFAULT_MAX_PAUSE_NS (500 * NS_PER_MS)
 
 #define MAX_ROWS     64	 /* of the option table; see build_tables() */
 #define LONG_BASE    256 /* getopt_long's values for long options: above every letter */

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "bpf/abi.h"
+#include "user/base/clock.h"
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/target/allocator.h"
 
-#define NS_PER_MS   1000000ULL
-#define NS_PER_YEAR (365ULL * 24 * 3600 * 1000 * NS_PER_MS)
+#define NS_PER_YEAR (365 * NS_PER_DAY)
 
 /*
  * Above this a sample says nothing about any process, and the sampler's fixed-point arithmetic
@@ -23,7 +23,7 @@
  */
 #define MAX_SAMPLE_BYTES (1ULL << 30)
 
-static int refuse(const struct option_row *row, const char *shown, const char *value)
+static int option_refuse(const struct option_row *row, const char *shown, const char *value)
 {
 	log_error("%s: '%s' %s", shown, value, row->expected);
 	return -EINVAL;
@@ -50,7 +50,7 @@ static int apply_number(const struct option_row *row, struct options_storage *st
 	uint64_t number;
 
 	if (parse(value, &number) || number < row->min || number > row->max)
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	set_number(row, storage, number);
 	return 0;
 }
@@ -73,7 +73,7 @@ static int apply_count(const struct option_row *row, struct options_storage *sto
 	uint64_t number;
 
 	if (parse_count(value, row->min, row->max, &number))
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	set_number(row, storage, number);
 	return 0;
 }
@@ -87,14 +87,14 @@ static int apply_choice(const struct option_row *row, struct options_storage *st
 			return 0;
 		}
 	}
-	return refuse(row, shown, value);
+	return option_refuse(row, shown, value);
 }
 
 static int apply_text(const struct option_row *row, struct options_storage *storage,
 		      const char *shown, const char *value)
 {
 	if (!*value)
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	*(const char **)field_of(row, storage) = value;
 	return 0;
 }
@@ -138,7 +138,7 @@ static int apply_pids(const struct option_row *row, struct options_storage *stor
 	options->pids = storage->pids;
 	if (err == -ENOMEM)
 		return log_errno(err, "reading the command line");
-	return err ? refuse(row, shown, value) : 0;
+	return err ? option_refuse(row, shown, value) : 0;
 }
 
 static int apply_symbols_prefix(const struct option_row *row, struct options_storage *storage,
@@ -148,7 +148,7 @@ static int apply_symbols_prefix(const struct option_row *row, struct options_sto
 	int err;
 
 	if (!*value)
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	err = add_string(list, value);
 	storage->options.symbols_prefixes = list->items;
 	storage->options.symbols_prefix_count = list->count;
@@ -163,7 +163,7 @@ static int apply_alloc_fn(const struct option_row *row, struct options_storage *
 	int err;
 
 	if (alloc_fn_parse_alloc(value, &fn))
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	alloc_fn_release(&fn);
 	err = add_string(list, value);
 	storage->options.alloc_fns = list->items;
@@ -179,7 +179,7 @@ static int apply_free_fn(const struct option_row *row, struct options_storage *s
 	int err;
 
 	if (alloc_fn_parse_free(value, &fn))
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	alloc_fn_release(&fn);
 	err = add_string(list, value);
 	storage->options.free_fns = list->items;
@@ -194,7 +194,7 @@ static int apply_suppressions(const struct option_row *row, struct options_stora
 	int err;
 
 	if (!*value)
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	err = add_string(list, value);
 	storage->options.suppressions = list->items;
 	storage->options.suppression_count = list->count;
@@ -245,7 +245,7 @@ static int apply_children(const struct option_row *row, struct options_storage *
 		if (!strcmp(c->name, value))
 			return set_children(storage, shown, (enum option_children)c->value);
 	}
-	return refuse(row, shown, value);
+	return option_refuse(row, shown, value);
 }
 
 static int apply_no_follow(const struct option_row *row, struct options_storage *storage,
@@ -259,7 +259,7 @@ static int apply_no_follow(const struct option_row *row, struct options_storage 
 static int apply_sort(const struct option_row *row, struct options_storage *storage,
 		      const char *shown, const char *value)
 {
-	return rank_parse(value, &storage->options.sort) ? refuse(row, shown, value) : 0;
+	return rank_parse(value, &storage->options.sort) ? option_refuse(row, shown, value) : 0;
 }
 
 static int apply_heuristics(const struct option_row *row, struct options_storage *storage,
@@ -267,7 +267,7 @@ static int apply_heuristics(const struct option_row *row, struct options_storage
 {
 	int err = reach_parse_heuristics(value, &storage->options.heuristics);
 
-	return err ? refuse(row, shown, value) : 0;
+	return err ? option_refuse(row, shown, value) : 0;
 }
 
 static int apply_format(const struct option_row *row, struct options_storage *storage,
@@ -320,7 +320,7 @@ static int apply_time(const struct option_row *row, struct options_storage *stor
 	if (!strcmp(value, "0") || !parse_duration(value, &time->ns))
 		return 0;
 	time->absolute = true;
-	return parse_date(value, &time->ns) ? refuse(row, shown, value) : 0;
+	return parse_date(value, &time->ns) ? option_refuse(row, shown, value) : 0;
 }
 
 static int apply_debuginfod(const struct option_row *row, struct options_storage *storage,
@@ -404,7 +404,7 @@ static int apply_user(const struct option_row *row, struct options_storage *stor
 	else if (!parse_count(value, 0, UINT32_MAX - 1, &number))
 		storage->options.user = (uid_t)number;
 	else
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	return 0;
 }
 
@@ -416,7 +416,7 @@ static int apply_budget(const struct option_row *row, struct options_storage *st
 	double percent = strtod(value, &end);
 
 	if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0.1 && percent <= 100))
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	storage->options.budget = (uint32_t)(percent * 10 + 0.5);
 	return 0;
 }
@@ -425,7 +425,7 @@ static int apply_metrics(const struct option_row *row, struct options_storage *s
 			 const char *shown, const char *value)
 {
 	if (listen_parse(value, &storage->options.metrics_address))
-		return refuse(row, shown, value);
+		return option_refuse(row, shown, value);
 	storage->options.metrics = true;
 	return 0;
 }
@@ -534,7 +534,7 @@ const struct option_row option_rows[] = {
 	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
 	{"verdict", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), FIELD(verdict)},
 	{"max-pause", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), FIELD(max_pause_ns),
-	 .min = NS_PER_MS, .max = 3600 * 1000 * NS_PER_MS,
+	 .min = NS_PER_MS, .max = 3600 * NS_PER_S,
 	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s"},
 	{"snapshot", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), FIELD(snapshot), .choices = snapshot_choices,
 	 .expected = "is not a way to take a verdict; give one of stop, fork"},
@@ -561,7 +561,7 @@ const struct option_row option_rows[] = {
 	{"min-growth", 0, .groups = OPTIONS_SURVEY, VALUE(apply_size), FIELD(min_growth), .max = UINT64_MAX,
 	 .expected = "is not a growth in bytes per hour; give e.g. 1M, 64k"},
 	{"window", 0, .groups = OPTIONS_SURVEY, VALUE(apply_duration), FIELD(window_ns),
-	 .min = 1000 * NS_PER_MS, .max = NS_PER_YEAR,
+	 .min = NS_PER_S, .max = NS_PER_YEAR,
 	 .expected = "is not a duration (1s to 1 year); give e.g. 10, 30s, 2m"},
 	{"budget", 0, .groups = OPTIONS_SURVEY, VALUE(apply_budget),
 	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5"},

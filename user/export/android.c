@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
 
@@ -77,16 +78,15 @@ static uint64_t address_of(const struct collected_target *t, const struct frame 
 
 static void put_quoted(FILE *out, const char *text)
 {
-	fputc('"', out);
-	while (text && *text) {
-		const char *start = text;
-		uint32_t point = utf8_next(&text);
+	static const char *const instead[] = {"?"};
+	static const struct text_rules rules = {.special = "\"",
+						.instead = instead,
+						.harms = TEXT_C0,
+						.harmful = "?",
+						.invalid = "?"};
 
-		if (point < 0x20 || point == 0x7f || point == '"' || point == UTF8_INVALID)
-			fputc('?', out);
-		else
-			fwrite(start, 1, (size_t)(text - start), out);
-	}
+	fputc('"', out);
+	text_put(out, text ? text : "", &rules);
 	fputc('"', out);
 }
 

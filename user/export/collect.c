@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/text.h"
+
 /* 0 or -ENOMEM. */
 static int collection_init(struct collection *c)
 {
@@ -118,22 +120,9 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 /* A process may call itself anything. */
 static void copy_comm(char to[17], const char from[16])
 {
-	char comm[17];
-	const char *at = comm;
+	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?", .invalid = "?"};
 
-	snprintf(comm, sizeof(comm), "%.16s", *from ? from : "?");
-	while (*at) {
-		const char *start = at;
-		uint32_t point = utf8_next(&at);
-
-		if (point < 0x20 || point == 0x7f || point == UTF8_INVALID) {
-			*to++ = '?';
-			continue;
-		}
-		memcpy(to, start, (size_t)(at - start));
-		to += at - start;
-	}
-	*to = '\0';
+	text_copy(to, 17, *from ? from : "?", 16, &rules);
 }
 
 /*

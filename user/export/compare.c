@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/export/render.h"
 
@@ -43,7 +44,7 @@ static void put_change(FILE *out, const struct amount *old, const struct amount 
 static void put_side(FILE *out, const char *name, const struct compared_side *side)
 {
 	char when[64] = "?", elapsed[FORMAT_DURATION_MAX];
-	time_t seconds = (time_t)(side->time_ns / 1000000000);
+	time_t seconds = (time_t)(side->time_ns / NS_PER_S);
 	struct tm tm;
 
 	fprintf(out, "%s   ", name);

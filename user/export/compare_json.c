@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A comparison as JSON. */
+#include "user/base/clock.h"
 #include "user/export/compare.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@ static struct json_object *new_side(const struct compared_side *side, bool *fail
 
 	if (side->processes) {
 		json_put_time(to, side->time_ns);
-		json_put_number(to, "elapsed_ms", side->elapsed_ns / 1000000);
+		json_put_number(to, "elapsed_ms", side->elapsed_ns / NS_PER_MS);
 	}
 	json_put_number(to, "processes", side->processes);
 	if (side->processes == 1)

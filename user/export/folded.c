@@ -9,23 +9,21 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
 
 /* A semicolon would begin another frame, a newline another stack. */
 static void put_name(FILE *out, const char *name)
 {
-	while (*name) {
-		const char *start = name;
-		uint32_t point = utf8_next(&name);
+	static const char *const instead[] = {":"};
+	static const struct text_rules rules = {.special = ";",
+						.instead = instead,
+						.harms = TEXT_C0,
+						.harmful = "?",
+						.invalid = "?"};
 
-		if (point == ';')
-			fputc(':', out);
-		else if (point < 0x20 || point == 0x7f || point == UTF8_INVALID)
-			fputc('?', out);
-		else
-			fwrite(start, 1, (size_t)(name - start), out);
-	}
+	text_put(out, name, &rules);
 }
 
 static uint64_t value_of(const struct collected_stack *stack, enum export_value value)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/text.h"
 #include "user/base/util.h"
 
 #define MAX_POINTS  1024 /* more than a screen has columns to draw them in */
@@ -32,16 +33,9 @@ static struct exporter *html_open(FILE *out, const struct export_options *option
 	return NULL;
 }
 
-static void free_cmdline(char **cmdline)
-{
-	for (char **arg = cmdline; arg && *arg; arg++)
-		free(*arg);
-	free(cmdline);
-}
-
 static void target_release(struct html_target *t)
 {
-	free_cmdline(t->cmdline);
+	text_list_free(t->cmdline);
 	free(t->points);
 	for (size_t i = 0; i < t->moment_count; i++)
 		free(t->moments[i].values);
@@ -97,20 +91,11 @@ static struct html_target *target_of(struct html *h, const struct snapshot *s)
 	return grown;
 }
 
-static int copy_cmdline(struct html_target *t, char *const *cmdline)
+static int set_cmdline(struct html_target *t, char *const *cmdline)
 {
-	size_t count = 0;
-
 	if (t->cmdline || !cmdline)
 		return 0;
-	while (cmdline[count])
-		count++;
-	t->cmdline = calloc(count + 1, sizeof(*t->cmdline));
-	for (size_t i = 0; t->cmdline && i < count; i++) {
-		t->cmdline[i] = strdup(cmdline[i]);
-		if (!t->cmdline[i])
-			return -ENOMEM;
-	}
+	t->cmdline = text_list_copy(cmdline);
 	return t->cmdline ? 0 : -ENOMEM;
 }
 
@@ -249,7 +234,7 @@ static int add_moment(struct html *h, struct html_target *t, const struct snapsh
 int html_take(struct html *h, const struct snapshot *s)
 {
 	struct html_target *t = target_of(h, s);
-	int err = t ? copy_cmdline(t, s->cmdline) : -ENOMEM;
+	int err = t ? set_cmdline(t, s->cmdline) : -ENOMEM;
 
 	if (!err)
 		err = add_point(t, s);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
 #include "user/export/html.h"
 
 #define MAX_TIMES \
 	256 /* as often as a process's memory is kept; thinned out as the points of targets are */
 #define MAX_ENDED 1024 /* processes that have exited, beyond which only those are kept that grew */
 #define ABSENT	  UINT64_MAX
-#define NS_PER_MS ((uint64_t)1000000)
 
 static void process_free(struct html_process *p)
 {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/html.h"
 
@@ -16,22 +18,19 @@
 #define MEMLEAKBPF_VERSION "0.1.0"
 #endif
 
-#define NS_PER_MS ((uint64_t)1000000)
-
 void html_put_text(FILE *out, const char *text)
 {
+	static const struct text_rules rules = {.invalid = "\\ufffd"};
+
 	fputc('"', out);
 	while (*text) {
-		const char *start = text;
-		uint32_t point = utf8_next(&text);
+		struct text_piece piece = text_next(&text, &rules);
+		uint32_t point = piece.point;
 
-		if (point == UTF8_INVALID)
-			fputs("\\ufffd", out);
-		else if (point < 0x20 || point == 0x7f || point == '<' || point == '"' ||
-			 point == '\\')
+		if (point < 0x20 || point == 0x7f || point == '<' || point == '"' || point == '\\')
 			fprintf(out, "\\u%04x", (unsigned)point);
 		else
-			fwrite(start, 1, (size_t)(text - start), out);
+			fwrite(piece.bytes, 1, piece.len, out);
 	}
 	fputc('"', out);
 }

@@ -7,10 +7,9 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
+#include "user/base/clock.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
-
-#define NS_PER_MS 1000000ULL
 
 static void put_target(struct json to, const struct snapshot *s)
 {

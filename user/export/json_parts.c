@@ -7,11 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "user/base/clock.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
-
-#define NS_PER_MS 1000000ULL
-#define NS_PER_S  1000000000ULL
 
 void json_put(struct json to, const char *key, struct json_object *value)
 {
@@ -58,25 +57,15 @@ void json_put_bool(struct json to, const char *key, bool value)
  */
 struct json_object *json_new_string(const char *text)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
+	static const struct text_rules rules = {.invalid = "\xef\xbf\xbd"};
 	struct json_object *string;
-	size_t len = 0;
 	/* At worst each byte becomes a replacement. */
-	char *clean = calloc(strlen(text) + 1, sizeof(replacement) - 1);
+	size_t size = strlen(text) * 3 + 1, len;
+	char *clean = malloc(size);
 
 	if (!clean)
 		return NULL;
-	while (*text) {
-		const char *start = text;
-
-		if (utf8_next(&text) == UTF8_INVALID) {
-			memcpy(clean + len, replacement, sizeof(replacement) - 1);
-			len += sizeof(replacement) - 1;
-		} else {
-			memcpy(clean + len, start, (size_t)(text - start));
-			len += (size_t)(text - start);
-		}
-	}
+	len = text_copy(clean, size, text, SIZE_MAX, &rules);
 	string = len <= INT32_MAX ? json_object_new_string_len(clean, (int)len) : NULL;
 	free(clean);
 	return string;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Processes and counter tracks of a Perfetto trace. */
+#include "user/base/clock.h"
+#include "user/base/text.h"
 #include "user/export/perfetto.h"
 
 #include <errno.h>
@@ -68,13 +70,13 @@ void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns)
 /* Bytes that are no UTF-8 become '?': readers refuse a string that holds them. */
 static void put_text(struct perfetto *p, unsigned field, const char *text)
 {
+	static const struct text_rules rules = {.invalid = "?"};
 	size_t mark = wire_open(&p->out, field);
 
 	while (*text) {
-		const char *start = text;
-		bool good = utf8_next(&text) != UTF8_INVALID;
+		struct text_piece piece = text_next(&text, &rules);
 
-		wire_raw(&p->out, good ? start : "?", good ? (size_t)(text - start) : 1);
+		wire_raw(&p->out, piece.bytes, piece.len);
 	}
 	wire_close(&p->out, mark);
 }
@@ -172,7 +174,7 @@ void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struc
 	put_counter(p, s->pid, COUNTER_LIVE_BYTES, time_ns, s->live.bytes);
 	put_counter(p, s->pid, COUNTER_LIVE_BLOCKS, time_ns, s->live.count);
 	if (elapsed && s->alloc.bytes > h->alloc.bytes)
-		rate = (double)(s->alloc.bytes - h->alloc.bytes) * 1e9 / (double)elapsed;
+		rate = (double)(s->alloc.bytes - h->alloc.bytes) * NS_PER_S / (double)elapsed;
 	put_counter(p, s->pid, COUNTER_RATE, time_ns, saturate_u64(rate));
 	if (s->memory.rss)
 		put_counter(p, s->pid, COUNTER_RSS, time_ns, s->memory.rss);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
 #include "user/recording/wire.h"
@@ -326,7 +327,7 @@ static void put_verdict_comments(struct profile *p, const struct verdict *v)
 		put_comment(p, "no verdict: %s", v->reason);
 	if (v->state != VERDICT_TAKEN)
 		return;
-	put_comment(p, "verdict: paused for %.1f ms%s", (double)v->pause_ns / 1e6,
+	put_comment(p, "verdict: paused for %.1f ms%s", (double)v->pause_ns / NS_PER_MS,
 		    v->approximate ? ", approximate" : "");
 	if (v->unknown_bytes)
 		put_comment(p,
@@ -346,7 +347,7 @@ static void put_comments(struct profile *p)
 	const struct collected_target *t = p->target;
 
 	put_comment(p, "PID %d (%s), %" PRIu64 " ms since attach", (int)t->pid, t->comm,
-		    t->elapsed_ns / 1000000);
+		    t->elapsed_ns / NS_PER_MS);
 	put_verdict_comments(p, &t->verdict);
 	if (t->left_out_stacks)
 		put_comment(p,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "user/base/text.h"
 #include "user/export/export.h"
 
 /* Formats that keep something between snapshots have this first in a struct of their own. */
@@ -48,12 +49,6 @@ const char *stack_end_label(enum stack_end end);
 /* ... and for a stack of which no frame is known. */
 #define STACK_UNKNOWN_LABEL "[stack not recorded]"
 
-/*
- * For the text outputs: a name that a target chose, with '?' for what would act on the terminal;
- * returns its width, without `out` only that.
- */
-size_t text_put_name(FILE *out, const char *name);
-
 /* One stack as -f text shows it, an empty line before it. */
 void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
 		    size_t number, const struct stack *stack);
@@ -89,15 +84,6 @@ void suppression_put(FILE *out, enum suppression_style style, const struct snaps
 
 /* As in folded: "end;root;…;leaf"; frames may be NULL. */
 void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end);
-
-#define UTF8_INVALID UINT32_MAX
-
-/*
- * The code point at *text, which is moved behind it; 0 at the end of the string, where it stays.
- * Bytes that are no UTF-8 (RFC 3629: overlong forms, surrogates and anything above U+10FFFF
- * included) come out as UTF8_INVALID, one byte at a time.
- */
-uint32_t utf8_next(const char **text);
 
 extern const struct exporter_format format_text;
 extern const struct exporter_format format_json;

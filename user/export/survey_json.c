@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/base/clock.h"
 #include "user/export/survey_output.h"
 
 #include <errno.h>
 
 #include "user/export/json_parts.h"
-
-#define NS_PER_MS 1000000ULL
 
 static void put_drill(struct json to, const struct export_options *options,
 		      const struct survey_drill *drill)

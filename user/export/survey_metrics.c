@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
-
-#define NS_PER_S 1e9
 
 struct page {
 	FILE *out;
@@ -77,22 +77,17 @@ static void put_family(const struct page *p, const char *name, enum metric_type 
  */
 static void put_label(FILE *out, bool first, const char *name, const char *value)
 {
-	fprintf(out, "%s%s=\"", first ? "" : ",", name);
-	while (*value) {
-		const char *start = value;
-		uint32_t point = utf8_next(&value);
+	static const char *const escapes[] = {"\\\\", "\\\"", "\\n"};
+	static const struct text_rules rules = {
+		.special = "\\\"\n",
+		.instead = escapes,
+		.harms = TEXT_C0 | TEXT_C1,
+		.harmful = "?",
+		.invalid = "\xef\xbf\xbd", /* U+FFFD */
+	};
 
-		if (point == UTF8_INVALID)
-			fputs("\xef\xbf\xbd", out); /* U+FFFD */
-		else if (point == '\\' || point == '"')
-			fprintf(out, "\\%c", (char)point);
-		else if (point == '\n')
-			fputs("\\n", out);
-		else if (point < 0x20 || (point >= 0x7f && point < 0xa0))
-			fputc('?', out);
-		else
-			fwrite(start, 1, (size_t)(value - start), out);
-	}
+	fprintf(out, "%s%s=\"", first ? "" : ",", name);
+	text_put(out, value, &rules);
 	fputc('"', out);
 }
 

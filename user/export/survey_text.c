@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/base/clock.h"
+#include "user/base/text.h"
 #include "user/export/survey_output.h"
 
 #include <errno.h>
@@ -11,8 +13,6 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
-
-#define NS_PER_S 1000000000ULL
 
 /*
  * Columns of the table: with one blank between them, 100. The function that allocates has a line
@@ -250,7 +250,7 @@ static void put_findings(const struct table *t, const struct survey_row *row)
 
 	/* What is decades away is no limit. */
 	if (row->limit_known && row->limit_s < 1e9)
-		format_duration(limit, (uint64_t)(row->limit_s * 1e9));
+		format_duration(limit, (uint64_t)(row->limit_s * NS_PER_S));
 	if (row->drill && row->drill->snapshot)
 		short_bytes(live, (double)row->drill->snapshot->live.bytes);
 	fprintf(t->out, " %*s %*s\n", WIDTH_LIMIT, limit, WIDTH_LIVE, live);

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "user/base/clock.h"
 #include "user/base/parse.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
-
-#define NS_PER_S 1000000000ULL
 
 /* Wide enough for most names, narrow enough that file:line still fits beside them. */
 #define MIN_FUNCTION_WIDTH 16
@@ -44,37 +44,7 @@ static void set_style(const struct page *page, enum style style)
 		fputs(codes[style], page->out);
 }
 
-/* ---- names that a target chose ------------------------------------------------------------ */
-
-/*
- * Characters that would act on the terminal or turn the line around: C0 and C1 controls, and the
- * Unicode bidirectional controls (U+200E/F, U+202A-E, U+2066-9), line and paragraph separators.
- */
-static bool is_harmful(uint32_t point)
-{
-	return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == UTF8_INVALID ||
-	       point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-	       (point >= 0x2066 && point <= 0x2069);
-}
-
-size_t text_put_name(FILE *out, const char *name)
-{
-	size_t width = 0;
-
-	for (; *name; width++) {
-		const char *start = name;
-
-		bool harmful = is_harmful(utf8_next(&name));
-
-		if (!out)
-			continue;
-		if (harmful)
-			fputc('?', out);
-		else
-			fwrite(start, 1, (size_t)(name - start), out);
-	}
-	return width;
-}
+/* ---- paths -------------------------------------------------------------------------------- */
 
 /*
  * Cuts "." and "x/.." out of a path: "./malloc/./malloc/malloc.c" is "malloc/malloc/malloc.c".

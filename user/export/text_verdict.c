@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/export/render.h"
 
@@ -36,10 +37,10 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 		return;
 	fputs("verdict ", out);
 	put_classes(out, v->classes);
-	fprintf(out, "\n         paused for %.1f ms", (double)v->pause_ns / 1e6);
+	fprintf(out, "\n         paused for %.1f ms", (double)v->pause_ns / NS_PER_MS);
 	if (options->verbose)
 		fprintf(out, ", %s read, %.1f ms in all", format_bytes(human, v->read_bytes),
-			(double)v->total_ns / 1e6);
+			(double)v->total_ns / NS_PER_MS);
 	fputc('\n', out);
 	if (v->approximate)
 		fputs("        approximate: the rest of the memory was read while the target ran "

@@ -33,6 +33,7 @@
 #include <elf.h>
 
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/proc.h"
 
@@ -51,12 +52,6 @@
 #define STOP_ASKED (SIGTRAP | PTRACE_EVENT_STOP << 8)
 #define OPTIONS	   (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)
 
-#define REFUSE(reason, err, ...)                                      \
-	({                                                            \
-		snprintf((reason), FORKCOPY_REASON_MAX, __VA_ARGS__); \
-		(err);                                                \
-	})
-
 /* ---- may it be forked? -------------------------------------------------------------------- */
 
 /*
@@ -73,26 +68,26 @@ static bool has_namespace_for_children(pid_t pid)
 	return stat(path[0], &own) || stat(path[1], &children) || own.st_ino != children.st_ino;
 }
 
-static int check_process(pid_t pid, char reason[static FORKCOPY_REASON_MAX])
+static int check_process(pid_t pid, char reason[static REASON_MAX])
 {
 	_cleanup_free_ char *state = NULL, *seccomp = NULL, *features = NULL;
 
 	if (proc_status_field(pid, "State", &state))
-		return REFUSE(reason, -ESRCH, "it has ended");
+		return refuse(reason, -ESRCH, "it has ended");
 	if (state[1] == 'T' || state[1] == 't')
-		return REFUSE(reason, -EBUSY, "it is stopped anyway");
+		return refuse(reason, -EBUSY, "it is stopped anyway");
 	if (!proc_status_field(pid, "Seccomp", &seccomp) && strtol(seccomp, NULL, 10))
-		return REFUSE(
+		return refuse(
 			reason, -EPERM,
 			"a seccomp filter watches its system calls, and might kill it for one "
 			"that it does not expect");
 	if (!proc_status_field(pid, "x86_Thread_features", &features) && strstr(features, "shstk"))
-		return REFUSE(reason, -EPERM, "its returns are checked by a shadow stack");
+		return refuse(reason, -EPERM, "its returns are checked by a shadow stack");
 	if (proc_ns_pid(pid) == 1)
-		return REFUSE(reason, -EPERM,
+		return refuse(reason, -EPERM,
 			      "it is process 1 of its container, which orphans are given to");
 	if (has_namespace_for_children(pid))
-		return REFUSE(reason, -EPERM, "its children get another PID namespace");
+		return refuse(reason, -EPERM, "its children get another PID namespace");
 	return 0;
 }
 
@@ -133,7 +128,7 @@ static void find_in_memory(pid_t pid, const struct mapping *m, struct call_code 
 		call_code_find(code, bytes, (size_t)n, m->start);
 }
 
-int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCOPY_REASON_MAX])
+int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON_MAX])
 {
 	struct maps *maps = NULL;
 	size_t left = CODE_MAX;
@@ -141,7 +136,7 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCO
 
 	*out = (struct call_code){0};
 	if (!err && maps_read(pid, &maps))
-		err = REFUSE(reason, -ESRCH, "its memory cannot be looked at");
+		err = refuse(reason, -ESRCH, "its memory cannot be looked at");
 	/* The C library first: it is small, and has what is looked for. */
 	for (int pass = 0; !err && pass < 2; pass++) {
 		for (size_t i = 0; i < maps_count(maps); i++) {
@@ -158,7 +153,7 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCO
 	}
 	maps_free(maps);
 	if (!err && (!out->call || !out->resume))
-		err = REFUSE(reason, -ENOENT, "no instructions for it are in its code");
+		err = refuse(reason, -ENOENT, "no instructions for it are in its code");
 	return err;
 }
 
@@ -271,7 +266,7 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
 	struct user_regs_struct regs = m->thread->registers;
 
 	if (!frames || !base)
-		return REFUSE(m->reason, -ENOMEM, "no memory");
+		return refuse(m->reason, -ENOMEM, "no memory");
 	/*
 	 * In the order of their use: what lies below the stack pointer of the one in use may be
 	 * written over, by a signal's handler or by the next tool's frames when this one has been
@@ -293,7 +288,7 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
 	m->end_sp = call_frame_put(frames + small + large, base + small + large, m->code, &regs,
 				   UINT64_MAX, NULL);
 	if (process_vm_writev(m->pid, &from, 1, &to, 1, 0) != (ssize_t)size)
-		return REFUSE(m->reason, -errno, "its stack cannot be written to: %s",
+		return refuse(m->reason, -errno, "its stack cannot be written to: %s",
 			      strerror(errno));
 	return 0;
 }
@@ -408,7 +403,7 @@ static int make_helper(struct making *m)
 	if (err || m->helper)
 		return err;
 	err = failure(tid);
-	return REFUSE(m->reason, err, "it cannot fork: %s", strerror(-err));
+	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
 
 /* The helper has the frame by which it ends, and hands it on. */
@@ -432,11 +427,11 @@ static int make_copy(struct making *m)
 	err = set_registers(m->helper, &regs);
 	err = err ?: run_call(m, m->helper, &m->copy);
 	if (err)
-		return err == -ETIMEDOUT ? REFUSE(m->reason, err, "the fork takes too long") : err;
+		return err == -ETIMEDOUT ? refuse(m->reason, err, "the fork takes too long") : err;
 	if (m->copy)
 		return expect(m, m->copy, STOP_ASKED);
 	err = failure(m->helper);
-	return REFUSE(m->reason, err, "it cannot fork: %s", strerror(-err));
+	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
 
 static void end(pid_t child)
@@ -499,7 +494,7 @@ static int make(struct making *m)
 		 * that.
 		 */
 		failed = make_copy(m);
-		m->deadline_ns += 1000000000ull;
+		m->deadline_ns += NS_PER_S;
 		end(m->helper);
 		err = bury_helper(m);
 	}
@@ -509,7 +504,7 @@ static int make(struct making *m)
 
 int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
 		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
-		  char reason[static FORKCOPY_REASON_MAX])
+		  char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct call_vector *vector = aligned_alloc(64, sizeof(*vector));
 	struct making m = {.pid = pid, .code = code, .deadline_ns = deadline_ns, .reason = reason};
@@ -519,12 +514,12 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 	*reason = '\0';
 	*copy = 0;
 	if (!err && !call_code_stands(code, pid))
-		err = REFUSE(reason, -ENOENT, "its code has changed");
+		err = refuse(reason, -ENOENT, "its code has changed");
 	if (!err) {
 		/* The largest frames: what the thread's really need is known once it is chosen. */
 		m.thread = choose(&m, maps, threads, thread_count, sizeof(*vector) + 4096);
 		if (!m.thread)
-			err = REFUSE(reason, -EBUSY,
+			err = refuse(reason, -EBUSY,
 				     "none of its threads is where it could be made to fork");
 	}
 	if (!err && ptrace(PTRACE_GETSIGMASK, m.thread->tid, sizeof(m.mask), &m.mask))
@@ -536,8 +531,8 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 	if (err) {
 		end(m.copy);
 		if (!*reason)
-			snprintf(reason, FORKCOPY_REASON_MAX, "forking it failed: %s",
-				 err == -ETIMEDOUT ? "it took too long" : strerror(-err));
+			refuse(reason, err, "forking it failed: %s",
+			       err == -ETIMEDOUT ? "it took too long" : strerror(-err));
 		return err;
 	}
 	*copy = m.copy;

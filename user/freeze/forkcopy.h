@@ -14,16 +14,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/base/log.h"
 #include "user/freeze/calls.h"
 #include "user/process/maps.h"
-
-#define FORKCOPY_REASON_MAX 160
 
 /*
  * Before the process is stopped: may it be forked without harm, and where are the instructions? 0
  * and *out, or -errno with the reason, a clause about "it", not logged.
  */
-int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static FORKCOPY_REASON_MAX]);
+int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON_MAX]);
 
 /* A thread of the process that stands in a stop which PTRACE_INTERRUPT made. */
 struct forkcopy_thread {
@@ -39,7 +38,7 @@ struct forkcopy_thread {
  */
 int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
 		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
-		  char reason[static FORKCOPY_REASON_MAX]);
+		  char reason[static REASON_MAX]);
 
 /*
  * Ends the copy. It was orphaned when it was made, so that process 1 (of its PID namespace) is who

@@ -25,6 +25,7 @@
 
 #include "bpf/sleepers_abi.h"
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/forkcopy.h"
 #include "user/freeze/registers.h"
@@ -58,9 +59,8 @@ struct copy_order {
 	const struct call_code *code;
 	uint64_t deadline_ns;
 	int err;
-	char reason[FORKCOPY_REASON_MAX];
+	char reason[REASON_MAX];
 };
-_Static_assert(FORKCOPY_REASON_MAX <= STOP_REASON_MAX, "a copy's reason fits");
 
 struct stop {
 	pid_t pid;
@@ -81,14 +81,8 @@ struct stop {
 	struct copy_order copying;
 	pid_t copy; /* 0: none */
 	int err;
-	char reason[STOP_REASON_MAX];
+	char reason[REASON_MAX];
 };
-
-#define REFUSE(stop, err, ...)                                                 \
-	({                                                                     \
-		snprintf((stop)->reason, sizeof((stop)->reason), __VA_ARGS__); \
-		(err);                                                         \
-	})
 
 /* ---- stopping ----------------------------------------------------------------------------- */
 
@@ -136,7 +130,7 @@ static int seize_one(struct stop *stop, pid_t tid)
 	int one;
 
 	if (!add_tracee(stop, tid))
-		return REFUSE(stop, -ENOMEM, "no memory to stop it");
+		return refuse(stop->reason, -ENOMEM, "no memory to stop it");
 	one = seize(stop, tid);
 	if (one <= 0)
 		stop->count--;
@@ -154,7 +148,7 @@ static int seize_new(struct stop *stop)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
 	dir = opendir(path);
 	if (!dir)
-		return REFUSE(stop, -ESRCH, "it has ended");
+		return refuse(stop->reason, -ESRCH, "it has ended");
 	while (found >= 0 && (entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int one;
@@ -294,12 +288,12 @@ static int refuse_late(struct stop *stop, const struct tracee *t)
 {
 	char state = stop_thread_state(stop->pid, t->thread.tid);
 
-	return REFUSE(stop, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
-		      (int)t->thread.tid, (double)stop->max_ns / 1e6, state ? state : '?',
-		      state == 'D'
-			      ? ", uninterruptible: it waits for a device or a vfork child, or "
-				"is frozen"
-			      : "");
+	return refuse(
+		stop->reason, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
+		(int)t->thread.tid, (double)stop->max_ns / NS_PER_MS, state ? state : '?',
+		state == 'D' ? ", uninterruptible: it waits for a device or a vfork child, or "
+			       "is frozen"
+			     : "");
 }
 
 /*
@@ -357,13 +351,13 @@ static int read_all_registers(struct stop *stop)
 		int err = t->gone ? -ESRCH : t->thread.words ? 0 : registers_read(&t->thread);
 
 		if (err == -ENOMEM)
-			return REFUSE(stop, err, "no memory for its registers");
+			return refuse(stop->reason, err, "no memory for its registers");
 		/* A thread that was killed meanwhile has none. */
 		if (err)
 			t->gone = true;
 		live += !t->gone;
 	}
-	return live ? 0 : REFUSE(stop, -ESRCH, "it has ended");
+	return live ? 0 : refuse(stop->reason, -ESRCH, "it has ended");
 }
 
 /* ---- the tracer --------------------------------------------------------------------------- */
@@ -478,14 +472,13 @@ static void give(struct stop *stop, enum order order)
 }
 
 static int begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, bool ending,
-		 struct stop **out, char reason[static STOP_REASON_MAX])
+		 struct stop **out, char reason[static REASON_MAX])
 {
 	struct stop *stop = calloc(1, sizeof(*stop));
 	int err;
 
-	snprintf(reason, STOP_REASON_MAX, "no memory to stop it");
 	if (!stop)
-		return -ENOMEM;
+		return refuse(reason, -ENOMEM, "no memory to stop it");
 	stop->pid = pid;
 	stop->ending = ending;
 	stop->sleepers = sleepers;
@@ -501,7 +494,9 @@ static int begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleeper
 			;
 		err = stop->err;
 		stop->released = err != 0;
-		memcpy(reason, stop->reason, STOP_REASON_MAX);
+		memcpy(reason, stop->reason, REASON_MAX);
+	} else {
+		refuse(reason, err, "no memory to stop it");
 	}
 	if (err) {
 		stop_free(stop);
@@ -527,30 +522,29 @@ uint64_t stop_start_ns(const struct stop *stop)
 }
 
 int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
-	       char reason[static STOP_REASON_MAX])
+	       char reason[static REASON_MAX])
 {
 	return begin(pid, max_ns, sleepers, false, out, reason);
 }
 
-int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out,
-		      char reason[static STOP_REASON_MAX])
+int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out, char reason[static REASON_MAX])
 {
 	return begin(pid, max_ns, NULL, true, out, reason);
 }
 
-int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX])
+int stop_sleepers_too(struct stop *stop, char reason[static REASON_MAX])
 {
 	give(stop, ORDER_STOP_SLEEPERS);
-	memcpy(reason, stop->reason, STOP_REASON_MAX);
+	memcpy(reason, stop->reason, REASON_MAX);
 	return stop->err;
 }
 
 int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
-	      char reason[static STOP_REASON_MAX])
+	      char reason[static REASON_MAX])
 {
 	stop->copying = (struct copy_order){.code = code, .deadline_ns = deadline_ns};
 	give(stop, ORDER_COPY);
-	memcpy(reason, stop->copying.reason, FORKCOPY_REASON_MAX);
+	memcpy(reason, stop->copying.reason, REASON_MAX);
 	*copy = stop->copy;
 	return stop->copying.err;
 }

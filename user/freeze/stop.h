@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/base/log.h"
+
 struct call_code;
 struct sleeper; /* bpf/sleepers_abi.h */
 struct stop;
@@ -23,8 +25,6 @@ struct stop_thread {
 	uint64_t *words; /* all registers, the vector registers included, as words of memory */
 	size_t word_count;
 };
-
-#define STOP_REASON_MAX 160
 
 /*
  * How the threads are looked at that sleep in a system call which a stop would cut short, without
@@ -53,14 +53,14 @@ struct stop_sleepers {
  * threads are left alone: they stand still for as long as they sleep. NULL: all are stopped.
  */
 int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
-	       char reason[static STOP_REASON_MAX]);
+	       char reason[static REASON_MAX]);
 
 /*
  * The same of a process that is about to end: threads that do not stop at once are run before all
  * ordinary ones until they do.
  */
 int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out,
-		      char reason[static STOP_REASON_MAX]);
+		      char reason[static REASON_MAX]);
 
 /*
  * Have all threads that were left asleep slept ever since? If not, what has been read of the
@@ -72,7 +72,7 @@ bool stop_undisturbed(struct stop *stop);
  * Stops those too that were left asleep, and reads the registers of all of them. 0 or -errno with
  * the reason, not logged.
  */
-int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX]);
+int stop_sleepers_too(struct stop *stop, char reason[static REASON_MAX]);
 
 /*
  * Makes a copy of the process while it stands still (user/freeze/forkcopy.h): another process with its
@@ -81,7 +81,7 @@ int stop_sleepers_too(struct stop *stop, char reason[static STOP_REASON_MAX]);
  * -errno with the reason, not logged; the process stands still as before.
  */
 int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
-	      char reason[static STOP_REASON_MAX]);
+	      char reason[static REASON_MAX]);
 
 size_t stop_thread_count(const struct stop *stop);
 size_t stop_asleep_count(const struct stop *stop); /* of them, those that were left asleep */

@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/proc.h"
-
-#define REFUSE(reason, err, ...)                                  \
-	({                                                        \
-		snprintf((reason), STOP_REASON_MAX, __VA_ARGS__); \
-		(err);                                            \
-	})
 
 char stop_thread_state(pid_t pid, pid_t tid)
 {
@@ -45,25 +40,25 @@ static int yama_scope(void)
 	return file && fscanf(file, "%d", &scope) == 1 ? scope : 0;
 }
 
-int stop_explain(pid_t pid, int err, char reason[static STOP_REASON_MAX])
+int stop_explain(pid_t pid, int err, char reason[static REASON_MAX])
 {
 	pid_t tracer = tracer_of(pid);
 	char comm[17] = "";
 
 	if (err != EPERM && err != EACCES)
-		return REFUSE(reason, -err, "it cannot be stopped: %s", strerror(err));
+		return refuse(reason, -err, "it cannot be stopped: %s", strerror(err));
 	if (tracer) {
 		proc_comm(tracer, comm);
-		return REFUSE(reason, -EPERM,
+		return refuse(reason, -EPERM,
 			      "process %d (%s) traces it already; let that detach first",
 			      (int)tracer, comm);
 	}
 	if (yama_scope() == 3)
-		return REFUSE(
+		return refuse(
 			reason, -EPERM,
 			"this machine forbids ptrace altogether (kernel.yama.ptrace_scope is 3 "
 			"until the next boot)");
-	return REFUSE(reason, -EPERM,
+	return refuse(reason, -EPERM,
 		      "ptrace is not permitted (another user namespace, or CAP_SYS_PTRACE is "
 		      "missing); run as root in the host's namespaces");
 }

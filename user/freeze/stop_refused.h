@@ -14,6 +14,6 @@ char stop_thread_state(pid_t pid, pid_t tid);
  * What it means that PTRACE_SEIZE of a thread of `pid` has failed with the errno `err`. -errno, and
  * the reason.
  */
-int stop_explain(pid_t pid, int err, char reason[static STOP_REASON_MAX]);
+int stop_explain(pid_t pid, int err, char reason[static REASON_MAX]);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "user/base/text.h"
+
 struct cause {
 	const char *name;
 	const char *text;
@@ -70,11 +72,7 @@ void snapshot_free(struct snapshot *snapshot)
 {
 	if (!snapshot)
 		return;
-	if (snapshot->cmdline) {
-		for (char *const *arg = snapshot->cmdline; *arg; arg++)
-			free(*arg);
-		free((void *)snapshot->cmdline);
-	}
+	text_list_free(snapshot->cmdline);
 	free(snapshot->maps);
 	free(snapshot->suppressed);
 	for (size_t i = 0; i < snapshot->stack_count; i++) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/base/log.h"
 #include "user/model/amount.h"
 
 enum verdict_class {
@@ -25,13 +26,11 @@ enum verdict_state {
 	VERDICT_TAKEN,	 /* each stack.verdict adds up to stack.live */
 };
 
-#define VERDICT_REASON_MAX 192
-
 /* Of a whole snapshot. Only state and reason mean anything unless it is VERDICT_TAKEN. */
 struct verdict {
 	enum verdict_state state;
 	/* VERDICT_REFUSED: why, as a clause: "a debugger is attached to it (…)" */
-	char reason[VERDICT_REASON_MAX];
+	char reason[REASON_MAX];
 	struct amount classes[VERDICT_CLASSES]; /* of all stacks */
 	uint64_t pause_ns;			/* for how long the target stood still */
 	uint64_t total_ns;			/* from the stop to the verdict */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/text.h"
 #include "user/recording/recording_state.h"
 #include "user/recording/recording_verdict.h"
 
@@ -113,23 +114,6 @@ static int read_snapshot(const struct recording_reader *r, struct wire_reader me
 	return err ? err : got < 0 ? recording_refuse(why, "a snapshot cannot be read") : 0;
 }
 
-static int copy_cmdline(char *const *from, char *const **to)
-{
-	size_t count = 0;
-	char **copy;
-
-	while (from[count])
-		count++;
-	copy = calloc(count + 1, sizeof(*copy));
-	*to = copy;
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = strdup(from[i]);
-		if (!copy[i])
-			return -ENOMEM;
-	}
-	return copy ? 0 : -ENOMEM;
-}
-
 /* What the target's state says at this moment. */
 static int fill_snapshot(const struct recording_reader *r, struct recorded_target *t,
 			 struct snapshot *s)
@@ -137,7 +121,8 @@ static int fill_snapshot(const struct recording_reader *r, struct recorded_targe
 	s->target_id = t->id;
 	s->pid = t->pid;
 	memcpy(s->comm, t->comm, sizeof(s->comm));
-	if (t->cmdline && copy_cmdline(t->cmdline, &s->cmdline))
+	s->cmdline = t->cmdline ? text_list_copy(t->cmdline) : NULL;
+	if (t->cmdline && !s->cmdline)
 		return -ENOMEM;
 	if (t->maps) {
 		s->maps = module_maps_new(t->maps->items, t->maps->count);

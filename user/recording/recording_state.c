@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/text.h"
 #include "user/base/util.h"
 
 #define MAX_ROWS (1u << 24) /* of one target: --max-stacks' largest */
@@ -32,16 +33,9 @@ static bool id_list_get(const struct id_list *list, uint64_t number, uint32_t *i
 	return true;
 }
 
-static void free_cmdline(char **cmdline)
-{
-	for (char **arg = cmdline; arg && *arg; arg++)
-		free(*arg);
-	free(cmdline);
-}
-
 void recording_target_release(struct recorded_target *target)
 {
-	free_cmdline(target->cmdline);
+	text_list_free(target->cmdline);
 	free(target->maps);
 	free(target->rows);
 	target->cmdline = NULL;
@@ -213,7 +207,7 @@ static int take_target(struct recording_reader *r, struct wire_reader message, c
 			if (!t)
 				err = add_target(r, (uint32_t)f.number, &t);
 			if (!err) {
-				free_cmdline(t->cmdline);
+				text_list_free(t->cmdline);
 				t->cmdline = NULL;
 			}
 			continue;

@@ -340,8 +340,7 @@ static int fill_notes(struct snapshot *s, const struct recorded_notes *notes)
 static void take_reason(struct verdict *v, const struct wire_reader *body)
 {
 	snprintf(v->reason, sizeof(v->reason), "%.*s",
-		 wire_left(body) < VERDICT_REASON_MAX ? (int)wire_left(body)
-						      : VERDICT_REASON_MAX - 1,
+		 wire_left(body) < REASON_MAX ? (int)wire_left(body) : REASON_MAX - 1,
 		 (const char *)body->at);
 }
 

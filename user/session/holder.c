@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/text.h"
 #include "user/heap/dead_memory.h"
 #include "user/base/parse.h"
 #include "user/base/util.h"
@@ -35,8 +36,9 @@ static const char *base_name(const char *path)
 /* A path may hold anything; a line of what holds a block is one line. */
 static void put_file(FILE *out, const char *path)
 {
-	for (const char *at = base_name(path); *at; at++)
-		fputc((unsigned char)*at < ' ' ? '?' : *at, out);
+	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?"};
+
+	text_put(out, base_name(path), &rules);
 }
 
 /* The function that asked for it: the first frame that is no allocation function's own. */

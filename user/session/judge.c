@@ -77,8 +77,8 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 	}
 	reach_free(reach);
 	log_debug("verdict of %d: %.1f ms to find dead memory, %.1f ms to follow pointers",
-		  (int)j->snapshot->pid, (double)(found - start) / 1e6,
-		  (double)(monotonic_ns() - found) / 1e6);
+		  (int)j->snapshot->pid, (double)(found - start) / NS_PER_MS,
+		  (double)(monotonic_ns() - found) / NS_PER_MS);
 	free(j->new_array);
 	return err;
 }
@@ -100,7 +100,7 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct op
 		return 0;
 	if (judge(&j, image, options)) {
 		v->state = VERDICT_REFUSED;
-		snprintf(v->reason, sizeof(v->reason), "no memory to follow its pointers");
+		refuse(v->reason, 0, "no memory to follow its pointers");
 	}
 	heap_image_free(image);
 	v->total_ns = monotonic_ns() - start;

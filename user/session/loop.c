@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/session/loop.h"
@@ -50,25 +50,6 @@ void loop_raise_file_limit(struct rlimit *old)
 	raised = (struct rlimit){old->rlim_max, old->rlim_max};
 	if (setrlimit(RLIMIT_NOFILE, &raised))
 		log_debug("cannot raise the limit of open files: %s", strerror(errno));
-}
-
-static int open_timer(uint64_t interval_ns)
-{
-	struct timespec t = {.tv_sec = (time_t)(interval_ns / 1000000000),
-			     .tv_nsec = (long)(interval_ns % 1000000000)};
-	const struct itimerspec spec = {.it_interval = t, .it_value = t};
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd < 0)
-		return log_errno(errno, "timerfd_create");
-	/* An interval of 0 leaves it disarmed: only the snapshot at the end. */
-	if (timerfd_settime(fd, 0, &spec, NULL)) {
-		int err = log_errno(errno, "timerfd_settime");
-
-		close(fd);
-		return err;
-	}
-	return fd;
 }
 
 static void reap(struct loop *loop)
@@ -166,7 +147,7 @@ int loop_run(struct session *session, const struct options *options, pid_t child
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return log_errno(errno, "signalfd");
-	timer = open_timer(options->interval_ns);
+	timer = timer_open(options->interval_ns);
 	if (timer < 0)
 		return timer;
 	while (!err && !finished(&loop))

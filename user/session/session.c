@@ -8,6 +8,7 @@
 #include "user/analysis/leaks.h"
 #include "user/analysis/rank.h"
 #include "user/analysis/stack_trends.h"
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/session/merged.h"
@@ -20,7 +21,7 @@
 #define UNTRACED_NAMED 10
 
 /* A program has loaded its allocator by then, if it has one. */
-#define UNTRACED_NS 1000000000ull
+#define UNTRACED_NS NS_PER_S
 
 struct session {
 	const struct options *options;

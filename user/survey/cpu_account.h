@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "user/base/clock.h"
+
 #define CPU_ACCOUNT_SECONDS 60
 
 /* All zero is an empty one. */
@@ -17,7 +19,7 @@ struct cpu_account {
 
 static inline void cpu_account_add(struct cpu_account *account, uint64_t now_ns, uint64_t spent_ns)
 {
-	uint64_t second = now_ns / 1000000000ull;
+	uint64_t second = now_ns / NS_PER_S;
 	uint64_t slot = second % CPU_ACCOUNT_SECONDS;
 
 	if (account->slots[slot].second != second) {
@@ -30,13 +32,13 @@ static inline void cpu_account_add(struct cpu_account *account, uint64_t now_ns,
 /* As a share of one CPU over the last minute. */
 static inline double cpu_account_spent(const struct cpu_account *account, uint64_t now_ns)
 {
-	uint64_t second = now_ns / 1000000000ull, sum = 0;
+	uint64_t second = now_ns / NS_PER_S, sum = 0;
 
 	for (int i = 0; i < CPU_ACCOUNT_SECONDS; i++) {
 		if (second - account->slots[i].second < CPU_ACCOUNT_SECONDS)
 			sum += account->slots[i].ns;
 	}
-	return (double)sum / 1e9 / CPU_ACCOUNT_SECONDS;
+	return (double)sum / NS_PER_S / CPU_ACCOUNT_SECONDS;
 }
 
 #endif

@@ -14,18 +14,16 @@
 #include "user/trace/cost.h"
 #include "user/trace/trace.h"
 
-#define NS_PER_S 1000000000ull
-
 /* Suspects get their probes one after the other, so that what each costs can be told. */
-#define STEP_NS	       (300 * 1000000ull)
-#define MIN_MEASURE_NS (50 * 1000000ull)
+#define STEP_NS	       (300 * NS_PER_MS)
+#define MIN_MEASURE_NS (50 * NS_PER_MS)
 /*
  * More than that of a CPU, for longer than a burst of calls takes, is never a sample of a suspect
  * but a burden: its probes come off. Until then it has cost a third of what a minute has by the
  * default budget at most.
  */
 #define BUSY_SHARE 0.25
-#define BUSY_NS	   (400 * 1000000ull)
+#define BUSY_NS	   (400 * NS_PER_MS)
 /*
  * Blocks that are younger than this part of the window rank after older ones: most of them are
  * about to be freed.
@@ -415,7 +413,7 @@ static void rest(struct drill *d)
 
 	d->rest_until_ns = d->opened_ns + (uint64_t)((double)cost * 1000 / d->options->budget);
 	log_debug("a window took %llu ms of CPU time; the next one in %lld s at the earliest",
-		  (unsigned long long)(cost / 1000000),
+		  (unsigned long long)(cost / NS_PER_MS),
 		  d->rest_until_ns > monotonic_ns()
 			  ? (long long)((d->rest_until_ns - monotonic_ns()) / NS_PER_S)
 			  : 0);

@@ -10,6 +10,7 @@
 
 #include "bpf/survey_abi.h"
 #include "survey.skel.h"
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/memory.h"
@@ -260,7 +261,7 @@ int survey_reader_new(enum survey_source source, struct survey_reader **out)
 	if (!r)
 		return log_errno(ENOMEM, "survey");
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
-	r->ns_per_tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+	r->ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
 	if (source != SURVEY_PROC) {
 		libbpf_messages_to_log();
 		err = load(r);

@@ -192,7 +192,7 @@ static int spawn_loader(const char *loader, const char *program, int out_fd, pid
 
 static int64_t now_ms(void)
 {
-	return (int64_t)(monotonic_ns() / 1000000);
+	return (int64_t)(monotonic_ns() / NS_PER_MS);
 }
 
 /* Reads to the end of the pipe. -ETIME when that does not come. */

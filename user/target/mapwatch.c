@@ -24,7 +24,7 @@
  * starts programs all the time that would be thousands of wake-ups a second: records closer
  * together than this are waited for by a timer instead.
  */
-#define QUIET_NS 10000000ull
+#define QUIET_NS (10 * NS_PER_MS)
 
 #define TIMER_INDEX UINT64_MAX /* epoll data of the timer; CPU rings have their index */
 

@@ -22,10 +22,10 @@
 #define STOP_SHARE 2
 
 /* Between two looks at threads that were left asleep. */
-#define SLEEPERS_NS 1000000ull
+#define SLEEPERS_NS NS_PER_MS
 
 /* How long a process that is ending is held: until all has been read, unless something is wrong. */
-#define HELD_NS 60000000000ull
+#define HELD_NS (60 * NS_PER_S)
 
 /* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
 #define PIDFD_THREAD O_EXCL
@@ -34,9 +34,8 @@ int capture_refuse(struct capture *c, int err, const char *why)
 {
 	struct verdict *v = &c->snapshot->verdict;
 
-	snprintf(v->reason, sizeof(v->reason), "%s", why);
 	v->state = VERDICT_REFUSED;
-	return err;
+	return refuse(v->reason, err, "%s", why);
 }
 
 /* ---- while it stands still ---------------------------------------------------------------- */
@@ -196,8 +195,7 @@ static int read_stopped(struct capture *c)
 	 * blocks come and go under it.
 	 */
 	if (!is_late(c)) {
-		const struct timespec until = {.tv_sec = (time_t)(c->deadline_ns / 1000000000),
-					       .tv_nsec = (long)(c->deadline_ns % 1000000000)};
+		const struct timespec until = ns_timespec(c->deadline_ns);
 
 		c->live_started =
 			pthread_clockjoin_np(c->live_reader, NULL, CLOCK_MONOTONIC, &until) != 0;
@@ -249,14 +247,15 @@ static int copy_once(struct capture *c)
  */
 static int copy_stopped(struct capture *c)
 {
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 	int err = copy_once(c);
 
 	if (!c->disturbed)
 		return err;
 	log_debug("pause of %d: a thread that had been left asleep woke up after %.1f ms; all are "
 		  "stopped, and all is read again",
-		  (int)c->target->pid, (double)(monotonic_ns() - stop_start_ns(c->stop)) / 1e6);
+		  (int)c->target->pid,
+		  (double)(monotonic_ns() - stop_start_ns(c->stop)) / NS_PER_MS);
 	if (c->live_started)
 		pthread_join(c->live_reader, NULL);
 	c->live_started = c->disturbed = false;
@@ -313,8 +312,8 @@ static int take_blocks(struct capture *c)
 		block->size = entry->value.size;
 		block->stack =
 			entry->value.slot < slots ? by_slot[entry->value.slot] : HEAP_NO_STACK;
-		block->age_ms =
-			age_ns / 1000000 < UINT32_MAX ? (uint32_t)(age_ns / 1000000) : UINT32_MAX;
+		block->age_ms = age_ns / NS_PER_MS < UINT32_MAX ? (uint32_t)(age_ns / NS_PER_MS)
+								: UINT32_MAX;
 		if (block->stack != HEAP_NO_STACK)
 			note_age(c, &s->stacks[block->stack], block, age_ns);
 	}
@@ -338,7 +337,7 @@ static bool all_known(const struct capture *c)
 
 static int capture(struct capture *c, uint64_t max_pause_ns)
 {
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 	bool held = c->target->hold != NULL;
 	uint64_t started, reserved;
 	int err = resident_open(c->target->pid, &c->resident);
@@ -382,15 +381,15 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	c->snapshot->verdict.pause_ns = c->pause_ns;
 	if (c->copy)
 		log_debug("pause of %d: %.1f ms of it for the copy, process %d",
-			  (int)c->target->pid, (double)c->copy_ns / 1e6, (int)c->copy);
+			  (int)c->target->pid, (double)c->copy_ns / NS_PER_MS, (int)c->copy);
 	log_debug("pause of %d: after %.1f ms to get ready, %.1f ms to stop %zu threads (%zu "
 		  "left asleep), %.1f ms to copy %zu MiB, %.1f ms to "
 		  "copy %zu live blocks",
-		  (int)c->target->pid, (double)(reserved - started) / 1e6,
-		  (double)(c->stopped_ns - stop_start_ns(c->stop)) / 1e6,
+		  (int)c->target->pid, (double)(reserved - started) / NS_PER_MS,
+		  (double)(c->stopped_ns - stop_start_ns(c->stop)) / NS_PER_MS,
 		  stop_thread_count(c->stop), stop_asleep_count(c->stop),
-		  (double)c->memory_ns / 1e6, (size_t)(c->snapshot->verdict.read_bytes >> 20),
-		  (double)c->live_ns / 1e6, c->live.count);
+		  (double)c->memory_ns / NS_PER_MS, (size_t)(c->snapshot->verdict.read_bytes >> 20),
+		  (double)c->live_ns / NS_PER_MS, c->live.count);
 	if (!err)
 		err = take_threads(c);
 	if (!err)

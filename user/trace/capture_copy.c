@@ -23,10 +23,10 @@
 #include "user/process/proc.h"
 
 /* A tick is at most 10 ms. */
-#define TICK_WAIT_NS 20000000ull
+#define TICK_WAIT_NS (20 * NS_PER_MS)
 
 /* How long process 1, or a subreaper, may take to bury the copy of an earlier time. */
-#define BURIAL_NS 10000000000ull
+#define BURIAL_NS (10 * NS_PER_S)
 
 static int say(struct capture *c, int err, const char *why)
 {
@@ -67,7 +67,7 @@ static bool are_buried(struct target *target)
 
 void capture_prepare_copy(struct capture *c)
 {
-	char why[FORKCOPY_REASON_MAX];
+	char why[REASON_MAX];
 
 	c->by_copy = c->trace->options.copies && !c->target->hold;
 	if (!c->by_copy)
@@ -86,7 +86,7 @@ int capture_make_copy(struct capture *c)
 {
 	struct shared *shared = &c->trace->skel->bss->shared;
 	uint64_t start = monotonic_ns();
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 	struct live_clock clock;
 	int err = reader_clock(c->trace, &clock);
 

@@ -107,7 +107,7 @@ static void *map_touched(size_t size)
 int capture_reserve(struct capture *c)
 {
 	struct maps *maps = NULL;
-	char why[VERDICT_REASON_MAX];
+	char why[REASON_MAX];
 	uint64_t left = 0;
 	int err = maps_read(c->target->pid, &maps);
 

@@ -21,7 +21,7 @@
  * How long the threads of a process may take to stop that is held at its end: somewhat less than it
  * waits (bpf/leave.bpf.c).
  */
-#define HOLD_NS 5000000000ull
+#define HOLD_NS (5 * NS_PER_S)
 
 /* On a machine that starts programs all the time; then stacks are looked up in what is known. */
 #define DRAIN_ROUNDS 16
@@ -50,7 +50,7 @@ static int queue_add(struct trace *trace, struct queued_event event)
  */
 static struct stop *hold(const struct process_event *event)
 {
-	char why[STOP_REASON_MAX];
+	char why[REASON_MAX];
 	struct stop *stop;
 
 	if (!stop_begin_ending((pid_t)event->pid, HOLD_NS, &stop, why))

@@ -9,6 +9,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/trace/internal.h"
 #include "user/trace/misses.h"
@@ -324,25 +325,6 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot
 	return by_slot;
 }
 
-/* NULL, also without memory: then the command line is unknown. */
-static char *const *copy_cmdline(char *const *cmdline)
-{
-	size_t n = 0;
-	char **copy;
-
-	if (!cmdline)
-		return NULL;
-	while (cmdline[n])
-		n++;
-	copy = calloc(n + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < n; i++) {
-		copy[i] = strdup(cmdline[i]);
-		if (!copy[i])
-			break;
-	}
-	return copy;
-}
-
 static void fill_losses(struct snapshot *snapshot, const struct trace *trace, uint32_t target_id)
 {
 	const struct target_stats *stats = &trace->stats[target_id % ABI_TARGET_SLOTS];
@@ -436,7 +418,8 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 	s->target_id = target->id;
 	s->pid = target->pid;
 	memcpy(s->comm, target->comm, sizeof(s->comm));
-	s->cmdline = copy_cmdline(target->cmdline);
+	/* Without memory it is unknown. */
+	s->cmdline = target->cmdline ? text_list_copy(target->cmdline) : NULL;
 	s->maps = copy_maps(target->image);
 	s->exited = target->exited;
 	s->execed = target->ended && !target->exited;

@@ -259,7 +259,7 @@ static int build_entry(struct unwind_tables *t, struct object *object, struct ta
 	unwind_table_free(table);
 	t->build_ns += monotonic_ns() - start;
 	log_debug("%s: %zu unwind rows in %.1f ms", object_path(object), entry->rows,
-		  (double)(monotonic_ns() - start) / 1e6);
+		  (double)(monotonic_ns() - start) / NS_PER_MS);
 	return err;
 }
 
