@@ -15,6 +15,8 @@
 #include "tests/unit/options_line.h"
 #include "user/base/util.h"
 #include "user/cli/help.h"
+#include "user/cli/options_table.h"
+#include "user/heap/reach.h"
 
 /* What was written to standard error while reading the line; free() it. */
 static char *parse_bad(const char *line)
@@ -49,38 +51,38 @@ static void defaults(void **state)
 	(void)state;
 	assert_ptr_equal(o->command, &cli_commands[0]);
 	assert_int_equal(o->action, ACTION_RUN);
-	assert_int_equal(o->pid_count, 1);
-	assert_int_equal(o->pids[0], 12);
-	assert_null(o->argv);
-	assert_true(o->interval_ns == 10000000000ULL);
-	assert_int_equal(o->count, 0);
-	assert_int_equal(o->min_size, 0);
-	assert_true(o->max_size == UINT64_MAX);
-	assert_int_equal(o->sample_bytes, 0);
-	assert_int_equal(o->attach, OPTION_ATTACH_AUTO);
-	assert_int_equal(o->stack, OPTION_STACK_AUTO);
-	assert_int_equal(o->depth, ABI_MAX_FRAMES);
-	assert_int_equal(o->children, OPTION_CHILDREN_LATE);
-	assert_int_equal(o->max_live, 2097152);
-	assert_int_equal(o->max_stacks, 65536);
-	assert_int_equal(o->top, 10);
-	assert_int_equal(o->older_ns, 0);
-	assert_int_equal(o->sort, RANK_LIVE);
-	assert_string_equal(o->format->name, "text");
-	assert_null(o->output);
-	assert_null(o->object);
-	assert_null(o->symbols_prefixes);
-	assert_null(o->alloc_fns);
-	assert_null(o->free_fns);
-	assert_true(o->inlines);
-	assert_false(o->mmap);
-	assert_false(o->debuginfod);
-	assert_int_equal(o->error_exitcode, 0);
-	assert_false(o->verdict);
-	assert_true(o->max_pause_ns == 500000000);
-	assert_int_equal(o->snapshot, OPTION_SNAPSHOT_STOP);
-	assert_int_equal(o->heuristics, REACH_ALL);
-	assert_false(o->tagged);
+	assert_int_equal(o->config.watch.pids.count, 1);
+	assert_int_equal(o->config.watch.pids.pids[0], 12);
+	assert_null(o->config.watch.argv);
+	assert_true(o->config.watch.pace.interval_ns == 10000000000ULL);
+	assert_int_equal(o->config.watch.pace.count, 0);
+	assert_int_equal(o->config.watch.trace.min_size, 0);
+	assert_true(o->config.watch.trace.max_size == UINT64_MAX);
+	assert_int_equal(o->config.watch.sample_bytes, 0);
+	assert_int_equal(o->config.watch.trace.attach, ATTACH_AUTO);
+	assert_int_equal(o->config.watch.trace.frame_pointers, false);
+	assert_int_equal(o->config.watch.trace.depth, ABI_MAX_FRAMES);
+	assert_int_equal(o->config.watch.trace.children, CHILDREN_LATE);
+	assert_int_equal(o->config.watch.trace.max_live, 2097152);
+	assert_int_equal(o->config.watch.trace.max_stacks, 65536);
+	assert_int_equal(o->config.watch.show.top, 10);
+	assert_int_equal(o->config.watch.trace.older_ns, 0);
+	assert_int_equal(o->config.watch.show.sort, RANK_LIVE);
+	assert_string_equal(o->config.watch.show.format->name, "text");
+	assert_null(o->config.watch.show.output);
+	assert_null(o->config.watch.trace.object);
+	assert_null(o->config.watch.trace.symbols_prefixes.items);
+	assert_null(o->config.watch.trace.alloc_fns.items);
+	assert_null(o->config.watch.trace.free_fns.items);
+	assert_true(o->config.watch.symbols.inlines);
+	assert_false(o->config.watch.trace.mmap);
+	assert_false(o->config.watch.symbols.debuginfod);
+	assert_int_equal(o->config.watch.error_exitcode, 0);
+	assert_false(o->config.watch.verdict.wanted);
+	assert_true(o->config.watch.verdict.max_pause_ns == 500000000);
+	assert_int_equal(o->config.watch.verdict.by_copy, false);
+	assert_int_equal(o->config.watch.verdict.heuristics, REACH_ALL);
+	assert_false(o->config.watch.verdict.tagged);
 	assert_int_equal(o->verbose, 0);
 	options_free(o);
 }
@@ -92,17 +94,17 @@ static void every_short_option(void **state)
 			   "-f json -o out.json -O libfoo.so -vv");
 
 	(void)state;
-	assert_int_equal(o->pid_count, 3);
-	assert_int_equal(o->pids[2], 3);
-	assert_true(o->interval_ns == 500000000);
-	assert_int_equal(o->count, 3);
-	assert_int_equal(o->top, 5);
-	assert_int_equal(o->min_size, 65536);
-	assert_int_equal(o->max_size, 1048576);
-	assert_int_equal(o->sample_bytes, 524288);
-	assert_string_equal(o->format->name, "json");
-	assert_string_equal(o->output, "out.json");
-	assert_string_equal(o->object, "libfoo.so");
+	assert_int_equal(o->config.watch.pids.count, 3);
+	assert_int_equal(o->config.watch.pids.pids[2], 3);
+	assert_true(o->config.watch.pace.interval_ns == 500000000);
+	assert_int_equal(o->config.watch.pace.count, 3);
+	assert_int_equal(o->config.watch.show.top, 5);
+	assert_int_equal(o->config.watch.trace.min_size, 65536);
+	assert_int_equal(o->config.watch.trace.max_size, 1048576);
+	assert_int_equal(o->config.watch.sample_bytes, 524288);
+	assert_string_equal(o->config.watch.show.format->name, "json");
+	assert_string_equal(o->config.watch.show.output, "out.json");
+	assert_string_equal(o->config.watch.trace.object, "libfoo.so");
 	assert_int_equal(o->verbose, 2);
 	options_free(o);
 }
@@ -119,35 +121,35 @@ static void every_long_option(void **state)
 		"--gen-suppressions=lsan");
 
 	(void)state;
-	assert_int_equal(o->pids[0], 7);
-	assert_true(o->interval_ns == 2000000000ULL);
-	assert_int_equal(o->count, 4);
-	assert_int_equal(o->top, 1);
-	assert_int_equal(o->min_size, 1);
-	assert_int_equal(o->max_size, 1);
-	assert_true(o->older_ns == 300000000000ULL);
-	assert_int_equal(o->sort, RANK_GROWTH);
-	assert_false(o->inlines);
-	assert_int_equal(o->attach, OPTION_ATTACH_MULTI);
-	assert_int_equal(o->stack, OPTION_STACK_FP);
-	assert_int_equal(o->depth, 2);
-	assert_true(o->mmap);
-	assert_int_equal(o->children, OPTION_CHILDREN_EXACT);
-	assert_int_equal(o->max_live, 10);
-	assert_int_equal(o->max_stacks, 20);
-	assert_int_equal(o->error_exitcode, 255);
-	assert_true(o->verdict);
-	assert_true(o->max_pause_ns == 50000000);
-	assert_int_equal(o->heuristics, REACH_STDSTRING | REACH_NEWARRAY);
-	assert_true(o->tagged);
-	assert_int_equal(o->contents, 64);
-	assert_int_equal(o->snapshot, OPTION_SNAPSHOT_FORK);
-	assert_false(o->leak_only);
-	assert_int_equal(o->suppression_count, 2);
-	assert_string_equal(o->suppressions[1], "b");
-	assert_null(o->suppressions[2]);
-	assert_false(o->default_suppressions);
-	assert_int_equal(o->gen_suppressions, SUPPRESSION_LEAKSANITIZER);
+	assert_int_equal(o->config.watch.pids.pids[0], 7);
+	assert_true(o->config.watch.pace.interval_ns == 2000000000ULL);
+	assert_int_equal(o->config.watch.pace.count, 4);
+	assert_int_equal(o->config.watch.show.top, 1);
+	assert_int_equal(o->config.watch.trace.min_size, 1);
+	assert_int_equal(o->config.watch.trace.max_size, 1);
+	assert_true(o->config.watch.trace.older_ns == 300000000000ULL);
+	assert_int_equal(o->config.watch.show.sort, RANK_GROWTH);
+	assert_false(o->config.watch.symbols.inlines);
+	assert_int_equal(o->config.watch.trace.attach, ATTACH_MULTI);
+	assert_int_equal(o->config.watch.trace.frame_pointers, true);
+	assert_int_equal(o->config.watch.trace.depth, 2);
+	assert_true(o->config.watch.trace.mmap);
+	assert_int_equal(o->config.watch.trace.children, CHILDREN_EXACT);
+	assert_int_equal(o->config.watch.trace.max_live, 10);
+	assert_int_equal(o->config.watch.trace.max_stacks, 20);
+	assert_int_equal(o->config.watch.error_exitcode, 255);
+	assert_true(o->config.watch.verdict.wanted);
+	assert_true(o->config.watch.verdict.max_pause_ns == 50000000);
+	assert_int_equal(o->config.watch.verdict.heuristics, REACH_STDSTRING | REACH_NEWARRAY);
+	assert_true(o->config.watch.verdict.tagged);
+	assert_int_equal(o->config.watch.verdict.contents, 64);
+	assert_int_equal(o->config.watch.verdict.by_copy, true);
+	assert_false(o->config.watch.filter.leak_only);
+	assert_int_equal(o->config.watch.filter.suppressions.count, 2);
+	assert_string_equal(o->config.watch.filter.suppressions.items[1], "b");
+	assert_null(o->config.watch.filter.suppressions.items[2]);
+	assert_false(o->config.watch.filter.default_suppressions);
+	assert_int_equal(o->config.watch.show.gen_suppressions, SUPPRESSION_LEAKSANITIZER);
 	options_free(o);
 }
 
@@ -156,11 +158,11 @@ static void suppression_options(void **state)
 	const struct options *o = parse_good("-p 1 --gen-suppressions --leak-only");
 
 	(void)state;
-	assert_int_equal(o->gen_suppressions, SUPPRESSION_VALGRIND);
-	assert_true(o->leak_only && o->verdict);
-	assert_int_equal(o->check_frees, 0);
-	assert_true(o->default_suppressions);
-	assert_null(o->suppressions);
+	assert_int_equal(o->config.watch.show.gen_suppressions, SUPPRESSION_VALGRIND);
+	assert_true(o->config.watch.filter.leak_only && o->config.watch.verdict.wanted);
+	assert_int_equal(o->config.watch.trace.check_frees, 0);
+	assert_true(o->config.watch.filter.default_suppressions);
+	assert_null(o->config.watch.filter.suppressions.items);
 	options_free(o);
 }
 
@@ -169,10 +171,10 @@ static void check_frees(void **state)
 	const struct options *o = parse_good("-p 1 --check-frees");
 
 	(void)state;
-	assert_int_equal(o->check_frees, 65536);
+	assert_int_equal(o->config.watch.trace.check_frees, 65536);
 	options_free(o);
 	o = parse_good("-p 1 --check-frees=100");
-	assert_int_equal(o->check_frees, 100);
+	assert_int_equal(o->config.watch.trace.check_frees, 100);
 	options_free(o);
 }
 
@@ -183,15 +185,15 @@ static void repeated_texts(void **state)
 			   "--alloc-fn arr:1:2 --free-fn pool_put:1");
 
 	(void)state;
-	assert_int_equal(o->symbols_prefix_count, 2);
-	assert_string_equal(o->symbols_prefixes[0], "je_");
-	assert_string_equal(o->symbols_prefixes[1], "my_");
-	assert_null(o->symbols_prefixes[2]);
-	assert_int_equal(o->alloc_fn_count, 2);
-	assert_string_equal(o->alloc_fns[1], "arr:1:2");
-	assert_null(o->alloc_fns[2]);
-	assert_int_equal(o->free_fn_count, 1);
-	assert_string_equal(o->free_fns[0], "pool_put:1");
+	assert_int_equal(o->config.watch.trace.symbols_prefixes.count, 2);
+	assert_string_equal(o->config.watch.trace.symbols_prefixes.items[0], "je_");
+	assert_string_equal(o->config.watch.trace.symbols_prefixes.items[1], "my_");
+	assert_null(o->config.watch.trace.symbols_prefixes.items[2]);
+	assert_int_equal(o->config.watch.trace.alloc_fns.count, 2);
+	assert_string_equal(o->config.watch.trace.alloc_fns.items[1], "arr:1:2");
+	assert_null(o->config.watch.trace.alloc_fns.items[2]);
+	assert_int_equal(o->config.watch.trace.free_fns.count, 1);
+	assert_string_equal(o->config.watch.trace.free_fns.items[0], "pool_put:1");
 	options_free(o);
 }
 
@@ -200,42 +202,59 @@ static void commands_to_run(void **state)
 	const struct options *o = parse_good("-v -- ls -l -p 3 --help");
 
 	(void)state;
-	assert_string_equal(o->argv[0], "ls");
-	assert_string_equal(o->argv[4], "--help");
-	assert_null(o->argv[5]);
-	assert_int_equal(o->pid_count, 0);
+	assert_string_equal(o->config.watch.argv[0], "ls");
+	assert_string_equal(o->config.watch.argv[4], "--help");
+	assert_null(o->config.watch.argv[5]);
+	assert_int_equal(o->config.watch.pids.count, 0);
 	assert_int_equal(o->verbose, 1);
-	assert_int_equal(o->children, OPTION_CHILDREN_EXACT);
-	assert_int_equal(o->interval_ns, 0);
+	assert_int_equal(o->config.watch.trace.children, CHILDREN_EXACT);
+	assert_int_equal(o->config.watch.pace.interval_ns, 0);
 	options_free(o);
 
 	/* Without dashes the first word ends the options, as in env(1) or timeout(1). */
 	o = parse_good("-i 1 ls -n 3");
-	assert_string_equal(o->argv[1], "-n");
-	assert_true(o->interval_ns == 1000000000);
-	assert_int_equal(o->count, 0);
+	assert_string_equal(o->config.watch.argv[1], "-n");
+	assert_true(o->config.watch.pace.interval_ns == 1000000000);
+	assert_int_equal(o->config.watch.pace.count, 0);
 	options_free(o);
 
 	o = parse_good("-n 3 ls");
-	assert_true(o->interval_ns == 10000000000ULL);
+	assert_true(o->config.watch.pace.interval_ns == 10000000000ULL);
 	options_free(o);
 
 	o = parse_good("-- doctor");
-	assert_string_equal(o->argv[0], "doctor");
+	assert_string_equal(o->config.watch.argv[0], "doctor");
 	assert_ptr_equal(o->command, &cli_commands[0]);
 	options_free(o);
 
 	o = parse_good("-- 123");
-	assert_string_equal(o->argv[0], "123");
+	assert_string_equal(o->config.watch.argv[0], "123");
 	options_free(o);
 
 	o = parse_good("--children late -- ls");
-	assert_int_equal(o->children, OPTION_CHILDREN_LATE);
+	assert_int_equal(o->config.watch.trace.children, CHILDREN_LATE);
 	options_free(o);
 
 	o = parse_good("--no-follow --children none -- ls");
-	assert_int_equal(o->children, OPTION_CHILDREN_NONE);
+	assert_int_equal(o->config.watch.trace.children, CHILDREN_NONE);
 	options_free(o);
+}
+
+/* An option is written into a part: whoever accepts it must have that part. */
+static void every_option_has_its_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		for (const struct command *c = cli_commands; c->run; c++) {
+			if (row->part == PART_NONE || !(row->groups & c->groups))
+				continue;
+			if (!c->layout->at[row->part])
+				fail_msg("--%s has no place in the struct of '%s'", row->name,
+					 c->name ? c->name : "memleakbpf");
+		}
+	}
 }
 
 static void subcommands(void **state)
@@ -244,11 +263,11 @@ static void subcommands(void **state)
 
 	(void)state;
 	assert_ptr_equal(o->command, command_named("doctor"));
-	assert_int_equal(o->pids[0], 4);
+	assert_int_equal(o->config.doctor.pids.pids[0], 4);
 	assert_int_equal(o->verbose, 1);
 	options_free(o);
 	o = parse_good("doctor");
-	assert_int_equal(o->pid_count, 0);
+	assert_int_equal(o->config.doctor.pids.count, 0);
 	options_free(o);
 	o = parse_good("doctor -h");
 	assert_int_equal(o->action, ACTION_HELP);
@@ -273,7 +292,7 @@ static void output_dash(void **state)
 	const struct options *o = parse_good("-p 1 -o x -o -");
 
 	(void)state;
-	assert_null(o->output);
+	assert_null(o->config.watch.show.output);
 	options_free(o);
 }
 
@@ -284,17 +303,17 @@ static void debuginfod_variable(void **state)
 	(void)state;
 	assert_int_equal(setenv("DEBUGINFOD_URLS", "https://debuginfod.example", 1), 0);
 	o = parse_good("-p 1");
-	assert_true(o->debuginfod);
+	assert_true(o->config.watch.symbols.debuginfod);
 	options_free(o);
 	o = parse_good("-p 1 --no-debuginfod");
-	assert_false(o->debuginfod);
+	assert_false(o->config.watch.symbols.debuginfod);
 	options_free(o);
 	o = parse_good("-p 1 --no-debuginfod --debuginfod");
-	assert_true(o->debuginfod);
+	assert_true(o->config.watch.symbols.debuginfod);
 	options_free(o);
 	assert_int_equal(setenv("DEBUGINFOD_URLS", "", 1), 0);
 	o = parse_good("-p 1");
-	assert_false(o->debuginfod);
+	assert_false(o->config.watch.symbols.debuginfod);
 	options_free(o);
 	assert_int_equal(unsetenv("DEBUGINFOD_URLS"), 0);
 }
@@ -512,6 +531,7 @@ int main(void)
 		cmocka_unit_test(every_long_option),
 		cmocka_unit_test(repeated_texts),
 		cmocka_unit_test(commands_to_run),
+		cmocka_unit_test(every_option_has_its_place),
 		cmocka_unit_test(subcommands),
 		cmocka_unit_test(output_dash),
 		cmocka_unit_test(debuginfod_variable),

@@ -21,35 +21,36 @@ static void recordings(void **state)
 	const struct options *o = parse_good("record -o f -- sleep 1");
 
 	(void)state;
-	assert_ptr_equal(o->format, &export_recording);
-	assert_string_equal(o->argv[0], "sleep");
+	assert_ptr_equal(o->config.watch.show.format, &export_recording);
+	assert_string_equal(o->config.watch.argv[0], "sleep");
 	/* Over time, also of a command. */
-	assert_int_equal(o->interval_ns, 10000000000ULL);
+	assert_int_equal(o->config.watch.pace.interval_ns, 10000000000ULL);
 	options_free(o);
 	/* Options may stand before the file, and behind it. */
 	o = parse_good("report -T 3 f -f json --from 90s --to 2026-01-02T03:04:05Z");
-	assert_int_equal(o->file_count, 1);
-	assert_string_equal(o->files[0], "f");
-	assert_int_equal(o->top, 3);
-	assert_string_equal(o->format->name, "json");
-	assert_true(o->from.given && !o->from.absolute);
-	assert_int_equal(o->from.ns, 90000000000ULL);
-	assert_true(o->to.given && o->to.absolute);
-	assert_int_equal(o->to.ns, 1767323045000000000ULL);
-	assert_false(o->at.given);
+	assert_int_equal(o->config.replay.file_count, 1);
+	assert_string_equal(o->config.replay.files[0], "f");
+	assert_int_equal(o->config.replay.show.top, 3);
+	assert_string_equal(o->config.replay.show.format->name, "json");
+	assert_true(o->config.replay.times.from.given && !o->config.replay.times.from.absolute);
+	assert_int_equal(o->config.replay.times.from.ns, 90000000000ULL);
+	assert_true(o->config.replay.times.to.given && o->config.replay.times.to.absolute);
+	assert_int_equal(o->config.replay.times.to.ns, 1767323045000000000ULL);
+	assert_false(o->config.replay.times.at.given);
 	options_free(o);
 	o = parse_good("report - --at 0");
-	assert_string_equal(o->files[0], "-");
-	assert_true(o->at.given && !o->at.absolute && !o->at.ns);
+	assert_string_equal(o->config.replay.files[0], "-");
+	assert_true(o->config.replay.times.at.given && !o->config.replay.times.at.absolute &&
+		    !o->config.replay.times.at.ns);
 	options_free(o);
 	o = parse_good("report f --merge");
-	assert_true(o->merge);
+	assert_true(o->config.replay.show.merge);
 	options_free(o);
 	o = parse_good("diff old new -f folded");
-	assert_int_equal(o->file_count, 2);
+	assert_int_equal(o->config.replay.file_count, 2);
 	options_free(o);
 	o = parse_good("diff f --from 1m");
-	assert_int_equal(o->file_count, 1);
+	assert_int_equal(o->config.replay.file_count, 1);
 	options_free(o);
 }
 

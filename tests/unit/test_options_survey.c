@@ -22,21 +22,21 @@ static void defaults(void **state)
 	const struct options *o = parse_good("survey");
 
 	(void)state;
-	assert_int_equal(o->interval_ns, 2000000000ULL);
-	assert_int_equal(o->sample_bytes, 65536);
-	assert_int_equal(o->suspects, 3);
-	assert_int_equal(o->min_growth, 1 << 20);
-	assert_int_equal(o->window_ns, 10000000000ULL);
-	assert_int_equal(o->budget, 20);
-	assert_true(o->drill);
-	assert_false(o->metrics);
-	assert_int_equal(o->metrics_processes, 50);
-	assert_true(o->user == (uid_t)-1);
-	assert_null(o->cgroup);
-	assert_null(o->container);
-	assert_null(o->comm);
-	assert_null(o->exclude);
-	assert_null(o->record);
+	assert_int_equal(o->config.survey.pace.interval_ns, 2000000000ULL);
+	assert_int_equal(o->config.survey.sample_bytes, 65536);
+	assert_int_equal(o->config.survey.probes.suspects, 3);
+	assert_int_equal(o->config.survey.probes.min_growth, 1 << 20);
+	assert_int_equal(o->config.survey.probes.window_ns, 10000000000ULL);
+	assert_int_equal(o->config.survey.probes.budget, 20);
+	assert_true(o->config.survey.probes.wanted);
+	assert_false(o->config.survey.metrics.wanted);
+	assert_int_equal(o->config.survey.metrics.processes, 50);
+	assert_true(o->config.survey.scope.user == (uid_t)-1);
+	assert_null(o->config.survey.scope.cgroup);
+	assert_null(o->config.survey.scope.container);
+	assert_null(o->config.survey.scope.comm);
+	assert_null(o->config.survey.scope.exclude);
+	assert_null(o->config.survey.record);
 	options_free(o);
 }
 
@@ -51,36 +51,36 @@ static void all_of_them(void **state)
 	char text[LISTEN_TEXT_MAX];
 
 	(void)state;
-	assert_int_equal(o->interval_ns, 1000000000ULL);
-	assert_int_equal(o->count, 9);
-	assert_int_equal(o->top, 5);
-	assert_string_equal(o->format->name, "json");
-	assert_string_equal(o->output, "f");
-	assert_string_equal(o->record, "r");
-	assert_int_equal(o->sample_bytes, 512 * 1024);
-	assert_int_equal(o->suspects, 64);
-	assert_int_equal(o->min_growth, 0);
-	assert_int_equal(o->window_ns, 1000000000ULL);
-	assert_int_equal(o->budget, 5);
-	assert_false(o->drill);
-	assert_string_equal(o->cgroup, "/a.slice");
-	assert_string_equal(o->container, "shop");
-	assert_int_equal(o->user, 54321);
-	assert_string_equal(o->comm, "^a");
-	assert_string_equal(o->exclude, "b$");
-	assert_true(o->metrics);
-	assert_string_equal(
-		listen_format(text, &o->metrics_address, listen_port(&o->metrics_address)),
-		"[::1]:9435");
-	assert_int_equal(o->metrics_processes, 0);
-	assert_false(o->inlines);
+	assert_int_equal(o->config.survey.pace.interval_ns, 1000000000ULL);
+	assert_int_equal(o->config.survey.pace.count, 9);
+	assert_int_equal(o->config.survey.show.top, 5);
+	assert_string_equal(o->config.survey.show.format->name, "json");
+	assert_string_equal(o->config.survey.show.output, "f");
+	assert_string_equal(o->config.survey.record, "r");
+	assert_int_equal(o->config.survey.sample_bytes, 512 * 1024);
+	assert_int_equal(o->config.survey.probes.suspects, 64);
+	assert_int_equal(o->config.survey.probes.min_growth, 0);
+	assert_int_equal(o->config.survey.probes.window_ns, 1000000000ULL);
+	assert_int_equal(o->config.survey.probes.budget, 5);
+	assert_false(o->config.survey.probes.wanted);
+	assert_string_equal(o->config.survey.scope.cgroup, "/a.slice");
+	assert_string_equal(o->config.survey.scope.container, "shop");
+	assert_int_equal(o->config.survey.scope.user, 54321);
+	assert_string_equal(o->config.survey.scope.comm, "^a");
+	assert_string_equal(o->config.survey.scope.exclude, "b$");
+	assert_true(o->config.survey.metrics.wanted);
+	assert_string_equal(listen_format(text, &o->config.survey.metrics.address,
+					  listen_port(&o->config.survey.metrics.address)),
+			    "[::1]:9435");
+	assert_int_equal(o->config.survey.metrics.processes, 0);
+	assert_false(o->config.survey.symbols.inlines);
 	options_free(o);
 	o = parse_good("survey -f perfetto");
-	assert_string_equal(o->format->name, "perfetto");
+	assert_string_equal(o->config.survey.show.format->name, "perfetto");
 	options_free(o);
 	o = parse_good("survey --user root --metrics :9435");
-	assert_int_equal(o->user, 0);
-	assert_true(listen_is_loopback(&o->metrics_address));
+	assert_int_equal(o->config.survey.scope.user, 0);
+	assert_true(listen_is_loopback(&o->config.survey.metrics.address));
 	options_free(o);
 }
 

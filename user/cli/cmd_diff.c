@@ -72,16 +72,16 @@ static void drop_execed(struct moment *m)
  * The last snapshots until `time`; without one, of the whole recording. With `first`, the first
  * ones.
  */
-static int read_moment(const char *path, const struct options *options,
-		       const struct option_time *time, bool first, struct playback **playback,
+static int read_moment(const char *path, const struct replay_config *config,
+		       const struct replay_time *time, bool first, struct playback **playback,
 		       struct moment *m)
 {
 	struct snapshot *s;
-	int got, err = playback_open(path, options, playback);
+	int got, err = playback_open(path, config, playback);
 
 	if (err)
 		return err;
-	while (!err && (got = playback_next(*playback, options, &s)) > 0) {
+	while (!err && (got = playback_next(*playback, config, &s)) > 0) {
 		bool late = time->given && s->time_ns > playback_time(*playback, time);
 
 		if (late || (first && find(m, s->target_id)))
@@ -93,80 +93,81 @@ static int read_moment(const char *path, const struct options *options,
 	return err ? err : got;
 }
 
-static int print(const struct options *options, const struct comparison *c)
+static int print(const struct replay_config *config, const struct comparison *c)
 {
 	const struct export_options e = {
-		.verbose = options->verbose > 0,
-		.value = options->sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
+		.verbose = config->show.verbose,
+		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
 	};
-	FILE *out = options->output ? fopen(options->output, "we") : stdout;
-	const char *format = options->format->name;
+	FILE *out = config->show.output ? fopen(config->show.output, "we") : stdout;
+	const char *format = config->show.format->name;
 	int err;
 
 	if (!out)
-		return log_errno(errno, "cannot open %s for writing", options->output);
+		return log_errno(errno, "cannot open %s for writing", config->show.output);
 	if (!strcmp(format, "json"))
-		err = compare_json(out, &e, c, options->top);
+		err = compare_json(out, &e, c, config->show.top);
 	else if (!strcmp(format, "folded"))
-		err = compare_folded(out, &e, c, options->top);
+		err = compare_folded(out, &e, c, config->show.top);
 	else
-		err = compare_text(out, &e, c, options->top);
-	if (options->output && fclose(out) && !err)
+		err = compare_text(out, &e, c, config->show.top);
+	if (config->show.output && fclose(out) && !err)
 		err = -errno;
 	if (err && err != -EPIPE)
 		return log_errno(err, "cannot write to %s",
-				 options->output ? options->output : "standard output");
+				 config->show.output ? config->show.output : "standard output");
 	return 0;
 }
 
-static int add_moment(const struct options *options, struct suppressions *s, struct diff *diff,
+static int add_moment(const struct replay_config *config, struct suppressions *s, struct diff *diff,
 		      const struct moment *m, bool is_new)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->count; i++) {
-		err = suppress_snapshot(options, s, m->snapshots[i]);
+		err = suppress_snapshot(&config->filter, false, s, m->snapshots[i]);
 		err = err ?: diff_add(diff, m->snapshots[i], is_new);
 	}
 	return err;
 }
 
-static int compare(const struct options *options, struct suppressions *s, const struct moment *old,
-		   const struct moment *now)
+static int compare(const struct replay_config *config, struct suppressions *s,
+		   const struct moment *old, const struct moment *now)
 {
 	const struct comparison *c = NULL;
 	struct diff *diff = diff_new();
 	int err = diff ? 0 : -ENOMEM;
 
-	err = err ?: add_moment(options, s, diff, old, false);
-	err = err ?: add_moment(options, s, diff, now, true);
+	err = err ?: add_moment(config, s, diff, old, false);
+	err = err ?: add_moment(config, s, diff, now, true);
 	if (!err)
-		c = diff_finish(diff, options->sort == RANK_COUNT);
-	err = c ? print(options, c) : log_errno(ENOMEM, "comparing");
+		c = diff_finish(diff, config->show.sort == RANK_COUNT);
+	err = c ? print(config, c) : log_errno(ENOMEM, "comparing");
 	diff_free(diff);
 	return err;
 }
 
-int cmd_diff(const struct options *options)
+int cmd_diff(const union command_config *command)
 {
-	bool one = options->file_count == 1;
+	const struct replay_config *config = &command->replay;
+	bool one = config->file_count == 1;
 	struct playback *playbacks[2] = {NULL, NULL};
 	struct moment old = {0}, now = {0};
 	struct suppressions *suppressions;
-	int err = suppress_open(options, &suppressions);
+	int err = suppress_open(&config->filter, &suppressions);
 
 	err = err
-		      ?: read_moment(options->files[0], options, &options->from,
-				     one && !options->from.given, &playbacks[0], &old);
+		      ?: read_moment(config->files[0], config, &config->times.from,
+				     one && !config->times.from.given, &playbacks[0], &old);
 
 	if (!err)
-		err = read_moment(options->files[one ? 0 : 1], options, &options->to, false,
+		err = read_moment(config->files[one ? 0 : 1], config, &config->times.to, false,
 				  &playbacks[1], &now);
 	if (!err && (!old.count || !now.count))
 		log_warn("%s: no snapshot of that time and process",
-			 options->files[one || !old.count ? 0 : 1]);
+			 config->files[one || !old.count ? 0 : 1]);
 	if (!err)
-		err = compare(options, suppressions, &old, &now);
+		err = compare(config, suppressions, &old, &now);
 	suppress_close(suppressions);
 	moment_free(&old);
 	moment_free(&now);

@@ -295,20 +295,22 @@ static bool print_text(struct features *features, const struct machine *m, bool 
 	return print_verdict(features, m, possible);
 }
 
-int cmd_doctor(const struct options *options)
+int cmd_doctor(const union command_config *command)
 {
-	bool verbose = options->verbose > 0, possible;
+	const struct doctor_config *config = &command->doctor;
+	bool verbose = config->show.verbose, possible;
 	struct features *features = features_new();
 	struct machine machine;
 
 	if (!features)
 		return log_errno(ENOMEM, "doctor") ? 1 : 0;
 	machine_read(&machine);
-	possible = strcmp(options->format->name, "json") ? print_text(features, &machine, verbose)
-							 : print_json(features, &machine);
+	possible = strcmp(config->show.format->name, "json")
+			   ? print_text(features, &machine, verbose)
+			   : print_json(features, &machine);
 	features_free(features);
-	for (size_t i = 0; i < options->pid_count; i++) {
-		if (doctor_target(options->pids[i], verbose))
+	for (size_t i = 0; i < config->pids.count; i++) {
+		if (doctor_target(config->pids.pids[i], verbose))
 			possible = false;
 	}
 	if (fflush(stdout) || ferror(stdout)) {

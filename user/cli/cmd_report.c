@@ -22,7 +22,7 @@ struct followed {
 };
 
 struct report {
-	const struct options *options;
+	const struct replay_config *config;
 	struct playback *playback;
 	struct output *output;
 	struct suppressions *suppressions; /* NULL: none */
@@ -53,23 +53,23 @@ static struct followed *follow(struct report *r, uint32_t target_id)
 	r->at = r->count;
 	grown[r->count] = (struct followed){.target_id = target_id};
 	/* Formats that take every stack show no trends. */
-	if (!r->options->format->wants_all)
+	if (!r->config->show.format->wants_all)
 		grown[r->count].trends = stack_trends_new();
 	return &grown[r->count++];
 }
 
 static int show(struct report *r, struct followed *f, struct snapshot *s)
 {
-	size_t room = r->options->top < s->stack_count ? r->options->top : s->stack_count;
+	size_t room = r->config->show.top < s->stack_count ? r->config->show.top : s->stack_count;
 	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
 	size_t n = 0;
 
-	if (!top || suppress_snapshot(r->options, r->suppressions, s))
+	if (!top || suppress_snapshot(&r->config->filter, false, r->suppressions, s))
 		return output_fail(r->output, -ENOMEM);
-	if (f->trends && r->options->sort == RANK_GROWTH)
+	if (f->trends && r->config->show.sort == RANK_GROWTH)
 		stack_trends_judge_all(f->trends, s);
-	if (!r->options->format->wants_all)
-		n = rank_top(s, r->options->sort, top, room);
+	if (!r->config->show.format->wants_all)
+		n = rank_top(s, r->config->show.sort, top, room);
 	for (size_t i = 0; f->trends && i < n; i++)
 		stack_trends_judge(f->trends, top[i]);
 	r->shown++;
@@ -79,7 +79,7 @@ static int show(struct report *r, struct followed *f, struct snapshot *s)
 /* Takes the snapshot over. */
 static int take(struct report *r, struct snapshot *s)
 {
-	const struct options *o = r->options;
+	const struct replay_config *o = r->config;
 	struct followed *f = follow(r, s->target_id);
 	int err = 0;
 
@@ -90,7 +90,7 @@ static int take(struct report *r, struct snapshot *s)
 	/* A trend knows what was before the range, too. */
 	if (f->trends && stack_trends_update(f->trends, s))
 		log_debug("no memory for the trends of all stacks");
-	if (o->from.given && s->time_ns < playback_time(r->playback, &o->from)) {
+	if (o->times.from.given && s->time_ns < playback_time(r->playback, &o->times.from)) {
 		snapshot_free(s);
 		return 0;
 	}
@@ -122,20 +122,21 @@ static int take_part(struct report *r, struct snapshot *s)
 
 static bool is_late(const struct report *r, uint64_t time_ns)
 {
-	const struct option_time *to = r->options->at.given ? &r->options->at : &r->options->to;
+	const struct replay_time *to =
+		r->config->times.at.given ? &r->config->times.at : &r->config->times.to;
 
 	return to->given && time_ns > playback_time(r->playback, to);
 }
 
 static int take_survey(struct report *r, const struct survey_report *report)
 {
-	const struct option_time *from = &r->options->from;
+	const struct replay_time *from = &r->config->times.from;
 	int err = 0;
 
 	if (from->given && report->time_ns < playback_time(r->playback, from))
 		return 0;
 	if (!r->survey)
-		err = report_survey_new(r->options, r->output, r->last_only, &r->survey);
+		err = report_survey_new(r->config, r->output, r->last_only, &r->survey);
 	if (!err)
 		err = report_survey_take(r->survey, report);
 	r->shown++;
@@ -148,7 +149,7 @@ static int go_through(struct report *r)
 	struct snapshot *s;
 	int got, err = 0;
 
-	while (!err && (got = playback_next_any(r->playback, r->options, &s, &survey)) > 0) {
+	while (!err && (got = playback_next_any(r->playback, r->config, &s, &survey)) > 0) {
 		if (is_late(r, survey ? survey->time_ns : s->time_ns))
 			snapshot_free(s);
 		else
@@ -168,21 +169,23 @@ static int go_through(struct report *r)
 	return err ? err : output_error(r->output);
 }
 
-int cmd_report(const struct options *options)
+int cmd_report(const union command_config *command)
 {
-	const char *path = options->files[0];
-	bool range = options->from.given || options->to.given;
+	const struct replay_config *config = &command->replay;
+	const char *path = config->files[0];
+	bool range = config->times.from.given || config->times.to.given;
 	struct report r = {
-		.options = options,
-		.last_only = options->at.given || (!range && !options->format->history),
+		.config = config,
+		.last_only = config->times.at.given || (!range && !config->show.format->history),
 	};
-	int err = playback_open(path, options, &r.playback), close_err;
+	int err = playback_open(path, config, &r.playback), close_err;
 
 	if (!err)
-		err = suppress_open(options, &r.suppressions);
+		err = suppress_open(&config->filter, &r.suppressions);
 	if (!err)
-		err = output_open(options, playback_info(r.playback)->older_ns, false, &r.output);
-	if (!err && options->merge) {
+		err = output_open(&config->show, config->filter.leak_only,
+				  playback_info(r.playback)->older_ns, false, &r.output);
+	if (!err && config->show.merge) {
 		r.merged = report_merged_new(take_sum, &r);
 		err = r.merged ? 0 : output_fail(r.output, -ENOMEM);
 	}
@@ -190,7 +193,7 @@ int cmd_report(const struct options *options)
 		err = go_through(&r);
 	if (!err && !r.shown)
 		log_warn("%s: no snapshot%s", path,
-			 range || options->at.given || options->pid_count
+			 range || config->times.at.given || config->pids.count
 				 ? " of that time and process"
 				 : "");
 	report_survey_free(r.survey);

@@ -26,7 +26,7 @@
 #define TICK_MS 100 /* between two looks at the probes' cost */
 
 struct survey {
-	const struct options *options;
+	const struct survey_config *config;
 	struct survey_reader *reader;
 	struct history *history;
 	struct scope *scope;
@@ -186,7 +186,7 @@ static int make_report(struct survey *s, size_t top, enum reader reader,
 		.source = survey_reader_source(s->reader) == SURVEY_BPF ? "bpf" : "proc",
 		.watched_count = drill_watched(s->drill),
 		.probe_share = drill_share(s->drill),
-		.budget_share = s->options->drill ? s->options->budget / 1000.0 : 0,
+		.budget_share = s->config->probes.wanted ? s->config->probes.budget / 1000.0 : 0,
 		.sample_bytes = drill_sample_bytes(s->drill),
 		.tool_known = elapsed >= NS_PER_S,
 	};
@@ -222,11 +222,11 @@ static int print_report(struct survey *s, bool final)
 		s->stop = true;
 	if (err)
 		return err == -EPIPE ? 0 : err;
-	err = make_report(s, s->options->top, FOR_PEOPLE, &report);
+	err = make_report(s, s->config->show.top, FOR_PEOPLE, &report);
 	report.final = final;
 	interruptible_begin();
 	if (!err && !s->page)
-		err = strcmp(s->options->format->name, "json") != 0
+		err = strcmp(s->config->show.format->name, "json") != 0
 			      ? survey_write_text(&s->output, &report)
 			      : survey_write_json(&s->output, &report);
 	interruptible_end();
@@ -235,7 +235,7 @@ static int print_report(struct survey *s, bool final)
 		return 0;
 	}
 	return err ? log_errno(err, "cannot write to %s",
-			       s->options->output ? s->options->output : "standard output")
+			       s->config->show.output ? s->config->show.output : "standard output")
 		   : 0;
 }
 
@@ -246,7 +246,7 @@ static int publish_metrics(struct survey *s)
 
 	if (!s->metrics)
 		return 0;
-	err = make_report(s, s->options->metrics_processes, FOR_METRICS, &report);
+	err = make_report(s, s->config->metrics.processes, FOR_METRICS, &report);
 	for (int i = 0; i < METRICS_SYNTAXES && !err; i++) {
 		enum metrics_syntax syntax = (enum metrics_syntax)i;
 		char *text;
@@ -279,7 +279,7 @@ static int look(struct survey *s)
 	s->looks++;
 	if (!err)
 		err = publish_metrics(s);
-	if (!err && s->options->count && s->looks >= s->options->count) {
+	if (!err && s->config->pace.count && s->looks >= s->config->pace.count) {
 		s->stop = true;
 		return 0;
 	}
@@ -330,7 +330,7 @@ static int run(struct survey *s)
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return log_errno(errno, "signalfd");
-	timer = timer_open(s->options->interval_ns);
+	timer = timer_open(s->config->pace.interval_ns);
 	if (timer < 0)
 		return timer;
 	s->start_ns = monotonic_ns();
@@ -348,27 +348,27 @@ static int run(struct survey *s)
 
 static int open_recording(struct survey *s)
 {
-	struct options o = *s->options;
+	struct show_config show = s->config->show;
 
-	if (!o.record)
+	if (!s->config->record)
 		return 0;
-	o.format = &export_recording;
-	o.output = o.record;
-	return output_open(&o, 0, false, &s->recording);
+	show.format = &export_recording;
+	show.output = s->config->record;
+	return output_open(&show, false, 0, false, &s->recording);
 }
 
 static int open_output(struct survey *s)
 {
-	const struct options *o = s->options;
+	const struct survey_config *o = s->config;
 	struct survey_output *out = &s->output;
 	int err = open_recording(s);
 
-	if (err || o->format->survey)
-		return err ? err : output_open(o, 0, true, &s->page);
-	out->out = o->output ? interruptible_open(o->output) : stdout;
+	if (err || o->show.format->survey)
+		return err ? err : output_open(&o->show, false, 0, true, &s->page);
+	out->out = o->show.output ? interruptible_open(o->show.output) : stdout;
 	if (!out->out)
-		return log_errno(errno, "cannot open %s for writing", o->output);
-	output_survey_options(o, out);
+		return log_errno(errno, "cannot open %s for writing", o->show.output);
+	output_survey_options(&o->show, out);
 	return 0;
 }
 
@@ -381,13 +381,14 @@ static int prepare(struct survey *s)
 	if (err)
 		return err;
 	s->history = history_new(survey_process_free);
-	s->scope = scope_new(s->options);
+	s->scope = scope_new(s->config);
 	if (s->history && s->scope)
-		s->drill = drill_new(s->options, s->history, s->scope);
+		s->drill = drill_new(s->config, s->history, s->scope);
 	if (!s->drill)
 		return log_errno(ENOMEM, "survey");
-	return s->options->metrics ? metrics_server_new(&s->options->metrics_address, &s->metrics)
-				   : 0;
+	return s->config->metrics.wanted
+		       ? metrics_server_new(&s->config->metrics.address, &s->metrics)
+		       : 0;
 }
 
 static int finish(struct survey *s)
@@ -403,15 +404,16 @@ static int finish(struct survey *s)
 	if (output_close(s->page) || output_close(s->recording))
 		err = -EIO;
 	interruptible_begin();
-	if (s->options->output && s->output.out && fclose(s->output.out))
-		err = log_errno(errno, "cannot write to %s", s->options->output);
+	if (s->config->show.output && s->output.out && fclose(s->output.out))
+		err = log_errno(errno, "cannot write to %s", s->config->show.output);
 	interruptible_end();
 	return err;
 }
 
-int cmd_survey(const struct options *options)
+int cmd_survey(const union command_config *command)
 {
-	struct survey s = {.options = options};
+	const struct survey_config *config = &command->survey;
+	struct survey s = {.config = config};
 	struct rlimit old_files;
 	sigset_t old;
 	int err, close_err;

@@ -11,13 +11,13 @@
 #include "user/session/loop.h"
 #include "user/target/closure.h"
 
-static int add_pids(struct session *session, const struct options *options)
+static int add_pids(struct session *session, const struct watch_config *config)
 {
 	size_t added = 0;
 	int first = 0;
 
-	for (size_t i = 0; i < options->pid_count; i++) {
-		int err = trace_add_process(session_trace(session), options->pids[i]);
+	for (size_t i = 0; i < config->pids.count; i++) {
+		int err = trace_add_process(session_trace(session), config->pids.pids[i]);
 
 		added += !err;
 		first = first ? first : err;
@@ -27,12 +27,12 @@ static int add_pids(struct session *session, const struct options *options)
 }
 
 /* Ours, after all has gone well; `own` is what it would be without --error-exitcode. */
-static int result(const struct session *session, const struct options *options, int own)
+static int result(const struct session *session, const struct watch_config *config, int own)
 {
-	if (!options->error_exitcode)
+	if (!config->error_exitcode)
 		return own;
 	if (session_found_leaks(session))
-		return options->error_exitcode;
+		return config->error_exitcode;
 	if (session_left_command(session)) {
 		log_error("--error-exitcode: nothing of the command was traced");
 		return own ? own : 1;
@@ -45,19 +45,19 @@ static int result(const struct session *session, const struct options *options, 
 	return own ? own : 1;
 }
 
-static int watch(const struct options *options)
+static int watch(const struct watch_config *config)
 {
 	struct session *session;
-	int status, result_status, err = session_new(options, &session);
+	int status, result_status, err = session_new(config, &session);
 
 	if (err)
 		return 1;
-	err = add_pids(session, options);
+	err = add_pids(session, config);
 	if (!err)
 		trace_drop_privileges(session_trace(session));
 	if (!err)
-		err = loop_run(session, options, 0, &status);
-	result_status = result(session, options, 0);
+		err = loop_run(session, config, 0, &status);
+	result_status = result(session, config, 0);
 	return session_free(session) || err ? 1 : result_status;
 }
 
@@ -66,12 +66,12 @@ static int exit_status(int wait_status)
 	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-static int start_command(struct session *session, const struct options *options,
+static int start_command(struct session *session, const struct watch_config *config,
 			 const struct closure *closure, const struct launch_environment *env,
 			 pid_t *child)
 {
 	struct launch launch;
-	int err = launch_prepare(closure->command, options->argv, env, &launch);
+	int err = launch_prepare(closure->command, config->argv, env, &launch);
 
 	if (err)
 		return err;
@@ -83,30 +83,30 @@ static int start_command(struct session *session, const struct options *options,
 	}
 	*child = launch.pid;
 	session_set_command(session, launch.pid);
-	return launch_go(&launch, options->argv[0]);
+	return launch_go(&launch, config->argv[0]);
 }
 
-static int run(const struct options *options, const struct launch_environment *env)
+static int run(const struct watch_config *config, const struct launch_environment *env)
 {
 	struct closure *closure = NULL;
 	struct session *session = NULL;
 	int status = 0, err, close_err;
 	pid_t child;
 
-	err = closure_find(options->argv[0], &closure);
+	err = closure_find(config->argv[0], &closure);
 	/* As a shell does: 127 not found, 126 not executable. */
 	if (err)
 		return err == -ENOENT ? 127 : 126;
-	err = session_new(options, &session);
+	err = session_new(config, &session);
 	if (!err)
-		err = start_command(session, options, closure, env, &child);
+		err = start_command(session, config, closure, env, &child);
 	/* The command is a process of its own by now, with all that we had. */
 	if (!err)
 		trace_drop_privileges(session_trace(session));
 	if (!err)
-		err = loop_run(session, options, child, &status);
+		err = loop_run(session, config, child, &status);
 	if (!err)
-		status = result(session, options, exit_status(status));
+		status = result(session, config, exit_status(status));
 	close_err = session_free(session);
 	closure_free(closure);
 	if (err || close_err)
@@ -114,12 +114,13 @@ static int run(const struct options *options, const struct launch_environment *e
 	return status;
 }
 
-int cmd_trace(const struct options *options)
+int cmd_trace(const union command_config *command)
 {
+	const struct watch_config *config = &command->watch;
 	struct launch_environment env;
 
 	if (loop_block_signals(&env.mask))
 		return 1;
 	loop_raise_file_limit(&env.files);
-	return options->argv ? run(options, &env) : watch(options);
+	return config->argv ? run(config, &env) : watch(config);
 }

@@ -7,6 +7,7 @@ const struct command cli_commands[] = {
 	{
 		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
 			  OPTIONS_REPORT | OPTIONS_OUTPUT,
+		.layout = &watch_layout,
 		.check = options_check_watch,
 		.run = cmd_trace,
 	},
@@ -16,6 +17,7 @@ const struct command cli_commands[] = {
 		.help = help_record,
 		.groups = OPTIONS_PID | OPTIONS_COMMAND | OPTIONS_INTERVAL | OPTIONS_TRACE |
 			  OPTIONS_OUTPUT,
+		.layout = &watch_layout,
 		.check = options_check_record,
 		.run = cmd_trace,
 	},
@@ -25,6 +27,7 @@ const struct command cli_commands[] = {
 		.help = help_report,
 		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
 			  OPTIONS_OUTPUT,
+		.layout = &replay_layout,
 		.check = options_check_report,
 		.run = cmd_report,
 	},
@@ -34,6 +37,7 @@ const struct command cli_commands[] = {
 		.help = help_diff,
 		.groups = OPTIONS_PID | OPTIONS_FILES | OPTIONS_TIMES | OPTIONS_REPORT |
 			  OPTIONS_OUTPUT,
+		.layout = &replay_layout,
 		.check = options_check_diff,
 		.run = cmd_diff,
 	},
@@ -42,6 +46,7 @@ const struct command cli_commands[] = {
 		.summary = "which process leaks here",
 		.help = help_survey,
 		.groups = OPTIONS_INTERVAL | OPTIONS_SURVEY | OPTIONS_OUTPUT,
+		.layout = &survey_layout,
 		.check = options_check_survey,
 		.run = cmd_survey,
 	},
@@ -50,6 +55,7 @@ const struct command cli_commands[] = {
 		.summary = "what this machine allows",
 		.help = help_doctor,
 		.groups = OPTIONS_PID | OPTIONS_DOCTOR,
+		.layout = &doctor_layout,
 		.check = options_check_doctor,
 		.run = cmd_doctor,
 	},

@@ -9,12 +9,12 @@
  * -p PID: watch running processes. COMMAND: run it, trace it from its first instruction, report at
  * its exit.
  */
-int cmd_trace(const struct options *options);
-int cmd_report(const struct options *options);
-int cmd_diff(const struct options *options);
-int cmd_doctor(const struct options *options);
+int cmd_trace(const union command_config *config);
+int cmd_report(const union command_config *config);
+int cmd_diff(const union command_config *config);
+int cmd_doctor(const union command_config *config);
 /* The memory of all processes, and what those that grow allocate. */
-int cmd_survey(const struct options *options);
+int cmd_survey(const union command_config *config);
 
 /* Their table, for options_parse() and help_print(). */
 extern const struct command cli_commands[];

@@ -46,7 +46,7 @@ int main(int argc, char *argv[])
 		status = help_print_version(stdout) ? 1 : 0;
 		break;
 	default:
-		status = options->command->run(options);
+		status = options->command->run(&options->config);
 	}
 	options_free(options);
 	return status;

@@ -12,6 +12,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/options_table.h"
+#include "user/heap/reach.h"
 
 #define DEFAULT_INTERVAL_NS (10 * NS_PER_S)
 #define DEFAULT_TOP	    10
@@ -27,7 +28,6 @@
 
 #define DEFAULT_MAX_PAUSE_NS (500 * NS_PER_MS)
 
-#define MAX_ROWS     64	 /* of the option table; see build_tables() */
 #define LONG_BASE    256 /* getopt_long's values for long options: above every letter */
 #define MAX_NAME     32
 #define MAX_DISTANCE 2
@@ -111,8 +111,8 @@ static void list_completions(const char *word, unsigned groups, char *list, size
 /* ---- getopt ------------------------------------------------------------------------------- */
 
 struct getopt_tables {
-	char shorts[2 * MAX_ROWS + 3];
-	struct option longs[MAX_ROWS + 1];
+	char shorts[2 * OPTION_ROWS_MAX + 3];
+	struct option longs[OPTION_ROWS_MAX + 1];
 };
 
 static void build_tables(struct getopt_tables *tables, unsigned groups)
@@ -122,7 +122,7 @@ static void build_tables(struct getopt_tables *tables, unsigned groups)
 	char *s = stpcpy(tables->shorts, groups & OPTIONS_FILES ? ":" : "+:");
 
 	memset(tables->longs, 0, sizeof(tables->longs));
-	for (size_t i = 0; i < option_row_count && i < MAX_ROWS; i++) {
+	for (size_t i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 
 		tables->longs[i] = (struct option){
@@ -196,7 +196,7 @@ static int unknown_option(const struct command *command, const char *word, int l
 	return -EINVAL;
 }
 
-static int apply_option(const struct command *command, struct options_storage *storage, int value)
+static int apply_option(const struct command *command, struct options *options, int value)
 {
 	const struct option_row *row = row_of(value);
 	char shown[MAX_NAME], program[MAX_NAME];
@@ -207,7 +207,7 @@ static int apply_option(const struct command *command, struct options_storage *s
 			  program_of(command, program), program);
 		return -EINVAL;
 	}
-	return row->apply(row, storage, shown, optarg);
+	return row->apply(row, options, shown, optarg);
 }
 
 static int missing_value(int value)
@@ -222,7 +222,7 @@ static int missing_value(int value)
 }
 
 static int read_options(const struct command *command, int argc, char *argv[],
-			struct options_storage *storage)
+			struct options *options)
 {
 	struct getopt_tables tables;
 	int value;
@@ -238,10 +238,10 @@ static int read_options(const struct command *command, int argc, char *argv[],
 		else if (value == ':')
 			err = missing_value(optopt);
 		else
-			err = apply_option(command, storage, value);
+			err = apply_option(command, options, value);
 		if (err)
 			return err;
-		if (storage->options.action != ACTION_RUN)
+		if (options->action != ACTION_RUN)
 			return 0;
 	}
 	return 0;
@@ -259,16 +259,18 @@ static const struct command *find_command(const struct command *commands, const 
 }
 
 static int read_words(const struct command *commands, int argc, char *argv[],
-		      struct options_storage *storage)
+		      struct options *options)
 {
-	const struct command *command = storage->options.command;
+	const struct command *command = options->command;
 	const char *word = optind < argc ? argv[optind] : NULL;
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 	char program[MAX_NAME];
 
 	if (command->groups & OPTIONS_FILES) {
-		storage->options.files = &argv[optind];
-		storage->options.file_count = (size_t)(argc - optind);
+		struct replay_config *replay = option_part(options, PART_REPLAY);
+
+		replay->files = &argv[optind];
+		replay->file_count = (size_t)(argc - optind);
 		return 0;
 	}
 	if (!word) {
@@ -288,7 +290,7 @@ static int read_words(const struct command *commands, int argc, char *argv[],
 	}
 	/* Without -- a slip is likelier than a program of that name. */
 	if (!dashes && word[strspn(word, "0123456789,")] == '\0') {
-		if (storage->options.pid_count)
+		if (((struct pid_list *)option_part(options, PART_PIDS))->count)
 			log_error("'%s': looks like one more PID; separate them by commas, e.g. "
 				  "-p 12,34",
 				  word);
@@ -304,67 +306,128 @@ static int read_words(const struct command *commands, int argc, char *argv[],
 			  word, word, word);
 		return -EINVAL;
 	}
-	storage->options.argv = &argv[optind];
+	*(char *const **)option_part(options, PART_ARGV) = &argv[optind];
 	return 0;
 }
 
 /* ---- public ------------------------------------------------------------------------------- */
 
-static struct options_storage *storage_new(const struct command *command)
-{
-	struct options_storage *storage = calloc(1, sizeof(*storage));
-	const char *urls = getenv("DEBUGINFOD_URLS");
+#define AT(config, member) (offsetof(union command_config, config.member) + 1)
 
-	if (!storage)
-		return NULL;
-	storage->options = (struct options){
-		.command = command,
-		.action = ACTION_RUN,
+const struct config_layout watch_layout = {{
+	[PART_PIDS] = AT(watch, pids),
+	[PART_ARGV] = AT(watch, argv),
+	[PART_PACE] = AT(watch, pace),
+	[PART_TRACE] = AT(watch, trace),
+	[PART_SAMPLE] = AT(watch, sample_bytes),
+	[PART_SYMBOLS] = AT(watch, symbols),
+	[PART_VERDICT] = AT(watch, verdict),
+	[PART_EXITCODE] = AT(watch, error_exitcode),
+	[PART_FILTER] = AT(watch, filter),
+	[PART_SHOW] = AT(watch, show),
+}};
+
+const struct config_layout replay_layout = {{
+	[PART_PIDS] = AT(replay, pids),
+	[PART_FILTER] = AT(replay, filter),
+	[PART_SHOW] = AT(replay, show),
+	[PART_REPLAY] = offsetof(union command_config, replay) + 1,
+}};
+
+const struct config_layout survey_layout = {{
+	[PART_PACE] = AT(survey, pace),
+	[PART_SAMPLE] = AT(survey, sample_bytes),
+	[PART_SYMBOLS] = AT(survey, symbols),
+	[PART_SHOW] = AT(survey, show),
+	[PART_SURVEY] = offsetof(union command_config, survey) + 1,
+}};
+
+const struct config_layout doctor_layout = {{
+	[PART_PIDS] = AT(doctor, pids),
+	[PART_SHOW] = AT(doctor, show),
+}};
+
+static void set_default(struct options *options, enum option_part part, const void *value,
+			size_t size)
+{
+	void *place = option_part(options, part);
+
+	if (place)
+		memcpy(place, value, size);
+}
+
+static void set_defaults(struct options *options)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	const struct trace_config trace = {
 		.max_size = UINT64_MAX,
+		.attach = ATTACH_AUTO,
 		.depth = ABI_MAX_FRAMES,
 		.max_live = DEFAULT_MAX_LIVE,
 		.max_stacks = DEFAULT_MAX_STACKS,
-		.top = DEFAULT_TOP,
-		.sort = RANK_LIVE,
-		.format = export_find_format("text"),
-		.inlines = true,
-		.default_suppressions = true,
-		.debuginfod = urls && *urls,
-		.user = (uid_t)-1,
-		.suspects = DEFAULT_SUSPECTS,
-		.min_growth = DEFAULT_MIN_GROWTH,
-		.window_ns = DEFAULT_WINDOW_NS,
-		.budget = DEFAULT_BUDGET,
-		.drill = true,
-		.metrics_processes = DEFAULT_METRICS,
-		.max_pause_ns = DEFAULT_MAX_PAUSE_NS,
-		.heuristics = REACH_ALL,
+		.children = CHILDREN_LATE,
 	};
-	return storage;
+	const struct symbolizer_options symbols = {.inlines = true, .debuginfod = urls && *urls};
+	const struct verdict_config verdict = {.max_pause_ns = DEFAULT_MAX_PAUSE_NS,
+					       .heuristics = REACH_ALL};
+	const struct filter_config filter = {.default_suppressions = true};
+	const struct show_config show = {
+		.format = export_find_format("text"), .top = DEFAULT_TOP, .sort = RANK_LIVE};
+	const struct survey_config survey = {
+		.scope = {.user = (uid_t)-1},
+		.probes = {.wanted = true,
+			   .suspects = DEFAULT_SUSPECTS,
+			   .min_growth = DEFAULT_MIN_GROWTH,
+			   .window_ns = DEFAULT_WINDOW_NS,
+			   .budget = DEFAULT_BUDGET},
+		.metrics = {.processes = DEFAULT_METRICS},
+	};
+
+	/* The survey's own first: parts that others have, too, are within it. */
+	set_default(options, PART_SURVEY, &survey, sizeof(survey));
+	set_default(options, PART_TRACE, &trace, sizeof(trace));
+	set_default(options, PART_SYMBOLS, &symbols, sizeof(symbols));
+	set_default(options, PART_VERDICT, &verdict, sizeof(verdict));
+	set_default(options, PART_FILTER, &filter, sizeof(filter));
+	set_default(options, PART_SHOW, &show, sizeof(show));
+}
+
+static void free_strings(const struct string_list *list)
+{
+	free((void *)list->items);
 }
 
 void options_free(const struct options *options)
 {
-	/*
-	 * The struct is const to its users only; it is the first member of what storage_new() made.
-	 */
-	struct options_storage *storage = (struct options_storage *)options;
+	/* Const to its users only. */
+	struct options *o = (struct options *)options;
+	const struct trace_config *trace;
+	const struct filter_config *filter;
+	const struct pid_list *pids;
 
-	if (!storage)
+	if (!o)
 		return;
-	free(storage->pids);
-	free(storage->symbols_prefixes.items);
-	free(storage->alloc_fns.items);
-	free(storage->free_fns.items);
-	free(storage->suppressions.items);
-	free(storage);
+	pids = option_part(o, PART_PIDS);
+	trace = option_part(o, PART_TRACE);
+	filter = option_part(o, PART_FILTER);
+	if (pids)
+		free((void *)pids->pids);
+	if (trace) {
+		free_strings(&trace->symbols_prefixes);
+		free_strings(&trace->alloc_fns);
+		free_strings(&trace->free_fns);
+	}
+	if (filter)
+		free_strings(&filter->suppressions);
+	free(o);
 }
 
 int options_parse(const struct command *commands, int argc, char *argv[],
 		  const struct options **out)
 {
 	const struct command *command = argc > 1 ? find_command(commands, argv[1]) : NULL;
-	struct options_storage *storage;
+	struct show_config *show;
+	struct options *options;
 	int err;
 
 	if (command) {
@@ -373,31 +436,35 @@ int options_parse(const struct command *commands, int argc, char *argv[],
 	} else {
 		command = &commands[0];
 	}
-	storage = storage_new(command);
-	if (!storage)
+	options = calloc(1, sizeof(*options));
+	if (!options)
 		return log_errno(ENOMEM, "reading the command line");
-	err = read_options(command, argc, argv, storage);
-	if (!err && storage->options.action == ACTION_RUN) {
-		err = read_words(commands, argc, argv, storage);
+	options->command = command;
+	set_defaults(options);
+	err = read_options(command, argc, argv, options);
+	if (!err && options->action == ACTION_RUN) {
+		err = read_words(commands, argc, argv, options);
+		show = option_part(options, PART_SHOW);
+		show->verbose = options->verbose > 0;
 		if (!err && command->check)
-			err = command->check(&storage->options);
+			err = command->check(options);
 	}
 	if (err) {
-		options_free(&storage->options);
+		options_free(options);
 		return err;
 	}
-	*out = &storage->options;
+	*out = options;
 	return 0;
 }
 
-static int check_target(const struct options *options)
+static int check_target(const struct watch_config *config)
 {
-	if (options->pid_count && options->argv) {
+	if (config->pids.count && config->argv) {
 		log_error("-p: excludes running a COMMAND ('%s'); give only one of them",
-			  options->argv[0]);
+			  config->argv[0]);
 		return -EINVAL;
 	}
-	if (!options->pid_count && !options->argv) {
+	if (!config->pids.count && !config->argv) {
 		log_error("nothing to trace; give -p PID or -- COMMAND, or see memleakbpf --help");
 		return -EINVAL;
 	}
@@ -406,82 +473,84 @@ static int check_target(const struct options *options)
 
 int options_check_watch(struct options *options)
 {
-	int err = check_target(options);
+	struct watch_config *config = &options->config.watch;
+	struct trace_config *trace = &config->trace;
+	int err = check_target(config);
 
 	if (err)
 		return err;
-	if (options->max_size < options->min_size) {
+	if (trace->max_size < trace->min_size) {
 		log_error("-Z: %" PRIu64 " is below -z %" PRIu64 ", so nothing would be traced; "
 			  "give -Z at least as much as -z",
-			  options->max_size, options->min_size);
+			  trace->max_size, trace->min_size);
 		return -EINVAL;
 	}
-	if (options->merge && options->verdict) {
+	if (config->show.merge && config->verdict.wanted) {
 		log_error("--merge: excludes --verdict, which is about one process's memory; give "
 			  "only one of them");
 		return -EINVAL;
 	}
-	if (options->merge && options->check_frees) {
+	if (config->show.merge && trace->check_frees) {
 		log_error("--merge: excludes --check-frees, which is about one process's blocks; "
 			  "give only one of them");
 		return -EINVAL;
 	}
-	if (options->check_frees &&
-	    (options->sample_bytes || options->min_size || options->max_size != UINT64_MAX)) {
+	if (trace->check_frees &&
+	    (config->sample_bytes || trace->min_size || trace->max_size != UINT64_MAX)) {
 		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
 		return -EINVAL;
 	}
 	/* A command that is run is reported at its end; -n asks for snapshots before that. */
-	if (!options->interval_ns && (options->pid_count || options->count))
-		options->interval_ns = DEFAULT_INTERVAL_NS;
-	if (options->children == OPTION_CHILDREN_DEFAULT)
-		options->children = options->argv ? OPTION_CHILDREN_EXACT : OPTION_CHILDREN_LATE;
+	if (!config->pace.interval_ns && (config->pids.count || config->pace.count))
+		config->pace.interval_ns = DEFAULT_INTERVAL_NS;
+	if (!options->children_given)
+		trace->children = config->argv ? CHILDREN_EXACT : CHILDREN_LATE;
 	return 0;
 }
 
 int options_check_doctor(struct options *options)
 {
-	const char *format = options->format->name;
+	const struct doctor_config *config = &options->config.doctor;
+	const char *format = config->show.format->name;
 
 	if (strcmp(format, "text") && strcmp(format, "json")) {
 		log_error("-f: doctor has no format '%s'; give text or json", format);
 		return -EINVAL;
 	}
-	if (!strcmp(format, "json") && options->pid_count) {
+	if (!strcmp(format, "json") && config->pids.count) {
 		log_error("-f: json says nothing of processes; leave -p out");
 		return -EINVAL;
 	}
-	if (options->children == OPTION_CHILDREN_DEFAULT)
-		options->children = OPTION_CHILDREN_LATE;
 	return 0;
 }
 
 int options_check_record(struct options *options)
 {
+	struct watch_config *config = &options->config.watch;
 	int err = options_check_watch(options);
 
 	if (err)
 		return err;
-	if (!options->output) {
+	if (!config->show.output) {
 		log_error("-o: record needs a file; give e.g. -o leaks.mlb");
 		return -EINVAL;
 	}
-	if (options->merge) {
+	if (config->show.merge) {
 		log_error("--merge: a recording keeps every process as it is; leave it out");
 		return -EINVAL;
 	}
-	options->format = &export_recording;
+	config->show.format = &export_recording;
 	/* A recording is about time, also that of a command. */
-	if (!options->interval_ns)
-		options->interval_ns = DEFAULT_INTERVAL_NS;
+	if (!config->pace.interval_ns)
+		config->pace.interval_ns = DEFAULT_INTERVAL_NS;
 	return 0;
 }
 
-static int check_times(const struct options *options)
+static int check_times(const struct replay_config *config)
 {
-	const struct option_time *from = &options->from, *to = &options->to;
+	const struct replay_time *from = &config->times.from, *to = &config->times.to;
 
-	if (options->at.given && (from->given || to->given)) {
+	if (config->times.at.given && (from->given || to->given)) {
 		log_error(
 			"--at: one point of time excludes --from and --to; give only one of them");
 		return -EINVAL;
@@ -495,60 +564,64 @@ static int check_times(const struct options *options)
 
 int options_check_report(struct options *options)
 {
-	if (options->file_count != 1) {
+	const struct replay_config *config = &options->config.replay;
+
+	if (config->file_count != 1) {
 		log_error("report needs one recording; give memleakbpf report FILE");
 		return -EINVAL;
 	}
-	return check_times(options);
+	return check_times(config);
 }
 
 int options_check_diff(struct options *options)
 {
-	if (options->file_count < 1 || options->file_count > 2) {
+	const struct replay_config *config = &options->config.replay;
+	const char *format = config->show.format->name;
+
+	if (config->file_count < 1 || config->file_count > 2) {
 		log_error(
 			"diff needs two recordings, or two times of one; give memleakbpf diff OLD "
 			"NEW");
 		return -EINVAL;
 	}
-	if (options->at.given ||
-	    (options->file_count == 2 && (options->from.given || options->to.given))) {
+	if (config->times.at.given ||
+	    (config->file_count == 2 && (config->times.from.given || config->times.to.given))) {
 		log_error(
 			"--at, --from, --to: diff of two files compares their last snapshots; give "
 			"one FILE with --from and --to");
 		return -EINVAL;
 	}
-	if (strcmp(options->format->name, "text") && strcmp(options->format->name, "json") &&
-	    strcmp(options->format->name, "folded")) {
-		log_error("-f: diff has no format '%s'; give one of text, json, folded",
-			  options->format->name);
+	if (strcmp(format, "text") && strcmp(format, "json") && strcmp(format, "folded")) {
+		log_error("-f: diff has no format '%s'; give one of text, json, folded", format);
 		return -EINVAL;
 	}
-	if (options->merge) {
+	if (config->show.merge) {
 		log_error("--merge: diff compares all processes together already; leave it out");
 		return -EINVAL;
 	}
-	if (options->leak_only || options->gen_suppressions) {
+	if (config->filter.leak_only || config->show.gen_suppressions) {
 		log_error("%s: diff shows what changed; give it to report",
-			  options->leak_only ? "--leak-only" : "--gen-suppressions");
+			  config->filter.leak_only ? "--leak-only" : "--gen-suppressions");
 		return -EINVAL;
 	}
-	return check_times(options);
+	return check_times(config);
 }
 
 int options_check_survey(struct options *options)
 {
-	const char *format = options->format->name;
+	struct survey_config *config = &options->config.survey;
+	const char *format = config->show.format->name;
 
 	if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0 &&
-	    !options->format->survey) {
+	    !config->show.format->survey) {
 		log_error("-f: '%s' is not a format of the survey; give one of text, json, "
 			  "perfetto, html",
 			  format);
 		return -EINVAL;
 	}
-	if (!options->interval_ns)
-		options->interval_ns = SURVEY_INTERVAL_NS;
-	if (!options->sample_bytes)
-		options->sample_bytes = SURVEY_SAMPLE_BYTES;
+	if (!config->pace.interval_ns)
+		config->pace.interval_ns = SURVEY_INTERVAL_NS;
+	if (!config->sample_bytes)
+		config->sample_bytes = SURVEY_SAMPLE_BYTES;
 	return 0;
 }

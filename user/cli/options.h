@@ -6,13 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <sys/socket.h>
 #include <sys/types.h>
 
-#include "user/analysis/rank.h"
-#include "user/heap/reach.h"
-#include "user/export/export.h"
+#include "user/session/config.h"
+#include "user/survey/config.h"
 
 #ifndef MEMLEAKBPF_VERSION
 #define MEMLEAKBPF_VERSION "0.1.0"
@@ -22,7 +19,7 @@
 
 struct options;
 
-/* Groups of options that a subcommand takes; -v, --version and --help come with every one. */
+/* Which options a subcommand takes; -v, --version and --help come with every one. */
 enum option_group {
 	OPTIONS_PID = 1u << 0,	    /* -p */
 	OPTIONS_COMMAND = 1u << 1,  /* COMMAND [ARG…] after the options */
@@ -36,26 +33,60 @@ enum option_group {
 	OPTIONS_DOCTOR = 1u << 9,   /* of the machine */
 };
 
+/* What an option's value is a member of, wherever a subcommand keeps that. */
+enum option_part {
+	PART_NONE,
+	PART_PIDS,     /* struct pid_list */
+	PART_ARGV,     /* char *const * */
+	PART_PACE,     /* struct pace_config */
+	PART_TRACE,    /* struct trace_config */
+	PART_SAMPLE,   /* uint64_t */
+	PART_SYMBOLS,  /* struct symbolizer_options */
+	PART_VERDICT,  /* struct verdict_config */
+	PART_EXITCODE, /* int */
+	PART_FILTER,   /* struct filter_config */
+	PART_SHOW,     /* struct show_config */
+	PART_REPLAY,   /* struct replay_config */
+	PART_SURVEY,   /* struct survey_config */
+	OPTION_PARTS,
+};
+
+struct doctor_config {
+	struct pid_list pids;
+	struct show_config show;
+};
+
+/* A subcommand's own, by command->kind. */
+union command_config {
+	struct watch_config watch;   /* watch, run, record */
+	struct replay_config replay; /* report, diff */
+	struct survey_config survey;
+	struct doctor_config doctor;
+};
+
+/*
+ * The places of the parts in a subcommand's struct: offsets in the union plus 1; 0: it has no such
+ * part, and takes no option that is kept there.
+ */
+struct config_layout {
+	size_t at[OPTION_PARTS];
+};
+extern const struct config_layout watch_layout, replay_layout, survey_layout, doctor_layout;
+
 /* A subcommand: a row of a table. The row without a name comes first and is the default. */
 struct command {
 	const char *name;    /* as typed: "doctor"; NULL: no word */
 	const char *summary; /* one line of --help */
 	const char *help;    /* what --help prints, without the usual options' text */
 	unsigned groups;     /* enum option_group: what it accepts */
+	const struct config_layout *layout;
 	/*
 	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one
 	 * line logged. NULL: nothing to do. The functions options_check_…() are made for this.
 	 */
 	int (*check)(struct options *options);
 	/* the exit status; never called by this module */
-	int (*run)(const struct options *options);
-};
-
-/* A point of a recording. */
-struct option_time {
-	bool given;
-	bool absolute; /* ns since the epoch; false: since the recording's beginning */
-	uint64_t ns;
+	int (*run)(const union command_config *config);
 };
 
 enum options_action {
@@ -71,113 +102,14 @@ enum help_topic {
 	HELP_PROBES,
 };
 
-enum option_attach {
-	OPTION_ATTACH_AUTO,
-	OPTION_ATTACH_SESSION,
-	OPTION_ATTACH_MULTI,
-	OPTION_ATTACH_SINGLE,
-};
-
-enum option_stack {
-	OPTION_STACK_AUTO,
-	OPTION_STACK_DWARF,
-	OPTION_STACK_FP,
-};
-
-enum option_children {
-	OPTION_CHILDREN_DEFAULT, /* only while parsing: check() replaces it */
-	OPTION_CHILDREN_LATE,	 /* attach to each child as soon as it is seen */
-	/* system-wide probes filtered in BPF: from the child's first instruction */
-	OPTION_CHILDREN_EXACT,
-	OPTION_CHILDREN_NONE, /* children are not followed */
-};
-
-enum option_snapshot {
-	OPTION_SNAPSHOT_STOP, /* a process stands still while it is read for a verdict */
-	OPTION_SNAPSHOT_FORK, /* ... while it is copied */
-};
-
-/* Strings point into argv; lists of strings end with NULL as well as having a count. */
+/* Strings point into argv. */
 struct options {
 	const struct command *command;
 	enum options_action action;
 	enum help_topic help_topic;
-
-	/* What to trace. Watch: pids, no argv. Run: argv, no pids. */
-	const pid_t *pids; /* without duplicates, in the order given */
-	size_t pid_count;
-	char *const *argv; /* COMMAND and its arguments, NULL-terminated; NULL: none */
-
-	/* 0: no periodic snapshots, only the one at the end (run without -i) */
-	uint64_t interval_ns;
-	uint64_t count; /* snapshots after which to stop; 0: until the end */
-
-	/* What to read: recordings, for the commands that do. */
-	char *const *files; /* NULL-terminated */
-	size_t file_count;
-	struct option_time at, from, to;
-
-	/* How to trace. */
-	uint64_t min_size;     /* bytes, inclusive */
-	uint64_t max_size;     /* bytes, inclusive; UINT64_MAX: no limit */
-	uint64_t sample_bytes; /* 0: every allocation */
-	enum option_attach attach;
-	enum option_stack stack;
-	unsigned depth; /* frames, 2 to ABI_MAX_FRAMES */
-	bool mmap;
-	const char *object;		     /* -O, NULL: any */
-	const char *const *symbols_prefixes; /* NULL: none */
-	size_t symbols_prefix_count;
-	const char *const *alloc_fns; /* checked with alloc_fn_parse_alloc(); NULL: none */
-	size_t alloc_fn_count;
-	const char *const *free_fns; /* checked with alloc_fn_parse_free(); NULL: none */
-	size_t free_fn_count;
-	enum option_children children;
-	uint32_t max_live;   /* blocks */
-	uint32_t max_stacks; /* stacks of all targets together */
-
-	/* What to show. */
-	size_t top;
-	uint64_t older_ns; /* 0: not given */
-	enum rank_by sort;
-	bool merge; /* one report for all processes of a program */
-	const struct exporter_format *format;
-	const char *output; /* a file's path; NULL: standard output */
-	bool inlines;
-	bool debuginfod;
-	int error_exitcode;		 /* 0: not given */
-	uint32_t check_frees;		 /* freed blocks to remember; 0: frees are not checked */
-	bool leak_only;			 /* with verdict */
-	const char *const *suppressions; /* files; NULL: none */
-	size_t suppression_count;
-	bool default_suppressions;
-	enum suppression_style gen_suppressions;
-
-	/* Reachability of what is live: docs/verdicts.md. */
-	bool verdict;
-	enum option_snapshot snapshot;
-	uint64_t max_pause_ns;
-	unsigned heuristics; /* enum reach_heuristic */
-	bool tagged;	     /* pointers may carry tags */
-	uint32_t contents;   /* bytes of lost blocks to show */
-
-	/* The survey: which processes, and what its probes may cost. */
-	const char *cgroup;    /* path of a control group, with all below it; NULL: any */
-	const char *container; /* beginning of an id, or a name; NULL: any */
-	uid_t user;	       /* (uid_t)-1: any */
-	const char *comm;      /* regular expressions (regex(7), extended), checked; NULL: any */
-	const char *exclude;   /* NULL: none */
-	uint32_t suspects;     /* that get probes at a time */
-	uint64_t min_growth;   /* bytes per hour; slower ones get no probes */
-	uint64_t window_ns;    /* for how long a suspect has probes */
-	uint32_t budget;       /* of the probes, in thousandths of a CPU */
-	bool drill;	       /* probes at all */
-	const char *record;    /* the file of a recording beside the output; NULL: none */
-	bool metrics;	       /* serve them */
-	struct sockaddr_storage metrics_address;
-	uint32_t metrics_processes; /* with series of their own */
-
-	int verbose; /* number of -v */
+	int verbose;	     /* number of -v */
+	bool children_given; /* --children or --no-follow */
+	union command_config config;
 };
 
 /*

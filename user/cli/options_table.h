@@ -7,21 +7,6 @@
 
 #include "user/cli/options.h"
 
-struct string_list {
-	const char **items; /* NULL-terminated */
-	size_t count;
-};
-
-/*
- * The struct that goes out and what it points to; options comes first so that one pointer finds the
- * other.
- */
-struct options_storage {
-	struct options options;
-	pid_t *pids;
-	struct string_list symbols_prefixes, alloc_fns, free_fns, suppressions;
-};
-
 struct choice {
 	const char *name;
 	unsigned value;
@@ -37,14 +22,20 @@ struct option_row {
 	 * value: the option's text, NULL without needs_value; shown: the option as the user wrote
 	 * it. 0, -ENOMEM or -EINVAL, logged.
 	 */
-	int (*apply)(const struct option_row *row, struct options_storage *storage,
-		     const char *shown, const char *value);
-	const char *expected; /* "is not a duration; give e.g. 10" */
-	size_t field;	      /* offset in struct options */
-	size_t size;	      /* of the field: 4 or 8 for numbers */
-	uint64_t min, max;    /* of a number */
+	int (*apply)(const struct option_row *row, struct options *options, const char *shown,
+		     const char *value);
+	const char *expected;  /* "is not a duration; give e.g. 10" */
+	enum option_part part; /* what holds the field */
+	size_t field;	       /* offset in the part */
+	size_t size;	       /* of the field: 4 or 8 for numbers */
+	uint64_t min, max;     /* of a number */
 	const struct choice *choices;
 };
+
+/* The part of the command's own struct; NULL: it has none. */
+void *option_part(struct options *options, enum option_part part);
+
+#define OPTION_ROWS_MAX 64 /* asserted where the rows are */
 
 extern const struct option_row option_rows[];
 extern const size_t option_row_count;

@@ -53,10 +53,10 @@ static bool is_new_array(void *ctx, uint32_t stack)
 	return j->new_array[stack] == 2;
 }
 
-static int judge(struct judge *j, struct heap_image *image, const struct options *options)
+static int judge(struct judge *j, struct heap_image *image, const struct watch_config *config)
 {
-	struct reach_options how = {.heuristics = options->heuristics,
-				    .tagged = options->tagged,
+	struct reach_options how = {.heuristics = config->verdict.heuristics,
+				    .tagged = config->verdict.tagged,
 				    .is_new_array = is_new_array,
 				    .ctx = j};
 	struct reach *reach = NULL;
@@ -73,7 +73,7 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 	if (!err) {
 		reach_sum(reach, j->snapshot);
 		err = holder_describe(j->trace, j->target, j->snapshot, image, reach,
-				      options->contents);
+				      config->verdict.contents);
 	}
 	reach_free(reach);
 	log_debug("verdict of %d: %.1f ms to find dead memory, %.1f ms to follow pointers",
@@ -83,14 +83,14 @@ static int judge(struct judge *j, struct heap_image *image, const struct options
 	return err;
 }
 
-int verdict_snapshot(struct trace *trace, struct target *target, const struct options *options,
+int verdict_snapshot(struct trace *trace, struct target *target, const struct watch_config *config,
 		     struct snapshot **out)
 {
 	struct judge j = {.trace = trace, .target = target};
 	struct heap_image *image;
 	uint64_t start = monotonic_ns();
 	struct verdict *v;
-	int err = trace_capture(trace, target, options->max_pause_ns, &j.snapshot, &image);
+	int err = trace_capture(trace, target, config->verdict.max_pause_ns, &j.snapshot, &image);
 
 	if (err)
 		return err;
@@ -98,7 +98,7 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct op
 	v = &j.snapshot->verdict;
 	if (!image)
 		return 0;
-	if (judge(&j, image, options)) {
+	if (judge(&j, image, config)) {
 		v->state = VERDICT_REFUSED;
 		refuse(v->reason, 0, "no memory to follow its pointers");
 	}

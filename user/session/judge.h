@@ -3,14 +3,14 @@
 #ifndef MEMLEAKBPF_SESSION_JUDGE_H
 #define MEMLEAKBPF_SESSION_JUDGE_H
 
-#include "user/cli/options.h"
+#include "user/session/config.h"
 #include "user/trace/trace.h"
 
 /*
  * As trace_snapshot(), with each stack's verdict and the snapshot's. Where there is none the
  * snapshot says why. 0, or -errno, logged.
  */
-int verdict_snapshot(struct trace *trace, struct target *target, const struct options *options,
+int verdict_snapshot(struct trace *trace, struct target *target, const struct watch_config *config,
 		     struct snapshot **out);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct loop {
 	struct session *session;
-	const struct options *options;
+	const struct watch_config *config;
 	pid_t child; /* 0: none, or it has ended */
 	int child_status;
 	uint64_t snapshots;
@@ -101,7 +101,7 @@ static int on_timer(struct loop *loop, int fd)
 	if (read(fd, &missed, sizeof(missed)) != sizeof(missed))
 		return 0;
 	loop->snapshots++;
-	if (loop->options->count && loop->snapshots >= loop->options->count) {
+	if (loop->config->pace.count && loop->snapshots >= loop->config->pace.count) {
 		loop->stop = true;
 		return 0;
 	}
@@ -136,9 +136,10 @@ static bool finished(const struct loop *loop)
 	return !loop->child && trace_target_count(session_trace(loop->session)) == 0;
 }
 
-int loop_run(struct session *session, const struct options *options, pid_t child, int *child_status)
+int loop_run(struct session *session, const struct watch_config *config, pid_t child,
+	     int *child_status)
 {
-	struct loop loop = {.session = session, .options = options, .child = child};
+	struct loop loop = {.session = session, .config = config, .child = child};
 	_cleanup_close_ int signals = -1, timer = -1;
 	sigset_t set;
 	int err = 0;
@@ -147,7 +148,7 @@ int loop_run(struct session *session, const struct options *options, pid_t child
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return log_errno(errno, "signalfd");
-	timer = timer_open(options->interval_ns);
+	timer = timer_open(config->pace.interval_ns);
 	if (timer < 0)
 		return timer;
 	while (!err && !finished(&loop))

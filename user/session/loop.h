@@ -30,7 +30,7 @@ void loop_raise_file_limit(struct rlimit *old);
  * last snapshots. `child` is the command that we started (0: none): its end ends the loop, signals
  * go to it, and *child_status is its wait status. 0 or -errno, logged.
  */
-int loop_run(struct session *session, const struct options *options, pid_t child,
+int loop_run(struct session *session, const struct watch_config *config, pid_t child,
 	     int *child_status);
 
 #endif

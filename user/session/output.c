@@ -32,14 +32,14 @@ static enum export_value export_value_of(enum rank_by sort)
 	return values[sort];
 }
 
-static int open_exporter(struct output *output, const struct options *o, uint64_t older_ns,
-			 bool live)
+static int open_exporter(struct output *output, const struct show_config *o, bool leak_only,
+			 uint64_t older_ns, bool live)
 {
 	struct export_options e = {
 		.show_older = older_ns != 0,
 		.older_ns = older_ns,
-		.verbose = o->verbose > 0,
-		.leak_only = o->leak_only,
+		.verbose = o->verbose,
+		.leak_only = leak_only,
 		.suppressions = o->gen_suppressions,
 		.value = export_value_of(o->sort),
 	};
@@ -59,20 +59,21 @@ static int open_exporter(struct output *output, const struct options *o, uint64_
 	return output->exporter ? 0 : log_errno(ENOMEM, "no memory for the output");
 }
 
-int output_open(const struct options *options, uint64_t older_ns, bool live, struct output **out)
+int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
+		struct output **out)
 {
 	struct output *output = calloc(1, sizeof(*output));
 	int err = 0;
 
 	if (!output)
 		return log_errno(ENOMEM, "no memory for the output");
-	output->format = options->format;
-	output->path = options->output;
+	output->format = config->format;
+	output->path = config->output;
 	output->file = output->path ? interruptible_open(output->path) : stdout;
 	if (!output->file)
 		err = log_errno(errno, "cannot open %s for writing", output->path);
 	if (!err)
-		err = open_exporter(output, options, older_ns, live);
+		err = open_exporter(output, config, leak_only, older_ns, live);
 	if (err) {
 		output_close(output);
 		return err;
@@ -162,13 +163,13 @@ static bool utf8_wanted(void)
 	return false;
 }
 
-void output_survey_options(const struct options *o, struct survey_output *out)
+void output_survey_options(const struct show_config *o, struct survey_output *out)
 {
 	const char *no_color = getenv("NO_COLOR");
 	struct winsize size;
 
 	out->utf8 = utf8_wanted();
-	out->options.verbose = o->verbose > 0;
+	out->options.verbose = o->verbose;
 	if (isatty(fileno(out->out))) {
 		out->redraw = true;
 		out->options.color = !no_color || !*no_color;

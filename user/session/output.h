@@ -7,16 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/cli/options.h"
+#include "user/session/config.h"
 #include "user/export/survey_output.h"
 
 struct output;
 
 /*
  * Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the
- * output is a file. 0 or -errno, logged.
+ * output is a file. `leak_only`: say that the rest is hidden. 0 or -errno, logged.
  */
-int output_open(const struct options *options, uint64_t older_ns, bool live, struct output **out);
+int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
+		struct output **out);
 
 /*
  * As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is
@@ -32,10 +33,10 @@ int output_survey(struct output *output, const struct survey_report *report);
 FILE *output_stream(struct output *output);
 
 /*
- * How a survey is to look on out->out, which is set: by the options, the terminal and the
+ * How a survey is to look on out->out, which is set: by the config, the terminal and the
  * environment.
  */
-void output_survey_options(const struct options *options, struct survey_output *out);
+void output_survey_options(const struct show_config *config, struct survey_output *out);
 
 /* Counts as a failed write. Returns err. */
 int output_fail(struct output *output, int err);

@@ -25,7 +25,7 @@ static bool is_output(FILE *file, const char *output)
 	       input.st_ino == written.st_ino;
 }
 
-int playback_open(const char *path, const struct options *options, struct playback **out)
+int playback_open(const char *path, const struct replay_config *config, struct playback **out)
 {
 	struct playback *p = calloc(1, sizeof(*p));
 	int err = 0;
@@ -35,9 +35,9 @@ int playback_open(const char *path, const struct options *options, struct playba
 	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
 	if (!p->file)
 		err = log_errno(errno, "cannot open %s", path);
-	if (!err && is_output(p->file, options->output)) {
+	if (!err && is_output(p->file, config->show.output)) {
 		log_error("-o %s is the recording that is to be read; give another file",
-			  options->output);
+			  config->show.output);
 		err = -EINVAL;
 	}
 	if (!err)
@@ -60,13 +60,13 @@ void playback_free(struct playback *p)
 	free(p);
 }
 
-bool playback_wants(const struct options *options, pid_t pid)
+bool playback_wants(const struct replay_config *config, pid_t pid)
 {
-	for (size_t i = 0; i < options->pid_count; i++) {
-		if (options->pids[i] == pid)
+	for (size_t i = 0; i < config->pids.count; i++) {
+		if (config->pids.pids[i] == pid)
 			return true;
 	}
-	return !options->pid_count;
+	return !config->pids.count;
 }
 
 static void begin(struct playback *p, uint64_t time_ns, uint64_t elapsed_ns)
@@ -77,7 +77,7 @@ static void begin(struct playback *p, uint64_t time_ns, uint64_t elapsed_ns)
 	p->beginning_ns = time_ns > elapsed_ns ? time_ns - elapsed_ns : 0;
 }
 
-int playback_next_any(struct playback *p, const struct options *options, struct snapshot **out,
+int playback_next_any(struct playback *p, const struct replay_config *config, struct snapshot **out,
 		      const struct survey_report **survey)
 {
 	int got;
@@ -88,20 +88,20 @@ int playback_next_any(struct playback *p, const struct options *options, struct 
 			return got;
 		}
 		begin(p, (*out)->time_ns, (*out)->elapsed_ns);
-		if (playback_wants(options, (*out)->pid))
+		if (playback_wants(config, (*out)->pid))
 			return got;
 		snapshot_free(*out);
 	}
 	return got;
 }
 
-int playback_next(struct playback *p, const struct options *options, struct snapshot **out)
+int playback_next(struct playback *p, const struct replay_config *config, struct snapshot **out)
 {
 	const struct survey_report *survey;
 	int got;
 
 	do
-		got = playback_next_any(p, options, out, &survey);
+		got = playback_next_any(p, config, out, &survey);
 	while (got > 0 && survey);
 	return got;
 }
@@ -111,7 +111,7 @@ const struct recording_info *playback_info(const struct playback *p)
 	return recording_reader_info(p->reader);
 }
 
-uint64_t playback_time(const struct playback *p, const struct option_time *time)
+uint64_t playback_time(const struct playback *p, const struct replay_time *time)
 {
 	return time->absolute ? time->ns : p->beginning_ns + time->ns;
 }

@@ -24,7 +24,7 @@
 #define UNTRACED_NS NS_PER_S
 
 struct session {
-	const struct options *options;
+	const struct watch_config *config;
 	struct trace *trace;
 	struct output *output;
 	struct suppressions *suppressions; /* NULL: none */
@@ -47,7 +47,7 @@ static void read_memory(const struct session *s, struct snapshot *now)
 	if (now->exited || now->execed)
 		return;
 	proc_memory(now->pid, &now->memory.rss, &now->memory.anon);
-	if (s->options->format->wants_pss)
+	if (s->config->show.format->wants_pss)
 		proc_pss(now->pid, &now->memory.pss);
 }
 
@@ -75,17 +75,18 @@ static int symbolize_all(struct session *s, struct target *target, struct snapsh
 static void print_snapshot(struct session *s, struct target *target, struct snapshot *now,
 			   struct stack_trends *trends)
 {
-	size_t room = s->options->top < now->stack_count ? s->options->top : now->stack_count;
+	size_t room =
+		s->config->show.top < now->stack_count ? s->config->show.top : now->stack_count;
 	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
 	size_t n = 0;
 	int err = top ? 0 : -ENOMEM;
 
-	if (!err && s->options->format->wants_all)
+	if (!err && s->config->show.format->wants_all)
 		err = symbolize_all(s, target, now);
 	if (!err) {
-		if (s->options->sort == RANK_GROWTH)
+		if (s->config->show.sort == RANK_GROWTH)
 			stack_trends_judge_all(trends, now);
-		n = rank_top(now, s->options->sort, top, room);
+		n = rank_top(now, s->config->show.sort, top, room);
 	}
 	for (size_t i = 0; !err && i < n; i++) {
 		stack_trends_judge(trends, top[i]);
@@ -100,7 +101,8 @@ static void print_snapshot(struct session *s, struct target *target, struct snap
 /* Patterns are about names: what is live must have its own. Without them nothing is suppressed. */
 static void suppress(struct session *s, struct target *target, struct snapshot *now)
 {
-	bool wanted = suppress_wanted(s->options, s->suppressions, now);
+	bool wanted = suppress_wanted(&s->config->filter, s->config->error_exitcode != 0,
+				      s->suppressions, now);
 	int err = 0;
 
 	for (size_t i = 0; wanted && !err && i < now->stack_count; i++) {
@@ -109,7 +111,9 @@ static void suppress(struct session *s, struct target *target, struct snapshot *
 	}
 	for (size_t i = 0; !err && i < now->bad_free_count; i++)
 		err = trace_symbolize_bad_free(s->trace, target, &now->bad_frees[i]);
-	err = err ?: suppress_snapshot(s->options, s->suppressions, now);
+	err = err
+		      ?: suppress_snapshot(&s->config->filter, s->config->error_exitcode != 0,
+					   s->suppressions, now);
 	if (err)
 		log_errno(err, "suppressions are not applied");
 }
@@ -161,7 +165,7 @@ static void judge(struct session *s, const struct snapshot *now)
 {
 	for (size_t i = 0; i < now->bad_free_count; i++)
 		s->found_leaks |= !now->bad_frees[i].suppressed;
-	if (!s->options->verdict || now->verdict.state == VERDICT_TAKEN)
+	if (!s->config->verdict.wanted || now->verdict.state == VERDICT_TAKEN)
 		s->found_leaks |= leaks_of(now).count != 0;
 	else
 		s->unjudged |= now->live.count && !now->execed;
@@ -211,8 +215,8 @@ static void report_target(void *ctx, struct target *target)
 	}
 	if (output_error(s->output) || !target_is_traced(target))
 		return;
-	if (s->options->verdict || s->verdict_now)
-		err = verdict_snapshot(s->trace, target, s->options, &now);
+	if (s->config->verdict.wanted || s->verdict_now)
+		err = verdict_snapshot(s->trace, target, s->config, &now);
 	else
 		err = trace_snapshot(s->trace, target, &now);
 	if (err)
@@ -271,12 +275,12 @@ static void on_untraced(void *ctx, struct target *target)
 	struct session *s = ctx;
 
 	s->untraced_command |= target_pid(target) == s->command;
-	if (s->options->object) {
+	if (s->config->trace.object) {
 		/* What does not map it is not meant, but the command is. */
 		if (target_pid(target) == s->command)
 			log_warn("process %d (%s) mapped no object that matches -O %s and has "
 				 "allocator functions: nothing of it is traced",
-				 target_pid(target), target_comm(target), s->options->object);
+				 target_pid(target), target_comm(target), s->config->trace.object);
 		return;
 	}
 	/* A script may run a thousand such. */
@@ -317,18 +321,20 @@ int session_report_verdicts(struct session *session)
 
 static int parse_custom(struct session *s)
 {
-	const struct options *o = s->options;
+	const struct watch_config *o = s->config;
 	int err = 0;
 
-	s->custom = calloc(o->alloc_fn_count + o->free_fn_count + 1, sizeof(*s->custom));
+	s->custom =
+		calloc(o->trace.alloc_fns.count + o->trace.free_fns.count + 1, sizeof(*s->custom));
 	if (!s->custom)
 		return -ENOMEM;
-	for (size_t i = 0; !err && i < o->alloc_fn_count; i++) {
-		err = alloc_fn_parse_alloc(o->alloc_fns[i], &s->custom[s->custom_count]);
+	for (size_t i = 0; !err && i < o->trace.alloc_fns.count; i++) {
+		err = alloc_fn_parse_alloc(o->trace.alloc_fns.items[i],
+					   &s->custom[s->custom_count]);
 		s->custom_count += !err;
 	}
-	for (size_t i = 0; !err && i < o->free_fn_count; i++) {
-		err = alloc_fn_parse_free(o->free_fns[i], &s->custom[s->custom_count]);
+	for (size_t i = 0; !err && i < o->trace.free_fns.count; i++) {
+		err = alloc_fn_parse_free(o->trace.free_fns.items[i], &s->custom[s->custom_count]);
 		s->custom_count += !err;
 	}
 	return err;
@@ -336,79 +342,69 @@ static int parse_custom(struct session *s)
 
 static int start_trace(struct session *s)
 {
-	static const enum attach_mode attach[] = {
-		[OPTION_ATTACH_AUTO] = ATTACH_AUTO,
-		[OPTION_ATTACH_SESSION] = ATTACH_SESSION,
-		[OPTION_ATTACH_MULTI] = ATTACH_MULTI,
-		[OPTION_ATTACH_SINGLE] = ATTACH_SINGLE,
-	};
-	static const enum trace_children children[] = {
-		[OPTION_CHILDREN_LATE] = CHILDREN_LATE,
-		[OPTION_CHILDREN_EXACT] = CHILDREN_EXACT,
-		[OPTION_CHILDREN_NONE] = CHILDREN_NONE,
-	};
-	const struct options *o = s->options;
+	const struct watch_config *o = s->config;
 	const struct trace_callbacks callbacks = {.ctx = s,
 						  .attached = on_attached,
 						  .leaving = on_leaving,
 						  .ended = on_ended,
 						  .untraced = on_untraced};
 	struct trace_options t = {
-		.children = children[o->children],
-		.min_size = o->min_size,
-		.max_size = o->max_size,
-		.older_ns = o->older_ns,
+		.children = o->trace.children,
+		.min_size = o->trace.min_size,
+		.max_size = o->trace.max_size,
+		.older_ns = o->trace.older_ns,
 		.sample_bytes = o->sample_bytes,
-		.frame_pointers = o->stack == OPTION_STACK_FP,
-		.max_frames = o->depth,
-		.max_live = o->max_live,
-		.max_stacks = o->max_stacks,
-		.hold_at_end = o->verdict,
+		.frame_pointers = o->trace.frame_pointers,
+		.max_frames = o->trace.depth,
+		.max_live = o->trace.max_live,
+		.max_stacks = o->trace.max_stacks,
+		.hold_at_end = o->verdict.wanted,
 		.wait_loaded = true,
-		.copies = o->snapshot == OPTION_SNAPSHOT_FORK,
-		.check_frees = o->check_frees,
+		.copies = o->verdict.by_copy,
+		.check_frees = o->trace.check_frees,
 		.ages = true,
-		.providers = {.object = o->object,
-			      .prefixes = o->symbols_prefixes,
+		.providers = {.object = o->trace.object,
+			      .prefixes = o->trace.symbols_prefixes.items,
 			      .custom = s->custom,
 			      .custom_count = s->custom_count,
-			      .mmap = o->mmap},
-		.symbols = {.inlines = o->inlines, .debuginfod = o->debuginfod},
+			      .mmap = o->trace.mmap},
+		.symbols = o->symbols,
 	};
-	int err = trace_options_choose(&t, attach[o->attach]);
+	int err = trace_options_choose(&t, o->trace.attach);
 
 	if (err)
 		return err;
-	if (o->verdict && !t.hold_at_end)
+	if (o->verdict.wanted && !t.hold_at_end)
 		log_warn("this kernel cannot hold a process at its end (6.0 can): of one that ends "
 			 "itself the last verdict is that of the interval before");
-	if (o->snapshot == OPTION_SNAPSHOT_FORK && !t.copies)
+	if (o->verdict.by_copy && !t.copies)
 		log_warn("--snapshot=fork: this kernel cannot (5.15 can); processes stand still "
 			 "while they are read");
-	if (o->check_frees && !t.check_frees)
+	if (o->trace.check_frees && !t.check_frees)
 		log_warn("--check-frees: this kernel cannot (6.0 can); frees are not checked");
-	s->short_stacks = t.old && o->stack != OPTION_STACK_FP;
+	s->short_stacks = t.old && !o->trace.frame_pointers;
 	log_debug("attaching by %s probes", attach_mode_name(t.attach));
 	return trace_new(&t, &callbacks, &s->trace);
 }
 
-int session_new(const struct options *options, struct session **out)
+int session_new(const struct watch_config *config, struct session **out)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	s->options = options;
+	s->config = config;
 	err = parse_custom(s);
-	if (!err && options->merge) {
+	if (!err && config->show.merge) {
 		s->merged = merged_new();
 		err = s->merged ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = suppress_open(options, &s->suppressions);
+		err = suppress_open(&config->filter, &s->suppressions);
 	if (!err)
-		err = output_open(options, options->older_ns, true, &s->output);
+		err = output_open(&config->show, config->filter.leak_only, config->trace.older_ns,
+				  true, &s->output);
 	if (!err)
 		err = start_trace(s);
 	if (err) {

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "user/cli/options.h"
+#include "user/session/config.h"
 #include "user/trace/trace.h"
 
 struct session;
 
 /* Loads the trace and opens the output. 0 and *out (session_free), or -errno, logged. */
-int session_new(const struct options *options, struct session **out);
+int session_new(const struct watch_config *config, struct session **out);
 
 /* Closes output and trace. 0 or -errno of a failed write. */
 int session_free(struct session *session);

@@ -6,20 +6,20 @@
 #include "user/analysis/leaks.h"
 #include "user/base/log.h"
 
-int suppress_open(const struct options *options, struct suppressions **out)
+int suppress_open(const struct filter_config *config, struct suppressions **out)
 {
 	struct suppressions *s;
 	int err = 0;
 
 	*out = NULL;
-	if (!options->suppression_count && !options->default_suppressions)
+	if (!config->suppressions.count && !config->default_suppressions)
 		return 0;
 	s = suppressions_new();
 	if (!s)
 		return log_errno(ENOMEM, "no memory for suppressions");
-	for (size_t i = 0; !err && i < options->suppression_count; i++)
-		err = suppressions_read(s, options->suppressions[i]);
-	if (!err && options->default_suppressions)
+	for (size_t i = 0; !err && i < config->suppressions.count; i++)
+		err = suppressions_read(s, config->suppressions.items[i]);
+	if (!err && config->default_suppressions)
 		err = suppressions_add_builtin(s);
 	if (err) {
 		suppressions_free(s);
@@ -29,10 +29,10 @@ int suppress_open(const struct options *options, struct suppressions **out)
 	return 0;
 }
 
-bool suppress_wanted(const struct options *options, const struct suppressions *s,
+bool suppress_wanted(const struct filter_config *config, bool judged, const struct suppressions *s,
 		     const struct snapshot *snapshot)
 {
-	return s && (options->suppression_count || options->error_exitcode ||
+	return s && (config->suppressions.count || judged ||
 		     snapshot->verdict.state != VERDICT_NOT_ASKED);
 }
 
@@ -45,13 +45,14 @@ static void suppress_bad_free(struct suppressions *s, struct bad_free *bad)
 		bad->suppressed = suppressions_match_free(s, call->frames, call->frame_count);
 }
 
-int suppress_snapshot(const struct options *options, struct suppressions *s,
+int suppress_snapshot(const struct filter_config *config, bool judged, struct suppressions *s,
 		      struct snapshot *snapshot)
 {
-	int err = suppress_wanted(options, s, snapshot) ? suppressions_apply(s, snapshot) : 0;
+	int err =
+		suppress_wanted(config, judged, s, snapshot) ? suppressions_apply(s, snapshot) : 0;
 
 	/* Without a verdict nobody knows what is lost. */
-	if (!err && options->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
+	if (!err && config->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
 		leaks_hide_others(snapshot);
 	for (size_t i = 0; s && i < snapshot->bad_free_count; i++)
 		suppress_bad_free(s, &snapshot->bad_frees[i]);

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The suppressions that the options ask for. */
+/* The suppressions that are asked for. */
 #ifndef MEMLEAKBPF_SESSION_SUPPRESSIONS_H
 #define MEMLEAKBPF_SESSION_SUPPRESSIONS_H
 
 #include "user/analysis/suppress.h"
-#include "user/cli/options.h"
+#include "user/session/config.h"
 
 /*
  * Reads the files of --suppressions and adds the built-in ones. *out is NULL when there are none. 0
  * or -errno, logged.
  */
-int suppress_open(const struct options *options, struct suppressions **out);
+int suppress_open(const struct filter_config *config, struct suppressions **out);
 
 /*
  * Whether they are to be applied to this snapshot, for which all its stacks must be named: built-in
- * ones alone only where leaks are judged (--error-exitcode, or the snapshot has a verdict, or
+ * ones alone only where leaks are judged (`judged`: --error-exitcode; or the snapshot has a verdict, or
  * should have).
  */
-bool suppress_wanted(const struct options *options, const struct suppressions *s,
+bool suppress_wanted(const struct filter_config *config, bool judged, const struct suppressions *s,
 		     const struct snapshot *snapshot);
 
 /*
  * Applies them, and --leak-only where the snapshot has a verdict, to a snapshot with named stacks:
  * formats leave out the stacks and bad frees that it hides. 0 or -ENOMEM. `s` may be NULL.
  */
-int suppress_snapshot(const struct options *options, struct suppressions *s,
+int suppress_snapshot(const struct filter_config *config, bool judged, struct suppressions *s,
 		      struct snapshot *snapshot);
 
 /* Tells of unused ones and frees them. NULL is fine. */

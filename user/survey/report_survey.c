@@ -9,7 +9,7 @@
 #include "user/export/survey_output.h"
 
 struct report_survey {
-	const struct options *options;
+	const struct replay_config *config;
 	struct output *output;
 	bool last_only, text, json;
 	struct survey_row *rows; /* those of the report that are shown */
@@ -17,18 +17,18 @@ struct report_survey {
 	size_t last_len;
 };
 
-int report_survey_new(const struct options *options, struct output *output, bool last_only,
+int report_survey_new(const struct replay_config *config, struct output *output, bool last_only,
 		      struct report_survey **out)
 {
 	struct report_survey *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return output_fail(output, -ENOMEM);
-	r->options = options;
+	r->config = config;
 	r->output = output;
 	r->last_only = last_only;
-	r->text = !strcmp(options->format->name, "text");
-	r->json = !strcmp(options->format->name, "json");
+	r->text = !strcmp(config->show.format->name, "text");
+	r->json = !strcmp(config->show.format->name, "json");
 	*out = r;
 	return 0;
 }
@@ -58,9 +58,9 @@ static int choose_rows(struct report_survey *r, const struct survey_report *all,
 	for (size_t i = 0; i < all->row_count; i++) {
 		const struct survey_row *row = &all->rows[i];
 
-		if (!playback_wants(r->options, row->process.pid))
+		if (!playback_wants(r->config, row->process.pid))
 			continue;
-		if (row->ended || living++ < r->options->top) {
+		if (row->ended || living++ < r->config->show.top) {
 			rows[shown->row_count++] = *row;
 			continue;
 		}
@@ -77,7 +77,7 @@ static int write_report(const struct report_survey *r, FILE *out,
 {
 	struct survey_output to = {.out = output_stream(r->output)};
 
-	output_survey_options(r->options, &to);
+	output_survey_options(&r->config->show, &to);
 	/* One after the other, as they are read. */
 	to.redraw = false;
 	to.out = out;
@@ -129,8 +129,8 @@ int report_survey_take(struct report_survey *r, const struct survey_report *repo
 	int err;
 
 	if (!r->text && !r->json)
-		return r->options->format->survey ? output_survey(r->output, report)
-						  : show_windows(r, report);
+		return r->config->show.format->survey ? output_survey(r->output, report)
+						      : show_windows(r, report);
 	err = choose_rows(r, report, &shown);
 	if (!err)
 		err = r->last_only ? keep(r, &shown)

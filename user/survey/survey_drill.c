@@ -51,7 +51,7 @@ struct watched {
 };
 
 struct drill {
-	const struct options *options;
+	const struct survey_config *config;
 	struct history *history;
 	const struct scope *scope;
 	struct trace *trace;	    /* NULL: not loaded */
@@ -59,7 +59,7 @@ struct drill {
 	uint32_t windows;	    /* results so far, by which each has a number */
 	uint64_t sample_bytes;
 	bool coarsen;		  /* before the next window */
-	struct suspect *suspects; /* room for options->suspects */
+	struct suspect *suspects; /* room for config->probes.suspects */
 	size_t count;		  /* 0: no window is open */
 	uint64_t last_add_ns;
 	double share_before_add, share_now;
@@ -74,18 +74,18 @@ struct drill {
 	int error;		     /* in a callback */
 };
 
-struct drill *drill_new(const struct options *options, struct history *history,
+struct drill *drill_new(const struct survey_config *config, struct history *history,
 			const struct scope *scope)
 {
 	struct drill *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
-	d->options = options;
+	d->config = config;
 	d->history = history;
 	d->scope = scope;
-	d->sample_bytes = options->sample_bytes;
-	d->suspects = calloc(options->suspects, sizeof(*d->suspects));
+	d->sample_bytes = config->sample_bytes;
+	d->suspects = calloc(config->probes.suspects, sizeof(*d->suspects));
 	d->frames = frame_table_new();
 	if (d->suspects && d->frames)
 		return d;
@@ -165,8 +165,8 @@ static int consider(struct drill *d, struct target *target)
 	/* Those of a trace begin anew with each one. */
 	result.snapshot->target_id = ++d->windows;
 	result.snapshot->window = true;
-	err = survey_result_name(d->trace, target, d->frames, d->options->top, &result);
-	if (!err && (d->options->record || d->options->format->wants_all))
+	err = survey_result_name(d->trace, target, d->frames, d->config->show.top, &result);
+	if (!err && (d->config->record || d->config->show.format->wants_all))
 		err = survey_result_name_all(d->trace, target, d->frames, &result);
 	if (err) {
 		survey_result_clear(&result);
@@ -219,14 +219,14 @@ static int load(struct drill *d)
 	struct trace_options t = {
 		.children = CHILDREN_LATE,
 		.max_size = UINT64_MAX,
-		.older_ns = d->options->window_ns / YOUNG_PART,
+		.older_ns = d->config->probes.window_ns / YOUNG_PART,
 		.sample_bytes = d->sample_bytes,
-		.max_frames = d->options->depth,
+		.max_frames = ABI_MAX_FRAMES,
 		.max_live = MAX_LIVE,
 		.max_stacks = MAX_STACKS,
 		.ages = true,
 		.providers = {.mmap = true},
-		.symbols = {.inlines = d->options->inlines, .debuginfod = d->options->debuginfod},
+		.symbols = d->config->symbols,
 	};
 	int err = trace_options_choose(&t, ATTACH_AUTO);
 
@@ -336,9 +336,9 @@ void drill_close(struct drill *d)
 static void choose_suspects(struct drill *d, uint64_t now)
 {
 	struct history_process *chosen[SUSPECTS_MAX];
-	size_t n = suspects_choose(d->options, d->history, d->scope, now, chosen);
+	size_t n = suspects_choose(d->config, d->history, d->scope, now, chosen);
 
-	for (size_t i = 0; i < n && d->count < d->options->suspects; i++) {
+	for (size_t i = 0; i < n && d->count < d->config->probes.suspects; i++) {
 		if (!find_suspect(d, chosen[i]->now.pid))
 			d->suspects[d->count++] =
 				(struct suspect){.pid = chosen[i]->now.pid,
@@ -382,7 +382,7 @@ static int open_window(struct drill *d, uint64_t now)
 	int err = 0;
 
 	/* Half of it must be there: a window that ends as soon as it has begun finds nothing. */
-	if (now < d->rest_until_ns || spent > d->options->budget / 1000.0 / 2)
+	if (now < d->rest_until_ns || spent > d->config->probes.budget / 1000.0 / 2)
 		return 0;
 	choose_suspects(d, now);
 	if (!d->count)
@@ -411,7 +411,8 @@ static void rest(struct drill *d)
 {
 	uint64_t cost = d->own_ns + d->totals.probe_ns - d->cost_at_opening;
 
-	d->rest_until_ns = d->opened_ns + (uint64_t)((double)cost * 1000 / d->options->budget);
+	d->rest_until_ns =
+		d->opened_ns + (uint64_t)((double)cost * 1000 / d->config->probes.budget);
 	log_debug("a window took %llu ms of CPU time; the next one in %lld s at the earliest",
 		  (unsigned long long)(cost / NS_PER_MS),
 		  d->rest_until_ns > monotonic_ns()
@@ -500,7 +501,7 @@ static int close_those_due(struct drill *d, uint64_t now)
 		const struct history_process *process = history_find(d->history, s->pid);
 
 		if (!process || process->now.start_ticks != s->start_ticks ||
-		    (s->added_ns && now >= s->added_ns + d->options->window_ns))
+		    (s->added_ns && now >= s->added_ns + d->config->probes.window_ns))
 			err = close_suspect(d, i, NULL, false);
 	}
 	return err;
@@ -520,13 +521,13 @@ static int tick(struct drill *d)
 		return err;
 	if (d->busy_since_ns && now - d->busy_since_ns > BUSY_NS)
 		return too_busy(d);
-	if (cpu_account_spent(&d->account, now) > d->options->budget / 1000.0)
+	if (cpu_account_spent(&d->account, now) > d->config->probes.budget / 1000.0)
 		return over_budget(d);
 	/*
 	 * Who is found suspect a little later has its turn, too: the next window may be long in
 	 * coming.
 	 */
-	if (now < d->opened_ns + d->options->window_ns)
+	if (now < d->opened_ns + d->config->probes.window_ns)
 		choose_suspects(d, now);
 	return next_suspect(d, now);
 }
@@ -536,7 +537,7 @@ int drill_tick(struct drill *d)
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err;
 
-	if (!d->options->drill)
+	if (!d->config->probes.wanted)
 		return 0;
 	err = tick(d);
 	d->own_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;

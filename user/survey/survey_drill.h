@@ -17,7 +17,7 @@ struct drill;
 /*
  * Nothing is loaded before the first suspect. All three must outlive it. NULL when out of memory.
  */
-struct drill *drill_new(const struct options *options, struct history *history,
+struct drill *drill_new(const struct survey_config *config, struct history *history,
 			const struct scope *scope);
 void drill_free(struct drill *drill); /* takes the probes off; NULL is fine */
 

@@ -55,31 +55,31 @@ struct survey_process *survey_process_of(struct history_process *process)
 /* ---- scope -------------------------------------------------------------------------------- */
 
 struct scope {
-	const struct options *options;
+	const struct survey_config *config;
 	regex_t comm, exclude;
 	pid_t self;
 };
 
-/* The options have been checked: what fails here is memory. */
+/* The config has been checked: what fails here is memory. */
 static bool compile(const char *text, regex_t *regex)
 {
 	return !text || !regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
 }
 
-struct scope *scope_new(const struct options *options)
+struct scope *scope_new(const struct survey_config *config)
 {
 	struct scope *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->options = options;
+	s->config = config;
 	s->self = getpid();
-	if (!compile(options->comm, &s->comm)) {
+	if (!compile(config->scope.comm, &s->comm)) {
 		free(s);
 		return NULL;
 	}
-	if (!compile(options->exclude, &s->exclude)) {
-		if (options->comm)
+	if (!compile(config->scope.exclude, &s->exclude)) {
+		if (config->scope.comm)
 			regfree(&s->comm);
 		free(s);
 		return NULL;
@@ -91,9 +91,9 @@ void scope_free(struct scope *s)
 {
 	if (!s)
 		return;
-	if (s->options->comm)
+	if (s->config->scope.comm)
 		regfree(&s->comm);
-	if (s->options->exclude)
+	if (s->config->scope.exclude)
 		regfree(&s->exclude);
 	free(s);
 }
@@ -121,13 +121,13 @@ static bool in_container(const struct survey_process *p, const char *wanted)
 bool scope_has(const struct scope *s, const struct history_process *process,
 	       const struct survey_process *data)
 {
-	const struct options *o = s->options;
+	const struct survey_config *o = s->config;
 	const struct process_sample *p = &process->now;
 
-	return p->pid != s->self && (o->user == (uid_t)-1 || p->uid == o->user) &&
-	       (!o->comm || !regexec(&s->comm, p->comm, 0, NULL, 0)) &&
-	       (!o->exclude || regexec(&s->exclude, p->comm, 0, NULL, 0)) &&
-	       (!o->cgroup || is_below(data->cgroup.path, o->cgroup) ||
-		is_below(data->cgroup.memory, o->cgroup)) &&
-	       (!o->container || in_container(data, o->container));
+	return p->pid != s->self && (o->scope.user == (uid_t)-1 || p->uid == o->scope.user) &&
+	       (!o->scope.comm || !regexec(&s->comm, p->comm, 0, NULL, 0)) &&
+	       (!o->scope.exclude || regexec(&s->exclude, p->comm, 0, NULL, 0)) &&
+	       (!o->scope.cgroup || is_below(data->cgroup.path, o->scope.cgroup) ||
+		is_below(data->cgroup.memory, o->scope.cgroup)) &&
+	       (!o->scope.container || in_container(data, o->scope.container));
 }

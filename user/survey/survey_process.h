@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "user/survey/history.h"
-#include "user/cli/options.h"
+#include "user/survey/config.h"
 #include "user/model/survey_report.h"
 #include "user/process/cgroup.h"
 
@@ -39,10 +39,10 @@ void survey_process_free(void *user_data);
 struct scope;
 
 /*
- * Which processes are wanted, by the options, which must outlive it; never ourselves. NULL when out
+ * Which processes are wanted, by the config, which must outlive it; never ourselves. NULL when out
  * of memory.
  */
-struct scope *scope_new(const struct options *options);
+struct scope *scope_new(const struct survey_config *config);
 void scope_free(struct scope *scope); /* NULL is fine */
 bool scope_has(const struct scope *scope, const struct history_process *process,
 	       const struct survey_process *data);

@@ -6,17 +6,18 @@
 /* A suspect that has been looked at is left alone for so many windows. */
 #define REST_WINDOWS 6
 
-static bool is_suspect(const struct options *options, const struct scope *scope,
+static bool is_suspect(const struct survey_config *config, const struct scope *scope,
 		       struct history_process *process, uint64_t now)
 {
 	struct survey_process *data;
 
 	if (process->ended || process->trend.kind != TREND_GROWING ||
-	    process->trend.growth * 3600 < (double)options->min_growth)
+	    process->trend.growth * 3600 < (double)config->probes.min_growth)
 		return false;
 	data = survey_process_of(process);
 	return data && !data->refused && scope_has(scope, process, data) &&
-	       (!data->drilled_ns || now - data->drilled_ns > REST_WINDOWS * options->window_ns);
+	       (!data->drilled_ns ||
+		now - data->drilled_ns > REST_WINDOWS * config->probes.window_ns);
 }
 
 static bool before(const struct history_process *a, const struct history_process *b)
@@ -26,7 +27,7 @@ static bool before(const struct history_process *a, const struct history_process
 	return x->drilled_ns < y->drilled_ns;
 }
 
-size_t suspects_choose(const struct options *options, struct history *history,
+size_t suspects_choose(const struct survey_config *config, struct history *history,
 		       const struct scope *scope, uint64_t now,
 		       struct history_process *chosen[SUSPECTS_MAX])
 {
@@ -40,13 +41,13 @@ size_t suspects_choose(const struct options *options, struct history *history,
 		/* What is not growing comes after what is. */
 		if (ranked[i]->trend.kind != TREND_GROWING)
 			break;
-		if (!is_suspect(options, scope, ranked[i], now))
+		if (!is_suspect(config, scope, ranked[i], now))
 			continue;
 		while (at > 0 && before(ranked[i], chosen[at - 1]))
 			at--;
-		if (at == options->suspects)
+		if (at == config->probes.suspects)
 			continue;
-		if (n < options->suspects)
+		if (n < config->probes.suspects)
 			n++;
 		memmove(&chosen[at + 1], &chosen[at], (n - 1 - at) * sizeof(chosen[0]));
 		chosen[at] = ranked[i];

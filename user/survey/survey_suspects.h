@@ -8,11 +8,11 @@
 #define SUSPECTS_MAX 64 /* what --suspects may say */
 
 /*
- * Of those that grow, are wanted and can have probes, at most options->suspects: first those that
+ * Of those that grow, are wanted and can have probes, at most config->probes.suspects: first those that
  * have waited longest, of two the more suspect. now: CLOCK_MONOTONIC. Returns how many; the
  * processes are the history's.
  */
-size_t suspects_choose(const struct options *options, struct history *history,
+size_t suspects_choose(const struct survey_config *config, struct history *history,
 		       const struct scope *scope, uint64_t now,
 		       struct history_process *chosen[SUSPECTS_MAX]);
 

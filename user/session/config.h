@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the pipeline is asked to do: filled once (by user/cli from argv, or by a test), const from
+ * then on. Everything that a pointer points to belongs to whoever fills it, and outlives its users.
+ */
+#ifndef MEMLEAKBPF_SESSION_CONFIG_H
+#define MEMLEAKBPF_SESSION_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/analysis/rank.h"
+#include "user/export/export.h"
+#include "user/trace/trace.h"
+
+/* Processes that are wanted, without duplicates, in the order given; none: all that there are. */
+struct pid_list {
+	const pid_t *pids;
+	size_t count;
+};
+
+/* Ends with NULL as well as having a count; items is NULL when there is none. */
+struct string_list {
+	const char *const *items;
+	size_t count;
+};
+
+/* When there are snapshots. */
+struct pace_config {
+	uint64_t interval_ns; /* 0: only the one at the end */
+	uint64_t count;	      /* snapshots after which to stop; 0: until the end */
+};
+
+/* What is traced, and how. */
+struct trace_config {
+	uint64_t min_size;	 /* bytes, inclusive */
+	uint64_t max_size;	 /* bytes, inclusive; UINT64_MAX: no limit */
+	uint64_t older_ns;	 /* 0: not given */
+	enum attach_mode attach; /* ATTACH_AUTO: the best that this kernel has */
+	bool frame_pointers;	 /* no unwind tables */
+	uint32_t depth;		 /* frames, 2 to ABI_MAX_FRAMES */
+	bool mmap;
+	const char *object; /* -O, NULL: any */
+	struct string_list symbols_prefixes;
+	struct string_list alloc_fns; /* checked with alloc_fn_parse_alloc() */
+	struct string_list free_fns;  /* checked with alloc_fn_parse_free() */
+	enum trace_children children;
+	uint32_t max_live;    /* blocks */
+	uint32_t max_stacks;  /* stacks of all targets together */
+	uint32_t check_frees; /* freed blocks to remember; 0: frees are not checked */
+};
+
+/* Reachability of what is live: docs/verdicts.md. */
+struct verdict_config {
+	bool wanted;  /* at each snapshot */
+	bool by_copy; /* --snapshot=fork: a process stands still while it is copied, not read */
+	uint64_t max_pause_ns; /* that it may stand still */
+	unsigned heuristics;   /* enum reach_heuristic */
+	bool tagged;	       /* pointers may carry tags */
+	uint32_t contents;     /* bytes of lost blocks to show */
+};
+
+/* What is hidden of what was found. */
+struct filter_config {
+	bool leak_only;			 /* with a verdict: what is not lost */
+	struct string_list suppressions; /* files */
+	bool default_suppressions;
+};
+
+/* How it is shown, and where. */
+struct show_config {
+	const struct exporter_format *format;
+	const char *output; /* a file's path; NULL: standard output */
+	size_t top;
+	enum rank_by sort;
+	bool merge; /* one report for all processes of a program */
+	enum suppression_style gen_suppressions;
+	bool verbose;
+};
+
+/* memleakbpf -p, memleakbpf -- COMMAND, record. Watch: pids, no argv. Run: argv, no pids. */
+struct watch_config {
+	struct pid_list pids;
+	char *const *argv; /* COMMAND and its arguments, NULL-terminated; NULL: none */
+	struct pace_config pace;
+	struct trace_config trace;
+	uint64_t sample_bytes; /* 0: every allocation */
+	struct symbolizer_options symbols;
+	struct verdict_config verdict;
+	int error_exitcode; /* if leaks were found; 0: not given */
+	struct filter_config filter;
+	struct show_config show;
+};
+
+/* A point of a recording. */
+struct replay_time {
+	bool given;
+	bool absolute; /* ns since the epoch; false: since the recording's beginning */
+	uint64_t ns;
+};
+
+/* report, diff. */
+struct replay_config {
+	char *const *files; /* NULL-terminated */
+	size_t file_count;
+	struct pid_list pids;
+	struct {
+		struct replay_time at, from, to;
+	} times;
+	struct filter_config filter;
+	struct show_config show;
+};
+
+#endif
