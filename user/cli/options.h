@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/session/config.h"
-#include "user/survey/config.h"
+#include "user/session/session_config.h"
+#include "user/survey/survey_config.h"
 
 #ifndef MEMLEAKBPF_VERSION
 #define MEMLEAKBPF_VERSION "0.1.0"

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_SESSION_JUDGE_H
 #define MEMLEAKBPF_SESSION_JUDGE_H
 
-#include "user/session/config.h"
+#include "user/session/session_config.h"
 #include "user/trace/trace.h"
 
 /*

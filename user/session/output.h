@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/session/config.h"
+#include "user/session/session_config.h"
 #include "user/export/survey_output.h"
 
 struct output;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "user/session/config.h"
+#include "user/session/session_config.h"
 #include "user/trace/trace.h"
 
 struct session;

@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_SESSION_SUPPRESSIONS_H
 
 #include "user/analysis/suppress.h"
-#include "user/session/config.h"
+#include "user/session/session_config.h"
 
 /*
  * Reads the files of --suppressions and adds the built-in ones. *out is NULL when there are none. 0

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "user/session/config.h"
+#include "user/session/session_config.h"
 #include "user/session/output.h"
 #include "user/model/survey_report.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "user/survey/history.h"
-#include "user/survey/config.h"
+#include "user/survey/survey_config.h"
 #include "user/model/survey_report.h"
 #include "user/process/cgroup.h"
 

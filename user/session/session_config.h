@@ -3,8 +3,8 @@
  * What the pipeline is asked to do: filled once (by user/cli from argv, or by a test), const from
  * then on. Everything that a pointer points to belongs to whoever fills it, and outlives its users.
  */
-#ifndef MEMLEAKBPF_SESSION_CONFIG_H
-#define MEMLEAKBPF_SESSION_CONFIG_H
+#ifndef MEMLEAKBPF_SESSION_SESSION_CONFIG_H
+#define MEMLEAKBPF_SESSION_SESSION_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

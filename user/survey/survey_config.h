@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a survey is asked to do: as user/session/config.h. */
-#ifndef MEMLEAKBPF_SURVEY_CONFIG_H
-#define MEMLEAKBPF_SURVEY_CONFIG_H
+/* What a survey is asked to do: as user/session/session_config.h. */
+#ifndef MEMLEAKBPF_SURVEY_SURVEY_CONFIG_H
+#define MEMLEAKBPF_SURVEY_SURVEY_CONFIG_H
 
 #include <sys/socket.h>
 
-#include "user/session/config.h"
+#include "user/session/session_config.h"
 
 /* Which processes. */
 struct survey_scope {
