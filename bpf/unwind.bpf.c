@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The unwinder as a BPF program: its maps, and what bpf/unwind_walk.h asks of them. */
+/* The unwinder as a BPF program: its maps, and what bpf/unwind_host.h asks of them. */
 #include "bpf/unwind_maps.h"
 
 #include <bpf/bpf_core_read.h>
@@ -35,14 +35,14 @@ struct {
 	__type(value, struct unwind_object);
 } unwind_objects SEC(".maps");
 
-static __always_inline const struct unwind_rule *unwind_rule_at(struct unwind_state *state,
+static __always_inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
 								uint32_t number)
 {
 	(void)state;
 	return bpf_map_lookup_elem(&unwind_rules, &number);
 }
 
-static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,
+static __always_inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
 				       uint64_t address)
 {
 	(void)state;
@@ -124,8 +124,6 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 	state->object = 0;
 	return UNWIND_KNOWN;
 }
-
-#define unwind_opaque(variable) barrier_var(variable)
 
 #include "bpf/unwind_trail.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Comparisons that are computed and not branched on, for loops in BPF programs. Whoever includes it
- * defines unwind_opaque() (bpf/unwind_walk.h).
+ * Comparisons that are computed and not branched on, for loops in BPF programs.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_COMPUTE_H
 #define MEMLEAKBPF_BPF_UNWIND_COMPUTE_H
 
-#include "bpf/unwind_abi.h"
+#include "bpf/unwind_host.h"
 
 /*
  * All ones if the number is negative, else 0. Not by an arithmetic shift, at which newer verifiers

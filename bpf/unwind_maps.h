@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_BPF_UNWIND_MAPS_H
 #define MEMLEAKBPF_BPF_UNWIND_MAPS_H
 
-#include "bpf/unwind.h"
+#include "bpf/unwind_host.h"
 
 #include <bpf/bpf_helpers.h>
 

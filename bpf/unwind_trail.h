@@ -9,8 +9,6 @@
  * addresses, one by one: then each step would do what it did. Equal return addresses alone, or
  * equal stack pointers, prove nothing, as two callers with frames of one size have the same. Walks
  * that looked at anything else (code, the kernel's mappings) leave no trail.
- *
- * Include after bpf/unwind_walk.h.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_TRAIL_H
 #define MEMLEAKBPF_BPF_UNWIND_TRAIL_H

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwinder itself. Compiled into the BPF program, and into user-space tests that run it over
- * captured stacks. Whoever includes it provides, before:
- *   unwind_chunk(state, word)          the chunk that the word lies in, as bytes, or NULL
- *   unwind_rule_at(state, number) NULL when out of range unwind_target_of(state)         row of the
- *   target, or NULL unwind_read(state, to, size, address)  0, or an error when the target's memory
- *   cannot be read unwind_opaque(variable)        keeps the compiler from knowing what it holds
- *   unwind_ask_kernel(state, pc)  fills in the mapping of an address that no set knows; returns
- *   enum unwind_answer
+ * The unwinder itself. Compiled into the BPF programs, and for user space, which finishes walks and
+ * tests it over captured stacks. bpf/unwind_host.h has what whoever includes it defines before.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_WALK_H
 #define MEMLEAKBPF_BPF_UNWIND_WALK_H
 
-#include "bpf/unwind.h"
 #include "bpf/unwind_compute.h"
+#include "bpf/unwind_host.h"
 
 /* What became of a frame. */
 enum unwind_outcome {

@@ -13,18 +13,30 @@
  */
 #include "bpf/unwind_maps.h"
 
-static __always_inline int unwind_read(struct unwind_state *state, void *to, uint32_t size,
+static __always_inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
 				       uint64_t address)
 {
 	(void)state;
 	return bpf_probe_read_user(to, size, (void *)address);
 }
 
-#define unwind_rule_at(state, number) ((const struct unwind_rule *)NULL)
-#define unwind_ask_kernel(state, pc)  UNWIND_UNKNOWN
-#define unwind_recall(state)	      ABI_NO_SLOT
-#define unwind_remember(state, slot)  ((void)0)
-#define unwind_opaque(variable)	      barrier_var(variable)
+static __always_inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
+								uint32_t number)
+{
+	(void)state;
+	(void)number;
+	return NULL;
+}
+
+static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
+{
+	(void)state;
+	(void)pc;
+	return UNWIND_UNKNOWN;
+}
+
+#define unwind_recall(state)	     ABI_NO_SLOT
+#define unwind_remember(state, slot) ((void)0)
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_AARCH64
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/unwind.h"
+#include "bpf/unwind_host.h"
 #include "user/unwind/publish.h"
 
 struct unwind_memory {
@@ -23,24 +23,21 @@ struct unwind_memory {
 	size_t chunk_count, waits, adds;
 };
 
-#ifndef __always_inline /* glibc has it already */
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
-static inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
+static __always_inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
 {
 	return word / UNWIND_CHUNK_WORDS < UNWIND_MAX_CHUNKS
 		       ? (const uint8_t *)state->memory->chunks[word / UNWIND_CHUNK_WORDS]
 		       : NULL;
 }
 
-static inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
-						       uint32_t number)
+static __always_inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
+								uint32_t number)
 {
 	return number < UNWIND_MAX_RULES ? &state->memory->rules[number] : NULL;
 }
 
-static inline const struct unwind_target *unwind_target_of(const struct unwind_state *state)
+static __always_inline const struct unwind_target *unwind_target_of(
+	const struct unwind_state *state)
 {
 	const struct unwind_target *target =
 		&state->memory->targets[state->target_id % ABI_TARGET_SLOTS];
@@ -48,19 +45,17 @@ static inline const struct unwind_target *unwind_target_of(const struct unwind_s
 	return target->target_id == state->target_id ? target : NULL;
 }
 
-static inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
-			      uint64_t address)
+static __always_inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
+				       uint64_t address)
 {
 	return state->memory->read(to, size, address);
 }
 
-static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
+static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 {
 	(void)pc;
 	return state->memory->not_code ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
-
-#define unwind_opaque(variable) __asm__("" : "+r"(variable))
 
 #include "bpf/unwind_walk.h"
 

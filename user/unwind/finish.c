@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/unwind.h"
+#include "bpf/unwind_host.h"
 #include "user/base/util.h"
 
 #if defined(__aarch64__)
@@ -21,36 +21,35 @@ struct unwind_memory {
 	void *ctx;
 };
 
-static inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
+static __always_inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word)
 {
 	return unwind_publisher_chunk(state->memory->publisher, word);
 }
 
-static inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
-						       uint32_t number)
+static __always_inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
+								uint32_t number)
 {
 	return number < UNWIND_MAX_RULES ? &state->memory->rules[number] : NULL;
 }
 
-static inline const struct unwind_target *unwind_target_of(const struct unwind_state *state)
+static __always_inline const struct unwind_target *unwind_target_of(
+	const struct unwind_state *state)
 {
 	return unwind_publisher_own_target(state->memory->publisher);
 }
 
-static inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
-			      uint64_t address)
+static __always_inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
+				       uint64_t address)
 {
 	return state->memory->read(state->memory->ctx, to, size, address);
 }
 
-static inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
+static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 {
 	(void)pc;
 	/* What the first frame is known by is vouched for; a frame pointer is not, and may be none. */
 	return state->weak ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
-
-#define unwind_opaque(variable) __asm__("" : "+r"(variable))
 
 #include "bpf/unwind_walk.h"
 

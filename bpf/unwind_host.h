@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the unwinder (bpf/unwind_walk.h) asks of its host: tables and memory are in BPF maps and
+ * the current process for bpf/unwind.bpf.c and bpf/walk.h, in user/unwind/finish.c in plain memory
+ * and a copy, in the tests in what was captured. A host includes this, defines the functions, and
+ * then includes bpf/unwind_walk.h. One for stacks of AArch64 defines
+ * UNWIND_AARCH64, too: tests walk those of the other machine.
+ */
+#ifndef MEMLEAKBPF_BPF_UNWIND_HOST_H
+#define MEMLEAKBPF_BPF_UNWIND_HOST_H
+
+#include "bpf/unwind.h"
+
+#ifndef __always_inline /* libbpf's headers and glibc's have it */
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* Keeps the compiler from knowing what the variable holds. */
+#define unwind_opaque(variable) __asm__ volatile("" : "+r"(variable))
+
+/* The chunk of the storage (bpf/unwind_abi.h) that the word lies in, as bytes; NULL: none. */
+static __always_inline const uint8_t *unwind_chunk(const struct unwind_state *state, uint32_t word);
+
+/* NULL when the number is out of range, or there are no rules. */
+static __always_inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
+								uint32_t number);
+
+/* The row of state->target_id; NULL: it has none. */
+static __always_inline const struct unwind_target *unwind_target_of(
+	const struct unwind_state *state);
+
+/* Copies `size` bytes of the target's memory. 0, or an error when they cannot all be read. */
+static __always_inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
+				       uint64_t address);
+
+/*
+ * For an address that no set of mappings knows: enum unwind_answer. With UNWIND_KNOWN it has
+ * filled in the mapping: state->map_start to object.
+ */
+static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc);
+
+#endif
