@@ -66,12 +66,49 @@ static void freeing(void **state)
 	snapshot_free(NULL);
 }
 
+static size_t allocating(const struct frame *const *frames, enum allocating which)
+{
+	struct stack stack = {.frames = frames};
+
+	while (frames && frames[stack.frame_count])
+		stack.frame_count++;
+	return stack_allocating_frame(&stack, which);
+}
+
+/* Which frame is said to have allocated, by what is passed over. */
+static void allocating_frames(void **state)
+{
+	const struct frame malloc_ = {.function = "malloc", .module = "libc.so.6"};
+	const struct frame new_ = {.function = "operator new(unsigned long)"};
+	const struct frame library = {.function = "std::vector<int>::push_back(int)"};
+	const struct frame strdup_ = {.function = "strdup", .module = "libc.so.6"};
+	const struct frame unknown = {.module = "shop"};
+	const struct frame own = {.function = "fill", .module = "shop"};
+	const struct frame *const all[] = {&malloc_, &unknown, &new_, &library,
+					   &strdup_, &own,     NULL};
+	const struct frame *const libraries[] = {&malloc_, &new_, &strdup_, NULL};
+	const struct frame *const only[] = {&malloc_, &new_, NULL};
+
+	(void)state;
+	assert_int_equal(allocating(all, ALLOCATING_CALLER), 2);
+	assert_int_equal(allocating(all, ALLOCATING_NEW), 3);
+	assert_int_equal(allocating(all, ALLOCATING_PROGRAM), 5);
+	assert_int_equal(allocating(libraries, ALLOCATING_NEW), 2);
+	assert_int_equal(allocating(libraries, ALLOCATING_PROGRAM), 0);
+	assert_int_equal(allocating(only, ALLOCATING_CALLER), 1);
+	assert_int_equal(allocating(only, ALLOCATING_NEW), 0);
+	assert_int_equal(allocating(NULL, ALLOCATING_CALLER), 0);
+	assert_true(frame_is_operator_new(&new_));
+	assert_false(frame_is_operator_new(&unknown));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
 		cmocka_unit_test(unknown_numbers),
 		cmocka_unit_test(freeing),
+		cmocka_unit_test(allocating_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

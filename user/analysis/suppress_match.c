@@ -205,8 +205,8 @@ static bool pattern_matches(const char *pattern, const struct frame *const *fram
 
 static bool is_operator(const struct frame *frame)
 {
-	return frame->function && (!strncmp(frame->function, "operator new", 12) ||
-				   !strncmp(frame->function, "operator delete", 15));
+	return frame_is_operator_new(frame) ||
+	       (frame->function && !strncmp(frame->function, "operator delete", 15));
 }
 
 bool rule_matches(const struct rule *rule, const struct frame *const *frames, size_t count)

@@ -63,9 +63,6 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 void text_put_stack_verdict(FILE *out, const struct export_options *options,
 			    const struct snapshot *s, const struct stack *stack);
 
-/* The first frame with a name that is not the allocator's own; NULL: there is none. */
-const struct frame *survey_top_frame(const struct stack *stack);
-
 /* "double free, 3 times; the first of 0x1000, a block of 40 B" */
 void bad_free_put_title(FILE *out, const struct bad_free *bad);
 

@@ -89,41 +89,16 @@ static bool begins(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Names that are on the way to very many allocations, and say nothing of this one. */
-static bool says_little(const struct frame *frame)
-{
-	static const char *const functions[] = {"operator new",
-						"std::", "__gnu_cxx::", "void std::"};
-	static const char *const modules[] = {"libc.so", "libc-", "libstdc++.so", "libc++", "ld-"};
-
-	if (!frame->function)
-		return true;
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		if (begins(frame->function, functions[i]))
-			return true;
-	}
-	for (size_t i = 0; frame->module && i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (begins(frame->module, modules[i]))
-			return true;
-	}
-	return false;
-}
-
 /*
  * The function that a person would call the one that allocated; NULL when nothing better than frame
  * 0 is known.
  */
 static const struct frame *allocating_frame(const struct stack *stack)
 {
-	const struct frame *known = NULL;
+	size_t i = stack_allocating_frame(stack, ALLOCATING_PROGRAM)
+			   ?: stack_allocating_frame(stack, ALLOCATING_CALLER);
 
-	for (size_t i = 1; i < stack->frame_count; i++) {
-		if (!says_little(stack->frames[i]))
-			return stack->frames[i];
-		if (!known && stack->frames[i]->function)
-			known = stack->frames[i];
-	}
-	return known;
+	return i ? stack->frames[i] : NULL;
 }
 
 static void put_leaksanitizer(FILE *out, const struct stack *stack)
@@ -164,8 +139,7 @@ static size_t first_frame(const struct stack *stack)
 {
 	size_t first = 0;
 
-	while (first + 1 < stack->frame_count && stack->frames[first + 1]->function &&
-	       begins(stack->frames[first + 1]->function, "operator new"))
+	while (first + 1 < stack->frame_count && frame_is_operator_new(stack->frames[first + 1]))
 		first++;
 	return first;
 }

@@ -250,19 +250,21 @@ static void put_top_stacks(const struct page *p)
 		   "that called the allocator.");
 	for (size_t i = 0; i < p->report->row_count; i++) {
 		const struct survey_row *row = &p->report->rows[i];
-		const struct frame *frame;
+		const struct stack *stack;
+		size_t frame;
 
 		if (!is_shown(row) || !row->drill || !row->drill->snapshot ||
 		    !row->drill->shown_count)
 			continue;
-		frame = survey_top_frame(row->drill->shown[0]);
+		stack = row->drill->shown[0];
+		frame = stack_allocating_frame(stack, ALLOCATING_CALLER);
 		if (!frame)
 			continue;
 		fprintf(p->out, "memleakbpf_%s{", name);
 		put_process_labels(p->out, row);
-		put_label(p->out, false, "function", frame->function);
+		put_label(p->out, false, "function", stack->frames[frame]->function);
 		fputc('}', p->out);
-		put_value(p->out, (double)row->drill->shown[0]->live.bytes);
+		put_value(p->out, (double)stack->live.bytes);
 	}
 }
 

@@ -317,15 +317,6 @@ static void put_children(const struct table *t, const struct survey_row *row)
 	fputc('\n', t->out);
 }
 
-const struct frame *survey_top_frame(const struct stack *stack)
-{
-	for (size_t i = 1; stack->frames && i < stack->frame_count; i++) {
-		if (stack->frames[i]->function)
-			return stack->frames[i];
-	}
-	return NULL;
-}
-
 /*
  * The function that called the allocator, which is often but a wrapper, and as many of its callers
  * as the line has room for.
@@ -333,19 +324,15 @@ const struct frame *survey_top_frame(const struct stack *stack)
 static void put_callers(const struct table *t, const struct stack *stack)
 {
 	size_t room = WIDTH - strlen("            most in "), shown = 0;
+	size_t first = stack_allocating_frame(stack, ALLOCATING_CALLER);
 
-	if (!survey_top_frame(stack))
+	if (!first)
 		return;
 	fputs("            most in ", t->out);
-	for (size_t i = 1; i < stack->frame_count && shown < MAX_CALLERS; i++) {
+	for (size_t i = first; i < stack->frame_count && shown < MAX_CALLERS; i++) {
 		const char *name = stack->frames[i]->function;
-		size_t width = name ? text_put_name(NULL, name) : 0;
 
-		if (!name && shown)
-			break;
-		if (!name)
-			continue;
-		if (shown && width + strlen(" < ") > room)
+		if (!name || (shown && text_put_name(NULL, name) + strlen(" < ") > room))
 			break;
 		if (shown)
 			fputs(" < ", t->out);

@@ -27,4 +27,22 @@ struct frame {
 	size_t build_id_len;
 };
 
+struct stack;
+
+/* C++'s operator new or new[]: it calls malloc, and its caller has no other name for malloc. */
+bool frame_is_operator_new(const struct frame *frame);
+
+/*
+ * Which frame of a stack is "the one that allocated". Never frame 0, the allocation function, nor
+ * one without a name.
+ */
+enum allocating {
+	ALLOCATING_CALLER,  /* called the allocation function: often but a wrapper */
+	ALLOCATING_NEW,	    /* ... operator new being one of these */
+	ALLOCATING_PROGRAM, /* ... and the C and C++ libraries too: what a person would name */
+};
+
+/* Its number, of the innermost such frame; 0: none is known. */
+size_t stack_allocating_frame(const struct stack *stack, enum allocating which);
+
 #endif

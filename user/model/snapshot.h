@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An immutable copy of one target's counters at one time. Made by user/trace (or read from a
- * recording); analysis, export and the offline commands see nothing else of the running system.
+ * A copy of one target's counters at one time, by user/trace or from a recording. What it counted
+ * stays as it is; deltas, trends, names, verdicts and what suppressions hide are added to it later.
+ * analysis, export and the offline commands see nothing else of the running system.
  */
 #ifndef MEMLEAKBPF_MODEL_SNAPSHOT_H
 #define MEMLEAKBPF_MODEL_SNAPSHOT_H

@@ -45,19 +45,15 @@ static void put_file(FILE *out, const char *path)
 static const char *allocator_of(struct describer *d, uint32_t stack)
 {
 	struct stack *s;
+	size_t frame;
 
 	if (stack >= d->snapshot->stack_count)
 		return NULL;
 	s = &d->snapshot->stacks[stack];
 	if (trace_symbolize(d->trace, d->target, s) || !s->frames)
 		return NULL;
-	for (size_t i = 1; i < s->frame_count; i++) {
-		const char *name = s->frames[i]->function;
-
-		if (name && strncmp(name, "operator new", strlen("operator new")) != 0)
-			return name;
-	}
-	return NULL;
+	frame = stack_allocating_frame(s, ALLOCATING_NEW);
+	return frame ? s->frames[frame]->function : NULL;
 }
 
 static void put_block(struct describer *d, FILE *out, uint32_t block)

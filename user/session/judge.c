@@ -29,9 +29,7 @@ static bool calls_new(const struct stack *stack)
 	 * it.
 	 */
 	for (size_t i = 0; i < stack->frame_count && i < 2; i++) {
-		const char *name = stack->frames[i]->function;
-
-		if (name && !strncmp(name, "operator new", strlen("operator new")))
+		if (frame_is_operator_new(stack->frames[i]))
 			return true;
 	}
 	return false;
