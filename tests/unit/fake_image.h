@@ -15,17 +15,18 @@
 /* An image with these mappings; its memory comes by fake_region(). */
 static inline struct heap_image *fake_image(const char *maps)
 {
-	struct heap_image *image = heap_image_new();
+	struct memory_image *memory = memory_image_new();
+	struct heap_image *image = memory ? heap_image_new(memory) : NULL;
 
-	if (!image || maps_parse(maps, strlen(maps), &image->maps))
+	if (!image || maps_parse(maps, strlen(maps), &memory->maps))
 		abort();
 	image->blocks = calloc(FAKE_MAX, sizeof(*image->blocks));
-	image->regions = calloc(FAKE_MAX, sizeof(*image->regions));
-	image->threads = calloc(16, sizeof(*image->threads));
-	image->data_size = 64 << 20;
-	image->data = mmap(NULL, image->data_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!image->blocks || !image->regions || !image->threads || image->data == MAP_FAILED)
+	memory->regions = calloc(FAKE_MAX, sizeof(*memory->regions));
+	memory->threads = calloc(16, sizeof(*memory->threads));
+	memory->data_size = 64 << 20;
+	memory->data = mmap(NULL, memory->data_size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!image->blocks || !memory->regions || !memory->threads || memory->data == MAP_FAILED)
 		abort();
 	return image;
 }
@@ -33,22 +34,23 @@ static inline struct heap_image *fake_image(const char *maps)
 /* Resident memory, zeros. */
 static inline void fake_region(struct heap_image *image, uint64_t start, uint64_t size)
 {
+	struct memory_image *memory = image->memory;
 	uint64_t used = 0;
 
-	for (size_t i = 0; i < image->region_count; i++)
-		used += image->regions[i].size;
-	image->regions[image->region_count++] = (struct heap_region){
+	for (size_t i = 0; i < memory->region_count; i++)
+		used += memory->regions[i].size;
+	memory->regions[memory->region_count++] = (struct memory_region){
 		.start = start,
 		.size = size,
-		.words = (const uint64_t *)((char *)image->data + used),
-		.mapping = maps_find(image->maps, start),
+		.words = (const uint64_t *)((char *)memory->data + used),
+		.mapping = maps_find(memory->maps, start),
 	};
 }
 
 static inline void fake_word(struct heap_image *image, uint64_t address, uint64_t word)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		struct heap_region *r = &image->regions[i];
+	for (size_t i = 0; i < image->memory->region_count; i++) {
+		struct memory_region *r = &image->memory->regions[i];
 
 		if (address - r->start < r->size) {
 			((uint64_t *)r->words)[(address - r->start) / 8] = word;
@@ -67,18 +69,25 @@ static inline void fake_block(struct heap_image *image, uint64_t address, uint64
 
 static inline void fake_thread(struct heap_image *image, uint64_t sp, uint64_t tls, uint64_t word)
 {
-	struct heap_thread *thread = &image->threads[image->thread_count++];
+	struct memory_thread *thread = &image->memory->threads[image->memory->thread_count++];
 
-	*thread = (struct heap_thread){.tid = 1, .sp = sp, .tls = tls, .word_count = 1};
+	*thread = (struct memory_thread){.tid = 1, .sp = sp, .tls = tls, .word_count = 1};
 	thread->words = malloc(sizeof(word));
 	if (!thread->words)
 		abort();
 	thread->words[0] = word;
 }
 
+/* Once all is entered. */
+static inline void fake_finish(struct heap_image *image)
+{
+	memory_image_finish(image->memory);
+	heap_image_finish(image);
+}
+
 static inline void fake_find_dead(struct heap_image *image)
 {
-	heap_image_finish(image);
+	fake_finish(image);
 	assert_int_equal(dead_memory_find(image), 0);
 }
 

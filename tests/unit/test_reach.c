@@ -46,7 +46,7 @@ static void expect_with(struct heap_image *image, const struct reach_options *op
 	struct reach *reach;
 	char got[FAKE_MAX + 1] = "";
 
-	heap_image_finish(image);
+	fake_finish(image);
 	assert_int_equal(image->block_count, strlen(classes));
 	assert_int_equal(reach_new(image, options, &reach), 0);
 	for (size_t i = 0; i < image->block_count; i++)
@@ -312,7 +312,7 @@ static void unknown_memory(void **state)
 		fake_block(image, HEAP, 0x8000);
 		fake_thread(image, FAR + 0x8000, 0, 0);
 		image->all_known = known;
-		heap_image_finish(image);
+		fake_finish(image);
 		assert_int_equal(reach_new(image, &options, &reach), 0);
 		/* The rest of the heap; the other mapping holds a stack. */
 		reach_sum(reach, &sums);
@@ -338,7 +338,7 @@ static void sums(void **state)
 	image->blocks[1].stack = 1;
 	image->blocks[3].stack = HEAP_NO_STACK;
 	fake_word(image, DATA, HEAP);
-	heap_image_finish(image);
+	fake_finish(image);
 	assert_int_equal(reach_new(image, &options, &reach), 0);
 	reach_sum(reach, &snapshot);
 	assert_int_equal(stacks[0].verdict[VERDICT_REACHABLE].bytes, 100);
@@ -374,7 +374,7 @@ static void hostile_books(void **state)
 	fake_word(image, HEAP + 8, 1);
 	fake_thread(image, HEAP + 4, 0, UINT64_MAX - 8);
 	fake_thread(image, 0, UINT64_MAX, 0);
-	heap_image_finish(image);
+	fake_finish(image);
 	assert_int_equal(reach_new(image, &options, &reach), 0);
 	for (size_t i = 0; i < image->block_count; i++)
 		assert_true((unsigned)reach_class(reach, i) < VERDICT_CLASSES);
@@ -399,7 +399,7 @@ static void index_finds(void **state)
 		fake_block(image, address, size);
 		address += size + (uint64_t)random() % 64 + (i % 50 ? 0 : 1ull << (random() % 40));
 	}
-	heap_image_finish(image);
+	fake_finish(image);
 	index = block_index_new(image);
 	assert_non_null(index);
 	for (size_t i = 0; i < image->block_count; i++) {

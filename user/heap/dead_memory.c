@@ -27,7 +27,7 @@ static bool is_stack_like(const struct mapping *m)
 /* Does a guard (memory without any right) lie directly below it? */
 static bool has_guard(const struct heap_image *image, const struct mapping *m)
 {
-	const struct mapping *below = maps_find(image->maps, m->start - 1);
+	const struct mapping *below = maps_find(image->memory->maps, m->start - 1);
 
 	return below && !below->read && !below->write && !below->exec;
 }
@@ -38,12 +38,12 @@ static bool has_guard(const struct heap_image *image, const struct mapping *m)
  * thread below in the same mapping.
  */
 static uint64_t stack_bottom(const struct heap_image *image, const struct mapping *m,
-			     const struct heap_thread *thread)
+			     const struct memory_thread *thread)
 {
 	uint64_t bottom = has_guard(image, m) || !strcmp(m->path, "[stack]") ? m->start : 0;
 
-	for (size_t i = 0; i < image->thread_count; i++) {
-		const struct heap_thread *other = &image->threads[i];
+	for (size_t i = 0; i < image->memory->thread_count; i++) {
+		const struct memory_thread *other = &image->memory->threads[i];
 		uint64_t highest = other->sp > other->tls ? other->sp : other->tls;
 
 		/* Another thread's stack between: nothing is certain below that. */
@@ -61,9 +61,9 @@ static uint64_t stack_bottom(const struct heap_image *image, const struct mappin
  * The thread's control block must be in the mapping, above: what else lies there (a stack made by
  * the program) may be in use.
  */
-static int below_sp(struct heap_image *image, const struct heap_thread *thread)
+static int below_sp(struct heap_image *image, const struct memory_thread *thread)
 {
-	const struct mapping *m = maps_find(image->maps, thread->sp);
+	const struct mapping *m = maps_find(image->memory->maps, thread->sp);
 	uint64_t bottom, top = (thread->sp - STACK_RED_ZONE) & ~7ull;
 
 	if (!is_stack_like(m))
@@ -76,8 +76,8 @@ static int below_sp(struct heap_image *image, const struct heap_thread *thread)
 
 static bool is_threads_block(const struct heap_image *image, uint64_t address)
 {
-	for (size_t i = 0; i < image->thread_count; i++) {
-		if (image->threads[i].tls == address)
+	for (size_t i = 0; i < image->memory->thread_count; i++) {
+		if (image->memory->threads[i].tls == address)
 			return true;
 	}
 	return false;
@@ -96,8 +96,8 @@ static bool holds_ended_thread(const struct heap_image *image, const struct mapp
 	for (uint64_t at = first; at + 24 <= m->end; at += 64) {
 		uint64_t tcb, self;
 
-		if (heap_image_word(image, at, &tcb) && tcb == at &&
-		    heap_image_word(image, at + 16, &self) && self == at)
+		if (memory_image_word(image->memory, at, &tcb) && tcb == at &&
+		    memory_image_word(image->memory, at + 16, &self) && self == at)
 			return !is_threads_block(image, at);
 	}
 	return false;
@@ -105,8 +105,8 @@ static bool holds_ended_thread(const struct heap_image *image, const struct mapp
 
 static bool has_thread(const struct heap_image *image, const struct mapping *m)
 {
-	for (size_t i = 0; i < image->thread_count; i++) {
-		const struct heap_thread *t = &image->threads[i];
+	for (size_t i = 0; i < image->memory->thread_count; i++) {
+		const struct memory_thread *t = &image->memory->threads[i];
 
 		if ((t->sp >= m->start && t->sp < m->end) ||
 		    (t->tls >= m->start && t->tls < m->end))
@@ -119,8 +119,8 @@ static int ended_stacks(struct heap_image *image)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < maps_count(image->maps); i++) {
-		const struct mapping *m = maps_at(image->maps, i);
+	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
+		const struct mapping *m = maps_at(image->memory->maps, i);
 
 		if (is_stack_like(m) && !*m->path && has_guard(image, m) && !has_thread(image, m) &&
 		    holds_ended_thread(image, m))
@@ -129,19 +129,14 @@ static int ended_stacks(struct heap_image *image)
 	return err;
 }
 
-bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region)
+bool dead_memory_is_data(const struct heap_image *image, const struct memory_region *region)
 {
 	const struct mapping *m = region->mapping, *below;
 
 	if (!m || !m->write || m->shared || region->start - m->start > DATA_MAX)
 		return false;
-	below = m->ino || !m->start ? m : maps_find(image->maps, m->start - 1);
+	below = m->ino || !m->start ? m : maps_find(image->memory->maps, m->start - 1);
 	return below && below->ino;
-}
-
-size_t dead_memory_block(const struct heap_image *image, uint64_t address)
-{
-	return BISECT(i, 0, image->block_count, image->blocks[i].address < address);
 }
 
 int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
@@ -162,7 +157,7 @@ int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, ui
 	return heap_image_add_dead(image, start, end) ?: 1;
 }
 
-struct heap_range dead_memory_tls(const struct heap_thread *thread)
+struct heap_range dead_memory_tls(const struct memory_thread *thread)
 {
 	uint64_t tls = thread->tls & ~7ull;
 
@@ -173,10 +168,10 @@ int dead_memory_find(struct heap_image *image)
 {
 	int err = 0;
 
-	if (!image->maps)
+	if (!image->memory->maps)
 		return 0;
-	for (size_t i = 0; !err && i < image->thread_count; i++)
-		err = below_sp(image, &image->threads[i]);
+	for (size_t i = 0; !err && i < image->memory->thread_count; i++)
+		err = below_sp(image, &image->memory->threads[i]);
 	if (!err)
 		err = ended_stacks(image);
 	if (!err)

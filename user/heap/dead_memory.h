@@ -39,19 +39,16 @@ int dead_memory_tcmalloc(struct heap_image *image);
 int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
 		     bool inner);
 
-/* The first block that does not begin before the address. */
-size_t dead_memory_block(const struct heap_image *image, uint64_t address);
-
 /*
  * Is the region an object's writable data, or what follows it (.bss)? For those that look for an
  * allocator's variables.
  */
-bool dead_memory_is_data(const struct heap_image *image, const struct heap_region *region);
+bool dead_memory_is_data(const struct heap_image *image, const struct memory_region *region);
 
 /*
  * Where a thread's static TLS may be: below the thread pointer (x86_64) or above it (aarch64). Not
  * all of it need be there.
  */
-struct heap_range dead_memory_tls(const struct heap_thread *thread);
+struct heap_range dead_memory_tls(const struct memory_thread *thread);
 
 #endif

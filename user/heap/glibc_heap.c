@@ -49,7 +49,7 @@ static bool chunk_at(const struct walk *w, uint64_t chunk, uint64_t *size, bool 
 {
 	uint64_t word;
 
-	if (!heap_image_word(w->image, chunk + 8, &word))
+	if (!memory_image_word(w->image->memory, chunk + 8, &word))
 		return false;
 	*size = word & ~FLAGS;
 	*prev_in_use = word & PREV_INUSE;
@@ -93,9 +93,9 @@ static uint64_t learn_key(const struct walk *w)
 		if (size != ((HEADER - 8 + count_bytes[i] + 8 * TCACHE_BINS + 15) & ~15ull))
 			continue;
 		for (uint64_t bin = 0; bin < TCACHE_BINS; bin++) {
-			if (heap_image_word(w->image, entries + 8 * bin, &head) && head &&
-			    heap_image_word(w->image, head + 8, &key) && key &&
-			    heap_image_word(w->image, head - 8, &word) &&
+			if (memory_image_word(w->image->memory, entries + 8 * bin, &head) && head &&
+			    memory_image_word(w->image->memory, head + 8, &key) && key &&
+			    memory_image_word(w->image->memory, head - 8, &word) &&
 			    (word & ~FLAGS) == MIN_CHUNK + ALIGN * bin &&
 			    (i == 0 || key == w->first + HEADER))
 				return key;
@@ -121,7 +121,8 @@ static bool in_cache(const struct walk *w, uint64_t chunk)
 {
 	uint64_t word;
 
-	return w->key && heap_image_word(w->image, chunk + HEADER + 8, &word) && word == w->key;
+	return w->key && memory_image_word(w->image->memory, chunk + HEADER + 8, &word) &&
+	       word == w->key;
 }
 
 /* A chunk's memory reaches over the next chunk's first word. */
@@ -158,7 +159,7 @@ static uint64_t next_fast(const struct walk *w, uint64_t chunk)
 	uint64_t link, size, shown;
 	bool prev_in_use;
 
-	if (!heap_image_word(w->image, chunk + HEADER, &link))
+	if (!memory_image_word(w->image->memory, chunk + HEADER, &link))
 		return 0;
 	shown = link ^ (chunk + HEADER) >> 12;
 	if (!shown || (!(shown % ALIGN) && shown >= w->first && shown < w->top &&
@@ -176,7 +177,8 @@ static int mark_fastbins(struct walk *w)
 		uint64_t chunk, size;
 		bool prev_in_use;
 
-		if (!heap_image_word(w->image, w->arena + ARENA_FASTBINS + 8 * bin, &chunk))
+		if (!memory_image_word(w->image->memory, w->arena + ARENA_FASTBINS + 8 * bin,
+				       &chunk))
 			continue;
 		while (!err && chunk >= w->first && chunk < w->top && !(chunk % ALIGN) && left-- &&
 		       chunk_at(w, chunk, &size, &prev_in_use) && size == MIN_CHUNK + ALIGN * bin) {
@@ -195,8 +197,8 @@ static int mark_fastbins(struct walk *w)
  */
 static uint64_t find_main_arena(const struct walk *w)
 {
-	for (size_t i = 0; i < w->image->region_count; i++) {
-		const struct heap_region *r = &w->image->regions[i];
+	for (size_t i = 0; i < w->image->memory->region_count; i++) {
+		const struct memory_region *r = &w->image->memory->regions[i];
 		const struct mapping *m = r->mapping;
 
 		/* Data of a file, or what follows it: .bss. */
@@ -263,9 +265,10 @@ static int other_heap(struct heap_image *image, uint64_t heap, uint64_t *key)
 	struct walk w = {.image = image};
 	uint64_t size, top;
 
-	if (!heap_image_word(image, heap, &w.arena) || w.arena <= heap || w.arena - heap > 256 ||
-	    w.arena % 8 || !heap_image_word(image, heap + 16, &size) || size < ARENA_MAX ||
-	    size > HEAP_ALIGN || !heap_image_word(image, w.arena + ARENA_TOP, &top) ||
+	if (!memory_image_word(image->memory, heap, &w.arena) || w.arena <= heap ||
+	    w.arena - heap > 256 || w.arena % 8 ||
+	    !memory_image_word(image->memory, heap + 16, &size) || size < ARENA_MAX ||
+	    size > HEAP_ALIGN || !memory_image_word(image->memory, w.arena + ARENA_TOP, &top) ||
 	    top <= heap || top >= heap + size)
 		return 0;
 	w.end = heap + size;
@@ -282,14 +285,14 @@ int dead_memory_glibc(struct heap_image *image)
 	uint64_t key = 0;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < maps_count(image->maps); i++) {
-		const struct mapping *m = maps_at(image->maps, i);
+	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
+		const struct mapping *m = maps_at(image->memory->maps, i);
 
 		if (!strcmp(m->path, "[heap]") && m->write)
 			err = main_heap(image, m, &key);
 	}
-	for (size_t i = 0; !err && i < maps_count(image->maps); i++) {
-		const struct mapping *m = maps_at(image->maps, i);
+	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
+		const struct mapping *m = maps_at(image->memory->maps, i);
 		uint64_t heap = (m->start + HEAP_ALIGN - 1) & ~(HEAP_ALIGN - 1);
 
 		/* Neighbouring heaps may have become one mapping. */

@@ -4,28 +4,25 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "user/base/util.h"
 
-struct heap_image *heap_image_new(void)
+struct heap_image *heap_image_new(struct memory_image *memory)
 {
-	return calloc(1, sizeof(struct heap_image));
+	struct heap_image *image = calloc(1, sizeof(*image));
+
+	if (image)
+		image->memory = memory;
+	return image;
 }
 
 void heap_image_free(struct heap_image *image)
 {
 	if (!image)
 		return;
-	for (size_t i = 0; i < image->thread_count; i++)
-		free(image->threads[i].words);
-	free(image->threads);
+	memory_image_free(image->memory);
 	free(image->blocks);
-	free(image->regions);
 	free(image->dead);
-	maps_free(image->maps);
-	if (image->data)
-		munmap(image->data, image->data_size);
 	free(image);
 }
 
@@ -36,13 +33,6 @@ static int block_order(const void *a, const void *b)
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return x->size < y->size ? -1 : x->size > y->size;
-}
-
-static int region_order(const void *a, const void *b)
-{
-	const struct heap_region *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 static int range_order(const void *a, const void *b)
@@ -98,8 +88,6 @@ void heap_image_finish(struct heap_image *image)
 {
 	if (image->block_count)
 		finish_blocks(image);
-	if (image->region_count)
-		qsort(image->regions, image->region_count, sizeof(*image->regions), region_order);
 	finish_dead(image);
 }
 
@@ -122,50 +110,7 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-const struct heap_region *heap_image_region(const struct heap_image *image, uint64_t address)
+size_t heap_image_block(const struct heap_image *image, uint64_t address)
 {
-	size_t low = BISECT(i, 0, image->region_count, image->regions[i].start <= address);
-
-	if (low && address - image->regions[low - 1].start < image->regions[low - 1].size)
-		return &image->regions[low - 1];
-	return low < image->region_count ? &image->regions[low] : NULL;
-}
-
-const uint64_t *heap_image_words(const struct heap_image *image, uint64_t address, size_t count)
-{
-	const struct heap_region *region = address % 8 ? NULL : heap_image_region(image, address);
-
-	if (!region || address < region->start ||
-	    (region->start + region->size - address) / 8 < count)
-		return NULL;
-	return region->words + (address - region->start) / 8;
-}
-
-bool heap_image_word(const struct heap_image *image, uint64_t address, uint64_t *word)
-{
-	const uint64_t *found = heap_image_words(image, address, 1);
-
-	if (found)
-		*word = *found;
-	return found != NULL;
-}
-
-bool heap_image_next_run(const struct heap_image *image, uint64_t *start, uint64_t end,
-			 struct heap_run *run)
-{
-	while (*start < end && end - *start >= 8) {
-		const struct heap_region *region = heap_image_region(image, *start);
-		uint64_t stop;
-
-		if (!region || region->start >= end)
-			return false;
-		run->address = *start > region->start ? *start : region->start;
-		stop = region->start + region->size < end ? region->start + region->size : end;
-		run->words = region->words + (run->address - region->start) / 8;
-		run->count = (size_t)((stop - run->address) / 8);
-		*start = stop;
-		if (run->count)
-			return true;
-	}
-	return false;
+	return BISECT(i, 0, image->block_count, image->blocks[i].address < address);
 }

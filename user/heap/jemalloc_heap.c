@@ -87,7 +87,8 @@ static uint64_t block_of(const struct page_span *extent)
 static bool read_extent(const struct page_tree *tree, uint64_t entry, struct page_span *out)
 {
 	uint64_t edata = named_edata(entry), start, size;
-	const uint64_t *words = edata ? heap_image_words(tree->image, edata, EDATA_WORDS) : NULL;
+	const uint64_t *words =
+		edata ? memory_image_words(tree->image->memory, edata, EDATA_WORDS) : NULL;
 
 	if (!words || words[1] >> 47)
 		return false;
@@ -126,7 +127,7 @@ static const struct page_tree_kind jemalloc_tree = {
  */
 static int mark_slab(struct heap *h, const struct page_span *extent)
 {
-	size_t block = dead_memory_block(h->image, extent->start);
+	size_t block = heap_image_block(h->image, extent->start);
 	uint64_t bytes = class_bytes(extent->size_class), regions, free = 0;
 	const uint64_t *bitmap = extent->words + BITMAP;
 	int err = 0;
@@ -157,11 +158,12 @@ static int mark_slab(struct heap *h, const struct page_span *extent)
 static int mark_arrays(struct heap *h, const struct page_span *extent)
 {
 	uint64_t at = extent->start, word;
-	struct heap_run run;
+	struct memory_run run;
 
-	if (block_of(extent) != at || !heap_image_word(h->image, at, &word) || word != JUNK_BEFORE)
+	if (block_of(extent) != at || !memory_image_word(h->image->memory, at, &word) ||
+	    word != JUNK_BEFORE)
 		return 0;
-	while (heap_image_next_run(h->image, &at, extent->end, &run)) {
+	while (memory_image_next_run(h->image->memory, &at, extent->end, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
 			if (run.words[i] == JUNK_BEHIND)
 				return heap_image_add_dead(h->image, extent->start,
@@ -174,7 +176,7 @@ static int mark_arrays(struct heap *h, const struct page_span *extent)
 /* One that is a block. */
 static int mark_large(struct heap *h, const struct page_span *extent)
 {
-	size_t block = dead_memory_block(h->image, extent->start);
+	size_t block = heap_image_block(h->image, extent->start);
 	int err = dead_memory_slot(h->image, &block, extent->start, extent->end, true);
 
 	if (err)
@@ -206,7 +208,7 @@ static int mark_extents(struct heap *h)
  */
 static bool is_base(const struct heap *h, uint64_t start, uint64_t inside)
 {
-	const uint64_t *words = heap_image_words(h->image, start, 5);
+	const uint64_t *words = memory_image_words(h->image->memory, start, 5);
 
 	return words && words[0] && !(words[0] % BASE_ALIGN) && !(words[0] >> 47) &&
 	       inside - start < words[0] && !(words[1] % BASE_ALIGN) &&
@@ -242,10 +244,11 @@ static int mark_base(struct heap *h)
 
 	for (uint64_t at = h->base.start; !err && h->tree.left && at < h->base.end;
 	     at += EDATA_BYTES, h->tree.left--) {
-		const uint64_t *words = heap_image_words(h->image, at, EDATA_WORDS);
+		const uint64_t *words = memory_image_words(h->image->memory, at, EDATA_WORDS);
 
 		if (!words) {
-			const struct heap_region *next = heap_image_region(h->image, at);
+			const struct memory_region *next =
+				memory_image_region(h->image->memory, at);
 
 			if (!next || next->start <= at)
 				break;
@@ -268,7 +271,7 @@ static int mark_edata_at(struct heap *h, uint64_t edata)
 	for (unsigned i = 0; i < BASE_STEPS; i++, start -= BASE_ALIGN) {
 		uint64_t size;
 
-		if (!is_base(h, start, edata) || !heap_image_word(h->image, start, &size))
+		if (!is_base(h, start, edata) || !memory_image_word(h->image->memory, start, &size))
 			continue;
 		h->base = (struct heap_range){start, start + size};
 		return mark_base(h);
@@ -326,10 +329,12 @@ static size_t count_bins(const struct heap *h, const uint64_t *words, size_t roo
 		if (n && bin.full != last.empty)
 			break;
 		if (!n && (bin.full % PAGE != 8 ||
-			   !heap_image_word(h->image, bin.full - 8, &junk) || junk != JUNK_BEFORE))
+			   !memory_image_word(h->image->memory, bin.full - 8, &junk) ||
+			   junk != JUNK_BEFORE))
 			return 0;
 	}
-	return n >= BINS_MIN && heap_image_word(h->image, last.empty, &junk) && junk == JUNK_BEHIND
+	return n >= BINS_MIN && memory_image_word(h->image->memory, last.empty, &junk) &&
+			       junk == JUNK_BEHIND
 		       ? n
 		       : 0;
 }
@@ -360,7 +365,7 @@ static int mark_cache(struct heap *h, const uint64_t *words, size_t count)
 		for (uint64_t at = bin.head; !err && at < bin.empty; at += 8) {
 			uint64_t block;
 
-			if (heap_image_word(h->image, at, &block))
+			if (memory_image_word(h->image->memory, at, &block))
 				err = mark_cached(h, block, i);
 		}
 		err = err ?: heap_image_add_dead(h->image, bin.full, bin.empty);
@@ -369,12 +374,12 @@ static int mark_cache(struct heap *h, const uint64_t *words, size_t count)
 }
 
 /* It is in the thread's static TLS. */
-static int mark_thread(struct heap *h, const struct heap_thread *thread)
+static int mark_thread(struct heap *h, const struct memory_thread *thread)
 {
 	struct heap_range tls = dead_memory_tls(thread);
-	struct heap_run run;
+	struct memory_run run;
 
-	while (heap_image_next_run(h->image, &tls.start, tls.end, &run)) {
+	while (memory_image_next_run(h->image->memory, &tls.start, tls.end, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
 			size_t bins = count_bins(h, run.words + i, run.count - i);
 
@@ -391,8 +396,8 @@ static int mark_heap(struct heap *h)
 
 	err = err ?: mark_extents(h);
 	err = err ?: mark_edatas(h);
-	for (size_t i = 0; !err && i < h->image->thread_count; i++)
-		err = mark_thread(h, &h->image->threads[i]);
+	for (size_t i = 0; !err && i < h->image->memory->thread_count; i++)
+		err = mark_thread(h, &h->image->memory->threads[i]);
 	page_tree_clear(&h->tree);
 	return err;
 }
@@ -409,7 +414,7 @@ int dead_memory_jemalloc(struct heap_image *image)
 			.tree = {.kind = &jemalloc_tree,
 				 .image = image,
 				 .root = roots[i],
-				 .left = image->data_size / 2},
+				 .left = image->memory->data_size / 2},
 		};
 
 		err = mark_heap(&h);

@@ -52,7 +52,7 @@ struct heap {
 
 static bool read_segment(const struct heap_image *image, uint64_t start, struct segment *s)
 {
-	const uint64_t *words = heap_image_words(image, start, HEADER_WORDS);
+	const uint64_t *words = memory_image_words(image->memory, start, HEADER_WORDS);
 
 	if (!words || !words[28] || words[28] > 1ull << 31 || !words[29] || words[29] > 16 ||
 	    words[31] <= words[29] || words[31] > SLICES || (uint32_t)words[30] > 1)
@@ -75,7 +75,7 @@ static uint32_t read_span(const struct heap_image *image, const struct segment *
 			  uint32_t *bytes)
 {
 	uint64_t at = s->start + 8 * HEADER_WORDS + SLICE_BYTES * (uint64_t)index;
-	const uint64_t *words = heap_image_words(image, at, 4);
+	const uint64_t *words = memory_image_words(image->memory, at, 4);
 	uint32_t count = words && !(words[0] >> 32) ? (uint32_t)words[0] : 0;
 
 	if (!count || count > s->entries - index)
@@ -88,7 +88,7 @@ static bool read_page(const struct heap_image *image, const struct segment *s, u
 		      uint32_t count, uint32_t bytes, struct page *p)
 {
 	uint64_t at = s->start + 8 * HEADER_WORDS + SLICE_BYTES * (uint64_t)index;
-	const uint64_t *words = heap_image_words(image, at, SLICE_BYTES / 8);
+	const uint64_t *words = memory_image_words(image->memory, at, SLICE_BYTES / 8);
 	uint64_t reserved;
 
 	if (!words || bytes < 8 || bytes >= HUGE_BLOCK)
@@ -145,7 +145,7 @@ static int64_t walk_list(struct heap *h, const struct page *p, uint64_t block)
 			return -1;
 		h->free[index / 64] |= 1ull << index % 64;
 		count++;
-		if (!heap_image_word(h->image, block, &block))
+		if (!memory_image_word(h->image->memory, block, &block))
 			return -1;
 	}
 	return count;
@@ -153,7 +153,7 @@ static int64_t walk_list(struct heap *h, const struct page *p, uint64_t block)
 
 static int mark_page(struct heap *h, const struct page *p)
 {
-	size_t block = dead_memory_block(h->image, p->first);
+	size_t block = heap_image_block(h->image, p->first);
 	int64_t local, shared, count;
 	int err;
 
@@ -222,7 +222,7 @@ static int mark_mapping(struct heap *h, const struct mapping *m)
 	int err = 0;
 
 	while (!err && at < m->end) {
-		const struct heap_region *next = heap_image_region(h->image, at);
+		const struct memory_region *next = memory_image_region(h->image->memory, at);
 		struct segment s;
 
 		if (!next)
@@ -259,10 +259,10 @@ int dead_memory_mimalloc(struct heap_image *image)
 	if (!h)
 		return -ENOMEM;
 	h->image = image;
-	h->left = image->data_size / 4;
+	h->left = image->memory->data_size / 4;
 	h->key = key;
-	for (size_t i = 0; !err && i < maps_count(image->maps); i++) {
-		const struct mapping *m = maps_at(image->maps, i);
+	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
+		const struct mapping *m = maps_at(image->memory->maps, i);
 
 		if (m->write && !m->ino && m->end - m->start >= SLICE)
 			err = mark_mapping(h, m);

@@ -36,12 +36,12 @@ struct group {
 /* The group that the meta describes; false when there is none, or they do not agree. */
 static bool read_group(const struct heap_image *image, uint64_t meta, struct group *g)
 {
-	const uint64_t *words = heap_image_words(image, meta, META_BYTES / 8);
+	const uint64_t *words = memory_image_words(image->memory, meta, META_BYTES / 8);
 	uint64_t back, pages;
 	uint32_t avail, freed, all;
 
 	if (!words || !words[2] || words[2] % UNIT || words[2] >> 47 ||
-	    !heap_image_word(image, words[2], &back) || back != meta)
+	    !memory_image_word(image->memory, words[2], &back) || back != meta)
 		return false;
 	avail = (uint32_t)words[3];
 	freed = (uint32_t)(words[3] >> 32);
@@ -70,7 +70,7 @@ static bool read_header(const struct heap_image *image, uint64_t block, uint64_t
 {
 	uint64_t header;
 
-	if (block % UNIT || !heap_image_word(image, block - 8, &header))
+	if (block % UNIT || !memory_image_word(image->memory, block - 8, &header))
 		return false;
 	*slot = header >> 40 & 31;
 	*offset = header >> 48;
@@ -92,7 +92,7 @@ static uint64_t area_of(const struct heap_image *image, uint64_t block)
 	if (!read_header(image, block, &slot, &offset))
 		return 0;
 	start = block - UNIT * (offset + 1);
-	if (!heap_image_word(image, start, &meta) || meta % AREA < META_FIRST ||
+	if (!memory_image_word(image->memory, start, &meta) || meta % AREA < META_FIRST ||
 	    (meta % AREA - META_FIRST) % META_BYTES || !read_group(image, meta, &g) ||
 	    g.start != start)
 		return 0;
@@ -105,7 +105,8 @@ static uint64_t area_of(const struct heap_image *image, uint64_t block)
 
 static bool is_area(const struct heap_image *image, uint64_t area, uint64_t secret)
 {
-	const uint64_t *words = area % AREA || !area ? NULL : heap_image_words(image, area, 3);
+	const uint64_t *words =
+		area % AREA || !area ? NULL : memory_image_words(image->memory, area, 3);
 
 	return words && words[0] == secret && (uint32_t)words[2] <= METAS_MAX;
 }
@@ -116,8 +117,8 @@ static bool is_area(const struct heap_image *image, uint64_t area, uint64_t secr
  */
 static uint64_t first_area(const struct heap_image *image, uint64_t secret)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct heap_region *r = &image->regions[i];
+	for (size_t i = 0; i < image->memory->region_count; i++) {
+		const struct memory_region *r = &image->memory->regions[i];
 
 		if (!dead_memory_is_data(image, r))
 			continue;
@@ -130,7 +131,7 @@ static uint64_t first_area(const struct heap_image *image, uint64_t secret)
 
 				if (is_area(image, at[0], secret) &&
 				    is_area(image, at[1], secret) &&
-				    heap_image_word(image, at[1] + 8, &next) && !next)
+				    memory_image_word(image->memory, at[1] + 8, &next) && !next)
 					return at[0];
 			}
 		}
@@ -166,7 +167,7 @@ static bool is_known(const struct heap_image *image, const struct group *g, uint
  */
 static int mark_group(struct heap_image *image, const struct group *g)
 {
-	size_t block = dead_memory_block(image, g->start);
+	size_t block = heap_image_block(image, g->start);
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < g->slots; i++) {
@@ -183,15 +184,15 @@ static int mark_areas(struct heap_image *image, uint64_t area, uint64_t secret)
 	int err = 0;
 
 	/* A list that is longer than there are pages is a circle. */
-	for (size_t left = image->data_size / AREA; !err && left && is_area(image, area, secret);
-	     left--) {
+	for (size_t left = image->memory->data_size / AREA;
+	     !err && left && is_area(image, area, secret); left--) {
 		for (uint64_t i = 0; !err && i < METAS_MAX; i++) {
 			struct group g;
 
 			if (read_group(image, area + META_FIRST + META_BYTES * i, &g))
 				err = mark_group(image, &g);
 		}
-		if (!heap_image_word(image, area + 8, &area))
+		if (!memory_image_word(image->memory, area + 8, &area))
 			break;
 	}
 	return err;
@@ -205,7 +206,8 @@ int dead_memory_musl(struct heap_image *image)
 	for (size_t i = 0; i < image->block_count; i += step) {
 		uint64_t area = area_of(image, image->blocks[i].address), secret, first;
 
-		if (!area || area == last || !heap_image_word(image, area, &secret) || !secret)
+		if (!area || area == last || !memory_image_word(image->memory, area, &secret) ||
+		    !secret)
 			continue;
 		last = area;
 		first = first_area(image, secret);

@@ -22,14 +22,14 @@ static uint64_t leaf_entry(const struct page_tree *tree, uint64_t leaf, uint64_t
 {
 	uint64_t index = (address >> tree->kind->page_shift) % LEAF_WORDS, entry;
 
-	return heap_image_word(tree->image, leaf + 8 * index, &entry) ? entry : 0;
+	return memory_image_word(tree->image->memory, leaf + 8 * index, &entry) ? entry : 0;
 }
 
 uint64_t page_tree_entry(const struct page_tree *tree, uint64_t address)
 {
 	uint64_t at = tree->root + 8 * (address >> leaf_shift(tree->kind)), leaf;
 
-	if (address >> ADDRESS_BITS || !heap_image_word(tree->image, at, &leaf) || !leaf)
+	if (address >> ADDRESS_BITS || !memory_image_word(tree->image->memory, at, &leaf) || !leaf)
 		return 0;
 	return leaf_entry(tree, leaf, address);
 }
@@ -38,7 +38,7 @@ uint64_t page_tree_entry(const struct page_tree *tree, uint64_t address)
 
 static bool in_block(const struct heap_image *image, uint64_t address)
 {
-	size_t next = dead_memory_block(image, address + 1);
+	size_t next = heap_image_block(image, address + 1);
 
 	return next && address - image->blocks[next - 1].address < image->blocks[next - 1].size;
 }
@@ -69,8 +69,8 @@ size_t page_tree_roots(const struct heap_image *image, const struct page_tree_ki
 {
 	size_t found = 0, step = image->block_count / PROBES + 1;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct heap_region *r = &image->regions[i];
+	for (size_t i = 0; i < image->memory->region_count; i++) {
+		const struct memory_region *r = &image->memory->regions[i];
 
 		if (!dead_memory_is_data(image, r))
 			continue;
@@ -121,11 +121,11 @@ static int read_entry(struct page_tree *tree, uint64_t page, uint64_t entry)
 static int read_leaf(struct page_tree *tree, uint64_t leaf, uint64_t first_page)
 {
 	uint64_t next = leaf;
-	struct heap_run run;
+	struct memory_run run;
 	int err = 0;
 
 	while (!err && tree->left &&
-	       heap_image_next_run(tree->image, &next, leaf + 8 * LEAF_WORDS, &run)) {
+	       memory_image_next_run(tree->image->memory, &next, leaf + 8 * LEAF_WORDS, &run)) {
 		uint64_t page = first_page + ((run.address - leaf) / 8 << tree->kind->page_shift);
 
 		for (size_t i = 0; !err && i < run.count && tree->left; i++)
@@ -143,7 +143,7 @@ int page_tree_read(struct page_tree *tree)
 	for (uint64_t i = 0; !err && i < 1ull << (ADDRESS_BITS - shift); i++) {
 		uint64_t leaf;
 
-		if (heap_image_word(tree->image, tree->root + 8 * i, &leaf) && leaf &&
+		if (memory_image_word(tree->image->memory, tree->root + 8 * i, &leaf) && leaf &&
 		    !(leaf % tree->kind->leaf_align) && !(leaf >> 47))
 			err = read_leaf(tree, leaf, i << shift);
 	}

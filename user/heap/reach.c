@@ -103,9 +103,9 @@ static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 	uint64_t end = leader == BLOCK_NONE ? b->room_end : b->end;
 	uint64_t start = (b->address + 7) & ~7ull;
 	bool certain = r->state[block] == REACHABLE;
-	struct heap_run run;
+	struct memory_run run;
 
-	while (heap_image_next_run(r->image, &start, end, &run)) {
+	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
 			if (leader == BLOCK_NONE)
 				follow(r, run.words[i], run.address + 8 * i, certain);
@@ -119,9 +119,9 @@ static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 
 static void follow_range(struct reach *r, uint64_t start, uint64_t end)
 {
-	struct heap_run run;
+	struct memory_run run;
 
-	while (heap_image_next_run(r->image, &start, end, &run)) {
+	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
 		for (size_t i = 0; i < run.count; i++)
 			follow(r, run.words[i], run.address + 8 * i, true);
 	}
@@ -129,15 +129,16 @@ static void follow_range(struct reach *r, uint64_t start, uint64_t end)
 
 static bool holds_a_stack(const struct heap_image *image, const struct mapping *mapping)
 {
-	for (size_t i = 0; i < image->thread_count; i++) {
-		if (image->threads[i].sp >= mapping->start && image->threads[i].sp < mapping->end)
+	for (size_t i = 0; i < image->memory->thread_count; i++) {
+		if (image->memory->threads[i].sp >= mapping->start &&
+		    image->memory->threads[i].sp < mapping->end)
 			return true;
 	}
 	return false;
 }
 
 /* May this be the heap of allocations that we have not seen? */
-static bool may_be_heap(const struct heap_image *image, const struct heap_region *region)
+static bool may_be_heap(const struct heap_image *image, const struct memory_region *region)
 {
 	const struct mapping *m = region->mapping;
 
@@ -145,7 +146,7 @@ static bool may_be_heap(const struct heap_image *image, const struct heap_region
 }
 
 /* What lies between the blocks and the dead ranges. */
-static void follow_region(struct reach *r, const struct heap_region *region, size_t *block,
+static void follow_region(struct reach *r, const struct memory_region *region, size_t *block,
 			  size_t *dead)
 {
 	const struct heap_image *image = r->image;
@@ -189,7 +190,7 @@ static void follow_region(struct reach *r, const struct heap_region *region, siz
  * A stack that lies in a block (makecontext, pthread_attr_setstack) is a root as far as it is in
  * use.
  */
-static void follow_stack_in_block(struct reach *r, const struct heap_thread *thread)
+static void follow_stack_in_block(struct reach *r, const struct memory_thread *thread)
 {
 	uint32_t block = block_index_find(r->index, thread->sp);
 
@@ -202,14 +203,14 @@ static void follow_stack_in_block(struct reach *r, const struct heap_thread *thr
  * second entry (tcbhead_t, dtv_t: 16 bytes), which for threads made since the attach lies in a
  * block that we know. Without this all dynamic TLS would be possibly lost.
  */
-static void follow_tls_vector(struct reach *r, const struct heap_thread *thread)
+static void follow_tls_vector(struct reach *r, const struct memory_thread *thread)
 {
 	uint64_t tcb, vector, self;
 	uint32_t block;
 
-	if (!heap_image_word(r->image, thread->tls, &tcb) || tcb != thread->tls ||
-	    !heap_image_word(r->image, thread->tls + 8, &vector) ||
-	    !heap_image_word(r->image, thread->tls + 16, &self) || self != thread->tls)
+	if (!memory_image_word(r->image->memory, thread->tls, &tcb) || tcb != thread->tls ||
+	    !memory_image_word(r->image->memory, thread->tls + 8, &vector) ||
+	    !memory_image_word(r->image->memory, thread->tls + 16, &self) || self != thread->tls)
 		return;
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && vector - r->image->blocks[block].address == 16)
@@ -221,16 +222,16 @@ static void follow_roots(struct reach *r)
 	const struct heap_image *image = r->image;
 	size_t block = 0, dead = 0;
 
-	for (size_t i = 0; i < image->thread_count; i++) {
-		const struct heap_thread *thread = &image->threads[i];
+	for (size_t i = 0; i < image->memory->thread_count; i++) {
+		const struct memory_thread *thread = &image->memory->threads[i];
 
 		for (size_t w = 0; w < thread->word_count; w++)
 			follow(r, thread->words[w], REACH_REGISTER | i, true);
 		follow_stack_in_block(r, thread);
 		follow_tls_vector(r, thread);
 	}
-	for (size_t i = 0; i < image->region_count; i++)
-		follow_region(r, &image->regions[i], &block, &dead);
+	for (size_t i = 0; i < image->memory->region_count; i++)
+		follow_region(r, &image->memory->regions[i], &block, &dead);
 }
 
 /* ---- the two phases ----------------------------------------------------------------------- */

@@ -52,17 +52,18 @@ static bool is_std_string(const struct heap_image *image, const struct heap_bloc
 {
 	uint64_t length, capacity, word, at;
 
-	if (!heap_image_word(image, block->address, &length) ||
-	    !heap_image_word(image, block->address + 8, &capacity) || length > capacity ||
+	if (!memory_image_word(image->memory, block->address, &length) ||
+	    !memory_image_word(image->memory, block->address + 8, &capacity) || length > capacity ||
 	    capacity != block->size - 25)
 		return false;
 	at = block->address + 24 + length;
-	return heap_image_word(image, at & ~7ull, &word) && !(word >> at % 8 * 8 & 0xff);
+	return memory_image_word(image->memory, at & ~7ull, &word) && !(word >> at % 8 * 8 & 0xff);
 }
 
 static const struct mapping *file_at(const struct heap_image *image, uint64_t address)
 {
-	const struct mapping *m = image->maps ? maps_find(image->maps, address) : NULL;
+	const struct mapping *m =
+		image->memory->maps ? maps_find(image->memory->maps, address) : NULL;
 
 	return m && m->ino && m->read ? m : NULL;
 }
@@ -76,7 +77,7 @@ static bool is_vtable(const struct heap_image *image, uint64_t address)
 		const struct mapping *code;
 		uint64_t entry;
 
-		if (!heap_image_word(image, address + 8 * i, &entry))
+		if (!memory_image_word(image->memory, address + 8 * i, &entry))
 			return false;
 		if (!entry)
 			continue;
@@ -91,8 +92,8 @@ static bool is_second_base(const struct heap_image *image, const struct heap_blo
 {
 	uint64_t first, inner;
 
-	return !(pointer % 8) && heap_image_word(image, block->address, &first) &&
-	       heap_image_word(image, pointer, &inner) && is_vtable(image, inner) &&
+	return !(pointer % 8) && memory_image_word(image->memory, block->address, &first) &&
+	       memory_image_word(image->memory, pointer, &inner) && is_vtable(image, inner) &&
 	       is_vtable(image, first);
 }
 
@@ -110,7 +111,7 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 	    is_std_string(image, block))
 		return true;
 	if (offset == 8 && wanted & (REACH_LENGTH64 | REACH_NEWARRAY) &&
-	    heap_image_word(image, block->address, &word) && word) {
+	    memory_image_word(image->memory, block->address, &word) && word) {
 		if (wanted & REACH_LENGTH64 && word == block->size - 8)
 			return true;
 		if (wanted & REACH_NEWARRAY && (block->size - 8) % word == 0 &&

@@ -54,7 +54,7 @@ struct heap {
 /* As struct page_tree_kind has it. */
 static bool read_span(const struct page_tree *map, uint64_t entry, struct page_span *out)
 {
-	const uint64_t *words = heap_image_words(map->image, entry, 6);
+	const uint64_t *words = memory_image_words(map->image->memory, entry, 6);
 
 	if (!words || words[0] >> 34 || !words[1] || words[1] >> 34 || (words[0] + words[1]) >> 34)
 		return false;
@@ -109,7 +109,7 @@ static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint6
 		if ((length && count == length) || !is_object(h, object, size_class))
 			break;
 		err = add_free(h, object);
-		if (!heap_image_word(h->image, object, &object))
+		if (!memory_image_word(h->image->memory, object, &object))
 			object = 1; /* no object */
 	}
 	if (object || (length && count != length))
@@ -134,7 +134,7 @@ static int take_span(struct heap *h, const struct page_span *span)
 /* A row of lists, whose objects are larger from one to the next. */
 static bool read_cache(const struct heap *h, uint64_t at, uint32_t *sizes)
 {
-	const uint64_t *words = heap_image_words(h->image, at, CLASSES * LIST_WORDS);
+	const uint64_t *words = memory_image_words(h->image->memory, at, CLASSES * LIST_WORDS);
 	uint32_t last = 0;
 	unsigned i = 1;
 
@@ -155,7 +155,7 @@ static bool read_cache(const struct heap *h, uint64_t at, uint32_t *sizes)
 
 static int take_cache(struct heap *h, uint64_t at)
 {
-	const uint64_t *words = heap_image_words(h->image, at, CLASSES * LIST_WORDS);
+	const uint64_t *words = memory_image_words(h->image->memory, at, CLASSES * LIST_WORDS);
 	int err = 0;
 
 	for (unsigned i = 1; !err && words && i < CLASSES; i++) {
@@ -168,12 +168,12 @@ static int take_cache(struct heap *h, uint64_t at)
 }
 
 /* The thread's static TLS has the address of its cache, and has it twice. */
-static int take_thread(struct heap *h, const struct heap_thread *thread)
+static int take_thread(struct heap *h, const struct memory_thread *thread)
 {
 	struct heap_range tls = dead_memory_tls(thread);
-	struct heap_run run;
+	struct memory_run run;
 
-	while (heap_image_next_run(h->image, &tls.start, tls.end, &run)) {
+	while (memory_image_next_run(h->image->memory, &tls.start, tls.end, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
 			uint64_t cache = run.words[i];
 			uint32_t sizes[CLASSES] = {0};
@@ -191,7 +191,7 @@ static int take_thread(struct heap *h, const struct heap_thread *thread)
 
 static int take_central(struct heap *h, uint64_t at, unsigned size_class)
 {
-	const uint64_t *words = heap_image_words(h->image, at, CENTRAL_WORDS);
+	const uint64_t *words = memory_image_words(h->image->memory, at, CENTRAL_WORDS);
 	uint32_t used = words ? (uint32_t)words[CENTRAL_USED] : 0;
 	int err;
 
@@ -214,8 +214,8 @@ static int find_central(struct heap *h, const struct page_span *span)
 
 	h->central[span->size_class]++;
 	for (; h->tree.left; h->tree.left--) {
-		const uint64_t *words = heap_image_words(h->image, at, 6);
-		const struct heap_region *r = heap_image_region(h->image, at);
+		const uint64_t *words = memory_image_words(h->image->memory, at, 6);
+		const struct memory_region *r = memory_image_region(h->image->memory, at);
 		int err;
 
 		if (!words || !r)
@@ -240,7 +240,7 @@ static int find_central(struct heap *h, const struct page_span *span)
 /* *next is the first free object that does not lie before the span. */
 static int mark_objects(struct heap *h, const struct page_span *span, size_t *next)
 {
-	size_t block = dead_memory_block(h->image, span->start);
+	size_t block = heap_image_block(h->image, span->start);
 	uint32_t size = h->sizes[span->size_class];
 	int err = 0;
 
@@ -263,7 +263,7 @@ static int mark_spans(struct heap *h)
 		qsort(h->free, h->free_count, sizeof(*h->free), compare_u64);
 	for (size_t i = 0; !err && i < h->tree.count; i++) {
 		const struct page_span *span = &h->tree.spans[i];
-		size_t block = dead_memory_block(h->image, span->start);
+		size_t block = heap_image_block(h->image, span->start);
 
 		if (span->state != IN_USE) {
 			err = heap_image_add_dead(h->image, span->start, span->end);
@@ -281,8 +281,8 @@ static int mark_heap(struct heap *h)
 {
 	int err = page_tree_read(&h->tree);
 
-	for (size_t i = 0; !err && i < h->image->thread_count; i++)
-		err = take_thread(h, &h->image->threads[i]);
+	for (size_t i = 0; !err && i < h->image->memory->thread_count; i++)
+		err = take_thread(h, &h->image->memory->threads[i]);
 	for (size_t i = 0; !err && i < h->tree.count; i++) {
 		const struct page_span *span = &h->tree.spans[i];
 
@@ -304,7 +304,7 @@ int dead_memory_tcmalloc(struct heap_image *image)
 		return -ENOMEM;
 	h->image = image;
 	h->tree = (struct page_tree){
-		.kind = &tcmalloc_tree, .image = image, .left = image->data_size / 2};
+		.kind = &tcmalloc_tree, .image = image, .left = image->memory->data_size / 2};
 	if (page_tree_roots(image, &tcmalloc_tree, &h->tree.root, 1))
 		err = mark_heap(h);
 	page_tree_clear(&h->tree);

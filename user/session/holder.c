@@ -71,13 +71,13 @@ static void put_block(struct describer *d, FILE *out, uint32_t block)
  * The thread on whose stack the address is: the nearest one below, for several stacks may lie in a
  * mapping.
  */
-static const struct heap_thread *thread_on(const struct describer *d, const struct mapping *m,
-					   uint64_t address)
+static const struct memory_thread *thread_on(const struct describer *d, const struct mapping *m,
+					     uint64_t address)
 {
-	const struct heap_thread *best = NULL;
+	const struct memory_thread *best = NULL;
 
-	for (size_t i = 0; i < d->image->thread_count; i++) {
-		const struct heap_thread *t = &d->image->threads[i];
+	for (size_t i = 0; i < d->image->memory->thread_count; i++) {
+		const struct memory_thread *t = &d->image->memory->threads[i];
 
 		if (t->sp >= m->start && t->sp < m->end && t->sp <= address + STACK_RED_ZONE &&
 		    (!best || t->sp > best->sp))
@@ -89,11 +89,11 @@ static const struct heap_thread *thread_on(const struct describer *d, const stru
 /*
  * The thread whose thread-local data it is: that lies around the thread pointer, mostly below it.
  */
-static const struct heap_thread *thread_with(const struct describer *d, const struct mapping *m,
-					     uint64_t address)
+static const struct memory_thread *thread_with(const struct describer *d, const struct mapping *m,
+					       uint64_t address)
 {
-	for (size_t i = 0; i < d->image->thread_count; i++) {
-		const struct heap_thread *t = &d->image->threads[i];
+	for (size_t i = 0; i < d->image->memory->thread_count; i++) {
+		const struct memory_thread *t = &d->image->memory->threads[i];
 
 		if (t->tls >= m->start && t->tls < m->end &&
 		    address >= (t->tls & ~4095ull) - 4096 && address < t->tls + 4096)
@@ -103,7 +103,7 @@ static const struct heap_thread *thread_with(const struct describer *d, const st
 }
 
 /* 0, or why there is none: as trace_name_frame(). */
-static int put_frame(const struct describer *d, FILE *out, const struct heap_thread *thread,
+static int put_frame(const struct describer *d, FILE *out, const struct memory_thread *thread,
 		     uint64_t address)
 {
 	const struct frame *frame;
@@ -112,7 +112,7 @@ static int put_frame(const struct describer *d, FILE *out, const struct heap_thr
 	/* What was read while it ran is not of the registers' moment. */
 	if (d->snapshot->verdict.approximate)
 		return -ENOENT;
-	err = trace_name_frame(d->trace, d->target, d->image, thread, address, &frame);
+	err = trace_name_frame(d->trace, d->target, d->image->memory, thread, address, &frame);
 	if (err)
 		return err;
 	fputs(frame->function, out);
@@ -151,7 +151,7 @@ static bool put_thread_variable(const struct describer *d, FILE *out, uint64_t a
 {
 	struct thread_variable v;
 
-	if (trace_name_tls(d->trace, d->target, d->image, address, &v))
+	if (trace_name_tls(d->trace, d->target, d->image->memory, address, &v))
 		return false;
 	if (v.name) {
 		put_variable(out, v.name, v.offset, v.module);
@@ -177,14 +177,14 @@ static bool put_static(const struct describer *d, FILE *out, const struct mappin
 	const char *name;
 
 	if (!m->ino && m->start) {
-		file = maps_find(d->image->maps, m->start - 1);
+		file = maps_find(d->image->memory->maps, m->start - 1);
 		if (*m->path || !file || !file->ino || file->end != m->start)
 			return false;
 	}
 	if (!file->ino || file->shared)
 		return false;
-	for (size_t i = 0; !first && i < maps_count(d->image->maps); i++) {
-		const struct mapping *other = maps_at(d->image->maps, i);
+	for (size_t i = 0; !first && i < maps_count(d->image->memory->maps); i++) {
+		const struct mapping *other = maps_at(d->image->memory->maps, i);
 
 		if (other->ino == file->ino && other->dev == file->dev)
 			first = other;
@@ -214,7 +214,8 @@ static void put_memory(FILE *out, const struct mapping *m, uint64_t address)
 static bool put_of_thread(const struct describer *d, FILE *out, const struct mapping *m,
 			  uint64_t address)
 {
-	const struct heap_thread *on = thread_on(d, m, address), *with = thread_with(d, m, address);
+	const struct memory_thread *on = thread_on(d, m, address),
+				   *with = thread_with(d, m, address);
 	int err = on ? put_frame(d, out, on, address) : -ENOENT;
 
 	if (!err || ((with || !m->ino) && put_thread_variable(d, out, address)))
@@ -242,10 +243,10 @@ static void put_root(const struct describer *d, FILE *out, uint64_t address)
 
 	if (address & REACH_REGISTER) {
 		fprintf(out, "a register of thread %d",
-			(int)d->image->threads[(uint32_t)address].tid);
+			(int)d->image->memory->threads[(uint32_t)address].tid);
 		return;
 	}
-	m = d->image->maps ? maps_find(d->image->maps, address) : NULL;
+	m = d->image->memory->maps ? maps_find(d->image->memory->maps, address) : NULL;
 	if (m && (put_of_thread(d, out, m, address) || put_static(d, out, m, address)))
 		return;
 	if (m && !strcmp(m->path, "[heap]"))
@@ -317,7 +318,7 @@ static void take_contents(const struct describer *d, struct stack *stack,
 	for (size_t i = 0; stack->contents && i < n; i++) {
 		uint64_t at = block->address + i, word;
 
-		if (!heap_image_word(d->image, at & ~7ull, &word))
+		if (!memory_image_word(d->image->memory, at & ~7ull, &word))
 			break;
 		stack->contents[stack->contents_len++] = (char)(word >> at % 8 * 8);
 	}

@@ -136,12 +136,12 @@ static int take_threads(struct capture *c)
 {
 	size_t n = stop_thread_count(c->stop);
 
-	c->image->threads = calloc(n + 1, sizeof(*c->image->threads));
-	if (!c->image->threads)
+	c->memory->threads = calloc(n + 1, sizeof(*c->memory->threads));
+	if (!c->memory->threads)
 		return capture_refuse(c, -ENOMEM, "no memory for its registers");
 	for (size_t i = 0; i < n; i++) {
 		const struct stop_thread *from = stop_thread_at(c->stop, i);
-		struct heap_thread *to = &c->image->threads[c->image->thread_count];
+		struct memory_thread *to = &c->memory->threads[c->memory->thread_count];
 
 		if (!from->words)
 			continue;
@@ -153,7 +153,7 @@ static int take_threads(struct capture *c)
 		to->tid = from->tid;
 		to->sp = from->sp;
 		to->tls = from->tls;
-		c->image->thread_count++;
+		c->memory->thread_count++;
 	}
 	return 0;
 }
@@ -349,8 +349,8 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 				      "and CAP_DAC_READ_SEARCH is missing");
 	if (err)
 		return capture_refuse(c, err, "its memory cannot be looked at");
-	c->image = heap_image_new();
-	if (!c->image)
+	c->memory = memory_image_new();
+	if (!c->memory)
 		return capture_refuse(c, -ENOMEM, "no memory");
 	started = monotonic_ns();
 	err = capture_reserve(c);
@@ -392,8 +392,14 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 		  (double)c->live_ns / NS_PER_MS, c->live.count);
 	if (!err)
 		err = take_threads(c);
-	if (!err)
-		err = take_blocks(c);
+	if (err)
+		return err;
+	memory_image_finish(c->memory);
+	c->image = heap_image_new(c->memory);
+	if (!c->image)
+		return capture_refuse(c, -ENOMEM, "no memory");
+	c->memory = NULL;
+	err = take_blocks(c);
 	if (err)
 		return err;
 	c->image->all_known = all_known(c);
@@ -422,6 +428,7 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 	maps_free(c.copy_maps);
 	live_table_release(&c.live);
 	free(c.runs);
+	memory_image_free(c.memory);
 	if (err)
 		heap_image_free(c.image);
 	else

@@ -25,6 +25,7 @@ struct capture {
 	struct trace *trace;
 	struct target *target;
 	struct snapshot *snapshot;
+	struct memory_image *memory;
 	struct heap_image *image;
 	struct resident *resident; /* the target's */
 	struct stop *stop;
@@ -45,7 +46,7 @@ struct capture {
 	/* The memory. */
 	struct capture_run *runs;
 	size_t run_count, run_room;
-	size_t region_room, used; /* of the image's regions and data */
+	size_t region_room, used; /* of the memory's regions and data */
 	uint64_t measured;
 	const struct mapping *scanned; /* which mapping runs are being found in */
 

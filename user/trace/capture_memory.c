@@ -116,16 +116,16 @@ int capture_reserve(struct capture *c)
 	maps_free(maps);
 	if (err)
 		return capture_refuse(c, err, "its memory cannot be looked at");
-	c->image->data_size = c->measured + c->measured / 8 + SLACK;
-	if (!machine_memory_left(&left) && left / 4 * 3 < c->image->data_size) {
+	c->memory->data_size = c->measured + c->measured / 8 + SLACK;
+	if (!machine_memory_left(&left) && left / 4 * 3 < c->memory->data_size) {
 		snprintf(why, sizeof(why),
 			 "a copy of its %llu MiB does not fit into the %llu MiB that this machine "
 			 "has left",
 			 (unsigned long long)(c->measured >> 20), (unsigned long long)(left >> 20));
 		return capture_refuse(c, -ENOMEM, why);
 	}
-	c->image->data = map_touched(c->image->data_size);
-	if (!c->image->data)
+	c->memory->data = map_touched(c->memory->data_size);
+	if (!c->memory->data)
 		return capture_refuse(c, -ENOMEM, "no memory for a copy of it");
 	if (live_table_reserve(&c->live, reader_live_blocks(c->trace)))
 		return capture_refuse(c, -ENOMEM, "no memory for its live blocks");
@@ -147,18 +147,18 @@ static void add_region(struct capture *c, const struct capture_run *run, uint64_
 {
 	if (!size)
 		return;
-	c->image->regions[c->image->region_count++] =
-		(struct heap_region){.start = start,
-				     .size = size,
-				     .words = (const uint64_t *)data,
-				     .mapping = run->mapping};
+	c->memory->regions[c->memory->region_count++] =
+		(struct memory_region){.start = start,
+				       .size = size,
+				       .words = (const uint64_t *)data,
+				       .mapping = run->mapping};
 }
 
 /* One run, piece by piece. A page that cannot be read after all is left out. */
 static void read_run(struct capture *c, const struct resident *from, const struct capture_run *run)
 {
 	static const uint64_t page = 4096;
-	char *to = (char *)c->image->data + c->used;
+	char *to = (char *)c->memory->data + c->used;
 	uint64_t begin = run->start, at = run->start;
 	size_t used = 0;
 
@@ -186,12 +186,12 @@ static void read_run(struct capture *c, const struct resident *from, const struc
  */
 static int make_room(struct capture *c)
 {
-	size_t room = c->image->region_count + c->run_count + c->measured / 4096 + 16;
-	struct heap_region *grown = reallocarray(c->image->regions, room, sizeof(*grown));
+	size_t room = c->memory->region_count + c->run_count + c->measured / 4096 + 16;
+	struct memory_region *grown = reallocarray(c->memory->regions, room, sizeof(*grown));
 
 	if (!grown)
 		return capture_refuse(c, -ENOMEM, "no memory for a copy of it");
-	c->image->regions = grown;
+	c->memory->regions = grown;
 	c->region_room = room;
 	return 0;
 }
@@ -202,7 +202,7 @@ static int read_mappings(struct capture *c, struct resident *from,
 	int err;
 
 	c->run_count = 0;
-	err = scan(c, from, c->image->maps, wanted, add_run);
+	err = scan(c, from, c->memory->maps, wanted, add_run);
 	if (err)
 		return capture_refuse(c, err, "its memory cannot be looked at");
 	/*
@@ -215,8 +215,8 @@ static int read_mappings(struct capture *c, struct resident *from,
 		const struct capture_run *run = &c->runs[i];
 		uint64_t size = run->end - run->start;
 
-		if (size > c->image->data_size - c->used ||
-		    c->image->region_count + size / 4096 + 1 > c->region_room)
+		if (size > c->memory->data_size - c->used ||
+		    c->memory->region_count + size / 4096 + 1 > c->region_room)
 			c->snapshot->verdict.unread_bytes += size;
 		else
 			read_run(c, from, run);
@@ -227,16 +227,16 @@ static int read_mappings(struct capture *c, struct resident *from,
 
 static int take_maps(struct capture *c)
 {
-	int err = maps_read_watched(c->target->pid, capture_mind_pause, c, &c->image->maps);
+	int err = maps_read_watched(c->target->pid, capture_mind_pause, c, &c->memory->maps);
 
 	return err ? capture_refuse(c, err, "its memory cannot be looked at") : 0;
 }
 
 void capture_memory_again(struct capture *c)
 {
-	maps_free(c->image->maps);
-	c->image->maps = NULL;
-	c->image->region_count = 0;
+	maps_free(c->memory->maps);
+	c->memory->maps = NULL;
+	c->memory->region_count = 0;
 	c->used = 0;
 }
 

@@ -23,14 +23,14 @@ static struct unwind_regs registers_of(const struct user_regs_struct *regs)
 /* Of code there is nothing in it: the walk can do without. */
 static int read_image(void *ctx, void *to, uint32_t size, uint64_t address)
 {
-	const struct heap_image *image = ctx;
+	const struct memory_image *memory = ctx;
 	uint8_t *out = to;
 
 	for (uint32_t done = 0; done < size;) {
 		uint64_t at = address + done, word;
 		uint32_t skip = at % 8, n = 8 - skip < size - done ? 8 - skip : size - done;
 
-		if (!heap_image_word(image, at - skip, &word))
+		if (!memory_image_word(memory, at - skip, &word))
 			return -EFAULT;
 		memcpy(out + done, (const uint8_t *)&word + skip, n);
 		done += n;
@@ -38,8 +38,8 @@ static int read_image(void *ctx, void *to, uint32_t size, uint64_t address)
 	return 0;
 }
 
-int trace_name_frame(struct trace *trace, struct target *target, const struct heap_image *image,
-		     const struct heap_thread *thread, uint64_t address, const struct frame **out)
+int trace_name_frame(struct trace *trace, struct target *target, const struct memory_image *memory,
+		     const struct memory_thread *thread, uint64_t address, const struct frame **out)
 {
 	const struct frame *const *frames;
 	struct unwind_frame frame;
@@ -55,7 +55,7 @@ int trace_name_frame(struct trace *trace, struct target *target, const struct he
 	regs = registers_of((const void *)thread->words);
 	err = target_walk_here(trace, target);
 	err = err ? err
-		  : unwind_find_frame(trace->unwind, &regs, read_image, (void *)image, address,
+		  : unwind_find_frame(trace->unwind, &regs, read_image, (void *)memory, address,
 				      &frame);
 	if (err)
 		return err == -ENOMEM || err == -ERANGE ? err : -ENOENT;

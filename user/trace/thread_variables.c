@@ -64,16 +64,16 @@ struct tls_object {
 
 struct search {
 	struct target *target;
-	const struct heap_image *image;
+	const struct memory_image *memory;
 	struct stat program;
 	bool glibc; /* its vector of blocks is known */
 };
 
-static void begin(struct search *s, struct target *target, const struct heap_image *image)
+static void begin(struct search *s, struct target *target, const struct memory_image *memory)
 {
 	char path[64];
 
-	*s = (struct search){.target = target, .image = image};
+	*s = (struct search){.target = target, .memory = memory};
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
 	if (stat(path, &s->program))
 		s->program = (struct stat){0};
@@ -91,7 +91,7 @@ static bool read_word(const struct search *s, const struct image_range *range,
 	uint64_t vaddr;
 
 	if (!word->known || object_offset_to_vaddr(range->object, range->offset, &vaddr) ||
-	    !heap_image_word(s->image, range->start - vaddr + word->vaddr, value))
+	    !memory_image_word(s->memory, range->start - vaddr + word->vaddr, value))
 		return false;
 	*value -= word->addend;
 	return true;
@@ -117,7 +117,7 @@ static int look_at(struct trace *trace, const struct search *s, const struct ima
 
 /* Where the thread's block of that object begins; 0: not known. */
 static uint64_t block_of(const struct search *s, const struct tls_object *p,
-			 const struct heap_thread *thread)
+			 const struct memory_thread *thread)
 {
 	uint64_t vector, room, block;
 
@@ -131,9 +131,9 @@ static uint64_t block_of(const struct search *s, const struct tls_object *p,
 	 * glibc's dtv_t: 16 bytes each, the first has a counter, and how many there are stands
 	 * before it. Number 1 is the program's.
 	 */
-	if (p->module < 2 || !heap_image_word(s->image, thread->tls + VECTOR_OFFSET, &vector) ||
-	    !heap_image_word(s->image, vector - 16, &room) || p->module > room ||
-	    !heap_image_word(s->image, vector + 16 * p->module, &block))
+	if (p->module < 2 || !memory_image_word(s->memory, thread->tls + VECTOR_OFFSET, &vector) ||
+	    !memory_image_word(s->memory, vector - 16, &room) || p->module > room ||
+	    !memory_image_word(s->memory, vector + 16 * p->module, &block))
 		return 0;
 	return block;
 }
@@ -141,8 +141,8 @@ static uint64_t block_of(const struct search *s, const struct tls_object *p,
 static int name_in(struct trace *trace, const struct search *s, const struct tls_object *p,
 		   uint64_t address, struct thread_variable *out)
 {
-	for (size_t i = 0; i < s->image->thread_count; i++) {
-		const struct heap_thread *thread = &s->image->threads[i];
+	for (size_t i = 0; i < s->memory->thread_count; i++) {
+		const struct memory_thread *thread = &s->memory->threads[i];
 		uint64_t block = block_of(s, p, thread);
 		int err;
 
@@ -159,14 +159,14 @@ static int name_in(struct trace *trace, const struct search *s, const struct tls
 	return -ENOENT;
 }
 
-int trace_name_tls(struct trace *trace, struct target *target, const struct heap_image *image,
+int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
 		   uint64_t address, struct thread_variable *out)
 {
 	const struct object *before = NULL;
 	struct search search;
 	int err = -ENOENT;
 
-	begin(&search, target, image);
+	begin(&search, target, memory);
 	for (size_t i = 0; err == -ENOENT && i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
 		struct tls_object p;

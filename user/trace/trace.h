@@ -177,8 +177,9 @@ int trace_name_data(struct trace *trace, struct target *target, const struct map
  * above the thread's first frame; -ENOENT where the walk up the stack does not get there, or there
  * are no tables for it (--stack fp); -ENOMEM.
  */
-int trace_name_frame(struct trace *trace, struct target *target, const struct heap_image *image,
-		     const struct heap_thread *thread, uint64_t address, const struct frame **out);
+int trace_name_frame(struct trace *trace, struct target *target, const struct memory_image *memory,
+		     const struct memory_thread *thread, uint64_t address,
+		     const struct frame **out);
 
 /* A thread-local variable. Its strings live as long as the trace. */
 struct thread_variable {
@@ -190,7 +191,7 @@ struct thread_variable {
 };
 
 /* The one that an address of the image belongs to. 0; -ENOENT: none that is known; -ENOMEM. */
-int trace_name_tls(struct trace *trace, struct target *target, const struct heap_image *image,
+int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
 		   uint64_t address, struct thread_variable *out);
 
 /* As trace_symbolize(), for the calls of a bad free. */

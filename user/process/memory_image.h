@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The memory of a process at one moment, as plain data: what exists of it, and the registers of its
+ * threads. It knows nothing of how it was copied (user/freeze/) nor of what lies in it (user/heap/).
+ */
+#ifndef MEMLEAKBPF_PROCESS_MEMORY_IMAGE_H
+#define MEMLEAKBPF_PROCESS_MEMORY_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/process/maps.h"
+
+/* A run of pages. */
+struct memory_region {
+	uint64_t start, size;	       /* multiples of 8 */
+	const uint64_t *words;	       /* size / 8 of them; belongs to the image */
+	const struct mapping *mapping; /* what is mapped there; NULL: unknown */
+};
+
+/* Words in a row. They belong to the image. */
+struct memory_run {
+	uint64_t address; /* of the first */
+	const uint64_t *words;
+	size_t count;
+};
+
+struct memory_thread {
+	pid_t tid;
+	uint64_t sp, tls; /* stack pointer, thread pointer */
+	uint64_t *words;  /* registers, the general ones first, as PTRACE_GETREGSET has them */
+	size_t word_count;
+};
+
+struct memory_image {
+	struct memory_region *regions; /* by address, not overlapping; see memory_image_finish() */
+	size_t region_count;
+	struct memory_thread *threads;
+	size_t thread_count;
+	struct maps *maps; /* NULL: unknown */
+	void *data;	   /* what the regions' words lie in, mapped memory */
+	size_t data_size;
+};
+
+/* NULL when out of memory. */
+struct memory_image *memory_image_new(void);
+void memory_image_free(struct memory_image *image); /* NULL is fine */
+
+/* Sorts the regions by address. To be called once all are entered. */
+void memory_image_finish(struct memory_image *image);
+
+/*
+ * The region that holds the address, or the first one behind it; NULL: none. Of a finished image,
+ * as all that follows.
+ */
+const struct memory_region *memory_image_region(const struct memory_image *image, uint64_t address);
+
+/* The word at an address that is a multiple of 8. False when it is not there. */
+bool memory_image_word(const struct memory_image *image, uint64_t address, uint64_t *word);
+
+/*
+ * The same of `count` words in a row: NULL when not all of them are there. They belong to the
+ * image.
+ */
+const uint64_t *memory_image_words(const struct memory_image *image, uint64_t address,
+				   size_t count);
+
+/*
+ * The next words of [*start, end) that are there, up to the first that is not; *start moves behind
+ * them. *start is a multiple of 8; a word that the end cuts is left out. False when there are no
+ * more.
+ */
+bool memory_image_next_run(const struct memory_image *image, uint64_t *start, uint64_t end,
+			   struct memory_run *run);
+
+#endif
