@@ -20,7 +20,7 @@
 #define HUGE_PAGES 16384
 
 /* A stretch of pages with blocks in it. */
-struct span {
+struct block_span {
 	uint64_t start; /* of its first block */
 	uint64_t first_page, pages;
 	uint32_t begin; /* its first block */
@@ -35,67 +35,68 @@ struct block_index {
 	const struct heap_block *blocks;
 	size_t count;
 	uint64_t low, high; /* no block is outside of [low, high] */
-	struct span *spans;
+	struct block_span *spans;
 	size_t span_count;
 	uint32_t *storage;
 };
 
 /* A block of no bytes has one for this purpose. */
-static uint64_t last_byte(const struct heap_block *block)
+static uint64_t block_last_byte(const struct heap_block *block)
 {
 	return block->end > block->address ? block->end - 1 : block->address;
 }
 
-static uint64_t first_page(const struct heap_block *block)
+static uint64_t block_first_page(const struct heap_block *block)
 {
 	return block->address >> PAGE_SHIFT;
 }
 
-static uint64_t last_page(const struct heap_block *block)
+static uint64_t block_last_page(const struct heap_block *block)
 {
-	return last_byte(block) >> PAGE_SHIFT;
+	return block_last_byte(block) >> PAGE_SHIFT;
 }
 
-static bool is_huge(const struct heap_block *block)
+static bool block_is_huge(const struct heap_block *block)
 {
-	return last_page(block) - first_page(block) >= HUGE_PAGES;
+	return block_last_page(block) - block_first_page(block) >= HUGE_PAGES;
 }
 
 /* Does a new span begin with this block? */
-static bool begins_span(const struct block_index *index, size_t i)
+static bool block_index_begins_span(const struct block_index *index, size_t i)
 {
 	const struct heap_block *blocks = index->blocks;
 
-	return !i || is_huge(&blocks[i]) || is_huge(&blocks[i - 1]) ||
-	       first_page(&blocks[i]) - last_page(&blocks[i - 1]) > SPAN_GAP;
+	return !i || block_is_huge(&blocks[i]) || block_is_huge(&blocks[i - 1]) ||
+	       block_first_page(&blocks[i]) - block_last_page(&blocks[i - 1]) > SPAN_GAP;
 }
 
-static void fill_span(const struct block_index *index, struct span *span, size_t begin, size_t end)
+static void block_index_fill_span(const struct block_index *index, struct block_span *span,
+				  size_t begin, size_t end)
 {
 	size_t block = begin;
 
 	for (uint64_t page = 0; page <= span->pages; page++) {
 		uint64_t start = (span->first_page + page) << PAGE_SHIFT;
 
-		while (block < end && last_byte(&index->blocks[block]) < start)
+		while (block < end && block_last_byte(&index->blocks[block]) < start)
 			block++;
 		span->first[page] = (uint32_t)block;
 	}
 }
 
 /* How many words the spans need; false when there are more than could be (a lie in the books). */
-static bool measure(struct block_index *index, uint64_t *words)
+static bool block_index_measure(struct block_index *index, uint64_t *words)
 {
 	*words = 0;
 	for (size_t i = 0; i < index->count; i++) {
 		const struct heap_block *block = &index->blocks[i];
-		bool begins = begins_span(index, i);
+		bool begins = block_index_begins_span(index, i);
 
 		index->span_count += begins;
-		if (is_huge(block))
+		if (block_is_huge(block))
 			continue;
-		*words += begins ? last_page(block) - first_page(block) + 2
-				 : last_page(block) - last_page(block - 1);
+		*words += begins ? block_last_page(block) - block_first_page(block) + 2
+				 : block_last_page(block) - block_last_page(block - 1);
 	}
 	return *words < (1ull << 32);
 }
@@ -115,8 +116,8 @@ struct block_index *block_index_new(const struct heap_image *image)
 	if (!index->count)
 		return index;
 	index->low = index->blocks[0].address;
-	index->high = last_byte(&index->blocks[index->count - 1]);
-	if (!measure(index, &words))
+	index->high = block_last_byte(&index->blocks[index->count - 1]);
+	if (!block_index_measure(index, &words))
 		goto fail;
 	index->spans = calloc(index->span_count, sizeof(*index->spans));
 	/* None where all blocks are huge, and calloc(0) may be NULL. */
@@ -124,19 +125,20 @@ struct block_index *block_index_new(const struct heap_image *image)
 	if (!index->spans || !index->storage)
 		goto fail;
 	for (size_t begin = 0, end; begin < index->count; begin = end) {
-		struct span *span = &index->spans[n++];
+		struct block_span *span = &index->spans[n++];
 
-		for (end = begin + 1; end < index->count && !begins_span(index, end); end++)
+		for (end = begin + 1; end < index->count && !block_index_begins_span(index, end);
+		     end++)
 			;
 		span->start = index->blocks[begin].address;
 		span->begin = (uint32_t)begin;
-		span->first_page = first_page(&index->blocks[begin]);
-		span->pages = last_page(&index->blocks[end - 1]) - span->first_page + 1;
-		if (is_huge(&index->blocks[begin]))
+		span->first_page = block_first_page(&index->blocks[begin]);
+		span->pages = block_last_page(&index->blocks[end - 1]) - span->first_page + 1;
+		if (block_is_huge(&index->blocks[begin]))
 			continue;
 		span->first = next;
 		next += span->pages + 1;
-		fill_span(index, span, begin, end);
+		block_index_fill_span(index, span, begin, end);
 	}
 	return index;
 fail:
@@ -154,7 +156,8 @@ void block_index_free(struct block_index *index)
 }
 
 /* The last span that begins at the address or before it. */
-static const struct span *find_span(const struct block_index *index, uint64_t address)
+static const struct block_span *block_index_find_span(const struct block_index *index,
+						      uint64_t address)
 {
 	size_t low = BISECT(i, 0, index->span_count, index->spans[i].start <= address);
 
@@ -163,25 +166,26 @@ static const struct span *find_span(const struct block_index *index, uint64_t ad
 
 uint32_t block_index_find(const struct block_index *index, uint64_t address)
 {
-	const struct span *span;
+	const struct block_span *span;
 	uint64_t page;
 	size_t low, high;
 
 	if (address < index->low || address > index->high)
 		return BLOCK_NONE;
-	span = find_span(index, address);
+	span = block_index_find_span(index, address);
 	page = (address >> PAGE_SHIFT) - (span ? span->first_page : 0);
 	if (!span || page >= span->pages)
 		return BLOCK_NONE;
 	if (!span->first)
-		return address <= last_byte(&index->blocks[span->begin]) ? span->begin : BLOCK_NONE;
+		return address <= block_last_byte(&index->blocks[span->begin]) ? span->begin
+									       : BLOCK_NONE;
 	low = span->first[page];
 	/* The first block behind the page's end may begin in the page; its successors do not. */
 	high = span->first[page + 1] + 1ull;
 	high = high > index->count ? index->count : high;
 	/* The last block that begins at the address or before it. */
 	low = BISECT(i, low, high, index->blocks[i].address <= address);
-	if (!low || address > last_byte(&index->blocks[low - 1]))
+	if (!low || address > block_last_byte(&index->blocks[low - 1]))
 		return BLOCK_NONE;
 	return (uint32_t)(low - 1);
 }

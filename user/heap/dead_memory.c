@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/heap/dead_memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/walker.h"
 
 #define PAGE 4096
 
@@ -14,18 +14,14 @@
  */
 #define THREAD_BLOCK_MAX PAGE
 
-/* Other anonymous memory may have become one mapping with an object's .bss. */
-#define DATA_MAX  (64ull << 20)
-#define TLS_REACH (64ull << 10)
-
-static bool is_stack_like(const struct mapping *m)
+static bool dead_is_stack_like(const struct mapping *m)
 {
 	return m && m->write && !m->exec && !m->shared &&
 	       (!m->ino || !strncmp(m->path, "[stack", 6));
 }
 
 /* Does a guard (memory without any right) lie directly below it? */
-static bool has_guard(const struct heap_image *image, const struct mapping *m)
+static bool dead_has_guard(const struct heap_image *image, const struct mapping *m)
 {
 	const struct mapping *below = maps_find(image->memory->maps, m->start - 1);
 
@@ -37,10 +33,10 @@ static bool has_guard(const struct heap_image *image, const struct mapping *m)
  * without one (glibc from 2.41 on has none that is a mapping) behind the control block of the
  * thread below in the same mapping.
  */
-static uint64_t stack_bottom(const struct heap_image *image, const struct mapping *m,
-			     const struct memory_thread *thread)
+static uint64_t dead_stack_bottom(const struct heap_image *image, const struct mapping *m,
+				  const struct memory_thread *thread)
 {
-	uint64_t bottom = has_guard(image, m) || !strcmp(m->path, "[stack]") ? m->start : 0;
+	uint64_t bottom = dead_has_guard(image, m) || !strcmp(m->path, "[stack]") ? m->start : 0;
 
 	for (size_t i = 0; i < image->memory->thread_count; i++) {
 		const struct memory_thread *other = &image->memory->threads[i];
@@ -61,20 +57,20 @@ static uint64_t stack_bottom(const struct heap_image *image, const struct mappin
  * The thread's control block must be in the mapping, above: what else lies there (a stack made by
  * the program) may be in use.
  */
-static int below_sp(struct heap_image *image, const struct memory_thread *thread)
+static int dead_below_sp(struct heap_image *image, const struct memory_thread *thread)
 {
 	const struct mapping *m = maps_find(image->memory->maps, thread->sp);
 	uint64_t bottom, top = (thread->sp - STACK_RED_ZONE) & ~7ull;
 
-	if (!is_stack_like(m))
+	if (!dead_is_stack_like(m))
 		return 0;
 	if (strcmp(m->path, "[stack]") != 0 && (thread->tls <= thread->sp || thread->tls >= m->end))
 		return 0;
-	bottom = stack_bottom(image, m, thread);
+	bottom = dead_stack_bottom(image, m, thread);
 	return bottom && bottom < top ? heap_image_add_dead(image, bottom, top) : 0;
 }
 
-static bool is_threads_block(const struct heap_image *image, uint64_t address)
+static bool dead_is_threads_block(const struct heap_image *image, uint64_t address)
 {
 	for (size_t i = 0; i < image->memory->thread_count; i++) {
 		if (image->memory->threads[i].tls == address)
@@ -88,7 +84,7 @@ static bool is_threads_block(const struct heap_image *image, uint64_t address)
  * address (tcbhead_t of glibc: tcb, dtv, self), and no living thread's thread pointer is that.
  * glibc keeps the stacks of ended threads, with the block, for the next ones.
  */
-static bool holds_ended_thread(const struct heap_image *image, const struct mapping *m)
+static bool dead_holds_ended_thread(const struct heap_image *image, const struct mapping *m)
 {
 	uint64_t first =
 		m->end - m->start > THREAD_BLOCK_MAX ? m->end - THREAD_BLOCK_MAX : m->start;
@@ -98,12 +94,12 @@ static bool holds_ended_thread(const struct heap_image *image, const struct mapp
 
 		if (memory_image_word(image->memory, at, &tcb) && tcb == at &&
 		    memory_image_word(image->memory, at + 16, &self) && self == at)
-			return !is_threads_block(image, at);
+			return !dead_is_threads_block(image, at);
 	}
 	return false;
 }
 
-static bool has_thread(const struct heap_image *image, const struct mapping *m)
+static bool dead_has_thread(const struct heap_image *image, const struct mapping *m)
 {
 	for (size_t i = 0; i < image->memory->thread_count; i++) {
 		const struct memory_thread *t = &image->memory->threads[i];
@@ -115,54 +111,24 @@ static bool has_thread(const struct heap_image *image, const struct mapping *m)
 	return false;
 }
 
-static int ended_stacks(struct heap_image *image)
+static int dead_ended_stacks(struct heap_image *image)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
 		const struct mapping *m = maps_at(image->memory->maps, i);
 
-		if (is_stack_like(m) && !*m->path && has_guard(image, m) && !has_thread(image, m) &&
-		    holds_ended_thread(image, m))
+		if (dead_is_stack_like(m) && !*m->path && dead_has_guard(image, m) &&
+		    !dead_has_thread(image, m) && dead_holds_ended_thread(image, m))
 			err = heap_image_add_dead(image, m->start, m->end);
 	}
 	return err;
 }
 
-bool dead_memory_is_data(const struct heap_image *image, const struct memory_region *region)
-{
-	const struct mapping *m = region->mapping, *below;
-
-	if (!m || !m->write || m->shared || region->start - m->start > DATA_MAX)
-		return false;
-	below = m->ino || !m->start ? m : maps_find(image->memory->maps, m->start - 1);
-	return below && below->ino;
-}
-
-int dead_memory_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end,
-		     bool inner)
-{
-	struct heap_block *b;
-
-	while (*block < image->block_count && image->blocks[*block].address < start)
-		(*block)++;
-	b = &image->blocks[*block];
-	if (*block == image->block_count || b->address >= end)
-		return 0;
-	/* One with others inside is a pool's, and let be. */
-	if ((!inner && b->address != start) || b->end > end ||
-	    (*block + 1 < image->block_count && b[1].address < end))
-		return 1;
-	b->room_end = end;
-	return heap_image_add_dead(image, start, end) ?: 1;
-}
-
-struct heap_range dead_memory_tls(const struct memory_thread *thread)
-{
-	uint64_t tls = thread->tls & ~7ull;
-
-	return (struct heap_range){tls - TLS_REACH, tls + TLS_REACH};
-}
+/* Each finds its own allocator, and does nothing where there is none. */
+static int (*const dead_walkers[])(struct heap_image *image) = {
+	glibc_heap_mark, jemalloc_heap_mark, musl_heap_mark, mimalloc_heap_mark, tcmalloc_heap_mark,
+};
 
 int dead_memory_find(struct heap_image *image)
 {
@@ -171,19 +137,11 @@ int dead_memory_find(struct heap_image *image)
 	if (!image->memory->maps)
 		return 0;
 	for (size_t i = 0; !err && i < image->memory->thread_count; i++)
-		err = below_sp(image, &image->memory->threads[i]);
+		err = dead_below_sp(image, &image->memory->threads[i]);
 	if (!err)
-		err = ended_stacks(image);
-	if (!err)
-		err = dead_memory_glibc(image);
-	if (!err)
-		err = dead_memory_jemalloc(image);
-	if (!err)
-		err = dead_memory_musl(image);
-	if (!err)
-		err = dead_memory_mimalloc(image);
-	if (!err)
-		err = dead_memory_tcmalloc(image);
+		err = dead_ended_stacks(image);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(dead_walkers); i++)
+		err = dead_walkers[i](image);
 	if (!err)
 		heap_image_finish(image);
 	return err;

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/heap/dead_memory.h"
 #include "user/base/util.h"
+#include "user/heap/walker.h"
 
 #define PREV_INUSE  1ull
 #define IS_MMAPPED  2ull
@@ -36,7 +36,7 @@
 #define BEFORE_HEAP_MAX (64 << 10)
 #define FAST_CHUNKS_MAX 1000000 /* a list that is longer is a circle */
 
-struct walk {
+struct glibc_books {
 	struct heap_image *image;
 	uint64_t first, end, top; /* chunks */
 	uint64_t arena;		  /* struct malloc_state; 0: unknown */
@@ -45,31 +45,32 @@ struct walk {
 	size_t block; /* first block that is not behind the walk */
 };
 
-static bool chunk_at(const struct walk *w, uint64_t chunk, uint64_t *size, bool *prev_in_use)
+static bool glibc_chunk_at(const struct glibc_books *books, uint64_t chunk, uint64_t *size,
+			   bool *prev_in_use)
 {
 	uint64_t word;
 
-	if (!memory_image_word(w->image->memory, chunk + 8, &word))
+	if (!memory_image_word(books->image->memory, chunk + 8, &word))
 		return false;
 	*size = word & ~FLAGS;
 	*prev_in_use = word & PREV_INUSE;
-	if (word & IS_MMAPPED || (w->main && word & OTHER_ARENA))
+	if (word & IS_MMAPPED || (books->main && word & OTHER_ARENA))
 		return false;
-	return *size >= MIN_CHUNK && !(*size % ALIGN) && *size <= w->end - chunk;
+	return *size >= MIN_CHUNK && !(*size % ALIGN) && *size <= books->end - chunk;
 }
 
 /* Walks the whole row; true when it leads exactly to the end. */
-static bool find_top(struct walk *w)
+static bool glibc_find_top(struct glibc_books *books)
 {
-	uint64_t at = w->first, size;
+	uint64_t at = books->first, size;
 	bool prev_in_use;
 
 	for (;;) {
-		if (!chunk_at(w, at, &size, &prev_in_use))
+		if (!glibc_chunk_at(books, at, &size, &prev_in_use))
 			return false;
-		w->top = at;
-		if (size == w->end - at)
-			return at != w->first;
+		books->top = at;
+		if (size == books->end - at)
+			return at != books->first;
 		at += size;
 	}
 }
@@ -78,26 +79,26 @@ static bool find_top(struct walk *w)
  * The cache's struct is an arena's first chunk: counts, then the heads of its lists. Its key is in
  * every chunk of them.
  */
-static uint64_t learn_key(const struct walk *w)
+static uint64_t glibc_learn_key(const struct glibc_books *books)
 {
 	/* 2.30; 2.29, whose key is the struct's address (those before it have none). */
 	static const uint64_t count_bytes[] = {2 * TCACHE_BINS, TCACHE_BINS};
 	uint64_t size, head, word, key;
 	bool prev_in_use;
 
-	if (!chunk_at(w, w->first, &size, &prev_in_use))
+	if (!glibc_chunk_at(books, books->first, &size, &prev_in_use))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(count_bytes); i++) {
-		uint64_t entries = w->first + HEADER + count_bytes[i];
+		uint64_t entries = books->first + HEADER + count_bytes[i];
 
 		if (size != ((HEADER - 8 + count_bytes[i] + 8 * TCACHE_BINS + 15) & ~15ull))
 			continue;
 		for (uint64_t bin = 0; bin < TCACHE_BINS; bin++) {
-			if (memory_image_word(w->image->memory, entries + 8 * bin, &head) && head &&
-			    memory_image_word(w->image->memory, head + 8, &key) && key &&
-			    memory_image_word(w->image->memory, head - 8, &word) &&
+			if (memory_image_word(books->image->memory, entries + 8 * bin, &head) &&
+			    head && memory_image_word(books->image->memory, head + 8, &key) &&
+			    key && memory_image_word(books->image->memory, head - 8, &word) &&
 			    (word & ~FLAGS) == MIN_CHUNK + ALIGN * bin &&
-			    (i == 0 || key == w->first + HEADER))
+			    (i == 0 || key == books->first + HEADER))
 				return key;
 		}
 	}
@@ -105,85 +106,88 @@ static uint64_t learn_key(const struct walk *w)
 }
 
 /* Is a tracked block in the chunk's memory? */
-static bool has_block(struct walk *w, uint64_t chunk, uint64_t end, uint64_t *block_end)
+static bool glibc_has_block(struct glibc_books *books, uint64_t chunk, uint64_t end,
+			    uint64_t *block_end)
 {
-	const struct heap_image *image = w->image;
+	const struct heap_image *image = books->image;
 
-	while (w->block < image->block_count && image->blocks[w->block].address < chunk + HEADER)
-		w->block++;
-	if (w->block == image->block_count || image->blocks[w->block].address >= end + 8)
+	while (books->block < image->block_count &&
+	       image->blocks[books->block].address < chunk + HEADER)
+		books->block++;
+	if (books->block == image->block_count || image->blocks[books->block].address >= end + 8)
 		return false;
-	*block_end = image->blocks[w->block].end;
+	*block_end = image->blocks[books->block].end;
 	return true;
 }
 
-static bool in_cache(const struct walk *w, uint64_t chunk)
+static bool glibc_in_cache(const struct glibc_books *books, uint64_t chunk)
 {
 	uint64_t word;
 
-	return w->key && memory_image_word(w->image->memory, chunk + HEADER + 8, &word) &&
-	       word == w->key;
+	return books->key && memory_image_word(books->image->memory, chunk + HEADER + 8, &word) &&
+	       word == books->key;
 }
 
 /* A chunk's memory reaches over the next chunk's first word. */
-static int mark_chunks(struct walk *w)
+static int glibc_mark_chunks(struct glibc_books *books)
 {
 	uint64_t size, next_size, block_end;
 	bool prev_in_use, in_use;
 	int err = 0;
 
-	for (uint64_t at = w->first; !err && at < w->top; at += size) {
-		/* find_top() has been over all of them. */
-		if (!chunk_at(w, at, &size, &prev_in_use) ||
-		    !chunk_at(w, at + size, &next_size, &in_use))
+	for (uint64_t at = books->first; !err && at < books->top; at += size) {
+		/* glibc_find_top() has been over all of them. */
+		if (!glibc_chunk_at(books, at, &size, &prev_in_use) ||
+		    !glibc_chunk_at(books, at + size, &next_size, &in_use))
 			return -EINVAL;
-		if (has_block(w, at, at + size, &block_end)) {
+		if (glibc_has_block(books, at, at + size, &block_end)) {
 			/*
 			 * What is left of it behind the block nobody has asked for. A block with
 			 * others inside (a pool's) is let be.
 			 */
-			if (w->block + 1 == w->image->block_count ||
-			    w->image->blocks[w->block + 1].address >= at + size)
-				err = heap_image_add_dead(w->image, (block_end + 7) & ~7ull,
+			if (books->block + 1 == books->image->block_count ||
+			    books->image->blocks[books->block + 1].address >= at + size)
+				err = heap_image_add_dead(books->image, (block_end + 7) & ~7ull,
 							  at + size + 8);
-		} else if (w->image->all_known || !in_use || in_cache(w, at)) {
-			err = heap_image_add_dead(w->image, at + HEADER, at + size + 8);
+		} else if (books->image->all_known || !in_use || glibc_in_cache(books, at)) {
+			err = heap_image_add_dead(books->image, at + HEADER, at + size + 8);
 		}
 	}
-	return err ?: heap_image_add_dead(w->image, w->top + HEADER, w->end);
+	return err ?: heap_image_add_dead(books->image, books->top + HEADER, books->end);
 }
 
 /* From 2.32 on a list's links are hidden by where they lie (safe linking). */
-static uint64_t next_fast(const struct walk *w, uint64_t chunk)
+static uint64_t glibc_next_fast(const struct glibc_books *books, uint64_t chunk)
 {
 	uint64_t link, size, shown;
 	bool prev_in_use;
 
-	if (!memory_image_word(w->image->memory, chunk + HEADER, &link))
+	if (!memory_image_word(books->image->memory, chunk + HEADER, &link))
 		return 0;
 	shown = link ^ (chunk + HEADER) >> 12;
-	if (!shown || (!(shown % ALIGN) && shown >= w->first && shown < w->top &&
-		       chunk_at(w, shown, &size, &prev_in_use)))
+	if (!shown || (!(shown % ALIGN) && shown >= books->first && shown < books->top &&
+		       glibc_chunk_at(books, shown, &size, &prev_in_use)))
 		return shown;
-	return !(link % ALIGN) && link >= w->first && link < w->top ? link : 0;
+	return !(link % ALIGN) && link >= books->first && link < books->top ? link : 0;
 }
 
-static int mark_fastbins(struct walk *w)
+static int glibc_mark_fastbins(struct glibc_books *books)
 {
 	size_t left = FAST_CHUNKS_MAX;
 	int err = 0;
 
-	for (uint64_t bin = 0; w->arena && !err && bin < FASTBINS; bin++) {
+	for (uint64_t bin = 0; books->arena && !err && bin < FASTBINS; bin++) {
 		uint64_t chunk, size;
 		bool prev_in_use;
 
-		if (!memory_image_word(w->image->memory, w->arena + ARENA_FASTBINS + 8 * bin,
-				       &chunk))
+		if (!memory_image_word(books->image->memory,
+				       books->arena + ARENA_FASTBINS + 8 * bin, &chunk))
 			continue;
-		while (!err && chunk >= w->first && chunk < w->top && !(chunk % ALIGN) && left-- &&
-		       chunk_at(w, chunk, &size, &prev_in_use) && size == MIN_CHUNK + ALIGN * bin) {
-			err = heap_image_add_dead(w->image, chunk + HEADER, chunk + size + 8);
-			chunk = next_fast(w, chunk);
+		while (!err && chunk >= books->first && chunk < books->top && !(chunk % ALIGN) &&
+		       left-- && glibc_chunk_at(books, chunk, &size, &prev_in_use) &&
+		       size == MIN_CHUNK + ALIGN * bin) {
+			err = heap_image_add_dead(books->image, chunk + HEADER, chunk + size + 8);
+			chunk = glibc_next_fast(books, chunk);
 		}
 	}
 	return err;
@@ -195,10 +199,10 @@ static int mark_fastbins(struct walk *w)
  * The main arena is a variable of libc: where a file's writable memory names the top chunk,
  * followed by what can be the bins.
  */
-static uint64_t find_main_arena(const struct walk *w)
+static uint64_t glibc_find_main_arena(const struct glibc_books *books)
 {
-	for (size_t i = 0; i < w->image->memory->region_count; i++) {
-		const struct memory_region *r = &w->image->memory->regions[i];
+	for (size_t i = 0; i < books->image->memory->region_count; i++) {
+		const struct memory_region *r = &books->image->memory->regions[i];
 		const struct mapping *m = r->mapping;
 
 		/* Data of a file, or what follows it: .bss. */
@@ -210,8 +214,8 @@ static uint64_t find_main_arena(const struct walk *w)
 			uint64_t bin = arena + ARENA_TOP; /* the unsorted bin seen as a chunk */
 
 			/* Its two links lead to itself or to chunks. */
-			if (r->words[word] != w->top ||
-			    (r->words[word + 2] != bin && r->words[word + 2] < w->first) ||
+			if (r->words[word] != books->top ||
+			    (r->words[word + 2] != bin && r->words[word + 2] < books->first) ||
 			    (r->words[word + 2] == bin) != (r->words[word + 3] == bin))
 				continue;
 			return arena;
@@ -220,38 +224,39 @@ static uint64_t find_main_arena(const struct walk *w)
 	return 0;
 }
 
-static int mark_heap(struct walk *w, uint64_t *key)
+static int glibc_mark_arena(struct glibc_books *books, uint64_t *key)
 {
 	int err;
 
-	w->key = learn_key(w);
-	if (w->key)
-		*key = w->key;
+	books->key = glibc_learn_key(books);
+	if (books->key)
+		*key = books->key;
 	else
-		w->key = *key;
-	err = mark_chunks(w);
-	err = err ?: mark_fastbins(w);
+		books->key = *key;
+	err = glibc_mark_chunks(books);
+	err = err ?: glibc_mark_fastbins(books);
 	/*
 	 * Its pointers are to chunks. A chunk begins before its memory, in the last 8 bytes of the
 	 * block before it, which they do not hold.
 	 */
 	return err
-		       ?: heap_image_add_dead(w->image, w->arena + ARENA_FASTBINS,
-					      w->arena + ARENA_BINS_END);
+		       ?: heap_image_add_dead(books->image, books->arena + ARENA_FASTBINS,
+					      books->arena + ARENA_BINS_END);
 }
 
-static int main_heap(struct heap_image *image, const struct mapping *m, uint64_t *key)
+static int glibc_main_heap(struct heap_image *image, const struct mapping *m, uint64_t *key)
 {
-	struct walk w = {.image = image, .end = m->end, .main = true};
+	struct glibc_books books = {.image = image, .end = m->end, .main = true};
 
 	/* A static program's first thread has its TLS there, before the first chunk. */
-	for (w.first = m->start; w.first < m->end && w.first - m->start < BEFORE_HEAP_MAX;
-	     w.first += ALIGN) {
-		if (!find_top(&w))
+	for (books.first = m->start;
+	     books.first < m->end && books.first - m->start < BEFORE_HEAP_MAX;
+	     books.first += ALIGN) {
+		if (!glibc_find_top(&books))
 			continue;
-		w.arena = find_main_arena(&w);
-		if (w.arena)
-			return mark_heap(&w, key);
+		books.arena = glibc_find_main_arena(&books);
+		if (books.arena)
+			return glibc_mark_arena(&books, key);
 	}
 	return 0;
 }
@@ -260,27 +265,27 @@ static int main_heap(struct heap_image *image, const struct mapping *m, uint64_t
  * struct heap_info: ar_ptr, prev, size … then, in an arena's first heap, the arena itself, then the
  * chunks.
  */
-static int other_heap(struct heap_image *image, uint64_t heap, uint64_t *key)
+static int glibc_other_heap(struct heap_image *image, uint64_t heap, uint64_t *key)
 {
-	struct walk w = {.image = image};
+	struct glibc_books books = {.image = image};
 	uint64_t size, top;
 
-	if (!memory_image_word(image->memory, heap, &w.arena) || w.arena <= heap ||
-	    w.arena - heap > 256 || w.arena % 8 ||
+	if (!memory_image_word(image->memory, heap, &books.arena) || books.arena <= heap ||
+	    books.arena - heap > 256 || books.arena % 8 ||
 	    !memory_image_word(image->memory, heap + 16, &size) || size < ARENA_MAX ||
-	    size > HEAP_ALIGN || !memory_image_word(image->memory, w.arena + ARENA_TOP, &top) ||
+	    size > HEAP_ALIGN || !memory_image_word(image->memory, books.arena + ARENA_TOP, &top) ||
 	    top <= heap || top >= heap + size)
 		return 0;
-	w.end = heap + size;
-	for (w.first = (w.arena + ARENA_TOP) & ~15ull; w.first < heap + ARENA_MAX;
-	     w.first += ALIGN) {
-		if (find_top(&w) && w.top == top)
-			return mark_heap(&w, key);
+	books.end = heap + size;
+	for (books.first = (books.arena + ARENA_TOP) & ~15ull; books.first < heap + ARENA_MAX;
+	     books.first += ALIGN) {
+		if (glibc_find_top(&books) && books.top == top)
+			return glibc_mark_arena(&books, key);
 	}
 	return 0;
 }
 
-int dead_memory_glibc(struct heap_image *image)
+int glibc_heap_mark(struct heap_image *image)
 {
 	uint64_t key = 0;
 	int err = 0;
@@ -289,7 +294,7 @@ int dead_memory_glibc(struct heap_image *image)
 		const struct mapping *m = maps_at(image->memory->maps, i);
 
 		if (!strcmp(m->path, "[heap]") && m->write)
-			err = main_heap(image, m, &key);
+			err = glibc_main_heap(image, m, &key);
 	}
 	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
 		const struct mapping *m = maps_at(image->memory->maps, i);
@@ -297,7 +302,7 @@ int dead_memory_glibc(struct heap_image *image)
 
 		/* Neighbouring heaps may have become one mapping. */
 		for (; !err && !m->ino && m->write && heap < m->end; heap += HEAP_ALIGN)
-			err = other_heap(image, heap, &key);
+			err = glibc_other_heap(image, heap, &key);
 	}
 	return err;
 }

@@ -26,7 +26,7 @@ void heap_image_free(struct heap_image *image)
 	free(image);
 }
 
-static int block_order(const void *a, const void *b)
+static int heap_block_order(const void *a, const void *b)
 {
 	const struct heap_block *x = a, *y = b;
 
@@ -35,19 +35,19 @@ static int block_order(const void *a, const void *b)
 	return x->size < y->size ? -1 : x->size > y->size;
 }
 
-static int range_order(const void *a, const void *b)
+static int heap_range_order(const void *a, const void *b)
 {
 	const struct heap_range *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void finish_blocks(struct heap_image *image)
+static void heap_image_finish_blocks(struct heap_image *image)
 {
 	size_t kept = 0;
 
 	if (image->block_count)
-		qsort(image->blocks, image->block_count, sizeof(*image->blocks), block_order);
+		qsort(image->blocks, image->block_count, sizeof(*image->blocks), heap_block_order);
 	for (size_t i = 0; i < image->block_count; i++) {
 		struct heap_block *block = &image->blocks[i];
 
@@ -64,14 +64,14 @@ static void finish_blocks(struct heap_image *image)
 }
 
 /* Overlapping ranges become one. */
-static void finish_dead(struct heap_image *image)
+static void heap_image_finish_dead(struct heap_image *image)
 {
 	size_t kept = 0;
 
 	if (!image->dead_count)
 		return;
 	if (image->dead_count)
-		qsort(image->dead, image->dead_count, sizeof(*image->dead), range_order);
+		qsort(image->dead, image->dead_count, sizeof(*image->dead), heap_range_order);
 	for (size_t i = 1; i < image->dead_count; i++) {
 		struct heap_range *last = &image->dead[kept];
 		const struct heap_range *next = &image->dead[i];
@@ -87,8 +87,8 @@ static void finish_dead(struct heap_image *image)
 void heap_image_finish(struct heap_image *image)
 {
 	if (image->block_count)
-		finish_blocks(image);
-	finish_dead(image);
+		heap_image_finish_blocks(image);
+	heap_image_finish_dead(image);
 }
 
 double heap_image_weight(uint64_t size, uint64_t sample_bytes)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/heap/dead_memory.h"
+#include "user/heap/walker.h"
 
 #define SEGMENT	     (32ull << 20)
 #define SLICE	     (64ull << 10)
@@ -29,7 +29,7 @@
 #define OFFSET_UP_TO 1024
 #define OFFSET	     384
 
-struct page {
+struct mimalloc_page {
 	uint64_t start, end;	 /* of its memory */
 	uint64_t first, bytes;	 /* its blocks */
 	uint64_t capacity, used; /* blocks that there have ever been; that are given out */
@@ -37,27 +37,28 @@ struct page {
 	bool aligned; /* some blocks begin behind where they were cut */
 };
 
-struct segment {
+struct mimalloc_segment {
 	uint64_t start, cookie;
 	uint32_t info, entries; /* slices */
 	bool huge;		/* it is one block */
 };
 
-struct heap {
+struct mimalloc_books {
 	struct heap_image *image;
 	uint64_t key;  /* cookies are made with it */
 	uint64_t left; /* blocks to be looked at: a target may lie to make us busy */
 	uint64_t free[BLOCKS_MAX / 64]; /* blocks of the page at hand, by bit */
 };
 
-static bool read_segment(const struct heap_image *image, uint64_t start, struct segment *s)
+static bool mimalloc_read_segment(const struct heap_image *image, uint64_t start,
+				  struct mimalloc_segment *s)
 {
 	const uint64_t *words = memory_image_words(image->memory, start, HEADER_WORDS);
 
 	if (!words || !words[28] || words[28] > 1ull << 31 || !words[29] || words[29] > 16 ||
 	    words[31] <= words[29] || words[31] > SLICES || (uint32_t)words[30] > 1)
 		return false;
-	*s = (struct segment){
+	*s = (struct mimalloc_segment){
 		.start = start,
 		.cookie = words[27],
 		.info = (uint32_t)words[29],
@@ -71,8 +72,8 @@ static bool read_segment(const struct heap_image *image, uint64_t start, struct 
  * How many slices belong together at the index, and the size of the blocks there (0: they are
  * free). 0: it is nobody's first.
  */
-static uint32_t read_span(const struct heap_image *image, const struct segment *s, uint32_t index,
-			  uint32_t *bytes)
+static uint32_t mimalloc_read_span(const struct heap_image *image, const struct mimalloc_segment *s,
+				   uint32_t index, uint32_t *bytes)
 {
 	uint64_t at = s->start + 8 * HEADER_WORDS + SLICE_BYTES * (uint64_t)index;
 	const uint64_t *words = memory_image_words(image->memory, at, 4);
@@ -84,8 +85,9 @@ static uint32_t read_span(const struct heap_image *image, const struct segment *
 	return count;
 }
 
-static bool read_page(const struct heap_image *image, const struct segment *s, uint32_t index,
-		      uint32_t count, uint32_t bytes, struct page *p)
+static bool mimalloc_read_page(const struct heap_image *image, const struct mimalloc_segment *s,
+			       uint32_t index, uint32_t count, uint32_t bytes,
+			       struct mimalloc_page *p)
 {
 	uint64_t at = s->start + 8 * HEADER_WORDS + SLICE_BYTES * (uint64_t)index;
 	const uint64_t *words = memory_image_words(image->memory, at, SLICE_BYTES / 8);
@@ -109,21 +111,21 @@ static bool read_page(const struct heap_image *image, const struct segment *s, u
 }
 
 /* The number that the segment's cookie is made with, if the block lies in it as it should. */
-static bool learn_key(const struct heap_image *image, uint64_t block, uint64_t *key)
+static bool mimalloc_learn_key(const struct heap_image *image, uint64_t block, uint64_t *key)
 {
 	uint64_t start = (block - 1) & ~(SEGMENT - 1);
 	uint32_t count, bytes, index;
-	struct segment s;
-	struct page p;
+	struct mimalloc_segment s;
+	struct mimalloc_page p;
 
-	if (!read_segment(image, start, &s) || s.huge)
+	if (!mimalloc_read_segment(image, start, &s) || s.huge)
 		return false;
 	for (index = 0; index < s.entries; index += count) {
-		count = read_span(image, &s, index, &bytes);
+		count = mimalloc_read_span(image, &s, index, &bytes);
 		if (!count)
 			return false;
 		if (block - start >= index * SLICE && block - start < (index + count) * SLICE &&
-		    (index < s.info || !read_page(image, &s, index, count, bytes, &p) ||
+		    (index < s.info || !mimalloc_read_page(image, &s, index, count, bytes, &p) ||
 		     block < p.first || (block - p.first) % p.bytes ||
 		     (block - p.first) / p.bytes >= p.capacity))
 			return false;
@@ -133,7 +135,8 @@ static bool learn_key(const struct heap_image *image, uint64_t block, uint64_t *
 }
 
 /* The blocks of a list into the set; how many, or -1 when it leads astray. */
-static int64_t walk_list(struct heap *h, const struct page *p, uint64_t block)
+static int64_t mimalloc_walk_list(struct mimalloc_books *books, const struct mimalloc_page *p,
+				  uint64_t block)
 {
 	int64_t count = 0;
 
@@ -141,89 +144,90 @@ static int64_t walk_list(struct heap *h, const struct page *p, uint64_t block)
 		uint64_t index = (block - p->first) / p->bytes;
 
 		if (block < p->first || (block - p->first) % p->bytes || index >= p->capacity ||
-		    h->free[index / 64] >> index % 64 & 1)
+		    books->free[index / 64] >> index % 64 & 1)
 			return -1;
-		h->free[index / 64] |= 1ull << index % 64;
+		books->free[index / 64] |= 1ull << index % 64;
 		count++;
-		if (!memory_image_word(h->image->memory, block, &block))
+		if (!memory_image_word(books->image->memory, block, &block))
 			return -1;
 	}
 	return count;
 }
 
-static int mark_page(struct heap *h, const struct page *p)
+static int mimalloc_mark_page(struct mimalloc_books *books, const struct mimalloc_page *p)
 {
-	size_t block = heap_image_block(h->image, p->first);
+	size_t block = heap_image_block(books->image, p->first);
 	int64_t local, shared, count;
 	int err;
 
-	if (h->left < p->capacity)
+	if (books->left < p->capacity)
 		return 0;
-	h->left -= p->capacity;
-	memset(h->free, 0, sizeof(h->free));
-	count = walk_list(h, p, p->lists[0]);
-	local = walk_list(h, p, p->lists[1]);
-	shared = walk_list(h, p, p->lists[2]);
+	books->left -= p->capacity;
+	memset(books->free, 0, sizeof(books->free));
+	count = mimalloc_walk_list(books, p, p->lists[0]);
+	local = mimalloc_walk_list(books, p, p->lists[1]);
+	shared = mimalloc_walk_list(books, p, p->lists[2]);
 	/* What other threads have freed is used until the page's own thread looks. */
 	if (count < 0 || local < 0 || shared < 0 || shared > (int64_t)p->used ||
 	    (uint64_t)(count + local) + p->used != p->capacity)
 		return 0;
-	err = heap_image_add_dead(h->image, p->start, p->first);
+	err = heap_image_add_dead(books->image, p->start, p->first);
 	for (uint64_t i = 0; err >= 0 && i < p->capacity; i++) {
 		uint64_t start = p->first + i * p->bytes;
 
-		err = dead_memory_slot(h->image, &block, start, start + p->bytes, p->aligned);
-		if (!err && h->free[i / 64] >> i % 64 & 1)
-			err = heap_image_add_dead(h->image, start, start + p->bytes);
+		err = walker_slot(books->image, &block, start, start + p->bytes, p->aligned);
+		if (!err && books->free[i / 64] >> i % 64 & 1)
+			err = heap_image_add_dead(books->image, start, start + p->bytes);
 	}
 	/* Never given out yet. */
 	return err < 0 ? err
-		       : heap_image_add_dead(h->image, p->first + p->capacity * p->bytes, p->end);
+		       : heap_image_add_dead(books->image, p->first + p->capacity * p->bytes,
+					     p->end);
 }
 
-static bool is_whole(const struct heap *h, const struct segment *s)
+static bool mimalloc_is_whole(const struct mimalloc_books *books, const struct mimalloc_segment *s)
 {
 	uint32_t index = 0, count, bytes;
 
 	for (; index < s->entries; index += count) {
-		count = read_span(h->image, s, index, &bytes);
+		count = mimalloc_read_span(books->image, s, index, &bytes);
 		if (!count)
 			return false;
 	}
 	return true;
 }
 
-static int mark_segment(struct heap *h, const struct segment *s)
+static int mimalloc_mark_segment(struct mimalloc_books *books, const struct mimalloc_segment *s)
 {
 	uint32_t count, bytes;
 	int err;
 
-	if (s->cookie != (s->start ^ h->key) || (!s->huge && !is_whole(h, s)))
+	if (s->cookie != (s->start ^ books->key) || (!s->huge && !mimalloc_is_whole(books, s)))
 		return 0;
-	err = heap_image_add_dead(h->image, s->start, s->start + s->info * SLICE);
+	err = heap_image_add_dead(books->image, s->start, s->start + s->info * SLICE);
 	for (uint32_t index = s->info; !err && !s->huge && index < s->entries; index += count) {
 		uint64_t start = s->start + index * SLICE;
-		struct page p;
+		struct mimalloc_page p;
 
-		count = read_span(h->image, s, index, &bytes);
+		count = mimalloc_read_span(books->image, s, index, &bytes);
 		if (!count)
-			return -EINVAL; /* is_whole() has been over all of them */
+			return -EINVAL; /* mimalloc_is_whole() has been over all of them */
 		if (!bytes)
-			err = heap_image_add_dead(h->image, start, start + count * SLICE);
-		else if (read_page(h->image, s, index, count, bytes, &p))
-			err = mark_page(h, &p);
+			err = heap_image_add_dead(books->image, start, start + count * SLICE);
+		else if (mimalloc_read_page(books->image, s, index, count, bytes, &p))
+			err = mimalloc_mark_page(books, &p);
 	}
 	return err;
 }
 
-static int mark_mapping(struct heap *h, const struct mapping *m)
+static int mimalloc_mark_mapping(struct mimalloc_books *books, const struct mapping *m)
 {
 	uint64_t at = (m->start + SEGMENT - 1) & ~(SEGMENT - 1);
 	int err = 0;
 
 	while (!err && at < m->end) {
-		const struct memory_region *next = memory_image_region(h->image->memory, at);
-		struct segment s;
+		const struct memory_region *next = memory_image_region(books->image->memory, at);
+		struct mimalloc_segment s;
 
 		if (!next)
 			break;
@@ -231,16 +235,16 @@ static int mark_mapping(struct heap *h, const struct mapping *m)
 			at = (next->start + SEGMENT - 1) & ~(SEGMENT - 1);
 			continue;
 		}
-		if (read_segment(h->image, at, &s))
-			err = mark_segment(h, &s);
+		if (mimalloc_read_segment(books->image, at, &s))
+			err = mimalloc_mark_segment(books, &s);
 		at += SEGMENT;
 	}
 	return err;
 }
 
-int dead_memory_mimalloc(struct heap_image *image)
+int mimalloc_heap_mark(struct heap_image *image)
 {
-	struct heap *h;
+	struct mimalloc_books *books;
 	uint64_t last = 0, key = 0;
 	unsigned tries = 0;
 	bool found = false;
@@ -251,22 +255,22 @@ int dead_memory_mimalloc(struct heap_image *image)
 
 		tries = block / SEGMENT == last ? tries + 1 : 0;
 		last = block / SEGMENT;
-		found = tries < PROBES && learn_key(image, block, &key);
+		found = tries < PROBES && mimalloc_learn_key(image, block, &key);
 	}
 	if (!found)
 		return 0;
-	h = calloc(1, sizeof(*h));
-	if (!h)
+	books = calloc(1, sizeof(*books));
+	if (!books)
 		return -ENOMEM;
-	h->image = image;
-	h->left = image->memory->data_size / 4;
-	h->key = key;
+	books->image = image;
+	books->left = image->memory->data_size / 4;
+	books->key = key;
 	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
 		const struct mapping *m = maps_at(image->memory->maps, i);
 
 		if (m->write && !m->ino && m->end - m->start >= SLICE)
-			err = mark_mapping(h, m);
+			err = mimalloc_mark_mapping(books, m);
 	}
-	free(h);
+	free(books);
 	return err;
 }

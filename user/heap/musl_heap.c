@@ -9,7 +9,7 @@
  * The context is found by way of a tracked block: from its header to its group, meta and area,
  * checked as free() itself would. A group is believed only if it and its meta name each other.
  */
-#include "user/heap/dead_memory.h"
+#include "user/heap/walker.h"
 
 #define AREA	   4096ull
 #define UNIT	   16ull
@@ -27,14 +27,14 @@ static const uint16_t class_units[CLASSES] = {
 	584, 682, 818, 1023, 1169, 1364, 1637, 2047, 2340, 2730, 3276, 4095, 4680, 5460, 6552, 8191,
 };
 
-struct group {
+struct musl_group {
 	uint64_t start, size, stride;
 	uint32_t slots, free; /* how many; which, by bit */
 	unsigned size_class;
 };
 
 /* The group that the meta describes; false when there is none, or they do not agree. */
-static bool read_group(const struct heap_image *image, uint64_t meta, struct group *g)
+static bool musl_read_group(const struct heap_image *image, uint64_t meta, struct musl_group *g)
 {
 	const uint64_t *words = memory_image_words(image->memory, meta, META_BYTES / 8);
 	uint64_t back, pages;
@@ -65,8 +65,8 @@ static bool read_group(const struct heap_image *image, uint64_t meta, struct gro
  * What stands before a block: which slot it is in, and how far it is from the group's first one in
  * units.
  */
-static bool read_header(const struct heap_image *image, uint64_t block, uint64_t *slot,
-			uint64_t *offset)
+static bool musl_read_header(const struct heap_image *image, uint64_t block, uint64_t *slot,
+			     uint64_t *offset)
 {
 	uint64_t header;
 
@@ -84,16 +84,16 @@ static bool read_header(const struct heap_image *image, uint64_t block, uint64_t
 }
 
 /* The page of metas that the block leads to; 0: it is not musl's. */
-static uint64_t area_of(const struct heap_image *image, uint64_t block)
+static uint64_t musl_area_of(const struct heap_image *image, uint64_t block)
 {
 	uint64_t offset, start, meta, slot, first;
-	struct group g;
+	struct musl_group g;
 
-	if (!read_header(image, block, &slot, &offset))
+	if (!musl_read_header(image, block, &slot, &offset))
 		return 0;
 	start = block - UNIT * (offset + 1);
 	if (!memory_image_word(image->memory, start, &meta) || meta % AREA < META_FIRST ||
-	    (meta % AREA - META_FIRST) % META_BYTES || !read_group(image, meta, &g) ||
+	    (meta % AREA - META_FIRST) % META_BYTES || !musl_read_group(image, meta, &g) ||
 	    g.start != start)
 		return 0;
 	first = slot * (g.stride / UNIT);
@@ -103,7 +103,7 @@ static uint64_t area_of(const struct heap_image *image, uint64_t block)
 	return meta & ~(AREA - 1);
 }
 
-static bool is_area(const struct heap_image *image, uint64_t area, uint64_t secret)
+static bool musl_is_area(const struct heap_image *image, uint64_t area, uint64_t secret)
 {
 	const uint64_t *words =
 		area % AREA || !area ? NULL : memory_image_words(image->memory, area, 3);
@@ -115,12 +115,12 @@ static bool is_area(const struct heap_image *image, uint64_t area, uint64_t secr
  * The first area, which the context names: its words 7 and 8 are the first and the last; where libc
  * asks for the size of pages, one further on.
  */
-static uint64_t first_area(const struct heap_image *image, uint64_t secret)
+static uint64_t musl_first_area(const struct heap_image *image, uint64_t secret)
 {
 	for (size_t i = 0; i < image->memory->region_count; i++) {
 		const struct memory_region *r = &image->memory->regions[i];
 
-		if (!dead_memory_is_data(image, r))
+		if (!walker_is_data(image, r))
 			continue;
 		for (size_t w = 0; w + 10 <= r->size / 8; w++) {
 			if (r->words[w] != secret)
@@ -129,8 +129,8 @@ static uint64_t first_area(const struct heap_image *image, uint64_t secret)
 				const uint64_t *at = r->words + w + 7 + shift;
 				uint64_t next;
 
-				if (is_area(image, at[0], secret) &&
-				    is_area(image, at[1], secret) &&
+				if (musl_is_area(image, at[0], secret) &&
+				    musl_is_area(image, at[1], secret) &&
 				    memory_image_word(image->memory, at[1] + 8, &next) && !next)
 					return at[0];
 			}
@@ -143,8 +143,8 @@ static uint64_t first_area(const struct heap_image *image, uint64_t secret)
  * Is all of the slot one block that we know? What is left of it is then nobody's:
  * malloc_usable_size() says what was asked for.
  */
-static bool is_known(const struct heap_image *image, const struct group *g, uint32_t index,
-		     size_t *block)
+static bool musl_is_known(const struct heap_image *image, const struct musl_group *g,
+			  uint32_t index, size_t *block)
 {
 	uint64_t start = g->start + UNIT + index * g->stride, slot, offset, address;
 
@@ -154,7 +154,7 @@ static bool is_known(const struct heap_image *image, const struct group *g, uint
 		return false;
 	address = image->blocks[*block].address;
 	/* Not one with others inside (a pool's). */
-	return read_header(image, address, &slot, &offset) && slot == index &&
+	return musl_read_header(image, address, &slot, &offset) && slot == index &&
 	       offset == (address - g->start) / UNIT - 1 &&
 	       (*block + 1 == image->block_count ||
 		image->blocks[*block + 1].address >= start + g->stride);
@@ -165,7 +165,7 @@ static bool is_known(const struct heap_image *image, const struct group *g, uint
  * from its first instruction: the dynamic linker takes memory for the first thread's TLS past the
  * functions that have probes.
  */
-static int mark_group(struct heap_image *image, const struct group *g)
+static int musl_mark_group(struct heap_image *image, const struct musl_group *g)
 {
 	size_t block = heap_image_block(image, g->start);
 	int err = 0;
@@ -173,24 +173,24 @@ static int mark_group(struct heap_image *image, const struct group *g)
 	for (uint32_t i = 0; !err && i < g->slots; i++) {
 		uint64_t start = g->start + UNIT + i * g->stride;
 
-		if (g->free >> i & 1 || is_known(image, g, i, &block))
+		if (g->free >> i & 1 || musl_is_known(image, g, i, &block))
 			err = heap_image_add_dead(image, start, start + g->stride);
 	}
 	return err;
 }
 
-static int mark_areas(struct heap_image *image, uint64_t area, uint64_t secret)
+static int musl_mark_areas(struct heap_image *image, uint64_t area, uint64_t secret)
 {
 	int err = 0;
 
 	/* A list that is longer than there are pages is a circle. */
 	for (size_t left = image->memory->data_size / AREA;
-	     !err && left && is_area(image, area, secret); left--) {
+	     !err && left && musl_is_area(image, area, secret); left--) {
 		for (uint64_t i = 0; !err && i < METAS_MAX; i++) {
-			struct group g;
+			struct musl_group g;
 
-			if (read_group(image, area + META_FIRST + META_BYTES * i, &g))
-				err = mark_group(image, &g);
+			if (musl_read_group(image, area + META_FIRST + META_BYTES * i, &g))
+				err = musl_mark_group(image, &g);
 		}
 		if (!memory_image_word(image->memory, area + 8, &area))
 			break;
@@ -198,21 +198,21 @@ static int mark_areas(struct heap_image *image, uint64_t area, uint64_t secret)
 	return err;
 }
 
-int dead_memory_musl(struct heap_image *image)
+int musl_heap_mark(struct heap_image *image)
 {
 	size_t step = image->block_count / PROBES + 1;
 	uint64_t last = 0;
 
 	for (size_t i = 0; i < image->block_count; i += step) {
-		uint64_t area = area_of(image, image->blocks[i].address), secret, first;
+		uint64_t area = musl_area_of(image, image->blocks[i].address), secret, first;
 
 		if (!area || area == last || !memory_image_word(image->memory, area, &secret) ||
 		    !secret)
 			continue;
 		last = area;
-		first = first_area(image, secret);
+		first = musl_first_area(image, secret);
 		if (first)
-			return mark_areas(image, first, secret);
+			return musl_mark_areas(image, first, secret);
 	}
 	return 0;
 }

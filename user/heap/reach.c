@@ -51,7 +51,7 @@ struct reach {
 	bool met; /* a lost block was reached in more than one way */
 };
 
-static void push(struct pile *pile, uint32_t block)
+static void reach_push(struct pile *pile, uint32_t block)
 {
 	pile->items[pile->count++] = block;
 }
@@ -59,7 +59,7 @@ static void push(struct pile *pile, uint32_t block)
 /*
  * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
  */
-static void follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
+static void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
 {
 	uint64_t pointer = word & r->mask;
 	uint32_t block = block_index_find(r->index, pointer);
@@ -69,16 +69,16 @@ static void follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
 	if (certain && reach_is_start(r->image, &r->options, &r->image->blocks[block], pointer)) {
 		r->state[block] = REACHABLE;
 		r->holder[block] = from;
-		push(&r->reachable, block);
+		reach_push(&r->reachable, block);
 	} else if (r->state[block] == LEFT) {
 		r->state[block] = POSSIBLE;
 		r->holder[block] = from;
-		push(&r->rest, block);
+		reach_push(&r->rest, block);
 	}
 }
 
 /* The same below a block that is lost itself. */
-static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+static void reach_follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
 {
 	uint32_t block = block_index_find(r->index, word & r->mask);
 
@@ -90,10 +90,10 @@ static void follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t 
 	}
 	r->state[block] = INDIRECT;
 	r->holder[block] = from;
-	push(&r->rest, block);
+	reach_push(&r->rest, block);
 }
 
-static void look_into(struct reach *r, uint32_t block, uint32_t leader)
+static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
 	const struct heap_block *b = &r->image->blocks[block];
 	/*
@@ -108,26 +108,26 @@ static void look_into(struct reach *r, uint32_t block, uint32_t leader)
 	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
 			if (leader == BLOCK_NONE)
-				follow(r, run.words[i], run.address + 8 * i, certain);
+				reach_follow(r, run.words[i], run.address + 8 * i, certain);
 			else
-				follow_lost(r, run.words[i], run.address + 8 * i, leader);
+				reach_follow_lost(r, run.words[i], run.address + 8 * i, leader);
 		}
 	}
 }
 
 /* ---- roots -------------------------------------------------------------------------------- */
 
-static void follow_range(struct reach *r, uint64_t start, uint64_t end)
+static void reach_follow_range(struct reach *r, uint64_t start, uint64_t end)
 {
 	struct memory_run run;
 
 	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
 		for (size_t i = 0; i < run.count; i++)
-			follow(r, run.words[i], run.address + 8 * i, true);
+			reach_follow(r, run.words[i], run.address + 8 * i, true);
 	}
 }
 
-static bool holds_a_stack(const struct heap_image *image, const struct mapping *mapping)
+static bool reach_holds_a_stack(const struct heap_image *image, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < image->memory->thread_count; i++) {
 		if (image->memory->threads[i].sp >= mapping->start &&
@@ -138,20 +138,20 @@ static bool holds_a_stack(const struct heap_image *image, const struct mapping *
 }
 
 /* May this be the heap of allocations that we have not seen? */
-static bool may_be_heap(const struct heap_image *image, const struct memory_region *region)
+static bool reach_may_be_heap(const struct heap_image *image, const struct memory_region *region)
 {
 	const struct mapping *m = region->mapping;
 
-	return !image->all_known && m && m->write && !m->ino && !holds_a_stack(image, m);
+	return !image->all_known && m && m->write && !m->ino && !reach_holds_a_stack(image, m);
 }
 
 /* What lies between the blocks and the dead ranges. */
-static void follow_region(struct reach *r, const struct memory_region *region, size_t *block,
-			  size_t *dead)
+static void reach_follow_region(struct reach *r, const struct memory_region *region, size_t *block,
+				size_t *dead)
 {
 	const struct heap_image *image = r->image;
 	uint64_t at = region->start, end = region->start + region->size;
-	bool unknown = may_be_heap(image, region);
+	bool unknown = reach_may_be_heap(image, region);
 
 	while (at < end) {
 		uint64_t stop = end;
@@ -182,7 +182,7 @@ static void follow_region(struct reach *r, const struct memory_region *region, s
 		r->unknown_bytes += unknown && stop - at >= SMALLEST_CHUNK ? stop - at : 0;
 		for (const uint64_t *word = region->words + (at - region->start) / 8; at < stop;
 		     at += 8)
-			follow(r, *word++, at, true);
+			reach_follow(r, *word++, at, true);
 	}
 }
 
@@ -190,12 +190,13 @@ static void follow_region(struct reach *r, const struct memory_region *region, s
  * A stack that lies in a block (makecontext, pthread_attr_setstack) is a root as far as it is in
  * use.
  */
-static void follow_stack_in_block(struct reach *r, const struct memory_thread *thread)
+static void reach_follow_stack_in_block(struct reach *r, const struct memory_thread *thread)
 {
 	uint32_t block = block_index_find(r->index, thread->sp);
 
 	if (block != BLOCK_NONE)
-		follow_range(r, (thread->sp - STACK_RED_ZONE) & ~7ull, r->image->blocks[block].end);
+		reach_follow_range(r, (thread->sp - STACK_RED_ZONE) & ~7ull,
+				   r->image->blocks[block].end);
 }
 
 /*
@@ -203,7 +204,7 @@ static void follow_stack_in_block(struct reach *r, const struct memory_thread *t
  * second entry (tcbhead_t, dtv_t: 16 bytes), which for threads made since the attach lies in a
  * block that we know. Without this all dynamic TLS would be possibly lost.
  */
-static void follow_tls_vector(struct reach *r, const struct memory_thread *thread)
+static void reach_follow_tls_vector(struct reach *r, const struct memory_thread *thread)
 {
 	uint64_t tcb, vector, self;
 	uint32_t block;
@@ -214,10 +215,10 @@ static void follow_tls_vector(struct reach *r, const struct memory_thread *threa
 		return;
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && vector - r->image->blocks[block].address == 16)
-		follow(r, vector - 16, thread->tls + 8, true);
+		reach_follow(r, vector - 16, thread->tls + 8, true);
 }
 
-static void follow_roots(struct reach *r)
+static void reach_follow_roots(struct reach *r)
 {
 	const struct heap_image *image = r->image;
 	size_t block = 0, dead = 0;
@@ -226,46 +227,46 @@ static void follow_roots(struct reach *r)
 		const struct memory_thread *thread = &image->memory->threads[i];
 
 		for (size_t w = 0; w < thread->word_count; w++)
-			follow(r, thread->words[w], REACH_REGISTER | i, true);
-		follow_stack_in_block(r, thread);
-		follow_tls_vector(r, thread);
+			reach_follow(r, thread->words[w], REACH_REGISTER | i, true);
+		reach_follow_stack_in_block(r, thread);
+		reach_follow_tls_vector(r, thread);
 	}
 	for (size_t i = 0; i < image->memory->region_count; i++)
-		follow_region(r, &image->memory->regions[i], &block, &dead);
+		reach_follow_region(r, &image->memory->regions[i], &block, &dead);
 }
 
 /* ---- the two phases ----------------------------------------------------------------------- */
 
-static void mark_held(struct reach *r)
+static void reach_mark_held(struct reach *r)
 {
-	follow_roots(r);
+	reach_follow_roots(r);
 	for (;;) {
 		if (r->reachable.count)
-			look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
+			reach_look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
 		else if (r->rest.count)
-			look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
+			reach_look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
 		else
 			break;
 	}
 }
 
 /* What the leader leads to and is left is indirectly lost. */
-static void mark_below(struct reach *r, uint32_t leader)
+static void reach_mark_below(struct reach *r, uint32_t leader)
 {
-	look_into(r, leader, leader);
+	reach_look_into(r, leader, leader);
 	while (r->rest.count)
-		look_into(r, r->rest.items[--r->rest.count], leader);
+		reach_look_into(r, r->rest.items[--r->rest.count], leader);
 }
 
-static void mark_lost(struct reach *r)
+static void reach_mark_lost(struct reach *r)
 {
 	struct pile *leaders = &r->reachable; /* empty by now, and large enough */
 
 	for (size_t i = 0; i < r->image->block_count; i++) {
 		if (r->state[i] != LEFT)
 			continue;
-		push(leaders, (uint32_t)i);
-		mark_below(r, (uint32_t)i);
+		reach_push(leaders, (uint32_t)i);
+		reach_mark_below(r, (uint32_t)i);
 	}
 	if (!r->met)
 		return;
@@ -277,12 +278,12 @@ static void mark_lost(struct reach *r)
 		uint32_t leader = leaders->items[--leaders->count];
 
 		if (r->state[leader] == LEFT)
-			mark_below(r, leader);
+			reach_mark_below(r, leader);
 	}
 }
 
 /* Where addresses end: what is above is a tag. */
-static uint64_t address_mask(const struct heap_image *image)
+static uint64_t reach_address_mask(const struct heap_image *image)
 {
 	uint64_t last = image->block_count ? image->blocks[image->block_count - 1].address : 0;
 
@@ -299,7 +300,7 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		return -ENOMEM;
 	r->image = image;
 	r->options = *options;
-	r->mask = options->tagged ? address_mask(image) : UINT64_MAX;
+	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;
 	r->index = block_index_new(image);
 	r->state = calloc(n, sizeof(*r->state));
 	r->holder = calloc(n, sizeof(*r->holder));
@@ -309,8 +310,8 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		reach_free(r);
 		return -ENOMEM;
 	}
-	mark_held(r);
-	mark_lost(r);
+	reach_mark_held(r);
+	reach_mark_lost(r);
 	*out = r;
 	return 0;
 }
@@ -350,7 +351,7 @@ uint32_t reach_find(const struct reach *r, uint64_t address)
 }
 
 /* Counts with 16 fractional bits, as the kernel's are under sampling. */
-static struct amount weighed(const struct heap_image *image, const struct heap_block *block)
+static struct amount reach_weighed(const struct heap_image *image, const struct heap_block *block)
 {
 	double weight = heap_image_weight(block->size, image->sample_bytes);
 
@@ -358,7 +359,7 @@ static struct amount weighed(const struct heap_image *image, const struct heap_b
 			       (uint64_t)llround(65536 * weight)};
 }
 
-static void round_counts(struct amount classes[VERDICT_CLASSES])
+static void reach_round_counts(struct amount classes[VERDICT_CLASSES])
 {
 	for (int i = 0; i < VERDICT_CLASSES; i++)
 		classes[i].count = (classes[i].count + 32768) >> 16;
@@ -368,15 +369,15 @@ void reach_sum(const struct reach *r, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < r->image->block_count; i++) {
 		const struct heap_block *block = &r->image->blocks[i];
-		const struct amount one = weighed(r->image, block);
+		const struct amount one = reach_weighed(r->image, block);
 		enum verdict_class class = reach_class(r, i);
 
 		amount_add(&snapshot->verdict.classes[class], &one);
 		if (block->stack < snapshot->stack_count)
 			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
 	}
-	round_counts(snapshot->verdict.classes);
+	reach_round_counts(snapshot->verdict.classes);
 	for (size_t i = 0; i < snapshot->stack_count; i++)
-		round_counts(snapshot->stacks[i].verdict);
+		reach_round_counts(snapshot->stacks[i].verdict);
 	snapshot->verdict.unknown_bytes = r->unknown_bytes;
 }

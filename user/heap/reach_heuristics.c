@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "user/heap/reach_internal.h"
 #include "user/base/util.h"
+#include "user/heap/reach_internal.h"
 
 #define PAGE 4096
 
@@ -48,7 +48,7 @@ int reach_parse_heuristics(const char *text, unsigned *heuristics)
 }
 
 /* length, capacity, count of references, then the characters, of which there are capacity + 1. */
-static bool is_std_string(const struct heap_image *image, const struct heap_block *block)
+static bool reach_is_std_string(const struct heap_image *image, const struct heap_block *block)
 {
 	uint64_t length, capacity, word, at;
 
@@ -60,7 +60,7 @@ static bool is_std_string(const struct heap_image *image, const struct heap_bloc
 	return memory_image_word(image->memory, at & ~7ull, &word) && !(word >> at % 8 * 8 & 0xff);
 }
 
-static const struct mapping *file_at(const struct heap_image *image, uint64_t address)
+static const struct mapping *reach_file_at(const struct heap_image *image, uint64_t address)
 {
 	const struct mapping *m =
 		image->memory->maps ? maps_find(image->memory->maps, address) : NULL;
@@ -69,9 +69,9 @@ static const struct mapping *file_at(const struct heap_image *image, uint64_t ad
 }
 
 /* In a file's memory, and its first entry that is not null points to code. */
-static bool is_vtable(const struct heap_image *image, uint64_t address)
+static bool reach_is_vtable(const struct heap_image *image, uint64_t address)
 {
-	if (address % 8 || address < PAGE || !file_at(image, address))
+	if (address % 8 || address < PAGE || !reach_file_at(image, address))
 		return false;
 	for (uint64_t i = 0; i < VTABLE_ENTRIES; i++) {
 		const struct mapping *code;
@@ -81,20 +81,20 @@ static bool is_vtable(const struct heap_image *image, uint64_t address)
 			return false;
 		if (!entry)
 			continue;
-		code = file_at(image, entry);
+		code = reach_file_at(image, entry);
 		return code && code->exec;
 	}
 	return false;
 }
 
-static bool is_second_base(const struct heap_image *image, const struct heap_block *block,
-			   uint64_t pointer)
+static bool reach_is_second_base(const struct heap_image *image, const struct heap_block *block,
+				 uint64_t pointer)
 {
 	uint64_t first, inner;
 
 	return !(pointer % 8) && memory_image_word(image->memory, block->address, &first) &&
-	       memory_image_word(image->memory, pointer, &inner) && is_vtable(image, inner) &&
-	       is_vtable(image, first);
+	       memory_image_word(image->memory, pointer, &inner) && reach_is_vtable(image, inner) &&
+	       reach_is_vtable(image, first);
 }
 
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
@@ -108,7 +108,7 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 	if (options->tagged && (pointer & ~7ull) == block->address)
 		return true;
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
-	    is_std_string(image, block))
+	    reach_is_std_string(image, block))
 		return true;
 	if (offset == 8 && wanted & (REACH_LENGTH64 | REACH_NEWARRAY) &&
 	    memory_image_word(image->memory, block->address, &word) && word) {
@@ -118,5 +118,5 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 		    (!options->is_new_array || options->is_new_array(options->ctx, block->stack)))
 			return true;
 	}
-	return wanted & REACH_MULTIPLE_INHERITANCE && is_second_base(image, block, pointer);
+	return wanted & REACH_MULTIPLE_INHERITANCE && reach_is_second_base(image, block, pointer);
 }

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/heap/dead_memory.h"
-#include "user/heap/page_tree.h"
 #include "user/base/util.h"
+#include "user/heap/page_tree.h"
+#include "user/heap/walker.h"
 
 #define PAGE_SHIFT 13
 
@@ -39,7 +39,7 @@
 
 enum { IN_USE = PAGE_SPAN_IN_USE, FREE, RETURNED };
 
-struct heap {
+struct tcmalloc_books {
 	struct heap_image *image;
 	struct page_tree tree;	 /* its map */
 	uint32_t sizes[CLASSES]; /* of objects; 0: not known */
@@ -52,7 +52,7 @@ struct heap {
 /* ---- spans -------------------------------------------------------------------------------- */
 
 /* As struct page_tree_kind has it. */
-static bool read_span(const struct page_tree *map, uint64_t entry, struct page_span *out)
+static bool tcmalloc_read_span(const struct page_tree *map, uint64_t entry, struct page_span *out)
 {
 	const uint64_t *words = memory_image_words(map->image->memory, entry, 6);
 
@@ -73,25 +73,26 @@ static bool read_span(const struct page_tree *map, uint64_t entry, struct page_s
 static const struct page_tree_kind tcmalloc_tree = {
 	.page_shift = PAGE_SHIFT,
 	.leaf_align = 16,
-	.read = read_span,
+	.read = tcmalloc_read_span,
 };
 
 /* ---- lists of free objects ---------------------------------------------------------------- */
 
-static bool is_object(const struct heap *h, uint64_t address, unsigned size_class)
+static bool tcmalloc_is_object(const struct tcmalloc_books *books, uint64_t address,
+			       unsigned size_class)
 {
-	const struct page_span *span = page_tree_find(&h->tree, address);
-	uint32_t size = h->sizes[size_class];
+	const struct page_span *span = page_tree_find(&books->tree, address);
+	uint32_t size = books->sizes[size_class];
 
 	return size && span && span->state == IN_USE && span->size_class == size_class &&
 	       !((address - span->start) % size) && address + size <= span->end;
 }
 
-static int add_free(struct heap *h, uint64_t object)
+static int tcmalloc_add_free(struct tcmalloc_books *books, uint64_t object)
 {
-	if (!RESERVE_ITEM(h->free, h->free_count, h->free_room, 1024))
+	if (!RESERVE_ITEM(books->free, books->free_count, books->free_room, 1024))
 		return -ENOMEM;
-	h->free[h->free_count++] = object;
+	books->free[books->free_count++] = object;
 	return 0;
 }
 
@@ -99,42 +100,43 @@ static int add_free(struct heap *h, uint64_t object)
  * A list that ends after `length` objects of the class; any number when that is 0. What is not so
  * is not taken.
  */
-static int take_list(struct heap *h, uint64_t object, unsigned size_class, uint64_t length)
+static int tcmalloc_take_list(struct tcmalloc_books *books, uint64_t object, unsigned size_class,
+			      uint64_t length)
 {
-	size_t before = h->free_count;
+	size_t before = books->free_count;
 	uint64_t count = 0;
 	int err = 0;
 
-	for (; !err && object && h->tree.left; count++, h->tree.left--) {
-		if ((length && count == length) || !is_object(h, object, size_class))
+	for (; !err && object && books->tree.left; count++, books->tree.left--) {
+		if ((length && count == length) || !tcmalloc_is_object(books, object, size_class))
 			break;
-		err = add_free(h, object);
-		if (!memory_image_word(h->image->memory, object, &object))
+		err = tcmalloc_add_free(books, object);
+		if (!memory_image_word(books->image->memory, object, &object))
 			object = 1; /* no object */
 	}
 	if (object || (length && count != length))
-		h->free_count = before;
+		books->free_count = before;
 	return err;
 }
 
-static int take_span(struct heap *h, const struct page_span *span)
+static int tcmalloc_take_span(struct tcmalloc_books *books, const struct page_span *span)
 {
 	uint64_t capacity, used = span->words[5] & 0xffff;
 
-	if (!h->sizes[span->size_class])
+	if (!books->sizes[span->size_class])
 		return 0;
-	capacity = (span->end - span->start) / h->sizes[span->size_class];
+	capacity = (span->end - span->start) / books->sizes[span->size_class];
 	if (used >= capacity)
 		return 0;
-	return take_list(h, span->words[4], span->size_class, capacity - used);
+	return tcmalloc_take_list(books, span->words[4], span->size_class, capacity - used);
 }
 
 /* ---- the caches of threads ---------------------------------------------------------------- */
 
 /* A row of lists, whose objects are larger from one to the next. */
-static bool read_cache(const struct heap *h, uint64_t at, uint32_t *sizes)
+static bool tcmalloc_read_cache(const struct tcmalloc_books *books, uint64_t at, uint32_t *sizes)
 {
-	const uint64_t *words = memory_image_words(h->image->memory, at, CLASSES * LIST_WORDS);
+	const uint64_t *words = memory_image_words(books->image->memory, at, CLASSES * LIST_WORDS);
 	uint32_t last = 0;
 	unsigned i = 1;
 
@@ -153,35 +155,35 @@ static bool read_cache(const struct heap *h, uint64_t at, uint32_t *sizes)
 	return last == LARGEST;
 }
 
-static int take_cache(struct heap *h, uint64_t at)
+static int tcmalloc_take_cache(struct tcmalloc_books *books, uint64_t at)
 {
-	const uint64_t *words = memory_image_words(h->image->memory, at, CLASSES * LIST_WORDS);
+	const uint64_t *words = memory_image_words(books->image->memory, at, CLASSES * LIST_WORDS);
 	int err = 0;
 
 	for (unsigned i = 1; !err && words && i < CLASSES; i++) {
 		uint64_t length = (uint32_t)words[LIST_WORDS * i + 1];
 
-		if (length && h->sizes[i])
-			err = take_list(h, words[LIST_WORDS * i], i, length);
+		if (length && books->sizes[i])
+			err = tcmalloc_take_list(books, words[LIST_WORDS * i], i, length);
 	}
 	return err;
 }
 
 /* The thread's static TLS has the address of its cache, and has it twice. */
-static int take_thread(struct heap *h, const struct memory_thread *thread)
+static int tcmalloc_take_thread(struct tcmalloc_books *books, const struct memory_thread *thread)
 {
-	struct heap_range tls = dead_memory_tls(thread);
+	struct heap_range tls = walker_tls(thread);
 	struct memory_run run;
 
-	while (memory_image_next_run(h->image->memory, &tls.start, tls.end, &run)) {
+	while (memory_image_next_run(books->image->memory, &tls.start, tls.end, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
 			uint64_t cache = run.words[i];
 			uint32_t sizes[CLASSES] = {0};
 
-			if (!cache || cache % 64 || !read_cache(h, cache, sizes))
+			if (!cache || cache % 64 || !tcmalloc_read_cache(books, cache, sizes))
 				continue;
-			memcpy(h->sizes, sizes, sizeof(h->sizes));
-			return take_cache(h, cache);
+			memcpy(books->sizes, sizes, sizeof(books->sizes));
+			return tcmalloc_take_cache(books, cache);
 		}
 	}
 	return 0;
@@ -189,18 +191,19 @@ static int take_thread(struct heap *h, const struct memory_thread *thread)
 
 /* ---- the transfer cache ------------------------------------------------------------------- */
 
-static int take_central(struct heap *h, uint64_t at, unsigned size_class)
+static int tcmalloc_take_central(struct tcmalloc_books *books, uint64_t at, unsigned size_class)
 {
-	const uint64_t *words = memory_image_words(h->image->memory, at, CENTRAL_WORDS);
+	const uint64_t *words = memory_image_words(books->image->memory, at, CENTRAL_WORDS);
 	uint32_t used = words ? (uint32_t)words[CENTRAL_USED] : 0;
 	int err;
 
 	if (!words || words[CENTRAL_CLASS] != size_class || 2 * used > CENTRAL_USED - CENTRAL_SLOTS)
 		return 0;
-	h->central[size_class] = TRIES;
-	err = heap_image_add_dead(h->image, at + 8ull * CENTRAL_SLOTS, at + 8ull * CENTRAL_USED);
+	books->central[size_class] = TRIES;
+	err = heap_image_add_dead(books->image, at + 8ull * CENTRAL_SLOTS,
+				  at + 8ull * CENTRAL_USED);
 	for (uint32_t i = 0; !err && i < used; i++)
-		err = take_list(h, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
+		err = tcmalloc_take_list(books, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
 	return err;
 }
 
@@ -208,29 +211,30 @@ static int take_central(struct heap *h, uint64_t at, unsigned size_class)
  * The spans of a class are in one of two rings; what leads the ring is no span but part of the
  * class's central list.
  */
-static int find_central(struct heap *h, const struct page_span *span)
+static int tcmalloc_find_central(struct tcmalloc_books *books, const struct page_span *span)
 {
 	uint64_t at = span->words[2];
 
-	h->central[span->size_class]++;
-	for (; h->tree.left; h->tree.left--) {
-		const uint64_t *words = memory_image_words(h->image->memory, at, 6);
-		const struct memory_region *r = memory_image_region(h->image->memory, at);
+	books->central[span->size_class]++;
+	for (; books->tree.left; books->tree.left--) {
+		const uint64_t *words = memory_image_words(books->image->memory, at, 6);
+		const struct memory_region *r = memory_image_region(books->image->memory, at);
 		int err;
 
 		if (!words || !r)
 			return 0;
 		if (words[0] && !(words[0] >> 35) &&
-		    page_tree_entry(&h->tree, words[0] << PAGE_SHIFT) == at) {
+		    page_tree_entry(&books->tree, words[0] << PAGE_SHIFT) == at) {
 			at = words[2];
 			continue;
 		}
-		if (!dead_memory_is_data(h->image, r))
+		if (!walker_is_data(books->image, r))
 			return 0;
-		err = take_central(h, at - 8 * CENTRAL_EMPTY, span->size_class);
-		return err || h->central[span->size_class] == TRIES
+		err = tcmalloc_take_central(books, at - 8 * CENTRAL_EMPTY, span->size_class);
+		return err || books->central[span->size_class] == TRIES
 			       ? err
-			       : take_central(h, at - 8 * CENTRAL_FULL, span->size_class);
+			       : tcmalloc_take_central(books, at - 8 * CENTRAL_FULL,
+						       span->size_class);
 	}
 	return 0;
 }
@@ -238,77 +242,78 @@ static int find_central(struct heap *h, const struct page_span *span)
 /* ---- all of it ---------------------------------------------------------------------------- */
 
 /* *next is the first free object that does not lie before the span. */
-static int mark_objects(struct heap *h, const struct page_span *span, size_t *next)
+static int tcmalloc_mark_objects(struct tcmalloc_books *books, const struct page_span *span,
+				 size_t *next)
 {
-	size_t block = heap_image_block(h->image, span->start);
-	uint32_t size = h->sizes[span->size_class];
+	size_t block = heap_image_block(books->image, span->start);
+	uint32_t size = books->sizes[span->size_class];
 	int err = 0;
 
 	for (uint64_t at = span->start; err >= 0 && size && at + size <= span->end; at += size) {
-		while (*next < h->free_count && h->free[*next] < at)
+		while (*next < books->free_count && books->free[*next] < at)
 			(*next)++;
-		err = dead_memory_slot(h->image, &block, at, at + size, false);
-		if (!err && *next < h->free_count && h->free[*next] == at)
-			err = heap_image_add_dead(h->image, at, at + size);
+		err = walker_slot(books->image, &block, at, at + size, false);
+		if (!err && *next < books->free_count && books->free[*next] == at)
+			err = heap_image_add_dead(books->image, at, at + size);
 	}
 	return err < 0 ? err : 0;
 }
 
-static int mark_spans(struct heap *h)
+static int tcmalloc_mark_spans(struct tcmalloc_books *books)
 {
 	size_t next = 0;
 	int err = 0;
 
-	if (h->free_count)
-		qsort(h->free, h->free_count, sizeof(*h->free), compare_u64);
-	for (size_t i = 0; !err && i < h->tree.count; i++) {
-		const struct page_span *span = &h->tree.spans[i];
-		size_t block = heap_image_block(h->image, span->start);
+	if (books->free_count)
+		qsort(books->free, books->free_count, sizeof(*books->free), compare_u64);
+	for (size_t i = 0; !err && i < books->tree.count; i++) {
+		const struct page_span *span = &books->tree.spans[i];
+		size_t block = heap_image_block(books->image, span->start);
 
 		if (span->state != IN_USE) {
-			err = heap_image_add_dead(h->image, span->start, span->end);
+			err = heap_image_add_dead(books->image, span->start, span->end);
 		} else if (span->size_class) {
-			err = mark_objects(h, span, &next);
+			err = tcmalloc_mark_objects(books, span, &next);
 		} else {
-			err = dead_memory_slot(h->image, &block, span->start, span->end, false);
+			err = walker_slot(books->image, &block, span->start, span->end, false);
 			err = err < 0 ? err : 0;
 		}
 	}
 	return err;
 }
 
-static int mark_heap(struct heap *h)
+static int tcmalloc_mark_books(struct tcmalloc_books *books)
 {
-	int err = page_tree_read(&h->tree);
+	int err = page_tree_read(&books->tree);
 
-	for (size_t i = 0; !err && i < h->image->memory->thread_count; i++)
-		err = take_thread(h, &h->image->memory->threads[i]);
-	for (size_t i = 0; !err && i < h->tree.count; i++) {
-		const struct page_span *span = &h->tree.spans[i];
+	for (size_t i = 0; !err && i < books->image->memory->thread_count; i++)
+		err = tcmalloc_take_thread(books, &books->image->memory->threads[i]);
+	for (size_t i = 0; !err && i < books->tree.count; i++) {
+		const struct page_span *span = &books->tree.spans[i];
 
 		if (span->state != IN_USE || !span->size_class)
 			continue;
-		err = take_span(h, span);
-		if (!err && h->central[span->size_class] < TRIES)
-			err = find_central(h, span);
+		err = tcmalloc_take_span(books, span);
+		if (!err && books->central[span->size_class] < TRIES)
+			err = tcmalloc_find_central(books, span);
 	}
-	return err ?: mark_spans(h);
+	return err ?: tcmalloc_mark_spans(books);
 }
 
-int dead_memory_tcmalloc(struct heap_image *image)
+int tcmalloc_heap_mark(struct heap_image *image)
 {
-	struct heap *h = calloc(1, sizeof(*h));
+	struct tcmalloc_books *books = calloc(1, sizeof(*books));
 	int err = 0;
 
-	if (!h)
+	if (!books)
 		return -ENOMEM;
-	h->image = image;
-	h->tree = (struct page_tree){
+	books->image = image;
+	books->tree = (struct page_tree){
 		.kind = &tcmalloc_tree, .image = image, .left = image->memory->data_size / 2};
-	if (page_tree_roots(image, &tcmalloc_tree, &h->tree.root, 1))
-		err = mark_heap(h);
-	page_tree_clear(&h->tree);
-	free(h->free);
-	free(h);
+	if (page_tree_roots(image, &tcmalloc_tree, &books->tree.root, 1))
+		err = tcmalloc_mark_books(books);
+	page_tree_clear(&books->tree);
+	free(books->free);
+	free(books);
 	return err;
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/heap/walker.h"
+
+/* Other anonymous memory may have become one mapping with an object's .bss. */
+#define DATA_MAX  (64ull << 20)
+#define TLS_REACH (64ull << 10)
+
+bool walker_is_data(const struct heap_image *image, const struct memory_region *region)
+{
+	const struct mapping *m = region->mapping, *below;
+
+	if (!m || !m->write || m->shared || region->start - m->start > DATA_MAX)
+		return false;
+	below = m->ino || !m->start ? m : maps_find(image->memory->maps, m->start - 1);
+	return below && below->ino;
+}
+
+int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end, bool inner)
+{
+	struct heap_block *b;
+
+	while (*block < image->block_count && image->blocks[*block].address < start)
+		(*block)++;
+	b = &image->blocks[*block];
+	if (*block == image->block_count || b->address >= end)
+		return 0;
+	/* One with others inside is a pool's, and let be. */
+	if ((!inner && b->address != start) || b->end > end ||
+	    (*block + 1 < image->block_count && b[1].address < end))
+		return 1;
+	b->room_end = end;
+	return heap_image_add_dead(image, start, end) ?: 1;
+}
+
+struct heap_range walker_tls(const struct memory_thread *thread)
+{
+	uint64_t tls = thread->tls & ~7ull;
+
+	return (struct heap_range){tls - TLS_REACH, tls + TLS_REACH};
+}

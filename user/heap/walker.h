@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The walkers, one for each allocator, and what they share. A walker finds its allocator's own
+ * books in the memory, and believes them only as far as they agree with themselves and with the
+ * blocks that are known: a target can make them lie. Internal to user/heap.
+ */
+#ifndef MEMLEAKBPF_HEAP_WALKER_H
+#define MEMLEAKBPF_HEAP_WALKER_H
+
+#include "user/heap/heap_image.h"
+
+/*
+ * Mark what the allocator has as free, what surrounds blocks, and its own books, which name blocks
+ * and do not hold them. The image is finished, but for the dead ranges. 0, also where the allocator
+ * is not found, or -errno (-ENOMEM), not logged.
+ */
+int glibc_heap_mark(struct heap_image *image);
+int jemalloc_heap_mark(struct heap_image *image);
+int musl_heap_mark(struct heap_image *image);
+int mimalloc_heap_mark(struct heap_image *image);
+int tcmalloc_heap_mark(struct heap_image *image);
+
+/*
+ * Of a slot that an allocator has: 0 when no known block begins in it, 1 when one does, -ENOMEM. If
+ * that is alone and begins where the slot does (`inner`: or behind), the rest of the slot is no
+ * root any more and belongs to the block. *block is the first that does not begin before the slot,
+ * for the next call.
+ */
+int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end, bool inner);
+
+/*
+ * Is the region an object's writable data, or what follows it (.bss)? An allocator's variables are
+ * there.
+ */
+bool walker_is_data(const struct heap_image *image, const struct memory_region *region);
+
+/*
+ * Where a thread's static TLS may be: below the thread pointer (x86_64) or above it (aarch64). Not
+ * all of it need be there.
+ */
+struct heap_range walker_tls(const struct memory_thread *thread);
+
+#endif
