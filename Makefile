@@ -14,7 +14,8 @@ help_text = \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
 	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
 	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
-	'make lib unit targets   the library, the unit tests, the programs that the tests trace' \
+	'make lib unit targets   the library, the unit tests (ROOM=heap: of that folder of user/), the programs that the tests trace' \
+	'make unit-heap  build and run the unit tests of one room' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local; make uninstall removes it' \
 	'make clean      remove $(BUILD)/' \
 	'make html       try again to get the libraries of -f html, where a build went without' \
@@ -104,7 +105,10 @@ MAIN_OBJ := $(MAIN_SRC:%.c=$(BUILD)/obj/%.o)
 LIB := $(BUILD)/libmemleakbpf.a
 PROGRAM := $(BUILD)/memleakbpf
 
-UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
+# Which room may use which: room_NAME for each.
+include tools/rooms.mk
+ROOMS := $(sort $(notdir $(wildcard user/*)))
+UNIT_SRCS := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_PROGRAMS := $(UNIT_SRCS:%.c=$(BUILD)/%)
 DEMO := $(BUILD)/tests/demo/shop
 TARGETS := # the folders' own rules.mk add to it
@@ -120,13 +124,14 @@ MAKEFLAGS += --no-builtin-rules
 all: $(PROGRAM)
 lib: $(LIB)
 objects: $(LIB_OBJS) $(MAIN_OBJ)
-unit: $(UNIT_PROGRAMS)
+# Those of ROOM only, if it is given.
+unit: $(foreach room,$(or $(ROOM),$(ROOMS)),$(or $(filter $(BUILD)/tests/unit/$(room)/%,$(UNIT_PROGRAMS)),$(if $(ROOM),no-tests-of-$(room))))
 
-# Says which package is missing before a compiler says so less clearly; once per build directory.
-DEPS_CHECKED := $(BUILD)/.deps-checked
+# Says which package is missing before a compiler says so less clearly; once per build directory. The unit tests of a room may need no BPF.
+DEPS_CHECKED := $(BUILD)/.deps-checked$(if $(ROOM),-user)
 $(DEPS_CHECKED): tools/deps
 	@mkdir -p $(@D)
-	@CC="$(CC)" tools/deps --check build
+	@CC="$(CC)" tools/deps --check $(if $(ROOM),user,build)
 	@touch $@
 
 # Changes when the compiler or the flags do, so that objects of two kinds never mix.
@@ -195,10 +200,28 @@ $(PROGRAM): $(MAIN_OBJ) $(LIB)
 
 # --- Tests -----------------------------------------------------------------------------------------------------------------
 
-$(UNIT_PROGRAMS): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
-	@mkdir -p $(@D)
-	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $< $(LIB) $(LIBS) -lcmocka -o $@
+# A room and what it may use, and nothing else, is what its unit tests are linked with; then they need not build what the others need.
+define room_rules
+$(BUILD)/rooms/$(1).a: $(filter $(BUILD)/obj/user/$(1)/%,$(LIB_OBJS))
+	@mkdir -p $$(@D)
+	$$(say) AR $$@
+	$$(Q)rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+
+$(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT_PROGRAMS)): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(patsubst %,$(BUILD)/rooms/%.a,$(1) $(room_$(1)))
+	@mkdir -p $$(@D)
+	$$(say) LD $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) -lcmocka -o $$@
+
+.PHONY: unit-$(1)
+unit-$(1):
+	$$(Q)$$(MAKE) --no-print-directory unit ROOM=$(1)
+	BUILD=$(BUILD) tests/run unit $(1)/
+endef
+$(foreach room,$(ROOMS),$(eval $(call room_rules,$(room))))
+
+no-tests-of-%:
+	@printf 'tests/unit has no tests of a room %s; there are: %s\n' '$*' '$(sort $(notdir $(patsubst %/,%,$(dir $(UNIT_SRCS)))))' >&2; exit 2
 
 $(DEMO): tests/demo/shop.cpp
 	@mkdir -p $(@D)

@@ -20,7 +20,7 @@
 /* Never changed; known to the verifier and not to the compiler. */
 const volatile uint32_t never_set __attribute__((weak)) = 0;
 
-/* Belongs into every program on user space's functions (tests/unit/test_verifier.c checks that). */
+/* Belongs into every program on user space's functions (tests/unit/trace/test_verifier.c checks that). */
 static __always_inline void use_own_stack(void)
 {
 	if (never_set)

@@ -4,7 +4,7 @@
 #
 # tests/golden/recording/shop.mlb is of two processes of the demo's shop, the second of which ends: four snapshots a second apart, by
 # `record -p A,B -i 1 -n 4`. It stays as it is: what version 1 of the file has written is read for ever. notes.mlb is what
-# tests/unit/test_recording_notes.c writes: with what holds blocks, contents of lost ones and bad frees. UPDATE_GOLDEN=1 writes the other files there anew.
+# tests/unit/export/test_recording_notes.c writes: with what holds blocks, contents of lost ones and bad frees. UPDATE_GOLDEN=1 writes the other files there anew.
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BUILD=${BUILD:-build}

@@ -6,14 +6,14 @@
 setup() {
 	export UNIT_DIR=$BATS_TEST_TMPDIR/unit TESTS_ROOT=$BATS_TEST_TMPDIR EXPECTED_SKIPS=$BATS_TEST_TMPDIR/skips
 	export BUILD=$BATS_TEST_TMPDIR/build
-	mkdir -p "$UNIT_DIR" "$TESTS_ROOT/tools" "$TESTS_ROOT/integration"
-	printf '# comment\nunit/test_x: moon  | needs * moon\n' >"$EXPECTED_SKIPS"
+	mkdir -p "$UNIT_DIR/room" "$TESTS_ROOT/tools" "$TESTS_ROOT/integration"
+	printf '# comment\nunit/room/test_x: moon  | needs * moon\n' >"$EXPECTED_SKIPS"
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 }
 
 # program NAME LINE…: a unit test program that runs the lines as a shell script.
 program() {
-	local file=$UNIT_DIR/$1
+	local file=$UNIT_DIR/room/$1
 
 	shift
 	printf '%s\n' '#!/bin/sh' "$@" >"$file"
@@ -32,13 +32,13 @@ counted() {
 	program test_x 'echo 1..2' 'echo ok 1 - a' 'echo ok 2 - b'
 	program test_y 'echo 1..1' 'echo ok 1 - c'
 	counted 0 '3 passed, 0 failed, 0 skipped'
-	[ "${lines[0]}" = 'ok    unit/test_x: a' ]
+	[ "${lines[0]}" = 'ok    unit/room/test_x: a' ]
 }
 
 @test "a failure is named with what the test printed" {
 	program test_x 'echo 1..2' 'echo ok 1 - a' 'echo got 3' 'echo not ok 2 - b' 'echo "# 3 != 4"' 'exit 1'
 	counted 1 '1 passed, 1 failed, 0 skipped'
-	[ "${lines[1]}" = 'FAIL  unit/test_x: b' ]
+	[ "${lines[1]}" = 'FAIL  unit/room/test_x: b' ]
 	[ "${lines[2]}" = '      got 3' ]
 	[ "${lines[3]}" = '      # 3 != 4' ]
 }
@@ -46,7 +46,7 @@ counted() {
 @test "an expected skip is named with its reason" {
 	program test_x 'echo 1..1' 'echo needs a full moon' 'echo "not ok 1 # SKIP moon"'
 	counted 0 '0 passed, 0 failed, 1 skipped'
-	[ "${lines[0]}" = 'skip  unit/test_x: moon (needs a full moon)' ]
+	[ "${lines[0]}" = 'skip  unit/room/test_x: moon (needs a full moon)' ]
 }
 
 @test "a skip for another reason, or without one, counts as failed" {
@@ -101,7 +101,16 @@ counted() {
 	program test_y 'echo 1..1' 'echo ok 1 - b'
 	run tests/run unit y
 	[ "$status" -eq 0 ]
-	[ "$output" = 'ok    unit/test_y: b
+	[ "$output" = 'ok    unit/room/test_y: b
+1 passed, 0 failed, 0 skipped' ]
+}
+
+@test "a word chooses a room" {
+	mkdir "$UNIT_DIR/other"
+	program test_x 'echo 1..1' 'echo ok 1 - a'
+	cp "$UNIT_DIR/room/test_x" "$UNIT_DIR/other/test_room"
+	run tests/run unit room/
+	[ "$output" = 'ok    unit/room/test_x: a
 1 passed, 0 failed, 0 skipped' ]
 }
 

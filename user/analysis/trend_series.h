@@ -2,7 +2,7 @@
 /*
  * Does it leak? One series of byte counts over time, of a process or of a stack, in bounded memory,
  * and the judgement on it. The rule in one sentence: it leaks when it grew in every third of the
- * watch at a similar pace, not in one jump, and its low points rise too. tests/unit/test_trend.c
+ * watch at a similar pace, not in one jump, and its low points rise too. tests/unit/analysis/test_trend.c
  * shows by simulation how often that is right.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_TREND_SERIES_H

@@ -9,6 +9,7 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/probe/probe.h"
+#include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/target/image.h"
 
@@ -118,7 +119,7 @@ int doctor_target(pid_t pid, bool verbose)
 	struct image *image = NULL;
 	char comm[16] = "?";
 	size_t found = 0;
-	int err = proc_check_target(pid);
+	int err = traceable_check(pid);
 
 	if (err)
 		return err;

@@ -2,7 +2,7 @@
 /*
  * x86_64. What the kernel emulates: arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
  * push_setup_xol_ops(); what it refuses: validate_insn_64bits() there. Both are checked against the
- * running kernel by tests/unit/test_place_live.c.
+ * running kernel by tests/unit/probe/test_place_live.c.
  *
  * A call that the function's cold part (NAME.cold, another symbol) makes back into the prologue
  * would not be seen. Compilers jump back from there to join points behind the prologue, never into

@@ -10,7 +10,6 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/kernel/privilege.h"
 #include "user/process/elf_file.h"
 
 #define PF_KTHREAD	  0x00200000u /* the kernel's include/linux/sched.h; stable since 2.6.35 */
@@ -175,11 +174,7 @@ pid_t proc_ns_pid(pid_t pid)
 	return (pid_t)strtol(last ? last : value, NULL, 10);
 }
 
-/*
- * Calls back for each process there is until the callback returns something else than 0, which is
- * returned.
- */
-static int for_each_process(int (*visit)(void *ctx, pid_t pid), void *ctx)
+int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -217,7 +212,7 @@ static int visit_child(void *ctx, pid_t pid)
 int proc_children(pid_t pid, pid_t **out, size_t *count)
 {
 	struct children children = {.parent = pid};
-	int err = for_each_process(visit_child, &children);
+	int err = proc_each(visit_child, &children);
 
 	if (err) {
 		free(children.pids);
@@ -248,99 +243,4 @@ int proc_elf(pid_t pid)
 		return PROC_ELF_32BIT;
 	return ident[EI_DATA] == ELFDATA2LSB && machine == ELF_NATIVE_MACHINE ? PROC_ELF_NATIVE
 									      : PROC_ELF_FOREIGN;
-}
-
-struct inner_search {
-	pid_t wanted, found;
-};
-
-static int visit_inner(void *ctx, pid_t pid)
-{
-	struct inner_search *search = ctx;
-
-	if (proc_ns_pid(pid) != search->wanted)
-		return 0;
-	search->found = pid;
-	return 1;
-}
-
-static int no_such_process(pid_t pid)
-{
-	struct inner_search search = {.wanted = pid};
-	char comm[16] = "";
-
-	/* People read the pid inside a container and use it outside. */
-	for_each_process(visit_inner, &search);
-	if (search.found && !proc_comm(search.found, comm))
-		log_error("no process %d; the one with this id inside a container is process %d "
-			  "(%s) here",
-			  (int)pid, (int)search.found, comm);
-	else
-		log_error("no process %d", (int)pid);
-	return -ESRCH;
-}
-
-static int check_program(pid_t pid, const char *comm)
-{
-	char missing[PRIVILEGE_TEXT_MAX];
-	int kind = proc_elf(pid);
-
-	switch (kind) {
-	case PROC_ELF_NATIVE:
-		return 0;
-	case PROC_ELF_32BIT:
-		log_error("process %d (%s) is a 32-bit program; only 64-bit ones can be traced",
-			  (int)pid, comm);
-		return -EOPNOTSUPP;
-	case PROC_ELF_FOREIGN:
-		log_error("process %d (%s) is a program for another architecture", (int)pid, comm);
-		return -EOPNOTSUPP;
-	case -EACCES:
-	case -EPERM:
-		if (privilege_missing(missing)[0])
-			log_error("process %d (%s): no permission; run memleakbpf as root (sudo), "
-				  "or with %s",
-				  (int)pid, comm, missing);
-		else
-			log_error("process %d (%s): no permission, although we have the "
-				  "capabilities: a security module or a user namespace forbids it",
-				  (int)pid, comm);
-		return kind;
-	case -ESRCH:
-		return no_such_process(pid);
-	default:
-		return log_errno(kind, "process %d (%s): cannot read its program", (int)pid, comm);
-	}
-}
-
-int proc_check_target(pid_t pid)
-{
-	struct proc_stat stat;
-	char process[16] = "?";
-	pid_t tgid;
-	int err = pid > 0 ? proc_stat(pid, &stat) : -ESRCH;
-
-	if (err == -ESRCH)
-		return no_such_process(pid);
-	if (err)
-		return log_errno(err, "cannot read /proc/%d/stat", (int)pid);
-	tgid = proc_tgid(pid);
-	if (tgid > 0 && tgid != pid) {
-		proc_comm(tgid, process);
-		log_error("%d (%s) is a thread of process %d (%s); use -p %d", (int)pid, stat.comm,
-			  (int)tgid, process, (int)tgid);
-		return -EINVAL;
-	}
-	if (stat.kernel_thread) {
-		log_error("process %d (%s) is a kernel thread; it has no heap to trace", (int)pid,
-			  stat.comm);
-		return -EINVAL;
-	}
-	if (stat.state == 'Z' || stat.state == 'X') {
-		log_error("process %d (%s) has ended already; its parent %d has not waited for it "
-			  "yet",
-			  (int)pid, stat.comm, (int)stat.ppid);
-		return -ESRCH;
-	}
-	return check_program(pid, stat.comm);
 }

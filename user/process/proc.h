@@ -52,6 +52,12 @@ pid_t proc_tgid(pid_t tid);
 pid_t proc_ns_pid(pid_t pid);
 
 /*
+ * Calls back for each process there is until the callback returns something else than 0, which is
+ * returned; else 0, or -errno.
+ */
+int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx);
+
+/*
  * The processes whose parent is pid; *out is freed by the caller. A snapshot: some may have ended
  * by now. 0 or -errno.
  */
@@ -68,12 +74,5 @@ enum proc_elf {
  * at).
  */
 int proc_elf(pid_t pid);
-
-/*
- * Can this process be traced? 0, or -errno with one line logged that says why not and what to do:
- * no such process, a thread's id, a kernel thread, a zombie, a 32-bit or foreign program, no
- * permission.
- */
-int proc_check_target(pid_t pid);
 
 #endif

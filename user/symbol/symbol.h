@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "user/model/frame.h"
-#include "user/target/image.h"
+#include "user/process/location.h"
+#include "user/process/object.h"
 
 struct symbolizer;
 

@@ -13,19 +13,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/process/location.h"
 #include "user/process/object.h"
 
 struct image;
-
-/* Where an address of a process points, independent of where things were mapped. */
-struct location {
-	/*
-	 * borrowed from the image, which keeps every object it ever had; NULL: code without a file
-	 * (JIT)
-	 */
-	struct object *object;
-	uint64_t offset; /* bytes into the object's file; the plain address when object is NULL */
-};
 
 struct image_range {
 	uint64_t start, end, offset;

@@ -11,6 +11,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/trace/internal.h"
 
@@ -501,7 +502,7 @@ static void say_why_not(const struct target *target, int err, bool child)
 static int add_process(struct trace *trace, pid_t pid, bool child)
 {
 	struct target *target;
-	int err = child ? 0 : proc_check_target(pid);
+	int err = child ? 0 : traceable_check(pid);
 
 	if (err)
 		return err;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "tests/unit/fake_image.h"
+#include "tests/unit/heap/fake_image.h"
 #include "user/heap/block_index.h"
 #include "user/heap/reach.h"
 

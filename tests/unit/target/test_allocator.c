@@ -5,11 +5,12 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <libiberty/demangle.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/symbol/symbol.h"
 #include "user/target/allocator.h"
 
 static const struct alloc_fn *row(const char *name)
@@ -83,7 +84,7 @@ static void test_table(void **state)
 		assert_int_equal(fn->mmap, fn->op >= OP_MMAP);
 		assert_int_equal(fn->cxx, !strncmp(fn->name, "_Z", 2));
 		if (fn->cxx) {
-			char *people = symbol_demangle(fn->name);
+			char *people = cplus_demangle_v3(fn->name, DMGL_PARAMS | DMGL_ANSI);
 
 			assert_non_null(people);
 			assert_string_equal(fn->shown, people);

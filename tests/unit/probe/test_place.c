@@ -11,7 +11,7 @@
 #include "user/base/util.h"
 #include "user/probe/place.h"
 
-#include "tests/unit/test_place_code.h"
+#include "tests/unit/probe/test_place_code.h"
 
 #define KERNEL_OLD PLACE_KERNEL(5, 15)
 #define KERNEL_NEW PLACE_KERNEL(6, 18)

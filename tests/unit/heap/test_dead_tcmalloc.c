@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/fake_image.h"
+#include "tests/unit/heap/fake_image.h"
 #include "user/heap/dead_memory.h"
 
 #define BSS	0x7ffff7a01000ull

@@ -13,9 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/sample_snapshot.h"
-#include "user/analysis/diff.h"
 #include "user/base/util.h"
-#include "user/export/compare.h"
 #include "user/recording/wire.h"
 
 static const struct export_options plain;
@@ -336,56 +334,6 @@ static void perfetto(void **state)
 	assert_int_equal(live.count, 1024 + 1 + 3);
 }
 
-static void compared(void **state)
-{
-	struct diff *diff = diff_new();
-	struct stack later[SAMPLE_STACKS];
-	struct snapshot old = sample_snapshot(), now = old;
-	const struct comparison *c;
-	_cleanup_free_ char *text = NULL, *folded_text = NULL, *json = NULL;
-	struct frame moved = sample_caller;
-	const struct frame *const frames[] = {&sample_malloc, &sample_inlined, &moved};
-	size_t len;
-	FILE *out;
-
-	(void)state;
-	/* Rebuilt: other lines and addresses, the same names. */
-	moved.line = 50;
-	moved.offset = 0x99;
-	moved.module_offset = 0x9999;
-	memcpy(later, sample_stacks, sizeof(later));
-	later[0].id = 99;
-	later[0].frames = frames;
-	later[0].live.bytes += 5000;
-	later[0].live.count += 5;
-	later[1].live = (struct amount){0};
-	now.stacks = later;
-	now.pid = 4321;
-	assert_int_equal(diff_add(diff, &old, false), 0);
-	assert_int_equal(diff_add(diff, &now, true), 0);
-	c = diff_finish(diff, false);
-	assert_int_equal(c->stack_count, 3);
-	assert_int_equal(c->grown, 1);
-	assert_int_equal(c->gone, 1);
-	assert_int_equal(c->same, 1);
-	assert_int_equal(c->fresh + c->shrunk, 0);
-	out = open_memstream(&text, &len);
-	assert_int_equal(compare_text(out, &plain, c, 10), 0);
-	fclose(out);
-	assert_true(sample_matches("diff-usual.txt", text));
-	out = open_memstream(&folded_text, &len);
-	assert_int_equal(compare_folded(out, &plain, c, 10), 0);
-	fclose(out);
-	assert_non_null(strstr(folded_text, "malloc 1363148 1368148\n"));
-	assert_non_null(strstr(folded_text, "malloc 4096 0\n"));
-	out = open_memstream(&json, &len);
-	assert_int_equal(compare_json(out, &plain, c, 10), 0);
-	fclose(out);
-	assert_non_null(strstr(json, "\"delta\":{\"bytes\":904,\"count\":4}"));
-	assert_non_null(strstr(json, "\"change\":\"gone\""));
-	diff_free(diff);
-}
-
 /*
  * Every format tells of a disk that is full: those that say each snapshot when it is made then,
  * documents at their end at the latest.
@@ -416,8 +364,7 @@ int main(void)
 		cmocka_unit_test(folded),	  cmocka_unit_test(folded_values),
 		cmocka_unit_test(folded_hostile), cmocka_unit_test(android),
 		cmocka_unit_test(rewritten),	  cmocka_unit_test(pprof),
-		cmocka_unit_test(perfetto),	  cmocka_unit_test(compared),
-		cmocka_unit_test(full_disk),
+		cmocka_unit_test(perfetto),	  cmocka_unit_test(full_disk),
 	};
 
 	/* Golden texts hold times of day. */

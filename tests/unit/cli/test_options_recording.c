@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/options_line.h"
+#include "tests/unit/cli/options_line.h"
 #include "user/base/util.h"
 #include "user/cli/help.h"
 

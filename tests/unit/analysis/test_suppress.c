@@ -12,38 +12,10 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/suppressed_frames.h"
 #include "user/analysis/leaks.h"
 #include "user/analysis/suppress.h"
 #include "user/analysis/suppress_rule.h"
-#include "user/export/render.h"
-
-#define LIBC "/usr/lib/x86_64-linux-gnu/libc.so.6"
-
-static const struct frame f_malloc = {
-	.function = "malloc", .module = "libc.so.6", .module_path = LIBC};
-static const struct frame f_new = {.function = "operator new(unsigned long)",
-				   .symbol = "_Znwm",
-				   .module = "libstdc++.so.6.0.30",
-				   .module_path = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"};
-static const struct frame f_keep = {.function = "shop::Archive::keep(char const*)",
-				    .symbol = "_ZN4shop7Archive4keepEPKc",
-				    .module = "shop",
-				    .module_path = "/srv/shop",
-				    .file = "/src/shop/archive.cc",
-				    .line = 42};
-static const struct frame f_unknown = {
-	.module = "libz.so.1", .module_path = "/opt/libz.so.1", .offset = 0x1234};
-static const struct frame f_main = {.function = "main",
-				    .module = "shop",
-				    .module_path = "/srv/shop",
-				    .file = "main.cc",
-				    .line = 7};
-static const struct frame f_start = {
-	.function = "__libc_start_main", .module = "libc.so.6", .module_path = LIBC};
-
-static const struct frame *const cxx[] = {&f_malloc,  &f_new,  &f_keep,
-					  &f_unknown, &f_main, &f_start};
-static const struct frame *const plain[] = {&f_malloc, &f_main, &f_start};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -345,69 +317,6 @@ static void valgrinds_own(void **state)
 	suppressions_free(s);
 }
 
-static char *generate(enum suppression_style style, const struct snapshot *snapshot,
-		      const struct stack *stack)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	suppression_put(out, style, snapshot, stack);
-	fclose(out);
-	return text;
-}
-
-/* What is generated hides the stack that it was made from, and no other. */
-static void generated(void **state)
-{
-	static const enum suppression_style styles[] = {SUPPRESSION_VALGRIND,
-							SUPPRESSION_LEAKSANITIZER};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(styles); i++) {
-		struct stack stacks[] = {
-			{.live = {1, 1}, .frames = cxx, .frame_count = COUNT(cxx)},
-			{.live = {2, 1}, .frames = plain, .frame_count = COUNT(plain)},
-		};
-		struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
-		struct suppressions *s = suppressions_new();
-		char *text = generate(styles[i], &snapshot, &stacks[0]);
-
-		assert_int_equal(parse(s, text), 0);
-		assert_int_equal(apply(s, &snapshot)->total.bytes, 1);
-		assert_true(stacks[0].hidden);
-		free(snapshot.suppressed);
-		suppressions_free(s);
-		free(text);
-	}
-}
-
-static void generated_text(void **state)
-{
-	struct stack stack = {.live = {1, 1},
-			      .verdict = {[VERDICT_DEFINITE] = {1, 1}},
-			      .frames = cxx,
-			      .frame_count = COUNT(cxx)};
-	struct snapshot snapshot = {.verdict.state = VERDICT_TAKEN};
-	char *text = generate(SUPPRESSION_VALGRIND, &snapshot, &stack);
-
-	(void)state;
-	assert_string_equal(text, "{\n"
-				  "   blocks of shop::Archive::keep(char const*)\n"
-				  "   Memcheck:Leak\n"
-				  "   match-leak-kinds: definite\n"
-				  "   fun:_Zn?m\n"
-				  "   fun:_ZN4shop7Archive4keepEPKc\n"
-				  "   obj:/opt/libz.so.1\n"
-				  "   fun:main\n"
-				  "   fun:__libc_start_main\n"
-				  "}\n");
-	free(text);
-	text = generate(SUPPRESSION_LEAKSANITIZER, &snapshot, &stack);
-	assert_string_equal(text, "leak:shop::Archive::keep(char const*)\n");
-	free(text);
-}
-
 static void bad_frees(void **state)
 {
 	struct suppressions *s = suppressions_new();
@@ -474,8 +383,6 @@ int main(void)
 		cmocka_unit_test(classes),
 		cmocka_unit_test(builtin),
 		cmocka_unit_test(valgrinds_own),
-		cmocka_unit_test(generated),
-		cmocka_unit_test(generated_text),
 		cmocka_unit_test(bad_frees),
 		cmocka_unit_test(thread_caches),
 	};

@@ -380,17 +380,21 @@ static void rust_names(void **state)
 static const struct frame *resolve_here(struct fixture *fixture, const void *code)
 {
 	const struct frame *const *frames;
+	const struct mapping *m;
 	struct location location;
-	struct image *image;
+	struct maps *maps;
 	size_t count;
 
-	assert_int_equal(image_new(getpid(), fixture->cache, &image), 0);
-	assert_true(image_locate(image, (uintptr_t)code, &location));
-	assert_non_null(location.object);
+	assert_int_equal(maps_read(getpid(), &maps), 0);
+	m = maps_find(maps, (uintptr_t)code);
+	assert_non_null(m);
+	assert_int_equal(object_cache_get(fixture->cache, getpid(), m, &location.object), 0);
+	location.offset = (uintptr_t)code - m->start + m->offset;
+	maps_free(maps);
 	assert_int_equal(symbolizer_resolve(fixture->symbolizer, &location, getpid(), false,
 					    &frames, &count),
 			 0);
-	image_free(image);
+	object_unref(location.object);
 	return frames[count - 1];
 }
 

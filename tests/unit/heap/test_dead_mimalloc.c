@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/fake_image.h"
+#include "tests/unit/heap/fake_image.h"
 #include "user/heap/dead_memory.h"
 
 #define SEGMENT 0x20002000000ull

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "tests/unit/test_proc_child.h"
+#include "user/process/proc.h"
+
+static void test_stat_parse(void **state)
+{
+	struct proc_stat stat;
+
+	(void)state;
+	assert_int_equal(
+		proc_stat_parse("42 (a) b) (c) S 7 42 42 0 -1 2097216 1 2 3 4 5 6 7 8 20 0 3 0 "
+				"987654 1 2\n",
+				&stat),
+		0);
+	assert_string_equal(stat.comm, "a) b) (c");
+	assert_int_equal(stat.state, 'S');
+	assert_int_equal(stat.ppid, 7);
+	assert_int_equal(stat.threads, 3);
+	assert_int_equal(stat.start_ticks, 987654);
+	assert_true(stat.kernel_thread);
+	assert_int_equal(proc_stat_parse("", &stat), -EBADMSG);
+	assert_int_equal(proc_stat_parse(")(", &stat), -EBADMSG);
+	assert_int_equal(proc_stat_parse("1 (x) S 1 2", &stat), -EBADMSG);
+	/* kworkers' names are longer than what a comm holds */
+	assert_int_equal(
+		proc_stat_parse("1 (kworker/u5:2-events_unbound) I 2 0 0 0 -1 69238880 0 0 0 0 0 0 "
+				"0 0 20 0 1 0 9 0 0",
+				&stat),
+		0);
+	assert_string_equal(stat.comm, "kworker/u5:2-ev");
+}
+
+static void test_self(void **state)
+{
+	struct proc_stat stat;
+	char comm[16];
+
+	(void)state;
+	assert_int_equal(proc_stat(getpid(), &stat), 0);
+	assert_int_equal(stat.ppid, getppid());
+	assert_int_equal(stat.state, 'R');
+	assert_false(stat.kernel_thread);
+	assert_int_equal(proc_comm(getpid(), comm), 0);
+	assert_string_equal(comm, "test_proc");
+	assert_int_equal(proc_ns_pid(getpid()), getpid());
+	assert_int_equal(proc_elf(getpid()), PROC_ELF_NATIVE);
+}
+
+static void test_cmdline(void **state)
+{
+	char *argv[] = {"", "-", "--", NULL};
+	struct child child = child_exec("/bin/cat", argv, (char *[]){NULL});
+	pid_t zombie = child_zombie();
+	char **got;
+
+	(void)state;
+	assert_int_equal(proc_cmdline(child.pid, &got), 0);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(got[i], argv[i]);
+	assert_null(got[3]);
+	free(got);
+	child_end(&child);
+	assert_int_equal(proc_cmdline(child.pid, &got), -ESRCH);
+	assert_int_equal(proc_cmdline(zombie, &got), 0);
+	assert_null(got[0]);
+	free(got);
+	waitpid(zombie, NULL, 0);
+}
+
+static void test_children(void **state)
+{
+	struct child a = child_start(NULL, NULL), b = child_start(NULL, NULL);
+	pid_t *pids;
+	size_t count, found = 0;
+
+	(void)state;
+	assert_int_equal(proc_children(getpid(), &pids, &count), 0);
+	for (size_t i = 0; i < count; i++)
+		found += pids[i] == a.pid || pids[i] == b.pid;
+	assert_int_equal(found, 2);
+	assert_int_equal(count, 2);
+	free(pids);
+	assert_int_equal(proc_children(a.pid, &pids, &count), 0);
+	assert_int_equal(count, 0);
+	free(pids);
+	child_end(&a);
+	child_end(&b);
+}
+
+/* The first process of a pid namespace of its own is 1 there. */
+static void test_pid_namespace(void **state)
+{
+	size_t count;
+	char byte = 0;
+	pid_t *pids, pid;
+	int hold[2];
+
+	(void)state;
+	need_root();
+	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (unshare(CLONE_NEWPID))
+			_exit(1);
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (write(hold[1], &byte, 1) != 1)
+				_exit(1);
+			pause();
+		}
+		pause();
+	}
+	close(hold[1]);
+	assert_int_equal(read(hold[0], &byte, 1), 1);
+	assert_int_equal(proc_children(pid, &pids, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(proc_ns_pid(pids[0]), 1);
+	kill(pids[0], SIGKILL);
+	free(pids);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(hold[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stat_parse),    cmocka_unit_test(test_self),
+		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
+		cmocka_unit_test(test_pid_namespace),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

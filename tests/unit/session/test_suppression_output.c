@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What is generated to suppress a stack, and that it does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/suppressed_frames.h"
+#include "user/analysis/suppress.h"
+#include "user/export/render.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int parse(struct suppressions *s, const char *text)
+{
+	return suppressions_parse(s, "test.supp", text, strlen(text));
+}
+
+static struct suppressed *apply(struct suppressions *s, struct snapshot *snapshot)
+{
+	assert_int_equal(suppressions_apply(s, snapshot), 0);
+	return snapshot->suppressed;
+}
+
+static char *generate(enum suppression_style style, const struct snapshot *snapshot,
+		      const struct stack *stack)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	suppression_put(out, style, snapshot, stack);
+	fclose(out);
+	return text;
+}
+
+/* What is generated hides the stack that it was made from, and no other. */
+static void generated(void **state)
+{
+	static const enum suppression_style styles[] = {SUPPRESSION_VALGRIND,
+							SUPPRESSION_LEAKSANITIZER};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(styles); i++) {
+		struct stack stacks[] = {
+			{.live = {1, 1}, .frames = cxx, .frame_count = COUNT(cxx)},
+			{.live = {2, 1}, .frames = plain, .frame_count = COUNT(plain)},
+		};
+		struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
+		struct suppressions *s = suppressions_new();
+		char *text = generate(styles[i], &snapshot, &stacks[0]);
+
+		assert_int_equal(parse(s, text), 0);
+		assert_int_equal(apply(s, &snapshot)->total.bytes, 1);
+		assert_true(stacks[0].hidden);
+		free(snapshot.suppressed);
+		suppressions_free(s);
+		free(text);
+	}
+}
+
+static void generated_text(void **state)
+{
+	struct stack stack = {.live = {1, 1},
+			      .verdict = {[VERDICT_DEFINITE] = {1, 1}},
+			      .frames = cxx,
+			      .frame_count = COUNT(cxx)};
+	struct snapshot snapshot = {.verdict.state = VERDICT_TAKEN};
+	char *text = generate(SUPPRESSION_VALGRIND, &snapshot, &stack);
+
+	(void)state;
+	assert_string_equal(text, "{\n"
+				  "   blocks of shop::Archive::keep(char const*)\n"
+				  "   Memcheck:Leak\n"
+				  "   match-leak-kinds: definite\n"
+				  "   fun:_Zn?m\n"
+				  "   fun:_ZN4shop7Archive4keepEPKc\n"
+				  "   obj:/opt/libz.so.1\n"
+				  "   fun:main\n"
+				  "   fun:__libc_start_main\n"
+				  "}\n");
+	free(text);
+	text = generate(SUPPRESSION_LEAKSANITIZER, &snapshot, &stack);
+	assert_string_equal(text, "leak:shop::Archive::keep(char const*)\n");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(generated),
+		cmocka_unit_test(generated_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
