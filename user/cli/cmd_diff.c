@@ -10,7 +10,7 @@
 #include "user/cli/commands.h"
 #include "user/session/playback.h"
 #include "user/session/suppressions.h"
-#include "user/export/compare.h"
+#include "user/export/export.h"
 
 /* One snapshot per process. */
 struct moment {
@@ -100,17 +100,11 @@ static int print(const struct replay_config *config, const struct comparison *c)
 		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
 	};
 	FILE *out = config->show.output ? fopen(config->show.output, "we") : stdout;
-	const char *format = config->show.format->name;
 	int err;
 
 	if (!out)
 		return log_errno(errno, "cannot open %s for writing", config->show.output);
-	if (!strcmp(format, "json"))
-		err = compare_json(out, &e, c, config->show.top);
-	else if (!strcmp(format, "folded"))
-		err = compare_folded(out, &e, c, config->show.top);
-	else
-		err = compare_text(out, &e, c, config->show.top);
+	err = config->show.format->compare(out, &e, c, config->show.top);
 	if (config->show.output && fclose(out) && !err)
 		err = -errno;
 	if (err && err != -EPIPE)

@@ -305,9 +305,9 @@ int cmd_doctor(const union command_config *command)
 	if (!features)
 		return log_errno(ENOMEM, "doctor") ? 1 : 0;
 	machine_read(&machine);
-	possible = strcmp(config->show.format->name, "json")
-			   ? print_text(features, &machine, verbose)
-			   : print_json(features, &machine);
+	possible = config->show.format->findings == EXPORT_OBJECT
+			   ? print_json(features, &machine)
+			   : print_text(features, &machine, verbose);
 	features_free(features);
 	for (size_t i = 0; i < config->pids.count; i++) {
 		if (doctor_target(config->pids.pids[i], verbose))

@@ -226,9 +226,7 @@ static int print_report(struct survey *s, bool final)
 	report.final = final;
 	interruptible_begin();
 	if (!err && !s->page)
-		err = strcmp(s->config->show.format->name, "json") != 0
-			      ? survey_write_text(&s->output, &report)
-			      : survey_write_json(&s->output, &report);
+		err = s->config->show.format->show_survey(&s->output, &report);
 	interruptible_end();
 	if (err == -EPIPE) { /* a reader that has had enough is no error */
 		s->stop = true;
@@ -363,7 +361,7 @@ static int open_output(struct survey *s)
 	struct survey_output *out = &s->output;
 	int err = open_recording(s);
 
-	if (err || o->show.format->survey)
+	if (err || !o->show.format->show_survey)
 		return err ? err : output_open(&o->show, false, 0, true, &s->page);
 	out->out = o->show.output ? interruptible_open(o->show.output) : stdout;
 	if (!out->out)

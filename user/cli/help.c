@@ -207,8 +207,7 @@ static void print_commands(FILE *out, const struct command *commands)
 int help_print(FILE *out, const struct command *commands, const struct command *command,
 	       enum help_topic topic)
 {
-	const struct exporter_format *format;
-	char formats[128] = "";
+	char formats[EXPORT_NAMES_MAX];
 
 	if (topic != HELP_GENERAL) {
 		fputs(topic == HELP_LEAKS ? leaks_text : probes_text, out);
@@ -218,16 +217,10 @@ int help_print(FILE *out, const struct command *commands, const struct command *
 		fputs(command->help, out);
 		return result_of(out);
 	}
-	for (size_t i = 0; (format = export_format_at(i)) != NULL; i++) {
-		size_t used = strlen(formats);
-
-		snprintf(formats + used, sizeof(formats) - used, "%s%s", i ? ", " : "",
-			 format->name);
-	}
 	fputs(usage, out);
 	print_commands(out, commands);
 	fputs("\n", out);
-	fprintf(out, options_text, formats);
+	fprintf(out, options_text, export_names(formats, EXPORT_ANYTHING, ", "));
 	fputs("\n", out);
 	fputs(examples, out);
 	return result_of(out);

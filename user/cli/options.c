@@ -511,14 +511,16 @@ int options_check_watch(struct options *options)
 int options_check_doctor(struct options *options)
 {
 	const struct doctor_config *config = &options->config.doctor;
-	const char *format = config->show.format->name;
+	const struct exporter_format *format = config->show.format;
+	char names[EXPORT_NAMES_MAX];
 
-	if (strcmp(format, "text") && strcmp(format, "json")) {
-		log_error("-f: doctor has no format '%s'; give text or json", format);
+	if (!export_can(format, EXPORT_FINDINGS)) {
+		log_error("-f: doctor has no format '%s'; give %s", format->name,
+			  export_names(names, EXPORT_FINDINGS, " or "));
 		return -EINVAL;
 	}
-	if (!strcmp(format, "json") && config->pids.count) {
-		log_error("-f: json says nothing of processes; leave -p out");
+	if (format->findings == EXPORT_OBJECT && config->pids.count) {
+		log_error("-f: %s says nothing of processes; leave -p out", format->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -576,7 +578,8 @@ int options_check_report(struct options *options)
 int options_check_diff(struct options *options)
 {
 	const struct replay_config *config = &options->config.replay;
-	const char *format = config->show.format->name;
+	const struct exporter_format *format = config->show.format;
+	char names[EXPORT_NAMES_MAX];
 
 	if (config->file_count < 1 || config->file_count > 2) {
 		log_error(
@@ -591,8 +594,9 @@ int options_check_diff(struct options *options)
 			"one FILE with --from and --to");
 		return -EINVAL;
 	}
-	if (strcmp(format, "text") && strcmp(format, "json") && strcmp(format, "folded")) {
-		log_error("-f: diff has no format '%s'; give one of text, json, folded", format);
+	if (!export_can(format, EXPORT_COMPARISONS)) {
+		log_error("-f: diff has no format '%s'; give one of %s", format->name,
+			  export_names(names, EXPORT_COMPARISONS, ", "));
 		return -EINVAL;
 	}
 	if (config->show.merge) {
@@ -610,13 +614,12 @@ int options_check_diff(struct options *options)
 int options_check_survey(struct options *options)
 {
 	struct survey_config *config = &options->config.survey;
-	const char *format = config->show.format->name;
+	const struct exporter_format *format = config->show.format;
+	char names[EXPORT_NAMES_MAX];
 
-	if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0 &&
-	    !config->show.format->survey) {
-		log_error("-f: '%s' is not a format of the survey; give one of text, json, "
-			  "perfetto, html",
-			  format);
+	if (!export_can(format, EXPORT_SURVEYS)) {
+		log_error("-f: '%s' is not a format of the survey; give one of %s", format->name,
+			  export_names(names, EXPORT_SURVEYS, ", "));
 		return -EINVAL;
 	}
 	if (!config->pace.interval_ns)

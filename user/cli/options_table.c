@@ -256,7 +256,7 @@ static int apply_format(const struct option_row *row, struct options *options, c
 {
 	const struct exporter_format *format = export_find_format(value);
 	const char *why = format && format->unavailable ? format->unavailable() : NULL;
-	char known[256] = "";
+	char known[EXPORT_NAMES_MAX];
 
 	if (why) {
 		log_error("%s %s: this memleakbpf was built without it: %s; report can make it "
@@ -268,12 +268,8 @@ static int apply_format(const struct option_row *row, struct options *options, c
 		*(const struct exporter_format **)field_of(row, options) = format;
 		return 0;
 	}
-	for (size_t i = 0; (format = export_format_at(i)) != NULL; i++) {
-		size_t used = strlen(known);
-
-		snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", format->name);
-	}
-	log_error("%s: '%s' is not a format; give one of %s", shown, value, known);
+	log_error("%s: '%s' is not a format; give one of %s", shown, value,
+		  export_names(known, EXPORT_ANYTHING, ", "));
 	return -EINVAL;
 }
 

@@ -5,6 +5,7 @@
 #include "user/base/parse.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
+#include "user/export/text_parts.h"
 
 static const char *const call_names[] = {
 	[BAD_FREE_NOW] = "free", [BAD_FREE_FIRST] = "first_free", [BAD_FREE_ALLOC] = "alloc"};

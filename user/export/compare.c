@@ -2,7 +2,6 @@
 /* A comparison for people, and for difference flame graphs. */
 #include "user/export/compare.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,14 +10,7 @@
 #include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/export/render.h"
-
-static int finish(FILE *out)
-{
-	errno = 0;
-	if (!fflush(out) && !ferror(out))
-		return 0;
-	return errno ? -errno : -EIO;
-}
+#include "user/export/text_parts.h"
 
 static void put_amount(FILE *out, const struct amount *amount)
 {
@@ -129,23 +121,5 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 		if (change == CHANGE_SHRANK || change == CHANGE_GONE)
 			put_stack(out, options, ++shown, &c->stacks[i]);
 	}
-	return finish(out);
-}
-
-int compare_folded(FILE *out, const struct export_options *options, const struct comparison *c,
-		   size_t top)
-{
-	bool count = options->value == EXPORT_LIVE_COUNT;
-
-	(void)top;
-	for (size_t i = 0; i < c->stack_count; i++) {
-		const struct compared_stack *stack = &c->stacks[i];
-
-		folded_frames(out, stack->names.frames, stack->names.frame_count,
-			      stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
-		fprintf(out, " %" PRIu64 " %" PRIu64 "\n",
-			count ? stack->old.count : stack->old.bytes,
-			count ? stack->now.count : stack->now.bytes);
-	}
-	return finish(out);
+	return stream_flush(out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Printing a comparison. */
+/* The formats' compare(): private to user/export and its tests. */
 #ifndef MEMLEAKBPF_EXPORT_COMPARE_H
 #define MEMLEAKBPF_EXPORT_COMPARE_H
 
@@ -10,8 +10,7 @@
 #include "user/model/comparison.h"
 
 /*
- * Each prints it whole and flushes; at most `top` stacks of those that grew and of those that
- * shrank. 0 or -errno, not logged. text: for people. json: one object on a line. folded: "stack old
+ * As in struct exporter_format. text: for people. json: one object on a line. folded: "stack old
  * new" of every stack, as difffolded.pl makes it.
  */
 int compare_text(FILE *out, const struct export_options *options, const struct comparison *c,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The formats: the one place that knows them all. */
 #include "user/export/export.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "user/base/util.h"
 #include "user/export/render.h"
 
 static const struct exporter_format *const formats[] = {
@@ -16,7 +14,7 @@ static const struct exporter_format *const formats[] = {
 
 const struct exporter_format *export_find_format(const char *name)
 {
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		if (!strcmp(formats[i]->name, name))
 			return formats[i];
 	}
@@ -25,89 +23,33 @@ const struct exporter_format *export_find_format(const char *name)
 
 const struct exporter_format *export_format_at(size_t index)
 {
-	return index < sizeof(formats) / sizeof(formats[0]) ? formats[index] : NULL;
+	return index < ARRAY_SIZE(formats) ? formats[index] : NULL;
 }
 
-struct exporter *exporter_new(FILE *out, const struct export_options *options)
+bool export_can(const struct exporter_format *format, enum export_use use)
 {
-	struct exporter *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		return NULL;
-	e->out = out;
-	e->options = *options;
-	return e;
+	switch (use) {
+	case EXPORT_SURVEYS:
+		return format->survey || format->show_survey;
+	case EXPORT_COMPARISONS:
+		return format->compare != NULL;
+	case EXPORT_FINDINGS:
+		return format->findings != EXPORT_NO_FINDINGS;
+	case EXPORT_ANYTHING:
+		break;
+	}
+	return true;
 }
 
-static int flush(FILE *out)
+char *export_names(char buf[static EXPORT_NAMES_MAX], enum export_use use, const char *between)
 {
-	errno = 0;
-	if (!fflush(out) && !ferror(out))
-		return 0;
-	return errno ? -errno : -EIO;
-}
+	size_t used = 0;
 
-int exporter_close(struct exporter *e)
-{
-	int err;
-
-	if (!e)
-		return 0;
-	err = flush(e->out);
-	free(e);
-	return err;
-}
-
-int stream_write(FILE *out, const char *text, size_t len)
-{
-	errno = 0;
-	if (fwrite(text, 1, len, out) != len)
-		return errno ? -errno : -EIO;
-	return flush(out);
-}
-
-int exporter_write(struct exporter *e, const char *text, size_t len)
-{
-	return stream_write(e->out, text, len);
-}
-
-int exporter_write_document(struct exporter *e, const void *data, size_t len)
-{
-	int err;
-
-	if (!e->options.rewrite)
-		return exporter_write(e, data, len);
-	if (fseek(e->out, 0, SEEK_SET))
-		return -errno;
-	err = exporter_write(e, data, len);
-	if (!err && ftruncate(fileno(e->out), (off_t)len))
-		err = -errno;
-	return err;
-}
-
-char *frame_label(const struct frame *frame, char buf[static FRAME_LABEL_MAX])
-{
-	if (frame->function)
-		snprintf(buf, FRAME_LABEL_MAX, "%s", frame->function);
-	else if (frame->module)
-		snprintf(buf, FRAME_LABEL_MAX, "%.4095s+0x%" PRIx64, frame->module, frame->offset);
-	else
-		snprintf(buf, FRAME_LABEL_MAX, "0x%" PRIx64, frame->offset);
+	*buf = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(formats) && used < EXPORT_NAMES_MAX; i++) {
+		if (export_can(formats[i], use))
+			used += (size_t)snprintf(buf + used, EXPORT_NAMES_MAX - used, "%s%s",
+						 used ? between : "", formats[i]->name);
+	}
 	return buf;
-}
-
-const char *stack_end_label(enum stack_end end)
-{
-	static const char *const labels[] = {
-		[STACK_END_TRUNCATED] = "[truncated]",
-		[STACK_END_NO_ROWS] = "[incomplete: no_rows]",
-		[STACK_END_NO_MAPPING] = "[incomplete: no_mapping]",
-		[STACK_END_READ_FAULT] = "[incomplete: read_fault]",
-		[STACK_END_BAD_CFA] = "[incomplete: bad_cfa]",
-		[STACK_END_BAD_PC] = "[incomplete: bad_pc]",
-		[STACK_END_UNSUPPORTED] = "[incomplete: unsupported]",
-	};
-
-	_Static_assert(sizeof(labels) / sizeof(labels[0]) == STACK_ENDS, "a label for every end");
-	return (unsigned)end < STACK_ENDS ? labels[end] : "[incomplete]";
 }

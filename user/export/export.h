@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One vtable for every output format. An exporter sees snapshots whose stacks are already ranked,
- * cut to the top N and symbolised; it holds no state of the running system and needs no root.
+ * One vtable for every output format. What a format is and can is asked here, and never told by its
+ * name. An exporter is handed snapshots with the stacks to be shown, best first, which have their
+ * frames; all stacks have theirs where the format wants_all. It reads nothing of the running system
+ * and needs no root.
  */
 #ifndef MEMLEAKBPF_EXPORT_EXPORT_H
 #define MEMLEAKBPF_EXPORT_EXPORT_H
@@ -46,6 +48,15 @@ struct export_options {
 };
 
 struct exporter;
+struct comparison;
+struct survey_output;
+
+/* How a format says what is no snapshot and has been found out once: by `doctor`, so far. */
+enum export_findings {
+	EXPORT_NO_FINDINGS, /* it does not */
+	EXPORT_LINES,	    /* a line for each, for people */
+	EXPORT_OBJECT,	    /* one JSON object */
+};
 
 struct exporter_format {
 	const char *name; /* of -f */
@@ -70,11 +81,27 @@ struct exporter_format {
 			const struct stack *const *shown, size_t shown_count);
 	/*
 	 * What a survey knows at one time; rows are all processes, the most suspect first. A
-	 * drill's snapshot has a target_id of its own. NULL: the format shows no surveys (text and
-	 * json are written by survey_write_text() and survey_write_json()). As snapshot().
+	 * drill's snapshot has a target_id of its own. As snapshot(). NULL: the format does not
+	 * keep surveys.
 	 */
 	int (*survey)(struct exporter *e, const struct survey_report *report);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
+
+	/*
+	 * The rest needs no exporter.
+	 *
+	 * Shows what a survey knows at one time, to those who look on: rows are those to be shown.
+	 * NULL: the format does not, it may have survey(). 0 or -errno of the failed write, not
+	 * logged.
+	 */
+	int (*show_survey)(const struct survey_output *output, const struct survey_report *report);
+	/*
+	 * Prints a comparison whole and flushes; at most `top` stacks of those that grew and of
+	 * those that shrank. NULL: the format has none. 0 or -errno, not logged.
+	 */
+	int (*compare)(FILE *out, const struct export_options *options, const struct comparison *c,
+		       size_t top);
+	enum export_findings findings;
 };
 
 /*
@@ -84,5 +111,19 @@ extern const struct exporter_format export_recording;
 
 const struct exporter_format *export_find_format(const char *name); /* NULL: no such format */
 const struct exporter_format *export_format_at(size_t index);	    /* NULL past the last */
+
+/* What a format may be asked for. */
+enum export_use {
+	EXPORT_ANYTHING,
+	EXPORT_SURVEYS,
+	EXPORT_COMPARISONS,
+	EXPORT_FINDINGS,
+};
+bool export_can(const struct exporter_format *format, enum export_use use);
+
+#define EXPORT_NAMES_MAX 128
+
+/* The names of the formats that can, for messages: "text, json" with ", " between. Returns buf. */
+char *export_names(char buf[static EXPORT_NAMES_MAX], enum export_use use, const char *between);
 
 #endif

@@ -12,6 +12,7 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
+#include "user/export/compare.h"
 
 /* A semicolon would begin another frame, a newline another stack. */
 static void put_name(FILE *out, const char *name)
@@ -24,6 +25,23 @@ static void put_name(FILE *out, const char *name)
 						.invalid = "?"};
 
 	text_put(out, name, &rules);
+}
+
+static void folded_put_frames(FILE *out, const struct frame *const *frames, size_t count,
+			      enum stack_end end)
+{
+	const char *label = frames ? stack_end_label(end) : STACK_UNKNOWN_LABEL;
+	char text[FRAME_LABEL_MAX];
+
+	if (label)
+		fputs(label, out);
+	for (size_t i = count; frames && i-- > 0;) {
+		if (label || i + 1 < count)
+			fputc(';', out);
+		put_name(out, frame_label(frames[i], text));
+		if (frames[i]->inlined)
+			fputs("_[i]", out);
+	}
 }
 
 static uint64_t value_of(const struct collected_stack *stack, enum export_value value)
@@ -54,22 +72,6 @@ static uint64_t class_value_of(const struct collected_stack *stack, enum verdict
 	return value == EXPORT_LIVE_COUNT ? amount->count : amount->bytes;
 }
 
-void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end)
-{
-	const char *label = frames ? stack_end_label(end) : STACK_UNKNOWN_LABEL;
-	char text[FRAME_LABEL_MAX];
-
-	if (label)
-		fputs(label, out);
-	for (size_t i = count; frames && i-- > 0;) {
-		if (label || i + 1 < count)
-			fputc(';', out);
-		put_name(out, frame_label(frames[i], text));
-		if (frames[i]->inlined)
-			fputs("_[i]", out);
-	}
-}
-
 /* `class`: a frame between the process and the stack; NULL: none. */
 static void put_line(const struct document *d, FILE *out, const struct collected_target *t,
 		     const struct collected_stack *stack, const char *class, uint64_t value)
@@ -88,7 +90,7 @@ static void put_line(const struct document *d, FILE *out, const struct collected
 	if (stack->frames)
 		frames = frame_table_stack_at(d->collection.frames, stack->frames, &count);
 	fputc(';', out);
-	folded_frames(out, frames, count, stack->end);
+	folded_put_frames(out, frames, count, stack->end);
 	fprintf(out, " %" PRIu64 "\n", value);
 }
 
@@ -135,6 +137,24 @@ static struct exporter *folded_open(FILE *out, const struct export_options *opti
 	return document_new(out, options, folded_write);
 }
 
+int compare_folded(FILE *out, const struct export_options *options, const struct comparison *c,
+		   size_t top)
+{
+	bool count = options->value == EXPORT_LIVE_COUNT;
+
+	(void)top;
+	for (size_t i = 0; i < c->stack_count; i++) {
+		const struct compared_stack *stack = &c->stacks[i];
+
+		folded_put_frames(out, stack->names.frames, stack->names.frame_count,
+				  stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
+		fprintf(out, " %" PRIu64 " %" PRIu64 "\n",
+			count ? stack->old.count : stack->old.bytes,
+			count ? stack->now.count : stack->now.bytes);
+	}
+	return stream_flush(out);
+}
+
 const struct exporter_format format_folded = {
 	.name = "folded",
 	.help = "collapsed stacks for flame graphs",
@@ -142,4 +162,5 @@ const struct exporter_format format_folded = {
 	.open = folded_open,
 	.snapshot = document_snapshot,
 	.close = document_close,
+	.compare = compare_folded,
 };

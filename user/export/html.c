@@ -9,14 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "user/base/text.h"
-#include "user/base/util.h"
-
-#define MAX_POINTS  1024 /* more than a screen has columns to draw them in */
-#define MAX_MOMENTS 64
-#define MAX_CELLS   (2u << 20) /* of moments times stacks; 32 bytes each */
 
 static struct exporter *html_open(FILE *out, const struct export_options *options)
 {
@@ -33,21 +25,6 @@ static struct exporter *html_open(FILE *out, const struct export_options *option
 	return NULL;
 }
 
-static void target_release(struct html_target *t)
-{
-	text_list_free(t->cmdline);
-	free(t->points);
-	for (size_t i = 0; i < t->moment_count; i++)
-		free(t->moments[i].values);
-	free(t->moments);
-	for (size_t i = 0; i < t->row_count; i++)
-		free(t->rows[i].held_by);
-	free(t->rows);
-	html_bad_frees_release(t);
-	id_map_free(&t->row_of);
-	id_map_free(&t->frames_of);
-}
-
 static int html_close(struct exporter *e)
 {
 	struct html *h = (struct html *)e;
@@ -58,206 +35,12 @@ static int html_close(struct exporter *e)
 	/* Without a snapshot there is nothing to say: tracing could not begin. */
 	err = h->base.options.rewrite || !h->taken ? 0 : html_write(h);
 	for (size_t i = 0; i < h->target_count; i++)
-		target_release(&h->targets[i]);
+		html_target_release(&h->targets[i]);
 	free(h->targets);
 	html_survey_release(&h->survey);
 	frame_table_free(h->table);
 	free(h);
 	return err;
-}
-
-static struct html_target *target_of(struct html *h, const struct snapshot *s)
-{
-	struct html_target *grown;
-
-	for (size_t i = h->target_count; i-- > 0;) {
-		struct html_target *t = &h->targets[i];
-
-		if (t->target_id == s->target_id && t->pid == s->pid)
-			return t;
-	}
-	grown = reallocarray(h->targets, h->target_count + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	h->targets = grown;
-	grown += h->target_count++;
-	*grown = (struct html_target){
-		.target_id = s->target_id,
-		.pid = s->pid,
-		.start_ns = s->time_ns > s->elapsed_ns ? s->time_ns - s->elapsed_ns : 0,
-		.point_stride = 1,
-		.moment_stride = 1,
-	};
-	return grown;
-}
-
-static int set_cmdline(struct html_target *t, char *const *cmdline)
-{
-	if (t->cmdline || !cmdline)
-		return 0;
-	t->cmdline = text_list_copy(cmdline);
-	return t->cmdline ? 0 : -ENOMEM;
-}
-
-/*
- * Every second of those that are kept for good goes; `number` is that of the first, in snapshots.
- */
-static void thin_points(struct html_target *t)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < t->point_count; i += 2)
-		t->points[kept++] = t->points[i];
-	t->point_count = kept;
-	t->point_stride *= 2;
-}
-
-/*
- * The last point is that of the last snapshot; it stays when the next one comes if it is one of
- * every n-th.
- */
-static int add_point(struct html_target *t, const struct snapshot *s)
-{
-	if (!t->points) {
-		t->points = calloc(MAX_POINTS + 1, sizeof(*t->points));
-		if (!t->points)
-			return -ENOMEM;
-	}
-	if (t->point_count && (t->snapshots - 1) % t->point_stride)
-		t->point_count--;
-	if (t->point_count == MAX_POINTS)
-		thin_points(t);
-	t->points[t->point_count++] = (struct html_point){
-		.time_ns = t->start_ns + s->elapsed_ns,
-		.live = s->live,
-		.alloc = s->alloc,
-		.memory = s->memory,
-	};
-	return 0;
-}
-
-static void drop_moment(struct html_target *t, size_t at)
-{
-	free(t->moments[at].values);
-	memmove(&t->moments[at], &t->moments[at + 1],
-		(--t->moment_count - at) * sizeof(*t->moments));
-}
-
-/* Room for one more, of `rows` stacks. */
-static void thin_moments(struct html_target *t, size_t rows)
-{
-	size_t most = rows ? MAX_CELLS / rows : MAX_MOMENTS;
-
-	if (t->moment_count && t->moments[t->moment_count - 1].number % t->moment_stride)
-		drop_moment(t, t->moment_count - 1);
-	if (most > MAX_MOMENTS)
-		most = MAX_MOMENTS;
-	/* The first and the last are what growth is told by. */
-	while (t->moment_count > 1 && t->moment_count >= most) {
-		t->moment_stride *= 2;
-		for (size_t i = t->moment_count; i-- > 1;) {
-			if (t->moments[i].number % t->moment_stride)
-				drop_moment(t, i);
-		}
-	}
-}
-
-static int set_holder(struct html_row *row, const char *held_by)
-{
-	free(row->held_by);
-	row->held_by = held_by ? strdup(held_by) : NULL;
-	return held_by && !row->held_by ? -ENOMEM : 0;
-}
-
-static int row_of(struct html *h, struct html_target *t, const struct stack *stack,
-		  uint32_t *number)
-{
-	int err;
-
-	if (!id_map_get(&t->row_of, stack->id, number)) {
-		if (!RESERVE_ITEM(t->rows, t->row_count, t->row_room, 64))
-			return -ENOMEM;
-		*number = (uint32_t)t->row_count;
-		err = id_map_put(&t->row_of, stack->id, *number);
-		if (err)
-			return err;
-		t->rows[t->row_count++] = (struct html_row){.id = stack->id};
-	}
-	t->rows[*number].oldest_ns = stack->oldest_ns;
-	memcpy(t->rows[*number].verdict, stack->verdict, sizeof(stack->verdict));
-	t->rows[*number].hidden = stack->hidden;
-	t->rows[*number].end = stack->truncated ? STACK_END_TRUNCATED : stack->end;
-	err = set_holder(&t->rows[*number], stack->held_by);
-	if (err || t->rows[*number].frames)
-		return err;
-	return collect_frames(h->table, &t->frames_of, stack, &t->rows[*number].frames);
-}
-
-static int add_moment(struct html *h, struct html_target *t, const struct snapshot *s)
-{
-	struct html_moment *m;
-
-	if (!t->moments) {
-		t->moments = calloc(MAX_MOMENTS + 1, sizeof(*t->moments));
-		if (!t->moments)
-			return -ENOMEM;
-	}
-	thin_moments(t, s->stack_count);
-	m = &t->moments[t->moment_count];
-	*m = (struct html_moment){
-		.number = t->snapshots,
-		.time_ns = t->start_ns + s->elapsed_ns,
-		/* Rows only get more; those of this snapshot may be new, all of them. */
-		.values = calloc(t->row_count + s->stack_count + 1, sizeof(*m->values)),
-	};
-	if (!m->values)
-		return -ENOMEM;
-	t->moment_count++;
-	t->left_out = (struct amount){0};
-	t->left_out_stacks = 0;
-	for (size_t i = 0; i < s->stack_count; i++) {
-		uint32_t row;
-		int err = row_of(h, t, &s->stacks[i], &row);
-
-		if (err)
-			return err;
-		if (s->stacks[i].hidden) {
-			amount_add(&t->left_out, &s->stacks[i].live);
-			t->left_out_stacks++;
-		}
-		m->values[row] = (struct html_values){s->stacks[i].live, s->stacks[i].alloc};
-	}
-	m->count = t->row_count;
-	return 0;
-}
-
-int html_take(struct html *h, const struct snapshot *s)
-{
-	struct html_target *t = target_of(h, s);
-	int err = t ? set_cmdline(t, s->cmdline) : -ENOMEM;
-
-	if (!err)
-		err = add_point(t, s);
-	if (!err)
-		err = add_moment(h, t, s);
-	if (!err)
-		err = html_take_bad_frees(h, t, s);
-	if (err)
-		return err;
-	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);
-	t->exited = s->exited;
-	t->execed = s->execed;
-	t->window = s->window;
-	t->verdict = s->verdict;
-	t->elapsed_ns = s->elapsed_ns;
-	t->sample_bytes = s->sample_bytes;
-	t->unknown_frees = s->unknown_frees;
-	t->live = s->live;
-	t->free = s->free;
-	memcpy(t->lost, s->lost, sizeof(t->lost));
-	t->snapshots++;
-	h->taken = true;
-	return 0;
 }
 
 static int html_snapshot(struct exporter *e, const struct snapshot *s,
@@ -268,6 +51,14 @@ static int html_snapshot(struct exporter *e, const struct snapshot *s,
 
 	(void)shown;
 	(void)shown_count;
+	return !err && e->options.rewrite ? html_write(h) : err;
+}
+
+static int html_survey(struct exporter *e, const struct survey_report *report)
+{
+	struct html *h = (struct html *)e;
+	int err = html_take_survey(h, report);
+
 	return !err && e->options.rewrite ? html_write(h) : err;
 }
 

@@ -111,11 +111,12 @@ struct html {
 	bool taken; /* something has come that is worth a page */
 };
 
-/* Takes a snapshot in. 0 or -ENOMEM. */
+/* html_take.c: takes a snapshot in. 0 or -ENOMEM. */
 int html_take(struct html *h, const struct snapshot *s);
+void html_target_release(struct html_target *t); /* what it holds */
 
-/* html_survey.c: as struct exporter_format's. */
-int html_survey(struct exporter *e, const struct survey_report *report);
+/* html_survey.c: takes a report of a survey in. 0 or -ENOMEM. */
+int html_take_survey(struct html *h, const struct survey_report *report);
 void html_survey_release(struct html_survey *v);
 void html_put_text(FILE *out, const char *text); /* as JSON, without '<' */
 void html_put_survey(FILE *out, const struct html_survey *v);

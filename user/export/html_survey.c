@@ -159,9 +159,8 @@ static int forget_ended(struct html_survey *v)
 	return err;
 }
 
-int html_survey(struct exporter *e, const struct survey_report *report)
+int html_take_survey(struct html *h, const struct survey_report *report)
 {
-	struct html *h = (struct html *)e;
 	struct html_survey *v = &h->survey;
 	int err = add_time(v, report->time_ns);
 
@@ -173,7 +172,7 @@ int html_survey(struct exporter *e, const struct survey_report *report)
 		v->processes[i].ended |= !v->processes[i].listed;
 	err = err ? err : forget_ended(v);
 	h->taken = true;
-	return !err && e->options.rewrite ? html_write(h) : err;
+	return err;
 }
 
 static void put_process(FILE *out, const struct html_survey *v, const struct html_process *p)

@@ -8,8 +8,10 @@
 #include <stdbool.h>
 
 #include "user/base/clock.h"
+#include "user/export/compare.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
+#include "user/export/survey_output.h"
 
 static void put_target(struct json to, const struct snapshot *s)
 {
@@ -128,4 +130,7 @@ const struct exporter_format format_json = {
 	.open = exporter_new,
 	.snapshot = json_snapshot,
 	.close = exporter_close,
+	.show_survey = survey_write_json,
+	.compare = compare_json,
+	.findings = EXPORT_OBJECT,
 };

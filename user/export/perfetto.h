@@ -178,9 +178,11 @@ int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t 
 int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s);
 
 /*
- * perfetto.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or -ENOMEM.
+ * perfetto_heaps.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or
+ * -ENOMEM.
  */
 int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s);
+void perfetto_heap_release(struct heap *h); /* what it holds */
 
 /* perfetto_survey.c: as struct exporter_format's. */
 int perfetto_survey(struct exporter *e, const struct survey_report *report);

@@ -22,6 +22,9 @@ struct exporter *exporter_new(FILE *out, const struct export_options *options);
 /* For struct exporter_format's close: frees e, which may be NULL. 0 or -errno of the last flush. */
 int exporter_close(struct exporter *e);
 
+/* 0, or -errno of what has failed on the stream. */
+int stream_flush(FILE *out);
+
 /* Writes and flushes. 0 or -errno. */
 int stream_write(FILE *out, const char *text, size_t len);
 int exporter_write(struct exporter *e, const char *text, size_t len);
@@ -49,38 +52,15 @@ const char *stack_end_label(enum stack_end end);
 /* ... and for a stack of which no frame is known. */
 #define STACK_UNKNOWN_LABEL "[stack not recorded]"
 
-/* One stack as -f text shows it, an empty line before it. */
-void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
-		    size_t number, const struct stack *stack);
-
-/* The frames of a stack, and how it ends, a line each. */
-void text_frames(FILE *out, const struct export_options *options, const struct stack *stack);
-
-/*
- * What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for.
- */
-void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
-void text_put_stack_verdict(FILE *out, const struct export_options *options,
-			    const struct snapshot *s, const struct stack *stack);
-
 /* "double free, 3 times; the first of 0x1000, a block of 40 B" */
 void bad_free_put_title(FILE *out, const struct bad_free *bad);
 
 /* "freed", "freed before", "allocated" */
 const char *bad_free_call_text(enum bad_free_stack call);
 
-/* What --check-frees has found; nothing without. */
-void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
-
-/* What suppressions have taken out; nothing without them. */
-void text_put_suppressed(FILE *out, const struct snapshot *s);
-
 /* A suppression that would take the stack out. */
 void suppression_put(FILE *out, enum suppression_style style, const struct snapshot *s,
 		     const struct stack *stack);
-
-/* As in folded: "end;root;…;leaf"; frames may be NULL. */
-void folded_frames(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end);
 
 extern const struct exporter_format format_text;
 extern const struct exporter_format format_json;

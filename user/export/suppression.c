@@ -8,8 +8,8 @@
 
 #include "user/base/parse.h"
 #include "user/base/util.h"
-#include "user/export/json_parts.h"
 #include "user/export/render.h"
+#include "user/export/text_parts.h"
 
 /* Valgrind reads no longer ones: VG_MAX_SUPP_CALLERS in its pub_core_errormgr.h. */
 #define MAX_CALLERS 24
@@ -55,31 +55,6 @@ void text_put_suppressed(FILE *out, const struct snapshot *s)
 			fputs("built in)\n", out);
 		}
 	}
-}
-
-void json_put_suppressed(struct json to, const struct snapshot *s)
-{
-	struct json all = {json_object_new_object(), to.failed};
-	struct json_object *rules = json_object_new_array();
-
-	json_put_number(all, "bytes", s->suppressed->total.bytes);
-	json_put_number(all, "count", s->suppressed->total.count);
-	json_put_number(all, "hidden_stacks", s->suppressed->stacks);
-	for (size_t i = 0; i < s->suppressed->count; i++) {
-		const struct suppressed_by *by = &s->suppressed->by[i];
-		struct json rule = {json_object_new_object(), to.failed};
-
-		json_put_string(rule, "name", by->name);
-		json_put_string(rule, "file", by->file);
-		if (by->file)
-			json_put_number(rule, "line", by->line);
-		json_put_number(rule, "bytes", by->amount.bytes);
-		json_put_number(rule, "count", by->amount.count);
-		json_put_number(rule, "stacks", by->stacks);
-		json_append(rules, rule.object, to.failed);
-	}
-	json_put(all, "rules", rules);
-	json_put(to, "suppressed", all.object);
 }
 
 /* ---- new ones ----------------------------------------------------------------------------- */
@@ -184,26 +159,4 @@ void suppression_put(FILE *out, enum suppression_style style, const struct snaps
 		put_leaksanitizer(out, stack);
 	else
 		put_valgrind(out, s, stack);
-}
-
-void json_put_suppression(struct json to, enum suppression_style style, const struct snapshot *s,
-			  const struct stack *stack)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out;
-
-	if (style == SUPPRESSION_NONE)
-		return;
-	out = open_memstream(&text, &len);
-	if (!out) {
-		*to.failed = true;
-		return;
-	}
-	suppression_put(out, style, s, stack);
-	if (close_memstream(out))
-		*to.failed = true;
-	else
-		json_put_string(to, "suppression", text);
-	free(text);
 }

@@ -13,6 +13,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/text_parts.h"
 
 /*
  * Columns of the table: with one blank between them, 100. The function that allocates has a line
@@ -40,25 +41,6 @@ struct table {
 	const struct survey_output *output;
 	const struct survey_report *report;
 };
-
-enum style {
-	STYLE_NONE,
-	STYLE_BOLD,
-	STYLE_DIM,
-	STYLE_WARN,
-	STYLE_BAD,
-};
-
-static void set_style(const struct table *t, enum style style)
-{
-	static const char *const codes[] = {
-		[STYLE_NONE] = "\033[0m",  [STYLE_BOLD] = "\033[1m", [STYLE_DIM] = "\033[2m",
-		[STYLE_WARN] = "\033[33m", [STYLE_BAD] = "\033[31m",
-	};
-
-	if (t->output->options.color)
-		fputs(codes[style], t->out);
-}
 
 /*
  * A name, cut at a width, with what would act on the terminal replaced. Returns how wide it came
@@ -103,10 +85,10 @@ static void put_head(const struct table *t)
 
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	set_style(t, STYLE_BOLD);
+	text_set_style(t->out, &t->output->options, TEXT_BOLD);
 	fprintf(t->out, "=== %s  survey of %zu processes, %s  %s===\n", when, r->process_count,
 		format_duration(elapsed, r->elapsed_ns), r->final ? "FINAL " : "");
-	set_style(t, STYLE_NONE);
+	text_set_style(t->out, &t->output->options, TEXT_NONE);
 	if (r->growing_count)
 		fprintf(t->out, "%zu growing; ", r->growing_count);
 	else
@@ -123,12 +105,12 @@ static void put_head(const struct table *t)
 
 static void put_titles(const struct table *t)
 {
-	set_style(t, STYLE_DIM);
+	text_set_style(t->out, &t->output->options, TEXT_DIM);
 	fprintf(t->out, "%3s %7s %-*s %-*s %*s %*s %*s %-*s %-*s %*s %*s %*s\n", "#", "PID",
 		WIDTH_COMMAND, "COMMAND", WIDTH_WHERE, "UNIT/CONTAINER", WIDTH_BYTES, "MEMORY",
 		WIDTH_GROWTH, "GROWTH/H", WIDTH_PERCENT, "%/H", WIDTH_TREND, "TREND", SURVEY_SPARK,
 		"", WIDTH_SEEN, "SEEN", WIDTH_LIMIT, "LIMIT", WIDTH_LIVE, "LIVE");
-	set_style(t, STYLE_NONE);
+	text_set_style(t->out, &t->output->options, TEXT_NONE);
 }
 
 /* ---- a row -------------------------------------------------------------------------------- */
@@ -263,17 +245,18 @@ static void put_row(const struct table *t, size_t rank, const struct survey_row 
 
 	fprintf(t->out, "%3zu %7d ", rank, (int)row->process.pid);
 	if (growing)
-		set_style(t, STYLE_BOLD);
+		text_set_style(t->out, &t->output->options, TEXT_BOLD);
 	put_column(t, row->process.comm[0] ? row->process.comm : "?", WIDTH_COMMAND);
-	set_style(t, STYLE_NONE);
+	text_set_style(t->out, &t->output->options, TEXT_NONE);
 	put_where(t, row);
 	fprintf(t->out, "%*s ", WIDTH_BYTES,
 		short_bytes(bytes, (double)(row->process.anon + row->process.swap)));
 	put_growth(t, row);
 	if (growing)
-		set_style(t, row->trend.leaking ? STYLE_BAD : STYLE_WARN);
+		text_set_style(t->out, &t->output->options,
+			       row->trend.leaking ? TEXT_BAD : TEXT_WARN);
 	fprintf(t->out, "%-*s ", WIDTH_TREND, trend_word(row));
-	set_style(t, STYLE_NONE);
+	text_set_style(t->out, &t->output->options, TEXT_NONE);
 	put_spark(t, row);
 	fprintf(t->out, " %*" PRIu64, WIDTH_SEEN, row->samples);
 	put_findings(t, row);
@@ -336,9 +319,9 @@ static void put_callers(const struct table *t, const struct stack *stack)
 			break;
 		if (shown)
 			fputs(" < ", t->out);
-		set_style(t, shown ? STYLE_NONE : STYLE_BOLD);
+		text_set_style(t->out, &t->output->options, shown ? TEXT_NONE : TEXT_BOLD);
 		room -= put_cut(t, name, room) + (shown ? strlen(" < ") : 0);
-		set_style(t, STYLE_NONE);
+		text_set_style(t->out, &t->output->options, TEXT_NONE);
 		shown++;
 	}
 	fputc('\n', t->out);
@@ -351,10 +334,10 @@ static void put_losses(const struct table *t, const struct snapshot *s)
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		if (!s->lost[i])
 			continue;
-		set_style(t, STYLE_WARN);
+		text_set_style(t->out, &t->output->options, TEXT_WARN);
 		fprintf(t->out, "            lost %s %s", format_grouped(count, s->lost[i]),
 			lost_cause_text((enum lost_cause)i));
-		set_style(t, STYLE_NONE);
+		text_set_style(t->out, &t->output->options, TEXT_NONE);
 		fputc('\n', t->out);
 	}
 }
@@ -387,14 +370,14 @@ static void put_stacks(const struct table *t, size_t rank, const struct survey_r
 	if (!drill || !drill->snapshot || !drill->shown_count)
 		return;
 	fputc('\n', t->out);
-	set_style(t, STYLE_BOLD);
+	text_set_style(t->out, &t->output->options, TEXT_BOLD);
 	fprintf(t->out, "--- %zu. PID %d (", rank, (int)row->process.pid);
 	text_put_name(t->out, row->process.comm);
 	fputc(')', t->out);
 	if (drill->snapshot->pid != row->process.pid)
 		fprintf(t->out, ", its child %d", (int)drill->snapshot->pid);
 	fputs(": what it allocated and kept while probes were on ---", t->out);
-	set_style(t, STYLE_NONE);
+	text_set_style(t->out, &t->output->options, TEXT_NONE);
 	fputc('\n', t->out);
 	if (drill->snapshot->sample_bytes)
 		fprintf(t->out, "estimates: one sample per %s allocated\n",

@@ -6,6 +6,7 @@
 #include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/export/render.h"
+#include "user/export/text_parts.h"
 
 /* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
 static void put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES])

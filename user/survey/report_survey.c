@@ -2,7 +2,6 @@
 #include "user/survey/report_survey.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "user/base/util.h"
 #include "user/session/playback.h"
@@ -11,7 +10,7 @@
 struct report_survey {
 	const struct replay_config *config;
 	struct output *output;
-	bool last_only, text, json;
+	bool last_only;
 	struct survey_row *rows; /* those of the report that are shown */
 	char *last;		 /* what the last report looks like; NULL: there was none */
 	size_t last_len;
@@ -27,8 +26,6 @@ int report_survey_new(const struct replay_config *config, struct output *output,
 	r->config = config;
 	r->output = output;
 	r->last_only = last_only;
-	r->text = !strcmp(config->show.format->name, "text");
-	r->json = !strcmp(config->show.format->name, "json");
 	*out = r;
 	return 0;
 }
@@ -81,7 +78,7 @@ static int write_report(const struct report_survey *r, FILE *out,
 	/* One after the other, as they are read. */
 	to.redraw = false;
 	to.out = out;
-	return r->json ? survey_write_json(&to, report) : survey_write_text(&to, report);
+	return r->config->show.format->show_survey(&to, report);
 }
 
 /* The report is gone when the next one has come: what is kept is what it looks like. */
@@ -128,7 +125,7 @@ int report_survey_take(struct report_survey *r, const struct survey_report *repo
 	struct survey_report shown;
 	int err;
 
-	if (!r->text && !r->json)
+	if (!r->config->show.format->show_survey)
 		return r->config->show.format->survey ? output_survey(r->output, report)
 						      : show_windows(r, report);
 	err = choose_rows(r, report, &shown);

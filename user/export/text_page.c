@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* -f text: what a person reads in a terminal, most telling first. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "user/base/clock.h"
+#include "user/base/parse.h"
+#include "user/base/text.h"
+#include "user/base/util.h"
+#include "user/export/compare.h"
+#include "user/export/render.h"
+#include "user/export/survey_output.h"
+#include "user/export/text_parts.h"
+
+/* A rendering under way: plain text into memory, so that one write() carries a snapshot. */
+struct text_page {
+	FILE *out;
+	const struct export_options *options;
+	const struct snapshot *s;
+};
+
+/* ---- the head ----------------------------------------------------------------------------- */
+
+/* "2026-01-02 03:04:05  PID 1234 (shop)" */
+static void put_who(const struct text_page *page)
+{
+	const struct snapshot *s = page->s;
+	time_t seconds = (time_t)(s->time_ns / NS_PER_S);
+	char comm[sizeof(s->comm) + 1], when[64] = "";
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
+	fprintf(page->out, "%s  ", when);
+	if (!s->processes)
+		fprintf(page->out, "PID %d (", (int)s->pid);
+	else if (s->ended && s->ended < s->processes)
+		fprintf(page->out, "%zu processes, %zu of them ended (", s->processes, s->ended);
+	else
+		fprintf(page->out, "%zu %s (", s->processes,
+			text_plural(s->processes, "process", "processes"));
+	text_put_name(page->out, *comm ? comm : "?");
+	fputc(')', page->out);
+}
+
+static void put_head(const struct text_page *page)
+{
+	const struct snapshot *s = page->s;
+	char elapsed[FORMAT_DURATION_MAX];
+
+	text_set_style(page->out, page->options, TEXT_BOLD);
+	fputs("=== ", page->out);
+	put_who(page);
+	fprintf(page->out, "  %s since attach", format_duration(elapsed, s->elapsed_ns));
+	if (s->final)
+		fprintf(page->out, "  FINAL: %s",
+			s->processes && s->ended == s->processes ? "all have ended"
+			: s->exited				 ? "target exited"
+			: s->execed				 ? "became another program by exec"
+								 : "tracing stopped");
+	fputs(" ===", page->out);
+	text_set_style(page->out, page->options, TEXT_NONE);
+	fputc('\n', page->out);
+}
+
+static void put_change(const struct text_page *page)
+{
+	const struct snapshot *s = page->s;
+	char change[FORMAT_BYTES_MAX], rate[FORMAT_BYTES_MAX], interval[FORMAT_DURATION_MAX];
+	double per_s;
+
+	if (!s->interval_ns)
+		return;
+	if (!s->delta_bytes && !s->delta_count) {
+		fprintf(page->out, "; no change in %s", format_duration(interval, s->interval_ns));
+		return;
+	}
+	per_s = (double)s->delta_bytes * NS_PER_S / (double)s->interval_ns;
+	fprintf(page->out, "; %s in %s, %s/s", format_bytes_signed(change, s->delta_bytes),
+		format_duration(interval, s->interval_ns),
+		format_bytes_signed(rate, saturate_i64(per_s)));
+}
+
+static void put_totals(const struct text_page *page)
+{
+	const struct snapshot *s = page->s;
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+
+	if (s->live.count || s->live.bytes) {
+		fputs("live   ", page->out);
+		text_set_style(page->out, page->options, TEXT_BOLD);
+		text_put_live(page->out, &s->live);
+		text_set_style(page->out, page->options, TEXT_NONE);
+	} else {
+		fputs("no live allocations since attach", page->out);
+	}
+	put_change(page);
+	fprintf(page->out, "\ntotal  %s allocated in %s %s", format_bytes(human, s->alloc.bytes),
+		format_grouped(count, s->alloc.count),
+		text_plural(s->alloc.count, "call", "calls"));
+	fprintf(page->out, ", %s freed in %s\n", format_bytes(human, s->free.bytes),
+		format_grouped(count, s->free.count));
+	if (page->options->verbose && s->unknown_frees)
+		fprintf(page->out, "       %s %s of blocks from before the attach\n",
+			format_grouped(count, s->unknown_frees),
+			text_plural(s->unknown_frees, "free", "frees"));
+}
+
+/* "ends   complete 1,028 (12 stacks), truncated 3 (1 stack)" */
+static void put_ends(const struct text_page *page)
+{
+	char allocs[FORMAT_GROUPED_MAX], stacks[FORMAT_GROUPED_MAX];
+	const char *separator = "ends   ";
+	struct stack_ends ends;
+
+	snapshot_ends(page->s, &ends);
+	for (size_t i = 0; i <= STACK_ENDS; i++) {
+		if (!ends.stacks[i])
+			continue;
+		fprintf(page->out, "%s%s %s (%s %s)", separator, snapshot_end_name(i),
+			format_grouped(allocs, ends.allocs[i]),
+			format_grouped(stacks, ends.stacks[i]),
+			text_plural(ends.stacks[i], "stack", "stacks"));
+		separator = ", ";
+	}
+	if (page->s->stack_count)
+		fputc('\n', page->out);
+}
+
+static void put_notes(const struct text_page *page)
+{
+	const struct snapshot *s = page->s;
+	char text[FORMAT_BYTES_MAX > FORMAT_DURATION_MAX ? FORMAT_BYTES_MAX : FORMAT_DURATION_MAX];
+
+	if (s->sample_bytes)
+		fprintf(page->out,
+			"note   all numbers are estimates: one sample per %s allocated (-s)\n",
+			format_bytes(text, s->sample_bytes));
+	if (page->options->show_older)
+		fprintf(page->out, "note   only blocks older than %s are ranked (--older)\n",
+			format_duration(text, page->options->older_ns));
+	if (page->options->leak_only)
+		fputs(s->verdict.state == VERDICT_TAKEN
+			      ? "note   only stacks with lost blocks are shown (--leak-only)\n"
+			      : "note   all stacks are shown, for without a verdict nobody knows "
+				"which have lost blocks (--leak-only)\n",
+		      page->out);
+	if (s->children_late)
+		fputs("note   probes reached this process after its start: what it allocated "
+		      "before is not seen\n",
+		      page->out);
+}
+
+/* ---- the foot ----------------------------------------------------------------------------- */
+
+static void put_summary(const struct text_page *page, const struct stack *const *shown,
+			size_t shown_count)
+{
+	const struct snapshot *s = page->s;
+	char human[FORMAT_BYTES_MAX], few[FORMAT_GROUPED_MAX], all[FORMAT_GROUPED_MAX];
+	uint64_t bytes = 0, live_stacks = 0;
+
+	for (size_t i = 0; i < s->stack_count; i++)
+		live_stacks += !s->stacks[i].hidden &&
+			       (s->stacks[i].live.count || s->stacks[i].live.bytes);
+	for (size_t i = 0; i < shown_count; i++)
+		bytes += shown[i]->live.bytes;
+	if (!shown_count && !live_stacks)
+		return;
+	if (!shown_count) {
+		fprintf(page->out, "\nno stack to show: none of %s %s of live blocks is %s\n",
+			format_grouped(all, live_stacks),
+			text_plural(live_stacks, "stack", "stacks"),
+			page->options->show_older ? "old enough (--older)" : "asked for by --sort");
+		return;
+	}
+	/* Stacks whose blocks are all freed are shown under --sort alloc only. */
+	if (live_stacks < shown_count)
+		live_stacks = s->stack_count > shown_count ? s->stack_count : shown_count;
+	fprintf(page->out, "\n%s of %s %s shown", format_grouped(few, shown_count),
+		format_grouped(all, live_stacks), text_plural(live_stacks, "stack", "stacks"));
+	if (s->live.bytes)
+		fprintf(page->out, ": %.1f %% of %s live",
+			100.0 * (double)bytes / (double)s->live.bytes,
+			format_bytes(human, s->live.bytes));
+	fputc('\n', page->out);
+}
+
+static void put_losses(const struct text_page *page)
+{
+	char count[FORMAT_GROUPED_MAX];
+
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		if (!page->s->lost[i])
+			continue;
+		text_set_style(page->out, page->options, TEXT_WARN);
+		fprintf(page->out, "lost   %s %s", format_grouped(count, page->s->lost[i]),
+			lost_cause_text((enum lost_cause)i));
+		text_set_style(page->out, page->options, TEXT_NONE);
+		fputc('\n', page->out);
+	}
+}
+
+/*
+ * A shell that execs its last command leaves what it had allocated behind: worth a line, not a
+ * page.
+ */
+static void put_execed(const struct text_page *page)
+{
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	const struct amount *live = &page->s->live;
+
+	put_who(page);
+	fprintf(page->out, " became another program by exec; %s in %s %s live\n",
+		format_bytes(human, live->bytes), format_grouped(count, live->count),
+		text_plural(live->count, "block was", "blocks were"));
+}
+
+static void put_page(const struct text_page *page, const struct stack *const *shown,
+		     size_t shown_count)
+{
+	put_head(page);
+	put_totals(page);
+	if (page->options->verbose)
+		put_ends(page);
+	text_put_verdict(page->out, page->options, &page->s->verdict);
+	put_notes(page);
+	for (size_t i = 0; i < shown_count; i++)
+		text_put_stack(page->out, page->options, page->s, i + 1, shown[i]);
+	put_summary(page, shown, shown_count);
+	text_put_bad_frees(page->out, page->options, page->s);
+	text_put_suppressed(page->out, page->s);
+	put_losses(page);
+}
+
+static int text_snapshot(struct exporter *e, const struct snapshot *s,
+			 const struct stack *const *shown, size_t shown_count)
+{
+	struct text_page page = {.options = &e->options, .s = s};
+	char *text = NULL;
+	size_t len = 0;
+	int err;
+
+	page.out = open_memstream(&text, &len);
+	if (!page.out)
+		return -ENOMEM;
+	if (s->execed && !e->options.verbose)
+		put_execed(&page);
+	else
+		put_page(&page, shown, shown_count);
+	fputc('\n', page.out);
+	err = close_memstream(page.out) ?: exporter_write(e, text, len);
+	free(text);
+	return err;
+}
+
+const struct exporter_format format_text = {
+	.name = "text",
+	.help = "for people, with the top stacks",
+	.open = exporter_new,
+	.snapshot = text_snapshot,
+	.close = exporter_close,
+	.show_survey = survey_write_text,
+	.compare = compare_text,
+	.findings = EXPORT_LINES,
+};

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/export/text_parts.h"
+
+#include "user/base/parse.h"
+
+void text_set_style(FILE *out, const struct export_options *options, enum text_style style)
+{
+	static const char *const codes[] = {
+		[TEXT_NONE] = "\033[0m",  [TEXT_BOLD] = "\033[1m", [TEXT_DIM] = "\033[2m",
+		[TEXT_WARN] = "\033[33m", [TEXT_BAD] = "\033[31m",
+	};
+
+	if (options->color)
+		fputs(codes[style], out);
+}
+
+const char *text_plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
+void text_put_live(FILE *out, const struct amount *live)
+{
+	char human[FORMAT_BYTES_MAX], exact[FORMAT_GROUPED_MAX], count[FORMAT_GROUPED_MAX];
+
+	fputs(format_bytes(human, live->bytes), out);
+	if (live->bytes >= 1024) /* below, the first figure is exact already */
+		fprintf(out, " (%s B)", format_grouped(exact, live->bytes));
+	fprintf(out, " in %s %s", format_grouped(count, live->count),
+		text_plural(live->count, "block", "blocks"));
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the outputs for people have in common: private to user/export. */
+#ifndef MEMLEAKBPF_EXPORT_TEXT_PARTS_H
+#define MEMLEAKBPF_EXPORT_TEXT_PARTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "user/export/export.h"
+
+enum text_style {
+	TEXT_NONE,
+	TEXT_BOLD,
+	TEXT_DIM,
+	TEXT_WARN,
+	TEXT_BAD,
+};
+
+/* What follows looks so, where colour is allowed. */
+void text_set_style(FILE *out, const struct export_options *options, enum text_style style);
+
+const char *text_plural(uint64_t n, const char *one, const char *many);
+
+/* "1.3 MiB (1,363,148 B) in 1,024 blocks" */
+void text_put_live(FILE *out, const struct amount *live);
+
+/* One stack as -f text shows it, an empty line before it. */
+void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
+		    size_t number, const struct stack *stack);
+
+/* The frames of a stack, and how it ends, a line each. */
+void text_frames(FILE *out, const struct export_options *options, const struct stack *stack);
+
+/*
+ * What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for.
+ */
+void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
+void text_put_stack_verdict(FILE *out, const struct export_options *options,
+			    const struct snapshot *s, const struct stack *stack);
+
+/* What --check-frees has found; nothing without. */
+void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
+
+/* What suppressions have taken out; nothing without them. */
+void text_put_suppressed(FILE *out, const struct snapshot *s);
+
+#endif
