@@ -122,8 +122,7 @@ static void run_end(struct run *run)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct recording_reader *reader;
-	const struct survey_report *survey;
-	struct snapshot *s;
+	struct recording_item item;
 	struct run run;
 	uint8_t *copy;
 	FILE *in;
@@ -138,12 +137,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = fmemopen(copy, size, "r");
 	if (in && !recording_reader_new(in, "fuzz", &reader)) {
 		run_begin(&run);
-		while (recording_reader_next_any(reader, &s, &survey) > 0) {
-			if (survey)
-				show_survey(&run, survey);
+		while (recording_reader_next(reader, &item) > 0) {
+			if (item.survey)
+				show_survey(&run, item.survey);
 			else
-				show(&run, s);
-			snapshot_free(s);
+				show(&run, item.snapshot);
+			snapshot_free(item.snapshot);
 		}
 		run_end(&run);
 		recording_reader_free(reader);

@@ -52,21 +52,27 @@ struct recording_reader;
  */
 int recording_reader_new(FILE *in, const char *name, struct recording_reader **reader);
 
-/*
- * The next snapshot, in the order of time per target: 1 and *out (snapshot_free; its frames belong
- * to the reader), with totals and differences to the target's snapshot before. 0 at the end, also
- * when the last one is incomplete: that is logged as a warning. -errno as above. Memory grows with
- * the different stacks in the file, not with its length.
- */
-int recording_reader_next(struct recording_reader *reader, struct snapshot **out);
+/* What a recording holds, one after the other: one of the two. */
+struct recording_item {
+	struct snapshot *snapshot;	    /* snapshot_free(); its frames belong to the reader */
+	const struct survey_report *survey; /* the reader's, until the next call */
+	uint64_t time_ns;		    /* its own: since the epoch */
+};
 
 /*
- * The same for recordings that may be of a survey: *survey is not NULL when what came is a report
- * of one instead of a snapshot. It is the reader's, with all that it points to, and stays until the
- * next call.
+ * The next snapshot or report of a survey, in the order of time per target: 1 and *item; a snapshot
+ * comes with totals and differences to its target's snapshot before. 0 at the end, also when the
+ * last one is incomplete: that is logged as a warning. -errno as above. Memory grows with the
+ * different stacks in the file, not with its length.
  */
-int recording_reader_next_any(struct recording_reader *reader, struct snapshot **out,
-			      const struct survey_report **survey);
+int recording_reader_next(struct recording_reader *reader, struct recording_item *item);
+/* The next snapshot: reports of surveys are passed over. */
+int recording_reader_next_snapshot(struct recording_reader *reader, struct snapshot **out);
+/*
+ * When the first process was attached to, or the survey begun: ns since the epoch, known once there
+ * has been an item. Times that count from a recording's beginning count from then.
+ */
+uint64_t recording_reader_beginning(const struct recording_reader *reader);
 /* Owned by the reader. */
 const struct recording_info *recording_reader_info(const struct recording_reader *reader);
 /* With all frames that it gave out; NULL is fine. */

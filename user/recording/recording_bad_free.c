@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/recording/recording_state.h"
-#include "user/recording/recording_writer.h"
+#include "user/recording/recording_format.h"
+#include "user/recording/recording_target.h"
 
 /* Of one target; the kernel's table has 16,384 of all. */
 #define MAX_BAD_FREES (1u << 20)
 
 enum bad_free_field {
-	BAD_TARGET = 1,
+	BAD_TARGET = MESSAGE_FIELD_TARGET,
 	BAD_NUMBER = 2,
 	BAD_COUNT = 3, /* 0: it is none any more */
 	BAD_KIND = 4,  /* numbers of strings, the names of JSON; left out: as described before */
@@ -22,6 +22,14 @@ enum bad_free_field {
 	BAD_BLOCK = 8,
 	BAD_SIZE = 9,
 	BAD_CALL = 10,
+};
+
+static const struct wire_number bad_free_numbers[] = {
+	WIRE_NUMBER(BAD_COUNT, struct bad_free, count),
+	WIRE_NUMBER(BAD_ADDRESS, struct bad_free, address),
+	WIRE_NUMBER(BAD_BLOCK, struct bad_free, block),
+	WIRE_NUMBER(BAD_SIZE, struct bad_free, size),
+	{0},
 };
 
 enum call_field {
@@ -39,7 +47,7 @@ void recorded_bad_frees_free(struct recorded_bad_frees *list)
 }
 
 /* NULL when out of memory. */
-static struct recorded_bad_free *append(struct recorded_bad_frees *list)
+static struct recorded_bad_free *bad_free_append(struct recorded_bad_frees *list)
 {
 	if (!RESERVE_ITEM(list->items, list->count, list->room, 16))
 		return NULL;
@@ -53,7 +61,7 @@ static struct recorded_bad_free *append(struct recorded_bad_frees *list)
  * All of one kind with the same stacks are one; the first one's block tells those apart whose
  * stacks have only turned out to be the same.
  */
-static bool is_same(const struct bad_free *a, const struct bad_free *b)
+static bool bad_free_is_same(const struct bad_free *a, const struct bad_free *b)
 {
 	for (int i = 0; i < BAD_FREE_STACKS; i++) {
 		if (a->calls[i].known != b->calls[i].known ||
@@ -65,7 +73,7 @@ static bool is_same(const struct bad_free *a, const struct bad_free *b)
 	       a->block == b->block && a->size == b->size;
 }
 
-static uint64_t hash_of(const struct bad_free *bad)
+static uint64_t bad_free_hash(const struct bad_free *bad)
 {
 	uint64_t hash = bad->address ^ (uint64_t)bad->kind << 56;
 
@@ -75,17 +83,18 @@ static uint64_t hash_of(const struct bad_free *bad)
 }
 
 /* Its number; a new one has no count yet. 0 or -ENOMEM. */
-static int number_of(struct recorded_bad_frees *list, const struct bad_free *bad, uint32_t *number)
+static int bad_free_number(struct recorded_bad_frees *list, const struct bad_free *bad,
+			   uint32_t *number)
 {
-	uint64_t hash = hash_of(bad);
+	uint64_t hash = bad_free_hash(bad);
 	struct recorded_bad_free *item;
 
 	for (; id_map_get(&list->numbers, hash, number); hash++) {
-		if (is_same(&list->items[*number].bad, bad))
+		if (bad_free_is_same(&list->items[*number].bad, bad))
 			return 0;
 	}
 	*number = (uint32_t)list->count;
-	item = append(list);
+	item = bad_free_append(list);
 	if (!item || id_map_put(&list->numbers, hash, *number))
 		return -ENOMEM;
 	item->bad = *bad;
@@ -96,8 +105,8 @@ static int number_of(struct recorded_bad_frees *list, const struct bad_free *bad
 }
 
 /* The numbers of the stacks that have got their frames. 0 or -errno. */
-static int name_stacks(struct recording_writer *w, struct recorded_bad_free *item,
-		       const struct bad_free *now, bool *changed)
+static int bad_free_name_stacks(struct recording_out *out, struct recorded_bad_free *item,
+				const struct bad_free *now, bool *changed)
 {
 	for (int i = 0; i < BAD_FREE_STACKS; i++) {
 		const struct bad_free_call *call = &now->calls[i];
@@ -105,7 +114,7 @@ static int name_stacks(struct recording_writer *w, struct recorded_bad_free *ite
 
 		if (item->stacks[i] || !call->frames || !call->frame_count)
 			continue;
-		err = frame_table_stack(w->table, call->frames, call->frame_count,
+		err = frame_table_stack(out->table, call->frames, call->frame_count,
 					&item->stacks[i]);
 		if (err)
 			return err;
@@ -114,41 +123,40 @@ static int name_stacks(struct recording_writer *w, struct recorded_bad_free *ite
 	return 0;
 }
 
-/* The names are in the table: put_strings(). */
-static void put_name(struct recording_writer *w, unsigned field, const char *name)
+/* The names are in the table: bad_free_put_strings(). */
+static void bad_free_put_name(struct recording_out *out, unsigned field, const char *name)
 {
 	uint32_t id;
 
-	if (name && !frame_table_string(w->table, name, &id))
-		wire_uint(&w->chunk, field, id);
+	if (name && !frame_table_string(out->table, name, &id))
+		wire_uint(&out->chunk.body, field, id);
 }
 
-static void put_description(struct recording_writer *w, const struct recorded_bad_free *item)
+static void bad_free_describe(struct recording_out *out, const struct recorded_bad_free *item)
 {
 	const struct bad_free *bad = &item->bad;
+	struct wire *to = &out->chunk.body;
 
-	put_name(w, BAD_KIND, bad_free_kind_name(bad->kind));
-	put_name(w, BAD_ALLOC_FAMILY, alloc_family_name(bad->alloc_family));
-	put_name(w, BAD_FREE_FAMILY, alloc_family_name(bad->free_family));
-	wire_uint(&w->chunk, BAD_ADDRESS, bad->address);
-	wire_uint(&w->chunk, BAD_BLOCK, bad->block);
-	wire_uint(&w->chunk, BAD_SIZE, bad->size);
+	bad_free_put_name(out, BAD_KIND, bad_free_kind_name(bad->kind));
+	bad_free_put_name(out, BAD_ALLOC_FAMILY, alloc_family_name(bad->alloc_family));
+	bad_free_put_name(out, BAD_FREE_FAMILY, alloc_family_name(bad->free_family));
+	wire_put_numbers(to, bad_free_numbers, BAD_ADDRESS, BAD_SIZE, bad);
 	for (int i = 0; i < BAD_FREE_STACKS; i++) {
 		size_t mark;
 
 		if (!bad->calls[i].known)
 			continue;
-		mark = wire_open(&w->chunk, BAD_CALL);
-		wire_uint(&w->chunk, CALL_WHICH, (unsigned)i);
-		wire_fixed64(&w->chunk, CALL_STACK_ID, bad->calls[i].stack_id);
-		wire_uint(&w->chunk, CALL_STACK, item->stacks[i]);
-		wire_uint(&w->chunk, CALL_END, bad->calls[i].end);
-		wire_close(&w->chunk, mark);
+		mark = wire_open(to, BAD_CALL);
+		wire_uint(to, CALL_WHICH, (unsigned)i);
+		wire_fixed64(to, CALL_STACK_ID, bad->calls[i].stack_id);
+		wire_uint(to, CALL_STACK, item->stacks[i]);
+		wire_uint(to, CALL_END, bad->calls[i].end);
+		wire_close(to, mark);
 	}
 }
 
 /* What the description is about to mention has to stand before it. */
-static int put_strings(struct recording_writer *w, const struct bad_free *bad)
+static int bad_free_put_strings(struct recording_out *out, const struct bad_free *bad)
 {
 	const char *const names[] = {bad_free_kind_name(bad->kind),
 				     alloc_family_name(bad->alloc_family),
@@ -156,31 +164,32 @@ static int put_strings(struct recording_writer *w, const struct bad_free *bad)
 	int err = 0;
 	uint32_t id;
 
-	for (size_t i = 0; !err && i < sizeof(names) / sizeof(names[0]); i++)
-		err = frame_table_string(w->table, names[i], &id);
-	return err ? err : recording_put_definitions(w);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(names); i++)
+		err = frame_table_string(out->table, names[i], &id);
+	return err ? err : recording_put_names(out);
 }
 
-static int put_item(struct recording_writer *w, uint32_t target, uint32_t number,
-		    struct recorded_bad_free *item, bool describe)
+static int bad_free_put(struct recording_out *out, uint32_t target, uint32_t number,
+			struct recorded_bad_free *item, bool describe)
 {
-	int err = describe ? put_strings(w, &item->bad) : 0;
+	int err = describe ? bad_free_put_strings(out, &item->bad) : 0;
+	struct wire *to = &out->chunk.body;
 	size_t mark;
 
 	if (err)
 		return err;
 	item->bad.count = item->now;
-	mark = wire_open(&w->chunk, CHUNK_BAD_FREE);
-	wire_uint(&w->chunk, BAD_TARGET, target);
-	wire_uint(&w->chunk, BAD_NUMBER, number);
-	wire_uint(&w->chunk, BAD_COUNT, item->now);
+	mark = wire_open(to, MESSAGE_BAD_FREE);
+	wire_uint(to, BAD_TARGET, target);
+	wire_uint(to, BAD_NUMBER, number);
+	wire_uint(to, BAD_COUNT, item->now);
 	if (describe)
-		put_description(w, item);
-	wire_close(&w->chunk, mark);
+		bad_free_describe(out, item);
+	wire_close(to, mark);
 	return 0;
 }
 
-int recording_put_bad_frees(struct recording_writer *w, uint32_t target,
+int recording_put_bad_frees(struct recording_out *out, uint32_t target,
 			    struct recorded_bad_frees *list, const struct snapshot *s)
 {
 	int err = 0;
@@ -194,27 +203,27 @@ int recording_put_bad_frees(struct recording_writer *w, uint32_t target,
 		size_t known = list->count;
 		uint32_t number;
 
-		err = number_of(list, bad, &number);
+		err = bad_free_number(list, bad, &number);
 		if (err)
 			return err;
 		item = &list->items[number];
 		item->now += bad->count;
 		describe = list->count > known;
-		err = name_stacks(w, item, bad, &describe);
+		err = bad_free_name_stacks(out, item, bad, &describe);
 		if (!err && describe)
-			err = put_item(w, target, number, item, true);
+			err = bad_free_put(out, target, number, item, true);
 	}
 	for (size_t i = 0; !err && i < list->count; i++) {
 		if (list->items[i].now != list->items[i].bad.count)
-			err = put_item(w, target, (uint32_t)i, &list->items[i], false);
+			err = bad_free_put(out, target, (uint32_t)i, &list->items[i], false);
 	}
 	return err;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static int take_call(const struct recording_reader *r, struct wire_reader message,
-		     struct recorded_bad_free *item, const char **why)
+static int bad_free_take_call(struct recording_in *in, struct wire_reader message,
+			      struct recorded_bad_free *item)
 {
 	struct bad_free_call call = {.known = true};
 	uint64_t which = BAD_FREE_STACKS, end = UINT64_MAX;
@@ -231,28 +240,28 @@ static int take_call(const struct recording_reader *r, struct wire_reader messag
 			call.stack_id = f.number;
 		else if (f.field == CALL_END)
 			end = f.number;
-		else if (f.field == CALL_STACK && !recording_stack(r, f.number, &stack))
-			return recording_refuse(why, "a bad free with a stack that is not there");
+		else if (f.field == CALL_STACK && !recording_stack(in, f.number, &stack))
+			return recording_refuse(in, "a bad free with a stack that is not there");
 	}
 	if (got < 0)
-		return recording_refuse(why, "a bad free's call cannot be read");
+		return recording_refuse(in, "a bad free's call cannot be read");
 	/* A later version may know more of them. */
 	if (which >= BAD_FREE_STACKS)
 		return 0;
-	call.end = recording_stack_end(r, end);
+	call.end = recording_stack_end(&in->header, end);
 	item->bad.calls[which] = call;
 	item->stacks[which] = stack;
 	return 0;
 }
 
 /* A kind or family that is not known here is none of those that are. */
-static int take_name(const struct recording_reader *r, const struct wire_field *f,
-		     struct bad_free *bad, const char **why)
+static int bad_free_take_name(struct recording_in *in, const struct wire_field *f,
+			      struct bad_free *bad)
 {
 	const char *name;
 
-	if (f->type != WIRE_VARINT || !recording_string(r, f->number, &name) || !name)
-		return recording_refuse(why, "a bad free with a name that is not there");
+	if (f->type != WIRE_VARINT || !recording_string(in, f->number, &name, NULL) || !name)
+		return recording_refuse(in, "a bad free with a name that is not there");
 	if (f->field == BAD_KIND)
 		bad->kind = bad_free_kind_of(name);
 	else if (f->field == BAD_ALLOC_FAMILY)
@@ -262,72 +271,48 @@ static int take_name(const struct recording_reader *r, const struct wire_field *
 	return 0;
 }
 
-static int take_fields(const struct recording_reader *r, struct wire_reader message,
-		       struct recorded_bad_free *item, const char **why)
+int recording_take_bad_free(struct recording_in *in, struct read_target *t,
+			    struct wire_reader message)
 {
+	struct recorded_bad_frees *list = &t->bad_frees;
+	struct recorded_bad_free *item;
+	uint64_t number = UINT64_MAX;
 	struct wire_field f;
 	int got, err = 0;
 
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == BAD_CALL && f.type == WIRE_BYTES)
-			err = take_call(r, f.body, item, why);
-		else if (f.field >= BAD_KIND && f.field <= BAD_FREE_FAMILY)
-			err = take_name(r, &f, &item->bad, why);
-		else if (f.type != WIRE_VARINT)
-			continue;
-		else if (f.field == BAD_COUNT)
-			item->bad.count = f.number;
-		else if (f.field == BAD_ADDRESS)
-			item->bad.address = f.number;
-		else if (f.field == BAD_BLOCK)
-			item->bad.block = f.number;
-		else if (f.field == BAD_SIZE)
-			item->bad.size = f.number;
-	}
-	return err ? err : got < 0 ? recording_refuse(why, "a bad free cannot be read") : 0;
-}
-
-int recording_take_bad_free(struct recording_reader *r, struct wire_reader message,
-			    const char **why)
-{
-	struct wire_reader head = message;
-	uint64_t target = UINT64_MAX, number = UINT64_MAX;
-	struct recorded_bad_frees *list;
-	struct recorded_target *t;
-	struct wire_field f;
-	int got;
-
-	while ((got = wire_next(&head, &f)) > 0) {
-		if (f.field == BAD_TARGET && f.type == WIRE_VARINT)
-			target = f.number;
-		else if (f.field == BAD_NUMBER && f.type == WIRE_VARINT)
+	for (struct wire_reader head = message; wire_next(&head, &f) > 0;) {
+		if (f.field == BAD_NUMBER && f.type == WIRE_VARINT)
 			number = f.number;
 	}
-	t = recording_find_target(r, target);
-	if (got < 0 || !t)
-		return recording_refuse(why, "a bad free of a target that is not there");
-	list = &t->bad_frees;
 	if (number > list->count || number >= MAX_BAD_FREES)
-		return recording_refuse(why, "a bad free's number is impossible");
+		return recording_refuse(in, "a bad free's number is impossible");
 	if (number == list->count) {
-		struct recorded_bad_free *item = append(list);
-
+		item = bad_free_append(list);
 		if (!item)
 			return -ENOMEM;
 		item->bad.kind = BAD_FREE_KINDS; /* until it is told */
 	}
-	return take_fields(r, message, &list->items[number], why);
+	item = &list->items[number];
+	while (!err && (got = wire_next(&message, &f)) > 0) {
+		if (f.field == BAD_CALL && f.type == WIRE_BYTES)
+			err = bad_free_take_call(in, f.body, item);
+		else if (f.field >= BAD_KIND && f.field <= BAD_FREE_FAMILY)
+			err = bad_free_take_name(in, &f, &item->bad);
+		else
+			wire_take_number(bad_free_numbers, &f, &item->bad);
+	}
+	return err ? err : got < 0 ? recording_refuse(in, "a bad free cannot be read") : 0;
 }
 
 /* Can it be shown? A later version may have kinds and families that this one does not know. */
-static bool is_known(const struct bad_free *bad)
+static bool bad_free_is_known(const struct bad_free *bad)
 {
 	return bad->count && bad->kind < BAD_FREE_KINDS &&
 	       (bad->kind != BAD_FREE_MISMATCH || (bad->alloc_family && bad->free_family));
 }
 
-int recording_fill_bad_frees(const struct recording_reader *r,
-			     const struct recorded_bad_frees *list, struct snapshot *s)
+int recording_fill_bad_frees(const struct recording_in *in, const struct recorded_bad_frees *list,
+			     struct snapshot *s)
 {
 	if (!list->count)
 		return 0;
@@ -338,13 +323,14 @@ int recording_fill_bad_frees(const struct recording_reader *r,
 		const struct recorded_bad_free *item = &list->items[i];
 		struct bad_free *to = &s->bad_frees[s->bad_free_count];
 
-		if (!is_known(&item->bad))
+		if (!bad_free_is_known(&item->bad))
 			continue;
 		*to = item->bad;
 		for (int call = 0; call < BAD_FREE_STACKS; call++) {
 			if (item->stacks[call])
-				to->calls[call].frames = frame_table_stack_at(
-					r->table, item->stacks[call], &to->calls[call].frame_count);
+				to->calls[call].frames =
+					frame_table_stack_at(in->table, item->stacks[call],
+							     &to->calls[call].frame_count);
 		}
 		s->bad_free_count++;
 	}

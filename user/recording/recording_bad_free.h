@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Bad frees (--check-frees) in a recording: each is described once, and again when its count or a
- * stack of it changes. docs/recording-format.md has the format.
+ * stack of it changes. docs/recording-format.md has the format. Private to
+ * user/recording.
  */
 #ifndef MEMLEAKBPF_RECORDING_RECORDING_BAD_FREE_H
 #define MEMLEAKBPF_RECORDING_RECORDING_BAD_FREE_H
@@ -9,7 +10,7 @@
 #include "user/model/bad_free.h"
 #include "user/model/id_map.h"
 #include "user/model/snapshot.h"
-#include "user/recording/wire.h"
+#include "user/recording/recording_names.h"
 
 struct recorded_bad_free {
 	struct bad_free bad; /* without frames, which are a table's: */
@@ -26,19 +27,17 @@ struct recorded_bad_frees {
 
 void recorded_bad_frees_free(struct recorded_bad_frees *list); /* empty afterwards */
 
-struct recording_writer;
-struct recording_reader;
-
 /* Writes what is new of a snapshot's, as messages of their own. 0 or -errno. */
-int recording_put_bad_frees(struct recording_writer *w, uint32_t target,
+int recording_put_bad_frees(struct recording_out *out, uint32_t target,
 			    struct recorded_bad_frees *list, const struct snapshot *s);
 
-/*
- * Reads such a message; and what all of them say, for a snapshot. As recording_take_definition().
- */
-int recording_take_bad_free(struct recording_reader *r, struct wire_reader message,
-			    const char **why);
-int recording_fill_bad_frees(const struct recording_reader *r,
-			     const struct recorded_bad_frees *list, struct snapshot *s);
+struct read_target;
+
+/* Takes in such a message. 0, -ENOMEM or recording_refuse(). */
+int recording_take_bad_free(struct recording_in *in, struct read_target *t,
+			    struct wire_reader message);
+/* What all of them say, for a snapshot. 0 or -ENOMEM. */
+int recording_fill_bad_frees(const struct recording_in *in, const struct recorded_bad_frees *list,
+			     struct snapshot *s);
 
 #endif

@@ -1,223 +1,155 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Every number of the file is checked before it is used: a recording may come from anywhere. */
+/*
+ * Which message is read where. Every number of the file is checked before it is used: a recording
+ * may come from anywhere.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <zlib.h>
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/model/frame_table.h"
-#include "user/model/id_map.h"
 #include "user/recording/recording.h"
 #include "user/recording/recording_format.h"
-#include "user/recording/recording_state.h"
-#include "user/recording/wire.h"
+#include "user/recording/recording_survey.h"
 
-static uint32_t get_le32(const uint8_t *from)
+struct recording_reader {
+	struct chunk_reader chunk;
+	struct recording_in in;
+	struct read_targets targets;
+	struct read_survey survey;
+	uint64_t items;
+	uint64_t beginning_ns;
+	bool unfinished; /* something has been read that no snapshot has completed */
+	int failed;
+};
+
+/* Those that complete nothing by themselves. Each row has one of the three ways. */
+static const struct reader_message {
+	int (*take)(struct recording_in *in, struct wire_reader message);
+	int (*take_of_target)(struct recording_in *in, struct read_target *t,
+			      struct wire_reader message);
+	const char *no_target; /* why it is refused if there is none */
+	int (*take_of_survey)(struct recording_in *in, struct read_survey *v,
+			      struct wire_reader message);
+} reader_messages[MESSAGES] = {
+	[MESSAGE_STRING] = {.take = recording_take_string},
+	[MESSAGE_FRAME] = {.take = recording_take_frame},
+	[MESSAGE_STACK] = {.take = recording_take_stack},
+	[MESSAGE_ROW] = {.take_of_target = recording_take_row,
+			 .no_target = "a row of a target that is not there"},
+	[MESSAGE_VALUES] = {.take_of_target = recording_take_values,
+			    .no_target = "values of a target that is not there"},
+	[MESSAGE_MAPS] = {.take_of_target = recording_take_maps,
+			  .no_target = "mappings of a target that is not there"},
+	[MESSAGE_BAD_FREE] = {.take_of_target = recording_take_bad_free,
+			      .no_target = "a bad free of a target that is not there"},
+	[MESSAGE_PROCESS] = {.take_of_survey = recording_take_process},
+	[MESSAGE_PROCESS_VALUES] = {.take_of_survey = recording_take_process_values},
+	[MESSAGE_DRILL] = {.take_of_survey = recording_take_drill},
+};
+
+static int reader_complete(struct recording_reader *r, uint64_t time_ns, uint64_t elapsed_ns)
 {
-	return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
-}
-
-static int damaged(const struct recording_reader *r, const char *what)
-{
-	log_error("%s: damaged at offset %" PRIu64 ": %s", r->name, r->chunk_at, what);
-	return -EBADMSG;
-}
-
-static int fail_memory(const struct recording_reader *r)
-{
-	return log_errno(ENOMEM, "%s: offset %" PRIu64, r->name, r->chunk_at);
-}
-
-/* Reads whole, or says how much there was. */
-static int read_part(struct recording_reader *r, void *to, size_t len, size_t *got)
-{
-	errno = 0;
-	*got = fread(to, 1, len, r->in);
-	r->offset += *got;
-	if (*got < len && ferror(r->in))
-		return log_errno(errno ? errno : EIO, "%s: cannot read at offset %" PRIu64, r->name,
-				 r->offset);
-	return 0;
-}
-
-/* The body is read in steps: a length that is not true must not cost memory. */
-static int read_body(struct recording_reader *r, uint32_t len, size_t *got)
-{
-	static const size_t step = 1u << 20;
-
-	*got = 0;
-	while (*got < len) {
-		size_t want = len - *got < step ? len - *got : step, part;
-		int err;
-
-		if (r->body_room < *got + want) {
-			size_t room =
-				2 * r->body_room > *got + want ? 2 * r->body_room : *got + want;
-			uint8_t *grown = realloc(r->body, room);
-
-			if (!grown)
-				return fail_memory(r);
-			r->body = grown;
-			r->body_room = room;
-		}
-		err = read_part(r, r->body + *got, want, &part);
-		if (err)
-			return err;
-		*got += part;
-		if (part < want)
-			return 0;
-	}
-	return 0;
-}
-
-static int cut_short(struct recording_reader *r)
-{
-	log_warn("%s: ends in the middle of a snapshot, at offset %" PRIu64 "; the %" PRIu64
-		 " before it are complete",
-		 r->name, r->offset, r->snapshots);
-	return 0;
-}
-
-/* 1: a chunk is in the body; 0: the end. */
-static int read_chunk(struct recording_reader *r)
-{
-	uint8_t prefix[CHUNK_PREFIX_SIZE];
-	uint32_t len;
-	size_t got;
-	int err;
-
-	r->chunk_at = r->offset;
-	err = read_part(r, prefix, sizeof(prefix), &got);
-	if (err)
-		return err;
-	if (!got)
-		return r->unfinished ? cut_short(r) : 0;
-	if (got < sizeof(prefix))
-		return cut_short(r);
-	len = get_le32(prefix);
-	if (!len || len > CHUNK_MAX)
-		return damaged(r, "a chunk's length is impossible");
-	err = read_body(r, len, &got);
-	if (err)
-		return err;
-	if (got < len)
-		return cut_short(r);
-	if ((uint32_t)crc32(0, r->body, len) != get_le32(prefix + 4))
-		return damaged(r, "a chunk's checksum is wrong");
-	r->message = (struct wire_reader){r->body, r->body + len};
+	if (!r->items++)
+		r->beginning_ns = time_ns > elapsed_ns ? time_ns - elapsed_ns : 0;
+	r->unfinished = false;
 	return 1;
 }
 
-/* ---- the beginning ------------------------------------------------------------------------ */
-
-/* Frees the old one, if a hostile header says it twice. */
-static int set_text(char **to, const struct wire_field *f)
+static int reader_take_snapshot(struct recording_reader *r, struct wire_reader message,
+				struct recording_item *item)
 {
-	char *text = strndup((const char *)f->body.at, wire_left(&f->body));
+	struct read_target *t = read_target_of(&r->targets, message);
+	struct snapshot *s;
+	int err;
 
-	free(*to);
-	*to = text;
-	return text ? 0 : -ENOMEM;
-}
-
-static const char *cause_name(int number)
-{
-	return number < LOST_CAUSES ? lost_cause_name((enum lost_cause)number) : NULL;
-}
-
-static const char *end_name(int number)
-{
-	return number < STACK_ENDS ? stack_end_name((enum stack_end)number) : NULL;
-}
-
-/* The file's numbers are by the order of its names; another version may have others. */
-static int add_name(struct number_list *list, const struct wire_field *f,
-		    const char *(*name_of)(int number))
-{
-	int *grown = reallocarray(list->numbers, list->count + 1, sizeof(*grown));
-	const char *name;
-
-	if (!grown)
-		return -ENOMEM;
-	list->numbers = grown;
-	grown[list->count] = -1;
-	for (int i = 0; (name = name_of(i)) != NULL; i++) {
-		if (strlen(name) == wire_left(&f->body) &&
-		    !memcmp(name, f->body.at, wire_left(&f->body)))
-			grown[list->count] = i;
+	if (!t)
+		return recording_refuse(&r->in, "a snapshot of a target that is not there");
+	err = recording_take_snapshot(&r->in, t, message, &s);
+	if (err)
+		return err;
+	/* What a window has counted belongs to the drill that follows. */
+	if (s->window) {
+		snapshot_free(r->survey.window);
+		r->survey.window = s;
+		return 0;
 	}
-	list->count++;
-	return 0;
+	*item = (struct recording_item){.snapshot = s, .time_ns = s->time_ns};
+	return reader_complete(r, s->time_ns, s->elapsed_ns);
 }
 
-static int read_header(struct recording_reader *r, struct wire_reader message)
+static int reader_take_survey(struct recording_reader *r, struct wire_reader message,
+			      struct recording_item *item)
 {
-	char **const texts[] = {
-		[HEADER_TOOL_VERSION] = &r->tool_version,
-		[HEADER_KERNEL] = &r->kernel,
-		[HEADER_MACHINE] = &r->machine,
-		[HEADER_HOST] = &r->host,
-	};
-	struct wire_field f;
-	int got, err = 0;
-
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == HEADER_OLDER_NS && f.type == WIRE_VARINT)
-			r->info.older_ns = f.number;
-		else if (f.field == HEADER_LOST_CAUSE && f.type == WIRE_BYTES)
-			err = add_name(&r->causes, &f, cause_name);
-		else if (f.field == HEADER_STACK_END && f.type == WIRE_BYTES)
-			err = add_name(&r->ends, &f, end_name);
-		else if (f.field < ARRAY_SIZE(texts) && texts[f.field] && f.type == WIRE_BYTES)
-			err = set_text(texts[f.field], &f);
-	}
-	if (!err && got < 0)
-		return damaged(r, "the header cannot be read");
-	r->info.tool_version = r->tool_version;
-	r->info.kernel = r->kernel;
-	r->info.machine = r->machine;
-	r->info.host = r->host;
-	return err ? fail_memory(r) : 0;
-}
-
-static int read_prefix(struct recording_reader *r)
-{
-	uint8_t prefix[RECORDING_PREFIX_SIZE];
-	uint32_t version;
-	size_t got;
-	int err = read_part(r, prefix, sizeof(prefix), &got);
+	const struct survey_report *report = &r->survey.report;
+	int err = recording_take_survey(&r->in, &r->survey, message);
 
 	if (err)
 		return err;
-	if (got < sizeof(prefix) || memcmp(prefix, RECORDING_MAGIC, RECORDING_MAGIC_SIZE)) {
-		log_error("%s: not a recording of memleakbpf (offset 0)", r->name);
-		return -EBADMSG;
-	}
-	version = get_le32(prefix + RECORDING_MAGIC_SIZE);
-	if (version == RECORDING_VERSION)
+	*item = (struct recording_item){.survey = report, .time_ns = report->time_ns};
+	return reader_complete(r, report->time_ns, report->elapsed_ns);
+}
+
+/* 1 and *item: the message has completed it; 0; -ENOMEM or recording_refuse(). */
+static int reader_take(struct recording_reader *r, const struct wire_field *f,
+		       struct recording_item *item)
+{
+	const struct reader_message *m;
+	struct read_target *t;
+
+	/* Fields of later versions' making are passed over. */
+	if (f->type != WIRE_BYTES || f->field >= MESSAGES)
 		return 0;
-	log_error("%s: recording of version %" PRIu32 " (offset %d), and this program knows "
-		  "version %d; use the one that made it",
-		  r->name, version, RECORDING_MAGIC_SIZE, RECORDING_VERSION);
-	return -EPROTONOSUPPORT;
+	switch (f->field) {
+	case MESSAGE_SNAPSHOT:
+		return reader_take_snapshot(r, f->body, item);
+	case MESSAGE_SURVEY:
+		return reader_take_survey(r, f->body, item);
+	case MESSAGE_TARGET:
+		return recording_take_target(&r->in, &r->targets, f->body);
+	default:
+		break;
+	}
+	m = &reader_messages[f->field];
+	if (m->take)
+		return m->take(&r->in, f->body);
+	if (m->take_of_survey)
+		return m->take_of_survey(&r->in, &r->survey, f->body);
+	if (!m->take_of_target)
+		return 0;
+	t = read_target_of(&r->targets, f->body);
+	return t ? m->take_of_target(&r->in, t, f->body) : recording_refuse(&r->in, m->no_target);
+}
+
+/* 1: a chunk is there; 0: the end; -errno, logged. */
+static int reader_next_chunk(struct recording_reader *r)
+{
+	int got = chunk_read(&r->chunk);
+
+	if (!got && (r->chunk.cut || r->unfinished))
+		log_warn("%s: ends in the middle of a snapshot, at offset %" PRIu64 "; the %" PRIu64
+			 " before it are complete",
+			 r->chunk.name, r->chunk.offset, r->items);
+	return got;
 }
 
 /* Of a writer that died at once there may be no more than the prefix. */
-static int read_first_chunk(struct recording_reader *r)
+static int reader_take_header(struct recording_reader *r)
 {
-	int got = read_chunk(r);
+	int got = reader_next_chunk(r), err;
 	struct wire_field f;
 
 	if (got <= 0)
 		return got;
-	got = wire_next(&r->message, &f);
-	if (got <= 0 || f.field != CHUNK_HEADER || f.type != WIRE_BYTES)
-		return damaged(r, "the header is missing");
-	return read_header(r, f.body);
+	got = wire_next(&r->chunk.body, &f);
+	if (got <= 0 || f.field != MESSAGE_HEADER || f.type != WIRE_BYTES)
+		return chunk_damaged(&r->chunk, "the header is missing");
+	err = recording_take_header(&r->in.header, f.body);
+	if (err == -EBADMSG)
+		return chunk_damaged(&r->chunk, "the header cannot be read");
+	return err ? chunk_no_memory(&r->chunk) : 0;
 }
 
 int recording_reader_new(FILE *in, const char *name, struct recording_reader **reader)
@@ -227,12 +159,12 @@ int recording_reader_new(FILE *in, const char *name, struct recording_reader **r
 
 	if (!r)
 		return log_errno(ENOMEM, "%s", name);
-	r->in = in;
-	r->name = name;
-	r->table = frame_table_new();
-	err = r->table ? read_prefix(r) : fail_memory(r);
+	r->chunk.in = in;
+	r->chunk.name = name;
+	r->in.table = frame_table_new();
+	err = r->in.table ? chunk_read_prefix(&r->chunk) : chunk_no_memory(&r->chunk);
 	if (!err)
-		err = read_first_chunk(r);
+		err = reader_take_header(r);
 	if (err) {
 		recording_reader_free(r);
 		return err;
@@ -245,109 +177,70 @@ void recording_reader_free(struct recording_reader *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->target_count; i++)
-		recording_target_release(&r->targets[i]);
-	free(r->targets);
-	snapshot_free(r->window);
-	survey_reading_free(r->survey);
-	id_map_free(&r->target_numbers);
-	id_list_free(&r->strings);
-	id_list_free(&r->frames);
-	id_list_free(&r->stacks);
-	frame_table_free(r->table);
-	free(r->causes.numbers);
-	free(r->ends.numbers);
-	free(r->tool_version);
-	free(r->kernel);
-	free(r->machine);
-	free(r->host);
-	free(r->body);
+	read_targets_free(&r->targets);
+	read_survey_free(&r->survey);
+	recording_in_free(&r->in);
+	chunk_reader_free(&r->chunk);
 	free(r);
 }
 
 const struct recording_info *recording_reader_info(const struct recording_reader *r)
 {
-	return &r->info;
+	return &r->in.header.info;
 }
 
-/* ---- chunks ------------------------------------------------------------------------------- */
-
-/* What a window has counted belongs to the drill that follows. */
-static int keep_window(struct recording_reader *r, struct snapshot **out)
+uint64_t recording_reader_beginning(const struct recording_reader *r)
 {
-	if (!(*out)->window)
-		return 1;
-	snapshot_free(r->window);
-	r->window = TAKE_PTR(*out);
-	return 0;
+	return r->beginning_ns;
 }
 
-/* 1 and *out or *survey: the message completes a snapshot, or a report; 0: its end. */
-static int read_message(struct recording_reader *r, struct snapshot **out,
-			const struct survey_report **survey)
+/* 1 and *item: the next one of the chunk; 0: its end; -errno, logged. */
+static int reader_next_of_chunk(struct recording_reader *r, struct recording_item *item)
 {
-	const char *why = "a message of the chunk cannot be read";
 	struct wire_field f;
 	int got;
 
-	while ((got = wire_next(&r->message, &f)) > 0) {
-		int err;
-
+	while ((got = wire_next(&r->chunk.body, &f)) > 0) {
 		r->unfinished = true;
-		/* Fields of later versions' making are passed over. */
-		if (f.type != WIRE_BYTES)
-			continue;
-		if (f.field == CHUNK_SNAPSHOT)
-			err = recording_take_snapshot(r, f.body, out, &why);
-		else if (f.field == CHUNK_SURVEY)
-			err = recording_take_survey(r, f.body, survey, &why);
-		else
-			err = recording_take_definition(r, &f, &why);
-		if (err == -ENOMEM)
-			return fail_memory(r);
-		if (err < 0)
-			return damaged(r, why);
-		if (err > 0 && f.field == CHUNK_SNAPSHOT)
-			err = keep_window(r, out);
-		if (err > 0) {
-			r->unfinished = false;
-			r->snapshots++;
-			return 1;
-		}
+		r->in.why = "a message of the chunk cannot be read";
+		got = reader_take(r, &f, item);
+		if (got == -ENOMEM)
+			return chunk_no_memory(&r->chunk);
+		if (got < 0)
+			return chunk_damaged(&r->chunk, r->in.why);
+		if (got > 0)
+			return got;
 	}
-	return got < 0 ? damaged(r, why) : 0;
+	return got < 0 ? chunk_damaged(&r->chunk, "a message of the chunk cannot be read") : 0;
 }
 
-int recording_reader_next_any(struct recording_reader *r, struct snapshot **out,
-			      const struct survey_report **survey)
+int recording_reader_next(struct recording_reader *r, struct recording_item *item)
 {
 	int got = r->failed;
 
-	*survey = NULL;
-	*out = NULL;
+	*item = (struct recording_item){0};
 	/* After damage nothing can be trusted. */
 	if (got)
 		return got;
 	do {
-		got = read_message(r, out, survey);
+		got = reader_next_of_chunk(r, item);
 		if (got)
 			break;
-		got = read_chunk(r);
-		if (got <= 0)
-			break;
-	} while (true);
+		got = reader_next_chunk(r);
+	} while (got > 0);
 	if (got < 0)
 		r->failed = got;
 	return got;
 }
 
-int recording_reader_next(struct recording_reader *r, struct snapshot **out)
+int recording_reader_next_snapshot(struct recording_reader *r, struct snapshot **out)
 {
-	const struct survey_report *survey;
+	struct recording_item item;
 	int got;
 
 	do
-		got = recording_reader_next_any(r, out, &survey);
-	while (got > 0 && survey);
+		got = recording_reader_next(r, &item);
+	while (got > 0 && item.survey);
+	*out = item.snapshot;
 	return got;
 }

@@ -1,173 +1,154 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Snapshots from what a recording has said so far. */
-#include <errno.h>
+#include "user/recording/recording_snapshot.h"
+
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/base/text.h"
-#include "user/recording/recording_state.h"
-#include "user/recording/recording_verdict.h"
+#include "user/base/util.h"
+#include "user/recording/recording_format.h"
 
-static void fill_stack(const struct recording_reader *r, struct snapshot *s, struct stack *stack,
-		       struct recorded_row *row)
+enum snapshot_field {
+	SNAPSHOT_TARGET = MESSAGE_FIELD_TARGET,
+	SNAPSHOT_TIME_NS = 2,
+	SNAPSHOT_ELAPSED_NS = 3,
+	SNAPSHOT_INTERVAL_NS = 4,
+	SNAPSHOT_FLAGS = 5,
+	SNAPSHOT_SAMPLE_BYTES = 6,
+	SNAPSHOT_UNKNOWN_FREES = 7,
+	SNAPSHOT_LOST = 8,
+	SNAPSHOT_RSS = 9,
+	SNAPSHOT_ANON = 10,
+	SNAPSHOT_PSS = 11,
+	SNAPSHOT_VERDICT = 12, /* recording_verdict.c */
+	SNAPSHOT_LOST_ANYWHERE = 13,
+};
+
+static const struct wire_number snapshot_numbers[] = {
+	WIRE_NUMBER(SNAPSHOT_TIME_NS, struct snapshot, time_ns),
+	WIRE_NUMBER(SNAPSHOT_ELAPSED_NS, struct snapshot, elapsed_ns),
+	WIRE_NUMBER(SNAPSHOT_INTERVAL_NS, struct snapshot, interval_ns),
+	WIRE_NUMBER(SNAPSHOT_SAMPLE_BYTES, struct snapshot, sample_bytes),
+	WIRE_NUMBER(SNAPSHOT_UNKNOWN_FREES, struct snapshot, unknown_frees),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_RSS, struct snapshot, memory.rss),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_ANON, struct snapshot, memory.anon),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_PSS, struct snapshot, memory.pss),
+	{0},
+};
+
+/* The bits of SNAPSHOT_FLAGS, from 0. */
+static const size_t snapshot_flags[] = {
+	offsetof(struct snapshot, final),  offsetof(struct snapshot, exited),
+	offsetof(struct snapshot, execed), offsetof(struct snapshot, children_late),
+	offsetof(struct snapshot, window), offsetof(struct snapshot, frees_checked),
+};
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static uint64_t snapshot_flags_of(const struct snapshot *s)
 {
-	const uint64_t *v = row->values;
-	uint64_t birth = v[VALUE_OLDEST];
+	uint64_t flags = 0;
 
-	*stack = (struct stack){
-		.id = row->stack_id,
-		.alloc = {v[VALUE_ALLOC_BYTES], v[VALUE_ALLOC_COUNT]},
-		.free = {v[VALUE_FREE_BYTES], v[VALUE_FREE_COUNT]},
-		.live = {v[VALUE_LIVE_BYTES], v[VALUE_LIVE_COUNT]},
-		.older = {v[VALUE_OLDER_BYTES], v[VALUE_OLDER_COUNT]},
-		.delta_bytes = (int64_t)(v[VALUE_LIVE_BYTES] - row->live_before[0]),
-		.delta_count = (int64_t)(v[VALUE_LIVE_COUNT] - row->live_before[1]),
-		.truncated = row->truncated,
-		.end = row->end,
-	};
-	memcpy(&stack->error_bytes, &v[VALUE_ERROR], sizeof(stack->error_bytes));
-	if (birth && birth - 1 <= s->elapsed_ns)
-		stack->oldest_ns = s->elapsed_ns - (birth - 1);
-	if (row->stack)
-		stack->frames = frame_table_stack_at(r->table, row->stack, &stack->frame_count);
-	row->live_before[0] = v[VALUE_LIVE_BYTES];
-	row->live_before[1] = v[VALUE_LIVE_COUNT];
-	amount_add(&s->live, &stack->live);
-	amount_add(&s->alloc, &stack->alloc);
-	amount_add(&s->free, &stack->free);
-	s->delta_bytes = (int64_t)((uint64_t)s->delta_bytes + (uint64_t)stack->delta_bytes);
-	s->delta_count = (int64_t)((uint64_t)s->delta_count + (uint64_t)stack->delta_count);
+	for (size_t i = 0; i < ARRAY_SIZE(snapshot_flags); i++)
+		flags |= (uint64_t) * (const bool *)((const char *)s + snapshot_flags[i]) << i;
+	return flags;
 }
 
-int recording_take_lost(const struct recording_reader *r, struct wire_reader body,
-			uint64_t lost[LOST_CAUSES], const char **why)
+static int snapshot_put(struct wire *to, struct written_target *t, const struct snapshot *s,
+			const uint32_t *numbers)
 {
-	for (size_t i = 0; wire_left(&body); i++) {
-		uint64_t count;
+	static const uint64_t none[LOST_CAUSES];
+	size_t mark = wire_open(to, MESSAGE_SNAPSHOT);
+	int err;
 
-		if (wire_read_varint(&body, &count))
-			return recording_refuse(why, "losses cannot be read");
-		if (i < r->causes.count && r->causes.numbers[i] >= 0)
-			lost[r->causes.numbers[i]] = count;
-	}
-	return 0;
+	wire_uint(to, SNAPSHOT_TARGET, s->target_id);
+	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_TIME_NS, SNAPSHOT_INTERVAL_NS, s);
+	wire_uint(to, SNAPSHOT_FLAGS, snapshot_flags_of(s));
+	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_SAMPLE_BYTES, SNAPSHOT_UNKNOWN_FREES, s);
+	recording_put_lost(to, SNAPSHOT_LOST, s->lost);
+	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
+		recording_put_lost(to, SNAPSHOT_LOST_ANYWHERE, s->lost_anywhere);
+	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_RSS, UINT_MAX, s);
+	err = recording_put_verdict(to, SNAPSHOT_VERDICT, s, numbers, &t->notes);
+	wire_close(to, mark);
+	return err;
 }
 
-static int read_snapshot(const struct recording_reader *r, struct wire_reader message,
-			 struct snapshot *s, uint64_t *target, struct wire_reader *verdict,
-			 const char **why)
+int recording_put_snapshot(struct recording_out *out, struct written_targets *targets,
+			   const struct snapshot *s)
+{
+	struct written_target *t = written_target_get(targets, s->target_id);
+	_cleanup_free_ uint32_t *numbers =
+		calloc(s->stack_count ? s->stack_count : 1, sizeof(*numbers));
+	int err;
+
+	if (!t || !numbers)
+		return -ENOMEM;
+	recording_put_target(out, t, s);
+	err = recording_put_maps(out, t, s);
+	err = err ? err : recording_put_rows(out, t->id, &t->rows, s, numbers);
+	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
+	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, s);
+	err = err ? err : snapshot_put(&out->chunk.body, t, s, numbers);
+	if (!err && (s->exited || s->execed || s->window))
+		written_target_forget(targets, t);
+	return err;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static void snapshot_set_flags(struct snapshot *s, uint64_t flags)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(snapshot_flags); i++)
+		*(bool *)((char *)s + snapshot_flags[i]) = flags >> i & 1;
+}
+
+static int snapshot_take(struct recording_in *in, struct wire_reader message, struct snapshot *s,
+			 struct wire_reader *verdict)
 {
 	struct wire_field f;
-	uint64_t flags = 0;
 	int got, err = 0;
 
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.field == SNAPSHOT_LOST && f.type == WIRE_BYTES)
-			err = recording_take_lost(r, f.body, s->lost, why);
-		if (f.field == SNAPSHOT_LOST_ANYWHERE && f.type == WIRE_BYTES)
-			err = recording_take_lost(r, f.body, s->lost_anywhere, why);
-		if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
+			err = recording_take_lost(&in->header, f.body, s->lost);
+		else if (f.field == SNAPSHOT_LOST_ANYWHERE && f.type == WIRE_BYTES)
+			err = recording_take_lost(&in->header, f.body, s->lost_anywhere);
+		else if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
 			*verdict = f.body;
-		if (f.type != WIRE_VARINT)
-			continue;
-		switch (f.field) {
-		case SNAPSHOT_TARGET:
-			*target = f.number;
-			break;
-		case SNAPSHOT_TIME_NS:
-			s->time_ns = f.number;
-			break;
-		case SNAPSHOT_ELAPSED_NS:
-			s->elapsed_ns = f.number;
-			break;
-		case SNAPSHOT_INTERVAL_NS:
-			s->interval_ns = f.number;
-			break;
-		case SNAPSHOT_FLAGS:
-			flags = f.number;
-			break;
-		case SNAPSHOT_SAMPLE_BYTES:
-			s->sample_bytes = f.number;
-			break;
-		case SNAPSHOT_UNKNOWN_FREES:
-			s->unknown_frees = f.number;
-			break;
-		case SNAPSHOT_RSS:
-			s->memory.rss = f.number;
-			break;
-		case SNAPSHOT_ANON:
-			s->memory.anon = f.number;
-			break;
-		case SNAPSHOT_PSS:
-			s->memory.pss = f.number;
-			break;
-		default:
-			break;
-		}
+		else if (f.field == SNAPSHOT_FLAGS && f.type == WIRE_VARINT)
+			snapshot_set_flags(s, f.number);
+		else
+			wire_take_number(snapshot_numbers, &f, s);
 	}
-	s->final = flags & FLAG_FINAL;
-	s->exited = flags & FLAG_EXITED;
-	s->execed = flags & FLAG_EXECED;
-	s->children_late = flags & FLAG_LATE;
-	s->window = flags & FLAG_WINDOW;
-	s->frees_checked = flags & FLAG_FREES_CHECKED;
-	return err ? err : got < 0 ? recording_refuse(why, "a snapshot cannot be read") : 0;
+	if (err)
+		return recording_refuse(in, "losses cannot be read");
+	return got < 0 ? recording_refuse(in, "a snapshot cannot be read") : 0;
 }
 
-/* What the target's state says at this moment. */
-static int fill_snapshot(const struct recording_reader *r, struct recorded_target *t,
-			 struct snapshot *s)
-{
-	s->target_id = t->id;
-	s->pid = t->pid;
-	memcpy(s->comm, t->comm, sizeof(s->comm));
-	s->cmdline = t->cmdline ? text_list_copy(t->cmdline) : NULL;
-	if (t->cmdline && !s->cmdline)
-		return -ENOMEM;
-	if (t->maps) {
-		s->maps = module_maps_new(t->maps->items, t->maps->count);
-		if (!s->maps)
-			return -ENOMEM;
-	}
-	s->stacks = calloc(t->row_count ? t->row_count : 1, sizeof(*s->stacks));
-	if (!s->stacks)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->row_count; i++) {
-		fill_stack(r, s, &s->stacks[i], &t->rows[i]);
-		s->stacks[i].index = (uint32_t)i;
-	}
-	s->stack_count = t->row_count;
-	return 0;
-}
-
-int recording_take_snapshot(struct recording_reader *r, struct wire_reader message,
-			    struct snapshot **out, const char **why)
+int recording_take_snapshot(struct recording_in *in, struct read_target *t,
+			    struct wire_reader message, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
-	struct recorded_target *t = NULL;
-	uint64_t target = 0;
 	struct wire_reader verdict = {0};
-	int err = s ? read_snapshot(r, message, s, &target, &verdict, why) : -ENOMEM;
+	int err = s ? snapshot_take(in, message, s, &verdict) : -ENOMEM;
 
-	if (!err) {
-		t = recording_find_target(r, target);
-		err = t ? fill_snapshot(r, t, s)
-			: recording_refuse(why, "a snapshot of a target that is not there");
-	}
+	err = err ? err : recording_fill_target(t, s);
+	err = err ? err : recording_fill_stacks(in, &t->rows, s);
 	if (!err) {
 		err = recording_take_verdict(verdict, s, &t->notes);
 		if (err == -EBADMSG)
-			*why = "a verdict cannot be read";
+			recording_refuse(in, "a verdict cannot be read");
 	}
 	if (!err && s->frees_checked)
-		err = recording_fill_bad_frees(r, &t->bad_frees, s);
+		err = recording_fill_bad_frees(in, &t->bad_frees, s);
 	if (err) {
 		snapshot_free(s);
 		return err;
 	}
 	/* The writer forgets it, too. */
 	if (s->exited || s->execed || s->window)
-		recording_target_release(t);
+		read_target_release(t);
 	*out = s;
-	return 1;
+	return 0;
 }

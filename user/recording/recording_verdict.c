@@ -21,6 +21,15 @@ enum verdict_field {
 	VERDICT_NOTE = 10,
 };
 
+static const struct wire_number verdict_numbers[] = {
+	WIRE_NUMBER(VERDICT_PAUSE_NS, struct verdict, pause_ns),
+	WIRE_NUMBER(VERDICT_TOTAL_NS, struct verdict, total_ns),
+	WIRE_NUMBER(VERDICT_READ_BYTES, struct verdict, read_bytes),
+	WIRE_NUMBER(VERDICT_UNKNOWN_BYTES, struct verdict, unknown_bytes),
+	WIRE_NUMBER(VERDICT_UNREAD_BYTES, struct verdict, unread_bytes),
+	{0},
+};
+
 enum note_field {
 	NOTE_ROW = 1,
 	NOTE_PATH = 2,	   /* left out: as it was; without lines: there is none any more */
@@ -45,7 +54,7 @@ void recorded_notes_free(struct recorded_notes *notes)
 }
 
 /* NULL when out of memory. */
-static struct recorded_note *note_of(struct recorded_notes *notes, uint32_t row)
+static struct recorded_note *note_at(struct recorded_notes *notes, uint32_t row)
 {
 	if (row >= notes->count) {
 		size_t count = row + 64ul;
@@ -62,7 +71,8 @@ static struct recorded_note *note_of(struct recorded_notes *notes, uint32_t row)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static void put_row(struct wire *out, uint32_t row, const struct amount classes[VERDICT_CLASSES])
+static void verdict_put_row(struct wire *out, uint32_t row,
+			    const struct amount classes[VERDICT_CLASSES])
 {
 	uint64_t mask = 0;
 
@@ -81,7 +91,7 @@ static void put_row(struct wire *out, uint32_t row, const struct amount classes[
 }
 
 /* False at the end: *rest is NULL then. */
-static bool next_line(const char **rest, const char **line, size_t *len)
+static bool note_next_line(const char **rest, const char **line, size_t *len)
 {
 	if (!*rest)
 		return false;
@@ -92,20 +102,21 @@ static bool next_line(const char **rest, const char **line, size_t *len)
 }
 
 /* Most of a path stays: of a list that grows only the line with its length changes. */
-static void put_path(struct wire *out, const char *before, const char *now)
+static void note_put_path(struct wire *out, const char *before, const char *now)
 {
 	size_t mark = wire_open(out, NOTE_PATH), len, old_len;
 	const char *line, *old;
 
-	while (next_line(&now, &line, &len)) {
-		if (next_line(&before, &old, &old_len) && len == old_len && !memcmp(line, old, len))
+	while (note_next_line(&now, &line, &len)) {
+		if (note_next_line(&before, &old, &old_len) && len == old_len &&
+		    !memcmp(line, old, len))
 			len = 0;
 		wire_bytes(out, PATH_LINE, line, len);
 	}
 	wire_close(out, mark);
 }
 
-static int set_path(struct recorded_note *note, const char *path)
+static int note_set_path(struct recorded_note *note, const char *path)
 {
 	char *copy = path ? strdup(path) : NULL;
 
@@ -116,7 +127,7 @@ static int set_path(struct recorded_note *note, const char *path)
 	return 0;
 }
 
-static int set_contents(struct recorded_note *note, const void *contents, size_t len)
+static int note_set_contents(struct recorded_note *note, const void *contents, size_t len)
 {
 	char *copy = len ? malloc(len) : NULL;
 
@@ -130,12 +141,12 @@ static int set_contents(struct recorded_note *note, const void *contents, size_t
 	return 0;
 }
 
-static int put_note(struct wire *out, uint32_t row, const struct stack *stack,
+static int note_put(struct wire *out, uint32_t row, const struct stack *stack,
 		    struct recorded_notes *notes)
 {
 	/* Most stacks never have one. */
 	bool any = stack->held_by || stack->contents_len || row < notes->count;
-	struct recorded_note *note = any ? note_of(notes, row) : NULL;
+	struct recorded_note *note = any ? note_at(notes, row) : NULL;
 	bool path, contents;
 	size_t mark;
 	int err = 0;
@@ -151,12 +162,12 @@ static int put_note(struct wire *out, uint32_t row, const struct stack *stack,
 	mark = wire_open(out, VERDICT_NOTE);
 	wire_uint(out, NOTE_ROW, row);
 	if (path) {
-		put_path(out, note->held_by, stack->held_by);
-		err = set_path(note, stack->held_by);
+		note_put_path(out, note->held_by, stack->held_by);
+		err = note_set_path(note, stack->held_by);
 	}
 	if (!err && contents) {
 		wire_bytes(out, NOTE_CONTENTS, stack->contents, stack->contents_len);
-		err = set_contents(note, stack->contents, stack->contents_len);
+		err = note_set_contents(note, stack->contents, stack->contents_len);
 	}
 	wire_close(out, mark);
 	return err;
@@ -176,25 +187,21 @@ int recording_put_verdict(struct wire *out, unsigned field, const struct snapsho
 	wire_uint(out, VERDICT_STATE, v->state);
 	if (v->state == VERDICT_REFUSED)
 		wire_string(out, VERDICT_REASON, v->reason);
-	wire_uint(out, VERDICT_PAUSE_NS, v->pause_ns);
-	wire_uint(out, VERDICT_TOTAL_NS, v->total_ns);
-	wire_uint(out, VERDICT_READ_BYTES, v->read_bytes);
-	wire_uint(out, VERDICT_UNKNOWN_BYTES, v->unknown_bytes);
-	wire_uint(out, VERDICT_UNREAD_BYTES, v->unread_bytes);
+	wire_put_numbers(out, verdict_numbers, VERDICT_PAUSE_NS, VERDICT_UNREAD_BYTES, v);
 	wire_uint(out, VERDICT_APPROXIMATE, v->approximate);
 	list = wire_open(out, VERDICT_ROWS);
 	for (size_t i = 0; taken && i < s->stack_count; i++)
-		put_row(out, numbers[i], s->stacks[i].verdict);
+		verdict_put_row(out, numbers[i], s->stacks[i].verdict);
 	wire_close(out, list);
 	for (size_t i = 0; taken && !err && i < s->stack_count; i++)
-		err = put_note(out, numbers[i], &s->stacks[i], notes);
+		err = note_put(out, numbers[i], &s->stacks[i], notes);
 	wire_close(out, mark);
 	return err;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static bool take_rows(struct wire_reader list, struct snapshot *s)
+static bool verdict_take_rows(struct wire_reader list, struct snapshot *s)
 {
 	while (wire_left(&list)) {
 		uint64_t row, mask;
@@ -216,37 +223,19 @@ static bool take_rows(struct wire_reader list, struct snapshot *s)
 	return true;
 }
 
-static void take_number(struct verdict *v, unsigned field, uint64_t number)
+static void verdict_take_number(struct verdict *v, const struct wire_field *f)
 {
-	switch (field) {
-	case VERDICT_STATE:
-		v->state = number <= VERDICT_TAKEN ? (enum verdict_state)number : VERDICT_NOT_ASKED;
-		break;
-	case VERDICT_PAUSE_NS:
-		v->pause_ns = number;
-		break;
-	case VERDICT_TOTAL_NS:
-		v->total_ns = number;
-		break;
-	case VERDICT_READ_BYTES:
-		v->read_bytes = number;
-		break;
-	case VERDICT_UNKNOWN_BYTES:
-		v->unknown_bytes = number;
-		break;
-	case VERDICT_UNREAD_BYTES:
-		v->unread_bytes = number;
-		break;
-	case VERDICT_APPROXIMATE:
-		v->approximate = number;
-		break;
-	default:
-		break;
-	}
+	if (f->field == VERDICT_STATE)
+		v->state = f->number <= VERDICT_TAKEN ? (enum verdict_state)f->number
+						      : VERDICT_NOT_ASKED;
+	else if (f->field == VERDICT_APPROXIMATE)
+		v->approximate = f->number;
+	else
+		wire_take_number(verdict_numbers, f, v);
 }
 
 /* *path is NULL when it has no lines. 0, -EBADMSG or -ENOMEM. */
-static int read_path(struct wire_reader message, const char *before, char **path)
+static int note_read_path(struct wire_reader message, const char *before, char **path)
 {
 	size_t len, size = 0, lines = 0;
 	struct wire_field f;
@@ -263,7 +252,7 @@ static int read_path(struct wire_reader message, const char *before, char **path
 
 		if (f.field != PATH_LINE || f.type != WIRE_BYTES)
 			continue;
-		had = next_line(&before, &line, &len);
+		had = note_next_line(&before, &line, &len);
 		if (wire_left(&f.body) || !had) {
 			line = (const char *)f.body.at;
 			len = wire_left(&f.body);
@@ -283,10 +272,10 @@ static int read_path(struct wire_reader message, const char *before, char **path
 	return got;
 }
 
-static int take_path(struct wire_reader message, struct recorded_note *note)
+static int note_take_path(struct wire_reader message, struct recorded_note *note)
 {
 	char *path;
-	int err = read_path(message, note->held_by, &path);
+	int err = note_read_path(message, note->held_by, &path);
 
 	if (err)
 		return err;
@@ -295,7 +284,7 @@ static int take_path(struct wire_reader message, struct recorded_note *note)
 	return 0;
 }
 
-static int take_note(struct wire_reader message, size_t rows, struct recorded_notes *notes)
+static int note_take(struct wire_reader message, size_t rows, struct recorded_notes *notes)
 {
 	struct recorded_note *note = NULL;
 	struct wire_field f;
@@ -305,7 +294,7 @@ static int take_note(struct wire_reader message, size_t rows, struct recorded_no
 		if (f.field == NOTE_ROW && f.type == WIRE_VARINT) {
 			if (f.number >= rows)
 				return -EBADMSG;
-			note = note_of(notes, (uint32_t)f.number);
+			note = note_at(notes, (uint32_t)f.number);
 			if (!note)
 				return -ENOMEM;
 			continue;
@@ -313,21 +302,21 @@ static int take_note(struct wire_reader message, size_t rows, struct recorded_no
 		if (!note)
 			return -EBADMSG;
 		if (f.field == NOTE_PATH && f.type == WIRE_BYTES)
-			err = take_path(f.body, note);
+			err = note_take_path(f.body, note);
 		else if (f.field == NOTE_CONTENTS && f.type == WIRE_BYTES)
-			err = set_contents(note, f.body.at, wire_left(&f.body));
+			err = note_set_contents(note, f.body.at, wire_left(&f.body));
 	}
 	return err ? err : got;
 }
 
-static int fill_notes(struct snapshot *s, const struct recorded_notes *notes)
+static int note_fill_all(struct snapshot *s, const struct recorded_notes *notes)
 {
 	for (size_t i = 0; i < s->stack_count && i < notes->count; i++) {
 		const struct recorded_note *note = &notes->items[i];
 		struct recorded_note copy = {0};
-		int err = set_path(&copy, note->held_by);
+		int err = note_set_path(&copy, note->held_by);
 
-		err = err ? err : set_contents(&copy, note->contents, note->contents_len);
+		err = err ? err : note_set_contents(&copy, note->contents, note->contents_len);
 		s->stacks[i].held_by = copy.held_by;
 		s->stacks[i].contents = copy.contents;
 		s->stacks[i].contents_len = copy.contents_len;
@@ -337,7 +326,7 @@ static int fill_notes(struct snapshot *s, const struct recorded_notes *notes)
 	return 0;
 }
 
-static void take_reason(struct verdict *v, const struct wire_reader *body)
+static void verdict_take_reason(struct verdict *v, const struct wire_reader *body)
 {
 	snprintf(v->reason, sizeof(v->reason), "%.*s",
 		 wire_left(body) < REASON_MAX ? (int)wire_left(body) : REASON_MAX - 1,
@@ -352,17 +341,17 @@ int recording_take_verdict(struct wire_reader message, struct snapshot *s,
 
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.type == WIRE_VARINT)
-			take_number(&s->verdict, f.field, f.number);
+			verdict_take_number(&s->verdict, &f);
 		else if (f.type != WIRE_BYTES)
 			continue;
 		else if (f.field == VERDICT_REASON)
-			take_reason(&s->verdict, &f.body);
+			verdict_take_reason(&s->verdict, &f.body);
 		else if (f.field == VERDICT_ROWS)
-			err = take_rows(f.body, s) ? 0 : -EBADMSG;
+			err = verdict_take_rows(f.body, s) ? 0 : -EBADMSG;
 		else if (f.field == VERDICT_NOTE)
-			err = take_note(f.body, s->stack_count, notes);
+			err = note_take(f.body, s->stack_count, notes);
 	}
 	if (err || got < 0)
 		return err ? err : got;
-	return s->verdict.state == VERDICT_TAKEN ? fill_notes(s, notes) : 0;
+	return s->verdict.state == VERDICT_TAKEN ? note_fill_all(s, notes) : 0;
 }

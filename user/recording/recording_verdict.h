@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The verdict of a snapshot in a recording, with what it says of single stacks.
- * docs/recording-format.md has the format.
+ * docs/recording-format.md has the format. Private to user/recording.
  */
 #ifndef MEMLEAKBPF_RECORDING_RECORDING_VERDICT_H
 #define MEMLEAKBPF_RECORDING_RECORDING_VERDICT_H

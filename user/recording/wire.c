@@ -19,7 +19,7 @@ void wire_reset(struct wire *w)
 	w->failed = false;
 }
 
-static bool reserve(struct wire *w, size_t more)
+static bool wire_reserve(struct wire *w, size_t more)
 {
 	size_t room = w->room ? w->room : 256;
 	uint8_t *grown;
@@ -45,7 +45,7 @@ static bool reserve(struct wire *w, size_t more)
 	return true;
 }
 
-static size_t put_varint(uint8_t *out, uint64_t value)
+static size_t wire_encode_varint(uint8_t *out, uint64_t value)
 {
 	size_t n = 0;
 
@@ -57,8 +57,8 @@ static size_t put_varint(uint8_t *out, uint64_t value)
 
 void wire_varint(struct wire *w, uint64_t value)
 {
-	if (reserve(w, MAX_VARINT))
-		w->len += put_varint(w->data + w->len, value);
+	if (wire_reserve(w, MAX_VARINT))
+		w->len += wire_encode_varint(w->data + w->len, value);
 }
 
 void wire_zigzag(struct wire *w, int64_t value)
@@ -68,26 +68,26 @@ void wire_zigzag(struct wire *w, int64_t value)
 
 void wire_raw(struct wire *w, const void *data, size_t len)
 {
-	if (!len || !reserve(w, len))
+	if (!len || !wire_reserve(w, len))
 		return;
 	memcpy(w->data + w->len, data, len);
 	w->len += len;
 }
 
-static void put_tag(struct wire *w, unsigned field, enum wire_type type)
+static void wire_tag(struct wire *w, unsigned field, enum wire_type type)
 {
 	wire_varint(w, (uint64_t)field << 3 | type);
 }
 
 void wire_uint(struct wire *w, unsigned field, uint64_t value)
 {
-	put_tag(w, field, WIRE_VARINT);
+	wire_tag(w, field, WIRE_VARINT);
 	wire_varint(w, value);
 }
 
 void wire_sint(struct wire *w, unsigned field, int64_t value)
 {
-	put_tag(w, field, WIRE_VARINT);
+	wire_tag(w, field, WIRE_VARINT);
 	wire_zigzag(w, value);
 }
 
@@ -97,7 +97,7 @@ void wire_fixed64(struct wire *w, unsigned field, uint64_t value)
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(value >> 8 * i);
-	put_tag(w, field, WIRE_FIXED64);
+	wire_tag(w, field, WIRE_FIXED64);
 	wire_raw(w, bytes, sizeof(bytes));
 }
 
@@ -111,7 +111,7 @@ void wire_double(struct wire *w, unsigned field, double value)
 
 void wire_bytes(struct wire *w, unsigned field, const void *data, size_t len)
 {
-	put_tag(w, field, WIRE_BYTES);
+	wire_tag(w, field, WIRE_BYTES);
 	wire_varint(w, len);
 	wire_raw(w, data, len);
 }
@@ -127,7 +127,7 @@ void wire_string(struct wire *w, unsigned field, const char *text)
  */
 size_t wire_open(struct wire *w, unsigned field)
 {
-	put_tag(w, field, WIRE_BYTES);
+	wire_tag(w, field, WIRE_BYTES);
 	wire_varint(w, 0);
 	return w->len;
 }
@@ -140,14 +140,35 @@ void wire_close(struct wire *w, size_t mark)
 	if (w->failed)
 		return;
 	body = w->len - mark;
-	n = put_varint(length, body);
+	n = wire_encode_varint(length, body);
 	if (n > 1) {
-		if (!reserve(w, n - 1))
+		if (!wire_reserve(w, n - 1))
 			return;
 		memmove(w->data + mark + n - 1, w->data + mark, body);
 		w->len += n - 1;
 	}
 	memcpy(w->data + mark - 1, length, n);
+}
+
+void wire_put_numbers(struct wire *w, const struct wire_number *table, unsigned first,
+		      unsigned last, const void *from)
+{
+	for (; table->field; table++) {
+		uint64_t value = *(const uint64_t *)((const char *)from + table->at);
+
+		if (table->field >= first && table->field <= last && (value || !table->if_any))
+			wire_uint(w, table->field, value);
+	}
+}
+
+bool wire_take_number(const struct wire_number *table, const struct wire_field *field, void *to)
+{
+	while (table->field && table->field != field->field)
+		table++;
+	if (!table->field || field->type != WIRE_VARINT)
+		return false;
+	*(uint64_t *)((char *)to + table->at) = field->number;
+	return true;
 }
 
 int wire_read_varint(struct wire_reader *reader, uint64_t *value)
@@ -182,7 +203,7 @@ int wire_read_zigzag(struct wire_reader *reader, int64_t *value)
 	return err;
 }
 
-static int read_fixed(struct wire_reader *reader, size_t bytes, uint64_t *value)
+static int wire_read_fixed(struct wire_reader *reader, size_t bytes, uint64_t *value)
 {
 	if (wire_left(reader) < bytes)
 		return -EBADMSG;
@@ -211,10 +232,10 @@ int wire_next(struct wire_reader *reader, struct wire_field *out)
 		err = wire_read_varint(reader, &out->number);
 		break;
 	case WIRE_FIXED64:
-		err = read_fixed(reader, 8, &out->number);
+		err = wire_read_fixed(reader, 8, &out->number);
 		break;
 	case WIRE_FIXED32:
-		err = read_fixed(reader, 4, &out->number);
+		err = wire_read_fixed(reader, 4, &out->number);
 		break;
 	case WIRE_BYTES:
 		err = wire_read_varint(reader, &len);

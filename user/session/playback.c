@@ -2,7 +2,6 @@
 #include "user/session/playback.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +11,6 @@
 struct playback {
 	FILE *file;
 	struct recording_reader *reader;
-	bool begun;
-	uint64_t beginning_ns;
 };
 
 static bool is_output(FILE *file, const char *output)
@@ -69,29 +66,20 @@ bool playback_wants(const struct replay_config *config, pid_t pid)
 	return !config->pids.count;
 }
 
-static void begin(struct playback *p, uint64_t time_ns, uint64_t elapsed_ns)
-{
-	if (p->begun)
-		return;
-	p->begun = true;
-	p->beginning_ns = time_ns > elapsed_ns ? time_ns - elapsed_ns : 0;
-}
-
 int playback_next_any(struct playback *p, const struct replay_config *config, struct snapshot **out,
 		      const struct survey_report **survey)
 {
+	struct recording_item item;
 	int got;
 
-	while ((got = recording_reader_next_any(p->reader, out, survey)) > 0) {
-		if (*survey) {
-			begin(p, (*survey)->time_ns, (*survey)->elapsed_ns);
-			return got;
-		}
-		begin(p, (*out)->time_ns, (*out)->elapsed_ns);
-		if (playback_wants(config, (*out)->pid))
-			return got;
-		snapshot_free(*out);
+	while ((got = recording_reader_next(p->reader, &item)) > 0) {
+		if (item.survey || playback_wants(config, item.snapshot->pid))
+			break;
+		snapshot_free(item.snapshot);
+		item.snapshot = NULL;
 	}
+	*out = item.snapshot;
+	*survey = item.survey;
 	return got;
 }
 
@@ -113,5 +101,5 @@ const struct recording_info *playback_info(const struct playback *p)
 
 uint64_t playback_time(const struct playback *p, const struct replay_time *time)
 {
-	return time->absolute ? time->ns : p->beginning_ns + time->ns;
+	return time->absolute ? time->ns : recording_reader_beginning(p->reader) + time->ns;
 }

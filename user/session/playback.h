@@ -20,14 +20,14 @@ void playback_free(struct playback *playback); /* with all frames of its snapsho
 
 /*
  * The next snapshot of one of the wanted processes (all of them when pid_count is 0). As
- * recording_reader_next().
+ * recording_reader_next_snapshot().
  */
 int playback_next(struct playback *playback, const struct replay_config *config,
 		  struct snapshot **out);
 
 /*
  * The same, or the next report of a survey, with all of its processes: as
- * recording_reader_next_any().
+ * recording_reader_next().
  */
 int playback_next_any(struct playback *playback, const struct replay_config *config,
 		      struct snapshot **out, const struct survey_report **survey);

@@ -136,7 +136,7 @@ static void as_while_tracing(void **state)
 		_cleanup_free_ char *live = NULL, *recorded = NULL;
 		struct snapshot *s;
 
-		assert_int_equal(recording_reader_next(reader, &s), 1);
+		assert_int_equal(recording_reader_next_snapshot(reader, &s), 1);
 		make(i, &m);
 		/* The first has no snapshot before it: all of it is a difference. */
 		for (size_t k = 0; k < SAMPLE_STACKS && !i; k++) {

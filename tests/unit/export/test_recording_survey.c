@@ -145,9 +145,8 @@ static char *printed(const struct survey_report *report)
 
 static void round_trip(void **state)
 {
-	const struct survey_report *survey;
 	struct recording_reader *reader;
-	struct snapshot *s;
+	struct recording_item item;
 	struct file f;
 	struct made m;
 	FILE *in;
@@ -160,15 +159,16 @@ static void round_trip(void **state)
 		_cleanup_free_ char *is = NULL, *was = NULL;
 
 		make_report(i, &m);
-		assert_int_equal(recording_reader_next_any(reader, &s, &survey), 1);
-		assert_null(s);
-		assert_non_null(survey);
-		assert_int_equal(survey->totals.lost[LOST_FRAMES], i);
-		is = printed(survey);
+		assert_int_equal(recording_reader_next(reader, &item), 1);
+		assert_null(item.snapshot);
+		assert_non_null(item.survey);
+		assert_int_equal(item.time_ns, item.survey->time_ns);
+		assert_int_equal(item.survey->totals.lost[LOST_FRAMES], i);
+		is = printed(item.survey);
 		was = printed(&m.report);
 		assert_string_equal(is, was);
 	}
-	assert_int_equal(recording_reader_next_any(reader, &s, &survey), 0);
+	assert_int_equal(recording_reader_next(reader, &item), 0);
 	recording_reader_free(reader);
 	fclose(in);
 	free(f.data);
@@ -186,7 +186,7 @@ static void no_snapshots(void **state)
 	write_file(&f);
 	in = fmemopen(f.data, f.len, "r");
 	assert_int_equal(recording_reader_new(in, "memory", &reader), 0);
-	assert_int_equal(recording_reader_next(reader, &s), 0);
+	assert_int_equal(recording_reader_next_snapshot(reader, &s), 0);
 	recording_reader_free(reader);
 	fclose(in);
 	free(f.data);
@@ -203,22 +203,21 @@ static void cut_and_damaged(void **state)
 	(void)state;
 	write_file(&f);
 	for (size_t len = 12; len < f.len; len += 97) {
-		const struct survey_report *survey;
 		struct recording_reader *reader;
-		struct snapshot *s;
+		struct recording_item item;
 		FILE *in = fmemopen(f.data, len, "r");
 		int got;
 
 		assert_int_equal(recording_reader_new(in, "memory", &reader), 0);
-		while ((got = recording_reader_next_any(reader, &s, &survey)) > 0)
-			assert_non_null(survey);
+		while ((got = recording_reader_next(reader, &item)) > 0)
+			assert_non_null(item.survey);
 		assert_int_equal(got, 0);
 		recording_reader_free(reader);
 		fclose(in);
 		f.data[len] ^= 0x20;
 		in = fmemopen(f.data, f.len, "r");
 		if (!recording_reader_new(in, "memory", &reader)) {
-			while ((got = recording_reader_next_any(reader, &s, &survey)) > 0)
+			while ((got = recording_reader_next(reader, &item)) > 0)
 				;
 			assert_true(got == 0 || got == -EBADMSG);
 			recording_reader_free(reader);

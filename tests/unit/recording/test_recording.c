@@ -196,13 +196,13 @@ static void round_trip(void **state)
 	assert_string_equal(recording_reader_info(r)->host, "box");
 	assert_int_equal(recording_reader_info(r)->older_ns, info.older_ns);
 	for (unsigned i = 0; i < 5; i++) {
-		assert_int_equal(recording_reader_next(r, &s), 1);
+		assert_int_equal(recording_reader_next_snapshot(r, &s), 1);
 		assert_snapshot(s, i);
 		if (i)
 			assert_int_equal(s->stacks[0].delta_bytes, 100);
 		snapshot_free(s);
 	}
-	assert_int_equal(recording_reader_next(r, &s), 0);
+	assert_int_equal(recording_reader_next_snapshot(r, &s), 0);
 	recording_reader_free(r);
 	fclose(in);
 	free(f.data);
@@ -245,13 +245,13 @@ static unsigned count_snapshots(FILE *in, int *err)
 	*err = recording_reader_new(in, "test", &r);
 	if (*err)
 		return 0;
-	while ((got = recording_reader_next(r, &s)) > 0) {
+	while ((got = recording_reader_next_snapshot(r, &s)) > 0) {
 		assert_snapshot(s, n++);
 		snapshot_free(s);
 	}
 	*err = got;
 	/* It does not go on behind damage. */
-	assert_int_equal(recording_reader_next(r, &s), got);
+	assert_int_equal(recording_reader_next_snapshot(r, &s), got);
 	recording_reader_free(r);
 	return n;
 }
@@ -364,7 +364,7 @@ static void two_targets(void **state)
 	in = read_back(&f, f.len);
 	assert_int_equal(recording_reader_new(in, "test", &r), 0);
 	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(recording_reader_next(r, &is), 1);
+		assert_int_equal(recording_reader_next_snapshot(r, &is), 1);
 		make_snapshot(i / 2, &s, stacks);
 		assert_int_equal(is->pid, 1000 + i % 2);
 		assert_null(is->cmdline);

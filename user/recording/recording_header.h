@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A recording's first message: where it was made, and by which numbers it calls loss causes and
+ * ends of walks. Private to user/recording.
+ */
+#ifndef MEMLEAKBPF_RECORDING_RECORDING_HEADER_H
+#define MEMLEAKBPF_RECORDING_RECORDING_HEADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/recording/recording.h"
+#include "user/recording/wire.h"
+
+/* What the file's numbers of an enum are here, -1 for what is not known. */
+struct number_list {
+	int *numbers;
+	size_t count;
+};
+
+/* As read; all zero: nothing. */
+struct recording_header {
+	struct recording_info info;	 /* its texts are owned */
+	struct number_list causes, ends; /* enum lost_cause, enum stack_end */
+};
+
+void recording_put_header(struct wire *to, const struct recording_info *info);
+/* 0, -ENOMEM or -EBADMSG. Not logged. */
+int recording_take_header(struct recording_header *header, struct wire_reader message);
+void recording_header_free(struct recording_header *header);
+
+/* Losses by cause, a packed field of other messages. */
+void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOST_CAUSES]);
+/* By the file's numbers. 0 or -EBADMSG. */
+int recording_take_lost(const struct recording_header *header, struct wire_reader body,
+			uint64_t lost[LOST_CAUSES]);
+
+/* Of an end that is not known here, what matters is that the stack is not complete. */
+enum stack_end recording_stack_end(const struct recording_header *header, uint64_t number);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What all messages of a recording are written to and read from: the chunk, and the strings, frames
+ * and stacks that stand in the file once and go by their numbers from then on. Private to
+ * user/recording.
+ */
+#ifndef MEMLEAKBPF_RECORDING_RECORDING_NAMES_H
+#define MEMLEAKBPF_RECORDING_RECORDING_NAMES_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/frame_table.h"
+#include "user/recording/recording_chunk.h"
+#include "user/recording/recording_header.h"
+
+struct recording_out {
+	struct chunk_writer chunk;
+	struct frame_table *table;	/* its numbers are the file's */
+	size_t strings, frames, stacks; /* how many of the table's are in the file */
+};
+
+/* Adds what has come into the table since the last time; large chunks are flushed. 0 or -errno. */
+int recording_put_names(struct recording_out *out);
+
+/* The file's numbers, from 1, to those of our own table: a file may define the same thing twice. */
+struct id_list {
+	uint32_t *ids;
+	size_t count, room;
+};
+
+struct recording_in {
+	struct recording_header header;
+	struct frame_table *table;
+	struct id_list strings, frames, stacks;
+	const char *why; /* of the last -EBADMSG */
+};
+
+void recording_in_free(struct recording_in *in);
+
+/* For damage: -EBADMSG, and why, for who logs it. */
+static inline int recording_refuse(struct recording_in *in, const char *why)
+{
+	in->why = why;
+	return -EBADMSG;
+}
+
+/* Each takes in a message. 0, -ENOMEM or recording_refuse(). */
+int recording_take_string(struct recording_in *in, struct wire_reader body);
+int recording_take_frame(struct recording_in *in, struct wire_reader message);
+int recording_take_stack(struct recording_in *in, struct wire_reader body);
+
+/* The text of the file's string number, 0 gives NULL; len may be NULL. False: there is none. */
+bool recording_string(const struct recording_in *in, uint64_t number, const char **text,
+		      size_t *len);
+/* The same for a field that has to be such a number. 0 or recording_refuse(). */
+int recording_take_text(struct recording_in *in, const struct wire_field *f, const char **text,
+			size_t *len);
+/* Our number of the file's stack number, 0 is 0. False: there is none. */
+bool recording_stack(const struct recording_in *in, uint64_t number, uint32_t *stack);
+
+#endif
