@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,7 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
-#include "user/session/loop.h"
+#include "user/session/loop_events.h"
 #include "user/survey/metrics_server.h"
 #include "user/session/output.h"
 #include "user/session/interruptible.h"
@@ -284,12 +282,12 @@ static int look(struct survey *s)
 	return err ? err : print_report(s, false);
 }
 
-static int on_signal(struct survey *s, int fd)
+static int on_signal(struct survey *s, const struct loop_events *events)
 {
 	struct signalfd_siginfo info;
 	int err = 0;
 
-	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+	while (loop_events_signal(events, &info)) {
 		if (info.ssi_signo == SIGUSR1)
 			err = print_report(s, false);
 		else if (info.ssi_signo != SIGCHLD)
@@ -298,44 +296,37 @@ static int on_signal(struct survey *s, int fd)
 	return err;
 }
 
-static int turn(struct survey *s, int signals, int timer)
+static int turn(struct survey *s, const struct loop_events *events)
 {
 	struct pollfd fds[] = {
-		{.fd = signals, .events = POLLIN},
-		{.fd = timer, .events = POLLIN},
+		{.fd = events->signals, .events = POLLIN},
+		{.fd = events->timer, .events = POLLIN},
 		{.fd = drill_fd(s->drill), .events = POLLIN}, /* -1 is ignored */
 	};
-	uint64_t missed;
 	int err;
 
 	if (poll(fds, ARRAY_SIZE(fds), drill_open(s->drill) ? TICK_MS : -1) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	err = drill_process(s->drill);
 	if (!err && fds[0].revents)
-		err = on_signal(s, signals);
-	if (!err && fds[1].revents && read(timer, &missed, sizeof(missed)) == sizeof(missed))
+		err = on_signal(s, events);
+	if (!err && fds[1].revents && loop_events_interval(events))
 		return look(s);
 	return !err && drill_open(s->drill) ? drill_tick(s->drill) : err;
 }
 
 static int run(struct survey *s)
 {
-	_cleanup_close_ int signals = -1, timer = -1;
-	sigset_t set;
-	int err;
+	struct loop_events events;
+	int err = loop_events_open(s->config->pace.interval_ns, &events);
 
-	loop_signal_set(&set);
-	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signals < 0)
-		return log_errno(errno, "signalfd");
-	timer = timer_open(s->config->pace.interval_ns);
-	if (timer < 0)
-		return timer;
 	s->start_ns = monotonic_ns();
 	s->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	err = look(s);
+	if (!err)
+		err = look(s);
 	while (!err && !s->stop)
-		err = turn(s, signals, timer);
+		err = turn(s, &events);
+	loop_events_close(&events);
 	if (err)
 		return err;
 	drill_close(s->drill);

@@ -9,6 +9,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/launch.h"
 #include "user/session/loop.h"
+#include "user/session/loop_events.h"
 #include "user/target/closure.h"
 
 static int add_pids(struct session *session, const struct watch_config *config)

@@ -2,15 +2,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/session/loop.h"
+#include "user/session/loop_events.h"
 
 struct loop {
 	struct session *session;
@@ -20,37 +17,6 @@ struct loop {
 	uint64_t snapshots;
 	bool child_ended, stop;
 };
-
-void loop_signal_set(sigset_t *set)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-
-	sigemptyset(set);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaddset(set, signals[i]);
-}
-
-int loop_block_signals(sigset_t *old)
-{
-	sigset_t set;
-
-	loop_signal_set(&set);
-	signal(SIGPIPE, SIG_IGN);
-	return sigprocmask(SIG_BLOCK, &set, old) ? -errno : 0;
-}
-
-void loop_raise_file_limit(struct rlimit *old)
-{
-	struct rlimit raised;
-
-	if (getrlimit(RLIMIT_NOFILE, old)) {
-		*old = (struct rlimit){1024, 1024};
-		return;
-	}
-	raised = (struct rlimit){old->rlim_max, old->rlim_max};
-	if (setrlimit(RLIMIT_NOFILE, &raised))
-		log_debug("cannot raise the limit of open files: %s", strerror(errno));
-}
 
 static void reap(struct loop *loop)
 {
@@ -63,11 +29,11 @@ static void reap(struct loop *loop)
 	}
 }
 
-static int on_signal(struct loop *loop, int fd)
+static int on_signal(struct loop *loop, const struct loop_events *events)
 {
 	struct signalfd_siginfo info;
 
-	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+	while (loop_events_signal(events, &info)) {
 		switch (info.ssi_signo) {
 		case SIGUSR1:
 			session_report(loop->session, false);
@@ -94,12 +60,8 @@ static int on_signal(struct loop *loop, int fd)
 	return session_output_error(loop->session);
 }
 
-static int on_timer(struct loop *loop, int fd)
+static int on_interval(struct loop *loop)
 {
-	uint64_t missed;
-
-	if (read(fd, &missed, sizeof(missed)) != sizeof(missed))
-		return 0;
 	loop->snapshots++;
 	if (loop->config->pace.count && loop->snapshots >= loop->config->pace.count) {
 		loop->stop = true;
@@ -108,13 +70,13 @@ static int on_timer(struct loop *loop, int fd)
 	return session_report(loop->session, false);
 }
 
-static int turn(struct loop *loop, int signals, int timer)
+static int turn(struct loop *loop, const struct loop_events *events)
 {
 	struct trace *trace = session_trace(loop->session);
 	struct pollfd fds[] = {
 		{.fd = trace_fd(trace), .events = POLLIN},
-		{.fd = signals, .events = POLLIN},
-		{.fd = timer, .events = POLLIN},
+		{.fd = events->signals, .events = POLLIN},
+		{.fd = events->timer, .events = POLLIN},
 	};
 	int err;
 
@@ -123,9 +85,9 @@ static int turn(struct loop *loop, int signals, int timer)
 	/* Events first: a snapshot must know all that happened before it. */
 	err = trace_process(trace);
 	if (!err && fds[1].revents)
-		err = on_signal(loop, signals);
-	if (!err && fds[2].revents)
-		err = on_timer(loop, timer);
+		err = on_signal(loop, events);
+	if (!err && fds[2].revents && loop_events_interval(events))
+		err = on_interval(loop);
 	return err ? err : session_output_error(loop->session);
 }
 
@@ -140,19 +102,11 @@ int loop_run(struct session *session, const struct watch_config *config, pid_t c
 	     int *child_status)
 {
 	struct loop loop = {.session = session, .config = config, .child = child};
-	_cleanup_close_ int signals = -1, timer = -1;
-	sigset_t set;
-	int err = 0;
+	struct loop_events events;
+	int err = loop_events_open(config->pace.interval_ns, &events);
 
-	loop_signal_set(&set);
-	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signals < 0)
-		return log_errno(errno, "signalfd");
-	timer = timer_open(config->pace.interval_ns);
-	if (timer < 0)
-		return timer;
 	while (!err && !finished(&loop))
-		err = turn(&loop, signals, timer);
+		err = turn(&loop, &events);
 	/* What the targets did until now, their ends included. */
 	if (!err)
 		err = trace_process(session_trace(session));
@@ -161,6 +115,7 @@ int loop_run(struct session *session, const struct watch_config *config, pid_t c
 	if (!err && loop.child_ended && trace_target_count(session_trace(session)))
 		log_info("the command has ended; what it started and left running is not traced "
 			 "any further");
+	loop_events_close(&events);
 	*child_status = loop.child_status;
 	return err;
 }
