@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/analysis/rank.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,22 +14,6 @@ struct key {
 	uint64_t second;
 	uint64_t id;
 };
-
-int rank_parse(const char *name, enum rank_by *by)
-{
-	static const char *const names[] = {
-		[RANK_LIVE] = "live",	[RANK_ALLOC] = "alloc",	    [RANK_GROWTH] = "growth",
-		[RANK_COUNT] = "count", [RANK_SUSPECT] = "suspect",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(names[i], name)) {
-			*by = (enum rank_by)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
 
 /*
  * What grows by its trend comes first, and what is known not to grow last: a burst says less than a

@@ -14,9 +14,6 @@ enum rank_by {
 	RANK_SUSPECT, /* lost bytes, growth and age together: docs/verdicts.md has the formula */
 };
 
-/* Parses "live", "alloc", "growth", "count", "suspect". 0 or -EINVAL. */
-int rank_parse(const char *name, enum rank_by *by);
-
 /*
  * Fills top[] with the best `max` stacks of the snapshot, best first (ties: more count, then
  * smaller id, so that output is stable); stacks with nothing to show under the chosen order are

@@ -298,14 +298,14 @@ static bool print_text(struct features *features, const struct machine *m, bool 
 int cmd_doctor(const union command_config *command)
 {
 	const struct doctor_config *config = &command->doctor;
-	bool verbose = config->show.verbose, possible;
+	bool verbose = config->verbose, possible;
 	struct features *features = features_new();
 	struct machine machine;
 
 	if (!features)
 		return log_errno(ENOMEM, "doctor") ? 1 : 0;
 	machine_read(&machine);
-	possible = config->show.format->findings == EXPORT_OBJECT
+	possible = config->format->findings == EXPORT_OBJECT
 			   ? print_json(features, &machine)
 			   : print_text(features, &machine, verbose);
 	features_free(features);

@@ -4,190 +4,271 @@
 #include <errno.h>
 #include <string.h>
 
-/* Spaces up to here align what commands do. */
-#define USAGE_WIDTH 44
+#include "user/base/util.h"
+#include "user/cli/options_table.h"
 
-static const char usage[] =
-	"Usage: memleakbpf -p PID[,PID...] [OPTION...]       watch running processes\n"
-	"       memleakbpf [OPTION...] -- COMMAND [ARG...]   run it, report at its end\n";
+#define HELP_WIDTH    80 /* columns of a screen */
+#define HELP_COLUMN   26 /* where the options' texts begin, if there is room */
+#define HELP_COMMANDS 44 /* where what subcommands do begins */
 
-static const char options_text[] =
-	"Options (TIME: 10, 500ms, 2s, 5m, 1h; SIZE: 4096, 64k, 1M):\n"
-	"  -p, --pid PID,...       watch these processes\n"
-	"  -i, --interval TIME     time between snapshots (10; a COMMAND: at its end)\n"
-	"  -n, --count N           stop after N snapshots\n"
-	"  -T, --top N             stacks to show (10)\n"
-	"      --sort ORDER        live, alloc, growth, count or suspect\n"
-	"      --older TIME        rank only what is older than TIME\n"
-	"      --merge             one report for all processes of a program\n"
-	"  -f, --format FORMAT     %s\n"
-	"  -o, --output FILE       instead of standard output\n"
-	"  -s, --sample SIZE       record one in SIZE bytes: cheap, numbers are estimates\n"
-	"  -z, --min-size SIZE, -Z, --max-size SIZE   trace only blocks of these sizes\n"
-	"      --verdict           tell lost from held (stops it for a moment)\n"
-	"      --leak-only         only lost blocks, with --verdict\n"
-	"      --error-exitcode N  exit status if leaks were found\n"
-	"      --no-inlines        leave inlined calls out\n"
-	"      --debuginfod, --no-debuginfod  fetch symbols (if DEBUGINFOD_URLS is set)\n"
-	"  -v, --verbose           more; -vv: all of it\n"
-	"      --version, -h, --help\n"
-	"      --help=leaks        more of verdicts, suppressions and wrong frees\n"
-	"      --help=probes       which functions are traced, how, and how deep\n";
+/* ---- what is not about options ------------------------------------------------------------ */
 
-static const char examples[] =
-	"Examples:\n"
-	"  memleakbpf -p 1234 -i 10           top unfreed stacks of 1234 every 10 s\n"
-	"  memleakbpf -p 1234 --older 5m      rank only blocks older than 5 minutes\n"
-	"  memleakbpf -p 1234 -s 512k         sampled, for busy servers\n"
-	"  memleakbpf --leak-only --error-exitcode 9 -- ./test   for CI\n";
+struct help_text {
+	enum help_page page;
+	const char *before, *after;
+};
 
-static const char leaks_text[] =
-	"What is a leak (watch, run and record; see also memleakbpf --help):\n"
-	"      --verdict           at each snapshot, or at once at SIGUSR2: which blocks\n"
-	"                          nothing points to any more\n"
-	"      --max-pause TIME    stop the process for no longer than that (500ms)\n"
-	"      --snapshot=fork     by a copy of it: a shorter pause on large heaps\n"
-	"      --leak-check-heuristics LIST   which pointers into a block hold it: none,\n"
-	"                          all, or some of stdstring, length64, newarray,\n"
-	"                          multipleinheritance\n"
-	"      --tagged            pointers may have tags in their top byte\n"
-	"      --contents N        show so many bytes of lost blocks (may be private)\n"
-	"      --leak-only         show only lost blocks\n"
-	"      --sort suspect      rank by what is lost, grows and is old\n"
-	"      --error-exitcode N  exit status if leaks were found\n"
-	"      --suppressions FILE hide known leaks: a file of LeakSanitizer or Valgrind\n"
-	"      --gen-suppressions[=valgrind|lsan]   print one for each stack shown\n"
-	"      --no-default-suppressions   show what libraries keep by design, too\n"
-	"      --check-frees[=N]   report double, wild and mismatched frees as well\n"
-	"                          (remembers N freed blocks: 65536)\n"
+static const char help_options_heading[] =
 	"\n"
-	"Examples:\n"
-	"  memleakbpf -p 1234 --verdict --sort suspect -i 60\n"
-	"  memleakbpf --leak-only --suppressions ci.supp --error-exitcode 9 -- ./test\n"
-	"  memleakbpf --check-frees -- ./test\n";
+	"Options (TIME: 10, 500ms, 2s, 5m, 1h; SIZE: 4096, 64k, 1M):\n";
 
-static const char probes_text[] =
-	"Which functions are traced, and how (see also memleakbpf --help):\n"
-	"      --children HOW      forked children: late (from when they are seen), exact\n"
-	"                          (from their first instruction; a COMMAND's default) or\n"
-	"                          none (--no-follow)\n"
-	"      --mmap              trace mmap and munmap as well\n"
-	"  -O, --object FILE       trace this allocator only\n"
-	"      --symbols-prefix P  trace Pmalloc, Pfree ... too, e.g. je_\n"
-	"      --alloc-fn NAME:SIZEARG[:COUNTARG]   this function allocates\n"
-	"      --free-fn NAME:PTRARG   and this one frees; arguments count from 1\n"
-	"      --attach HOW        kind of probe: auto, session, multi or single\n"
-	"      --stack HOW         auto, dwarf (unwind tables) or fp (frame pointers)\n"
-	"      --depth N           frames of a stack (128)\n"
-	"      --max-live N        blocks that can be live at a time (2097152)\n"
-	"      --max-stacks N      stacks that can be told apart (65536)\n"
-	"\n"
-	"Examples:\n"
-	"  memleakbpf doctor -p 1234          which functions would be traced, and how\n"
-	"  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"
-	"  memleakbpf -p 1234 --symbols-prefix je_ --stack fp\n";
+static const struct help_text help_texts[] = {
+	{PAGE_WATCH,
+	 "Usage: memleakbpf -p PID[,PID...] [OPTION...]       watch running processes\n"
+	 "       memleakbpf [OPTION...] -- COMMAND [ARG...]   run it, report at its end\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 -i 10           top unfreed stacks of 1234 every 10 s\n"
+	 "  memleakbpf -p 1234 --older 5m      rank only blocks older than 5 minutes\n"
+	 "  memleakbpf -p 1234 -s 512k         sampled, for busy servers\n"
+	 "  memleakbpf --leak-only --error-exitcode 9 -- ./test   for CI\n"},
+	{PAGE_LEAKS, "What is a leak (watch, run and record; see also memleakbpf --help):\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 --verdict --sort suspect -i 60  lost, growing and old first\n"
+	 "  memleakbpf --leak-only --suppressions ci.supp --error-exitcode 9 -- ./test\n"
+	 "  memleakbpf --check-frees -- ./test\n"},
+	{PAGE_PROBES, "Which functions are traced, and how (see also memleakbpf --help):\n",
+	 "Examples:\n"
+	 "  memleakbpf doctor -p 1234          which functions would be traced, and how\n"
+	 "  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"
+	 "  memleakbpf -p 1234 --symbols-prefix je_ --stack fp\n"},
+	{PAGE_RECORD,
+	 "Usage: memleakbpf record -p PID[,PID...] -o FILE [OPTION...]\n"
+	 "       memleakbpf record -o FILE [OPTION...] -- COMMAND [ARG...]\n"
+	 "Writes a snapshot every interval into a file that report and diff read, on any\n"
+	 "machine.\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf record -p 1234 -i 60 -o shop.mlb     until Ctrl-C\n"
+	 "  memleakbpf record -o test.mlb -- ./test\n"},
+	{PAGE_REPORT,
+	 "Usage: memleakbpf report FILE [OPTION...]\n"
+	 "Shows a recording: the last snapshot of each process, or all of them in formats\n"
+	 "that hold a history (json, perfetto, html). TIME: 90s, 5m since its beginning,\n"
+	 "or 2026-01-02T03:04:05[Z].\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf report shop.mlb --at 1h\n"
+	 "  memleakbpf report shop.mlb -f html -o shop.html\n"
+	 "  memleakbpf report shop.mlb -f folded | flamegraph.pl --countname=bytes >s.svg\n"},
+	{PAGE_DIFF,
+	 "Usage: memleakbpf diff OLD NEW [OPTION...]\n"
+	 "       memleakbpf diff FILE [--from TIME] [--to TIME] [OPTION...]\n"
+	 "Says what grew between the last snapshots of two recordings, or between two\n"
+	 "times of one. Stacks are matched by their names, so the program may have been\n"
+	 "restarted or rebuilt.\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf diff shop.mlb --from 5m --to 1h      what grew meanwhile\n"
+	 "  memleakbpf diff before.mlb after.mlb            the same program, twice\n"},
+	{PAGE_SURVEY,
+	 "Usage: memleakbpf survey [OPTION...]\n"
+	 "Watches the memory of all processes, says which of them grow and why it thinks\n"
+	 "so, and puts sampled probes on the most suspect for a while to name what they\n"
+	 "allocate. Growing: a suspect from 12 intervals on, leaking from 30 on.\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf survey                  until Ctrl-C; a report at every look\n"
+	 "  memleakbpf survey -i 1 -n 60 --user www-data\n"
+	 "  memleakbpf survey --container shop --record shop.mlb\n"},
+	{PAGE_DOCTOR,
+	 "Usage: memleakbpf doctor [-p PID[,PID...]] [-f text|json] [-v]\n"
+	 "Says what this kernel and machine allow, and what to do about what they do not.\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf doctor                  what is missing here, and the cure\n"
+	 "  memleakbpf doctor -p 1234          which probes 1234 would get\n"},
+};
 
-const char help_doctor[] =
-	"Usage: memleakbpf doctor [-p PID[,PID...]] [-f text|json] [-v]\n"
-	"Says what this kernel and machine allow, and what to do about what they do not.\n"
-	"\n"
-	"  -p, --pid PID       also what would be traced in these processes, and how\n"
-	"  -f, --format FORMAT text or json: one object about the machine, without -p\n"
-	"  -v, --verbose       more detail\n"
-	"  --version   -h, --help\n"
-	"\n"
-	"Examples:\n"
-	"  memleakbpf doctor                  what is missing here, and the cure\n"
-	"  memleakbpf doctor -p 1234          which probes 1234 would get\n";
+/* ---- lines of options --------------------------------------------------------------------- */
 
-const char help_record[] =
-	"Usage: memleakbpf record -p PID[,PID...] -o FILE [OPTION...]\n"
-	"       memleakbpf record -o FILE [OPTION...] -- COMMAND [ARG...]\n"
-	"Writes a snapshot every interval into a file that report and diff read on any machine.\n"
-	"\n"
-	"  -o, --output FILE   the recording\n"
-	"  -i, --interval TIME, -n, --count N, and the options of memleakbpf that say what is\n"
-	"  traced: see memleakbpf --help\n"
-	"  -v, --verbose   --version   -h, --help\n"
-	"\n"
-	"Examples:\n"
-	"  memleakbpf record -p 1234 -i 60 -o shop.mlb     until Ctrl-C\n"
-	"  memleakbpf record -o test.mlb -- ./test\n";
+/* Words with a blank before each, from this column on; new lines begin at the indent. */
+static void help_put_words(FILE *out, const char *text, size_t column, size_t indent)
+{
+	while (*(text += strspn(text, " "))) {
+		size_t len = strcspn(text, " ");
 
-const char help_report[] =
-	"Usage: memleakbpf report FILE [OPTION...]\n"
-	"Shows a recording: the last snapshot of each process, or all of them "
-	"in formats that hold\n"
-	"a history (json, perfetto, html). TIME: 90s, 5m since its beginning, or "
-	"2026-01-02T03:04:05[Z].\n"
-	"\n"
-	"      --at TIME             the last snapshot until then\n"
-	"      --from TIME, --to TIME  all snapshots between\n"
-	"  -p, --pid PID,...         of these processes only\n"
-	"  -f, --format FORMAT, -T, --top N, --sort ORDER, -o, --output FILE: "
-	"see memleakbpf --help\n"
-	"      --suppressions FILE, --gen-suppressions, --leak-only: too\n"
-	"  -v, --verbose   --version   -h, --help\n"
-	"\n"
-	"Examples:\n"
-	"  memleakbpf report shop.mlb --at 1h\n"
-	"  memleakbpf report shop.mlb -f html -o shop.html\n"
-	"  memleakbpf report shop.mlb -f folded | flamegraph.pl --countname=bytes >shop.svg\n";
+		if (column + 1 + len > HELP_WIDTH) {
+			fprintf(out, "\n%*s", (int)indent - 1, "");
+			column = indent - 1;
+		}
+		column += (size_t)fprintf(out, " %.*s", (int)len, text);
+		text += len;
+	}
+}
 
-const char help_diff[] =
-	"Usage: memleakbpf diff OLD NEW [OPTION...]\n"
-	"       memleakbpf diff FILE [--from TIME] [--to TIME] [OPTION...]\n"
-	"Says what grew between the last snapshots of two recordings, or between two times of "
-	"one.\n"
-	"Stacks are matched by their names, so the program may have been restarted or rebuilt.\n"
-	"\n"
-	"  -p, --pid PID,...     of these processes only\n"
-	"  -f, --format FORMAT   text, json, or folded (\"stack old new\", for difffolded.pl's "
-	"readers)\n"
-	"  -T, --top N           stacks to show (10)\n"
-	"      --sort count      by blocks, not bytes\n"
-	"      --suppressions FILE   leave these stacks out\n"
-	"  -o, --output FILE     instead of standard output\n"
-	"  -v, --verbose   --version   -h, --help\n"
-	"\n"
-	"Examples:\n"
-	"  memleakbpf diff shop.mlb --from 5m --to 1h      what grew meanwhile\n"
-	"  memleakbpf diff before.mlb after.mlb            the same program, twice\n";
+static size_t help_put_name(FILE *out, const struct option_row *row, const char *argument)
+{
+	size_t len = 0;
 
-const char help_survey[] =
-	"Usage: memleakbpf survey [OPTION...]\n"
-	"Watches the memory of all processes, says which of them grow and why it thinks so,\n"
-	"and puts sampled probes on the most suspect for a while to name what they allocate.\n"
-	"Growing: a suspect from 12 intervals on, leaking from 30 on.\n"
-	"\n"
-	"  -i, --interval TIME   time between two looks (2)\n"
-	"  -n, --count N         stop after N looks\n"
-	"  -T, --top N           processes, and stacks of each, to show (10)\n"
-	"  -f, --format FORMAT   text, json, perfetto or html\n"
-	"  -o, --output FILE     instead of standard output\n"
-	"      --record FILE     a recording as well, for report\n"
-	"      --cgroup PATH     only what runs in this control group or below\n"
-	"      --container NAME  only this container: a name, or the beginning of an id\n"
-	"      --user USER       only this user's processes\n"
-	"      --comm REGEX, --exclude REGEX   by the name of the command\n"
-	"      --suspects N      processes that get probes at a time (3)\n"
-	"      --min-growth SIZE probes only on what grows by SIZE an hour (1M)\n"
-	"      --window TIME     how long the probes stay (10)\n"
-	"      --budget PERCENT  of a CPU that the probes may take, over a minute (2)\n"
-	"  -s, --sample SIZE     record one in SIZE bytes (64k)\n"
-	"      --no-drill        no probes at all\n"
-	"      --metrics ADDRESS:PORT   serve metrics for Prometheus; :9435 is on the loopback\n"
-	"      --metrics-processes N    with series of their own (50); the others are summed\n"
-	"      --no-inlines, --debuginfod, --no-debuginfod   as in memleakbpf --help\n"
-	"  -v, --verbose         more detail\n"
-	"  --version   -h, --help\n"
-	"\n"
-	"Examples:\n"
-	"  memleakbpf survey                  until Ctrl-C; a report at every look\n"
-	"  memleakbpf survey -i 1 -n 60 --user www-data\n"
-	"  memleakbpf survey --container shop --record shop.mlb\n";
+	argument = argument ? argument : "";
+	/* "=fork" is for the long name. */
+	if (row->letter && *argument != '=')
+		len += (size_t)fprintf(out, "-%c, ", row->letter);
+	return len + (size_t)fprintf(out, "--%s%s%s", row->name,
+				     !*argument || *argument == '=' || *argument == '[' ? "" : " ",
+				     argument);
+}
 
-static int result_of(FILE *out)
+/* The text with what {default} and {values} stand for. */
+static void help_expand(char *buf, size_t size, const struct option_row *row,
+			const struct command *command, const char *text)
+{
+	const char *preset = option_preset(row, command->page);
+	char values[OPTION_VALUES_MAX];
+	size_t used = 0;
+
+	*buf = '\0';
+	while (*text && used < size) {
+		size_t len = strcspn(text, "{");
+
+		used += (size_t)snprintf(buf + used, size - used, "%.*s", (int)len, text);
+		text += len;
+		if (!*text || used >= size)
+			break;
+		used += (size_t)snprintf(
+			buf + used, size - used, "%s",
+			!strncmp(text, "{default}", 9)
+				? (preset ? preset : row->bare)
+				: option_list_values(values, row, command, ", ", " or "));
+		text += strcspn(text, "}") + 1;
+	}
+}
+
+/* At column 0, or behind an option that shares its line. Returns where it ends: 0: on a new line. */
+static size_t help_put_option(FILE *out, const struct option_row *row,
+			      const struct option_text *text, const struct command *command,
+			      size_t column)
+{
+	const char *argument = text->argument ? text->argument : row->argument;
+	char expanded[256];
+
+	if (column)
+		column += (size_t)fprintf(out, ", ");
+	else
+		column += (size_t)fprintf(
+			out, "%s",
+			row->letter && !(argument && *argument == '=') ? "  " : "      ");
+	column += help_put_name(out, row, argument);
+	if (text->with_next)
+		return column;
+	if (text->text) {
+		size_t gap = column + 2 < HELP_COLUMN ? HELP_COLUMN - column : 2;
+
+		help_expand(expanded, sizeof(expanded), row, command, text->text);
+		column += (size_t)fprintf(out, "%*s", (int)gap - 1, "");
+		help_put_words(out, expanded, column, HELP_COLUMN);
+	}
+	fputc('\n', out);
+	return 0;
+}
+
+static void help_put_options(FILE *out, const struct command *command, enum help_page page)
+{
+	size_t column = 0;
+
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		for (size_t j = 0; j < OPTION_TEXTS_MAX && row->texts[j].pages; j++) {
+			if (row->texts[j].pages & page)
+				column = help_put_option(out, row, &row->texts[j], command, column);
+		}
+	}
+}
+
+/* What the subcommand takes, but its page does not explain; NULL: not this option. */
+static const struct option_text *help_text_elsewhere(const struct option_row *row,
+						     const struct command *command)
+{
+	const struct option_text *text = option_text_on(row, command->page);
+
+	if (!(row->commands & command->page) || !text || text->pages & command->page)
+		return NULL;
+	return text;
+}
+
+static void help_put_elsewhere(FILE *out, const struct command *command)
+{
+	static const struct {
+		enum help_page page;
+		const char *word;
+	} pages[] = {{PAGE_WATCH, "--help"},
+		     {PAGE_LEAKS, "--help=leaks"},
+		     {PAGE_PROBES, "--help=probes"}};
+	char line[1024] = "As in memleakbpf";
+	size_t used = strlen(line);
+	unsigned where = 0;
+
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_text *text = help_text_elsewhere(&option_rows[i], command);
+
+		where |= text ? text->pages : 0;
+	}
+	if (!where)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+		if (where & pages[i].page)
+			used += (size_t)snprintf(line + used, sizeof(line) - used, " %s,",
+						 pages[i].word);
+	}
+	line[used - 1] = ':';
+	for (size_t i = 0; i < option_row_count && used < sizeof(line); i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!help_text_elsewhere(row, command))
+			continue;
+		used += (size_t)(row->letter ? snprintf(line + used, sizeof(line) - used, " -%c,",
+							row->letter)
+					     : snprintf(line + used, sizeof(line) - used, " --%s,",
+							row->name));
+	}
+	if (used < sizeof(line))
+		line[used - 1] = '\0';
+	fputc(' ', out);
+	help_put_words(out, line, 1, 2);
+	fputc('\n', out);
+}
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
+/* A line each: "-i, --interval TIME", "--attach auto|session|multi|single", "--check-frees[=N]". */
+static void help_put_list(FILE *out, const struct command *command)
+{
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		char values[OPTION_VALUES_MAX], argument[OPTION_VALUES_MAX + 4] = "";
+
+		if (!(row->commands & command->page))
+			continue;
+		option_list_values(values, row, command, "|", "|");
+		if (row->argument && *values)
+			snprintf(argument, sizeof(argument),
+				 option_may_have_value(row) ? "[=%s]" : "%s", values);
+		help_put_name(out, row, *argument ? argument : row->argument);
+		fputc('\n', out);
+	}
+}
+
+static void help_put_commands(FILE *out, const struct command *commands)
+{
+	for (const struct command *c = commands; c->run || c->check || c->name; c++) {
+		if (c->name)
+			fprintf(out, "       memleakbpf %-*s %s\n", HELP_COMMANDS - 11, c->name,
+				c->summary);
+	}
+}
+
+static int help_result(FILE *out)
 {
 	errno = 0;
 	if (!fflush(out) && !ferror(out))
@@ -195,39 +276,32 @@ static int result_of(FILE *out)
 	return errno ? -errno : -EIO;
 }
 
-static void print_commands(FILE *out, const struct command *commands)
-{
-	for (const struct command *c = commands; c->run || c->check || c->name; c++) {
-		if (c->name)
-			fprintf(out, "       memleakbpf %-*s %s\n", USAGE_WIDTH - 11, c->name,
-				c->summary);
-	}
-}
-
 int help_print(FILE *out, const struct command *commands, const struct command *command,
-	       enum help_topic topic)
+	       enum help_page page)
 {
-	char formats[EXPORT_NAMES_MAX];
+	const struct help_text *text = help_texts;
 
-	if (topic != HELP_GENERAL) {
-		fputs(topic == HELP_LEAKS ? leaks_text : probes_text, out);
-		return result_of(out);
+	if (page == PAGE_OPTIONS) {
+		help_put_list(out, command);
+		return help_result(out);
 	}
-	if (command->help) {
-		fputs(command->help, out);
-		return result_of(out);
+	while (text->page != page)
+		text++;
+	fputs(text->before, out);
+	if (page == PAGE_WATCH) {
+		help_put_commands(out, commands);
+		fputs(help_options_heading, out);
 	}
-	fputs(usage, out);
-	print_commands(out, commands);
-	fputs("\n", out);
-	fprintf(out, options_text, export_names(formats, EXPORT_ANYTHING, ", "));
-	fputs("\n", out);
-	fputs(examples, out);
-	return result_of(out);
+	help_put_options(out, command, page);
+	/* The topics have the rest of memleakbpf's own. */
+	if (page == command->page && page != PAGE_WATCH)
+		help_put_elsewhere(out, command);
+	fprintf(out, "\n%s", text->after);
+	return help_result(out);
 }
 
 int help_print_version(FILE *out)
 {
 	fprintf(out, "memleakbpf %s\n", MEMLEAKBPF_VERSION);
-	return result_of(out);
+	return help_result(out);
 }

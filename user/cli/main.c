@@ -38,9 +38,8 @@ int main(int argc, char *argv[])
 		log_set_level(options->verbose > 1 ? LOG_TRACE : LOG_DEBUG);
 	switch (options->action) {
 	case ACTION_HELP:
-		status = help_print(stdout, cli_commands, options->command, options->help_topic)
-				 ? 1
-				 : 0;
+		status = help_print(stdout, cli_commands, options->command, options->help_page) ? 1
+												: 0;
 		break;
 	case ACTION_VERSION:
 		status = help_print_version(stdout) ? 1 : 0;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The command line: argv to one struct, filled once and const from then on. */
+/*
+ * The command line: argv to the const struct of a subcommand. What an option is stands in one row
+ * of options_table.c; options.c reads argv by the rows into struct option_values; the subcommand's
+ * check (options_check.c) refuses what does not go together and makes the subcommand's own struct.
+ */
 #ifndef MEMLEAKBPF_CLI_OPTIONS_H
 #define MEMLEAKBPF_CLI_OPTIONS_H
 
@@ -19,44 +23,33 @@
 
 struct options;
 
-/* Which options a subcommand takes; -v, --version and --help come with every one. */
-enum option_group {
-	OPTIONS_PID = 1u << 0,	    /* -p */
-	OPTIONS_COMMAND = 1u << 1,  /* COMMAND [ARG…] after the options */
-	OPTIONS_INTERVAL = 1u << 2, /* -i, -n */
-	OPTIONS_TRACE = 1u << 3,    /* what is traced, and how */
-	OPTIONS_REPORT = 1u << 4,   /* what is shown, in which order and format */
-	OPTIONS_OUTPUT = 1u << 5,   /* -o */
-	OPTIONS_FILES = 1u << 6,    /* FILE… before, between and after the options */
-	OPTIONS_TIMES = 1u << 7,    /* --at, --from, --to */
-	OPTIONS_SURVEY = 1u << 8,   /* of the whole system */
-	OPTIONS_DOCTOR = 1u << 9,   /* of the machine */
+/* The pages of --help, as bits. One is each subcommand's, and stands for it in tables. */
+enum help_page {
+	PAGE_WATCH = 1u << 0, /* without a word: -p PID, or COMMAND */
+	PAGE_RECORD = 1u << 1,
+	PAGE_REPORT = 1u << 2,
+	PAGE_DIFF = 1u << 3,
+	PAGE_SURVEY = 1u << 4,
+	PAGE_DOCTOR = 1u << 5,
+	PAGE_LEAKS = 1u << 6,	/* --help=leaks: the options are too many for one screen */
+	PAGE_PROBES = 1u << 7,	/* --help=probes */
+	PAGE_OPTIONS = 1u << 8, /* --help=options: a subcommand's as a list, for programs */
 };
 
-/* What an option's value is a member of, wherever a subcommand keeps that. */
-enum option_part {
-	PART_NONE,
-	PART_PIDS,     /* struct pid_list */
-	PART_ARGV,     /* char *const * */
-	PART_PACE,     /* struct pace_config */
-	PART_TRACE,    /* struct trace_config */
-	PART_SAMPLE,   /* uint64_t */
-	PART_SYMBOLS,  /* struct symbolizer_options */
-	PART_VERDICT,  /* struct verdict_config */
-	PART_EXITCODE, /* int */
-	PART_FILTER,   /* struct filter_config */
-	PART_SHOW,     /* struct show_config */
-	PART_REPLAY,   /* struct replay_config */
-	PART_SURVEY,   /* struct survey_config */
-	OPTION_PARTS,
+/* What may stand beside the options. */
+enum command_words {
+	WORDS_NONE,
+	WORDS_COMMAND, /* COMMAND [ARG…] behind them */
+	WORDS_FILES,   /* FILE… before, between and behind them */
 };
 
 struct doctor_config {
 	struct pid_list pids;
-	struct show_config show;
+	const struct exporter_format *format;
+	bool verbose;
 };
 
-/* A subcommand's own, by command->kind. */
+/* A subcommand's own: which one is there is known to its check and to its run. */
 union command_config {
 	struct watch_config watch;   /* watch, run, record */
 	struct replay_config replay; /* report, diff */
@@ -64,25 +57,16 @@ union command_config {
 	struct doctor_config doctor;
 };
 
-/*
- * The places of the parts in a subcommand's struct: offsets in the union plus 1; 0: it has no such
- * part, and takes no option that is kept there.
- */
-struct config_layout {
-	size_t at[OPTION_PARTS];
-};
-extern const struct config_layout watch_layout, replay_layout, survey_layout, doctor_layout;
-
 /* A subcommand: a row of a table. The row without a name comes first and is the default. */
 struct command {
 	const char *name;    /* as typed: "doctor"; NULL: no word */
 	const char *summary; /* one line of --help */
-	const char *help;    /* what --help prints, without the usual options' text */
-	unsigned groups;     /* enum option_group: what it accepts */
-	const struct config_layout *layout;
+	enum help_page page; /* an option whose row has this bit is taken */
+	enum command_words words;
+	enum export_use formats; /* those that -f may name */
 	/*
-	 * Completes defaults and refuses conflicts once argv has been read. 0, or -EINVAL with one
-	 * line logged. NULL: nothing to do. The functions options_check_…() are made for this.
+	 * Refuses what does not go together, and makes options->config of options->values. 0, or
+	 * -EINVAL with one line logged. The functions options_check_…() are made for this.
 	 */
 	int (*check)(struct options *options);
 	/* the exit status; never called by this module */
@@ -95,22 +79,42 @@ enum options_action {
 	ACTION_VERSION, /* print MEMLEAKBPF_VERSION, exit 0 */
 };
 
-/* The options are too many for one screen. */
-enum help_topic {
-	HELP_GENERAL,
-	HELP_LEAKS,
-	HELP_PROBES,
+/* Where the options' values are kept while argv is read: whatever any subcommand's struct has. */
+struct option_values {
+	struct pid_list pids;
+	char *const *argv;
+	char *const *files;
+	size_t file_count;
+	struct pace_config pace;
+	struct trace_config trace;
+	uint64_t sample_bytes;
+	struct symbolizer_options symbols;
+	struct verdict_config verdict;
+	int error_exitcode;
+	struct filter_config filter;
+	struct show_config show;
+	struct replay_times times;
+	struct survey_scope scope;
+	struct survey_probes probes;
+	struct survey_metrics metrics;
+	const char *record;
 };
 
 /* Strings point into argv. */
 struct options {
 	const struct command *command;
 	enum options_action action;
-	enum help_topic help_topic;
-	int verbose;	     /* number of -v */
-	bool children_given; /* --children or --no-follow */
+	enum help_page help_page; /* of ACTION_HELP */
+	int verbose;		  /* number of -v */
 	union command_config config;
+
+	/* For options_check_…() and options_free(). */
+	struct option_values values;
+	bool given[sizeof(struct option_values)]; /* [offset of a value]: by an option */
 };
+
+/* Was an option given that sets this member of struct option_values, or does its preset stand? */
+#define OPTION_GIVEN(options, member) ((options)->given[offsetof(struct option_values, member)])
 
 /*
  * Reads argv. `commands` ends with a row without check and run and name (all zero); it must outlive
@@ -122,12 +126,12 @@ int options_parse(const struct command *commands, int argc, char *argv[],
 		  const struct options **out);
 void options_free(const struct options *options); /* NULL is fine */
 
-/* For struct command's check: the default command (watch or run), doctor, survey. */
+/* For struct command's check; watch is the default command, with -p and with COMMAND. */
 int options_check_watch(struct options *options);
-int options_check_doctor(struct options *options);
 int options_check_record(struct options *options);
 int options_check_report(struct options *options);
 int options_check_diff(struct options *options);
 int options_check_survey(struct options *options);
+int options_check_doctor(struct options *options);
 
 #endif

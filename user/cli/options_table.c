@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The options: each is one row. Pages of --help have them in this order. */
 #include "user/cli/options_table.h"
-
-#include <errno.h>
-#include <pwd.h>
-#include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bpf/abi.h"
 #include "user/base/clock.h"
-#include "user/base/listen.h"
-#include "user/base/log.h"
-#include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/heap/reach.h"
-#include "user/target/allocator.h"
 
 #define NS_PER_YEAR (365 * NS_PER_DAY)
 
@@ -24,394 +15,11 @@
  */
 #define MAX_SAMPLE_BYTES (1ULL << 30)
 
-static int option_refuse(const struct option_row *row, const char *shown, const char *value)
-{
-	log_error("%s: '%s' %s", shown, value, row->expected);
-	return -EINVAL;
-}
-
-void *option_part(struct options *options, enum option_part part)
-{
-	size_t at = options->command->layout->at[part];
-
-	return at ? (char *)&options->config + (at - 1) : NULL;
-}
-
-/* A command takes no option whose part it does not have (test_options.c). */
-static void *field_of(const struct option_row *row, struct options *options)
-{
-	return (char *)option_part(options, row->part) + row->field;
-}
-
-static void set_number(const struct option_row *row, struct options *options, uint64_t number)
-{
-	if (row->size == sizeof(bool))
-		*(bool *)field_of(row, options) = number != 0;
-	else if (row->size == sizeof(uint32_t))
-		*(uint32_t *)field_of(row, options) = (uint32_t)number;
-	else
-		*(uint64_t *)field_of(row, options) = number;
-}
-
-static int apply_number(const struct option_row *row, struct options *options, const char *shown,
-			const char *value, int (*parse)(const char *text, uint64_t *number))
-{
-	uint64_t number;
-
-	if (parse(value, &number) || number < row->min || number > row->max)
-		return option_refuse(row, shown, value);
-	set_number(row, options, number);
-	return 0;
-}
-
-static int apply_duration(const struct option_row *row, struct options *options, const char *shown,
-			  const char *value)
-{
-	return apply_number(row, options, shown, value, parse_duration);
-}
-
-static int apply_size(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	return apply_number(row, options, shown, value, parse_size);
-}
-
-static int apply_count(const struct option_row *row, struct options *options, const char *shown,
-		       const char *value)
-{
-	uint64_t number;
-
-	if (parse_count(value, row->min, row->max, &number))
-		return option_refuse(row, shown, value);
-	set_number(row, options, number);
-	return 0;
-}
-
-static int apply_choice(const struct option_row *row, struct options *options, const char *shown,
-			const char *value)
-{
-	for (const struct choice *c = row->choices; c->name; c++) {
-		if (!strcmp(c->name, value)) {
-			set_number(row, options, c->value);
-			return 0;
-		}
-	}
-	return option_refuse(row, shown, value);
-}
-
-static int apply_text(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	if (!*value)
-		return option_refuse(row, shown, value);
-	*(const char **)field_of(row, options) = value;
-	return 0;
-}
-
-static int apply_true(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	(void)shown;
-	(void)value;
-	*(bool *)field_of(row, options) = true;
-	return 0;
-}
-
-static int apply_false(const struct option_row *row, struct options *options, const char *shown,
-		       const char *value)
-{
-	(void)shown;
-	(void)value;
-	*(bool *)field_of(row, options) = false;
-	return 0;
-}
-
-static int add_string(const struct option_row *row, struct options *options, const char *string)
-{
-	struct string_list *list = field_of(row, options);
-	const char **grown =
-		reallocarray((void *)list->items, list->count + 2, sizeof(const char *));
-
-	if (!grown)
-		return log_errno(ENOMEM, "reading the command line");
-	grown[list->count++] = string;
-	grown[list->count] = NULL;
-	list->items = grown;
-	return 0;
-}
-
-static int apply_pids(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	struct pid_list *list = field_of(row, options);
-	pid_t *pids = (pid_t *)list->pids;
-	int err = parse_pids(value, &pids, &list->count);
-
-	list->pids = pids;
-	if (err == -ENOMEM)
-		return log_errno(err, "reading the command line");
-	return err ? option_refuse(row, shown, value) : 0;
-}
-
-static int apply_strings(const struct option_row *row, struct options *options, const char *shown,
-			 const char *value)
-{
-	return *value ? add_string(row, options, value) : option_refuse(row, shown, value);
-}
-
-static int apply_alloc_fn(const struct option_row *row, struct options *options, const char *shown,
-			  const char *value)
-{
-	struct alloc_fn fn;
-
-	if (alloc_fn_parse_alloc(value, &fn))
-		return option_refuse(row, shown, value);
-	alloc_fn_release(&fn);
-	return add_string(row, options, value);
-}
-
-static int apply_free_fn(const struct option_row *row, struct options *options, const char *shown,
-			 const char *value)
-{
-	struct alloc_fn fn;
-
-	if (alloc_fn_parse_free(value, &fn))
-		return option_refuse(row, shown, value);
-	alloc_fn_release(&fn);
-	return add_string(row, options, value);
-}
-
-static int apply_gen_suppressions(const struct option_row *row, struct options *options,
-				  const char *shown, const char *value)
-{
-	return apply_choice(row, options, shown, value ? value : "valgrind");
-}
-
-static int apply_check_frees(const struct option_row *row, struct options *options,
-			     const char *shown, const char *value)
-{
-	return apply_count(row, options, shown, value ? value : "65536");
-}
-
-static int apply_leak_only(const struct option_row *row, struct options *options, const char *shown,
-			   const char *value)
-{
-	struct verdict_config *verdict = option_part(options, PART_VERDICT);
-
-	/* A recording has its verdicts, or has none. */
-	if (verdict)
-		verdict->wanted = true;
-	return apply_true(row, options, shown, value);
-}
-
-/* Both --children and --no-follow: which one came first must not decide silently. */
-static int set_children(const struct option_row *row, struct options *options, const char *shown,
-			enum trace_children children)
-{
-	enum trace_children *field = field_of(row, options);
-
-	if (options->children_given && *field != children) {
-		log_error("%s: contradicts an earlier --children or --no-follow; give only one",
-			  shown);
-		return -EINVAL;
-	}
-	options->children_given = true;
-	*field = children;
-	return 0;
-}
-
-static int apply_children(const struct option_row *row, struct options *options, const char *shown,
-			  const char *value)
-{
-	for (const struct choice *c = row->choices; c->name; c++) {
-		if (!strcmp(c->name, value))
-			return set_children(row, options, shown, (enum trace_children)c->value);
-	}
-	return option_refuse(row, shown, value);
-}
-
-static int apply_no_follow(const struct option_row *row, struct options *options, const char *shown,
-			   const char *value)
-{
-	(void)value;
-	return set_children(row, options, shown, CHILDREN_NONE);
-}
-
-static int apply_sort(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	return rank_parse(value, field_of(row, options)) ? option_refuse(row, shown, value) : 0;
-}
-
-static int apply_heuristics(const struct option_row *row, struct options *options,
-			    const char *shown, const char *value)
-{
-	int err = reach_parse_heuristics(value, field_of(row, options));
-
-	return err ? option_refuse(row, shown, value) : 0;
-}
-
-static int apply_format(const struct option_row *row, struct options *options, const char *shown,
-			const char *value)
-{
-	const struct exporter_format *format = export_find_format(value);
-	const char *why = format && format->unavailable ? format->unavailable() : NULL;
-	char known[EXPORT_NAMES_MAX];
-
-	if (why) {
-		log_error("%s %s: this memleakbpf was built without it: %s; report can make it "
-			  "of a recording elsewhere",
-			  shown, value, why);
-		return -EINVAL;
-	}
-	if (format) {
-		*(const struct exporter_format **)field_of(row, options) = format;
-		return 0;
-	}
-	log_error("%s: '%s' is not a format; give one of %s", shown, value,
-		  export_names(known, EXPORT_ANYTHING, ", "));
-	return -EINVAL;
-}
-
-static int apply_output(const struct option_row *row, struct options *options, const char *shown,
-			const char *value)
-{
-	if (!strcmp(value, "-")) {
-		*(const char **)field_of(row, options) = NULL;
-		return 0;
-	}
-	return apply_text(row, options, shown, value);
-}
-
 static const char expected_time[] =
 	"is not a time; give one since the recording's beginning (90s, 5m, 0) or a date "
 	"(2026-01-02T03:04:05, with Z for UTC)";
 
-static int apply_time(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	struct replay_time *time = field_of(row, options);
-
-	*time = (struct replay_time){.given = true};
-	if (!strcmp(value, "0") || !parse_duration(value, &time->ns))
-		return 0;
-	time->absolute = true;
-	return parse_date(value, &time->ns) ? option_refuse(row, shown, value) : 0;
-}
-
-static int apply_debuginfod(const struct option_row *row, struct options *options,
-			    const char *shown, const char *value)
-{
-	const char *urls = getenv("DEBUGINFOD_URLS");
-
-	if (!urls || !*urls) {
-		log_error("%s: DEBUGINFOD_URLS is not set, so there is no server to ask; set it "
-			  "(sudo drops it: sudo --preserve-env=DEBUGINFOD_URLS ...)",
-			  shown);
-		return -EINVAL;
-	}
-	return apply_true(row, options, shown, value);
-}
-
-static int apply_verbose(const struct option_row *row, struct options *options, const char *shown,
-			 const char *value)
-{
-	(void)row;
-	(void)shown;
-	(void)value;
-	options->verbose++;
-	return 0;
-}
-
-/* The first of --help and --version decides. */
-static int apply_action(struct options *options, enum options_action action)
-{
-	if (options->action == ACTION_RUN)
-		options->action = action;
-	return 0;
-}
-
-static int apply_help(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	const struct choice *c = row->choices;
-
-	while (value && c->name && strcmp(c->name, value) != 0)
-		c++;
-	if (value && !c->name)
-		return option_refuse(row, shown, value);
-	options->help_topic = value ? (enum help_topic)c->value : HELP_GENERAL;
-	return apply_action(options, ACTION_HELP);
-}
-
-static int apply_version(const struct option_row *row, struct options *options, const char *shown,
-			 const char *value)
-{
-	(void)row;
-	(void)shown;
-	(void)value;
-	return apply_action(options, ACTION_VERSION);
-}
-
-static int apply_regex(const struct option_row *row, struct options *options, const char *shown,
-		       const char *value)
-{
-	char why[128];
-	regex_t regex;
-	int err = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
-
-	if (err) {
-		regerror(err, &regex, why, sizeof(why));
-		log_error("%s: '%s' is not a regular expression (%s); give e.g. '^redis'", shown,
-			  value, why);
-		return -EINVAL;
-	}
-	regfree(&regex);
-	return apply_text(row, options, shown, value);
-}
-
-/* A name, or a number that need not have one (those of containers have none here). */
-static int apply_user(const struct option_row *row, struct options *options, const char *shown,
-		      const char *value)
-{
-	const struct passwd *user = getpwnam(value);
-	uid_t *field = field_of(row, options);
-	uint64_t number;
-
-	if (user)
-		*field = user->pw_uid;
-	else if (!parse_count(value, 0, UINT32_MAX - 1, &number))
-		*field = (uid_t)number;
-	else
-		return option_refuse(row, shown, value);
-	return 0;
-}
-
-/* Percent, with or without the sign: "2", "0.5%". */
-static int apply_budget(const struct option_row *row, struct options *options, const char *shown,
-			const char *value)
-{
-	char *end;
-	double percent = strtod(value, &end);
-
-	if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0.1 && percent <= 100))
-		return option_refuse(row, shown, value);
-	set_number(row, options, (uint64_t)(percent * 10 + 0.5));
-	return 0;
-}
-
-static int apply_metrics(const struct option_row *row, struct options *options, const char *shown,
-			 const char *value)
-{
-	struct survey_metrics *metrics = field_of(row, options);
-
-	if (listen_parse(value, &metrics->address))
-		return option_refuse(row, shown, value);
-	metrics->wanted = true;
-	return 0;
-}
-
-static const struct choice attach_choices[] = {
+static const struct option_choice attach_choices[] = {
 	{"auto", ATTACH_AUTO},
 	{"session", ATTACH_SESSION},
 	{"multi", ATTACH_MULTI},
@@ -419,166 +27,271 @@ static const struct choice attach_choices[] = {
 	{NULL, 0},
 };
 
-static const struct choice stack_choices[] = {
+static const struct option_choice stack_choices[] = {
 	{"auto", false},
 	{"dwarf", false},
 	{"fp", true},
 	{NULL, 0},
 };
 
-static const struct choice suppression_choices[] = {
+static const struct option_choice sort_choices[] = {
+	{"live", RANK_LIVE},   {"alloc", RANK_ALLOC},	  {"growth", RANK_GROWTH},
+	{"count", RANK_COUNT}, {"suspect", RANK_SUSPECT}, {NULL, 0},
+};
+
+static const struct option_choice heuristics_choices[] = {
+	{"all", REACH_ALL},
+	{"none", 0},
+	{"stdstring", REACH_STDSTRING},
+	{"length64", REACH_LENGTH64},
+	{"newarray", REACH_NEWARRAY},
+	{"multipleinheritance", REACH_MULTIPLE_INHERITANCE},
+	{NULL, 0},
+};
+
+static const struct option_choice suppression_choices[] = {
 	{"valgrind", SUPPRESSION_VALGRIND},
 	{"lsan", SUPPRESSION_LEAKSANITIZER},
 	{NULL, 0},
 };
 
-static const struct choice help_topic_choices[] = {
-	{"leaks", HELP_LEAKS},
-	{"probes", HELP_PROBES},
+static const struct option_choice topic_choices[] = {
+	{"leaks", PAGE_LEAKS},
+	{"probes", PAGE_PROBES},
+	{"options", PAGE_OPTIONS},
 	{NULL, 0},
 };
 
-static const struct choice snapshot_choices[] = {
+static const struct option_choice snapshot_choices[] = {
 	{"stop", false},
 	{"fork", true},
 	{NULL, 0},
 };
 
-static const struct choice children_choices[] = {
+static const struct option_choice children_choices[] = {
 	{"late", CHILDREN_LATE},
 	{"exact", CHILDREN_EXACT},
 	{"none", CHILDREN_NONE},
 	{NULL, 0},
 };
 
-/* A member of a part: type and name. */
-#define FIELD(p, type, f) .part = (p), .field = offsetof(type, f), .size = sizeof(((type *)0)->f)
-#define IN_PACE(f)	  FIELD(PART_PACE, struct pace_config, f)
-#define IN_TRACE(f)	  FIELD(PART_TRACE, struct trace_config, f)
-#define IN_SYMBOLS(f)	  FIELD(PART_SYMBOLS, struct symbolizer_options, f)
-#define IN_VERDICT(f)	  FIELD(PART_VERDICT, struct verdict_config, f)
-#define IN_FILTER(f)	  FIELD(PART_FILTER, struct filter_config, f)
-#define IN_SHOW(f)	  FIELD(PART_SHOW, struct show_config, f)
-#define IN_REPLAY(f)	  FIELD(PART_REPLAY, struct replay_config, f)
-#define IN_SURVEY(f)	  FIELD(PART_SURVEY, struct survey_config, f)
-/* A part that is one value. */
-#define IS(p, type) .part = (p), .size = sizeof(type)
-#define VALUE(fn)   .apply = (fn), .needs_value = true
-#define FLAG(fn)    .apply = (fn)
+#define LIVE	 (PAGE_WATCH | PAGE_RECORD)
+#define OFFLINE	 (PAGE_REPORT | PAGE_DIFF)
+#define SURVEY	 PAGE_SURVEY
+#define EVERYONE (LIVE | OFFLINE | SURVEY | PAGE_DOCTOR)
+
+/*
+ * What applies the value, and the member of struct option_values that it goes into: these compile
+ * only for a member of the right type.
+ */
+#define MEMBER(m) (((struct option_values *)0)->m)
+#define VALUE(function, type, m)                     \
+	.apply = (function), .size = sizeof(type),   \
+	.field = offsetof(struct option_values, m) + \
+		 0 * sizeof(char[__builtin_types_compatible_p(typeof(MEMBER(m)), type) ? 1 : -1])
+/* An integer of any size: % takes no others. */
+#define NUMBER(function, m)                             \
+	.apply = (function), .size = sizeof(MEMBER(m)), \
+	.field = offsetof(struct option_values, m) + 0 * sizeof(MEMBER(m) % 2)
+#define DURATION(m, low, high) \
+	VALUE(option_apply_duration, uint64_t, m), .min = (low), .max = (high)
+#define SIZE(m, low, high)   VALUE(option_apply_size, uint64_t, m), .min = (low), .max = (high)
+#define COUNT(m, low, high)  NUMBER(option_apply_count, m), .min = (low), .max = (high)
+#define CHOICE(m, list)	     NUMBER(option_apply_choice, m), .choices = (list)
+#define TEXT(m)		     VALUE(option_apply_text, const char *, m)
+#define STRINGS(function, m) VALUE(function, struct string_list, m)
+#define TIME(m)		     VALUE(option_apply_time, struct replay_time, m)
+#define FLAG(m)		     VALUE(option_apply_true, bool, m)
+/* A flag that is set unless the option is given. */
+#define UNSET(m) VALUE(option_apply_false, bool, m), .initial = true
 
 /* clang-format off */
 const struct option_row option_rows[] = {
-	{"pid", 'p', .groups = OPTIONS_PID, VALUE(apply_pids), IS(PART_PIDS, struct pid_list),
-	 .expected = "is not a PID or a list of PIDs; give e.g. 1234 or 1234,5678"},
-	{"interval", 'i', .groups = OPTIONS_INTERVAL, VALUE(apply_duration), IN_PACE(interval_ns),
-	 .min = 10 * NS_PER_MS, .max = NS_PER_YEAR,
-	 .expected = "is not a duration (10ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
-	{"count", 'n', .groups = OPTIONS_INTERVAL, VALUE(apply_count), IN_PACE(count),
-	 .min = 1, .max = 1000000000,
-	 .expected = "is not a number of snapshots; give 1 or more"},
-	{"top", 'T', .groups = OPTIONS_REPORT | OPTIONS_SURVEY, VALUE(apply_count), IN_SHOW(top), .min = 1, .max = 1000000,
-	 .expected = "is not a number of stacks; give 1 to 1000000"},
-	{"min-size", 'z', .groups = OPTIONS_TRACE, VALUE(apply_size), IN_TRACE(min_size), .max = UINT64_MAX,
-	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M"},
-	{"max-size", 'Z', .groups = OPTIONS_TRACE, VALUE(apply_size), IN_TRACE(max_size), .min = 1,
-	 .max = UINT64_MAX, .expected = "is not a size in bytes above 0; give e.g. 4096, 64k, 1M"},
-	{"older", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), IN_TRACE(older_ns),
-	 .min = NS_PER_MS, .max = NS_PER_YEAR,
-	 .expected = "is not a duration (1ms to 1 year); give e.g. 10, 500ms, 2s, 5m"},
-	{"sample", 's', .groups = OPTIONS_TRACE | OPTIONS_SURVEY, VALUE(apply_size), IS(PART_SAMPLE, uint64_t),
-	 .min = 1, .max = MAX_SAMPLE_BYTES,
+	{"at", 0, "TIME", PAGE_REPORT, TIME(times.at), .expected = expected_time,
+	 .refused_by = PAGE_DIFF, .refusal = "diff compares two times; give one FILE with --from and --to",
+	 .texts = {{PAGE_REPORT, "the last snapshot until then"}}},
+	{"from", 0, "TIME", OFFLINE, TIME(times.from), .expected = expected_time,
+	 .texts = {{OFFLINE, .with_next = true}}},
+	{"to", 0, "TIME", OFFLINE, TIME(times.to), .expected = expected_time,
+	 .texts = {{PAGE_REPORT, "all snapshots between"}, {PAGE_DIFF, "the two times, of one FILE"}}},
+	{"pid", 'p', "PID[,PID...]", LIVE | OFFLINE | PAGE_DOCTOR, VALUE(option_apply_pids, struct pid_list, pids),
+	 .expected = "is not a PID or a list of PIDs; give e.g. 1234 or 1234,5678",
+	 .texts = {{PAGE_WATCH, "watch these processes"}, {OFFLINE, "of these processes only"},
+		   {PAGE_DOCTOR, "also what would be traced in these processes, and how"}}},
+	{"interval", 'i', "TIME", LIVE | SURVEY, DURATION(pace.interval_ns, 10 * NS_PER_MS, NS_PER_YEAR), .preset = "10",
+	 .expected = "is not a duration (10ms to 1 year); give e.g. 10, 500ms, 2s, 5m",
+	 .texts = {{PAGE_WATCH, "time between snapshots ({default}; a COMMAND: at its end)"},
+		   {SURVEY, "time between two looks ({default})", .preset = "2"}}},
+	{"count", 'n', "N", LIVE | SURVEY, COUNT(pace.count, 1, 1000000000),
+	 .expected = "is not a number of snapshots; give 1 or more",
+	 .texts = {{PAGE_WATCH, "stop after N snapshots"}, {SURVEY, "stop after N looks"}}},
+	{"top", 'T', "N", PAGE_WATCH | OFFLINE | SURVEY, COUNT(show.top, 1, 1000000), .preset = "10",
+	 .expected = "is not a number of stacks; give 1 to 1000000",
+	 .texts = {{PAGE_WATCH | PAGE_DIFF, "stacks to show ({default})"},
+		   {SURVEY, "processes, and stacks of each, to show ({default})"}}},
+	{"sort", 0, "ORDER", PAGE_WATCH | OFFLINE, CHOICE(show.sort, sort_choices), .preset = "live",
+	 .expected = "is not an order; give one of live, alloc, growth, count, suspect",
+	 .texts = {{PAGE_WATCH, "{values}"}, {PAGE_DIFF, "by blocks, not bytes", .argument = "count"}}},
+	{"older", 0, "TIME", LIVE, DURATION(trace.older_ns, NS_PER_MS, NS_PER_YEAR),
+	 .expected = "is not a duration (1ms to 1 year); give e.g. 10, 500ms, 2s, 5m",
+	 .texts = {{PAGE_WATCH, "rank only what is older than TIME"}}},
+	{"merge", 0, NULL, PAGE_WATCH | PAGE_REPORT, FLAG(show.merge),
+	 .refused_by = PAGE_DIFF, .refusal = "diff compares all processes together already; leave it out",
+	 .texts = {{PAGE_WATCH, "one report for all processes of a program"}}},
+	{"format", 'f', "FORMAT", PAGE_WATCH | OFFLINE | SURVEY | PAGE_DOCTOR,
+	 VALUE(option_apply_format, const struct exporter_format *, show.format), .preset = "text",
+	 .expected = "is not a format",
+	 .texts = {{PAGE_WATCH | SURVEY, "{values}"},
+		   {PAGE_DIFF, "{values} (\"stack old new\", for difffolded.pl's readers)"},
+		   {PAGE_DOCTOR, "{values}: one object about the machine, without -p"}}},
+	{"output", 'o', "FILE", LIVE | OFFLINE | SURVEY, VALUE(option_apply_output, const char *, show.output),
+	 .expected = "is not a file name; give a path, or - for standard output",
+	 .texts = {{PAGE_WATCH | PAGE_DIFF | SURVEY, "instead of standard output"}, {PAGE_RECORD, "the recording"}}},
+	{"record", 0, "FILE", SURVEY, TEXT(record), .expected = "is not a file name; give the path of the recording",
+	 .texts = {{SURVEY, "a recording as well, for report"}}},
+	{"sample", 's', "SIZE", LIVE | SURVEY, SIZE(sample_bytes, 1, MAX_SAMPLE_BYTES),
 	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
-		     "out to record every allocation"},
-	{"format", 'f', .groups = OPTIONS_REPORT | OPTIONS_SURVEY | OPTIONS_DOCTOR, VALUE(apply_format), IN_SHOW(format), .expected = "is not a format"},
-	{"output", 'o', .groups = OPTIONS_OUTPUT, VALUE(apply_output), IN_SHOW(output),
-	 .expected = "is not a file name; give a path, or - for standard output"},
-	{"sort", 0, .groups = OPTIONS_REPORT, VALUE(apply_sort), IN_SHOW(sort),
-	 .expected = "is not an order; give one of live, alloc, growth, count, suspect"},
-	{"merge", 0, .groups = OPTIONS_REPORT, FLAG(apply_true), IN_SHOW(merge)},
-	{"no-inlines", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_false), IN_SYMBOLS(inlines)},
-	{"attach", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), IN_TRACE(attach), .choices = attach_choices,
-	 .expected = "is not a way to attach; give one of auto, session, multi, single"},
-	{"stack", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), IN_TRACE(frame_pointers), .choices = stack_choices,
-	 .expected = "is not a way to walk the stack; give one of auto, dwarf, fp"},
-	{"depth", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), IN_TRACE(depth), .min = 2,
-	 .max = ABI_MAX_FRAMES, .expected = "is not a number of frames; give 2 to 128"},
-	{"mmap", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), IN_TRACE(mmap)},
-	{"object", 'O', .groups = OPTIONS_TRACE, VALUE(apply_text), IN_TRACE(object),
-	 .expected = "is not an object; give the path or file name of a library or executable"},
-	{"symbols-prefix", 0, .groups = OPTIONS_TRACE, VALUE(apply_strings), IN_TRACE(symbols_prefixes),
-	 .expected = "is not a prefix; give e.g. je_ for je_malloc and je_free"},
-	{"alloc-fn", 0, .groups = OPTIONS_TRACE, VALUE(apply_alloc_fn), IN_TRACE(alloc_fns),
+		     "out to record every allocation",
+	 .texts = {{PAGE_WATCH, "record one in SIZE bytes: cheap, numbers are estimates"},
+		   {SURVEY, "record one in SIZE bytes ({default})", .preset = "64k"}}},
+	{"min-size", 'z', "SIZE", LIVE, SIZE(trace.min_size, 0, UINT64_MAX),
+	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M",
+	 .texts = {{PAGE_WATCH, .with_next = true}}},
+	{"max-size", 'Z', "SIZE", LIVE, SIZE(trace.max_size, 1, UINT64_MAX), .initial = UINT64_MAX,
+	 .expected = "is not a size in bytes above 0; give e.g. 4096, 64k, 1M",
+	 .texts = {{PAGE_WATCH, "trace only blocks of these sizes"}}},
+
+	/* What is a leak. */
+	{"verdict", 0, NULL, LIVE, FLAG(verdict.wanted),
+	 .texts = {{PAGE_WATCH, "tell lost from held (stops it for a moment)"},
+		   {PAGE_LEAKS, "at each snapshot, or at once at SIGUSR2: which blocks nothing points to any more"}}},
+	{"max-pause", 0, "TIME", LIVE, DURATION(verdict.max_pause_ns, NS_PER_MS, 3600 * NS_PER_S), .preset = "500ms",
+	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s",
+	 .texts = {{PAGE_LEAKS, "stop the process for no longer than that ({default})"}}},
+	{"snapshot", 0, "HOW", LIVE, CHOICE(verdict.by_copy, snapshot_choices),
+	 .expected = "is not a way to take a verdict; give one of stop, fork",
+	 .texts = {{PAGE_LEAKS, "by a copy of it: a shorter pause on large heaps", .argument = "=fork"}}},
+	{"leak-check-heuristics", 0, "LIST", LIVE, NUMBER(option_apply_choices, verdict.heuristics),
+	 .choices = heuristics_choices, .preset = "all",
+	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance",
+	 .texts = {{PAGE_LEAKS, "which pointers into a block hold it: none, all, or some of stdstring, length64, "
+				"newarray, multipleinheritance"}}},
+	{"tagged", 0, NULL, LIVE, FLAG(verdict.tagged), .texts = {{PAGE_LEAKS, "pointers may have tags in their top byte"}}},
+	{"contents", 0, "N", LIVE, COUNT(verdict.contents, 1, 4096),
+	 .expected = "is not a number of bytes; give 1 to 4096",
+	 .texts = {{PAGE_LEAKS, "show so many bytes of lost blocks (may be private)"}}},
+	{"leak-only", 0, NULL, PAGE_WATCH | PAGE_REPORT, VALUE(option_apply_leak_only, bool, filter.leak_only),
+	 .refused_by = PAGE_DIFF, .refusal = "diff shows what changed; give it to report",
+	 .texts = {{PAGE_WATCH, "only lost blocks, with --verdict"}, {PAGE_LEAKS, "show only lost blocks"}}},
+	{"error-exitcode", 0, "N", LIVE, COUNT(error_exitcode, 1, 255),
+	 .expected = "is not an exit status; give 1 to 255",
+	 .texts = {{PAGE_WATCH | PAGE_LEAKS, "exit status if leaks were found"}}},
+	{"suppressions", 0, "FILE", PAGE_WATCH | OFFLINE, STRINGS(option_apply_strings, filter.suppressions),
+	 .expected = "is not a file name; give a file in the format of LeakSanitizer or Valgrind",
+	 .texts = {{PAGE_LEAKS, "hide known leaks: a file of LeakSanitizer or Valgrind"},
+		   {PAGE_DIFF, "leave these stacks out"}}},
+	{"gen-suppressions", 0, "[=valgrind|lsan]", PAGE_WATCH | PAGE_REPORT,
+	 CHOICE(show.gen_suppressions, suppression_choices), .bare = "valgrind",
+	 .expected = "is not a format of suppressions; give valgrind or lsan",
+	 .refused_by = PAGE_DIFF, .refusal = "diff shows what changed; give it to report",
+	 .texts = {{PAGE_LEAKS, "print one for each stack shown"}}},
+	{"no-default-suppressions", 0, NULL, PAGE_WATCH | OFFLINE, UNSET(filter.default_suppressions),
+	 .texts = {{PAGE_LEAKS, "show what libraries keep by design, too"}}},
+	{"check-frees", 0, "[=N]", LIVE, COUNT(trace.check_frees, 1, 1u << 24), .bare = "65536",
+	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216",
+	 .texts = {{PAGE_LEAKS, "report double, wild and mismatched frees as well (remembers N freed blocks: {default})"}}},
+
+	{"no-inlines", 0, NULL, LIVE | SURVEY, UNSET(symbols.inlines), .texts = {{PAGE_WATCH, "leave inlined calls out"}}},
+	{"debuginfod", 0, NULL, LIVE | SURVEY, VALUE(option_apply_debuginfod, bool, symbols.debuginfod),
+	 .variable = "DEBUGINFOD_URLS", .texts = {{PAGE_WATCH, .with_next = true}}},
+	{"no-debuginfod", 0, NULL, LIVE | SURVEY, VALUE(option_apply_false, bool, symbols.debuginfod),
+	 .texts = {{PAGE_WATCH, "fetch symbols (if DEBUGINFOD_URLS is set)"}}},
+
+	/* Which functions are traced, and how. */
+	{"children", 0, "HOW", LIVE, VALUE(option_apply_children, enum trace_children, trace.children),
+	 .choices = children_choices, .preset = "late",
+	 .expected = "is not a way to follow children; give one of exact, late, none",
+	 .texts = {{PAGE_PROBES, .with_next = true}}},
+	{"no-follow", 0, NULL, LIVE, VALUE(option_apply_children, enum trace_children, trace.children),
+	 .choices = children_choices, .bare = "none",
+	 .texts = {{PAGE_PROBES, "forked children: late (from when they are seen), exact (from their first instruction; a "
+				 "COMMAND's default) or none (--no-follow)"}}},
+	{"mmap", 0, NULL, LIVE, FLAG(trace.mmap), .texts = {{PAGE_PROBES, "trace mmap and munmap as well"}}},
+	{"object", 'O', "FILE", LIVE, TEXT(trace.object),
+	 .expected = "is not an object; give the path or file name of a library or executable",
+	 .texts = {{PAGE_PROBES, "trace this allocator only"}}},
+	{"symbols-prefix", 0, "PREFIX", LIVE, STRINGS(option_apply_strings, trace.symbols_prefixes),
+	 .expected = "is not a prefix; give e.g. je_ for je_malloc and je_free",
+	 .texts = {{PAGE_PROBES, "trace PREFIXmalloc, PREFIXfree ... too, e.g. je_"}}},
+	{"alloc-fn", 0, "NAME:SIZEARG[:COUNTARG]", LIVE, STRINGS(option_apply_alloc_fn, trace.alloc_fns),
 	 .expected = "is not NAME:SIZEARG[:COUNTARG]; give e.g. pool_alloc:2 when the second "
-		     "argument is the size"},
-	{"free-fn", 0, .groups = OPTIONS_TRACE, VALUE(apply_free_fn), IN_TRACE(free_fns),
+		     "argument is the size",
+	 .texts = {{PAGE_PROBES, "this function allocates"}}},
+	{"free-fn", 0, "NAME:PTRARG", LIVE, STRINGS(option_apply_free_fn, trace.free_fns),
 	 .expected = "is not NAME:PTRARG; give e.g. pool_free:1 when the first argument is the "
-		     "block"},
-	{"children", 0, .groups = OPTIONS_TRACE, VALUE(apply_children), IN_TRACE(children), .choices = children_choices,
-	 .expected = "is not a way to follow children; give one of exact, late, none"},
-	{"no-follow", 0, .groups = OPTIONS_TRACE, FLAG(apply_no_follow), IN_TRACE(children)},
-	{"max-live", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), IN_TRACE(max_live), .min = 1,
-	 .max = 1u << 28, .expected = "is not a number of blocks; give 1 to 268435456"},
-	{"max-stacks", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), IN_TRACE(max_stacks), .min = 1,
-	 .max = 1u << 24, .expected = "is not a number of stacks; give 1 to 16777216"},
-	{"debuginfod", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_debuginfod), IN_SYMBOLS(debuginfod)},
-	{"no-debuginfod", 0, .groups = OPTIONS_TRACE | OPTIONS_SURVEY, FLAG(apply_false), IN_SYMBOLS(debuginfod)},
-	{"error-exitcode", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), IS(PART_EXITCODE, int), .min = 1,
-	 .max = 255, .expected = "is not an exit status; give 1 to 255"},
-	{"verdict", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), IN_VERDICT(wanted)},
-	{"max-pause", 0, .groups = OPTIONS_TRACE, VALUE(apply_duration), IN_VERDICT(max_pause_ns),
-	 .min = NS_PER_MS, .max = 3600 * NS_PER_S,
-	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s"},
-	{"snapshot", 0, .groups = OPTIONS_TRACE, VALUE(apply_choice), IN_VERDICT(by_copy), .choices = snapshot_choices,
-	 .expected = "is not a way to take a verdict; give one of stop, fork"},
-	{"leak-check-heuristics", 0, .groups = OPTIONS_TRACE, VALUE(apply_heuristics), IN_VERDICT(heuristics),
-	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance"},
-	{"contents", 0, .groups = OPTIONS_TRACE, VALUE(apply_count), IN_VERDICT(contents), .min = 1, .max = 4096,
-	 .expected = "is not a number of bytes; give 1 to 4096"},
-	{"tagged", 0, .groups = OPTIONS_TRACE, FLAG(apply_true), IN_VERDICT(tagged)},
-	{"check-frees", 0, .groups = OPTIONS_TRACE, FLAG(apply_check_frees), .may_have_value = true,
-	 IN_TRACE(check_frees), .min = 1, .max = 1u << 24,
-	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216"},
-	{"leak-only", 0, .groups = OPTIONS_REPORT, FLAG(apply_leak_only), IN_FILTER(leak_only)},
-	{"suppressions", 0, .groups = OPTIONS_REPORT, VALUE(apply_strings), IN_FILTER(suppressions),
-	 .expected = "is not a file name; give a file in the format of LeakSanitizer or Valgrind"},
-	{"no-default-suppressions", 0, .groups = OPTIONS_REPORT, FLAG(apply_false), IN_FILTER(default_suppressions)},
-	{"gen-suppressions", 0, .groups = OPTIONS_REPORT, FLAG(apply_gen_suppressions), .may_have_value = true,
-	 IN_SHOW(gen_suppressions), .choices = suppression_choices,
-	 .expected = "is not a format of suppressions; give valgrind or lsan"},
-	{"at", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), IN_REPLAY(times.at), .expected = expected_time},
-	{"from", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), IN_REPLAY(times.from), .expected = expected_time},
-	{"to", 0, .groups = OPTIONS_TIMES, VALUE(apply_time), IN_REPLAY(times.to), .expected = expected_time},
-	{"suspects", 0, .groups = OPTIONS_SURVEY, VALUE(apply_count), IN_SURVEY(probes.suspects), .min = 1, .max = 64,
-	 .expected = "is not a number of processes; give 1 to 64"},
-	{"min-growth", 0, .groups = OPTIONS_SURVEY, VALUE(apply_size), IN_SURVEY(probes.min_growth), .max = UINT64_MAX,
-	 .expected = "is not a growth in bytes per hour; give e.g. 1M, 64k"},
-	{"window", 0, .groups = OPTIONS_SURVEY, VALUE(apply_duration), IN_SURVEY(probes.window_ns),
-	 .min = NS_PER_S, .max = NS_PER_YEAR,
-	 .expected = "is not a duration (1s to 1 year); give e.g. 10, 30s, 2m"},
-	{"budget", 0, .groups = OPTIONS_SURVEY, VALUE(apply_budget), IN_SURVEY(probes.budget),
-	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5"},
-	{"record", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), IN_SURVEY(record),
-	 .expected = "is not a file name; give the path of the recording"},
-	{"no-drill", 0, .groups = OPTIONS_SURVEY, FLAG(apply_false), IN_SURVEY(probes.wanted)},
-	{"metrics", 0, .groups = OPTIONS_SURVEY, VALUE(apply_metrics), IN_SURVEY(metrics),
+		     "block",
+	 .texts = {{PAGE_PROBES, "and this one frees; arguments count from 1"}}},
+	{"attach", 0, "HOW", LIVE, CHOICE(trace.attach, attach_choices), .preset = "auto",
+	 .expected = "is not a way to attach; give one of auto, session, multi, single",
+	 .texts = {{PAGE_PROBES, "kind of probe: {values}"}}},
+	{"stack", 0, "HOW", LIVE, CHOICE(trace.frame_pointers, stack_choices), .preset = "auto",
+	 .expected = "is not a way to walk the stack; give one of auto, dwarf, fp",
+	 .texts = {{PAGE_PROBES, "auto, dwarf (unwind tables) or fp (frame pointers)"}}},
+	{"depth", 0, "N", LIVE, COUNT(trace.depth, 2, ABI_MAX_FRAMES), .preset = "128",
+	 .expected = "is not a number of frames; give 2 to 128",
+	 .texts = {{PAGE_PROBES, "frames of a stack ({default})"}}},
+	{"max-live", 0, "N", LIVE, COUNT(trace.max_live, 1, 1u << 28), .preset = "2097152",
+	 .expected = "is not a number of blocks; give 1 to 268435456",
+	 .texts = {{PAGE_PROBES, "blocks that can be live at a time ({default})"}}},
+	{"max-stacks", 0, "N", LIVE, COUNT(trace.max_stacks, 1, 1u << 24), .preset = "65536",
+	 .expected = "is not a number of stacks; give 1 to 16777216",
+	 .texts = {{PAGE_PROBES, "stacks that can be told apart ({default})"}}},
+
+	/* The survey. */
+	{"cgroup", 0, "PATH", SURVEY, TEXT(scope.cgroup),
+	 .expected = "is not a control group; give its path, e.g. /system.slice/nginx.service",
+	 .texts = {{SURVEY, "only what runs in this control group or below"}}},
+	{"container", 0, "NAME", SURVEY, TEXT(scope.container),
+	 .expected = "is not a container; give its name, or the beginning of its id",
+	 .texts = {{SURVEY, "only this container: a name, or the beginning of an id"}}},
+	{"user", 0, "USER", SURVEY, VALUE(option_apply_user, uid_t, scope.user), .initial = (uid_t)-1,
+	 .expected = "is not a user; give a name or a number", .texts = {{SURVEY, "only this user's processes"}}},
+	{"comm", 0, "REGEX", SURVEY, VALUE(option_apply_regex, const char *, scope.comm),
+	 .expected = "is not a regular expression; give e.g. '^redis'", .texts = {{SURVEY, .with_next = true}}},
+	{"exclude", 0, "REGEX", SURVEY, VALUE(option_apply_regex, const char *, scope.exclude),
+	 .expected = "is not a regular expression; give e.g. '^(bash|ssh)'",
+	 .texts = {{SURVEY, "by the name of the command"}}},
+	{"suspects", 0, "N", SURVEY, COUNT(probes.suspects, 1, 64), .preset = "3",
+	 .expected = "is not a number of processes; give 1 to 64",
+	 .texts = {{SURVEY, "processes that get probes at a time ({default})"}}},
+	{"min-growth", 0, "SIZE", SURVEY, SIZE(probes.min_growth, 0, UINT64_MAX), .preset = "1M",
+	 .expected = "is not a growth in bytes per hour; give e.g. 1M, 64k",
+	 .texts = {{SURVEY, "probes only on what grows by SIZE an hour ({default})"}}},
+	{"window", 0, "TIME", SURVEY, DURATION(probes.window_ns, NS_PER_S, NS_PER_YEAR), .preset = "10",
+	 .expected = "is not a duration (1s to 1 year); give e.g. 10, 30s, 2m",
+	 .texts = {{SURVEY, "how long the probes stay ({default})"}}},
+	{"budget", 0, "PERCENT", SURVEY, VALUE(option_apply_budget, uint32_t, probes.budget), .preset = "2",
+	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5",
+	 .texts = {{SURVEY, "of a CPU that the probes may take, over a minute ({default})"}}},
+	{"no-drill", 0, NULL, SURVEY, UNSET(probes.wanted), .texts = {{SURVEY, "no probes at all"}}},
+	{"metrics", 0, "ADDRESS:PORT", SURVEY, VALUE(option_apply_metrics, struct survey_metrics, metrics),
 	 .expected = "is not an address and a port; give e.g. :9435 (on the loopback), "
-		     "192.0.2.1:9435, [2001:db8::1]:9435"},
-	{"metrics-processes", 0, .groups = OPTIONS_SURVEY, VALUE(apply_count), IN_SURVEY(metrics.processes),
-	 .max = 10000, .expected = "is not a number of processes; give 0 to 10000"},
-	{"cgroup", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), IN_SURVEY(scope.cgroup),
-	 .expected = "is not a control group; give its path, e.g. /system.slice/nginx.service"},
-	{"container", 0, .groups = OPTIONS_SURVEY, VALUE(apply_text), IN_SURVEY(scope.container),
-	 .expected = "is not a container; give its name, or the beginning of its id"},
-	{"user", 0, .groups = OPTIONS_SURVEY, VALUE(apply_user), IN_SURVEY(scope.user),
-	 .expected = "is not a user; give a name or a number"},
-	{"comm", 0, .groups = OPTIONS_SURVEY, VALUE(apply_regex), IN_SURVEY(scope.comm),
-	 .expected = "is not a regular expression; give e.g. '^redis'"},
-	{"exclude", 0, .groups = OPTIONS_SURVEY, VALUE(apply_regex), IN_SURVEY(scope.exclude),
-	 .expected = "is not a regular expression; give e.g. '^(bash|ssh)'"},
-	{"verbose", 'v', .groups = 0, FLAG(apply_verbose)},
-	{"version", 0, .groups = 0, FLAG(apply_version)},
-	{"help", 'h', .groups = 0, FLAG(apply_help), .may_have_value = true,
-	 .choices = help_topic_choices, .expected = "is not a topic; give leaks or probes"},
+		     "192.0.2.1:9435, [2001:db8::1]:9435",
+	 .texts = {{SURVEY, "serve metrics for Prometheus; :9435 is on the loopback"}}},
+	{"metrics-processes", 0, "N", SURVEY, COUNT(metrics.processes, 0, 10000), .preset = "50",
+	 .expected = "is not a number of processes; give 0 to 10000",
+	 .texts = {{SURVEY, "with series of their own ({default}); the others are summed"}}},
+
+	{"verbose", 'v', NULL, EVERYONE, option_apply_verbose,
+	 .texts = {{PAGE_WATCH, "more; -vv: all of it"}, {SURVEY | PAGE_DOCTOR, "more detail"},
+		   {PAGE_RECORD | OFFLINE, .with_next = true}}},
+	{"version", 0, NULL, EVERYONE, option_apply_version, .texts = {{EVERYONE, .with_next = true}}},
+	{"help", 'h', "[=TOPIC]", EVERYONE, option_apply_help, .choices = topic_choices,
+	 .expected = "is not a topic; give leaks, probes or options",
+	 .texts = {{EVERYONE, .argument = ""},
+		   {PAGE_WATCH, "more of verdicts, suppressions and wrong frees", "=leaks"},
+		   {PAGE_WATCH, "which functions are traced, how, and how deep", "=probes"},
+		   {PAGE_WATCH, "all options of a subcommand, a line each", "=options"}}},
 };
 /* clang-format on */
 

@@ -42,9 +42,6 @@ struct reach_options {
 
 struct reach;
 
-/* Parses "all", "none", or names from memcheck's, separated by commas. 0 or -EINVAL. */
-int reach_parse_heuristics(const char *text, unsigned *heuristics);
-
 /* Judges every block of a finished image, which must outlive *out. 0 or -ENOMEM, not logged. */
 int reach_new(const struct heap_image *image, const struct reach_options *options,
 	      struct reach **out);

@@ -4,9 +4,6 @@
  * and their meaning in the Itanium C++ ABI (2.7 array cookies, 2.5 virtual tables) and the old
  * std::string of libstdc++.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "user/base/util.h"
 #include "user/heap/reach_internal.h"
 
@@ -14,38 +11,6 @@
 
 /* Entries of a virtual table that are looked at: null ones are skipped. */
 #define VTABLE_ENTRIES 20
-
-int reach_parse_heuristics(const char *text, unsigned *heuristics)
-{
-	static const struct {
-		const char *name;
-		unsigned bit;
-	} names[] = {
-		{"stdstring", REACH_STDSTRING},
-		{"length64", REACH_LENGTH64},
-		{"newarray", REACH_NEWARRAY},
-		{"multipleinheritance", REACH_MULTIPLE_INHERITANCE},
-		{"all", REACH_ALL},
-		{"none", 0},
-	};
-	unsigned found = 0;
-
-	for (;;) {
-		size_t len = strcspn(text, ","), i = 0;
-
-		while (i < ARRAY_SIZE(names) &&
-		       (strlen(names[i].name) != len || strncmp(names[i].name, text, len) != 0))
-			i++;
-		if (i == ARRAY_SIZE(names))
-			return -EINVAL;
-		found |= names[i].bit;
-		if (!text[len])
-			break;
-		text += len + 1;
-	}
-	*heuristics = found;
-	return 0;
-}
 
 /* length, capacity, count of references, then the characters, of which there are capacity + 1. */
 static bool reach_is_std_string(const struct heap_image *image, const struct heap_block *block)

@@ -101,14 +101,16 @@ struct replay_time {
 	uint64_t ns;
 };
 
+struct replay_times {
+	struct replay_time at, from, to;
+};
+
 /* report, diff. */
 struct replay_config {
 	char *const *files; /* NULL-terminated */
 	size_t file_count;
 	struct pid_list pids;
-	struct {
-		struct replay_time at, from, to;
-	} times;
+	struct replay_times times;
 	struct filter_config filter;
 	struct show_config show;
 };

@@ -21,24 +21,6 @@ static struct stack live_stack(uint64_t id, uint64_t bytes, uint64_t count)
 	};
 }
 
-static void names(void **state)
-{
-	enum rank_by by = RANK_LIVE;
-
-	(void)state;
-	assert_int_equal(rank_parse("count", &by), 0);
-	assert_int_equal(by, RANK_COUNT);
-	assert_int_equal(rank_parse("alloc", &by), 0);
-	assert_int_equal(by, RANK_ALLOC);
-	assert_int_equal(rank_parse("growth", &by), 0);
-	assert_int_equal(by, RANK_GROWTH);
-	assert_int_equal(rank_parse("liv", &by), -EINVAL);
-	assert_int_equal(rank_parse("", &by), -EINVAL);
-	assert_int_equal(by, RANK_GROWTH);
-	assert_int_equal(rank_parse("live", &by), 0);
-	assert_int_equal(by, RANK_LIVE);
-}
-
 static void check_order(const struct snapshot *s, enum rank_by by, const uint64_t *ids,
 			size_t count)
 {
@@ -172,8 +154,8 @@ static void deltas(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),	cmocka_unit_test(orders), cmocka_unit_test(ties),
-		cmocka_unit_test(against_sort), cmocka_unit_test(totals), cmocka_unit_test(deltas),
+		cmocka_unit_test(orders), cmocka_unit_test(ties),   cmocka_unit_test(against_sort),
+		cmocka_unit_test(totals), cmocka_unit_test(deltas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -420,22 +420,6 @@ static void index_finds(void **state)
 	heap_image_free(image);
 }
 
-static void names(void **state)
-{
-	unsigned h = 99;
-
-	(void)state;
-	assert_int_equal(reach_parse_heuristics("all", &h), 0);
-	assert_int_equal(h, REACH_ALL);
-	assert_int_equal(reach_parse_heuristics("none", &h), 0);
-	assert_int_equal(h, 0);
-	assert_int_equal(reach_parse_heuristics("length64,multipleinheritance", &h), 0);
-	assert_int_equal(h, REACH_LENGTH64 | REACH_MULTIPLE_INHERITANCE);
-	assert_int_equal(reach_parse_heuristics("", &h), -EINVAL);
-	assert_int_equal(reach_parse_heuristics("newarray,", &h), -EINVAL);
-	assert_int_equal(reach_parse_heuristics("new", &h), -EINVAL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,7 +430,7 @@ int main(void)
 		cmocka_unit_test(new_array_only), cmocka_unit_test(tags),
 		cmocka_unit_test(dead_ranges),	  cmocka_unit_test(unknown_memory),
 		cmocka_unit_test(sums),		  cmocka_unit_test(hostile_books),
-		cmocka_unit_test(index_finds),	  cmocka_unit_test(names),
+		cmocka_unit_test(index_finds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

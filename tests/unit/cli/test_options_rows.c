@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Each option, by its row: it reaches its member of every subcommand's struct, and has its help. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/cli/options_line.h"
+#include "user/base/util.h"
+#include "user/cli/help.h"
+#include "user/cli/options_table.h"
+#include "user/heap/reach.h"
+
+#define TOPICS (PAGE_LEAKS | PAGE_PROBES)
+
+/* ---- reaching ----------------------------------------------------------------------------- */
+
+struct member_place {
+	size_t at; /* offset plus 1; 0: the struct has no such member */
+	size_t size;
+};
+
+struct reach_case {
+	const char *name;
+	const char *words;
+	uint64_t number;  /* expected… */
+	const char *text; /* …or this */
+	struct member_place watch, replay, survey, doctor;
+	bool is_preset; /* the value is there without the option */
+};
+
+#define IN(kind, m) \
+	.kind = {offsetof(struct kind##_config, m) + 1, sizeof(((struct kind##_config *)0)->m)}
+
+static const struct reach_case reach_cases[] = {
+	{"at", "--at 5", 5000000000, IN(replay, times.at.ns)},
+	{"from", "--from 5", 5000000000, IN(replay, times.from.ns)},
+	{"to", "--to 5", 5000000000, IN(replay, times.to.ns)},
+	{"pid", "-p 1", 1, .is_preset = true, IN(watch, pids.count), IN(replay, pids.count),
+	 IN(doctor, pids.count)},
+	{"interval", "-i 5", 5000000000, IN(watch, pace.interval_ns), IN(survey, pace.interval_ns)},
+	{"count", "-n 5", 5, IN(watch, pace.count), IN(survey, pace.count)},
+	{"top", "-T 5", 5, IN(watch, show.top), IN(replay, show.top), IN(survey, show.top)},
+	{"sort", "--sort count", RANK_COUNT, IN(watch, show.sort), IN(replay, show.sort)},
+	{"older", "--older 5", 5000000000, IN(watch, trace.older_ns)},
+	{"merge", "--merge", true, IN(watch, show.merge), IN(replay, show.merge)},
+	{"format", "-f json", .text = "json", IN(watch, show.format), IN(replay, show.format),
+	 IN(survey, show.format), IN(doctor, format)},
+	{"output", "-o x", .text = "x", IN(watch, show.output), IN(replay, show.output),
+	 IN(survey, show.output)},
+	{"record", "--record x", .text = "x", IN(survey, record)},
+	{"sample", "-s 5", 5, IN(watch, sample_bytes), IN(survey, sample_bytes)},
+	{"min-size", "-z 5", 5, IN(watch, trace.min_size)},
+	{"max-size", "-Z 5", 5, IN(watch, trace.max_size)},
+	{"verdict", "--verdict", true, IN(watch, verdict.wanted)},
+	{"max-pause", "--max-pause 5", 5000000000, IN(watch, verdict.max_pause_ns)},
+	{"snapshot", "--snapshot=fork", true, IN(watch, verdict.by_copy)},
+	{"leak-check-heuristics", "--leak-check-heuristics length64,multipleinheritance",
+	 REACH_LENGTH64 | REACH_MULTIPLE_INHERITANCE, IN(watch, verdict.heuristics)},
+	{"tagged", "--tagged", true, IN(watch, verdict.tagged)},
+	{"contents", "--contents 5", 5, IN(watch, verdict.contents)},
+	{"leak-only", "--leak-only", true, IN(watch, filter.leak_only),
+	 IN(replay, filter.leak_only)},
+	{"error-exitcode", "--error-exitcode 5", 5, IN(watch, error_exitcode)},
+	{"suppressions", "--suppressions x", 1, IN(watch, filter.suppressions.count),
+	 IN(replay, filter.suppressions.count)},
+	{"gen-suppressions", "--gen-suppressions=lsan", SUPPRESSION_LEAKSANITIZER,
+	 IN(watch, show.gen_suppressions), IN(replay, show.gen_suppressions)},
+	{"no-default-suppressions", "--no-default-suppressions", false,
+	 IN(watch, filter.default_suppressions), IN(replay, filter.default_suppressions)},
+	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
+	{"no-inlines", "--no-inlines", false, IN(watch, symbols.inlines),
+	 IN(survey, symbols.inlines)},
+	{"debuginfod", "--no-debuginfod --debuginfod", true, .is_preset = true,
+	 IN(watch, symbols.debuginfod), IN(survey, symbols.debuginfod)},
+	{"no-debuginfod", "--no-debuginfod", false, IN(watch, symbols.debuginfod),
+	 IN(survey, symbols.debuginfod)},
+	{"children", "--children exact", CHILDREN_EXACT, IN(watch, trace.children)},
+	{"no-follow", "--no-follow", CHILDREN_NONE, IN(watch, trace.children)},
+	{"mmap", "--mmap", true, IN(watch, trace.mmap)},
+	{"object", "-O x", .text = "x", IN(watch, trace.object)},
+	{"symbols-prefix", "--symbols-prefix x", 1, IN(watch, trace.symbols_prefixes.count)},
+	{"alloc-fn", "--alloc-fn x:1", 1, IN(watch, trace.alloc_fns.count)},
+	{"free-fn", "--free-fn x:1", 1, IN(watch, trace.free_fns.count)},
+	{"attach", "--attach single", ATTACH_SINGLE, IN(watch, trace.attach)},
+	{"stack", "--stack fp", true, IN(watch, trace.frame_pointers)},
+	{"depth", "--depth 5", 5, IN(watch, trace.depth)},
+	{"max-live", "--max-live 5", 5, IN(watch, trace.max_live)},
+	{"max-stacks", "--max-stacks 5", 5, IN(watch, trace.max_stacks)},
+	{"cgroup", "--cgroup x", .text = "x", IN(survey, scope.cgroup)},
+	{"container", "--container x", .text = "x", IN(survey, scope.container)},
+	{"user", "--user 5", 5, IN(survey, scope.user)},
+	{"comm", "--comm x", .text = "x", IN(survey, scope.comm)},
+	{"exclude", "--exclude x", .text = "x", IN(survey, scope.exclude)},
+	{"suspects", "--suspects 5", 5, IN(survey, probes.suspects)},
+	{"min-growth", "--min-growth 5", 5, IN(survey, probes.min_growth)},
+	{"window", "--window 5", 5000000000, IN(survey, probes.window_ns)},
+	{"budget", "--budget 5", 50, IN(survey, probes.budget)},
+	{"no-drill", "--no-drill", false, IN(survey, probes.wanted)},
+	{"metrics", "--metrics :5", true, IN(survey, metrics.wanted)},
+	{"metrics-processes", "--metrics-processes 5", 5, IN(survey, metrics.processes)},
+	{"verbose", "-v", true, IN(watch, show.verbose), IN(replay, show.verbose),
+	 IN(survey, show.verbose), IN(doctor, verbose)},
+};
+
+static const struct {
+	enum help_page page;
+	const char *line; /* what it needs */
+	const char *end;
+} bases[] = {
+	{PAGE_WATCH, "-p 1", ""},     {PAGE_RECORD, "record -p 1 -o f", ""},
+	{PAGE_REPORT, "report", "f"}, {PAGE_DIFF, "diff", "f"},
+	{PAGE_SURVEY, "survey", ""},  {PAGE_DOCTOR, "doctor", ""},
+};
+
+static struct member_place place_in(const struct reach_case *c, enum help_page page)
+{
+	switch (page) {
+	case PAGE_WATCH:
+	case PAGE_RECORD:
+		return c->watch;
+	case PAGE_REPORT:
+	case PAGE_DIFF:
+		return c->replay;
+	case PAGE_SURVEY:
+		return c->survey;
+	default:
+		return c->doctor;
+	}
+}
+
+static bool has_value(const struct reach_case *c, const struct options *options,
+		      struct member_place place)
+{
+	const char *member = (const char *)&options->config + place.at - 1, *text;
+	uint64_t number = 0;
+
+	if (!c->text) {
+		memcpy(&number, member, place.size); /* little-endian, as all that we run on */
+		return number == c->number;
+	}
+	memcpy(&text, member, sizeof(text));
+	if (text && !strcmp(c->name, "format"))
+		text = ((const struct exporter_format *)text)->name;
+	return text && !strcmp(text, c->text);
+}
+
+static void check_reaches(const struct reach_case *c, size_t base)
+{
+	struct member_place place = place_in(c, bases[base].page);
+	const struct options *options;
+	char line[256];
+
+	if (!place.at)
+		fail_msg("--%s has no place in the struct of '%s'", c->name, bases[base].line);
+	snprintf(line, sizeof(line), "%s %s", bases[base].line, bases[base].end);
+	options = parse_good(line);
+	if (!c->is_preset && has_value(c, options, place))
+		fail_msg("'%s' has the value of '%s' already", line, c->words);
+	options_free(options);
+	snprintf(line, sizeof(line), "%s %s %s", bases[base].line, c->words, bases[base].end);
+	options = parse_good(line);
+	if (!has_value(c, options, place))
+		fail_msg("'%s' does not reach its member", line);
+	options_free(options);
+}
+
+static void every_option_reaches_its_member(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("DEBUGINFOD_URLS", "https://debuginfod.example", 1), 0);
+	for (size_t i = 0, j = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!strcmp(row->name, "version") || !strcmp(row->name, "help"))
+			continue;
+		if (j == ARRAY_SIZE(reach_cases) || strcmp(reach_cases[j].name, row->name) != 0)
+			fail_msg("--%s: no case here, or not in the table's order", row->name);
+		for (size_t b = 0; b < ARRAY_SIZE(bases); b++) {
+			if (row->commands & bases[b].page)
+				check_reaches(&reach_cases[j], b);
+		}
+		j++;
+	}
+	assert_int_equal(unsetenv("DEBUGINFOD_URLS"), 0);
+}
+
+/* ---- help --------------------------------------------------------------------------------- */
+
+static char *print_page(const struct command *command, enum help_page page)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	assert_int_equal(help_print(out, cli_commands, command, page), 0);
+	fclose(out);
+	return text;
+}
+
+static void check_size(const char *page, int max_lines)
+{
+	int lines = 0;
+
+	for (const char *line = page; *line; lines++) {
+		size_t width = strcspn(line, "\n");
+
+		if (width > 80)
+			fail_msg("wider than a screen: %.*s", (int)width, line);
+		if (width && line[width - 1] == ' ')
+			fail_msg("a blank at the end: %.*s", (int)width, line);
+		assert_int_equal(line[width], '\n');
+		line += width + 1;
+	}
+	if (lines > max_lines)
+		fail_msg("longer than a screen, %d lines: %s", lines, page);
+}
+
+/* On this page, as "--name" or "-n" that is no other option's beginning. */
+static bool mentions(const char *page, const struct option_row *row)
+{
+	char name[64], letter[] = {'-', row->letter, '\0'};
+
+	snprintf(name, sizeof(name), "--%s", row->name);
+	for (const char *at = page; (at = strstr(at, name)) != NULL; at++) {
+		if (!strchr("-abcdefghijklmnopqrstuvwxyz", at[strlen(name)]))
+			return true;
+	}
+	return row->letter && strstr(page, letter);
+}
+
+static void pages_fit_a_screen_and_are_complete(void **state)
+{
+	_cleanup_free_ char *leaks = print_page(&cli_commands[0], PAGE_LEAKS);
+	_cleanup_free_ char *probes = print_page(&cli_commands[0], PAGE_PROBES);
+
+	(void)state;
+	check_size(leaks, 24);
+	check_size(probes, 24);
+	for (const struct command *c = cli_commands; c->run; c++) {
+		_cleanup_free_ char *page = print_page(c, c->page);
+		_cleanup_free_ char *all = NULL;
+
+		assert_non_null(strstr(page, "Examples:"));
+		/* The two that have most to say scroll. */
+		check_size(page, c->page & (PAGE_WATCH | PAGE_SURVEY) ? 40 : 24);
+		assert_true(asprintf(&all, "%s%s%s", page, c->page == PAGE_WATCH ? leaks : "",
+				     c->page == PAGE_WATCH ? probes : "") > 0);
+		for (size_t i = 0; i < option_row_count; i++) {
+			const struct option_row *row = &option_rows[i];
+
+			if (row->commands & c->page && !mentions(all, row))
+				fail_msg("--%s is missing in: %s", row->name, all);
+		}
+	}
+}
+
+static bool begins_with_word(const char *text, const char *word)
+{
+	return !strncmp(text, word, strlen(word)) &&
+	       !strchr("abcdefghijklmnopqrstuvwxyz0123456789", text[strlen(word)]);
+}
+
+/* The preset of a row stands in the text that the pages have for it, if it has one. */
+static void check_preset(const struct option_row *row, const struct option_text *text)
+{
+	const char *preset = text->preset ? text->preset : row->preset;
+
+	/* The examples of a value need not be the preset. */
+	if (!preset || text->argument || text->with_next || strstr(text->text, "{default}") ||
+	    strstr(text->text, "{values}"))
+		return;
+	for (const char *at = text->text; *at; at++) {
+		if (begins_with_word(at, preset))
+			return;
+	}
+	fail_msg("--%s: '%s' does not say %s", row->name, text->text, preset);
+}
+
+static void texts_are_for_those_who_take_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		assert_false(row->commands & row->refused_by);
+		assert_true(!row->refused_by == !row->refusal);
+		for (size_t j = 0; j < OPTION_TEXTS_MAX && row->texts[j].pages; j++) {
+			unsigned pages = row->texts[j].pages;
+
+			if (pages & TOPICS)
+				assert_true(row->commands & PAGE_WATCH);
+			if (pages & ~TOPICS & ~row->commands)
+				fail_msg("--%s: help for those who do not take it", row->name);
+			check_preset(row, &row->texts[j]);
+		}
+	}
+}
+
+static void lists_for_programs(void **state)
+{
+	_cleanup_free_ char *watch = print_page(&cli_commands[0], PAGE_OPTIONS);
+	_cleanup_free_ char *doctor = print_page(command_named("doctor"), PAGE_OPTIONS);
+
+	(void)state;
+	assert_string_equal(doctor, "-p, --pid PID[,PID...]\n"
+				    "-f, --format text|json\n"
+				    "-v, --verbose\n"
+				    "--version\n"
+				    "-h, --help[=leaks|probes|options]\n");
+	assert_non_null(strstr(watch, "\n--attach auto|session|multi|single\n"));
+	assert_non_null(strstr(watch, "\n--check-frees[=N]\n"));
+	assert_non_null(strstr(watch, "\n--mmap\n"));
+	assert_null(strstr(watch, "--metrics"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_option_reaches_its_member),
+		cmocka_unit_test(pages_fit_a_screen_and_are_complete),
+		cmocka_unit_test(texts_are_for_those_who_take_it),
+		cmocka_unit_test(lists_for_programs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What options do with their values. */
+#include <errno.h>
+#include <pwd.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/listen.h"
+#include "user/base/log.h"
+#include "user/base/parse.h"
+#include "user/cli/options_table.h"
+#include "user/target/allocator.h"
+
+static int option_refuse(const struct option_row *row, const char *shown, const char *value)
+{
+	log_error("%s: '%s' %s", shown, value, row->expected);
+	return -EINVAL;
+}
+
+/* Of the type that the row's macro in options_table.c has checked. */
+static void *option_field(const struct option_row *row, struct options *options)
+{
+	return (char *)&options->values + row->field;
+}
+
+void option_set_number(const struct option_row *row, struct options *options, uint64_t number)
+{
+	void *field = option_field(row, options);
+
+	if (row->size == sizeof(bool))
+		*(bool *)field = number != 0;
+	else if (row->size == sizeof(uint32_t))
+		*(uint32_t *)field = (uint32_t)number;
+	else
+		*(uint64_t *)field = number;
+}
+
+/* ---- numbers and texts -------------------------------------------------------------------- */
+
+static int option_apply_number(const struct option_row *row, struct options *options,
+			       const char *shown, const char *value,
+			       int (*parse)(const char *text, uint64_t *number))
+{
+	uint64_t number;
+
+	if (parse(value, &number) || number < row->min || number > row->max)
+		return option_refuse(row, shown, value);
+	option_set_number(row, options, number);
+	return 0;
+}
+
+int option_apply_duration(const struct option_row *row, struct options *options, const char *shown,
+			  const char *value)
+{
+	return option_apply_number(row, options, shown, value, parse_duration);
+}
+
+int option_apply_size(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	return option_apply_number(row, options, shown, value, parse_size);
+}
+
+int option_apply_count(const struct option_row *row, struct options *options, const char *shown,
+		       const char *value)
+{
+	uint64_t number;
+
+	if (parse_count(value, row->min, row->max, &number))
+		return option_refuse(row, shown, value);
+	option_set_number(row, options, number);
+	return 0;
+}
+
+/* By the first `len` characters of `name`. NULL: there is none. */
+static const struct option_choice *option_choice_named(const struct option_row *row,
+						       const char *name, size_t len)
+{
+	for (const struct option_choice *c = row->choices; c->name; c++) {
+		if (strlen(c->name) == len && !strncmp(c->name, name, len))
+			return c;
+	}
+	return NULL;
+}
+
+int option_apply_choice(const struct option_row *row, struct options *options, const char *shown,
+			const char *value)
+{
+	const struct option_choice *choice = option_choice_named(row, value, strlen(value));
+
+	if (!choice)
+		return option_refuse(row, shown, value);
+	option_set_number(row, options, choice->value);
+	return 0;
+}
+
+/* Some of them, as bits: "a,b". */
+int option_apply_choices(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	unsigned bits = 0;
+
+	for (const char *name = value;; name++) {
+		size_t len = strcspn(name, ",");
+		const struct option_choice *choice = option_choice_named(row, name, len);
+
+		if (!choice)
+			return option_refuse(row, shown, value);
+		bits |= choice->value;
+		name += len;
+		if (!*name)
+			break;
+	}
+	option_set_number(row, options, bits);
+	return 0;
+}
+
+int option_apply_text(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	if (!*value)
+		return option_refuse(row, shown, value);
+	*(const char **)option_field(row, options) = value;
+	return 0;
+}
+
+int option_apply_true(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	(void)shown;
+	(void)value;
+	option_set_number(row, options, true);
+	return 0;
+}
+
+int option_apply_false(const struct option_row *row, struct options *options, const char *shown,
+		       const char *value)
+{
+	(void)shown;
+	(void)value;
+	option_set_number(row, options, false);
+	return 0;
+}
+
+/* ---- lists -------------------------------------------------------------------------------- */
+
+static int option_add_string(const struct option_row *row, struct options *options,
+			     const char *string)
+{
+	struct string_list *list = option_field(row, options);
+	const char **grown =
+		reallocarray((void *)list->items, list->count + 2, sizeof(const char *));
+
+	if (!grown)
+		return log_errno(ENOMEM, "reading the command line");
+	grown[list->count++] = string;
+	grown[list->count] = NULL;
+	list->items = grown;
+	return 0;
+}
+
+int option_apply_strings(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	return *value ? option_add_string(row, options, value) : option_refuse(row, shown, value);
+}
+
+int option_apply_pids(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	struct pid_list *list = option_field(row, options);
+	pid_t *pids = (pid_t *)list->pids;
+	int err = parse_pids(value, &pids, &list->count);
+
+	list->pids = pids;
+	if (err == -ENOMEM)
+		return log_errno(err, "reading the command line");
+	return err ? option_refuse(row, shown, value) : 0;
+}
+
+int option_apply_alloc_fn(const struct option_row *row, struct options *options, const char *shown,
+			  const char *value)
+{
+	struct alloc_fn fn;
+
+	if (alloc_fn_parse_alloc(value, &fn))
+		return option_refuse(row, shown, value);
+	alloc_fn_release(&fn);
+	return option_add_string(row, options, value);
+}
+
+int option_apply_free_fn(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	struct alloc_fn fn;
+
+	if (alloc_fn_parse_free(value, &fn))
+		return option_refuse(row, shown, value);
+	alloc_fn_release(&fn);
+	return option_add_string(row, options, value);
+}
+
+/* ---- single options ----------------------------------------------------------------------- */
+
+/* Both --children and --no-follow: which one came first must not decide silently. */
+int option_apply_children(const struct option_row *row, struct options *options, const char *shown,
+			  const char *value)
+{
+	const struct option_choice *choice = option_choice_named(row, value, strlen(value));
+	enum trace_children *children = option_field(row, options);
+
+	if (!choice)
+		return option_refuse(row, shown, value);
+	if (OPTION_GIVEN(options, trace.children) && *children != choice->value) {
+		log_error("%s: contradicts an earlier --children or --no-follow; give only one",
+			  shown);
+		return -EINVAL;
+	}
+	*children = (enum trace_children)choice->value;
+	return 0;
+}
+
+int option_apply_leak_only(const struct option_row *row, struct options *options, const char *shown,
+			   const char *value)
+{
+	/* Not for those that read recordings: one has its verdicts, or has none. */
+	options->values.verdict.wanted = true;
+	return option_apply_true(row, options, shown, value);
+}
+
+int option_apply_format(const struct option_row *row, struct options *options, const char *shown,
+			const char *value)
+{
+	const struct exporter_format *format = export_find_format(value);
+	const char *why = format && format->unavailable ? format->unavailable() : NULL;
+	char known[EXPORT_NAMES_MAX];
+
+	if (why) {
+		log_error("%s %s: this memleakbpf was built without it: %s; report can make it "
+			  "of a recording elsewhere",
+			  shown, value, why);
+		return -EINVAL;
+	}
+	if (format) {
+		*(const struct exporter_format **)option_field(row, options) = format;
+		return 0;
+	}
+	log_error("%s: '%s' is not a format; give one of %s", shown, value,
+		  export_names(known, EXPORT_ANYTHING, ", "));
+	return -EINVAL;
+}
+
+int option_apply_output(const struct option_row *row, struct options *options, const char *shown,
+			const char *value)
+{
+	if (!strcmp(value, "-")) {
+		*(const char **)option_field(row, options) = NULL;
+		return 0;
+	}
+	return option_apply_text(row, options, shown, value);
+}
+
+int option_apply_time(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	struct replay_time *time = option_field(row, options);
+
+	*time = (struct replay_time){.given = true};
+	if (!strcmp(value, "0") || !parse_duration(value, &time->ns))
+		return 0;
+	time->absolute = true;
+	return parse_date(value, &time->ns) ? option_refuse(row, shown, value) : 0;
+}
+
+int option_apply_debuginfod(const struct option_row *row, struct options *options,
+			    const char *shown, const char *value)
+{
+	const char *urls = getenv(row->variable);
+
+	if (!urls || !*urls) {
+		log_error("%s: %s is not set, so there is no server to ask; set it (sudo drops "
+			  "it: sudo --preserve-env=%s ...)",
+			  shown, row->variable, row->variable);
+		return -EINVAL;
+	}
+	return option_apply_true(row, options, shown, value);
+}
+
+int option_apply_regex(const struct option_row *row, struct options *options, const char *shown,
+		       const char *value)
+{
+	char why[128];
+	regex_t regex;
+	int err = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
+
+	if (err) {
+		regerror(err, &regex, why, sizeof(why));
+		log_error("%s: '%s' is not a regular expression (%s); give e.g. '^redis'", shown,
+			  value, why);
+		return -EINVAL;
+	}
+	regfree(&regex);
+	return option_apply_text(row, options, shown, value);
+}
+
+/* A name, or a number that need not have one (those of containers have none here). */
+int option_apply_user(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	const struct passwd *user = getpwnam(value);
+	uid_t *uid = option_field(row, options);
+	uint64_t number;
+
+	if (user)
+		*uid = user->pw_uid;
+	else if (!parse_count(value, 0, UINT32_MAX - 1, &number))
+		*uid = (uid_t)number;
+	else
+		return option_refuse(row, shown, value);
+	return 0;
+}
+
+/* Percent, with or without the sign ("2", "0.5%"), to thousandths. */
+int option_apply_budget(const struct option_row *row, struct options *options, const char *shown,
+			const char *value)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0.1 && percent <= 100))
+		return option_refuse(row, shown, value);
+	option_set_number(row, options, (uint64_t)(percent * 10 + 0.5));
+	return 0;
+}
+
+int option_apply_metrics(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	struct survey_metrics *metrics = option_field(row, options);
+
+	if (listen_parse(value, &metrics->address))
+		return option_refuse(row, shown, value);
+	metrics->wanted = true;
+	return 0;
+}
+
+/* ---- options of every subcommand ---------------------------------------------------------- */
+
+int option_apply_verbose(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	options->verbose++;
+	return 0;
+}
+
+int option_apply_help(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	const struct option_choice *topic =
+		value ? option_choice_named(row, value, strlen(value)) : NULL;
+
+	if (value && !topic)
+		return option_refuse(row, shown, value);
+	options->help_page = topic ? (enum help_page)topic->value : options->command->page;
+	options->action = ACTION_HELP;
+	return 0;
+}
+
+int option_apply_version(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	options->action = ACTION_VERSION;
+	return 0;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What does not go together, and the structs that the subcommands get. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "user/base/log.h"
+#include "user/cli/options.h"
+
+static int check_target(const struct option_values *values)
+{
+	if (values->pids.count && values->argv) {
+		log_error("-p: excludes running a COMMAND ('%s'); give only one of them",
+			  values->argv[0]);
+		return -EINVAL;
+	}
+	if (!values->pids.count && !values->argv) {
+		log_error("nothing to trace; give -p PID or -- COMMAND, or see memleakbpf --help");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_trace(const struct option_values *values)
+{
+	const struct trace_config *trace = &values->trace;
+
+	if (trace->max_size < trace->min_size) {
+		log_error("-Z: %" PRIu64 " is below -z %" PRIu64 ", so nothing would be traced; "
+			  "give -Z at least as much as -z",
+			  trace->max_size, trace->min_size);
+		return -EINVAL;
+	}
+	if (values->show.merge && values->verdict.wanted) {
+		log_error("--merge: excludes --verdict, which is about one process's memory; give "
+			  "only one of them");
+		return -EINVAL;
+	}
+	if (values->show.merge && trace->check_frees) {
+		log_error("--merge: excludes --check-frees, which is about one process's blocks; "
+			  "give only one of them");
+		return -EINVAL;
+	}
+	if (trace->check_frees &&
+	    (values->sample_bytes || trace->min_size || trace->max_size != UINT64_MAX)) {
+		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_make_watch(struct options *options)
+{
+	struct option_values *values = &options->values;
+	int err = check_target(values);
+
+	if (!err)
+		err = check_trace(values);
+	if (err)
+		return err;
+	if (values->argv && !OPTION_GIVEN(options, trace.children))
+		values->trace.children = CHILDREN_EXACT;
+	options->config.watch = (struct watch_config){
+		.pids = values->pids,
+		.argv = values->argv,
+		.pace = values->pace,
+		.trace = values->trace,
+		.sample_bytes = values->sample_bytes,
+		.symbols = values->symbols,
+		.verdict = values->verdict,
+		.error_exitcode = values->error_exitcode,
+		.filter = values->filter,
+		.show = values->show,
+	};
+	return 0;
+}
+
+int options_check_watch(struct options *options)
+{
+	struct option_values *values = &options->values;
+
+	/* A command that is run is reported at its end; -n asks for snapshots before that. */
+	if (values->argv && !values->pace.count && !OPTION_GIVEN(options, pace.interval_ns))
+		values->pace.interval_ns = 0;
+	return check_make_watch(options);
+}
+
+int options_check_record(struct options *options)
+{
+	int err = check_make_watch(options);
+
+	if (err)
+		return err;
+	if (!options->values.show.output) {
+		log_error("-o: record needs a file; give e.g. -o leaks.mlb");
+		return -EINVAL;
+	}
+	options->config.watch.show.format = &export_recording;
+	return 0;
+}
+
+static int check_times(const struct replay_times *times)
+{
+	const struct replay_time *from = &times->from, *to = &times->to;
+
+	if (times->at.given && (from->given || to->given)) {
+		log_error(
+			"--at: one point of time excludes --from and --to; give only one of them");
+		return -EINVAL;
+	}
+	if (from->given && to->given && from->absolute == to->absolute && from->ns > to->ns) {
+		log_error("--to: is before --from; give a later time");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_make_replay(struct options *options)
+{
+	const struct option_values *values = &options->values;
+
+	options->config.replay = (struct replay_config){
+		.files = values->files,
+		.file_count = values->file_count,
+		.pids = values->pids,
+		.times = values->times,
+		.filter = values->filter,
+		.show = values->show,
+	};
+	return check_times(&values->times);
+}
+
+int options_check_report(struct options *options)
+{
+	if (options->values.file_count != 1) {
+		log_error("report needs one recording; give memleakbpf report FILE");
+		return -EINVAL;
+	}
+	return check_make_replay(options);
+}
+
+int options_check_diff(struct options *options)
+{
+	const struct option_values *values = &options->values;
+	const struct exporter_format *format = values->show.format;
+	char names[EXPORT_NAMES_MAX];
+
+	if (values->file_count < 1 || values->file_count > 2) {
+		log_error(
+			"diff needs two recordings, or two times of one; give memleakbpf diff OLD "
+			"NEW");
+		return -EINVAL;
+	}
+	if (values->file_count == 2 && (values->times.from.given || values->times.to.given)) {
+		log_error("--from, --to: diff of two files compares their last snapshots; give one "
+			  "FILE with --from and --to");
+		return -EINVAL;
+	}
+	if (!export_can(format, EXPORT_COMPARISONS)) {
+		log_error("-f: diff has no format '%s'; give one of %s", format->name,
+			  export_names(names, EXPORT_COMPARISONS, ", "));
+		return -EINVAL;
+	}
+	return check_make_replay(options);
+}
+
+int options_check_survey(struct options *options)
+{
+	const struct option_values *values = &options->values;
+	const struct exporter_format *format = values->show.format;
+	char names[EXPORT_NAMES_MAX];
+
+	if (!export_can(format, EXPORT_SURVEYS)) {
+		log_error("-f: '%s' is not a format of the survey; give one of %s", format->name,
+			  export_names(names, EXPORT_SURVEYS, ", "));
+		return -EINVAL;
+	}
+	options->config.survey = (struct survey_config){
+		.pace = values->pace,
+		.scope = values->scope,
+		.probes = values->probes,
+		.sample_bytes = values->sample_bytes,
+		.symbols = values->symbols,
+		.metrics = values->metrics,
+		.record = values->record,
+		.show = values->show,
+	};
+	return 0;
+}
+
+int options_check_doctor(struct options *options)
+{
+	const struct option_values *values = &options->values;
+	const struct exporter_format *format = values->show.format;
+	char names[EXPORT_NAMES_MAX];
+
+	if (!export_can(format, EXPORT_FINDINGS)) {
+		log_error("-f: doctor has no format '%s'; give %s", format->name,
+			  export_names(names, EXPORT_FINDINGS, " or "));
+		return -EINVAL;
+	}
+	if (format->findings == EXPORT_OBJECT && values->pids.count) {
+		log_error("-f: %s says nothing of processes; leave -p out", format->name);
+		return -EINVAL;
+	}
+	options->config.doctor = (struct doctor_config){
+		.pids = values->pids,
+		.format = format,
+		.verbose = values->show.verbose,
+	};
+	return 0;
+}
