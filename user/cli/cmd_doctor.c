@@ -5,11 +5,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "user/base/json_writer.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
@@ -235,51 +235,49 @@ static bool have_needed(struct features *features)
 	return all;
 }
 
-static struct json_object *json_features(struct features *features)
+static void put_features(struct json *to, struct features *features)
 {
-	struct json_object *object = json_object_new_object();
-
-	for (size_t i = 0; object && i < ARRAY_SIZE(feature_items); i++) {
+	json_object(to, "features");
+	for (size_t i = 0; i < ARRAY_SIZE(feature_items); i++) {
 		const char *name = feature_items[i].name;
 		bool have = features_have(features, feature_items[i].feature);
-		struct json_object *item = json_object_new_object();
 
-		json_object_object_add(item, "have", json_object_new_boolean(have));
+		json_object(to, name + strspn(name, " "));
+		json_bool(to, "have", have);
 		if (!have)
-			json_object_object_add(item, "why",
-					       json_object_new_string(features_why(
-						       features, feature_items[i].feature)));
-		json_object_object_add(object, name + strspn(name, " "), item);
+			json_text(to, "why", features_why(features, feature_items[i].feature));
+		json_end(to);
 	}
-	return object;
+	json_end(to);
 }
 
 /* True when tracing is possible. */
 static bool print_json(struct features *features, const struct machine *m)
 {
-	struct json_object *object = json_object_new_object(), *modes = json_object_new_array();
 	bool possible = have_needed(features) && m->lockdown != LOCKDOWN_CONFIDENTIALITY;
 	struct attach_plan plan;
+	struct json to;
 
 	attach_plan(features, &plan);
 	possible = possible && plan.possible;
-	json_object_object_add(object, "version", json_object_new_int(1));
-	json_object_object_add(object, "kernel", json_object_new_string(m->release));
-	json_object_object_add(object, "machine", json_object_new_string(m->architecture));
-	json_object_object_add(object, "tracing", json_object_new_boolean(possible));
+	json_begin(&to, stdout, JSON_ALONE);
+	json_object(&to, NULL);
+	json_number(&to, "version", 1);
+	json_text(&to, "kernel", m->release);
+	json_text(&to, "machine", m->architecture);
+	json_bool(&to, "tracing", possible);
+	if (possible)
+		json_text(&to, "attach", attach_mode_name(plan.best));
+	json_array(&to, "modes");
 	for (unsigned mode = 0; mode < ATTACH_MODES; mode++) {
 		if (plan.works[mode])
-			json_object_array_add(modes,
-					      json_object_new_string(attach_mode_name(mode)));
+			json_text(&to, NULL, attach_mode_name(mode));
 	}
-	if (possible)
-		json_object_object_add(object, "attach",
-				       json_object_new_string(attach_mode_name(plan.best)));
-	json_object_object_add(object, "modes", modes);
-	json_object_object_add(object, "stack", json_object_new_string(plan.old ? "fp" : "dwarf"));
-	json_object_object_add(object, "features", json_features(features));
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
-	json_object_put(object);
+	json_end(&to);
+	json_text(&to, "stack", plan.old ? "fp" : "dwarf");
+	put_features(&to, features);
+	json_end(&to);
+	putchar('\n');
 	return possible;
 }
 

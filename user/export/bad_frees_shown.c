@@ -70,42 +70,38 @@ void text_put_bad_frees(FILE *out, const struct export_options *options, const s
 		fprintf(out, "\nsuppressed: %" PRIu64 " bad frees\n", suppressed);
 }
 
-static struct json_object *new_call(const struct bad_free_call *call, bool verbose, bool *failed)
+static void json_put_bad_free(struct json *to, const struct export_options *options,
+			      const struct bad_free *bad)
 {
-	struct json_object *frames = json_object_new_array();
+	char address[24];
 
-	for (size_t i = 0; call->frames && i < call->frame_count; i++)
-		json_append(frames, json_new_frame(call->frames[i], verbose, failed), failed);
-	return frames;
+	json_object(to, NULL);
+	json_text(to, "kind", bad_free_kind_name(bad->kind));
+	json_number(to, "count", bad->count);
+	snprintf(address, sizeof(address), "0x%" PRIx64, bad->address);
+	json_text(to, "address", address);
+	if (bad->kind == BAD_FREE_INSIDE)
+		json_number(to, "offset", bad->address - bad->block);
+	if (bad->size)
+		json_number(to, "size", bad->size);
+	json_text(to, "allocated_by", alloc_family_name(bad->alloc_family));
+	json_text(to, "freed_by", free_family_name(bad->free_family));
+	json_text(to, "suppressed", bad->suppressed);
+	for (int i = 0; i < BAD_FREE_STACKS; i++) {
+		const struct bad_free_call *call = &bad->calls[i];
+
+		if (call->known)
+			json_put_frames(to, call_names[i], call->frames, call->frame_count,
+					options->verbose);
+	}
+	json_end(to);
 }
 
-void json_put_bad_frees(struct json to, const struct export_options *options,
+void json_put_bad_frees(struct json *to, const struct export_options *options,
 			const struct snapshot *s)
 {
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; i < s->bad_free_count; i++) {
-		const struct bad_free *bad = &s->bad_frees[i];
-		struct json item = {json_object_new_object(), to.failed};
-		char address[24];
-
-		json_put_string(item, "kind", bad_free_kind_name(bad->kind));
-		json_put_number(item, "count", bad->count);
-		snprintf(address, sizeof(address), "0x%" PRIx64, bad->address);
-		json_put_string(item, "address", address);
-		if (bad->kind == BAD_FREE_INSIDE)
-			json_put_number(item, "offset", bad->address - bad->block);
-		if (bad->size)
-			json_put_number(item, "size", bad->size);
-		json_put_string(item, "allocated_by", alloc_family_name(bad->alloc_family));
-		json_put_string(item, "freed_by", free_family_name(bad->free_family));
-		json_put_string(item, "suppressed", bad->suppressed);
-		for (int call = 0; call < BAD_FREE_STACKS; call++) {
-			if (bad->calls[call].known)
-				json_put(item, call_names[call],
-					 new_call(&bad->calls[call], options->verbose, to.failed));
-		}
-		json_append(list, item.object, to.failed);
-	}
-	json_put(to, "bad_frees", list);
+	json_array(to, "bad_frees");
+	for (size_t i = 0; i < s->bad_free_count; i++)
+		json_put_bad_free(to, options, &s->bad_frees[i]);
+	json_end(to);
 }

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_EXPORT_HTML_H
 #define MEMLEAKBPF_EXPORT_HTML_H
 
+#include "user/base/json_writer.h"
 #include "user/export/collect.h"
 
 /* Totals of a target at one time. */
@@ -118,13 +119,12 @@ void html_target_release(struct html_target *t); /* what it holds */
 /* html_survey.c: takes a report of a survey in. 0 or -ENOMEM. */
 int html_take_survey(struct html *h, const struct survey_report *report);
 void html_survey_release(struct html_survey *v);
-void html_put_text(FILE *out, const char *text); /* as JSON, without '<' */
-void html_put_survey(FILE *out, const struct html_survey *v);
+void html_put_survey(struct json *to, const struct html_survey *v);
 
 /* html_bad_frees.c */
 int html_take_bad_frees(struct html *h, struct html_target *t, const struct snapshot *s);
 void html_bad_frees_release(struct html_target *t);
-void html_put_bad_frees(FILE *out, const struct html_target *t);
+void html_put_bad_frees(struct json *to, const struct html_target *t);
 
 /* html_write.c: the whole page, as of now. 0 or -errno. */
 int html_write(struct html *h);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Bad frees on the page: those of each target's last snapshot. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "user/base/util.h"
@@ -59,33 +58,34 @@ int html_take_bad_frees(struct html *h, struct html_target *t, const struct snap
 	return err;
 }
 
-void html_put_bad_frees(FILE *out, const struct html_target *t)
+static void put_call(struct json *to, const struct html_bad_free *bad, enum bad_free_stack call)
 {
-	const char *separator = "\n";
+	if (!bad->calls[call].known)
+		return;
+	json_array(to, NULL);
+	json_text(to, NULL, bad_free_call_text(call));
+	json_number(to, NULL, bad->calls[call].frames);
+	json_signed(to, NULL, bad->calls[call].frames ? (int)bad->calls[call].end : -1);
+	json_end(to);
+}
 
+void html_put_bad_frees(struct json *to, const struct html_target *t)
+{
 	if (t->suppressed_frees)
-		fprintf(out, ",\"suppressed_frees\":%" PRIu64, t->suppressed_frees);
+		json_number(to, "suppressed_frees", t->suppressed_frees);
 	if (!t->bad_free_count)
 		return;
-	fputs(",\n\"bad_frees\":[", out);
+	json_line(to);
+	json_array(to, "bad_frees");
 	for (size_t i = 0; i < t->bad_free_count; i++) {
-		const struct html_bad_free *bad = &t->bad_frees[i];
-		const char *comma = "";
-
-		fprintf(out, "%s[", separator);
-		html_put_text(out, bad->title);
-		fputs(",[", out);
-		for (int call = 0; call < BAD_FREE_STACKS; call++) {
-			if (!bad->calls[call].known)
-				continue;
-			fprintf(out, "%s[\"%s\",%u,%d]", comma,
-				bad_free_call_text((enum bad_free_stack)call),
-				bad->calls[call].frames,
-				bad->calls[call].frames ? (int)bad->calls[call].end : -1);
-			comma = ",";
-		}
-		fputs("]]", out);
-		separator = ",\n";
+		json_line(to);
+		json_array(to, NULL);
+		json_text(to, NULL, t->bad_frees[i].title);
+		json_array(to, NULL);
+		for (int call = 0; call < BAD_FREE_STACKS; call++)
+			put_call(to, &t->bad_frees[i], (enum bad_free_stack)call);
+		json_end(to);
+		json_end(to);
 	}
-	fputc(']', out);
+	json_end(to);
 }

@@ -10,6 +10,7 @@
 
 #include "user/base/clock.h"
 #include "user/export/html.h"
+#include "user/export/json_parts.h"
 
 #define MAX_TIMES \
 	256 /* as often as a process's memory is kept; thinned out as the points of targets are */
@@ -175,47 +176,48 @@ int html_take_survey(struct html *h, const struct survey_report *report)
 	return err;
 }
 
-static void put_process(FILE *out, const struct html_survey *v, const struct html_process *p)
+static void put_process(struct json *to, const struct html_survey *v, const struct html_process *p)
 {
 	const struct trend *t = &p->trend;
 	char comm[sizeof(p->sample.comm) + 1];
 
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(p->sample.comm), p->sample.comm);
-	fprintf(out, "{\"pid\":%d,\"rank\":%" PRIu64 ",\"ended\":%s,\"comm\":", (int)p->sample.pid,
-		p->rank, p->ended ? "true" : "false");
-	html_put_text(out, *comm ? comm : "?");
-	if (p->where) {
-		fputs(",\"where\":", out);
-		html_put_text(out, p->where);
+	json_line(to);
+	json_object(to, NULL);
+	json_signed(to, "pid", p->sample.pid);
+	json_number(to, "rank", p->rank);
+	json_bool(to, "ended", p->ended);
+	json_text(to, "comm", *comm ? comm : "?");
+	json_text(to, "where", p->where);
+	if (trend_name(t->kind)) {
+		json_text(to, "trend", trend_name(t->kind));
+		json_bool(to, "leaking", t->leaking);
 	}
-	if (trend_name(t->kind))
-		fprintf(out, ",\"trend\":\"%s\",\"leaking\":%s", trend_name(t->kind),
-			t->leaking ? "true" : "false");
-	if (t->reason) {
-		fputs(",\"reason\":", out);
-		html_put_text(out, t->reason);
-	}
+	json_text(to, "reason", t->reason);
 	if (t->growth_known)
-		fprintf(out, ",\"growth\":%.1f", t->growth);
-	fputs(",\"bytes\":[", out);
+		json_put_rate(to, "growth", t->growth);
+	json_array(to, "bytes");
 	for (size_t i = 0; i < v->time_count; i++) {
 		if (p->values[i] == ABSENT)
-			fputs(i ? ",null" : "null", out);
+			json_null(to, NULL);
 		else
-			fprintf(out, "%s%" PRIu64, i ? "," : "", p->values[i]);
+			json_number(to, NULL, p->values[i]);
 	}
-	fputs("]}", out);
+	json_end(to);
+	json_end(to);
 }
 
-void html_put_survey(FILE *out, const struct html_survey *v)
+void html_put_survey(struct json *to, const struct html_survey *v)
 {
-	fputs(",\n\"survey\":{\"time\":[", out);
+	json_line(to);
+	json_object(to, "survey");
+	json_array(to, "time");
 	for (size_t i = 0; i < v->time_count; i++)
-		fprintf(out, "%s%" PRIu64, i ? "," : "", v->times[i] / NS_PER_MS);
-	fputs("],\"processes\":[", out);
-	for (size_t i = 0; i < v->process_count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_process(out, v, &v->processes[i]);
-	}
-	fputs("]}", out);
+		json_number(to, NULL, v->times[i] / NS_PER_MS);
+	json_end(to);
+	json_array(to, "processes");
+	for (size_t i = 0; i < v->process_count; i++)
+		put_process(to, v, &v->processes[i]);
+	json_end(to);
+	json_end(to);
 }

@@ -10,38 +10,13 @@
 #include <string.h>
 
 #include "user/base/clock.h"
-#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/html.h"
+#include "user/export/json_parts.h"
 
 #ifndef MEMLEAKBPF_VERSION
 #define MEMLEAKBPF_VERSION "0.1.0"
 #endif
-
-void html_put_text(FILE *out, const char *text)
-{
-	static const struct text_rules rules = {.invalid = "\\ufffd"};
-
-	fputc('"', out);
-	while (*text) {
-		struct text_piece piece = text_next(&text, &rules);
-		uint32_t point = piece.point;
-
-		if (point < 0x20 || point == 0x7f || point == '<' || point == '"' || point == '\\')
-			fprintf(out, "\\u%04x", (unsigned)point);
-		else
-			fwrite(piece.bytes, 1, piece.len, out);
-	}
-	fputc('"', out);
-}
-
-static void put_key_text(FILE *out, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	fprintf(out, ",\"%s\":", key);
-	html_put_text(out, text);
-}
 
 /* ---- names -------------------------------------------------------------------------------- */
 
@@ -69,57 +44,82 @@ static int number_strings(const struct frame_table *table, uint32_t **numbers)
 	return 0;
 }
 
-static void put_names(FILE *out, const struct frame_table *table, const uint32_t *numbers)
+static void put_frame(struct json *to, const struct frame *f, const struct frame_strings *s,
+		      const uint32_t *numbers)
 {
-	fputs(",\"strings\":[\"\"", out);
+	char offset[17];
+
+	json_line(to);
+	json_array(to, NULL);
+	json_number(to, NULL, numbers[s->function]);
+	json_number(to, NULL, numbers[s->module]);
+	json_number(to, NULL, numbers[s->module_path]);
+	json_number(to, NULL, numbers[s->file]);
+	json_number(to, NULL, f->line);
+	json_number(to, NULL, f->inlined);
+	/* Offsets as text: JavaScript's numbers have 53 bits. */
+	snprintf(offset, sizeof(offset), "%" PRIx64, f->offset);
+	json_text(to, NULL, offset);
+	json_end(to);
+}
+
+static void put_names(struct json *to, const struct frame_table *table, const uint32_t *numbers)
+{
+	json_array(to, "strings");
+	json_text(to, NULL, "");
 	for (uint32_t i = 1; i <= frame_table_string_count(table); i++) {
 		if (!numbers[i])
 			continue;
-		fputs(",\n", out);
-		html_put_text(out, frame_table_string_at(table, i, NULL));
+		json_line(to);
+		json_text(to, NULL, frame_table_string_at(table, i, NULL));
 	}
-	fputs("],\n\"frames\":[0", out);
-	for (uint32_t i = 1; i <= frame_table_frame_count(table); i++) {
-		const struct frame *f = frame_table_frame_at(table, i);
-		const struct frame_strings *s = frame_table_strings_of(table, i);
-
-		/* Offsets as text: JavaScript's numbers have 53 bits. */
-		fprintf(out, ",\n[%u,%u,%u,%u,%u,%d,\"%" PRIx64 "\"]", numbers[s->function],
-			numbers[s->module], numbers[s->module_path], numbers[s->file], f->line,
-			f->inlined, f->offset);
-	}
-	fputs("],\n\"stacks\":[0", out);
+	json_end(to);
+	json_line(to);
+	json_array(to, "frames");
+	json_number(to, NULL, 0);
+	for (uint32_t i = 1; i <= frame_table_frame_count(table); i++)
+		put_frame(to, frame_table_frame_at(table, i), frame_table_strings_of(table, i),
+			  numbers);
+	json_end(to);
+	json_line(to);
+	json_array(to, "stacks");
+	json_number(to, NULL, 0);
 	for (uint32_t i = 1; i <= frame_table_stack_count(table); i++) {
 		size_t count;
 		const uint32_t *ids = frame_table_stack_ids(table, i, &count);
 
+		if (count)
+			json_line(to);
+		json_array(to, NULL);
 		for (size_t k = 0; k < count; k++)
-			fprintf(out, "%s%u", k ? "," : ",\n[", ids[k]);
-		fputs(count ? "]" : ",[]", out);
+			json_number(to, NULL, ids[k]);
+		json_end(to);
 	}
-	fputs("]\n", out);
+	json_end(to);
+	putc('\n', to->out);
 }
 
 /* ---- targets ------------------------------------------------------------------------------ */
 
 /* One number of every point, which is at `offset` in it. With `unknown`, 0 is no number. */
-static void put_series(FILE *out, const struct html_target *t, const char *key, size_t offset,
+static void put_series(struct json *to, const struct html_target *t, const char *key, size_t offset,
 		       bool unknown)
 {
-	fprintf(out, ",\n\"%s\":[", key);
+	json_line(to);
+	json_array(to, key);
 	for (size_t i = 0; i < t->point_count; i++) {
 		uint64_t value;
 
 		memcpy(&value, (const char *)&t->points[i] + offset, sizeof(value));
 		if (unknown && !value)
-			fputs(i ? ",null" : "null", out);
+			json_null(to, NULL);
 		else
-			fprintf(out, "%s%" PRIu64, i ? "," : "", value);
+			json_number(to, NULL, value);
 	}
-	fputc(']', out);
+	json_end(to);
 }
 
-static void put_points(FILE *out, const struct html_target *t)
+static void put_points(struct json *to, const struct html_target *t)
 {
 	static const struct {
 		const char *key;
@@ -134,21 +134,22 @@ static void put_points(FILE *out, const struct html_target *t)
 		{"anon", offsetof(struct html_point, memory.anon), true},
 	};
 
-	fputs(",\n\"time\":[", out);
+	json_line(to);
+	json_array(to, "time");
 	for (size_t i = 0; i < t->point_count; i++)
-		fprintf(out, "%s%" PRIu64, i ? "," : "", t->points[i].time_ns / NS_PER_MS);
-	fputc(']', out);
+		json_number(to, NULL, t->points[i].time_ns / NS_PER_MS);
+	json_end(to);
 	for (size_t i = 0; i < ARRAY_SIZE(series); i++)
-		put_series(out, t, series[i].key, series[i].offset, series[i].unknown);
+		put_series(to, t, series[i].key, series[i].offset, series[i].unknown);
 }
 
 /* A row's values where they change: how many moments later, and by how much each. */
-static void put_changes(FILE *out, const struct html_target *t, size_t row)
+static void put_changes(struct json *to, const struct html_target *t, size_t row)
 {
 	struct html_values last = {0};
 	size_t at = 0;
-	bool first = true;
 
+	json_array(to, NULL);
 	for (size_t i = 0; i < t->moment_count; i++) {
 		const struct html_moment *m = &t->moments[i];
 		struct html_values now = {0};
@@ -157,119 +158,120 @@ static void put_changes(FILE *out, const struct html_target *t, size_t row)
 			now = m->values[row];
 		if (!memcmp(&now, &last, sizeof(now)))
 			continue;
-		fprintf(out, "%s%zu,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, first ? "" : ",",
-			i - at, (int64_t)(now.live.bytes - last.live.bytes),
-			(int64_t)(now.live.count - last.live.count),
-			(int64_t)(now.alloc.bytes - last.alloc.bytes),
-			(int64_t)(now.alloc.count - last.alloc.count));
+		json_number(to, NULL, i - at);
+		json_signed(to, NULL, (int64_t)(now.live.bytes - last.live.bytes));
+		json_signed(to, NULL, (int64_t)(now.live.count - last.live.count));
+		json_signed(to, NULL, (int64_t)(now.alloc.bytes - last.alloc.bytes));
+		json_signed(to, NULL, (int64_t)(now.alloc.count - last.alloc.count));
 		last = now;
 		at = i;
-		first = false;
 	}
+	json_end(to);
 }
 
-static void put_classes(FILE *out, const struct html_row *row)
+static void put_classes(struct json *to, const struct html_row *row)
 {
-	for (int i = 0; i < VERDICT_CLASSES; i++)
-		fprintf(out, "%s%" PRIu64 ",%" PRIu64, i ? "," : ",[", row->verdict[i].bytes,
-			row->verdict[i].count);
-	fputc(']', out);
-}
-
-/* What holds the youngest block, from the root on. */
-static void put_holder(FILE *out, const char *path)
-{
-	_cleanup_free_ char *copy = strdup(path);
-	const char *line, *separator = "";
-	char *rest = copy;
-
-	fputs(",[", out);
-	while (rest && (line = strsep(&rest, "\n")) != NULL) {
-		fputs(separator, out);
-		html_put_text(out, line);
-		separator = ",";
+	json_array(to, NULL);
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		json_number(to, NULL, row->verdict[i].bytes);
+		json_number(to, NULL, row->verdict[i].count);
 	}
-	fputc(']', out);
+	json_end(to);
 }
 
-static void put_rows(FILE *out, const struct html_target *t)
+static void put_row(struct json *to, const struct html_target *t, size_t row)
 {
-	const char *separator = "\n";
+	const struct html_row *r = &t->rows[row];
+	char id[17];
 
-	fputs(",\n\"moments\":[", out);
+	json_line(to);
+	json_array(to, NULL);
+	snprintf(id, sizeof(id), "%016" PRIx64, r->id);
+	json_text(to, NULL, id);
+	json_number(to, NULL, r->frames);
+	json_signed(to, NULL, r->frames ? (int)r->end : -1);
+	json_number(to, NULL, r->oldest_ns / NS_PER_MS);
+	put_changes(to, t, row);
+	if (t->verdict.state == VERDICT_TAKEN)
+		put_classes(to, r);
+	if (t->verdict.state == VERDICT_TAKEN && r->held_by)
+		json_put_lines(to, NULL, r->held_by);
+	json_end(to);
+}
+
+static void put_rows(struct json *to, const struct html_target *t)
+{
+	json_line(to);
+	json_array(to, "moments");
 	for (size_t i = 0; i < t->moment_count; i++)
-		fprintf(out, "%s%" PRIu64, i ? "," : "", t->moments[i].time_ns / NS_PER_MS);
-	fputs("],\n\"rows\":[", out);
+		json_number(to, NULL, t->moments[i].time_ns / NS_PER_MS);
+	json_end(to);
+	json_line(to);
+	json_array(to, "rows");
 	for (size_t i = 0; i < t->row_count; i++) {
-		const struct html_row *r = &t->rows[i];
-
-		if (r->hidden)
-			continue;
-		fprintf(out, "%s[\"%016" PRIx64 "\",%u,%d,%" PRIu64 ",[", separator, r->id,
-			r->frames, r->frames ? (int)r->end : -1, r->oldest_ns / NS_PER_MS);
-		put_changes(out, t, i);
-		fputc(']', out);
-		if (t->verdict.state == VERDICT_TAKEN)
-			put_classes(out, r);
-		if (t->verdict.state == VERDICT_TAKEN && r->held_by)
-			put_holder(out, r->held_by);
-		fputc(']', out);
-		separator = ",\n";
+		if (!t->rows[i].hidden)
+			put_row(to, t, i);
 	}
-	fputc(']', out);
+	json_end(to);
 }
 
-static void put_verdict(FILE *out, const struct verdict *v)
+static void put_verdict(struct json *to, const struct verdict *v)
 {
+	if (v->state != VERDICT_REFUSED && v->state != VERDICT_TAKEN)
+		return;
+	json_object(to, "verdict");
 	if (v->state == VERDICT_REFUSED) {
-		fputs(",\"verdict\":{\"refused\":", out);
-		html_put_text(out, v->reason);
-		fputc('}', out);
+		json_text(to, "refused", v->reason);
+	} else {
+		json_number(to, "pause", v->pause_ns / NS_PER_MS);
+		json_bool(to, "approximate", v->approximate);
+		json_number(to, "unknown", v->unknown_bytes);
+		json_number(to, "unread", v->unread_bytes);
 	}
-	if (v->state == VERDICT_TAKEN)
-		fprintf(out,
-			",\"verdict\":{\"pause\":%" PRIu64
-			",\"approximate\":%s,\"unknown\":%" PRIu64 ",\"unread\":%" PRIu64 "}",
-			v->pause_ns / NS_PER_MS, v->approximate ? "true" : "false",
-			v->unknown_bytes, v->unread_bytes);
+	json_end(to);
 }
 
-static void put_target(FILE *out, const struct html_target *t)
+static void put_left_out(struct json *to, const struct html_target *t)
 {
-	const char *separator = "";
+	if (!t->left_out_stacks)
+		return;
+	json_array(to, "left_out");
+	json_number(to, NULL, t->left_out.bytes);
+	json_number(to, NULL, t->left_out.count);
+	json_number(to, NULL, t->left_out_stacks);
+	json_end(to);
+}
 
-	fprintf(out, "{\"pid\":%d", (int)t->pid);
-	put_key_text(out, "comm", *t->comm ? t->comm : "?");
+static void put_target(struct json *to, const struct html_target *t)
+{
+	json_line(to);
+	json_object(to, NULL);
+	json_signed(to, "pid", t->pid);
+	json_text(to, "comm", *t->comm ? t->comm : "?");
 	if (t->cmdline) {
-		fputs(",\"cmdline\":[", out);
-		for (char **arg = t->cmdline; *arg; arg++) {
-			fputs(arg == t->cmdline ? "" : ",", out);
-			html_put_text(out, *arg);
-		}
-		fputc(']', out);
+		json_array(to, "cmdline");
+		for (char **arg = t->cmdline; *arg; arg++)
+			json_text(to, NULL, *arg);
+		json_end(to);
 	}
-	fprintf(out, ",\"start\":%" PRIu64 ",\"exited\":%s,\"execed\":%s,\"window\":%s",
-		t->start_ns / NS_PER_MS, t->exited ? "true" : "false", t->execed ? "true" : "false",
-		t->window ? "true" : "false");
-	fprintf(out, ",\"sample_bytes\":%" PRIu64 ",\"unknown_frees\":%" PRIu64 ",\"lost\":{",
-		t->sample_bytes, t->unknown_frees);
+	json_number(to, "start", t->start_ns / NS_PER_MS);
+	json_bool(to, "exited", t->exited);
+	json_bool(to, "execed", t->execed);
+	json_bool(to, "window", t->window);
+	json_number(to, "sample_bytes", t->sample_bytes);
+	json_number(to, "unknown_frees", t->unknown_frees);
+	json_object(to, "lost");
 	for (int i = 0; i < LOST_CAUSES; i++) {
-		if (!t->lost[i])
-			continue;
-		fputs(separator, out);
-		html_put_text(out, lost_cause_text((enum lost_cause)i));
-		fprintf(out, ":%" PRIu64, t->lost[i]);
-		separator = ",";
+		if (t->lost[i])
+			json_number(to, lost_cause_text((enum lost_cause)i), t->lost[i]);
 	}
-	fputc('}', out);
-	put_verdict(out, &t->verdict);
-	if (t->left_out_stacks)
-		fprintf(out, ",\"left_out\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
-			t->left_out.bytes, t->left_out.count, t->left_out_stacks);
-	html_put_bad_frees(out, t);
-	put_points(out, t);
-	put_rows(out, t);
-	fputs("}", out);
+	json_end(to);
+	put_verdict(to, &t->verdict);
+	put_left_out(to, t);
+	html_put_bad_frees(to, t);
+	put_points(to, t);
+	put_rows(to, t);
+	json_end(to);
 }
 
 /* ---- the page ----------------------------------------------------------------------------- */
@@ -278,31 +280,32 @@ static int put_page(FILE *out, const struct html *h)
 {
 	_cleanup_free_ uint32_t *numbers = NULL;
 	int err = number_strings(h->table, &numbers);
+	struct json to;
 
 	if (err)
 		return err;
 	fputs(html_page_before, out);
-	fputs("{\"version\":1", out);
-	put_key_text(out, "tool", MEMLEAKBPF_VERSION);
-	fputs(",\"ends\":[", out);
+	json_begin(&to, out, JSON_IN_PAGE);
+	json_object(&to, NULL);
+	json_number(&to, "version", 1);
+	json_text(&to, "tool", MEMLEAKBPF_VERSION);
+	json_array(&to, "ends");
 	for (int i = 0; i < STACK_ENDS; i++) {
 		const char *label = stack_end_label((enum stack_end)i);
 
-		fputs(i ? "," : "", out);
-		html_put_text(out, label ? label : "");
+		json_text(&to, NULL, label ? label : "");
 	}
-	fputs("],\"unknown\":", out);
-	html_put_text(out, STACK_UNKNOWN_LABEL);
-	put_names(out, h->table, numbers);
-	fputs(",\"targets\":[", out);
-	for (size_t i = 0; i < h->target_count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_target(out, &h->targets[i]);
-	}
-	fputc(']', out);
+	json_end(&to);
+	json_text(&to, "unknown", STACK_UNKNOWN_LABEL);
+	put_names(&to, h->table, numbers);
+	json_array(&to, "targets");
+	for (size_t i = 0; i < h->target_count; i++)
+		put_target(&to, &h->targets[i]);
+	json_end(&to);
 	if (h->survey.reports)
-		html_put_survey(out, &h->survey);
-	fputs("}\n", out);
+		html_put_survey(&to, &h->survey);
+	json_end(&to);
+	putc('\n', out);
 	fputs(html_page_after, out);
 	return 0;
 }
