@@ -49,8 +49,11 @@ static uint64_t snapshot_flags_of(const struct snapshot *s)
 {
 	uint64_t flags = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(snapshot_flags); i++)
-		flags |= (uint64_t) * (const bool *)((const char *)s + snapshot_flags[i]) << i;
+	for (size_t i = 0; i < ARRAY_SIZE(snapshot_flags); i++) {
+		const bool *flag = (const bool *)((const char *)s + snapshot_flags[i]);
+
+		flags |= (uint64_t)*flag << i;
+	}
 	return flags;
 }
 
