@@ -46,7 +46,7 @@ void diff_free(struct diff *diff)
  * No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins
  * what it forged.
  */
-static char *make_key(const struct stack *stack)
+static char *diff_make_key(const struct stack *stack)
 {
 	char *key = NULL;
 	size_t len = 0;
@@ -72,9 +72,9 @@ static char *make_key(const struct stack *stack)
 }
 
 /* The entry of a stack's names, made when there is none. */
-static struct entry *get_entry(struct diff *diff, const struct stack *stack)
+static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack)
 {
-	char *key = make_key(stack);
+	char *key = diff_make_key(stack);
 	struct entry *entry = NULL;
 
 	if (!key)
@@ -101,7 +101,7 @@ static struct entry *get_entry(struct diff *diff, const struct stack *stack)
 	return entry;
 }
 
-static void add_side(struct compared_side *side, const struct snapshot *s)
+static void diff_add_side(struct compared_side *side, const struct snapshot *s)
 {
 	if (!side->processes++) {
 		side->pid = s->pid;
@@ -121,7 +121,7 @@ int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
 	struct comparison *c = &diff->comparison;
 	struct compared_side *side = is_new ? &c->now : &c->old;
 
-	add_side(side, s);
+	diff_add_side(side, s);
 	for (size_t i = 0; i < s->stack_count; i++) {
 		const struct stack *stack = &s->stacks[i];
 		struct amount *sum;
@@ -133,7 +133,7 @@ int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
 			amount_add(&side->suppressed, &stack->live);
 			continue;
 		}
-		entry = get_entry(diff, stack);
+		entry = diff_get_entry(diff, stack);
 		if (!entry)
 			return -ENOMEM;
 		sum = is_new ? &entry->stack.now : &entry->stack.old;
@@ -143,18 +143,18 @@ int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
 	return 0;
 }
 
-static int compare(int64_t a, int64_t b)
+static int diff_compare_entries(int64_t a, int64_t b)
 {
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-static int compare_stacks(const void *a, const void *b, void *by_count)
+static int diff_compare_stacks(const void *a, const void *b, void *by_count)
 {
 	const struct compared_stack *x = a, *y = b;
-	int bytes = compare((int64_t)(x->now.bytes - x->old.bytes),
-			    (int64_t)(y->now.bytes - y->old.bytes));
-	int count = compare((int64_t)(x->now.count - x->old.count),
-			    (int64_t)(y->now.count - y->old.count));
+	int bytes = diff_compare_entries((int64_t)(x->now.bytes - x->old.bytes),
+					 (int64_t)(y->now.bytes - y->old.bytes));
+	int count = diff_compare_entries((int64_t)(x->now.count - x->old.count),
+					 (int64_t)(y->now.count - y->old.count));
 	int order = *(const bool *)by_count ? (count ? count : bytes) : (bytes ? bytes : count);
 
 	if (order)
@@ -162,7 +162,7 @@ static int compare_stacks(const void *a, const void *b, void *by_count)
 	return x->names.id < y->names.id ? -1 : x->names.id > y->names.id;
 }
 
-static void count_change(struct comparison *c, const struct compared_stack *stack)
+static void diff_count_change(struct comparison *c, const struct compared_stack *stack)
 {
 	size_t *const counts[] = {
 		[CHANGE_SAME] = &c->same,     [CHANGE_GREW] = &c->grown, [CHANGE_NEW] = &c->fresh,
@@ -183,9 +183,9 @@ const struct comparison *diff_finish(struct diff *diff, bool by_count)
 		return NULL;
 	HASH_ITER (hh, diff->entries, entry, next) {
 		c->stacks[n++] = entry->stack;
-		count_change(c, &entry->stack);
+		diff_count_change(c, &entry->stack);
 	}
 	c->stack_count = n;
-	qsort_r(c->stacks, n, sizeof(*c->stacks), compare_stacks, &by_count);
+	qsort_r(c->stacks, n, sizeof(*c->stacks), diff_compare_stacks, &by_count);
 	return c;
 }

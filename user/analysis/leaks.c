@@ -3,7 +3,7 @@
 
 #include "user/base/util.h"
 
-static struct amount of_stack(const struct snapshot *s, const struct stack *stack)
+static struct amount leaks_of_stack(const struct snapshot *s, const struct stack *stack)
 {
 	static const enum verdict_class leaked[] = {VERDICT_DEFINITE, VERDICT_INDIRECT};
 	struct amount sum = {0};
@@ -22,7 +22,7 @@ struct amount leaks_of(const struct snapshot *s)
 	struct amount sum = {0};
 
 	for (size_t i = 0; i < s->stack_count; i++) {
-		const struct amount one = of_stack(s, &s->stacks[i]);
+		const struct amount one = leaks_of_stack(s, &s->stacks[i]);
 
 		amount_add(&sum, &one);
 	}
@@ -32,7 +32,7 @@ struct amount leaks_of(const struct snapshot *s)
 void leaks_hide_others(struct snapshot *s)
 {
 	for (size_t i = 0; i < s->stack_count; i++) {
-		if (!of_stack(s, &s->stacks[i]).count)
+		if (!leaks_of_stack(s, &s->stacks[i]).count)
 			s->stacks[i].hidden = true;
 	}
 }

@@ -14,19 +14,19 @@ bool merge_same_program(const struct snapshot *a, const struct snapshot *b)
 	return !strncmp(a->comm, b->comm, sizeof(a->comm));
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t merge_larger(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-static void add_stack(struct stack *to, const struct stack *from)
+static void merge_add_stack(struct stack *to, const struct stack *from)
 {
 	amount_add(&to->live, &from->live);
 	amount_add(&to->alloc, &from->alloc);
 	amount_add(&to->free, &from->free);
 	amount_add(&to->older, &from->older);
 	to->error_bytes = hypot(to->error_bytes, from->error_bytes);
-	to->oldest_ns = larger(to->oldest_ns, from->oldest_ns);
+	to->oldest_ns = merge_larger(to->oldest_ns, from->oldest_ns);
 	to->delta_bytes += from->delta_bytes;
 	to->delta_count += from->delta_count;
 	/* Names may have been found in one process only. */
@@ -37,11 +37,11 @@ static void add_stack(struct stack *to, const struct stack *from)
 }
 
 /* What belongs to the processes themselves. */
-static void add_head(struct snapshot *to, const struct snapshot *from)
+static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 {
-	to->time_ns = larger(to->time_ns, from->time_ns);
-	to->elapsed_ns = larger(to->elapsed_ns, from->elapsed_ns);
-	to->interval_ns = larger(to->interval_ns, from->interval_ns);
+	to->time_ns = merge_larger(to->time_ns, from->time_ns);
+	to->elapsed_ns = merge_larger(to->elapsed_ns, from->elapsed_ns);
+	to->interval_ns = merge_larger(to->interval_ns, from->interval_ns);
 	to->final &= from->final;
 	to->children_late |= from->children_late;
 	to->unknown_frees += from->unknown_frees;
@@ -55,15 +55,15 @@ static void add_head(struct snapshot *to, const struct snapshot *from)
 	to->ended += from->processes ? from->ended : from->exited || from->execed;
 }
 
-static int add_stacks(struct snapshot *sum, struct id_map *map, const struct snapshot *from,
-		      uint32_t number)
+static int merge_add_stacks(struct snapshot *sum, struct id_map *map, const struct snapshot *from,
+			    uint32_t number)
 {
 	for (size_t i = 0; i < from->stack_count; i++) {
 		const struct stack *stack = &from->stacks[i];
 		uint32_t at;
 
 		if (id_map_get(map, stack->id, &at)) {
-			add_stack(&sum->stacks[at], stack);
+			merge_add_stack(&sum->stacks[at], stack);
 			continue;
 		}
 		at = (uint32_t)sum->stack_count++;
@@ -82,7 +82,7 @@ static int add_stacks(struct snapshot *sum, struct id_map *map, const struct sna
 	return 0;
 }
 
-static void add_totals(struct snapshot *sum)
+static void merge_add_totals(struct snapshot *sum)
 {
 	for (size_t i = 0; i < sum->stack_count; i++) {
 		const struct stack *stack = &sum->stacks[i];
@@ -119,8 +119,8 @@ int merge_snapshots(const struct snapshot *const *list, size_t count, struct sna
 	memcpy(sum->lost_anywhere, list[0]->lost_anywhere, sizeof(sum->lost));
 	sum->final = true;
 	for (size_t i = 0; !err && i < count; i++) {
-		add_head(sum, list[i]);
-		err = add_stacks(sum, &map, list[i], (uint32_t)i);
+		merge_add_head(sum, list[i]);
+		err = merge_add_stacks(sum, &map, list[i], (uint32_t)i);
 	}
 	id_map_free(&map);
 	if (err) {
@@ -128,7 +128,7 @@ int merge_snapshots(const struct snapshot *const *list, size_t count, struct sna
 		return err;
 	}
 	sum->exited = sum->ended == sum->processes;
-	add_totals(sum);
+	merge_add_totals(sum);
 	*out = sum;
 	return 0;
 }

@@ -19,7 +19,7 @@ struct key {
  * What grows by its trend comes first, and what is known not to grow last: a burst says less than a
  * long watch.
  */
-static bool growth_key(const struct stack *stack, struct key *key)
+static bool rank_growth_key(const struct stack *stack, struct key *key)
 {
 	const struct trend *trend = &stack->trend;
 
@@ -42,7 +42,7 @@ static bool growth_key(const struct stack *stack, struct key *key)
  * sixteenth: it may be lost tomorrow. An hour's growth counts as if it were lost already, and an
  * hour's age doubles all that.
  */
-static double suspicion(const struct stack *stack)
+static double rank_suspicion(const struct stack *stack)
 {
 	static const double hour_ns = 3600e9;
 	double lost = (double)stack->verdict[VERDICT_DEFINITE].bytes +
@@ -60,7 +60,7 @@ static double suspicion(const struct stack *stack)
  * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too.
  * stack.older equals stack.live unless --older was given.
  */
-static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
+static bool rank_key_of(const struct stack *stack, enum rank_by by, struct key *key)
 {
 	*key = (struct key){.id = stack->id};
 	switch (by) {
@@ -73,9 +73,9 @@ static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
 		key->second = stack->alloc.count;
 		return stack->alloc.count || stack->alloc.bytes;
 	case RANK_GROWTH:
-		return growth_key(stack, key);
+		return rank_growth_key(stack, key);
 	case RANK_SUSPECT:
-		key->first = saturate_u64(suspicion(stack));
+		key->first = saturate_u64(rank_suspicion(stack));
 		key->second = stack->live.bytes;
 		return stack->live.count > 0;
 	case RANK_COUNT:
@@ -86,7 +86,7 @@ static bool key_of(const struct stack *stack, enum rank_by by, struct key *key)
 	return false;
 }
 
-static bool key_better(const struct key *a, const struct key *b)
+static bool rank_key_better(const struct key *a, const struct key *b)
 {
 	if (a->class != b->class)
 		return a->class > b->class;
@@ -97,25 +97,25 @@ static bool key_better(const struct key *a, const struct key *b)
 	return a->id < b->id;
 }
 
-static bool stack_better(const struct stack *a, const struct stack *b, enum rank_by by)
+static bool rank_stack_better(const struct stack *a, const struct stack *b, enum rank_by by)
 {
 	struct key key_a, key_b;
 
-	key_of(a, by, &key_a);
-	key_of(b, by, &key_b);
-	return key_better(&key_a, &key_b);
+	rank_key_of(a, by, &key_a);
+	rank_key_of(b, by, &key_b);
+	return rank_key_better(&key_a, &key_b);
 }
 
 /* heap[0] is the worst of those kept; restores the order below `i`. */
-static void sift_down(struct stack **heap, size_t count, size_t i, enum rank_by by)
+static void rank_sift_down(struct stack **heap, size_t count, size_t i, enum rank_by by)
 {
 	for (;;) {
 		size_t worst = i, child = 2 * i + 1;
 		struct stack *moved;
 
-		if (child < count && stack_better(heap[worst], heap[child], by))
+		if (child < count && rank_stack_better(heap[worst], heap[child], by))
 			worst = child;
-		if (child + 1 < count && stack_better(heap[worst], heap[child + 1], by))
+		if (child + 1 < count && rank_stack_better(heap[worst], heap[child + 1], by))
 			worst = child + 1;
 		if (worst == i)
 			return;
@@ -136,20 +136,20 @@ size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack *
 		struct stack *stack = &snapshot->stacks[i];
 		struct key key;
 
-		if (stack->hidden || !key_of(stack, by, &key))
+		if (stack->hidden || !rank_key_of(stack, by, &key))
 			continue;
 		if (kept < max) {
 			top[kept++] = stack;
 			for (size_t n = kept / 2; kept == max && n-- > 0;)
-				sift_down(top, kept, n, by);
-		} else if (stack_better(stack, top[0], by)) {
+				rank_sift_down(top, kept, n, by);
+		} else if (rank_stack_better(stack, top[0], by)) {
 			top[0] = stack;
-			sift_down(top, kept, 0, by);
+			rank_sift_down(top, kept, 0, by);
 		}
 	}
 	if (kept < max) {
 		for (size_t n = kept / 2; n-- > 0;)
-			sift_down(top, kept, n, by);
+			rank_sift_down(top, kept, n, by);
 	}
 	/* Take the worst away to the end, again and again: best first remains. */
 	for (size_t n = kept; n > 1;) {
@@ -157,7 +157,7 @@ size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack *
 
 		top[0] = top[--n];
 		top[n] = worst;
-		sift_down(top, n, 0, by);
+		rank_sift_down(top, n, 0, by);
 	}
 	return kept;
 }
@@ -182,7 +182,7 @@ struct index_entry {
 	size_t position; /* in snapshot->stacks */
 };
 
-static int compare_ids(const void *a, const void *b)
+static int rank_compare_ids(const void *a, const void *b)
 {
 	const struct index_entry *x = a, *y = b;
 
@@ -190,7 +190,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* The stacks in the order of their ids; NULL when there are none or no memory is left. */
-static struct index_entry *index_by_id(const struct snapshot *snapshot)
+static struct index_entry *rank_index_by_id(const struct snapshot *snapshot)
 {
 	struct index_entry *index;
 
@@ -201,12 +201,12 @@ static struct index_entry *index_by_id(const struct snapshot *snapshot)
 		return NULL;
 	for (size_t i = 0; i < snapshot->stack_count; i++)
 		index[i] = (struct index_entry){snapshot->stacks[i].id, i};
-	qsort(index, snapshot->stack_count, sizeof(*index), compare_ids);
+	qsort(index, snapshot->stack_count, sizeof(*index), rank_compare_ids);
 	return index;
 }
 
-static const struct stack *find_stack(const struct snapshot *snapshot,
-				      const struct index_entry *index, uint64_t id)
+static const struct stack *rank_find_stack(const struct snapshot *snapshot,
+					   const struct index_entry *index, uint64_t id)
 {
 	const struct index_entry wanted = {.id = id};
 	const struct index_entry *found;
@@ -214,7 +214,8 @@ static const struct stack *find_stack(const struct snapshot *snapshot,
 	if (!snapshot)
 		return NULL;
 	if (index) {
-		found = bsearch(&wanted, index, snapshot->stack_count, sizeof(*index), compare_ids);
+		found = bsearch(&wanted, index, snapshot->stack_count, sizeof(*index),
+				rank_compare_ids);
 		return found ? &snapshot->stacks[found->position] : NULL;
 	}
 	/* Without memory for the index: slower, and as right. */
@@ -227,12 +228,12 @@ static const struct stack *find_stack(const struct snapshot *snapshot,
 
 void rank_delta(struct snapshot *now, const struct snapshot *before)
 {
-	struct index_entry *index = index_by_id(before);
+	struct index_entry *index = rank_index_by_id(before);
 
 	now->delta_bytes = now->delta_count = 0;
 	for (size_t i = 0; i < now->stack_count; i++) {
 		struct stack *stack = &now->stacks[i];
-		const struct stack *old = find_stack(before, index, stack->id);
+		const struct stack *old = rank_find_stack(before, index, stack->id);
 
 		/* A stack that is new, or a first snapshot: all live blocks came since attach. The
 		 * differences are taken modulo 2^64 and come out signed. */

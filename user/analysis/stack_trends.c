@@ -37,7 +37,7 @@ struct stack_trends *stack_trends_new(void)
 	return calloc(1, sizeof(struct stack_trends));
 }
 
-static void forget(struct stack_trends *trends, struct followed *stack)
+static void stack_trends_forget(struct stack_trends *trends, struct followed *stack)
 {
 	HASH_DEL(trends->stacks, stack);
 	trend_series_free(stack->series);
@@ -51,11 +51,11 @@ void stack_trends_free(struct stack_trends *trends)
 	if (!trends)
 		return;
 	HASH_ITER (hh, trends->stacks, stack, next)
-		forget(trends, stack);
+		stack_trends_forget(trends, stack);
 	free(trends);
 }
 
-static struct followed *follow(struct stack_trends *trends, uint64_t id)
+static struct followed *stack_trends_follow(struct stack_trends *trends, uint64_t id)
 {
 	struct followed *stack = calloc(1, sizeof(*stack));
 
@@ -74,7 +74,8 @@ static struct followed *follow(struct stack_trends *trends, uint64_t id)
 /*
  * Live bytes that a stack needs for being followed; makes room by forgetting those that have less.
  */
-static int make_room(struct stack_trends *trends, const struct snapshot *snapshot, uint64_t *least)
+static int stack_trends_make_room(struct stack_trends *trends, const struct snapshot *snapshot,
+				  uint64_t *least)
 {
 	_cleanup_free_ struct stack **top = NULL;
 	struct followed *stack, *next;
@@ -91,7 +92,7 @@ static int make_room(struct stack_trends *trends, const struct snapshot *snapsho
 		*least = top[n - 1]->live.bytes;
 	HASH_ITER (hh, trends->stacks, stack, next) {
 		if (stack->last_bytes < *least && HASH_COUNT(trends->stacks) > MAX_FOLLOWED / 2)
-			forget(trends, stack);
+			stack_trends_forget(trends, stack);
 	}
 	return 0;
 }
@@ -99,7 +100,7 @@ static int make_room(struct stack_trends *trends, const struct snapshot *snapsho
 int stack_trends_update(struct stack_trends *trends, const struct snapshot *snapshot)
 {
 	uint64_t least;
-	int err = make_room(trends, snapshot, &least);
+	int err = stack_trends_make_room(trends, snapshot, &least);
 
 	for (size_t i = 0; !err && i < snapshot->stack_count; i++) {
 		const struct stack *stack = &snapshot->stacks[i];
@@ -109,7 +110,7 @@ int stack_trends_update(struct stack_trends *trends, const struct snapshot *snap
 		if (!known) {
 			if (stack->live.bytes < least || HASH_COUNT(trends->stacks) >= MAX_FOLLOWED)
 				continue;
-			known = follow(trends, stack->id);
+			known = stack_trends_follow(trends, stack->id);
 		}
 		if (!known)
 			return -ENOMEM;

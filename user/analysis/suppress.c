@@ -43,7 +43,7 @@ void suppressions_free(struct suppressions *s)
 	free(s);
 }
 
-static const char *keep_name(struct suppressions *s, const char *file)
+static const char *suppress_keep_name(struct suppressions *s, const char *file)
 {
 	size_t size = strlen(file) + 1;
 	struct file_name *kept = malloc(sizeof(*kept) + size);
@@ -59,7 +59,7 @@ static const char *keep_name(struct suppressions *s, const char *file)
 int suppressions_parse(struct suppressions *s, const char *file, const char *text, size_t len)
 {
 	size_t before = s->rules.count, others = s->rules.other_kinds;
-	const char *kept = file ? keep_name(s, file) : NULL;
+	const char *kept = file ? suppress_keep_name(s, file) : NULL;
 	int err = file && !kept ? log_errno(ENOMEM, "reading suppressions") : 0;
 
 	if (!err)
@@ -80,7 +80,7 @@ int suppressions_add_builtin(struct suppressions *s)
 }
 
 /* The whole file, malloc'ed. A pipe will do: `--suppressions <(…)`. */
-static int read_file(const char *path, char **text, size_t *len)
+static int suppress_read_file(const char *path, char **text, size_t *len)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	_cleanup_free_ char *buffer = NULL;
@@ -115,7 +115,7 @@ int suppressions_read(struct suppressions *s, const char *path)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0, before = s->rules.count;
-	int err = read_file(path, &text, &len);
+	int err = suppress_read_file(path, &text, &len);
 
 	if (!err)
 		err = suppressions_parse(s, path, text, len);
@@ -128,7 +128,7 @@ int suppressions_read(struct suppressions *s, const char *path)
  * The classes of which the stack has blocks. Without a verdict all are in one, which nobody knows:
  * any will do.
  */
-static unsigned classes_of(const struct snapshot *snapshot, const struct stack *stack)
+static unsigned suppress_classes_of(const struct snapshot *snapshot, const struct stack *stack)
 {
 	unsigned classes = 0;
 
@@ -141,8 +141,8 @@ static unsigned classes_of(const struct snapshot *snapshot, const struct stack *
 	return classes;
 }
 
-static void suppress(const struct snapshot *snapshot, struct stack *stack, struct rule *rule,
-		     unsigned classes)
+static void suppress_stack(const struct snapshot *snapshot, struct stack *stack, struct rule *rule,
+			   unsigned classes)
 {
 	if (snapshot->verdict.state != VERDICT_TAKEN) {
 		amount_add(&rule->amount, &stack->live);
@@ -157,9 +157,10 @@ static void suppress(const struct snapshot *snapshot, struct stack *stack, struc
 	stack->suppressed |= classes;
 }
 
-static void apply_to(struct suppressions *s, const struct snapshot *snapshot, struct stack *stack)
+static void suppress_apply_to(struct suppressions *s, const struct snapshot *snapshot,
+			      struct stack *stack)
 {
-	unsigned left = classes_of(snapshot, stack);
+	unsigned left = suppress_classes_of(snapshot, stack);
 
 	stack->suppressed = 0;
 	stack->hidden = false;
@@ -173,14 +174,14 @@ static void apply_to(struct suppressions *s, const struct snapshot *snapshot, st
 		if (rule->frees || !classes ||
 		    !rule_matches(rule, stack->frames, stack->frame_count))
 			continue;
-		suppress(snapshot, stack, rule, classes);
+		suppress_stack(snapshot, stack, rule, classes);
 		left &= ~classes;
 	}
 	stack->hidden = !left;
 }
 
 /* Several built-in ones are about one thing, and follow each other. */
-static bool same_subject(const struct suppressed *out, const struct rule *rule)
+static bool suppress_same_subject(const struct suppressed *out, const struct rule *rule)
 {
 	const struct suppressed_by *last = out->count ? &out->by[out->count - 1] : NULL;
 
@@ -188,7 +189,7 @@ static bool same_subject(const struct suppressed *out, const struct rule *rule)
 }
 
 /* What the rules have, as the snapshot keeps it. */
-static struct suppressed *collect(const struct suppressions *s)
+static struct suppressed *suppress_collect(const struct suppressions *s)
 {
 	struct suppressed *out;
 	size_t n = 0;
@@ -204,7 +205,7 @@ static struct suppressed *collect(const struct suppressions *s)
 		if (!rule->stacks)
 			continue;
 		amount_add(&out->total, &rule->amount);
-		if (same_subject(out, rule)) {
+		if (suppress_same_subject(out, rule)) {
 			amount_add(&out->by[out->count - 1].amount, &rule->amount);
 			out->by[out->count - 1].stacks += rule->stacks;
 			continue;
@@ -229,8 +230,8 @@ int suppressions_apply(struct suppressions *s, struct snapshot *snapshot)
 		s->rules.items[i].stacks = 0;
 	}
 	for (size_t i = 0; i < snapshot->stack_count; i++)
-		apply_to(s, snapshot, &snapshot->stacks[i]);
-	made = collect(s);
+		suppress_apply_to(s, snapshot, &snapshot->stacks[i]);
+	made = suppress_collect(s);
 	if (!made)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->stack_count; i++)
@@ -245,7 +246,7 @@ int suppressions_apply(struct suppressions *s, struct snapshot *snapshot)
  * has freed before (malloc.c, tcache_thread_shutdown). Without its symbol table these frames have
  * no names: then it is what has only libc's own unnamed code below it, down to the thread's start.
  */
-static bool is_thread_cache(const struct frame *const *frames, size_t count)
+static bool suppress_is_thread_cache(const struct frame *const *frames, size_t count)
 {
 	/* free, tcache_thread_shutdown's code, start_thread, clone3 */
 	if (count < 4 || !frame_in_libc(frames[0]))
@@ -268,7 +269,7 @@ const char *suppressions_match_free(struct suppressions *s, const struct frame *
 		rule->used = true;
 		return rule->name;
 	}
-	return s->builtin && is_thread_cache(frames, count) ? SUPPRESS_THREAD_CACHE : NULL;
+	return s->builtin && suppress_is_thread_cache(frames, count) ? SUPPRESS_THREAD_CACHE : NULL;
 }
 
 void suppressions_log_unused(const struct suppressions *s)

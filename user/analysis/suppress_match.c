@@ -39,7 +39,7 @@ bool wildcard_match(const char *pattern, const char *text)
 }
 
 /* The first place of the pattern's next piece, which ends before `*`, `$` or the end. */
-static const char *find_piece(const char *text, const char *piece, size_t len)
+static const char *match_find_piece(const char *text, const char *piece, size_t len)
 {
 	return memmem(text, strlen(text), piece, len);
 }
@@ -69,7 +69,7 @@ bool template_match(const char *pattern, const char *text)
 			return !*text || star;
 		if (!*text)
 			return false;
-		found = find_piece(text, pattern, len);
+		found = match_find_piece(text, pattern, len);
 		if (!found || (anchored && found != text))
 			return false;
 		text = found + len;
@@ -79,7 +79,7 @@ bool template_match(const char *pattern, const char *text)
 	return true;
 }
 
-static const char *base_name(const char *path)
+static const char *match_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -87,7 +87,7 @@ static const char *base_name(const char *path)
 }
 
 /* Valgrind's name for all frames outside of main(). */
-static bool is_below_main(const char *function)
+static bool match_is_below_main(const char *function)
 {
 	static const char *const names[] = {"__libc_start_main", "__libc_start_call_main",
 					    "__libc_start_main_impl", "generic_start_main",
@@ -103,7 +103,7 @@ static bool is_below_main(const char *function)
 /*
  * libstdc++'s new[] jumps to new, which leaves no frame of its own: one of new may stand for both.
  */
-static bool array_matches(const char *pattern, const struct frame *frame)
+static bool match_array(const char *pattern, const struct frame *frame)
 {
 	char name[64];
 
@@ -115,15 +115,15 @@ static bool array_matches(const char *pattern, const struct frame *frame)
 }
 
 /* Valgrind writes mangled names; people may write what they read in reports. */
-static bool function_matches(const char *pattern, const struct frame *frame)
+static bool match_function(const char *pattern, const struct frame *frame)
 {
 	if (!frame->function)
 		return wildcard_match(pattern, UNKNOWN);
 	if (wildcard_match(pattern, frame->function) ||
 	    (frame->symbol && wildcard_match(pattern, frame->symbol)) ||
-	    array_matches(pattern, frame))
+	    match_array(pattern, frame))
 		return true;
-	return is_below_main(frame->function) && wildcard_match(pattern, "(below main)");
+	return match_is_below_main(frame->function) && wildcard_match(pattern, "(below main)");
 }
 
 bool frame_in_libc(const struct frame *frame)
@@ -132,32 +132,32 @@ bool frame_in_libc(const struct frame *frame)
 	       (!strncmp(frame->module, "libc.so", 7) || !strncmp(frame->module, "libc-", 5));
 }
 
-static bool object_matches(const char *pattern, const struct frame *frame)
+static bool match_object(const char *pattern, const struct frame *frame)
 {
 	const char *path = frame->module_path ? frame->module_path : frame->module;
 
 	return wildcard_match(pattern, path ? path : UNKNOWN);
 }
 
-static bool source_matches(const struct rule_location *location, const struct frame *frame)
+static bool match_source(const struct rule_location *location, const struct frame *frame)
 {
 	if (!frame->file || (location->lineno && location->lineno != frame->line))
 		return false;
 	/* Valgrind knows the name without the directory. */
-	return wildcard_match(location->pattern, base_name(frame->file)) ||
+	return wildcard_match(location->pattern, match_base_name(frame->file)) ||
 	       wildcard_match(location->pattern, frame->file);
 }
 
-static bool location_matches(const struct rule_location *location, const struct frame *frame)
+static bool match_location(const struct rule_location *location, const struct frame *frame)
 {
 	switch (location->kind) {
 	case LOCATION_FUNCTION:
-		return function_matches(location->pattern, frame) &&
+		return match_function(location->pattern, frame) &&
 		       (!location->in_libc || frame_in_libc(frame));
 	case LOCATION_OBJECT:
-		return object_matches(location->pattern, frame);
+		return match_object(location->pattern, frame);
 	case LOCATION_SOURCE:
-		return source_matches(location, frame);
+		return match_source(location, frame);
 	case LOCATION_ANY:
 		break;
 	}
@@ -165,7 +165,7 @@ static bool location_matches(const struct rule_location *location, const struct 
 }
 
 /* The locations are a prefix of the stack; "..." is to frames what `*` is to characters. */
-static bool locations_match(const struct rule *rule, const struct frame *const *frames,
+static bool match_locations(const struct rule *rule, const struct frame *const *frames,
 			    size_t count)
 {
 	size_t at = 0, frame = 0, star = SIZE_MAX, retry = 0;
@@ -176,7 +176,7 @@ static bool locations_match(const struct rule *rule, const struct frame *const *
 		if (location->kind == LOCATION_ANY) {
 			star = at++;
 			retry = frame;
-		} else if (frame < count && location_matches(location, frames[frame])) {
+		} else if (frame < count && match_location(location, frames[frame])) {
 			at++;
 			frame++;
 		} else if (star != SIZE_MAX && retry < count) {
@@ -189,7 +189,7 @@ static bool locations_match(const struct rule *rule, const struct frame *const *
 	return true;
 }
 
-static bool pattern_matches(const char *pattern, const struct frame *const *frames, size_t count)
+static bool match_pattern(const char *pattern, const struct frame *const *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct frame *frame = frames[i];
@@ -203,7 +203,7 @@ static bool pattern_matches(const char *pattern, const struct frame *const *fram
 	return false;
 }
 
-static bool is_operator(const struct frame *frame)
+static bool match_is_operator(const struct frame *frame)
 {
 	return frame_is_operator_new(frame) ||
 	       (frame->function && !strncmp(frame->function, "operator delete", 15));
@@ -212,15 +212,15 @@ static bool is_operator(const struct frame *frame)
 bool rule_matches(const struct rule *rule, const struct frame *const *frames, size_t count)
 {
 	if (rule->pattern)
-		return pattern_matches(rule->name, frames, count);
+		return match_pattern(rule->name, frames, count);
 	for (size_t start = 0; start < count; start++) {
-		if (locations_match(rule, frames + start, count - start))
+		if (match_locations(rule, frames + start, count - start))
 			return true;
 		/*
 		 * Valgrind puts its own functions in the place of `operator new`, which then is the
 		 * innermost frame; the one that really runs calls malloc (and new[] calls new).
 		 */
-		if (start + 1 >= count || !is_operator(frames[start + 1]))
+		if (start + 1 >= count || !match_is_operator(frames[start + 1]))
 			return false;
 	}
 	return false;

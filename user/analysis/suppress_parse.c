@@ -24,13 +24,13 @@ struct source {
 	size_t len;
 };
 
-static bool is_blank(char c)
+static bool parse_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
 /* Moves to the next line that is neither empty nor a comment. False at the end. */
-static bool next_line(struct source *s)
+static bool parse_next_line(struct source *s)
 {
 	while (s->at < s->end) {
 		const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
@@ -39,9 +39,9 @@ static bool next_line(struct source *s)
 
 		s->at = newline ? newline + 1 : s->end;
 		s->number++;
-		while (start < stop && is_blank(*start))
+		while (start < stop && parse_is_blank(*start))
 			start++;
-		while (stop > start && is_blank(stop[-1]))
+		while (stop > start && parse_is_blank(stop[-1]))
 			stop--;
 		if (start == stop || *start == '#')
 			continue;
@@ -52,13 +52,13 @@ static bool next_line(struct source *s)
 	return false;
 }
 
-static bool line_is(const struct source *s, const char *text)
+static bool parse_line_is(const struct source *s, const char *text)
 {
 	return s->len == strlen(text) && !memcmp(s->line, text, s->len);
 }
 
 /* The rest of the line behind the prefix, NULL when it does not begin so. */
-static const char *after(const struct source *s, const char *prefix, size_t *len)
+static const char *parse_after(const struct source *s, const char *prefix, size_t *len)
 {
 	size_t skip = strlen(prefix);
 
@@ -68,7 +68,7 @@ static const char *after(const struct source *s, const char *prefix, size_t *len
 	return s->line + skip;
 }
 
-static int complain(const struct source *s, const char *what)
+static int parse_complain(const struct source *s, const char *what)
 {
 	log_error("%s:%u: %s; found '%.*s%s'", s->file, s->number, what,
 		  (int)(s->len < SHOWN_MAX ? s->len : SHOWN_MAX), s->line,
@@ -76,20 +76,20 @@ static int complain(const struct source *s, const char *what)
 	return -EINVAL;
 }
 
-static int complain_end(const struct source *s, unsigned began)
+static int parse_complain_end(const struct source *s, unsigned began)
 {
 	log_error("%s:%u: the file ends in the middle of this suppression; '}' is missing", s->file,
 		  began);
 	return -EINVAL;
 }
 
-static int out_of_memory(const struct source *s)
+static int parse_out_of_memory(const struct source *s)
 {
 	return log_errno(ENOMEM, "reading suppressions from %s", s->file);
 }
 
 /* Takes the rule over, also on failure. */
-static int add_rule(struct rule_list *list, struct rule *rule, const struct source *s)
+static int parse_add_rule(struct rule_list *list, struct rule *rule, const struct source *s)
 {
 	struct rule *grown = NULL;
 
@@ -99,7 +99,7 @@ static int add_rule(struct rule_list *list, struct rule *rule, const struct sour
 		log_error("%s:%u: more than %d suppressions", s->file, s->number, MAX_RULES);
 	if (!grown) {
 		rule_release(rule);
-		return list->count < MAX_RULES ? out_of_memory(s) : -EINVAL;
+		return list->count < MAX_RULES ? parse_out_of_memory(s) : -EINVAL;
 	}
 	list->items = grown;
 	grown[list->count++] = *rule;
@@ -114,20 +114,21 @@ static int parse_patterns(struct rule_list *list, struct source *s)
 		struct rule rule = {
 			.pattern = true, .line = s->number, .classes = RULE_ALL_CLASSES};
 		size_t len;
-		const char *pattern = after(s, "leak:", &len);
+		const char *pattern = parse_after(s, "leak:", &len);
 		int err;
 
 		if (!pattern)
-			return complain(s, "expected leak:PATTERN, as in the lines before");
+			return parse_complain(s, "expected leak:PATTERN, as in the lines before");
 		if (!len)
-			return complain(s, "a pattern must follow leak: (leak:* for everything)");
+			return parse_complain(
+				s, "a pattern must follow leak: (leak:* for everything)");
 		rule.name = strndup(pattern, len);
 		if (!rule.name)
-			return out_of_memory(s);
-		err = add_rule(list, &rule, s);
+			return parse_out_of_memory(s);
+		err = parse_add_rule(list, &rule, s);
 		if (err)
 			return err;
-	} while (next_line(s));
+	} while (parse_next_line(s));
 	return 0;
 }
 
@@ -139,7 +140,7 @@ static unsigned parse_classes(const char *text, size_t len, bool *none)
 	unsigned classes = 0;
 
 	*none = false;
-	while (len && is_blank(*text)) {
+	while (len && parse_is_blank(*text)) {
 		text++;
 		len--;
 	}
@@ -171,7 +172,7 @@ static unsigned parse_classes(const char *text, size_t len, bool *none)
 }
 
 /* "src:FILE:LINE" or "src:FILE": cuts the number off. */
-static void cut_line_number(struct rule_location *location)
+static void parse_cut_line_number(struct rule_location *location)
 {
 	char *colon = strrchr(location->pattern, ':');
 	uint64_t number;
@@ -183,7 +184,7 @@ static void cut_line_number(struct rule_location *location)
 }
 
 /* "fun:NAME in libc", of the built-in ones. */
-static void cut_library(struct rule_location *location)
+static void parse_cut_library(struct rule_location *location)
 {
 	static const char in[] = " in libc";
 	size_t len = strlen(location->pattern);
@@ -194,7 +195,7 @@ static void cut_library(struct rule_location *location)
 	location->in_libc = true;
 }
 
-static int add_location(struct rule *rule, const struct source *s)
+static int parse_add_location(struct rule *rule, const struct source *s)
 {
 	static const struct {
 		const char *prefix;
@@ -206,27 +207,27 @@ static int add_location(struct rule *rule, const struct source *s)
 	size_t len = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds) && !pattern; i++) {
-		pattern = after(s, kinds[i].prefix, &len);
+		pattern = parse_after(s, kinds[i].prefix, &len);
 		location.kind = pattern ? kinds[i].kind : LOCATION_ANY;
 	}
-	if (!pattern && !line_is(s, "..."))
-		return complain(s, "expected fun:, obj:, src:, ... or }");
+	if (!pattern && !parse_line_is(s, "..."))
+		return parse_complain(s, "expected fun:, obj:, src:, ... or }");
 	if (pattern && !len)
-		return complain(s, "a name must follow");
+		return parse_complain(s, "a name must follow");
 	if (rule->location_count >= MAX_LOCATIONS)
-		return complain(s, "too many lines in one suppression");
+		return parse_complain(s, "too many lines in one suppression");
 	grown = reallocarray(rule->locations, rule->location_count + 1, sizeof(*grown));
 	if (!grown)
-		return out_of_memory(s);
+		return parse_out_of_memory(s);
 	rule->locations = grown;
 	if (pattern) {
 		location.pattern = strndup(pattern, len);
 		if (!location.pattern)
-			return out_of_memory(s);
+			return parse_out_of_memory(s);
 		if (location.kind == LOCATION_SOURCE)
-			cut_line_number(&location);
+			parse_cut_line_number(&location);
 		if (location.kind == LOCATION_FUNCTION && s->builtin)
-			cut_library(&location);
+			parse_cut_library(&location);
 	}
 	grown[rule->location_count++] = location;
 	return 0;
@@ -259,14 +260,14 @@ static enum error_kind parse_kind(const struct source *s, const char *colon)
 	return ERROR_OTHER;
 }
 
-static int skip_rule(struct rule_list *list, struct source *s, unsigned began)
+static int parse_skip_rule(struct rule_list *list, struct source *s, unsigned began)
 {
 	list->other_kinds++;
-	while (next_line(s)) {
-		if (line_is(s, "}"))
+	while (parse_next_line(s)) {
+		if (parse_line_is(s, "}"))
 			return 0;
 	}
-	return complain_end(s, began);
+	return parse_complain_end(s, began);
 }
 
 /* The lines behind the kind, to the closing brace. */
@@ -274,32 +275,34 @@ static int parse_locations(struct rule *rule, struct source *s)
 {
 	bool named = false;
 
-	for (bool first = true; next_line(s); first = false) {
+	for (bool first = true; parse_next_line(s); first = false) {
 		size_t len;
-		const char *classes = after(s, "match-leak-kinds:", &len);
+		const char *classes = parse_after(s, "match-leak-kinds:", &len);
 		int err;
 
-		if (line_is(s, "}")) {
+		if (parse_line_is(s, "}")) {
 			for (size_t i = 0; i < rule->location_count; i++)
 				named |= rule->locations[i].kind != LOCATION_ANY;
 			return named ? 0
-				     : complain(s, "expected at least one line of fun:, obj: or "
-						   "src: before the end");
+				     : parse_complain(s,
+						      "expected at least one line of fun:, obj: or "
+						      "src: before the end");
 		}
 		if (first && classes && !rule->frees) {
 			bool none;
 
 			rule->classes = parse_classes(classes, len, &none);
 			if (!rule->classes && !none)
-				return complain(s, "expected kinds out of definite, indirect, "
-						   "possible, reachable, all, none");
+				return parse_complain(s,
+						      "expected kinds out of definite, indirect, "
+						      "possible, reachable, all, none");
 			continue;
 		}
-		err = add_location(rule, s);
+		err = parse_add_location(rule, s);
 		if (err)
 			return err;
 	}
-	return complain_end(s, rule->line);
+	return parse_complain_end(s, rule->line);
 }
 
 /* What follows the opening brace. *keep: it is one of ours. */
@@ -308,21 +311,21 @@ static int parse_block(struct rule_list *list, struct source *s, struct rule *ru
 	enum error_kind kind;
 	const char *colon;
 
-	if (!next_line(s))
-		return complain_end(s, rule->line);
-	if (line_is(s, "}"))
-		return complain(s, "expected the suppression's name");
+	if (!parse_next_line(s))
+		return parse_complain_end(s, rule->line);
+	if (parse_line_is(s, "}"))
+		return parse_complain(s, "expected the suppression's name");
 	rule->name = strndup(s->line, s->len);
 	if (!rule->name)
-		return out_of_memory(s);
-	if (!next_line(s))
-		return complain_end(s, rule->line);
+		return parse_out_of_memory(s);
+	if (!parse_next_line(s))
+		return parse_complain_end(s, rule->line);
 	colon = memchr(s->line, ':', s->len);
 	if (!colon)
-		return complain(s, "expected TOOL:KIND, e.g. Memcheck:Leak");
+		return parse_complain(s, "expected TOOL:KIND, e.g. Memcheck:Leak");
 	kind = parse_kind(s, colon);
 	if (kind == ERROR_OTHER)
-		return skip_rule(list, s, rule->line);
+		return parse_skip_rule(list, s, rule->line);
 	rule->frees = kind == ERROR_FREE;
 	*keep = true;
 	return parse_locations(rule, s);
@@ -335,16 +338,16 @@ static int parse_blocks(struct rule_list *list, struct source *s)
 		bool keep = false;
 		int err;
 
-		if (!line_is(s, "{"))
-			return complain(s, "expected '{', the beginning of a suppression");
+		if (!parse_line_is(s, "{"))
+			return parse_complain(s, "expected '{', the beginning of a suppression");
 		err = parse_block(list, s, &rule, &keep);
 		if (err || !keep)
 			rule_release(&rule);
 		else
-			err = add_rule(list, &rule, s);
+			err = parse_add_rule(list, &rule, s);
 		if (err)
 			return err;
-	} while (next_line(s));
+	} while (parse_next_line(s));
 	return 0;
 }
 
@@ -360,12 +363,12 @@ int rules_parse(struct rule_list *list, const char *file, const char *text, size
 		log_error("%s: not a text file (it holds a zero byte)", s.file);
 		return -EINVAL;
 	}
-	if (!next_line(&s))
+	if (!parse_next_line(&s))
 		return 0;
-	if (line_is(&s, "{"))
+	if (parse_line_is(&s, "{"))
 		return parse_blocks(list, &s);
-	if (after(&s, "leak:", &ignored))
+	if (parse_after(&s, "leak:", &ignored))
 		return parse_patterns(list, &s);
-	return complain(&s, "expected leak:PATTERN (LeakSanitizer's suppressions) or '{' "
-			    "(Valgrind's)");
+	return parse_complain(&s, "expected leak:PATTERN (LeakSanitizer's suppressions) or '{' "
+				  "(Valgrind's)");
 }

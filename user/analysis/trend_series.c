@@ -58,7 +58,7 @@ void trend_series_free(struct trend_series *series)
 	free(series);
 }
 
-static void merge_pairs(struct trend_series *s)
+static void series_merge_pairs(struct trend_series *s)
 {
 	for (size_t i = 0; i + 1 < s->count; i += 2) {
 		const struct point *a = &s->points[i], *b = &s->points[i + 1];
@@ -73,14 +73,14 @@ static void merge_pairs(struct trend_series *s)
 	s->stride *= 2;
 }
 
-static int make_room(struct trend_series *s)
+static int series_make_room(struct trend_series *s)
 {
 	size_t room = s->room ? 2 * s->room : 15;
 	struct point *grown;
 
 	if (s->count == MAX_POINTS) {
 		if (s->points[s->count - 1].time_s - s->points[0].time_s < HORIZON_S) {
-			merge_pairs(s);
+			series_merge_pairs(s);
 		} else {
 			s->count /= 2;
 			memmove(s->points, s->points + s->count, s->count * sizeof(*s->points));
@@ -112,7 +112,7 @@ int trend_add(struct trend_series *s, uint64_t time_ns, uint64_t bytes)
 		return 0;
 	s->open.value /= (double)s->filled;
 	s->open.time_s /= (double)s->filled;
-	err = make_room(s);
+	err = series_make_room(s);
 	if (!err)
 		s->points[s->count++] = s->open;
 	s->open = (struct point){0};
@@ -125,7 +125,7 @@ bool trend_changed(const struct trend_series *s)
 	return s->samples && !s->filled;
 }
 
-static double lowest(const struct point *p, size_t n)
+static double series_lowest(const struct point *p, size_t n)
 {
 	double low = p[0].low;
 
@@ -140,8 +140,8 @@ bool trend_lows(const struct trend_series *s, double *first, double *last)
 
 	if (!s->count)
 		return false;
-	*first = lowest(s->points, third);
-	*last = lowest(s->points + s->count - third, third);
+	*first = series_lowest(s->points, third);
+	*last = series_lowest(s->points + s->count - third, third);
 	return true;
 }
 
@@ -160,7 +160,7 @@ size_t trend_values(const struct trend_series *s, double *values, size_t max)
  * The k-th smallest (from 0) of n values, which are reordered. Hoare's quickselect, pivot in the
  * middle.
  */
-static double select_kth(double *v, size_t n, size_t k)
+static double series_select_kth(double *v, size_t n, size_t k)
 {
 	size_t left = 0, right = n - 1;
 
@@ -192,18 +192,18 @@ static double select_kth(double *v, size_t n, size_t k)
 	return v[k];
 }
 
-static double median(double *v, size_t n)
+static double series_median(double *v, size_t n)
 {
-	return select_kth(v, n, n / 2);
+	return series_select_kth(v, n, n / 2);
 }
 
-static double median_value(const struct point *p, size_t n)
+static double series_median_value(const struct point *p, size_t n)
 {
 	double values[MAX_POINTS];
 
 	for (size_t i = 0; i < n; i++)
 		values[i] = p[i].value;
-	return median(values, n);
+	return series_median(values, n);
 }
 
 struct strictness {
@@ -227,7 +227,7 @@ struct slopes {
  * variance corrected for ties (Kendall 1975, as in Gilbert, Statistical Methods for Environmental
  * Pollution Monitoring, 1987, 16.4).
  */
-static void pair_slopes(const struct point *p, size_t n, struct slopes *out)
+static void series_pair_slopes(const struct point *p, size_t n, struct slopes *out)
 {
 	double variance = (double)n * (double)(n - 1) * (2.0 * (double)n + 5) / 18;
 	bool counted[MAX_POINTS] = {false};
@@ -255,12 +255,12 @@ static void pair_slopes(const struct point *p, size_t n, struct slopes *out)
 	out->z = out->sigma > 0 && s != 0 ? (s > 0 ? s - 1 : s + 1) / out->sigma : 0;
 }
 
-static double theil_sen(const struct point *p, size_t n, double *room)
+static double series_theil_sen(const struct point *p, size_t n, double *room)
 {
 	struct slopes slopes = {.values = room};
 
-	pair_slopes(p, n, &slopes);
-	return slopes.count ? median(slopes.values, slopes.count) : 0;
+	series_pair_slopes(p, n, &slopes);
+	return slopes.count ? series_median(slopes.values, slopes.count) : 0;
 }
 
 /* ---- the rule ----------------------------------------------------------------------------- */
@@ -269,14 +269,14 @@ static double theil_sen(const struct point *p, size_t n, double *room)
  * Each third rises at a similar pace, and the last one as fast as the first: what slows down is
  * filling up.
  */
-static bool thirds_rise(const struct point *p, size_t n, double min_slope, double *room)
+static bool series_thirds_rise(const struct point *p, size_t n, double min_slope, double *room)
 {
 	double slopes[3];
 
 	for (size_t i = 0; i < 3; i++) {
 		size_t start = i * n / 3, end = (i + 1) * n / 3;
 
-		slopes[i] = theil_sen(p + start, end - start, room);
+		slopes[i] = series_theil_sen(p + start, end - start, room);
 		if (slopes[i] < min_slope)
 			return false;
 	}
@@ -287,7 +287,7 @@ static bool thirds_rise(const struct point *p, size_t n, double min_slope, doubl
  * The low points of windows: a sawtooth's teeth hide a rise and feign one; what is always there
  * does neither.
  */
-static bool lows_rise(const struct point *p, size_t n, double floor)
+static bool series_lows_rise(const struct point *p, size_t n, double floor)
 {
 	size_t windows = n < MANY_SAMPLES ? FEW_WINDOWS : MANY_WINDOWS;
 	double lows[MANY_WINDOWS] = {0}, rise, step = 0;
@@ -295,7 +295,7 @@ static bool lows_rise(const struct point *p, size_t n, double floor)
 	for (size_t w = 0; w < windows; w++) {
 		size_t start = w * n / windows, end = (w + 1) * n / windows;
 
-		lows[w] = lowest(p + start, end - start);
+		lows[w] = series_lowest(p + start, end - start);
 		if (w)
 			step = fmax(step, lows[w] - lows[w - 1]);
 	}
@@ -307,7 +307,7 @@ static bool lows_rise(const struct point *p, size_t n, double floor)
  * In a short watch a ramp that has just ended looks like one that goes on: the last two steps must
  * be part of it.
  */
-static bool goes_on(const struct point *p, size_t n, double slope)
+static bool series_goes_on(const struct point *p, size_t n, double slope)
 {
 	const struct point *last = &p[n - 1], *before = &p[n - 3];
 
@@ -315,32 +315,32 @@ static bool goes_on(const struct point *p, size_t n, double slope)
 	       last->value - before->value >= SLOWDOWN * slope * (last->time_s - before->time_s);
 }
 
-static bool grows(const struct point *p, size_t n, double floor, const struct strictness *strict,
-		  double *room)
+static bool series_grows(const struct point *p, size_t n, double floor,
+			 const struct strictness *strict, double *room)
 {
 	struct slopes slopes = {.values = room};
 	double slope;
 
 	/* The cheap test first: most series end here. */
-	if (!lows_rise(p, n, floor))
+	if (!series_lows_rise(p, n, floor))
 		return false;
-	pair_slopes(p, n, &slopes);
+	series_pair_slopes(p, n, &slopes);
 	if (slopes.z <= strict->z || !slopes.count)
 		return false;
-	slope = median(slopes.values, slopes.count);
+	slope = series_median(slopes.values, slopes.count);
 	return slope * (p[n - 1].time_s - p[0].time_s) >= floor &&
-	       thirds_rise(p, n, strict->third * slope, room) && goes_on(p, n, slope);
+	       series_thirds_rise(p, n, strict->third * slope, room) && series_goes_on(p, n, slope);
 }
 
 /* Upside down, so that what shrinks grows. */
-static void turn_over(const struct point *p, size_t n, struct point *out)
+static void series_turn_over(const struct point *p, size_t n, struct point *out)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = (struct point){p[i].time_s, -p[i].value, -p[i].value};
 }
 
 /* How often the series falls by a good part of its range and comes back. */
-static unsigned count_falls(const struct point *p, size_t n, double range)
+static unsigned series_count_falls(const struct point *p, size_t n, double range)
 {
 	double high = p[0].value, low = p[0].value;
 	bool falling = false;
@@ -365,7 +365,7 @@ static unsigned count_falls(const struct point *p, size_t n, double range)
 	return falls + falling;
 }
 
-static void value_range(const struct point *p, size_t n, double *min, double *max)
+static void series_value_range(const struct point *p, size_t n, double *min, double *max)
 {
 	*min = *max = p[0].value;
 	for (size_t i = 1; i < n; i++) {
@@ -374,14 +374,14 @@ static void value_range(const struct point *p, size_t n, double *min, double *ma
 	}
 }
 
-static void judge_steady(const struct point *p, size_t n, double floor, struct trend *out)
+static void series_judge_steady(const struct point *p, size_t n, double floor, struct trend *out)
 {
 	double early_min, early_max, late_min, late_max;
 	size_t third = n / 3;
 
 	out->kind = TREND_STEADY;
-	value_range(p, n - third, &early_min, &early_max);
-	value_range(p + n - third, third, &late_min, &late_max);
+	series_value_range(p, n - third, &early_min, &early_max);
+	series_value_range(p + n - third, third, &late_min, &late_max);
 	if (late_max - late_min < floor && late_min - early_min >= floor)
 		out->reason = "grew earlier, level in the last third of the watch";
 	else if (late_max <= early_max + floor)
@@ -391,31 +391,31 @@ static void judge_steady(const struct point *p, size_t n, double floor, struct t
 }
 
 /* Returns the first point of the part that the judgement is about. */
-static size_t judge_kind(const struct trend_series *s, double range, double floor, double *room,
-			 struct trend *out)
+static size_t series_judge_kind(const struct trend_series *s, double range, double floor,
+				double *room, struct trend *out)
 {
 	const struct point *p = s->points;
 	struct point turned[MAX_POINTS] = {0};
 	size_t n = s->count, later = n / 2, start = 0;
 
-	if (grows(p, n, floor, &usual, room)) {
+	if (series_grows(p, n, floor, &usual, room)) {
 		out->kind = TREND_GROWING;
 		out->reason = "grew in every third of the watch, low points rise";
 	} else if (n - later >= RECENT_SAMPLES &&
-		   grows(p + later, n - later, floor, &second_look, room)) {
+		   series_grows(p + later, n - later, floor, &second_look, room)) {
 		out->kind = TREND_GROWING;
 		out->reason = "grew in every third of the later half of the watch, low points rise";
 		start = later;
 	} else {
-		turn_over(p, n, turned);
-		if (grows(turned, n, floor, &usual, room)) {
+		series_turn_over(p, n, turned);
+		if (series_grows(turned, n, floor, &usual, room)) {
 			out->kind = TREND_SHRINKING;
 			out->reason = "shrank in every third of the watch";
-		} else if (count_falls(p, n, range) >= 2) {
+		} else if (series_count_falls(p, n, range) >= 2) {
 			out->kind = TREND_SAWTOOTH;
 			out->reason = "falls back again and again, low points do not rise";
 		} else {
-			judge_steady(p, n, floor, out);
+			series_judge_steady(p, n, floor, out);
 		}
 	}
 	out->leaking = out->kind == TREND_GROWING && n - start >= TREND_LEAK_SAMPLES;
@@ -425,31 +425,31 @@ static size_t judge_kind(const struct trend_series *s, double range, double floo
 /*
  * Sen's estimate with the confidence interval that Kendall's variance gives (Gilbert 1987, 16.5).
  */
-static void estimate_growth(const struct point *p, size_t n, double *room, struct trend *out)
+static void series_estimate_growth(const struct point *p, size_t n, double *room, struct trend *out)
 {
 	struct slopes slopes = {.values = room};
 	double margin, low, high;
 
-	pair_slopes(p, n, &slopes);
+	series_pair_slopes(p, n, &slopes);
 	if (!slopes.count)
 		return;
 	out->growth_known = true;
-	out->growth = median(slopes.values, slopes.count);
+	out->growth = series_median(slopes.values, slopes.count);
 	margin = Z_CONFIDENCE * slopes.sigma;
 	low = ((double)slopes.count - margin) / 2;
 	high = ((double)slopes.count + margin) / 2;
 	if (low < 0 || high > (double)slopes.count - 1)
 		return;
 	out->error_known = true;
-	out->growth_low = select_kth(slopes.values, slopes.count, (size_t)low);
-	out->growth_high = select_kth(slopes.values, slopes.count, (size_t)high);
+	out->growth_low = series_select_kth(slopes.values, slopes.count, (size_t)low);
+	out->growth_high = series_select_kth(slopes.values, slopes.count, (size_t)high);
 }
 
 /*
  * The line through the medians of the outer thirds (Tukey 1977), for what is too flat to be worth
  * all pairs.
  */
-static void estimate_quickly(const struct point *p, size_t n, struct trend *out)
+static void series_estimate_quickly(const struct point *p, size_t n, struct trend *out)
 {
 	size_t third = (n + 2) / 3;
 	double run = p[n - 1].time_s + p[n - third].time_s - p[third - 1].time_s - p[0].time_s;
@@ -457,7 +457,9 @@ static void estimate_quickly(const struct point *p, size_t n, struct trend *out)
 	if (n < 2 || run <= 0)
 		return;
 	out->growth_known = true;
-	out->growth = 2 * (median_value(p + n - third, third) - median_value(p, third)) / run;
+	out->growth = 2 *
+		      (series_median_value(p + n - third, third) - series_median_value(p, third)) /
+		      run;
 }
 
 void trend_judge(const struct trend_series *s, uint64_t floor_bytes, struct trend *out)
@@ -470,10 +472,10 @@ void trend_judge(const struct trend_series *s, uint64_t floor_bytes, struct tren
 	*out = (struct trend){.kind = TREND_TOO_EARLY, .reason = "too few samples for a judgement"};
 	if (s->count < 2)
 		return;
-	floor = fmax((double)floor_bytes, FLOOR_SHARE * median_value(s->points, s->count));
-	value_range(s->points, s->count, &min, &max);
+	floor = fmax((double)floor_bytes, FLOOR_SHARE * series_median_value(s->points, s->count));
+	series_value_range(s->points, s->count, &min, &max);
 	if (max - min < floor) {
-		estimate_quickly(s->points, s->count, out);
+		series_estimate_quickly(s->points, s->count, out);
 		if (s->count >= TREND_MIN_SAMPLES) {
 			out->kind = TREND_STEADY;
 			out->reason = "changed by less than what counts as growth";
@@ -484,6 +486,6 @@ void trend_judge(const struct trend_series *s, uint64_t floor_bytes, struct tren
 	if (!room)
 		return;
 	if (s->count >= TREND_MIN_SAMPLES)
-		start = judge_kind(s, max - min, floor, room, out);
-	estimate_growth(s->points + start, s->count - start, room, out);
+		start = series_judge_kind(s, max - min, floor, room, out);
+	series_estimate_growth(s->points + start, s->count - start, room, out);
 }

@@ -24,7 +24,7 @@ static void read_text(const char *path, char *text, size_t size)
 	text[n < 0 ? 0 : used] = '\0';
 }
 
-static int read_number(const char *path)
+static int feature_read_number(const char *path)
 {
 	char text[32];
 	int value;
@@ -89,10 +89,10 @@ void machine_read(struct machine *out)
 	out->initial_userns = !text[0] || machine_parse_initial_userns(text);
 	read_text("/sys/kernel/security/lockdown", text, sizeof(text));
 	out->lockdown = machine_parse_lockdown(text);
-	out->perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
-	out->ptrace_scope = read_number("/proc/sys/kernel/yama/ptrace_scope");
-	out->bpf_jit = read_number("/proc/sys/net/core/bpf_jit_enable");
-	out->panic_on_warn = read_number("/proc/sys/kernel/panic_on_warn");
+	out->perf_event_paranoid = feature_read_number("/proc/sys/kernel/perf_event_paranoid");
+	out->ptrace_scope = feature_read_number("/proc/sys/kernel/yama/ptrace_scope");
+	out->bpf_jit = feature_read_number("/proc/sys/net/core/bpf_jit_enable");
+	out->panic_on_warn = feature_read_number("/proc/sys/kernel/panic_on_warn");
 	out->memlock_matters = !machine_kernel_at_least(out, 5, 11);
 	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max != RLIM_INFINITY)
 		out->memlock = limit.rlim_max;

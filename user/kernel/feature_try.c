@@ -52,7 +52,7 @@
 #define JUMP_ZERO(d, o) INSN(BPF_JMP | BPF_JEQ | BPF_K, d, 0, o, 0)
 #define EXIT		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
-static int failed(const char **step, const char *what)
+static int feature_failed(const char **step, const char *what)
 {
 	*step = what;
 	return errno ? -errno : -EIO;
@@ -67,8 +67,8 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
 	return 0;
 }
 
-static int load(enum bpf_prog_type type, const struct bpf_insn *insns, size_t count,
-		uint32_t attach_type, int btf_id)
+static int feature_load(enum bpf_prog_type type, const struct bpf_insn *insns, size_t count,
+			uint32_t attach_type, int btf_id)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type,
 		    .attach_btf_id = (uint32_t)btf_id);
@@ -81,7 +81,7 @@ static int load_empty(enum bpf_prog_type type, uint32_t attach_type, int btf_id)
 {
 	const struct bpf_insn insns[] = {MOV_IMM(BPF_REG_0, 0), EXIT};
 
-	return load(type, insns, ARRAY_SIZE(insns), attach_type, btf_id);
+	return feature_load(type, insns, ARRAY_SIZE(insns), attach_type, btf_id);
 }
 
 int feature_try_btf(const char **step)
@@ -94,7 +94,7 @@ int feature_try_bpf(const char **step)
 {
 	_cleanup_close_ int fd = load_empty(BPF_PROG_TYPE_KPROBE, 0, 0);
 
-	return fd < 0 ? failed(step, "loading a BPF program") : 0;
+	return fd < 0 ? feature_failed(step, "loading a BPF program") : 0;
 }
 
 int feature_try_ringbuf(const char **step)
@@ -102,7 +102,7 @@ int feature_try_ringbuf(const char **step)
 	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "feature", 0, 0,
 						(uint32_t)sysconf(_SC_PAGESIZE), NULL);
 
-	return fd < 0 ? failed(step, "creating a ring buffer") : 0;
+	return fd < 0 ? feature_failed(step, "creating a ring buffer") : 0;
 }
 
 int feature_try_uprobe_sleeps(const char **step)
@@ -112,7 +112,7 @@ int feature_try_uprobe_sleeps(const char **step)
 	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "feature", "Dual BSD/GPL",
 					       insns, ARRAY_SIZE(insns), &opts);
 
-	return fd < 0 ? failed(step, "loading a BPF program that may wait") : 0;
+	return fd < 0 ? feature_failed(step, "loading a BPF program that may wait") : 0;
 }
 
 /* A tracing program on the kernel's function or tracepoint of that name: its descriptor. */
@@ -127,7 +127,7 @@ static int load_tracing(const char *name, uint32_t attach_type, const char **ste
 	if (id < 0)
 		return id;
 	fd = load_empty(BPF_PROG_TYPE_TRACING, attach_type, id);
-	return fd < 0 ? failed(step, "loading a BPF program") : fd;
+	return fd < 0 ? feature_failed(step, "loading a BPF program") : fd;
 }
 
 static int try_tracing(const char *name, uint32_t attach_type, const char **step)
@@ -152,7 +152,7 @@ int feature_try_thread_iterator(const char **step)
 		return fd;
 	/* Older kernels do not know the process, and refuse what they do not know. */
 	link = bpf_link_create(fd, 0, BPF_TRACE_ITER, &opts);
-	return link < 0 ? failed(step, "attaching it to one process") : 0;
+	return link < 0 ? feature_failed(step, "attaching it to one process") : 0;
 }
 
 int feature_try_task_events(const char **step)
@@ -240,7 +240,7 @@ static int trial_begin(struct trial *t, uint32_t attach_type, bool cookie, const
 	t->map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "feature", sizeof(uint32_t), sizeof(uint64_t),
 				1, NULL);
 	if (t->map < 0)
-		return failed(step, "creating a BPF map");
+		return feature_failed(step, "creating a BPF map");
 	const struct bpf_insn insns[] = {
 		number,
 		STORE64(BPF_REG_10, BPF_REG_0, -16),
@@ -255,8 +255,8 @@ static int trial_begin(struct trial *t, uint32_t attach_type, bool cookie, const
 		MOV_IMM(BPF_REG_0, 0),
 		EXIT,
 	};
-	t->program = load(BPF_PROG_TYPE_KPROBE, insns, ARRAY_SIZE(insns), attach_type, 0);
-	return t->program < 0 ? failed(step, "loading a BPF program for it") : 0;
+	t->program = feature_load(BPF_PROG_TYPE_KPROBE, insns, ARRAY_SIZE(insns), attach_type, 0);
+	return t->program < 0 ? feature_failed(step, "loading a BPF program for it") : 0;
 }
 
 static uint64_t trial_hits(const struct trial *t)
@@ -320,7 +320,7 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 	link = link_multi(&t, attach_type, pid);
 	if (link < 0) {
 		errno = -link;
-		err = failed(step, "attaching it");
+		err = feature_failed(step, "attaching it");
 		goto out;
 	}
 	err = call_in_two_threads(step);
@@ -362,13 +362,13 @@ static int try_single(bool cookie, const char **step)
 	event = uprobe_open("/proc/self/exe", t.offset, false, getpid());
 	if (event < 0) {
 		errno = -event;
-		err = failed(step, "creating a uprobe");
+		err = feature_failed(step, "creating a uprobe");
 		goto out;
 	}
 	if (cookie)
 		link = bpf_link_create(t.program, event, BPF_PERF_EVENT, &opts);
 	if (cookie ? link < 0 : ioctl(event, PERF_EVENT_IOC_SET_BPF, t.program)) {
-		err = failed(step, cookie ? "attaching with a cookie" : "attaching");
+		err = feature_failed(step, cookie ? "attaching with a cookie" : "attaching");
 		goto out;
 	}
 	err = call_in_two_threads(step);

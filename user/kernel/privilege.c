@@ -27,7 +27,7 @@
 	 MASK(CAP_CHECKPOINT_RESTORE) | MASK(CAP_KILL) | MASK(CAP_SYS_RESOURCE) |               \
 	 MASK(CAP_SYS_NICE))
 
-static int get(uint64_t *permitted, uint64_t *effective)
+static int privilege_get(uint64_t *permitted, uint64_t *effective)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
@@ -39,7 +39,7 @@ static int get(uint64_t *permitted, uint64_t *effective)
 	return 0;
 }
 
-static int set(uint64_t permitted, uint64_t effective)
+static int privilege_set(uint64_t permitted, uint64_t effective)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {
@@ -63,7 +63,7 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 	size_t used = 0;
 
 	text[0] = '\0';
-	if (get(&permitted, &effective))
+	if (privilege_get(&permitted, &effective))
 		return text;
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
 		/* It stands for the two that were split off from it. */
@@ -81,7 +81,7 @@ bool privilege_admin(void)
 {
 	uint64_t permitted, effective = 0;
 
-	return !get(&permitted, &effective) && effective & MASK(CAP_SYS_ADMIN);
+	return !privilege_get(&permitted, &effective) && effective & MASK(CAP_SYS_ADMIN);
 }
 
 int privilege_drop_thread(void)
@@ -89,13 +89,13 @@ int privilege_drop_thread(void)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	return set(0, 0);
+	return privilege_set(0, 0);
 }
 
 int privilege_drop(bool admin)
 {
 	uint64_t kept = KEPT, permitted, effective;
-	int err = get(&permitted, &effective);
+	int err = privilege_get(&permitted, &effective);
 
 	if (err)
 		return err;
@@ -113,5 +113,5 @@ int privilege_drop(bool admin)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	return set(permitted & kept, effective & kept);
+	return privilege_set(permitted & kept, effective & kept);
 }

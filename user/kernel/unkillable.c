@@ -17,7 +17,7 @@ struct call {
  * Nothing but system calls here: another thread of ours may have been killed with a lock in its
  * hands.
  */
-static int make(void *arg)
+static int unkillable_make(void *arg)
 {
 	struct call *call = arg;
 	const long *a = call->arguments;
@@ -35,8 +35,8 @@ long unkillable_syscall(long number, long a, long b, long c, long d, long e)
 	/* The child's stack; errno is ours, which we do not use meanwhile. */
 	char stack[16384] __attribute__((aligned(16)));
 	struct call call = {.number = number, .arguments = {a, b, c, d, e}};
-	pid_t child =
-		clone(make, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FILES, &call);
+	pid_t child = clone(unkillable_make, stack + sizeof(stack),
+			    CLONE_VM | CLONE_VFORK | CLONE_FILES, &call);
 
 	/* No process to be had: killable, then. */
 	if (child < 0) {

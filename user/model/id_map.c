@@ -13,7 +13,7 @@ void id_map_free(struct id_map *map)
 }
 
 /* The key's entry, or the free one where it belongs. There is always a free one. */
-static struct id_map_entry *place_of(const struct id_map *map, uint64_t key)
+static struct id_map_entry *id_map_place_of(const struct id_map *map, uint64_t key)
 {
 	size_t i = (size_t)id_map_mix(key) & (map->room - 1);
 
@@ -28,13 +28,13 @@ bool id_map_get(const struct id_map *map, uint64_t key, uint32_t *value)
 
 	if (!map->count)
 		return false;
-	entry = place_of(map, key);
+	entry = id_map_place_of(map, key);
 	if (entry->used)
 		*value = entry->value;
 	return entry->used;
 }
 
-static int grow(struct id_map *map)
+static int id_map_grow(struct id_map *map)
 {
 	struct id_map larger = {.count = map->count,
 				.room = map->room ? 2 * map->room : FIRST_ROOM};
@@ -44,7 +44,7 @@ static int grow(struct id_map *map)
 		return -ENOMEM;
 	for (size_t i = 0; i < map->room; i++) {
 		if (map->entries[i].used)
-			*place_of(&larger, map->entries[i].key) = map->entries[i];
+			*id_map_place_of(&larger, map->entries[i].key) = map->entries[i];
 	}
 	free(map->entries);
 	*map = larger;
@@ -56,9 +56,9 @@ int id_map_put(struct id_map *map, uint64_t key, uint32_t value)
 	struct id_map_entry *entry;
 
 	/* At most two thirds full. */
-	if (map->count * 3 >= map->room * 2 && grow(map))
+	if (map->count * 3 >= map->room * 2 && id_map_grow(map))
 		return -ENOMEM;
-	entry = place_of(map, key);
+	entry = id_map_place_of(map, key);
 	map->count += !entry->used;
 	*entry = (struct id_map_entry){key, value, true};
 	return 0;

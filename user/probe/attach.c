@@ -47,7 +47,8 @@ const char *attach_mode_name(enum attach_mode mode)
 	return mode_names[mode];
 }
 
-static void prepare(struct bpf_program *program, bool used, enum attach_mode mode, uint32_t type)
+static void attach_prepare_program(struct bpf_program *program, bool used, enum attach_mode mode,
+				   uint32_t type)
 {
 	bpf_program__set_autoload(program, used);
 	bpf_program__set_expected_attach_type(program, mode == ATTACH_SINGLE ? 0 : type);
@@ -57,16 +58,16 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 {
 	bool session = mode == ATTACH_SESSION;
 
-	prepare(programs->alloc_enter, true, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->alloc_leave, !session, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->alloc_session, session, mode, TRACE_UPROBE_SESSION);
-	prepare(programs->alloc_return, true, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->free_enter, true, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->unmap_enter, true, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->on_unwind, true, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->on_named, programs->named, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
-	prepare(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->alloc_enter, true, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->alloc_leave, !session, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->alloc_session, session, mode, TRACE_UPROBE_SESSION);
+	attach_prepare_program(programs->alloc_return, true, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->free_enter, true, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->unmap_enter, true, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->on_unwind, true, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->on_named, programs->named, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
 }
 
 /* The probes of one role, as the arrays that the kernel wants. */
@@ -76,7 +77,8 @@ struct probe_list {
 	uint32_t count;
 };
 
-static int list_fill(struct probe_list *list, const struct probe_set *set, enum probe_role role)
+static int attach_fill_list(struct probe_list *list, const struct probe_set *set,
+			    enum probe_role role)
 {
 	list->count = 0;
 	for (size_t i = 0; i < set->count; i++) {
@@ -98,8 +100,8 @@ struct link_create_uprobe_multi {
 };
 _Static_assert(sizeof(struct link_create_uprobe_multi) == 64, "layout of union bpf_attr");
 
-static int multi_link(const struct bpf_program *program, uint32_t type, uint32_t flags,
-		      const char *path, const struct probe_list *list, pid_t pid)
+static int attach_multi_link(const struct bpf_program *program, uint32_t type, uint32_t flags,
+			     const char *path, const struct probe_list *list, pid_t pid)
 {
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = (uint32_t)bpf_program__fd(program),
@@ -115,10 +117,11 @@ static int multi_link(const struct bpf_program *program, uint32_t type, uint32_t
 	return (int)unkillable_syscall(SYS_bpf, BPF_LINK_CREATE, (long)&attr, sizeof(attr), 0, 0);
 }
 
-static int add_multi(struct attachment *a, const struct bpf_program *program, uint32_t type,
-		     uint32_t flags, const char *path, const struct probe_list *list, pid_t pid)
+static int attach_add_multi(struct attachment *a, const struct bpf_program *program, uint32_t type,
+			    uint32_t flags, const char *path, const struct probe_list *list,
+			    pid_t pid)
 {
-	int fd = multi_link(program, type, flags, path, list, pid);
+	int fd = attach_multi_link(program, type, flags, path, list, pid);
 
 	if (fd < 0)
 		return fd;
@@ -127,7 +130,8 @@ static int add_multi(struct attachment *a, const struct bpf_program *program, ui
 }
 
 /* A link, which the event lives as long as; without cookies (before 5.15) the event itself. */
-static int single_link(const struct bpf_program *program, int event, bool cookies, uint64_t cookie)
+static int attach_single_link(const struct bpf_program *program, int event, bool cookies,
+			      uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int fd = bpf_program__fd(program), link;
@@ -140,15 +144,16 @@ static int single_link(const struct bpf_program *program, int event, bool cookie
 	return link;
 }
 
-static int add_single(struct attachment *a, const struct bpf_program *program, bool at_return,
-		      bool cookies, const char *path, const struct probe_list *list, pid_t pid)
+static int attach_add_single(struct attachment *a, const struct bpf_program *program,
+			     bool at_return, bool cookies, const char *path,
+			     const struct probe_list *list, pid_t pid)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		int event = uprobe_open(path, list->offsets[i], at_return, pid), fd;
 
 		if (event < 0)
 			return event;
-		fd = single_link(program, event, cookies, list->cookies[i]);
+		fd = attach_single_link(program, event, cookies, list->cookies[i]);
 		if (fd < 0) {
 			unkillable_close(event);
 			return fd;
@@ -158,9 +163,9 @@ static int add_single(struct attachment *a, const struct bpf_program *program, b
 	return 0;
 }
 
-static int add_old(struct attachment *a, struct old_programs *old,
-		   const struct bpf_program *program, const char *path,
-		   const struct probe_list *list, pid_t pid)
+static int attach_add_old(struct attachment *a, struct old_programs *old,
+			  const struct bpf_program *program, const char *path,
+			  const struct probe_list *list, pid_t pid)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		int fd = old_attach(old, program, list->cookies[i], path, list->offsets[i], pid);
@@ -173,23 +178,23 @@ static int add_old(struct attachment *a, struct old_programs *old,
 }
 
 /* Whose cookies matter; the other programs are the same on all kernels. */
-static bool needs_cookie(const struct attach_programs *p, const struct bpf_program *program)
+static bool attach_needs_cookie(const struct attach_programs *p, const struct bpf_program *program)
 {
 	return program == p->alloc_enter || program == p->free_enter || program == p->on_unwind;
 }
 
-static int add_entries(struct attachment *a, const struct attach_programs *p,
-		       const struct bpf_program *program, const char *path,
-		       const struct probe_list *list, pid_t pid)
+static int attach_add_entries(struct attachment *a, const struct attach_programs *p,
+			      const struct bpf_program *program, const char *path,
+			      const struct probe_list *list, pid_t pid)
 {
-	return p->old && needs_cookie(p, program)
-		       ? add_old(a, p->old, program, path, list, pid)
-		       : add_single(a, program, false, !p->old, path, list, pid);
+	return p->old && attach_needs_cookie(p, program)
+		       ? attach_add_old(a, p->old, program, path, list, pid)
+		       : attach_add_single(a, program, false, !p->old, path, list, pid);
 }
 
-static int add_role(struct attachment *a, enum attach_mode mode, const struct attach_programs *p,
-		    enum probe_role role, const char *path, const struct probe_list *list,
-		    pid_t pid)
+static int attach_add_role(struct attachment *a, enum attach_mode mode,
+			   const struct attach_programs *p, enum probe_role role, const char *path,
+			   const struct probe_list *list, pid_t pid)
 {
 	const struct bpf_program *const entries[PROBE_ROLES] = {
 		[PROBE_ALLOC] = p->alloc_enter,	       [PROBE_ALLOC_ENTRY] = p->alloc_enter,
@@ -205,19 +210,21 @@ static int add_role(struct attachment *a, enum attach_mode mode, const struct at
 	if (!list->count)
 		return 0;
 	if (mode == ATTACH_SESSION && returns)
-		return add_multi(a, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list, pid);
+		return attach_add_multi(a, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list,
+					pid);
 	/*
 	 * Returns first: a call that is entered between the two then has no pending entry and is
 	 * ignored, not left open.
 	 */
 	if (mode == ATTACH_SINGLE) {
-		err = returns ? add_single(a, p->alloc_leave, true, false, path, list, pid) : 0;
-		return err ? err : add_entries(a, p, entry, path, list, pid);
+		err = returns ? attach_add_single(a, p->alloc_leave, true, false, path, list, pid)
+			      : 0;
+		return err ? err : attach_add_entries(a, p, entry, path, list, pid);
 	}
-	err = returns ? add_multi(a, p->alloc_leave, TRACE_UPROBE_MULTI, UPROBE_MULTI_RETURN, path,
-				  list, pid)
+	err = returns ? attach_add_multi(a, p->alloc_leave, TRACE_UPROBE_MULTI, UPROBE_MULTI_RETURN,
+					 path, list, pid)
 		      : 0;
-	return err ? err : add_multi(a, entry, TRACE_UPROBE_MULTI, 0, path, list, pid);
+	return err ? err : attach_add_multi(a, entry, TRACE_UPROBE_MULTI, 0, path, list, pid);
 }
 
 int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
@@ -241,10 +248,10 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		return -ENOMEM;
 	}
 	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
-		err = list_fill(list, set, order[i]);
+		err = attach_fill_list(list, set, order[i]);
 		if (!err)
-			err = add_role(a, mode, programs, order[i], object_fd_path(object), list,
-				       pid);
+			err = attach_add_role(a, mode, programs, order[i], object_fd_path(object),
+					      list, pid);
 	}
 	if (!err) {
 		*out = a;

@@ -48,7 +48,7 @@ void old_programs_free(struct old_programs *copies)
  * Puts the cookie where FIXED_COOKIE stands: the 64 bits of a two-part load. False when that is
  * nowhere.
  */
-static bool set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie)
+static bool old_set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie)
 {
 	bool found = false;
 
@@ -65,7 +65,7 @@ static bool set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie)
 }
 
 /* The instructions that libbpf has loaded, with another cookie: a descriptor or -errno. */
-static int load_copy(const struct bpf_program *program, uint64_t cookie)
+static int old_load_copy(const struct bpf_program *program, uint64_t cookie)
 {
 	size_t count = bpf_program__insn_cnt(program);
 	_cleanup_free_ struct bpf_insn *insns = malloc(count * sizeof(*insns));
@@ -74,14 +74,15 @@ static int load_copy(const struct bpf_program *program, uint64_t cookie)
 	if (!insns)
 		return -ENOMEM;
 	memcpy(insns, bpf_program__insns(program), count * sizeof(*insns));
-	if (!set_cookie(insns, count, cookie))
+	if (!old_set_cookie(insns, count, cookie))
 		return -EINVAL;
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(program), "Dual BSD/GPL", insns,
 			   count, NULL);
 	return fd < 0 ? -errno : fd;
 }
 
-static int copy_for(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie)
+static int old_copy_for(struct old_programs *copies, const struct bpf_program *program,
+			uint64_t cookie)
 {
 	int fd;
 
@@ -91,7 +92,7 @@ static int copy_for(struct old_programs *copies, const struct bpf_program *progr
 	}
 	if (copies->count == COPIES_MAX)
 		return -E2BIG;
-	fd = load_copy(program, cookie);
+	fd = old_load_copy(program, cookie);
 	if (fd >= 0)
 		copies->copies[copies->count++] = (struct copy){program, cookie, fd};
 	return fd;
@@ -100,7 +101,7 @@ static int copy_for(struct old_programs *copies, const struct bpf_program *progr
 int old_attach(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie,
 	       const char *path, uint64_t offset, pid_t pid)
 {
-	int copy = copy_for(copies, program, cookie), fd, err = 0;
+	int copy = old_copy_for(copies, program, cookie), fd, err = 0;
 
 	if (copy < 0)
 		return copy;

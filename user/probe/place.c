@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 
 /* The running kernel; an unreadable version counts as one that emulates the least. */
-static uint32_t running_kernel(void)
+static uint32_t place_running_kernel(void)
 {
 	unsigned major = 0, minor = 0;
 	struct utsname uts;
@@ -20,7 +20,7 @@ void place_find(const struct place_request *request, struct place *out)
 	struct place_request r = *request;
 
 	if (!r.kernel)
-		r.kernel = running_kernel();
+		r.kernel = place_running_kernel();
 #if defined(__x86_64__)
 	place_find_x86_64(&r, out);
 #elif defined(__aarch64__)

@@ -24,7 +24,7 @@ enum effect {
 	EFFECT_REFUSED,
 };
 
-static uint32_t word_at(const struct place_request *r, size_t offset)
+static uint32_t aarch64_word_at(const struct place_request *r, size_t offset)
 {
 	uint32_t word;
 
@@ -77,7 +77,7 @@ static bool is_bti(uint32_t w)
 	return (w & 0xffffff3f) == 0xd503241f;
 }
 
-static int64_t sign_extend(uint32_t value, unsigned bits)
+static int64_t aarch64_sign_extend(uint32_t value, unsigned bits)
 {
 	uint64_t sign = 1ull << (bits - 1);
 
@@ -85,17 +85,17 @@ static int64_t sign_extend(uint32_t value, unsigned bits)
 }
 
 /* Where a direct branch at `offset` goes, as an offset; false: not one. */
-static bool branch_target(uint32_t w, size_t offset, int64_t *target)
+static bool aarch64_branch_target(uint32_t w, size_t offset, int64_t *target)
 {
 	int64_t words;
 
 	if (is_b(w) || is_bl(w))
-		words = sign_extend(w & 0x3ffffff, 26);
+		words = aarch64_sign_extend(w & 0x3ffffff, 26);
 	else if (is_b_cond(w) || is_compare_branch(w) ||
 		 (w & 0xff000010) == 0x54000010) /* bc.cond */
-		words = sign_extend((w >> 5) & 0x7ffff, 19);
+		words = aarch64_sign_extend((w >> 5) & 0x7ffff, 19);
 	else if (is_test_branch(w))
-		words = sign_extend((w >> 5) & 0x3fff, 14);
+		words = aarch64_sign_extend((w >> 5) & 0x3fff, 14);
 	else
 		return false;
 	*target = (int64_t)offset + words * 4;
@@ -103,7 +103,7 @@ static bool branch_target(uint32_t w, size_t offset, int64_t *target)
 }
 
 /* The lowest offset > 0 that a branch goes to; 4 when that is unknown. */
-static uint64_t first_target(const struct place_request *r, const char **unknown)
+static uint64_t aarch64_first_target(const struct place_request *r, const char **unknown)
 {
 	uint64_t first = UINT64_MAX;
 	int64_t target;
@@ -114,9 +114,9 @@ static uint64_t first_target(const struct place_request *r, const char **unknown
 		return 4;
 	}
 	for (size_t offset = 0; offset + 4 <= r->size; offset += 4) {
-		uint32_t w = word_at(r, offset);
+		uint32_t w = aarch64_word_at(r, offset);
 
-		if (branch_target(w, offset, &target)) {
+		if (aarch64_branch_target(w, offset, &target)) {
 			if (target > 0 && (uint64_t)target < first)
 				first = (uint64_t)target;
 		} else if ((w & 0xfee00000) == 0xd6000000) {
@@ -127,7 +127,7 @@ static uint64_t first_target(const struct place_request *r, const char **unknown
 	return first;
 }
 
-static enum effect classify(uint32_t w, uint32_t kernel)
+static enum effect aarch64_classify(uint32_t w, uint32_t kernel)
 {
 	if (is_b(w) || is_bl(w) || is_b_cond(w) || is_compare_branch(w) || is_test_branch(w) ||
 	    is_adr(w))
@@ -152,7 +152,7 @@ static enum effect classify(uint32_t w, uint32_t kernel)
  * The general register that the instruction writes: 31 for none, -1 for sp or an instruction not
  * known here.
  */
-static int written_register(uint32_t w)
+static int aarch64_written_register(uint32_t w)
 {
 	unsigned rd = w & 31;
 	bool sets_flags;
@@ -188,9 +188,9 @@ static int written_register(uint32_t w)
 }
 
 /* Can the place be behind this instruction? Keeps track of the arguments then. */
-static bool pass(struct place_args *args, uint32_t w)
+static bool aarch64_pass(struct place_args *args, uint32_t w)
 {
-	int from = -1, to = -1, reg = written_register(w);
+	int from = -1, to = -1, reg = aarch64_written_register(w);
 
 	if (reg < 0 || reg == (int)REG_FP || reg == (int)REG_LR)
 		return false;
@@ -203,8 +203,9 @@ static bool pass(struct place_args *args, uint32_t w)
 	return place_args_write(args, 1u << reg, from, to);
 }
 
-static void choose(const struct place_request *r, const struct place_args *args, size_t offset,
-		   enum place_cost cost, const char *reason, struct place *out)
+static void aarch64_choose(const struct place_request *r, const struct place_args *args,
+			   size_t offset, enum place_cost cost, const char *reason,
+			   struct place *out)
 {
 	cs_insn *insn = NULL;
 	csh handle;
@@ -213,7 +214,8 @@ static void choose(const struct place_request *r, const struct place_args *args,
 	out->cost = cost;
 	out->reason = reason;
 	place_args_store(args, out);
-	snprintf(out->instruction, sizeof(out->instruction), ".inst 0x%08x", word_at(r, offset));
+	snprintf(out->instruction, sizeof(out->instruction), ".inst 0x%08x",
+		 aarch64_word_at(r, offset));
 	if (cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &handle) != CS_ERR_OK)
 		return;
 	if (cs_disasm(handle, r->code + offset, 4, r->vaddr + offset, 1, &insn) == 1) {
@@ -243,17 +245,17 @@ void place_find_aarch64(const struct place_request *r, struct place *out)
 	*out = (struct place){.cost = PLACE_STEPPED, .reason = "entry: the code cannot be decoded"};
 	place_args_init(&args, r);
 	place_args_store(&args, out);
-	limit = first_target(r, &unknown);
+	limit = aarch64_first_target(r, &unknown);
 	for (size_t offset = 0; offset + 4 <= r->size && (!offset || offset < limit); offset += 4) {
-		uint32_t w = word_at(r, offset);
-		enum effect effect = classify(w, r->kernel);
+		uint32_t w = aarch64_word_at(r, offset);
+		enum effect effect = aarch64_classify(w, r->kernel);
 
 		if (effect == EFFECT_SIMULATED) {
-			choose(r, &args, offset, PLACE_EMULATED,
-			       after_null_test ? "emulated, behind the test for NULL"
-			       : offset	       ? "first emulated instruction"
-					       : "entry, emulated",
-			       out);
+			aarch64_choose(r, &args, offset, PLACE_EMULATED,
+				       after_null_test ? "emulated, behind the test for NULL"
+				       : offset	       ? "first emulated instruction"
+						       : "entry, emulated",
+				       out);
 			/* Whoever jumps frees nothing. */
 			if (after_null_test || !is_null_branch(r, &args, w))
 				return;
@@ -261,16 +263,16 @@ void place_find_aarch64(const struct place_request *r, struct place *out)
 			continue;
 		}
 		if (!offset && effect == EFFECT_REFUSED)
-			choose(r, &args, 0, PLACE_STEPPED,
-			       "entry: the kernel may refuse a probe here", out);
+			aarch64_choose(r, &args, 0, PLACE_STEPPED,
+				       "entry: the kernel may refuse a probe here", out);
 		if (!chosen && effect == EFFECT_STEPPED) {
-			choose(r, &args, offset, PLACE_STEPPED,
-			       offset ? "the entry cannot be probed"
-				      : "entry: no emulated instruction in reach",
-			       out);
+			aarch64_choose(r, &args, offset, PLACE_STEPPED,
+				       offset ? "the entry cannot be probed"
+					      : "entry: no emulated instruction in reach",
+				       out);
 			chosen = true;
 		}
-		if (!pass(&args, w))
+		if (!aarch64_pass(&args, w))
 			break;
 	}
 	if (unknown && out->cost == PLACE_STEPPED)

@@ -35,24 +35,24 @@ enum effect {
 	EFFECT_REFUSED,
 };
 
-static bool is_call(const cs_insn *insn)
+static bool x86_is_call(const cs_insn *insn)
 {
 	return insn->id == X86_INS_CALL || insn->id == X86_INS_LCALL;
 }
 
-static bool is_branch(csh handle, const cs_insn *insn)
+static bool x86_is_branch(csh handle, const cs_insn *insn)
 {
-	return is_call(insn) || cs_insn_group(handle, insn, CS_GRP_JUMP) ||
+	return x86_is_call(insn) || cs_insn_group(handle, insn, CS_GRP_JUMP) ||
 	       cs_insn_group(handle, insn, CS_GRP_BRANCH_RELATIVE);
 }
 
 /* Notes where one instruction may jump to. */
-static void note_branch(struct walk *w)
+static void x86_note_branch(struct walk *w)
 {
 	const cs_x86_op *op = &w->insn->detail->x86.operands[0];
 	uint64_t target;
 
-	if (!is_branch(w->handle, w->insn) || !w->insn->detail->x86.op_count)
+	if (!x86_is_branch(w->handle, w->insn) || !w->insn->detail->x86.op_count)
 		return;
 	if (op->type == X86_OP_IMM) {
 		target = (uint64_t)op->imm - w->request->vaddr;
@@ -63,14 +63,14 @@ static void note_branch(struct walk *w)
 	/*
 	 * jmp *slot(%rip) is a tail call through the GOT; any other computed jump may be a switch.
 	 */
-	if (is_call(w->insn) || (op->type == X86_OP_MEM && op->mem.base == X86_REG_RIP &&
-				 op->mem.index == X86_REG_INVALID))
+	if (x86_is_call(w->insn) || (op->type == X86_OP_MEM && op->mem.base == X86_REG_RIP &&
+				     op->mem.index == X86_REG_INVALID))
 		return;
 	w->computed_jump = true;
 }
 
 /* Decodes the whole function for its branches. */
-static void scan_branches(struct walk *w)
+static void x86_scan_branches(struct walk *w)
 {
 	const uint8_t *code = w->request->code;
 	size_t left = w->request->size;
@@ -82,12 +82,12 @@ static void scan_branches(struct walk *w)
 			w->undecodable = true;
 			return;
 		}
-		note_branch(w);
+		x86_note_branch(w);
 	}
 }
 
 /* The kernel's own table of nops (x86_nops), which it compares byte by byte from 6.16 on. */
-static bool is_long_nop(const cs_insn *insn)
+static bool x86_is_long_nop(const cs_insn *insn)
 {
 	static const struct {
 		uint8_t size, bytes[8];
@@ -112,7 +112,7 @@ static bool is_long_nop(const cs_insn *insn)
  * Instructions that uprobes refuse to sit on. More than any one kernel refuses: a probe can do
  * without them all.
  */
-static bool is_refused(const cs_insn *insn)
+static bool x86_is_refused(const cs_insn *insn)
 {
 	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0xf0};
 	const uint8_t *b = insn->bytes;
@@ -159,7 +159,7 @@ static bool is_refused(const cs_insn *insn)
  * What a probe on this instruction costs. Prefixed forms of the emulated ones are left out: kernels
  * differ.
  */
-static enum effect classify(const struct walk *w)
+static enum effect x86_classify(const struct walk *w)
 {
 	const cs_insn *insn = w->insn;
 	const uint8_t *b = insn->bytes;
@@ -171,7 +171,7 @@ static enum effect classify(const struct walk *w)
 		return EFFECT_EMULATED;
 	if (b[0] == 0x0f && insn->size > 1 && (b[1] & 0xf0) == 0x80)
 		return EFFECT_EMULATED;
-	if (is_long_nop(insn) && w->request->kernel >= PLACE_KERNEL(6, 16)) {
+	if (x86_is_long_nop(insn) && w->request->kernel >= PLACE_KERNEL(6, 16)) {
 		/*
 		 * Seen on 6.18; 7.3 emulates it like the others. Between them: not known, and not
 		 * claimed.
@@ -182,7 +182,7 @@ static enum effect classify(const struct walk *w)
 			return EFFECT_NOP5;
 		return EFFECT_EMULATED;
 	}
-	return is_refused(insn) ? EFFECT_REFUSED : EFFECT_STEPPED;
+	return x86_is_refused(insn) ? EFFECT_REFUSED : EFFECT_STEPPED;
 }
 
 /*
@@ -191,7 +191,7 @@ static enum effect classify(const struct walk *w)
  */
 #define REG_OTHER (-1)
 #define REG_FIXED PLACE_ARGS
-static int register_index(unsigned reg)
+static int x86_register_index(unsigned reg)
 {
 	static const uint16_t parts[][5] = {
 		{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
@@ -215,15 +215,16 @@ static int register_index(unsigned reg)
 }
 
 /* The argument register that a whole 64-bit one is; REG_OTHER for parts of one. */
-static int whole_argument(const cs_x86_op *op)
+static int x86_whole_argument(const cs_x86_op *op)
 {
-	int index = op->type == X86_OP_REG && op->size == 8 ? register_index(op->reg) : REG_OTHER;
+	int index =
+		op->type == X86_OP_REG && op->size == 8 ? x86_register_index(op->reg) : REG_OTHER;
 
 	return index < PLACE_ARGS ? index : REG_OTHER;
 }
 
 /* Instructions whose only effect is on their first operand and the flags, or on nothing at all. */
-static bool is_plain(unsigned id)
+static bool x86_is_plain(unsigned id)
 {
 	static const uint16_t plain[] = {
 		X86_INS_MOV,	 X86_INS_MOVABS, X86_INS_MOVZX,	 X86_INS_MOVSX,	 X86_INS_MOVSXD,
@@ -245,17 +246,17 @@ static bool is_plain(unsigned id)
 		if (plain[i] == id)
 			return true;
 	}
-	return id == X86_INS_IMUL; /* the forms with two and three operands; see pass() */
+	return id == X86_INS_IMUL; /* the forms with two and three operands; see x86_pass() */
 }
 
-static bool is_stack_operand(const cs_x86_op *op)
+static bool x86_is_stack_operand(const cs_x86_op *op)
 {
-	return op->type == X86_OP_MEM && (register_index(op->mem.base) == REG_FIXED ||
-					  register_index(op->mem.index) == REG_FIXED);
+	return op->type == X86_OP_MEM && (x86_register_index(op->mem.base) == REG_FIXED ||
+					  x86_register_index(op->mem.index) == REG_FIXED);
 }
 
 /* Can the place be behind this instruction? Keeps track of the arguments then. */
-static bool pass(struct walk *w)
+static bool x86_pass(struct walk *w)
 {
 	const cs_insn *insn = w->insn;
 	const cs_x86 *x86 = &insn->detail->x86;
@@ -265,13 +266,13 @@ static bool pass(struct walk *w)
 	cs_regs read, written;
 	unsigned killed = 0;
 
-	if (!is_plain(insn->id) || (insn->id == X86_INS_IMUL && x86->op_count < 2))
+	if (!x86_is_plain(insn->id) || (insn->id == X86_INS_IMUL && x86->op_count < 2))
 		return false;
 	if (insn->id == X86_INS_NOP || insn->id == X86_INS_ENDBR64 || insn->id == X86_INS_TEST ||
 	    insn->id == X86_INS_CMP || insn->id == X86_INS_BT)
 		return true;
 	/* A store through stack or frame pointer might hit the return address. */
-	if (!x86->op_count || (insn->id != X86_INS_LEA && is_stack_operand(&op[0])))
+	if (!x86->op_count || (insn->id != X86_INS_LEA && x86_is_stack_operand(&op[0])))
 		return false;
 	if (cs_regs_access(w->handle, insn, read, &read_count, written, &write_count))
 		return false;
@@ -282,7 +283,7 @@ static bool pass(struct walk *w)
 	if (op[0].type == X86_OP_REG && write_count < ARRAY_SIZE(written))
 		written[write_count++] = (uint16_t)op[0].reg;
 	for (uint8_t i = 0; i < write_count; i++) {
-		int index = register_index(written[i]);
+		int index = x86_register_index(written[i]);
 
 		if (index == REG_FIXED)
 			return false;
@@ -290,13 +291,13 @@ static bool pass(struct walk *w)
 			killed |= 1u << index;
 	}
 	if (insn->id == X86_INS_MOV && x86->op_count == 2) {
-		to = whole_argument(&op[0]);
-		from = whole_argument(&op[1]);
+		to = x86_whole_argument(&op[0]);
+		from = x86_whole_argument(&op[1]);
 	}
 	return place_args_write(&w->args, killed, from, to);
 }
 
-static bool is_null_test(const struct walk *w)
+static bool x86_is_null_test(const struct walk *w)
 {
 	const cs_insn *insn = w->insn;
 	const cs_x86 *x86 = &insn->detail->x86;
@@ -305,11 +306,11 @@ static bool is_null_test(const struct walk *w)
 	if (insn->id != X86_INS_TEST || x86->op_count != 2 || x86->operands[1].type != X86_OP_REG ||
 	    x86->operands[0].reg != x86->operands[1].reg)
 		return false;
-	index = whole_argument(&x86->operands[0]);
+	index = x86_whole_argument(&x86->operands[0]);
 	return index != REG_OTHER && w->args.in[0] & 1u << index;
 }
 
-static bool keeps_flags(const cs_insn *insn)
+static bool x86_keeps_flags(const cs_insn *insn)
 {
 	switch (insn->id) {
 	case X86_INS_MOV:
@@ -324,7 +325,8 @@ static bool keeps_flags(const cs_insn *insn)
 	}
 }
 
-static void choose(const struct walk *w, enum effect effect, const char *reason, struct place *out)
+static void x86_choose(const struct walk *w, enum effect effect, const char *reason,
+		       struct place *out)
 {
 	const cs_insn *insn = w->insn;
 
@@ -341,7 +343,7 @@ static void choose(const struct walk *w, enum effect effect, const char *reason,
 /*
  * Walks forward from the entry, as long as every call passes here with all that the handler needs.
  */
-static void walk_entry(struct walk *w, struct place *out)
+static void x86_walk_entry(struct walk *w, struct place *out)
 {
 	bool chosen = false, null_tested = false, after_null_test = false;
 	const struct place_request *r = w->request;
@@ -351,7 +353,7 @@ static void walk_entry(struct walk *w, struct place *out)
 
 	while (left && cs_disasm_iter(w->handle, &code, &left, &address, w->insn)) {
 		uint64_t offset = w->insn->address - r->vaddr;
-		enum effect effect = classify(w);
+		enum effect effect = x86_classify(w);
 
 		if (offset && offset >= w->first_target) {
 			if (!chosen || out->cost == PLACE_STEPPED)
@@ -360,11 +362,11 @@ static void walk_entry(struct walk *w, struct place *out)
 			return;
 		}
 		if (effect == EFFECT_EMULATED || effect == EFFECT_NOP5) {
-			choose(w, effect,
-			       after_null_test ? "emulated, behind the test for NULL"
-			       : offset	       ? "first emulated instruction"
-					       : "entry, emulated",
-			       out);
+			x86_choose(w, effect,
+				   after_null_test ? "emulated, behind the test for NULL"
+				   : offset	   ? "first emulated instruction"
+						   : "entry, emulated",
+				   out);
 			/* je right after `test %rdi, %rdi`: whoever jumps frees nothing. */
 			if (!null_tested || w->insn->id != X86_INS_JE || after_null_test)
 				return;
@@ -372,18 +374,18 @@ static void walk_entry(struct walk *w, struct place *out)
 			continue;
 		}
 		if (!offset && effect == EFFECT_REFUSED)
-			choose(w, effect, "entry: the kernel may refuse a probe here", out);
+			x86_choose(w, effect, "entry: the kernel may refuse a probe here", out);
 		if (!chosen && effect == EFFECT_STEPPED) {
-			choose(w, effect, "entry: no emulated instruction in reach", out);
+			x86_choose(w, effect, "entry: no emulated instruction in reach", out);
 			if (offset)
 				out->reason = "the entry cannot be probed";
 			chosen = true;
 		}
-		if (!pass(w))
+		if (!x86_pass(w))
 			return;
-		if (is_null_test(w))
+		if (x86_is_null_test(w))
 			null_tested = r->null_skippable && r->args_read & 1;
-		else if (!keeps_flags(w->insn))
+		else if (!x86_keeps_flags(w->insn))
 			null_tested = false;
 	}
 }
@@ -402,13 +404,13 @@ void place_find_x86_64(const struct place_request *request, struct place *out)
 	if (!w.insn)
 		goto out_close;
 	if (request->size <= MAX_CODE)
-		scan_branches(&w);
+		x86_scan_branches(&w);
 	else
 		w.undecodable = true;
 	/* With an unknown jump in the function nothing is sure to be passed once but the entry. */
 	if (w.undecodable || w.computed_jump)
 		w.first_target = 1;
-	walk_entry(&w, out);
+	x86_walk_entry(&w, out);
 	if (w.first_target == 1 && out->cost == PLACE_STEPPED)
 		out->reason = w.computed_jump ? "entry: the function has computed jumps"
 					      : "entry: the function cannot be decoded whole";

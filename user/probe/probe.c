@@ -17,7 +17,7 @@
 /* Of one object. */
 #define SITES_MAX 512
 
-static enum probe_role role_of(const struct alloc_fn *fn)
+static enum probe_role probe_role_of(const struct alloc_fn *fn)
 {
 	switch (fn->op) {
 	case OP_FREE:
@@ -36,7 +36,7 @@ static enum probe_role role_of(const struct alloc_fn *fn)
 	}
 }
 
-static unsigned args_read(const struct alloc_fn *fn)
+static unsigned probe_args_read(const struct alloc_fn *fn)
 {
 	unsigned args = 0;
 
@@ -54,7 +54,7 @@ static unsigned args_read(const struct alloc_fn *fn)
 }
 
 /* The arguments that the cookie names, at the registers where the place has them. */
-static uint8_t arg_at(const struct place *place, uint8_t arg)
+static uint8_t probe_arg_at(const struct place *place, uint8_t arg)
 {
 	return arg ? place->arg_at[arg - 1] : 0;
 }
@@ -66,7 +66,7 @@ static const bool mmap_is_told = true;
 static const bool mmap_is_told = false;
 #endif
 
-static bool has_mmap(const struct provider *provider)
+static bool probe_has_mmap(const struct provider *provider)
 {
 	for (size_t i = 0; i < provider->count; i++) {
 		if (provider->fns[i].fn->mmap)
@@ -80,7 +80,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 {
 	const struct alloc_fn *f = fn->fn;
 	struct place_request request = {.code = code,
-					.args_read = args_read(f),
+					.args_read = probe_args_read(f),
 					.args_may_move = f->op != OP_MMAP && f->op != OP_MREMAP &&
 							 f->op != OP_MUNMAP,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
@@ -101,18 +101,18 @@ static void probe_init(struct probe *probe, const struct object *object,
 	if (object_offset_to_vaddr(object, fn->offset, &request.vaddr))
 		request.vaddr = 0;
 	place_find(&request, &probe->place);
-	cookie.size_arg = arg_at(&probe->place, f->size_arg);
-	cookie.count_arg = arg_at(&probe->place, f->count_arg);
-	cookie.ptr_arg = arg_at(&probe->place, f->ptr_arg);
+	cookie.size_arg = probe_arg_at(&probe->place, f->size_arg);
+	cookie.count_arg = probe_arg_at(&probe->place, f->count_arg);
+	cookie.ptr_arg = probe_arg_at(&probe->place, f->ptr_arg);
 	cookie.family = alloc_fn_family(f);
 	probe->fn = fn;
-	probe->role = role_of(f);
+	probe->role = probe_role_of(f);
 	probe->offset = fn->offset + probe->place.offset;
 	probe->cookie = cookie.value;
 }
 
 /* The probe's program finds the loader's struct r_debug by its distance. */
-static void point_at_view(struct probe *probe, const struct provider *provider)
+static void probe_point_at_view(struct probe *probe, const struct provider *provider)
 {
 	union probe_cookie cookie = {.op = OP_LOADED};
 	uint64_t vaddr;
@@ -123,7 +123,7 @@ static void point_at_view(struct probe *probe, const struct provider *provider)
 	probe->cookie = cookie.value;
 }
 
-static void add_site(struct probe_set *set, const struct provider_fn *fn, uint64_t offset)
+static void probe_add_site(struct probe_set *set, const struct provider_fn *fn, uint64_t offset)
 {
 	const struct probe *first = &set->probes[set->count - set->site_count];
 
@@ -144,8 +144,8 @@ static void add_site(struct probe_set *set, const struct provider_fn *fn, uint64
 }
 
 /* The returns of one probe's function; false when it has to go without probes. */
-static bool add_sites(struct probe_set *set, struct sites *sites, struct probe *probe,
-		      const char **reason)
+static bool probe_add_sites(struct probe_set *set, struct sites *sites, struct probe *probe,
+			    const char **reason)
 {
 	struct returns returns;
 	int err = sites_find(sites, probe->fn, &returns);
@@ -162,12 +162,12 @@ static bool add_sites(struct probe_set *set, struct sites *sites, struct probe *
 			return false;
 	}
 	for (size_t i = 0; i < returns.count; i++)
-		add_site(set, probe->fn, returns.sites[i]);
+		probe_add_site(set, probe->fn, returns.sites[i]);
 	probe->site_count = (uint32_t)returns.count;
 	return true;
 }
 
-static void tell_unprobed(const struct probe_set *set)
+static void probe_tell_unprobed(const struct probe_set *set)
 {
 	const struct unprobed *u = set->unprobed;
 
@@ -178,7 +178,7 @@ static void tell_unprobed(const struct probe_set *set)
 			 set->unprobed_count > 1 ? ", and more (`memleakbpf doctor`)" : "");
 }
 
-static bool has_role(const struct probe_set *set, enum probe_role role)
+static bool probe_has_role(const struct probe_set *set, enum probe_role role)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		if (set->probes[i].role == role)
@@ -191,12 +191,12 @@ static bool has_role(const struct probe_set *set, enum probe_role role)
  * Finds the returns of the functions that must not have a return probe, and takes out those whose
  * returns are not known.
  */
-static int find_sites(struct probe_set *set)
+static int probe_find_sites(struct probe_set *set)
 {
 	size_t functions = set->count;
 	struct sites *sites;
 
-	if (!has_role(set, PROBE_ALLOC_ENTRY))
+	if (!probe_has_role(set, PROBE_ALLOC_ENTRY))
 		return 0;
 	sites = sites_new(set->provider);
 	if (!sites)
@@ -205,14 +205,14 @@ static int find_sites(struct probe_set *set)
 		struct probe *probe = &set->probes[i];
 		const char *reason;
 
-		if (probe->role != PROBE_ALLOC_ENTRY || add_sites(set, sites, probe, &reason))
+		if (probe->role != PROBE_ALLOC_ENTRY || probe_add_sites(set, sites, probe, &reason))
 			continue;
 		set->unprobed[set->unprobed_count++] =
 			(struct unprobed){.fn = probe->fn, .reason = reason};
 		probe->role = PROBE_ROLES;
 	}
 	sites_free(sites);
-	tell_unprobed(set);
+	probe_tell_unprobed(set);
 	functions = set->count;
 	set->count = 0;
 	for (size_t i = 0; i < functions; i++) {
@@ -238,15 +238,15 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 	if (!code || !set->probes || !set->unprobed)
 		goto out_of_memory;
 	set->count = provider->count;
-	mmap = has_mmap(provider);
+	mmap = probe_has_mmap(provider);
 	for (size_t i = 0; i < set->count; i++) {
 		probe_init(&set->probes[i], provider->object, &provider->fns[i], code, mmap);
 		if (provider->named)
 			set->probes[i].role = PROBE_NAMED;
 		if (provider->debugger_view)
-			point_at_view(&set->probes[i], provider);
+			probe_point_at_view(&set->probes[i], provider);
 	}
-	if (find_sites(set))
+	if (probe_find_sites(set))
 		goto out_of_memory;
 	*out = set;
 	return 0;

@@ -31,7 +31,7 @@ struct walk {
 	struct seen seen[SEEN_SIZE];
 };
 
-static struct seen *find_seen(struct walk *w, uint64_t vaddr)
+static struct seen *returns_find_seen(struct walk *w, uint64_t vaddr)
 {
 	size_t at = (size_t)((vaddr * 0x9e3779b97f4a7c15ull) >> 32) & (SEEN_SIZE - 1);
 
@@ -40,25 +40,25 @@ static struct seen *find_seen(struct walk *w, uint64_t vaddr)
 	return &w->seen[at];
 }
 
-static int give_up(struct walk *w, const char *reason)
+static int returns_give_up(struct walk *w, const char *reason)
 {
 	w->out->count = 0;
 	w->out->reason = reason;
 	return -ENOTSUP;
 }
 
-static int add_path(struct walk *w, uint64_t vaddr)
+static int returns_add_path(struct walk *w, uint64_t vaddr)
 {
-	if (find_seen(w, vaddr)->size)
+	if (returns_find_seen(w, vaddr)->size)
 		return 0;
 	if (w->paths == PATHS_MAX)
-		return give_up(w, "too much code");
+		return returns_give_up(w, "too much code");
 	w->path[w->paths++] = vaddr;
 	return 0;
 }
 
 /* A jump that leaves this path: what becomes of it. */
-static int follow(struct walk *w, const struct step *step)
+static int returns_follow(struct walk *w, const struct step *step)
 {
 	uint64_t vaddr = step->target;
 	enum returns_target to = step->kind == STEP_JUMP_THROUGH
@@ -67,25 +67,25 @@ static int follow(struct walk *w, const struct step *step)
 
 	switch (to) {
 	case RETURNS_CODE:
-		return add_path(w, vaddr);
+		return returns_add_path(w, vaddr);
 	case RETURNS_PROBED:
 		return 0;
 	case RETURNS_UNKNOWN:
 		break;
 	}
-	return give_up(w, "ends by a jump to a function of another object");
+	return returns_give_up(w, "ends by a jump to a function of another object");
 }
 
-static int add_site(struct walk *w, uint64_t vaddr)
+static int returns_add_site(struct walk *w, uint64_t vaddr)
 {
 	if (w->out->count == RETURNS_MAX)
-		return give_up(w, "too many returns");
+		return returns_give_up(w, "too many returns");
 	w->out->sites[w->out->count++] = vaddr;
 	return 0;
 }
 
 /* One instruction. 1: goes on behind it; 0: the path ends here. */
-static int look_at(struct walk *w, uint64_t vaddr, const struct step *step)
+static int returns_look_at(struct walk *w, uint64_t vaddr, const struct step *step)
 {
 	int err;
 
@@ -95,26 +95,26 @@ static int look_at(struct walk *w, uint64_t vaddr, const struct step *step)
 	case STEP_CALL:
 		return 1;
 	case STEP_BRANCH:
-		err = follow(w, step);
+		err = returns_follow(w, step);
 		return err ? err : 1;
 	case STEP_JUMP:
 	case STEP_JUMP_THROUGH:
-		return follow(w, step);
+		return returns_follow(w, step);
 	case STEP_RETURN:
-		return add_site(w, vaddr);
+		return returns_add_site(w, vaddr);
 	case STEP_STOP:
 		return 0;
 	case STEP_JUMP_UNKNOWN:
-		return give_up(w, "jumps through a table or register");
+		return returns_give_up(w, "jumps through a table or register");
 	case STEP_RETURN_UNPROBED:
-		return give_up(w, "returns by an instruction that cannot be probed");
+		return returns_give_up(w, "returns by an instruction that cannot be probed");
 	case STEP_UNDECODABLE:
 		break;
 	}
-	return give_up(w, "the code cannot be decoded");
+	return returns_give_up(w, "the code cannot be decoded");
 }
 
-static void decode(struct walk *w, uint64_t vaddr, struct step *step)
+static void returns_decode(struct walk *w, uint64_t vaddr, struct step *step)
 {
 	uint8_t code[STEP_BYTES];
 	size_t size = w->source->read(w->source->ctx, vaddr, code, sizeof(code));
@@ -125,13 +125,13 @@ static void decode(struct walk *w, uint64_t vaddr, struct step *step)
 		step_aarch64(code, size, vaddr, step);
 }
 
-static int walk_path(struct walk *w, uint64_t vaddr)
+static int returns_walk_path(struct walk *w, uint64_t vaddr)
 {
 	uint64_t end = w->source->end(w->source->ctx, vaddr);
 	bool after_call = false;
 
 	for (;;) {
-		struct seen *seen = find_seen(w, vaddr);
+		struct seen *seen = returns_find_seen(w, vaddr);
 		struct step step;
 		int err;
 
@@ -142,15 +142,16 @@ static int walk_path(struct walk *w, uint64_t vaddr)
 			 * Behind a call that never returns there is nothing; else this is no code
 			 * as compilers make it.
 			 */
-			return after_call ? 0 : give_up(w, "runs on into the next function");
+			return after_call ? 0
+					  : returns_give_up(w, "runs on into the next function");
 		if (w->instructions++ == INSTRUCTIONS_MAX)
-			return give_up(w, "too much code");
-		decode(w, vaddr, &step);
+			return returns_give_up(w, "too much code");
+		returns_decode(w, vaddr, &step);
 		if (step.kind == STEP_UNDECODABLE && after_call)
 			return 0;
 		seen->vaddr = vaddr;
 		seen->size = step.size ? step.size : 1;
-		err = look_at(w, vaddr, &step);
+		err = returns_look_at(w, vaddr, &step);
 		if (err <= 0)
 			return err;
 		/* Padding does not count. */
@@ -164,29 +165,29 @@ static int walk_path(struct walk *w, uint64_t vaddr)
  * Is a site a part of another instruction too? Both are executed then, and a breakpoint in the one
  * would change the other.
  */
-static bool overlapped(struct walk *w, uint64_t site)
+static bool returns_overlapped(struct walk *w, uint64_t site)
 {
 	for (uint64_t before = 1; before < STEP_BYTES; before++) {
-		if (find_seen(w, site - before)->size > before)
+		if (returns_find_seen(w, site - before)->size > before)
 			return true;
 	}
 	return false;
 }
 
-static int find(struct walk *w, const struct returns_source *source, uint64_t vaddr,
-		struct returns *out)
+static int returns_walk_function(struct walk *w, const struct returns_source *source,
+				 uint64_t vaddr, struct returns *out)
 {
 	int err;
 
 	w->source = source;
 	w->out = out;
 	*out = (struct returns){0};
-	err = add_path(w, vaddr);
+	err = returns_add_path(w, vaddr);
 	while (!err && w->paths)
-		err = walk_path(w, w->path[--w->paths]);
+		err = returns_walk_path(w, w->path[--w->paths]);
 	for (size_t i = 0; !err && i < out->count; i++) {
-		if (overlapped(w, out->sites[i]))
-			err = give_up(w, "has code that overlaps");
+		if (returns_overlapped(w, out->sites[i]))
+			err = returns_give_up(w, "has code that overlaps");
 	}
 	if (!err)
 		qsort(out->sites, out->count, sizeof(out->sites[0]), compare_u64);
@@ -201,7 +202,7 @@ int returns_find_x86_64(const struct returns_source *source, uint64_t vaddr, str
 	if (w)
 		w->decoder = decoder_new();
 	if (w && w->decoder)
-		err = find(w, source, vaddr, out);
+		err = returns_walk_function(w, source, vaddr, out);
 	if (w)
 		decoder_free(w->decoder);
 	return err;
@@ -211,7 +212,7 @@ int returns_find_aarch64(const struct returns_source *source, uint64_t vaddr, st
 {
 	_cleanup_free_ struct walk *w = calloc(1, sizeof(*w));
 
-	return w ? find(w, source, vaddr, out) : -ENOMEM;
+	return w ? returns_walk_function(w, source, vaddr, out) : -ENOMEM;
 }
 
 int returns_find(const struct returns_source *source, uint64_t vaddr, struct returns *out)

@@ -39,7 +39,7 @@ void sites_free(struct sites *sites)
 	free(sites);
 }
 
-static size_t read_code(void *ctx, uint64_t vaddr, uint8_t *code, size_t size)
+static size_t sites_read_code(void *ctx, uint64_t vaddr, uint8_t *code, size_t size)
 {
 	const struct sites *s = ctx;
 	const struct object *object = s->provider->object;
@@ -52,7 +52,7 @@ static size_t read_code(void *ctx, uint64_t vaddr, uint8_t *code, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-static uint64_t function_end(void *ctx, uint64_t vaddr)
+static uint64_t sites_function_end(void *ctx, uint64_t vaddr)
 {
 	const struct sites *s = ctx;
 	uint64_t end = bounds_next(s->bounds, vaddr);
@@ -62,12 +62,12 @@ static uint64_t function_end(void *ctx, uint64_t vaddr)
 }
 
 /* Has it a return probe? Those that exceptions can leave have none. */
-static bool has_return_probe(const struct alloc_fn *fn)
+static bool sites_has_return_probe(const struct alloc_fn *fn)
 {
 	return !fn->throws && fn->op != OP_FREE && fn->op != OP_MUNMAP;
 }
 
-static enum returns_target at_code(const struct sites *s, uint64_t vaddr)
+static enum returns_target sites_at_code(const struct sites *s, uint64_t vaddr)
 {
 	const struct provider *p = s->provider;
 	uint64_t offset;
@@ -75,27 +75,27 @@ static enum returns_target at_code(const struct sites *s, uint64_t vaddr)
 	if (object_vaddr_to_offset(p->object, vaddr, &offset) || !object_is_code(p->object, offset))
 		return RETURNS_UNKNOWN;
 	for (size_t i = 0; i < p->count; i++) {
-		if (p->fns[i].offset == offset && has_return_probe(p->fns[i].fn))
+		if (p->fns[i].offset == offset && sites_has_return_probe(p->fns[i].fn))
 			return RETURNS_PROBED;
 	}
 	return RETURNS_CODE;
 }
 
 /* Another object's malloc has a return probe, unless only this object is looked at. */
-static enum returns_target elsewhere(const struct sites *s, const char *name)
+static enum returns_target sites_elsewhere(const struct sites *s, const char *name)
 {
 	size_t count;
 	const struct alloc_fn *table = alloc_table(&count);
 
 	for (size_t i = 0; i < count && !s->provider->alone; i++) {
 		if (!strcmp(table[i].name, name) && !table[i].cxx && !table[i].mmap &&
-		    has_return_probe(&table[i]))
+		    sites_has_return_probe(&table[i]))
 			return RETURNS_PROBED;
 	}
 	return RETURNS_UNKNOWN;
 }
 
-static enum returns_target jump_through(void *ctx, uint64_t *vaddr)
+static enum returns_target sites_jump_through(void *ctx, uint64_t *vaddr)
 {
 	const struct sites *s = ctx;
 	struct plt_symbol symbol;
@@ -103,34 +103,34 @@ static enum returns_target jump_through(void *ctx, uint64_t *vaddr)
 	if (!s->elf || !plt_symbol(s->elf, *vaddr, &symbol))
 		return RETURNS_UNKNOWN;
 	if (!symbol.vaddr)
-		return elsewhere(s, symbol.name);
+		return sites_elsewhere(s, symbol.name);
 	/*
 	 * That another object does not define it first is assumed; if one does, the calls are
 	 * counted as lost.
 	 */
 	*vaddr = symbol.vaddr;
-	return at_code(s, symbol.vaddr);
+	return sites_at_code(s, symbol.vaddr);
 }
 
-static enum returns_target jump(void *ctx, uint64_t *vaddr)
+static enum returns_target sites_jump(void *ctx, uint64_t *vaddr)
 {
 	uint8_t code[PLT_ENTRY];
-	uint64_t slot = plt_slot(code, read_code(ctx, *vaddr, code, sizeof(code)), *vaddr);
+	uint64_t slot = plt_slot(code, sites_read_code(ctx, *vaddr, code, sizeof(code)), *vaddr);
 
 	if (!slot)
-		return at_code(ctx, *vaddr);
+		return sites_at_code(ctx, *vaddr);
 	*vaddr = slot;
-	return jump_through(ctx, vaddr);
+	return sites_jump_through(ctx, vaddr);
 }
 
 int sites_find(struct sites *sites, const struct provider_fn *fn, struct returns *out)
 {
 	const struct object *object = sites->provider->object;
 	const struct returns_source source = {
-		.read = read_code,
-		.end = function_end,
-		.jump = jump,
-		.jump_through = jump_through,
+		.read = sites_read_code,
+		.end = sites_function_end,
+		.jump = sites_jump,
+		.jump_through = sites_jump_through,
 		.ctx = sites,
 	};
 	int err;

@@ -178,7 +178,7 @@ static int hex_digit(char c)
 }
 
 /* systemd.unit(5): \x2d in a unit's name is a dash. */
-static void unescape(struct part part, char *out, size_t size)
+static void cgroup_unescape(struct part part, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -202,7 +202,7 @@ static void name_unit(struct part part, struct cgroup *out)
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (part_has_suffix(part, kinds[i]))
-			unescape(part, out->unit, sizeof(out->unit));
+			cgroup_unescape(part, out->unit, sizeof(out->unit));
 	}
 }
 
@@ -277,7 +277,7 @@ static enum line_rank rank_line(bool unified, struct part controllers, struct pa
 }
 
 /* "HIERARCHY:CONTROLLERS:PATH", cgroups(7). */
-static void parse_line(struct part line, enum line_rank *best, struct cgroup *out)
+static void cgroup_parse_line(struct part line, enum line_rank *best, struct cgroup *out)
 {
 	const char *first = memchr(line.text, ':', line.len), *second;
 	struct part controllers, path;
@@ -314,7 +314,7 @@ void cgroup_parse(const char *text, struct cgroup *out)
 		struct part line = {text, strcspn(text, "\n")};
 
 		text += line.len + (text[line.len] == '\n');
-		parse_line(line, &best, out);
+		cgroup_parse_line(line, &best, out);
 	}
 	cgroup_name_path(out->path, out);
 }
@@ -414,7 +414,7 @@ int cgroup_container_name(const char *root, const char *id, char *name, size_t s
 
 /* ---- limits ------------------------------------------------------------------------------- */
 
-static int read_number(const char *directory, const char *file, uint64_t *value)
+static int cgroup_read_number(const char *directory, const char *file, uint64_t *value)
 {
 	char path[2 * CGROUP_PATH_MAX], text[64];
 	int err;
@@ -431,9 +431,10 @@ static bool left_in(const char *directory, int version, uint64_t *left)
 {
 	uint64_t limit, usage;
 
-	if (read_number(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes", &limit) ||
-	    read_number(directory, version == 2 ? "memory.current" : "memory.usage_in_bytes",
-			&usage) ||
+	if (cgroup_read_number(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes",
+			       &limit) ||
+	    cgroup_read_number(directory, version == 2 ? "memory.current" : "memory.usage_in_bytes",
+			       &usage) ||
 	    (version == 1 && limit >= V1_UNLIMITED))
 		return false;
 	*left = limit > usage ? limit - usage : 0;

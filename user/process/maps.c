@@ -80,7 +80,7 @@ static void parse_path(char *path, struct mapping *m)
 }
 
 /* Parses the line [line, end); *end is '\0' already. */
-static bool parse_line(char *line, char *end, struct mapping *m)
+static bool maps_parse_line(char *line, char *end, struct mapping *m)
 {
 	uint64_t dev_major, dev_minor;
 	const char *p = line;
@@ -118,7 +118,7 @@ static bool parse_line(char *line, char *end, struct mapping *m)
 	return true;
 }
 
-static int append(struct maps *maps, const struct mapping *m)
+static int maps_append(struct maps *maps, const struct mapping *m)
 {
 	if (!RESERVE_ITEM(maps->items, maps->count, maps->capacity, 64))
 		return -ENOMEM;
@@ -151,10 +151,10 @@ static int parse_owned(char *text, size_t len, struct maps **out)
 		if (!end)
 			end = text + len;
 		*end = '\0';
-		if (parse_line(line, end, &m)) {
+		if (maps_parse_line(line, end, &m)) {
 			if (maps->count && maps->items[maps->count - 1].start > m.start)
 				sorted = false;
-			if (append(maps, &m)) {
+			if (maps_append(maps, &m)) {
 				maps_free(maps);
 				return -ENOMEM;
 			}

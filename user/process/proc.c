@@ -16,7 +16,7 @@
 #define MAX_CMDLINE_BYTES (1u << 20)
 
 /* Reads /proc/PID/NAME whole, up to max bytes; '\0'-terminated. *out is freed by the caller. */
-static int read_file(pid_t pid, const char *name, size_t max, char **out, size_t *len)
+static int proc_read_file(pid_t pid, const char *name, size_t max, char **out, size_t *len)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_close_ int fd = -1;
@@ -91,7 +91,7 @@ int proc_stat(pid_t pid, struct proc_stat *out)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len;
-	int err = read_file(pid, "stat", 4096, &text, &len);
+	int err = proc_read_file(pid, "stat", 4096, &text, &len);
 
 	return err ? err : proc_stat_parse(text, out);
 }
@@ -111,7 +111,7 @@ int proc_cmdline(pid_t pid, char ***out)
 	_cleanup_free_ char *text = NULL;
 	size_t len, count = 0;
 	char **argv, *strings;
-	int err = read_file(pid, "cmdline", MAX_CMDLINE_BYTES, &text, &len);
+	int err = proc_read_file(pid, "cmdline", MAX_CMDLINE_BYTES, &text, &len);
 
 	if (err)
 		return err;
@@ -138,7 +138,7 @@ int proc_status_field(pid_t pid, const char *name, char **out)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len, name_len = strlen(name);
-	int err = read_file(pid, "status", 64 * 1024, &text, &len);
+	int err = proc_read_file(pid, "status", 64 * 1024, &text, &len);
 
 	if (err)
 		return err;

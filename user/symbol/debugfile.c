@@ -57,7 +57,7 @@ static void crc32_table(uint32_t table[256])
 	}
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
+static int debugfile_write_all(int fd, const uint8_t *data, size_t len)
 {
 	while (len) {
 		ssize_t n = write(fd, data, len);
@@ -121,7 +121,7 @@ static int copy_file(int fd, uint32_t *crc)
 		if (done > limit)
 			return -EFBIG;
 		*crc = crc32_update(table, *crc, chunk, (size_t)n);
-		if (write_all(copy, chunk, (size_t)n))
+		if (debugfile_write_all(copy, chunk, (size_t)n))
 			return -EIO;
 	}
 	*crc = ~*crc;
@@ -129,7 +129,7 @@ static int copy_file(int fd, uint32_t *crc)
 }
 
 /* Is this the file looked for, and an ELF file with DWARF in it or at least symbols? */
-static bool matches(int fd, const struct wanted *wanted, uint32_t crc, bool need_dwarf)
+static bool debugfile_matches(int fd, const struct wanted *wanted, uint32_t crc, bool need_dwarf)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	const void *id = NULL;
@@ -180,7 +180,8 @@ static int try_path(const struct debugfile_query *query, const struct wanted *wa
 		if (fd < 0)
 			continue;
 		copy = copy_file(fd, &crc);
-		if (copy < 0 || !matches(copy, wanted, crc, debugfile_is_alternate(query)))
+		if (copy < 0 ||
+		    !debugfile_matches(copy, wanted, crc, debugfile_is_alternate(query)))
 			continue;
 		*name = strdup(path);
 		if (!*name)

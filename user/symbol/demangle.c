@@ -24,7 +24,7 @@ struct output {
 	char text[DEMANGLE_OUTPUT_MAX + sizeof("...")];
 };
 
-static void append(const char *piece, size_t len, void *data)
+static void demangle_append(const char *piece, size_t len, void *data)
 {
 	struct output *output = data;
 	size_t room = DEMANGLE_OUTPUT_MAX - output->used;
@@ -57,12 +57,12 @@ static bool demangle_into(const char *name, struct output *output)
 	 */
 	if (setjmp(output->full) != 0)
 		return true;
-	if (rust_demangle_callback(name, DEMANGLE_OPTIONS, append, output))
+	if (rust_demangle_callback(name, DEMANGLE_OPTIONS, demangle_append, output))
 		return true;
 	output->used = 0;
 	if (setjmp(output->full) != 0)
 		return true;
-	return cplus_demangle_v3_callback(name, DEMANGLE_OPTIONS, append, output) != 0;
+	return cplus_demangle_v3_callback(name, DEMANGLE_OPTIONS, demangle_append, output) != 0;
 }
 
 char *symbol_demangle(const char *name)

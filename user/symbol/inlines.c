@@ -315,8 +315,8 @@ static void set_call_line(struct source_frame *frame, Dwarf_Die *unit, Dwarf_Die
 		frame->line = (uint32_t)value;
 }
 
-static void fill_stack(struct source_stack *out, Dwarf_Die *unit, Dwarf_Die *function,
-		       Dwarf_Addr pc)
+static void inlines_fill_stack(struct source_stack *out, Dwarf_Die *unit, Dwarf_Die *function,
+			       Dwarf_Addr pc)
 {
 	struct inline_chain chain = {.count = 0};
 	Dwarf_Addr entry;
@@ -367,7 +367,7 @@ void debuginfo_find(struct debuginfo *info, uint64_t vaddr, struct source_stack 
 	if (!dwarf_offdie(info->dwarf, unit->die, &unit_die))
 		return;
 	if (find_function(info, unit, &unit_die, pc, &function)) {
-		fill_stack(out, &unit_die, &function, pc);
+		inlines_fill_stack(out, &unit_die, &function, pc);
 		out->entry -= info->bias;
 	} else {
 		set_line(&out->frames[0], &unit_die, pc);

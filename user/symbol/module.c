@@ -182,7 +182,7 @@ static uint64_t object_span(const struct object *object)
 	return high > low && high - low < MODULE_SPAN_MAX ? high - low : 0;
 }
 
-static void report(struct module *module)
+static void module_report(struct module *module)
 {
 	struct module_set *set = module->set;
 	uint64_t span = object_span(module->object);
@@ -274,7 +274,7 @@ struct module *module_set_get(struct module_set *set, struct object *object, int
 		return NULL;
 	}
 	module->object = object_ref(object);
-	report(module);
+	module_report(module);
 	limit_unmapped(set);
 	return module;
 }

@@ -43,7 +43,7 @@ struct perfmap *perfmap_new(void)
 	return map;
 }
 
-static void forget(struct perfmap *map)
+static void perfmap_forget(struct perfmap *map)
 {
 	free(map->text);
 	free(map->entries);
@@ -59,7 +59,7 @@ void perfmap_free(struct perfmap *map)
 {
 	if (!map)
 		return;
-	forget(map);
+	perfmap_forget(map);
 	cleanup_close(&map->fd);
 	free(map);
 }
@@ -73,7 +73,7 @@ void perfmap_set_file(struct perfmap *map, int fd)
 		close(fd);
 		return;
 	}
-	forget(map);
+	perfmap_forget(map);
 	cleanup_close(&map->fd);
 	map->fd = fd;
 	map->dev = status.st_dev;
@@ -195,7 +195,7 @@ static int read_more(struct perfmap *map, size_t size)
 }
 
 /* Looks whether the file has changed and reads it if so. True when there is something new. */
-static bool refresh(struct perfmap *map)
+static bool perfmap_refresh(struct perfmap *map)
 {
 	struct stat status;
 	bool same_time;
@@ -213,7 +213,7 @@ static bool refresh(struct perfmap *map)
 	 * appended to.
 	 */
 	if (map->read && status.st_size <= map->size)
-		forget(map);
+		perfmap_forget(map);
 	map->read = true;
 	map->size = status.st_size;
 	map->changed = status.st_mtim;
@@ -246,7 +246,7 @@ const char *perfmap_find(struct perfmap *map, uint64_t address, size_t *len, uin
 {
 	const char *name = find_entry(map, address, len, start);
 
-	if (!name && refresh(map))
+	if (!name && perfmap_refresh(map))
 		name = find_entry(map, address, len, start);
 	return name;
 }

@@ -150,7 +150,7 @@ static void open_map(struct process *process, int root_fd)
 }
 
 /* Opens what /proc offers, unless the pid is somebody else's by now. */
-static void look(struct process *process)
+static void process_names_look(struct process *process)
 {
 	_cleanup_close_ int root_fd = -1;
 	struct stat ours;
@@ -181,7 +181,7 @@ struct process *process_set_get(struct process_set *set, pid_t pid, bool renew)
 		return process;
 	start_time = read_start_time(pid);
 	if (process && (!start_time || start_time == process->start_time)) {
-		look(process);
+		process_names_look(process);
 		return process;
 	}
 	if (!process) {
@@ -203,7 +203,7 @@ struct process *process_set_get(struct process_set *set, pid_t pid, bool renew)
 	process->map = perfmap_new();
 	if (!process->map)
 		return NULL;
-	look(process);
+	process_names_look(process);
 	return process;
 }
 
@@ -258,6 +258,6 @@ const char *process_jit_symbol(struct process *process, uint64_t address, size_t
 	if (name)
 		return name;
 	/* A runtime may have begun its map, or replaced it by another file, since the last look. */
-	look(process);
+	process_names_look(process);
 	return perfmap_find(process->map, address, len, start);
 }

@@ -8,7 +8,7 @@
 #include "user/base/util.h"
 
 /* The first position whose bound is >= value. */
-static size_t lower_bound(const uint64_t *bounds, size_t count, uint64_t value)
+static size_t ranges_lower_bound(const uint64_t *bounds, size_t count, uint64_t value)
 {
 	return BISECT(i, 0, count, bounds[i] < value);
 }
@@ -71,9 +71,9 @@ int range_index_build(struct range_index *index, const struct range *ranges, siz
 
 		if (ranges[i].start >= ranges[i].end)
 			continue;
-		end = lower_bound(bounds, unique, ranges[i].end);
+		end = ranges_lower_bound(bounds, unique, ranges[i].end);
 		for (uint32_t at = next_unowned(
-			     next, (uint32_t)lower_bound(bounds, unique, ranges[i].start));
+			     next, (uint32_t)ranges_lower_bound(bounds, unique, ranges[i].start));
 		     at < end; at = next_unowned(next, at)) {
 			owner[at] = (uint32_t)i;
 			next[at] = at + 1;
@@ -87,7 +87,7 @@ int range_index_build(struct range_index *index, const struct range *ranges, siz
 
 uint32_t range_index_find(const struct range_index *index, uint64_t address)
 {
-	size_t above = lower_bound(index->bounds, index->count, address);
+	size_t above = ranges_lower_bound(index->bounds, index->count, address);
 
 	if (above < index->count && index->bounds[above] == address)
 		return index->owner[above];

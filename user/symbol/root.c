@@ -16,7 +16,7 @@ _Static_assert(ROOT_OURS == AT_FDCWD, "openat() takes it for \"no directory\"");
  * For reading, what an O_PATH descriptor leads to: that is /proc's magic link, and it cannot lead
  * elsewhere.
  */
-static int reopen(int path_fd)
+static int root_reopen(int path_fd)
 {
 	char self[32];
 	int fd;
@@ -52,7 +52,7 @@ static int open_in_root(int root_fd, const char *path, int extra_flags)
 		return -ELOOP;
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	return reopen(path_fd);
+	return root_reopen(path_fd);
 }
 
 int root_open_file(int root_fd, const char *path)

@@ -381,8 +381,8 @@ static bool is_final(const struct cached *cached)
 	return !cached->key.jit || cached->answer->frames[0].function;
 }
 
-static int remember(struct symbolizer *symbolizer, const struct cache_key *key,
-		    struct cached *cached, struct answer *answer)
+static int symbol_remember(struct symbolizer *symbolizer, const struct cache_key *key,
+			   struct cached *cached, struct answer *answer)
 {
 	if (!cached) {
 		cached = calloc(1, sizeof(*cached));
@@ -425,7 +425,7 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 			      : resolve_object(symbolizer, location, pid, is_return_address,
 					       &answer);
 		if (!err && answer)
-			err = remember(symbolizer, &key, cached, answer);
+			err = symbol_remember(symbolizer, &key, cached, answer);
 		if (err) {
 			answer_free(answer);
 			return err;

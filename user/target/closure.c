@@ -255,7 +255,7 @@ static int ask_loader(const char *loader, const char *program, char **listing)
 
 /* ---- the result ---- */
 
-static int add_path(struct closure *closure, const char *path, size_t len)
+static int closure_add_path(struct closure *closure, const char *path, size_t len)
 {
 	char **paths;
 
@@ -289,7 +289,7 @@ static int add_listing(struct closure *closure, const char *listing)
 		}
 		/* linux-vdso.so.1 is no file; a relative path is one. */
 		if (end && memchr(path, '/', (size_t)(end - path)) &&
-		    add_path(closure, path, (size_t)(end - path)))
+		    closure_add_path(closure, path, (size_t)(end - path)))
 			return -ENOMEM;
 		line += len + (line[len] == '\n');
 	}
@@ -317,7 +317,7 @@ static int add_libraries(struct closure *closure, const char *loader, const char
 	return add_listing(closure, listing);
 }
 
-static int fill(struct closure *closure, const char *command)
+static int closure_fill(struct closure *closure, const char *command)
 {
 	_cleanup_free_ char *program = NULL, *loader = NULL;
 	_cleanup_close_ int fd = -1;
@@ -331,16 +331,16 @@ static int fill(struct closure *closure, const char *command)
 	fd = open_program(&program);
 	if (fd < 0)
 		return fd;
-	err = add_path(closure, program, strlen(program));
+	err = closure_add_path(closure, program, strlen(program));
 	if (!err)
 		err = read_interpreter(fd, &loader);
 	if (err || !loader)
 		return err;
-	err = add_path(closure, loader, strlen(loader));
+	err = closure_add_path(closure, loader, strlen(loader));
 	return err ? err : add_libraries(closure, loader, program);
 }
 
-static int explain(int err, const char *command, const struct closure *closure)
+static int closure_explain(int err, const char *command, const struct closure *closure)
 {
 	switch (err) {
 	case -ENOENT:
@@ -376,9 +376,9 @@ int closure_find(const char *command, struct closure **out)
 
 	if (!closure)
 		return log_errno(ENOMEM, "%s", command);
-	err = fill(closure, command);
+	err = closure_fill(closure, command);
 	if (err) {
-		err = explain(err, command, closure);
+		err = closure_explain(err, command, closure);
 		closure_free(closure);
 		return err;
 	}

@@ -85,7 +85,7 @@ void image_forget_root(struct image *image)
 }
 
 /* Keeps the object (whose reference is taken over) for the image's lifetime. */
-static int keep(struct image *image, struct object *object)
+static int image_keep(struct image *image, struct object *object)
 {
 	for (size_t i = 0; i < image->seen_count; i++) {
 		if (image->seen[i] == object) {
@@ -112,7 +112,7 @@ struct image *image_clone(const struct image *parent, pid_t child)
 	if (image->root_fd < 0 && parent->root_fd >= 0)
 		image->root_fd = fcntl(parent->root_fd, F_DUPFD_CLOEXEC, 0);
 	for (size_t i = 0; i < parent->seen_count; i++) {
-		if (keep(image, object_ref(parent->seen[i])))
+		if (image_keep(image, object_ref(parent->seen[i])))
 			goto fail;
 	}
 	if (count) {
@@ -130,7 +130,7 @@ fail:
 }
 
 /* Index of the first range that ends above the address. */
-static size_t lower_bound(const struct ranges *ranges, uint64_t address)
+static size_t image_lower_bound(const struct ranges *ranges, uint64_t address)
 {
 	return BISECT(i, 0, ranges->count, ranges->items[i].shown.end <= address);
 }
@@ -152,9 +152,9 @@ static void trim_front(struct range *r, uint64_t start)
 }
 
 /* Cuts [start, end) out of the ranges; one of them may become two. */
-static int cut(struct ranges *ranges, uint64_t start, uint64_t end)
+static int image_cut(struct ranges *ranges, uint64_t start, uint64_t end)
 {
-	size_t at = lower_bound(ranges, start);
+	size_t at = image_lower_bound(ranges, start);
 	size_t gone = 0;
 	struct range *r;
 
@@ -190,9 +190,9 @@ static int cut(struct ranges *ranges, uint64_t start, uint64_t end)
 /* Adds the range; what it overlaps is cut away. */
 static int lay_over(struct ranges *ranges, const struct range *r)
 {
-	int err = cut(ranges, r->shown.start, r->shown.end);
+	int err = image_cut(ranges, r->shown.start, r->shown.end);
 
-	return err ?: insert_at(ranges, lower_bound(ranges, r->shown.start), r);
+	return err ?: insert_at(ranges, image_lower_bound(ranges, r->shown.start), r);
 }
 
 /*
@@ -206,7 +206,7 @@ static int find_object(struct image *image, const struct mapping *m, struct rang
 
 	if (!err) {
 		r->shown.object = object;
-		return keep(image, object);
+		return image_keep(image, object);
 	}
 	r->shown.object = NULL;
 	if (err == -ENOEXEC || (err == -ENOENT && m->path[0] != '/'))
@@ -245,7 +245,7 @@ int image_add(struct image *image, const struct mapping *m)
  */
 static bool reuse_object(const struct image *image, struct range *r)
 {
-	size_t at = lower_bound(&image->ranges, r->shown.start);
+	size_t at = image_lower_bound(&image->ranges, r->shown.start);
 	const struct range *old;
 
 	if (at >= image->ranges.count)
@@ -341,7 +341,7 @@ int image_fill(struct image *image)
 
 bool image_locate(const struct image *image, uint64_t address, struct location *out)
 {
-	size_t at = lower_bound(&image->ranges, address);
+	size_t at = image_lower_bound(&image->ranges, address);
 	const struct image_range *r;
 
 	if (at >= image->ranges.count)

@@ -298,7 +298,7 @@ static int take_comm(struct mapwatch *watch, const struct comm_body *body, size_
 	return 0;
 }
 
-static int take(struct mapwatch *watch, const struct perf_event_header *header)
+static int mapwatch_take(struct mapwatch *watch, const struct perf_event_header *header)
 {
 	const void *body = header + 1;
 	size_t size = header->size - sizeof(*header);
@@ -344,7 +344,7 @@ static int read_ring(struct mapwatch *watch, struct ring *ring, bool *any)
 			memcpy((char *)copy + (RING_BYTES - at), data, size - (RING_BYTES - at));
 			header = (const void *)copy;
 		}
-		err = take(watch, header);
+		err = mapwatch_take(watch, header);
 		tail += size;
 		*any = true;
 	}
@@ -355,7 +355,7 @@ static int read_ring(struct mapwatch *watch, struct ring *ring, bool *any)
 	return err;
 }
 
-static int by_time(const void *a, const void *b)
+static int mapwatch_by_time(const void *a, const void *b)
 {
 	const struct record *x = a, *y = b;
 
@@ -365,13 +365,13 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Hands out what happened before `until`; the rest waits. */
-static void deliver(struct mapwatch *watch, uint64_t until)
+static void mapwatch_deliver(struct mapwatch *watch, uint64_t until)
 {
 	size_t count = 0;
 
 	if (watch->count == 0)
 		return;
-	qsort(watch->records, watch->count, sizeof(*watch->records), by_time);
+	qsort(watch->records, watch->count, sizeof(*watch->records), mapwatch_by_time);
 	while (count < watch->count && watch->records[count].shown.time_ns <= until)
 		watch->callbacks.record(watch->callbacks.ctx, &watch->records[count++].shown);
 	drop_records(watch, count);
@@ -427,7 +427,7 @@ int mapwatch_drain(struct mapwatch *watch)
 		start = monotonic_ns();
 		for (size_t i = 0; i < watch->ring_count && !err; i++)
 			err = read_ring(watch, &watch->rings[i], &any);
-		deliver(watch, start);
+		mapwatch_deliver(watch, start);
 		if (watch->count == 0)
 			break;
 	}

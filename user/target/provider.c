@@ -43,7 +43,7 @@ struct search {
 	bool is_loader;
 };
 
-static void cleanup_elf(Elf **elf)
+static void provider_cleanup_elf(Elf **elf)
 {
 	elf_end(*elf);
 }
@@ -66,7 +66,8 @@ static void search_release(struct search *s)
 	free(s->candidates);
 }
 
-static int want(struct search *s, const char *prefix, const struct alloc_fn *fn, bool standard)
+static int provider_want(struct search *s, const char *prefix, const struct alloc_fn *fn,
+			 bool standard)
 {
 	struct wanted *w = calloc(1, sizeof(*w)), *known;
 	size_t len;
@@ -106,16 +107,17 @@ static int want_all(struct search *s)
 
 	/* What the user names comes first: it may say otherwise of a name in the table. */
 	for (size_t i = 0; i < options->custom_count; i++) {
-		if (want(s, "", &options->custom[i], false))
+		if (provider_want(s, "", &options->custom[i], false))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < rows; i++) {
-		if ((!table[i].mmap || options->mmap) && want(s, "", &table[i], true))
+		if ((!table[i].mmap || options->mmap) && provider_want(s, "", &table[i], true))
 			return -ENOMEM;
 	}
 	for (const char *const *prefix = options->prefixes; prefix && *prefix; prefix++) {
 		for (size_t i = 0; i < rows; i++) {
-			if (!table[i].cxx && !table[i].mmap && want(s, *prefix, &table[i], false))
+			if (!table[i].cxx && !table[i].mmap &&
+			    provider_want(s, *prefix, &table[i], false))
 				return -ENOMEM;
 		}
 	}
@@ -142,8 +144,8 @@ struct trust {
 	bool standard_local; /* even of local symbols (link-time optimisation makes them local) */
 };
 
-static int look_at(struct search *s, const GElf_Sym *sym, const char *name,
-		   const struct trust *trust)
+static int provider_look_at(struct search *s, const GElf_Sym *sym, const char *name,
+			    const struct trust *trust)
 {
 	bool local = GELF_ST_BIND(sym->st_info) == STB_LOCAL;
 	struct wanted *w;
@@ -196,7 +198,7 @@ static int walk_symbols(struct search *s, Elf *elf, unsigned type, const struct 
 			name = elf_strptr(elf, sh.sh_link, sym.st_name);
 			if (!name)
 				continue;
-			err = look_at(s, &sym, name, trust);
+			err = provider_look_at(s, &sym, name, trust);
 			if (err)
 				return err;
 		}
@@ -285,8 +287,8 @@ static bool is_provider(const struct search *s)
  * C++ operators that call malloc in another object, and the table's functions in an object that has
  * no complete allocator.
  */
-static bool unwanted(const struct search *s, const struct candidate *c, bool has_malloc,
-		     bool has_both)
+static bool provider_unwanted(const struct search *s, const struct candidate *c, bool has_malloc,
+			      bool has_both)
 {
 	const struct wanted *w = c->wanted;
 
@@ -320,7 +322,7 @@ static bool found_malloc(const struct search *s)
 }
 
 /* Sorts what was found and takes the first name at each offset. */
-static int choose(struct search *s, struct provider *provider)
+static int provider_choose(struct search *s, struct provider *provider)
 {
 	bool has_malloc = found_malloc(s);
 	bool has_both = found_op(s, false, false) && found_op(s, false, true);
@@ -333,7 +335,7 @@ static int choose(struct search *s, struct provider *provider)
 		const struct candidate *c = &s->candidates[i];
 		struct provider_fn *last = &provider->fns[provider->count];
 
-		if (unwanted(s, c, has_malloc, has_both))
+		if (provider_unwanted(s, c, has_malloc, has_both))
 			continue;
 		if (provider->count && last[-1].offset == c->offset) {
 			if (last[-1].size < c->size)
@@ -352,7 +354,7 @@ static int choose(struct search *s, struct provider *provider)
 }
 
 /* Fills the candidates from .dynsym and, where that is called for, .symtab. */
-static int collect(struct search *s, Elf *elf, bool *from_symtab)
+static int provider_collect(struct search *s, Elf *elf, bool *from_symtab)
 {
 	bool named = s->options->object || s->options->custom_count ||
 		     (s->options->prefixes && *s->options->prefixes);
@@ -378,7 +380,7 @@ static int collect(struct search *s, Elf *elf, bool *from_symtab)
 int provider_find(struct object *object, const struct provider_options *options,
 		  struct provider **out)
 {
-	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
+	__attribute__((cleanup(provider_cleanup_elf))) Elf *elf = NULL;
 	struct search s = {.object = object, .options = options};
 	struct provider *provider = NULL;
 	int err;
@@ -397,11 +399,11 @@ int provider_find(struct object *object, const struct provider_options *options,
 	provider->alone = options->object != NULL;
 	err = want_all(&s);
 	if (!err)
-		err = collect(&s, elf, &provider->from_symtab);
+		err = provider_collect(&s, elf, &provider->from_symtab);
 	if (!err && (s.count == 0 || (s.is_loader && !options->object) || !is_provider(&s)))
 		err = -ENOENT;
 	if (!err)
-		err = choose(&s, provider);
+		err = provider_choose(&s, provider);
 	if (!err)
 		wrapper_remove(provider, elf, options);
 	search_release(&s);

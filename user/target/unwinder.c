@@ -43,12 +43,12 @@ struct rows {
 	const char *object; /* the provider's debugger_view is this variable's address */
 };
 
-static void cleanup_elf(Elf **elf)
+static void unwinder_cleanup_elf(Elf **elf)
 {
 	elf_end(*elf);
 }
 
-static const struct alloc_fn *row_of(const struct rows *rows, const char *name)
+static const struct alloc_fn *unwinder_row_of(const struct rows *rows, const char *name)
 {
 	size_t len = strcspn(name, "@");
 
@@ -61,7 +61,7 @@ static const struct alloc_fn *row_of(const struct rows *rows, const char *name)
 	return NULL;
 }
 
-static bool known(const struct provider *provider, uint64_t offset)
+static bool unwinder_known(const struct provider *provider, uint64_t offset)
 {
 	for (size_t i = 0; i < provider->count; i++) {
 		if (provider->fns[i].offset == offset)
@@ -70,15 +70,15 @@ static bool known(const struct provider *provider, uint64_t offset)
 	return false;
 }
 
-static int add(struct provider *provider, size_t max, const GElf_Sym *sym,
-	       const struct alloc_fn *row)
+static int unwinder_add(struct provider *provider, size_t max, const GElf_Sym *sym,
+			const struct alloc_fn *row)
 {
 	struct provider_fn *fn;
 	uint64_t offset;
 
 	if (provider->count == max ||
 	    object_vaddr_to_offset(provider->object, sym->st_value, &offset) ||
-	    !object_is_code(provider->object, offset) || known(provider, offset))
+	    !object_is_code(provider->object, offset) || unwinder_known(provider, offset))
 		return 0;
 	fn = &provider->fns[provider->count];
 	fn->name = strdup(row->shown);
@@ -91,8 +91,8 @@ static int add(struct provider *provider, size_t max, const GElf_Sym *sym,
 	return 0;
 }
 
-static int walk(struct provider *provider, const struct rows *rows, Elf *elf, Elf_Scn *section,
-		const GElf_Shdr *sh)
+static int unwinder_walk(struct provider *provider, const struct rows *rows, Elf *elf,
+			 Elf_Scn *section, const GElf_Shdr *sh)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 
@@ -113,8 +113,8 @@ static int walk(struct provider *provider, const struct rows *rows, Elf *elf, El
 		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC)
 			continue;
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		row = name ? row_of(rows, name) : NULL;
-		if (row && add(provider, 2 * rows->count, &sym, row))
+		row = name ? unwinder_row_of(rows, name) : NULL;
+		if (row && unwinder_add(provider, 2 * rows->count, &sym, row))
 			return -ENOMEM;
 	}
 	return 0;
@@ -128,14 +128,14 @@ static int walk_tables(struct provider *provider, const struct rows *rows, Elf *
 
 	while (!err && (section = elf_nextscn(elf, section)) != NULL) {
 		if (gelf_getshdr(section, &sh) && sh.sh_type == type && sh.sh_entsize)
-			err = walk(provider, rows, elf, section, &sh);
+			err = unwinder_walk(provider, rows, elf, section, &sh);
 	}
 	return err;
 }
 
-static int find(struct object *object, const struct rows *rows, struct provider **out)
+static int unwinder_find_rows(struct object *object, const struct rows *rows, struct provider **out)
 {
-	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
+	__attribute__((cleanup(unwinder_cleanup_elf))) Elf *elf = NULL;
 	struct provider *provider;
 	int err = 0;
 
@@ -169,14 +169,14 @@ int unwinder_find(struct object *object, struct provider **out)
 {
 	const struct rows rows = {.items = unwinders, .count = ARRAY_SIZE(unwinders)};
 
-	return find(object, &rows, out);
+	return unwinder_find_rows(object, &rows, out);
 }
 
 int leaver_find(struct object *object, struct provider **out)
 {
 	const struct rows rows = {.items = leavers, .count = ARRAY_SIZE(leavers)};
 
-	return find(object, &rows, out);
+	return unwinder_find_rows(object, &rows, out);
 }
 
 int loader_find(struct object *object, struct provider **out)
@@ -188,7 +188,7 @@ int loader_find(struct object *object, struct provider **out)
 		.object = "_r_debug",
 	};
 
-	return find(object, &rows, out);
+	return unwinder_find_rows(object, &rows, out);
 }
 
 int operators_find(struct object *object, struct provider **out)
@@ -197,7 +197,7 @@ int operators_find(struct object *object, struct provider **out)
 	int err;
 
 	rows.items = alloc_table(&rows.count);
-	err = find(object, &rows, out);
+	err = unwinder_find_rows(object, &rows, out);
 	if (!err)
 		(*out)->named = true;
 	return err;

@@ -21,7 +21,8 @@ struct context {
 	const struct provider_options *options;
 };
 
-static size_t read_code(const struct object *object, uint64_t vaddr, uint8_t *code, size_t size)
+static size_t wrapper_read_code(const struct object *object, uint64_t vaddr, uint8_t *code,
+				size_t size)
 {
 	uint64_t offset;
 	ssize_t n;
@@ -98,13 +99,13 @@ static struct provider_fn *fn_of_target(const struct context *c, uint64_t vaddr)
 
 	if (fn)
 		return fn;
-	len = read_code(c->provider->object, vaddr, code, sizeof(code));
+	len = wrapper_read_code(c->provider->object, vaddr, code, sizeof(code));
 	slot = plt_slot(code, len, vaddr);
 	return slot && plt_symbol(c->elf, slot, &symbol) ? fn_at_vaddr(c, symbol.vaddr) : NULL;
 }
 
 /* The function that fn hands on to, NULL when it does the work itself. */
-static struct provider_fn *callee(const struct context *c, const struct provider_fn *fn)
+static struct provider_fn *wrapper_callee(const struct context *c, const struct provider_fn *fn)
 {
 	uint8_t code[MAX_WRAPPER_BYTES];
 	uint64_t vaddr, target;
@@ -114,7 +115,7 @@ static struct provider_fn *callee(const struct context *c, const struct provider
 	    fn->size == 0 || fn->size > sizeof(code) ||
 	    object_offset_to_vaddr(c->provider->object, fn->offset, &vaddr))
 		return NULL;
-	len = read_code(c->provider->object, vaddr, code, (size_t)fn->size);
+	len = wrapper_read_code(c->provider->object, vaddr, code, (size_t)fn->size);
 	for (size_t at = 0; at < len; at += BRANCH_STEP) {
 		struct provider_fn *other;
 
@@ -137,7 +138,7 @@ void wrapper_remove(struct provider *provider, Elf *elf, const struct provider_o
 	if (!calls)
 		return;
 	for (size_t i = 0; i < provider->count; i++) {
-		struct provider_fn *end = callee(&c, &provider->fns[i]);
+		struct provider_fn *end = wrapper_callee(&c, &provider->fns[i]);
 
 		/*
 		 * A chain of wrappers ends at one that stays; in a circle the last one looked at

@@ -129,14 +129,14 @@ struct interpreter {
 	void *arg;
 };
 
-static int64_t scale(uint64_t value, int64_t factor)
+static int64_t cfa_scale(uint64_t value, int64_t factor)
 {
 	return (int64_t)(value *
 			 (uint64_t)factor); /* wraps, as hostile input may ask for anything */
 }
 
 /* The column of a register we follow, or NULL. */
-static struct cfa_rule *column_of(struct interpreter *in, uint64_t reg, enum cfa_column *column)
+static struct cfa_rule *cfa_column_of(struct interpreter *in, uint64_t reg, enum cfa_column *column)
 {
 	uint64_t fp = in->context->machine == EM_X86_64 ? X86_64_RBP : AARCH64_X29;
 
@@ -149,10 +149,10 @@ static struct cfa_rule *column_of(struct interpreter *in, uint64_t reg, enum cfa
 	return &in->state->column[*column];
 }
 
-static void set_rule(struct interpreter *in, uint64_t reg, enum cfa_how how, int64_t offset)
+static void cfa_set_rule(struct interpreter *in, uint64_t reg, enum cfa_how how, int64_t offset)
 {
 	enum cfa_column column;
-	struct cfa_rule *rule = column_of(in, reg, &column);
+	struct cfa_rule *rule = cfa_column_of(in, reg, &column);
 
 	if (!rule)
 		return;
@@ -160,10 +160,10 @@ static void set_rule(struct interpreter *in, uint64_t reg, enum cfa_how how, int
 	in->changed = true;
 }
 
-static void restore_rule(struct interpreter *in, uint64_t reg)
+static void cfa_restore_rule(struct interpreter *in, uint64_t reg)
 {
 	enum cfa_column column;
-	struct cfa_rule *rule = column_of(in, reg, &column);
+	struct cfa_rule *rule = cfa_column_of(in, reg, &column);
 
 	if (!rule)
 		return;
@@ -174,7 +174,7 @@ static void restore_rule(struct interpreter *in, uint64_t reg)
 	in->changed = true;
 }
 
-static void read_expression(struct interpreter *in, struct cfa_rule *rule)
+static void cfa_read_expression(struct interpreter *in, struct cfa_rule *rule)
 {
 	uint64_t len = cfa_read_uleb(&in->r);
 
@@ -190,7 +190,7 @@ static void read_expression(struct interpreter *in, struct cfa_rule *rule)
 	in->r.p += len;
 }
 
-static int advance_to(struct interpreter *in, uint64_t pc)
+static int cfa_advance_to(struct interpreter *in, uint64_t pc)
 {
 	int err;
 
@@ -206,17 +206,17 @@ static int advance_to(struct interpreter *in, uint64_t pc)
 	return 0;
 }
 
-static int advance(struct interpreter *in, uint64_t delta)
+static int cfa_advance(struct interpreter *in, uint64_t delta)
 {
 	uint64_t bytes;
 
 	if (__builtin_mul_overflow(delta, in->context->code_align, &bytes) ||
 	    __builtin_add_overflow(in->pc, bytes, &bytes))
 		return -EINVAL;
-	return advance_to(in, bytes);
+	return cfa_advance_to(in, bytes);
 }
 
-static int remember(struct interpreter *in)
+static int cfa_remember(struct interpreter *in)
 {
 	if (in->depth == MAX_REMEMBERED)
 		return -EINVAL;
@@ -224,7 +224,7 @@ static int remember(struct interpreter *in)
 	return 0;
 }
 
-static int recall(struct interpreter *in)
+static int cfa_recall(struct interpreter *in)
 {
 	if (!in->depth)
 		return -EINVAL;
@@ -234,7 +234,7 @@ static int recall(struct interpreter *in)
 }
 
 /* The instructions that say where the CFA is. */
-static bool run_def_cfa(struct interpreter *in, uint8_t op)
+static bool cfa_run_def(struct interpreter *in, uint8_t op)
 {
 	struct cfa_rule *cfa = &in->state->column[CFA_COLUMN_CFA];
 	struct cfa_reader *r = &in->r;
@@ -243,9 +243,9 @@ static bool run_def_cfa(struct interpreter *in, uint8_t op)
 	case DW_CFA_def_cfa:
 	case DW_CFA_def_cfa_sf:
 		*cfa = (struct cfa_rule){.how = CFA_HOW_OFFSET, .reg = cfa_read_uleb(r)};
-		cfa->offset = op == DW_CFA_def_cfa
-				      ? (int64_t)cfa_read_uleb(r)
-				      : scale((uint64_t)cfa_read_sleb(r), in->context->data_align);
+		cfa->offset = op == DW_CFA_def_cfa ? (int64_t)cfa_read_uleb(r)
+						   : cfa_scale((uint64_t)cfa_read_sleb(r),
+							       in->context->data_align);
 		break;
 	case DW_CFA_def_cfa_register:
 		cfa->reg = cfa_read_uleb(r);
@@ -254,10 +254,10 @@ static bool run_def_cfa(struct interpreter *in, uint8_t op)
 		cfa->offset = (int64_t)cfa_read_uleb(r);
 		break;
 	case DW_CFA_def_cfa_offset_sf:
-		cfa->offset = scale((uint64_t)cfa_read_sleb(r), in->context->data_align);
+		cfa->offset = cfa_scale((uint64_t)cfa_read_sleb(r), in->context->data_align);
 		break;
 	case DW_CFA_def_cfa_expression:
-		read_expression(in, cfa);
+		cfa_read_expression(in, cfa);
 		break;
 	default:
 		return false;
@@ -267,7 +267,7 @@ static bool run_def_cfa(struct interpreter *in, uint8_t op)
 }
 
 /* The instructions that say where a register of the caller is. */
-static bool run_register(struct interpreter *in, uint8_t op)
+static bool cfa_run_register(struct interpreter *in, uint8_t op)
 {
 	struct cfa_reader *r = &in->r;
 	int64_t align = in->context->data_align;
@@ -280,44 +280,44 @@ static bool run_register(struct interpreter *in, uint8_t op)
 	switch (op) {
 	case DW_CFA_offset_extended:
 		reg = cfa_read_uleb(r);
-		set_rule(in, reg, CFA_HOW_OFFSET, scale(cfa_read_uleb(r), align));
+		cfa_set_rule(in, reg, CFA_HOW_OFFSET, cfa_scale(cfa_read_uleb(r), align));
 		return true;
 	case DW_CFA_offset_extended_sf:
 		reg = cfa_read_uleb(r);
-		set_rule(in, reg, CFA_HOW_OFFSET, scale((uint64_t)cfa_read_sleb(r), align));
+		cfa_set_rule(in, reg, CFA_HOW_OFFSET, cfa_scale((uint64_t)cfa_read_sleb(r), align));
 		return true;
 	case DW_CFA_GNU_negative_offset_extended:
 		reg = cfa_read_uleb(r);
-		set_rule(in, reg, CFA_HOW_OFFSET, scale(-cfa_read_uleb(r), align));
+		cfa_set_rule(in, reg, CFA_HOW_OFFSET, cfa_scale(-cfa_read_uleb(r), align));
 		return true;
 	case DW_CFA_restore_extended:
-		restore_rule(in, cfa_read_uleb(r));
+		cfa_restore_rule(in, cfa_read_uleb(r));
 		return true;
 	case DW_CFA_undefined:
-		set_rule(in, cfa_read_uleb(r), CFA_HOW_UNDEFINED, 0);
+		cfa_set_rule(in, cfa_read_uleb(r), CFA_HOW_UNDEFINED, 0);
 		return true;
 	case DW_CFA_same_value:
-		set_rule(in, cfa_read_uleb(r), CFA_HOW_SAME, 0);
+		cfa_set_rule(in, cfa_read_uleb(r), CFA_HOW_SAME, 0);
 		return true;
 	case DW_CFA_register:
 		reg = cfa_read_uleb(r);
 		/* "in itself" is how some assemblers write same_value */
-		set_rule(in, reg, cfa_read_uleb(r) == reg ? CFA_HOW_SAME : CFA_HOW_OTHER, 0);
+		cfa_set_rule(in, reg, cfa_read_uleb(r) == reg ? CFA_HOW_SAME : CFA_HOW_OTHER, 0);
 		return true;
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
 		reg = cfa_read_uleb(r);
 		cfa_read_uleb(r);
-		set_rule(in, reg, CFA_HOW_OTHER, 0);
+		cfa_set_rule(in, reg, CFA_HOW_OTHER, 0);
 		return true;
 	case DW_CFA_expression:
 		reg = cfa_read_uleb(r);
-		read_expression(in, column_of(in, reg, &column));
+		cfa_read_expression(in, cfa_column_of(in, reg, &column));
 		return true;
 	case DW_CFA_val_expression:
 		reg = cfa_read_uleb(r);
-		read_expression(in, NULL);
-		set_rule(in, reg, CFA_HOW_OTHER, 0);
+		cfa_read_expression(in, NULL);
+		cfa_set_rule(in, reg, CFA_HOW_OTHER, 0);
 		return true;
 	default:
 		return false;
@@ -325,7 +325,7 @@ static bool run_register(struct interpreter *in, uint8_t op)
 }
 
 /* Everything else; what is not known cannot be skipped, as its operands are not known either. */
-static int run_other(struct interpreter *in, uint8_t op)
+static int cfa_run_other(struct interpreter *in, uint8_t op)
 {
 	struct cfa_reader *r = &in->r;
 	uint64_t place;
@@ -341,41 +341,41 @@ static int run_other(struct interpreter *in, uint8_t op)
 	case DW_CFA_set_loc:
 		place = in->place + (uint64_t)(r->p - in->instructions);
 		place = cfa_read_encoded(r, in->context->encoding, place);
-		return r->bad ? -EINVAL : advance_to(in, place);
+		return r->bad ? -EINVAL : cfa_advance_to(in, place);
 	case DW_CFA_advance_loc1:
-		return advance(in, cfa_read_fixed(r, 1));
+		return cfa_advance(in, cfa_read_fixed(r, 1));
 	case DW_CFA_advance_loc2:
-		return advance(in, cfa_read_fixed(r, 2));
+		return cfa_advance(in, cfa_read_fixed(r, 2));
 	case DW_CFA_advance_loc4:
-		return advance(in, cfa_read_fixed(r, 4));
+		return cfa_advance(in, cfa_read_fixed(r, 4));
 	case CFA_MIPS_ADVANCE_LOC8:
-		return advance(in, cfa_read_fixed(r, 8));
+		return cfa_advance(in, cfa_read_fixed(r, 8));
 	case DW_CFA_remember_state:
-		return remember(in);
+		return cfa_remember(in);
 	case DW_CFA_restore_state:
-		return recall(in);
+		return cfa_recall(in);
 	default:
 		return -EINVAL;
 	}
 }
 
-static int run_one(struct interpreter *in, uint8_t op)
+static int cfa_run_one(struct interpreter *in, uint8_t op)
 {
 	switch (op &
 		0xc0) { /* the top two bits name an instruction whose operand is in the others */
 	case DW_CFA_advance_loc:
-		return advance(in, op & 0x3f);
+		return cfa_advance(in, op & 0x3f);
 	case DW_CFA_offset:
-		set_rule(in, op & 0x3f, CFA_HOW_OFFSET,
-			 scale(cfa_read_uleb(&in->r), in->context->data_align));
+		cfa_set_rule(in, op & 0x3f, CFA_HOW_OFFSET,
+			     cfa_scale(cfa_read_uleb(&in->r), in->context->data_align));
 		return 0;
 	case DW_CFA_restore:
-		restore_rule(in, op & 0x3f);
+		cfa_restore_rule(in, op & 0x3f);
 		return 0;
 	default:
-		if (run_def_cfa(in, op) || run_register(in, op))
+		if (cfa_run_def(in, op) || cfa_run_register(in, op))
 			return 0;
-		return run_other(in, op);
+		return cfa_run_other(in, op);
 	}
 }
 
@@ -402,7 +402,7 @@ int cfa_run(const struct cfa_context *context, struct cfa_state *state, const ui
 	in.emit = emit;
 	in.arg = arg;
 	while (in.r.p < in.r.end && in.pc < end) {
-		err = run_one(&in, *in.r.p++);
+		err = cfa_run_one(&in, *in.r.p++);
 		if (err)
 			return err;
 		if (in.r.bad)
@@ -414,7 +414,8 @@ int cfa_run(const struct cfa_context *context, struct cfa_state *state, const ui
 }
 
 /* *(reg + offset) + add, from DW_OP_bregN offset; DW_OP_deref [; DW_OP_plus_uconst add] */
-static bool expr_deref(const struct cfa_rule *rule, uint64_t *reg, int64_t *offset, int64_t *add)
+static bool cfa_expr_deref(const struct cfa_rule *rule, uint64_t *reg, int64_t *offset,
+			   int64_t *add)
 {
 	struct cfa_reader r = {.p = rule->expr, .end = rule->expr + rule->expr_len};
 	uint8_t op = (uint8_t)cfa_read_fixed(&r, 1);
@@ -435,7 +436,7 @@ static bool expr_deref(const struct cfa_rule *rule, uint64_t *reg, int64_t *offs
 }
 
 /* reg + offset, from DW_OP_bregN offset */
-static bool expr_breg(const struct cfa_rule *rule, uint64_t *reg, int64_t *offset)
+static bool cfa_expr_breg(const struct cfa_rule *rule, uint64_t *reg, int64_t *offset)
 {
 	struct cfa_reader r = {.p = rule->expr, .end = rule->expr + rule->expr_len};
 	uint8_t op = (uint8_t)cfa_read_fixed(&r, 1);
@@ -452,7 +453,7 @@ static bool expr_breg(const struct cfa_rule *rule, uint64_t *reg, int64_t *offse
  * entry has pushed the relocation's index, which is after its 10th or 11th byte: (rsp + 8) + (((rip
  * & 15) >= N) << 3).
  */
-static int expr_plt(const struct cfa_rule *rule)
+static int cfa_expr_plt(const struct cfa_rule *rule)
 {
 	static const uint8_t pattern[] = {DW_OP_breg7, 8,	  DW_OP_breg16, 0,
 					  DW_OP_lit15, DW_OP_and, DW_OP_lit11,	DW_OP_ge,
@@ -473,7 +474,7 @@ static int expr_plt(const struct cfa_rule *rule)
 /*
  * The x86-64 signal frame as glibc describes it: each register in the ucontext that sp points to.
  */
-static bool is_signal_frame(const struct cfa_context *context, const struct cfa_state *state)
+static bool cfa_is_signal_frame(const struct cfa_context *context, const struct cfa_state *state)
 {
 	const struct cfa_rule *cfa = &state->column[CFA_COLUMN_CFA];
 	uint64_t reg;
@@ -484,12 +485,12 @@ static bool is_signal_frame(const struct cfa_context *context, const struct cfa_
 	if (context->machine ==
 	    EM_AARCH64) /* the kernel's own, in the vdso: by the frame record it leaves */
 		return cfa->how == CFA_HOW_OFFSET && cfa->reg == AARCH64_X29;
-	return cfa->how == CFA_HOW_EXPR && expr_deref(cfa, &reg, &offset, &add) &&
+	return cfa->how == CFA_HOW_EXPR && cfa_expr_deref(cfa, &reg, &offset, &add) &&
 	       reg == X86_64_RSP && offset == 160 && add == 0;
 }
 
-static bool compact_cfa(const struct cfa_context *context, const struct cfa_rule *cfa,
-			struct unwind_rule *out)
+static bool cfa_compact_cfa(const struct cfa_context *context, const struct cfa_rule *cfa,
+			    struct unwind_rule *out)
 {
 	uint64_t sp = context->machine == EM_X86_64 ? X86_64_RSP : AARCH64_SP;
 	uint64_t fp = context->machine == EM_X86_64 ? X86_64_RBP : AARCH64_X29;
@@ -499,12 +500,12 @@ static bool compact_cfa(const struct cfa_context *context, const struct cfa_rule
 
 	if (cfa->how == CFA_HOW_OFFSET) {
 		out->cfa = reg == sp ? UNWIND_CFA_SP : UNWIND_CFA_FP;
-	} else if (cfa->how == CFA_HOW_EXPR && expr_deref(cfa, &reg, &offset, &add)) {
+	} else if (cfa->how == CFA_HOW_EXPR && cfa_expr_deref(cfa, &reg, &offset, &add)) {
 		out->cfa = reg == sp ? UNWIND_CFA_SP_DEREF : UNWIND_CFA_FP_DEREF;
-	} else if (cfa->how == CFA_HOW_EXPR && expr_breg(cfa, &reg, &offset)) {
+	} else if (cfa->how == CFA_HOW_EXPR && cfa_expr_breg(cfa, &reg, &offset)) {
 		out->cfa = reg == sp ? UNWIND_CFA_SP : UNWIND_CFA_FP;
 	} else if (cfa->how == CFA_HOW_EXPR && context->machine == EM_X86_64 &&
-		   (plt = expr_plt(cfa)) >= 0) {
+		   (plt = cfa_expr_plt(cfa)) >= 0) {
 		out->cfa = UNWIND_CFA_PLT;
 		reg = sp;
 		offset = 8;
@@ -517,8 +518,8 @@ static bool compact_cfa(const struct cfa_context *context, const struct cfa_rule
 	return (reg == sp || reg == fp) && out->cfa_off == offset && out->cfa_add == add;
 }
 
-static void compact_fp(const struct cfa_context *context, const struct cfa_rule *rule,
-		       struct unwind_rule *out)
+static void cfa_compact_fp(const struct cfa_context *context, const struct cfa_rule *rule,
+			   struct unwind_rule *out)
 {
 	uint64_t fp = context->machine == EM_X86_64 ? X86_64_RBP : AARCH64_X29;
 	uint64_t reg;
@@ -534,7 +535,7 @@ static void compact_fp(const struct cfa_context *context, const struct cfa_rule 
 		out->fp = UNWIND_FP_CFA;
 		break;
 	case CFA_HOW_EXPR:
-		if (expr_breg(rule, &reg, &offset) && reg == fp)
+		if (cfa_expr_breg(rule, &reg, &offset) && reg == fp)
 			out->fp = UNWIND_FP_FP;
 		break;
 	case CFA_HOW_UNDEFINED:
@@ -548,8 +549,8 @@ static void compact_fp(const struct cfa_context *context, const struct cfa_rule 
 		out->fp_off = 0;
 }
 
-static bool compact_ra(const struct cfa_context *context, const struct cfa_rule *rule,
-		       struct unwind_rule *out)
+static bool cfa_compact_ra(const struct cfa_context *context, const struct cfa_rule *rule,
+			   struct unwind_rule *out)
 {
 	switch (rule->how) {
 	case CFA_HOW_OFFSET:
@@ -581,15 +582,15 @@ struct unwind_rule cfa_compact(const struct cfa_context *context, const struct c
 		out.cfa = UNWIND_CFA_END;
 		return out;
 	}
-	if (is_signal_frame(context, state)) {
+	if (cfa_is_signal_frame(context, state)) {
 		out.cfa = UNWIND_CFA_SIGNAL;
 		return out;
 	}
 	if (context->ra_column != (context->machine == EM_X86_64 ? X86_64_RIP : 30))
 		return unsupported;
-	if (!compact_cfa(context, &state->column[CFA_COLUMN_CFA], &out) ||
-	    !compact_ra(context, &state->column[CFA_COLUMN_RA], &out))
+	if (!cfa_compact_cfa(context, &state->column[CFA_COLUMN_CFA], &out) ||
+	    !cfa_compact_ra(context, &state->column[CFA_COLUMN_RA], &out))
 		return unsupported;
-	compact_fp(context, &state->column[CFA_COLUMN_FP], &out);
+	cfa_compact_fp(context, &state->column[CFA_COLUMN_FP], &out);
 	return out;
 }

@@ -85,7 +85,7 @@ void cfi_clear(struct cfi *cfi)
 }
 
 /* Makes room for one more element. */
-static int grow(void **array, size_t *room, size_t count, size_t size)
+static int cfi_grow(void **array, size_t *room, size_t count, size_t size)
 {
 	size_t want = *room ? *room * 2 : 1024;
 	void *bigger;
@@ -100,18 +100,18 @@ static int grow(void **array, size_t *room, size_t count, size_t size)
 	return 0;
 }
 
-static int add_row(struct cfi *cfi, uint64_t vaddr, uint32_t rule)
+static int cfi_add_row(struct cfi *cfi, uint64_t vaddr, uint32_t rule)
 {
-	if (grow((void **)&cfi->rows, &cfi->row_room, cfi->row_count, sizeof(*cfi->rows)))
+	if (cfi_grow((void **)&cfi->rows, &cfi->row_room, cfi->row_count, sizeof(*cfi->rows)))
 		return -ENOMEM;
 	cfi->rows[cfi->row_count++] = (struct cfi_row){.vaddr = vaddr, .rule = rule};
 	return 0;
 }
 
-static int add_function(struct cfi *cfi, const struct cfi_function *function)
+static int cfi_add_function(struct cfi *cfi, const struct cfi_function *function)
 {
-	if (grow((void **)&cfi->functions, &cfi->function_room, cfi->function_count,
-		 sizeof(*cfi->functions)))
+	if (cfi_grow((void **)&cfi->functions, &cfi->function_room, cfi->function_count,
+		     sizeof(*cfi->functions)))
 		return -ENOMEM;
 	cfi->functions[cfi->function_count++] = *function;
 	return 0;
@@ -122,9 +122,9 @@ int cfi_add(struct cfi *cfi, uint64_t start, uint64_t end, uint32_t rule, uint32
 	struct cfi_function function = {
 		.start = start, .end = end, .first = cfi->row_count, .count = 1, .rank = rank};
 
-	if (add_row(cfi, start, rule))
+	if (cfi_add_row(cfi, start, rule))
 		return -ENOMEM;
-	return add_function(cfi, &function);
+	return cfi_add_function(cfi, &function);
 }
 
 /* A CIE that has been understood; kept, as many functions share one. */
@@ -145,14 +145,14 @@ struct reader {
 	struct cie *last; /* most functions have the CIE of the one before */
 };
 
-static uint64_t place_of(const struct cfi_section *section, const uint8_t *p)
+static uint64_t cfi_place_of(const struct cfi_section *section, const uint8_t *p)
 {
 	return section->vaddr + (uint64_t)(p - (const uint8_t *)section->data->d_buf);
 }
 
 /* What the letters after 'z' say. False when one is unknown and the rest cannot be understood. */
-static bool read_augmentation(const struct cfi_section *section, const Dwarf_CIE *raw,
-			      struct cie *cie)
+static bool cfi_read_augmentation(const struct cfi_section *section, const Dwarf_CIE *raw,
+				  struct cie *cie)
 {
 	struct cfa_reader r = {.p = raw->augmentation_data,
 			       .end = raw->augmentation_data + raw->augmentation_data_size};
@@ -177,7 +177,7 @@ static bool read_augmentation(const struct cfi_section *section, const Dwarf_CIE
 		case 'P':
 			encoding = (uint8_t)cfa_read_fixed(&r, 1);
 			/* Only its size matters: where it points does not. */
-			cfa_read_encoded(&r, encoding & 0x0f, place_of(section, r.p));
+			cfa_read_encoded(&r, encoding & 0x0f, cfi_place_of(section, r.p));
 			break;
 		case 'S':
 			cie->context.signal_frame = true;
@@ -192,7 +192,7 @@ static bool read_augmentation(const struct cfi_section *section, const Dwarf_CIE
 	return !r.bad;
 }
 
-static void read_cie(struct reader *reader, const Dwarf_CIE *raw, struct cie *cie)
+static void cfi_read_cie(struct reader *reader, const Dwarf_CIE *raw, struct cie *cie)
 {
 	const struct cfi_section *section = reader->section;
 
@@ -200,22 +200,22 @@ static void read_cie(struct reader *reader, const Dwarf_CIE *raw, struct cie *ci
 	cie->context.code_align = raw->code_alignment_factor;
 	cie->context.data_align = raw->data_alignment_factor;
 	cie->context.ra_column = raw->return_address_register;
-	if (!read_augmentation(section, raw, cie))
+	if (!cfi_read_augmentation(section, raw, cie))
 		return;
 	/*
 	 * The initial instructions have no place in the code: nothing advances, and one address is
 	 * enough.
 	 */
 	if (cfa_run(&cie->context, &cie->initial, raw->initial_instructions,
-		    raw->initial_instructions_end, place_of(section, raw->initial_instructions), 0,
-		    1, NULL, NULL))
+		    raw->initial_instructions_end, cfi_place_of(section, raw->initial_instructions),
+		    0, 1, NULL, NULL))
 		return;
 	cie->context.initial = &cie->initial;
 	cie->usable = true;
 }
 
 /* NULL when the offset holds no CIE or memory is short. */
-static struct cie *find_cie(struct reader *reader, uint64_t offset)
+static struct cie *cfi_find_cie(struct reader *reader, uint64_t offset)
 {
 	Dwarf_CFI_Entry entry;
 	Dwarf_Off next;
@@ -234,7 +234,7 @@ static struct cie *find_cie(struct reader *reader, uint64_t offset)
 		if (!cie)
 			return NULL;
 		cie->offset = offset;
-		read_cie(reader, &entry.cie, cie);
+		cfi_read_cie(reader, &entry.cie, cie);
 		HASH_ADD(hh, reader->cies, offset, sizeof(cie->offset), cie);
 		if (!cie->hh.tbl) {
 			free(cie);
@@ -251,7 +251,7 @@ struct emit_arg {
 	size_t first; /* row of this function */
 };
 
-static int emit_row(void *arg, uint64_t pc, const struct cfa_state *state)
+static int cfi_emit_row(void *arg, uint64_t pc, const struct cfa_state *state)
 {
 	struct emit_arg *emit = arg;
 	struct cfi *cfi = emit->cfi;
@@ -262,13 +262,13 @@ static int emit_row(void *arg, uint64_t pc, const struct cfa_state *state)
 		return number;
 	if (cfi->row_count > emit->first && cfi->rows[cfi->row_count - 1].rule == (uint32_t)number)
 		return 0;
-	return add_row(cfi, pc, (uint32_t)number);
+	return cfi_add_row(cfi, pc, (uint32_t)number);
 }
 
-static int read_function(struct reader *reader, const Dwarf_FDE *fde)
+static int cfi_read_function(struct reader *reader, const Dwarf_FDE *fde)
 {
 	const struct cfi_section *section = reader->section;
-	struct cie *cie = find_cie(reader, fde->CIE_pointer);
+	struct cie *cie = cfi_find_cie(reader, fde->CIE_pointer);
 	struct cfa_reader r = {.p = fde->start, .end = fde->end};
 	struct emit_arg emit = {.cfi = reader->cfi, .first = reader->cfi->row_count};
 	struct cfi_function function = {.first = emit.first, .rank = section->rank};
@@ -278,7 +278,7 @@ static int read_function(struct reader *reader, const Dwarf_FDE *fde)
 
 	if (!cie || !cie->usable)
 		return 0;
-	function.start = cfa_read_encoded(&r, cie->context.encoding, place_of(section, r.p));
+	function.start = cfa_read_encoded(&r, cie->context.encoding, cfi_place_of(section, r.p));
 	function.end = cfa_read_encoded(&r, cie->context.encoding & 0x07, 0);
 	if (__builtin_add_overflow(function.start, function.end, &function.end))
 		return 0;
@@ -292,12 +292,12 @@ static int read_function(struct reader *reader, const Dwarf_FDE *fde)
 		return 0;
 	state = cie->initial;
 	emit.context = &cie->context;
-	err = cfa_run(&cie->context, &state, r.p, r.end, place_of(section, r.p), function.start,
-		      function.end, emit_row, &emit);
+	err = cfa_run(&cie->context, &state, r.p, r.end, cfi_place_of(section, r.p), function.start,
+		      function.end, cfi_emit_row, &emit);
 	if (err == -ENOMEM)
 		return err;
 	function.count = reader->cfi->row_count - function.first;
-	return function.count ? add_function(reader->cfi, &function) : 0;
+	return function.count ? cfi_add_function(reader->cfi, &function) : 0;
 }
 
 int cfi_read(struct cfi *cfi, const unsigned char *e_ident, const struct cfi_section *section)
@@ -316,7 +316,7 @@ int cfi_read(struct cfi *cfi, const unsigned char *e_ident, const struct cfi_sec
 			break;
 		offset = next;
 		if (got == 0 && !dwarf_cfi_cie_p(&entry))
-			err = read_function(&reader, &entry.fde);
+			err = cfi_read_function(&reader, &entry.fde);
 	}
 	HASH_ITER (hh, reader.cies, cie, tmp) {
 		HASH_DEL(reader.cies, cie);

@@ -54,7 +54,7 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 #include "bpf/unwind_walk.h"
 
 /* Of the target's memory there is only the copied piece of stack. */
-static int read_copy(void *ctx, void *to, uint32_t size, uint64_t address)
+static int finish_read_copy(void *ctx, void *to, uint32_t size, uint64_t address)
 {
 	const struct stack_copy_event *copy = ctx;
 	uint64_t offset = address - copy->sp;
@@ -65,7 +65,7 @@ static int read_copy(void *ctx, void *to, uint32_t size, uint64_t address)
 	return 0;
 }
 
-static void begin(struct unwind_state *state, const struct stack_copy_event *copy)
+static void finish_begin(struct unwind_state *state, const struct stack_copy_event *copy)
 {
 	state->target_id = UNWIND_OWN_TARGET;
 	unwind_begin(state);
@@ -82,7 +82,7 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 {
 	const struct unwind_memory memory = {.publisher = publisher,
 					     .rules = unwind_publisher_rules(publisher),
-					     .read = read_copy,
+					     .read = finish_read_copy,
 					     .ctx = (void *)copy};
 	_cleanup_free_ struct unwind_state *state = calloc(1, sizeof(*state));
 	uint32_t known = copy->stack.frame_count, count;
@@ -95,7 +95,7 @@ int unwind_finish_copy(const struct unwind_publisher *publisher,
 	*out = copy->stack;
 	state->memory = &memory;
 	state->flags = unwind_publisher_has_tables(publisher) ? 0 : UNWIND_FP_ONLY;
-	begin(state, copy);
+	finish_begin(state, copy);
 	for (count = known - 1; count < max_frames;) {
 		uint64_t pc = state->regs.pc;
 		int outcome = unwind_one(state);

@@ -18,7 +18,7 @@ struct page_writer {
 	uint32_t count;
 };
 
-static void put(struct page_writer *w, uint32_t place, uint32_t rule)
+static void pages_put(struct page_writer *w, uint32_t place, uint32_t rule)
 {
 	uint32_t number = w->numbers[rule];
 
@@ -35,22 +35,22 @@ static void put(struct page_writer *w, uint32_t place, uint32_t rule)
 }
 
 /* Collects the rows of the page that begins at `start`. */
-static void collect(struct page_writer *w, uint64_t start)
+static void pages_collect(struct page_writer *w, uint64_t start)
 {
 	const struct unwind_segment *s = w->segment;
 	uint64_t end = s->vaddr + s->size;
 
 	w->count = 0;
-	put(w, 0, w->rule);
+	pages_put(w, 0, w->rule);
 	for (; w->next < s->row_count && s->rows[w->next].vaddr - start < UNWIND_PAGE_SIZE;
 	     w->next++)
-		put(w, (uint32_t)(s->rows[w->next].vaddr - start), s->rows[w->next].rule);
+		pages_put(w, (uint32_t)(s->rows[w->next].vaddr - start), s->rows[w->next].rule);
 	if (end - start < UNWIND_PAGE_SIZE)
-		put(w, (uint32_t)(end - start), UNWIND_RULE_NONE);
+		pages_put(w, (uint32_t)(end - start), UNWIND_RULE_NONE);
 }
 
 /* Stores the collected rows. *first = 0 when there is nothing but "no rows". */
-static int store(struct page_writer *w, uint32_t *first, uint32_t *size)
+static int pages_store(struct page_writer *w, uint32_t *first, uint32_t *size)
 {
 	uint16_t *index;
 	uint32_t *page, row = 0;
@@ -106,8 +106,8 @@ int unwind_pages_write(struct unwind_space *space, const struct unwind_segment *
 	for (uint32_t i = 0; !err && i < pages; i++) {
 		uint32_t first;
 
-		collect(&w, base + (uint64_t)i * UNWIND_PAGE_SIZE);
-		err = store(&w, &first, &out->sizes[i]);
+		pages_collect(&w, base + (uint64_t)i * UNWIND_PAGE_SIZE);
+		err = pages_store(&w, &first, &out->sizes[i]);
 		if (!err)
 			unwind_space_at(space, out->directory)[i] = first;
 		out->pages = i + 1;

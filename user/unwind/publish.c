@@ -63,8 +63,8 @@ int unwind_publisher_new(const struct unwind_backend *backend, struct unwind_pub
 }
 
 /* What the unwinder should know of one range. */
-static struct unwind_mapping describe(const struct image_range *range,
-				      const struct table_entry *entry)
+static struct unwind_mapping publish_describe(const struct image_range *range,
+					      const struct table_entry *entry)
 {
 	struct unwind_mapping m = {.end = range->end, .base = range->start};
 	uint64_t length = range->end - range->start;
@@ -107,8 +107,8 @@ static void set_unref(struct unwind_publisher *p, struct set *set)
 }
 
 /* Gets all objects of an image; the ranges' mappings go to out[]. */
-static int describe_image(struct unwind_publisher *p, const struct image *image, struct set *set,
-			  struct unwind_mapping *out)
+static int publish_describe_image(struct unwind_publisher *p, const struct image *image,
+				  struct set *set, struct unwind_mapping *out)
 {
 	for (uint32_t i = 0; i < set->mappings; i++) {
 		const struct image_range *range = image_range_at(image, i);
@@ -121,7 +121,7 @@ static int describe_image(struct unwind_publisher *p, const struct image *image,
 				return err;
 			set->entries[set->entry_count++] = entry;
 		}
-		out[i] = describe(range, entry);
+		out[i] = publish_describe(range, entry);
 	}
 	return 0;
 }
@@ -137,7 +137,7 @@ static int set_write(struct unwind_publisher *p, const struct image *image, stru
 	set->entries = calloc(set->mappings, sizeof(*set->entries));
 	if (!mappings || !set->entries)
 		return -ENOMEM;
-	err = describe_image(p, image, set, mappings);
+	err = publish_describe_image(p, image, set, mappings);
 	if (err)
 		return err;
 	set->words = (uint32_t)((starts + set->mappings * sizeof(*mappings)) / 4);
@@ -179,7 +179,7 @@ static struct target *target_get(struct unwind_publisher *p, uint32_t id)
 	return target;
 }
 
-static struct unwind_target *row_of(struct unwind_publisher *p, uint32_t id)
+static struct unwind_target *publish_row_of(struct unwind_publisher *p, uint32_t id)
 {
 	return id == UNWIND_OWN_TARGET ? &p->own : &p->backend.targets[id % ABI_TARGET_SLOTS];
 }
@@ -191,7 +191,7 @@ static struct unwind_target *row_of(struct unwind_publisher *p, uint32_t id)
 static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set,
 			  uint32_t valid_from)
 {
-	struct unwind_target *row = row_of(p, target->id);
+	struct unwind_target *row = publish_row_of(p, target->id);
 	struct set *old = target->set;
 
 	if (row->target_id != target->id) {
@@ -206,9 +206,9 @@ static void target_switch(struct unwind_publisher *p, struct target *target, str
 	set_unref(p, old);
 }
 
-static uint32_t unmarked(struct unwind_publisher *p, const struct target *target)
+static uint32_t publish_unmarked(struct unwind_publisher *p, const struct target *target)
 {
-	return __atomic_load_n(&row_of(p, target->id)->unmarked, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&publish_row_of(p, target->id)->unmarked, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -256,7 +256,7 @@ int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 		return log_errno(ENOMEM, "process %d: unwind tables", image_pid(image));
 	err = set_new(publisher, image, &set);
 	if (!err)
-		target_switch(publisher, target, set, unmarked(publisher, target));
+		target_switch(publisher, target, set, publish_unmarked(publisher, target));
 	return err;
 }
 
@@ -276,7 +276,7 @@ int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id
 	if (err)
 		return err;
 	target_switch(publisher, target, NULL, 0);
-	before = unmarked(publisher, target);
+	before = publish_unmarked(publisher, target);
 	image_refresh(image); /* a dead process leaves it as it is */
 	if (image_generation(image) != generation) {
 		known = set;
@@ -287,7 +287,7 @@ int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id
 			return err;
 	}
 	target_switch(publisher, target, set, before);
-	return unmarked(publisher, target) == before ? 0 : -EAGAIN;
+	return publish_unmarked(publisher, target) == before ? 0 : -EAGAIN;
 }
 
 static void set_revive(struct set **list, struct set *set)
@@ -339,7 +339,7 @@ void unwind_publisher_hold(struct unwind_publisher *p, uint32_t target_id, struc
 
 void unwind_publisher_drop(struct unwind_publisher *p, uint32_t target_id)
 {
-	struct unwind_target *row = row_of(p, target_id);
+	struct unwind_target *row = publish_row_of(p, target_id);
 	struct target *target;
 
 	HASH_FIND(hh, p->targets, &target_id, sizeof(target_id), target);

@@ -17,7 +17,7 @@ struct bpf_backend {
 };
 
 /* Must look like struct unwind_chunk_map of bpf/unwind.bpf.c. */
-static int new_chunk(void)
+static int publish_new_chunk(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(uint32_t),
@@ -26,8 +26,8 @@ static int new_chunk(void)
 	return fd < 0 ? log_errno(errno, "cannot create a chunk of unwind tables") : fd;
 }
 
-static void forget_chunks(struct bpf_backend *backend, const uint32_t *numbers, size_t count,
-			  uint32_t **words)
+static void publish_forget_chunks(struct bpf_backend *backend, const uint32_t *numbers,
+				  size_t count, uint32_t **words)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (words[i])
@@ -43,8 +43,8 @@ static void forget_chunks(struct bpf_backend *backend, const uint32_t *numbers, 
  * A batch waits for the running programs once, not once for each; kernels before 5.19 know none for
  * maps of maps.
  */
-static int enter_chunks(struct bpf_backend *backend, const uint32_t *numbers, const int *fds,
-			size_t count)
+static int publish_enter_chunks(struct bpf_backend *backend, const uint32_t *numbers,
+				const int *fds, size_t count)
 {
 	uint32_t done = (uint32_t)count;
 
@@ -57,14 +57,14 @@ static int enter_chunks(struct bpf_backend *backend, const uint32_t *numbers, co
 	return 0;
 }
 
-static int add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
+static int publish_add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
 	_cleanup_free_ int *fds = calloc(count, sizeof(*fds));
 	struct bpf_backend *backend = arg;
 	int err = fds ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		fds[i] = new_chunk();
+		fds[i] = publish_new_chunk();
 		if (fds[i] < 0) {
 			err = fds[i];
 			break;
@@ -78,9 +78,9 @@ static int add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t
 		}
 	}
 	if (!err)
-		err = enter_chunks(backend, numbers, fds, count);
+		err = publish_enter_chunks(backend, numbers, fds, count);
 	if (err)
-		forget_chunks(backend, numbers, count, words);
+		publish_forget_chunks(backend, numbers, count, words);
 	return err;
 }
 
@@ -89,7 +89,7 @@ static int add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t
  * their places. That one itself is dropped at the end only, and then all go with the map that they
  * are in.
  */
-static void drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
+static void publish_drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
 	_cleanup_free_ int *fds = calloc(count, sizeof(*fds));
 	struct bpf_backend *backend = arg;
@@ -97,13 +97,13 @@ static void drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32
 	if (numbers[0] && backend->chunk_fds[0] >= 0 && fds) {
 		for (size_t i = 0; i < count; i++)
 			fds[i] = backend->chunk_fds[0];
-		enter_chunks(backend, numbers, fds, count);
+		publish_enter_chunks(backend, numbers, fds, count);
 	}
-	forget_chunks(backend, numbers, count, words);
+	publish_forget_chunks(backend, numbers, count, words);
 }
 
-static int put_object(void *arg, const struct unwind_object_key *key,
-		      const struct unwind_object *object)
+static int publish_put_object(void *arg, const struct unwind_object_key *key,
+			      const struct unwind_object *object)
 {
 	struct bpf_backend *backend = arg;
 	int err = object ? bpf_map_update_elem(backend->fds.objects, key, object, BPF_ANY)
@@ -116,7 +116,7 @@ static int put_object(void *arg, const struct unwind_object_key *key,
  * An update of a map of maps returns only after all programs that could still see the old inner map
  * have ended; the kernel promises that to user space. Here the new one is the old one.
  */
-static void wait_for_programs(void *arg)
+static void publish_wait_for_programs(void *arg)
 {
 	struct bpf_backend *backend = arg;
 	uint32_t number = 0;
@@ -125,7 +125,7 @@ static void wait_for_programs(void *arg)
 		bpf_map_update_elem(backend->fds.chunks, &number, &backend->chunk_fds[0], BPF_ANY);
 }
 
-static size_t page_align(size_t size)
+static size_t publish_page_align(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -135,20 +135,21 @@ static size_t page_align(size_t size)
 #define RULES_SIZE   (UNWIND_MAX_RULES * sizeof(struct unwind_rule))
 #define TARGETS_SIZE (ABI_TARGET_SLOTS * sizeof(struct unwind_target))
 
-static void free_backend(void *arg)
+static void publish_free_backend(void *arg)
 {
 	struct bpf_backend *backend = arg;
 
 	if (backend->rules)
-		munmap(backend->rules, page_align(RULES_SIZE));
+		munmap(backend->rules, publish_page_align(RULES_SIZE));
 	if (backend->targets)
-		munmap(backend->targets, page_align(TARGETS_SIZE));
+		munmap(backend->targets, publish_page_align(TARGETS_SIZE));
 	free(backend);
 }
 
-static void *map_array(int fd, size_t size)
+static void *publish_map_array(int fd, size_t size)
 {
-	void *memory = mmap(NULL, page_align(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *memory =
+		mmap(NULL, publish_page_align(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
@@ -158,12 +159,12 @@ int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
 {
 	struct bpf_backend *backend = calloc(1, sizeof(*backend));
 	struct unwind_backend operations = {
-		.chunks = {.add = add_chunks, .drop = drop_chunks, .arg = backend},
+		.chunks = {.add = publish_add_chunks, .drop = publish_drop_chunks, .arg = backend},
 		.no_tables = no_tables,
-		.put_object = put_object,
-		.wait = wait_for_programs,
+		.put_object = publish_put_object,
+		.wait = publish_wait_for_programs,
 		.arg = backend,
-		.free = free_backend,
+		.free = publish_free_backend,
 	};
 	int err;
 
@@ -171,18 +172,18 @@ int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
 		return log_errno(ENOMEM, "unwind tables");
 	backend->fds = *fds;
 	memset(backend->chunk_fds, 0xff, sizeof(backend->chunk_fds));
-	backend->rules = map_array(fds->rules, RULES_SIZE);
-	backend->targets = backend->rules ? map_array(fds->targets, TARGETS_SIZE) : NULL;
+	backend->rules = publish_map_array(fds->rules, RULES_SIZE);
+	backend->targets = backend->rules ? publish_map_array(fds->targets, TARGETS_SIZE) : NULL;
 	if (!backend->targets) {
 		err = log_errno(errno, "cannot map the unwind tables");
-		free_backend(backend);
+		publish_free_backend(backend);
 		return err;
 	}
 	operations.rules = backend->rules;
 	operations.targets = backend->targets;
 	err = unwind_publisher_new(&operations, out);
 	if (err) {
-		free_backend(backend);
+		publish_free_backend(backend);
 		return log_errno(err, "unwind tables");
 	}
 	return 0;

@@ -47,7 +47,7 @@ struct unwind_space *unwind_space_new(const struct unwind_chunks *chunks)
 }
 
 /* Drops those of the chunks that `all` asks for or that are empty. */
-static void drop_chunks(struct unwind_space *space, bool all)
+static void space_drop_chunks(struct unwind_space *space, bool all)
 {
 	uint32_t numbers[DROP_BATCH], *words[DROP_BATCH];
 	size_t count = 0;
@@ -73,14 +73,14 @@ static void drop_chunks(struct unwind_space *space, bool all)
 
 void unwind_space_trim(struct unwind_space *space)
 {
-	drop_chunks(space, false);
+	space_drop_chunks(space, false);
 }
 
 void unwind_space_free(struct unwind_space *space)
 {
 	if (!space)
 		return;
-	drop_chunks(space, true);
+	space_drop_chunks(space, true);
 	free(space->chunks);
 	free(space);
 }
@@ -89,7 +89,7 @@ void unwind_space_free(struct unwind_space *space)
  * Room for the free extents that can be once all handed out are back, so that giving back cannot
  * fail.
  */
-static int reserve(struct chunk *chunk)
+static int space_reserve(struct chunk *chunk)
 {
 	struct extent *bigger;
 	size_t room = chunk->free_room ? chunk->free_room * 2 : 16;
@@ -104,8 +104,8 @@ static int reserve(struct chunk *chunk)
 	return 0;
 }
 
-/* A new chunk, all free. reserve() has been called. */
-static void set_up_chunk(struct unwind_space *space, uint32_t number, uint32_t *words)
+/* A new chunk, all free. space_reserve() has been called. */
+static void space_set_up_chunk(struct unwind_space *space, uint32_t number, uint32_t *words)
 {
 	struct chunk *chunk = &space->chunks[number];
 
@@ -121,7 +121,7 @@ static void set_up_chunk(struct unwind_space *space, uint32_t number, uint32_t *
 }
 
 /* Adds so many chunks, as many as there are numbers for at most. */
-static int add_chunks(struct unwind_space *space, size_t count)
+static int space_add_chunks(struct unwind_space *space, size_t count)
 {
 	_cleanup_free_ uint32_t *numbers = calloc(count, sizeof(*numbers));
 	_cleanup_free_ uint32_t **words = calloc(count, sizeof(*words));
@@ -137,11 +137,11 @@ static int add_chunks(struct unwind_space *space, size_t count)
 	if (!found)
 		return -ENOSPC;
 	for (size_t i = 0; !err && i < found; i++)
-		err = reserve(&space->chunks[numbers[i]]);
+		err = space_reserve(&space->chunks[numbers[i]]);
 	if (!err)
 		err = space->source.add(space->source.arg, numbers, found, words);
 	for (size_t i = 0; !err && i < found; i++)
-		set_up_chunk(space, numbers[i], words[i]);
+		space_set_up_chunk(space, numbers[i], words[i]);
 	return err;
 }
 
@@ -151,15 +151,16 @@ int unwind_space_reserve(struct unwind_space *space, size_t words)
 
 	if (words <= unused)
 		return 0;
-	return add_chunks(space, (words - unused + UNWIND_CHUNK_WORDS - 1) / UNWIND_CHUNK_WORDS);
+	return space_add_chunks(space,
+				(words - unused + UNWIND_CHUNK_WORDS - 1) / UNWIND_CHUNK_WORDS);
 }
 
 /* Takes from the first free extent that is large enough. */
-static int take_from(struct chunk *chunk, uint32_t length, uint32_t *start)
+static int space_take_from(struct chunk *chunk, uint32_t length, uint32_t *start)
 {
 	uint32_t largest = 0;
 
-	if (chunk->largest < length || reserve(chunk))
+	if (chunk->largest < length || space_reserve(chunk))
 		return -ENOSPC;
 	for (size_t i = 0; i < chunk->free_count; i++) {
 		struct extent *e = &chunk->free[i];
@@ -184,13 +185,13 @@ static int take_from(struct chunk *chunk, uint32_t length, uint32_t *start)
 }
 
 /* 0, or -ENOSPC when no chunk has room. */
-static int take(struct unwind_space *space, uint32_t length, uint32_t *first)
+static int space_take(struct unwind_space *space, uint32_t length, uint32_t *first)
 {
 	for (uint32_t number = 0; number < space->chunk_count; number++) {
 		uint32_t start;
 
 		if (!space->chunks[number].words ||
-		    take_from(&space->chunks[number], length, &start))
+		    space_take_from(&space->chunks[number], length, &start))
 			continue;
 		*first = number * UNWIND_CHUNK_WORDS + start;
 		space->used += length;
@@ -206,11 +207,11 @@ int unwind_space_take(struct unwind_space *space, uint32_t words, uint32_t *firs
 
 	if (words > UNWIND_CHUNK_WORDS - GRAIN)
 		return -E2BIG;
-	err = take(space, length, first);
+	err = space_take(space, length, first);
 	if (err != -ENOSPC)
 		return err;
-	err = add_chunks(space, 1);
-	return err ? err : take(space, length, first);
+	err = space_add_chunks(space, 1);
+	return err ? err : space_take(space, length, first);
 }
 
 void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t words)

@@ -39,7 +39,7 @@ struct builder {
 	struct cfi cfi;
 };
 
-static int read_segments(struct builder *b)
+static int table_read_segments(struct builder *b)
 {
 	struct unwind_table *table = b->table;
 	size_t count;
@@ -71,7 +71,7 @@ static int read_segments(struct builder *b)
 	return 0;
 }
 
-static bool decompress(Elf_Scn *scn)
+static bool table_decompress(Elf_Scn *scn)
 {
 	GElf_Chdr chdr;
 
@@ -80,7 +80,7 @@ static bool decompress(Elf_Scn *scn)
 }
 
 /* Reads every section of a name; the rest of the file stays on disk. */
-static int read_named(struct builder *b, Elf *elf, const char *wanted, uint32_t rank)
+static int table_read_named(struct builder *b, Elf *elf, const char *wanted, uint32_t rank)
 {
 	struct cfi_section section = {.eh_frame = strcmp(wanted, ".eh_frame") == 0, .rank = rank};
 	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
@@ -100,7 +100,7 @@ static int read_named(struct builder *b, Elf *elf, const char *wanted, uint32_t 
 		name = elf_strptr(elf, strings, shdr.sh_name);
 		if (!name || strcmp(name, wanted) != 0)
 			continue;
-		if ((shdr.sh_flags & SHF_COMPRESSED) && !decompress(scn))
+		if ((shdr.sh_flags & SHF_COMPRESSED) && !table_decompress(scn))
 			continue;
 		section.data = shdr.sh_flags & SHF_COMPRESSED ? elf_getdata(scn, NULL)
 							      : elf_rawdata(scn, NULL);
@@ -143,7 +143,7 @@ static Elf_Data *data_at(struct builder *b, uint64_t vaddr)
 }
 
 /* .eh_frame by the program header, for a file without sections. Layout: LSB 5, section 10.6.2. */
-static int read_by_header(struct builder *b)
+static int table_read_by_header(struct builder *b)
 {
 	const unsigned char *ident = (const unsigned char *)elf_getident(b->elf, NULL);
 	size_t count;
@@ -175,7 +175,7 @@ static int read_by_header(struct builder *b)
 	return 0;
 }
 
-static int compare_functions(const void *a, const void *b)
+static int table_compare_functions(const void *a, const void *b)
 {
 	const struct cfi_function *x = a, *y = b;
 
@@ -186,19 +186,19 @@ static int compare_functions(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-static void sort_functions(struct cfi *cfi)
+static void table_sort_functions(struct cfi *cfi)
 {
 	for (size_t i = 1; i < cfi->function_count; i++) {
-		if (compare_functions(&cfi->functions[i - 1], &cfi->functions[i]) > 0) {
+		if (table_compare_functions(&cfi->functions[i - 1], &cfi->functions[i]) > 0) {
 			qsort(cfi->functions, cfi->function_count, sizeof(*cfi->functions),
-			      compare_functions);
+			      table_compare_functions);
 			return;
 		}
 	}
 }
 
 /* Ends each function where one of a better rank begins. */
-static void cut_functions(struct cfi *cfi)
+static void table_cut_functions(struct cfi *cfi)
 {
 	uint64_t next[RANK_ADDED + 1] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
@@ -214,7 +214,7 @@ static void cut_functions(struct cfi *cfi)
 }
 
 /* Does any function cover this address? Functions are sorted. */
-static bool is_covered(const struct cfi *cfi, uint64_t vaddr)
+static bool table_is_covered(const struct cfi *cfi, uint64_t vaddr)
 {
 	size_t low = BISECT(i, 0, cfi->function_count, cfi->functions[i].start <= vaddr);
 
@@ -226,7 +226,7 @@ static bool is_covered(const struct cfi *cfi, uint64_t vaddr)
  * of every main thread's stack. What follows up to the next function with rows belongs to them (the
  * loader calls constructors from there).
  */
-static int add_entry(struct builder *b)
+static int table_add_entry(struct builder *b)
 {
 	uint64_t entry = b->ehdr.e_entry;
 
@@ -238,7 +238,7 @@ static int add_entry(struct builder *b)
 
 		if (entry < segment->vaddr || entry - segment->vaddr >= segment->size)
 			continue;
-		if (is_covered(&b->cfi, entry))
+		if (table_is_covered(&b->cfi, entry))
 			return 0;
 		room = segment->size - (entry - segment->vaddr);
 		if (room > MAX_ENTRY_BYTES)
@@ -276,7 +276,7 @@ struct scan {
 	size_t count;
 };
 
-static bool scan_load(struct scan *scan, uint64_t offset, uint64_t size)
+static bool table_scan_load(struct scan *scan, uint64_t offset, uint64_t size)
 {
 	ssize_t n;
 
@@ -288,7 +288,7 @@ static bool scan_load(struct scan *scan, uint64_t offset, uint64_t size)
 	return scan->size >= size;
 }
 
-static void scan_piece(struct scan *scan, uint64_t offset, uint64_t size, uint64_t vaddr)
+static void table_scan_piece(struct scan *scan, uint64_t offset, uint64_t size, uint64_t vaddr)
 {
 	const uint8_t *p = scan->window + (offset - scan->at);
 
@@ -306,8 +306,8 @@ static void scan_piece(struct scan *scan, uint64_t offset, uint64_t size, uint64
 	}
 }
 
-static void scan_gap(struct scan *scan, const struct unwind_segment *segment, uint64_t start,
-		     uint64_t end)
+static void table_scan_gap(struct scan *scan, const struct unwind_segment *segment, uint64_t start,
+			   uint64_t end)
 {
 	uint64_t offset = segment->offset + (start - segment->vaddr);
 
@@ -318,10 +318,10 @@ static void scan_gap(struct scan *scan, const struct unwind_segment *segment, ui
 
 		if (size > SCAN_WINDOW)
 			size = SCAN_WINDOW;
-		if (scan->scanned >= SCAN_MOST || !scan_load(scan, offset, size))
+		if (scan->scanned >= SCAN_MOST || !table_scan_load(scan, offset, size))
 			return;
 		scan->scanned += size;
-		scan_piece(scan, offset, size, start);
+		table_scan_piece(scan, offset, size, start);
 		if (size < SCAN_WINDOW)
 			return;
 		start += size - SCAN_OVERLAP; /* a trampoline may lie across the border */
@@ -333,7 +333,7 @@ static void scan_gap(struct scan *scan, const struct unwind_segment *segment, ui
  * Signal trampolines without rows (musl's, and the kernel's own on AArch64), in the gaps between
  * functions.
  */
-static int add_trampolines(struct builder *b)
+static int table_add_trampolines(struct builder *b)
 {
 	_cleanup_free_ uint8_t *window = malloc(SCAN_WINDOW);
 	struct scan scan = {.b = b, .window = window};
@@ -350,12 +350,12 @@ static int add_trampolines(struct builder *b)
 			const struct cfi_function *f = &b->cfi.functions[next];
 
 			if (f->start > at)
-				scan_gap(&scan, segment, at, f->start);
+				table_scan_gap(&scan, segment, at, f->start);
 			if (f->end > at)
 				at = f->end;
 		}
 		if (at < end)
-			scan_gap(&scan, segment, at, end);
+			table_scan_gap(&scan, segment, at, end);
 	}
 	/*
 	 * The address that a handler returns to is the trampoline's first byte; like any return
@@ -367,8 +367,8 @@ static int add_trampolines(struct builder *b)
 	return err;
 }
 
-static int put_row(struct unwind_table *table, const struct unwind_segment *segment, size_t first,
-		   uint64_t vaddr, uint32_t rule)
+static int table_put_row(struct unwind_table *table, const struct unwind_segment *segment,
+			 size_t first, uint64_t vaddr, uint32_t rule)
 {
 	if (table->row_count > first && table->rows[table->row_count - 1].rule == rule)
 		return 0;
@@ -391,8 +391,8 @@ static int put_row(struct unwind_table *table, const struct unwind_segment *segm
  * Appends one function's rows from `at` on, clipped to the segment. Moves *at to where the function
  * ends.
  */
-static int put_function(struct builder *b, const struct unwind_segment *segment, size_t first,
-			const struct cfi_function *f, uint64_t *at)
+static int table_put_function(struct builder *b, const struct unwind_segment *segment, size_t first,
+			      const struct cfi_function *f, uint64_t *at)
 {
 	uint64_t limit = segment->vaddr + segment->size;
 	uint64_t start = f->start > *at ? f->start : *at;
@@ -408,14 +408,14 @@ static int put_function(struct builder *b, const struct unwind_segment *segment,
 	 */
 	if (start > *at && start == f->start && rows[0].rule == UNWIND_RULE_END)
 		start--;
-	if (start > *at && put_row(b->table, segment, first, *at, UNWIND_RULE_NONE))
+	if (start > *at && table_put_row(b->table, segment, first, *at, UNWIND_RULE_NONE))
 		return -ENOMEM;
 	while (i + 1 < f->count && rows[i + 1].vaddr <= start)
 		i++;
 	for (; i < f->count && rows[i].vaddr < end; i++) {
 		uint64_t vaddr = i && rows[i].vaddr > start ? rows[i].vaddr : start;
 
-		if (put_row(b->table, segment, first, vaddr, rows[i].rule))
+		if (table_put_row(b->table, segment, first, vaddr, rows[i].rule))
 			return -ENOMEM;
 	}
 	*at = end;
@@ -423,7 +423,7 @@ static int put_function(struct builder *b, const struct unwind_segment *segment,
 }
 
 /* From functions to rows without gaps. */
-static int flatten(struct builder *b)
+static int table_flatten(struct builder *b)
 {
 	struct unwind_table *table = b->table;
 	size_t next = 0;
@@ -434,47 +434,47 @@ static int flatten(struct builder *b)
 		size_t first = table->row_count;
 
 		for (; next < b->cfi.function_count && b->cfi.functions[next].start < end; next++) {
-			if (put_function(b, segment, first, &b->cfi.functions[next], &at))
+			if (table_put_function(b, segment, first, &b->cfi.functions[next], &at))
 				return -ENOMEM;
 		}
-		if (at < end && put_row(table, segment, first, at, UNWIND_RULE_NONE))
+		if (at < end && table_put_row(table, segment, first, at, UNWIND_RULE_NONE))
 			return -ENOMEM;
 		segment->row_count = table->row_count - first;
 	}
 	return 0;
 }
 
-static int read_frames(struct builder *b)
+static int table_read_frames(struct builder *b)
 {
-	int err = read_named(b, b->elf, ".eh_frame", RANK_EH_FRAME);
+	int err = table_read_named(b, b->elf, ".eh_frame", RANK_EH_FRAME);
 
 	if (!err && !b->cfi.function_count)
-		err = read_by_header(b);
+		err = table_read_by_header(b);
 	if (!err)
-		err = read_named(b, b->elf, ".debug_frame", RANK_DEBUG_FRAME);
+		err = table_read_named(b, b->elf, ".debug_frame", RANK_DEBUG_FRAME);
 	if (!err && !b->cfi.function_count && b->debug)
-		err = read_named(b, b->debug, ".debug_frame", RANK_DEBUG_FRAME);
+		err = table_read_named(b, b->debug, ".debug_frame", RANK_DEBUG_FRAME);
 	return err;
 }
 
-static int build(struct builder *b)
+static int table_build(struct builder *b)
 {
 	const struct cfi_row *rows;
-	int err = read_segments(b);
+	int err = table_read_segments(b);
 
 	if (!err)
-		err = read_frames(b);
+		err = table_read_frames(b);
 	if (err)
 		return err;
-	sort_functions(&b->cfi);
-	err = add_entry(b);
+	table_sort_functions(&b->cfi);
+	err = table_add_entry(b);
 	if (!err)
-		err = add_trampolines(b);
+		err = table_add_trampolines(b);
 	if (err)
 		return err;
-	sort_functions(&b->cfi);
-	cut_functions(&b->cfi);
-	err = flatten(b);
+	table_sort_functions(&b->cfi);
+	table_cut_functions(&b->cfi);
+	err = table_flatten(b);
 	if (err)
 		return err;
 	rows = b->table->rows;
@@ -486,7 +486,7 @@ static int build(struct builder *b)
 }
 
 /* Reading, not mapping: a file that shrinks under us must not kill us with SIGBUS. */
-static int open_elf(int fd, Elf **out, GElf_Ehdr *ehdr)
+static int table_open_elf(int fd, Elf **out, GElf_Ehdr *ehdr)
 {
 	*out = elf_begin(fd, ELF_C_READ, NULL);
 	if (!*out || elf_kind(*out) != ELF_K_ELF || !gelf_getehdr(*out, ehdr) ||
@@ -513,11 +513,11 @@ int unwind_table_read(int fd, int debug_fd, struct unwind_table **out)
 	if (fstat(fd, &st))
 		goto out;
 	b.file_size = (uint64_t)st.st_size;
-	err = open_elf(fd, &b.elf, &b.ehdr);
+	err = table_open_elf(fd, &b.elf, &b.ehdr);
 	if (err)
 		goto out;
 	/* A debug file that cannot be used is as good as none. */
-	if (debug_fd >= 0 && (open_elf(debug_fd, &b.debug, &debug_ehdr) ||
+	if (debug_fd >= 0 && (table_open_elf(debug_fd, &b.debug, &debug_ehdr) ||
 			      debug_ehdr.e_machine != b.ehdr.e_machine)) {
 		elf_end(b.debug);
 		b.debug = NULL;
@@ -525,7 +525,7 @@ int unwind_table_read(int fd, int debug_fd, struct unwind_table **out)
 	b.table->machine = b.ehdr.e_machine;
 	b.cfi.machine = b.ehdr.e_machine;
 	b.cfi.rules = b.table->rules;
-	err = build(&b);
+	err = table_build(&b);
 out:
 	cfi_clear(&b.cfi);
 	elf_end(b.debug);

@@ -53,7 +53,7 @@ struct unwind_tables *unwind_tables_new(const struct unwind_backend *backend,
 }
 
 /* Removes an object's tables. Their space stays taken until the next reclaim. */
-static void entry_free(struct unwind_tables *t, struct table_entry *entry)
+static void tables_entry_free(struct unwind_tables *t, struct table_entry *entry)
 {
 	HASH_DEL(t->entries, entry);
 	if (entry->announced)
@@ -77,14 +77,14 @@ static void entry_free(struct unwind_tables *t, struct table_entry *entry)
 	free(entry);
 }
 
-static void idle_add(struct unwind_tables *t, struct table_entry *entry)
+static void tables_idle_add(struct unwind_tables *t, struct table_entry *entry)
 {
 	DL_APPEND2(t->idle, entry, idle_before, idle_after);
 	t->idle_count++;
 	t->idle_rows += entry->rows;
 }
 
-static void idle_remove(struct unwind_tables *t, struct table_entry *entry)
+static void tables_idle_remove(struct unwind_tables *t, struct table_entry *entry)
 {
 	DL_DELETE2(t->idle, entry, idle_before, idle_after);
 	t->idle_count--;
@@ -92,13 +92,13 @@ static void idle_remove(struct unwind_tables *t, struct table_entry *entry)
 }
 
 /* Frees the oldest until no more than that is kept. */
-static void idle_limit(struct unwind_tables *t, size_t count, size_t rows)
+static void tables_idle_limit(struct unwind_tables *t, size_t count, size_t rows)
 {
 	while (t->idle && (t->idle_count > count || t->idle_rows > rows)) {
 		struct table_entry *entry = t->idle;
 
-		idle_remove(t, entry);
-		entry_free(t, entry);
+		tables_idle_remove(t, entry);
+		tables_entry_free(t, entry);
 	}
 }
 
@@ -106,12 +106,12 @@ void unwind_tables_unref(struct unwind_tables *t, struct table_entry *entry)
 {
 	if (--entry->refs)
 		return;
-	idle_add(t, entry);
-	idle_limit(t, TABLES_IDLE_OBJECTS, TABLES_IDLE_ROWS);
+	tables_idle_add(t, entry);
+	tables_idle_limit(t, TABLES_IDLE_OBJECTS, TABLES_IDLE_ROWS);
 }
 
 /* The separate debug file by build-id, where distributions install it; -1 when there is none. */
-static int open_debug_file(const struct object *object)
+static int tables_open_debug_file(const struct object *object)
 {
 	size_t len, n;
 	const uint8_t *id = object_build_id(object, &len);
@@ -134,8 +134,8 @@ static int open_debug_file(const struct object *object)
 }
 
 /* The publisher's numbers for a table's rules. */
-static int translate_rules(struct unwind_tables *t, const struct unwind_table *table,
-			   uint16_t **out)
+static int tables_translate_rules(struct unwind_tables *t, const struct unwind_table *table,
+				  uint16_t **out)
 {
 	const struct cfi_rules *rules = unwind_table_rules(table);
 	size_t count = cfi_rules_count(rules);
@@ -167,7 +167,7 @@ static int translate_rules(struct unwind_tables *t, const struct unwind_table *t
 }
 
 /* Words that a table's segments will take, roughly. */
-static size_t space_needed(const struct unwind_table *table)
+static size_t tables_space_needed(const struct unwind_table *table)
 {
 	size_t words = 0;
 
@@ -179,19 +179,19 @@ static size_t space_needed(const struct unwind_table *table)
 	return words;
 }
 
-static int write_segments(struct unwind_tables *t, const struct unwind_table *table,
-			  struct table_entry *entry)
+static int tables_write_segments(struct unwind_tables *t, const struct unwind_table *table,
+				 struct table_entry *entry)
 {
 	_cleanup_free_ uint16_t *numbers = NULL;
 	size_t count = unwind_table_segments(table);
-	int err = translate_rules(t, table, &numbers);
+	int err = tables_translate_rules(t, table, &numbers);
 
 	if (err)
 		return err;
 	entry->segments = calloc(count ? count : 1, sizeof(*entry->segments));
 	if (!entry->segments)
 		return -ENOMEM;
-	err = unwind_space_reserve(t->space, space_needed(table));
+	err = unwind_space_reserve(t->space, tables_space_needed(table));
 	for (size_t i = 0; !err && i < count; i++) {
 		const struct unwind_segment *from = unwind_table_segment(table, i);
 		struct table_segment *to = &entry->segments[entry->count];
@@ -219,8 +219,8 @@ struct unwind_object_key unwind_object_key_of(const struct object *object)
 }
 
 /* Tells the kernel side, which may meet the file in a mapping that we do not know yet. */
-static void announce(struct unwind_tables *t, const struct object *object,
-		     struct table_entry *entry)
+static void tables_announce(struct unwind_tables *t, const struct object *object,
+			    struct table_entry *entry)
 {
 	struct unwind_object value = {.id = (uint32_t)entry->id};
 
@@ -242,9 +242,10 @@ static void announce(struct unwind_tables *t, const struct object *object,
 	entry->announced = t->backend->put_object(t->backend->arg, &entry->key, &value) == 0;
 }
 
-static int build_entry(struct unwind_tables *t, struct object *object, struct table_entry *entry)
+static int tables_build_entry(struct unwind_tables *t, struct object *object,
+			      struct table_entry *entry)
 {
-	_cleanup_close_ int debug_fd = open_debug_file(object);
+	_cleanup_close_ int debug_fd = tables_open_debug_file(object);
 	struct unwind_table *table;
 	uint64_t start = monotonic_ns();
 	int err = unwind_table_read(object_fd(object), debug_fd, &table);
@@ -255,7 +256,7 @@ static int build_entry(struct unwind_tables *t, struct object *object, struct ta
 		log_debug("%s: no unwind tables: %s", object_path(object), strerror(-err));
 		return 0;
 	}
-	err = write_segments(t, table, entry);
+	err = tables_write_segments(t, table, entry);
 	unwind_table_free(table);
 	t->build_ns += monotonic_ns() - start;
 	log_debug("%s: %zu unwind rows in %.1f ms", object_path(object), entry->rows,
@@ -272,7 +273,7 @@ int unwind_tables_get(struct unwind_tables *t, struct object *object, struct tab
 	HASH_FIND(hh, t->entries, &id, sizeof(id), entry);
 	if (entry) {
 		if (!entry->refs++)
-			idle_remove(t, entry);
+			tables_idle_remove(t, entry);
 		*out = entry;
 		return 0;
 	}
@@ -287,12 +288,12 @@ int unwind_tables_get(struct unwind_tables *t, struct object *object, struct tab
 		return -ENOMEM;
 	}
 	entry->object = object_ref(object);
-	err = t->backend->no_tables ? 0 : build_entry(t, object, entry);
+	err = t->backend->no_tables ? 0 : tables_build_entry(t, object, entry);
 	if (err) {
-		entry_free(t, entry);
+		tables_entry_free(t, entry);
 		return err;
 	}
-	announce(t, object, entry);
+	tables_announce(t, object, entry);
 	*out = entry;
 	return 0;
 }
@@ -317,7 +318,7 @@ void unwind_tables_free(struct unwind_tables *t)
 {
 	if (!t)
 		return;
-	idle_limit(t, 0, 0);
+	tables_idle_limit(t, 0, 0);
 	unwind_tables_reclaim(t);
 	cfi_rules_free(t->rules);
 	free(t);
