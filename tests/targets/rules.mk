@@ -39,6 +39,18 @@ ifeq ($(MACHINE),x86_64)
 TARGETS += $(targets_out)/noalloc.m32
 endif
 
+# One leak in many shapes: simple_leak.FRAME.OPTIMIZATION.LINK; lazily bound, bound at the start, and as distributions build.
+targets_leak_frames := 1 24 72 136 264 520
+targets_leak_levels := O0 O1 O2
+targets_leak_links := lazy now hardened
+targets_leaks := $(foreach f,$(targets_leak_frames),$(foreach o,$(targets_leak_levels),$(targets_leak_links:%=simple_leak.$(f).$(o).%)))
+TARGETS += $(targets_leaks:%=$(targets_out)/%)
+targets_leak_flags_lazy := -fno-pie -no-pie -Wl,-z,lazy
+targets_leak_flags_now := -fpie -pie -Wl,-z,now
+targets_leak_flags_hardened := -fpie -pie -Wl,-z,now,-z,relro -fstack-protector-strong -D_FORTIFY_SOURCE=2
+# The words of the name that make is at.
+targets_leak_word = $(word $(1),$(subst ., ,$(notdir $@)))
+
 # The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
 targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread
 targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaration-mismatch
@@ -48,6 +60,11 @@ targets_nofp := -fomit-frame-pointer
 # As Debian builds since 13: return addresses are signed, and functions begin with bti.
 targets_protected := $(if $(filter aarch64,$(MACHINE)),-mbranch-protection=standard)
 targets_nofp += $(targets_protected)
+
+$(targets_leaks:%=$(targets_out)/%): $(targets_src)/simple_leak.c $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) -std=gnu17 -g -Wall -Wextra -Wno-cpp -DFRAME=$(call targets_leak_word,2) -$(call targets_leak_word,3) $(targets_leak_flags_$(call targets_leak_word,4)) $< -o $@
 
 targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h $(targets_src)/waits.h
 

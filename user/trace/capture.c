@@ -17,6 +17,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/trace/exit_frames.h"
 
 /* How long threads may take to stop, of all that the target may be paused. */
 #define STOP_SHARE 2
@@ -123,13 +124,16 @@ static void *read_live(void *arg)
 }
 
 /* Between the last event that we have handled and the stop it may have become another program. */
-static bool is_still_the_target(const struct capture *c)
+static bool is_still_the_target(struct capture *c)
 {
 	uint32_t tgid = (uint32_t)c->target->pid;
 	struct target_info info;
 
-	return !bpf_map_lookup_elem(bpf_map__fd(c->trace->skel->maps.targets), &tgid, &info) &&
-	       info.id == c->target->id;
+	if (bpf_map_lookup_elem(bpf_map__fd(c->trace->skel->maps.targets), &tgid, &info) ||
+	    info.id != c->target->id)
+		return false;
+	c->leaver = (pid_t)info.leaver;
+	return true;
 }
 
 static int take_threads(struct capture *c)
@@ -402,6 +406,8 @@ static int capture(struct capture *c, uint64_t max_pause_ns)
 	err = take_blocks(c);
 	if (err)
 		return err;
+	if (held && exit_frames_leave_out(c->trace, c->target, c->leaver, c->image))
+		return capture_refuse(c, -ENOMEM, "no memory for what its end leaves behind");
 	c->image->all_known = all_known(c);
 	c->image->sample_bytes = c->trace->options.sample_bytes;
 	heap_image_finish(c->image);

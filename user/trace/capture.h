@@ -29,6 +29,7 @@ struct capture {
 	struct heap_image *image;
 	struct resident *resident; /* the target's */
 	struct stop *stop;
+	pid_t leaver;	    /* of a process that is held at its end: the thread that ends it */
 	uint64_t looked_ns; /* at the threads that were left asleep */
 	bool disturbed;	    /* one of them has run: what has been read is of several moments */
 	uint64_t deadline_ns, pause_ns;

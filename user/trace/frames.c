@@ -4,24 +4,23 @@
 #include <string.h>
 #include <sys/user.h>
 
+#include "user/trace/frames.h"
 #include "user/trace/internal.h"
-#include "user/unwind/finish.h"
 
 #if defined(__x86_64__)
-static struct unwind_regs registers_of(const struct user_regs_struct *regs)
+struct unwind_regs frames_registers(const struct user_regs_struct *regs)
 {
 	return (struct unwind_regs){.pc = regs->rip, .sp = regs->rsp, .fp = regs->rbp};
 }
 #elif defined(__aarch64__)
-static struct unwind_regs registers_of(const struct user_regs_struct *regs)
+struct unwind_regs frames_registers(const struct user_regs_struct *regs)
 {
 	return (struct unwind_regs){
 		.pc = regs->pc, .sp = regs->sp, .fp = regs->regs[29], .lr = regs->regs[30]};
 }
 #endif
 
-/* Of code there is nothing in it: the walk can do without. */
-static int read_image(void *ctx, void *to, uint32_t size, uint64_t address)
+int frames_read_image(void *ctx, void *to, uint32_t size, uint64_t address)
 {
 	const struct memory_image *memory = ctx;
 	uint8_t *out = to;
@@ -52,11 +51,11 @@ int trace_name_frame(struct trace *trace, struct target *target, const struct me
 	if (trace->options.frame_pointers ||
 	    thread->word_count * 8 < sizeof(struct user_regs_struct))
 		return -ENOENT;
-	regs = registers_of((const void *)thread->words);
+	regs = frames_registers((const void *)thread->words);
 	err = target_walk_here(trace, target);
 	err = err ? err
-		  : unwind_find_frame(trace->unwind, &regs, read_image, (void *)memory, address,
-				      &frame);
+		  : unwind_find_frame(trace->unwind, &regs, frames_read_image, (void *)memory,
+				      address, &frame);
 	if (err)
 		return err == -ENOMEM || err == -ERANGE ? err : -ENOENT;
 	if (!image_locate(target->image, frame.pc, &location))

@@ -139,6 +139,17 @@ uint64_t unwind_stack_id(const struct location *locations, size_t count, uint8_t
  */
 #define RED_ZONE 128
 
+/* At the registers of a thread that stands still, which need not be at a function's beginning. */
+static void unwind_begin_at(struct unwind_state *state, const struct unwind_memory *memory,
+			    const struct unwind_regs *regs)
+{
+	state->memory = memory;
+	state->target_id = UNWIND_OWN_TARGET;
+	state->regs = *regs;
+	unwind_begin(state);
+	state->first = 0;
+}
+
 int unwind_find_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
 		      unwind_read_fn read, void *ctx, uint64_t address, struct unwind_frame *out)
 {
@@ -151,14 +162,12 @@ int unwind_find_frame(const struct unwind_publisher *publisher, const struct unw
 
 	if (!state)
 		return -ENOMEM;
-	state->memory = &memory;
-	state->target_id = UNWIND_OWN_TARGET;
-	state->regs = *regs;
-	unwind_begin(state);
-	state->first = 0; /* it need not be at a function's beginning */
+	unwind_begin_at(state, &memory, regs);
 	for (int depth = 0; depth < MAX_DEPTH; depth++) {
 		uint64_t low = state->regs.sp - (state->exact ? RED_ZONE : 0);
-		struct unwind_frame frame = {state->regs.pc, !state->exact};
+		struct unwind_frame frame = {.pc = state->regs.pc,
+					     .is_return_address = !state->exact,
+					     .sp = state->regs.sp};
 		int outcome = unwind_one(state);
 
 		/*
@@ -176,10 +185,39 @@ int unwind_find_frame(const struct unwind_publisher *publisher, const struct unw
 				       : -ENOENT;
 		if (state->exact || address < low || address >= state->regs.sp)
 			continue;
+		frame.cfa = state->regs.sp;
 		*out = frame;
 		found = true;
 		if (!state->weak)
 			return 0;
 	}
 	return -ENOENT;
+}
+
+int unwind_each_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
+		      unwind_read_fn read, void *ctx,
+		      bool (*fn)(void *fn_ctx, const struct unwind_frame *frame), void *fn_ctx)
+{
+	const struct unwind_memory memory = {.publisher = publisher,
+					     .rules = unwind_publisher_rules(publisher),
+					     .read = read,
+					     .ctx = ctx};
+	_cleanup_free_ struct unwind_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return -ENOMEM;
+	unwind_begin_at(state, &memory, regs);
+	for (int depth = 0; depth < MAX_DEPTH; depth++) {
+		struct unwind_frame frame = {.pc = state->regs.pc,
+					     .is_return_address = !state->exact,
+					     .sp = state->regs.sp};
+
+		/* After a signal's frame the pc is exact again, and the stack may be another one. */
+		if (unwind_one(state) != UNWIND_NEXT || state->exact || state->weak)
+			break;
+		frame.cfa = state->regs.sp;
+		if (!fn(fn_ctx, &frame))
+			break;
+	}
+	return 0;
 }

@@ -35,6 +35,7 @@ typedef int (*unwind_read_fn)(void *ctx, void *to, uint32_t size, uint64_t addre
 struct unwind_frame {
 	uint64_t pc;
 	bool is_return_address; /* else where execution stopped */
+	uint64_t sp, cfa;	/* what lies in it: [sp, cfa) */
 };
 
 /*
@@ -45,5 +46,13 @@ struct unwind_frame {
  */
 int unwind_find_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
 		      unwind_read_fn read, void *ctx, uint64_t address, struct unwind_frame *out);
+
+/*
+ * Calls fn for the frames from the registers on, innermost first, while it returns true: those that
+ * unwind tables vouch for, up to the first that they do not. As above otherwise. 0 or -ENOMEM.
+ */
+int unwind_each_frame(const struct unwind_publisher *publisher, const struct unwind_regs *regs,
+		      unwind_read_fn read, void *ctx,
+		      bool (*fn)(void *fn_ctx, const struct unwind_frame *frame), void *fn_ctx);
 
 #endif
