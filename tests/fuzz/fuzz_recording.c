@@ -14,7 +14,6 @@
 #include "user/analysis/stack_trends.h"
 #include "user/export/compare.h"
 #include "user/export/export.h"
-#include "user/export/survey_output.h"
 #include "user/recording/recording.h"
 #include "user/recording/recording_format.h"
 
@@ -74,10 +73,6 @@ static void show(struct run *run, struct snapshot *s)
 
 static void show_survey(struct run *run, const struct survey_report *report)
 {
-	const struct survey_output to = {.out = run->null, .options = {.verbose = true}};
-
-	survey_write_text(&to, report);
-	survey_write_json(&to, report);
 	for (size_t i = 0; i < run->count; i++) {
 		if (run->formats[i]->survey)
 			run->formats[i]->survey(run->exporters[i], report);

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "user/session/session_config.h"
-#include "user/survey/survey_config.h"
+#include "user/survey/survey.h"
 
 #ifndef MEMLEAKBPF_VERSION
 #define MEMLEAKBPF_VERSION "0.1.0"
@@ -94,9 +94,9 @@ struct option_values {
 	struct filter_config filter;
 	struct show_config show;
 	struct replay_times times;
-	struct survey_scope scope;
-	struct survey_probes probes;
-	struct survey_metrics metrics;
+	struct survey_scope_config scope;
+	struct survey_probes_config probes;
+	struct survey_metrics_config metrics;
 	const char *record;
 };
 

@@ -337,7 +337,7 @@ int option_apply_budget(const struct option_row *row, struct options *options, c
 int option_apply_metrics(const struct option_row *row, struct options *options, const char *shown,
 			 const char *value)
 {
-	struct survey_metrics *metrics = option_field(row, options);
+	struct survey_metrics_config *metrics = option_field(row, options);
 
 	if (listen_parse(value, &metrics->address))
 		return option_refuse(row, shown, value);

@@ -261,7 +261,7 @@ const struct option_row option_rows[] = {
 	{"exclude", 0, "REGEX", SURVEY, VALUE(option_apply_regex, const char *, scope.exclude),
 	 .expected = "is not a regular expression; give e.g. '^(bash|ssh)'",
 	 .texts = {{SURVEY, "by the name of the command"}}},
-	{"suspects", 0, "N", SURVEY, COUNT(probes.suspects, 1, 64), .preset = "3",
+	{"suspects", 0, "N", SURVEY, COUNT(probes.suspects, 1, SURVEY_SUSPECTS_MAX), .preset = "3",
 	 .expected = "is not a number of processes; give 1 to 64",
 	 .texts = {{SURVEY, "processes that get probes at a time ({default})"}}},
 	{"min-growth", 0, "SIZE", SURVEY, SIZE(probes.min_growth, 0, UINT64_MAX), .preset = "1M",
@@ -274,7 +274,7 @@ const struct option_row option_rows[] = {
 	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5",
 	 .texts = {{SURVEY, "of a CPU that the probes may take, over a minute ({default})"}}},
 	{"no-drill", 0, NULL, SURVEY, UNSET(probes.wanted), .texts = {{SURVEY, "no probes at all"}}},
-	{"metrics", 0, "ADDRESS:PORT", SURVEY, VALUE(option_apply_metrics, struct survey_metrics, metrics),
+	{"metrics", 0, "ADDRESS:PORT", SURVEY, VALUE(option_apply_metrics, struct survey_metrics_config, metrics),
 	 .expected = "is not an address and a port; give e.g. :9435 (on the loopback), "
 		     "192.0.2.1:9435, [2001:db8::1]:9435",
 	 .texts = {{SURVEY, "serve metrics for Prometheus; :9435 is on the loopback"}}},

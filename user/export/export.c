@@ -30,7 +30,7 @@ bool export_can(const struct exporter_format *format, enum export_use use)
 {
 	switch (use) {
 	case EXPORT_SURVEYS:
-		return format->survey || format->show_survey;
+		return format->survey != NULL;
 	case EXPORT_COMPARISONS:
 		return format->compare != NULL;
 	case EXPORT_FINDINGS:

@@ -40,6 +40,8 @@ struct export_options {
 	bool leak_only;			     /* only stacks with lost blocks are shown: say so */
 	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;
+	bool redraw; /* a survey's table takes the place of the last one on the terminal */
+	bool utf8;   /* the reader's characters may be other than ASCII: sparklines */
 	/*
 	 * The output is a regular file that holds nothing else: a document is written into it anew
 	 * at every snapshot, not at the end only.
@@ -49,7 +51,6 @@ struct export_options {
 
 struct exporter;
 struct comparison;
-struct survey_output;
 
 /* How a format says what is no snapshot and has been found out once: by `doctor`, so far. */
 enum export_findings {
@@ -80,9 +81,9 @@ struct exporter_format {
 	int (*snapshot)(struct exporter *e, const struct snapshot *s,
 			const struct stack *const *shown, size_t shown_count);
 	/*
-	 * What a survey knows at one time; rows are all processes, the most suspect first. A
-	 * drill's snapshot has a target_id of its own. As snapshot(). NULL: the format does not
-	 * keep surveys.
+	 * What a survey knows at one time, the most suspect first; rows are all processes where the
+	 * format wants_all, those to be shown where not. A drill's snapshot has a target_id of its
+	 * own. As snapshot(). NULL: the format has no surveys.
 	 */
 	int (*survey)(struct exporter *e, const struct survey_report *report);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
@@ -90,12 +91,6 @@ struct exporter_format {
 	/*
 	 * The rest needs no exporter.
 	 *
-	 * Shows what a survey knows at one time, to those who look on: rows are those to be shown.
-	 * NULL: the format does not, it may have survey(). 0 or -errno of the failed write, not
-	 * logged.
-	 */
-	int (*show_survey)(const struct survey_output *output, const struct survey_report *report);
-	/*
 	 * Prints a comparison whole and flushes; at most `top` stacks of those that grew and of
 	 * those that shrank. NULL: the format has none. 0 or -errno, not logged.
 	 */

@@ -7,7 +7,6 @@
 #include "user/export/compare.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
-#include "user/export/survey_output.h"
 
 static void put_target(struct json *to, const struct snapshot *s)
 {
@@ -118,8 +117,8 @@ const struct exporter_format format_json = {
 	.history = true,
 	.open = exporter_new,
 	.snapshot = json_snapshot,
+	.survey = survey_write_json,
 	.close = exporter_close,
-	.show_survey = survey_write_json,
 	.compare = compare_json,
 	.findings = EXPORT_OBJECT,
 };

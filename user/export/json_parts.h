@@ -53,4 +53,7 @@ int json_output_begin(struct json_output *output);
 /* Writes it and flushes. 0 or -errno. */
 int json_output_end(struct json_output *output, FILE *out);
 
+/* struct exporter_format's survey(): one line; the keys are a contract (docs/memleakbpf.1). */
+int survey_write_json(struct exporter *e, const struct survey_report *report);
+
 #endif

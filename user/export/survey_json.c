@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/base/clock.h"
-#include "user/export/survey_output.h"
 
 #include "user/export/json_parts.h"
+#include "user/export/render.h"
 
 static void put_drill(struct json *to, const struct export_options *options,
 		      const struct survey_drill *drill)
@@ -78,7 +78,7 @@ static void put_process(struct json *to, const struct survey_row *row,
 	json_end(to);
 }
 
-int survey_write_json(const struct survey_output *survey, const struct survey_report *report)
+int survey_write_json(struct exporter *e, const struct survey_report *report)
 {
 	struct json_output output;
 	struct json *to = &output.json;
@@ -99,7 +99,7 @@ int survey_write_json(const struct survey_output *survey, const struct survey_re
 	json_double(to, "budget_percent", 100 * report->budget_share);
 	json_array(to, "processes");
 	for (size_t i = 0; i < report->row_count; i++)
-		put_process(to, &report->rows[i], &survey->options);
+		put_process(to, &report->rows[i], &e->options);
 	json_end(to);
-	return json_output_end(&output, survey->out);
+	return json_output_end(&output, e->out);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/base/clock.h"
 #include "user/base/text.h"
-#include "user/export/survey_output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +37,7 @@
 
 struct table {
 	FILE *out;
-	const struct survey_output *output;
+	const struct export_options *options;
 	const struct survey_report *report;
 };
 
@@ -85,10 +84,10 @@ static void put_head(const struct table *t)
 
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	text_set_style(t->out, &t->output->options, TEXT_BOLD);
+	text_set_style(t->out, t->options, TEXT_BOLD);
 	fprintf(t->out, "=== %s  survey of %zu processes, %s  %s===\n", when, r->process_count,
 		format_duration(elapsed, r->elapsed_ns), r->final ? "FINAL " : "");
-	text_set_style(t->out, &t->output->options, TEXT_NONE);
+	text_set_style(t->out, t->options, TEXT_NONE);
 	if (r->growing_count)
 		fprintf(t->out, "%zu growing; ", r->growing_count);
 	else
@@ -105,12 +104,12 @@ static void put_head(const struct table *t)
 
 static void put_titles(const struct table *t)
 {
-	text_set_style(t->out, &t->output->options, TEXT_DIM);
+	text_set_style(t->out, t->options, TEXT_DIM);
 	fprintf(t->out, "%3s %7s %-*s %-*s %*s %*s %*s %-*s %-*s %*s %*s %*s\n", "#", "PID",
 		WIDTH_COMMAND, "COMMAND", WIDTH_WHERE, "UNIT/CONTAINER", WIDTH_BYTES, "MEMORY",
 		WIDTH_GROWTH, "GROWTH/H", WIDTH_PERCENT, "%/H", WIDTH_TREND, "TREND", SURVEY_SPARK,
 		"", WIDTH_SEEN, "SEEN", WIDTH_LIMIT, "LIMIT", WIDTH_LIVE, "LIVE");
-	text_set_style(t->out, &t->output->options, TEXT_NONE);
+	text_set_style(t->out, t->options, TEXT_NONE);
 }
 
 /* ---- a row -------------------------------------------------------------------------------- */
@@ -218,7 +217,7 @@ static void put_spark(const struct table *t, const struct survey_row *row)
 			continue;
 		}
 		level = (size_t)((row->spark[i] - min) / range * 7.99);
-		if (t->output->utf8)
+		if (t->options->utf8)
 			fputs(blocks[level], t->out);
 		else
 			fputc(ascii[level], t->out);
@@ -245,18 +244,17 @@ static void put_row(const struct table *t, size_t rank, const struct survey_row 
 
 	fprintf(t->out, "%3zu %7d ", rank, (int)row->process.pid);
 	if (growing)
-		text_set_style(t->out, &t->output->options, TEXT_BOLD);
+		text_set_style(t->out, t->options, TEXT_BOLD);
 	put_column(t, row->process.comm[0] ? row->process.comm : "?", WIDTH_COMMAND);
-	text_set_style(t->out, &t->output->options, TEXT_NONE);
+	text_set_style(t->out, t->options, TEXT_NONE);
 	put_where(t, row);
 	fprintf(t->out, "%*s ", WIDTH_BYTES,
 		short_bytes(bytes, (double)(row->process.anon + row->process.swap)));
 	put_growth(t, row);
 	if (growing)
-		text_set_style(t->out, &t->output->options,
-			       row->trend.leaking ? TEXT_BAD : TEXT_WARN);
+		text_set_style(t->out, t->options, row->trend.leaking ? TEXT_BAD : TEXT_WARN);
 	fprintf(t->out, "%-*s ", WIDTH_TREND, trend_word(row));
-	text_set_style(t->out, &t->output->options, TEXT_NONE);
+	text_set_style(t->out, t->options, TEXT_NONE);
 	put_spark(t, row);
 	fprintf(t->out, " %*" PRIu64, WIDTH_SEEN, row->samples);
 	put_findings(t, row);
@@ -319,9 +317,9 @@ static void put_callers(const struct table *t, const struct stack *stack)
 			break;
 		if (shown)
 			fputs(" < ", t->out);
-		text_set_style(t->out, &t->output->options, shown ? TEXT_NONE : TEXT_BOLD);
+		text_set_style(t->out, t->options, shown ? TEXT_NONE : TEXT_BOLD);
 		room -= put_cut(t, name, room) + (shown ? strlen(" < ") : 0);
-		text_set_style(t->out, &t->output->options, TEXT_NONE);
+		text_set_style(t->out, t->options, TEXT_NONE);
 		shown++;
 	}
 	fputc('\n', t->out);
@@ -334,10 +332,10 @@ static void put_losses(const struct table *t, const struct snapshot *s)
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		if (!s->lost[i])
 			continue;
-		text_set_style(t->out, &t->output->options, TEXT_WARN);
+		text_set_style(t->out, t->options, TEXT_WARN);
 		fprintf(t->out, "            lost %s %s", format_grouped(count, s->lost[i]),
 			lost_cause_text((enum lost_cause)i));
-		text_set_style(t->out, &t->output->options, TEXT_NONE);
+		text_set_style(t->out, t->options, TEXT_NONE);
 		fputc('\n', t->out);
 	}
 }
@@ -364,27 +362,26 @@ static void put_drill(const struct table *t, const struct survey_drill *drill)
 static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	const struct survey_drill *drill = row->drill;
-	size_t max = t->output->options.verbose ? SIZE_MAX : MAX_STACKS;
+	size_t max = t->options->verbose ? SIZE_MAX : MAX_STACKS;
 	char bytes[FORMAT_BYTES_MAX];
 
 	if (!drill || !drill->snapshot || !drill->shown_count)
 		return;
 	fputc('\n', t->out);
-	text_set_style(t->out, &t->output->options, TEXT_BOLD);
+	text_set_style(t->out, t->options, TEXT_BOLD);
 	fprintf(t->out, "--- %zu. PID %d (", rank, (int)row->process.pid);
 	text_put_name(t->out, row->process.comm);
 	fputc(')', t->out);
 	if (drill->snapshot->pid != row->process.pid)
 		fprintf(t->out, ", its child %d", (int)drill->snapshot->pid);
 	fputs(": what it allocated and kept while probes were on ---", t->out);
-	text_set_style(t->out, &t->output->options, TEXT_NONE);
+	text_set_style(t->out, t->options, TEXT_NONE);
 	fputc('\n', t->out);
 	if (drill->snapshot->sample_bytes)
 		fprintf(t->out, "estimates: one sample per %s allocated\n",
 			format_bytes(bytes, drill->snapshot->sample_bytes));
 	for (size_t i = 0; i < drill->shown_count && i < max; i++)
-		text_put_stack(t->out, &t->output->options, drill->snapshot, i + 1,
-			       drill->shown[i]);
+		text_put_stack(t->out, t->options, drill->snapshot, i + 1, drill->shown[i]);
 	if (drill->shown_count > max)
 		fprintf(t->out, "\n%zu more (-v)\n", drill->shown_count - max);
 }
@@ -401,7 +398,7 @@ static void put_table(const struct table *t)
 		put_row(t, i + 1, row);
 		if (row->trend.kind == TREND_GROWING)
 			put_reason(t, row);
-		if (row->trend.kind == TREND_GROWING || t->output->options.verbose)
+		if (row->trend.kind == TREND_GROWING || t->options->verbose)
 			put_children(t, row);
 		if (row->drill)
 			put_drill(t, row->drill);
@@ -410,9 +407,9 @@ static void put_table(const struct table *t)
 		put_stacks(t, i + 1, &r->rows[i]);
 }
 
-int survey_write_text(const struct survey_output *output, const struct survey_report *report)
+int survey_write_text(struct exporter *e, const struct survey_report *report)
 {
-	struct table t = {.output = output, .report = report};
+	struct table t = {.options = &e->options, .report = report};
 	char *text = NULL;
 	size_t len = 0;
 	int err;
@@ -420,11 +417,11 @@ int survey_write_text(const struct survey_output *output, const struct survey_re
 	t.out = open_memstream(&text, &len);
 	if (!t.out)
 		return -ENOMEM;
-	if (output->redraw)
+	if (e->options.redraw)
 		fputs("\033[H\033[2J", t.out);
 	put_table(&t);
 	fputc('\n', t.out);
-	err = close_memstream(t.out) ?: stream_write(output->out, text, len);
+	err = close_memstream(t.out) ?: exporter_write(e, text, len);
 	free(text);
 	return err;
 }

@@ -11,7 +11,6 @@
 #include "user/base/util.h"
 #include "user/export/compare.h"
 #include "user/export/render.h"
-#include "user/export/survey_output.h"
 #include "user/export/text_parts.h"
 
 /* A rendering under way: plain text into memory, so that one write() carries a snapshot. */
@@ -262,8 +261,8 @@ const struct exporter_format format_text = {
 	.help = "for people, with the top stacks",
 	.open = exporter_new,
 	.snapshot = text_snapshot,
+	.survey = survey_write_text,
 	.close = exporter_close,
-	.show_survey = survey_write_text,
 	.compare = compare_text,
 	.findings = EXPORT_LINES,
 };

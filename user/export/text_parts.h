@@ -42,6 +42,12 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options,
 /* What --check-frees has found; nothing without. */
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
 
+/*
+ * struct exporter_format's survey(): a table, at most 100 columns wide, and the stacks of what was
+ * drilled.
+ */
+int survey_write_text(struct exporter *e, const struct survey_report *report);
+
 /* What suppressions have taken out; nothing without them. */
 void text_put_suppressed(FILE *out, const struct snapshot *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the survey shows at one time: made by user/cli from the processes' history, printed by
+ * What the survey shows at one time: made by user/survey from the processes' history, printed by
  * user/export.
  */
 #ifndef MEMLEAKBPF_MODEL_SURVEY_REPORT_H

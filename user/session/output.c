@@ -18,10 +18,13 @@ struct output {
 	const char *path; /* NULL: standard output */
 	FILE *file;
 	struct exporter *exporter;
+	struct export_options options;
+	char *kept; /* what output_kept() is to write; NULL: nothing */
+	size_t kept_len;
 	int error;
 };
 
-static enum export_value export_value_of(enum rank_by sort)
+static enum export_value output_value_of(enum rank_by sort)
 {
 	static const enum export_value values[] = {
 		[RANK_LIVE] = EXPORT_LIVE_BYTES,    [RANK_ALLOC] = EXPORT_ALLOC_BYTES,
@@ -32,8 +35,21 @@ static enum export_value export_value_of(enum rank_by sort)
 	return values[sort];
 }
 
-static int open_exporter(struct output *output, const struct show_config *o, bool leak_only,
-			 uint64_t older_ns, bool live)
+static bool output_utf8_wanted(void)
+{
+	const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+static int output_open_exporter(struct output *output, const struct show_config *o, bool leak_only,
+				uint64_t older_ns, bool live)
 {
 	struct export_options e = {
 		.show_older = older_ns != 0,
@@ -41,7 +57,8 @@ static int open_exporter(struct output *output, const struct show_config *o, boo
 		.verbose = o->verbose,
 		.leak_only = leak_only,
 		.suppressions = o->gen_suppressions,
-		.value = export_value_of(o->sort),
+		.value = output_value_of(o->sort),
+		.utf8 = output_utf8_wanted(),
 	};
 	int fd = fileno(output->file);
 	struct winsize size;
@@ -51,10 +68,12 @@ static int open_exporter(struct output *output, const struct show_config *o, boo
 	if (isatty(fd)) {
 		const char *no_color = getenv("NO_COLOR");
 
+		e.redraw = live;
 		e.color = !no_color || !*no_color;
 		if (ioctl(fd, TIOCGWINSZ, &size) == 0)
 			e.width = size.ws_col;
 	}
+	output->options = e;
 	output->exporter = output->format->open(output->file, &e);
 	return output->exporter ? 0 : log_errno(ENOMEM, "no memory for the output");
 }
@@ -73,7 +92,7 @@ int output_open(const struct show_config *config, bool leak_only, uint64_t older
 	if (!output->file)
 		err = log_errno(errno, "cannot open %s for writing", output->path);
 	if (!err)
-		err = open_exporter(output, config, leak_only, older_ns, live);
+		err = output_open_exporter(output, config, leak_only, older_ns, live);
 	if (err) {
 		output_close(output);
 		return err;
@@ -125,9 +144,53 @@ int output_survey(struct output *output, const struct survey_report *report)
 	return err ? output_fail(output, err) : 0;
 }
 
-FILE *output_stream(struct output *output)
+/* Of one report, with nothing of the one before. */
+static int output_render(struct output *output, const struct survey_report *report, char **text,
+			 size_t *len)
 {
-	return output->file;
+	FILE *out = open_memstream(text, len);
+	struct exporter *e = out ? output->format->open(out, &output->options) : NULL;
+	int err = e ? output->format->survey(e, report) : -ENOMEM, close_err = 0;
+
+	if (e)
+		close_err = output->format->close(e);
+	if (out && close_memstream(out))
+		err = -ENOMEM;
+	return err ? err : close_err;
+}
+
+int output_keep_survey(struct output *output, const struct survey_report *report)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int err = output->error;
+
+	if (err)
+		return err;
+	err = output_render(output, report, &text, &len);
+	if (err) {
+		free(text);
+		return output_fail(output, err);
+	}
+	free(output->kept);
+	output->kept = text;
+	output->kept_len = len;
+	return 0;
+}
+
+int output_kept(struct output *output)
+{
+	int err = output->error;
+
+	if (err || !output->kept)
+		return err;
+	interruptible_begin();
+	errno = 0;
+	if (fwrite(output->kept, 1, output->kept_len, output->file) != output->kept_len ||
+	    fflush(output->file))
+		err = errno ? -errno : -EIO;
+	interruptible_end();
+	return err ? output_fail(output, err) : 0;
 }
 
 int output_close(struct output *output)
@@ -146,34 +209,7 @@ int output_close(struct output *output)
 		output_fail(output, -errno);
 	interruptible_end();
 	err = output->error;
+	free(output->kept);
 	free(output);
 	return err;
-}
-
-static bool utf8_wanted(void)
-{
-	const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-	}
-	return false;
-}
-
-void output_survey_options(const struct show_config *o, struct survey_output *out)
-{
-	const char *no_color = getenv("NO_COLOR");
-	struct winsize size;
-
-	out->utf8 = utf8_wanted();
-	out->options.verbose = o->verbose;
-	if (isatty(fileno(out->out))) {
-		out->redraw = true;
-		out->options.color = !no_color || !*no_color;
-		if (ioctl(fileno(out->out), TIOCGWINSZ, &size) == 0)
-			out->options.width = size.ws_col;
-	}
 }

@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #include "user/session/session_config.h"
-#include "user/export/survey_output.h"
+#include "user/export/export.h"
 
 struct output;
 
 /*
  * Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the
- * output is a file. `leak_only`: say that the rest is hidden. 0 or -errno, logged.
+ * output is a file, and what is on a terminal is of now. `leak_only`: say that the rest is hidden. 0 or -errno, logged.
  */
 int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
 		struct output **out);
@@ -26,17 +26,15 @@ int output_open(const struct show_config *config, bool leak_only, uint64_t older
 int output_snapshot(struct output *output, const struct snapshot *s,
 		    const struct stack *const *shown, size_t shown_count);
 
-/* The same of a survey, for a format that shows surveys. */
+/* The same of a survey, for a format that has them. */
 int output_survey(struct output *output, const struct survey_report *report);
 
-/* Where text goes that no exporter makes. */
-FILE *output_stream(struct output *output);
-
 /*
- * How a survey is to look on out->out, which is set: by the config, the terminal and the
- * environment.
+ * The same, but for the end: what it looks like is kept, in place of what was kept before, and
+ * written by output_kept(). For formats that are not documents.
  */
-void output_survey_options(const struct show_config *config, struct survey_output *out);
+int output_keep_survey(struct output *output, const struct survey_report *report);
+int output_kept(struct output *output); /* nothing kept is nothing written */
 
 /* Counts as a failed write. Returns err. */
 int output_fail(struct output *output, int err);

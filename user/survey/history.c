@@ -16,15 +16,15 @@
 #define CHILD_LAST_SAMPLE   TREND_MIN_SAMPLES
 #define CHILDREN_MIN_EXITED 3 /* fewer are no pattern */
 
-struct key {
+struct history_key {
 	pid_t pid;
 	uint32_t pad; /* zero: part of a hash table's key */
 	uint64_t start_ticks;
 };
 
-struct entry {
+struct history_entry {
 	struct history_process process; /* first: a pointer to it is one to the entry */
-	struct key key;
+	struct history_key key;
 	uint64_t generation; /* of the update that last saw it */
 	struct trend_series *series;
 	struct trend_series *children; /* sums of what children took; NULL: had none */
@@ -35,8 +35,8 @@ struct entry {
 };
 
 struct history {
-	struct entry *by_key;
-	struct entry *by_pid; /* of those that live */
+	struct history_entry *by_key;
+	struct history_entry *by_pid; /* of those that live */
 	uint64_t generation;
 	size_t left_out;
 	bool exits_known; /* by the source */
@@ -54,7 +54,7 @@ struct history *history_new(void (*release)(void *user_data))
 	return h;
 }
 
-static void forget(struct history *h, struct entry *e)
+static void history_forget(struct history *h, struct history_entry *e)
 {
 	HASH_DEL(h->by_key, e);
 	if (!e->process.ended)
@@ -68,36 +68,37 @@ static void forget(struct history *h, struct entry *e)
 
 void history_free(struct history *h)
 {
-	struct entry *e, *next;
+	struct history_entry *e, *next;
 
 	if (!h)
 		return;
 	HASH_ITER (hh, h->by_key, e, next)
-		forget(h, e);
+		history_forget(h, e);
 	free(h->ranked);
 	free(h);
 }
 
-static struct entry *find_pid(struct history *h, pid_t pid)
+static struct history_entry *history_find_pid(struct history *h, pid_t pid)
 {
-	struct entry *e;
+	struct history_entry *e;
 
 	HASH_FIND(hh_pid, h->by_pid, &pid, sizeof(pid), e);
 	return e;
 }
 
-static struct entry *find_key(struct history *h, const struct process_sample *sample)
+static struct history_entry *history_find_key(struct history *h,
+					      const struct process_sample *sample)
 {
-	struct key key = {.pid = sample->pid, .start_ticks = sample->start_ticks};
-	struct entry *e;
+	struct history_key key = {.pid = sample->pid, .start_ticks = sample->start_ticks};
+	struct history_entry *e;
 
 	HASH_FIND(hh, h->by_key, &key, sizeof(key), e);
 	return e;
 }
 
-static struct entry *add(struct history *h, const struct process_sample *sample)
+static struct history_entry *history_add(struct history *h, const struct process_sample *sample)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct history_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -106,19 +107,19 @@ static struct entry *add(struct history *h, const struct process_sample *sample)
 		free(e);
 		return NULL;
 	}
-	e->key = (struct key){.pid = sample->pid, .start_ticks = sample->start_ticks};
+	e->key = (struct history_key){.pid = sample->pid, .start_ticks = sample->start_ticks};
 	HASH_ADD(hh, h->by_key, key, sizeof(e->key), e);
 	HASH_ADD(hh_pid, h->by_pid, key.pid, sizeof(e->key.pid), e);
 	return e;
 }
 
-static void end(struct history *h, struct entry *e)
+static void history_end(struct history *h, struct history_entry *e)
 {
-	struct entry *parent;
+	struct history_entry *parent;
 
 	HASH_DELETE(hh_pid, h->by_pid, e);
 	e->process.ended = true;
-	parent = find_pid(h, e->process.now.ppid);
+	parent = history_find_pid(h, e->process.now.ppid);
 	if (!parent)
 		return;
 	parent->children_grown += e->process.samples >= CHILD_FIRST_SAMPLE;
@@ -127,19 +128,19 @@ static void end(struct history *h, struct entry *e)
 }
 
 /* Those that have been shown as ended go; those that were not in the list have ended. */
-static void sweep(struct history *h, bool shown)
+static void history_sweep(struct history *h, bool shown)
 {
-	struct entry *e, *next;
+	struct history_entry *e, *next;
 
 	HASH_ITER (hh, h->by_key, e, next) {
 		if (shown && e->process.ended)
-			forget(h, e);
+			history_forget(h, e);
 		else if (!shown && !e->process.ended && e->generation != h->generation)
-			end(h, e);
+			history_end(h, e);
 	}
 }
 
-static void judge(struct entry *e)
+static void history_judge(struct history_entry *e)
 {
 	struct history_process *p = &e->process;
 	double first, last;
@@ -162,9 +163,10 @@ static void judge(struct entry *e)
 	}
 }
 
-static int take_sample(struct history *h, uint64_t time_ns, const struct process_sample *sample)
+static int history_take_sample(struct history *h, uint64_t time_ns,
+			       const struct process_sample *sample)
 {
-	struct entry *e = find_key(h, sample), *parent;
+	struct history_entry *e = history_find_key(h, sample), *parent;
 	uint64_t before;
 
 	if (!e) {
@@ -172,10 +174,10 @@ static int take_sample(struct history *h, uint64_t time_ns, const struct process
 			h->left_out++;
 			return 0;
 		}
-		e = find_pid(h, sample->pid);
+		e = history_find_pid(h, sample->pid);
 		if (e) /* its pid has been given to another process since */
-			end(h, e);
-		e = add(h, sample);
+			history_end(h, e);
+		e = history_add(h, sample);
 		if (!e)
 			return -ENOMEM;
 	}
@@ -188,14 +190,14 @@ static int take_sample(struct history *h, uint64_t time_ns, const struct process
 	}
 	e->generation = h->generation;
 	if (e->process.samples >= CHILD_FIRST_SAMPLE && e->process.samples <= CHILD_LAST_SAMPLE) {
-		parent = find_pid(h, sample->ppid);
+		parent = history_find_pid(h, sample->ppid);
 		if (parent)
 			parent->children_sum += (int64_t)(process_bytes(sample) - before);
 	}
 	return trend_add(e->series, time_ns, process_bytes(sample));
 }
 
-static int add_children(struct entry *e, uint64_t time_ns)
+static int history_add_children(struct history_entry *e, uint64_t time_ns)
 {
 	if (!e->children && !e->children_grown)
 		return 0;
@@ -208,52 +210,52 @@ static int add_children(struct entry *e, uint64_t time_ns)
 
 int history_update(struct history *h, uint64_t time_ns, const struct process_list *list)
 {
-	struct entry *e, *next;
+	struct history_entry *e, *next;
 	int err = 0;
 
-	sweep(h, true);
+	history_sweep(h, true);
 	h->generation++;
 	h->left_out = 0;
 	h->exits_known = list->exits_known;
 	for (size_t i = 0; !err && i < list->count; i++)
-		err = take_sample(h, time_ns, &list->items[i]);
+		err = history_take_sample(h, time_ns, &list->items[i]);
 	if (err)
 		return err;
-	sweep(h, false);
+	history_sweep(h, false);
 	HASH_ITER (hh, h->by_key, e, next) {
 		if (e->process.ended)
 			continue;
-		err = add_children(e, time_ns);
+		err = history_add_children(e, time_ns);
 		if (err)
 			return err;
-		judge(e);
+		history_judge(e);
 	}
 	return 0;
 }
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
-static int suspicion(const struct history_process *p)
+static int history_suspicion(const struct history_process *p)
 {
 	return p->trend.kind != TREND_GROWING ? 0 : p->trend.leaking ? 2 : 1;
 }
 
-static double rank_growth(const struct history_process *p)
+static double history_rank_growth(const struct history_process *p)
 {
 	bool counts = p->trend.kind == TREND_GROWING || p->trend.kind == TREND_TOO_EARLY;
 
 	return counts && p->trend.growth_known && p->trend.growth > 0 ? p->trend.growth : 0;
 }
 
-static int more_suspect(const void *a, const void *b)
+static int history_more_suspect(const void *a, const void *b)
 {
 	const struct history_process *x = *(struct history_process *const *)a;
 	const struct history_process *y = *(struct history_process *const *)b;
 	uint64_t bytes_x = process_bytes(&x->now), bytes_y = process_bytes(&y->now);
-	double growth_x = rank_growth(x), growth_y = rank_growth(y);
+	double growth_x = history_rank_growth(x), growth_y = history_rank_growth(y);
 
-	if (suspicion(x) != suspicion(y))
-		return suspicion(y) - suspicion(x);
+	if (history_suspicion(x) != history_suspicion(y))
+		return history_suspicion(y) - history_suspicion(x);
 	if (growth_x != growth_y)
 		return growth_x > growth_y ? -1 : 1;
 	if (bytes_x != bytes_y)
@@ -264,7 +266,7 @@ static int more_suspect(const void *a, const void *b)
 struct history_process *const *history_ranked(struct history *h, size_t *count)
 {
 	size_t n = HASH_COUNT(h->by_key), i = 0;
-	struct entry *e, *next;
+	struct history_entry *e, *next;
 
 	*count = 0;
 	if (n > h->ranked_room || !h->ranked) {
@@ -278,21 +280,21 @@ struct history_process *const *history_ranked(struct history *h, size_t *count)
 	}
 	HASH_ITER (hh, h->by_key, e, next)
 		h->ranked[i++] = &e->process;
-	qsort(h->ranked, n, sizeof(struct history_process *), more_suspect);
+	qsort(h->ranked, n, sizeof(struct history_process *), history_more_suspect);
 	*count = n;
 	return h->ranked;
 }
 
 struct history_process *history_find(struct history *h, pid_t pid)
 {
-	struct entry *e = find_pid(h, pid);
+	struct history_entry *e = history_find_pid(h, pid);
 
 	return e ? &e->process : NULL;
 }
 
 size_t history_values(const struct history_process *process, double *values, size_t max)
 {
-	const struct entry *e = (const struct entry *)process;
+	const struct history_entry *e = (const struct history_entry *)process;
 
 	return trend_values(process->of_children ? e->children : e->series, values, max);
 }

@@ -31,7 +31,8 @@ static const char not_allowed_text[] = "only GET and HEAD are answered\n";
 static const char not_yet_text[] = "no look has been taken yet\n";
 
 /* The text lives as long as the response. NULL when out of memory. */
-static struct MHD_Response *new_response(const char *text, const char *header, const char *value)
+static struct MHD_Response *metrics_new_response(const char *text, const char *header,
+						 const char *value)
 {
 	struct MHD_Response *r =
 		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
@@ -44,7 +45,8 @@ static struct MHD_Response *new_response(const char *text, const char *header, c
 }
 
 /* The library counts references: a response that is being sent outlives its replacement. */
-static enum MHD_Result send_published(struct metrics_server *s, struct MHD_Connection *connection)
+static enum MHD_Result metrics_send_published(struct metrics_server *s,
+					      struct MHD_Connection *connection)
 {
 	const char *accept =
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
@@ -61,9 +63,9 @@ static enum MHD_Result send_published(struct metrics_server *s, struct MHD_Conne
 	return result;
 }
 
-static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection, const char *url,
-			      const char *method, const char *version, const char *data,
-			      size_t *data_size, void **state)
+static enum MHD_Result metrics_answer(void *ctx, struct MHD_Connection *connection, const char *url,
+				      const char *method, const char *version, const char *data,
+				      size_t *data_size, void **state)
 {
 	struct metrics_server *s = ctx;
 
@@ -81,13 +83,13 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection, cons
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED, s->not_allowed);
 	if (!strcmp(url, "/metrics"))
-		return send_published(s, connection);
+		return metrics_send_published(s, connection);
 	if (!strcmp(url, "/"))
 		return MHD_queue_response(connection, MHD_HTTP_OK, s->home);
 	return MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, s->not_found);
 }
 
-static void on_message(void *ctx, const char *format, va_list args)
+static void metrics_on_message(void *ctx, const char *format, va_list args)
 {
 	char line[512];
 
@@ -101,7 +103,7 @@ static void on_message(void *ctx, const char *format, va_list args)
  * In the library's own thread, before it reads a byte of the connection: whatever a request may do
  * to it, it does without capabilities.
  */
-static enum MHD_Result confine(void *ctx, const struct sockaddr *address, socklen_t size)
+static enum MHD_Result metrics_confine(void *ctx, const struct sockaddr *address, socklen_t size)
 {
 	(void)ctx;
 	(void)address;
@@ -109,18 +111,18 @@ static enum MHD_Result confine(void *ctx, const struct sockaddr *address, sockle
 	return privilege_drop_thread() ? MHD_NO : MHD_YES;
 }
 
-static int make_responses(struct metrics_server *s)
+static int metrics_make_responses(struct metrics_server *s)
 {
 	static const char type[] = "text/plain; charset=utf-8";
 
-	s->home = new_response(home_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	s->not_found = new_response(not_found_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	s->not_yet = new_response(not_yet_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	s->not_allowed = new_response(not_allowed_text, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	s->home = metrics_new_response(home_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	s->not_found = metrics_new_response(not_found_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	s->not_yet = metrics_new_response(not_yet_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	s->not_allowed = metrics_new_response(not_allowed_text, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	return s->home && s->not_found && s->not_yet && s->not_allowed ? 0 : -ENOMEM;
 }
 
-static int start(struct metrics_server *s, const struct sockaddr_storage *address)
+static int metrics_start(struct metrics_server *s, const struct sockaddr_storage *address)
 {
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
 	const union MHD_DaemonInfo *info;
@@ -130,8 +132,8 @@ static int start(struct metrics_server *s, const struct sockaddr_storage *addres
 		flags |= MHD_USE_IPv6;
 	errno = 0;
 	/* clang-format off */
-	s->daemon = MHD_start_daemon(flags, 0, confine, NULL, answer, s,
-		MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
+	s->daemon = MHD_start_daemon(flags, 0, metrics_confine, NULL, metrics_answer, s,
+		MHD_OPTION_EXTERNAL_LOGGER, metrics_on_message, NULL,
 		MHD_OPTION_SOCK_ADDR, address,
 		MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
@@ -158,9 +160,9 @@ int metrics_server_new(const struct sockaddr_storage *address, struct metrics_se
 	if (!s)
 		return log_errno(ENOMEM, "metrics");
 	pthread_mutex_init(&s->lock, NULL);
-	err = make_responses(s);
+	err = metrics_make_responses(s);
 	if (!err)
-		err = start(s, address);
+		err = metrics_start(s, address);
 	if (err) {
 		char where[LISTEN_TEXT_MAX];
 		unsigned port = listen_port(address);
@@ -173,7 +175,7 @@ int metrics_server_new(const struct sockaddr_storage *address, struct metrics_se
 	return 0;
 }
 
-static void destroy(struct MHD_Response *response)
+static void metrics_destroy_response(struct MHD_Response *response)
 {
 	if (response)
 		MHD_destroy_response(response);
@@ -186,11 +188,11 @@ void metrics_server_free(struct metrics_server *s)
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
 	for (size_t i = 0; i < METRICS_SYNTAXES; i++)
-		destroy(s->published[i]);
-	destroy(s->home);
-	destroy(s->not_found);
-	destroy(s->not_allowed);
-	destroy(s->not_yet);
+		metrics_destroy_response(s->published[i]);
+	metrics_destroy_response(s->home);
+	metrics_destroy_response(s->not_found);
+	metrics_destroy_response(s->not_allowed);
+	metrics_destroy_response(s->not_yet);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -214,6 +216,6 @@ int metrics_server_publish(struct metrics_server *s, enum metrics_syntax syntax,
 	old = s->published[syntax];
 	s->published[syntax] = response;
 	pthread_mutex_unlock(&s->lock);
-	destroy(old);
+	metrics_destroy_response(old);
 	return 0;
 }

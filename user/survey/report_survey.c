@@ -5,15 +5,13 @@
 
 #include "user/base/util.h"
 #include "user/session/playback.h"
-#include "user/export/survey_output.h"
+#include "user/survey/survey_reporter.h"
 
 struct report_survey {
 	const struct replay_config *config;
 	struct output *output;
 	bool last_only;
 	struct survey_row *rows; /* those of the report that are shown */
-	char *last;		 /* what the last report looks like; NULL: there was none */
-	size_t last_len;
 };
 
 int report_survey_new(const struct replay_config *config, struct output *output, bool last_only,
@@ -35,13 +33,12 @@ void report_survey_free(struct report_survey *r)
 	if (!r)
 		return;
 	free(r->rows);
-	free(r->last);
 	free(r);
 }
 
 /* As the survey itself would have shown it: of those that live the top N, the others as a sum. */
-static int choose_rows(struct report_survey *r, const struct survey_report *all,
-		       struct survey_report *shown)
+static int report_survey_choose(struct report_survey *r, const struct survey_report *all,
+				struct survey_report *shown)
 {
 	struct survey_row *rows = reallocarray(r->rows, all->row_count + 1, sizeof(*rows));
 	size_t living = 0;
@@ -57,52 +54,15 @@ static int choose_rows(struct report_survey *r, const struct survey_report *all,
 
 		if (!playback_wants(r->config, row->process.pid))
 			continue;
-		if (row->ended || living++ < r->config->show.top) {
+		if (row->ended ||
+		    survey_report_has_row(shown, r->config->show.top, &living, &row->process))
 			rows[shown->row_count++] = *row;
-			continue;
-		}
-		shown->rest.count++;
-		shown->rest.anon += row->process.anon;
-		shown->rest.swap += row->process.swap;
-		shown->rest.shmem += row->process.shmem;
 	}
-	return 0;
-}
-
-static int write_report(const struct report_survey *r, FILE *out,
-			const struct survey_report *report)
-{
-	struct survey_output to = {.out = output_stream(r->output)};
-
-	output_survey_options(&r->config->show, &to);
-	/* One after the other, as they are read. */
-	to.redraw = false;
-	to.out = out;
-	return r->config->show.format->show_survey(&to, report);
-}
-
-/* The report is gone when the next one has come: what is kept is what it looks like. */
-static int keep(struct report_survey *r, const struct survey_report *report)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	int err = out ? write_report(r, out, report) : -ENOMEM;
-
-	if (out && close_memstream(out))
-		err = -ENOMEM;
-	if (err) {
-		free(text);
-		return err;
-	}
-	free(r->last);
-	r->last = text;
-	r->last_len = len;
 	return 0;
 }
 
 /* For formats that know no surveys: what the drills have counted, as snapshots of the processes. */
-static int show_windows(struct report_survey *r, const struct survey_report *report)
+static int report_survey_windows(struct report_survey *r, const struct survey_report *report)
 {
 	int err = 0;
 
@@ -122,27 +82,22 @@ static int show_windows(struct report_survey *r, const struct survey_report *rep
 
 int report_survey_take(struct report_survey *r, const struct survey_report *report)
 {
+	const struct exporter_format *format = r->config->show.format;
 	struct survey_report shown;
 	int err;
 
-	if (!r->config->show.format->show_survey)
-		return r->config->show.format->survey ? output_survey(r->output, report)
-						      : show_windows(r, report);
-	err = choose_rows(r, report, &shown);
-	if (!err)
-		err = r->last_only ? keep(r, &shown)
-				   : write_report(r, output_stream(r->output), &shown);
-	return err ? output_fail(r->output, err) : 0;
+	if (!format->survey)
+		return report_survey_windows(r, report);
+	if (format->wants_all)
+		return output_survey(r->output, report);
+	err = report_survey_choose(r, report, &shown);
+	if (err)
+		return output_fail(r->output, err);
+	return r->last_only ? output_keep_survey(r->output, &shown)
+			    : output_survey(r->output, &shown);
 }
 
 int report_survey_finish(struct report_survey *r)
 {
-	FILE *out = output_stream(r->output);
-
-	if (!r->last)
-		return 0;
-	errno = 0;
-	if (fwrite(r->last, 1, r->last_len, out) == r->last_len && !fflush(out))
-		return 0;
-	return output_fail(r->output, errno ? -errno : -EIO);
+	return output_kept(r->output);
 }

@@ -21,7 +21,7 @@ void survey_process_free(void *user_data)
 	free(p);
 }
 
-static void identify(struct survey_process *p, const struct history_process *process)
+static void survey_process_identify(struct survey_process *p, const struct history_process *process)
 {
 	p->read_at = process->samples;
 	/* One that has just ended keeps what is known of it. */
@@ -44,42 +44,42 @@ struct survey_process *survey_process_of(struct history_process *process)
 		if (!p)
 			return NULL;
 		process->user_data = p;
-		identify(p, process);
+		survey_process_identify(p, process);
 	} else if (!process->ended && p->read_at < SETTLED_SAMPLES &&
 		   process->samples >= SETTLED_SAMPLES) {
-		identify(p, process);
+		survey_process_identify(p, process);
 	}
 	return p;
 }
 
 /* ---- scope -------------------------------------------------------------------------------- */
 
-struct scope {
-	const struct survey_config *config;
+struct survey_scope {
+	const struct survey_scope_config *config;
 	regex_t comm, exclude;
 	pid_t self;
 };
 
 /* The config has been checked: what fails here is memory. */
-static bool compile(const char *text, regex_t *regex)
+static bool survey_scope_compile(const char *text, regex_t *regex)
 {
 	return !text || !regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
 }
 
-struct scope *scope_new(const struct survey_config *config)
+struct survey_scope *survey_scope_new(const struct survey_scope_config *config)
 {
-	struct scope *s = calloc(1, sizeof(*s));
+	struct survey_scope *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->config = config;
 	s->self = getpid();
-	if (!compile(config->scope.comm, &s->comm)) {
+	if (!survey_scope_compile(config->comm, &s->comm)) {
 		free(s);
 		return NULL;
 	}
-	if (!compile(config->scope.exclude, &s->exclude)) {
-		if (config->scope.comm)
+	if (!survey_scope_compile(config->exclude, &s->exclude)) {
+		if (config->comm)
 			regfree(&s->comm);
 		free(s);
 		return NULL;
@@ -87,19 +87,19 @@ struct scope *scope_new(const struct survey_config *config)
 	return s;
 }
 
-void scope_free(struct scope *s)
+void survey_scope_free(struct survey_scope *s)
 {
 	if (!s)
 		return;
-	if (s->config->scope.comm)
+	if (s->config->comm)
 		regfree(&s->comm);
-	if (s->config->scope.exclude)
+	if (s->config->exclude)
 		regfree(&s->exclude);
 	free(s);
 }
 
 /* "/a" holds "/a" and "/a/b", not "/ab". */
-static bool is_below(const char *path, const char *group)
+static bool survey_scope_is_below(const char *path, const char *group)
 {
 	size_t len = strlen(group);
 
@@ -110,7 +110,7 @@ static bool is_below(const char *path, const char *group)
 	return !strncmp(path, group, len) && (path[len] == '\0' || path[len] == '/');
 }
 
-static bool in_container(const struct survey_process *p, const char *wanted)
+static bool survey_scope_in_container(const struct survey_process *p, const char *wanted)
 {
 	if (!p->cgroup.container[0])
 		return false;
@@ -118,16 +118,16 @@ static bool in_container(const struct survey_process *p, const char *wanted)
 	       !strncmp(p->cgroup.container, wanted, strlen(wanted));
 }
 
-bool scope_has(const struct scope *s, const struct history_process *process,
-	       const struct survey_process *data)
+bool survey_scope_has(const struct survey_scope *s, const struct history_process *process,
+		      const struct survey_process *data)
 {
-	const struct survey_config *o = s->config;
+	const struct survey_scope_config *o = s->config;
 	const struct process_sample *p = &process->now;
 
-	return p->pid != s->self && (o->scope.user == (uid_t)-1 || p->uid == o->scope.user) &&
-	       (!o->scope.comm || !regexec(&s->comm, p->comm, 0, NULL, 0)) &&
-	       (!o->scope.exclude || regexec(&s->exclude, p->comm, 0, NULL, 0)) &&
-	       (!o->scope.cgroup || is_below(data->cgroup.path, o->scope.cgroup) ||
-		is_below(data->cgroup.memory, o->scope.cgroup)) &&
-	       (!o->scope.container || in_container(data, o->scope.container));
+	return p->pid != s->self && (o->user == (uid_t)-1 || p->uid == o->user) &&
+	       (!o->comm || !regexec(&s->comm, p->comm, 0, NULL, 0)) &&
+	       (!o->exclude || regexec(&s->exclude, p->comm, 0, NULL, 0)) &&
+	       (!o->cgroup || survey_scope_is_below(data->cgroup.path, o->cgroup) ||
+		survey_scope_is_below(data->cgroup.memory, o->cgroup)) &&
+	       (!o->container || survey_scope_in_container(data, o->container));
 }

@@ -20,7 +20,7 @@
 #include "user/trace/misses.h"
 
 /* What the kernel has counted of those that have exited, as far as it was read. */
-struct exits {
+struct survey_reader_exits {
 	struct survey_parent *parents; /* SURVEY_MAX_PARENTS of each */
 	struct survey_exits *sums;
 	size_t count;
@@ -31,18 +31,18 @@ struct survey_reader {
 	struct bpf_link *link;
 	struct bpf_link *exit_link; /* NULL: exits are not counted */
 	struct process_list list;
-	struct exits exits;
+	struct survey_reader_exits exits;
 	uint64_t page, ns_per_tick;
 };
 
-static struct process_sample *add(struct process_list *list)
+static struct process_sample *survey_reader_add(struct process_list *list)
 {
 	if (!RESERVE_ITEM(list->items, list->count, list->room, 256))
 		return NULL;
 	return &list->items[list->count++];
 }
 
-static int by_pid(const void *a, const void *b)
+static int survey_reader_by_pid(const void *a, const void *b)
 {
 	const struct process_sample *x = a, *y = b;
 
@@ -50,11 +50,11 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* A process without its first thread comes once per thread that is left. */
-static void sort_and_unite(struct process_list *list)
+static void survey_reader_sort_and_unite(struct process_list *list)
 {
 	size_t kept = 0;
 
-	qsort(list->items, list->count, sizeof(*list->items), by_pid);
+	qsort(list->items, list->count, sizeof(*list->items), survey_reader_by_pid);
 	for (size_t i = 0; i < list->count; i++) {
 		if (!kept || list->items[kept - 1].pid != list->items[i].pid)
 			list->items[kept++] = list->items[i];
@@ -64,9 +64,9 @@ static void sort_and_unite(struct process_list *list)
 
 /* ---- the iterator ------------------------------------------------------------------------- */
 
-static int take_record(struct survey_reader *r, const struct survey_record *record)
+static int survey_reader_take_record(struct survey_reader *r, const struct survey_record *record)
 {
-	struct process_sample *p = add(&r->list);
+	struct process_sample *p = survey_reader_add(&r->list);
 
 	if (!p)
 		return -ENOMEM;
@@ -85,7 +85,7 @@ static int take_record(struct survey_reader *r, const struct survey_record *reco
 	return 0;
 }
 
-static int read_iterator(struct survey_reader *r)
+static int survey_reader_read_iterator(struct survey_reader *r)
 {
 	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(r->link));
 	struct survey_record records[256];
@@ -105,7 +105,7 @@ static int read_iterator(struct survey_reader *r)
 		used += (size_t)n;
 		whole = used / sizeof(records[0]);
 		for (size_t i = 0; !err && i < whole; i++)
-			err = take_record(r, &records[i]);
+			err = survey_reader_take_record(r, &records[i]);
 		used -= whole * sizeof(records[0]);
 		memmove(records, &records[whole], used);
 	}
@@ -114,9 +114,9 @@ static int read_iterator(struct survey_reader *r)
 
 /* ---- those that have exited --------------------------------------------------------------- */
 
-static int read_exits(struct survey_reader *r)
+static int survey_reader_read_exits(struct survey_reader *r)
 {
-	struct exits *e = &r->exits;
+	struct survey_reader_exits *e = &r->exits;
 	int fd = bpf_map__fd(r->skel->maps.exits), err = 0;
 	uint32_t batch, *last = NULL;
 
@@ -137,11 +137,12 @@ static int read_exits(struct survey_reader *r)
 	return err == -ENOENT || err == -ENOSPC ? 0 : err;
 }
 
-static struct process_sample *find(struct process_list *list, pid_t pid)
+static struct process_sample *survey_reader_find(struct process_list *list, pid_t pid)
 {
 	const struct process_sample key = {.pid = pid};
 
-	return list->count ? bsearch(&key, list->items, list->count, sizeof(*list->items), by_pid)
+	return list->count ? bsearch(&key, list->items, list->count, sizeof(*list->items),
+				     survey_reader_by_pid)
 			   : NULL;
 }
 
@@ -149,13 +150,13 @@ static struct process_sample *find(struct process_list *list, pid_t pid)
  * They were read before the walk over the processes: a parent that is not in the list is gone for
  * good, and what its children came to has been added to its own parent's.
  */
-static void take_exits(struct survey_reader *r)
+static void survey_reader_take_exits(struct survey_reader *r)
 {
 	int fd = bpf_map__fd(r->skel->maps.exits);
 
 	for (size_t i = 0; i < r->exits.count; i++) {
 		const struct survey_parent *parent = &r->exits.parents[i];
-		struct process_sample *p = find(&r->list, (pid_t)parent->pid);
+		struct process_sample *p = survey_reader_find(&r->list, (pid_t)parent->pid);
 
 		if (p && p->start_ticks == parent->start_ns / r->ns_per_tick) {
 			p->exited = r->exits.sums[i].count;
@@ -169,7 +170,7 @@ static void take_exits(struct survey_reader *r)
 }
 
 /* The survey goes on without. */
-static void count_exits(struct survey_reader *r)
+static void survey_reader_count_exits(struct survey_reader *r)
 {
 	r->exits.parents = calloc(SURVEY_MAX_PARENTS, sizeof(*r->exits.parents));
 	r->exits.sums = calloc(SURVEY_MAX_PARENTS, sizeof(*r->exits.sums));
@@ -179,7 +180,7 @@ static void count_exits(struct survey_reader *r)
 		log_debug("short-lived children are not counted: %s", strerror(errno));
 }
 
-static int load(struct survey_reader *r)
+static int survey_reader_load(struct survey_reader *r)
 {
 	int cpus = libbpf_num_possible_cpus(), err;
 
@@ -197,11 +198,11 @@ static int load(struct survey_reader *r)
 	r->link = bpf_program__attach_iter(r->skel->progs.survey_task, NULL);
 	if (!r->link)
 		return -errno;
-	count_exits(r);
+	survey_reader_count_exits(r);
 	return 0;
 }
 
-static void unload(struct survey_reader *r)
+static void survey_reader_unload(struct survey_reader *r)
 {
 	bpf_link__destroy(r->link);
 	bpf_link__destroy(r->exit_link);
@@ -212,7 +213,7 @@ static void unload(struct survey_reader *r)
 
 /* ---- /proc -------------------------------------------------------------------------------- */
 
-static int take_process(struct survey_reader *r, pid_t pid)
+static int survey_reader_take_process(struct survey_reader *r, pid_t pid)
 {
 	struct process_sample p = {.pid = pid};
 	struct proc_usage usage;
@@ -229,13 +230,13 @@ static int take_process(struct survey_reader *r, pid_t pid)
 	p.anon = usage.anon;
 	p.swap = usage.swap;
 	p.shmem = usage.shmem;
-	if (!add(&r->list))
+	if (!survey_reader_add(&r->list))
 		return -ENOMEM;
 	r->list.items[r->list.count - 1] = p;
 	return 0;
 }
 
-static int read_proc(struct survey_reader *r)
+static int survey_reader_read_proc(struct survey_reader *r)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -245,7 +246,7 @@ static int read_proc(struct survey_reader *r)
 		return -errno;
 	while (!err && (entry = readdir(dir)) != NULL) {
 		if (isdigit((unsigned char)entry->d_name[0]))
-			err = take_process(r, (pid_t)strtol(entry->d_name, NULL, 10));
+			err = survey_reader_take_process(r, (pid_t)strtol(entry->d_name, NULL, 10));
 	}
 	closedir(dir);
 	return err;
@@ -264,13 +265,13 @@ int survey_reader_new(enum survey_source source, struct survey_reader **out)
 	r->ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
 	if (source != SURVEY_PROC) {
 		libbpf_messages_to_log();
-		err = load(r);
+		err = survey_reader_load(r);
 		if (err && source == SURVEY_BPF) {
 			survey_reader_free(r);
 			return log_errno(err, "cannot load the iterator over processes");
 		}
 		if (err) {
-			unload(r);
+			survey_reader_unload(r);
 			log_warn("reading /proc, since the BPF iterator cannot be had: %s",
 				 privilege_admin() ? strerror(-err) : "it needs CAP_SYS_ADMIN");
 		}
@@ -283,7 +284,7 @@ void survey_reader_free(struct survey_reader *r)
 {
 	if (!r)
 		return;
-	unload(r);
+	survey_reader_unload(r);
 	free(r->list.items);
 	free(r->exits.parents);
 	free(r->exits.sums);
@@ -301,14 +302,14 @@ int survey_reader_read(struct survey_reader *r, const struct process_list **out)
 
 	r->list.count = 0;
 	if (r->exit_link)
-		err = read_exits(r);
+		err = survey_reader_read_exits(r);
 	if (!err)
-		err = r->link ? read_iterator(r) : read_proc(r);
+		err = r->link ? survey_reader_read_iterator(r) : survey_reader_read_proc(r);
 	if (err)
 		return log_errno(err, "cannot read the processes' memory");
-	sort_and_unite(&r->list);
+	survey_reader_sort_and_unite(&r->list);
 	if (r->exit_link)
-		take_exits(r);
+		survey_reader_take_exits(r);
 	*out = &r->list;
 	return 0;
 }

@@ -38,14 +38,14 @@ int survey_result_take(struct trace *trace, struct target *target, struct survey
 }
 
 /* The module that a frame is in, "" when it is not known. */
-static const char *module_at(const struct stack *stack, size_t frame)
+static const char *survey_result_module_at(const struct stack *stack, size_t frame)
 {
 	const char *module = frame < stack->frame_count ? stack->frames[frame]->module : NULL;
 
 	return module ? module : "";
 }
 
-static bool is_mapping(const struct stack *stack)
+static bool survey_result_is_mapping(const struct stack *stack)
 {
 	const char *function = stack->frame_count ? stack->frames[0]->function : NULL;
 
@@ -57,16 +57,18 @@ static bool is_mapping(const struct stack *stack)
  * what anybody leaks: its blocks are listed themselves. Under sampling the calls that it came from
  * are not all known, so it is told by the module that called mmap.
  */
-static bool is_allocators_own(const struct stack *stack, struct stack *const *all, size_t count)
+static bool survey_result_is_allocators_own(const struct stack *stack, struct stack *const *all,
+					    size_t count)
 {
-	const char *caller = module_at(stack, 1);
+	const char *caller = survey_result_module_at(stack, 1);
 
-	if (!is_mapping(stack) || !*caller)
+	if (!survey_result_is_mapping(stack) || !*caller)
 		return false;
-	if (!strcmp(caller, module_at(stack, 0)))
+	if (!strcmp(caller, survey_result_module_at(stack, 0)))
 		return true;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_mapping(all[i]) && !strcmp(caller, module_at(all[i], 0)))
+		if (!survey_result_is_mapping(all[i]) &&
+		    !strcmp(caller, survey_result_module_at(all[i], 0)))
 			return true;
 	}
 	return false;
@@ -76,12 +78,13 @@ static bool is_allocators_own(const struct stack *stack, struct stack *const *al
  * Cuts the allocators' own mappings out of the list and out of the sum; returns how many stacks are
  * left.
  */
-static size_t leave_out_own(struct snapshot *s, struct stack **top, size_t count, bool *own)
+static size_t survey_result_leave_out_own(struct snapshot *s, struct stack **top, size_t count,
+					  bool *own)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		own[i] = is_allocators_own(top[i], top, count);
+		own[i] = survey_result_is_allocators_own(top[i], top, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!own[i]) {
 			top[kept++] = top[i];
@@ -126,7 +129,7 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 	}
 	if (err)
 		return err;
-	n = leave_out_own(s, top, n, own);
+	n = survey_result_leave_out_own(s, top, n, own);
 	result->shown_count = n < max ? n : max;
 	return 0;
 }

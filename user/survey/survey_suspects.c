@@ -6,8 +6,9 @@
 /* A suspect that has been looked at is left alone for so many windows. */
 #define REST_WINDOWS 6
 
-static bool is_suspect(const struct survey_config *config, const struct scope *scope,
-		       struct history_process *process, uint64_t now)
+static bool survey_suspects_wants(const struct survey_config *config,
+				  const struct survey_scope *scope, struct history_process *process,
+				  uint64_t now)
 {
 	struct survey_process *data;
 
@@ -15,21 +16,22 @@ static bool is_suspect(const struct survey_config *config, const struct scope *s
 	    process->trend.growth * 3600 < (double)config->probes.min_growth)
 		return false;
 	data = survey_process_of(process);
-	return data && !data->refused && scope_has(scope, process, data) &&
+	return data && !data->refused && survey_scope_has(scope, process, data) &&
 	       (!data->drilled_ns ||
 		now - data->drilled_ns > REST_WINDOWS * config->probes.window_ns);
 }
 
-static bool before(const struct history_process *a, const struct history_process *b)
+static bool survey_suspects_comes_before(const struct history_process *a,
+					 const struct history_process *b)
 {
 	const struct survey_process *x = a->user_data, *y = b->user_data;
 
 	return x->drilled_ns < y->drilled_ns;
 }
 
-size_t suspects_choose(const struct survey_config *config, struct history *history,
-		       const struct scope *scope, uint64_t now,
-		       struct history_process *chosen[SUSPECTS_MAX])
+size_t survey_suspects_choose(const struct survey_config *config, struct history *history,
+			      const struct survey_scope *scope, uint64_t now,
+			      struct history_process *chosen[SURVEY_SUSPECTS_MAX])
 {
 	struct history_process *const *ranked;
 	size_t count, n = 0;
@@ -41,9 +43,9 @@ size_t suspects_choose(const struct survey_config *config, struct history *histo
 		/* What is not growing comes after what is. */
 		if (ranked[i]->trend.kind != TREND_GROWING)
 			break;
-		if (!is_suspect(config, scope, ranked[i], now))
+		if (!survey_suspects_wants(config, scope, ranked[i], now))
 			continue;
-		while (at > 0 && before(ranked[i], chosen[at - 1]))
+		while (at > 0 && survey_suspects_comes_before(ranked[i], chosen[at - 1]))
 			at--;
 		if (at == config->probes.suspects)
 			continue;
@@ -55,7 +57,8 @@ size_t suspects_choose(const struct survey_config *config, struct history *histo
 	return n;
 }
 
-struct history_process *suspects_find(struct history *history, pid_t pid, uint64_t start_ticks)
+struct history_process *survey_suspects_find(struct history *history, pid_t pid,
+					     uint64_t start_ticks)
 {
 	struct history_process *process = history_find(history, pid);
 	struct history_process *const *ranked;

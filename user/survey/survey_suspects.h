@@ -5,21 +5,20 @@
 
 #include "user/survey/survey_process.h"
 
-#define SUSPECTS_MAX 64 /* what --suspects may say */
-
 /*
  * Of those that grow, are wanted and can have probes, at most config->probes.suspects: first those that
  * have waited longest, of two the more suspect. now: CLOCK_MONOTONIC. Returns how many; the
  * processes are the history's.
  */
-size_t suspects_choose(const struct survey_config *config, struct history *history,
-		       const struct scope *scope, uint64_t now,
-		       struct history_process *chosen[SUSPECTS_MAX]);
+size_t survey_suspects_choose(const struct survey_config *config, struct history *history,
+			      const struct survey_scope *scope, uint64_t now,
+			      struct history_process *chosen[SURVEY_SUSPECTS_MAX]);
 
 /*
  * That process, also one that has ended since the last update: it is shown once more. NULL: it is
  * not there.
  */
-struct history_process *suspects_find(struct history *history, pid_t pid, uint64_t start_ticks);
+struct history_process *survey_suspects_find(struct history *history, pid_t pid,
+					     uint64_t start_ticks);
 
 #endif

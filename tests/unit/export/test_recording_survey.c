@@ -13,7 +13,7 @@
 
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
-#include "user/export/survey_output.h"
+#include "user/export/export.h"
 #include "user/recording/recording.h"
 
 #define REPORTS 40
@@ -133,13 +133,20 @@ static void write_file(struct file *f)
 /* As JSON, which has all that is known; and the sparklines, which it has not. */
 static char *printed(const struct survey_report *report)
 {
+	static const char *const names[] = {"json", "text"};
+	static const struct export_options options;
 	char *text = NULL;
 	size_t len = 0;
-	struct survey_output to = {.out = open_memstream(&text, &len)};
+	FILE *out = open_memstream(&text, &len);
 
-	assert_int_equal(survey_write_json(&to, report), 0);
-	assert_int_equal(survey_write_text(&to, report), 0);
-	fclose(to.out);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct exporter_format *format = export_find_format(names[i]);
+		struct exporter *e = format->open(out, &options);
+
+		assert_int_equal(format->survey(e, report), 0);
+		assert_int_equal(format->close(e), 0);
+	}
+	fclose(out);
 	return text;
 }
 

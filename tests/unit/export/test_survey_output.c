@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "user/base/util.h"
-#include "user/export/survey_output.h"
+#include "user/export/export.h"
 
 #define MIB (1024 * 1024ull)
 
@@ -61,8 +61,7 @@ static void fill_rows(struct survey_row rows[3], const struct survey_drill *dril
 }
 
 /* The output as a string to be freed. */
-static char *write_with(int (*write)(const struct survey_output *, const struct survey_report *),
-			const struct survey_drill *drill, bool utf8)
+static char *write_with(const char *name, const struct survey_drill *drill, bool utf8)
 {
 	struct survey_row rows[3];
 	struct survey_report report = {.time_ns = 1767323045678000000ull,
@@ -73,22 +72,27 @@ static char *write_with(int (*write)(const struct survey_output *, const struct 
 				       .budget_share = 0.02,
 				       .rows = rows,
 				       .row_count = 3};
-	struct survey_output output = {.utf8 = utf8};
+	const struct exporter_format *format = export_find_format(name);
+	const struct export_options options = {.utf8 = utf8};
+	struct exporter *e;
+	FILE *out;
 	char *text = NULL;
 	size_t len = 0;
 
 	fill_rows(rows, drill);
-	output.out = open_memstream(&text, &len);
-	assert_non_null(output.out);
-	assert_int_equal(write(&output, &report), 0);
-	fclose(output.out);
+	out = open_memstream(&text, &len);
+	assert_non_null(out);
+	e = format->open(out, &options);
+	assert_int_equal(format->survey(e, &report), 0);
+	assert_int_equal(format->close(e), 0);
+	fclose(out);
 	return text;
 }
 
 static void table(void **state)
 {
 	static const struct survey_drill drill = {.open = true, .note = "a note"};
-	char *text = write_with(survey_write_text, &drill, false), *line;
+	char *text = write_with("text", &drill, false), *line;
 
 	(void)state;
 	assert_non_null(strstr(text, "3 processes"));
@@ -109,7 +113,7 @@ static void table(void **state)
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		assert_in_range(strlen(line), 1, 100);
 	free(text);
-	text = write_with(survey_write_text, NULL, true);
+	text = write_with("text", NULL, true);
 	assert_non_null(strstr(text, "▁"));
 	free(text);
 }
@@ -135,7 +139,7 @@ static void callers(void **state)
 		.stacks = &stack, .stack_count = 1, .live = {2458, 1}, .lost = {[LOST_FRAMES] = 7}};
 	const struct stack *shown[] = {&stack};
 	struct survey_drill drill = {.snapshot = &snapshot, .shown = shown, .shown_count = 1};
-	char *text = write_with(survey_write_text, &drill, false);
+	char *text = write_with("text", &drill, false);
 
 	(void)state;
 	assert_non_null(strstr(text,
@@ -170,7 +174,7 @@ static void json(void **state)
 				     .shown_count = 1,
 				     .grown = 5,
 				     .window_ns = 10000000000ull};
-	char *text = write_with(survey_write_json, &drill, false);
+	char *text = write_with("json", &drill, false);
 	struct json_object *report = json_tokener_parse(text), *processes, *p;
 
 	(void)state;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a survey is asked to do: as user/session/session_config.h. */
-#ifndef MEMLEAKBPF_SURVEY_SURVEY_CONFIG_H
-#define MEMLEAKBPF_SURVEY_SURVEY_CONFIG_H
+/*
+ * `memleakbpf survey`: which process of this machine leaks, and where. The configs are as in
+ * user/session/session_config.h.
+ */
+#ifndef MEMLEAKBPF_SURVEY_SURVEY_H
+#define MEMLEAKBPF_SURVEY_SURVEY_H
 
 #include <sys/socket.h>
 
 #include "user/session/session_config.h"
 
 /* Which processes. */
-struct survey_scope {
+struct survey_scope_config {
 	const char *cgroup;    /* path of a control group, with all below it; NULL: any */
 	const char *container; /* beginning of an id, or a name; NULL: any */
 	uid_t user;	       /* (uid_t)-1: any */
@@ -16,16 +19,18 @@ struct survey_scope {
 	const char *exclude;   /* NULL: none */
 };
 
+#define SURVEY_SUSPECTS_MAX 64
+
 /* The probes on the most suspect. */
-struct survey_probes {
+struct survey_probes_config {
 	bool wanted;
-	uint32_t suspects;   /* that get probes at a time */
+	uint32_t suspects;   /* that get probes at a time; SURVEY_SUSPECTS_MAX at most */
 	uint64_t min_growth; /* bytes per hour; slower ones get no probes */
 	uint64_t window_ns;  /* for how long a suspect has them */
 	uint32_t budget;     /* what they may cost, in thousandths of a CPU */
 };
 
-struct survey_metrics {
+struct survey_metrics_config {
 	bool wanted;
 	struct sockaddr_storage address;
 	uint32_t processes; /* with series of their own */
@@ -33,13 +38,20 @@ struct survey_metrics {
 
 struct survey_config {
 	struct pace_config pace;
-	struct survey_scope scope;
-	struct survey_probes probes;
+	struct survey_scope_config scope;
+	struct survey_probes_config probes;
 	uint64_t sample_bytes;
 	struct symbolizer_options symbols;
-	struct survey_metrics metrics;
+	struct survey_metrics_config metrics;
 	const char *record; /* the file of a recording beside the output; NULL: none */
 	struct show_config show;
 };
+
+/*
+ * Surveys the machine until the count is reached or a signal asks to stop, and prints a last report.
+ * loop_block_signals() has been called; privileges are dropped on the way. 0 or -errno, logged; that
+ * the reader of a table has had enough is no error.
+ */
+int survey_run(const struct survey_config *config);
 
 #endif

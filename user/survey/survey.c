@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The survey's loop: each interval a look at all processes, what the probes are to do about it, and
+ * reports.
+ */
+#include "user/survey/survey.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "user/base/clock.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/kernel/privilege.h"
+#include "user/session/loop_events.h"
+#include "user/session/output.h"
+#include "user/survey/metrics_server.h"
+#include "user/survey/survey_driller.h"
+#include "user/survey/survey_reader.h"
+#include "user/survey/survey_reporter.h"
+
+#define TICK_MS 100 /* between two looks at the probes' cost */
+
+/* struct survey is the skeleton's. */
+struct survey_loop {
+	const struct survey_config *config;
+	struct survey_reader *reader;
+	struct history *history;
+	struct survey_scope *scope;
+	struct survey_driller *driller;
+	struct survey_reporter *reporter; /* NULL: nothing has been looked at yet */
+	struct output *output;
+	struct output *recording;	/* NULL: not wanted */
+	struct metrics_server *metrics; /* NULL: not wanted */
+	bool stop;
+};
+
+/* ---- reports ------------------------------------------------------------------------------ */
+
+static int survey_write(struct survey_loop *s, bool final)
+{
+	bool all = s->config->show.format->wants_all;
+	struct survey_report report;
+	int err = 0;
+
+	if (s->recording || all) {
+		err = survey_reporter_make(s->reporter, SIZE_MAX, SURVEY_FOR_FILES, &report);
+		report.final = final;
+		if (err)
+			return output_fail(s->output, err);
+		if (s->recording)
+			err = output_survey(s->recording, &report);
+		if (!err && all)
+			err = output_survey(s->output, &report);
+		if (err)
+			return err;
+	}
+	/* Who has exited has been told with this one, whether it is shown or not. */
+	err = survey_reporter_make(s->reporter, s->config->show.top, SURVEY_FOR_PEOPLE, &report);
+	report.final = final;
+	if (err)
+		return output_fail(s->output, err);
+	return all ? 0 : output_survey(s->output, &report);
+}
+
+static int survey_print(struct survey_loop *s, bool final)
+{
+	int err = survey_write(s, final);
+
+	if (err != -EPIPE)
+		return err;
+	s->stop = true; /* a reader that has had enough is no error */
+	return 0;
+}
+
+static int survey_publish(struct survey_loop *s)
+{
+	struct survey_report report;
+	int err;
+
+	if (!s->metrics)
+		return 0;
+	err = survey_reporter_make(s->reporter, s->config->metrics.processes, SURVEY_FOR_METRICS,
+				   &report);
+	for (int i = 0; i < METRICS_SYNTAXES && !err; i++) {
+		enum metrics_syntax syntax = (enum metrics_syntax)i;
+		char *text;
+		size_t size;
+
+		err = survey_format_metrics(&report, syntax, &text, &size);
+		if (!err)
+			err = metrics_server_publish(s->metrics, syntax, text, size);
+	}
+	return err ? log_errno(err, "cannot make the metrics") : 0;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------- */
+
+static int survey_look(struct survey_loop *s)
+{
+	const struct process_list *list;
+	int err = survey_reader_read(s->reader, &list);
+	uint64_t looks;
+
+	if (err)
+		return err;
+	err = history_update(s->history, monotonic_ns(), list);
+	if (err)
+		return log_errno(err, "cannot keep the processes' history");
+	looks = survey_reporter_looked(s->reporter, list);
+	if (history_left_out(s->history) && looks == 1)
+		log_warn("%zu processes are left out: more than %d are not followed",
+			 history_left_out(s->history), HISTORY_MAX);
+	err = survey_driller_tick(s->driller);
+	if (!err)
+		err = survey_publish(s);
+	if (!err && s->config->pace.count && looks >= s->config->pace.count) {
+		s->stop = true;
+		return 0;
+	}
+	return err ? err : survey_print(s, false);
+}
+
+static int survey_on_signal(struct survey_loop *s, const struct loop_events *events)
+{
+	struct signalfd_siginfo info;
+	int err = 0;
+
+	while (loop_events_signal(events, &info)) {
+		if (info.ssi_signo == SIGUSR1)
+			err = survey_print(s, false);
+		else if (info.ssi_signo != SIGCHLD)
+			s->stop = true;
+	}
+	return err;
+}
+
+static int survey_turn(struct survey_loop *s, const struct loop_events *events)
+{
+	struct pollfd fds[] = {
+		{.fd = events->signals, .events = POLLIN},
+		{.fd = events->timer, .events = POLLIN},
+		{.fd = survey_driller_fd(s->driller), .events = POLLIN}, /* -1 is ignored */
+	};
+	int err;
+
+	if (poll(fds, ARRAY_SIZE(fds), survey_driller_is_open(s->driller) ? TICK_MS : -1) < 0)
+		return errno == EINTR ? 0 : log_errno(errno, "poll");
+	err = survey_driller_process(s->driller);
+	if (!err && fds[0].revents)
+		err = survey_on_signal(s, events);
+	if (!err && fds[1].revents && loop_events_interval(events))
+		return survey_look(s);
+	return !err && survey_driller_is_open(s->driller) ? survey_driller_tick(s->driller) : err;
+}
+
+static int survey_go_on(struct survey_loop *s)
+{
+	struct loop_events events;
+	int err = loop_events_open(s->config->pace.interval_ns, &events);
+
+	if (!err) {
+		s->reporter = survey_reporter_new(s->config, s->history, s->scope, s->driller,
+						  survey_reader_source(s->reader));
+		err = s->reporter ? survey_look(s) : log_errno(ENOMEM, "survey");
+	}
+	while (!err && !s->stop)
+		err = survey_turn(s, &events);
+	loop_events_close(&events);
+	if (err)
+		return err;
+	survey_driller_close(s->driller);
+	return survey_print(s, true);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------- */
+
+static int survey_open_outputs(struct survey_loop *s)
+{
+	struct show_config show = s->config->show;
+	int err = 0;
+
+	show.format = &export_recording;
+	show.output = s->config->record;
+	if (s->config->record)
+		err = output_open(&show, false, 0, false, &s->recording);
+	return err ? err : output_open(&s->config->show, false, 0, true, &s->output);
+}
+
+static int survey_begin(struct survey_loop *s)
+{
+	int err = survey_open_outputs(s);
+
+	if (!err)
+		err = survey_reader_new(SURVEY_AUTO, &s->reader);
+	if (err)
+		return err;
+	s->history = history_new(survey_process_free);
+	s->scope = survey_scope_new(&s->config->scope);
+	if (s->history && s->scope)
+		s->driller = survey_driller_new(s->config, s->history, s->scope);
+	if (!s->driller)
+		return log_errno(ENOMEM, "survey");
+	return s->config->metrics.wanted
+		       ? metrics_server_new(&s->config->metrics.address, &s->metrics)
+		       : 0;
+}
+
+static int survey_end(struct survey_loop *s)
+{
+	int err;
+
+	metrics_server_free(s->metrics);
+	survey_reporter_free(s->reporter);
+	survey_driller_free(s->driller);
+	history_free(s->history);
+	survey_scope_free(s->scope);
+	survey_reader_free(s->reader);
+	err = output_close(s->output);
+	/* A table's reader may have had enough, and is none the worse for it; half a document is. */
+	if (err == -EPIPE && !s->config->show.format->wants_all)
+		err = 0;
+	return output_close(s->recording) ?: err;
+}
+
+int survey_run(const struct survey_config *config)
+{
+	struct survey_loop s = {.config = config};
+	int err = survey_begin(&s);
+
+	/*
+	 * Each window loads programs anew, and has the kernel count their run time: that takes
+	 * CAP_SYS_ADMIN.
+	 */
+	if (!err && privilege_drop(true))
+		log_debug("cannot drop privileges");
+	if (!err)
+		err = survey_go_on(&s);
+	return survey_end(&s) ?: err;
+}

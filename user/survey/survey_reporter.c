@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/survey/survey_reporter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/process/memory.h"
+
+struct survey_reporter {
+	const struct survey_config *config;
+	struct history *history;
+	const struct survey_scope *scope;
+	const struct survey_driller *driller;
+	enum survey_source source;
+	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
+	uint64_t looks, exits_lost;
+	struct survey_row *rows; /* those of the last report */
+	size_t row_room;
+};
+
+struct survey_reporter *survey_reporter_new(const struct survey_config *config,
+					    struct history *history,
+					    const struct survey_scope *scope,
+					    const struct survey_driller *driller,
+					    enum survey_source source)
+{
+	struct survey_reporter *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	*r = (struct survey_reporter){
+		.config = config,
+		.history = history,
+		.scope = scope,
+		.driller = driller,
+		.source = source,
+		.start_ns = monotonic_ns(),
+		.start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+	};
+	return r;
+}
+
+void survey_reporter_free(struct survey_reporter *r)
+{
+	if (!r)
+		return;
+	free(r->rows);
+	free(r);
+}
+
+uint64_t survey_reporter_looked(struct survey_reporter *r, const struct process_list *list)
+{
+	r->exits_lost = list->exits_lost;
+	return ++r->looks;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static const char *survey_reporter_or_null(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+/* Only for what grows: nothing else has an end in sight. */
+static void survey_reporter_fill_limit(struct survey_row *row, const struct cgroup *cgroup)
+{
+	uint64_t left, machine;
+	bool known;
+
+	if (row->trend.kind != TREND_GROWING || row->trend.growth <= 0 || row->ended)
+		return;
+	known = !cgroup_memory_left(cgroup, &left);
+	if (!machine_memory_left(&machine) && (!known || machine < left)) {
+		left = machine;
+		known = true;
+	}
+	row->limit_known = known;
+	if (known)
+		row->limit_s = (double)left / row->trend.growth;
+}
+
+static void survey_reporter_fill_row(struct survey_row *row, const struct history_process *p,
+				     const struct survey_process *data)
+{
+	*row = (struct survey_row){
+		.process = p->now,
+		.trend = p->trend,
+		.of_children = p->of_children,
+		.ended = p->ended,
+		.samples = p->samples,
+		.children_exited = p->children_exited,
+		.children_peak = p->children_peak,
+		.low_then = p->low_then,
+		.low_now = p->low_now,
+		.cgroup = survey_reporter_or_null(data->cgroup.path),
+		.unit = survey_reporter_or_null(data->cgroup.unit),
+		.container = survey_reporter_or_null(data->container),
+		.runtime = survey_reporter_or_null(data->cgroup.runtime),
+		.pod = survey_reporter_or_null(data->cgroup.pod),
+		.drill = data->drilled || data->drill.open ? &data->drill : NULL,
+	};
+	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);
+	survey_reporter_fill_limit(row, &data->cgroup);
+}
+
+bool survey_report_has_row(struct survey_report *report, size_t top, size_t *living,
+			   const struct process_sample *process)
+{
+	if ((*living)++ < top)
+		return true;
+	report->rest.count++;
+	report->rest.anon += process->anon;
+	report->rest.swap += process->swap;
+	report->rest.shmem += process->shmem;
+	return false;
+}
+
+/*
+ * One that has exited has a last line, once, if it was shown before or there is something to say.
+ */
+static bool survey_reporter_has_last_line(const struct history_process *process,
+					  struct survey_process *data,
+					  enum survey_audience audience)
+{
+	if (audience == SURVEY_FOR_METRICS || data->told ||
+	    (!data->shown && !data->drilled && process->trend.kind != TREND_GROWING))
+		return false;
+	data->told = audience == SURVEY_FOR_PEOPLE;
+	return true;
+}
+
+static int survey_reporter_make_room(struct survey_reporter *r, size_t count)
+{
+	struct survey_row *grown;
+
+	if (count <= r->row_room)
+		return 0;
+	grown = reallocarray(r->rows, count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->rows = grown;
+	r->row_room = count;
+	return 0;
+}
+
+static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
+				     enum survey_audience audience, struct survey_report *report)
+{
+	struct history_process *const *ranked;
+	size_t count, living = 0;
+
+	ranked = history_ranked(r->history, &count);
+	if (!ranked || survey_reporter_make_room(r, count))
+		return -ENOMEM;
+	report->rows = r->rows;
+	for (size_t i = 0; i < count; i++) {
+		struct survey_process *data = survey_process_of(ranked[i]);
+		bool has_row;
+
+		if (!data)
+			return -ENOMEM;
+		if (!survey_scope_has(r->scope, ranked[i], data))
+			continue;
+		if (ranked[i]->ended) {
+			has_row = survey_reporter_has_last_line(ranked[i], data, audience);
+		} else {
+			has_row = survey_report_has_row(report, top, &living, &ranked[i]->now);
+			report->process_count++;
+			report->growing_count += ranked[i]->trend.kind == TREND_GROWING;
+			if (audience == SURVEY_FOR_PEOPLE)
+				data->shown = has_row;
+		}
+		if (has_row)
+			survey_reporter_fill_row(&r->rows[report->row_count++], ranked[i], data);
+	}
+	return 0;
+}
+
+/* ---- the report --------------------------------------------------------------------------- */
+
+static void survey_reporter_fill_totals(const struct survey_reporter *r,
+					struct survey_totals *totals)
+{
+	uint64_t anon;
+
+	survey_driller_totals(r->driller, totals);
+	totals->looks = r->looks;
+	totals->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	totals->left_out = history_left_out(r->history);
+	totals->exits_lost = r->exits_lost;
+	/* What cannot be read is 0: unknown. */
+	proc_memory(getpid(), &totals->resident, &anon);
+}
+
+int survey_reporter_make(struct survey_reporter *r, size_t top, enum survey_audience audience,
+			 struct survey_report *report)
+{
+	const struct survey_probes_config *probes = &r->config->probes;
+	uint64_t elapsed = monotonic_ns() - r->start_ns;
+
+	*report = (struct survey_report){
+		.time_ns = clock_ns(CLOCK_REALTIME),
+		.elapsed_ns = elapsed,
+		.source = r->source == SURVEY_BPF ? "bpf" : "proc",
+		.watched_count = survey_driller_watched(r->driller),
+		.probe_share = survey_driller_share(r->driller),
+		.budget_share = probes->wanted ? probes->budget / 1000.0 : 0,
+		.sample_bytes = survey_driller_sample_bytes(r->driller),
+		.tool_known = elapsed >= NS_PER_S,
+	};
+	survey_reporter_fill_totals(r, &report->totals);
+	if (report->tool_known)
+		report->tool_share =
+			(double)(report->totals.cpu_ns - r->start_cpu_ns) / (double)elapsed;
+	return survey_reporter_fill_rows(r, top, audience, report);
+}
