@@ -8,6 +8,7 @@ help_text = \
 	'make test-kernels  boot Debian kernels under QEMU, with the tool and its tests inside (KERNELS="5.10 6.1")' \
 	'                (VM_MACHINE=aarch64 cross-compiles and emulates that)' \
 	'make demo       install what is missing, build, and show a leak in a running program (root)' \
+	'make quick      build, then what takes less than a minute: the unit tests, and as root the core of the integration tests' \
 	'make test       install what is missing, build, and run every test that this machine can run' \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
 	'make check      formatting, warnings of gcc and clang, static analysis, layer rules' \
@@ -232,7 +233,10 @@ $(DEMO): tests/demo/shop.cpp
 include $(sort $(wildcard tests/*/rules.mk))
 targets: $(TARGETS)
 
-.PHONY: test test-kernels demo bench check
+.PHONY: quick test test-kernels demo bench check
+quick: all unit targets
+	BUILD=$(BUILD) tests/run quick
+
 test:
 	tools/deps build test vm
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build

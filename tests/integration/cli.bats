@@ -4,6 +4,7 @@
 
 load lib.bash
 
+# bats test_tags=quick
 @test "--help and --version" {
 	run_tool --help
 	[[ $STATUS -eq 0 && -z $ERR ]] || fail "$STATUS $ERR"
@@ -114,6 +115,7 @@ usage() {
 	end_target
 }
 
+# bats test_tags=quick
 @test "SIGINT, SIGTERM: a final snapshot and status 0" {
 	for signal in INT TERM; do
 		clean

@@ -21,6 +21,7 @@ leaf_sites() {
 	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
 }
 
+# bats test_tags=quick
 @test "leaf sites of differing sizes, half of it freed, to the byte; 1 MiB blocks carry their name" {
 	each_mode leaf_sites leaf
 }
@@ -49,6 +50,7 @@ whole_path() {
 	whole_path leaf
 }
 
+# bats test_tags=quick
 @test "the whole path without frame pointers" {
 	whole_path leaf.nofp
 }
@@ -109,6 +111,7 @@ every_call() {
 	same
 }
 
+# bats test_tags=quick
 @test "every allocating call, and the failed ones (calloc overflow, bad alignment) are no allocations" {
 	each_mode every_call calls
 }
@@ -128,6 +131,7 @@ reallocs() {
 	same
 }
 
+# bats test_tags=quick
 @test "realloc: grow, shrink, fail, to zero, from NULL; a block that could not grow lives on" {
 	each_mode reallocs realloc
 }
@@ -247,6 +251,7 @@ old_blocks() {
 	holds '.unknown_frees == 10'
 }
 
+# bats test_tags=quick
 @test "free(NULL) is nothing; frees of blocks from before are counted as unknown" {
 	each_mode old_blocks
 }
@@ -301,6 +306,7 @@ small_cases() {
 	same
 }
 
+# bats test_tags=quick
 @test "two targets at once are kept apart" {
 	start_target "$TARGETS/leaf"
 	first=$T_PID first_in=$T_IN first_out=$T_OUT

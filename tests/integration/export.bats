@@ -29,6 +29,7 @@ perfetto() {
 	node "$ROOT/tests/perfetto/query.mjs" "$PERFETTO" "$@" 2>"$D/perfetto.err" || fail "trace_processor: $(<"$D/perfetto.err")"
 }
 
+# bats test_tags=quick
 @test "record: every snapshot is there as it was, also for a reader without root" {
 	local i
 
@@ -261,6 +262,7 @@ perfetto() {
 	[[ $(sed -n 1p "$D/answers") == "[{\"bytes\":$(live),\"count\":$(live count)}]" ]] || fail "perfetto: $(<"$D/answers")"
 }
 
+# bats test_tags=quick
 @test "diff: two runs compare by name, and two times of one" {
 	local run
 

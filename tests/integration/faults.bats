@@ -4,6 +4,7 @@
 
 load lib.bash
 
+# bats test_tags=quick
 @test "not root: one clear line" {
 	start_target "$TARGETS/leaf"
 	cp "$TOOL" "$BATS_TEST_TMPDIR/memleakbpf"
@@ -26,6 +27,7 @@ load lib.bash
 	refused 1 'CAP_|root|capabilit'
 }
 
+# bats test_tags=quick
 @test "no such process" {
 	# The largest number that the kernel gives is below this one.
 	run_tool -p 4194304
@@ -311,6 +313,7 @@ cycles() {
 	end_target
 }
 
+# bats test_tags=alone
 @test "start and stop again and again on a busy target (CYCLES, 20)" {
 	cycles "${CYCLES:-20}"
 }
@@ -511,6 +514,7 @@ ended_by() {
 	end_target
 }
 
+# bats test_tags=alone
 @test "a process id that is given to another program: that one is not traced, and not mixed up with the old one" {
 	[[ -w /proc/sys/kernel/ns_last_pid ]] || skip 'process ids cannot be chosen here'
 	start_target "$TARGETS/leaf"
@@ -590,6 +594,7 @@ beside_bpftrace() {
 	end_target
 }
 
+# bats test_tags=alone
 @test "another user of uprobes on the same functions (bpftrace) comes and goes: both count right" {
 	each_mode beside_bpftrace
 }

@@ -158,6 +158,7 @@ pool() {
 	refused 1 'libnothing\.so'
 }
 
+# bats test_tags=quick
 @test "-T cuts the list and leaves the totals" {
 	start_target "$TARGETS/leaf"
 	attach -T 2 --sort live

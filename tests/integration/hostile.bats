@@ -220,6 +220,7 @@ restore_limit() {
 	[[ ! -f $BATS_TEST_TMPDIR/max_map_count ]] || cat "$BATS_TEST_TMPDIR/max_map_count" >/proc/sys/vm/max_map_count
 }
 
+# bats test_tags=alone
 @test "a million mappings, where vm.max_map_count can be raised" {
 	cat /proc/sys/vm/max_map_count >"$BATS_TEST_TMPDIR/max_map_count"
 	{ echo 1100000 >/proc/sys/vm/max_map_count; } 2>/dev/null || skip 'vm.max_map_count cannot be raised here'

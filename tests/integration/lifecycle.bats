@@ -41,6 +41,7 @@ fork_after() {
 	same
 }
 
+# bats test_tags=quick
 @test "a child forked after attach is a target of its own" {
 	each_mode fork_after
 }
@@ -119,6 +120,7 @@ exec_clean() {
 	[[ $(printf '%s\n' "${SNAPS[@]}" | jq -r 'select(.final) | .pid' | wc -l) -eq 2 ]] || fail 'not two final snapshots'
 }
 
+# bats test_tags=quick
 @test "exec: the old program gets its last snapshot, the new one starts clean" {
 	each_mode exec_clean
 }
@@ -291,6 +293,7 @@ at_exit() {
 	holds '[.stacks[].frames[].function // empty] | index("main") != null'
 }
 
+# bats test_tags=quick
 @test "the target's exit: a last snapshot with names" {
 	each_mode at_exit
 }
@@ -440,6 +443,7 @@ gone_plugins() { # OPTION…
 
 # ---- memleakbpf -- COMMAND -------------------------------------------------------------------------------------------------
 
+# bats test_tags=quick
 @test "run: the command's exit status is passed on" {
 	run_tool -o "$D/report" -- "$TARGETS/short" 7
 	[[ $STATUS -eq 7 ]] || fail "status $STATUS"

@@ -4,6 +4,7 @@
 
 load lib.bash
 
+# bats test_tags=quick
 @test "json: every snapshot has the members of the contract, with the right types" {
 	start_target "$TARGETS/leaf"
 	attach --sort live
@@ -36,6 +37,7 @@ load lib.bash
 	end_target
 }
 
+# bats test_tags=quick
 @test "text: header, totals, the stack with its lines, its share; attached line on standard error" {
 	start_target "$TARGETS/leaf"
 	"$TOOL" -p "$T_PID" -i 1h >"$D/text" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &

@@ -40,6 +40,7 @@ both() {
 	done
 }
 
+# bats test_tags=quick
 @test "lost blocks, chains, rings, interior pointers, tags, freed memory, blocks from before" {
 	both verdict_heap
 }

@@ -16,6 +16,8 @@
  *     once; each second one by a child of its own
  *     bursts RATE     the same as leak, with 8,000 allocations at once every second
  *     busy            nothing but malloc and free, and loses 3 MB a second
+ * With PACE=N in the environment all of it, rates and times, is N times as fast: what a survey with an
+ * interval N times as short sees of it is the same, sample by sample.
  * It names itself after its kind (prctl), says "ready" and goes on until it is killed or its
  * parent's end closes standard input.
  */
@@ -33,7 +35,7 @@
 #include <unistd.h>
 
 #define SITE  __attribute__((noipa, used))
-#define STEPS 20 /* a second */
+#define STEPS 20 /* a second, or in what PACE makes of one */
 
 SITE void *leaked_here(size_t size)
 {
@@ -55,12 +57,14 @@ SITE void *cached_here(size_t size)
 	return block;
 }
 
-static int64_t now_ms(void)
+static int pace = 1;
+
+static int64_t now_us(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /*
@@ -72,14 +76,16 @@ static void step(void)
 {
 	static int64_t next;
 	struct pollfd fd = {.fd = 0, .events = POLLIN};
-	int64_t now = now_ms(), wait;
+	int64_t now = now_us(), wait;
+	struct timespec timeout;
 	char c;
 
-	if (!next || now - next > 1000)
+	if (!next || now - next > 1000000 / pace)
 		next = now;
-	next += 1000 / STEPS;
+	next += 1000000 / STEPS / pace;
 	wait = next > now ? next - now : 0;
-	if (poll(&fd, 1, (int)wait) == 1 && read(0, &c, 1) <= 0)
+	timeout = (struct timespec){.tv_nsec = wait * 1000};
+	if (ppoll(&fd, 1, &timeout, NULL) == 1 && read(0, &c, 1) <= 0)
 		exit(0);
 }
 
@@ -90,7 +96,8 @@ static void leak(uint64_t rate, unsigned steps)
 	for (unsigned i = 0; !steps || i < steps; i++) {
 		for (int n = 0; n < 8; n++)
 			leaked_here(size);
-		for (int n = 0; n < 20; n++)
+		/* Not more calls a second, which would cost more time with probes on them. */
+		for (int n = 0; n < 20 / pace; n++)
 			free(cached_here(300));
 		step();
 	}
@@ -277,6 +284,8 @@ int main(int argc, char **argv)
 	uint64_t rate = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 	static void *blocks[5 * STEPS];
 
+	if (getenv("PACE"))
+		pace = (int)strtol(getenv("PACE"), NULL, 10);
 	prctl(PR_SET_NAME, kind);
 	signal(SIGUSR1, on_usr1);
 	puts("ready");

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (5; .ci/run: 60) of new garbage, two at a time. Nothing else runs meanwhile:
-# tests/run takes one file after the other. `make fuzz FUZZ_TIME=3600` is the long way.
+# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (5; .ci/run: 60) of new garbage, two at a time, with the time that the
+# integration tests beside them leave. `make fuzz FUZZ_TIME=3600` is the long way.
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1

@@ -5,7 +5,7 @@
 
 setup() {
 	export UNIT_DIR=$BATS_TEST_TMPDIR/unit TESTS_ROOT=$BATS_TEST_TMPDIR EXPECTED_SKIPS=$BATS_TEST_TMPDIR/skips
-	export BUILD=$BATS_TEST_TMPDIR/build
+	export BUILD=$BATS_TEST_TMPDIR/build TEST_JOBS=1
 	mkdir -p "$UNIT_DIR/room" "$TESTS_ROOT/tools" "$TESTS_ROOT/integration"
 	printf '# comment\nunit/room/test_x: moon  | needs * moon\n' >"$EXPECTED_SKIPS"
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
@@ -112,6 +112,33 @@ counted() {
 	run tests/run unit room/
 	[ "$output" = 'ok    unit/room/test_x: a
 1 passed, 0 failed, 0 skipped' ]
+}
+
+@test "unit tests run side by side, and the lines of each stay together" {
+	# Each opens one end of a FIFO, which waits for the other's.
+	mkfifo "$BATS_TEST_TMPDIR/fifo"
+	program test_x 'echo 1..2' "echo ok 1 - a" "echo >'$BATS_TEST_TMPDIR/fifo'" 'echo ok 2 - b'
+	program test_y 'echo 1..2' "echo ok 1 - a" "read -r _ <'$BATS_TEST_TMPDIR/fifo'" 'echo ok 2 - b'
+	TEST_JOBS=2 TEST_TIMEOUT=30 counted 0 '4 passed, 0 failed, 0 skipped'
+	[ "${lines[0]%?}" = "${lines[1]%?}" ]
+	[ "${lines[2]%?}" = "${lines[3]%?}" ]
+}
+
+@test "what is to be alone comes last, and is counted to its file" {
+	local log=$BATS_TEST_TMPDIR/log tag='# bats test_tags=alone'
+
+	printf '%s\n' "$tag" "@""test 'one' { echo one >>$log; }" "@""test 'two' { echo two >>$log; }" >"$TESTS_ROOT/tools/a.bats"
+	printf '%s\n' "# bats file_tags=alone" "@""test 'three' { echo three >>$log; }" >"$TESTS_ROOT/tools/b.bats"
+	printf '%s\n' "@""test 'four' { echo four >>$log; }" >"$TESTS_ROOT/tools/c.bats"
+	run tests/run tools
+	printf '%s\n' "$output"
+	[ "$status" -eq 0 ]
+	[ "$(tr '\n' ' ' <"$log")" = 'two four one three ' ]
+	[ "$output" = 'ok    tools/a: two
+ok    tools/c: four
+ok    tools/a: one
+ok    tools/b: three
+4 passed, 0 failed, 0 skipped' ]
 }
 
 @test "an unknown group is a usage error" {
