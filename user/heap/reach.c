@@ -48,7 +48,8 @@ struct reach {
 	struct pile reachable, rest;
 	uint64_t mask;
 	uint64_t unknown_bytes;
-	bool met; /* a lost block was reached in more than one way */
+	bool met;	   /* a lost block was reached in more than one way */
+	bool empty_arrays; /* there may be some: blocks of the size of a cookie */
 };
 
 static void reach_push(struct pile *pile, uint32_t block)
@@ -57,16 +58,27 @@ static void reach_push(struct pile *pile, uint32_t block)
 }
 
 /*
- * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
+ * The array without elements that the pointer is to, BLOCK_NONE: none. `found` is the block that
+ * has the address, as one that begins there may: the array's own block ends there.
  */
-static void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
+static uint32_t reach_empty_array(const struct reach *r, uint64_t pointer, uint32_t found)
 {
-	uint64_t pointer = word & r->mask;
-	uint32_t block = block_index_find(r->index, pointer);
+	uint32_t block;
 
+	if (!r->empty_arrays || (found != BLOCK_NONE && r->image->blocks[found].address != pointer))
+		return BLOCK_NONE;
+	block = block_index_find(r->index, pointer - REACH_COOKIE);
+	if (block == BLOCK_NONE ||
+	    !reach_is_empty_array(r->image, &r->options, &r->image->blocks[block], pointer))
+		return BLOCK_NONE;
+	return block;
+}
+
+static void reach_take(struct reach *r, uint32_t block, uint64_t from, bool start)
+{
 	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
 		return;
-	if (certain && reach_is_start(r->image, &r->options, &r->image->blocks[block], pointer)) {
+	if (start) {
 		r->state[block] = REACHABLE;
 		r->holder[block] = from;
 		reach_push(&r->reachable, block);
@@ -77,11 +89,24 @@ static void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool cer
 	}
 }
 
-/* The same below a block that is lost itself. */
-static void reach_follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+/*
+ * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
+ */
+static void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
 {
-	uint32_t block = block_index_find(r->index, word & r->mask);
+	uint64_t pointer = word & r->mask;
+	uint32_t block = block_index_find(r->index, pointer);
 
+	reach_take(r, reach_empty_array(r, pointer, block), from, certain);
+	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
+		return;
+	reach_take(r, block, from,
+		   certain && reach_is_start(r->image, &r->options, &r->image->blocks[block],
+					     pointer));
+}
+
+static void reach_take_lost(struct reach *r, uint32_t block, uint64_t from, uint32_t leader)
+{
 	if (block == BLOCK_NONE || block == leader)
 		return;
 	if (r->state[block] != LEFT) {
@@ -91,6 +116,16 @@ static void reach_follow_lost(struct reach *r, uint64_t word, uint64_t from, uin
 	r->state[block] = INDIRECT;
 	r->holder[block] = from;
 	reach_push(&r->rest, block);
+}
+
+/* The same below a block that is lost itself. */
+static void reach_follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+{
+	uint64_t pointer = word & r->mask;
+	uint32_t block = block_index_find(r->index, pointer);
+
+	reach_take_lost(r, reach_empty_array(r, pointer, block), from, leader);
+	reach_take_lost(r, block, from, leader);
 }
 
 static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
@@ -300,6 +335,8 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		return -ENOMEM;
 	r->image = image;
 	r->options = *options;
+	for (size_t i = 0; options->heuristics & REACH_NEWARRAY && i < image->block_count; i++)
+		r->empty_arrays |= image->blocks[i].size == REACH_COOKIE;
 	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;
 	r->index = block_index_new(image);
 	r->state = calloc(n, sizeof(*r->state));

@@ -85,3 +85,14 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 	}
 	return wanted & REACH_MULTIPLE_INHERITANCE && reach_is_second_base(image, block, pointer);
 }
+
+bool reach_is_empty_array(const struct heap_image *image, const struct reach_options *options,
+			  const struct heap_block *block, uint64_t pointer)
+{
+	uint64_t count;
+
+	return options->heuristics & REACH_NEWARRAY && block->size == REACH_COOKIE &&
+	       pointer == block->address + REACH_COOKIE &&
+	       memory_image_word(image->memory, block->address, &count) && !count &&
+	       (!options->is_new_array || options->is_new_array(options->ctx, block->stack));
+}

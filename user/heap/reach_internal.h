@@ -9,4 +9,14 @@
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
 		    const struct heap_block *block, uint64_t pointer);
 
+/* The count of elements that C++ keeps before an array whose elements have destructors. */
+#define REACH_COOKIE 8
+
+/*
+ * Is it an array of no elements, by the newarray heuristic, and the pointer to where its first one
+ * would be? That is the end of its block, which is its cookie alone.
+ */
+bool reach_is_empty_array(const struct heap_image *image, const struct reach_options *options,
+			  const struct heap_block *block, uint64_t pointer);
+
 #endif

@@ -261,6 +261,38 @@ static void new_array_only(void **state)
 	assert_int_equal(asked, 1);
 }
 
+/* new T[0] is its cookie alone, and the pointer to it the end of its block. */
+static void empty_arrays(void **state)
+{
+	static const struct reach_options newarray = {.heuristics = REACH_NEWARRAY}, none = {0};
+
+	(void)state;
+	for (int pass = 0; pass < 2; pass++) {
+		struct heap_image *image = new_image();
+
+		fake_block(image, HEAP, 8);
+		fake_word(image, DATA, HEAP + 8);
+		/* another block begins where the array ends, and both are held */
+		fake_block(image, HEAP + 64, 8);
+		fake_block(image, HEAP + 72, 8);
+		fake_word(image, DATA + 8, HEAP + 72);
+		/* below a lost block */
+		fake_block(image, HEAP + 128, 64);
+		fake_block(image, HEAP + 256, 8);
+		fake_word(image, HEAP + 128, HEAP + 264);
+		/* no cookie of an empty array; not the end */
+		fake_block(image, HEAP + 320, 8);
+		fake_word(image, HEAP + 320, 3);
+		fake_word(image, DATA + 16, HEAP + 328);
+		fake_block(image, HEAP + 384, 8);
+		fake_word(image, DATA + 24, HEAP + 400);
+		if (pass)
+			expect_with(image, &none, "DDRDDDD");
+		else
+			expect_with(image, &newarray, "RRRDIDD");
+	}
+}
+
 static void tags(void **state)
 {
 	const struct reach_options tagged = {.tagged = true}, plain = {0};
@@ -427,10 +459,10 @@ int main(void)
 		cmocka_unit_test(interior),	  cmocka_unit_test(upgraded),
 		cmocka_unit_test(cliques),	  cmocka_unit_test(rings_below),
 		cmocka_unit_test(tls_vector),	  cmocka_unit_test(heuristics),
-		cmocka_unit_test(new_array_only), cmocka_unit_test(tags),
-		cmocka_unit_test(dead_ranges),	  cmocka_unit_test(unknown_memory),
-		cmocka_unit_test(sums),		  cmocka_unit_test(hostile_books),
-		cmocka_unit_test(index_finds),
+		cmocka_unit_test(new_array_only), cmocka_unit_test(empty_arrays),
+		cmocka_unit_test(tags),		  cmocka_unit_test(dead_ranges),
+		cmocka_unit_test(unknown_memory), cmocka_unit_test(sums),
+		cmocka_unit_test(hostile_books),  cmocka_unit_test(index_finds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
