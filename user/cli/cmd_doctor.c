@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,23 +15,18 @@
 #include "user/cli/doctor_target.h"
 #include "user/probe/plan.h"
 #include "user/kernel/feature_machine.h"
-
-/* Newer than some libcs' headers; linux/capability.h of 5.8. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF	    39
-#endif
+#include "user/kernel/privilege.h"
 
 #define NAME_WIDTH 24
 
-enum state {
-	STATE_OK,
-	STATE_NOTE,    /* works, and something is worth knowing */
-	STATE_MISSING, /* optional, and not there */
-	STATE_FAILED,  /* needed, and not there */
+enum doctor_state {
+	DOCTOR_OK,
+	DOCTOR_NOTE,	/* works, and something is worth knowing */
+	DOCTOR_MISSING, /* optional, and not there */
+	DOCTOR_FAILED,	/* needed, and not there */
 };
 
-struct feature_item {
+struct doctor_feature {
 	enum feature feature;
 	const char *name;
 	bool needed;
@@ -40,7 +34,8 @@ struct feature_item {
 	const char *remedy;
 };
 
-static const struct feature_item feature_items[] = {
+/* In the order in which they are tried: without the first nothing else can be. */
+static const struct doctor_feature doctor_features[] = {
 	{FEATURE_BPF, "BPF programs", true, "nothing can be traced",
 	 "run as root (sudo), outside of containers, or with CAP_BPF and CAP_PERFMON"},
 	{FEATURE_BTF, "kernel types (BTF)", true,
@@ -77,13 +72,47 @@ static const struct feature_item feature_items[] = {
 	 "a call that is not wanted pays for its return probe as well", "use Linux 6.13 or newer"},
 };
 
-static void print_item(enum state state, const char *name, const char *detail)
+/* What has been found, and what follows from it. */
+struct doctor {
+	struct features *features;
+	struct machine machine;
+	struct attach_plan plan;
+	bool have_needed; /* of the features, and that BPF programs may read memory */
+	bool possible;	  /* to trace */
+	bool verbose;
+};
+
+/* ---- the judgement ------------------------------------------------------------------------ */
+
+/* What else fails without BPF programs is not tried. */
+static bool doctor_have_needed(struct features *features)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(doctor_features) && all; i++)
+		all = !doctor_features[i].needed ||
+		      features_have(features, doctor_features[i].feature);
+	return all;
+}
+
+static void doctor_judge(struct doctor *d)
+{
+	machine_read(&d->machine);
+	d->have_needed =
+		doctor_have_needed(d->features) && d->machine.lockdown != LOCKDOWN_CONFIDENTIALITY;
+	attach_plan(d->features, &d->plan);
+	d->possible = d->have_needed && d->plan.possible;
+}
+
+/* ---- for people --------------------------------------------------------------------------- */
+
+static void doctor_print_item(enum doctor_state state, const char *name, const char *detail)
 {
 	static const char *const words[] = {
-		[STATE_OK] = "ok",
-		[STATE_NOTE] = "note",
-		[STATE_MISSING] = "missing",
-		[STATE_FAILED] = "FAILED",
+		[DOCTOR_OK] = "ok",
+		[DOCTOR_NOTE] = "note",
+		[DOCTOR_MISSING] = "missing",
+		[DOCTOR_FAILED] = "FAILED",
 	};
 
 	if (detail && detail[0])
@@ -92,39 +121,34 @@ static void print_item(enum state state, const char *name, const char *detail)
 		printf("  %-8s %s\n", words[state], name);
 }
 
-static void print_advice(const char *meaning, const char *remedy)
+static void doctor_print_advice(const char *meaning, const char *remedy)
 {
 	printf("  %8s   without it: %s\n", "", meaning);
 	printf("  %8s   what to do: %s\n", "", remedy);
 }
 
-/* True when all that is needed is there. */
-static bool print_features(struct features *features)
+static void doctor_print_features(struct features *features)
 {
-	bool all = true;
-
-	for (size_t i = 0; i < ARRAY_SIZE(feature_items); i++) {
-		const struct feature_item *item = &feature_items[i];
+	for (size_t i = 0; i < ARRAY_SIZE(doctor_features); i++) {
+		const struct doctor_feature *item = &doctor_features[i];
 
 		if (features_have(features, item->feature)) {
-			print_item(STATE_OK, item->name, NULL);
+			doctor_print_item(DOCTOR_OK, item->name, NULL);
 			continue;
 		}
-		print_item(item->needed ? STATE_FAILED : STATE_MISSING, item->name,
-			   features_why(features, item->feature));
-		print_advice(item->without, item->remedy);
-		all &= !item->needed;
+		doctor_print_item(item->needed ? DOCTOR_FAILED : DOCTOR_MISSING, item->name,
+				  features_why(features, item->feature));
+		doctor_print_advice(item->without, item->remedy);
 		if (item->feature == FEATURE_BPF) {
 			/* Whatever else fails now says nothing about the kernel. */
-			print_item(STATE_NOTE, "everything else",
-				   "cannot be tried without BPF programs");
-			return false;
+			doctor_print_item(DOCTOR_NOTE, "everything else",
+					  "cannot be tried without BPF programs");
+			return;
 		}
 	}
-	return all;
 }
 
-static void print_privileges(const struct machine *m)
+static void doctor_print_privileges(const struct machine *m)
 {
 	bool admin = machine_has_capability(m, CAP_SYS_ADMIN);
 	bool bpf = admin ||
@@ -138,182 +162,162 @@ static void print_privileges(const struct machine *m)
 		 ptrace ? " CAP_SYS_PTRACE" : "",
 		 m->initial_userns ? ""
 				   : " (of a container's user namespace: without effect here)");
-	print_item(bpf && m->initial_userns ? STATE_OK : STATE_FAILED, "privileges",
-		   text[0] ? text + 1 : "none");
+	doctor_print_item(bpf && m->initial_userns ? DOCTOR_OK : DOCTOR_FAILED, "privileges",
+			  text[0] ? text + 1 : "none");
 	if (!bpf || !m->initial_userns)
-		print_advice("nothing can be traced", "run as root (sudo) outside of containers, "
-						      "or with CAP_BPF and CAP_PERFMON");
+		doctor_print_advice("nothing can be traced",
+				    "run as root (sudo) outside of containers, "
+				    "or with CAP_BPF and CAP_PERFMON");
 	else if (!ptrace && !admin)
-		print_advice("only processes of your own user can be traced", "add CAP_SYS_PTRACE");
+		doctor_print_advice("only processes of your own user can be traced",
+				    "add CAP_SYS_PTRACE");
 	if (!bpf && m->perf_event_paranoid != MACHINE_UNKNOWN) {
 		snprintf(text, sizeof(text), "kernel.perf_event_paranoid is %d",
 			 m->perf_event_paranoid);
-		print_item(STATE_NOTE, "performance events", text);
+		doctor_print_item(DOCTOR_NOTE, "performance events", text);
 	}
 }
 
-static void print_lockdown(const struct machine *m, bool verbose)
+static void doctor_print_lockdown(const struct machine *m, bool verbose)
 {
 	switch (m->lockdown) {
 	case LOCKDOWN_CONFIDENTIALITY:
-		print_item(STATE_FAILED, "kernel lockdown", "confidentiality");
-		print_advice("BPF programs may not read memory",
-			     "boot with lockdown=integrity, or with Secure Boot off");
+		doctor_print_item(DOCTOR_FAILED, "kernel lockdown", "confidentiality");
+		doctor_print_advice("BPF programs may not read memory",
+				    "boot with lockdown=integrity, or with Secure Boot off");
 		break;
 	case LOCKDOWN_INTEGRITY:
-		print_item(STATE_OK, "kernel lockdown", "integrity: tracing is allowed");
+		doctor_print_item(DOCTOR_OK, "kernel lockdown", "integrity: tracing is allowed");
 		break;
 	case LOCKDOWN_NONE:
-		print_item(STATE_OK, "kernel lockdown", "none");
+		doctor_print_item(DOCTOR_OK, "kernel lockdown", "none");
 		break;
 	case LOCKDOWN_UNKNOWN:
 		if (verbose)
-			print_item(STATE_OK, "kernel lockdown", "none that could be seen");
+			doctor_print_item(DOCTOR_OK, "kernel lockdown", "none that could be seen");
 		break;
 	}
 }
 
-static void print_machine(const struct machine *m, bool verbose)
+static void doctor_print_machine(const struct machine *m, bool verbose)
 {
 	char text[160];
 
-	print_lockdown(m, verbose);
+	doctor_print_lockdown(m, verbose);
 	if (m->bpf_jit == 0) {
-		print_item(STATE_NOTE, "BPF compiler (JIT)",
-			   "off: every probe costs several times more");
+		doctor_print_item(DOCTOR_NOTE, "BPF compiler (JIT)",
+				  "off: every probe costs several times more");
 		printf("  %8s   what to do: sysctl net.core.bpf_jit_enable=1\n", "");
 	} else if (verbose) {
-		print_item(STATE_OK, "BPF compiler (JIT)",
-			   m->bpf_jit == MACHINE_UNKNOWN ? "unknown" : "on");
+		doctor_print_item(DOCTOR_OK, "BPF compiler (JIT)",
+				  m->bpf_jit == MACHINE_UNKNOWN ? "unknown" : "on");
 	}
 	if (m->memlock_matters && m->memlock != UINT64_MAX &&
 	    !machine_has_capability(m, CAP_SYS_RESOURCE)) {
 		snprintf(text, sizeof(text), "%" PRIu64 " KiB for all maps (kernels before 5.11)",
 			 m->memlock / 1024);
-		print_item(STATE_NOTE, "locked memory", text);
+		doctor_print_item(DOCTOR_NOTE, "locked memory", text);
 		printf("  %8s   what to do: ulimit -l unlimited, as root\n", "");
 	}
 	if (m->ptrace_scope == 3) {
-		print_item(STATE_NOTE, "Yama ptrace_scope",
-			   "3: memory of processes cannot be read");
+		doctor_print_item(DOCTOR_NOTE, "Yama ptrace_scope",
+				  "3: memory of processes cannot be read");
 		printf("  %8s   names in the vdso will be missing; only a reboot can lower it\n",
 		       "");
 	}
 	if (m->debuginfod_urls)
-		print_item(STATE_OK, "debuginfod", m->debuginfod_urls);
+		doctor_print_item(DOCTOR_OK, "debuginfod", m->debuginfod_urls);
 	else if (verbose)
-		print_item(STATE_NOTE, "debuginfod",
-			   "DEBUGINFOD_URLS is not set: installed debug files only");
+		doctor_print_item(DOCTOR_NOTE, "debuginfod",
+				  "DEBUGINFOD_URLS is not set: installed debug files only");
 }
 
-/* True when tracing is possible. */
-static bool print_verdict(struct features *features, const struct machine *m, bool have_needed)
+static void doctor_print_conclusion(const struct doctor *d)
 {
-	struct attach_plan plan;
-
-	if (!have_needed || m->lockdown == LOCKDOWN_CONFIDENTIALITY) {
+	if (!d->have_needed)
 		printf("Tracing is not possible: see FAILED above.\n");
-		return false;
-	}
-	attach_plan(features, &plan);
-	if (!plan.possible) {
+	else if (!d->possible)
 		printf("Tracing is not possible: no kind of uprobe works.\n");
-		return false;
-	}
-	printf("Tracing is possible: --attach %s%s.\n", attach_mode_name(plan.best),
-	       plan.old ? ", with stacks by frame pointers" : "");
-	return true;
+	else
+		printf("Tracing is possible: --attach %s%s.\n", attach_mode_name(d->plan.best),
+		       d->plan.old ? ", with stacks by frame pointers" : "");
 }
 
-/* The needed features that are there; what else fails without BPF programs is not tried. */
-static bool have_needed(struct features *features)
+static void doctor_print_text(const struct doctor *d)
 {
-	bool all = true;
+	const struct machine *m = &d->machine;
 
-	for (size_t i = 0; i < ARRAY_SIZE(feature_items) && all; i++)
-		all = !feature_items[i].needed || features_have(features, feature_items[i].feature);
-	return all;
+	printf("memleakbpf %s, Linux %s %s\n", MEMLEAKBPF_VERSION, m->release, m->architecture);
+	doctor_print_privileges(m);
+	doctor_print_features(d->features);
+	doctor_print_machine(m, d->verbose);
+	doctor_print_conclusion(d);
 }
 
-static void put_features(struct json *to, struct features *features)
+/* ---- for programs ------------------------------------------------------------------------- */
+
+static void doctor_put_features(struct json *to, struct features *features)
 {
 	json_object(to, "features");
-	for (size_t i = 0; i < ARRAY_SIZE(feature_items); i++) {
-		const char *name = feature_items[i].name;
-		bool have = features_have(features, feature_items[i].feature);
+	for (size_t i = 0; i < ARRAY_SIZE(doctor_features); i++) {
+		const char *name = doctor_features[i].name;
+		bool have = features_have(features, doctor_features[i].feature);
 
 		json_object(to, name + strspn(name, " "));
 		json_bool(to, "have", have);
 		if (!have)
-			json_text(to, "why", features_why(features, feature_items[i].feature));
+			json_text(to, "why", features_why(features, doctor_features[i].feature));
 		json_end(to);
 	}
 	json_end(to);
 }
 
-/* True when tracing is possible. */
-static bool print_json(struct features *features, const struct machine *m)
+static void doctor_print_json(const struct doctor *d)
 {
-	bool possible = have_needed(features) && m->lockdown != LOCKDOWN_CONFIDENTIALITY;
-	struct attach_plan plan;
 	struct json to;
 
-	attach_plan(features, &plan);
-	possible = possible && plan.possible;
 	json_begin(&to, stdout, JSON_ALONE);
 	json_object(&to, NULL);
 	json_number(&to, "version", 1);
-	json_text(&to, "kernel", m->release);
-	json_text(&to, "machine", m->architecture);
-	json_bool(&to, "tracing", possible);
-	if (possible)
-		json_text(&to, "attach", attach_mode_name(plan.best));
+	json_text(&to, "kernel", d->machine.release);
+	json_text(&to, "machine", d->machine.architecture);
+	json_bool(&to, "tracing", d->possible);
+	if (d->possible)
+		json_text(&to, "attach", attach_mode_name(d->plan.best));
 	json_array(&to, "modes");
 	for (unsigned mode = 0; mode < ATTACH_MODES; mode++) {
-		if (plan.works[mode])
+		if (d->plan.works[mode])
 			json_text(&to, NULL, attach_mode_name(mode));
 	}
 	json_end(&to);
-	json_text(&to, "stack", plan.old ? "fp" : "dwarf");
-	put_features(&to, features);
+	json_text(&to, "stack", d->plan.old ? "fp" : "dwarf");
+	doctor_put_features(&to, d->features);
 	json_end(&to);
 	putchar('\n');
-	return possible;
-}
-
-/* True when tracing is possible. */
-static bool print_text(struct features *features, const struct machine *m, bool verbose)
-{
-	bool possible;
-
-	printf("memleakbpf %s, Linux %s %s\n", MEMLEAKBPF_VERSION, m->release, m->architecture);
-	print_privileges(m);
-	possible = print_features(features);
-	print_machine(m, verbose);
-	return print_verdict(features, m, possible);
 }
 
 int cmd_doctor(const union command_config *command)
 {
 	const struct doctor_config *config = &command->doctor;
-	bool verbose = config->verbose, possible;
-	struct features *features = features_new();
-	struct machine machine;
+	struct doctor d = {.features = features_new(), .verbose = config->verbose};
+	bool all_well;
 
-	if (!features)
+	if (!d.features)
 		return log_errno(ENOMEM, "doctor") ? 1 : 0;
-	machine_read(&machine);
-	possible = config->format->findings == EXPORT_OBJECT
-			   ? print_json(features, &machine)
-			   : print_text(features, &machine, verbose);
-	features_free(features);
+	doctor_judge(&d);
+	if (config->format->findings == EXPORT_OBJECT)
+		doctor_print_json(&d);
+	else
+		doctor_print_text(&d);
+	features_free(d.features);
+	all_well = d.possible;
 	for (size_t i = 0; i < config->pids.count; i++) {
-		if (doctor_target(config->pids.pids[i], verbose))
-			possible = false;
+		if (doctor_target(config->pids.pids[i], d.verbose))
+			all_well = false;
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		log_errno(errno ? errno : EIO, "cannot write to standard output");
 		return 1;
 	}
-	return possible ? 0 : 1;
+	return all_well ? 0 : 1;
 }

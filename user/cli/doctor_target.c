@@ -14,10 +14,10 @@
 #include "user/target/image.h"
 
 /*
- * What a probe costs each time, as measured with empty programs on kernel 6.18; docs/performance.md
+ * What a probe doctor_costs each time, as measured with empty programs on kernel 6.18; docs/performance.md
  * has the figures of a whole run.
  */
-static const char *const costs[] = {
+static const char *const doctor_costs[] = {
 	[PLACE_NOP5] = "lowest (a call, no trap)",
 	[PLACE_EMULATED] = "low (a trap)",
 	[PLACE_STEPPED] = "high (a trap and a single step)",
@@ -31,7 +31,7 @@ static const char *const costs[] = {
 #endif
 
 /* A name from a target's file, in a column. */
-static void print_clean(const char *text, int width)
+static void doctor_print_name(const char *text, int width)
 {
 	int printed = (int)text_put_name(stdout, text);
 
@@ -39,7 +39,7 @@ static void print_clean(const char *text, int width)
 		putchar(' ');
 }
 
-static const char *kind_of(const struct probe *probe)
+static const char *doctor_probe_kind(const struct probe *probe)
 {
 	switch (probe->role) {
 	case PROBE_ALLOC:
@@ -51,7 +51,7 @@ static const char *kind_of(const struct probe *probe)
 	}
 }
 
-static void print_probe(const struct probe *probe, bool verbose)
+static void doctor_print_probe(const struct probe *probe, bool verbose)
 {
 	char place[32];
 
@@ -59,50 +59,51 @@ static void print_probe(const struct probe *probe, bool verbose)
 		return;
 	snprintf(place, sizeof(place), "+%u", probe->place.offset);
 	printf("    ");
-	print_clean(probe->fn->name, 22);
-	printf(" %-5s %-36s %-13s %s\n", place, probe->place.instruction, kind_of(probe),
-	       costs[probe->place.cost]);
+	doctor_print_name(probe->fn->name, 22);
+	printf(" %-5s %-36s %-13s %s\n", place, probe->place.instruction, doctor_probe_kind(probe),
+	       doctor_costs[probe->place.cost]);
 	if (probe->role == PROBE_ALLOC_ENTRY)
 		printf("    %22s       an exception may leave it: no return probe; return sites: "
 		       "%u, each %s\n",
-		       "", probe->site_count, costs[RETURN_COST]);
+		       "", probe->site_count, doctor_costs[RETURN_COST]);
 	if (verbose)
 		printf("    %22s       0x%llx in the file; %s\n", "",
 		       (unsigned long long)probe->offset, probe->place.reason);
 }
 
-/* True when the object is an allocator. */
-static bool print_object(struct object *object, bool verbose)
+/* Counts the object in *found when it is an allocator. 0 or -errno, logged. */
+static int doctor_print_object(struct object *object, bool verbose, size_t *found)
 {
 	static const struct provider_options options = {0};
 	struct provider *provider;
 	struct probe_set *set;
+	int err;
 
 	if (object_is_vdso(object) || provider_find(object, &options, &provider))
-		return false;
-	if (probe_set_new(provider, &set)) {
-		log_error("out of memory");
-		return false;
-	}
+		return 0;
+	err = probe_set_new(provider, &set);
+	if (err)
+		return log_errno(err, "%s", object_path(object));
+	(*found)++;
 	printf("  ");
-	print_clean(object_path(object), 0);
+	doctor_print_name(object_path(object), 0);
 	printf("%s\n    %-22s %-5s %-36s %-13s %s\n",
 	       set->provider->from_symtab ? " (symbols of its own, not exported)" : "", "function",
 	       "place", "instruction", "probe", "cost");
 	for (size_t i = 0; i < set->count; i++)
-		print_probe(&set->probes[i], verbose);
+		doctor_print_probe(&set->probes[i], verbose);
 	for (size_t i = 0; i < set->unprobed_count; i++) {
 		printf("    ");
-		print_clean(set->unprobed[i].fn->name, 22);
+		doctor_print_name(set->unprobed[i].fn->name, 22);
 		printf(" not probed: an exception may leave it, and where it returns is not known: "
 		       "%s\n",
 		       set->unprobed[i].reason);
 	}
 	probe_set_free(set);
-	return true;
+	return 0;
 }
 
-static bool seen_before(const struct image *image, size_t index)
+static bool doctor_has_seen(const struct image *image, size_t index)
 {
 	const struct object *object = image_range_at(image, index)->object;
 
@@ -134,15 +135,15 @@ int doctor_target(pid_t pid, bool verbose)
 	}
 	proc_comm(pid, comm);
 	printf("\nProcess %d (", pid);
-	print_clean(comm, 0);
+	doctor_print_name(comm, 0);
 	printf(")\n");
-	for (size_t i = 0; i < image_range_count(image); i++) {
+	for (size_t i = 0; i < image_range_count(image) && !err; i++) {
 		struct object *object = image_range_at(image, i)->object;
 
-		if (object && !seen_before(image, i))
-			found += print_object(object, verbose);
+		if (object && !doctor_has_seen(image, i))
+			err = doctor_print_object(object, verbose, &found);
 	}
-	if (!found) {
+	if (!err && !found) {
 		fflush(stdout); /* so that the error stands below its process */
 		log_error("process %d: no allocator found: static and stripped, or with names of "
 			  "its own (-O, "

@@ -8,8 +8,8 @@
 #include "user/base/log.h"
 #include "user/cli/launch.h"
 
-static _Noreturn void child_main(const char *path, char *const argv[],
-				 const struct launch_environment *env, int go, int error)
+static _Noreturn void launch_child(const char *path, char *const argv[],
+				   const struct launch_environment *env, int go, int error)
 {
 	char word;
 	int err;
@@ -46,7 +46,7 @@ int launch_prepare(const char *path, char *const argv[], const struct launch_env
 	if (pid == 0) {
 		close(go[1]);
 		close(error[0]);
-		child_main(path, argv, env, go[0], error[1]);
+		launch_child(path, argv, env, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -15,8 +15,8 @@ struct launch_environment {
 
 struct launch {
 	pid_t pid;
-	int go_fd;    /* closing it lets the child exec… */
-	int error_fd; /* …and its failure arrives here as an errno; end of file is success */
+	int go_fd;    /* a byte lets the child exec; closed without one, it ends… */
+	int error_fd; /* …and a failure to exec arrives here as an errno; end of file is success */
 };
 
 /*

@@ -2,7 +2,6 @@
 #include "user/kernel/privilege.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,15 +9,6 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-
-/* Newer than some libcs' headers; linux/capability.h of 5.8 and 5.9. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF	    39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 #define MASK(capability) (UINT64_C(1) << (capability))
 

@@ -5,8 +5,18 @@
 #ifndef MEMLEAKBPF_KERNEL_PRIVILEGE_H
 #define MEMLEAKBPF_KERNEL_PRIVILEGE_H
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Newer than some libcs' headers; linux/capability.h of 5.8 and 5.9. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF	    39
+#endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
 
 #define PRIVILEGE_TEXT_MAX 64
 
