@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/analysis/rank.h"
 #include "user/base/util.h"
 #include "user/model/id_map.h"
 
@@ -82,19 +83,6 @@ static int merge_add_stacks(struct snapshot *sum, struct id_map *map, const stru
 	return 0;
 }
 
-static void merge_add_totals(struct snapshot *sum)
-{
-	for (size_t i = 0; i < sum->stack_count; i++) {
-		const struct stack *stack = &sum->stacks[i];
-
-		amount_add(&sum->live, &stack->live);
-		amount_add(&sum->alloc, &stack->alloc);
-		amount_add(&sum->free, &stack->free);
-		sum->delta_bytes += stack->delta_bytes;
-		sum->delta_count += stack->delta_count;
-	}
-}
-
 int merge_snapshots(const struct snapshot *const *list, size_t count, struct snapshot **out)
 {
 	struct snapshot *sum = calloc(1, sizeof(*sum));
@@ -128,7 +116,7 @@ int merge_snapshots(const struct snapshot *const *list, size_t count, struct sna
 		return err;
 	}
 	sum->exited = sum->ended == sum->processes;
-	merge_add_totals(sum);
+	rank_total(sum);
 	*out = sum;
 	return 0;
 }

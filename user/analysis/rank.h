@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which stacks of a snapshot are shown, and in which order. */
+/*
+ * Which stacks of a snapshot are shown, and in which order; what has changed in them since the
+ * snapshot before, and the sums of all of them.
+ */
 #ifndef MEMLEAKBPF_ANALYSIS_RANK_H
 #define MEMLEAKBPF_ANALYSIS_RANK_H
 
@@ -21,10 +24,7 @@ enum rank_by {
  */
 size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack **top, size_t max);
 
-/*
- * The sums that the header line shows: fills live, alloc, free, delta_* of the snapshot from its
- * stacks.
- */
+/* Fills in live, alloc, free and delta_* of the snapshot, the sums of its stacks'. */
 void rank_total(struct snapshot *snapshot);
 
 /*

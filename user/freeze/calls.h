@@ -2,7 +2,7 @@
 /*
  * What differs from machine to machine in making a stopped thread do a system call: where
  * instructions for it are found, which registers make the call, and the frames by which the thread
- * goes on. Internal to user/sys.
+ * goes on. Internal to user/freeze.
  *
  * A frame is what the kernel puts on the stack before it runs a signal handler, and takes off by
  * rt_sigreturn: all registers. Here frames are made for threads that got no signal. A call returns

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The registers of threads as words of memory, in one form wherever they come from:
- * PTRACE_GETREGSET's, general ones first. Internal to user/sys.
+ * PTRACE_GETREGSET's, general ones first. Internal to user/freeze.
  */
 #ifndef MEMLEAKBPF_FREEZE_REGISTERS_H
 #define MEMLEAKBPF_FREEZE_REGISTERS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a process cannot be stopped. Internal to user/sys. */
+/* Why a process cannot be stopped. Internal to user/freeze. */
 #ifndef MEMLEAKBPF_FREEZE_STOP_REFUSED_H
 #define MEMLEAKBPF_FREEZE_STOP_REFUSED_H
 

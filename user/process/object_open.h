@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How the file behind a mapping is opened: never by blocking, never through a device or FIFO, never
- * outside of the target's root. Part of user/sys/object; other modules use that.
+ * outside of the target's root. Part of user/process/object; other rooms use that.
  */
 #ifndef MEMLEAKBPF_PROCESS_OBJECT_OPEN_H
 #define MEMLEAKBPF_PROCESS_OBJECT_OPEN_H
