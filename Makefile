@@ -122,7 +122,9 @@ MAKEFLAGS += --no-builtin-rules
 # --- The program -----------------------------------------------------------------------------------------------------------
 
 .PHONY: all lib objects unit targets
+# Last, so that nobody misses it, and every time.
 all: $(PROGRAM)
+	@sed -n 's/^#define HTML_PAGE_MISSING "\(.*\)"$$/  NOTE    $(subst /,\/,$(PROGRAM)) has no -f html: \1/p' $(HTML_PAGE)
 lib: $(LIB)
 objects: $(LIB_OBJS) $(MAIN_OBJ)
 # Those of ROOM only, if it is given.
@@ -177,7 +179,7 @@ $(HTML_PAGE): $(wildcard user/export/html/*) tools/html-page
 .PHONY: html
 html:
 	$(Q)rm -f $(HTML_PAGE)
-	$(Q)$(MAKE) --no-print-directory $(PROGRAM)
+	$(Q)$(MAKE) --no-print-directory all
 
 $(filter $(BUILD)/obj/user/export/html_page.o,$(LIB_OBJS)): | $(HTML_PAGE)
 

@@ -124,9 +124,10 @@ int mapwatch_new(const struct mapwatch_callbacks *callbacks, struct mapwatch **o
 	watch->callbacks = *callbacks;
 	watch->page_size = (size_t)sysconf(_SC_PAGESIZE);
 	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	watch->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (watch->epoll_fd < 0 || watch->timer_fd < 0) {
-		err = log_errno(errno, "watching for new mappings");
+	watch->timer_fd = watch->epoll_fd < 0 ? -1 : timer_open(0);
+	if (watch->timer_fd < 0) {
+		err = watch->epoll_fd < 0 ? log_errno(errno, "watching for new mappings")
+					  : watch->timer_fd;
 		goto fail;
 	}
 	err = watch_events(watch, EPOLL_CTL_ADD, watch->timer_fd, TIMER_INDEX, EPOLLIN);
