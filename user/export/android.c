@@ -154,7 +154,7 @@ static size_t deepest(const struct document *d, const struct collected_target *t
 	return most;
 }
 
-static int put_target(const struct document *d, FILE *out, const struct collected_target *t)
+static int android_put_target(const struct document *d, FILE *out, const struct collected_target *t)
 {
 	struct record *records = calloc(t->stack_count ? 2 * t->stack_count : 1, sizeof(*records));
 	uint64_t total = 0;
@@ -187,7 +187,7 @@ static int android_write(struct document *d)
 	if (!out)
 		return -ENOMEM;
 	for (size_t i = 0; !err && i < d->collection.target_count; i++)
-		err = put_target(d, out, &d->collection.targets[i]);
+		err = android_put_target(d, out, &d->collection.targets[i]);
 	closed = close_memstream(out);
 	err = err ?: closed;
 	err = err ?: exporter_write_document(&d->base, text, len);

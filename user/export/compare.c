@@ -12,7 +12,7 @@
 #include "user/export/render.h"
 #include "user/export/text_parts.h"
 
-static void put_amount(FILE *out, const struct amount *amount)
+static void compare_put_amount(FILE *out, const struct amount *amount)
 {
 	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 
@@ -20,7 +20,7 @@ static void put_amount(FILE *out, const struct amount *amount)
 		format_grouped(count, amount->count), amount->count == 1 ? "block" : "blocks");
 }
 
-static void put_change(FILE *out, const struct amount *old, const struct amount *now)
+static void compare_put_change(FILE *out, const struct amount *old, const struct amount *now)
 {
 	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 	bool fewer = now->count < old->count;
@@ -33,7 +33,7 @@ static void put_change(FILE *out, const struct amount *old, const struct amount 
 		format_grouped(count, fewer ? old->count - now->count : now->count - old->count));
 }
 
-static void put_side(FILE *out, const char *name, const struct compared_side *side)
+static void compare_put_side(FILE *out, const char *name, const struct compared_side *side)
 {
 	char when[64] = "?", elapsed[FORMAT_DURATION_MAX];
 	time_t seconds = (time_t)(side->time_ns / NS_PER_S);
@@ -58,11 +58,11 @@ static void put_side(FILE *out, const char *name, const struct compared_side *si
 		fprintf(out, "%zu processes", side->processes);
 	}
 	fprintf(out, "  %s since attach: ", format_duration(elapsed, side->elapsed_ns));
-	put_amount(out, &side->live);
+	compare_put_amount(out, &side->live);
 	fputc('\n', out);
 	if (side->suppressed.count) {
 		fputs("       suppressed besides: ", out);
-		put_amount(out, &side->suppressed);
+		compare_put_amount(out, &side->suppressed);
 		fputc('\n', out);
 	}
 	if (side->sample_bytes)
@@ -71,22 +71,22 @@ static void put_side(FILE *out, const char *name, const struct compared_side *si
 		fprintf(out, "lost   %" PRIu64 " records there: see report\n", side->lost);
 }
 
-static void put_stack(FILE *out, const struct export_options *options, size_t number,
-		      const struct compared_stack *stack)
+static void compare_put_stack(FILE *out, const struct export_options *options, size_t number,
+			      const struct compared_stack *stack)
 {
 	enum change change = compared_change(stack);
 
 	fprintf(out, "\n#%-2zu ", number);
-	put_change(out, &stack->old, &stack->now);
+	compare_put_change(out, &stack->old, &stack->now);
 	if (change == CHANGE_NEW) {
 		fputs(": new", out);
 	} else if (change == CHANGE_GONE) {
 		fputs(": gone", out);
 	} else {
 		fputs(": ", out);
-		put_amount(out, &stack->old);
+		compare_put_amount(out, &stack->old);
 		fputs(" -> ", out);
-		put_amount(out, &stack->now);
+		compare_put_amount(out, &stack->now);
 	}
 	fputc('\n', out);
 	text_frames(out, options, &stack->names);
@@ -102,15 +102,15 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 {
 	size_t shown = 0;
 
-	put_side(out, "old ", &c->old);
-	put_side(out, "new ", &c->now);
+	compare_put_side(out, "old ", &c->old);
+	compare_put_side(out, "new ", &c->now);
 	fputs("change ", out);
-	put_change(out, &c->old.live, &c->now.live);
+	compare_put_change(out, &c->old.live, &c->now.live);
 	fprintf(out, "; stacks: %zu grew, %zu new, %zu shrank, %zu gone, %zu the same\n", c->grown,
 		c->fresh, c->shrunk, c->gone, c->same);
 	for (size_t i = 0; i < c->stack_count && shown < top; i++) {
 		if (is_growth(compared_change(&c->stacks[i])))
-			put_stack(out, options, ++shown, &c->stacks[i]);
+			compare_put_stack(out, options, ++shown, &c->stacks[i]);
 	}
 	if (c->shrunk + c->gone)
 		fprintf(out, "\nless:\n");
@@ -119,7 +119,7 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 		enum change change = compared_change(&c->stacks[i]);
 
 		if (change == CHANGE_SHRANK || change == CHANGE_GONE)
-			put_stack(out, options, ++shown, &c->stacks[i]);
+			compare_put_stack(out, options, ++shown, &c->stacks[i]);
 	}
 	return stream_flush(out);
 }

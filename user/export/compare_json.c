@@ -5,7 +5,8 @@
 
 #include "user/export/json_parts.h"
 
-static void put_side(struct json *to, const char *key, const struct compared_side *side)
+static void compare_json_put_side(struct json *to, const char *key,
+				  const struct compared_side *side)
 {
 	json_object(to, key);
 	if (side->processes) {
@@ -23,7 +24,8 @@ static void put_side(struct json *to, const char *key, const struct compared_sid
 	json_end(to);
 }
 
-static void put_change(struct json *to, const struct amount *old, const struct amount *now)
+static void compare_json_put_change(struct json *to, const struct amount *old,
+				    const struct amount *now)
 {
 	json_put_delta(to, "delta", (int64_t)(now->bytes - old->bytes),
 		       (int64_t)(now->count - old->count));
@@ -35,7 +37,7 @@ static void put_compared(struct json *to, const struct compared_stack *stack, bo
 	json_text(to, "change", change_name(compared_change(stack)));
 	json_put_amount(to, "old", &stack->old);
 	json_put_amount(to, "new", &stack->now);
-	put_change(to, &stack->old, &stack->now);
+	compare_json_put_change(to, &stack->old, &stack->now);
 	json_bool(to, "truncated", stack->names.truncated);
 	json_text(to, "end", stack_end_name(stack->names.end));
 	json_put_frames(to, "frames", stack->names.frames, stack->names.frame_count, verbose);
@@ -52,9 +54,9 @@ int compare_json(FILE *out, const struct export_options *options, const struct c
 	if (err)
 		return err;
 	json_number(to, "version", 1);
-	put_side(to, "old", &c->old);
-	put_side(to, "new", &c->now);
-	put_change(to, &c->old.live, &c->now.live);
+	compare_json_put_side(to, "old", &c->old);
+	compare_json_put_side(to, "new", &c->now);
+	compare_json_put_change(to, &c->old.live, &c->now.live);
 	json_number(to, "stack_count", c->stack_count);
 	json_array(to, "stacks");
 	/* From both ends: what grew most, and what shrank most. */

@@ -94,7 +94,7 @@ static void put_line(const struct document *d, FILE *out, const struct collected
 	fprintf(out, " %" PRIu64 "\n", value);
 }
 
-static void put_target(const struct document *d, FILE *out, const struct collected_target *t)
+static void folded_put_target(const struct document *d, FILE *out, const struct collected_target *t)
 {
 	enum export_value value = d->base.options.value;
 	bool by_class = t->verdict.state == VERDICT_TAKEN && value != EXPORT_ALLOC_BYTES &&
@@ -126,7 +126,7 @@ static int folded_write(struct document *d)
 	if (!out)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->collection.target_count; i++)
-		put_target(d, out, &d->collection.targets[i]);
+		folded_put_target(d, out, &d->collection.targets[i]);
 	err = close_memstream(out) ?: exporter_write_document(&d->base, text, len);
 	free(text);
 	return err;

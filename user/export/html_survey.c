@@ -66,7 +66,8 @@ static int add_time(struct html_survey *v, uint64_t time_ns)
 	return 0;
 }
 
-static struct html_process *process_of(struct html_survey *v, const struct process_sample *sample)
+static struct html_process *html_process_of(struct html_survey *v,
+					    const struct process_sample *sample)
 {
 	struct html_process *grown, *p;
 	uint32_t at;
@@ -120,7 +121,7 @@ static int take_drill(struct html *h, const struct survey_drill *drill)
 static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)
 {
 	struct html_survey *v = &h->survey;
-	struct html_process *p = process_of(v, &row->process);
+	struct html_process *p = html_process_of(v, &row->process);
 
 	if (!p || take_where(p, row))
 		return -ENOMEM;
@@ -176,7 +177,8 @@ int html_take_survey(struct html *h, const struct survey_report *report)
 	return err;
 }
 
-static void put_process(struct json *to, const struct html_survey *v, const struct html_process *p)
+static void html_put_process(struct json *to, const struct html_survey *v,
+			     const struct html_process *p)
 {
 	const struct trend *t = &p->trend;
 	char comm[sizeof(p->sample.comm) + 1];
@@ -217,7 +219,7 @@ void html_put_survey(struct json *to, const struct html_survey *v)
 	json_end(to);
 	json_array(to, "processes");
 	for (size_t i = 0; i < v->process_count; i++)
-		put_process(to, v, &v->processes[i]);
+		html_put_process(to, v, &v->processes[i]);
 	json_end(to);
 	json_end(to);
 }

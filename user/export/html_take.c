@@ -155,7 +155,7 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	return collect_frames(h->table, &t->frames_of, stack, &t->rows[*number].frames);
 }
 
-static int add_moment(struct html *h, struct html_target *t, const struct snapshot *s)
+static int html_add_moment(struct html *h, struct html_target *t, const struct snapshot *s)
 {
 	struct html_moment *m;
 
@@ -201,7 +201,7 @@ int html_take(struct html *h, const struct snapshot *s)
 	if (!err)
 		err = add_point(t, s);
 	if (!err)
-		err = add_moment(h, t, s);
+		err = html_add_moment(h, t, s);
 	if (!err)
 		err = html_take_bad_frees(h, t, s);
 	if (err)

@@ -44,8 +44,8 @@ static int number_strings(const struct frame_table *table, uint32_t **numbers)
 	return 0;
 }
 
-static void put_frame(struct json *to, const struct frame *f, const struct frame_strings *s,
-		      const uint32_t *numbers)
+static void html_put_frame(struct json *to, const struct frame *f, const struct frame_strings *s,
+			   const uint32_t *numbers)
 {
 	char offset[17];
 
@@ -78,8 +78,8 @@ static void put_names(struct json *to, const struct frame_table *table, const ui
 	json_array(to, "frames");
 	json_number(to, NULL, 0);
 	for (uint32_t i = 1; i <= frame_table_frame_count(table); i++)
-		put_frame(to, frame_table_frame_at(table, i), frame_table_strings_of(table, i),
-			  numbers);
+		html_put_frame(to, frame_table_frame_at(table, i), frame_table_strings_of(table, i),
+			       numbers);
 	json_end(to);
 	json_line(to);
 	json_array(to, "stacks");
@@ -169,7 +169,7 @@ static void put_changes(struct json *to, const struct html_target *t, size_t row
 	json_end(to);
 }
 
-static void put_classes(struct json *to, const struct html_row *row)
+static void html_put_classes(struct json *to, const struct html_row *row)
 {
 	json_array(to, NULL);
 	for (int i = 0; i < VERDICT_CLASSES; i++) {
@@ -179,7 +179,7 @@ static void put_classes(struct json *to, const struct html_row *row)
 	json_end(to);
 }
 
-static void put_row(struct json *to, const struct html_target *t, size_t row)
+static void html_put_row(struct json *to, const struct html_target *t, size_t row)
 {
 	const struct html_row *r = &t->rows[row];
 	char id[17];
@@ -193,7 +193,7 @@ static void put_row(struct json *to, const struct html_target *t, size_t row)
 	json_number(to, NULL, r->oldest_ns / NS_PER_MS);
 	put_changes(to, t, row);
 	if (t->verdict.state == VERDICT_TAKEN)
-		put_classes(to, r);
+		html_put_classes(to, r);
 	if (t->verdict.state == VERDICT_TAKEN && r->held_by)
 		json_put_lines(to, NULL, r->held_by);
 	json_end(to);
@@ -210,12 +210,12 @@ static void put_rows(struct json *to, const struct html_target *t)
 	json_array(to, "rows");
 	for (size_t i = 0; i < t->row_count; i++) {
 		if (!t->rows[i].hidden)
-			put_row(to, t, i);
+			html_put_row(to, t, i);
 	}
 	json_end(to);
 }
 
-static void put_verdict(struct json *to, const struct verdict *v)
+static void html_put_verdict(struct json *to, const struct verdict *v)
 {
 	if (v->state != VERDICT_REFUSED && v->state != VERDICT_TAKEN)
 		return;
@@ -242,7 +242,7 @@ static void put_left_out(struct json *to, const struct html_target *t)
 	json_end(to);
 }
 
-static void put_target(struct json *to, const struct html_target *t)
+static void html_put_target(struct json *to, const struct html_target *t)
 {
 	json_line(to);
 	json_object(to, NULL);
@@ -266,7 +266,7 @@ static void put_target(struct json *to, const struct html_target *t)
 			json_number(to, lost_cause_text((enum lost_cause)i), t->lost[i]);
 	}
 	json_end(to);
-	put_verdict(to, &t->verdict);
+	html_put_verdict(to, &t->verdict);
 	put_left_out(to, t);
 	html_put_bad_frees(to, t);
 	put_points(to, t);
@@ -276,7 +276,7 @@ static void put_target(struct json *to, const struct html_target *t)
 
 /* ---- the page ----------------------------------------------------------------------------- */
 
-static int put_page(FILE *out, const struct html *h)
+static int html_put_page(FILE *out, const struct html *h)
 {
 	_cleanup_free_ uint32_t *numbers = NULL;
 	int err = number_strings(h->table, &numbers);
@@ -300,7 +300,7 @@ static int put_page(FILE *out, const struct html *h)
 	put_names(&to, h->table, numbers);
 	json_array(&to, "targets");
 	for (size_t i = 0; i < h->target_count; i++)
-		put_target(&to, &h->targets[i]);
+		html_put_target(&to, &h->targets[i]);
 	json_end(&to);
 	if (h->survey.reports)
 		html_put_survey(&to, &h->survey);
@@ -319,7 +319,7 @@ int html_write(struct html *h)
 
 	if (!out)
 		return -ENOMEM;
-	err = put_page(out, h);
+	err = html_put_page(out, h);
 	closed = close_memstream(out);
 	err = err ?: closed;
 	err = err ?: exporter_write_document(&h->base, text, len);

@@ -8,7 +8,7 @@
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
 
-static void put_target(struct json *to, const struct snapshot *s)
+static void json_put_target(struct json *to, const struct snapshot *s)
 {
 	char comm[sizeof(s->comm) + 1];
 
@@ -27,7 +27,7 @@ static void put_target(struct json *to, const struct snapshot *s)
 	json_end(to);
 }
 
-static void put_ends(struct json *to, const struct snapshot *s)
+static void json_put_ends(struct json *to, const struct snapshot *s)
 {
 	struct stack_ends ends;
 
@@ -42,7 +42,7 @@ static void put_ends(struct json *to, const struct snapshot *s)
 	json_end(to);
 }
 
-static void put_verdict(struct json *to, const struct verdict *v)
+static void json_put_verdict(struct json *to, const struct verdict *v)
 {
 	json_object(to, "verdict");
 	if (v->state == VERDICT_REFUSED) {
@@ -68,7 +68,7 @@ static void put_snapshot(struct json *to, const struct export_options *options,
 	json_number(to, "elapsed_ms", s->elapsed_ns / NS_PER_MS);
 	if (s->interval_ns)
 		json_number(to, "interval_ms", s->interval_ns / NS_PER_MS);
-	put_target(to, s);
+	json_put_target(to, s);
 	json_bool(to, "final", s->final);
 	json_bool(to, "exited", s->exited);
 	if (s->execed)
@@ -83,9 +83,9 @@ static void put_snapshot(struct json *to, const struct export_options *options,
 	json_number(to, "unknown_frees", s->unknown_frees);
 	json_put_lost(to, s->lost);
 	if (options->verbose)
-		put_ends(to, s);
+		json_put_ends(to, s);
 	if (s->verdict.state != VERDICT_NOT_ASKED)
-		put_verdict(to, &s->verdict);
+		json_put_verdict(to, &s->verdict);
 	if (s->frees_checked)
 		json_put_bad_frees(to, options, s);
 	if (s->suppressed)

@@ -95,7 +95,7 @@ enum profile_field {
  * Of one call stack: what was written last, or what is to be; may be the sum of several stacks
  * whose frames are the same.
  */
-struct written {
+struct perfetto_written {
 	struct amount alloc, free;
 };
 
@@ -103,7 +103,7 @@ struct written {
  * A target's heap, all of it or what is of one class of its verdicts: a sequence of packets with
  * interned data of its own, for the reader tells the heaps of a process apart by nothing else.
  */
-struct heap {
+struct perfetto_heap {
 	uint32_t target_id;
 	unsigned kind; /* enum verdict_class, or HEAP_ALL */
 	pid_t pid;
@@ -118,7 +118,7 @@ struct heap {
 	struct id_map stacks;	 /* (frame table's stack, end) -> call stack */
 	/* -> interned numbers */
 	struct id_map frames, functions, files, mappings, paths, build_ids;
-	struct written *written, *now; /* by call stack, from 0 for number 1 */
+	struct perfetto_written *written, *now; /* by call stack, from 0 for number 1 */
 	size_t room;
 	struct amount alloc; /* at the last dump */
 	uint64_t elapsed_ns; /* of the last dump */
@@ -144,7 +144,7 @@ struct perfetto_process {
 struct perfetto {
 	struct exporter base;
 	struct frame_table *table;
-	struct heap *heaps;
+	struct perfetto_heap *heaps;
 	size_t heap_count;
 	struct id_map tracks; /* pids -> which counters' tracks have been described, a bit each */
 	bool begun;	      /* the clocks are written */
@@ -167,22 +167,22 @@ size_t perfetto_packet(struct perfetto *p, uint32_t sequence);
 void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns);
 int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns);
-void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struct snapshot *s,
-			   uint64_t time_ns);
+void perfetto_put_counters(struct perfetto *p, const struct perfetto_heap *h,
+			   const struct snapshot *s, uint64_t time_ns);
 int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 
 /*
  * perfetto_intern.c: sums up in h->now what the call stacks of a snapshot have, and writes the
  * interned data that are new. 0 or -ENOMEM.
  */
-int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s);
+int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s);
 
 /*
  * perfetto_heaps.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or
  * -ENOMEM.
  */
 int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s);
-void perfetto_heap_release(struct heap *h); /* what it holds */
+void perfetto_heap_release(struct perfetto_heap *h); /* what it holds */
 
 /* perfetto_survey.c: as struct exporter_format's. */
 int perfetto_survey(struct exporter *e, const struct survey_report *report);

@@ -10,7 +10,7 @@
 /* "libc.malloc" is the name under which the UI shows a native heap with its own labels. */
 #define HEAP_NAME "libc.malloc"
 
-void perfetto_heap_release(struct heap *h)
+void perfetto_heap_release(struct perfetto_heap *h)
 {
 	struct id_map *const maps[] = {&h->frames_of, &h->stacks,   &h->frames, &h->functions,
 				       &h->files,     &h->mappings, &h->paths,	&h->build_ids};
@@ -23,7 +23,7 @@ void perfetto_heap_release(struct heap *h)
 	h->room = 0;
 }
 
-static void put_sample(struct perfetto *p, uint64_t iid, const struct written *w)
+static void perfetto_put_sample(struct perfetto *p, uint64_t iid, const struct perfetto_written *w)
 {
 	size_t mark = wire_open(&p->out, DUMP_SAMPLES);
 
@@ -55,7 +55,8 @@ static void keep_rising(uint64_t *alloc, uint64_t *freed, uint64_t alloc_before,
 	*freed = *alloc - live;
 }
 
-static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *s, uint64_t time_ns)
+static void put_dump(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s,
+		     uint64_t time_ns)
 {
 	size_t packet = wire_open(&p->out, PACKET_PROFILE_PACKET), dump;
 	const char *base = h->kind == HEAP_ALL ? HEAP_NAME : verdict_class_text(h->kind);
@@ -75,7 +76,7 @@ static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *
 	if (s->sample_bytes)
 		wire_uint(&p->out, DUMP_SAMPLING_INTERVAL, s->sample_bytes);
 	for (size_t i = 0; i < h->room; i++) {
-		struct written *now = &h->now[i], *before = &h->written[i];
+		struct perfetto_written *now = &h->now[i], *before = &h->written[i];
 
 		keep_rising(&now->alloc.bytes, &now->free.bytes, before->alloc.bytes,
 			    before->free.bytes);
@@ -83,16 +84,16 @@ static void put_dump(struct perfetto *p, struct heap *h, const struct snapshot *
 			    before->free.count);
 		if (!memcmp(now, before, sizeof(*now)))
 			continue;
-		put_sample(p, i + 1, now);
+		perfetto_put_sample(p, i + 1, now);
 		*before = *now;
 	}
 	wire_close(&p->out, dump);
 	wire_close(&p->out, packet);
 }
 
-static struct heap *add_heap(struct perfetto *p, const struct snapshot *s, unsigned kind)
+static struct perfetto_heap *add_heap(struct perfetto *p, const struct snapshot *s, unsigned kind)
 {
-	struct heap *grown = reallocarray(p->heaps, p->heap_count + 1, sizeof(*grown)), *h;
+	struct perfetto_heap *grown = reallocarray(p->heaps, p->heap_count + 1, sizeof(*grown)), *h;
 	uint32_t generation = 0, ordinal = 0;
 
 	if (!grown)
@@ -103,7 +104,7 @@ static struct heap *add_heap(struct perfetto *p, const struct snapshot *s, unsig
 		ordinal += grown[i].pid == s->pid;
 	}
 	h = &grown[p->heap_count];
-	*h = (struct heap){
+	*h = (struct perfetto_heap){
 		.target_id = s->target_id,
 		.kind = kind,
 		.pid = s->pid,
@@ -116,10 +117,10 @@ static struct heap *add_heap(struct perfetto *p, const struct snapshot *s, unsig
 	return h;
 }
 
-static struct heap *find_heap(struct perfetto *p, const struct snapshot *s, unsigned kind)
+static struct perfetto_heap *find_heap(struct perfetto *p, const struct snapshot *s, unsigned kind)
 {
 	for (size_t i = p->heap_count; i-- > 0;) {
-		struct heap *h = &p->heaps[i];
+		struct perfetto_heap *h = &p->heaps[i];
 
 		if (h->target_id == s->target_id && h->kind == kind && h->pid == s->pid &&
 		    !h->ended)
@@ -128,9 +129,9 @@ static struct heap *find_heap(struct perfetto *p, const struct snapshot *s, unsi
 	return NULL;
 }
 
-static struct heap *begin_heap(struct perfetto *p, const struct snapshot *s)
+static struct perfetto_heap *begin_heap(struct perfetto *p, const struct snapshot *s)
 {
-	struct heap *h = add_heap(p, s, HEAP_ALL);
+	struct perfetto_heap *h = add_heap(p, s, HEAP_ALL);
 
 	if (!h)
 		return NULL;
@@ -138,7 +139,8 @@ static struct heap *begin_heap(struct perfetto *p, const struct snapshot *s)
 	return perfetto_put_process(p, s, h->start_ns) ? NULL : h;
 }
 
-static int put_heap(struct perfetto *p, struct heap *h, const struct snapshot *s, uint64_t time_ns)
+static int put_heap(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s,
+		    uint64_t time_ns)
 {
 	size_t packet = perfetto_packet(p, h->sequence), interned;
 	int err;
@@ -159,12 +161,12 @@ static int put_heap(struct perfetto *p, struct heap *h, const struct snapshot *s
 }
 
 /* The classes of a verdict, each a heap from the first snapshot on in which it has any blocks. */
-static int put_classes(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+static int perfetto_put_classes(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
 {
 	int err = perfetto_put_verdict(p, s, time_ns);
 
 	for (unsigned kind = 0; !err && kind < VERDICT_CLASSES; kind++) {
-		struct heap *h = find_heap(p, s, kind);
+		struct perfetto_heap *h = find_heap(p, s, kind);
 
 		if (!h && !s->verdict.classes[kind].count)
 			continue;
@@ -178,7 +180,7 @@ static int put_classes(struct perfetto *p, const struct snapshot *s, uint64_t ti
 static void end_heaps(struct perfetto *p, const struct snapshot *s)
 {
 	for (unsigned kind = 0; kind <= HEAP_ALL; kind++) {
-		struct heap *h = find_heap(p, s, kind);
+		struct perfetto_heap *h = find_heap(p, s, kind);
 
 		if (!h)
 			continue;
@@ -189,7 +191,7 @@ static void end_heaps(struct perfetto *p, const struct snapshot *s)
 
 int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
 {
-	struct heap *h = find_heap(p, s, HEAP_ALL);
+	struct perfetto_heap *h = find_heap(p, s, HEAP_ALL);
 	uint64_t time_ns;
 	int err;
 
@@ -207,7 +209,7 @@ int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
 	h->elapsed_ns = s->elapsed_ns;
 	/* Makes heaps, which may move the others. */
 	if (s->verdict.state == VERDICT_TAKEN)
-		err = put_classes(p, s, time_ns);
+		err = perfetto_put_classes(p, s, time_ns);
 	if (!err && (s->exited || s->execed || s->window))
 		end_heaps(p, s);
 	return err;

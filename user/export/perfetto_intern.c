@@ -37,7 +37,8 @@ static uint64_t intern_string(struct perfetto *p, struct id_map *map, unsigned f
  * Every frame must have a mapping; code without a file, and what is no code, gets one without a
  * build-id.
  */
-static uint64_t intern_mapping(struct perfetto *p, struct heap *h, uint32_t path, uint32_t build_id)
+static uint64_t intern_mapping(struct perfetto *p, struct perfetto_heap *h, uint32_t path,
+			       uint32_t build_id)
 {
 	uint64_t path_iid, build_iid, iid;
 	bool fresh;
@@ -59,7 +60,7 @@ static uint64_t intern_mapping(struct perfetto *p, struct heap *h, uint32_t path
 	return iid;
 }
 
-static uint64_t intern_frame(struct perfetto *p, struct heap *h, uint32_t number)
+static uint64_t intern_frame(struct perfetto *p, struct perfetto_heap *h, uint32_t number)
 {
 	const struct frame *frame = frame_table_frame_at(p->table, number);
 	const struct frame_strings *strings = frame_table_strings_of(p->table, number);
@@ -105,8 +106,8 @@ static uint32_t label_frame(struct perfetto *p, const char *label)
 	return number;
 }
 
-static void put_callstack(struct perfetto *p, struct heap *h, uint64_t iid, uint32_t frames,
-			  enum stack_end end)
+static void put_callstack(struct perfetto *p, struct perfetto_heap *h, uint64_t iid,
+			  uint32_t frames, enum stack_end end)
 {
 	const char *label = frames ? stack_end_label(end) : STACK_UNKNOWN_LABEL;
 	uint32_t label_number = label ? label_frame(p, label) : 0;
@@ -129,10 +130,10 @@ static void put_callstack(struct perfetto *p, struct heap *h, uint64_t iid, uint
 	wire_close(&p->out, mark);
 }
 
-static int perfetto_make_room(struct heap *h)
+static int perfetto_make_room(struct perfetto_heap *h)
 {
 	size_t room = h->room ? 2 * h->room : 256;
-	struct written *written = reallocarray(h->written, room, sizeof(*written)), *now;
+	struct perfetto_written *written = reallocarray(h->written, room, sizeof(*written)), *now;
 
 	h->written = written ? written : h->written;
 	now = reallocarray(h->now, room, sizeof(*now));
@@ -145,7 +146,7 @@ static int perfetto_make_room(struct heap *h)
 	return 0;
 }
 
-static void add_all(struct written *to, const struct stack *stack)
+static void add_all(struct perfetto_written *to, const struct stack *stack)
 {
 	amount_add(&to->alloc, &stack->alloc);
 	/* Estimates under sampling are rounded one by one: what has to be right is live. */
@@ -157,13 +158,13 @@ static void add_all(struct written *to, const struct stack *stack)
  * What is hidden now, and was not before, has no live blocks any more for whoever looks at the
  * trace.
  */
-static bool is_in(const struct heap *h, const struct stack *stack)
+static bool is_in(const struct perfetto_heap *h, const struct stack *stack)
 {
 	return !stack->hidden && (h->kind == HEAP_ALL || stack->verdict[h->kind].count);
 }
 
 /* Sums up what the call stacks have now, and writes those that are new. */
-int perfetto_intern_stacks(struct perfetto *p, struct heap *h, const struct snapshot *s)
+int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s)
 {
 	if (h->room)
 		memset(h->now, 0, h->room * sizeof(*h->now));

@@ -7,7 +7,7 @@
 
 #include "user/export/perfetto.h"
 
-static int put_drill(struct perfetto *p, const struct survey_drill *drill)
+static int perfetto_put_drill(struct perfetto *p, const struct survey_drill *drill)
 {
 	const struct snapshot *s = drill ? drill->snapshot : NULL;
 	uint32_t known;
@@ -32,7 +32,7 @@ int perfetto_survey(struct exporter *e, const struct survey_report *report)
 
 		if (!row->ended)
 			err = perfetto_put_memory(p, &row->process, report->time_ns);
-		err = err ? err : put_drill(p, row->drill);
+		err = err ? err : perfetto_put_drill(p, row->drill);
 	}
 	if (!err && p->out.failed)
 		err = -ENOMEM;

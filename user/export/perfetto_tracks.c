@@ -165,8 +165,8 @@ static void put_counter(struct perfetto *p, pid_t pid, enum counter counter, uin
 	wire_close(&p->out, mark);
 }
 
-void perfetto_put_counters(struct perfetto *p, const struct heap *h, const struct snapshot *s,
-			   uint64_t time_ns)
+void perfetto_put_counters(struct perfetto *p, const struct perfetto_heap *h,
+			   const struct snapshot *s, uint64_t time_ns)
 {
 	uint64_t elapsed = s->elapsed_ns - h->elapsed_ns;
 	double rate = 0;

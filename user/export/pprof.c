@@ -264,7 +264,7 @@ static size_t stack_locations(struct profile *p, const struct collected_stack *s
 	return n;
 }
 
-static void put_label(struct profile *p, const char *key, const char *text, uint64_t number)
+static void pprof_put_label(struct profile *p, const char *key, const char *text, uint64_t number)
 {
 	uint32_t key_id = string_id(p, key), text_id = string_id(p, text);
 	size_t mark = wire_open(&p->out, SAMPLE_LABEL);
@@ -277,14 +277,14 @@ static void put_label(struct profile *p, const char *key, const char *text, uint
 	wire_close(&p->out, mark);
 }
 
-static void put_amount(struct profile *p, const struct amount *amount)
+static void pprof_put_amount(struct profile *p, const struct amount *amount)
 {
 	wire_varint(&p->out, amount->count);
 	wire_varint(&p->out, amount->bytes);
 }
 
-static void put_sample(struct profile *p, const struct collected_stack *stack, const uint32_t *ids,
-		       size_t n)
+static void pprof_put_sample(struct profile *p, const struct collected_stack *stack,
+			     const uint32_t *ids, size_t n)
 {
 	const struct amount amounts[] = {stack->alloc, stack->live};
 	struct amount lost = stack->verdict[VERDICT_DEFINITE];
@@ -296,16 +296,16 @@ static void put_sample(struct profile *p, const struct collected_stack *stack, c
 	wire_close(&p->out, list);
 	list = wire_open(&p->out, SAMPLE_VALUE);
 	for (size_t i = 0; i < ARRAY_SIZE(amounts); i++)
-		put_amount(p, &amounts[i]);
+		pprof_put_amount(p, &amounts[i]);
 	if (p->judged) {
 		amount_add(&lost, &stack->verdict[VERDICT_INDIRECT]);
-		put_amount(p, &lost);
+		pprof_put_amount(p, &lost);
 		for (int i = 0; i < VERDICT_CLASSES; i++)
-			put_amount(p, &stack->verdict[i]);
+			pprof_put_amount(p, &stack->verdict[i]);
 	}
 	wire_close(&p->out, list);
-	put_label(p, "pid", NULL, (uint64_t)p->target->pid);
-	put_label(p, "comm", p->target->comm, 0);
+	pprof_put_label(p, "pid", NULL, (uint64_t)p->target->pid);
+	pprof_put_label(p, "comm", p->target->comm, 0);
 	wire_close(&p->out, mark);
 }
 
@@ -361,7 +361,7 @@ static void put_comments(struct profile *p)
 	}
 }
 
-static int put_target(struct profile *p)
+static int pprof_put_target(struct profile *p)
 {
 	const struct collected_target *t = p->target;
 	uint32_t *ids = NULL;
@@ -385,7 +385,7 @@ static int put_target(struct profile *p)
 	for (size_t i = 0; i < t->stack_count; i++) {
 		size_t n = stack_locations(p, &t->stacks[i], ids);
 
-		put_sample(p, &t->stacks[i], ids, n);
+		pprof_put_sample(p, &t->stacks[i], ids, n);
 	}
 	put_comments(p);
 	free(ids);
@@ -428,7 +428,7 @@ static int put_profile(struct profile *p)
 		if (t->elapsed_ns > duration)
 			duration = t->elapsed_ns;
 		period = t->sample_bytes;
-		err = put_target(p);
+		err = pprof_put_target(p);
 	}
 	if (err)
 		return err;

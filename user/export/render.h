@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the formats of this folder share: private to user/export. */
+/* What the formats of this room share: private to user/export. */
 #ifndef MEMLEAKBPF_EXPORT_RENDER_H
 #define MEMLEAKBPF_EXPORT_RENDER_H
 

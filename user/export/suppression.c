@@ -19,7 +19,7 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-static void put_amount(FILE *out, const struct amount *amount, uint64_t stacks)
+static void suppression_put_amount(FILE *out, const struct amount *amount, uint64_t stacks)
 {
 	char bytes[FORMAT_BYTES_MAX], blocks[FORMAT_GROUPED_MAX], count[FORMAT_GROUPED_MAX];
 
@@ -38,13 +38,13 @@ void text_put_suppressed(FILE *out, const struct snapshot *s)
 	for (size_t i = 0; i < all->count; i++)
 		stacks += all->by[i].stacks;
 	fputs("\nsuppressed, but counted above: ", out);
-	put_amount(out, &all->total, stacks);
+	suppression_put_amount(out, &all->total, stacks);
 	fputc('\n', out);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct suppressed_by *by = &all->by[i];
 
 		fputs("    ", out);
-		put_amount(out, &by->amount, by->stacks);
+		suppression_put_amount(out, &by->amount, by->stacks);
 		fputs(": ", out);
 		text_put_name(out, by->name);
 		fputs("  (", out);

@@ -4,8 +4,8 @@
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
 
-static void put_drill(struct json *to, const struct export_options *options,
-		      const struct survey_drill *drill)
+static void survey_json_put_drill(struct json *to, const struct export_options *options,
+				  const struct survey_drill *drill)
 {
 	json_object(to, "drill");
 	json_bool(to, "open", drill->open);
@@ -27,7 +27,7 @@ static void put_drill(struct json *to, const struct export_options *options,
 	json_end(to);
 }
 
-static void put_memory(struct json *to, const struct survey_row *row)
+static void survey_json_put_memory(struct json *to, const struct survey_row *row)
 {
 	const struct process_sample *p = &row->process;
 
@@ -39,8 +39,8 @@ static void put_memory(struct json *to, const struct survey_row *row)
 	json_number(to, "lowest_now_bytes", row->low_now);
 }
 
-static void put_process(struct json *to, const struct survey_row *row,
-			const struct export_options *options)
+static void survey_json_put_process(struct json *to, const struct survey_row *row,
+				    const struct export_options *options)
 {
 	const struct process_sample *p = &row->process;
 
@@ -55,7 +55,7 @@ static void put_process(struct json *to, const struct survey_row *row,
 	json_text(to, "runtime", row->runtime);
 	json_text(to, "pod", row->pod);
 	json_bool(to, "ended", row->ended);
-	put_memory(to, row);
+	survey_json_put_memory(to, row);
 	json_number(to, "samples", row->samples);
 	if (row->children_exited)
 		json_number(to, "children_exited", row->children_exited);
@@ -74,7 +74,7 @@ static void put_process(struct json *to, const struct survey_row *row,
 	if (row->limit_known)
 		json_put_rate(to, "limit_in_s", row->limit_s);
 	if (row->drill)
-		put_drill(to, options, row->drill);
+		survey_json_put_drill(to, options, row->drill);
 	json_end(to);
 }
 
@@ -99,7 +99,7 @@ int survey_write_json(struct exporter *e, const struct survey_report *report)
 	json_double(to, "budget_percent", 100 * report->budget_share);
 	json_array(to, "processes");
 	for (size_t i = 0; i < report->row_count; i++)
-		put_process(to, &report->rows[i], &e->options);
+		survey_json_put_process(to, &report->rows[i], &e->options);
 	json_end(to);
 	return json_output_end(&output, e->out);
 }

@@ -75,7 +75,7 @@ static void put_family(const struct page *p, const char *name, enum metric_type 
  * Names are chosen by whoever runs a program, and one byte that is no UTF-8 would make the whole
  * page unreadable. What would act on a terminal goes, too: values end up in messages.
  */
-static void put_label(FILE *out, bool first, const char *name, const char *value)
+static void metrics_put_label(FILE *out, bool first, const char *name, const char *value)
 {
 	static const char *const escapes[] = {"\\\\", "\\\"", "\\n"};
 	static const struct text_rules rules = {
@@ -100,7 +100,8 @@ static void put_value(FILE *out, double value)
 		fprintf(out, " %.15g\n", value);
 }
 
-static void put_sample(const struct page *p, const char *name, enum metric_type type, double value)
+static void metrics_put_sample(const struct page *p, const char *name, enum metric_type type,
+			       double value)
 {
 	fprintf(p->out, "memleakbpf_%s%s", name, suffix_of(type));
 	put_value(p->out, value);
@@ -128,7 +129,7 @@ static void put_process_labels(FILE *out, const struct survey_row *row)
 	fprintf(out, "pid=\"%d\"", (int)row->process.pid);
 	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
 		if (labels[i].value && *labels[i].value)
-			put_label(out, false, labels[i].name, labels[i].value);
+			metrics_put_label(out, false, labels[i].name, labels[i].value);
 	}
 }
 
@@ -262,7 +263,7 @@ static void put_top_stacks(const struct page *p)
 			continue;
 		fprintf(p->out, "memleakbpf_%s{", name);
 		put_process_labels(p->out, row);
-		put_label(p->out, false, "function", stack->frames[frame]->function);
+		metrics_put_label(p->out, false, "function", stack->frames[frame]->function);
 		fputc('}', p->out);
 		put_value(p->out, (double)stack->live.bytes);
 	}
@@ -270,19 +271,19 @@ static void put_top_stacks(const struct page *p)
 
 /* ---- of the machine and of the tool ------------------------------------------------------- */
 
-static void put_losses(const struct page *p)
+static void metrics_put_losses(const struct page *p)
 {
 	put_family(p, "lost_records", TYPE_COUNTER, NULL,
 		   "What the probes could not record, by cause.");
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		fputs("memleakbpf_lost_records_total{", p->out);
-		put_label(p->out, true, "cause", lost_cause_name((enum lost_cause)i));
+		metrics_put_label(p->out, true, "cause", lost_cause_name((enum lost_cause)i));
 		fputc('}', p->out);
 		put_value(p->out, (double)p->report->totals.lost[i]);
 	}
 }
 
-static void put_totals(const struct page *p)
+static void metrics_put_totals(const struct page *p)
 {
 	const struct survey_report *r = p->report;
 	const struct survey_totals *t = &r->totals;
@@ -329,12 +330,12 @@ static void put_totals(const struct page *p)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
-		put_sample(p, rows[i].name, rows[i].type, rows[i].value);
+		metrics_put_sample(p, rows[i].name, rows[i].type, rows[i].value);
 	}
 	if (t->resident) {
 		put_family(p, "resident_memory_bytes", TYPE_GAUGE, "bytes",
 			   "Resident memory of memleakbpf itself.");
-		put_sample(p, "resident_memory_bytes", TYPE_GAUGE, (double)t->resident);
+		metrics_put_sample(p, "resident_memory_bytes", TYPE_GAUGE, (double)t->resident);
 	}
 }
 
@@ -342,8 +343,8 @@ static void put_build(const struct page *p)
 {
 	put_family(p, "build", TYPE_INFO, NULL, "Which memleakbpf this is, and what it reads.");
 	fputs("memleakbpf_build_info{", p->out);
-	put_label(p->out, true, "version", MEMLEAKBPF_VERSION);
-	put_label(p->out, false, "source", p->report->source);
+	metrics_put_label(p->out, true, "version", MEMLEAKBPF_VERSION);
+	metrics_put_label(p->out, false, "source", p->report->source);
 	fputs("} 1\n", p->out);
 }
 
@@ -358,8 +359,8 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 	if (!page.out)
 		return -ENOMEM;
 	put_build(&page);
-	put_totals(&page);
-	put_losses(&page);
+	metrics_put_totals(&page);
+	metrics_put_losses(&page);
 	for (size_t i = 0; i < ARRAY_SIZE(process_families); i++)
 		put_process_family(&page, &process_families[i]);
 	put_top_stacks(&page);

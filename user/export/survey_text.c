@@ -75,7 +75,7 @@ static void put_column(const struct table *t, const char *name, size_t width)
 
 /* ---- head --------------------------------------------------------------------------------- */
 
-static void put_head(const struct table *t)
+static void survey_text_put_head(const struct table *t)
 {
 	const struct survey_report *r = t->report;
 	time_t seconds = (time_t)(r->time_ns / NS_PER_S);
@@ -237,7 +237,7 @@ static void put_findings(const struct table *t, const struct survey_row *row)
 	fprintf(t->out, " %*s %*s\n", WIDTH_LIMIT, limit, WIDTH_LIVE, live);
 }
 
-static void put_row(const struct table *t, size_t rank, const struct survey_row *row)
+static void survey_text_put_row(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	bool growing = row->trend.kind == TREND_GROWING && !row->ended;
 	char bytes[SHORT_BYTES_MAX];
@@ -325,7 +325,7 @@ static void put_callers(const struct table *t, const struct stack *stack)
 	fputc('\n', t->out);
 }
 
-static void put_losses(const struct table *t, const struct snapshot *s)
+static void survey_text_put_losses(const struct table *t, const struct snapshot *s)
 {
 	char count[FORMAT_GROUPED_MAX];
 
@@ -340,7 +340,7 @@ static void put_losses(const struct table *t, const struct snapshot *s)
 	}
 }
 
-static void put_drill(const struct table *t, const struct survey_drill *drill)
+static void survey_text_put_drill(const struct table *t, const struct survey_drill *drill)
 {
 	char bytes[FORMAT_BYTES_MAX], window[FORMAT_DURATION_MAX];
 
@@ -353,7 +353,7 @@ static void put_drill(const struct table *t, const struct survey_drill *drill)
 		fputs(" allocated and kept\n", t->out);
 		if (drill->shown_count)
 			put_callers(t, drill->shown[0]);
-		put_losses(t, drill->snapshot);
+		survey_text_put_losses(t, drill->snapshot);
 	}
 	if (drill->note)
 		fprintf(t->out, "            %s\n", drill->note);
@@ -390,18 +390,18 @@ static void put_table(const struct table *t)
 {
 	const struct survey_report *r = t->report;
 
-	put_head(t);
+	survey_text_put_head(t);
 	put_titles(t);
 	for (size_t i = 0; i < r->row_count; i++) {
 		const struct survey_row *row = &r->rows[i];
 
-		put_row(t, i + 1, row);
+		survey_text_put_row(t, i + 1, row);
 		if (row->trend.kind == TREND_GROWING)
 			put_reason(t, row);
 		if (row->trend.kind == TREND_GROWING || t->options->verbose)
 			put_children(t, row);
 		if (row->drill)
-			put_drill(t, row->drill);
+			survey_text_put_drill(t, row->drill);
 	}
 	for (size_t i = 0; i < r->row_count; i++)
 		put_stacks(t, i + 1, &r->rows[i]);

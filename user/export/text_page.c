@@ -45,7 +45,7 @@ static void put_who(const struct text_page *page)
 	fputc(')', page->out);
 }
 
-static void put_head(const struct text_page *page)
+static void text_put_head(const struct text_page *page)
 {
 	const struct snapshot *s = page->s;
 	char elapsed[FORMAT_DURATION_MAX];
@@ -65,7 +65,7 @@ static void put_head(const struct text_page *page)
 	fputc('\n', page->out);
 }
 
-static void put_change(const struct text_page *page)
+static void text_put_change(const struct text_page *page)
 {
 	const struct snapshot *s = page->s;
 	char change[FORMAT_BYTES_MAX], rate[FORMAT_BYTES_MAX], interval[FORMAT_DURATION_MAX];
@@ -83,7 +83,7 @@ static void put_change(const struct text_page *page)
 		format_bytes_signed(rate, saturate_i64(per_s)));
 }
 
-static void put_totals(const struct text_page *page)
+static void text_put_totals(const struct text_page *page)
 {
 	const struct snapshot *s = page->s;
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
@@ -96,7 +96,7 @@ static void put_totals(const struct text_page *page)
 	} else {
 		fputs("no live allocations since attach", page->out);
 	}
-	put_change(page);
+	text_put_change(page);
 	fprintf(page->out, "\ntotal  %s allocated in %s %s", format_bytes(human, s->alloc.bytes),
 		format_grouped(count, s->alloc.count),
 		text_plural(s->alloc.count, "call", "calls"));
@@ -109,7 +109,7 @@ static void put_totals(const struct text_page *page)
 }
 
 /* "ends   complete 1,028 (12 stacks), truncated 3 (1 stack)" */
-static void put_ends(const struct text_page *page)
+static void text_put_ends(const struct text_page *page)
 {
 	char allocs[FORMAT_GROUPED_MAX], stacks[FORMAT_GROUPED_MAX];
 	const char *separator = "ends   ";
@@ -188,7 +188,7 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 	fputc('\n', page->out);
 }
 
-static void put_losses(const struct text_page *page)
+static void text_put_losses(const struct text_page *page)
 {
 	char count[FORMAT_GROUPED_MAX];
 
@@ -218,13 +218,13 @@ static void put_execed(const struct text_page *page)
 		text_plural(live->count, "block was", "blocks were"));
 }
 
-static void put_page(const struct text_page *page, const struct stack *const *shown,
-		     size_t shown_count)
+static void text_put_page(const struct text_page *page, const struct stack *const *shown,
+			  size_t shown_count)
 {
-	put_head(page);
-	put_totals(page);
+	text_put_head(page);
+	text_put_totals(page);
 	if (page->options->verbose)
-		put_ends(page);
+		text_put_ends(page);
 	text_put_verdict(page->out, page->options, &page->s->verdict);
 	put_notes(page);
 	for (size_t i = 0; i < shown_count; i++)
@@ -232,7 +232,7 @@ static void put_page(const struct text_page *page, const struct stack *const *sh
 	put_summary(page, shown, shown_count);
 	text_put_bad_frees(page->out, page->options, page->s);
 	text_put_suppressed(page->out, page->s);
-	put_losses(page);
+	text_put_losses(page);
 }
 
 static int text_snapshot(struct exporter *e, const struct snapshot *s,
@@ -249,7 +249,7 @@ static int text_snapshot(struct exporter *e, const struct snapshot *s,
 	if (s->execed && !e->options.verbose)
 		put_execed(&page);
 	else
-		put_page(&page, shown, shown_count);
+		text_put_page(&page, shown, shown_count);
 	fputc('\n', page.out);
 	err = close_memstream(page.out) ?: exporter_write(e, text, len);
 	free(text);

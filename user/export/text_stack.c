@@ -91,7 +91,7 @@ static size_t put_function(FILE *out, const struct frame *frame)
 	return width + (size_t)n;
 }
 
-static void put_frame(const struct text_page *page, const struct frame *frame, size_t column)
+static void text_put_frame(const struct text_page *page, const struct frame *frame, size_t column)
 {
 	size_t width;
 
@@ -139,7 +139,7 @@ static void put_frames(const struct text_page *page, const struct stack *stack)
 		size_t column = function_column(page, stack);
 
 		for (size_t i = 0; i < stack->frame_count; i++)
-			put_frame(page, stack->frames[i], column);
+			text_put_frame(page, stack->frames[i], column);
 	}
 	if (stack->truncated)
 		fputs("    ... truncated: deeper than what was recorded (--depth)\n", page->out);
@@ -195,7 +195,7 @@ static void put_trend(const struct text_page *page, const struct trend *trend)
 	fputc('\n', page->out);
 }
 
-static void put_stack(const struct text_page *page, size_t number, const struct stack *stack)
+static void text_stack_put(const struct text_page *page, size_t number, const struct stack *stack)
 {
 	const struct snapshot *s = page->s;
 	char human[FORMAT_BYTES_MAX], age[FORMAT_DURATION_MAX];
@@ -240,5 +240,5 @@ void text_put_stack(FILE *out, const struct export_options *options, const struc
 {
 	const struct text_page page = {.out = out, .options = options, .s = s};
 
-	put_stack(&page, number, stack);
+	text_stack_put(&page, number, stack);
 }

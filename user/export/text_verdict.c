@@ -9,7 +9,7 @@
 #include "user/export/text_parts.h"
 
 /* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
-static void put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES])
+static void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES])
 {
 	const char *separator = "";
 
@@ -37,7 +37,7 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 	if (v->state != VERDICT_TAKEN)
 		return;
 	fputs("verdict ", out);
-	put_classes(out, v->classes);
+	text_put_classes(out, v->classes);
 	fprintf(out, "\n         paused for %.1f ms", (double)v->pause_ns / NS_PER_MS);
 	if (options->verbose)
 		fprintf(out, ", %s read, %.1f ms in all", format_bytes(human, v->read_bytes),
@@ -110,7 +110,7 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options,
 	if (s->verdict.state != VERDICT_TAKEN || !stack->live.count)
 		return;
 	fputs("    ", out);
-	put_classes(out, stack->verdict);
+	text_put_classes(out, stack->verdict);
 	fputc('\n', out);
 	if (is_filling(stack))
 		fputs("    still pointed to, and ever more of it: a container that fills up, or "

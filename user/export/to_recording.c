@@ -28,7 +28,7 @@ static struct exporter *recording_open(FILE *out, const struct export_options *o
 	return &r->base;
 }
 
-static int begin(struct recording *r)
+static int to_recording_begin(struct recording *r)
 {
 	struct utsname host;
 	struct recording_info info = {
@@ -48,7 +48,7 @@ static int recording_snapshot(struct exporter *e, const struct snapshot *s,
 			      const struct stack *const *shown, size_t shown_count)
 {
 	struct recording *r = (struct recording *)e;
-	int err = r->writer ? 0 : begin(r);
+	int err = r->writer ? 0 : to_recording_begin(r);
 
 	(void)shown;
 	(void)shown_count;
@@ -58,7 +58,7 @@ static int recording_snapshot(struct exporter *e, const struct snapshot *s,
 static int recording_survey(struct exporter *e, const struct survey_report *report)
 {
 	struct recording *r = (struct recording *)e;
-	int err = r->writer ? 0 : begin(r);
+	int err = r->writer ? 0 : to_recording_begin(r);
 
 	return err ? err : recording_writer_add_survey(r->writer, report);
 }
