@@ -7,19 +7,8 @@
 #ifndef MEMLEAKBPF_BPF_ABI_H
 #define MEMLEAKBPF_BPF_ABI_H
 
-#ifdef __bpf__
-#include "vmlinux/vmlinux.h"
-typedef __u8 uint8_t;
-typedef __u16 uint16_t;
-typedef __u32 uint32_t;
-typedef __s32 int32_t;
-typedef __u64 uint64_t;
-typedef __s64 int64_t;
-#else
-#include <stdint.h>
-#endif
-
 #include "bpf/kinds.h"
+#include "bpf/types.h"
 
 #define ABI_MAX_FRAMES	 128   /* pcs in one stack, the probe's own place included */
 #define ABI_MAX_PENDING	 4     /* allocator calls of one thread under way on different stacks */

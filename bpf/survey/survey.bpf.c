@@ -4,7 +4,7 @@
  * microsecond per process. Beside it processes are counted as they exit, for those that live and
  * die between two walks. An object of its own, so that a survey needs none of the tracing maps.
  */
-#include "bpf/survey_abi.h"
+#include "bpf/survey/survey_abi.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/survey/survey_process.h"
+#include "user/survey/survey_scope.h"
 
 struct survey_driller;
 

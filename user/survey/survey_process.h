@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "user/survey/history.h"
-#include "user/survey/survey.h"
 #include "user/model/survey_report.h"
 #include "user/process/cgroup.h"
 
@@ -35,16 +34,5 @@ struct survey_process *survey_process_of(struct history_process *process);
 
 /* For history_new(). */
 void survey_process_free(void *user_data);
-
-struct survey_scope;
-
-/*
- * Which processes are wanted, by the config, which must outlive it; never ourselves. NULL when out
- * of memory.
- */
-struct survey_scope *survey_scope_new(const struct survey_scope_config *config);
-void survey_scope_free(struct survey_scope *scope); /* NULL is fine */
-bool survey_scope_has(const struct survey_scope *scope, const struct history_process *process,
-		      const struct survey_process *data);
 
 #endif

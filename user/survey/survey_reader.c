@@ -8,7 +8,7 @@
 
 #include <bpf/bpf.h>
 
-#include "bpf/survey_abi.h"
+#include "bpf/survey/survey_abi.h"
 #include "survey.skel.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"

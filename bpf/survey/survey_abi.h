@@ -3,10 +3,10 @@
  * What the survey's iterator writes for each process, back to back; and what is kept of those that
  * have exited.
  */
-#ifndef MEMLEAKBPF_BPF_SURVEY_ABI_H
-#define MEMLEAKBPF_BPF_SURVEY_ABI_H
+#ifndef MEMLEAKBPF_BPF_SURVEY_SURVEY_ABI_H
+#define MEMLEAKBPF_BPF_SURVEY_SURVEY_ABI_H
 
-#include "bpf/abi.h"
+#include "bpf/types.h"
 
 #define SURVEY_MAX_CPUS	   4096
 #define SURVEY_MAX_PARENTS 8192 /* processes whose children have exited, between two looks */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which processes a survey is about. */
+#ifndef MEMLEAKBPF_SURVEY_SURVEY_SCOPE_H
+#define MEMLEAKBPF_SURVEY_SURVEY_SCOPE_H
+
+#include "user/survey/survey.h"
+#include "user/survey/survey_process.h"
+
+struct survey_scope;
+
+/*
+ * Which processes are wanted, by the config, which must outlive it; never ourselves. NULL when out
+ * of memory.
+ */
+struct survey_scope *survey_scope_new(const struct survey_scope_config *config);
+void survey_scope_free(struct survey_scope *scope); /* NULL is fine */
+bool survey_scope_has(const struct survey_scope *scope, const struct history_process *process,
+		      const struct survey_process *data);
+
+#endif
