@@ -268,6 +268,7 @@ check:
 install: all
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memleakbpf
 	install -D -m 644 docs/memleakbpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1
+	install -D -m 644 tools/completion/memleakbpf.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/memleakbpf
 	install -D -m 644 tools/prometheus/memleakbpf.rules.yml $(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml
 	install -d $(DESTDIR)$(SYSTEMD_DIR)
 	sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/memleakbpf-survey.service >$(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
@@ -275,6 +276,7 @@ install: all
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/memleakbpf $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/memleakbpf \
 		$(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
 	-rmdir $(DESTDIR)$(PREFIX)/share/memleakbpf 2>/dev/null
 

@@ -15,6 +15,7 @@ setup() {
 @test "files are where they belong, and uninstall takes all of them" {
 	[[ -x $D/opt/it/bin/memleakbpf ]]
 	[[ -s $D/opt/it/share/man/man1/memleakbpf.1 ]]
+	[[ -s $D/opt/it/share/bash-completion/completions/memleakbpf ]]
 	[[ -s $D/opt/it/share/memleakbpf/memleakbpf.rules.yml ]]
 	grep -q '^ExecStart=/opt/it/bin/memleakbpf survey ' "$D/opt/it/lib/systemd/system/memleakbpf-survey.service"
 	make -s -C "$ROOT" BUILD="$BUILD" uninstall DESTDIR="$D" PREFIX=/opt/it >/dev/null
