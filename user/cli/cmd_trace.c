@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/launch.h"
@@ -27,25 +26,6 @@ static int add_pids(struct session *session, const struct watch_config *config)
 	return added ? 0 : first;
 }
 
-/* Ours, after all has gone well; `own` is what it would be without --error-exitcode. */
-static int result(const struct session *session, const struct watch_config *config, int own)
-{
-	if (!config->error_exitcode)
-		return own;
-	if (session_found_leaks(session))
-		return config->error_exitcode;
-	if (session_left_command(session)) {
-		log_error("--error-exitcode: nothing of the command was traced");
-		return own ? own : 1;
-	}
-	if (!session_left_unjudged(session))
-		return own;
-	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "
-		  "report "
-		  "says why)");
-	return own ? own : 1;
-}
-
 static int watch(const struct watch_config *config)
 {
 	struct session *session;
@@ -58,7 +38,7 @@ static int watch(const struct watch_config *config)
 		trace_drop_privileges(session_trace(session));
 	if (!err)
 		err = loop_run(session, config, 0, &status);
-	result_status = result(session, config, 0);
+	result_status = session_status(session, 0);
 	return session_free(session) || err ? 1 : result_status;
 }
 
@@ -107,7 +87,7 @@ static int run(const struct watch_config *config, const struct launch_environmen
 	if (!err)
 		err = loop_run(session, config, child, &status);
 	if (!err)
-		status = result(session, config, exit_status(status));
+		status = session_status(session, exit_status(status));
 	close_err = session_free(session);
 	closure_free(closure);
 	if (err || close_err)

@@ -50,7 +50,7 @@ static const char *allocator_of(struct describer *d, uint32_t stack)
 	if (stack >= d->snapshot->stack_count)
 		return NULL;
 	s = &d->snapshot->stacks[stack];
-	if (trace_symbolize(d->trace, d->target, s) || !s->frames)
+	if (trace_name_stack(d->trace, d->snapshot->target_id, s) || !s->frames)
 		return NULL;
 	frame = stack_allocating_frame(s, ALLOCATING_NEW);
 	return frame ? s->frames[frame]->function : NULL;

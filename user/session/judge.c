@@ -45,7 +45,8 @@ static bool is_new_array(void *ctx, uint32_t stack)
 		struct stack *s = &j->snapshot->stacks[stack];
 
 		j->new_array[stack] = 1;
-		if (!trace_symbolize(j->trace, j->target, s) && s->frames && calls_new(s))
+		if (!trace_name_stack(j->trace, j->snapshot->target_id, s) && s->frames &&
+		    calls_new(s))
 			j->new_array[stack] = 2;
 	}
 	return j->new_array[stack] == 2;

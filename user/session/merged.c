@@ -7,21 +7,13 @@
 #include <utlist.h>
 
 #include "user/analysis/merge.h"
-#include "user/analysis/stack_trends.h"
 #include "user/base/util.h"
 #include "user/model/frame_table.h"
 
-/* One process of the report to come. */
-struct member {
-	struct target *target;
-	const struct snapshot *now;
-};
-
 struct program {
-	struct snapshot *name;	/* without stacks: tells which program it is */
-	struct snapshot *ended; /* the sum of those that have ended; NULL: none */
-	struct stack_trends *trends;
-	struct member *members; /* living */
+	struct snapshot *name;		 /* without stacks: tells which program it is */
+	struct snapshot *ended;		 /* the sum of those that have ended; NULL: none */
+	const struct snapshot **members; /* of the report to come: living */
 	size_t count, room;
 	struct program *next;
 };
@@ -50,7 +42,6 @@ static void program_free(struct program *program)
 {
 	snapshot_free(program->name);
 	snapshot_free(program->ended);
-	stack_trends_free(program->trends);
 	free(program->members);
 	free(program);
 }
@@ -81,9 +72,8 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 	program = calloc(1, sizeof(*program));
 	if (!program)
 		return NULL;
-	program->trends = stack_trends_new();
 	program->name = calloc(1, sizeof(*program->name));
-	if (!program->trends || !program->name) {
+	if (!program->name) {
 		program_free(program);
 		return NULL;
 	}
@@ -94,7 +84,7 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 	return program;
 }
 
-int merged_add(struct merged *merged, struct target *target, const struct snapshot *now)
+int merged_add(struct merged *merged, const struct snapshot *now)
 {
 	struct program *program = program_of(merged, now);
 
@@ -102,7 +92,7 @@ int merged_add(struct merged *merged, struct target *target, const struct snapsh
 		return -ENOMEM;
 	if (!RESERVE_ITEM(program->members, program->count, program->room, 8))
 		return -ENOMEM;
-	program->members[program->count++] = (struct member){.target = target, .now = now};
+	program->members[program->count++] = now;
 	return 0;
 }
 
@@ -152,7 +142,7 @@ static int report_program(struct merged *merged, struct program *program, bool f
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < program->count; i++)
-		list[i] = program->members[i].now;
+		list[i] = program->members[i];
 	if (final && program->ended)
 		list[program->count] = program->ended;
 	if (!count)
@@ -165,11 +155,8 @@ static int report_program(struct merged *merged, struct program *program, bool f
 	sum->target_id = program->name->target_id;
 	sum->pid = program->name->pid;
 	merged->current = program;
-	err = stack_trends_update(program->trends, sum);
-	if (!err)
-		err = fn(ctx, TAKE_PTR(sum), program->trends);
+	err = fn(ctx, sum);
 	merged->current = NULL;
-	snapshot_free(sum);
 	return err;
 }
 
@@ -186,9 +173,12 @@ int merged_report(struct merged *merged, bool final, merged_fn fn, void *ctx)
 	return err;
 }
 
-struct target *merged_target(const struct merged *merged, const struct stack *stack)
+bool merged_member(const struct merged *merged, const struct stack *stack, uint32_t *target_id)
 {
 	const struct program *program = merged->current;
 
-	return stack->index < program->count ? program->members[stack->index].target : NULL;
+	if (!program || stack->index >= program->count)
+		return false;
+	*target_id = program->members[stack->index]->target_id;
+	return true;
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "user/model/snapshot.h"
-#include "user/trace/trace.h"
 
 struct merged;
 
@@ -14,7 +13,7 @@ struct merged *merged_new(void);	 /* NULL when out of memory */
 void merged_free(struct merged *merged); /* NULL is fine */
 
 /* A living process's snapshot for the report to come; borrowed until then. 0 or -ENOMEM. */
-int merged_add(struct merged *merged, struct target *target, const struct snapshot *now);
+int merged_add(struct merged *merged, const struct snapshot *now);
 
 /*
  * The last one of a process that has ended, whose stacks have all got their frames. Copied, frames
@@ -22,13 +21,11 @@ int merged_add(struct merged *merged, struct target *target, const struct snapsh
  */
 int merged_add_ended(struct merged *merged, const struct snapshot *last);
 
-struct stack_trends;
-
 /*
  * Called with each program's sum, which fn takes over. Its target_id and pid stay those of the
  * program's first process.
  */
-typedef int (*merged_fn)(void *ctx, struct snapshot *sum, struct stack_trends *trends);
+typedef int (*merged_fn)(void *ctx, struct snapshot *sum);
 
 /*
  * Adds up what is there, calls fn for each program, and forgets the living. With `final` the ended
@@ -36,7 +33,10 @@ typedef int (*merged_fn)(void *ctx, struct snapshot *sum, struct stack_trends *t
  */
 int merged_report(struct merged *merged, bool final, merged_fn fn, void *ctx);
 
-/* During fn: the process in which a stack of the sum was found; NULL: one that has ended. */
-struct target *merged_target(const struct merged *merged, const struct stack *stack);
+/*
+ * During fn: the process in which a stack of the sum was found, as its snapshots' target_id. False:
+ * it has ended.
+ */
+bool merged_member(const struct merged *merged, const struct stack *stack, uint32_t *target_id);
 
 #endif

@@ -5,17 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "user/analysis/leaks.h"
-#include "user/analysis/rank.h"
-#include "user/analysis/stack_trends.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/session/merged.h"
-#include "user/session/output.h"
-#include "user/session/suppressions.h"
-#include "user/session/judge.h"
-#include "user/process/memory.h"
+#include "user/session/pipeline.h"
+#include "user/session/source_trace.h"
 
 /* So many processes without an allocator are named. */
 #define UNTRACED_NAMED 10
@@ -26,214 +20,25 @@
 struct session {
 	const struct watch_config *config;
 	struct trace *trace;
-	struct output *output;
-	struct suppressions *suppressions; /* NULL: none */
-	struct merged *merged;		   /* NULL: each process has its own reports */
+	struct source_trace source;
+	struct pipeline *pipeline;
 	struct alloc_fn *custom;
 	size_t custom_count;
 	pid_t command;	       /* 0: none */
 	size_t untraced_count; /* processes without an allocator that have been named */
 	bool untraced_command;
-	bool found_leaks, unjudged;
 	bool short_stacks; /* this kernel has frame pointers only; said once something is traced */
-	bool verdict_now;  /* while a report with verdicts is made that was asked for */
-	bool leaving;	   /* while a target is held at its end */
-	bool final;	   /* while the last snapshots of living targets are printed */
 };
 
-/* What is there under the pid now is the target only while it lives. */
-static void read_memory(const struct session *s, struct snapshot *now)
+static void session_take(struct session *s, struct target *target,
+			 const struct source_occasion *why)
 {
-	if (now->exited || now->execed)
-		return;
-	proc_memory(now->pid, &now->memory.rss, &now->memory.anon);
-	if (s->config->show.format->wants_pss)
-		proc_pss(now->pid, &now->memory.pss);
-}
-
-/*
- * A snapshot's process; with target NULL the snapshot is a program's sum, whose stacks are of
- * several.
- */
-static int symbolize(struct session *s, struct target *target, struct stack *stack)
-{
-	if (!target)
-		target = merged_target(s->merged, stack);
-	/* Those that have ended have left the frames of theirs. */
-	return target ? trace_symbolize(s->trace, target, stack) : 0;
-}
-
-static int symbolize_all(struct session *s, struct target *target, struct snapshot *now)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < now->stack_count; i++)
-		err = symbolize(s, target, &now->stacks[i]);
-	return err;
-}
-
-static void print_snapshot(struct session *s, struct target *target, struct snapshot *now,
-			   struct stack_trends *trends)
-{
-	size_t room =
-		s->config->show.top < now->stack_count ? s->config->show.top : now->stack_count;
-	_cleanup_free_ struct stack **top = calloc(room ? room : 1, sizeof(*top));
-	size_t n = 0;
-	int err = top ? 0 : -ENOMEM;
-
-	if (!err && s->config->show.format->wants_all)
-		err = symbolize_all(s, target, now);
-	if (!err) {
-		if (s->config->show.sort == RANK_GROWTH)
-			stack_trends_judge_all(trends, now);
-		n = rank_top(now, s->config->show.sort, top, room);
-	}
-	for (size_t i = 0; !err && i < n; i++) {
-		stack_trends_judge(trends, top[i]);
-		err = symbolize(s, target, top[i]);
-	}
-	if (err)
-		output_fail(s->output, err);
-	else
-		output_snapshot(s->output, now, (const struct stack *const *)top, n);
-}
-
-/* Patterns are about names: what is live must have its own. Without them nothing is suppressed. */
-static void suppress(struct session *s, struct target *target, struct snapshot *now)
-{
-	bool wanted = suppress_wanted(&s->config->filter, s->config->error_exitcode != 0,
-				      s->suppressions, now);
-	int err = 0;
-
-	for (size_t i = 0; wanted && !err && i < now->stack_count; i++) {
-		if (now->stacks[i].live.count)
-			err = symbolize(s, target, &now->stacks[i]);
-	}
-	for (size_t i = 0; !err && i < now->bad_free_count; i++)
-		err = trace_symbolize_bad_free(s->trace, target, &now->bad_frees[i]);
-	err = err
-		      ?: suppress_snapshot(&s->config->filter, s->config->error_exitcode != 0,
-					   s->suppressions, now);
-	if (err)
-		log_errno(err, "suppressions are not applied");
-}
-
-/* What is kept of a target from one snapshot to the next. */
-struct history {
-	struct snapshot *last; /* NULL: none yet */
-	struct stack_trends *trends;
-	bool reported; /* for the last time, while it was held at its end */
-};
-
-/* NULL when out of memory. */
-static struct history *history_of(struct target *target)
-{
-	void **data = target_user_data(target);
-	struct history *history = *data;
-
-	if (history)
-		return history;
-	history = calloc(1, sizeof(*history));
-	if (!history)
-		return NULL;
-	history->trends = stack_trends_new();
-	if (!history->trends) {
-		free(history);
-		return NULL;
-	}
-	*data = history;
-	return history;
-}
-
-static void forget_history(void *ctx, struct target *target)
-{
-	struct history *history = *target_user_data(target);
-
-	(void)ctx;
-	if (!history)
-		return;
-	snapshot_free(history->last);
-	stack_trends_free(history->trends);
-	free(history);
-	*target_user_data(target) = NULL;
-}
-
-/*
- * Of a last snapshot: is what is left a leak? Without the verdict that was asked for nobody knows.
- */
-static void judge(struct session *s, const struct snapshot *now)
-{
-	for (size_t i = 0; i < now->bad_free_count; i++)
-		s->found_leaks |= !now->bad_frees[i].suppressed;
-	if (!s->config->verdict.wanted || now->verdict.state == VERDICT_TAKEN)
-		s->found_leaks |= leaks_of(now).count != 0;
-	else
-		s->unjudged |= now->live.count && !now->execed;
-}
-
-/* Now, or as a part of its program's sum. */
-static void show(struct session *s, struct target *target, struct snapshot *now,
-		 struct stack_trends *trends)
-{
-	int err;
-
-	if (!s->merged) {
-		print_snapshot(s, target, now, trends);
-		return;
-	}
-	if (now->exited || now->execed) {
-		err = symbolize_all(s, target, now);
-		err = err ?: merged_add_ended(s->merged, now);
-	} else {
-		err = merged_add(s->merged, target, now);
-	}
-	if (err)
-		output_fail(s->output, err);
-}
-
-static int show_sum(void *ctx, struct snapshot *sum, struct stack_trends *trends)
-{
-	struct session *s = ctx;
-
-	suppress(s, NULL, sum);
-	print_snapshot(s, NULL, sum, trends);
-	snapshot_free(sum);
-	return 0;
-}
-
-static void report_target(void *ctx, struct target *target)
-{
-	struct session *s = ctx;
-	struct history *history = history_of(target);
-	struct snapshot **last = history ? &history->last : NULL;
 	struct snapshot *now;
-	int err;
 
-	if (!history) {
-		log_error("no memory for a snapshot");
+	if (pipeline_error(s->pipeline) || !target_is_traced(target))
 		return;
-	}
-	if (output_error(s->output) || !target_is_traced(target))
-		return;
-	if (s->config->verdict.wanted || s->verdict_now)
-		err = verdict_snapshot(s->trace, target, s->config, &now);
-	else
-		err = trace_snapshot(s->trace, target, &now);
-	if (err)
-		return;
-	now->final |= s->final || s->leaving;
-	now->exited |= s->leaving;
-	read_memory(s, now);
-	rank_delta(now, *last);
-	rank_total(now);
-	if (stack_trends_update(history->trends, now))
-		log_debug("no memory for the trends of all stacks");
-	suppress(s, target, now);
-	show(s, target, now, history->trends);
-	if (now->final)
-		judge(s, now);
-	snapshot_free(*last);
-	*last = now;
+	if (!source_trace_take(&s->source, target, why, &now))
+		pipeline_take(s->pipeline, now);
 }
 
 static void on_attached(void *ctx, struct target *target)
@@ -250,24 +55,17 @@ static void on_attached(void *ctx, struct target *target)
 /* Its last snapshot is taken here, while there is memory to be judged. */
 static void on_leaving(void *ctx, struct target *target)
 {
-	struct history *history = history_of(target);
-	struct session *s = ctx;
-
-	if (!history)
-		return;
-	s->leaving = true;
-	report_target(ctx, target);
-	s->leaving = false;
-	history->reported = true;
+	session_take(ctx, target, &(struct source_occasion){.leaving = true});
 }
 
 static void on_ended(void *ctx, struct target *target)
 {
-	const struct history *history = *target_user_data(target);
+	struct session *s = ctx;
+	uint32_t number = target_number(target);
 
-	if (!history || !history->reported)
-		report_target(ctx, target);
-	forget_history(ctx, target);
+	if (!pipeline_has_last(s->pipeline, number))
+		session_take(s, target, &(struct source_occasion){0});
+	pipeline_forget(s->pipeline, number);
 }
 
 static void on_untraced(void *ctx, struct target *target)
@@ -293,30 +91,40 @@ static void on_untraced(void *ctx, struct target *target)
 		 s->untraced_count == UNTRACED_NAMED ? "; further ones are not named" : "");
 }
 
+/* A report of all targets that live. */
+struct session_round {
+	struct session *session;
+	struct source_occasion why;
+};
+
+static void session_round_take(void *ctx, struct target *target)
+{
+	const struct session_round *round = ctx;
+
+	session_take(round->session, target, &round->why);
+}
+
+static int session_round(struct session *s, struct source_occasion why)
+{
+	struct session_round round = {s, why};
+
+	trace_tell_untraced(s->trace, why.final ? 0 : UNTRACED_NS);
+	trace_for_each_target(s->trace, session_round_take, &round);
+	return pipeline_round(s->pipeline, why.final);
+}
+
 int session_report(struct session *session, bool final)
 {
-	trace_tell_untraced(session->trace, final ? 0 : UNTRACED_NS);
-	session->final = final;
-	trace_for_each_target(session->trace, report_target, session);
-	if (session->merged && !output_error(session->output)) {
-		int err = merged_report(session->merged, final, show_sum, session);
-
-		if (err)
-			output_fail(session->output, err);
-	}
-	return output_error(session->output);
+	return session_round(session, (struct source_occasion){.final = final});
 }
 
 int session_report_verdicts(struct session *session)
 {
-	int err;
+	bool merge = session->config->show.merge;
 
-	if (session->merged)
+	if (merge)
 		log_warn("SIGUSR2: no verdicts with --merge: each is about one process's memory");
-	session->verdict_now = !session->merged;
-	err = session_report(session, false);
-	session->verdict_now = false;
-	return err;
+	return session_round(session, (struct source_occasion){.verdict = !merge});
 }
 
 static int parse_custom(struct session *s)
@@ -389,28 +197,31 @@ static int start_trace(struct session *s)
 
 int session_new(const struct watch_config *config, struct session **out)
 {
+	const struct pipeline_config reports = {
+		.filter = &config->filter,
+		.show = &config->show,
+		.older_ns = config->trace.older_ns,
+		.live = true,
+		.verdict = config->verdict.wanted,
+		.outcome = config->error_exitcode != 0,
+	};
 	struct session *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -ENOMEM;
 	s->config = config;
+	source_trace_init(&s->source, config);
 	err = parse_custom(s);
-	if (!err && config->show.merge) {
-		s->merged = merged_new();
-		err = s->merged ? 0 : -ENOMEM;
-	}
 	if (!err)
-		err = suppress_open(&config->filter, &s->suppressions);
-	if (!err)
-		err = output_open(&config->show, config->filter.leak_only, config->trace.older_ns,
-				  true, &s->output);
+		err = pipeline_new(&reports, &s->source.source, &s->pipeline);
 	if (!err)
 		err = start_trace(s);
 	if (err) {
 		session_free(s);
 		return err;
 	}
+	s->source.trace = s->trace;
 	*out = s;
 	return 0;
 }
@@ -421,12 +232,8 @@ int session_free(struct session *session)
 
 	if (!session)
 		return 0;
-	err = output_close(session->output);
-	if (session->trace)
-		trace_for_each_target(session->trace, forget_history, session);
+	err = pipeline_free(session->pipeline);
 	trace_free(session->trace);
-	merged_free(session->merged);
-	suppress_close(session->suppressions);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);
 	free(session->custom);
@@ -441,17 +248,7 @@ struct trace *session_trace(struct session *session)
 
 int session_output_error(const struct session *session)
 {
-	return output_error(session->output);
-}
-
-bool session_found_leaks(const struct session *session)
-{
-	return session->found_leaks;
-}
-
-bool session_left_unjudged(const struct session *session)
-{
-	return session->unjudged;
+	return pipeline_error(session->pipeline);
 }
 
 void session_set_command(struct session *session, pid_t pid)
@@ -459,7 +256,22 @@ void session_set_command(struct session *session, pid_t pid)
 	session->command = pid;
 }
 
-bool session_left_command(const struct session *session)
+int session_status(const struct session *session, int own)
 {
-	return session->untraced_command;
+	const struct outcome *outcome = pipeline_outcome(session->pipeline);
+	int wanted = session->config->error_exitcode;
+
+	if (!wanted)
+		return own;
+	if (outcome->found_leaks)
+		return wanted;
+	if (session->untraced_command) {
+		log_error("--error-exitcode: nothing of the command was traced");
+		return own ? own : 1;
+	}
+	if (!outcome->left_unjudged)
+		return own;
+	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "
+		  "report says why)");
+	return own ? own : 1;
 }

@@ -34,19 +34,15 @@ int session_report_verdicts(struct session *session);
  */
 int session_output_error(const struct session *session);
 
-/*
- * True when a final snapshot had leaks: lost blocks with --verdict, live ones without it, but for
- * those that are suppressed.
- */
-bool session_found_leaks(const struct session *session);
-
-/* True when --verdict was asked for and a process with live blocks ended without one. */
-bool session_left_unjudged(const struct session *session);
-
-/* The command that was started, for session_left_command(). */
+/* The command that was started. */
 void session_set_command(struct session *session, pid_t pid);
 
-/* True when the command, or a program that it became, had no allocator that could be traced. */
-bool session_left_command(const struct session *session);
+/*
+ * The exit status after all has gone well. `own` is what it is without --error-exitcode; with it
+ * that number when leaks were found, and no success where nobody can say so, logged: the command,
+ * or a program that it became, had no allocator that could be traced; or a process with live blocks
+ * ended without the verdict that was asked for.
+ */
+int session_status(const struct session *session, int own);
 
 #endif

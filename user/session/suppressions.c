@@ -36,17 +36,8 @@ bool suppress_wanted(const struct filter_config *config, bool judged, const stru
 		     snapshot->verdict.state != VERDICT_NOT_ASKED);
 }
 
-/* They are no leaks, of which only some snapshots are asked. */
-static void suppress_bad_free(struct suppressions *s, struct bad_free *bad)
-{
-	const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
-
-	if (call->frames)
-		bad->suppressed = suppressions_match_free(s, call->frames, call->frame_count);
-}
-
-int suppress_snapshot(const struct filter_config *config, bool judged, struct suppressions *s,
-		      struct snapshot *snapshot)
+int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
+		    struct snapshot *snapshot)
 {
 	int err =
 		suppress_wanted(config, judged, s, snapshot) ? suppressions_apply(s, snapshot) : 0;
@@ -54,9 +45,20 @@ int suppress_snapshot(const struct filter_config *config, bool judged, struct su
 	/* Without a verdict nobody knows what is lost. */
 	if (!err && config->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
 		leaks_hide_others(snapshot);
-	for (size_t i = 0; s && i < snapshot->bad_free_count; i++)
-		suppress_bad_free(s, &snapshot->bad_frees[i]);
 	return err;
+}
+
+/* They are no leaks, of which only some snapshots are asked. */
+void suppress_bad_frees(struct suppressions *s, struct snapshot *snapshot)
+{
+	for (size_t i = 0; s && i < snapshot->bad_free_count; i++) {
+		struct bad_free *bad = &snapshot->bad_frees[i];
+		const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
+
+		if (call->frames)
+			bad->suppressed =
+				suppressions_match_free(s, call->frames, call->frame_count);
+	}
 }
 
 void suppress_close(struct suppressions *s)

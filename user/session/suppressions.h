@@ -22,10 +22,13 @@ bool suppress_wanted(const struct filter_config *config, bool judged, const stru
 
 /*
  * Applies them, and --leak-only where the snapshot has a verdict, to a snapshot with named stacks:
- * formats leave out the stacks and bad frees that it hides. 0 or -ENOMEM. `s` may be NULL.
+ * formats leave out the stacks that it hides. 0 or -ENOMEM. `s` may be NULL.
  */
-int suppress_snapshot(const struct filter_config *config, bool judged, struct suppressions *s,
-		      struct snapshot *snapshot);
+int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
+		    struct snapshot *snapshot);
+
+/* The same for its bad frees, which must have their names. */
+void suppress_bad_frees(struct suppressions *s, struct snapshot *snapshot);
 
 /* Tells of unused ones and frees them. NULL is fine. */
 void suppress_close(struct suppressions *s);

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "user/base/util.h"
-#include "user/session/playback.h"
+#include "user/session/source_recording.h"
 #include "user/survey/survey_reporter.h"
 
 struct report_survey {
@@ -52,7 +52,7 @@ static int report_survey_choose(struct report_survey *r, const struct survey_rep
 	for (size_t i = 0; i < all->row_count; i++) {
 		const struct survey_row *row = &all->rows[i];
 
-		if (!playback_wants(r->config, row->process.pid))
+		if (!source_recording_wants(r->config, row->process.pid))
 			continue;
 		if (row->ended ||
 		    survey_report_has_row(shown, r->config->show.top, &living, &row->process))

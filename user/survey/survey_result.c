@@ -123,7 +123,7 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 	}
 	n = rank_top(s, RANK_LIVE, top, room);
 	for (size_t i = 0; i < n && !err; i++) {
-		err = trace_symbolize(trace, target, top[i]);
+		err = trace_name_stack(trace, target_number(target), top[i]);
 		if (!err)
 			err = frame_table_keep(frames, &top[i]->frames, &top[i]->frame_count);
 	}
@@ -142,7 +142,7 @@ int survey_result_name_all(struct trace *trace, struct target *target, struct fr
 	for (size_t i = 0; i < result->snapshot->stack_count && !err; i++) {
 		struct stack *stack = &result->snapshot->stacks[i];
 
-		err = trace_symbolize(trace, target, stack);
+		err = trace_name_stack(trace, target_number(target), stack);
 		if (!err)
 			err = frame_table_keep(frames, &stack->frames, &stack->frame_count);
 	}

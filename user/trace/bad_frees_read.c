@@ -71,12 +71,12 @@ int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
 	return 0;
 }
 
-int trace_symbolize_bad_free(struct trace *trace, struct target *target, struct bad_free *bad)
+int trace_name_bad_free(struct trace *trace, uint32_t target_id, struct bad_free *bad)
 {
 	for (size_t i = 0; i < BAD_FREE_STACKS; i++) {
 		struct bad_free_call *call = &bad->calls[i];
 		struct stack stack = {.id = call->stack_id};
-		int err = call->known ? trace_symbolize(trace, target, &stack) : 0;
+		int err = call->known ? trace_name_stack(trace, target_id, &stack) : 0;
 
 		if (err)
 			return err;

@@ -448,9 +448,9 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	return reader_snapshot(trace, target, want_ages(trace, monotonic_ns()), out);
 }
 
-int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack)
+int trace_name_stack(struct trace *trace, uint32_t target_id, struct stack *stack)
 {
-	struct stack_entry *entry = stack_table_find(trace->stacks, target->id, stack->id);
+	struct stack_entry *entry = stack_table_find(trace->stacks, target_id, stack->id);
 	int err;
 
 	if (!entry)

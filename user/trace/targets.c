@@ -27,6 +27,11 @@
 /* A process that becomes another program each time that we attach is not worth more. */
 #define ATTACH_TRIES 5
 
+uint32_t target_number(const struct target *target)
+{
+	return target->id;
+}
+
 pid_t target_pid(const struct target *target)
 {
 	return target->pid;

@@ -137,6 +137,7 @@ void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct tar
  */
 void trace_tell_untraced(struct trace *trace, uint64_t min_ns);
 
+uint32_t target_number(const struct target *target); /* snapshot.target_id of its snapshots */
 pid_t target_pid(const struct target *target);
 const char *target_comm(const struct target *target);
 /* callbacks.attached has been called: what it allocates is counted. */
@@ -158,10 +159,10 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 		  struct snapshot **out, struct heap_image **image);
 
 /*
- * Fills in the frames of a stack of a snapshot of this target. 0 or -ENOMEM. The frames live as
- * long as the trace.
+ * Fills in the frames of a stack of a snapshot of the target with this snapshot.target_id; none
+ * where they are not known, or no longer. 0 or -ENOMEM. The frames live as long as the trace.
  */
-int trace_symbolize(struct trace *trace, struct target *target, struct stack *stack);
+int trace_name_stack(struct trace *trace, uint32_t target_id, struct stack *stack);
 
 /*
  * The variable at an address of the target's static data, `file` being a mapping of its object.
@@ -194,7 +195,7 @@ struct thread_variable {
 int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
 		   uint64_t address, struct thread_variable *out);
 
-/* As trace_symbolize(), for the calls of a bad free. */
-int trace_symbolize_bad_free(struct trace *trace, struct target *target, struct bad_free *bad);
+/* As trace_name_stack(), for the calls of a bad free. */
+int trace_name_bad_free(struct trace *trace, uint32_t target_id, struct bad_free *bad);
 
 #endif

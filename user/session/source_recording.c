@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/session/playback.h"
+#include "user/session/source_recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,12 +8,14 @@
 
 #include "user/base/log.h"
 
-struct playback {
+struct source_recording {
+	struct source source;
+	const struct replay_config *config;
 	FILE *file;
 	struct recording_reader *reader;
 };
 
-static bool is_output(FILE *file, const char *output)
+static bool recording_is_output(FILE *file, const char *output)
 {
 	struct stat input, written;
 
@@ -22,17 +24,29 @@ static bool is_output(FILE *file, const char *output)
 	       input.st_ino == written.st_ino;
 }
 
-int playback_open(const char *path, const struct replay_config *config, struct playback **out)
+static bool source_recording_shows(const struct source *source, uint64_t time_ns)
 {
-	struct playback *p = calloc(1, sizeof(*p));
+	const struct source_recording *p = (const struct source_recording *)source;
+	const struct replay_time *from = &p->config->times.from;
+
+	return !from->given || time_ns >= source_recording_time(p, from);
+}
+
+int source_recording_open(const char *path, const struct replay_config *config,
+			  struct source_recording **out)
+{
+	static const struct source_ops ops = {.shows = source_recording_shows};
+	struct source_recording *p = calloc(1, sizeof(*p));
 	int err = 0;
 
 	if (!p)
 		return log_errno(ENOMEM, "%s", path);
+	p->source.ops = &ops;
+	p->config = config;
 	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
 	if (!p->file)
 		err = log_errno(errno, "cannot open %s", path);
-	if (!err && is_output(p->file, config->show.output)) {
+	if (!err && recording_is_output(p->file, config->show.output)) {
 		log_error("-o %s is the recording that is to be read; give another file",
 			  config->show.output);
 		err = -EINVAL;
@@ -40,14 +54,14 @@ int playback_open(const char *path, const struct replay_config *config, struct p
 	if (!err)
 		err = recording_reader_new(p->file, path, &p->reader);
 	if (err) {
-		playback_free(p);
+		source_recording_free(p);
 		return err;
 	}
 	*out = p;
 	return 0;
 }
 
-void playback_free(struct playback *p)
+void source_recording_free(struct source_recording *p)
 {
 	if (!p)
 		return;
@@ -57,7 +71,7 @@ void playback_free(struct playback *p)
 	free(p);
 }
 
-bool playback_wants(const struct replay_config *config, pid_t pid)
+bool source_recording_wants(const struct replay_config *config, pid_t pid)
 {
 	for (size_t i = 0; i < config->pids.count; i++) {
 		if (config->pids.pids[i] == pid)
@@ -66,14 +80,14 @@ bool playback_wants(const struct replay_config *config, pid_t pid)
 	return !config->pids.count;
 }
 
-int playback_next_any(struct playback *p, const struct replay_config *config, struct snapshot **out,
-		      const struct survey_report **survey)
+int source_recording_next_any(struct source_recording *p, struct snapshot **out,
+			      const struct survey_report **survey)
 {
 	struct recording_item item;
 	int got;
 
 	while ((got = recording_reader_next(p->reader, &item)) > 0) {
-		if (item.survey || playback_wants(config, item.snapshot->pid))
+		if (item.survey || source_recording_wants(p->config, item.snapshot->pid))
 			break;
 		snapshot_free(item.snapshot);
 		item.snapshot = NULL;
@@ -83,23 +97,28 @@ int playback_next_any(struct playback *p, const struct replay_config *config, st
 	return got;
 }
 
-int playback_next(struct playback *p, const struct replay_config *config, struct snapshot **out)
+int source_recording_next(struct source_recording *p, struct snapshot **out)
 {
 	const struct survey_report *survey;
 	int got;
 
 	do
-		got = playback_next_any(p, config, out, &survey);
+		got = source_recording_next_any(p, out, &survey);
 	while (got > 0 && survey);
 	return got;
 }
 
-const struct recording_info *playback_info(const struct playback *p)
+const struct source *source_recording_source(const struct source_recording *p)
+{
+	return &p->source;
+}
+
+const struct recording_info *source_recording_info(const struct source_recording *p)
 {
 	return recording_reader_info(p->reader);
 }
 
-uint64_t playback_time(const struct playback *p, const struct replay_time *time)
+uint64_t source_recording_time(const struct source_recording *p, const struct replay_time *time)
 {
 	return time->absolute ? time->ns : recording_reader_beginning(p->reader) + time->ns;
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is kept of a target, or of a program's sum, from one snapshot to the next. */
+#ifndef MEMLEAKBPF_SESSION_KEPT_H
+#define MEMLEAKBPF_SESSION_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "user/analysis/stack_trends.h"
+#include "user/model/snapshot.h"
+
+struct kept {
+	uint32_t target_id;	     /* snapshot.target_id; the key */
+	struct snapshot *last;	     /* owned; NULL: none yet */
+	struct stack_trends *trends; /* NULL: not wanted */
+	bool to_show;		     /* `last` is, at the end */
+	bool in_sum;		     /* `last` is part of the sum to come (--merge) */
+	bool ended;		     /* `last` was the last one */
+	UT_hash_handle hh;
+};
+
+/*
+ * A table is a pointer, NULL when it is empty; HASH_ITER(hh, …) goes through it in the order in which
+ * the targets have come.
+ */
+
+/* NULL: not there. */
+struct kept *kept_find(struct kept *table, uint32_t target_id);
+
+/* Made when it is not there; `trends`: with trends. NULL when out of memory. */
+struct kept *kept_get(struct kept **table, uint32_t target_id, bool trends);
+
+/* Takes the snapshot over, in place of the one before. */
+void kept_replace(struct kept *kept, struct snapshot *now);
+
+void kept_forget(struct kept **table, struct kept *kept);
+void kept_free(struct kept **table);
+
+#endif

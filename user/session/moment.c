@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/moment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "user/base/log.h"
+#include "user/session/suppressions.h"
+
+void moment_release(struct moment *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		snapshot_free(m->snapshots[i]);
+	free(m->snapshots);
+	source_recording_free(m->recording);
+}
+
+static struct snapshot **moment_find(const struct moment *m, uint32_t target_id)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->snapshots[i]->target_id == target_id)
+			return &m->snapshots[i];
+	}
+	return NULL;
+}
+
+/* Takes the snapshot over, in place of the process's earlier one. */
+static int moment_put(struct moment *m, struct snapshot *s)
+{
+	struct snapshot **old = moment_find(m, s->target_id), **grown;
+
+	if (old) {
+		snapshot_free(*old);
+		*old = s;
+		return 0;
+	}
+	grown = reallocarray(m->snapshots, m->count + 1, sizeof(struct snapshot *));
+	if (!grown) {
+		snapshot_free(s);
+		return log_errno(ENOMEM, "reading a recording");
+	}
+	m->snapshots = grown;
+	grown[m->count++] = s;
+	return 0;
+}
+
+static void moment_drop_execed(struct moment *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->snapshots[i]->execed)
+			snapshot_free(m->snapshots[i]);
+		else
+			m->snapshots[n++] = m->snapshots[i];
+	}
+	m->count = n;
+}
+
+int moment_read(struct moment *m, const char *path, const struct replay_config *config,
+		const struct replay_time *time, bool first)
+{
+	struct snapshot *s;
+	int got, err = source_recording_open(path, config, &m->recording);
+
+	if (err)
+		return err;
+	while (!err && (got = source_recording_next(m->recording, &s)) > 0) {
+		bool late = time->given && s->time_ns > source_recording_time(m->recording, time);
+
+		if (late || (first && moment_find(m, s->target_id)))
+			snapshot_free(s);
+		else
+			err = moment_put(m, s);
+	}
+	moment_drop_execed(m);
+	return err ? err : got;
+}
+
+int moment_compare(struct moment *m, const struct filter_config *filter, struct suppressions *s,
+		   struct diff *diff, bool is_new)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < m->count; i++) {
+		err = suppress_stacks(filter, false, s, m->snapshots[i]);
+		suppress_bad_frees(s, m->snapshots[i]);
+		err = err ?: diff_add(diff, m->snapshots[i], is_new);
+	}
+	return err;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One snapshot of each process of a recording: a side of what `memleakbpf diff` compares. */
+#ifndef MEMLEAKBPF_SESSION_MOMENT_H
+#define MEMLEAKBPF_SESSION_MOMENT_H
+
+#include "user/analysis/diff.h"
+#include "user/analysis/suppress.h"
+#include "user/session/source_recording.h"
+
+struct moment {
+	struct source_recording *recording; /* which the names belong to */
+	struct snapshot **snapshots;
+	size_t count;
+};
+
+/*
+ * The last snapshots until `time`; without one, of the whole recording. With `first`, the first
+ * ones. What became another program is left out: it has no memory any more that could be compared.
+ * 0 or -errno, logged; moment_release() in either case.
+ */
+int moment_read(struct moment *moment, const char *path, const struct replay_config *config,
+		const struct replay_time *time, bool first);
+
+/* Adds all of it to one side, but for what is suppressed. `s` may be NULL. 0 or -ENOMEM. */
+int moment_compare(struct moment *moment, const struct filter_config *filter,
+		   struct suppressions *s, struct diff *diff, bool is_new);
+
+void moment_release(struct moment *moment);
+
+#endif

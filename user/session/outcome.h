@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the last snapshots of all targets come to: --error-exitcode. */
+#ifndef MEMLEAKBPF_SESSION_OUTCOME_H
+#define MEMLEAKBPF_SESSION_OUTCOME_H
+
+#include <stdbool.h>
+
+#include "user/model/snapshot.h"
+
+struct outcome {
+	/*
+	 * A last snapshot had leaks: lost blocks with --verdict, live ones without it, or bad
+	 * frees, but for those that are suppressed.
+	 */
+	bool found_leaks;
+	bool left_unjudged; /* --verdict, and a process with live blocks ended without one */
+};
+
+/* A target's last snapshot, with what is suppressed of it. `verdict`: --verdict was given. */
+void outcome_add(struct outcome *outcome, const struct snapshot *last, bool verdict);
+
+#endif

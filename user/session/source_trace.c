@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/session/source_trace.h"
+
+#include "user/process/memory.h"
+#include "user/session/judge.h"
+
+static int source_trace_name(const struct source *source, uint32_t target_id, struct stack *stack)
+{
+	const struct source_trace *s = (const struct source_trace *)source;
+
+	return trace_name_stack(s->trace, target_id, stack);
+}
+
+static int source_trace_name_bad_free(const struct source *source, uint32_t target_id,
+				      struct bad_free *bad)
+{
+	const struct source_trace *s = (const struct source_trace *)source;
+
+	return trace_name_bad_free(s->trace, target_id, bad);
+}
+
+void source_trace_init(struct source_trace *source, const struct watch_config *config)
+{
+	static const struct source_ops ops = {
+		.name_stack = source_trace_name,
+		.name_bad_free = source_trace_name_bad_free,
+	};
+
+	*source = (struct source_trace){.source = {&ops}, .config = config};
+}
+
+/* What is there under the pid now is the target only while it lives. */
+static void source_trace_read_memory(const struct source_trace *s, struct snapshot *now)
+{
+	if (now->exited || now->execed)
+		return;
+	proc_memory(now->pid, &now->memory.rss, &now->memory.anon);
+	if (s->config->show.format->wants_pss)
+		proc_pss(now->pid, &now->memory.pss);
+}
+
+int source_trace_take(const struct source_trace *s, struct target *target,
+		      const struct source_occasion *why, struct snapshot **out)
+{
+	struct snapshot *now;
+	int err;
+
+	if (s->config->verdict.wanted || why->verdict)
+		err = verdict_snapshot(s->trace, target, s->config, &now);
+	else
+		err = trace_snapshot(s->trace, target, &now);
+	if (err)
+		return err;
+	now->final |= why->final || why->leaving;
+	now->exited |= why->leaving;
+	source_trace_read_memory(s, now);
+	*out = now;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A running trace as a source of snapshots. */
+#ifndef MEMLEAKBPF_SESSION_SOURCE_TRACE_H
+#define MEMLEAKBPF_SESSION_SOURCE_TRACE_H
+
+#include "user/session/session_config.h"
+#include "user/session/source.h"
+#include "user/trace/trace.h"
+
+struct source_trace {
+	struct source source;
+	struct trace *trace; /* borrowed; there before the first snapshot is taken */
+	const struct watch_config *config;
+};
+
+void source_trace_init(struct source_trace *source, const struct watch_config *config);
+
+/* Why a snapshot is taken. */
+struct source_occasion {
+	bool verdict; /* asked for now, whether --verdict was given or not */
+	bool final;   /* the last one of a target that lives on */
+	bool leaving; /* the target is held at its end */
+};
+
+/* A snapshot of the target. 0 and *out (snapshot_free), or -errno, logged. */
+int source_trace_take(const struct source_trace *source, struct target *target,
+		      const struct source_occasion *why, struct snapshot **out);
+
+#endif
