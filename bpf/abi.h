@@ -56,7 +56,8 @@ union probe_cookie {
 		uint8_t nests;
 		uint8_t bare;	/* no return probe: alloc_return is on its `ret` instructions */
 		uint8_t family; /* enum alloc_family */
-		uint8_t reserved[1];
+		/* a C++ operator: allocates one block, which it returns, and nothing beside it */
+		uint8_t one_block;
 	};
 	struct {
 		uint8_t loaded_op, loaded_reserved[3];

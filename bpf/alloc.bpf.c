@@ -88,8 +88,10 @@ int on_named(struct pt_regs *ctx)
 		return 0;
 	if (!thread)
 		thread = current_thread_new(&target);
-	if (thread)
-		named_enter(ctx, thread, cookie.ptr_arg ? NAMED_FREE : NAMED_ALLOC, cookie.family);
+	if (thread && cookie.ptr_arg)
+		named_enter(ctx, thread, NAMED_FREE, cookie, regs_argument(ctx, cookie.ptr_arg));
+	else if (thread)
+		named_enter(ctx, thread, NAMED_ALLOC, cookie, 0);
 	return 0;
 }
 

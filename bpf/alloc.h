@@ -147,7 +147,7 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
 	else
 		p->old_address = regs_argument(ctx, cookie.ptr_arg);
-	p->family = CHECK_FREES ? named_family(thread, NAMED_ALLOC, sp, cookie.family) : 0;
+	p->family = CHECK_FREES ? alloc_family_at(thread, sp, cookie.family) : 0;
 	p->flags = cookie.bare ? PENDING_BARE : 0;
 	if (cookie.bare) {
 		p->ip = regs_ip(ctx);
@@ -193,8 +193,11 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	if (!p)
 		return 0;
 	if (p->op == OP_ALLOC_OUT) {
-		if ((int)address != 0)
+		if ((int)address != 0) {
+			if (CHECK_FREES)
+				note_failed(thread, p->target_id, sp);
 			return 0;
+		}
 		if (bpf_probe_read_user(&address, sizeof(address), (void *)p->old_address)) {
 			count_lost(p->target_id, LOST_OUT_POINTER);
 			return 0;
@@ -204,6 +207,8 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 		address = 0;
 	if (p->op == OP_REALLOC)
 		settle_resize(p, address);
+	if (CHECK_FREES && !address)
+		note_failed(thread, p->target_id, sp);
 	if (!address || p->slot == ABI_NO_SLOT)
 		return 0;
 	/*
@@ -214,7 +219,7 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 		return 0;
 	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
 	if (CHECK_FREES)
-		note_allocated(thread, p->target_id, address, (uint32_t)p->family);
+		note_allocated(thread, p->target_id, sp, address, (uint32_t)p->family);
 	if (p->op == OP_MMAP) {
 		thread->mmap_address = address;
 		thread->mmap_size = p->size;

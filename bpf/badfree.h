@@ -27,46 +27,103 @@ enum named_kind { NAMED_ALLOC, NAMED_FREE };
  * Is the operator still running that was entered last? Its return address is where it was; what it
  * calls is deeper, or at the same place if it jumps there.
  */
-static __always_inline bool named_active(const struct named_call *call, uint64_t sp)
+static __always_inline bool named_active(struct named_call *call, uint64_t sp)
 {
 	uint64_t word = 0;
 
-	return call->sp && sp <= call->sp &&
-	       !bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) &&
-	       word == call->return_address;
+	if (call->sp && sp <= call->sp &&
+	    !bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) &&
+	    word == call->return_address)
+		return true;
+	/* Later calls may put the same word there, or leave an old one. */
+	call->sp = 0;
+	return false;
 }
 
-/* new[] calls new, and sized delete calls delete: the outermost one counts. */
+/*
+ * new[] calls new, and sized delete calls delete: the outermost one counts. At the same place the
+ * same function is not inside itself: it has been called again. `block` is what is to be freed.
+ */
 static __always_inline void named_enter(struct pt_regs *ctx, struct thread_state *thread,
-					enum named_kind kind, uint32_t family)
+					enum named_kind kind, union probe_cookie cookie,
+					uint64_t block)
 {
 	struct named_call *call = &thread->named[kind];
-	uint64_t sp = regs_sp(ctx);
+	uint64_t sp = regs_sp(ctx), ip = regs_ip(ctx);
 
-	if (named_active(call, sp))
+	if (named_active(call, sp) && (sp != call->sp || ip != call->ip)) {
+		/* The library's new[] calls the program's new. */
+		call->one_block &= cookie.one_block;
 		return;
+	}
 	call->sp = sp;
-	call->family = family;
+	call->ip = ip;
+	call->block = block;
+	call->family = cookie.family;
+	call->one_block = cookie.one_block;
 	if (bpf_probe_read_user(&call->return_address, sizeof(call->return_address), (void *)sp))
 		call->sp = 0;
 }
 
-/* The family of a call of malloc or free at `sp`: that of the operator around it, else its own. */
-static __always_inline uint32_t named_family(const struct thread_state *thread,
-					     enum named_kind kind, uint64_t sp, uint32_t own)
+/* The family of a call of malloc at `sp`: that of the operator around it, else its own. */
+static __always_inline uint32_t alloc_family_at(struct thread_state *thread, uint64_t sp,
+						uint32_t own)
 {
-	const struct named_call *call = &thread->named[kind];
+	struct named_call *call = &thread->named[NAMED_ALLOC];
 
 	return named_active(call, sp) ? call->family : own;
 }
 
-/* A new block. The operator has got what it wanted: the next call of malloc is another's. */
+/*
+ * An operator may allocate for itself, too: its books, or the exception that it throws when it
+ * fails. Which block it will return is not known then, so that none of them has a family.
+ */
+static __always_inline void named_is_unclear(struct named_call *call, uint32_t target_id)
+{
+	struct live_key first = {.address = call->block, .target_id = target_id};
+	uint32_t any = FAMILY_ANY;
+
+	call->family = FAMILY_ANY;
+	call->one_block = false;
+	if (call->block)
+		bpf_map_update_elem(&families, &first, &any, BPF_EXIST);
+}
+
+static __always_inline uint32_t named_allocated(struct named_call *call, uint32_t target_id,
+						uint64_t address, uint32_t family)
+{
+	if (call->one_block) {
+		/* The next call of malloc is another's. */
+		call->sp = 0;
+		return family;
+	}
+	if (!call->block) {
+		call->block = address;
+		return family;
+	}
+	named_is_unclear(call, target_id);
+	return FAMILY_ANY;
+}
+
+/* The call of malloc at `sp` has got nothing: what is allocated now is not what was asked for. */
+static __always_inline void note_failed(struct thread_state *thread, uint32_t target_id,
+					uint64_t sp)
+{
+	struct named_call *call = &thread->named[NAMED_ALLOC];
+
+	if (named_active(call, sp))
+		named_is_unclear(call, target_id);
+}
+
+/* A new block, of a call of malloc at `sp`. */
 static __always_inline void note_allocated(struct thread_state *thread, uint32_t target_id,
-					   uint64_t address, uint32_t family)
+					   uint64_t sp, uint64_t address, uint32_t family)
 {
 	struct live_key key = {.address = address, .target_id = target_id};
+	struct named_call *call = &thread->named[NAMED_ALLOC];
 
-	thread->named[NAMED_ALLOC].sp = 0;
+	if (named_active(call, sp))
+		family = named_allocated(call, target_id, address, family);
 	bpf_map_delete_elem(&freed, &key);
 	if (family == FAMILY_MALLOC) {
 		bpf_map_delete_elem(&families, &key);
@@ -114,16 +171,25 @@ static __always_inline uint32_t free_slot(struct pt_regs *ctx, const struct targ
 	return thread ? stack_slot(ctx, thread, target->id) : ABI_NO_SLOT;
 }
 
-static __always_inline uint32_t free_family(struct pt_regs *ctx, uint32_t own)
+/*
+ * The family of a free of `size` bytes at `address`: that of the operator around it, if this is the
+ * block which that one was given (or has it inside, behind a header of the operator's); else its
+ * own.
+ */
+static __always_inline uint32_t free_family(struct pt_regs *ctx, uint32_t own, uint64_t address,
+					    uint64_t size)
 {
 	struct thread_state *thread = current_thread();
-	uint32_t family;
+	struct named_call *call;
 
 	if (!thread)
 		return own;
-	family = named_family(thread, NAMED_FREE, regs_sp(ctx), own);
-	thread->named[NAMED_FREE].sp = 0;
-	return family;
+	call = &thread->named[NAMED_FREE];
+	if (!named_active(call, regs_sp(ctx)) ||
+	    (call->block != address && call->block - address >= size))
+		return own;
+	call->sp = 0;
+	return call->family;
 }
 
 static __always_inline void note_freed(const struct live_key *key, uint64_t size,
@@ -157,7 +223,7 @@ static __always_inline void check_known_free(struct pt_regs *ctx, const struct t
 	struct bad_free_value value = {
 		.count = 1, .address = address, .block = address, .size = block->size};
 
-	key.free_family = free_family(ctx, own);
+	key.free_family = free_family(ctx, own, address, block->size);
 	key.alloc_family = take_family(&at);
 	key.free_slot = free_slot(ctx, target);
 	note_freed(&at, block->size, block->slot, key.free_slot);
@@ -236,7 +302,7 @@ static __always_inline bool check_bad_free(struct pt_regs *ctx, const struct tar
 			value.size = in.block.size;
 		}
 	}
-	key.free_family = free_family(ctx, own);
+	key.free_family = free_family(ctx, own, address, value.size);
 	key.free_slot = free_slot(ctx, target);
 	report_bad_free(&key, &value);
 	return true;

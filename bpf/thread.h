@@ -48,8 +48,14 @@ struct thread_state {
 	struct named_call {
 		uint64_t sp;		 /* at its entry; 0: none */
 		uint64_t return_address; /* what is there while it runs */
-		uint32_t family;	 /* enum alloc_family */
-		uint32_t pad;
+		uint64_t ip;		 /* which one it is */
+		/*
+		 * allocating: what it has allocated first, 0: nothing so far; freeing: what it is to
+		 * free
+		 */
+		uint64_t block;
+		uint32_t family; /* enum alloc_family */
+		uint32_t one_block;
 	} named[2];
 	uint64_t free_sp; /* TARGET_LAYERED: at the entry of the last free that found its block, */
 	uint64_t free_return; /* and what it returns to */

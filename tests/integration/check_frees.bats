@@ -126,3 +126,20 @@ nameless_libc() {
 	done
 	holds 'all(.bad_frees[]; .free[1].function == null)'
 }
+
+# own_new PROGRAM [HOW]: what is wrong is found where it can be told, and nothing else.
+own_new() {
+	run_tool --check-frees -f json -o "$D/result" -- "$@"
+	[[ $STATUS -eq 0 ]] || fail "$*: status $STATUS; $ERR"
+	SNAP=$(jq -c 'select(.final)' "$D/result")
+	holds '[.bad_frees[] | [.kind, .allocated_by, .freed_by, .count]] == [["mismatch", "malloc", "delete", 3]]'
+	holds '.bad_frees[0].free | any(.function == "malloc_and_delete()")'
+	holds '[.lost[]] | add == 0'
+}
+
+@test "operators of a program's own that keep books, and a new(nothrow) that fails: what they allocate beside the block is no mismatch" {
+	fresh
+	own_new "$TARGETS/own_new" before
+	own_new "$TARGETS/own_new" behind
+	own_new "$TARGETS/own_new.library"
+}

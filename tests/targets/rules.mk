@@ -51,6 +51,9 @@ targets_leak_flags_hardened := -fpie -pie -Wl,-z,now,-z,relro -fstack-protector-
 # The words of the name that make is at.
 targets_leak_word = $(word $(1),$(subst ., ,$(notdir $@)))
 
+# With operators of its own, and with the library's.
+TARGETS += $(targets_out)/own_new $(targets_out)/own_new.library
+
 # The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
 targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread
 targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaration-mismatch
@@ -65,6 +68,11 @@ $(targets_leaks:%=$(targets_out)/%): $(targets_src)/simple_leak.c $(targets_src)
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) -std=gnu17 -g -Wall -Wextra -Wno-cpp -DFRAME=$(call targets_leak_word,2) -$(call targets_leak_word,3) $(targets_leak_flags_$(call targets_leak_word,4)) $< -o $@
+
+$(targets_out)/own_new $(targets_out)/own_new.library: $(targets_src)/own_new.cc $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CXX) $(targets_cxxflags) $(targets_nofp) -Wno-alloc-size-larger-than $(if $(filter %.library,$@),,-DOWN) $< -o $@
 
 targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h $(targets_src)/waits.h
 

@@ -75,6 +75,23 @@ static bool probe_has_mmap(const struct provider *provider)
 	return false;
 }
 
+/*
+ * Is it the C++ library itself? Its operator new calls malloc for the block that it returns and for
+ * nothing else; what a program puts in its place may keep books.
+ */
+static bool probe_is_cxx_library(const struct object *object)
+{
+	static const char *const names[] = {"libstdc++.so", "libc++.so", "libc++abi.so"};
+	const char *slash = strrchr(object_path(object), '/');
+	const char *file = slash ? slash + 1 : object_path(object);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strncmp(file, names[i], strlen(names[i])))
+			return true;
+	}
+	return false;
+}
+
 static void probe_init(struct probe *probe, const struct object *object,
 		       const struct provider_fn *fn, uint8_t *code, bool mmap)
 {
@@ -105,6 +122,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 	cookie.count_arg = probe_arg_at(&probe->place, f->count_arg);
 	cookie.ptr_arg = probe_arg_at(&probe->place, f->ptr_arg);
 	cookie.family = alloc_fn_family(f);
+	cookie.one_block = f->cxx && probe_is_cxx_library(object);
 	probe->fn = fn;
 	probe->role = probe_role_of(f);
 	probe->offset = fn->offset + probe->place.offset;
