@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A snapshot with all that reachability needs. While the target stands still there are two things
- * to do, each in a thread of its own: the live table is copied out of the kernel, and the target's
- * memory is read. All that can be done before or after is done before or after; with
- * --snapshot=fork that is both of them.
+ * A snapshot with all that reachability needs. While the target stands still (user/freeze/freeze.h)
+ * there are two things to do, each in a thread of its own: the live table is copied out of the
+ * kernel, and the target's memory is read. With --snapshot=fork both are done afterwards.
  */
 #include "user/trace/capture.h"
 
@@ -19,60 +18,15 @@
 #include "user/base/util.h"
 #include "user/trace/exit_frames.h"
 
-/* How long threads may take to stop, of all that the target may be paused. */
-#define STOP_SHARE 2
-
-/* Between two looks at threads that were left asleep. */
-#define SLEEPERS_NS NS_PER_MS
-
-/* How long a process that is ending is held: until all has been read, unless something is wrong. */
-#define HELD_NS (60 * NS_PER_S)
-
 /* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
 #define PIDFD_THREAD O_EXCL
 
-int capture_refuse(struct capture *c, int err, const char *why)
-{
-	struct verdict *v = &c->snapshot->verdict;
-
-	v->state = VERDICT_REFUSED;
-	return refuse(v->reason, err, "%s", why);
-}
-
 /* ---- while it stands still ---------------------------------------------------------------- */
-
-/* Is the pause over? Ends it when it is due. */
-static bool is_late(struct capture *c)
-{
-	if (!c->pause_ns && monotonic_ns() > c->deadline_ns) {
-		c->pause_ns = stop_end(c->stop);
-		stop_run_first(false);
-	}
-	return c->pause_ns != 0;
-}
-
-static void look_at_sleepers(struct capture *c)
-{
-	c->disturbed = !stop_undisturbed(c->stop);
-	c->looked_ns = monotonic_ns();
-}
-
-void capture_mind_pause(void *ctx)
-{
-	struct capture *c = ctx;
-
-	if (!c->stop || c->copy_resident)
-		return;
-	if (is_late(c))
-		c->snapshot->verdict.approximate = true;
-	else if (!c->disturbed && monotonic_ns() - c->looked_ns > SLEEPERS_NS)
-		look_at_sleepers(c);
-}
 
 /*
  * Resizes under way: their blocks are out of the map, and count as live until the outcome is known.
  */
-static void add_resized(struct capture *c, const struct thread_state *thread)
+static void capture_add_resized(struct capture *c, const struct thread_state *thread)
 {
 	for (uint32_t i = 0; i < thread->depth && i < ABI_MAX_PENDING; i++) {
 		const struct pending *p = &thread->pending[i];
@@ -86,7 +40,7 @@ static void add_resized(struct capture *c, const struct thread_state *thread)
 }
 
 /* Where the kernel keeps it with the thread, it is asked for by a descriptor of the thread. */
-static int read_thread(const struct capture *c, pid_t tid, struct thread_state *out)
+static int capture_read_thread(const struct capture *c, pid_t tid, struct thread_state *out)
 {
 	const struct memleakbpf *skel = c->trace->skel;
 	int fd = -1, err = -ENOENT;
@@ -101,19 +55,19 @@ static int read_thread(const struct capture *c, pid_t tid, struct thread_state *
 	return err ? bpf_map_lookup_elem(bpf_map__fd(skel->maps.threads), &tid, out) : 0;
 }
 
-static void take_resized(struct capture *c)
+static void capture_take_resized(struct capture *c, const struct stop *stop)
 {
 	struct thread_state *thread = calloc(1, sizeof(*thread));
 
-	for (size_t i = 0; thread && i < stop_thread_count(c->stop); i++) {
-		if (!read_thread(c, stop_thread_at(c->stop, i)->tid, thread))
-			add_resized(c, thread);
+	for (size_t i = 0; thread && i < stop_thread_count(stop); i++) {
+		if (!capture_read_thread(c, stop_thread_at(stop, i)->tid, thread))
+			capture_add_resized(c, thread);
 	}
 	free(thread);
 	c->resized = c->live.count;
 }
 
-static void *read_live(void *arg)
+static void *capture_read_live(void *arg)
 {
 	struct capture *c = arg;
 	const struct memleakbpf *skel = c->trace->skel;
@@ -124,7 +78,7 @@ static void *read_live(void *arg)
 }
 
 /* Between the last event that we have handled and the stop it may have become another program. */
-static bool is_still_the_target(struct capture *c)
+static bool capture_is_still_the_target(struct capture *c)
 {
 	uint32_t tgid = (uint32_t)c->target->pid;
 	struct target_info info;
@@ -136,36 +90,9 @@ static bool is_still_the_target(struct capture *c)
 	return true;
 }
 
-static int take_threads(struct capture *c)
-{
-	size_t n = stop_thread_count(c->stop);
-
-	c->memory->threads = calloc(n + 1, sizeof(*c->memory->threads));
-	if (!c->memory->threads)
-		return capture_refuse(c, -ENOMEM, "no memory for its registers");
-	for (size_t i = 0; i < n; i++) {
-		const struct stop_thread *from = stop_thread_at(c->stop, i);
-		struct memory_thread *to = &c->memory->threads[c->memory->thread_count];
-
-		if (!from->words)
-			continue;
-		to->words = malloc(from->word_count * sizeof(*to->words));
-		if (!to->words)
-			return capture_refuse(c, -ENOMEM, "no memory for its registers");
-		memcpy(to->words, from->words, from->word_count * sizeof(*to->words));
-		to->word_count = from->word_count;
-		to->tid = from->tid;
-		to->sp = from->sp;
-		to->tls = from->tls;
-		c->memory->thread_count++;
-	}
-	return 0;
-}
-
 /* The counters of the moment of the stop in place of those from before it. */
-static int take_counters(struct capture *c)
+static int capture_take_counters(struct capture *c)
 {
-	const struct verdict verdict = c->snapshot->verdict;
 	struct snapshot *now;
 	int err = reader_snapshot(c->trace, c->target, false, &now);
 
@@ -173,110 +100,89 @@ static int take_counters(struct capture *c)
 		return err;
 	now->interval_ns =
 		c->snapshot->interval_ns ? now->interval_ns + c->snapshot->interval_ns : 0;
-	now->verdict = verdict;
 	snapshot_free(c->snapshot);
 	c->snapshot = now;
 	return 0;
 }
 
-static int start_live_reader(struct capture *c)
+static int capture_stopped(void *ctx, const struct stop *stop, char reason[static REASON_MAX])
 {
-	c->live_started = !pthread_create(&c->live_reader, NULL, read_live, c);
-	return c->live_started ? 0
-			       : capture_refuse(c, -EAGAIN, "no thread to read its live blocks");
+	struct capture *c = ctx;
+	int err;
+
+	if (!c->stopped_ns)
+		c->stopped_ns = monotonic_ns();
+	if (!capture_is_still_the_target(c))
+		return refuse(reason, -ESRCH, "it has become another program, or has ended");
+	err = capture_take_counters(c);
+	if (err)
+		return refuse(reason, err, "no memory for its counters");
+	capture_take_resized(c, stop);
+	return 0;
 }
 
-static int read_stopped(struct capture *c)
+static int capture_reading(void *ctx, char reason[static REASON_MAX])
 {
-	int err = start_live_reader(c);
+	struct capture *c = ctx;
 
-	if (err)
-		return err;
-	err = capture_memory(c);
-	c->memory_ns = monotonic_ns() - c->stopped_ns;
+	c->live_started = !pthread_create(&c->live_reader, NULL, capture_read_live, c);
+	return c->live_started ? 0 : refuse(reason, -EAGAIN, "no thread to read its live blocks");
+}
+
+static void capture_join(struct capture *c)
+{
+	if (c->live_started)
+		pthread_join(c->live_reader, NULL);
+	c->live_started = false;
+}
+
+static int capture_read(void *ctx, uint64_t until_ns, char reason[static REASON_MAX])
+{
+	struct capture *c = ctx;
+
+	if (c->released) {
+		capture_join(c);
+		return capture_turn_back(c)
+			       ? refuse(reason, -ENOMEM, "no memory for its live blocks")
+			       : 0;
+	}
 	/*
 	 * The table is what the verdict is about: if the pause is over before it has been read,
 	 * blocks come and go under it.
 	 */
-	if (!is_late(c)) {
-		const struct timespec until = ns_timespec(c->deadline_ns);
+	if (c->live_started && until_ns) {
+		const struct timespec until = ns_timespec(until_ns);
 
 		c->live_started =
 			pthread_clockjoin_np(c->live_reader, NULL, CLOCK_MONOTONIC, &until) != 0;
 	}
-	if (c->live_started)
-		c->snapshot->verdict.approximate = true;
-	/* Once more: until now all that was left asleep must have slept. */
-	if (!c->pause_ns && !c->disturbed)
-		look_at_sleepers(c);
-	return err;
+	c->approximate |= c->live_started;
+	return 0;
 }
 
-/* The pause ends in the middle of it. */
-static int read_copied(struct capture *c)
+static void capture_again(void *ctx)
 {
-	int err = capture_memory_not_copied(c);
+	struct capture *c = ctx;
 
-	capture_go_on(c);
-	stop_run_first(false);
-	err = err ?: start_live_reader(c);
-	err = err ?: capture_memory_copied(c);
-	c->memory_ns = monotonic_ns() - c->stopped_ns;
-	if (c->live_started)
-		pthread_join(c->live_reader, NULL);
-	c->live_started = false;
-	if (capture_turn_back(c))
-		err = err ?: capture_refuse(c, -ENOMEM, "no memory for its live blocks");
-	return err;
-}
-
-static int copy_once(struct capture *c)
-{
-	int err;
-
-	if (!is_still_the_target(c))
-		return capture_refuse(c, -ESRCH, "it has become another program, or has ended");
-	err = take_counters(c);
-	if (err)
-		return capture_refuse(c, err, "no memory for its counters");
-	take_resized(c);
-	if (c->by_copy && !capture_make_copy(c))
-		return read_copied(c);
-	return read_stopped(c);
-}
-
-/*
- * A thread that was left asleep may wake up at any moment. Then all of them are stopped, and all is
- * read anew, within the same pause.
- */
-static int copy_stopped(struct capture *c)
-{
-	char why[REASON_MAX];
-	int err = copy_once(c);
-
-	if (!c->disturbed)
-		return err;
-	log_debug("pause of %d: a thread that had been left asleep woke up after %.1f ms; all are "
-		  "stopped, and all is read again",
-		  (int)c->target->pid,
-		  (double)(monotonic_ns() - stop_start_ns(c->stop)) / NS_PER_MS);
-	if (c->live_started)
-		pthread_join(c->live_reader, NULL);
-	c->live_started = c->disturbed = false;
-	/* Is the pause over, the rest of it is as always: it is read while the process runs. */
-	err = c->pause_ns ? 0 : stop_sleepers_too(c->stop, why);
-	if (err)
-		return capture_refuse(c, err, why);
+	capture_join(c);
 	c->live.count = c->resized = 0;
-	capture_memory_again(c);
-	c->snapshot->verdict = (struct verdict){0};
-	return copy_once(c);
+	c->approximate = false;
 }
+
+static const struct freeze_hooks capture_hooks = {
+	.stopped = capture_stopped,
+	.forking = capture_forking,
+	.forked = capture_forked,
+	.releasing = capture_releasing,
+	.reading = capture_reading,
+	.read = capture_read,
+	.again = capture_again,
+};
 
 /* ---- afterwards --------------------------------------------------------------------------- */
 
-static void note_age(const struct capture *c, struct stack *stack, const struct heap_block *block,
-		     uint64_t age_ns)
+static void capture_note_age(const struct capture *c, struct stack *stack,
+			     const struct heap_block *block, uint64_t age_ns)
 {
 	if (age_ns > stack->oldest_ns)
 		stack->oldest_ns = age_ns;
@@ -288,22 +194,22 @@ static void note_age(const struct capture *c, struct stack *stack, const struct 
 	}
 }
 
-static int take_blocks(struct capture *c)
+static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX])
 {
 	struct snapshot *s = c->snapshot;
 	uint32_t *by_slot, slots;
 	struct live_clock clock;
 
 	if (c->live_err)
-		return capture_refuse(c, c->live_err,
-				      "its live blocks cannot be read from the kernel");
+		return refuse(reason, c->live_err,
+			      "its live blocks cannot be read from the kernel");
 	by_slot = reader_stacks_by_slot(c->trace, s, &slots);
 	if (reader_clock(c->trace, &clock))
 		clock.tick_ns = 0; /* no ages on this kernel */
 	c->image->blocks = calloc(c->live.count + 1, sizeof(*c->image->blocks));
 	if (!by_slot || !c->image->blocks) {
 		free(by_slot);
-		return capture_refuse(c, -ENOMEM, "no memory for its live blocks");
+		return refuse(reason, -ENOMEM, "no memory for its live blocks");
 	}
 	for (size_t i = 0; c->trace->options.older_ns && i < s->stack_count; i++)
 		s->stacks[i].older = (struct amount){0};
@@ -319,13 +225,13 @@ static int take_blocks(struct capture *c)
 		block->age_ms = age_ns / NS_PER_MS < UINT32_MAX ? (uint32_t)(age_ns / NS_PER_MS)
 								: UINT32_MAX;
 		if (block->stack != HEAP_NO_STACK)
-			note_age(c, &s->stacks[block->stack], block, age_ns);
+			capture_note_age(c, &s->stacks[block->stack], block, age_ns);
 	}
 	free(by_slot);
 	return 0;
 }
 
-static bool all_known(const struct capture *c)
+static bool capture_all_known(const struct capture *c)
 {
 	const struct trace_options *o = &c->trace->options;
 
@@ -339,76 +245,76 @@ static bool all_known(const struct capture *c)
 	return true;
 }
 
-static int capture(struct capture *c, uint64_t max_pause_ns)
+static int capture_stop_and_read(struct capture *c, uint64_t max_pause_ns,
+				 char reason[static REASON_MAX])
 {
-	char why[REASON_MAX];
-	bool held = c->target->hold != NULL;
-	uint64_t started, reserved;
-	int err = resident_open(c->target->pid, &c->resident);
+	const struct freeze_account *a = freeze_account(c->freeze);
+	struct freeze_hooks hooks = capture_hooks;
+	struct verdict *v;
+	int err;
 
-	/* Its file in /proc is readable for its owner alone, ptrace or not. */
-	if (err == -EACCES)
-		return capture_refuse(c, err,
-				      "/proc/PID/pagemap may not be read: it is another user's, "
-				      "and CAP_DAC_READ_SEARCH is missing");
-	if (err)
-		return capture_refuse(c, err, "its memory cannot be looked at");
-	c->memory = memory_image_new();
-	if (!c->memory)
-		return capture_refuse(c, -ENOMEM, "no memory");
-	started = monotonic_ns();
-	err = capture_reserve(c);
-	if (err)
-		return err;
-	capture_prepare_copy(c);
-	reserved = monotonic_ns();
-	if (held) {
-		/* It is at its end: nothing waits for it but that. */
-		c->stop = TAKE_PTR(c->target->hold);
-		c->deadline_ns = monotonic_ns() + HELD_NS;
-	} else {
-		/* A copy is made by one of its threads, which is stopped for that. */
-		err = stop_begin(c->target->pid, max_pause_ns / STOP_SHARE,
-				 c->by_copy ? NULL : sleepers_for_stop(c->trace->sleepers),
-				 &c->stop, why);
-		if (err)
-			return capture_refuse(c, err, why);
-		c->deadline_ns = stop_start_ns(c->stop) + max_pause_ns;
-	}
-	c->stopped_ns = monotonic_ns();
-	stop_run_first(!held);
-	err = copy_stopped(c);
-	c->pause_ns = stop_end(c->stop);
-	stop_run_first(false);
-	if (c->live_started)
-		pthread_join(c->live_reader, NULL);
-	c->snapshot->verdict.pause_ns = c->pause_ns;
-	if (c->copy)
+	hooks.ctx = c;
+	if (c->target->hold)
+		err = freeze_run_held(c->freeze, TAKE_PTR(c->target->hold), &hooks, reason);
+	else
+		err = freeze_run(c->freeze, max_pause_ns, sleepers_for_stop(c->trace->sleepers),
+				 &hooks, reason);
+	capture_join(c);
+	/* The counters of the moment came with a snapshot of their own. */
+	v = &c->snapshot->verdict;
+	v->pause_ns = a->pause_ns;
+	v->read_bytes = a->read_bytes;
+	v->unread_bytes = a->unread_bytes;
+	v->approximate = a->approximate || c->approximate;
+	return err;
+}
+
+static void capture_log_pause(const struct capture *c, uint64_t ready_ns)
+{
+	const struct freeze_account *a = freeze_account(c->freeze);
+
+	if (!a->threads)
+		return;
+	if (a->fork)
 		log_debug("pause of %d: %.1f ms of it for the copy, process %d",
-			  (int)c->target->pid, (double)c->copy_ns / NS_PER_MS, (int)c->copy);
+			  (int)c->target->pid, (double)a->fork_ns / NS_PER_MS, (int)a->fork);
 	log_debug("pause of %d: after %.1f ms to get ready, %.1f ms to stop %zu threads (%zu "
 		  "left asleep), %.1f ms to copy %zu MiB, %.1f ms to "
 		  "copy %zu live blocks",
-		  (int)c->target->pid, (double)(reserved - started) / NS_PER_MS,
-		  (double)(c->stopped_ns - stop_start_ns(c->stop)) / NS_PER_MS,
-		  stop_thread_count(c->stop), stop_asleep_count(c->stop),
-		  (double)c->memory_ns / NS_PER_MS, (size_t)(c->snapshot->verdict.read_bytes >> 20),
-		  (double)c->live_ns / NS_PER_MS, c->live.count);
-	if (!err)
-		err = take_threads(c);
+		  (int)c->target->pid, (double)ready_ns / NS_PER_MS, (double)a->stop_ns / NS_PER_MS,
+		  a->threads, a->asleep, (double)a->memory_ns / NS_PER_MS,
+		  (size_t)(a->read_bytes >> 20), (double)c->live_ns / NS_PER_MS, c->live.count);
+}
+
+static int capture_all(struct capture *c, uint64_t max_pause_ns, char reason[static REASON_MAX])
+{
+	uint64_t started = monotonic_ns(), ready_ns;
+	bool held = c->target->hold != NULL;
+	struct memory_image *memory;
+	int err = freeze_new(c->target->pid, &c->freeze, reason);
+
 	if (err)
 		return err;
-	memory_image_finish(c->memory);
-	c->image = heap_image_new(c->memory);
-	if (!c->image)
-		return capture_refuse(c, -ENOMEM, "no memory");
-	c->memory = NULL;
-	err = take_blocks(c);
+	if (live_table_reserve(&c->live, reader_live_blocks(c->trace)))
+		return refuse(reason, -ENOMEM, "no memory for its live blocks");
+	capture_prepare_copy(c);
+	ready_ns = monotonic_ns() - started;
+	err = capture_stop_and_read(c, max_pause_ns, reason);
+	capture_log_pause(c, ready_ns);
+	if (err)
+		return err;
+	memory = freeze_take_memory(c->freeze);
+	c->image = heap_image_new(memory);
+	if (!c->image) {
+		memory_image_free(memory);
+		return refuse(reason, -ENOMEM, "no memory");
+	}
+	err = capture_take_blocks(c, reason);
 	if (err)
 		return err;
 	if (held && exit_frames_leave_out(c->trace, c->target, c->leaver, c->image))
-		return capture_refuse(c, -ENOMEM, "no memory for what its end leaves behind");
-	c->image->all_known = all_known(c);
+		return refuse(reason, -ENOMEM, "no memory for what its end leaves behind");
+	c->image->all_known = capture_all_known(c);
 	c->image->sample_bytes = c->trace->options.sample_bytes;
 	heap_image_finish(c->image);
 	c->snapshot->verdict.state = VERDICT_TAKEN;
@@ -419,26 +325,25 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 		  struct snapshot **out, struct heap_image **image)
 {
 	struct capture c = {.trace = trace, .target = target};
+	char reason[REASON_MAX] = "";
 	int err = trace_snapshot(trace, target, &c.snapshot);
 
 	*image = NULL;
 	if (err)
 		return err;
 	if (target->ended)
-		err = capture_refuse(&c, -ESRCH, "it has ended, and its memory with it");
+		err = refuse(reason, -ESRCH, "it has ended, and its memory with it");
 	else
-		err = capture(&c, max_pause_ns);
-	stop_free(c.stop);
-	resident_close(c.resident);
-	resident_close(c.copy_resident);
-	maps_free(c.copy_maps);
+		err = capture_all(&c, max_pause_ns, reason);
+	freeze_free(c.freeze);
 	live_table_release(&c.live);
-	free(c.runs);
-	memory_image_free(c.memory);
-	if (err)
+	if (err) {
 		heap_image_free(c.image);
-	else
+		c.snapshot->verdict.state = VERDICT_REFUSED;
+		refuse(c.snapshot->verdict.reason, err, "%s", reason);
+	} else {
 		*image = c.image;
+	}
 	*out = c.snapshot;
 	return 0;
 }

@@ -17,102 +17,62 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/process/cgroup.h"
-#include "user/freeze/forkcopy.h"
-#include "user/process/memory.h"
-#include "user/process/proc.h"
 
 /* A tick is at most 10 ms. */
 #define TICK_WAIT_NS (20 * NS_PER_MS)
 
-/* How long process 1, or a subreaper, may take to bury the copy of an earlier time. */
-#define BURIAL_NS (10 * NS_PER_S)
-
-static int say(struct capture *c, int err, const char *why)
+static void capture_not_by_copy(struct capture *c, const char *why)
 {
-	c->by_copy = false;
 	/* Once aloud: it would be the same at each snapshot. */
 	log_msg(c->target->copy_refused ? LOG_DEBUG : LOG_WARN,
 		"process %d stands still while it is read, --snapshot=fork is not possible: %s",
 		(int)c->target->pid, why);
 	c->target->copy_refused = true;
-	return err;
-}
-
-/* What it writes while the copy lives takes new pages. */
-static bool memory_is_left(const struct capture *c)
-{
-	struct cgroup *cgroup = calloc(1, sizeof(*cgroup));
-	uint64_t left = UINT64_MAX;
-	bool enough = !machine_memory_left(&left) && left / 4 * 3 >= 2 * c->measured;
-
-	if (enough && cgroup && !cgroup_read(c->target->pid, cgroup) &&
-	    !cgroup_memory_left(cgroup, &left))
-		enough = left >= c->measured;
-	free(cgroup);
-	return enough;
-}
-
-/* The copies of earlier times must not pile up as zombies. */
-static bool are_buried(struct target *target)
-{
-	struct proc_stat stat;
-
-	if (!target->copy_made_ns || proc_stat(target->copy_watched, &stat) || stat.state != 'Z') {
-		target->copy_made_ns = 0;
-		return true;
-	}
-	return monotonic_ns() - target->copy_made_ns < BURIAL_NS;
 }
 
 void capture_prepare_copy(struct capture *c)
 {
 	char why[REASON_MAX];
 
-	c->by_copy = c->trace->options.copies && !c->target->hold;
-	if (!c->by_copy)
+	if (!c->trace->options.copies || c->target->hold)
 		return;
-	if (!memory_is_left(c))
-		say(c, 0, "there is no memory left for what it writes meanwhile");
-	else if (!are_buried(c->target))
-		say(c, 0,
-		    "who inherits its orphans (process 1 of its container, or a subreaper) does "
-		    "not wait for them");
-	else if (forkcopy_prepare(c->target->pid, &c->code, why))
-		say(c, 0, why);
+	if (freeze_by_fork(c->freeze, &c->target->forks, why))
+		capture_not_by_copy(c, why);
 }
 
-int capture_make_copy(struct capture *c)
+int capture_forking(void *ctx, char reason[static REASON_MAX])
 {
+	struct capture *c = ctx;
 	struct shared *shared = &c->trace->skel->bss->shared;
-	uint64_t start = monotonic_ns();
-	char why[REASON_MAX];
 	struct live_clock clock;
 	int err = reader_clock(c->trace, &clock);
 
 	if (err)
-		return say(c, err, "the kernel does not tell its time");
+		return refuse(reason, err, "the kernel does not tell its time");
 	c->ticks = clock.now_ticks;
 	__atomic_store_n(&shared->copied_pid, (uint32_t)c->target->pid, __ATOMIC_SEQ_CST);
-	err = stop_copy(c->stop, &c->code, c->deadline_ns, &c->copy, why);
-	__atomic_store_n(&shared->copied_pid, 0, __ATOMIC_SEQ_CST);
-	if (err)
-		return say(c, err, why);
-	if (!c->target->copy_made_ns) {
-		c->target->copy_made_ns = monotonic_ns();
-		c->target->copy_watched = c->copy;
-	}
-	c->copy_ns = monotonic_ns() - start;
 	return 0;
 }
 
-void capture_go_on(struct capture *c)
+void capture_forked(void *ctx, int err, const char *reason)
 {
+	struct capture *c = ctx;
 	struct shared *shared = &c->trace->skel->bss->shared;
+
+	__atomic_store_n(&shared->copied_pid, 0, __ATOMIC_SEQ_CST);
+	if (err)
+		capture_not_by_copy(c, reason);
+}
+
+void capture_releasing(void *ctx)
+{
 	const struct timespec pause = {.tv_nsec = 100000};
+	struct capture *c = ctx;
+	struct shared *shared = &c->trace->skel->bss->shared;
 	uint64_t start = monotonic_ns();
 	struct live_clock clock;
 
+	c->released = true;
 	shared->notes_lost = 0;
 	__atomic_store_n(&shared->noted_target, c->target->id, __ATOMIC_SEQ_CST);
 	/*
@@ -122,7 +82,6 @@ void capture_go_on(struct capture *c)
 	while (!reader_clock(c->trace, &clock) && clock.now_ticks == c->ticks &&
 	       monotonic_ns() - start < TICK_WAIT_NS)
 		nanosleep(&pause, NULL);
-	c->pause_ns = stop_end(c->stop);
 }
 
 struct notes {
@@ -132,12 +91,12 @@ struct notes {
 	bool failed;
 };
 
-static bool is_later(const struct capture *c, const struct live_value *value)
+static bool notes_is_later(const struct capture *c, const struct live_value *value)
 {
 	return (int32_t)(value->time - c->ticks) > 0;
 }
 
-static void add_note(struct notes *n, const struct live_entry *entry)
+static void notes_add(struct notes *n, const struct live_entry *entry)
 {
 	if (!RESERVE_ITEM(n->entries, n->count, n->room, 4096)) {
 		n->failed = true;
@@ -146,17 +105,17 @@ static void add_note(struct notes *n, const struct live_entry *entry)
 	n->entries[n->count++] = *entry;
 }
 
-static int take_note(void *ctx, void *data, size_t size)
+static int notes_take(void *ctx, void *data, size_t size)
 {
 	const struct noted_free *note = data;
 	struct notes *n = ctx;
 
-	if (size >= sizeof(*note) && !is_later(n->c, &note->value))
-		add_note(n, &(struct live_entry){note->address, note->value});
+	if (size >= sizeof(*note) && !notes_is_later(n->c, &note->value))
+		notes_add(n, &(struct live_entry){note->address, note->value});
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int notes_by_address(const void *a, const void *b)
 {
 	const struct live_entry *x = a, *y = b;
 
@@ -167,12 +126,12 @@ static int by_address(const void *a, const void *b)
  * A block may be in the table and in the notes, and twice in these (its realloc was given up, and
  * it freed then).
  */
-static int merge(struct live_table *table, struct notes *n)
+static int notes_merge(struct live_table *table, struct notes *n)
 {
 	size_t kept = 0, notes = 0;
 
 	if (n->count)
-		qsort(n->entries, n->count, sizeof(*n->entries), by_address);
+		qsort(n->entries, n->count, sizeof(*n->entries), notes_by_address);
 	for (size_t i = 0; i < n->count; i++) {
 		if (!notes || n->entries[notes - 1].address != n->entries[i].address)
 			n->entries[notes++] = n->entries[i];
@@ -181,8 +140,9 @@ static int merge(struct live_table *table, struct notes *n)
 	for (size_t i = n->c->resized; i < table->count; i++) {
 		const struct live_entry *entry = &table->entries[i];
 
-		if (is_later(n->c, &entry->value) ||
-		    (notes && bsearch(entry, n->entries, notes, sizeof(*n->entries), by_address)))
+		if (notes_is_later(n->c, &entry->value) ||
+		    (notes &&
+		     bsearch(entry, n->entries, notes, sizeof(*n->entries), notes_by_address)))
 			continue;
 		table->entries[kept++] = *entry;
 	}
@@ -203,15 +163,15 @@ int capture_turn_back(struct capture *c)
 
 	__atomic_store_n(&shared->noted_target, 0, __ATOMIC_SEQ_CST);
 	for (size_t i = 0; i < c->resized; i++)
-		add_note(&notes, &c->live.entries[i]);
-	ring = ring_buffer__new(bpf_map__fd(c->trace->skel->maps.noted_frees), take_note, &notes,
+		notes_add(&notes, &c->live.entries[i]);
+	ring = ring_buffer__new(bpf_map__fd(c->trace->skel->maps.noted_frees), notes_take, &notes,
 				NULL);
 	if (ring && ring_buffer__consume(ring) >= 0 && !notes.failed)
-		err = merge(&c->live, &notes);
+		err = notes_merge(&c->live, &notes);
 	ring_buffer__free(ring);
 	free(notes.entries);
 	/* Blocks are missing then that were there. */
 	if (__atomic_load_n(&shared->notes_lost, __ATOMIC_SEQ_CST))
-		c->snapshot->verdict.approximate = true;
+		c->approximate = true;
 	return err;
 }

@@ -10,10 +10,10 @@
 #include "bpf/thread.h"
 #include "bpf/unwind_abi.h"
 #include "memleakbpf.skel.h"
+#include "user/freeze/freeze.h"
 #include "user/target/image.h"
 #include "user/target/mapwatch.h"
 #include "user/trace/copies.h"
-#include "user/freeze/stop.h"
 #include "user/trace/sleepers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
@@ -67,19 +67,18 @@ struct target {
 	/* of a command, known before its exec: kept so that they are the same objects after it */
 	struct object **preloaded;
 	size_t preloaded_count;
-	int pidfd;	       /* -1: a child, known by events only */
-	bool announced;	       /* callbacks.attached has been called */
-	bool untraced;	       /* callbacks.untraced has been called */
-	bool launching;	       /* a child of ours before its exec: never reported */
-	bool whole;	       /* traced from its first instruction: nothing was allocated before */
-	bool late;	       /* probes came after it had started to run */
-	bool bare;	       /* has probes on return sites, so that its unwinders are watched */
-	bool layered;	       /* has several allocators */
-	struct stop *hold;     /* while it is held at its end, else NULL */
-	bool gone;	       /* while events are taken in: its pidfd says that it has ended */
-	bool copy_refused;     /* --snapshot=fork was not possible, which has been said */
-	pid_t copy_watched;    /* an earlier copy of it, which somebody has to bury, */
-	uint64_t copy_made_ns; /* and when it was made; 0: none */
+	int pidfd;	   /* -1: a child, known by events only */
+	bool announced;	   /* callbacks.attached has been called */
+	bool untraced;	   /* callbacks.untraced has been called */
+	bool launching;	   /* a child of ours before its exec: never reported */
+	bool whole;	   /* traced from its first instruction: nothing was allocated before */
+	bool late;	   /* probes came after it had started to run */
+	bool bare;	   /* has probes on return sites, so that its unwinders are watched */
+	bool layered;	   /* has several allocators */
+	struct stop *hold; /* while it is held at its end, else NULL */
+	bool gone;	   /* while events are taken in: its pidfd says that it has ended */
+	bool copy_refused; /* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks; /* that were made for it */
 	bool ended, exited;
 	bool forgotten; /* by the unwinder, after its end */
 	bool noted;	/* by the symbolizer */
