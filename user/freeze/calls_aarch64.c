@@ -27,7 +27,7 @@
 #define SYS_clock_nanosleep_ 115
 #define SYS_restart_syscall_ 128
 
-struct frame {
+struct call_frame {
 	siginfo_t info;
 	ucontext_t context;
 };
@@ -40,8 +40,8 @@ struct fpsimd_record {
 static const uint32_t call_words[] = {SVC, 0xd65f03c0};	  /* svc #0; ret */
 static const uint32_t resume_words[] = {0xd2801168, SVC}; /* mov x8, #139; svc #0 */
 
-static void find(uint64_t *where, const uint32_t pattern[2], const unsigned char *bytes,
-		 size_t size, uint64_t address)
+static void call_find(uint64_t *where, const uint32_t pattern[2], const unsigned char *bytes,
+		      size_t size, uint64_t address)
 {
 	for (size_t at = 0; !*where && at + 8 <= size; at += 4) {
 		if (!memcmp(bytes + at, pattern, 8))
@@ -52,12 +52,12 @@ static void find(uint64_t *where, const uint32_t pattern[2], const unsigned char
 bool call_code_find(struct call_code *code, const unsigned char *bytes, size_t size,
 		    uint64_t address)
 {
-	find(&code->call, call_words, bytes, size, address);
-	find(&code->resume, resume_words, bytes, size, address);
+	call_find(&code->call, call_words, bytes, size, address);
+	call_find(&code->resume, resume_words, bytes, size, address);
 	return code->call && code->resume;
 }
 
-static bool stands(pid_t pid, uint64_t address, const uint32_t words[2])
+static bool call_stands(pid_t pid, uint64_t address, const uint32_t words[2])
 {
 	uint32_t now[2];
 	struct iovec to = {now, sizeof(now)}, from = {(void *)(uintptr_t)address, sizeof(now)};
@@ -68,7 +68,8 @@ static bool stands(pid_t pid, uint64_t address, const uint32_t words[2])
 
 bool call_code_stands(const struct call_code *code, pid_t pid)
 {
-	return stands(pid, code->call, call_words) && stands(pid, code->resume, resume_words);
+	return call_stands(pid, code->call, call_words) &&
+	       call_stands(pid, code->resume, resume_words);
 }
 
 void call_registers(struct user_regs_struct *regs, const struct call_code *code, long number,
@@ -147,12 +148,12 @@ int call_vector_read(pid_t tid, struct call_vector *out)
 size_t call_frame_size(const struct call_vector *vector)
 {
 	(void)vector;
-	return (sizeof(struct frame) + 63) & ~(size_t)63;
+	return (sizeof(struct call_frame) + 63) & ~(size_t)63;
 }
 
 size_t call_frame_argument(void)
 {
-	return offsetof(struct frame, context) + offsetof(ucontext_t, uc_mcontext.regs[0]);
+	return offsetof(struct call_frame, context) + offsetof(ucontext_t, uc_mcontext.regs[0]);
 }
 
 uint64_t call_frame_put(unsigned char *to, uint64_t address, const struct call_code *code,
@@ -160,7 +161,7 @@ uint64_t call_frame_put(unsigned char *to, uint64_t address, const struct call_c
 			const struct call_vector *vector)
 {
 	const struct fpsimd_record none = {.magic = FPSIMD_MAGIC_, .size = sizeof(none)};
-	struct frame frame = {.context.uc_stack = {.ss_flags = STACK_MODE_INVALID}};
+	struct call_frame frame = {.context.uc_stack = {.ss_flags = STACK_MODE_INVALID}};
 	mcontext_t *m = &frame.context.uc_mcontext;
 
 	(void)code;

@@ -48,8 +48,8 @@
 static const unsigned char call_bytes[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
 static const unsigned char pop_bytes[] = {0x58, 0xc3};	      /* pop %rax; ret */
 
-static void find(uint64_t *where, const unsigned char *pattern, size_t pattern_size,
-		 const unsigned char *bytes, size_t size, uint64_t address)
+static void call_find(uint64_t *where, const unsigned char *pattern, size_t pattern_size,
+		      const unsigned char *bytes, size_t size, uint64_t address)
 {
 	const unsigned char *at = *where ? NULL : memmem(bytes, size, pattern, pattern_size);
 
@@ -60,12 +60,12 @@ static void find(uint64_t *where, const unsigned char *pattern, size_t pattern_s
 bool call_code_find(struct call_code *code, const unsigned char *bytes, size_t size,
 		    uint64_t address)
 {
-	find(&code->call, call_bytes, sizeof(call_bytes), bytes, size, address);
-	find(&code->resume, pop_bytes, sizeof(pop_bytes), bytes, size, address);
+	call_find(&code->call, call_bytes, sizeof(call_bytes), bytes, size, address);
+	call_find(&code->resume, pop_bytes, sizeof(pop_bytes), bytes, size, address);
 	return code->call && code->resume;
 }
 
-static bool stands(pid_t pid, uint64_t address, const unsigned char *bytes, size_t size)
+static bool call_stands(pid_t pid, uint64_t address, const unsigned char *bytes, size_t size)
 {
 	unsigned char now[8];
 	struct iovec to = {now, size}, from = {(void *)(uintptr_t)address, size};
@@ -76,8 +76,8 @@ static bool stands(pid_t pid, uint64_t address, const unsigned char *bytes, size
 
 bool call_code_stands(const struct call_code *code, pid_t pid)
 {
-	return stands(pid, code->call, call_bytes, sizeof(call_bytes)) &&
-	       stands(pid, code->resume, pop_bytes, sizeof(pop_bytes));
+	return call_stands(pid, code->call, call_bytes, sizeof(call_bytes)) &&
+	       call_stands(pid, code->resume, pop_bytes, sizeof(pop_bytes));
 }
 
 void call_registers(struct user_regs_struct *regs, const struct call_code *code, long number,
@@ -114,7 +114,7 @@ bool call_is_possible(const struct user_regs_struct *regs)
 }
 
 /* mov $number, %eax; syscall: how the C libraries make the calls that sleep. */
-static bool number_before(pid_t pid, uint64_t address, uint64_t *number)
+static bool call_number_before(pid_t pid, uint64_t address, uint64_t *number)
 {
 	unsigned char code[7];
 	struct iovec to = {code, sizeof(code)},
@@ -133,9 +133,9 @@ static bool number_before(pid_t pid, uint64_t address, uint64_t *number)
  * Is it about to go on with a sleep that the kernel remembers? It has been told to, and not come to
  * it yet.
  */
-static bool goes_on_sleeping(pid_t pid, const struct user_regs_struct *regs)
+static bool call_goes_on_sleeping(pid_t pid, const struct user_regs_struct *regs)
 {
-	return regs->rax == SYS_restart_syscall && stands(pid, regs->rip, call_bytes, 2);
+	return regs->rax == SYS_restart_syscall && call_stands(pid, regs->rip, call_bytes, 2);
 }
 
 /*
@@ -159,9 +159,9 @@ bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 	}
 	if (interrupted)
 		regs->rip -= 2;
-	if (interrupted || goes_on_sleeping(pid, regs)) {
+	if (interrupted || call_goes_on_sleeping(pid, regs)) {
 		if ((!call_is_in_kernel(regs) || number == SYS_restart_syscall) &&
-		    !number_before(pid, regs->rip + 2, &number))
+		    !call_number_before(pid, regs->rip + 2, &number))
 			return false;
 		regs->rax = number;
 	}
@@ -173,7 +173,7 @@ bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
  * Where the last of the features ends in the standard form of XSAVE's area: what PTRACE_GETREGSET
  * gives may be larger than what the thread's frames may have.
  */
-static size_t used_size(uint64_t features)
+static size_t call_vector_used_size(uint64_t features)
 {
 	size_t end = LEGACY_SIZE + HEADER_SIZE;
 
@@ -203,7 +203,7 @@ int call_vector_read(pid_t tid, struct call_vector *out)
 	memcpy(&features, out->data + LEGACY_SIZE, sizeof(features));
 	/* The vector instructions' state is always there; x87 and SSE lie in the legacy area. */
 	features |= 3;
-	size = (uint32_t)used_size(features);
+	size = (uint32_t)call_vector_used_size(features);
 	if (size > to.iov_len)
 		return -EOPNOTSUPP;
 	extended = size + 4;

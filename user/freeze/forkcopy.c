@@ -58,7 +58,7 @@
  * A child would be the first process of another PID namespace, whose end nothing could be forked in
  * any more.
  */
-static bool has_namespace_for_children(pid_t pid)
+static bool forkcopy_has_namespace_for_children(pid_t pid)
 {
 	char path[2][64];
 	struct stat own, children;
@@ -68,7 +68,7 @@ static bool has_namespace_for_children(pid_t pid)
 	return stat(path[0], &own) || stat(path[1], &children) || own.st_ino != children.st_ino;
 }
 
-static int check_process(pid_t pid, char reason[static REASON_MAX])
+static int forkcopy_check_process(pid_t pid, char reason[static REASON_MAX])
 {
 	_cleanup_free_ char *state = NULL, *seccomp = NULL, *features = NULL;
 
@@ -86,7 +86,7 @@ static int check_process(pid_t pid, char reason[static REASON_MAX])
 	if (proc_ns_pid(pid) == 1)
 		return refuse(reason, -EPERM,
 			      "it is process 1 of its container, which orphans are given to");
-	if (has_namespace_for_children(pid))
+	if (forkcopy_has_namespace_for_children(pid))
 		return refuse(reason, -EPERM, "its children get another PID namespace");
 	return 0;
 }
@@ -94,7 +94,8 @@ static int check_process(pid_t pid, char reason[static REASON_MAX])
 /* ---- instructions ------------------------------------------------------------------------- */
 
 /* The file that is mapped there, whatever its name is by now. */
-static void find_in_file(pid_t pid, const struct mapping *m, struct call_code *code, size_t *left)
+static void forkcopy_find_in_file(pid_t pid, const struct mapping *m, struct call_code *code,
+				  size_t *left)
 {
 	static const size_t piece = 1 << 20, overlap = 16;
 	_cleanup_free_ unsigned char *bytes = malloc(piece + overlap);
@@ -116,7 +117,7 @@ static void find_in_file(pid_t pid, const struct mapping *m, struct call_code *c
 	}
 }
 
-static void find_in_memory(pid_t pid, const struct mapping *m, struct call_code *code)
+static void forkcopy_find_in_memory(pid_t pid, const struct mapping *m, struct call_code *code)
 {
 	unsigned char bytes[8192];
 	size_t size =
@@ -132,7 +133,7 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON
 {
 	struct maps *maps = NULL;
 	size_t left = CODE_MAX;
-	int err = check_process(pid, reason);
+	int err = forkcopy_check_process(pid, reason);
 
 	*out = (struct call_code){0};
 	if (!err && maps_read(pid, &maps))
@@ -146,9 +147,9 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON
 			if (!m->exec || !m->read || (out->call && out->resume))
 				continue;
 			if (!strcmp(m->path, "[vdso]"))
-				find_in_memory(pid, m, out);
+				forkcopy_find_in_memory(pid, m, out);
 			else if (m->ino && !m->shared && libc == !pass)
-				find_in_file(pid, m, out, &left);
+				forkcopy_find_in_file(pid, m, out, &left);
 		}
 	}
 	maps_free(maps);
@@ -163,7 +164,7 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON
  * Is it in a sequence that the kernel must begin anew when the thread is moved to another
  * processor? Other registers would make it forget that.
  */
-static bool may_be_in_rseq(pid_t pid, const struct forkcopy_thread *t)
+static bool forkcopy_may_be_in_rseq(pid_t pid, const struct forkcopy_thread *t)
 {
 	struct {
 		uint64_t address;
@@ -185,7 +186,7 @@ static bool may_be_in_rseq(pid_t pid, const struct forkcopy_thread *t)
 }
 
 /* Wine and the like: a system call from where none is expected becomes a signal. */
-static bool dispatches_calls(pid_t tid)
+static bool forkcopy_dispatches_calls(pid_t tid)
 {
 	struct {
 		uint64_t mode, selector, offset, size;
@@ -200,7 +201,8 @@ static bool dispatches_calls(pid_t tid)
  * Where `size` bytes may be written below its stack pointer: in the process's own stack, or in one
  * whose owner lies above it, as pthread_create() makes them.
  */
-static uint64_t room_on_stack(const struct maps *maps, const struct forkcopy_thread *t, size_t size)
+static uint64_t forkcopy_room_on_stack(const struct maps *maps, const struct forkcopy_thread *t,
+				       size_t size)
 {
 	uint64_t sp = call_sp(&t->registers), base = (sp - RED_ZONE - size) & ~63ull;
 	const struct mapping *m = maps_find(maps, sp);
@@ -224,26 +226,27 @@ struct making {
 	char *reason;
 };
 
-static bool is_usable(const struct making *m, const struct maps *maps,
-		      const struct forkcopy_thread *t, size_t size)
+static bool forkcopy_is_usable(const struct making *m, const struct maps *maps,
+			       const struct forkcopy_thread *t, size_t size)
 {
 	struct user_regs_struct regs = t->registers;
 
-	return call_is_possible(&t->registers) && room_on_stack(maps, t, size) &&
-	       call_registers_resumed(&regs, m->pid) && !may_be_in_rseq(m->pid, t) &&
-	       !dispatches_calls(t->tid);
+	return call_is_possible(&t->registers) && forkcopy_room_on_stack(maps, t, size) &&
+	       call_registers_resumed(&regs, m->pid) && !forkcopy_may_be_in_rseq(m->pid, t) &&
+	       !forkcopy_dispatches_calls(t->tid);
 }
 
-static const struct forkcopy_thread *choose(const struct making *m, const struct maps *maps,
-					    const struct forkcopy_thread *threads, size_t count,
-					    size_t size)
+static const struct forkcopy_thread *forkcopy_choose_thread(const struct making *m,
+							    const struct maps *maps,
+							    const struct forkcopy_thread *threads,
+							    size_t count, size_t size)
 {
 	const struct forkcopy_thread *second = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct forkcopy_thread *t = &threads[i];
 
-		if (!is_usable(m, maps, t, size))
+		if (!forkcopy_is_usable(m, maps, t, size))
 			continue;
 		if (call_is_in_kernel(&t->registers) && !call_is_remembered(&t->registers))
 			return t;
@@ -255,11 +258,12 @@ static const struct forkcopy_thread *choose(const struct making *m, const struct
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
-static int write_frames(struct making *m, const struct maps *maps, const struct call_vector *vector)
+static int forkcopy_write_frames(struct making *m, const struct maps *maps,
+				 const struct call_vector *vector)
 {
 	const size_t small = call_frame_size(NULL), large = call_frame_size(vector);
 	const size_t size = 2 * small + large;
-	const uint64_t base = room_on_stack(maps, m->thread, size);
+	const uint64_t base = forkcopy_room_on_stack(maps, m->thread, size);
 	const uint64_t nothing[3] = {0}, none[3] = {NO_PROCESS, 0, __WALL};
 	_cleanup_free_ unsigned char *frames = calloc(1, size);
 	struct iovec from = {frames, size}, to = {(void *)(uintptr_t)base, size};
@@ -299,7 +303,7 @@ static int write_frames(struct making *m, const struct maps *maps, const struct 
  * The stop that a tracee is in next, as waitpid() has it without its low byte. It is left to be
  * seen again: see user/freeze/stop.c. -errno: none came, or the end did.
  */
-static int next_stop(const struct making *m, pid_t tid)
+static int forkcopy_next_stop(const struct making *m, pid_t tid)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 
@@ -319,47 +323,47 @@ static int next_stop(const struct making *m, pid_t tid)
 	}
 }
 
-static int expect(const struct making *m, pid_t tid, int wanted)
+static int forkcopy_expect_stop(const struct making *m, pid_t tid, int wanted)
 {
-	int stop = next_stop(m, tid);
+	int stop = forkcopy_next_stop(m, tid);
 
 	if (stop == wanted)
 		return 0;
 	return stop < 0 ? stop : -EINTR;
 }
 
-static int get_registers(pid_t tid, struct user_regs_struct *regs)
+static int forkcopy_get_registers(pid_t tid, struct user_regs_struct *regs)
 {
 	struct iovec to = {regs, sizeof(*regs)};
 
 	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &to) ? -errno : 0;
 }
 
-static int set_registers(pid_t tid, const struct user_regs_struct *regs)
+static int forkcopy_set_registers(pid_t tid, const struct user_regs_struct *regs)
 {
 	struct iovec from = {(void *)regs, sizeof(*regs)};
 
 	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) ? -errno : 0;
 }
 
-static int resume(pid_t tid, enum __ptrace_request how)
+static int forkcopy_resume(pid_t tid, enum __ptrace_request how)
 {
 	return ptrace(how, tid, NULL, NULL) ? -errno : 0;
 }
 
 /* Into the system call, and to its end or to a child that it has made: *child, 0 without. */
-static int run_call(const struct making *m, pid_t tid, pid_t *child)
+static int forkcopy_run_call(const struct making *m, pid_t tid, pid_t *child)
 {
 	unsigned long message = 0;
-	int err = resume(tid, PTRACE_SYSCALL);
+	int err = forkcopy_resume(tid, PTRACE_SYSCALL);
 	int stop;
 
 	*child = 0;
-	err = err ?: expect(m, tid, STOP_CALL);
-	err = err ?: resume(tid, PTRACE_SYSCALL);
+	err = err ?: forkcopy_expect_stop(m, tid, STOP_CALL);
+	err = err ?: forkcopy_resume(tid, PTRACE_SYSCALL);
 	if (err)
 		return err;
-	stop = next_stop(m, tid);
+	stop = forkcopy_next_stop(m, tid);
 	if (stop == STOP_CALL)
 		return 0;
 	if (stop != STOP_CLONE)
@@ -371,15 +375,15 @@ static int run_call(const struct making *m, pid_t tid, pid_t *child)
 }
 
 /* What a call that made no child returned instead. */
-static int failure(pid_t tid)
+static int forkcopy_failure_of(pid_t tid)
 {
 	struct user_regs_struct regs = {0};
-	int err = get_registers(tid, &regs);
+	int err = forkcopy_get_registers(tid, &regs);
 
 	return err ?: call_result(&regs) < 0 ? (int)call_result(&regs) : -EIO;
 }
 
-static int set_mask(pid_t tid, uint64_t mask)
+static int forkcopy_set_mask(pid_t tid, uint64_t mask)
 {
 	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) ? -errno : 0;
 }
@@ -388,7 +392,7 @@ static int set_mask(pid_t tid, uint64_t mask)
  * From the moment in which its registers are set the thread comes back by itself. Signals are
  * blocked after that, or a tool that dies would leave them so.
  */
-static int make_helper(struct making *m)
+static int forkcopy_make_helper(struct making *m)
 {
 	struct user_regs_struct regs = m->thread->registers;
 	const uint64_t arguments[3] = {CLONE_VM | SHARED_FLAGS | CLONE_PARENT_SETTID, m->end_sp,
@@ -397,25 +401,25 @@ static int make_helper(struct making *m)
 	int err = ptrace(PTRACE_SETOPTIONS, tid, NULL, OPTIONS) ? -errno : 0;
 
 	call_registers(&regs, m->code, SYS_clone, arguments, m->wait_sp);
-	err = err ?: set_registers(tid, &regs);
-	err = err ?: set_mask(tid, UINT64_MAX);
-	err = err ?: run_call(m, tid, &m->helper);
+	err = err ?: forkcopy_set_registers(tid, &regs);
+	err = err ?: forkcopy_set_mask(tid, UINT64_MAX);
+	err = err ?: forkcopy_run_call(m, tid, &m->helper);
 	if (err || m->helper)
 		return err;
-	err = failure(tid);
+	err = forkcopy_failure_of(tid);
 	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
 
 /* The helper has the frame by which it ends, and hands it on. */
-static int make_copy(struct making *m)
+static int forkcopy_make_copy(struct making *m)
 {
 	const uint64_t arguments[3] = {SHARED_FLAGS};
 	struct user_regs_struct regs = {0};
-	int err = expect(m, m->helper, STOP_ASKED);
+	int err = forkcopy_expect_stop(m, m->helper, STOP_ASKED);
 
 	if (!err && ptrace(PTRACE_SETOPTIONS, m->helper, NULL, OPTIONS | PTRACE_O_EXITKILL))
 		err = -errno;
-	err = err ?: get_registers(m->helper, &regs);
+	err = err ?: forkcopy_get_registers(m->helper, &regs);
 	if (err)
 		return err;
 	/*
@@ -424,17 +428,17 @@ static int make_copy(struct making *m)
 	 */
 	sched_setscheduler(m->helper, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	call_registers(&regs, m->code, SYS_clone, arguments, m->end_sp);
-	err = set_registers(m->helper, &regs);
-	err = err ?: run_call(m, m->helper, &m->copy);
+	err = forkcopy_set_registers(m->helper, &regs);
+	err = err ?: forkcopy_run_call(m, m->helper, &m->copy);
 	if (err)
 		return err == -ETIMEDOUT ? refuse(m->reason, err, "the fork takes too long") : err;
 	if (m->copy)
-		return expect(m, m->copy, STOP_ASKED);
-	err = failure(m->helper);
+		return forkcopy_expect_stop(m, m->copy, STOP_ASKED);
+	err = forkcopy_failure_of(m->helper);
 	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
 
-static void end(pid_t child)
+static void forkcopy_kill(pid_t child)
 {
 	siginfo_t info;
 
@@ -446,44 +450,44 @@ static void end(pid_t child)
 }
 
 /* The thread is at the end of its first call, or where it has just made the helper. */
-static int bury_helper(struct making *m)
+static int forkcopy_bury_helper(struct making *m)
 {
 	pid_t tid = m->thread->tid, child;
 	struct user_regs_struct regs = {0};
 	uint64_t arguments[3] = {0, 0, __WALL};
-	int err = resume(tid, PTRACE_SYSCALL);
+	int err = forkcopy_resume(tid, PTRACE_SYSCALL);
 
-	err = err ?: expect(m, tid, STOP_CALL);
-	err = err ?: get_registers(tid, &regs);
+	err = err ?: forkcopy_expect_stop(m, tid, STOP_CALL);
+	err = err ?: forkcopy_get_registers(tid, &regs);
 	if (err)
 		return err;
 	arguments[0] = (uint64_t)call_result(&regs); /* its pid in the process's own namespace */
 	call_registers(&regs, m->code, SYS_wait4, arguments, m->resume_sp);
-	err = set_registers(tid, &regs);
-	return err ?: run_call(m, tid, &child);
+	err = forkcopy_set_registers(tid, &regs);
+	return err ?: forkcopy_run_call(m, tid, &child);
 }
 
 /*
  * From the end of a system call to a stop of the kind that it was in before: only there does the
  * kernel look whether a call is to be restarted.
  */
-static int put_back(const struct making *m)
+static int forkcopy_put_back(const struct making *m)
 {
 	pid_t tid = m->thread->tid;
-	int err = resume(tid, PTRACE_INTERRUPT);
+	int err = forkcopy_resume(tid, PTRACE_INTERRUPT);
 
-	err = err ?: resume(tid, PTRACE_CONT);
-	err = err ?: expect(m, tid, STOP_ASKED);
-	err = err ?: set_mask(tid, m->mask);
-	err = err ?: set_registers(tid, &m->thread->registers);
+	err = err ?: forkcopy_resume(tid, PTRACE_CONT);
+	err = err ?: forkcopy_expect_stop(m, tid, STOP_ASKED);
+	err = err ?: forkcopy_set_mask(tid, m->mask);
+	err = err ?: forkcopy_set_registers(tid, &m->thread->registers);
 	if (!err && ptrace(PTRACE_SETOPTIONS, tid, NULL, 0))
 		err = -errno;
 	return err;
 }
 
-static int make(struct making *m)
+static int forkcopy_make_both(struct making *m)
 {
-	int failed = make_helper(m), err = 0;
+	int failed = forkcopy_make_helper(m), err = 0;
 
 	/* What it stands in is not known: it comes back by itself when it is let go. */
 	if (failed && !m->helper && !*m->reason)
@@ -493,12 +497,12 @@ static int make(struct making *m)
 		 * The pause must have an end, but burying what has been made must not fail for
 		 * that.
 		 */
-		failed = make_copy(m);
+		failed = forkcopy_make_copy(m);
 		m->deadline_ns += NS_PER_S;
-		end(m->helper);
-		err = bury_helper(m);
+		forkcopy_kill(m->helper);
+		err = forkcopy_bury_helper(m);
 	}
-	err = err ?: put_back(m);
+	err = err ?: forkcopy_put_back(m);
 	return failed ?: err;
 }
 
@@ -517,7 +521,8 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 		err = refuse(reason, -ENOENT, "its code has changed");
 	if (!err) {
 		/* The largest frames: what the thread's really need is known once it is chosen. */
-		m.thread = choose(&m, maps, threads, thread_count, sizeof(*vector) + 4096);
+		m.thread = forkcopy_choose_thread(&m, maps, threads, thread_count,
+						  sizeof(*vector) + 4096);
 		if (!m.thread)
 			err = refuse(reason, -EBUSY,
 				     "none of its threads is where it could be made to fork");
@@ -525,11 +530,11 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 	if (!err && ptrace(PTRACE_GETSIGMASK, m.thread->tid, sizeof(m.mask), &m.mask))
 		err = -errno;
 	err = err ?: call_vector_read(m.thread->tid, vector);
-	err = err ?: write_frames(&m, maps, vector);
-	err = err ?: make(&m);
+	err = err ?: forkcopy_write_frames(&m, maps, vector);
+	err = err ?: forkcopy_make_both(&m);
 	maps_free(maps);
 	if (err) {
-		end(m.copy);
+		forkcopy_kill(m.copy);
 		if (!*reason)
 			refuse(reason, err, "forking it failed: %s",
 			       err == -ETIMEDOUT ? "it took too long" : strerror(-err));
@@ -541,5 +546,5 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 
 void forkcopy_end(pid_t copy)
 {
-	end(copy);
+	forkcopy_kill(copy);
 }

@@ -22,7 +22,7 @@
 
 #if defined(__x86_64__)
 #define VECTOR_NOTE NT_X86_XSTATE
-static void take_pointers(struct stop_thread *t)
+static void registers_take_pointers(struct stop_thread *t)
 {
 	const struct user_regs_struct *regs = (const void *)t->words;
 
@@ -31,7 +31,7 @@ static void take_pointers(struct stop_thread *t)
 }
 #elif defined(__aarch64__)
 #define VECTOR_NOTE NT_PRFPREG
-static void take_pointers(struct stop_thread *t)
+static void registers_take_pointers(struct stop_thread *t)
 {
 	const struct user_regs_struct *regs = (const void *)t->words;
 	struct iovec tls = {&t->tls, sizeof(t->tls)};
@@ -44,8 +44,8 @@ static void take_pointers(struct stop_thread *t)
 #error "registers of this architecture are not known"
 #endif
 
-static int take_words(struct stop_thread *t, const uint64_t *general, size_t general_words,
-		      const uint64_t *vector, size_t vector_words)
+static int registers_take_words(struct stop_thread *t, const uint64_t *general,
+				size_t general_words, const uint64_t *vector, size_t vector_words)
 {
 	t->words = calloc(general_words + vector_words + 1, sizeof(*t->words));
 	if (!t->words)
@@ -69,9 +69,9 @@ int registers_read(struct stop_thread *t)
 	to = (struct iovec){vector, sizeof(vector)};
 	if (ptrace(PTRACE_GETREGSET, t->tid, VECTOR_NOTE, &to))
 		to.iov_len = 0;
-	err = take_words(t, general, words, vector, to.iov_len / 8);
+	err = registers_take_words(t, general, words, vector, to.iov_len / 8);
 	if (!err)
-		take_pointers(t);
+		registers_take_pointers(t);
 	return err;
 }
 
@@ -112,7 +112,7 @@ void registers_layout(struct registers_layout *out)
 	}
 }
 
-static uint64_t word_at(const unsigned char *area, size_t offset)
+static uint64_t registers_word_at(const unsigned char *area, size_t offset)
 {
 	uint64_t word;
 
@@ -125,8 +125,9 @@ static uint64_t word_at(const unsigned char *area, size_t offset)
  * (Intel's manual, volume 1, 13.4). Parts that are not in use hold what was there before, which is
  * left out. Returns the size in bytes.
  */
-static size_t take_vector(const struct registers_layout *layout, const unsigned char *area,
-			  size_t size, unsigned char to[VECTOR_MAX])
+static size_t registers_take_vector(const struct registers_layout *layout,
+				    const unsigned char *area, size_t size,
+				    unsigned char to[VECTOR_MAX])
 {
 	size_t next = AREA_SIZE, end = LEGACY_SIZE;
 	uint64_t used, kept;
@@ -136,8 +137,8 @@ static size_t take_vector(const struct registers_layout *layout, const unsigned 
 		memcpy(to, area, size);
 		return size;
 	}
-	used = word_at(area, LEGACY_SIZE);
-	kept = word_at(area, LEGACY_SIZE + 8);
+	used = registers_word_at(area, LEGACY_SIZE);
+	kept = registers_word_at(area, LEGACY_SIZE + 8);
 	if (used & FEATURE_X87)
 		memcpy(to, area, 160);
 	if (used & FEATURE_SSE)
@@ -168,8 +169,9 @@ void registers_layout(struct registers_layout *out)
 	*out = (struct registers_layout){0};
 }
 
-static size_t take_vector(const struct registers_layout *layout, const unsigned char *area,
-			  size_t size, unsigned char to[VECTOR_MAX])
+static size_t registers_take_vector(const struct registers_layout *layout,
+				    const unsigned char *area, size_t size,
+				    unsigned char to[VECTOR_MAX])
 {
 	(void)layout;
 	memcpy(to, area, size);
@@ -193,9 +195,9 @@ int registers_of_sleeper(struct stop_thread *t, const struct sleeper *sleeper,
 	general[offsetof(struct user_regs_struct, fs_base) / 8] = sleeper->tls;
 	general[offsetof(struct user_regs_struct, gs_base) / 8] = sleeper->gs_base;
 #endif
-	size = take_vector(layout, (const unsigned char *)(sleeper + 1), size,
-			   (unsigned char *)vector);
-	err = take_words(t, general, GENERAL_WORDS, vector, size / 8);
+	size = registers_take_vector(layout, (const unsigned char *)(sleeper + 1), size,
+				     (unsigned char *)vector);
+	err = registers_take_words(t, general, GENERAL_WORDS, vector, size / 8);
 	if (err)
 		return err;
 	t->tls = sleeper->tls;

@@ -76,8 +76,8 @@ void resident_close(struct resident *r)
 	free(r);
 }
 
-static int scan_by_ioctl(struct resident *r, uint64_t start, uint64_t end, bool own_only,
-			 int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx)
+static int resident_scan_by_ioctl(struct resident *r, uint64_t start, uint64_t end, bool own_only,
+				  int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx)
 {
 	const uint64_t unwanted = PAGE_PFNZERO | (own_only ? PAGE_FILE : 0);
 	struct scan_region regions[SCAN_REGIONS];
@@ -112,13 +112,13 @@ static int scan_by_ioctl(struct resident *r, uint64_t start, uint64_t end, bool 
 	return 0;
 }
 
-static bool entry_wanted(uint64_t entry, bool own_only)
+static bool resident_entry_wanted(uint64_t entry, bool own_only)
 {
 	return (entry & (ENTRY_PRESENT | ENTRY_SWAPPED)) && !(own_only && (entry & ENTRY_FILE));
 }
 
-static int scan_by_pagemap(struct resident *r, uint64_t start, uint64_t end, bool own_only,
-			   int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx)
+static int resident_scan_by_pagemap(struct resident *r, uint64_t start, uint64_t end, bool own_only,
+				    int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx)
 {
 	uint64_t entries[ENTRIES], run = 0;
 	bool in_run = false;
@@ -133,7 +133,7 @@ static int scan_by_pagemap(struct resident *r, uint64_t start, uint64_t end, boo
 		if (n < (ssize_t)sizeof(*entries))
 			return n < 0 ? -errno : 0;
 		for (size_t i = 0; i < (size_t)n / sizeof(*entries) && !stop; i++) {
-			bool wants = entry_wanted(entries[i], own_only);
+			bool wants = resident_entry_wanted(entries[i], own_only);
 
 			if (wants && !in_run)
 				run = start;
@@ -152,12 +152,12 @@ int resident_scan(struct resident *r, uint64_t start, uint64_t end, bool own_onl
 	int err;
 
 	if (!r->no_scan) {
-		err = scan_by_ioctl(r, start, end, own_only, fn, ctx);
+		err = resident_scan_by_ioctl(r, start, end, own_only, fn, ctx);
 		if (err != -ENOTTY && err != -EINVAL)
 			return err;
 		r->no_scan = true;
 	}
-	return scan_by_pagemap(r, start, end, own_only, fn, ctx);
+	return resident_scan_by_pagemap(r, start, end, own_only, fn, ctx);
 }
 
 size_t resident_read(const struct resident *r, uint64_t start, void *to, size_t size)

@@ -86,7 +86,7 @@ struct stop {
 
 /* ---- stopping ----------------------------------------------------------------------------- */
 
-static struct tracee *find_tracee(struct stop *stop, pid_t tid)
+static struct tracee *stop_find_tracee(struct stop *stop, pid_t tid)
 {
 	for (size_t i = 0; i < stop->count; i++) {
 		size_t at = (stop->found + 1 + i) % stop->count;
@@ -99,7 +99,7 @@ static struct tracee *find_tracee(struct stop *stop, pid_t tid)
 	return NULL;
 }
 
-static struct tracee *add_tracee(struct stop *stop, pid_t tid)
+static struct tracee *stop_add_tracee(struct stop *stop, pid_t tid)
 {
 	if (!RESERVE_ITEM(stop->tracees, stop->count, stop->room, 64))
 		return NULL;
@@ -108,7 +108,7 @@ static struct tracee *add_tracee(struct stop *stop, pid_t tid)
 }
 
 /* 1: seized, 0: it is ending and need not be, -errno. */
-static int seize(struct stop *stop, pid_t tid)
+static int stop_seize(struct stop *stop, pid_t tid)
 {
 	char state;
 	int err;
@@ -125,20 +125,20 @@ static int seize(struct stop *stop, pid_t tid)
 	return 1;
 }
 
-static int seize_one(struct stop *stop, pid_t tid)
+static int stop_seize_one(struct stop *stop, pid_t tid)
 {
 	int one;
 
-	if (!add_tracee(stop, tid))
+	if (!stop_add_tracee(stop, tid))
 		return refuse(stop->reason, -ENOMEM, "no memory to stop it");
-	one = seize(stop, tid);
+	one = stop_seize(stop, tid);
 	if (one <= 0)
 		stop->count--;
 	return one;
 }
 
 /* Seizes the threads that are not yet. How many there were, or -errno. */
-static int seize_new(struct stop *stop)
+static int stop_seize_new(struct stop *stop)
 {
 	char path[64];
 	struct dirent *entry;
@@ -153,9 +153,9 @@ static int seize_new(struct stop *stop)
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int one;
 
-		if (tid <= 0 || find_tracee(stop, tid))
+		if (tid <= 0 || stop_find_tracee(stop, tid))
 			continue;
-		one = seize_one(stop, tid);
+		one = stop_seize_one(stop, tid);
 		found = one < 0 ? one : found + one;
 	}
 	closedir(dir);
@@ -164,14 +164,14 @@ static int seize_new(struct stop *stop)
 
 /* ---- those that are left asleep ------------------------------------------------------------ */
 
-static int leave_asleep(void *ctx, const struct sleeper *sleeper)
+static int stop_leave_asleep(void *ctx, const struct sleeper *sleeper)
 {
 	struct stop *stop = ctx;
 	struct tracee *t;
 
-	if (find_tracee(stop, (pid_t)sleeper->tid))
+	if (stop_find_tracee(stop, (pid_t)sleeper->tid))
 		return 0;
-	t = add_tracee(stop, (pid_t)sleeper->tid);
+	t = stop_add_tracee(stop, (pid_t)sleeper->tid);
 	if (!t)
 		return -ENOMEM;
 	t->asleep = true;
@@ -179,9 +179,9 @@ static int leave_asleep(void *ctx, const struct sleeper *sleeper)
 	return registers_of_sleeper(&t->thread, sleeper, &stop->layout);
 }
 
-static int mark_sleeper(void *ctx, const struct sleeper *sleeper)
+static int stop_mark_sleeper(void *ctx, const struct sleeper *sleeper)
 {
-	struct tracee *t = find_tracee(ctx, (pid_t)sleeper->tid);
+	struct tracee *t = stop_find_tracee(ctx, (pid_t)sleeper->tid);
 
 	if (t && t->switches == sleeper->switches)
 		t->seen = true;
@@ -206,7 +206,7 @@ bool stop_undisturbed(struct stop *stop)
 	for (size_t i = 0; i < stop->count; i++)
 		stop->tracees[i].seen = false;
 	if (!stop->sleepers ||
-	    stop->sleepers->look(stop->sleepers->ctx, stop->pid, false, mark_sleeper, stop))
+	    stop->sleepers->look(stop->sleepers->ctx, stop->pid, false, stop_mark_sleeper, stop))
 		return false;
 	for (size_t i = 0; i < stop->count; i++)
 		awake += stop->tracees[i].asleep && !stop->tracees[i].seen;
@@ -217,7 +217,7 @@ bool stop_undisturbed(struct stop *stop)
  * Seizes those that were left asleep; not the ones that still are, unless `all`. How many, or
  * -errno.
  */
-static int seize_sleepers(struct stop *stop, bool all)
+static int stop_seize_sleepers(struct stop *stop, bool all)
 {
 	int seized = 0;
 
@@ -230,7 +230,7 @@ static int seize_sleepers(struct stop *stop, bool all)
 		t->asleep = false;
 		free(t->thread.words);
 		t->thread = (struct stop_thread){.tid = t->thread.tid};
-		one = seize(stop, t->thread.tid);
+		one = stop_seize(stop, t->thread.tid);
 		if (one < 0)
 			return one;
 		t->gone = !one;
@@ -242,7 +242,7 @@ static int seize_sleepers(struct stop *stop, bool all)
 /* ---- waiting for them ---------------------------------------------------------------------- */
 
 /* Has it stopped? Any stop will do: the one we asked for, a group stop, a signal on its way. */
-static void look_at(struct tracee *t)
+static void stop_look_at(struct tracee *t)
 {
 	siginfo_t info = {0};
 	int event, signal;
@@ -267,7 +267,7 @@ static void look_at(struct tracee *t)
 }
 
 /* The first thread that has not stopped; NULL when all have. */
-static struct tracee *look(struct stop *stop)
+static struct tracee *stop_look(struct stop *stop)
 {
 	struct tracee *missing = NULL;
 
@@ -277,14 +277,14 @@ static struct tracee *look(struct stop *stop)
 		if (t->asleep)
 			continue;
 		if (!t->stopped && !t->gone)
-			look_at(t);
+			stop_look_at(t);
 		if (!t->stopped && !t->gone && !missing)
 			missing = t;
 	}
 	return missing;
 }
 
-static int refuse_late(struct stop *stop, const struct tracee *t)
+static int stop_refuse_late(struct stop *stop, const struct tracee *t)
 {
 	char state = stop_thread_state(stop->pid, t->thread.tid);
 
@@ -301,7 +301,7 @@ static int refuse_late(struct stop *stop, const struct tracee *t)
  * a busy machine: seconds were seen. Only of a process that is ending the scheduling may be
  * changed, which a tool that is killed leaves changed.
  */
-static void hurry(struct tracee *t)
+static void stop_hurry(struct tracee *t)
 {
 	t->policy = sched_getscheduler(t->thread.tid);
 	if (t->policy != SCHED_OTHER && t->policy != SCHED_BATCH && t->policy != SCHED_IDLE)
@@ -312,7 +312,7 @@ static void hurry(struct tracee *t)
 					 &(struct sched_param){.sched_priority = 1});
 }
 
-static int stop_all(struct stop *stop)
+static int stop_all_threads(struct stop *stop)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	struct tracee *missing;
@@ -321,20 +321,20 @@ static int stop_all(struct stop *stop)
 	stop->begun_ns = monotonic_ns();
 	do {
 		/* Where it cannot be told, all are stopped. */
-		if (stop->sleepers &&
-		    stop->sleepers->look(stop->sleepers->ctx, stop->pid, true, leave_asleep, stop))
+		if (stop->sleepers && stop->sleepers->look(stop->sleepers->ctx, stop->pid, true,
+							   stop_leave_asleep, stop))
 			stop->sleepers = NULL;
-		found = seize_new(stop);
+		found = stop_seize_new(stop);
 		if (found < 0)
 			return found;
-		while ((missing = look(stop)) != NULL) {
+		while ((missing = stop_look(stop)) != NULL) {
 			if (monotonic_ns() - stop->begun_ns > stop->max_ns)
-				return refuse_late(stop, missing);
+				return stop_refuse_late(stop, missing);
 			if (stop->ending && !missing->hurried)
-				hurry(missing);
+				stop_hurry(missing);
 			nanosleep(&pause, NULL);
 		}
-		woken = stop_undisturbed(stop) ? 0 : seize_sleepers(stop, !stop->sleepers);
+		woken = stop_undisturbed(stop) ? 0 : stop_seize_sleepers(stop, !stop->sleepers);
 		if (woken < 0)
 			return woken;
 		/* Threads that were born before their parents stopped are there now. */
@@ -342,7 +342,7 @@ static int stop_all(struct stop *stop)
 	return 0;
 }
 
-static int read_all_registers(struct stop *stop)
+static int stop_read_all_registers(struct stop *stop)
 {
 	size_t live = 0;
 
@@ -369,7 +369,7 @@ void stop_run_first(bool first)
 	pthread_setschedparam(pthread_self(), first ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
-static void release_all(struct stop *stop)
+static void stop_release_all(struct stop *stop)
 {
 	for (size_t i = 0; i < stop->count; i++) {
 		const struct tracee *t = &stop->tracees[i];
@@ -382,7 +382,7 @@ static void release_all(struct stop *stop)
 	stop->end_ns = monotonic_ns();
 }
 
-static void make_copy(struct stop *stop)
+static void stop_make_copy(struct stop *stop)
 {
 	_cleanup_free_ struct forkcopy_thread *threads = calloc(stop->count, sizeof(*threads));
 	struct copy_order *order = &stop->copying;
@@ -406,18 +406,18 @@ static void make_copy(struct stop *stop)
 	 */
 	for (size_t i = 0; order->err && i < stop->count; i++) {
 		if (stop->tracees[i].asked && !stop->tracees[i].gone)
-			look_at(&stop->tracees[i]);
+			stop_look_at(&stop->tracees[i]);
 	}
 }
 
-static enum order next_order(struct stop *stop)
+static enum order stop_next_order(struct stop *stop)
 {
 	while (sem_wait(&stop->given))
 		;
 	return stop->order;
 }
 
-static void *trace_threads(void *arg)
+static void *stop_trace_threads(void *arg)
 {
 	struct stop *stop = arg;
 
@@ -427,28 +427,28 @@ static void *trace_threads(void *arg)
 	 */
 	stop_run_first(true);
 	stop->start_ns = monotonic_ns();
-	stop->err = stop_all(stop);
+	stop->err = stop_all_threads(stop);
 	if (!stop->err)
-		stop->err = read_all_registers(stop);
+		stop->err = stop_read_all_registers(stop);
 	if (stop->err) {
-		release_all(stop);
+		stop_release_all(stop);
 		sem_post(&stop->done);
 		return NULL;
 	}
 	for (;;) {
 		sem_post(&stop->done);
-		switch (next_order(stop)) {
+		switch (stop_next_order(stop)) {
 		case ORDER_STOP_SLEEPERS:
 			stop->sleepers = NULL;
-			stop->err = stop_all(stop);
+			stop->err = stop_all_threads(stop);
 			if (!stop->err)
-				stop->err = read_all_registers(stop);
+				stop->err = stop_read_all_registers(stop);
 			break;
 		case ORDER_COPY:
-			make_copy(stop);
+			stop_make_copy(stop);
 			break;
 		case ORDER_RELEASE:
-			release_all(stop);
+			stop_release_all(stop);
 			if (!stop->copy) {
 				sem_post(&stop->done);
 				return NULL;
@@ -463,7 +463,7 @@ static void *trace_threads(void *arg)
 	}
 }
 
-static void give(struct stop *stop, enum order order)
+static void stop_give_order(struct stop *stop, enum order order)
 {
 	stop->order = order;
 	sem_post(&stop->given);
@@ -471,8 +471,8 @@ static void give(struct stop *stop, enum order order)
 		;
 }
 
-static int begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, bool ending,
-		 struct stop **out, char reason[static REASON_MAX])
+static int stop_begin_any(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers,
+			  bool ending, struct stop **out, char reason[static REASON_MAX])
 {
 	struct stop *stop = calloc(1, sizeof(*stop));
 	int err;
@@ -487,7 +487,7 @@ static int begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleeper
 	stop->max_ns = max_ns;
 	sem_init(&stop->done, 0, 0);
 	sem_init(&stop->given, 0, 0);
-	err = -pthread_create(&stop->tracer, NULL, trace_threads, stop);
+	err = -pthread_create(&stop->tracer, NULL, stop_trace_threads, stop);
 	if (!err) {
 		stop->running = true;
 		while (sem_wait(&stop->done))
@@ -524,17 +524,17 @@ uint64_t stop_start_ns(const struct stop *stop)
 int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
 	       char reason[static REASON_MAX])
 {
-	return begin(pid, max_ns, sleepers, false, out, reason);
+	return stop_begin_any(pid, max_ns, sleepers, false, out, reason);
 }
 
 int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out, char reason[static REASON_MAX])
 {
-	return begin(pid, max_ns, NULL, true, out, reason);
+	return stop_begin_any(pid, max_ns, NULL, true, out, reason);
 }
 
 int stop_sleepers_too(struct stop *stop, char reason[static REASON_MAX])
 {
-	give(stop, ORDER_STOP_SLEEPERS);
+	stop_give_order(stop, ORDER_STOP_SLEEPERS);
 	memcpy(reason, stop->reason, REASON_MAX);
 	return stop->err;
 }
@@ -543,7 +543,7 @@ int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline
 	      char reason[static REASON_MAX])
 {
 	stop->copying = (struct copy_order){.code = code, .deadline_ns = deadline_ns};
-	give(stop, ORDER_COPY);
+	stop_give_order(stop, ORDER_COPY);
 	memcpy(reason, stop->copying.reason, REASON_MAX);
 	*copy = stop->copy;
 	return stop->copying.err;
@@ -552,7 +552,7 @@ int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline
 uint64_t stop_end(struct stop *stop)
 {
 	if (stop->running && !stop->released)
-		give(stop, ORDER_RELEASE);
+		stop_give_order(stop, ORDER_RELEASE);
 	stop->released = true;
 	/* The end of its tracer lets go of a thread in whatever state; the copy's must stay. */
 	if (stop->running && !stop->copy) {

@@ -25,14 +25,14 @@ char stop_thread_state(pid_t pid, pid_t tid)
 }
 
 /* The process that traces it already, 0: none. */
-static pid_t tracer_of(pid_t pid)
+static pid_t stop_tracer_of(pid_t pid)
 {
 	_cleanup_free_ char *tracer = NULL;
 
 	return proc_status_field(pid, "TracerPid", &tracer) ? 0 : (pid_t)strtol(tracer, NULL, 10);
 }
 
-static int yama_scope(void)
+static int stop_yama_scope(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 	int scope = 0;
@@ -42,7 +42,7 @@ static int yama_scope(void)
 
 int stop_explain(pid_t pid, int err, char reason[static REASON_MAX])
 {
-	pid_t tracer = tracer_of(pid);
+	pid_t tracer = stop_tracer_of(pid);
 	char comm[17] = "";
 
 	if (err != EPERM && err != EACCES)
@@ -53,7 +53,7 @@ int stop_explain(pid_t pid, int err, char reason[static REASON_MAX])
 			      "process %d (%s) traces it already; let that detach first",
 			      (int)tracer, comm);
 	}
-	if (yama_scope() == 3)
+	if (stop_yama_scope() == 3)
 		return refuse(
 			reason, -EPERM,
 			"this machine forbids ptrace altogether (kernel.yama.ptrace_scope is 3 "

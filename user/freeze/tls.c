@@ -20,12 +20,12 @@
 #define THREAD_HEADER	    16 /* of the thread pointer's own two words */
 #endif
 
-static void cleanup_elf(Elf **elf)
+static void tls_cleanup_elf(Elf **elf)
 {
 	elf_end(*elf);
 }
 
-static bool read_segment(Elf *elf, struct tls_layout *out)
+static bool tls_read_segment(Elf *elf, struct tls_layout *out)
 {
 	size_t count;
 
@@ -48,7 +48,8 @@ static bool read_segment(Elf *elf, struct tls_layout *out)
  * Whose block is it about? Without a symbol the object's own; else the symbol's, which has to be
  * defined here.
  */
-static bool own_addend(Elf *elf, const GElf_Shdr *section, const GElf_Rela *rela, uint64_t *addend)
+static bool tls_own_addend(Elf *elf, const GElf_Shdr *section, const GElf_Rela *rela,
+			   uint64_t *addend)
 {
 	Elf_Scn *symbols = elf_getscn(elf, section->sh_link);
 	Elf_Data *data;
@@ -65,8 +66,8 @@ static bool own_addend(Elf *elf, const GElf_Shdr *section, const GElf_Rela *rela
 	return true;
 }
 
-static void read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			     struct tls_layout *out)
+static void tls_read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+				 struct tls_layout *out)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
@@ -83,7 +84,7 @@ static void read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *header
 			word = &out->module;
 		else
 			continue;
-		if (word->known || !own_addend(elf, header, &rela, &word->addend))
+		if (word->known || !tls_own_addend(elf, header, &rela, &word->addend))
 			continue;
 		word->vaddr = rela.r_offset;
 		word->known = true;
@@ -94,7 +95,7 @@ static void read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *header
 
 int tls_layout_read(const struct object *object, struct tls_layout *out)
 {
-	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
+	__attribute__((cleanup(tls_cleanup_elf))) Elf *elf = NULL;
 	Elf_Scn *section = NULL;
 
 	*out = (struct tls_layout){0};
@@ -102,14 +103,14 @@ int tls_layout_read(const struct object *object, struct tls_layout *out)
 	if (!object_is_elf64(object))
 		return -ENOENT;
 	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !read_segment(elf, out))
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !tls_read_segment(elf, out))
 		return -ENOENT;
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
 		    header.sh_size <= MAX_RELOCATION_BYTES)
-			read_relocations(elf, section, &header, out);
+			tls_read_relocations(elf, section, &header, out);
 	}
 	return 0;
 }

@@ -41,7 +41,7 @@ static const uint16_t calls[] = {
 	SYS_io_uring_enter,
 };
 
-static int walk_over(struct sleepers *s, pid_t pid)
+static int sleepers_walk_over(struct sleepers *s, pid_t pid)
 {
 	union bpf_iter_link_info info = {.task.pid = (uint32_t)pid};
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &info, .iter_info_len = sizeof(info));
@@ -59,21 +59,22 @@ static int walk_over(struct sleepers *s, pid_t pid)
 	return 0;
 }
 
-static size_t record_size(const struct sleeper *sleeper)
+static size_t sleepers_record_size(const struct sleeper *sleeper)
 {
 	return sizeof(*sleeper) + ((sleeper->vector_size + 7) & ~7u);
 }
 
 /* As many whole records as there are; *used bytes, of which the rest is kept. */
-static int take_records(struct sleepers *s, size_t *used,
-			int (*fn)(void *fn_ctx, const struct sleeper *sleeper), void *fn_ctx)
+static int sleepers_take_records(struct sleepers *s, size_t *used,
+				 int (*fn)(void *fn_ctx, const struct sleeper *sleeper),
+				 void *fn_ctx)
 {
 	size_t at = 0;
 	int err = 0;
 
 	while (!err && *used - at >= sizeof(struct sleeper)) {
 		const struct sleeper *sleeper = (const void *)(s->buffer + at);
-		size_t size = record_size(sleeper);
+		size_t size = sleepers_record_size(sleeper);
 
 		if (*used - at < size)
 			break;
@@ -85,13 +86,13 @@ static int take_records(struct sleepers *s, size_t *used,
 	return err;
 }
 
-static int look(void *ctx, pid_t pid, bool registers,
-		int (*fn)(void *fn_ctx, const struct sleeper *sleeper), void *fn_ctx)
+static int sleepers_look(void *ctx, pid_t pid, bool registers,
+			 int (*fn)(void *fn_ctx, const struct sleeper *sleeper), void *fn_ctx)
 {
 	struct sleepers *s = ctx;
 	_cleanup_close_ int fd = -1;
 	size_t used = 0;
-	int err = walk_over(s, pid);
+	int err = sleepers_walk_over(s, pid);
 
 	if (err)
 		return err;
@@ -107,7 +108,7 @@ static int look(void *ctx, pid_t pid, bool registers,
 		if (n <= 0)
 			return n < 0 ? -errno : used ? -EIO : 0;
 		used += (size_t)n;
-		err = take_records(s, &used, fn, fn_ctx);
+		err = sleepers_take_records(s, &used, fn, fn_ctx);
 	}
 	return err;
 }
@@ -120,7 +121,7 @@ int sleepers_new(struct sleepers **out)
 	if (!s)
 		return err;
 	s->link = -1;
-	s->for_stop = (struct stop_sleepers){.ctx = s, .look = look};
+	s->for_stop = (struct stop_sleepers){.ctx = s, .look = sleepers_look};
 	s->buffer = malloc(BUFFER_SIZE);
 	s->skel = sleepers_bpf__open();
 	if (!s->buffer || !s->skel)

@@ -36,7 +36,8 @@ void thread_variables_free(struct trace *trace)
 }
 
 /* As tls_layout_read(). */
-static int layout_of(struct trace *trace, const struct object *object, struct tls_layout *out)
+static int thread_variables_layout_of(struct trace *trace, const struct object *object,
+				      struct tls_layout *out)
 {
 	uint64_t id = object_id(object);
 	struct known_layout *known;
@@ -62,18 +63,19 @@ struct tls_object {
 	uint64_t distance, module; /* 0: not known */
 };
 
-struct search {
+struct tls_search {
 	struct target *target;
 	const struct memory_image *memory;
 	struct stat program;
 	bool glibc; /* its vector of blocks is known */
 };
 
-static void begin(struct search *s, struct target *target, const struct memory_image *memory)
+static void thread_variables_begin(struct tls_search *s, struct target *target,
+				   const struct memory_image *memory)
 {
 	char path[64];
 
-	*s = (struct search){.target = target, .memory = memory};
+	*s = (struct tls_search){.target = target, .memory = memory};
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
 	if (stat(path, &s->program))
 		s->program = (struct stat){0};
@@ -85,8 +87,8 @@ static void begin(struct search *s, struct target *target, const struct memory_i
 }
 
 /* What the dynamic linker has written into a word of the object. */
-static bool read_word(const struct search *s, const struct image_range *range,
-		      const struct tls_word *word, uint64_t *value)
+static bool thread_variables_read_word(const struct tls_search *s, const struct image_range *range,
+				       const struct tls_word *word, uint64_t *value)
 {
 	uint64_t vaddr;
 
@@ -97,27 +99,27 @@ static bool read_word(const struct search *s, const struct image_range *range,
 	return true;
 }
 
-static int look_at(struct trace *trace, const struct search *s, const struct image_range *range,
-		   struct tls_object *out)
+static int thread_variables_look_at(struct trace *trace, const struct tls_search *s,
+				    const struct image_range *range, struct tls_object *out)
 {
 	struct object *object = range->object;
-	int err = layout_of(trace, object, &out->layout);
+	int err = thread_variables_layout_of(trace, object, &out->layout);
 
 	if (err)
 		return err;
 	out->object = object;
 	out->is_program = s->program.st_ino && object_ino(object) == s->program.st_ino &&
 			  object_dev(object) == s->program.st_dev;
-	if (!read_word(s, range, &out->layout.distance, &out->distance))
+	if (!thread_variables_read_word(s, range, &out->layout.distance, &out->distance))
 		out->distance = 0;
-	if (!s->glibc || !read_word(s, range, &out->layout.module, &out->module))
+	if (!s->glibc || !thread_variables_read_word(s, range, &out->layout.module, &out->module))
 		out->module = 0;
 	return 0;
 }
 
 /* Where the thread's block of that object begins; 0: not known. */
-static uint64_t block_of(const struct search *s, const struct tls_object *p,
-			 const struct memory_thread *thread)
+static uint64_t thread_variables_block_of(const struct tls_search *s, const struct tls_object *p,
+					  const struct memory_thread *thread)
 {
 	uint64_t vector, room, block;
 
@@ -138,12 +140,13 @@ static uint64_t block_of(const struct search *s, const struct tls_object *p,
 	return block;
 }
 
-static int name_in(struct trace *trace, const struct search *s, const struct tls_object *p,
-		   uint64_t address, struct thread_variable *out)
+static int thread_variables_name_in(struct trace *trace, const struct tls_search *s,
+				    const struct tls_object *p, uint64_t address,
+				    struct thread_variable *out)
 {
 	for (size_t i = 0; i < s->memory->thread_count; i++) {
 		const struct memory_thread *thread = &s->memory->threads[i];
-		uint64_t block = block_of(s, p, thread);
+		uint64_t block = thread_variables_block_of(s, p, thread);
 		int err;
 
 		if (!block || address < block || address - block >= p->layout.size)
@@ -163,10 +166,10 @@ int trace_name_tls(struct trace *trace, struct target *target, const struct memo
 		   uint64_t address, struct thread_variable *out)
 {
 	const struct object *before = NULL;
-	struct search search;
+	struct tls_search search;
 	int err = -ENOENT;
 
-	begin(&search, target, memory);
+	thread_variables_begin(&search, target, memory);
 	for (size_t i = 0; err == -ENOENT && i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
 		struct tls_object p;
@@ -175,8 +178,8 @@ int trace_name_tls(struct trace *trace, struct target *target, const struct memo
 		if (!range->object || range->object == before)
 			continue;
 		before = range->object;
-		err = look_at(trace, &search, range, &p);
-		err = err ? err : name_in(trace, &search, &p, address, out);
+		err = thread_variables_look_at(trace, &search, range, &p);
+		err = err ? err : thread_variables_name_in(trace, &search, &p, address, out);
 	}
 	return err;
 }
