@@ -57,18 +57,23 @@ static void fix_checksums(uint8_t *data, size_t size)
 	}
 }
 
+/* Takes it over. */
 static void show(struct run *run, struct snapshot *s)
 {
-	struct stack *top[MAX_SHOWN];
+	struct report *r = report_new(s);
+	const struct stack *top[MAX_SHOWN];
 	size_t n;
 
-	stack_trends_update(run->trends, s);
-	stack_trends_judge_all(run->trends, s);
-	n = rank_top(s, RANK_LIVE, top, MAX_SHOWN);
+	if (!r)
+		abort();
+
+	stack_trends_update(run->trends, r);
+	stack_trends_judge_all(run->trends, r);
+	n = rank_top(r, RANK_LIVE, top, MAX_SHOWN);
 	for (size_t i = 0; i < run->count; i++)
-		run->formats[i]->snapshot(run->exporters[i], s, (const struct stack *const *)top,
-					  n);
-	diff_add(run->diff, s, run->snapshots++ & 1);
+		run->formats[i]->snapshot(run->exporters[i], r, top, n);
+	diff_add(run->diff, r, run->snapshots++ & 1);
+	report_free(r);
 }
 
 static void show_survey(struct run *run, const struct survey_report *report)
@@ -137,7 +142,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				show_survey(&run, item.survey);
 			else
 				show(&run, item.snapshot);
-			snapshot_free(item.snapshot);
 		}
 		run_end(&run);
 		recording_reader_free(reader);

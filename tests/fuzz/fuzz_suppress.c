@@ -2,6 +2,7 @@
 /* libFuzzer: a file of suppressions, and two stacks that it is matched against. */
 #include "tests/fuzz/fuzz.h"
 
+#include "tests/unit/borrowed_report.h"
 #include "user/analysis/suppress.h"
 
 static const struct frame allocation = {
@@ -29,20 +30,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{.live = {5, 1}, .verdict = {{5, 1}}, .frames = frames + 2, .frame_count = 1},
 	};
 	struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
+	struct report *r = report_borrow(&snapshot);
 
 	if (!s)
 		abort();
 	if (!suppressions_parse(s, "fuzz", text, size)) {
-		MUST(!suppressions_apply(s, &snapshot));
+		MUST(!suppressions_apply(s, r));
 		/* Each block is suppressed once, or not at all. */
-		MUST(snapshot.suppressed->total.bytes ==
-		     (stacks[0].hidden ? 10u : 0) + (stacks[1].hidden ? 5u : 0));
+		MUST(r->suppressed->total.bytes ==
+		     (r->notes[0].hidden ? 10u : 0) + (r->notes[1].hidden ? 5u : 0));
 		snapshot.verdict.state = VERDICT_TAKEN;
-		MUST(!suppressions_apply(s, &snapshot));
-		MUST(snapshot.suppressed->total.bytes <= 5);
+		MUST(!suppressions_apply(s, r));
+		MUST(r->suppressed->total.bytes <= 5);
 		suppressions_match_free(s, frames, 5);
 	}
-	free(snapshot.suppressed);
+	report_drop(r);
 	suppressions_free(s);
 	return 0;
 }

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "user/export/export.h"
+#include "user/recording/recording.h"
 
 #define SAMPLE_STACKS 3
 
@@ -73,8 +75,6 @@ static struct stack sample_stacks[SAMPLE_STACKS] = {
 		.free = {1363148, 1024},
 		.older = {1000000, 700},
 		.oldest_ns = 19500000000ULL,
-		.delta_bytes = 12288,
-		.delta_count = 9,
 		.frames = sample_frames_a,
 		.frame_count = 3,
 	},
@@ -95,8 +95,6 @@ static struct stack sample_stacks[SAMPLE_STACKS] = {
 		.alloc = {100, 13},
 		.free = {100, 10},
 		.older = {0, 0},
-		.delta_bytes = -50,
-		.delta_count = -5,
 		.end = STACK_END_NO_ROWS,
 	},
 };
@@ -116,20 +114,34 @@ static inline struct snapshot sample_snapshot(void)
 		.live = {1367244, 1028},
 		.alloc = {2730492, 2062},
 		.free = {1363248, 1034},
-		.delta_bytes = 12238,
-		.delta_count = 4,
 		.unknown_frees = 17,
 		.stacks = sample_stacks,
 		.stack_count = SAMPLE_STACKS,
 	};
 }
 
+/* Of such a snapshot, with its differences to the one before; report_drop(). */
+static inline struct report *sample_report(const struct snapshot *s)
+{
+	static const int64_t deltas[SAMPLE_STACKS][2] = {{12288, 9}, {0, 0}, {-50, -5}};
+	struct report *r = report_borrow(s);
+
+	r->delta_bytes = 12238;
+	r->delta_count = 4;
+	for (size_t i = 0; i < s->stack_count; i++) {
+		r->notes[i].delta_bytes = s->stack_count == SAMPLE_STACKS ? deltas[i][0] : 0;
+		r->notes[i].delta_count = s->stack_count == SAMPLE_STACKS ? deltas[i][1] : 0;
+	}
+	return r;
+}
+
 /*
- * The format's whole output for one snapshot with the first `shown_count` stacks; free() it. NULL:
+ * The format's whole output for one report with the first `shown_count` stacks; free() it. NULL:
  * it failed.
  */
-static inline char *sample_export(const char *format_name, const struct export_options *options,
-				  const struct snapshot *s, size_t shown_count)
+static inline char *sample_export_report(const char *format_name,
+					 const struct export_options *options,
+					 const struct report *r, size_t shown_count)
 {
 	const struct exporter_format *format = export_find_format(format_name);
 	const struct stack *shown[SAMPLE_STACKS];
@@ -142,17 +154,48 @@ static inline char *sample_export(const char *format_name, const struct export_o
 	if (!out || !format || shown_count > SAMPLE_STACKS)
 		abort();
 	for (size_t i = 0; i < shown_count; i++)
-		shown[i] = &s->stacks[i];
+		shown[i] = &r->snapshot->stacks[i];
 	e = format->open(out, options);
 	if (!e)
 		abort();
-	err = format->snapshot(e, s, shown, shown_count);
+	err = format->snapshot(e, r, shown, shown_count);
 	err |= format->close(e);
 	fclose(out);
 	if (!err)
 		return text;
 	free(text);
 	return NULL;
+}
+
+/* The same for a snapshot with nothing beside it but the sample's differences. */
+static inline char *sample_export(const char *format_name, const struct export_options *options,
+				  const struct snapshot *s, size_t shown_count)
+{
+	struct report *r = sample_report(s);
+	char *text = sample_export_report(format_name, options, r, shown_count);
+
+	report_drop(r);
+	return text;
+}
+
+/* One call of a format's snapshot(), with nothing shown. */
+static inline int sample_take(const struct exporter_format *format, struct exporter *e,
+			      const struct snapshot *s)
+{
+	struct report *r = sample_report(s);
+	int err = format->snapshot(e, r, NULL, 0);
+
+	report_drop(r);
+	return err;
+}
+
+static inline int sample_record(struct recording_writer *w, const struct snapshot *s)
+{
+	struct report *r = sample_report(s);
+	int err = recording_writer_add(w, r);
+
+	report_drop(r);
+	return err;
 }
 
 /*

@@ -46,7 +46,7 @@ void diff_free(struct diff *diff)
  * No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins
  * what it forged.
  */
-static char *diff_make_key(const struct stack *stack)
+static char *diff_make_key(const struct stack *stack, const struct stack_notes *notes)
 {
 	char *key = NULL;
 	size_t len = 0;
@@ -54,8 +54,8 @@ static char *diff_make_key(const struct stack *stack)
 
 	if (!out)
 		return NULL;
-	for (size_t i = 0; stack->frames && i < stack->frame_count; i++) {
-		const struct frame *frame = stack->frames[i];
+	for (size_t i = 0; notes->frames && i < notes->frame_count; i++) {
+		const struct frame *frame = notes->frames[i];
 
 		if (frame->function)
 			fprintf(out, "%s\n", frame->function);
@@ -63,7 +63,7 @@ static char *diff_make_key(const struct stack *stack)
 			fprintf(out, "%s+%" PRIx64 "\n", frame->module ? frame->module : "",
 				frame->offset);
 	}
-	fprintf(out, "%d", stack->frames ? (int)stack->end : -1);
+	fprintf(out, "%d", notes->frames ? (int)stack->end : -1);
 	if (close_memstream(out)) {
 		free(key);
 		return NULL;
@@ -72,9 +72,10 @@ static char *diff_make_key(const struct stack *stack)
 }
 
 /* The entry of a stack's names, made when there is none. */
-static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack)
+static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack,
+				    const struct stack_notes *notes)
 {
-	char *key = diff_make_key(stack);
+	char *key = diff_make_key(stack, notes);
 	struct entry *entry = NULL;
 
 	if (!key)
@@ -94,8 +95,8 @@ static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack
 		.id = stack->id,
 		.truncated = stack->truncated,
 		.end = stack->end,
-		.frames = stack->frames,
-		.frame_count = stack->frame_count,
+		.frames = notes->frames,
+		.frame_count = notes->frame_count,
 	};
 	HASH_ADD_KEYPTR(hh, diff->entries, entry->key, strlen(entry->key), entry);
 	return entry;
@@ -116,8 +117,9 @@ static void diff_add_side(struct compared_side *side, const struct snapshot *s)
 		side->lost += s->lost[i];
 }
 
-int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
+int diff_add(struct diff *diff, const struct report *report, bool is_new)
 {
+	const struct snapshot *s = report->snapshot;
 	struct comparison *c = &diff->comparison;
 	struct compared_side *side = is_new ? &c->now : &c->old;
 
@@ -129,11 +131,11 @@ int diff_add(struct diff *diff, const struct snapshot *s, bool is_new)
 
 		if (!stack->live.count && !stack->live.bytes)
 			continue;
-		if (stack->hidden) {
+		if (report->notes[i].hidden) {
 			amount_add(&side->suppressed, &stack->live);
 			continue;
 		}
-		entry = diff_get_entry(diff, stack);
+		entry = diff_get_entry(diff, stack, &report->notes[i]);
 		if (!entry)
 			return -ENOMEM;
 		sum = is_new ? &entry->stack.now : &entry->stack.old;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "user/model/comparison.h"
+#include "user/model/report.h"
 
 struct diff;
 
@@ -20,7 +21,7 @@ void diff_free(struct diff *diff); /* with the comparison; NULL is fine */
  * Adds a process to the old side or the new one, without its hidden stacks. The frames must outlive
  * the diff. 0 or -ENOMEM.
  */
-int diff_add(struct diff *diff, const struct snapshot *s, bool is_new);
+int diff_add(struct diff *diff, const struct report *report, bool is_new);
 
 /*
  * Sorts, by blocks or by bytes, and counts. Owned by the diff; nothing may be added after it. NULL

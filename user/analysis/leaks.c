@@ -3,36 +3,38 @@
 
 #include "user/base/util.h"
 
-static struct amount leaks_of_stack(const struct snapshot *s, const struct stack *stack)
+static struct amount leaks_of_stack(const struct report *r, size_t number)
 {
 	static const enum verdict_class leaked[] = {VERDICT_DEFINITE, VERDICT_INDIRECT};
+	const struct stack *stack = &r->snapshot->stacks[number];
+	unsigned suppressed = r->notes[number].suppressed;
 	struct amount sum = {0};
 
-	if (s->verdict.state != VERDICT_TAKEN)
-		return stack->suppressed ? sum : stack->live;
+	if (r->snapshot->verdict.state != VERDICT_TAKEN)
+		return suppressed ? sum : stack->live;
 	for (size_t i = 0; i < ARRAY_SIZE(leaked); i++) {
-		if (!(stack->suppressed & 1u << leaked[i]))
+		if (!(suppressed & 1u << leaked[i]))
 			amount_add(&sum, &stack->verdict[leaked[i]]);
 	}
 	return sum;
 }
 
-struct amount leaks_of(const struct snapshot *s)
+struct amount leaks_of(const struct report *r)
 {
 	struct amount sum = {0};
 
-	for (size_t i = 0; i < s->stack_count; i++) {
-		const struct amount one = leaks_of_stack(s, &s->stacks[i]);
+	for (size_t i = 0; i < r->snapshot->stack_count; i++) {
+		const struct amount one = leaks_of_stack(r, i);
 
 		amount_add(&sum, &one);
 	}
 	return sum;
 }
 
-void leaks_hide_others(struct snapshot *s)
+void leaks_hide_others(struct report *r)
 {
-	for (size_t i = 0; i < s->stack_count; i++) {
-		if (!leaks_of_stack(s, &s->stacks[i]).count)
-			s->stacks[i].hidden = true;
+	for (size_t i = 0; i < r->snapshot->stack_count; i++) {
+		if (!leaks_of_stack(r, i).count)
+			r->notes[i].hidden = true;
 	}
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/analysis/rank.h"
 #include "user/base/util.h"
 #include "user/model/id_map.h"
 
@@ -28,6 +27,10 @@ static void merge_add_stack(struct stack *to, const struct stack *from)
 	amount_add(&to->older, &from->older);
 	to->error_bytes = hypot(to->error_bytes, from->error_bytes);
 	to->oldest_ns = merge_larger(to->oldest_ns, from->oldest_ns);
+}
+
+static void merge_add_notes(struct stack_notes *to, const struct stack_notes *from)
+{
 	to->delta_bytes += from->delta_bytes;
 	to->delta_count += from->delta_count;
 	/* Names may have been found in one process only. */
@@ -56,67 +59,102 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->ended += from->processes ? from->ended : from->exited || from->execed;
 }
 
-static int merge_add_stacks(struct snapshot *sum, struct id_map *map, const struct snapshot *from,
-			    uint32_t number)
+/* What is being made. */
+struct merge {
+	struct snapshot *sum;
+	struct stack_notes *notes; /* of sum->stacks */
+	struct id_map map;	   /* stack id -> its place there */
+};
+
+static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t number)
 {
-	for (size_t i = 0; i < from->stack_count; i++) {
-		const struct stack *stack = &from->stacks[i];
+	for (size_t i = 0; i < from->snapshot->stack_count; i++) {
+		const struct stack *stack = &from->snapshot->stacks[i];
+		struct stack *to;
 		uint32_t at;
 
-		if (id_map_get(map, stack->id, &at)) {
-			merge_add_stack(&sum->stacks[at], stack);
+		if (id_map_get(&m->map, stack->id, &at)) {
+			merge_add_stack(&m->sum->stacks[at], stack);
+			merge_add_notes(&m->notes[at], &from->notes[i]);
 			continue;
 		}
-		at = (uint32_t)sum->stack_count++;
-		sum->stacks[at] = *stack;
-		sum->stacks[at].index = number;
-		sum->stacks[at].trend = (struct trend){0};
-		memset(sum->stacks[at].verdict, 0, sizeof(sum->stacks[at].verdict));
+		at = (uint32_t)m->sum->stack_count++;
+		to = &m->sum->stacks[at];
+		*to = *stack;
+		to->index = number;
+		memset(to->verdict, 0, sizeof(to->verdict));
 		/* Those belong to the process's own snapshot. */
-		sum->stacks[at].held_by = sum->stacks[at].contents = NULL;
-		sum->stacks[at].contents_len = 0;
-		sum->stacks[at].suppressed = 0;
-		sum->stacks[at].hidden = false;
-		if (id_map_put(map, stack->id, at))
+		to->held_by = to->contents = NULL;
+		to->contents_len = 0;
+		merge_add_notes(&m->notes[at], &from->notes[i]);
+		if (id_map_put(&m->map, stack->id, at))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-int merge_snapshots(const struct snapshot *const *list, size_t count, struct snapshot **out)
+/* The sum's own notes take the place of those of a first snapshot. 0 or -ENOMEM. */
+static int merge_finish(struct merge *m, struct report **out)
 {
-	struct snapshot *sum = calloc(1, sizeof(*sum));
-	struct id_map map = {0};
-	size_t room = 1;
-	int err = 0;
+	struct report *report;
 
-	if (!sum)
+	m->sum->exited = m->sum->ended == m->sum->processes;
+	snapshot_total(m->sum);
+	report = report_new(TAKE_PTR(m->sum));
+	if (!report)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		room += list[i]->stack_count;
-	sum->stacks = calloc(room, sizeof(*sum->stacks));
-	if (!sum->stacks) {
-		snapshot_free(sum);
-		return -ENOMEM;
+	report->delta_bytes = report->delta_count = 0;
+	for (size_t i = 0; i < report->snapshot->stack_count; i++) {
+		report->notes[i] = m->notes[i];
+		report->delta_bytes += m->notes[i].delta_bytes;
+		report->delta_count += m->notes[i].delta_count;
 	}
-	sum->target_id = list[0]->target_id;
-	sum->pid = list[0]->pid;
-	sum->sample_bytes = list[0]->sample_bytes;
-	memcpy(sum->comm, list[0]->comm, sizeof(sum->comm));
-	memcpy(sum->lost, list[0]->lost_anywhere, sizeof(sum->lost));
-	memcpy(sum->lost_anywhere, list[0]->lost_anywhere, sizeof(sum->lost));
-	sum->final = true;
-	for (size_t i = 0; !err && i < count; i++) {
-		merge_add_head(sum, list[i]);
-		err = merge_add_stacks(sum, &map, list[i], (uint32_t)i);
-	}
-	id_map_free(&map);
-	if (err) {
-		snapshot_free(sum);
-		return err;
-	}
-	sum->exited = sum->ended == sum->processes;
-	rank_total(sum);
-	*out = sum;
+	*out = report;
 	return 0;
+}
+
+static int merge_begin(struct merge *m, const struct report *const *list, size_t count)
+{
+	const struct snapshot *first = list[0]->snapshot;
+	size_t room = 1;
+
+	for (size_t i = 0; i < count; i++)
+		room += list[i]->snapshot->stack_count;
+	*m = (struct merge){.sum = calloc(1, sizeof(*m->sum)),
+			    .notes = calloc(room, sizeof(*m->notes))};
+	if (!m->sum || !m->notes)
+		return -ENOMEM;
+	m->sum->stacks = calloc(room, sizeof(*m->sum->stacks));
+	if (!m->sum->stacks)
+		return -ENOMEM;
+	m->sum->target_id = first->target_id;
+	m->sum->pid = first->pid;
+	m->sum->sample_bytes = first->sample_bytes;
+	memcpy(m->sum->comm, first->comm, sizeof(m->sum->comm));
+	memcpy(m->sum->lost, first->lost_anywhere, sizeof(m->sum->lost));
+	memcpy(m->sum->lost_anywhere, first->lost_anywhere, sizeof(m->sum->lost));
+	m->sum->final = true;
+	return 0;
+}
+
+int merge_reports(const struct report *const *list, size_t count, const struct merge_identity *as,
+		  struct report **out)
+{
+	struct merge m;
+	int err = merge_begin(&m, list, count);
+
+	for (size_t i = 0; !err && i < count; i++) {
+		merge_add_head(m.sum, list[i]->snapshot);
+		err = merge_add_stacks(&m, list[i], (uint32_t)i);
+	}
+	if (!err && as) {
+		m.sum->target_id = as->target_id;
+		m.sum->pid = as->pid;
+		m.sum->final = as->final;
+	}
+	err = err ?: merge_finish(&m, out);
+	id_map_free(&m.map);
+	snapshot_free(m.sum);
+	free(m.notes);
+	return err;
 }

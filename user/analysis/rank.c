@@ -19,9 +19,9 @@ struct key {
  * What grows by its trend comes first, and what is known not to grow last: a burst says less than a
  * long watch.
  */
-static bool rank_growth_key(const struct stack *stack, struct key *key)
+static bool rank_growth_key(const struct stack_notes *notes, struct key *key)
 {
-	const struct trend *trend = &stack->trend;
+	const struct trend *trend = &notes->trend;
 
 	if (trend->kind == TREND_GROWING && trend->growth > 0) {
 		key->class = 2;
@@ -29,11 +29,11 @@ static bool rank_growth_key(const struct stack *stack, struct key *key)
 		key->first = saturate_u64(trend->growth * 1024);
 		return true;
 	}
-	if (stack->delta_bytes < 0 || (!stack->delta_bytes && stack->delta_count <= 0))
+	if (notes->delta_bytes < 0 || (!notes->delta_bytes && notes->delta_count <= 0))
 		return false;
 	key->class = trend->kind == TREND_UNKNOWN || trend->kind == TREND_TOO_EARLY;
-	key->first = (uint64_t)stack->delta_bytes;
-	key->second = stack->delta_count > 0 ? (uint64_t)stack->delta_count : 0;
+	key->first = (uint64_t)notes->delta_bytes;
+	key->second = notes->delta_count > 0 ? (uint64_t)notes->delta_count : 0;
 	return true;
 }
 
@@ -42,14 +42,14 @@ static bool rank_growth_key(const struct stack *stack, struct key *key)
  * sixteenth: it may be lost tomorrow. An hour's growth counts as if it were lost already, and an
  * hour's age doubles all that.
  */
-static double rank_suspicion(const struct stack *stack)
+static double rank_suspicion(const struct stack *stack, const struct trend *trend)
 {
 	static const double hour_ns = 3600e9;
 	double lost = (double)stack->verdict[VERDICT_DEFINITE].bytes +
 		      (double)stack->verdict[VERDICT_INDIRECT].bytes;
 	double possible = (double)stack->verdict[VERDICT_POSSIBLE].bytes;
 	double rest = (double)stack->live.bytes - lost - possible;
-	double growth = stack->trend.kind == TREND_GROWING ? stack->trend.growth * 3600 : 0;
+	double growth = trend->kind == TREND_GROWING ? trend->growth * 3600 : 0;
 	double age = (double)stack->oldest_ns / hour_ns;
 
 	return (lost + possible / 8 + (rest > 0 ? rest / 16 : 0) + (growth > 0 ? growth : 0)) *
@@ -60,8 +60,11 @@ static double rank_suspicion(const struct stack *stack)
  * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too.
  * stack.older equals stack.live unless --older was given.
  */
-static bool rank_key_of(const struct stack *stack, enum rank_by by, struct key *key)
+static bool rank_key_of(const struct report *report, const struct stack *stack, enum rank_by by,
+			struct key *key)
 {
+	const struct stack_notes *notes = report_notes(report, stack);
+
 	*key = (struct key){.id = stack->id};
 	switch (by) {
 	case RANK_LIVE:
@@ -73,9 +76,9 @@ static bool rank_key_of(const struct stack *stack, enum rank_by by, struct key *
 		key->second = stack->alloc.count;
 		return stack->alloc.count || stack->alloc.bytes;
 	case RANK_GROWTH:
-		return rank_growth_key(stack, key);
+		return rank_growth_key(notes, key);
 	case RANK_SUSPECT:
-		key->first = saturate_u64(rank_suspicion(stack));
+		key->first = saturate_u64(rank_suspicion(stack, &notes->trend));
 		key->second = stack->live.bytes;
 		return stack->live.count > 0;
 	case RANK_COUNT:
@@ -97,25 +100,32 @@ static bool rank_key_better(const struct key *a, const struct key *b)
 	return a->id < b->id;
 }
 
-static bool rank_stack_better(const struct stack *a, const struct stack *b, enum rank_by by)
+/* What is ranked, and how. */
+struct ranking {
+	const struct report *report;
+	enum rank_by by;
+};
+
+static bool rank_stack_better(const struct ranking *r, const struct stack *a, const struct stack *b)
 {
 	struct key key_a, key_b;
 
-	rank_key_of(a, by, &key_a);
-	rank_key_of(b, by, &key_b);
+	rank_key_of(r->report, a, r->by, &key_a);
+	rank_key_of(r->report, b, r->by, &key_b);
 	return rank_key_better(&key_a, &key_b);
 }
 
 /* heap[0] is the worst of those kept; restores the order below `i`. */
-static void rank_sift_down(struct stack **heap, size_t count, size_t i, enum rank_by by)
+static void rank_sift_down(const struct ranking *r, const struct stack **heap, size_t count,
+			   size_t i)
 {
 	for (;;) {
 		size_t worst = i, child = 2 * i + 1;
-		struct stack *moved;
+		const struct stack *moved;
 
-		if (child < count && rank_stack_better(heap[worst], heap[child], by))
+		if (child < count && rank_stack_better(r, heap[worst], heap[child]))
 			worst = child;
-		if (child + 1 < count && rank_stack_better(heap[worst], heap[child + 1], by))
+		if (child + 1 < count && rank_stack_better(r, heap[worst], heap[child + 1]))
 			worst = child + 1;
 		if (worst == i)
 			return;
@@ -126,55 +136,41 @@ static void rank_sift_down(struct stack **heap, size_t count, size_t i, enum ran
 	}
 }
 
-size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack **top, size_t max)
+size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max)
 {
+	const struct ranking r = {report, by};
 	size_t kept = 0;
 
 	if (!max)
 		return 0;
-	for (size_t i = 0; i < snapshot->stack_count; i++) {
-		struct stack *stack = &snapshot->stacks[i];
+	for (size_t i = 0; i < report->snapshot->stack_count; i++) {
+		const struct stack *stack = &report->snapshot->stacks[i];
 		struct key key;
 
-		if (stack->hidden || !rank_key_of(stack, by, &key))
+		if (report->notes[i].hidden || !rank_key_of(report, stack, by, &key))
 			continue;
 		if (kept < max) {
 			top[kept++] = stack;
 			for (size_t n = kept / 2; kept == max && n-- > 0;)
-				rank_sift_down(top, kept, n, by);
-		} else if (rank_stack_better(stack, top[0], by)) {
+				rank_sift_down(&r, top, kept, n);
+		} else if (rank_stack_better(&r, stack, top[0])) {
 			top[0] = stack;
-			rank_sift_down(top, kept, 0, by);
+			rank_sift_down(&r, top, kept, 0);
 		}
 	}
 	if (kept < max) {
 		for (size_t n = kept / 2; n-- > 0;)
-			rank_sift_down(top, kept, n, by);
+			rank_sift_down(&r, top, kept, n);
 	}
 	/* Take the worst away to the end, again and again: best first remains. */
 	for (size_t n = kept; n > 1;) {
-		struct stack *worst = top[0];
+		const struct stack *worst = top[0];
 
 		top[0] = top[--n];
 		top[n] = worst;
-		rank_sift_down(top, n, 0, by);
+		rank_sift_down(&r, top, n, 0);
 	}
 	return kept;
-}
-
-void rank_total(struct snapshot *snapshot)
-{
-	snapshot->live = snapshot->alloc = snapshot->free = (struct amount){0};
-	snapshot->delta_bytes = snapshot->delta_count = 0;
-	for (size_t i = 0; i < snapshot->stack_count; i++) {
-		const struct stack *stack = &snapshot->stacks[i];
-
-		amount_add(&snapshot->live, &stack->live);
-		amount_add(&snapshot->alloc, &stack->alloc);
-		amount_add(&snapshot->free, &stack->free);
-		snapshot->delta_bytes += stack->delta_bytes;
-		snapshot->delta_count += stack->delta_count;
-	}
 }
 
 struct index_entry {
@@ -226,21 +222,24 @@ static const struct stack *rank_find_stack(const struct snapshot *snapshot,
 	return NULL;
 }
 
-void rank_delta(struct snapshot *now, const struct snapshot *before)
+void rank_delta(struct report *now, const struct snapshot *before)
 {
 	struct index_entry *index = rank_index_by_id(before);
 
 	now->delta_bytes = now->delta_count = 0;
-	for (size_t i = 0; i < now->stack_count; i++) {
-		struct stack *stack = &now->stacks[i];
+	for (size_t i = 0; i < now->snapshot->stack_count; i++) {
+		const struct stack *stack = &now->snapshot->stacks[i];
 		const struct stack *old = rank_find_stack(before, index, stack->id);
-
+		struct stack_notes *notes = &now->notes[i];
 		/* A stack that is new, or a first snapshot: all live blocks came since attach. The
 		 * differences are taken modulo 2^64 and come out signed. */
-		stack->delta_bytes = (int64_t)(stack->live.bytes - (old ? old->live.bytes : 0));
-		stack->delta_count = (int64_t)(stack->live.count - (old ? old->live.count : 0));
-		now->delta_bytes += stack->delta_bytes;
-		now->delta_count += stack->delta_count;
+		uint64_t bytes = stack->live.bytes - (old ? old->live.bytes : 0);
+		uint64_t count = stack->live.count - (old ? old->live.count : 0);
+
+		notes->delta_bytes = (int64_t)bytes;
+		notes->delta_count = (int64_t)count;
+		now->delta_bytes = (int64_t)((uint64_t)now->delta_bytes + bytes);
+		now->delta_count = (int64_t)((uint64_t)now->delta_count + count);
 	}
 	free(index);
 }

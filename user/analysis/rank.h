@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which stacks of a snapshot are shown, and in which order; what has changed in them since the
- * snapshot before, and the sums of all of them.
+ * Which stacks of a report are shown, and in which order; what has changed in them since the
+ * snapshot before.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_RANK_H
 #define MEMLEAKBPF_ANALYSIS_RANK_H
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 enum rank_by {
 	RANK_LIVE,  /* live bytes (those older than --older when it is given: stack.older) */
@@ -22,15 +22,12 @@ enum rank_by {
  * smaller id, so that output is stable); stacks with nothing to show under the chosen order are
  * left out. Returns how many. O(n log max).
  */
-size_t rank_top(const struct snapshot *snapshot, enum rank_by by, struct stack **top, size_t max);
-
-/* Fills in live, alloc, free and delta_* of the snapshot, the sums of its stacks'. */
-void rank_total(struct snapshot *snapshot);
+size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max);
 
 /*
- * Sets delta_bytes/delta_count of every stack and of the snapshot against the previous snapshot of
+ * Sets delta_bytes/delta_count of every stack and of the report against the previous snapshot of
  * the same target (NULL: first one). Stacks are matched by id.
  */
-void rank_delta(struct snapshot *now, const struct snapshot *before);
+void rank_delta(struct report *now, const struct snapshot *before);
 
 #endif

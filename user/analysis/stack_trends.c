@@ -74,20 +74,20 @@ static struct followed *stack_trends_follow(struct stack_trends *trends, uint64_
 /*
  * Live bytes that a stack needs for being followed; makes room by forgetting those that have less.
  */
-static int stack_trends_make_room(struct stack_trends *trends, const struct snapshot *snapshot,
+static int stack_trends_make_room(struct stack_trends *trends, const struct report *report,
 				  uint64_t *least)
 {
-	_cleanup_free_ struct stack **top = NULL;
+	_cleanup_free_ const struct stack **top = NULL;
 	struct followed *stack, *next;
 	size_t n;
 
 	*least = 1;
-	if (snapshot->stack_count <= MAX_FOLLOWED)
+	if (report->snapshot->stack_count <= MAX_FOLLOWED)
 		return 0;
 	top = calloc(MAX_FOLLOWED, sizeof(struct stack *));
 	if (!top)
 		return -ENOMEM;
-	n = rank_top(snapshot, RANK_LIVE, top, MAX_FOLLOWED);
+	n = rank_top(report, RANK_LIVE, top, MAX_FOLLOWED);
 	if (n == MAX_FOLLOWED)
 		*least = top[n - 1]->live.bytes;
 	HASH_ITER (hh, trends->stacks, stack, next) {
@@ -97,10 +97,11 @@ static int stack_trends_make_room(struct stack_trends *trends, const struct snap
 	return 0;
 }
 
-int stack_trends_update(struct stack_trends *trends, const struct snapshot *snapshot)
+int stack_trends_update(struct stack_trends *trends, const struct report *report)
 {
+	const struct snapshot *snapshot = report->snapshot;
 	uint64_t least;
-	int err = stack_trends_make_room(trends, snapshot, &least);
+	int err = stack_trends_make_room(trends, report, &least);
 
 	for (size_t i = 0; !err && i < snapshot->stack_count; i++) {
 		const struct stack *stack = &snapshot->stacks[i];
@@ -122,7 +123,8 @@ int stack_trends_update(struct stack_trends *trends, const struct snapshot *snap
 	return err;
 }
 
-void stack_trends_judge(struct stack_trends *trends, struct stack *stack)
+void stack_trends_judge(struct stack_trends *trends, struct report *report,
+			const struct stack *stack)
 {
 	uint64_t floor = FLOOR_BYTES + saturate_u64(FLOOR_ERRORS * stack->error_bytes);
 	struct followed *known;
@@ -135,11 +137,11 @@ void stack_trends_judge(struct stack_trends *trends, struct stack *stack)
 		known->floor = floor;
 		known->judged = true;
 	}
-	stack->trend = known->judgement;
+	report_notes_to_fill(report, stack)->trend = known->judgement;
 }
 
-void stack_trends_judge_all(struct stack_trends *trends, const struct snapshot *snapshot)
+void stack_trends_judge_all(struct stack_trends *trends, struct report *report)
 {
-	for (size_t i = 0; i < snapshot->stack_count; i++)
-		stack_trends_judge(trends, &snapshot->stacks[i]);
+	for (size_t i = 0; i < report->snapshot->stack_count; i++)
+		stack_trends_judge(trends, report, &report->snapshot->stacks[i]);
 }

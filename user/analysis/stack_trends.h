@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_ANALYSIS_STACK_TRENDS_H
 #define MEMLEAKBPF_ANALYSIS_STACK_TRENDS_H
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct stack_trends;
 
@@ -11,18 +11,19 @@ struct stack_trends *stack_trends_new(void);	     /* NULL when out of memory */
 void stack_trends_free(struct stack_trends *trends); /* NULL is fine */
 
 /*
- * Takes in the live bytes of a snapshot's stacks: of those that are followed, the largest 1,024, at
+ * Takes in the live bytes of a report's stacks: of those that are followed, the largest 1,024, at
  * up to 3 KiB each. Snapshots of one target, in their order. 0 or -ENOMEM, then trends are missing
  * and nothing else.
  */
-int stack_trends_update(struct stack_trends *trends, const struct snapshot *snapshot);
+int stack_trends_update(struct stack_trends *trends, const struct report *report);
 
 /*
- * Sets stack.trend of one stack of the last snapshot; of what is not followed it stays unknown.
+ * Sets the trend of one stack of the last report; of what is not followed it stays unknown.
  * Judging costs far more than the update: only what is shown is worth it, and all of them where the
  * order is by growth.
  */
-void stack_trends_judge(struct stack_trends *trends, struct stack *stack);
-void stack_trends_judge_all(struct stack_trends *trends, const struct snapshot *snapshot);
+void stack_trends_judge(struct stack_trends *trends, struct report *report,
+			const struct stack *stack);
+void stack_trends_judge_all(struct stack_trends *trends, struct report *report);
 
 #endif

@@ -141,8 +141,8 @@ static unsigned suppress_classes_of(const struct snapshot *snapshot, const struc
 	return classes;
 }
 
-static void suppress_stack(const struct snapshot *snapshot, struct stack *stack, struct rule *rule,
-			   unsigned classes)
+static void suppress_stack(struct rule *rule, const struct snapshot *snapshot,
+			   const struct stack *stack, unsigned classes)
 {
 	if (snapshot->verdict.state != VERDICT_TAKEN) {
 		amount_add(&rule->amount, &stack->live);
@@ -154,17 +154,16 @@ static void suppress_stack(const struct snapshot *snapshot, struct stack *stack,
 	}
 	rule->stacks++;
 	rule->used = true;
-	stack->suppressed |= classes;
 }
 
 static void suppress_apply_to(struct suppressions *s, const struct snapshot *snapshot,
-			      struct stack *stack)
+			      const struct stack *stack, struct stack_notes *notes)
 {
 	unsigned left = suppress_classes_of(snapshot, stack);
 
-	stack->suppressed = 0;
-	stack->hidden = false;
-	if (!stack->frames || !left || !(stack->live.count || stack->live.bytes))
+	notes->suppressed = 0;
+	notes->hidden = false;
+	if (!notes->frames || !left || !(stack->live.count || stack->live.bytes))
 		return;
 	for (size_t i = 0; left && i < s->rules.count; i++) {
 		struct rule *rule = &s->rules.items[i];
@@ -172,12 +171,13 @@ static void suppress_apply_to(struct suppressions *s, const struct snapshot *sna
 		unsigned classes = known ? rule->classes & left : rule->classes ? left : 0;
 
 		if (rule->frees || !classes ||
-		    !rule_matches(rule, stack->frames, stack->frame_count))
+		    !rule_matches(rule, notes->frames, notes->frame_count))
 			continue;
-		suppress_stack(snapshot, stack, rule, classes);
+		suppress_stack(rule, snapshot, stack, classes);
+		notes->suppressed |= classes;
 		left &= ~classes;
 	}
-	stack->hidden = !left;
+	notes->hidden = !left;
 }
 
 /* Several built-in ones are about one thing, and follow each other. */
@@ -188,7 +188,7 @@ static bool suppress_same_subject(const struct suppressed *out, const struct rul
 	return last && !last->file && !rule->file && !strcmp(last->name, rule->name);
 }
 
-/* What the rules have, as the snapshot keeps it. */
+/* What the rules have, as the report keeps it. */
 static struct suppressed *suppress_collect(const struct suppressions *s)
 {
 	struct suppressed *out;
@@ -221,8 +221,9 @@ static struct suppressed *suppress_collect(const struct suppressions *s)
 	return out;
 }
 
-int suppressions_apply(struct suppressions *s, struct snapshot *snapshot)
+int suppressions_apply(struct suppressions *s, struct report *report)
 {
+	const struct snapshot *snapshot = report->snapshot;
 	struct suppressed *made;
 
 	for (size_t i = 0; i < s->rules.count; i++) {
@@ -230,14 +231,14 @@ int suppressions_apply(struct suppressions *s, struct snapshot *snapshot)
 		s->rules.items[i].stacks = 0;
 	}
 	for (size_t i = 0; i < snapshot->stack_count; i++)
-		suppress_apply_to(s, snapshot, &snapshot->stacks[i]);
+		suppress_apply_to(s, snapshot, &snapshot->stacks[i], &report->notes[i]);
 	made = suppress_collect(s);
 	if (!made)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->stack_count; i++)
-		made->stacks += snapshot->stacks[i].hidden;
-	free(snapshot->suppressed);
-	snapshot->suppressed = made;
+		made->stacks += report->notes[i].hidden;
+	free(report->suppressed);
+	report->suppressed = made;
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct suppressions;
 
@@ -39,12 +39,12 @@ int suppressions_add_builtin(struct suppressions *s);
 
 /*
  * Decides for each stack with live blocks, all of which must have their frames, what of it is
- * suppressed: fills in stack.suppressed and snapshot.suppressed. With a verdict a suppression
+ * suppressed: fills in `suppressed` and `hidden` of its notes, and report.suppressed. With a verdict a suppression
  * applies to the classes that it names; without one their class is not known, and it applies to all
  * of a stack's blocks, whatever it names. The first suppression in the order of reading that
  * applies has it. 0 or -ENOMEM.
  */
-int suppressions_apply(struct suppressions *s, struct snapshot *snapshot);
+int suppressions_apply(struct suppressions *s, struct report *report);
 
 /* The suppression for a bad free (Memcheck:Free) with this stack; its name, or NULL. */
 const char *suppressions_match_free(struct suppressions *s, const struct frame *const *frames,

@@ -8,7 +8,7 @@
 #include "user/session/source_recording.h"
 #include "user/survey/report_survey.h"
 
-struct report {
+struct report_command {
 	const struct replay_config *config;
 	struct source_recording *recording;
 	struct pipeline *pipeline;
@@ -17,7 +17,7 @@ struct report {
 	uint64_t survey_reports;
 };
 
-static bool report_is_late(const struct report *r, uint64_t time_ns)
+static bool report_is_late(const struct report_command *r, uint64_t time_ns)
 {
 	const struct replay_time *to =
 		r->config->times.at.given ? &r->config->times.at : &r->config->times.to;
@@ -25,7 +25,7 @@ static bool report_is_late(const struct report *r, uint64_t time_ns)
 	return to->given && time_ns > source_recording_time(r->recording, to);
 }
 
-static int report_take_survey(struct report *r, const struct survey_report *report)
+static int report_take_survey(struct report_command *r, const struct survey_report *report)
 {
 	const struct replay_time *from = &r->config->times.from;
 	int err = 0;
@@ -41,7 +41,7 @@ static int report_take_survey(struct report *r, const struct survey_report *repo
 	return err;
 }
 
-static int report_go_through(struct report *r)
+static int report_go_through(struct report_command *r)
 {
 	const struct survey_report *survey;
 	struct snapshot *s;
@@ -68,7 +68,7 @@ int cmd_report(const union command_config *command)
 	const struct replay_config *config = &command->replay;
 	const char *path = config->files[0];
 	bool range = config->times.from.given || config->times.to.given;
-	struct report r = {
+	struct report_command r = {
 		.config = config,
 		.last_only = config->times.at.given || (!range && !config->show.format->history),
 	};

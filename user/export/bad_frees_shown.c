@@ -37,12 +37,12 @@ void bad_free_put_title(FILE *out, const struct bad_free *bad)
 			format_bytes(size, bad->size));
 }
 
-void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s)
+void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r)
 {
 	uint64_t suppressed = 0;
 
-	for (size_t i = 0; i < s->bad_free_count; i++) {
-		const struct bad_free *bad = &s->bad_frees[i];
+	for (size_t i = 0; i < r->snapshot->bad_free_count; i++) {
+		const struct bad_free *bad = &r->bad_frees[i];
 
 		if (bad->suppressed) {
 			suppressed += bad->count;
@@ -53,17 +53,11 @@ void text_put_bad_frees(FILE *out, const struct export_options *options, const s
 		fputc('\n', out);
 		for (int call = 0; call < BAD_FREE_STACKS; call++) {
 			const struct bad_free_call *c = &bad->calls[call];
-			const struct stack stack = {
-				.frames = c->frames,
-				.frame_count = c->frame_count,
-				.end = c->end,
-				.truncated = c->end == STACK_END_TRUNCATED,
-			};
 
 			if (!c->known)
 				continue;
 			fprintf(out, "  %s\n", call_texts[call]);
-			text_frames(out, options, &stack);
+			text_frames(out, options, c->frames, c->frame_count, c->end);
 		}
 	}
 	if (suppressed)
@@ -98,10 +92,10 @@ static void json_put_bad_free(struct json *to, const struct export_options *opti
 }
 
 void json_put_bad_frees(struct json *to, const struct export_options *options,
-			const struct snapshot *s)
+			const struct report *r)
 {
 	json_array(to, "bad_frees");
-	for (size_t i = 0; i < s->bad_free_count; i++)
-		json_put_bad_free(to, options, &s->bad_frees[i]);
+	for (size_t i = 0; i < r->snapshot->bad_free_count; i++)
+		json_put_bad_free(to, options, &r->bad_frees[i]);
 	json_end(to);
 }

@@ -31,17 +31,17 @@ static void collection_release(struct collection *c)
 }
 
 int collect_frames(struct frame_table *table, struct id_map *frames_of, const struct stack *stack,
-		   uint32_t *frames)
+		   const struct stack_notes *notes, uint32_t *frames)
 {
 	int err;
 
 	*frames = 0;
 	/* They may still come: nothing is remembered. */
-	if (!stack->frames || !stack->frame_count)
+	if (!notes->frames || !notes->frame_count)
 		return 0;
 	if (id_map_get(frames_of, stack->id, frames))
 		return 0;
-	err = frame_table_stack(table, stack->frames, stack->frame_count, frames);
+	err = frame_table_stack(table, notes->frames, notes->frame_count, frames);
 	return err ? err : id_map_put(frames_of, stack->id, *frames);
 }
 
@@ -81,8 +81,9 @@ static void remove_target(struct collection *c, struct collected_target *t)
 	c->last = 0;
 }
 
-static int copy_stacks(struct collection *c, struct collected_target *t, const struct snapshot *s)
+static int copy_stacks(struct collection *c, struct collected_target *t, const struct report *r)
 {
+	const struct snapshot *s = r->snapshot;
 	struct collected_stack *stacks =
 		reallocarray(t->stacks, s->stack_count ? s->stack_count : 1, sizeof(*stacks));
 
@@ -96,7 +97,7 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 		struct collected_stack *to = &stacks[t->stack_count];
 		int err;
 
-		if (from->hidden) {
+		if (r->notes[i].hidden) {
 			amount_add(&t->left_out, &from->live);
 			t->left_out_stacks++;
 			continue;
@@ -106,10 +107,10 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 			.live = from->live,
 			.alloc = from->alloc,
 			.free = from->free,
-			.delta_bytes = from->delta_bytes,
+			.delta_bytes = r->notes[i].delta_bytes,
 		};
 		memcpy(to->verdict, from->verdict, sizeof(to->verdict));
-		err = collect_frames(c->frames, &t->frames_of, from, &to->frames);
+		err = collect_frames(c->frames, &t->frames_of, from, &r->notes[i], &to->frames);
 		if (err)
 			return err;
 		t->stack_count++;
@@ -129,8 +130,9 @@ static void copy_comm(char to[17], const char from[16])
  * Takes a snapshot in, whose stacks must have their frames, in place of the target's previous one.
  * Of a program that has become another one by exec nothing is left. 0 or -ENOMEM.
  */
-static int collection_take(struct collection *c, const struct snapshot *s)
+static int collection_take(struct collection *c, const struct report *r)
 {
+	const struct snapshot *s = r->snapshot;
 	struct collected_target *t = find_target(c, s->target_id);
 
 	if (s->execed) {
@@ -164,7 +166,7 @@ static int collection_take(struct collection *c, const struct snapshot *s)
 		free(t->maps);
 		t->maps = maps;
 	}
-	return copy_stacks(c, t, s);
+	return copy_stacks(c, t, r);
 }
 
 struct exporter *document_new(FILE *out, const struct export_options *options,
@@ -183,11 +185,11 @@ struct exporter *document_new(FILE *out, const struct export_options *options,
 	return NULL;
 }
 
-int document_snapshot(struct exporter *e, const struct snapshot *s,
-		      const struct stack *const *shown, size_t shown_count)
+int document_snapshot(struct exporter *e, const struct report *r, const struct stack *const *shown,
+		      size_t shown_count)
 {
 	struct document *d = (struct document *)e;
-	int err = collection_take(&d->collection, s);
+	int err = collection_take(&d->collection, r);
 
 	(void)shown;
 	(void)shown_count;

@@ -13,7 +13,7 @@
 #include "user/export/render.h"
 #include "user/model/frame_table.h"
 #include "user/model/id_map.h"
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct collected_stack {
 	uint32_t frames; /* number in the frame table; 0: the frames are not known */
@@ -58,8 +58,8 @@ struct document {
 struct exporter *document_new(FILE *out, const struct export_options *options,
 			      int (*write)(struct document *d));
 /* For struct exporter_format. */
-int document_snapshot(struct exporter *e, const struct snapshot *s,
-		      const struct stack *const *shown, size_t shown_count);
+int document_snapshot(struct exporter *e, const struct report *r, const struct stack *const *shown,
+		      size_t shown_count);
 int document_close(struct exporter *e);
 
 /*
@@ -67,6 +67,6 @@ int document_close(struct exporter *e);
  * `frames_of`, and entered there when it is new. 0 or -ENOMEM.
  */
 int collect_frames(struct frame_table *table, struct id_map *frames_of, const struct stack *stack,
-		   uint32_t *frames);
+		   const struct stack_notes *notes, uint32_t *frames);
 
 #endif

@@ -89,7 +89,8 @@ static void compare_put_stack(FILE *out, const struct export_options *options, s
 		compare_put_amount(out, &stack->now);
 	}
 	fputc('\n', out);
-	text_frames(out, options, &stack->names);
+	text_frames(out, options, stack->names.frames, stack->names.frame_count,
+		    stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
 }
 
 static bool is_growth(enum change change)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 #include "user/model/survey_report.h"
 
 /* What a format that shows one number per stack shows. */
@@ -78,7 +78,7 @@ struct exporter_format {
 	 * hold more, which count only in totals. Returns 0 or -errno of the failed write (-EPIPE,
 	 * -ENOSPC …), not logged. Each call flushes.
 	 */
-	int (*snapshot)(struct exporter *e, const struct snapshot *s,
+	int (*snapshot)(struct exporter *e, const struct report *r,
 			const struct stack *const *shown, size_t shown_count);
 	/*
 	 * What a survey knows at one time, the most suspect first; rows are all processes where the

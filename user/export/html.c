@@ -43,11 +43,11 @@ static int html_close(struct exporter *e)
 	return err;
 }
 
-static int html_snapshot(struct exporter *e, const struct snapshot *s,
+static int html_snapshot(struct exporter *e, const struct report *r,
 			 const struct stack *const *shown, size_t shown_count)
 {
 	struct html *h = (struct html *)e;
-	int err = html_take(h, s);
+	int err = html_take(h, r);
 
 	(void)shown;
 	(void)shown_count;

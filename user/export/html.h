@@ -113,7 +113,7 @@ struct html {
 };
 
 /* html_take.c: takes a snapshot in. 0 or -ENOMEM. */
-int html_take(struct html *h, const struct snapshot *s);
+int html_take(struct html *h, const struct report *r);
 void html_target_release(struct html_target *t); /* what it holds */
 
 /* html_survey.c: takes a report of a survey in. 0 or -ENOMEM. */
@@ -122,7 +122,7 @@ void html_survey_release(struct html_survey *v);
 void html_put_survey(struct json *to, const struct html_survey *v);
 
 /* html_bad_frees.c */
-int html_take_bad_frees(struct html *h, struct html_target *t, const struct snapshot *s);
+int html_take_bad_frees(struct html *h, struct html_target *t, const struct report *r);
 void html_bad_frees_release(struct html_target *t);
 void html_put_bad_frees(struct json *to, const struct html_target *t);
 

@@ -39,21 +39,22 @@ static int take_one(struct html *h, struct html_bad_free *to, const struct bad_f
 	return err;
 }
 
-int html_take_bad_frees(struct html *h, struct html_target *t, const struct snapshot *s)
+int html_take_bad_frees(struct html *h, struct html_target *t, const struct report *r)
 {
+	size_t count = r->snapshot->bad_free_count;
 	int err = 0;
 
 	html_bad_frees_release(t);
-	if (!s->bad_free_count)
+	if (!count)
 		return 0;
-	t->bad_frees = calloc(s->bad_free_count, sizeof(*t->bad_frees));
+	t->bad_frees = calloc(count, sizeof(*t->bad_frees));
 	if (!t->bad_frees)
 		return -ENOMEM;
-	for (size_t i = 0; !err && i < s->bad_free_count; i++) {
-		if (s->bad_frees[i].suppressed)
-			t->suppressed_frees += s->bad_frees[i].count;
+	for (size_t i = 0; !err && i < count; i++) {
+		if (r->bad_frees[i].suppressed)
+			t->suppressed_frees += r->bad_frees[i].count;
 		else
-			err = take_one(h, &t->bad_frees[t->bad_free_count++], &s->bad_frees[i]);
+			err = take_one(h, &t->bad_frees[t->bad_free_count++], &r->bad_frees[i]);
 	}
 	return err;
 }

@@ -115,7 +115,7 @@ static int take_drill(struct html *h, const struct survey_drill *drill)
 		return 0;
 	if (id_map_put(&h->survey.windows, s->target_id, 1))
 		return -ENOMEM;
-	return html_take(h, s);
+	return html_take(h, drill->report);
 }
 
 static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)

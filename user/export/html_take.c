@@ -132,7 +132,7 @@ static int set_holder(struct html_row *row, const char *held_by)
 }
 
 static int row_of(struct html *h, struct html_target *t, const struct stack *stack,
-		  uint32_t *number)
+		  const struct stack_notes *notes, uint32_t *number)
 {
 	int err;
 
@@ -147,16 +147,17 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	}
 	t->rows[*number].oldest_ns = stack->oldest_ns;
 	memcpy(t->rows[*number].verdict, stack->verdict, sizeof(stack->verdict));
-	t->rows[*number].hidden = stack->hidden;
+	t->rows[*number].hidden = notes->hidden;
 	t->rows[*number].end = stack->truncated ? STACK_END_TRUNCATED : stack->end;
 	err = set_holder(&t->rows[*number], stack->held_by);
 	if (err || t->rows[*number].frames)
 		return err;
-	return collect_frames(h->table, &t->frames_of, stack, &t->rows[*number].frames);
+	return collect_frames(h->table, &t->frames_of, stack, notes, &t->rows[*number].frames);
 }
 
-static int html_add_moment(struct html *h, struct html_target *t, const struct snapshot *s)
+static int html_add_moment(struct html *h, struct html_target *t, const struct report *r)
 {
+	const struct snapshot *s = r->snapshot;
 	struct html_moment *m;
 
 	if (!t->moments) {
@@ -179,11 +180,11 @@ static int html_add_moment(struct html *h, struct html_target *t, const struct s
 	t->left_out_stacks = 0;
 	for (size_t i = 0; i < s->stack_count; i++) {
 		uint32_t row;
-		int err = row_of(h, t, &s->stacks[i], &row);
+		int err = row_of(h, t, &s->stacks[i], &r->notes[i], &row);
 
 		if (err)
 			return err;
-		if (s->stacks[i].hidden) {
+		if (r->notes[i].hidden) {
 			amount_add(&t->left_out, &s->stacks[i].live);
 			t->left_out_stacks++;
 		}
@@ -193,17 +194,18 @@ static int html_add_moment(struct html *h, struct html_target *t, const struct s
 	return 0;
 }
 
-int html_take(struct html *h, const struct snapshot *s)
+int html_take(struct html *h, const struct report *r)
 {
+	const struct snapshot *s = r->snapshot;
 	struct html_target *t = target_of(h, s);
 	int err = t ? set_cmdline(t, s->cmdline) : -ENOMEM;
 
 	if (!err)
 		err = add_point(t, s);
 	if (!err)
-		err = html_add_moment(h, t, s);
+		err = html_add_moment(h, t, r);
 	if (!err)
-		err = html_take_bad_frees(h, t, s);
+		err = html_take_bad_frees(h, t, r);
 	if (err)
 		return err;
 	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);

@@ -59,10 +59,11 @@ static void json_put_verdict(struct json *to, const struct verdict *v)
 	json_end(to);
 }
 
-static void put_snapshot(struct json *to, const struct export_options *options,
-			 const struct snapshot *s, const struct stack *const *shown,
-			 size_t shown_count)
+static void put_report(struct json *to, const struct export_options *options,
+		       const struct report *r, const struct stack *const *shown, size_t shown_count)
 {
+	const struct snapshot *s = r->snapshot;
+
 	json_number(to, "version", 1);
 	json_put_time(to, s->time_ns);
 	json_number(to, "elapsed_ms", s->elapsed_ns / NS_PER_MS);
@@ -79,7 +80,7 @@ static void put_snapshot(struct json *to, const struct export_options *options,
 	json_put_amount(to, "live", &s->live);
 	json_put_amount(to, "alloc", &s->alloc);
 	json_put_amount(to, "free", &s->free);
-	json_put_growth(to, s->delta_bytes, s->delta_count, s->interval_ns, NULL);
+	json_put_growth(to, r->delta_bytes, r->delta_count, s->interval_ns, NULL);
 	json_number(to, "unknown_frees", s->unknown_frees);
 	json_put_lost(to, s->lost);
 	if (options->verbose)
@@ -87,19 +88,19 @@ static void put_snapshot(struct json *to, const struct export_options *options,
 	if (s->verdict.state != VERDICT_NOT_ASKED)
 		json_put_verdict(to, &s->verdict);
 	if (s->frees_checked)
-		json_put_bad_frees(to, options, s);
-	if (s->suppressed)
-		json_put_suppressed(to, s);
+		json_put_bad_frees(to, options, r);
+	if (r->suppressed)
+		json_put_suppressed(to, r->suppressed);
 	if (options->show_older)
 		json_number(to, "older_ms", options->older_ns / NS_PER_MS);
 	json_number(to, "stack_count", s->stack_count);
 	json_array(to, "stacks");
 	for (size_t i = 0; i < shown_count; i++)
-		json_put_stack(to, options, s, shown[i]);
+		json_put_stack(to, options, r, shown[i]);
 	json_end(to);
 }
 
-static int json_snapshot(struct exporter *e, const struct snapshot *s,
+static int json_snapshot(struct exporter *e, const struct report *r,
 			 const struct stack *const *shown, size_t shown_count)
 {
 	struct json_output output;
@@ -107,7 +108,7 @@ static int json_snapshot(struct exporter *e, const struct snapshot *s,
 
 	if (err)
 		return err;
-	put_snapshot(&output.json, &e->options, s, shown, shown_count);
+	put_report(&output.json, &e->options, r, shown, shown_count);
 	return json_output_end(&output, e->out);
 }
 

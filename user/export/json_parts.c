@@ -111,7 +111,7 @@ void json_put_lines(struct json *to, const char *key, const char *text)
 
 /* "suppression": one that would take the stack out, as text. */
 static void json_put_suppression(struct json *to, enum suppression_style style,
-				 const struct snapshot *s, const struct stack *stack)
+				 const struct report *r, const struct stack *stack)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -124,7 +124,7 @@ static void json_put_suppression(struct json *to, enum suppression_style style,
 		to->failed = true;
 		return;
 	}
-	suppression_put(out, style, s, stack);
+	suppression_put(out, style, r, stack);
 	if (close_memstream(out))
 		to->failed = true;
 	else
@@ -143,9 +143,11 @@ static void json_put_stack_verdict(struct json *to, const struct stack *stack)
 		json_hex(to, "contents", stack->contents, stack->contents_len);
 }
 
-void json_put_stack(struct json *to, const struct export_options *options, const struct snapshot *s,
+void json_put_stack(struct json *to, const struct export_options *options, const struct report *r,
 		    const struct stack *stack)
 {
+	const struct stack_notes *notes = report_notes(r, stack);
+	const struct snapshot *s = r->snapshot;
 	char id[17];
 
 	json_object(to, NULL);
@@ -161,25 +163,25 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 		json_number(to, "error_bytes", saturate_u64(stack->error_bytes + 0.5));
 	if (stack->oldest_ns)
 		json_number(to, "oldest_ms", stack->oldest_ns / NS_PER_MS);
-	json_put_growth(to, stack->delta_bytes, stack->delta_count, s->interval_ns, &stack->trend);
+	json_put_growth(to, notes->delta_bytes, notes->delta_count, s->interval_ns, &notes->trend);
 	if (s->verdict.state == VERDICT_TAKEN)
 		json_put_stack_verdict(to, stack);
 	json_bool(to, "truncated", stack->truncated);
 	json_text(to, "end", stack_end_name(stack->end));
-	json_put_frames(to, "frames", stack->frames, stack->frame_count, options->verbose);
-	json_put_suppression(to, options->suppressions, s, stack);
+	json_put_frames(to, "frames", notes->frames, notes->frame_count, options->verbose);
+	json_put_suppression(to, options->suppressions, r, stack);
 	json_end(to);
 }
 
-void json_put_suppressed(struct json *to, const struct snapshot *s)
+void json_put_suppressed(struct json *to, const struct suppressed *suppressed)
 {
 	json_object(to, "suppressed");
-	json_number(to, "bytes", s->suppressed->total.bytes);
-	json_number(to, "count", s->suppressed->total.count);
-	json_number(to, "hidden_stacks", s->suppressed->stacks);
+	json_number(to, "bytes", suppressed->total.bytes);
+	json_number(to, "count", suppressed->total.count);
+	json_number(to, "hidden_stacks", suppressed->stacks);
 	json_array(to, "rules");
-	for (size_t i = 0; i < s->suppressed->count; i++) {
-		const struct suppressed_by *by = &s->suppressed->by[i];
+	for (size_t i = 0; i < suppressed->count; i++) {
+		const struct suppressed_by *by = &suppressed->by[i];
 
 		json_object(to, NULL);
 		json_text(to, "name", by->name);

@@ -33,13 +33,13 @@ void json_put_lines(struct json *to, const char *key, const char *text);
 
 void json_put_frames(struct json *to, const char *key, const struct frame *const *frames,
 		     size_t count, bool verbose); /* frames may be NULL */
-void json_put_stack(struct json *to, const struct export_options *options, const struct snapshot *s,
+void json_put_stack(struct json *to, const struct export_options *options, const struct report *r,
 		    const struct stack *stack);
 
 /* "bad_frees" */
 void json_put_bad_frees(struct json *to, const struct export_options *options,
-			const struct snapshot *s);
-void json_put_suppressed(struct json *to, const struct snapshot *s); /* "suppressed" */
+			const struct report *r);
+void json_put_suppressed(struct json *to, const struct suppressed *suppressed); /* "suppressed" */
 
 /* A document that is one line, made in memory and written at once. */
 struct json_output {

@@ -47,7 +47,7 @@ static int perfetto_close(struct exporter *e)
 	return 0;
 }
 
-static int perfetto_snapshot(struct exporter *e, const struct snapshot *s,
+static int perfetto_snapshot(struct exporter *e, const struct report *r,
 			     const struct stack *const *shown, size_t shown_count)
 {
 	struct perfetto *p = (struct perfetto *)e;
@@ -56,7 +56,7 @@ static int perfetto_snapshot(struct exporter *e, const struct snapshot *s,
 	(void)shown;
 	(void)shown_count;
 	wire_reset(&p->out);
-	err = perfetto_put_snapshot(p, s);
+	err = perfetto_put_snapshot(p, r);
 	if (!err && p->out.failed)
 		err = -ENOMEM;
 	return err ? err : exporter_write(e, (const char *)p->out.data, p->out.len);

@@ -175,13 +175,13 @@ int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t 
  * perfetto_intern.c: sums up in h->now what the call stacks of a snapshot have, and writes the
  * interned data that are new. 0 or -ENOMEM.
  */
-int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s);
+int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const struct report *r);
 
 /*
  * perfetto_heaps.c: dumps of a target's heaps, begun where they are new, with its counters. 0 or
  * -ENOMEM.
  */
-int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s);
+int perfetto_put_snapshot(struct perfetto *p, const struct report *r);
 void perfetto_heap_release(struct perfetto_heap *h); /* what it holds */
 
 /* perfetto_survey.c: as struct exporter_format's. */

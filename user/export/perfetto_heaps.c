@@ -139,7 +139,7 @@ static struct perfetto_heap *begin_heap(struct perfetto *p, const struct snapsho
 	return perfetto_put_process(p, s, h->start_ns) ? NULL : h;
 }
 
-static int put_heap(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s,
+static int put_heap(struct perfetto *p, struct perfetto_heap *h, const struct report *r,
 		    uint64_t time_ns)
 {
 	size_t packet = perfetto_packet(p, h->sequence), interned;
@@ -150,19 +150,20 @@ static int put_heap(struct perfetto *p, struct perfetto_heap *h, const struct sn
 		  h->dumps ? NEEDS_INCREMENTAL_STATE
 			   : INCREMENTAL_STATE_CLEARED | NEEDS_INCREMENTAL_STATE);
 	interned = wire_open(&p->out, PACKET_INTERNED_DATA);
-	err = perfetto_intern_stacks(p, h, s);
+	err = perfetto_intern_stacks(p, h, r);
 	if (err)
 		return err;
 	wire_close(&p->out, interned);
-	put_dump(p, h, s, time_ns);
+	put_dump(p, h, r->snapshot, time_ns);
 	wire_close(&p->out, packet);
 	h->dumps++;
 	return 0;
 }
 
 /* The classes of a verdict, each a heap from the first snapshot on in which it has any blocks. */
-static int perfetto_put_classes(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+static int perfetto_put_classes(struct perfetto *p, const struct report *r, uint64_t time_ns)
 {
+	const struct snapshot *s = r->snapshot;
 	int err = perfetto_put_verdict(p, s, time_ns);
 
 	for (unsigned kind = 0; !err && kind < VERDICT_CLASSES; kind++) {
@@ -172,7 +173,7 @@ static int perfetto_put_classes(struct perfetto *p, const struct snapshot *s, ui
 			continue;
 		if (!h)
 			h = add_heap(p, s, kind);
-		err = h ? put_heap(p, h, s, time_ns) : -ENOMEM;
+		err = h ? put_heap(p, h, r, time_ns) : -ENOMEM;
 	}
 	return err;
 }
@@ -189,8 +190,9 @@ static void end_heaps(struct perfetto *p, const struct snapshot *s)
 	}
 }
 
-int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
+int perfetto_put_snapshot(struct perfetto *p, const struct report *r)
 {
+	const struct snapshot *s = r->snapshot;
 	struct perfetto_heap *h = find_heap(p, s, HEAP_ALL);
 	uint64_t time_ns;
 	int err;
@@ -202,14 +204,14 @@ int perfetto_put_snapshot(struct perfetto *p, const struct snapshot *s)
 	/* Not the real time, which may be set back. */
 	time_ns = h->start_ns + s->elapsed_ns;
 	perfetto_put_counters(p, h, s, time_ns);
-	err = put_heap(p, h, s, time_ns);
+	err = put_heap(p, h, r, time_ns);
 	if (err)
 		return err;
 	h->alloc = s->alloc;
 	h->elapsed_ns = s->elapsed_ns;
 	/* Makes heaps, which may move the others. */
 	if (s->verdict.state == VERDICT_TAKEN)
-		err = perfetto_put_classes(p, s, time_ns);
+		err = perfetto_put_classes(p, r, time_ns);
 	if (!err && (s->exited || s->execed || s->window))
 		end_heaps(p, s);
 	return err;

@@ -158,14 +158,16 @@ static void add_all(struct perfetto_written *to, const struct stack *stack)
  * What is hidden now, and was not before, has no live blocks any more for whoever looks at the
  * trace.
  */
-static bool is_in(const struct perfetto_heap *h, const struct stack *stack)
+static bool is_in(const struct perfetto_heap *h, const struct stack *stack, bool hidden)
 {
-	return !stack->hidden && (h->kind == HEAP_ALL || stack->verdict[h->kind].count);
+	return !hidden && (h->kind == HEAP_ALL || stack->verdict[h->kind].count);
 }
 
 /* Sums up what the call stacks have now, and writes those that are new. */
-int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const struct snapshot *s)
+int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const struct report *r)
 {
+	const struct snapshot *s = r->snapshot;
+
 	if (h->room)
 		memset(h->now, 0, h->room * sizeof(*h->now));
 	for (size_t i = 0; i < s->stack_count; i++) {
@@ -176,9 +178,9 @@ int perfetto_intern_stacks(struct perfetto *p, struct perfetto_heap *h, const st
 		bool fresh;
 		int err;
 
-		if (!is_in(h, stack))
+		if (!is_in(h, stack, r->notes[i].hidden))
 			continue;
-		err = collect_frames(p->table, &h->frames_of, stack, &frames);
+		err = collect_frames(p->table, &h->frames_of, stack, &r->notes[i], &frames);
 		if (err)
 			return err;
 		/* All whose frames are not known are one, and no end tells them apart. */

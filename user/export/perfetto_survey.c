@@ -16,7 +16,7 @@ static int perfetto_put_drill(struct perfetto *p, const struct survey_drill *dri
 		return 0;
 	if (id_map_put(&p->windows, s->target_id, 1))
 		return -ENOMEM;
-	return perfetto_put_snapshot(p, s);
+	return perfetto_put_snapshot(p, drill->report);
 }
 
 int perfetto_survey(struct exporter *e, const struct survey_report *report)

@@ -59,7 +59,7 @@ void bad_free_put_title(FILE *out, const struct bad_free *bad);
 const char *bad_free_call_text(enum bad_free_stack call);
 
 /* A suppression that would take the stack out. */
-void suppression_put(FILE *out, enum suppression_style style, const struct snapshot *s,
+void suppression_put(FILE *out, enum suppression_style style, const struct report *r,
 		     const struct stack *stack);
 
 extern const struct exporter_format format_text;

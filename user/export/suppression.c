@@ -28,9 +28,9 @@ static void suppression_put_amount(FILE *out, const struct amount *amount, uint6
 		format_grouped(count, stacks), plural(stacks, "stack", "stacks"));
 }
 
-void text_put_suppressed(FILE *out, const struct snapshot *s)
+void text_put_suppressed(FILE *out, const struct report *r)
 {
-	const struct suppressed *all = s->suppressed;
+	const struct suppressed *all = r->suppressed;
 	uint64_t stacks = 0;
 
 	if (!all || !all->count)
@@ -68,15 +68,16 @@ static bool begins(const char *text, const char *prefix)
  * The function that a person would call the one that allocated; NULL when nothing better than frame
  * 0 is known.
  */
-static const struct frame *allocating_frame(const struct stack *stack)
+static const struct frame *allocating_frame(const struct stack_notes *stack)
 {
-	size_t i = stack_allocating_frame(stack, ALLOCATING_PROGRAM)
-			   ?: stack_allocating_frame(stack, ALLOCATING_CALLER);
+	size_t i =
+		frames_allocating(stack->frames, stack->frame_count, ALLOCATING_PROGRAM)
+			?: frames_allocating(stack->frames, stack->frame_count, ALLOCATING_CALLER);
 
 	return i ? stack->frames[i] : NULL;
 }
 
-static void put_leaksanitizer(FILE *out, const struct stack *stack)
+static void put_leaksanitizer(FILE *out, const struct stack_notes *stack)
 {
 	const struct frame *frame = allocating_frame(stack);
 	const char *name = frame ? frame->function : NULL;
@@ -110,7 +111,7 @@ static void put_kinds(FILE *out, const struct snapshot *s, const struct stack *s
  * Valgrind puts its own function in the place of `operator new`, which is the innermost frame
  * there.
  */
-static size_t first_frame(const struct stack *stack)
+static size_t first_frame(const struct stack_notes *stack)
 {
 	size_t first = 0;
 
@@ -119,18 +120,19 @@ static size_t first_frame(const struct stack *stack)
 	return first;
 }
 
-static void put_valgrind(FILE *out, const struct snapshot *s, const struct stack *stack)
+static void put_valgrind(FILE *out, const struct report *r, const struct stack *stack)
 {
-	const struct frame *named = allocating_frame(stack);
-	size_t first = first_frame(stack), last = stack->frame_count;
+	const struct stack_notes *notes = report_notes(r, stack);
+	const struct frame *named = allocating_frame(notes);
+	size_t first = first_frame(notes), last = notes->frame_count;
 
 	if (last - first > MAX_CALLERS)
 		last = first + MAX_CALLERS;
 	fprintf(out, "{\n   blocks of %s\n   Memcheck:Leak\n",
 		named ? named->function : "an unknown function");
-	put_kinds(out, s, stack);
+	put_kinds(out, r->snapshot, stack);
 	for (size_t i = first; i < last; i++) {
-		const struct frame *frame = stack->frames[i];
+		const struct frame *frame = notes->frames[i];
 		const char *object = frame->module_path ? frame->module_path : frame->module;
 
 		/*
@@ -148,15 +150,17 @@ static void put_valgrind(FILE *out, const struct snapshot *s, const struct stack
 	fputs("}\n", out);
 }
 
-void suppression_put(FILE *out, enum suppression_style style, const struct snapshot *s,
+void suppression_put(FILE *out, enum suppression_style style, const struct report *r,
 		     const struct stack *stack)
 {
+	const struct stack_notes *notes = report_notes(r, stack);
+
 	if (style == SUPPRESSION_NONE)
 		return;
-	if (!stack->frames || !stack->frame_count)
+	if (!notes->frames || !notes->frame_count)
 		fputs("# a stack that is not known cannot be suppressed\n", out);
 	else if (style == SUPPRESSION_LEAKSANITIZER)
-		put_leaksanitizer(out, stack);
+		put_leaksanitizer(out, notes);
 	else
-		put_valgrind(out, s, stack);
+		put_valgrind(out, r, stack);
 }

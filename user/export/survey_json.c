@@ -23,7 +23,7 @@ static void survey_json_put_drill(struct json *to, const struct export_options *
 		return;
 	json_array(to, "stacks");
 	for (size_t i = 0; i < drill->shown_count; i++)
-		json_put_stack(to, options, drill->snapshot, drill->shown[i]);
+		json_put_stack(to, options, drill->report, drill->shown[i]);
 	json_end(to);
 }
 

@@ -251,21 +251,21 @@ static void put_top_stacks(const struct page *p)
 		   "that called the allocator.");
 	for (size_t i = 0; i < p->report->row_count; i++) {
 		const struct survey_row *row = &p->report->rows[i];
-		const struct stack *stack;
+		const struct stack_notes *notes;
 		size_t frame;
 
 		if (!is_shown(row) || !row->drill || !row->drill->snapshot ||
 		    !row->drill->shown_count)
 			continue;
-		stack = row->drill->shown[0];
-		frame = stack_allocating_frame(stack, ALLOCATING_CALLER);
+		notes = report_notes(row->drill->report, row->drill->shown[0]);
+		frame = frames_allocating(notes->frames, notes->frame_count, ALLOCATING_CALLER);
 		if (!frame)
 			continue;
 		fprintf(p->out, "memleakbpf_%s{", name);
 		put_process_labels(p->out, row);
-		metrics_put_label(p->out, false, "function", stack->frames[frame]->function);
+		metrics_put_label(p->out, false, "function", notes->frames[frame]->function);
 		fputc('}', p->out);
-		put_value(p->out, (double)stack->live.bytes);
+		put_value(p->out, (double)row->drill->shown[0]->live.bytes);
 	}
 }
 

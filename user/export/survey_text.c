@@ -302,10 +302,10 @@ static void put_children(const struct table *t, const struct survey_row *row)
  * The function that called the allocator, which is often but a wrapper, and as many of its callers
  * as the line has room for.
  */
-static void put_callers(const struct table *t, const struct stack *stack)
+static void put_callers(const struct table *t, const struct stack_notes *stack)
 {
 	size_t room = WIDTH - strlen("            most in "), shown = 0;
-	size_t first = stack_allocating_frame(stack, ALLOCATING_CALLER);
+	size_t first = frames_allocating(stack->frames, stack->frame_count, ALLOCATING_CALLER);
 
 	if (!first)
 		return;
@@ -352,7 +352,7 @@ static void survey_text_put_drill(const struct table *t, const struct survey_dri
 			format_bytes(bytes, drill->snapshot->live.bytes));
 		fputs(" allocated and kept\n", t->out);
 		if (drill->shown_count)
-			put_callers(t, drill->shown[0]);
+			put_callers(t, report_notes(drill->report, drill->shown[0]));
 		survey_text_put_losses(t, drill->snapshot);
 	}
 	if (drill->note)
@@ -381,7 +381,7 @@ static void put_stacks(const struct table *t, size_t rank, const struct survey_r
 		fprintf(t->out, "estimates: one sample per %s allocated\n",
 			format_bytes(bytes, drill->snapshot->sample_bytes));
 	for (size_t i = 0; i < drill->shown_count && i < max; i++)
-		text_put_stack(t->out, t->options, drill->snapshot, i + 1, drill->shown[i]);
+		text_put_stack(t->out, t->options, drill->report, i + 1, drill->shown[i]);
 	if (drill->shown_count > max)
 		fprintf(t->out, "\n%zu more (-v)\n", drill->shown_count - max);
 }

@@ -17,7 +17,8 @@
 struct text_page {
 	FILE *out;
 	const struct export_options *options;
-	const struct snapshot *s;
+	const struct report *r;
+	const struct snapshot *s; /* the report's */
 };
 
 /* ---- the head ----------------------------------------------------------------------------- */
@@ -73,12 +74,12 @@ static void text_put_change(const struct text_page *page)
 
 	if (!s->interval_ns)
 		return;
-	if (!s->delta_bytes && !s->delta_count) {
+	if (!page->r->delta_bytes && !page->r->delta_count) {
 		fprintf(page->out, "; no change in %s", format_duration(interval, s->interval_ns));
 		return;
 	}
-	per_s = (double)s->delta_bytes * NS_PER_S / (double)s->interval_ns;
-	fprintf(page->out, "; %s in %s, %s/s", format_bytes_signed(change, s->delta_bytes),
+	per_s = (double)page->r->delta_bytes * NS_PER_S / (double)s->interval_ns;
+	fprintf(page->out, "; %s in %s, %s/s", format_bytes_signed(change, page->r->delta_bytes),
 		format_duration(interval, s->interval_ns),
 		format_bytes_signed(rate, saturate_i64(per_s)));
 }
@@ -163,7 +164,7 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 	uint64_t bytes = 0, live_stacks = 0;
 
 	for (size_t i = 0; i < s->stack_count; i++)
-		live_stacks += !s->stacks[i].hidden &&
+		live_stacks += !page->r->notes[i].hidden &&
 			       (s->stacks[i].live.count || s->stacks[i].live.bytes);
 	for (size_t i = 0; i < shown_count; i++)
 		bytes += shown[i]->live.bytes;
@@ -228,17 +229,17 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	text_put_verdict(page->out, page->options, &page->s->verdict);
 	put_notes(page);
 	for (size_t i = 0; i < shown_count; i++)
-		text_put_stack(page->out, page->options, page->s, i + 1, shown[i]);
+		text_put_stack(page->out, page->options, page->r, i + 1, shown[i]);
 	put_summary(page, shown, shown_count);
-	text_put_bad_frees(page->out, page->options, page->s);
-	text_put_suppressed(page->out, page->s);
+	text_put_bad_frees(page->out, page->options, page->r);
+	text_put_suppressed(page->out, page->r);
 	text_put_losses(page);
 }
 
-static int text_snapshot(struct exporter *e, const struct snapshot *s,
+static int text_snapshot(struct exporter *e, const struct report *r,
 			 const struct stack *const *shown, size_t shown_count)
 {
-	struct text_page page = {.options = &e->options, .s = s};
+	struct text_page page = {.options = &e->options, .r = r, .s = r->snapshot};
 	char *text = NULL;
 	size_t len = 0;
 	int err;
@@ -246,7 +247,7 @@ static int text_snapshot(struct exporter *e, const struct snapshot *s,
 	page.out = open_memstream(&text, &len);
 	if (!page.out)
 		return -ENOMEM;
-	if (s->execed && !e->options.verbose)
+	if (r->snapshot->execed && !e->options.verbose)
 		put_execed(&page);
 	else
 		text_put_page(&page, shown, shown_count);

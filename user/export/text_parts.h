@@ -26,21 +26,22 @@ const char *text_plural(uint64_t n, const char *one, const char *many);
 void text_put_live(FILE *out, const struct amount *live);
 
 /* One stack as -f text shows it, an empty line before it. */
-void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
+void text_put_stack(FILE *out, const struct export_options *options, const struct report *r,
 		    size_t number, const struct stack *stack);
 
-/* The frames of a stack, and how it ends, a line each. */
-void text_frames(FILE *out, const struct export_options *options, const struct stack *stack);
+/* The frames of a stack (NULL: not known), and how it ends, a line each. */
+void text_frames(FILE *out, const struct export_options *options, const struct frame *const *frames,
+		 size_t count, enum stack_end end);
 
 /*
  * What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for.
  */
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
-void text_put_stack_verdict(FILE *out, const struct export_options *options,
-			    const struct snapshot *s, const struct stack *stack);
+void text_put_stack_verdict(FILE *out, const struct export_options *options, const struct report *r,
+			    const struct stack *stack);
 
 /* What --check-frees has found; nothing without. */
-void text_put_bad_frees(FILE *out, const struct export_options *options, const struct snapshot *s);
+void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r);
 
 /*
  * struct exporter_format's survey(): a table, at most 100 columns wide, and the stacks of what was
@@ -49,6 +50,6 @@ void text_put_bad_frees(FILE *out, const struct export_options *options, const s
 int survey_write_text(struct exporter *e, const struct survey_report *report);
 
 /* What suppressions have taken out; nothing without them. */
-void text_put_suppressed(FILE *out, const struct snapshot *s);
+void text_put_suppressed(FILE *out, const struct report *r);
 
 #endif

@@ -18,7 +18,7 @@
 struct text_page {
 	FILE *out;
 	const struct export_options *options;
-	const struct snapshot *s;
+	const struct report *r;
 };
 
 /* ---- frames -------------------------------------------------------------------------------- */
@@ -116,14 +116,15 @@ static void text_put_frame(const struct text_page *page, const struct frame *fra
 }
 
 /* Where file:line begins: behind the longest name that is not too long. */
-static size_t function_column(const struct text_page *page, const struct stack *stack)
+static size_t function_column(const struct text_page *page, const struct frame *const *frames,
+			      size_t count)
 {
 	size_t column = MIN_FUNCTION_WIDTH, limit = MAX_FUNCTION_WIDTH;
 
 	if (page->options->width && page->options->width / 2 < limit)
 		limit = page->options->width / 2;
-	for (size_t i = 0; i < stack->frame_count; i++) {
-		size_t width = put_function(NULL, stack->frames[i]);
+	for (size_t i = 0; i < count; i++) {
+		size_t width = put_function(NULL, frames[i]);
 
 		if (width > column && width <= limit)
 			column = width;
@@ -131,28 +132,30 @@ static size_t function_column(const struct text_page *page, const struct stack *
 	return column;
 }
 
-static void put_frames(const struct text_page *page, const struct stack *stack)
+static void put_frames(const struct text_page *page, const struct frame *const *frames,
+		       size_t count, enum stack_end end)
 {
-	if (!stack->frames || !stack->frame_count) {
+	if (!frames || !count) {
 		fputs("    (the frames of this stack could not be recorded)\n", page->out);
 	} else {
-		size_t column = function_column(page, stack);
+		size_t column = function_column(page, frames, count);
 
-		for (size_t i = 0; i < stack->frame_count; i++)
-			text_put_frame(page, stack->frames[i], column);
+		for (size_t i = 0; i < count; i++)
+			text_put_frame(page, frames[i], column);
 	}
-	if (stack->truncated)
+	if (end == STACK_END_TRUNCATED)
 		fputs("    ... truncated: deeper than what was recorded (--depth)\n", page->out);
-	else if (stack->end != STACK_END_COMPLETE)
+	else if (end != STACK_END_COMPLETE)
 		fprintf(page->out, "    ... incomplete: the walk ended here (%s)\n",
-			stack_end_name(stack->end));
+			stack_end_name(end));
 }
 
-void text_frames(FILE *out, const struct export_options *options, const struct stack *stack)
+void text_frames(FILE *out, const struct export_options *options, const struct frame *const *frames,
+		 size_t count, enum stack_end end)
 {
 	const struct text_page page = {.out = out, .options = options};
 
-	put_frames(&page, stack);
+	put_frames(&page, frames, count, end);
 }
 
 static void put_older(const struct text_page *page, const struct stack *stack)
@@ -197,7 +200,8 @@ static void put_trend(const struct text_page *page, const struct trend *trend)
 
 static void text_stack_put(const struct text_page *page, size_t number, const struct stack *stack)
 {
-	const struct snapshot *s = page->s;
+	const struct stack_notes *notes = report_notes(page->r, stack);
+	const struct snapshot *s = page->r->snapshot;
 	char human[FORMAT_BYTES_MAX], age[FORMAT_DURATION_MAX];
 
 	fputc('\n', page->out);
@@ -214,16 +218,16 @@ static void text_stack_put(const struct text_page *page, size_t number, const st
 	if (s->live.bytes)
 		fprintf(page->out, ", %.1f %% of live",
 			100.0 * (double)stack->live.bytes / (double)s->live.bytes);
-	if (s->interval_ns && stack->delta_bytes)
-		fprintf(page->out, ", %s in %s", format_bytes_signed(human, stack->delta_bytes),
+	if (s->interval_ns && notes->delta_bytes)
+		fprintf(page->out, ", %s in %s", format_bytes_signed(human, notes->delta_bytes),
 			format_duration(age, s->interval_ns));
 	else if (s->interval_ns)
 		fputs(", no change", page->out);
 	if (stack->oldest_ns)
 		fprintf(page->out, ", oldest %s", format_duration(age, stack->oldest_ns));
 	fputc('\n', page->out);
-	put_trend(page, &stack->trend);
-	text_put_stack_verdict(page->out, page->options, s, stack);
+	put_trend(page, &notes->trend);
+	text_put_stack_verdict(page->out, page->options, page->r, stack);
 	if (page->options->show_older)
 		put_older(page, stack);
 	if (stack->free.count)
@@ -231,14 +235,15 @@ static void text_stack_put(const struct text_page *page, size_t number, const st
 	if (page->options->verbose)
 		fprintf(page->out, "    stack %016" PRIx64 ", end %s\n", stack->id,
 			stack_end_name(stack->end));
-	put_frames(page, stack);
-	suppression_put(page->out, page->options->suppressions, s, stack);
+	put_frames(page, notes->frames, notes->frame_count,
+		   stack->truncated ? STACK_END_TRUNCATED : stack->end);
+	suppression_put(page->out, page->options->suppressions, page->r, stack);
 }
 
-void text_put_stack(FILE *out, const struct export_options *options, const struct snapshot *s,
+void text_put_stack(FILE *out, const struct export_options *options, const struct report *r,
 		    size_t number, const struct stack *stack)
 {
-	const struct text_page page = {.out = out, .options = options, .s = s};
+	const struct text_page page = {.out = out, .options = options, .r = r};
 
 	text_stack_put(&page, number, stack);
 }

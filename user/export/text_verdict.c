@@ -96,30 +96,32 @@ static void put_held_by(FILE *out, const char *path)
 }
 
 /* A hidden leak: nothing is lost, and the program may free all of it at its end. */
-static bool is_filling(const struct stack *stack)
+static bool is_filling(const struct stack *stack, const struct trend *trend)
 {
 	uint64_t lost =
 		stack->verdict[VERDICT_DEFINITE].bytes + stack->verdict[VERDICT_INDIRECT].bytes;
 
-	return stack->trend.kind == TREND_GROWING && lost <= stack->live.bytes / 8;
+	return trend->kind == TREND_GROWING && lost <= stack->live.bytes / 8;
 }
 
-void text_put_stack_verdict(FILE *out, const struct export_options *options,
-			    const struct snapshot *s, const struct stack *stack)
+void text_put_stack_verdict(FILE *out, const struct export_options *options, const struct report *r,
+			    const struct stack *stack)
 {
-	if (s->verdict.state != VERDICT_TAKEN || !stack->live.count)
+	const struct stack_notes *notes = report_notes(r, stack);
+
+	if (r->snapshot->verdict.state != VERDICT_TAKEN || !stack->live.count)
 		return;
 	fputs("    ", out);
 	text_put_classes(out, stack->verdict);
 	fputc('\n', out);
-	if (is_filling(stack))
+	if (is_filling(stack, &notes->trend))
 		fputs("    still pointed to, and ever more of it: a container that fills up, or "
 		      "work that "
 		      "comes faster than it is done\n",
 		      out);
 	/* What only stays is no news; what grows is a leak that nobody has lost yet. */
 	if (stack->held_by &&
-	    (stack->trend.kind == TREND_GROWING || stack->delta_bytes > 0 || options->verbose))
+	    (notes->trend.kind == TREND_GROWING || notes->delta_bytes > 0 || options->verbose))
 		put_held_by(out, stack->held_by);
 	put_contents(out, stack);
 }

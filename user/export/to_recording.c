@@ -44,7 +44,7 @@ static int to_recording_begin(struct recording *r)
 	return recording_writer_new(r->base.out, &info, &r->writer);
 }
 
-static int recording_snapshot(struct exporter *e, const struct snapshot *s,
+static int recording_snapshot(struct exporter *e, const struct report *report,
 			      const struct stack *const *shown, size_t shown_count)
 {
 	struct recording *r = (struct recording *)e;
@@ -52,7 +52,7 @@ static int recording_snapshot(struct exporter *e, const struct snapshot *s,
 
 	(void)shown;
 	(void)shown_count;
-	return err ? err : recording_writer_add(r->writer, s);
+	return err ? err : recording_writer_add(r->writer, report);
 }
 
 static int recording_survey(struct exporter *e, const struct survey_report *report)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/model/snapshot.h"
 
 static bool frame_begins(const char *text, const char *const *prefixes, size_t count)
 {
@@ -32,10 +31,10 @@ static bool frame_is_library(const struct frame *frame)
 	       frame_begins(frame->module, modules, ARRAY_SIZE(modules));
 }
 
-size_t stack_allocating_frame(const struct stack *stack, enum allocating which)
+size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which)
 {
-	for (size_t i = 1; stack->frames && i < stack->frame_count; i++) {
-		const struct frame *frame = stack->frames[i];
+	for (size_t i = 1; frames && i < count; i++) {
+		const struct frame *frame = frames[i];
 
 		if (!frame->function || (which >= ALLOCATING_NEW && frame_is_operator_new(frame)) ||
 		    (which >= ALLOCATING_PROGRAM && frame_is_library(frame)))

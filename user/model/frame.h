@@ -27,8 +27,6 @@ struct frame {
 	size_t build_id_len;
 };
 
-struct stack;
-
 /* C++'s operator new or new[]: it calls malloc, and its caller has no other name for malloc. */
 bool frame_is_operator_new(const struct frame *frame);
 
@@ -43,6 +41,6 @@ enum allocating {
 };
 
 /* Its number, of the innermost such frame; 0: none is known. */
-size_t stack_allocating_frame(const struct stack *stack, enum allocating which);
+size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which);
 
 #endif

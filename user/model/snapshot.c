@@ -74,7 +74,6 @@ void snapshot_free(struct snapshot *snapshot)
 		return;
 	text_list_free(snapshot->cmdline);
 	free(snapshot->maps);
-	free(snapshot->suppressed);
 	for (size_t i = 0; i < snapshot->stack_count; i++) {
 		free(snapshot->stacks[i].held_by);
 		free(snapshot->stacks[i].contents);
@@ -82,6 +81,18 @@ void snapshot_free(struct snapshot *snapshot)
 	free(snapshot->bad_frees);
 	free(snapshot->stacks);
 	free(snapshot);
+}
+
+void snapshot_total(struct snapshot *snapshot)
+{
+	snapshot->live = snapshot->alloc = snapshot->free = (struct amount){0};
+	for (size_t i = 0; i < snapshot->stack_count; i++) {
+		const struct stack *stack = &snapshot->stacks[i];
+
+		amount_add(&snapshot->live, &stack->live);
+		amount_add(&snapshot->alloc, &stack->alloc);
+		amount_add(&snapshot->free, &stack->free);
+	}
 }
 
 /* Both tables may be asked with a number from a recording of a newer version. */

@@ -17,8 +17,6 @@
 #include "user/model/bad_free.h"
 #include "user/model/frame.h"
 #include "user/model/module_maps.h"
-#include "user/model/suppressed.h"
-#include "user/model/trend.h"
 #include "user/model/verdict.h"
 
 struct stack {
@@ -29,16 +27,8 @@ struct stack {
 	struct amount older; /* part of live that is older than --older; equals live without it */
 	double error_bytes;  /* standard error of live.bytes under sampling, else 0 */
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
-	int64_t delta_bytes; /* live now - live at the last snapshot */
-	int64_t delta_count;
 	/* of live; only with snapshot.verdict.state VERDICT_TAKEN */
 	struct amount verdict[VERDICT_CLASSES];
-	/*
-	 * 1 << enum verdict_class: of live blocks that suppressions have taken out; without a
-	 * verdict all or none
-	 */
-	unsigned suppressed;
-	bool hidden; /* all live blocks have been: not to be shown */
 	/*
 	 * of a reachable block: what holds it, from the root on, a line each; NULL: not looked for.
 	 * Owned
@@ -47,10 +37,12 @@ struct stack {
 	/* of a lost block, --contents: its first bytes, contents_len of them; NULL: none. Owned */
 	char *contents;
 	size_t contents_len;
-	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	bool truncated;	    /* deeper than what was recorded */
 	enum stack_end end; /* why the walk stopped */
-	/* innermost first, inlined calls expanded; NULL until symbolised */
+	/*
+	 * innermost first, inlined calls expanded; NULL: the source finds them when they are asked
+	 * for, or they are not known
+	 */
 	const struct frame *const *frames;
 	size_t frame_count;
 	/* the trace's own number for the stack: lets it find the raw frames again */
@@ -80,7 +72,6 @@ struct snapshot {
 	bool children_late; /* informative: probes reached this process only after it had started */
 	uint64_t sample_bytes; /* 0: every allocation was recorded */
 	struct amount live, alloc, free;
-	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	uint64_t unknown_frees;
 	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	uint64_t lost[LOST_CAUSES];
@@ -93,9 +84,8 @@ struct snapshot {
 	bool frees_checked; /* --check-frees */
 	struct bad_free *bad_frees;
 	size_t bad_free_count;
-	struct suppressed *suppressed; /* NULL: there are no suppressions */
-	struct module_maps *maps;      /* executable code at the time; NULL: unknown */
-	struct stack *stacks;	       /* every stack with allocations, unsorted */
+	struct module_maps *maps; /* executable code at the time; NULL: unknown */
+	struct stack *stacks;	  /* every stack with allocations, unsorted */
 	size_t stack_count;
 };
 
@@ -104,6 +94,9 @@ struct snapshot {
  * fine.
  */
 void snapshot_free(struct snapshot *snapshot);
+
+/* Sets live, alloc and free to the sums of the stacks. */
+void snapshot_total(struct snapshot *snapshot);
 
 /*
  * How the walks up the stacks ended: [end], and last those allocations whose stack was not

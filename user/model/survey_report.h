@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "user/model/process_sample.h"
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 #include "user/model/trend.h"
 
 #define SURVEY_SPARK 8 /* values of a sparkline */
@@ -20,8 +20,9 @@
 struct survey_drill {
 	bool open; /* probes are on now */
 	/* of the process itself or of the child that held most; NULL: nothing was found out */
-	struct snapshot *snapshot;
-	const struct stack *const *shown; /* best first, symbolised */
+	struct report *report;		  /* with their names at least those that are shown */
+	struct snapshot *snapshot;	  /* the report's: the survey fills it until it is shown */
+	const struct stack *const *shown; /* best first */
 	size_t shown_count;
 	int64_t grown;	    /* bytes that the process's memory grew by meanwhile */
 	uint64_t window_ns; /* for how long */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 #include "user/model/survey_report.h"
 
 #define RECORDING_VERSION 1
@@ -33,7 +33,7 @@ int recording_writer_new(FILE *out, const struct recording_info *info,
  * logged; after a failed write the file is cut back, where that is possible, to the snapshots
  * before, and nothing more can be added.
  */
-int recording_writer_add(struct recording_writer *writer, const struct snapshot *s);
+int recording_writer_add(struct recording_writer *writer, const struct report *report);
 /*
  * The same for what a survey knows at one time. report->rows are to be all processes, the most
  * suspect first; the snapshots of those that were drilled are written when they are new, and all of
@@ -61,7 +61,7 @@ struct recording_item {
 
 /*
  * The next snapshot or report of a survey, in the order of time per target: 1 and *item; a snapshot
- * comes with totals and differences to its target's snapshot before. 0 at the end, also when the
+ * comes with totals. 0 at the end, also when the
  * last one is incomplete: that is logged as a warning. -errno as above. Memory grows with the
  * different stacks in the file, not with its length.
  */

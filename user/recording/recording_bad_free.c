@@ -190,14 +190,14 @@ static int bad_free_put(struct recording_out *out, uint32_t target, uint32_t num
 }
 
 int recording_put_bad_frees(struct recording_out *out, uint32_t target,
-			    struct recorded_bad_frees *list, const struct snapshot *s)
+			    struct recorded_bad_frees *list, const struct report *report)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < list->count; i++)
 		list->items[i].now = 0;
-	for (size_t i = 0; !err && i < s->bad_free_count; i++) {
-		const struct bad_free *bad = &s->bad_frees[i];
+	for (size_t i = 0; !err && i < report->snapshot->bad_free_count; i++) {
+		const struct bad_free *bad = &report->bad_frees[i];
 		struct recorded_bad_free *item;
 		bool describe = false;
 		size_t known = list->count;

@@ -9,7 +9,7 @@
 
 #include "user/model/bad_free.h"
 #include "user/model/id_map.h"
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 #include "user/recording/recording_names.h"
 
 struct recorded_bad_free {
@@ -29,7 +29,7 @@ void recorded_bad_frees_free(struct recorded_bad_frees *list); /* empty afterwar
 
 /* Writes what is new of a snapshot's, as messages of their own. 0 or -errno. */
 int recording_put_bad_frees(struct recording_out *out, uint32_t target,
-			    struct recorded_bad_frees *list, const struct snapshot *s);
+			    struct recorded_bad_frees *list, const struct report *report);
 
 struct read_target;
 

@@ -246,7 +246,7 @@ int recording_put_processes(struct recording_out *out, struct written_processes 
 void read_process_forget_drill(struct read_process *p)
 {
 	free((void *)p->drill.shown);
-	snapshot_free(p->drill.snapshot);
+	report_free(p->drill.report);
 	p->drill = (struct survey_drill){0};
 	p->drilled = false;
 }

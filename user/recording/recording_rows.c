@@ -101,19 +101,20 @@ static void row_put(struct wire *to, uint32_t target, uint32_t number, uint32_t 
 }
 
 int recording_put_rows(struct recording_out *out, uint32_t target, struct written_rows *rows,
-		       const struct snapshot *s, uint32_t *numbers)
+		       const struct report *report, uint32_t *numbers)
 {
-	for (size_t i = 0; i < s->stack_count; i++) {
-		const struct stack *stack = &s->stacks[i];
+	for (size_t i = 0; i < report->snapshot->stack_count; i++) {
+		const struct stack *stack = &report->snapshot->stacks[i];
+		const struct stack_notes *notes = &report->notes[i];
 		bool known = id_map_get(&rows->numbers, stack->id, &numbers[i]);
 		uint32_t frames = 0;
 		int err = known ? 0 : row_add_written(rows, stack->id, &numbers[i]);
 
 		if (!err && known &&
-		    (rows->items[numbers[i]].stack || !stack->frames || !stack->frame_count))
+		    (rows->items[numbers[i]].stack || !notes->frames || !notes->frame_count))
 			continue;
-		if (!err && stack->frames && stack->frame_count)
-			err = frame_table_stack(out->table, stack->frames, stack->frame_count,
+		if (!err && notes->frames && notes->frame_count)
+			err = frame_table_stack(out->table, notes->frames, notes->frame_count,
 						&frames);
 		err = err ? err : recording_put_names(out);
 		if (err)
@@ -293,8 +294,6 @@ static void row_fill_stack(const struct recording_in *in, struct snapshot *s, st
 		.free = {v[VALUE_FREE_BYTES], v[VALUE_FREE_COUNT]},
 		.live = {v[VALUE_LIVE_BYTES], v[VALUE_LIVE_COUNT]},
 		.older = {v[VALUE_OLDER_BYTES], v[VALUE_OLDER_COUNT]},
-		.delta_bytes = (int64_t)(v[VALUE_LIVE_BYTES] - row->live_before[0]),
-		.delta_count = (int64_t)(v[VALUE_LIVE_COUNT] - row->live_before[1]),
 		.truncated = row->truncated,
 		.end = row->end,
 	};
@@ -303,13 +302,6 @@ static void row_fill_stack(const struct recording_in *in, struct snapshot *s, st
 		stack->oldest_ns = s->elapsed_ns - (birth - 1);
 	if (row->stack)
 		stack->frames = frame_table_stack_at(in->table, row->stack, &stack->frame_count);
-	row->live_before[0] = v[VALUE_LIVE_BYTES];
-	row->live_before[1] = v[VALUE_LIVE_COUNT];
-	amount_add(&s->live, &stack->live);
-	amount_add(&s->alloc, &stack->alloc);
-	amount_add(&s->free, &stack->free);
-	s->delta_bytes = (int64_t)((uint64_t)s->delta_bytes + (uint64_t)stack->delta_bytes);
-	s->delta_count = (int64_t)((uint64_t)s->delta_count + (uint64_t)stack->delta_count);
 }
 
 int recording_fill_stacks(const struct recording_in *in, struct read_rows *rows, struct snapshot *s)
@@ -322,5 +314,6 @@ int recording_fill_stacks(const struct recording_in *in, struct read_rows *rows,
 		s->stacks[i].index = (uint32_t)i;
 	}
 	s->stack_count = rows->count;
+	snapshot_total(s);
 	return 0;
 }

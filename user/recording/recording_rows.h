@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "user/model/id_map.h"
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 #include "user/recording/recording_names.h"
 
 /* The numbers of a row, in the order in which they are stored. */
@@ -46,7 +46,7 @@ void written_rows_free(struct written_rows *rows);
  * of each stack. 0 or -errno.
  */
 int recording_put_rows(struct recording_out *out, uint32_t target, struct written_rows *rows,
-		       const struct snapshot *s, uint32_t *numbers);
+		       const struct report *report, uint32_t *numbers);
 /* Adds what has changed in them. 0 or -errno. */
 int recording_put_values(struct recording_out *out, uint32_t target, struct written_rows *rows,
 			 const struct snapshot *s, const uint32_t *numbers);
@@ -59,7 +59,6 @@ struct read_rows {
 		enum stack_end end;
 		bool truncated;
 		uint64_t values[ROW_VALUES];
-		uint64_t live_before[2]; /* bytes and count, at the last snapshot */
 	} * items;
 	size_t count, room;
 };

@@ -78,8 +78,9 @@ static int snapshot_put(struct wire *to, struct written_target *t, const struct 
 }
 
 int recording_put_snapshot(struct recording_out *out, struct written_targets *targets,
-			   const struct snapshot *s)
+			   const struct report *report)
 {
+	const struct snapshot *s = report->snapshot;
 	struct written_target *t = written_target_get(targets, s->target_id);
 	_cleanup_free_ uint32_t *numbers =
 		calloc(s->stack_count ? s->stack_count : 1, sizeof(*numbers));
@@ -89,9 +90,9 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 		return -ENOMEM;
 	recording_put_target(out, t, s);
 	err = recording_put_maps(out, t, s);
-	err = err ? err : recording_put_rows(out, t->id, &t->rows, s, numbers);
+	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, numbers);
 	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
-	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, s);
+	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, report);
 	err = err ? err : snapshot_put(&out->chunk.body, t, s, numbers);
 	if (!err && (s->exited || s->execed || s->window))
 		written_target_forget(targets, t);

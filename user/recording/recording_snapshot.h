@@ -10,7 +10,7 @@
 
 /* Adds the snapshot, with what is new of its target; does not flush. 0 or -errno. */
 int recording_put_snapshot(struct recording_out *out, struct written_targets *targets,
-			   const struct snapshot *s);
+			   const struct report *report);
 
 /*
  * Takes in the message that completes a snapshot: 0 and *out (snapshot_free), -ENOMEM or

@@ -78,15 +78,17 @@ static bool survey_same_drill(const struct written_process *process,
 }
 
 static int survey_put_window(struct recording_out *out, struct written_targets *targets,
-			     struct written_survey *v, const struct snapshot *snapshot)
+			     struct written_survey *v, const struct report *report)
 {
-	struct snapshot s = *snapshot;
+	struct snapshot s = *report->snapshot;
+	struct report renumbered = *report;
 	int err;
 
 	/* The numbers of traces begin anew with each of them. */
 	s.target_id = FIRST_WINDOW + v->windows++ % FIRST_WINDOW;
 	s.window = true;
-	err = recording_put_snapshot(out, targets, &s);
+	renumbered.snapshot = &s;
+	err = recording_put_snapshot(out, targets, &renumbered);
 	return err ? err : chunk_flush(&out->chunk);
 }
 
@@ -124,8 +126,8 @@ static int survey_put_drills(struct recording_out *out, struct written_targets *
 			continue;
 		err = drill->note ? frame_table_string(out->table, drill->note, &note) : 0;
 		err = err ? err : recording_put_names(out);
-		if (!err && drill->snapshot)
-			err = survey_put_window(out, targets, v, drill->snapshot);
+		if (!err && drill->report)
+			err = survey_put_window(out, targets, v, drill->report);
 		if (!err)
 			survey_put_drill(&out->chunk.body, v->order[i], drill, note);
 		process->drill = *drill;
@@ -217,6 +219,20 @@ void read_survey_free(struct read_survey *v)
 	free(v->rows);
 }
 
+/* A drill has the window that stands before it, if there is one. */
+static int survey_take_window(struct read_survey *v, struct survey_drill *drill)
+{
+	struct snapshot *window = TAKE_PTR(v->window);
+
+	if (!window)
+		return 0;
+	drill->report = report_new(window);
+	if (!drill->report)
+		return -ENOMEM;
+	drill->snapshot = window;
+	return 0;
+}
+
 static int survey_take_shown(struct recording_in *in, struct survey_drill *drill,
 			     struct wire_reader body)
 {
@@ -259,8 +275,7 @@ int recording_take_drill(struct recording_in *in, struct read_survey *v, struct 
 		if (f.type != WIRE_VARINT)
 			continue;
 		if (f.field == DRILL_COUNTED && f.number && !p->drill.snapshot) {
-			p->drill.snapshot = v->window;
-			v->window = NULL;
+			err = survey_take_window(v, &p->drill);
 		} else if (f.field == DRILL_OPEN) {
 			p->drill.open = f.number != 0;
 		} else if (f.field == DRILL_GROWN) {

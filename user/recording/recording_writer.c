@@ -54,11 +54,11 @@ static int writer_finish(struct recording_writer *w, int err)
 	return chunk_flush(&w->out.chunk);
 }
 
-int recording_writer_add(struct recording_writer *w, const struct snapshot *s)
+int recording_writer_add(struct recording_writer *w, const struct report *report)
 {
 	if (w->out.chunk.error)
 		return w->out.chunk.error;
-	return writer_finish(w, recording_put_snapshot(&w->out, &w->targets, s));
+	return writer_finish(w, recording_put_snapshot(&w->out, &w->targets, report));
 }
 
 int recording_writer_add_survey(struct recording_writer *w, const struct survey_report *report)

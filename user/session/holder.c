@@ -44,16 +44,15 @@ static void put_file(FILE *out, const char *path)
 /* The function that asked for it: the first frame that is no allocation function's own. */
 static const char *allocator_of(struct describer *d, uint32_t stack)
 {
-	struct stack *s;
-	size_t frame;
+	const struct frame *const *frames = NULL;
+	size_t frame, count = 0;
 
-	if (stack >= d->snapshot->stack_count)
+	if (stack >= d->snapshot->stack_count ||
+	    trace_name_stack(d->trace, d->snapshot->target_id, d->snapshot->stacks[stack].id,
+			     &frames, &count))
 		return NULL;
-	s = &d->snapshot->stacks[stack];
-	if (trace_name_stack(d->trace, d->snapshot->target_id, s) || !s->frames)
-		return NULL;
-	frame = stack_allocating_frame(s, ALLOCATING_NEW);
-	return frame ? s->frames[frame]->function : NULL;
+	frame = frames_allocating(frames, count, ALLOCATING_NEW);
+	return frame ? frames[frame]->function : NULL;
 }
 
 static void put_block(struct describer *d, FILE *out, uint32_t block)

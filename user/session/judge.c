@@ -22,31 +22,33 @@ struct judge {
  * Which of the two operators it was cannot be told: libstdc++'s operator new[] jumps to its
  * operator new, and leaves no frame.
  */
-static bool calls_new(const struct stack *stack)
+static bool judge_calls_new(const struct frame *const *frames, size_t count)
 {
 	/*
 	 * The allocation function itself, or (new of libstdc++ calls malloc) the one that called
 	 * it.
 	 */
-	for (size_t i = 0; i < stack->frame_count && i < 2; i++) {
-		if (frame_is_operator_new(stack->frames[i]))
+	for (size_t i = 0; i < count && i < 2; i++) {
+		if (frame_is_operator_new(frames[i]))
 			return true;
 	}
 	return false;
 }
 
-static bool is_new_array(void *ctx, uint32_t stack)
+static bool judge_is_new_array(void *ctx, uint32_t stack)
 {
 	struct judge *j = ctx;
 
 	if (stack >= j->snapshot->stack_count)
 		return false;
 	if (!j->new_array[stack]) {
-		struct stack *s = &j->snapshot->stacks[stack];
+		const struct frame *const *frames = NULL;
+		size_t count = 0;
 
 		j->new_array[stack] = 1;
-		if (!trace_name_stack(j->trace, j->snapshot->target_id, s) && s->frames &&
-		    calls_new(s))
+		if (!trace_name_stack(j->trace, j->snapshot->target_id,
+				      j->snapshot->stacks[stack].id, &frames, &count) &&
+		    judge_calls_new(frames, count))
 			j->new_array[stack] = 2;
 	}
 	return j->new_array[stack] == 2;
@@ -56,7 +58,7 @@ static int judge(struct judge *j, struct heap_image *image, const struct watch_c
 {
 	struct reach_options how = {.heuristics = config->verdict.heuristics,
 				    .tagged = config->verdict.tagged,
-				    .is_new_array = is_new_array,
+				    .is_new_array = judge_is_new_array,
 				    .ctx = j};
 	struct reach *reach = NULL;
 	uint64_t start = monotonic_ns(), found;

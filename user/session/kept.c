@@ -32,16 +32,16 @@ struct kept *kept_get(struct kept **table, uint32_t target_id, bool trends)
 	return kept;
 }
 
-void kept_replace(struct kept *kept, struct snapshot *now)
+void kept_replace(struct kept *kept, struct report *now)
 {
-	snapshot_free(kept->last);
+	report_free(kept->last);
 	kept->last = now;
 }
 
 void kept_forget(struct kept **table, struct kept *kept)
 {
 	HASH_DEL(*table, kept);
-	snapshot_free(kept->last);
+	report_free(kept->last);
 	stack_trends_free(kept->trends);
 	free(kept);
 }

@@ -8,11 +8,11 @@
 #include <uthash.h>
 
 #include "user/analysis/stack_trends.h"
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct kept {
 	uint32_t target_id;	     /* snapshot.target_id; the key */
-	struct snapshot *last;	     /* owned; NULL: none yet */
+	struct report *last;	     /* owned; NULL: none yet */
 	struct stack_trends *trends; /* NULL: not wanted */
 	bool to_show;		     /* `last` is, at the end */
 	bool in_sum;		     /* `last` is part of the sum to come (--merge) */
@@ -31,8 +31,8 @@ struct kept *kept_find(struct kept *table, uint32_t target_id);
 /* Made when it is not there; `trends`: with trends. NULL when out of memory. */
 struct kept *kept_get(struct kept **table, uint32_t target_id, bool trends);
 
-/* Takes the snapshot over, in place of the one before. */
-void kept_replace(struct kept *kept, struct snapshot *now);
+/* Takes the report over, in place of the one before. */
+void kept_replace(struct kept *kept, struct report *now);
 
 void kept_forget(struct kept **table, struct kept *kept);
 void kept_free(struct kept **table);

@@ -11,9 +11,9 @@
 #include "user/model/frame_table.h"
 
 struct program {
-	struct snapshot *name;		 /* without stacks: tells which program it is */
-	struct snapshot *ended;		 /* the sum of those that have ended; NULL: none */
-	const struct snapshot **members; /* of the report to come: living */
+	struct snapshot *name;	       /* without stacks: tells which program it is */
+	struct report *ended;	       /* the sum of those that have ended; NULL: none */
+	const struct report **members; /* of the report to come: living */
 	size_t count, room;
 	struct program *next;
 };
@@ -41,7 +41,7 @@ struct merged *merged_new(void)
 static void program_free(struct program *program)
 {
 	snapshot_free(program->name);
-	snapshot_free(program->ended);
+	report_free(program->ended);
 	free(program->members);
 	free(program);
 }
@@ -84,9 +84,9 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 	return program;
 }
 
-int merged_add(struct merged *merged, const struct snapshot *now)
+int merged_add(struct merged *merged, const struct report *now)
 {
-	struct program *program = program_of(merged, now);
+	struct program *program = program_of(merged, now->snapshot);
 
 	if (!program)
 		return -ENOMEM;
@@ -100,43 +100,45 @@ int merged_add(struct merged *merged, const struct snapshot *now)
  * Of a sum that begins with the process that has just ended: its stacks still have the trace's
  * frames.
  */
-static int keep_frames(struct merged *merged, struct snapshot *sum)
+static int merged_keep_frames(struct merged *merged, struct report *sum)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < sum->stack_count && !err; i++) {
-		if (sum->stacks[i].index == 0)
-			err = frame_table_keep(merged->frames, &sum->stacks[i].frames,
-					       &sum->stacks[i].frame_count);
+	for (size_t i = 0; i < sum->snapshot->stack_count && !err; i++) {
+		if (sum->snapshot->stacks[i].index == 0)
+			err = frame_table_keep(merged->frames, &sum->notes[i].frames,
+					       &sum->notes[i].frame_count);
 	}
 	return err;
 }
 
-int merged_add_ended(struct merged *merged, const struct snapshot *last)
+int merged_add_ended(struct merged *merged, const struct report *last)
 {
-	struct program *program = program_of(merged, last);
-	const struct snapshot *both[] = {last, program ? program->ended : NULL};
-	struct snapshot *sum;
-	int err = program ? merge_snapshots(both, both[1] ? 2 : 1, &sum) : -ENOMEM;
+	struct program *program = program_of(merged, last->snapshot);
+	const struct report *both[] = {last, program ? program->ended : NULL};
+	struct report *sum;
+	int err = program ? merge_reports(both, both[1] ? 2 : 1, NULL, &sum) : -ENOMEM;
 
 	if (err)
 		return err;
-	err = keep_frames(merged, sum);
+	err = merged_keep_frames(merged, sum);
 	if (err) {
-		snapshot_free(sum);
+		report_free(sum);
 		return err;
 	}
-	snapshot_free(program->ended);
+	report_free(program->ended);
 	program->ended = sum;
 	return 0;
 }
 
-static int report_program(struct merged *merged, struct program *program, bool final, merged_fn fn,
-			  void *ctx)
+static int merged_report_program(struct merged *merged, struct program *program, bool final,
+				 merged_fn fn, void *ctx)
 {
 	size_t count = program->count + (final && program->ended);
-	_cleanup_free_ const struct snapshot **list = calloc(count + 1, sizeof(struct snapshot *));
-	struct snapshot *sum;
+	_cleanup_free_ const struct report **list = calloc(count + 1, sizeof(struct report *));
+	/* Whose snapshot comes first is chance. */
+	const struct merge_identity as = {program->name->target_id, program->name->pid, final};
+	struct report *sum;
 	int err;
 
 	if (!list)
@@ -147,13 +149,9 @@ static int report_program(struct merged *merged, struct program *program, bool f
 		list[program->count] = program->ended;
 	if (!count)
 		return 0;
-	err = merge_snapshots(list, count, &sum);
+	err = merge_reports(list, count, &as, &sum);
 	if (err)
 		return err;
-	sum->final = final;
-	/* Whose snapshot comes first is chance. */
-	sum->target_id = program->name->target_id;
-	sum->pid = program->name->pid;
 	merged->current = program;
 	err = fn(ctx, sum);
 	merged->current = NULL;
@@ -167,7 +165,7 @@ int merged_report(struct merged *merged, bool final, merged_fn fn, void *ctx)
 
 	for (program = merged->programs; program; program = program->next) {
 		if (!err)
-			err = report_program(merged, program, final, fn, ctx);
+			err = merged_report_program(merged, program, final, fn, ctx);
 		program->count = 0;
 	}
 	return err;
@@ -179,6 +177,6 @@ bool merged_member(const struct merged *merged, const struct stack *stack, uint3
 
 	if (!program || stack->index >= program->count)
 		return false;
-	*target_id = program->members[stack->index]->target_id;
+	*target_id = program->members[stack->index]->snapshot->target_id;
 	return true;
 }

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct merged;
 
@@ -13,19 +13,19 @@ struct merged *merged_new(void);	 /* NULL when out of memory */
 void merged_free(struct merged *merged); /* NULL is fine */
 
 /* A living process's snapshot for the report to come; borrowed until then. 0 or -ENOMEM. */
-int merged_add(struct merged *merged, const struct snapshot *now);
+int merged_add(struct merged *merged, const struct report *now);
 
 /*
  * The last one of a process that has ended, whose stacks have all got their frames. Copied, frames
  * and all: it counts in the final report. 0 or -ENOMEM.
  */
-int merged_add_ended(struct merged *merged, const struct snapshot *last);
+int merged_add_ended(struct merged *merged, const struct report *last);
 
 /*
  * Called with each program's sum, which fn takes over. Its target_id and pid stay those of the
  * program's first process.
  */
-typedef int (*merged_fn)(void *ctx, struct snapshot *sum);
+typedef int (*merged_fn)(void *ctx, struct report *sum);
 
 /*
  * Adds up what is there, calls fn for each program, and forgets the living. With `final` the ended

@@ -10,16 +10,16 @@
 void moment_release(struct moment *m)
 {
 	for (size_t i = 0; i < m->count; i++)
-		snapshot_free(m->snapshots[i]);
-	free(m->snapshots);
+		report_free(m->reports[i]);
+	free(m->reports);
 	source_recording_free(m->recording);
 }
 
-static struct snapshot **moment_find(const struct moment *m, uint32_t target_id)
+static struct report **moment_find(const struct moment *m, uint32_t target_id)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->snapshots[i]->target_id == target_id)
-			return &m->snapshots[i];
+		if (m->reports[i]->snapshot->target_id == target_id)
+			return &m->reports[i];
 	}
 	return NULL;
 }
@@ -27,20 +27,21 @@ static struct snapshot **moment_find(const struct moment *m, uint32_t target_id)
 /* Takes the snapshot over, in place of the process's earlier one. */
 static int moment_put(struct moment *m, struct snapshot *s)
 {
-	struct snapshot **old = moment_find(m, s->target_id), **grown;
+	struct report **old = moment_find(m, s->target_id), **grown;
+	struct report *report = report_new(s);
 
-	if (old) {
-		snapshot_free(*old);
-		*old = s;
+	if (report && old) {
+		report_free(*old);
+		*old = report;
 		return 0;
 	}
-	grown = reallocarray(m->snapshots, m->count + 1, sizeof(struct snapshot *));
+	grown = report ? reallocarray(m->reports, m->count + 1, sizeof(struct report *)) : NULL;
 	if (!grown) {
-		snapshot_free(s);
+		report_free(report);
 		return log_errno(ENOMEM, "reading a recording");
 	}
-	m->snapshots = grown;
-	grown[m->count++] = s;
+	m->reports = grown;
+	grown[m->count++] = report;
 	return 0;
 }
 
@@ -49,10 +50,10 @@ static void moment_drop_execed(struct moment *m)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->snapshots[i]->execed)
-			snapshot_free(m->snapshots[i]);
+		if (m->reports[i]->snapshot->execed)
+			report_free(m->reports[i]);
 		else
-			m->snapshots[n++] = m->snapshots[i];
+			m->reports[n++] = m->reports[i];
 	}
 	m->count = n;
 }
@@ -83,9 +84,9 @@ int moment_compare(struct moment *m, const struct filter_config *filter, struct 
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->count; i++) {
-		err = suppress_stacks(filter, false, s, m->snapshots[i]);
-		suppress_bad_frees(s, m->snapshots[i]);
-		err = err ?: diff_add(diff, m->snapshots[i], is_new);
+		err = suppress_stacks(filter, false, s, m->reports[i]);
+		suppress_bad_frees(s, m->reports[i]);
+		err = err ?: diff_add(diff, m->reports[i], is_new);
 	}
 	return err;
 }

@@ -9,7 +9,7 @@
 
 struct moment {
 	struct source_recording *recording; /* which the names belong to */
-	struct snapshot **snapshots;
+	struct report **reports;
 	size_t count;
 };
 

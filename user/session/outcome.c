@@ -4,12 +4,14 @@
 #include "user/analysis/leaks.h"
 
 /* Is what is left a leak? Without the verdict that was asked for nobody knows. */
-void outcome_add(struct outcome *outcome, const struct snapshot *last, bool verdict)
+void outcome_add(struct outcome *outcome, const struct report *last, bool verdict)
 {
-	for (size_t i = 0; i < last->bad_free_count; i++)
+	const struct snapshot *s = last->snapshot;
+
+	for (size_t i = 0; i < s->bad_free_count; i++)
 		outcome->found_leaks |= !last->bad_frees[i].suppressed;
-	if (!verdict || last->verdict.state == VERDICT_TAKEN)
+	if (!verdict || s->verdict.state == VERDICT_TAKEN)
 		outcome->found_leaks |= leaks_of(last).count != 0;
 	else
-		outcome->left_unjudged |= last->live.count && !last->execed;
+		outcome->left_unjudged |= s->live.count && !s->execed;
 }

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct outcome {
 	/*
@@ -17,6 +17,6 @@ struct outcome {
 };
 
 /* A target's last snapshot, with what is suppressed of it. `verdict`: --verdict was given. */
-void outcome_add(struct outcome *outcome, const struct snapshot *last, bool verdict);
+void outcome_add(struct outcome *outcome, const struct report *last, bool verdict);
 
 #endif

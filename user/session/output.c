@@ -119,15 +119,15 @@ int output_error(const struct output *output)
 	return output->error;
 }
 
-int output_snapshot(struct output *output, const struct snapshot *s,
-		    const struct stack *const *shown, size_t shown_count)
+int output_report(struct output *output, const struct report *report,
+		  const struct stack *const *shown, size_t shown_count)
 {
 	int err = output->error;
 
 	if (err)
 		return err;
 	interruptible_begin();
-	err = output->format->snapshot(output->exporter, s, shown, shown_count);
+	err = output->format->snapshot(output->exporter, report, shown, shown_count);
 	interruptible_end();
 	return err ? output_fail(output, err) : 0;
 }

@@ -23,8 +23,8 @@ int output_open(const struct show_config *config, bool leak_only, uint64_t older
  * As struct exporter_format's. 0 or -errno; the first failure is logged, and remembered: nothing is
  * written after it.
  */
-int output_snapshot(struct output *output, const struct snapshot *s,
-		    const struct stack *const *shown, size_t shown_count);
+int output_report(struct output *output, const struct report *report,
+		  const struct stack *const *shown, size_t shown_count);
 
 /* The same of a survey, for a format that has them. */
 int output_survey(struct output *output, const struct survey_report *report);

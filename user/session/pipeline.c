@@ -66,114 +66,129 @@ int pipeline_free(struct pipeline *p)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-static int pipeline_name(struct pipeline *p, const struct snapshot *s, struct stack *stack)
+static int pipeline_name(struct pipeline *p, struct report *r, const struct stack *stack)
 {
-	uint32_t target_id = s->target_id;
+	struct stack_notes *notes = report_notes_to_fill(r, stack);
+	uint32_t target_id = r->snapshot->target_id;
 
-	if (!p->source->ops->name_stack)
+	if (!p->source->ops->name_stack || notes->frames)
 		return 0;
 	/* A sum's stacks are of several processes; those that have ended have left their frames. */
-	if (s->processes && !merged_member(p->merged, stack, &target_id))
+	if (r->snapshot->processes && !merged_member(p->merged, stack, &target_id))
 		return 0;
-	return p->source->ops->name_stack(p->source, target_id, stack);
+	return p->source->ops->name_stack(p->source, target_id, stack->id, &notes->frames,
+					  &notes->frame_count);
 }
 
-static int pipeline_name_all(struct pipeline *p, struct snapshot *s)
+static int pipeline_name_all(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < s->stack_count; i++)
-		err = pipeline_name(p, s, &s->stacks[i]);
+	for (size_t i = 0; !err && i < r->snapshot->stack_count; i++)
+		err = pipeline_name(p, r, &r->snapshot->stacks[i]);
 	return err;
 }
 
 /* Patterns are about names: what is live must have its own. */
-static int pipeline_name_live(struct pipeline *p, struct snapshot *s)
+static int pipeline_name_live(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < s->stack_count; i++) {
-		if (s->stacks[i].live.count)
-			err = pipeline_name(p, s, &s->stacks[i]);
+	for (size_t i = 0; !err && i < r->snapshot->stack_count; i++) {
+		if (r->snapshot->stacks[i].live.count)
+			err = pipeline_name(p, r, &r->snapshot->stacks[i]);
 	}
 	return err;
 }
 
-static int pipeline_name_bad_frees(struct pipeline *p, struct snapshot *s)
+static int pipeline_name_bad_free(struct pipeline *p, uint32_t target_id, struct bad_free *bad)
 {
 	int err = 0;
 
-	if (!p->source->ops->name_bad_free)
+	for (size_t i = 0; !err && i < BAD_FREE_STACKS; i++) {
+		struct bad_free_call *call = &bad->calls[i];
+
+		if (call->known)
+			err = p->source->ops->name_stack(p->source, target_id, call->stack_id,
+							 &call->frames, &call->frame_count);
+	}
+	return err;
+}
+
+static int pipeline_name_bad_frees(struct pipeline *p, struct report *r)
+{
+	int err = 0;
+
+	if (!p->source->ops->name_stack)
 		return 0;
-	for (size_t i = 0; !err && i < s->bad_free_count; i++)
-		err = p->source->ops->name_bad_free(p->source, s->target_id, &s->bad_frees[i]);
+	for (size_t i = 0; !err && i < r->snapshot->bad_free_count; i++)
+		err = pipeline_name_bad_free(p, r->snapshot->target_id, &r->bad_frees[i]);
 	return err;
 }
 
 /* ---- stages ------------------------------------------------------------------------------- */
 
 /* Without names nothing is suppressed. */
-static void pipeline_suppress_stacks(struct pipeline *p, struct snapshot *s)
+static void pipeline_suppress_stacks(struct pipeline *p, struct report *r)
 {
 	const struct filter_config *filter = p->config.filter;
 	int err = 0;
 
-	if (suppress_wanted(filter, p->config.outcome, p->suppressions, s))
-		err = pipeline_name_live(p, s);
-	err = err ?: suppress_stacks(filter, p->config.outcome, p->suppressions, s);
+	if (suppress_wanted(filter, p->config.outcome, p->suppressions, r->snapshot))
+		err = pipeline_name_live(p, r);
+	err = err ?: suppress_stacks(filter, p->config.outcome, p->suppressions, r);
 	if (err)
 		log_errno(err, "suppressions are not applied");
 }
 
-static void pipeline_suppress_bad_frees(struct pipeline *p, struct snapshot *s)
+static void pipeline_suppress_bad_frees(struct pipeline *p, struct report *r)
 {
-	int err = pipeline_name_bad_frees(p, s);
+	int err = pipeline_name_bad_frees(p, r);
 
 	if (err)
 		log_errno(err, "suppressions are not applied");
 	else
-		suppress_bad_frees(p->suppressions, s);
+		suppress_bad_frees(p->suppressions, r);
 }
 
-/* Ranks, names and prints: a snapshot of which is known what is suppressed. */
-static int pipeline_print(struct pipeline *p, struct kept *kept, struct snapshot *s)
+/* Ranks, names and prints: a report of which is known what is suppressed. */
+static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *r)
 {
 	const struct show_config *show = p->config.show;
-	size_t room = show->top < s->stack_count ? show->top : s->stack_count, n = 0;
-	_cleanup_free_ struct stack **top = calloc(room + 1, sizeof(*top));
+	size_t count = r->snapshot->stack_count, n = 0;
+	size_t room = show->top < count ? show->top : count;
+	_cleanup_free_ const struct stack **top = calloc(room + 1, sizeof(struct stack *));
 	int err = top ? 0 : -ENOMEM;
 
 	p->shown++;
 	if (!err && show->format->wants_all) {
-		err = pipeline_name_all(p, s);
+		err = pipeline_name_all(p, r);
 	} else if (!err) {
 		if (show->sort == RANK_GROWTH)
-			stack_trends_judge_all(kept->trends, s);
-		n = rank_top(s, show->sort, top, room);
+			stack_trends_judge_all(kept->trends, r);
+		n = rank_top(r, show->sort, top, room);
 	}
 	for (size_t i = 0; !err && i < n; i++) {
-		stack_trends_judge(kept->trends, top[i]);
-		err = pipeline_name(p, s, top[i]);
+		stack_trends_judge(kept->trends, r, top[i]);
+		err = pipeline_name(p, r, top[i]);
 	}
-	if (err)
-		return output_fail(p->output, err);
-	return output_snapshot(p->output, s, (const struct stack *const *)top, n);
+	return err ? output_fail(p->output, err) : output_report(p->output, r, top, n);
 }
 
 /* What a report is about: a process, or the sum of a program's. */
-static int pipeline_report(struct pipeline *p, struct kept *kept, struct snapshot *s)
+static int pipeline_report(struct pipeline *p, struct kept *kept, struct report *r)
 {
 	/* A trend knows what was before the range that is shown, too. */
-	if (kept->trends && stack_trends_update(kept->trends, s))
+	if (kept->trends && stack_trends_update(kept->trends, r))
 		log_debug("no memory for the trends of all stacks");
-	if (p->source->ops->shows && !p->source->ops->shows(p->source, s->time_ns))
+	if (p->source->ops->shows && !p->source->ops->shows(p->source, r->snapshot->time_ns))
 		return 0;
 	kept->to_show = p->config.last_only;
 	if (kept->to_show)
 		return 0;
-	pipeline_suppress_stacks(p, s);
-	pipeline_suppress_bad_frees(p, s);
-	return pipeline_print(p, kept, s);
+	pipeline_suppress_stacks(p, r);
+	pipeline_suppress_bad_frees(p, r);
+	return pipeline_print(p, kept, r);
 }
 
 /* Formats that take every stack show no trends. */
@@ -190,16 +205,16 @@ static struct kept *pipeline_keep(struct pipeline *p, struct kept **table, uint3
 
 /* ---- --merge ------------------------------------------------------------------------------ */
 
-static int pipeline_take_sum(void *ctx, struct snapshot *sum)
+static int pipeline_take_sum(void *ctx, struct report *sum)
 {
 	struct pipeline *p = ctx;
-	struct kept *kept = pipeline_keep(p, &p->programs, sum->target_id);
+	struct kept *kept = pipeline_keep(p, &p->programs, sum->snapshot->target_id);
 	int err = kept ? pipeline_report(p, kept, sum) : -ENOMEM;
 
 	if (kept && kept->to_show)
 		kept_replace(kept, sum);
 	else
-		snapshot_free(sum);
+		report_free(sum);
 	return err;
 }
 
@@ -216,13 +231,13 @@ int pipeline_round(struct pipeline *p, bool final)
 	return err ? output_fail(p->output, err) : 0;
 }
 
-static int pipeline_merge(struct pipeline *p, struct kept *kept, struct snapshot *now)
+static int pipeline_merge(struct pipeline *p, struct kept *kept, struct report *now)
 {
 	int err = kept->in_sum ? pipeline_round(p, false) : 0;
 
 	if (err)
 		return err;
-	if (!now->exited && !now->execed) {
+	if (!now->snapshot->exited && !now->snapshot->execed) {
 		kept->in_sum = true;
 		err = merged_add(p->merged, now);
 	} else {
@@ -245,7 +260,7 @@ static int pipeline_finish_round(struct pipeline *p)
 	HASH_ITER (hh, p->processes, kept, next) {
 		living |= !kept->ended;
 		pending |= kept->in_sum;
-		final |= kept->in_sum && kept->last->final;
+		final |= kept->in_sum && kept->last->snapshot->final;
 	}
 	if (pending)
 		return pipeline_round(p, final);
@@ -254,33 +269,41 @@ static int pipeline_finish_round(struct pipeline *p)
 
 /* ---- taking snapshots --------------------------------------------------------------------- */
 
+static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct report *now)
+{
+	bool final = now->snapshot->final;
+	int err;
+
+	rank_delta(now, kept->last ? kept->last->snapshot : NULL);
+	if (p->merged) {
+		err = pipeline_merge(p, kept, now);
+		/* The outcome is about the processes themselves. */
+		if (p->config.outcome && final)
+			pipeline_suppress_stacks(p, now);
+	} else {
+		err = pipeline_report(p, kept, now);
+	}
+	if (p->config.outcome && final)
+		outcome_add(&p->outcome, now, p->config.verdict);
+	kept->ended = now->snapshot->exited || now->snapshot->execed;
+	kept_replace(kept, now);
+	if (kept->ended && !kept->to_show)
+		kept_replace(kept, NULL);
+	return err;
+}
+
 int pipeline_take(struct pipeline *p, struct snapshot *now)
 {
 	struct kept *kept =
 		output_error(p->output) ? NULL : pipeline_keep(p, &p->processes, now->target_id);
-	int err;
+	struct report *report;
 
 	if (!kept || kept->ended) {
 		snapshot_free(now);
 		return output_error(p->output);
 	}
-	rank_delta(now, kept->last);
-	rank_total(now);
-	if (p->merged) {
-		err = pipeline_merge(p, kept, now);
-		/* The outcome is about the processes themselves. */
-		if (p->config.outcome && now->final)
-			pipeline_suppress_stacks(p, now);
-	} else {
-		err = pipeline_report(p, kept, now);
-	}
-	if (p->config.outcome && now->final)
-		outcome_add(&p->outcome, now, p->config.verdict);
-	kept->ended = now->exited || now->execed;
-	kept_replace(kept, now);
-	if (kept->ended && !kept->to_show)
-		kept_replace(kept, NULL);
-	return err;
+	report = report_new(now);
+	return report ? pipeline_take_report(p, kept, report) : output_fail(p->output, -ENOMEM);
 }
 
 static int pipeline_show_kept(struct pipeline *p, struct kept *table)

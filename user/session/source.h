@@ -9,18 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "user/model/snapshot.h"
+#include "user/model/report.h"
 
 struct source;
 
 struct source_ops {
 	/*
-	 * Fills in the frames of a stack of that target, by snapshot.target_id; none where they are
-	 * not known. 0 or -ENOMEM. NULL: the snapshots have come with all their names.
+	 * The frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames stays
+	 * as it is where they are not known; or -ENOMEM. NULL: the snapshots have come with all
+	 * their names.
 	 */
-	int (*name_stack)(const struct source *source, uint32_t target_id, struct stack *stack);
-	/* The same for the calls of a bad free. NULL together with name_stack. */
-	int (*name_bad_free)(const struct source *source, uint32_t target_id, struct bad_free *bad);
+	int (*name_stack)(const struct source *source, uint32_t target_id, uint64_t stack_id,
+			  const struct frame *const **frames, size_t *count);
 	/*
 	 * Whether what is of this time is to be shown, or only counts in what is shown later. NULL:
 	 * all is.

@@ -4,26 +4,18 @@
 #include "user/process/memory.h"
 #include "user/session/judge.h"
 
-static int source_trace_name(const struct source *source, uint32_t target_id, struct stack *stack)
+static int source_trace_name(const struct source *source, uint32_t target_id, uint64_t stack_id,
+			     const struct frame *const **frames, size_t *count)
 {
 	const struct source_trace *s = (const struct source_trace *)source;
 
-	return trace_name_stack(s->trace, target_id, stack);
-}
-
-static int source_trace_name_bad_free(const struct source *source, uint32_t target_id,
-				      struct bad_free *bad)
-{
-	const struct source_trace *s = (const struct source_trace *)source;
-
-	return trace_name_bad_free(s->trace, target_id, bad);
+	return trace_name_stack(s->trace, target_id, stack_id, frames, count);
 }
 
 void source_trace_init(struct source_trace *source, const struct watch_config *config)
 {
 	static const struct source_ops ops = {
 		.name_stack = source_trace_name,
-		.name_bad_free = source_trace_name_bad_free,
 	};
 
 	*source = (struct source_trace){.source = {&ops}, .config = config};

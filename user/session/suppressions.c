@@ -37,22 +37,22 @@ bool suppress_wanted(const struct filter_config *config, bool judged, const stru
 }
 
 int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
-		    struct snapshot *snapshot)
+		    struct report *report)
 {
-	int err =
-		suppress_wanted(config, judged, s, snapshot) ? suppressions_apply(s, snapshot) : 0;
+	const struct snapshot *snapshot = report->snapshot;
+	int err = suppress_wanted(config, judged, s, snapshot) ? suppressions_apply(s, report) : 0;
 
 	/* Without a verdict nobody knows what is lost. */
 	if (!err && config->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
-		leaks_hide_others(snapshot);
+		leaks_hide_others(report);
 	return err;
 }
 
 /* They are no leaks, of which only some snapshots are asked. */
-void suppress_bad_frees(struct suppressions *s, struct snapshot *snapshot)
+void suppress_bad_frees(struct suppressions *s, struct report *report)
 {
-	for (size_t i = 0; s && i < snapshot->bad_free_count; i++) {
-		struct bad_free *bad = &snapshot->bad_frees[i];
+	for (size_t i = 0; s && i < report->snapshot->bad_free_count; i++) {
+		struct bad_free *bad = &report->bad_frees[i];
 		const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
 
 		if (call->frames)

@@ -21,14 +21,14 @@ bool suppress_wanted(const struct filter_config *config, bool judged, const stru
 		     const struct snapshot *snapshot);
 
 /*
- * Applies them, and --leak-only where the snapshot has a verdict, to a snapshot with named stacks:
+ * Applies them, and --leak-only where the snapshot has a verdict, to a report with named stacks:
  * formats leave out the stacks that it hides. 0 or -ENOMEM. `s` may be NULL.
  */
 int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
-		    struct snapshot *snapshot);
+		    struct report *report);
 
 /* The same for its bad frees, which must have their names. */
-void suppress_bad_frees(struct suppressions *s, struct snapshot *snapshot);
+void suppress_bad_frees(struct suppressions *s, struct report *report);
 
 /* Tells of unused ones and frees them. NULL is fine. */
 void suppress_close(struct suppressions *s);

@@ -68,14 +68,17 @@ static int report_survey_windows(struct report_survey *r, const struct survey_re
 
 	for (size_t i = 0; i < report->row_count && !err; i++) {
 		const struct survey_drill *drill = report->rows[i].drill;
+		struct report report;
 		struct snapshot s;
 
 		if (!drill || !drill->snapshot)
 			continue;
 		s = *drill->snapshot;
+		report = *drill->report;
+		report.snapshot = &s;
 		/* The last window of a process takes the place of the one before. */
 		s.target_id = (uint32_t)s.pid;
-		err = output_snapshot(r->output, &s, NULL, 0);
+		err = output_report(r->output, &report, NULL, 0);
 	}
 	return err;
 }

@@ -19,18 +19,21 @@
 void survey_result_clear(struct survey_drill *result)
 {
 	free((void *)result->shown);
-	snapshot_free(result->snapshot);
+	report_free(result->report);
 	*result = (struct survey_drill){0};
 }
 
 int survey_result_take(struct trace *trace, struct target *target, struct survey_drill *out)
 {
-	int err = trace_snapshot(trace, target, &out->snapshot);
+	struct snapshot *s;
+	int err = trace_snapshot(trace, target, &s);
 
 	if (err)
 		return err;
-	rank_delta(out->snapshot, NULL);
-	rank_total(out->snapshot);
+	out->report = report_new(s);
+	if (!out->report)
+		return -ENOMEM;
+	out->snapshot = s;
 	/* All that is live came in the window: the change since its beginning. */
 	out->snapshot->interval_ns = out->snapshot->elapsed_ns;
 	out->window_ns = out->snapshot->elapsed_ns;
@@ -38,16 +41,16 @@ int survey_result_take(struct trace *trace, struct target *target, struct survey
 }
 
 /* The module that a frame is in, "" when it is not known. */
-static const char *survey_result_module_at(const struct stack *stack, size_t frame)
+static const char *survey_result_module_at(const struct stack_notes *notes, size_t frame)
 {
-	const char *module = frame < stack->frame_count ? stack->frames[frame]->module : NULL;
+	const char *module = frame < notes->frame_count ? notes->frames[frame]->module : NULL;
 
 	return module ? module : "";
 }
 
-static bool survey_result_is_mapping(const struct stack *stack)
+static bool survey_result_is_mapping(const struct stack_notes *notes)
 {
-	const char *function = stack->frame_count ? stack->frames[0]->function : NULL;
+	const char *function = notes->frame_count ? notes->frames[0]->function : NULL;
 
 	return function && !strncmp(function, "mmap", 4);
 }
@@ -57,18 +60,21 @@ static bool survey_result_is_mapping(const struct stack *stack)
  * what anybody leaks: its blocks are listed themselves. Under sampling the calls that it came from
  * are not all known, so it is told by the module that called mmap.
  */
-static bool survey_result_is_allocators_own(const struct stack *stack, struct stack *const *all,
-					    size_t count)
+static bool survey_result_is_allocators_own(const struct report *r, const struct stack *stack,
+					    const struct stack *const *all, size_t count)
 {
-	const char *caller = survey_result_module_at(stack, 1);
+	const struct stack_notes *notes = report_notes(r, stack);
+	const char *caller = survey_result_module_at(notes, 1);
 
-	if (!survey_result_is_mapping(stack) || !*caller)
+	if (!survey_result_is_mapping(notes) || !*caller)
 		return false;
-	if (!strcmp(caller, survey_result_module_at(stack, 0)))
+	if (!strcmp(caller, survey_result_module_at(notes, 0)))
 		return true;
 	for (size_t i = 0; i < count; i++) {
-		if (!survey_result_is_mapping(all[i]) &&
-		    !strcmp(caller, survey_result_module_at(all[i], 0)))
+		const struct stack_notes *other = report_notes(r, all[i]);
+
+		if (!survey_result_is_mapping(other) &&
+		    !strcmp(caller, survey_result_module_at(other, 0)))
 			return true;
 	}
 	return false;
@@ -78,28 +84,43 @@ static bool survey_result_is_allocators_own(const struct stack *stack, struct st
  * Cuts the allocators' own mappings out of the list and out of the sum; returns how many stacks are
  * left.
  */
-static size_t survey_result_leave_out_own(struct snapshot *s, struct stack **top, size_t count,
-					  bool *own)
+static size_t survey_result_leave_out_own(struct survey_drill *result, const struct stack **top,
+					  size_t count, bool *own)
 {
+	struct snapshot *s = result->snapshot;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		own[i] = survey_result_is_allocators_own(top[i], top, count);
+		own[i] = survey_result_is_allocators_own(result->report, top[i], top, count);
 	for (size_t i = 0; i < count; i++) {
+		struct stack *stack = &s->stacks[top[i] - s->stacks];
+
 		if (!own[i]) {
 			top[kept++] = top[i];
 			continue;
 		}
-		s->live.bytes -= top[i]->live.bytes;
-		s->live.count -= top[i]->live.count;
+		s->live.bytes -= stack->live.bytes;
+		s->live.count -= stack->live.count;
 		/* Whoever adds up all stacks is to find the same. */
-		s->alloc.bytes -= top[i]->alloc.bytes;
-		s->alloc.count -= top[i]->alloc.count;
-		s->free.bytes -= top[i]->free.bytes;
-		s->free.count -= top[i]->free.count;
-		top[i]->live = top[i]->alloc = top[i]->free = (struct amount){0};
+		s->alloc.bytes -= stack->alloc.bytes;
+		s->alloc.count -= stack->alloc.count;
+		s->free.bytes -= stack->free.bytes;
+		s->free.count -= stack->free.count;
+		stack->live = stack->alloc = stack->free = (struct amount){0};
 	}
 	return kept;
+}
+
+/* The frames outlive the trace. 0 or -errno. */
+static int survey_result_name_and_keep(struct trace *trace, struct target *target,
+				       struct frame_table *frames, struct report *report,
+				       const struct stack *stack)
+{
+	struct stack_notes *notes = report_notes_to_fill(report, stack);
+	int err = trace_name_stack(trace, target_number(target), stack->id, &notes->frames,
+				   &notes->frame_count);
+
+	return err ?: frame_table_keep(frames, &notes->frames, &notes->frame_count);
 }
 
 int survey_result_name(struct trace *trace, struct target *target, struct frame_table *frames,
@@ -107,11 +128,11 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 {
 	struct snapshot *s = result->snapshot;
 	size_t room = s->stack_count < SPARE * max ? s->stack_count : SPARE * max, n;
-	struct stack **top = calloc(room + 1, sizeof(struct stack *));
+	const struct stack **top = calloc(room + 1, sizeof(struct stack *));
 	_cleanup_free_ bool *own = calloc(room + 1, sizeof(*own));
 	int err = 0;
 
-	result->shown = (const struct stack *const *)top;
+	result->shown = top;
 	if (!top || !own)
 		return -ENOMEM;
 	/* By what has been kept for a while; what has not been is ranked below it, not left out. */
@@ -121,15 +142,12 @@ int survey_result_name(struct trace *trace, struct target *target, struct frame_
 		stack->older.bytes += stack->live.bytes / YOUNG_WEIGHT;
 		stack->older.count += stack->live.count != 0;
 	}
-	n = rank_top(s, RANK_LIVE, top, room);
-	for (size_t i = 0; i < n && !err; i++) {
-		err = trace_name_stack(trace, target_number(target), top[i]);
-		if (!err)
-			err = frame_table_keep(frames, &top[i]->frames, &top[i]->frame_count);
-	}
+	n = rank_top(result->report, RANK_LIVE, top, room);
+	for (size_t i = 0; i < n && !err; i++)
+		err = survey_result_name_and_keep(trace, target, frames, result->report, top[i]);
 	if (err)
 		return err;
-	n = survey_result_leave_out_own(s, top, n, own);
+	n = survey_result_leave_out_own(result, top, n, own);
 	result->shown_count = n < max ? n : max;
 	return 0;
 }
@@ -139,13 +157,9 @@ int survey_result_name_all(struct trace *trace, struct target *target, struct fr
 {
 	int err = 0;
 
-	for (size_t i = 0; i < result->snapshot->stack_count && !err; i++) {
-		struct stack *stack = &result->snapshot->stacks[i];
-
-		err = trace_name_stack(trace, target_number(target), stack);
-		if (!err)
-			err = frame_table_keep(frames, &stack->frames, &stack->frame_count);
-	}
+	for (size_t i = 0; i < result->snapshot->stack_count && !err; i++)
+		err = survey_result_name_and_keep(trace, target, frames, result->report,
+						  &result->snapshot->stacks[i]);
 	return err;
 }
 

@@ -70,18 +70,3 @@ int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
 	bad_frees_sort(snapshot->bad_frees, snapshot->bad_free_count);
 	return 0;
 }
-
-int trace_name_bad_free(struct trace *trace, uint32_t target_id, struct bad_free *bad)
-{
-	for (size_t i = 0; i < BAD_FREE_STACKS; i++) {
-		struct bad_free_call *call = &bad->calls[i];
-		struct stack stack = {.id = call->stack_id};
-		int err = call->known ? trace_name_stack(trace, target_id, &stack) : 0;
-
-		if (err)
-			return err;
-		call->frames = stack.frames;
-		call->frame_count = stack.frame_count;
-	}
-	return 0;
-}

@@ -436,6 +436,7 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 		snapshot_free(s);
 		return log_errno(err, "no memory for a snapshot");
 	}
+	snapshot_total(s);
 	fill_losses(s, trace, target->id);
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
@@ -448,9 +449,10 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 	return reader_snapshot(trace, target, want_ages(trace, monotonic_ns()), out);
 }
 
-int trace_name_stack(struct trace *trace, uint32_t target_id, struct stack *stack)
+int trace_name_stack(struct trace *trace, uint32_t target_id, uint64_t stack_id,
+		     const struct frame *const **frames, size_t *count)
 {
-	struct stack_entry *entry = stack_table_find(trace->stacks, target_id, stack->id);
+	struct stack_entry *entry = stack_table_find(trace->stacks, target_id, stack_id);
 	int err;
 
 	if (!entry)
@@ -458,8 +460,8 @@ int trace_name_stack(struct trace *trace, uint32_t target_id, struct stack *stac
 	err = stack_entry_name(entry, trace->symbolizer);
 	if (err)
 		return err;
-	stack->frames = entry->frames;
-	stack->frame_count = entry->frame_count;
+	*frames = entry->frames;
+	*count = entry->frame_count;
 	return 0;
 }
 

@@ -159,10 +159,11 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 		  struct snapshot **out, struct heap_image **image);
 
 /*
- * Fills in the frames of a stack of a snapshot of the target with this snapshot.target_id; none
- * where they are not known, or no longer. 0 or -ENOMEM. The frames live as long as the trace.
+ * The frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames stays as it is
+ * where they are not known, or no longer; or -ENOMEM. They live as long as the trace.
  */
-int trace_name_stack(struct trace *trace, uint32_t target_id, struct stack *stack);
+int trace_name_stack(struct trace *trace, uint32_t target_id, uint64_t stack_id,
+		     const struct frame *const **frames, size_t *count);
 
 /*
  * The variable at an address of the target's static data, `file` being a mapping of its object.
@@ -195,7 +196,5 @@ struct thread_variable {
 int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
 		   uint64_t address, struct thread_variable *out);
 
-/* As trace_name_stack(), for the calls of a bad free. */
-int trace_name_bad_free(struct trace *trace, uint32_t target_id, struct bad_free *bad);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "user/analysis/merge.h"
 #include "user/base/util.h"
 
@@ -22,10 +23,19 @@ static struct stack stack_of(uint64_t id, uint64_t bytes)
 			      .free = {bytes, 1},
 			      .older = {bytes, 1},
 			      .error_bytes = 3,
-			      .oldest_ns = bytes,
-			      .delta_bytes = 1,
-			      .delta_count = -1,
-			      .hidden = true};
+			      .oldest_ns = bytes};
+}
+
+static struct report *report_of(const struct snapshot *s)
+{
+	struct report *r = report_borrow(s);
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		r->notes[i].delta_bytes = 1;
+		r->notes[i].delta_count = -1;
+		r->notes[i].hidden = true;
+	}
+	return r;
 }
 
 static const struct stack *find(const struct snapshot *s, uint64_t id)
@@ -64,8 +74,8 @@ static void test_sum(void **state)
 					.final = true,
 					.lost = {[LOST_LIVE_FULL] = 20, [LOST_EVENTS] = 4},
 					.lost_anywhere = {[LOST_EVENTS] = 4}};
-	const struct snapshot *both[] = {&first, &second};
-	struct snapshot *sum;
+	struct report *both[2], *report;
+	const struct snapshot *sum;
 	const struct stack *shared;
 
 	(void)state;
@@ -74,14 +84,17 @@ static void test_sum(void **state)
 	/* Of a verdict that was asked for by a signal; the sum neither has nor frees it. */
 	a[0].held_by = strdup("a global");
 	a[0].contents = strdup("x");
-	assert_int_equal(merge_snapshots(both, 2, &sum), 0);
+	both[0] = report_of(&first);
+	both[1] = report_of(&second);
+	assert_int_equal(merge_reports((const struct report *const *)both, 2, NULL, &report), 0);
+	sum = report->snapshot;
 	assert_int_equal(sum->stack_count, 4);
 	assert_int_equal(sum->live.bytes, 535);
 	assert_int_equal(sum->live.count, 5);
 	assert_int_equal(sum->alloc.bytes, 1070);
 	assert_int_equal(sum->free.bytes, 535);
-	assert_int_equal(sum->delta_bytes, 5);
-	assert_int_equal(sum->delta_count, -5);
+	assert_int_equal(report->delta_bytes, 5);
+	assert_int_equal(report->delta_count, -5);
 	assert_int_equal(sum->processes, 2);
 	assert_int_equal(sum->ended, 1);
 	assert_false(sum->exited);
@@ -100,13 +113,15 @@ static void test_sum(void **state)
 	assert_int_equal(shared->oldest_ns, 200);
 	assert_true(fabs(shared->error_bytes - sqrt(18)) < 1e-9);
 	assert_int_equal(shared->index, 0);
-	assert_false(shared->hidden);
-	assert_ptr_equal(shared->frames, frames);
+	assert_false(report_notes(report, shared)->hidden);
+	assert_ptr_equal(report_notes(report, shared)->frames, frames);
 	assert_int_equal(find(sum, 3)->index, 1);
 	for (size_t i = 0; i < sum->stack_count; i++)
 		assert_true(!sum->stacks[i].held_by && !sum->stacks[i].contents);
 	find(sum, 0);
-	snapshot_free(sum);
+	report_free(report);
+	report_drop(both[0]);
+	report_drop(both[1]);
 	free(a[0].held_by);
 	free(a[0].contents);
 }
@@ -117,23 +132,26 @@ static void test_sum_of_sums(void **state)
 	struct stack a[] = {stack_of(1, 10)};
 	const struct snapshot one = {
 		.comm = "x", .stacks = a, .stack_count = 1, .exited = true, .final = true};
-	const struct snapshot *list[] = {&one, NULL};
-	struct snapshot *sum, *next;
+	struct report *first = report_borrow(&one), *last, *next;
+	const struct report *list[] = {first, NULL};
+	const struct snapshot *sum;
 
 	(void)state;
-	assert_int_equal(merge_snapshots(list, 1, &sum), 0);
+	assert_int_equal(merge_reports(list, 1, NULL, &last), 0);
 	for (int i = 0; i < 9; i++) {
-		list[1] = sum;
-		assert_int_equal(merge_snapshots(list, 2, &next), 0);
-		snapshot_free(sum);
-		sum = next;
+		list[1] = last;
+		assert_int_equal(merge_reports(list, 2, NULL, &next), 0);
+		report_free(last);
+		last = next;
 	}
+	sum = last->snapshot;
 	assert_int_equal(sum->processes, 10);
 	assert_int_equal(sum->ended, 10);
 	assert_true(sum->exited && sum->final);
 	assert_int_equal(sum->live.bytes, 100);
 	assert_int_equal(sum->stack_count, 1);
-	snapshot_free(sum);
+	report_free(last);
+	report_drop(first);
 }
 
 static void test_same_program(void **state)

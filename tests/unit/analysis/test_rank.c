@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "user/analysis/rank.h"
 #include "user/base/util.h"
 
@@ -21,12 +22,11 @@ static struct stack live_stack(uint64_t id, uint64_t bytes, uint64_t count)
 	};
 }
 
-static void check_order(const struct snapshot *s, enum rank_by by, const uint64_t *ids,
-			size_t count)
+static void check_order(const struct report *r, enum rank_by by, const uint64_t *ids, size_t count)
 {
-	struct stack *top[8] = {0};
+	const struct stack *top[8] = {0};
 
-	assert_int_equal(rank_top(s, by, top, 8), count);
+	assert_int_equal(rank_top(r, by, top, 8), count);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(top[i]->id, ids[i]);
 }
@@ -38,23 +38,25 @@ static void orders(void **state)
 		live_stack(4, 0, 7),   live_stack(5, 0, 0),
 	};
 	struct snapshot s = {.stacks = stacks, .stack_count = ARRAY_SIZE(stacks)};
+	struct report *r = report_borrow(&s);
 
 	(void)state;
 	stacks[4].alloc = (struct amount){9999, 9};
-	stacks[0].delta_bytes = 5;
-	stacks[1].delta_bytes = -5;
-	stacks[2].delta_bytes = 6;
-	stacks[3].delta_count = 1;
+	r->notes[0].delta_bytes = 5;
+	r->notes[1].delta_bytes = -5;
+	r->notes[2].delta_bytes = 6;
+	r->notes[3].delta_count = 1;
 	/* malloc(0) is a block, too; what is all freed is none. */
-	check_order(&s, RANK_LIVE, (const uint64_t[]){2, 3, 1, 4}, 4);
-	check_order(&s, RANK_ALLOC, (const uint64_t[]){5, 2, 3, 1, 4}, 5);
-	check_order(&s, RANK_GROWTH, (const uint64_t[]){3, 1, 4}, 3);
-	check_order(&s, RANK_COUNT, (const uint64_t[]){3, 4, 2, 1}, 4);
+	check_order(r, RANK_LIVE, (const uint64_t[]){2, 3, 1, 4}, 4);
+	check_order(r, RANK_ALLOC, (const uint64_t[]){5, 2, 3, 1, 4}, 5);
+	check_order(r, RANK_GROWTH, (const uint64_t[]){3, 1, 4}, 3);
+	check_order(r, RANK_COUNT, (const uint64_t[]){3, 4, 2, 1}, 4);
 	/* --older */
 	stacks[1].older = (struct amount){0, 0};
 	stacks[0].older = (struct amount){100, 1};
 	stacks[2].older = (struct amount){50, 1};
-	check_order(&s, RANK_LIVE, (const uint64_t[]){1, 3, 4}, 3);
+	check_order(r, RANK_LIVE, (const uint64_t[]){1, 3, 4}, 3);
+	report_drop(r);
 }
 
 static void ties(void **state)
@@ -64,9 +66,11 @@ static void ties(void **state)
 		live_stack(UINT64_MAX, 64, 1), live_stack(1, 64, 1),
 	};
 	struct snapshot s = {.stacks = stacks, .stack_count = ARRAY_SIZE(stacks)};
+	struct report *r = report_borrow(&s);
 
 	(void)state;
-	check_order(&s, RANK_LIVE, (const uint64_t[]){7, 1, 3, 9, UINT64_MAX}, 5);
+	check_order(r, RANK_LIVE, (const uint64_t[]){7, 1, 3, 9, UINT64_MAX}, 5);
+	report_drop(r);
 }
 
 static int better_first(const void *a, const void *b)
@@ -86,7 +90,8 @@ static void against_sort(void **state)
 	enum { N = 300 };
 	struct stack stacks[N], sorted[N];
 	struct snapshot s = {.stacks = stacks, .stack_count = N};
-	struct stack *top[N + 1];
+	const struct stack *top[N + 1];
+	struct report *r;
 	unsigned seed = 12345;
 
 	(void)state;
@@ -97,35 +102,15 @@ static void against_sort(void **state)
 		sorted[i] = stacks[i];
 	}
 	qsort(sorted, N, sizeof(sorted[0]), better_first);
+	r = report_borrow(&s);
 	for (size_t max = 0; max <= N + 1; max++) {
-		size_t count = rank_top(&s, RANK_LIVE, top, max);
+		size_t count = rank_top(r, RANK_LIVE, top, max);
 
 		assert_int_equal(count, max < N ? max : N);
 		for (size_t i = 0; i < count; i++)
 			assert_true(top[i]->id == sorted[i].id);
 	}
-}
-
-static void totals(void **state)
-{
-	struct stack stacks[] = {live_stack(1, 100, 1), live_stack(2, 300, 2)};
-	struct snapshot s = {.stacks = stacks, .stack_count = 2, .live = {7, 7}, .delta_bytes = 9};
-
-	(void)state;
-	stacks[0].alloc = (struct amount){150, 3};
-	stacks[0].free = (struct amount){50, 2};
-	stacks[0].delta_bytes = -10;
-	stacks[1].delta_bytes = 4;
-	stacks[1].delta_count = 2;
-	rank_total(&s);
-	assert_int_equal(s.live.bytes, 400);
-	assert_int_equal(s.live.count, 3);
-	assert_int_equal(s.alloc.bytes, 450);
-	assert_int_equal(s.alloc.count, 5);
-	assert_int_equal(s.free.bytes, 50);
-	assert_int_equal(s.free.count, 2);
-	assert_true(s.delta_bytes == -6);
-	assert_true(s.delta_count == 2);
+	report_drop(r);
 }
 
 static void deltas(void **state)
@@ -134,28 +119,36 @@ static void deltas(void **state)
 	struct stack now[] = {live_stack(1, 50, 5), live_stack(2, 8, 1), live_stack(5, 130, 11),
 			      live_stack(3, 1, 1)};
 	struct snapshot old = {.stacks = before, .stack_count = ARRAY_SIZE(before)};
-	struct snapshot s = {.stacks = now, .stack_count = ARRAY_SIZE(now)};
+	const struct snapshot s = {.stacks = now, .stack_count = ARRAY_SIZE(now)};
+	struct report *r = report_borrow(&s);
+	const struct stack_notes *notes = r->notes;
 
 	(void)state;
-	rank_delta(&s, &old);
-	assert_true(now[0].delta_bytes == -20 && now[0].delta_count == -2);
-	assert_true(now[1].delta_bytes == 8 && now[1].delta_count == 1);
-	assert_true(now[2].delta_bytes == 30 && now[2].delta_count == 1);
-	assert_true(now[3].delta_bytes == 0 && now[3].delta_count == 0);
-	assert_true(s.delta_bytes == 18 && s.delta_count == 0);
-	rank_delta(&s, NULL);
-	assert_true(now[0].delta_bytes == 50 && now[2].delta_count == 11);
-	assert_true(s.delta_bytes == 189);
+	/* As of a first snapshot. */
+	assert_true(notes[0].delta_bytes == 50 && notes[2].delta_count == 11);
+	assert_true(r->delta_bytes == 189);
+	rank_delta(r, &old);
+	assert_true(notes[0].delta_bytes == -20 && notes[0].delta_count == -2);
+	assert_true(notes[1].delta_bytes == 8 && notes[1].delta_count == 1);
+	assert_true(notes[2].delta_bytes == 30 && notes[2].delta_count == 1);
+	assert_true(notes[3].delta_bytes == 0 && notes[3].delta_count == 0);
+	assert_true(r->delta_bytes == 18 && r->delta_count == 0);
+	rank_delta(r, NULL);
+	assert_true(notes[0].delta_bytes == 50 && notes[2].delta_count == 11);
+	assert_true(r->delta_bytes == 189);
 	old.stack_count = 0;
-	rank_delta(&s, &old);
-	assert_true(s.delta_bytes == 189);
+	rank_delta(r, &old);
+	assert_true(r->delta_bytes == 189);
+	report_drop(r);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(orders), cmocka_unit_test(ties),   cmocka_unit_test(against_sort),
-		cmocka_unit_test(totals), cmocka_unit_test(deltas),
+		cmocka_unit_test(orders),
+		cmocka_unit_test(ties),
+		cmocka_unit_test(against_sort),
+		cmocka_unit_test(deltas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "user/analysis/rank.h"
 #include "user/analysis/stack_trends.h"
 #include "user/analysis/trend_series.h"
@@ -29,8 +30,10 @@ static struct snapshot at(uint64_t second, struct stack *stacks, size_t count)
 static void growth_before_bursts(void **state)
 {
 	struct stack_trends *trends = stack_trends_new();
-	struct stack before[3], now[3], *top[3];
+	struct stack before[3], now[3];
+	const struct stack *top[3];
 	struct snapshot last, s;
+	struct report *r = NULL;
 
 	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
@@ -39,35 +42,42 @@ static void growth_before_bursts(void **state)
 		set_live(&now[2], 3, 8000000);
 		s = at(i, now, 3);
 		last = at(i - 1, before, 3);
-		rank_delta(&s, i ? &last : NULL);
-		assert_int_equal(stack_trends_update(trends, &s), 0);
-		stack_trends_judge_all(trends, &s);
-		assert_int_equal(now[0].trend.kind == TREND_TOO_EARLY, i + 1 < TREND_MIN_SAMPLES);
-		assert_int_equal(now[0].trend.growth_known, i > 0);
+		report_drop(r);
+		r = report_borrow(&s);
+		rank_delta(r, i ? &last : NULL);
+		assert_int_equal(stack_trends_update(trends, r), 0);
+		stack_trends_judge_all(trends, r);
+		assert_int_equal(r->notes[0].trend.kind == TREND_TOO_EARLY,
+				 i + 1 < TREND_MIN_SAMPLES);
+		assert_int_equal(r->notes[0].trend.growth_known, i > 0);
 		for (size_t k = 0; k < ARRAY_SIZE(now); k++)
 			before[k] = now[k];
 	}
-	assert_int_equal(now[0].trend.kind, TREND_STEADY); /* 3,900 bytes are below the floor */
+	assert_int_equal(r->notes[0].trend.kind,
+			 TREND_STEADY); /* 3,900 bytes are below the floor */
 	for (uint64_t i = 40; i < 80; i++) {
 		set_live(&now[0], 1, 100 * (i + 1));
 		set_live(&now[1], 2, 1000000 + (i % 4) * 100000 + (i == 79) * 5000000);
 		set_live(&now[2], 3, 8000000);
 		s = at(i, now, 3);
 		last = at(i - 1, before, 3);
-		rank_delta(&s, &last);
-		assert_int_equal(stack_trends_update(trends, &s), 0);
-		stack_trends_judge_all(trends, &s);
+		report_drop(r);
+		r = report_borrow(&s);
+		rank_delta(r, &last);
+		assert_int_equal(stack_trends_update(trends, r), 0);
+		stack_trends_judge_all(trends, r);
 		for (size_t k = 0; k < ARRAY_SIZE(now); k++)
 			before[k] = now[k];
 	}
-	assert_int_equal(now[0].trend.kind, TREND_GROWING);
-	assert_true(now[0].trend.leaking);
-	assert_true(now[0].trend.growth > 99 && now[0].trend.growth < 101);
-	assert_int_not_equal(now[1].trend.kind, TREND_GROWING);
-	assert_int_equal(now[2].trend.kind, TREND_STEADY);
-	assert_int_equal(rank_top(&s, RANK_GROWTH, top, 3), 2);
+	assert_int_equal(r->notes[0].trend.kind, TREND_GROWING);
+	assert_true(r->notes[0].trend.leaking);
+	assert_true(r->notes[0].trend.growth > 99 && r->notes[0].trend.growth < 101);
+	assert_int_not_equal(r->notes[1].trend.kind, TREND_GROWING);
+	assert_int_equal(r->notes[2].trend.kind, TREND_STEADY);
+	assert_int_equal(rank_top(r, RANK_GROWTH, top, 3), 2);
 	assert_int_equal(top[0]->id, 1);
 	assert_int_equal(top[1]->id, 2);
+	report_drop(r);
 	stack_trends_free(trends);
 }
 
@@ -76,22 +86,26 @@ static void the_largest_are_followed(void **state)
 {
 	struct stack_trends *trends = stack_trends_new();
 	static struct stack stacks[5000];
+	struct report *r = NULL;
+	struct snapshot s;
 	size_t followed = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 20; i++) {
-		struct snapshot s = at(i, stacks, i < 3 ? 4000 : ARRAY_SIZE(stacks));
-
+		s = at(i, stacks, i < 3 ? 4000 : ARRAY_SIZE(stacks));
 		for (size_t k = 0; k < ARRAY_SIZE(stacks); k++)
 			set_live(&stacks[k], k + 1, k < 4000 ? 1000 + k : 1000000 + 10000 * i);
-		assert_int_equal(stack_trends_update(trends, &s), 0);
-		stack_trends_judge_all(trends, &s);
+		report_drop(r);
+		r = report_borrow(&s);
+		assert_int_equal(stack_trends_update(trends, r), 0);
+		stack_trends_judge_all(trends, r);
 	}
 	for (size_t k = 4000; k < ARRAY_SIZE(stacks); k++)
-		assert_int_equal(stacks[k].trend.kind, TREND_GROWING);
+		assert_int_equal(r->notes[k].trend.kind, TREND_GROWING);
 	for (size_t k = 0; k < ARRAY_SIZE(stacks); k++)
-		followed += stacks[k].trend.kind != TREND_UNKNOWN;
+		followed += r->notes[k].trend.kind != TREND_UNKNOWN;
 	assert_in_range(followed, 1000, 1024);
+	report_drop(r);
 	stack_trends_free(trends);
 }
 
@@ -99,18 +113,22 @@ static void the_largest_are_followed(void **state)
 static void estimates_are_not_taken_for_growth(void **state)
 {
 	struct stack_trends *trends = stack_trends_new();
+	struct report *r = NULL;
+	struct snapshot s;
 	struct stack stack;
 
 	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
-		struct snapshot s = at(i, &stack, 1);
-
+		s = at(i, &stack, 1);
 		set_live(&stack, 7, 100000 + 1000 * i);
 		stack.error_bytes = 20000;
-		assert_int_equal(stack_trends_update(trends, &s), 0);
-		stack_trends_judge_all(trends, &s);
+		report_drop(r);
+		r = report_borrow(&s);
+		assert_int_equal(stack_trends_update(trends, r), 0);
+		stack_trends_judge_all(trends, r);
 	}
-	assert_int_equal(stack.trend.kind, TREND_STEADY);
+	assert_int_equal(r->notes[0].trend.kind, TREND_STEADY);
+	report_drop(r);
 	stack_trends_free(trends);
 }
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "tests/unit/suppressed_frames.h"
 #include "user/analysis/leaks.h"
 #include "user/analysis/suppress.h"
@@ -30,14 +31,17 @@ static bool locations_take(const char *lines, const struct frame *const *frames,
 	struct suppressions *s = suppressions_new();
 	struct stack stack = {.live = {8, 1}, .frames = frames, .frame_count = count};
 	struct snapshot snapshot = {.stacks = &stack, .stack_count = 1};
+	struct report *r = report_borrow(&snapshot);
 	char text[1024];
+	bool hidden;
 
 	snprintf(text, sizeof(text), "{\n  a name\n  Memcheck:Leak\n%s\n}\n", lines);
 	assert_int_equal(parse(s, text), 0);
-	assert_int_equal(suppressions_apply(s, &snapshot), 0);
-	free(snapshot.suppressed);
+	assert_int_equal(suppressions_apply(s, r), 0);
+	hidden = r->notes[0].hidden;
+	report_drop(r);
 	suppressions_free(s);
-	return stack.hidden;
+	return hidden;
 }
 
 static void wildcards(void **state)
@@ -192,10 +196,10 @@ static void errors(void **state)
 	assert_int_equal(refused("\t leak:a \r\n# c\n leak:b"), 0);
 }
 
-static struct suppressed *apply(struct suppressions *s, struct snapshot *snapshot)
+static struct suppressed *apply(struct suppressions *s, struct report *r)
 {
-	assert_int_equal(suppressions_apply(s, snapshot), 0);
-	return snapshot->suppressed;
+	assert_int_equal(suppressions_apply(s, r), 0);
+	return r->suppressed;
 }
 
 /* Each block is counted to one suppression, and the sum is what is hidden. */
@@ -208,12 +212,13 @@ static void accounting(void **state)
 		{.alloc = {9, 9}, .frames = cxx, .frame_count = COUNT(cxx)},
 	};
 	struct snapshot snapshot = {.stacks = stacks, .stack_count = COUNT(stacks)};
+	struct report *r = report_borrow(&snapshot);
 	struct suppressions *s = suppressions_new();
 	const struct suppressed *got;
 
 	(void)state;
 	assert_int_equal(parse(s, "leak:never\nleak:Archive\nleak:shop\n"), 0);
-	got = apply(s, &snapshot);
+	got = apply(s, r);
 	assert_int_equal(got->total.bytes, 130);
 	assert_int_equal(got->total.count, 3);
 	assert_int_equal(got->stacks, 2);
@@ -223,10 +228,10 @@ static void accounting(void **state)
 	assert_int_equal(got->by[0].line, 2);
 	assert_int_equal(got->by[0].amount.bytes, 100);
 	assert_int_equal(got->by[1].amount.bytes, 30);
-	assert_true(stacks[0].hidden && stacks[1].hidden);
-	assert_false(stacks[2].hidden || stacks[3].hidden);
-	assert_int_equal(leaks_of(&snapshot).bytes, 7);
-	free(snapshot.suppressed);
+	assert_true(r->notes[0].hidden && r->notes[1].hidden);
+	assert_false(r->notes[2].hidden || r->notes[3].hidden);
+	assert_int_equal(leaks_of(r).bytes, 7);
+	report_drop(r);
 	suppressions_free(s);
 }
 
@@ -244,6 +249,7 @@ static void classes(void **state)
 	};
 	struct snapshot snapshot = {
 		.verdict.state = VERDICT_TAKEN, .stacks = &stack, .stack_count = 1};
+	struct report *r = report_borrow(&snapshot);
 	struct suppressions *s = suppressions_new();
 	const struct suppressed *got;
 
@@ -253,21 +259,21 @@ static void classes(void **state)
 				  "fun:malloc\n}\n{\nc\nMemcheck:Leak\nmatch-leak-kinds: "
 				  "definite,reachable\nfun:malloc\n}\n"),
 			 0);
-	got = apply(s, &snapshot);
+	got = apply(s, r);
 	assert_int_equal(got->count, 2);
 	assert_int_equal(got->by[0].amount.bytes, 5);
 	assert_int_equal(got->by[1].amount.bytes, 8);
 	assert_int_equal(got->stacks, 0);
-	assert_false(stack.hidden);
-	assert_int_equal(leaks_of(&snapshot).bytes, 2);
-	leaks_hide_others(&snapshot);
-	assert_false(stack.hidden);
+	assert_false(r->notes[0].hidden);
+	assert_int_equal(leaks_of(r).bytes, 2);
+	leaks_hide_others(r);
+	assert_false(r->notes[0].hidden);
 	assert_int_equal(parse(s, "{\nd\nMemcheck:Leak\nfun:malloc\n}\n"), 0);
-	got = apply(s, &snapshot);
+	got = apply(s, r);
 	assert_int_equal(got->total.bytes, 15);
-	assert_true(stack.hidden);
-	assert_int_equal(leaks_of(&snapshot).count, 0);
-	free(snapshot.suppressed);
+	assert_true(r->notes[0].hidden);
+	assert_int_equal(leaks_of(r).count, 0);
+	report_drop(r);
 	suppressions_free(s);
 }
 
@@ -291,13 +297,14 @@ static void builtin(void **state)
 		{.live = {8, 1}, .frames = cxx, .frame_count = COUNT(cxx)},
 	};
 	struct snapshot snapshot = {.stacks = stacks, .stack_count = COUNT(stacks)};
+	struct report *r = report_borrow(&snapshot);
 	struct suppressions *s = suppressions_new();
 
 	(void)state;
 	assert_int_equal(suppressions_add_builtin(s), 0);
-	assert_int_equal(apply(s, &snapshot)->total.bytes, 3);
-	assert_null(snapshot.suppressed->by[0].file);
-	free(snapshot.suppressed);
+	assert_int_equal(apply(s, r)->total.bytes, 3);
+	assert_null(r->suppressed->by[0].file);
+	report_drop(r);
 	suppressions_free(s);
 }
 

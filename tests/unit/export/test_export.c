@@ -38,7 +38,7 @@ static char *export_all(const char *name, const struct export_options *options,
 	e = format->open(out, options);
 	assert_non_null(e);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(format->snapshot(e, snapshots[i], NULL, 0), 0);
+		assert_int_equal(sample_take(format, e, snapshots[i]), 0);
 	assert_int_equal(format->close(e), 0);
 	fclose(out);
 	return data;
@@ -135,12 +135,12 @@ static void rewritten(void **state)
 	struct exporter *e = format->open(out, &options);
 
 	(void)state;
-	assert_int_equal(format->snapshot(e, &s, NULL, 0), 0);
+	assert_int_equal(sample_take(format, e, &s), 0);
 	s.stack_count = 0;
-	assert_int_equal(format->snapshot(e, &s, NULL, 0), 0);
+	assert_int_equal(sample_take(format, e, &s), 0);
 	s.stacks = &sample_stacks[1];
 	s.stack_count = 1;
-	assert_int_equal(format->snapshot(e, &s, NULL, 0), 0);
+	assert_int_equal(sample_take(format, e, &s), 0);
 	rewind(out);
 	fread(text, 1, sizeof(text) - 1, out);
 	assert_string_equal(text,
@@ -349,7 +349,7 @@ static void full_disk(void **state)
 		const struct exporter_format *format = export_find_format(names[i]);
 		FILE *out = fopen("/dev/full", "w");
 		struct exporter *e = format->open(out, &plain);
-		int err = format->snapshot(e, &s, NULL, 0), close_err = format->close(e);
+		int err = sample_take(format, e, &s), close_err = format->close(e);
 
 		if (!strcmp(names[i], "text") || !strcmp(names[i], "json"))
 			assert_int_equal(err, -ENOSPC);

@@ -38,7 +38,7 @@ static char *export_data(struct snapshot *const *snapshots, size_t count)
 	struct exporter *e = format->open(out, &plain);
 
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(format->snapshot(e, snapshots[i], NULL, 0), 0);
+		assert_int_equal(sample_take(format, e, snapshots[i]), 0);
 	assert_int_equal(format->close(e), 0);
 	fclose(out);
 	assert_int_equal(strncmp(page, "<!doctype html>", 15), 0);

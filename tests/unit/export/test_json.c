@@ -186,7 +186,6 @@ static void hostile_names(void **state)
 	static char *cmdline[] = {"a\nb", "", "\xfe\xe2", NULL};
 	struct stack stack = {
 		.live = {UINT64_MAX, UINT64_MAX},
-		.delta_bytes = INT64_MIN,
 		.frames = frames,
 		.frame_count = 1,
 	};
@@ -197,12 +196,15 @@ static void hostile_names(void **state)
 		.stack_count = 1,
 		.pid = 1,
 	};
+	struct report *r = report_borrow(&s);
 	_cleanup_free_ char *text = NULL;
 	struct json_object *root, *out;
 
 	(void)state;
+	r->notes[0].delta_bytes = INT64_MIN;
 	memset(s.comm, '"', sizeof(s.comm)); /* 16 bytes without a NUL */
-	text = sample_export("json", &plain, &s, 1);
+	text = sample_export_report("json", &plain, r, 1);
+	report_drop(r);
 	root = parse_line(text);
 	assert_string_equal(string_at(root, "comm"), "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"");
 	assert_string_equal(

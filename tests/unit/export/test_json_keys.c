@@ -34,10 +34,11 @@ static void collect(struct json_object *value, struct json_object *set)
 	}
 }
 
-static void print(const struct export_options *options, const struct snapshot *s,
+static void print(const struct export_options *options, const struct report *r,
 		  struct json_object *set)
 {
-	_cleanup_free_ char *text = sample_export("json", options, s, s->stack_count);
+	_cleanup_free_ char *text =
+		sample_export_report("json", options, r, r->snapshot->stack_count);
 	struct json_object *object = json_tokener_parse(text);
 
 	assert_non_null(object);
@@ -67,6 +68,7 @@ static void print_everything(struct json_object *set)
 			       .suppressed = "known"};
 	struct suppressed *suppressed = calloc(1, sizeof(*suppressed) + sizeof(suppressed->by[0]));
 	struct snapshot s = sample_snapshot();
+	struct report *r;
 
 	assert_non_null(suppressed);
 	*suppressed = (struct suppressed){.total = {1, 1}, .stacks = 1, .count = 1};
@@ -77,7 +79,6 @@ static void print_everything(struct json_object *set)
 	stack.held_by = "a global\na block";
 	stack.contents = "x";
 	stack.contents_len = 1;
-	stack.trend = (struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
 	s.stacks = &stack;
 	s.stack_count = 1;
 	s.processes = 2;
@@ -86,11 +87,14 @@ static void print_everything(struct json_object *set)
 	s.verdict.state = VERDICT_TAKEN;
 	s.bad_frees = &bad;
 	s.bad_free_count = 1;
-	s.suppressed = suppressed;
-	print(&options, &s, set);
+	r = sample_report(&s);
+	r->suppressed = suppressed;
+	r->notes[0].trend =
+		(struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
+	print(&options, r, set);
 	s.verdict.state = VERDICT_REFUSED;
-	print(&options, &s, set);
-	free(suppressed);
+	print(&options, r, set);
+	report_drop(r);
 }
 
 /* What is marked as a name (.Va, .It Va) in the section, and quoted in its example. */

@@ -31,6 +31,8 @@ struct made {
 	struct survey_drill drill;
 	struct snapshot snapshot;
 	struct stack stacks[SAMPLE_STACKS];
+	struct report window;
+	struct stack_notes notes[SAMPLE_STACKS];
 	const struct stack *shown[2];
 };
 
@@ -63,10 +65,13 @@ static void make_report(unsigned n, struct made *m)
 	/* Of a window, all that is live came in it. */
 	memcpy(m->stacks, sample_stacks, sizeof(sample_stacks));
 	for (size_t i = 0; i < SAMPLE_STACKS; i++) {
-		m->stacks[i].delta_bytes = (int64_t)m->stacks[i].live.bytes;
-		m->stacks[i].delta_count = (int64_t)m->stacks[i].live.count;
+		m->notes[i].delta_bytes = (int64_t)m->stacks[i].live.bytes;
+		m->notes[i].delta_count = (int64_t)m->stacks[i].live.count;
+		m->notes[i].frames = m->stacks[i].frames;
+		m->notes[i].frame_count = m->stacks[i].frame_count;
 	}
 	m->snapshot.stacks = m->stacks;
+	m->window = (struct report){.snapshot = &m->snapshot, .notes = m->notes};
 	for (unsigned i = 0; i < m->report.row_count; i++) {
 		unsigned who = (i + n / 4) % ROWS;
 		struct survey_row *row = &m->rows[i];
@@ -106,6 +111,7 @@ static void make_report(unsigned n, struct made *m)
 			m->snapshot.target_id = 1;
 			m->shown[0] = &m->snapshot.stacks[1];
 			m->shown[1] = &m->snapshot.stacks[0];
+			m->drill.report = &m->window;
 			m->drill.snapshot = &m->snapshot;
 			m->drill.shown = m->shown;
 			m->drill.shown_count = 2;

@@ -21,9 +21,13 @@ static const struct frame allocator = {.function = "malloc", .module = "libc.so.
 static const struct frame caller = {.function = "operator\"\"_x(char const*)\n"};
 static const struct frame *const frames[] = {&allocator, &caller};
 static struct stack stack = {.live = {3 * MIB, 10}, .frames = frames, .frame_count = 2};
-static struct snapshot snapshot = {.pid = 100, .live = {4 * MIB, 12}};
+static struct snapshot snapshot = {
+	.pid = 100, .live = {4 * MIB, 12}, .stacks = &stack, .stack_count = 1};
 static const struct stack *const shown[] = {&stack};
-static const struct survey_drill drill = {.snapshot = &snapshot, .shown = shown, .shown_count = 1};
+static struct stack_notes notes = {.frames = frames, .frame_count = 2};
+static struct report window = {.snapshot = &snapshot, .notes = &notes};
+static const struct survey_drill drill = {
+	.report = &window, .snapshot = &snapshot, .shown = shown, .shown_count = 1};
 
 static const struct survey_row rows[] = {
 	{.process = {.pid = 100,

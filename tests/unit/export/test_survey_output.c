@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "user/base/util.h"
 #include "user/export/export.h"
 
@@ -138,7 +139,9 @@ static void callers(void **state)
 	struct snapshot snapshot = {
 		.stacks = &stack, .stack_count = 1, .live = {2458, 1}, .lost = {[LOST_FRAMES] = 7}};
 	const struct stack *shown[] = {&stack};
-	struct survey_drill drill = {.snapshot = &snapshot, .shown = shown, .shown_count = 1};
+	struct report *window = report_borrow(&snapshot);
+	struct survey_drill drill = {
+		.report = window, .snapshot = &snapshot, .shown = shown, .shown_count = 1};
 	char *text = write_with("text", &drill, false);
 
 	(void)state;
@@ -148,6 +151,7 @@ static void callers(void **state)
 	assert_non_null(strstr(text, "  lost 7 "));
 	assert_non_null(strstr(text, " 12345  1h06m  2.4K\n"));
 	free(text);
+	report_drop(window);
 }
 
 static struct json_object *at(struct json_object *object, const char *key)
@@ -169,7 +173,9 @@ static void json(void **state)
 				    .stack_count = 1,
 				    .live = {100, 1}};
 	const struct stack *shown[] = {&stack};
-	struct survey_drill drill = {.snapshot = &snapshot,
+	struct report *window = report_borrow(&snapshot);
+	struct survey_drill drill = {.report = window,
+				     .snapshot = &snapshot,
 				     .shown = shown,
 				     .shown_count = 1,
 				     .grown = 5,
@@ -203,6 +209,7 @@ static void json(void **state)
 	p = json_object_array_get_idx(processes, 2);
 	assert_true(json_object_get_boolean(at(p, "ended")));
 	assert_true(json_object_get_double(at(p, "growth_bytes_per_s")) == -12);
+	report_drop(window);
 	json_object_put(report);
 	free(text);
 }

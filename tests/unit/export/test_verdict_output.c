@@ -9,20 +9,29 @@
 
 #include "tests/unit/sample_snapshot.h"
 
-static void check(const struct snapshot *s, const char *format, const char *golden)
+static void check_report(const struct report *r, const char *format, const char *golden)
 {
 	const struct export_options options = {0};
-	char *text = sample_export(format, &options, s, 2);
+	char *text = sample_export_report(format, &options, r, 2);
 
 	assert_non_null(text);
 	assert_true(sample_matches(golden, text));
 	free(text);
 }
 
+static void check(const struct snapshot *s, const char *format, const char *golden)
+{
+	struct report *r = sample_report(s);
+
+	check_report(r, format, golden);
+	report_drop(r);
+}
+
 static void taken(void **state)
 {
 	struct snapshot s = sample_snapshot();
 	struct stack stacks[SAMPLE_STACKS];
+	struct report *r;
 
 	(void)state;
 	memcpy(stacks, sample_stacks, sizeof(stacks));
@@ -44,8 +53,10 @@ static void taken(void **state)
 	check(&s, "json", "json-verdict.json");
 	check(&s, "folded", "folded-verdict.txt");
 	/* What a suppression or --leak-only has hidden is in no format that takes every stack. */
-	stacks[0].hidden = true;
-	check(&s, "folded", "folded-hidden.txt");
+	r = sample_report(&s);
+	r->notes[0].hidden = true;
+	check_report(r, "folded", "folded-hidden.txt");
+	report_drop(r);
 }
 
 /*
@@ -57,25 +68,28 @@ static void filling(void **state)
 	const struct export_options options = {0};
 	struct snapshot s = sample_snapshot();
 	struct stack stacks[SAMPLE_STACKS];
+	struct report *r;
 	char *text;
 
 	(void)state;
 	memcpy(stacks, sample_stacks, sizeof(stacks));
 	s.stacks = stacks;
 	s.verdict.state = VERDICT_TAKEN;
-	stacks[0].trend = (struct trend){.kind = TREND_GROWING, .growth = 1};
-	stacks[0].delta_bytes = 0;
+	r = sample_report(&s);
+	r->notes[0].trend = (struct trend){.kind = TREND_GROWING, .growth = 1};
+	r->notes[0].delta_bytes = 0;
 	stacks[0].verdict[VERDICT_REACHABLE] = stacks[0].live;
 	stacks[0].held_by = "cache (server)";
-	text = sample_export("text", &options, &s, 1);
+	text = sample_export_report("text", &options, r, 1);
 	assert_non_null(strstr(text, "    still pointed to, and ever more of it"));
 	assert_non_null(strstr(text, "    held by cache (server)\n"));
 	free(text);
 	stacks[0].verdict[VERDICT_REACHABLE] = (struct amount){0};
 	stacks[0].verdict[VERDICT_DEFINITE] = stacks[0].live;
-	text = sample_export("text", &options, &s, 1);
+	text = sample_export_report("text", &options, r, 1);
 	assert_null(strstr(text, "ever more of it"));
 	free(text);
+	report_drop(r);
 }
 
 static void refused(void **state)

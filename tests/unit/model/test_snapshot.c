@@ -66,13 +66,32 @@ static void freeing(void **state)
 	snapshot_free(NULL);
 }
 
+/* What is in the head is the sum of the stacks, whatever was there. */
+static void totals(void **state)
+{
+	struct stack stacks[] = {
+		{.live = {100, 1}, .alloc = {150, 3}, .free = {50, 2}},
+		{.live = {300, 2}, .alloc = {300, 2}},
+	};
+	struct snapshot s = {.stacks = stacks, .stack_count = 2, .live = {7, 7}};
+
+	(void)state;
+	snapshot_total(&s);
+	assert_int_equal(s.live.bytes, 400);
+	assert_int_equal(s.live.count, 3);
+	assert_int_equal(s.alloc.bytes, 450);
+	assert_int_equal(s.alloc.count, 5);
+	assert_int_equal(s.free.bytes, 50);
+	assert_int_equal(s.free.count, 2);
+}
+
 static size_t allocating(const struct frame *const *frames, enum allocating which)
 {
-	struct stack stack = {.frames = frames};
+	size_t count = 0;
 
-	while (frames && frames[stack.frame_count])
-		stack.frame_count++;
-	return stack_allocating_frame(&stack, which);
+	while (frames && frames[count])
+		count++;
+	return frames_allocating(frames, count, which);
 }
 
 /* Which frame is said to have allocated, by what is passed over. */
@@ -108,6 +127,7 @@ int main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(unknown_numbers),
 		cmocka_unit_test(freeing),
+		cmocka_unit_test(totals),
 		cmocka_unit_test(allocating_frames),
 	};
 

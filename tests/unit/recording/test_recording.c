@@ -97,7 +97,7 @@ static void write_file(struct file *f, unsigned count)
 		make_snapshot(i, &s, stacks);
 		/* At its end a process has no maps; a reader still knows the last ones. */
 		s.maps = i == 4 ? NULL : maps;
-		assert_int_equal(recording_writer_add(w, &s), 0);
+		assert_int_equal(sample_record(w, &s), 0);
 	}
 	recording_writer_free(w);
 	assert_int_equal(fclose(out), 0);
@@ -198,8 +198,6 @@ static void round_trip(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		assert_int_equal(recording_reader_next_snapshot(r, &s), 1);
 		assert_snapshot(s, i);
-		if (i)
-			assert_int_equal(s->stacks[0].delta_bytes, 100);
 		snapshot_free(s);
 	}
 	assert_int_equal(recording_reader_next_snapshot(r, &s), 0);
@@ -221,13 +219,13 @@ static void unchanged_is_small(void **state)
 	(void)state;
 	assert_int_equal(recording_writer_new(out, &info, &w), 0);
 	make_snapshot(1, &s, stacks);
-	assert_int_equal(recording_writer_add(w, &s), 0);
+	assert_int_equal(sample_record(w, &s), 0);
 	before = f.len;
 	s.time_ns += 10000000000ULL;
 	s.elapsed_ns += 10000000000ULL;
 	for (size_t i = 0; i < 3; i++)
 		stacks[i].oldest_ns += stacks[i].oldest_ns ? 10000000000ULL : 0;
-	assert_int_equal(recording_writer_add(w, &s), 0);
+	assert_int_equal(sample_record(w, &s), 0);
 	assert_true(f.len - before < 100);
 	recording_writer_free(w);
 	fclose(out);
@@ -357,7 +355,7 @@ static void two_targets(void **state)
 		s.target_id = 1 + i % 2;
 		s.pid = (pid_t)(1000 + i % 2);
 		s.cmdline = NULL;
-		assert_int_equal(recording_writer_add(w, &s), 0);
+		assert_int_equal(sample_record(w, &s), 0);
 	}
 	recording_writer_free(w);
 	fclose(out);

@@ -21,6 +21,7 @@ static void compared(void **state)
 	struct diff *diff = diff_new();
 	struct stack later[SAMPLE_STACKS];
 	struct snapshot old = sample_snapshot(), now = old;
+	struct report *before, *after;
 	const struct comparison *c;
 	_cleanup_free_ char *text = NULL, *folded_text = NULL, *json = NULL;
 	struct frame moved = sample_caller;
@@ -41,8 +42,12 @@ static void compared(void **state)
 	later[1].live = (struct amount){0};
 	now.stacks = later;
 	now.pid = 4321;
-	assert_int_equal(diff_add(diff, &old, false), 0);
-	assert_int_equal(diff_add(diff, &now, true), 0);
+	before = report_borrow(&old);
+	after = report_borrow(&now);
+	assert_int_equal(diff_add(diff, before, false), 0);
+	assert_int_equal(diff_add(diff, after, true), 0);
+	report_drop(before);
+	report_drop(after);
 	c = diff_finish(diff, false);
 	assert_int_equal(c->stack_count, 3);
 	assert_int_equal(c->grown, 1);

@@ -49,16 +49,21 @@ static void put(const char *format, ...)
 	va_end(args);
 }
 
-static int write_down(struct exporter *e, const struct snapshot *s,
-		      const struct stack *const *shown, size_t count)
+static int write_down(struct exporter *e, const struct report *r, const struct stack *const *shown,
+		      size_t count)
 {
+	const struct snapshot *s = r->snapshot;
+
 	(void)e;
 	put("%s%s%s %llu%+lld:", s->comm, s->processes ? "*" : "", s->final ? "." : "",
-	    (unsigned long long)s->live.bytes, (long long)s->delta_bytes);
-	for (size_t i = 0; i < count; i++)
-		put(" %s=%llu%+lld%s", shown[i]->frames ? shown[i]->frames[0]->function : "?",
-		    (unsigned long long)shown[i]->live.bytes, (long long)shown[i]->delta_bytes,
-		    shown[i]->trend.kind == TREND_GROWING ? "!" : "");
+	    (unsigned long long)s->live.bytes, (long long)r->delta_bytes);
+	for (size_t i = 0; i < count; i++) {
+		const struct stack_notes *notes = report_notes(r, shown[i]);
+
+		put(" %s=%llu%+lld%s", notes->frames ? notes->frames[0]->function : "?",
+		    (unsigned long long)shown[i]->live.bytes, (long long)notes->delta_bytes,
+		    notes->trend.kind == TREND_GROWING ? "!" : "");
+	}
 	put("\n");
 	return 0;
 }
@@ -103,25 +108,18 @@ static int make_frames(void **state)
 	return 0;
 }
 
-static int name_stack(const struct source *source, uint32_t target_id, struct stack *stack)
+static int name_stack(const struct source *source, uint32_t target_id, uint64_t stack_id,
+		      const struct frame *const **frames, size_t *count)
 {
 	/* What it counts is no part of what the pipeline sees. */
 	struct made_up *m = (struct made_up *)source;
 
-	assert_true(target_id < TARGETS && stack->id < STACK_IDS);
+	assert_true(target_id < TARGETS && stack_id < STACK_IDS);
 	if (m->gone[target_id])
 		return 0;
-	m->named[target_id][stack->id]++;
-	stack->frames = &frames_of[stack->id];
-	stack->frame_count = 1;
-	return 0;
-}
-
-static int name_bad_free(const struct source *source, uint32_t target_id, struct bad_free *bad)
-{
-	(void)source;
-	(void)target_id;
-	(void)bad;
+	m->named[target_id][stack_id]++;
+	*frames = &frames_of[stack_id];
+	*count = 1;
 	return 0;
 }
 
@@ -131,10 +129,7 @@ static bool shows(const struct source *source, uint64_t time_ns)
 }
 
 /* Names come when they are asked for, as from a trace. */
-static const struct source_ops live_ops = {
-	.name_stack = name_stack,
-	.name_bad_free = name_bad_free,
-};
+static const struct source_ops live_ops = {.name_stack = name_stack};
 
 /* Names are there, as in a recording. */
 static const struct source_ops replay_ops = {.shows = shows};
@@ -167,6 +162,7 @@ static struct snapshot *make(const struct made_up *m, uint32_t target_id, uint64
 			stack->frame_count = 1;
 		}
 	}
+	snapshot_total(s);
 	return s;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/borrowed_report.h"
 #include "tests/unit/suppressed_frames.h"
 #include "user/analysis/suppress.h"
 #include "user/export/render.h"
@@ -21,20 +22,19 @@ static int parse(struct suppressions *s, const char *text)
 	return suppressions_parse(s, "test.supp", text, strlen(text));
 }
 
-static struct suppressed *apply(struct suppressions *s, struct snapshot *snapshot)
+static struct suppressed *apply(struct suppressions *s, struct report *r)
 {
-	assert_int_equal(suppressions_apply(s, snapshot), 0);
-	return snapshot->suppressed;
+	assert_int_equal(suppressions_apply(s, r), 0);
+	return r->suppressed;
 }
 
-static char *generate(enum suppression_style style, const struct snapshot *snapshot,
-		      const struct stack *stack)
+static char *generate(enum suppression_style style, const struct report *r)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	suppression_put(out, style, snapshot, stack);
+	suppression_put(out, style, r, &r->snapshot->stacks[0]);
 	fclose(out);
 	return text;
 }
@@ -52,13 +52,14 @@ static void generated(void **state)
 			{.live = {2, 1}, .frames = plain, .frame_count = COUNT(plain)},
 		};
 		struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
+		struct report *r = report_borrow(&snapshot);
 		struct suppressions *s = suppressions_new();
-		char *text = generate(styles[i], &snapshot, &stacks[0]);
+		char *text = generate(styles[i], r);
 
 		assert_int_equal(parse(s, text), 0);
-		assert_int_equal(apply(s, &snapshot)->total.bytes, 1);
-		assert_true(stacks[0].hidden);
-		free(snapshot.suppressed);
+		assert_int_equal(apply(s, r)->total.bytes, 1);
+		assert_true(r->notes[0].hidden);
+		report_drop(r);
 		suppressions_free(s);
 		free(text);
 	}
@@ -70,8 +71,10 @@ static void generated_text(void **state)
 			      .verdict = {[VERDICT_DEFINITE] = {1, 1}},
 			      .frames = cxx,
 			      .frame_count = COUNT(cxx)};
-	struct snapshot snapshot = {.verdict.state = VERDICT_TAKEN};
-	char *text = generate(SUPPRESSION_VALGRIND, &snapshot, &stack);
+	struct snapshot snapshot = {
+		.verdict.state = VERDICT_TAKEN, .stacks = &stack, .stack_count = 1};
+	struct report *r = report_borrow(&snapshot);
+	char *text = generate(SUPPRESSION_VALGRIND, r);
 
 	(void)state;
 	assert_string_equal(text, "{\n"
@@ -85,9 +88,10 @@ static void generated_text(void **state)
 				  "   fun:__libc_start_main\n"
 				  "}\n");
 	free(text);
-	text = generate(SUPPRESSION_LEAKSANITIZER, &snapshot, &stack);
+	text = generate(SUPPRESSION_LEAKSANITIZER, r);
 	assert_string_equal(text, "leak:shop::Archive::keep(char const*)\n");
 	free(text);
+	report_drop(r);
 }
 
 int main(void)

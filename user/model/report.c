@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/model/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void report_fill(struct report *r)
+{
+	const struct snapshot *s = r->snapshot;
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct stack *stack = &s->stacks[i];
+
+		r->notes[i] = (struct stack_notes){
+			.delta_bytes = (int64_t)stack->live.bytes,
+			.delta_count = (int64_t)stack->live.count,
+			.frames = stack->frames,
+			.frame_count = stack->frame_count,
+		};
+		/* Modulo 2^64: a forged recording may hold any numbers. */
+		r->delta_bytes = (int64_t)((uint64_t)r->delta_bytes + stack->live.bytes);
+		r->delta_count = (int64_t)((uint64_t)r->delta_count + stack->live.count);
+	}
+	if (s->bad_free_count)
+		memcpy(r->bad_frees, s->bad_frees, s->bad_free_count * sizeof(*r->bad_frees));
+}
+
+struct report *report_new(struct snapshot *snapshot)
+{
+	struct report *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		snapshot_free(snapshot);
+		return NULL;
+	}
+	r->snapshot = snapshot;
+	r->notes = calloc(snapshot->stack_count + 1, sizeof(*r->notes));
+	r->bad_frees = calloc(snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
+	if (!r->notes || !r->bad_frees) {
+		report_free(r);
+		return NULL;
+	}
+	report_fill(r);
+	return r;
+}
+
+void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	/* Const for all others. */
+	snapshot_free((struct snapshot *)r->snapshot);
+	free(r->notes);
+	free(r->bad_frees);
+	free(r->suppressed);
+	free(r);
+}

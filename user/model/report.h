@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A snapshot and what has been found out about it since: what is kept beside it, so that it stays as
+ * its source has filled it. Made by user/session (and the survey) stage by stage, read by exporters
+ * and the writer of recordings.
+ */
+#ifndef MEMLEAKBPF_MODEL_REPORT_H
+#define MEMLEAKBPF_MODEL_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/model/snapshot.h"
+#include "user/model/suppressed.h"
+#include "user/model/trend.h"
+
+/* Of one stack. */
+struct stack_notes {
+	int64_t delta_bytes; /* live now - live at the last snapshot */
+	int64_t delta_count;
+	/*
+	 * 1 << enum verdict_class: of live blocks that suppressions have taken out; without a
+	 * verdict all or none
+	 */
+	unsigned suppressed;
+	bool hidden;	    /* all live blocks have been: not to be shown */
+	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
+	/* As in struct stack, and those that were looked for only now. NULL until then. */
+	const struct frame *const *frames;
+	size_t frame_count;
+};
+
+struct report {
+	const struct snapshot *snapshot;  /* owned */
+	struct stack_notes *notes;	  /* one for each of snapshot->stacks */
+	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
+	/* snapshot->bad_frees, with the frames of their calls and what is suppressed of them */
+	struct bad_free *bad_frees;
+	struct suppressed *suppressed; /* owned; NULL: there are no suppressions */
+};
+
+/*
+ * Takes the snapshot over. The frames that it has come with it; differences are those of a first
+ * snapshot: all that is live. NULL when out of memory; then the snapshot is freed too.
+ */
+struct report *report_new(struct snapshot *snapshot);
+void report_free(struct report *report); /* with the snapshot; NULL is fine */
+
+/* Those of a stack of the report's snapshot. */
+static inline const struct stack_notes *report_notes(const struct report *report,
+						     const struct stack *stack)
+{
+	return &report->notes[stack - report->snapshot->stacks];
+}
+
+static inline struct stack_notes *report_notes_to_fill(struct report *report,
+						       const struct stack *stack)
+{
+	return &report->notes[stack - report->snapshot->stacks];
+}
+
+#endif
