@@ -156,6 +156,29 @@ static void suppress_stack(struct rule *rule, const struct snapshot *snapshot,
 	rule->used = true;
 }
 
+/* Of the classes that are left, those that the rule is about: all or none where they are not known. */
+static unsigned suppress_rule_classes(const struct rule *rule, const struct snapshot *snapshot,
+				      unsigned left)
+{
+	if (rule->frees)
+		return 0;
+	if (snapshot->verdict.state == VERDICT_TAKEN)
+		return rule->classes & left;
+	return rule->classes ? left : 0;
+}
+
+bool suppressions_concern(const struct suppressions *s, const struct snapshot *snapshot,
+			  const struct stack *stack)
+{
+	unsigned classes = suppress_classes_of(snapshot, stack);
+
+	for (size_t i = 0; stack->live.count && i < s->rules.count; i++) {
+		if (suppress_rule_classes(&s->rules.items[i], snapshot, classes))
+			return true;
+	}
+	return false;
+}
+
 static void suppress_apply_to(struct suppressions *s, const struct snapshot *snapshot,
 			      const struct stack *stack, struct stack_notes *notes)
 {
@@ -167,11 +190,9 @@ static void suppress_apply_to(struct suppressions *s, const struct snapshot *sna
 		return;
 	for (size_t i = 0; left && i < s->rules.count; i++) {
 		struct rule *rule = &s->rules.items[i];
-		bool known = snapshot->verdict.state == VERDICT_TAKEN;
-		unsigned classes = known ? rule->classes & left : rule->classes ? left : 0;
+		unsigned classes = suppress_rule_classes(rule, snapshot, left);
 
-		if (rule->frees || !classes ||
-		    !rule_matches(rule, notes->frames, notes->frame_count))
+		if (!classes || !rule_matches(rule, notes->frames, notes->frame_count))
 			continue;
 		suppress_stack(rule, snapshot, stack, classes);
 		notes->suppressed |= classes;

@@ -14,6 +14,7 @@
 #ifndef MEMLEAKBPF_ANALYSIS_SUPPRESS_H
 #define MEMLEAKBPF_ANALYSIS_SUPPRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "user/model/report.h"
@@ -38,7 +39,14 @@ int suppressions_parse(struct suppressions *s, const char *file, const char *tex
 int suppressions_add_builtin(struct suppressions *s);
 
 /*
- * Decides for each stack with live blocks, all of which must have their frames, what of it is
+ * Could any of them take something of the stack, whatever its frames are? By its live blocks and,
+ * with a verdict, their classes. Only then does suppressions_apply() look at its frames.
+ */
+bool suppressions_concern(const struct suppressions *s, const struct snapshot *snapshot,
+			  const struct stack *stack);
+
+/*
+ * Decides for each stack that they concern, all of which must have their frames, what of it is
  * suppressed: fills in `suppressed` and `hidden` of its notes, and report.suppressed. With a verdict a suppression
  * applies to the classes that it names; without one their class is not known, and it applies to all
  * of a stack's blocks, whatever it names. The first suppression in the order of reading that

@@ -89,14 +89,16 @@ static int pipeline_name_all(struct pipeline *p, struct report *r)
 	return err;
 }
 
-/* Patterns are about names: what is live must have its own. */
-static int pipeline_name_live(struct pipeline *p, struct report *r)
+/* Patterns are about names: what one could take must have its own, and nothing else. */
+static int pipeline_name_concerned(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < r->snapshot->stack_count; i++) {
-		if (r->snapshot->stacks[i].live.count)
-			err = pipeline_name(p, r, &r->snapshot->stacks[i]);
+		const struct stack *stack = &r->snapshot->stacks[i];
+
+		if (suppressions_concern(p->suppressions, r->snapshot, stack))
+			err = pipeline_name(p, r, stack);
 	}
 	return err;
 }
@@ -135,7 +137,7 @@ static void pipeline_suppress_stacks(struct pipeline *p, struct report *r)
 	int err = 0;
 
 	if (suppress_wanted(filter, p->config.outcome, p->suppressions, r->snapshot))
-		err = pipeline_name_live(p, r);
+		err = pipeline_name_concerned(p, r);
 	err = err ?: suppress_stacks(filter, p->config.outcome, p->suppressions, r);
 	if (err)
 		log_errno(err, "suppressions are not applied");

@@ -391,6 +391,34 @@ static void test_suppressed(void **state)
 	end(&r);
 }
 
+/* What no suppression could take, by its class, is named only where it is shown. */
+static void test_names_of_what_could_be_suppressed(void **state)
+{
+	char path[32];
+	const char *const paths[] = {path, NULL};
+	struct snapshot *now;
+	struct room r;
+
+	(void)state;
+	write_file(path, "{\nlost\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:f2\n}\n");
+	set_up(&r, &live_ops);
+	r.filter.suppressions = (struct string_list){paths, 1};
+	r.show.top = 1;
+	begin(&r);
+	unlink(path);
+	now = make(&r.source, 1, 1, BYTES(0, 10, 20, 30, 40));
+	now->verdict.state = VERDICT_TAKEN;
+	now->stacks[0].verdict[VERDICT_DEFINITE] = now->stacks[0].live;
+	now->stacks[1].verdict[VERDICT_DEFINITE] = now->stacks[1].live;
+	now->stacks[2].verdict[VERDICT_REACHABLE] = now->stacks[2].live;
+	now->stacks[3].verdict[VERDICT_POSSIBLE] = now->stacks[3].live;
+	take(&r, now);
+	assert_string_equal(written, "shop 100+100: f4=40+40\n");
+	assert_int_equal(names_asked(&r), 3);
+	assert_int_equal(r.source.named[1][3], 0);
+	end(&r);
+}
+
 /* What two processes of one program and one of another do in three rounds, the last at the end. */
 static void play(struct room *r, bool live)
 {
@@ -498,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_held_at_its_end),
 		cmocka_unit_test(test_unjudged),
 		cmocka_unit_test(test_suppressed),
+		cmocka_unit_test(test_names_of_what_could_be_suppressed),
 		cmocka_unit_test(test_merged_live_as_replayed),
 		cmocka_unit_test(test_merged_last_only),
 		cmocka_unit_test(test_merged_cut),
