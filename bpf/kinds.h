@@ -50,7 +50,7 @@ enum lost_cause {
 	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
 	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
 	/*
-	 * process or mapping event: the kernel passed our program over (user/trace/misses.h);
+	 * process or mapping event: the kernel passed our program over (user/trace/recursion_misses.h);
 	 * counted by the kernel itself
 	 */
 	LOST_RECURSION,

@@ -17,7 +17,7 @@
 #include "user/kernel/privilege.h"
 #include "user/process/proc.h"
 #include "user/trace/libbpf_messages.h"
-#include "user/trace/misses.h"
+#include "user/trace/recursion_misses.h"
 
 /* What the kernel has counted of those that have exited, as far as it was read. */
 struct survey_reader_exits {
@@ -166,7 +166,7 @@ static void survey_reader_take_exits(struct survey_reader *r)
 		}
 	}
 	r->list.exits_known = true;
-	r->list.exits_lost = r->skel->bss->exits_lost + misses_of(r->skel->obj);
+	r->list.exits_lost = r->skel->bss->exits_lost + recursion_misses_of(r->skel->obj);
 }
 
 /* The survey goes on without. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* --check-frees: the kernel's table of bad frees, as a snapshot has it. */
+#include "user/trace/bad_frees_read.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,10 +8,10 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/trace/internal.h"
+#include "user/trace/stacks.h"
 
-static void fill_call(struct bad_free_call *call, const struct trace *trace, uint32_t target_id,
-		      uint32_t slot)
+static void bad_free_fill_call(struct bad_free_call *call, const struct trace *trace,
+			       uint32_t target_id, uint32_t slot)
 {
 	const struct slot_info *info;
 	const struct stack_entry *entry;
@@ -31,8 +32,8 @@ static void fill_call(struct bad_free_call *call, const struct trace *trace, uin
 	}
 }
 
-static void fill(struct bad_free *to, const struct trace *trace, const struct bad_free_key *key,
-		 const struct bad_free_value *value)
+static void bad_free_fill(struct bad_free *to, const struct trace *trace,
+			  const struct bad_free_key *key, const struct bad_free_value *value)
 {
 	*to = (struct bad_free){
 		.kind = key->kind,
@@ -43,9 +44,9 @@ static void fill(struct bad_free *to, const struct trace *trace, const struct ba
 		.block = value->block,
 		.size = value->size,
 	};
-	fill_call(&to->calls[BAD_FREE_NOW], trace, key->target_id, key->free_slot);
-	fill_call(&to->calls[BAD_FREE_FIRST], trace, key->target_id, key->first_slot);
-	fill_call(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
+	bad_free_fill_call(&to->calls[BAD_FREE_NOW], trace, key->target_id, key->free_slot);
+	bad_free_fill_call(&to->calls[BAD_FREE_FIRST], trace, key->target_id, key->first_slot);
+	bad_free_fill_call(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
 }
 
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
@@ -65,7 +66,8 @@ int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)
 			continue;
 		if (!RESERVE_ITEM(snapshot->bad_frees, snapshot->bad_free_count, room, 16))
 			return -ENOMEM;
-		fill(&snapshot->bad_frees[snapshot->bad_free_count++], trace, &key, &value);
+		bad_free_fill(&snapshot->bad_frees[snapshot->bad_free_count++], trace, &key,
+			      &value);
 	}
 	bad_frees_sort(snapshot->bad_frees, snapshot->bad_free_count);
 	return 0;

@@ -17,6 +17,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/exit_frames.h"
+#include "user/trace/sleepers.h"
 
 /* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
 #define PIDFD_THREAD O_EXCL
@@ -331,7 +332,7 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 	*image = NULL;
 	if (err)
 		return err;
-	if (target->ended)
+	if (target_has_ended(target))
 		err = refuse(reason, -ESRCH, "it has ended, and its memory with it");
 	else
 		err = capture_all(&c, max_pause_ns, reason);

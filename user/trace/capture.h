@@ -9,8 +9,8 @@
 #include <pthread.h>
 
 #include "user/freeze/freeze.h"
-#include "user/trace/internal.h"
 #include "user/trace/live_table.h"
+#include "user/trace/reader.h"
 
 struct capture {
 	struct trace *trace;

@@ -20,14 +20,14 @@
 /* Beyond that much they stay in the ring buffer until the main thread has taken some. */
 #define MAX_WAITING_BYTES (64u << 20)
 
-struct waiting {
+struct waiting_copy {
 	struct stack_copy_event *copy;
-	struct waiting *next, *prev;
+	struct waiting_copy *next, *prev;
 };
 
 struct copies {
 	struct ring_buffer *ring; /* all from here on: under `lock` */
-	struct waiting *list;
+	struct waiting_copy *list;
 	size_t bytes;
 	bool failed; /* out of memory */
 	pthread_mutex_t lock;
@@ -38,12 +38,12 @@ struct copies {
 	bool stop;
 };
 
-static int on_copy(void *ctx, void *data, size_t size)
+static int copies_on_copy(void *ctx, void *data, size_t size)
 {
 	const struct stack_copy_event *event = data;
 	struct copies *copies = ctx;
 	size_t used = offsetof(struct stack_copy_event, words);
-	struct waiting *waiting;
+	struct waiting_copy *waiting;
 
 	if (size < sizeof(*event) || event->size > sizeof(event->words))
 		return 0;
@@ -62,7 +62,7 @@ static int on_copy(void *ctx, void *data, size_t size)
 	return copies->bytes < MAX_WAITING_BYTES ? 0 : -ENOBUFS;
 }
 
-static void *read_copies(void *arg)
+static void *copies_read(void *arg)
 {
 	struct copies *copies = arg;
 	struct pollfd fds[2] = {{.fd = copies->wake_fd, .events = POLLIN}, {.events = POLLIN}};
@@ -98,14 +98,14 @@ static void *read_copies(void *arg)
 }
 
 /* Signals are the main thread's. */
-static int start_thread(struct copies *copies)
+static int copies_start_thread(struct copies *copies)
 {
 	sigset_t all, before;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&copies->thread, NULL, read_copies, copies);
+	err = pthread_create(&copies->thread, NULL, copies_read, copies);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	copies->running = !err;
 	return -err;
@@ -122,10 +122,10 @@ int copies_new(int map_fd, struct copies **out)
 	copies->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	copies->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (copies->ready_fd >= 0 && copies->wake_fd >= 0)
-		copies->ring = ring_buffer__new(map_fd, on_copy, copies, NULL);
+		copies->ring = ring_buffer__new(map_fd, copies_on_copy, copies, NULL);
 	if (!copies->ring)
 		err = -errno;
-	err = err ?: start_thread(copies);
+	err = err ?: copies_start_thread(copies);
 	if (err) {
 		copies_free(copies);
 		return log_errno(err, "cannot open the ring buffer of stacks");
@@ -134,10 +134,10 @@ int copies_new(int map_fd, struct copies **out)
 	return 0;
 }
 
-static void drop_waiting(struct copies *copies)
+static void copies_drop_waiting(struct copies *copies)
 {
 	while (copies->list) {
-		struct waiting *next = copies->list->next;
+		struct waiting_copy *next = copies->list->next;
 
 		free(copies->list->copy);
 		free(copies->list);
@@ -156,7 +156,7 @@ void copies_free(struct copies *copies)
 		eventfd_write(copies->wake_fd, 1);
 		pthread_join(copies->thread, NULL);
 	}
-	drop_waiting(copies);
+	copies_drop_waiting(copies);
 	ring_buffer__free(copies->ring);
 	if (copies->ready_fd >= 0)
 		close(copies->ready_fd);
@@ -174,7 +174,7 @@ int copies_fd(const struct copies *copies)
 int copies_take(struct copies *copies, void (*fn)(void *ctx, struct stack_copy_event *copy),
 		void *ctx)
 {
-	struct waiting *list;
+	struct waiting_copy *list;
 	eventfd_t count;
 	int err;
 
@@ -194,7 +194,7 @@ int copies_take(struct copies *copies, void (*fn)(void *ctx, struct stack_copy_e
 	if (list)
 		eventfd_write(copies->wake_fd, 1);
 	while (list) {
-		struct waiting *next = list->next;
+		struct waiting_copy *next = list->next;
 
 		fn(ctx, list->copy);
 		free(list);

@@ -8,8 +8,9 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/trace/internal.h"
-#include "user/trace/misses.h"
+#include "user/trace/recursion_misses.h"
+#include "user/trace/slots.h"
+#include "user/trace/target.h"
 
 /*
  * A trap and the way back, without the program: 530 ns for an emulated instruction on the machine
@@ -28,7 +29,7 @@ int trace_cost_start(struct trace *trace)
 	return 0;
 }
 
-static int add_program(const struct bpf_program *program, bool probe, struct trace_cost *sum)
+static int cost_add_program(const struct bpf_program *program, bool probe, struct trace_cost *sum)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
@@ -56,19 +57,19 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < ARRAY_SIZE(probes) && !err; i++)
-		err = add_program(probes[i], true, out);
+		err = cost_add_program(probes[i], true, out);
 	for (size_t i = 0; i < ARRAY_SIZE(others) && !err; i++)
-		err = add_program(others[i], false, out);
+		err = cost_add_program(others[i], false, out);
 	out->ns = out->run_ns + out->hits * TRAP_NS;
 	return err;
 }
 
 void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOST_CAUSES])
 {
-	const uint64_t *from = target ? trace->stats[target->id % ABI_TARGET_SLOTS].lost
-				      : trace->skel->bss->shared.lost;
+	const uint64_t *from =
+		target ? slots_stats(trace, target->id)->lost : trace->skel->bss->shared.lost;
 
-	misses_update(trace);
+	recursion_misses_update(trace);
 	for (int i = 0; i < LOST_CAUSES; i++)
 		lost[i] = from[i];
 }

@@ -19,6 +19,7 @@
 #include "user/heap/dead_memory.h"
 #include "user/process/object.h"
 #include "user/trace/frames.h"
+#include "user/trace/target_mappings.h"
 #include "user/unwind/saved_slots.h"
 
 struct exit_frames {

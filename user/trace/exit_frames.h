@@ -3,7 +3,7 @@
 #define MEMLEAKBPF_TRACE_EXIT_FRAMES_H
 
 #include "user/heap/heap_image.h"
-#include "user/trace/internal.h"
+#include "user/trace/target.h"
 
 /*
  * Of a process that is held at its end, `tid` being the thread that stands in _exit: marks as dead

@@ -5,7 +5,8 @@
 #include <sys/user.h>
 
 #include "user/trace/frames.h"
-#include "user/trace/internal.h"
+#include "user/trace/target.h"
+#include "user/trace/target_mappings.h"
 
 #if defined(__x86_64__)
 struct unwind_regs frames_registers(const struct user_regs_struct *regs)

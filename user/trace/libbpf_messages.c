@@ -9,7 +9,7 @@
 
 #include "user/base/log.h"
 
-static int print(enum libbpf_print_level level, const char *format, va_list args)
+static int libbpf_messages_print(enum libbpf_print_level level, const char *format, va_list args)
 {
 	/* The message would end in two newlines otherwise. */
 	char line[1024];
@@ -25,5 +25,5 @@ static int print(enum libbpf_print_level level, const char *format, va_list args
 
 void libbpf_messages_to_log(void)
 {
-	libbpf_set_print(print);
+	libbpf_set_print(libbpf_messages_print);
 }

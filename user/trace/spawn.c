@@ -21,7 +21,7 @@ struct spawn_table *spawn_table_new(void)
 	return calloc(1, sizeof(struct spawn_table));
 }
 
-static struct spawn *find(const struct spawn_table *table, pid_t pid)
+static struct spawn *spawn_find(const struct spawn_table *table, pid_t pid)
 {
 	struct spawn *spawn;
 
@@ -44,13 +44,13 @@ void spawn_table_add(struct spawn_table *table, pid_t pid)
 
 bool spawn_table_has(const struct spawn_table *table, pid_t pid)
 {
-	return find(table, pid);
+	return spawn_find(table, pid);
 }
 
 void spawn_table_map(struct spawn_table *table, struct object_cache *objects,
 		     const struct mapwatch_record *record)
 {
-	struct spawn *spawn = find(table, record->pid);
+	struct spawn *spawn = spawn_find(table, record->pid);
 
 	if (!spawn)
 		return;
@@ -64,7 +64,7 @@ void spawn_table_map(struct spawn_table *table, struct object_cache *objects,
 
 struct image *spawn_table_take(struct spawn_table *table, pid_t pid)
 {
-	struct spawn *spawn = find(table, pid);
+	struct spawn *spawn = spawn_find(table, pid);
 	struct image *image;
 
 	if (!spawn)

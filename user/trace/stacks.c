@@ -7,14 +7,14 @@
 
 #include "user/base/util.h"
 
-struct node {
+struct stack_node {
 	struct stack_entry entry;
 	UT_hash_handle hh;
 	struct location locations[];
 };
 
 struct stack_table {
-	struct node *nodes;
+	struct stack_node *nodes;
 };
 
 struct stack_table *stack_table_new(void)
@@ -22,7 +22,7 @@ struct stack_table *stack_table_new(void)
 	return calloc(1, sizeof(struct stack_table));
 }
 
-static void node_remove(struct stack_table *table, struct node *node)
+static void stack_node_remove(struct stack_table *table, struct stack_node *node)
 {
 	HASH_DEL(table->nodes, node);
 	free(node->entry.frames);
@@ -31,19 +31,20 @@ static void node_remove(struct stack_table *table, struct node *node)
 
 void stack_table_free(struct stack_table *table)
 {
-	struct node *node, *next;
+	struct stack_node *node, *next;
 
 	if (!table)
 		return;
 	HASH_ITER (hh, table->nodes, node, next)
-		node_remove(table, node);
+		stack_node_remove(table, node);
 	free(table);
 }
 
-static struct node *find(const struct stack_table *table, uint32_t target_id, uint64_t stack_id)
+static struct stack_node *stack_node_find(const struct stack_table *table, uint32_t target_id,
+					  uint64_t stack_id)
 {
 	struct stack_key key = {.stack_id = stack_id, .target_id = target_id};
-	struct node *node;
+	struct stack_node *node;
 
 	HASH_FIND(hh, table->nodes, &key, sizeof(key), node);
 	return node;
@@ -52,7 +53,7 @@ static struct node *find(const struct stack_table *table, uint32_t target_id, ui
 struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_id,
 				    uint64_t stack_id, size_t count, bool *fresh)
 {
-	struct node *node = find(table, target_id, stack_id);
+	struct stack_node *node = stack_node_find(table, target_id, stack_id);
 
 	*fresh = !node;
 	if (node)
@@ -70,7 +71,7 @@ struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_i
 struct stack_entry *stack_table_find(const struct stack_table *table, uint32_t target_id,
 				     uint64_t stack_id)
 {
-	struct node *node = find(table, target_id, stack_id);
+	struct stack_node *node = stack_node_find(table, target_id, stack_id);
 
 	return node ? &node->entry : NULL;
 }
@@ -130,10 +131,10 @@ int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer)
 
 void stack_table_remove_target(struct stack_table *table, uint32_t target_id)
 {
-	struct node *node, *next;
+	struct stack_node *node, *next;
 
 	HASH_ITER (hh, table->nodes, node, next) {
 		if (node->entry.key.target_id == target_id)
-			node_remove(table, node);
+			stack_node_remove(table, node);
 	}
 }

@@ -3,13 +3,15 @@
  * Whose thread-local variable an address is: each thread has a block of them for each object that
  * has any.
  */
+#include "user/trace/thread_variables.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "user/freeze/tls.h"
-#include "user/trace/internal.h"
+#include "user/trace/target.h"
 
 #if defined(__x86_64__)
 #define VECTOR_OFFSET 8 /* glibc's tcbhead_t.dtv */

@@ -13,9 +13,18 @@
 #include "user/probe/old.h"
 #include "user/kernel/feature_machine.h"
 #include "user/kernel/privilege.h"
-#include "user/trace/internal.h"
+#include "user/trace/event_queue.h"
+#include "user/trace/known_objects.h"
 #include "user/trace/libbpf_messages.h"
+#include "user/trace/programs.h"
+#include "user/trace/reader.h"
 #include "user/trace/sampling.h"
+#include "user/trace/sleepers.h"
+#include "user/trace/slots.h"
+#include "user/trace/spawn.h"
+#include "user/trace/stacks.h"
+#include "user/trace/target.h"
+#include "user/trace/thread_variables.h"
 #include "user/unwind/publish_bpf.h"
 
 /* What one small target takes, with some to spare. */
@@ -27,7 +36,7 @@
 /* 500,000 frees, while a table is read: a second of a busy process. */
 #define NOTED_FREES_SIZE (16 << 20)
 
-static int set_map_size(struct bpf_map *map, uint32_t entries)
+static int trace_set_map_size(struct bpf_map *map, uint32_t entries)
 {
 	return bpf_map__set_max_entries(map, entries);
 }
@@ -36,7 +45,7 @@ static int set_map_size(struct bpf_map *map, uint32_t entries)
  * Kernels before 5.15 only: the queues of bpf/number.h have room for twice as many as programs can
  * run at a time.
  */
-static int configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
+static int trace_configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 {
 	int cpus = libbpf_num_possible_cpus(), err;
 	uint32_t step;
@@ -47,11 +56,11 @@ static int configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 	skel->rodata->config.number_step = step;
 	/* Nobody counts the slots in use there: readers look at all. */
 	skel->bss->shared.next_slot = max_slots;
-	err = set_map_size(skel->maps.slot_numbers, step);
-	return err ?: set_map_size(skel->maps.target_numbers, step);
+	err = trace_set_map_size(skel->maps.slot_numbers, step);
+	return err ?: trace_set_map_size(skel->maps.target_numbers, step);
 }
 
-static int configure(struct trace *trace)
+static int trace_configure(struct trace *trace)
 {
 	const struct trace_options *o = &trace->options;
 	struct memleakbpf *skel = trace->skel;
@@ -74,25 +83,25 @@ static int configure(struct trace *trace)
 	};
 	skel->bss->shared.target_epoch = 1;
 	sampling_tables(&skel->rodata->sample_tables);
-	err = set_map_size(skel->maps.live, o->max_live);
-	err = err ?: set_map_size(skel->maps.stacks, o->max_stacks);
-	err = err ?: set_map_size(skel->maps.counters, o->max_stacks + ABI_TARGET_SLOTS);
-	err = err ?: set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
-	err = err ?: set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
-	err = err ?: set_map_size(skel->maps.free_slots, o->max_stacks);
+	err = trace_set_map_size(skel->maps.live, o->max_live);
+	err = err ?: trace_set_map_size(skel->maps.stacks, o->max_stacks);
+	err = err ?: trace_set_map_size(skel->maps.counters, o->max_stacks + ABI_TARGET_SLOTS);
+	err = err ?: trace_set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
+	err = err ?: trace_set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
+	err = err ?: trace_set_map_size(skel->maps.free_slots, o->max_stacks);
 	if (o->old)
-		err = err ?: configure_numbers(skel, o->max_stacks);
+		err = err ?: trace_configure_numbers(skel, o->max_stacks);
 	if (o->copies)
-		err = err ?: set_map_size(skel->maps.noted_frees, NOTED_FREES_SIZE);
+		err = err ?: trace_set_map_size(skel->maps.noted_frees, NOTED_FREES_SIZE);
 	if (o->check_frees) {
-		err = err ?: set_map_size(skel->maps.families, o->max_live);
-		err = err ?: set_map_size(skel->maps.freed, o->check_frees);
-		err = err ?: set_map_size(skel->maps.bad_frees, MAX_BAD_FREES);
+		err = err ?: trace_set_map_size(skel->maps.families, o->max_live);
+		err = err ?: trace_set_map_size(skel->maps.freed, o->check_frees);
+		err = err ?: trace_set_map_size(skel->maps.bad_frees, MAX_BAD_FREES);
 	}
 	return err;
 }
 
-static int explain_load_failure(int err)
+static int trace_explain_load_failure(int err)
 {
 	char missing[PRIVILEGE_TEXT_MAX];
 
@@ -118,7 +127,7 @@ static int explain_load_failure(int err)
 }
 
 /* With too few descriptors libbpf takes kernel features for missing, and its errors mislead. */
-static int check_file_limit(void)
+static int trace_check_file_limit(void)
 {
 	struct rlimit limit;
 
@@ -130,59 +139,8 @@ static int check_file_limit(void)
 	return -EMFILE;
 }
 
-void trace_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
-			   struct attach_programs *out)
-{
-	bool old = options->old;
-	/*
-	 * Programs that only one kind of kernel can load, with what stands in for them on the
-	 * other. NULL: nothing does.
-	 */
-	const struct {
-		struct bpf_program *usual, *old;
-	} pairs[] = {
-		{skel->progs.alloc_enter, skel->progs.old_alloc_enter},
-		{skel->progs.free_enter, skel->progs.old_free_enter},
-		{skel->progs.on_unwind, skel->progs.old_on_unwind},
-		{skel->progs.on_fork, skel->progs.old_on_fork},
-		{skel->progs.on_exec, skel->progs.old_on_exec},
-		{skel->progs.live_ages, skel->progs.old_live_ages},
-		{skel->progs.live_clock_read, NULL},
-		{skel->progs.alloc_session, NULL},
-	};
-
-	*out = (struct attach_programs){
-		.alloc_enter = old ? skel->progs.old_alloc_enter : skel->progs.alloc_enter,
-		.alloc_leave = skel->progs.alloc_leave,
-		.alloc_session = skel->progs.alloc_session,
-		.alloc_return = skel->progs.alloc_return,
-		.free_enter = old ? skel->progs.old_free_enter : skel->progs.free_enter,
-		.unmap_enter = skel->progs.unmap_enter,
-		.on_unwind = old ? skel->progs.old_on_unwind : skel->progs.on_unwind,
-		.on_leave = skel->progs.on_leave,
-		.leave = options->hold_at_end,
-		.on_loaded = skel->progs.on_loaded,
-		.loaded = options->wait_loaded,
-		.on_named = skel->progs.on_named,
-		.named = options->check_frees != 0,
-	};
-	attach_prepare(options->attach, out);
-	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
-	bpf_map__set_autocreate(skel->maps.target_numbers, old);
-	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
-	skel->rodata->config.task_storage = options->task_storage;
-	skel->rodata->unwind_config.has_find_vma = options->find_vma;
-	if (!old)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		bpf_program__set_autoload(pairs[i].usual, false);
-		if (pairs[i].old)
-			bpf_program__set_autoload(pairs[i].old, true);
-	}
-}
-
 /* After loading. */
-static int prepare_old(struct trace *trace)
+static int trace_prepare_old(struct trace *trace)
 {
 	struct memleakbpf *skel = trace->skel;
 
@@ -204,7 +162,7 @@ static int prepare_old(struct trace *trace)
  * programs whose maps take memory as they fill. Where a warning is the end of the machine, that
  * must not be.
  */
-static int mind_warnings(void)
+static int trace_mind_warnings(void)
 {
 	struct machine machine;
 
@@ -218,28 +176,28 @@ static int mind_warnings(void)
 	return -EPERM;
 }
 
-static int load(struct trace *trace)
+static int trace_load(struct trace *trace)
 {
 	struct memleakbpf *skel;
 	int err;
 
-	err = mind_warnings();
+	err = trace_mind_warnings();
 	if (err)
 		return err;
 	libbpf_messages_to_log();
 	skel = trace->skel = memleakbpf__open();
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
-	trace_choose_programs(skel, &trace->options, &trace->programs);
-	err = configure(trace);
+	programs_choose(skel, &trace->options, &trace->programs);
+	err = trace_configure(trace);
 	if (err)
 		return log_errno(err, "cannot set the sizes of the BPF maps");
 	err = memleakbpf__load(skel);
-	return err ? explain_load_failure(err) : prepare_old(trace);
+	return err ? trace_explain_load_failure(err) : trace_prepare_old(trace);
 }
 
 /* The process tracepoints come before any target, so that no fork or exec of one is missed. */
-static int attach_process_events(struct trace *trace)
+static int trace_attach_process_events(struct trace *trace)
 {
 	struct memleakbpf *skel = trace->skel;
 	bool old = trace->options.old;
@@ -262,14 +220,14 @@ static int attach_process_events(struct trace *trace)
 	return 0;
 }
 
-static int watch_fd(struct trace *trace, int fd)
+static int trace_watch_fd(struct trace *trace, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
 	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int open_unwinder(struct trace *trace)
+static int trace_open_unwinder(struct trace *trace)
 {
 	const struct memleakbpf *skel = trace->skel;
 	const struct unwind_map_fds fds = {
@@ -282,18 +240,31 @@ static int open_unwinder(struct trace *trace)
 	return unwind_publisher_new_bpf(&fds, trace->options.frame_pointers, &trace->unwind);
 }
 
-static int start(struct trace *trace)
+static bool trace_follows(void *ctx, pid_t pid)
 {
-	int err = load(trace);
+	const struct trace *trace = ctx;
+
+	return target_by_pid(trace, pid) || spawn_table_has(trace->spawns, pid);
+}
+
+static int trace_start(struct trace *trace)
+{
+	int fds[EVENT_QUEUE_FDS], err = trace_load(trace);
+	struct live_clock clock;
 
 	if (!err)
-		err = reader_map_arrays(trace);
+		err = slots_map(trace);
+	/* Ages count from this reading. Where it is not to be had, there will be none. */
 	if (!err)
-		err = events_open(trace);
+		reader_clock(trace, &clock);
 	if (!err)
-		err = open_unwinder(trace);
+		err = event_queue_new(bpf_map__fd(trace->skel->maps.events),
+				      bpf_map__fd(trace->skel->maps.copies), trace_follows, trace,
+				      &trace->queue);
 	if (!err)
-		err = attach_process_events(trace);
+		err = trace_open_unwinder(trace);
+	if (!err)
+		err = trace_attach_process_events(trace);
 	if (err)
 		return err;
 	if (trace->options.sleepers && sleepers_new(&trace->sleepers))
@@ -302,9 +273,9 @@ static int start(struct trace *trace)
 	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (trace->epoll_fd < 0)
 		return log_errno(errno, "epoll_create1");
-	err = watch_fd(trace, ring_buffer__epoll_fd(trace->ring));
-	err = err ?: watch_fd(trace, copies_fd(trace->copies));
-	err = err ?: watch_fd(trace, mapwatch_fd(trace->mapwatch));
+	event_queue_fds(trace->queue, fds);
+	for (size_t i = 0; i < ARRAY_SIZE(fds) && !err; i++)
+		err = trace_watch_fd(trace, fds[i]);
 	return err ? log_errno(err, "epoll_ctl") : 0;
 }
 
@@ -318,7 +289,7 @@ static int start(struct trace *trace)
  * The programs know processes by their ids in the initial namespace; with others they would count
  * nothing, silently.
  */
-static int check_pid_namespace(void)
+static int trace_check_pid_namespace(void)
 {
 	struct stat st;
 
@@ -342,10 +313,10 @@ void trace_drop_privileges(const struct trace *trace)
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
 	      struct trace **out)
 {
-	int err = check_pid_namespace();
+	int err = trace_check_pid_namespace();
 	struct trace *trace;
 
-	err = err ?: check_file_limit();
+	err = err ?: trace_check_file_limit();
 	if (err)
 		return err;
 	trace = calloc(1, sizeof(*trace));
@@ -361,7 +332,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->spawns = spawn_table_new();
 	trace->symbolizer = symbolizer_new(&options->symbols);
 	if (trace->objects && trace->stacks && trace->spawns && trace->symbolizer)
-		err = start(trace);
+		err = trace_start(trace);
 	if (err) {
 		trace_free(trace);
 		return err;
@@ -370,7 +341,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	return 0;
 }
 
-static void free_targets(struct trace *trace)
+static void trace_free_targets(struct trace *trace)
 {
 	struct target *target, *next;
 
@@ -393,13 +364,11 @@ void trace_free(struct trace *trace)
 		log_progress("removing the probes ...");
 		__atomic_store_n(&trace->skel->bss->shared.tool_gone, 1, __ATOMIC_RELAXED);
 	}
-	free_targets(trace);
+	trace_free_targets(trace);
 	known_objects_free(trace);
 	unwind_publisher_free(trace->unwind);
-	mapwatch_free(trace->mapwatch);
-	copies_free(trace->copies);
-	ring_buffer__free(trace->ring);
-	reader_unmap_arrays(trace);
+	event_queue_free(trace->queue);
+	slots_unmap(trace);
 	old_programs_free(trace->programs.old);
 	memleakbpf__destroy(trace->skel);
 	sleepers_free(trace->sleepers);
@@ -412,7 +381,6 @@ void trace_free(struct trace *trace)
 		close(trace->epoll_fd);
 	if (trace->stats_fd >= 0)
 		close(trace->stats_fd);
-	free(trace->queue);
 	free(trace);
 	log_progress_end();
 }
@@ -420,20 +388,4 @@ void trace_free(struct trace *trace)
 int trace_fd(const struct trace *trace)
 {
 	return trace->epoll_fd;
-}
-
-size_t trace_target_count(const struct trace *trace)
-{
-	return HASH_COUNT(trace->targets);
-}
-
-void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct target *target),
-			   void *ctx)
-{
-	struct target *target, *next;
-
-	HASH_ITER (hh, trace->targets, target, next) {
-		if (!target->launching)
-			fn(ctx, target);
-	}
 }

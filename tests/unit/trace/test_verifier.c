@@ -18,7 +18,7 @@
 #include "survey.skel.h"
 #include "user/base/util.h"
 #include "user/probe/plan.h"
-#include "user/trace/internal.h"
+#include "user/trace/programs.h"
 
 /* A quarter of the kernel's limit. */
 #define MOST 250000
@@ -102,7 +102,7 @@ static void load(enum kind kind)
 	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
 	if (kind == ALL_OPTIONS)
 		all_options(&skel->rodata->config);
-	trace_choose_programs(skel, &options, &programs_used);
+	programs_choose(skel, &options, &programs_used);
 	bpf_object__for_each_program(program, skel->obj)
 	{
 		/* 4: the statistics only */

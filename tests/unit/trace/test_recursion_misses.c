@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-#include "user/trace/misses.h"
+#include "user/trace/recursion_misses.h"
 
 #define FAULTS 100
 
@@ -44,7 +44,7 @@ static void test_program_that_meets_itself(void **state)
 	program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "misses_test", "GPL", read_nowhere,
 				ARRAY_SIZE(read_nowhere), NULL);
 	assert_true(program >= 0);
-	assert_int_equal(misses_of_program(program), 0);
+	assert_int_equal(recursion_misses_of_program(program), 0);
 	/* It is about faults in the kernel, and makes one itself. */
 	link = bpf_raw_tracepoint_open("page_fault_kernel", program);
 	if (link < 0) {
@@ -56,7 +56,7 @@ static void test_program_that_meets_itself(void **state)
 		assert_int_equal(errno, EFAULT);
 	}
 	/* Other processes have faults, too. */
-	assert_true(misses_of_program(program) >= FAULTS);
+	assert_true(recursion_misses_of_program(program) >= FAULTS);
 }
 
 int main(void)

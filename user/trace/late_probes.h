@@ -3,10 +3,10 @@
  * Allocators whose probes came late: user space learns that a target has mapped one from a record of
  * the kernel, and takes some milliseconds to put probes in. Where the target's dynamic loader waits
  * for that (bpf/loaded.bpf.c) nothing is missed; else that is counted, as LOST_LATE_PROBES, and
- * said.
+ * said. Private to user/trace.
  */
-#ifndef MEMLEAKBPF_TRACE_LATE_H
-#define MEMLEAKBPF_TRACE_LATE_H
+#ifndef MEMLEAKBPF_TRACE_LATE_PROBES_H
+#define MEMLEAKBPF_TRACE_LATE_PROBES_H
 
 #include <stdint.h>
 
@@ -14,16 +14,17 @@ struct trace;
 struct target;
 
 /* To be called with what has its probes by now: the object at `address`, mapped at mapped_ns. */
-void late_check(struct trace *trace, const struct target *target, uint64_t address,
-		uint64_t mapped_ns);
+void late_probes_check(struct trace *trace, const struct target *target, uint64_t address,
+		       uint64_t mapped_ns);
 
 /* All that the target maps. */
-void late_check_all(struct trace *trace, const struct target *target, uint64_t mapped_ns);
+void late_probes_check_all(struct trace *trace, const struct target *target, uint64_t mapped_ns);
 
 /*
  * The records were lost: whatever got its probes after since_ns may have been mapped any time
  * before.
  */
-void late_check_unrecorded(struct trace *trace, const struct target *target, uint64_t since_ns);
+void late_probes_check_unrecorded(struct trace *trace, const struct target *target,
+				  uint64_t since_ns);
 
 #endif

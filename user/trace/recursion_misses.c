@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/misses.h"
+#include "user/trace/recursion_misses.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include <bpf/libbpf.h>
 
 #include "user/base/log.h"
-#include "user/trace/internal.h"
+#include "user/trace/state.h"
 
-uint64_t misses_of_program(int fd)
+uint64_t recursion_misses_of_program(int fd)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
@@ -22,7 +22,7 @@ uint64_t misses_of_program(int fd)
 	return info.recursion_misses;
 }
 
-uint64_t misses_of(const struct bpf_object *object)
+uint64_t recursion_misses_of(const struct bpf_object *object)
 {
 	struct bpf_program *program;
 	uint64_t sum = 0;
@@ -31,14 +31,14 @@ uint64_t misses_of(const struct bpf_object *object)
 	{
 		if (bpf_program__expected_attach_type(program) == BPF_TRACE_RAW_TP &&
 		    bpf_program__fd(program) >= 0)
-			sum += misses_of_program(bpf_program__fd(program));
+			sum += recursion_misses_of_program(bpf_program__fd(program));
 	}
 	return sum;
 }
 
-void misses_update(const struct trace *trace)
+void recursion_misses_update(const struct trace *trace)
 {
 	uint64_t *to = &trace->skel->bss->shared.lost[LOST_RECURSION];
 
-	__atomic_store_n(to, misses_of(trace->skel->obj), __ATOMIC_RELAXED);
+	__atomic_store_n(to, recursion_misses_of(trace->skel->obj), __ATOMIC_RELAXED);
 }

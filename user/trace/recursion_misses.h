@@ -6,8 +6,8 @@
  * meanwhile is enough. The kernel counts such misses per program: recursion_misses of `bpftool
  * prog`. Programs on uprobes are never passed over from 6.0 on.
  */
-#ifndef MEMLEAKBPF_TRACE_MISSES_H
-#define MEMLEAKBPF_TRACE_MISSES_H
+#ifndef MEMLEAKBPF_TRACE_RECURSION_MISSES_H
+#define MEMLEAKBPF_TRACE_RECURSION_MISSES_H
 
 #include <stdint.h>
 
@@ -18,12 +18,12 @@ struct trace;
  * How often the loaded program was passed over: 0 also where the kernel does not count, which
  * before 5.12 is right.
  */
-uint64_t misses_of_program(int fd);
+uint64_t recursion_misses_of_program(int fd);
 
 /* The same of all loaded programs on tracepoints of an object. */
-uint64_t misses_of(const struct bpf_object *object);
+uint64_t recursion_misses_of(const struct bpf_object *object);
 
 /* Puts them where what has been lost is counted that belongs to no target, under LOST_RECURSION. */
-void misses_update(const struct trace *trace);
+void recursion_misses_update(const struct trace *trace);
 
 #endif

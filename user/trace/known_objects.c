@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/known_objects.h"
+
+#include <errno.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/clock.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/target/unwinder.h"
+#include "user/trace/target.h"
+#include "user/unwind/publish.h"
+
+/*
+ * Objects with probes that no target maps any more, such as a static program between two runs. The
+ * probes of one that is kept are there from the first instruction of its next run; each costs a few
+ * descriptors.
+ */
+#define KNOWN_UNMAPPED_MAX 32
+
+static void known_object_free(struct trace *trace, struct known_object *known)
+{
+	for (size_t i = 0; i < KNOWN_ROLES; i++) {
+		trace_detach(trace, known->probes[i].in_all);
+		probe_set_free(known->probes[i].set);
+	}
+	free(known);
+}
+
+void known_objects_free(struct trace *trace)
+{
+	struct known_object *known, *next;
+
+	HASH_ITER (hh, trace->known, known, next) {
+		HASH_DEL(trace->known, known);
+		known_object_free(trace, known);
+	}
+}
+
+/* With probes, and nobody maps it. What has no probes holds no object. */
+static bool known_is_left_over(const struct known_object *known)
+{
+	for (size_t i = 0; i < KNOWN_ROLES; i++) {
+		const struct probe_set *set = known->probes[i].set;
+
+		if (set)
+			return !object_is_mapped(set->provider->object);
+	}
+	return false;
+}
+
+/* What unwinds and the like is attached in targets, too, that do not map the object. */
+static void known_detach_everywhere(struct trace *trace, const struct known_object *known)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		for (size_t i = 0; i < KNOWN_ROLES; i++) {
+			if (known->probes[i].set)
+				target_detach(trace, target, known->probes[i].set);
+		}
+	}
+}
+
+/* For bpf/loaded.bpf.c. A file that is not in the table is waited for, which is no harm. */
+static void known_tell_kernel(const struct trace *trace, const struct known_object *known,
+			      bool there)
+{
+	int fd = bpf_map__fd(trace->skel->maps.known_files);
+	uint8_t value = 1;
+
+	if (trace->options.children != CHILDREN_EXACT || !trace->options.wait_loaded ||
+	    !known->file.ino)
+		return;
+	if (there)
+		bpf_map_update_elem(fd, &known->file, &value, BPF_ANY);
+	else
+		bpf_map_delete_elem(fd, &known->file);
+}
+
+/* The oldest go first. Never `fresh`, whose first target is only about to map it. */
+static void known_limit_left_over(struct trace *trace, const struct known_object *fresh)
+{
+	struct known_object *known, *next;
+	size_t count = 0;
+
+	HASH_ITER (hh, trace->known, known, next)
+		count += known != fresh && known_is_left_over(known);
+	HASH_ITER (hh, trace->known, known, next) {
+		if (count <= KNOWN_UNMAPPED_MAX)
+			break;
+		if (known == fresh || !known_is_left_over(known))
+			continue;
+		HASH_DEL(trace->known, known);
+		known_tell_kernel(trace, known, false);
+		known_detach_everywhere(trace, known);
+		known_object_free(trace, known);
+		count--;
+	}
+}
+
+/*
+ * An allocator that was not known when they began: programs that run already may have used it
+ * before its probes come.
+ */
+static void known_forget_whole(struct trace *trace)
+{
+	int fd = bpf_map__fd(trace->skel->maps.targets);
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		uint32_t tgid = (uint32_t)target->pid;
+		struct target_info info;
+
+		if (target->stage == TARGET_LAUNCHING || bpf_map_lookup_elem(fd, &tgid, &info) ||
+		    info.id != target->id)
+			continue;
+		target->whole = false;
+		info.flags &= ~TARGET_WHOLE;
+		bpf_map_update_elem(fd, &tgid, &info, BPF_EXIST);
+	}
+	targets_changed(trace);
+}
+
+static bool provides_operators(const struct probe_set *set)
+{
+	for (size_t i = 0; set && i < set->provider->count; i++) {
+		if (set->provider->fns[i].fn->cxx)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What the object has for a role, if the role is wanted: 0 and *out, or an error: nothing. The
+ * allocator's comes first, for it may have the operators with it.
+ */
+static int known_look_for(const struct trace *trace, const struct known_object *known,
+			  struct object *object, enum known_role role, struct provider **out)
+{
+	const struct trace_options *options = &trace->options;
+
+	switch (role) {
+	case KNOWN_ALLOCATOR:
+		return object_is_vdso(object) ? -ENOENT
+					      : provider_find(object, &options->providers, out);
+	case KNOWN_UNWINDER:
+		return unwinder_find(object, out);
+	case KNOWN_LEAVER:
+		return options->hold_at_end ? leaver_find(object, out) : -ENOENT;
+	case KNOWN_OPERATORS:
+		return options->check_frees &&
+				       !provides_operators(known->probes[KNOWN_ALLOCATOR].set)
+			       ? operators_find(object, out)
+			       : -ENOENT;
+	case KNOWN_LOADER:
+		return options->wait_loaded ? loader_find(object, out) : -ENOENT;
+	default:
+		return -ENOENT;
+	}
+}
+
+int known_probes_attach_all(struct trace *trace, struct known_probes *probes)
+{
+	int err;
+
+	if (probes->in_all)
+		return 0;
+	err = attach_probes(trace->options.attach, &trace->programs, probes->set, 0,
+			    &probes->in_all);
+	if (!err)
+		probes->ready_ns = monotonic_ns();
+	return err;
+}
+
+static struct known_object *known_object_new(struct trace *trace, struct object *object,
+					     uint64_t id)
+{
+	struct known_object *known = calloc(1, sizeof(*known));
+	struct known_probes *allocator;
+
+	if (!known)
+		return NULL;
+	known->id = id;
+	if (!object_is_vdso(object))
+		known->file = unwind_object_key_of(object);
+	for (enum known_role role = 0; role < KNOWN_ROLES; role++) {
+		struct provider *provider = NULL;
+
+		if (known_look_for(trace, known, object, role, &provider) || !provider)
+			continue;
+		if (probe_set_new(provider, &known->probes[role].set)) {
+			known_object_free(trace, known);
+			return NULL;
+		}
+	}
+	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
+	known_limit_left_over(trace, known);
+	allocator = &known->probes[KNOWN_ALLOCATOR];
+	if (!allocator->set)
+		return known;
+	log_debug("%s provides %zu allocator functions", object_path(object),
+		  allocator->set->provider->count);
+	if (trace->options.children == CHILDREN_EXACT) {
+		known_forget_whole(trace);
+		/* Logged; the object then counts as one without probes. */
+		if (known_probes_attach_all(trace, allocator))
+			log_debug("no probes in %s", object_path(object));
+	}
+	return known;
+}
+
+struct known_object *known_object_find(const struct trace *trace, const struct object *object)
+{
+	struct known_object *known = NULL;
+	uint64_t id;
+
+	if (!object)
+		return NULL;
+	id = object_id(object);
+	HASH_FIND(hh, trace->known, &id, sizeof(id), known);
+	return known;
+}
+
+struct known_object *known_object_get(struct trace *trace, struct object *object)
+{
+	struct known_object *known = known_object_find(trace, object);
+
+	if (known)
+		return known;
+	known = known_object_new(trace, object, object_id(object));
+	if (known)
+		known_tell_kernel(trace, known, true);
+	return known;
+}
+
+const struct probe_set *known_allocator_of(const struct trace *trace, const struct object *object)
+{
+	const struct known_object *known = known_object_find(trace, object);
+
+	return known ? known->probes[KNOWN_ALLOCATOR].set : NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is known of objects: which have probes, and which. Shared by all targets, and kept for a
+ * while when none maps them any more. Private to user/trace.
+ */
+#ifndef MEMLEAKBPF_TRACE_KNOWN_OBJECTS_H
+#define MEMLEAKBPF_TRACE_KNOWN_OBJECTS_H
+
+#include <stdint.h>
+#include <uthash.h>
+
+#include "bpf/unwind_abi.h"
+#include "user/process/object.h"
+#include "user/trace/state.h"
+
+/* What an object may have functions for that get probes. */
+enum known_role {
+	KNOWN_ALLOCATOR,
+	KNOWN_UNWINDER,	 /* unwinds stacks: exceptions, longjmp */
+	KNOWN_LEAVER,	 /* ends the process; with hold_at_end */
+	KNOWN_OPERATORS, /* C++'s, without an allocator; with check_frees */
+	KNOWN_LOADER,	 /* loads libraries; with wait_loaded */
+	KNOWN_ROLES,
+};
+
+struct known_probes {
+	struct probe_set *set;	   /* NULL: no such functions, or nobody wants to know */
+	struct attachment *in_all; /* CHILDREN_EXACT: in every process that maps the object */
+	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when in_all is complete; 0: it is not */
+};
+
+struct known_object {
+	uint64_t id;		       /* object_id(): the key */
+	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
+	struct known_probes probes[KNOWN_ROLES];
+	UT_hash_handle hh;
+};
+
+/* The known_object, NULL: there is none (of no object, too). */
+struct known_object *known_object_find(const struct trace *trace, const struct object *object);
+/*
+ * The known_object, made and (in exact mode) its allocator's probes attached when it is new. NULL
+ * when out of memory. It stays while a target maps the object.
+ */
+struct known_object *known_object_get(struct trace *trace, struct object *object);
+void known_objects_free(struct trace *trace);
+
+/* Its allocator's probes; NULL: it is none, or nothing is known. */
+const struct probe_set *known_allocator_of(const struct trace *trace, const struct object *object);
+
+/* Puts the probes into every process that maps the object, once. 0, or -errno, logged. */
+int known_probes_attach_all(struct trace *trace, struct known_probes *probes);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/programs.h"
+
+#include "user/base/util.h"
+
+void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
+		     struct attach_programs *out)
+{
+	bool old = options->old;
+	/*
+	 * Programs that only one kind of kernel can load, with what stands in for them on the
+	 * other. NULL: nothing does.
+	 */
+	const struct {
+		struct bpf_program *usual, *old;
+	} pairs[] = {
+		{skel->progs.alloc_enter, skel->progs.old_alloc_enter},
+		{skel->progs.free_enter, skel->progs.old_free_enter},
+		{skel->progs.on_unwind, skel->progs.old_on_unwind},
+		{skel->progs.on_fork, skel->progs.old_on_fork},
+		{skel->progs.on_exec, skel->progs.old_on_exec},
+		{skel->progs.live_ages, skel->progs.old_live_ages},
+		{skel->progs.live_clock_read, NULL},
+		{skel->progs.alloc_session, NULL},
+	};
+
+	*out = (struct attach_programs){
+		.alloc_enter = old ? skel->progs.old_alloc_enter : skel->progs.alloc_enter,
+		.alloc_leave = skel->progs.alloc_leave,
+		.alloc_session = skel->progs.alloc_session,
+		.alloc_return = skel->progs.alloc_return,
+		.free_enter = old ? skel->progs.old_free_enter : skel->progs.free_enter,
+		.unmap_enter = skel->progs.unmap_enter,
+		.on_unwind = old ? skel->progs.old_on_unwind : skel->progs.on_unwind,
+		.on_leave = skel->progs.on_leave,
+		.leave = options->hold_at_end,
+		.on_loaded = skel->progs.on_loaded,
+		.loaded = options->wait_loaded,
+		.on_named = skel->progs.on_named,
+		.named = options->check_frees != 0,
+	};
+	attach_prepare(options->attach, out);
+	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
+	bpf_map__set_autocreate(skel->maps.target_numbers, old);
+	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
+	skel->rodata->config.task_storage = options->task_storage;
+	skel->rodata->unwind_config.has_find_vma = options->find_vma;
+	if (!old)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		bpf_program__set_autoload(pairs[i].usual, false);
+		if (pairs[i].old)
+			bpf_program__set_autoload(pairs[i].old, true);
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From the kernel's counters to snapshots. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_READER_H
+#define MEMLEAKBPF_TRACE_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "user/trace/target.h"
+
+/* For the ages of live blocks: they count from the first reading. 0 or -errno. */
+int reader_clock(struct trace *trace, struct live_clock *out);
+/*
+ * As trace_snapshot(), which decides by itself whether the live map is walked for the blocks' ages.
+ */
+int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out);
+/* Blocks in the live map, all targets together: what a walk over it costs. */
+uint64_t reader_live_blocks(const struct trace *trace);
+/*
+ * For each of *slots slots the index of its stack in the snapshot, or UINT32_MAX; free() it. NULL
+ * when out of memory.
+ */
+uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot *snapshot,
+				uint32_t *slots);
+
+#endif

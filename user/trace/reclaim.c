@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/reclaim.h"
+
+#include <string.h>
+
+#include "user/base/log.h"
+#include "user/trace/live_walk.h"
+#include "user/trace/slots.h"
+#include "user/trace/stacks.h"
+#include "user/trace/target.h"
+#include "user/unwind/publish.h"
+
+/* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
+#define RECLAIM_BATCH 64
+
+void reclaim_ended(struct trace *trace)
+{
+	struct target *target;
+	int err;
+
+	if (!trace->ended)
+		return;
+	for (target = trace->ended; target; target = target->next_ended)
+		slots_stats(trace, target->id)->swept_id = target->id;
+	err = live_walk(trace, trace->skel->progs.live_sweep);
+	if (err)
+		log_debug("cannot clear the live map: %s", strerror(-err));
+	slots_release_swept(trace);
+	while (trace->ended) {
+		target = trace->ended;
+		if (target->stage != TARGET_FORGOTTEN)
+			unwind_publisher_drop(trace->unwind, target->id);
+		trace->ended = target->next_ended;
+		slots_release_target(trace, target->id);
+		stack_table_remove_target(trace->stacks, target->id);
+		target_free(trace, target);
+	}
+	trace->ended_count = 0;
+}
+
+void reclaim_many(struct trace *trace)
+{
+	if (trace->ended_count >= RECLAIM_BATCH)
+		reclaim_ended(trace);
+}

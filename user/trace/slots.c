@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/slots.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/abi.h"
+#include "user/base/log.h"
+
+/* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
+static size_t slots_array_bytes(const struct bpf_map *map)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t row = (bpf_map__value_size(map) + 7) & ~(size_t)7;
+	size_t bytes = row * bpf_map__max_entries(map);
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static int slots_map_array(const struct bpf_map *map, void **out)
+{
+	void *memory = mmap(NULL, slots_array_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return log_errno(errno, "cannot map the BPF array %s", bpf_map__name(map));
+	*out = memory;
+	return 0;
+}
+
+static void slots_unmap_array(const struct bpf_map *map, void *memory)
+{
+	if (memory)
+		munmap(memory, slots_array_bytes(map));
+}
+
+int slots_map(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+	int err = slots_map_array(skel->maps.counters, (void **)&trace->counters);
+
+	err = err ?: slots_map_array(skel->maps.slot_infos, (void **)&trace->slot_infos);
+	err = err ?: slots_map_array(skel->maps.slot_ages, (void **)&trace->slot_ages);
+	return err ?: slots_map_array(skel->maps.target_stats, (void **)&trace->stats);
+}
+
+void slots_unmap(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+
+	if (!skel)
+		return;
+	slots_unmap_array(skel->maps.counters, trace->counters);
+	slots_unmap_array(skel->maps.slot_infos, trace->slot_infos);
+	slots_unmap_array(skel->maps.slot_ages, trace->slot_ages);
+	slots_unmap_array(skel->maps.target_stats, trace->stats);
+}
+
+uint32_t slots_used(const struct trace *trace)
+{
+	uint32_t n = __atomic_load_n(&trace->skel->bss->shared.next_slot, __ATOMIC_ACQUIRE);
+
+	return n < trace->options.max_stacks ? n : trace->options.max_stacks;
+}
+
+uint32_t slots_bare(const struct trace *trace, uint32_t target_id)
+{
+	return trace->options.max_stacks + target_id % ABI_TARGET_SLOTS;
+}
+
+bool slots_have_bare(const struct trace *trace)
+{
+	return __atomic_load_n(&trace->skel->bss->shared.bare_slots, __ATOMIC_ACQUIRE);
+}
+
+uint32_t slots_end(const struct trace *trace)
+{
+	return slots_have_bare(trace) ? slots_bare(trace, 0) + ABI_TARGET_SLOTS : slots_used(trace);
+}
+
+struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id)
+{
+	return &trace->stats[target_id % ABI_TARGET_SLOTS];
+}
+
+static bool slot_swept(const struct trace *trace, uint32_t slot)
+{
+	uint32_t id = trace->slot_infos[slot].target_id;
+
+	return id && slots_stats(trace, id)->swept_id == id;
+}
+
+void slots_release_swept(struct trace *trace)
+{
+	int stacks_fd = bpf_map__fd(trace->skel->maps.stacks);
+	int free_fd = bpf_map__fd(trace->skel->maps.free_slots);
+	uint32_t slots = slots_used(trace);
+
+	for (uint32_t i = 0; i < slots; i++) {
+		struct slot_info *info = &trace->slot_infos[i];
+		struct stack_key key = {.stack_id = info->stack_id, .target_id = info->target_id};
+
+		if (!slot_swept(trace, i))
+			continue;
+		bpf_map_delete_elem(stacks_fd, &key);
+		memset(&trace->counters[i], 0, sizeof(trace->counters[i]));
+		__atomic_store_n(&info->target_id, 0, __ATOMIC_RELEASE);
+		bpf_map_update_elem(free_fd, NULL, &i, BPF_ANY);
+	}
+}
+
+void slots_release_target(struct trace *trace, uint32_t target_id)
+{
+	uint32_t slot = slots_bare(trace, target_id);
+
+	if (slots_have_bare(trace) && trace->slot_infos[slot].target_id == target_id) {
+		memset(&trace->counters[slot], 0, sizeof(trace->counters[slot]));
+		__atomic_store_n(&trace->slot_infos[slot].target_id, 0, __ATOMIC_RELEASE);
+	}
+	memset(slots_stats(trace, target_id), 0, sizeof(*trace->stats));
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's arrays, mapped: a slot for each stack of each target, one behind them for each
+ * target's allocations that have no stack (bpf/stack.h), and the targets' statistics. Private to
+ * user/trace.
+ */
+#ifndef MEMLEAKBPF_TRACE_SLOTS_H
+#define MEMLEAKBPF_TRACE_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/trace/state.h"
+
+/* 0 or -errno, logged. */
+int slots_map(struct trace *trace);
+void slots_unmap(struct trace *trace);
+
+/* Slots of stacks that have ever been used. */
+uint32_t slots_used(const struct trace *trace);
+/* No slot in use has this number or a higher one. */
+uint32_t slots_end(const struct trace *trace);
+/* The slot of a target's allocations that have no stack. Used only if there are any. */
+uint32_t slots_bare(const struct trace *trace, uint32_t target_id);
+bool slots_have_bare(const struct trace *trace);
+
+/* The row of a target, or of one that has ended and has not been cleared. */
+struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id);
+
+/* Gives back the slots of targets whose stats say that their blocks have been swept. */
+void slots_release_swept(struct trace *trace);
+/* And what is kept of such a target by its id. */
+void slots_release_target(struct trace *trace, uint32_t target_id);
+
+#endif

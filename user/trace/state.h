@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a trace holds. Its parts are in headers of their own; private to user/trace, whose users see
+ * trace.h.
+ */
+#ifndef MEMLEAKBPF_TRACE_STATE_H
+#define MEMLEAKBPF_TRACE_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/trace/skeleton.h"
+#include "user/trace/trace.h"
+
+struct trace {
+	struct trace_options options;
+	struct trace_callbacks callbacks;
+	struct memleakbpf *skel;
+	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
+	struct attach_programs programs;
+	struct event_queue *queue;
+	int epoll_fd;
+	int stats_fd;	       /* -1: the kernel does not count the programs' run time */
+	uint32_t last_even_id; /* half of it; kernels before 5.15: the odd ids are the kernel's */
+
+	/* The kernel's arrays, mapped: slots.h. */
+	struct stack_counters *counters;
+	struct slot_info *slot_infos;
+	struct slot_age *slot_ages;
+	struct target_stats *stats;
+	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map: reader.c */
+
+	struct object_cache *objects;
+	struct known_object *known; /* uthash by id: known_objects.h */
+	struct target *targets;	    /* uthash by target id; ended ones leave it: target.h */
+	struct target *by_pid;	    /* the same ones, by pid */
+	struct target *ended;	    /* list: reported, kernel state not cleared yet: reclaim.h */
+	size_t ended_count;
+	struct spawn_table *spawns;
+	struct stack_table *stacks;
+	struct symbolizer *symbolizer;
+	struct known_layout *layouts; /* uthash by object_id(): thread_variables.h */
+
+	struct unwind_publisher *unwind;
+	/* Whose mappings UNWIND_OWN_TARGET has, at which image_generation(): target_mappings.h. */
+	uint32_t own_target;
+	uint64_t own_generation;
+
+	uint64_t maps_lost;    /* records of mappings, when that was last looked at */
+	bool events_unhandled; /* no memory to follow what an event told */
+};
+
+#endif

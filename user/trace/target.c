@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/target.h"
+
+#include <string.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/clock.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/process/proc.h"
+
+uint32_t target_number(const struct target *target)
+{
+	return target->id;
+}
+
+pid_t target_pid(const struct target *target)
+{
+	return target->pid;
+}
+
+const char *target_comm(const struct target *target)
+{
+	return target->comm;
+}
+
+bool target_is_traced(const struct target *target)
+{
+	/* Nobody is shown one that has ended and was not traced. */
+	return target->stage >= TARGET_TRACED;
+}
+
+void **target_user_data(struct target *target)
+{
+	return &target->user_data;
+}
+
+struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
+{
+	struct target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return NULL;
+	target->id = id;
+	target->pid = pid;
+	target->pidfd = -1;
+	target->stage = TARGET_FOUND;
+	target->start_ns = monotonic_ns();
+	HASH_ADD(hh, trace->targets, id, sizeof(target->id), target);
+	HASH_ADD(hh_pid, trace->by_pid, pid, sizeof(target->pid), target);
+	return target;
+}
+
+/* Threads remember whose they are until they see that the table has changed. */
+void targets_changed(struct trace *trace)
+{
+	__atomic_add_fetch(&trace->skel->bss->shared.target_epoch, 1, __ATOMIC_ACQ_REL);
+}
+
+/* All functions' allocations count at once, since all probes are there already. */
+int target_register(struct trace *trace, const struct target *target)
+{
+	struct target_info info = {.id = target->id};
+	uint32_t tgid = (uint32_t)target->pid;
+	int err;
+
+	if (trace->options.children != CHILDREN_NONE)
+		info.flags |= TARGET_FOLLOW;
+	if (target->layered)
+		info.flags |= TARGET_LAYERED;
+	err = bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info, BPF_ANY);
+	if (err)
+		return log_errno(err, "cannot enter process %d in the table of targets",
+				 target->pid);
+	targets_changed(trace);
+	return 0;
+}
+
+void target_unregister(struct trace *trace, const struct target *target)
+{
+	uint32_t tgid = (uint32_t)target->pid;
+
+	bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+	targets_changed(trace);
+}
+
+void trace_detach(struct trace *trace, struct attachment *attachment)
+{
+	uint32_t *hands_full = &trace->skel->bss->shared.hands_full;
+
+	__atomic_store_n(hands_full, 1, __ATOMIC_RELEASE);
+	attachment_free(attachment);
+	__atomic_store_n(hands_full, 0, __ATOMIC_RELEASE);
+}
+
+void target_detach(struct trace *trace, struct target *target, const struct probe_set *set)
+{
+	struct target_attachment **at = &target->attachments;
+
+	while (*at) {
+		struct target_attachment *a = *at;
+
+		if (set && a->set != set) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		trace_detach(trace, a->attachment);
+		free(a);
+	}
+}
+
+void target_release(struct trace *trace, struct target *target)
+{
+	target_detach(trace, target, NULL);
+	cleanup_close(&target->pidfd);
+	target->pidfd = -1;
+	if (target->image)
+		image_forget_root(target->image);
+}
+
+void target_free(struct trace *trace, struct target *target)
+{
+	if (!target_has_ended(target))
+		target_unregister(trace, target);
+	if (target->has_names)
+		symbolizer_forget_process(trace->symbolizer, target->pid);
+	target_release(trace, target);
+	for (size_t i = 0; i < target->preloaded_count; i++) {
+		object_unmap(target->preloaded[i]);
+		object_unref(target->preloaded[i]);
+	}
+	free(target->preloaded);
+	image_free(target->image);
+	image_free(target->next_image);
+	free(target->cmdline);
+	free(target);
+}
+
+struct target *target_by_id(const struct trace *trace, uint32_t id)
+{
+	struct target *target;
+
+	HASH_FIND(hh, trace->targets, &id, sizeof(id), target);
+	return target;
+}
+
+struct target *target_by_pid(const struct trace *trace, pid_t pid)
+{
+	struct target *target;
+
+	HASH_FIND(hh_pid, trace->by_pid, &pid, sizeof(pid), target);
+	return target;
+}
+
+void target_unlink(struct trace *trace, struct target *target)
+{
+	HASH_DEL(trace->targets, target);
+	HASH_DELETE(hh_pid, trace->by_pid, target);
+}
+
+void target_identify(struct trace *trace, struct target *target)
+{
+	char **cmdline;
+
+	/* A process that is gone keeps the names that are known. */
+	proc_comm(target->pid, target->comm);
+	if (proc_cmdline(target->pid, &cmdline) == 0) {
+		free(target->cmdline);
+		target->cmdline = cmdline;
+	}
+	if (!target->has_names)
+		target->has_names = !symbolizer_note_process(trace->symbolizer, target->pid);
+}
+
+size_t trace_target_count(const struct trace *trace)
+{
+	return HASH_COUNT(trace->targets);
+}
+
+void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct target *target),
+			   void *ctx)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (target->stage != TARGET_LAUNCHING)
+			fn(ctx, target);
+	}
+}

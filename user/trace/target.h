@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Targets: what is known of each, and their table. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_TARGET_H
+#define MEMLEAKBPF_TRACE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "user/freeze/freeze.h"
+#include "user/target/image.h"
+#include "user/trace/state.h"
+
+/*
+ * How far a target has come. It begins as one of the first two. Allowed are
+ *	LAUNCHING  -> an end
+ *	FOUND	   -> UNTRACED, TRACED, an end
+ *	UNTRACED   -> TRACED, an end
+ *	TRACED	   -> an end
+ *	an end	   -> FORGOTTEN
+ * where an end is REPLACED, EXITED or REMOVED: from then on the target is in no table.
+ */
+enum target_stage {
+	TARGET_LAUNCHING, /* a child of ours before its exec: never reported */
+	TARGET_FOUND,	  /* no allocator of it has probes yet */
+	TARGET_UNTRACED,  /* and that it has none has been told: callbacks.untraced */
+	TARGET_TRACED,	  /* it has probes, which has been told: callbacks.attached */
+	TARGET_REPLACED,  /* it has become another program, which is a target of its own */
+	TARGET_EXITED,
+	TARGET_REMOVED,	  /* tracing it was given up: nobody is told of that */
+	TARGET_FORGOTTEN, /* by the unwinder too, after its end */
+};
+
+/* The links of one object in one process. */
+struct target_attachment {
+	const struct probe_set *set; /* a known_object's */
+	struct attachment *attachment;
+	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when it is complete */
+	struct target_attachment *next;
+};
+
+struct target {
+	uint32_t id; /* the key */
+	pid_t pid;
+	char comm[16];
+	/* NULL-terminated, owned, one allocation per proc_cmdline(); NULL: unknown */
+	char **cmdline;
+	int pidfd; /* -1: a child, known by events only */
+	enum target_stage stage;
+	bool whole;	/* traced from its first instruction: nothing was allocated before */
+	bool late;	/* probes came after it had started to run */
+	bool bare;	/* has probes on return sites, so that its unwinders are watched */
+	bool layered;	/* has several allocators */
+	bool has_names; /* the symbolizer knows the process */
+	bool gone;	/* its pidfd says so, while events are taken in: target_life.h */
+
+	struct image *image;
+	uint64_t published;	  /* image_generation() of what the unwinder has */
+	struct image *next_image; /* an exec is under way: what the new program maps */
+	struct target_attachment *attachments;
+	/* of a command, known before its exec: kept so that they are the same objects after it */
+	struct object **preloaded;
+	size_t preloaded_count;
+
+	uint64_t start_ns;	   /* CLOCK_MONOTONIC, of tracing it */
+	uint64_t snapshot_ns;	   /* of its last snapshot, 0: none */
+	struct stop *hold;	   /* while it is held at its end, else NULL */
+	bool copy_refused;	   /* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks; /* that were made for it */
+	void *user_data;
+
+	UT_hash_handle hh, hh_pid;
+	struct target *next_ended; /* waiting to have its kernel state cleared */
+};
+
+static inline bool target_has_ended(const struct target *target)
+{
+	return target->stage >= TARGET_REPLACED;
+}
+
+/* In the tables, TARGET_FOUND, without an image. NULL when out of memory. */
+struct target *target_new(struct trace *trace, uint32_t id, pid_t pid);
+/* Frees one that is in no table any more. */
+void target_free(struct trace *trace, struct target *target);
+/* Takes it out of the tables, before it is freed or kept among the ended. */
+void target_unlink(struct trace *trace, struct target *target);
+/* NULL: there is none. */
+struct target *target_by_id(const struct trace *trace, uint32_t id);
+struct target *target_by_pid(const struct trace *trace, pid_t pid);
+
+/* Reads comm and command line again, and opens what names need. */
+void target_identify(struct trace *trace, struct target *target);
+
+/* Enters it in the kernel's table: from then on its allocations count. 0 or -errno, logged. */
+int target_register(struct trace *trace, const struct target *target);
+/* Takes it out of the kernel's table. */
+void target_unregister(struct trace *trace, const struct target *target);
+/* Threads of targets look at the kernel's table anew. */
+void targets_changed(struct trace *trace);
+
+/* Its probes come off. What has ended and waits to be cleared holds no descriptors. */
+void target_release(struct trace *trace, struct target *target);
+/* Takes the set's probes out of the target; NULL: all probes. */
+void target_detach(struct trace *trace, struct target *target, const struct probe_set *set);
+/*
+ * attachment_free(). The kernel waits meanwhile until running programs have ended, those too that
+ * wait for us: they go on at once.
+ */
+void trace_detach(struct trace *trace, struct attachment *attachment);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Targets that the user of the trace names: adding and removing them. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
+#include "user/base/clock.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/kernel/traceable.h"
+#include "user/process/proc.h"
+#include "user/trace/event_queue.h"
+#include "user/trace/reclaim.h"
+#include "user/trace/target_life.h"
+#include "user/trace/target_mappings.h"
+#include "user/trace/target_probes.h"
+#include "user/unwind/publish.h"
+
+/* A process that becomes another program each time that we attach is not worth more. */
+#define ATTACH_TRIES 5
+
+static int target_add_process(struct trace *trace, pid_t pid, bool child);
+
+static int target_say_no_allocator(const struct trace *trace, const struct target *target)
+{
+	const struct provider_options *o = &trace->options.providers;
+
+	if (o->object)
+		log_error("process %d (%s) maps no object that matches -O %s and has allocator "
+			  "functions",
+			  target->pid, target->comm, o->object);
+	else
+		log_error(
+			"process %d (%s): no allocator found: nothing that it maps defines malloc "
+			"and free (a static, stripped "
+			"program?); name one with -O, --symbols-prefix or --alloc-fn and --free-fn",
+			target->pid, target->comm);
+	return -ENOENT;
+}
+
+static uint32_t target_next_id(struct trace *trace)
+{
+	/* bpf/number.h */
+	if (trace->options.old)
+		return 2 * ++trace->last_even_id;
+	return __atomic_add_fetch(&trace->skel->bss->shared.last_target_id, 1, __ATOMIC_ACQ_REL);
+}
+
+static int target_open_pidfd(struct trace *trace, struct target *target)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0);
+	if (target->pidfd < 0)
+		return -errno;
+	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, target->pidfd, &event) ? -errno : 0;
+}
+
+/* Has it ended meanwhile? A pidfd cannot mean another process that got the same pid. */
+static bool target_pidfd_ended(const struct target *target)
+{
+	struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void target_discard(struct trace *trace, struct target *target)
+{
+	unwind_publisher_drop(trace->unwind, target->id);
+	target_unlink(trace, target);
+	target_free(trace, target);
+}
+
+/*
+ * Children that were forked before the target was entered in the table: from then on the kernel
+ * follows forks by itself. One that cannot be traced (it may be a shell that has just been
+ * replaced, or have ended) is left out.
+ */
+static void target_add_children(struct trace *trace, pid_t pid)
+{
+	_cleanup_free_ pid_t *children = NULL;
+	size_t count = 0;
+
+	if (proc_children(pid, &children, &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!target_by_pid(trace, children[i]))
+			target_add_process(trace, children[i], true);
+	}
+}
+
+/*
+ * Everything between knowing the pid and its allocations counting. -ESRCH, not logged, when it ends
+ * meanwhile.
+ */
+static int target_prepare(struct trace *trace, struct target *target, bool child)
+{
+	int err = target_open_pidfd(trace, target);
+
+	if (err)
+		return err;
+	target_identify(trace, target);
+	log_progress("attaching to %d (%s) ...", target->pid, target->comm);
+	err = image_new(target->pid, trace->objects, &target->image);
+	if (err)
+		return err;
+	err = target_attach_image(trace, target);
+	if (err < 0)
+		return err;
+	if (err == 0)
+		return child ? -ENOENT : target_say_no_allocator(trace, target);
+	target_publish(trace, target);
+	err = target_register(trace, target);
+	if (err)
+		return err;
+	/* Only from now on does the kernel side notice what is mapped. */
+	target->published = 0;
+	target_publish(trace, target);
+	if (target_pidfd_ended(target))
+		return -ESRCH;
+	err = event_queue_settle(trace->queue, target->pid, target->id, target->start_ns);
+	return err > 0 ? -EAGAIN : err;
+}
+
+/* Of a target that is not traced after all. */
+static void target_say_why_not(const struct target *target, int err, bool child)
+{
+	if (child)
+		log_debug("child %d (%s) is not traced: %s", target->pid, target->comm,
+			  strerror(-err));
+	else if (err == -ESRCH)
+		log_error("process %d (%s) has ended before it could be traced", target->pid,
+			  target->comm);
+	else if (err == -EAGAIN)
+		log_error(
+			"process %d (%s) becomes other programs faster than it can be attached to",
+			target->pid, target->comm);
+}
+
+static int target_add_process(struct trace *trace, pid_t pid, bool child)
+{
+	struct target *target;
+	int err = child ? 0 : traceable_check(pid);
+
+	if (err)
+		return err;
+	for (int tries = 1;; tries++) {
+		target = target_new(trace, target_next_id(trace), pid);
+		if (!target)
+			return -ENOMEM;
+		err = target_prepare(trace, target, child);
+		log_progress_end();
+		if (!err)
+			break;
+		if (err != -EAGAIN || tries == ATTACH_TRIES) {
+			target_say_why_not(target, err, child);
+			target_discard(trace, target);
+			return err;
+		}
+		log_debug("process %d has become another program meanwhile", pid);
+		target_discard(trace, target);
+	}
+	/* What was mapped while we attached has its record in the queue. */
+	target->start_ns = monotonic_ns();
+	target_announce(trace, target);
+	if (trace->options.children != CHILDREN_NONE)
+		target_add_children(trace, pid);
+	return 0;
+}
+
+int trace_add_process(struct trace *trace, pid_t pid)
+{
+	/* Several pids may be given, some of them children of others. */
+	return target_by_pid(trace, pid) ? 0 : target_add_process(trace, pid, false);
+}
+
+int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count)
+{
+	struct target *target = target_new(trace, target_next_id(trace), pid);
+	int err, attached = 0;
+
+	if (!target)
+		return -ENOMEM;
+	target->stage = TARGET_LAUNCHING;
+	target->image = image_new_empty(pid, trace->objects);
+	target->preloaded = calloc(path_count + 1, sizeof(*target->preloaded));
+	err = target->image && target->preloaded ? target_open_pidfd(trace, target) : -ENOMEM;
+	for (size_t i = 0; !err && i < path_count; i++) {
+		struct object *object;
+		struct known_object *known;
+
+		if (object_cache_open(trace->objects, paths[i], &object))
+			continue;
+		object_map(object);
+		target->preloaded[target->preloaded_count++] = object;
+		known = known_object_get(trace, object);
+		err = known ? target_attach_allocator(trace, target, known) : -ENOMEM;
+		unwind_publisher_hold(trace->unwind, target->id, object);
+		if (err > 0) {
+			attached++;
+			err = 0;
+		}
+	}
+	if (!err)
+		err = target_attach_beside(trace, target);
+	target->layered = attached > 1;
+	if (!err && !attached)
+		log_debug("no allocator known before exec; it will be looked for afterwards");
+	if (!err)
+		err = target_register(trace, target);
+	if (err)
+		target_discard(trace, target);
+	return err;
+}
+
+void trace_remove_target(struct trace *trace, struct target *target)
+{
+	target_unregister(trace, target);
+	target_end(trace, target, TARGET_REMOVED);
+	reclaim_ended(trace);
+}

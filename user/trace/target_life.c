@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/target_life.h"
+
+#include <poll.h>
+
+#include "user/base/clock.h"
+#include "user/trace/known_objects.h"
+
+void target_announce(struct trace *trace, struct target *target)
+{
+	if (target->stage == TARGET_TRACED)
+		return;
+	target->stage = TARGET_TRACED;
+	trace->callbacks.attached(trace->callbacks.ctx, target);
+}
+
+void target_tell_untraced(struct trace *trace, struct target *target)
+{
+	size_t count = target->image ? image_range_count(target->image) : 0;
+
+	if (target->stage != TARGET_FOUND || !count || !trace->callbacks.untraced)
+		return;
+	/* One whose probes came too late, or could not be placed, is another matter. */
+	for (size_t i = 0; i < count; i++) {
+		if (known_allocator_of(trace, image_range_at(target->image, i)->object))
+			return;
+	}
+	target->stage = TARGET_UNTRACED;
+	trace->callbacks.untraced(trace->callbacks.ctx, target);
+}
+
+void trace_tell_untraced(struct trace *trace, uint64_t min_ns)
+{
+	uint64_t now = monotonic_ns();
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (now - target->start_ns >= min_ns)
+			target_tell_untraced(trace, target);
+	}
+}
+
+void target_end(struct trace *trace, struct target *target, enum target_stage end)
+{
+	bool told = target->stage == TARGET_TRACED && end != TARGET_REMOVED;
+
+	target->stage = end;
+	target_unlink(trace, target);
+	if (told)
+		trace->callbacks.ended(trace->callbacks.ctx, target);
+	target_release(trace, target);
+	target->next_ended = trace->ended;
+	trace->ended = target;
+	trace->ended_count++;
+}
+
+bool targets_mark_gone(struct trace *trace)
+{
+	struct target *target, *next;
+	bool some = false;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
+
+		target->gone = target->pidfd >= 0 && poll(&fd, 1, 0) == 1;
+		some |= target->gone;
+	}
+	return some;
+}
+
+void targets_end_gone(struct trace *trace)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (target->gone)
+			target_end(trace, target, TARGET_EXITED);
+	}
+}

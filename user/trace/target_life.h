@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a target's life brings, and who is told of it. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_TARGET_LIFE_H
+#define MEMLEAKBPF_TRACE_TARGET_LIFE_H
+
+#include "user/trace/target.h"
+
+/* It has probes: calls callbacks.attached, once. */
+void target_announce(struct trace *trace, struct target *target);
+/* It is ending: calls callbacks.untraced if there was nothing in it to be traced. */
+void target_tell_untraced(struct trace *trace, struct target *target);
+/*
+ * Calls callbacks.ended if it was traced (not with TARGET_REMOVED), and queues it for clearing:
+ * reclaim.h. `end` is TARGET_REPLACED, TARGET_EXITED or TARGET_REMOVED.
+ */
+void target_end(struct trace *trace, struct target *target, enum target_stage end);
+
+/*
+ * Targets that have ended, though no event has said so: the exit event can be lost with a full ring
+ * buffer, a pidfd cannot. Only those that we opened have one. Marks them; true: there are some.
+ */
+bool targets_mark_gone(struct trace *trace);
+/* Ends those that are marked. */
+void targets_end_gone(struct trace *trace);
+
+#endif

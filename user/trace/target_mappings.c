@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/target_mappings.h"
+
+#include <errno.h>
+
+#include "user/unwind/publish.h"
+
+/*
+ * A process that maps memory all the time: after that many times in a row, the next turn gives
+ * another chance.
+ */
+#define PUBLISH_TRIES 4
+
+void target_publish(struct trace *trace, struct target *target)
+{
+	uint64_t generation = image_generation(target->image);
+	struct image *now;
+	int err = -EAGAIN;
+
+	if (target->stage == TARGET_LAUNCHING || target->published == generation)
+		return;
+	/*
+	 * Not the image itself: that is as old as the last record, which the stacks still to come
+	 * are looked up in.
+	 */
+	now = image_clone(target->image, target->pid);
+	if (!now)
+		return;
+	target->published = generation;
+	for (int tries = 1; err == -EAGAIN && tries <= PUBLISH_TRIES; tries++)
+		err = unwind_publisher_sync(trace->unwind, target->id, now);
+	/*
+	 * It maps memory all the time: until this works the kernel is asked, which is right but
+	 * slower.
+	 */
+	if (err == -EAGAIN)
+		target->published = 0;
+	image_free(now);
+}
+
+void targets_publish(struct trace *trace)
+{
+	struct target *target, *next;
+
+	HASH_ITER (hh, trace->targets, target, next)
+		target_publish(trace, target);
+	/* Only now, so that what a new program shares with the one before it is not built again. */
+	for (target = trace->ended; target && target->stage != TARGET_FORGOTTEN;
+	     target = target->next_ended) {
+		unwind_publisher_drop(trace->unwind, target->id);
+		target->stage = TARGET_FORGOTTEN;
+	}
+	unwind_publisher_reclaim(trace->unwind);
+}
+
+int target_walk_here(struct trace *trace, const struct target *target)
+{
+	uint64_t generation = image_generation(target->image);
+	int err;
+
+	if (trace->own_target == target->id && trace->own_generation == generation)
+		return 0;
+	err = unwind_publisher_set(trace->unwind, UNWIND_OWN_TARGET, target->image);
+	if (err)
+		return err;
+	trace->own_target = target->id;
+	trace->own_generation = generation;
+	return 0;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/target_probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "user/base/clock.h"
+
+static const struct target_attachment *target_attachment_of(const struct target *target,
+							    const struct probe_set *set)
+{
+	const struct target_attachment *a = target->attachments;
+
+	while (a && a->set != set)
+		a = a->next;
+	return a;
+}
+
+/* Attaches in the target alone, once. */
+static int target_attach_set(struct trace *trace, struct target *target,
+			     const struct probe_set *set)
+{
+	struct target_attachment *a;
+	int err;
+
+	if (target_attachment_of(target, set))
+		return 0;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->set = set;
+	err = attach_probes(trace->options.attach, &trace->programs, set, target->pid,
+			    &a->attachment);
+	if (err) {
+		free(a);
+		return err;
+	}
+	a->ready_ns = monotonic_ns();
+	a->next = target->attachments;
+	target->attachments = a;
+	return 0;
+}
+
+/* In this target, or in all processes at once. 0 or -errno. */
+static int target_attach_probes(struct trace *trace, struct target *target,
+				struct known_probes *probes)
+{
+	if (!probes->set)
+		return 0;
+	if (trace->options.children != CHILDREN_EXACT)
+		return target_attach_set(trace, target, probes->set);
+	return known_probes_attach_all(trace, probes);
+}
+
+int target_attach_allocator(struct trace *trace, struct target *target, struct known_object *known)
+{
+	struct known_probes *probes = &known->probes[KNOWN_ALLOCATOR];
+	int err = 0;
+
+	if (!probes->set)
+		return 0;
+	/* In all processes it is tried when the object gets known, and never again. */
+	if (trace->options.children != CHILDREN_EXACT)
+		err = target_attach_set(trace, target, probes->set);
+	else if (!probes->in_all)
+		err = -EIO;
+	if (err)
+		return err;
+	if (probes->set->site_count)
+		target->bare = true;
+	return 1;
+}
+
+/* Beside the allocators'. */
+static bool target_wants(const struct target *target, enum known_role role)
+{
+	switch (role) {
+	case KNOWN_UNWINDER:
+		return target->bare;
+	case KNOWN_LOADER:
+		/*
+		 * Not in children that are attached to as they run: others of theirs were missed
+		 * anyway.
+		 */
+		return !target->late;
+	case KNOWN_LEAVER:
+	case KNOWN_OPERATORS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int target_attach_beside(struct trace *trace, struct target *target)
+{
+	struct known_object *known;
+	int err = 0;
+
+	/*
+	 * Those too that only other targets map: a probe in a file that a process does not map
+	 * costs it nothing.
+	 */
+	for (enum known_role role = 0; role < KNOWN_ROLES; role++) {
+		if (!target_wants(target, role))
+			continue;
+		for (known = trace->known; known && !err; known = known->hh.next)
+			err = target_attach_probes(trace, target, &known->probes[role]);
+	}
+	return err;
+}
+
+int target_attach_image(struct trace *trace, struct target *target)
+{
+	const struct object *first = NULL;
+	int attached = 0, err;
+
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		const struct image_range *range = image_range_at(target->image, i);
+		struct known_object *known;
+
+		if (!range->object)
+			continue;
+		known = known_object_get(trace, range->object);
+		if (!known)
+			return -ENOMEM;
+		err = target_attach_allocator(trace, target, known);
+		if (err < 0)
+			return err;
+		attached += err;
+		if (err && first && first != range->object)
+			target->layered = true;
+		first = err ? range->object : first;
+	}
+	err = target_attach_beside(trace, target);
+	return err ? err : attached;
+}
+
+bool target_has_probes(const struct trace *trace, const struct target *target)
+{
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		const struct probe_set *set =
+			known_allocator_of(trace, image_range_at(target->image, i)->object);
+
+		if (set && target_attachment_of(target, set))
+			return true;
+	}
+	return false;
+}
+
+uint64_t target_probes_ready_ns(const struct trace *trace, const struct target *target,
+				const struct object *object, enum known_role role)
+{
+	const struct known_object *known = known_object_find(trace, object);
+	const struct known_probes *probes = known ? &known->probes[role] : NULL;
+	const struct target_attachment *a;
+
+	if (!probes || !probes->set)
+		return 0;
+	if (trace->options.children == CHILDREN_EXACT)
+		return probes->ready_ns;
+	a = target_attachment_of(target, probes->set);
+	return a ? a->ready_ns : 0;
+}
