@@ -383,6 +383,20 @@ gone_plugins() { # OPTION…
 	[[ $(sort <<<"$right") == $(printf '%s\n' "${children[@]}" | sort) ]] || fail "final snapshots that are right: $right"
 }
 
+# What has ended is cleared by the dozen, in the midst of what the others do. Of use above all with sanitizers.
+@test "hundreds of programs, one after the other, under a process that is traced" {
+	run_target "$BASH" -c 'echo ready; read -r _; for _ in {1..300}; do /bin/true; done; echo started; read -r _'
+	target_line ready
+	attach
+	printf 'go\n' >&"$T_IN"
+	target_line started
+	snap
+	exec {T_IN}>&-
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "the tool ended with status $TOOL_STATUS: $(<"$D/tool.err")"
+	final
+}
+
 # Four processes fork at once. Where the kernel preempts the program that watches forks, another fork on that processor is kept from it.
 @test "a storm of forks: every child is counted to the byte, or its loss is told" {
 	start_target "$TARGETS/many"
