@@ -11,7 +11,7 @@
 #include "user/session/loop_events.h"
 #include "user/target/closure.h"
 
-static int add_pids(struct session *session, const struct watch_config *config)
+static int cmd_trace_add_pids(struct session *session, const struct watch_config *config)
 {
 	size_t added = 0;
 	int first = 0;
@@ -26,14 +26,14 @@ static int add_pids(struct session *session, const struct watch_config *config)
 	return added ? 0 : first;
 }
 
-static int watch(const struct watch_config *config)
+static int cmd_trace_watch(const struct watch_config *config)
 {
 	struct session *session;
 	int status, result_status, err = session_new(config, &session);
 
 	if (err)
 		return 1;
-	err = add_pids(session, config);
+	err = cmd_trace_add_pids(session, config);
 	if (!err)
 		trace_drop_privileges(session_trace(session));
 	if (!err)
@@ -42,14 +42,14 @@ static int watch(const struct watch_config *config)
 	return session_free(session) || err ? 1 : result_status;
 }
 
-static int exit_status(int wait_status)
+static int cmd_trace_exit_status(int wait_status)
 {
 	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-static int start_command(struct session *session, const struct watch_config *config,
-			 const struct closure *closure, const struct launch_environment *env,
-			 pid_t *child)
+static int cmd_trace_start(struct session *session, const struct watch_config *config,
+			   const struct closure *closure, const struct launch_environment *env,
+			   pid_t *child)
 {
 	struct launch launch;
 	int err = launch_prepare(closure->command, config->argv, env, &launch);
@@ -67,7 +67,7 @@ static int start_command(struct session *session, const struct watch_config *con
 	return launch_go(&launch, config->argv[0]);
 }
 
-static int run(const struct watch_config *config, const struct launch_environment *env)
+static int cmd_trace_run(const struct watch_config *config, const struct launch_environment *env)
 {
 	struct closure *closure = NULL;
 	struct session *session = NULL;
@@ -80,14 +80,14 @@ static int run(const struct watch_config *config, const struct launch_environmen
 		return err == -ENOENT ? 127 : 126;
 	err = session_new(config, &session);
 	if (!err)
-		err = start_command(session, config, closure, env, &child);
+		err = cmd_trace_start(session, config, closure, env, &child);
 	/* The command is a process of its own by now, with all that we had. */
 	if (!err)
 		trace_drop_privileges(session_trace(session));
 	if (!err)
 		err = loop_run(session, config, child, &status);
 	if (!err)
-		status = session_status(session, exit_status(status));
+		status = session_status(session, cmd_trace_exit_status(status));
 	close_err = session_free(session);
 	closure_free(closure);
 	if (err || close_err)
@@ -103,5 +103,5 @@ int cmd_trace(const union command_config *command)
 	if (loop_block_signals(&env.mask))
 		return 1;
 	loop_raise_file_limit(&env.files);
-	return config->argv ? run(config, &env) : watch(config);
+	return config->argv ? cmd_trace_run(config, &env) : cmd_trace_watch(config);
 }

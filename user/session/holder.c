@@ -26,7 +26,7 @@ struct describer {
 	const struct reach *reach;
 };
 
-static const char *base_name(const char *path)
+static const char *holder_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -34,15 +34,15 @@ static const char *base_name(const char *path)
 }
 
 /* A path may hold anything; a line of what holds a block is one line. */
-static void put_file(FILE *out, const char *path)
+static void holder_put_file(FILE *out, const char *path)
 {
 	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?"};
 
-	text_put(out, base_name(path), &rules);
+	text_put(out, holder_base_name(path), &rules);
 }
 
 /* The function that asked for it: the first frame that is no allocation function's own. */
-static const char *allocator_of(struct describer *d, uint32_t stack)
+static const char *holder_allocator_of(struct describer *d, uint32_t stack)
 {
 	const struct frame *const *frames = NULL;
 	size_t frame, count = 0;
@@ -55,10 +55,10 @@ static const char *allocator_of(struct describer *d, uint32_t stack)
 	return frame ? frames[frame]->function : NULL;
 }
 
-static void put_block(struct describer *d, FILE *out, uint32_t block)
+static void holder_put_block(struct describer *d, FILE *out, uint32_t block)
 {
 	const struct heap_block *b = &d->image->blocks[block];
-	const char *name = allocator_of(d, b->stack);
+	const char *name = holder_allocator_of(d, b->stack);
 	char human[FORMAT_BYTES_MAX];
 
 	fprintf(out, "a block of %s", format_bytes(human, b->size));
@@ -70,8 +70,8 @@ static void put_block(struct describer *d, FILE *out, uint32_t block)
  * The thread on whose stack the address is: the nearest one below, for several stacks may lie in a
  * mapping.
  */
-static const struct memory_thread *thread_on(const struct describer *d, const struct mapping *m,
-					     uint64_t address)
+static const struct memory_thread *holder_thread_on(const struct describer *d,
+						    const struct mapping *m, uint64_t address)
 {
 	const struct memory_thread *best = NULL;
 
@@ -88,8 +88,8 @@ static const struct memory_thread *thread_on(const struct describer *d, const st
 /*
  * The thread whose thread-local data it is: that lies around the thread pointer, mostly below it.
  */
-static const struct memory_thread *thread_with(const struct describer *d, const struct mapping *m,
-					       uint64_t address)
+static const struct memory_thread *holder_thread_with(const struct describer *d,
+						      const struct mapping *m, uint64_t address)
 {
 	for (size_t i = 0; i < d->image->memory->thread_count; i++) {
 		const struct memory_thread *t = &d->image->memory->threads[i];
@@ -102,8 +102,8 @@ static const struct memory_thread *thread_with(const struct describer *d, const 
 }
 
 /* 0, or why there is none: as trace_name_frame(). */
-static int put_frame(const struct describer *d, FILE *out, const struct memory_thread *thread,
-		     uint64_t address)
+static int holder_put_frame(const struct describer *d, FILE *out,
+			    const struct memory_thread *thread, uint64_t address)
 {
 	const struct frame *frame;
 	int err;
@@ -116,7 +116,7 @@ static int put_frame(const struct describer *d, FILE *out, const struct memory_t
 		return err;
 	fputs(frame->function, out);
 	if (frame->file && frame->line)
-		fprintf(out, " at %s:%" PRIu32, base_name(frame->file), frame->line);
+		fprintf(out, " at %s:%" PRIu32, holder_base_name(frame->file), frame->line);
 	if (frame->module)
 		fprintf(out, " (%s)", frame->module);
 	fprintf(out, ", on the stack of thread %d", (int)thread->tid);
@@ -127,7 +127,7 @@ static int put_frame(const struct describer *d, FILE *out, const struct memory_t
  * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name
  * ("fill.cache"): of the first the number says nothing. C++'s are demangled, with their function.
  */
-static int length_without_number(const char *name)
+static int holder_length_without_number(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
@@ -136,28 +136,28 @@ static int length_without_number(const char *name)
 		       : (int)strlen(name);
 }
 
-static void put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
+static void holder_put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
 {
-	fprintf(out, "%.*s", length_without_number(name), name);
+	fprintf(out, "%.*s", holder_length_without_number(name), name);
 	if (offset)
 		fprintf(out, "+0x%" PRIx64, offset);
 	fputs(" (", out);
-	put_file(out, path);
+	holder_put_file(out, path);
 	fputc(')', out);
 }
 
-static bool put_thread_variable(const struct describer *d, FILE *out, uint64_t address)
+static bool holder_put_thread_variable(const struct describer *d, FILE *out, uint64_t address)
 {
 	struct thread_variable v;
 
 	if (trace_name_tls(d->trace, d->target, d->image->memory, address, &v))
 		return false;
 	if (v.name) {
-		put_variable(out, v.name, v.offset, v.module);
+		holder_put_variable(out, v.name, v.offset, v.module);
 		fprintf(out, ", thread-local data of thread %d", (int)v.tid);
 	} else {
 		fprintf(out, "thread-local data of thread %d (", (int)v.tid);
-		put_file(out, v.module);
+		holder_put_file(out, v.module);
 		fputc(')', out);
 	}
 	return true;
@@ -167,8 +167,8 @@ static bool put_thread_variable(const struct describer *d, FILE *out, uint64_t a
  * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by the
  * variable's name; without a symbol by the address that `nm` would show.
  */
-static bool put_static(const struct describer *d, FILE *out, const struct mapping *m,
-		       uint64_t address)
+static bool holder_put_static(const struct describer *d, FILE *out, const struct mapping *m,
+			      uint64_t address)
 {
 	const struct mapping *file = m;
 	const struct mapping *first = NULL;
@@ -191,33 +191,33 @@ static bool put_static(const struct describer *d, FILE *out, const struct mappin
 	if (!first || trace_name_data(d->trace, d->target, first, address, &name, &offset, &vaddr))
 		return false;
 	if (name) {
-		put_variable(out, name, offset, file->path);
+		holder_put_variable(out, name, offset, file->path);
 	} else {
 		fputs("data of ", out);
-		put_file(out, file->path);
+		holder_put_file(out, file->path);
 		fprintf(out, "+0x%" PRIx64, vaddr);
 	}
 	return true;
 }
 
-static void put_memory(FILE *out, const struct mapping *m, uint64_t address)
+static void holder_put_memory(FILE *out, const struct mapping *m, uint64_t address)
 {
 	fprintf(out, "memory at 0x%" PRIx64, address);
 	if (!m || !*m->path)
 		return;
 	fputs(" of ", out);
-	put_file(out, m->path);
+	holder_put_file(out, m->path);
 }
 
 /* Something of a thread's own? */
-static bool put_of_thread(const struct describer *d, FILE *out, const struct mapping *m,
-			  uint64_t address)
+static bool holder_put_of_thread(const struct describer *d, FILE *out, const struct mapping *m,
+				 uint64_t address)
 {
-	const struct memory_thread *on = thread_on(d, m, address),
-				   *with = thread_with(d, m, address);
-	int err = on ? put_frame(d, out, on, address) : -ENOENT;
+	const struct memory_thread *on = holder_thread_on(d, m, address),
+				   *with = holder_thread_with(d, m, address);
+	int err = on ? holder_put_frame(d, out, on, address) : -ENOENT;
 
-	if (!err || ((with || !m->ino) && put_thread_variable(d, out, address)))
+	if (!err || ((with || !m->ino) && holder_put_thread_variable(d, out, address)))
 		return true;
 	/*
 	 * Where in a mapping the stack ends and thread-local data begins is known only when the
@@ -236,7 +236,7 @@ static bool put_of_thread(const struct describer *d, FILE *out, const struct map
 	return on || with;
 }
 
-static void put_root(const struct describer *d, FILE *out, uint64_t address)
+static void holder_put_root(const struct describer *d, FILE *out, uint64_t address)
 {
 	const struct mapping *m;
 
@@ -246,19 +246,20 @@ static void put_root(const struct describer *d, FILE *out, uint64_t address)
 		return;
 	}
 	m = d->image->memory->maps ? maps_find(d->image->memory->maps, address) : NULL;
-	if (m && (put_of_thread(d, out, m, address) || put_static(d, out, m, address)))
+	if (m &&
+	    (holder_put_of_thread(d, out, m, address) || holder_put_static(d, out, m, address)))
 		return;
 	if (m && !strcmp(m->path, "[heap]"))
 		fprintf(out, "heap from before the attach, at 0x%" PRIx64, address);
 	else
-		put_memory(out, m, address);
+		holder_put_memory(out, m, address);
 }
 
 /*
  * From the root to the block, a line each. The way is known from its end: it is walked twice, once
  * to count.
  */
-static int put_path(struct describer *d, FILE *out, uint32_t block)
+static int holder_put_path(struct describer *d, FILE *out, uint32_t block)
 {
 	uint32_t *steps = NULL;
 	size_t count = 0, room = 0;
@@ -280,35 +281,36 @@ static int put_path(struct describer *d, FILE *out, uint32_t block)
 	 * What a library that was opened late has for a thread lies in a block of its own: it is
 	 * the variable that is of interest.
 	 */
-	if (count > 1 && put_thread_variable(d, out, reach_holder(d->reach, steps[count - 2])))
+	if (count > 1 &&
+	    holder_put_thread_variable(d, out, reach_holder(d->reach, steps[count - 2])))
 		count--;
 	else
-		put_root(d, out, from);
+		holder_put_root(d, out, from);
 	for (size_t i = count; i-- > 1;) {
 		if (count - 1 - i == FIRST_STEPS && i > 2) {
 			fprintf(out, "\n… %zu more blocks …", i - 1);
 			i = 1;
 		}
 		fputc('\n', out);
-		put_block(d, out, steps[i]);
+		holder_put_block(d, out, steps[i]);
 	}
 	free(steps);
 	return 0;
 }
 
-static int describe_one(struct describer *d, struct stack *stack, uint32_t block)
+static int holder_describe_one(struct describer *d, struct stack *stack, uint32_t block)
 {
 	size_t len = 0;
 	FILE *out = open_memstream(&stack->held_by, &len);
-	int err = out ? put_path(d, out, block) : -ENOMEM;
+	int err = out ? holder_put_path(d, out, block) : -ENOMEM;
 
 	if (out && close_memstream(out))
 		err = -ENOMEM;
 	return err;
 }
 
-static void take_contents(const struct describer *d, struct stack *stack,
-			  const struct heap_block *block, uint32_t contents)
+static void holder_take_contents(const struct describer *d, struct stack *stack,
+				 const struct heap_block *block, uint32_t contents)
 {
 	uint64_t size = block->end - block->address;
 	size_t n = size < contents ? (size_t)size : contents;
@@ -327,7 +329,7 @@ static void take_contents(const struct describer *d, struct stack *stack,
  * For each stack its youngest block of the wanted kind, or UINT32_MAX: what grows is held by what
  * holds its latest.
  */
-static uint32_t *youngest(const struct describer *d, bool lost)
+static uint32_t *holder_youngest(const struct describer *d, bool lost)
 {
 	size_t n = d->snapshot->stack_count;
 	uint32_t *blocks = malloc((n + 1) * sizeof(*blocks));
@@ -352,7 +354,7 @@ static uint32_t *youngest(const struct describer *d, bool lost)
 /*
  * The stack with most reachable bytes among those that have no path yet; NULL when there is none.
  */
-static struct stack *next_held(struct snapshot *s, const uint32_t *blocks)
+static struct stack *holder_next_held(struct snapshot *s, const uint32_t *blocks)
 {
 	struct stack *best = NULL;
 
@@ -371,20 +373,21 @@ int holder_describe(struct trace *trace, struct target *target, struct snapshot 
 		    const struct heap_image *image, const struct reach *reach, uint32_t contents)
 {
 	struct describer d = {trace, target, snapshot, image, reach};
-	_cleanup_free_ uint32_t *held = youngest(&d, false);
-	_cleanup_free_ uint32_t *lost = contents ? youngest(&d, true) : NULL;
+	_cleanup_free_ uint32_t *held = holder_youngest(&d, false);
+	_cleanup_free_ uint32_t *lost = contents ? holder_youngest(&d, true) : NULL;
 	int err = held && (lost || !contents) ? 0 : -ENOMEM;
 
 	for (int i = 0; !err && i < PATHS; i++) {
-		struct stack *stack = next_held(snapshot, held);
+		struct stack *stack = holder_next_held(snapshot, held);
 
 		if (!stack)
 			break;
-		err = describe_one(&d, stack, held[stack - snapshot->stacks]);
+		err = holder_describe_one(&d, stack, held[stack - snapshot->stacks]);
 	}
 	for (size_t i = 0; !err && lost && i < snapshot->stack_count; i++) {
 		if (lost[i] != UINT32_MAX)
-			take_contents(&d, &snapshot->stacks[i], &image->blocks[lost[i]], contents);
+			holder_take_contents(&d, &snapshot->stacks[i], &image->blocks[lost[i]],
+					     contents);
 	}
 	return err;
 }

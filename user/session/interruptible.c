@@ -21,7 +21,7 @@ static struct {
 	struct sigaction actions[ARRAY_SIZE(signals)];
 } before;
 
-static void on_signal(int number, siginfo_t *info, void *context)
+static void interruptible_on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (!kept) {
@@ -34,12 +34,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	raise(number);
 }
 
-static bool are_blocked(sigset_t *mask)
+static bool interruptible_are_blocked(sigset_t *mask)
 {
 	return !sigprocmask(SIG_BLOCK, NULL, mask) && sigismember(mask, SIGTERM) == 1;
 }
 
-static void unblock(void)
+static void interruptible_unblock(void)
 {
 	sigset_t set;
 
@@ -52,9 +52,10 @@ static void unblock(void)
 void interruptible_begin(void)
 {
 	/* A write that has been interrupted goes on. */
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction action = {.sa_sigaction = interruptible_on_signal,
+				   .sa_flags = SA_SIGINFO | SA_RESTART};
 
-	before.active = are_blocked(&before.mask);
+	before.active = interruptible_are_blocked(&before.mask);
 	if (!before.active)
 		return;
 	kept = 0;
@@ -64,7 +65,7 @@ void interruptible_begin(void)
 	/* Those too that we were born ignoring: the loop takes them as well. */
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, &before.actions[i]);
-	unblock();
+	interruptible_unblock();
 }
 
 void interruptible_end(void)
@@ -85,9 +86,9 @@ FILE *interruptible_open(const char *path)
 	FILE *file;
 	int err;
 
-	if (!are_blocked(&mask))
+	if (!interruptible_are_blocked(&mask))
 		return fopen(path, "we");
-	unblock();
+	interruptible_unblock();
 	file = fopen(path, "we");
 	err = errno;
 	sigprocmask(SIG_SETMASK, &mask, NULL);

@@ -54,7 +54,7 @@ static bool judge_is_new_array(void *ctx, uint32_t stack)
 	return j->new_array[stack] == 2;
 }
 
-static int judge(struct judge *j, struct heap_image *image, const struct watch_config *config)
+static int judge_reach(struct judge *j, struct heap_image *image, const struct watch_config *config)
 {
 	struct reach_options how = {.heuristics = config->verdict.heuristics,
 				    .tagged = config->verdict.tagged,
@@ -99,7 +99,7 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct wa
 	v = &j.snapshot->verdict;
 	if (!image)
 		return 0;
-	if (judge(&j, image, config)) {
+	if (judge_reach(&j, image, config)) {
 		v->state = VERDICT_REFUSED;
 		refuse(v->reason, 0, "no memory to follow its pointers");
 	}

@@ -18,7 +18,7 @@ struct loop {
 	bool child_ended, stop;
 };
 
-static void reap(struct loop *loop)
+static void loop_reap(struct loop *loop)
 {
 	int status;
 
@@ -29,7 +29,7 @@ static void reap(struct loop *loop)
 	}
 }
 
-static int on_signal(struct loop *loop, const struct loop_events *events)
+static int loop_on_signal(struct loop *loop, const struct loop_events *events)
 {
 	struct signalfd_siginfo info;
 
@@ -42,7 +42,7 @@ static int on_signal(struct loop *loop, const struct loop_events *events)
 			session_report_verdicts(loop->session);
 			break;
 		case SIGCHLD:
-			reap(loop);
+			loop_reap(loop);
 			break;
 		default:
 			if (!loop->child) {
@@ -60,7 +60,7 @@ static int on_signal(struct loop *loop, const struct loop_events *events)
 	return session_output_error(loop->session);
 }
 
-static int on_interval(struct loop *loop)
+static int loop_on_interval(struct loop *loop)
 {
 	loop->snapshots++;
 	if (loop->config->pace.count && loop->snapshots >= loop->config->pace.count) {
@@ -70,7 +70,7 @@ static int on_interval(struct loop *loop)
 	return session_report(loop->session, false);
 }
 
-static int turn(struct loop *loop, const struct loop_events *events)
+static int loop_turn(struct loop *loop, const struct loop_events *events)
 {
 	struct trace *trace = session_trace(loop->session);
 	struct pollfd fds[] = {
@@ -85,13 +85,13 @@ static int turn(struct loop *loop, const struct loop_events *events)
 	/* Events first: a snapshot must know all that happened before it. */
 	err = trace_process(trace);
 	if (!err && fds[1].revents)
-		err = on_signal(loop, events);
+		err = loop_on_signal(loop, events);
 	if (!err && fds[2].revents && loop_events_interval(events))
-		err = on_interval(loop);
+		err = loop_on_interval(loop);
 	return err ? err : session_output_error(loop->session);
 }
 
-static bool finished(const struct loop *loop)
+static bool loop_finished(const struct loop *loop)
 {
 	if (loop->stop || loop->child_ended)
 		return true;
@@ -105,8 +105,8 @@ int loop_run(struct session *session, const struct watch_config *config, pid_t c
 	struct loop_events events;
 	int err = loop_events_open(config->pace.interval_ns, &events);
 
-	while (!err && !finished(&loop))
-		err = turn(&loop, &events);
+	while (!err && !loop_finished(&loop))
+		err = loop_turn(&loop, &events);
 	/* What the targets did until now, their ends included. */
 	if (!err)
 		err = trace_process(session_trace(session));

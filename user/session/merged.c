@@ -38,7 +38,7 @@ struct merged *merged_new(void)
 	return merged;
 }
 
-static void program_free(struct program *program)
+static void merged_program_free(struct program *program)
 {
 	snapshot_free(program->name);
 	report_free(program->ended);
@@ -53,7 +53,7 @@ void merged_free(struct merged *merged)
 	while (merged->programs) {
 		struct program *next = merged->programs->next;
 
-		program_free(merged->programs);
+		merged_program_free(merged->programs);
 		merged->programs = next;
 	}
 	frame_table_free(merged->frames);
@@ -61,7 +61,7 @@ void merged_free(struct merged *merged)
 }
 
 /* NULL when out of memory. */
-static struct program *program_of(struct merged *merged, const struct snapshot *s)
+static struct program *merged_program_of(struct merged *merged, const struct snapshot *s)
 {
 	struct program *program;
 
@@ -74,7 +74,7 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 		return NULL;
 	program->name = calloc(1, sizeof(*program->name));
 	if (!program->name) {
-		program_free(program);
+		merged_program_free(program);
 		return NULL;
 	}
 	program->name->target_id = s->target_id;
@@ -86,7 +86,7 @@ static struct program *program_of(struct merged *merged, const struct snapshot *
 
 int merged_add(struct merged *merged, const struct report *now)
 {
-	struct program *program = program_of(merged, now->snapshot);
+	struct program *program = merged_program_of(merged, now->snapshot);
 
 	if (!program)
 		return -ENOMEM;
@@ -114,7 +114,7 @@ static int merged_keep_frames(struct merged *merged, struct report *sum)
 
 int merged_add_ended(struct merged *merged, const struct report *last)
 {
-	struct program *program = program_of(merged, last->snapshot);
+	struct program *program = merged_program_of(merged, last->snapshot);
 	const struct report *both[] = {last, program ? program->ended : NULL};
 	struct report *sum;
 	int err = program ? merge_reports(both, both[1] ? 2 : 1, NULL, &sum) : -ENOMEM;

@@ -41,7 +41,7 @@ static void session_take(struct session *s, struct target *target,
 		pipeline_take(s->pipeline, now);
 }
 
-static void on_attached(void *ctx, struct target *target)
+static void session_on_attached(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
 
@@ -53,12 +53,12 @@ static void on_attached(void *ctx, struct target *target)
 }
 
 /* Its last snapshot is taken here, while there is memory to be judged. */
-static void on_leaving(void *ctx, struct target *target)
+static void session_on_leaving(void *ctx, struct target *target)
 {
 	session_take(ctx, target, &(struct source_occasion){.leaving = true});
 }
 
-static void on_ended(void *ctx, struct target *target)
+static void session_on_ended(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
 	uint32_t number = target_number(target);
@@ -68,7 +68,7 @@ static void on_ended(void *ctx, struct target *target)
 	pipeline_forget(s->pipeline, number);
 }
 
-static void on_untraced(void *ctx, struct target *target)
+static void session_on_untraced(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
 
@@ -127,7 +127,7 @@ int session_report_verdicts(struct session *session)
 	return session_round(session, (struct source_occasion){.verdict = !merge});
 }
 
-static int parse_custom(struct session *s)
+static int session_parse_custom(struct session *s)
 {
 	const struct watch_config *o = s->config;
 	int err = 0;
@@ -148,14 +148,14 @@ static int parse_custom(struct session *s)
 	return err;
 }
 
-static int start_trace(struct session *s)
+static int session_start_trace(struct session *s)
 {
 	const struct watch_config *o = s->config;
 	const struct trace_callbacks callbacks = {.ctx = s,
-						  .attached = on_attached,
-						  .leaving = on_leaving,
-						  .ended = on_ended,
-						  .untraced = on_untraced};
+						  .attached = session_on_attached,
+						  .leaving = session_on_leaving,
+						  .ended = session_on_ended,
+						  .untraced = session_on_untraced};
 	struct trace_options t = {
 		.children = o->trace.children,
 		.min_size = o->trace.min_size,
@@ -212,11 +212,11 @@ int session_new(const struct watch_config *config, struct session **out)
 		return -ENOMEM;
 	s->config = config;
 	source_trace_init(&s->source, config);
-	err = parse_custom(s);
+	err = session_parse_custom(s);
 	if (!err)
 		err = pipeline_new(&reports, &s->source.source, &s->pipeline);
 	if (!err)
-		err = start_trace(s);
+		err = session_start_trace(s);
 	if (err) {
 		session_free(s);
 		return err;

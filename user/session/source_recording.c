@@ -15,7 +15,7 @@ struct source_recording {
 	struct recording_reader *reader;
 };
 
-static bool recording_is_output(FILE *file, const char *output)
+static bool source_recording_is_output(FILE *file, const char *output)
 {
 	struct stat input, written;
 
@@ -46,7 +46,7 @@ int source_recording_open(const char *path, const struct replay_config *config,
 	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
 	if (!p->file)
 		err = log_errno(errno, "cannot open %s", path);
-	if (!err && recording_is_output(p->file, config->show.output)) {
+	if (!err && source_recording_is_output(p->file, config->show.output)) {
 		log_error("-o %s is the recording that is to be read; give another file",
 			  config->show.output);
 		err = -EINVAL;
