@@ -63,8 +63,6 @@ static double rank_suspicion(const struct stack *stack, const struct trend *tren
 static bool rank_key_of(const struct report *report, const struct stack *stack, enum rank_by by,
 			struct key *key)
 {
-	const struct stack_notes *notes = report_notes(report, stack);
-
 	*key = (struct key){.id = stack->id};
 	switch (by) {
 	case RANK_LIVE:
@@ -76,9 +74,10 @@ static bool rank_key_of(const struct report *report, const struct stack *stack, 
 		key->second = stack->alloc.count;
 		return stack->alloc.count || stack->alloc.bytes;
 	case RANK_GROWTH:
-		return rank_growth_key(notes, key);
+		return rank_growth_key(report_notes(report, stack), key);
 	case RANK_SUSPECT:
-		key->first = saturate_u64(rank_suspicion(stack, &notes->trend));
+		key->first =
+			saturate_u64(rank_suspicion(stack, &report_notes(report, stack)->trend));
 		key->second = stack->live.bytes;
 		return stack->live.count > 0;
 	case RANK_COUNT:
@@ -222,14 +221,44 @@ static const struct stack *rank_find_stack(const struct snapshot *snapshot,
 	return NULL;
 }
 
-void rank_delta(struct report *now, const struct snapshot *before)
+/* What a snapshot is compared with. */
+struct rank_before {
+	const struct snapshot *snapshot; /* NULL: none */
+	struct index_entry *index;	 /* NULL until it is needed */
+	bool indexed;
+	size_t in_order; /* so many from the first on have been asked for, each in its turn */
+};
+
+/*
+ * Sources keep the order: a stack stands where it stood, and new ones behind. Only where that does
+ * not hold it is looked for.
+ */
+static const struct stack *rank_stack_before(struct rank_before *before, size_t i, uint64_t id)
 {
-	struct index_entry *index = rank_index_by_id(before);
+	const struct snapshot *s = before->snapshot;
+
+	if (!s)
+		return NULL;
+	if (before->in_order == i && i < s->stack_count && s->stacks[i].id == id) {
+		before->in_order++;
+		return &s->stacks[i];
+	}
+	if (before->in_order == s->stack_count)
+		return NULL;
+	if (!before->indexed)
+		before->index = rank_index_by_id(s);
+	before->indexed = true;
+	return rank_find_stack(s, before->index, id);
+}
+
+void rank_delta(struct report *now, const struct snapshot *snapshot)
+{
+	struct rank_before before = {.snapshot = snapshot};
 
 	now->delta_bytes = now->delta_count = 0;
 	for (size_t i = 0; i < now->snapshot->stack_count; i++) {
 		const struct stack *stack = &now->snapshot->stacks[i];
-		const struct stack *old = rank_find_stack(before, index, stack->id);
+		const struct stack *old = rank_stack_before(&before, i, stack->id);
 		struct stack_notes *notes = &now->notes[i];
 		/* A stack that is new, or a first snapshot: all live blocks came since attach. The
 		 * differences are taken modulo 2^64 and come out signed. */
@@ -241,5 +270,5 @@ void rank_delta(struct report *now, const struct snapshot *before)
 		now->delta_bytes = (int64_t)((uint64_t)now->delta_bytes + bytes);
 		now->delta_count = (int64_t)((uint64_t)now->delta_count + count);
 	}
-	free(index);
+	free(before.index);
 }
