@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ring.meta->data_head = tail + size - 2;
 	read_ring(&watch, &ring, &any);
 	MUST(ring.meta->data_tail == ring.meta->data_head);
-	deliver(&watch, UINT64_MAX);
+	mapwatch_deliver(&watch, UINT64_MAX);
 	MUST(watch.count == 0 && longest <= size);
 	free(watch.records);
 	free(ring.meta);
