@@ -164,6 +164,11 @@ cycle of rooms: base model'
 	found "user/export/text.c:2: export includes bpf/abi.h; bpf/ is for $(sed -n 's/^rooms_with_bpf := //p' "$tree/tools/rooms.mk"), and kinds.h for all"
 }
 
+@test "a file that ends the program" {
+	plant user/base/log.c 'void exit(int); void log_line(void) { exit(1); }'
+	found 'user/base/log.c: links to exit(); errors are returned, and uthash comes by user/base/hash.h'
+}
+
 @test "libbpf outside the rooms that talk to the kernel" {
 	plant user/cli/watch.c '#include <bpf/libbpf.h>'
 	found "user/cli/watch.c:2: libbpf (bpf/libbpf.h) is for $(sed -n 's/^files_with_libbpf := //p' "$tree/tools/rooms.mk")"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/base/util.h"
 
 /* One stack, by its names. */
@@ -99,7 +99,11 @@ static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack
 		.frame_count = notes->frame_count,
 	};
 	HASH_ADD_KEYPTR(hh, diff->entries, entry->key, strlen(entry->key), entry);
-	return entry;
+	if (entry->hh.tbl)
+		return entry;
+	free(entry);
+	free(key);
+	return NULL;
 }
 
 static void diff_add_side(struct compared_side *side, const struct snapshot *s)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/analysis/rank.h"
 #include "user/analysis/trend_series.h"
 #include "user/base/util.h"
@@ -68,7 +68,11 @@ static struct followed *stack_trends_follow(struct stack_trends *trends, uint64_
 		return NULL;
 	}
 	HASH_ADD(hh, trends->stacks, id, sizeof(stack->id), stack);
-	return stack;
+	if (stack->hh.tbl)
+		return stack;
+	trend_series_free(stack->series);
+	free(stack);
+	return NULL;
 }
 
 /*

@@ -5,9 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/base/hash.h"
 #include "user/base/util.h"
 #include "user/process/elf_file.h"
 #include "user/process/object_open.h"

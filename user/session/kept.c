@@ -29,7 +29,11 @@ struct kept *kept_get(struct kept **table, uint32_t target_id, bool trends)
 		}
 	}
 	HASH_ADD(hh, *table, target_id, sizeof(kept->target_id), kept);
-	return kept;
+	if (kept->hh.tbl)
+		return kept;
+	stack_trends_free(kept->trends);
+	free(kept);
+	return NULL;
 }
 
 void kept_replace(struct kept *kept, struct report *now)

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/analysis/stack_trends.h"
 #include "user/model/report.h"
 

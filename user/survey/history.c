@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/analysis/trend_series.h"
 
 /*
@@ -109,8 +109,15 @@ static struct history_entry *history_add(struct history *h, const struct process
 	}
 	e->key = (struct history_key){.pid = sample->pid, .start_ticks = sample->start_ticks};
 	HASH_ADD(hh, h->by_key, key, sizeof(e->key), e);
-	HASH_ADD(hh_pid, h->by_pid, key.pid, sizeof(e->key.pid), e);
-	return e;
+	if (e->hh.tbl)
+		HASH_ADD(hh_pid, h->by_pid, key.pid, sizeof(e->key.pid), e);
+	if (e->hh_pid.tbl)
+		return e;
+	if (e->hh.tbl)
+		HASH_DELETE(hh, h->by_key, e);
+	trend_series_free(e->series);
+	free(e);
+	return NULL;
 }
 
 static void history_end(struct history *h, struct history_entry *e)

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/base/hash.h"
 #include "user/base/text.h"
 
 struct interned {

@@ -16,9 +16,8 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/symbol/debugfile.h"

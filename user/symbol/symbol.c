@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/symbol/intern.h"

@@ -9,9 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/target/wrapper.h"

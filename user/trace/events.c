@@ -95,6 +95,15 @@ static struct inheritance event_take_inheritance(struct target *old)
 	return left;
 }
 
+/* Nobody is there to take it: the probes come off, and the process goes on without us. */
+static void event_drop_inheritance(struct trace *trace, const struct inheritance *left)
+{
+	struct target nobody = {.pidfd = left->pidfd, .attachments = left->attachments};
+
+	target_release(trace, &nobody);
+	image_free(left->image);
+}
+
 static void event_handle_exec(struct trace *trace, const struct process_event *event)
 {
 	struct target *old = target_by_id(trace, event->other_id), *target;
@@ -115,7 +124,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	target = target_new(trace, event->header.target_id, (pid_t)event->pid);
 	if (!target) {
 		trace->events_unhandled = true;
-		image_free(left.image);
+		event_drop_inheritance(trace, &left);
 		return;
 	}
 	target->start_ns = event->header.time_ns;
@@ -127,6 +136,8 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	target->image = left.image ? left.image : image_new_empty(target->pid, trace->objects);
 	if (!target->image) {
 		trace->events_unhandled = true;
+		target_unlink(trace, target);
+		target_free(trace, target);
 		return;
 	}
 	/*

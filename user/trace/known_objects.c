@@ -196,6 +196,10 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 		}
 	}
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
+	if (!known->hh.tbl) {
+		known_object_free(trace, known);
+		return NULL;
+	}
 	known_limit_left_over(trace, known);
 	allocator = &known->probes[KNOWN_ALLOCATOR];
 	if (!allocator->set)

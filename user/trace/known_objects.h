@@ -7,8 +7,8 @@
 #define MEMLEAKBPF_TRACE_KNOWN_OBJECTS_H
 
 #include <stdint.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "bpf/unwind_abi.h"
 #include "user/process/object.h"
 #include "user/trace/state.h"

@@ -2,8 +2,8 @@
 #include "user/trace/spawn.h"
 
 #include <stdlib.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/base/util.h"
 
 struct spawn {
@@ -40,6 +40,8 @@ void spawn_table_add(struct spawn_table *table, pid_t pid)
 		return;
 	spawn->pid = pid;
 	HASH_ADD(hh, table->spawns, pid, sizeof(spawn->pid), spawn);
+	if (!spawn->hh.tbl)
+		free(spawn);
 }
 
 bool spawn_table_has(const struct spawn_table *table, pid_t pid)

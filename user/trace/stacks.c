@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/base/util.h"
 
 struct stack_node {
@@ -65,6 +65,10 @@ struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_i
 	node->entry.count = (uint16_t)count;
 	node->entry.locations = node->locations;
 	HASH_ADD(hh, table->nodes, entry.key, sizeof(node->entry.key), node);
+	if (!node->hh.tbl) {
+		free(node);
+		return NULL;
+	}
 	return &node->entry;
 }
 

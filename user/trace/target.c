@@ -48,8 +48,14 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 	target->stage = TARGET_FOUND;
 	target->start_ns = monotonic_ns();
 	HASH_ADD(hh, trace->targets, id, sizeof(target->id), target);
-	HASH_ADD(hh_pid, trace->by_pid, pid, sizeof(target->pid), target);
-	return target;
+	if (target->hh.tbl)
+		HASH_ADD(hh_pid, trace->by_pid, pid, sizeof(target->pid), target);
+	if (target->hh_pid.tbl)
+		return target;
+	if (target->hh.tbl)
+		HASH_DELETE(hh, trace->targets, target);
+	free(target);
+	return NULL;
 }
 
 /* Threads remember whose they are until they see that the table has changed. */

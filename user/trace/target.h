@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
+#include "user/base/hash.h"
 #include "user/freeze/freeze.h"
 #include "user/target/image.h"
 #include "user/trace/state.h"

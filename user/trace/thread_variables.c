@@ -52,6 +52,10 @@ static int thread_variables_layout_of(struct trace *trace, const struct object *
 		known->id = id;
 		known->any = !tls_layout_read(object, &known->layout);
 		HASH_ADD(hh, trace->layouts, id, sizeof(known->id), known);
+		if (!known->hh.tbl) {
+			free(known);
+			return -ENOMEM;
+		}
 	}
 	*out = known->layout;
 	return known->any ? 0 : -ENOENT;

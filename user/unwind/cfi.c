@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An allocation that fails makes us give up cleanly instead of exit(). */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/base/hash.h"
 #include "user/unwind/cfa.h"
 
 /* Distinct rules: an open-addressing hash over at most UNWIND_MAX_RULES entries. */

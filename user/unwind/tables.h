@@ -11,9 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/base/hash.h"
 #include "user/process/object.h"
 #include "user/unwind/pages.h"
 #include "user/unwind/publish.h"
