@@ -198,3 +198,27 @@ filters_by_process() {
 	wait "$TOOL_PID" || STATUS=$?
 	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/tool.err")"
 }
+
+# Capabilities that are there to look into targets open no file for the caller: setcap gives them to everybody who may run the tool.
+@test "files that the caller names are opened with the caller's rights, and nothing of what they hold is said" {
+	local real=$TOOL
+
+	fresh
+	"$real" record -o "$D/private.mlb" -i 100ms -- true 2>/dev/null
+	printf 'root:secret\n' >"$D/secret"
+	chmod 600 "$D/private.mlb" "$D/secret"
+	as_user +bpf,+perfmon,+sys_ptrace,+dac_read_search
+	run_tool report "$D/private.mlb"
+	refused 1 "cannot open $D/private.mlb: Permission denied"
+	run_tool diff "$D/private.mlb" "$D/private.mlb"
+	refused 1 "cannot open $D/private.mlb: Permission denied"
+	run_tool --suppressions "$D/secret" -- true
+	refused 1 "cannot open the suppressions in $D/secret: Permission denied"
+	# What the caller may read is read.
+	chmod 644 "$D/private.mlb" "$D/secret"
+	run_tool report "$D/private.mlb"
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+	run_tool --suppressions "$D/secret" -- true
+	refused 1 "$D/secret:1: "
+	[[ $ERR != *secret* || $ERR != *root:* ]] || fail "it says what is in the file: $ERR"
+}

@@ -80,14 +80,11 @@ int suppressions_add_builtin(struct suppressions *s)
 }
 
 /* The whole file, malloc'ed. A pipe will do: `--suppressions <(…)`. */
-static int suppress_read_file(const char *path, char **text, size_t *len)
+static int suppress_read_file(FILE *file, const char *path, char **text, size_t *len)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	_cleanup_free_ char *buffer = NULL;
 	size_t room = 4096, used = 0;
 
-	if (!file)
-		return log_errno(errno, "cannot open the suppressions in %s", path);
 	for (;;) {
 		char *grown = realloc(buffer, room);
 
@@ -111,11 +108,11 @@ static int suppress_read_file(const char *path, char **text, size_t *len)
 	return 0;
 }
 
-int suppressions_read(struct suppressions *s, const char *path)
+int suppressions_read(struct suppressions *s, FILE *file, const char *path)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0, before = s->rules.count;
-	int err = suppress_read_file(path, &text, &len);
+	int err = suppress_read_file(file, path, &text, &len);
 
 	if (!err)
 		err = suppressions_parse(s, path, text, len);

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "user/model/report.h"
 
@@ -25,10 +26,11 @@ struct suppressions *suppressions_new(void); /* NULL when out of memory */
 void suppressions_free(struct suppressions *s);
 
 /*
- * Reads a file. 0, or -errno, logged with the file and the line: -EINVAL when it cannot be
- * understood.
+ * Reads a file to its end; `path` is for messages. 0, or -errno, logged with the file and the number
+ * of the line: -EINVAL when it cannot be understood. What stands in the line is not said: the file
+ * may not be the caller's.
  */
-int suppressions_read(struct suppressions *s, const char *path);
+int suppressions_read(struct suppressions *s, FILE *file, const char *path);
 
 /*
  * The same of text that is there already, of a file of that name (copied; NULL: the built-in ones).

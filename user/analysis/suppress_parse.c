@@ -12,7 +12,6 @@
 
 #define MAX_LOCATIONS 256 /* of one suppression; no stack has more frames that could differ */
 #define MAX_RULES     100000
-#define SHOWN_MAX     60 /* of a line, in a message */
 
 /* A file that is being read. */
 struct source {
@@ -70,9 +69,7 @@ static const char *parse_after(const struct source *s, const char *prefix, size_
 
 static int parse_complain(const struct source *s, const char *what)
 {
-	log_error("%s:%u: %s; found '%.*s%s'", s->file, s->number, what,
-		  (int)(s->len < SHOWN_MAX ? s->len : SHOWN_MAX), s->line,
-		  s->len > SHOWN_MAX ? "..." : "");
+	log_error("%s:%u: %s", s->file, s->number, what);
 	return -EINVAL;
 }
 

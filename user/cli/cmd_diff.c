@@ -8,6 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
+#include "user/session/caller_file.h"
 #include "user/session/moment.h"
 #include "user/session/suppressions.h"
 #include "user/export/export.h"
@@ -18,7 +19,7 @@ static int diff_print(const struct replay_config *config, const struct compariso
 		.verbose = config->show.verbose,
 		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
 	};
-	FILE *out = config->show.output ? fopen(config->show.output, "we") : stdout;
+	FILE *out = config->show.output ? caller_file_open(config->show.output, "we") : stdout;
 	int err;
 
 	if (!out)

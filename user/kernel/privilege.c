@@ -74,6 +74,25 @@ bool privilege_admin(void)
 	return !privilege_get(&permitted, &effective) && effective & MASK(CAP_SYS_ADMIN);
 }
 
+uint64_t privilege_as_caller(void)
+{
+	const uint64_t over_files = MASK(CAP_DAC_READ_SEARCH) | MASK(CAP_DAC_OVERRIDE);
+	uint64_t permitted, effective;
+
+	if (!geteuid() || privilege_get(&permitted, &effective) || !(effective & over_files) ||
+	    privilege_set(permitted, effective & ~over_files))
+		return 0;
+	return effective & over_files;
+}
+
+void privilege_back(uint64_t lent)
+{
+	uint64_t permitted, effective;
+
+	if (lent && !privilege_get(&permitted, &effective))
+		privilege_set(permitted, effective | lent);
+}
+
 int privilege_drop_thread(void)
 {
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

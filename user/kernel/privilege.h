@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Newer than some libcs' headers; linux/capability.h of 5.8 and 5.9. */
 #ifndef CAP_PERFMON
@@ -37,6 +38,14 @@ bool privilege_admin(void);
  * no_new_privs. 0 or -errno, not logged; then nothing may have changed.
  */
 int privilege_drop(bool admin);
+
+/*
+ * For opening a file that the caller has named: until privilege_back() the calling thread opens
+ * files by the caller's own rights, without the capabilities that are there to look into targets'
+ * (setcap on the program). Root keeps what it is. privilege_back() gets what is returned here.
+ */
+uint64_t privilege_as_caller(void);
+void privilege_back(uint64_t lent);
 
 /*
  * Gives up every capability of the calling thread alone: capabilities(7) belong to threads, and one

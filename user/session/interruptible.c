@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
+#include "user/session/caller_file.h"
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
@@ -82,16 +83,18 @@ void interruptible_end(void)
 
 FILE *interruptible_open(const char *path)
 {
+	bool blocked;
 	sigset_t mask;
 	FILE *file;
 	int err;
 
-	if (!interruptible_are_blocked(&mask))
-		return fopen(path, "we");
-	interruptible_unblock();
-	file = fopen(path, "we");
+	blocked = interruptible_are_blocked(&mask);
+	if (blocked)
+		interruptible_unblock();
+	file = caller_file_open(path, "we");
 	err = errno;
-	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (blocked)
+		sigprocmask(SIG_SETMASK, &mask, NULL);
 	errno = err;
 	return file;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "user/base/log.h"
+#include "user/session/caller_file.h"
 
 struct source_recording {
 	struct source source;
@@ -43,7 +44,7 @@ int source_recording_open(const char *path, const struct replay_config *config,
 		return log_errno(ENOMEM, "%s", path);
 	p->source.ops = &ops;
 	p->config = config;
-	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
+	p->file = strcmp(path, "-") != 0 ? caller_file_open(path, "re") : stdin;
 	if (!p->file)
 		err = log_errno(errno, "cannot open %s", path);
 	if (!err && source_recording_is_output(p->file, config->show.output)) {

@@ -2,9 +2,23 @@
 #include "user/session/suppressions.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "user/analysis/leaks.h"
 #include "user/base/log.h"
+#include "user/session/caller_file.h"
+
+static int suppress_read(struct suppressions *s, const char *path)
+{
+	FILE *file = caller_file_open(path, "re");
+	int err;
+
+	if (!file)
+		return log_errno(errno, "cannot open the suppressions in %s", path);
+	err = suppressions_read(s, file, path);
+	fclose(file);
+	return err;
+}
 
 int suppress_open(const struct filter_config *config, struct suppressions **out)
 {
@@ -18,7 +32,7 @@ int suppress_open(const struct filter_config *config, struct suppressions **out)
 	if (!s)
 		return log_errno(ENOMEM, "no memory for suppressions");
 	for (size_t i = 0; !err && i < config->suppressions.count; i++)
-		err = suppressions_read(s, config->suppressions.items[i]);
+		err = suppress_read(s, config->suppressions.items[i]);
 	if (!err && config->default_suppressions)
 		err = suppressions_add_builtin(s);
 	if (err) {

@@ -313,14 +313,16 @@ static void valgrinds_own(void **state)
 {
 	static const char path[] = "/usr/libexec/valgrind/default.supp";
 	struct suppressions *s = suppressions_new();
+	FILE *file = fopen(path, "re");
 
 	(void)state;
-	if (access(path, R_OK)) {
+	if (!file) {
 		suppressions_free(s);
 		print_message("no valgrind\n");
 		skip();
 	}
-	assert_int_equal(suppressions_read(s, path), 0);
+	assert_int_equal(suppressions_read(s, file, path), 0);
+	fclose(file);
 	suppressions_free(s);
 }
 
