@@ -38,6 +38,9 @@ static void demangled_names(void **state)
 		{"_", NULL},
 		{"_Z", NULL},
 		{"_R", NULL},
+		/* a binder of more lifetimes than can be counted: it used to take forever */
+		{"_RNvMsr_NRNvMsr_NtC3dpt4sFFFFFFFFFGFFFFFFtC3dpt4sFFFFFFFFFFGFFFFFFNt_7", NULL},
+		{"_RNvC1aGFFFF_", NULL},
 		{"_ZN3foo", NULL},
 		{"_Zomfg_not_mangled", NULL},
 	};
