@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "user/base/parse.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
 #include "user/export/text_parts.h"
@@ -59,6 +60,23 @@ void text_put_suppressed(FILE *out, const struct report *r)
 
 /* ---- new ones ----------------------------------------------------------------------------- */
 
+/*
+ * A line: `before` and the first `max` bytes of the name. Names come from the target's files or from
+ * a recording; '?' in the place of what a terminal would obey fits it as a pattern, too.
+ */
+static void suppression_put_name(FILE *out, const char *before, const char *name, size_t max)
+{
+	const char *end = name + strnlen(name, max);
+
+	fputs(before, out);
+	while (name < end) {
+		struct text_piece piece = text_next(&name, &text_for_terminal);
+
+		fwrite(piece.bytes, 1, piece.len, out);
+	}
+	fputc('\n', out);
+}
+
 static bool begins(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
@@ -89,7 +107,7 @@ static void put_leaksanitizer(FILE *out, const struct stack_notes *stack)
 		return;
 	}
 	/* `$` ends a pattern, and nothing escapes it: the name up to there will do. */
-	fprintf(out, "leak:%.*s\n", (int)strcspn(name, "$"), name);
+	suppression_put_name(out, "leak:", name, strcspn(name, "$"));
 }
 
 static void put_kinds(FILE *out, const struct snapshot *s, const struct stack *stack)
@@ -128,8 +146,9 @@ static void put_valgrind(FILE *out, const struct report *r, const struct stack *
 
 	if (last - first > MAX_CALLERS)
 		last = first + MAX_CALLERS;
-	fprintf(out, "{\n   blocks of %s\n   Memcheck:Leak\n",
-		named ? named->function : "an unknown function");
+	suppression_put_name(out, "{\n   blocks of ",
+			     named ? named->function : "an unknown function", SIZE_MAX);
+	fputs("   Memcheck:Leak\n", out);
 	put_kinds(out, r->snapshot, stack);
 	for (size_t i = first; i < last; i++) {
 		const struct frame *frame = notes->frames[i];
@@ -140,12 +159,14 @@ static void put_valgrind(FILE *out, const struct report *r, const struct stack *
 		 * been called.
 		 */
 		if (frame->symbol && begins(frame->symbol, "_Znw"))
-			fprintf(out, "   fun:_Zn?%s\n", frame->symbol + strlen("_Znw"));
+			suppression_put_name(out, "   fun:_Zn?", frame->symbol + strlen("_Znw"),
+					     SIZE_MAX);
 		else if (frame->function)
-			fprintf(out, "   fun:%s\n",
-				frame->symbol ? frame->symbol : frame->function);
+			suppression_put_name(
+				out, "   fun:", frame->symbol ? frame->symbol : frame->function,
+				SIZE_MAX);
 		else
-			fprintf(out, "   obj:%s\n", object ? object : "*");
+			suppression_put_name(out, "   obj:", object ? object : "*", SIZE_MAX);
 	}
 	fputs("}\n", out);
 }

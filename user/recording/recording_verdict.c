@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/text.h"
 #include "user/base/util.h"
 
 enum verdict_field {
@@ -328,9 +329,8 @@ static int note_fill_all(struct snapshot *s, const struct recorded_notes *notes)
 
 static void verdict_take_reason(struct verdict *v, const struct wire_reader *body)
 {
-	snprintf(v->reason, sizeof(v->reason), "%.*s",
-		 wire_left(body) < REASON_MAX ? (int)wire_left(body) : REASON_MAX - 1,
-		 (const char *)body->at);
+	text_copy(v->reason, sizeof(v->reason), (const char *)body->at, wire_left(body),
+		  &text_for_terminal);
 }
 
 int recording_take_verdict(struct wire_reader message, struct snapshot *s,

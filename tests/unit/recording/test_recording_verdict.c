@@ -69,6 +69,11 @@ static void refused(void **state)
 	assert_int_equal(to.verdict.state, VERDICT_REFUSED);
 	assert_string_equal(to.verdict.reason, from.verdict.reason);
 	wire_free(&wire);
+	/* A recording may say what it likes: no terminal obeys it. */
+	strcpy(from.verdict.reason, "it \033[2Jis gone\xc2\x9b");
+	round_trip(&from, &to, &wire);
+	assert_string_equal(to.verdict.reason, "it ?[2Jis gone?");
+	wire_free(&wire);
 	from.verdict.state = VERDICT_NOT_ASKED;
 	wire = (struct wire){0};
 	assert_int_equal(recording_put_verdict(&wire, 12, &from, NULL, NULL), 0);

@@ -65,6 +65,27 @@ static void generated(void **state)
 	}
 }
 
+/* Names of a recording may hold anything; what comes out is text, and still fits them. */
+static void generated_of_hostile_names(void **state)
+{
+	static const struct frame hostile = {.function = "a\033]0;b", .module_path = "/lib\n/x.so"};
+	static const struct frame nameless = {.module_path = "/lib\033/x.so"};
+	static const struct frame *const frames[] = {&hostile, &nameless};
+	struct stack stack = {.live = {1, 1}, .frames = frames, .frame_count = 2};
+	struct snapshot snapshot = {.stacks = &stack, .stack_count = 1};
+	struct report *r = report_borrow(&snapshot);
+	char *text = generate(SUPPRESSION_VALGRIND, r);
+
+	(void)state;
+	assert_non_null(strstr(text, "   fun:a?]0;b\n   obj:/lib?/x.so\n"));
+	assert_null(strchr(text, '\033'));
+	free(text);
+	text = generate(SUPPRESSION_LEAKSANITIZER, r);
+	assert_null(strchr(text, '\033'));
+	free(text);
+	report_drop(r);
+}
+
 static void generated_text(void **state)
 {
 	struct stack stack = {.live = {1, 1},
@@ -98,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(generated),
+		cmocka_unit_test(generated_of_hostile_names),
 		cmocka_unit_test(generated_text),
 	};
 
