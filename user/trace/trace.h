@@ -196,5 +196,4 @@ struct thread_variable {
 int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
 		   uint64_t address, struct thread_variable *out);
 
-
 #endif
