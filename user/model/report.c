@@ -34,7 +34,8 @@ struct report *report_new(struct snapshot *snapshot)
 		return NULL;
 	}
 	r->snapshot = snapshot;
-	r->notes = calloc(snapshot->stack_count + 1, sizeof(*r->notes));
+	/* report_fill() writes every one: cleared first, they would be written twice. */
+	r->notes = reallocarray(NULL, snapshot->stack_count + 1, sizeof(*r->notes));
 	r->bad_frees = calloc(snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
 	if (!r->notes || !r->bad_frees) {
 		report_free(r);

@@ -42,10 +42,18 @@ void kept_replace(struct kept *kept, struct report *now)
 	kept->last = now;
 }
 
+void kept_push(struct kept *kept, struct report *now)
+{
+	report_free(kept->before);
+	kept->before = kept->last;
+	kept->last = now;
+}
+
 void kept_forget(struct kept **table, struct kept *kept)
 {
 	HASH_DEL(*table, kept);
 	report_free(kept->last);
+	report_free(kept->before);
 	stack_trends_free(kept->trends);
 	free(kept);
 }

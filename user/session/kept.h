@@ -13,6 +13,7 @@
 struct kept {
 	uint32_t target_id;	     /* snapshot.target_id; the key */
 	struct report *last;	     /* owned; NULL: none yet */
+	struct report *before;	     /* owned; the one before it, where differences come later */
 	struct stack_trends *trends; /* NULL: not wanted */
 	bool to_show;		     /* `last` is, at the end */
 	bool in_sum;		     /* `last` is part of the sum to come (--merge) */
@@ -33,6 +34,9 @@ struct kept *kept_get(struct kept **table, uint32_t target_id, bool trends);
 
 /* Takes the report over, in place of the one before. */
 void kept_replace(struct kept *kept, struct report *now);
+
+/* The same; the one before stays as kept->before. */
+void kept_push(struct kept *kept, struct report *now);
 
 void kept_forget(struct kept **table, struct kept *kept);
 void kept_free(struct kept **table);

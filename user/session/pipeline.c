@@ -271,12 +271,19 @@ static int pipeline_finish_round(struct pipeline *p)
 
 /* ---- taking snapshots --------------------------------------------------------------------- */
 
+static bool pipeline_compares_later(const struct pipeline *p)
+{
+	return p->config.last_only && !p->merged;
+}
+
 static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct report *now)
 {
 	bool final = now->snapshot->final;
 	int err;
 
-	rank_delta(now, kept->last ? kept->last->snapshot : NULL);
+	/* Of many that only the last is shown of, only its differences are wanted. */
+	if (!pipeline_compares_later(p))
+		rank_delta(now, kept->last ? kept->last->snapshot : NULL);
 	if (p->merged) {
 		err = pipeline_merge(p, kept, now);
 		/* The outcome is about the processes themselves. */
@@ -288,7 +295,10 @@ static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct re
 	if (p->config.outcome && final)
 		outcome_add(&p->outcome, now, p->config.verdict);
 	kept->ended = now->snapshot->exited || now->snapshot->execed;
-	kept_replace(kept, now);
+	if (pipeline_compares_later(p))
+		kept_push(kept, now);
+	else
+		kept_replace(kept, now);
 	if (kept->ended && !kept->to_show)
 		kept_replace(kept, NULL);
 	return err;
@@ -317,6 +327,8 @@ static int pipeline_show_kept(struct pipeline *p, struct kept *table)
 			break;
 		if (!kept->to_show)
 			continue;
+		if (table == p->processes && pipeline_compares_later(p))
+			rank_delta(kept->last, kept->before ? kept->before->snapshot : NULL);
 		pipeline_suppress_stacks(p, kept->last);
 		pipeline_suppress_bad_frees(p, kept->last);
 		pipeline_print(p, kept, kept->last);
