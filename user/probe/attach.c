@@ -16,6 +16,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/probe/old.h"
+#include "user/kernel/link_bin.h"
 #include "user/kernel/unkillable.h"
 #include "user/kernel/uprobe.h"
 
@@ -31,6 +32,7 @@
 #define PROBES_MAX 1024
 
 struct attachment {
+	int link_bin;
 	size_t count;
 	int fds[]; /* links, and old_attach()'s: closing them takes the probes off */
 };
@@ -217,7 +219,7 @@ static int attach_add_role(struct attachment *a, enum attach_mode mode,
 	 * ignored, not left open.
 	 */
 	if (mode == ATTACH_SINGLE) {
-		err = returns ? attach_add_single(a, p->alloc_leave, true, false, path, list, pid)
+		err = returns ? attach_add_single(a, p->alloc_leave, true, !p->old, path, list, pid)
 			      : 0;
 		return err ? err : attach_add_entries(a, p, entry, path, list, pid);
 	}
@@ -247,6 +249,7 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		free(a);
 		return -ENOMEM;
 	}
+	a->link_bin = programs->link_bin;
 	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
 		err = attach_fill_list(list, set, order[i]);
 		if (!err)
@@ -272,6 +275,6 @@ void attachment_free(struct attachment *attachment)
 	if (!attachment)
 		return;
 	for (size_t i = attachment->count; i-- > 0;)
-		unkillable_close(attachment->fds[i]);
+		link_bin_drop(attachment->link_bin, attachment->fds[i]);
 	free(attachment);
 }

@@ -39,6 +39,7 @@ struct attach_programs {
 	 * bpf/old.bpf.c's. Else NULL.
 	 */
 	struct old_programs *old;
+	int link_bin; /* borrowed: where links go (user/kernel/link_bin.h); negative: none */
 };
 
 /*
@@ -57,8 +58,8 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		  const struct probe_set *set, pid_t pid, struct attachment **out);
 
 /*
- * Detaches. The kernel waits for running handlers: milliseconds with session and multi, a tenth of
- * a second per probe with single.
+ * Detaches: some milliseconds later where there is a bin for links. Without one the kernel has us
+ * wait for running handlers: a tenth of a second per link, and with single per probe.
  */
 void attachment_free(struct attachment *attachment);
 

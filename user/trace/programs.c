@@ -38,6 +38,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.loaded = options->wait_loaded,
 		.on_named = skel->progs.on_named,
 		.named = options->check_frees != 0,
+		.link_bin = -1,
 	};
 	attach_prepare(options->attach, out);
 	bpf_map__set_autocreate(skel->maps.slot_numbers, old);

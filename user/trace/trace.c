@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 
@@ -12,6 +13,7 @@
 #include "user/base/util.h"
 #include "user/probe/old.h"
 #include "user/kernel/feature_machine.h"
+#include "user/kernel/link_bin.h"
 #include "user/kernel/privilege.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/known_objects.h"
@@ -189,6 +191,10 @@ static int trace_load(struct trace *trace)
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
 	programs_choose(skel, &trace->options, &trace->programs);
+	trace->programs.link_bin = link_bin_new();
+	if (trace->programs.link_bin < 0)
+		log_debug("probes come off one by one: no bpffs of our own (%s)",
+			  strerror(-trace->programs.link_bin));
 	err = trace_configure(trace);
 	if (err)
 		return log_errno(err, "cannot set the sizes of the BPF maps");
@@ -326,6 +332,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->options = *options;
 	trace->callbacks = *callbacks;
 	trace->epoll_fd = -1;
+	trace->programs.link_bin = -1;
 	trace->stats_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
@@ -366,6 +373,8 @@ void trace_free(struct trace *trace)
 	}
 	trace_free_targets(trace);
 	known_objects_free(trace);
+	if (trace->programs.link_bin >= 0)
+		close(trace->programs.link_bin);
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
 	slots_unmap(trace);
