@@ -78,7 +78,7 @@ CFLAGS ?= $(OPTIMIZE) -g
 ALL_CPPFLAGS = -D_GNU_SOURCE -DMEMLEAKBPF_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(SANITIZERS)
 ALL_LDFLAGS = $(SANITIZERS) -Wl,--as-needed $(LDFLAGS)
-LIBS := -lbpf -ldw -lelf -liberty -ljson-c -lcapstone -ldebuginfod -lmicrohttpd -lz -lm -lpthread
+LIBS := -lbpf -ldw -lelf -liberty -ljson-c -lcapstone -ldebuginfod -lmicrohttpd -llzma -lz -lm -lpthread
 
 # No header of the kernel and no BTF of the build machine goes in: the kernel's types are in vmlinux/.
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__bpf__ -I. \

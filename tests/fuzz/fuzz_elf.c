@@ -31,7 +31,7 @@ static void read_table(int fd)
 {
 	struct unwind_table *table;
 
-	if (unwind_table_read(fd, -1, &table))
+	if (unwind_table_read(fd, -1, (char[REASON_MAX]){0}, &table))
 		return;
 	for (size_t i = 0; i < unwind_table_segments(table); i++)
 		check_segment(table, unwind_table_segment(table, i));
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct object *object;
 	char path[32];
 
-	if (!elf_headers_read(fd, &headers))
+	if (!elf_headers_read(fd, &headers, (char[REASON_MAX]){0}))
 		elf_headers_release(&headers);
 	read_table(fd);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

@@ -183,6 +183,70 @@ evil_program() {
 	end_target
 }
 
+# bomb KIND MESSAGE: a program whose file says that of itself; what the tool takes for it, and all that it can know without.
+bomb() {
+	"$HERE/elf_bomb.py" "$1" "$TARGETS/leaf" "$D/bomb" || fail 'no bomb'
+	chmod +x "$D/bomb"
+	start_target "$D/bomb"
+	attach
+	tell go
+	snap
+	jq -e --argjson truth "$TRUTH" '.live.bytes == ([$truth.live[].bytes] | add) and .live.count == ([$truth.live[].count] | add)' \
+		<<<"$SNAP" >/dev/null || fail "$1: wrong sums"
+	holds 'any(.stacks[].frames[]; .function == "__libc_start_main" or .function == "__libc_start_call_main" or .function == "malloc" or .module == "bomb")'
+	rss=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$TOOL_PID/status")
+	printf '# %s: %d KiB resident at most\n' "$1" "$rss" >&3
+	at_most "$rss" 200000 || fail "$1: $rss KiB"
+	grep -q "bomb: $2" "$D/tool.err" || fail "$1: not said"
+	[[ $(grep -c "bomb: ${2%%: *}" "$D/tool.err") -eq 1 ]] || fail "$1: said more than once"
+	end_target
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "$1: status $TOOL_STATUS"
+	SNAPS=()
+	rm -f "$D/json" "$D/bomb"
+	mkfifo "$D/json"
+}
+
+@test "sections that are holes of gigabytes: symbols, names, notes, unwind tables" {
+	local hole='what would be read of it claims to be 19[0-9]* MiB, and the file holds [0-9]* KiB'
+
+	bomb symtab "its symbols are left out: $hole"
+	bomb dynsym "its symbols are left out: $hole"
+	bomb strtab "its symbols are left out: $hole"
+	bomb note "its symbols are left out: $hole"
+	bomb debug_frame "its unwind tables are left out: $hole"
+	bomb headless "its symbols are left out: $hole"
+}
+
+@test "sections that inflate to gigabytes: strings, lines, units, minidebuginfo" {
+	bomb debug_str 'its debug information is left out: [0-9]* KiB of its debug sections claim to be 2097152 KiB'
+	bomb debug_line 'its debug information is left out: [0-9]* KiB of its debug sections claim to be 46080 KiB'
+	bomb debug_info 'its debug information is left out: [0-9]* KiB of its debug sections claim to be 737[0-9]* KiB'
+	bomb debugdata 'its symbols are left out: its .gnu_debugdata of [0-9]* KiB inflates to more than [0-9]* KiB'
+}
+
+@test "32 million section headers, attached to and started" {
+	bomb sections 'nothing of this file is used, no symbols and no unwind tables: it claims to have 33554432 sections'
+	"$HERE/elf_bomb.py" sections "$TARGETS/short" "$D/bomb"
+	chmod +x "$D/bomb"
+	timed started -f json -- "$D/bomb"
+}
+
+@test "a debug file of holes beside the program" {
+	objcopy --only-keep-debug "$TARGETS/leaf" "$D/bomb.debug"
+	objcopy --strip-all --add-gnu-debuglink="$D/bomb.debug" "$TARGETS/leaf" "$D/bomb"
+	truncate -s 1900M "$D/bomb.debug"
+	start_target "$D/bomb"
+	attach
+	tell go
+	snap
+	holds '.live.count > 0'
+	rss=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$TOOL_PID/status")
+	at_most "$rss" 200000 || fail "$rss KiB"
+	grep -q 'a debug file is left out: it claims to be 1900 MiB' "$D/tool.err" || fail 'not said'
+	end_target
+}
+
 @test "a process with as many mappings as the kernel gives (65,000; MAPS for more)" {
 	start_target "$TARGETS/many"
 	tell "maps ${MAPS:-65000}"

@@ -20,11 +20,6 @@
 #define THREAD_HEADER	    16 /* of the thread pointer's own two words */
 #endif
 
-static void tls_cleanup_elf(Elf **elf)
-{
-	elf_end(*elf);
-}
-
 static bool tls_read_segment(Elf *elf, struct tls_layout *out)
 {
 	size_t count;
@@ -95,15 +90,14 @@ static void tls_read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *he
 
 int tls_layout_read(const struct object *object, struct tls_layout *out)
 {
-	__attribute__((cleanup(tls_cleanup_elf))) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	Elf_Scn *section = NULL;
 
 	*out = (struct tls_layout){0};
-	elf_version(EV_CURRENT);
 	if (!object_is_elf64(object))
 		return -ENOENT;
-	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !tls_read_segment(elf, out))
+	elf = object_elf(object, ELF_FOR_SYMBOLS);
+	if (!elf || !tls_read_segment(elf, out))
 		return -ENOENT;
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;

@@ -24,7 +24,7 @@ struct sites *sites_new(const struct provider *provider)
 	if (!sites)
 		return NULL;
 	sites->provider = provider;
-	sites->elf = elf_begin(object_fd(provider->object), ELF_C_READ, NULL);
+	sites->elf = object_elf(provider->object, ELF_FOR_SYMBOLS);
 	if (sites->elf)
 		sites->bounds = bounds_new(sites->elf, object_fd(provider->object));
 	return sites;

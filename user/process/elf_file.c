@@ -8,14 +8,10 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/process/elf_open.h"
 
 #define MAX_NOTE_BYTES (1u << 20)
 #define MAX_BUILD_ID   64
-
-static void cleanup_elf(Elf **elf)
-{
-	elf_end(*elf);
-}
 
 /* NT_GNU_BUILD_ID among the notes of one PT_NOTE segment. */
 static int find_build_id(Elf *elf, const GElf_Phdr *ph, struct elf_headers *headers)
@@ -93,17 +89,17 @@ static int read_program_headers(Elf *elf, struct elf_headers *headers)
 	return 0;
 }
 
-int elf_headers_read(int fd, struct elf_headers *headers)
+int elf_headers_read(int fd, struct elf_headers *headers, char reason[static REASON_MAX])
 {
-	__attribute__((cleanup(cleanup_elf))) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	GElf_Ehdr eh;
 	int err;
 
 	memset(headers, 0, sizeof(*headers));
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -EIO;
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
+	err = elf_open(fd, 0, reason, &elf);
+	if (err)
+		return err;
+	if (!gelf_getehdr(elf, &eh))
 		return -ENOEXEC;
 	headers->type = eh.e_type;
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||

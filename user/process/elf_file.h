@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/base/log.h"
+
 #if defined(__x86_64__)
 #define ELF_NATIVE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
@@ -36,10 +38,11 @@ struct elf_headers {
 };
 
 /*
- * Reads the headers of the file behind fd. 0, -ENOMEM, -EIO, or -ENOEXEC when it is no ELF file or
- * a broken one; not logged. The arrays are freed with elf_headers_release().
+ * Reads the headers of the file behind fd. 0, -ENOMEM, -EIO, -ENOEXEC when it is no ELF file or
+ * a broken one, or -EFBIG, with the reason, when it is refused (user/process/elf_open.h); not
+ * logged. The arrays are freed with elf_headers_release().
  */
-int elf_headers_read(int fd, struct elf_headers *headers);
+int elf_headers_read(int fd, struct elf_headers *headers, char reason[static REASON_MAX]);
 void elf_headers_release(struct elf_headers *headers);
 
 #endif

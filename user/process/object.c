@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "user/base/hash.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/elf_file.h"
 #include "user/process/object_open.h"
@@ -33,6 +34,7 @@ struct object {
 	struct file_id file; /* by_file's key */
 	off_t size;
 	bool vdso;
+	unsigned refused; /* enum elf_use: what has been said */
 	struct elf_headers elf;
 	struct identity identity;
 	struct object_cache *cache; /* NULL once the cache is gone */
@@ -237,6 +239,7 @@ static int adopt(struct object_cache *cache, int fd, const char *path, bool vdso
 		 struct object **out)
 {
 	struct object *object, *known;
+	char reason[REASON_MAX];
 	struct elf_headers elf;
 	struct stat st;
 	int err;
@@ -252,11 +255,13 @@ static int adopt(struct object_cache *cache, int fd, const char *path, bool vdso
 		*out = object_ref(known);
 		return 0;
 	}
-	err = elf_headers_read(fd, &elf);
-	if (err) {
-		close(fd);
-		return err;
-	}
+	err = elf_headers_read(fd, &elf, reason);
+	/* One that is refused is known from now on, and nothing is read of it. */
+	if (err == -EFBIG)
+		log_warn("%s: nothing of this file is used, no symbols and no unwind tables: %s",
+			 path, reason);
+	else if (err)
+		goto not_elf;
 	object = calloc(1, sizeof(*object));
 	if (object)
 		object->path = strdup(path);
@@ -284,8 +289,10 @@ out_of_memory:
 		free(object->path);
 	free(object);
 	elf_headers_release(&elf);
+	err = -ENOMEM;
+not_elf:
 	close(fd);
-	return -ENOMEM;
+	return err;
 }
 
 static bool same_content(int a, int b, size_t size)
@@ -423,6 +430,39 @@ const char *object_fd_path(const struct object *object)
 int object_fd(const struct object *object)
 {
 	return object->fd;
+}
+
+void object_say_refused(const struct object *object, unsigned uses, const char *reason)
+{
+	/* What has been said is no part of what the object is. */
+	unsigned *said = &((struct object *)object)->refused;
+
+	if (!(uses & ~*said))
+		return;
+	*said |= uses;
+	log_warn("%s: %s left out: %s", object->path,
+		 uses & ELF_FOR_SYMBOLS	 ? "its symbols are"
+		 : uses & ELF_FOR_FRAMES ? "its unwind tables are"
+					 : "its debug information is",
+		 reason);
+}
+
+Elf *object_elf(const struct object *object, unsigned uses)
+{
+	char reason[REASON_MAX];
+	Elf *elf;
+	int err = elf_open(object->fd, uses, reason, &elf);
+
+	if (err == -EFBIG)
+		object_say_refused(object, uses, reason);
+	return err ? NULL : elf;
+}
+
+bool object_elf_is_usable(const struct object *object, unsigned uses)
+{
+	_cleanup_elf_ Elf *elf = object_elf(object, uses);
+
+	return elf != NULL;
 }
 
 uint64_t object_id(const struct object *object)

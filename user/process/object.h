@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/process/elf_open.h"
 #include "user/process/maps.h"
 
 struct object;
@@ -61,6 +62,15 @@ const char *object_name(const struct object *object);
 /* "/proc/self/fd/N": opens this very inode, for probes and libelf. */
 const char *object_fd_path(const struct object *object);
 int object_fd(const struct object *object); /* owned by the object */
+/*
+ * elf_open() of the object's file, whose bits `uses` are; elf_end() frees what it gives. NULL when it is refused, which is
+ * said once for each use, when it is damaged, or out of memory.
+ */
+Elf *object_elf(const struct object *object, unsigned uses);
+/* The same for a look: may it be used so? What is refused is said. */
+bool object_elf_is_usable(const struct object *object, unsigned uses);
+/* Says, once, that the object's file is not used so, and why. */
+void object_say_refused(const struct object *object, unsigned uses, const char *reason);
 /*
  * Unique among the files of a cache, from 1. A file that comes back unchanged after its last
  * reference has the number that it had: stacks of a program that is started again are the same

@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/symbol/root.h"
-#include "user/process/memory.h"
+#include "user/process/elf_open.h"
 
 #define DEBUG_ROOT     "/usr/lib/debug"
 #define DEBUG_FILE_MAX (4ULL << 30) /* bytes copied at most */
@@ -72,16 +73,6 @@ static int debugfile_write_all(int fd, const uint8_t *data, size_t len)
 	return 0;
 }
 
-/* What may be copied: a target can make a sparse file of any size. */
-static uint64_t copy_limit(void)
-{
-	uint64_t left;
-
-	if (machine_memory_left(&left) || left / 4 > DEBUG_FILE_MAX)
-		return DEBUG_FILE_MAX;
-	return left / 4;
-}
-
 static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
@@ -96,7 +87,7 @@ static int copy_file(int fd, uint32_t *crc)
 	enum { CHUNK = 1 << 18 };
 	_cleanup_close_ int copy = memfd_create("memleakbpf-debug", MFD_CLOEXEC);
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
-	uint64_t done = 0, limit = copy_limit();
+	uint64_t done = 0, limit;
 	uint32_t table[256];
 	struct stat st;
 
@@ -104,8 +95,16 @@ static int copy_file(int fd, uint32_t *crc)
 		return copy < 0 ? -errno : -ENOMEM;
 	if (!is_elf(fd))
 		return -ENOEXEC;
-	if (fstat(fd, &st) || (uint64_t)st.st_size > limit)
+	/* A target can make a file of any size, of holes. */
+	limit = elf_read_allowance(fd);
+	if (limit > DEBUG_FILE_MAX)
+		limit = DEBUG_FILE_MAX;
+	if (fstat(fd, &st) || (uint64_t)st.st_size > limit) {
+		log_warn("a debug file is left out: it claims to be %" PRIu64
+			 " MiB, of which %" PRIu64 " would be copied",
+			 (uint64_t)st.st_size >> 20, limit >> 20);
 		return -EFBIG;
+	}
 	crc32_table(table);
 	*crc = UINT32_MAX;
 	for (;;) {
@@ -128,15 +127,26 @@ static int copy_file(int fd, uint32_t *crc)
 	return TAKE_FD(copy);
 }
 
+static Elf *debugfile_open(int fd, bool need_dwarf)
+{
+	char reason[REASON_MAX];
+	Elf *elf;
+	int err = elf_open(fd, need_dwarf ? ELF_FOR_DEBUG : 0, reason, &elf);
+
+	if (err == -EFBIG)
+		log_warn("a debug file is left out: %s", reason);
+	return err ? NULL : elf;
+}
+
 /* Is this the file looked for, and an ELF file with DWARF in it or at least symbols? */
 static bool debugfile_matches(int fd, const struct wanted *wanted, uint32_t crc, bool need_dwarf)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	_cleanup_elf_ Elf *elf = debugfile_open(fd, need_dwarf);
 	const void *id = NULL;
 	ssize_t len = elf ? dwelf_elf_gnu_build_id(elf, &id) : -1;
 	bool good;
 
-	if (!elf || elf_kind(elf) != ELF_K_ELF)
+	if (!elf)
 		good = false;
 	else if (len > 0 && wanted->id)
 		good = (size_t)len == wanted->id_len && memcmp(id, wanted->id, (size_t)len) == 0;
@@ -148,7 +158,6 @@ static bool debugfile_matches(int fd, const struct wanted *wanted, uint32_t crc,
 		good = dwarf != NULL;
 		dwarf_end(dwarf);
 	}
-	elf_end(elf);
 	return good;
 }
 

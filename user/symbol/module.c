@@ -67,12 +67,20 @@ static int find_elf(Dwfl_Module *dwfl, void **userdata, const char *name, Dwarf_
 	(void)name;
 	(void)base;
 	(void)file_name;
-	*elf = module ? elf_begin(object_fd(module->object), ELF_C_READ, NULL) : NULL;
-	if (*elf && elf_kind(*elf) != ELF_K_ELF) {
-		elf_end(*elf);
-		*elf = NULL;
-	}
+	*elf = module ? object_elf(module->object, ELF_FOR_SYMBOLS) : NULL;
 	return -1; /* the descriptor stays the object's: libdwfl would close it */
+}
+
+/* libdwfl maps it, and inflates what is compressed. */
+static bool debug_file_is_usable(const struct module *module, int fd)
+{
+	char reason[REASON_MAX];
+	_cleanup_elf_ Elf *elf = NULL;
+	int err = elf_open(fd, ELF_FOR_SYMBOLS | ELF_FOR_DEBUG | ELF_IS_MAPPED, reason, &elf);
+
+	if (err == -EFBIG)
+		object_say_refused(module->object, ELF_FOR_DEBUG, reason);
+	return !err;
 }
 
 static int find_debuginfo(Dwfl_Module *dwfl, void **userdata, const char *name, Dwarf_Addr base,
@@ -99,6 +107,13 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **userdata, const char *name, 
 	if (!alternate && module->debug_file_missing)
 		return -1;
 	fd = debugfile_find(&query, debuginfo_name);
+	if (fd >= 0 && !debug_file_is_usable(module, fd)) {
+		close(fd);
+		fd = -1;
+		/* libdwfl would open a file of this name. */
+		free(*debuginfo_name);
+		*debuginfo_name = NULL;
+	}
 	if (alternate)
 		module->alternate_found = fd >= 0;
 	else
@@ -158,12 +173,12 @@ void module_set_free(struct module_set *set)
  */
 static uint64_t object_span(const struct object *object)
 {
-	Elf *elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
+	_cleanup_elf_ Elf *elf = object_elf(object, 0);
 	uint64_t low = UINT64_MAX;
 	uint64_t high = 0;
 	size_t count = 0;
 
-	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count))
+	if (!elf || elf_getphdrnum(elf, &count))
 		count = 0;
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr phdr;
@@ -177,7 +192,6 @@ static uint64_t object_span(const struct object *object)
 		if (phdr.p_vaddr + phdr.p_memsz > high)
 			high = phdr.p_vaddr + phdr.p_memsz;
 	}
-	elf_end(elf);
 	return high > low && high - low < MODULE_SPAN_MAX ? high - low : 0;
 }
 
@@ -342,6 +356,19 @@ static bool strings_are_closed(Dwarf *dwarf)
 	return true;
 }
 
+/* Of the file itself; a separate one has been looked at when it was found. */
+static bool module_may_have_debuginfo(struct module *module)
+{
+	char reason[REASON_MAX];
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module->dwfl, &bias);
+	int err = elf ? elf_check(elf, object_fd(module->object), ELF_FOR_DEBUG, reason) : -EIO;
+
+	if (err == -EFBIG)
+		object_say_refused(module->object, ELF_FOR_DEBUG, reason);
+	return !err;
+}
+
 struct debuginfo *module_debuginfo(struct module *module)
 {
 	Dwarf_Addr bias = 0;
@@ -352,6 +379,8 @@ struct debuginfo *module_debuginfo(struct module *module)
 	if (module->debuginfo_tried || !module->dwfl)
 		return module->debuginfo;
 	module->debuginfo_tried = true;
+	if (!module_may_have_debuginfo(module))
+		return NULL;
 	dwarf = dwfl_module_getdwarf(module->dwfl, &bias);
 	if (!dwarf) {
 		log_debug("%s: no debug info: %s", object_path(module->object), dwfl_errmsg(-1));

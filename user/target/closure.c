@@ -134,19 +134,21 @@ static int open_program(char **path)
 	return -ELOOP;
 }
 
-/* PT_INTERP's path, NULL for a static executable. */
+/* PT_INTERP's path, NULL for a static executable, and for a file that is refused. */
 static int read_interpreter(int fd, char **out)
 {
 	struct elf_headers headers;
-	char path[PATH_MAX];
-	int err = elf_headers_read(fd, &headers);
+	char path[PATH_MAX], reason[REASON_MAX];
+	int err = elf_headers_read(fd, &headers, reason);
 	uint64_t offset, size;
 	bool native;
 	ssize_t n;
 
 	*out = NULL;
+	if (err == -EFBIG)
+		log_warn("the command's file is not looked into before it starts: %s", reason);
 	if (err)
-		return err;
+		return err == -EFBIG ? 0 : err;
 	native = headers.native64;
 	offset = headers.interp_offset;
 	size = headers.interp_size;

@@ -41,11 +41,6 @@ struct search {
 	bool is_loader;
 };
 
-static void provider_cleanup_elf(Elf **elf)
-{
-	elf_end(*elf);
-}
-
 static void wanted_free(struct wanted *w)
 {
 	free(w->symbol);
@@ -378,18 +373,16 @@ static int provider_collect(struct search *s, Elf *elf, bool *from_symtab)
 int provider_find(struct object *object, const struct provider_options *options,
 		  struct provider **out)
 {
-	__attribute__((cleanup(provider_cleanup_elf))) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	struct search s = {.object = object, .options = options};
 	struct provider *provider = NULL;
 	int err;
 
 	if (!object_is_elf64(object) || object_is_vdso(object) || !matches_object(options, object))
 		return -ENOENT;
-	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
-	if (!elf) {
-		log_debug("%s: %s", object_path(object), elf_errmsg(-1));
+	elf = object_elf(object, ELF_FOR_SYMBOLS);
+	if (!elf)
 		return -EBADMSG;
-	}
 	provider = calloc(1, sizeof(*provider));
 	if (!provider)
 		return -ENOMEM;

@@ -43,11 +43,6 @@ struct rows {
 	const char *object; /* the provider's debugger_view is this variable's address */
 };
 
-static void unwinder_cleanup_elf(Elf **elf)
-{
-	elf_end(*elf);
-}
-
 static const struct alloc_fn *unwinder_row_of(const struct rows *rows, const char *name)
 {
 	size_t len = strcspn(name, "@");
@@ -135,13 +130,13 @@ static int walk_tables(struct provider *provider, const struct rows *rows, Elf *
 
 static int unwinder_find_rows(struct object *object, const struct rows *rows, struct provider **out)
 {
-	__attribute__((cleanup(unwinder_cleanup_elf))) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	struct provider *provider;
 	int err = 0;
 
 	if (!object_is_elf64(object) || object_is_vdso(object))
 		return -ENOENT;
-	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
+	elf = object_elf(object, ELF_FOR_SYMBOLS);
 	if (!elf)
 		return -EBADMSG;
 	provider = calloc(1, sizeof(*provider));

@@ -62,8 +62,7 @@ int saved_slots_find(const struct object *object, uint64_t vaddr, struct saved_s
 	Elf *elf;
 
 	out->count = 0;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(object_fd(object), ELF_C_READ, NULL);
+	elf = object_elf(object, ELF_FOR_FRAMES);
 	cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
 	if (cfi && !dwarf_cfi_addrframe(cfi, vaddr, &frame))
 		err = saved_slots_read(frame, out);

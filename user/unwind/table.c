@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
+#include "user/process/elf_open.h"
 #include "user/unwind/cfa.h"
 
 #define MAX_SEGMENTS	64
@@ -36,6 +37,7 @@ struct builder {
 	Elf *debug; /* or NULL */
 	GElf_Ehdr ehdr;
 	uint64_t file_size;
+	uint64_t allowance; /* of bytes read by a program header */
 	struct cfi cfi;
 };
 
@@ -115,8 +117,8 @@ static int table_read_named(struct builder *b, Elf *elf, const char *wanted, uin
 }
 
 /*
- * The bytes of the file from a link-time address to the end of its segment, at most MAX_SECTION.
- * NULL when there are none.
+ * The bytes of the file from a link-time address to the end of its segment. NULL when there are
+ * none, or more than a file that holds so little may have.
  */
 static Elf_Data *data_at(struct builder *b, uint64_t vaddr)
 {
@@ -134,7 +136,7 @@ static Elf_Data *data_at(struct builder *b, uint64_t vaddr)
 		skip = vaddr - load.p_vaddr;
 		size = load.p_filesz - skip;
 		if (load.p_offset > b->file_size || skip > b->file_size - load.p_offset ||
-		    size > b->file_size - load.p_offset - skip || size > MAX_SECTION)
+		    size > b->file_size - load.p_offset - skip || size > b->allowance)
 			return NULL;
 		return elf_getdata_rawchunk(b->elf, (int64_t)(load.p_offset + skip), size,
 					    ELF_T_BYTE);
@@ -485,25 +487,28 @@ static int table_build(struct builder *b)
 	return 0;
 }
 
-/* Reading, not mapping: a file that shrinks under us must not kill us with SIGBUS. */
-static int table_open_elf(int fd, Elf **out, GElf_Ehdr *ehdr)
+static int table_open_elf(int fd, Elf **out, GElf_Ehdr *ehdr, char reason[static REASON_MAX])
 {
-	*out = elf_begin(fd, ELF_C_READ, NULL);
-	if (!*out || elf_kind(*out) != ELF_K_ELF || !gelf_getehdr(*out, ehdr) ||
-	    ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_ident[EI_DATA] != ELFDATA2LSB ||
+	int err = elf_open(fd, ELF_FOR_FRAMES, reason, out);
+
+	if (err)
+		return err;
+	if (!gelf_getehdr(*out, ehdr) || ehdr->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    ehdr->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    (ehdr->e_machine != EM_X86_64 && ehdr->e_machine != EM_AARCH64))
 		return -ENOEXEC;
 	return 0;
 }
 
-int unwind_table_read(int fd, int debug_fd, struct unwind_table **out)
+int unwind_table_read(int fd, int debug_fd, char reason[static REASON_MAX],
+		      struct unwind_table **out)
 {
 	struct builder b = {.fd = fd};
+	char ignored[REASON_MAX];
 	GElf_Ehdr debug_ehdr;
 	struct stat st;
 	int err = -ENOMEM;
 
-	elf_version(EV_CURRENT);
 	b.table = calloc(1, sizeof(*b.table));
 	if (b.table)
 		b.table->rules = cfi_rules_new();
@@ -513,11 +518,12 @@ int unwind_table_read(int fd, int debug_fd, struct unwind_table **out)
 	if (fstat(fd, &st))
 		goto out;
 	b.file_size = (uint64_t)st.st_size;
-	err = table_open_elf(fd, &b.elf, &b.ehdr);
+	b.allowance = elf_read_allowance(fd);
+	err = table_open_elf(fd, &b.elf, &b.ehdr, reason);
 	if (err)
 		goto out;
 	/* A debug file that cannot be used is as good as none. */
-	if (debug_fd >= 0 && (table_open_elf(debug_fd, &b.debug, &debug_ehdr) ||
+	if (debug_fd >= 0 && (table_open_elf(debug_fd, &b.debug, &debug_ehdr, ignored) ||
 			      debug_ehdr.e_machine != b.ehdr.e_machine)) {
 		elf_end(b.debug);
 		b.debug = NULL;

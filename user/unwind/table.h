@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/base/log.h"
+
 #include "user/unwind/cfi.h"
 
 struct unwind_table;
@@ -27,10 +29,12 @@ struct unwind_segment {
  * itself has no call frame information, or -1. What is missing is added: the end of the stack at an
  * entry point without rows, signal trampolines without rows. A file that has no call frame
  * information makes a table that says "none" everywhere. The descriptors stay the caller's. *out is
- * freed with unwind_table_free(). 0, -ENOEXEC for what is no ELF file of these machines, -ENOMEM,
- * -EIO; not logged, as the caller knows the file's name.
+ * freed with unwind_table_free(). 0, -ENOEXEC for what is no ELF file of these machines, -EFBIG with
+ * the reason (user/process/elf_open.h), -ENOMEM, -EIO; not logged, as the caller knows the file's
+ * name.
  */
-int unwind_table_read(int fd, int debug_fd, struct unwind_table **out);
+int unwind_table_read(int fd, int debug_fd, char reason[static REASON_MAX],
+		      struct unwind_table **out);
 void unwind_table_free(struct unwind_table *table); /* NULL is fine */
 
 size_t unwind_table_segments(const struct unwind_table *table);

@@ -248,10 +248,13 @@ static int tables_build_entry(struct unwind_tables *t, struct object *object,
 	_cleanup_close_ int debug_fd = tables_open_debug_file(object);
 	struct unwind_table *table;
 	uint64_t start = monotonic_ns();
-	int err = unwind_table_read(object_fd(object), debug_fd, &table);
+	char reason[REASON_MAX];
+	int err = unwind_table_read(object_fd(object), debug_fd, reason, &table);
 
 	if (err == -ENOMEM)
 		return err;
+	if (err == -EFBIG)
+		object_say_refused(object, ELF_FOR_FRAMES, reason);
 	if (err) {
 		log_debug("%s: no unwind tables: %s", object_path(object), strerror(-err));
 		return 0;

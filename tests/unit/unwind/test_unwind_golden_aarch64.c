@@ -119,7 +119,7 @@ static void test_vdso(void **state)
 		file.nops[i] = 0xd503201f;
 	memcpy(file.code, trampoline, sizeof(trampoline));
 	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
-	assert_int_equal(unwind_table_read(fd, -1, &table), 0);
+	assert_int_equal(unwind_table_read(fd, -1, (char[REASON_MAX]){0}, &table), 0);
 	assert_int_equal(unwind_table_find(table, 0), UNWIND_RULE_NONE);
 	assert_int_equal(unwind_table_find(table, at - 2), UNWIND_RULE_NONE);
 	/* Looked up one byte earlier, like every address that is returned to. */

@@ -152,7 +152,7 @@ static void check_file(int fd, uint64_t *seed)
 	backend = memory_backend(memory);
 	space = unwind_space_new(&backend.chunks);
 	assert_non_null(space);
-	if (unwind_table_read(fd, -1, &table) == 0) {
+	if (unwind_table_read(fd, -1, (char[REASON_MAX]){0}, &table) == 0) {
 		for (size_t i = 0; i < unwind_table_segments(table); i++)
 			check_segment(table, unwind_table_segment(table, i), memory, space, seed);
 		unwind_table_free(table);

@@ -274,7 +274,7 @@ static void check_object(const char *path, struct tally *tally)
 	Elf *elf;
 
 	assert_true(fd >= 0);
-	assert_int_equal(unwind_table_read(fd, -1, &table), 0);
+	assert_int_equal(unwind_table_read(fd, -1, (char[REASON_MAX]){0}, &table), 0);
 	rules = unwind_table_rules(table);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	assert_non_null(elf);
