@@ -146,7 +146,8 @@ size_t rank_top(const struct report *report, enum rank_by by, const struct stack
 		const struct stack *stack = &report->snapshot->stacks[i];
 		struct key key;
 
-		if (report->notes[i].hidden || !rank_key_of(report, stack, by, &key))
+		if ((report->notes && report->notes[i].hidden) ||
+		    !rank_key_of(report, stack, by, &key))
 			continue;
 		if (kept < max) {
 			top[kept++] = stack;

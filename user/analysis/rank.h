@@ -20,7 +20,7 @@ enum rank_by {
 /*
  * Fills top[] with the best `max` stacks of the snapshot, best first (ties: more count, then
  * smaller id, so that output is stable); stacks with nothing to show under the chosen order are
- * left out. Returns how many. O(n log max).
+ * left out. Returns how many. O(n log max). RANK_LIVE, RANK_ALLOC and RANK_COUNT need no notes.
  */
 size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max);
 

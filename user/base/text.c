@@ -93,13 +93,35 @@ struct text_piece text_next(const char **text, const struct text_rules *rules)
 	return piece;
 }
 
+/* How many bytes from here on are printable ASCII that stays as it is: most of all names. */
+static size_t text_plain_length(const char *text, const struct text_rules *rules)
+{
+	const char *special = rules->special ?: "";
+	size_t len = 0;
+
+	for (; text[len] >= ' ' && text[len] <= '~'; len++) {
+		for (const char *s = special; *s; s++) {
+			if (*s == text[len])
+				return len;
+		}
+	}
+	return len;
+}
+
 size_t text_put(FILE *out, const char *text, const struct text_rules *rules)
 {
 	size_t width = 0;
 
-	for (; *text; width++) {
-		struct text_piece piece = text_next(&text, rules);
+	while (*text) {
+		size_t plain = text_plain_length(text, rules);
+		struct text_piece piece = {.bytes = text, .len = plain};
 
+		text += plain;
+		width += plain;
+		if (!plain) {
+			piece = text_next(&text, rules);
+			width++;
+		}
 		if (out)
 			fwrite(piece.bytes, 1, piece.len, out);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/model/report.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,24 +26,43 @@ static void report_fill(struct report *r)
 		memcpy(r->bad_frees, s->bad_frees, s->bad_free_count * sizeof(*r->bad_frees));
 }
 
-struct report *report_new(struct snapshot *snapshot)
+struct report *report_begin(struct snapshot *snapshot)
 {
 	struct report *r = calloc(1, sizeof(*r));
 
-	if (!r) {
+	if (r)
+		r->snapshot = snapshot;
+	else
 		snapshot_free(snapshot);
-		return NULL;
-	}
-	r->snapshot = snapshot;
+	return r;
+}
+
+int report_complete(struct report *r)
+{
+	if (r->notes)
+		return 0;
 	/* report_fill() writes every one: cleared first, they would be written twice. */
-	r->notes = reallocarray(NULL, snapshot->stack_count + 1, sizeof(*r->notes));
-	r->bad_frees = calloc(snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
+	r->notes = reallocarray(NULL, r->snapshot->stack_count + 1, sizeof(*r->notes));
+	r->bad_frees = calloc(r->snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
 	if (!r->notes || !r->bad_frees) {
-		report_free(r);
-		return NULL;
+		free(r->notes);
+		free(r->bad_frees);
+		r->notes = NULL;
+		r->bad_frees = NULL;
+		return -ENOMEM;
 	}
 	report_fill(r);
-	return r;
+	return 0;
+}
+
+struct report *report_new(struct snapshot *snapshot)
+{
+	struct report *r = report_begin(snapshot);
+
+	if (!r || !report_complete(r))
+		return r;
+	report_free(r);
+	return NULL;
 }
 
 void report_free(struct report *r)

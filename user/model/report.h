@@ -32,8 +32,8 @@ struct stack_notes {
 };
 
 struct report {
-	const struct snapshot *snapshot;  /* owned */
-	struct stack_notes *notes;	  /* one for each of snapshot->stacks */
+	const struct snapshot *snapshot; /* owned */
+	struct stack_notes *notes; /* one for each of snapshot->stacks; NULL: report_begin() */
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	/* snapshot->bad_frees, with the frames of their calls and what is suppressed of them */
 	struct bad_free *bad_frees;
@@ -45,7 +45,14 @@ struct report {
  * snapshot: all that is live. NULL when out of memory; then the snapshot is freed too.
  */
 struct report *report_new(struct snapshot *snapshot);
-void report_free(struct report *report); /* with the snapshot; NULL is fine */
+
+/*
+ * report_new() in two steps, for one that may never be shown: of a long recording each snapshot but
+ * the last is only counted. Between the two it has its snapshot and nothing else.
+ */
+struct report *report_begin(struct snapshot *snapshot);
+int report_complete(struct report *report); /* 0, also when it is complete already, or -ENOMEM */
+void report_free(struct report *report);    /* with the snapshot; NULL is fine */
 
 /* Those of a stack of the report's snapshot. */
 static inline const struct stack_notes *report_notes(const struct report *report,

@@ -271,19 +271,30 @@ static int pipeline_finish_round(struct pipeline *p)
 
 /* ---- taking snapshots --------------------------------------------------------------------- */
 
+/* Of many that only the last is shown of, only its differences and notes are wanted. */
 static bool pipeline_compares_later(const struct pipeline *p)
 {
 	return p->config.last_only && !p->merged;
 }
 
+static int pipeline_compare(struct report *now, const struct report *before)
+{
+	int err = report_complete(now);
+
+	if (!err)
+		rank_delta(now, before ? before->snapshot : NULL);
+	return err;
+}
+
 static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct report *now)
 {
 	bool final = now->snapshot->final;
-	int err;
+	int err = pipeline_compares_later(p) ? 0 : pipeline_compare(now, kept->last);
 
-	/* Of many that only the last is shown of, only its differences are wanted. */
-	if (!pipeline_compares_later(p))
-		rank_delta(now, kept->last ? kept->last->snapshot : NULL);
+	if (err) {
+		report_free(now);
+		return output_fail(p->output, err);
+	}
 	if (p->merged) {
 		err = pipeline_merge(p, kept, now);
 		/* The outcome is about the processes themselves. */
@@ -314,7 +325,7 @@ int pipeline_take(struct pipeline *p, struct snapshot *now)
 		snapshot_free(now);
 		return output_error(p->output);
 	}
-	report = report_new(now);
+	report = report_begin(now);
 	return report ? pipeline_take_report(p, kept, report) : output_fail(p->output, -ENOMEM);
 }
 
@@ -327,8 +338,9 @@ static int pipeline_show_kept(struct pipeline *p, struct kept *table)
 			break;
 		if (!kept->to_show)
 			continue;
-		if (table == p->processes && pipeline_compares_later(p))
-			rank_delta(kept->last, kept->before ? kept->before->snapshot : NULL);
+		if (table == p->processes && pipeline_compares_later(p) &&
+		    pipeline_compare(kept->last, kept->before))
+			return output_fail(p->output, -ENOMEM);
 		pipeline_suppress_stacks(p, kept->last);
 		pipeline_suppress_bad_frees(p, kept->last);
 		pipeline_print(p, kept, kept->last);
