@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/analysis/rank.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,24 +253,28 @@ static const struct stack *rank_stack_before(struct rank_before *before, size_t 
 	return rank_find_stack(s, before->index, id);
 }
 
-void rank_delta(struct report *now, const struct snapshot *snapshot)
+int rank_delta(struct report *now, const struct snapshot *snapshot)
 {
 	struct rank_before before = {.snapshot = snapshot};
 
+	if (report_reserve(now))
+		return -ENOMEM;
 	now->delta_bytes = now->delta_count = 0;
 	for (size_t i = 0; i < now->snapshot->stack_count; i++) {
 		const struct stack *stack = &now->snapshot->stacks[i];
 		const struct stack *old = rank_stack_before(&before, i, stack->id);
-		struct stack_notes *notes = &now->notes[i];
+		struct stack_notes notes = report_first_notes(stack);
 		/* A stack that is new, or a first snapshot: all live blocks came since attach. The
 		 * differences are taken modulo 2^64 and come out signed. */
 		uint64_t bytes = stack->live.bytes - (old ? old->live.bytes : 0);
 		uint64_t count = stack->live.count - (old ? old->live.count : 0);
 
-		notes->delta_bytes = (int64_t)bytes;
-		notes->delta_count = (int64_t)count;
+		notes.delta_bytes = (int64_t)bytes;
+		notes.delta_count = (int64_t)count;
+		now->notes[i] = notes;
 		now->delta_bytes = (int64_t)((uint64_t)now->delta_bytes + bytes);
 		now->delta_count = (int64_t)((uint64_t)now->delta_count + count);
 	}
 	free(before.index);
+	return 0;
 }

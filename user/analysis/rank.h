@@ -25,9 +25,9 @@ enum rank_by {
 size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max);
 
 /*
- * Sets delta_bytes/delta_count of every stack and of the report against the previous snapshot of
- * the same target (NULL: first one). Stacks are matched by id.
+ * Makes the notes of every stack, with what has changed against the previous snapshot of the same
+ * target (NULL: first one), and the report's sums of that. Stacks are matched by id. 0 or -ENOMEM.
  */
-void rank_delta(struct report *now, const struct snapshot *before);
+int rank_delta(struct report *now, const struct snapshot *before);
 
 #endif

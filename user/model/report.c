@@ -5,27 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void report_fill(struct report *r)
-{
-	const struct snapshot *s = r->snapshot;
-
-	for (size_t i = 0; i < s->stack_count; i++) {
-		const struct stack *stack = &s->stacks[i];
-
-		r->notes[i] = (struct stack_notes){
-			.delta_bytes = (int64_t)stack->live.bytes,
-			.delta_count = (int64_t)stack->live.count,
-			.frames = stack->frames,
-			.frame_count = stack->frame_count,
-		};
-		/* Modulo 2^64: a forged recording may hold any numbers. */
-		r->delta_bytes = (int64_t)((uint64_t)r->delta_bytes + stack->live.bytes);
-		r->delta_count = (int64_t)((uint64_t)r->delta_count + stack->live.count);
-	}
-	if (s->bad_free_count)
-		memcpy(r->bad_frees, s->bad_frees, s->bad_free_count * sizeof(*r->bad_frees));
-}
-
 struct report *report_begin(struct snapshot *snapshot)
 {
 	struct report *r = calloc(1, sizeof(*r));
@@ -37,11 +16,11 @@ struct report *report_begin(struct snapshot *snapshot)
 	return r;
 }
 
-int report_complete(struct report *r)
+int report_reserve(struct report *r)
 {
 	if (r->notes)
 		return 0;
-	/* report_fill() writes every one: cleared first, they would be written twice. */
+	/* Every one will be written: cleared first, they would be written twice. */
 	r->notes = reallocarray(NULL, r->snapshot->stack_count + 1, sizeof(*r->notes));
 	r->bad_frees = calloc(r->snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
 	if (!r->notes || !r->bad_frees) {
@@ -51,7 +30,24 @@ int report_complete(struct report *r)
 		r->bad_frees = NULL;
 		return -ENOMEM;
 	}
-	report_fill(r);
+	if (r->snapshot->bad_free_count)
+		memcpy(r->bad_frees, r->snapshot->bad_frees,
+		       r->snapshot->bad_free_count * sizeof(*r->bad_frees));
+	return 0;
+}
+
+int report_complete(struct report *r)
+{
+	const struct snapshot *s = r->snapshot;
+
+	if (report_reserve(r))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->stack_count; i++) {
+		r->notes[i] = report_first_notes(&s->stacks[i]);
+		/* Modulo 2^64: a forged recording may hold any numbers. */
+		r->delta_bytes = (int64_t)((uint64_t)r->delta_bytes + s->stacks[i].live.bytes);
+		r->delta_count = (int64_t)((uint64_t)r->delta_count + s->stacks[i].live.count);
+	}
 	return 0;
 }
 

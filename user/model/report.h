@@ -51,8 +51,26 @@ struct report *report_new(struct snapshot *snapshot);
  * the last is only counted. Between the two it has its snapshot and nothing else.
  */
 struct report *report_begin(struct snapshot *snapshot);
-int report_complete(struct report *report); /* 0, also when it is complete already, or -ENOMEM */
-void report_free(struct report *report);    /* with the snapshot; NULL is fine */
+/* 0, or -ENOMEM: it stays as it is. */
+int report_complete(struct report *report);
+/*
+ * Only room for the notes and bad frees: the caller fills in each stack's notes. 0, also when there
+ * is room already, or -ENOMEM.
+ */
+int report_reserve(struct report *report);
+
+/* Those that a stack begins with. */
+static inline struct stack_notes report_first_notes(const struct stack *stack)
+{
+	return (struct stack_notes){
+		.delta_bytes = (int64_t)stack->live.bytes,
+		.delta_count = (int64_t)stack->live.count,
+		.frames = stack->frames,
+		.frame_count = stack->frame_count,
+	};
+}
+
+void report_free(struct report *report); /* with the snapshot; NULL is fine */
 
 /* Those of a stack of the report's snapshot. */
 static inline const struct stack_notes *report_notes(const struct report *report,

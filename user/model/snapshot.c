@@ -86,13 +86,8 @@ void snapshot_free(struct snapshot *snapshot)
 void snapshot_total(struct snapshot *snapshot)
 {
 	snapshot->live = snapshot->alloc = snapshot->free = (struct amount){0};
-	for (size_t i = 0; i < snapshot->stack_count; i++) {
-		const struct stack *stack = &snapshot->stacks[i];
-
-		amount_add(&snapshot->live, &stack->live);
-		amount_add(&snapshot->alloc, &stack->alloc);
-		amount_add(&snapshot->free, &stack->free);
-	}
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		snapshot_count(snapshot, &snapshot->stacks[i]);
 }
 
 /* Both tables may be asked with a number from a recording of a newer version. */

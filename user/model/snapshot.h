@@ -98,6 +98,14 @@ void snapshot_free(struct snapshot *snapshot);
 /* Sets live, alloc and free to the sums of the stacks. */
 void snapshot_total(struct snapshot *snapshot);
 
+/* Adds one stack to them: for those who fill in one after the other anyway. */
+static inline void snapshot_count(struct snapshot *snapshot, const struct stack *stack)
+{
+	amount_add(&snapshot->live, &stack->live);
+	amount_add(&snapshot->alloc, &stack->alloc);
+	amount_add(&snapshot->free, &stack->free);
+}
+
 /*
  * How the walks up the stacks ended: [end], and last those allocations whose stack was not
  * recorded.

@@ -306,14 +306,15 @@ static void row_fill_stack(const struct recording_in *in, struct snapshot *s, st
 
 int recording_fill_stacks(const struct recording_in *in, struct read_rows *rows, struct snapshot *s)
 {
-	s->stacks = calloc(rows->count ? rows->count : 1, sizeof(*s->stacks));
+	/* row_fill_stack() writes all of it: cleared first, it would be written twice. */
+	s->stacks = reallocarray(NULL, rows->count ? rows->count : 1, sizeof(*s->stacks));
 	if (!s->stacks)
 		return -ENOMEM;
 	for (size_t i = 0; i < rows->count; i++) {
 		row_fill_stack(in, s, &s->stacks[i], &rows->items[i]);
 		s->stacks[i].index = (uint32_t)i;
+		snapshot_count(s, &s->stacks[i]);
 	}
 	s->stack_count = rows->count;
-	snapshot_total(s);
 	return 0;
 }

@@ -84,6 +84,9 @@ static int pipeline_name_all(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
+	/* A recording's stacks have come with their names. */
+	if (!p->source->ops->name_stack)
+		return 0;
 	for (size_t i = 0; !err && i < r->snapshot->stack_count; i++)
 		err = pipeline_name(p, r, &r->snapshot->stacks[i]);
 	return err;
@@ -277,19 +280,19 @@ static bool pipeline_compares_later(const struct pipeline *p)
 	return p->config.last_only && !p->merged;
 }
 
-static int pipeline_compare(struct report *now, const struct report *before)
+/* A document of all stacks has one number for each, which is seldom a difference. */
+static int pipeline_compare(const struct pipeline *p, struct report *now,
+			    const struct report *before)
 {
-	int err = report_complete(now);
-
-	if (!err)
-		rank_delta(now, before ? before->snapshot : NULL);
-	return err;
+	if (p->config.show->format->wants_all && p->config.show->sort != RANK_GROWTH)
+		return report_complete(now);
+	return rank_delta(now, before ? before->snapshot : NULL);
 }
 
 static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct report *now)
 {
 	bool final = now->snapshot->final;
-	int err = pipeline_compares_later(p) ? 0 : pipeline_compare(now, kept->last);
+	int err = pipeline_compares_later(p) ? 0 : pipeline_compare(p, now, kept->last);
 
 	if (err) {
 		report_free(now);
@@ -339,7 +342,7 @@ static int pipeline_show_kept(struct pipeline *p, struct kept *table)
 		if (!kept->to_show)
 			continue;
 		if (table == p->processes && pipeline_compares_later(p) &&
-		    pipeline_compare(kept->last, kept->before))
+		    pipeline_compare(p, kept->last, kept->before))
 			return output_fail(p->output, -ENOMEM);
 		pipeline_suppress_stacks(p, kept->last);
 		pipeline_suppress_bad_frees(p, kept->last);
