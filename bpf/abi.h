@@ -10,9 +10,13 @@
 #include "bpf/kinds.h"
 #include "bpf/types.h"
 
-#define ABI_MAX_FRAMES	 128   /* pcs in one stack, the probe's own place included */
-#define ABI_MAX_PENDING	 4     /* allocator calls of one thread under way on different stacks */
-#define ABI_TARGET_SLOTS 16384 /* rows of target_stats; a target's row is its id modulo this */
+#define ABI_MAX_FRAMES	128 /* pcs in one stack, the probe's own place included */
+#define ABI_MAX_PENDING 4   /* allocator calls of one thread under way on different stacks */
+/*
+ * Rows for what is kept of each target in arrays. A target's row is its id modulo this, and belongs
+ * to it alone: ids come from bpf/number.h, which gives out one whose row is free.
+ */
+#define ABI_TARGET_SLOTS 16384
 #define ABI_NO_SLOT	 0xffffffffu
 
 /* What an allocator function does; its arguments are described by the probe's cookie. */
@@ -185,13 +189,25 @@ struct freed_block {
 };
 _Static_assert(sizeof(struct freed_block) == 16, "ABI");
 
+/*
+ * The id that a target's row has next; 0: that was the last one. Rows are used in turn, so that
+ * takes 2^32 targets.
+ */
+static inline uint32_t abi_next_id_of_row(uint32_t id)
+{
+	return id > 0xffffffffu - ABI_TARGET_SLOTS ? 0 : id + ABI_TARGET_SLOTS;
+}
+
 /* Records in the ring buffer. */
 enum event_type {
 	EVENT_STACK = 1, /* struct stack_event: a stack seen for the first time */
-	EVENT_FORK,  /* struct process_event: target_id = the child's, other_id = the parent's */
-	EVENT_EXEC,  /* target_id = the new program's, other_id = the one that ended by it */
-	EVENT_EXIT,  /* target_id ended */
-	EVENT_VFORK, /* the process `pid` runs in target_id's memory until it execs or exits */
+	EVENT_FORK, /* struct process_event: target_id = the child's, other_id = the parent's */
+	/*
+	 * target_id = the new program's, 0: it is not traced; other_id = the one that ended by it
+	 */
+	EVENT_EXEC,
+	EVENT_EXIT,	  /* target_id ended */
+	EVENT_VFORK,	  /* the process `pid` runs in target_id's memory until it execs or exits */
 	EVENT_VFORK_EXIT, /* it has done the latter */
 	EVENT_LEAVE,	  /* target_id is about to end, and waits for a moment to be held */
 	EVENT_LOADED,	  /* target_id has mapped libraries, and waits until their probes are in */

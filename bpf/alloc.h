@@ -190,7 +190,7 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	if (!thread)
 		return 0;
 	p = pending_pop(thread, sp);
-	if (!p)
+	if (!p || target_is_given_up(thread, p->target_id))
 		return 0;
 	if (p->op == OP_ALLOC_OUT) {
 		if ((int)address != 0) {

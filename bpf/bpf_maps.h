@@ -118,6 +118,17 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } target_stats __weak SEC(".maps");
 
+/*
+ * Ids for new targets: those whose row another one has had before, of which nothing is left
+ * (user/trace/reclaim.c). Kernels before 5.15 take all ids from here.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(key, 0);
+	__type(value, uint32_t);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+} free_ids __weak SEC(".maps");
+
 /* Of bpf/number.h, on kernels before 5.15 only; resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
@@ -125,13 +136,6 @@ struct {
 	__type(value, uint32_t);
 	__uint(max_entries, 1);
 } slot_numbers __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(key, 0);
-	__type(value, uint32_t);
-	__uint(max_entries, 1);
-} target_numbers __weak SEC(".maps");
 
 /*
  * With --check-frees (of one row each without it): the families of live blocks that are not

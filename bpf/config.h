@@ -55,8 +55,9 @@ static inline uint64_t live_age_ns(const struct live_clock *clock, uint32_t time
 }
 
 struct shared {
-	uint32_t last_target_id; /* ids are given out by adding one, from both sides */
-	uint32_t next_slot;	 /* slots below it may have been used */
+	/* up to ABI_TARGET_SLOTS ids are given out by adding one, from both sides: bpf/number.h */
+	uint32_t last_target_id;
+	uint32_t next_slot; /* slots below it may have been used */
 	/* stacks sent to be finished by user space: each takes a slot of its own */
 	uint32_t copies;
 	uint32_t bare_slots;   /* 1: some target counts allocations without their stacks */

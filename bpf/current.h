@@ -76,4 +76,21 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 	return true;
 }
 
+/*
+ * Has user space given up the target since a call was entered for it? Nothing may be counted for
+ * the id then: its row and its slots may be another's. Costs nothing while the table is the same.
+ */
+static __always_inline bool target_is_given_up(const struct thread_state *thread,
+					       uint32_t target_id)
+{
+	struct target_info *target;
+	uint32_t tgid;
+
+	if (thread->target_epoch == *(volatile uint32_t *)&shared.target_epoch)
+		return false;
+	tgid = bpf_get_current_pid_tgid() >> 32;
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	return !target || target->id != target_id;
+}
+
 #endif

@@ -33,12 +33,10 @@ static __always_inline uint32_t number_slot(void)
 	return number_next(&slot_numbers, config.max_slots);
 }
 
-/* A new target's id, or 0. User space gives out ids as well, not from that queue: the even ones. */
-static __always_inline uint32_t number_target(void)
+/* All of them are in the queue from the beginning. */
+static __always_inline uint32_t number_unused_target(void)
 {
-	uint32_t number = number_next(&target_numbers, NUMBER_NONE / 4);
-
-	return number == NUMBER_NONE ? 0 : 2 * number + 1;
+	return 0;
 }
 #else
 static __always_inline uint32_t number_slot(void)
@@ -52,10 +50,38 @@ static __always_inline uint32_t number_slot(void)
 	return slot < config.max_slots ? slot : ABI_NO_SLOT;
 }
 
-static __always_inline uint32_t number_target(void)
+static __always_inline uint32_t number_unused_target(void)
 {
-	return __sync_fetch_and_add(&shared.last_target_id, 1) + 1;
+	uint32_t id;
+
+	if (shared.last_target_id >= ABI_TARGET_SLOTS)
+		return 0;
+	id = __sync_fetch_and_add(&shared.last_target_id, 1) + 1;
+	/* As with slots: the race for the last one may be lost. */
+	return id <= ABI_TARGET_SLOTS ? id : 0;
 }
 #endif
+
+/*
+ * A new target's id, with a row of its own; 0: all rows are taken. User space takes ids in the same
+ * way (user/trace/target.c).
+ */
+static __always_inline uint32_t number_target(void)
+{
+	uint32_t id = number_unused_target();
+
+	if (!id && bpf_map_pop_elem(&free_ids, &id))
+		return 0;
+	return id;
+}
+
+/* Gives back the id of a target that came to nothing; 0 is fine. */
+static __always_inline void number_target_back(uint32_t id)
+{
+	uint32_t next = id ? abi_next_id_of_row(id) : 0;
+
+	if (next)
+		bpf_map_push_elem(&free_ids, &next, 0);
+}
 
 #endif

@@ -12,14 +12,17 @@
 
 #include <bpf/bpf_core_read.h>
 
-static __always_inline void send_event(struct process_event *event, uint32_t type,
+/* False: it is lost, which has been counted. */
+static __always_inline bool send_event(struct process_event *event, uint32_t type,
 				       uint32_t target_id)
 {
 	event->header.type = type;
 	event->header.target_id = target_id;
 	event->header.time_ns = bpf_ktime_get_ns();
-	if (bpf_ringbuf_output(&events, event, sizeof(*event), 0))
-		count_lost_anywhere(LOST_EVENTS);
+	if (!bpf_ringbuf_output(&events, event, sizeof(*event), 0))
+		return true;
+	count_lost_anywhere(LOST_EVENTS);
+	return false;
 }
 
 /* Arguments: parent, child. */
@@ -55,6 +58,7 @@ static __always_inline int process_forked(uint64_t *ctx)
 	fresh.leaver = 0;
 	if (!fresh.id || bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 		count_lost(info->id, LOST_TARGETS_FULL);
+		number_target_back(fresh.id);
 		return 0;
 	}
 	unwind_forked(info->id, fresh.id);
@@ -62,7 +66,11 @@ static __always_inline int process_forked(uint64_t *ctx)
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), child->comm);
-	send_event(&event, EVENT_FORK, fresh.id);
+	/* What user space is not told of is no target: nobody would ever read its counters. */
+	if (!send_event(&event, EVENT_FORK, fresh.id)) {
+		bpf_map_delete_elem(&targets, &child_tgid);
+		number_target_back(fresh.id);
+	}
 	return 0;
 }
 
@@ -94,10 +102,17 @@ static __always_inline int process_execed(uint64_t *ctx)
 	event.pid = tgid;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
 	if (!fresh.id || bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
+		/* What the program before has counted stays as it is. */
 		count_lost(info->id, LOST_TARGETS_FULL);
+		bpf_map_delete_elem(&targets, &tgid);
+		number_target_back(fresh.id);
+		send_event(&event, EVENT_EXEC, 0);
 		return 0;
 	}
-	send_event(&event, EVENT_EXEC, fresh.id);
+	if (!send_event(&event, EVENT_EXEC, fresh.id)) {
+		bpf_map_delete_elem(&targets, &tgid);
+		number_target_back(fresh.id);
+	}
 	return 0;
 }
 

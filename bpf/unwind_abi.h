@@ -99,7 +99,7 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "ABI");
 struct unwind_target {
 	/* first word | number of mappings << 32; read and written in one piece; 0: none */
 	uint64_t set;
-	/* whose set it is: rows are shared by ids that are equal modulo ABI_TARGET_SLOTS */
+	/* whose set it is: the row may have had another target before */
 	uint32_t target_id;
 	uint32_t generation; /* changes whenever what is mapped where may have changed */
 	uint32_t remaps;     /* mappings made since the start, of any kind */

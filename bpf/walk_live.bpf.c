@@ -35,10 +35,7 @@ int live_ages(void *ctx)
 	return 0;
 }
 
-/*
- * Removes the blocks of targets that have been reported for the last time: those with a bit set in
- * ended_targets.
- */
+/* Removes the blocks of targets that have been reported for the last time: stats.swept_id. */
 SEC("iter/bpf_map_elem")
 int live_sweep(struct bpf_iter__bpf_map_elem *ctx)
 {
@@ -50,7 +47,10 @@ int live_sweep(struct bpf_iter__bpf_map_elem *ctx)
 		return 0;
 	copy = *key;
 	stats = target_stats_of(copy.target_id);
-	if (stats && stats->swept_id == copy.target_id)
+	if (stats && stats->swept_id == copy.target_id) {
 		live_remove(&copy);
+		if (config.check_frees)
+			bpf_map_delete_elem(&families, &copy);
+	}
 	return 0;
 }

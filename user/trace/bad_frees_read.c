@@ -8,6 +8,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 
 static void bad_free_fill_call(struct bad_free_call *call, const struct trace *trace,
@@ -47,6 +48,23 @@ static void bad_free_fill(struct bad_free *to, const struct trace *trace,
 	bad_free_fill_call(&to->calls[BAD_FREE_NOW], trace, key->target_id, key->free_slot);
 	bad_free_fill_call(&to->calls[BAD_FREE_FIRST], trace, key->target_id, key->first_slot);
 	bad_free_fill_call(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
+}
+
+void bad_frees_release_swept(const struct trace *trace)
+{
+	int fd = bpf_map__fd(trace->skel->maps.bad_frees);
+	struct bad_free_key key, next;
+	bool more;
+
+	if (!trace->options.check_frees)
+		return;
+	/* From a key that is gone the walk would begin anew. */
+	for (more = !bpf_map_get_next_key(fd, NULL, &next); more;) {
+		key = next;
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		if (slots_target_swept(trace, key.target_id))
+			bpf_map_delete_elem(fd, &key);
+	}
 }
 
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)

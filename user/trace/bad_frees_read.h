@@ -7,5 +7,7 @@
 
 /* Fills in those of the snapshot's target. 0 or -ENOMEM. */
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot);
+/* Forgets those of targets that slots_target_swept(). */
+void bad_frees_release_swept(const struct trace *trace);
 
 #endif

@@ -65,7 +65,8 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	target->image = parent ? image_clone(parent->image, target->pid)
 			       : image_new_empty(target->pid, trace->objects);
 	if (!target->image) {
-		target_end(trace, target, TARGET_EXITED);
+		target_unregister(trace, target);
+		target_end(trace, target, TARGET_REMOVED);
 		return;
 	}
 	if (!parent)
@@ -111,8 +112,11 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	bool launched = false;
 
 	/* Of a target that was given up (event_queue_settle()), and its process entered anew. */
-	if (!old && event->other_id && target_by_pid(trace, (pid_t)event->pid))
+	if (!old && event->other_id && target_by_pid(trace, (pid_t)event->pid)) {
+		if (event->header.target_id)
+			target_abandon_id(trace, event->header.target_id);
 		return;
+	}
 	if (old) {
 		launched = old->stage == TARGET_LAUNCHING;
 		target_tell_untraced(trace, old);
@@ -120,6 +124,11 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 		target_end(trace, old, TARGET_REPLACED);
 	} else {
 		left.image = spawn_table_take(trace->spawns, (pid_t)event->pid);
+	}
+	/* The kernel had no row for the new program: it is not traced. */
+	if (!event->header.target_id) {
+		event_drop_inheritance(trace, &left);
+		return;
 	}
 	target = target_new(trace, event->header.target_id, (pid_t)event->pid);
 	if (!target) {

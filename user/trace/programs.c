@@ -42,7 +42,6 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	};
 	attach_prepare(options->attach, out);
 	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
-	bpf_map__set_autocreate(skel->maps.target_numbers, old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "user/base/log.h"
+#include "user/trace/bad_frees_read.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
@@ -16,16 +17,23 @@
 void reclaim_ended(struct trace *trace)
 {
 	struct target *target;
+	bool alive = false;
 	int err;
 
 	if (!trace->ended)
 		return;
-	for (target = trace->ended; target; target = target->next_ended)
+	for (target = trace->ended; target; target = target->next_ended) {
 		slots_stats(trace, target->id)->swept_id = target->id;
+		alive |= target->alive;
+	}
+	/* Programs that have begun for what was given up are to find its row, and nobody else's. */
+	if (alive)
+		unwind_publisher_wait(trace->unwind);
 	err = live_walk(trace, trace->skel->progs.live_sweep);
 	if (err)
 		log_debug("cannot clear the live map: %s", strerror(-err));
 	slots_release_swept(trace);
+	bad_frees_release_swept(trace);
 	while (trace->ended) {
 		target = trace->ended;
 		if (target->stage != TARGET_FORGOTTEN)
@@ -33,6 +41,7 @@ void reclaim_ended(struct trace *trace)
 		trace->ended = target->next_ended;
 		slots_release_target(trace, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
+		target_id_give(trace, target->id);
 		target_free(trace, target);
 	}
 	trace->ended_count = 0;

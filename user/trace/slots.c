@@ -87,11 +87,9 @@ struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id)
 	return &trace->stats[target_id % ABI_TARGET_SLOTS];
 }
 
-static bool slot_swept(const struct trace *trace, uint32_t slot)
+bool slots_target_swept(const struct trace *trace, uint32_t target_id)
 {
-	uint32_t id = trace->slot_infos[slot].target_id;
-
-	return id && slots_stats(trace, id)->swept_id == id;
+	return target_id && slots_stats(trace, target_id)->swept_id == target_id;
 }
 
 void slots_release_swept(struct trace *trace)
@@ -104,7 +102,7 @@ void slots_release_swept(struct trace *trace)
 		struct slot_info *info = &trace->slot_infos[i];
 		struct stack_key key = {.stack_id = info->stack_id, .target_id = info->target_id};
 
-		if (!slot_swept(trace, i))
+		if (!slots_target_swept(trace, info->target_id))
 			continue;
 		bpf_map_delete_elem(stacks_fd, &key);
 		memset(&trace->counters[i], 0, sizeof(trace->counters[i]));

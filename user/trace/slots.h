@@ -27,7 +27,9 @@ bool slots_have_bare(const struct trace *trace);
 /* The row of a target, or of one that has ended and has not been cleared. */
 struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id);
 
-/* Gives back the slots of targets whose stats say that their blocks have been swept. */
+/* Do the target's stats say that its blocks have been swept? */
+bool slots_target_swept(const struct trace *trace, uint32_t target_id);
+/* Gives back the slots of such targets. */
 void slots_release_swept(struct trace *trace);
 /* And what is kept of such a target by its id. */
 void slots_release_target(struct trace *trace, uint32_t target_id);

@@ -21,8 +21,7 @@ struct trace {
 	struct attach_programs programs;
 	struct event_queue *queue;
 	int epoll_fd;
-	int stats_fd;	       /* -1: the kernel does not count the programs' run time */
-	uint32_t last_even_id; /* half of it; kernels before 5.15: the odd ids are the kernel's */
+	int stats_fd; /* -1: the kernel does not count the programs' run time */
 
 	/* The kernel's arrays, mapped: slots.h. */
 	struct stack_counters *counters;
@@ -48,6 +47,7 @@ struct trace {
 	uint64_t own_generation;
 
 	uint64_t maps_lost;    /* records of mappings, when that was last looked at */
+	uint64_t events_lost;  /* events of processes, likewise */
 	bool events_unhandled; /* no memory to follow what an event told */
 };
 

@@ -36,6 +36,30 @@ void **target_user_data(struct target *target)
 	return &target->user_data;
 }
 
+/* bpf/number.h */
+uint32_t target_id_take(struct trace *trace)
+{
+	uint32_t *last = &trace->skel->bss->shared.last_target_id;
+	uint32_t id = __atomic_load_n(last, __ATOMIC_ACQUIRE);
+
+	while (id < ABI_TARGET_SLOTS) {
+		if (__atomic_compare_exchange_n(last, &id, id + 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
+			return id + 1;
+	}
+	if (bpf_map_lookup_and_delete_elem(bpf_map__fd(trace->skel->maps.free_ids), NULL, &id))
+		return 0;
+	return id;
+}
+
+void target_id_give(struct trace *trace, uint32_t id)
+{
+	uint32_t next = abi_next_id_of_row(id);
+
+	if (next)
+		bpf_map_update_elem(bpf_map__fd(trace->skel->maps.free_ids), NULL, &next, BPF_ANY);
+}
+
 struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 {
 	struct target *target = calloc(1, sizeof(*target));

@@ -54,6 +54,7 @@ struct target {
 	bool bare;	/* has probes on return sites, so that its unwinders are watched */
 	bool layered;	/* has several allocators */
 	bool has_names; /* the symbolizer knows the process */
+	bool alive;	/* TARGET_REMOVED: its process may go on */
 	bool gone;	/* its pidfd says so, while events are taken in: target_life.h */
 
 	struct image *image;
@@ -79,6 +80,11 @@ static inline bool target_has_ended(const struct target *target)
 {
 	return target->stage >= TARGET_REPLACED;
 }
+
+/* An id for a new target, which has a row of the kernel's arrays to itself; 0: none is free. */
+uint32_t target_id_take(struct trace *trace);
+/* Nothing of the id is left anywhere, nor can come: another target may have its row. */
+void target_id_give(struct trace *trace, uint32_t id);
 
 /* In the tables, TARGET_FOUND, without an image. NULL when out of memory. */
 struct target *target_new(struct trace *trace, uint32_t id, pid_t pid);

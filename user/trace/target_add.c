@@ -40,12 +40,25 @@ static int target_say_no_allocator(const struct trace *trace, const struct targe
 	return -ENOENT;
 }
 
-static uint32_t target_next_id(struct trace *trace)
+/* -EUSERS, logged: there is no row for it; or -ENOMEM. */
+static int target_make(struct trace *trace, pid_t pid, struct target **out)
 {
-	/* bpf/number.h */
-	if (trace->options.old)
-		return 2 * ++trace->last_even_id;
-	return __atomic_add_fetch(&trace->skel->bss->shared.last_target_id, 1, __ATOMIC_ACQ_REL);
+	uint32_t id = target_id_take(trace);
+
+	/* Some rows wait for others, to be cleared with them. */
+	if (!id) {
+		reclaim_ended(trace);
+		id = target_id_take(trace);
+	}
+	if (!id) {
+		log_error("process %d cannot be traced: %u processes are already", pid,
+			  ABI_TARGET_SLOTS);
+		return -EUSERS;
+	}
+	*out = target_new(trace, id, pid);
+	if (!*out)
+		target_id_give(trace, id);
+	return *out ? 0 : -ENOMEM;
 }
 
 static int target_open_pidfd(struct trace *trace, struct target *target)
@@ -66,11 +79,11 @@ static bool target_pidfd_ended(const struct target *target)
 	return poll(&fd, 1, 0) == 1;
 }
 
+/* It may have been entered in the kernel's table: what it has left there goes like any other's. */
 static void target_discard(struct trace *trace, struct target *target)
 {
-	unwind_publisher_drop(trace->unwind, target->id);
-	target_unlink(trace, target);
-	target_free(trace, target);
+	target_unregister(trace, target);
+	target_end(trace, target, TARGET_REMOVED);
 }
 
 /*
@@ -147,9 +160,9 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	if (err)
 		return err;
 	for (int tries = 1;; tries++) {
-		target = target_new(trace, target_next_id(trace), pid);
-		if (!target)
-			return -ENOMEM;
+		err = target_make(trace, pid, &target);
+		if (err)
+			return err;
 		err = target_prepare(trace, target, child);
 		log_progress_end();
 		if (!err)
@@ -178,11 +191,11 @@ int trace_add_process(struct trace *trace, pid_t pid)
 
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count)
 {
-	struct target *target = target_new(trace, target_next_id(trace), pid);
-	int err, attached = 0;
+	struct target *target;
+	int err = target_make(trace, pid, &target), attached = 0;
 
-	if (!target)
-		return -ENOMEM;
+	if (err)
+		return err;
 	target->stage = TARGET_LAUNCHING;
 	target->image = image_new_empty(pid, trace->objects);
 	target->preloaded = calloc(path_count + 1, sizeof(*target->preloaded));
@@ -217,7 +230,6 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 
 void trace_remove_target(struct trace *trace, struct target *target)
 {
-	target_unregister(trace, target);
-	target_end(trace, target, TARGET_REMOVED);
+	target_discard(trace, target);
 	reclaim_ended(trace);
 }

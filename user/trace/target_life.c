@@ -2,6 +2,9 @@
 #include "user/trace/target_life.h"
 
 #include <poll.h>
+#include <stdlib.h>
+
+#include <bpf/bpf.h>
 
 #include "user/base/clock.h"
 #include "user/trace/known_objects.h"
@@ -45,6 +48,7 @@ void target_end(struct trace *trace, struct target *target, enum target_stage en
 	bool told = target->stage == TARGET_TRACED && end != TARGET_REMOVED;
 
 	target->stage = end;
+	target->alive = end == TARGET_REMOVED;
 	target_unlink(trace, target);
 	if (told)
 		trace->callbacks.ended(trace->callbacks.ctx, target);
@@ -54,15 +58,47 @@ void target_end(struct trace *trace, struct target *target, enum target_stage en
 	trace->ended_count++;
 }
 
+void target_abandon_id(struct trace *trace, uint32_t id)
+{
+	struct target *nobody = calloc(1, sizeof(*nobody));
+
+	/* Without memory its row stays as it is, and is never used again. */
+	if (!nobody)
+		return;
+	nobody->id = id;
+	nobody->pidfd = -1;
+	nobody->stage = TARGET_REMOVED;
+	nobody->alive = true;
+	nobody->next_ended = trace->ended;
+	trace->ended = nobody;
+	trace->ended_count++;
+}
+
+/* Its process is not this target any more, by the kernel's table. */
+static bool target_is_unlisted(const struct trace *trace, const struct target *target)
+{
+	uint32_t tgid = (uint32_t)target->pid;
+	struct target_info info;
+
+	return bpf_map_lookup_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info) ||
+	       info.id != target->id;
+}
+
 bool targets_mark_gone(struct trace *trace)
 {
+	uint64_t lost =
+		__atomic_load_n(&trace->skel->bss->shared.lost[LOST_EVENTS], __ATOMIC_RELAXED);
+	bool look = lost != trace->events_lost, some = false;
 	struct target *target, *next;
-	bool some = false;
 
+	trace->events_lost = lost;
 	HASH_ITER (hh, trace->targets, target, next) {
 		struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
 
 		target->gone = target->pidfd >= 0 && poll(&fd, 1, 0) == 1;
+		/* The lost events may have been the ends of some. */
+		if (look && !target->gone)
+			target->gone = target_is_unlisted(trace, target);
 		some |= target->gone;
 	}
 	return some;

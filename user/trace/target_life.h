@@ -23,4 +23,10 @@ bool targets_mark_gone(struct trace *trace);
 /* Ends those that are marked. */
 void targets_end_gone(struct trace *trace);
 
+/*
+ * An id that the kernel has given to a process which is not traced under it: what may have been
+ * counted is cleared, and its row becomes free.
+ */
+void target_abandon_id(struct trace *trace, uint32_t id);
+
 #endif

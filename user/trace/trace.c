@@ -49,7 +49,7 @@ static int trace_set_map_size(struct bpf_map *map, uint32_t entries)
  */
 static int trace_configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 {
-	int cpus = libbpf_num_possible_cpus(), err;
+	int cpus = libbpf_num_possible_cpus();
 	uint32_t step;
 
 	if (cpus < 0)
@@ -58,8 +58,8 @@ static int trace_configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 	skel->rodata->config.number_step = step;
 	/* Nobody counts the slots in use there: readers look at all. */
 	skel->bss->shared.next_slot = max_slots;
-	err = trace_set_map_size(skel->maps.slot_numbers, step);
-	return err ?: trace_set_map_size(skel->maps.target_numbers, step);
+	skel->bss->shared.last_target_id = ABI_TARGET_SLOTS;
+	return trace_set_map_size(skel->maps.slot_numbers, step);
 }
 
 static int trace_configure(struct trace *trace)
@@ -152,8 +152,11 @@ static int trace_prepare_old(struct trace *trace)
 	if (!trace->programs.old)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < skel->rodata->config.number_step; i++) {
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.slot_numbers), NULL, &i, BPF_ANY) ||
-		    bpf_map_update_elem(bpf_map__fd(skel->maps.target_numbers), NULL, &i, BPF_ANY))
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.slot_numbers), NULL, &i, BPF_ANY))
+			return log_errno(errno, "cannot fill a BPF queue");
+	}
+	for (uint32_t id = 1; id <= ABI_TARGET_SLOTS; id++) {
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.free_ids), NULL, &id, BPF_ANY))
 			return log_errno(errno, "cannot fill a BPF queue");
 	}
 	return 0;

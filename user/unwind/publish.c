@@ -361,14 +361,20 @@ void unwind_publisher_drop(struct unwind_publisher *p, uint32_t target_id)
 	free(target);
 }
 
+void unwind_publisher_wait(struct unwind_publisher *p)
+{
+	if (p->backend.wait)
+		p->backend.wait(p->backend.arg);
+}
+
 void unwind_publisher_reclaim(struct unwind_publisher *p)
 {
 	struct set *waiting = p->waiting;
 
 	if (!unwind_tables_leaving(p->tables) && !waiting && !p->unused)
 		return;
-	if ((unwind_tables_leaving(p->tables) || waiting) && p->backend.wait)
-		p->backend.wait(p->backend.arg);
+	if (unwind_tables_leaving(p->tables) || waiting)
+		unwind_publisher_wait(p);
 	unwind_tables_reclaim(p->tables);
 	p->waiting = p->unused;
 	p->unused = NULL;

@@ -73,6 +73,9 @@ void unwind_publisher_hold(struct unwind_publisher *publisher, uint32_t target_i
 /* The target has ended. */
 void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_id);
 
+/* Returns once every program has ended that was running: tens of milliseconds. */
+void unwind_publisher_wait(struct unwind_publisher *publisher);
+
 /*
  * Frees what nothing uses any more, some of it at the next call only. To be called when all events
  * of the kernel side have been handled: an unread fork could still refer to it. Cheap when there is

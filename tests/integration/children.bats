@@ -1,0 +1,88 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Many children of one parent that lives: each takes a row of the kernel's arrays for a while, and the parent keeps its own.
+
+load lib.bash
+
+# attach_to_file [OPTION…]: snapshots to all.json, of which there are tens of thousands.
+attach_to_file() {
+	"$TOOL" -f json -i 1h -T 1000 --sort alloc -p "$T_PID" -o "$D/all.json" "$@" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	attached "$T_PID"
+}
+
+parents_snapshots() {
+	grep -c "\"pid\":$T_PID," "$D/all.json"
+}
+
+# SNAP: the parent's next snapshot. The tool may have many children to go through first.
+snap_from_file() {
+	local before
+
+	before=$(parents_snapshots || :)
+	more() {
+		[[ $(parents_snapshots) -gt $before ]]
+	}
+	kill -USR1 "$TOOL_PID"
+	until_true $((4 * DEADLINE)) more || fail 'no snapshot of the parent'
+	SNAP=$(grep "\"pid\":$T_PID," "$D/all.json" | tail -n 1)
+}
+
+# tell_long COMMAND: the same as tell, of what takes a while.
+tell_long() {
+	DEADLINE=$((4 * DEADLINE)) tell "$1"
+}
+
+@test "20,000 children of a process that lives: its frees, its stacks and theirs stay right" {
+	start_target "$TARGETS/children"
+	attach_to_file --children exact
+	tell unknown
+	tell go
+	tell_long 'fork-allocate 20000'
+	tell go
+	snap_from_file
+	same
+	holds '.unknown_frees == 8'
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "the tool ended with status $?"
+	right=$(jq -c 'select(.final and .live == {"bytes": 64, "count": 1} and .unknown_frees == 0
+		and .stacks[0].frames[1].function == "leak_in_child") | .pid' "$D/all.json" | wc -l)
+	[[ $right -eq 20000 ]] || fail "$right of 20000 children are right"
+}
+
+@test "17,000 children of a process that lives: what it has lost, and its blocks without stacks, stay its own" {
+	start_target "$TARGETS/children"
+	attach_to_file --children exact --max-stacks 1
+	tell unknown
+	tell go
+	snap_from_file
+	# One of three stacks has room.
+	holds '.lost.stack_table_full == 20 and .alloc == {"bytes": 6000, "count": 30}'
+	tell_long 'fork-allocate 17000'
+	snap_from_file
+	holds '.lost.stack_table_full == 20 and .alloc == {"bytes": 6000, "count": 30} and .unknown_frees == 8'
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "the tool ended with status $?"
+	right=$(jq -c 'select(.final and .live == {"bytes": 64, "count": 1} and .lost.stack_table_full == 1) | .pid' "$D/all.json" | wc -l)
+	[[ $right -eq 17000 ]] || fail "$right of 17000 children are right"
+}
+
+@test "more children than there are rows: those without are counted as not followed, and later ones are followed" {
+	start_target "$TARGETS/children"
+	attach_to_file --children exact
+	# It cannot give rows back meanwhile.
+	kill -STOP "$TOOL_PID"
+	tell_long 'fork 17000'
+	kill -CONT "$TOOL_PID"
+	snap_from_file
+	# One of the 16,384 is the parent's.
+	holds '.lost.target_table_full == 17000 - 16383 and .lost.process_events == 0'
+	tell_long 'fork-allocate 100'
+	snap_from_file
+	holds '.lost.target_table_full == 17000 - 16383'
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "the tool ended with status $?"
+	right=$(jq -c 'select(.final and .live == {"bytes": 64, "count": 1}) | .pid' "$D/all.json" | wc -l)
+	[[ $right -eq 100 ]] || fail "$right of 100 children are right"
+}
