@@ -126,3 +126,71 @@ load lib.bash
 	snap
 	holds '[.stacks[] | has("verdict")] | any | not'
 }
+
+@test "-o FILE: what it holds stays until there is something to write" {
+	echo old >"$D/file"
+	run_tool -p 4194305 -o "$D/file"
+	[[ $STATUS -eq 1 && $(<"$D/file") == old ]] || fail "status $STATUS: $(<"$D/file")"
+	run_tool record -p 4194305 -o "$D/file"
+	[[ $STATUS -eq 1 && $(<"$D/file") == old ]] || fail "record: status $STATUS: $(<"$D/file")"
+	echo garbage >"$D/garbage"
+	run_tool report "$D/garbage" -o "$D/file"
+	[[ $STATUS -eq 1 && $(<"$D/file") == old ]] || fail "report: status $STATUS: $(<"$D/file")"
+	# An end without anything to say is something all the same, and shorter than what was there.
+	head -c 100000 /dev/zero >"$D/file"
+	run_tool -f json -o "$D/file" -- /bin/true
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+	holds '.live.count == 0' "$(<"$D/file")"
+	head -c 100000 /dev/zero >"$D/file"
+	run_tool record -o "$D/recording" -- /bin/true
+	run_tool report "$D/recording" -p 4194305 -f json -o "$D/file"
+	[[ $STATUS -eq 0 && $(stat -c %s "$D/file") -lt 1000 ]] || fail 'still there'
+}
+
+@test "-o FILE where everybody may make files: no link, FIFO or file of another user" {
+	local there
+
+	mkdir "$D/all"
+	chmod 1777 "$D/all"
+	echo precious >"$D/victim"
+	ln -s "$D/victim" "$D/all/link"
+	ln -s "$D/made" "$D/all/dangling"
+	mkfifo "$D/all/FIFO"
+	echo precious >"$D/all/file"
+	chown -h 65534 "$D/all"/*
+	run_tool record -o "$D/recording" -- /bin/true
+	for there in link dangling FIFO file; do
+		run_tool record -o "$D/all/$there" -- /bin/true
+		refused 1 "cannot open $D/all/$there for writing: a ${there/dangling/link} that belongs to user 65534 is there"
+		run_tool report "$D/recording" -o "$D/all/$there"
+		refused 1 "cannot open $D/all/$there for writing: a ${there/dangling/link} that belongs to user 65534 is there"
+		run_tool diff "$D/recording" "$D/recording" -o "$D/all/$there"
+		refused 1 "cannot open $D/all/$there for writing: a ${there/dangling/link} that belongs to user 65534 is there"
+	done
+	[[ $(<"$D/victim") == precious && $(<"$D/all/file") == precious && ! -e $D/made ]] || fail 'written to'
+	# One's own is one's own affair.
+	ln -s "$D/made" "$D/all/own"
+	run_tool report "$D/recording" -o "$D/all/own"
+	[[ $STATUS -eq 0 && -s $D/made ]] || fail "status $STATUS: $ERR"
+	# Elsewhere whoever may make files is trusted by whoever owns the directory.
+	ln -s "$D/elsewhere" "$D/link"
+	chown -h 65534 "$D/link"
+	run_tool report "$D/recording" -o "$D/link"
+	[[ $STATUS -eq 0 && -s $D/elsewhere ]] || fail "status $STATUS: $ERR"
+}
+
+@test "--contents -o FILE: for its owner's eyes" {
+	umask 022
+	: >"$D/there"
+	chmod 644 "$D/there"
+	for file in new there; do
+		run_tool record --verdict --contents 16 -o "$D/$file" -- /bin/true
+		[[ $STATUS -eq 0 && $(stat -c %a "$D/$file") == 600 ]] || fail "$file: status $STATUS, $(stat -c %a "$D/$file")"
+	done
+	umask 277
+	run_tool record --verdict --contents 16 -o "$D/less" -- /bin/true
+	[[ $(stat -c %a "$D/less") == 400 ]] || fail "$(stat -c %a "$D/less")"
+	umask 022
+	run_tool record --verdict -o "$D/without" -- /bin/true
+	[[ $(stat -c %a "$D/without") == 644 ]] || fail "$(stat -c %a "$D/without")"
+}

@@ -19,12 +19,13 @@ static int diff_print(const struct replay_config *config, const struct compariso
 		.verbose = config->show.verbose,
 		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
 	};
-	FILE *out = config->show.output ? caller_file_open(config->show.output, "we") : stdout;
+	FILE *out = config->show.output ? caller_file_create(config->show.output, false) : stdout;
 	int err;
 
 	if (!out)
-		return log_errno(errno, "cannot open %s for writing", config->show.output);
-	err = config->show.format->compare(out, &e, c, config->show.top);
+		return -errno;
+	err = config->show.output ? caller_file_empty(out, false) : 0;
+	err = err ?: config->show.format->compare(out, &e, c, config->show.top);
 	if (config->show.output && fclose(out) && !err)
 		err = -errno;
 	if (err && err != -EPIPE)

@@ -60,6 +60,8 @@ static int report_go_through(struct report_command *r)
 	if (r->survey && !pipeline_error(r->pipeline))
 		report_survey_finish(r->survey);
 	pipeline_finish(r->pipeline);
+	if (!err)
+		output_begin(pipeline_output(r->pipeline));
 	return err ? err : pipeline_error(r->pipeline);
 }
 

@@ -81,7 +81,7 @@ void interruptible_end(void)
 		syscall(SYS_rt_sigqueueinfo, getpid(), (int)kept, &kept_info);
 }
 
-FILE *interruptible_open(const char *path)
+FILE *interruptible_create(const char *path, bool secret)
 {
 	bool blocked;
 	sigset_t mask;
@@ -91,7 +91,7 @@ FILE *interruptible_open(const char *path)
 	blocked = interruptible_are_blocked(&mask);
 	if (blocked)
 		interruptible_unblock();
-	file = caller_file_open(path, "we");
+	file = caller_file_create(path, secret);
 	err = errno;
 	if (blocked)
 		sigprocmask(SIG_SETMASK, &mask, NULL);

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_SESSION_INTERRUPTIBLE_H
 #define MEMLEAKBPF_SESSION_INTERRUPTIBLE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
@@ -16,7 +17,7 @@
 void interruptible_begin(void);
 void interruptible_end(void);
 
-/* fopen(path, "we"), in which the first signal ends us: a FIFO may have no reader. */
-FILE *interruptible_open(const char *path);
+/* caller_file_create(), in which the first signal ends us: a FIFO may have no reader. */
+FILE *interruptible_create(const char *path, bool secret);
 
 #endif

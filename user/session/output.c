@@ -11,13 +11,15 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/session/caller_file.h"
 #include "user/session/interruptible.h"
 
 struct output {
 	const struct exporter_format *format;
 	const char *path; /* NULL: standard output */
 	FILE *file;
-	struct exporter *exporter;
+	bool secret;
+	struct exporter *exporter; /* NULL: nothing has been written yet */
 	struct export_options options;
 	char *kept; /* what output_kept() is to write; NULL: nothing */
 	size_t kept_len;
@@ -48,8 +50,8 @@ static bool output_utf8_wanted(void)
 	return false;
 }
 
-static int output_open_exporter(struct output *output, const struct show_config *o, bool leak_only,
-				uint64_t older_ns, bool live)
+static void output_choose_options(struct output *output, const struct show_config *o,
+				  bool leak_only, uint64_t older_ns, bool live)
 {
 	struct export_options e = {
 		.show_older = older_ns != 0,
@@ -74,29 +76,26 @@ static int output_open_exporter(struct output *output, const struct show_config 
 			e.width = size.ws_col;
 	}
 	output->options = e;
-	output->exporter = output->format->open(output->file, &e);
-	return output->exporter ? 0 : log_errno(ENOMEM, "no memory for the output");
 }
 
 int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
-		struct output **out)
+		bool secret, struct output **out)
 {
 	struct output *output = calloc(1, sizeof(*output));
-	int err = 0;
 
 	if (!output)
 		return log_errno(ENOMEM, "no memory for the output");
 	output->format = config->format;
 	output->path = config->output;
-	output->file = output->path ? interruptible_open(output->path) : stdout;
-	if (!output->file)
-		err = log_errno(errno, "cannot open %s for writing", output->path);
-	if (!err)
-		err = output_open_exporter(output, config, leak_only, older_ns, live);
-	if (err) {
+	output->secret = secret;
+	output->file = output->path ? interruptible_create(output->path, secret) : stdout;
+	if (!output->file) {
+		int err = -errno;
+
 		output_close(output);
 		return err;
 	}
+	output_choose_options(output, config, leak_only, older_ns, live);
 	*out = output;
 	return 0;
 }
@@ -114,6 +113,25 @@ int output_fail(struct output *output, int err)
 	return err;
 }
 
+/*
+ * What the file of -o held goes only now: a run that cannot begin leaves it as it was. Not by
+ * writing another file and renaming it: reports are read while they grow, and by then we may have
+ * given up the right to rename (user/kernel/privilege.h).
+ */
+int output_begin(struct output *output)
+{
+	int err = output->error;
+
+	if (err || output->exporter)
+		return err;
+	if (output->path)
+		err = caller_file_empty(output->file, output->secret);
+	if (err)
+		return output_fail(output, err);
+	output->exporter = output->format->open(output->file, &output->options);
+	return output->exporter ? 0 : output_fail(output, -ENOMEM);
+}
+
 int output_error(const struct output *output)
 {
 	return output->error;
@@ -122,7 +140,7 @@ int output_error(const struct output *output)
 int output_report(struct output *output, const struct report *report,
 		  const struct stack *const *shown, size_t shown_count)
 {
-	int err = output->error;
+	int err = output_begin(output);
 
 	if (err)
 		return err;
@@ -134,7 +152,7 @@ int output_report(struct output *output, const struct report *report,
 
 int output_survey(struct output *output, const struct survey_report *report)
 {
-	int err = output->error;
+	int err = output_begin(output);
 
 	if (err)
 		return err;
@@ -180,7 +198,7 @@ int output_keep_survey(struct output *output, const struct survey_report *report
 
 int output_kept(struct output *output)
 {
-	int err = output->error;
+	int err = output->kept ? output_begin(output) : output->error;
 
 	if (err || !output->kept)
 		return err;

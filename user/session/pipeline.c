@@ -35,7 +35,7 @@ int pipeline_new(const struct pipeline_config *config, const struct source *sour
 	err = suppress_open(config->filter, &p->suppressions);
 	if (!err)
 		err = output_open(config->show, config->filter->leak_only, config->older_ns,
-				  config->live, &p->output);
+				  config->live, config->secret, &p->output);
 	if (!err && config->show->merge) {
 		p->merged = merged_new();
 		err = p->merged ? 0 : output_fail(p->output, -ENOMEM);
@@ -226,10 +226,10 @@ static int pipeline_take_sum(void *ctx, struct report *sum)
 int pipeline_round(struct pipeline *p, bool final)
 {
 	struct kept *kept, *next;
-	int err;
+	int err = final ? output_begin(p->output) : output_error(p->output);
 
-	if (!p->merged || output_error(p->output))
-		return output_error(p->output);
+	if (!p->merged || err)
+		return err;
 	err = merged_report(p->merged, final, pipeline_take_sum, p);
 	HASH_ITER (hh, p->processes, kept, next)
 		kept->in_sum = false;

@@ -20,6 +20,7 @@ struct pipeline_config {
 	const struct show_config *show;
 	uint64_t older_ns; /* --older; 0: not given */
 	bool live;	   /* as output_open() */
+	bool secret;	   /* as output_open(): --contents was given */
 	bool verdict;	   /* --verdict was given: the outcome is about lost blocks */
 	bool outcome;	   /* --error-exitcode was given: there is to be an outcome */
 	bool last_only;	   /* of each target, the last snapshot; pipeline_finish() shows it */
@@ -42,7 +43,7 @@ int pipeline_take(struct pipeline *pipeline, struct snapshot *now);
 
 /*
  * --merge: each living process has had its turn. With `final` those that have ended are in the sums
- * too. Without --merge nothing. As pipeline_take().
+ * too, and the output has begun. Without --merge nothing else. As pipeline_take().
  */
 int pipeline_round(struct pipeline *pipeline, bool final);
 

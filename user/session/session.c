@@ -203,6 +203,7 @@ int session_new(const struct watch_config *config, struct session **out)
 		.older_ns = config->trace.older_ns,
 		.live = true,
 		.verdict = config->verdict.wanted,
+		.secret = config->verdict.contents > 0,
 		.outcome = config->error_exitcode != 0,
 	};
 	struct session *s = calloc(1, sizeof(*s));

@@ -185,8 +185,8 @@ static int survey_open_outputs(struct survey_loop *s)
 	show.format = &export_recording;
 	show.output = s->config->record;
 	if (s->config->record)
-		err = output_open(&show, false, 0, false, &s->recording);
-	return err ? err : output_open(&s->config->show, false, 0, true, &s->output);
+		err = output_open(&show, false, 0, false, false, &s->recording);
+	return err ? err : output_open(&s->config->show, false, 0, true, false, &s->output);
 }
 
 static int survey_begin(struct survey_loop *s)

@@ -185,6 +185,7 @@ static void set_up(struct room *r, const struct source_ops *ops)
 
 static void begin(struct room *r)
 {
+	written[0] = '\0'; /* the output begins with the first report */
 	assert_int_equal(pipeline_new(&r->config, &r->source.source, &r->pipeline), 0);
 }
 
