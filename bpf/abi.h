@@ -255,7 +255,7 @@ struct process_event {
 	uint32_t other_id;
 	uint32_t pid;	     /* of the process that target_id names */
 	uint32_t parent_pid; /* EVENT_FORK */
-	uint32_t pad;
+	uint32_t anon_pages; /* EVENT_EXIT: anonymous, resident or swapped out; 0: unknown */
 	char comm[16];
 };
 _Static_assert(sizeof(struct process_event) == 48, "ABI");

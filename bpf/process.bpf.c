@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Fork, exec and exit of targets, and where their memory gets a new meaning. */
 #include "bpf/process.h"
+#include "bpf/rss.h"
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(uint64_t *ctx)
@@ -12,6 +13,20 @@ SEC("tp_btf/sched_process_exec")
 int on_exec(uint64_t *ctx)
 {
 	return process_execed(ctx);
+}
+
+/*
+ * What the process has at its end. Until Linux 6.16 its memory has been given back by the time
+ * that the tracepoint fires: 0.
+ */
+static __always_inline uint32_t anon_pages_at_end(struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+
+	if (!mm)
+		return 0;
+	rss_measure_offsets();
+	return (uint32_t)(rss_pages(mm, MM_ANONPAGES) + rss_pages(mm, MM_SWAPENTS));
 }
 
 /* Argument: task. */
@@ -43,6 +58,7 @@ int on_exit(uint64_t *ctx)
 			send_event(&event, EVENT_VFORK_EXIT, id);
 		return 0;
 	}
+	event.anon_pages = anon_pages_at_end(task);
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
 	send_event(&event, EVENT_EXIT, id);
 	return 0;

@@ -15,4 +15,6 @@ typedef __s64 int64_t;
 #include <stdint.h>
 #endif
 
+#define RSS_MAX_CPUS 4096 /* bpf/rss.h */
+
 #endif

@@ -4,100 +4,19 @@
  * microsecond per process. Beside it processes are counted as they exit, for those that live and
  * die between two walks. An object of its own, so that a survey needs none of the tracing maps.
  */
+#include "bpf/rss.h"
 #include "bpf/survey/survey_abi.h"
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PF_KTHREAD 0x00200000u
 
-const volatile uint32_t possible_cpus = 1;
-
-/* Where each CPU's part of a per-CPU variable is, relative to the variable's own "address". */
-uint64_t cpu_offsets[SURVEY_MAX_CPUS];
-
-/* Exists for its address only: a per-CPU variable that can be asked for on each CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} ruler SEC(".maps");
-
-/* A pointer that has been stored in a map is a number when it is read back. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} as_number SEC(".maps");
-
-static __always_inline uint64_t number_of(const volatile void *pointer)
-{
-	uint32_t zero = 0;
-	volatile uint64_t *number = bpf_map_lookup_elem(&as_number, &zero);
-
-	if (!number)
-		return 0;
-	*number = (uint64_t)pointer;
-	return *number;
-}
-
-static __always_inline void measure_offsets(void)
-{
-	struct bpf_array *array = (void *)number_of(&ruler);
-	uint64_t base = 0;
-	uint32_t zero = 0;
-
-	if (bpf_core_read(&base, sizeof(base), &array->pptrs[0]))
-		return;
-
-	for (uint32_t cpu = 0; cpu < possible_cpus && cpu < SURVEY_MAX_CPUS; cpu++) {
-		void *part = bpf_map_lookup_percpu_elem(&ruler, &zero, cpu);
-
-		if (part)
-			cpu_offsets[cpu] = number_of(part) - base;
-	}
-}
-
-/*
- * Exact, as percpu_counter_sum() in lib/percpu_counter.c, but without its lock: a part may move by
- * a batch while we add.
- */
-static __always_inline int64_t counter_sum(const struct percpu_counter *counter)
-{
-	int64_t sum = BPF_CORE_READ(counter, count);
-	uint64_t parts = (uint64_t)BPF_CORE_READ(counter, counters);
-
-	for (uint32_t cpu = 0; cpu < possible_cpus && cpu < SURVEY_MAX_CPUS; cpu++) {
-		int32_t part = 0;
-
-		bpf_probe_read_kernel(&part, sizeof(part), (void *)(parts + cpu_offsets[cpu]));
-		sum += part;
-	}
-	return sum > 0 ? sum : 0;
-}
-
-/*
- * From 6.2 on the counters are per CPU; before, single numbers that lag by up to 64 pages a thread.
- */
 static __always_inline void read_memory(struct mm_struct *mm, struct survey_record *record)
 {
-	if (bpf_core_type_exists(struct mm_rss_stat)) {
-		struct mm_struct___before_6_2 *old = (void *)mm;
-
-		record->anon = BPF_CORE_READ(old, rss_stat.count[MM_ANONPAGES].counter);
-		record->swap = BPF_CORE_READ(old, rss_stat.count[MM_SWAPENTS].counter);
-		record->shmem = BPF_CORE_READ(old, rss_stat.count[MM_SHMEMPAGES].counter);
-		record->file = BPF_CORE_READ(old, rss_stat.count[MM_FILEPAGES].counter);
-		return;
-	}
-	record->anon = counter_sum(&mm->rss_stat[MM_ANONPAGES]);
-	record->swap = counter_sum(&mm->rss_stat[MM_SWAPENTS]);
-	record->shmem = counter_sum(&mm->rss_stat[MM_SHMEMPAGES]);
-	record->file = counter_sum(&mm->rss_stat[MM_FILEPAGES]);
+	record->anon = rss_pages(mm, MM_ANONPAGES);
+	record->swap = rss_pages(mm, MM_SWAPENTS);
+	record->shmem = rss_pages(mm, MM_SHMEMPAGES);
+	record->file = rss_pages(mm, MM_FILEPAGES);
 }
 
 SEC("iter/task")
@@ -109,8 +28,8 @@ int survey_task(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	if (ctx->meta->seq_num == 0 && !bpf_core_type_exists(struct mm_rss_stat))
-		measure_offsets();
+	if (ctx->meta->seq_num == 0)
+		rss_measure_offsets();
 	mm = task->mm;
 	if (!mm || (task->flags & PF_KTHREAD))
 		return 0;

@@ -8,7 +8,6 @@
 
 #include "bpf/types.h"
 
-#define SURVEY_MAX_CPUS	   4096
 #define SURVEY_MAX_PARENTS 8192 /* processes whose children have exited, between two looks */
 
 struct survey_record {

@@ -55,6 +55,9 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->memory.rss += from->memory.rss;
 	to->memory.anon += from->memory.anon;
 	to->memory.pss += from->memory.pss;
+	to->growth.anon += from->growth.anon;
+	to->growth.untraced += from->growth.untraced;
+	to->growth.mmap_traced |= from->growth.mmap_traced;
 	to->processes += from->processes ? from->processes : 1;
 	to->ended += from->processes ? from->ended : from->exited || from->execed;
 }

@@ -59,6 +59,17 @@ static void json_put_verdict(struct json *to, const struct verdict *v)
 	json_end(to);
 }
 
+/* What live blocks do not tell; nothing where that is no more than is usual. */
+static void json_put_untraced(struct json *to, const struct growth *growth)
+{
+	if (!growth->untraced)
+		return;
+	json_number(to, "untraced_growth_bytes", growth->untraced);
+	json_number(to, "anon_growth_bytes", growth->anon);
+	if (growth->where)
+		json_put_lines(to, "grown_mappings", growth->where);
+}
+
 static void put_report(struct json *to, const struct export_options *options,
 		       const struct report *r, const struct stack *const *shown, size_t shown_count)
 {
@@ -81,6 +92,7 @@ static void put_report(struct json *to, const struct export_options *options,
 	json_put_amount(to, "alloc", &s->alloc);
 	json_put_amount(to, "free", &s->free);
 	json_put_growth(to, r->delta_bytes, r->delta_count, s->interval_ns, NULL);
+	json_put_untraced(to, &s->growth);
 	json_number(to, "unknown_frees", s->unknown_frees);
 	json_put_lost(to, s->lost);
 	if (options->verbose)

@@ -109,6 +109,30 @@ static void text_put_totals(const struct text_page *page)
 			text_plural(s->unknown_frees, "free", "frees"));
 }
 
+/* What was not seen: without it the totals would pass for all that there is. */
+static void text_put_untraced(const struct text_page *page)
+{
+	const struct growth *growth = &page->s->growth;
+	char grown[FORMAT_BYTES_MAX], untraced[FORMAT_BYTES_MAX];
+
+	if (!growth->untraced)
+		return;
+	text_set_style(page->out, page->options, TEXT_WARN);
+	fprintf(page->out,
+		"grew   %s since attach, %s of it no live blocks, and more than freed ones leave "
+		"behind",
+		format_bytes(grown, growth->anon), format_bytes(untraced, growth->untraced));
+	text_set_style(page->out, page->options, TEXT_NONE);
+	fputc('\n', page->out);
+	if (growth->where)
+		text_put_lines(page->out, "       ", growth->where);
+	fputs(growth->mmap_traced
+		      ? "       what gives out this memory is none of the traced functions\n"
+		      : "       what gives out this memory is none of the traced functions (a "
+			"runtime's own allocator?): --mmap traces mappings as well\n",
+	      page->out);
+}
+
 /* "ends   complete 1,028 (12 stacks), truncated 3 (1 stack)" */
 static void text_put_ends(const struct text_page *page)
 {
@@ -224,6 +248,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 {
 	text_put_head(page);
 	text_put_totals(page);
+	text_put_untraced(page);
 	if (page->options->verbose)
 		text_put_ends(page);
 	text_put_verdict(page->out, page->options, &page->s->verdict);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/export/text_parts.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "user/base/parse.h"
+#include "user/base/text.h"
 
 void text_set_style(FILE *out, const struct export_options *options, enum text_style style)
 {
@@ -28,4 +32,17 @@ void text_put_live(FILE *out, const struct amount *live)
 		fprintf(out, " (%s B)", format_grouped(exact, live->bytes));
 	fprintf(out, " in %s %s", format_grouped(count, live->count),
 		text_plural(live->count, "block", "blocks"));
+}
+
+void text_put_lines(FILE *out, const char *before, const char *text)
+{
+	char *copy = strdup(text), *rest = copy;
+	const char *line;
+
+	while (rest && (line = strsep(&rest, "\n")) != NULL) {
+		fputs(before, out);
+		text_put_name(out, line);
+		fputc('\n', out);
+	}
+	free(copy);
 }

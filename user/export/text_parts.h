@@ -22,6 +22,9 @@ void text_set_style(FILE *out, const struct export_options *options, enum text_s
 
 const char *text_plural(uint64_t n, const char *one, const char *many);
 
+/* Each line of a text that others wrote, behind `before`. */
+void text_put_lines(FILE *out, const char *before, const char *text);
+
 /* "1.3 MiB (1,363,148 B) in 1,024 blocks" */
 void text_put_live(FILE *out, const struct amount *live);
 

@@ -78,6 +78,7 @@ void snapshot_free(struct snapshot *snapshot)
 		free(snapshot->stacks[i].held_by);
 		free(snapshot->stacks[i].contents);
 	}
+	free(snapshot->growth.where);
 	free(snapshot->bad_frees);
 	free(snapshot->stacks);
 	free(snapshot);

@@ -16,6 +16,7 @@
 #include "user/model/amount.h"
 #include "user/model/bad_free.h"
 #include "user/model/frame.h"
+#include "user/model/memory_growth.h"
 #include "user/model/module_maps.h"
 #include "user/model/verdict.h"
 
@@ -80,6 +81,7 @@ struct snapshot {
 	size_t processes;
 	size_t ended;
 	struct memory_use memory;
+	struct growth growth;
 	struct verdict verdict;
 	bool frees_checked; /* --check-frees */
 	struct bad_free *bad_frees;

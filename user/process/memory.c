@@ -58,6 +58,7 @@ int proc_usage(pid_t pid, struct proc_usage *usage)
 	while (fgets(line, sizeof(line), file)) {
 		unsigned uid;
 
+		read_line(line, "VmRSS", &usage->rss);
 		found |= read_line(line, "RssAnon", &usage->anon);
 		read_line(line, "RssShmem", &usage->shmem);
 		read_line(line, "VmSwap", &usage->swap);

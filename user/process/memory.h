@@ -13,13 +13,13 @@
 int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon);
 
 struct proc_usage {
-	/* bytes: resident anonymous and shared memory, and what is swapped out */
-	uint64_t anon, shmem, swap;
+	/* bytes: resident in all, anonymous and shared memory of it; and what is swapped out */
+	uint64_t rss, anon, shmem, swap;
 	uid_t uid; /* effective */
 };
 
 /*
- * The same file's RssAnon, RssShmem, VmSwap and Uid. 0, or -errno, not logged: -ESRCH when the
+ * The same file's VmRSS, RssAnon, RssShmem, VmSwap and Uid. 0, or -errno, not logged: -ESRCH when the
  * process is gone or has no memory.
  */
 int proc_usage(pid_t pid, struct proc_usage *usage);

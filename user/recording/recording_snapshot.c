@@ -22,6 +22,9 @@ enum snapshot_field {
 	SNAPSHOT_PSS = 11,
 	SNAPSHOT_VERDICT = 12, /* recording_verdict.c */
 	SNAPSHOT_LOST_ANYWHERE = 13,
+	SNAPSHOT_GROWN = 14,
+	SNAPSHOT_GROWN_UNTRACED = 15,
+	SNAPSHOT_GROWN_WHERE = 16,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -33,14 +36,20 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_RSS, struct snapshot, memory.rss),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_ANON, struct snapshot, memory.anon),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_PSS, struct snapshot, memory.pss),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN, struct snapshot, growth.anon),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN_UNTRACED, struct snapshot, growth.untraced),
 	{0},
 };
 
 /* The bits of SNAPSHOT_FLAGS, from 0. */
 static const size_t snapshot_flags[] = {
-	offsetof(struct snapshot, final),  offsetof(struct snapshot, exited),
-	offsetof(struct snapshot, execed), offsetof(struct snapshot, children_late),
-	offsetof(struct snapshot, window), offsetof(struct snapshot, frees_checked),
+	offsetof(struct snapshot, final),
+	offsetof(struct snapshot, exited),
+	offsetof(struct snapshot, execed),
+	offsetof(struct snapshot, children_late),
+	offsetof(struct snapshot, window),
+	offsetof(struct snapshot, frees_checked),
+	offsetof(struct snapshot, growth.mmap_traced),
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -72,6 +81,8 @@ static int snapshot_put(struct wire *to, struct written_target *t, const struct 
 	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
 		recording_put_lost(to, SNAPSHOT_LOST_ANYWHERE, s->lost_anywhere);
 	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_RSS, UINT_MAX, s);
+	if (s->growth.where)
+		wire_string(to, SNAPSHOT_GROWN_WHERE, s->growth.where);
 	err = recording_put_verdict(to, SNAPSHOT_VERDICT, s, numbers, &t->notes);
 	wire_close(to, mark);
 	return err;
@@ -107,6 +118,13 @@ static void snapshot_set_flags(struct snapshot *s, uint64_t flags)
 		*(bool *)((char *)s + snapshot_flags[i]) = flags >> i & 1;
 }
 
+static int snapshot_take_where(struct snapshot *s, const struct wire_reader *text)
+{
+	free(s->growth.where);
+	s->growth.where = strndup((const char *)text->at, wire_left(text));
+	return s->growth.where ? 0 : -ENOMEM;
+}
+
 static int snapshot_take(struct recording_in *in, struct wire_reader message, struct snapshot *s,
 			 struct wire_reader *verdict)
 {
@@ -120,13 +138,15 @@ static int snapshot_take(struct recording_in *in, struct wire_reader message, st
 			err = recording_take_lost(&in->header, f.body, s->lost_anywhere);
 		else if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
 			*verdict = f.body;
+		else if (f.field == SNAPSHOT_GROWN_WHERE && f.type == WIRE_BYTES)
+			err = snapshot_take_where(s, &f.body);
 		else if (f.field == SNAPSHOT_FLAGS && f.type == WIRE_VARINT)
 			snapshot_set_flags(s, f.number);
 		else
 			wire_take_number(snapshot_numbers, &f, s);
 	}
 	if (err)
-		return recording_refuse(in, "losses cannot be read");
+		return err == -ENOMEM ? err : recording_refuse(in, "losses cannot be read");
 	return got < 0 ? recording_refuse(in, "a snapshot cannot be read") : 0;
 }
 

@@ -14,6 +14,7 @@ struct outcome {
 	 */
 	bool found_leaks;
 	bool left_unjudged; /* --verdict, and a process with live blocks ended without one */
+	bool left_unseen;   /* a process had grown beside what is traced: growth.untraced */
 };
 
 /* A target's last snapshot, with what is suppressed of it. `verdict`: --verdict was given. */

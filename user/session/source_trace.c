@@ -21,31 +21,26 @@ void source_trace_init(struct source_trace *source, const struct watch_config *c
 	*source = (struct source_trace){.source = {&ops}, .config = config};
 }
 
-/* What is there under the pid now is the target only while it lives. */
-static void source_trace_read_memory(const struct source_trace *s, struct snapshot *now)
-{
-	if (now->exited || now->execed)
-		return;
-	proc_memory(now->pid, &now->memory.rss, &now->memory.anon);
-	if (s->config->show.format->wants_pss)
-		proc_pss(now->pid, &now->memory.pss);
-}
-
 int source_trace_take(const struct source_trace *s, struct target *target,
 		      const struct source_occasion *why, struct snapshot **out)
 {
 	struct snapshot *now;
 	int err;
 
-	if (s->config->verdict.wanted || why->verdict)
+	if (s->config->verdict.wanted || why->verdict) {
 		err = verdict_snapshot(s->trace, target, s->config, &now);
-	else
+	} else {
 		err = trace_snapshot(s->trace, target, &now);
+		if (!err)
+			trace_read_memory(s->trace, target, now);
+	}
 	if (err)
 		return err;
+	/* What is there under the pid now is the target only while it lives. */
+	if (!now->exited && !now->execed && !why->leaving && s->config->show.format->wants_pss)
+		proc_pss(now->pid, &now->memory.pss);
 	now->final |= why->final || why->leaving;
 	now->exited |= why->leaving;
-	source_trace_read_memory(s, now);
 	*out = now;
 	return 0;
 }

@@ -186,7 +186,7 @@ static int survey_reader_load(struct survey_reader *r)
 
 	if (cpus < 0)
 		return cpus;
-	if (cpus > SURVEY_MAX_CPUS)
+	if (cpus > RSS_MAX_CPUS)
 		return -E2BIG;
 	r->skel = survey__open();
 	if (!r->skel)

@@ -101,6 +101,9 @@ static int capture_take_counters(struct capture *c)
 		return err;
 	now->interval_ns =
 		c->snapshot->interval_ns ? now->interval_ns + c->snapshot->interval_ns : 0;
+	now->memory = c->snapshot->memory;
+	now->growth = c->snapshot->growth;
+	c->snapshot->growth.where = NULL;
 	snapshot_free(c->snapshot);
 	c->snapshot = now;
 	return 0;
@@ -332,6 +335,8 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 	*image = NULL;
 	if (err)
 		return err;
+	/* Afterwards one that was held at its end may be gone. */
+	trace_read_memory(trace, target, c.snapshot);
 	if (target_has_ended(target))
 		err = refuse(reason, -ESRCH, "it has ended, and its memory with it");
 	else

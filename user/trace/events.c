@@ -2,12 +2,14 @@
 /* What is done about each thing that the kernel tells. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/stop.h"
 #include "user/trace/event_queue.h"
+#include "user/trace/growth.h"
 #include "user/trace/late_probes.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/spawn.h"
@@ -71,6 +73,7 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	}
 	if (!parent)
 		image_refresh(target->image);
+	growth_begin(target, GROWTH_FORKED);
 	target_identify(trace, target);
 	event_attach_new_objects(trace, target);
 }
@@ -140,6 +143,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	memcpy(target->comm, event->comm, sizeof(target->comm));
 	target->whole = trace->options.children == CHILDREN_EXACT || launched;
 	target->late = !old && trace->options.children == CHILDREN_LATE;
+	growth_begin(target, target->late ? GROWTH_ATTACHED : GROWTH_NEW);
 	target->pidfd = left.pidfd;
 	target->attachments = left.attachments;
 	target->image = left.image ? left.image : image_new_empty(target->pid, trace->objects);
@@ -167,6 +171,7 @@ static void event_handle_exit(struct trace *trace, const struct process_event *e
 	if (!target)
 		return;
 	target_tell_untraced(trace, target);
+	target->end_anon = (uint64_t)event->anon_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	target_end(trace, target, TARGET_EXITED);
 }
 

@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/proc.h"
+#include "user/trace/growth.h"
 
 uint32_t target_number(const struct target *target)
 {
@@ -165,6 +166,7 @@ void target_free(struct trace *trace, struct target *target)
 	image_free(target->image);
 	image_free(target->next_image);
 	free(target->cmdline);
+	growth_end(target);
 	free(target);
 }
 

@@ -65,11 +65,13 @@ struct target {
 	struct object **preloaded;
 	size_t preloaded_count;
 
-	uint64_t start_ns;	   /* CLOCK_MONOTONIC, of tracing it */
-	uint64_t snapshot_ns;	   /* of its last snapshot, 0: none */
-	struct stop *hold;	   /* while it is held at its end, else NULL */
-	bool copy_refused;	   /* --snapshot=fork was not possible, which has been said */
-	struct freeze_forks forks; /* that were made for it */
+	uint64_t start_ns;	     /* CLOCK_MONOTONIC, of tracing it */
+	uint64_t snapshot_ns;	     /* of its last snapshot, 0: none */
+	struct stop *hold;	     /* while it is held at its end, else NULL */
+	bool copy_refused;	     /* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks;   /* that were made for it */
+	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
+	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */
 	void *user_data;
 
 	UT_hash_handle hh, hh_pid;

@@ -12,6 +12,7 @@
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/trace/event_queue.h"
+#include "user/trace/growth.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
@@ -128,6 +129,7 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 	err = target_register(trace, target);
 	if (err)
 		return err;
+	growth_begin(target, GROWTH_ATTACHED);
 	/* Only from now on does the kernel side notice what is mapped. */
 	target->published = 0;
 	target_publish(trace, target);

@@ -66,7 +66,7 @@ static int trace_configure(struct trace *trace)
 {
 	const struct trace_options *o = &trace->options;
 	struct memleakbpf *skel = trace->skel;
-	int err;
+	int cpus = libbpf_num_possible_cpus(), err;
 
 	skel->rodata->config = (struct config){
 		.min_size = o->min_size,
@@ -83,6 +83,7 @@ static int trace_configure(struct trace *trace)
 		.note_frees = o->copies,
 		.own_exec = o->children == CHILDREN_EXACT,
 	};
+	skel->rodata->possible_cpus = cpus > 0 && cpus <= RSS_MAX_CPUS ? (uint32_t)cpus : 0;
 	skel->bss->shared.target_epoch = 1;
 	sampling_tables(&skel->rodata->sample_tables);
 	err = trace_set_map_size(skel->maps.live, o->max_live);

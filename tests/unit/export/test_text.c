@@ -72,6 +72,31 @@ static void nothing_live(void **state)
 	assert_true(sample_matches("text-nothing.txt", text));
 }
 
+/* Nothing is live, and yet the process has grown: that is no all-clear. */
+static void grown_unseen(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL, *traced = NULL;
+
+	(void)state;
+	s.live = (struct amount){0};
+	s.stack_count = 0;
+	s.growth = (struct growth){.anon = 14471168,
+				   .untraced = 14471168,
+				   .where = "12.3 MiB in \033[2Jnew memory\n1.5 MiB in [heap]"};
+	text = sample_export("text", &plain, &s, 0);
+	assert_non_null(strstr(text, "no live allocations since attach"));
+	assert_non_null(
+		strstr(text, "grew   13.8 MiB since attach, 13.8 MiB of it no live blocks"));
+	assert_non_null(
+		strstr(text, "       12.3 MiB in ?[2Jnew memory\n       1.5 MiB in [heap]\n"));
+	assert_non_null(strstr(text, "--mmap"));
+	s.growth.mmap_traced = true;
+	traced = sample_export("text", &plain, &s, 0);
+	assert_non_null(strstr(traced, "grew   13.8 MiB"));
+	assert_null(strstr(traced, "--mmap"));
+}
+
 static void became_another_program(void **state)
 {
 	struct export_options options = {.verbose = true};
@@ -206,6 +231,7 @@ int main(void)
 		cmocka_unit_test(everything),
 		cmocka_unit_test(first_snapshot),
 		cmocka_unit_test(nothing_live),
+		cmocka_unit_test(grown_unseen),
 		cmocka_unit_test(became_another_program),
 		cmocka_unit_test(nothing_old_enough),
 		cmocka_unit_test(hostile_names),

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/growth.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "user/base/util.h"
+#include "user/process/memory.h"
+#include "user/trace/growth_maps.h"
+
+#define SLACK (4ull << 20)
+
+/* glibc's smallest chunk, 32 bytes, is a block of one byte; jemalloc's classes leave a fifth unused. */
+#define BLOCK_OVERHEAD 32
+
+/* ---- the rule ----------------------------------------------------------------------------- */
+
+static uint64_t growth_room(const struct snapshot *s, const struct amount *a)
+{
+	double bytes = (double)a->bytes;
+
+	/* The variance of a sum is its bytes times the mean distance: bpf/sample.h. */
+	if (s->sample_bytes)
+		bytes += 4 * (sqrt(bytes * (double)s->sample_bytes) + (double)s->sample_bytes);
+	return (uint64_t)(bytes * 1.25) + BLOCK_OVERHEAD * a->count;
+}
+
+static bool growth_exceeds(uint64_t grown, uint64_t room)
+{
+	uint64_t slack = grown / 4 > SLACK ? grown / 4 : SLACK;
+
+	return grown > slack && grown - slack > room;
+}
+
+bool growth_is_suspect(const struct snapshot *s, uint64_t anon)
+{
+	return growth_exceeds(anon, growth_room(s, &s->live));
+}
+
+uint64_t growth_beyond_live(const struct snapshot *s, const struct growth_seen *seen)
+{
+	uint64_t grown = seen->anon > seen->files ? seen->anon - seen->files : 0;
+
+	if (!growth_exceeds(grown, growth_room(s, &s->alloc)) &&
+	    !growth_exceeds(seen->elsewhere, growth_room(s, &s->live)))
+		return 0;
+	return seen->anon > s->live.bytes ? seen->anon - s->live.bytes : 0;
+}
+
+/* ---- the beginning ------------------------------------------------------------------------------ */
+
+void growth_begin(struct target *target, enum growth_from from)
+{
+	struct growth_watch *w = calloc(1, sizeof(*w));
+	struct proc_usage usage = {0};
+	int err = w ? 0 : -ENOMEM;
+
+	growth_end(target);
+	if (!err && from != GROWTH_NEW)
+		err = proc_usage(target->pid, &usage);
+	if (err) {
+		free(w);
+		return;
+	}
+	w->anon = usage.anon + usage.swap;
+	if (from == GROWTH_NEW)
+		w->maps = growth_maps_none();
+	else if (from == GROWTH_ATTACHED)
+		w->maps = growth_maps_read(target->pid);
+	target->growth = w;
+}
+
+void growth_end(struct target *target)
+{
+	struct growth_watch *w = TAKE_PTR(target->growth);
+
+	if (!w)
+		return;
+	growth_maps_free(w->maps);
+	free(w->where);
+	free(w);
+}
