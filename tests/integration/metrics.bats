@@ -35,7 +35,10 @@ scraped() {
 	port=${port%/metrics}
 	# In the kernel's table an address is one number in the machine's byte order.
 	[[ $(awk -v p="$(printf '%04X' "$port")" '$4 == "0A" { split($2, a, ":"); if (a[2] == p) print a[1] }' /proc/net/tcp) == 0100007F ]]
-	[[ $(curl -sI "$URL" | tr -d '\r') == *'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8'* ]]
+	# What nobody asked for is what every tool reads.
+	promtool check metrics <<<"$PAGE" || fail 'promtool does not like it'
+	scraped -H 'Accept: application/openmetrics-text'
+	[[ $(curl -sI -H 'Accept: application/openmetrics-text' "$URL" | tr -d '\r') == *'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8'* ]]
 	[[ ${PAGE##*$'\n'} == '# EOF' ]]
 	[[ $PAGE == *"memleakbpf_process_anon_bytes{pid=\"$PID\",comm=\"idle\""* ]]
 	scraped -H 'Accept: text/plain'
@@ -43,6 +46,50 @@ scraped() {
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
 	! curl -s "$URL" || fail 'still there'
+}
+
+@test "a thousand silent connections, and a name of somebody else's" {
+	local port
+
+	scene idle
+	serve -i 200ms --no-drill --comm '^idle$' --metrics-host web1.example.org
+	until_true 10 scraped 2>/dev/null || fail 'no metrics'
+	port=${URL##*:}
+	port=${port%/metrics}
+	# They stay connected, in turns of all of them, until this shell closes their input.
+	mkfifo "$D/crowd.in"
+	python3 -c '
+import select, socket, sys
+def new():
+    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30)
+    if at % 2:
+        s.send(b"G")
+    return s
+at = 0
+crowd = []
+while len(crowd) < 1000:
+    crowd.append(new())
+    at += 1
+print("here", flush=True)
+at = 0
+while not select.select([sys.stdin], [], [], 0)[0]:
+    crowd[at].close()
+    crowd[at] = new()
+    at = (at + 1) % len(crowd)
+' "$port" <"$D/crowd.in" >"$D/crowd" 3>&- {HOLD}>&- &
+	PIDS+=($!)
+	exec {CROWD}>"$D/crowd.in"
+	until_true 30 grep -q here "$D/crowd" || fail 'no crowd'
+	for _ in {1..50}; do
+		scraped --max-time 2 || fail 'not served'
+	done
+	exec {CROWD}>&-
+	[[ $(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' "$URL") == 421 ]]
+	[[ $(curl -s -o /dev/null -w '%{http_code}' -H "Host: evil.example:$port" "$URL") == 421 ]]
+	for name in "localhost:$port" "WEB1.example.org" "[::1]:$port" "192.0.2.7" "$(hostname)"; do
+		scraped -H "Host: $name" || fail "$name: refused"
+	done
+	grep -q '^Threads:.2$' "/proc/$TOOL_PID/status" || fail "$(grep Threads "/proc/$TOOL_PID/status")"
 }
 
 @test "series are bounded: all other processes are summed" {

@@ -62,6 +62,21 @@ bool listen_is_loopback(const struct sockaddr_storage *address)
 	return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 }
 
+bool listen_host_is(const char *host, const char *name)
+{
+	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+	struct sockaddr_storage address;
+	char text[LISTEN_TEXT_MAX];
+
+	if (len == strlen(name) && !strncasecmp(host, name, len))
+		return true;
+	/* Only what is written as a number is one: no name is looked up. */
+	if (!len || len >= sizeof(text) - 2 || !strncmp(host, "localhost", len))
+		return false;
+	snprintf(text, sizeof(text), "%.*s:1", (int)len, host);
+	return !listen_parse(text, &address);
+}
+
 unsigned listen_port(const struct sockaddr_storage *address)
 {
 	/* At the same place for both families. */

@@ -18,6 +18,11 @@ int listen_parse(const char *text, struct sockaddr_storage *address);
 /* Can it only be reached from this machine? */
 bool listen_is_loopback(const struct sockaddr_storage *address);
 
+/*
+ * Does an HTTP Host header ("name:port", "[::1]:9435") have this name, in whatever case, or any numeric address?
+ */
+bool listen_host_is(const char *host, const char *name);
+
 unsigned listen_port(const struct sockaddr_storage *address);
 
 /* "127.0.0.1:9435" with another port than the address's own; returns buf. */

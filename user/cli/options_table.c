@@ -284,6 +284,8 @@ const struct option_row option_rows[] = {
 	 .expected = "is not an address and a port; give e.g. :9435 (on the loopback), "
 		     "192.0.2.1:9435, [2001:db8::1]:9435",
 	 .texts = {ON(SURVEY, "serve metrics for Prometheus; :9435 is on the loopback")}},
+	{"metrics-host", 0, "NAME", SURVEY, TEXT(metrics.name), .expected = "is not a host's name; give e.g. web1.example.org",
+	 .texts = {ON(SURVEY, "a name that they may be asked for by, beside the address")}},
 	{"metrics-processes", 0, "N", SURVEY, COUNT(metrics.processes, 0, 10000), .preset = "50",
 	 .expected = "is not a number of processes; give 0 to 10000",
 	 .texts = {ON(SURVEY, "with series of their own ({default}); the others are summed")}},

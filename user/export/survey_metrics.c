@@ -30,10 +30,8 @@ enum metric_type {
 
 enum metrics_syntax metrics_choose_syntax(const char *accept)
 {
-	if (accept && strstr(accept, "text/plain") &&
-	    !strstr(accept, "application/openmetrics-text"))
-		return METRICS_PROMETHEUS;
-	return METRICS_OPENMETRICS;
+	return accept && strstr(accept, "application/openmetrics-text") ? METRICS_OPENMETRICS
+									: METRICS_PROMETHEUS;
 }
 
 const char *metrics_content_type(enum metrics_syntax syntax)

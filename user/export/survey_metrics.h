@@ -21,8 +21,8 @@ enum metrics_syntax {
 };
 
 /*
- * What an HTTP Accept header asks for; OpenMetrics unless only the older format is named. NULL: no
- * header.
+ * What an HTTP Accept header asks for: OpenMetrics when it is named, and else the older format,
+ * which every tool reads (promtool takes no other). NULL: no header.
  */
 enum metrics_syntax metrics_choose_syntax(const char *accept);
 

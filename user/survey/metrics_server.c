@@ -2,19 +2,24 @@
 #include "user/survey/metrics_server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/kernel/privilege.h"
+#include "user/survey/metrics_clients.h"
 
-/* A Prometheus or two, a person, and some that hang. */
-#define MAX_CONNECTIONS	  32
+/* Those too that have been shut down and not been looked at since. */
+#define MAX_CONNECTIONS	  (2 * METRICS_CLIENTS_MAX)
 #define CONNECTION_MEMORY (16 * 1024) /* bytes for a request's head */
 #define TIMEOUT_S	  5
 
@@ -22,13 +27,17 @@ struct metrics_server {
 	struct MHD_Daemon *daemon;
 	pthread_mutex_t lock; /* of published: held to exchange a pointer or to take a reference */
 	struct MHD_Response *published[METRICS_SYNTAXES]; /* NULL: nothing yet */
-	struct MHD_Response *home, *not_found, *not_allowed, *not_yet;
+	struct MHD_Response *home, *not_found, *not_allowed, *not_yet, *not_here;
+	struct metrics_clients clients; /* of the library's thread */
+	const char *name;		/* NULL: none was given */
 };
 
 static const char home_text[] = "memleakbpf survey: the metrics are at /metrics\n";
 static const char not_found_text[] = "nothing here; the metrics are at /metrics\n";
 static const char not_allowed_text[] = "only GET and HEAD are answered\n";
 static const char not_yet_text[] = "no look has been taken yet\n";
+static const char not_here_text[] = "no such name is served here: ask by the address, or give "
+				    "memleakbpf survey this name with --metrics-host\n";
 
 /* The text lives as long as the response. NULL when out of memory. */
 static struct MHD_Response *metrics_new_response(const char *text, const char *header,
@@ -63,6 +72,55 @@ static enum MHD_Result metrics_send_published(struct metrics_server *s,
 	return result;
 }
 
+static struct metrics_client *metrics_client_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void metrics_on_connection(void *ctx, struct MHD_Connection *connection, void **client,
+				  enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *fd, *address;
+	struct metrics_server *s = ctx;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		metrics_clients_remove(&s->clients, *client);
+		return;
+	}
+	fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	*client = fd && address
+			  ? metrics_clients_add(&s->clients, fd->connect_fd, address->client_addr)
+			  : NULL;
+}
+
+static void metrics_on_completed(void *ctx, struct MHD_Connection *connection, void **state,
+				 enum MHD_RequestTerminationCode how)
+{
+	(void)ctx;
+	(void)state;
+	(void)how;
+	metrics_client_asks(metrics_client_of(connection), false);
+}
+
+/*
+ * A page on the web can have its own name lead to the loopback, and what is answered here is then that page's to read ("DNS
+ * rebinding"). Browsers say which name they asked for.
+ */
+static bool metrics_is_for_us(const struct metrics_server *s, struct MHD_Connection *connection)
+{
+	const char *host =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	char own[HOST_NAME_MAX + 1] = "";
+
+	gethostname(own, sizeof(own) - 1);
+	return !host || listen_host_is(host, "localhost") || listen_host_is(host, own) ||
+	       (s->name && listen_host_is(host, s->name));
+}
+
 static enum MHD_Result metrics_answer(void *ctx, struct MHD_Connection *connection, const char *url,
 				      const char *method, const char *version, const char *data,
 				      size_t *data_size, void **state)
@@ -71,6 +129,7 @@ static enum MHD_Result metrics_answer(void *ctx, struct MHD_Connection *connecti
 
 	(void)version;
 	(void)data;
+	metrics_client_asks(metrics_client_of(connection), true);
 	/* First the headers alone are shown; whether there is a body is known later. */
 	if (!*state) {
 		*state = s;
@@ -80,6 +139,8 @@ static enum MHD_Result metrics_answer(void *ctx, struct MHD_Connection *connecti
 		*data_size = 0;
 		return MHD_YES;
 	}
+	if (!metrics_is_for_us(s, connection))
+		return MHD_queue_response(connection, MHD_HTTP_MISDIRECTED_REQUEST, s->not_here);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED, s->not_allowed);
 	if (!strcmp(url, "/metrics"))
@@ -118,8 +179,23 @@ static int metrics_make_responses(struct metrics_server *s)
 	s->home = metrics_new_response(home_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	s->not_found = metrics_new_response(not_found_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	s->not_yet = metrics_new_response(not_yet_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	s->not_here = metrics_new_response(not_here_text, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	s->not_allowed = metrics_new_response(not_allowed_text, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	return s->home && s->not_found && s->not_yet && s->not_allowed ? 0 : -ENOMEM;
+	return s->home && s->not_found && s->not_yet && s->not_here && s->not_allowed ? 0 : -ENOMEM;
+}
+
+/*
+ * Best, those who say nothing do not get as far as us: the kernel keeps them to itself until they do (tcp(7)).
+ */
+static void metrics_wait_for_words(const struct metrics_server *s)
+{
+	const union MHD_DaemonInfo *listener =
+		MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	const int seconds = TIMEOUT_S;
+
+	if (listener && setsockopt(listener->listen_fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
+				   sizeof(seconds)))
+		log_debug("metrics: no TCP_DEFER_ACCEPT: %s", strerror(errno));
 }
 
 static int metrics_start(struct metrics_server *s, const struct sockaddr_storage *address)
@@ -135,6 +211,8 @@ static int metrics_start(struct metrics_server *s, const struct sockaddr_storage
 	s->daemon = MHD_start_daemon(flags, 0, metrics_confine, NULL, metrics_answer, s,
 		MHD_OPTION_EXTERNAL_LOGGER, metrics_on_message, NULL,
 		MHD_OPTION_SOCK_ADDR, address,
+		MHD_OPTION_NOTIFY_CONNECTION, metrics_on_connection, s,
+		MHD_OPTION_NOTIFY_COMPLETED, metrics_on_completed, s,
 		MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 		MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S,
@@ -142,6 +220,7 @@ static int metrics_start(struct metrics_server *s, const struct sockaddr_storage
 	/* clang-format on */
 	if (!s->daemon)
 		return -(errno ? errno : EADDRINUSE);
+	metrics_wait_for_words(s);
 	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
 	log_info("metrics at http://%s/metrics",
 		 listen_format(where, address, info ? info->port : 0));
@@ -152,13 +231,15 @@ static int metrics_start(struct metrics_server *s, const struct sockaddr_storage
 	return 0;
 }
 
-int metrics_server_new(const struct sockaddr_storage *address, struct metrics_server **out)
+int metrics_server_new(const struct sockaddr_storage *address, const char *name,
+		       struct metrics_server **out)
 {
 	struct metrics_server *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return log_errno(ENOMEM, "metrics");
+	s->name = name;
 	pthread_mutex_init(&s->lock, NULL);
 	err = metrics_make_responses(s);
 	if (!err)
@@ -193,6 +274,7 @@ void metrics_server_free(struct metrics_server *s)
 	metrics_destroy_response(s->not_found);
 	metrics_destroy_response(s->not_allowed);
 	metrics_destroy_response(s->not_yet);
+	metrics_destroy_response(s->not_here);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

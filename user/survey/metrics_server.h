@@ -14,10 +14,12 @@
 struct metrics_server;
 
 /*
- * Listens. 0 and *out; -errno, logged. Until the first text is published, scrapes are answered with
+ * Listens, and answers who asks for a numeric address, localhost, this machine's name, or `name`, which outlives the
+ * server (NULL: none). 0 and *out; -errno, logged. Until the first text is published, scrapes are answered with
  * 503.
  */
-int metrics_server_new(const struct sockaddr_storage *address, struct metrics_server **out);
+int metrics_server_new(const struct sockaddr_storage *address, const char *name,
+		       struct metrics_server **out);
 void metrics_server_free(struct metrics_server *server); /* NULL is fine */
 
 /*

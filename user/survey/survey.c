@@ -203,9 +203,9 @@ static int survey_begin(struct survey_loop *s)
 		s->driller = survey_driller_new(s->config, s->history, s->scope);
 	if (!s->driller)
 		return log_errno(ENOMEM, "survey");
-	return s->config->metrics.wanted
-		       ? metrics_server_new(&s->config->metrics.address, &s->metrics)
-		       : 0;
+	return s->config->metrics.wanted ? metrics_server_new(&s->config->metrics.address,
+							      s->config->metrics.name, &s->metrics)
+					 : 0;
 }
 
 static int survey_end(struct survey_loop *s)

@@ -33,6 +33,7 @@ struct survey_probes_config {
 struct survey_metrics_config {
 	bool wanted;
 	struct sockaddr_storage address;
+	const char *name;   /* by which it may be asked beside its address; NULL: none */
 	uint32_t processes; /* with series of their own */
 };
 

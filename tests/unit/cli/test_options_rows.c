@@ -103,6 +103,7 @@ static const struct reach_case reach_cases[] = {
 	{"budget", "--budget 5", 50, IN(survey, probes.budget)},
 	{"no-drill", "--no-drill", false, IN(survey, probes.wanted)},
 	{"metrics", "--metrics :5", true, IN(survey, metrics.wanted)},
+	{"metrics-host", "--metrics-host x", .text = "x", IN(survey, metrics.name)},
 	{"metrics-processes", "--metrics-processes 5", 5, IN(survey, metrics.processes)},
 	{"verbose", "-v", true, IN(watch, show.verbose), IN(replay, show.verbose),
 	 IN(survey, show.verbose), IN(doctor, verbose)},

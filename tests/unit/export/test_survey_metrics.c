@@ -206,19 +206,20 @@ static void families(void **state)
 static void accept(void **state)
 {
 	static const char *const openmetrics_wanted[] = {
-		NULL,
-		"",
-		"*/*",
 		"application/openmetrics-text",
 		"application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
 		"version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
 	};
 
+	static const char *const others[] = {
+		NULL, "", "*/*", "text/html,*/*;q=0.8", "text/plain;version=0.0.4;q=1,*/*;q=0.1",
+	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(openmetrics_wanted); i++)
 		assert_int_equal(metrics_choose_syntax(openmetrics_wanted[i]), METRICS_OPENMETRICS);
-	assert_int_equal(metrics_choose_syntax("text/plain;version=0.0.4;q=1,*/*;q=0.1"),
-			 METRICS_PROMETHEUS);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_int_equal(metrics_choose_syntax(others[i]), METRICS_PROMETHEUS);
 	assert_string_equal(metrics_content_type(METRICS_OPENMETRICS),
 			    "application/openmetrics-text; version=1.0.0; charset=utf-8");
 	assert_string_equal(metrics_content_type(METRICS_PROMETHEUS),

@@ -70,7 +70,10 @@ static char *ask(const struct sockaddr_storage *address, const char *request)
 	return answer;
 }
 
-#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+#define ASK(host, header) \
+	"GET /metrics HTTP/1.1\r\nHost: " host "\r\n" header "\r\nConnection: close\r\n\r\n"
 
 static void publish(struct metrics_server *server, enum metrics_syntax syntax, char letter)
 {
@@ -97,28 +100,34 @@ static void answers(void **state)
 	struct metrics_server *server, *second;
 
 	(void)state;
-	assert_int_equal(metrics_server_new(&address, &server), 0);
+	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
 	check_answer(&address, GET("/metrics"), "HTTP/1.1 503", "no look");
 	publish(server, METRICS_OPENMETRICS, 'o');
 	publish(server, METRICS_PROMETHEUS, 'p');
+	check_answer(&address, GET("/metrics"), "HTTP/1.1 200",
+		     "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\npppp");
 	check_answer(
-		&address, GET("/metrics"), "HTTP/1.1 200",
+		&address, ASK("localhost", "Accept: application/openmetrics-text"), "HTTP/1.1 200",
 		"Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n");
-	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\noooo");
-	check_answer(&address,
-		     "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: text/plain\r\nConnection: "
-		     "close\r\n\r\n",
-		     "HTTP/1.1 200", "\r\n\r\npppp");
+	check_answer(&address, ASK("localhost", "Accept: application/openmetrics-text"),
+		     "HTTP/1.1 200", "\r\n\r\noooo");
+	check_answer(
+		&address,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\nConnection: "
+		"close\r\n\r\n",
+		"HTTP/1.1 200", "\r\n\r\npppp");
 	check_answer(&address, GET("/"), "HTTP/1.1 200", "/metrics");
 	check_answer(&address, GET("/metrics/"), "HTTP/1.1 404", "nothing here");
 	check_answer(&address, GET("/../etc/passwd"), "HTTP/1.1 404", "nothing here");
-	check_answer(&address,
-		     "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: "
-		     "close\r\n\r\nabc",
-		     "HTTP/1.1 405", "Allow: GET, HEAD");
+	check_answer(
+		&address,
+		"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nConnection: "
+		"close\r\n\r\nabc",
+		"HTTP/1.1 405", "Allow: GET, HEAD");
 	/* The port is taken, and that is said. */
 	log_set_level(LOG_ERROR);
-	assert_int_equal(metrics_server_new(&address, &second), -EADDRINUSE);
+	assert_int_equal(metrics_server_new(&address, "web1.example.org", &second), -EADDRINUSE);
 	metrics_server_free(server);
 }
 
@@ -167,8 +176,8 @@ static void concurrent(void **state)
 
 	(void)state;
 	log_set_level(LOG_ERROR);
-	assert_int_equal(metrics_server_new(&address, &server), 0);
-	publish(server, METRICS_OPENMETRICS, 'a');
+	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
+	publish(server, METRICS_PROMETHEUS, 'a');
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++) {
 		hung[i] = connect_to(&address);
 		assert_int_equal(write(hung[i], "GET /metrics HT", 15), 15);
@@ -181,7 +190,7 @@ static void concurrent(void **state)
 	for (int i = 0; i < 2000; i++) {
 		double start = seconds();
 
-		publish(server, METRICS_OPENMETRICS, (char)('a' + i % 26));
+		publish(server, METRICS_PROMETHEUS, (char)('a' + i % 26));
 		slowest = seconds() - start > slowest ? seconds() - start : slowest;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(scrapers); i++) {
@@ -196,6 +205,66 @@ static void concurrent(void **state)
 	metrics_server_free(server);
 }
 
+static void names(void **state)
+{
+	static const char *const good[] = {
+		ASK("127.0.0.1:9435", "X: y"),	 ASK("192.0.2.1", "X: y"),
+		ASK("[::1]:9435", "X: y"),	 ASK("[2001:db8::1]", "X: y"),
+		ASK("LocalHost:1", "X: y"),	 ASK("web1.example.org:9435", "X: y"),
+		"GET /metrics HTTP/1.0\r\n\r\n",
+	};
+	static const char *const bad[] = {
+		ASK("evil.example", "X: y"),
+		ASK("evil.example:9435", "X: y"),
+		ASK("127.0.0.1.evil.example", "X: y"),
+		ASK("localhost.evil.example", "X: y"),
+		ASK("[evil]", "X: y"),
+		ASK("web1.example.org.", "X: y"),
+		ASK("", "X: y"),
+		ASK("local", "X: y"),
+		ASK(":9435", "X: y"),
+	};
+	struct sockaddr_storage address = free_port();
+	struct metrics_server *server;
+
+	(void)state;
+	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
+	publish(server, METRICS_PROMETHEUS, 'a');
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		check_answer(&address, good[i], "HTTP/1.", " 200 OK");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		check_answer(&address, bad[i], "HTTP/1.1 421", "--metrics-host");
+	metrics_server_free(server);
+}
+
+/* Silent ones, from one address: each is there until another comes; who asks meanwhile is answered at once. */
+static void silent(void **state)
+{
+	struct sockaddr_storage address = free_port();
+	struct metrics_server *server;
+	int crowd[900];
+
+	(void)state;
+	assert_int_equal(metrics_server_new(&address, NULL, &server), 0);
+	publish(server, METRICS_PROMETHEUS, 'a');
+	for (size_t i = 0; i < ARRAY_SIZE(crowd); i++) {
+		double start;
+
+		crowd[i] = connect_to(&address);
+		/* Of some the kernel itself waits for a word. */
+		assert_int_equal(write(crowd[i], "G", i % 2), i % 2);
+		if (i % 100 < 98)
+			continue;
+		start = seconds();
+		check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\naaaa");
+		/* Nobody is waited for: a silent one goes by itself after 5 s. */
+		assert_true(seconds() - start < 2);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(crowd); i++)
+		close(crowd[i]);
+	metrics_server_free(server);
+}
+
 /*
  * More clients that hang than are let in: they are thrown out in time, and then the next one is
  * served.
@@ -207,8 +276,8 @@ static void crowded(void **state)
 	int hung[40];
 
 	(void)state;
-	assert_int_equal(metrics_server_new(&address, &server), 0);
-	publish(server, METRICS_OPENMETRICS, 'a');
+	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
+	publish(server, METRICS_PROMETHEUS, 'a');
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
 		hung[i] = connect_to(&address);
 	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\naaaa");
@@ -220,9 +289,8 @@ static void crowded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers),
-		cmocka_unit_test(concurrent),
-		cmocka_unit_test(crowded),
+		cmocka_unit_test(answers), cmocka_unit_test(concurrent), cmocka_unit_test(crowded),
+		cmocka_unit_test(names),   cmocka_unit_test(silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
