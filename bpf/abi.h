@@ -118,9 +118,14 @@ struct target_stats {
 	uint64_t swept_id; /* set by user space: this target has ended and its blocks may go */
 	/* when it last went on after loading libraries (bpf/loaded.bpf.c); 0: has not done so */
 	uint64_t loaded_ns;
+	/*
+	 * Set by user space: the thread by whose memory the kernel finds the process for probes
+	 * (user/trace/anchor.h), whose end is told; 0: the main thread.
+	 */
+	uint64_t anchor;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (4 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (5 + LOST_CAUSES), "ABI");
 
 struct live_key {
 	uint64_t address;
@@ -211,7 +216,8 @@ enum event_type {
 	EVENT_VFORK_EXIT, /* it has done the latter */
 	EVENT_LEAVE,	  /* target_id is about to end, and waits for a moment to be held */
 	EVENT_LOADED,	  /* target_id has mapped libraries, and waits until their probes are in */
-	EVENT_STACK_COPY, /* struct stack_copy_event: one that user space has to finish */
+	EVENT_ANCHOR_ENDED, /* the thread `pid` of target_id has ended, others go on */
+	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
 };
 
 struct event_header {
@@ -255,7 +261,12 @@ struct process_event {
 	uint32_t other_id;
 	uint32_t pid;	     /* of the process that target_id names */
 	uint32_t parent_pid; /* EVENT_FORK */
-	uint32_t anon_pages; /* EVENT_EXIT: anonymous, resident or swapped out; 0: unknown */
+	union {
+		/* EVENT_EXIT: anonymous, resident or swapped out; 0: unknown */
+		uint32_t anon_pages;
+		/* EVENT_EXEC: 1: it was not the main thread that called it */
+		uint32_t by_thread;
+	};
 	char comm[16];
 };
 _Static_assert(sizeof(struct process_event) == 48, "ABI");

@@ -56,6 +56,8 @@ enum lost_cause {
 	LOST_RECURSION,
 	/* allocator: its probes came when the program could have called it already */
 	LOST_LATE_PROBES,
+	LOST_SHORT_CHILDREN, /* child process: it ended before its probes were in */
+	LOST_REMOVED_PROBES, /* all for a while: the kernel has taken an object's probes out */
 	LOST_CAUSES,
 };
 

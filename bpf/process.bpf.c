@@ -29,6 +29,19 @@ static __always_inline uint32_t anon_pages_at_end(struct task_struct *task)
 	return (uint32_t)(rss_pages(mm, MM_ANONPAGES) + rss_pages(mm, MM_SWAPENTS));
 }
 
+/* A thread ends, and others of its process go on: is it the one that the probes hang on? */
+static __always_inline void anchor_ended(uint32_t tgid, uint32_t tid)
+{
+	struct target_info *info = bpf_map_lookup_elem(&targets, &tgid);
+	struct target_stats *stats = info ? target_stats_of(info->id) : NULL;
+	struct process_event event = {.pid = tid};
+
+	if (!stats || info->flags & TARGET_VFORK)
+		return;
+	if (((uint32_t)stats->anchor ?: tgid) == tid)
+		send_event(&event, EVENT_ANCHOR_ENDED, info->id);
+}
+
 /* Argument: task. */
 SEC("tp_btf/sched_process_exit")
 int on_exit(uint64_t *ctx)
@@ -40,8 +53,10 @@ int on_exit(uint64_t *ctx)
 	uint32_t id, flags;
 
 	bpf_map_delete_elem(&threads, &tid);
-	if (task->signal->live.counter > 0)
+	if (task->signal->live.counter > 0) {
+		anchor_ended(tgid, tid);
 		return 0;
+	}
 	if (tgid == config.tool)
 		shared.tool_gone = 1;
 	info = bpf_map_lookup_elem(&targets, &tgid);

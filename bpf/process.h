@@ -99,6 +99,7 @@ static __always_inline int process_execed(uint64_t *ctx)
 	if (config.own_exec)
 		fresh.flags |= TARGET_WHOLE;
 	event.other_id = (info->flags & TARGET_VFORK) ? 0 : info->id;
+	event.by_thread = old_tid != tgid;
 	event.pid = tgid;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
 	if (!fresh.id || bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {

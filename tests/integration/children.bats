@@ -86,3 +86,40 @@ tell_long() {
 	right=$(jq -c 'select(.final and .live == {"bytes": 64, "count": 1}) | .pid' "$D/all.json" | wc -l)
 	[[ $right -eq 100 ]] || fail "$right of 100 children are right"
 }
+
+# short_lived MILLISECONDS: ten children that live so long. Each has a final snapshot, or is counted with its parent.
+short_lived() {
+	start_target "$TARGETS/children"
+	attach
+	tell "sleepy $1 10"
+	stop_tool
+	final
+	seen=$(printf '%s\n' "${SNAPS[@]}" | jq -c --argjson parent "$T_PID" 'select(.final and .pid != $parent) | .pid' | sort -u | wc -l)
+	missed=$(field .lost.short_children "$SNAP")
+	printf '# %s ms: %s seen, %s missed\n' "$1" "$seen" "$missed" >&3
+	[[ $((seen + missed)) -eq 10 ]] || fail "$seen children seen, $missed counted as missed, of 10"
+	clean
+	fresh
+}
+
+@test "children that live for 0, 5, 20 and 300 ms: each is seen, or counted as missed" {
+	for ms in 0 5 20 300; do
+		short_lived "$ms"
+	done
+	# How many depends on what else the machine does.
+	[[ $seen -gt 0 ]] || fail 'none of 10 that live for 300 ms'
+}
+
+@test "programs that are spawned and end at once: each is seen, or counted as missed" {
+	run_target "$BASH" -c 'echo ready; read -r _; for _ in {1..10}; do /bin/true; done; echo done; read -r _'
+	target_line ready
+	attach
+	printf 'go\n' >&"$T_IN"
+	target_line done
+	stop_tool
+	final
+	seen=$(printf '%s\n' "${SNAPS[@]}" | jq -c 'select(.final and .comm == "true") | .pid' | sort -u | wc -l)
+	missed=$(field .lost.short_children "$SNAP")
+	printf '# %s seen, %s missed\n' "$seen" "$missed" >&3
+	[[ $((seen + missed)) -eq 10 ]] || fail "$seen programs seen, $missed counted as missed, of 10"
+}

@@ -5,6 +5,7 @@
  *	go	leaks from three sites
  *	fork N	N children that do nothing, one after the other
  *	fork-allocate N	the same, and each leaks a block
+ *	sleepy MS N	N children that live for so many milliseconds, and leak a block first
  */
 #include <sys/wait.h>
 
@@ -38,14 +39,19 @@ SITE static void *leak_in_child(size_t size)
 }
 
 /* Vanishes without the exit handlers: the fewest pages are copied. */
-static void fork_one(int allocate)
+static void fork_one(int allocate, long ms)
 {
 	pid_t pid = fork();
 
 	if (pid < 0)
 		truth_die("fork");
-	if (!pid)
-		_exit(allocate && !leak_in_child(64));
+	if (!pid) {
+		int failed = allocate && !leak_in_child(64);
+
+		if (ms)
+			usleep((useconds_t)ms * 1000);
+		_exit(failed);
+	}
 	if (waitpid(pid, NULL, 0) != pid)
 		truth_die("waitpid");
 }
@@ -70,7 +76,12 @@ static const char *obey(const char *command)
 		long count = strtol(strrchr(command, ' ') + 1, &end, 10);
 
 		while (count-- > 0)
-			fork_one(allocate);
+			fork_one(allocate, 0);
+	} else if (!strncmp(command, "sleepy ", 7)) {
+		long ms = strtol(command + 7, &end, 10), count = strtol(end, NULL, 10);
+
+		while (count-- > 0)
+			fork_one(1, ms);
 	} else {
 		return NULL;
 	}

@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "user/base/util.h"
+#include "user/process/proc.h"
 
 /* include/uapi/linux/fs.h; the headers of Debian 12 are older. */
 struct scan_arg {
@@ -54,6 +55,7 @@ int resident_open(pid_t pid, struct resident **out)
 
 	if (!r)
 		return -ENOMEM;
+	pid = proc_memory_id(pid);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	r->pid = pid;
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -93,7 +93,8 @@ int traceable_check(pid_t pid)
 			  stat.comm);
 		return -EINVAL;
 	}
-	if (stat.state == 'Z' || stat.state == 'X') {
+	/* The main thread alone may have ended. */
+	if ((stat.state == 'Z' || stat.state == 'X') && proc_memory_id(pid) == pid) {
 		log_error("process %d (%s) has ended already; its parent %d has not waited for it "
 			  "yet",
 			  (int)pid, stat.comm, (int)stat.ppid);

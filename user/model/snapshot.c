@@ -57,6 +57,15 @@ static const struct cause causes[] = {
 		 "allocators that got their probes only when the program could have called them "
 		 "already: first allocations may be missing; start the program itself under the "
 		 "tool (memleakbpf -- PROGRAM)"},
+	[LOST_SHORT_CHILDREN] =
+		{"short_children",
+		 "child processes that ended before they could be attached to: nothing of them is "
+		 "counted; follow them from their first instruction with --children exact"},
+	[LOST_REMOVED_PROBES] = {"removed_probes", "libraries whose probes the kernel has taken "
+						   "out, as the process's main thread has "
+						   "ended and another tracer came and went: what "
+						   "it allocates and frees is not seen any "
+						   "more; attach anew (memleakbpf -p PID)"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "user/base/util.h"
+#include "user/process/proc.h"
 
 /*
  * More than a process may have by vm.max_map_count's usual values times a long path; a bound, not
@@ -216,8 +217,11 @@ int maps_read_watched(pid_t pid, void (*between)(void *ctx), void *ctx, struct m
 			between(ctx);
 	}
 	/* Zombies and kernel threads have the file, with nothing in it. */
-	if (len == 0)
-		return -ESRCH;
+	if (len == 0) {
+		pid_t other = proc_memory_id(pid);
+
+		return other == pid ? -ESRCH : maps_read_watched(other, between, ctx, out);
+	}
 	text[len] = '\0';
 	return parse_owned(TAKE_PTR(text), len, out);
 }

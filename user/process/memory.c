@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/process/proc.h"
 
 /* "Name:   123 kB" */
 static bool read_line(const char *line, const char *name, uint64_t *bytes)
@@ -35,6 +36,7 @@ int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon)
 	_cleanup_fclose_ FILE *file = open_file(pid, "status");
 	bool found = false;
 	char line[256];
+	pid_t other;
 
 	*rss = *anon = 0;
 	if (!file)
@@ -43,6 +45,8 @@ int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon)
 		found |= read_line(line, "VmRSS", rss);
 		read_line(line, "RssAnon", anon);
 	}
+	if (!found && (other = proc_memory_id(pid)) != pid)
+		return proc_memory(other, rss, anon);
 	return found ? 0 : -ESRCH;
 }
 
@@ -51,6 +55,7 @@ int proc_usage(pid_t pid, struct proc_usage *usage)
 	_cleanup_fclose_ FILE *file = open_file(pid, "status");
 	bool found = false;
 	char line[256];
+	pid_t other;
 
 	*usage = (struct proc_usage){0};
 	if (!file)
@@ -65,6 +70,8 @@ int proc_usage(pid_t pid, struct proc_usage *usage)
 		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
 			usage->uid = uid;
 	}
+	if (!found && (other = proc_memory_id(pid)) != pid)
+		return proc_usage(other, usage);
 	return found ? 0 : -ESRCH;
 }
 

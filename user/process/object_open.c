@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 
 #include "user/base/util.h"
+#include "user/process/proc.h"
 
 #define MAX_VDSO_BYTES (1u << 20)
 
@@ -109,6 +110,10 @@ static int find_mapped(pid_t pid, const struct mapping *m)
 
 	map_files_path(pid, m, link, sizeof(link));
 	fd = open(link, O_PATH | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		map_files_path(proc_memory_id(pid), m, link, sizeof(link));
+		fd = open(link, O_PATH | O_CLOEXEC);
+	}
 	if (fd < 0)
 		return -errno;
 	return still_there(fd, link, m) ? TAKE_FD(fd) : -ESTALE;
@@ -156,7 +161,7 @@ int object_open_root(pid_t pid)
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_memory_id(pid));
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -201,7 +206,7 @@ int object_copy_memory(pid_t pid, uint64_t start, uint64_t end)
 		return -ENOMEM;
 	to = (struct iovec){.iov_base = copy, .iov_len = len};
 	from = (struct iovec){.iov_base = (void *)(uintptr_t)start, .iov_len = len};
-	n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	n = process_vm_readv(proc_memory_id(pid), &to, 1, &from, 1, 0);
 	if (n < 0)
 		return -errno;
 	if ((size_t)n != len)

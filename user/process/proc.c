@@ -112,7 +112,12 @@ int proc_cmdline(pid_t pid, char ***out)
 	size_t len, count = 0;
 	char **argv, *strings;
 	int err = proc_read_file(pid, "cmdline", MAX_CMDLINE_BYTES, &text, &len);
+	pid_t other = err || len ? pid : proc_memory_id(pid);
 
+	if (other != pid) {
+		free(TAKE_PTR(text));
+		err = proc_read_file(other, "cmdline", MAX_CMDLINE_BYTES, &text, &len);
+	}
 	if (err)
 		return err;
 	/* A program that overwrites its arguments may leave the last one without an end. */
@@ -159,6 +164,39 @@ pid_t proc_tgid(pid_t tid)
 	int err = proc_status_field(tid, "Tgid", &value);
 
 	return err ? err : (pid_t)strtol(value, NULL, 10);
+}
+
+pid_t proc_other_thread(pid_t pid, pid_t but)
+{
+	struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir)) != NULL) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		_cleanup_free_ char *rss = NULL;
+
+		/* A thread that ends gives its memory up before it is a zombie. */
+		if (tid > 0 && tid != pid && tid != but && !proc_status_field(tid, "VmRSS", &rss))
+			found = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+pid_t proc_memory_id(pid_t pid)
+{
+	struct proc_stat stat;
+	pid_t living;
+
+	if (proc_stat(pid, &stat) || stat.state != 'Z')
+		return pid;
+	living = proc_other_thread(pid, 0);
+	return living ? living : pid;
 }
 
 pid_t proc_ns_pid(pid_t pid)
@@ -230,7 +268,7 @@ int proc_elf(pid_t pid)
 	uint16_t machine;
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)proc_memory_id(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;

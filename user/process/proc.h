@@ -46,6 +46,16 @@ int proc_status_field(pid_t pid, const char *name, char **out);
 pid_t proc_tgid(pid_t tid);
 
 /*
+ * The id by which the kernel shows a process's memory: pid, as long as its main thread lives. When
+ * that has ended before the others (pthread_exit() in main) it is a zombie without memory, under
+ * whose id maps and mem are empty, exe and root lead nowhere, and process_vm_readv() fails; any
+ * other thread's id stands for the process then. pid too when there is no process.
+ */
+pid_t proc_memory_id(pid_t pid);
+/* A thread that has its memory, neither the main one nor `but`; 0: there is none. */
+pid_t proc_other_thread(pid_t pid, pid_t but);
+
+/*
  * The id that a process has in its own pid namespace (the same as pid outside of containers), or
  * -errno.
  */

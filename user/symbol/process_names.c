@@ -10,6 +10,7 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/proc.h"
 #include "user/symbol/perfmap.h"
 #include "user/symbol/root.h"
 
@@ -120,7 +121,7 @@ static int open_root(pid_t pid)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_memory_id(pid));
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -8,6 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/stop.h"
+#include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/trace/late_probes.h"
@@ -61,6 +62,7 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	if (!target)
 		return;
 	target->start_ns = event->header.time_ns;
+	target->parent = event->other_id;
 	target->late = trace->options.children == CHILDREN_LATE;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
 	unwind_publisher_adopt(trace->unwind, target->id);
@@ -99,6 +101,19 @@ static struct inheritance event_take_inheritance(struct target *old)
 	return left;
 }
 
+/*
+ * Links find a process by its main thread, as it was when they were made, and single probes by one
+ * thread. Another thread that calls execve() takes the main thread's id, and none of its probes
+ * along.
+ */
+static void event_drop_dead_probes(struct trace *trace, struct inheritance *left)
+{
+	struct target nobody = {.pidfd = -1, .attachments = left->attachments};
+
+	target_detach(trace, &nobody, NULL);
+	left->attachments = NULL;
+}
+
 /* Nobody is there to take it: the probes come off, and the process goes on without us. */
 static void event_drop_inheritance(struct trace *trace, const struct inheritance *left)
 {
@@ -113,6 +128,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	struct target *old = target_by_id(trace, event->other_id), *target;
 	struct inheritance left = {.pidfd = -1};
 	bool launched = false;
+	uint32_t parent;
 
 	/* Of a target that was given up (event_queue_settle()), and its process entered anew. */
 	if (!old && event->other_id && target_by_pid(trace, (pid_t)event->pid)) {
@@ -122,10 +138,14 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	}
 	if (old) {
 		launched = old->stage == TARGET_LAUNCHING;
+		parent = old->parent;
 		target_tell_untraced(trace, old);
 		left = event_take_inheritance(old);
+		if (event->by_thread)
+			event_drop_dead_probes(trace, &left);
 		target_end(trace, old, TARGET_REPLACED);
 	} else {
+		parent = spawn_table_parent(trace->spawns, (pid_t)event->pid);
 		left.image = spawn_table_take(trace->spawns, (pid_t)event->pid);
 	}
 	/* The kernel had no row for the new program: it is not traced. */
@@ -141,6 +161,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	}
 	target->start_ns = event->header.time_ns;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
+	target->parent = parent;
 	target->whole = trace->options.children == CHILDREN_EXACT || launched;
 	target->late = !old && trace->options.children == CHILDREN_LATE;
 	growth_begin(target, target->late ? GROWTH_ATTACHED : GROWTH_NEW);
@@ -172,7 +193,16 @@ static void event_handle_exit(struct trace *trace, const struct process_event *e
 		return;
 	target_tell_untraced(trace, target);
 	target->end_anon = (uint64_t)event->anon_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	target_count_unseen(trace, target);
 	target_end(trace, target, TARGET_EXITED);
+}
+
+static void event_handle_anchor_ended(struct trace *trace, const struct process_event *event)
+{
+	struct target *target = target_by_id(trace, event->header.target_id);
+
+	if (target)
+		anchor_replace(trace, target, (pid_t)event->pid);
 }
 
 /* Takes the hold over. */
@@ -292,11 +322,14 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 	case EVENT_EXIT:
 		event_handle_exit(trace, event);
 		break;
+	case EVENT_ANCHOR_ENDED:
+		event_handle_anchor_ended(trace, event);
+		break;
 	case EVENT_LEAVE:
 		event_handle_leave(trace, event, TAKE_PTR(queued->process.hold));
 		break;
 	case EVENT_VFORK:
-		spawn_table_add(trace->spawns, (pid_t)event->pid);
+		spawn_table_add(trace->spawns, (pid_t)event->pid, event->header.target_id);
 		break;
 	case EVENT_VFORK_EXIT:
 		image_free(spawn_table_take(trace->spawns, (pid_t)event->pid));

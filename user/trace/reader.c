@@ -11,6 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/trace/anchor.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/recursion_misses.h"
@@ -317,6 +318,7 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 	s->execed = target->stage == TARGET_REPLACED;
 	s->final = target_has_ended(target);
 	s->children_late = target->late;
+	anchor_check(trace, target);
 	if (ages) {
 		err = reader_find_ages(trace);
 		if (err)

@@ -8,6 +8,7 @@
 
 struct spawn {
 	pid_t pid;
+	uint32_t parent;
 	struct image *image; /* NULL: no exec yet */
 	UT_hash_handle hh;
 };
@@ -29,7 +30,7 @@ static struct spawn *spawn_find(const struct spawn_table *table, pid_t pid)
 	return spawn;
 }
 
-void spawn_table_add(struct spawn_table *table, pid_t pid)
+void spawn_table_add(struct spawn_table *table, pid_t pid, uint32_t parent)
 {
 	struct spawn *spawn;
 
@@ -39,9 +40,17 @@ void spawn_table_add(struct spawn_table *table, pid_t pid)
 	if (!spawn)
 		return;
 	spawn->pid = pid;
+	spawn->parent = parent;
 	HASH_ADD(hh, table->spawns, pid, sizeof(spawn->pid), spawn);
 	if (!spawn->hh.tbl)
 		free(spawn);
+}
+
+uint32_t spawn_table_parent(const struct spawn_table *table, pid_t pid)
+{
+	const struct spawn *spawn = spawn_find(table, pid);
+
+	return spawn ? spawn->parent : 0;
 }
 
 bool spawn_table_has(const struct spawn_table *table, pid_t pid)

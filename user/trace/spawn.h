@@ -7,6 +7,7 @@
 #define MEMLEAKBPF_TRACE_SPAWN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "user/target/image.h"
@@ -17,8 +18,13 @@ struct spawn_table;
 struct spawn_table *spawn_table_new(void);	  /* NULL when out of memory */
 void spawn_table_free(struct spawn_table *table); /* NULL is fine */
 
-/* From now on the process's records are wanted. Without memory they are not. */
-void spawn_table_add(struct spawn_table *table, pid_t pid);
+/*
+ * From now on the process's records are wanted; it runs in the memory of the target `parent`.
+ * Without memory they are not.
+ */
+void spawn_table_add(struct spawn_table *table, pid_t pid, uint32_t parent);
+/* The parent of one of them, 0: it is none. */
+uint32_t spawn_table_parent(const struct spawn_table *table, pid_t pid);
 bool spawn_table_has(const struct spawn_table *table, pid_t pid);
 /* A record of the process, if it is one of them. */
 void spawn_table_map(struct spawn_table *table, struct object_cache *objects,

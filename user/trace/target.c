@@ -8,6 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/keeper.h"
 #include "user/process/proc.h"
 #include "user/trace/growth.h"
 
@@ -68,7 +69,7 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 	if (!target)
 		return NULL;
 	target->id = id;
-	target->pid = pid;
+	target->pid = target->anchor = pid;
 	target->pidfd = -1;
 	target->stage = TARGET_FOUND;
 	target->start_ns = monotonic_ns();
@@ -138,6 +139,7 @@ void target_detach(struct trace *trace, struct target *target, const struct prob
 		}
 		*at = a->next;
 		trace_detach(trace, a->attachment);
+		keeper_free(a->keeper);
 		free(a);
 	}
 }

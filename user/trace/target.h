@@ -37,17 +37,21 @@ enum target_stage {
 struct target_attachment {
 	const struct probe_set *set; /* a known_object's */
 	struct attachment *attachment;
-	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when it is complete */
+	struct keeper *keeper; /* anchor.h; NULL: none is needed, or could be made */
+	bool removed;	       /* the probes have been found missing */
+	uint64_t ready_ns;     /* CLOCK_MONOTONIC: since when it is complete */
 	struct target_attachment *next;
 };
 
 struct target {
-	uint32_t id; /* the key */
+	uint32_t id;	 /* the key */
+	uint32_t parent; /* the target that has forked it; 0: none has */
 	pid_t pid;
 	char comm[16];
 	/* NULL-terminated, owned, one allocation per proc_cmdline(); NULL: unknown */
 	char **cmdline;
-	int pidfd; /* -1: a child, known by events only */
+	pid_t anchor; /* anchor.h; the pid, as long as the main thread lives */
+	int pidfd;    /* -1: a child, known by events only */
 	enum target_stage stage;
 	bool whole;	/* traced from its first instruction: nothing was allocated before */
 	bool late;	/* probes came after it had started to run */

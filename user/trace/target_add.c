@@ -11,6 +11,7 @@
 #include "user/base/util.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
+#include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/trace/reclaim.h"
@@ -120,6 +121,7 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 	err = image_new(target->pid, trace->objects, &target->image);
 	if (err)
 		return err;
+	anchor_choose(trace, target);
 	err = target_attach_image(trace, target);
 	if (err < 0)
 		return err;

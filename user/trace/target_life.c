@@ -8,6 +8,7 @@
 
 #include "user/base/clock.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/slots.h"
 
 void target_announce(struct trace *trace, struct target *target)
 {
@@ -72,6 +73,21 @@ void target_abandon_id(struct trace *trace, uint32_t id)
 	nobody->next_ended = trace->ended;
 	trace->ended = nobody;
 	trace->ended_count++;
+}
+
+void target_count_unseen(struct trace *trace, const struct target *target)
+{
+	uint64_t *lost = trace->skel->bss->shared.lost;
+	const struct target *parent = target;
+
+	if (target->stage != TARGET_FOUND || !target->parent)
+		return;
+	while (parent && parent->stage != TARGET_TRACED)
+		parent = parent->parent ? target_by_id(trace, parent->parent) : NULL;
+	/* Else it is shown with each. */
+	if (parent)
+		lost = slots_stats(trace, parent->id)->lost;
+	__atomic_add_fetch(&lost[LOST_SHORT_CHILDREN], 1, __ATOMIC_RELAXED);
 }
 
 /* Its process is not this target any more, by the kernel's table. */

@@ -16,6 +16,12 @@ void target_tell_untraced(struct trace *trace, struct target *target);
 void target_end(struct trace *trace, struct target *target, enum target_stage end);
 
 /*
+ * Of a target that has ended: it was a child that had an allocator, and no probes yet. Counts it as
+ * lost, to the nearest of its forebears that is traced.
+ */
+void target_count_unseen(struct trace *trace, const struct target *target);
+
+/*
  * Targets that have ended, though no event has said so: the exit event can be lost with a full ring
  * buffer, a pidfd cannot. Only those that we opened have one. Marks them; true: there are some.
  */

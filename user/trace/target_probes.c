@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "user/base/clock.h"
+#include "user/trace/anchor.h"
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -29,8 +30,7 @@ static int target_attach_set(struct trace *trace, struct target *target,
 	if (!a)
 		return -ENOMEM;
 	a->set = set;
-	err = attach_probes(trace->options.attach, &trace->programs, set, target->pid,
-			    &a->attachment);
+	err = anchor_attach(trace, target, a);
 	if (err) {
 		free(a);
 		return err;

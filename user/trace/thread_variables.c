@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "user/freeze/tls.h"
+#include "user/process/proc.h"
 #include "user/trace/target.h"
 
 #if defined(__x86_64__)
@@ -82,7 +83,7 @@ static void thread_variables_begin(struct tls_search *s, struct target *target,
 	char path[64];
 
 	*s = (struct tls_search){.target = target, .memory = memory};
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)proc_memory_id(target->pid));
 	if (stat(path, &s->program))
 		s->program = (struct stat){0};
 	for (size_t i = 0; i < image_range_count(target->image); i++) {

@@ -314,7 +314,13 @@ static int trace_check_pid_namespace(void)
 void trace_drop_privileges(const struct trace *trace)
 {
 	/* New kernels create single uprobes for CAP_SYS_ADMIN only. */
-	int err = privilege_drop(trace->options.attach == ATTACH_SINGLE);
+	bool admin = trace->options.attach == ATTACH_SINGLE;
+	const struct target *target;
+	int err;
+
+	for (target = trace->targets; target; target = target->hh.next)
+		admin |= target->anchor != target->pid;
+	err = privilege_drop(admin);
 
 	if (err)
 		log_debug("cannot drop privileges: %s", strerror(-err));

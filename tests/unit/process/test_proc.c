@@ -135,12 +135,63 @@ static void test_pid_namespace(void **state)
 	close(hold[0]);
 }
 
+static void *stay(void *arg)
+{
+	const char byte = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (write(*(int *)arg, &byte, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* The main thread ends, another one stays. */
+static void test_without_main_thread(void **state)
+{
+	struct proc_stat stat;
+	char **argv, byte;
+	pthread_t thread;
+	int said[2];
+	pid_t pid, id;
+
+	(void)state;
+	assert_int_equal(proc_memory_id(getpid()), getpid());
+	assert_int_equal(proc_other_thread(getpid(), 0), 0);
+	assert_int_equal(pipe(said), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (pthread_create(&thread, NULL, stay, &said[1]))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(read(said[0], &byte, 1), 1);
+	do {
+		assert_int_equal(proc_stat(pid, &stat), 0);
+	} while (stat.state != 'Z');
+	id = proc_memory_id(pid);
+	assert_int_not_equal(id, pid);
+	assert_int_equal(proc_tgid(id), pid);
+	assert_int_equal(proc_other_thread(pid, 0), id);
+	assert_int_equal(proc_other_thread(pid, id), 0);
+	assert_int_equal(proc_elf(pid), PROC_ELF_NATIVE);
+	assert_int_equal(proc_cmdline(pid, &argv), 0);
+	assert_non_null(argv[0]);
+	free(argv);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(proc_memory_id(pid), pid);
+	close(said[0]);
+	close(said[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stat_parse),    cmocka_unit_test(test_self),
 		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
-		cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_without_main_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

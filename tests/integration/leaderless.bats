@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Processes whose main thread has ended while others go on.
+
+load lib.bash
+
+# Another tool comes to a process with the same C library and goes: the kernel looks anew where probes belong.
+another_tracer() {
+	sleep 1000 &
+	OTHER=$!
+	PIDS+=("$OTHER")
+	"$TOOL" -f json -n 1 -i 50ms -p "$OTHER" >"$D/other.json" 2>"$D/other.err" 3>&- {T_IN}>&- {T_OUT}<&- ||
+		fail "the other tool: $(<"$D/other.err")"
+	kill "$OTHER"
+}
+
+# next_thread: the thread that obeys is another one from now on.
+next_thread() {
+	local before
+
+	before=$(ls "/proc/$T_PID/task")
+	printf 'next\n' >&"$T_IN"
+	changed() {
+		[[ $(ls "/proc/$T_PID/task") != "$before" && $(find "/proc/$T_PID/task" -mindepth 1 -maxdepth 1 | wc -l) -eq 2 ]]
+	}
+	until_true "$DEADLINE" changed || fail 'no other thread'
+}
+
+leaderless() {
+	start_target "$TARGETS/leaderless" first
+	attach -v --verdict
+	another_tracer
+	next_thread
+	tool_says 'its probes hang on thread'
+	another_tracer
+	tell go
+	snap
+	holds '.pid == '"$T_PID"' and .comm == "leaderless" and .cmdline[0] != null '
+	if [[ $MODE == single ]]; then
+		SNAP=$(jq -c '.lost.removed_probes = 0' <<<"$SNAP")
+	fi
+	same any
+	holds '[.stacks[] | select(.frames[1].function == "leak_lost") | .verdict.definite.count] == [50]'
+	holds '[.stacks[] | select(.frames[1].function == "leak_held") | .verdict.reachable.count] == [50]'
+	end_target
+	tool_ends
+	final
+	[[ $MODE == single ]] || same any
+}
+
+@test "the main thread has ended before the tool comes, other tracers come and go: all is counted, and judged" {
+	each_mode leaderless
+}
+
+@test "--children exact where the main thread has ended" {
+	start_target "$TARGETS/leaderless" first
+	attach --children exact
+	another_tracer
+	tell go
+	snap
+	same
+	end_target
+	tool_ends
+}
+
+leaves() {
+	start_target "$TARGETS/leaderless"
+	attach -v
+	tell leave
+	if [[ $MODE == single ]]; then
+		# Put in anew by a thread that lives. Meanwhile none had an effect.
+		tool_says 'its probes hang on thread'
+		another_tracer
+		tell go
+		snap
+		holds '.lost.removed_probes > 0'
+		SNAP=$(jq -c '.lost.removed_probes = 0' <<<"$SNAP")
+		same any
+		end_target
+		tool_ends
+		return
+	fi
+	# For links that takes a privilege which the tool has given up by then.
+	tool_says 'its main thread has ended, so the kernel may take our probes out'
+	tell go
+	snap
+	same any
+	another_tracer
+	snap
+	holds '.lost.removed_probes > 0'
+	# Attached anew they stay.
+	stop_tool
+	attach
+	another_tracer
+	snap
+	holds '.lost.removed_probes == 0'
+	end_target
+	tool_ends
+}
+
+@test "the main thread ends while the tool watches, another tracer comes and goes: counted, or said" {
+	each_mode leaves
+}
+
+exec_by_thread() {
+	start_target "$TARGETS/leaderless"
+	attach
+	printf 'exec\n' >&"$T_IN"
+	target_line 'ready '
+	again() {
+		[[ $(grep -c "attached to $T_PID " "$D/tool.err") -eq 2 ]]
+	}
+	until_true "$DEADLINE" again || fail 'not attached to the new program'
+	tell go
+	snap
+	# They were put in when it ran already.
+	holds '.lost.late_probes > 0'
+	SNAP=$(jq -c '.lost.late_probes = 0' <<<"$SNAP")
+	same any
+	end_target
+	tool_ends
+}
+
+@test "a thread other than the main one becomes another program: that is traced" {
+	each_mode exec_by_thread
+}
