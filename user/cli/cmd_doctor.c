@@ -100,7 +100,7 @@ static void doctor_judge(struct doctor *d)
 	machine_read(&d->machine);
 	d->have_needed =
 		doctor_have_needed(d->features) && d->machine.lockdown != LOCKDOWN_CONFIDENTIALITY;
-	attach_plan(d->features, &d->plan);
+	attach_plan(d->features, ATTACH_AUTO, &d->plan);
 	d->possible = d->have_needed && d->plan.possible;
 }
 
@@ -286,7 +286,7 @@ static void doctor_print_json(const struct doctor *d)
 		json_text(&to, "attach", attach_mode_name(d->plan.best));
 	json_array(&to, "modes");
 	for (unsigned mode = 0; mode < ATTACH_MODES; mode++) {
-		if (d->plan.works[mode])
+		if (attach_mode_works(d->features, mode))
 			json_text(&to, NULL, attach_mode_name(mode));
 	}
 	json_end(&to);

@@ -24,6 +24,7 @@
 
 #include "user/base/util.h"
 #include "user/process/maps.h"
+#include "user/kernel/link_bin.h"
 #include "user/kernel/unkillable.h"
 #include "user/kernel/uprobe.h"
 
@@ -310,6 +311,16 @@ static int call_in_two_threads(const char **step)
 	return 0;
 }
 
+/* Not waited for, if that can be helped: there is a trial at every start. */
+static void trial_drop_link(int link)
+{
+	int bin = link < 0 ? -1 : link_bin_new();
+
+	link_bin_drop(bin, link);
+	if (bin >= 0)
+		close(bin);
+}
+
 static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char **step)
 {
 	struct trial t;
@@ -330,7 +341,7 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 		err = -ENODATA;
 	}
 out:
-	unkillable_close(link);
+	trial_drop_link(link);
 	trial_end(&t);
 	return err;
 }

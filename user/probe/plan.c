@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/probe/plan.h"
 
-void attach_plan(struct features *features, struct attach_plan *out)
+bool attach_mode_works(struct features *features, enum attach_mode mode)
 {
-	/*
-	 * Multi-uprobe links are newer than cookies; single uprobes may be refused to us where
-	 * these are not.
-	 */
-	bool cookie = features_have(features, FEATURE_UPROBE_COOKIE) ||
-		      features_have(features, FEATURE_UPROBE_MULTI);
-	bool single = features_have(features, FEATURE_UPROBE_COOKIE) ||
-		      features_have(features, FEATURE_UPROBE);
+	switch (mode) {
+	case ATTACH_SESSION:
+		return features_have(features, FEATURE_UPROBE_SESSION);
+	case ATTACH_MULTI:
+		return features_have(features, FEATURE_UPROBE_MULTI_PID);
+	case ATTACH_SINGLE:
+		return features_have(features, FEATURE_UPROBE_COOKIE) ||
+		       features_have(features, FEATURE_UPROBE);
+	default:
+		return false;
+	}
+}
 
-	*out = (struct attach_plan){
-		.works = {[ATTACH_SESSION] = features_have(features, FEATURE_UPROBE_SESSION),
-			  [ATTACH_MULTI] = features_have(features, FEATURE_UPROBE_MULTI_PID),
-			  [ATTACH_SINGLE] = single},
-		.old = !cookie && single,
-		.hold = cookie && features_have(features, FEATURE_UPROBE_SLEEPS),
-		.sleepers = features_have(features, FEATURE_THREAD_ITERATOR),
-		.task_storage = cookie && features_have(features, FEATURE_TASK_STORAGE),
-		.find_vma = features_have(features, FEATURE_FIND_VMA),
-	};
+void attach_plan(struct features *features, enum attach_mode wanted, struct attach_plan *out)
+{
+	bool cookie;
+
+	*out = (struct attach_plan){.best = wanted};
+	out->possible = attach_mode_works(features, wanted);
 	for (unsigned mode = 0; mode < ATTACH_MODES && !out->possible; mode++) {
-		out->possible = out->works[mode];
+		out->possible = attach_mode_works(features, mode);
 		out->best = mode;
 	}
+	/*
+	 * Multi-uprobe links are newer than cookies; single uprobes may be refused to us where
+	 * these are not. Taking a single uprobe off again costs a tenth of a second: it is not put
+	 * on to learn what is known.
+	 */
+	cookie = (out->possible && out->best != ATTACH_SINGLE) ||
+		 features_have(features, FEATURE_UPROBE_COOKIE) ||
+		 features_have(features, FEATURE_UPROBE_MULTI);
+	out->old = out->possible && !cookie;
+	out->hold = cookie && features_have(features, FEATURE_UPROBE_SLEEPS);
+	out->sleepers = features_have(features, FEATURE_THREAD_ITERATOR);
+	out->task_storage = cookie && features_have(features, FEATURE_TASK_STORAGE);
+	out->find_vma = features_have(features, FEATURE_FIND_VMA);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How this kernel is traced: which attach modes work, the best of them, and what has to be done
- * without.
+ * How this kernel is traced: by which attach mode, and what has to be done without.
  */
 #ifndef MEMLEAKBPF_PROBE_PLAN_H
 #define MEMLEAKBPF_PROBE_PLAN_H
@@ -12,8 +11,7 @@
 #include "user/kernel/feature.h"
 
 struct attach_plan {
-	bool works[ATTACH_MODES];
-	enum attach_mode best; /* meaningless when none works */
+	enum attach_mode best; /* the one that is wanted, if it works; meaningless when none does */
 	bool possible;	       /* one of them works */
 	bool old;	   /* before 5.15: bpf/old.bpf.c's programs, and stacks by frame pointers */
 	bool hold;	   /* a process can be held at its end (bpf/leave.bpf.c) */
@@ -22,7 +20,10 @@ struct attach_plan {
 	bool find_vma;	   /* the kernel can be asked what is mapped at an address */
 };
 
-/* Tries what it has to; the answers stay in `features`. */
-void attach_plan(struct features *features, struct attach_plan *out);
+/* Tries it: some ten milliseconds. ATTACH_AUTO does not. The answer stays in `features`. */
+bool attach_mode_works(struct features *features, enum attach_mode mode);
+
+/* Tries what it has to, and no modes that are worse than one that works. */
+void attach_plan(struct features *features, enum attach_mode wanted, struct attach_plan *out);
 
 #endif

@@ -41,14 +41,11 @@ int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 
 	if (!features)
 		return -ENOMEM;
-	attach_plan(features, &plan);
+	attach_plan(features, wanted, &plan);
 	features_free(features);
 	trace_options_plan(options, &plan);
 	/* When none works the attempt says why. */
-	if (wanted == ATTACH_AUTO || !plan.possible)
-		return 0;
-	options->attach = wanted;
-	if (plan.works[wanted])
+	if (wanted == ATTACH_AUTO || !plan.possible || plan.best == wanted)
 		return 0;
 	log_error("--attach %s: %s", attach_mode_name(wanted),
 		  wanted == ATTACH_SINGLE && !privilege_admin()

@@ -147,7 +147,7 @@ static void look(void)
 		skip();
 	}
 	assert_non_null(features);
-	attach_plan(features, &best);
+	attach_plan(features, ATTACH_AUTO, &best);
 	features_free(features);
 }
 
