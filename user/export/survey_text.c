@@ -100,6 +100,12 @@ static void survey_text_put_head(const struct table *t)
 	if (r->tool_known)
 		fprintf(t->out, ", the survey itself %.2f %%", 100 * r->tool_share);
 	fputs("\n", t->out);
+	/* What a window takes is spent at once, and waited off afterwards. */
+	if (r->tool_known && r->probe_share > 0 && r->budget_share > 0 &&
+	    r->probe_share + r->tool_share > r->budget_share)
+		fputs("the budget is for probes, for placing them and naming what they find:\n"
+		      "spent at once, that is waited off before the next window\n",
+		      t->out);
 }
 
 static void put_titles(const struct table *t)

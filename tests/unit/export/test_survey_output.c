@@ -61,8 +61,9 @@ static void fill_rows(struct survey_row rows[3], const struct survey_drill *dril
 		.cgroup = "/"};
 }
 
-/* The output as a string to be freed. */
-static char *write_with(const char *name, const struct survey_drill *drill, bool utf8)
+/* The output as a string to be freed. A negative share: it is not known. */
+static char *write_with(const char *name, const struct survey_drill *drill, bool utf8,
+			double tool_share)
 {
 	struct survey_row rows[3];
 	struct survey_report report = {.time_ns = 1767323045678000000ull,
@@ -70,6 +71,9 @@ static char *write_with(const char *name, const struct survey_drill *drill, bool
 				       .source = "bpf",
 				       .process_count = 3,
 				       .growing_count = 1,
+				       .tool_known = tool_share >= 0,
+				       .tool_share = tool_share,
+				       .probe_share = 0.0009,
 				       .budget_share = 0.02,
 				       .rows = rows,
 				       .row_count = 3};
@@ -93,7 +97,7 @@ static char *write_with(const char *name, const struct survey_drill *drill, bool
 static void table(void **state)
 {
 	static const struct survey_drill drill = {.open = true, .note = "a note"};
-	char *text = write_with("text", &drill, false), *line;
+	char *text = write_with("text", &drill, false, -1), *line;
 
 	(void)state;
 	assert_non_null(strstr(text, "3 processes"));
@@ -114,8 +118,20 @@ static void table(void **state)
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		assert_in_range(strlen(line), 1, 100);
 	free(text);
-	text = write_with("text", NULL, true);
+	text = write_with("text", NULL, true, -1);
 	assert_non_null(strstr(text, "▁"));
+	free(text);
+	text = write_with("text", NULL, true, 0.001);
+	assert_non_null(strstr(text, "the survey itself 0.10 %\n"));
+	assert_null(strstr(text, "waited off"));
+	free(text);
+	/* A short watch in which the probes of the first window were placed. */
+	text = write_with("text", NULL, true, 0.0209);
+	assert_non_null(strstr(
+		text, "probes 0.09 % (budget 2 %), the survey itself 2.09 %\nthe budget is for "));
+	assert_non_null(strstr(text, "waited off before the next window\n"));
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		assert_true(!strstr(line, "budget") || strlen(line) <= 100);
 	free(text);
 }
 
@@ -142,7 +158,7 @@ static void callers(void **state)
 	struct report *window = report_borrow(&snapshot);
 	struct survey_drill drill = {
 		.report = window, .snapshot = &snapshot, .shown = shown, .shown_count = 1};
-	char *text = write_with("text", &drill, false);
+	char *text = write_with("text", &drill, false, -1);
 
 	(void)state;
 	assert_non_null(strstr(text,
@@ -180,7 +196,7 @@ static void json(void **state)
 				     .shown_count = 1,
 				     .grown = 5,
 				     .window_ns = 10000000000ull};
-	char *text = write_with("json", &drill, false);
+	char *text = write_with("json", &drill, false, -1);
 	struct json_object *report = json_tokener_parse(text), *processes, *p;
 
 	(void)state;
