@@ -264,3 +264,56 @@ in_early early (libtls.so), thread-local data of thread MAIN
 in_hidden thread-local data of thread N (libtls.so)
 in_opened thread-local data of thread MAIN (liblate.so)'
 }
+
+# The newest block of "work" is in the hands of main() only, and copies of others are on its stack: what holds them all is the table.
+build_owner() {
+	cat >"$D/owner.c" <<-'EOF2'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		struct box { void *volatile inside; char fill[92]; };
+		static void *volatile table[64];
+		static struct box *volatile top;
+		static void __attribute__((noinline)) in_box(void) { ((struct box *)top->inside)->inside = malloc(1000); }
+		static void *__attribute__((noinline)) work(void) { void *volatile block = malloc(1000); return block; }
+		int main(void)
+		{
+			void *volatile copies[64], *volatile in_flight = NULL;
+			char line[64];
+
+			top = calloc(1, sizeof(*top));
+			top->inside = calloc(1, sizeof(*top));
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			fgets(line, sizeof(line), stdin);
+			in_box();
+			for (int i = 0; i <= 64; i++) {
+				in_flight = work();
+				if (i < 64)
+					copies[i] = table[i] = in_flight;
+				/* Blocks have an age, in ticks of the kernel. */
+				usleep(10000);
+			}
+			printf("{\"phase\":\"go\",\n");
+			fflush(stdout);
+			return !fgets(line, sizeof(line), stdin) && copies[0] && in_flight;
+		}
+	EOF2
+	gcc -g -O1 -fno-inline "$D/owner.c" -o "$D/owner"
+}
+
+@test "the owner, not who has the newest block or a copy; and through blocks from before the attach" {
+	local held
+
+	build_owner
+	start_target "$D/owner"
+	attach --verdict --max-pause 1m
+	tell go
+	snap
+	held=$(jq -c '.stacks[] | select(.frames[1].function == "work") | .held_by' <<<"$SNAP")
+	[[ $held =~ ^\[\"table(\+0x[0-9a-f]+)?\ \(owner\)\"\]$ ]] || fail "work: $held"
+	held=$(jq -c '.stacks[] | select(.frames[1].function == "in_box") | .held_by' <<<"$SNAP")
+	[[ $held == '["top (owner)","a block of 104 B from before the attach","a block of 104 B from before the attach"]' ]] || fail "in_box: $held"
+	echo >&"$T_IN"
+	tool_ends
+}

@@ -22,6 +22,7 @@
 #define OTHER_ARENA 4ull
 #define FLAGS	    7ull
 #define MIN_CHUNK   32
+#define PAGE	    4096
 #define HEADER	    16 /* from a chunk to its memory */
 #define ALIGN	    16
 
@@ -151,6 +152,8 @@ static int glibc_mark_chunks(struct glibc_books *books)
 							  at + size + 8);
 		} else if (books->image->all_known || !in_use || glibc_in_cache(books, at)) {
 			err = heap_image_add_dead(books->image, at + HEADER, at + size + 8);
+		} else {
+			err = heap_image_add_old(books->image, at + HEADER, at + size + 8);
 		}
 	}
 	return err ?: heap_image_add_dead(books->image, books->top + HEADER, books->end);
@@ -285,6 +288,29 @@ static int glibc_other_heap(struct heap_image *image, uint64_t heap, uint64_t *k
 	return 0;
 }
 
+/*
+ * Blocks that are mappings of their own, from before the attach: neighbours may have become one mapping,
+ * which begins with the lowest.
+ */
+static int glibc_old_mappings(struct heap_image *image, const struct mapping *m)
+{
+	uint64_t before, word, at = m->start, size = 0;
+	int err = 0;
+
+	while (!err && at < m->end && memory_image_word(image->memory, at, &before) && !before &&
+	       memory_image_word(image->memory, at + 8, &word) && (word & FLAGS) == IS_MMAPPED) {
+		size_t block = heap_image_block(image, at);
+
+		size = word & ~FLAGS;
+		if (size < PAGE || size % PAGE || size > m->end - at)
+			break;
+		if (block == image->block_count || image->blocks[block].address >= at + size)
+			err = heap_image_add_old(image, at + HEADER, at + size);
+		at += size;
+	}
+	return err;
+}
+
 int glibc_heap_mark(struct heap_image *image)
 {
 	uint64_t key = 0;
@@ -303,6 +329,8 @@ int glibc_heap_mark(struct heap_image *image)
 		/* Neighbouring heaps may have become one mapping. */
 		for (; !err && !m->ino && m->write && heap < m->end; heap += HEAP_ALIGN)
 			err = glibc_other_heap(image, heap, &key);
+		if (!err && !image->all_known && !m->ino && m->write && !*m->path && !m->shared)
+			err = glibc_old_mappings(image, m);
 	}
 	return err;
 }

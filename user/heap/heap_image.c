@@ -4,8 +4,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "user/base/util.h"
+
+/* 64 MiB of them. */
+#define OLD_MAX (4u << 20)
 
 struct heap_image *heap_image_new(struct memory_image *memory)
 {
@@ -23,6 +27,7 @@ void heap_image_free(struct heap_image *image)
 	memory_image_free(image->memory);
 	free(image->blocks);
 	free(image->dead);
+	free(image->old);
 	free(image);
 }
 
@@ -89,6 +94,8 @@ void heap_image_finish(struct heap_image *image)
 	if (image->block_count)
 		heap_image_finish_blocks(image);
 	heap_image_finish_dead(image);
+	if (image->old_count)
+		qsort(image->old, image->old_count, sizeof(*image->old), heap_range_order);
 }
 
 double heap_image_weight(uint64_t size, uint64_t sample_bytes)
@@ -108,6 +115,55 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 		return -ENOMEM;
 	image->dead[image->dead_count++] = (struct heap_range){start, end};
 	return 0;
+}
+
+int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t end)
+{
+	if (start >= end || image->old_count == OLD_MAX)
+		return 0;
+	if (!RESERVE_ITEM(image->old, image->old_count, image->old_room, 64))
+		return -ENOMEM;
+	image->old[image->old_count++] = (struct heap_range){start, end};
+	return 0;
+}
+
+const struct heap_range *heap_image_old(const struct heap_image *image, uint64_t address)
+{
+	size_t i = BISECT(i, 0, image->old_count, image->old[i].end <= address);
+
+	return i < image->old_count && image->old[i].start <= address ? &image->old[i] : NULL;
+}
+
+struct heap_image *heap_view_with_old(const struct heap_image *image)
+{
+	struct heap_image *view = calloc(1, sizeof(*view));
+
+	if (!view)
+		return NULL;
+	*view = *image;
+	view->blocks = calloc(image->block_count + image->old_count + 1, sizeof(*view->blocks));
+	if (!view->blocks) {
+		free(view);
+		return NULL;
+	}
+	if (image->block_count)
+		memcpy(view->blocks, image->blocks, image->block_count * sizeof(*view->blocks));
+	for (size_t i = 0; i < image->old_count; i++)
+		view->blocks[view->block_count++] = (struct heap_block){
+			.address = image->old[i].start,
+			.size = image->old[i].end - image->old[i].start,
+			.stack = HEAP_NO_STACK,
+		};
+	heap_image_finish_blocks(view);
+	return view;
+}
+
+void heap_view_free(struct heap_image *view)
+{
+	if (!view)
+		return;
+	free(view->blocks);
+	free(view);
 }
 
 size_t heap_image_block(const struct heap_image *image, uint64_t address)

@@ -37,6 +37,13 @@ struct heap_image {
 	 */
 	struct heap_range *dead;
 	size_t dead_count, dead_room;
+	/*
+	 * by address: blocks that an allocator's books have as in use and that are none of ours, which is
+	 * what was allocated before the attach. What the walkers find; not all of them tell. For saying
+	 * what holds a block, not for judging it
+	 */
+	struct heap_range *old;
+	size_t old_count, old_room;
 	uint64_t sample_bytes; /* blocks are a sample of one in so many bytes; 0: all of them */
 	/*
 	 * every block that was ever allocated is known: traced from the first instruction, with
@@ -64,6 +71,20 @@ size_t heap_image_block(const struct heap_image *image, uint64_t address);
  * bpf/sample.h has it; 1 without sampling.
  */
 double heap_image_weight(uint64_t size, uint64_t sample_bytes);
+
+/* Of an image that dead_memory_find() has looked at: the one that has the address; NULL: none. */
+const struct heap_range *heap_image_old(const struct heap_image *image, uint64_t address);
+
+/*
+ * A finished view of the image in which what is from before the attach are blocks, too, without a stack.
+ * It shares all but the blocks with the image, which must outlive it: heap_view_free(). NULL when out of
+ * memory.
+ */
+struct heap_image *heap_view_with_old(const struct heap_image *image);
+void heap_view_free(struct heap_image *view); /* NULL is fine */
+
+/* Enters one of image->old; 0, also when there are too many of them to be of use, or -ENOMEM. */
+int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t end);
 
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);

@@ -20,9 +20,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "user/base/util.h"
 #include "user/heap/block_index.h"
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach_internal.h"
+#include "user/heap/walker.h"
 
 #define SMALLEST_CHUNK 32
 
@@ -180,23 +182,34 @@ static bool reach_may_be_heap(const struct heap_image *image, const struct memor
 	return !image->all_known && m && m->write && !m->ino && !reach_holds_a_stack(image, m);
 }
 
-/* What lies between the blocks and the dead ranges. */
-static void reach_follow_region(struct reach *r, const struct memory_region *region, size_t *block,
-				size_t *dead)
+/* The first dead range that ends behind the address. */
+static size_t reach_first_dead(const struct heap_image *image, uint64_t address)
+{
+	return BISECT(i, 0, image->dead_count, image->dead[i].end <= address);
+}
+
+/*
+ * What of [at, end), a part of the region, lies between the blocks and the dead ranges. Returns how many
+ * bytes that is, without what is smaller than a chunk: that an allocator keeps between blocks.
+ */
+static uint64_t reach_follow_part(struct reach *r, const struct memory_region *region, uint64_t at,
+				  uint64_t end)
 {
 	const struct heap_image *image = r->image;
-	uint64_t at = region->start, end = region->start + region->size;
-	bool unknown = reach_may_be_heap(image, region);
+	size_t block = heap_image_block(image, at), dead = reach_first_dead(image, at);
+	uint64_t bytes = 0;
 
+	if (block && image->blocks[block - 1].end > at)
+		block--;
 	while (at < end) {
 		uint64_t stop = end;
 
-		while (*block < image->block_count && image->blocks[*block].end <= at)
-			(*block)++;
-		while (*dead < image->dead_count && image->dead[*dead].end <= at)
-			(*dead)++;
-		if (*block < image->block_count && image->blocks[*block].address < end) {
-			const struct heap_block *b = &image->blocks[*block];
+		while (block < image->block_count && image->blocks[block].end <= at)
+			block++;
+		while (dead < image->dead_count && image->dead[dead].end <= at)
+			dead++;
+		if (block < image->block_count && image->blocks[block].address < end) {
+			const struct heap_block *b = &image->blocks[block];
 
 			if (b->address < at + 8) {
 				at = (b->end + 7) & ~7ull;
@@ -204,8 +217,8 @@ static void reach_follow_region(struct reach *r, const struct memory_region *reg
 			}
 			stop = b->address & ~7ull;
 		}
-		if (*dead < image->dead_count && image->dead[*dead].start < stop) {
-			const struct heap_range *d = &image->dead[*dead];
+		if (dead < image->dead_count && image->dead[dead].start < stop) {
+			const struct heap_range *d = &image->dead[dead];
 
 			if (d->start < at + 8) {
 				at = (d->end + 7) & ~7ull;
@@ -213,12 +226,12 @@ static void reach_follow_region(struct reach *r, const struct memory_region *reg
 			}
 			stop = d->start & ~7ull;
 		}
-		/* What is smaller is what an allocator keeps between blocks. */
-		r->unknown_bytes += unknown && stop - at >= SMALLEST_CHUNK ? stop - at : 0;
+		bytes += stop - at >= SMALLEST_CHUNK ? stop - at : 0;
 		for (const uint64_t *word = region->words + (at - region->start) / 8; at < stop;
 		     at += 8)
 			reach_follow(r, *word++, at, true);
 	}
+	return bytes;
 }
 
 /*
@@ -253,21 +266,91 @@ static void reach_follow_tls_vector(struct reach *r, const struct memory_thread 
 		reach_follow(r, vector - 16, thread->tls + 8, true);
 }
 
+/*
+ * Kinds of roots, the most telling of an owner first: a block that several hold is said to be held by
+ * the first. A variable stays; what is on a stack or in a register may be no more than a copy that was
+ * made on the way, or one that is not used any more.
+ */
+enum reach_root {
+	REACH_DATA,   /* variables of objects */
+	REACH_MEMORY, /* whatever else can be written to: blocks from before the attach, mappings */
+	REACH_STACK,
+	REACH_ROOTS,
+};
+
+static enum reach_root reach_root_of(const struct heap_image *image,
+				     const struct memory_region *region)
+{
+	const struct mapping *m = region->mapping;
+
+	if (m && reach_holds_a_stack(image, m))
+		return REACH_STACK;
+	return m && !m->shared && (m->ino || walker_is_data(image, region)) ? REACH_DATA
+									    : REACH_MEMORY;
+}
+
+/* All that the blocks taken so far lead to. */
+static void reach_drain(struct reach *r)
+{
+	while (r->reachable.count)
+		reach_look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
+}
+
+/* Around the thread pointer; not what lies there of a stack, which is below. */
+static void reach_follow_thread_local(struct reach *r, const struct memory_thread *thread)
+{
+	uint64_t start = (thread->tls & ~4095ull) - 4096, end = (thread->tls & ~7ull) + 4096;
+	const struct memory_region *region;
+
+	if (thread->tls < 8192)
+		return;
+	region = memory_image_region(r->image->memory, thread->tls & ~7ull);
+	if (!region || region->start > thread->tls)
+		return;
+	start = start > region->start ? start : region->start;
+	end = end < region->start + region->size ? end : region->start + region->size;
+	if (region->mapping && thread->sp >= region->mapping->start && thread->sp < thread->tls &&
+	    thread->sp >= start)
+		start = (thread->sp + 7) & ~7ull;
+	reach_follow_part(r, region, start, end);
+}
+
+static void reach_follow_kind(struct reach *r, enum reach_root kind)
+{
+	const struct memory_image *memory = r->image->memory;
+
+	for (size_t i = 0; i < memory->region_count; i++) {
+		const struct memory_region *region = &memory->regions[i];
+		uint64_t bytes;
+
+		if (reach_root_of(r->image, region) != kind)
+			continue;
+		bytes = reach_follow_part(r, region, region->start, region->start + region->size);
+		r->unknown_bytes += reach_may_be_heap(r->image, region) ? bytes : 0;
+	}
+	reach_drain(r);
+}
+
 static void reach_follow_roots(struct reach *r)
 {
-	const struct heap_image *image = r->image;
-	size_t block = 0, dead = 0;
+	const struct memory_image *memory = r->image->memory;
 
-	for (size_t i = 0; i < image->memory->thread_count; i++) {
-		const struct memory_thread *thread = &image->memory->threads[i];
+	reach_follow_kind(r, REACH_DATA);
+	for (size_t i = 0; i < memory->thread_count; i++) {
+		reach_follow_thread_local(r, &memory->threads[i]);
+		reach_follow_tls_vector(r, &memory->threads[i]);
+	}
+	reach_drain(r);
+	reach_follow_kind(r, REACH_MEMORY);
+	for (size_t i = 0; i < memory->thread_count; i++)
+		reach_follow_stack_in_block(r, &memory->threads[i]);
+	reach_follow_kind(r, REACH_STACK);
+	for (size_t i = 0; i < memory->thread_count; i++) {
+		const struct memory_thread *thread = &memory->threads[i];
 
 		for (size_t w = 0; w < thread->word_count; w++)
 			reach_follow(r, thread->words[w], REACH_REGISTER | i, true);
-		reach_follow_stack_in_block(r, thread);
-		reach_follow_tls_vector(r, thread);
 	}
-	for (size_t i = 0; i < image->memory->region_count; i++)
-		reach_follow_region(r, &image->memory->regions[i], &block, &dead);
 }
 
 /* ---- the two phases ----------------------------------------------------------------------- */
@@ -276,12 +359,10 @@ static void reach_mark_held(struct reach *r)
 {
 	reach_follow_roots(r);
 	for (;;) {
-		if (r->reachable.count)
-			reach_look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
-		else if (r->rest.count)
-			reach_look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
-		else
+		reach_drain(r);
+		if (!r->rest.count)
 			break;
+		reach_look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
 	}
 }
 

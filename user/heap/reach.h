@@ -51,7 +51,9 @@ void reach_free(struct reach *reach); /* NULL is fine */
 enum verdict_class reach_class(const struct reach *reach, size_t block);
 
 /*
- * The address of the word through which the block was first found in its class, 0: none (definitely
+ * The address of the word through which the block was first found in its class: variables are looked
+ * at first, then thread-local data, other memory, stacks and registers, each with all that it leads to.
+ * 0: none (definitely
  * lost). REACH_REGISTER: not memory but a register; the low 32 bits are then the thread's index in
  * the image.
  */

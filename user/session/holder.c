@@ -24,6 +24,13 @@ struct describer {
 	struct snapshot *snapshot;
 	const struct heap_image *image;
 	const struct reach *reach;
+	/*
+	 * The same with blocks from before the attach, made when one of them is met: the way goes on through
+	 * them, to what holds them. NULL: not made
+	 */
+	struct heap_image *view;
+	struct reach *view_reach;
+	bool view_failed;
 };
 
 static const char *holder_base_name(const char *path)
@@ -55,6 +62,105 @@ static const char *holder_allocator_of(struct describer *d, uint32_t stack)
 	return frame ? frames[frame]->function : NULL;
 }
 
+/*
+ * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name
+ * ("fill.cache"): of the first the number says nothing. C++'s are demangled, with their function.
+ */
+static int holder_length_without_number(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1)
+		       ? (int)(dot - name)
+		       : (int)strlen(name);
+}
+
+static void holder_put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
+{
+	fprintf(out, "%.*s", holder_length_without_number(name), name);
+	if (offset)
+		fprintf(out, "+0x%" PRIx64, offset);
+	fputs(" (", out);
+	holder_put_file(out, path);
+	fputc(')', out);
+}
+
+/* A variable of an object; name is NULL where it has no symbol. */
+struct holder_variable {
+	const struct mapping *file;
+	const char *name;
+	uint64_t offset, vaddr;
+};
+
+/* An anonymous mapping right behind a file's is the rest of its data (.bss). */
+static bool holder_find_variable(const struct describer *d, const struct mapping *m,
+				 uint64_t address, struct holder_variable *out)
+{
+	const struct maps *maps = d->image->memory->maps;
+	const struct mapping *file = m;
+	const struct mapping *first = NULL;
+
+	if (!m->ino && m->start) {
+		file = maps_find(maps, m->start - 1);
+		if (*m->path || !file || !file->ino || file->end != m->start)
+			return false;
+	}
+	if (!file->ino || file->shared)
+		return false;
+	for (size_t i = 0; !first && i < maps_count(maps); i++) {
+		const struct mapping *other = maps_at(maps, i);
+
+		if (other->ino == file->ino && other->dev == file->dev)
+			first = other;
+	}
+	out->file = file;
+	return first && !trace_name_data(d->trace, d->target, first, address, &out->name,
+					 &out->offset, &out->vaddr);
+}
+
+/* By the variable's name; without a symbol by the address that `nm` would show. */
+static bool holder_put_static(const struct describer *d, FILE *out, const struct mapping *m,
+			      uint64_t address)
+{
+	struct holder_variable v;
+
+	if (!holder_find_variable(d, m, address, &v))
+		return false;
+	if (v.name) {
+		holder_put_variable(out, v.name, v.offset, v.file->path);
+	} else {
+		fputs("data of ", out);
+		holder_put_file(out, v.file->path);
+		fprintf(out, "+0x%" PRIx64, v.vaddr);
+	}
+	return true;
+}
+
+/*
+ * From before the attach: nobody knows who asked for it. What it is may be told by its first words: of a C++
+ * object a pointer into its virtual table, behind the two words with which that begins (Itanium C++ ABI 2.5.2); of
+ * an interpreter's object one to its type (CPython's has it second, or fourth behind what the collector keeps).
+ */
+static void holder_put_old(const struct describer *d, FILE *out, const struct heap_block *b)
+{
+	fputs(" from before the attach", out);
+	for (uint64_t at = b->address; at < b->address + 32 && at < b->end; at += 8) {
+		const struct mapping *m = NULL;
+		struct holder_variable v;
+		uint64_t word;
+
+		if (memory_image_word(d->image->memory, at, &word))
+			m = maps_find(d->image->memory->maps, word);
+		if (!m || m->exec || !holder_find_variable(d, m, word, &v) || !v.name ||
+		    v.offset != (at == b->address && m->ino && !m->write ? 16 : 0))
+			continue;
+		fputs(", a pointer to ", out);
+		holder_put_variable(out, v.name, v.offset, v.file->path);
+		fputs(" in it", out);
+		return;
+	}
+}
+
 static void holder_put_block(struct describer *d, FILE *out, uint32_t block)
 {
 	const struct heap_block *b = &d->image->blocks[block];
@@ -62,7 +168,9 @@ static void holder_put_block(struct describer *d, FILE *out, uint32_t block)
 	char human[FORMAT_BYTES_MAX];
 
 	fprintf(out, "a block of %s", format_bytes(human, b->size));
-	if (name)
+	if (b->stack == HEAP_NO_STACK)
+		holder_put_old(d, out, b);
+	else if (name)
 		fprintf(out, " from %s", name);
 }
 
@@ -123,29 +231,6 @@ static int holder_put_frame(const struct describer *d, FILE *out,
 	return 0;
 }
 
-/*
- * gcc numbers the static variables of functions ("cache.0"), clang begins with the function's name
- * ("fill.cache"): of the first the number says nothing. C++'s are demangled, with their function.
- */
-static int holder_length_without_number(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1)
-		       ? (int)(dot - name)
-		       : (int)strlen(name);
-}
-
-static void holder_put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
-{
-	fprintf(out, "%.*s", holder_length_without_number(name), name);
-	if (offset)
-		fprintf(out, "+0x%" PRIx64, offset);
-	fputs(" (", out);
-	holder_put_file(out, path);
-	fputc(')', out);
-}
-
 static bool holder_put_thread_variable(const struct describer *d, FILE *out, uint64_t address)
 {
 	struct thread_variable v;
@@ -159,43 +244,6 @@ static bool holder_put_thread_variable(const struct describer *d, FILE *out, uin
 		fprintf(out, "thread-local data of thread %d (", (int)v.tid);
 		holder_put_file(out, v.module);
 		fputc(')', out);
-	}
-	return true;
-}
-
-/*
- * An anonymous mapping right behind a file's is the rest of its data (.bss). Static data by the
- * variable's name; without a symbol by the address that `nm` would show.
- */
-static bool holder_put_static(const struct describer *d, FILE *out, const struct mapping *m,
-			      uint64_t address)
-{
-	const struct mapping *file = m;
-	const struct mapping *first = NULL;
-	uint64_t offset, vaddr;
-	const char *name;
-
-	if (!m->ino && m->start) {
-		file = maps_find(d->image->memory->maps, m->start - 1);
-		if (*m->path || !file || !file->ino || file->end != m->start)
-			return false;
-	}
-	if (!file->ino || file->shared)
-		return false;
-	for (size_t i = 0; !first && i < maps_count(d->image->memory->maps); i++) {
-		const struct mapping *other = maps_at(d->image->memory->maps, i);
-
-		if (other->ino == file->ino && other->dev == file->dev)
-			first = other;
-	}
-	if (!first || trace_name_data(d->trace, d->target, first, address, &name, &offset, &vaddr))
-		return false;
-	if (name) {
-		holder_put_variable(out, name, offset, file->path);
-	} else {
-		fputs("data of ", out);
-		holder_put_file(out, file->path);
-		fprintf(out, "+0x%" PRIx64, vaddr);
 	}
 	return true;
 }
@@ -255,34 +303,39 @@ static void holder_put_root(const struct describer *d, FILE *out, uint64_t addre
 		holder_put_memory(out, m, address);
 }
 
-/*
- * From the root to the block, a line each. The way is known from its end: it is walked twice, once
- * to count.
- */
-static int holder_put_path(struct describer *d, FILE *out, uint32_t block)
+/* From the block to the root; *from is the root's word. NULL when out of memory. */
+static uint32_t *holder_find_path(const struct reach *reach, uint32_t block, size_t *count,
+				  uint64_t *from)
 {
 	uint32_t *steps = NULL;
-	size_t count = 0, room = 0;
-	uint64_t from = 0;
+	size_t room = 0;
 
-	for (uint32_t at = block; at != UINT32_MAX && count < STEPS_MAX;) {
-		if (!RESERVE_ITEM(steps, count, room, 64)) {
+	*count = 0;
+	*from = 0;
+	for (uint32_t at = block; at != UINT32_MAX && *count < STEPS_MAX;) {
+		if (!RESERVE_ITEM(steps, *count, room, 64)) {
 			free(steps);
-			return -ENOMEM;
+			return NULL;
 		}
-		steps[count++] = at;
-		from = reach_holder(d->reach, at);
-		at = from & REACH_REGISTER ? UINT32_MAX : reach_find(d->reach, from);
+		steps[(*count)++] = at;
+		*from = reach_holder(reach, at);
+		at = *from & REACH_REGISTER ? UINT32_MAX : reach_find(reach, *from);
 		/* A word on a stack that lies in a block is a root all the same. */
-		if (at != UINT32_MAX && reach_holder(d->reach, at) == 0)
+		if (at != UINT32_MAX && reach_holder(reach, at) == 0)
 			break;
 	}
+	return steps;
+}
+
+/* From the root to the block, a line each. */
+static void holder_put_path(struct describer *d, FILE *out, const struct reach *reach,
+			    const uint32_t *steps, size_t count, uint64_t from)
+{
 	/*
 	 * What a library that was opened late has for a thread lies in a block of its own: it is
 	 * the variable that is of interest.
 	 */
-	if (count > 1 &&
-	    holder_put_thread_variable(d, out, reach_holder(d->reach, steps[count - 2])))
+	if (count > 1 && holder_put_thread_variable(d, out, reach_holder(reach, steps[count - 2])))
 		count--;
 	else
 		holder_put_root(d, out, from);
@@ -294,6 +347,56 @@ static int holder_put_path(struct describer *d, FILE *out, uint32_t block)
 		fputc('\n', out);
 		holder_put_block(d, out, steps[i]);
 	}
+}
+
+/* Only where the way leads to a block from before the attach is it worth what it costs. */
+static bool holder_make_view(struct describer *d)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL};
+
+	if (d->view_reach || d->view_failed)
+		return d->view_reach;
+	d->view = heap_view_with_old(d->image);
+	d->view_failed = !d->view || reach_new(d->view, &options, &d->view_reach);
+	return !d->view_failed;
+}
+
+/*
+ * The way through blocks from before the attach. False where there is none: what holds the block may be
+ * lost itself, which nobody knows of such blocks.
+ */
+static bool holder_put_path_through_old(struct describer *d, FILE *out, uint64_t address)
+{
+	struct describer through = *d;
+	uint32_t *steps, block;
+	size_t count;
+	uint64_t from;
+
+	if (!holder_make_view(d))
+		return false;
+	through.image = d->view;
+	through.reach = d->view_reach;
+	block = reach_find(through.reach, address);
+	if (block == UINT32_MAX || reach_class(through.reach, block) != VERDICT_REACHABLE)
+		return false;
+	steps = holder_find_path(through.reach, block, &count, &from);
+	if (steps)
+		holder_put_path(&through, out, through.reach, steps, count, from);
+	free(steps);
+	return steps != NULL;
+}
+
+static int holder_put_holders(struct describer *d, FILE *out, uint32_t block)
+{
+	size_t count;
+	uint64_t from;
+	uint32_t *steps = holder_find_path(d->reach, block, &count, &from);
+
+	if (!steps)
+		return -ENOMEM;
+	if ((from & REACH_REGISTER) || !heap_image_old(d->image, from) ||
+	    !holder_put_path_through_old(d, out, d->image->blocks[block].address))
+		holder_put_path(d, out, d->reach, steps, count, from);
 	free(steps);
 	return 0;
 }
@@ -302,7 +405,7 @@ static int holder_describe_one(struct describer *d, struct stack *stack, uint32_
 {
 	size_t len = 0;
 	FILE *out = open_memstream(&stack->held_by, &len);
-	int err = out ? holder_put_path(d, out, block) : -ENOMEM;
+	int err = out ? holder_put_holders(d, out, block) : -ENOMEM;
 
 	if (out && close_memstream(out))
 		err = -ENOMEM;
@@ -325,27 +428,50 @@ static void holder_take_contents(const struct describer *d, struct stack *stack,
 	}
 }
 
+static bool holder_wants(const struct describer *d, size_t block, bool lost)
+{
+	enum verdict_class class = reach_class(d->reach, block);
+
+	if (d->image->blocks[block].stack >= d->snapshot->stack_count)
+		return false;
+	return lost ? class == VERDICT_DEFINITE || class == VERDICT_INDIRECT
+		    : class == VERDICT_REACHABLE;
+}
+
 /*
- * For each stack its youngest block of the wanted kind, or UINT32_MAX: what grows is held by what
- * holds its latest.
+ * For each stack one block of the wanted kind, or UINT32_MAX: of those that are as old as their average or
+ * older the youngest. The latest one may still be in the hands of the function that makes it, and then what is
+ * found are its registers and its stack, and not what keeps them all.
  */
-static uint32_t *holder_youngest(const struct describer *d, bool lost)
+static uint32_t *holder_typical(const struct describer *d, bool lost)
 {
 	size_t n = d->snapshot->stack_count;
 	uint32_t *blocks = malloc((n + 1) * sizeof(*blocks));
+	_cleanup_free_ struct {
+		uint64_t age_ms, count;
+	} *sums = calloc(n + 1, sizeof(*sums));
 
-	if (!blocks)
+	if (!blocks || !sums) {
+		free(blocks);
 		return NULL;
+	}
 	memset(blocks, 0xff, (n + 1) * sizeof(*blocks));
 	for (size_t i = 0; i < d->image->block_count; i++) {
 		const struct heap_block *b = &d->image->blocks[i];
-		enum verdict_class class = reach_class(d->reach, i);
-		bool wanted = lost ? class == VERDICT_DEFINITE || class == VERDICT_INDIRECT
-				   : class == VERDICT_REACHABLE;
 
-		if (wanted && b->stack < n &&
-		    (blocks[b->stack] == UINT32_MAX ||
-		     b->age_ms < d->image->blocks[blocks[b->stack]].age_ms))
+		if (!holder_wants(d, i, lost))
+			continue;
+		sums[b->stack].age_ms += b->age_ms;
+		sums[b->stack].count++;
+	}
+	for (size_t i = 0; i < d->image->block_count; i++) {
+		const struct heap_block *b = &d->image->blocks[i];
+
+		if (!holder_wants(d, i, lost) ||
+		    b->age_ms < sums[b->stack].age_ms / sums[b->stack].count)
+			continue;
+		if (blocks[b->stack] == UINT32_MAX ||
+		    b->age_ms < d->image->blocks[blocks[b->stack]].age_ms)
 			blocks[b->stack] = (uint32_t)i;
 	}
 	return blocks;
@@ -372,9 +498,13 @@ static struct stack *holder_next_held(struct snapshot *s, const uint32_t *blocks
 int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
 		    const struct heap_image *image, const struct reach *reach, uint32_t contents)
 {
-	struct describer d = {trace, target, snapshot, image, reach};
-	_cleanup_free_ uint32_t *held = holder_youngest(&d, false);
-	_cleanup_free_ uint32_t *lost = contents ? holder_youngest(&d, true) : NULL;
+	struct describer d = {.trace = trace,
+			      .target = target,
+			      .snapshot = snapshot,
+			      .image = image,
+			      .reach = reach};
+	_cleanup_free_ uint32_t *held = holder_typical(&d, false);
+	_cleanup_free_ uint32_t *lost = contents ? holder_typical(&d, true) : NULL;
 	int err = held && (lost || !contents) ? 0 : -ENOMEM;
 
 	for (int i = 0; !err && i < PATHS; i++) {
@@ -389,5 +519,7 @@ int holder_describe(struct trace *trace, struct target *target, struct snapshot 
 			holder_take_contents(&d, &snapshot->stacks[i], &image->blocks[lost[i]],
 					     contents);
 	}
+	reach_free(d.view_reach);
+	heap_view_free(d.view);
 	return err;
 }

@@ -383,6 +383,55 @@ static void sums(void **state)
 	heap_image_free(image);
 }
 
+/* Of all that hold a block the one is named that is most likely its owner's, wherever it lies. */
+static void holders(void **state)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL};
+	static const char text[] = "555555600000-555555610000 rw-p 00001000 08:01 77 /bin/prog\n"
+				   "555555700000-555555800000 rw-p 00000000 00:00 0 [heap]\n"
+				   "7ffff0000000-7ffff1000000 rw-p 00000000 00:00 0 \n"
+				   "7ffff2000000-7ffff3000000 rw-p 00000000 00:00 0 \n";
+	const uint64_t stack = 0x7ffff0000000ull, tls = stack + 0x8000, low = 0x7ffff2000000ull;
+	struct heap_image *image = fake_image(text);
+	struct reach *reach;
+
+	(void)state;
+	fake_region(image, DATA, 0x1000);
+	fake_region(image, HEAP, 0x10000);
+	fake_region(image, stack, 0x10000);
+	fake_region(image, low, 0x1000);
+	for (uint64_t i = 0; i < 6; i++)
+		fake_block(image, HEAP + 64 * i, 64);
+	fake_thread(image, stack + 0x100, tls, HEAP);
+	image->memory->threads[0].words =
+		realloc(image->memory->threads[0].words, 6 * sizeof(uint64_t));
+	assert_non_null(image->memory->threads[0].words);
+	image->memory->threads[0].word_count = 6;
+	/* The first is held by all, each further one by one less; the last by the first, too. */
+	for (uint64_t i = 0; i < 6; i++) {
+		image->memory->threads[0].words[i] = HEAP + 64 * i;
+		if (i < 4)
+			fake_word(image, stack + 0x200 + 8 * i, HEAP + 64 * i);
+		if (i < 3)
+			fake_word(image, low + 8 * i, HEAP + 64 * i);
+		if (i < 2)
+			fake_word(image, tls - 8 - 8 * i, HEAP + 64 * i);
+		if (i < 1)
+			fake_word(image, DATA + 0x40, HEAP);
+	}
+	fake_word(image, HEAP + 8, HEAP + 320);
+	fake_finish(image);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	assert_int_equal(reach_holder(reach, 0), DATA + 0x40);
+	assert_int_equal(reach_holder(reach, 1), tls - 16);
+	assert_int_equal(reach_holder(reach, 2), low + 16);
+	assert_int_equal(reach_holder(reach, 3), stack + 0x218);
+	assert_int_equal(reach_holder(reach, 4), REACH_REGISTER);
+	assert_int_equal(reach_holder(reach, 5), HEAP + 8);
+	reach_free(reach);
+	heap_image_free(image);
+}
+
 /* Books that lie: overlapping, wrapping, empty, unaligned, enormous and equal blocks. */
 static void hostile_books(void **state)
 {
@@ -462,7 +511,8 @@ int main(void)
 		cmocka_unit_test(new_array_only), cmocka_unit_test(empty_arrays),
 		cmocka_unit_test(tags),		  cmocka_unit_test(dead_ranges),
 		cmocka_unit_test(unknown_memory), cmocka_unit_test(sums),
-		cmocka_unit_test(hostile_books),  cmocka_unit_test(index_finds),
+		cmocka_unit_test(holders),	  cmocka_unit_test(hostile_books),
+		cmocka_unit_test(index_finds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
