@@ -15,6 +15,7 @@ help_text = \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
 	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
 	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
+	'make soak-sampling   estimates by block size against the truth for SAMPLING_MINUTES (5); writes docs/reliability.md (root)' \
 	'make lib unit targets   the library, the unit tests (ROOM=heap: of that folder of user/), the programs that the tests trace' \
 	'make unit-heap  build and run the unit tests of one room' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local; make uninstall removes it' \

@@ -6,3 +6,10 @@ SOAK_MINUTES ?= 30
 .PHONY: soak
 soak: all $(BUILD)/tests/targets/soak
 	BUILD=$(BUILD) tests/soak/run $(SOAK_MINUTES)
+
+# `make soak-sampling`: estimates by block size against the truth, for SAMPLING_MINUTES; the figures go to docs/reliability.md.
+SAMPLING_MINUTES ?= 5
+
+.PHONY: soak-sampling
+soak-sampling: all $(BUILD)/tests/targets/sizes
+	BUILD=$(BUILD) tests/soak/sampling $(SAMPLING_MINUTES)
