@@ -69,7 +69,9 @@ struct shared {
 	uint64_t first_ns, first_ticks; /* when live_clock_read first ran */
 	struct live_clock clock;	/* when it last ran */
 	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */
-	/* bpf/loaded.bpf.c. User space has handled all that happened until then. */
+	/* bpf/wait.h. The tool's first thread, struct task_struct *: may be 0, or gone. */
+	uint64_t tool_task;
+	/* User space has handled all that happened until then. */
 	uint64_t handled_ns;
 	uint64_t waited_ns;  /* when a program last waited for that in vain */
 	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */

@@ -3,7 +3,7 @@
  * A target on its way out: after its exit handlers, before the system call that takes its other
  * threads and its memory away. User space is told, and the thread waits until ptrace has asked it
  * to stop, which it then does before its next instruction. If that does not come, the process ends
- * as if nothing had been.
+ * as if nothing had been; at once, if the tool is stopped itself.
  */
 #include "bpf/loss.h"
 #include "bpf/regs.h"
@@ -41,7 +41,7 @@ int on_leave(struct pt_regs *ctx)
 
 	use_own_stack();
 	/* Of a vfork the memory is its parent's, which goes on. */
-	if (!target || target->flags & TARGET_VFORK)
+	if (!target || target->flags & TARGET_VFORK || !tool_answers() || tool_stands_still())
 		return 0;
 	/*
 	 * _exit of some libraries calls _Exit. Of other threads that end the process as well, none

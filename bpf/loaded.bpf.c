@@ -109,8 +109,6 @@ static __always_inline void wait_until_handled(const struct pt_regs *ctx, uint32
 	/* Only to wake it: what it is to handle is in its buffers. A full one it is reading. */
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 	wait_for_tool(&wait);
-	if (!wait.handled && bpf_ktime_get_ns() > wait.until_ns)
-		shared.waited_ns = now;
 }
 
 SEC("uprobe.s")
@@ -132,11 +130,8 @@ int on_loaded(struct pt_regs *ctx)
 		view = (struct debugger_view){};
 	if (view.state)
 		return 0;
-	/*
-	 * Without --children exact each process has probes of its own. A tool that has not
-	 * answered, and has done nothing since, is not waited for again.
-	 */
-	if (shared.waited_ns <= shared.handled_ns &&
+	/* Without --children exact each process has probes of its own. */
+	if (tool_answers() &&
 	    (!config.own_exec || !view.libraries || maps_unknown_files(view.libraries)))
 		wait_until_handled(ctx, id, tgid);
 	if (stats)

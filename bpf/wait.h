@@ -3,8 +3,10 @@
  * A thread that waits for user space, in a sleepable program.
  *
  * There is nothing in BPF to sleep on that would end with the tool, so it looks again and again,
- * and gives the processor to others meanwhile. It stops looking when the tool has ended, when the
- * process is killed, when ptrace asks it to stop, and in any case after some time.
+ * and gives the processor to others meanwhile. It stops looking when the tool has ended or is
+ * stopped itself, when the process is killed, when ptrace asks it to stop, and in any case after
+ * some time. A tool that has let somebody wait for all of that, and has done nothing since, is not
+ * waited for again.
  */
 #ifndef MEMLEAKBPF_BPF_WAIT_H
 #define MEMLEAKBPF_BPF_WAIT_H
@@ -21,6 +23,13 @@
 #define JOBCTL_TRAPS	  ((1ul << 19) | (1ul << 20)) /* JOBCTL_TRAP_STOP, JOBCTL_TRAP_NOTIFY */
 #define SIGNAL_GROUP_EXIT 0x4u
 
+/*
+ * sched.h: __TASK_STOPPED and __TASK_TRACED, the same since 4.14; TASK_FROZEN, since 6.1. And
+ * JOBCTL_TRAP_FREEZE.
+ */
+#define STATE_STILL  (0x4u | 0x8u | 0x8000u)
+#define JOBCTL_STILL (1ul << 23)
+
 struct wait {
 	struct task_struct *task;
 	uint64_t until_ns, sp;
@@ -28,6 +37,20 @@ struct wait {
 	uint64_t handled_ns;
 	bool done, handled;
 };
+
+/* By SIGSTOP, Ctrl-Z, a debugger or the freezer. After its end another task may lie there. */
+static __always_inline bool tool_stands_still(void)
+{
+	struct task_struct *tool = (void *)shared.tool_task;
+
+	return tool && (BPF_CORE_READ(tool, __state) & STATE_STILL ||
+			BPF_CORE_READ(tool, jobctl) & JOBCTL_STILL);
+}
+
+static __always_inline bool tool_answers(void)
+{
+	return shared.waited_ns <= *(volatile uint64_t *)&shared.handled_ns;
+}
 
 /* 1: enough. */
 static long look(uint32_t i, struct wait *wait)
@@ -41,7 +64,7 @@ static long look(uint32_t i, struct wait *wait)
 	if (wait->handled || BPF_CORE_READ(task, jobctl) & JOBCTL_TRAPS ||
 	    BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ||
 	    (wait->handled_ns && *(volatile uint32_t *)&shared.hands_full) || shared.tool_gone ||
-	    bpf_ktime_get_ns() > wait->until_ns) {
+	    tool_stands_still() || bpf_ktime_get_ns() > wait->until_ns) {
 		wait->done = true;
 		return 1;
 	}
@@ -56,8 +79,12 @@ static long look(uint32_t i, struct wait *wait)
 
 static __always_inline void wait_for_tool(struct wait *wait)
 {
+	uint64_t now = bpf_ktime_get_ns();
+
 	for (int i = 0; i < ROUNDS && !wait->done; i++)
 		bpf_loop(LOOKS, look, wait, 0);
+	if (!wait->handled && bpf_ktime_get_ns() > wait->until_ns)
+		shared.waited_ns = now;
 }
 
 #endif

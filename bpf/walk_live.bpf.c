@@ -6,6 +6,8 @@
  */
 #include "bpf/live_age.h"
 
+#include <bpf/bpf_core_read.h>
+
 static long one_age(void *map, struct live_key *key, struct live_value *value,
 		    struct live_clock *clock)
 {
@@ -19,7 +21,11 @@ static long one_age(void *map, struct live_key *key, struct live_value *value,
 SEC("syscall")
 int live_clock_read(void *ctx)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
 	(void)ctx;
+	/* Who runs this is the tool. */
+	shared.tool_task = (uint64_t)BPF_CORE_READ(task, group_leader);
 	live_clock_update();
 	return 0;
 }

@@ -13,12 +13,16 @@
 #include "user/base/util.h"
 #include "user/freeze/forkcopy.h"
 #include "user/freeze/memory_copy.h"
+#include "user/freeze/run_first.h"
 #include "user/process/cgroup.h"
 #include "user/process/memory.h"
 #include "user/process/proc.h"
 
-/* How long threads may take to stop, of all that the process may be paused. */
-#define STOP_SHARE 2
+/*
+ * What was still to be read when it went on by itself is read while it runs, as when the pause is
+ * over. But not when we have not run for so long: that would be no verdict of any moment.
+ */
+#define ABSENT_NS NS_PER_S
 
 /* Between two looks at threads that were left asleep. */
 #define SLEEPERS_NS NS_PER_MS
@@ -37,6 +41,7 @@ struct freeze {
 	uint64_t deadline_ns, stopped_ns;
 	uint64_t looked_ns; /* at the threads that were left asleep */
 	bool disturbed;	    /* one of them has run: what has been read is of several moments */
+	bool absent;	    /* we did not run while it stood still, and it went on */
 
 	struct freeze_forks *forks; /* NULL: it is read as it stands */
 	struct call_code code;
@@ -137,13 +142,29 @@ static int freeze_make_fork(struct freeze *f)
 
 /* ---- while it stands still ---------------------------------------------------------------- */
 
+/* Lets it go, if that has not been done. Until now it should have stood still. */
+static void freeze_let_go(struct freeze *f, bool exactly)
+{
+	uint64_t now = monotonic_ns(), left;
+
+	if (f->account.pause_ns)
+		return;
+	f->account.pause_ns = stop_end(f->stop);
+	run_first(false);
+	left = stop_left_ns(f->stop);
+	if (left >= now)
+		return;
+	if (exactly || now - left > ABSENT_NS)
+		f->absent = true;
+	else
+		f->account.approximate = true;
+}
+
 /* Is the pause over? Ends it when it is due. */
 static bool freeze_is_late(struct freeze *f)
 {
-	if (!f->account.pause_ns && monotonic_ns() > f->deadline_ns) {
-		f->account.pause_ns = stop_end(f->stop);
-		stop_run_first(false);
-	}
+	if (monotonic_ns() > f->deadline_ns)
+		freeze_let_go(f, false);
 	return f->account.pause_ns != 0;
 }
 
@@ -207,9 +228,9 @@ static int freeze_read_forked(struct freeze *f, char reason[static REASON_MAX])
 
 	if (hooks->releasing)
 		hooks->releasing(hooks->ctx);
-	f->account.pause_ns = stop_end(f->stop);
+	/* Its frees must have been noted from the first one on. */
+	freeze_let_go(f, true);
 	f->released = true;
-	stop_run_first(false);
 	if (!err && hooks->reading)
 		err = hooks->reading(hooks->ctx, reason);
 	err = err ?: memory_copy_read_forked(&f->copy, fork, reason);
@@ -293,12 +314,13 @@ static int freeze_run_stopped(struct freeze *f, bool held, const struct freeze_h
 	if (hooks)
 		f->hooks = *hooks;
 	f->stopped_ns = monotonic_ns();
-	stop_run_first(!held);
+	run_first(!held);
 	f->copy.between = freeze_mind_pause;
 	f->copy.ctx = f;
 	err = freeze_read(f, reason);
-	a->pause_ns = stop_end(f->stop);
-	stop_run_first(false);
+	freeze_let_go(f, held);
+	if (f->absent)
+		err = stop_refuse_left(reason);
 	a->stop_ns = f->stopped_ns - stop_start_ns(f->stop);
 	a->threads = stop_thread_count(f->stop);
 	a->asleep = stop_asleep_count(f->stop);
@@ -314,8 +336,7 @@ int freeze_run(struct freeze *f, uint64_t max_pause_ns, const struct stop_sleepe
 	       const struct freeze_hooks *hooks, char reason[static REASON_MAX])
 {
 	/* A fork is made by one of its threads, which is stopped for that. */
-	int err = stop_begin(f->pid, max_pause_ns / STOP_SHARE, f->forks ? NULL : sleepers,
-			     &f->stop, reason);
+	int err = stop_begin(f->pid, max_pause_ns, f->forks ? NULL : sleepers, &f->stop, reason);
 
 	if (err)
 		return err;

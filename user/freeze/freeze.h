@@ -73,7 +73,8 @@ struct freeze_hooks {
 /*
  * Stops it, reads its memory, and lets it go on. If that takes longer than `max_pause_ns` the rest
  * is read while it runs, which the account says. `sleepers` as for stop_begin(); with a fork all
- * threads are stopped. 0 or -errno with the reason; it goes on in any case. Once for each freeze.
+ * threads are stopped. 0 or -errno with the reason (-ECANCELED: we were stopped meanwhile, and it
+ * went on); it goes on in any case. Once for each freeze.
  */
 int freeze_run(struct freeze *freeze, uint64_t max_pause_ns, const struct stop_sleepers *sleepers,
 	       const struct freeze_hooks *hooks, char reason[static REASON_MAX]);

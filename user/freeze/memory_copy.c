@@ -109,6 +109,8 @@ static void *memory_copy_map_touched(size_t size)
 	if (memory == MAP_FAILED)
 		return NULL;
 	madvise(memory, size, MADV_HUGEPAGE);
+	/* Or it would be shared with the process that holds the target, and copied as it is filled. */
+	madvise(memory, size, MADV_DONTFORK);
 	/* Linux 5.14; where it fails the pause is longer. */
 	madvise(memory, size, MADV_POPULATE_WRITE);
 	return memory;

@@ -1,508 +1,181 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * All of it is done by a thread made for the purpose. A tracee that does not stop cannot be
- * detached from, but when its tracer ends the kernel lets go of it whatever its state
- * (kernel/ptrace.c, exit_ptrace()): the thread's end is what releases everything for certain.
- *
- * Stops are looked at with WNOWAIT and never taken: a signal that has stopped a thread on its way
- * to it is kept in the thread's exit code, which waiting would clear. So it is delivered even if
- * the tool dies before it can pass the signal on.
- */
 #include "user/freeze/stop.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bpf/sleepers_abi.h"
 #include "user/base/clock.h"
-#include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/freeze/forkcopy.h"
-#include "user/freeze/registers.h"
-#include "user/freeze/stop_refused.h"
+#include "user/freeze/tracer.h"
 
-/* Between two looks at threads that have not stopped yet. */
-#define LOOK_NS 20000
-
-struct tracee {
-	struct stop_thread thread;
-	int signal; /* to be passed on when it is released; 0: none */
-	bool stopped, gone;
-	bool hurried; /* is run before others until it stands */
-	int policy;   /* how it was scheduled before */
-	struct sched_param param;
-	bool asked;  /* stopped because we asked for it, and for no other reason */
-	bool asleep; /* left alone; not traced */
-	bool seen;   /* still asleep, at the last look */
-	uint64_t switches;
-};
-
-/* What the tracer is to do next. */
-enum order {
-	ORDER_RELEASE,
-	ORDER_STOP_SLEEPERS,
-	ORDER_COPY,
-	ORDER_END,
-};
-
-struct copy_order {
-	const struct call_code *code;
-	uint64_t deadline_ns;
-	int err;
-	char reason[REASON_MAX];
-};
+/* How long threads may take to stop, of all that the process may be paused. */
+#define STOP_SHARE 2
 
 struct stop {
-	pid_t pid;
-	uint64_t max_ns; /* that stopping the threads may take */
-	uint64_t start_ns, end_ns;
-	uint64_t begun_ns;		      /* of the threads that are being stopped now */
-	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
-	struct registers_layout layout;
-	struct tracee *tracees;
-	size_t count, room;
-	size_t found; /* where the last thread was found: the next one is often behind it */
-	pthread_t tracer;
-	bool ending;   /* the process is about to end, and threads may be hurried */
-	bool running;  /* the tracer has to be joined */
-	bool released; /* the process goes on */
-	sem_t done, given;
-	enum order order;
-	struct copy_order copying;
-	pid_t copy; /* 0: none */
-	int err;
-	char reason[REASON_MAX];
+	struct tracer_job job;
+	pid_t tracer; /* 0: none, it has been buried */
+	int channel;
+	struct tracer_answer last;
+	uint64_t lost_ns; /* when it was seen that the tracer was killed before it had let go; 0 */
+	bool ended;	  /* stop_end() has been called */
+	sigset_t unblocked; /* signals that are to be unblocked afterwards */
+
+	char *file; /* the tracer's, mapped */
+	size_t file_size;
+	struct stop_thread *threads;
+	size_t count;
+	bool *seen;   /* by thread: still asleep, at this look */
+	size_t found; /* where the last one was found: the next one is often behind it */
 };
-
-/* ---- stopping ----------------------------------------------------------------------------- */
-
-static struct tracee *stop_find_tracee(struct stop *stop, pid_t tid)
-{
-	for (size_t i = 0; i < stop->count; i++) {
-		size_t at = (stop->found + 1 + i) % stop->count;
-
-		if (stop->tracees[at].thread.tid == tid) {
-			stop->found = at;
-			return &stop->tracees[at];
-		}
-	}
-	return NULL;
-}
-
-static struct tracee *stop_add_tracee(struct stop *stop, pid_t tid)
-{
-	if (!RESERVE_ITEM(stop->tracees, stop->count, stop->room, 64))
-		return NULL;
-	stop->tracees[stop->count] = (struct tracee){.thread = {.tid = tid}};
-	return &stop->tracees[stop->count++];
-}
-
-/* 1: seized, 0: it is ending and need not be, -errno. */
-static int stop_seize(struct stop *stop, pid_t tid)
-{
-	char state;
-	int err;
-
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
-		err = errno;
-		state = stop_thread_state(stop->pid, tid);
-		if (err == ESRCH || !state || strchr("ZX", state))
-			return 0;
-		return stop_explain(stop->pid, err, stop->reason);
-	}
-	/* Fails only for a thread that is ending: then it will be found gone. */
-	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	return 1;
-}
-
-static int stop_seize_one(struct stop *stop, pid_t tid)
-{
-	int one;
-
-	if (!stop_add_tracee(stop, tid))
-		return refuse(stop->reason, -ENOMEM, "no memory to stop it");
-	one = stop_seize(stop, tid);
-	if (one <= 0)
-		stop->count--;
-	return one;
-}
-
-/* Seizes the threads that are not yet. How many there were, or -errno. */
-static int stop_seize_new(struct stop *stop)
-{
-	char path[64];
-	struct dirent *entry;
-	int found = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
-	dir = opendir(path);
-	if (!dir)
-		return refuse(stop->reason, -ESRCH, "it has ended");
-	while (found >= 0 && (entry = readdir(dir)) != NULL) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		int one;
-
-		if (tid <= 0 || stop_find_tracee(stop, tid))
-			continue;
-		one = stop_seize_one(stop, tid);
-		found = one < 0 ? one : found + one;
-	}
-	closedir(dir);
-	return found;
-}
-
-/* ---- those that are left asleep ------------------------------------------------------------ */
-
-static int stop_leave_asleep(void *ctx, const struct sleeper *sleeper)
-{
-	struct stop *stop = ctx;
-	struct tracee *t;
-
-	if (stop_find_tracee(stop, (pid_t)sleeper->tid))
-		return 0;
-	t = stop_add_tracee(stop, (pid_t)sleeper->tid);
-	if (!t)
-		return -ENOMEM;
-	t->asleep = true;
-	t->switches = sleeper->switches;
-	return registers_of_sleeper(&t->thread, sleeper, &stop->layout);
-}
-
-static int stop_mark_sleeper(void *ctx, const struct sleeper *sleeper)
-{
-	struct tracee *t = stop_find_tracee(ctx, (pid_t)sleeper->tid);
-
-	if (t && t->switches == sleeper->switches)
-		t->seen = true;
-	return 0;
-}
-
-size_t stop_asleep_count(const struct stop *stop)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < stop->count; i++)
-		n += stop->tracees[i].asleep;
-	return n;
-}
-
-bool stop_undisturbed(struct stop *stop)
-{
-	size_t awake = 0;
-
-	if (!stop_asleep_count(stop))
-		return true;
-	for (size_t i = 0; i < stop->count; i++)
-		stop->tracees[i].seen = false;
-	if (!stop->sleepers ||
-	    stop->sleepers->look(stop->sleepers->ctx, stop->pid, false, stop_mark_sleeper, stop))
-		return false;
-	for (size_t i = 0; i < stop->count; i++)
-		awake += stop->tracees[i].asleep && !stop->tracees[i].seen;
-	return !awake;
-}
-
-/*
- * Seizes those that were left asleep; not the ones that still are, unless `all`. How many, or
- * -errno.
- */
-static int stop_seize_sleepers(struct stop *stop, bool all)
-{
-	int seized = 0;
-
-	for (size_t i = 0; i < stop->count; i++) {
-		struct tracee *t = &stop->tracees[i];
-		int one;
-
-		if (!t->asleep || (t->seen && !all))
-			continue;
-		t->asleep = false;
-		free(t->thread.words);
-		t->thread = (struct stop_thread){.tid = t->thread.tid};
-		one = stop_seize(stop, t->thread.tid);
-		if (one < 0)
-			return one;
-		t->gone = !one;
-		seized++;
-	}
-	return seized;
-}
-
-/* ---- waiting for them ---------------------------------------------------------------------- */
-
-/* Has it stopped? Any stop will do: the one we asked for, a group stop, a signal on its way. */
-static void stop_look_at(struct tracee *t)
-{
-	siginfo_t info = {0};
-	int event, signal;
-
-	if (waitid(P_PID, (id_t)t->thread.tid, &info,
-		   WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL)) {
-		t->gone = true;
-		return;
-	}
-	if (!info.si_pid)
-		return;
-	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
-		t->gone = true;
-		return;
-	}
-	event = info.si_status >> 8;
-	signal = info.si_status & 0x7f;
-	t->stopped = true;
-	t->asked = event == PTRACE_EVENT_STOP && signal == SIGTRAP;
-	/* Bit 7: a system call's beginning or end, of a copy that did not come through. */
-	t->signal = event || info.si_status & 0x80 ? 0 : signal;
-}
-
-/* The first thread that has not stopped; NULL when all have. */
-static struct tracee *stop_look(struct stop *stop)
-{
-	struct tracee *missing = NULL;
-
-	for (size_t i = 0; i < stop->count; i++) {
-		struct tracee *t = &stop->tracees[i];
-
-		if (t->asleep)
-			continue;
-		if (!t->stopped && !t->gone)
-			stop_look_at(t);
-		if (!t->stopped && !t->gone && !missing)
-			missing = t;
-	}
-	return missing;
-}
-
-static int stop_refuse_late(struct stop *stop, const struct tracee *t)
-{
-	char state = stop_thread_state(stop->pid, t->thread.tid);
-
-	return refuse(
-		stop->reason, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
-		(int)t->thread.tid, (double)stop->max_ns / NS_PER_MS, state ? state : '?',
-		state == 'D' ? ", uninterruptible: it waits for a device or a vfork child, or "
-			       "is frozen"
-			     : "");
-}
-
-/*
- * A thread that runs without end, as one that is held at its end does, is not run again at once on
- * a busy machine: seconds were seen. Only of a process that is ending the scheduling may be
- * changed, which a tool that is killed leaves changed.
- */
-static void stop_hurry(struct tracee *t)
-{
-	t->policy = sched_getscheduler(t->thread.tid);
-	if (t->policy != SCHED_OTHER && t->policy != SCHED_BATCH && t->policy != SCHED_IDLE)
-		return;
-	if (sched_getparam(t->thread.tid, &t->param))
-		return;
-	t->hurried = !sched_setscheduler(t->thread.tid, SCHED_FIFO,
-					 &(struct sched_param){.sched_priority = 1});
-}
-
-static int stop_all_threads(struct stop *stop)
-{
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
-	struct tracee *missing;
-	int found, woken;
-
-	stop->begun_ns = monotonic_ns();
-	do {
-		/* Where it cannot be told, all are stopped. */
-		if (stop->sleepers && stop->sleepers->look(stop->sleepers->ctx, stop->pid, true,
-							   stop_leave_asleep, stop))
-			stop->sleepers = NULL;
-		found = stop_seize_new(stop);
-		if (found < 0)
-			return found;
-		while ((missing = stop_look(stop)) != NULL) {
-			if (monotonic_ns() - stop->begun_ns > stop->max_ns)
-				return stop_refuse_late(stop, missing);
-			if (stop->ending && !missing->hurried)
-				stop_hurry(missing);
-			nanosleep(&pause, NULL);
-		}
-		woken = stop_undisturbed(stop) ? 0 : stop_seize_sleepers(stop, !stop->sleepers);
-		if (woken < 0)
-			return woken;
-		/* Threads that were born before their parents stopped are there now. */
-	} while (found || woken);
-	return 0;
-}
-
-static int stop_read_all_registers(struct stop *stop)
-{
-	size_t live = 0;
-
-	for (size_t i = 0; i < stop->count; i++) {
-		struct tracee *t = &stop->tracees[i];
-		int err = t->gone ? -ESRCH : t->thread.words ? 0 : registers_read(&t->thread);
-
-		if (err == -ENOMEM)
-			return refuse(stop->reason, err, "no memory for its registers");
-		/* A thread that was killed meanwhile has none. */
-		if (err)
-			t->gone = true;
-		live += !t->gone;
-	}
-	return live ? 0 : refuse(stop->reason, -ESRCH, "it has ended");
-}
 
 /* ---- the tracer --------------------------------------------------------------------------- */
 
-void stop_run_first(bool first)
+int stop_refuse_left(char reason[static REASON_MAX])
 {
-	const struct sched_param param = {.sched_priority = first};
-
-	pthread_setschedparam(pthread_self(), first ? SCHED_FIFO : SCHED_OTHER, &param);
+	return refuse(reason, -ECANCELED,
+		      "memleakbpf itself was stopped, frozen or starved of processor time "
+		      "meanwhile, and the process went on before it had been read");
 }
 
-static void stop_release_all(struct stop *stop)
+/* What it has to say: to an order, or that there will be no more. */
+static int stop_take_answer(struct stop *stop)
 {
-	for (size_t i = 0; i < stop->count; i++) {
-		const struct tracee *t = &stop->tracees[i];
+	ssize_t n;
 
-		if (t->hurried)
-			sched_setscheduler(t->thread.tid, t->policy, &t->param);
-		if (t->stopped)
-			ptrace(PTRACE_DETACH, t->thread.tid, NULL, (void *)(intptr_t)t->signal);
+	do {
+		/* ECONNRESET: it has ended before it read the order; the answer is there. */
+		n = recv(stop->channel, &stop->last, sizeof(stop->last), 0);
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n != (ssize_t)sizeof(stop->last)) {
+		stop->lost_ns = monotonic_ns();
+		stop->last.err = -ECANCELED;
 	}
-	stop->end_ns = monotonic_ns();
+	if (stop->lost_ns || stop->last.by_itself)
+		return stop_refuse_left(stop->last.reason);
+	return stop->last.err;
 }
 
-static void stop_make_copy(struct stop *stop)
+static bool stop_is_held(const struct stop *stop)
 {
-	_cleanup_free_ struct forkcopy_thread *threads = calloc(stop->count, sizeof(*threads));
-	struct copy_order *order = &stop->copying;
-	size_t n = 0;
-
-	for (size_t i = 0; threads && i < stop->count; i++) {
-		const struct tracee *t = &stop->tracees[i];
-
-		if (!t->asked || t->gone)
-			continue;
-		threads[n].tid = t->thread.tid;
-		threads[n].tls = t->thread.tls;
-		memcpy(&threads[n].registers, t->thread.words, sizeof(threads[n].registers));
-		n++;
-	}
-	order->err = forkcopy_make(stop->pid, order->code, threads, n, order->deadline_ns,
-				   &stop->copy, order->reason);
-	/*
-	 * Where it did not come through, a thread may stand in another stop now: a signal that it
-	 * is in is passed on.
-	 */
-	for (size_t i = 0; order->err && i < stop->count; i++) {
-		if (stop->tracees[i].asked && !stop->tracees[i].gone)
-			stop_look_at(&stop->tracees[i]);
-	}
+	return stop->tracer && !stop->lost_ns && !stop->last.end_ns;
 }
 
-static enum order stop_next_order(struct stop *stop)
+static int stop_give_order(struct stop *stop, const struct tracer_order *order)
 {
-	while (sem_wait(&stop->given))
+	if (!stop_is_held(stop))
+		return stop_refuse_left(stop->last.reason);
+	/* Where it fails the tracer has ended, and has perhaps said why. */
+	send(stop->channel, order, sizeof(*order), MSG_NOSIGNAL);
+	return stop_take_answer(stop);
+}
+
+/* With it goes the copy, too (PTRACE_O_EXITKILL). */
+static void stop_bury_tracer(struct stop *stop)
+{
+	if (!stop->tracer)
+		return;
+	kill(stop->tracer, SIGKILL);
+	while (waitpid(stop->tracer, NULL, 0) < 0 && errno == EINTR)
 		;
-	return stop->order;
+	stop->tracer = 0;
 }
 
-static void *stop_trace_threads(void *arg)
+static int stop_make_tracer(struct stop *stop)
 {
-	struct stop *stop = arg;
+	int ends[2];
 
-	/*
-	 * Released threads must not keep us from releasing the others: 200 busy ones take 187 ms
-	 * otherwise, and 0.3 ms so.
-	 */
-	stop_run_first(true);
-	stop->start_ns = monotonic_ns();
-	stop->err = stop_all_threads(stop);
-	if (!stop->err)
-		stop->err = stop_read_all_registers(stop);
-	if (stop->err) {
-		stop_release_all(stop);
-		sem_post(&stop->done);
-		return NULL;
-	}
-	for (;;) {
-		sem_post(&stop->done);
-		switch (stop_next_order(stop)) {
-		case ORDER_STOP_SLEEPERS:
-			stop->sleepers = NULL;
-			stop->err = stop_all_threads(stop);
-			if (!stop->err)
-				stop->err = stop_read_all_registers(stop);
-			break;
-		case ORDER_COPY:
-			stop_make_copy(stop);
-			break;
-		case ORDER_RELEASE:
-			stop_release_all(stop);
-			if (!stop->copy) {
-				sem_post(&stop->done);
-				return NULL;
-			}
-			/* What is left to do is no matter of the process's. */
-			stop_run_first(false);
-			break;
-		case ORDER_END:
-			forkcopy_end(stop->copy);
-			return NULL;
-		}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return refuse(stop->last.reason, -errno, "there is no socket to its tracer: %s",
+			      strerror(errno));
+	stop->channel = ends[0];
+	stop->job.channel = ends[1];
+	stop->tracer = fork();
+	if (!stop->tracer)
+		tracer_run(&stop->job);
+	close(ends[1]);
+	if (stop->tracer > 0)
+		return 0;
+	stop->tracer = 0;
+	return refuse(stop->last.reason, -errno, "no process to hold it: %s", strerror(errno));
+}
+
+/*
+ * Ctrl-Z takes effect when the process has been let go. Other threads of ours have these signals
+ * blocked, or are made while they are.
+ */
+static void stop_mind_terminal(struct stop *stop)
+{
+	static const int signals[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+	sigset_t block, before;
+
+	sigemptyset(&block);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&block, signals[i]);
+	pthread_sigmask(SIG_BLOCK, &block, &before);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		if (!sigismember(&before, signals[i]))
+			sigaddset(&stop->unblocked, signals[i]);
 	}
 }
 
-static void stop_give_order(struct stop *stop, enum order order)
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static void stop_forget_threads(struct stop *stop)
 {
-	stop->order = order;
-	sem_post(&stop->given);
-	while (sem_wait(&stop->done))
-		;
+	if (stop->file)
+		munmap(stop->file, stop->file_size);
+	stop->file = NULL;
+	free(stop->threads);
+	free(stop->seen);
+	stop->threads = NULL;
+	stop->seen = NULL;
+	stop->count = 0;
 }
 
-static int stop_begin_any(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers,
-			  bool ending, struct stop **out, char reason[static REASON_MAX])
+static const struct tracer_thread *stop_told(const struct stop *stop, size_t index)
 {
-	struct stop *stop = calloc(1, sizeof(*stop));
-	int err;
+	return (const struct tracer_thread *)stop->file + index;
+}
 
-	if (!stop)
-		return refuse(reason, -ENOMEM, "no memory to stop it");
-	stop->pid = pid;
-	stop->ending = ending;
-	stop->sleepers = sleepers;
-	if (sleepers)
-		registers_layout(&stop->layout);
-	stop->max_ns = max_ns;
-	sem_init(&stop->done, 0, 0);
-	sem_init(&stop->given, 0, 0);
-	err = -pthread_create(&stop->tracer, NULL, stop_trace_threads, stop);
-	if (!err) {
-		stop->running = true;
-		while (sem_wait(&stop->done))
-			;
-		err = stop->err;
-		stop->released = err != 0;
-		memcpy(reason, stop->reason, REASON_MAX);
-	} else {
-		refuse(reason, err, "no memory to stop it");
+/* Takes in what the tracer has written. */
+static int stop_take_threads(struct stop *stop)
+{
+	size_t count = stop->last.thread_count;
+	off_t size = lseek(stop->job.threads, 0, SEEK_END);
+
+	stop_forget_threads(stop);
+	if (size < (off_t)(count * sizeof(struct tracer_thread)))
+		return -EIO;
+	stop->file_size = (size_t)size;
+	stop->file = mmap(NULL, stop->file_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+			  stop->job.threads, 0);
+	if (stop->file == MAP_FAILED)
+		stop->file = NULL;
+	stop->threads = calloc(count + 1, sizeof(*stop->threads));
+	stop->seen = calloc(count + 1, sizeof(*stop->seen));
+	if (!stop->file || !stop->threads || !stop->seen)
+		return refuse(stop->last.reason, -ENOMEM, "no memory for its registers");
+	for (size_t i = 0; i < count; i++) {
+		const struct tracer_thread *told = stop_told(stop, i);
+
+		stop->threads[i] = (struct stop_thread){
+			.tid = told->tid,
+			.sp = told->sp,
+			.tls = told->tls,
+			.words =
+				told->word_count ? (uint64_t *)(stop->file + told->words_at) : NULL,
+			.word_count = told->word_count,
+		};
 	}
-	if (err) {
-		stop_free(stop);
-		return err;
-	}
-	*out = stop;
+	stop->count = count;
 	return 0;
 }
 
@@ -513,53 +186,156 @@ size_t stop_thread_count(const struct stop *stop)
 
 const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index)
 {
-	return index < stop->count ? &stop->tracees[index].thread : NULL;
+	return index < stop->count ? &stop->threads[index] : NULL;
 }
 
-uint64_t stop_start_ns(const struct stop *stop)
+size_t stop_asleep_count(const struct stop *stop)
 {
-	return stop->start_ns;
+	size_t n = 0;
+
+	for (size_t i = 0; i < stop->count; i++)
+		n += stop_told(stop, i)->asleep;
+	return n;
 }
 
-int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
-	       char reason[static REASON_MAX])
+static int stop_mark_sleeper(void *ctx, const struct sleeper *sleeper)
 {
-	return stop_begin_any(pid, max_ns, sleepers, false, out, reason);
+	struct stop *stop = ctx;
+
+	for (size_t i = 0; i < stop->count; i++) {
+		size_t at = (stop->found + 1 + i) % stop->count;
+		const struct tracer_thread *told = stop_told(stop, at);
+
+		if (told->tid != (pid_t)sleeper->tid)
+			continue;
+		stop->seen[at] = told->switches == sleeper->switches;
+		stop->found = at;
+		break;
+	}
+	return 0;
+}
+
+bool stop_undisturbed(struct stop *stop)
+{
+	const struct stop_sleepers *sleepers = stop->job.sleepers;
+	size_t awake = 0;
+
+	if (!stop_asleep_count(stop))
+		return true;
+	memset(stop->seen, 0, stop->count * sizeof(*stop->seen));
+	if (sleepers->look(sleepers->ctx, stop->job.pid, false, stop_mark_sleeper, stop))
+		return false;
+	for (size_t i = 0; i < stop->count; i++)
+		awake += stop_told(stop, i)->asleep && !stop->seen[i];
+	return !awake;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static int stop_start(struct stop *stop)
+{
+	int err = 0;
+
+	stop->job.threads = memfd_create("threads", MFD_CLOEXEC);
+	if (stop->job.threads < 0)
+		err = refuse(stop->last.reason, -errno, "no memory for its registers: %s",
+			     strerror(errno));
+	stop_mind_terminal(stop);
+	err = err ?: stop_make_tracer(stop);
+	err = err ?: stop_take_answer(stop);
+	return err ?: stop_take_threads(stop);
+}
+
+static int stop_begin_any(const struct tracer_job *job, struct stop **out,
+			  char reason[static REASON_MAX])
+{
+	struct stop *stop = calloc(1, sizeof(*stop));
+	int err;
+
+	if (!stop)
+		return refuse(reason, -ENOMEM, "no memory to stop it");
+	stop->job = *job;
+	stop->job.tool = getpid();
+	stop->channel = -1;
+	sigemptyset(&stop->unblocked);
+	err = stop_start(stop);
+	memcpy(reason, stop->last.reason, REASON_MAX);
+	if (err)
+		stop_free(stop);
+	else
+		*out = stop;
+	return err;
+}
+
+int stop_begin(pid_t pid, uint64_t max_pause_ns, const struct stop_sleepers *sleepers,
+	       struct stop **out, char reason[static REASON_MAX])
+{
+	const struct tracer_job job = {.pid = pid,
+				       .max_ns = max_pause_ns / STOP_SHARE,
+				       .hold_ns = max_pause_ns,
+				       .sleepers = sleepers};
+
+	return stop_begin_any(&job, out, reason);
 }
 
 int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out, char reason[static REASON_MAX])
 {
-	return stop_begin_any(pid, max_ns, NULL, true, out, reason);
+	const struct tracer_job job = {.pid = pid, .max_ns = max_ns};
+
+	return stop_begin_any(&job, out, reason);
+}
+
+uint64_t stop_start_ns(const struct stop *stop)
+{
+	return stop->last.start_ns;
 }
 
 int stop_sleepers_too(struct stop *stop, char reason[static REASON_MAX])
 {
-	stop_give_order(stop, ORDER_STOP_SLEEPERS);
-	memcpy(reason, stop->reason, REASON_MAX);
-	return stop->err;
+	const struct tracer_order order = {.kind = TRACER_STOP_SLEEPERS};
+	int err = stop_give_order(stop, &order);
+
+	err = err ?: stop_take_threads(stop);
+	memcpy(reason, stop->last.reason, REASON_MAX);
+	return err;
 }
 
 int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
 	      char reason[static REASON_MAX])
 {
-	stop->copying = (struct copy_order){.code = code, .deadline_ns = deadline_ns};
-	stop_give_order(stop, ORDER_COPY);
-	memcpy(reason, stop->copying.reason, REASON_MAX);
-	*copy = stop->copy;
-	return stop->copying.err;
+	const struct tracer_order order = {
+		.kind = TRACER_COPY, .code = *code, .deadline_ns = deadline_ns};
+	int err = stop_give_order(stop, &order);
+
+	memcpy(reason, stop->last.reason, REASON_MAX);
+	*copy = err ? 0 : stop->last.copy;
+	return err;
 }
 
 uint64_t stop_end(struct stop *stop)
 {
-	if (stop->running && !stop->released)
-		stop_give_order(stop, ORDER_RELEASE);
-	stop->released = true;
-	/* The end of its tracer lets go of a thread in whatever state; the copy's must stay. */
-	if (stop->running && !stop->copy) {
-		pthread_join(stop->tracer, NULL);
-		stop->running = false;
+	const struct tracer_order order = {.kind = TRACER_RELEASE};
+
+	if (!stop->ended) {
+		stop->ended = true;
+		if (stop_is_held(stop))
+			stop_give_order(stop, &order);
+		/* The end of its tracer lets go of a thread in whatever state; the copy's stays. */
+		if (!stop->last.copy || stop->lost_ns)
+			stop_bury_tracer(stop);
+		pthread_sigmask(SIG_UNBLOCK, &stop->unblocked, NULL);
 	}
-	return stop->end_ns - stop->start_ns;
+	return (stop->lost_ns ?: stop->last.end_ns) - stop->last.start_ns;
+}
+
+uint64_t stop_left_ns(const struct stop *stop)
+{
+	uint64_t over = stop->last.start_ns + stop->job.hold_ns;
+
+	if (!stop->lost_ns)
+		return stop->last.by_itself ? stop->last.end_ns : UINT64_MAX;
+	/* Killed by its timer, which is set for later than that. */
+	return stop->job.hold_ns && stop->lost_ns > over ? over : 0;
 }
 
 void stop_free(struct stop *stop)
@@ -567,15 +343,11 @@ void stop_free(struct stop *stop)
 	if (!stop)
 		return;
 	stop_end(stop);
-	if (stop->running) {
-		stop->order = ORDER_END;
-		sem_post(&stop->given);
-		pthread_join(stop->tracer, NULL);
-	}
-	for (size_t i = 0; i < stop->count; i++)
-		free(stop->tracees[i].thread.words);
-	free(stop->tracees);
-	sem_destroy(&stop->done);
-	sem_destroy(&stop->given);
+	stop_bury_tracer(stop);
+	stop_forget_threads(stop);
+	if (stop->channel >= 0)
+		close(stop->channel);
+	if (stop->job.threads >= 0)
+		close(stop->job.threads);
 	free(stop);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Holding a process still for a moment: every thread of it, by ptrace(2), with its registers.
- * Whatever happens to the tool meanwhile, kill -9 included, the kernel lets the process go on;
- * PTRACE_O_EXITKILL is never set, and signals that arrive are not lost.
+ * Whatever happens to the tool meanwhile, kill -9 and SIGSTOP included, the process goes on
+ * (tracer.h says how); PTRACE_O_EXITKILL is never set, and signals that arrive are not lost.
  */
 #ifndef MEMLEAKBPF_FREEZE_STOP_H
 #define MEMLEAKBPF_FREEZE_STOP_H
@@ -32,6 +32,7 @@ struct stop_thread {
  */
 struct stop_sleepers {
 	void *ctx;
+	int fds[2]; /* descriptors that look() uses; -1: none */
 	/*
 	 * Calls fn for each such thread of the process, with its registers behind it if they are
 	 * wanted. What it says holds until the thread has run, which a later look tells by
@@ -43,21 +44,26 @@ struct stop_sleepers {
 
 /*
  * Stops all threads of a process, those too that are born while it is done, and reads their
- * registers. Gives up when that takes longer than `max_ns` (a thread that the kernel lets
- * nobody interrupt); the process then goes on as if nothing had been. A process that is stopped
- * already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not logged:
- * -EPERM (a debugger, Yama, no permission), -ETIMEDOUT, -ESRCH, -ENOMEM …
+ * registers. Gives up when that takes longer than half of `max_pause_ns` (a thread that the kernel
+ * lets nobody interrupt); the process then goes on as if nothing had been. A process that is
+ * stopped already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not
+ * logged: -EPERM (a debugger, Yama, no permission), -ETIMEDOUT, -ESRCH, -ENOMEM …
+ *
+ * The process goes on after `max_pause_ns` in any case, and when the thread that has called this
+ * ends: whether we run or are stopped ourselves (stop_left_ns()). Until stop_end() the calling thread
+ * is not stopped by the terminal.
  *
  * A thread that is blocked in epoll_wait, semop, sigtimedwait or a recv with SO_RCVTIMEO would get
  * EINTR from it, as from any stop (signal(7)). With `sleepers`, which must outlive the stop, such
  * threads are left alone: they stand still for as long as they sleep. NULL: all are stopped.
  */
-int stop_begin(pid_t pid, uint64_t max_ns, const struct stop_sleepers *sleepers, struct stop **out,
-	       char reason[static REASON_MAX]);
+int stop_begin(pid_t pid, uint64_t max_pause_ns, const struct stop_sleepers *sleepers,
+	       struct stop **out, char reason[static REASON_MAX]);
 
 /*
  * The same of a process that is about to end: threads that do not stop at once are run before all
- * ordinary ones until they do.
+ * ordinary ones until they do, for `max_ns`. It is held for as long as we run: not while we are
+ * stopped.
  */
 int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out,
 		      char reason[static REASON_MAX]);
@@ -98,11 +104,13 @@ uint64_t stop_start_ns(const struct stop *stop);
 uint64_t stop_end(struct stop *stop);
 
 /*
- * Puts the calling thread before all ordinary ones (SCHED_FIFO), or back. For what is done while
- * the process stands still: on a busy machine the pause would otherwise be as long as others let it
- * be. Where it is not permitted nothing happens.
+ * After stop_end(): when the process went on without it, on CLOCK_MONOTONIC, since its time was over
+ * or we did not run. UINT64_MAX: it did not; 0: it did, and it is not known when.
  */
-void stop_run_first(bool first);
+uint64_t stop_left_ns(const struct stop *stop);
+
+/* What is said then. -ECANCELED */
+int stop_refuse_left(char reason[static REASON_MAX]);
 
 /* Ends it if it has not ended, the copy too, and frees it. NULL is fine. */
 void stop_free(struct stop *stop);

@@ -2,46 +2,62 @@
 #include "user/trace/live_table.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <bpf/bpf.h>
 
 /* Entries of one system call. A bucket's must fit. */
 #define BATCH 16384
 
+/* Kept from the process that holds the target: what is shared with it is copied as it is filled. */
+static void *live_table_map(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	madvise(memory, size, MADV_DONTFORK);
+	/* Touched before the target is stopped. */
+	memset(memory, 0xff, size);
+	return memory;
+}
+
+static size_t live_table_size(size_t room)
+{
+	return room * sizeof(struct live_entry);
+}
+
 int live_table_reserve(struct live_table *table, uint64_t blocks)
 {
 	*table = (struct live_table){.room = (size_t)(blocks + blocks / 8 + 1024)};
-	table->entries = malloc(table->room * sizeof(*table->entries));
-	table->keys = malloc(BATCH * sizeof(*table->keys));
-	table->values = malloc(BATCH * sizeof(*table->values));
-	if (!table->entries || !table->keys || !table->values) {
-		live_table_release(table);
-		return -ENOMEM;
-	}
-	/* Not zeros: the compiler may turn that into calloc(), which touches nothing. */
-	memset(table->entries, 0xff, table->room * sizeof(*table->entries));
-	memset(table->keys, 0xff, BATCH * sizeof(*table->keys));
-	memset(table->values, 0xff, BATCH * sizeof(*table->values));
-	return 0;
+	table->entries = live_table_map(live_table_size(table->room));
+	table->keys = live_table_map(BATCH * sizeof(*table->keys));
+	table->values = live_table_map(BATCH * sizeof(*table->values));
+	if (table->entries && table->keys && table->values)
+		return 0;
+	live_table_release(table);
+	return -ENOMEM;
 }
 
 void live_table_release(struct live_table *table)
 {
-	free(table->entries);
-	free(table->keys);
-	free(table->values);
+	if (table->entries)
+		munmap(table->entries, live_table_size(table->room));
+	if (table->keys)
+		munmap(table->keys, BATCH * sizeof(*table->keys));
+	if (table->values)
+		munmap(table->values, BATCH * sizeof(*table->values));
 	*table = (struct live_table){0};
 }
 
 int live_table_add(struct live_table *table, const struct live_entry *entry)
 {
 	if (table->count == table->room) {
-		struct live_entry *grown =
-			reallocarray(table->entries, 2 * table->room, sizeof(*grown));
+		void *grown = mremap(table->entries, live_table_size(table->room),
+				     live_table_size(2 * table->room), MREMAP_MAYMOVE);
 
-		if (!grown)
+		if (grown == MAP_FAILED)
 			return -ENOMEM;
 		table->entries = grown;
 		table->room *= 2;

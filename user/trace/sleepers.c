@@ -51,7 +51,7 @@ static int sleepers_walk_over(struct sleepers *s, pid_t pid)
 	if (s->link >= 0)
 		close(s->link);
 	s->pid = 0;
-	s->link =
+	s->link = s->for_stop.fds[1] =
 		bpf_link_create(bpf_program__fd(s->skel->progs.sleepers), 0, BPF_TRACE_ITER, &opts);
 	if (s->link < 0)
 		return -errno;
@@ -121,7 +121,7 @@ int sleepers_new(struct sleepers **out)
 	if (!s)
 		return err;
 	s->link = -1;
-	s->for_stop = (struct stop_sleepers){.ctx = s, .look = sleepers_look};
+	s->for_stop = (struct stop_sleepers){.ctx = s, .fds = {-1, -1}, .look = sleepers_look};
 	s->buffer = malloc(BUFFER_SIZE);
 	s->skel = sleepers_bpf__open();
 	if (!s->buffer || !s->skel)
@@ -133,6 +133,7 @@ int sleepers_new(struct sleepers **out)
 	err = sleepers_bpf__load(s->skel);
 	if (err)
 		goto fail;
+	s->for_stop.fds[0] = bpf_program__fd(s->skel->progs.sleepers);
 	*out = s;
 	return 0;
 fail:

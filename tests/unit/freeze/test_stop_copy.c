@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,11 +25,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/freeze/other_processes.h"
+#include "tests/unit/freeze/registers_kept.h"
+#include "tests/unit/freeze/stopped_tool.h"
 #include "user/freeze/forkcopy.h"
 #include "user/freeze/stop.h"
 
 #define KILLS	 200
 #define COPIES	 20
+#define STOPS	 60
+#define PAUSE	 100000000ull	/* ns, of a tool that is stopped */
 #define DEADLINE 10000000000ull /* ns */
 #define NAME	 "copied-process"
 
@@ -64,38 +69,14 @@ static void count_child(int signal)
 	__atomic_add_fetch(&shared->child_signals, 1, __ATOMIC_RELAXED);
 }
 
-#if defined(__x86_64__)
-/* Registers that keep what they have for as long as nobody meddles. */
 static void look_at_registers(void)
 {
-	uint64_t bad = 0, bad_vector = 0;
+	uint64_t bad, bad_vector;
 
-	__asm__ volatile("mov $0x1111111111111111, %%rbx; mov $0x2222222222222222, %%r12;"
-			 "mov $0x3333333333333333, %%r13; mov $0x4444444444444444, %%r14;"
-			 "mov $0x5555555555555555, %%r15; mov $0x6666666666666666, %%r10;"
-			 "movq %%rbx, %%xmm3; movq %%r12, %%xmm9; movq %%r13, %%xmm15;"
-			 "mov $200000, %%rcx; 1: pause; dec %%rcx; jnz 1b;"
-			 "mov $0x1111111111111111, %%rax; xor %%rbx, %%rax; or %%rax, %0;"
-			 "mov $0x2222222222222222, %%rax; xor %%r12, %%rax; or %%rax, %0;"
-			 "mov $0x3333333333333333, %%rax; xor %%r13, %%rax; or %%rax, %0;"
-			 "mov $0x4444444444444444, %%rax; xor %%r14, %%rax; or %%rax, %0;"
-			 "mov $0x5555555555555555, %%rax; xor %%r15, %%rax; or %%rax, %0;"
-			 "mov $0x6666666666666666, %%rax; xor %%r10, %%rax; or %%rax, %0;"
-			 "movq %%xmm3, %%rax; xor %%rbx, %%rax; or %%rax, %1;"
-			 "movq %%xmm9, %%rax; xor %%r12, %%rax; or %%rax, %1;"
-			 "movq %%xmm15, %%rax; xor %%r13, %%rax; or %%rax, %1;"
-			 : "+r"(bad), "+r"(bad_vector)
-			 :
-			 : "rax", "rbx", "rcx", "r10", "r12", "r13", "r14", "r15", "xmm3", "xmm9",
-			   "xmm15", "cc");
+	registers_changed(&bad, &bad_vector);
 	shared->bad_registers += bad != 0;
 	shared->bad_vectors += bad_vector != 0;
 }
-#else
-static void look_at_registers(void)
-{
-}
-#endif
 
 static void *compute(void *arg)
 {
@@ -366,41 +347,10 @@ static void asleep_all_the_time(void **state)
 }
 #endif
 
-/*
- * The processes of that name that are not the target; those that wait for process 1 to bury them do
- * not count.
- */
-static int others(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int n = 0;
-
-	while ((entry = readdir(dir)) != NULL) {
-		int pid = atoi(entry->d_name), parent;
-		char path[64], line[256] = "", state;
-		FILE *file;
-
-		if (pid <= 0 || pid == target)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		file = fopen(path, "r");
-		if (!file)
-			continue;
-		if (fgets(line, sizeof(line), file) && strstr(line, "(" NAME ")") &&
-		    sscanf(strrchr(line, ')') + 1, " %c %d", &state, &parent) == 2 &&
-		    (parent == target || state != 'Z'))
-			n++;
-		fclose(file);
-	}
-	closedir(dir);
-	return n;
-}
-
 static bool alone_again(void)
 {
 	for (int tries = 0; tries < 5000; tries++) {
-		if (!others())
+		if (!others(NAME, target))
 			return true;
 		usleep(1000);
 	}
@@ -458,7 +408,7 @@ static void killed_alone(void **state)
 	(void)state;
 	killed(alone);
 	if (!alone_again())
-		fail_msg("%d processes are left behind", others());
+		fail_msg("%d processes are left behind", others(NAME, target));
 	finish();
 }
 
@@ -468,7 +418,7 @@ static void killed_asleep(void **state)
 	(void)state;
 	killed(asleep);
 	if (!alone_again())
-		fail_msg("%d processes are left behind", others());
+		fail_msg("%d processes are left behind", others(NAME, target));
 	/* Sleeps may begin anew then, but none is cut short. */
 	notices_nothing();
 	finish();
@@ -479,6 +429,75 @@ static void killed_in_company(void **state)
 {
 	(void)state;
 	killed(in_company);
+	assert_true(all_move());
+	notices_nothing();
+	finish();
+	assert_true(alone_again());
+}
+
+/* Makes copies without end, and does not mind when it comes too late. */
+static _Noreturn void run_stopped_tool(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		char why[REASON_MAX] = "";
+		struct call_code code;
+		struct stop *stop;
+		pid_t copied;
+
+		if (write(ready, "", 1) != 1 || forkcopy_prepare(target, &code, why))
+			_exit(1);
+		if (stop_begin(target, PAUSE, NULL, &stop, why))
+			continue;
+		stop_copy(stop, &code, now_ns() + PAUSE, &copied, why);
+		stop_end(stop);
+		stop_free(stop);
+	}
+}
+
+/* Stopped, with all processes of it, at any moment: the target comes back by itself. */
+static void stopped(void (*how)(void))
+{
+	int held = 0, ready[2], status;
+	unsigned seed = 2;
+	pid_t tool;
+	char c[4096];
+
+	start(how);
+	assert_true(moves(&shared->waits) || moves(&shared->turns));
+	assert_int_equal(pipe2(ready, O_NONBLOCK), 0);
+	fcntl(ready[1], F_SETFL, 0);
+	tool = fork();
+	if (tool == 0)
+		run_stopped_tool(ready[1]);
+	for (int i = 0; i < (emulated ? STOPS / 10 : STOPS); i++) {
+		/* It works, and comes to its next copy. */
+		while (read(ready[0], c, sizeof(c)) > 0)
+			;
+		while (read(ready[0], c, 1) != 1) {
+			assert_int_equal(waitpid(tool, NULL, WNOHANG), 0);
+			usleep(100);
+		}
+		usleep((unsigned)rand_r(&seed) % (emulated ? 40000 : 4000));
+		tool_stop(tool, true);
+		held += tool_state(target) == 't';
+		if (how == asleep ? !moves(&shared->waits) : !moves(&shared->turns))
+			fail_msg("after stop number %d it does not go on", i + 1);
+		assert_int_equal(waitpid(target, NULL, WNOHANG), 0);
+		tool_go_on(tool);
+	}
+	kill(tool, SIGKILL);
+	assert_int_equal(waitpid(tool, &status, 0), tool);
+	close(ready[0]);
+	close(ready[1]);
+	print_message("held at %d of the stops\n", held);
+	assert_true(held > 0);
+}
+
+static void stopped_in_company(void **state)
+{
+	(void)state;
+	stopped(in_company);
 	assert_true(all_move());
 	notices_nothing();
 	finish();
@@ -557,6 +576,7 @@ int main(void)
 		cmocka_unit_test_teardown(killed_asleep, clean),
 #endif
 		cmocka_unit_test_teardown(killed_in_company, clean),
+		cmocka_unit_test_teardown(stopped_in_company, clean),
 		cmocka_unit_test_teardown(refused, clean),
 		cmocka_unit_test_teardown(given_up, clean),
 	};

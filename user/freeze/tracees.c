@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Stops are looked at with WNOWAIT and never taken: a signal that has stopped a thread on its way
+ * to it is kept in the thread's exit code, which waiting would clear. So it is delivered even if
+ * the tool dies before it can pass the signal on.
+ */
+#include "user/freeze/tracees.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "bpf/sleepers_abi.h"
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/freeze/stop_refused.h"
+
+/* Between two looks at threads that have not stopped yet. */
+#define LOOK_NS 20000
+
+/* ---- stopping ----------------------------------------------------------------------------- */
+
+static struct tracee *tracees_find_tracee(struct tracees *all, pid_t tid)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		size_t at = (all->found + 1 + i) % all->count;
+
+		if (all->items[at].thread.tid == tid) {
+			all->found = at;
+			return &all->items[at];
+		}
+	}
+	return NULL;
+}
+
+static struct tracee *tracees_add_tracee(struct tracees *all, pid_t tid)
+{
+	if (!RESERVE_ITEM(all->items, all->count, all->room, 64))
+		return NULL;
+	all->items[all->count] = (struct tracee){.thread = {.tid = tid}};
+	return &all->items[all->count++];
+}
+
+/* 1: seized, 0: it is ending and need not be, -errno. */
+static int tracees_seize(struct tracees *all, pid_t tid)
+{
+	char state;
+	int err;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		err = errno;
+		state = stop_thread_state(all->pid, tid);
+		if (err == ESRCH || !state || strchr("ZX", state))
+			return 0;
+		return stop_explain(all->pid, err, all->reason);
+	}
+	/* Fails only for a thread that is ending: then it will be found gone. */
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	return 1;
+}
+
+static int tracees_seize_one(struct tracees *all, pid_t tid)
+{
+	int one;
+
+	if (!tracees_add_tracee(all, tid))
+		return refuse(all->reason, -ENOMEM, "no memory to stop it");
+	one = tracees_seize(all, tid);
+	if (one <= 0)
+		all->count--;
+	return one;
+}
+
+/* Seizes the threads that are not yet. How many there were, or -errno. */
+static int tracees_seize_new(struct tracees *all)
+{
+	char path[64];
+	struct dirent *entry;
+	int found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)all->pid);
+	dir = opendir(path);
+	if (!dir)
+		return refuse(all->reason, -ESRCH, "it has ended");
+	while (found >= 0 && (entry = readdir(dir)) != NULL) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		int one;
+
+		if (tid <= 0 || tracees_find_tracee(all, tid))
+			continue;
+		one = tracees_seize_one(all, tid);
+		found = one < 0 ? one : found + one;
+	}
+	closedir(dir);
+	return found;
+}
+
+/* ---- those that are left asleep ------------------------------------------------------------ */
+
+static int tracees_leave_asleep(void *ctx, const struct sleeper *sleeper)
+{
+	struct tracees *all = ctx;
+	struct tracee *t;
+
+	if (tracees_find_tracee(all, (pid_t)sleeper->tid))
+		return 0;
+	t = tracees_add_tracee(all, (pid_t)sleeper->tid);
+	if (!t)
+		return -ENOMEM;
+	t->asleep = true;
+	t->switches = sleeper->switches;
+	return registers_of_sleeper(&t->thread, sleeper, &all->layout);
+}
+
+static int tracees_mark_sleeper(void *ctx, const struct sleeper *sleeper)
+{
+	struct tracee *t = tracees_find_tracee(ctx, (pid_t)sleeper->tid);
+
+	if (t && t->switches == sleeper->switches)
+		t->seen = true;
+	return 0;
+}
+
+static bool tracees_undisturbed(struct tracees *all)
+{
+	size_t asleep = 0, seen = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		all->items[i].seen = false;
+		asleep += all->items[i].asleep;
+	}
+	if (!asleep)
+		return true;
+	if (!all->sleepers ||
+	    all->sleepers->look(all->sleepers->ctx, all->pid, false, tracees_mark_sleeper, all))
+		return false;
+	for (size_t i = 0; i < all->count; i++)
+		seen += all->items[i].asleep && all->items[i].seen;
+	return asleep == seen;
+}
+
+/*
+ * Seizes those that were left asleep; not the ones that still are, unless `every`. How many, or
+ * -errno.
+ */
+static int tracees_seize_sleepers(struct tracees *all, bool every)
+{
+	int seized = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct tracee *t = &all->items[i];
+		int one;
+
+		if (!t->asleep || (t->seen && !every))
+			continue;
+		t->asleep = false;
+		free(t->thread.words);
+		t->thread = (struct stop_thread){.tid = t->thread.tid};
+		one = tracees_seize(all, t->thread.tid);
+		if (one < 0)
+			return one;
+		t->gone = !one;
+		seized++;
+	}
+	return seized;
+}
+
+/* ---- waiting for them ---------------------------------------------------------------------- */
+
+/* Has it stopped? Any stop will do: the one we asked for, a group stop, a signal on its way. */
+void tracees_look_at(struct tracee *t)
+{
+	siginfo_t info = {0};
+	int event, signal;
+
+	if (waitid(P_PID, (id_t)t->thread.tid, &info,
+		   WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL)) {
+		t->gone = true;
+		return;
+	}
+	if (!info.si_pid)
+		return;
+	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+		t->gone = true;
+		return;
+	}
+	event = info.si_status >> 8;
+	signal = info.si_status & 0x7f;
+	t->stopped = true;
+	t->asked = event == PTRACE_EVENT_STOP && signal == SIGTRAP;
+	/* Bit 7: a system call's beginning or end, of a copy that did not come through. */
+	t->signal = event || info.si_status & 0x80 ? 0 : signal;
+}
+
+/* The first thread that has not stopped; NULL when all have. */
+static struct tracee *tracees_look(struct tracees *all)
+{
+	struct tracee *missing = NULL;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct tracee *t = &all->items[i];
+
+		if (t->asleep)
+			continue;
+		if (!t->stopped && !t->gone)
+			tracees_look_at(t);
+		if (!t->stopped && !t->gone && !missing)
+			missing = t;
+	}
+	return missing;
+}
+
+static int tracees_refuse_late(struct tracees *all, const struct tracee *t)
+{
+	char state = stop_thread_state(all->pid, t->thread.tid);
+
+	return refuse(
+		all->reason, -ETIMEDOUT, "its thread %d did not stop within %.0f ms (state %c%s)",
+		(int)t->thread.tid, (double)all->max_ns / NS_PER_MS, state ? state : '?',
+		state == 'D' ? ", uninterruptible: it waits for a device or a vfork child, or "
+			       "is frozen"
+			     : "");
+}
+
+/*
+ * A thread that runs without end, as one that is held at its end does, is not run again at once on
+ * a busy machine: seconds were seen. Only of a process that is ending the scheduling may be
+ * changed, which a tool that is killed leaves changed.
+ */
+static void tracees_hurry(struct tracee *t)
+{
+	t->policy = sched_getscheduler(t->thread.tid);
+	if (t->policy != SCHED_OTHER && t->policy != SCHED_BATCH && t->policy != SCHED_IDLE)
+		return;
+	if (sched_getparam(t->thread.tid, &t->param))
+		return;
+	t->hurried = !sched_setscheduler(t->thread.tid, SCHED_FIFO,
+					 &(struct sched_param){.sched_priority = 1});
+}
+
+int tracees_stop(struct tracees *all)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	struct tracee *missing;
+	int found, woken;
+
+	do {
+		/* Where it cannot be told, all are stopped. */
+		if (all->sleepers && all->sleepers->look(all->sleepers->ctx, all->pid, true,
+							 tracees_leave_asleep, all))
+			all->sleepers = NULL;
+		found = tracees_seize_new(all);
+		if (found < 0)
+			return found;
+		while ((missing = tracees_look(all)) != NULL) {
+			if (all->is_late(all->ctx))
+				return tracees_refuse_late(all, missing);
+			if (all->ending && !missing->hurried)
+				tracees_hurry(missing);
+			nanosleep(&pause, NULL);
+		}
+		woken = tracees_undisturbed(all) ? 0 : tracees_seize_sleepers(all, !all->sleepers);
+		if (woken < 0)
+			return woken;
+		/* Threads that were born before their parents stopped are there now. */
+	} while (found || woken);
+	return 0;
+}
+
+int tracees_read_registers(struct tracees *all)
+{
+	size_t live = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct tracee *t = &all->items[i];
+		int err = t->gone ? -ESRCH : t->thread.words ? 0 : registers_read(&t->thread);
+
+		if (err == -ENOMEM)
+			return refuse(all->reason, err, "no memory for its registers");
+		/* A thread that was killed meanwhile has none. */
+		if (err)
+			t->gone = true;
+		live += !t->gone;
+	}
+	return live ? 0 : refuse(all->reason, -ESRCH, "it has ended");
+}
+
+void tracees_release(struct tracees *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct tracee *t = &all->items[i];
+
+		if (t->hurried)
+			sched_setscheduler(t->thread.tid, t->policy, &t->param);
+		if (t->stopped)
+			ptrace(PTRACE_DETACH, t->thread.tid, NULL, (void *)(intptr_t)t->signal);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The threads of a process that is held, for the process that holds it (tracer.c). */
+#ifndef MEMLEAKBPF_FREEZE_TRACEES_H
+#define MEMLEAKBPF_FREEZE_TRACEES_H
+
+#include <sched.h>
+
+#include "user/base/log.h"
+#include "user/freeze/registers.h"
+#include "user/freeze/stop.h"
+
+struct tracee {
+	struct stop_thread thread;
+	int signal; /* to be passed on when it is released; 0: none */
+	bool stopped, gone;
+	bool hurried; /* is run before others until it stands */
+	int policy;   /* how it was scheduled before */
+	struct sched_param param;
+	bool asked;  /* stopped because we asked for it, and for no other reason */
+	bool asleep; /* left alone; not traced */
+	bool seen;   /* still asleep, at the last look */
+	uint64_t switches;
+};
+
+struct tracees {
+	pid_t pid;
+	bool ending;	 /* threads that do not stop may be hurried */
+	uint64_t max_ns; /* that stopping them may take, for what is said when they do not */
+	bool (*is_late)(void *ctx);
+	void *ctx;
+	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
+	struct registers_layout layout;	      /* with sleepers */
+	struct tracee *items;
+	size_t count, room;
+	size_t found; /* where the last thread was found: the next one is often behind it */
+	char reason[REASON_MAX];
+};
+
+/*
+ * Stops those that are not stopped yet; until is_late() says so. 0 or -errno with the reason, not
+ * logged; some may be stopped then.
+ */
+int tracees_stop(struct tracees *all);
+
+/* Of those that have none yet. As above. */
+int tracees_read_registers(struct tracees *all);
+
+/* Looks anew what stop it is in. */
+void tracees_look_at(struct tracee *t);
+
+/* Lets all of them go on. */
+void tracees_release(struct tracees *all);
+
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A tracee that does not stop cannot be detached from, but when its tracer ends the kernel lets go
+ * of it whatever its state (kernel/ptrace.c, exit_ptrace()): the child's end is what releases
+ * everything for certain, and a tracer that stands still itself need only be killed. Nothing of
+ * ours has to run for that: a timer of the kernel's sends SIGKILL (timer_create(2)), which ends what
+ * is stopped or frozen, too.
+ */
+#include "user/freeze/tracer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/freeze/forkcopy.h"
+#include "user/freeze/run_first.h"
+#include "user/freeze/stop_refused.h"
+#include "user/freeze/tracees.h"
+
+/* So much later than it should have let go the child is killed. */
+#define GRACE_NS (50 * NS_PER_MS)
+
+/*
+ * Of a process that is held for as long as the tool runs: how often it is looked whether it does,
+ * and after how long without a look the child is killed.
+ */
+#define BEAT_NS	     (50 * NS_PER_MS)
+#define LAST_BEAT_NS NS_PER_S
+
+struct tracer {
+	const struct tracer_job *job;
+	struct tracees tracees;
+	uint64_t start_ns, begun_ns; /* begun: with those that are being stopped now */
+	timer_t killer;
+	bool has_killer;
+	uint64_t end_ns; /* when it let go; 0: it has not */
+	bool by_itself;
+	pid_t copy; /* 0: none */
+};
+
+/* ---- that it ends, whatever happens ------------------------------------------------------- */
+
+/* SIGKILL at that time, whether we run or not; 0: never. */
+static void tracer_set_killer(struct tracer *tracer, uint64_t at_ns)
+{
+	const struct itimerspec when = {.it_value = ns_timespec(at_ns)};
+
+	if (tracer->has_killer)
+		timer_settime(tracer->killer, TIMER_ABSTIME, &when, NULL);
+}
+
+static int tracer_make_killer(struct tracer *tracer)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &tracer->killer))
+		return refuse(tracer->tracees.reason, -errno,
+			      "there is no timer by which to let it go");
+	tracer->has_killer = true;
+	return 0;
+}
+
+static uint64_t tracer_deadline(const struct tracer *tracer)
+{
+	return tracer->start_ns + tracer->job->hold_ns;
+}
+
+/* Of a process that is ending: we run, and may go on holding it. */
+static void tracer_beat(struct tracer *tracer)
+{
+	if (!tracer->job->hold_ns)
+		tracer_set_killer(tracer, monotonic_ns() + LAST_BEAT_NS);
+}
+
+static void tracer_make_copy(struct tracer *tracer, const struct tracer_order *order,
+			     struct tracer_answer *answer)
+{
+	_cleanup_free_ struct forkcopy_thread *threads =
+		calloc(tracer->tracees.count, sizeof(*threads));
+	size_t n = 0;
+
+	for (size_t i = 0; threads && i < tracer->tracees.count; i++) {
+		const struct tracee *t = &tracer->tracees.items[i];
+
+		if (!t->asked || t->gone)
+			continue;
+		threads[n].tid = t->thread.tid;
+		threads[n].tls = t->thread.tls;
+		memcpy(&threads[n].registers, t->thread.words, sizeof(threads[n].registers));
+		n++;
+	}
+	answer->err = forkcopy_make(tracer->job->pid, &order->code, threads, n, order->deadline_ns,
+				    &tracer->copy, answer->reason);
+	/*
+	 * Where it did not come through, a thread may stand in another stop now: a signal that it
+	 * is in is passed on.
+	 */
+	for (size_t i = 0; answer->err && i < tracer->tracees.count; i++) {
+		if (tracer->tracees.items[i].asked && !tracer->tracees.items[i].gone)
+			tracees_look_at(&tracer->tracees.items[i]);
+	}
+}
+
+/* ---- orders and answers ------------------------------------------------------------------- */
+
+/* Have they had the time to stop? */
+static bool tracer_is_late(void *ctx)
+{
+	struct tracer *tracer = ctx;
+	uint64_t now = monotonic_ns();
+
+	tracer_beat(tracer);
+	return now - tracer->begun_ns > tracer->job->max_ns ||
+	       (tracer->job->hold_ns && now > tracer_deadline(tracer));
+}
+
+/*
+ * Must it be let go now? Of a process that is ending: when the tool does not run, it is not going
+ * to be looked at.
+ */
+static bool tracer_is_time(struct tracer *tracer)
+{
+	const struct tracer_job *job = tracer->job;
+	char state;
+
+	if (job->hold_ns)
+		return monotonic_ns() >= tracer_deadline(tracer);
+	tracer_beat(tracer);
+	state = stop_thread_state(job->tool, job->tool);
+	return state == 'T' || state == 't';
+}
+
+static void tracer_let_go(struct tracer *tracer, bool by_itself)
+{
+	if (tracer->end_ns)
+		return;
+	tracees_release(&tracer->tracees);
+	tracer->end_ns = monotonic_ns();
+	tracer->by_itself = by_itself;
+}
+
+/* How long to wait for an order until it is to be looked again. */
+static struct timespec tracer_patience(const struct tracer *tracer)
+{
+	uint64_t now = monotonic_ns(), until = tracer_deadline(tracer);
+
+	if (!tracer->job->hold_ns)
+		return ns_timespec(BEAT_NS);
+	return ns_timespec(until > now ? until - now : 0);
+}
+
+/* False: nobody gives any more, or the process has been let go without. */
+static bool tracer_next_order(struct tracer *tracer, struct tracer_order *order)
+{
+	struct pollfd poll = {.fd = tracer->job->channel, .events = POLLIN};
+
+	while (!tracer->end_ns) {
+		struct timespec patience = tracer_patience(tracer);
+
+		if (ppoll(&poll, 1, &patience, NULL) > 0)
+			break;
+		if (!tracer_is_time(tracer))
+			continue;
+		tracer_let_go(tracer, true);
+		return false;
+	}
+	return recv(tracer->job->channel, order, sizeof(*order), 0) == sizeof(*order);
+}
+
+/* 0 or -ENOMEM. */
+static int tracer_write_threads(struct tracer *tracer)
+{
+	size_t at = tracer->tracees.count * sizeof(struct tracer_thread), size = at;
+	_cleanup_free_ char *bytes = NULL;
+	struct tracer_thread *to;
+
+	for (size_t i = 0; i < tracer->tracees.count; i++)
+		size += tracer->tracees.items[i].thread.word_count * sizeof(uint64_t);
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	to = (struct tracer_thread *)bytes;
+	for (size_t i = 0; i < tracer->tracees.count; i++) {
+		const struct tracee *t = &tracer->tracees.items[i];
+		size_t words = t->thread.words ? t->thread.word_count : 0;
+
+		to[i] = (struct tracer_thread){
+			.tid = t->thread.tid,
+			.asleep = t->asleep,
+			.sp = t->thread.sp,
+			.tls = t->thread.tls,
+			.switches = t->switches,
+			.words_at = at,
+			.word_count = words,
+		};
+		if (words)
+			memcpy(bytes + at, t->thread.words, words * sizeof(uint64_t));
+		at += words * sizeof(uint64_t);
+	}
+	return pwrite(tracer->job->threads, bytes, at, 0) == (ssize_t)at ? 0 : -ENOMEM;
+}
+
+static int tracer_stop(struct tracer *tracer)
+{
+	int err;
+
+	tracer->begun_ns = monotonic_ns();
+	err = tracees_stop(&tracer->tracees);
+	err = err ?: tracees_read_registers(&tracer->tracees);
+	if (!err && tracer_write_threads(tracer))
+		err = refuse(tracer->tracees.reason, -ENOMEM, "no memory for its registers");
+	return err;
+}
+
+static void tracer_answer(const struct tracer *tracer, struct tracer_answer *answer)
+{
+	answer->copy = tracer->copy;
+	answer->start_ns = tracer->start_ns;
+	answer->end_ns = tracer->end_ns;
+	answer->by_itself = tracer->by_itself;
+	answer->thread_count = tracer->tracees.count;
+	if (send(tracer->job->channel, answer, sizeof(*answer), MSG_NOSIGNAL) < 0)
+		_exit(1);
+}
+
+static void tracer_obey(struct tracer *tracer, const struct tracer_order *order,
+			struct tracer_answer *answer)
+{
+	switch (order->kind) {
+	case TRACER_STOP_SLEEPERS:
+		tracer->tracees.sleepers = NULL;
+		answer->err = tracer_stop(tracer);
+		memcpy(answer->reason, tracer->tracees.reason, REASON_MAX);
+		break;
+	case TRACER_COPY:
+		tracer_make_copy(tracer, order, answer);
+		break;
+	case TRACER_RELEASE:
+		tracer_let_go(tracer, false);
+		break;
+	}
+}
+
+/* ---- the child ---------------------------------------------------------------------------- */
+
+/*
+ * What it has of the tool's: nothing that must not outlive it, as descriptors that hold probes. And
+ * no signal of the terminal's or for the tool's group reaches it.
+ */
+static void tracer_be_alone(const struct tracer_job *job)
+{
+	const int kept[] = {
+		STDERR_FILENO,
+		job->channel,
+		job->threads,
+		job->sleepers ? job->sleepers->fds[0] : -1,
+		job->sleepers ? job->sleepers->fds[1] : -1,
+	};
+	unsigned from = 0;
+	sigset_t all;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != job->tool)
+		_exit(1);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, "holding");
+	for (;;) {
+		unsigned next = UINT_MAX;
+
+		for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+			if (kept[i] >= 0 && (unsigned)kept[i] >= from && (unsigned)kept[i] < next)
+				next = (unsigned)kept[i];
+		}
+		/* close_range(), Linux 5.9 and glibc 2.34. Where it is not there they go with us. */
+		if (next > from)
+			syscall(SYS_close_range, from, next - 1, 0);
+		if (next == UINT_MAX)
+			break;
+		from = next + 1;
+	}
+}
+
+_Noreturn void tracer_run(const struct tracer_job *job)
+{
+	struct tracer tracer = {.job = job,
+				.tracees = {.pid = job->pid,
+					    .ending = !job->hold_ns,
+					    .max_ns = job->max_ns,
+					    .is_late = tracer_is_late,
+					    .ctx = &tracer,
+					    .sleepers = job->sleepers}};
+	struct tracer_answer answer = {0};
+	struct tracer_order order;
+
+	tracer_be_alone(job);
+	if (job->sleepers)
+		registers_layout(&tracer.tracees.layout);
+	/*
+	 * Released threads must not keep us from releasing the others: 200 busy ones take 187 ms
+	 * otherwise, and 0.3 ms so.
+	 */
+	run_first(true);
+	answer.err = tracer_make_killer(&tracer);
+	tracer.start_ns = monotonic_ns();
+	if (job->hold_ns)
+		tracer_set_killer(&tracer, tracer_deadline(&tracer) + GRACE_NS);
+	tracer_beat(&tracer);
+	answer.err = answer.err ?: tracer_stop(&tracer);
+	memcpy(answer.reason, tracer.tracees.reason, REASON_MAX);
+	if (answer.err)
+		tracer_let_go(&tracer, false);
+	tracer_answer(&tracer, &answer);
+	while ((tracer.copy || !tracer.end_ns) && tracer_next_order(&tracer, &order)) {
+		answer = (struct tracer_answer){0};
+		tracer_obey(&tracer, &order, &answer);
+		tracer_answer(&tracer, &answer);
+		if (!tracer.end_ns)
+			continue;
+		/* What is left to do is no matter of the process's. */
+		tracer_set_killer(&tracer, 0);
+		run_first(false);
+	}
+	/* Without an order: it is the answer to the next one. */
+	if (tracer.by_itself) {
+		answer = (struct tracer_answer){.err = -ECANCELED};
+		tracer_answer(&tracer, &answer);
+	}
+	_exit(0);
+}

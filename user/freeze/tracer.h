@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The process that holds another one by ptrace (stop.c), a child of ours for that alone. Whatever
+ * becomes of us, the process that is held goes on when its time is over: the child lets it go, and
+ * if the child does not run either (SIGSTOP to all of us, a frozen control group) the kernel kills
+ * the child by a timer that it has set, and with its tracer the hold is gone. Internal to
+ * user/freeze.
+ */
+#ifndef MEMLEAKBPF_FREEZE_TRACER_H
+#define MEMLEAKBPF_FREEZE_TRACER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/base/log.h"
+#include "user/freeze/calls.h"
+#include "user/freeze/stop.h"
+
+struct tracer_job {
+	pid_t pid;	 /* to be held */
+	pid_t tool;	 /* who made the child */
+	int channel;	 /* a socket of type SOCK_SEQPACKET: orders come, answers go */
+	int threads;	 /* a file for the threads and their registers */
+	uint64_t max_ns; /* that stopping them may take */
+	/* for how long it may be held; 0: it is ending, and held for as long as the tool runs */
+	uint64_t hold_ns;
+	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
+};
+
+/* The first answer, to no order, says whether all threads stand still. */
+struct tracer_order {
+	enum {
+		TRACER_STOP_SLEEPERS,
+		TRACER_COPY,
+		TRACER_RELEASE,
+	} kind;
+	struct call_code code; /* TRACER_COPY, until deadline_ns */
+	uint64_t deadline_ns;
+};
+
+struct tracer_answer {
+	int err;
+	pid_t copy; /* 0: none */
+	uint64_t start_ns;
+	uint64_t end_ns; /* when the process was let go; 0: it is still held */
+	bool by_itself;	 /* ... without an order */
+	size_t thread_count;
+	char reason[REASON_MAX];
+};
+
+/*
+ * The file of threads: so many of these, and behind them their registers. Written again when more
+ * have been stopped.
+ */
+struct tracer_thread {
+	pid_t tid;
+	bool asleep; /* left alone; not traced */
+	uint64_t sp, tls;
+	uint64_t switches;   /* of one that is asleep */
+	uint64_t words_at;   /* offset in the file */
+	uint64_t word_count; /* 0: it has ended meanwhile */
+};
+
+/* What the child does. It ends when the channel does. */
+_Noreturn void tracer_run(const struct tracer_job *job);
+
+#endif
