@@ -53,6 +53,21 @@ golden() {
 	report -f android | golden android.txt
 }
 
+@test "a time is that of the nearest snapshot, and which one that is is said" {
+	for t in 1s 1011ms 600ms 1300ms; do
+		report -p 17192 -f json --at $t 2>"$D/err" | jq -e '.elapsed_ms == 1011'
+		[[ $(<"$D/err") == 'memleakbpf: --at: the snapshot at 1.011 s' ]]
+	done
+	report -p 17192 -f json --at 1800ms 2>"$D/err" | jq -e '.elapsed_ms == 2011'
+	# Before it was there nothing is near.
+	report -p 17192 -f json --at 100ms 2>"$D/err" | cmp - /dev/null
+	grep -q 'no snapshot of that time' "$D/err"
+	[[ $(report -p 17192 -f json --from 1s --to 3s 2>/dev/null | jq -c .elapsed_ms | xargs) == '1011 2011 3011' ]]
+	tool diff "$D/shop.mlb" -p 17192 --from 1s --to 3s -f json 2>"$D/err" | jq -e '.old.elapsed_ms == 1011 and .new.elapsed_ms == 3011'
+	[[ $(<"$D/err") == 'memleakbpf: --from: the snapshot at 1.011 s
+memleakbpf: --to: the snapshot at 3.011 s' ]]
+}
+
 @test "what holds blocks, contents, bad frees: byte for byte" {
 	tool report "$D/notes.mlb" | golden notes.txt
 	tool report "$D/notes.mlb" -v --at 35s | golden notes-at.txt

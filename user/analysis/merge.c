@@ -55,6 +55,7 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->memory.rss += from->memory.rss;
 	to->memory.anon += from->memory.anon;
 	to->memory.pss += from->memory.pss;
+	to->ages_unread = merge_larger(to->ages_unread, from->ages_unread);
 	to->growth.anon += from->growth.anon;
 	to->growth.untraced += from->growth.untraced;
 	to->growth.mmap_traced |= from->growth.mmap_traced;

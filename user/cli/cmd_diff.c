@@ -59,10 +59,8 @@ int cmd_diff(const union command_config *command)
 	struct suppressions *suppressions;
 	int err = suppress_open(&config->filter, &suppressions);
 
-	err = err ?: moment_read(&old, config->files[0], config, from, one && !from->given);
-	err = err
-		      ?: moment_read(&now, config->files[one ? 0 : 1], config, &config->times.to,
-				     false);
+	err = err ?: moment_read(&old, config->files[0], config, "--from", one && !from->given);
+	err = err ?: moment_read(&now, config->files[one ? 0 : 1], config, "--to", false);
 	if (!err && (!old.count || !now.count))
 		log_warn("%s: no snapshot of that time and process",
 			 config->files[one || !old.count ? 0 : 1]);

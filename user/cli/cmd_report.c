@@ -15,14 +15,22 @@ struct report_command {
 	bool last_only;
 	struct report_survey *survey; /* NULL: nothing of one has come */
 	uint64_t survey_reports;
+	uint64_t survey_ns; /* of its last report, shown or not */
 };
 
-static bool report_is_late(const struct report_command *r, uint64_t time_ns)
+static const struct replay_time *report_end(const struct report_command *r)
 {
-	const struct replay_time *to =
-		r->config->times.at.given ? &r->config->times.at : &r->config->times.to;
+	return r->config->times.at.given ? &r->config->times.at : &r->config->times.to;
+}
 
-	return to->given && time_ns > source_recording_time(r->recording, to);
+static bool report_survey_is_late(struct report_command *r, const struct survey_report *survey)
+{
+	uint64_t before = r->survey_ns && r->survey_ns < survey->time_ns
+				  ? survey->time_ns - r->survey_ns
+				  : survey->elapsed_ns;
+
+	r->survey_ns = survey->time_ns;
+	return source_recording_is_late(r->recording, report_end(r), survey->time_ns, before);
 }
 
 static int report_take_survey(struct report_command *r, const struct survey_report *report)
@@ -48,7 +56,8 @@ static int report_go_through(struct report_command *r)
 	int got, err = 0;
 
 	while (!err && (got = source_recording_next_any(r->recording, &s, &survey)) > 0) {
-		if (report_is_late(r, survey ? survey->time_ns : s->time_ns))
+		if (survey ? report_survey_is_late(r, survey)
+			   : source_recording_snapshot_is_late(r->recording, report_end(r), s))
 			snapshot_free(s);
 		else
 			err = survey ? report_take_survey(r, survey)
@@ -63,6 +72,14 @@ static int report_go_through(struct report_command *r)
 	if (!err)
 		output_begin(pipeline_output(r->pipeline));
 	return err ? err : pipeline_error(r->pipeline);
+}
+
+static void report_say_found(const struct report_command *r)
+{
+	uint64_t first_ns, last_ns;
+
+	pipeline_shown_times(r->pipeline, &first_ns, &last_ns);
+	source_recording_say_found(r->recording, "--at", &r->config->times.at, first_ns, last_ns);
 }
 
 int cmd_report(const union command_config *command)
@@ -92,6 +109,8 @@ int cmd_report(const union command_config *command)
 			 range || config->times.at.given || config->pids.count
 				 ? " of that time and process"
 				 : "");
+	if (!err && config->times.at.given)
+		report_say_found(&r);
 	report_survey_free(r.survey);
 	close_err = pipeline_free(r.pipeline);
 	source_recording_free(r.recording);

@@ -94,6 +94,8 @@ static void put_report(struct json *to, const struct export_options *options,
 	json_put_growth(to, r->delta_bytes, r->delta_count, s->interval_ns, NULL);
 	json_put_untraced(to, &s->growth);
 	json_number(to, "unknown_frees", s->unknown_frees);
+	if (s->ages_unread)
+		json_number(to, "ages_unread_blocks", s->ages_unread);
 	json_put_lost(to, s->lost);
 	if (options->verbose)
 		json_put_ends(to, s);

@@ -157,12 +157,17 @@ static void text_put_ends(const struct text_page *page)
 static void put_notes(const struct text_page *page)
 {
 	const struct snapshot *s = page->s;
-	char text[FORMAT_BYTES_MAX > FORMAT_DURATION_MAX ? FORMAT_BYTES_MAX : FORMAT_DURATION_MAX];
+	char text[FORMAT_BYTES_MAX + FORMAT_DURATION_MAX + FORMAT_GROUPED_MAX];
 
 	if (s->sample_bytes)
 		fprintf(page->out,
 			"note   all numbers are estimates: one sample per %s allocated (-s)\n",
 			format_bytes(text, s->sample_bytes));
+	if (s->ages_unread)
+		fprintf(page->out,
+			"note   ages are not read, to save time: %s blocks are live (--older has "
+			"them read all the same)\n",
+			format_grouped(text, s->ages_unread));
 	if (page->options->show_older)
 		fprintf(page->out, "note   only blocks older than %s are ranked (--older)\n",
 			format_duration(text, page->options->older_ns));

@@ -74,6 +74,8 @@ struct snapshot {
 	uint64_t sample_bytes; /* 0: every allocation was recorded */
 	struct amount live, alloc, free;
 	uint64_t unknown_frees;
+	/* live blocks of all targets, where they were not looked at for some stack's age; 0: they were */
+	uint64_t ages_unread;
 	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	uint64_t lost[LOST_CAUSES];
 	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "user/base/log.h"
 #include "user/session/suppressions.h"
@@ -58,16 +59,32 @@ static void moment_drop_execed(struct moment *m)
 	m->count = n;
 }
 
-int moment_read(struct moment *m, const char *path, const struct replay_config *config,
-		const struct replay_time *time, bool first)
+static void moment_say_found(const struct moment *m, const char *option,
+			     const struct replay_time *time)
 {
+	uint64_t first_ns = 0, last_ns = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		uint64_t at = m->reports[i]->snapshot->time_ns;
+
+		first_ns = first_ns && first_ns < at ? first_ns : at;
+		last_ns = last_ns > at ? last_ns : at;
+	}
+	source_recording_say_found(m->recording, option, time, first_ns, last_ns);
+}
+
+int moment_read(struct moment *m, const char *path, const struct replay_config *config,
+		const char *option, bool first)
+{
+	const struct replay_time *time =
+		strcmp(option, "--to") != 0 ? &config->times.from : &config->times.to;
 	struct snapshot *s;
 	int got, err = source_recording_open(path, config, &m->recording);
 
 	if (err)
 		return err;
 	while (!err && (got = source_recording_next(m->recording, &s)) > 0) {
-		bool late = time->given && s->time_ns > source_recording_time(m->recording, time);
+		bool late = source_recording_snapshot_is_late(m->recording, time, s);
 
 		if (late || (first && moment_find(m, s->target_id)))
 			snapshot_free(s);
@@ -75,6 +92,8 @@ int moment_read(struct moment *m, const char *path, const struct replay_config *
 			err = moment_put(m, s);
 	}
 	moment_drop_execed(m);
+	if (!err)
+		moment_say_found(m, option, time);
 	return err ? err : got;
 }
 

@@ -14,12 +14,12 @@ struct moment {
 };
 
 /*
- * The last snapshots until `time`; without one, of the whole recording. With `first`, the first
- * ones. What became another program is left out: it has no memory any more that could be compared.
+ * The snapshots nearest to the time of that option, --from or --to, which is said; without one, the
+ * last of the whole recording. With `first`, the first ones. What became another program is left out: it has no memory any more that could be compared.
  * 0 or -errno, logged; moment_release() in either case.
  */
 int moment_read(struct moment *moment, const char *path, const struct replay_config *config,
-		const struct replay_time *time, bool first);
+		const char *option, bool first);
 
 /* Adds all of it to one side, but for what is suppressed. `s` may be NULL. 0 or -ENOMEM. */
 int moment_compare(struct moment *moment, const struct filter_config *filter,

@@ -20,6 +20,7 @@ struct pipeline {
 	struct kept *processes, *programs;
 	struct outcome outcome;
 	uint64_t shown;
+	uint64_t shown_first_ns, shown_last_ns; /* when they were taken */
 };
 
 int pipeline_new(const struct pipeline_config *config, const struct source *source,
@@ -156,6 +157,14 @@ static void pipeline_suppress_bad_frees(struct pipeline *p, struct report *r)
 		suppress_bad_frees(p->suppressions, r);
 }
 
+static void pipeline_note_time(struct pipeline *p, uint64_t time_ns)
+{
+	if (!p->shown_first_ns || time_ns < p->shown_first_ns)
+		p->shown_first_ns = time_ns;
+	if (time_ns > p->shown_last_ns)
+		p->shown_last_ns = time_ns;
+}
+
 /* Ranks, names and prints: a report of which is known what is suppressed. */
 static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *r)
 {
@@ -166,6 +175,7 @@ static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *
 	int err = top ? 0 : -ENOMEM;
 
 	p->shown++;
+	pipeline_note_time(p, r->snapshot->time_ns);
 	if (!err && show->format->wants_all) {
 		err = pipeline_name_all(p, r);
 	} else if (!err) {
@@ -378,6 +388,12 @@ void pipeline_forget(struct pipeline *p, uint32_t target_id)
 int pipeline_error(const struct pipeline *p)
 {
 	return output_error(p->output);
+}
+
+void pipeline_shown_times(const struct pipeline *p, uint64_t *first_ns, uint64_t *last_ns)
+{
+	*first_ns = p->shown_first_ns;
+	*last_ns = p->shown_last_ns;
 }
 
 uint64_t pipeline_shown(const struct pipeline *p)

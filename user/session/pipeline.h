@@ -58,6 +58,8 @@ void pipeline_forget(struct pipeline *pipeline, uint32_t target_id);
 
 int pipeline_error(const struct pipeline *pipeline);	  /* 0, or the first failure */
 uint64_t pipeline_shown(const struct pipeline *pipeline); /* how many snapshots have been */
+/* When the first and the last of them were taken; both 0: none has been shown. */
+void pipeline_shown_times(const struct pipeline *pipeline, uint64_t *first_ns, uint64_t *last_ns);
 const struct outcome *pipeline_outcome(const struct pipeline *pipeline);
 struct output *pipeline_output(struct pipeline *pipeline); /* the pipeline's own */
 

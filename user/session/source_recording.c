@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/session/caller_file.h"
 
@@ -122,4 +123,32 @@ const struct recording_info *source_recording_info(const struct source_recording
 uint64_t source_recording_time(const struct source_recording *p, const struct replay_time *time)
 {
 	return time->absolute ? time->ns : recording_reader_beginning(p->reader) + time->ns;
+}
+
+bool source_recording_is_late(const struct source_recording *p, const struct replay_time *time,
+			      uint64_t taken_ns, uint64_t before_ns)
+{
+	return time->given && taken_ns - before_ns / 2 > source_recording_time(p, time);
+}
+
+bool source_recording_snapshot_is_late(const struct source_recording *p,
+				       const struct replay_time *time, const struct snapshot *s)
+{
+	return source_recording_is_late(p, time, s->time_ns, s->interval_ns ?: s->elapsed_ns);
+}
+
+void source_recording_say_found(const struct source_recording *p, const char *option,
+				const struct replay_time *time, uint64_t first_ns, uint64_t last_ns)
+{
+	uint64_t beginning = recording_reader_beginning(p->reader);
+
+	if (!time->given || !first_ns || first_ns < beginning)
+		return;
+	if (last_ns - first_ns < NS_PER_MS)
+		log_info("%s: the snapshot at %.3f s", option,
+			 (double)(first_ns - beginning) / NS_PER_S);
+	else
+		log_info("%s: snapshots from %.3f to %.3f s", option,
+			 (double)(first_ns - beginning) / NS_PER_S,
+			 (double)(last_ns - beginning) / NS_PER_S);
 }

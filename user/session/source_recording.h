@@ -46,4 +46,23 @@ const struct recording_info *source_recording_info(const struct source_recording
 uint64_t source_recording_time(const struct source_recording *recording,
 			       const struct replay_time *time);
 
+/*
+ * Does what was taken at `taken_ns`, `before_ns` after the one before it (or the beginning), come after
+ * the time? Of two the nearer one is of the time: a snapshot "at 1s" is some milliseconds late.
+ */
+bool source_recording_is_late(const struct source_recording *recording,
+			      const struct replay_time *time, uint64_t taken_ns,
+			      uint64_t before_ns);
+/* The same of a process's snapshot. */
+bool source_recording_snapshot_is_late(const struct source_recording *recording,
+				       const struct replay_time *time, const struct snapshot *s);
+
+/*
+ * Says, once, which snapshots were found for a time that was given (as `option`): those from `first_ns`
+ * to `last_ns`; 0: none.
+ */
+void source_recording_say_found(const struct source_recording *recording, const char *option,
+				const struct replay_time *time, uint64_t first_ns,
+				uint64_t last_ns);
+
 #endif

@@ -95,7 +95,7 @@ static bool capture_is_still_the_target(struct capture *c)
 static int capture_take_counters(struct capture *c)
 {
 	struct snapshot *now;
-	int err = reader_snapshot(c->trace, c->target, false, &now);
+	int err = reader_snapshot(c->trace, c->target, READER_NO_AGES, &now);
 
 	if (err)
 		return err;
@@ -207,6 +207,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 	if (c->live_err)
 		return refuse(reason, c->live_err,
 			      "its live blocks cannot be read from the kernel");
+	s->ages_unread = 0;
 	by_slot = reader_stacks_by_slot(c->trace, s, &slots);
 	if (reader_clock(c->trace, &clock))
 		clock.tick_ns = 0; /* no ages on this kernel */

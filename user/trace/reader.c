@@ -21,8 +21,13 @@
 
 /* About 150 ns a block: 40 ms. */
 #define AGES_MAX_BLOCKS 262144
-/* Between two walks, in durations of a walk. */
+/*
+ * Between two walks, in durations of a walk; meanwhile, for a second at most, the last one counts, which was over
+ * the blocks of all targets: those of a round of reports have one.
+ */
 #define AGES_REST 20
+/* Of a block's time: bpf/live.h. */
+#define AGES_TICK_NS (10 * NS_PER_MS)
 
 static int reader_run_program(const struct bpf_program *program)
 {
@@ -44,7 +49,8 @@ int reader_clock(struct trace *trace, struct live_clock *out)
 /* Has the kernel look at every live block: ages are in no counter. */
 static int reader_find_ages(struct trace *trace)
 {
-	uint64_t start = monotonic_ns();
+	/* Our own time, not that of others who had the processor meanwhile. */
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct live_clock clock;
 	int err = trace->options.old ? 0 : reader_clock(trace, &clock);
 
@@ -53,7 +59,7 @@ static int reader_find_ages(struct trace *trace)
 		err = trace->options.old ? live_walk(trace, trace->skel->progs.old_live_ages)
 					 : reader_run_program(trace->skel->progs.live_ages);
 	trace->ages_end_ns = monotonic_ns();
-	trace->ages_ns = trace->ages_end_ns - start;
+	trace->ages_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	return err;
 }
 
@@ -98,7 +104,7 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 						       trace->options.sample_bytes
 							       ? reader_whole(age->older_count)
 							       : age->older_count};
-		if (age->oldest_ns && age->oldest_ns < now)
+		if (stack->live.count && age->oldest_ns && age->oldest_ns < now)
 			stack->oldest_ns = now - age->oldest_ns;
 	}
 }
@@ -287,15 +293,39 @@ uint64_t reader_live_blocks(const struct trace *trace)
  * would take more than a twentieth of our time (many children that end one after the other), is
  * made only when --older asks for it.
  */
-static bool reader_wants_ages(const struct trace *trace, uint64_t now)
+static enum reader_ages reader_choose_ages(const struct trace *trace, uint64_t now)
 {
-	if (!trace->options.ages || trace->options.older_ns)
-		return trace->options.ages;
-	return reader_live_blocks(trace) <= AGES_MAX_BLOCKS &&
-	       now - trace->ages_end_ns >= AGES_REST * trace->ages_ns;
+	uint64_t rest = AGES_REST * trace->ages_ns;
+
+	if (!trace->options.ages)
+		return READER_NO_AGES;
+	if (trace->options.older_ns)
+		return READER_NEW_AGES;
+	if (reader_live_blocks(trace) > AGES_MAX_BLOCKS)
+		return READER_NO_AGES;
+	if (trace->ages_end_ns && now - trace->ages_end_ns < rest)
+		return rest < NS_PER_S ? READER_LAST_AGES : READER_NO_AGES;
+	return READER_NEW_AGES;
 }
 
-int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out)
+/*
+ * The last walk knows nothing of stacks that have come since, and something wrong of a slot that has been
+ * given to another target since. True when every stack with live blocks has an age.
+ */
+static bool reader_has_all_ages(struct snapshot *s)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		if (s->stacks[i].oldest_ns > s->elapsed_ns + AGES_TICK_NS)
+			s->stacks[i].oldest_ns = 0;
+		all &= !s->stacks[i].live.count || s->stacks[i].oldest_ns;
+	}
+	return all;
+}
+
+int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages ages,
+		    struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	uint64_t now = monotonic_ns();
@@ -319,18 +349,20 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 	s->final = target_has_ended(target);
 	s->children_late = target->late;
 	anchor_check(trace, target);
-	if (ages) {
+	if (ages == READER_NEW_AGES) {
 		err = reader_find_ages(trace);
 		if (err)
 			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
-		ages = !err;
+		ages = err ? READER_NO_AGES : ages;
 	}
-	err = reader_fill_stacks(s, trace, target->id, now, ages);
+	err = reader_fill_stacks(s, trace, target->id, now, ages != READER_NO_AGES);
 	if (err) {
 		snapshot_free(s);
 		return log_errno(err, "no memory for a snapshot");
 	}
 	snapshot_total(s);
+	if (ages != READER_NEW_AGES && !reader_has_all_ages(s) && trace->options.ages)
+		s->ages_unread = reader_live_blocks(trace);
 	reader_fill_losses(s, trace, target->id);
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
@@ -340,5 +372,5 @@ int reader_snapshot(struct trace *trace, struct target *target, bool ages, struc
 
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out)
 {
-	return reader_snapshot(trace, target, reader_wants_ages(trace, monotonic_ns()), out);
+	return reader_snapshot(trace, target, reader_choose_ages(trace, monotonic_ns()), out);
 }

@@ -11,10 +11,15 @@
 
 /* For the ages of live blocks: they count from the first reading. 0 or -errno. */
 int reader_clock(struct trace *trace, struct live_clock *out);
-/*
- * As trace_snapshot(), which decides by itself whether the live map is walked for the blocks' ages.
- */
-int reader_snapshot(struct trace *trace, struct target *target, bool ages, struct snapshot **out);
+/* Where a snapshot has the blocks' ages from. */
+enum reader_ages {
+	READER_NO_AGES,
+	READER_LAST_AGES, /* the last walk over the live map, which is that of all targets */
+	READER_NEW_AGES,
+};
+/* As trace_snapshot(), which decides by itself where the ages come from. */
+int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages ages,
+		    struct snapshot **out);
 /* Blocks in the live map, all targets together: what a walk over it costs. */
 uint64_t reader_live_blocks(const struct trace *trace);
 /*
