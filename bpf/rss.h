@@ -44,6 +44,15 @@ static __always_inline uint64_t number_of(const volatile void *pointer)
 	return *number;
 }
 
+/*
+ * Told by the kind of a member of a structure that every kernel has. A structure that this kernel
+ * lacks is looked for in all modules, too, which needs CAP_SYS_ADMIN (libbpf before 1.5).
+ */
+static __always_inline bool rss_is_percpu(void)
+{
+	return bpf_core_field_exists(((struct mm_struct *)0)->rss_stat);
+}
+
 /* Before the first rss_pages(). */
 static __always_inline void rss_measure_offsets(void)
 {
@@ -51,7 +60,7 @@ static __always_inline void rss_measure_offsets(void)
 	uint64_t base = 0;
 	uint32_t zero = 0;
 
-	if (bpf_core_type_exists(struct mm_rss_stat))
+	if (!rss_is_percpu())
 		return;
 	array = (void *)number_of(&ruler);
 	if (bpf_core_read(&base, sizeof(base), &array->pptrs[0]))
@@ -83,10 +92,9 @@ static __always_inline int64_t rss_counter_sum(const struct percpu_counter *coun
 }
 
 /* `kind`: MM_ANONPAGES and so on. Before 6.2 single numbers that lag by up to 64 pages a thread. */
-#define rss_pages(mm, kind)                                                               \
-	(bpf_core_type_exists(struct mm_rss_stat)                                         \
-		 ? (uint64_t)BPF_CORE_READ((struct mm_struct___before_6_2 *)(void *)(mm), \
-					   rss_stat.count[kind].counter)                  \
-		 : (uint64_t)rss_counter_sum(&(mm)->rss_stat[kind]))
+#define rss_pages(mm, kind)                                                                       \
+	(rss_is_percpu() ? (uint64_t)rss_counter_sum(&(mm)->rss_stat[kind])                       \
+			 : (uint64_t)BPF_CORE_READ((struct mm_struct___before_6_2 *)(void *)(mm), \
+						   rss_stat.count[kind].counter))
 
 #endif
