@@ -178,6 +178,26 @@ filters_by_process() {
 	end_target
 }
 
+@test "--snapshot=fork of another user's process with the capabilities of docs/security.md: without CAP_KILL, and with it" {
+	local more
+
+	filters_by_process
+	for more in '' ,+kill; do
+		fresh
+		TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
+		as_user "+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore$more"
+		start_target "$TARGETS/verdict_scene"
+		attach -v --verdict --max-pause 5s --snapshot=fork
+		tell allocate
+		snap
+		judged
+		[[ $(grep -c 'of it for the copy' "$D/tool.err") -eq 1 ]] || fail "not from a copy: $more"
+		until_true "$DEADLINE" eval '! pgrep -x verdict_scene | grep -vqx "$T_PID"' || fail 'a copy is left'
+		end_target
+		tool_ends
+	done
+}
+
 @test "a survey is confined, and so is its server of metrics, which needs nothing at all" {
 	local url
 

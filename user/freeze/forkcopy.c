@@ -438,15 +438,21 @@ static int forkcopy_make_copy(struct making *m)
 	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
 
-static void forkcopy_kill(pid_t child)
+/*
+ * As its tracer, whoever it belongs to (Linux 5.19: PTRACE_KILL is SIGKILL); otherwise it needs
+ * CAP_KILL for what belongs to another user. 0 or -EPERM.
+ */
+static int forkcopy_kill(pid_t child)
 {
 	siginfo_t info;
 
 	if (!child)
-		return;
-	kill(child, SIGKILL);
+		return 0;
+	if (kill(child, SIGKILL) && errno == EPERM && ptrace(PTRACE_KILL, child, NULL, NULL))
+		return -EPERM;
 	while (waitid(P_PID, (id_t)child, &info, WEXITED | __WALL) && errno == EINTR)
 		;
+	return 0;
 }
 
 /* The thread is at the end of its first call, or where it has just made the helper. */
@@ -499,7 +505,10 @@ static int forkcopy_make_both(struct making *m)
 		 */
 		failed = forkcopy_make_copy(m);
 		m->deadline_ns += NS_PER_S;
-		forkcopy_kill(m->helper);
+		err = forkcopy_kill(m->helper);
+		if (err)
+			return refuse(m->reason, err,
+				      "its fork cannot be ended, CAP_KILL is missing");
 		err = forkcopy_bury_helper(m);
 	}
 	err = err ?: forkcopy_put_back(m);
@@ -542,9 +551,4 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy
 	}
 	*copy = m.copy;
 	return 0;
-}
-
-void forkcopy_end(pid_t copy)
-{
-	forkcopy_kill(copy);
 }

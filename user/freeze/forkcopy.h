@@ -5,7 +5,8 @@
  * docs/verdicts.md says what the process notices of it, and why nothing is left behind whenever the
  * tool is killed.
  *
- * forkcopy_make() and forkcopy_end() are for the thread that traces the process (user/freeze/stop.c).
+ * forkcopy_make() is for the process that traces it (user/freeze/tracer.c). The copy was orphaned when
+ * it was made, so that process 1 (of its PID namespace) is who buries it.
  */
 #ifndef MEMLEAKBPF_FREEZE_FORKCOPY_H
 #define MEMLEAKBPF_FREEZE_FORKCOPY_H
@@ -39,11 +40,5 @@ struct forkcopy_thread {
 int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
 		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
 		  char reason[static REASON_MAX]);
-
-/*
- * Ends the copy. It was orphaned when it was made, so that process 1 (of its PID namespace) is who
- * buries it.
- */
-void forkcopy_end(pid_t copy);
 
 #endif
