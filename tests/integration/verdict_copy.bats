@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # --snapshot=fork where a process cannot be forked without harm: one line says why, and it is judged as it stands.
+# And where the copy that we would make ourselves has no room.
 
 load lib.bash
 
@@ -133,4 +134,24 @@ not_buried_by() {
 	not_buried_by "$T_PID"
 	end_target
 	tool_ends
+}
+
+@test "the copy does not fit into the tool's own control group: no verdict, said why; the kernel kills nobody" {
+	memory_cgroup || skip 'no memory control group can be made here'
+	start_target "$TARGETS/clocked" 400
+	printf '%s\n' $((300 << 20)) >"$LIMIT"
+	# shellcheck disable=SC2016
+	run_tool() { STATUS=0; "$BASH" -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$CGROUP" "$TOOL" "$@" >"$D/run.out" 2>"$D/run.err" 3>&- {T_IN}>&- || STATUS=$?; }
+	run_tool -p "$T_PID" --verdict -i 100ms -n 1 -f json
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/run.err")"
+	SNAP=$(tail -n 1 "$D/run.out")
+	holds '.verdict.refused | test("a copy of its 4.. MiB does not fit into the .* MiB that memory[.](max|limit_in_bytes) of .*memleakbpf-test.* leaves memleakbpf")'
+	printf '# %s\n' "$(field .verdict.refused "$SNAP")" >&3
+	# With room it is judged.
+	printf '%s\n' $((1200 << 20)) >"$LIMIT"
+	run_tool -p "$T_PID" --verdict -i 100ms -n 1 -f json
+	SNAP=$(tail -n 1 "$D/run.out")
+	holds '.verdict.refused == null and .verdict.definite != null'
+	tell quit
+	wait "$T_PID"
 }

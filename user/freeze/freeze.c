@@ -82,9 +82,10 @@ static bool freeze_memory_is_left(const struct freeze *f)
 	struct cgroup *cgroup = calloc(1, sizeof(*cgroup));
 	uint64_t left = UINT64_MAX;
 	bool enough = !machine_memory_left(&left) && left / 4 * 3 >= 2 * f->copy.measured;
+	struct cgroup_memory group;
 
-	if (enough && cgroup && !cgroup_read(f->pid, cgroup) && !cgroup_memory_left(cgroup, &left))
-		enough = left >= f->copy.measured;
+	if (enough && cgroup && !cgroup_read(f->pid, cgroup) && !cgroup_memory_left(cgroup, &group))
+		enough = group.left >= f->copy.measured;
 	free(cgroup);
 	return enough;
 }

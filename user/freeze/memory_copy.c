@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "user/base/util.h"
-#include "user/process/memory.h"
+#include "user/process/own_memory.h"
 
 /* Read at once; between two pieces the clock is looked at. */
 #define PIECE (4ull << 20)
@@ -135,6 +135,24 @@ static int memory_copy_measure(struct memory_copy *c, char reason[static REASON_
 	return err ? refuse(reason, err, "its memory cannot be looked at") : 0;
 }
 
+static int memory_copy_refuse_size(const struct memory_copy *c, uint64_t left,
+				   char reason[static REASON_MAX])
+{
+	char limit[96];
+
+	if (own_memory_limit(limit, sizeof(limit)))
+		return refuse(
+			reason, -ENOMEM,
+			"a copy of its %llu MiB does not fit into the %llu MiB that %s leaves "
+			"memleakbpf; raise that, or run it in another control group",
+			(unsigned long long)(c->measured >> 20), (unsigned long long)(left >> 20),
+			limit);
+	return refuse(reason, -ENOMEM,
+		      "a copy of its %llu MiB does not fit into the %llu MiB that this machine has "
+		      "left",
+		      (unsigned long long)(c->measured >> 20), (unsigned long long)(left >> 20));
+}
+
 int memory_copy_reserve(struct memory_copy *c, pid_t pid, char reason[static REASON_MAX])
 {
 	uint64_t left = 0;
@@ -147,12 +165,8 @@ int memory_copy_reserve(struct memory_copy *c, pid_t pid, char reason[static REA
 	if (err)
 		return err;
 	c->image->data_size = c->measured + c->measured / 8 + SLACK;
-	if (!machine_memory_left(&left) && left / 4 * 3 < c->image->data_size)
-		return refuse(reason, -ENOMEM,
-			      "a copy of its %llu MiB does not fit into the %llu MiB that this "
-			      "machine has left",
-			      (unsigned long long)(c->measured >> 20),
-			      (unsigned long long)(left >> 20));
+	if (!own_memory_left(&left) && left / 4 * 3 < c->image->data_size)
+		return memory_copy_refuse_size(c, left, reason);
 	c->image->data = memory_copy_map_touched(c->image->data_size);
 	return c->image->data ? 0 : refuse(reason, -ENOMEM, "no memory for a copy of it");
 }

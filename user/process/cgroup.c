@@ -427,21 +427,51 @@ static int cgroup_read_number(const char *directory, const char *file, uint64_t 
 	return sscanf(text, "%" SCNu64, value) == 1 ? 0 : -ENOENT;
 }
 
-static bool left_in(const char *directory, int version, uint64_t *left)
+/* Bytes of files that the kernel gives up before it stops anybody. */
+static uint64_t cgroup_reclaimable(const char *directory, int version)
 {
-	uint64_t limit, usage;
+	const char *name = version == 2 ? "inactive_file " : "total_inactive_file ";
+	char path[2 * CGROUP_PATH_MAX], text[8192];
+	const char *line = text;
+	uint64_t bytes = 0;
 
-	if (cgroup_read_number(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes",
-			       &limit) ||
+	snprintf(path, sizeof(path), "%s/memory.stat", directory);
+	if (read_small(path, text, sizeof(text)))
+		return 0;
+	while (line && strncmp(line, name, strlen(name)) != 0) {
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	return line && sscanf(line + strlen(name), "%" SCNu64, &bytes) == 1 ? bytes : 0;
+}
+
+static bool cgroup_left_in(const char *directory, int version, struct cgroup_memory *out)
+{
+	static const char *const limits[][3] = {
+		[1] = {"memory.limit_in_bytes", NULL},
+		[2] = {"memory.max", "memory.high", NULL},
+	};
+	uint64_t limit, least = UINT64_MAX, usage, reclaimable;
+
+	for (size_t i = 0; limits[version][i]; i++) {
+		if (cgroup_read_number(directory, limits[version][i], &limit) || limit >= least ||
+		    (version == 1 && limit >= V1_UNLIMITED))
+			continue;
+		least = limit;
+		out->limit = limits[version][i];
+	}
+	if (least == UINT64_MAX ||
 	    cgroup_read_number(directory, version == 2 ? "memory.current" : "memory.usage_in_bytes",
-			       &usage) ||
-	    (version == 1 && limit >= V1_UNLIMITED))
+			       &usage))
 		return false;
-	*left = limit > usage ? limit - usage : 0;
+	reclaimable = cgroup_reclaimable(directory, version);
+	usage = usage > reclaimable ? usage - reclaimable : 0;
+	out->left = least > usage ? least - usage : 0;
+	snprintf(out->directory, sizeof(out->directory), "%s", directory);
 	return true;
 }
 
-int cgroup_memory_left(const struct cgroup *cgroup, uint64_t *bytes)
+int cgroup_memory_left(const struct cgroup *cgroup, struct cgroup_memory *out)
 {
 	static const char *const mounts[][3] = {
 		[1] = {"/sys/fs/cgroup/memory", NULL},
@@ -460,11 +490,11 @@ int cgroup_memory_left(const struct cgroup *cgroup, uint64_t *bytes)
 		snprintf(directory, sizeof(directory), "%s%s", mount, cgroup->memory);
 		for (;;) {
 			char *slash;
-			uint64_t left;
+			struct cgroup_memory here;
 
-			if (left_in(directory, cgroup->version, &left) &&
-			    (!found || left < *bytes)) {
-				*bytes = left;
+			if (cgroup_left_in(directory, cgroup->version, &here) &&
+			    (!found || here.left < out->left)) {
+				*out = here;
 				found = true;
 			}
 			slash = strrchr(directory, '/');

@@ -39,10 +39,17 @@ void cgroup_name_path(const char *path, struct cgroup *out);
  */
 int cgroup_container_name(const char *root, const char *id, char *name, size_t size);
 
+/* How much more memory a group may take, and what stops it then. */
+struct cgroup_memory {
+	uint64_t left;	   /* in bytes; without the files that the kernel would drop */
+	const char *limit; /* the limit's file: "memory.max" */
+	char directory[CGROUP_PATH_MAX + 32]; /* ... and where it is: the group's, or one above */
+};
+
 /*
- * How much more memory the group may take before a limit of its own or of a group above stops it,
- * in bytes. 0; -ENOENT when nothing limits it or that cannot be read.
+ * The limit that leaves the group least, of its own and of the groups above. 0; -ENOENT when nothing
+ * limits it or that cannot be read.
  */
-int cgroup_memory_left(const struct cgroup *cgroup, uint64_t *bytes);
+int cgroup_memory_left(const struct cgroup *cgroup, struct cgroup_memory *out);
 
 #endif

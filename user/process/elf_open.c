@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-#include "user/process/memory.h"
+#include "user/process/own_memory.h"
 
 #define SECTIONS_MAX \
 	65536 /* a linked program has fewer than a hundred; one of them takes libelf 250 bytes */
@@ -315,7 +315,7 @@ static int elf_check_sum(const struct elf_sum *sum, int fd)
 			      "what would be read of it claims to be %" PRIu64
 			      " MiB, and the file holds %" PRIu64 " KiB",
 			      sum->bytes >> 20, held >> 10);
-	if (!machine_memory_left(&left) && sum->bytes > left / 8)
+	if (!own_memory_left(&left) && sum->bytes > left / 8)
 		return refuse(sum->reason, -EFBIG,
 			      "%" PRIu64 " MiB would be read of it, and %" PRIu64
 			      " MiB of memory are left",
@@ -380,12 +380,12 @@ uint64_t elf_debug_allowance(int fd)
 {
 	uint64_t allowed = DEBUG_ANYHOW + DEBUG_TIMES * elf_bytes_held(fd), left;
 
-	return !machine_memory_left(&left) && left / 4 < allowed ? left / 4 : allowed;
+	return !own_memory_left(&left) && left / 4 < allowed ? left / 4 : allowed;
 }
 
 uint64_t elf_read_allowance(int fd)
 {
 	uint64_t allowed = ALLOWED_ANYHOW + ALLOWED_TIMES * elf_bytes_held(fd), left;
 
-	return !machine_memory_left(&left) && left / 4 < allowed ? left / 4 : allowed;
+	return !own_memory_left(&left) && left / 4 < allowed ? left / 4 : allowed;
 }

@@ -67,12 +67,14 @@ static const char *survey_reporter_or_null(const char *text)
 /* Only for what grows: nothing else has an end in sight. */
 static void survey_reporter_fill_limit(struct survey_row *row, const struct cgroup *cgroup)
 {
+	struct cgroup_memory group = {0};
 	uint64_t left, machine;
 	bool known;
 
 	if (row->trend.kind != TREND_GROWING || row->trend.growth <= 0 || row->ended)
 		return;
-	known = !cgroup_memory_left(cgroup, &left);
+	known = !cgroup_memory_left(cgroup, &group);
+	left = group.left;
 	if (!machine_memory_left(&machine) && (!known || machine < left)) {
 		left = machine;
 		known = true;
