@@ -9,6 +9,7 @@ room_model := base
 room_process := base
 room_kernel := base process
 room_freeze := base process kernel
+room_gate := base
 room_heap := base model process
 room_target := base process kernel
 room_probe := base process kernel target

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/gate/displace.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <capstone/capstone.h>
+
+#include "user/base/util.h"
+
+/* ---- decoding ----------------------------------------------------------------------------- */
+
+struct displace_decoder {
+	csh handle;
+	cs_insn *insn;
+	const uint8_t *code;
+	size_t left;
+	uint64_t address;
+};
+
+static int displace_decoder_open(struct displace_decoder *d, const struct displace_request *request)
+{
+	*d = (struct displace_decoder){
+		.code = request->code,
+		.left = request->size < DISPLACE_CODE_MAX ? request->size : DISPLACE_CODE_MAX,
+		.address = request->address};
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle))
+		return -ENOMEM;
+	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	d->insn = cs_malloc(d->handle);
+	if (d->insn)
+		return 0;
+	cs_close(&d->handle);
+	return -ENOMEM;
+}
+
+static void displace_decoder_close(struct displace_decoder *d)
+{
+	cs_free(d->insn, 1);
+	cs_close(&d->handle);
+}
+
+/* The next instruction is in d->insn then. */
+static bool displace_decode(struct displace_decoder *d)
+{
+	return cs_disasm_iter(d->handle, &d->code, &d->left, &d->address, d->insn);
+}
+
+static const cs_x86 *displace_operands(const struct displace_decoder *d)
+{
+	return &d->insn->detail->x86;
+}
+
+/* ---- the first instruction ---------------------------------------------------------------- */
+
+/* Where the ABI passes arguments, in their order, and what else a function may write at once. */
+static const uint16_t argument_registers[][5] = {
+	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+	{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
+	{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+};
+static const uint16_t scratch_registers[][5] = {
+	{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
+	{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
+	{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
+};
+
+/* All parts of one register have one number, 0: neither an argument's nor for all to write. */
+static unsigned displace_register(unsigned reg)
+{
+	for (size_t i = 0; reg && i < 5; i++) {
+		for (unsigned r = 0; r < ARRAY_SIZE(argument_registers); r++) {
+			if (argument_registers[r][i] == reg)
+				return 1 + r;
+		}
+		for (unsigned r = 0; r < ARRAY_SIZE(scratch_registers); r++) {
+			if (scratch_registers[r][i] == reg)
+				return 1 + ARRAY_SIZE(argument_registers) + r;
+		}
+	}
+	return 0;
+}
+
+/* Does the operand's value, or its address, depend on the register? */
+static bool displace_reads(const cs_x86_op *op, unsigned reg)
+{
+	if (op->type == X86_OP_REG)
+		return displace_register(op->reg) == reg;
+	return op->type == X86_OP_MEM &&
+	       (displace_register(op->mem.base) == reg || displace_register(op->mem.index) == reg);
+}
+
+/* It loads a register that holds nothing yet, from something else: the second time as the first. */
+static bool displace_repeats_load(const cs_x86 *x86, unsigned arguments)
+{
+	unsigned to;
+
+	if (x86->op_count != 2 || x86->operands[0].type != X86_OP_REG)
+		return false;
+	to = displace_register(x86->operands[0].reg);
+	return to > arguments && !displace_reads(&x86->operands[1], to);
+}
+
+/* Clears a register: xor %eax,%eax. */
+static bool displace_clears(const cs_x86 *x86, unsigned arguments)
+{
+	const cs_x86_op *op = x86->operands;
+
+	return x86->op_count == 2 && op[0].type == X86_OP_REG && op[1].type == X86_OP_REG &&
+	       op[0].reg == op[1].reg && displace_register(op[0].reg) > arguments;
+}
+
+/* NULL: it can stay, and *undo is set. */
+static const char *displace_keep_first(const struct displace_decoder *d, unsigned arguments,
+				       uint32_t *undo)
+{
+	const cs_x86 *x86 = displace_operands(d);
+	const cs_x86_op *op = x86->operands;
+
+	*undo = 0;
+	switch (d->insn->id) {
+	case X86_INS_ENDBR64:
+	case X86_INS_NOP:
+	case X86_INS_TEST:
+	case X86_INS_CMP:
+		return NULL;
+	case X86_INS_PUSH:
+		*undo = 8;
+		return op->type == X86_OP_REG && op->size == 8
+			       ? NULL
+			       : "its first instruction pushes no register";
+	case X86_INS_SUB:
+		if (op[0].type != X86_OP_REG || op[0].reg != X86_REG_RSP ||
+		    op[1].type != X86_OP_IMM || op[1].imm <= 0 || op[1].imm > INT32_MAX)
+			break;
+		*undo = (uint32_t)op[1].imm;
+		return NULL;
+	case X86_INS_XOR:
+		if (displace_clears(x86, arguments))
+			return NULL;
+		break;
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+	case X86_INS_MOVZX:
+	case X86_INS_MOVSX:
+	case X86_INS_MOVSXD:
+	case X86_INS_LEA:
+		if (displace_repeats_load(x86, arguments))
+			return NULL;
+		break;
+	default:
+		break;
+	}
+	return "its first instruction cannot run twice";
+}
+
+/* ---- what the jump displaces -------------------------------------------------------------- */
+
+static bool displace_is(const struct displace_decoder *d, unsigned group)
+{
+	return cs_insn_group(d->handle, d->insn, (uint8_t)group);
+}
+
+/* To a place that the instruction says itself. */
+static bool displace_branches(const struct displace_decoder *d)
+{
+	const cs_x86 *x86 = displace_operands(d);
+
+	return x86->op_count && x86->operands[0].type == X86_OP_IMM &&
+	       (displace_is(d, CS_GRP_JUMP) || displace_is(d, CS_GRP_CALL) ||
+		displace_is(d, CS_GRP_BRANCH_RELATIVE));
+}
+
+static bool displace_ends(const struct displace_decoder *d)
+{
+	return d->insn->id == X86_INS_JMP || displace_is(d, CS_GRP_RET) ||
+	       d->insn->id == X86_INS_UD2 || d->insn->id == X86_INS_INT3 ||
+	       d->insn->id == X86_INS_HLT;
+}
+
+/* jcc and jmp with an offset of one byte or four; loops and jrcxz have no longer form. */
+static bool displace_is_plain_branch(const cs_insn *insn)
+{
+	const uint8_t *b = insn->bytes;
+
+	return b[0] == 0xe9 || b[0] == 0xeb || (b[0] & 0xf0) == 0x70 ||
+	       (b[0] == 0x0f && (b[1] & 0xf0) == 0x80);
+}
+
+/* NULL: the instruction may run elsewhere. */
+static const char *displace_allows(const struct displace_decoder *d, bool enough)
+{
+	if (displace_is(d, CS_GRP_CALL) || displace_is(d, CS_GRP_INT))
+		return "a call stands where the jump would";
+	if (displace_ends(d) && !enough)
+		return "it is shorter than the jump";
+	if (displace_branches(d) && !displace_is_plain_branch(d->insn))
+		return "a branch of a kind that cannot be moved stands where the jump would";
+	return NULL;
+}
+
+static const char *displace_measure(struct displace_decoder *d,
+				    const struct displace_request *request, struct displaced *out)
+{
+	const char *why;
+
+	if (!displace_decode(d))
+		return "its first instruction is unknown";
+	why = displace_keep_first(d, request->arguments, &out->undo);
+	out->kept = d->insn->size;
+	while (!why && out->length < DISPLACE_JUMP) {
+		if (!displace_decode(d))
+			return "it is shorter than the jump";
+		why = displace_allows(d, out->length + d->insn->size >= DISPLACE_JUMP);
+		out->length += d->insn->size;
+	}
+	return why;
+}
+
+int displace_plan(const struct displace_request *request, struct displaced *out, const char **why)
+{
+	struct displace_decoder d;
+
+	*out = (struct displaced){0};
+	*why = "no memory to decode it";
+	if (displace_decoder_open(&d, request))
+		return -EOPNOTSUPP;
+	*why = displace_measure(&d, request, out);
+	displace_decoder_close(&d);
+	return *why ? -EOPNOTSUPP : 0;
+}
+
+/* ---- the room ----------------------------------------------------------------------------- */
+
+static int displace_relative(uint64_t next, uint64_t target, uint8_t to[4])
+{
+	int64_t distance = (int64_t)(target - next);
+	int32_t near = (int32_t)distance;
+
+	if (near != distance)
+		return -ERANGE;
+	memcpy(to, &near, sizeof(near));
+	return 0;
+}
+
+int displace_jump(uint64_t address, uint64_t target, uint8_t jump[DISPLACE_JUMP])
+{
+	jump[0] = 0xe9;
+	return displace_relative(address + DISPLACE_JUMP, target, jump + 1);
+}
+
+/* The branch with an offset of four bytes, to where it goes now. The length or -ERANGE. */
+static int displace_write_branch(const cs_insn *insn, uint64_t target, uint64_t address,
+				 uint8_t *to)
+{
+	const uint8_t *b = insn->bytes;
+	int err;
+
+	if (b[0] == 0xe9 || b[0] == 0xeb) {
+		err = displace_jump(address, target, to);
+		return err ? err : DISPLACE_JUMP;
+	}
+	to[0] = 0x0f;
+	to[1] = (uint8_t)(0x80 | ((b[0] == 0x0f ? b[1] : b[0]) & 0xf));
+	err = displace_relative(address + 6, target, to + 2);
+	return err ? err : 6;
+}
+
+/* The length or -ERANGE. */
+static int displace_write_insn(const struct displace_decoder *d, uint64_t address, uint8_t *to)
+{
+	const cs_x86 *x86 = displace_operands(d);
+	const cs_insn *insn = d->insn;
+
+	if (displace_branches(d))
+		return displace_write_branch(insn, (uint64_t)x86->operands[0].imm, address, to);
+	memcpy(to, insn->bytes, insn->size);
+	for (uint8_t i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *op = &x86->operands[i];
+		uint8_t at = x86->encoding.disp_offset;
+
+		if (op->type != X86_OP_MEM || op->mem.base != X86_REG_RIP)
+			continue;
+		if (!at || at + 4 > insn->size ||
+		    displace_relative(address + insn->size,
+				      insn->address + insn->size + (uint64_t)op->mem.disp, to + at))
+			return -ERANGE;
+	}
+	return insn->size;
+}
+
+int displace_write(const struct displace_request *request, const struct displaced *plan,
+		   uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
+{
+	uint32_t done = 0, end = plan->kept + plan->length;
+	struct displace_decoder d;
+	int written = 0, length = 0;
+
+	if (displace_decoder_open(&d, request))
+		return -ERANGE;
+	while (length >= 0 && done < end && displace_decode(&d)) {
+		length = displace_write_insn(&d, address + (uint64_t)written, room + written);
+		written += length;
+		done += d.insn->size;
+	}
+	displace_decoder_close(&d);
+	if (length < 0 || done != end ||
+	    displace_jump(address + (uint64_t)written, request->address + end, room + written))
+		return -ERANGE;
+	return written + DISPLACE_JUMP;
+}
+
+/* ---- who else comes there ----------------------------------------------------------------- */
+
+/* Where a direct branch of four bytes of offset at text[i] would go; 0: it is none. */
+static uint64_t displace_branch_target(const uint8_t *text, size_t left, uint64_t address)
+{
+	size_t opcode = text[0] == 0xe8 || text[0] == 0xe9 ? 1 : 2;
+	int32_t distance;
+
+	if (left < opcode + 4 || (opcode == 2 && (text[0] != 0x0f || (text[1] & 0xf0) != 0x80)))
+		return 0;
+	memcpy(&distance, text + opcode, sizeof(distance));
+	return address + opcode + 4 + (uint64_t)(int64_t)distance;
+}
+
+/* A direct branch of the function itself, of any length. -1: no memory. */
+static int displace_enters_itself(const struct displace_request *request, uint64_t first,
+				  uint64_t last)
+{
+	struct displace_decoder d;
+	int entered = 0;
+
+	if (displace_decoder_open(&d, request))
+		return -1;
+	d.left = request->size;
+	while (!entered && displace_decode(&d)) {
+		uint64_t target = (uint64_t)displace_operands(&d)->operands[0].imm;
+
+		entered = displace_branches(&d) && target >= first && target <= last;
+	}
+	displace_decoder_close(&d);
+	return entered;
+}
+
+bool displace_is_entered(const struct displace_request *request, const struct displaced *plan,
+			 const uint8_t *text, size_t text_size, uint64_t text_address)
+{
+	uint64_t first = request->address + plan->kept, last = first + plan->length - 1;
+
+	for (size_t i = 0; i < text_size; i++) {
+		uint64_t target = displace_branch_target(text + i, text_size - i, text_address + i);
+
+		if (target >= first && target <= last)
+			return true;
+	}
+	return displace_enters_itself(request, first, last) != 0;
+}

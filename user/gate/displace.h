@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A jump into a function that runs already, and the beginning of that function elsewhere. x86_64.
+ *
+ *     entry  the first instruction, which stays
+ *     jump   jmp stub                    over `length` bytes of whole instructions
+ *            ...
+ *     room   the first instruction again, what the jump displaced, jmp behind the jump
+ *
+ * The first instruction stays because uprobes of other tools sit on it: when one goes, the kernel
+ * puts the file's byte back, and in the midst of a jump that would be the end of the target. It has
+ * run when the stub is reached, so it must be one that may run twice, or that can be undone.
+ */
+#ifndef MEMLEAKBPF_GATE_DISPLACE_H
+#define MEMLEAKBPF_GATE_DISPLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is looked at of a function at most, and what the room takes at most. */
+#define DISPLACE_CODE_MAX 64
+#define DISPLACE_ROOM_MAX 96
+
+#define DISPLACE_JUMP 5 /* bytes of jmp rel32 */
+
+struct displace_request {
+	/* The function's bytes as the file has them: in memory they may have probes in them. */
+	const uint8_t *code;
+	size_t size;	    /* of code: the function's, or what there is */
+	uint64_t address;   /* of code[0] in the process */
+	unsigned arguments; /* so many of the six registers hold arguments of the function */
+};
+
+struct displaced {
+	uint32_t kept;	 /* bytes of the first instruction: the jump is at this offset */
+	uint32_t length; /* bytes that the jump displaces, DISPLACE_JUMP or more */
+	/* What the first instruction took from the stack pointer: the stub gives it back first. */
+	uint32_t undo;
+};
+
+/*
+ * 0 and *out; or -EOPNOTSUPP with *why, a static string: this function cannot have a jump. Whether
+ * something else goes where the jump would stand is another question: displace_is_entered().
+ */
+int displace_plan(const struct displace_request *request, struct displaced *out, const char **why);
+
+/*
+ * Writes the function's beginning as it is to be at `address`: called there, it is the function.
+ * Returns how many bytes (up to DISPLACE_ROOM_MAX), or -ERANGE: too far from the function.
+ */
+int displace_write(const struct displace_request *request, const struct displaced *plan,
+		   uint64_t address, uint8_t room[DISPLACE_ROOM_MAX]);
+
+/* jmp from `address` to `target`. 0, or -ERANGE: more than 2 GiB. */
+int displace_jump(uint64_t address, uint64_t target, uint8_t jump[DISPLACE_JUMP]);
+
+/*
+ * Does a direct branch go to the displaced bytes, and so to the jump or into it, from elsewhere than
+ * the function's first instruction? Of the text each offset is tried as the first byte of a branch
+ * with a distance of four bytes, so some that are told are none; shorter ones are looked for in
+ * request->code, which must be the whole function. True also without memory to look.
+ */
+bool displace_is_entered(const struct displace_request *request, const struct displaced *plan,
+			 const uint8_t *text, size_t text_size, uint64_t text_address);
+
+#endif
