@@ -42,7 +42,7 @@ static struct metrics_client *metrics_clients_choose(struct metrics_clients *cli
 		if (c->closing)
 			continue;
 		neighbours += near;
-		for (int i = 0; i <= near; i++) {
+		for (int i = 0; i < (near ? 2 : 1); i++) {
 			any[i] = any[i] ?: c;
 			if (!c->asks)
 				silent[i] = silent[i] ?: c;

@@ -21,6 +21,7 @@
 
 #include "user/base/util.h"
 #include "user/gate/displace.h"
+#include "tests/unit/gate/in_file.h"
 
 #ifndef __x86_64__
 int main(void)
@@ -208,18 +209,22 @@ static uint8_t *room_near(const void *function)
 /* The function's beginning in a room of its own; NULL: `why`. */
 static void *moved(void *handle, const char *name, unsigned arguments, const char **why)
 {
-	struct displace_request request = {.size = DISPLACE_CODE_MAX, .arguments = arguments};
+	const void *function = dlsym(handle, name);
+	uint8_t bytes[DISPLACE_CODE_MAX];
+	struct displace_request request = {.size = sizeof(bytes),
+					   .code = bytes,
+					   .address = (uintptr_t)function,
+					   .arguments = arguments};
 	struct displaced d;
 	uint8_t *room;
 	int length;
 
-	request.code = dlsym(handle, name);
-	assert_non_null(request.code);
-	request.address = (uintptr_t)request.code;
+	assert_non_null(function);
+	read_in_file(function, bytes, sizeof(bytes));
 	if (displace_plan(&request, &d, why))
 		return NULL;
 	assert_in_range(d.length, DISPLACE_JUMP, DISPLACE_JUMP + 14);
-	room = room_near(request.code);
+	room = room_near(function);
 	assert_non_null(room);
 	length = displace_write(&request, &d, (uintptr_t)room, room);
 	assert_in_range(length, DISPLACE_JUMP + d.kept + d.length, DISPLACE_ROOM_MAX);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/gate/stub.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#ifdef __x86_64__
+/* Made of user/gate/stub/: the Makefile. */
+__asm__(".pushsection .rodata\n"
+	".balign 64\n"
+	"gate_code_begin: .incbin \"gate_code.bin\"\n"
+	"gate_code_end:\n"
+	".balign 8\n"
+	"gate_table_begin: .incbin \"gate_table.bin\"\n"
+	"gate_table_end:\n"
+	".popsection\n");
+extern const uint8_t gate_code_begin[], gate_code_end[];
+extern const struct gate_stub gate_table_begin[], gate_table_end[];
+#else
+#define gate_code_begin	 ((const uint8_t *)0)
+#define gate_code_end	 ((const uint8_t *)0)
+#define gate_table_begin ((const struct gate_stub *)0)
+#define gate_table_end	 ((const struct gate_stub *)0)
+#endif
+
+/* stub/slow.c multiplies it by up to 64 * 2^24. */
+#define MEAN_MAX (1ull << 33)
+
+const uint8_t *gate_code(size_t *size)
+{
+	*size = (size_t)(gate_code_end - gate_code_begin);
+	return gate_code_begin;
+}
+
+const struct gate_stub *gate_stubs(size_t *count)
+{
+	*count = (size_t)(gate_table_end - gate_table_begin);
+	return gate_table_begin;
+}
+
+int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub,
+		   const struct displace_request *request, const struct displaced *plan)
+{
+	/* lea undo(%rsp),%rsp; jmp entry */
+	uint8_t *undo = code + stub->undo, lea[8] = {0x48, 0x8d, 0xa4, 0x24};
+	_Static_assert(sizeof(lea) + DISPLACE_JUMP <= GATE_UNDO, "fits");
+	_Static_assert(DISPLACE_ROOM_MAX <= GATE_ROOM, "fits");
+	int written = displace_write(request, plan, address + stub->room, code + stub->room);
+
+	if (written < 0)
+		return written;
+	memcpy(lea + 4, &plan->undo, sizeof(plan->undo));
+	memcpy(undo, lea, sizeof(lea));
+	return displace_jump(address + stub->undo + sizeof(lea), address + stub->entry,
+			     undo + sizeof(lea));
+}
+
+void gate_header_init(struct gate_header *header, uint64_t mean)
+{
+	*header = (struct gate_header){0};
+	if (mean > MEAN_MAX)
+		mean = MEAN_MAX;
+	if (mean)
+		header->mean_ln2 = 1 + (uint64_t)((double)mean * M_LN2);
+	for (size_t i = 0; i < GATE_LOG2_ENTRIES; i++)
+		header->log2[i] = (uint32_t)lround(log2(1 + (double)i / 256) * (1 << 24));
+}

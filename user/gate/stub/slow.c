@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the stub does for a sample, in the target: copied there as bytes. Nothing from outside, no
+ * vector registers (the target's are not saved), no locks (a signal handler may come back here), no
+ * memory but the gate's own.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/gate/stub_layout.h"
+
+#define HIDDEN extern __attribute__((visibility("hidden")))
+
+/* Placed by stub.lds. */
+HIDDEN struct gate_header gate_header;
+HIDDEN struct gate_slot gate_slots[];
+HIDDEN uint8_t gate_filter[];
+HIDDEN uint64_t gate_set[];
+
+int gate_draw(struct gate_slot *slot, uint64_t sp);
+int gate_insert(uint64_t block, uint64_t sp);
+int gate_remove(uint64_t block);
+
+static uint64_t thread_pointer(void)
+{
+	uint64_t self;
+
+	/* The thread control block begins with its own address: ELF Handling for TLS, variant II. */
+	__asm__("mov %%fs:0x10,%0" : "=r"(self));
+	return self;
+}
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators"). */
+static uint64_t next_random(struct gate_slot *slot)
+{
+	uint64_t x = slot->random;
+
+	if (!x)
+		x = ((uint64_t)slot ^ __builtin_ia32_rdtsc()) * GATE_GOLDEN | 1;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	slot->random = x;
+	return x * 0x2545F4914F6CDD1Dull;
+}
+
+/* An exponential distance: -log2(u) * mean * ln 2, u in (0, 1), by integers. */
+static uint64_t next_distance(struct gate_slot *slot, uint64_t mean_ln2)
+{
+	const uint32_t *log2 = gate_header.log2;
+	uint64_t x = next_random(slot) | 1, fraction;
+	uint32_t zeros = (uint32_t)__builtin_clzll(x), i, low;
+
+	fraction = zeros == 63 ? 0 : x << (zeros + 1);
+	i = (uint32_t)(fraction >> 56);
+	low = log2[i] + (uint32_t)((log2[i + 1] - log2[i]) * (fraction >> 40 & 0xffff) >> 16);
+	return mean_ln2 * (((zeros + 1) << 24) - low) >> 24;
+}
+
+/*
+ * The slot's bytes are used up. The next distance is drawn before the allocator is called: out of it
+ * longjmp may go, and the counter must not stay wrapped. 1: this call is a sample.
+ */
+int gate_draw(struct gate_slot *slot, uint64_t sp)
+{
+	uint64_t mean_ln2 = gate_header.mean_ln2, thread = thread_pointer();
+
+	if (!mean_ln2) {
+		slot->left = 1ull << 62;
+		return 0;
+	}
+	slot->left = next_distance(slot, mean_ln2);
+	/*
+	 * A function that calls another one of the allocator: the outer one is the sample. What was
+	 * left by longjmp is above this frame's stack pointer no more.
+	 */
+	if (slot->inside_thread == thread && sp < slot->inside_sp)
+		return 0;
+	slot->inside_sp = sp;
+	slot->inside_thread = thread;
+	return 1;
+}
+
+static uint64_t *bucket(uint64_t block, bool second)
+{
+	uint64_t hash = block * (second ? 0xC2B2AE3D27D4EB4Full : GATE_GOLDEN);
+
+	return gate_set + (hash >> (64 - GATE_SET_BITS) & ~7ull);
+}
+
+static uint8_t *filter_byte(uint64_t block)
+{
+	return gate_filter + (block * GATE_GOLDEN >> (64 - GATE_FILTER_BITS));
+}
+
+/* 255 is for good: what has been there once too often cannot be counted down. */
+static void filter_add(uint64_t block, int change)
+{
+	uint8_t *byte = filter_byte(block), old = *byte;
+
+	while (old != 255 &&
+	       !__atomic_compare_exchange_n(byte, &old, (uint8_t)(old + change), false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static bool set_replace(uint64_t block, uint64_t from, uint64_t to)
+{
+	for (int second = 0; second < 2; second++) {
+		uint64_t *at = bucket(block, second);
+
+		for (int i = 0; i < 8; i++) {
+			uint64_t is = from;
+
+			if (at[i] == from &&
+			    __atomic_compare_exchange_n(&at[i], &is, to, false, __ATOMIC_SEQ_CST,
+							__ATOMIC_RELAXED))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool set_has(uint64_t block)
+{
+	for (int second = 0; second < 2; second++) {
+		const uint64_t *at = bucket(block, second);
+
+		for (int i = 0; i < 8; i++) {
+			if (at[i] == block)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * A sample's call has returned; block 0: with nothing. Before the caller sees the block, so its end
+ * cannot come first. 1: to be told.
+ */
+int gate_insert(uint64_t block, uint64_t sp)
+{
+	uint64_t thread = thread_pointer();
+	struct gate_slot *slot = gate_slots + (thread * GATE_GOLDEN >> (64 - GATE_SLOT_BITS));
+
+	if (slot->inside_thread == thread && slot->inside_sp == sp)
+		slot->inside_thread = 0;
+	/* A handler may have forked meanwhile: in the child the gate is off. */
+	if (!block || !gate_header.mean_ln2)
+		return 0;
+	/* Freed by a function that has no gate. */
+	if (set_has(block))
+		return 1;
+	filter_add(block, 1);
+	if (set_replace(block, 0, block)) {
+		count(&gate_header.sampled);
+		return 1;
+	}
+	filter_add(block, -1);
+	count(&gate_header.dropped);
+	return 0;
+}
+
+/* Before the block is freed: afterwards it may be another thread's. 1: it was a sample. */
+int gate_remove(uint64_t block)
+{
+	/* free(NULL), when some sample's address has the same hash: 0 is an empty place. */
+	if (!block || !set_replace(block, block, 0))
+		return 0;
+	filter_add(block, -1);
+	count(&gate_header.removed);
+	return 1;
+}
