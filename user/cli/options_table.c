@@ -115,7 +115,7 @@ static const struct option_choice children_choices[] = {
 const struct option_row option_rows[] = {
 	{"at", 0, "TIME", PAGE_REPORT, TIME(times.at), .expected = expected_time,
 	 .refused_by = PAGE_DIFF, .refusal = "diff compares two times; give one FILE with --from and --to",
-	 .texts = {ON(PAGE_REPORT, "the last snapshot until then")}},
+	 .texts = {ON(PAGE_REPORT, "the snapshot nearest to it")}},
 	{"from", 0, "TIME", OFFLINE, TIME(times.from), .expected = expected_time,
 	 .texts = {{.pages = OFFLINE, .with_next = true}}},
 	{"to", 0, "TIME", OFFLINE, TIME(times.to), .expected = expected_time,
