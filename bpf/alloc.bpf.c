@@ -124,7 +124,7 @@ SEC("uprobe")
 int unmap_enter(struct pt_regs *ctx)
 {
 	uint64_t address = regs_argument(ctx, 1);
-	uint64_t size = (regs_argument(ctx, 2) + PAGE_MASK) & ~PAGE_MASK;
+	uint64_t size = size_in_pages(regs_argument(ctx, 2));
 	struct thread_state *thread = NULL;
 	struct live_key key = {};
 	struct target_info target;

@@ -15,7 +15,14 @@
 #define MAP_ANON    0x20
 #define MAP_PRIVATE 0x02
 #define PROT_WRITE  0x2
-#define PAGE_MASK   0xfffull
+
+/* What mmap() and munmap() make of a size. */
+static __always_inline uint64_t size_in_pages(uint64_t size)
+{
+	uint64_t mask = (uint64_t)config.page_size - 1;
+
+	return (size + mask) & ~mask;
+}
 
 static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union probe_cookie cookie)
 {
@@ -25,7 +32,7 @@ static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union 
 	if (cookie.count_arg)
 		size *= regs_argument(ctx, cookie.count_arg);
 	if (cookie.op == OP_MMAP || cookie.op == OP_MREMAP)
-		size = (size + PAGE_MASK) & ~PAGE_MASK;
+		size = size_in_pages(size);
 	return size;
 }
 

@@ -27,6 +27,7 @@ struct config {
 	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
 	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
 	uint32_t tool;	       /* our own tgid */
+	uint32_t page_size;    /* of memory, in bytes */
 	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
 	uint32_t mmap;	       /* mmap and munmap have probes */
 	uint32_t check_frees;  /* 0: bad frees are not looked for */

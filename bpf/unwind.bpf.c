@@ -12,7 +12,8 @@
 #define ADDRESS_BITS 47
 #endif
 
-#define VM_EXEC	    4ul
+#define VM_EXEC 4ul
+/* No page is smaller: what is read up to such a limit lies in one. */
 #define KERNEL_PAGE 4096ull
 
 /* Set before loading. */
@@ -64,7 +65,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	(void)task;
 	answer->start = vma->vm_start;
 	answer->end = vma->vm_end;
-	answer->file_offset = vma->vm_pgoff * KERNEL_PAGE;
+	answer->file_offset = vma->vm_pgoff * unwind_config.page_size;
 	answer->exec = vma->vm_flags & VM_EXEC;
 	answer->anonymous = !file;
 	if (file) {

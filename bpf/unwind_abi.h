@@ -116,7 +116,8 @@ _Static_assert(sizeof(struct unwind_target) == 32, "ABI");
 /* Set by user space before the programs are loaded. */
 struct unwind_config {
 	uint8_t has_find_vma; /* bpf_find_vma() is there: kernel >= 5.17 */
-	uint8_t pad[7];
+	uint8_t pad[3];
+	uint32_t page_size; /* of the kernel's memory, in bytes */
 };
 
 /* Tables by file, for code that has been mapped since user space last looked. */

@@ -74,6 +74,7 @@ static int load(struct harness *h, pid_t pid, uint32_t flags, uint8_t quiet)
 	h->bpf->rodata->kernel_walks = h->kernel_walks;
 	h->bpf->rodata->forgetful = h->forgetful;
 	h->bpf->rodata->unwind_config.has_find_vma = true;
+	h->bpf->rodata->unwind_config.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	return harness_bpf__load(h->bpf);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/process/own_memory.h"
 
@@ -209,14 +210,14 @@ static void memory_copy_add_region(struct memory_copy *c, const struct memory_co
 static void memory_copy_read_run(struct memory_copy *c, const struct resident *from,
 				 const struct memory_copy_run *run)
 {
-	static const uint64_t page = 4096;
+	const uint64_t page = page_size();
 	char *to = (char *)c->image->data + c->used;
 	uint64_t begin = run->start, at = run->start;
 	size_t used = 0;
 
 	while (at < run->end && !c->ended) {
 		uint64_t wanted = run->end - at < PIECE ? run->end - at : PIECE;
-		size_t got = resident_read(from, at, to + used, wanted) & ~(page - 1);
+		size_t got = page_down(resident_read(from, at, to + used, wanted), page);
 
 		at += got;
 		used += got;
@@ -238,7 +239,7 @@ static void memory_copy_read_run(struct memory_copy *c, const struct resident *f
  */
 static int memory_copy_make_room(struct memory_copy *c)
 {
-	size_t room = c->image->region_count + c->run_count + c->measured / 4096 + 16;
+	size_t room = c->image->region_count + c->run_count + c->measured / page_size() + 16;
 	struct memory_region *grown = reallocarray(c->image->regions, room, sizeof(*grown));
 
 	if (!grown)
@@ -271,7 +272,7 @@ static int memory_copy_read_mappings(struct memory_copy *c, struct resident *fro
 		uint64_t size = run->end - run->start;
 
 		if (size > c->image->data_size - c->used ||
-		    c->image->region_count + size / 4096 + 1 > c->region_room)
+		    c->image->region_count + size / page_size() + 1 > c->region_room)
 			c->unread_bytes += size;
 		else
 			memory_copy_read_run(c, from, run);

@@ -3,16 +3,15 @@
 
 #include <string.h>
 
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/heap/walker.h"
-
-#define PAGE 4096
 
 /*
  * glibc's struct pthread is about that large on x86_64 (0x900 in 2.36) and ends where the thread's
  * stack memory ends.
  */
-#define THREAD_BLOCK_MAX PAGE
+#define THREAD_BLOCK_MAX 4096
 
 static bool dead_is_stack_like(const struct mapping *m)
 {
@@ -36,6 +35,7 @@ static bool dead_has_guard(const struct heap_image *image, const struct mapping 
 static uint64_t dead_stack_bottom(const struct heap_image *image, const struct mapping *m,
 				  const struct memory_thread *thread)
 {
+	const uint64_t page = page_size(); /* the thread's control block ends within one */
 	uint64_t bottom = dead_has_guard(image, m) || !strcmp(m->path, "[stack]") ? m->start : 0;
 
 	for (size_t i = 0; i < image->memory->thread_count; i++) {
@@ -47,7 +47,7 @@ static uint64_t dead_stack_bottom(const struct heap_image *image, const struct m
 			continue;
 		if (highest >= thread->sp || highest < m->start)
 			return 0;
-		highest = (highest + THREAD_BLOCK_MAX) & ~(uint64_t)(PAGE - 1);
+		highest = page_down(highest + page, page);
 		bottom = highest > bottom ? highest : bottom;
 	}
 	return bottom;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/programs.h"
 
+#include "user/base/page.h"
+
 #include "user/base/util.h"
 
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
@@ -45,6 +47,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
+	skel->rodata->unwind_config.page_size = (uint32_t)page_size();
 	if (!old)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {

@@ -9,6 +9,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/page.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/trace/anchor.h"
@@ -242,8 +243,7 @@ static void reader_fill_losses(struct snapshot *snapshot, const struct trace *tr
  */
 static bool reader_range_vaddr(const struct image_range *range, uint64_t *vaddr)
 {
-	static const uint64_t page = 4096;
-	uint64_t into[] = {0, page - 1};
+	uint64_t into[] = {0, page_size() - 1};
 
 	for (size_t i = 0; i < ARRAY_SIZE(into); i++) {
 		if (object_offset_to_vaddr(range->object, range->offset + into[i], vaddr))

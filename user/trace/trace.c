@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 
 #include "user/base/log.h"
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/probe/old.h"
 #include "user/kernel/feature_machine.h"
@@ -73,6 +74,7 @@ static int trace_configure(struct trace *trace)
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
 		.sample_bytes = o->sample_bytes,
+		.page_size = (uint32_t)page_size(),
 		.max_slots = o->max_stacks,
 		.max_frames = o->max_frames,
 		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,

@@ -10,10 +10,9 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/unwind/publish.h"
-
-#define PAGE 4096ull
 
 /* A segment that waits for walks in progress before its space is used again. */
 struct leaving {
@@ -232,8 +231,8 @@ static void tables_announce(struct unwind_tables *t, const struct object *object
 		const struct table_segment *s = &entry->segments[i];
 
 		value.segments[i] = (struct unwind_object_segment){
-			.offset = s->offset & ~(PAGE - 1),
-			.end = (s->offset + s->size + PAGE - 1) & ~(PAGE - 1),
+			.offset = page_down(s->offset, page_size()),
+			.end = page_up(s->offset + s->size, page_size()),
 			.delta = s->delta,
 			.directory = s->pages.directory,
 			.pages = s->pages.pages,

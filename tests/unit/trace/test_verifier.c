@@ -98,6 +98,7 @@ static void load(enum kind kind)
 	/* As by default: what is constant decides what the verifier has to look at. */
 	skel->rodata->config.max_size = UINT64_MAX;
 	skel->rodata->config.max_slots = 65536;
+	skel->rodata->config.page_size = 4096;
 	skel->rodata->config.max_frames = ABI_MAX_FRAMES;
 	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
 	if (kind == ALL_OPTIONS)
