@@ -10,7 +10,7 @@ SLACK=400
 
 # The thread with the clock: main waits for a command, and may be left asleep.
 clock_thread() {
-	ls -d "/proc/$T_PID/task/"* | tail -n 1
+	find "/proc/$T_PID/task" -mindepth 1 -maxdepth 1 ! -name "$T_PID"
 }
 
 held() {
@@ -104,6 +104,7 @@ stop_held() {
 go_on_processes() {
 	local child
 
+	# shellcheck disable=SC2013
 	for child in $(cat "/proc/$TOOL_PID"/task/*/children); do
 		kill -CONT "$child" 2>/dev/null || :
 	done
@@ -255,7 +256,8 @@ job() {
 }
 
 # Children that come and end while the tool is stopped, each with the time that it took in ms; then as many with the tool.
-CHILDREN='read -r _; for i in 1 2 3 4 5; do s=$(date +%s%N); "$0" _exit; e=$(date +%s%N); echo "$(((e - s) / 1000000))"; done; echo done; read -r _; "$0" _exit'
+# shellcheck disable=SC2016
+CHILDREN='read -r _; for i in 1 2 3 4 5; do s=$(date +%s%N); "$0" _exit; e=$(date +%s%N); echo "$(((e - s) / 1000000))"; done; echo over; read -r _; "$0" _exit'
 
 @test "processes that begin and end while the tool is stopped wait for nobody" {
 	mkfifo "$D/go"
@@ -267,13 +269,13 @@ CHILDREN='read -r _; for i in 1 2 3 4 5; do s=$(date +%s%N); "$0" _exit; e=$(dat
 	kill -STOP "$TOOL_PID"
 	until_true "$DEADLINE" in_state "$TOOL_PID" T || fail 'the tool is not stopped'
 	printf '\n' >&"$GO"
-	until_true "$DEADLINE" grep -q done "$D/times" || fail "they wait: $(<"$D/times")"
+	until_true "$DEADLINE" grep -q over "$D/times" || fail "they wait: $(<"$D/times")"
 	sed 's/^/# ms: /' "$D/times" | head -n 5 | paste -sd ' ' >&3
 	[[ $(grep -cE '^[0-9]{1,3}$' "$D/times") -eq 5 ]] || fail "they waited: $(<"$D/times")"
 	kill -CONT "$TOOL_PID"
 	printf '\n' >&"$GO"
 	wait "$TOOL_PID" || :
 	# The last one, whose end was held again, has its verdict.
-	SNAP=$(jq -c 'select(.final and .comm == "ending")' "$D/result" | tail -n 1)
-	holds '.verdict.refused == null and .verdict.definite.count >= 49'
+	holds '.verdict.refused == null and .verdict.definite.count >= 49' \
+		"$(jq -c 'select(.final and .comm == "ending")' "$D/result" | tail -n 1)"
 }
