@@ -211,11 +211,12 @@ enum event_type {
 	 * target_id = the new program's, 0: it is not traced; other_id = the one that ended by it
 	 */
 	EVENT_EXEC,
-	EVENT_EXIT,	  /* target_id ended */
-	EVENT_VFORK,	  /* the process `pid` runs in target_id's memory until it execs or exits */
-	EVENT_VFORK_EXIT, /* it has done the latter */
-	EVENT_LEAVE,	  /* target_id is about to end, and waits for a moment to be held */
-	EVENT_LOADED,	  /* target_id has mapped libraries, and waits until their probes are in */
+	EVENT_EXIT,  /* target_id ended */
+	EVENT_VFORK, /* the process `pid` runs in target_id's memory until it execs or exits */
+	/* it has done the latter, or the former and is not followed */
+	EVENT_VFORK_EXIT,
+	EVENT_LEAVE,  /* target_id is about to end, and waits for a moment to be held */
+	EVENT_LOADED, /* target_id has mapped libraries, and waits until their probes are in */
 	EVENT_ANCHOR_ENDED, /* the thread `pid` of target_id has ended, others go on */
 	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
 };

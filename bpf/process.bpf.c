@@ -69,8 +69,7 @@ int on_exit(uint64_t *ctx)
 		return 0;
 	event.pid = tgid;
 	if (flags & TARGET_VFORK) {
-		if (flags & TARGET_FOLLOW)
-			send_event(&event, EVENT_VFORK_EXIT, id);
+		send_event(&event, EVENT_VFORK_EXIT, id);
 		return 0;
 	}
 	event.anon_pages = anon_pages_at_end(task);

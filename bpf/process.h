@@ -44,10 +44,12 @@ static __always_inline int process_forked(uint64_t *ctx)
 		fresh.flags |= TARGET_VFORK;
 		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 			count_lost(info->id, LOST_TARGETS_FULL);
-		} else if (info->flags & TARGET_FOLLOW) {
-			event.pid = child_tgid;
-			send_event(&event, EVENT_VFORK, info->id);
+			return 0;
 		}
+		event.pid = child_tgid;
+		/* It may live on without exec, which user space has to know. */
+		if (!send_event(&event, EVENT_VFORK, info->id))
+			bpf_map_delete_elem(&targets, &child_tgid);
 		return 0;
 	}
 	if (!(info->flags & TARGET_FOLLOW))
@@ -90,7 +92,11 @@ static __always_inline int process_execed(uint64_t *ctx)
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);
 	if ((info->flags & TARGET_VFORK) && !(info->flags & TARGET_FOLLOW)) {
+		uint32_t id = info->id;
+
 		bpf_map_delete_elem(&targets, &tgid);
+		event.pid = tgid;
+		send_event(&event, EVENT_VFORK_EXIT, id);
 		return 0;
 	}
 	fresh.id = number_target();

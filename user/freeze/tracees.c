@@ -20,6 +20,7 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/stop_refused.h"
+#include "user/process/proc.h"
 
 /* Between two looks at threads that have not stopped yet. */
 #define LOOK_NS 20000
@@ -48,57 +49,69 @@ static struct tracee *tracees_add_tracee(struct tracees *all, pid_t tid)
 }
 
 /* 1: seized, 0: it is ending and need not be, -errno. */
-static int tracees_seize(struct tracees *all, pid_t tid)
+static int tracees_seize(struct tracees *all, pid_t pid, pid_t tid)
 {
 	char state;
 	int err;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		err = errno;
-		state = stop_thread_state(all->pid, tid);
+		state = stop_thread_state(pid, tid);
 		if (err == ESRCH || !state || strchr("ZX", state))
 			return 0;
-		return stop_explain(all->pid, err, all->reason);
+		return stop_explain(pid, err, all->reason);
 	}
 	/* Fails only for a thread that is ending: then it will be found gone. */
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return 1;
 }
 
-static int tracees_seize_one(struct tracees *all, pid_t tid)
+static int tracees_seize_one(struct tracees *all, pid_t pid, pid_t tid)
 {
 	int one;
 
 	if (!tracees_add_tracee(all, tid))
 		return refuse(all->reason, -ENOMEM, "no memory to stop it");
-	one = tracees_seize(all, tid);
+	one = tracees_seize(all, pid, tid);
 	if (one <= 0)
 		all->count--;
 	return one;
 }
 
-/* Seizes the threads that are not yet. How many there were, or -errno. */
-static int tracees_seize_new(struct tracees *all)
+/* Seizes the threads of one process that are not yet. How many there were, or -errno. */
+static int tracees_seize_threads(struct tracees *all, pid_t pid)
 {
 	char path[64];
 	struct dirent *entry;
 	int found = 0;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)all->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	if (!dir)
-		return refuse(all->reason, -ESRCH, "it has ended");
+		return pid != all->pid ? 0 : refuse(all->reason, -ESRCH, "it has ended");
 	while (found >= 0 && (entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int one;
 
 		if (tid <= 0 || tracees_find_tracee(all, tid))
 			continue;
-		one = tracees_seize_one(all, tid);
+		one = tracees_seize_one(all, pid, tid);
 		found = one < 0 ? one : found + one;
 	}
 	closedir(dir);
+	return found;
+}
+
+static int tracees_seize_new(struct tracees *all)
+{
+	int found = tracees_seize_threads(all, all->pid);
+
+	for (size_t i = 0; found >= 0 && i < all->sharer_count; i++) {
+		int more = tracees_seize_threads(all, all->sharers[i]);
+
+		found = more < 0 ? more : found + more;
+	}
 	return found;
 }
 
@@ -163,7 +176,7 @@ static int tracees_seize_sleepers(struct tracees *all, bool every)
 		t->asleep = false;
 		free(t->thread.words);
 		t->thread = (struct stop_thread){.tid = t->thread.tid};
-		one = tracees_seize(all, t->thread.tid);
+		one = tracees_seize(all, all->pid, t->thread.tid);
 		if (one < 0)
 			return one;
 		t->gone = !one;

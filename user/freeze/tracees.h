@@ -24,6 +24,8 @@ struct tracee {
 
 struct tracees {
 	pid_t pid;
+	pid_t *sharers; /* other processes that run in its memory: stopped as well */
+	size_t sharer_count;
 	bool ending;	 /* threads that do not stop may be hurried */
 	uint64_t max_ns; /* that stopping them may take, for what is said when they do not */
 	bool (*is_late)(void *ctx);

@@ -26,6 +26,7 @@
 #include "user/freeze/run_first.h"
 #include "user/freeze/stop_refused.h"
 #include "user/freeze/tracees.h"
+#include "user/process/proc.h"
 
 /* So much later than it should have let go the child is killed. */
 #define GRACE_NS (50 * NS_PER_MS)
@@ -307,6 +308,8 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 	tracer_be_alone(job);
 	if (job->sleepers)
 		registers_layout(&tracer.tracees.layout);
+	/* Where that cannot be told there are none, as nearly always. */
+	proc_sharers(job->pid, &tracer.tracees.sharers, &tracer.tracees.sharer_count);
 	/*
 	 * Released threads must not keep us from releasing the others: 200 busy ones take 187 ms
 	 * otherwise, and 0.3 ms so.

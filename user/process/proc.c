@@ -6,7 +6,10 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "user/base/log.h"
 #include "user/base/util.h"
@@ -258,6 +261,52 @@ int proc_children(pid_t pid, pid_t **out, size_t *count)
 	}
 	*out = children.pids;
 	*count = children.count;
+	return 0;
+}
+
+/* -errno, 0: another memory, 1: the same. A thread without memory is nobody's. */
+static int proc_compare_memory(pid_t with_memory, pid_t other)
+{
+	long order = syscall(SYS_kcmp, with_memory, other, KCMP_VM, 0, 0);
+
+	return order < 0 ? -errno : order == 0;
+}
+
+bool proc_shares(pid_t pid, pid_t other)
+{
+	return proc_compare_memory(proc_memory_id(pid), other) == 1;
+}
+
+static int visit_sharer(void *ctx, pid_t pid)
+{
+	struct children *sharers = ctx;
+	int same = pid == sharers->parent ? 0 : proc_compare_memory(sharers->parent, pid);
+
+	if (same == -ENOSYS)
+		return same;
+	if (same != 1)
+		return 0;
+	if (!RESERVE_ITEM(sharers->pids, sharers->count, sharers->capacity, 4))
+		return -ENOMEM;
+	sharers->pids[sharers->count++] = pid;
+	return 0;
+}
+
+int proc_sharers(pid_t pid, pid_t **out, size_t *count)
+{
+	pid_t id = proc_memory_id(pid);
+	struct children sharers = {.parent = id};
+	int err = proc_compare_memory(id, id);
+
+	*out = NULL;
+	*count = 0;
+	err = err < 0 ? err : proc_each(visit_sharer, &sharers);
+	if (err) {
+		free(sharers.pids);
+		return err;
+	}
+	*out = sharers.pids;
+	*count = sharers.count;
 	return 0;
 }
 

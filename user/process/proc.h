@@ -73,6 +73,15 @@ int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx);
  */
 int proc_children(pid_t pid, pid_t **out, size_t *count);
 
+/*
+ * The other processes that run in the same memory (clone(CLONE_VM) without CLONE_THREAD, vfork); by
+ * kcmp(2). *out is freed by the caller. A snapshot. 0 or -errno: -ENOSYS where the kernel does not
+ * tell, -EPERM for another user's process.
+ */
+int proc_sharers(pid_t pid, pid_t **out, size_t *count);
+/* Do two processes run in the same memory? False where that cannot be told. */
+bool proc_shares(pid_t pid, pid_t other);
+
 enum proc_elf {
 	PROC_ELF_NATIVE,
 	PROC_ELF_32BIT,

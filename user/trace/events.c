@@ -13,6 +13,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/late_probes.h"
 #include "user/trace/reclaim.h"
+#include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target_life.h"
@@ -36,6 +37,9 @@ static void event_handle_map(struct trace *trace, const struct mapwatch_record *
 {
 	struct target *target = target_by_pid(trace, record->pid);
 
+	/* What a process maps that runs in a target's memory, the target maps. */
+	if (!target && !record->exec && spawn_table_shares(trace->spawns, record->pid))
+		target = target_by_id(trace, spawn_table_parent(trace->spawns, record->pid));
 	if (!target) {
 		spawn_table_map(trace->spawns, trace->objects, record);
 		return;
@@ -123,6 +127,16 @@ static void event_drop_inheritance(struct trace *trace, const struct inheritance
 	image_free(left->image);
 }
 
+/* It runs in its parent's memory no longer. What it has mapped since an exec, or NULL. */
+static struct image *event_take_spawn(struct trace *trace, pid_t pid)
+{
+	struct target *parent = target_by_id(trace, spawn_table_parent(trace->spawns, pid));
+
+	if (parent)
+		target_drop_sharer(trace, parent, pid);
+	return spawn_table_take(trace->spawns, pid);
+}
+
 static void event_handle_exec(struct trace *trace, const struct process_event *event)
 {
 	struct target *old = target_by_id(trace, event->other_id), *target;
@@ -146,7 +160,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 		target_end(trace, old, TARGET_REPLACED);
 	} else {
 		parent = spawn_table_parent(trace->spawns, (pid_t)event->pid);
-		left.image = spawn_table_take(trace->spawns, (pid_t)event->pid);
+		left.image = event_take_spawn(trace, (pid_t)event->pid);
 	}
 	/* The kernel had no row for the new program: it is not traced. */
 	if (!event->header.target_id) {
@@ -329,10 +343,12 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 		event_handle_leave(trace, event, TAKE_PTR(queued->process.hold));
 		break;
 	case EVENT_VFORK:
-		spawn_table_add(trace->spawns, (pid_t)event->pid, event->header.target_id);
+		spawn_table_add(trace->spawns, (pid_t)event->pid, event->header.target_id,
+				event->header.time_ns);
+		sharers_expect(trace);
 		break;
 	case EVENT_VFORK_EXIT:
-		image_free(spawn_table_take(trace->spawns, (pid_t)event->pid));
+		image_free(event_take_spawn(trace, (pid_t)event->pid));
 		break;
 	}
 }
@@ -410,6 +426,8 @@ int trace_process(struct trace *trace)
 	size_t count = 0;
 	int err = events_take_in(trace, &count);
 
+	if (!err)
+		sharers_settle(trace);
 	if (err || count || !targets_mark_gone(trace))
 		return err;
 	/*

@@ -9,6 +9,8 @@
 struct spawn {
 	pid_t pid;
 	uint32_t parent;
+	uint64_t time_ns;
+	bool settled;
 	struct image *image; /* NULL: no exec yet */
 	UT_hash_handle hh;
 };
@@ -30,7 +32,7 @@ static struct spawn *spawn_find(const struct spawn_table *table, pid_t pid)
 	return spawn;
 }
 
-void spawn_table_add(struct spawn_table *table, pid_t pid, uint32_t parent)
+void spawn_table_add(struct spawn_table *table, pid_t pid, uint32_t parent, uint64_t time_ns)
 {
 	struct spawn *spawn;
 
@@ -41,6 +43,7 @@ void spawn_table_add(struct spawn_table *table, pid_t pid, uint32_t parent)
 		return;
 	spawn->pid = pid;
 	spawn->parent = parent;
+	spawn->time_ns = time_ns;
 	HASH_ADD(hh, table->spawns, pid, sizeof(spawn->pid), spawn);
 	if (!spawn->hh.tbl)
 		free(spawn);
@@ -51,6 +54,43 @@ uint32_t spawn_table_parent(const struct spawn_table *table, pid_t pid)
 	const struct spawn *spawn = spawn_find(table, pid);
 
 	return spawn ? spawn->parent : 0;
+}
+
+pid_t spawn_table_unsettled(const struct spawn_table *table, uint64_t since_ns)
+{
+	const struct spawn *spawn;
+
+	for (spawn = table->spawns; spawn; spawn = spawn->hh.next) {
+		if (!spawn->settled && !spawn->image && spawn->time_ns <= since_ns)
+			return spawn->pid;
+	}
+	return 0;
+}
+
+void spawn_table_settle(struct spawn_table *table, pid_t pid)
+{
+	struct spawn *spawn = spawn_find(table, pid);
+
+	if (spawn)
+		spawn->settled = true;
+}
+
+pid_t spawn_table_of(const struct spawn_table *table, uint32_t parent)
+{
+	const struct spawn *spawn;
+
+	for (spawn = table->spawns; spawn; spawn = spawn->hh.next) {
+		if (spawn->parent == parent)
+			return spawn->pid;
+	}
+	return 0;
+}
+
+bool spawn_table_shares(const struct spawn_table *table, pid_t pid)
+{
+	const struct spawn *spawn = spawn_find(table, pid);
+
+	return spawn && !spawn->image;
 }
 
 bool spawn_table_has(const struct spawn_table *table, pid_t pid)

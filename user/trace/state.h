@@ -21,7 +21,8 @@ struct trace {
 	struct attach_programs programs;
 	struct event_queue *queue;
 	int epoll_fd;
-	int stats_fd; /* -1: the kernel does not count the programs' run time */
+	int sharers_fd; /* a timer: sharers.h */
+	int stats_fd;	/* -1: the kernel does not count the programs' run time */
 
 	/* The kernel's arrays, mapped: slots.h. */
 	struct stack_counters *counters;

@@ -126,9 +126,9 @@ void trace_detach(struct trace *trace, struct attachment *attachment)
 	__atomic_store_n(hands_full, 0, __ATOMIC_RELEASE);
 }
 
-void target_detach(struct trace *trace, struct target *target, const struct probe_set *set)
+static void target_detach_list(struct trace *trace, struct target_attachment **at,
+			       const struct probe_set *set)
 {
-	struct target_attachment **at = &target->attachments;
 
 	while (*at) {
 		struct target_attachment *a = *at;
@@ -144,9 +144,34 @@ void target_detach(struct trace *trace, struct target *target, const struct prob
 	}
 }
 
+void target_detach(struct trace *trace, struct target *target, const struct probe_set *set)
+{
+	struct sharer *sharer;
+
+	target_detach_list(trace, &target->attachments, set);
+	for (sharer = target->sharers; sharer; sharer = sharer->next)
+		target_detach_list(trace, &sharer->attachments, set);
+}
+
+void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid)
+{
+	struct sharer **at = &target->sharers, *sharer;
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	sharer = *at;
+	if (!sharer)
+		return;
+	*at = sharer->next;
+	target_detach_list(trace, &sharer->attachments, NULL);
+	free(sharer);
+}
+
 void target_release(struct trace *trace, struct target *target)
 {
 	target_detach(trace, target, NULL);
+	while (target->sharers)
+		target_drop_sharer(trace, target, target->sharers->pid);
 	cleanup_close(&target->pidfd);
 	target->pidfd = -1;
 	if (target->image)

@@ -43,6 +43,13 @@ struct target_attachment {
 	struct target_attachment *next;
 };
 
+/* A process that runs in a target's memory: sharers.h. */
+struct sharer {
+	pid_t pid;
+	struct target_attachment *attachments; /* where links are for one process */
+	struct sharer *next;
+};
+
 struct target {
 	uint32_t id;	 /* the key */
 	uint32_t parent; /* the target that has forked it; 0: none has */
@@ -65,6 +72,7 @@ struct target {
 	uint64_t published;	  /* image_generation() of what the unwinder has */
 	struct image *next_image; /* an exec is under way: what the new program maps */
 	struct target_attachment *attachments;
+	struct sharer *sharers;
 	/* of a command, known before its exec: kept so that they are the same objects after it */
 	struct object **preloaded;
 	size_t preloaded_count;
@@ -114,7 +122,9 @@ void targets_changed(struct trace *trace);
 
 /* Its probes come off. What has ended and waits to be cleared holds no descriptors. */
 void target_release(struct trace *trace, struct target *target);
-/* Takes the set's probes out of the target; NULL: all probes. */
+/* Forgets a process that ran in the target's memory, its probes first. */
+void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid);
+/* Takes the set's probes out of the target and its sharers; NULL: all probes. */
 void target_detach(struct trace *trace, struct target *target, const struct probe_set *set);
 /*
  * attachment_free(). The kernel waits meanwhile until running programs have ended, those too that

@@ -15,6 +15,8 @@
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/trace/reclaim.h"
+#include "user/trace/sharers.h"
+#include "user/trace/spawn.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
@@ -101,7 +103,8 @@ static void target_add_children(struct trace *trace, pid_t pid)
 	if (proc_children(pid, &children, &count))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		if (!target_by_pid(trace, children[i]))
+		if (!target_by_pid(trace, children[i]) &&
+		    !spawn_table_has(trace->spawns, children[i]))
 			target_add_process(trace, children[i], true);
 	}
 }
@@ -128,9 +131,16 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 	if (err == 0)
 		return child ? -ENOENT : target_say_no_allocator(trace, target);
 	target_publish(trace, target);
-	err = target_register(trace, target);
+	err = sharers_find(trace, target);
 	if (err)
 		return err;
+	sharers_register(trace, target);
+	err = target_register(trace, target);
+	/* Those that were made meanwhile. */
+	err = err ?: sharers_find(trace, target);
+	if (err)
+		return err;
+	sharers_register(trace, target);
 	growth_begin(target, GROWTH_ATTACHED);
 	/* Only from now on does the kernel side notice what is mapped. */
 	target->published = 0;
@@ -190,7 +200,9 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 int trace_add_process(struct trace *trace, pid_t pid)
 {
 	/* Several pids may be given, some of them children of others. */
-	return target_by_pid(trace, pid) ? 0 : target_add_process(trace, pid, false);
+	return target_by_pid(trace, pid) || spawn_table_has(trace->spawns, pid)
+		       ? 0
+		       : target_add_process(trace, pid, false);
 }
 
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count)

@@ -8,6 +8,7 @@
 
 #include "user/base/clock.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/sharers.h"
 #include "user/trace/slots.h"
 
 void target_announce(struct trace *trace, struct target *target)
@@ -48,8 +49,9 @@ void target_end(struct trace *trace, struct target *target, enum target_stage en
 {
 	bool told = target->stage == TARGET_TRACED && end != TARGET_REMOVED;
 
+	sharers_abandon(trace, target);
 	target->stage = end;
-	target->alive = end == TARGET_REMOVED;
+	target->alive |= end == TARGET_REMOVED;
 	target_unlink(trace, target);
 	if (told)
 		trace->callbacks.ended(trace->callbacks.ctx, target);

@@ -6,6 +6,7 @@
 
 #include "user/base/clock.h"
 #include "user/trace/anchor.h"
+#include "user/trace/sharers.h"
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -38,6 +39,7 @@ static int target_attach_set(struct trace *trace, struct target *target,
 	a->ready_ns = monotonic_ns();
 	a->next = target->attachments;
 	target->attachments = a;
+	sharers_attach_set(trace, target, set);
 	return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "user/trace/programs.h"
 #include "user/trace/reader.h"
 #include "user/trace/sampling.h"
+#include "user/trace/sharers.h"
 #include "user/trace/sleepers.h"
 #include "user/trace/slots.h"
 #include "user/trace/spawn.h"
@@ -285,6 +286,9 @@ static int trace_start(struct trace *trace)
 	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (trace->epoll_fd < 0)
 		return log_errno(errno, "epoll_create1");
+	err = sharers_start(trace);
+	if (err)
+		return err;
 	event_queue_fds(trace->queue, fds);
 	for (size_t i = 0; i < ARRAY_SIZE(fds) && !err; i++)
 		err = trace_watch_fd(trace, fds[i]);
@@ -345,7 +349,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->callbacks = *callbacks;
 	trace->epoll_fd = -1;
 	trace->programs.link_bin = -1;
-	trace->stats_fd = -1;
+	trace->stats_fd = trace->sharers_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
 	trace->spawns = spawn_table_new();
@@ -402,6 +406,8 @@ void trace_free(struct trace *trace)
 		close(trace->epoll_fd);
 	if (trace->stats_fd >= 0)
 		close(trace->stats_fd);
+	if (trace->sharers_fd >= 0)
+		close(trace->sharers_fd);
 	free(trace);
 	log_progress_end();
 }

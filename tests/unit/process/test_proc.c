@@ -186,12 +186,53 @@ static void test_without_main_thread(void **state)
 	close(said[1]);
 }
 
+static int share(void *arg)
+{
+	(void)arg;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static void test_sharers(void **state)
+{
+	static char stack[64 << 10] __attribute__((aligned(16)));
+	pid_t *pids = NULL, sharer, other;
+	size_t count = 1;
+
+	(void)state;
+	if (proc_sharers(getpid(), &pids, &count) == -ENOSYS) {
+		print_message("no kcmp\n");
+		skip();
+	}
+	assert_int_equal(count, 0);
+	free(pids);
+	sharer = clone(share, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	assert_true(sharer > 0);
+	other = fork();
+	if (!other)
+		share(NULL);
+	assert_true(proc_shares(getpid(), sharer));
+	assert_true(proc_shares(sharer, getpid()));
+	assert_false(proc_shares(getpid(), other));
+	assert_int_equal(proc_sharers(getpid(), &pids, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(pids[0], sharer);
+	free(pids);
+	kill(other, SIGKILL);
+	kill(sharer, SIGKILL);
+	waitpid(other, NULL, 0);
+	waitpid(sharer, NULL, 0);
+	assert_false(proc_shares(getpid(), sharer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stat_parse),    cmocka_unit_test(test_self),
 		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
 		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_without_main_thread),
+		cmocka_unit_test(test_sharers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/sharers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/clock.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/process/proc.h"
+#include "user/trace/slots.h"
+#include "user/trace/spawn.h"
+
+/* A vfork child calls exec within a millisecond. */
+#define SETTLED_NS 20000000
+
+int sharers_start(struct trace *trace)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	trace->sharers_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (trace->sharers_fd < 0 ||
+	    epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, trace->sharers_fd, &event))
+		return log_errno(errno, "timer");
+	return 0;
+}
+
+/* Single probes go by the memory, and those in all processes by nothing. */
+static bool sharers_need_probes(const struct trace *trace)
+{
+	return trace->options.children != CHILDREN_EXACT && trace->options.attach != ATTACH_SINGLE;
+}
+
+static int sharer_attach_set(struct trace *trace, struct sharer *sharer,
+			     const struct probe_set *set)
+{
+	struct target_attachment *a = calloc(1, sizeof(*a));
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	a->set = set;
+	err = attach_probes(trace->options.attach, &trace->programs, set, sharer->pid,
+			    &a->attachment);
+	if (err) {
+		free(a);
+		return err;
+	}
+	a->next = sharer->attachments;
+	sharer->attachments = a;
+	return 0;
+}
+
+static int sharer_add(struct trace *trace, struct target *target, pid_t pid)
+{
+	struct sharer *sharer = calloc(1, sizeof(*sharer));
+	const struct target_attachment *a;
+	int err = 0;
+
+	if (!sharer)
+		return -ENOMEM;
+	sharer->pid = pid;
+	sharer->next = target->sharers;
+	target->sharers = sharer;
+	if (!sharers_need_probes(trace))
+		return 0;
+	for (a = target->attachments; a && !err; a = a->next)
+		err = sharer_attach_set(trace, sharer, a->set);
+	if (err)
+		target_drop_sharer(trace, target, pid);
+	return err;
+}
+
+int sharers_find(struct trace *trace, struct target *target)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t count = 0;
+	int err = 0;
+
+	/* Where the kernel does not tell, each process is taken for one of its own. */
+	if (proc_sharers(target->pid, &pids, &count))
+		return 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		if (spawn_table_has(trace->spawns, pids[i]) || target_by_pid(trace, pids[i]))
+			continue;
+		err = sharer_add(trace, target, pids[i]);
+		if (err == -ESRCH) {
+			err = 0;
+			continue;
+		}
+		spawn_table_add(trace->spawns, pids[i], target->id, monotonic_ns());
+		spawn_table_settle(trace->spawns, pids[i]);
+	}
+	return err;
+}
+
+/* Does the kernel side count the process to the target? */
+static bool sharer_is_counted(const struct trace *trace, const struct target *target, pid_t pid)
+{
+	uint32_t tgid = (uint32_t)pid;
+	struct target_info info;
+
+	return !bpf_map_lookup_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info) &&
+	       info.id == target->id;
+}
+
+static void sharer_uncount(struct trace *trace, const struct target *target, pid_t pid)
+{
+	uint32_t tgid = (uint32_t)pid;
+
+	if (!sharer_is_counted(trace, target, pid))
+		return;
+	bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.targets), &tgid);
+	targets_changed(trace);
+}
+
+void sharers_register(struct trace *trace, const struct target *target)
+{
+	struct target_info info = {.id = target->id, .flags = TARGET_VFORK};
+	const struct sharer *sharer;
+
+	if (trace->options.children != CHILDREN_NONE)
+		info.flags |= TARGET_FOLLOW;
+	if (target->layered)
+		info.flags |= TARGET_LAYERED;
+	for (sharer = target->sharers; sharer; sharer = sharer->next) {
+		uint32_t tgid = (uint32_t)sharer->pid;
+
+		if (sharer_is_counted(trace, target, sharer->pid))
+			continue;
+		bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info,
+				    BPF_NOEXIST);
+		/* Its exec or exit before that was nobody's business. */
+		if (!proc_shares(target->pid, sharer->pid))
+			sharer_uncount(trace, target, sharer->pid);
+	}
+	targets_changed(trace);
+}
+
+void sharers_expect(struct trace *trace)
+{
+	const struct itimerspec soon = {.it_value.tv_nsec = SETTLED_NS};
+
+	if (sharers_need_probes(trace))
+		timerfd_settime(trace->sharers_fd, 0, &soon, NULL);
+}
+
+void sharers_settle(struct trace *trace)
+{
+	uint64_t expired, now = monotonic_ns();
+	struct target *target;
+	pid_t pid;
+
+	if (read(trace->sharers_fd, &expired, sizeof(expired)) != sizeof(expired))
+		return;
+	while ((pid = spawn_table_unsettled(trace->spawns, now - SETTLED_NS / 2)) != 0) {
+		spawn_table_settle(trace->spawns, pid);
+		target = target_by_id(trace, spawn_table_parent(trace->spawns, pid));
+		if (!target || !proc_shares(target->pid, pid))
+			continue;
+		/* Until now what it did was not seen. */
+		__atomic_add_fetch(&slots_stats(trace, target->id)->lost[LOST_LATE_PROBES], 1,
+				   __ATOMIC_RELAXED);
+		if (!sharer_add(trace, target, pid))
+			log_debug("process %d runs in the memory of process %d (%s) and is counted "
+				  "to it",
+				  pid, target->pid, target->comm);
+	}
+	if (spawn_table_unsettled(trace->spawns, now))
+		sharers_expect(trace);
+}
+
+void sharers_attach_set(struct trace *trace, struct target *target, const struct probe_set *set)
+{
+	struct sharer *sharer;
+
+	if (!sharers_need_probes(trace))
+		return;
+	/* One that has ended meanwhile needs none. */
+	for (sharer = target->sharers; sharer; sharer = sharer->next)
+		sharer_attach_set(trace, sharer, set);
+}
+
+void sharers_abandon(struct trace *trace, struct target *target)
+{
+	pid_t pid;
+
+	while ((pid = spawn_table_of(trace->spawns, target->id)) != 0) {
+		image_free(spawn_table_take(trace->spawns, pid));
+		if (!sharer_is_counted(trace, target, pid))
+			continue;
+		sharer_uncount(trace, target, pid);
+		target->alive = true;
+		if (!kill(pid, 0))
+			log_warn("process %d (%s) has ended; process %d, which runs in its memory, "
+				 "goes on and is no longer watched: memleakbpf -p %d",
+				 target->pid, target->comm, pid, pid);
+	}
+}
