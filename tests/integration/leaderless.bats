@@ -4,13 +4,25 @@
 
 load lib.bash
 
-# Another tool comes to a process with the same C library and goes: the kernel looks anew where probes belong.
+# Another tool comes to a process with the same C library and goes: the kernel looks anew where probes belong. It does so for some time after
+# the tool's end: its programs go when that is done.
 another_tracer() {
+	local ids other
+
 	sleep 1000 &
 	OTHER=$!
 	PIDS+=("$OTHER")
-	"$TOOL" -f json -n 1 -i 50ms -p "$OTHER" >"$D/other.json" 2>"$D/other.err" 3>&- {T_IN}>&- {T_OUT}<&- ||
-		fail "the other tool: $(<"$D/other.err")"
+	env --default-signal=INT "$TOOL" -f json -i 1h -p "$OTHER" >"$D/other.json" 2>"$D/other.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	other=$!
+	PIDS+=("$other")
+	until_true "$DEADLINE" grep -q 'attached to' "$D/other.err" || fail "the other tool: $(<"$D/other.err")"
+	ids=$(bpf_ids "$other" | grep ^prog)
+	kill -INT "$other"
+	wait "$other" || fail "the other tool ended with status $?"
+	gone() {
+		! bpf_any_left <<<"$ids"
+	}
+	until_true "$DEADLINE" gone || fail 'the other tool has left programs behind'
 	kill "$OTHER"
 }
 

@@ -178,11 +178,16 @@ vfork_parent() {
 	for _ in 1 2 3; do
 		tell vfork
 	done
-	snap
-	same
+	# The programs that they become may have ended before they could be attached to.
+	unmissed() {
+		snap
+		holds '.lost.short_children <= 3'
+		SNAP=$(jq -c '.lost.short_children = 0' <<<"$SNAP")
+		same
+	}
+	unmissed
 	tell go
-	snap
-	same
+	unmissed
 }
 
 @test "vfork: the parent's counts are not disturbed" {
