@@ -14,6 +14,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/doctor_target.h"
 #include "user/probe/plan.h"
+#include "user/kernel/confine.h"
 #include "user/kernel/feature_machine.h"
 #include "user/kernel/privilege.h"
 
@@ -311,6 +312,10 @@ int cmd_doctor(const union command_config *command)
 		doctor_print_text(&d);
 	features_free(d.features);
 	all_well = d.possible;
+	/* From here on the files are strangers'. */
+	if (config->pids.count &&
+	    (privilege_drop(false) || confine_tool(&(struct confine_needs){0})))
+		log_debug("cannot drop privileges");
 	for (size_t i = 0; i < config->pids.count; i++) {
 		if (doctor_target(config->pids.pids[i], d.verbose))
 			all_well = false;

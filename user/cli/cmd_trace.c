@@ -7,6 +7,7 @@
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/launch.h"
+#include "user/process/proc.h"
 #include "user/session/loop.h"
 #include "user/session/loop_events.h"
 #include "user/target/closure.h"
@@ -26,6 +27,15 @@ static int cmd_trace_add_pids(struct session *session, const struct watch_config
 	return added ? 0 : first;
 }
 
+static bool cmd_trace_needs_keepers(const struct watch_config *config)
+{
+	for (size_t i = 0; i < config->pids.count; i++) {
+		if (proc_memory_id(config->pids.pids[i]) != config->pids.pids[i])
+			return true;
+	}
+	return false;
+}
+
 static int cmd_trace_watch(const struct watch_config *config)
 {
 	struct session *session;
@@ -33,9 +43,9 @@ static int cmd_trace_watch(const struct watch_config *config)
 
 	if (err)
 		return 1;
+	/* Before the first look at what belongs to a stranger. */
+	trace_drop_privileges(session_trace(session), cmd_trace_needs_keepers(config));
 	err = cmd_trace_add_pids(session, config);
-	if (!err)
-		trace_drop_privileges(session_trace(session));
 	if (!err)
 		err = loop_run(session, config, 0, &status);
 	result_status = session_status(session, 0);
@@ -56,6 +66,8 @@ static int cmd_trace_start(struct session *session, const struct watch_config *c
 
 	if (err)
 		return err;
+	/* The command is a process of its own by now, with all that we had. */
+	trace_drop_privileges(session_trace(session), false);
 	err = trace_add_launched(session_trace(session), launch.pid, closure->paths,
 				 closure->count);
 	if (err) {
@@ -81,9 +93,6 @@ static int cmd_trace_run(const struct watch_config *config, const struct launch_
 	err = session_new(config, &session);
 	if (!err)
 		err = cmd_trace_start(session, config, closure, env, &child);
-	/* The command is a process of its own by now, with all that we had. */
-	if (!err)
-		trace_drop_privileges(session_trace(session));
 	if (!err)
 		err = loop_run(session, config, child, &status);
 	if (!err)

@@ -13,6 +13,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
@@ -227,6 +228,7 @@ static int survey_end(struct survey_loop *s)
 
 int survey_run(const struct survey_config *config)
 {
+	const struct confine_needs needs = {.network = config->symbols.debuginfod};
 	struct survey_loop s = {.config = config};
 	int err = survey_begin(&s);
 
@@ -236,6 +238,8 @@ int survey_run(const struct survey_config *config)
 	 */
 	if (!err && privilege_drop(true))
 		log_debug("cannot drop privileges");
+	if (!err && confine_tool(&needs))
+		log_debug("cannot give up system calls");
 	if (!err)
 		err = survey_go_on(&s);
 	return survey_end(&s) ?: err;

@@ -15,6 +15,7 @@
 #include "user/probe/old.h"
 #include "user/kernel/feature_machine.h"
 #include "user/kernel/link_bin.h"
+#include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/known_objects.h"
@@ -317,19 +318,20 @@ static int trace_check_pid_namespace(void)
 	return -EOPNOTSUPP;
 }
 
-void trace_drop_privileges(const struct trace *trace)
+void trace_drop_privileges(const struct trace *trace, bool keepers)
 {
 	/* New kernels create single uprobes for CAP_SYS_ADMIN only. */
-	bool admin = trace->options.attach == ATTACH_SINGLE;
-	const struct target *target;
-	int err;
-
-	for (target = trace->targets; target; target = target->hh.next)
-		admin |= target->anchor != target->pid;
-	err = privilege_drop(admin);
+	bool admin = trace->options.attach == ATTACH_SINGLE || keepers;
+	/* SIGUSR2 asks for a verdict at any time. */
+	const struct confine_needs needs = {.ptrace = true,
+					    .network = trace->options.symbols.debuginfod};
+	int err = privilege_drop(admin);
 
 	if (err)
 		log_debug("cannot drop privileges: %s", strerror(-err));
+	err = confine_tool(&needs);
+	if (err)
+		log_debug("cannot give up system calls: %s", strerror(-err));
 }
 
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,

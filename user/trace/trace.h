@@ -90,11 +90,13 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	      struct trace **out);
 
 /*
- * Gives up the capabilities that watching does not need, once the first targets are attached: new
- * children, libraries and programs can still be followed. Not for a process that will start
- * commands or another trace with other needs.
+ * Gives up the capabilities and system calls that watching does not need; to be called before the
+ * first target is added, whose files are a stranger's. Targets, children, libraries and programs
+ * can still be followed. `keepers`: the main thread of one of the first targets has ended before
+ * the others, and the kernel puts probes into such a process for CAP_SYS_ADMIN only. Not for a
+ * process that will start commands or another trace with other needs.
  */
-void trace_drop_privileges(const struct trace *trace);
+void trace_drop_privileges(const struct trace *trace, bool keepers);
 
 /* Detaches everything; takes milliseconds to seconds by the attach mode. NULL is fine. */
 void trace_free(struct trace *trace);
@@ -132,8 +134,8 @@ void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct tar
 			   void *ctx);
 
 /*
- * Calls callbacks.untraced for those, once each, whose program has run for `min_ns` (CLOCK_MONOTONIC):
- * a younger one may not have loaded its allocator yet.
+ * Calls callbacks.untraced for those, once each, whose program has run for `min_ns`
+ * (CLOCK_MONOTONIC): a younger one may not have loaded its allocator yet.
  */
 void trace_tell_untraced(struct trace *trace, uint64_t min_ns);
 
@@ -150,11 +152,11 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
 
 /*
  * Fills in how much memory the target has (but for its proportional size), and by how much that has
- * grown beside its live blocks: snapshot->memory and ->growth. What cannot be read is left out. Of one
- * that has ended only what the kernel told at its end is known (Linux 6.16 and newer). Takes 40 us;
- * where the growth matters also some milliseconds per GiB of new memory, at most a twentieth of the
- * time (user/trace/growth.h). To be called for each of trace_snapshot(), right after it was taken;
- * trace_capture() has done so.
+ * grown beside its live blocks: snapshot->memory and ->growth. What cannot be read is left out. Of
+ * one that has ended only what the kernel told at its end is known (Linux 6.16 and newer). Takes 40
+ * us; where the growth matters also some milliseconds per GiB of new memory, at most a twentieth of
+ * the time (user/trace/growth.h). To be called for each of trace_snapshot(), right after it was
+ * taken; trace_capture() has done so.
  */
 void trace_read_memory(struct trace *trace, struct target *target, struct snapshot *snapshot);
 
