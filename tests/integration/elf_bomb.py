@@ -9,6 +9,7 @@
 # debug_str:    inflates from 2 MiB to 2 GiB
 # debug_line:   of 45 KiB inflates to 45 million rows
 # debug_info:   of 80 KiB inflates to as many units
+# abbreviations: 400 units, each of which has the same 70,000 abbreviations for itself; the file holds all that it says
 # debugdata:    .gnu_debugdata of 230 KiB inflates to 1.5 GiB
 # headless:     no section headers, and a .dynamic that names a string table of 1.9 GiB
 import lzma
@@ -113,6 +114,24 @@ def debug_line(program):
 def debug_info(program):
     unit = struct.pack("<IHBBI", 8, 5, 1, 8, 0)
     program.inflating(".debug_info", [unit * 65536] * 96 + [program.content(".debug_info")])
+
+
+def uleb(n):
+    out = b""
+    while n >= 128:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+# Each begins with an entry whose abbreviation is not there, so that all are looked at.
+def abbreviations(program):
+    old = program.content(".debug_abbrev")
+    table = b"".join(uleb(i) + b"\x34\0\0\0" for i in range(1, 70000)) + b"\0"
+    unit = struct.pack("<IHBBI", 12, 5, 1, 8, len(old)) + uleb(1 << 21)
+    for name, content in (".debug_abbrev", old + table), (".debug_info", unit * 400 + program.content(".debug_info")):
+        section = program.find(name)
+        section[OFFSET], section[SIZE] = program.append(content), len(content)
 
 
 def debugdata(program):

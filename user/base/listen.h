@@ -19,7 +19,8 @@ int listen_parse(const char *text, struct sockaddr_storage *address);
 bool listen_is_loopback(const struct sockaddr_storage *address);
 
 /*
- * Does an HTTP Host header ("name:port", "[::1]:9435") have this name, in whatever case, or any numeric address?
+ * Does an HTTP Host header ("name:port", "[::1]:9435") have this name, in whatever case, or any
+ * numeric address?
  */
 bool listen_host_is(const char *host, const char *name);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Formats: elf(5); Elf64_Chdr in the System V ABI, "Compression header"; .zdebug_* in the GNU binutils' bfd/compress.c;
- * .gnu_debugdata ("MiniDebugInfo") in the GDB manual.
+ * Formats: elf(5); Elf64_Chdr in the System V ABI, "Compression header"; .zdebug_* in the GNU
+ * binutils' bfd/compress.c; .gnu_debugdata ("MiniDebugInfo") in the GDB manual.
  *
- * Counts of headers are read before libelf sees the file, since elf_begin() makes room for all sections. All else is looked
- * at through libelf, which has then read it: what the file's owner changes afterwards changes nothing.
+ * Counts of headers are read before libelf sees the file, since elf_begin() makes room for all
+ * sections. All else is looked at through libelf, which has then read it: what the file's owner
+ * changes afterwards changes nothing.
  */
 #include "user/process/elf_open.h"
 
@@ -107,8 +108,9 @@ static int elf_check_counts(int fd, char reason[static REASON_MAX])
 /* ---- what the file holds -------------------------------------------------------------------- */
 
 /*
- * The bytes of the file that are not in holes. A file system without holes, or that does not tell, has none (lseek(2)):
- * then it is the file's size. st_blocks would not do: compression makes it smaller, and FUSE may leave it 0.
+ * The bytes of the file that are not in holes. A file system without holes, or that does not tell,
+ * has none (lseek(2)): then it is the file's size. st_blocks would not do: compression makes it
+ * smaller, and FUSE may leave it 0.
  */
 static uint64_t elf_bytes_held(int fd)
 {
@@ -173,7 +175,9 @@ static unsigned elf_use_of(const GElf_Shdr *header, const char *name)
 	return 0;
 }
 
-/* How long a section says it is when inflated; its own size when it is not compressed, or broken. */
+/*
+ * How long a section says it is when inflated; its own size when it is not compressed, or broken.
+ */
 static uint64_t elf_inflated_size(Elf_Scn *section, const GElf_Shdr *header, const char *name)
 {
 	GElf_Chdr compression;
@@ -189,7 +193,10 @@ static uint64_t elf_inflated_size(Elf_Scn *section, const GElf_Shdr *header, con
 	return elf_number((const uint8_t *)data->d_buf + 4, 8, true);
 }
 
-/* Does the xz stream inflate to `limit` bytes at most? What does not inflate at all does libdw not either. */
+/*
+ * Does the xz stream inflate to `limit` bytes at most? What does not inflate at all does libdw not
+ * either.
+ */
 static bool elf_xz_fits(const uint8_t *in, size_t size, uint64_t limit)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
@@ -266,7 +273,8 @@ static void elf_add_segments(struct elf_sum *sum)
 }
 
 /*
- * Two rounds: what is compressed is looked into only when all that the file has to say of sizes has passed.
+ * Two rounds: what is compressed is looked into only when all that the file has to say of sizes has
+ * passed.
  */
 static int elf_add_sections(struct elf_sum *sum, size_t names, bool inflate)
 {

@@ -63,8 +63,8 @@ const char *object_name(const struct object *object);
 const char *object_fd_path(const struct object *object);
 int object_fd(const struct object *object); /* owned by the object */
 /*
- * elf_open() of the object's file, whose bits `uses` are; elf_end() frees what it gives. NULL when it is refused, which is
- * said once for each use, when it is damaged, or out of memory.
+ * elf_open() of the object's file, whose bits `uses` are; elf_end() frees what it gives. NULL when
+ * it is refused, which is said once for each use, when it is damaged, or out of memory.
  */
 Elf *object_elf(const struct object *object, unsigned uses);
 /* The same for a look: may it be used so? What is refused is said. */

@@ -11,10 +11,11 @@ FILE *caller_file_open(const char *path, const char *mode);
 
 /*
  * Opens a file for writing with the caller's own rights, and makes it when there is none: readable
- * for its owner alone when it is `secret`, and as the umask says otherwise. What is in it stays until caller_file_empty(). In a directory where
- * everybody may make files and nobody remove another's (/tmp), a link, FIFO or file that belongs to
- * neither us nor the directory's owner is refused, whatever the system's fs.protected_symlinks,
- * fs.protected_fifos and fs.protected_regular say. NULL with errno; the reason is logged.
+ * for its owner alone when it is `secret`, and as the umask says otherwise. What is in it stays
+ * until caller_file_empty(). In a directory where everybody may make files and nobody remove
+ * another's (/tmp), a link, FIFO or file that belongs to neither us nor the directory's owner is
+ * refused, whatever the system's fs.protected_symlinks, fs.protected_fifos and fs.protected_regular
+ * say. NULL with errno; the reason is logged.
  */
 FILE *caller_file_create(const char *path, bool secret);
 

@@ -14,8 +14,9 @@ struct output;
 
 /*
  * Opens it. `live`: documents are to be written at every snapshot, not at the end only, where the
- * output is a file, and what is on a terminal is of now. `leak_only`: say that the rest is hidden. `secret`: a file is for its owner's eyes alone. What a file held before
- * stays until the first report, or output_begin(). 0 or -errno, logged.
+ * output is a file, and what is on a terminal is of now. `leak_only`: say that the rest is hidden.
+ * `secret`: a file is for its owner's eyes alone. What a file held before stays until the first
+ * report, or output_begin(). 0 or -errno, logged.
  */
 int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
 		bool secret, struct output **out);
@@ -47,7 +48,9 @@ int output_kept(struct output *output); /* nothing kept is nothing written */
 int output_fail(struct output *output, int err);
 int output_error(const struct output *output); /* 0, or the first failure */
 
-/* Writes what is left, if anything has begun, and frees it. 0, or the first failure. NULL is fine. */
+/*
+ * Writes what is left, if anything has begun, and frees it. 0, or the first failure. NULL is fine.
+ */
 int output_close(struct output *output);
 
 #endif

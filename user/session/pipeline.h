@@ -30,14 +30,16 @@ struct pipeline_config {
 int pipeline_new(const struct pipeline_config *config, const struct source *source,
 		 struct pipeline **out);
 
-/* Closes the output, tells of unused suppressions. 0, or the first failure to write. NULL is fine. */
+/*
+ * Closes the output, tells of unused suppressions. 0, or the first failure to write. NULL is fine.
+ */
 int pipeline_free(struct pipeline *pipeline);
 
 /*
- * The next snapshot of a target, in the order of time, which is taken over. With --merge it is shown
- * as a part of a sum, at the end of the round or when the target's next one comes. After a target's
- * last snapshot (exited, execed) nothing of it is taken any more. 0, or the first failure, logged,
- * after which nothing is done any more.
+ * The next snapshot of a target, in the order of time, which is taken over. With --merge it is
+ * shown as a part of a sum, at the end of the round or when the target's next one comes. After a
+ * target's last snapshot (exited, execed) nothing of it is taken any more. 0, or the first failure,
+ * logged, after which nothing is done any more.
  */
 int pipeline_take(struct pipeline *pipeline, struct snapshot *now);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connections of the metrics server, so that those who connect and say nothing keep nobody out: where there are too many,
- * of one address or of all, the one goes that has been silent longest. To be used by the server's one thread.
+ * The connections of the metrics server, so that those who connect and say nothing keep nobody out:
+ * where there are too many, of one address or of all, the one goes that has been silent longest. To
+ * be used by the server's one thread.
  */
 #ifndef MEMLEAKBPF_SURVEY_METRICS_CLIENTS_H
 #define MEMLEAKBPF_SURVEY_METRICS_CLIENTS_H
@@ -21,9 +22,10 @@ struct metrics_clients {
 };
 
 /*
- * A connection has begun on the socket fd, which stays the caller's. Where that makes one too many another one is shut down:
- * the longest silent, or else the oldest; of the same address when that has too many. The caller closes it when the end of
- * its input is read, as any other. NULL when out of memory.
+ * A connection has begun on the socket fd, which stays the caller's. Where that makes one too many
+ * another one is shut down: the longest silent, or else the oldest; of the same address when that
+ * has too many. The caller closes it when the end of its input is read, as any other. NULL when out
+ * of memory.
  */
 struct metrics_client *metrics_clients_add(struct metrics_clients *clients, int fd,
 					   const struct sockaddr *address);

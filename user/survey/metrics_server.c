@@ -107,8 +107,8 @@ static void metrics_on_completed(void *ctx, struct MHD_Connection *connection, v
 }
 
 /*
- * A page on the web can have its own name lead to the loopback, and what is answered here is then that page's to read ("DNS
- * rebinding"). Browsers say which name they asked for.
+ * A page on the web can have its own name lead to the loopback, and what is answered here is then
+ * that page's to read ("DNS rebinding"). Browsers say which name they asked for.
  */
 static bool metrics_is_for_us(const struct metrics_server *s, struct MHD_Connection *connection)
 {
@@ -185,7 +185,8 @@ static int metrics_make_responses(struct metrics_server *s)
 }
 
 /*
- * Best, those who say nothing do not get as far as us: the kernel keeps them to itself until they do (tcp(7)).
+ * Best, those who say nothing do not get as far as us: the kernel keeps them to itself until they
+ * do (tcp(7)).
  */
 static void metrics_wait_for_words(const struct metrics_server *s)
 {

@@ -14,9 +14,9 @@
 struct metrics_server;
 
 /*
- * Listens, and answers who asks for a numeric address, localhost, this machine's name, or `name`, which outlives the
- * server (NULL: none). 0 and *out; -errno, logged. Until the first text is published, scrapes are answered with
- * 503.
+ * Listens, and answers who asks for a numeric address, localhost, this machine's name, or `name`,
+ * which outlives the server (NULL: none). 0 and *out; -errno, logged. Until the first text is
+ * published, scrapes are answered with 503.
  */
 int metrics_server_new(const struct sockaddr_storage *address, const char *name,
 		       struct metrics_server **out);

@@ -378,7 +378,12 @@ void debuginfo_find(struct debuginfo *info, uint64_t vaddr, struct source_stack 
 
 void source_stack_release(struct source_stack *stack)
 {
-	for (size_t i = 0; i < stack->count; i++)
+	for (size_t i = 0; i < stack->count; i++) {
 		free(stack->frames[i].function);
+		if (stack->owned) {
+			free((char *)stack->frames[i].file);
+			free((char *)stack->frames[i].directory);
+		}
+	}
 	stack->count = 0;
 }

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_SYMBOL_INLINES_H
 #define MEMLEAKBPF_SYMBOL_INLINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,10 @@
 struct source_frame {
 	/* demangled or qualified by its scopes; owned by the frame; NULL: unknown */
 	char *function;
-	/* may be relative to the directory; both live as long as the Dwarf; NULL: unknown */
+	/*
+	 * may be relative to the directory; both live as long as the Dwarf, or the stack; NULL:
+	 * unknown
+	 */
 	const char *file;
 	const char *directory; /* where the unit was compiled */
 	uint32_t line;	       /* 0: unknown */
@@ -28,6 +32,7 @@ struct source_stack {
 	size_t count; /* 0: nothing known */
 	/* lowest address of the real function, link-time; valid when its name is known */
 	uint64_t entry;
+	bool owned; /* files and directories are the stack's own, too */
 };
 
 struct debuginfo;

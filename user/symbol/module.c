@@ -20,6 +20,7 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/symbol/debug_child.h"
 #include "user/symbol/debugfile.h"
 #include "user/symbol/elfsyms.h"
 
@@ -32,6 +33,9 @@
  */
 #define UNMAPPED_MAX 64
 
+/* Processes that read DWARF at a time. */
+#define READING_MAX 8
+
 struct module {
 	UT_hash_handle hh;
 	uint64_t id;
@@ -43,9 +47,11 @@ struct module {
 	uint64_t bias;	     /* libdwfl's address = link-time address + bias */
 	bool symbols_tried, debuginfo_tried;
 	bool debug_file_missing;
-	bool alternate_found; /* dwz's shared debug file was found */
+	uint64_t
+		debug_file_memory; /* bytes that reading the separate file may take; 0: there is none */
+	bool alternate_found;	   /* dwz's shared debug file was found */
 	struct elf_symbols *symbols;
-	struct debuginfo *debuginfo;
+	struct debug_child *lines; /* NULL: none are known */
 };
 
 struct module_set {
@@ -56,6 +62,9 @@ struct module_set {
 	uint64_t uses;
 	int root_fd;
 	bool debuginfod;
+	/* Those whose DWARF has a process now, in turns; NULL: free. */
+	struct debug_child *reading[READING_MAX];
+	size_t turn;
 };
 
 static int find_elf(Dwfl_Module *dwfl, void **userdata, const char *name, Dwarf_Addr base,
@@ -118,6 +127,8 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **userdata, const char *name, 
 		module->alternate_found = fd >= 0;
 	else
 		module->debug_file_missing = fd < 0;
+	if (fd >= 0)
+		module->debug_file_memory += elf_debug_allowance(fd);
 	return fd;
 }
 
@@ -144,9 +155,19 @@ struct module_set *module_set_new(bool debuginfod)
 	return set;
 }
 
+/* The module is going. */
+static void module_give_turn(struct module *module)
+{
+	for (size_t i = 0; i < READING_MAX; i++) {
+		if (module->set->reading[i] == module->lines)
+			module->set->reading[i] = NULL;
+	}
+}
+
 static void module_free(struct module *module)
 {
-	debuginfo_free(module->debuginfo);
+	module_give_turn(module);
+	debug_child_free(module->lines);
 	elf_symbols_free(module->symbols);
 	object_unref(module->object);
 	free(module);
@@ -369,22 +390,25 @@ static bool module_may_have_debuginfo(struct module *module)
 	return !err;
 }
 
-struct debuginfo *module_debuginfo(struct module *module)
+static uint64_t module_debug_allowance(const struct module *module)
+{
+	return elf_debug_allowance(object_fd(module->object)) + module->debug_file_memory;
+}
+
+/* Finds the DWARF. */
+static void module_read_debuginfo(struct module *module)
 {
 	Dwarf_Addr bias = 0;
 	const char *link;
 	const void *id;
 	Dwarf *dwarf;
 
-	if (module->debuginfo_tried || !module->dwfl)
-		return module->debuginfo;
-	module->debuginfo_tried = true;
 	if (!module_may_have_debuginfo(module))
-		return NULL;
+		return;
 	dwarf = dwfl_module_getdwarf(module->dwfl, &bias);
 	if (!dwarf) {
 		log_debug("%s: no debug info: %s", object_path(module->object), dwfl_errmsg(-1));
-		return NULL;
+		return;
 	}
 	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id) > 0 && !module->alternate_found) {
 		/*
@@ -393,16 +417,48 @@ struct debuginfo *module_debuginfo(struct module *module)
 		 */
 		log_debug("%s: debug info is not used: its shared part %s was not found",
 			  object_path(module->object), link);
-		return NULL;
+		return;
 	}
 	if (!strings_are_closed(dwarf) ||
 	    (module->alternate_found && !strings_are_closed(dwarf_getalt(dwarf)))) {
 		log_debug("%s: debug info is damaged", object_path(module->object));
-		return NULL;
+		return;
 	}
 	/*
 	 * The difference of two biases: from the object's addresses to those that this DWARF has.
 	 */
-	module->debuginfo = debuginfo_new(dwarf, module->bias - bias);
-	return module->debuginfo;
+	module->lines = debug_child_new(dwarf, module->bias - bias, module_debug_allowance(module));
+}
+
+/* Another module's process makes room for this one's. */
+static void module_take_turn(struct module *module)
+{
+	struct module_set *set = module->set;
+	struct debug_child **turn = &set->reading[set->turn++ % READING_MAX];
+
+	if (*turn)
+		debug_child_rest(*turn);
+	*turn = module->lines;
+}
+
+void module_lines(struct module *module, uint64_t vaddr, struct source_stack *out)
+{
+	char reason[REASON_MAX];
+
+	*out = (struct source_stack){.count = 0};
+	if (!module->debuginfo_tried && module->dwfl) {
+		module->debuginfo_tried = true;
+		module_read_debuginfo(module);
+	}
+	if (!module->lines)
+		return;
+	if (!debug_child_runs(module->lines)) {
+		module_give_turn(module);
+		module_take_turn(module);
+	}
+	if (!debug_child_find(module->lines, vaddr, reason, out))
+		return;
+	object_say_refused(module->object, ELF_FOR_DEBUG, reason);
+	module_give_turn(module);
+	debug_child_free(TAKE_PTR(module->lines));
 }

@@ -41,7 +41,10 @@ const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *le
 /* And of the thread-local one that covers an offset into the object's block. */
 const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *len, uint64_t *start);
 
-/* DWARF, separate debug files included, read on first use. NULL when there is none. */
-struct debuginfo *module_debuginfo(struct module *module);
+/*
+ * What DWARF says of the address, that of separate debug files included: as debuginfo_find()
+ * (user/symbol/inlines.h).
+ */
+void module_lines(struct module *module, uint64_t vaddr, struct source_stack *out);
 
 #endif

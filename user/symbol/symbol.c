@@ -291,16 +291,13 @@ static int build_frames(struct symbolizer *symbolizer, const struct source_stack
 static int resolve_place(struct symbolizer *symbolizer, struct module *module, struct place place,
 			 struct frame *common, struct source_stack *sources)
 {
-	struct debuginfo *debuginfo;
 	uint64_t start = 0;
 	size_t len = 0;
 	const char *name = module_symbol(module, place.lookup, &len, &start);
 	const struct source_frame *function;
 	int err = 0;
 
-	debuginfo = module_debuginfo(module);
-	if (debuginfo)
-		debuginfo_find(debuginfo, place.lookup, sources);
+	module_lines(module, place.lookup, sources);
 	if (name) {
 		err = set_symbol_name(symbolizer, common, name, len);
 		common->offset = place.reported - start;

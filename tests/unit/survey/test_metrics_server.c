@@ -237,7 +237,10 @@ static void names(void **state)
 	metrics_server_free(server);
 }
 
-/* Silent ones, from one address: each is there until another comes; who asks meanwhile is answered at once. */
+/*
+ * Silent ones, from one address: each is there until another comes; who asks meanwhile is answered
+ * at once.
+ */
 static void silent(void **state)
 {
 	struct sockaddr_storage address = free_port();

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A question is an address; an answer its length in bytes (32 bits), the entry's address (64), the
+ * number of frames, and of each the line (32), function, file and directory: length (32, NONE:
+ * unknown) and bytes. What comes from the child is a stranger's word as well.
+ */
+#include "user/symbol/debug_child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/kernel/confine.h"
+
+#define NONE	     UINT32_MAX
+#define STRING_MAX   8192u /* what is longer is cut; names in reports are shorter */
+#define ANSWER_MAX   ((INLINE_DEPTH_MAX + 1) * (16u + 3 * STRING_MAX) + 16u)
+#define IDLE_MS	     1000
+#define DEADLINE_S   60
+#define MEMORY_SPARE (4u << 20)
+
+/* AddressSanitizer's allocator ends the program where others return NULL, and fails the test. */
+#if defined(__SANITIZE_ADDRESS__)
+#define DEBUG_CHILD_LIMITED false
+#else
+#define DEBUG_CHILD_LIMITED true
+#endif
+
+enum ending {
+	ENDING_IDLE = 0, /* or nobody asks any more */
+	ENDING_MEMORY = 3,
+	ENDING_OTHER = 4,
+};
+
+struct debug_child {
+	Dwarf *dwarf;
+	uint64_t bias, memory;
+	pid_t pid; /* 0: none */
+	int fd;
+	bool gone; /* for good */
+};
+
+/* ---- the child ------------------------------------------------------------------------------ */
+
+static _Noreturn void debug_child_on_oom(void)
+{
+	_exit(ENDING_MEMORY);
+}
+
+/* All but 0 and 2: links to probes would keep them in place when the tool is killed. */
+static void debug_child_close_others(int fd)
+{
+	dup2(fd, STDIN_FILENO);
+	close(STDOUT_FILENO);
+	if (!syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0))
+		return;
+	/* Before Linux 5.9. */
+	for (int i = STDERR_FILENO + 1, max = (int)sysconf(_SC_OPEN_MAX); i < max; i++)
+		close(i);
+}
+
+/* What there is of address space now, and so much more. */
+static void debug_child_limit_memory(uint64_t memory)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t pages, bytes;
+	struct rlimit limit;
+
+	if (!DEBUG_CHILD_LIMITED || !file || fscanf(file, "%" SCNu64, &pages) != 1)
+		return;
+	bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE) + memory;
+	limit = (struct rlimit){.rlim_cur = bytes, .rlim_max = bytes};
+	setrlimit(RLIMIT_AS, &limit);
+	limit = (struct rlimit){0};
+	setrlimit(RLIMIT_CORE, &limit);
+}
+
+/* libdw says of most of what it had no memory for that it is not there. */
+static void debug_child_check_memory(void)
+{
+	void *spare = malloc(MEMORY_SPARE);
+
+	if (!spare)
+		_exit(ENDING_MEMORY);
+	free(spare);
+}
+
+struct debug_answer {
+	uint32_t len;
+	uint8_t bytes[ANSWER_MAX];
+};
+
+static void debug_answer_put(struct debug_answer *answer, const void *bytes, uint32_t len)
+{
+	if (len > ANSWER_MAX - answer->len)
+		_exit(ENDING_OTHER);
+	memcpy(answer->bytes + answer->len, bytes, len);
+	answer->len += len;
+}
+
+static void debug_answer_put_string(struct debug_answer *answer, const char *text)
+{
+	uint32_t len = text ? (uint32_t)strnlen(text, STRING_MAX) : NONE;
+
+	debug_answer_put(answer, &len, sizeof(len));
+	if (text)
+		debug_answer_put(answer, text, len);
+}
+
+static void debug_answer_fill(struct debug_answer *answer, const struct source_stack *stack)
+{
+	uint32_t count = (uint32_t)stack->count;
+
+	answer->len = 0;
+	debug_answer_put(answer, &stack->entry, sizeof(stack->entry));
+	debug_answer_put(answer, &count, sizeof(count));
+	for (size_t i = 0; i < stack->count; i++) {
+		const struct source_frame *frame = &stack->frames[i];
+
+		debug_answer_put(answer, &frame->line, sizeof(frame->line));
+		debug_answer_put_string(answer, frame->function);
+		debug_answer_put_string(answer, frame->file);
+		debug_answer_put_string(answer, frame->directory);
+	}
+}
+
+static void debug_child_write(const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	while (len) {
+		ssize_t n = write(STDIN_FILENO, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			_exit(ENDING_IDLE);
+		p += n;
+		len -= (size_t)n;
+	}
+}
+
+/* The next question; ends the process where there is none. */
+static uint64_t debug_child_read(void)
+{
+	struct pollfd poll_fd = {.fd = STDIN_FILENO, .events = POLLIN};
+	uint64_t vaddr;
+
+	if (poll(&poll_fd, 1, IDLE_MS) <= 0 ||
+	    read(STDIN_FILENO, &vaddr, sizeof(vaddr)) != (ssize_t)sizeof(vaddr))
+		_exit(ENDING_IDLE);
+	return vaddr;
+}
+
+static _Noreturn void debug_child_serve(const struct debug_child *child)
+{
+	struct debug_answer *answer = malloc(sizeof(*answer));
+	struct debuginfo *info;
+	Dwarf *alternate;
+
+	if (!answer)
+		_exit(ENDING_MEMORY);
+	dwarf_new_oom_handler(child->dwarf, debug_child_on_oom);
+	alternate = dwarf_getalt(child->dwarf);
+	if (alternate)
+		dwarf_new_oom_handler(alternate, debug_child_on_oom);
+	info = debuginfo_new(child->dwarf, child->bias);
+	debug_child_check_memory();
+	for (;;) {
+		uint64_t vaddr = debug_child_read();
+		struct source_stack stack = {.count = 0};
+
+		if (info)
+			debuginfo_find(info, vaddr, &stack);
+		debug_child_check_memory();
+		debug_answer_fill(answer, &stack);
+		source_stack_release(&stack);
+		debug_child_write(&answer->len, sizeof(answer->len));
+		debug_child_write(answer->bytes, answer->len);
+	}
+}
+
+static _Noreturn void debug_child_run(const struct debug_child *child, int fd, pid_t parent)
+{
+	int err;
+
+	/* Descriptors first: to close a probe's with SIGKILL pending leaves it in place. */
+	debug_child_close_others(fd);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(ENDING_IDLE);
+	prctl(PR_SET_NAME, "reading-dwarf");
+	debug_child_limit_memory(child->memory);
+	err = confine_reader();
+	/* A kernel without seccomp has none to give. */
+	if (err && err != -EINVAL)
+		_exit(ENDING_OTHER);
+	debug_child_serve(child);
+}
+
+/* ---- who asks ------------------------------------------------------------------------------- */
+
+struct debug_child *debug_child_new(Dwarf *dwarf, uint64_t bias, uint64_t memory)
+{
+	struct debug_child *child = calloc(1, sizeof(*child));
+	GElf_Phdr ph;
+
+	if (!child)
+		return NULL;
+	*child = (struct debug_child){.dwarf = dwarf, .bias = bias, .memory = memory, .fd = -1};
+	/* They are read at the first question, and the child has no file. */
+	if (!gelf_getphdr(dwarf_getelf(dwarf), 0, &ph))
+		log_debug("debug information without program headers");
+	return child;
+}
+
+bool debug_child_runs(const struct debug_child *child)
+{
+	return child->pid > 0;
+}
+
+/* How it has ended, as waitpid(2) says it. */
+static int debug_child_end(struct debug_child *child, bool kill_it)
+{
+	int status = 0;
+
+	if (kill_it)
+		kill(child->pid, SIGKILL);
+	close(child->fd);
+	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	child->pid = 0;
+	child->fd = -1;
+	return status;
+}
+
+void debug_child_rest(struct debug_child *child)
+{
+	if (debug_child_runs(child))
+		debug_child_end(child, true);
+}
+
+void debug_child_free(struct debug_child *child)
+{
+	if (child)
+		debug_child_rest(child);
+	free(child);
+}
+
+static int debug_child_start(struct debug_child *child)
+{
+	int fds[2];
+	pid_t self = getpid(), pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	pid = fork();
+	if (!pid)
+		debug_child_run(child, fds[1], self);
+	close(fds[1]);
+	if (pid < 0) {
+		int err = -errno;
+
+		close(fds[0]);
+		return err;
+	}
+	child->pid = pid;
+	child->fd = fds[0];
+	return 0;
+}
+
+/* 0, -EPIPE when it has ended, -ETIME. */
+static int debug_child_receive(struct debug_child *child, void *out, size_t len, uint64_t deadline)
+{
+	uint8_t *p = out;
+
+	while (len) {
+		uint64_t now = monotonic_ns();
+		struct pollfd poll_fd = {.fd = child->fd, .events = POLLIN};
+		ssize_t n;
+
+		if (now >= deadline)
+			return -ETIME;
+		if (poll(&poll_fd, 1, (int)((deadline - now) / NS_PER_MS) + 1) <= 0)
+			continue;
+		n = recv(child->fd, p, len, MSG_DONTWAIT);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+struct debug_reader {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static void debug_reader_get(struct debug_reader *r, void *out, size_t len)
+{
+	r->bad |= (size_t)(r->end - r->p) < len;
+	if (r->bad) {
+		memset(out, 0, len);
+		return;
+	}
+	memcpy(out, r->p, len);
+	r->p += len;
+}
+
+/* A malloc'ed copy; NULL: unknown, or out of memory. */
+static char *debug_reader_string(struct debug_reader *r)
+{
+	uint32_t len;
+	char *text;
+
+	debug_reader_get(r, &len, sizeof(len));
+	if (r->bad || len == NONE)
+		return NULL;
+	r->bad |= (size_t)(r->end - r->p) < len;
+	if (r->bad)
+		return NULL;
+	text = strndup((const char *)r->p, len);
+	r->p += len;
+	return text;
+}
+
+static int debug_child_parse(const uint8_t *bytes, uint32_t len, struct source_stack *out)
+{
+	struct debug_reader r = {.p = bytes, .end = bytes + len};
+	uint32_t count;
+
+	debug_reader_get(&r, &out->entry, sizeof(out->entry));
+	debug_reader_get(&r, &count, sizeof(count));
+	if (r.bad || count > ARRAY_SIZE(out->frames))
+		return -EBADMSG;
+	out->owned = true;
+	for (; out->count < count && !r.bad; out->count++) {
+		struct source_frame *frame = &out->frames[out->count];
+
+		debug_reader_get(&r, &frame->line, sizeof(frame->line));
+		frame->function = debug_reader_string(&r);
+		frame->file = debug_reader_string(&r);
+		frame->directory = debug_reader_string(&r);
+	}
+	return r.bad ? -EBADMSG : 0;
+}
+
+static int debug_child_ask(struct debug_child *child, uint64_t vaddr, struct source_stack *out)
+{
+	uint64_t deadline = monotonic_ns() + DEADLINE_S * NS_PER_S;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint32_t len;
+	int err = debug_child_runs(child) ? 0 : debug_child_start(child);
+
+	if (err)
+		return err;
+	if (send(child->fd, &vaddr, sizeof(vaddr), MSG_NOSIGNAL) != (ssize_t)sizeof(vaddr))
+		return -EPIPE;
+	err = debug_child_receive(child, &len, sizeof(len), deadline);
+	if (err)
+		return err;
+	if (len > ANSWER_MAX)
+		return -EBADMSG;
+	bytes = malloc(len + 1);
+	if (!bytes)
+		return -ENOMEM;
+	err = debug_child_receive(child, bytes, len, deadline);
+	return err ?: debug_child_parse(bytes, len, out);
+}
+
+static int debug_child_give_up(struct debug_child *child, int err, int status,
+			       char reason[static REASON_MAX])
+{
+	child->gone = true;
+	if (err == -ETIME)
+		return refuse(reason, -EPIPE, "reading it took more than %d s", DEADLINE_S);
+	if (err != -EPIPE)
+		return refuse(reason, -EPIPE, "the process that reads it does not work: %s",
+			      strerror(-err));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == ENDING_MEMORY)
+		return refuse(reason, -EPIPE, "reading it took more than %" PRIu64 " MiB of memory",
+			      child->memory >> 20);
+	/* libdw ends itself by SIGABRT in some places where it has no memory. */
+	if (WIFSIGNALED(status))
+		return refuse(reason, -EPIPE,
+			      "reading it ended with signal %d, with %" PRIu64
+			      " MiB of memory to be had",
+			      WTERMSIG(status), child->memory >> 20);
+	return refuse(reason, -EPIPE, "reading it ended with status %d", WEXITSTATUS(status));
+}
+
+int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
+		     struct source_stack *out)
+{
+	for (int i = 0;; i++) {
+		int status = 0, err;
+
+		*out = (struct source_stack){.count = 0};
+		err = child->gone ? -EPIPE : debug_child_ask(child, vaddr, out);
+		if (!err)
+			return 0;
+		source_stack_release(out);
+		if (debug_child_runs(child))
+			status = debug_child_end(child, err != -EPIPE);
+		/* It had not been asked for long enough, just now. */
+		if (!i && err == -EPIPE && !child->gone && WIFEXITED(status) &&
+		    WEXITSTATUS(status) == ENDING_IDLE)
+			continue;
+		return debug_child_give_up(child, err, status, reason);
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * DWARF is read in a process of its own. It is a program in all but name, written by a stranger,
+ * and libdw believes it: a table of abbreviations that a thousand units share is a thousand tables,
+ * a byte of a line program is a hundred of memory. The child has what the file allows of memory
+ * (user/process/elf_open.h), no descriptors, no capabilities and next to no system calls
+ * (user/kernel/confine.h); when it ends, nothing is lost but lines and inlined calls of one file.
+ */
+#ifndef MEMLEAKBPF_SYMBOL_DEBUG_CHILD_H
+#define MEMLEAKBPF_SYMBOL_DEBUG_CHILD_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/base/log.h"
+#include "user/symbol/inlines.h"
+
+struct debug_child;
+
+/*
+ * For `dwarf`, which outlives it, and whose sections have been read. `bias` as debuginfo_new().
+ * `memory`: bytes that reading it may take. No process is there yet. NULL when out of memory.
+ */
+struct debug_child *debug_child_new(Dwarf *dwarf, uint64_t bias, uint64_t memory);
+void debug_child_free(struct debug_child *child); /* NULL is fine */
+
+/* Has it a process now? */
+bool debug_child_runs(const struct debug_child *child);
+
+/*
+ * Ends its process; the next question has it begin again. One that is not asked ends by itself
+ * after a second.
+ */
+void debug_child_rest(struct debug_child *child);
+
+/*
+ * As debuginfo_find(), in the child: 0. -EPIPE, with the reason: it has come to an end that was not
+ * wanted, took too long or could not be started; there are no answers any more.
+ */
+int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
+		     struct source_stack *out);
+
+#endif
