@@ -116,7 +116,10 @@ struct target_stats {
 	uint64_t unknown_frees;
 	uint64_t nested;   /* allocator calls inside another one: owned by the outer call */
 	uint64_t swept_id; /* set by user space: this target has ended and its blocks may go */
-	/* when it last went on after loading libraries (bpf/loaded.bpf.c); 0: has not done so */
+	/*
+	 * when it last went on after it had been held at its start (bpf/hold.h), or after loading
+	 * libraries (bpf/loaded.bpf.c); 0: has not done so
+	 */
 	uint64_t loaded_ns;
 	/*
 	 * Set by user space: the thread by whose memory the kernel finds the process for probes
@@ -265,8 +268,13 @@ struct process_event {
 	union {
 		/* EVENT_EXIT: anonymous, resident or swapped out; 0: unknown */
 		uint32_t anon_pages;
-		/* EVENT_EXEC: 1: it was not the main thread that called it */
-		uint32_t by_thread;
+		struct {
+			/* EVENT_FORK, EVENT_EXEC: it waits until this has been handled */
+			uint8_t held;
+			/* EVENT_EXEC: 1: it was not the main thread that called it */
+			uint8_t by_thread;
+			uint8_t pad[2];
+		};
 	};
 	char comm[16];
 };

@@ -14,18 +14,10 @@
 #include "bpf/unwind_abi.h"
 #include "bpf/wait.h"
 
-/*
- * Probes take 3 to 30 ms, but the tool may be writing a report, with debug information to be read.
- * A tool that does not answer costs the target this once: more where each program is to be seen from
- * its first instruction, less where a process that is in use opens a library.
- */
-#define WAIT_EXACT_NS 5000000000ull
-#define WAIT_LATE_NS  200000000ull
-
 #define MAX_LIBRARIES 1024
 
 /*
- * Files that have their probes in all processes, or need none: where a program maps no others,
+ * Files that have their probes in all targets, or need none: where a program maps no others,
  * nothing is waited for. User space fills it in; what it cannot enter is waited for.
  */
 struct {

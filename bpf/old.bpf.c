@@ -48,13 +48,13 @@ int old_on_unwind(struct pt_regs *ctx)
 SEC("?tp_btf/sched_process_fork")
 int old_on_fork(uint64_t *ctx)
 {
-	return process_forked(ctx);
+	return process_forked(ctx, false);
 }
 
 SEC("?tp_btf/sched_process_exec")
 int old_on_exec(uint64_t *ctx)
 {
-	return process_execed(ctx);
+	return process_execed(ctx, false);
 }
 
 /* The clock as well: in front of the first block, and when there is none. */

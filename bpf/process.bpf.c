@@ -6,13 +6,13 @@
 SEC("tp_btf/sched_process_fork")
 int on_fork(uint64_t *ctx)
 {
-	return process_forked(ctx);
+	return process_forked(ctx, false);
 }
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(uint64_t *ctx)
 {
-	return process_execed(ctx);
+	return process_execed(ctx, false);
 }
 
 /*

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_BPF_PROCESS_H
 #define MEMLEAKBPF_BPF_PROCESS_H
 
+#include "bpf/hold.h"
 #include "bpf/loss.h"
 #include "bpf/number.h"
 #include "bpf/unwind.h"
@@ -25,8 +26,8 @@ static __always_inline bool send_event(struct process_event *event, uint32_t typ
 	return false;
 }
 
-/* Arguments: parent, child. */
-static __always_inline int process_forked(uint64_t *ctx)
+/* Arguments: parent, child. hold: it is to wait for its probes (a constant). */
+static __always_inline int process_forked(uint64_t *ctx, bool hold)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	uint32_t parent_tgid = parent->tgid, child_tgid = child->tgid;
@@ -68,16 +69,23 @@ static __always_inline int process_forked(uint64_t *ctx)
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
 	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), child->comm);
+	if (hold)
+		event.held = hold_begin(child, fresh.id);
 	/* What user space is not told of is no target: nobody would ever read its counters. */
 	if (!send_event(&event, EVENT_FORK, fresh.id)) {
+		if (hold)
+			hold_call_off(child);
 		bpf_map_delete_elem(&targets, &child_tgid);
 		number_target_back(fresh.id);
 	}
 	return 0;
 }
 
-/* Arguments: task, the tid it had before (a thread that execs takes over its leader's), binprm. */
-static __always_inline int process_execed(uint64_t *ctx)
+/*
+ * Arguments: task, the tid it had before (a thread that execs takes over its leader's), binprm.
+ * hold: as above; it goes with config.own_exec.
+ */
+static __always_inline int process_execed(uint64_t *ctx, bool hold)
 {
 	struct task_struct *task = (void *)ctx[0];
 	uint32_t tgid = task->tgid, tid = task->pid, old_tid = (uint32_t)ctx[1];
@@ -102,7 +110,9 @@ static __always_inline int process_execed(uint64_t *ctx)
 	fresh.id = number_target();
 	fresh.flags = info->flags & ~TARGET_VFORK;
 	fresh.leaver = fresh.pad = 0;
-	if (config.own_exec)
+	if (hold && fresh.id)
+		event.held = hold_begin(task, fresh.id);
+	if (config.own_exec && (event.held || !hold))
 		fresh.flags |= TARGET_WHOLE;
 	event.other_id = (info->flags & TARGET_VFORK) ? 0 : info->id;
 	event.by_thread = old_tid != tgid;
@@ -111,12 +121,16 @@ static __always_inline int process_execed(uint64_t *ctx)
 	if (!fresh.id || bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
 		/* What the program before has counted stays as it is. */
 		count_lost(info->id, LOST_TARGETS_FULL);
+		if (hold)
+			hold_call_off(task);
 		bpf_map_delete_elem(&targets, &tgid);
 		number_target_back(fresh.id);
 		send_event(&event, EVENT_EXEC, 0);
 		return 0;
 	}
 	if (!send_event(&event, EVENT_EXEC, fresh.id)) {
+		if (hold)
+			hold_call_off(task);
 		bpf_map_delete_elem(&targets, &tgid);
 		number_target_back(fresh.id);
 	}

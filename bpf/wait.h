@@ -19,6 +19,14 @@
 #define LOOKS  (1u << 23) /* the most that bpf_loop() does */
 #define ROUNDS 16	  /* a round of looks may be over in a second */
 
+/*
+ * Probes take 3 to 30 ms, but the tool may be writing a report, with debug information to be read.
+ * A tool that does not answer costs the target this once: more where each program is to be seen from
+ * its first instruction, less where a process that is in use opens a library.
+ */
+#define WAIT_EXACT_NS 5000000000ull
+#define WAIT_LATE_NS  200000000ull
+
 /* Bits of the kernel's include/linux/sched/jobctl.h and sched/signal.h; the same since 3.0. */
 #define JOBCTL_TRAPS	  ((1ul << 19) | (1ul << 20)) /* JOBCTL_TRAP_STOP, JOBCTL_TRAP_NOTIFY */
 #define SIGNAL_GROUP_EXIT 0x4u
@@ -30,12 +38,16 @@
 #define STATE_STILL  (0x4u | 0x8u | 0x8000u)
 #define JOBCTL_STILL (1ul << 23)
 
+#define FLAG_NO_EXEC 0x40u /* PF_FORKNOEXEC of sched.h, the same since 2.6 */
+
 struct wait {
 	struct task_struct *task;
-	uint64_t until_ns, sp;
+	uint64_t until_ns;
+	uint64_t sp; /* an address to read at; 0: who calls gives the processor to others */
 	/* What it waits for: that user space has handled all that happened until then; 0: ptrace */
 	uint64_t handled_ns;
 	bool done, handled;
+	bool patient; /* goes on while user space does what waits for running programs to end */
 };
 
 /* By SIGSTOP, Ctrl-Z, a debugger or the freezer. After its end another task may lie there. */
@@ -52,6 +64,22 @@ static __always_inline bool tool_answers(void)
 	return shared.waited_ns <= *(volatile uint64_t *)&shared.handled_ns;
 }
 
+/*
+ * ptrace asks it to stop: for us, or, where it can wait no longer, for anybody. A process that has
+ * just begun need not stop for its debugger before it has its probes.
+ */
+static __always_inline bool trapped(const struct wait *wait)
+{
+	struct task_struct *task = wait->task;
+
+	if (!(BPF_CORE_READ(task, jobctl) & JOBCTL_TRAPS))
+		return false;
+	/* The tool, or a child of it that is the same program. */
+	return !wait->patient || (uint32_t)BPF_CORE_READ(task, parent, tgid) == config.tool ||
+	       ((uint32_t)BPF_CORE_READ(task, parent, real_parent, tgid) == config.tool &&
+		BPF_CORE_READ(task, parent, flags) & FLAG_NO_EXEC);
+}
+
 /* 1: enough. */
 static long look(uint32_t i, struct wait *wait)
 {
@@ -61,10 +89,10 @@ static long look(uint32_t i, struct wait *wait)
 	(void)i;
 	wait->handled =
 		wait->handled_ns && *(volatile uint64_t *)&shared.handled_ns >= wait->handled_ns;
-	if (wait->handled || BPF_CORE_READ(task, jobctl) & JOBCTL_TRAPS ||
+	if (wait->handled || trapped(wait) ||
 	    BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ||
-	    (wait->handled_ns && *(volatile uint32_t *)&shared.hands_full) || shared.tool_gone ||
-	    tool_stands_still() || bpf_ktime_get_ns() > wait->until_ns) {
+	    (wait->handled_ns && !wait->patient && *(volatile uint32_t *)&shared.hands_full) ||
+	    shared.tool_gone || tool_stands_still() || bpf_ktime_get_ns() > wait->until_ns) {
 		wait->done = true;
 		return 1;
 	}
@@ -72,6 +100,8 @@ static long look(uint32_t i, struct wait *wait)
 	 * On the way the kernel calls cond_resched(): without it a kernel that does not preempt
 	 * itself might have no processor left for the tool.
 	 */
+	if (!wait->sp)
+		return 0;
 	bpf_copy_from_user_task(&word, sizeof(word), (void *)wait->sp, bpf_get_current_task_btf(),
 				0);
 	return 0;

@@ -50,6 +50,10 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,
 };
+/* Of a map's value: the kernel knows it by this name. */
+struct bpf_task_work {
+	__u64 __opaque;
+} __attribute__((aligned(8)));
 enum {
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
@@ -200,7 +204,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	const struct cred *cred;
 	struct signal_struct *signal;
-	struct task_struct *group_leader, *real_parent;
+	struct task_struct *group_leader, *real_parent, *parent;
 };
 
 struct linux_binprm {

@@ -68,8 +68,8 @@ same() {
 	each_mode made_later
 }
 
-@test "the same with --children exact: nothing of it is lost" {
-	made_later --children exact
+@test "the same with --children exact-systemwide: nothing of it is lost" {
+	made_later --children exact-systemwide
 }
 
 outlives() {

@@ -56,6 +56,10 @@ static const struct doctor_feature doctor_features[] = {
 	 "use Linux 5.17 or newer"},
 	{FEATURE_TASK_STORAGE, "task storage", false, "each probe takes about 20 ns longer",
 	 "use Linux 5.12 or newer"},
+	{FEATURE_TASK_WORK, "work given to tasks", false,
+	 "a command's children are traced from when they are seen, not from their first "
+	 "instruction",
+	 "use Linux 6.18 or newer"},
 	{FEATURE_UPROBE, "single uprobes", false, "--attach single is not available",
 	 "use a kernel with CONFIG_UPROBE_EVENTS=y; new ones ask for CAP_SYS_ADMIN"},
 	{FEATURE_UPROBE_COOKIE, "  with a cookie", false,

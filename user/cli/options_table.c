@@ -71,6 +71,7 @@ static const struct option_choice snapshot_choices[] = {
 static const struct option_choice children_choices[] = {
 	{"late", CHILDREN_LATE},
 	{"exact", CHILDREN_EXACT},
+	{"exact-systemwide", CHILDREN_SYSTEMWIDE},
 	{"none", CHILDREN_NONE},
 	{NULL, 0},
 };
@@ -216,12 +217,13 @@ const struct option_row option_rows[] = {
 	/* Which functions are traced, and how. */
 	{"children", 0, "HOW", LIVE, VALUE(option_apply_children, enum trace_children, trace.children),
 	 .choices = children_choices, .preset = "late",
-	 .expected = "is not a way to follow children; give one of exact, late, none",
+	 .expected = "is not a way to follow children; give one of exact, late, none, exact-systemwide",
 	 .texts = {{.pages = PAGE_PROBES, .with_next = true}}},
 	{"no-follow", 0, NULL, LIVE, VALUE(option_apply_children, enum trace_children, trace.children),
 	 .choices = children_choices, .bare = "none",
 	 .texts = {ON(PAGE_PROBES, "forked children: late (from when they are seen), exact (from their first instruction; a "
-				 "COMMAND's default) or none (--no-follow)")}},
+				 "COMMAND's default), none (--no-follow), or exact-systemwide (exact on kernels before "
+				 "6.18; harms other processes)")}},
 	{"mmap", 0, NULL, LIVE, FLAG(trace.mmap), .texts = {ON(PAGE_PROBES, "trace mmap and munmap as well")}},
 	{"object", 'O', "FILE", LIVE, TEXT(trace.object),
 	 .expected = "is not an object; give the path or file name of a library or executable",

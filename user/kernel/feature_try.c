@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -188,6 +189,53 @@ int feature_try_find_vma(const char **step)
 int feature_try_task_storage(const char **step)
 {
 	return try_helper(BPF_FUNC_task_storage_get, step);
+}
+
+/*
+ * Is there a string of that name in the description of the kernel's types, which lists what
+ * programs may call? Read as it is: to parse it takes ten times as long.
+ */
+static int try_kernel_function(const char *name, const char **step)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/kernel/btf/vmlinux", "re");
+	size_t size = 0, room = 0, n = 1, length = strlen(name) + 1;
+	_cleanup_free_ char *text = NULL;
+	char wanted[64];
+
+	if (!f)
+		return feature_failed(step, "/sys/kernel/btf/vmlinux");
+	while (n) {
+		if (size == room) {
+			char *grown = realloc(text, room += 8 << 20);
+
+			if (!grown)
+				return -ENOMEM;
+			text = grown;
+		}
+		n = fread(text + size, 1, room - size, f);
+		size += n;
+	}
+	/* Strings end with a 0, the one before it too. */
+	wanted[0] = 0;
+	memcpy(wanted + 1, name, length);
+	errno = ENOENT;
+	return memmem(text, size, wanted, length + 1) ? 0 : feature_failed(step, name);
+}
+
+int feature_try_task_work(const char **step)
+{
+	int err = feature_try_bpf(step);
+
+	if (!err && try_kernel_function("bpf_task_work_schedule_resume_impl", step))
+		err = feature_try_task_work_named_anew(step);
+	return err;
+}
+
+int feature_try_task_work_named_anew(const char **step)
+{
+	int err = feature_try_bpf(step);
+
+	return err ? err : try_kernel_function("bpf_task_work_schedule_resume", step);
 }
 
 /* --- Programs on a function of our own -------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* What is done about each thing that the kernel tells. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "user/base/clock.h"
@@ -68,6 +69,7 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	target->start_ns = event->header.time_ns;
 	target->parent = event->other_id;
 	target->late = trace->options.children == CHILDREN_LATE;
+	target->held = event->held;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
 	unwind_publisher_adopt(trace->unwind, target->id);
 	target->image = parent ? image_clone(parent->image, target->pid)
@@ -82,6 +84,9 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	growth_begin(target, GROWTH_FORKED);
 	target_identify(trace, target);
 	event_attach_new_objects(trace, target);
+	/* One that could not be held, or for long enough. */
+	if (trace->options.children == CHILDREN_EXACT)
+		late_probes_check_all(trace, target, target->start_ns);
 }
 
 /*
@@ -176,7 +181,8 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	target->start_ns = event->header.time_ns;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
 	target->parent = parent;
-	target->whole = trace->options.children == CHILDREN_EXACT || launched;
+	target->held = event->held;
+	target->whole = event->held || launched || trace->options.children == CHILDREN_SYSTEMWIDE;
 	target->late = !old && trace->options.children == CHILDREN_LATE;
 	growth_begin(target, target->late ? GROWTH_ATTACHED : GROWTH_NEW);
 	target->pidfd = left.pidfd;
@@ -395,6 +401,34 @@ static void events_reread_after_loss(struct trace *trace)
 	}
 }
 
+static bool event_is_held(const struct queued_event *event)
+{
+	const struct process_event *process = event->process.event;
+
+	return event->kind == QUEUED_PROCESS &&
+	       (process->header.type == EVENT_FORK || process->header.type == EVENT_EXEC) &&
+	       process->held;
+}
+
+/*
+ * Processes that are held keep processors busy (bpf/wait.h), and wait for us: where many are, we
+ * would get one share of many. So we come first until there are none. Where that is not permitted
+ * it takes longer.
+ */
+static void events_hurry(struct trace *trace, const struct queued_event *events, size_t count)
+{
+	bool hurry = false;
+
+	for (size_t i = 0; i < count && !hurry; i++)
+		hurry = event_is_held(&events[i]);
+	if (hurry == trace->hurrying)
+		return;
+	if (hurry)
+		trace->usual_nice = getpriority(PRIO_PROCESS, 0);
+	if (!setpriority(PRIO_PROCESS, 0, hurry ? PRIO_MIN : trace->usual_nice))
+		trace->hurrying = hurry;
+}
+
 /* Takes in what is in the buffers; *count: so many events. */
 static int events_take_in(struct trace *trace, size_t *count)
 {
@@ -409,6 +443,7 @@ static int events_take_in(struct trace *trace, size_t *count)
 	events_reread_after_loss(trace);
 	/* Handlers may wake the kernel to send more, which the next call takes in. */
 	events = event_queue_take(trace->queue, count);
+	events_hurry(trace, events, *count);
 	for (size_t i = 0; i < *count; i++) {
 		event_handle(trace, &events[i]);
 		queued_event_release(&events[i]);

@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/target/unwinder.h"
+#include "user/trace/slots.h"
 #include "user/trace/target.h"
 #include "user/unwind/publish.h"
 
@@ -70,13 +71,20 @@ static void known_tell_kernel(const struct trace *trace, const struct known_obje
 	int fd = bpf_map__fd(trace->skel->maps.known_files);
 	uint8_t value = 1;
 
-	if (trace->options.children != CHILDREN_EXACT || !trace->options.wait_loaded ||
+	if (trace->options.children < CHILDREN_EXACT || !trace->options.wait_loaded ||
 	    !known->file.ino)
 		return;
 	if (there)
 		bpf_map_update_elem(fd, &known->file, &value, BPF_ANY);
 	else
 		bpf_map_delete_elem(fd, &known->file);
+}
+
+void known_object_tell_kernel(const struct trace *trace, struct known_object *known)
+{
+	if (!known->told)
+		known_tell_kernel(trace, known, true);
+	known->told = true;
 }
 
 /* The oldest go first. Never `fresh`, whose first target is only about to map it. */
@@ -113,8 +121,8 @@ static void known_forget_whole(struct trace *trace)
 		uint32_t tgid = (uint32_t)target->pid;
 		struct target_info info;
 
-		if (target->stage == TARGET_LAUNCHING || bpf_map_lookup_elem(fd, &tgid, &info) ||
-		    info.id != target->id)
+		if (target->stage == TARGET_LAUNCHING || target_is_held(trace, target) ||
+		    bpf_map_lookup_elem(fd, &tgid, &info) || info.id != target->id)
 			continue;
 		target->whole = false;
 		info.flags &= ~TARGET_WHOLE;
@@ -206,8 +214,9 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 		return known;
 	log_debug("%s provides %zu allocator functions", object_path(object),
 		  allocator->set->provider->count);
-	if (trace->options.children == CHILDREN_EXACT) {
+	if (trace->options.children >= CHILDREN_EXACT)
 		known_forget_whole(trace);
+	if (trace->options.children == CHILDREN_SYSTEMWIDE) {
 		/* Logged; the object then counts as one without probes. */
 		if (known_probes_attach_all(trace, allocator))
 			log_debug("no probes in %s", object_path(object));
@@ -233,10 +242,7 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 
 	if (known)
 		return known;
-	known = known_object_new(trace, object, object_id(object));
-	if (known)
-		known_tell_kernel(trace, known, true);
-	return known;
+	return known_object_new(trace, object, object_id(object));
 }
 
 const struct probe_set *known_allocator_of(const struct trace *trace, const struct object *object)

@@ -25,7 +25,7 @@ enum known_role {
 
 struct known_probes {
 	struct probe_set *set;	   /* NULL: no such functions, or nobody wants to know */
-	struct attachment *in_all; /* CHILDREN_EXACT: in every process that maps the object */
+	struct attachment *in_all; /* CHILDREN_SYSTEMWIDE: in every process that maps the object */
 	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when in_all is complete; 0: it is not */
 };
 
@@ -33,16 +33,19 @@ struct known_object {
 	uint64_t id;		       /* object_id(): the key */
 	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
 	struct known_probes probes[KNOWN_ROLES];
+	bool told; /* known_object_tell_kernel() */
 	UT_hash_handle hh;
 };
 
 /* The known_object, NULL: there is none (of no object, too). */
 struct known_object *known_object_find(const struct trace *trace, const struct object *object);
 /*
- * The known_object, made and (in exact mode) its allocator's probes attached when it is new. NULL
- * when out of memory. It stays while a target maps the object.
+ * The known_object, made when it is new, and its allocator's probes attached (systemwide). NULL when
+ * out of memory. It stays while a target maps the object.
  */
 struct known_object *known_object_get(struct trace *trace, struct object *object);
+/* Its probes are in all targets: who loads it need not wait (bpf/loaded.bpf.c). Once. */
+void known_object_tell_kernel(const struct trace *trace, struct known_object *known);
 void known_objects_free(struct trace *trace);
 
 /* Its allocator's probes; NULL: it is none, or nothing is known. */

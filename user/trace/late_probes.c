@@ -14,6 +14,8 @@ static bool late_still_loading(const struct trace *trace, const struct target *t
 {
 	const struct target_stats *stats = slots_stats(trace, target->id);
 
+	if (target_is_held(trace, target))
+		return true;
 	if (__atomic_load_n(&stats->loaded_ns, __ATOMIC_ACQUIRE) >= mapped_ns)
 		return false;
 	for (size_t i = 0; i < image_range_count(target->image); i++) {

@@ -8,7 +8,7 @@
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
 		     struct attach_programs *out)
 {
-	bool old = options->old;
+	bool old = options->old, hold = options->children == CHILDREN_EXACT;
 	/*
 	 * Programs that only one kind of kernel can load, with what stands in for them on the
 	 * other. NULL: nothing does.
@@ -43,6 +43,11 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.link_bin = -1,
 	};
 	attach_prepare(options->attach, out);
+	bpf_program__set_autoload(skel->progs.hold_on_fork, hold);
+	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);
+	bpf_program__set_autoload(skel->progs.on_fork, !hold);
+	bpf_program__set_autoload(skel->progs.on_exec, !hold);
+	bpf_map__set_autocreate(skel->maps.holds, hold);
 	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;

@@ -34,7 +34,8 @@ int sharers_start(struct trace *trace)
 /* Single probes go by the memory, and those in all processes by nothing. */
 static bool sharers_need_probes(const struct trace *trace)
 {
-	return trace->options.children != CHILDREN_EXACT && trace->options.attach != ATTACH_SINGLE;
+	return trace->options.children != CHILDREN_SYSTEMWIDE &&
+	       trace->options.attach != ATTACH_SINGLE;
 }
 
 static int sharer_attach_set(struct trace *trace, struct sharer *sharer,

@@ -49,6 +49,8 @@ struct trace {
 
 	uint64_t maps_lost;    /* records of mappings, when that was last looked at */
 	uint64_t events_lost;  /* events of processes, likewise */
+	bool hurrying;	       /* events.c */
+	int usual_nice;	       /* while it does */
 	bool events_unhandled; /* no memory to follow what an event told */
 };
 

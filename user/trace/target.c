@@ -11,6 +11,7 @@
 #include "user/probe/keeper.h"
 #include "user/process/proc.h"
 #include "user/trace/growth.h"
+#include "user/trace/slots.h"
 
 uint32_t target_number(const struct target *target)
 {
@@ -84,6 +85,12 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 	return NULL;
 }
 
+bool target_is_held(const struct trace *trace, const struct target *target)
+{
+	return target->held &&
+	       !__atomic_load_n(&slots_stats(trace, target->id)->loaded_ns, __ATOMIC_ACQUIRE);
+}
+
 /* Threads remember whose they are until they see that the table has changed. */
 void targets_changed(struct trace *trace)
 {
@@ -121,7 +128,8 @@ void trace_detach(struct trace *trace, struct attachment *attachment)
 {
 	uint32_t *hands_full = &trace->skel->bss->shared.hands_full;
 
-	__atomic_store_n(hands_full, 1, __ATOMIC_RELEASE);
+	/* Where there is a bin, nobody waits for that. */
+	__atomic_store_n(hands_full, trace->programs.link_bin < 0, __ATOMIC_RELEASE);
 	attachment_free(attachment);
 	__atomic_store_n(hands_full, 0, __ATOMIC_RELEASE);
 }

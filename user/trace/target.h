@@ -62,6 +62,7 @@ struct target {
 	enum target_stage stage;
 	bool whole;	/* traced from its first instruction: nothing was allocated before */
 	bool late;	/* probes came after it had started to run */
+	bool held;	/* the kernel has held it at its start: target_is_held() */
 	bool bare;	/* has probes on return sites, so that its unwinders are watched */
 	bool layered;	/* has several allocators */
 	bool has_names; /* the symbolizer knows the process */
@@ -113,6 +114,9 @@ struct target *target_by_pid(const struct trace *trace, pid_t pid);
 /* Reads comm and command line again, and opens what names need. */
 void target_identify(struct trace *trace, struct target *target);
 
+/* None of its code has run: it waits for us. */
+bool target_is_held(const struct trace *trace, const struct target *target);
+
 /* Enters it in the kernel's table: from then on its allocations count. 0 or -errno, logged. */
 int target_register(struct trace *trace, const struct target *target);
 /* Takes it out of the kernel's table. */
@@ -127,8 +131,8 @@ void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid);
 /* Takes the set's probes out of the target and its sharers; NULL: all probes. */
 void target_detach(struct trace *trace, struct target *target, const struct probe_set *set);
 /*
- * attachment_free(). The kernel waits meanwhile until running programs have ended, those too that
- * wait for us: they go on at once.
+ * attachment_free(). Without a bin for links we wait meanwhile until running programs have ended,
+ * those too that wait for us: they go on at once.
  */
 void trace_detach(struct trace *trace, struct attachment *attachment);
 

@@ -218,14 +218,12 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 	err = target->image && target->preloaded ? target_open_pidfd(trace, target) : -ENOMEM;
 	for (size_t i = 0; !err && i < path_count; i++) {
 		struct object *object;
-		struct known_object *known;
 
 		if (object_cache_open(trace->objects, paths[i], &object))
 			continue;
 		object_map(object);
 		target->preloaded[target->preloaded_count++] = object;
-		known = known_object_get(trace, object);
-		err = known ? target_attach_allocator(trace, target, known) : -ENOMEM;
+		err = target_attach_object(trace, target, object);
 		unwind_publisher_hold(trace->unwind, target->id, object);
 		if (err > 0) {
 			attached++;

@@ -82,7 +82,8 @@ void target_count_unseen(struct trace *trace, const struct target *target)
 	uint64_t *lost = trace->skel->bss->shared.lost;
 	const struct target *parent = target;
 
-	if (target->stage != TARGET_FOUND || !target->parent)
+	/* One that was killed as it waited for us has missed nothing. */
+	if (target->stage != TARGET_FOUND || !target->parent || target_is_held(trace, target))
 		return;
 	while (parent && parent->stage != TARGET_TRACED)
 		parent = parent->parent ? target_by_id(trace, parent->parent) : NULL;

@@ -49,12 +49,13 @@ static int target_attach_probes(struct trace *trace, struct target *target,
 {
 	if (!probes->set)
 		return 0;
-	if (trace->options.children != CHILDREN_EXACT)
+	if (trace->options.children != CHILDREN_SYSTEMWIDE)
 		return target_attach_set(trace, target, probes->set);
 	return known_probes_attach_all(trace, probes);
 }
 
-int target_attach_allocator(struct trace *trace, struct target *target, struct known_object *known)
+static int target_attach_allocator(struct trace *trace, struct target *target,
+				   struct known_object *known)
 {
 	struct known_probes *probes = &known->probes[KNOWN_ALLOCATOR];
 	int err = 0;
@@ -62,7 +63,7 @@ int target_attach_allocator(struct trace *trace, struct target *target, struct k
 	if (!probes->set)
 		return 0;
 	/* In all processes it is tried when the object gets known, and never again. */
-	if (trace->options.children != CHILDREN_EXACT)
+	if (trace->options.children != CHILDREN_SYSTEMWIDE)
 		err = target_attach_set(trace, target, probes->set);
 	else if (!probes->in_all)
 		err = -EIO;
@@ -111,6 +112,52 @@ int target_attach_beside(struct trace *trace, struct target *target)
 	return err;
 }
 
+/*
+ * With CHILDREN_EXACT a target has the probes of all files that are known, before it maps them: its
+ * children have them when they are held, and nobody waits at a loader's stop for what is known.
+ */
+static int target_attach_known(struct trace *trace, struct target *target)
+{
+	struct known_object *known;
+	int err = 0;
+
+	if (trace->options.children != CHILDREN_EXACT)
+		return 0;
+	for (known = trace->known; known && err >= 0; known = known->hh.next)
+		err = target_attach_allocator(trace, target, known);
+	return err < 0 ? err : 0;
+}
+
+/* A file that has just become known: the other targets get its probes. */
+static void target_spread_known(struct trace *trace, const struct target *first,
+				struct known_object *known)
+{
+	struct target *target, *next;
+
+	if (known->told)
+		return;
+	if (trace->options.children == CHILDREN_EXACT) {
+		HASH_ITER (hh, trace->targets, target, next) {
+			if (target != first && target_attach_allocator(trace, target, known) >= 0)
+				target_attach_beside(trace, target);
+		}
+	}
+	known_object_tell_kernel(trace, known);
+}
+
+int target_attach_object(struct trace *trace, struct target *target, struct object *object)
+{
+	struct known_object *known = known_object_get(trace, object);
+	int err;
+
+	if (!known)
+		return -ENOMEM;
+	err = target_attach_allocator(trace, target, known);
+	if (err >= 0)
+		target_spread_known(trace, target, known);
+	return err;
+}
+
 int target_attach_image(struct trace *trace, struct target *target)
 {
 	const struct object *first = NULL;
@@ -118,14 +165,10 @@ int target_attach_image(struct trace *trace, struct target *target)
 
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
-		struct known_object *known;
 
 		if (!range->object)
 			continue;
-		known = known_object_get(trace, range->object);
-		if (!known)
-			return -ENOMEM;
-		err = target_attach_allocator(trace, target, known);
+		err = target_attach_object(trace, target, range->object);
 		if (err < 0)
 			return err;
 		attached += err;
@@ -133,7 +176,8 @@ int target_attach_image(struct trace *trace, struct target *target)
 			target->layered = true;
 		first = err ? range->object : first;
 	}
-	err = target_attach_beside(trace, target);
+	err = target_attach_known(trace, target);
+	err = err ?: target_attach_beside(trace, target);
 	return err ? err : attached;
 }
 
@@ -158,7 +202,7 @@ uint64_t target_probes_ready_ns(const struct trace *trace, const struct target *
 
 	if (!probes || !probes->set)
 		return 0;
-	if (trace->options.children == CHILDREN_EXACT)
+	if (trace->options.children == CHILDREN_SYSTEMWIDE)
 		return probes->ready_ns;
 	a = target_attachment_of(target, probes->set);
 	return a ? a->ready_ns : 0;

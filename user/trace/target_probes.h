@@ -12,7 +12,7 @@
  */
 int target_attach_image(struct trace *trace, struct target *target);
 /* The probes of one allocator: 1; 0 when the object is none; or -errno. */
-int target_attach_allocator(struct trace *trace, struct target *target, struct known_object *known);
+int target_attach_object(struct trace *trace, struct target *target, struct object *object);
 /* What is watched beside the allocators, in all objects known so far. 0 or -errno. */
 int target_attach_beside(struct trace *trace, struct target *target);
 /* Does it map an allocator whose probes are in place? */

@@ -85,7 +85,8 @@ static int trace_configure(struct trace *trace)
 		.mmap = o->providers.mmap,
 		.check_frees = o->check_frees,
 		.note_frees = o->copies,
-		.own_exec = o->children == CHILDREN_EXACT,
+		.own_exec = o->children >= CHILDREN_EXACT,
+		.task_work_named_anew = o->task_work_named_anew,
 	};
 	skel->rodata->possible_cpus = cpus > 0 && cpus <= RSS_MAX_CPUS ? (uint32_t)cpus : 0;
 	skel->bss->shared.target_epoch = 1;
@@ -214,13 +215,17 @@ static int trace_load(struct trace *trace)
 static int trace_attach_process_events(struct trace *trace)
 {
 	struct memleakbpf *skel = trace->skel;
-	bool old = trace->options.old;
+	bool old = trace->options.old, hold = trace->options.children == CHILDREN_EXACT;
 	const struct {
 		struct bpf_link **link;
 		const struct bpf_program *program;
 	} events[] = {
-		{&skel->links.on_fork, old ? skel->progs.old_on_fork : skel->progs.on_fork},
-		{&skel->links.on_exec, old ? skel->progs.old_on_exec : skel->progs.on_exec},
+		{&skel->links.on_fork, old    ? skel->progs.old_on_fork
+				       : hold ? skel->progs.hold_on_fork
+					      : skel->progs.on_fork},
+		{&skel->links.on_exec, old    ? skel->progs.old_on_exec
+				       : hold ? skel->progs.hold_on_exec
+					      : skel->progs.on_exec},
 		{&skel->links.on_exit, skel->progs.on_exit},
 		{&skel->links.on_mapping, skel->progs.on_mapping},
 	};

@@ -22,8 +22,15 @@ struct target;
 
 enum trace_children {
 	CHILDREN_NONE,
-	CHILDREN_LATE,	/* probes come when the fork has been noticed */
-	CHILDREN_EXACT, /* probes are in every process already, filtered in BPF */
+	CHILDREN_LATE, /* probes come when the fork has been noticed */
+	/* From here on they are seen from their first instruction: */
+	/* each is held until its probes are in; CHILDREN_LATE where the kernel cannot (6.18 can) */
+	CHILDREN_EXACT,
+	/*
+	 * probes are in every process of the machine already, filtered in BPF: others pay a trap a
+	 * call, and instruction translators (valgrind) that begin meanwhile die of it
+	 */
+	CHILDREN_SYSTEMWIDE,
 };
 
 struct trace_options {
@@ -38,6 +45,8 @@ struct trace_options {
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	/* a target that ends itself is held before its memory goes: callbacks.leaving */
 	bool hold_at_end;
+	/* new processes are held by a function that kernels from 7.0 on call otherwise */
+	bool task_work_named_anew;
 	/* a target waits, when it has loaded libraries, until allocators among them have probes */
 	bool wait_loaded;
 	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
@@ -52,7 +61,7 @@ struct trace_options {
 
 /*
  * Looks at what this kernel can, and fills in what that decides: attach, find_vma, task_storage,
- * old, sleepers; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
+ * old, sleepers; makes children late where they cannot be held; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
  * where it must. `wanted` is the mode asked for; with ATTACH_AUTO it is the best that works. 0,
  * also where none works at all: trace_new() then says why. -EOPNOTSUPP, logged, when the one
  * wanted does not; -ENOMEM.

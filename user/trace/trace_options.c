@@ -16,6 +16,17 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
 	options->wait_loaded &= plan->hold;
+	options->task_work_named_anew = plan->named_anew;
+	if (options->children == CHILDREN_EXACT && !(plan->hold && plan->hold_new)) {
+		log_info("this kernel cannot hold new processes until their probes are in (6.18 "
+			 "can): children are traced from when they are seen");
+		options->children = CHILDREN_LATE;
+	}
+	if (options->children == CHILDREN_SYSTEMWIDE)
+		log_info("--children exact-systemwide: until this ends, every process of the "
+			 "machine "
+			 "pays a trap (0.5 to 4 us) each time that it calls a function that is "
+			 "traced, and valgrind and the like, started meanwhile, die of SIGTRAP");
 	options->sleepers = plan->sleepers;
 	/*
 	 * The ticks that tell blocks from before the copy from later ones take a walk over all

@@ -88,6 +88,8 @@ static void load(enum kind kind)
 	struct bpf_program *program;
 	struct trace_options options = {.old = old,
 					.attach = old ? ATTACH_SINGLE : best.best,
+					.children = kind == USUAL && best.hold_new ? CHILDREN_EXACT
+										   : CHILDREN_LATE,
 					.find_vma = !old && best.find_vma,
 					.task_storage = !old && best.task_storage,
 					.check_frees = kind == ALL_OPTIONS && best.hold ? 1000 : 0,
@@ -101,6 +103,7 @@ static void load(enum kind kind)
 	skel->rodata->config.page_size = 4096;
 	skel->rodata->config.max_frames = ABI_MAX_FRAMES;
 	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
+	skel->rodata->config.task_work_named_anew = best.named_anew;
 	if (kind == ALL_OPTIONS)
 		all_options(&skel->rodata->config);
 	programs_choose(skel, &options, &programs_used);
