@@ -35,7 +35,6 @@ struct config {
 	/* what is freed while a copied process's table is read, is noted (--snapshot=fork) */
 	uint32_t note_frees;
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
-	uint32_t task_work_named_anew; /* bpf/hold.h */
 };
 
 /* The kernel's ticks at one moment, which the ages of blocks are told by. */

@@ -38,12 +38,13 @@ struct {
 
 typedef int(hold_callback)(struct bpf_map *map, void *key, void *value);
 
-/* The same thing: from 7.0 on the kernel supplies the last argument itself. */
+/*
+ * From 7.0 on it has another name, which is not asked for here: libbpf looks for a name that the
+ * kernel does not have in its modules, for which it needs CAP_SYS_ADMIN, and gives up without.
+ */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work,
 					      void *map__map, hold_callback *callback,
 					      void *aux__prog) __weak __ksym;
-extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
-					 void *map__map, hold_callback *callback) __weak __ksym;
 
 static int hold_round(struct bpf_map *map, void *key, void *value);
 
@@ -61,11 +62,7 @@ static __always_inline bool hold_schedule(struct task_struct *task, uint64_t key
 		return false;
 	hold->target_id = target_id;
 	hold->since_ns = since_ns;
-	if (config.task_work_named_anew)
-		err = bpf_task_work_schedule_resume(task, &hold->work, &holds, hold_round);
-	else
-		err = bpf_task_work_schedule_resume_impl(task, &hold->work, &holds, hold_round,
-							 NULL);
+	err = bpf_task_work_schedule_resume_impl(task, &hold->work, &holds, hold_round, NULL);
 	if (err)
 		bpf_map_delete_elem(&holds, &key);
 	return !err;

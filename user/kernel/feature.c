@@ -25,7 +25,6 @@ static int (*const trials[FEATURES])(const char **step) = {
 	[FEATURE_FIND_VMA] = feature_try_find_vma,
 	[FEATURE_TASK_STORAGE] = feature_try_task_storage,
 	[FEATURE_TASK_WORK] = feature_try_task_work,
-	[FEATURE_TASK_WORK_NAMED_ANEW] = feature_try_task_work_named_anew,
 	[FEATURE_UPROBE] = feature_try_uprobe,
 	[FEATURE_UPROBE_COOKIE] = feature_try_uprobe_cookie,
 	[FEATURE_UPROBE_SLEEPS] = feature_try_uprobe_sleeps,

@@ -10,17 +10,15 @@
 #include <stdbool.h>
 
 enum feature {
-	FEATURE_BTF,		 /* the kernel describes its types */
-	FEATURE_BPF,		 /* we may load programs */
-	FEATURE_RINGBUF,	 /* 5.8: events to user space in order */
-	FEATURE_MAP_ITERATOR,	 /* 5.8: programs that walk a map */
-	FEATURE_THREAD_ITERATOR, /* 6.1: programs that walk over the threads of one process */
-	FEATURE_TASK_EVENTS,	 /* 5.5: programs on fork, exec and exit that see the task */
-	FEATURE_FIND_VMA,	 /* 5.17: programs that look up a mapping */
-	FEATURE_TASK_STORAGE,	 /* 5.12: data kept with a task, from probe programs */
-	/* 6.18: programs that run in a task before it goes on; the second: by its newer name */
-	FEATURE_TASK_WORK,
-	FEATURE_TASK_WORK_NAMED_ANEW,
+	FEATURE_BTF,		  /* the kernel describes its types */
+	FEATURE_BPF,		  /* we may load programs */
+	FEATURE_RINGBUF,	  /* 5.8: events to user space in order */
+	FEATURE_MAP_ITERATOR,	  /* 5.8: programs that walk a map */
+	FEATURE_THREAD_ITERATOR,  /* 6.1: programs that walk over the threads of one process */
+	FEATURE_TASK_EVENTS,	  /* 5.5: programs on fork, exec and exit that see the task */
+	FEATURE_FIND_VMA,	  /* 5.17: programs that look up a mapping */
+	FEATURE_TASK_STORAGE,	  /* 5.12: data kept with a task, from probe programs */
+	FEATURE_TASK_WORK,	  /* 6.18: programs that run in a task before it goes on */
 	FEATURE_UPROBE,		  /* single uprobes */
 	FEATURE_UPROBE_COOKIE,	  /* 5.15: ... that carry a cookie */
 	FEATURE_UPROBE_SLEEPS,	  /* 6.0: programs on uprobes that may wait */

@@ -226,16 +226,7 @@ int feature_try_task_work(const char **step)
 {
 	int err = feature_try_bpf(step);
 
-	if (!err && try_kernel_function("bpf_task_work_schedule_resume_impl", step))
-		err = feature_try_task_work_named_anew(step);
-	return err;
-}
-
-int feature_try_task_work_named_anew(const char **step)
-{
-	int err = feature_try_bpf(step);
-
-	return err ? err : try_kernel_function("bpf_task_work_schedule_resume", step);
+	return err ? err : try_kernel_function("bpf_task_work_schedule_resume_impl", step);
 }
 
 /* --- Programs on a function of our own -------------------------------------------------------- */

@@ -16,7 +16,6 @@ int feature_try_task_events(const char **step);
 int feature_try_find_vma(const char **step);
 int feature_try_task_storage(const char **step);
 int feature_try_task_work(const char **step);
-int feature_try_task_work_named_anew(const char **step);
 int feature_try_uprobe(const char **step);
 int feature_try_uprobe_cookie(const char **step);
 int feature_try_uprobe_sleeps(const char **step);

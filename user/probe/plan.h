@@ -13,13 +13,9 @@
 struct attach_plan {
 	enum attach_mode best; /* the one that is wanted, if it works; meaningless when none does */
 	bool possible;	       /* one of them works */
-	bool old;  /* before 5.15: bpf/old.bpf.c's programs, and stacks by frame pointers */
-	bool hold; /* a process can be held at its end (bpf/leave.bpf.c) */
-	/*
-	 * a new process can be held before it runs (bpf/hold.h); `named_anew`: as kernels from 7.0
-	 * on call it
-	 */
-	bool hold_new, named_anew;
+	bool old;	   /* before 5.15: bpf/old.bpf.c's programs, and stacks by frame pointers */
+	bool hold;	   /* a process can be held at its end (bpf/leave.bpf.c) */
+	bool hold_new;	   /* a new process can be held before it runs (bpf/hold.h) */
 	bool sleepers;	   /* there is an iterator over the threads of one process */
 	bool task_storage; /* programs may keep data with a thread */
 	bool find_vma;	   /* the kernel can be asked what is mapped at an address */

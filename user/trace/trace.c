@@ -86,7 +86,6 @@ static int trace_configure(struct trace *trace)
 		.check_frees = o->check_frees,
 		.note_frees = o->copies,
 		.own_exec = o->children >= CHILDREN_EXACT,
-		.task_work_named_anew = o->task_work_named_anew,
 	};
 	skel->rodata->possible_cpus = cpus > 0 && cpus <= RSS_MAX_CPUS ? (uint32_t)cpus : 0;
 	skel->bss->shared.target_epoch = 1;

@@ -45,8 +45,6 @@ struct trace_options {
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	/* a target that ends itself is held before its memory goes: callbacks.leaving */
 	bool hold_at_end;
-	/* new processes are held by a function that kernels from 7.0 on call otherwise */
-	bool task_work_named_anew;
 	/* a target waits, when it has loaded libraries, until allocators among them have probes */
 	bool wait_loaded;
 	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */

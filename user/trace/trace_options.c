@@ -16,7 +16,6 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
 	options->wait_loaded &= plan->hold;
-	options->task_work_named_anew = plan->named_anew;
 	if (options->children == CHILDREN_EXACT && !(plan->hold && plan->hold_new)) {
 		log_info("this kernel cannot hold new processes until their probes are in (6.18 "
 			 "can): children are traced from when they are seen");

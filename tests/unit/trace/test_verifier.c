@@ -103,7 +103,6 @@ static void load(enum kind kind)
 	skel->rodata->config.page_size = 4096;
 	skel->rodata->config.max_frames = ABI_MAX_FRAMES;
 	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
-	skel->rodata->config.task_work_named_anew = best.named_anew;
 	if (kind == ALL_OPTIONS)
 		all_options(&skel->rodata->config);
 	programs_choose(skel, &options, &programs_used);
