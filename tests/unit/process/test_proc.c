@@ -190,8 +190,9 @@ static int share(void *arg)
 {
 	(void)arg;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		pause();
+	while (pause() < 0)
+		;
+	return 0;
 }
 
 static void test_sharers(void **state)
