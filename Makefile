@@ -90,6 +90,9 @@ BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__bpf__ 
 BPF_SRCS := $(sort $(wildcard bpf/*.bpf.c))
 BPF_OBJS := $(BPF_SRCS:%.c=$(BUILD)/obj/%.o)
 BPF_LINKED := $(BUILD)/memleakbpf.bpf.o
+# The same for kernels that lack what bpf/hold.h asks for.
+BPF_NO_HOLD := $(BUILD)/gen/memleakbpf_no_hold.bpf.o
+BPF_NO_HOLD_OBJS := $(BPF_OBJS:%/hold.bpf.o=%/hold_no_hold.bpf.o)
 SKELETON := $(BUILD)/gen/memleakbpf.skel.h
 # An object of its own, so that a survey loads nothing of the tracing one.
 SURVEY_OBJ := $(BUILD)/obj/bpf/survey/survey.bpf.o
@@ -157,6 +160,19 @@ $(BUILD)/obj/bpf/%.bpf.o: bpf/%.bpf.c $(FLAGS_USED) | $(DEPS_CHECKED)
 $(BPF_LINKED): $(BPF_OBJS)
 	$(say) BPFLINK $@
 	$(Q)$(BPFTOOL) gen object $@ $(BPF_OBJS)
+
+$(BUILD)/obj/bpf/hold_no_hold.bpf.o: bpf/hold.bpf.c $(FLAGS_USED) | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) CLANG "$< (no hold)"
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DNO_HOLD -MMD -MP -c $< -o $@
+
+$(BPF_NO_HOLD): $(BPF_NO_HOLD_OBJS)
+	@mkdir -p $(@D)
+	$(say) BPFLINK $@
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(BUILD)/obj/user/trace/skeleton.o: $(BPF_NO_HOLD)
+$(BUILD)/obj/user/trace/skeleton.o: ALL_CFLAGS += -Wa,-I$(BUILD)/gen
 
 $(SKELETON): $(BPF_LINKED)
 	@mkdir -p $(@D)
@@ -310,4 +326,4 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
--include $(BPF_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)
+-include $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)

@@ -38,10 +38,22 @@ struct {
 
 typedef int(hold_callback)(struct bpf_map *map, void *key, void *value);
 
-/*
- * From 7.0 on it has another name, which is not asked for here: libbpf looks for a name that the
- * kernel does not have in its modules, for which it needs CAP_SYS_ADMIN, and gives up without.
- */
+#ifdef NO_HOLD
+/* For kernels without the function: libbpf must not come upon its name (user/trace/skeleton.h). */
+static __always_inline void hold_call_off(struct task_struct *task)
+{
+	(void)task;
+}
+
+static __always_inline bool hold_begin(struct task_struct *task, uint32_t target_id)
+{
+	(void)task;
+	(void)target_id;
+	return false;
+}
+#else
+
+/* From 7.0 on it has another name, which is not asked for yet. */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work,
 					      void *map__map, hold_callback *callback,
 					      void *aux__prog) __weak __ksym;
@@ -130,5 +142,6 @@ static __always_inline bool hold_begin(struct task_struct *task, uint32_t target
 	hold_call_off(task);
 	return hold_schedule(task, (uint32_t)task->pid, target_id, 0);
 }
+#endif /* NO_HOLD */
 
 #endif

@@ -195,7 +195,7 @@ static int trace_load(struct trace *trace)
 	if (err)
 		return err;
 	libbpf_messages_to_log();
-	skel = trace->skel = memleakbpf__open();
+	skel = trace->skel = skeleton_open(trace->options.children == CHILDREN_EXACT);
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
 	programs_choose(skel, &trace->options, &trace->programs);

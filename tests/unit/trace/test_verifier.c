@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void load(enum kind kind)
 	bool old = kind == OLD;
 	static char logs[40][1 << 16];
 	struct attach_programs programs_used;
-	struct memleakbpf *skel = memleakbpf__open();
+	struct memleakbpf *skel = skeleton_open(kind == USUAL && best.hold_new);
 	struct bpf_program *program;
 	struct trace_options options = {.old = old,
 					.attach = old ? ATTACH_SINGLE : best.best,
@@ -161,6 +162,25 @@ static void test_as_on_this_kernel(void **state)
 	load(best.old ? OLD : USUAL);
 }
 
+/* What names a function of the kernel has a section for it. */
+static bool names_kernel_functions(bool hold)
+{
+	struct memleakbpf *skel = skeleton_open(hold);
+	bool names;
+
+	assert_non_null(skel);
+	names = btf__find_by_name_kind(bpf_object__btf(skel->obj), ".ksyms", BTF_KIND_DATASEC) > 0;
+	memleakbpf__destroy(skel);
+	return names;
+}
+
+static void test_names_of_functions(void **state)
+{
+	(void)state;
+	assert_true(names_kernel_functions(true));
+	assert_false(names_kernel_functions(false));
+}
+
 static void test_with_all_options(void **state)
 {
 	(void)state;
@@ -216,9 +236,8 @@ static void test_as_before_5_15(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_on_this_kernel),
-		cmocka_unit_test(test_survey),
-		cmocka_unit_test(test_with_all_options),
+		cmocka_unit_test(test_as_on_this_kernel),  cmocka_unit_test(test_survey),
+		cmocka_unit_test(test_names_of_functions), cmocka_unit_test(test_with_all_options),
 		cmocka_unit_test(test_as_before_5_15),
 	};
 
