@@ -48,7 +48,7 @@ offers() {
 		offers "$("$BUILD/memleakbpf" $command --help=options | grep -oE '^-., |--[a-z-]+' | tr -d ', ' | sort | paste -sd ' ')" $command -
 	done
 	offers '--verbose --version' doctor --ver
-	offers '--metrics --metrics-processes' survey --met
+	offers '--metrics --metrics-host --metrics-processes' survey --met
 	offers '' record --met
 }
 
