@@ -140,3 +140,31 @@ usage() {
 	grep -q 'malloc' <<<"$OUT" || fail "$OUT"
 	end_target
 }
+
+# byte_at ADDRESS OCTAL: into the target's memory, its code too.
+byte_at() {
+	printf "\\$2" | dd of="/proc/$T_PID/mem" bs=1 seek="$(($1))" conv=notrunc status=none
+}
+
+@test "doctor names breakpoints that somebody has left in a process's code" {
+	local line start offset path
+	local leftover="process [0-9]+ \\(leaf\\): 1 in"
+
+	start_target "$TARGETS/leaf"
+	read -r line < <(grep -E 'r-xp .*/libc\.so\.6$' "/proc/$T_PID/maps")
+	read -r start _ offset _ _ path <<<"$line"
+	run_tool doctor
+	grep -Eq "$leftover" <<<"$OUT" && fail "$OUT"
+	# Another byte than an int3 is none; its page is the process's own all the same.
+	byte_at "0x${start%-*} + 0x100" 17
+	run_tool doctor
+	grep -Eq "$leftover" <<<"$OUT" && fail "$OUT"
+	byte_at "0x${start%-*} + 0x100" 314
+	run_tool doctor
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	grep -Eq "$leftover $path, the first at $(printf '0x%x' $((0x$offset + 0x100)))\$" <<<"$OUT" || fail "$OUT"
+	run_tool doctor -f json
+	[[ $(jq -c ".breakpoints[] | select(.pid == $T_PID) | [.comm, .path, .count]" <<<"$OUT") == '["leaf","'"$path"'",1]' ]] ||
+		fail "$OUT"
+	end_target
+}

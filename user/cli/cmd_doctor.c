@@ -10,8 +10,10 @@
 
 #include "user/base/json_writer.h"
 #include "user/base/log.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
+#include "user/cli/doctor_breakpoints.h"
 #include "user/cli/doctor_target.h"
 #include "user/probe/plan.h"
 #include "user/kernel/confine.h"
@@ -237,6 +239,42 @@ static void doctor_print_machine(const struct machine *m, bool verbose)
 				  "DEBUGINFOD_URLS is not set: installed debug files only");
 }
 
+#define BREAKPOINTS_SHOWN 8
+
+/* Missing rights, or memory, are no finding. */
+static void doctor_print_breakpoints(bool verbose)
+{
+	struct doctor_breakpoint_list list;
+
+	if (doctor_find_breakpoints(&list)) {
+		doctor_free_breakpoints(&list);
+		return;
+	}
+	for (size_t i = 0; i < list.count && i < BREAKPOINTS_SHOWN; i++) {
+		const struct doctor_breakpoints *b = &list.items[i];
+
+		if (!i)
+			doctor_print_item(DOCTOR_NOTE, "breakpoints in the code of", NULL);
+		printf("  %8s     process %d (", "", b->pid);
+		text_put_name(stdout, b->comm);
+		printf("): %zu in ", b->count);
+		text_put_name(stdout, b->path);
+		printf(", the first at 0x%" PRIx64 "\n", b->first);
+	}
+	if (list.count > BREAKPOINTS_SHOWN)
+		printf("  %8s     and %zu more\n", "", list.count - BREAKPOINTS_SHOWN);
+	if (list.count)
+		printf("  %8s   each costs a trap when it is come to. A tracer or debugger that "
+		       "runs\n"
+		       "  %8s   has them there; where there is none a killed one has left them:\n"
+		       "  %8s   what to do: start the process anew\n",
+		       "", "", "");
+	else if (verbose)
+		doctor_print_item(DOCTOR_OK, "no breakpoints in code",
+				  list.unread ? "of processes that we may look at" : NULL);
+	doctor_free_breakpoints(&list);
+}
+
 static void doctor_print_conclusion(const struct doctor *d)
 {
 	if (!d->have_needed)
@@ -256,6 +294,7 @@ static void doctor_print_text(const struct doctor *d)
 	doctor_print_privileges(m);
 	doctor_print_features(d->features);
 	doctor_print_machine(m, d->verbose);
+	doctor_print_breakpoints(d->verbose);
 	doctor_print_conclusion(d);
 }
 
@@ -275,6 +314,25 @@ static void doctor_put_features(struct json *to, struct features *features)
 		json_end(to);
 	}
 	json_end(to);
+}
+
+static void doctor_put_breakpoints(struct json *to)
+{
+	struct doctor_breakpoint_list list;
+
+	if (!doctor_find_breakpoints(&list) && list.count) {
+		json_array(to, "breakpoints");
+		for (size_t i = 0; i < list.count; i++) {
+			json_object(to, NULL);
+			json_number(to, "pid", (uint64_t)list.items[i].pid);
+			json_text(to, "comm", list.items[i].comm);
+			json_text(to, "path", list.items[i].path);
+			json_number(to, "count", list.items[i].count);
+			json_end(to);
+		}
+		json_end(to);
+	}
+	doctor_free_breakpoints(&list);
 }
 
 static void doctor_print_json(const struct doctor *d)
@@ -297,6 +355,7 @@ static void doctor_print_json(const struct doctor *d)
 	json_end(&to);
 	json_text(&to, "stack", d->plan.old ? "fp" : "dwarf");
 	doctor_put_features(&to, d->features);
+	doctor_put_breakpoints(&to);
 	json_end(&to);
 	putchar('\n');
 }
