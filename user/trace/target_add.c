@@ -103,8 +103,11 @@ static void target_add_children(struct trace *trace, pid_t pid)
 	if (proc_children(pid, &children, &count))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		if (!target_by_pid(trace, children[i]) &&
-		    !spawn_table_has(trace->spawns, children[i]))
+		if (target_by_pid(trace, children[i]) ||
+		    spawn_table_has(trace->spawns, children[i]))
+			continue;
+		/* One that has come just now: its event is on the way, and it is no target itself. */
+		if (!proc_shares(pid, children[i]))
 			target_add_process(trace, children[i], true);
 	}
 }
