@@ -116,7 +116,7 @@ short_lived() {
 	target_line ready
 	attach
 	printf 'go\n' >&"$T_IN"
-	target_line done
+	target_line 'done'
 	stop_tool
 	final
 	seen=$(printf '%s\n' "${SNAPS[@]}" | jq -c 'select(.final and .comm == "true") | .pid' | sort -u | wc -l)
