@@ -72,6 +72,25 @@ union probe_cookie {
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
 
 /*
+ * The cookie of a probe that is told what happens (bpf/told.h): enum alloc_op, and above it the
+ * address in the process that stacks begin at. Addresses have less than 56 bits on both machines.
+ */
+static inline union probe_cookie told_cookie(uint8_t op, uint64_t pc)
+{
+	return (union probe_cookie){.value = pc << 8 | op};
+}
+
+static inline uint64_t told_cookie_pc(union probe_cookie cookie)
+{
+	return cookie.value >> 8;
+}
+
+static inline uint8_t told_cookie_op(union probe_cookie cookie)
+{
+	return (uint8_t)cookie.value;
+}
+
+/*
  * Stands in the programs of bpf/old.bpf.c where a cookie goes; one itself, of a probe that does
  * much, so that loading them shows something.
  */

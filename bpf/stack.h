@@ -120,10 +120,10 @@ discard:
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room.
+ * ABI_NO_SLOT when even the fallback has no room. `pc`: as for walk_begin().
  */
-static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct thread_state *thread,
-					   uint32_t target_id)
+static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc,
+					   struct thread_state *thread, uint32_t target_id)
 {
 	struct stack_key key = {.target_id = target_id};
 	struct stack_event *event = &thread->event;
@@ -131,7 +131,7 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, struct thr
 	uint64_t size;
 	uint32_t slot;
 
-	walk_begin(ctx, thread, target_id);
+	walk_begin(ctx, pc, thread, target_id);
 	slot = unwind_recall(&thread->unwind);
 	if (slot != ABI_NO_SLOT)
 		return slot;

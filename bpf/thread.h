@@ -59,6 +59,13 @@ struct thread_state {
 	} named[2];
 	uint64_t free_sp; /* TARGET_LAYERED: at the entry of the last free that found its block, */
 	uint64_t free_return; /* and what it returns to */
+	/* bpf/told.h: what realloc has been told to free; block 0: nothing */
+	struct told_resize {
+		uint64_t block;
+		struct live_value value;
+		uint32_t target_id;
+		uint32_t pad;
+	} told;
 	struct unwind_state unwind;
 	/* scratch: the walk writes its frames where they will be sent from */
 	struct stack_event event;

@@ -160,13 +160,16 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 }
 #endif
 
-/* Prepares a walk from the registers at an allocator function's entry. */
-static __always_inline void walk_begin(const struct pt_regs *ctx, struct thread_state *thread,
-				       uint32_t target_id)
+/*
+ * Prepares a walk from the registers at an allocator function's entry; `pc`, if not 0, stands for
+ * the probe's place.
+ */
+static __always_inline void walk_begin(const struct pt_regs *ctx, uint64_t pc,
+				       struct thread_state *thread, uint32_t target_id)
 {
 	struct unwind_state *state = &thread->unwind;
 
-	state->regs.pc = regs_ip(ctx);
+	state->regs.pc = pc ? pc : regs_ip(ctx);
 	state->regs.sp = regs_sp(ctx);
 	state->regs.fp = regs_fp(ctx);
 #if defined(__TARGET_ARCH_arm64)

@@ -70,6 +70,9 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 	attach_prepare_program(programs->on_named, programs->named, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->gate_alloc, programs->gate, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->gate_free, programs->gate, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->gate_kept, programs->gate, mode, TRACE_UPROBE_MULTI);
 }
 
 /* The probes of one role, as the arrays that the kernel wants. */
@@ -268,6 +271,52 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 			 (err == -EACCES || err == -EPERM) && mode == ATTACH_SINGLE
 				 ? "; on this kernel single uprobes need CAP_SYS_ADMIN"
 				 : "");
+}
+
+/* Those of one program, in one link where there are such. */
+static int attach_add_told(struct attachment *a, enum attach_mode mode,
+			   const struct attach_programs *p, const struct bpf_program *program,
+			   const char *path, const struct probe_list *list)
+{
+	if (!list->count)
+		return 0;
+	return mode == ATTACH_SINGLE
+		       ? attach_add_single(a, program, false, !p->old, path, list, 0)
+		       : attach_add_multi(a, program, TRACE_UPROBE_MULTI, 0, path, list, 0);
+}
+
+int attach_told(enum attach_mode mode, const struct attach_programs *programs,
+		const struct told_probe *probes, size_t count, const char *path,
+		struct attachment **out)
+{
+	/* Ends first: see attach_probes(). */
+	const struct bpf_program *const order[] = {programs->gate_free, programs->gate_kept,
+						   programs->gate_alloc};
+	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
+	struct attachment *a = calloc(1, sizeof(*a) + count * sizeof(a->fds[0]));
+	int err = count > PROBES_MAX ? -E2BIG : 0;
+
+	if (!list || !a) {
+		free(a);
+		return -ENOMEM;
+	}
+	a->link_bin = programs->link_bin;
+	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
+		list->count = 0;
+		for (size_t j = 0; j < count; j++) {
+			if (probes[j].program != order[i])
+				continue;
+			list->offsets[list->count] = probes[j].offset;
+			list->cookies[list->count++] = probes[j].cookie;
+		}
+		err = attach_add_told(a, mode, programs, order[i], path, list);
+	}
+	if (err) {
+		attachment_free(a);
+		return err;
+	}
+	*out = a;
+	return 0;
 }
 
 void attachment_free(struct attachment *attachment)

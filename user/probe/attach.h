@@ -34,6 +34,9 @@ struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
 		*unmap_enter, *on_unwind, *on_leave, *on_named, *on_loaded;
 	bool leave, named, loaded; /* on_leave, on_named, on_loaded are wanted */
+	/* bpf/told.bpf.c's, loaded if `gate` */
+	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
+	bool gate;
 	/*
 	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are
 	 * bpf/old.bpf.c's. Else NULL.
@@ -56,6 +59,21 @@ struct attachment; /* the links of one object in one process, or in all */
  */
 int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		  const struct probe_set *set, pid_t pid, struct attachment **out);
+
+/* A probe that is told what happens, in a file that belongs to one process alone. */
+struct told_probe {
+	const struct bpf_program *program;
+	uint64_t offset; /* in the file */
+	uint64_t cookie; /* told_cookie() */
+};
+
+/*
+ * Attaches them in every process that maps the file `path`; with ATTACH_SESSION as with
+ * ATTACH_MULTI. 0 and *out (attachment_free), or -errno, not logged. All or nothing.
+ */
+int attach_told(enum attach_mode mode, const struct attach_programs *programs,
+		const struct told_probe *probes, size_t count, const char *path,
+		struct attachment **out);
 
 /*
  * Detaches: some milliseconds later where there is a bin for links. Without one the kernel has us

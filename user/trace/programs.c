@@ -40,6 +40,10 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.loaded = options->wait_loaded,
 		.on_named = skel->progs.on_named,
 		.named = options->check_frees != 0,
+		.gate_alloc = skel->progs.gate_alloc,
+		.gate_free = skel->progs.gate_free,
+		.gate_kept = skel->progs.gate_kept,
+		.gate = options->gate,
 		.link_bin = -1,
 	};
 	attach_prepare(options->attach, out);

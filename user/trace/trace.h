@@ -39,8 +39,10 @@ struct trace_options {
 	uint64_t min_size, max_size; /* bytes, inclusive */
 	uint64_t older_ns;	     /* 0: everything counts as older */
 	uint64_t sample_bytes; /* mean distance of sample points; 0: every allocation is recorded */
-	bool frame_pointers;   /* --stack fp: no unwind tables */
-	uint32_t max_frames;   /* 2 to ABI_MAX_FRAMES */
+	bool gate; /* allocators get the gate (user/gate) where they can have it, else probes */
+	bool gate_only;	     /* --attach gate: the gate, or an error */
+	bool frame_pointers; /* --stack fp: no unwind tables */
+	uint32_t max_frames; /* 2 to ABI_MAX_FRAMES */
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */
 	/* a target that ends itself is held before its memory goes: callbacks.leaving */

@@ -94,6 +94,7 @@ static void load(enum kind kind)
 					.find_vma = !old && best.find_vma,
 					.task_storage = !old && best.task_storage,
 					.check_frees = kind == ALL_OPTIONS && best.hold ? 1000 : 0,
+					.gate = !old,
 					.hold_at_end = !old && best.hold};
 	size_t programs = 0, too_many = 0, sharing = 0, i = 0;
 
