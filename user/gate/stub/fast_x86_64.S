@@ -31,9 +31,13 @@
 	cmpb	$0, (%r11, %rax)
 .endm
 
-/* The tool writes another nop there if the kernel likes one better. */
-.macro PROBE
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
+/*
+ * The tool writes another nop there if the kernel likes one better (user/gate/nop.h). GATE_PROBE bytes
+ * in one line of 16: the kernel optimises none that crosses a page.
+ */
+.macro PROBE label
+	.p2align 4, , GATE_PROBE - 1
+\label:	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
 	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
 .endm
 
@@ -97,7 +101,7 @@
 	add	$40, %rsp
 	test	%ecx, %ecx
 	je	.Lret\@
-\probe:	PROBE
+	PROBE	\probe
 .Lret\@:
 	ret
 .endm
@@ -138,7 +142,7 @@
 	pop	%rdi
 	test	%eax, %eax
 	je	.Lroom\@
-.Lprobe\@: PROBE
+	PROBE	.Lprobe\@
 	jmp	.Lroom\@
 	UNDO	.Lundo\@
 	TABLE	GATE_KIND_FREE, .Lentry\@, .Lundo\@, .Lroom\@, freed=.Lprobe\@
@@ -177,7 +181,7 @@
 	pop	%rdi
 	test	%eax, %eax
 	je	.Lcount\@
-.Lfreed\@: PROBE
+	PROBE	.Lfreed\@
 	push	%rdi
 	push	%rsi
 	sub	$24, %rsp
@@ -209,7 +213,7 @@
 	add	$40, %rsp
 	test	%ecx, %ecx
 	je	.Lret\@
-.Lagain\@: PROBE
+	PROBE	.Lagain\@
 .Lret\@: ret
 .Lnothing\@:
 	/* Of size 0 it is freed, and NULL no failure. */
@@ -226,7 +230,7 @@
 	add	$40, %rsp
 	test	%ecx, %ecx
 	je	.Lret\@
-.Lkept\@: PROBE
+	PROBE	.Lkept\@
 	ret
 .Ldone\@:
 	/* Block 0: only that the call is over. */

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The nop for the gate's probes: that the choice is right for this kernel is seen by putting uprobes
+ * on every place of a whole copy of the gate's code, which is then run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/base/page.h"
+#include "user/base/util.h"
+#include "user/gate/nop.h"
+#include "user/gate/stub.h"
+#include "user/kernel/unkillable.h"
+#include "user/kernel/uprobe.h"
+
+#ifndef __x86_64__
+static void test_other_machine(void **state)
+{
+	struct gate_nop nop;
+
+	(void)state;
+	assert_int_equal(gate_nop_choose(&nop), -EOPNOTSUPP);
+	assert_non_null(nop.step);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_other_machine)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+
+#define HITS   1000
+#define ROUNDS 20
+
+static bool may_probe(void)
+{
+	if (!getuid())
+		return true;
+	print_message("needs root\n");
+	return false;
+}
+
+/* ---- a page of code with a probe on it ---------------------------------------------------- */
+
+struct probed {
+	int file;
+	uint8_t *page;
+	void (*code)(void);
+	char path[32];
+};
+
+/* The bytes at that offset of the page, then a return. */
+static void probed_map(struct probed *p, const uint8_t bytes[static GATE_PROBE], size_t offset)
+{
+	uint8_t page[4096];
+	void *at;
+
+	memset(page, 0xcc, sizeof(page));
+	memcpy(page + offset, bytes, GATE_PROBE);
+	page[offset + GATE_PROBE] = 0xc3;
+	p->file = memfd_create("test", MFD_CLOEXEC);
+	assert_true(p->file >= 0);
+	assert_int_equal(write(p->file, page, sizeof(page)), sizeof(page));
+	p->page = mmap(NULL, sizeof(page), PROT_READ | PROT_EXEC, MAP_PRIVATE, p->file, 0);
+	assert_ptr_not_equal(p->page, MAP_FAILED);
+	at = p->page + offset;
+	memcpy(&p->code, &at, sizeof(at));
+	snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", p->file);
+}
+
+static void probed_free(struct probed *p)
+{
+	munmap(p->page, 4096);
+	close(p->file);
+}
+
+static uint64_t count_of(int event)
+{
+	uint64_t count;
+
+	assert_int_equal(read(event, &count, sizeof(count)), sizeof(count));
+	return count;
+}
+
+static uint32_t best_ns(const struct probed *p)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t began = monotonic_ns();
+
+		for (int i = 0; i < 50; i++)
+			p->code();
+		began = monotonic_ns() - began;
+		if (began < best)
+			best = began;
+	}
+	return (uint32_t)(best / 50);
+}
+
+/* ---- the choice --------------------------------------------------------------------------- */
+
+static unsigned open_files(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void test_choice(void **state)
+{
+	unsigned files = open_files();
+	uint64_t began = monotonic_ns();
+	struct gate_nop nop, again;
+
+	(void)state;
+	if (!may_probe())
+		skip();
+	assert_int_equal(gate_nop_choose(&nop), 0);
+	print_message("%s, %s, %u ns a hit; chosen in %.1f ms\n", nop.name,
+		      nop.optimised ? "optimised" : "emulated", nop.hit_ns,
+		      (double)(monotonic_ns() - began) / 1e6);
+	/* The same each time, whatever others do on this machine meanwhile. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(gate_nop_choose(&again), 0);
+		assert_string_equal(again.name, nop.name);
+		assert_memory_equal(again.bytes, nop.bytes, GATE_PROBE);
+	}
+	assert_null(nop.step);
+	assert_int_equal(nop.optimised, nop.length >= 5);
+	assert_true(nop.hit_ns > 20 && nop.hit_ns < 1000000);
+	assert_int_equal(open_files(), files);
+}
+
+/* Does the kernel make a call of these bytes? Then the breakpoint is gone. */
+static bool is_optimised(const uint8_t bytes[static GATE_PROBE], uint32_t *ns)
+{
+	struct probed p;
+	bool gone;
+	int event;
+
+	probed_map(&p, bytes, 0);
+	event = uprobe_open(p.path, 0, false, getpid());
+	if (event < 0) {
+		probed_free(&p);
+		return false;
+	}
+	*ns = best_ns(&p);
+	gone = *(volatile uint8_t *)p.page != 0xcc;
+	assert_int_equal(count_of(event), ROUNDS * 50);
+	unkillable_close(event);
+	/* Off, it is what it was. */
+	assert_memory_equal(p.page, bytes, GATE_PROBE);
+	probed_free(&p);
+	return gone;
+}
+
+/*
+ * If there is a nop that is optimised, one is chosen. It is not dearer than that of one byte, which
+ * every kernel emulates.
+ */
+static void test_price(void **state)
+{
+	static const uint8_t plain[GATE_PROBE] = {0x90, 0x66, 0x0f, 0x1f, 0x84},
+			     nop10[GATE_PROBE] = {0x66, 0x2e, 0x0f, 0x1f, 0x84},
+			     nop5[GATE_PROBE] = {0x0f, 0x1f, 0x44, 0, 0, 0x0f, 0x1f, 0x44, 0, 0};
+	uint32_t ns = 0, than = 0, other;
+	struct gate_nop nop;
+
+	(void)state;
+	if (!may_probe())
+		skip();
+	assert_int_equal(gate_nop_choose(&nop), 0);
+	assert_int_equal(nop.optimised, is_optimised(nop.bytes, &ns));
+	assert_int_equal(nop.optimised, is_optimised(nop10, &other) || is_optimised(nop5, &other));
+	assert_false(is_optimised(plain, &than));
+	print_message("%s: %u ns a hit that is counted, a plain one %u ns\n", nop.name, ns, than);
+	assert_true(ns < than + than / 4);
+	assert_true(!nop.optimised || ns < than);
+}
+
+static void *hit_and_count(void *arg)
+{
+	const struct probed *p = arg;
+	int event = uprobe_open(p->path, 0, false, gettid());
+	uint64_t count;
+
+	if (event < 0)
+		return NULL;
+	for (int i = 0; i < HITS; i++)
+		p->code();
+	count = count_of(event);
+	unkillable_close(event);
+	return (void *)(uintptr_t)count;
+}
+
+/* Threads that make the first hits at a time, each with a probe of its own on the same place. */
+static void test_two_threads(void **state)
+{
+	struct probed probed;
+	pthread_t threads[2];
+	struct gate_nop nop;
+
+	(void)state;
+	if (!may_probe())
+		skip();
+	assert_int_equal(gate_nop_choose(&nop), 0);
+	probed_map(&probed, nop.bytes, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hit_and_count, &probed), 0);
+	for (int i = 0; i < 2; i++) {
+		void *count;
+
+		assert_int_equal(pthread_join(threads[i], &count), 0);
+		assert_int_equal((uintptr_t)count, HITS);
+	}
+	probed_free(&probed);
+}
+
+static void test_no_rights(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct gate_nop nop;
+
+		if (!getuid() && (setgid(65534) || setuid(65534)))
+			_exit(1);
+		_exit(gate_nop_choose(&nop) < 0 && nop.step && !nop.length ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* ---- in the gate's code ------------------------------------------------------------------- */
+
+/* What the assembler has put there. */
+static const uint8_t in_code[GATE_PROBE] = {0x0f, 0x1f, 0x44, 0x00, 0x00,
+					    0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+static size_t places_with(const uint8_t *code, size_t size, const uint8_t bytes[static GATE_PROBE])
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at + GATE_PROBE <= size; at++) {
+		if (memcmp(code + at, bytes, GATE_PROBE))
+			continue;
+		count++;
+		/* None crosses a page. */
+		assert_int_equal(at / 4096, (at + GATE_PROBE - 1) / 4096);
+		at += GATE_PROBE - 1;
+	}
+	return count;
+}
+
+static void test_written_everywhere(void **state)
+{
+	static const struct gate_nop nop = {.bytes = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}};
+	const uint8_t *original;
+	uint8_t *code;
+	size_t size, places;
+
+	(void)state;
+	original = gate_code(&size);
+	code = malloc(size);
+	assert_non_null(code);
+	memcpy(code, original, size);
+	places = places_with(code, size, in_code);
+	assert_true(places >= 40);
+	gate_nop_write(code, &nop);
+	assert_int_equal(places_with(code, size, in_code), 0);
+	assert_int_equal(places_with(code, size, nop.bytes), places);
+	/* And nowhere else. */
+	for (size_t at = 0; at + GATE_PROBE <= size; at++) {
+		if (!memcmp(code + at, nop.bytes, GATE_PROBE))
+			memcpy(code + at, in_code, GATE_PROBE);
+	}
+	assert_memory_equal(code, original, size);
+	free(code);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_price),
+		cmocka_unit_test(test_two_threads),
+		cmocka_unit_test(test_no_rights),
+		cmocka_unit_test(test_written_everywhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif

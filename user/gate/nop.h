@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The instruction that the gate's probes sit on. A uprobe on a nop costs anything from 0.2 us, where
+ * the kernel makes a call of it that enters without a trap, to 16 us, where it copies the nop
+ * elsewhere and single-steps it there. Which nop is which is another matter with each kernel:
+ *
+ *   nop10  66 2e 0f 1f 84 ..  made a call from 7.2 on; refused before (prefix cs, ENOTSUPP)
+ *   nop5   0f 1f 44 00 00     made a call by 6.18 to 7.1; single-stepped by older ones
+ *   nop    90                 emulated after a trap, by all
+ *
+ * (arch_uprobe_analyze_insn(), can_optimize() and branch_setup_xol_ops() in the kernel's
+ * arch/x86/kernel/uprobes.c.) Versions say little, so each is tried in this process.
+ */
+#ifndef MEMLEAKBPF_GATE_NOP_H
+#define MEMLEAKBPF_GATE_NOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/gate/stub_layout.h"
+
+struct gate_nop {
+	uint8_t bytes[GATE_PROBE]; /* the nop for the probe, then others that fill the place */
+	uint8_t length;		   /* of the first */
+	bool optimised;		   /* the kernel makes a call of it */
+	uint32_t hit_ns;	   /* what a hit takes that runs an empty BPF program, at best */
+	const char *name;	   /* "nop5" */
+	const char *step;	   /* what failed; NULL: nothing. Both are static strings. */
+};
+
+/*
+ * Tries what there is, in some milliseconds, and chooses. Needs the right to load BPF programs, and
+ * is for a process that may still map code (before confine_tool()). A kernel that made a call of one
+ * leaves a page of its own mapped here, "[uprobes-trampoline]", for good. 0; or -errno, not logged:
+ * uprobes do not work on a memfd here, and out->step has what was tried.
+ */
+int gate_nop_choose(struct gate_nop *out);
+
+/* Writes it to each place of a probe (gate_stubs()) in a copy of gate_code(). */
+void gate_nop_write(uint8_t *code, const struct gate_nop *nop);
+
+#endif
