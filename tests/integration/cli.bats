@@ -146,6 +146,29 @@ byte_at() {
 	printf "\\$2" | dd of="/proc/$T_PID/mem" bs=1 seek="$(($1))" conv=notrunc status=none
 }
 
+@test "doctor says whether there can be a gate" {
+	run_tool doctor -f json
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	if [[ $(uname -m) != x86_64 ]]; then
+		[[ $(jq -r '.gate | "\(.have) \(.why)"' <<<"$OUT") == 'false there is a gate for x86_64 only' ]] || fail "$OUT"
+		return
+	fi
+	jq -e '.gate | .have and .optimised == (.nop != "nop") and .hit_ns > 20' <<<"$OUT" >/dev/null || fail "$OUT"
+	local how
+	how=$(jq -r '.gate | "\(.nop), \(if .optimised then "optimised" else "emulated" end) by the kernel, "' <<<"$OUT")
+	run_tool doctor
+	grep -Eq "^  ok       gate +${how}[0-9.]+ us a hit\$" <<<"$OUT" || fail "$OUT"
+	# With this, a memfd that is made to be executed is refused; it is a setting of the process's PID namespace.
+	if [[ -e /proc/sys/vm/memfd_noexec ]]; then
+		OUT=$(unshare --pid --fork --mount-proc "$BASH" -c 'echo 2 >/proc/sys/vm/memfd_noexec && exec "$1" doctor -f json' - "$TOOL")
+		jq -e '.gate.have' <<<"$OUT" >/dev/null || fail "$OUT"
+	fi
+	cp "$TOOL" "$BATS_TEST_TMPDIR/memleakbpf"
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR/memleakbpf"
+	OUT=$(setpriv --reuid=65534 --regid=65534 --clear-groups "$BATS_TEST_TMPDIR/memleakbpf" doctor -f json) && fail "$OUT"
+	jq -e '.gate | .have == false and .why != ""' <<<"$OUT" >/dev/null || fail "$OUT"
+}
+
 @test "doctor names breakpoints that somebody has left in a process's code" {
 	local line start offset path
 	local leftover="process [0-9]+ \\(leaf\\): 1 in"

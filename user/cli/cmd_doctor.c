@@ -14,6 +14,7 @@
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/doctor_breakpoints.h"
+#include "user/cli/doctor_gate.h"
 #include "user/cli/doctor_target.h"
 #include "user/probe/plan.h"
 #include "user/kernel/confine.h"
@@ -84,6 +85,7 @@ struct doctor {
 	struct features *features;
 	struct machine machine;
 	struct attach_plan plan;
+	struct doctor_gate gate;
 	bool have_needed; /* of the features, and that BPF programs may read memory */
 	bool possible;	  /* to trace */
 	bool verbose;
@@ -109,6 +111,7 @@ static void doctor_judge(struct doctor *d)
 		doctor_have_needed(d->features) && d->machine.lockdown != LOCKDOWN_CONFIDENTIALITY;
 	attach_plan(d->features, ATTACH_AUTO, &d->plan);
 	d->possible = d->have_needed && d->plan.possible;
+	doctor_gate_read(&d->machine, &d->gate);
 }
 
 /* ---- for people --------------------------------------------------------------------------- */
@@ -153,6 +156,25 @@ static void doctor_print_features(struct features *features)
 			return;
 		}
 	}
+}
+
+static void doctor_print_gate(const struct doctor_gate *gate)
+{
+	char text[160];
+
+	if (!gate->have) {
+		doctor_print_item(DOCTOR_MISSING, "gate", gate->why);
+		printf("  %8s   without it: with -s as well, each call of the allocator is a "
+		       "trap\n",
+		       "");
+		if (gate->remedy)
+			printf("  %8s   what to do: %s\n", "", gate->remedy);
+		return;
+	}
+	doctor_gate_text(gate, text, sizeof(text));
+	doctor_print_item(DOCTOR_OK, "gate", text);
+	for (size_t i = 0; i < DOCTOR_GATE_NOTES && gate->notes[i]; i++)
+		doctor_print_item(DOCTOR_NOTE, "  gate", gate->notes[i]);
 }
 
 static void doctor_print_privileges(const struct machine *m)
@@ -293,6 +315,8 @@ static void doctor_print_text(const struct doctor *d)
 	printf("memleakbpf %s, Linux %s %s\n", MEMLEAKBPF_VERSION, m->release, m->architecture);
 	doctor_print_privileges(m);
 	doctor_print_features(d->features);
+	if (d->possible)
+		doctor_print_gate(&d->gate);
 	doctor_print_machine(m, d->verbose);
 	doctor_print_breakpoints(d->verbose);
 	doctor_print_conclusion(d);
@@ -311,6 +335,26 @@ static void doctor_put_features(struct json *to, struct features *features)
 		json_bool(to, "have", have);
 		if (!have)
 			json_text(to, "why", features_why(features, doctor_features[i].feature));
+		json_end(to);
+	}
+	json_end(to);
+}
+
+static void doctor_put_gate(struct json *to, const struct doctor_gate *gate)
+{
+	json_object(to, "gate");
+	json_bool(to, "have", gate->have);
+	if (gate->have) {
+		json_text(to, "nop", gate->nop.name);
+		json_bool(to, "optimised", gate->nop.optimised);
+		json_number(to, "hit_ns", gate->nop.hit_ns);
+	} else {
+		json_text(to, "why", gate->why);
+	}
+	if (gate->notes[0]) {
+		json_array(to, "notes");
+		for (size_t i = 0; i < DOCTOR_GATE_NOTES && gate->notes[i]; i++)
+			json_text(to, NULL, gate->notes[i]);
 		json_end(to);
 	}
 	json_end(to);
@@ -355,6 +399,7 @@ static void doctor_print_json(const struct doctor *d)
 	json_end(&to);
 	json_text(&to, "stack", d->plan.old ? "fp" : "dwarf");
 	doctor_put_features(&to, d->features);
+	doctor_put_gate(&to, &d->gate);
 	doctor_put_breakpoints(&to);
 	json_end(&to);
 	putchar('\n');

@@ -44,10 +44,13 @@ int gate_nop_choose(struct gate_nop *out)
 }
 #else
 
-/* Since Linux 6.3; before, every memfd may be executed. */
+/* Since Linux 6.3. */
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010u
 #endif
+
+/* enum bpf_attach_type; newer than Debian 12's headers. */
+#define TRACE_UPROBE_MULTI 48
 
 #define BREAKPOINT 0xcc
 #define RET	   0xc3
@@ -69,7 +72,7 @@ static const struct {
 
 struct nop_trial {
 	void *code;
-	int event, link; /* or -errno */
+	int event, link; /* of its own, where there is no link for all; or -errno */
 	bool optimised;
 	uint32_t hit_ns;
 };
@@ -77,7 +80,7 @@ struct nop_trial {
 struct nop_trials {
 	uint8_t *page; /* mapped as a target has it: private, never writable */
 	char path[32]; /* its file */
-	int file, program, bin;
+	int file, map, program, link, bin;
 	struct nop_trial of[NOPS];
 };
 
@@ -99,7 +102,8 @@ static int nop_make_file(struct nop_trials *t)
 		bytes[i * APART + GATE_PROBE] = RET;
 	}
 	t->file = memfd_create("memleakbpf-nop", MFD_CLOEXEC | MFD_EXEC);
-	if (t->file < 0 && errno == EINVAL)
+	/* Unknown, or refused by vm.memfd_noexec=2, under which the other may be mapped as code too. */
+	if (t->file < 0)
 		t->file = memfd_create("memleakbpf-nop", MFD_CLOEXEC);
 	if (t->file < 0 || pwrite(t->file, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return -errno;
@@ -117,50 +121,145 @@ static int nop_map(struct nop_trials *t)
 	return 0;
 }
 
-/* One that does nothing. */
-static int nop_load_program(void)
+/* ---- a program that counts its runs ------------------------------------------------------- */
+
+static int nop_bpf(int command, union bpf_attr *attr)
 {
+	long result = syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	return result < 0 ? -errno : (int)result;
+}
+
+static int nop_make_map(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = sizeof(uint32_t),
+		.value_size = sizeof(uint64_t),
+		.max_entries = 1,
+	};
+
+	return nop_bpf(BPF_MAP_CREATE, &attr);
+}
+
+static uint64_t nop_hits(const struct nop_trials *all)
+{
+	uint32_t key = 0;
+	uint64_t hits = 0;
+	union bpf_attr attr = {
+		.map_fd = (uint32_t)all->map,
+		.key = (uintptr_t)&key,
+		.value = (uintptr_t)&hits,
+	};
+
+	nop_bpf(BPF_MAP_LOOKUP_ELEM, &attr);
+	return hits;
+}
+
+static int nop_load_program(const struct nop_trials *all, uint32_t attach_type)
+{
+	/* The counter is at 0 of the map's value. */
 	const struct bpf_insn insns[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+		{.code = BPF_LD | BPF_IMM | BPF_DW,
+		 .dst_reg = BPF_REG_1,
+		 .src_reg = BPF_PSEUDO_MAP_VALUE,
+		 .imm = all->map},
+		{0},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW,
+		 .dst_reg = BPF_REG_1,
+		 .src_reg = BPF_REG_2,
+		 .imm = BPF_ADD},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.expected_attach_type = attach_type,
 		.insn_cnt = ARRAY_SIZE(insns),
 		.insns = (uintptr_t)insns,
 		.license = (uintptr_t) "Dual BSD/GPL",
 	};
-	long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 
-	return fd < 0 ? -errno : (int)fd;
+	return nop_bpf(BPF_PROG_LOAD, &attr);
 }
 
-/* The program's descriptor for the event, or -errno: kernels before 5.15 have none. */
-static int nop_link(const struct nop_trials *all, const struct nop_trial *t)
+/* ---- the probes --------------------------------------------------------------------------- */
+
+static int nop_link_all(const struct nop_trials *all)
+{
+	uint64_t offsets[NOPS];
+	/* struct link_create.uprobe_multi of union bpf_attr, kernel >= 6.6. */
+	struct {
+		uint32_t program, target, attach_type, flags;
+		uint64_t path, offsets, ref_ctr_offsets, cookies;
+		uint32_t count, multi_flags, pid, pad;
+	} attr = {
+		.program = (uint32_t)all->program,
+		.attach_type = TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)all->path,
+		.offsets = (uintptr_t)offsets,
+		.count = NOPS,
+	};
+
+	for (size_t i = 0; i < NOPS; i++)
+		offsets[i] = i * APART;
+	return (int)unkillable_syscall(SYS_bpf, BPF_LINK_CREATE, (long)&attr, sizeof(attr), 0, 0);
+}
+
+/*
+ * A probe of its own, whose event has a link for its program if there is such a thing (5.15), since
+ * that can be given up without waiting.
+ */
+static void nop_link_one(const struct nop_trials *all, size_t i, struct nop_trial *t)
 {
 	union bpf_attr attr = {.link_create = {
 				       .prog_fd = (uint32_t)all->program,
-				       .target_fd = (uint32_t)t->event,
 				       .attach_type = BPF_PERF_EVENT,
 			       }};
-	long link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
-	return link < 0 ? -errno : (int)link;
+	t->event = uprobe_open(all->path, i * APART, false, gettid());
+	if (t->event < 0)
+		return;
+	attr.link_create.target_fd = (uint32_t)t->event;
+	t->link = nop_bpf(BPF_LINK_CREATE, &attr);
+	if (t->link < 0)
+		ioctl(t->event, PERF_EVENT_IOC_SET_BPF, all->program);
 }
 
-/* Does each hit count? The kernel optimises at the first. From then on the program runs instead. */
-static int nop_see_hits(const struct nop_trials *all, struct nop_trial *t)
+/* One link for all, which takes fewer privileges; before 6.6, probes of their own. */
+static int nop_attach(struct nop_trials *all, const char **step)
 {
-	uint64_t hits;
+	*step = "creating a BPF map";
+	all->map = nop_make_map();
+	if (all->map < 0)
+		return all->map;
+	*step = "loading a BPF program";
+	all->program = nop_load_program(all, TRACE_UPROBE_MULTI);
+	if (all->program >= 0)
+		all->link = nop_link_all(all);
+	if (all->link >= 0)
+		return 0;
+	cleanup_close(&all->program);
+	all->program = nop_load_program(all, 0);
+	if (all->program < 0)
+		return all->program;
+	*step = "putting a uprobe on a memfd";
+	for (size_t i = 0; i < NOPS; i++)
+		nop_link_one(all, i, &all->of[i]);
+	return all->of[NOPS - 1].event < 0 ? all->of[NOPS - 1].event : 0;
+}
+
+/* ---- the choice --------------------------------------------------------------------------- */
+
+/* The kernel optimises at the first hit. */
+static bool nop_sees_hits(const struct nop_trials *all, const struct nop_trial *t)
+{
+	uint64_t before = nop_hits(all);
 
 	nop_run(t);
 	nop_run(t);
-	if (read(t->event, &hits, sizeof(hits)) != sizeof(hits))
-		return -EIO;
-	if (hits != 2)
-		return -ENODATA;
-	t->link = nop_link(all, t);
-	return t->link < 0 && ioctl(t->event, PERF_EVENT_IOC_SET_BPF, all->program) ? -errno : 0;
+	return nop_hits(all) == before + 2;
 }
 
 static void nop_measure(struct nop_trial *t)
@@ -183,21 +282,15 @@ static void nop_measure(struct nop_trial *t)
 static int nop_best(struct nop_trials *all, size_t *best, const char **step)
 {
 	struct nop_trial *plain = &all->of[NOPS - 1];
-	int err;
 
-	*step = "putting a uprobe on a memfd";
-	if (plain->event < 0)
-		return plain->event;
-	err = nop_see_hits(all, plain);
-	*step = err == -ENODATA ? "a uprobe on a memfd does not see every hit"
-				: "running a BPF program at a uprobe";
-	if (err)
-		return err;
+	*step = "a uprobe on a memfd does not see every hit";
+	if (!nop_sees_hits(all, plain))
+		return -ENODATA;
 	nop_measure(plain);
 	for (*best = 0; *best < NOPS - 1; ++*best) {
 		struct nop_trial *t = &all->of[*best];
 
-		if (t->event < 0 || nop_see_hits(all, t))
+		if (!nop_sees_hits(all, t))
 			continue;
 		/* The breakpoint is gone: 6.18 has a call here, 7.2 makes room for a red zone first. */
 		t->optimised = *(const volatile uint8_t *)t->code != BREAKPOINT;
@@ -218,18 +311,15 @@ static void nop_trials_end(struct nop_trials *all)
 	for (size_t i = 0; i < NOPS; i++) {
 		struct nop_trial *t = &all->of[i];
 
-		if (t->event < 0)
-			continue;
-		/* A link can be given up without waiting, and has the event still. */
+		/* A link has its event still. */
 		if (t->link < 0)
-			t->link = nop_link(all, t);
-		if (t->link < 0) {
 			unkillable_close(t->event);
-			continue;
-		}
-		close(t->event);
+		else
+			close(t->event);
 		link_bin_drop(all->bin, t->link);
 	}
+	link_bin_drop(all->bin, all->link);
+	cleanup_close(&all->map);
 	cleanup_close(&all->bin);
 	cleanup_close(&all->program);
 	cleanup_close(&all->file);
@@ -237,8 +327,12 @@ static void nop_trials_end(struct nop_trials *all)
 
 int gate_nop_choose(struct gate_nop *out)
 {
-	struct nop_trials all = {
-		.page = MAP_FAILED, .file = -1, .program = -1, .bin = link_bin_new()};
+	struct nop_trials all = {.page = MAP_FAILED,
+				 .file = -1,
+				 .map = -1,
+				 .program = -1,
+				 .link = -1,
+				 .bin = link_bin_new()};
 	const char *step = "making a memfd";
 	size_t best = 0;
 	int err;
@@ -248,28 +342,23 @@ int gate_nop_choose(struct gate_nop *out)
 	err = nop_make_file(&all);
 	if (err)
 		goto out;
-	step = "loading a BPF program";
-	all.program = err = nop_load_program();
-	if (err < 0)
-		goto out;
 	/*
-	 * One after the other: the kernel waits for the first, not for those that follow at once. A nop
-	 * that it refuses would make us wait for 80 ms, were the file mapped by now; like this it gets
-	 * no breakpoint, without a word.
+	 * Before the file is mapped: a nop that the kernel refuses then gets no breakpoint, without a
+	 * word, where we would have to wait for 80 ms and make others without it.
 	 */
-	for (size_t i = 0; i < NOPS; i++)
-		all.of[i].event = uprobe_open(all.path, i * APART, false, gettid());
+	err = nop_attach(&all, &step);
+	if (err)
+		goto out;
 	step = "mapping a memfd as code";
 	err = nop_map(&all);
 	if (!err)
 		err = nop_best(&all, &best, &step);
 out:
 	nop_trials_end(&all);
-	*out = (struct gate_nop){.step = step};
+	*out = (struct gate_nop){.step = err ? step : NULL};
 	if (err)
 		return err;
 	out->name = nops[best].name;
-	out->step = NULL;
 	out->length = nops[best].length;
 	out->optimised = all.of[best].optimised;
 	out->hit_ns = all.of[best].hit_ns;

@@ -23,9 +23,9 @@ struct gate_nop {
 	uint8_t bytes[GATE_PROBE]; /* the nop for the probe, then others that fill the place */
 	uint8_t length;		   /* of the first */
 	bool optimised;		   /* the kernel makes a call of it */
-	uint32_t hit_ns;	   /* what a hit takes that runs an empty BPF program, at best */
-	const char *name;	   /* "nop5" */
-	const char *step;	   /* what failed; NULL: nothing. Both are static strings. */
+	uint32_t hit_ns;  /* what a hit takes, at best, with a BPF program that counts it */
+	const char *name; /* "nop5" */
+	const char *step; /* what failed; NULL: nothing. Both are static strings. */
 };
 
 /*

@@ -91,6 +91,7 @@ void machine_read(struct machine *out)
 	out->lockdown = machine_parse_lockdown(text);
 	out->perf_event_paranoid = feature_read_number("/proc/sys/kernel/perf_event_paranoid");
 	out->ptrace_scope = feature_read_number("/proc/sys/kernel/yama/ptrace_scope");
+	out->selinux_enforcing = feature_read_number("/sys/fs/selinux/enforce");
 	out->bpf_jit = feature_read_number("/proc/sys/net/core/bpf_jit_enable");
 	out->panic_on_warn = feature_read_number("/proc/sys/kernel/panic_on_warn");
 	out->memlock_matters = !machine_kernel_at_least(out, 5, 11);

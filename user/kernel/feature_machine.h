@@ -30,6 +30,7 @@ struct machine {
 	enum lockdown lockdown;
 	int perf_event_paranoid;     /* kernel.perf_event_paranoid, or MACHINE_UNKNOWN */
 	int ptrace_scope;	     /* kernel.yama.ptrace_scope, or MACHINE_UNKNOWN (no Yama) */
+	int selinux_enforcing;	     /* 1: yes; MACHINE_UNKNOWN: no SELinux */
 	int bpf_jit;		     /* net.core.bpf_jit_enable, or MACHINE_UNKNOWN */
 	int panic_on_warn;	     /* kernel.panic_on_warn, or MACHINE_UNKNOWN */
 	bool memlock_matters;	     /* kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK */
