@@ -26,8 +26,7 @@ void gate_nop_write(uint8_t *code, const struct gate_nop *nop)
 
 	stubs = gate_stubs(&count);
 	for (size_t i = 0; i < count; i++) {
-		const uint32_t places[] = {stubs[i].allocated, stubs[i].reallocated, stubs[i].freed,
-					   stubs[i].kept};
+		const uint32_t places[] = {stubs[i].allocated, stubs[i].freed, stubs[i].kept};
 
 		for (size_t k = 0; k < ARRAY_SIZE(places); k++) {
 			if (places[k])

@@ -39,21 +39,40 @@ const struct gate_stub *gate_stubs(size_t *count)
 	return gate_table_begin;
 }
 
-int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub,
-		   const struct displace_request *request, const struct displaced *plan)
+/* lea undo(%rsp),%rsp; jmp to */
+static int gate_write_undo(uint8_t *code, uint64_t address, uint32_t at, uint32_t undo, uint32_t to)
 {
-	/* lea undo(%rsp),%rsp; jmp entry */
-	uint8_t *undo = code + stub->undo, lea[8] = {0x48, 0x8d, 0xa4, 0x24};
-	_Static_assert(sizeof(lea) + DISPLACE_JUMP <= GATE_UNDO, "fits");
-	_Static_assert(DISPLACE_ROOM_MAX <= GATE_ROOM, "fits");
-	int written = displace_write(request, plan, address + stub->room, code + stub->room);
+	static const uint8_t lea[4] = {0x48, 0x8d, 0xa4, 0x24};
+	_Static_assert(sizeof(lea) + sizeof(undo) + DISPLACE_JUMP <= GATE_UNDO, "fits");
 
-	if (written < 0)
-		return written;
-	memcpy(lea + 4, &plan->undo, sizeof(plan->undo));
-	memcpy(undo, lea, sizeof(lea));
-	return displace_jump(address + stub->undo + sizeof(lea), address + stub->entry,
-			     undo + sizeof(lea));
+	memcpy(code + at, lea, sizeof(lea));
+	memcpy(code + at + sizeof(lea), &undo, sizeof(undo));
+	at += (uint32_t)(sizeof(lea) + sizeof(undo));
+	return displace_jump(address + at, address + to, code + at);
+}
+
+int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub,
+		   const struct gate_function *function)
+{
+	_Static_assert(DISPLACE_ROOM_MAX <= GATE_ROOM, "fits");
+	int err = displace_write(&function->request, &function->plan, address + stub->room,
+				 code + stub->room);
+
+	if (err < 0)
+		return err;
+	if (!stub->instead != !function->instead)
+		return -EINVAL;
+	if (stub->instead) {
+		err = displace_jump(address + stub->instead, address + function->instead->room,
+				    code + stub->instead);
+		if (err)
+			return err;
+	}
+	err = gate_write_undo(code, address, stub->undo, function->plan.undo,
+			      function->calls_others ? stub->nesting : stub->entry);
+	if (err)
+		return err;
+	return gate_write_undo(code, address, stub->exact_undo, function->plan.undo, stub->exact);
 }
 
 void gate_header_init(struct gate_header *header, uint64_t mean)

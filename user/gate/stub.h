@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_GATE_STUB_H
 #define MEMLEAKBPF_GATE_STUB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,17 +19,38 @@ const uint8_t *gate_code(size_t *size);
 /* The stubs in it. Each serves one function. */
 const struct gate_stub *gate_stubs(size_t *count);
 
+/* A function that gets a stub. */
+struct gate_function {
+	struct displace_request request;
+	struct displaced plan;
+	/*
+	 * It may call another function that has a stub: struct alloc_fn's rows that are no leaves, and
+	 * what displace_reaches() says. Costs it 2 ns a call; left out by mistake, bytes are counted
+	 * twice and blocks may be told that nobody ever frees.
+	 */
+	bool calls_others;
+	/*
+	 * For GATE_KIND_NEW, _NEW_ALIGNED, and only these: the stub of the same object's malloc, or of
+	 * its memalign or aligned_alloc (GATE_KIND_SIZE_2), which is called instead where the call is
+	 * made from the stub. operator delete must take what that gives. It does where the object has
+	 * malloc and operator new of one heap, as C++ programs free by one what another of its
+	 * functions gave in any case: jemalloc, tcmalloc (not its debug variant, which ends the program
+	 * when it sees that) and mimalloc.
+	 */
+	const struct gate_stub *instead;
+};
+
 /*
- * Fills in a stub for the function of the request: code[] is a copy of gate_code(), to be at
- * `address`. 0, or -ERANGE: that is too far from the function.
+ * Fills in a stub: code[] is a copy of gate_code(), to be at `address`. 0; -ERANGE: that is too far
+ * from the function; -EINVAL: `instead` is missing, or one too many.
  */
 int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub,
-		   const struct displace_request *request, const struct displaced *plan);
+		   const struct gate_function *function);
 
-/* The jump into the function is to go there, with the code at `address`. */
-static inline uint64_t gate_jump_target(uint64_t address, const struct gate_stub *stub)
+/* The jump into the function is to go there, with the code at `address`. The same code serves both. */
+static inline uint64_t gate_jump_target(uint64_t address, const struct gate_stub *stub, bool exact)
 {
-	return address + stub->undo;
+	return address + (exact ? stub->exact_undo : stub->undo);
 }
 
 /*

@@ -29,54 +29,89 @@
 #define GATE_PROBE 10
 
 /* What a function takes and gives: enum gate_kind. */
-#define GATE_KIND_SIZE_1  0 /* malloc: the first argument is the size */
-#define GATE_KIND_SIZE_2  1 /* memalign, aligned_alloc: the second is */
-#define GATE_KIND_CALLOC  2 /* the product of the two */
-#define GATE_KIND_POSIX	  3 /* posix_memalign: the third is the size, *first the block */
-#define GATE_KIND_REALLOC 4
-#define GATE_KIND_FREE	  5
-#define GATE_KINDS	  6
+#define GATE_KIND_SIZE_1      0 /* malloc: the first argument is the size */
+#define GATE_KIND_SIZE_2      1 /* memalign, aligned_alloc: the second is */
+#define GATE_KIND_CALLOC      2 /* the product of the two */
+#define GATE_KIND_POSIX	      3 /* posix_memalign: the third is the size, *first the block */
+#define GATE_KIND_NEW	      4 /* operator new, which may throw: the first is the size */
+#define GATE_KIND_NEW_ALIGNED 5 /* ... and the second the alignment */
+#define GATE_KIND_REALLOC     6
+#define GATE_KIND_FREE	      7
+#define GATE_KINDS	      8
+
+/* For the assembler: where those are in struct gate_slot, and how large struct gate_call is. */
+#define GATE_SLOT_THREAD 16
+#define GATE_SLOT_INSIDE 24
+#define GATE_CALL_SIZE	 32
 
 #ifndef __ASSEMBLER__
+#include <stddef.h>
 #include <stdint.h>
 
 struct gate_header {
 	/*
-	 * Mean distance of samples in bytes, times ln 2; 0: nothing is sampled. All that the tool
-	 * writes while the target runs.
+	 * Mean distance of samples in bytes, times ln 2; 0: nothing is sampled, nor told by exact
+	 * stubs, for which any other value is as good. All that the tool writes while the target runs.
 	 */
 	uint64_t mean_ln2;
 	/* Of sampled blocks; added to atomically, and only by them. */
 	uint64_t sampled, removed;
 	uint64_t dropped; /* samples for which there was no room in the set */
-	uint64_t pad[12];
+	/*
+	 * Calls that found no slot of the thread's own. Where the allocator's function calls another
+	 * one in such a call, both may have been told.
+	 */
+	uint64_t crowded;
+	uint64_t pad[11];
 	uint32_t log2[GATE_LOG2_ENTRIES + 1]; /* log2(1 + i / 256) * 2^24 */
 };
 _Static_assert(sizeof(struct gate_header) <= GATE_SLOTS - GATE_HEADER, "fits before the slots");
 
+/* A thread counts in the slot of its thread pointer's hash, whosever that is. */
 struct gate_slot {
 	uint64_t left; /* bytes until the next sample: the fast path's only write */
 	uint64_t random;
-	/* the thread, and its stack pointer, that is in an allocator for a sample; 0: none */
-	uint64_t inside_thread, inside_sp;
+	/*
+	 * Whose the next word is, for good; 0: nobody's yet. It is in the first slot from the hash on
+	 * that was nobody's.
+	 */
+	uint64_t thread;
+	/* The stack pointer at the entry of the function that the thread is in; 0: in none. */
+	uint64_t inside;
 	uint64_t pad[4];
 };
 _Static_assert(sizeof(struct gate_slot) == 64, "a cache line");
+_Static_assert(offsetof(struct gate_slot, thread) == GATE_SLOT_THREAD &&
+		       offsetof(struct gate_slot, inside) == GATE_SLOT_INSIDE,
+	       "as the assembler has it");
+
+/* A call that a stub makes, on the stack. */
+struct gate_call {
+	struct gate_slot *own;	/* NULL: it is inside of another one */
+	struct gate_slot *home; /* where the thread counts */
+	uint64_t left;		/* what functions inside of it take from that is given back */
+	uint64_t sample;
+};
+_Static_assert(sizeof(struct gate_call) == GATE_CALL_SIZE, "as the assembler has it");
 
 /* A stub for one function, as .table of the assembler has it: offsets in the code, 0: has none. */
 struct gate_stub {
 	uint32_t kind;
-	uint32_t entry; /* where the function's arguments are as at its entry */
-	uint32_t undo;	/* GATE_UNDO bytes: to be written, and where the jump goes */
-	uint32_t room;	/* GATE_ROOM bytes: to be written */
-	uint32_t null;	/* realloc: jmp rel32 of realloc(NULL, size), which counts the bytes */
+	/* Where arguments and stack are as at the function's entry. */
+	uint32_t entry;	  /* for a function that calls no other one with a stub */
+	uint32_t nesting; /* for one that may */
+	uint32_t exact;	  /* each call is told */
+	/* GATE_UNDO bytes: to be written, and where the jump goes */
+	uint32_t undo, exact_undo;
+	uint32_t room;	  /* GATE_ROOM bytes: to be written */
+	uint32_t instead; /* jmp rel32, to be written: to the room of the function called instead */
 	/* GATE_PROBE bytes each: an allocation (block in %rdi, size in %rsi), the end of one */
-	uint32_t allocated, reallocated;
+	uint32_t allocated;
 	uint32_t freed;
 	uint32_t kept; /* realloc failed: the block that was told as freed is there still */
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct gate_stub) == 40, "as the assembler has it");
+_Static_assert(sizeof(struct gate_stub) == 48, "as the assembler has it");
 #endif
 
 #endif

@@ -22,10 +22,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "user/base/util.h"
-#include "user/gate/stub.h"
 #include "user/process/maps.h"
 
 #if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
@@ -35,107 +34,17 @@ int main(void)
 	return 0;
 }
 #else
-
-/* ---- the books ---------------------------------------------------------------------------- */
-
-/* They are written from within malloc: no memory, no vector registers. */
-#define BOOKED	__attribute__((target("general-regs-only"), used))
-#define ENTRIES (1u << 20)
-
-static struct {
-	int lock;
-	uint64_t blocks[ENTRIES], sizes[ENTRIES]; /* 0: free; 1: was used */
-	uint64_t allocated, freed, kept, live, unknown, twice;
-	uint64_t last_block, last_size;
-} books;
-
-static BOOKED uint64_t *booked(uint64_t block)
-{
-	uint64_t i = block * GATE_GOLDEN >> 44, *first = NULL;
-
-	for (;; i = (i + 1) % ENTRIES) {
-		if (books.blocks[i] == block)
-			return &books.blocks[i];
-		if (books.blocks[i] <= 1 && !first)
-			first = &books.blocks[i];
-		if (!books.blocks[i])
-			return first;
-	}
-}
-
-static BOOKED void books_lock(void)
-{
-	while (__atomic_exchange_n(&books.lock, 1, __ATOMIC_ACQUIRE))
-		;
-}
-
-static BOOKED void books_unlock(void)
-{
-	__atomic_store_n(&books.lock, 0, __ATOMIC_RELEASE);
-}
-
-static BOOKED void book_allocated(uint64_t block, uint64_t size)
-{
-	uint64_t *entry;
-
-	books_lock();
-	entry = booked(block);
-	books.twice += *entry == block;
-	books.live += *entry != block;
-	*entry = block;
-	books.allocated++;
-	books.last_block = block;
-	books.last_size = size;
-	books_unlock();
-}
-
-static BOOKED void book_freed(uint64_t block)
-{
-	uint64_t *entry;
-
-	books_lock();
-	entry = booked(block);
-	if (*entry == block) {
-		*entry = 1;
-		books.live--;
-	} else {
-		books.unknown++;
-	}
-	books.freed++;
-	books_unlock();
-}
-
-static BOOKED void book_kept(uint64_t block)
-{
-	book_allocated(block, 0);
-	__atomic_fetch_add(&books.kept, 1, __ATOMIC_RELAXED);
-}
-
-/* Called as the kernel would trap: nothing changes for the code around. */
-#define HOOK(name, function)                                                       \
-	void name(void);                                                           \
-	__asm__(".pushsection .text\n" #name ":\n"                                 \
-		"push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"          \
-		"push %r8; push %r9; push %r10; push %r11; push %rbp\n"            \
-		"mov %rsp, %rbp; and $-16, %rsp\n"                                 \
-		"call " #function "\n"                                             \
-		"mov %rbp, %rsp; pop %rbp; pop %r11; pop %r10; pop %r9; pop %r8\n" \
-		"pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax; ret\n"          \
-		".popsection\n")
-HOOK(hook_allocated, book_allocated);
-HOOK(hook_freed, book_freed);
-HOOK(hook_kept, book_kept);
+#include "tests/unit/gate/in_process.h"
 
 /* ---- the gate ----------------------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	uint32_t kind;
-	unsigned arguments;
-} functions[] = {
-	{"malloc", GATE_KIND_SIZE_1, 1},   {"calloc", GATE_KIND_CALLOC, 2},
-	{"realloc", GATE_KIND_REALLOC, 2}, {"free", GATE_KIND_FREE, 1},
-	{"memalign", GATE_KIND_SIZE_2, 2}, {"posix_memalign", GATE_KIND_POSIX, 3},
+static struct gated functions[] = {
+	{"malloc", GATE_KIND_SIZE_1, 1, .calls_others = false},
+	{"calloc", GATE_KIND_CALLOC, 2, .calls_others = false},
+	{"realloc", GATE_KIND_REALLOC, 2, .calls_others = true},
+	{"free", GATE_KIND_FREE, 1, .calls_others = true},
+	{"memalign", GATE_KIND_SIZE_2, 2, .calls_others = true},
+	{"posix_memalign", GATE_KIND_POSIX, 3, .calls_others = true},
 };
 
 /* The second library's. */
@@ -147,90 +56,6 @@ static struct {
 	void *(*memalign)(size_t, size_t);
 	int (*posix_memalign)(void **, size_t, size_t);
 } c;
-
-static struct {
-	uint8_t *code;
-	struct gate_header *header;
-	uint64_t jumps[ARRAY_SIZE(functions)];
-	uint8_t before[ARRAY_SIZE(functions)][DISPLACE_JUMP];
-	int memory; /* /proc/self/mem, which writes to text */
-} gate;
-
-static void write_text(uint64_t address, const void *bytes, size_t size)
-{
-	assert_int_equal(pwrite(gate.memory, bytes, size, (off_t)address), size);
-}
-
-static const struct gate_stub *stub_of(uint32_t kind)
-{
-	size_t count;
-	const struct gate_stub *stubs = gate_stubs(&count);
-
-	for (size_t i = 0; i < count; i++) {
-		if (stubs[i].kind == kind)
-			return &stubs[i];
-	}
-	fail();
-	return NULL;
-}
-
-/* GATE_PROBE bytes that call the hook, by an absolute jump at `far`. */
-static void set_hook(uint8_t *code, uint32_t at, uint8_t *far, void (*hook)(void))
-{
-	static const uint8_t jmp[6] = {0xff, 0x25}; /* jmp *0(%rip) */
-
-	if (!at)
-		return;
-	assert_int_equal(displace_jump((uintptr_t)gate.code + at,
-				       (uintptr_t)gate.code + (uint64_t)(far - code), code + at),
-			 0);
-	code[at] = 0xe8;
-	memcpy(far, jmp, sizeof(jmp));
-	memcpy(far + sizeof(jmp), &hook, sizeof(hook));
-}
-
-static void map_gate(const void *near)
-{
-	uintptr_t at = ((uintptr_t)near & ~0xfffull) - (256 << 20);
-
-	for (;; at -= 1 << 20) {
-		gate.code = mmap((void *)at, GATE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		if (gate.code != MAP_FAILED)
-			break;
-		assert_int_equal(errno, EEXIST);
-	}
-	gate.header = (void *)(gate.code + GATE_HEADER);
-	assert_int_equal(madvise(gate.header, GATE_SIZE - GATE_HEADER, MADV_WIPEONFORK), 0);
-}
-
-static void put_function(uint8_t *code, size_t f, const void *function)
-{
-	uint8_t bytes[DISPLACE_CODE_MAX];
-	struct displace_request request = {.size = sizeof(bytes),
-					   .code = bytes,
-					   .address = (uintptr_t)function,
-					   .arguments = functions[f].arguments};
-	const struct gate_stub *stub = stub_of(functions[f].kind);
-	struct displaced plan;
-	const char *why;
-
-	memcpy(bytes, function, sizeof(bytes));
-	assert_int_equal(displace_plan(&request, &plan, &why), 0);
-	assert_int_equal(gate_fill_stub(code, (uintptr_t)gate.code, stub, &request, &plan), 0);
-	/* glibc's realloc(NULL, size) goes to malloc, which counts it. */
-	if (stub->null)
-		assert_int_equal(displace_jump((uintptr_t)gate.code + stub->null,
-					       (uintptr_t)gate.code + stub->room,
-					       code + stub->null),
-				 0);
-	set_hook(code, stub->allocated, code + 0x7f00, hook_allocated);
-	set_hook(code, stub->reallocated, code + 0x7f00, hook_allocated);
-	set_hook(code, stub->freed, code + 0x7f20, hook_freed);
-	set_hook(code, stub->kept, code + 0x7f40, hook_kept);
-	gate.jumps[f] = request.address + plan.kept;
-	memcpy(gate.before[f], bytes + plan.kept, DISPLACE_JUMP);
-}
 
 /* A copy in a namespace of its own: the program's own malloc stays as it is. */
 static void *open_library(void)
@@ -262,60 +87,23 @@ static void *open_library(void)
 static int open_gate(void **state)
 {
 	void *library = open_library(), *all[ARRAY_SIZE(functions)];
-	uint8_t *code = calloc(1, GATE_CODE_SIZE), jump[DISPLACE_JUMP];
-	size_t size;
-	const uint8_t *empty = gate_code(&size);
 
 	(void)state;
-	assert_in_range(size, 1000, 0x7f00);
-	memcpy(code, empty, size);
-	gate.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	map_gate(dlsym(library, "malloc"));
-	gate_header_init(gate.header, 0);
-	for (size_t f = 0; f < ARRAY_SIZE(functions); f++) {
-		all[f] = dlsym(library, functions[f].name);
-		put_function(code, f, all[f]);
-	}
+	for (size_t f = 0; f < ARRAY_SIZE(functions); f++)
+		all[f] = functions[f].function = dlsym(library, functions[f].name);
 	_Static_assert(sizeof(c) == sizeof(all), "a function each");
 	memcpy(&c, all, sizeof(c));
-	memcpy(gate.code, code, GATE_CODE_SIZE);
-	free(code);
-	for (size_t f = 0; f < ARRAY_SIZE(functions); f++) {
-		displace_jump(gate.jumps[f],
-			      gate_jump_target((uintptr_t)gate.code, stub_of(functions[f].kind)),
-			      jump);
-		write_text(gate.jumps[f], jump, sizeof(jump));
-	}
+	gate_put(functions, ARRAY_SIZE(functions));
+	gate_hook(true);
+	gate_set(GATE_SAMPLED);
 	return 0;
 }
 
 static int close_gate(void **state)
 {
 	(void)state;
-	for (size_t f = 0; f < ARRAY_SIZE(functions); f++)
-		write_text(gate.jumps[f], gate.before[f], DISPLACE_JUMP);
+	gate_set(GATE_NONE);
 	return 0;
-}
-
-/* As the tool does it: one word, while the program runs. */
-static void sample_by(uint64_t mean)
-{
-	struct gate_header header;
-
-	gate_header_init(&header, mean);
-	memcpy(gate.header->log2, header.log2, sizeof(header.log2));
-	__atomic_store_n(&gate.header->mean_ln2, header.mean_ln2, __ATOMIC_SEQ_CST);
-	/* The rest of the old distance would be the first one. */
-	memset(gate.code + GATE_SLOTS, 0, 64 << GATE_SLOT_BITS);
-}
-
-static void assert_books(void)
-{
-	assert_int_equal(books.unknown, 0);
-	assert_int_equal(books.twice, 0);
-	assert_int_equal(gate.header->dropped, 0);
-	assert_int_equal(books.allocated - books.freed, books.live);
-	assert_int_equal(gate.header->sampled - gate.header->removed, books.live);
 }
 
 /* ---- tests -------------------------------------------------------------------------------- */
@@ -343,7 +131,61 @@ static void off(void **state)
 	assert_int_equal(books.allocated, before);
 }
 
-static void assert_rate(size_t size, uint64_t mean, unsigned calls)
+/* Ways to get a block; each is to be counted once, whatever it calls inside. */
+static void *by_malloc(size_t size)
+{
+	return c.malloc(size);
+}
+
+static void *by_calloc(size_t size)
+{
+	return c.calloc(2, size / 2);
+}
+
+static void *by_realloc_null(size_t size)
+{
+	return c.realloc(NULL, size);
+}
+
+/* To one byte first, which is counted too and changes the odds by nothing to speak of. */
+static void *by_realloc(size_t size)
+{
+	return c.realloc(c.malloc(1), size);
+}
+
+/* The C library's goes to malloc. */
+static void *by_memalign_8(size_t size)
+{
+	return c.memalign(8, size);
+}
+
+static void *by_memalign_64(size_t size)
+{
+	return c.memalign(64, size);
+}
+
+static void *by_posix_memalign(size_t size)
+{
+	void *block = NULL;
+
+	assert_int_equal(c.posix_memalign(&block, 8, size), 0);
+	return block;
+}
+
+static const struct {
+	const char *name;
+	void *(*get)(size_t size);
+} ways[] = {
+	{"malloc", by_malloc},
+	{"calloc", by_calloc},
+	{"realloc(NULL)", by_realloc_null},
+	{"realloc", by_realloc},
+	{"memalign(8)", by_memalign_8},
+	{"memalign(64)", by_memalign_64},
+	{"posix_memalign", by_posix_memalign},
+};
+
+static void assert_rate(size_t way, size_t size, uint64_t mean, unsigned calls)
 {
 	double p = 1 - exp(-(double)size / (double)mean), z;
 	uint64_t before;
@@ -351,32 +193,35 @@ static void assert_rate(size_t size, uint64_t mean, unsigned calls)
 	begin(mean);
 	before = books.allocated;
 	for (unsigned i = 0; i < calls; i++) {
-		kept = c.malloc(size);
+		kept = ways[way].get(size);
 		c.free(kept);
 	}
 	z = ((double)(books.allocated - before) - calls * p) / sqrt(calls * p * (1 - p));
-	print_message("%zu bytes by %lu: %lu samples of %u calls, z %.2f\n", size,
-		      (unsigned long)mean, (unsigned long)(books.allocated - before), calls, z);
-	assert_true(fabs(z) < 5);
-	assert_books();
+	print_message("%s, %zu bytes by %lu: %lu samples of %u calls, z %.2f\n", ways[way].name,
+		      size, (unsigned long)mean, (unsigned long)(books.allocated - before), calls,
+		      z);
+	assert_true(fabs(z) < 4);
+	assert_books(true);
 }
 
 static void rate(void **state)
 {
 	(void)state;
-	assert_rate(16, 4096, 8000000);
-	assert_rate(100, 4096, 2000000);
-	assert_rate(5000, 4096, 200000);
-	assert_rate(100000, 64 << 10, 20000);
-	assert_rate(64, 512 << 10, 20000000);
+	assert_rate(0, 16, 4096, 8000000);
+	assert_rate(0, 100, 4096, 2000000);
+	assert_rate(0, 5000, 4096, 200000);
+	assert_rate(0, 100000, 64 << 10, 20000);
+	assert_rate(0, 64, 512 << 10, 20000000);
+	/* Counted twice, z would be some +100. */
+	for (size_t way = 1; way < ARRAY_SIZE(ways); way++)
+		assert_rate(way, 1000, 32 << 10, 500000);
 }
 
-static void each_function(void **state)
+static void each_function(bool sampled)
 {
 	void *aligned = NULL;
-	uint64_t live;
+	uint64_t live, kept_before = books.kept;
 
-	(void)state;
 	begin(1); /* every call */
 	live = books.live;
 #define TOLD(call, size_told)                                        \
@@ -392,6 +237,8 @@ static void each_function(void **state)
 	TOLD(c.calloc(10, 200), 2000);
 	TOLD(c.realloc(NULL, 3000), 3000);
 	TOLD(c.memalign(64, 4000), 4000);
+	TOLD(c.memalign(8, 5000), 5000);
+	TOLD((assert_int_equal(c.posix_memalign(&aligned, 8, 6000), 0), aligned), 6000);
 	TOLD((assert_int_equal(c.posix_memalign(&aligned, 64, 7000), 0), aligned), 7000);
 	TOLD(c.realloc(c.malloc(100), 8000), 8000);
 	TOLD(c.realloc(c.malloc(100000), 9000), 9000);
@@ -407,7 +254,7 @@ static void each_function(void **state)
 	kept = c.malloc(100);
 	void *failed = c.realloc(kept, absurd);
 	assert_null(failed);
-	assert_int_equal(books.kept, 1);
+	assert_int_equal(books.kept, kept_before + 1);
 	assert_int_equal(books.live, live + 1);
 	assert_int_equal(books.last_block, (uintptr_t)kept);
 	/* realloc to nothing is free. */
@@ -420,59 +267,78 @@ static void each_function(void **state)
 	c.free(NULL);
 	gate.code[GATE_FILTER]--;
 	assert_int_equal(books.live, live);
-	assert_books();
+	assert_books(sampled);
 	sample_by(0);
+}
+
+static void each_function_sampled(void **state)
+{
+	(void)state;
+	gate_set(GATE_SAMPLED);
+	each_function(true);
+}
+
+static void each_function_exact(void **state)
+{
+	(void)state;
+	gate_set(GATE_EXACT);
+	each_function(false);
+	gate_set(GATE_SAMPLED);
 }
 
 #define THREADS 4
 #define SHARED	256
 
 static void *blocks[THREADS * SHARED];
+static uint64_t made, ended; /* what there was to tell */
+
+static void end(void *block, uint64_t *count)
+{
+	*count += block != NULL;
+	c.free(block);
+}
 
 /* Blocks go from thread to thread. */
 static void *work(void *arg)
 {
 	unsigned random = (unsigned)(uintptr_t)arg * 7919 + 1;
+	uint64_t got = 0, gone = 0;
 
-	for (unsigned i = 0; i < 400000; i++) {
+	for (unsigned i = 0; i < 200000; i++) {
 		void *block, **place = &blocks[rand_r(&random) % ARRAY_SIZE(blocks)];
 		size_t size = (size_t)rand_r(&random) % 3000;
+		unsigned what = (unsigned)rand_r(&random) % 8;
 
 		block = __atomic_exchange_n(place, NULL, __ATOMIC_ACQ_REL);
-		switch (rand_r(&random) % 8) {
-		case 0:
-			c.free(block);
-			block = c.calloc(3, size / 3 + 1);
-			break;
-		case 1:
-			c.free(block);
-			block = c.memalign(32, size * 32);
-			break;
-		case 2:
-			c.free(block);
-			block = NULL;
-			if (c.posix_memalign(&block, 128, size + 1))
-				block = NULL;
-			break;
-		case 3 ... 5:
+		if (what >= 3 && what <= 5) {
+			gone += block != NULL;
 			block = c.realloc(block, size + 1);
-			break;
-		default:
-			c.free(block);
-			block = c.malloc(size);
+		} else {
+			end(block, &gone);
+			block = NULL;
+			if (what == 0)
+				block = c.calloc(3, size / 3 + 1);
+			else if (what == 1)
+				block = c.memalign(8u << size % 8, size * 32);
+			else if (what == 2)
+				c.posix_memalign(&block, 8u << size % 8, size + 1);
+			else
+				block = c.malloc(size);
 		}
-		c.free(__atomic_exchange_n(place, block, __ATOMIC_ACQ_REL));
+		got++;
+		end(__atomic_exchange_n(place, block, __ATOMIC_ACQ_REL), &gone);
 	}
+	__atomic_fetch_add(&made, got, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ended, gone, __ATOMIC_RELAXED);
 	return NULL;
 }
 
-static void threads(void **state)
+static void run_threads(void)
 {
 	pthread_t running[THREADS];
 
-	(void)state;
-	begin(2000);
-	for (uintptr_t round = 0; round < 4; round++) {
+	made = ended = 0;
+	for (uintptr_t round = 0; round < 3; round++) {
 		for (uintptr_t i = 0; i < THREADS; i++)
 			assert_int_equal(pthread_create(&running[i], NULL, work,
 							(void *)(round * THREADS + i)),
@@ -481,47 +347,142 @@ static void threads(void **state)
 			pthread_join(running[i], NULL);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
-		c.free(blocks[i]);
+		end(blocks[i], &ended);
 		blocks[i] = NULL;
 	}
-	print_message("%lu samples\n", (unsigned long)books.allocated);
-	sample_by(0);
-	assert_books();
 }
 
-static void forked(void **state)
+static void threads_sampled(void **state)
 {
-	void *sampled;
+	(void)state;
+	begin(2000);
+	run_threads();
+	print_message("%lu samples\n", (unsigned long)books.allocated);
+	sample_by(0);
+	assert_books(true);
+}
+
+static void assert_all_told(void)
+{
+	uint64_t allocated = books.allocated, freed = books.freed;
+
+	run_threads();
+	print_message("%lu blocks, %lu told; %lu ended, %lu told\n", (unsigned long)made,
+		      (unsigned long)(books.allocated - allocated), (unsigned long)ended,
+		      (unsigned long)(books.freed - freed));
+	assert_int_equal(books.allocated - allocated, made);
+	assert_int_equal(books.freed - freed, ended);
+	assert_books(false);
+}
+
+static void threads_exact(void **state)
+{
+	struct gate_slot *slots = (void *)(gate.code + GATE_SLOTS);
+
+	(void)state;
+	gate_set(GATE_EXACT);
+	begin(1);
+	assert_all_told();
+	/* Nearly every slot is somebody's already. */
+	begin(1);
+	for (size_t i = 0; i < 1u << GATE_SLOT_BITS; i++) {
+		if (i % 20)
+			slots[i].thread = 1;
+	}
+	assert_all_told();
+	assert_int_equal(gate.header->crowded, 0);
+	sample_by(0);
+	gate_set(GATE_SAMPLED);
+}
+
+static void fork_in(bool sampled)
+{
+	void *block;
 	int status;
 	pid_t child;
 
-	(void)state;
 	begin(1);
-	sampled = c.malloc(100);
+	block = c.malloc(100);
 	child = fork();
 	if (!child) {
 		uint64_t told = books.allocated + books.freed;
 
-		c.free(sampled);
+		c.free(block);
 		for (int i = 0; i < 100000; i++) {
 			kept = c.malloc(100);
 			kept = c.realloc(kept, 1000);
 			c.free(kept);
+			c.free(c.memalign(8, 100));
 		}
 		_exit(told != books.allocated + books.freed);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	c.free(sampled);
+	c.free(block);
 	sample_by(0);
-	assert_books();
+	assert_books(sampled);
+}
+
+static void forked(void **state)
+{
+	(void)state;
+	fork_in(true);
+	gate_set(GATE_EXACT);
+	fork_in(false);
+	gate_set(GATE_SAMPLED);
+}
+
+/* The best of ten, ns. */
+static double pair_takes(void *(*get)(size_t))
+{
+	double best = 1e9;
+
+	for (int pass = 0; pass < 10; pass++) {
+		struct timespec from, to;
+
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		for (unsigned i = 0; i < 500000; i++) {
+			kept = get(32);
+			c.free(kept);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		best = fmin(best, ((double)(to.tv_sec - from.tv_sec) * 1e9 +
+				   (double)(to.tv_nsec - from.tv_nsec)) /
+					  500000);
+	}
+	return best;
+}
+
+/* Figures to look at. What a probe costs is not in them. */
+static void costs(void **state)
+{
+	static const char *const modes[] = {"no gate", "sampled by 512 KiB", "exact"};
+
+	(void)state;
+	gate_hook(false);
+	for (enum gate_mode mode = GATE_NONE; mode <= GATE_EXACT; mode++) {
+		gate_set(mode);
+		begin(512 << 10);
+		for (size_t way = 0; way < ARRAY_SIZE(ways); way++)
+			print_message("%s, %s and free: %.1f ns\n", modes[mode], ways[way].name,
+				      pair_takes(ways[way].get));
+	}
+	sample_by(0);
+	gate_set(GATE_SAMPLED);
+	gate_hook(true);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(off),	   cmocka_unit_test(each_function), cmocka_unit_test(rate),
-		cmocka_unit_test(threads), cmocka_unit_test(forked),
+		cmocka_unit_test(off),
+		cmocka_unit_test(each_function_sampled),
+		cmocka_unit_test(each_function_exact),
+		cmocka_unit_test(rate),
+		cmocka_unit_test(threads_sampled),
+		cmocka_unit_test(threads_exact),
+		cmocka_unit_test(forked),
+		cmocka_unit_test(costs),
 	};
 
 	return cmocka_run_group_tests(tests, open_gate, close_gate);

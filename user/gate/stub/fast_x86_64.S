@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The gate's code, copied into targets: for each function of an allocator a stub that counts bytes,
- * or looks whether a block is a sample, and goes on to the function. Only samples come to a probe.
+ * or looks whether a block is a sample, and goes on to the function. Only samples come to a probe; by
+ * the exact entries every call does.
  *
  * At a function's entry %rax, %r10, %r11 and the flags are free, as are argument registers that hold
  * no argument. At a probe %rdi is the block, %rsi the size, and (%rsp) the return address of the
- * program's call: CFA = %rsp + 8, all other registers as at the function's entry.
+ * program's call: CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no
+ * register.
+ *
+ * Functions of an allocator call each other: realloc(NULL) may go to malloc's first instruction,
+ * posix_memalign to memalign's. Only the outermost is counted and told: the inner one's block may be
+ * another one (musl's aligned_alloc gives a place inside of what its malloc gave). While a function
+ * is called from a stub, `inside` of the thread's own slot is the stack pointer at its entry, and a
+ * stub that is reached further down the stack goes straight to its function. A function that may call
+ * others is called from its stub even where it is no sample (`nesting`), which costs it some 2 ns;
+ * one that calls no other is jumped to (`entry`).
+ *
+ * A function out of which an exception may come is never called from a stub: without call-frame
+ * information the unwinder would end the program. Where a call is to be made from the stub, it is
+ * malloc's (`instead`), and where that has no memory the function itself is jumped to, which calls the
+ * new handler and throws from the program's own frame.
  *
  * Stubs are there in numbers; the tool takes one for each function (struct gate_stub).
  */
@@ -13,13 +28,31 @@
 
 	.text
 
-/* The thread's slot: %rax + %r11. */
+/* The slot in which the thread counts: %rax + %r11. */
 .macro SLOT
 	movabs	$GATE_GOLDEN, %r11
 	lea	gate_slots(%rip), %rax
 	imul	%fs:0x10, %r11
 	shr	$(58 - GATE_SLOT_BITS), %r11
 	and	$(((1 << GATE_SLOT_BITS) - 1) << 6), %r11d
+.endm
+
+/* The same in %rax, and in %r10 the slot that is the thread's alone: nearly always that one. */
+.macro OWN_SLOT
+	add	%r11, %rax
+	mov	%fs:0x10, %r11
+	mov	%rax, %r10
+	cmp	%r11, GATE_SLOT_THREAD(%rax)
+	je	.Lown\@
+	call	own_slot
+.Lown\@:
+.endm
+
+/* Marks the thread as inside of an allocator; if it is already, on to `room`. */
+.macro MARK_INSIDE room
+	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
+	ja	\room
+	mov	%rsp, GATE_SLOT_INSIDE(%r10)
 .endm
 
 /* Not equal: the block in %rdi may be a sample. */
@@ -37,68 +70,115 @@
  */
 .macro PROBE label
 	.p2align 4, , GATE_PROBE - 1
-\label:	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
+\label:
+	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
 	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
 .endm
 
-.macro TABLE kind, entry, undo, room, null=0, allocated=0, reallocated=0, freed=0, kept=0
+.macro TABLE kind, entry, nesting, exact, undo, room, instead=0, allocated=0, freed=0, kept=0
 	.pushsection .table, "a"
-	.long	\kind, \entry, \undo, \room, \null, \allocated, \reallocated, \freed, \kept, 0
+	.long	\kind, \entry, \nesting, \exact, \undo, \undo + GATE_UNDO, \room, \instead
+	.long	\allocated, \freed, \kept, 0
 	.popsection
 .endm
 
+/* Two: on to the sampled entry, and to the exact one. */
 .macro UNDO label
 	.balign	16
-\label:	.fill	GATE_UNDO, 1, 0xcc
+\label:	.fill	2 * GATE_UNDO, 1, 0xcc
 .endm
 
 .macro ROOM label
 \label:	.fill	GATE_ROOM, 1, 0xcc
 .endm
 
+/* calloc's product; what overflows fails in the function. */
+.macro PRODUCT kind, room
+.if \kind == GATE_KIND_CALLOC
+	mov	%rdi, %rax
+	mul	%rsi
+	jo	\room
+	mov	%rax, %rdx
+.endif
+.endm
+
+/* Calls the function, or what takes the place of one that may throw. */
+.macro MAKE_CALL kind, room, instead
+.if \kind == GATE_KIND_NEW_ALIGNED
+	xchg	%rdi, %rsi	/* memalign's order */
+.endif
+.if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
+	call	\instead
+.else
+	call	\room
+.endif
+.endm
+
 /*
  * The slot at %rax + %r11 is used up: is this call a sample? Then it is made from here, and its block
- * told. The stack is as at the function's entry, where it is 8 off a multiple of 16.
+ * told. The stack is as at the function's entry, where it is 8 off a multiple of 16. struct gate_call
+ * is at its top: GATE_CALL_SIZE bytes, then the result, the size and the arguments.
  */
-.macro SLOW_ALLOC slow, room, size, probe, posix
+#define RESULT	(GATE_CALL_SIZE)
+#define SIZE_AT (GATE_CALL_SIZE + 8)
+#define THIRD	(GATE_CALL_SIZE + 16)
+#define SECOND	(GATE_CALL_SIZE + 24)
+#define FIRST	(GATE_CALL_SIZE + 32)
+#define FRAME	(GATE_CALL_SIZE + 40)
+
+.macro ARGUMENTS
+	mov	THIRD(%rsp), %rdx
+	mov	SECOND(%rsp), %rsi
+	mov	FIRST(%rsp), %rdi
+.endm
+
+.macro SLOW_ALLOC kind, slow, room, size, probe, instead
 \slow:
 	push	%rdi
 	push	%rsi
 	push	%rdx
 	push	\size
-	sub	$8, %rsp
+	sub	$(GATE_CALL_SIZE + 8), %rsp
 	lea	(%rax, %r11), %rdi
 	mov	%rsp, %rsi
 	call	gate_draw
 	test	%eax, %eax
-	mov	16(%rsp), %rdx
-	mov	24(%rsp), %rsi
-	mov	32(%rsp), %rdi
+	ARGUMENTS
 	jne	.Lsample\@
-	add	$40, %rsp
+.Lplain\@:
+	add	$FRAME, %rsp
 	jmp	\room
 .Lsample\@:
-	call	\room
-	mov	%rax, (%rsp)
-.if \posix
-	xor	%edx, %edx
+	MAKE_CALL \kind, \room, \instead
+	mov	%rax, RESULT(%rsp)
+	mov	%rax, %rdi
+.if \kind == GATE_KIND_POSIX
+	xor	%edi, %edi
 	test	%eax, %eax
 	jne	.Lfailed\@
-	mov	32(%rsp), %rdi
-	mov	(%rdi), %rdx
+	mov	FIRST(%rsp), %rdi
+	mov	(%rdi), %rdi
 .Lfailed\@:
-	mov	%rdx, %rdi
-.else
-	mov	%rax, %rdi
 .endif
-	mov	%rdi, 16(%rsp)
+.if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
 	mov	%rsp, %rsi
 	call	gate_insert
+	mov	RESULT(%rsp), %rdi
+	test	%rdi, %rdi
+	jne	.Lmade\@
+	ARGUMENTS
+	jmp	.Lplain\@
+.Lmade\@:
+.else
+	mov	%rdi, FIRST(%rsp)
+	mov	%rsp, %rsi
+	call	gate_insert
+	mov	FIRST(%rsp), %rdi
+.endif
 	mov	%eax, %ecx
-	mov	(%rsp), %rax
-	mov	8(%rsp), %rsi
-	mov	16(%rsp), %rdi
-	add	$40, %rsp
+	mov	RESULT(%rsp), %rax
+	mov	SIZE_AT(%rsp), %rsi
+	add	$FRAME, %rsp
 	test	%ecx, %ecx
 	je	.Lret\@
 	PROBE	\probe
@@ -106,26 +186,109 @@
 	ret
 .endm
 
-.macro ALLOC kind, size, posix=0
+/* Counted, and no sample: called, with the count put back to what it is now. */
+.macro NESTING_CALL kind, room, instead
+.if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	sub	$8, %rsp
+.endif
+	push	(%rax)
+	push	%rax
+	push	%r10
+	MAKE_CALL \kind, \room, \instead
+	pop	%rcx
+	movq	$0, GATE_SLOT_INSIDE(%rcx)
+	pop	%rcx
+	pop	(%rcx)
+.if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
+	add	$8, %rsp
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+	test	%rax, %rax
+	je	\room
+.endif
+	ret
+.endm
+
+/* The header once more before the probe: a handler may have forked, and a child's gate is off. */
+.macro EXACT_ALLOC kind, exact, room, size, probe, instead
+\exact:
+	cmpq	$0, gate_header(%rip)
+	je	\room
+	PRODUCT \kind, \room
+	SLOT
+	OWN_SLOT
+	MARK_INSIDE \room
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	\size
+	push	%r10
+	MAKE_CALL \kind, \room, \instead
+	mov	%rax, %r11
+	pop	%r10
+	movq	$0, GATE_SLOT_INSIDE(%r10)
+	pop	%r10
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+.if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
+	test	%r11, %r11
+	je	\room
+.endif
+.if \kind == GATE_KIND_POSIX
+	test	%r11d, %r11d
+	jne	.Lret\@
+	mov	(%rdi), %rdi
+.else
+	mov	%r11, %rdi
+.endif
+	mov	%r10, %rsi
+	test	%rdi, %rdi
+	je	.Lret\@
+	cmpq	$0, gate_header(%rip)
+	jne	\probe
+.Lret\@:
+	ret
+.endm
+
+.macro ALLOC kind, size
 	.balign	64
 .Lentry\@:
-.if \kind == GATE_KIND_CALLOC
-	mov	%rdi, %rax
-	mul	%rsi
-	jo	.Lroom\@	/* fails there */
-	mov	%rax, %rdx
-.endif
+	PRODUCT \kind, .Lroom\@
 	SLOT
 	/* Unsigned: an absurd size goes the slow way, and fails there. */
 	sub	\size, (%rax, %r11)
 	jb	.Lslow\@
 	ROOM	.Lroom\@
-	SLOW_ALLOC .Lslow\@, .Lroom\@, \size, .Lprobe\@, \posix
+.Lnesting\@:
+	PRODUCT \kind, .Lroom\@
+	SLOT
+	sub	\size, (%rax, %r11)
+	jb	.Lslow\@
+	OWN_SLOT
+	MARK_INSIDE .Lroom\@
+	NESTING_CALL \kind, .Lroom\@, .Linstead\@
+	SLOW_ALLOC \kind, .Lslow\@, .Lroom\@, \size, .Lprobe\@, .Linstead\@
+	EXACT_ALLOC \kind, .Lexact\@, .Lroom\@, \size, .Lprobe\@, .Linstead\@
 	UNDO	.Lundo\@
-	TABLE	\kind, .Lentry\@, .Lundo\@, .Lroom\@, allocated=.Lprobe\@
+.if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
+.Linstead\@: .fill 5, 1, 0xcc
+	TABLE	\kind, .Lentry\@, .Lnesting\@, .Lexact\@, .Lundo\@, .Lroom\@, .Linstead\@, \
+		allocated=.Lprobe\@
+.else
+	TABLE	\kind, .Lentry\@, .Lnesting\@, .Lexact\@, .Lundo\@, .Lroom\@, \
+		allocated=.Lprobe\@
+.endif
 .endm
 
-/* Takes up to three arguments: operator delete's size and alignment. */
+/*
+ * Takes up to three arguments: operator delete's size and alignment. The sampled entry needs no mark
+ * for functions that free calls: the sample is gone from the set.
+ */
 .macro FREE
 	.balign	64
 .Lentry\@:
@@ -142,34 +305,51 @@
 	pop	%rdi
 	test	%eax, %eax
 	je	.Lroom\@
+	/* %eax: by the sampled entry? */
 	PROBE	.Lprobe\@
-	jmp	.Lroom\@
+	test	%eax, %eax
+	jne	.Lroom\@
+	mov	%rsp, GATE_SLOT_INSIDE(%r10)
+	push	%r10
+	call	.Lroom\@
+	pop	%rcx
+	movq	$0, GATE_SLOT_INSIDE(%rcx)
+	ret
+.Lexact\@:
+	test	%rdi, %rdi
+	je	.Lroom\@
+	SLOT
+	OWN_SLOT
+	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
+	ja	.Lroom\@
+	/* As near to the probe as can be: a handler may have forked. */
+	cmpq	$0, gate_header(%rip)
+	je	.Lroom\@
+	xor	%eax, %eax
+	jmp	.Lprobe\@
 	UNDO	.Lundo\@
-	TABLE	GATE_KIND_FREE, .Lentry\@, .Lundo\@, .Lroom\@, freed=.Lprobe\@
+	TABLE	GATE_KIND_FREE, .Lentry\@, .Lentry\@, .Lexact\@, .Lundo\@, .Lroom\@, \
+		freed=.Lprobe\@
 .endm
 
-/* A sample's end is told before the call. When that fails, that it is there still. */
+/*
+ * The block's end is told before the call: afterwards it may be another thread's. When the call fails,
+ * that the block is there still.
+ */
 .macro REALLOC
 	.balign	64
 .Lentry\@:
-	test	%rdi, %rdi
-	je	.Lnull\@
 	FILTER
 	jne	.Lmarked\@
-	SLOT
-	sub	%rsi, (%rax, %r11)
-	jb	.Lslow\@
-	ROOM	.Lroom\@
-	/* An allocator whose realloc(NULL, size) goes to its malloc counts there: jmp room. */
-.Lnull\@:
-	.byte	0xe9
-	.long	.Lcount\@ - . - 4
 .Lcount\@:
 	SLOT
 	sub	%rsi, (%rax, %r11)
 	jb	.Lslow\@
-	jmp	.Lroom\@
-	SLOW_ALLOC .Lslow\@, .Lroom\@, %rsi, .Lprobe\@, 0
+	OWN_SLOT
+	MARK_INSIDE .Lroom\@
+	NESTING_CALL GATE_KIND_REALLOC, .Lroom\@, 0
+	ROOM	.Lroom\@
+	SLOW_ALLOC GATE_KIND_REALLOC, .Lslow\@, .Lroom\@, %rsi, .Lprobe\@, 0
 
 .Lmarked\@:
 	push	%rdi
@@ -181,70 +361,100 @@
 	pop	%rdi
 	test	%eax, %eax
 	je	.Lcount\@
+	/* %eax: by the sampled entry? */
 	PROBE	.Lfreed\@
+	test	%eax, %eax
+	je	.Lended\@
 	push	%rdi
 	push	%rsi
-	sub	$24, %rsp
-	movl	$0, (%rsp)	/* is a sample again */
-	SLOT
-	sub	%rsi, (%rax, %r11)
-	jae	.Lcall\@
-	lea	(%rax, %r11), %rdi
-	mov	%rsp, %rsi
-	call	gate_draw
-	mov	%eax, (%rsp)
-	mov	24(%rsp), %rsi
-	mov	32(%rsp), %rdi
-.Lcall\@:
+	push	%rdx
+	push	%rsi
+	sub	$(GATE_CALL_SIZE + 8), %rsp
+	mov	%rsp, %rdi
+	call	gate_count
+	ARGUMENTS
 	call	.Lroom\@
-	mov	%rax, 8(%rsp)
-	test	%rax, %rax
-	je	.Lnothing\@
-	xor	%edi, %edi
-	cmpl	$0, (%rsp)
-	je	.Ldone\@
+	mov	%rax, RESULT(%rsp)
 	mov	%rax, %rdi
-	mov	%rsp, %rsi
-	call	gate_insert
+	mov	FIRST(%rsp), %rsi
+	mov	SIZE_AT(%rsp), %rdx
+	mov	%rsp, %rcx
+	call	gate_reinsert
 	mov	%eax, %ecx
-	mov	8(%rsp), %rax
-	mov	24(%rsp), %rsi
+	mov	RESULT(%rsp), %rax
 	mov	%rax, %rdi
-	add	$40, %rsp
+	mov	FIRST(%rsp), %rdx
+	mov	SIZE_AT(%rsp), %rsi
+	add	$FRAME, %rsp
 	test	%ecx, %ecx
 	je	.Lret\@
-	PROBE	.Lagain\@
-.Lret\@: ret
-.Lnothing\@:
-	/* Of size 0 it is freed, and NULL no failure. */
-	xor	%edi, %edi
-	cmpq	$0, 24(%rsp)
-	je	.Ldone\@
-	mov	32(%rsp), %rdi
-	mov	%rsp, %rsi
-	call	gate_insert
-	mov	%eax, %ecx
+	jmp	.Ltell\@
+
+.Lexact\@:
+	SLOT
+	OWN_SLOT
+	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
+	ja	.Lroom\@
+	cmpq	$0, gate_header(%rip)
+	je	.Lroom\@
 	xor	%eax, %eax
-	mov	24(%rsp), %rsi
-	mov	32(%rsp), %rdi
-	add	$40, %rsp
-	test	%ecx, %ecx
+	test	%rdi, %rdi
+	jne	.Lfreed\@
+.Lended\@:
+	mov	%rsp, GATE_SLOT_INSIDE(%r10)
+	push	%rdi
+	push	%rsi
+	push	%r10
+	call	.Lroom\@
+	mov	%rax, %rdi
+	pop	%r10
+	movq	$0, GATE_SLOT_INSIDE(%r10)
+	pop	%rsi
+	pop	%rdx
+	cmpq	$0, gate_header(%rip)
 	je	.Lret\@
+.Ltell\@:
+	test	%rdi, %rdi
+	jne	.Lprobe\@
+	/* realloc(NULL) has failed; realloc(block, 0) has freed it, and NULL is no failure. */
+	test	%rdx, %rdx
+	je	.Lret\@
+	test	%rsi, %rsi
+	je	.Lret\@
+	mov	%rdx, %rdi
 	PROBE	.Lkept\@
-	ret
-.Ldone\@:
-	/* Block 0: only that the call is over. */
-	mov	%rsp, %rsi
-	call	gate_insert
-	mov	8(%rsp), %rax
-	add	$40, %rsp
+.Lret\@:
 	ret
 	UNDO	.Lundo\@
-	TABLE	GATE_KIND_REALLOC, .Lentry\@, .Lundo\@, .Lroom\@, .Lnull\@, \
-		.Lprobe\@, .Lagain\@, .Lfreed\@, .Lkept\@
+	TABLE	GATE_KIND_REALLOC, .Lentry\@, .Lentry\@, .Lexact\@, .Lundo\@, .Lroom\@, 0, \
+		.Lprobe\@, .Lfreed\@, .Lkept\@
 .endm
 
-.rept 10
+/* OWN_SLOT where the thread counts in another one's slot: keeps all but %r10 and %r11. */
+	.balign	16
+own_slot:
+	push	%rax
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	%rcx
+	push	%r8
+	push	%r9
+	sub	$8, %rsp
+	mov	%rax, %rdi
+	call	gate_own
+	mov	%rax, %r10
+	add	$8, %rsp
+	pop	%r9
+	pop	%r8
+	pop	%rcx
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+	pop	%rax
+	ret
+
+.rept 8
 	ALLOC	GATE_KIND_SIZE_1, %rdi
 .endr
 .rept 6
@@ -254,7 +464,13 @@
 	ALLOC	GATE_KIND_CALLOC, %rdx
 .endr
 .rept 2
-	ALLOC	GATE_KIND_POSIX, %rdx, 1
+	ALLOC	GATE_KIND_POSIX, %rdx
+.endr
+.rept 4
+	ALLOC	GATE_KIND_NEW, %rdi
+.endr
+.rept 4
+	ALLOC	GATE_KIND_NEW_ALIGNED, %rdi
 .endr
 .rept 3
 	REALLOC

@@ -5,6 +5,7 @@
  * memory but the gate's own.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "user/gate/stub_layout.h"
@@ -17,9 +18,15 @@ HIDDEN struct gate_slot gate_slots[];
 HIDDEN uint8_t gate_filter[];
 HIDDEN uint64_t gate_set[];
 
-int gate_draw(struct gate_slot *slot, uint64_t sp);
-int gate_insert(uint64_t block, uint64_t sp);
+struct gate_slot *gate_own(struct gate_slot *home);
+int gate_draw(struct gate_slot *home, struct gate_call *call);
+void gate_count(struct gate_call *call, uint64_t size);
+int gate_insert(uint64_t block, struct gate_call *call);
+int gate_reinsert(uint64_t block, uint64_t old, uint64_t size, struct gate_call *call);
 int gate_remove(uint64_t block);
+
+/* Slots that are looked at for one of a thread's own. */
+#define CROWD 64
 
 static uint64_t thread_pointer(void)
 {
@@ -63,27 +70,82 @@ static uint64_t next_distance(struct gate_slot *slot, uint64_t mean_ln2)
 }
 
 /*
+ * The slot that is this thread's alone. Slots are never given back, so that no fast path needs an
+ * atomic instruction: a new thread's control block is mostly where an old one's was. Where all are
+ * taken the nearest one is, and its owner finds another or takes it back.
+ */
+struct gate_slot *gate_own(struct gate_slot *home)
+{
+	uint64_t thread = thread_pointer(), first = (uint64_t)(home - gate_slots);
+
+	for (uint64_t i = 0; i < CROWD; i++) {
+		struct gate_slot *slot = &gate_slots[(first + i) % (1u << GATE_SLOT_BITS)];
+		uint64_t is = slot->thread;
+
+		/* A handler of this very thread may be faster. */
+		if (is == thread ||
+		    (!is && (__atomic_compare_exchange_n(&slot->thread, &is, thread, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+			     is == thread)))
+			return slot;
+	}
+	count(&gate_header.crowded);
+	home->inside = 0;
+	home->thread = thread;
+	return home;
+}
+
+/*
+ * What was left by longjmp is above the frame of the next call no more, and forgotten then. 0: the
+ * call is one inside of another.
+ */
+static int enter(struct gate_slot *home, struct gate_call *call)
+{
+	struct gate_slot *own = gate_own(home);
+
+	call->home = home;
+	call->left = home->left;
+	call->own = (uint64_t)call < own->inside ? NULL : own;
+	if (call->own)
+		own->inside = (uint64_t)call;
+	return call->own != NULL;
+}
+
+static void leave(const struct gate_call *call)
+{
+	if (!call->own)
+		return;
+	call->own->inside = 0;
+	call->home->left = call->left;
+}
+
+/*
  * The slot's bytes are used up. The next distance is drawn before the allocator is called: out of it
  * longjmp may go, and the counter must not stay wrapped. 1: this call is a sample.
  */
-int gate_draw(struct gate_slot *slot, uint64_t sp)
+int gate_draw(struct gate_slot *home, struct gate_call *call)
 {
-	uint64_t mean_ln2 = gate_header.mean_ln2, thread = thread_pointer();
+	uint64_t mean_ln2 = gate_header.mean_ln2;
 
-	if (!mean_ln2) {
-		slot->left = 1ull << 62;
-		return 0;
+	home->left = mean_ln2 ? next_distance(home, mean_ln2) : 1ull << 62;
+	call->sample = mean_ln2 && enter(home, call);
+	return (int)call->sample;
+}
+
+/* realloc of what was a sample: its bytes are counted, and the call is made from the stub anyway. */
+void gate_count(struct gate_call *call, uint64_t size)
+{
+	struct gate_slot *home =
+		gate_slots + (thread_pointer() * GATE_GOLDEN >> (64 - GATE_SLOT_BITS));
+	uint64_t left = home->left;
+
+	home->left = left - size;
+	if (size > left) {
+		if (gate_draw(home, call))
+			return;
 	}
-	slot->left = next_distance(slot, mean_ln2);
-	/*
-	 * A function that calls another one of the allocator: the outer one is the sample. What was
-	 * left by longjmp is above this frame's stack pointer no more.
-	 */
-	if (slot->inside_thread == thread && sp < slot->inside_sp)
-		return 0;
-	slot->inside_sp = sp;
-	slot->inside_thread = thread;
-	return 1;
+	call->sample = 0;
+	enter(home, call);
 }
 
 static uint64_t *bucket(uint64_t block, bool second)
@@ -139,17 +201,9 @@ static bool set_has(uint64_t block)
 	return false;
 }
 
-/*
- * A sample's call has returned; block 0: with nothing. Before the caller sees the block, so its end
- * cannot come first. 1: to be told.
- */
-int gate_insert(uint64_t block, uint64_t sp)
+/* 1: the block is to be told. */
+static int insert(uint64_t block)
 {
-	uint64_t thread = thread_pointer();
-	struct gate_slot *slot = gate_slots + (thread * GATE_GOLDEN >> (64 - GATE_SLOT_BITS));
-
-	if (slot->inside_thread == thread && slot->inside_sp == sp)
-		slot->inside_thread = 0;
 	/* A handler may have forked meanwhile: in the child the gate is off. */
 	if (!block || !gate_header.mean_ln2)
 		return 0;
@@ -164,6 +218,28 @@ int gate_insert(uint64_t block, uint64_t sp)
 	filter_add(block, -1);
 	count(&gate_header.dropped);
 	return 0;
+}
+
+/*
+ * A sample's call has returned; block 0: with nothing. Before the caller sees the block, so its end
+ * cannot come first. 1: to be told.
+ */
+int gate_insert(uint64_t block, struct gate_call *call)
+{
+	leave(call);
+	return insert(block);
+}
+
+/*
+ * realloc of what was a sample has returned. 1: to be told, the new block or that the old one is there
+ * still; that it is not, when the size is 0, which frees.
+ */
+int gate_reinsert(uint64_t block, uint64_t old, uint64_t size, struct gate_call *call)
+{
+	leave(call);
+	if (block)
+		return call->sample ? insert(block) : 0;
+	return size ? insert(old) : 0;
 }
 
 /* Before the block is freed: afterwards it may be another thread's. 1: it was a sample. */
