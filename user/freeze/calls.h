@@ -25,6 +25,8 @@ struct call_code {
 	uint64_t resume; /* x86_64: pop %rax, then a return; aarch64: rt_sigreturn, in the vDSO */
 };
 
+#define CALL_ARGUMENTS 6
+
 /* Vector registers as PTRACE_GETREGSET gives them, in a form that frames hold. */
 #define CALL_VECTOR_MAX 16384
 struct call_vector {
@@ -43,11 +45,22 @@ bool call_code_find(struct call_code *code, const unsigned char *bytes, size_t s
 bool call_code_stands(const struct call_code *code, pid_t pid);
 
 /*
- * Registers of a thread that makes a system call with up to three arguments and returns into the
- * frame at `frame`. Changes what it must.
+ * Registers of a thread that makes a system call and returns into the frame at `frame`. Changes
+ * what it must.
  */
 void call_registers(struct user_regs_struct *regs, const struct call_code *code, long number,
-		    const uint64_t arguments[3], uint64_t frame);
+		    const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame);
+
+/* Registers of a thread that takes that frame at once: its system call is rt_sigreturn. */
+void call_registers_back(struct user_regs_struct *regs, const struct call_code *code,
+			 uint64_t frame);
+
+/*
+ * For a thread that stands at the beginning of a system call, of either of these: makes it another
+ * one. 0 or -errno. Whoever traces it may die halfway, then the thread takes the frame.
+ */
+int call_exchange(pid_t tid, struct user_regs_struct *regs, const struct call_code *code,
+		  long number, const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame);
 
 long call_result(const struct user_regs_struct *regs);
 
@@ -79,10 +92,20 @@ static inline uint64_t call_sp(const struct user_regs_struct *regs)
 {
 	return regs->rsp;
 }
+
+static inline uint64_t call_ip(const struct user_regs_struct *regs)
+{
+	return regs->rip;
+}
 #else
 static inline uint64_t call_sp(const struct user_regs_struct *regs)
 {
 	return regs->sp;
+}
+
+static inline uint64_t call_ip(const struct user_regs_struct *regs)
+{
+	return regs->pc;
 }
 #endif
 

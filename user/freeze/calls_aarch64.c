@@ -73,15 +73,41 @@ bool call_code_stands(const struct call_code *code, pid_t pid)
 }
 
 void call_registers(struct user_regs_struct *regs, const struct call_code *code, long number,
-		    const uint64_t arguments[3], uint64_t frame)
+		    const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < CALL_ARGUMENTS; i++)
 		regs->regs[i] = arguments[i];
-	regs->regs[3] = regs->regs[4] = regs->regs[5] = 0;
 	regs->regs[NUMBER] = (unsigned long long)number;
 	regs->regs[LR] = code->resume;
 	regs->sp = frame;
 	regs->pc = code->call;
+}
+
+void call_registers_back(struct user_regs_struct *regs, const struct call_code *code,
+			 uint64_t frame)
+{
+	regs->sp = frame;
+	regs->pc = code->resume;
+}
+
+/*
+ * The number is no register by then. In between it is rt_sigreturn's, which looks at the stack
+ * pointer alone: that is the same for all.
+ */
+int call_exchange(pid_t tid, struct user_regs_struct *regs, const struct call_code *code,
+		  long number, const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame)
+{
+	int back = SYS_rt_sigreturn, call = (int)number;
+	struct iovec from = {regs, sizeof(*regs)}, none = {&back, sizeof(back)},
+		     to = {&call, sizeof(call)};
+
+	call_registers(regs, code, number, arguments, frame);
+	regs->pc = code->call + 4; /* behind the instruction */
+	if (ptrace(PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &none) ||
+	    ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) ||
+	    ptrace(PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &to))
+		return -errno;
+	return 0;
 }
 
 long call_result(const struct user_regs_struct *regs)

@@ -81,7 +81,7 @@ bool call_code_stands(const struct call_code *code, pid_t pid)
 }
 
 void call_registers(struct user_regs_struct *regs, const struct call_code *code, long number,
-		    const uint64_t arguments[3], uint64_t frame)
+		    const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame)
 {
 	regs->rip = code->call;
 	regs->rsp = frame;
@@ -90,7 +90,30 @@ void call_registers(struct user_regs_struct *regs, const struct call_code *code,
 	regs->rdi = arguments[0];
 	regs->rsi = arguments[1];
 	regs->rdx = arguments[2];
-	regs->r10 = regs->r8 = regs->r9 = 0;
+	regs->r10 = arguments[3];
+	regs->r8 = arguments[4];
+	regs->r9 = arguments[5];
+}
+
+/* As the frame's first words would do it. */
+void call_registers_back(struct user_regs_struct *regs, const struct call_code *code,
+			 uint64_t frame)
+{
+	const uint64_t nothing[CALL_ARGUMENTS] = {0};
+
+	call_registers(regs, code, SYS_rt_sigreturn, nothing, frame + WORDS_BEFORE * 8);
+}
+
+int call_exchange(pid_t tid, struct user_regs_struct *regs, const struct call_code *code,
+		  long number, const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame)
+{
+	struct iovec from = {regs, sizeof(*regs)};
+
+	call_registers(regs, code, number, arguments, frame);
+	regs->rip = code->call + 2; /* behind the instruction */
+	regs->orig_rax = (unsigned long long)number;
+	regs->rax = (unsigned long long)-ENOSYS;
+	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) ? -errno : 0;
 }
 
 long call_result(const struct user_regs_struct *regs)

@@ -16,7 +16,6 @@
 #include "user/freeze/forkcopy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -28,29 +27,16 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
-
-#include <elf.h>
 
 #include "user/base/clock.h"
-#include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/freeze/code_search.h"
 #include "user/process/proc.h"
 
-/* Newer than some libcs' headers: linux/ptrace.h of 5.13 and 6.4. */
-#define GET_RSEQ_CONFIGURATION		 0x420f
-#define GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
-
-#define RED_ZONE   128	      /* below the stack pointer, may be in use */
-#define CODE_MAX   (64 << 20) /* bytes of code to be searched */
-#define LOOK_NS	   20000
 #define NO_PROCESS 0x7fffffff
 #define SHARED_FLAGS \
 	CLONE_FILES /* or what the program closes would stay open until the copy ends */
-#define STOP_CALL  (SIGTRAP | 0x80)
-#define STOP_CLONE (SIGTRAP | PTRACE_EVENT_CLONE << 8)
-#define STOP_ASKED (SIGTRAP | PTRACE_EVENT_STOP << 8)
-#define OPTIONS	   (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)
+#define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)
 
 /* ---- may it be forked? -------------------------------------------------------------------- */
 
@@ -91,133 +77,20 @@ static int forkcopy_check_process(pid_t pid, char reason[static REASON_MAX])
 	return 0;
 }
 
-/* ---- instructions ------------------------------------------------------------------------- */
-
-/* The file that is mapped there, whatever its name is by now. */
-static void forkcopy_find_in_file(pid_t pid, const struct mapping *m, struct call_code *code,
-				  size_t *left)
-{
-	static const size_t piece = 1 << 20, overlap = 16;
-	_cleanup_free_ unsigned char *bytes = malloc(piece + overlap);
-	_cleanup_close_ int fd = -1;
-	uint64_t at = m->start;
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
-		 (unsigned long long)m->start, (unsigned long long)m->end);
-	fd = bytes ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-	while (fd >= 0 && at < m->end && *left) {
-		size_t wanted = m->end - at < piece ? (size_t)(m->end - at) : piece;
-		ssize_t n = pread(fd, bytes, wanted, (off_t)(m->offset + (at - m->start)));
-
-		if (n <= (ssize_t)overlap || call_code_find(code, bytes, (size_t)n, at))
-			return;
-		*left -= (size_t)n < *left ? (size_t)n : *left;
-		at += (size_t)n - (n == (ssize_t)piece ? overlap : 0);
-	}
-}
-
-static void forkcopy_find_in_memory(pid_t pid, const struct mapping *m, struct call_code *code)
-{
-	unsigned char bytes[8192];
-	size_t size =
-		m->end - m->start < sizeof(bytes) ? (size_t)(m->end - m->start) : sizeof(bytes);
-	struct iovec to = {bytes, size}, from = {(void *)(uintptr_t)m->start, size};
-	ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
-
-	if (n > 0)
-		call_code_find(code, bytes, (size_t)n, m->start);
-}
-
 int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON_MAX])
 {
-	struct maps *maps = NULL;
-	size_t left = CODE_MAX;
 	int err = forkcopy_check_process(pid, reason);
 
 	*out = (struct call_code){0};
-	if (!err && maps_read(pid, &maps))
-		err = refuse(reason, -ESRCH, "its memory cannot be looked at");
-	/* The C library first: it is small, and has what is looked for. */
-	for (int pass = 0; !err && pass < 2; pass++) {
-		for (size_t i = 0; i < maps_count(maps); i++) {
-			const struct mapping *m = maps_at(maps, i);
-			bool libc = strstr(m->path, "/libc.so") || strstr(m->path, "/ld-musl");
-
-			if (!m->exec || !m->read || (out->call && out->resume))
-				continue;
-			if (!strcmp(m->path, "[vdso]"))
-				forkcopy_find_in_memory(pid, m, out);
-			else if (m->ino && !m->shared && libc == !pass)
-				forkcopy_find_in_file(pid, m, out, &left);
-		}
-	}
-	maps_free(maps);
-	if (!err && (!out->call || !out->resume))
-		err = refuse(reason, -ENOENT, "no instructions for it are in its code");
-	return err;
+	return err ?: code_search(pid, out, reason);
 }
 
 /* ---- which thread ------------------------------------------------------------------------- */
 
-/*
- * Is it in a sequence that the kernel must begin anew when the thread is moved to another
- * processor? Other registers would make it forget that.
- */
-static bool forkcopy_may_be_in_rseq(pid_t pid, const struct forkcopy_thread *t)
-{
-	struct {
-		uint64_t address;
-		uint32_t size, signature, flags, pad;
-	} config;
-	uint64_t sequence = 0;
-	struct iovec to = {&sequence, sizeof(sequence)}, from;
-
-	if (call_is_in_kernel(&t->registers))
-		return false;
-	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, t->tid, sizeof(config), &config) <
-	    0)
-		return errno != EINVAL; /* EINVAL: has none */
-	if (!config.address)
-		return false;
-	/* struct rseq: cpu_id_start, cpu_id, rseq_cs. */
-	from = (struct iovec){(void *)(uintptr_t)(config.address + 8), sizeof(sequence)};
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)sizeof(sequence) || sequence;
-}
-
-/* Wine and the like: a system call from where none is expected becomes a signal. */
-static bool forkcopy_dispatches_calls(pid_t tid)
-{
-	struct {
-		uint64_t mode, selector, offset, size;
-	} config = {0};
-
-	return ptrace((enum __ptrace_request)GET_SYSCALL_USER_DISPATCH_CONFIG, tid, sizeof(config),
-		      &config) >= 0 &&
-	       config.mode;
-}
-
-/*
- * Where `size` bytes may be written below its stack pointer: in the process's own stack, or in one
- * whose owner lies above it, as pthread_create() makes them.
- */
-static uint64_t forkcopy_room_on_stack(const struct maps *maps, const struct forkcopy_thread *t,
-				       size_t size)
-{
-	uint64_t sp = call_sp(&t->registers), base = (sp - RED_ZONE - size) & ~63ull;
-	const struct mapping *m = maps_find(maps, sp);
-
-	if (!m || !m->write || m->shared || m->ino || base < m->start + 4096 || base > sp)
-		return 0;
-	if (strcmp(m->path, "[stack]") != 0 && (t->tls <= sp || t->tls >= m->end))
-		return 0;
-	return base;
-}
-
 struct making {
 	pid_t pid;
 	const struct call_code *code;
-	const struct forkcopy_thread *thread;
+	const struct call_thread *thread;
 	uint64_t deadline_ns;
 	uint64_t mask;			     /* its blocked signals */
 	uint64_t wait_sp, resume_sp, end_sp; /* stack pointers of the frames */
@@ -226,27 +99,18 @@ struct making {
 	char *reason;
 };
 
-static bool forkcopy_is_usable(const struct making *m, const struct maps *maps,
-			       const struct forkcopy_thread *t, size_t size)
+static const struct call_thread *forkcopy_choose_thread(const struct making *m,
+							const struct maps *maps,
+							const struct call_thread *threads,
+							size_t count, size_t size)
 {
-	struct user_regs_struct regs = t->registers;
-
-	return call_is_possible(&t->registers) && forkcopy_room_on_stack(maps, t, size) &&
-	       call_registers_resumed(&regs, m->pid) && !forkcopy_may_be_in_rseq(m->pid, t) &&
-	       !forkcopy_dispatches_calls(t->tid);
-}
-
-static const struct forkcopy_thread *forkcopy_choose_thread(const struct making *m,
-							    const struct maps *maps,
-							    const struct forkcopy_thread *threads,
-							    size_t count, size_t size)
-{
-	const struct forkcopy_thread *second = NULL;
+	const struct call_thread *second = NULL;
+	char unused[REASON_MAX];
 
 	for (size_t i = 0; i < count; i++) {
-		const struct forkcopy_thread *t = &threads[i];
+		const struct call_thread *t = &threads[i];
 
-		if (!forkcopy_is_usable(m, maps, t, size))
+		if (call_thread_check(m->pid, maps, t, size, unused))
 			continue;
 		if (call_is_in_kernel(&t->registers) && !call_is_remembered(&t->registers))
 			return t;
@@ -263,8 +127,9 @@ static int forkcopy_write_frames(struct making *m, const struct maps *maps,
 {
 	const size_t small = call_frame_size(NULL), large = call_frame_size(vector);
 	const size_t size = 2 * small + large;
-	const uint64_t base = forkcopy_room_on_stack(maps, m->thread, size);
-	const uint64_t nothing[3] = {0}, none[3] = {NO_PROCESS, 0, __WALL};
+	const uint64_t base = call_thread_room(maps, m->thread, size);
+	const uint64_t nothing[CALL_ARGUMENTS] = {0},
+		       none[CALL_ARGUMENTS] = {NO_PROCESS, 0, __WALL};
 	_cleanup_free_ unsigned char *frames = calloc(1, size);
 	struct iovec from = {frames, size}, to = {(void *)(uintptr_t)base, size};
 	struct user_regs_struct regs = m->thread->registers;
@@ -299,71 +164,19 @@ static int forkcopy_write_frames(struct making *m, const struct maps *maps,
 
 /* ---- step by step ------------------------------------------------------------------------- */
 
-/*
- * The stop that a tracee is in next, as waitpid() has it without its low byte. It is left to be
- * seen again: see user/freeze/stop.c. -errno: none came, or the end did.
- */
-static int forkcopy_next_stop(const struct making *m, pid_t tid)
-{
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
-
-	for (;;) {
-		siginfo_t info = {0};
-
-		if (waitid(P_PID, (id_t)tid, &info,
-			   WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL))
-			return -errno;
-		if (info.si_pid)
-			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED
-				       ? info.si_status
-				       : -ESRCH;
-		if (monotonic_ns() > m->deadline_ns)
-			return -ETIMEDOUT;
-		nanosleep(&pause, NULL);
-	}
-}
-
-static int forkcopy_expect_stop(const struct making *m, pid_t tid, int wanted)
-{
-	int stop = forkcopy_next_stop(m, tid);
-
-	if (stop == wanted)
-		return 0;
-	return stop < 0 ? stop : -EINTR;
-}
-
-static int forkcopy_get_registers(pid_t tid, struct user_regs_struct *regs)
-{
-	struct iovec to = {regs, sizeof(*regs)};
-
-	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &to) ? -errno : 0;
-}
-
-static int forkcopy_set_registers(pid_t tid, const struct user_regs_struct *regs)
-{
-	struct iovec from = {(void *)regs, sizeof(*regs)};
-
-	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) ? -errno : 0;
-}
-
-static int forkcopy_resume(pid_t tid, enum __ptrace_request how)
-{
-	return ptrace(how, tid, NULL, NULL) ? -errno : 0;
-}
-
 /* Into the system call, and to its end or to a child that it has made: *child, 0 without. */
 static int forkcopy_run_call(const struct making *m, pid_t tid, pid_t *child)
 {
 	unsigned long message = 0;
-	int err = forkcopy_resume(tid, PTRACE_SYSCALL);
+	int err = call_thread_resume(tid, PTRACE_SYSCALL);
 	int stop;
 
 	*child = 0;
-	err = err ?: forkcopy_expect_stop(m, tid, STOP_CALL);
-	err = err ?: forkcopy_resume(tid, PTRACE_SYSCALL);
+	err = err ?: call_thread_expect_stop(tid, STOP_CALL, m->deadline_ns);
+	err = err ?: call_thread_resume(tid, PTRACE_SYSCALL);
 	if (err)
 		return err;
-	stop = forkcopy_next_stop(m, tid);
+	stop = call_thread_next_stop(tid, m->deadline_ns);
 	if (stop == STOP_CALL)
 		return 0;
 	if (stop != STOP_CLONE)
@@ -378,14 +191,9 @@ static int forkcopy_run_call(const struct making *m, pid_t tid, pid_t *child)
 static int forkcopy_failure_of(pid_t tid)
 {
 	struct user_regs_struct regs = {0};
-	int err = forkcopy_get_registers(tid, &regs);
+	int err = call_thread_get_registers(tid, &regs);
 
 	return err ?: call_result(&regs) < 0 ? (int)call_result(&regs) : -EIO;
-}
-
-static int forkcopy_set_mask(pid_t tid, uint64_t mask)
-{
-	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) ? -errno : 0;
 }
 
 /*
@@ -395,14 +203,14 @@ static int forkcopy_set_mask(pid_t tid, uint64_t mask)
 static int forkcopy_make_helper(struct making *m)
 {
 	struct user_regs_struct regs = m->thread->registers;
-	const uint64_t arguments[3] = {CLONE_VM | SHARED_FLAGS | CLONE_PARENT_SETTID, m->end_sp,
-				       m->pid_at};
+	const uint64_t arguments[CALL_ARGUMENTS] = {CLONE_VM | SHARED_FLAGS | CLONE_PARENT_SETTID,
+						    m->end_sp, m->pid_at};
 	pid_t tid = m->thread->tid;
 	int err = ptrace(PTRACE_SETOPTIONS, tid, NULL, OPTIONS) ? -errno : 0;
 
 	call_registers(&regs, m->code, SYS_clone, arguments, m->wait_sp);
-	err = err ?: forkcopy_set_registers(tid, &regs);
-	err = err ?: forkcopy_set_mask(tid, UINT64_MAX);
+	err = err ?: call_thread_set_registers(tid, &regs);
+	err = err ?: call_thread_set_mask(tid, UINT64_MAX);
 	err = err ?: forkcopy_run_call(m, tid, &m->helper);
 	if (err || m->helper)
 		return err;
@@ -413,13 +221,13 @@ static int forkcopy_make_helper(struct making *m)
 /* The helper has the frame by which it ends, and hands it on. */
 static int forkcopy_make_copy(struct making *m)
 {
-	const uint64_t arguments[3] = {SHARED_FLAGS};
+	const uint64_t arguments[CALL_ARGUMENTS] = {SHARED_FLAGS};
 	struct user_regs_struct regs = {0};
-	int err = forkcopy_expect_stop(m, m->helper, STOP_ASKED);
+	int err = call_thread_expect_stop(m->helper, STOP_ASKED, m->deadline_ns);
 
 	if (!err && ptrace(PTRACE_SETOPTIONS, m->helper, NULL, OPTIONS | PTRACE_O_EXITKILL))
 		err = -errno;
-	err = err ?: forkcopy_get_registers(m->helper, &regs);
+	err = err ?: call_thread_get_registers(m->helper, &regs);
 	if (err)
 		return err;
 	/*
@@ -428,12 +236,12 @@ static int forkcopy_make_copy(struct making *m)
 	 */
 	sched_setscheduler(m->helper, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	call_registers(&regs, m->code, SYS_clone, arguments, m->end_sp);
-	err = forkcopy_set_registers(m->helper, &regs);
+	err = call_thread_set_registers(m->helper, &regs);
 	err = err ?: forkcopy_run_call(m, m->helper, &m->copy);
 	if (err)
 		return err == -ETIMEDOUT ? refuse(m->reason, err, "the fork takes too long") : err;
 	if (m->copy)
-		return forkcopy_expect_stop(m, m->copy, STOP_ASKED);
+		return call_thread_expect_stop(m->copy, STOP_ASKED, m->deadline_ns);
 	err = forkcopy_failure_of(m->helper);
 	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
@@ -460,16 +268,16 @@ static int forkcopy_bury_helper(struct making *m)
 {
 	pid_t tid = m->thread->tid, child;
 	struct user_regs_struct regs = {0};
-	uint64_t arguments[3] = {0, 0, __WALL};
-	int err = forkcopy_resume(tid, PTRACE_SYSCALL);
+	uint64_t arguments[CALL_ARGUMENTS] = {0, 0, __WALL};
+	int err = call_thread_resume(tid, PTRACE_SYSCALL);
 
-	err = err ?: forkcopy_expect_stop(m, tid, STOP_CALL);
-	err = err ?: forkcopy_get_registers(tid, &regs);
+	err = err ?: call_thread_expect_stop(tid, STOP_CALL, m->deadline_ns);
+	err = err ?: call_thread_get_registers(tid, &regs);
 	if (err)
 		return err;
 	arguments[0] = (uint64_t)call_result(&regs); /* its pid in the process's own namespace */
 	call_registers(&regs, m->code, SYS_wait4, arguments, m->resume_sp);
-	err = forkcopy_set_registers(tid, &regs);
+	err = call_thread_set_registers(tid, &regs);
 	return err ?: forkcopy_run_call(m, tid, &child);
 }
 
@@ -480,12 +288,12 @@ static int forkcopy_bury_helper(struct making *m)
 static int forkcopy_put_back(const struct making *m)
 {
 	pid_t tid = m->thread->tid;
-	int err = forkcopy_resume(tid, PTRACE_INTERRUPT);
+	int err = call_thread_resume(tid, PTRACE_INTERRUPT);
 
-	err = err ?: forkcopy_resume(tid, PTRACE_CONT);
-	err = err ?: forkcopy_expect_stop(m, tid, STOP_ASKED);
-	err = err ?: forkcopy_set_mask(tid, m->mask);
-	err = err ?: forkcopy_set_registers(tid, &m->thread->registers);
+	err = err ?: call_thread_resume(tid, PTRACE_CONT);
+	err = err ?: call_thread_expect_stop(tid, STOP_ASKED, m->deadline_ns);
+	err = err ?: call_thread_set_mask(tid, m->mask);
+	err = err ?: call_thread_set_registers(tid, &m->thread->registers);
 	if (!err && ptrace(PTRACE_SETOPTIONS, tid, NULL, 0))
 		err = -errno;
 	return err;
@@ -515,7 +323,7 @@ static int forkcopy_make_both(struct making *m)
 	return failed ?: err;
 }
 
-int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
+int forkcopy_make(pid_t pid, const struct call_code *code, const struct call_thread *threads,
 		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
 		  char reason[static REASON_MAX])
 {

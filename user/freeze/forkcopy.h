@@ -16,8 +16,7 @@
 #include <sys/types.h>
 
 #include "user/base/log.h"
-#include "user/freeze/calls.h"
-#include "user/process/maps.h"
+#include "user/freeze/call_thread.h"
 
 /*
  * Before the process is stopped: may it be forked without harm, and where are the instructions? 0
@@ -25,19 +24,12 @@
  */
 int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON_MAX]);
 
-/* A thread of the process that stands in a stop which PTRACE_INTERRUPT made. */
-struct forkcopy_thread {
-	pid_t tid;
-	uint64_t tls;
-	struct user_regs_struct registers;
-};
-
 /*
  * Makes the copy. All threads of `pid` must be stopped by the calling thread; one of the given ones
  * is used, and stands afterwards as before. 0 and *copy, a process that is traced by the calling
  * thread and dies with it; or -errno with the reason. `deadline_ns` is on CLOCK_MONOTONIC.
  */
-int forkcopy_make(pid_t pid, const struct call_code *code, const struct forkcopy_thread *threads,
+int forkcopy_make(pid_t pid, const struct call_code *code, const struct call_thread *threads,
 		  size_t thread_count, uint64_t deadline_ns, pid_t *copy,
 		  char reason[static REASON_MAX]);
 

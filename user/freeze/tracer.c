@@ -9,20 +9,18 @@
 #include "user/freeze/tracer.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/forkcopy.h"
+#include "user/freeze/tracing_child.h"
 #include "user/freeze/run_first.h"
 #include "user/freeze/stop_refused.h"
 #include "user/freeze/tracees.h"
@@ -51,24 +49,11 @@ struct tracer {
 
 /* ---- that it ends, whatever happens ------------------------------------------------------- */
 
-/* SIGKILL at that time, whether we run or not; 0: never. */
+/* 0: never. */
 static void tracer_set_killer(struct tracer *tracer, uint64_t at_ns)
 {
-	const struct itimerspec when = {.it_value = ns_timespec(at_ns)};
-
 	if (tracer->has_killer)
-		timer_settime(tracer->killer, TIMER_ABSTIME, &when, NULL);
-}
-
-static int tracer_make_killer(struct tracer *tracer)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-
-	if (timer_create(CLOCK_MONOTONIC, &event, &tracer->killer))
-		return refuse(tracer->tracees.reason, -errno,
-			      "there is no timer by which to let it go");
-	tracer->has_killer = true;
-	return 0;
+		tracing_child_set_killer(tracer->killer, at_ns);
 }
 
 static uint64_t tracer_deadline(const struct tracer *tracer)
@@ -86,7 +71,7 @@ static void tracer_beat(struct tracer *tracer)
 static void tracer_make_copy(struct tracer *tracer, const struct tracer_order *order,
 			     struct tracer_answer *answer)
 {
-	_cleanup_free_ struct forkcopy_thread *threads =
+	_cleanup_free_ struct call_thread *threads =
 		calloc(tracer->tracees.count, sizeof(*threads));
 	size_t n = 0;
 
@@ -254,45 +239,6 @@ static void tracer_obey(struct tracer *tracer, const struct tracer_order *order,
 
 /* ---- the child ---------------------------------------------------------------------------- */
 
-/*
- * What it has of the tool's: nothing that must not outlive it, as descriptors that hold probes. And
- * no signal of the terminal's or for the tool's group reaches it.
- */
-static void tracer_be_alone(const struct tracer_job *job)
-{
-	const int kept[] = {
-		STDERR_FILENO,
-		job->channel,
-		job->threads,
-		job->sleepers ? job->sleepers->fds[0] : -1,
-		job->sleepers ? job->sleepers->fds[1] : -1,
-	};
-	unsigned from = 0;
-	sigset_t all;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != job->tool)
-		_exit(1);
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	setpgid(0, 0);
-	prctl(PR_SET_NAME, "holding");
-	for (;;) {
-		unsigned next = UINT_MAX;
-
-		for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
-			if (kept[i] >= 0 && (unsigned)kept[i] >= from && (unsigned)kept[i] < next)
-				next = (unsigned)kept[i];
-		}
-		/* close_range(), Linux 5.9 and glibc 2.34. Where it is not there they go with us. */
-		if (next > from)
-			syscall(SYS_close_range, from, next - 1, 0);
-		if (next == UINT_MAX)
-			break;
-		from = next + 1;
-	}
-}
-
 _Noreturn void tracer_run(const struct tracer_job *job)
 {
 	struct tracer tracer = {.job = job,
@@ -304,8 +250,14 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 					    .sleepers = job->sleepers}};
 	struct tracer_answer answer = {0};
 	struct tracer_order order;
+	const int kept[] = {
+		job->channel,
+		job->threads,
+		job->sleepers ? job->sleepers->fds[0] : -1,
+		job->sleepers ? job->sleepers->fds[1] : -1,
+	};
 
-	tracer_be_alone(job);
+	tracing_child_be_alone(job->tool, kept, ARRAY_SIZE(kept));
 	if (job->sleepers)
 		registers_layout(&tracer.tracees.layout);
 	/* Where that cannot be told there are none, as nearly always. */
@@ -315,7 +267,8 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 	 * otherwise, and 0.3 ms so.
 	 */
 	run_first(true);
-	answer.err = tracer_make_killer(&tracer);
+	answer.err = tracing_child_make_killer(&tracer.killer, tracer.tracees.reason);
+	tracer.has_killer = !answer.err;
 	tracer.start_ns = monotonic_ns();
 	if (job->hold_ns)
 		tracer_set_killer(&tracer, tracer_deadline(&tracer) + GRACE_NS);

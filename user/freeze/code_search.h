@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where a process has the instructions by which it is made to do system calls. */
+#ifndef MEMLEAKBPF_FREEZE_CODE_SEARCH_H
+#define MEMLEAKBPF_FREEZE_CODE_SEARCH_H
+
+#include <sys/types.h>
+
+#include "user/base/log.h"
+#include "user/freeze/calls.h"
+
+/*
+ * For before the process is stopped: the files that are mapped as its code are searched, a
+ * millisecond's work and more. 0 and *out, or -errno with the reason, a clause about "it", not
+ * logged.
+ */
+int code_search(pid_t pid, struct call_code *out, char reason[static REASON_MAX]);
+
+#endif
