@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -12,6 +11,7 @@
 #include "bpf/sleepers_abi.h"
 #include "sleepers.skel.h"
 #include "user/base/util.h"
+#include "user/freeze/cut_short.h"
 
 #define BUFFER_SIZE \
 	(64 << 10) /* more than the largest record, and than what the kernel gives at once */
@@ -22,23 +22,6 @@ struct sleepers {
 	pid_t pid; /* whose threads `link` walks over; 0: none yet */
 	int link;
 	unsigned char *buffer; /* BUFFER_SIZE */
-};
-
-/*
- * The calls that signal(7) names under "Interruption of system calls and library functions by stop
- * signals", with all by which a socket with a timeout may be waited for; and those of asynchronous
- * input and output. Of others a stop is not seen, and each thread that is left asleep may wake up
- * at the wrong moment.
- */
-static const uint16_t calls[] = {
-#ifdef SYS_epoll_wait
-	SYS_epoll_wait,
-#endif
-	SYS_epoll_pwait,    SYS_epoll_pwait2, SYS_semop,   SYS_semtimedop,   SYS_rt_sigtimedwait,
-	SYS_accept,	    SYS_accept4,      SYS_connect, SYS_recvfrom,     SYS_recvmsg,
-	SYS_recvmmsg,	    SYS_sendto,	      SYS_sendmsg, SYS_sendmmsg,     SYS_read,
-	SYS_readv,	    SYS_write,	      SYS_writev,  SYS_io_getevents, SYS_io_pgetevents,
-	SYS_io_uring_enter,
 };
 
 static int sleepers_walk_over(struct sleepers *s, pid_t pid)
@@ -116,6 +99,8 @@ static int sleepers_look(void *ctx, pid_t pid, bool registers,
 int sleepers_new(struct sleepers **out)
 {
 	struct sleepers *s = calloc(1, sizeof(*s));
+	const uint16_t *calls;
+	size_t count;
 	int err = -ENOMEM;
 
 	if (!s)
@@ -126,7 +111,8 @@ int sleepers_new(struct sleepers **out)
 	s->skel = sleepers_bpf__open();
 	if (!s->buffer || !s->skel)
 		goto fail;
-	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+	calls = cut_short_calls(&count);
+	for (size_t i = 0; i < count; i++) {
 		if (calls[i] < SLEEPER_CALLS)
 			s->skel->rodata->calls[calls[i] / 64] |= 1ull << calls[i] % 64;
 	}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * From the first call on the thread stands at the end of a system call in front of the instructions
+ * that make another: rt_sigreturn, which takes the frame, or the closing of a descriptor that is
+ * left, which returns into it. For a call it is let go to the beginning of that one, where
+ * the call is exchanged. So what it does when nobody holds it any more is always one and the same,
+ * and a filter has no call to see that it would not see anyway (it is suspended only for as long as
+ * the thread is traced): even seccomp's strict mode permits rt_sigreturn.
+ */
+#include "user/freeze/remote_child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/freeze/remote_thread.h"
+#include "user/freeze/run_first.h"
+#include "user/freeze/tracing_child.h"
+#include "user/process/proc.h"
+
+/* So much later than it should have let go the child is killed; it takes the half at most. */
+#define GRACE_NS (50 * NS_PER_MS)
+
+struct remote_child {
+	const struct remote_job *job;
+	struct call_thread thread;
+	struct call_vector *vector;
+	uint64_t mask; /* its blocked signals */
+	/* Stack pointers of the frames: the closing one closes `left` and takes the other then. */
+	uint64_t frame, closing_frame;
+	uint64_t left_at; /* where in the process the closing one has its argument */
+	uint64_t scratch;
+	int left; /* a descriptor that it would leave open; -1: none */
+	bool filtered, begun;
+	uint64_t start_ns, deadline_ns, end_ns; /* end: when it was let go; 0: it has not been */
+};
+
+/* ---- the thread ---------------------------------------------------------------------------- */
+
+/*
+ * A stop of one of two kinds: a call's beginning or end, or what PTRACE_INTERRUPT makes. A SIGSTOP,
+ * which cannot be blocked, is passed on and stops the process for as long as it says, and this
+ * thread when it is let go.
+ */
+static int remote_child_go(const struct remote_child *r, enum __ptrace_request how,
+			   uint64_t deadline_ns)
+{
+	const bool to_call = how == PTRACE_SYSCALL;
+	pid_t tid = r->thread.tid;
+	int err = call_thread_resume(tid, how);
+
+	while (!err) {
+		int stop = call_thread_next_stop(tid, deadline_ns);
+
+		if (stop < 0)
+			return stop;
+		if (to_call ? stop == STOP_CALL : stop >> 8 == PTRACE_EVENT_STOP)
+			return 0;
+		if (stop == SIGSTOP || stop >> 8 == PTRACE_EVENT_STOP)
+			err = ptrace(how, tid, NULL, stop >> 8 ? NULL : (void *)(intptr_t)stop)
+				      ? -errno
+				      : 0;
+		else
+			return -EINTR;
+	}
+	return err;
+}
+
+/* A filter might not permit to close, and sees it when nobody traces the thread any more. */
+static bool remote_child_closes(const struct remote_child *r)
+{
+	return r->left >= 0 && !r->filtered;
+}
+
+static int remote_child_park(struct remote_child *r)
+{
+	const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)r->left};
+	struct user_regs_struct regs = r->thread.registers;
+
+	if (remote_child_closes(r))
+		call_registers(&regs, &r->job->code, SYS_close, left, r->frame);
+	else
+		call_registers_back(&regs, &r->job->code, r->frame);
+	return call_thread_set_registers(r->thread.tid, &regs);
+}
+
+/*
+ * From the moment in which its registers are set the thread comes back by itself. Signals are
+ * blocked after that, or a child that is killed would leave them so.
+ */
+static int remote_child_begin_calls(struct remote_child *r)
+{
+	int err;
+
+	if (r->begun)
+		return 0;
+	r->begun = true;
+	err = remote_child_park(r);
+	return err ?: call_thread_set_mask(r->thread.tid, UINT64_MAX);
+}
+
+/* What a call has made or closed. */
+static void remote_child_note(struct remote_child *r, long number, uint64_t argument, long result)
+{
+	uint64_t left = (uint64_t)result;
+	struct iovec from = {&left, sizeof(left)},
+		     to = {(void *)(uintptr_t)r->left_at, sizeof(left)};
+
+	if (number == SYS_memfd_create && result >= 0) {
+		r->left = (int)result;
+		process_vm_writev(r->thread.tid, &from, 1, &to, 1, 0);
+	} else if (number == SYS_close && (int)argument == r->left) {
+		r->left = -1;
+	}
+}
+
+static int remote_child_call(struct remote_child *r, long number,
+			     const uint64_t arguments[CALL_ARGUMENTS], uint64_t deadline_ns,
+			     long *result)
+{
+	struct user_regs_struct regs = r->thread.registers;
+	/* Not twice: another thread may open a file of the same number in between. */
+	bool closes = number == SYS_close && (int)arguments[0] == r->left;
+	uint64_t frame = remote_child_closes(r) && !closes ? r->closing_frame : r->frame;
+	pid_t tid = r->thread.tid;
+	int err = remote_child_begin_calls(r);
+
+	err = err ?: remote_child_go(r, PTRACE_SYSCALL, deadline_ns);
+	err = err ?: call_exchange(tid, &regs, &r->job->code, number, arguments, frame);
+	err = err ?: remote_child_go(r, PTRACE_SYSCALL, deadline_ns);
+	err = err ?: call_thread_get_registers(tid, &regs);
+	if (err)
+		return err;
+	*result = call_result(&regs);
+	remote_child_note(r, number, arguments[0], *result);
+	return remote_child_park(r);
+}
+
+/*
+ * From the end of a system call to a stop of the kind that it was in before: only there does the
+ * kernel look whether a call is to be restarted.
+ */
+static int remote_child_put_back(const struct remote_child *r, uint64_t deadline_ns)
+{
+	pid_t tid = r->thread.tid;
+	int err = call_thread_resume(tid, PTRACE_INTERRUPT);
+
+	err = err ?: remote_child_go(r, PTRACE_CONT, deadline_ns);
+	err = err ?: call_thread_set_mask(tid, r->mask);
+	return err ?: call_thread_set_registers(tid, &r->thread.registers);
+}
+
+/* Out of a call that takes too long. 0: it stands. */
+static int remote_child_interrupt(const struct remote_child *r)
+{
+	int err = call_thread_resume(r->thread.tid, PTRACE_INTERRUPT), stop;
+
+	if (err)
+		return err;
+	stop = call_thread_next_stop(r->thread.tid, monotonic_ns() + GRACE_NS / 4);
+	return stop < 0 ? stop : 0;
+}
+
+/* Where it fails our end lets it go, and it comes back by itself. */
+static void remote_child_let_go(struct remote_child *r)
+{
+	const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)r->left};
+	uint64_t deadline_ns = monotonic_ns() + GRACE_NS / 2;
+	long result;
+	int err = 0;
+
+	if (r->end_ns)
+		return;
+	if (r->left >= 0)
+		err = remote_child_call(r, SYS_close, left, deadline_ns, &result);
+	if (r->begun)
+		err = err ?: remote_child_put_back(r, deadline_ns);
+	if (!err)
+		ptrace(PTRACE_DETACH, r->thread.tid, NULL, NULL);
+	r->end_ns = monotonic_ns();
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+/* The closing frame, the one above it, and above that the scratch. */
+static int remote_child_write_frames(struct remote_child *r, const struct maps *maps,
+				     char reason[static REASON_MAX])
+{
+	const size_t small = call_frame_size(NULL), large = call_frame_size(r->vector);
+	const size_t size = small + large + REMOTE_SCRATCH;
+	const uint64_t base = call_thread_room(maps, &r->thread, size);
+	const uint64_t none[CALL_ARGUMENTS] = {(uint64_t)-1};
+	_cleanup_free_ unsigned char *bytes = calloc(1, size);
+	struct iovec from = {bytes, size}, to = {(void *)(uintptr_t)base, size};
+	struct user_regs_struct regs = r->thread.registers;
+
+	if (!bytes || !base)
+		return refuse(reason, -ENOMEM, "no memory");
+	call_registers_resumed(&regs, r->thread.tid);
+	r->frame = call_frame_put(bytes + small, base + small, &r->job->code, &regs, r->mask,
+				  r->vector);
+	regs = r->thread.registers;
+	call_registers(&regs, &r->job->code, SYS_close, none, r->frame);
+	r->closing_frame = call_frame_put(bytes, base, &r->job->code, &regs, UINT64_MAX, NULL);
+	r->left_at = base + call_frame_argument();
+	r->scratch = base + small + large;
+	if (process_vm_writev(r->thread.tid, &from, 1, &to, 1, 0) != (ssize_t)size)
+		return refuse(reason, -errno, "its stack cannot be written to: %s",
+			      strerror(errno));
+	return 0;
+}
+
+static int remote_child_take_thread(struct remote_child *r, const struct maps *maps,
+				    char reason[static REASON_MAX])
+{
+	struct remote_thread taken;
+	pid_t tid;
+	/* The largest frame: what the thread's really needs is known once it is chosen. */
+	int err = remote_thread_take(r->job->pid, maps, sizeof(*r->vector) + 4096 + REMOTE_SCRATCH,
+				     r->deadline_ns, &taken, reason);
+
+	if (err)
+		return err;
+	r->thread = taken.thread;
+	r->filtered = taken.filtered;
+	r->start_ns = taken.start_ns;
+	tid = r->thread.tid;
+	if (!call_code_stands(&r->job->code, tid))
+		err = refuse(reason, -ENOENT, "its code has changed");
+	if (!err && (ptrace(PTRACE_GETSIGMASK, tid, sizeof(r->mask), &r->mask) ||
+		     call_vector_read(tid, r->vector)))
+		err = refuse(reason, -ESRCH, "its registers cannot be read");
+	err = err ?: remote_child_write_frames(r, maps, reason);
+	if (err)
+		remote_child_let_go(r);
+	return err;
+}
+
+static int remote_child_begin(struct remote_child *r, char reason[static REASON_MAX])
+{
+	struct maps *maps = NULL;
+	timer_t killer;
+	int err;
+
+	r->vector = aligned_alloc(64, sizeof(*r->vector));
+	if (!r->vector)
+		return refuse(reason, -ENOMEM, "no memory");
+	if (maps_read(proc_memory_id(r->job->pid), &maps))
+		return refuse(reason, -ESRCH, "its memory cannot be looked at");
+	run_first(true);
+	err = tracing_child_make_killer(&killer, reason);
+	r->deadline_ns = monotonic_ns() + r->job->hold_ns;
+	if (!err)
+		tracing_child_set_killer(killer, r->deadline_ns + GRACE_NS);
+	err = err ?: remote_child_take_thread(r, maps, reason);
+	maps_free(maps);
+	return err;
+}
+
+/* ---- orders and answers -------------------------------------------------------------------- */
+
+/* False: nobody gives any more, or it is late. */
+static bool remote_child_next_order(const struct remote_child *r, struct remote_order *order)
+{
+	struct pollfd poll = {.fd = r->job->channel, .events = POLLIN};
+	uint64_t now = monotonic_ns();
+	struct timespec patience = ns_timespec(r->deadline_ns > now ? r->deadline_ns - now : 0);
+
+	return ppoll(&poll, 1, &patience, NULL) > 0 &&
+	       recv(r->job->channel, order, sizeof(*order), 0) == sizeof(*order);
+}
+
+static int remote_child_write(const struct remote_child *r, const struct remote_order *order)
+{
+	struct iovec from = {(void *)order->bytes, order->size},
+		     to = {(void *)(uintptr_t)r->scratch, order->size};
+
+	return process_vm_writev(r->thread.tid, &from, 1, &to, 1, 0) == (ssize_t)order->size
+		       ? 0
+		       : -errno;
+}
+
+static void remote_child_obey(struct remote_child *r, const struct remote_order *order,
+			      struct remote_answer *answer)
+{
+	switch (order->kind) {
+	case REMOTE_CALL:
+		answer->err = remote_child_call(r, order->number, order->arguments, r->deadline_ns,
+						&answer->result);
+		break;
+	case REMOTE_WRITE:
+		answer->err = remote_child_write(r, order);
+		break;
+	case REMOTE_END:
+		remote_child_let_go(r);
+		return;
+	}
+	if (!answer->err)
+		return;
+	refuse(answer->reason, answer->err, "its thread %d cannot be made to do a system call: %s",
+	       (int)r->thread.tid,
+	       answer->err == -ETIMEDOUT ? "it takes too long" : strerror(-answer->err));
+	/* Of one that cannot be interrupted either, the thread comes back by itself at its end. */
+	if (answer->err == -ETIMEDOUT && remote_child_interrupt(r))
+		r->end_ns = monotonic_ns();
+	remote_child_let_go(r);
+}
+
+static void remote_child_answer(const struct remote_child *r, struct remote_answer *answer)
+{
+	answer->scratch = r->scratch;
+	answer->start_ns = r->start_ns;
+	answer->end_ns = r->end_ns;
+	send(r->job->channel, answer, sizeof(*answer), MSG_NOSIGNAL);
+}
+
+_Noreturn void remote_child_run(const struct remote_job *job)
+{
+	struct remote_child r = {.job = job, .left = -1};
+	struct remote_answer answer = {0};
+	struct remote_order order;
+
+	tracing_child_be_alone(job->tool, &job->channel, 1);
+	/* When the tool is killed the channel ends: the call that is under way is made whole. */
+	if (!tracing_child_end_with(job->tool, false))
+		_exit(1);
+	answer.err = remote_child_begin(&r, answer.reason);
+	remote_child_answer(&r, &answer);
+	while (!answer.err && !r.end_ns) {
+		answer = (struct remote_answer){0};
+		if (remote_child_next_order(&r, &order)) {
+			remote_child_obey(&r, &order, &answer);
+		} else {
+			/* It is the answer to the next order, if there is one. */
+			remote_child_let_go(&r);
+			answer.err = refuse(answer.reason, -ECANCELED,
+					    "its thread went on before all calls were made: it "
+					    "had been held for as long as it may be");
+		}
+		remote_child_answer(&r, &answer);
+	}
+	_exit(0);
+}

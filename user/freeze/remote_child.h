@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The process that holds a thread and makes it do system calls (remote.c). Internal to user/freeze. */
+#ifndef MEMLEAKBPF_FREEZE_REMOTE_CHILD_H
+#define MEMLEAKBPF_FREEZE_REMOTE_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/base/log.h"
+#include "user/freeze/calls.h"
+#include "user/freeze/remote.h"
+
+struct remote_job {
+	pid_t pid;
+	pid_t tool;  /* who made the child */
+	int channel; /* a socket of type SOCK_SEQPACKET: orders come, answers go */
+	uint64_t hold_ns;
+	struct call_code code;
+};
+
+struct remote_order {
+	enum {
+		REMOTE_CALL,
+		REMOTE_WRITE,
+		REMOTE_END,
+	} kind;
+	long number;
+	uint64_t arguments[CALL_ARGUMENTS];
+	size_t size;
+	unsigned char bytes[REMOTE_SCRATCH];
+};
+
+/* The first answer, to no order, says whether a thread stands still. */
+struct remote_answer {
+	int err;
+	long result;
+	uint64_t scratch;
+	uint64_t start_ns;
+	uint64_t end_ns; /* when the thread was let go; 0: it is still held */
+	char reason[REASON_MAX];
+};
+
+/* What the child does. It ends when the thread has been let go. */
+_Noreturn void remote_child_run(const struct remote_job *job);
+
+#endif

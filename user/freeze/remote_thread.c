@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/freeze/remote_thread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/freeze/cut_short.h"
+#include "user/freeze/registers.h"
+#include "user/freeze/stop_refused.h"
+#include "user/process/proc.h"
+
+/* Linux 4.3; linux/ptrace.h */
+#define SUSPEND_SECCOMP (1 << 21)
+
+#define CANDIDATES_MAX 256
+#define TRIES_MAX      32
+#define SLICES	       4 /* so much of the time one may take to stop */
+
+/* The best first. A filter is worse than all of them. */
+enum {
+	RANK_WAITS,	/* in a call that is restarted, if it must be */
+	RANK_RUNS,	/* or cannot be told */
+	RANK_REMEMBERS, /* in a sleep that would begin anew if the child were killed */
+	RANK_CUT_SHORT,
+	RANK_FILTERED,
+};
+
+struct remote_candidate {
+	pid_t tid;
+	int rank;
+};
+
+/* ---- before anything is stopped ------------------------------------------------------------ */
+
+/* By the call that it is in: proc_pid_syscall(5). */
+static int remote_thread_rank(pid_t tid)
+{
+	unsigned long long arguments[4] = {0};
+	_cleanup_fclose_ FILE *file = NULL;
+	const uint16_t *cut_short;
+	char path[64];
+	size_t count;
+	long number;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%ld %llx %llx %llx %llx", &number, &arguments[0], &arguments[1],
+			    &arguments[2], &arguments[3]) < 5)
+		return RANK_RUNS;
+	cut_short = cut_short_calls(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (number == cut_short[i])
+			return RANK_CUT_SHORT;
+	}
+	switch (number) {
+	case SYS_futex:
+		return arguments[3] ? RANK_REMEMBERS : RANK_WAITS;
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_restart_syscall:
+		return RANK_REMEMBERS;
+	}
+	return number >= 0 ? RANK_WAITS : RANK_RUNS;
+}
+
+static long remote_thread_status(pid_t tid, const char *name)
+{
+	_cleanup_free_ char *value = NULL;
+
+	return proc_status_field(tid, name, &value) ? 0 : strtol(value, NULL, 10);
+}
+
+static int remote_thread_compare(const void *a, const void *b)
+{
+	const struct remote_candidate *x = a, *y = b;
+
+	/* The main thread has the smallest number, but for those of a machine that began anew. */
+	return x->rank != y->rank ? x->rank - y->rank : (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+/* How many, or -errno with the reason. */
+static int remote_thread_list(pid_t pid, struct remote_candidate *out,
+			      char reason[static REASON_MAX])
+{
+	char path[64];
+	struct dirent *entry;
+	int count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return refuse(reason, -ESRCH, "it has ended");
+	while (count >= 0 && count < CANDIDATES_MAX && (entry = readdir(dir)) != NULL) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		char state = tid > 0 ? stop_thread_state(pid, tid) : 0;
+
+		if (!state || strchr("ZX", state))
+			continue;
+		if (remote_thread_status(tid, "TracerPid")) {
+			count = stop_explain(tid, EPERM, reason);
+			break;
+		}
+		/* Uninterruptible: waiting for it would be waiting for a device. */
+		if (state == 'D')
+			continue;
+		out[count].tid = tid;
+		out[count++].rank = remote_thread_rank(tid) +
+				    (remote_thread_status(tid, "Seccomp") ? RANK_FILTERED : 0);
+	}
+	closedir(dir);
+	if (count > 1)
+		qsort(out, (size_t)count, sizeof(*out), remote_thread_compare);
+	return count;
+}
+
+/* ---- one of them --------------------------------------------------------------------------- */
+
+/* Into the stop that we ask for; a signal on its way is passed on. */
+static int remote_thread_stop(pid_t tid, uint64_t deadline_ns, char reason[static REASON_MAX])
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		return errno == ESRCH ? refuse(reason, -ESRCH, "it has ended")
+				      : stop_explain(tid, errno, reason);
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	for (;;) {
+		int stop = call_thread_next_stop(tid, deadline_ns);
+
+		if (stop == STOP_ASKED)
+			return 0;
+		if (stop == -ETIMEDOUT)
+			return refuse(reason, stop, "its thread %d does not stop", (int)tid);
+		if (stop < 0)
+			return refuse(reason, -ESRCH, "it has ended");
+		if (stop >> 8)
+			return refuse(reason, -EBUSY, "it is stopped anyway");
+		ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)(stop & 0x7f));
+	}
+}
+
+/*
+ * Suspends a filter even where there is none yet: another thread may set one for all
+ * (SECCOMP_FILTER_FLAG_TSYNC).
+ */
+static int remote_thread_suspend(struct remote_thread *out, char reason[static REASON_MAX])
+{
+	pid_t tid = out->thread.tid;
+	int err;
+
+	out->filtered = remote_thread_status(tid, "Seccomp") != 0;
+	if (!ptrace(PTRACE_SETOPTIONS, tid, NULL, PTRACE_O_TRACESYSGOOD | SUSPEND_SECCOMP))
+		return 0;
+	err = -errno;
+	if (!out->filtered)
+		return ptrace(PTRACE_SETOPTIONS, tid, NULL, PTRACE_O_TRACESYSGOOD)
+			       ? refuse(reason, -errno, "it cannot be traced: %s", strerror(errno))
+			       : 0;
+	if (err == -EINVAL)
+		return refuse(reason, -EPERM,
+			      "a seccomp filter watches its system calls, which this kernel cannot "
+			      "suspend (CONFIG_CHECKPOINT_RESTORE)");
+	return refuse(reason, -EPERM,
+		      "a seccomp filter watches its system calls, which only a tool with "
+		      "CAP_SYS_ADMIN may suspend that has none itself");
+}
+
+static int remote_thread_try(pid_t tid, const struct maps *maps, size_t size, uint64_t deadline_ns,
+			     struct remote_thread *out, char reason[static REASON_MAX])
+{
+	struct stop_thread registers = {.tid = tid};
+	int err;
+
+	out->start_ns = monotonic_ns();
+	err = remote_thread_stop(tid, deadline_ns, reason);
+	if (err && err != -EBUSY)
+		return err;
+	if (!err && registers_read(&registers))
+		err = refuse(reason, -ESRCH, "it has ended");
+	if (!err) {
+		out->thread = (struct call_thread){.tid = tid, .tls = registers.tls};
+		memcpy(&out->thread.registers, registers.words, sizeof(out->thread.registers));
+		err = call_thread_check(tid, maps, &out->thread, size, reason);
+	}
+	free(registers.words);
+	err = err ?: remote_thread_suspend(out, reason);
+	if (err)
+		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	return err;
+}
+
+int remote_thread_take(pid_t pid, const struct maps *maps, size_t size, uint64_t deadline_ns,
+		       struct remote_thread *out, char reason[static REASON_MAX])
+{
+	struct remote_candidate all[CANDIDATES_MAX];
+	int count = remote_thread_list(pid, all, reason), err = -EBUSY;
+
+	if (count < 0)
+		return count;
+	*reason = '\0';
+	for (int i = 0; err && i < count && i < TRIES_MAX; i++) {
+		uint64_t now = monotonic_ns();
+		char why[REASON_MAX] = "";
+		int one;
+
+		if (now >= deadline_ns)
+			break;
+		one = remote_thread_try(all[i].tid, maps, size, now + (deadline_ns - now) / SLICES,
+					out, why);
+		/* What is said is why the best one would not do. */
+		if (!one || !*reason) {
+			err = one;
+			memcpy(reason, why, REASON_MAX);
+		}
+	}
+	return err && !*reason ? refuse(reason, -EBUSY, "none of its threads can be stopped") : err;
+}
