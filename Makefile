@@ -262,6 +262,13 @@ unit-$(1):
 endef
 $(foreach room,$(ROOMS),$(eval $(call room_rules,$(room))))
 
+# A C++ program's part, which the test loads beside each allocator.
+$(BUILD)/tests/unit/gate/test_allocators: | $(BUILD)/tests/unit/gate/throws.so
+$(BUILD)/tests/unit/gate/throws.so: tests/unit/gate/throws.cc
+	@mkdir -p $(@D)
+	$(say) CXX $<
+	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Wno-alloc-size-larger-than -fPIC -shared $< -o $@
+
 no-tests-of-%:
 	@printf 'tests/unit has no tests of a room %s; there are: %s\n' '$*' '$(sort $(notdir $(patsubst %/,%,$(dir $(UNIT_SRCS)))))' >&2; exit 2
 

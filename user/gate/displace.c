@@ -5,93 +5,25 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <capstone/capstone.h>
-
 #include "user/base/util.h"
+#include "user/gate/decode.h"
 
-/* ---- decoding ----------------------------------------------------------------------------- */
-
-struct displace_decoder {
-	csh handle;
-	cs_insn *insn;
-	const uint8_t *code;
-	size_t left;
-	uint64_t address;
-};
-
-static int displace_decoder_open(struct displace_decoder *d, const struct displace_request *request)
+static int displace_open(struct decoder *d, const struct displace_request *request)
 {
-	*d = (struct displace_decoder){
-		.code = request->code,
-		.left = request->size < DISPLACE_CODE_MAX ? request->size : DISPLACE_CODE_MAX,
-		.address = request->address};
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle))
-		return -ENOMEM;
-	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	d->insn = cs_malloc(d->handle);
-	if (d->insn)
-		return 0;
-	cs_close(&d->handle);
-	return -ENOMEM;
-}
-
-static void displace_decoder_close(struct displace_decoder *d)
-{
-	cs_free(d->insn, 1);
-	cs_close(&d->handle);
-}
-
-/* The next instruction is in d->insn then. */
-static bool displace_decode(struct displace_decoder *d)
-{
-	return cs_disasm_iter(d->handle, &d->code, &d->left, &d->address, d->insn);
-}
-
-static const cs_x86 *displace_operands(const struct displace_decoder *d)
-{
-	return &d->insn->detail->x86;
+	return decoder_open(d, request->code,
+			    request->size < DISPLACE_CODE_MAX ? request->size : DISPLACE_CODE_MAX,
+			    request->address);
 }
 
 /* ---- the first instruction ---------------------------------------------------------------- */
-
-/* Where the ABI passes arguments, in their order, and what else a function may write at once. */
-static const uint16_t argument_registers[][5] = {
-	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
-	{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
-	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
-	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
-	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
-	{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
-};
-static const uint16_t scratch_registers[][5] = {
-	{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
-	{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
-	{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
-};
-
-/* All parts of one register have one number, 0: neither an argument's nor for all to write. */
-static unsigned displace_register(unsigned reg)
-{
-	for (size_t i = 0; reg && i < 5; i++) {
-		for (unsigned r = 0; r < ARRAY_SIZE(argument_registers); r++) {
-			if (argument_registers[r][i] == reg)
-				return 1 + r;
-		}
-		for (unsigned r = 0; r < ARRAY_SIZE(scratch_registers); r++) {
-			if (scratch_registers[r][i] == reg)
-				return 1 + ARRAY_SIZE(argument_registers) + r;
-		}
-	}
-	return 0;
-}
 
 /* Does the operand's value, or its address, depend on the register? */
 static bool displace_reads(const cs_x86_op *op, unsigned reg)
 {
 	if (op->type == X86_OP_REG)
-		return displace_register(op->reg) == reg;
+		return decode_register(op->reg) == reg;
 	return op->type == X86_OP_MEM &&
-	       (displace_register(op->mem.base) == reg || displace_register(op->mem.index) == reg);
+	       (decode_register(op->mem.base) == reg || decode_register(op->mem.index) == reg);
 }
 
 /* It loads a register that holds nothing yet, from something else: the second time as the first. */
@@ -101,7 +33,7 @@ static bool displace_repeats_load(const cs_x86 *x86, unsigned arguments)
 
 	if (x86->op_count != 2 || x86->operands[0].type != X86_OP_REG)
 		return false;
-	to = displace_register(x86->operands[0].reg);
+	to = decode_register(x86->operands[0].reg);
 	return to > arguments && !displace_reads(&x86->operands[1], to);
 }
 
@@ -111,14 +43,13 @@ static bool displace_clears(const cs_x86 *x86, unsigned arguments)
 	const cs_x86_op *op = x86->operands;
 
 	return x86->op_count == 2 && op[0].type == X86_OP_REG && op[1].type == X86_OP_REG &&
-	       op[0].reg == op[1].reg && displace_register(op[0].reg) > arguments;
+	       op[0].reg == op[1].reg && decode_register(op[0].reg) > arguments;
 }
 
 /* NULL: it can stay, and *undo is set. */
-static const char *displace_keep_first(const struct displace_decoder *d, unsigned arguments,
-				       uint32_t *undo)
+static const char *displace_keep_first(const struct decoder *d, unsigned arguments, uint32_t *undo)
 {
-	const cs_x86 *x86 = displace_operands(d);
+	const cs_x86 *x86 = decode_operands(d);
 	const cs_x86_op *op = x86->operands;
 
 	*undo = 0;
@@ -160,24 +91,9 @@ static const char *displace_keep_first(const struct displace_decoder *d, unsigne
 
 /* ---- what the jump displaces -------------------------------------------------------------- */
 
-static bool displace_is(const struct displace_decoder *d, unsigned group)
+static bool displace_ends(const struct decoder *d)
 {
-	return cs_insn_group(d->handle, d->insn, (uint8_t)group);
-}
-
-/* To a place that the instruction says itself. */
-static bool displace_branches(const struct displace_decoder *d)
-{
-	const cs_x86 *x86 = displace_operands(d);
-
-	return x86->op_count && x86->operands[0].type == X86_OP_IMM &&
-	       (displace_is(d, CS_GRP_JUMP) || displace_is(d, CS_GRP_CALL) ||
-		displace_is(d, CS_GRP_BRANCH_RELATIVE));
-}
-
-static bool displace_ends(const struct displace_decoder *d)
-{
-	return d->insn->id == X86_INS_JMP || displace_is(d, CS_GRP_RET) ||
+	return d->insn->id == X86_INS_JMP || decode_is(d, CS_GRP_RET) ||
 	       d->insn->id == X86_INS_UD2 || d->insn->id == X86_INS_INT3 ||
 	       d->insn->id == X86_INS_HLT;
 }
@@ -192,28 +108,29 @@ static bool displace_is_plain_branch(const cs_insn *insn)
 }
 
 /* NULL: the instruction may run elsewhere. */
-static const char *displace_allows(const struct displace_decoder *d, bool enough)
+static const char *displace_allows(const struct decoder *d, bool enough)
 {
-	if (displace_is(d, CS_GRP_CALL) || displace_is(d, CS_GRP_INT))
-		return "a call stands where the jump would";
+	if (decode_is(d, CS_GRP_INT) ||
+	    (decode_is(d, CS_GRP_CALL) && !(decode_branches(d) && d->insn->bytes[0] == 0xe8)))
+		return "a call by a pointer stands where the jump would";
 	if (displace_ends(d) && !enough)
 		return "it is shorter than the jump";
-	if (displace_branches(d) && !displace_is_plain_branch(d->insn))
+	if (decode_branches(d) && !decode_is(d, CS_GRP_CALL) && !displace_is_plain_branch(d->insn))
 		return "a branch of a kind that cannot be moved stands where the jump would";
 	return NULL;
 }
 
-static const char *displace_measure(struct displace_decoder *d,
-				    const struct displace_request *request, struct displaced *out)
+static const char *displace_measure(struct decoder *d, const struct displace_request *request,
+				    struct displaced *out)
 {
 	const char *why;
 
-	if (!displace_decode(d))
+	if (!decode(d))
 		return "its first instruction is unknown";
 	why = displace_keep_first(d, request->arguments, &out->undo);
 	out->kept = d->insn->size;
 	while (!why && out->length < DISPLACE_JUMP) {
-		if (!displace_decode(d))
+		if (!decode(d))
 			return "it is shorter than the jump";
 		why = displace_allows(d, out->length + d->insn->size >= DISPLACE_JUMP);
 		out->length += d->insn->size;
@@ -223,14 +140,14 @@ static const char *displace_measure(struct displace_decoder *d,
 
 int displace_plan(const struct displace_request *request, struct displaced *out, const char **why)
 {
-	struct displace_decoder d;
+	struct decoder d;
 
 	*out = (struct displaced){0};
 	*why = "no memory to decode it";
-	if (displace_decoder_open(&d, request))
+	if (displace_open(&d, request))
 		return -EOPNOTSUPP;
 	*why = displace_measure(&d, request, out);
-	displace_decoder_close(&d);
+	decoder_close(&d);
 	return *why ? -EOPNOTSUPP : 0;
 }
 
@@ -270,13 +187,37 @@ static int displace_write_branch(const cs_insn *insn, uint64_t target, uint64_t 
 	return err ? err : 6;
 }
 
-/* The length or -ERANGE. */
-static int displace_write_insn(const struct displace_decoder *d, uint64_t address, uint8_t *to)
+/*
+ * A call returns to where it always did, behind the jump (it is the last displaced instruction: with
+ * it there is room for the jump): no return address is ever in the room. lea -8(%rsp),%rsp;
+ * movl $,(%rsp); movl $,4(%rsp); jmp. The length or -ERANGE.
+ */
+static int displace_write_call(const struct decoder *d, uint64_t address, uint8_t *to)
 {
-	const cs_x86 *x86 = displace_operands(d);
+	static const uint8_t lea[] = {0x48, 0x8d, 0x64, 0x24, 0xf8};
+	static const uint8_t low[] = {0xc7, 0x04, 0x24}, high[] = {0xc7, 0x44, 0x24, 0x04};
+	uint64_t back = d->insn->address + d->insn->size;
+	uint8_t *p = to;
+	int err;
+
+	p = mempcpy(p, lea, sizeof(lea));
+	p = mempcpy(p, low, sizeof(low));
+	p = mempcpy(p, &back, 4);
+	p = mempcpy(p, high, sizeof(high));
+	p = mempcpy(p, (uint8_t *)&back + 4, 4);
+	err = displace_jump(address + (uint64_t)(p - to), decode_target(d), p);
+	return err ? err : (int)(p - to) + DISPLACE_JUMP;
+}
+
+/* The length or -ERANGE. */
+static int displace_write_insn(const struct decoder *d, uint64_t address, uint8_t *to)
+{
+	const cs_x86 *x86 = decode_operands(d);
 	const cs_insn *insn = d->insn;
 
-	if (displace_branches(d))
+	if (decode_is(d, CS_GRP_CALL))
+		return displace_write_call(d, address, to);
+	if (decode_branches(d))
 		return displace_write_branch(insn, (uint64_t)x86->operands[0].imm, address, to);
 	memcpy(to, insn->bytes, insn->size);
 	for (uint8_t i = 0; i < x86->op_count; i++) {
@@ -297,17 +238,17 @@ int displace_write(const struct displace_request *request, const struct displace
 		   uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
 {
 	uint32_t done = 0, end = plan->kept + plan->length;
-	struct displace_decoder d;
+	struct decoder d;
 	int written = 0, length = 0;
 
-	if (displace_decoder_open(&d, request))
+	if (displace_open(&d, request))
 		return -ERANGE;
-	while (length >= 0 && done < end && displace_decode(&d)) {
+	while (length >= 0 && done < end && decode(&d)) {
 		length = displace_write_insn(&d, address + (uint64_t)written, room + written);
 		written += length;
 		done += d.insn->size;
 	}
-	displace_decoder_close(&d);
+	decoder_close(&d);
 	if (length < 0 || done != end ||
 	    displace_jump(address + (uint64_t)written, request->address + end, room + written))
 		return -ERANGE;
@@ -332,18 +273,18 @@ static uint64_t displace_branch_target(const uint8_t *text, size_t left, uint64_
 static int displace_enters_itself(const struct displace_request *request, uint64_t first,
 				  uint64_t last)
 {
-	struct displace_decoder d;
+	struct decoder d;
 	int entered = 0;
 
-	if (displace_decoder_open(&d, request))
+	if (displace_open(&d, request))
 		return -1;
 	d.left = request->size;
-	while (!entered && displace_decode(&d)) {
-		uint64_t target = (uint64_t)displace_operands(&d)->operands[0].imm;
+	while (!entered && decode(&d)) {
+		uint64_t target = (uint64_t)decode_operands(&d)->operands[0].imm;
 
-		entered = displace_branches(&d) && target >= first && target <= last;
+		entered = decode_branches(&d) && target >= first && target <= last;
 	}
-	displace_decoder_close(&d);
+	decoder_close(&d);
 	return entered;
 }
 

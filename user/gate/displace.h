@@ -9,7 +9,8 @@
  *
  * The first instruction stays because uprobes of other tools sit on it: when one goes, the kernel
  * puts the file's byte back, and in the midst of a jump that would be the end of the target. It has
- * run when the stub is reached, so it must be one that may run twice, or that can be undone.
+ * run when the stub is reached, so it must be one that may run twice, or that can be undone. Of a
+ * function that begins with a jump, the one where that goes gets it: leads_beginning().
  */
 #ifndef MEMLEAKBPF_GATE_DISPLACE_H
 #define MEMLEAKBPF_GATE_DISPLACE_H
@@ -59,7 +60,8 @@ int displace_jump(uint64_t address, uint64_t target, uint8_t jump[DISPLACE_JUMP]
  * Does a direct branch go to the displaced bytes, and so to the jump or into it, from elsewhere than
  * the function's first instruction? Of the text each offset is tried as the first byte of a branch
  * with a distance of four bytes, so some that are told are none; shorter ones are looked for in
- * request->code, which must be the whole function. True also without memory to look.
+ * request->code, which must be the whole function, or where its end is not known its first 192 bytes:
+ * from further away none reaches. True also without memory to look.
  */
 bool displace_is_entered(const struct displace_request *request, const struct displaced *plan,
 			 const uint8_t *text, size_t text_size, uint64_t text_address);

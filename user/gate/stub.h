@@ -25,7 +25,7 @@ struct gate_function {
 	struct displaced plan;
 	/*
 	 * It may call another function that has a stub: struct alloc_fn's rows that are no leaves, and
-	 * what displace_reaches() says. Costs it 2 ns a call; left out by mistake, bytes are counted
+	 * what leads_calls() says of the allocating ones. Costs it 2 ns a call; left out by mistake, bytes are counted
 	 * twice and blocks may be told that nobody ever frees.
 	 */
 	bool calls_others;

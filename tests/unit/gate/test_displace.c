@@ -104,8 +104,10 @@ static void displaced_instructions(void **state)
 	assert_int_equal(PLAN("\x53\x48\x89\xf8\x5b\xc3", 1), 0);
 	assert_displaced(&d, 1, 5, 8);
 	assert_int_equal(PLAN("\x53\x48\x89\xf8\x5b", 1), -EOPNOTSUPP);
-	/* push %rbx; call */
-	assert_int_equal(PLAN("\x53\xe8\0\0\0\0\x5b\xc3", 1), -EOPNOTSUPP);
+	/* push %rbx; call; push %rbx; call *%rax */
+	assert_int_equal(PLAN("\x53\xe8\0\0\0\0\x5b\xc3", 1), 0);
+	assert_displaced(&d, 1, 5, 8);
+	assert_int_equal(PLAN("\x53\xff\xd0\x90\x90\x90\x5b\xc3", 1), -EOPNOTSUPP);
 	/* push %rbx; jrcxz */
 	assert_int_equal(PLAN("\x53\xe3\x10\x48\x89\xf8\x5b\xc3", 1), -EOPNOTSUPP);
 }
