@@ -4,8 +4,8 @@
  * the kernel makes a call of it that enters without a trap, to 16 us, where it copies the nop
  * elsewhere and single-steps it there. Which nop is which is another matter with each kernel:
  *
- *   nop10  66 2e 0f 1f 84 ..  made a call from 7.2 on; refused before (prefix cs, ENOTSUPP)
- *   nop5   0f 1f 44 00 00     made a call by 6.18 to 7.1; single-stepped by older ones
+ *   nop10  66 2e 0f 1f 84 ..  7.3 makes a call of it; 5.10 to 6.18 refuse it (prefix cs, ENOTSUPP)
+ *   nop5   0f 1f 44 00 00     6.18 makes a call of it; 7.3 emulates it; up to 6.12 single-stepped
  *   nop    90                 emulated after a trap, by all
  *
  * (arch_uprobe_analyze_insn(), can_optimize() and branch_setup_xol_ops() in the kernel's
