@@ -269,6 +269,15 @@ $(BUILD)/tests/unit/gate/throws.so: tests/unit/gate/throws.cc
 	$(say) CXX $<
 	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Wno-alloc-size-larger-than -fPIC -shared $< -o $@
 
+# A program of another C library, where there is a compiler for it.
+ifneq ($(shell command -v musl-gcc 2>/dev/null),)
+$(BUILD)/tests/unit/gate/test_musl: | $(BUILD)/tests/unit/gate/musl_side
+endif
+$(BUILD)/tests/unit/gate/musl_side: tests/unit/gate/musl_side.c tests/unit/gate/musl_side.h tests/unit/gate/books.h user/gate/stub_layout.h
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)musl-gcc -std=gnu17 -O2 -g -Wall -Wextra -fno-builtin -D_GNU_SOURCE -I. $< -o $@
+
 no-tests-of-%:
 	@printf 'tests/unit has no tests of a room %s; there are: %s\n' '$*' '$(sort $(notdir $(patsubst %/,%,$(dir $(UNIT_SRCS)))))' >&2; exit 2
 

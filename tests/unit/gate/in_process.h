@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The gate, put into this very process: an allocator's functions get their jumps, and where a target
- * has a nop for a probe the stubs call the books below. What they tell must be what was done.
+ * The gate, put into this very process, or into another one that waits: an allocator's functions get
+ * their jumps, and where a target has a nop for a probe the stubs call the books. What they tell must
+ * be what was done.
  */
 #ifndef MEMLEAKBPF_TESTS_UNIT_GATE_IN_PROCESS_H
 #define MEMLEAKBPF_TESTS_UNIT_GATE_IN_PROCESS_H
@@ -15,98 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/unit/gate/books.h"
 #include "user/base/util.h"
 #include "user/gate/stub.h"
-
-/* ---- the books ---------------------------------------------------------------------------- */
-
-/* They are written from within malloc: no memory, no vector registers. */
-#define BOOKED	__attribute__((target("general-regs-only"), used))
-#define ENTRIES (1u << 20)
-
-static struct {
-	int lock;
-	uint64_t blocks[ENTRIES], sizes[ENTRIES]; /* 0: free; 1: was used */
-	uint64_t allocated, freed, kept, live, unknown, twice;
-	uint64_t last_block, last_size;
-} books;
-
-static BOOKED uint64_t *booked(uint64_t block)
-{
-	uint64_t i = block * GATE_GOLDEN >> 44, *first = NULL;
-
-	for (;; i = (i + 1) % ENTRIES) {
-		if (books.blocks[i] == block)
-			return &books.blocks[i];
-		if (books.blocks[i] <= 1 && !first)
-			first = &books.blocks[i];
-		if (!books.blocks[i])
-			return first;
-	}
-}
-
-static BOOKED void books_lock(void)
-{
-	while (__atomic_exchange_n(&books.lock, 1, __ATOMIC_ACQUIRE))
-		;
-}
-
-static BOOKED void books_unlock(void)
-{
-	__atomic_store_n(&books.lock, 0, __ATOMIC_RELEASE);
-}
-
-static BOOKED void book_allocated(uint64_t block, uint64_t size)
-{
-	uint64_t *entry;
-
-	books_lock();
-	entry = booked(block);
-	books.twice += *entry == block;
-	books.live += *entry != block;
-	*entry = block;
-	books.allocated++;
-	books.last_block = block;
-	books.last_size = size;
-	books_unlock();
-}
-
-static BOOKED void book_freed(uint64_t block)
-{
-	uint64_t *entry;
-
-	books_lock();
-	entry = booked(block);
-	if (*entry == block) {
-		*entry = 1;
-		books.live--;
-	} else {
-		books.unknown++;
-	}
-	books.freed++;
-	books_unlock();
-}
-
-static BOOKED void book_kept(uint64_t block)
-{
-	book_allocated(block, 0);
-	__atomic_fetch_add(&books.kept, 1, __ATOMIC_RELAXED);
-}
-
-/* Called as the kernel would trap: nothing changes for the code around. */
-#define HOOK(name, function)                                                       \
-	void name(void);                                                           \
-	__asm__(".pushsection .text\n" #name ":\n"                                 \
-		"push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"          \
-		"push %r8; push %r9; push %r10; push %r11; push %rbp\n"            \
-		"mov %rsp, %rbp; and $-16, %rsp\n"                                 \
-		"call " #function "\n"                                             \
-		"mov %rbp, %rsp; pop %rbp; pop %r11; pop %r10; pop %r9; pop %r8\n" \
-		"pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax; ret\n"          \
-		".popsection\n")
-HOOK(hook_allocated, book_allocated);
-HOOK(hook_freed, book_freed);
-HOOK(hook_kept, book_kept);
 
 /* ---- the gate ----------------------------------------------------------------------------- */
 
@@ -125,11 +37,14 @@ struct gated {
 };
 
 static struct {
-	uint8_t *code;
-	struct gate_header *header;
+	uint8_t *code;		    /* where it is in the process */
+	struct gate_header *header; /* and this */
+	uint8_t written[GATE_CODE_SIZE];
 	struct gated *functions;
 	size_t count;
-	int memory; /* /proc/self/mem, which writes to text */
+	int memory; /* /proc/PID/mem, which writes to text */
+	/* That book an allocation, an end, that a block is there still. */
+	uint64_t hooks[3];
 } gate;
 
 static void write_text(uint64_t address, const void *bytes, size_t size)
@@ -155,10 +70,9 @@ static const struct gate_stub *unused_stub(uint32_t kind)
 	return NULL;
 }
 
-/* What a probe is to do: call the hook, or be the nop that it is where nobody looks. */
+/* What a probe is to do: call the hook. */
 static void set_hook(uint8_t *code, uint32_t at, unsigned number)
 {
-	static void (*const hooks[])(void) = {hook_allocated, hook_freed, hook_kept};
 	static const uint8_t jmp[6] = {0xff, 0x25}; /* jmp *0(%rip) */
 	uint32_t far = GATE_CODE_SIZE - 0x100 + 32 * number;
 
@@ -170,10 +84,10 @@ static void set_hook(uint8_t *code, uint32_t at, unsigned number)
 		displace_jump((uintptr_t)gate.code + at, (uintptr_t)gate.code + far, code + at), 0);
 	code[at] = 0xe8;
 	memcpy(code + far, jmp, sizeof(jmp));
-	memcpy(code + far + sizeof(jmp), &hooks[number], sizeof(hooks[number]));
+	memcpy(code + far + sizeof(jmp), &gate.hooks[number], sizeof(gate.hooks[number]));
 }
 
-static void map_gate(const void *near)
+static inline void map_gate(const void *near)
 {
 	uintptr_t at = ((uintptr_t)near & ~0xfffull) - (256 << 20);
 
@@ -186,9 +100,15 @@ static void map_gate(const void *near)
 	}
 	gate.header = (void *)(gate.code + GATE_HEADER);
 	assert_int_equal(madvise(gate.header, GATE_SIZE - GATE_HEADER, MADV_WIPEONFORK), 0);
+	gate_header_init(gate.header, 0);
+	if (!gate.memory)
+		gate.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	gate.hooks[0] = (uintptr_t)hook_allocated;
+	gate.hooks[1] = (uintptr_t)hook_freed;
+	gate.hooks[2] = (uintptr_t)hook_kept;
 }
 
-static void put_function(uint8_t *code, struct gated *f)
+static void put_function(struct gated *f)
 {
 	uint8_t bytes[DISPLACE_CODE_MAX];
 	struct gate_function put = {.request = {.size = sizeof(bytes),
@@ -203,10 +123,11 @@ static void put_function(uint8_t *code, struct gated *f)
 			put.instead = gate.functions[i].stub;
 	}
 	/* The library is a copy, in which nobody has probes. */
-	memcpy(bytes, f->function, sizeof(bytes));
+	assert_int_equal(pread(gate.memory, bytes, sizeof(bytes), (off_t)(uintptr_t)f->function),
+			 sizeof(bytes));
 	if (displace_plan(&put.request, &put.plan, &why))
 		fail_msg("%s: %s", f->name, why);
-	assert_int_equal(gate_fill_stub(code, (uintptr_t)gate.code, f->stub, &put), 0);
+	assert_int_equal(gate_fill_stub(gate.written, (uintptr_t)gate.code, f->stub, &put), 0);
 	f->jump = put.request.address + put.plan.kept;
 	memcpy(f->before, bytes + put.plan.kept, DISPLACE_JUMP);
 }
@@ -214,24 +135,19 @@ static void put_function(uint8_t *code, struct gated *f)
 /* The functions with their addresses; they stay the caller's. No jump goes there yet. */
 static void gate_put(struct gated *functions, size_t count)
 {
-	uint8_t *code = calloc(1, GATE_CODE_SIZE);
 	size_t size;
 	const uint8_t *empty = gate_code(&size);
 
 	assert_in_range(size, 1000, GATE_CODE_SIZE - 0x100);
-	memcpy(code, empty, size);
-	if (!gate.memory)
-		gate.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	map_gate(functions[0].function);
-	gate_header_init(gate.header, 0);
+	memset(gate.written, 0, sizeof(gate.written));
+	memcpy(gate.written, empty, size);
 	gate.functions = functions;
 	gate.count = count;
 	for (size_t f = 0; f < count; f++)
 		functions[f].stub = unused_stub(functions[f].kind);
 	for (size_t f = 0; f < count; f++)
-		put_function(code, &functions[f]);
-	memcpy(gate.code, code, GATE_CODE_SIZE);
-	free(code);
+		put_function(&functions[f]);
+	write_text((uintptr_t)gate.code, gate.written, GATE_CODE_SIZE);
 }
 
 /* With hooks, or the nops. Nobody runs there. */
@@ -246,11 +162,12 @@ static void gate_hook(bool hooked)
 
 		for (unsigned i = 0; i < ARRAY_SIZE(at); i++) {
 			if (hooked)
-				set_hook(gate.code, at[i], i);
+				set_hook(gate.written, at[i], i);
 			else if (at[i])
-				memcpy(gate.code + at[i], empty + at[i], GATE_PROBE);
+				memcpy(gate.written + at[i], empty + at[i], GATE_PROBE);
 		}
 	}
+	write_text((uintptr_t)gate.code, gate.written, GATE_CODE_SIZE);
 }
 
 enum gate_mode { GATE_NONE, GATE_SAMPLED, GATE_EXACT };
@@ -275,7 +192,7 @@ static void gate_set(enum gate_mode mode)
 }
 
 /* As the tool does it: one word, while the program runs. */
-static void sample_by(uint64_t mean)
+static inline void sample_by(uint64_t mean)
 {
 	struct gate_header header;
 
@@ -287,7 +204,7 @@ static void sample_by(uint64_t mean)
 }
 
 /* Samples: their blocks are also in the set. */
-static void assert_books(bool sampled)
+static inline void assert_books(bool sampled)
 {
 	assert_int_equal(books.unknown, 0);
 	assert_int_equal(books.twice, 0);

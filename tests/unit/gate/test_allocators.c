@@ -258,6 +258,7 @@ static bool open_allocator(const char *name)
 	count = without_wrappers(&object, count);
 	find_callers(&object, count);
 	find_instead(&object, count);
+	map_gate(functions[0].function);
 	gate_put(functions, count);
 	gate_hook(true);
 	return true;

@@ -93,6 +93,7 @@ static int open_gate(void **state)
 		all[f] = functions[f].function = dlsym(library, functions[f].name);
 	_Static_assert(sizeof(c) == sizeof(all), "a function each");
 	memcpy(&c, all, sizeof(c));
+	map_gate(functions[0].function);
 	gate_put(functions, ARRAY_SIZE(functions));
 	gate_hook(true);
 	gate_set(GATE_SAMPLED);

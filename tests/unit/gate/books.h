@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What stubs tell, in the process that has them: they call the hooks where a target has a nop for a
+ * probe. Also for a program of another C library.
+ */
+#ifndef MEMLEAKBPF_TESTS_UNIT_GATE_BOOKS_H
+#define MEMLEAKBPF_TESTS_UNIT_GATE_BOOKS_H
+
+#include <stdint.h>
+
+#include "user/gate/stub_layout.h"
+
+/* They are written from within malloc: no memory, no vector registers. */
+#define BOOKED	__attribute__((target("general-regs-only"), used))
+#define ENTRIES (1u << 20)
+
+static struct {
+	int lock;
+	uint64_t blocks[ENTRIES], sizes[ENTRIES]; /* 0: free; 1: was used */
+	uint64_t allocated, freed, kept, live, unknown, twice;
+	uint64_t last_block, last_size;
+} books;
+
+static BOOKED uint64_t *booked(uint64_t block)
+{
+	uint64_t i = block * GATE_GOLDEN >> 44, *first = NULL;
+
+	for (;; i = (i + 1) % ENTRIES) {
+		if (books.blocks[i] == block)
+			return &books.blocks[i];
+		if (books.blocks[i] <= 1 && !first)
+			first = &books.blocks[i];
+		if (!books.blocks[i])
+			return first;
+	}
+}
+
+static BOOKED void books_lock(void)
+{
+	while (__atomic_exchange_n(&books.lock, 1, __ATOMIC_ACQUIRE))
+		;
+}
+
+static BOOKED void books_unlock(void)
+{
+	__atomic_store_n(&books.lock, 0, __ATOMIC_RELEASE);
+}
+
+static BOOKED void book_allocated(uint64_t block, uint64_t size)
+{
+	uint64_t *entry;
+
+	books_lock();
+	entry = booked(block);
+	books.twice += *entry == block;
+	books.live += *entry != block;
+	*entry = block;
+	books.allocated++;
+	books.last_block = block;
+	books.last_size = size;
+	books_unlock();
+}
+
+static BOOKED void book_freed(uint64_t block)
+{
+	uint64_t *entry;
+
+	books_lock();
+	entry = booked(block);
+	if (*entry == block) {
+		*entry = 1;
+		books.live--;
+	} else {
+		books.unknown++;
+	}
+	books.freed++;
+	books_unlock();
+}
+
+static BOOKED void book_kept(uint64_t block)
+{
+	book_allocated(block, 0);
+	__atomic_fetch_add(&books.kept, 1, __ATOMIC_RELAXED);
+}
+
+/* Called as the kernel would trap: nothing changes for the code around. */
+#define HOOK(name, function)                                                       \
+	void name(void);                                                           \
+	__asm__(".pushsection .text\n" #name ":\n"                                 \
+		"push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"          \
+		"push %r8; push %r9; push %r10; push %r11; push %rbp\n"            \
+		"mov %rsp, %rbp; and $-16, %rsp\n"                                 \
+		"call " #function "\n"                                             \
+		"mov %rbp, %rsp; pop %rbp; pop %r11; pop %r10; pop %r9; pop %r8\n" \
+		"pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax; ret\n"          \
+		".popsection\n")
+HOOK(hook_allocated, book_allocated);
+HOOK(hook_freed, book_freed);
+HOOK(hook_kept, book_kept);
+
+#endif
