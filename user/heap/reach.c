@@ -49,6 +49,7 @@ struct reach {
 	uint64_t *holder;
 	struct pile reachable, rest;
 	uint64_t mask;
+	uint64_t low, span; /* [low, low + span]: all blocks and their ends */
 	uint64_t unknown_bytes;
 	bool met;	   /* a lost block was reached in more than one way */
 	bool empty_arrays; /* there may be some: blocks of the size of a cookie */
@@ -60,18 +61,33 @@ static void reach_push(struct pile *pile, uint32_t block)
 }
 
 /*
+ * Most words that are looked at are no pointers, and most of those are told by their value. This has
+ * to be cheap: it is done for each word of the heap, all else for few of them.
+ */
+static inline bool reach_may_point(const struct reach *r, uint64_t pointer)
+{
+	return pointer - r->low <= r->span;
+}
+
+/*
  * The array without elements that the pointer is to, BLOCK_NONE: none. `found` is the block that
- * has the address, as one that begins there may: the array's own block ends there.
+ * has the address, as one that begins there may: the array's own block ends there, and so is the
+ * one before, which costs no second search. Nearly every pointer to a block comes this way.
  */
 static uint32_t reach_empty_array(const struct reach *r, uint64_t pointer, uint32_t found)
 {
-	uint32_t block;
+	const struct heap_block *blocks = r->image->blocks;
+	uint32_t block = found;
 
-	if (!r->empty_arrays || (found != BLOCK_NONE && r->image->blocks[found].address != pointer))
+	if (!r->empty_arrays || (found != BLOCK_NONE && blocks[found].address != pointer))
 		return BLOCK_NONE;
-	block = block_index_find(r->index, pointer - REACH_COOKIE);
+	if (found == BLOCK_NONE)
+		block = block_index_find(r->index, pointer - REACH_COOKIE);
+	/* Several may begin where one does: the first of a pool's lies where the pool does. */
+	while (block != BLOCK_NONE && blocks[block].address == pointer)
+		block = block ? block - 1 : BLOCK_NONE;
 	if (block == BLOCK_NONE ||
-	    !reach_is_empty_array(r->image, &r->options, &r->image->blocks[block], pointer))
+	    !reach_is_empty_array(r->image, &r->options, &blocks[block], pointer))
 		return BLOCK_NONE;
 	return block;
 }
@@ -91,12 +107,8 @@ static void reach_take(struct reach *r, uint32_t block, uint64_t from, bool star
 	}
 }
 
-/*
- * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
- */
-static void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
+static void reach_follow_pointer(struct reach *r, uint64_t pointer, uint64_t from, bool certain)
 {
-	uint64_t pointer = word & r->mask;
 	uint32_t block = block_index_find(r->index, pointer);
 
 	reach_take(r, reach_empty_array(r, pointer, block), from, certain);
@@ -105,6 +117,15 @@ static void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool cer
 	reach_take(r, block, from,
 		   certain && reach_is_start(r->image, &r->options, &r->image->blocks[block],
 					     pointer));
+}
+
+/*
+ * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
+ */
+static inline void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
+{
+	if (reach_may_point(r, word & r->mask))
+		reach_follow_pointer(r, word & r->mask, from, certain);
 }
 
 static void reach_take_lost(struct reach *r, uint32_t block, uint64_t from, uint32_t leader)
@@ -120,14 +141,20 @@ static void reach_take_lost(struct reach *r, uint32_t block, uint64_t from, uint
 	reach_push(&r->rest, block);
 }
 
-/* The same below a block that is lost itself. */
-static void reach_follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+static void reach_follow_lost_pointer(struct reach *r, uint64_t pointer, uint64_t from,
+				      uint32_t leader)
 {
-	uint64_t pointer = word & r->mask;
 	uint32_t block = block_index_find(r->index, pointer);
 
 	reach_take_lost(r, reach_empty_array(r, pointer, block), from, leader);
 	reach_take_lost(r, block, from, leader);
+}
+
+/* The same below a block that is lost itself. */
+static inline void reach_follow_lost(struct reach *r, uint64_t word, uint64_t from, uint32_t leader)
+{
+	if (reach_may_point(r, word & r->mask))
+		reach_follow_lost_pointer(r, word & r->mask, from, leader);
 }
 
 static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
@@ -416,6 +443,10 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		return -ENOMEM;
 	r->image = image;
 	r->options = *options;
+	if (image->block_count) {
+		r->low = image->blocks[0].address;
+		r->span = image->blocks[image->block_count - 1].end - r->low;
+	}
 	for (size_t i = 0; options->heuristics & REACH_NEWARRAY && i < image->block_count; i++)
 		r->empty_arrays |= image->blocks[i].size == REACH_COOKIE;
 	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;

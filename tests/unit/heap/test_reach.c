@@ -286,10 +286,18 @@ static void empty_arrays(void **state)
 		fake_word(image, DATA + 16, HEAP + 328);
 		fake_block(image, HEAP + 384, 8);
 		fake_word(image, DATA + 24, HEAP + 400);
+		/* a pool begins where the array ends, and with it the pool's first block */
+		fake_block(image, HEAP + 448, 8);
+		fake_block(image, HEAP + 456, 16);
+		fake_block(image, HEAP + 456, 64);
+		fake_word(image, DATA + 32, HEAP + 456);
+		/* the last of all blocks: behind it there is none */
+		fake_block(image, FAR + 256, 8);
+		fake_word(image, DATA + 40, FAR + 264);
 		if (pass)
-			expect_with(image, &none, "DDRDDDD");
+			expect_with(image, &none, "DDRDDDDDDRD");
 		else
-			expect_with(image, &newarray, "RRRDIDD");
+			expect_with(image, &newarray, "RRRDIDDRDRR");
 	}
 }
 
