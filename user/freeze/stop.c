@@ -312,6 +312,20 @@ int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline
 	return err;
 }
 
+int stop_write(struct stop *stop, const struct stop_piece *pieces, size_t count,
+	       char reason[static REASON_MAX])
+{
+	struct tracer_order order = {.kind = TRACER_WRITE, .piece_count = count};
+	int err;
+
+	if (count > STOP_PIECES_MAX)
+		return refuse(reason, -EINVAL, "%zu pieces of code are too many at once", count);
+	memcpy(order.pieces, pieces, count * sizeof(*pieces));
+	err = stop_give_order(stop, &order);
+	memcpy(reason, stop->last.reason, REASON_MAX);
+	return err;
+}
+
 uint64_t stop_end(struct stop *stop)
 {
 	const struct tracer_order order = {.kind = TRACER_RELEASE};

@@ -89,6 +89,36 @@ int stop_sleepers_too(struct stop *stop, char reason[static REASON_MAX]);
 int stop_copy(struct stop *stop, const struct call_code *code, uint64_t deadline_ns, pid_t *copy,
 	      char reason[static REASON_MAX]);
 
+/* Bytes of code that are to be changed, within one page. */
+#define STOP_PIECE_MAX	16
+#define STOP_PIECES_MAX 64
+struct stop_piece {
+	uint64_t address;
+	/* No thread may be about to execute an instruction in [from, to). */
+	uint64_t from, to;
+	uint8_t length;
+	uint8_t expected[STOP_PIECE_MAX]; /* what stands there */
+	uint8_t bytes[STOP_PIECE_MAX];	  /* what is to */
+};
+
+/*
+ * Changes code of the process while it stands still: all pieces, which must not overlap, or none.
+ * Before the first is written, all are compared with what is expected there, and with where the
+ * threads stand, those too that were left asleep; not with return addresses on their stacks. A
+ * piece that cannot be written has those before it put back.
+ *
+ * What has begun is finished though the tool is killed at that instant. Only the end of the child
+ * that holds the process, within the microseconds of the writing, can leave some pieces written and
+ * others not. (Half of one only where the kernel lets nobody write code but by words.)
+ *
+ * 0, or -errno with the reason, not logged; the process stands still as before: -EAGAIN (a thread
+ * stands in a range: to be tried again when it has gone on), -ESTALE (something else is there),
+ * -EINVAL (of two pages, too long, too many), -ECANCELED (its time was over), -ENOTRECOVERABLE (one
+ * could not be written, and another not put back), or what the kernel says.
+ */
+int stop_write(struct stop *stop, const struct stop_piece *pieces, size_t count,
+	       char reason[static REASON_MAX]);
+
 size_t stop_thread_count(const struct stop *stop);
 size_t stop_asleep_count(const struct stop *stop); /* of them, those that were left asleep */
 const struct stop_thread *stop_thread_at(const struct stop *stop, size_t index);

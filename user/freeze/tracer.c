@@ -23,6 +23,7 @@
 #include "user/freeze/tracing_child.h"
 #include "user/freeze/run_first.h"
 #include "user/freeze/stop_refused.h"
+#include "user/freeze/text_write.h"
 #include "user/freeze/tracees.h"
 #include "user/process/proc.h"
 
@@ -95,6 +96,27 @@ static void tracer_make_copy(struct tracer *tracer, const struct tracer_order *o
 		if (tracer->tracees.items[i].asked && !tracer->tracees.items[i].gone)
 			tracees_look_at(&tracer->tracees.items[i]);
 	}
+}
+
+/*
+ * What has begun must not end halfway: neither with the tool nor when the process's time is over. A
+ * tool that has been killed before has begun nothing.
+ */
+static void tracer_write(struct tracer *tracer, const struct tracer_order *order,
+			 struct tracer_answer *answer)
+{
+	const struct tracer_job *job = tracer->job;
+
+	tracer_set_killer(tracer, monotonic_ns() + NS_PER_S);
+	if (!tracing_child_end_with(job->tool, false))
+		_exit(1);
+	answer->err =
+		text_write(&tracer->tracees, order->pieces, order->piece_count, answer->reason);
+	if (!tracing_child_end_with(job->tool, true))
+		_exit(1);
+	if (job->hold_ns)
+		tracer_set_killer(tracer, tracer_deadline(tracer) + GRACE_NS);
+	tracer_beat(tracer);
 }
 
 /* ---- orders and answers ------------------------------------------------------------------- */
@@ -230,6 +252,9 @@ static void tracer_obey(struct tracer *tracer, const struct tracer_order *order,
 		break;
 	case TRACER_COPY:
 		tracer_make_copy(tracer, order, answer);
+		break;
+	case TRACER_WRITE:
+		tracer_write(tracer, order, answer);
 		break;
 	case TRACER_RELEASE:
 		tracer_let_go(tracer, false);

@@ -33,10 +33,13 @@ struct tracer_order {
 	enum {
 		TRACER_STOP_SLEEPERS,
 		TRACER_COPY,
+		TRACER_WRITE,
 		TRACER_RELEASE,
 	} kind;
 	struct call_code code; /* TRACER_COPY, until deadline_ns */
 	uint64_t deadline_ns;
+	size_t piece_count; /* TRACER_WRITE */
+	struct stop_piece pieces[STOP_PIECES_MAX];
 };
 
 struct tracer_answer {
