@@ -81,9 +81,6 @@ static bool musl_start(void)
 	close(from[1]);
 	musl.to = fdopen(to[1], "w");
 	musl.from = fdopen(from[0], "r");
-	snprintf(path, sizeof(path), "/proc/%d/mem", musl.pid);
-	gate.memory = open(path, O_RDWR | O_CLOEXEC);
-	assert_true(gate.memory >= 0);
 	return true;
 }
 
@@ -93,6 +90,16 @@ static uint64_t musl_number(void)
 
 	assert_int_equal(fscanf(musl.from, "%lx", &number), 1);
 	return number;
+}
+
+/* After its first word: memory opened before the exec stays that of the test. */
+static void musl_open_memory(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", musl.pid);
+	gate.memory = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(gate.memory >= 0);
 }
 
 /* Code at this place of the process, by its file. */
@@ -199,6 +206,7 @@ static void all(void **state)
 		skip();
 	}
 	gate.code = (uint8_t *)(uintptr_t)musl_number();
+	musl_open_memory();
 	for (size_t i = 0; i < ARRAY_SIZE(gate.hooks); i++)
 		gate.hooks[i] = musl_number();
 	gate_put(functions, musl_find());
