@@ -40,6 +40,8 @@ enum alloc_op {
 	OP_CATCH, /* called by the frame that catches a C++ exception: __cxa_begin_catch */
 	/* called by the dynamic loader when libraries are mapped and none of their code has run */
 	OP_LOADED,
+	OP_USDT_ALLOC, /* otel_memory:alloc: the allocator tells of a sample */
+	OP_USDT_FREE,  /* otel_memory:free: and of its end */
 };
 
 /*
@@ -148,6 +150,36 @@ struct target_stats {
 	uint64_t lost[LOST_CAUSES];
 };
 _Static_assert(sizeof(struct target_stats) == 8 * (5 + LOST_CAUSES), "ABI");
+
+/*
+ * An argument of a USDT probe: where its note says that it is (user/target/usdt_notes.h). Registers are
+ * 64-bit words of the kernel's struct pt_regs, in the order of <asm/ptrace.h>.
+ */
+enum usdt_arg_kind {
+	USDT_CONSTANT = 1, /* `value` */
+	USDT_REGISTER,	   /* what is in `reg` */
+	USDT_MEMORY,	   /* what is at `reg` + (`index` << `shift`) + `value` */
+};
+#define USDT_NO_REGISTER 0xff
+
+struct usdt_arg {
+	int64_t value;
+	uint8_t kind; /* enum usdt_arg_kind */
+	uint8_t reg, index;
+	uint8_t shift;
+	uint8_t size; /* bytes: 1, 2, 4, 8 */
+	uint8_t is_signed;
+	uint8_t pad[2];
+};
+_Static_assert(sizeof(struct usdt_arg) == 16, "ABI");
+
+/* Of one or several probes: a row of `usdt_specs`, whose number is their cookie. */
+#define USDT_ARGS  3
+#define USDT_SPECS 256
+struct usdt_spec {
+	struct usdt_arg args[USDT_ARGS];
+};
+_Static_assert(sizeof(struct usdt_spec) == 48, "ABI");
 
 struct live_key {
 	uint64_t address;

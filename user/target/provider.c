@@ -413,6 +413,7 @@ void provider_free(struct provider *provider)
 	for (size_t i = 0; i < provider->count; i++)
 		free(provider->fns[i].name);
 	free(provider->fns);
+	free(provider->notes);
 	object_unref(provider->object);
 	free(provider);
 }

@@ -31,12 +31,23 @@ static inline bool provider_options_own(const struct provider_options *options,
 	       fn < options->custom + options->custom_count;
 }
 
+/* What the note of a USDT probe says of it (user/target/usdt_notes.h). */
+struct usdt_note {
+	/*
+	 * offset in the file of the 16-bit count of those who want it, 0: it has none. The kernel
+	 * counts there as it puts the probe into a process and takes it out
+	 */
+	uint64_t semaphore;
+	struct usdt_spec spec; /* where its arguments are */
+};
+
 struct provider_fn {
 	const struct alloc_fn *fn;
 	uint64_t offset; /* of the function's first byte in the file */
 	uint64_t size;	 /* bytes, 0 when the symbol does not say */
 	/* as people read it: fn->shown, with the prefix if there is one ("je_malloc") */
 	char *name;
+	const struct usdt_note *note; /* the provider's; NULL: it is a function */
 };
 
 struct provider {
@@ -44,6 +55,7 @@ struct provider {
 	/* sorted by offset; aliases at one offset appear once, under the table's name */
 	struct provider_fn *fns;
 	size_t count;
+	struct usdt_note *notes; /* NULL: none of them is a USDT probe */
 	/* C++ operators only, of an object that has no allocator: they say whose block it is */
 	bool named;
 	bool alone; /* -O: the functions of other objects get no probes */
