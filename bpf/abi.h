@@ -118,7 +118,12 @@ struct slot_info {
 	uint64_t stack_id;  /* 0: allocations whose stack could not be recorded */
 	uint32_t target_id; /* 0: free slot */
 	uint8_t end;	    /* enum stack_end */
-	uint8_t pad[3];
+	/*
+	 * its blocks are weighed by the target: bytes are estimates, counts have 16 fractional bits,
+	 * and there is no variance
+	 */
+	uint8_t weighed;
+	uint8_t pad[2];
 };
 _Static_assert(sizeof(struct slot_info) == 16, "ABI");
 
@@ -147,9 +152,11 @@ struct target_stats {
 	 * (user/trace/anchor.h), whose end is told; 0: the main thread.
 	 */
 	uint64_t anchor;
+	/* TARGET_TELLS: bytes between its samples in the mean, by their weights; 0: none so far */
+	uint64_t tells_every;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (5 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (6 + LOST_CAUSES), "ABI");
 
 /*
  * An argument of a USDT probe: where its note says that it is (user/target/usdt_notes.h). Registers are
@@ -193,15 +200,20 @@ struct live_value {
 	uint32_t slot;
 	/* the kernel's ticks, low 32 bits: read in no time, bpf_ktime_get_ns() takes 35 ns */
 	uint32_t time;
+	/*
+	 * how many bytes it stands for, as the target has said (TARGET_TELLS); 0: as its size and
+	 * the rate of sampling have it. With the map's own 72 bytes an entry takes 96 either way.
+	 */
+	uint64_t weighed;
 };
-_Static_assert(sizeof(struct live_value) == 16, "ABI");
+_Static_assert(sizeof(struct live_value) == 24, "ABI");
 
 /* A block that was freed: a record of `noted_frees`. */
 struct noted_free {
 	uint64_t address;
 	struct live_value value;
 };
-_Static_assert(sizeof(struct noted_free) == 24, "ABI");
+_Static_assert(sizeof(struct noted_free) == 32, "ABI");
 
 struct stack_key {
 	uint64_t stack_id;
@@ -222,6 +234,8 @@ struct target_info {
 #define TARGET_WHOLE \
 	8u /* traced from its first instruction: an address that was not seen was not allocated */
 #define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
+/* tells its allocations by USDT probes: these count, and no calls of functions */
+#define TARGET_TELLS 16u
 
 struct bad_free_key {
 	uint32_t target_id;

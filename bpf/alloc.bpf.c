@@ -84,7 +84,7 @@ int on_named(struct pt_regs *ctx)
 	struct target_info target;
 
 	use_own_stack();
-	if (!current_target(&target, &thread))
+	if (!current_watched(&target, &thread))
 		return 0;
 	if (!thread)
 		thread = current_thread_new(&target);
@@ -131,7 +131,7 @@ int unmap_enter(struct pt_regs *ctx)
 	struct live_value value;
 
 	use_own_stack();
-	if (!current_target(&target, &thread))
+	if (!current_watched(&target, &thread))
 		return 0;
 	if (!live_take(target.id, address, &value)) {
 		if (thread)

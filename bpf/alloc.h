@@ -114,7 +114,7 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	struct pending *p;
 	uint32_t id;
 
-	if (!current_target(&target, &thread))
+	if (!current_watched(&target, &thread))
 		return 1;
 	id = target.id;
 	size = requested_size(ctx, cookie);
@@ -224,7 +224,7 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	 */
 	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
-	live_insert(p->target_id, address, p->size, p->slot, p->op == OP_MMAP);
+	live_insert(p->target_id, address, p->size, 0, p->slot, p->op == OP_MMAP);
 	if (CHECK_FREES)
 		note_allocated(thread, p->target_id, sp, address, (uint32_t)p->family);
 	if (p->op == OP_MMAP) {
@@ -279,7 +279,7 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 	struct target_info target;
 	struct live_value value;
 
-	if (!address || !current_target(&target, &thread))
+	if (!address || !current_watched(&target, &thread))
 		return 0;
 	if (live_take(target.id, address, &value)) {
 		count_free(value.slot, value.size);

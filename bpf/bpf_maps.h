@@ -175,6 +175,14 @@ struct {
 	__uint(max_entries, 4096);
 } noted_frees __weak SEC(".maps");
 
+/* Where the arguments of USDT probes are. Written before the probes that have the row come. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct usdt_spec);
+	__uint(max_entries, USDT_SPECS);
+} usdt_specs __weak SEC(".maps");
+
 /* Rare things: new stacks, forks, execs, exits. Resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -77,6 +77,15 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 }
 
 /*
+ * The same for probes on functions: not of a target that tells its allocations itself. Such a one
+ * may have them for a moment, before it is known or after, and with --children exact-systemwide.
+ */
+static __always_inline bool current_watched(struct target_info *out, struct thread_state **thread)
+{
+	return current_target(out, thread) && !(out->flags & TARGET_TELLS);
+}
+
+/*
  * Has user space given up the target since a call was entered for it? Nothing may be counted for
  * the id then: its row and its slots may be another's. Costs nothing while the table is the same.
  */

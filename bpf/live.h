@@ -53,6 +53,42 @@ static __always_inline void count_free(uint32_t slot, uint64_t bytes)
 	__sync_fetch_and_add(&c->variance, -sample_variance(bytes, weight));
 }
 
+/* The same for a block that the target has weighed. */
+static __always_inline uint64_t live_weighed_count(const struct live_value *block)
+{
+	return block->size ? (block->weighed << 16) / block->size : SAMPLE_ONE;
+}
+
+static __always_inline void count_alloc_of(const struct live_value *block)
+{
+	struct stack_counters *c;
+
+	if (!block->weighed) {
+		count_alloc(block->slot, block->size);
+		return;
+	}
+	c = bpf_map_lookup_elem(&counters, &block->slot);
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->alloc_bytes, block->weighed);
+	__sync_fetch_and_add(&c->alloc_count, live_weighed_count(block));
+}
+
+static __always_inline void count_free_of(const struct live_value *block)
+{
+	struct stack_counters *c;
+
+	if (!block->weighed) {
+		count_free(block->slot, block->size);
+		return;
+	}
+	c = bpf_map_lookup_elem(&counters, &block->slot);
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->free_bytes, block->weighed);
+	__sync_fetch_and_add(&c->free_count, live_weighed_count(block));
+}
+
 /* A part of the block is gone, the block itself lives on. */
 static __always_inline void count_cut(uint32_t slot, uint64_t old_bytes, uint64_t new_bytes)
 {
@@ -171,17 +207,18 @@ static __always_inline bool live_has(uint32_t target_id, uint64_t address)
  * (made by code that is not probed): the old block is closed, and that is counted.
  */
 static __always_inline void live_insert(uint32_t target_id, uint64_t address, uint64_t size,
-					uint32_t slot, bool replaces)
+					uint64_t weighed, uint32_t slot, bool replaces)
 {
 	struct live_key key = {.address = address, .target_id = target_id};
-	struct live_value value = {.size = size, .slot = slot, .time = live_now()};
+	struct live_value value = {
+		.size = size, .slot = slot, .time = live_now(), .weighed = weighed};
 	long err = live_put(&key, &value, BPF_NOEXIST);
 
 	if (err == -ERR_EXIST) {
 		struct live_value *old = bpf_map_lookup_elem(&live, &key);
 
 		if (old) {
-			count_free(old->slot, old->size);
+			count_free_of(old);
 			live_note(&key, old);
 		}
 		if (!replaces)
@@ -192,7 +229,7 @@ static __always_inline void live_insert(uint32_t target_id, uint64_t address, ui
 	if (err)
 		count_lost(target_id, LOST_LIVE_FULL);
 	else
-		count_alloc(slot, size);
+		count_alloc_of(&value);
 }
 
 #endif

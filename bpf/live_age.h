@@ -38,6 +38,11 @@ static __always_inline void live_age(const struct live_value *value, const struc
 		age->oldest_ns = born;
 	if (age_ns >= config.older_ns) {
 		/* In the units of the counters: weighted under sampling. */
+		if (value->weighed) {
+			age->older_bytes += value->weighed;
+			age->older_count += live_weighed_count(value);
+			return;
+		}
 		weight = sample_weight(value->size);
 		age->older_bytes += (value->size * weight) >> 16;
 		age->older_count += config.sample_bytes ? weight : 1;

@@ -17,6 +17,7 @@
 #include "bpf/alloc.h"
 #include "bpf/live_age.h"
 #include "bpf/process.h"
+#include "bpf/usdt.h"
 
 static __always_inline union probe_cookie fixed_cookie(void)
 {
@@ -43,6 +44,18 @@ SEC("?uprobe")
 int old_on_unwind(struct pt_regs *ctx)
 {
 	return stack_unwinds(ctx, fixed_cookie());
+}
+
+SEC("?uprobe")
+int old_usdt_alloc(struct pt_regs *ctx)
+{
+	return usdt_allocated(ctx, (uint32_t)fixed_cookie().value);
+}
+
+SEC("?uprobe")
+int old_usdt_free(struct pt_regs *ctx)
+{
+	return usdt_freed(ctx, (uint32_t)fixed_cookie().value);
 }
 
 SEC("?tp_btf/sched_process_fork")

@@ -108,7 +108,8 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	fresh.id = number_target();
-	fresh.flags = info->flags & ~TARGET_VFORK;
+	/* Whether the new program tells its allocations is not known yet. */
+	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS);
 	fresh.leaver = fresh.pad = 0;
 	if (hold && fresh.id)
 		event.held = hold_begin(task, fresh.id);

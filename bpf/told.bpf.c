@@ -9,8 +9,8 @@ int gate_alloc(struct pt_regs *ctx)
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
 	use_own_stack();
-	return told_alloc(ctx, told_cookie_pc(cookie), regs_argument(ctx, 1),
-			  regs_argument(ctx, 2));
+	return told_alloc(ctx, told_cookie_pc(cookie), regs_argument(ctx, 1), regs_argument(ctx, 2),
+			  0);
 }
 
 SEC("uprobe")

@@ -12,11 +12,27 @@
 #include "bpf/stack.h"
 
 /*
- * A block has been allocated, and the program has not seen it yet. The walk up the stack begins at
- * `pc`, where the stack pointer must be as it is now; 0: where the probe is.
+ * What the target has weighed tells how often it samples: a weight is a number of samples times the
+ * bytes between them in the mean, and of most blocks one sample.
+ */
+static __always_inline void told_weighed(uint32_t target_id, uint32_t slot, uint64_t weighed)
+{
+	struct target_stats *stats = target_stats_of(target_id);
+	struct slot_info *info = bpf_map_lookup_elem(&slot_infos, &slot);
+
+	if (info)
+		info->weighed = 1;
+	if (stats && (!stats->tells_every || weighed % stats->tells_every))
+		stats->tells_every = weighed;
+}
+
+/*
+ * A block has been allocated, and the program has not seen it yet. `weighed`: how many bytes it
+ * stands for, as the target says, which has TARGET_TELLS then; 0: it does not say. The walk up the
+ * stack begins at `pc`, where the stack pointer must be as it is now; 0: where the probe is.
  */
 static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, uint64_t block,
-				      uint64_t size)
+				      uint64_t size, uint64_t weighed)
 {
 	struct thread_state *thread = NULL;
 	struct target_info target;
@@ -24,15 +40,18 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 
 	if (!block || size < config.min_size || size > config.max_size)
 		return 0;
-	if (!current_target(&target, &thread))
+	if (!current_target(&target, &thread) || !(target.flags & TARGET_TELLS) != !weighed)
 		return 0;
 	if (!thread)
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 0;
 	slot = stack_slot(ctx, pc, thread, target.id);
-	if (slot != ABI_NO_SLOT)
-		live_insert(target.id, block, size, slot, false);
+	if (slot == ABI_NO_SLOT)
+		return 0;
+	if (weighed)
+		told_weighed(target.id, slot, weighed);
+	live_insert(target.id, block, size, weighed, slot, false);
 	return 0;
 }
 
@@ -49,10 +68,12 @@ static __always_inline int told_free(uint64_t block, bool resized)
 	if (!block || !current_target(&target, &thread))
 		return 0;
 	if (!live_take(target.id, block, &value)) {
-		count_unknown_free(target.id);
+		/* A target that tells may have sampled it before we came. */
+		if (!(target.flags & TARGET_TELLS))
+			count_unknown_free(target.id);
 		return 0;
 	}
-	count_free(value.slot, value.size);
+	count_free_of(&value);
 	if (!resized)
 		return 0;
 	if (!thread)
@@ -82,7 +103,7 @@ static __always_inline int told_kept(uint64_t block)
 	if (live_put(&key, &value, BPF_NOEXIST))
 		count_lost(key.target_id, LOST_LIVE_FULL);
 	else
-		count_alloc(value.slot, value.size);
+		count_alloc_of(&value);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * libFuzzer: an ELF file of garbage as an object that a target maps: its headers, its unwind table,
- * the allocator's functions in it and the places of their probes, where its thread-local variables
- * are.
+ * the allocator's functions in it and the places of their probes, USDT probes, where its thread-local
+ * variables are.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -12,6 +12,7 @@
 #include "user/freeze/tls.h"
 #include "user/target/provider.h"
 #include "user/target/unwinder.h"
+#include "user/target/usdt_notes.h"
 #include "user/unwind/table.h"
 
 static void check_segment(const struct unwind_table *table, const struct unwind_segment *segment)
@@ -54,6 +55,24 @@ static void find_probes(struct object *object, const struct provider_options *op
 		provider_free(provider);
 }
 
+static void find_usdt(struct object *object)
+{
+	struct provider *provider;
+	struct probe_set *set;
+
+	if (usdt_find(object, &provider) || probe_set_new(provider, &set))
+		return;
+	MUST(set->count >= 2);
+	for (size_t i = 0; i < set->count; i++) {
+		MUST(object_is_code(object, set->probes[i].offset));
+		MUST(set->probes[i].role == PROBE_USDT_ALLOC ||
+		     set->probes[i].role == PROBE_USDT_FREE);
+		MUST(set->probes[i].semaphore % 2 == 0);
+		MUST(set->probes[i].fn->note->spec.args[0].kind);
+	}
+	probe_set_free(set);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const prefixes[] = {"je_", NULL};
@@ -79,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (cache && !object_cache_open(cache, path, &object)) {
 		find_probes(object, &usual);
 		find_probes(object, &named);
+		find_usdt(object);
 		if (!tls_layout_read(object, &layout))
 			MUST(layout.size &&
 			     !(tls_block_of_program(&layout, 0) & (layout.align - 1)));

@@ -21,7 +21,9 @@ static struct plugin {
 	{"plugin_a", "plugin_a_leak", NULL, NULL, NULL},
 	{"plugin_b", "plugin_b_leak", NULL, NULL, NULL},
 	{"plugin_provider", "late_leak", NULL, NULL, NULL},
+	{"plugin_usdt", "usdt_leak", NULL, NULL, NULL},
 };
+#define PLUGINS (sizeof(plugins) / sizeof(plugins[0]))
 
 /* Plugins lie beside the program. */
 static const char *plugin_path(const struct plugin *p)
@@ -84,9 +86,9 @@ static const char *obey(const char *command)
 	struct plugin *p = plugins;
 	const char *name = strchr(command, ' ');
 
-	while (name && p < plugins + 3 && strcmp(p->name, name + 1))
+	while (name && p < plugins + PLUGINS && strcmp(p->name, name + 1))
 		p++;
-	if (!name || p == plugins + 3)
+	if (!name || p == plugins + PLUGINS)
 		return NULL;
 	if (!strncmp(command, "open ", 5)) {
 		open_plugin(p);

@@ -27,6 +27,13 @@ endif
 ifneq ($(targets_have_musl),)
 TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
 endif
+# With probes of their own, which a header makes that is the machine's own.
+targets_have_sdt := $(if $(targets_native),$(wildcard /usr/include/sys/sdt.h /usr/include/$(MACHINE)-linux-gnu/sys/sdt.h))
+ifneq ($(targets_have_sdt),)
+targets_usdt := usdt usdt.nofp usdt.O0 usdt.static usdt.always
+TARGETS += $(targets_usdt:%=$(targets_out)/%) $(targets_out)/plugin_usdt.so
+$(targets_usdt:%=$(targets_out)/%) $(targets_out)/plugin_usdt.so: $(targets_src)/otel_memory.h
+endif
 comma := ,
 # Linked with another allocator, which a command has from its first instruction: the libraries' own files, as Debian installs them.
 targets_with_allocator := verdict_heap verdict_roots verdict_threads verdict_cxx
@@ -89,6 +96,9 @@ $(eval $(call targets_rule,.nofp,.cc,$(CXX) $(targets_cxxflags) $(targets_nofp))
 $(eval $(call targets_rule,.lsan,.c,gcc $(targets_cflags) $(targets_nofp) -fsanitize=leak))
 $(eval $(call targets_rule,.lsan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fsanitize=leak))
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
+# Arguments in memory, and probes without semaphores.
+$(eval $(call targets_rule,.O0,.c,$(CC) $(targets_cflags) -O0))
+$(eval $(call targets_rule,.always,.c,$(CC) $(targets_cflags) $(targets_fp) -DNO_SEMAPHORES))
 $(eval $(call targets_rule,.musl,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,.musl-static,.c,$(MUSL_CC) $(targets_cflags) $(targets_fp) -static))
 $(foreach lib,jemalloc mimalloc tcmalloc, \

@@ -49,6 +49,10 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->final &= from->final;
 	to->children_late |= from->children_late;
 	to->unknown_frees += from->unknown_frees;
+	/* Of sums of both kinds something is estimated. */
+	to->sample_bytes = merge_larger(to->sample_bytes, from->sample_bytes);
+	if (to->attached != from->attached)
+		to->attached = ATTACHED_BY_UNKNOWN;
 	/* Of the losses that belong to no target each snapshot has all. */
 	for (size_t i = 0; i < LOST_CAUSES; i++)
 		to->lost[i] += from->lost[i] - from->lost_anywhere[i];
@@ -134,6 +138,7 @@ static int merge_begin(struct merge *m, const struct report *const *list, size_t
 	m->sum->target_id = first->target_id;
 	m->sum->pid = first->pid;
 	m->sum->sample_bytes = first->sample_bytes;
+	m->sum->attached = first->attached;
 	memcpy(m->sum->comm, first->comm, sizeof(m->sum->comm));
 	memcpy(m->sum->lost, first->lost_anywhere, sizeof(m->sum->lost));
 	memcpy(m->sum->lost_anywhere, first->lost_anywhere, sizeof(m->sum->lost));

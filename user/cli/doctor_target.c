@@ -12,6 +12,7 @@
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/target/image.h"
+#include "user/target/usdt_notes.h"
 
 /*
  * What a probe doctor_costs each time, as measured with empty programs on kernel 6.18; docs/performance.md
@@ -71,6 +72,32 @@ static void doctor_print_probe(const struct probe *probe, bool verbose)
 		       (unsigned long long)probe->offset, probe->place.reason);
 }
 
+/* Of a file that tells its allocations itself. True: it does, which has been shown. */
+static bool doctor_print_teller(struct object *object, bool verbose)
+{
+	struct provider *provider;
+	size_t counted = 0;
+
+	if (usdt_find(object, &provider))
+		return false;
+	for (size_t i = 0; i < provider->count; i++)
+		counted += provider->notes[i].semaphore != 0;
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    samples its allocations itself and tells of the samples: with --attach auto "
+	       "or usdt these are\n    what is known of the process, and no function of any "
+	       "allocator in it has a probe\n    %-22s %zu, %s\n",
+	       "otel_memory probes", provider->count,
+	       counted == provider->count ? "each with a semaphore: it tells only those who listen"
+	       : counted		  ? "some without a semaphore"
+			 : "without semaphores: it tells whether or not one listens");
+	for (size_t i = 0; verbose && i < provider->count; i++)
+		printf("    %-22s 0x%llx in the file\n", provider->fns[i].name,
+		       (unsigned long long)provider->fns[i].offset);
+	provider_free(provider);
+	return true;
+}
+
 /* Counts the object in *found when it is an allocator. 0 or -errno, logged. */
 static int doctor_print_object(struct object *object, bool verbose, size_t *found)
 {
@@ -79,6 +106,10 @@ static int doctor_print_object(struct object *object, bool verbose, size_t *foun
 	struct probe_set *set;
 	int err;
 
+	if (doctor_print_teller(object, verbose)) {
+		(*found)++;
+		return 0;
+	}
 	if (object_is_vdso(object) || provider_find(object, &options, &provider))
 		return 0;
 	err = probe_set_new(provider, &set);

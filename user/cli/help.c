@@ -241,7 +241,7 @@ static void help_put_elsewhere(FILE *out, const struct command *command)
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* A line each: "-i, --interval TIME", "--attach auto|session|multi|single", "--check-frees[=N]". */
+/* A line each: "-i, --interval TIME", "--attach auto|session|multi|single|usdt", "--check-frees[=N]". */
 static void help_put_list(FILE *out, const struct command *command)
 {
 	for (size_t i = 0; i < option_row_count; i++) {

@@ -20,6 +20,26 @@ static int check_target(const struct option_values *values)
 	return 0;
 }
 
+/* What a target tells is what it has sampled, and not more. */
+static int check_usdt(const struct option_values *values)
+{
+	const struct trace_config *trace = &values->trace;
+	const char *what = values->sample_bytes ? "-s (how often it samples is the target's own)"
+			   : trace->check_frees ? "--check-frees"
+			   : trace->mmap	? "--mmap"
+			   : trace->object	? "-O"
+			   : trace->alloc_fns.count	   ? "--alloc-fn"
+			   : trace->free_fns.count	   ? "--free-fn"
+			   : trace->symbols_prefixes.count ? "--symbols-prefix"
+							   : NULL;
+
+	if (trace->attach != ATTACH_USDT || !what)
+		return 0;
+	log_error("--attach usdt: excludes %s, as no function is traced; leave one of them out",
+		  what);
+	return -EINVAL;
+}
+
 static int check_trace(const struct option_values *values)
 {
 	const struct trace_config *trace = &values->trace;
@@ -45,7 +65,7 @@ static int check_trace(const struct option_values *values)
 		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
 		return -EINVAL;
 	}
-	return 0;
+	return check_usdt(values);
 }
 
 static int check_make_watch(struct options *options)

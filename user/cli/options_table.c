@@ -20,11 +20,8 @@ static const char expected_time[] =
 	"(2026-01-02T03:04:05, with Z for UTC)";
 
 static const struct option_choice attach_choices[] = {
-	{"auto", ATTACH_AUTO},
-	{"session", ATTACH_SESSION},
-	{"multi", ATTACH_MULTI},
-	{"single", ATTACH_SINGLE},
-	{NULL, 0},
+	{"auto", ATTACH_AUTO},	   {"session", ATTACH_SESSION}, {"multi", ATTACH_MULTI},
+	{"single", ATTACH_SINGLE}, {"usdt", ATTACH_USDT},	{NULL, 0},
 };
 
 static const struct option_choice stack_choices[] = {
@@ -240,7 +237,7 @@ const struct option_row option_rows[] = {
 		     "block",
 	 .texts = {ON(PAGE_PROBES, "and this one frees; arguments count from 1")}},
 	{"attach", 0, "HOW", LIVE, CHOICE(trace.attach, attach_choices), .preset = "auto",
-	 .expected = "is not a way to attach; give one of auto, session, multi, single",
+	 .expected = "is not a way to attach; give one of auto, session, multi, single, usdt",
 	 .texts = {ON(PAGE_PROBES, "kind of probe: {values}")}},
 	{"stack", 0, "HOW", LIVE, CHOICE(trace.frame_pointers, stack_choices), .preset = "auto",
 	 .expected = "is not a way to walk the stack; give one of auto, dwarf, fp",

@@ -87,7 +87,9 @@ static void put_report(struct json *to, const struct export_options *options,
 		json_bool(to, "execed", true);
 	if (s->children_late)
 		json_bool(to, "attached_late", true);
-	json_number(to, "sample_bytes", s->sample_bytes);
+	json_text(to, "attach", attached_by_name(s->attached));
+	if (s->sample_bytes || s->attached != ATTACHED_BY_USDT)
+		json_number(to, "sample_bytes", s->sample_bytes);
 	json_put_amount(to, "live", &s->live);
 	json_put_amount(to, "alloc", &s->alloc);
 	json_put_amount(to, "free", &s->free);

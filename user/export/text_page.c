@@ -159,10 +159,15 @@ static void put_notes(const struct text_page *page)
 	const struct snapshot *s = page->s;
 	char text[FORMAT_BYTES_MAX + FORMAT_DURATION_MAX + FORMAT_GROUPED_MAX];
 
-	if (s->sample_bytes)
+	if (s->attached == ATTACHED_BY_USDT && !s->sample_bytes)
+		fputs("note   the process samples its allocations itself, and has told of none so "
+		      "far\n",
+		      page->out);
+	else if (s->sample_bytes)
 		fprintf(page->out,
-			"note   all numbers are estimates: one sample per %s allocated (-s)\n",
-			format_bytes(text, s->sample_bytes));
+			"note   all numbers are estimates: one sample per %s allocated (%s)\n",
+			format_bytes(text, s->sample_bytes),
+			s->attached == ATTACHED_BY_USDT ? "made by the process itself" : "-s");
 	if (s->ages_unread)
 		fprintf(page->out,
 			"note   ages are not read, to save time: %s blocks are live (--older has "

@@ -26,6 +26,7 @@ void heap_image_free(struct heap_image *image)
 		return;
 	memory_image_free(image->memory);
 	free(image->blocks);
+	free(image->weights);
 	free(image->dead);
 	free(image->old);
 	free(image);
@@ -89,10 +90,20 @@ static void heap_image_finish_dead(struct heap_image *image)
 	image->dead_count = kept + 1;
 }
 
+static int heap_weight_order(const void *a, const void *b)
+{
+	const struct heap_weight *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
 void heap_image_finish(struct heap_image *image)
 {
 	if (image->block_count)
 		heap_image_finish_blocks(image);
+	if (image->weight_count)
+		qsort(image->weights, image->weight_count, sizeof(*image->weights),
+		      heap_weight_order);
 	heap_image_finish_dead(image);
 	if (image->old_count)
 		qsort(image->old, image->old_count, sizeof(*image->old), heap_range_order);
@@ -101,6 +112,16 @@ void heap_image_finish(struct heap_image *image)
 double heap_image_weight(uint64_t size, uint64_t sample_bytes)
 {
 	return sample_bytes && size ? 1 / -expm1(-(double)size / (double)sample_bytes) : 1;
+}
+
+double heap_image_weight_of(const struct heap_image *image, const struct heap_block *block)
+{
+	const struct heap_weight key = {.address = block->address}, *own = NULL;
+
+	if (image->weight_count)
+		own = bsearch(&key, image->weights, image->weight_count, sizeof(key),
+			      heap_weight_order);
+	return own ? own->weight : heap_image_weight(block->size, image->sample_bytes);
 }
 
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)

@@ -28,6 +28,12 @@ struct heap_range {
 	uint64_t start, end;
 };
 
+/* How many blocks of its size one stands for, as the process says. */
+struct heap_weight {
+	uint64_t address; /* of the block */
+	double weight;
+};
+
 struct heap_image {
 	struct memory_image *memory; /* finished; belongs to the heap image */
 	struct heap_block *blocks;   /* by address; see heap_image_finish() */
@@ -45,6 +51,8 @@ struct heap_image {
 	struct heap_range *old;
 	size_t old_count, old_room;
 	uint64_t sample_bytes; /* blocks are a sample of one in so many bytes; 0: all of them */
+	struct heap_weight *weights; /* by address, of the blocks that have one; NULL: none has */
+	size_t weight_count;
 	/*
 	 * every block that was ever allocated is known: traced from the first instruction, with
 	 * nothing left out
@@ -57,7 +65,7 @@ struct heap_image *heap_image_new(struct memory_image *memory);
 void heap_image_free(struct heap_image *image); /* NULL is fine */
 
 /*
- * Sorts blocks and dead ranges by address; ends blocks where the next one begins (blocks of a pool
+ * Sorts blocks, weights and dead ranges by address; ends blocks where the next one begins (blocks of a pool
  * lie inside one of malloc's; and a target can make its books lie), and drops those whose range
  * wraps around. To be called once all is entered.
  */
@@ -71,6 +79,8 @@ size_t heap_image_block(const struct heap_image *image, uint64_t address);
  * bpf/sample.h has it; 1 without sampling.
  */
 double heap_image_weight(uint64_t size, uint64_t sample_bytes);
+/* The same of a block of a finished image, which may have a weight of its own. */
+double heap_image_weight_of(const struct heap_image *image, const struct heap_block *block);
 
 /* Of an image that dead_memory_find() has looked at: the one that has the address; NULL: none. */
 const struct heap_range *heap_image_old(const struct heap_image *image, uint64_t address);

@@ -502,7 +502,7 @@ uint32_t reach_find(const struct reach *r, uint64_t address)
 /* Counts with 16 fractional bits, as the kernel's are under sampling. */
 static struct amount reach_weighed(const struct heap_image *image, const struct heap_block *block)
 {
-	double weight = heap_image_weight(block->size, image->sample_bytes);
+	double weight = heap_image_weight_of(image, block);
 
 	return (struct amount){(uint64_t)llround((double)block->size * weight),
 			       (uint64_t)llround(65536 * weight)};

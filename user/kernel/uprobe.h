@@ -14,4 +14,12 @@
  */
 int uprobe_open(const char *path, uint64_t offset, bool at_return, pid_t pid);
 
+/*
+ * The same with a counter, 0: none: the offset in the file of a 16-bit number that the kernel adds
+ * one to in each process that it puts the probe into, for as long as it is there. All probes on an
+ * instruction have the same. Below 4 GiB: -ERANGE.
+ */
+int uprobe_open_counted(const char *path, uint64_t offset, uint64_t counter, bool at_return,
+			pid_t pid);
+
 #endif

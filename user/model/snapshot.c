@@ -133,3 +133,14 @@ const char *snapshot_end_name(size_t index)
 {
 	return index < STACK_ENDS ? end_names[index] : "not_recorded";
 }
+
+const char *attached_by_name(uint64_t attached)
+{
+	static const char *const names[ATTACHED_BY_KINDS] = {
+		[ATTACHED_BY_SESSION] = "session", [ATTACHED_BY_MULTI] = "multi",
+		[ATTACHED_BY_SINGLE] = "single",   [ATTACHED_BY_USDT] = "usdt",
+		[ATTACHED_BY_GATE] = "gate",
+	};
+
+	return attached < ATTACHED_BY_KINDS ? names[attached] : NULL;
+}

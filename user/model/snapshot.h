@@ -57,6 +57,17 @@ struct memory_use {
 	uint64_t pss;  /* resident, shared pages divided by how many share them */
 };
 
+/* How a target's allocations were seen. Numbers are those of recordings. */
+enum attached_by {
+	ATTACHED_BY_UNKNOWN, /* an older recording, or a sum of different ones */
+	ATTACHED_BY_SESSION,
+	ATTACHED_BY_MULTI,
+	ATTACHED_BY_SINGLE,
+	ATTACHED_BY_USDT, /* it samples by itself, and tells by USDT probes */
+	ATTACHED_BY_GATE,
+	ATTACHED_BY_KINDS,
+};
+
 struct snapshot {
 	uint32_t target_id;   /* of the trace; never used twice, unlike pid */
 	uint64_t time_ns;     /* CLOCK_REALTIME */
@@ -71,7 +82,9 @@ struct snapshot {
 	/* of a survey: counts from a window's beginning to its end, and nothing follows */
 	bool window;
 	bool children_late; /* informative: probes reached this process only after it had started */
-	uint64_t sample_bytes; /* 0: every allocation was recorded */
+	/* 0: every allocation was recorded; ATTACHED_BY_USDT: no sample has come so far */
+	uint64_t sample_bytes;
+	uint64_t attached; /* enum attached_by */
 	struct amount live, alloc, free;
 	uint64_t unknown_frees;
 	/* live blocks of all targets, where they were not looked at for some stack's age; 0: they were */
@@ -122,6 +135,9 @@ struct stack_ends {
 void snapshot_ends(const struct snapshot *snapshot, struct stack_ends *out);
 /* "complete", …, "not_recorded" */
 const char *snapshot_end_name(size_t index);
+
+/* "session", …; NULL where it is not known. */
+const char *attached_by_name(uint64_t attached);
 
 /* Stable names for JSON ("live_map_full") and sentences for people, with what to do about it. */
 const char *lost_cause_name(enum lost_cause cause);

@@ -38,10 +38,8 @@ struct attachment {
 };
 
 static const char *const mode_names[] = {
-	[ATTACH_SESSION] = "session",
-	[ATTACH_MULTI] = "multi",
-	[ATTACH_SINGLE] = "single",
-	[ATTACH_AUTO] = "auto",
+	[ATTACH_SESSION] = "session", [ATTACH_MULTI] = "multi", [ATTACH_SINGLE] = "single",
+	[ATTACH_AUTO] = "auto",	      [ATTACH_USDT] = "usdt",
 };
 
 const char *attach_mode_name(enum attach_mode mode)
@@ -70,6 +68,8 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 	attach_prepare_program(programs->on_named, programs->named, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->usdt_alloc, programs->usdt, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->usdt_free, programs->usdt, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_alloc, programs->gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_free, programs->gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_kept, programs->gate, mode, TRACE_UPROBE_MULTI);
@@ -77,20 +77,24 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 
 /* The probes of one role, as the arrays that the kernel wants. */
 struct probe_list {
-	unsigned long offsets[PROBES_MAX];
+	unsigned long offsets[PROBES_MAX], counters[PROBES_MAX];
 	uint64_t cookies[PROBES_MAX];
 	uint32_t count;
+	bool counted; /* some have a counter */
 };
 
 static int attach_fill_list(struct probe_list *list, const struct probe_set *set,
 			    enum probe_role role)
 {
 	list->count = 0;
+	list->counted = false;
 	for (size_t i = 0; i < set->count; i++) {
 		if (set->probes[i].role != role)
 			continue;
 		if (list->count == PROBES_MAX)
 			return -E2BIG;
+		list->counters[list->count] = set->probes[i].semaphore;
+		list->counted |= set->probes[i].semaphore != 0;
 		list->offsets[list->count] = set->probes[i].offset;
 		list->cookies[list->count++] = set->probes[i].cookie;
 	}
@@ -113,6 +117,7 @@ static int attach_multi_link(const struct bpf_program *program, uint32_t type, u
 		.attach_type = type,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)list->offsets,
+		.ref_ctr_offsets = list->counted ? (uintptr_t)list->counters : 0,
 		.cookies = (uintptr_t)list->cookies,
 		.count = list->count,
 		.multi_flags = flags,
@@ -154,7 +159,9 @@ static int attach_add_single(struct attachment *a, const struct bpf_program *pro
 			     const struct probe_list *list, pid_t pid)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
-		int event = uprobe_open(path, list->offsets[i], at_return, pid), fd;
+		int event = uprobe_open_counted(path, list->offsets[i], list->counters[i],
+						at_return, pid),
+		    fd;
 
 		if (event < 0)
 			return event;
@@ -173,7 +180,8 @@ static int attach_add_old(struct attachment *a, struct old_programs *old,
 			  const struct probe_list *list, pid_t pid)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
-		int fd = old_attach(old, program, list->cookies[i], path, list->offsets[i], pid);
+		int fd = old_attach(old, program, list->cookies[i], path, list->offsets[i],
+				    list->counters[i], pid);
 
 		if (fd < 0)
 			return fd;
@@ -185,7 +193,8 @@ static int attach_add_old(struct attachment *a, struct old_programs *old,
 /* Whose cookies matter; the other programs are the same on all kernels. */
 static bool attach_needs_cookie(const struct attach_programs *p, const struct bpf_program *program)
 {
-	return program == p->alloc_enter || program == p->free_enter || program == p->on_unwind;
+	return program == p->alloc_enter || program == p->free_enter || program == p->on_unwind ||
+	       program == p->usdt_alloc || program == p->usdt_free;
 }
 
 static int attach_add_entries(struct attachment *a, const struct attach_programs *p,
@@ -206,7 +215,8 @@ static int attach_add_role(struct attachment *a, enum attach_mode mode,
 		[PROBE_RETURN_SITE] = p->alloc_return, [PROBE_FREE] = p->free_enter,
 		[PROBE_UNMAP] = p->unmap_enter,	       [PROBE_UNWIND] = p->on_unwind,
 		[PROBE_LEAVE] = p->on_leave,	       [PROBE_NAMED] = p->on_named,
-		[PROBE_LOADED] = p->on_loaded,
+		[PROBE_LOADED] = p->on_loaded,	       [PROBE_USDT_ALLOC] = p->usdt_alloc,
+		[PROBE_USDT_FREE] = p->usdt_free,
 	};
 	const struct bpf_program *entry = entries[role];
 	bool returns = role == PROBE_ALLOC;
@@ -239,9 +249,10 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 	 * Frees first: a block whose allocation is seen must have its free seen as well; the other
 	 * way round it is only an unknown free.
 	 */
-	static const enum probe_role order[] = {PROBE_FREE,  PROBE_UNMAP,	PROBE_UNWIND,
-						PROBE_LEAVE, PROBE_NAMED,	PROBE_RETURN_SITE,
-						PROBE_ALLOC, PROBE_ALLOC_ENTRY, PROBE_LOADED};
+	static const enum probe_role order[] = {
+		PROBE_FREE,   PROBE_UNMAP,	 PROBE_UNWIND,	  PROBE_LEAVE,
+		PROBE_NAMED,  PROBE_RETURN_SITE, PROBE_ALLOC,	  PROBE_ALLOC_ENTRY,
+		PROBE_LOADED, PROBE_USDT_FREE,	 PROBE_USDT_ALLOC};
 	const struct object *object = set->provider->object;
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	size_t room = 2 * set->count + PROBE_ROLES;
@@ -303,9 +314,11 @@ int attach_told(enum attach_mode mode, const struct attach_programs *programs,
 	a->link_bin = programs->link_bin;
 	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
 		list->count = 0;
+		list->counted = false;
 		for (size_t j = 0; j < count; j++) {
 			if (probes[j].program != order[i])
 				continue;
+			list->counters[list->count] = 0;
 			list->offsets[list->count] = probes[j].offset;
 			list->cookies[list->count++] = probes[j].cookie;
 		}

@@ -21,9 +21,10 @@ enum attach_mode {
 	ATTACH_SINGLE,
 	ATTACH_MODES,
 	ATTACH_AUTO = ATTACH_MODES, /* where one is asked for: the best that works */
+	ATTACH_USDT, /* likewise, and nothing but probes by which targets tell their allocations */
 };
 
-/* "session", "multi", "single", "auto" */
+/* "session", "multi", "single", "auto", "usdt" */
 const char *attach_mode_name(enum attach_mode mode);
 
 /*
@@ -33,13 +34,15 @@ const char *attach_mode_name(enum attach_mode mode);
 struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
 		*unmap_enter, *on_unwind, *on_leave, *on_named, *on_loaded;
-	bool leave, named, loaded; /* on_leave, on_named, on_loaded are wanted */
+	bool leave, named, loaded;		    /* on_leave, on_named, on_loaded are wanted */
+	struct bpf_program *usdt_alloc, *usdt_free; /* loaded if `usdt` */
+	bool usdt;
 	/* bpf/told.bpf.c's, loaded if `gate` */
 	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
 	bool gate;
 	/*
-	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter and on_unwind are
-	 * bpf/old.bpf.c's. Else NULL.
+	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter, on_unwind and usdt_*
+	 * are bpf/old.bpf.c's. Else NULL.
 	 */
 	struct old_programs *old;
 	int link_bin; /* borrowed: where links go (user/kernel/link_bin.h); negative: none */

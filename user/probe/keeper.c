@@ -20,7 +20,8 @@ int keeper_new(const struct probe_set *set, pid_t tid, struct keeper **out)
 	if (!keeper)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->count; i++) {
-		int fd = uprobe_open(object_fd_path(object), set->probes[i].offset, false, tid);
+		int fd = uprobe_open_counted(object_fd_path(object), set->probes[i].offset,
+					     set->probes[i].semaphore, false, tid);
 
 		if (fd < 0) {
 			keeper_free(keeper);

@@ -99,13 +99,13 @@ static int old_copy_for(struct old_programs *copies, const struct bpf_program *p
 }
 
 int old_attach(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie,
-	       const char *path, uint64_t offset, pid_t pid)
+	       const char *path, uint64_t offset, uint64_t counter, pid_t pid)
 {
 	int copy = old_copy_for(copies, program, cookie), fd, err = 0;
 
 	if (copy < 0)
 		return copy;
-	fd = uprobe_open(path, offset, false, pid);
+	fd = uprobe_open_counted(path, offset, counter, false, pid);
 	if (fd < 0)
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, copy)) {

@@ -22,6 +22,6 @@ void old_programs_free(struct old_programs *copies); /* NULL is fine; probes tha
  * not logged.
  */
 int old_attach(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie,
-	       const char *path, uint64_t offset, pid_t pid);
+	       const char *path, uint64_t offset, uint64_t counter, pid_t pid);
 
 #endif

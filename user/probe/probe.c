@@ -31,6 +31,10 @@ static enum probe_role probe_role_of(const struct alloc_fn *fn)
 		return PROBE_LEAVE;
 	case OP_LOADED:
 		return PROBE_LOADED;
+	case OP_USDT_ALLOC:
+		return PROBE_USDT_ALLOC;
+	case OP_USDT_FREE:
+		return PROBE_USDT_FREE;
 	default:
 		return fn->throws ? PROBE_ALLOC_ENTRY : PROBE_ALLOC;
 	}
@@ -127,6 +131,20 @@ static void probe_init(struct probe *probe, const struct object *object,
 	probe->role = probe_role_of(f);
 	probe->offset = fn->offset + probe->place.offset;
 	probe->cookie = cookie.value;
+}
+
+/* On the very instruction that is there for it: a nop. */
+static void probe_init_usdt(struct probe *probe, const struct provider_fn *fn)
+{
+	*probe = (struct probe){
+		.offset = fn->offset,
+		.role = probe_role_of(fn->fn),
+		.fn = fn,
+		.semaphore = fn->note->semaphore,
+		.place = {.cost = PLACE_EMULATED,
+			  .instruction = "nop",
+			  .reason = "a probe of the program's own"},
+	};
 }
 
 /* The probe's program finds the loader's struct r_debug by its distance. */
@@ -258,6 +276,10 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 	set->count = provider->count;
 	mmap = probe_has_mmap(provider);
 	for (size_t i = 0; i < set->count; i++) {
+		if (provider->notes) {
+			probe_init_usdt(&set->probes[i], &provider->fns[i]);
+			continue;
+		}
 		probe_init(&set->probes[i], provider->object, &provider->fns[i], code, mmap);
 		if (provider->named)
 			set->probes[i].role = PROBE_NAMED;

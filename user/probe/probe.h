@@ -22,12 +22,16 @@ enum probe_role {
 	PROBE_NAMED,	   /* entry of a C++ operator that is built on another object's allocator */
 	PROBE_LEAVE,	   /* entry of what ends the process */
 	PROBE_LOADED,	   /* entry of what a dynamic loader calls when libraries are mapped */
+	PROBE_USDT_ALLOC,  /* otel_memory:alloc; its cookie is to be set by who has the map */
+	PROBE_USDT_FREE,   /* otel_memory:free, likewise */
 	PROBE_ROLES,
 };
 
 struct probe {
 	uint64_t offset; /* in the object's file: the function's plus the place's */
-	uint64_t cookie; /* union probe_cookie */
+	uint64_t cookie; /* union probe_cookie; of USDT probes the row of `usdt_specs` */
+	/* of a USDT probe: where the kernel counts, as in struct usdt_note; 0: nowhere */
+	uint64_t semaphore;
 	enum probe_role role;
 	const struct provider_fn *fn; /* borrowed from the provider */
 	struct place place;	      /* PROBE_RETURN_SITE: of the `ret` itself, offset 0 */

@@ -26,6 +26,7 @@ enum snapshot_field {
 	SNAPSHOT_GROWN_UNTRACED = 15,
 	SNAPSHOT_GROWN_WHERE = 16,
 	SNAPSHOT_AGES_UNREAD = 17,
+	SNAPSHOT_ATTACHED = 18,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -40,6 +41,7 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN, struct snapshot, growth.anon),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN_UNTRACED, struct snapshot, growth.untraced),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_AGES_UNREAD, struct snapshot, ages_unread),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_ATTACHED, struct snapshot, attached),
 	{0},
 };
 

@@ -49,7 +49,10 @@ static void session_on_attached(void *ctx, struct target *target)
 		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
 			 "unwind tables): where the code keeps none, callers are missing");
 	s->short_stacks = false;
-	log_info("attached to %d (%s)", target_pid(target), target_comm(target));
+	log_info("attached to %d (%s)%s", target_pid(target), target_comm(target),
+		 target_tells(target) ? ", which samples its allocations itself (otel_memory); "
+					"--attach session, multi or single traces all of them"
+				      : "");
 }
 
 /* Its last snapshot is taken here, while there is memory to be judged. */
@@ -73,6 +76,14 @@ static void session_on_untraced(void *ctx, struct target *target)
 	struct session *s = ctx;
 
 	s->untraced_command |= target_pid(target) == s->command;
+	if (s->config->trace.attach == ATTACH_USDT) {
+		if (target_pid(target) == s->command)
+			log_warn("--attach usdt: process %d (%s) mapped no object that tells its "
+				 "allocations (probes otel_memory:alloc and :free): nothing of it "
+				 "is traced",
+				 target_pid(target), target_comm(target));
+		return;
+	}
 	if (s->config->trace.object) {
 		/* What does not map it is not meant, but the command is. */
 		if (target_pid(target) == s->command)

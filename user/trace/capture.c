@@ -36,7 +36,8 @@ static void capture_add_resized(struct capture *c, const struct thread_state *th
 		    p->target_id != c->target->id || c->live.count == c->live.room)
 			continue;
 		c->live.entries[c->live.count++] = (struct live_entry){
-			p->old_address, {p->old_size, p->old_slot, p->old_time}};
+			p->old_address,
+			{.size = p->old_size, .slot = p->old_slot, .time = p->old_time}};
 	}
 }
 
@@ -186,16 +187,27 @@ static const struct freeze_hooks capture_hooks = {
 /* ---- afterwards --------------------------------------------------------------------------- */
 
 static void capture_note_age(const struct capture *c, struct stack *stack,
-			     const struct heap_block *block, uint64_t age_ns)
+			     const struct heap_block *block, double weight, uint64_t age_ns)
 {
 	if (age_ns > stack->oldest_ns)
 		stack->oldest_ns = age_ns;
 	if (c->trace->options.older_ns && age_ns >= c->trace->options.older_ns) {
-		double weight = heap_image_weight(block->size, c->trace->options.sample_bytes);
-
 		stack->older.bytes += (uint64_t)((double)block->size * weight);
 		stack->older.count += (uint64_t)(weight + 0.5);
 	}
+}
+
+/* How many blocks of its size one stands for. */
+static double capture_weigh(struct capture *c, const struct live_entry *entry)
+{
+	double weight;
+
+	if (!entry->value.weighed)
+		return heap_image_weight(entry->value.size, c->trace->options.sample_bytes);
+	weight = entry->value.size ? (double)entry->value.weighed / (double)entry->value.size : 1;
+	c->image->weights[c->image->weight_count++] =
+		(struct heap_weight){.address = entry->address, .weight = weight};
+	return weight;
 }
 
 static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX])
@@ -212,7 +224,9 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 	if (reader_clock(c->trace, &clock))
 		clock.tick_ns = 0; /* no ages on this kernel */
 	c->image->blocks = calloc(c->live.count + 1, sizeof(*c->image->blocks));
-	if (!by_slot || !c->image->blocks) {
+	if (c->target->tells)
+		c->image->weights = calloc(c->live.count + 1, sizeof(*c->image->weights));
+	if (!by_slot || !c->image->blocks || (c->target->tells && !c->image->weights)) {
 		free(by_slot);
 		return refuse(reason, -ENOMEM, "no memory for its live blocks");
 	}
@@ -222,6 +236,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		const struct live_entry *entry = &c->live.entries[i];
 		struct heap_block *block = &c->image->blocks[c->image->block_count++];
 		uint64_t age_ns = live_age_ns(&clock, entry->value.time);
+		double weight = capture_weigh(c, entry);
 
 		block->address = entry->address;
 		block->size = entry->value.size;
@@ -230,7 +245,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		block->age_ms = age_ns / NS_PER_MS < UINT32_MAX ? (uint32_t)(age_ns / NS_PER_MS)
 								: UINT32_MAX;
 		if (block->stack != HEAP_NO_STACK)
-			capture_note_age(c, &s->stacks[block->stack], block, age_ns);
+			capture_note_age(c, &s->stacks[block->stack], block, weight, age_ns);
 	}
 	free(by_slot);
 	return 0;
@@ -240,8 +255,8 @@ static bool capture_all_known(const struct capture *c)
 {
 	const struct trace_options *o = &c->trace->options;
 
-	if (!c->target->whole || o->sample_bytes || o->min_size || o->max_size != UINT64_MAX ||
-	    o->providers.object)
+	if (!c->target->whole || c->target->tells || o->sample_bytes || o->min_size ||
+	    o->max_size != UINT64_MAX || o->providers.object)
 		return false;
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		if (c->snapshot->lost[i])
@@ -320,7 +335,7 @@ static int capture_all(struct capture *c, uint64_t max_pause_ns, char reason[sta
 	if (held && exit_frames_leave_out(c->trace, c->target, c->leaver, c->image))
 		return refuse(reason, -ENOMEM, "no memory for what its end leaves behind");
 	c->image->all_known = capture_all_known(c);
-	c->image->sample_bytes = c->trace->options.sample_bytes;
+	c->image->sample_bytes = c->snapshot->sample_bytes;
 	heap_image_finish(c->image);
 	c->snapshot->verdict.state = VERDICT_TAKEN;
 	return 0;

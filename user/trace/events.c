@@ -260,7 +260,7 @@ static void event_name_allocator(struct trace *trace, struct stack_entry *entry)
 {
 	struct location *first = &entry->locations[0];
 	const struct probe_set *set =
-		entry->count ? known_allocator_of(trace, first->object) : NULL;
+		entry->count ? known_probes_of(trace, first->object, KNOWN_ALLOCATOR) : NULL;
 
 	if (!set)
 		return;

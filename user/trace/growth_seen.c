@@ -23,10 +23,12 @@ static bool growth_allocator_is_glibc(const struct trace *trace, const struct ta
 	size_t count = target->image ? image_range_count(target->image) : 0;
 	bool found = false;
 
+	if (target->tells)
+		return false;
 	for (size_t i = 0; i < count; i++) {
 		const struct object *object = image_range_at(target->image, i)->object;
 
-		if (!object || !known_allocator_of(trace, object))
+		if (!object || !known_probes_of(trace, object, KNOWN_ALLOCATOR))
 			continue;
 		if (strcmp(object_name(object), "libc.so.6") != 0)
 			return false;

@@ -9,8 +9,10 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/target/unwinder.h"
+#include "user/target/usdt_notes.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
+#include "user/trace/usdt_rows.h"
 #include "user/unwind/publish.h"
 
 /*
@@ -82,7 +84,7 @@ static void known_tell_kernel(const struct trace *trace, const struct known_obje
 
 void known_object_tell_kernel(const struct trace *trace, struct known_object *known)
 {
-	if (!known->told)
+	if (!known->told && !known->probes[KNOWN_TELLER].set)
 		known_tell_kernel(trace, known, true);
 	known->told = true;
 }
@@ -150,9 +152,13 @@ static int known_look_for(const struct trace *trace, const struct known_object *
 	const struct trace_options *options = &trace->options;
 
 	switch (role) {
+	case KNOWN_TELLER:
+		return options->usdt != TRACE_USDT_NEVER ? usdt_find(object, out) : -ENOENT;
 	case KNOWN_ALLOCATOR:
-		return object_is_vdso(object) ? -ENOENT
-					      : provider_find(object, &options->providers, out);
+		return object_is_vdso(object) || known->probes[KNOWN_TELLER].set ||
+				       options->usdt == TRACE_USDT_ONLY
+			       ? -ENOENT
+			       : provider_find(object, &options->providers, out);
 	case KNOWN_UNWINDER:
 		return unwinder_find(object, out);
 	case KNOWN_LEAVER:
@@ -182,11 +188,27 @@ int known_probes_attach_all(struct trace *trace, struct known_probes *probes)
 	return err;
 }
 
+/* Systemwide: what its allocations are known by is attached everywhere. */
+static void known_attach_new(struct trace *trace, struct known_object *known,
+			     const struct object *object)
+{
+	static const enum known_role roles[] = {KNOWN_TELLER, KNOWN_ALLOCATOR};
+
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+		struct known_probes *probes = &known->probes[roles[i]];
+
+		/* Logged; the object then counts as one without probes. */
+		if (probes->set && trace->options.children == CHILDREN_SYSTEMWIDE &&
+		    known_probes_attach_all(trace, probes))
+			log_debug("no probes in %s", object_path(object));
+	}
+}
+
 static struct known_object *known_object_new(struct trace *trace, struct object *object,
 					     uint64_t id)
 {
 	struct known_object *known = calloc(1, sizeof(*known));
-	struct known_probes *allocator;
+	const struct known_probes *allocator;
 
 	if (!known)
 		return NULL;
@@ -202,6 +224,10 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 			known_object_free(trace, known);
 			return NULL;
 		}
+		if (role == KNOWN_TELLER && usdt_rows_assign(trace, known->probes[role].set)) {
+			probe_set_free(known->probes[role].set);
+			known->probes[role].set = NULL;
+		}
 	}
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
 	if (!known->hh.tbl) {
@@ -209,18 +235,16 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 		return NULL;
 	}
 	known_limit_left_over(trace, known);
+	if (known->probes[KNOWN_TELLER].set)
+		log_debug("%s tells its allocations in %zu places", object_path(object),
+			  known->probes[KNOWN_TELLER].set->count);
 	allocator = &known->probes[KNOWN_ALLOCATOR];
-	if (!allocator->set)
-		return known;
-	log_debug("%s provides %zu allocator functions", object_path(object),
-		  allocator->set->provider->count);
-	if (trace->options.children >= CHILDREN_EXACT)
+	if (allocator->set)
+		log_debug("%s provides %zu allocator functions", object_path(object),
+			  allocator->set->provider->count);
+	if (allocator->set && trace->options.children >= CHILDREN_EXACT)
 		known_forget_whole(trace);
-	if (trace->options.children == CHILDREN_SYSTEMWIDE) {
-		/* Logged; the object then counts as one without probes. */
-		if (known_probes_attach_all(trace, allocator))
-			log_debug("no probes in %s", object_path(object));
-	}
+	known_attach_new(trace, known, object);
 	return known;
 }
 
@@ -245,9 +269,10 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 	return known_object_new(trace, object, object_id(object));
 }
 
-const struct probe_set *known_allocator_of(const struct trace *trace, const struct object *object)
+const struct probe_set *known_probes_of(const struct trace *trace, const struct object *object,
+					enum known_role role)
 {
 	const struct known_object *known = known_object_find(trace, object);
 
-	return known ? known->probes[KNOWN_ALLOCATOR].set : NULL;
+	return known ? known->probes[role].set : NULL;
 }

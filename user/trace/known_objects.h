@@ -15,6 +15,7 @@
 
 /* What an object may have functions for that get probes. */
 enum known_role {
+	KNOWN_TELLER, /* tells its allocations by USDT probes; its functions get none then */
 	KNOWN_ALLOCATOR,
 	KNOWN_UNWINDER,	 /* unwinds stacks: exceptions, longjmp */
 	KNOWN_LEAVER,	 /* ends the process; with hold_at_end */
@@ -44,12 +45,16 @@ struct known_object *known_object_find(const struct trace *trace, const struct o
  * out of memory. It stays while a target maps the object.
  */
 struct known_object *known_object_get(struct trace *trace, struct object *object);
-/* Its probes are in all targets: who loads it need not wait (bpf/loaded.bpf.c). Once. */
+/*
+ * Its probes are in all targets: who loads it need not wait (bpf/loaded.bpf.c). Once. Not of one that
+ * tells its allocations: that changes how a target is traced.
+ */
 void known_object_tell_kernel(const struct trace *trace, struct known_object *known);
 void known_objects_free(struct trace *trace);
 
-/* Its allocator's probes; NULL: it is none, or nothing is known. */
-const struct probe_set *known_allocator_of(const struct trace *trace, const struct object *object);
+/* Its probes of that role; NULL: it has none, or nothing is known. */
+const struct probe_set *known_probes_of(const struct trace *trace, const struct object *object,
+					enum known_role role);
 
 /* Puts the probes into every process that maps the object, once. 0, or -errno, logged. */
 int known_probes_attach_all(struct trace *trace, struct known_probes *probes);

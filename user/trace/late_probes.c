@@ -4,6 +4,7 @@
 #include "user/base/log.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_probes.h"
+#include "user/trace/teller.h"
 
 /*
  * Has the target not run any of the object's code yet? Its loader, which would wait for us, has
@@ -41,7 +42,7 @@ static void late_count(struct trace *trace, const struct target *target,
 static void late_check_object(struct trace *trace, const struct target *target,
 			      struct object *object, uint64_t mapped_ns, bool recorded)
 {
-	uint64_t ready = target_probes_ready_ns(trace, target, object, KNOWN_ALLOCATOR);
+	uint64_t ready = target_probes_ready_ns(trace, target, object, teller_role(target));
 
 	/* Of a child that is attached to while it runs the snapshots say that anyway. */
 	if (ready <= mapped_ns || target->late || target->stage == TARGET_LAUNCHING)

@@ -89,9 +89,14 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 	stack->alloc.count = __atomic_load_n(&c->alloc_count, __ATOMIC_ACQUIRE);
 	stack->live.bytes = stack->alloc.bytes - stack->free.bytes;
 	stack->live.count = stack->alloc.count - stack->free.count;
-	if (trace->options.sample_bytes) {
-		stack->error_bytes = sampling_error(__atomic_load_n(&c->variance, __ATOMIC_ACQUIRE),
-						    trace->options.sample_bytes);
+	if (info->weighed || trace->options.sample_bytes) {
+		stack->error_bytes =
+			info->weighed
+				? sampling_error_weighed(
+					  stack->live.bytes,
+					  slots_stats(trace, info->target_id)->tells_every)
+				: sampling_error(__atomic_load_n(&c->variance, __ATOMIC_ACQUIRE),
+						 trace->options.sample_bytes);
 		stack->live.count = reader_whole(stack->live.count);
 		stack->alloc.count = reader_whole(stack->alloc.count);
 		stack->free.count = reader_whole(stack->free.count);
@@ -102,7 +107,7 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 
 		if (trace->options.older_ns)
 			stack->older = (struct amount){age->older_bytes,
-						       trace->options.sample_bytes
+						       info->weighed || trace->options.sample_bytes
 							       ? reader_whole(age->older_count)
 							       : age->older_count};
 		if (stack->live.count && age->oldest_ns && age->oldest_ns < now)
@@ -279,13 +284,17 @@ static struct module_maps *reader_copy_maps(const struct image *image)
 uint64_t reader_live_blocks(const struct trace *trace)
 {
 	uint32_t slots = slots_used(trace);
-	uint64_t n = 0;
+	uint64_t n = 0, fractions = 0;
 
 	for (uint32_t i = 0; i < slots; i++) {
-		n += trace->counters[i].alloc_count;
-		n -= trace->counters[i].free_count;
+		uint64_t *sum = trace->slot_infos[i].weighed ? &fractions : &n;
+
+		*sum += trace->counters[i].alloc_count;
+		*sum -= trace->counters[i].free_count;
 	}
-	return trace->options.sample_bytes ? n / SAMPLE_ONE : n;
+	if (trace->options.sample_bytes)
+		n /= SAMPLE_ONE;
+	return n + fractions / SAMPLE_ONE;
 }
 
 /*
@@ -324,6 +333,17 @@ static bool reader_has_all_ages(struct snapshot *s)
 	return all;
 }
 
+static enum attached_by reader_attached(const struct trace *trace, const struct target *target)
+{
+	static const enum attached_by modes[ATTACH_MODES] = {
+		[ATTACH_SESSION] = ATTACHED_BY_SESSION,
+		[ATTACH_MULTI] = ATTACHED_BY_MULTI,
+		[ATTACH_SINGLE] = ATTACHED_BY_SINGLE,
+	};
+
+	return target->tells ? ATTACHED_BY_USDT : modes[trace->options.attach];
+}
+
 int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages ages,
 		    struct snapshot **out)
 {
@@ -337,7 +357,9 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	s->elapsed_ns = now - target->start_ns;
 	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;
 	target->snapshot_ns = now;
-	s->sample_bytes = trace->options.sample_bytes;
+	s->sample_bytes = target->tells ? slots_stats(trace, target->id)->tells_every
+					: trace->options.sample_bytes;
+	s->attached = reader_attached(trace, target);
 	s->target_id = target->id;
 	s->pid = target->pid;
 	memcpy(s->comm, target->comm, sizeof(s->comm));

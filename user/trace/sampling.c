@@ -21,3 +21,8 @@ double sampling_error(int64_t variance, uint64_t sample_bytes)
 	/* Rounding can leave a cleared stack a little below zero. */
 	return variance > 0 ? (double)sample_bytes * sqrt((double)variance / SAMPLE_ONE) : 0;
 }
+
+double sampling_error_weighed(uint64_t bytes, uint64_t every)
+{
+	return sqrt((double)bytes * (double)every);
+}

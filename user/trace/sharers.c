@@ -130,6 +130,8 @@ void sharers_register(struct trace *trace, const struct target *target)
 		info.flags |= TARGET_FOLLOW;
 	if (target->layered)
 		info.flags |= TARGET_LAYERED;
+	if (target->tells)
+		info.flags |= TARGET_TELLS;
 	for (sharer = target->sharers; sharer; sharer = sharer->next) {
 		uint32_t tgid = (uint32_t)sharer->pid;
 

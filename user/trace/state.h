@@ -32,6 +32,9 @@ struct trace {
 	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map: reader.c */
 
 	struct object_cache *objects;
+	/* The rows of the programs' map that are taken: usdt_rows.h. */
+	struct usdt_spec usdt_specs[USDT_SPECS];
+	uint32_t usdt_spec_count;
 	struct known_object *known; /* uthash by id: known_objects.h */
 	struct target *targets;	    /* uthash by target id; ended ones leave it: target.h */
 	struct target *by_pid;	    /* the same ones, by pid */

@@ -28,6 +28,11 @@ const char *target_comm(const struct target *target)
 	return target->comm;
 }
 
+bool target_tells(const struct target *target)
+{
+	return target->tells;
+}
+
 bool target_is_traced(const struct target *target)
 {
 	/* Nobody is shown one that has ended and was not traced. */
@@ -108,6 +113,8 @@ int target_register(struct trace *trace, const struct target *target)
 		info.flags |= TARGET_FOLLOW;
 	if (target->layered)
 		info.flags |= TARGET_LAYERED;
+	if (target->tells)
+		info.flags |= TARGET_TELLS;
 	err = bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info, BPF_ANY);
 	if (err)
 		return log_errno(err, "cannot enter process %d in the table of targets",

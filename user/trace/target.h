@@ -60,14 +60,16 @@ struct target {
 	pid_t anchor; /* anchor.h; the pid, as long as the main thread lives */
 	int pidfd;    /* -1: a child, known by events only */
 	enum target_stage stage;
-	bool whole;	/* traced from its first instruction: nothing was allocated before */
-	bool late;	/* probes came after it had started to run */
-	bool held;	/* the kernel has held it at its start: target_is_held() */
-	bool bare;	/* has probes on return sites, so that its unwinders are watched */
-	bool layered;	/* has several allocators */
-	bool has_names; /* the symbolizer knows the process */
-	bool alive;	/* TARGET_REMOVED: its process may go on */
-	bool gone;	/* its pidfd says so, while events are taken in: target_life.h */
+	bool whole;	 /* traced from its first instruction: nothing was allocated before */
+	bool late;	 /* probes came after it had started to run */
+	bool held;	 /* the kernel has held it at its start: target_is_held() */
+	bool bare;	 /* has probes on return sites, so that its unwinders are watched */
+	bool layered;	 /* has several allocators */
+	bool tells;	 /* its allocations are what it tells by USDT probes: teller.h */
+	bool tells_late; /* it could, but its functions had been traced already */
+	bool has_names;	 /* the symbolizer knows the process */
+	bool alive;	 /* TARGET_REMOVED: its process may go on */
+	bool gone;	 /* its pidfd says so, while events are taken in: target_life.h */
 
 	struct image *image;
 	uint64_t published;	  /* image_generation() of what the unwinder has */

@@ -20,6 +20,7 @@
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
+#include "user/trace/teller.h"
 #include "user/unwind/publish.h"
 
 /* A process that becomes another program each time that we attach is not worth more. */
@@ -31,7 +32,12 @@ static int target_say_no_allocator(const struct trace *trace, const struct targe
 {
 	const struct provider_options *o = &trace->options.providers;
 
-	if (o->object)
+	if (trace->options.usdt == TRACE_USDT_ONLY)
+		log_error("--attach usdt: process %d (%s) maps no object that tells its "
+			  "allocations (probes otel_memory:alloc and :free); --attach auto traces "
+			  "functions instead",
+			  target->pid, target->comm);
+	else if (o->object)
 		log_error("process %d (%s) maps no object that matches -O %s and has allocator "
 			  "functions",
 			  target->pid, target->comm, o->object);
@@ -226,8 +232,11 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 			continue;
 		object_map(object);
 		target->preloaded[target->preloaded_count++] = object;
-		err = target_attach_object(trace, target, object);
-		unwind_publisher_hold(trace->unwind, target->id, object);
+		teller_look_at(trace, target, object);
+	}
+	for (size_t i = 0; !err && i < target->preloaded_count; i++) {
+		err = target_attach_object(trace, target, target->preloaded[i]);
+		unwind_publisher_hold(trace->unwind, target->id, target->preloaded[i]);
 		if (err > 0) {
 			attached++;
 			err = 0;

@@ -27,7 +27,10 @@ void target_tell_untraced(struct trace *trace, struct target *target)
 		return;
 	/* One whose probes came too late, or could not be placed, is another matter. */
 	for (size_t i = 0; i < count; i++) {
-		if (known_allocator_of(trace, image_range_at(target->image, i)->object))
+		const struct object *object = image_range_at(target->image, i)->object;
+
+		if (known_probes_of(trace, object, KNOWN_ALLOCATOR) ||
+		    known_probes_of(trace, object, KNOWN_TELLER))
 			return;
 	}
 	target->stage = TARGET_UNTRACED;

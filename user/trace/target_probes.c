@@ -7,6 +7,7 @@
 #include "user/base/clock.h"
 #include "user/trace/anchor.h"
 #include "user/trace/sharers.h"
+#include "user/trace/teller.h"
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -54,10 +55,11 @@ static int target_attach_probes(struct trace *trace, struct target *target,
 	return known_probes_attach_all(trace, probes);
 }
 
+/* What the target's allocations are known by. 1, 0: the object has no such probes; or -errno. */
 static int target_attach_allocator(struct trace *trace, struct target *target,
 				   struct known_object *known)
 {
-	struct known_probes *probes = &known->probes[KNOWN_ALLOCATOR];
+	struct known_probes *probes = &known->probes[teller_role(target)];
 	int err = 0;
 
 	if (!probes->set)
@@ -164,6 +166,10 @@ int target_attach_image(struct trace *trace, struct target *target)
 	int attached = 0, err;
 
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		if (image_range_at(target->image, i)->object)
+			teller_look_at(trace, target, image_range_at(target->image, i)->object);
+	}
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
 
 		if (!range->object)
@@ -184,8 +190,8 @@ int target_attach_image(struct trace *trace, struct target *target)
 bool target_has_probes(const struct trace *trace, const struct target *target)
 {
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
-		const struct probe_set *set =
-			known_allocator_of(trace, image_range_at(target->image, i)->object);
+		const struct probe_set *set = known_probes_of(
+			trace, image_range_at(target->image, i)->object, teller_role(target));
 
 		if (set && target_attachment_of(target, set))
 			return true;

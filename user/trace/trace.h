@@ -33,12 +33,20 @@ enum trace_children {
 	CHILDREN_SYSTEMWIDE,
 };
 
+/* Of targets whose allocators sample by themselves and tell (user/target/usdt_notes.h). */
+enum trace_usdt {
+	TRACE_USDT_NEVER, /* their functions get probes like any other's */
+	TRACE_USDT_FOUND, /* what they tell counts, and nothing else */
+	TRACE_USDT_ONLY,  /* and others are not traced */
+};
+
 struct trace_options {
 	enum attach_mode attach;
 	enum trace_children children;
 	uint64_t min_size, max_size; /* bytes, inclusive */
 	uint64_t older_ns;	     /* 0: everything counts as older */
 	uint64_t sample_bytes; /* mean distance of sample points; 0: every allocation is recorded */
+	enum trace_usdt usdt;
 	bool gate; /* allocators get the gate (user/gate) where they can have it, else probes */
 	bool gate_only;	     /* --attach gate: the gate, or an error */
 	bool frame_pointers; /* --stack fp: no unwind tables */
@@ -61,7 +69,7 @@ struct trace_options {
 
 /*
  * Looks at what this kernel can, and fills in what that decides: attach, find_vma, task_storage,
- * old, sleepers; makes children late where they cannot be held; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
+ * old, sleepers; and usdt, by what is wanted and the other options; makes children late where they cannot be held; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
  * where it must. `wanted` is the mode asked for; with ATTACH_AUTO it is the best that works. 0,
  * also where none works at all: trace_new() then says why. -EOPNOTSUPP, logged, when the one
  * wanted does not; -ENOMEM.
@@ -151,6 +159,8 @@ void trace_tell_untraced(struct trace *trace, uint64_t min_ns);
 uint32_t target_number(const struct target *target); /* snapshot.target_id of its snapshots */
 pid_t target_pid(const struct target *target);
 const char *target_comm(const struct target *target);
+/* Its allocations are what it tells by USDT probes. */
+bool target_tells(const struct target *target);
 /* callbacks.attached has been called: what it allocates is counted. */
 bool target_is_traced(const struct target *target);
 /* A place for the user of the trace to keep something per target. */

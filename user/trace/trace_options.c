@@ -37,6 +37,23 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 		options->check_frees = 0;
 }
 
+/*
+ * What a target tells is taken where nobody has asked for how functions are traced, or for what only
+ * they can show.
+ */
+static enum trace_usdt trace_options_usdt(const struct trace_options *options,
+					  enum attach_mode wanted)
+{
+	const struct provider_options *o = &options->providers;
+
+	if (wanted == ATTACH_USDT)
+		return TRACE_USDT_ONLY;
+	if (wanted != ATTACH_AUTO || options->check_frees || o->object || o->custom_count ||
+	    o->mmap || (o->prefixes && *o->prefixes))
+		return TRACE_USDT_NEVER;
+	return TRACE_USDT_FOUND;
+}
+
 int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 {
 	static const char *const without[ATTACH_MODES] = {
@@ -54,8 +71,9 @@ int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 	attach_plan(features, wanted, &plan);
 	features_free(features);
 	trace_options_plan(options, &plan);
+	options->usdt = trace_options_usdt(options, wanted);
 	/* When none works the attempt says why. */
-	if (wanted == ATTACH_AUTO || !plan.possible || plan.best == wanted)
+	if (wanted == ATTACH_AUTO || wanted == ATTACH_USDT || !plan.possible || plan.best == wanted)
 		return 0;
 	log_error("--attach %s: %s", attach_mode_name(wanted),
 		  wanted == ATTACH_SINGLE && !privilege_admin()

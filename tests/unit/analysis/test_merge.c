@@ -58,6 +58,7 @@ static void test_sum(void **state)
 	struct stack b[] = {stack_of(3, 300), stack_of(2, 200), stack_of(0, 5)};
 	const struct snapshot first = {.pid = 7,
 				       .comm = "server",
+				       .attached = ATTACHED_BY_SESSION,
 				       .elapsed_ns = 5,
 				       .stacks = a,
 				       .stack_count = ARRAY_SIZE(a),
@@ -67,6 +68,8 @@ static void test_sum(void **state)
 				       .memory = {.rss = 100}};
 	const struct snapshot second = {.pid = 8,
 					.comm = "server",
+					.attached = ATTACHED_BY_USDT,
+					.sample_bytes = 65536,
 					.elapsed_ns = 3,
 					.stacks = b,
 					.stack_count = ARRAY_SIZE(b),
@@ -103,6 +106,9 @@ static void test_sum(void **state)
 	assert_string_equal(sum->comm, "server");
 	assert_int_equal(sum->elapsed_ns, 5);
 	assert_int_equal(sum->unknown_frees, 1);
+	/* One part of it is an estimate, and there is no one way that all was seen. */
+	assert_int_equal(sum->sample_bytes, 65536);
+	assert_int_equal(sum->attached, ATTACHED_BY_UNKNOWN);
 	assert_int_equal(sum->memory.rss, 100);
 	assert_int_equal(sum->lost[LOST_LIVE_FULL], 30);
 	assert_int_equal(sum->lost[LOST_EVENTS], 4); /* those of both are the same four */

@@ -315,7 +315,7 @@ static void lists_for_programs(void **state)
 				    "-v, --verbose\n"
 				    "--version\n"
 				    "-h, --help[=leaks|probes|options]\n");
-	assert_non_null(strstr(watch, "\n--attach auto|session|multi|single\n"));
+	assert_non_null(strstr(watch, "\n--attach auto|session|multi|single|usdt\n"));
 	assert_non_null(strstr(watch, "\n--check-frees[=N]\n"));
 	assert_non_null(strstr(watch, "\n--mmap\n"));
 	assert_null(strstr(watch, "--metrics"));

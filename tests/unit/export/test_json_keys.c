@@ -84,6 +84,7 @@ static void print_everything(struct json_object *set)
 	s.processes = 2;
 	s.execed = s.children_late = s.frees_checked = true;
 	s.sample_bytes = 4096;
+	s.attached = ATTACHED_BY_USDT;
 	s.ages_unread = 300000;
 	s.growth = (struct growth){.anon = 3, .untraced = 2, .where = "a mapping"};
 	s.verdict.state = VERDICT_TAKEN;

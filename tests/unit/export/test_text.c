@@ -43,6 +43,23 @@ static void everything(void **state)
 	assert_true(sample_matches("text-everything.txt", text));
 }
 
+/* How often it samples is told by its samples: without any it is not known, and not 0. */
+static void of_a_process_that_tells(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL, *before = NULL;
+
+	(void)state;
+	s.attached = ATTACHED_BY_USDT;
+	s.sample_bytes = 524288;
+	text = sample_export("text", &plain, &s, 1);
+	assert_non_null(strstr(text, "one sample per 512.0 KiB allocated (made by the process "
+				     "itself)"));
+	s.sample_bytes = 0;
+	before = sample_export("text", &plain, &s, 1);
+	assert_non_null(strstr(before, "has told of none so far"));
+}
+
 static void first_snapshot(void **state)
 {
 	struct snapshot s = sample_snapshot();
@@ -230,6 +247,7 @@ int main(void)
 		cmocka_unit_test(usual),
 		cmocka_unit_test(everything),
 		cmocka_unit_test(first_snapshot),
+		cmocka_unit_test(of_a_process_that_tells),
 		cmocka_unit_test(nothing_live),
 		cmocka_unit_test(grown_unseen),
 		cmocka_unit_test(became_another_program),

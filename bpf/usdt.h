@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Allocators that sample by themselves and tell, by two USDT probes: OpenTelemetry's contract for
+ * memory profiling. otel_memory:alloc has the block, its size, and how many bytes it stands for
+ * (samples times the bytes between them in the mean, which is unbiased); otel_memory:free has the
+ * block, and comes for blocks only that were sampled.
+ */
+#ifndef MEMLEAKBPF_BPF_USDT_H
+#define MEMLEAKBPF_BPF_USDT_H
+
+#include "bpf/told.h"
+
+/* What is in one of the target's registers. */
+static __always_inline uint64_t usdt_register(const struct pt_regs *ctx, uint8_t reg)
+{
+	uint64_t value = 0;
+
+	/* A computed place in the context is not for the verifier. */
+	if (reg != USDT_NO_REGISTER)
+		bpf_probe_read_kernel(&value, sizeof(value), (const uint64_t *)ctx + reg);
+	return value;
+}
+
+/* Made as wide as a register, by the sign or by zeros. */
+static __always_inline uint64_t usdt_widen(const struct usdt_arg *arg, uint64_t value)
+{
+	uint32_t shift = (64 - 8 * (uint32_t)arg->size) & 63;
+
+	value <<= shift;
+	return arg->is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
+}
+
+/* False: it cannot be read. */
+static __always_inline bool usdt_read(const struct pt_regs *ctx, const struct usdt_arg *arg,
+				      uint64_t *out)
+{
+	uint64_t value = 0, address;
+
+	switch (arg->kind) {
+	case USDT_CONSTANT:
+		value = (uint64_t)arg->value;
+		break;
+	case USDT_REGISTER:
+		value = usdt_register(ctx, arg->reg);
+		break;
+	case USDT_MEMORY:
+		address = usdt_register(ctx, arg->reg) + (uint64_t)arg->value +
+			  (usdt_register(ctx, arg->index) << (arg->shift & 7));
+		/* The machines that we know are little-endian: what is wanted comes first. */
+		if (bpf_probe_read_user(&value, arg->size & 15, (const void *)address))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*out = usdt_widen(arg, value);
+	return true;
+}
+
+static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t row)
+{
+	struct usdt_spec *spec = bpf_map_lookup_elem(&usdt_specs, &row);
+	uint64_t block, size, weighed;
+
+	if (!spec || !usdt_read(ctx, &spec->args[0], &block) ||
+	    !usdt_read(ctx, &spec->args[1], &size) || !usdt_read(ctx, &spec->args[2], &weighed) ||
+	    !weighed)
+		return 0;
+	return told_alloc(ctx, 0, block, size, weighed);
+}
+
+static __always_inline int usdt_freed(const struct pt_regs *ctx, uint32_t row)
+{
+	struct usdt_spec *spec = bpf_map_lookup_elem(&usdt_specs, &row);
+	uint64_t block;
+
+	if (!spec || !usdt_read(ctx, &spec->args[0], &block))
+		return 0;
+	return told_free(block, false);
+}
+
+#endif
