@@ -32,10 +32,10 @@ struct gate_function {
 	/*
 	 * For GATE_KIND_NEW, _NEW_ALIGNED, and only these: the stub of the same object's malloc, or of
 	 * its memalign or aligned_alloc (GATE_KIND_SIZE_2), which is called instead where the call is
-	 * made from the stub. operator delete must take what that gives. It does where the object has
-	 * malloc and operator new of one heap, as C++ programs free by one what another of its
-	 * functions gave in any case: jemalloc, tcmalloc (not its debug variant, which ends the program
-	 * when it sees that) and mimalloc.
+	 * made from the stub. operator delete must take what that gives. It does where malloc and
+	 * operator new are of one object and so of one heap, and a block says nothing of who made it:
+	 * jemalloc, tcmalloc, mimalloc. Where it does, that is the end of the program:
+	 * gate_pairs_checked() must have said 0.
 	 */
 	const struct gate_stub *instead;
 };
