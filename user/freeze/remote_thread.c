@@ -88,40 +88,40 @@ static int remote_thread_compare(const void *a, const void *b)
 	return x->rank != y->rank ? x->rank - y->rank : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* How many, or -errno with the reason. */
-static int remote_thread_list(pid_t pid, struct remote_candidate *out,
+/* 0 and *count, or -errno with the reason. */
+static int remote_thread_list(pid_t pid, struct remote_candidate *out, size_t *count,
 			      char reason[static REASON_MAX])
 {
 	char path[64];
 	struct dirent *entry;
-	int count = 0;
+	int err = 0;
 	DIR *dir;
 
+	*count = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	if (!dir)
 		return refuse(reason, -ESRCH, "it has ended");
-	while (count >= 0 && count < CANDIDATES_MAX && (entry = readdir(dir)) != NULL) {
+	while (!err && *count < CANDIDATES_MAX && (entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		char state = tid > 0 ? stop_thread_state(pid, tid) : 0;
 
 		if (!state || strchr("ZX", state))
 			continue;
 		if (remote_thread_status(tid, "TracerPid")) {
-			count = stop_explain(tid, EPERM, reason);
-			break;
+			err = stop_explain(tid, EPERM, reason);
+			continue;
 		}
 		/* Uninterruptible: waiting for it would be waiting for a device. */
 		if (state == 'D')
 			continue;
-		out[count].tid = tid;
-		out[count++].rank = remote_thread_rank(tid) +
-				    (remote_thread_status(tid, "Seccomp") ? RANK_FILTERED : 0);
+		out[*count].tid = tid;
+		out[(*count)++].rank = remote_thread_rank(tid) +
+				       (remote_thread_status(tid, "Seccomp") ? RANK_FILTERED : 0);
 	}
 	closedir(dir);
-	if (count > 1)
-		qsort(out, (size_t)count, sizeof(*out), remote_thread_compare);
-	return count;
+	qsort(out, *count, sizeof(*out), remote_thread_compare);
+	return err;
 }
 
 /* ---- one of them --------------------------------------------------------------------------- */
@@ -202,12 +202,14 @@ int remote_thread_take(pid_t pid, const struct maps *maps, size_t size, uint64_t
 		       struct remote_thread *out, char reason[static REASON_MAX])
 {
 	struct remote_candidate all[CANDIDATES_MAX];
-	int count = remote_thread_list(pid, all, reason), err = -EBUSY;
+	size_t count;
+	int err = remote_thread_list(pid, all, &count, reason);
 
-	if (count < 0)
-		return count;
+	if (err)
+		return err;
+	err = -EBUSY;
 	*reason = '\0';
-	for (int i = 0; err && i < count && i < TRIES_MAX; i++) {
+	for (size_t i = 0; err && i < count && i < TRIES_MAX; i++) {
 		uint64_t now = monotonic_ns();
 		char why[REASON_MAX] = "";
 		int one;

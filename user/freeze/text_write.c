@@ -162,11 +162,14 @@ static int text_write_all(const struct text *text, const struct stop_piece *piec
 	for (size_t i = done; i > 0; i--) {
 		unsigned char now[STOP_PIECE_MAX];
 		const struct stop_piece *piece = &pieces[i - 1];
+		int err_back;
 
 		if (!text_get(text, piece->address, now, piece->length) &&
 		    !memcmp(now, piece->expected, piece->length))
 			continue;
-		lost = text_put(text, piece->address, piece->expected, piece->length) ?: lost;
+		err_back = text_put(text, piece->address, piece->expected, piece->length);
+		if (err_back)
+			lost = err_back;
 	}
 	return lost ? refuse(reason, -ENOTRECOVERABLE,
 			     "some of its code was changed and cannot be changed back: %s",

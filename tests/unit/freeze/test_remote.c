@@ -18,6 +18,7 @@
 #include "tests/unit/freeze/stopped_tool.h"
 #include "user/base/util.h"
 #include "user/freeze/remote.h"
+#include "user/kernel/confine.h"
 
 #define HOLD	 (10 * NS_PER_S)
 #define PAGE	 4096
@@ -309,8 +310,8 @@ static void *filtered_main(void *arg)
 	return kills_for_memfd(arg);
 }
 
-/* Without the capability that suspending a filter takes. */
-static int begin_without_admin(char why[static REASON_MAX])
+/* By a tool that may not suspend a filter: without the capability, or with a filter of its own. */
+static int begin_with_less(bool confined, char why[static REASON_MAX])
 {
 	int report[2], err = 0;
 	pid_t tool;
@@ -326,7 +327,10 @@ static int begin_without_admin(char why[static REASON_MAX])
 		syscall(SYS_capget, &header, caps);
 		caps[0].effective &= ~(1u << CAP_SYS_ADMIN);
 		caps[0].permitted &= ~(1u << CAP_SYS_ADMIN);
-		syscall(SYS_capset, &header, caps);
+		if (confined)
+			confine_tool(&(struct confine_needs){.ptrace = true});
+		else
+			syscall(SYS_capset, &header, caps);
 		err = remote_begin(target, HOLD, &r, why);
 		if (!err)
 			err = remote_call(r, SYS_getpid, (const uint64_t[CALL_ARGUMENTS]){0},
@@ -354,9 +358,11 @@ static void filtered(void *(*run)(void *), const uint64_t *counter)
 	goes_unnoticed(run, counter);
 	target_start(run);
 	assert_true(moves(counter));
-	assert_int_equal(begin_without_admin(why), -EPERM);
-	assert_non_null(strstr(why, "seccomp"));
-	assert_true(moves(counter));
+	for (int confined = 0; confined < 2; confined++) {
+		assert_int_equal(begin_with_less(confined, why), -EPERM);
+		assert_non_null(strstr(why, "seccomp"));
+		assert_true(moves(counter));
+	}
 	notices_nothing();
 	target_end();
 }
@@ -371,7 +377,8 @@ static void under_filters(void **state)
 	/* The other thread is used: nothing has to be suspended. */
 	target_start(filtered_main);
 	assert_true(moves(&books->turns) && moves(&books->waits));
-	assert_int_equal(begin_without_admin(why), 0);
+	assert_int_equal(begin_with_less(false, why), 0);
+	assert_int_equal(begin_with_less(true, why), 0);
 	assert_true(moves(&books->turns) && moves(&books->waits));
 	notices_nothing();
 	target_end();

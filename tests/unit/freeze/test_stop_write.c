@@ -50,19 +50,23 @@ struct seen {
 	uint64_t answers[3]; /* how often each number was returned; [0]: any other */
 	uint64_t begun;	     /* how often a tool has begun to write */
 	uint64_t written;
+	uint64_t turns; /* of the thread that is not the main one */
 };
 
 static struct seen *seen;
 
+/* Counts a turn when what it was told has been counted. */
 static void *ask(void *arg)
 {
+	uint64_t *turns = arg ? arg : &seen->turns;
+
 	for (uint64_t i = 0;; i++) {
 		unsigned (*answer)(void) =
 			(unsigned (*)(void))(uintptr_t)(answers + i % ANSWERS * APART);
 		unsigned got = answer();
 
 		__atomic_add_fetch(&seen->answers[got > 2 ? 0 : got], 1, __ATOMIC_RELAXED);
-		__atomic_add_fetch(&books->turns, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(turns, 1, __ATOMIC_RELEASE);
 	}
 	return arg;
 }
@@ -72,7 +76,8 @@ static void *several(void *arg)
 	start_thread(ask);
 	start_thread(nanosleeper);
 	start_thread(reader);
-	return ask(arg);
+	(void)arg;
+	return ask(&books->turns);
 }
 
 static void *spin(void *arg)
@@ -87,7 +92,7 @@ static void begin_target(void *(*run)(void *))
 {
 	memset(seen, 0, sizeof(*seen));
 	target_start(run);
-	assert_true(moves(&books->turns));
+	assert_true(moves(&seen->turns));
 }
 
 static int clean(void **state)
@@ -155,9 +160,9 @@ static void all_answer(uint32_t number)
 {
 	uint64_t before;
 
-	assert_true(moves(&books->turns));
+	assert_true(moves(&books->turns) && moves(&seen->turns));
 	before = seen->answers[3 - number];
-	assert_true(moves(&books->turns));
+	assert_true(moves(&books->turns) && moves(&seen->turns));
 	assert_int_equal(seen->answers[3 - number], before);
 	assert_int_equal(seen->answers[0], 0);
 	assert_int_equal(books->bad_calls, 0);
@@ -233,6 +238,27 @@ static void refused(void **state)
 	target_end();
 }
 
+/* The main thread has come to where it stays. */
+static bool has_come_to(const unsigned char *from, const unsigned char *to)
+{
+	for (int tries = 0; tries < 5000; tries++) {
+		char why[REASON_MAX];
+		struct user_regs_struct regs;
+		struct stop *stop;
+		uint64_t ip;
+
+		assert_int_equal(stop_begin(target, DEADLINE, NULL, &stop, why), 0);
+		assert_int_equal(stop_thread_at(stop, 0)->tid, target);
+		memcpy(&regs, stop_thread_at(stop, 0)->words, sizeof(regs));
+		ip = call_ip(&regs);
+		stop_free(stop);
+		if (ip >= (uint64_t)(uintptr_t)from && ip < (uint64_t)(uintptr_t)to)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
 /* A thread stands where it must not: nothing is written, and it is told which. */
 static void thread_in_the_way(void **state)
 {
@@ -241,6 +267,7 @@ static void thread_in_the_way(void **state)
 
 	(void)state;
 	begin_target(spin);
+	assert_true(has_come_to(spinning, spinning_end));
 	for (int i = 0; i < 20; i++) {
 		pieces[1].from = (uint64_t)(uintptr_t)spinning;
 		pieces[1].to = (uint64_t)(uintptr_t)spinning_end;
@@ -267,6 +294,7 @@ static void call_in_the_way(void **state)
 
 	(void)state;
 	begin_target(several);
+	assert_true(moves(&books->turns) && moves(&books->waits));
 	assert_int_equal(stop_begin(target, DEADLINE, NULL, &stop, why), 0);
 	for (size_t i = 0; i < stop_thread_count(stop); i++) {
 		struct user_regs_struct regs;
