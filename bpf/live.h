@@ -89,6 +89,26 @@ static __always_inline void count_free_of(const struct live_value *block)
 	__sync_fetch_and_add(&c->free_count, live_weighed_count(block));
 }
 
+/* Takes back count_free_of(): the block was not freed. */
+static __always_inline void count_kept(const struct live_value *block)
+{
+	struct stack_counters *c = bpf_map_lookup_elem(&counters, &block->slot);
+	uint64_t weight = sample_weight(block->size), bytes = (block->size * weight) >> 16;
+
+	if (!c)
+		return;
+	if (block->weighed) {
+		bytes = block->weighed;
+		weight = live_weighed_count(block);
+	} else if (!config.sample_bytes) {
+		weight = 1;
+	}
+	__sync_fetch_and_add(&c->free_bytes, -bytes);
+	__sync_fetch_and_add(&c->free_count, -weight);
+	if (!block->weighed)
+		__sync_fetch_and_add(&c->variance, sample_variance(block->size, weight));
+}
+
 /* A part of the block is gone, the block itself lives on. */
 static __always_inline void count_cut(uint32_t slot, uint64_t old_bytes, uint64_t new_bytes)
 {

@@ -86,7 +86,10 @@ static __always_inline int told_free(uint64_t block, bool resized)
 	return 0;
 }
 
-/* The block that was told as freed is there still, as realloc has failed. */
+/*
+ * The block that was told as freed is there still, as realloc has failed. What its end has added is
+ * taken away again: a snapshot in between lacks the block, which is better than a block more.
+ */
 static __always_inline int told_kept(uint64_t block)
 {
 	struct thread_state *thread = current_thread();
@@ -103,7 +106,7 @@ static __always_inline int told_kept(uint64_t block)
 	if (live_put(&key, &value, BPF_NOEXIST))
 		count_lost(key.target_id, LOST_LIVE_FULL);
 	else
-		count_alloc_of(&value);
+		count_kept(&value);
 	return 0;
 }
 

@@ -47,6 +47,7 @@ $MISMATCHES"
 }
 
 @test "every kind, exactly, in a process that runs already" {
+	probe_modes
 	each_mode each_kind_attached
 }
 

@@ -596,6 +596,7 @@ beside_bpftrace() {
 
 # bats test_tags=alone
 @test "another user of uprobes on the same functions (bpftrace) comes and goes: both count right" {
+	probe_modes # by the gate stacks end at the return probe: docs/gate.md
 	each_mode beside_bpftrace
 }
 

@@ -70,6 +70,7 @@ mmaps() {
 }
 
 @test "--mmap: the program's own mappings, and not those that malloc makes" {
+	probe_modes
 	each_mode mmaps
 }
 
@@ -85,6 +86,7 @@ mmaps_for_filtered() {
 }
 
 @test "--mmap: what an allocator maps for blocks that are not recorded is not the program's" {
+	probe_modes
 	each_mode mmaps_for_filtered
 	T_ENV=("LD_PRELOAD=$LIBDIR/libjemalloc.so.2")
 	mmaps_for_filtered

@@ -111,6 +111,7 @@ leaves() {
 }
 
 @test "the main thread ends while the tool watches, another tracer comes and goes: counted, or said" {
+	probe_modes # a gate is in the memory, whoever has ended
 	each_mode leaves
 }
 

@@ -25,7 +25,7 @@ TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
 TARGETS=$BUILD/tests/targets
 DEADLINE=${DEADLINE:-30}
 MODE=${MODE-}
-MODES=${MODES:-session multi single}
+MODES=${MODES:-session multi single gate}
 LIBDIR=/usr/lib/$(uname -m)-linux-gnu
 export LC_ALL=C
 unset DEBUGINFOD_URLS
@@ -100,6 +100,12 @@ each_mode() {
 		printf 'failed with --attach:%s\n' "$failed"
 		return 1
 	}
+}
+
+# probe_modes: MODES without the gate, for what it cannot do.
+probe_modes() {
+	MODES=${MODES/ gate/}
+	MODES=${MODES#gate}
 }
 
 # ---- The target ------------------------------------------------------------------------------------------------------------
@@ -186,7 +192,14 @@ field() {
 start_tool() {
 	: >"$D/tool.err" # now, so that nobody reads what an earlier one said
 	# The shell's background jobs ignore SIGINT otherwise.
-	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc ${MODE:+--attach "$MODE"} "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
+	local how=()
+
+	case $MODE in
+	'') ;;
+	gate) how=(--gate) ;; # probes, too, are put where there can be no gate: snap() looks
+	*) how=(--attach "$MODE") ;;
+	esac
+	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc "${how[@]}" "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
 		{T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
@@ -252,6 +265,7 @@ snap() {
 		if jq -e --arg since "$since" --argjson pid "$pid" '.pid == $pid and .time >= $since' \
 			<<<"$LINE" >/dev/null; then
 			SNAP=$LINE
+			[[ $MODE != gate || $LINE == *'"attach":"gate'* ]] || fail 'the target has no gate'
 			return
 		fi
 	done

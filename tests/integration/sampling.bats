@@ -49,7 +49,7 @@ judge() {
 	}'
 }
 
-@test "sampled: the mean over many runs is the truth, and the standard error is the spread" {
+sampled_truth() {
 	start_target "$TARGETS/mixed"
 	attach -s 32k
 	rounds >"$D/rounds"
@@ -57,6 +57,14 @@ judge() {
 	cat "$D/verdict" >&3
 	# Each site in every round but, at most, a few: the small one makes some 44 samples a round.
 	[[ $(grep -c '^leak_small' "$D/rounds") -eq $ROUNDS ]] || fail 'a round without samples of the small blocks'
+}
+
+@test "sampled: the mean over many runs is the truth, and the standard error is the spread" {
+	sampled_truth
+}
+
+@test "sampled by the gate: the mean over many runs is the truth, and the standard error is the spread" {
+	MODE=gate sampled_truth
 }
 
 @test "sampled: large blocks are exact" {

@@ -27,24 +27,29 @@ static int cmd_trace_add_pids(struct session *session, const struct watch_config
 	return added ? 0 : first;
 }
 
-static bool cmd_trace_needs_keepers(const struct watch_config *config)
+static struct trace_needs cmd_trace_needs(const struct watch_config *config)
 {
+	struct trace_needs needs = {0};
+
 	for (size_t i = 0; i < config->pids.count; i++) {
-		if (proc_memory_id(config->pids.pids[i]) != config->pids.pids[i])
-			return true;
+		pid_t pid = config->pids.pids[i];
+
+		needs.keepers |= proc_memory_id(pid) != pid;
+		needs.suspend_filters |= proc_has_filter(pid);
 	}
-	return false;
+	return needs;
 }
 
 static int cmd_trace_watch(const struct watch_config *config)
 {
+	const struct trace_needs needs = cmd_trace_needs(config);
 	struct session *session;
 	int status, result_status, err = session_new(config, &session);
 
 	if (err)
 		return 1;
 	/* Before the first look at what belongs to a stranger. */
-	trace_drop_privileges(session_trace(session), cmd_trace_needs_keepers(config));
+	trace_drop_privileges(session_trace(session), &needs);
 	err = cmd_trace_add_pids(session, config);
 	if (!err)
 		err = loop_run(session, config, 0, &status);
@@ -61,13 +66,14 @@ static int cmd_trace_start(struct session *session, const struct watch_config *c
 			   const struct closure *closure, const struct launch_environment *env,
 			   pid_t *child)
 {
+	const struct trace_needs needs = {0};
 	struct launch launch;
 	int err = launch_prepare(closure->command, config->argv, env, &launch);
 
 	if (err)
 		return err;
 	/* The command is a process of its own by now, with all that we had. */
-	trace_drop_privileges(session_trace(session), false);
+	trace_drop_privileges(session_trace(session), &needs);
 	err = trace_add_launched(session_trace(session), launch.pid, closure->paths,
 				 closure->count);
 	if (err) {

@@ -60,6 +60,16 @@ static int check_trace(const struct option_values *values)
 			  "give only one of them");
 		return -EINVAL;
 	}
+	if ((trace->gate || trace->attach == ATTACH_GATE) &&
+	    (trace->mmap || trace->check_frees || trace->children == CHILDREN_SYSTEMWIDE ||
+	     trace->attach == ATTACH_USDT)) {
+		log_error("--gate: does not go with %s, which has other probes",
+			  trace->mmap			 ? "--mmap"
+			  : trace->check_frees		 ? "--check-frees"
+			  : trace->attach == ATTACH_USDT ? "--attach usdt"
+							 : "--children exact-systemwide");
+		return -EINVAL;
+	}
 	if (trace->check_frees &&
 	    (values->sample_bytes || trace->min_size || trace->max_size != UINT64_MAX)) {
 		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
@@ -199,6 +209,7 @@ int options_check_survey(struct options *options)
 		.scope = values->scope,
 		.probes = values->probes,
 		.sample_bytes = values->sample_bytes,
+		.gate = values->trace.gate,
 		.symbols = values->symbols,
 		.metrics = values->metrics,
 		.record = values->record,

@@ -21,7 +21,8 @@ static const char expected_time[] =
 
 static const struct option_choice attach_choices[] = {
 	{"auto", ATTACH_AUTO},	   {"session", ATTACH_SESSION}, {"multi", ATTACH_MULTI},
-	{"single", ATTACH_SINGLE}, {"usdt", ATTACH_USDT},	{NULL, 0},
+	{"single", ATTACH_SINGLE}, {"usdt", ATTACH_USDT},	{"gate", ATTACH_GATE},
+	{NULL, 0},
 };
 
 static const struct option_choice stack_choices[] = {
@@ -158,6 +159,11 @@ const struct option_row option_rows[] = {
 		     "out to record every allocation",
 	 .texts = {ON(PAGE_WATCH, "record one in SIZE bytes: cheap, numbers are estimates"),
 		   ON(SURVEY, "record one in SIZE bytes ({default})", .preset = "64k")}},
+	{"gate", 0, NULL, LIVE | SURVEY, FLAG(trace.gate),
+	 .texts = {ON(PAGE_WATCH, "sample next to free, by patching it (--help=probes)"),
+		   ON(PAGE_PROBES, "jumps in the allocator to code that is mapped into the process, and stays there; "
+				   "probes where that cannot be"),
+		   ON(SURVEY, "patch suspects' allocators, not probe them; mmap is not seen then")}},
 	{"min-size", 'z', "SIZE", LIVE, SIZE(trace.min_size, 0, UINT64_MAX),
 	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M",
 	 .texts = {{.pages = PAGE_WATCH, .with_next = true}}},
@@ -237,7 +243,7 @@ const struct option_row option_rows[] = {
 		     "block",
 	 .texts = {ON(PAGE_PROBES, "and this one frees; arguments count from 1")}},
 	{"attach", 0, "HOW", LIVE, CHOICE(trace.attach, attach_choices), .preset = "auto",
-	 .expected = "is not a way to attach; give one of auto, session, multi, single, usdt",
+	 .expected = "is not a way to attach; give one of auto, session, multi, single, usdt, gate",
 	 .texts = {ON(PAGE_PROBES, "kind of probe: {values}")}},
 	{"stack", 0, "HOW", LIVE, CHOICE(trace.frame_pointers, stack_choices), .preset = "auto",
 	 .expected = "is not a way to walk the stack; give one of auto, dwarf, fp",

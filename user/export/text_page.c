@@ -167,7 +167,9 @@ static void put_notes(const struct text_page *page)
 		fprintf(page->out,
 			"note   all numbers are estimates: one sample per %s allocated (%s)\n",
 			format_bytes(text, s->sample_bytes),
-			s->attached == ATTACHED_BY_USDT ? "made by the process itself" : "-s");
+			s->attached == ATTACHED_BY_USDT	  ? "made by the process itself"
+			: s->attached == ATTACHED_BY_GATE ? "-s --gate"
+							  : "-s");
 	if (s->ages_unread)
 		fprintf(page->out,
 			"note   ages are not read, to save time: %s blocks are live (--older has "

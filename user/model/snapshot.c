@@ -139,7 +139,7 @@ const char *attached_by_name(uint64_t attached)
 	static const char *const names[ATTACHED_BY_KINDS] = {
 		[ATTACHED_BY_SESSION] = "session", [ATTACHED_BY_MULTI] = "multi",
 		[ATTACHED_BY_SINGLE] = "single",   [ATTACHED_BY_USDT] = "usdt",
-		[ATTACHED_BY_GATE] = "gate",
+		[ATTACHED_BY_GATE] = "gate",	   [ATTACHED_BY_GATE_AND_PROBES] = "gate+probes",
 	};
 
 	return attached < ATTACHED_BY_KINDS ? names[attached] : NULL;

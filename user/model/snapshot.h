@@ -65,6 +65,7 @@ enum attached_by {
 	ATTACHED_BY_SINGLE,
 	ATTACHED_BY_USDT, /* it samples by itself, and tells by USDT probes */
 	ATTACHED_BY_GATE,
+	ATTACHED_BY_GATE_AND_PROBES, /* several allocators, not all of which can have a gate */
 	ATTACHED_BY_KINDS,
 };
 

@@ -39,7 +39,7 @@ struct attachment {
 
 static const char *const mode_names[] = {
 	[ATTACH_SESSION] = "session", [ATTACH_MULTI] = "multi", [ATTACH_SINGLE] = "single",
-	[ATTACH_AUTO] = "auto",	      [ATTACH_USDT] = "usdt",
+	[ATTACH_AUTO] = "auto",	      [ATTACH_USDT] = "usdt",	[ATTACH_GATE] = "gate",
 };
 
 const char *attach_mode_name(enum attach_mode mode)

@@ -20,11 +20,13 @@ enum attach_mode {
 	ATTACH_MULTI,	/* kernel >= 6.6; its pid filter is right from 6.10 */
 	ATTACH_SINGLE,
 	ATTACH_MODES,
-	ATTACH_AUTO = ATTACH_MODES, /* where one is asked for: the best that works */
-	ATTACH_USDT, /* likewise, and nothing but probes by which targets tell their allocations */
+	/* Where one is asked for: */
+	ATTACH_AUTO = ATTACH_MODES, /* the best that works */
+	ATTACH_USDT,		    /* nothing but probes by which targets tell their allocations */
+	ATTACH_GATE,		    /* no probes for allocators, which have a gate (user/gate) */
 };
 
-/* "session", "multi", "single", "auto", "usdt" */
+/* "session", "multi", "single", "auto", "usdt", "gate" */
 const char *attach_mode_name(enum attach_mode mode);
 
 /*

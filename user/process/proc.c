@@ -161,6 +161,13 @@ int proc_status_field(pid_t pid, const char *name, char **out)
 	return -ENOENT;
 }
 
+bool proc_has_filter(pid_t pid)
+{
+	_cleanup_free_ char *value = NULL;
+
+	return !proc_status_field(pid, "Seccomp", &value) && strtol(value, NULL, 10);
+}
+
 pid_t proc_tgid(pid_t tid)
 {
 	_cleanup_free_ char *value = NULL;

@@ -42,6 +42,9 @@ int proc_cmdline(pid_t pid, char ***out);
  */
 int proc_status_field(pid_t pid, const char *name, char **out);
 
+/* Does seccomp(2) look at the system calls of its main thread? False too where that is unknown. */
+bool proc_has_filter(pid_t pid);
+
 /* The process that a thread (or process) id belongs to, or -ESRCH. */
 pid_t proc_tgid(pid_t tid);
 

@@ -173,6 +173,8 @@ static int session_start_trace(struct session *s)
 		.max_size = o->trace.max_size,
 		.older_ns = o->trace.older_ns,
 		.sample_bytes = o->sample_bytes,
+		.gate = o->trace.gate || o->trace.attach == ATTACH_GATE,
+		.gate_only = o->trace.attach == ATTACH_GATE,
 		.frame_pointers = o->trace.frame_pointers,
 		.max_frames = o->trace.depth,
 		.max_live = o->trace.max_live,

@@ -38,7 +38,8 @@ struct trace_config {
 	uint64_t min_size;	 /* bytes, inclusive */
 	uint64_t max_size;	 /* bytes, inclusive; UINT64_MAX: no limit */
 	uint64_t older_ns;	 /* 0: not given */
-	enum attach_mode attach; /* ATTACH_AUTO: the best that this kernel has */
+	enum attach_mode attach; /* ATTACH_AUTO: the best that this kernel has; or ATTACH_GATE */
+	bool gate;		 /* where it can be; else probes */
 	bool frame_pointers;	 /* no unwind tables */
 	uint32_t depth;		 /* frames, 2 to ABI_MAX_FRAMES */
 	bool mmap;

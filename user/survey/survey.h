@@ -42,6 +42,7 @@ struct survey_config {
 	struct survey_scope_config scope;
 	struct survey_probes_config probes;
 	uint64_t sample_bytes;
+	bool gate; /* in place of probes; mmap is not seen then */
 	struct symbolizer_options symbols;
 	struct survey_metrics_config metrics;
 	const char *record; /* the file of a recording beside the output; NULL: none */

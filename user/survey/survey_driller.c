@@ -212,7 +212,8 @@ static int survey_driller_load(struct survey_driller *d)
 		.max_live = MAX_LIVE,
 		.max_stacks = MAX_STACKS,
 		.ages = true,
-		.providers = {.mmap = true},
+		.gate = d->config->gate,
+		.providers = {.mmap = !d->config->gate},
 		.symbols = d->config->symbols,
 	};
 	int err = trace_options_choose(&t, ATTACH_AUTO);

@@ -117,7 +117,7 @@ static void anchor_renew_all(struct trace *trace, struct target *target)
 	int err = 0;
 
 	for (a = target->attachments; a && !err; a = a->next)
-		err = anchor_renew(trace, target, a);
+		err = a->gated ? 0 : anchor_renew(trace, target, a);
 	if (!err || err == -ESRCH)
 		return;
 	log_warn(
@@ -173,7 +173,8 @@ void anchor_check(struct trace *trace, struct target *target)
 	if (!anchor_needs_keeper(trace, target) || target_has_ended(target))
 		return;
 	for (a = target->attachments; a; a = a->next) {
-		if (a->keeper || a->removed || !anchor_probes_are_missing(target, a->set))
+		if (a->keeper || a->removed || a->gated ||
+		    !anchor_probes_are_missing(target, a->set))
 			continue;
 		a->removed = true;
 		anchor_count_removed(trace, target);

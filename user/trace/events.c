@@ -12,6 +12,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
+#include "user/trace/known_objects.h"
 #include "user/trace/late_probes.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/sharers.h"
@@ -99,9 +100,12 @@ struct inheritance {
 	struct image *image;
 };
 
-static struct inheritance event_take_inheritance(struct target *old)
+static struct inheritance event_take_inheritance(struct trace *trace, struct target *old)
 {
-	struct inheritance left = {
+	struct inheritance left;
+
+	target_forget_gates(trace, old);
+	left = (struct inheritance){
 		.pidfd = old->pidfd, .attachments = old->attachments, .image = old->next_image};
 
 	old->pidfd = -1;
@@ -159,7 +163,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 		launched = old->stage == TARGET_LAUNCHING;
 		parent = old->parent;
 		target_tell_untraced(trace, old);
-		left = event_take_inheritance(old);
+		left = event_take_inheritance(trace, old);
 		if (event->by_thread)
 			event_drop_dead_probes(trace, &left);
 		target_end(trace, old, TARGET_REPLACED);
@@ -268,6 +272,39 @@ static void event_name_allocator(struct trace *trace, struct stack_entry *entry)
 	first->offset = probe_set_entry_at(set, first->offset);
 }
 
+static bool event_is_in_function(const struct probe_set *set, uint64_t offset)
+{
+	for (size_t i = 0; i < set->provider->count; i++) {
+		const struct provider_fn *fn = &set->provider->fns[i];
+
+		if (offset >= fn->offset && offset - fn->offset < fn->size)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An allocator that is built on another one (an LD_PRELOADed malloc that adds a header): with probes
+ * the inner call is known to be inside of the outer one. Gates of two allocators do not know of each
+ * other: then the stack tells.
+ */
+static bool event_is_nested(const struct trace *trace, const struct target *target,
+			    const struct location *locations, size_t count)
+{
+	if (!target->layered || !target->has_gate)
+		return false;
+	for (size_t i = 1; i < count; i++) {
+		const struct probe_set *set =
+			known_probes_of(trace, locations[i].object, KNOWN_ALLOCATOR);
+
+		/* Return addresses: the call is before them. */
+		if (set && locations[i].object != locations[0].object &&
+		    event_is_in_function(set, locations[i].offset - 1))
+			return true;
+	}
+	return false;
+}
+
 static void event_handle_stack(struct trace *trace, const struct stack_event *event)
 {
 	struct target *target = target_by_id(trace, event->header.target_id);
@@ -288,6 +325,7 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	if (entry && fresh) {
 		entry->pid = target->pid;
 		memcpy(entry->locations, locations, count * sizeof(*locations));
+		entry->nested = event_is_nested(trace, target, locations, count);
 		event_name_allocator(trace, entry);
 	}
 	if (entry && id != event->stack_id)

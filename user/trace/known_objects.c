@@ -84,6 +84,9 @@ static void known_tell_kernel(const struct trace *trace, const struct known_obje
 
 void known_object_tell_kernel(const struct trace *trace, struct known_object *known)
 {
+	/* A gate is made for each process that maps the allocator, which is to wait for it. */
+	if (trace->options.gate && known->probes[KNOWN_ALLOCATOR].set)
+		return;
 	if (!known->told && !known->probes[KNOWN_TELLER].set)
 		known_tell_kernel(trace, known, true);
 	known->told = true;

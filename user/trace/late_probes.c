@@ -2,9 +2,24 @@
 #include "user/trace/late_probes.h"
 
 #include "user/base/log.h"
+#include "user/trace/gated.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_probes.h"
 #include "user/trace/teller.h"
+
+/* It has left off waiting for us when we stopped it, and stood still until it had its gate. */
+static bool late_was_stopped(const struct target *target, uint64_t mapped_ns, uint64_t left_ns)
+{
+	const struct target_attachment *a;
+
+	for (a = target->attachments; a; a = a->next) {
+		uint64_t held = a->gated ? gated_held_ns(a->gated) : 0;
+
+		if (held && held >= mapped_ns && left_ns >= held)
+			return true;
+	}
+	return false;
+}
 
 /*
  * Has the target not run any of the object's code yet? Its loader, which would wait for us, has
@@ -15,9 +30,11 @@ static bool late_still_loading(const struct trace *trace, const struct target *t
 {
 	const struct target_stats *stats = slots_stats(trace, target->id);
 
-	if (target_is_held(trace, target))
+	uint64_t left = __atomic_load_n(&stats->loaded_ns, __ATOMIC_ACQUIRE);
+
+	if (target_is_held(trace, target) || late_was_stopped(target, mapped_ns, left))
 		return true;
-	if (__atomic_load_n(&stats->loaded_ns, __ATOMIC_ACQUIRE) >= mapped_ns)
+	if (left >= mapped_ns)
 		return false;
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct object *object = image_range_at(target->image, i)->object;

@@ -163,6 +163,19 @@ static void reader_merge_stacks(struct snapshot *snapshot)
 	snapshot->stack_count = (size_t)(to - snapshot->stacks) + 1;
 }
 
+static bool reader_is_nested(const struct trace *trace, uint32_t target_id,
+			     const struct stack *stack)
+{
+	const struct stack_entry *entry;
+
+	if (!trace->options.gate)
+		return false;
+	entry = stack_table_find(trace->stacks, target_id, stack->id);
+	if (entry && entry->same_as)
+		entry = stack_table_find(trace->stacks, target_id, entry->same_as);
+	return entry && entry->nested;
+}
+
 /* The next entry of the snapshot, if that slot belongs to the target and has anything in it. */
 static bool reader_add_stack(struct snapshot *snapshot, const struct trace *trace,
 			     uint32_t target_id, uint32_t slot, uint64_t now, bool ages)
@@ -172,7 +185,7 @@ static bool reader_add_stack(struct snapshot *snapshot, const struct trace *trac
 	if (trace->slot_infos[slot].target_id != target_id)
 		return false;
 	reader_fill_stack(stack, trace, slot, now, ages);
-	if (!stack->alloc.count)
+	if (!stack->alloc.count || reader_is_nested(trace, target_id, stack))
 		return false;
 	snapshot->stack_count++;
 	return reader_take_final_id(stack, trace, target_id);
@@ -341,7 +354,11 @@ static enum attached_by reader_attached(const struct trace *trace, const struct 
 		[ATTACH_SINGLE] = ATTACHED_BY_SINGLE,
 	};
 
-	return target->tells ? ATTACHED_BY_USDT : modes[trace->options.attach];
+	if (target->tells)
+		return ATTACHED_BY_USDT;
+	if (target->has_gate)
+		return target->has_probes ? ATTACHED_BY_GATE_AND_PROBES : ATTACHED_BY_GATE;
+	return modes[trace->options.attach];
 }
 
 int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages ages,

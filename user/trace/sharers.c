@@ -71,8 +71,9 @@ static int sharer_add(struct trace *trace, struct target *target, pid_t pid)
 	target->sharers = sharer;
 	if (!sharers_need_probes(trace))
 		return 0;
+	/* A gate is in the memory that it shares. */
 	for (a = target->attachments; a && !err; a = a->next)
-		err = sharer_attach_set(trace, sharer, a->set);
+		err = a->gated ? 0 : sharer_attach_set(trace, sharer, a->set);
 	if (err)
 		target_drop_sharer(trace, target, pid);
 	return err;

@@ -29,6 +29,7 @@ struct stack_entry {
 	struct frame first; /* frame 0 under the allocator's name */
 	uint64_t same_as;   /* a provisional id: the stack is that one; else 0 */
 	uint8_t same_end;   /* enum stack_end of that one */
+	bool nested;	    /* of a call that another allocator has made, which counts for itself */
 };
 
 struct stack_table *stack_table_new(void);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/gate/nop.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/trace.h"
 
@@ -19,6 +20,7 @@ struct trace {
 	struct memleakbpf *skel;
 	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
 	struct attach_programs programs;
+	struct gate_nop gate_nop; /* with options.gate: gated.h */
 	struct event_queue *queue;
 	int epoll_fd;
 	int sharers_fd; /* a timer: sharers.h */

@@ -11,6 +11,7 @@
 #include "user/probe/keeper.h"
 #include "user/process/proc.h"
 #include "user/trace/growth.h"
+#include "user/trace/gated.h"
 #include "user/trace/slots.h"
 
 uint32_t target_number(const struct target *target)
@@ -131,20 +132,9 @@ void target_unregister(struct trace *trace, const struct target *target)
 	targets_changed(trace);
 }
 
-void trace_detach(struct trace *trace, struct attachment *attachment)
+static void target_detach_list(struct trace *trace, const struct target *target,
+			       struct target_attachment **at, const struct probe_set *set)
 {
-	uint32_t *hands_full = &trace->skel->bss->shared.hands_full;
-
-	/* Where there is a bin, nobody waits for that. */
-	__atomic_store_n(hands_full, trace->programs.link_bin < 0, __ATOMIC_RELEASE);
-	attachment_free(attachment);
-	__atomic_store_n(hands_full, 0, __ATOMIC_RELEASE);
-}
-
-static void target_detach_list(struct trace *trace, struct target_attachment **at,
-			       const struct probe_set *set)
-{
-
 	while (*at) {
 		struct target_attachment *a = *at;
 
@@ -154,7 +144,28 @@ static void target_detach_list(struct trace *trace, struct target_attachment **a
 		}
 		*at = a->next;
 		trace_detach(trace, a->attachment);
+		/* One that was only given up goes on. */
+		gated_free(trace, target, a->gated,
+			   target_has_ended(target) &&
+				   !(target->stage == TARGET_REMOVED && target->alive));
 		keeper_free(a->keeper);
+		free(a);
+	}
+}
+
+void target_forget_gates(struct trace *trace, struct target *target)
+{
+	struct target_attachment **at = &target->attachments;
+
+	while (*at) {
+		struct target_attachment *a = *at;
+
+		if (!a->gated) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		gated_free(trace, target, a->gated, true);
 		free(a);
 	}
 }
@@ -163,9 +174,9 @@ void target_detach(struct trace *trace, struct target *target, const struct prob
 {
 	struct sharer *sharer;
 
-	target_detach_list(trace, &target->attachments, set);
+	target_detach_list(trace, target, &target->attachments, set);
 	for (sharer = target->sharers; sharer; sharer = sharer->next)
-		target_detach_list(trace, &sharer->attachments, set);
+		target_detach_list(trace, target, &sharer->attachments, set);
 }
 
 void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid)
@@ -178,7 +189,7 @@ void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid)
 	if (!sharer)
 		return;
 	*at = sharer->next;
-	target_detach_list(trace, &sharer->attachments, NULL);
+	target_detach_list(trace, target, &sharer->attachments, NULL);
 	free(sharer);
 }
 

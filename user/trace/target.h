@@ -11,6 +11,7 @@
 #include "user/base/hash.h"
 #include "user/freeze/freeze.h"
 #include "user/target/image.h"
+#include "user/trace/detach.h"
 #include "user/trace/state.h"
 
 /*
@@ -37,6 +38,7 @@ enum target_stage {
 struct target_attachment {
 	const struct probe_set *set; /* a known_object's */
 	struct attachment *attachment;
+	struct gated *gated;   /* gated.h: in place of the attachment; else NULL */
 	struct keeper *keeper; /* anchor.h; NULL: none is needed, or could be made */
 	bool removed;	       /* the probes have been found missing */
 	uint64_t ready_ns;     /* CLOCK_MONOTONIC: since when it is complete */
@@ -60,16 +62,17 @@ struct target {
 	pid_t anchor; /* anchor.h; the pid, as long as the main thread lives */
 	int pidfd;    /* -1: a child, known by events only */
 	enum target_stage stage;
-	bool whole;	 /* traced from its first instruction: nothing was allocated before */
-	bool late;	 /* probes came after it had started to run */
-	bool held;	 /* the kernel has held it at its start: target_is_held() */
-	bool bare;	 /* has probes on return sites, so that its unwinders are watched */
-	bool layered;	 /* has several allocators */
-	bool tells;	 /* its allocations are what it tells by USDT probes: teller.h */
-	bool tells_late; /* it could, but its functions had been traced already */
-	bool has_names;	 /* the symbolizer knows the process */
-	bool alive;	 /* TARGET_REMOVED: its process may go on */
-	bool gone;	 /* its pidfd says so, while events are taken in: target_life.h */
+	bool whole; /* traced from its first instruction: nothing was allocated before */
+	bool late;  /* probes came after it had started to run */
+	bool held;  /* the kernel has held it at its start: target_is_held() */
+	bool bare;  /* has probes on return sites, so that its unwinders are watched */
+	bool has_gate, has_probes; /* some allocator of it */
+	bool layered;		   /* has several allocators */
+	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
+	bool tells_late;	   /* it could, but its functions had been traced already */
+	bool has_names;		   /* the symbolizer knows the process */
+	bool alive;		   /* TARGET_REMOVED: its process may go on */
+	bool gone;		   /* its pidfd says so, while events are taken in: target_life.h */
 
 	struct image *image;
 	uint64_t published;	  /* image_generation() of what the unwinder has */
@@ -130,12 +133,9 @@ void targets_changed(struct trace *trace);
 void target_release(struct trace *trace, struct target *target);
 /* Forgets a process that ran in the target's memory, its probes first. */
 void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid);
+/* It has become another program, which has no gates. */
+void target_forget_gates(struct trace *trace, struct target *target);
 /* Takes the set's probes out of the target and its sharers; NULL: all probes. */
 void target_detach(struct trace *trace, struct target *target, const struct probe_set *set);
-/*
- * attachment_free(). Without a bin for links we wait meanwhile until running programs have ended,
- * those too that wait for us: they go on at once.
- */
-void trace_detach(struct trace *trace, struct attachment *attachment);
 
 #endif

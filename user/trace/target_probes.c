@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/trace/anchor.h"
+#include "user/trace/gated.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
 
@@ -44,6 +46,60 @@ static int target_attach_set(struct trace *trace, struct target *target,
 	return 0;
 }
 
+static bool target_maps(const struct target *target, const struct object *object)
+{
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		if (image_range_at(target->image, i)->object == object)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A gate in place of the allocator's probes, where there is to be one. 1: it has one; 0: it is to
+ * have probes; -ENXIO: it does not map the allocator; or another -errno.
+ */
+static int target_attach_gate(struct trace *trace, struct target *target,
+			      const struct probe_set *set)
+{
+	const struct target_attachment *there = target_attachment_of(target, set);
+	char reason[REASON_MAX] = "";
+	struct target_attachment *a;
+	int err;
+
+	if (there)
+		return there->gated ? 1 : 0;
+	if (!trace->options.gate || target->tells)
+		return 0;
+	/* There is nothing to put a gate before yet: it comes when the object does. */
+	if (!target_maps(target, set->provider->object))
+		return -ENXIO;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->set = set;
+	err = gated_new(trace, target, set, &a->gated, reason);
+	if (!err) {
+		a->ready_ns = monotonic_ns();
+		a->next = target->attachments;
+		target->attachments = a;
+		target->has_gate = true;
+		return 1;
+	}
+	free(a);
+	if (err == -ESRCH || err == -ENOMEM)
+		return err;
+	if (trace->options.gate_only)
+		return log_errno(
+			-EOPNOTSUPP,
+			"process %d (%s): it cannot have a gate: %s; use --gate to trace such a "
+			"process by probes",
+			target->pid, target->comm, reason);
+	log_info("process %d (%s): %s has probes, not a gate: %s", target->pid, target->comm,
+		 object_name(set->provider->object), reason);
+	return 0;
+}
+
 /* In this target, or in all processes at once. 0 or -errno. */
 static int target_attach_probes(struct trace *trace, struct target *target,
 				struct known_probes *probes)
@@ -64,6 +120,9 @@ static int target_attach_allocator(struct trace *trace, struct target *target,
 
 	if (!probes->set)
 		return 0;
+	err = target_attach_gate(trace, target, probes->set);
+	if (err)
+		return err == -ENXIO ? 0 : err;
 	/* In all processes it is tried when the object gets known, and never again. */
 	if (trace->options.children != CHILDREN_SYSTEMWIDE)
 		err = target_attach_set(trace, target, probes->set);
@@ -73,6 +132,7 @@ static int target_attach_allocator(struct trace *trace, struct target *target,
 		return err;
 	if (probes->set->site_count)
 		target->bare = true;
+	target->has_probes = true;
 	return 1;
 }
 

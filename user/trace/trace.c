@@ -18,6 +18,7 @@
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
 #include "user/trace/event_queue.h"
+#include "user/trace/gated.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
@@ -267,7 +268,7 @@ static bool trace_follows(void *ctx, pid_t pid)
 
 static int trace_start(struct trace *trace)
 {
-	int fds[EVENT_QUEUE_FDS], err = trace_load(trace);
+	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: trace_load(trace);
 	struct live_clock clock;
 
 	if (!err)
@@ -322,10 +323,11 @@ static int trace_check_pid_namespace(void)
 	return -EOPNOTSUPP;
 }
 
-void trace_drop_privileges(const struct trace *trace, bool keepers)
+void trace_drop_privileges(const struct trace *trace, const struct trace_needs *targets)
 {
 	/* New kernels create single uprobes for CAP_SYS_ADMIN only. */
-	bool admin = trace->options.attach == ATTACH_SINGLE || keepers;
+	bool admin =
+		trace->options.attach == ATTACH_SINGLE || trace->options.gate || targets->keepers;
 	/* SIGUSR2 asks for a verdict at any time. */
 	const struct confine_needs needs = {.ptrace = true,
 					    .network = trace->options.symbols.debuginfod};
@@ -333,7 +335,7 @@ void trace_drop_privileges(const struct trace *trace, bool keepers)
 
 	if (err)
 		log_debug("cannot drop privileges: %s", strerror(-err));
-	err = confine_tool(&needs);
+	err = trace->options.gate && targets->suspend_filters ? 0 : confine_tool(&needs);
 	if (err)
 		log_debug("cannot give up system calls: %s", strerror(-err));
 }

@@ -106,14 +106,27 @@ struct trace_callbacks {
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
 	      struct trace **out);
 
+/* What the targets ask for that most do not. */
+struct trace_needs {
+	/*
+	 * The main thread of one of the first targets has ended before the others, and the kernel
+	 * puts probes into such a process for CAP_SYS_ADMIN only.
+	 */
+	bool keepers;
+	/*
+	 * A gate, in a process whose system calls a seccomp filter watches: nobody who has such a
+	 * filter may suspend it.
+	 */
+	bool suspend_filters;
+};
+
 /*
  * Gives up the capabilities and system calls that watching does not need; to be called before the
  * first target is added, whose files are a stranger's. Targets, children, libraries and programs
- * can still be followed. `keepers`: the main thread of one of the first targets has ended before
- * the others, and the kernel puts probes into such a process for CAP_SYS_ADMIN only. Not for a
- * process that will start commands or another trace with other needs.
+ * can still be followed. Not for a process that will start commands or another trace with other
+ * needs.
  */
-void trace_drop_privileges(const struct trace *trace, bool keepers);
+void trace_drop_privileges(const struct trace *trace, const struct trace_needs *needs);
 
 /* Detaches everything; takes milliseconds to seconds by the attach mode. NULL is fine. */
 void trace_free(struct trace *trace);

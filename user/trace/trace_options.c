@@ -73,7 +73,7 @@ int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 	trace_options_plan(options, &plan);
 	options->usdt = trace_options_usdt(options, wanted);
 	/* When none works the attempt says why. */
-	if (wanted == ATTACH_AUTO || wanted == ATTACH_USDT || !plan.possible || plan.best == wanted)
+	if (wanted >= ATTACH_MODES || !plan.possible || plan.best == wanted)
 		return 0;
 	log_error("--attach %s: %s", attach_mode_name(wanted),
 		  wanted == ATTACH_SINGLE && !privilege_admin()

@@ -55,6 +55,7 @@ static const struct reach_case reach_cases[] = {
 	 IN(survey, show.output)},
 	{"record", "--record x", .text = "x", IN(survey, record)},
 	{"sample", "-s 5", 5, IN(watch, sample_bytes), IN(survey, sample_bytes)},
+	{"gate", "--gate", true, IN(watch, trace.gate), IN(survey, gate)},
 	{"min-size", "-z 5", 5, IN(watch, trace.min_size)},
 	{"max-size", "-Z 5", 5, IN(watch, trace.max_size)},
 	{"verdict", "--verdict", true, IN(watch, verdict.wanted)},
@@ -315,7 +316,7 @@ static void lists_for_programs(void **state)
 				    "-v, --verbose\n"
 				    "--version\n"
 				    "-h, --help[=leaks|probes|options]\n");
-	assert_non_null(strstr(watch, "\n--attach auto|session|multi|single|usdt\n"));
+	assert_non_null(strstr(watch, "\n--attach auto|session|multi|single|usdt|gate\n"));
 	assert_non_null(strstr(watch, "\n--check-frees[=N]\n"));
 	assert_non_null(strstr(watch, "\n--mmap\n"));
 	assert_null(strstr(watch, "--metrics"));

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/gate/gate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/gate/leftover.h"
+#include "user/gate/gate_pages.h"
+#include "user/gate/parts.h"
+#include "user/gate/write.h"
+#include "user/process/proc.h"
+
+/* Sites of one function at most. */
+#define SITES_MAX 3
+
+struct gate {
+	struct gate_pages pages;
+	struct gate_part *parts;
+	size_t count;
+	bool exact;
+	uint64_t on; /* what turns the stubs on: gate_header.mean_ln2 */
+	struct gate_site *sites;
+	size_t site_count;
+	char path[32];
+	bool started;
+	uint64_t held_ns;
+	uint64_t pause_ns;
+};
+
+static void gate_add_site(struct gate *gate, size_t function, uint32_t offset,
+			  enum gate_event event)
+{
+	if (offset)
+		gate->sites[gate->site_count++] =
+			(struct gate_site){.offset = offset, .event = event, .function = function};
+}
+
+static int gate_list_sites(struct gate *gate)
+{
+	gate->sites = calloc(gate->count * SITES_MAX + 1, sizeof(*gate->sites));
+	if (!gate->sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < gate->count; i++) {
+		const struct gate_stub *stub = gate->parts[i].stub;
+
+		gate_add_site(gate, i, stub->allocated, GATE_ALLOCATED);
+		gate_add_site(gate, i, stub->freed, stub->kept ? GATE_RESIZED : GATE_FREED);
+		gate_add_site(gate, i, stub->kept, GATE_KEPT);
+	}
+	return 0;
+}
+
+static void gate_free(struct gate *gate)
+{
+	if (!gate)
+		return;
+	gate_pages_close(&gate->pages);
+	free(gate->parts);
+	free(gate->sites);
+	free(gate);
+}
+
+int gate_open(const struct gate_request *request, struct gate **out, char reason[static REASON_MAX])
+{
+	struct gate *gate = calloc(1, sizeof(*gate));
+	int err;
+
+	if (!gate)
+		return refuse(reason, -ENOMEM, "no memory");
+	gate->pages = (struct gate_pages){
+		.pid = request->pid, .memory = proc_memory_id(request->pid), .file = -1};
+	gate->count = request->count;
+	gate->exact = !request->mean;
+	err = gate_parts_new(request, &gate->parts, reason);
+	err = err
+		      ?: gate_find_leftovers(gate->pages.memory, request->functions, gate->parts,
+					     gate->count, reason);
+	gate->pages.hold = request->hold && !gate_has_threads(request->pid);
+	/* Where threads run, nothing must go through the stubs while their data is made new. */
+	if (!err && !gate->pages.hold)
+		err = gate_clear_leftovers(request->pid, gate->parts, gate->count, &gate->pause_ns,
+					   reason);
+	err = err ?: gate_pages_open(request, gate->parts, &gate->pages, &gate->on, reason);
+	if (!err && gate_list_sites(gate)) {
+		err = refuse(reason, -ENOMEM, "no memory");
+		gate_pages_remove(&gate->pages);
+	}
+	if (err) {
+		gate_free(gate);
+		return err;
+	}
+	snprintf(gate->path, sizeof(gate->path), "/proc/self/fd/%d", gate->pages.file);
+	*out = gate;
+	return 0;
+}
+
+const struct gate_site *gate_sites(const struct gate *gate, size_t *count)
+{
+	*count = gate->site_count;
+	return gate->sites;
+}
+
+const char *gate_path(const struct gate *gate)
+{
+	return gate->path;
+}
+
+uint64_t gate_pause_ns(const struct gate *gate)
+{
+	return gate->pause_ns > gate->pages.pause_ns ? gate->pause_ns : gate->pages.pause_ns;
+}
+
+/* The switch of the stubs, and the jumps: all or nothing, while every thread stands still. */
+static int gate_write_jumps(struct gate *gate, bool there, char reason[static REASON_MAX])
+{
+	_cleanup_free_ struct gate_write *writes = calloc(gate->count + 1, sizeof(*writes));
+	const uint64_t off = 0;
+
+	if (!writes)
+		return refuse(reason, -ENOMEM, "no memory");
+	writes[0] = (struct gate_write){.address = gate_pages_switch(&gate->pages),
+					.size = sizeof(gate->on)};
+	memcpy(there ? writes[0].bytes : writes[0].expected, &gate->on, sizeof(gate->on));
+	memcpy(there ? writes[0].expected : writes[0].bytes, &off, sizeof(off));
+	for (size_t i = 0; i < gate->count; i++) {
+		const struct gate_part *part = &gate->parts[i];
+		struct gate_write *w = &writes[i + 1];
+
+		/* On the jump's first byte a thread may stand. */
+		*w = (struct gate_write){.address = part->jump_at,
+					 .size = DISPLACE_JUMP,
+					 .busy = there ? part->function.plan.length : 0};
+		if (displace_jump(part->jump_at,
+				  gate_jump_target(gate->pages.address, part->stub, gate->exact),
+				  there ? w->bytes : w->expected))
+			return refuse(reason, -ERANGE, "its pages are too far away");
+		memcpy(there ? w->expected : w->bytes, there ? part->before : part->original,
+		       DISPLACE_JUMP);
+	}
+	if (gate->pages.holder)
+		return gate_write_held(gate->pages.memory, writes, gate->count + 1, reason);
+	return gate_write_all(gate->pages.pid, writes, gate->count + 1, &gate->pause_ns, reason);
+}
+
+int gate_start(struct gate *gate, char reason[static REASON_MAX])
+{
+	int err = gate_write_jumps(gate, true, reason);
+
+	gate->started = !err;
+	gate->held_ns = gate->pages.held_ns;
+	gate_pages_let_go(&gate->pages);
+	return err;
+}
+
+uint64_t gate_held_ns(const struct gate *gate)
+{
+	return gate->held_ns;
+}
+
+int gate_close(struct gate *gate, bool gone, char reason[static REASON_MAX])
+{
+	int err = 0;
+
+	if (!gate)
+		return 0;
+	gate_pages_let_go(&gate->pages);
+	if (gate->started && !gone)
+		err = gate_write_jumps(gate, false, reason);
+	else if (!gone)
+		gate_pages_remove(&gate->pages);
+	gate_free(gate);
+	return err;
+}

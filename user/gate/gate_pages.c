@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The process itself makes the file and maps it, by system calls that one of its threads is made to
+ * do (user/freeze/remote.h): a file from outside could not be named to it in every container, and this
+ * one is its own, so that a probe in it is in no other process.
+ */
+#include "user/gate/gate_pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/freeze/remote.h"
+#include "user/gate/hole.h"
+#include "user/gate/leftover.h"
+#include "user/process/proc.h"
+
+/* Newer than some libcs' headers: linux/memfd.h of 6.3, asm-generic/mman-common.h of 4.14 and 4.17. */
+#define MFD_WITH_EXEC	 0x0010U
+#define WIPE_ON_FORK	 18
+#define FIXED_NO_REPLACE 0x100000
+
+/* A thread stands still for that long at most, should everything go wrong; with request.hold … */
+#define HOLD_NS	     NS_PER_S
+#define LONG_HOLD_NS (2 * NS_PER_S)
+
+#define DATA_SIZE (GATE_SIZE - GATE_HEADER)
+
+/* Another thread may have taken the place meanwhile. */
+#define TRIES 4
+
+struct pages_making {
+	const struct gate_request *request;
+	const struct gate_part *parts;
+	struct gate_pages *pages;
+	struct remote *remote;
+	uint8_t *code; /* GATE_CODE_SIZE, and as much for what is read */
+	int (*get)(struct pages_making *m);
+	char *reason;
+};
+
+static int pages_call(struct pages_making *m, const char *what, long *result, long number,
+		      const uint64_t arguments[6])
+{
+	int err = remote_call(m->remote, number, arguments, result, m->reason);
+
+	if (err)
+		return err;
+	if (*result < 0 && *result > -4096)
+		return refuse(m->reason, (int)*result, "it cannot %s: %s", what,
+			      strerror((int)-*result));
+	return 0;
+}
+
+/* In the process; the number there. */
+static int pages_make_file(struct pages_making *m, long *number)
+{
+	uint64_t arguments[6] = {remote_scratch(m->remote), MFD_CLOEXEC | MFD_WITH_EXEC};
+	int err = remote_write(m->remote, GATE_NAME, sizeof(GATE_NAME), m->reason);
+
+	if (err)
+		return err;
+	err = remote_call(m->remote, SYS_memfd_create, arguments, number, m->reason);
+	if (err || *number >= 0)
+		return err;
+	/* Older kernels do not know the flag; with vm.memfd_noexec=2 it is refused, not execution. */
+	arguments[1] = MFD_CLOEXEC;
+	return pages_call(m, "make a file in memory", number, SYS_memfd_create, arguments);
+}
+
+static int pages_open_file(struct pages_making *m, long number)
+{
+	struct gate_pages *pages = m->pages;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pages->memory, number);
+	if (pages->file >= 0)
+		close(pages->file);
+	pages->file = open(path, O_RDWR | O_CLOEXEC);
+	if (pages->file < 0)
+		return refuse(m->reason, -errno, "its file in memory cannot be opened: %s",
+			      strerror(errno));
+	if (ftruncate(pages->file, GATE_CODE_SIZE) ||
+	    pwrite(pages->file, m->code, GATE_CODE_SIZE, 0) != (ssize_t)GATE_CODE_SIZE)
+		return refuse(m->reason, -EIO, "its file in memory cannot be written");
+	return 0;
+}
+
+static void pages_close_number(struct pages_making *m, long number)
+{
+	const uint64_t arguments[6] = {(uint64_t)number};
+	char reason[REASON_MAX];
+	long result;
+
+	remote_call(m->remote, SYS_close, arguments, &result, reason);
+}
+
+static void pages_unmap(struct pages_making *m, uint64_t address, uint64_t size)
+{
+	const uint64_t arguments[6] = {address, size};
+	char reason[REASON_MAX];
+	long result;
+
+	remote_call(m->remote, SYS_munmap, arguments, &result, reason);
+}
+
+/* `flags`: FIXED_NO_REPLACE, which kernels before 4.17 take for a wish; or MAP_FIXED. */
+static int pages_map_code(struct pages_making *m, long number, uint64_t flags)
+{
+	const uint64_t arguments[6] = {m->pages->address,   GATE_CODE_SIZE,   PROT_READ | PROT_EXEC,
+				       MAP_PRIVATE | flags, (uint64_t)number, 0};
+	long result;
+	int err = pages_call(m, "map code", &result, SYS_mmap, arguments);
+
+	if (err || (uint64_t)result == m->pages->address)
+		return err;
+	pages_unmap(m, (uint64_t)result, GATE_CODE_SIZE);
+	return refuse(m->reason, -EEXIST, "it maps things too fast");
+}
+
+static int pages_map_data(struct pages_making *m)
+{
+	uint64_t at = m->pages->address + GATE_HEADER;
+	const uint64_t map[6] = {at,
+				 DATA_SIZE,
+				 PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | FIXED_NO_REPLACE,
+				 (uint64_t)-1,
+				 0};
+	const uint64_t advice[6] = {at, DATA_SIZE, WIPE_ON_FORK};
+	long result;
+	int err = pages_call(m, "map memory", &result, SYS_mmap, map);
+
+	if (!err && (uint64_t)result != at) {
+		pages_unmap(m, (uint64_t)result, DATA_SIZE);
+		return refuse(m->reason, -EEXIST, "it maps things too fast");
+	}
+	if (err)
+		return err;
+	err = pages_call(m, "have memory wiped in children", &result, SYS_madvise, advice);
+	if (err)
+		pages_unmap(m, at, DATA_SIZE);
+	return err;
+}
+
+/* At pages->address, where nothing is. */
+static int pages_make(struct pages_making *m)
+{
+	long number;
+	int err = pages_make_file(m, &number);
+
+	if (err)
+		return err;
+	err = pages_open_file(m, number);
+	err = err ?: pages_map_code(m, number, FIXED_NO_REPLACE);
+	if (!err) {
+		err = pages_map_data(m);
+		if (err)
+			pages_unmap(m, m->pages->address, GATE_CODE_SIZE);
+	}
+	pages_close_number(m, number);
+	m->pages->fresh = !err;
+	return err;
+}
+
+/* Nothing goes through the stubs: what is in the data is of no use any more. */
+static int pages_empty_data(struct pages_making *m)
+{
+	const uint64_t arguments[6] = {m->pages->address + GATE_HEADER, DATA_SIZE, MADV_DONTNEED};
+	long result;
+
+	return pages_call(m, "empty memory", &result, SYS_madvise, arguments);
+}
+
+/*
+ * A forked child maps its parent's file, with the parent's breakpoints in it. It gets its own over
+ * it, with the same code: a thread may be in it.
+ */
+static int pages_replace(struct pages_making *m)
+{
+	long number;
+	int err = pages_make_file(m, &number);
+
+	if (err)
+		return err;
+	err = pages_open_file(m, number);
+	err = err ?: pages_map_code(m, number, MAP_FIXED);
+	pages_close_number(m, number);
+	return err ?: pages_empty_data(m);
+}
+
+/* Has the mapping the very code that this gate is to have? */
+static bool pages_fit(struct pages_making *m, const struct mapping *mapping, int file)
+{
+	uint8_t *there = m->code + GATE_CODE_SIZE;
+
+	return file >= 0 && !gate_parts_fill(m->request, m->parts, mapping->start, m->code) &&
+	       pread(file, there, GATE_CODE_SIZE, 0) == (ssize_t)GATE_CODE_SIZE &&
+	       !memcmp(there, m->code, GATE_CODE_SIZE);
+}
+
+/* An earlier gate's pages, if there are such that can be used again. */
+static bool pages_find(struct pages_making *m, const struct maps *maps)
+{
+	for (size_t i = 0; i < maps_count(maps); i++) {
+		const struct mapping *mapping = maps_at(maps, i);
+		enum gate_state state;
+		int file;
+
+		state = gate_state_of(m->pages->memory, mapping, &file);
+		if ((state == GATE_IS_FREE || state == GATE_IS_INHERITED) &&
+		    pages_fit(m, mapping, file)) {
+			m->pages->address = mapping->start;
+			m->pages->file = file;
+			m->get = state == GATE_IS_FREE ? pages_empty_data : pages_replace;
+			return true;
+		}
+		if (file >= 0)
+			close(file);
+	}
+	return false;
+}
+
+/* Decides where the pages will be and how they get there, and makes the code for that place. */
+static int pages_choose(struct pages_making *m)
+{
+	uint64_t from = m->request->text_address, to = from + m->request->text_size;
+	struct maps *maps;
+	bool found;
+
+	if (maps_read(m->pages->memory, &maps))
+		return refuse(m->reason, -ESRCH, "it has ended");
+	found = pages_find(m, maps);
+	if (!found) {
+		m->pages->address = gate_hole_find(maps, from, to, GATE_SIZE);
+		m->get = pages_make;
+	}
+	maps_free(maps);
+	if (found)
+		return 0;
+	if (!m->pages->address || gate_parts_fill(m->request, m->parts, m->pages->address, m->code))
+		return refuse(m->reason, -ENOSPC, "nothing is free within 2 GiB of its allocator");
+	return 0;
+}
+
+/* Everything but the switch. The process is the right one: a thread of it stands still. */
+static int pages_write_header(struct pages_making *m, uint64_t *on)
+{
+	struct gate_header header;
+	struct iovec from = {&header, sizeof(header)};
+	struct iovec to = {(void *)(uintptr_t)(m->pages->address + GATE_HEADER), sizeof(header)};
+
+	gate_header_init(&header, m->request->mean);
+	/* Of exact stubs any value will do. */
+	*on = m->request->mean ? header.mean_ln2 : 1;
+	header.mean_ln2 = 0;
+	if (process_vm_writev(m->pages->memory, &from, 1, &to, 1, 0) != (ssize_t)sizeof(header))
+		return refuse(m->reason, -errno, "its memory cannot be written: %s",
+			      strerror(errno));
+	return 0;
+}
+
+bool gate_has_threads(pid_t pid)
+{
+	_cleanup_free_ pid_t *sharers = NULL;
+	size_t count = 0;
+
+	return proc_other_thread(pid, pid) || proc_sharers(pid, &sharers, &count) || count;
+}
+
+int gate_pages_open(const struct gate_request *request, const struct gate_part *parts,
+		    struct gate_pages *pages, uint64_t *on, char reason[static REASON_MAX])
+{
+	_cleanup_free_ uint8_t *code = malloc(2 * GATE_CODE_SIZE);
+	struct pages_making m = {
+		.request = request, .parts = parts, .pages = pages, .code = code, .reason = reason};
+	int err = code ? -EEXIST : refuse(reason, -ENOMEM, "no memory");
+
+	/* On a busy machine the thread may take its time to stop. */
+	for (int i = 0; i < TRIES && (err == -EEXIST || err == -ETIMEDOUT); i++) {
+		uint64_t start = monotonic_ns();
+
+		err = pages_choose(&m);
+		err = err
+			      ?: remote_begin(pages->pid, pages->hold ? LONG_HOLD_NS : HOLD_NS,
+					      &m.remote, reason);
+		if (err)
+			continue;
+		err = m.get(&m);
+		err = err ?: pages_write_header(&m, on);
+		pages->holder = m.remote;
+		pages->held_ns = start;
+		if (err || !pages->hold)
+			gate_pages_let_go(pages);
+	}
+	return err;
+}
+
+void gate_pages_let_go(struct gate_pages *pages)
+{
+	uint64_t stood;
+
+	if (!pages->holder)
+		return;
+	stood = remote_end(pages->holder);
+	if (stood > pages->pause_ns)
+		pages->pause_ns = stood;
+	pages->holder = NULL;
+	pages->held_ns = 0;
+}
+
+uint64_t gate_pages_switch(const struct gate_pages *pages)
+{
+	return pages->address + GATE_HEADER + offsetof(struct gate_header, mean_ln2);
+}
+
+void gate_pages_remove(struct gate_pages *pages)
+{
+	struct pages_making m = {.pages = pages};
+	char reason[REASON_MAX];
+
+	if (!pages->fresh || remote_begin(pages->pid, HOLD_NS, &m.remote, reason))
+		return;
+	pages_unmap(&m, pages->address, GATE_SIZE);
+	remote_end(m.remote);
+	pages->fresh = false;
+}
+
+void gate_pages_close(struct gate_pages *pages)
+{
+	if (pages->file >= 0)
+		close(pages->file);
+	pages->file = -1;
+}

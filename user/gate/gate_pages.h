@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The gate's pages in a process: code from a memfd, then data that a forked child finds empty. */
+#ifndef MEMLEAKBPF_GATE_GATE_PAGES_H
+#define MEMLEAKBPF_GATE_GATE_PAGES_H
+
+#include "user/gate/parts.h"
+
+struct gate_pages {
+	pid_t pid;
+	pid_t memory; /* proc_memory_id(pid) */
+	uint64_t address;
+	int file;	       /* that the code is mapped from; -1: none yet */
+	bool fresh;	       /* nobody has run in them: they can be removed */
+	uint64_t pause_ns;     /* for how long a thread has stood still for them */
+	bool hold;	       /* as request.hold; the process has one thread */
+	struct remote *holder; /* who holds it for that; NULL: nobody */
+	uint64_t held_ns;      /* since when, CLOCK_MONOTONIC */
+};
+
+/*
+ * Has them in the process, the stubs filled in and turned off: those that an earlier gate has left,
+ * if the code is the same, or new ones. Nothing may go through them. 0 and in *on what turns them
+ * on, or -errno with the reason.
+ */
+int gate_pages_open(const struct gate_request *request, const struct gate_part *parts,
+		    struct gate_pages *pages, uint64_t *on, char reason[static REASON_MAX]);
+
+/* The address of the word that turns the stubs on and off: gate_header.mean_ln2. 0: off. */
+uint64_t gate_pages_switch(const struct gate_pages *pages);
+
+/*
+ * Has it more than one, or do other processes run in its memory? True also where that is unknown.
+ */
+bool gate_has_threads(pid_t pid);
+
+/* Lets the process go on, if it is held. */
+void gate_pages_let_go(struct gate_pages *pages);
+
+/* Unmaps fresh ones, through which nothing has gone yet. */
+void gate_pages_remove(struct gate_pages *pages);
+
+/* Closes the file. The pages stay. */
+void gate_pages_close(struct gate_pages *pages);
+
+#endif

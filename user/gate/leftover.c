@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/gate/leftover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/gate/write.h"
+
+#define BREAKPOINT 0xcc
+#define JUMP	   0xe9
+
+static bool leftover_read(pid_t pid, uint64_t address, void *to, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* Where a gate has been set up its table of logarithms is there; in a forked child all is zero. */
+static bool leftover_is_inherited(pid_t pid, uint64_t address)
+{
+	struct gate_header header;
+
+	return leftover_read(pid, address + GATE_HEADER, &header, sizeof(header)) &&
+	       !header.log2[GATE_LOG2_ENTRIES - 1];
+}
+
+/*
+ * Where a probe has been, kernels from 7.2 on give the nop's first bytes back and not all of it: only
+ * the first one tells whether a probe is there now.
+ */
+static void leftover_even_sites(const uint8_t *file, uint8_t *memory)
+{
+	const struct gate_stub *stubs;
+	size_t count;
+
+	stubs = gate_stubs(&count);
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t sites[] = {stubs[i].allocated, stubs[i].freed, stubs[i].kept};
+
+		for (size_t j = 0; j < ARRAY_SIZE(sites); j++) {
+			if (sites[j])
+				memcpy(memory + sites[j] + 1, file + sites[j] + 1, GATE_PROBE - 1);
+		}
+	}
+}
+
+enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *file)
+{
+	uint8_t *code;
+	bool same;
+	char path[96];
+
+	*file = -1;
+	if (strcmp(mapping->path, GATE_PATH) != 0 || !mapping->exec || mapping->shared ||
+	    mapping->offset || mapping->end - mapping->start != GATE_CODE_SIZE)
+		return GATE_IS_NONE;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+	*file = open(path, O_RDONLY | O_CLOEXEC);
+	if (leftover_is_inherited(pid, mapping->start))
+		return GATE_IS_INHERITED;
+	code = malloc(2 * GATE_CODE_SIZE);
+	/* Whoever has probes in it has changed the memory, not the file. */
+	same = code && *file >= 0 &&
+	       pread(*file, code, GATE_CODE_SIZE, 0) == (ssize_t)GATE_CODE_SIZE &&
+	       leftover_read(pid, mapping->start, code + GATE_CODE_SIZE, GATE_CODE_SIZE);
+	if (same) {
+		leftover_even_sites(code, code + GATE_CODE_SIZE);
+		same = !memcmp(code, code + GATE_CODE_SIZE, GATE_CODE_SIZE);
+	}
+	free(code);
+	return same ? GATE_IS_FREE : GATE_IS_OWNED;
+}
+
+/* Of a jump: is it to a gate's pages that nobody uses? */
+static int leftover_check_jump(pid_t pid, const struct maps *maps, uint64_t to,
+			       char reason[static REASON_MAX])
+{
+	const struct mapping *mapping = maps_find(maps, to);
+	enum gate_state state;
+	int file;
+
+	if (!mapping)
+		return refuse(reason, -EBUSY, "somebody has put a jump there");
+	state = gate_state_of(pid, mapping, &file);
+	if (file >= 0)
+		close(file);
+	switch (state) {
+	case GATE_IS_FREE:
+	case GATE_IS_INHERITED:
+		return 0;
+	case GATE_IS_OWNED:
+		return refuse(reason, -EBUSY, "another memleakbpf has its gate in it");
+	default:
+		return refuse(reason, -EBUSY, "somebody has put a jump there");
+	}
+}
+
+static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_wanted *function,
+			 struct gate_part *part, char reason[static REASON_MAX])
+{
+	const uint8_t *file = part->function.request.code;
+	const size_t kept = part->function.plan.kept, size = kept + part->function.plan.length;
+	uint8_t memory[DISPLACE_CODE_MAX];
+	uint64_t entry = part->function.request.address;
+	int32_t distance;
+	bool begins, ends;
+
+	if (size > sizeof(memory) || !leftover_read(pid, entry, memory, size))
+		return refuse(reason, -ESRCH, "its memory cannot be read");
+	/* A breakpoint on the first byte may come and go: that is why the instruction stays. */
+	begins = (memory[0] == file[0] || memory[0] == BREAKPOINT) &&
+		 !memcmp(memory + 1, file + 1, kept - 1);
+	ends = !memcmp(memory + kept + DISPLACE_JUMP, file + kept + DISPLACE_JUMP,
+		       part->function.plan.length - DISPLACE_JUMP);
+	memcpy(part->before, memory + kept, DISPLACE_JUMP);
+	if (begins && ends && !memcmp(part->before, part->original, DISPLACE_JUMP))
+		return 0;
+	if (!begins || !ends || part->before[0] != JUMP)
+		return refuse(reason, -EBUSY,
+			      "%s is not as in its file: a debugger, or another tracer",
+			      function->name);
+	memcpy(&distance, part->before + 1, sizeof(distance));
+	return leftover_check_jump(
+		pid, maps, part->jump_at + DISPLACE_JUMP + (uint64_t)(int64_t)distance, reason);
+}
+
+int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
+			size_t count, char reason[static REASON_MAX])
+{
+	struct maps *maps = NULL;
+	int err = 0;
+
+	if (maps_read(pid, &maps))
+		return refuse(reason, -ESRCH, "it has ended");
+	for (size_t i = 0; i < count && !err; i++)
+		err = leftover_look(pid, maps, &functions[i], &parts[i], reason);
+	maps_free(maps);
+	return err;
+}
+
+int gate_clear_leftovers(pid_t pid, struct gate_part *parts, size_t count, uint64_t *pause_ns,
+			 char reason[static REASON_MAX])
+{
+	_cleanup_free_ struct gate_write *writes = calloc(count + 1, sizeof(*writes));
+	size_t n = 0;
+
+	if (!writes)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < count; i++) {
+		if (!memcmp(parts[i].before, parts[i].original, DISPLACE_JUMP))
+			continue;
+		writes[n] = (struct gate_write){.address = parts[i].jump_at, .size = DISPLACE_JUMP};
+		memcpy(writes[n].expected, parts[i].before, DISPLACE_JUMP);
+		memcpy(writes[n].bytes, parts[i].original, DISPLACE_JUMP);
+		memcpy(parts[i].before, parts[i].original, DISPLACE_JUMP);
+		n++;
+	}
+	return n ? gate_write_all(pid, writes, n, pause_ns, reason) : 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a gate leaves in a process: its pages, after any end; the jumps too, where its tool was killed
+ * or where the process is a forked child of one that has a gate.
+ */
+#ifndef MEMLEAKBPF_GATE_LEFTOVER_H
+#define MEMLEAKBPF_GATE_LEFTOVER_H
+
+#include "user/gate/parts.h"
+#include "user/process/maps.h"
+
+/* The name of the memfd that the code is mapped from, and as /proc/PID/maps shows it. */
+#define GATE_NAME "memleakbpf-gate"
+#define GATE_PATH "/memfd:" GATE_NAME
+
+enum gate_state {
+	GATE_IS_NONE,	   /* another mapping */
+	GATE_IS_FREE,	   /* nobody uses it any more */
+	GATE_IS_INHERITED, /* a forked child's: its breakpoints are the parent's and mean nothing */
+	GATE_IS_OWNED,	   /* another tool has its probes in it, or this cannot be told */
+};
+
+/*
+ * What a mapping of the process is. *file is the file that it shows, for reading, to be closed; -1
+ * where it is none of a gate's or cannot be opened.
+ */
+enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *file);
+
+/*
+ * Are the functions' first bytes as the file has them? Fills in what there is: part.before, which
+ * may be a jump that nobody uses any more. 0, or -errno with the reason: -EBUSY, they are somebody's.
+ */
+int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
+			size_t count, char reason[static REASON_MAX]);
+
+/* Takes such jumps away. *pause_ns as for gate_write_all(). 0, or -errno with the reason. */
+int gate_clear_leftovers(pid_t pid, struct gate_part *parts, size_t count, uint64_t *pause_ns,
+			 char reason[static REASON_MAX]);
+
+#endif

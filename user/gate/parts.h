@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the gate has for each function of a request: the plan, the stub, the jump. */
+#ifndef MEMLEAKBPF_GATE_PARTS_H
+#define MEMLEAKBPF_GATE_PARTS_H
+
+#include "user/gate/displace.h"
+#include "user/gate/gate.h"
+#include "user/gate/stub.h"
+
+struct gate_part {
+	struct gate_function function;
+	const struct gate_stub *stub;
+	uint64_t jump_at; /* where the jump stands, and the bytes that it takes the place of */
+	uint8_t original[DISPLACE_JUMP];
+	/* What stands there before gate_start(): the original, or a jump that an earlier gate left. */
+	uint8_t before[DISPLACE_JUMP];
+};
+
+/*
+ * Decides whether and how each function gets its jump. 0 and as many parts as there are functions,
+ * to be freed; or -errno with the reason.
+ */
+int gate_parts_new(const struct gate_request *request, struct gate_part **out,
+		   char reason[static REASON_MAX]);
+
+/* The gate's code as it is to be at `address`, GATE_CODE_SIZE bytes. 0 or -ERANGE. */
+int gate_parts_fill(const struct gate_request *request, const struct gate_part *parts,
+		    uint64_t address, uint8_t code[]);
+
+#endif

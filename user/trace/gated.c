@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/gated.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/gate/gate.h"
+#include "user/trace/gated_functions.h"
+
+struct gated {
+	struct gate *gate;
+	struct attachment *attachment;
+};
+
+/* ---- probes ------------------------------------------------------------------------------- */
+
+static int gated_attach(const struct trace *trace, const struct gated_functions *functions,
+			struct gated *gated, char reason[static REASON_MAX])
+{
+	const struct attach_programs *programs = &trace->programs;
+	const struct bpf_program *const by_event[] = {
+		[GATE_ALLOCATED] = programs->gate_alloc,
+		[GATE_FREED] = programs->gate_free,
+		[GATE_RESIZED] = programs->gate_free,
+		[GATE_KEPT] = programs->gate_kept,
+	};
+	const struct gate_site *sites;
+	_cleanup_free_ struct told_probe *probes = NULL;
+	size_t count;
+	int err;
+
+	sites = gate_sites(gated->gate, &count);
+	probes = calloc(count + 1, sizeof(*probes));
+	if (!probes)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < count; i++) {
+		uint64_t pc = functions->pcs[sites[i].function];
+		uint8_t op = sites[i].event == GATE_RESIZED ? OP_REALLOC : OP_NONE;
+
+		probes[i] = (struct told_probe){.program = by_event[sites[i].event],
+						.offset = sites[i].offset,
+						.cookie = told_cookie(op, pc).value};
+	}
+	err = attach_told(trace->options.attach, programs, probes, count, gate_path(gated->gate),
+			  &gated->attachment);
+	return err ? refuse(reason, err, "no probes can be put into its memory: %s", strerror(-err))
+		   : 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+int gated_prepare(struct trace *trace)
+{
+	int err;
+
+	if (!trace->options.gate)
+		return 0;
+	err = gate_nop_choose(&trace->gate_nop);
+	if (!err)
+		return 0;
+	if (trace->options.gate_only)
+		return log_errno(err, "--attach gate: no probes in memory of a process (%s)",
+				 trace->gate_nop.step);
+	log_info("probes, and not the gate: no probes in memory of a process (%s: %s)",
+		 trace->gate_nop.step, strerror(-err));
+	trace->options.gate = false;
+	return 0;
+}
+
+static int gated_open(struct trace *trace, const struct target *target,
+		      const struct gated_functions *functions, struct gated *gated,
+		      char reason[static REASON_MAX])
+{
+	const struct gate_request request = {
+		.pid = target->pid,
+		.functions = functions->items,
+		.count = functions->count,
+		.text = functions->text,
+		.text_address = functions->text_address,
+		.text_size = functions->text_size,
+		.mean = trace->options.sample_bytes,
+		/* It waits for us, or has just mapped the allocator. */
+		.hold = target->start_ns && !target->late,
+		.nop = &trace->gate_nop,
+	};
+	int err = gate_open(&request, &gated->gate, reason);
+
+	err = err ?: gated_attach(trace, functions, gated, reason);
+	return err ?: gate_start(gated->gate, reason);
+}
+
+int gated_new(struct trace *trace, const struct target *target, const struct probe_set *set,
+	      struct gated **out, char reason[static REASON_MAX])
+{
+	struct gated *gated = calloc(1, sizeof(*gated));
+	struct gated_functions functions = {0};
+	int err = gated ? 0 : refuse(reason, -ENOMEM, "no memory");
+
+	err = err ?: gated_functions_find(target, set, &functions, reason);
+	err = err ?: gated_open(trace, target, &functions, gated, reason);
+	gated_functions_free(&functions);
+	if (err) {
+		gated_free(trace, target, gated, false);
+		return err;
+	}
+	log_debug("process %d (%s): a gate before %s; a thread stood still for %.2f ms",
+		  target->pid, target->comm, object_name(set->provider->object),
+		  (double)gate_pause_ns(gated->gate) / 1e6);
+	*out = gated;
+	return 0;
+}
+
+uint64_t gated_held_ns(const struct gated *gated)
+{
+	return gate_held_ns(gated->gate);
+}
+
+void gated_free(struct trace *trace, const struct target *target, struct gated *gated, bool gone)
+{
+	char reason[REASON_MAX] = "";
+	int err;
+
+	if (!gated)
+		return;
+	err = gate_close(gated->gate, gone, reason);
+	if (err && err != -ESRCH)
+		log_warn("process %d (%s): the gate's jumps stay in it, and do nothing but cost a "
+			 "few ns a call: %s",
+			 target->pid, target->comm, reason);
+	trace_detach(trace, gated->attachment);
+	free(gated);
+}

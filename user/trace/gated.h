@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An allocator of a target whose functions have a gate (user/gate) in place of probes. Private to
+ * user/trace.
+ */
+#ifndef MEMLEAKBPF_TRACE_GATED_H
+#define MEMLEAKBPF_TRACE_GATED_H
+
+#include "user/base/log.h"
+#include "user/trace/target.h"
+
+struct gated;
+
+/* Chooses what the gate's probes sit on, if there are to be gates. 0 or -errno, logged. */
+int gated_prepare(struct trace *trace);
+
+/*
+ * 0 and *out (gated_free()); -ESRCH; or another -errno with the reason, a clause about the process,
+ * not logged: it is to have probes.
+ */
+int gated_new(struct trace *trace, const struct target *target, const struct probe_set *set,
+	      struct gated **out, char reason[static REASON_MAX]);
+
+/*
+ * Since when (CLOCK_MONOTONIC) the target stood still until its gate was there, all of it; 0: it ran
+ * meanwhile.
+ */
+uint64_t gated_held_ns(const struct gated *gated);
+
+/*
+ * The functions get their bytes back; `gone`: there is nothing to give back to, as the target has
+ * ended or become another program. NULL is fine.
+ */
+void gated_free(struct trace *trace, const struct target *target, struct gated *gated, bool gone);
+
+#endif

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/gated_functions.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/gate/leads.h"
+#include "user/gate/stub_layout.h"
+#include "user/process/proc.h"
+#include "user/target/wrapper.h"
+
+/* Text of one object that is looked at for branches into a jump. */
+#define TEXT_MAX (256u << 20)
+
+/* ---- what kind of function it is ---------------------------------------------------------- */
+
+static int gated_kind(const struct alloc_fn *fn)
+{
+	switch (fn->op) {
+	case OP_ALLOC:
+		if (fn->throws)
+			return strstr(fn->name, "St11align_val_t") ? GATE_KIND_NEW_ALIGNED
+								   : GATE_KIND_NEW;
+		if (fn->count_arg)
+			return fn->count_arg + fn->size_arg == 3 ? GATE_KIND_CALLOC : -1;
+		return fn->size_arg == 1   ? GATE_KIND_SIZE_1
+		       : fn->size_arg == 2 ? GATE_KIND_SIZE_2
+					   : -1;
+	case OP_ALLOC_OUT:
+		return fn->ptr_arg == 1 && fn->size_arg == 3 ? GATE_KIND_POSIX : -1;
+	case OP_REALLOC:
+		return fn->ptr_arg == 1 && fn->size_arg == 2 && !fn->count_arg ? GATE_KIND_REALLOC
+									       : -1;
+	case OP_FREE:
+		return fn->ptr_arg == 1 ? GATE_KIND_FREE : -1;
+	default:
+		return -1;
+	}
+}
+
+/* How many arguments the standard, or the ABI, gives a function of the kind at most. */
+static uint32_t gated_arguments(const struct alloc_fn *fn, int kind)
+{
+	switch (kind) {
+	case GATE_KIND_SIZE_1:
+	case GATE_KIND_FREE:
+		return fn->cxx ? 3 : 1;
+	case GATE_KIND_POSIX:
+		return 3;
+	default:
+		return fn->cxx ? 3 : 2;
+	}
+}
+
+/* ---- the text that they are in ------------------------------------------------------------ */
+
+/* The one executable mapping of the object in the target that has the functions. */
+static int gated_find_text(const struct target *target, const struct probe_set *set,
+			   struct gated_functions *out, char reason[static REASON_MAX])
+{
+	const struct provider *provider = set->provider;
+	uint64_t first = provider->fns[0].offset;
+
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		const struct image_range *range = image_range_at(target->image, i);
+		uint64_t size = range->end - range->start;
+
+		if (range->object != provider->object || first < range->offset ||
+		    first - range->offset >= size)
+			continue;
+		if (out->text_size)
+			return refuse(reason, -EOPNOTSUPP, "it has loaded %s twice",
+				      object_name(provider->object));
+		out->text_address = range->start;
+		out->text_offset = range->offset;
+		out->text_size = size;
+	}
+	if (!out->text_size)
+		return refuse(reason, -EOPNOTSUPP, "it does not map %s",
+			      object_name(provider->object));
+	if (out->text_size > TEXT_MAX)
+		return refuse(reason, -EOPNOTSUPP, "%s is too large",
+			      object_name(provider->object));
+	return 0;
+}
+
+/* From the file: in memory there may be breakpoints. */
+static int gated_read_text(const struct object *object, struct gated_functions *out,
+			   char reason[static REASON_MAX])
+{
+	ssize_t n;
+
+	out->text = malloc(out->text_size);
+	if (!out->text)
+		return refuse(reason, -ENOMEM, "no memory");
+	n = pread(object_fd(object), out->text, out->text_size, (off_t)out->text_offset);
+	if (n <= 0)
+		return refuse(reason, -EIO, "%s cannot be read", object_name(object));
+	out->text_size = (uint64_t)n;
+	return 0;
+}
+
+/* ---- where they begin, and what they call -------------------------------------------------- */
+
+static bool gated_read_word(void *data, uint64_t address, uint64_t *out)
+{
+	const struct target *target = data;
+	struct iovec to = {out, sizeof(*out)}, from = {(void *)(uintptr_t)address, sizeof(*out)};
+
+	return process_vm_readv(proc_memory_id(target->pid), &to, 1, &from, 1, 0) ==
+	       (ssize_t)sizeof(*out);
+}
+
+static bool gated_allocates(uint32_t kind)
+{
+	return kind != GATE_KIND_FREE;
+}
+
+/* What leads_calls() is to look for: the beginnings of the allocating ones. */
+static int gated_find_callers(const struct leads_object *object, struct gated_functions *out,
+			      char reason[static REASON_MAX])
+{
+	_cleanup_free_ uint64_t *entries = calloc(out->count + 1, sizeof(*entries));
+	size_t count = 0;
+
+	if (!entries)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < out->count; i++) {
+		if (gated_allocates(out->items[i].kind))
+			entries[count++] = out->items[i].address;
+	}
+	for (size_t i = 0; i < out->count; i++) {
+		struct gate_wanted *wanted = &out->items[i];
+
+		if (gated_allocates(wanted->kind) && !wanted->calls_others)
+			wanted->calls_others = leads_calls(object, wanted->address, entries, count);
+	}
+	return 0;
+}
+
+/*
+ * Callers in the same executable may have been compiled with knowledge of the function. A library's
+ * own calls go through the ABI.
+ */
+static int gated_check_callers(const struct leads_object *leads, const struct object *object,
+			       const struct gated_functions *out, char reason[static REASON_MAX])
+{
+	if (!object_has_interp(object) && object_elf_type(object) == ET_DYN)
+		return 0;
+	for (size_t i = 0; i < out->count; i++) {
+		if (!leads_writes_all(leads, out->items[i].address))
+			return refuse(reason, -EOPNOTSUPP,
+				      "%s: its callers may rely on a register that it leaves alone",
+				      out->items[i].name);
+	}
+	return 0;
+}
+
+/*
+ * Does it do its work by another function that has a gate? Then it needs none: reallocarray() of
+ * glibc is a multiplication before realloc().
+ */
+static bool gated_is_wrapper(const struct probe_set *set, const struct provider_fn *fn)
+{
+	Elf *elf = object_elf(set->provider->object, ELF_FOR_SYMBOLS);
+	bool is = elf && wrapper_hands_on(set->provider, elf, fn);
+
+	elf_end(elf);
+	return is;
+}
+
+/* Which functions the throwing ones' blocks are taken from: struct gate_function of stub.h. */
+static int gated_find_instead(struct gated_functions *out, char reason[static REASON_MAX])
+{
+	struct gate_wanted *functions = out->items;
+	size_t count = out->count;
+
+	static const char *const plain[] = {"malloc"}, *const aligned[] = {"memalign",
+									   "aligned_alloc"};
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_aligned = functions[i].kind == GATE_KIND_NEW_ALIGNED;
+		const char *const *names = is_aligned ? aligned : plain;
+		size_t names_count = is_aligned ? ARRAY_SIZE(aligned) : ARRAY_SIZE(plain);
+		bool found = false;
+
+		if (functions[i].kind != GATE_KIND_NEW && !is_aligned)
+			continue;
+		for (size_t n = 0; n < names_count && !found; n++) {
+			for (size_t j = 0; j < count && !found; j++) {
+				found = !strcmp(functions[j].name, names[n]);
+				functions[i].instead = j;
+			}
+		}
+		if (!found)
+			return refuse(reason, -EOPNOTSUPP, "it has %s and no %s", functions[i].name,
+				      names[0]);
+	}
+	return 0;
+}
+
+/* The one of the list that begins there; NULL: none. */
+static const struct gate_wanted *gated_at(const struct gated_functions *out, uint64_t address)
+{
+	for (size_t i = 0; i < out->count; i++) {
+		if (out->items[i].address == address)
+			return &out->items[i];
+	}
+	return NULL;
+}
+
+static uint64_t gated_pc(const struct probe_set *set, const struct provider_fn *fn,
+			 uint64_t address)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->probes[i].fn == fn && set->probes[i].role != PROBE_RETURN_SITE)
+			return address + set->probes[i].place.offset;
+	}
+	return address;
+}
+
+static int gated_add(const struct leads_object *object, const struct probe_set *set,
+		     const struct provider_fn *fn, struct gated_functions *out,
+		     char reason[static REASON_MAX])
+{
+	uint64_t entry = out->text_address + (fn->offset - out->text_offset), address = entry;
+	int kind = gated_kind(fn->fn);
+	const struct gate_wanted *same;
+	const char *why = "";
+
+	if (kind < 0 && gated_is_wrapper(set, fn))
+		return 0;
+	if (kind < 0)
+		return refuse(reason, -EOPNOTSUPP, "there is no gate for functions like %s",
+			      fn->name);
+	if (leads_beginning(object, &address, &why))
+		return refuse(reason, -EOPNOTSUPP, "%s: %s", fn->name, why);
+	same = gated_at(out, address);
+	if (same && same->kind != (uint32_t)kind)
+		return refuse(reason, -EOPNOTSUPP, "%s is also %s", fn->name, same->name);
+	if (same)
+		return 0;
+	out->pcs[out->count] = gated_pc(set, fn, entry);
+	out->items[out->count++] = (struct gate_wanted){
+		.name = fn->name,
+		.address = address,
+		.size = address == entry ? fn->size : 0,
+		.kind = (uint32_t)kind,
+		.arguments = gated_arguments(fn->fn, kind),
+		.calls_others = !fn->fn->leaf,
+	};
+	return 0;
+}
+
+int gated_functions_find(const struct target *target, const struct probe_set *set,
+			 struct gated_functions *out, char reason[static REASON_MAX])
+{
+	const struct provider *provider = set->provider;
+	struct leads_object object;
+	int err;
+
+	*out = (struct gated_functions){
+		.items = calloc(provider->count + 1, sizeof(*out->items)),
+		.pcs = calloc(provider->count + 1, sizeof(*out->pcs)),
+	};
+	err = out->items && out->pcs ? 0 : refuse(reason, -ENOMEM, "no memory");
+	err = err ?: gated_find_text(target, set, out, reason);
+	err = err ?: gated_read_text(provider->object, out, reason);
+	if (err)
+		return err;
+	object = (struct leads_object){.text = out->text,
+				       .size = out->text_size,
+				       .address = out->text_address,
+				       .word = gated_read_word,
+				       .data = (void *)(uintptr_t)target};
+	for (size_t i = 0; i < provider->count && !err; i++)
+		err = gated_add(&object, set, &provider->fns[i], out, reason);
+	err = err ?: gated_find_callers(&object, out, reason);
+	err = err ?: gated_check_callers(&object, provider->object, out, reason);
+	return err ?: gated_find_instead(out, reason);
+}
+
+void gated_functions_free(struct gated_functions *functions)
+{
+	free(functions->items);
+	free(functions->pcs);
+	free(functions->text);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which functions of an allocator get a gate, and what they are. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_GATED_FUNCTIONS_H
+#define MEMLEAKBPF_TRACE_GATED_FUNCTIONS_H
+
+#include "user/base/log.h"
+#include "user/gate/gate.h"
+#include "user/trace/target.h"
+
+struct gated_functions {
+	struct gate_wanted *items;
+	uint64_t *pcs; /* of each: where stacks begin, as with a probe of its own */
+	size_t count;
+	/* The mapping that they are in, as the file has it: in memory there may be breakpoints. */
+	uint8_t *text;
+	uint64_t text_address, text_offset, text_size;
+};
+
+/*
+ * All that need one, of the set's object in the target. 0; or -errno with the reason: then the
+ * object is to have none. gated_functions_free() in any case.
+ */
+int gated_functions_find(const struct target *target, const struct probe_set *set,
+			 struct gated_functions *out, char reason[static REASON_MAX]);
+void gated_functions_free(struct gated_functions *functions);
+
+#endif
