@@ -103,7 +103,7 @@ SLEEPERS_SKELETON := $(BUILD)/gen/sleepers.skel.h
 # What the gate copies into targets: code that lies at 0, and a table of what is where in it.
 GATE_BINS := $(if $(filter x86_64,$(MACHINE)),$(BUILD)/gen/gate_code.bin $(BUILD)/gen/gate_table.bin)
 GATE_STUB_CFLAGS := -std=gnu17 -O2 -fPIC -fvisibility=hidden -mgeneral-regs-only -ffreestanding -fno-stack-protector \
-		    -fcf-protection=none -fno-asynchronous-unwind-tables
+		    -fcf-protection=none -fasynchronous-unwind-tables
 # The page of -f html, with its libraries inlined.
 HTML_PAGE := $(BUILD)/gen/html_page.gen.h
 
@@ -197,13 +197,13 @@ $(BUILD)/gen/gate.elf: user/gate/stub/fast_x86_64.S user/gate/stub/slow.c user/g
 	$(say) STUB $@
 	$(Q)$(CC) -I. $(WARNINGS) -c user/gate/stub/fast_x86_64.S -o $@.fast.o
 	$(Q)$(CC) -I. $(WARNINGS) $(GATE_STUB_CFLAGS) -c user/gate/stub/slow.c -o $@.slow.o
-	$(Q)$(CC) -nostdlib -static -Wl,-T,user/gate/stub/stub.lds,--build-id=none $@.fast.o $@.slow.o -o $@
+	$(Q)$(CC) -nostdlib -shared -Wl,-T,user/gate/stub/stub.lds,--build-id=none,--eh-frame-hdr,--hash-style=sysv $@.fast.o $@.slow.o -o $@
 
 $(BUILD)/gen/gate_code.bin: $(BUILD)/gen/gate.elf
-	$(Q)$(CROSS_COMPILE)objcopy -O binary -j .text $< $@
+	$(Q)$(CROSS_COMPILE)objcopy --remove-section .table --strip-all $< $@
 
 $(BUILD)/gen/gate_table.bin: $(BUILD)/gen/gate.elf
-	$(Q)$(CROSS_COMPILE)objcopy -O binary -j .table $< $@
+	$(Q)$(CROSS_COMPILE)objcopy --dump-section .table=$@ $< /dev/null
 
 $(BUILD)/obj/user/gate/stub.o: $(GATE_BINS)
 $(BUILD)/obj/user/gate/stub.o: ALL_CFLAGS += -Wa,-I$(BUILD)/gen

@@ -32,6 +32,7 @@ int main(void)
 }
 #else
 #include "tests/unit/gate/in_process.h"
+#include "tests/unit/gate/stepped.h"
 
 /* ---- an allocator ------------------------------------------------------------------------- */
 
@@ -390,6 +391,35 @@ static void each_way(enum gate_mode mode)
 	assert_books(mode == GATE_SAMPLED);
 }
 
+/* Calls that are samples, that are none, and that are told. */
+static void unwinding(void)
+{
+	static const struct {
+		enum gate_mode mode;
+		uint64_t mean;
+	} passes[] = {{GATE_SAMPLED, 1}, {GATE_SAMPLED, 1 << 30}, {GATE_EXACT, 1}};
+
+	steps_begin();
+	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
+		gate_set(passes[p].mode);
+		sample_by(passes[p].mean);
+		put(way_of("free"), get(way_of("malloc"), 100, 8), 100, 8);
+		for (size_t w = 0; w < way_count; w++) {
+			void *block;
+
+			if (ways[w].kind == GATE_KIND_FREE)
+				continue;
+			STEP_ON();
+			block = get(&ways[w], 800, 64);
+			if (ways[w].kind == GATE_KIND_REALLOC)
+				block = ((void *(*)(void *, size_t))ways[w].function)(block, 8000);
+			put(end_of(&ways[w], (unsigned)w), block, 800, 64);
+			STEP_OFF();
+		}
+	}
+	steps_end();
+}
+
 #define CALLS 300000
 
 static void rate(const struct way *way, size_t alignment)
@@ -500,6 +530,7 @@ static void try_allocator(void **state)
 	}
 	each_way(GATE_SAMPLED);
 	each_way(GATE_EXACT);
+	unwinding();
 	rates();
 	throwing();
 	gate_set(GATE_NONE);

@@ -23,10 +23,36 @@
  * new handler and throws from the program's own frame.
  *
  * Stubs are there in numbers; the tool takes one for each function (struct gate_stub).
+ *
+ * The code is a shared object, with call-frame information for all but rooms and what undoes first
+ * instructions. The target's own unwinder does not know of it; elfutils finds it in the memory of the
+ * process, and gdb by add-symbol-file-from-memory.
  */
 #include "user/gate/stub_layout.h"
 
 	.text
+	.globl	memleakbpf_gate
+	.type	memleakbpf_gate, @function
+memleakbpf_gate:
+	.hidden	gate_header, gate_slots, gate_filter, gate_set
+
+/* The stack pointer, with what that means to unwinders. */
+.macro SAVE what
+	push	\what
+	.cfi_adjust_cfa_offset 8
+.endm
+.macro RESTORE what
+	pop	\what
+	.cfi_adjust_cfa_offset -8
+.endm
+.macro TAKE_STACK bytes
+	sub	$\bytes, %rsp
+	.cfi_adjust_cfa_offset \bytes
+.endm
+.macro GIVE_STACK bytes
+	add	$\bytes, %rsp
+	.cfi_adjust_cfa_offset -(\bytes)
+.endm
 
 /* The slot in which the thread counts: %rax + %r11. */
 .macro SLOT
@@ -76,7 +102,7 @@
 .endm
 
 .macro TABLE kind, entry, nesting, exact, undo, room, instead=0, allocated=0, freed=0, kept=0
-	.pushsection .table, "a"
+	.pushsection .table, ""
 	.long	\kind, \entry, \nesting, \exact, \undo, \undo + GATE_UNDO, \room, \instead
 	.long	\allocated, \freed, \kept, 0
 	.popsection
@@ -84,12 +110,16 @@
 
 /* Two: on to the sampled entry, and to the exact one. */
 .macro UNDO label
+	.cfi_endproc
 	.balign	16
 \label:	.fill	2 * GATE_UNDO, 1, 0xcc
 .endm
 
+/* Other functions' instructions, of which nothing is known here. */
 .macro ROOM label
+	.cfi_endproc
 \label:	.fill	GATE_ROOM, 1, 0xcc
+	.cfi_startproc
 .endm
 
 /* calloc's product; what overflows fails in the function. */
@@ -134,11 +164,11 @@
 
 .macro SLOW_ALLOC kind, slow, room, size, probe, instead
 \slow:
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	\size
-	sub	$(GATE_CALL_SIZE + 8), %rsp
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	SAVE	\size
+	TAKE_STACK	(GATE_CALL_SIZE + 8)
 	lea	(%rax, %r11), %rdi
 	mov	%rsp, %rsi
 	call	gate_draw
@@ -146,8 +176,10 @@
 	ARGUMENTS
 	jne	.Lsample\@
 .Lplain\@:
-	add	$FRAME, %rsp
+	.cfi_remember_state
+	GIVE_STACK	FRAME
 	jmp	\room
+	.cfi_restore_state
 .Lsample\@:
 	MAKE_CALL \kind, \room, \instead
 	mov	%rax, RESULT(%rsp)
@@ -178,7 +210,7 @@
 	mov	%eax, %ecx
 	mov	RESULT(%rsp), %rax
 	mov	SIZE_AT(%rsp), %rsi
-	add	$FRAME, %rsp
+	GIVE_STACK	FRAME
 	test	%ecx, %ecx
 	je	.Lret\@
 	PROBE	\probe
@@ -189,24 +221,24 @@
 /* Counted, and no sample: called, with the count put back to what it is now. */
 .macro NESTING_CALL kind, room, instead
 .if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	sub	$8, %rsp
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	TAKE_STACK	8
 .endif
-	push	(%rax)
-	push	%rax
-	push	%r10
+	SAVE	(%rax)
+	SAVE	%rax
+	SAVE	%r10
 	MAKE_CALL \kind, \room, \instead
-	pop	%rcx
+	RESTORE	%rcx
 	movq	$0, GATE_SLOT_INSIDE(%rcx)
-	pop	%rcx
-	pop	(%rcx)
+	RESTORE	%rcx
+	RESTORE	(%rcx)
 .if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
-	add	$8, %rsp
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	GIVE_STACK	8
+	RESTORE	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdi
 	test	%rax, %rax
 	je	\room
 .endif
@@ -222,19 +254,19 @@
 	SLOT
 	OWN_SLOT
 	MARK_INSIDE \room
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	\size
-	push	%r10
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	SAVE	\size
+	SAVE	%r10
 	MAKE_CALL \kind, \room, \instead
 	mov	%rax, %r11
-	pop	%r10
+	RESTORE	%r10
 	movq	$0, GATE_SLOT_INSIDE(%r10)
-	pop	%r10
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	RESTORE	%r10
+	RESTORE	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdi
 .if \kind == GATE_KIND_NEW || \kind == GATE_KIND_NEW_ALIGNED
 	test	%r11, %r11
 	je	\room
@@ -257,6 +289,7 @@
 
 .macro ALLOC kind, size
 	.balign	64
+	.cfi_startproc
 .Lentry\@:
 	PRODUCT \kind, .Lroom\@
 	SLOT
@@ -291,18 +324,19 @@
  */
 .macro FREE
 	.balign	64
+	.cfi_startproc
 .Lentry\@:
 	FILTER
 	jne	.Lslow\@
 	ROOM	.Lroom\@
 .Lslow\@:
-	push	%rdi
-	push	%rsi
-	push	%rdx
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
 	call	gate_remove
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	RESTORE	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdi
 	test	%eax, %eax
 	je	.Lroom\@
 	/* %eax: by the sampled entry? */
@@ -310,9 +344,9 @@
 	test	%eax, %eax
 	jne	.Lroom\@
 	mov	%rsp, GATE_SLOT_INSIDE(%r10)
-	push	%r10
+	SAVE	%r10
 	call	.Lroom\@
-	pop	%rcx
+	RESTORE	%rcx
 	movq	$0, GATE_SLOT_INSIDE(%rcx)
 	ret
 .Lexact\@:
@@ -338,6 +372,7 @@
  */
 .macro REALLOC
 	.balign	64
+	.cfi_startproc
 .Lentry\@:
 	FILTER
 	jne	.Lmarked\@
@@ -352,24 +387,24 @@
 	SLOW_ALLOC GATE_KIND_REALLOC, .Lslow\@, .Lroom\@, %rsi, .Lprobe\@, 0
 
 .Lmarked\@:
-	push	%rdi
-	push	%rsi
-	sub	$8, %rsp
+	SAVE	%rdi
+	SAVE	%rsi
+	TAKE_STACK	8
 	call	gate_remove
-	add	$8, %rsp
-	pop	%rsi
-	pop	%rdi
+	GIVE_STACK	8
+	RESTORE	%rsi
+	RESTORE	%rdi
 	test	%eax, %eax
 	je	.Lcount\@
 	/* %eax: by the sampled entry? */
 	PROBE	.Lfreed\@
 	test	%eax, %eax
 	je	.Lended\@
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%rsi
-	sub	$(GATE_CALL_SIZE + 8), %rsp
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	SAVE	%rsi
+	TAKE_STACK	(GATE_CALL_SIZE + 8)
 	mov	%rsp, %rdi
 	call	gate_count
 	ARGUMENTS
@@ -385,7 +420,7 @@
 	mov	%rax, %rdi
 	mov	FIRST(%rsp), %rdx
 	mov	SIZE_AT(%rsp), %rsi
-	add	$FRAME, %rsp
+	GIVE_STACK	FRAME
 	test	%ecx, %ecx
 	je	.Lret\@
 	jmp	.Ltell\@
@@ -402,15 +437,15 @@
 	jne	.Lfreed\@
 .Lended\@:
 	mov	%rsp, GATE_SLOT_INSIDE(%r10)
-	push	%rdi
-	push	%rsi
-	push	%r10
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%r10
 	call	.Lroom\@
 	mov	%rax, %rdi
-	pop	%r10
+	RESTORE	%r10
 	movq	$0, GATE_SLOT_INSIDE(%r10)
-	pop	%rsi
-	pop	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdx
 	cmpq	$0, gate_header(%rip)
 	je	.Lret\@
 .Ltell\@:
@@ -433,26 +468,28 @@
 /* OWN_SLOT where the thread counts in another one's slot: keeps all but %r10 and %r11. */
 	.balign	16
 own_slot:
-	push	%rax
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%rcx
-	push	%r8
-	push	%r9
-	sub	$8, %rsp
+	.cfi_startproc
+	SAVE	%rax
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	SAVE	%rcx
+	SAVE	%r8
+	SAVE	%r9
+	TAKE_STACK	8
 	mov	%rax, %rdi
 	call	gate_own
 	mov	%rax, %r10
-	add	$8, %rsp
-	pop	%r9
-	pop	%r8
-	pop	%rcx
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
-	pop	%rax
+	GIVE_STACK	8
+	RESTORE	%r9
+	RESTORE	%r8
+	RESTORE	%rcx
+	RESTORE	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdi
+	RESTORE	%rax
 	ret
+	.cfi_endproc
 
 .rept 8
 	ALLOC	GATE_KIND_SIZE_1, %rdi
@@ -478,5 +515,7 @@ own_slot:
 .rept 16
 	FREE
 .endr
+
+	.size	memleakbpf_gate, . - memleakbpf_gate
 
 	.section .note.GNU-stack, "", @progbits
