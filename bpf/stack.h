@@ -122,9 +122,9 @@ discard:
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. `pc`: as for walk_begin().
+ * ABI_NO_SLOT when even the fallback has no room. `pc`, `flags`: as for walk_begin().
  */
-static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc,
+static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
 					   struct thread_state *thread, uint32_t target_id)
 {
 	struct stack_key key = {.target_id = target_id};
@@ -133,11 +133,11 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 	uint64_t size;
 	uint32_t slot;
 
-	walk_begin(ctx, pc, thread, target_id);
+	walk_begin(ctx, pc, flags, thread, target_id);
 	slot = unwind_recall(&thread->unwind);
 	if (slot != ABI_NO_SLOT)
 		return slot;
-	key.stack_id = walk_stack(thread);
+	key.stack_id = walk_stack(thread, flags);
 	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
 		slot = slot_of_copy(thread, target_id);
 		if (slot != ABI_NO_SLOT)

@@ -28,8 +28,9 @@ static __always_inline void told_weighed(uint32_t target_id, uint32_t slot, uint
 
 /*
  * A block has been allocated, and the program has not seen it yet. `weighed`: how many bytes it
- * stands for, as the target says, which has TARGET_TELLS then; 0: it does not say. The walk up the
- * stack begins at `pc`, where the stack pointer must be as it is now; 0: where the probe is.
+ * stands for, as the target says, which has TARGET_TELLS then and may be deep inside of its
+ * allocator; 0: it does not say, and is at a function's entry. The walk up the stack begins at `pc`,
+ * where the stack pointer must be as it is now; 0: where the probe is.
  */
 static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, uint64_t block,
 				      uint64_t size, uint64_t weighed)
@@ -46,7 +47,7 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 0;
-	slot = stack_slot(ctx, pc, thread, target.id);
+	slot = stack_slot(ctx, pc, weighed ? UNWIND_INSIDE : 0, thread, target.id);
 	if (slot == ABI_NO_SLOT)
 		return 0;
 	if (weighed)

@@ -15,6 +15,8 @@
 
 /* struct unwind_state.flags, set by the caller. */
 #define UNWIND_FP_ONLY 1u /* --stack fp: no object has tables */
+/* The walk begins inside of a function, not at its entry: what lies on the stack there is its own. */
+#define UNWIND_INSIDE 2u
 
 struct unwind_regs {
 	uint64_t pc, sp, fp;

@@ -517,7 +517,7 @@ static __always_inline void unwind_begin(struct unwind_state *state)
 		state->generation = generation;
 	}
 	state->end = STACK_END_TRUNCATED;
-	state->first = 1;
+	state->first = !(state->flags & UNWIND_INSIDE);
 	state->exact = 1;
 	state->weak = 0;
 	state->hash = 0;

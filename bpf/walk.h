@@ -106,7 +106,7 @@ static __always_inline uint64_t walk_token(const struct unwind_state *state, con
 
 /* Few branches: the verifier of those kernels follows each turn. */
 static __always_inline void walk_frame_pointers(struct unwind_state *state,
-						struct stack_event *event)
+						struct stack_event *event, uint32_t flags)
 {
 	uint64_t sp = state->regs.sp, fp = state->regs.fp, frame[2] = {}, known;
 	const uint8_t *chunk = walk_set(state);
@@ -115,11 +115,23 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 	uint32_t n;
 
 	event->frames[0] = state->regs.pc;
+	if (flags & UNWIND_INSIDE) {
+		/* Where it has made itself a frame, the caller is behind that. */
+		if ((fp & 7) || fp < sp || bpf_probe_read_user(frame, sizeof(frame), (void *)fp)) {
+			state->end = STACK_END_NO_ROWS;
+			state->hash = hash;
+			unwind_finish(state, event, 1);
+			return;
+		}
+		sp = fp;
+		fp = frame[0];
+	} else {
 #if defined(__TARGET_ARCH_arm64)
-	frame[1] = state->regs.lr;
+		frame[1] = state->regs.lr;
 #else
-	bpf_probe_read_user(&frame[1], sizeof(frame[1]), (void *)sp);
+		bpf_probe_read_user(&frame[1], sizeof(frame[1]), (void *)sp);
 #endif
+	}
 	for (n = 1; n < ABI_MAX_FRAMES && n < config.max_frames; n++) {
 		uint64_t pc = frame[1] & UNWIND_ADDRESS_MASK, token;
 
@@ -129,7 +141,8 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 		}
 		token = walk_token(state, chunk, pc - 1, &known);
 		/* The first caller is certain; what a frame pointer leads to may be anything. */
-		known |= unwind_same(n, 1);
+		if (!(flags & UNWIND_INSIDE))
+			known |= unwind_same(n, 1);
 		if (!known) {
 			uint64_t code = 0;
 
@@ -162,9 +175,9 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 
 /*
  * Prepares a walk from the registers at an allocator function's entry; `pc`, if not 0, stands for
- * the probe's place.
+ * the probe's place. `flags`: UNWIND_INSIDE, or 0.
  */
-static __always_inline void walk_begin(const struct pt_regs *ctx, uint64_t pc,
+static __always_inline void walk_begin(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
 				       struct thread_state *thread, uint32_t target_id)
 {
 	struct unwind_state *state = &thread->unwind;
@@ -176,22 +189,23 @@ static __always_inline void walk_begin(const struct pt_regs *ctx, uint64_t pc,
 	state->regs.lr = regs_lr(ctx);
 #endif
 	state->target_id = target_id;
-	state->flags = config.unwind_flags;
+	state->flags = config.unwind_flags | flags;
 	state->max_frames = config.max_frames;
 }
 
 /*
  * Fills thread->event's frames, frame_count and end: [0] is the probe's place, then return
  * addresses. Returns the stack's hash, never 0 (0 names the allocations whose stack was not
- * recorded).
+ * recorded). `flags`: as for walk_begin().
  */
-static __always_inline uint64_t walk_stack(struct thread_state *thread)
+static __always_inline uint64_t walk_stack(struct thread_state *thread, uint32_t flags)
 {
 	struct unwind_state *state = &thread->unwind;
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
-	walk_frame_pointers(state, &thread->event);
+	walk_frame_pointers(state, &thread->event, flags);
 #else
+	(void)flags;
 	unwind_stack(state, &thread->event);
 #endif
 	return state->hash;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Targets that sample by themselves and tell of it by USDT probes (OpenTelemetry's contract): found without being asked for,
 # counted as they tell, with no probe on any function of theirs.
-# shellcheck disable=SC2034,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load lib
 
@@ -30,7 +30,7 @@ semaphores() {
 
 told_exactly() {
 	start_target "$TARGETS/$1"
-	attach
+	attach "${@:2}"
 	tool_says "^memleakbpf: attached to $T_PID \\(.*\\), which samples its allocations itself"
 	tell plain
 	tell go
@@ -59,8 +59,14 @@ told_exactly() {
 
 	need_target
 	for kind in nofp O0 static always; do
+		[[ $kind != nofp || ${STACKS-} != fp ]] || continue
 		(fresh && told_exactly "usdt.$kind" && clean) || fail "$kind"
 	done
+}
+
+@test "usdt: stacks by frame pointers begin inside of the function that tells" {
+	need_target
+	told_exactly usdt --stack fp
 }
 
 @test "usdt: the estimate is within its standard error, and the error is the spread" {
@@ -155,6 +161,44 @@ told_exactly() {
 	[[ $(code_sum "$T_PID") == "$before" ]] || fail 'its C library has breakpoints'
 	snap
 	as_told
+}
+
+@test "usdt: a program that becomes one that tells loses the probes on its functions" {
+	local before child
+
+	need_target
+	own_libc
+	start_target "$TARGETS/usdt"
+	before=$(code_sum "$T_PID")
+	end_target
+	# The first program has that C library, too.
+	run_target env "${T_ENV[@]}" "$TOOL" -v -f json -o "$D/snapshots" -- env "$TARGETS/usdt" 2>"$D/tool.err"
+	target_line 'ready '
+	child=${LINE#ready }
+	tool_says "^memleakbpf: attached to $child \\(usdt\\), which samples"
+	until_true "$DEADLINE" eval '[[ $(code_sum "$child") == "$before" ]]' || fail 'its C library has breakpoints'
+	tell go
+	tell quit
+	wait "$T_PID"
+	grep -q "$D/lib/libc.so.6 provides" "$D/tool.err" || fail 'another C library'
+	SNAP=$(jq -c 'select(.comm == "usdt")' "$D/snapshots")
+	holds '.attach == "usdt" and .live.bytes > 4000000 and .live.bytes % 32768 == 0'
+	holds '[.lost[]] | add == 0'
+}
+
+# Where all processes have the probes on functions, they do not count in one that tells.
+@test "usdt: with probes in every process of the machine" {
+	need_target
+	start_target "$TARGETS/usdt"
+	attach --children exact-systemwide
+	tell plain
+	tell go
+	snap
+	as_told
+	tell free
+	snap
+	as_told
+	holds '.live.bytes == 0'
 }
 
 @test "usdt: threads, and frees by them" {
@@ -296,6 +340,7 @@ run_tool_on_command() {
 	tool_says "^memleakbpf: attached to $child \\(usdt\\), which samples"
 	printf 'child-go\n' >&"$T_IN"
 	truth child-go
+	[[ $(jq .told_live <<<"$TRUTH") -gt 4000000 ]] || fail "few samples: $TRUTH"
 	snap "$child"
 	as_told
 	printf 'child-quit\n' >&"$T_IN"
