@@ -10,6 +10,7 @@
 
 #include "user/base/util.h"
 #include "user/gate/leads.h"
+#include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
 #include "user/process/proc.h"
 #include "user/target/wrapper.h"
@@ -23,6 +24,9 @@ static int gated_kind(const struct alloc_fn *fn)
 {
 	switch (fn->op) {
 	case OP_ALLOC:
+		/* A user's own function is no operator new, and malloc cannot take its place. */
+		if (fn->throws && !fn->cxx)
+			return -1;
 		if (fn->throws)
 			return strstr(fn->name, "St11align_val_t") ? GATE_KIND_NEW_ALIGNED
 								   : GATE_KIND_NEW;
@@ -204,6 +208,24 @@ static int gated_find_instead(struct gated_functions *out, char reason[static RE
 	return 0;
 }
 
+/* malloc's blocks must be good enough for operator delete. */
+static int gated_check_pairs(const struct object *object, const struct gated_functions *out,
+			     char reason[static REASON_MAX])
+{
+	for (size_t i = 0; i < out->count; i++) {
+		uint32_t kind = out->items[i].kind;
+
+		if (kind != GATE_KIND_NEW && kind != GATE_KIND_NEW_ALIGNED)
+			continue;
+		if (!gate_pairs_checked(object_fd(object)))
+			return 0;
+		return refuse(reason, -EOPNOTSUPP,
+			      "%s remembers by which function each block was made",
+			      object_name(object));
+	}
+	return 0;
+}
+
 /* The one of the list that begins there; NULL: none. */
 static const struct gate_wanted *gated_at(const struct gated_functions *out, uint64_t address)
 {
@@ -282,6 +304,7 @@ int gated_functions_find(const struct target *target, const struct probe_set *se
 		err = gated_add(&object, set, &provider->fns[i], out, reason);
 	err = err ?: gated_find_callers(&object, out, reason);
 	err = err ?: gated_check_callers(&object, provider->object, out, reason);
+	err = err ?: gated_check_pairs(provider->object, out, reason);
 	return err ?: gated_find_instead(out, reason);
 }
 

@@ -57,6 +57,12 @@ static const struct gated known[] = {
 	{"aligned_alloc", GATE_KIND_SIZE_2, 2, .calls_others = true},
 	{"valloc", GATE_KIND_SIZE_1, 1, .calls_others = true},
 	{"pvalloc", GATE_KIND_SIZE_1, 1, .calls_others = true},
+	/* With flags or an alignment behind the arguments that a stub looks at. */
+	{"mallocx", GATE_KIND_SIZE_1, 2, .calls_others = true},
+	{"rallocx", GATE_KIND_REALLOC, 3, .calls_others = true},
+	{"mi_malloc_aligned", GATE_KIND_SIZE_1, 2, .calls_others = true},
+	{"mi_calloc_aligned", GATE_KIND_CALLOC, 3, .calls_others = true},
+	{"mi_realloc_aligned", GATE_KIND_REALLOC, 3, .calls_others = true},
 	{"_Znwm", GATE_KIND_NEW, 1, .instead = "malloc"},
 	{"_Znam", GATE_KIND_NEW, 1, .instead = "malloc"},
 	{"_Znwm" NOTHROW, GATE_KIND_NEW, 2, .instead = "malloc"},
@@ -267,6 +273,20 @@ static bool open_allocator(const char *name)
 
 /* ---- use of it ---------------------------------------------------------------------------- */
 
+/* What stands behind the arguments that a stub looks at; jemalloc's flags begin with log2. */
+static size_t last(const struct way *way, size_t alignment)
+{
+	return way->name[0] == 'm' && way->name[1] == 'i' ? alignment
+							  : (size_t)__builtin_ctzl(alignment);
+}
+
+/* Does it make a block of nothing? */
+static bool makes(const struct way *way)
+{
+	return way->kind != GATE_KIND_FREE &&
+	       (way->kind != GATE_KIND_REALLOC || !strcmp(way->name, "realloc"));
+}
+
 static void *get(const struct way *way, size_t size, size_t alignment)
 {
 	static const char nothrow;
@@ -274,11 +294,12 @@ static void *get(const struct way *way, size_t size, size_t alignment)
 
 	switch (way->kind) {
 	case GATE_KIND_SIZE_1:
-		return ((void *(*)(size_t))way->function)(size);
+		return ((void *(*)(size_t, size_t))way->function)(size, last(way, alignment));
 	case GATE_KIND_SIZE_2:
 		return ((void *(*)(size_t, size_t))way->function)(alignment, size);
 	case GATE_KIND_CALLOC:
-		return ((void *(*)(size_t, size_t))way->function)(8, size / 8);
+		return ((void *(*)(size_t, size_t, size_t))way->function)(8, size / 8,
+									  last(way, alignment));
 	case GATE_KIND_POSIX:
 		if (((int (*)(void **, size_t, size_t))way->function)(&block, alignment, size))
 			return NULL;
@@ -338,6 +359,8 @@ static void expect_told(const struct way *way, size_t size, size_t alignment, un
 	void *block = get(way, size, alignment);
 
 	assert_non_null(block);
+	if (strstr(way->name, "aligned") || way->kind == GATE_KIND_SIZE_2)
+		assert_int_equal((uintptr_t)block % alignment, 0);
 	if (books.allocated != allocated + 1 || books.last_block != (uintptr_t)block ||
 	    books.last_size != size)
 		fail_msg("%s(%zu, %zu): told %lu times, %lx for %lx, of %lu bytes", way->name, size,
@@ -351,16 +374,18 @@ static void expect_told(const struct way *way, size_t size, size_t alignment, un
 }
 
 /* realloc of a block: its end, and what became of it. */
-static void expect_resized(size_t from, size_t to)
+static void expect_resized(const struct way *way, size_t from, size_t to)
 {
-	void *(*resize)(void *, size_t) = (void *(*)(void *, size_t))way_of("realloc")->function;
+	void *(*resize)(void *, size_t, size_t) = (void *(*)(void *, size_t, size_t))way->function;
 	uint64_t allocated, freed, live = books.live;
 	void *block = get(way_of("malloc"), from, 8);
 
 	allocated = books.allocated;
 	freed = books.freed;
-	block = resize(block, to);
+	block = resize(block, to, last(way, 4096));
 	assert_non_null(block);
+	if (!strcmp(way->name, "rallocx"))
+		assert_int_equal((uintptr_t)block % 4096, 0);
 	assert_int_equal(books.allocated, allocated + 1);
 	assert_int_equal(books.freed, freed + 1);
 	assert_int_equal(books.last_block, (uintptr_t)block);
@@ -376,7 +401,7 @@ static void each_way(enum gate_mode mode)
 	/* The first one of a slot draws its first distance. */
 	put(way_of("free"), get(way_of("malloc"), 100, 8), 100, 8);
 	for (size_t w = 0; w < way_count; w++) {
-		if (ways[w].kind == GATE_KIND_FREE)
+		if (!makes(&ways[w]))
 			continue;
 		for (size_t s = 0; s < ARRAY_SIZE(sizes); s++) {
 			for (size_t a = 0; a < ARRAY_SIZE(alignments); a++)
@@ -384,9 +409,13 @@ static void each_way(enum gate_mode mode)
 					    alignments[a], (unsigned)(s + a));
 		}
 	}
-	for (size_t from = 0; from < ARRAY_SIZE(sizes); from++) {
-		for (size_t to = 0; to < ARRAY_SIZE(sizes); to++)
-			expect_resized(sizes[from], sizes[to]);
+	for (size_t w = 0; w < way_count; w++) {
+		if (ways[w].kind != GATE_KIND_REALLOC)
+			continue;
+		for (size_t from = 0; from < ARRAY_SIZE(sizes); from++) {
+			for (size_t to = 0; to < ARRAY_SIZE(sizes); to++)
+				expect_resized(&ways[w], sizes[from], sizes[to]);
+		}
 	}
 	assert_books(mode == GATE_SAMPLED);
 }
@@ -407,7 +436,7 @@ static void unwinding(void)
 		for (size_t w = 0; w < way_count; w++) {
 			void *block;
 
-			if (ways[w].kind == GATE_KIND_FREE)
+			if (!makes(&ways[w]))
 				continue;
 			STEP_ON();
 			block = get(&ways[w], 800, 64);
@@ -441,7 +470,7 @@ static void rates(void)
 {
 	gate_set(GATE_SAMPLED);
 	for (size_t w = 0; w < way_count; w++) {
-		if (ways[w].kind == GATE_KIND_FREE)
+		if (!makes(&ways[w]))
 			continue;
 		rate(&ways[w], 8);
 		if (ways[w].kind == GATE_KIND_SIZE_2 || ways[w].kind == GATE_KIND_POSIX ||

@@ -5,7 +5,7 @@
  * the exact entries every call does.
  *
  * At a function's entry %rax, %r10, %r11 and the flags are free, as are argument registers that hold
- * no argument. At a probe %rdi is the block, %rsi the size, and (%rsp) the return address of the
+ * no argument; a stub keeps three of those. At a probe %rdi is the block, %rsi the size, and (%rsp) the return address of the
  * program's call: CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no
  * register.
  *
@@ -122,13 +122,12 @@ memleakbpf_gate:
 	.cfi_startproc
 .endm
 
-/* calloc's product; what overflows fails in the function. */
+/* calloc's product; what overflows fails in the function. A third argument stays (an alignment). */
 .macro PRODUCT kind, room
 .if \kind == GATE_KIND_CALLOC
-	mov	%rdi, %rax
-	mul	%rsi
+	mov	%rdi, %rcx
+	imul	%rsi, %rcx
 	jo	\room
-	mov	%rax, %rdx
 .endif
 .endm
 
@@ -389,9 +388,9 @@ memleakbpf_gate:
 .Lmarked\@:
 	SAVE	%rdi
 	SAVE	%rsi
-	TAKE_STACK	8
+	SAVE	%rdx
 	call	gate_remove
-	GIVE_STACK	8
+	RESTORE	%rdx
 	RESTORE	%rsi
 	RESTORE	%rdi
 	test	%eax, %eax
@@ -498,7 +497,7 @@ own_slot:
 	ALLOC	GATE_KIND_SIZE_2, %rsi
 .endr
 .rept 2
-	ALLOC	GATE_KIND_CALLOC, %rdx
+	ALLOC	GATE_KIND_CALLOC, %rcx
 .endr
 .rept 2
 	ALLOC	GATE_KIND_POSIX, %rdx
