@@ -19,6 +19,7 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/remote.h"
+#include "user/freeze/run_first.h"
 #include "user/gate/hole.h"
 #include "user/gate/leftover.h"
 #include "user/process/proc.h"
@@ -276,6 +277,38 @@ bool gate_has_threads(pid_t pid)
 	return proc_other_thread(pid, pid) || proc_sharers(pid, &sharers, &count) || count;
 }
 
+static int pages_get(struct pages_making *m, uint64_t *on)
+{
+	struct gate_pages *pages = m->pages;
+	uint64_t start = monotonic_ns(), limit = pages->hold ? LONG_HOLD_NS : HOLD_NS;
+	int err = pages_choose(m);
+
+	if (err)
+		return err;
+	/* Or the pause would be as long as others on a busy machine let it be. */
+	run_first(true);
+	err = remote_begin(pages->pid, limit, &m->remote, m->reason);
+	if (!err) {
+		err = m->get(m);
+		err = err ?: pages_write_header(m, on);
+		pages->holder = m->remote;
+		pages->held_ns = start;
+	}
+	if (err || !pages->hold)
+		gate_pages_let_go(pages);
+	run_first(false);
+	return err;
+}
+
+/*
+ * Something has been mapped there meanwhile; the thread takes its time to stop, on a busy machine; or
+ * cannot be used at this moment.
+ */
+static bool pages_is_worth_another_try(int err)
+{
+	return err == -EEXIST || err == -ETIMEDOUT || err == -EBUSY;
+}
+
 int gate_pages_open(const struct gate_request *request, const struct gate_part *parts,
 		    struct gate_pages *pages, uint64_t *on, char reason[static REASON_MAX])
 {
@@ -284,23 +317,8 @@ int gate_pages_open(const struct gate_request *request, const struct gate_part *
 		.request = request, .parts = parts, .pages = pages, .code = code, .reason = reason};
 	int err = code ? -EEXIST : refuse(reason, -ENOMEM, "no memory");
 
-	/* On a busy machine the thread may take its time to stop. */
-	for (int i = 0; i < TRIES && (err == -EEXIST || err == -ETIMEDOUT); i++) {
-		uint64_t start = monotonic_ns();
-
-		err = pages_choose(&m);
-		err = err
-			      ?: remote_begin(pages->pid, pages->hold ? LONG_HOLD_NS : HOLD_NS,
-					      &m.remote, reason);
-		if (err)
-			continue;
-		err = m.get(&m);
-		err = err ?: pages_write_header(&m, on);
-		pages->holder = m.remote;
-		pages->held_ns = start;
-		if (err || !pages->hold)
-			gate_pages_let_go(pages);
-	}
+	for (int i = 0; i < TRIES && pages_is_worth_another_try(err); i++)
+		err = pages_get(&m, on);
 	return err;
 }
 

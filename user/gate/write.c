@@ -11,6 +11,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/run_first.h"
 #include "user/freeze/stop.h"
 
 /* The process goes on after that in any case. */
@@ -26,12 +27,17 @@ static int write_once(pid_t pid, const struct stop_piece *pieces, size_t count, 
 {
 	struct stop *stop;
 	uint64_t stood;
-	int err = stop_begin(pid, HOLD_NS, NULL, &stop, reason);
+	int err;
 
-	if (err)
+	run_first(true);
+	err = stop_begin(pid, HOLD_NS, NULL, &stop, reason);
+	if (err) {
+		run_first(false);
 		return err;
+	}
 	err = stop_write(stop, pieces, count, reason);
 	stood = stop_end(stop);
+	run_first(false);
 	if (stood > *pause_ns)
 		*pause_ns = stood;
 	stop_free(stop);
