@@ -50,9 +50,10 @@ static void session_on_attached(void *ctx, struct target *target)
 			 "unwind tables): where the code keeps none, callers are missing");
 	s->short_stacks = false;
 	log_info("attached to %d (%s)%s", target_pid(target), target_comm(target),
-		 target_tells(target) ? ", which samples its allocations itself (otel_memory); "
-					"--attach session, multi or single traces all of them"
-				      : "");
+		 target_tells(target)
+			 ? ", which samples its allocations itself (otel_memory); "
+			   "--attach session, multi or single, or --gate, traces functions"
+			 : "");
 }
 
 /* Its last snapshot is taken here, while there is memory to be judged. */

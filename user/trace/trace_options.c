@@ -48,8 +48,8 @@ static enum trace_usdt trace_options_usdt(const struct trace_options *options,
 
 	if (wanted == ATTACH_USDT)
 		return TRACE_USDT_ONLY;
-	if (wanted != ATTACH_AUTO || options->check_frees || o->object || o->custom_count ||
-	    o->mmap || (o->prefixes && *o->prefixes))
+	if (wanted != ATTACH_AUTO || options->gate || options->check_frees || o->object ||
+	    o->custom_count || o->mmap || (o->prefixes && *o->prefixes))
 		return TRACE_USDT_NEVER;
 	return TRACE_USDT_FOUND;
 }
