@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
@@ -10,6 +11,10 @@
 #include "user/trace/gated.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
+
+/* A second for another tool to leave: single probes of one go one by one. */
+#define GATE_TRIES    50
+#define GATE_BREAK_NS (20 * NS_PER_MS)
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -63,9 +68,10 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 			      const struct probe_set *set)
 {
 	const struct target_attachment *there = target_attachment_of(target, set);
+	const struct timespec pause = ns_timespec(GATE_BREAK_NS);
 	char reason[REASON_MAX] = "";
 	struct target_attachment *a;
-	int err;
+	int err = 0;
 
 	if (there)
 		return there->gated ? 1 : 0;
@@ -78,7 +84,13 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	if (!a)
 		return -ENOMEM;
 	a->set = set;
-	err = gated_new(trace, target, set, &a->gated, reason);
+	for (int i = 0; i < GATE_TRIES; i++) {
+		err = gated_new(trace, target, set, &a->gated, reason);
+		/* The probes of a tool that has just ended go some milliseconds later. */
+		if (err != -EBUSY || target->start_ns)
+			break;
+		nanosleep(&pause, NULL);
+	}
 	if (!err) {
 		a->ready_ns = monotonic_ns();
 		a->next = target->attachments;
