@@ -57,14 +57,29 @@ static __always_inline bool usdt_read(const struct pt_regs *ctx, const struct us
 	return true;
 }
 
+/* An argument lies in memory that is not there now: the sample is lost. */
+static __always_inline int usdt_unread(void)
+{
+	struct thread_state *thread = NULL;
+	struct target_info target;
+
+	if (current_target(&target, &thread) && target.flags & TARGET_TELLS)
+		count_lost(target.id, LOST_OUT_POINTER);
+	return 0;
+}
+
 static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t row)
 {
 	struct usdt_spec *spec = bpf_map_lookup_elem(&usdt_specs, &row);
 	uint64_t block, size, weighed;
 
-	if (!spec || !usdt_read(ctx, &spec->args[0], &block) ||
-	    !usdt_read(ctx, &spec->args[1], &size) || !usdt_read(ctx, &spec->args[2], &weighed) ||
-	    !weighed)
+	if (!spec)
+		return 0;
+	if (!usdt_read(ctx, &spec->args[0], &block) || !usdt_read(ctx, &spec->args[1], &size) ||
+	    !usdt_read(ctx, &spec->args[2], &weighed))
+		return usdt_unread();
+	/* One that stands for nothing. */
+	if (!weighed)
 		return 0;
 	return told_alloc(ctx, 0, block, size, weighed);
 }

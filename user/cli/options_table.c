@@ -20,8 +20,12 @@ static const char expected_time[] =
 	"(2026-01-02T03:04:05, with Z for UTC)";
 
 static const struct option_choice attach_choices[] = {
-	{"auto", ATTACH_AUTO},	   {"session", ATTACH_SESSION}, {"multi", ATTACH_MULTI},
-	{"single", ATTACH_SINGLE}, {"usdt", ATTACH_USDT},	{"gate", ATTACH_GATE},
+	{"auto", ATTACH_AUTO},
+	{"session", ATTACH_SESSION},
+	{"multi", ATTACH_MULTI},
+	{"single", ATTACH_SINGLE},
+	{"usdt", ATTACH_USDT},
+	{"gate", ATTACH_GATE},
 	{NULL, 0},
 };
 
