@@ -7,10 +7,10 @@
 #ifndef MEMLEAKBPF_GATE_STUB_LAYOUT_H
 #define MEMLEAKBPF_GATE_STUB_LAYOUT_H
 
-#define GATE_CODE_SIZE 0x8000
+#define GATE_CODE_SIZE 0xc000
 
 /* The data is zero in a forked child (MADV_WIPEONFORK): zero is a gate that does nothing. */
-#define GATE_HEADER	  0x8000
+#define GATE_HEADER	  0xc000
 #define GATE_SLOTS	  0x10000
 #define GATE_SLOT_BITS	  12 /* slots of 64 bytes, one for a thread; few threads share one */
 #define GATE_FILTER	  0x50000
@@ -29,15 +29,16 @@
 #define GATE_PROBE 10
 
 /* What a function takes and gives: enum gate_kind. */
-#define GATE_KIND_SIZE_1      0 /* malloc: the first argument is the size */
-#define GATE_KIND_SIZE_2      1 /* memalign, aligned_alloc: the second is */
-#define GATE_KIND_CALLOC      2 /* the product of the two */
-#define GATE_KIND_POSIX	      3 /* posix_memalign: the third is the size, *first the block */
-#define GATE_KIND_NEW	      4 /* operator new, which may throw: the first is the size */
-#define GATE_KIND_NEW_ALIGNED 5 /* ... and the second the alignment */
-#define GATE_KIND_REALLOC     6
-#define GATE_KIND_FREE	      7
-#define GATE_KINDS	      8
+#define GATE_KIND_SIZE_1	0 /* malloc: the first argument is the size */
+#define GATE_KIND_SIZE_2	1 /* memalign, aligned_alloc: the second is */
+#define GATE_KIND_CALLOC	2 /* the product of the two */
+#define GATE_KIND_POSIX		3 /* posix_memalign: the third is the size, *first the block */
+#define GATE_KIND_NEW		4 /* operator new, which may throw: the first is the size */
+#define GATE_KIND_NEW_ALIGNED	5 /* ... and the second the alignment */
+#define GATE_KIND_REALLOC	6
+#define GATE_KIND_REALLOC_ARRAY 7 /* reallocarray: the product of the second and the third */
+#define GATE_KIND_FREE		8
+#define GATE_KINDS		9
 
 /* For the assembler: where those are in struct gate_slot, and how large struct gate_call is. */
 #define GATE_SLOT_THREAD 16

@@ -13,7 +13,6 @@
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
 #include "user/process/proc.h"
-#include "user/target/wrapper.h"
 
 /* Text of one object that is looked at for branches into a jump. */
 #define TEXT_MAX (256u << 20)
@@ -38,8 +37,11 @@ static int gated_kind(const struct alloc_fn *fn)
 	case OP_ALLOC_OUT:
 		return fn->ptr_arg == 1 && fn->size_arg == 3 ? GATE_KIND_POSIX : -1;
 	case OP_REALLOC:
-		return fn->ptr_arg == 1 && fn->size_arg == 2 && !fn->count_arg ? GATE_KIND_REALLOC
-									       : -1;
+		if (fn->count_arg)
+			return fn->ptr_arg == 1 && fn->count_arg == 2 && fn->size_arg == 3
+				       ? GATE_KIND_REALLOC_ARRAY
+				       : -1;
+		return fn->ptr_arg == 1 && fn->size_arg == 2 ? GATE_KIND_REALLOC : -1;
 	case OP_FREE:
 		return fn->ptr_arg == 1 ? GATE_KIND_FREE : -1;
 	default:
@@ -165,19 +167,6 @@ static int gated_check_callers(const struct leads_object *leads, const struct ob
 	return 0;
 }
 
-/*
- * Does it do its work by another function that has a gate? Then it needs none: reallocarray() of
- * glibc is a multiplication before realloc().
- */
-static bool gated_is_wrapper(const struct probe_set *set, const struct provider_fn *fn)
-{
-	Elf *elf = object_elf(set->provider->object, ELF_FOR_SYMBOLS);
-	bool is = elf && wrapper_hands_on(set->provider, elf, fn);
-
-	elf_end(elf);
-	return is;
-}
-
 /* Which functions the throwing ones' blocks are taken from: struct gate_function of stub.h. */
 static int gated_find_instead(struct gated_functions *out, char reason[static REASON_MAX])
 {
@@ -255,8 +244,6 @@ static int gated_add(const struct leads_object *object, const struct probe_set *
 	const struct gate_wanted *same;
 	const char *why = "";
 
-	if (kind < 0 && gated_is_wrapper(set, fn))
-		return 0;
 	if (kind < 0)
 		return refuse(reason, -EOPNOTSUPP, "there is no gate for functions like %s",
 			      fn->name);

@@ -52,6 +52,9 @@ static const struct gated known[] = {
 	{"free", GATE_KIND_FREE, 1, .calls_others = true},
 	{"calloc", GATE_KIND_CALLOC, 2, .calls_others = false},
 	{"realloc", GATE_KIND_REALLOC, 2, .calls_others = true},
+	{"reallocarray", GATE_KIND_REALLOC_ARRAY, 3, .calls_others = true},
+	{"mi_reallocn", GATE_KIND_REALLOC_ARRAY, 3, .calls_others = true},
+	{"mi_recalloc", GATE_KIND_REALLOC_ARRAY, 3, .calls_others = true},
 	{"posix_memalign", GATE_KIND_POSIX, 3, .calls_others = true},
 	{"memalign", GATE_KIND_SIZE_2, 2, .calls_others = true},
 	{"aligned_alloc", GATE_KIND_SIZE_2, 2, .calls_others = true},
@@ -280,11 +283,15 @@ static size_t last(const struct way *way, size_t alignment)
 							  : (size_t)__builtin_ctzl(alignment);
 }
 
+static bool resizes(const struct way *way)
+{
+	return way->kind == GATE_KIND_REALLOC || way->kind == GATE_KIND_REALLOC_ARRAY;
+}
+
 /* Does it make a block of nothing? */
 static bool makes(const struct way *way)
 {
-	return way->kind != GATE_KIND_FREE &&
-	       (way->kind != GATE_KIND_REALLOC || !strcmp(way->name, "realloc"));
+	return way->kind != GATE_KIND_FREE && (!resizes(way) || !strcmp(way->name, "realloc"));
 }
 
 static void *get(const struct way *way, size_t size, size_t alignment)
@@ -374,15 +381,36 @@ static void expect_told(const struct way *way, size_t size, size_t alignment, un
 }
 
 /* realloc of a block: its end, and what became of it. */
+static void *resize(const struct way *way, void *block, size_t size)
+{
+	void *(*function)(void *, size_t, size_t) =
+		(void *(*)(void *, size_t, size_t))way->function;
+	size_t element = size % 4 ? 1 : 4;
+
+	return way->kind == GATE_KIND_REALLOC_ARRAY ? function(block, size / element, element)
+						    : function(block, size, last(way, 4096));
+}
+
+/* A product that is larger than any size: the block stays. */
+static void expect_overflow(const struct way *way)
+{
+	void *block = get(way_of("malloc"), 100, 8);
+	uint64_t live = books.live;
+
+	assert_null(((void *(*)(void *, size_t, size_t))way->function)(block, SIZE_MAX / 2 + 1, 4));
+	assert_int_equal(books.live, live);
+	put(way_of("free"), block, 100, 8);
+	assert_int_equal(books.live, live - 1);
+}
+
 static void expect_resized(const struct way *way, size_t from, size_t to)
 {
-	void *(*resize)(void *, size_t, size_t) = (void *(*)(void *, size_t, size_t))way->function;
 	uint64_t allocated, freed, live = books.live;
 	void *block = get(way_of("malloc"), from, 8);
 
 	allocated = books.allocated;
 	freed = books.freed;
-	block = resize(block, to, last(way, 4096));
+	block = resize(way, block, to);
 	assert_non_null(block);
 	if (!strcmp(way->name, "rallocx"))
 		assert_int_equal((uintptr_t)block % 4096, 0);
@@ -410,8 +438,10 @@ static void each_way(enum gate_mode mode)
 		}
 	}
 	for (size_t w = 0; w < way_count; w++) {
-		if (ways[w].kind != GATE_KIND_REALLOC)
+		if (!resizes(&ways[w]))
 			continue;
+		if (ways[w].kind == GATE_KIND_REALLOC_ARRAY)
+			expect_overflow(&ways[w]);
 		for (size_t from = 0; from < ARRAY_SIZE(sizes); from++) {
 			for (size_t to = 0; to < ARRAY_SIZE(sizes); to++)
 				expect_resized(&ways[w], sizes[from], sizes[to]);

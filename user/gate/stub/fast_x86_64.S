@@ -131,6 +131,17 @@ memleakbpf_gate:
 .endif
 .endm
 
+/* reallocarray's: what overflows is too large, and fails. Its arguments stay. */
+.macro RESIZE_PRODUCT kind
+.if \kind == GATE_KIND_REALLOC_ARRAY
+	mov	%rsi, %rcx
+	imul	%rdx, %rcx
+	jno	.Lproduct\@
+	mov	$-1, %rcx
+.Lproduct\@:
+.endif
+.endm
+
 /* Calls the function, or what takes the place of one that may throw. */
 .macro MAKE_CALL kind, room, instead
 .if \kind == GATE_KIND_NEW_ALIGNED
@@ -369,21 +380,22 @@ memleakbpf_gate:
  * The block's end is told before the call: afterwards it may be another thread's. When the call fails,
  * that the block is there still.
  */
-.macro REALLOC
+.macro REALLOC kind, size
 	.balign	64
 	.cfi_startproc
 .Lentry\@:
 	FILTER
 	jne	.Lmarked\@
 .Lcount\@:
+	RESIZE_PRODUCT \kind
 	SLOT
-	sub	%rsi, (%rax, %r11)
+	sub	\size, (%rax, %r11)
 	jb	.Lslow\@
 	OWN_SLOT
 	MARK_INSIDE .Lroom\@
-	NESTING_CALL GATE_KIND_REALLOC, .Lroom\@, 0
+	NESTING_CALL \kind, .Lroom\@, 0
 	ROOM	.Lroom\@
-	SLOW_ALLOC GATE_KIND_REALLOC, .Lslow\@, .Lroom\@, %rsi, .Lprobe\@, 0
+	SLOW_ALLOC \kind, .Lslow\@, .Lroom\@, \size, .Lprobe\@, 0
 
 .Lmarked\@:
 	SAVE	%rdi
@@ -395,6 +407,7 @@ memleakbpf_gate:
 	RESTORE	%rdi
 	test	%eax, %eax
 	je	.Lcount\@
+	RESIZE_PRODUCT \kind
 	/* %eax: by the sampled entry? */
 	PROBE	.Lfreed\@
 	test	%eax, %eax
@@ -402,9 +415,10 @@ memleakbpf_gate:
 	SAVE	%rdi
 	SAVE	%rsi
 	SAVE	%rdx
-	SAVE	%rsi
+	SAVE	\size
 	TAKE_STACK	(GATE_CALL_SIZE + 8)
 	mov	%rsp, %rdi
+	mov	SIZE_AT(%rsp), %rsi
 	call	gate_count
 	ARGUMENTS
 	call	.Lroom\@
@@ -431,13 +445,14 @@ memleakbpf_gate:
 	ja	.Lroom\@
 	cmpq	$0, gate_header(%rip)
 	je	.Lroom\@
+	RESIZE_PRODUCT \kind
 	xor	%eax, %eax
 	test	%rdi, %rdi
 	jne	.Lfreed\@
 .Lended\@:
 	mov	%rsp, GATE_SLOT_INSIDE(%r10)
 	SAVE	%rdi
-	SAVE	%rsi
+	SAVE	\size
 	SAVE	%r10
 	call	.Lroom\@
 	mov	%rax, %rdi
@@ -460,7 +475,7 @@ memleakbpf_gate:
 .Lret\@:
 	ret
 	UNDO	.Lundo\@
-	TABLE	GATE_KIND_REALLOC, .Lentry\@, .Lentry\@, .Lexact\@, .Lundo\@, .Lroom\@, 0, \
+	TABLE	\kind, .Lentry\@, .Lentry\@, .Lexact\@, .Lundo\@, .Lroom\@, 0, \
 		.Lprobe\@, .Lfreed\@, .Lkept\@
 .endm
 
@@ -496,7 +511,7 @@ own_slot:
 .rept 6
 	ALLOC	GATE_KIND_SIZE_2, %rsi
 .endr
-.rept 2
+.rept 3
 	ALLOC	GATE_KIND_CALLOC, %rcx
 .endr
 .rept 2
@@ -508,8 +523,11 @@ own_slot:
 .rept 4
 	ALLOC	GATE_KIND_NEW_ALIGNED, %rdi
 .endr
+.rept 4
+	REALLOC	GATE_KIND_REALLOC, %rsi
+.endr
 .rept 3
-	REALLOC
+	REALLOC	GATE_KIND_REALLOC_ARRAY, %rcx
 .endr
 .rept 16
 	FREE
