@@ -58,6 +58,7 @@ enum lost_cause {
 	LOST_LATE_PROBES,
 	LOST_SHORT_CHILDREN, /* child process: it ended before its probes were in */
 	LOST_REMOVED_PROBES, /* all for a while: the kernel has taken an object's probes out */
+	LOST_GATE_FULL, /* allocation: no room among the samples that the gate knows in the target */
 	LOST_CAUSES,
 };
 

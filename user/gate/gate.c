@@ -26,6 +26,7 @@ struct gate {
 	size_t site_count;
 	char path[32];
 	bool started;
+	uint64_t dropped;
 	uint64_t held_ns;
 	uint64_t pause_ns;
 };
@@ -158,6 +159,13 @@ int gate_start(struct gate *gate, char reason[static REASON_MAX])
 uint64_t gate_held_ns(const struct gate *gate)
 {
 	return gate->held_ns;
+}
+
+uint64_t gate_dropped(struct gate *gate)
+{
+	if (gate->started)
+		gate_pages_read_dropped(&gate->pages, &gate->dropped);
+	return gate->dropped;
 }
 
 int gate_close(struct gate *gate, bool gone, char reason[static REASON_MAX])

@@ -91,6 +91,12 @@ uint64_t gate_held_ns(const struct gate *gate);
 uint64_t gate_pause_ns(const struct gate *gate);
 
 /*
+ * How many samples were not told so far, since too many were live at a time. What was known last, if
+ * the process's memory cannot be read.
+ */
+uint64_t gate_dropped(struct gate *gate);
+
+/*
  * Gives the bytes back and frees the gate. `gone`: the process has ended, or its program has, and
  * there is nothing to give back to. 0; -errno with the reason where the jumps stay: they cost some
  * ns a call. NULL is fine.

@@ -340,6 +340,15 @@ uint64_t gate_pages_switch(const struct gate_pages *pages)
 	return pages->address + GATE_HEADER + offsetof(struct gate_header, mean_ln2);
 }
 
+void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped)
+{
+	uint64_t now, at = pages->address + GATE_HEADER + offsetof(struct gate_header, dropped);
+	struct iovec to = {&now, sizeof(now)}, from = {(void *)(uintptr_t)at, sizeof(now)};
+
+	if (process_vm_readv(pages->memory, &to, 1, &from, 1, 0) == (ssize_t)sizeof(now))
+		*dropped = now;
+}
+
 void gate_pages_remove(struct gate_pages *pages)
 {
 	struct pages_making m = {.pages = pages};

@@ -28,6 +28,9 @@ int gate_pages_open(const struct gate_request *request, const struct gate_part *
 /* The address of the word that turns the stubs on and off: gate_header.mean_ln2. 0: off. */
 uint64_t gate_pages_switch(const struct gate_pages *pages);
 
+/* gate_header.dropped; *dropped stays as it is where that cannot be read. */
+void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped);
+
 /*
  * Has it more than one, or do other processes run in its memory? True also where that is unknown.
  */

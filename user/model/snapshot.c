@@ -66,6 +66,8 @@ static const struct cause causes[] = {
 						   "ended and another tracer came and went: what "
 						   "it allocates and frees is not seen any "
 						   "more; attach anew (memleakbpf -p PID)"},
+	[LOST_GATE_FULL] = {"gate_full", "samples not recorded: too many of them are live for the "
+					 "gate to know them; sample less often (-s)"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 

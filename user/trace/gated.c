@@ -112,6 +112,11 @@ int gated_new(struct trace *trace, const struct target *target, const struct pro
 	return 0;
 }
 
+uint64_t gated_dropped(const struct gated *gated)
+{
+	return gate_dropped(gated->gate);
+}
+
 uint64_t gated_held_ns(const struct gated *gated)
 {
 	return gate_held_ns(gated->gate);

@@ -21,6 +21,9 @@ int gated_prepare(struct trace *trace);
 int gated_new(struct trace *trace, const struct target *target, const struct probe_set *set,
 	      struct gated **out, char reason[static REASON_MAX]);
 
+/* Samples that the gate could not tell: LOST_GATE_FULL. */
+uint64_t gated_dropped(const struct gated *gated);
+
 /*
  * Since when (CLOCK_MONOTONIC) the target stood still until its gate was there, all of it; 0: it ran
  * meanwhile.

@@ -14,6 +14,7 @@
 #include "user/base/util.h"
 #include "user/trace/anchor.h"
 #include "user/trace/bad_frees_read.h"
+#include "user/trace/gated.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/recursion_misses.h"
 #include "user/trace/sampling.h"
@@ -403,6 +404,8 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	if (ages != READER_NEW_AGES && !reader_has_all_ages(s) && trace->options.ages)
 		s->ages_unread = reader_live_blocks(trace);
 	reader_fill_losses(s, trace, target->id);
+	for (const struct target_attachment *a = target->attachments; a; a = a->next)
+		s->lost[LOST_GATE_FULL] += a->gated ? gated_dropped(a->gated) : 0;
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
 	*out = s;

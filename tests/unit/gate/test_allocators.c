@@ -32,6 +32,7 @@ int main(void)
 }
 #else
 #include "tests/unit/gate/in_process.h"
+#include "tests/unit/gate/known_functions.h"
 #include "tests/unit/gate/stepped.h"
 
 /* ---- an allocator ------------------------------------------------------------------------- */
@@ -43,56 +44,15 @@ static const char *const libraries[] = {
 	"libmimalloc.so.2",
 };
 
-#define ALIGNED "St11align_val_t"
-#define NOTHROW "RKSt9nothrow_t"
-
-/* As a tool would take them from the allocator table; malloc and calloc are said to be leaves. */
-static const struct gated known[] = {
-	{"malloc", GATE_KIND_SIZE_1, 1, .calls_others = false},
-	{"free", GATE_KIND_FREE, 1, .calls_others = true},
-	{"calloc", GATE_KIND_CALLOC, 2, .calls_others = false},
-	{"realloc", GATE_KIND_REALLOC, 2, .calls_others = true},
-	{"reallocarray", GATE_KIND_REALLOC_ARRAY, 3, .calls_others = true},
-	{"mi_reallocn", GATE_KIND_REALLOC_ARRAY, 3, .calls_others = true},
-	{"mi_recalloc", GATE_KIND_REALLOC_ARRAY, 3, .calls_others = true},
-	{"posix_memalign", GATE_KIND_POSIX, 3, .calls_others = true},
-	{"memalign", GATE_KIND_SIZE_2, 2, .calls_others = true},
-	{"aligned_alloc", GATE_KIND_SIZE_2, 2, .calls_others = true},
-	{"valloc", GATE_KIND_SIZE_1, 1, .calls_others = true},
-	{"pvalloc", GATE_KIND_SIZE_1, 1, .calls_others = true},
-	/* With flags or an alignment behind the arguments that a stub looks at. */
-	{"mallocx", GATE_KIND_SIZE_1, 2, .calls_others = true},
-	{"rallocx", GATE_KIND_REALLOC, 3, .calls_others = true},
-	{"mi_malloc_aligned", GATE_KIND_SIZE_1, 2, .calls_others = true},
-	{"mi_calloc_aligned", GATE_KIND_CALLOC, 3, .calls_others = true},
-	{"mi_realloc_aligned", GATE_KIND_REALLOC, 3, .calls_others = true},
-	{"_Znwm", GATE_KIND_NEW, 1, .instead = "malloc"},
-	{"_Znam", GATE_KIND_NEW, 1, .instead = "malloc"},
-	{"_Znwm" NOTHROW, GATE_KIND_NEW, 2, .instead = "malloc"},
-	{"_Znam" NOTHROW, GATE_KIND_NEW, 2, .instead = "malloc"},
-	{"_Znwm" ALIGNED, GATE_KIND_NEW_ALIGNED, 2, .instead = "memalign"},
-	{"_Znam" ALIGNED, GATE_KIND_NEW_ALIGNED, 2, .instead = "memalign"},
-	{"_Znwm" ALIGNED NOTHROW, GATE_KIND_NEW_ALIGNED, 3, .instead = "memalign"},
-	{"_Znam" ALIGNED NOTHROW, GATE_KIND_NEW_ALIGNED, 3, .instead = "memalign"},
-	{"_ZdlPv", GATE_KIND_FREE, 1, .calls_others = true},
-	{"_ZdaPv", GATE_KIND_FREE, 1, .calls_others = true},
-	{"_ZdlPvm", GATE_KIND_FREE, 2, .calls_others = true},
-	{"_ZdaPvm", GATE_KIND_FREE, 2, .calls_others = true},
-	{"_ZdlPv" ALIGNED, GATE_KIND_FREE, 2, .calls_others = true},
-	{"_ZdaPv" ALIGNED, GATE_KIND_FREE, 2, .calls_others = true},
-	{"_ZdlPvm" ALIGNED, GATE_KIND_FREE, 3, .calls_others = true},
-	{"_ZdaPvm" ALIGNED, GATE_KIND_FREE, 3, .calls_others = true},
-};
-
 /* All that the allocator has, whether or not it shares a stub with another. */
 static struct way {
 	const char *name;
 	uint32_t kind;
 	void *function;
-} ways[ARRAY_SIZE(known)];
+} ways[ARRAY_SIZE(known_functions)];
 static size_t way_count;
 
-static struct gated functions[ARRAY_SIZE(known)];
+static struct gated functions[ARRAY_SIZE(known_functions)];
 static void *library;
 
 /* A copy, in which no other tool has probes. */
@@ -181,19 +141,19 @@ static size_t find_functions(const struct leads_object *object)
 	size_t count = 0;
 
 	way_count = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		uint64_t address = (uintptr_t)dlsym(library, known[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(known_functions); i++) {
+		uint64_t address = (uintptr_t)dlsym(library, known_functions[i].name);
 		const char *why;
 
 		if (address - object->address >= object->size)
 			continue;
-		ways[way_count++] =
-			(struct way){known[i].name, known[i].kind, (void *)(uintptr_t)address};
+		ways[way_count++] = (struct way){known_functions[i].name, known_functions[i].kind,
+						 (void *)(uintptr_t)address};
 		if (leads_beginning(object, &address, &why))
-			fail_msg("%s: %s", known[i].name, why);
+			fail_msg("%s: %s", known_functions[i].name, why);
 		if (gated_at(address, count))
 			continue;
-		functions[count] = known[i];
+		functions[count] = known_functions[i];
 		functions[count++].function = (void *)(uintptr_t)address;
 	}
 	return count;
@@ -218,7 +178,7 @@ static void find_instead(const struct leads_object *object, size_t count)
 /* Those that cannot have a jump must get their blocks from others. */
 static size_t without_wrappers(const struct leads_object *object, size_t count)
 {
-	uint64_t entries[ARRAY_SIZE(known)];
+	uint64_t entries[ARRAY_SIZE(known_functions)];
 	size_t left = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -234,7 +194,7 @@ static size_t without_wrappers(const struct leads_object *object, size_t count)
 
 static void find_callers(const struct leads_object *object, size_t count)
 {
-	uint64_t entries[ARRAY_SIZE(known)];
+	uint64_t entries[ARRAY_SIZE(known_functions)];
 	size_t allocating = 0;
 
 	for (size_t i = 0; i < count; i++) {
