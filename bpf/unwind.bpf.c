@@ -126,6 +126,55 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 	return UNWIND_KNOWN;
 }
 
+/* Of kernel/events/uprobes.c: return probes beyond that are left out. */
+#define MAX_RETURN_PROBES 64
+
+/* What stands in the place of such a return address. 0: none does, in this process. */
+static __always_inline uint64_t return_trampoline(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
+/*
+ * The kernel has a list of the calls whose return address it has replaced, the innermost first, as
+ * its own walks by frame pointers use it (arch/x86/events/core.c,
+ * fixup_uretprobe_trampoline_entries()). By the place of the address, since calls that an exception
+ * or longjmp has ended stay in the list for a while. Where one place has several (a tail call),
+ * each knows the program's address (prepare_uretprobe()). A function of its own, for the loop.
+ */
+__noinline int unwind_find_return(struct unwind_state *state)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct return_instance *call;
+	uint64_t place, address;
+	uint32_t i;
+
+	if (!state || state->regs.pc != return_trampoline(task))
+		return 0;
+#ifdef UNWIND_AARCH64
+	place = state->regs.sp; /* the stack pointer at the function's entry */
+#else
+	place = state->regs.sp - 8;
+#endif
+	call = BPF_CORE_READ(task, utask, return_instances);
+	for (i = 0; i < MAX_RETURN_PROBES && call; i++) {
+		if (BPF_CORE_READ(call, stack) == place) {
+			address = BPF_CORE_READ(call, orig_ret_vaddr);
+			if (address == state->regs.pc)
+				return 0;
+			state->regs.pc = address;
+			return 1;
+		}
+		call = BPF_CORE_READ(call, next);
+	}
+	return 0;
+}
+
+static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
+{
+	return unwind_find_return(state);
+}
+
 #include "bpf/unwind_trail.h"
 
 /* A function of its own that the verifier checks once, not once for each frame. */
@@ -149,6 +198,10 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 		if (n >= max)
 			break;
 		outcome = unwind_step(state);
+		if (outcome == UNWIND_SAME) {
+			pc = state->regs.pc;
+			outcome = unwind_step(state);
+		}
 		if (outcome == UNWIND_DROP)
 			break;
 		event->frames[n] = pc;
@@ -268,6 +321,29 @@ __noinline int unwind_hash_words(struct unwind_state *state, struct stack_copy_e
 	return 0;
 }
 
+#ifndef UNWIND_AARCH64
+/* User space cannot ask for the list: it gets the program's return addresses. */
+__noinline int unwind_copy_returns(struct stack_copy_event *event)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct return_instance *call = BPF_CORE_READ(task, utask, return_instances);
+	uint64_t trampoline = return_trampoline(task), at;
+	uint32_t i;
+
+	if (!event)
+		return 0;
+	for (i = 0; i < MAX_RETURN_PROBES && call; i++) {
+		at = (BPF_CORE_READ(call, stack) - event->sp) / 8;
+		/* Compare the very register that is used then, for the verifier to see. */
+		barrier_var(at);
+		if (at < ABI_COPY_SIZE / 8 && event->words[at] == trampoline)
+			event->words[at] = BPF_CORE_READ(call, orig_ret_vaddr);
+		call = BPF_CORE_READ(call, next);
+	}
+	return 0;
+}
+#endif
+
 __noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *event)
 {
 	uint32_t i, size;
@@ -285,6 +361,9 @@ __noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *
 	event->exact = state->exact;
 	event->first = state->first;
 	event->size = size;
+#ifndef UNWIND_AARCH64
+	unwind_copy_returns(event);
+#endif
 	event->stack.stack_id = unwind_mix(unwind_mix(state->hash, state->regs.sp), state->regs.fp);
 	for (i = 0; i < size / 8 && i < ABI_COPY_SIZE / 8; i += HASHED_AT_ONCE)
 		unwind_hash_words(state, event, i);

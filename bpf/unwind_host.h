@@ -39,4 +39,10 @@ static __always_inline int unwind_read(const struct unwind_state *state, void *t
  */
 static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc);
 
+/*
+ * Of the current thread: has a return probe put the address state->regs.pc in the place of a return
+ * address? Then state->regs.pc is that from now on.
+ */
+static __always_inline bool unwind_undo_return_probe(struct unwind_state *state);
+
 #endif

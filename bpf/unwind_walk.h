@@ -14,6 +14,7 @@ enum unwind_outcome {
 	UNWIND_NEXT, /* regs are now the caller's */
 	UNWIND_LAST, /* the walk ends with this frame; state->end says why */
 	UNWIND_DROP, /* this was no frame */
+	UNWIND_SAME, /* regs.pc was a return probe's; the same frame once more, now with its own */
 };
 
 #ifdef UNWIND_AARCH64
@@ -385,7 +386,10 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 	return unwind_go(state, cfa, pc);
 }
 
-/* Makes the mapping that pc lies in the current one: UNWIND_NEXT, or how the walk ends. */
+/*
+ * Makes the mapping that pc lies in the current one: UNWIND_NEXT; UNWIND_SAME when that was not the
+ * program's own address; or how the walk ends.
+ */
 static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 {
 	int answer;
@@ -396,6 +400,10 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 		return UNWIND_NEXT;
 	state->map_end = 0;
 	unwind_note_other(state);
+	if (!state->exact && unwind_undo_return_probe(state)) {
+		state->regs.pc &= UNWIND_ADDRESS_MASK;
+		return UNWIND_SAME;
+	}
 	answer = unwind_ask_kernel(state, pc);
 	state->asked = 1;
 	if (answer == UNWIND_KNOWN)
@@ -418,8 +426,8 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 }
 
 /*
- * Looks up what holds at pc and remembers it. UNWIND_NEXT with *number filled in, or how the walk
- * ends.
+ * Looks up what holds at pc and remembers it. UNWIND_NEXT with *number filled in, UNWIND_SAME, or
+ * how the walk ends.
  */
 static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t pc, uint32_t *number)
 {
@@ -436,7 +444,7 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 		return UNWIND_NEXT;
 	}
 	outcome = unwind_enter(state, pc);
-	if (outcome == UNWIND_DROP)
+	if (outcome == UNWIND_DROP || outcome == UNWIND_SAME)
 		return outcome;
 	state->weak = 0;
 	token = pc;

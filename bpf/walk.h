@@ -35,6 +35,12 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 	return UNWIND_UNKNOWN;
 }
 
+static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
+{
+	(void)state;
+	return false;
+}
+
 #define unwind_recall(state)	     ABI_NO_SLOT
 #define unwind_remember(state, slot) ((void)0)
 #if defined(__TARGET_ARCH_arm64)

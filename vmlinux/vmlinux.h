@@ -193,6 +193,17 @@ struct pt_regs___whole {
 };
 #endif
 
+/* A call with a return probe. */
+struct return_instance {
+	unsigned long stack; /* x86: where its return address was; else: the stack pointer at its entry */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct task_struct {
 	int pid, tgid, on_cpu;
 	unsigned int __state, flags;
@@ -202,6 +213,7 @@ struct task_struct {
 	char comm[16];
 	__u64 start_boottime;
 	struct mm_struct *mm;
+	struct uprobe_task *utask;
 	const struct cred *cred;
 	struct signal_struct *signal;
 	struct task_struct *group_leader, *real_parent, *parent;

@@ -596,8 +596,49 @@ beside_bpftrace() {
 
 # bats test_tags=alone
 @test "another user of uprobes on the same functions (bpftrace) comes and goes: both count right" {
-	probe_modes # by the gate stacks end at the return probe: docs/gate.md
 	each_mode beside_bpftrace
+}
+
+# start_return_probes FUNCTION…: somebody's return probes, in the target's executable.
+start_return_probes() {
+	local function program='BEGIN { printf("ready\n"); }'
+
+	for function; do
+		program+=" uretprobe:$TARGETS/leaf:$function /pid == $T_PID/ { @$function = count(); }"
+	done
+	bpftrace -e "$program" >"$D/bpftrace" 2>&1 3>&- {T_IN}>&- {T_OUT}<&- &
+	BPFTRACE=$!
+	PIDS+=("$BPFTRACE")
+	until_true "$DEADLINE" grep -q ready "$D/bpftrace" || fail "bpftrace: $(<"$D/bpftrace")"
+}
+
+# The stacks pass functions whose return address is the kernel's trampoline: one, and two of which one has called the other.
+beside_return_probes() {
+	local above='.stacks[] | select(.frames[1].function == "leak_16")' ids
+
+	start_target "$TARGETS/leaf"
+	attach "$@"
+	tell go
+	snap
+	same
+	ids=$(jq -c "[$above | .id]" <<<"$SNAP")
+	start_return_probes leak_16 middle main
+	tell go
+	snap
+	same
+	holds "[$above | .frames | map(.function)[0:4]] == [[\"malloc\", \"leak_16\", \"middle\", \"outer\"]]"
+	holds "$above | (.frames | map(.function) | index(\"main\") != null) and (.truncated | not)"
+	# The very stack that it was without the probes.
+	holds "[$above | .id] == $ids"
+	kill -INT "$BPFTRACE"
+	wait "$BPFTRACE" || :
+	grep -q '@middle: [1-9]' "$D/bpftrace" || fail "bpftrace saw nothing: $(<"$D/bpftrace")"
+	end_target
+}
+
+@test "return probes of others (bpftrace) on functions up the stack: stacks are what they are without them" {
+	each_mode beside_return_probes
+	each_mode beside_return_probes --stack fp
 }
 
 unloaded() {

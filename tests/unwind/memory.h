@@ -57,6 +57,12 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 	return state->memory->not_code ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
 
+static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
+{
+	(void)state;
+	return false;
+}
+
 #include "bpf/unwind_walk.h"
 
 /* What unwind_stack() of bpf/unwind.bpf.c does. */

@@ -51,6 +51,13 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 	return state->weak ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
 
+/* The kernel tells the thread itself only. */
+static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
+{
+	(void)state;
+	return false;
+}
+
 #include "bpf/unwind_walk.h"
 
 /* Of the target's memory there is only the copied piece of stack. */
