@@ -150,6 +150,17 @@ int remote_write(struct remote *r, const void *bytes, size_t size, char reason[s
 	return remote_give_order(r, &order, reason);
 }
 
+int remote_write_text(struct remote *r, uint64_t address, const void *bytes, size_t size,
+		      char reason[static REASON_MAX])
+{
+	struct remote_order order = {.kind = REMOTE_TEXT, .address = address, .size = size};
+
+	if (size > REMOTE_TEXT_MAX)
+		return refuse(reason, -EINVAL, "%zu bytes are more than have room", size);
+	memcpy(order.bytes, bytes, size);
+	return remote_give_order(r, &order, reason);
+}
+
 uint64_t remote_end(struct remote *r)
 {
 	const struct remote_order order = {.kind = REMOTE_END};

@@ -62,6 +62,16 @@ uint64_t remote_scratch(const struct remote *r);
 int remote_write(struct remote *r, const void *bytes, size_t size, char reason[static REASON_MAX]);
 
 /*
+ * Writes bytes of its code, which must be in one page, as who traces the thread: from 6.12 on a
+ * kernel may let nobody else (proc_mem.force_override=). Other threads, if there are any, run
+ * meanwhile. 0, -EINVAL: too long, or -errno with the reason: if it could not be written, the thread
+ * is held still.
+ */
+#define REMOTE_TEXT_MAX 16
+int remote_write_text(struct remote *r, uint64_t address, const void *bytes, size_t size,
+		      char reason[static REASON_MAX]);
+
+/*
  * Lets the thread go on, frees it all, and says for how long the thread stood still, in ns. NULL is
  * fine.
  */

@@ -22,6 +22,7 @@
 #include "user/base/util.h"
 #include "user/freeze/remote_thread.h"
 #include "user/freeze/run_first.h"
+#include "user/freeze/text_write.h"
 #include "user/freeze/tracing_child.h"
 #include "user/process/proc.h"
 
@@ -298,6 +299,13 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 	case REMOTE_WRITE:
 		answer->err = remote_child_write(r, order);
 		break;
+	case REMOTE_TEXT:
+		/* The thread stays: those before it may have to be put back. */
+		answer->err =
+			text_write_traced(r->thread.tid, order->address, order->bytes, order->size);
+		if (answer->err)
+			refuse(answer->reason, answer->err, "%s", strerror(-answer->err));
+		return;
 	case REMOTE_END:
 		remote_child_let_go(r);
 		return;
@@ -333,7 +341,9 @@ _Noreturn void remote_child_run(const struct remote_job *job)
 		_exit(1);
 	answer.err = remote_child_begin(&r, answer.reason);
 	remote_child_answer(&r, &answer);
-	while (!answer.err && !r.end_ns) {
+	if (answer.err)
+		_exit(0);
+	while (!r.end_ns) {
 		answer = (struct remote_answer){0};
 		if (remote_child_next_order(&r, &order)) {
 			remote_child_obey(&r, &order, &answer);

@@ -24,10 +24,12 @@ struct remote_order {
 	enum {
 		REMOTE_CALL,
 		REMOTE_WRITE,
+		REMOTE_TEXT, /* `size` bytes to `address` */
 		REMOTE_END,
 	} kind;
 	long number;
 	uint64_t arguments[CALL_ARGUMENTS];
+	uint64_t address;
 	size_t size;
 	unsigned char bytes[REMOTE_SCRATCH];
 };

@@ -142,7 +142,8 @@ static int gate_write_jumps(struct gate *gate, bool there, char reason[static RE
 		       DISPLACE_JUMP);
 	}
 	if (gate->pages.holder)
-		return gate_write_held(gate->pages.memory, writes, gate->count + 1, reason);
+		return gate_write_held(gate->pages.holder, gate->pages.memory, writes,
+				       gate->count + 1, reason);
 	return gate_write_all(gate->pages.pid, writes, gate->count + 1, &gate->pause_ns, reason);
 }
 

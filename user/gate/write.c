@@ -72,8 +72,21 @@ int gate_write_all(pid_t pid, const struct gate_write *writes, size_t count, uin
 	return err;
 }
 
-static int write_to_memory(int memory, const struct gate_write *writes, size_t count,
-			   char reason[static REASON_MAX])
+static int held_put(struct remote *holder, int memory, const struct gate_write *write,
+		    const uint8_t *bytes, char reason[static REASON_MAX])
+{
+	char why[REASON_MAX];
+	int err;
+
+	if (pwrite(memory, bytes, write->size, (off_t)write->address) == (ssize_t)write->size)
+		return 0;
+	/* Some kernels let only the tracer write where the process may not. */
+	err = remote_write_text(holder, write->address, bytes, write->size, why);
+	return err ? refuse(reason, err, "its code cannot be written: %s", why) : 0;
+}
+
+static int held_put_all(struct remote *holder, int memory, const struct gate_write *writes,
+			size_t count, char reason[static REASON_MAX])
 {
 	for (size_t i = 0; i < count; i++) {
 		uint8_t now[GATE_WRITE_MAX];
@@ -84,18 +97,19 @@ static int write_to_memory(int memory, const struct gate_write *writes, size_t c
 			return refuse(reason, -EBUSY, "its code has been changed meanwhile");
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (pwrite(memory, writes[i].bytes, writes[i].size, (off_t)writes[i].address) ==
-		    (ssize_t)writes[i].size)
+		char unused[REASON_MAX];
+		int err = held_put(holder, memory, &writes[i], writes[i].bytes, reason);
+
+		if (!err)
 			continue;
 		while (i-- > 0)
-			pwrite(memory, writes[i].expected, writes[i].size,
-			       (off_t)writes[i].address);
-		return refuse(reason, -EPERM, "its code cannot be written: %s", strerror(errno));
+			held_put(holder, memory, &writes[i], writes[i].expected, unused);
+		return err;
 	}
 	return 0;
 }
 
-int gate_write_held(pid_t pid, const struct gate_write *writes, size_t count,
+int gate_write_held(struct remote *holder, pid_t pid, const struct gate_write *writes, size_t count,
 		    char reason[static REASON_MAX])
 {
 	char path[64];
@@ -105,7 +119,7 @@ int gate_write_held(pid_t pid, const struct gate_write *writes, size_t count,
 	memory = open(path, O_RDWR | O_CLOEXEC);
 	if (memory < 0)
 		return refuse(reason, -errno, "its memory cannot be opened: %s", strerror(errno));
-	err = write_to_memory(memory, writes, count, reason);
+	err = held_put_all(holder, memory, writes, count, reason);
 	close(memory);
 	return err;
 }

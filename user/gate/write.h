@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "user/base/log.h"
+#include "user/freeze/remote.h"
 
 #define GATE_WRITE_MAX 8
 
@@ -28,10 +29,10 @@ int gate_write_all(pid_t pid, const struct gate_write *writes, size_t count, uin
 		   char reason[static REASON_MAX]);
 
 /*
- * The same for a process whose only thread stands still in somebody's hands
- * (user/freeze/remote.h), and not where anything is written.
+ * The same for a process whose only thread stands still in `holder`'s
+ * hands, and not where anything is written.
  */
-int gate_write_held(pid_t pid, const struct gate_write *writes, size_t count,
+int gate_write_held(struct remote *holder, pid_t pid, const struct gate_write *writes, size_t count,
 		    char reason[static REASON_MAX]);
 
 #endif

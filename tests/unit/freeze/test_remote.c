@@ -110,6 +110,36 @@ static int clean(void **state)
 
 /* ---- they are done ------------------------------------------------------------------------- */
 
+/* Where the process itself may not write. */
+static void text_is_written(void **state)
+{
+	static const char bytes[] = "0123456789abcdef";
+	char seen[REMOTE_TEXT_MAX], why[REASON_MAX] = "";
+	struct iovec to = {seen, sizeof(seen)}, from;
+	struct mapped mapped;
+	struct remote *r;
+
+	(void)state;
+	target_start(in_company);
+	assert_true(all_move());
+	r = begin();
+	map_all(r, PLACE, &mapped);
+	assert_int_equal(remote_write_text(r, mapped.code + 3, bytes, REMOTE_TEXT_MAX + 1, why),
+			 -EINVAL);
+	assert_int_equal(remote_write_text(r, mapped.code + 3, bytes, REMOTE_TEXT_MAX, why), 0);
+	from = (struct iovec){(void *)(mapped.code + 3), sizeof(seen)};
+	assert_int_equal(process_vm_readv(target, &to, 1, &from, 1, 0), sizeof(seen));
+	assert_memory_equal(seen, bytes, sizeof(seen));
+	/* Nothing is there: it says so, and the thread is in its hands yet. */
+	assert_true(remote_write_text(r, PLACE - PAGE, bytes, 8, why) < 0);
+	assert_true(why[0]);
+	assert_int_equal(CALL(r, SYS_getpid, 0), target);
+	unmap(r, &mapped);
+	remote_end(r);
+	assert_true(all_move());
+	notices_nothing();
+}
+
 static void calls_are_made(void **state)
 {
 	const uint64_t place = PLACE;
@@ -495,6 +525,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(calls_are_made, clean),
+		cmocka_unit_test_teardown(text_is_written, clean),
 		cmocka_unit_test_teardown(all_kinds, clean),
 		cmocka_unit_test_teardown(nanosleeping, clean),
 		cmocka_unit_test_teardown(waiting_for_a_futex, clean),
