@@ -111,7 +111,7 @@ static void doctor_judge(struct doctor *d)
 		doctor_have_needed(d->features) && d->machine.lockdown != LOCKDOWN_CONFIDENTIALITY;
 	attach_plan(d->features, ATTACH_AUTO, &d->plan);
 	d->possible = d->have_needed && d->plan.possible;
-	doctor_gate_read(&d->machine, &d->gate);
+	doctor_gate_read(&d->machine, d->plan.old, &d->gate);
 }
 
 /* ---- for people --------------------------------------------------------------------------- */

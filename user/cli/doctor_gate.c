@@ -54,12 +54,18 @@ static const char *doctor_gate_filter_note(int err)
 	       "our own";
 }
 
-void doctor_gate_read(const struct machine *machine, struct doctor_gate *out)
+void doctor_gate_read(const struct machine *machine, bool old, struct doctor_gate *out)
 {
 	struct seizing seizing;
 	int err, notes = 0;
 
 	*out = (struct doctor_gate){0};
+	if (old) {
+		snprintf(out->why, sizeof(out->why),
+			 "this kernel hands no cookie to a probe's program");
+		out->remedy = "use Linux 5.15 or newer";
+		return;
+	}
 	err = gate_nop_choose(&out->nop);
 	if (err == -EOPNOTSUPP) {
 		snprintf(out->why, sizeof(out->why), "%s", out->nop.step);

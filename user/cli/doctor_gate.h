@@ -19,9 +19,10 @@ struct doctor_gate {
 };
 
 /*
- * Tries it, in this process and on a child that it makes, in some milliseconds.
+ * Tries it, in this process and on a child that it makes, in some milliseconds. `old`: as in struct
+ * attach_plan.
  */
-void doctor_gate_read(const struct machine *machine, struct doctor_gate *out);
+void doctor_gate_read(const struct machine *machine, bool old, struct doctor_gate *out);
 
 /* "nop5, optimised by the kernel, 0.21 us a hit", for a gate that there can be. */
 void doctor_gate_text(const struct doctor_gate *gate, char *text, size_t size);

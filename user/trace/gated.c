@@ -57,6 +57,17 @@ int gated_prepare(struct trace *trace)
 
 	if (!trace->options.gate)
 		return 0;
+	if (trace->options.old) {
+		if (trace->options.gate_only)
+			return log_errno(-EOPNOTSUPP,
+					 "--attach gate: kernels before 5.15 hand no cookie to a "
+					 "probe's program, which the gate needs");
+		log_info("probes, and not the gate: kernels before 5.15 hand no cookie to a "
+			 "probe's program, which the gate needs");
+		trace->options.gate = false;
+		return 0;
+	}
+
 	err = gate_nop_choose(&trace->gate_nop);
 	if (!err)
 		return 0;

@@ -27,7 +27,7 @@ static void need_gate(void)
 {
 	struct doctor_gate gate;
 
-	doctor_gate_read(&usual, &gate);
+	doctor_gate_read(&usual, false, &gate);
 	if (gate.have)
 		return;
 	print_message("%s\n", getuid() ? "needs root" : gate.why);
@@ -52,7 +52,7 @@ static void test_here(void **state)
 
 	(void)state;
 	need_gate();
-	doctor_gate_read(&usual, &gate);
+	doctor_gate_read(&usual, false, &gate);
 	assert_string_equal(gate.why, "");
 	assert_null(gate.remedy);
 	assert_false(noted(&gate, "SELinux"));
@@ -62,7 +62,7 @@ static void test_here(void **state)
 	assert_int_equal(sscanf(strrchr(text, ',') + 1, " %lf us a hit", &us), 1);
 	assert_true(us > 0.02 && us < 1000);
 	selinux.selinux_enforcing = 1;
-	doctor_gate_read(&selinux, &gate);
+	doctor_gate_read(&selinux, false, &gate);
 	assert_true(gate.have);
 	assert_true(noted(&gate, "SELinux"));
 }
@@ -79,7 +79,7 @@ static void test_no_rights(void **state)
 
 		if (!getuid() && (setgid(65534) || setuid(65534)))
 			_exit(1);
-		doctor_gate_read(&usual, &gate);
+		doctor_gate_read(&usual, false, &gate);
 		_exit(!gate.have && gate.why[0] && !gate.notes[0] ? 0 : 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -115,7 +115,7 @@ static int check_filtered(void)
 {
 	struct doctor_gate gate;
 
-	doctor_gate_read(&usual, &gate);
+	doctor_gate_read(&usual, false, &gate);
 	return gate.have && noted(&gate, "seccomp") ? 0 : 1;
 }
 
@@ -131,11 +131,11 @@ static int check_no_ptrace(void)
 	struct machine yama = usual;
 	struct doctor_gate gate;
 
-	doctor_gate_read(&usual, &gate);
+	doctor_gate_read(&usual, false, &gate);
 	if (gate.have || !strstr(gate.why, "ptrace") || strstr(gate.why, "yama") || !gate.remedy)
 		return 1;
 	yama.ptrace_scope = 3;
-	doctor_gate_read(&yama, &gate);
+	doctor_gate_read(&yama, false, &gate);
 	return !gate.have && strstr(gate.why, "yama.ptrace_scope is 3") ? 0 : 2;
 }
 
@@ -150,7 +150,7 @@ static int check_no_memfd(void)
 {
 	struct doctor_gate gate;
 
-	doctor_gate_read(&usual, &gate);
+	doctor_gate_read(&usual, false, &gate);
 	return !gate.have && strstr(gate.why, "memfd: Operation not permitted") ? 0 : 1;
 }
 
