@@ -16,7 +16,7 @@
 #define GATE_FILTER	  0x50000
 #define GATE_FILTER_BITS  16 /* bytes: how many sampled blocks have addresses with that hash */
 #define GATE_SET	  0x60000
-#define GATE_SET_BITS	  17 /* addresses of sampled blocks, in buckets of 8 */
+#define GATE_SET_BITS	  17 /* complements of sampled blocks' addresses, in buckets of 8 */
 #define GATE_SIZE	  (GATE_SET + (8 << GATE_SET_BITS))
 #define GATE_LOG2_ENTRIES 257
 

@@ -148,11 +148,20 @@ void gate_count(struct gate_call *call, uint64_t size)
 	enter(home, call);
 }
 
+/*
+ * All bits of the address count (MurmurHash3's finalizer, Appleby): of jemalloc's addresses, which lie in
+ * slabs, a multiplication alone leaves most buckets empty.
+ */
 static uint64_t *bucket(uint64_t block, bool second)
 {
-	uint64_t hash = block * (second ? 0xC2B2AE3D27D4EB4Full : GATE_GOLDEN);
+	uint64_t x = block;
 
-	return gate_set + (hash >> (64 - GATE_SET_BITS) & ~7ull);
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53ull;
+	x ^= x >> 33;
+	return gate_set + ((second ? x << 32 : x) >> (64 - GATE_SET_BITS) & ~7ull);
 }
 
 static uint8_t *filter_byte(uint64_t block)
@@ -169,6 +178,15 @@ static void filter_add(uint64_t block, int change)
 	       !__atomic_compare_exchange_n(byte, &old, (uint8_t)(old + change), false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
+}
+
+/*
+ * How a block is noted in the set: an address as it is would make the block look held to whoever
+ * searches the process's memory for pointers, a verdict or a collector of garbage. 0 is an empty place.
+ */
+static uint64_t noted(uint64_t block)
+{
+	return ~block;
 }
 
 static bool set_replace(uint64_t block, uint64_t from, uint64_t to)
@@ -194,7 +212,7 @@ static bool set_has(uint64_t block)
 		const uint64_t *at = bucket(block, second);
 
 		for (int i = 0; i < 8; i++) {
-			if (at[i] == block)
+			if (at[i] == noted(block))
 				return true;
 		}
 	}
@@ -211,7 +229,7 @@ static int insert(uint64_t block)
 	if (set_has(block))
 		return 1;
 	filter_add(block, 1);
-	if (set_replace(block, 0, block)) {
+	if (set_replace(block, 0, noted(block))) {
 		count(&gate_header.sampled);
 		return 1;
 	}
@@ -245,8 +263,7 @@ int gate_reinsert(uint64_t block, uint64_t old, uint64_t size, struct gate_call 
 /* Before the block is freed: afterwards it may be another thread's. 1: it was a sample. */
 int gate_remove(uint64_t block)
 {
-	/* free(NULL), when some sample's address has the same hash: 0 is an empty place. */
-	if (!block || !set_replace(block, block, 0))
+	if (!block || !set_replace(block, noted(block), 0))
 		return 0;
 	filter_add(block, -1);
 	count(&gate_header.removed);
