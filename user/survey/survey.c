@@ -228,7 +228,8 @@ static int survey_end(struct survey_loop *s)
 
 int survey_run(const struct survey_config *config)
 {
-	const struct confine_needs needs = {.network = config->symbols.debuginfod};
+	const struct confine_needs needs = {.ptrace = config->gate,
+					    .network = config->symbols.debuginfod};
 	struct survey_loop s = {.config = config};
 	int err = survey_begin(&s);
 
