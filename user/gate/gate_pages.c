@@ -55,9 +55,10 @@ static int pages_call(struct pages_making *m, const char *what, long *result, lo
 
 	if (err)
 		return err;
+	/* -ENOMEM is for memory of our own: without it nothing goes on. */
 	if (*result < 0 && *result > -4096)
-		return refuse(m->reason, (int)*result, "it cannot %s: %s", what,
-			      strerror((int)-*result));
+		return refuse(m->reason, *result == -ENOMEM ? -ENOSPC : (int)*result,
+			      "it cannot %s: %s", what, strerror((int)-*result));
 	return 0;
 }
 

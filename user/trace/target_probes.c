@@ -101,12 +101,12 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	free(a);
 	if (err == -ESRCH || err == -ENOMEM)
 		return err;
-	if (trace->options.gate_only)
-		return log_errno(
-			-EOPNOTSUPP,
-			"process %d (%s): it cannot have a gate: %s; use --gate to trace such a "
-			"process by probes",
-			target->pid, target->comm, reason);
+	if (trace->options.gate_only) {
+		log_error("process %d (%s): it cannot have a gate: %s; use --gate to trace such a "
+			  "process by probes",
+			  target->pid, target->comm, reason);
+		return -EOPNOTSUPP;
+	}
 	log_info("process %d (%s): %s has probes, not a gate: %s", target->pid, target->comm,
 		 object_name(set->provider->object), reason);
 	return 0;
