@@ -14,11 +14,11 @@ targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
 targets_names += many children leaderless sizes clocked sharer
 TARGETS += $(targets_out)/soak $(targets_out)/many.static $(targets_out)/short.static $(targets_out)/brief $(targets_out)/brief.static
-targets_portable := leaf calls realloc verdict_heap verdict_roots verdict_threads
+targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin) \
-	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/noalloc
+	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/leaf.static-pie $(targets_out)/noalloc
 TARGETS += $(targets_out)/clock_jump.so $(targets_out)/exec_meanwhile.so
 ifneq ($(targets_native),)
 # LeakSanitizer's verdicts on the same programs.
@@ -96,6 +96,7 @@ $(eval $(call targets_rule,.nofp,.cc,$(CXX) $(targets_cxxflags) $(targets_nofp))
 $(eval $(call targets_rule,.lsan,.c,gcc $(targets_cflags) $(targets_nofp) -fsanitize=leak))
 $(eval $(call targets_rule,.lsan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fsanitize=leak))
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static))
+$(eval $(call targets_rule,.static-pie,.c,$(CC) $(targets_cflags) $(targets_fp) -static-pie -fpie))
 # Arguments in memory, and probes without semaphores.
 $(eval $(call targets_rule,.O0,.c,$(CC) $(targets_cflags) -O0))
 $(eval $(call targets_rule,.always,.c,$(CC) $(targets_cflags) $(targets_fp) -DNO_SEMAPHORES))
