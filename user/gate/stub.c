@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "user/base/clock.h"
+
 #ifdef __x86_64__
 /* Made of user/gate/stub/: the Makefile. */
 __asm__(".pushsection .rodata\n"
@@ -78,6 +80,7 @@ int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub
 void gate_header_init(struct gate_header *header, uint64_t mean)
 {
 	*header = (struct gate_header){0};
+	header->seed = monotonic_ns();
 	if (mean > MEAN_MAX)
 		mean = MEAN_MAX;
 	if (mean)

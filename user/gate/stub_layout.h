@@ -63,7 +63,8 @@ struct gate_header {
 	 * one in such a call, both may have been told.
 	 */
 	uint64_t crowded;
-	uint64_t pad[11];
+	uint64_t seed; /* of all slots' randomness */
+	uint64_t pad[10];
 	uint32_t log2[GATE_LOG2_ENTRIES + 1]; /* log2(1 + i / 256) * 2^24 */
 };
 _Static_assert(sizeof(struct gate_header) <= GATE_SLOTS - GATE_HEADER, "fits before the slots");

@@ -91,6 +91,16 @@ memleakbpf_gate:
 .endm
 
 /*
+ * As near to the probe as can be: a handler may have forked, and in a child the gate is off. A probe
+ * there would be its end: the kernel's copy of an optimised one calls what the child has not. What
+ * goes before it touches memory, where a signal is most likely to come in.
+ */
+.macro UNLESS_OFF off
+	cmpq	$0, gate_header(%rip)
+	je	\off
+.endm
+
+/*
  * The tool writes another nop there if the kernel likes one better (user/gate/nop.h). GATE_PROBE bytes
  * in one line of 16: the kernel optimises none that crosses a page.
  */
@@ -223,6 +233,7 @@ memleakbpf_gate:
 	GIVE_STACK	FRAME
 	test	%ecx, %ecx
 	je	.Lret\@
+	UNLESS_OFF .Lret\@
 	PROBE	\probe
 .Lret\@:
 	ret
@@ -255,7 +266,6 @@ memleakbpf_gate:
 	ret
 .endm
 
-/* The header once more before the probe: a handler may have forked, and a child's gate is off. */
 .macro EXACT_ALLOC kind, exact, room, size, probe, instead
 \exact:
 	cmpq	$0, gate_header(%rip)
@@ -349,6 +359,7 @@ memleakbpf_gate:
 	RESTORE	%rdi
 	test	%eax, %eax
 	je	.Lroom\@
+	UNLESS_OFF .Lroom\@
 	/* %eax: by the sampled entry? */
 	PROBE	.Lprobe\@
 	test	%eax, %eax
@@ -366,9 +377,7 @@ memleakbpf_gate:
 	OWN_SLOT
 	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
 	ja	.Lroom\@
-	/* As near to the probe as can be: a handler may have forked. */
-	cmpq	$0, gate_header(%rip)
-	je	.Lroom\@
+	UNLESS_OFF .Lroom\@
 	xor	%eax, %eax
 	jmp	.Lprobe\@
 	UNDO	.Lundo\@
@@ -407,6 +416,7 @@ memleakbpf_gate:
 	RESTORE	%rdi
 	test	%eax, %eax
 	je	.Lcount\@
+	UNLESS_OFF .Lroom\@
 	RESIZE_PRODUCT \kind
 	/* %eax: by the sampled entry? */
 	PROBE	.Lfreed\@
@@ -443,8 +453,7 @@ memleakbpf_gate:
 	OWN_SLOT
 	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
 	ja	.Lroom\@
-	cmpq	$0, gate_header(%rip)
-	je	.Lroom\@
+	UNLESS_OFF .Lroom\@
 	RESIZE_PRODUCT \kind
 	xor	%eax, %eax
 	test	%rdi, %rdi
@@ -460,9 +469,8 @@ memleakbpf_gate:
 	movq	$0, GATE_SLOT_INSIDE(%r10)
 	RESTORE	%rsi
 	RESTORE	%rdx
-	cmpq	$0, gate_header(%rip)
-	je	.Lret\@
 .Ltell\@:
+	UNLESS_OFF .Lret\@
 	test	%rdi, %rdi
 	jne	.Lprobe\@
 	/* realloc(NULL) has failed; realloc(block, 0) has freed it, and NULL is no failure. */

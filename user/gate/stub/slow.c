@@ -42,13 +42,26 @@ static void count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+/*
+ * Of the tool's seed and the place: a processor's clock cannot be read in seccomp's strict mode. The
+ * mixing is splitmix64's.
+ */
+static uint64_t first_random(const struct gate_slot *slot)
+{
+	uint64_t x = gate_header.seed + (uint64_t)slot;
+
+	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+	x = (x ^ x >> 27) * 0x94D049BB133111EB;
+	return (x ^ x >> 31) | 1;
+}
+
 /* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators"). */
 static uint64_t next_random(struct gate_slot *slot)
 {
 	uint64_t x = slot->random;
 
 	if (!x)
-		x = ((uint64_t)slot ^ __builtin_ia32_rdtsc()) * GATE_GOLDEN | 1;
+		x = first_random(slot);
 	x ^= x >> 12;
 	x ^= x << 25;
 	x ^= x >> 27;
