@@ -12,12 +12,12 @@ targets_have_musl := $(if $(targets_native),$(shell command -v $(MUSL_CC) 2>/dev
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
-targets_names += many children leaderless sizes clocked sharer
+targets_names += many children leaderless sizes clocked sharer ledger foreign
 TARGETS += $(targets_out)/soak $(targets_out)/many.static $(targets_out)/short.static $(targets_out)/brief $(targets_out)/brief.static
 targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
-	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin) \
+	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin signal_safe) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/leaf.static-pie $(targets_out)/noalloc
 TARGETS += $(targets_out)/clock_jump.so $(targets_out)/exec_meanwhile.so
 ifneq ($(targets_native),)
@@ -81,7 +81,7 @@ $(targets_out)/own_new $(targets_out)/own_new.library: $(targets_src)/own_new.cc
 	$(say) TARGET $@
 	$(Q)$(CXX) $(targets_cxxflags) $(targets_nofp) -Wno-alloc-size-larger-than $(if $(filter %.library,$@),,-DOWN) $< -o $@
 
-targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h $(targets_src)/waits.h
+targets_headers := $(targets_src)/truth.h $(targets_src)/verdict.h $(targets_src)/verdict_thread.h $(targets_src)/waits.h $(targets_src)/ledger.h $(targets_src)/ledger_children.h $(targets_src)/ledger_signals.h
 
 # $(call targets_rule,SUFFIX,SOURCE SUFFIX,COMPILER AND FLAGS)
 define targets_rule
@@ -110,7 +110,7 @@ $(eval $(call targets_rule,,.c,$(CC) $(targets_cflags) $(targets_fp)))
 $(eval $(call targets_rule,,.cc,$(CXX) $(targets_cxxflags) $(targets_fp)))
 
 # Its calls to its own malloc stay its own, and the compiler takes that for an ordinary function.
-$(targets_out)/plugin_provider.so $(targets_out)/wrapper.so $(targets_out)/noop_free.so: $(targets_out)/%.so: $(targets_src)/%.c $(targets_src)/rules.mk
+$(targets_out)/plugin_provider.so $(targets_out)/wrapper.so $(targets_out)/noop_free.so $(targets_out)/signal_safe.so: $(targets_out)/%.so: $(targets_src)/%.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_protected) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@

@@ -165,3 +165,62 @@ int gate_clear_leftovers(pid_t pid, struct gate_part *parts, size_t count, uint6
 	}
 	return n ? gate_write_all(pid, writes, n, pause_ns, reason) : 0;
 }
+
+/* ---- for probes --------------------------------------------------------------------------- */
+
+/* Where the memory is first other than the file, breakpoints on the first byte aside. */
+static size_t leftover_first_change(const struct gate_entry *entry, const uint8_t *memory)
+{
+	size_t at = memory[0] == BREAKPOINT;
+
+	while (at < entry->size && memory[at] == entry->file[at])
+		at++;
+	return at;
+}
+
+/* 1: a jump that nobody uses, in *w; 0: none of a gate's; or -errno with the reason. */
+static int leftover_find_jump(pid_t pid, const struct maps *maps, const struct gate_entry *entry,
+			      struct gate_write *w, char reason[static REASON_MAX])
+{
+	uint8_t memory[GATE_ENTRY_MAX];
+	const struct mapping *mapping;
+	int32_t distance;
+	size_t at;
+
+	if (!leftover_read(pid, entry->address, memory, entry->size))
+		return refuse(reason, -ESRCH, "its memory cannot be read");
+	at = leftover_first_change(entry, memory);
+	if (at + DISPLACE_JUMP > entry->size || (memory[at] != JUMP && memory[at] != BREAKPOINT))
+		return 0;
+	memcpy(&distance, memory + at + 1, sizeof(distance));
+	*w = (struct gate_write){.address = entry->address + at, .size = DISPLACE_JUMP};
+	mapping = maps_find(maps, w->address + DISPLACE_JUMP + (uint64_t)(int64_t)distance);
+	if (!mapping || strcmp(mapping->path, GATE_PATH) != 0)
+		return 0;
+	memcpy(w->expected, memory + at, DISPLACE_JUMP);
+	memcpy(w->bytes, entry->file + at, DISPLACE_JUMP);
+	return leftover_check_jump(pid, maps, mapping->start, reason) ?: 1;
+}
+
+int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
+		  char reason[static REASON_MAX])
+{
+	_cleanup_free_ struct gate_write *writes = calloc(count + 1, sizeof(*writes));
+	struct maps *maps = NULL;
+	uint64_t pause_ns = 0;
+	size_t n = 0;
+	int err = 0;
+
+	if (!writes)
+		return refuse(reason, -ENOMEM, "no memory");
+	if (maps_read(pid, &maps))
+		return refuse(reason, -ESRCH, "it has ended");
+	for (size_t i = 0; i < count && err >= 0; i++) {
+		err = leftover_find_jump(pid, maps, &entries[i], &writes[n], reason);
+		n += err > 0;
+	}
+	maps_free(maps);
+	if (err < 0)
+		return err;
+	return n ? gate_write_all(pid, writes, n, &pause_ns, reason) : 0;
+}

@@ -33,6 +33,22 @@ enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *fil
 int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
 			size_t count, char reason[static REASON_MAX]);
 
+/* A function's first bytes, as its file has them; fewer where its text ends. */
+#define GATE_ENTRY_MAX 48
+struct gate_entry {
+	uint64_t address; /* in the process */
+	size_t size;
+	uint8_t file[GATE_ENTRY_MAX];
+};
+
+/*
+ * Before probes are put into these functions: takes jumps away that nobody uses any more. A probe
+ * on a jump, or within it, would be the process's end: the kernel goes on behind the instruction that
+ * the file has there. 0: there is none now; or -errno with the reason: -EBUSY, another tool's gate.
+ */
+int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
+		  char reason[static REASON_MAX]);
+
 /* Takes such jumps away. *pause_ns as for gate_write_all(). 0, or -errno with the reason. */
 int gate_clear_leftovers(pid_t pid, struct gate_part *parts, size_t count, uint64_t *pause_ns,
 			 char reason[static REASON_MAX]);

@@ -60,6 +60,17 @@ static bool target_maps(const struct target *target, const struct object *object
 	return false;
 }
 
+/* No probe comes to where a gate's jump stands. 0 or -errno, logged. */
+static int target_make_way(const struct target *target, const struct probe_set *set)
+{
+	char reason[REASON_MAX] = "";
+	int err = target_attachment_of(target, set) ? 0 : gated_make_way(target, set, reason);
+
+	if (err)
+		log_error("process %d (%s) is not traced: %s", target->pid, target->comm, reason);
+	return err;
+}
+
 /*
  * A gate in place of the allocator's probes, where there is to be one. 1: it has one; 0: it is to
  * have probes; -ENXIO: it does not map the allocator; or another -errno.
@@ -107,6 +118,9 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 			  target->pid, target->comm, reason);
 		return -EOPNOTSUPP;
 	}
+	err = target_make_way(target, set);
+	if (err)
+		return err;
 	log_info("process %d (%s): %s has probes, not a gate: %s", target->pid, target->comm,
 		 object_name(set->provider->object), reason);
 	return 0;
@@ -137,7 +151,8 @@ static int target_attach_allocator(struct trace *trace, struct target *target,
 		return err == -ENXIO ? 0 : err;
 	/* In all processes it is tried when the object gets known, and never again. */
 	if (trace->options.children != CHILDREN_SYSTEMWIDE)
-		err = target_attach_set(trace, target, probes->set);
+		err = target_make_way(target, probes->set)
+			      ?: target_attach_set(trace, target, probes->set);
 	else if (!probes->in_all)
 		err = -EIO;
 	if (err)
