@@ -273,6 +273,63 @@ estimated() {
 
 # ---- Children --------------------------------------------------------------------------------------------------------------
 
+# child_with HOW OPTION…: a child that is made so has its own gate, and is counted from its first call on or from when it is attached to.
+child_with() {
+	local child how=$1
+
+	shift
+	MODE=gate
+	start_target "$TARGETS/family"
+	attach "$@"
+	tell go
+	parent=$TRUTH
+	tell "$how-wait"
+	child=$(field .child "$TRUTH")
+	[[ $how != spawn ]] || truth spawned
+	until_true "$DEADLINE" grep -Eq "attached to $child \\((family|exe)" "$D/tool.err" || fail 'the child is not attached'
+	kill -USR2 "$child"
+	truth child
+	snap "$child"
+	same freed
+	snap "$T_PID"
+	TRUTH=$parent
+	same
+	kill -TERM "$child"
+	await_final "$child"
+	stop_tool
+	end_target
+	clean
+	fresh
+	own_libc
+}
+
+@test "fork and posix_spawn: a child has a gate of its own, followed late and exact" {
+	local children
+
+	for children in late exact; do
+		child_with fork --children "$children"
+		child_with spawn --children "$children"
+	done
+}
+
+@test "vfork and exec: the parent goes on, the new program has a gate of its own" {
+	MODE=gate
+	start_target "$TARGETS/family"
+	attach --children exact
+	tell go
+	tell vfork
+	tell go
+	snap
+	same
+	printf 'exec\n' >&"$T_IN"
+	target_line 'ready '
+	tell go
+	snap
+	same freed
+	[[ $(gate_mappings "$T_PID") -eq 1 ]] || fail "$(gate_mappings "$T_PID") mappings"
+	end_target
+}
+
 @test "python's multiprocessing, by fork and spawn: every child is counted to its end" {
 	MODE=''
 	cat >"$D/work.py" <<-'END'

@@ -10,6 +10,7 @@
 #include "user/gate/gate.h"
 #include "user/gate/leftover.h"
 #include "user/trace/gated_functions.h"
+#include "user/trace/target_mappings.h"
 
 struct gated {
 	struct gate *gate;
@@ -82,7 +83,7 @@ int gated_prepare(struct trace *trace)
 	return 0;
 }
 
-static int gated_open(struct trace *trace, const struct target *target,
+static int gated_open(struct trace *trace, struct target *target,
 		      const struct gated_functions *functions, struct gated *gated,
 		      char reason[static REASON_MAX])
 {
@@ -101,10 +102,16 @@ static int gated_open(struct trace *trace, const struct target *target,
 	int err = gate_open(&request, &gated->gate, reason);
 
 	err = err ?: gated_attach(trace, functions, gated, reason);
+	/*
+	 * It goes on from there, and further libraries may have been mapped: records of them are
+	 * still to be handled.
+	 */
+	if (!err && request.hold && !image_fill(target->image))
+		target_publish(trace, target);
 	return err ?: gate_start(gated->gate, reason);
 }
 
-int gated_new(struct trace *trace, const struct target *target, const struct probe_set *set,
+int gated_new(struct trace *trace, struct target *target, const struct probe_set *set,
 	      struct gated **out, char reason[static REASON_MAX])
 {
 	struct gated *gated = calloc(1, sizeof(*gated));

@@ -18,7 +18,7 @@ int gated_prepare(struct trace *trace);
  * 0 and *out (gated_free()); -ESRCH; or another -errno with the reason, a clause about the process,
  * not logged: it is to have probes.
  */
-int gated_new(struct trace *trace, const struct target *target, const struct probe_set *set,
+int gated_new(struct trace *trace, struct target *target, const struct probe_set *set,
 	      struct gated **out, char reason[static REASON_MAX]);
 
 /* Samples that the gate could not tell: LOST_GATE_FULL. */
