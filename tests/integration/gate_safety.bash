@@ -10,6 +10,12 @@
 #     books [LOSS…]            the tool and the target agree on what is live
 #     end_ledger               its text is as its file has it, and it ends well
 
+setup() {
+	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
+	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	fresh
+}
+
 both() {
 	local how failed=''
 
