@@ -53,10 +53,10 @@ offers() {
 }
 
 @test "values that have names" {
-	offers 'auto multi session single' --attach ''
+	offers 'auto gate multi session single usdt' --attach ''
 	offers 'session single' record --attach s
 	offers 'multi' --attach = m
-	offers 'auto multi session single' --attach =
+	offers 'auto gate multi session single usdt' --attach =
 	offers 'json text' doctor -f ''
 	offers 'folded json text' diff --format ''
 	offers 'html json perfetto text' survey -f ''

@@ -49,7 +49,8 @@ int stop_explain(pid_t pid, int err, char reason[static REASON_MAX])
 		return refuse(reason, -err, "it cannot be stopped: %s", strerror(err));
 	if (tracer) {
 		proc_comm(tracer, comm);
-		return refuse(reason, -EPERM,
+		/* A memleakbpf's: it lets go within a moment, also where its tool has been killed. */
+		return refuse(reason, strcmp(comm, STOP_TRACER_NAME) ? -EPERM : -EBUSY,
 			      "process %d (%s) traces it already; let that detach first",
 			      (int)tracer, comm);
 	}

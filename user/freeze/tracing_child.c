@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "user/base/clock.h"
+#include "user/freeze/stop_refused.h"
 
 bool tracing_child_end_with(pid_t tool, bool ends)
 {
@@ -28,7 +29,7 @@ void tracing_child_be_alone(pid_t tool, const int *kept, size_t count)
 	/* It waits for this one, which a tool that ignores it would not be sent. */
 	signal(SIGCHLD, SIG_DFL);
 	setpgid(0, 0);
-	prctl(PR_SET_NAME, "holding");
+	prctl(PR_SET_NAME, STOP_TRACER_NAME);
 	for (;;) {
 		unsigned next = UINT_MAX;
 

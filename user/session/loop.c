@@ -29,17 +29,31 @@ static void loop_reap(struct loop *loop)
 	}
 }
 
+/*
+ * A signal may have come while events were taken in, which may take a while: a snapshot must know all
+ * that happened before it was asked for.
+ */
+static int loop_on_request(struct loop *loop, int signal)
+{
+	int err = trace_process(session_trace(loop->session));
+
+	if (!err && signal == SIGUSR1)
+		session_report(loop->session, false);
+	else if (!err)
+		session_report_verdicts(loop->session);
+	return err;
+}
+
 static int loop_on_signal(struct loop *loop, const struct loop_events *events)
 {
 	struct signalfd_siginfo info;
+	int err = 0;
 
-	while (loop_events_signal(events, &info)) {
+	while (!err && loop_events_signal(events, &info)) {
 		switch (info.ssi_signo) {
 		case SIGUSR1:
-			session_report(loop->session, false);
-			break;
 		case SIGUSR2:
-			session_report_verdicts(loop->session);
+			err = loop_on_request(loop, (int)info.ssi_signo);
 			break;
 		case SIGCHLD:
 			loop_reap(loop);
@@ -57,7 +71,7 @@ static int loop_on_signal(struct loop *loop, const struct loop_events *events)
 				kill(loop->child, (int)info.ssi_signo);
 		}
 	}
-	return session_output_error(loop->session);
+	return err ?: session_output_error(loop->session);
 }
 
 static int loop_on_interval(struct loop *loop)
@@ -82,7 +96,7 @@ static int loop_turn(struct loop *loop, const struct loop_events *events)
 
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
-	/* Events first: a snapshot must know all that happened before it. */
+	/* Events first: what a report tells has happened before it. */
 	err = trace_process(trace);
 	if (!err && fds[1].revents)
 		err = loop_on_signal(loop, events);

@@ -104,15 +104,14 @@ static struct provider_fn *fn_of_target(const struct context *c, uint64_t vaddr)
 	return slot && plt_symbol(c->elf, slot, &symbol) ? fn_at_vaddr(c, symbol.vaddr) : NULL;
 }
 
-/* The function that fn hands on to, NULL when it does the work itself. */
+/* The function that a short one hands on to, NULL when it does the work itself. */
 static struct provider_fn *wrapper_callee(const struct context *c, const struct provider_fn *fn)
 {
 	uint8_t code[MAX_WRAPPER_BYTES];
 	uint64_t vaddr, target;
 	size_t len;
 
-	if (provider_options_own(c->options, fn->fn) || (fn->fn->op != OP_FREE && !fn->fn->cxx) ||
-	    fn->size == 0 || fn->size > sizeof(code) ||
+	if (fn->size == 0 || fn->size > sizeof(code) ||
 	    object_offset_to_vaddr(c->provider->object, fn->offset, &vaddr))
 		return NULL;
 	len = wrapper_read_code(c->provider->object, vaddr, code, (size_t)fn->size);
@@ -128,6 +127,20 @@ static struct provider_fn *wrapper_callee(const struct context *c, const struct 
 	return NULL;
 }
 
+static struct provider_fn *wrapper_removable(const struct context *c, const struct provider_fn *fn)
+{
+	if (provider_options_own(c->options, fn->fn) || (fn->fn->op != OP_FREE && !fn->fn->cxx))
+		return NULL;
+	return wrapper_callee(c, fn);
+}
+
+bool wrapper_hands_on(struct provider *provider, Elf *elf, const struct provider_fn *fn)
+{
+	const struct context c = {.provider = provider, .elf = elf};
+
+	return wrapper_callee(&c, fn) != NULL;
+}
+
 void wrapper_remove(struct provider *provider, Elf *elf, const struct provider_options *options)
 {
 	struct context c = {.provider = provider, .elf = elf, .options = options};
@@ -138,7 +151,7 @@ void wrapper_remove(struct provider *provider, Elf *elf, const struct provider_o
 	if (!calls)
 		return;
 	for (size_t i = 0; i < provider->count; i++) {
-		struct provider_fn *end = wrapper_callee(&c, &provider->fns[i]);
+		struct provider_fn *end = wrapper_removable(&c, &provider->fns[i]);
 
 		/*
 		 * A chain of wrappers ends at one that stays; in a circle the last one looked at

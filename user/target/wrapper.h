@@ -17,4 +17,7 @@
  */
 void wrapper_remove(struct provider *provider, Elf *elf, const struct provider_options *options);
 
+/* Is a function of the provider such a one, whatever it does? */
+bool wrapper_hands_on(struct provider *provider, Elf *elf, const struct provider_fn *fn);
+
 #endif

@@ -12,6 +12,7 @@
 #include "user/gate/leads.h"
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
+#include "user/target/wrapper.h"
 #include "user/process/proc.h"
 
 /* Text of one object that is looked at for branches into a jump. */
@@ -215,6 +216,19 @@ static int gated_check_pairs(const struct object *object, const struct gated_fun
 	return 0;
 }
 
+/*
+ * reallocarray() of glibc is a multiplication before the realloc() that the program has, which may be
+ * another allocator's: that is where the block is told.
+ */
+static bool gated_is_wrapper(const struct probe_set *set, const struct provider_fn *fn)
+{
+	Elf *elf = object_elf(set->provider->object, ELF_FOR_SYMBOLS);
+	bool is = elf && wrapper_hands_on(set->provider, elf, fn);
+
+	elf_end(elf);
+	return is;
+}
+
 /* The one of the list that begins there; NULL: none. */
 static const struct gate_wanted *gated_at(const struct gated_functions *out, uint64_t address)
 {
@@ -244,6 +258,8 @@ static int gated_add(const struct leads_object *object, const struct probe_set *
 	const struct gate_wanted *same;
 	const char *why = "";
 
+	if (kind == GATE_KIND_REALLOC_ARRAY && gated_is_wrapper(set, fn))
+		return 0;
 	if (kind < 0)
 		return refuse(reason, -EOPNOTSUPP, "there is no gate for functions like %s",
 			      fn->name);

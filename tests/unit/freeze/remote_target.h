@@ -296,6 +296,14 @@ static inline int open_descriptors(void)
 	return n;
 }
 
+/* It may do that by itself, when it has gone on. */
+static inline bool has_closed_to(int count)
+{
+	for (int tries = 0; tries < 5000 && open_descriptors() != count; tries++)
+		usleep(1000);
+	return open_descriptors() == count;
+}
+
 static inline bool books_open(void)
 {
 	books = mmap(NULL, sizeof(*books), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
