@@ -15,7 +15,7 @@
 #include "tests/unit/freeze/stopped_tool.h"
 #include "user/freeze/remote.h"
 
-#define KILLS 300 /* of each kind */
+#define KILLS 100 /* of each kind; 300 have been run */
 #define STOPS 60
 #define PLACE 0x2000000000ull /* far from all that programs have mapped */
 #define PAGE  4096

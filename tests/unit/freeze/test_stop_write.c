@@ -18,7 +18,7 @@
 
 #define ANSWERS	 STOP_PIECES_MAX
 #define APART	 16
-#define KILLS	 300
+#define KILLS	 100
 #define DEADLINE (10 * NS_PER_S)
 
 /* Functions that return a number, which is changed; and code that a thread never leaves. */
