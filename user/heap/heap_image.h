@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/heap/inventory.h"
 #include "user/process/memory_image.h"
 
 #define HEAP_NO_STACK UINT32_MAX
@@ -58,6 +59,8 @@ struct heap_image {
 	 * nothing left out
 	 */
 	bool all_known;
+	/* what the walkers come by is counted there, too; NULL: it is not wanted. Not owned */
+	struct inventory *inventory;
 };
 
 /* Takes the memory over, unless it returns NULL: out of memory. */

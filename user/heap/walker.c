@@ -32,6 +32,34 @@ int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_
 	return heap_image_add_dead(image, start, end) ?: 1;
 }
 
+struct inventory_allocator *walker_allocator(struct heap_image *image, const char *name)
+{
+	return image->inventory ? inventory_add_allocator(image->inventory, name) : NULL;
+}
+
+int walker_report(struct heap_image *image, struct inventory_allocator *allocator,
+		  enum inventory_part part, uint64_t start, uint64_t end, uint64_t asked)
+{
+	size_t block;
+
+	if (allocator)
+		inventory_count(image->inventory, allocator, image->memory, part, start, end,
+				asked);
+	switch (part) {
+	case INVENTORY_FREE:
+	case INVENTORY_CACHED:
+	case INVENTORY_BOOKS:
+		return heap_image_add_dead(image, start, end);
+	case INVENTORY_IN_USE:
+		block = heap_image_block(image, start);
+		if (block < image->block_count && image->blocks[block].address < end)
+			return 0;
+		return heap_image_add_old(image, start, end);
+	default: /* it may hold anything: roots */
+		return 0;
+	}
+}
+
 struct heap_range walker_tls(const struct memory_thread *thread)
 {
 	uint64_t tls = thread->tls & ~7ull;
