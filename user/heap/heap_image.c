@@ -29,6 +29,7 @@ void heap_image_free(struct heap_image *image)
 	free(image->weights);
 	free(image->dead);
 	free(image->old);
+	free(image->claimed);
 	free(image);
 }
 
@@ -190,4 +191,28 @@ void heap_view_free(struct heap_image *view)
 size_t heap_image_block(const struct heap_image *image, uint64_t address)
 {
 	return BISECT(i, 0, image->block_count, image->blocks[i].address < address);
+}
+
+int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count)
+{
+	size_t all = image->claimed_count + count;
+	struct heap_range *claimed;
+
+	if (!count)
+		return 0;
+	claimed = reallocarray(image->claimed, all, sizeof(*claimed));
+	if (!claimed)
+		return -ENOMEM;
+	memcpy(claimed + image->claimed_count, ranges, count * sizeof(*claimed));
+	qsort(claimed, all, sizeof(*claimed), heap_range_order);
+	image->claimed = claimed;
+	image->claimed_count = all;
+	return 0;
+}
+
+const struct heap_range *heap_image_claimed(const struct heap_image *image, uint64_t address)
+{
+	size_t i = BISECT(i, 0, image->claimed_count, image->claimed[i].end <= address);
+
+	return i < image->claimed_count ? &image->claimed[i] : NULL;
 }

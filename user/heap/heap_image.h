@@ -51,6 +51,13 @@ struct heap_image {
 	 */
 	struct heap_range *old;
 	size_t old_count, old_room;
+	/*
+	 * by address, not overlapping: memory that an allocator has from another or from the kernel and makes
+	 * its own blocks of (CPython's arenas). It is no block itself, whatever the books of the one below
+	 * say: its bytes count once
+	 */
+	struct heap_range *claimed;
+	size_t claimed_count;
 	uint64_t sample_bytes; /* blocks are a sample of one in so many bytes; 0: all of them */
 	struct heap_weight *weights; /* by address, of the blocks that have one; NULL: none has */
 	size_t weight_count;
@@ -95,6 +102,12 @@ const struct heap_range *heap_image_old(const struct heap_image *image, uint64_t
  */
 struct heap_image *heap_view_with_old(const struct heap_image *image);
 void heap_view_free(struct heap_image *view); /* NULL is fine */
+
+/* Enters ranges of image->claimed, which overlap none that is there. 0 or -ENOMEM. */
+int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count);
+
+/* The range of image->claimed that has the address, or the first behind it; NULL: none. */
+const struct heap_range *heap_image_claimed(const struct heap_image *image, uint64_t address);
 
 /* Enters one of image->old; 0, also when there are too many of them to be of use, or -ENOMEM. */
 int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t end);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/heap/walker.h"
 
+#include <stdio.h>
+
 /* Other anonymous memory may have become one mapping with an object's .bss. */
 #define DATA_MAX  (64ull << 20)
 #define TLS_REACH (64ull << 10)
@@ -37,11 +39,41 @@ struct inventory_allocator *walker_allocator(struct heap_image *image, const cha
 	return image->inventory ? inventory_add_allocator(image->inventory, name) : NULL;
 }
 
+void walker_doubt(struct inventory_allocator *allocator, const char *why)
+{
+	if (allocator && !*allocator->shown.why)
+		snprintf(allocator->shown.why, sizeof(allocator->shown.why), "%s", why);
+}
+
+/* A block that is none, for another allocator has made its own of it: what is around those. */
+static int walker_report_around(struct heap_image *image, struct inventory_allocator *allocator,
+				uint64_t start, uint64_t end)
+{
+	const struct heap_range *claimed = heap_image_claimed(image, start);
+	int err = 0;
+
+	while (!err && start < end) {
+		uint64_t stop = claimed && claimed->start < end ? claimed->start : end;
+
+		if (allocator && stop > start)
+			inventory_count(image->inventory, allocator, image->memory, INVENTORY_BOOKS,
+					start, stop, UINT64_MAX);
+		err = heap_image_add_dead(image, start, stop);
+		start = stop < end ? claimed->end : end;
+		claimed = heap_image_claimed(image, start);
+	}
+	return err;
+}
+
 int walker_report(struct heap_image *image, struct inventory_allocator *allocator,
 		  enum inventory_part part, uint64_t start, uint64_t end, uint64_t asked)
 {
+	const struct heap_range *claimed =
+		part == INVENTORY_IN_USE ? heap_image_claimed(image, start) : NULL;
 	size_t block;
 
+	if (claimed && claimed->start < end)
+		return walker_report_around(image, allocator, start, end);
 	if (allocator)
 		inventory_count(image->inventory, allocator, image->memory, part, start, end,
 				asked);

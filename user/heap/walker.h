@@ -32,13 +32,17 @@ int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_
  * What a walker says of each piece of its allocator's memory, once: marks what is free or the
  * allocator's own as dead, enters a block in use that none of ours lies in as one from before the attach, and
  * counts it where an inventory is wanted (`allocator` NULL: it is not). `asked` as for
- * inventory_count(). 0 or -ENOMEM.
+ * inventory_count(). A block with memory that another allocator has claimed (heap_image_claim()) is none: what is
+ * around that is the allocator's own. 0 or -ENOMEM.
  */
 int walker_report(struct heap_image *image, struct inventory_allocator *allocator,
 		  enum inventory_part part, uint64_t start, uint64_t end, uint64_t asked);
 
 /* The allocator's line in the inventory; NULL: none is wanted. */
 struct inventory_allocator *walker_allocator(struct heap_image *image, const char *name);
+
+/* Says why not all of the allocator's memory is believed, a clause; the first one stays. NULL is fine. */
+void walker_doubt(struct inventory_allocator *allocator, const char *why);
 
 /*
  * Is the region an object's writable data, or what follows it (.bss)? An allocator's variables are
