@@ -34,6 +34,14 @@ const struct command cli_commands[] = {
 		.run = cmd_diff,
 	},
 	{
+		.name = "inspect",
+		.summary = "the heap as it is now",
+		.page = PAGE_INSPECT,
+		.formats = EXPORT_INSPECTIONS,
+		.check = options_check_inspect,
+		.run = cmd_inspect,
+	},
+	{
 		.name = "survey",
 		.summary = "which process leaks here",
 		.page = PAGE_SURVEY,

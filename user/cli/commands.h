@@ -13,6 +13,8 @@ int cmd_trace(const union command_config *config);
 int cmd_report(const union command_config *config);
 int cmd_diff(const union command_config *config);
 int cmd_doctor(const union command_config *config);
+/* The heap of processes as it is now; nothing is traced. */
+int cmd_inspect(const union command_config *config);
 /* The memory of all processes, and what those that grow allocate. */
 int cmd_survey(const union command_config *config);
 

@@ -31,8 +31,9 @@ enum help_page {
 	PAGE_DIFF = 1u << 3,
 	PAGE_SURVEY = 1u << 4,
 	PAGE_DOCTOR = 1u << 5,
-	PAGE_LEAKS = 1u << 6,	/* --help=leaks: the options are too many for one screen */
-	PAGE_PROBES = 1u << 7,	/* --help=probes */
+	PAGE_LEAKS = 1u << 6,  /* --help=leaks: the options are too many for one screen */
+	PAGE_PROBES = 1u << 7, /* --help=probes */
+	PAGE_INSPECT = 1u << 9,
 	PAGE_OPTIONS = 1u << 8, /* --help=options: a subcommand's as a list, for programs */
 };
 
@@ -49,12 +50,22 @@ struct doctor_config {
 	bool verbose;
 };
 
+/* A look at the heap of processes, or one each interval. */
+struct inspect_config {
+	struct pid_list pids;
+	struct pace_config pace;
+	struct verdict_config verdict;
+	int error_exitcode; /* if a block is lost; 0: not given */
+	struct show_config show;
+};
+
 /* A subcommand's own: which one is there is known to its check and to its run. */
 union command_config {
 	struct watch_config watch;   /* watch, run, record */
 	struct replay_config replay; /* report, diff */
 	struct survey_config survey;
 	struct doctor_config doctor;
+	struct inspect_config inspect;
 };
 
 /* A subcommand: a row of a table. The row without a name comes first and is the default. */
@@ -133,5 +144,6 @@ int options_check_report(struct options *options);
 int options_check_diff(struct options *options);
 int options_check_survey(struct options *options);
 int options_check_doctor(struct options *options);
+int options_check_inspect(struct options *options);
 
 #endif

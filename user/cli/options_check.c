@@ -240,3 +240,39 @@ int options_check_doctor(struct options *options)
 	};
 	return 0;
 }
+
+int options_check_inspect(struct options *options)
+{
+	struct option_values *values = &options->values;
+	const struct exporter_format *format = values->show.format;
+	char names[EXPORT_NAMES_MAX];
+
+	if (!values->pids.count) {
+		log_error("nothing to inspect; give -p PID, or see memleakbpf inspect --help");
+		return -EINVAL;
+	}
+	if (!export_can(format, EXPORT_INSPECTIONS)) {
+		log_error("-f: '%s' is not a format of inspect; give one of %s", format->name,
+			  export_names(names, EXPORT_INSPECTIONS, ", "));
+		return -EINVAL;
+	}
+	if (values->show.sort != RANK_LIVE && values->show.sort != RANK_COUNT &&
+	    values->show.sort != RANK_GROWTH) {
+		log_error("--sort: nobody has seen the blocks come; give one of live, count, "
+			  "growth");
+		return -EINVAL;
+	}
+	/* Without an interval or a count it is one look. */
+	if (!OPTION_GIVEN(options, pace.interval_ns) && !values->pace.count)
+		values->pace = (struct pace_config){.count = 1};
+	if (values->pace.count == 1)
+		values->pace.interval_ns = 0;
+	options->config.inspect = (struct inspect_config){
+		.pids = values->pids,
+		.pace = values->pace,
+		.verdict = values->verdict,
+		.error_exitcode = values->error_exitcode,
+		.show = values->show,
+	};
+	return 0;
+}

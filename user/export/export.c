@@ -35,6 +35,8 @@ bool export_can(const struct exporter_format *format, enum export_use use)
 		return format->compare != NULL;
 	case EXPORT_FINDINGS:
 		return format->findings != EXPORT_NO_FINDINGS;
+	case EXPORT_INSPECTIONS:
+		return format->inspection != NULL;
 	case EXPORT_ANYTHING:
 		break;
 	}

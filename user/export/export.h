@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "user/model/inspection.h"
 #include "user/model/report.h"
 #include "user/model/survey_report.h"
 
@@ -86,6 +87,11 @@ struct exporter_format {
 	 * own. As snapshot(). NULL: the format has no surveys.
 	 */
 	int (*survey)(struct exporter *e, const struct survey_report *report);
+	/*
+	 * What a look at a process has found, at most `top` of its groups and losses, which stand in the
+	 * order that is wanted. As snapshot(). NULL: the format has no inspections.
+	 */
+	int (*inspection)(struct exporter *e, const struct inspection *inspection, size_t top);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 
 	/*
@@ -113,6 +119,7 @@ enum export_use {
 	EXPORT_SURVEYS,
 	EXPORT_COMPARISONS,
 	EXPORT_FINDINGS,
+	EXPORT_INSPECTIONS,
 };
 bool export_can(const struct exporter_format *format, enum export_use use);
 

@@ -135,6 +135,7 @@ const struct exporter_format format_json = {
 	.open = exporter_new,
 	.snapshot = json_snapshot,
 	.survey = survey_write_json,
+	.inspection = inspection_write_json,
 	.close = exporter_close,
 	.compare = compare_json,
 	.findings = EXPORT_OBJECT,

@@ -300,6 +300,7 @@ const struct exporter_format format_text = {
 	.open = exporter_new,
 	.snapshot = text_snapshot,
 	.survey = survey_write_text,
+	.inspection = inspection_write_text,
 	.close = exporter_close,
 	.compare = compare_text,
 	.findings = EXPORT_LINES,

@@ -52,6 +52,15 @@ void text_put_bad_frees(FILE *out, const struct export_options *options, const s
  */
 int survey_write_text(struct exporter *e, const struct survey_report *report);
 
+/* struct exporter_format's inspection() */
+int inspection_write_text(struct exporter *e, const struct inspection *inspection, size_t top);
+
+/* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
+void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES]);
+
+/* What a target wrote, so many bytes of it: printable ones as they are, others as dots; a line for 16. */
+void text_put_contents(FILE *out, const char *contents, size_t len);
+
 /* What suppressions have taken out; nothing without them. */
 void text_put_suppressed(FILE *out, const struct report *r);
 

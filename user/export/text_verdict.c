@@ -8,8 +8,7 @@
 #include "user/export/render.h"
 #include "user/export/text_parts.h"
 
-/* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
-static void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES])
+void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES])
 {
 	const char *separator = "";
 
@@ -58,21 +57,20 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 			format_bytes(human, v->unread_bytes));
 }
 
-/* What the target wrote: printable bytes as they are, others as dots. */
-static void put_contents(FILE *out, const struct stack *stack)
+void text_put_contents(FILE *out, const char *contents, size_t len)
 {
-	for (size_t at = 0; at < stack->contents_len; at += 16) {
-		size_t n = stack->contents_len - at < 16 ? stack->contents_len - at : 16;
+	for (size_t at = 0; at < len; at += 16) {
+		size_t n = len - at < 16 ? len - at : 16;
 
 		fputs(at ? "             " : "    contents ", out);
 		for (size_t i = 0; i < 16; i++) {
 			if (i < n)
-				fprintf(out, "%02x ", (unsigned char)stack->contents[at + i]);
+				fprintf(out, "%02x ", (unsigned char)contents[at + i]);
 			else
 				fputs("   ", out);
 		}
 		for (size_t i = 0; i < n; i++) {
-			char c = stack->contents[at + i];
+			char c = contents[at + i];
 
 			fputc(c >= ' ' && c <= '~' ? c : '.', out);
 		}
@@ -123,5 +121,5 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options, con
 	if (stack->held_by &&
 	    (notes->trend.kind == TREND_GROWING || notes->delta_bytes > 0 || options->verbose))
 		put_held_by(out, stack->held_by);
-	put_contents(out, stack);
+	text_put_contents(out, stack->contents, stack->contents_len);
 }

@@ -180,6 +180,27 @@ struct heap_image *heap_view_with_old(const struct heap_image *image)
 	return view;
 }
 
+int heap_image_take_old(struct heap_image *image)
+{
+	size_t count = image->block_count + image->old_count;
+	struct heap_block *blocks = reallocarray(image->blocks, count + 1, sizeof(*blocks));
+
+	if (!blocks)
+		return -ENOMEM;
+	image->blocks = blocks;
+	for (size_t i = 0; i < image->old_count; i++)
+		blocks[image->block_count++] = (struct heap_block){
+			.address = image->old[i].start,
+			.size = image->old[i].end - image->old[i].start,
+			.stack = HEAP_NO_STACK,
+		};
+	free(image->old);
+	image->old = NULL;
+	image->old_count = image->old_room = 0;
+	heap_image_finish_blocks(image);
+	return 0;
+}
+
 void heap_view_free(struct heap_image *view)
 {
 	if (!view)

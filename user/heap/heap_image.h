@@ -109,6 +109,12 @@ int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, 
 /* The range of image->claimed that has the address, or the first behind it; NULL: none. */
 const struct heap_range *heap_image_claimed(const struct heap_image *image, uint64_t address);
 
+/*
+ * The same for good, and without a second copy of anything: what is from before the attach becomes
+ * the image's blocks, beside those that it has. 0 or -ENOMEM: it is as it was.
+ */
+int heap_image_take_old(struct heap_image *image);
+
 /* Enters one of image->old; 0, also when there are too many of them to be of use, or -ENOMEM. */
 int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t end);
 

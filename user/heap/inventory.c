@@ -20,10 +20,13 @@ struct inventory_there {
 	uint64_t bytes, whole_pages;
 };
 
-/* How much of [start, end) is in the memory. Pieces come mostly in the order of their addresses. */
+/*
+ * How much of [start, end) is in the memory; `covered` (NULL: no) by region. Pieces come mostly in the
+ * order of their addresses.
+ */
 static struct inventory_there inventory_look(struct inventory *inventory,
 					     const struct memory_image *memory, uint64_t start,
-					     uint64_t end)
+					     uint64_t end, uint64_t *covered)
 {
 	struct inventory_there there = {0};
 	const uint64_t page = page_size();
@@ -44,6 +47,8 @@ static struct inventory_there inventory_look(struct inventory *inventory,
 		if (low >= high)
 			continue;
 		there.bytes += high - low;
+		if (covered)
+			covered[i] += high - low;
 		low = page_up(low, page);
 		high = page_down(high, page);
 		there.whole_pages += high > low ? high - low : 0;
@@ -60,7 +65,7 @@ void inventory_count(struct inventory *inventory, struct inventory_allocator *a,
 
 	if (start >= end && part != INVENTORY_IN_USE)
 		return;
-	there = inventory_look(inventory, memory, start, end);
+	there = inventory_look(inventory, memory, start, end, inventory->covered);
 	a->resident[part] += there.bytes;
 	switch (part) {
 	case INVENTORY_IN_USE:
@@ -71,7 +76,7 @@ void inventory_count(struct inventory *inventory, struct inventory_allocator *a,
 		}
 		shown->in_use.bytes += asked;
 		shown->slack_bytes += end - start - asked;
-		used = inventory_look(inventory, memory, start, start + asked);
+		used = inventory_look(inventory, memory, start, start + asked, NULL);
 		a->slack_resident += there.bytes - used.bytes;
 		break;
 	case INVENTORY_CACHED:

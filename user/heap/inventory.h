@@ -35,6 +35,8 @@ struct inventory {
 	struct inventory_allocator allocators[INVENTORY_ALLOCATORS];
 	size_t count;
 	size_t region; /* of the memory: where the last piece was, for the next to be found fast */
+	/* by region of the memory: bytes of it that are some allocator's; NULL: not wanted. Not owned */
+	uint64_t *covered;
 };
 
 /* A new one of that name; NULL: there are too many. Belongs to the inventory. */

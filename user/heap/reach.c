@@ -499,6 +499,11 @@ uint32_t reach_find(const struct reach *r, uint64_t address)
 	return block_index_find(r->index, address);
 }
 
+uint64_t reach_unknown_bytes(const struct reach *r)
+{
+	return r->unknown_bytes;
+}
+
 /* Counts with 16 fractional bits, as the kernel's are under sampling. */
 static struct amount reach_weighed(const struct heap_image *image, const struct heap_block *block)
 {

@@ -64,9 +64,14 @@ uint64_t reach_holder(const struct reach *reach, size_t block);
 uint32_t reach_find(const struct reach *reach, uint64_t address);
 
 /*
+ * Bytes that were taken for roots and lie in anonymous memory that is no stack: the heap from before
+ * the attach, or what nobody knows.
+ */
+uint64_t reach_unknown_bytes(const struct reach *reach);
+
+/*
  * Fills in the verdict of each stack and of the snapshot that the image was taken with, with its
- * sums and its unknown_bytes: words that were taken for roots and lie in anonymous memory that is
- * no stack, which is the heap from before attach, if it is that.
+ * sums and its unknown_bytes.
  */
 void reach_sum(const struct reach *reach, struct snapshot *snapshot);
 

@@ -2,6 +2,7 @@
 #include "user/model/inspection.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "user/base/util.h"
 
@@ -23,6 +24,24 @@ const char *memory_part_name(enum memory_part part)
 	return (unsigned)part < MEMORY_PARTS ? names[part] : "?";
 }
 
+const char *memory_part_text(enum memory_part part)
+{
+	static const char *const texts[] = {
+		[MEMORY_IN_USE] = "in use",
+		[MEMORY_SLACK] = "more than was asked for, in blocks in use",
+		[MEMORY_FREE] = "free, kept by the allocator",
+		[MEMORY_BOOKS] = "the allocator's own books",
+		[MEMORY_UNBELIEVED] = "an allocator's, with books that do not add up",
+		[MEMORY_STACKS] = "stacks of threads",
+		[MEMORY_ANONYMOUS] = "mappings of no allocator that is known",
+		[MEMORY_FILE_PRIVATE] = "data of the program and its libraries",
+		[MEMORY_REST] = "nothing of the above",
+	};
+
+	_Static_assert(ARRAY_SIZE(texts) == MEMORY_PARTS, "a text for each part");
+	return (unsigned)part < MEMORY_PARTS ? texts[part] : "?";
+}
+
 const char *group_kind_name(enum group_kind kind)
 {
 	static const char *const names[] = {
@@ -32,6 +51,24 @@ const char *group_kind_name(enum group_kind kind)
 
 	_Static_assert(ARRAY_SIZE(names) == GROUP_KINDS, "a name for each kind");
 	return (unsigned)kind < GROUP_KINDS ? names[kind] : "?";
+}
+
+static int inspected_compare_text(const char *a, const char *b)
+{
+	return !a || !b ? (a != NULL) - (b != NULL) : strcmp(a, b);
+}
+
+int inspected_group_compare(const struct inspected_group *a, const struct inspected_group *b)
+{
+	int order = inspected_compare_text(a->name, b->name);
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->size != b->size)
+		return a->size < b->size ? -1 : 1;
+	if (a->beginning != b->beginning)
+		return a->beginning < b->beginning ? -1 : 1;
+	return order ? order : inspected_compare_text(a->module, b->module);
 }
 
 void inspection_free(struct inspection *inspection)

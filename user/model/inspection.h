@@ -116,6 +116,13 @@ struct inspection {
 /* "in_use", "slack", …: names for JSON. */
 const char *memory_part_name(enum memory_part part);
 const char *group_kind_name(enum group_kind kind);
+const char *memory_part_text(enum memory_part part); /* for people */
+
+/*
+ * Do two groups, of two looks or of two processes, have blocks of the same kind? For qsort(3) as well: 0
+ * is yes.
+ */
+int inspected_group_compare(const struct inspected_group *a, const struct inspected_group *b);
 
 /* Frees all that it owns, and itself. NULL is fine. */
 void inspection_free(struct inspection *inspection);

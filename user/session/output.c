@@ -162,6 +162,18 @@ int output_survey(struct output *output, const struct survey_report *report)
 	return err ? output_fail(output, err) : 0;
 }
 
+int output_inspection(struct output *output, const struct inspection *inspection, size_t top)
+{
+	int err = output_begin(output);
+
+	if (err)
+		return err;
+	interruptible_begin();
+	err = output->format->inspection(output->exporter, inspection, top);
+	interruptible_end();
+	return err ? output_fail(output, err) : 0;
+}
+
 /* Of one report, with nothing of the one before. */
 static int output_render(struct output *output, const struct survey_report *report, char **text,
 			 size_t *len)

@@ -37,6 +37,9 @@ int output_report(struct output *output, const struct report *report,
 /* The same of a survey, for a format that has them. */
 int output_survey(struct output *output, const struct survey_report *report);
 
+/* The same of an inspection. */
+int output_inspection(struct output *output, const struct inspection *inspection, size_t top);
+
 /*
  * The same, but for the end: what it looks like is kept, in place of what was kept before, and
  * written by output_kept(). For formats that are not documents.

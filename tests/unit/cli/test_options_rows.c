@@ -30,8 +30,8 @@ struct reach_case {
 	const char *words;
 	uint64_t number;  /* expected… */
 	const char *text; /* …or this */
-	struct member_place watch, replay, survey, doctor;
-	bool is_preset; /* the value is there without the option */
+	struct member_place watch, replay, survey, doctor, inspect;
+	unsigned is_preset; /* enum help_page: the value is there without the option */
 };
 
 #define IN(kind, m) \
@@ -41,33 +41,41 @@ static const struct reach_case reach_cases[] = {
 	{"at", "--at 5", 5000000000, IN(replay, times.at.ns)},
 	{"from", "--from 5", 5000000000, IN(replay, times.from.ns)},
 	{"to", "--to 5", 5000000000, IN(replay, times.to.ns)},
-	{"pid", "-p 1", 1, .is_preset = true, IN(watch, pids.count), IN(replay, pids.count),
-	 IN(doctor, pids.count)},
-	{"interval", "-i 5", 5000000000, IN(watch, pace.interval_ns), IN(survey, pace.interval_ns)},
-	{"count", "-n 5", 5, IN(watch, pace.count), IN(survey, pace.count)},
-	{"top", "-T 5", 5, IN(watch, show.top), IN(replay, show.top), IN(survey, show.top)},
-	{"sort", "--sort count", RANK_COUNT, IN(watch, show.sort), IN(replay, show.sort)},
+	{"pid", "-p 1", 1, .is_preset = ~0u, IN(watch, pids.count), IN(replay, pids.count),
+	 IN(doctor, pids.count), IN(inspect, pids.count)},
+	{"interval", "-i 5", 5000000000, IN(watch, pace.interval_ns), IN(survey, pace.interval_ns),
+	 IN(inspect, pace.interval_ns)},
+	{"count", "-n 5", 5, IN(watch, pace.count), IN(survey, pace.count),
+	 IN(inspect, pace.count)},
+	{"top", "-T 5", 5, IN(watch, show.top), IN(replay, show.top), IN(survey, show.top),
+	 IN(inspect, show.top)},
+	{"sort", "--sort count", RANK_COUNT, IN(watch, show.sort), IN(replay, show.sort),
+	 IN(inspect, show.sort)},
 	{"older", "--older 5", 5000000000, IN(watch, trace.older_ns)},
 	{"merge", "--merge", true, IN(watch, show.merge), IN(replay, show.merge)},
 	{"format", "-f json", .text = "json", IN(watch, show.format), IN(replay, show.format),
-	 IN(survey, show.format), IN(doctor, format)},
+	 IN(survey, show.format), IN(doctor, format), IN(inspect, show.format)},
 	{"output", "-o x", .text = "x", IN(watch, show.output), IN(replay, show.output),
-	 IN(survey, show.output)},
+	 IN(survey, show.output), IN(inspect, show.output)},
 	{"record", "--record x", .text = "x", IN(survey, record)},
 	{"sample", "-s 5", 5, IN(watch, sample_bytes), IN(survey, sample_bytes)},
 	{"gate", "--gate", true, IN(watch, trace.gate), IN(survey, gate)},
 	{"min-size", "-z 5", 5, IN(watch, trace.min_size)},
 	{"max-size", "-Z 5", 5, IN(watch, trace.max_size)},
 	{"verdict", "--verdict", true, IN(watch, verdict.wanted)},
-	{"max-pause", "--max-pause 5", 5000000000, IN(watch, verdict.max_pause_ns)},
-	{"snapshot", "--snapshot=fork", true, IN(watch, verdict.by_copy)},
+	{"max-pause", "--max-pause 5", 5000000000, IN(watch, verdict.max_pause_ns),
+	 IN(inspect, verdict.max_pause_ns)},
+	{"snapshot", "--snapshot=fork", true, .is_preset = PAGE_INSPECT, IN(watch, verdict.by_copy),
+	 IN(inspect, verdict.by_copy)},
 	{"leak-check-heuristics", "--leak-check-heuristics length64,multipleinheritance",
-	 REACH_LENGTH64 | REACH_MULTIPLE_INHERITANCE, IN(watch, verdict.heuristics)},
-	{"tagged", "--tagged", true, IN(watch, verdict.tagged)},
-	{"contents", "--contents 5", 5, IN(watch, verdict.contents)},
+	 REACH_LENGTH64 | REACH_MULTIPLE_INHERITANCE, IN(watch, verdict.heuristics),
+	 IN(inspect, verdict.heuristics)},
+	{"tagged", "--tagged", true, IN(watch, verdict.tagged), IN(inspect, verdict.tagged)},
+	{"contents", "--contents 5", 5, IN(watch, verdict.contents), IN(inspect, verdict.contents)},
 	{"leak-only", "--leak-only", true, IN(watch, filter.leak_only),
 	 IN(replay, filter.leak_only)},
-	{"error-exitcode", "--error-exitcode 5", 5, IN(watch, error_exitcode)},
+	{"error-exitcode", "--error-exitcode 5", 5, IN(watch, error_exitcode),
+	 IN(inspect, error_exitcode)},
 	{"suppressions", "--suppressions x", 1, IN(watch, filter.suppressions.count),
 	 IN(replay, filter.suppressions.count)},
 	{"gen-suppressions", "--gen-suppressions=lsan", SUPPRESSION_LEAKSANITIZER,
@@ -77,7 +85,7 @@ static const struct reach_case reach_cases[] = {
 	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
 	{"no-inlines", "--no-inlines", false, IN(watch, symbols.inlines),
 	 IN(survey, symbols.inlines)},
-	{"debuginfod", "--no-debuginfod --debuginfod", true, .is_preset = true,
+	{"debuginfod", "--no-debuginfod --debuginfod", true, .is_preset = ~0u,
 	 IN(watch, symbols.debuginfod), IN(survey, symbols.debuginfod)},
 	{"no-debuginfod", "--no-debuginfod", false, IN(watch, symbols.debuginfod),
 	 IN(survey, symbols.debuginfod)},
@@ -107,7 +115,7 @@ static const struct reach_case reach_cases[] = {
 	{"metrics-host", "--metrics-host x", .text = "x", IN(survey, metrics.name)},
 	{"metrics-processes", "--metrics-processes 5", 5, IN(survey, metrics.processes)},
 	{"verbose", "-v", true, IN(watch, show.verbose), IN(replay, show.verbose),
-	 IN(survey, show.verbose), IN(doctor, verbose)},
+	 IN(survey, show.verbose), IN(doctor, verbose), IN(inspect, show.verbose)},
 };
 
 static const struct {
@@ -115,9 +123,10 @@ static const struct {
 	const char *line; /* what it needs */
 	const char *end;
 } bases[] = {
-	{PAGE_WATCH, "-p 1", ""},     {PAGE_RECORD, "record -p 1 -o f", ""},
-	{PAGE_REPORT, "report", "f"}, {PAGE_DIFF, "diff", "f"},
-	{PAGE_SURVEY, "survey", ""},  {PAGE_DOCTOR, "doctor", ""},
+	{PAGE_WATCH, "-p 1", ""},	    {PAGE_RECORD, "record -p 1 -o f", ""},
+	{PAGE_REPORT, "report", "f"},	    {PAGE_DIFF, "diff", "f"},
+	{PAGE_SURVEY, "survey", ""},	    {PAGE_DOCTOR, "doctor", ""},
+	{PAGE_INSPECT, "inspect -p 1", ""},
 };
 
 static struct member_place place_in(const struct reach_case *c, enum help_page page)
@@ -131,6 +140,8 @@ static struct member_place place_in(const struct reach_case *c, enum help_page p
 		return c->replay;
 	case PAGE_SURVEY:
 		return c->survey;
+	case PAGE_INSPECT:
+		return c->inspect;
 	default:
 		return c->doctor;
 	}
@@ -162,7 +173,7 @@ static void check_reaches(const struct reach_case *c, size_t base)
 		fail_msg("--%s has no place in the struct of '%s'", c->name, bases[base].line);
 	snprintf(line, sizeof(line), "%s %s", bases[base].line, bases[base].end);
 	options = parse_good(line);
-	if (!c->is_preset && has_value(c, options, place))
+	if (!(c->is_preset & bases[base].page) && has_value(c, options, place))
 		fail_msg("'%s' has the value of '%s' already", line, c->words);
 	options_free(options);
 	snprintf(line, sizeof(line), "%s %s %s", bases[base].line, c->words, bases[base].end);

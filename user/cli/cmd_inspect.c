@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* `memleakbpf inspect`: the heap of a process as it is now. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/analysis/inspection_order.h"
+#include "user/base/clock.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/cli/commands.h"
+#include "user/inspect/inspect.h"
+#include "user/kernel/confine.h"
+#include "user/kernel/privilege.h"
+#include "user/kernel/traceable.h"
+#include "user/process/proc.h"
+#include "user/session/loop_events.h"
+#include "user/session/output.h"
+
+/* A process that is looked at, once or again and again. */
+struct inspect_target {
+	pid_t pid;
+	uint64_t start_ticks; /* with the pid it names the process */
+	struct freeze_forks forks;
+	struct inspection *before; /* the look before; NULL: none */
+	uint64_t first_ns;
+	bool gone;
+};
+
+struct inspect_command {
+	const struct inspect_config *config;
+	struct output *output;
+	struct inspect_target *targets;
+	size_t target_count;
+	bool confined, found_leaks, failed, stop;
+	uint64_t looks;
+};
+
+/* What is not needed any more goes before anything is made of what the target holds. */
+static void inspect_confine(struct inspect_command *c)
+{
+	const struct confine_needs needs = {.ptrace = true};
+
+	/*
+	 * Not before the first copy: a process with a filter of system calls can be made to fork only by one
+	 * that has none (user/freeze/remote.h).
+	 */
+	if (c->confined)
+		return;
+	c->confined = true;
+	if (privilege_drop(false))
+		log_debug("cannot drop privileges");
+	if (confine_tool(&needs))
+		log_debug("cannot give up system calls");
+}
+
+/* ---- one look ----------------------------------------------------------------------------- */
+
+static int inspect_find_target(struct inspect_target *target, char reason[static REASON_MAX])
+{
+	struct proc_stat stat;
+	int err = proc_stat(target->pid, &stat);
+
+	if (!err && target->start_ticks && stat.start_ticks != target->start_ticks)
+		err = -ESRCH;
+	if (err)
+		return refuse(reason, err, "it has ended");
+	target->start_ticks = stat.start_ticks;
+	return 0;
+}
+
+static int inspect_copy_target(struct inspect_command *c, struct inspect_target *target,
+			       struct inspect_source *source, char reason[static REASON_MAX])
+{
+	const struct inspect_copying how = {
+		.by_fork = c->config->verdict.by_copy,
+		.max_pause_ns = c->config->verdict.max_pause_ns,
+	};
+	int err = inspect_find_target(target, reason);
+
+	log_progress("copying the memory of process %d …", (int)target->pid);
+	err = err ?: inspect_copy_process(target->pid, &how, &target->forks, source, reason);
+	log_progress_end();
+	inspect_confine(c);
+	return err;
+}
+
+static enum inspection_order inspect_order(enum rank_by sort)
+{
+	switch (sort) {
+	case RANK_COUNT:
+		return INSPECTION_BY_COUNT;
+	case RANK_GROWTH:
+		return INSPECTION_BY_GROWTH;
+	default:
+		return INSPECTION_BY_BYTES;
+	}
+}
+
+/* What is known only by what came before. */
+static int inspect_relate(struct inspect_command *c, struct inspect_target *target,
+			  struct inspection *now)
+{
+	int err = target->before ? inspection_find_growth(now, target->before) : 0;
+
+	if (!target->first_ns)
+		target->first_ns = now->time_ns;
+	if (now->time_ns > target->first_ns)
+		now->elapsed_ns = now->time_ns - target->first_ns;
+	return err ?: inspection_sort(now, inspect_order(c->config->show.sort));
+}
+
+static int inspect_show(struct inspect_command *c, struct inspect_source *source,
+			struct inspect_target *target)
+{
+	const struct inspect_options options = {
+		.heuristics = c->config->verdict.heuristics,
+		.tagged = c->config->verdict.tagged,
+		.contents = c->config->verdict.contents,
+	};
+	struct inspection *now = NULL;
+	pid_t pid = source->pid;
+	int err;
+
+	log_progress("going through the heap of process %d …", (int)pid);
+	err = inspect(source, &options, &now);
+	log_progress_end();
+	err = err ?: inspect_relate(c, target, now);
+	if (err) {
+		inspection_free(now);
+		return log_errno(err, "process %d: cannot inspect it", (int)pid);
+	}
+	now->final = c->stop;
+	c->found_leaks |= now->verdict.classes[VERDICT_DEFINITE].count != 0;
+	err = output_inspection(c->output, now, c->config->show.top);
+	inspection_free(target->before);
+	target->before = now;
+	return err;
+}
+
+/* 0, also where it is refused: that is said, and others may go on. -errno: nothing more can be written. */
+static int inspect_look_at(struct inspect_command *c, struct inspect_target *target)
+{
+	struct inspect_source source;
+	char reason[REASON_MAX] = "", comm[16] = "?";
+	int err = inspect_copy_target(c, target, &source, reason);
+
+	if (!err)
+		return inspect_show(c, &source, target);
+	if (target->before)
+		memcpy(comm, target->before->comm, sizeof(comm));
+	else
+		proc_comm(target->pid, comm);
+	target->gone = err == -ESRCH;
+	if (target->gone && target->before) {
+		log_info("process %d (%.16s) has ended", (int)target->pid, comm);
+		return 0;
+	}
+	c->failed = true;
+	log_error("process %d (%.16s): not inspected: %s", (int)target->pid, comm, reason);
+	return 0;
+}
+
+/* ---- looks -------------------------------------------------------------------------------- */
+
+static int inspect_look(struct inspect_command *c)
+{
+	bool any = false;
+	int err = 0;
+
+	c->looks++;
+	c->stop |= c->config->pace.count && c->looks >= c->config->pace.count;
+	c->found_leaks = false;
+	for (size_t i = 0; !err && i < c->target_count; i++) {
+		if (!c->targets[i].gone)
+			err = inspect_look_at(c, &c->targets[i]);
+		any |= !c->targets[i].gone;
+	}
+	c->stop |= !any;
+	return err;
+}
+
+static int inspect_turn(struct inspect_command *c, const struct loop_events *events)
+{
+	struct signalfd_siginfo info;
+	struct pollfd fds[] = {
+		{.fd = events->signals, .events = POLLIN},
+		{.fd = events->timer, .events = POLLIN},
+	};
+
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		return errno == EINTR ? 0 : log_errno(errno, "poll");
+	while (loop_events_signal(events, &info)) {
+		if (info.ssi_signo == SIGUSR1)
+			return inspect_look(c);
+		if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR2)
+			c->stop = true;
+	}
+	return !c->stop && loop_events_interval(events) ? inspect_look(c) : 0;
+}
+
+static int inspect_go_on(struct inspect_command *c)
+{
+	struct loop_events events;
+	sigset_t old;
+	int err;
+
+	/* One look can be ended by a signal at any time: whoever holds the process lets it go. */
+	if (!c->config->pace.interval_ns) {
+		signal(SIGPIPE, SIG_IGN);
+		return inspect_look(c);
+	}
+	err = loop_block_signals(&old);
+	if (err)
+		return log_errno(err, "signals");
+	err = loop_events_open(c->config->pace.interval_ns, &events);
+	err = err ?: inspect_look(c);
+	while (!err && !c->stop)
+		err = inspect_turn(c, &events);
+	loop_events_close(&events);
+	return err;
+}
+
+static int inspect_add_targets(struct inspect_command *c)
+{
+	const struct pid_list *pids = &c->config->pids;
+	int first = 0;
+
+	c->targets = calloc(pids->count + 1, sizeof(*c->targets));
+	if (!c->targets)
+		return log_errno(ENOMEM, "inspect");
+	for (size_t i = 0; i < pids->count; i++) {
+		int err = traceable_check(pids->pids[i]);
+
+		first = first ?: err;
+		if (!err)
+			c->targets[c->target_count++].pid = pids->pids[i];
+	}
+	c->failed = first != 0;
+	return c->target_count ? 0 : first;
+}
+
+int cmd_inspect(const union command_config *command)
+{
+	const struct inspect_config *config = &command->inspect;
+	struct inspect_command c = {.config = config};
+	int err =
+		output_open(&config->show, false, 0, true, config->verdict.contents > 0, &c.output);
+	int close_err;
+
+	err = err ?: inspect_add_targets(&c);
+	err = err ?: inspect_go_on(&c);
+	for (size_t i = 0; i < c.target_count; i++)
+		inspection_free(c.targets[i].before);
+	free(c.targets);
+	close_err = output_close(c.output);
+	if ((err && err != -EPIPE) || (close_err && close_err != -EPIPE) || c.failed)
+		return 1;
+	return c.found_leaks ? config->error_exitcode : 0;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* An inspection for people: where the memory is, what is lost, what the heap is made of. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "user/base/clock.h"
+#include "user/base/parse.h"
+#include "user/base/text.h"
+#include "user/base/util.h"
+#include "user/export/render.h"
+#include "user/export/text_parts.h"
+
+#define WIDTH_BYTES 10
+#define WIDTH_COUNT 12
+
+/* Without -v: the largest mappings, and only those that take some part of the whole. */
+#define MAPPINGS_SHOWN 5
+#define MAPPINGS_SHARE 100
+
+struct inspection_page {
+	FILE *out;
+	const struct export_options *options;
+	const struct inspection *i;
+	size_t top;
+};
+
+static void inspection_text_heading(const struct inspection_page *page, const char *text)
+{
+	fputc('\n', page->out);
+	text_set_style(page->out, page->options, TEXT_BOLD);
+	fputs(text, page->out);
+	text_set_style(page->out, page->options, TEXT_NONE);
+}
+
+/* "    1.1 GiB  91.3 %" */
+static void inspection_text_put_share(FILE *out, uint64_t bytes, uint64_t all)
+{
+	char human[FORMAT_BYTES_MAX];
+
+	fprintf(out, "  %*s %5.1f %%", WIDTH_BYTES, format_bytes(human, bytes),
+		all ? 100.0 * (double)bytes / (double)all : 0);
+}
+
+static void inspection_text_put_head(const struct inspection_page *page)
+{
+	const struct inspection *i = page->i;
+	time_t seconds = (time_t)(i->time_ns / NS_PER_S);
+	char comm[sizeof(i->comm) + 1], when[64] = "", elapsed[FORMAT_DURATION_MAX];
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(i->comm), i->comm);
+	text_set_style(page->out, page->options, TEXT_BOLD);
+	fprintf(page->out, "=== %s  PID %d (", when, (int)i->pid);
+	text_put_name(page->out, *comm ? comm : "?");
+	fputc(')', page->out);
+	if (i->core) {
+		fputs("  from ", page->out);
+		text_put_name(page->out, i->core);
+	} else if (i->elapsed_ns) {
+		fprintf(page->out, "  %s since the first look",
+			format_duration(elapsed, i->elapsed_ns));
+	}
+	fputs(" ===", page->out);
+	text_set_style(page->out, page->options, TEXT_NONE);
+	fputc('\n', page->out);
+	if (!i->core)
+		fprintf(page->out, "stood still for %.1f ms\n",
+			(double)i->verdict.pause_ns / NS_PER_MS);
+}
+
+static void inspection_text_put_caveats(const struct inspection_page *page)
+{
+	const struct verdict *v = &page->i->verdict;
+	char human[FORMAT_BYTES_MAX];
+
+	if (v->approximate)
+		fputs("note   some of the memory was read while it ran, as it may not stand still "
+		      "for longer (--max-pause)\n",
+		      page->out);
+	if (v->unread_bytes)
+		fprintf(page->out,
+			"note   %s could not be read: what only it points to counts as lost\n",
+			format_bytes(human, v->unread_bytes));
+}
+
+/* ---- where it is -------------------------------------------------------------------------- */
+
+static uint64_t inspection_blocks(const struct inspection *i)
+{
+	uint64_t count = 0;
+
+	for (int class = 0; class < VERDICT_CLASSES; class ++)
+		count += i->verdict.classes[class].count;
+	return count;
+}
+
+static void inspection_text_put_allocator(const struct inspection_page *page,
+					  const struct inspected_allocator *a)
+{
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	FILE *out = page->out;
+
+	fprintf(out, "  %s", a->name);
+	if (*a->version) {
+		fputc(' ', out);
+		text_put_name(out, a->version);
+	}
+	fprintf(out, ": %s in %s %s", format_bytes(human, a->in_use.bytes),
+		format_grouped(count, a->in_use.count),
+		text_plural(a->in_use.count, "block", "blocks"));
+	fprintf(out, ", %s free in memory", format_bytes(human, a->free_resident));
+	if (a->free_whole_pages)
+		fprintf(out, " (%s of it whole pages)", format_bytes(human, a->free_whole_pages));
+	if (a->cached_bytes)
+		fprintf(out, ", %s in caches", format_bytes(human, a->cached_bytes));
+	if (a->arenas)
+		fprintf(out, ", %s %s", format_grouped(count, a->arenas),
+			text_plural(a->arenas, "arena", "arenas"));
+	fputc('\n', out);
+	if (!*a->why)
+		return;
+	text_set_style(out, page->options, TEXT_WARN);
+	fprintf(out, "    %s of it is not believed: ", format_bytes(human, a->unbelieved_bytes));
+	text_put_name(out, a->why);
+	text_set_style(out, page->options, TEXT_NONE);
+	fputc('\n', out);
+}
+
+static void inspection_text_put_mapping(const struct inspection_page *page,
+					const struct inspected_mapping *m)
+{
+	char resident[FORMAT_BYTES_MAX], bytes[FORMAT_BYTES_MAX];
+
+	fprintf(page->out, "  %*s of %s at 0x%" PRIx64, WIDTH_BYTES,
+		format_bytes(resident, m->resident), format_bytes(bytes, m->bytes), m->start);
+	if (m->name) {
+		fputs(", ", page->out);
+		text_put_name(page->out, m->name);
+	}
+	fputc('\n', page->out);
+	if (m->held_by)
+		text_put_lines(page->out, "             ", m->held_by);
+}
+
+static void inspection_text_put_mappings(const struct inspection_page *page)
+{
+	const struct inspection *i = page->i;
+	uint64_t all = i->rss_anon + i->swap;
+	size_t most = page->options->verbose ? page->top : MAPPINGS_SHOWN;
+	const char *heading = "  mappings of no allocator, the largest first:\n";
+
+	for (size_t n = 0; n < i->mapping_count && n < most; n++) {
+		if (!page->options->verbose && i->mappings[n].resident < all / MAPPINGS_SHARE)
+			break;
+		fputs(heading, page->out);
+		heading = "";
+		inspection_text_put_mapping(page, &i->mappings[n]);
+	}
+}
+
+static void inspection_text_put_where(const struct inspection_page *page)
+{
+	const struct inspection *i = page->i;
+	uint64_t all = i->rss_anon + i->swap;
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	FILE *out = page->out;
+
+	inspection_text_heading(page, "Where its memory is: ");
+	fprintf(out, "%s", format_bytes(human, all));
+	if (i->swap)
+		fprintf(out, ", %s of it swapped out", format_bytes(human, i->swap));
+	if (i->shmem)
+		fprintf(out, "; shared memory, not looked at: %s", format_bytes(human, i->shmem));
+	fputc('\n', out);
+	for (int part = 0; part < MEMORY_PARTS; part++) {
+		if (!i->parts[part])
+			continue;
+		inspection_text_put_share(out, i->parts[part], all);
+		fprintf(out, "  %s", memory_part_text((enum memory_part)part));
+		if (part == MEMORY_IN_USE)
+			fprintf(out, ": %s blocks", format_grouped(count, inspection_blocks(i)));
+		fputc('\n', out);
+	}
+	for (size_t n = 0; n < i->allocator_count; n++)
+		inspection_text_put_allocator(page, &i->allocators[n]);
+	if (!i->allocator_count)
+		fputs("  no allocator is known to it: none of its blocks are seen\n", out);
+	inspection_text_put_mappings(page);
+}
+
+/* ---- what is lost, what it is made of ----------------------------------------------------- */
+
+static void inspection_text_put_label(FILE *out, const struct inspected_group *g)
+{
+	char human[FORMAT_BYTES_MAX];
+
+	switch (g->kind) {
+	case GROUP_PYTHON:
+		fputs("Python ", out);
+		break;
+	case GROUP_SIZE:
+		fprintf(out, "blocks of %s%s", format_bytes(human, g->size),
+			g->beginning ? " that begin alike" : "");
+		return;
+	case GROUP_TEXT:
+		fputs("text", out);
+		return;
+	default:
+		break;
+	}
+	text_put_name(out, g->name ? g->name : "?");
+	if (g->module) {
+		fputs(" (", out);
+		text_put_name(out, g->module);
+		fputc(')', out);
+	}
+}
+
+static void inspection_text_put_lost(const struct inspection_page *page)
+{
+	const struct inspection *i = page->i;
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	size_t shown = i->loss_count < page->top ? i->loss_count : page->top;
+	FILE *out = page->out;
+
+	inspection_text_heading(page, "What is lost: ");
+	text_put_classes(out, i->verdict.classes);
+	fputc('\n', out);
+	for (size_t n = 0; n < shown; n++) {
+		const struct inspected_loss *loss = &i->losses[n];
+		const struct inspected_group *g = &i->groups[loss->group];
+
+		fprintf(out, "  %*s in %s %s: ", WIDTH_BYTES, format_bytes(human, loss->lost.bytes),
+			format_grouped(count, loss->lost.count),
+			text_plural(loss->lost.count, "block", "blocks"));
+		inspection_text_put_label(out, g);
+		if (loss->kept.count)
+			fprintf(out, "; %s in %s %s hang on them",
+				format_bytes(human, loss->kept.bytes),
+				format_grouped(count, loss->kept.count),
+				text_plural(loss->kept.count, "block", "blocks"));
+		fputc('\n', out);
+		text_put_contents(out, g->contents, g->contents_len);
+	}
+	if (shown < i->loss_count)
+		fprintf(out, "  and %zu more kinds (-T)\n", i->loss_count - shown);
+	if (i->verdict.unknown_bytes)
+		fprintf(out,
+			"  %s are no blocks that are known: what they point to counts as "
+			"reachable\n",
+			format_bytes(human, i->verdict.unknown_bytes));
+}
+
+static void inspection_text_put_group(const struct inspection_page *page,
+				      const struct inspected_group *g, uint64_t all, bool growth)
+{
+	uint64_t lost = g->verdict[VERDICT_DEFINITE].bytes + g->verdict[VERDICT_INDIRECT].bytes;
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	FILE *out = page->out;
+
+	inspection_text_put_share(out, g->live.bytes, all);
+	fprintf(out, " %*s", WIDTH_COUNT, format_grouped(count, g->live.count));
+	fprintf(out, " %*s", WIDTH_BYTES, lost ? format_bytes(human, lost) : "-");
+	if (growth)
+		fprintf(out, " %*s/s", WIDTH_BYTES,
+			g->growth_known
+				? format_bytes_signed(human, saturate_i64(g->growth_bytes_per_s))
+				: "?");
+	fputs("  ", out);
+	inspection_text_put_label(out, g);
+	fputc('\n', out);
+	if (g->held_by)
+		text_put_lines(out, "             ", g->held_by);
+}
+
+static void inspection_text_put_groups(const struct inspection_page *page)
+{
+	const struct inspection *i = page->i;
+	size_t shown = i->group_count < page->top ? i->group_count : page->top;
+	FILE *out = page->out;
+	uint64_t all = 0, bytes = 0;
+	bool growth = false;
+
+	for (size_t n = 0; n < i->group_count; n++) {
+		all += i->groups[n].live.bytes;
+		growth |= i->groups[n].growth_known;
+	}
+	if (!i->group_count)
+		return;
+	inspection_text_heading(page, "What it is made of:\n");
+	fprintf(out, "  %*s %7s %*s %*s", WIDTH_BYTES, "bytes", "share", WIDTH_COUNT, "blocks",
+		WIDTH_BYTES, "lost");
+	if (growth)
+		fprintf(out, " %*s", WIDTH_BYTES + 2, "growth");
+	fputc('\n', out);
+	for (size_t n = 0; n < shown; n++) {
+		inspection_text_put_group(page, &i->groups[n], all, growth);
+		bytes += i->groups[n].live.bytes;
+	}
+	if (shown < i->group_count) {
+		inspection_text_put_share(out, all - bytes, all);
+		fprintf(out, "  %zu more kinds (-T)\n", i->group_count - shown);
+	}
+}
+
+int inspection_write_text(struct exporter *e, const struct inspection *inspection, size_t top)
+{
+	struct inspection_page page = {.options = &e->options, .i = inspection, .top = top};
+	char *text = NULL;
+	size_t len = 0;
+	int err;
+
+	page.out = open_memstream(&text, &len);
+	if (!page.out)
+		return -ENOMEM;
+	inspection_text_put_head(&page);
+	inspection_text_put_caveats(&page);
+	inspection_text_put_where(&page);
+	inspection_text_put_lost(&page);
+	inspection_text_put_groups(&page);
+	fputc('\n', page.out);
+	err = close_memstream(page.out) ?: exporter_write(e, text, len);
+	free(text);
+	return err;
+}

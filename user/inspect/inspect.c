@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/inspect/inspect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "user/analysis/inspection_order.h"
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/heap/dead_memory.h"
+#include "user/heap/reach.h"
+#include "user/inspect/groups.h"
+#include "user/inspect/losses.h"
+#include "user/inspect/memory_parts.h"
+
+/* An inspection under way. */
+struct inspect_run {
+	const struct inspect_source *source;
+	const struct inspect_options *options;
+	struct heap_image *image;
+	struct inventory inventory;
+	struct reach *reach;
+	uint32_t *group_of; /* by block */
+	struct inspection *out;
+};
+
+static void inspect_say_who(struct inspect_run *run, struct inspect_source *source)
+{
+	struct inspection *out = run->out;
+
+	out->time_ns = source->time_ns;
+	out->pid = source->pid;
+	memcpy(out->comm, source->comm, sizeof(out->comm));
+	out->cmdline = TAKE_PTR(source->cmdline);
+	out->core = TAKE_PTR(source->core);
+	out->rss_anon = source->rss_anon;
+	out->swap = source->swap;
+	out->shmem = source->shmem;
+	out->verdict.pause_ns = source->pause_ns;
+	out->verdict.read_bytes = source->read_bytes;
+	out->verdict.unread_bytes = source->unread_bytes;
+	out->verdict.approximate = source->approximate;
+}
+
+/* What the allocators' books say: the blocks, what is free, and how much of it is there. */
+static int inspect_walk(struct inspect_run *run)
+{
+	size_t regions = run->image->memory->region_count;
+	int err;
+
+	run->inventory.covered = calloc(regions + 1, sizeof(*run->inventory.covered));
+	if (!run->inventory.covered)
+		return -ENOMEM;
+	run->image->inventory = &run->inventory;
+	err = dead_memory_find(run->image);
+	return err ?: heap_image_take_old(run->image);
+}
+
+static int inspect_judge(struct inspect_run *run)
+{
+	const struct reach_options how = {.heuristics = run->options->heuristics,
+					  .tagged = run->options->tagged};
+	struct verdict *v = &run->out->verdict;
+	int err = reach_new(run->image, &how, &run->reach);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < run->image->block_count; i++) {
+		const struct heap_block *b = &run->image->blocks[i];
+
+		amount_add(&v->classes[reach_class(run->reach, i)],
+			   &(struct amount){b->end - b->address, 1});
+	}
+	v->unknown_bytes = reach_unknown_bytes(run->reach);
+	v->state = VERDICT_TAKEN;
+	return 0;
+}
+
+static int inspect_steps(struct inspect_run *run)
+{
+	uint64_t start = monotonic_ns(), walked, judged;
+	int err = inspect_walk(run);
+
+	walked = monotonic_ns();
+	err = err ?: memory_parts_find(run->image, run->source, run->out);
+	err = err ?: inspect_judge(run);
+	judged = monotonic_ns();
+	err = err ?: groups_find(run->image, run->reach, run->out, &run->group_of);
+	err = err ?: losses_find(run->image, run->reach, run->group_of, run->out);
+	err = err ?: inspection_sort(run->out, INSPECTION_BY_BYTES);
+	log_debug("inspection of %d: %zu blocks; %.1f ms to walk through the allocators' books, "
+		  "%.1f ms to follow pointers, %.1f ms to put alike blocks together",
+		  (int)run->source->pid, run->image->block_count,
+		  (double)(walked - start) / NS_PER_MS, (double)(judged - walked) / NS_PER_MS,
+		  (double)(monotonic_ns() - judged) / NS_PER_MS);
+	return err;
+}
+
+static uint64_t inspect_own_peak(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss << 10;
+}
+
+int inspect(struct inspect_source *source, const struct inspect_options *options,
+	    struct inspection **out)
+{
+	struct inspect_run run = {.source = source, .options = options};
+	uint64_t start = monotonic_ns();
+	int err = -ENOMEM;
+
+	run.out = calloc(1, sizeof(*run.out));
+	run.image = heap_image_new(source->memory);
+	if (run.image)
+		source->memory = NULL;
+	if (run.out && run.image) {
+		inspect_say_who(&run, source);
+		err = inspect_steps(&run);
+		run.out->verdict.total_ns = monotonic_ns() - start;
+		run.out->tool_bytes = inspect_own_peak();
+	}
+	free(run.group_of);
+	free(run.inventory.covered);
+	reach_free(run.reach);
+	heap_image_free(run.image);
+	inspect_source_release(source);
+	if (err)
+		inspection_free(run.out);
+	else
+		*out = run.out;
+	return err;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What an inspection is of: the memory of a process at one moment, and what the kernel said of it then.
+ * All that knows where it is from is here; inspect.h sees nothing else.
+ */
+#ifndef MEMLEAKBPF_INSPECT_SOURCE_H
+#define MEMLEAKBPF_INSPECT_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "user/base/log.h"
+#include "user/freeze/freeze.h"
+#include "user/process/memory_image.h"
+
+struct inspect_source {
+	struct memory_image *memory; /* finished */
+	pid_t pid;
+	char comm[16];
+	char **cmdline;	  /* one allocation; NULL: unknown */
+	char *core;	  /* the file that it is from; NULL: a living process */
+	uint64_t time_ns; /* CLOCK_REALTIME */
+	/* Bytes, as the kernel counts them; of a core what of it is in the file. */
+	uint64_t rss_anon, swap, shmem;
+	/* pages of mapped files that are the process's own: it has written to them */
+	uint64_t file_private;
+	uint64_t pause_ns, read_bytes, unread_bytes;
+	bool approximate; /* some of the memory was read while it ran */
+};
+
+struct inspect_copying {
+	bool by_fork; /* where that is possible; else it stands still while it is read */
+	uint64_t max_pause_ns;
+};
+
+/*
+ * Copies a living process. `forks` is kept from one time to the next. 0 and *out
+ * (inspect_source_release()), or -errno with the reason, a clause about "it", not logged. Why it was not
+ * done by a fork is said in the log.
+ */
+int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct freeze_forks *forks,
+			 struct inspect_source *out, char reason[static REASON_MAX]);
+
+void inspect_source_release(struct inspect_source *source);
+
+#endif

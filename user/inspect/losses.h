@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is lost, by what is lost first. Internal to user/inspect. */
+#ifndef MEMLEAKBPF_INSPECT_LOSSES_H
+#define MEMLEAKBPF_INSPECT_LOSSES_H
+
+#include "user/heap/reach.h"
+#include "user/model/inspection.h"
+
+/*
+ * Fills in the losses: definitely lost blocks by group, with what hangs on them, the most bytes
+ * first. 0 or -ENOMEM.
+ */
+int losses_find(const struct heap_image *image, const struct reach *reach, const uint32_t *group_of,
+		struct inspection *out);
+
+#endif
