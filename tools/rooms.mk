@@ -15,6 +15,7 @@ room_target := base process kernel
 room_probe := base process kernel target
 room_unwind := base process kernel target
 room_symbol := base model process kernel
+room_corefile := base model process kernel symbol
 room_analysis := base model
 room_inspect := base model process kernel freeze heap symbol analysis
 room_recording := base model

@@ -23,7 +23,8 @@
 
 #define SECTIONS_MAX \
 	65536 /* a linked program has fewer than a hundred; one of them takes libelf 250 bytes */
-#define SEGMENTS_MAX	4096 /* the kernel runs no program with more than 1,170 */
+#define SEGMENTS_MAX	4096	   /* the kernel runs no program with more than 1,170 */
+#define CORE_MAX	(1u << 20) /* of a core file; vm.max_map_count is 65,530 mostly */
 #define NAMES_MAX	(16u << 20)
 #define ALLOWED_ANYHOW	(16ull << 20)
 #define ALLOWED_TIMES	16
@@ -71,8 +72,10 @@ struct elf_places {
 	}
 static const struct elf_places places_of_32 = PLACES(32), places_of_64 = PLACES(64);
 
-static int elf_check_counts(int fd, char reason[static REASON_MAX])
+static int elf_check_counts(int fd, bool core, char reason[static REASON_MAX])
 {
+	const uint64_t segments_max = core ? CORE_MAX : SEGMENTS_MAX;
+	const uint64_t sections_max = core ? CORE_MAX : SECTIONS_MAX;
 	uint8_t header[sizeof(Elf64_Ehdr)], section[sizeof(Elf64_Shdr)] = {0};
 	ssize_t n = pread(fd, header, sizeof(header), 0);
 	const struct elf_places *at;
@@ -98,9 +101,10 @@ static int elf_check_counts(int fd, char reason[static REASON_MAX])
 		if (segments == PN_XNUM)
 			segments = elf_number(section + at->sh_info, 4, big);
 	}
-	if (sections > SECTIONS_MAX)
+	/* gdb's cores have a section for each segment. */
+	if (sections > sections_max)
 		return refuse(reason, -EFBIG, "it claims to have %" PRIu64 " sections", sections);
-	if (segments > SEGMENTS_MAX)
+	if (segments > segments_max)
 		return refuse(reason, -EFBIG, "it claims to have %" PRIu64 " segments", segments);
 	return 0;
 }
@@ -370,13 +374,13 @@ int elf_open(int fd, unsigned uses, char reason[static REASON_MAX], Elf **out)
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return -EIO;
-	err = elf_check_counts(fd, reason);
+	err = elf_check_counts(fd, uses & ELF_IS_CORE, reason);
 	if (err)
 		return err;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
 		return -ENOEXEC;
-	if (uses & ~(unsigned)ELF_IS_MAPPED)
+	if (uses & ~(unsigned)(ELF_IS_MAPPED | ELF_IS_CORE))
 		err = elf_check(elf, fd, uses, reason);
 	if (err)
 		return err;

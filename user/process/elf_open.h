@@ -20,6 +20,8 @@ enum elf_use {
 	ELF_FOR_DEBUG = 1 << 2,	  /* DWARF */
 	/* The file is mapped, not read: only what is compressed takes memory. */
 	ELF_IS_MAPPED = 1 << 3,
+	/* A core file may have as many segments as a process has mappings. */
+	ELF_IS_CORE = 1 << 4,
 };
 
 /*

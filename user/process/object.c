@@ -405,6 +405,16 @@ int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping
 	return object_cache_get_at(cache, pid, -1, m, out);
 }
 
+int object_cache_take(struct object_cache *cache, int fd, const char *path, struct object **out)
+{
+	return adopt(cache, fd, path, false, out);
+}
+
+void object_cache_know(struct object_cache *cache, const struct mapping *m, struct object *object)
+{
+	remember_alias(cache, m, object);
+}
+
 int object_cache_open(struct object_cache *cache, const char *path, struct object **out)
 {
 	int fd = object_open_path(path);

@@ -45,6 +45,17 @@ int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, cons
  */
 int object_cache_open(struct object_cache *cache, const char *path, struct object **out);
 
+/*
+ * The same for an open regular file, which is taken over in any case; `path` is for people.
+ */
+int object_cache_take(struct object_cache *cache, int fd, const char *path, struct object **out);
+
+/*
+ * What a mapping's device and inode mean when there is no process to ask (pid 0): object_cache_get()
+ * finds it by them from now on, as long as somebody has a reference.
+ */
+void object_cache_know(struct object_cache *cache, const struct mapping *m, struct object *object);
+
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is fine */
 
