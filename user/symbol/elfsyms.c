@@ -61,11 +61,19 @@ static struct source look_at_source(Elf *elf)
 	return source;
 }
 
-static bool wanted_symbol(const GElf_Sym *symbol, GElf_Word section, const char *name)
+static bool wanted_type(enum elf_symbol_kind kind, const GElf_Sym *symbol)
 {
 	int type = GELF_ST_TYPE(symbol->st_info);
 
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+	if (kind == ELF_FUNCTIONS)
+		return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
+	return type == (kind == ELF_VARIABLES ? STT_OBJECT : STT_TLS);
+}
+
+static bool wanted_symbol(enum elf_symbol_kind kind, const GElf_Sym *symbol, GElf_Word section,
+			  const char *name)
+{
+	if (!wanted_type(kind, symbol))
 		return false;
 	if (section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
 		return false;
@@ -116,7 +124,18 @@ static bool fill_symbol(struct symbol *out, const GElf_Sym *symbol, GElf_Addr ad
 	return true;
 }
 
-static int read_symbols(struct elf_symbols *table, Dwfl_Module *module, bool *complete)
+/* The same of a variable, which is always sized. */
+static bool fill_variable(struct symbol *out, const GElf_Sym *symbol, uint64_t start)
+{
+	out->start = start;
+	out->end = start + symbol->st_size;
+	out->sized = true;
+	fill_rank(out, symbol);
+	return out->end > start;
+}
+
+static int read_symbols(struct elf_symbols *table, enum elf_symbol_kind kind, Dwfl_Module *module,
+			bool *complete)
 {
 	int count = dwfl_module_getsymtab(module);
 	struct source source = {0};
@@ -137,9 +156,12 @@ static int read_symbols(struct elf_symbols *table, Dwfl_Module *module, bool *co
 			source = look_at_source(elf);
 			*complete |= source.complete;
 		}
-		if (!source.usable || !wanted_symbol(&raw, section, symbol.name))
+		if (!source.usable || !wanted_symbol(kind, &raw, section, symbol.name))
 			continue;
-		if (!fill_symbol(&symbol, &raw, address, elf, section, bias))
+		if (kind == ELF_FUNCTIONS
+			    ? !fill_symbol(&symbol, &raw, address, elf, section, bias)
+			    : !fill_variable(&symbol, &raw,
+					     kind == ELF_VARIABLES ? address : raw.st_value))
 			continue;
 		if (add_symbol(table, &symbol))
 			return -ENOMEM;
@@ -237,14 +259,14 @@ static int index_symbols(struct elf_symbols *table)
 	return range_index_build(&table->index, ranges, table->count);
 }
 
-struct elf_symbols *elf_symbols_new(Dwfl_Module *module)
+struct elf_symbols *elf_symbols_new(Dwfl_Module *module, enum elf_symbol_kind kind)
 {
 	struct elf_symbols *table = calloc(1, sizeof(*table));
 	bool complete = false;
 
 	if (!table)
 		return NULL;
-	if (read_symbols(table, module, &complete) || !table->count ||
+	if (read_symbols(table, kind, module, &complete) || !table->count ||
 	    bound_unsized(table, complete) || index_symbols(table)) {
 		elf_symbols_free(table);
 		return NULL;
@@ -271,47 +293,4 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 	*len = symbols->symbols[at].name_len;
 	*start = symbols->symbols[at].start;
 	return symbols->symbols[at].name;
-}
-
-/* Of nested ones the inner, of aliases the better name, as for functions. */
-static bool better_data(const struct symbol *found, const struct symbol *other)
-{
-	if (!other->name || found->start != other->start)
-		return !other->name || found->start > other->start;
-	return compare_names(found, other) < 0;
-}
-
-const char *elf_data_symbol(Dwfl_Module *module, int type, uint64_t address, size_t *len,
-			    uint64_t *start)
-{
-	int count = dwfl_module_getsymtab(module);
-	struct symbol best = {0};
-	struct source source = {0};
-
-	for (int i = 1; i < count; i++) {
-		struct symbol symbol = {0};
-		GElf_Word section;
-		Elf *elf = NULL;
-		GElf_Sym raw;
-
-		symbol.name = dwfl_module_getsym_info(module, i, &raw, &symbol.start, &section,
-						      &elf, NULL);
-		if (!symbol.name || !elf || GELF_ST_TYPE(raw.st_info) != type ||
-		    section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
-			continue;
-		if (elf != source.elf)
-			source = look_at_source(elf);
-		/* It is no address. */
-		if (type == STT_TLS)
-			symbol.start = raw.st_value;
-		if (!source.usable || !symbol.name[0] || address < symbol.start ||
-		    address - symbol.start >= raw.st_size)
-			continue;
-		fill_rank(&symbol, &raw);
-		if (better_data(&symbol, &best))
-			best = symbol;
-	}
-	*len = best.name_len;
-	*start = best.start;
-	return best.name;
 }

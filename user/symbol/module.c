@@ -45,13 +45,16 @@ struct module {
 	uint64_t base, span; /* as reported to libdwfl; span 0: it was not */
 	Dwfl_Module *dwfl;   /* NULL when libdwfl or libelf will not have the file */
 	uint64_t bias;	     /* libdwfl's address = link-time address + bias */
-	bool symbols_tried, debuginfo_tried;
+	bool debuginfo_tried;
 	bool debug_file_missing;
 	uint64_t
 		debug_file_memory; /* bytes that reading the separate file may take; 0: there is none */
 	bool alternate_found;	   /* dwz's shared debug file was found */
-	struct elf_symbols *symbols;
-	struct debug_child *lines; /* NULL: none are known */
+	struct module_symbols {
+		bool tried;
+		struct elf_symbols *table;
+	} symbols[ELF_THREAD_VARIABLES + 1]; /* by kind */
+	struct debug_child *lines;	     /* NULL: none are known */
 };
 
 struct module_set {
@@ -168,7 +171,8 @@ static void module_free(struct module *module)
 {
 	module_give_turn(module);
 	debug_child_free(module->lines);
-	elf_symbols_free(module->symbols);
+	for (size_t i = 0; i < ARRAY_SIZE(module->symbols); i++)
+		elf_symbols_free(module->symbols[i].table);
 	object_unref(module->object);
 	free(module);
 }
@@ -313,37 +317,41 @@ struct module *module_set_get(struct module_set *set, struct object *object, int
 	return module;
 }
 
-const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
+static const char *module_find_symbol(struct module *module, enum elf_symbol_kind kind,
+				      uint64_t address, size_t *len, uint64_t *start)
 {
-	const char *name;
+	struct module_symbols *symbols = &module->symbols[kind];
 
 	if (!module->dwfl)
 		return NULL;
-	if (!module->symbols_tried) {
-		module->symbols_tried = true;
-		module->symbols = elf_symbols_new(module->dwfl);
+	if (!symbols->tried) {
+		symbols->tried = true;
+		symbols->table = elf_symbols_new(module->dwfl, kind);
 	}
-	if (!module->symbols)
-		return NULL;
-	name = elf_symbols_find(module->symbols, vaddr + module->bias, len, start);
+	return symbols->table ? elf_symbols_find(symbols->table, address, len, start) : NULL;
+}
+
+const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
+{
+	const char *name =
+		module_find_symbol(module, ELF_FUNCTIONS, vaddr + module->bias, len, start);
+
 	*start -= name ? module->bias : 0;
 	return name;
 }
 
 const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
 {
-	const char *name;
+	const char *name =
+		module_find_symbol(module, ELF_VARIABLES, vaddr + module->bias, len, start);
 
-	if (!module->dwfl)
-		return NULL;
-	name = elf_data_symbol(module->dwfl, STT_OBJECT, vaddr + module->bias, len, start);
 	*start -= name ? module->bias : 0;
 	return name;
 }
 
 const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *len, uint64_t *start)
 {
-	return module->dwfl ? elf_data_symbol(module->dwfl, STT_TLS, offset, len, start) : NULL;
+	return module_find_symbol(module, ELF_THREAD_VARIABLES, offset, len, start);
 }
 
 /* libdw takes it for granted that the last string of a section has its end in it. */
