@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/inspect/classes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/text.h"
+#include "user/base/util.h"
+#include "user/inspect/class_cxx.h"
+#include "user/inspect/class_groups.h"
+#include "user/inspect/class_python.h"
+#include "user/inspect/class_sizes.h"
+
+/* Text has so many characters, or it may be a number by chance; no more of it is looked at. */
+#define TEXT_MIN 4
+#define TEXT_MAX 4096
+
+/* What an array's elements are looked for by: words in all arrays. */
+#define ARRAY_STEPS_MAX	  (64u << 20)
+#define ARRAY_ELEMENT_MAX (64u << 10)
+
+/* In group[] until all blocks have been seen: the kind of class_sizes_count(). */
+#define IS_KIND (1u << 31)
+
+struct classifier {
+	const struct heap_image *image;
+	const struct memory_region *region; /* where the last block was */
+	struct class_memory *memory;
+	struct class_groups *groups;
+	struct class_cxx *cxx;
+	struct class_python *python;
+	struct class_sizes *sizes;
+	uint32_t text; /* its group, or CLASS_NO_GROUP */
+	uint32_t steps;
+};
+
+/* What is there of a block, from its beginning on. */
+struct class_block {
+	const uint64_t *words;
+	size_t count;  /* of words */
+	uint64_t size; /* bytes that are there */
+	bool cut;      /* the block goes on */
+};
+
+static struct class_block classifier_block(struct classifier *c, const struct heap_block *b)
+{
+	const struct memory_region *r = c->region;
+	struct class_block block = {.words = NULL};
+
+	if (!r || b->address < r->start || b->address - r->start >= r->size) {
+		r = memory_image_region(c->image->memory, b->address);
+		if (!r || b->address < r->start)
+			return block;
+		c->region = r;
+	}
+	if (b->address % 8)
+		return block;
+	block.words = r->words + (b->address - r->start) / 8;
+	block.size = r->start + r->size - b->address;
+	block.cut = block.size < b->end - b->address;
+	if (!block.cut)
+		block.size = b->end - b->address;
+	block.count = (size_t)(block.size / 8);
+	return block;
+}
+
+/* ---- C++ ------------------------------------------------------------------------------------ */
+
+/*
+ * new T[n] with a destructor to be called has n in front of the elements (Itanium C++ ABI 2.7), which lie
+ * behind it at equal distances. Of one element there is nothing to see that by.
+ */
+static bool classifier_is_array(struct classifier *c, const struct class_block *block, size_t first)
+{
+	uint64_t n = block->words[first - 1], table = block->words[first];
+	size_t max = n >= 2 && n <= block->count ? (block->count - first) / (size_t)n : 0;
+
+	for (size_t step = 1; step <= max && step <= ARRAY_ELEMENT_MAX / 8; step++) {
+		size_t i = 1;
+
+		while (i < n && block->words[first + i * step] == table)
+			i++;
+		c->steps += (uint32_t)i;
+		if (i == n)
+			return true;
+		if (c->steps > ARRAY_STEPS_MAX)
+			break;
+	}
+	return false;
+}
+
+static int classifier_cxx(struct classifier *c, const struct class_block *block, uint32_t *group)
+{
+	int err = block->count ? class_cxx_group(c->cxx, block->words[0], false, group) : 0;
+
+	/* The count is in the last word in front, which lies second where they are aligned to 16. */
+	for (size_t first = 1; !err && *group == CLASS_NO_GROUP && first <= 2; first++) {
+		if (first >= block->count || c->steps > ARRAY_STEPS_MAX)
+			break;
+		err = class_cxx_group(c->cxx, block->words[first], true, group);
+		if (*group != CLASS_NO_GROUP && !classifier_is_array(c, block, first))
+			*group = CLASS_NO_GROUP;
+	}
+	return err;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static bool class_is_printed(uint32_t point)
+{
+	if (point < ' ')
+		return point == '\t' || point == '\n' || point == '\r';
+	return point != 0x7f && (point < 0x80 || point >= 0xa0) && point != UTF8_INVALID;
+}
+
+/* Characters that people read, up to a NUL or the end. */
+static bool class_is_text(const char *text, size_t size, bool cut)
+{
+	size_t at = 0, count = 0;
+
+	if (size > TEXT_MAX) {
+		size = TEXT_MAX;
+		cut = true;
+	}
+	while (at < size && text[at]) {
+		char character[5] = {0};
+		const char *p = character;
+		size_t left = size - at < 4 ? size - at : 4;
+
+		memcpy(character, text + at, left);
+		if (!class_is_printed((unsigned char)*character < 0x80 ? (unsigned char)*p++
+								       : utf8_next(&p)))
+			return cut && left < 4 && count >= TEXT_MIN;
+		at += (size_t)(p - character);
+		count++;
+	}
+	return count >= TEXT_MIN;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static int classifier_text(struct classifier *c, const struct class_block *block, uint32_t *group)
+{
+	if (!class_is_text((const char *)block->words, (size_t)block->size, block->cut))
+		return 0;
+	if (c->text == CLASS_NO_GROUP) {
+		int err = class_groups_named(c->groups, GROUP_TEXT, "text", NULL, &c->text);
+
+		if (err)
+			return err;
+	}
+	*group = c->text;
+	return 0;
+}
+
+static int classifier_look_at(struct classifier *c, const struct heap_block *b, uint32_t *group)
+{
+	const struct class_block block = classifier_block(c, b);
+	uint32_t kind;
+	int err = classifier_cxx(c, &block, group);
+
+	if (!err && *group == CLASS_NO_GROUP && c->python)
+		*group = class_python_group(c->python, block.words, block.count);
+	if (!err && *group == CLASS_NO_GROUP)
+		err = classifier_text(c, &block, group);
+	if (err || *group != CLASS_NO_GROUP)
+		return err;
+	err = class_sizes_count(c->sizes, b->end - b->address, block.words, block.count, &kind);
+	*group = kind | IS_KIND;
+	return err;
+}
+
+/* Groups that no block is in go, and the others move up. */
+static int classifier_number(struct classifier *c, struct block_classes *classes)
+{
+	size_t count = 0;
+	struct inspected_group *groups = class_groups_take(c->groups, &count);
+	_cleanup_free_ uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
+
+	classes->groups = groups;
+	classes->group_count = count;
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < classes->block_count; i++) {
+		struct amount *live = &groups[classes->group[i]].live;
+
+		live->bytes += c->image->blocks[i].end - c->image->blocks[i].address;
+		live->count++;
+	}
+	classes->group_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		numbers[i] = (uint32_t)classes->group_count;
+		if (groups[i].live.count) {
+			groups[classes->group_count++] = groups[i];
+		} else {
+			free(groups[i].name);
+			free(groups[i].module);
+		}
+	}
+	for (size_t i = 0; i < classes->block_count; i++)
+		classes->group[i] = numbers[classes->group[i]];
+	return 0;
+}
+
+static int classifier_run(struct classifier *c, struct block_classes *classes)
+{
+	uint32_t *group = classes->group, rest;
+	/* First, or there may be no room for it. */
+	int err = class_groups_sized(c->groups, 0, 0, &rest);
+
+	if (!err)
+		err = class_python_find(c->image, c->memory, c->groups, &c->python);
+	for (size_t i = 0; !err && i < classes->block_count; i++)
+		err = classifier_look_at(c, &c->image->blocks[i], &group[i]);
+	for (size_t i = 0; !err && i < classes->block_count; i++) {
+		if (group[i] & IS_KIND)
+			err = class_sizes_group(c->sizes, c->groups, group[i] & ~IS_KIND,
+						&group[i]);
+		if (group[i] == CLASS_NO_GROUP)
+			group[i] = rest;
+	}
+	return err ?: classifier_number(c, classes);
+}
+
+int block_classes_find(const struct heap_image *image, const struct class_files *files,
+		       struct block_classes **out)
+{
+	struct block_classes *classes = calloc(1, sizeof(*classes));
+	struct classifier c = {.image = image, .text = CLASS_NO_GROUP};
+	int err = -ENOMEM;
+
+	if (!classes)
+		return err;
+	classes->block_count = image->block_count;
+	classes->group = malloc((image->block_count + 1) * sizeof(*classes->group));
+	if (classes->group)
+		memset(classes->group, 0xff, image->block_count * sizeof(*classes->group));
+	c.memory = class_memory_new(image->memory, files);
+	c.groups = class_groups_new();
+	c.cxx = c.memory && c.groups ? class_cxx_new(c.memory, c.groups) : NULL;
+	c.sizes = c.memory ? class_sizes_new(c.memory) : NULL;
+	if (classes->group && c.cxx && c.sizes)
+		err = classifier_run(&c, classes);
+	class_sizes_free(c.sizes);
+	class_python_free(c.python);
+	class_cxx_free(c.cxx);
+	class_groups_free(c.groups);
+	class_memory_free(c.memory);
+	if (err)
+		block_classes_free(classes);
+	else
+		*out = classes;
+	return err;
+}
+
+void block_classes_free(struct block_classes *classes)
+{
+	if (!classes)
+		return;
+	for (size_t i = 0; i < classes->group_count; i++) {
+		free(classes->groups[i].name);
+		free(classes->groups[i].module);
+	}
+	free(classes->groups);
+	free(classes->group);
+	free(classes);
+}
+
+int class_process_object(void *ctx, const struct mapping *m, struct object **out)
+{
+	const struct class_process *process = ctx;
+
+	return object_cache_get_at(process->objects, process->pid, process->root_fd, m, out);
+}
