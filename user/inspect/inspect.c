@@ -11,7 +11,7 @@
 #include "user/base/util.h"
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach.h"
-#include "user/inspect/groups.h"
+#include "user/inspect/classes.h"
 #include "user/inspect/losses.h"
 #include "user/inspect/memory_parts.h"
 
@@ -22,7 +22,7 @@ struct inspect_run {
 	struct heap_image *image;
 	struct inventory inventory;
 	struct reach *reach;
-	uint32_t *group_of; /* by block */
+	struct block_classes *classes;
 	struct inspection *out;
 };
 
@@ -78,6 +78,40 @@ static int inspect_judge(struct inspect_run *run)
 	return 0;
 }
 
+/* The groups become the inspection's; which block is in which stays. */
+static int inspect_group(struct inspect_run *run)
+{
+	const struct symbolizer_options names = {.inlines = false};
+	struct class_process process = {
+		.objects = run->source->objects,
+		.pid = run->out->core ? 0 : run->source->pid,
+		.root_fd = -1,
+	};
+	struct class_files files = {
+		.ctx = &process,
+		.object = class_process_object,
+		.symbolizer = symbolizer_new(&names),
+		.pid = process.pid,
+	};
+	struct inspection *out = run->out;
+	int err =
+		files.symbolizer ? block_classes_find(run->image, &files, &run->classes) : -ENOMEM;
+
+	symbolizer_free(files.symbolizer);
+	if (err)
+		return err;
+	out->groups = TAKE_PTR(run->classes->groups);
+	out->group_count = run->classes->group_count;
+	run->classes->group_count = 0;
+	for (size_t i = 0; i < run->image->block_count; i++) {
+		const struct heap_block *b = &run->image->blocks[i];
+
+		amount_add(&out->groups[run->classes->group[i]].verdict[reach_class(run->reach, i)],
+			   &(struct amount){b->end - b->address, 1});
+	}
+	return 0;
+}
+
 static int inspect_steps(struct inspect_run *run)
 {
 	uint64_t start = monotonic_ns(), walked, judged;
@@ -87,8 +121,8 @@ static int inspect_steps(struct inspect_run *run)
 	err = err ?: memory_parts_find(run->image, run->source, run->out);
 	err = err ?: inspect_judge(run);
 	judged = monotonic_ns();
-	err = err ?: groups_find(run->image, run->reach, run->out, &run->group_of);
-	err = err ?: losses_find(run->image, run->reach, run->group_of, run->out);
+	err = err ?: inspect_group(run);
+	err = err ?: losses_find(run->image, run->reach, run->classes->group, run->out);
 	err = err ?: inspection_sort(run->out, INSPECTION_BY_BYTES);
 	log_debug("inspection of %d: %zu blocks; %.1f ms to walk through the allocators' books, "
 		  "%.1f ms to follow pointers, %.1f ms to put alike blocks together",
@@ -122,7 +156,7 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 		run.out->verdict.total_ns = monotonic_ns() - start;
 		run.out->tool_bytes = inspect_own_peak();
 	}
-	free(run.group_of);
+	block_classes_free(run.classes);
 	free(run.inventory.covered);
 	reach_free(run.reach);
 	heap_image_free(run.image);

@@ -121,7 +121,9 @@ int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct fr
 	struct source_copy c = {.out = out};
 	int err;
 
-	*out = (struct inspect_source){.pid = pid};
+	*out = (struct inspect_source){.pid = pid, .objects = object_cache_new()};
+	if (!out->objects)
+		return refuse(reason, -ENOMEM, "no memory");
 	if (proc_comm(pid, out->comm) || proc_cmdline(pid, &out->cmdline))
 		out->cmdline = NULL;
 	err = source_count_file_private(pid, &out->file_private, reason);
@@ -138,5 +140,6 @@ void inspect_source_release(struct inspect_source *source)
 	memory_image_free(source->memory);
 	free(source->cmdline);
 	free(source->core);
+	object_cache_free(source->objects);
 	*source = (struct inspect_source){0};
 }

@@ -13,6 +13,7 @@
 #include "user/base/log.h"
 #include "user/freeze/freeze.h"
 #include "user/process/memory_image.h"
+#include "user/process/object.h"
 
 struct inspect_source {
 	struct memory_image *memory; /* finished */
@@ -27,6 +28,8 @@ struct inspect_source {
 	uint64_t file_private;
 	uint64_t pause_ns, read_bytes, unread_bytes;
 	bool approximate; /* some of the memory was read while it ran */
+	/* For the process's files: object_cache_get(), of a core with pid 0. */
+	struct object_cache *objects;
 };
 
 struct inspect_copying {
