@@ -124,6 +124,21 @@ counted() {
 	[ "${lines[2]%?}" = "${lines[3]%?}" ]
 }
 
+@test "what takes long comes first, and quick asks for less of it" {
+	local name
+
+	for name in x y z; do
+		program "test_$name" 'echo 1..1' 'echo "ok 1 - ${QUICK-all}"'
+	done
+	mkdir -p "$TESTS_ROOT/unit/room"
+	printf '#include "tests/unit/rounds.h"\n' >"$TESTS_ROOT/unit/room/test_z.c"
+	counted 0 '3 passed, 0 failed, 0 skipped'
+	[ "${lines[*]:0:3}" = 'ok    unit/room/test_z: all ok    unit/room/test_x: all ok    unit/room/test_y: all' ]
+	run tests/run quick
+	printf '%s\n' "$output"
+	[[ "$output" == *'unit/room/test_z: 1'*'unit/room/test_y: 1'* ]]
+}
+
 @test "what is to be alone comes last, and is counted to its file" {
 	local log=$BATS_TEST_TMPDIR/log tag='# bats test_tags=alone'
 

@@ -13,6 +13,7 @@
 
 #include "tests/unit/freeze/remote_target.h"
 #include "tests/unit/freeze/stopped_tool.h"
+#include "tests/unit/rounds.h"
 #include "user/freeze/remote.h"
 
 #define KILLS 100 /* of each kind; 300 have been run */
@@ -148,7 +149,7 @@ static void killed(void *(*run)(void *), const uint64_t *counter, int whom, bool
 	target_start(run);
 	assert_true(moves(counter));
 	before = open_descriptors();
-	for (int i = 0; i < (emulated ? KILLS / 10 : KILLS); i++) {
+	for (int i = 0; i < rounds(KILLS); i++) {
 		int status, ready;
 		pid_t tool = start_tool(&ready, 10 * NS_PER_S), child;
 
@@ -280,7 +281,7 @@ static void stopped(void **state)
 	target_start(compute);
 	assert_true(moves(&books->register_turns));
 	tool = start_tool(&ready, 50 * NS_PER_MS);
-	for (int i = 0; i < (emulated ? STOPS / 10 : STOPS); i++) {
+	for (int i = 0; i < rounds(STOPS); i++) {
 		while (read(ready, c, sizeof(c)) > 0)
 			;
 		while (read(ready, c, 1) != 1) {

@@ -28,12 +28,15 @@
 #include "tests/unit/freeze/other_processes.h"
 #include "tests/unit/freeze/registers_kept.h"
 #include "tests/unit/freeze/stopped_tool.h"
+#include "tests/unit/rounds.h"
 #include "user/freeze/forkcopy.h"
 #include "user/freeze/stop.h"
 
 #define KILLS	 200
 #define COPIES	 20
 #define STOPS	 60
+#define INSTANTS 200
+#define LONGEST	 1000000ull	/* ns, that a copy takes */
 #define PAUSE	 100000000ull	/* ns, of a tool that is stopped */
 #define DEADLINE 10000000000ull /* ns */
 #define NAME	 "copied-process"
@@ -357,6 +360,11 @@ static bool alone_again(void)
 	return false;
 }
 
+static bool goes_on(void (*how)(void))
+{
+	return moves(how == asleep ? &shared->waits : &shared->turns);
+}
+
 /*
  * Killed at any moment, from before the stop until the copy lives: as a tool that makes copies
  * without end is killed.
@@ -366,8 +374,8 @@ static void killed(void (*how)(void))
 	unsigned seed = 1;
 
 	start(how);
-	assert_true(moves(&shared->waits) || moves(&shared->turns));
-	for (int i = 0; i < (emulated ? KILLS / 10 : KILLS); i++) {
+	assert_true(goes_on(how));
+	for (int i = 0; i < rounds(KILLS); i++) {
 		int status, end, ready[2];
 		char c;
 		pid_t tool;
@@ -398,7 +406,7 @@ static void killed(void (*how)(void))
 		assert_true(WIFSIGNALED(status));
 		close(ready[0]);
 		close(ready[1]);
-		if (how == asleep ? !moves(&shared->waits) : !moves(&shared->turns))
+		if (!goes_on(how))
 			fail_msg("after kill number %d it does not go on", i + 1);
 	}
 }
@@ -464,13 +472,13 @@ static void stopped(void (*how)(void))
 	char c[4096];
 
 	start(how);
-	assert_true(moves(&shared->waits) || moves(&shared->turns));
+	assert_true(goes_on(how));
 	assert_int_equal(pipe2(ready, O_NONBLOCK), 0);
 	fcntl(ready[1], F_SETFL, 0);
 	tool = fork();
 	if (tool == 0)
 		run_stopped_tool(ready[1]);
-	for (int i = 0; i < (emulated ? STOPS / 10 : STOPS); i++) {
+	for (int i = 0; i < rounds(STOPS); i++) {
 		/* It works, and comes to its next copy. */
 		while (read(ready[0], c, sizeof(c)) > 0)
 			;
@@ -481,7 +489,7 @@ static void stopped(void (*how)(void))
 		usleep((unsigned)rand_r(&seed) % (emulated ? 40000 : 4000));
 		tool_stop(tool, true);
 		held += tool_state(target) == 't';
-		if (how == asleep ? !moves(&shared->waits) : !moves(&shared->turns))
+		if (!goes_on(how))
 			fail_msg("after stop number %d it does not go on", i + 1);
 		assert_int_equal(waitpid(target, NULL, WNOHANG), 0);
 		tool_go_on(tool);
@@ -536,21 +544,21 @@ static void given_up(void **state)
 {
 	char why[REASON_MAX] = "";
 	struct call_code code;
-	int failed = 0;
+	int failed = 0, times = rounds(INSTANTS);
 
 	(void)state;
 	start(in_company);
 	assert_true(all_move());
 	assert_int_equal(forkcopy_prepare(target, &code, why), 0);
-	for (uint64_t us = 0; us < 200; us += emulated ? 10 : 1) {
+	for (int i = 0; i < times; i++) {
+		uint64_t after_ns = (emulated ? 10 : 1) * LONGEST / (uint64_t)times * (uint64_t)i;
 		struct stop *stop;
 		pid_t copied;
 		int err = stop_begin(target, DEADLINE, NULL, &stop, why);
 
 		if (err)
 			fail_msg("%s: %s", strerror(-err), why);
-		err = stop_copy(stop, &code, now_ns() + us * (emulated ? 50000 : 5000), &copied,
-				why);
+		err = stop_copy(stop, &code, now_ns() + after_ns, &copied, why);
 		failed += err != 0;
 		assert_true(err ? !copied && *why : copied > 0);
 		stop_free(stop);

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "tests/unit/freeze/stopped_tool.h"
+#include "tests/unit/rounds.h"
 #include "user/base/clock.h"
 #include "user/freeze/stop.h"
 
@@ -181,13 +182,13 @@ static uint64_t longest(void)
 static void stopped(int all, uint64_t most)
 {
 	unsigned seed = 1;
-	int held = 0;
+	int held = 0, times = rounds(STOPS);
 	pid_t tool = fork();
 
 	if (tool == 0)
 		run_tool();
 	assert_true(tool_works(tool));
-	for (int i = 0; i < STOPS; i++) {
+	for (int i = 0; i < times; i++) {
 		uint64_t ns;
 
 		usleep((unsigned)rand_r(&seed) % 20000);
@@ -206,7 +207,7 @@ static void stopped(int all, uint64_t most)
 	assert_int_equal(waitpid(tool, NULL, 0), tool);
 	assert_true(goes_on_after() < UINT64_MAX);
 	print_message("%d of %d stops while it was held; it stood still for %llu ms at most\n",
-		      held, STOPS, (unsigned long long)(longest() / NS_PER_MS));
+		      held, times, (unsigned long long)(longest() / NS_PER_MS));
 	assert_true(held > 0);
 	/* The tool knows it. One that was stopped in the last moment may have let it go itself. */
 	assert_true(shared->left > 0);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef MEMLEAKBPF_TESTS_ROUNDS_H
+#define MEMLEAKBPF_TESTS_ROUNDS_H
+
+#include <stdlib.h>
+
+/*
+ * How often to do what must go well at every instant, where `make test` does it `all` times: a
+ * quarter by `make quick` (tests/run), a tenth in a virtual machine that is emulated (tests/vm).
+ * Programs that ask for it are those that take long: tests/run starts them first.
+ */
+static inline int rounds(int all)
+{
+	int n = all / (getenv("VM_GUEST") ? 10 : getenv("QUICK") ? 4 : 1);
+
+	return n ? n : 1;
+}
+
+#endif
