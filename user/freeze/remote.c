@@ -150,14 +150,14 @@ int remote_write(struct remote *r, const void *bytes, size_t size, char reason[s
 	return remote_give_order(r, &order, reason);
 }
 
-int remote_write_text(struct remote *r, uint64_t address, const void *bytes, size_t size,
+int remote_write_text(struct remote *r, const struct stop_piece *pieces, size_t count,
 		      char reason[static REASON_MAX])
 {
-	struct remote_order order = {.kind = REMOTE_TEXT, .address = address, .size = size};
+	struct remote_order order = {.kind = REMOTE_TEXT, .piece_count = count};
 
-	if (size > REMOTE_TEXT_MAX)
-		return refuse(reason, -EINVAL, "%zu bytes are more than have room", size);
-	memcpy(order.bytes, bytes, size);
+	if (count > STOP_PIECES_MAX)
+		return refuse(reason, -EINVAL, "%zu pieces of code are too many at once", count);
+	memcpy(order.pieces, pieces, count * sizeof(*pieces));
 	return remote_give_order(r, &order, reason);
 }
 

@@ -27,6 +27,7 @@
 
 #include "user/base/log.h"
 #include "user/freeze/calls.h"
+#include "user/freeze/stop.h"
 
 struct remote;
 
@@ -62,13 +63,10 @@ uint64_t remote_scratch(const struct remote *r);
 int remote_write(struct remote *r, const void *bytes, size_t size, char reason[static REASON_MAX]);
 
 /*
- * Writes bytes of its code, which must be in one page, as who traces the thread: from 6.12 on a
- * kernel may let nobody else (proc_mem.force_override=). Other threads, if there are any, run
- * meanwhile. 0, -EINVAL: too long, or -errno with the reason: if it could not be written, the thread
- * is held still.
+ * Changes its code as stop_write() does: all pieces or none, and not where the thread stands. Other
+ * threads, if there are any, run meanwhile. Whatever comes of it the thread is held still.
  */
-#define REMOTE_TEXT_MAX 16
-int remote_write_text(struct remote *r, uint64_t address, const void *bytes, size_t size,
+int remote_write_text(struct remote *r, const struct stop_piece *pieces, size_t count,
 		      char reason[static REASON_MAX]);
 
 /*

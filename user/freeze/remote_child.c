@@ -288,6 +288,20 @@ static int remote_child_write(const struct remote_child *r, const struct remote_
 		       : -errno;
 }
 
+static int remote_child_write_text(struct remote_child *r, const struct remote_order *order,
+				   char reason[static REASON_MAX])
+{
+	struct tracee only = {
+		.thread = {.tid = r->thread.tid,
+			   .words = (uint64_t *)&r->thread.registers,
+			   .word_count = sizeof(r->thread.registers) / sizeof(uint64_t)},
+		.stopped = true,
+	};
+	const struct tracees all = {.pid = r->job->pid, .items = &only, .count = 1};
+
+	return text_write(&all, order->pieces, order->piece_count, reason);
+}
+
 static void remote_child_obey(struct remote_child *r, const struct remote_order *order,
 			      struct remote_answer *answer)
 {
@@ -300,11 +314,8 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 		answer->err = remote_child_write(r, order);
 		break;
 	case REMOTE_TEXT:
-		/* The thread stays: those before it may have to be put back. */
-		answer->err =
-			text_write_traced(r->thread.tid, order->address, order->bytes, order->size);
-		if (answer->err)
-			refuse(answer->reason, answer->err, "%s", strerror(-answer->err));
+		/* The thread stays: it is as it was. */
+		answer->err = remote_child_write_text(r, order, answer->reason);
 		return;
 	case REMOTE_END:
 		remote_child_let_go(r);

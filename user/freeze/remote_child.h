@@ -24,14 +24,15 @@ struct remote_order {
 	enum {
 		REMOTE_CALL,
 		REMOTE_WRITE,
-		REMOTE_TEXT, /* `size` bytes to `address` */
+		REMOTE_TEXT,
 		REMOTE_END,
 	} kind;
 	long number;
 	uint64_t arguments[CALL_ARGUMENTS];
-	uint64_t address;
 	size_t size;
 	unsigned char bytes[REMOTE_SCRATCH];
+	size_t piece_count;
+	struct stop_piece pieces[STOP_PIECES_MAX];
 };
 
 /* The first answer, to no order, says whether a thread stands still. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/freeze/remote_thread.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,40 +87,38 @@ static int remote_thread_compare(const void *a, const void *b)
 	return x->rank != y->rank ? x->rank - y->rank : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* 0 and *count, or -errno with the reason. */
-static int remote_thread_list(pid_t pid, struct remote_candidate *out, size_t *count,
-			      char reason[static REASON_MAX])
+struct remote_candidates {
+	pid_t pid;
+	struct remote_candidate items[CANDIDATES_MAX];
+	size_t count;
+	char *reason;
+};
+
+static int remote_thread_visit(void *ctx, pid_t tid)
 {
-	char path[64];
-	struct dirent *entry;
-	int err = 0;
-	DIR *dir;
+	struct remote_candidates *all = ctx;
+	char state = stop_thread_state(all->pid, tid);
 
-	*count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return refuse(reason, -ESRCH, "it has ended");
-	while (!err && *count < CANDIDATES_MAX && (entry = readdir(dir)) != NULL) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		char state = tid > 0 ? stop_thread_state(pid, tid) : 0;
+	if (!state || strchr("ZX", state) || all->count == CANDIDATES_MAX)
+		return 0;
+	if (remote_thread_status(tid, "TracerPid"))
+		return stop_explain(tid, EPERM, all->reason);
+	/* Uninterruptible: waiting for it would be waiting for a device. */
+	if (state == 'D')
+		return 0;
+	all->items[all->count].tid = tid;
+	all->items[all->count++].rank = remote_thread_rank(tid) +
+					(remote_thread_status(tid, "Seccomp") ? RANK_FILTERED : 0);
+	return 0;
+}
 
-		if (!state || strchr("ZX", state))
-			continue;
-		if (remote_thread_status(tid, "TracerPid")) {
-			err = stop_explain(tid, EPERM, reason);
-			continue;
-		}
-		/* Uninterruptible: waiting for it would be waiting for a device. */
-		if (state == 'D')
-			continue;
-		out[*count].tid = tid;
-		out[(*count)++].rank = remote_thread_rank(tid) +
-				       (remote_thread_status(tid, "Seccomp") ? RANK_FILTERED : 0);
-	}
-	closedir(dir);
-	qsort(out, *count, sizeof(*out), remote_thread_compare);
-	return err;
+/* Fills the list. 0, or -errno with the reason. */
+static int remote_thread_list(struct remote_candidates *all)
+{
+	int err = proc_each_thread(all->pid, remote_thread_visit, all);
+
+	qsort(all->items, all->count, sizeof(*all->items), remote_thread_compare);
+	return err == -ESRCH ? refuse(all->reason, err, "it has ended") : err;
 }
 
 /* ---- one of them --------------------------------------------------------------------------- */
@@ -201,23 +198,22 @@ static int remote_thread_try(pid_t tid, const struct maps *maps, size_t size, ui
 int remote_thread_take(pid_t pid, const struct maps *maps, size_t size, uint64_t deadline_ns,
 		       struct remote_thread *out, char reason[static REASON_MAX])
 {
-	struct remote_candidate all[CANDIDATES_MAX];
-	size_t count;
-	int err = remote_thread_list(pid, all, &count, reason);
+	struct remote_candidates all = {.pid = pid, .reason = reason};
+	int err = remote_thread_list(&all);
 
 	if (err)
 		return err;
 	err = -EBUSY;
 	*reason = '\0';
-	for (size_t i = 0; err && i < count && i < TRIES_MAX; i++) {
+	for (size_t i = 0; err && i < all.count && i < TRIES_MAX; i++) {
 		uint64_t now = monotonic_ns();
 		char why[REASON_MAX] = "";
 		int one;
 
 		if (now >= deadline_ns)
 			break;
-		one = remote_thread_try(all[i].tid, maps, size, now + (deadline_ns - now) / SLICES,
-					out, why);
+		one = remote_thread_try(all.items[i].tid, maps, size,
+					now + (deadline_ns - now) / SLICES, out, why);
 		/* What is said is why the best one would not do. */
 		if (!one || !*reason) {
 			err = one;

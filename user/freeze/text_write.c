@@ -92,20 +92,6 @@ static int text_put(const struct text *text, uint64_t address, const void *bytes
 	return err ?: memcmp(now, bytes, size) ? -EIO : 0;
 }
 
-int text_write_traced(pid_t tid, uint64_t address, const void *bytes, size_t size)
-{
-	struct text text = {.tid = tid};
-	char path[64];
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
-	text.mem = open(path, O_RDWR | O_CLOEXEC);
-	err = text_put(&text, address, bytes, size);
-	if (text.mem >= 0)
-		close(text.mem);
-	return err;
-}
-
 /* ---- may they be written? ------------------------------------------------------------------ */
 
 static bool text_holds(const struct stop_piece *piece, uint64_t address)

@@ -13,10 +13,4 @@
 int text_write(const struct tracees *all, const struct stop_piece *pieces, size_t count,
 	       char reason[static REASON_MAX]);
 
-/*
- * STOP_PIECE_MAX bytes at most, into the process of a thread that stands in a stop of ours, whatever
- * is there. 0 or -errno; some of it may be written then.
- */
-int text_write_traced(pid_t tid, uint64_t address, const void *bytes, size_t size);
-
 #endif

@@ -6,10 +6,8 @@
  */
 #include "user/freeze/tracees.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -78,29 +76,35 @@ static int tracees_seize_one(struct tracees *all, pid_t pid, pid_t tid)
 	return one;
 }
 
+struct tracees_seized {
+	struct tracees *all;
+	pid_t pid;
+	int count;
+};
+
+static int tracees_seize_visited(void *ctx, pid_t tid)
+{
+	struct tracees_seized *seized = ctx;
+	int one;
+
+	if (tracees_find_tracee(seized->all, tid))
+		return 0;
+	one = tracees_seize_one(seized->all, seized->pid, tid);
+	if (one < 0)
+		return one;
+	seized->count += one;
+	return 0;
+}
+
 /* Seizes the threads of one process that are not yet. How many there were, or -errno. */
 static int tracees_seize_threads(struct tracees *all, pid_t pid)
 {
-	char path[64];
-	struct dirent *entry;
-	int found = 0;
-	DIR *dir;
+	struct tracees_seized seized = {.all = all, .pid = pid};
+	int err = proc_each_thread(pid, tracees_seize_visited, &seized);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return pid != all->pid ? 0 : refuse(all->reason, -ESRCH, "it has ended");
-	while (found >= 0 && (entry = readdir(dir)) != NULL) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		int one;
-
-		if (tid <= 0 || tracees_find_tracee(all, tid))
-			continue;
-		one = tracees_seize_one(all, pid, tid);
-		found = one < 0 ? one : found + one;
-	}
-	closedir(dir);
-	return found;
+	if (err != -ESRCH)
+		return err ?: seized.count;
+	return pid != all->pid ? 0 : refuse(all->reason, -ESRCH, "it has ended");
 }
 
 static int tracees_seize_new(struct tracees *all)

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/gate/leftover.h"
+#include "user/freeze/remote.h"
 #include "user/gate/gate_pages.h"
+#include "user/gate/leftover.h"
 #include "user/gate/parts.h"
 #include "user/gate/write.h"
 #include "user/process/proc.h"
@@ -117,34 +118,35 @@ uint64_t gate_pause_ns(const struct gate *gate)
 /* The switch of the stubs, and the jumps: all or nothing, while every thread stands still. */
 static int gate_write_jumps(struct gate *gate, bool there, char reason[static REASON_MAX])
 {
-	_cleanup_free_ struct gate_write *writes = calloc(gate->count + 1, sizeof(*writes));
+	_cleanup_free_ struct stop_piece *pieces = calloc(gate->count + 1, sizeof(*pieces));
 	const uint64_t off = 0;
 
-	if (!writes)
+	if (!pieces)
 		return refuse(reason, -ENOMEM, "no memory");
-	writes[0] = (struct gate_write){.address = gate_pages_switch(&gate->pages),
-					.size = sizeof(gate->on)};
-	memcpy(there ? writes[0].bytes : writes[0].expected, &gate->on, sizeof(gate->on));
-	memcpy(there ? writes[0].expected : writes[0].bytes, &off, sizeof(off));
+	pieces[0] = (struct stop_piece){.address = gate_pages_switch(&gate->pages),
+					.length = sizeof(gate->on)};
+	memcpy(there ? pieces[0].bytes : pieces[0].expected, &gate->on, sizeof(gate->on));
+	memcpy(there ? pieces[0].expected : pieces[0].bytes, &off, sizeof(off));
 	for (size_t i = 0; i < gate->count; i++) {
 		const struct gate_part *part = &gate->parts[i];
-		struct gate_write *w = &writes[i + 1];
+		struct stop_piece *piece = &pieces[i + 1];
 
+		*piece = (struct stop_piece){.address = part->jump_at, .length = DISPLACE_JUMP};
 		/* On the jump's first byte a thread may stand. */
-		*w = (struct gate_write){.address = part->jump_at,
-					 .size = DISPLACE_JUMP,
-					 .busy = there ? part->function.plan.length : 0};
+		if (there) {
+			piece->from = part->jump_at + 1;
+			piece->to = part->jump_at + part->function.plan.length;
+		}
 		if (displace_jump(part->jump_at,
 				  gate_jump_target(gate->pages.address, part->stub, gate->exact),
-				  there ? w->bytes : w->expected))
+				  there ? piece->bytes : piece->expected))
 			return refuse(reason, -ERANGE, "its pages are too far away");
-		memcpy(there ? w->expected : w->bytes, there ? part->before : part->original,
-		       DISPLACE_JUMP);
+		memcpy(there ? piece->expected : piece->bytes,
+		       there ? part->before : part->original, DISPLACE_JUMP);
 	}
 	if (gate->pages.holder)
-		return gate_write_held(gate->pages.holder, gate->pages.memory, writes,
-				       gate->count + 1, reason);
-	return gate_write_all(gate->pages.pid, writes, gate->count + 1, &gate->pause_ns, reason);
+		return remote_write_text(gate->pages.holder, pieces, gate->count + 1, reason);
+	return gate_write_all(gate->pages.pid, pieces, gate->count + 1, &gate->pause_ns, reason);
 }
 
 int gate_start(struct gate *gate, char reason[static REASON_MAX])

@@ -79,6 +79,15 @@ enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *fil
 	return same ? GATE_IS_FREE : GATE_IS_OWNED;
 }
 
+/* Where the jump goes whose bytes stand at the address. */
+static uint64_t leftover_target(const uint8_t jump[static DISPLACE_JUMP], uint64_t address)
+{
+	int32_t distance;
+
+	memcpy(&distance, jump + 1, sizeof(distance));
+	return address + DISPLACE_JUMP + (uint64_t)(int64_t)distance;
+}
+
 /* Of a jump: is it to a gate's pages that nobody uses? */
 static int leftover_check_jump(pid_t pid, const struct maps *maps, uint64_t to,
 			       char reason[static REASON_MAX])
@@ -110,7 +119,6 @@ static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_w
 	const size_t kept = part->function.plan.kept, size = kept + part->function.plan.length;
 	uint8_t memory[DISPLACE_CODE_MAX];
 	uint64_t entry = part->function.request.address;
-	int32_t distance;
 	bool begins, ends;
 
 	if (size > sizeof(memory) || !leftover_read(pid, entry, memory, size))
@@ -127,9 +135,7 @@ static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_w
 		return refuse(reason, -EBUSY,
 			      "%s is not as in its file: a debugger, or another tracer",
 			      function->name);
-	memcpy(&distance, part->before + 1, sizeof(distance));
-	return leftover_check_jump(
-		pid, maps, part->jump_at + DISPLACE_JUMP + (uint64_t)(int64_t)distance, reason);
+	return leftover_check_jump(pid, maps, leftover_target(part->before, part->jump_at), reason);
 }
 
 int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
@@ -149,21 +155,22 @@ int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct g
 int gate_clear_leftovers(pid_t pid, struct gate_part *parts, size_t count, uint64_t *pause_ns,
 			 char reason[static REASON_MAX])
 {
-	_cleanup_free_ struct gate_write *writes = calloc(count + 1, sizeof(*writes));
+	_cleanup_free_ struct stop_piece *pieces = calloc(count + 1, sizeof(*pieces));
 	size_t n = 0;
 
-	if (!writes)
+	if (!pieces)
 		return refuse(reason, -ENOMEM, "no memory");
 	for (size_t i = 0; i < count; i++) {
 		if (!memcmp(parts[i].before, parts[i].original, DISPLACE_JUMP))
 			continue;
-		writes[n] = (struct gate_write){.address = parts[i].jump_at, .size = DISPLACE_JUMP};
-		memcpy(writes[n].expected, parts[i].before, DISPLACE_JUMP);
-		memcpy(writes[n].bytes, parts[i].original, DISPLACE_JUMP);
+		pieces[n] =
+			(struct stop_piece){.address = parts[i].jump_at, .length = DISPLACE_JUMP};
+		memcpy(pieces[n].expected, parts[i].before, DISPLACE_JUMP);
+		memcpy(pieces[n].bytes, parts[i].original, DISPLACE_JUMP);
 		memcpy(parts[i].before, parts[i].original, DISPLACE_JUMP);
 		n++;
 	}
-	return n ? gate_write_all(pid, writes, n, pause_ns, reason) : 0;
+	return n ? gate_write_all(pid, pieces, n, pause_ns, reason) : 0;
 }
 
 /* ---- for probes --------------------------------------------------------------------------- */
@@ -178,13 +185,12 @@ static size_t leftover_first_change(const struct gate_entry *entry, const uint8_
 	return at;
 }
 
-/* 1: a jump that nobody uses, in *w; 0: none of a gate's; or -errno with the reason. */
+/* 1: a jump that nobody uses, to be taken away by *piece; 0: none of a gate's; or -errno with the reason. */
 static int leftover_find_jump(pid_t pid, const struct maps *maps, const struct gate_entry *entry,
-			      struct gate_write *w, char reason[static REASON_MAX])
+			      struct stop_piece *piece, char reason[static REASON_MAX])
 {
 	uint8_t memory[GATE_ENTRY_MAX];
 	const struct mapping *mapping;
-	int32_t distance;
 	size_t at;
 
 	if (!leftover_read(pid, entry->address, memory, entry->size))
@@ -192,35 +198,34 @@ static int leftover_find_jump(pid_t pid, const struct maps *maps, const struct g
 	at = leftover_first_change(entry, memory);
 	if (at + DISPLACE_JUMP > entry->size || (memory[at] != JUMP && memory[at] != BREAKPOINT))
 		return 0;
-	memcpy(&distance, memory + at + 1, sizeof(distance));
-	*w = (struct gate_write){.address = entry->address + at, .size = DISPLACE_JUMP};
-	mapping = maps_find(maps, w->address + DISPLACE_JUMP + (uint64_t)(int64_t)distance);
+	*piece = (struct stop_piece){.address = entry->address + at, .length = DISPLACE_JUMP};
+	mapping = maps_find(maps, leftover_target(memory + at, piece->address));
 	if (!mapping || strcmp(mapping->path, GATE_PATH) != 0)
 		return 0;
-	memcpy(w->expected, memory + at, DISPLACE_JUMP);
-	memcpy(w->bytes, entry->file + at, DISPLACE_JUMP);
+	memcpy(piece->expected, memory + at, DISPLACE_JUMP);
+	memcpy(piece->bytes, entry->file + at, DISPLACE_JUMP);
 	return leftover_check_jump(pid, maps, mapping->start, reason) ?: 1;
 }
 
 int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
 		  char reason[static REASON_MAX])
 {
-	_cleanup_free_ struct gate_write *writes = calloc(count + 1, sizeof(*writes));
+	_cleanup_free_ struct stop_piece *pieces = calloc(count + 1, sizeof(*pieces));
 	struct maps *maps = NULL;
 	uint64_t pause_ns = 0;
 	size_t n = 0;
 	int err = 0;
 
-	if (!writes)
+	if (!pieces)
 		return refuse(reason, -ENOMEM, "no memory");
 	if (maps_read(pid, &maps))
 		return refuse(reason, -ESRCH, "it has ended");
 	for (size_t i = 0; i < count && err >= 0; i++) {
-		err = leftover_find_jump(pid, maps, &entries[i], &writes[n], reason);
+		err = leftover_find_jump(pid, maps, &entries[i], &pieces[n], reason);
 		n += err > 0;
 	}
 	maps_free(maps);
 	if (err < 0)
 		return err;
-	return n ? gate_write_all(pid, writes, n, &pause_ns, reason) : 0;
+	return n ? gate_write_all(pid, pieces, n, &pause_ns, reason) : 0;
 }

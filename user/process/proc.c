@@ -176,26 +176,59 @@ pid_t proc_tgid(pid_t tid)
 	return err ? err : (pid_t)strtol(value, NULL, 10);
 }
 
-pid_t proc_other_thread(pid_t pid, pid_t but)
+/* The directory's entries that are numbers. */
+static int each_number(const char *path, int (*visit)(void *ctx, pid_t number), void *ctx)
 {
+	DIR *dir = opendir(path);
 	struct dirent *entry;
+	int result = 0;
+
+	if (!dir)
+		return -errno;
+	while (!result && (entry = readdir(dir)) != NULL) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			result = visit(ctx, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	closedir(dir);
+	return result;
+}
+
+int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx)
+{
+	return each_number("/proc", visit, ctx);
+}
+
+int proc_each_thread(pid_t pid, int (*visit)(void *ctx, pid_t tid), void *ctx)
+{
 	char path[64];
-	pid_t found = 0;
-	DIR *dir;
+	int result;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir)) != NULL) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		_cleanup_free_ char *rss = NULL;
+	result = each_number(path, visit, ctx);
+	return result == -ENOENT ? -ESRCH : result;
+}
 
-		/* A thread that ends gives its memory up before it is a zombie. */
-		if (tid > 0 && tid != pid && tid != but && !proc_status_field(tid, "VmRSS", &rss))
-			found = tid;
-	}
-	if (dir)
-		closedir(dir);
-	return found;
+struct other_thread {
+	pid_t pid, but;
+};
+
+static int visit_other_thread(void *ctx, pid_t tid)
+{
+	const struct other_thread *other = ctx;
+	_cleanup_free_ char *rss = NULL;
+
+	/* A thread that ends gives its memory up before it is a zombie. */
+	if (tid == other->pid || tid == other->but || proc_status_field(tid, "VmRSS", &rss))
+		return 0;
+	return tid;
+}
+
+pid_t proc_other_thread(pid_t pid, pid_t but)
+{
+	struct other_thread other = {pid, but};
+	int found = proc_each_thread(pid, visit_other_thread, &other);
+
+	return found > 0 ? found : 0;
 }
 
 pid_t proc_memory_id(pid_t pid)
@@ -220,22 +253,6 @@ pid_t proc_ns_pid(pid_t pid)
 	/* One number per namespace, the innermost one last. */
 	last = strrchr(value, '\t');
 	return (pid_t)strtol(last ? last : value, NULL, 10);
-}
-
-int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int result = 0;
-
-	if (!dir)
-		return -errno;
-	while (!result && (entry = readdir(dir)) != NULL) {
-		if (isdigit((unsigned char)entry->d_name[0]))
-			result = visit(ctx, (pid_t)strtol(entry->d_name, NULL, 10));
-	}
-	closedir(dir);
-	return result;
 }
 
 struct children {

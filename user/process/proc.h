@@ -69,6 +69,8 @@ pid_t proc_ns_pid(pid_t pid);
  * returned; else 0, or -errno.
  */
 int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx);
+/* The same for the threads of a process. -ESRCH: it has ended. */
+int proc_each_thread(pid_t pid, int (*visit)(void *ctx, pid_t tid), void *ctx);
 
 /*
  * The processes whose parent is pid; *out is freed by the caller. A snapshot: some may have ended

@@ -54,31 +54,33 @@ static int gated_attach(const struct trace *trace, const struct gated_functions 
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-int gated_prepare(struct trace *trace)
+/* 0, or -errno with the reason why there are none. */
+static int gated_try(struct trace *trace, char reason[static REASON_MAX])
 {
 	int err;
 
-	if (!trace->options.gate)
-		return 0;
-	if (trace->options.old) {
-		if (trace->options.gate_only)
-			return log_errno(-EOPNOTSUPP,
-					 "--attach gate: kernels before 5.15 hand no cookie to a "
-					 "probe's program, which the gate needs");
-		log_info("probes, and not the gate: kernels before 5.15 hand no cookie to a "
-			 "probe's program, which the gate needs");
-		trace->options.gate = false;
-		return 0;
-	}
-
+	if (trace->options.old)
+		return refuse(reason, -EOPNOTSUPP,
+			      "kernels before 5.15 hand no cookie to a probe's program, which the "
+			      "gate needs");
 	err = gate_nop_choose(&trace->gate_nop);
+	return err ? refuse(reason, err, "no probes in memory of a process (%s: %s)",
+			    trace->gate_nop.step, strerror(-err))
+		   : 0;
+}
+
+int gated_prepare(struct trace *trace)
+{
+	char reason[REASON_MAX];
+	int err = trace->options.gate ? gated_try(trace, reason) : 0;
+
 	if (!err)
 		return 0;
-	if (trace->options.gate_only)
-		return log_errno(err, "--attach gate: no probes in memory of a process (%s)",
-				 trace->gate_nop.step);
-	log_info("probes, and not the gate: no probes in memory of a process (%s: %s)",
-		 trace->gate_nop.step, strerror(-err));
+	if (trace->options.gate_only) {
+		log_error("--attach gate: %s", reason);
+		return err;
+	}
+	log_info("probes, and not the gate: %s", reason);
 	trace->options.gate = false;
 	return 0;
 }

@@ -12,8 +12,8 @@
 #include "user/gate/leads.h"
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
-#include "user/target/wrapper.h"
 #include "user/process/proc.h"
+#include "user/target/wrapper.h"
 
 /* Text of one object that is looked at for branches into a jump. */
 #define TEXT_MAX (256u << 20)
@@ -171,11 +171,10 @@ static int gated_check_callers(const struct leads_object *leads, const struct ob
 /* Which functions the throwing ones' blocks are taken from: struct gate_function of stub.h. */
 static int gated_find_instead(struct gated_functions *out, char reason[static REASON_MAX])
 {
-	struct gate_wanted *functions = out->items;
-	size_t count = out->count;
-
 	static const char *const plain[] = {"malloc"}, *const aligned[] = {"memalign",
 									   "aligned_alloc"};
+	struct gate_wanted *functions = out->items;
+	size_t count = out->count;
 
 	for (size_t i = 0; i < count; i++) {
 		bool is_aligned = functions[i].kind == GATE_KIND_NEW_ALIGNED;

@@ -10,8 +10,8 @@
 #include "user/base/util.h"
 #include "user/probe/keeper.h"
 #include "user/process/proc.h"
-#include "user/trace/growth.h"
 #include "user/trace/gated.h"
+#include "user/trace/growth.h"
 #include "user/trace/slots.h"
 
 uint32_t target_number(const struct target *target)
@@ -132,24 +132,30 @@ void target_unregister(struct trace *trace, const struct target *target)
 	targets_changed(trace);
 }
 
+/* Takes the list's next one away. `gone`: as for gated_free(). */
+static void target_drop_attachment(struct trace *trace, const struct target *target,
+				   struct target_attachment **at, bool gone)
+{
+	struct target_attachment *a = *at;
+
+	*at = a->next;
+	trace_detach(trace, a->attachment);
+	gated_free(trace, target, a->gated, gone);
+	keeper_free(a->keeper);
+	free(a);
+}
+
 static void target_detach_list(struct trace *trace, const struct target *target,
 			       struct target_attachment **at, const struct probe_set *set)
 {
-	while (*at) {
-		struct target_attachment *a = *at;
+	/* One that was only given up goes on. */
+	bool gone = target_has_ended(target) && !(target->stage == TARGET_REMOVED && target->alive);
 
-		if (set && a->set != set) {
-			at = &a->next;
-			continue;
-		}
-		*at = a->next;
-		trace_detach(trace, a->attachment);
-		/* One that was only given up goes on. */
-		gated_free(trace, target, a->gated,
-			   target_has_ended(target) &&
-				   !(target->stage == TARGET_REMOVED && target->alive));
-		keeper_free(a->keeper);
-		free(a);
+	while (*at) {
+		if (set && (*at)->set != set)
+			at = &(*at)->next;
+		else
+			target_drop_attachment(trace, target, at, gone);
 	}
 }
 
@@ -158,15 +164,10 @@ void target_forget_gates(struct trace *trace, struct target *target)
 	struct target_attachment **at = &target->attachments;
 
 	while (*at) {
-		struct target_attachment *a = *at;
-
-		if (!a->gated) {
-			at = &a->next;
-			continue;
-		}
-		*at = a->next;
-		gated_free(trace, target, a->gated, true);
-		free(a);
+		if (!(*at)->gated)
+			at = &(*at)->next;
+		else
+			target_drop_attachment(trace, target, at, true);
 	}
 }
 

@@ -113,8 +113,12 @@ static int clean(void **state)
 /* Where the process itself may not write. */
 static void text_is_written(void **state)
 {
-	static const char bytes[] = "0123456789abcdef";
-	char seen[REMOTE_TEXT_MAX], why[REASON_MAX] = "";
+	struct stop_piece pieces[] = {
+		{.length = STOP_PIECE_MAX, .bytes = "0123456789abcde"},
+		/* Nothing is there. */
+		{.address = PLACE - PAGE, .length = STOP_PIECE_MAX},
+	};
+	char seen[STOP_PIECE_MAX], why[REASON_MAX] = "";
 	struct iovec to = {seen, sizeof(seen)}, from;
 	struct mapped mapped;
 	struct remote *r;
@@ -124,15 +128,19 @@ static void text_is_written(void **state)
 	assert_true(all_move());
 	r = begin();
 	map_all(r, PLACE, &mapped);
-	assert_int_equal(remote_write_text(r, mapped.code + 3, bytes, REMOTE_TEXT_MAX + 1, why),
-			 -EINVAL);
-	assert_int_equal(remote_write_text(r, mapped.code + 3, bytes, REMOTE_TEXT_MAX, why), 0);
+	pieces[0].address = mapped.code + 3;
 	from = (struct iovec){(void *)(mapped.code + 3), sizeof(seen)};
-	assert_int_equal(process_vm_readv(target, &to, 1, &from, 1, 0), sizeof(seen));
-	assert_memory_equal(seen, bytes, sizeof(seen));
-	/* Nothing is there: it says so, and the thread is in its hands yet. */
-	assert_true(remote_write_text(r, PLACE - PAGE, bytes, 8, why) < 0);
+	/* None of them, and the thread is in its hands yet. */
+	assert_true(remote_write_text(r, pieces, 2, why) < 0);
 	assert_true(why[0]);
+	assert_int_equal(process_vm_readv(target, &to, 1, &from, 1, 0), sizeof(seen));
+	assert_memory_equal(seen, pieces[0].expected, sizeof(seen));
+	assert_int_equal(remote_write_text(r, pieces, 1, why), 0);
+	assert_int_equal(process_vm_readv(target, &to, 1, &from, 1, 0), sizeof(seen));
+	assert_memory_equal(seen, pieces[0].bytes, sizeof(seen));
+	assert_int_equal(remote_write_text(r, pieces, STOP_PIECES_MAX + 1, why), -EINVAL);
+	/* That is not what stands there now. */
+	assert_int_equal(remote_write_text(r, pieces, 1, why), -ESTALE);
 	assert_int_equal(CALL(r, SYS_getpid, 0), target);
 	unmap(r, &mapped);
 	remote_end(r);
@@ -324,6 +332,9 @@ static void stopped_meanwhile(void **state)
 	remote_end(r);
 	assert_int_equal(waitpid(target, &status, WUNTRACED), target);
 	assert_true(WIFSTOPPED(status));
+	/* The process is; its thread, which has just been let go, stops once more for that. */
+	for (int tries = 0; tries < 20000 && tool_state(target) != 'T'; tries++)
+		usleep(100);
 	assert_int_equal(tool_state(target), 'T');
 	kill(target, SIGCONT);
 	assert_true(moves(&books->turns));

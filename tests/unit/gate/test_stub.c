@@ -57,36 +57,9 @@ static struct {
 	int (*posix_memalign)(void **, size_t, size_t);
 } c;
 
-/* A copy in a namespace of its own: the program's own malloc stays as it is. */
-static void *open_library(void)
-{
-	char copy[] = "/tmp/test_stub.XXXXXX", buffer[65536];
-	int from, to = mkstemp(copy);
-	const struct mapping *m;
-	struct maps *maps;
-	void *library;
-	ssize_t n;
-
-	assert_int_equal(maps_read(getpid(), &maps), 0);
-	m = maps_find(maps, (uintptr_t)dlsym(RTLD_NEXT, "malloc"));
-	assert_non_null(m);
-	from = open(m->path, O_RDONLY | O_CLOEXEC);
-	while ((n = read(from, buffer, sizeof(buffer))) > 0)
-		assert_int_equal(write(to, buffer, (size_t)n), n);
-	close(from);
-	close(to);
-	maps_free(maps);
-	library = dlmopen(LM_ID_NEWLM, copy, RTLD_NOW);
-	if (!library)
-		print_message("%s\n", dlerror());
-	unlink(copy);
-	assert_non_null(library);
-	return library;
-}
-
 static int open_gate(void **state)
 {
-	void *library = open_library(), *all[ARRAY_SIZE(functions)];
+	void *library = open_copy(dlsym(RTLD_NEXT, "malloc")), *all[ARRAY_SIZE(functions)];
 
 	(void)state;
 	for (size_t f = 0; f < ARRAY_SIZE(functions); f++)

@@ -10,24 +10,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "tests/unit/target/cached.h"
 #include "tests/unit/test_proc_child.h"
 #include "user/target/image.h"
-
-static struct object_cache *cache;
-
-static int make_cache(void **state)
-{
-	(void)state;
-	cache = object_cache_new();
-	return cache ? 0 : -1;
-}
-
-static int free_cache(void **state)
-{
-	(void)state;
-	object_cache_free(cache);
-	return 0;
-}
 
 static void test_own_image(void **state)
 {

@@ -11,6 +11,7 @@
 #include <link.h>
 #include <sys/mman.h>
 
+#include "tests/unit/target/cached.h"
 #include "tests/unit/test_proc_child.h"
 #include "user/target/provider.h"
 
@@ -22,22 +23,6 @@ static const char source[] =
 	"void *PREFIX(malloc)(size_t n) { used += n; return heap + used - n; }\n"
 	"void *PREFIX(calloc)(size_t n, size_t m) { used += n * m; return heap + used - n * m; }\n"
 	"void PREFIX(free)(void *p) { if (p) used--; }\n";
-
-static struct object_cache *cache;
-
-static int make_cache(void **state)
-{
-	(void)state;
-	cache = object_cache_new();
-	return cache ? 0 : -1;
-}
-
-static int free_cache(void **state)
-{
-	(void)state;
-	object_cache_free(cache);
-	return 0;
-}
 
 static int try_find(const char *path, const struct provider_options *options, struct provider **out)
 {

@@ -10,10 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/unit/target/cached.h"
 #include "tests/unit/test_proc_child.h"
 #include "user/base/util.h"
-#include "user/target/usdt_notes.h"
 #include "user/target/usdt_args.h"
+#include "user/target/usdt_notes.h"
 
 /* ---- arguments ---------------------------------------------------------------------------- */
 
@@ -220,22 +221,6 @@ static const char notes[] =
 	"__attribute__((used)) void first(void) { __asm__(\"nop; nop; nop; nop\"); }\n"
 	"__attribute__((used)) void second(void) { __asm__(\"nop; nop; nop; nop\"); }\n"
 	"__attribute__((used)) void third(void) { __asm__(\"nop; nop; nop; nop\"); }\n";
-
-static struct object_cache *cache;
-
-static int make_cache(void **state)
-{
-	(void)state;
-	cache = object_cache_new();
-	return cache ? 0 : -1;
-}
-
-static int free_cache(void **state)
-{
-	(void)state;
-	object_cache_free(cache);
-	return 0;
-}
 
 /* Builds a library with those notes, and looks. The directory is removed. */
 static int find(const char *rest, struct provider **provider)
