@@ -32,7 +32,8 @@ struct block_span {
 };
 
 struct block_index {
-	const struct heap_block *blocks;
+	const struct heap_image *image;
+	const struct heap_block *blocks; /* the image's */
 	size_t count;
 	uint64_t low, high; /* no block is outside of [low, high] */
 	struct block_span *spans;
@@ -41,33 +42,33 @@ struct block_index {
 };
 
 /* A block of no bytes has one for this purpose. */
-static uint64_t block_last_byte(const struct heap_block *block)
+static uint64_t block_last_byte(const struct block_index *index, size_t block)
 {
-	return block->end > block->address ? block->end - 1 : block->address;
+	uint64_t start = index->blocks[block].address, end = heap_block_end(index->image, block);
+
+	return end > start ? end - 1 : start;
 }
 
-static uint64_t block_first_page(const struct heap_block *block)
+static uint64_t block_first_page(const struct block_index *index, size_t block)
 {
-	return block->address >> PAGE_SHIFT;
+	return index->blocks[block].address >> PAGE_SHIFT;
 }
 
-static uint64_t block_last_page(const struct heap_block *block)
+static uint64_t block_last_page(const struct block_index *index, size_t block)
 {
-	return block_last_byte(block) >> PAGE_SHIFT;
+	return block_last_byte(index, block) >> PAGE_SHIFT;
 }
 
-static bool block_is_huge(const struct heap_block *block)
+static bool block_is_huge(const struct block_index *index, size_t block)
 {
-	return block_last_page(block) - block_first_page(block) >= HUGE_PAGES;
+	return block_last_page(index, block) - block_first_page(index, block) >= HUGE_PAGES;
 }
 
 /* Does a new span begin with this block? */
 static bool block_index_begins_span(const struct block_index *index, size_t i)
 {
-	const struct heap_block *blocks = index->blocks;
-
-	return !i || block_is_huge(&blocks[i]) || block_is_huge(&blocks[i - 1]) ||
-	       block_first_page(&blocks[i]) - block_last_page(&blocks[i - 1]) > SPAN_GAP;
+	return !i || block_is_huge(index, i) || block_is_huge(index, i - 1) ||
+	       block_first_page(index, i) - block_last_page(index, i - 1) > SPAN_GAP;
 }
 
 static void block_index_fill_span(const struct block_index *index, struct block_span *span,
@@ -78,7 +79,7 @@ static void block_index_fill_span(const struct block_index *index, struct block_
 	for (uint64_t page = 0; page <= span->pages; page++) {
 		uint64_t start = (span->first_page + page) << PAGE_SHIFT;
 
-		while (block < end && block_last_byte(&index->blocks[block]) < start)
+		while (block < end && block_last_byte(index, block) < start)
 			block++;
 		span->first[page] = (uint32_t)block;
 	}
@@ -89,14 +90,13 @@ static bool block_index_measure(struct block_index *index, uint64_t *words)
 {
 	*words = 0;
 	for (size_t i = 0; i < index->count; i++) {
-		const struct heap_block *block = &index->blocks[i];
 		bool begins = block_index_begins_span(index, i);
 
 		index->span_count += begins;
-		if (block_is_huge(block))
+		if (block_is_huge(index, i))
 			continue;
-		*words += begins ? block_last_page(block) - block_first_page(block) + 2
-				 : block_last_page(block) - block_last_page(block - 1);
+		*words += begins ? block_last_page(index, i) - block_first_page(index, i) + 2
+				 : block_last_page(index, i) - block_last_page(index, i - 1);
 	}
 	return *words < (1ull << 32);
 }
@@ -110,13 +110,14 @@ struct block_index *block_index_new(const struct heap_image *image)
 
 	if (!index)
 		return NULL;
+	index->image = image;
 	index->blocks = image->blocks;
 	index->count = image->block_count;
 	index->low = UINT64_MAX;
 	if (!index->count)
 		return index;
 	index->low = index->blocks[0].address;
-	index->high = block_last_byte(&index->blocks[index->count - 1]);
+	index->high = block_last_byte(index, index->count - 1);
 	if (!block_index_measure(index, &words))
 		goto fail;
 	index->spans = calloc(index->span_count, sizeof(*index->spans));
@@ -132,9 +133,9 @@ struct block_index *block_index_new(const struct heap_image *image)
 			;
 		span->start = index->blocks[begin].address;
 		span->begin = (uint32_t)begin;
-		span->first_page = block_first_page(&index->blocks[begin]);
-		span->pages = block_last_page(&index->blocks[end - 1]) - span->first_page + 1;
-		if (block_is_huge(&index->blocks[begin]))
+		span->first_page = block_first_page(index, begin);
+		span->pages = block_last_page(index, end - 1) - span->first_page + 1;
+		if (block_is_huge(index, begin))
 			continue;
 		span->first = next;
 		next += span->pages + 1;
@@ -177,15 +178,18 @@ uint32_t block_index_find(const struct block_index *index, uint64_t address)
 	if (!span || page >= span->pages)
 		return BLOCK_NONE;
 	if (!span->first)
-		return address <= block_last_byte(&index->blocks[span->begin]) ? span->begin
-									       : BLOCK_NONE;
+		return address <= block_last_byte(index, span->begin) ? span->begin : BLOCK_NONE;
 	low = span->first[page];
 	/* The first block behind the page's end may begin in the page; its successors do not. */
 	high = span->first[page + 1] + 1ull;
 	high = high > index->count ? index->count : high;
 	/* The last block that begins at the address or before it. */
 	low = BISECT(i, low, high, index->blocks[i].address <= address);
-	if (!low || address > block_last_byte(&index->blocks[low - 1]))
+	if (!low)
+		return BLOCK_NONE;
+	/* The next one begins behind the address: it does not matter where this one is cut. */
+	if (address != index->blocks[low - 1].address &&
+	    address - index->blocks[low - 1].address >= index->blocks[low - 1].size)
 		return BLOCK_NONE;
 	return (uint32_t)(low - 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/heap/dead_memory.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "user/base/page.h"
@@ -84,7 +85,8 @@ static bool dead_is_threads_block(const struct heap_image *image, uint64_t addre
  * address (tcbhead_t of glibc: tcb, dtv, self), and no living thread's thread pointer is that.
  * glibc keeps the stacks of ended threads, with the block, for the next ones.
  */
-static bool dead_holds_ended_thread(const struct heap_image *image, const struct mapping *m)
+static bool dead_holds_ended_thread(const struct heap_image *image, const struct mapping *m,
+				    uint64_t *block)
 {
 	uint64_t first =
 		m->end - m->start > THREAD_BLOCK_MAX ? m->end - THREAD_BLOCK_MAX : m->start;
@@ -93,8 +95,10 @@ static bool dead_holds_ended_thread(const struct heap_image *image, const struct
 		uint64_t tcb, self;
 
 		if (memory_image_word(image->memory, at, &tcb) && tcb == at &&
-		    memory_image_word(image->memory, at + 16, &self) && self == at)
+		    memory_image_word(image->memory, at + 16, &self) && self == at) {
+			*block = at;
 			return !dead_is_threads_block(image, at);
+		}
 	}
 	return false;
 }
@@ -111,16 +115,25 @@ static bool dead_has_thread(const struct heap_image *image, const struct mapping
 	return false;
 }
 
+static int dead_add_ended(struct heap_image *image, const struct mapping *m, uint64_t block)
+{
+	if (!RESERVE_ITEM(image->ended, image->ended_count, image->ended_room, 16))
+		return -ENOMEM;
+	image->ended[image->ended_count++] = block;
+	return heap_image_add_dead(image, m->start, m->end);
+}
+
 static int dead_ended_stacks(struct heap_image *image)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps_count(image->memory->maps); i++) {
 		const struct mapping *m = maps_at(image->memory->maps, i);
+		uint64_t block;
 
 		if (dead_is_stack_like(m) && !*m->path && dead_has_guard(image, m) &&
-		    !dead_has_thread(image, m) && dead_holds_ended_thread(image, m))
-			err = heap_image_add_dead(image, m->start, m->end);
+		    !dead_has_thread(image, m) && dead_holds_ended_thread(image, m, &block))
+			err = dead_add_ended(image, m, block);
 	}
 	return err;
 }

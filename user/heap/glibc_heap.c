@@ -117,7 +117,7 @@ static bool glibc_has_block(struct glibc_books *books, uint64_t chunk, uint64_t 
 		books->block++;
 	if (books->block == image->block_count || image->blocks[books->block].address >= end + 8)
 		return false;
-	*block_end = image->blocks[books->block].end;
+	*block_end = heap_block_end(image, books->block);
 	return true;
 }
 
@@ -153,7 +153,8 @@ static int glibc_mark_chunks(struct glibc_books *books)
 		} else if (books->image->all_known || !in_use || glibc_in_cache(books, at)) {
 			err = heap_image_add_dead(books->image, at + HEADER, at + size + 8);
 		} else {
-			err = heap_image_add_old(books->image, at + HEADER, at + size + 8);
+			err = walker_report(books->image, NULL, INVENTORY_IN_USE, at + HEADER,
+					    at + size + 8, UINT64_MAX);
 		}
 	}
 	return err ?: heap_image_add_dead(books->image, books->top + HEADER, books->end);
@@ -299,13 +300,11 @@ static int glibc_old_mappings(struct heap_image *image, const struct mapping *m)
 
 	while (!err && at < m->end && memory_image_word(image->memory, at, &before) && !before &&
 	       memory_image_word(image->memory, at + 8, &word) && (word & FLAGS) == IS_MMAPPED) {
-		size_t block = heap_image_block(image, at);
-
 		size = word & ~FLAGS;
 		if (size < PAGE || size % PAGE || size > m->end - at)
 			break;
-		if (block == image->block_count || image->blocks[block].address >= at + size)
-			err = heap_image_add_old(image, at + HEADER, at + size);
+		err = walker_report(image, NULL, INVENTORY_IN_USE, at + HEADER, at + size,
+				    UINT64_MAX);
 		at += size;
 	}
 	return err;

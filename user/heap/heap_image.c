@@ -8,8 +8,12 @@
 
 #include "user/base/util.h"
 
-/* 64 MiB of them. */
-#define OLD_MAX (4u << 20)
+/*
+ * So many blocks from before the attach are believed, and one more for so many bytes of the memory. No
+ * allocator has smaller ones; of memory that is not there it may have some.
+ */
+#define OLD_MIN	  (1u << 20)
+#define OLD_BYTES 8
 
 struct heap_image *heap_image_new(struct memory_image *memory)
 {
@@ -26,8 +30,10 @@ void heap_image_free(struct heap_image *image)
 		return;
 	memory_image_free(image->memory);
 	free(image->blocks);
+	free(image->room);
 	free(image->weights);
 	free(image->dead);
+	free(image->ended);
 	free(image->old);
 	free(image->claimed);
 	free(image);
@@ -49,23 +55,27 @@ static int heap_range_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* Often they are in order already, and sorting may take as much memory again. */
+static void heap_image_sort(struct heap_block *blocks, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (heap_block_order(&blocks[i - 1], &blocks[i]) > 0) {
+			qsort(blocks, count, sizeof(*blocks), heap_block_order);
+			return;
+		}
+	}
+}
+
 static void heap_image_finish_blocks(struct heap_image *image)
 {
 	size_t kept = 0;
 
-	if (image->block_count)
-		qsort(image->blocks, image->block_count, sizeof(*image->blocks), heap_block_order);
+	heap_image_sort(image->blocks, image->block_count);
 	for (size_t i = 0; i < image->block_count; i++) {
-		struct heap_block *block = &image->blocks[i];
+		const struct heap_block block = image->blocks[i];
 
-		if (block->address + block->size < block->address)
-			continue;
-		block->end = block->address + block->size;
-		if (kept && image->blocks[kept - 1].end > block->address)
-			image->blocks[kept - 1].end = block->address;
-		if (block->room_end < block->end)
-			block->room_end = block->end;
-		image->blocks[kept++] = *block;
+		if (block.address + block.size >= block.address)
+			image->blocks[kept++] = block;
 	}
 	image->block_count = kept;
 }
@@ -106,8 +116,6 @@ void heap_image_finish(struct heap_image *image)
 		qsort(image->weights, image->weight_count, sizeof(*image->weights),
 		      heap_weight_order);
 	heap_image_finish_dead(image);
-	if (image->old_count)
-		qsort(image->old, image->old_count, sizeof(*image->old), heap_range_order);
 }
 
 double heap_image_weight(uint64_t size, uint64_t sample_bytes)
@@ -139,74 +147,85 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t end)
+uint64_t heap_block_room_end(const struct heap_image *image, size_t block)
 {
-	if (start >= end || image->old_count == OLD_MAX)
+	const struct heap_block *b = &image->blocks[block];
+
+	return image->room && image->room[block] ? b->address + b->size + image->room[block]
+						 : heap_block_end(image, block);
+}
+
+int heap_image_set_room(struct heap_image *image, size_t block, uint64_t end)
+{
+	const struct heap_block *b = &image->blocks[block];
+	uint64_t room = end - b->address - b->size;
+
+	if (end <= b->address + b->size)
 		return 0;
-	if (!RESERVE_ITEM(image->old, image->old_count, image->old_room, 64))
+	if (!image->room)
+		image->room = calloc(image->block_count, sizeof(*image->room));
+	if (!image->room)
 		return -ENOMEM;
-	image->old[image->old_count++] = (struct heap_range){start, end};
+	image->room[block] = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 	return 0;
 }
 
-const struct heap_range *heap_image_old(const struct heap_image *image, uint64_t address)
+int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size)
 {
-	size_t i = BISECT(i, 0, image->old_count, image->old[i].end <= address);
-
-	return i < image->old_count && image->old[i].start <= address ? &image->old[i] : NULL;
+	if (start + size < start)
+		return 0;
+	if (image->old_count >= OLD_MIN + image->memory->data_size / OLD_BYTES)
+		return -E2BIG;
+	if (!RESERVE_ITEM(image->old, image->old_count, image->old_room, 1024))
+		return -ENOMEM;
+	image->old[image->old_count++] =
+		(struct heap_block){.address = start, .size = size, .stack = HEAP_OLD};
+	return 0;
 }
 
-struct heap_image *heap_view_with_old(const struct heap_image *image)
+/* From the last on, into where they will be: the blocks' memory has room for all of them. */
+static void heap_image_merge_old(struct heap_image *image)
 {
-	struct heap_image *view = calloc(1, sizeof(*view));
+	size_t blocks = image->block_count, old = image->old_count, at = blocks + old;
 
-	if (!view)
-		return NULL;
-	*view = *image;
-	view->blocks = calloc(image->block_count + image->old_count + 1, sizeof(*view->blocks));
-	if (!view->blocks) {
-		free(view);
-		return NULL;
+	while (old) {
+		bool ours = blocks &&
+			    heap_block_order(&image->blocks[blocks - 1], &image->old[old - 1]) > 0;
+
+		at--;
+		if (image->room)
+			image->room[at] = ours ? image->room[blocks - 1] : 0;
+		image->blocks[at] = ours ? image->blocks[--blocks] : image->old[--old];
 	}
-	if (image->block_count)
-		memcpy(view->blocks, image->blocks, image->block_count * sizeof(*view->blocks));
-	for (size_t i = 0; i < image->old_count; i++)
-		view->blocks[view->block_count++] = (struct heap_block){
-			.address = image->old[i].start,
-			.size = image->old[i].end - image->old[i].start,
-			.stack = HEAP_NO_STACK,
-		};
-	heap_image_finish_blocks(view);
-	return view;
+	image->block_count += image->old_count;
 }
 
 int heap_image_take_old(struct heap_image *image)
 {
 	size_t count = image->block_count + image->old_count;
-	struct heap_block *blocks = reallocarray(image->blocks, count + 1, sizeof(*blocks));
+	struct heap_block *blocks;
+	uint32_t *room;
 
-	if (!blocks)
-		return -ENOMEM;
-	image->blocks = blocks;
-	for (size_t i = 0; i < image->old_count; i++)
-		blocks[image->block_count++] = (struct heap_block){
-			.address = image->old[i].start,
-			.size = image->old[i].end - image->old[i].start,
-			.stack = HEAP_NO_STACK,
-		};
+	heap_image_sort(image->old, image->old_count);
+	if (!image->block_count) {
+		free(image->blocks);
+		image->blocks = TAKE_PTR(image->old);
+		image->block_count = image->old_count;
+	} else if (image->old_count) {
+		blocks = reallocarray(image->blocks, count, sizeof(*blocks));
+		if (!blocks)
+			return -ENOMEM;
+		image->blocks = blocks;
+		room = image->room ? reallocarray(image->room, count, sizeof(*room)) : NULL;
+		if (image->room && !room)
+			return -ENOMEM;
+		image->room = room;
+		heap_image_merge_old(image);
+	}
 	free(image->old);
 	image->old = NULL;
 	image->old_count = image->old_room = 0;
-	heap_image_finish_blocks(image);
 	return 0;
-}
-
-void heap_view_free(struct heap_image *view)
-{
-	if (!view)
-		return;
-	free(view->blocks);
-	free(view);
 }
 
 size_t heap_image_block(const struct heap_image *image, uint64_t address)

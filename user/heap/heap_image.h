@@ -15,14 +15,19 @@
 #include "user/process/memory_image.h"
 
 #define HEAP_NO_STACK UINT32_MAX
+/*
+ * What an allocator's books have as in use and nobody saw being allocated: it is from before the attach, or
+ * was not sampled
+ */
+#define HEAP_OLD (UINT32_MAX - 1)
 
+/* There may be millions of them: it has what each needs and no more. */
 struct heap_block {
-	uint64_t address, size; /* as asked for */
-	uint64_t end;		/* of what is looked at as its memory: set by heap_image_finish() */
-	/* of what the allocator gave for it, where that is known to be more; else the same */
-	uint64_t room_end;
-	uint32_t stack;	 /* index into the snapshot's stacks; HEAP_NO_STACK: it is none of them */
-	uint32_t age_ms; /* saturated */
+	/* as asked for; of one of HEAP_OLD, if the books do not have that, what can be used of it */
+	uint64_t address, size;
+	/* index into the snapshot's stacks; HEAP_NO_STACK: it is none of them; HEAP_OLD */
+	uint32_t stack;
+	uint32_t age_ms; /* saturated; 0 of one of HEAP_OLD */
 };
 
 struct heap_range {
@@ -40,16 +45,23 @@ struct heap_image {
 	struct heap_block *blocks;   /* by address; see heap_image_finish() */
 	size_t block_count;
 	/*
+	 * by block: how many bytes of what the allocator gave lie behind it and are its own; NULL: of none
+	 * that is known. heap_image_set_room(). Saturated
+	 */
+	uint32_t *room;
+	/*
 	 * by address, not overlapping: memory that holds nothing any more, whose words are no roots
 	 */
 	struct heap_range *dead;
 	size_t dead_count, dead_room;
 	/*
-	 * by address: blocks that an allocator's books have as in use and that are none of ours, which is
-	 * what was allocated before the attach. What the walkers find; not all of them tell. For saying
-	 * what holds a block, not for judging it
+	 * control blocks of threads that have ended, on stacks that the C library keeps, and with them what was
+	 * their thread-local memory
 	 */
-	struct heap_range *old;
+	uint64_t *ended;
+	size_t ended_count, ended_room;
+	/* those of HEAP_OLD, as the walkers find them, until heap_image_take_old() */
+	struct heap_block *old;
 	size_t old_count, old_room;
 	/*
 	 * by address, not overlapping: memory that an allocator has from another or from the kernel and makes
@@ -58,6 +70,7 @@ struct heap_image {
 	 */
 	struct heap_range *claimed;
 	size_t claimed_count;
+	size_t reported;       /* where among the blocks walker_report() looked last */
 	uint64_t sample_bytes; /* blocks are a sample of one in so many bytes; 0: all of them */
 	struct heap_weight *weights; /* by address, of the blocks that have one; NULL: none has */
 	size_t weight_count;
@@ -75,9 +88,8 @@ struct heap_image *heap_image_new(struct memory_image *memory);
 void heap_image_free(struct heap_image *image); /* NULL is fine */
 
 /*
- * Sorts blocks, weights and dead ranges by address; ends blocks where the next one begins (blocks of a pool
- * lie inside one of malloc's; and a target can make its books lie), and drops those whose range
- * wraps around. To be called once all is entered.
+ * Sorts blocks, weights and dead ranges by address, and drops blocks whose range wraps around. To be
+ * called once all is entered.
  */
 void heap_image_finish(struct heap_image *image);
 
@@ -92,16 +104,28 @@ double heap_image_weight(uint64_t size, uint64_t sample_bytes);
 /* The same of a block of a finished image, which may have a weight of its own. */
 double heap_image_weight_of(const struct heap_image *image, const struct heap_block *block);
 
-/* Of an image that dead_memory_find() has looked at: the one that has the address; NULL: none. */
-const struct heap_range *heap_image_old(const struct heap_image *image, uint64_t address);
+/*
+ * Where what is looked at as the block's memory ends: at the latest where the next one begins (blocks of a
+ * pool lie inside one of malloc's; and a target can make its books lie). Of a finished image.
+ */
+static inline uint64_t heap_block_end(const struct heap_image *image, size_t block)
+{
+	const struct heap_block *b = &image->blocks[block];
+	uint64_t end = b->address + b->size;
+
+	return block + 1 < image->block_count && b[1].address < end ? b[1].address : end;
+}
+
+/* The same of what the allocator gave for it, where that is known to be more. */
+uint64_t heap_block_room_end(const struct heap_image *image, size_t block);
+/* 0 or -ENOMEM. */
+int heap_image_set_room(struct heap_image *image, size_t block, uint64_t end);
 
 /*
- * A finished view of the image in which what is from before the attach are blocks, too, without a stack.
- * It shares all but the blocks with the image, which must outlive it: heap_view_free(). NULL when out of
- * memory.
+ * Enters one of image->old: 0; -ENOMEM; or -E2BIG, and it has not been entered: there are more of them
+ * already than the memory can have, so the books lie.
  */
-struct heap_image *heap_view_with_old(const struct heap_image *image);
-void heap_view_free(struct heap_image *view); /* NULL is fine */
+int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size);
 
 /* Enters ranges of image->claimed, which overlap none that is there. 0 or -ENOMEM. */
 int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count);
@@ -110,13 +134,10 @@ int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, 
 const struct heap_range *heap_image_claimed(const struct heap_image *image, uint64_t address);
 
 /*
- * The same for good, and without a second copy of anything: what is from before the attach becomes
- * the image's blocks, beside those that it has. 0 or -ENOMEM: it is as it was.
+ * Makes those of image->old blocks as the others are. Of an image that dead_memory_find() has looked at.
+ * 0 or -ENOMEM.
  */
 int heap_image_take_old(struct heap_image *image);
-
-/* Enters one of image->old; 0, also when there are too many of them to be of use, or -ENOMEM. */
-int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t end);
 
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);

@@ -28,6 +28,9 @@
 
 #define SMALLEST_CHUNK 32
 
+/* From what glibc's own functions work with to the block: malloc's chunk begins that much before its memory. */
+#define CHUNK_HEADER 16
+
 enum {
 	LEFT, /* not reached: definitely lost in the end */
 	INDIRECT,
@@ -128,6 +131,25 @@ static inline void reach_follow(struct reach *r, uint64_t word, uint64_t from, b
 		reach_follow_pointer(r, word & r->mask, from, certain);
 }
 
+/*
+ * The same of a word on a stack or in a register. A thread that is in the allocator at that moment, with a
+ * block on its way from or to the caller, may have no more of it than where its chunk begins, which is in
+ * what comes before the block. Of what we trace a block is known when the call has returned.
+ */
+static inline void reach_follow_working(struct reach *r, uint64_t word, uint64_t from)
+{
+	uint64_t memory = word + CHUNK_HEADER;
+	uint32_t block;
+
+	reach_follow(r, word, from, true);
+	if (word % 8 || !reach_may_point(r, memory))
+		return;
+	block = block_index_find(r->index, memory);
+	if (block != BLOCK_NONE && r->image->blocks[block].stack == HEAP_OLD &&
+	    r->image->blocks[block].address == memory)
+		reach_take(r, block, from, true);
+}
+
 static void reach_take_lost(struct reach *r, uint32_t block, uint64_t from, uint32_t leader)
 {
 	if (block == BLOCK_NONE || block == leader)
@@ -164,7 +186,8 @@ static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 	 * A program may use all that it got (malloc_usable_size): what is there holds, but is no
 	 * reason to call a block indirectly lost.
 	 */
-	uint64_t end = leader == BLOCK_NONE ? b->room_end : b->end;
+	uint64_t end = leader == BLOCK_NONE ? heap_block_room_end(r->image, block)
+					    : heap_block_end(r->image, block);
 	uint64_t start = (b->address + 7) & ~7ull;
 	bool certain = r->state[block] == REACHABLE;
 	struct memory_run run;
@@ -181,13 +204,13 @@ static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 
 /* ---- roots -------------------------------------------------------------------------------- */
 
-static void reach_follow_range(struct reach *r, uint64_t start, uint64_t end)
+static void reach_follow_stack(struct reach *r, uint64_t start, uint64_t end)
 {
 	struct memory_run run;
 
 	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
 		for (size_t i = 0; i < run.count; i++)
-			reach_follow(r, run.words[i], run.address + 8 * i, true);
+			reach_follow_working(r, run.words[i], run.address + 8 * i);
 	}
 }
 
@@ -220,18 +243,18 @@ static size_t reach_first_dead(const struct heap_image *image, uint64_t address)
  * bytes that is, without what is smaller than a chunk: that an allocator keeps between blocks.
  */
 static uint64_t reach_follow_part(struct reach *r, const struct memory_region *region, uint64_t at,
-				  uint64_t end)
+				  uint64_t end, bool stack)
 {
 	const struct heap_image *image = r->image;
 	size_t block = heap_image_block(image, at), dead = reach_first_dead(image, at);
 	uint64_t bytes = 0;
 
-	if (block && image->blocks[block - 1].end > at)
+	if (block && heap_block_end(image, block - 1) > at)
 		block--;
 	while (at < end) {
 		uint64_t stop = end;
 
-		while (block < image->block_count && image->blocks[block].end <= at)
+		while (block < image->block_count && heap_block_end(image, block) <= at)
 			block++;
 		while (dead < image->dead_count && image->dead[dead].end <= at)
 			dead++;
@@ -239,7 +262,7 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 			const struct heap_block *b = &image->blocks[block];
 
 			if (b->address < at + 8) {
-				at = (b->end + 7) & ~7ull;
+				at = (heap_block_end(image, block) + 7) & ~7ull;
 				continue;
 			}
 			stop = b->address & ~7ull;
@@ -255,8 +278,12 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 		}
 		bytes += stop - at >= SMALLEST_CHUNK ? stop - at : 0;
 		for (const uint64_t *word = region->words + (at - region->start) / 8; at < stop;
-		     at += 8)
-			reach_follow(r, *word++, at, true);
+		     at += 8, word++) {
+			if (stack)
+				reach_follow_working(r, *word, at);
+			else
+				reach_follow(r, *word, at, true);
+		}
 	}
 	return bytes;
 }
@@ -270,8 +297,8 @@ static void reach_follow_stack_in_block(struct reach *r, const struct memory_thr
 	uint32_t block = block_index_find(r->index, thread->sp);
 
 	if (block != BLOCK_NONE)
-		reach_follow_range(r, (thread->sp - STACK_RED_ZONE) & ~7ull,
-				   r->image->blocks[block].end);
+		reach_follow_stack(r, (thread->sp - STACK_RED_ZONE) & ~7ull,
+				   heap_block_end(r->image, block));
 }
 
 /*
@@ -291,6 +318,23 @@ static void reach_follow_tls_vector(struct reach *r, const struct memory_thread 
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && vector - r->image->blocks[block].address == 16)
 		reach_follow(r, vector - 16, thread->tls + 8, true);
+}
+
+/*
+ * The same of a thread that has ended: glibc keeps its stack for the next one, which gets the vector as well. Of
+ * one that we know its own allocation tells.
+ */
+static void reach_follow_ended_vector(struct reach *r, uint64_t tcb)
+{
+	uint64_t vector;
+	uint32_t block;
+
+	if (!memory_image_word(r->image->memory, tcb + 8, &vector))
+		return;
+	block = block_index_find(r->index, vector);
+	if (block != BLOCK_NONE && r->image->blocks[block].stack == HEAP_OLD &&
+	    vector - r->image->blocks[block].address == 16)
+		reach_follow(r, vector - 16, tcb + 8, true);
 }
 
 /*
@@ -339,7 +383,7 @@ static void reach_follow_thread_local(struct reach *r, const struct memory_threa
 	if (region->mapping && thread->sp >= region->mapping->start && thread->sp < thread->tls &&
 	    thread->sp >= start)
 		start = (thread->sp + 7) & ~7ull;
-	reach_follow_part(r, region, start, end);
+	reach_follow_part(r, region, start, end, false);
 }
 
 static void reach_follow_kind(struct reach *r, enum reach_root kind)
@@ -352,7 +396,8 @@ static void reach_follow_kind(struct reach *r, enum reach_root kind)
 
 		if (reach_root_of(r->image, region) != kind)
 			continue;
-		bytes = reach_follow_part(r, region, region->start, region->start + region->size);
+		bytes = reach_follow_part(r, region, region->start, region->start + region->size,
+					  kind == REACH_STACK);
 		r->unknown_bytes += reach_may_be_heap(r->image, region) ? bytes : 0;
 	}
 	reach_drain(r);
@@ -367,6 +412,8 @@ static void reach_follow_roots(struct reach *r)
 		reach_follow_thread_local(r, &memory->threads[i]);
 		reach_follow_tls_vector(r, &memory->threads[i]);
 	}
+	for (size_t i = 0; i < r->image->ended_count; i++)
+		reach_follow_ended_vector(r, r->image->ended[i]);
 	reach_drain(r);
 	reach_follow_kind(r, REACH_MEMORY);
 	for (size_t i = 0; i < memory->thread_count; i++)
@@ -376,7 +423,7 @@ static void reach_follow_roots(struct reach *r)
 		const struct memory_thread *thread = &memory->threads[i];
 
 		for (size_t w = 0; w < thread->word_count; w++)
-			reach_follow(r, thread->words[w], REACH_REGISTER | i, true);
+			reach_follow_working(r, thread->words[w], REACH_REGISTER | i);
 	}
 }
 
@@ -445,7 +492,7 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 	r->options = *options;
 	if (image->block_count) {
 		r->low = image->blocks[0].address;
-		r->span = image->blocks[image->block_count - 1].end - r->low;
+		r->span = heap_block_end(image, image->block_count - 1) - r->low;
 	}
 	for (size_t i = 0; options->heuristics & REACH_NEWARRAY && i < image->block_count; i++)
 		r->empty_arrays |= image->blocks[i].size == REACH_COOKIE;
@@ -526,6 +573,11 @@ void reach_sum(const struct reach *r, struct snapshot *snapshot)
 		const struct amount one = reach_weighed(r->image, block);
 		enum verdict_class class = reach_class(r, i);
 
+		if (block->stack == HEAP_OLD) {
+			snapshot->verdict.before[class].bytes += block->size;
+			snapshot->verdict.before[class].count++;
+			continue;
+		}
 		amount_add(&snapshot->verdict.classes[class], &one);
 		if (block->stack < snapshot->stack_count)
 			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);

@@ -12,6 +12,17 @@
 /* Entries of a virtual table that are looked at: null ones are skipped. */
 #define VTABLE_ENTRIES 20
 
+/*
+ * Could it be that so many bytes of the block were asked for? Of one from before the attach the allocator's books
+ * mostly have what can be used of it, which is up to a quarter more, or 16 bytes (classes of sizes).
+ */
+static bool reach_may_have(const struct heap_block *block, uint64_t bytes)
+{
+	if (block->stack != HEAP_OLD)
+		return bytes == block->size;
+	return bytes <= block->size && block->size - bytes <= 16 + block->size / 4;
+}
+
 /* length, capacity, count of references, then the characters, of which there are capacity + 1. */
 static bool reach_is_std_string(const struct heap_image *image, const struct heap_block *block)
 {
@@ -19,7 +30,7 @@ static bool reach_is_std_string(const struct heap_image *image, const struct hea
 
 	if (!memory_image_word(image->memory, block->address, &length) ||
 	    !memory_image_word(image->memory, block->address + 8, &capacity) || length > capacity ||
-	    capacity != block->size - 25)
+	    capacity >= block->size || !reach_may_have(block, capacity + 25))
 		return false;
 	at = block->address + 24 + length;
 	return memory_image_word(image->memory, at & ~7ull, &word) && !(word >> at % 8 * 8 & 0xff);
@@ -62,6 +73,16 @@ static bool reach_is_second_base(const struct heap_image *image, const struct he
 	       reach_is_vtable(image, first);
 }
 
+/* An array of so many elements, behind their count. Who made an old block is not known. */
+static bool reach_is_array(const struct reach_options *options, const struct heap_block *block,
+			   uint64_t count)
+{
+	if (block->stack == HEAP_OLD)
+		return count <= block->size - REACH_COOKIE;
+	return (block->size - REACH_COOKIE) % count == 0 &&
+	       (!options->is_new_array || options->is_new_array(options->ctx, block->stack));
+}
+
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
 		    const struct heap_block *block, uint64_t pointer)
 {
@@ -77,10 +98,10 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 		return true;
 	if (offset == 8 && wanted & (REACH_LENGTH64 | REACH_NEWARRAY) &&
 	    memory_image_word(image->memory, block->address, &word) && word) {
-		if (wanted & REACH_LENGTH64 && word == block->size - 8)
+		if (wanted & REACH_LENGTH64 && word < block->size &&
+		    reach_may_have(block, word + 8))
 			return true;
-		if (wanted & REACH_NEWARRAY && (block->size - 8) % word == 0 &&
-		    (!options->is_new_array || options->is_new_array(options->ctx, block->stack)))
+		if (wanted & REACH_NEWARRAY && reach_is_array(options, block, word))
 			return true;
 	}
 	return wanted & REACH_MULTIPLE_INHERITANCE && reach_is_second_base(image, block, pointer);

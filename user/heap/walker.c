@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/heap/walker.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* Other anonymous memory may have become one mapping with an object's .bss. */
 #define DATA_MAX  (64ull << 20)
 #define TLS_REACH (64ull << 10)
+
+/* Before each of a million blocks a range of its own would be what costs most. */
+#define HEADER_MAX 16
 
 bool walker_is_data(const struct heap_image *image, const struct memory_region *region)
 {
@@ -27,11 +31,10 @@ int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_
 	if (*block == image->block_count || b->address >= end)
 		return 0;
 	/* One with others inside is a pool's, and let be. */
-	if ((!inner && b->address != start) || b->end > end ||
+	if ((!inner && b->address != start) || heap_block_end(image, *block) > end ||
 	    (*block + 1 < image->block_count && b[1].address < end))
 		return 1;
-	b->room_end = end;
-	return heap_image_add_dead(image, start, end) ?: 1;
+	return heap_image_set_room(image, *block, end) ?: heap_image_add_dead(image, start, end) ?: 1;
 }
 
 struct inventory_allocator *walker_allocator(struct heap_image *image, const char *name)
@@ -65,12 +68,44 @@ static int walker_report_around(struct heap_image *image, struct inventory_alloc
 	return err;
 }
 
+/* The first block that does not begin before the address. Mostly pieces come in the order of addresses. */
+static size_t walker_next_block(struct heap_image *image, uint64_t address)
+{
+	const struct heap_block *blocks = image->blocks;
+	size_t i = image->reported < image->block_count ? image->reported : 0, steps = 0;
+
+	if (!image->block_count)
+		return 0;
+	while (i < image->block_count && blocks[i].address < address && steps++ < 8)
+		i++;
+	if ((i < image->block_count && blocks[i].address < address) ||
+	    (i && blocks[i - 1].address >= address))
+		i = heap_image_block(image, address);
+	image->reported = i;
+	return i;
+}
+
+/* A block in use, if it is none of ours. */
+static int walker_report_block(struct heap_image *image, struct inventory_allocator *allocator,
+			       uint64_t start, uint64_t end, uint64_t asked)
+{
+	size_t block = walker_next_block(image, start);
+	int err;
+
+	if (block < image->block_count && image->blocks[block].address < end)
+		return 0;
+	err = heap_image_add_old(image, start, asked < end - start ? asked : end - start);
+	if (err != -E2BIG)
+		return err;
+	walker_doubt(allocator, "it has more blocks than its memory could hold");
+	return 0;
+}
+
 int walker_report(struct heap_image *image, struct inventory_allocator *allocator,
 		  enum inventory_part part, uint64_t start, uint64_t end, uint64_t asked)
 {
 	const struct heap_range *claimed =
 		part == INVENTORY_IN_USE ? heap_image_claimed(image, start) : NULL;
-	size_t block;
 
 	if (claimed && claimed->start < end)
 		return walker_report_around(image, allocator, start, end);
@@ -80,13 +115,11 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 	switch (part) {
 	case INVENTORY_FREE:
 	case INVENTORY_CACHED:
-	case INVENTORY_BOOKS:
 		return heap_image_add_dead(image, start, end);
+	case INVENTORY_BOOKS: /* a block's header has its size, and is no pointer to a block */
+		return end - start <= HEADER_MAX ? 0 : heap_image_add_dead(image, start, end);
 	case INVENTORY_IN_USE:
-		block = heap_image_block(image, start);
-		if (block < image->block_count && image->blocks[block].address < end)
-			return 0;
-		return heap_image_add_old(image, start, end);
+		return walker_report_block(image, allocator, start, end, asked);
 	default: /* it may hold anything: roots */
 		return 0;
 	}

@@ -30,10 +30,10 @@ int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_
 
 /*
  * What a walker says of each piece of its allocator's memory, once: marks what is free or the
- * allocator's own as dead, enters a block in use that none of ours lies in as one from before the attach, and
- * counts it where an inventory is wanted (`allocator` NULL: it is not). `asked` as for
+ * allocator's own as dead (but for the headers of blocks), enters a block in use that none of ours lies in as one
+ * from before the attach, and counts it where an inventory is wanted (`allocator` NULL: it is not). `asked` as for
  * inventory_count(). A block with memory that another allocator has claimed (heap_image_claim()) is none: what is
- * around that is the allocator's own. 0 or -ENOMEM.
+ * around that is the allocator's own. Best in the order of addresses. 0 or -ENOMEM.
  */
 int walker_report(struct heap_image *image, struct inventory_allocator *allocator,
 		  enum inventory_part part, uint64_t start, uint64_t end, uint64_t asked);

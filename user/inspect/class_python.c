@@ -369,7 +369,7 @@ static int class_python_scan_blocks(struct class_python *python, const struct he
 
 	for (size_t i = 0; !err && i < image->block_count; i++) {
 		const struct heap_block *b = &image->blocks[i];
-		uint64_t size = b->end - b->address, left;
+		uint64_t size = b->size, left;
 
 		if (size < (GC_HEAD + TP_WORDS) * 8 || b->address % 8)
 			continue;

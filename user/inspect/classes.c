@@ -58,9 +58,9 @@ static struct class_block classifier_block(struct classifier *c, const struct he
 		return block;
 	block.words = r->words + (b->address - r->start) / 8;
 	block.size = r->start + r->size - b->address;
-	block.cut = block.size < b->end - b->address;
+	block.cut = block.size < b->size;
 	if (!block.cut)
-		block.size = b->end - b->address;
+		block.size = b->size;
 	block.count = (size_t)(block.size / 8);
 	return block;
 }
@@ -166,7 +166,7 @@ static int classifier_look_at(struct classifier *c, const struct heap_block *b, 
 		err = classifier_text(c, &block, group);
 	if (err || *group != CLASS_NO_GROUP)
 		return err;
-	err = class_sizes_count(c->sizes, b->end - b->address, block.words, block.count, &kind);
+	err = class_sizes_count(c->sizes, b->size, block.words, block.count, &kind);
 	*group = kind | IS_KIND;
 	return err;
 }
@@ -185,7 +185,7 @@ static int classifier_number(struct classifier *c, struct block_classes *classes
 	for (size_t i = 0; i < classes->block_count; i++) {
 		struct amount *live = &groups[classes->group[i]].live;
 
-		live->bytes += c->image->blocks[i].end - c->image->blocks[i].address;
+		live->bytes += c->image->blocks[i].size;
 		live->count++;
 	}
 	classes->group_count = 0;

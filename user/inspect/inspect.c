@@ -70,8 +70,7 @@ static int inspect_judge(struct inspect_run *run)
 	for (size_t i = 0; i < run->image->block_count; i++) {
 		const struct heap_block *b = &run->image->blocks[i];
 
-		amount_add(&v->classes[reach_class(run->reach, i)],
-			   &(struct amount){b->end - b->address, 1});
+		amount_add(&v->classes[reach_class(run->reach, i)], &(struct amount){b->size, 1});
 	}
 	v->unknown_bytes = reach_unknown_bytes(run->reach);
 	v->state = VERDICT_TAKEN;
@@ -107,7 +106,7 @@ static int inspect_group(struct inspect_run *run)
 		const struct heap_block *b = &run->image->blocks[i];
 
 		amount_add(&out->groups[run->classes->group[i]].verdict[reach_class(run->reach, i)],
-			   &(struct amount){b->end - b->address, 1});
+			   &(struct amount){b->size, 1});
 	}
 	return 0;
 }

@@ -59,7 +59,7 @@ static void losses_sum(struct losses *l, const uint32_t *group_of, struct inspec
 		out->losses[i].group = i;
 	for (size_t i = 0; i < l->image->block_count; i++) {
 		const struct heap_block *b = &l->image->blocks[i];
-		const struct amount one = {b->end - b->address, 1};
+		const struct amount one = {b->size, 1};
 		enum verdict_class class = reach_class(l->reach, i);
 		uint32_t leader;
 

@@ -32,11 +32,17 @@ struct verdict {
 	/* VERDICT_REFUSED: why, as a clause: "a debugger is attached to it (…)" */
 	char reason[REASON_MAX];
 	struct amount classes[VERDICT_CLASSES]; /* of all stacks */
-	uint64_t pause_ns;			/* for how long the target stood still */
-	uint64_t total_ns;			/* from the stop to the verdict */
-	uint64_t read_bytes;			/* memory that was looked at */
 	/*
-	 * the part of it that may be the heap from before attach: taken for roots; 0: all is known
+	 * of blocks that the allocators' books have and nobody saw being allocated: they are from before the
+	 * attach (or were not sampled), and in no stack
+	 */
+	struct amount before[VERDICT_CLASSES];
+	uint64_t pause_ns;   /* for how long the target stood still */
+	uint64_t total_ns;   /* from the stop to the verdict */
+	uint64_t read_bytes; /* memory that was looked at */
+	/*
+	 * the part of it that may be heap from before the attach of which no books tell: taken for roots; 0: all
+	 * is known
 	 */
 	uint64_t unknown_bytes;
 	/*

@@ -24,13 +24,6 @@ struct describer {
 	struct snapshot *snapshot;
 	const struct heap_image *image;
 	const struct reach *reach;
-	/*
-	 * The same with blocks from before the attach, made when one of them is met: the way goes on through
-	 * them, to what holds them. NULL: not made
-	 */
-	struct heap_image *view;
-	struct reach *view_reach;
-	bool view_failed;
 };
 
 static const char *holder_base_name(const char *path)
@@ -144,7 +137,7 @@ static bool holder_put_static(const struct describer *d, FILE *out, const struct
 static void holder_put_old(const struct describer *d, FILE *out, const struct heap_block *b)
 {
 	fputs(" from before the attach", out);
-	for (uint64_t at = b->address; at < b->address + 32 && at < b->end; at += 8) {
+	for (uint64_t at = b->address; at < b->address + 32 && at < b->address + b->size; at += 8) {
 		const struct mapping *m = NULL;
 		struct holder_variable v;
 		uint64_t word;
@@ -168,7 +161,7 @@ static void holder_put_block(struct describer *d, FILE *out, uint32_t block)
 	char human[FORMAT_BYTES_MAX];
 
 	fprintf(out, "a block of %s", format_bytes(human, b->size));
-	if (b->stack == HEAP_NO_STACK)
+	if (b->stack == HEAP_OLD)
 		holder_put_old(d, out, b);
 	else if (name)
 		fprintf(out, " from %s", name);
@@ -349,43 +342,6 @@ static void holder_put_path(struct describer *d, FILE *out, const struct reach *
 	}
 }
 
-/* Only where the way leads to a block from before the attach is it worth what it costs. */
-static bool holder_make_view(struct describer *d)
-{
-	const struct reach_options options = {.heuristics = REACH_ALL};
-
-	if (d->view_reach || d->view_failed)
-		return d->view_reach;
-	d->view = heap_view_with_old(d->image);
-	d->view_failed = !d->view || reach_new(d->view, &options, &d->view_reach);
-	return !d->view_failed;
-}
-
-/*
- * The way through blocks from before the attach. False where there is none: what holds the block may be
- * lost itself, which nobody knows of such blocks.
- */
-static bool holder_put_path_through_old(struct describer *d, FILE *out, uint64_t address)
-{
-	struct describer through = *d;
-	uint32_t *steps, block;
-	size_t count;
-	uint64_t from;
-
-	if (!holder_make_view(d))
-		return false;
-	through.image = d->view;
-	through.reach = d->view_reach;
-	block = reach_find(through.reach, address);
-	if (block == UINT32_MAX || reach_class(through.reach, block) != VERDICT_REACHABLE)
-		return false;
-	steps = holder_find_path(through.reach, block, &count, &from);
-	if (steps)
-		holder_put_path(&through, out, through.reach, steps, count, from);
-	free(steps);
-	return steps != NULL;
-}
-
 static int holder_put_holders(struct describer *d, FILE *out, uint32_t block)
 {
 	size_t count;
@@ -394,9 +350,7 @@ static int holder_put_holders(struct describer *d, FILE *out, uint32_t block)
 
 	if (!steps)
 		return -ENOMEM;
-	if ((from & REACH_REGISTER) || !heap_image_old(d->image, from) ||
-	    !holder_put_path_through_old(d, out, d->image->blocks[block].address))
-		holder_put_path(d, out, d->reach, steps, count, from);
+	holder_put_path(d, out, d->reach, steps, count, from);
 	free(steps);
 	return 0;
 }
@@ -412,10 +366,11 @@ static int holder_describe_one(struct describer *d, struct stack *stack, uint32_
 	return err;
 }
 
-static void holder_take_contents(const struct describer *d, struct stack *stack,
-				 const struct heap_block *block, uint32_t contents)
+static void holder_take_contents(const struct describer *d, struct stack *stack, size_t index,
+				 uint32_t contents)
 {
-	uint64_t size = block->end - block->address;
+	const struct heap_block *block = &d->image->blocks[index];
+	uint64_t size = heap_block_end(d->image, index) - block->address;
 	size_t n = size < contents ? (size_t)size : contents;
 
 	stack->contents = calloc(n + 1, 1);
@@ -516,10 +471,7 @@ int holder_describe(struct trace *trace, struct target *target, struct snapshot 
 	}
 	for (size_t i = 0; !err && lost && i < snapshot->stack_count; i++) {
 		if (lost[i] != UINT32_MAX)
-			holder_take_contents(&d, &snapshot->stacks[i], &image->blocks[lost[i]],
-					     contents);
+			holder_take_contents(&d, &snapshot->stacks[i], lost[i], contents);
 	}
-	reach_free(d.view_reach);
-	heap_view_free(d.view);
 	return err;
 }

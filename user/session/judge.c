@@ -64,6 +64,7 @@ static int judge_reach(struct judge *j, struct heap_image *image, const struct w
 	uint64_t start = monotonic_ns(), found;
 	int err = dead_memory_find(image);
 
+	err = err ?: heap_image_take_old(image);
 	found = monotonic_ns();
 
 	j->new_array = calloc(j->snapshot->stack_count + 1, 1);

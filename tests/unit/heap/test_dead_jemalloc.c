@@ -127,7 +127,7 @@ static void whole(void **state)
 		image->all_known = known;
 		fake_find_dead(image);
 		assert_true(fake_dead(image, SLAB + 40)); /* what a known block has no use for */
-		assert_int_equal(image->blocks[0].room_end, SLAB + 48);
+		assert_int_equal(heap_block_room_end(image, 0), SLAB + 48);
 		assert_int_equal(fake_dead(image, SLAB + 48), known);
 		assert_true(fake_dead(image, SLAB + 2 * 48)); /* by its bitmap */
 		assert_true(fake_dead(image, SLAB + 3 * 48)); /* by the cache */

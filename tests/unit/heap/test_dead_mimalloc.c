@@ -83,14 +83,14 @@ static void whole(void **state)
 	fake_find_dead(image);
 	assert_true(fake_dead(image, SEGMENT + 264 + 80 + 16)); /* its books */
 	assert_true(fake_dead(image, FIRST + 40));		/* of the known block */
-	assert_int_equal(image->blocks[0].room_end, FIRST + 64);
+	assert_int_equal(heap_block_room_end(image, 0), FIRST + 64);
 	assert_false(fake_dead(image, FIRST + 64));
 	for (uint64_t i = 2; i < 7; i++)
 		assert_true(fake_dead(image, FIRST + 64 * i + 56));
 	assert_true(fake_dead(image, FREE));
 	assert_true(fake_dead(image, FREE + 2 * SLICE - 8));
 	assert_true(fake_dead(image, LARGE + 8)); /* before the block, which was aligned */
-	assert_int_equal(image->blocks[1].room_end, LARGE + 2048);
+	assert_int_equal(heap_block_room_end(image, 1), LARGE + 2048);
 	assert_false(fake_dead(image, LARGE + 2048));
 	assert_true(fake_dead(image, LARGE + 4096));
 	/* The other one, by its cookie. */

@@ -115,11 +115,11 @@ static void whole(void **state)
 	(void)state;
 	fake_find_dead(image);
 	assert_true(fake_dead(image, object(0) + 24));
-	assert_int_equal(image->blocks[0].room_end, object(1));
+	assert_int_equal(heap_block_room_end(image, 0), object(1));
 	assert_false(fake_dead(image, object(1)));
 	for (unsigned i = 2; i < 256; i++)
 		assert_true(fake_dead(image, object(i) + 24));
-	assert_int_equal(image->blocks[1].room_end, LARGE + 0x4000);
+	assert_int_equal(heap_block_room_end(image, 1), LARGE + 0x4000);
 	assert_true(fake_dead(image, FREE));
 	assert_true(fake_dead(image, FREE + 0x3ff8));
 	assert_true(fake_dead(image, CENTRAL + 144));

@@ -91,11 +91,13 @@ static void room(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++) {
 		fake_block(image, HEAP + 128 * i, i % 2 ? 64 : 40);
-		image->blocks[i].room_end = i % 2 ? 0 : HEAP + 128 * i + 64;
 		if (i % 2 == 0)
 			assert_int_equal(
 				heap_image_add_dead(image, HEAP + 128 * i, HEAP + 128 * i + 64), 0);
 	}
+	heap_image_finish(image);
+	for (uint64_t i = 0; i < 4; i += 2)
+		assert_int_equal(heap_image_set_room(image, i, HEAP + 128 * i + 64), 0);
 	fake_word(image, DATA + 8, HEAP);
 	fake_word(image, HEAP + 56, HEAP + 128);
 	fake_word(image, HEAP + 256 + 56, HEAP + 384); /* of a lost one */
@@ -530,11 +532,13 @@ static void index_finds(void **state)
 
 		assert_int_equal(block_index_find(index, b->address), i);
 		if (b->size) {
-			assert_int_equal(block_index_find(index, b->end - 1), i);
+			assert_int_equal(block_index_find(index, heap_block_end(image, i) - 1), i);
 			assert_int_equal(block_index_find(index, b->address + b->size / 2), i);
 		}
-		if (i + 1 < image->block_count && b->size && b->end < b[1].address)
-			assert_int_equal(block_index_find(index, b->end), BLOCK_NONE);
+		if (i + 1 < image->block_count && b->size &&
+		    heap_block_end(image, i) < b[1].address)
+			assert_int_equal(block_index_find(index, heap_block_end(image, i)),
+					 BLOCK_NONE);
 	}
 	assert_int_equal(block_index_find(index, HEAP - 1), BLOCK_NONE);
 	assert_int_equal(block_index_find(index, UINT64_MAX), BLOCK_NONE);
