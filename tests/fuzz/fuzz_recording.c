@@ -9,7 +9,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "user/analysis/diff.h"
+#include "user/analysis/inspection_order.h"
 #include "user/analysis/rank.h"
 #include "user/analysis/stack_trends.h"
 #include "user/export/compare.h"
@@ -102,6 +104,18 @@ static void run_begin(struct run *run)
 		run->exporters[i] = run->formats[i]->open(run->null, &options);
 }
 
+static void show_inspection(struct run *run, struct inspection *inspection)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		if (run->formats[i]->inspection)
+			run->formats[i]->inspection(run->exporters[i], inspection, MAX_SHOWN);
+	}
+	MUST(!inspection_sort(inspection, INSPECTION_BY_COUNT));
+	for (size_t i = 0; i < inspection->loss_count; i++)
+		MUST(inspection->losses[i].group < inspection->group_count);
+	inspection_free(inspection);
+}
+
 static void run_end(struct run *run)
 {
 	static const struct export_options options = {.verbose = true};
@@ -140,6 +154,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		while (recording_reader_next(reader, &item) > 0) {
 			if (item.survey)
 				show_survey(&run, item.survey);
+			else if (item.inspection)
+				show_inspection(&run, item.inspection);
 			else
 				show(&run, item.snapshot);
 		}

@@ -117,6 +117,7 @@ static void diff_add_side(struct compared_side *side, const struct snapshot *s)
 		side->elapsed_ns = s->elapsed_ns;
 	}
 	side->sample_bytes = s->sample_bytes;
+	side->inspected = s->inspected;
 	for (int i = 0; i < LOST_CAUSES; i++)
 		side->lost += s->lost[i];
 }

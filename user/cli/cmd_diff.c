@@ -61,6 +61,11 @@ int cmd_diff(const union command_config *command)
 
 	err = err ?: moment_read(&old, config->files[0], config, "--from", one && !from->given);
 	err = err ?: moment_read(&now, config->files[one ? 0 : 1], config, "--to", false);
+	if (!err && old.count && now.count && !old.inspection_count != !now.inspection_count)
+		err = log_errno(
+			EINVAL,
+			"one of the recordings is of inspect, and the other one is of what was "
+			"traced: they cannot be compared");
 	if (!err && (!old.count || !now.count))
 		log_warn("%s: no snapshot of that time and process",
 			 config->files[one || !old.count ? 0 : 1]);

@@ -18,6 +18,7 @@
 #include "user/process/proc.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
+#include "user/session/report_inspection.h"
 
 /* A process that is looked at, once or again and again. */
 struct inspect_target {
@@ -87,18 +88,6 @@ static int inspect_copy_target(struct inspect_command *c, struct inspect_target 
 	return err;
 }
 
-static enum inspection_order inspect_order(enum rank_by sort)
-{
-	switch (sort) {
-	case RANK_COUNT:
-		return INSPECTION_BY_COUNT;
-	case RANK_GROWTH:
-		return INSPECTION_BY_GROWTH;
-	default:
-		return INSPECTION_BY_BYTES;
-	}
-}
-
 /* What is known only by what came before. */
 static int inspect_relate(struct inspect_command *c, struct inspect_target *target,
 			  struct inspection *now)
@@ -109,7 +98,7 @@ static int inspect_relate(struct inspect_command *c, struct inspect_target *targ
 		target->first_ns = now->time_ns;
 	if (now->time_ns > target->first_ns)
 		now->elapsed_ns = now->time_ns - target->first_ns;
-	return err ?: inspection_sort(now, inspect_order(c->config->show.sort));
+	return err ?: inspection_sort(now, report_inspection_order(c->config->show.sort));
 }
 
 static int inspect_show(struct inspect_command *c, struct inspect_source *source,
@@ -246,11 +235,11 @@ int cmd_inspect(const union command_config *command)
 {
 	const struct inspect_config *config = &command->inspect;
 	struct inspect_command c = {.config = config};
-	int err =
-		output_open(&config->show, false, 0, true, config->verdict.contents > 0, &c.output);
-	int close_err;
+	int close_err, err = inspect_add_targets(&c);
 
-	err = err ?: inspect_add_targets(&c);
+	err = err
+		      ?: output_open(&config->show, false, 0, true, config->verdict.contents > 0,
+				     &c.output);
 	err = err ?: inspect_go_on(&c);
 	for (size_t i = 0; i < c.target_count; i++)
 		inspection_free(c.targets[i].before);

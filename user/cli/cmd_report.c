@@ -5,6 +5,7 @@
 #include "user/base/log.h"
 #include "user/cli/commands.h"
 #include "user/session/pipeline.h"
+#include "user/session/report_inspection.h"
 #include "user/session/source_recording.h"
 #include "user/survey/report_survey.h"
 
@@ -16,6 +17,7 @@ struct report_command {
 	struct report_survey *survey; /* NULL: nothing of one has come */
 	uint64_t survey_reports;
 	uint64_t survey_ns; /* of its last report, shown or not */
+	struct report_inspections inspections;
 };
 
 static const struct replay_time *report_end(const struct report_command *r)
@@ -49,25 +51,44 @@ static int report_take_survey(struct report_command *r, const struct survey_repo
 	return err;
 }
 
+static int report_take_inspection(struct report_command *r, struct inspection *inspection)
+{
+	const struct replay_time *from = &r->config->times.from;
+
+	if ((!from->given || inspection->time_ns >= source_recording_time(r->recording, from)) &&
+	    !source_recording_is_late(r->recording, report_end(r), inspection->time_ns, 0))
+		return report_inspection_take(&r->inspections, inspection);
+	inspection_free(inspection);
+	return 0;
+}
+
+static int report_take(struct report_command *r, const struct recording_item *item)
+{
+	if (item->inspection)
+		return report_take_inspection(r, item->inspection);
+	if (item->survey)
+		return report_survey_is_late(r, item->survey) ? 0
+							      : report_take_survey(r, item->survey);
+	if (!source_recording_snapshot_is_late(r->recording, report_end(r), item->snapshot))
+		return pipeline_take(r->pipeline, item->snapshot);
+	snapshot_free(item->snapshot);
+	return 0;
+}
+
 static int report_go_through(struct report_command *r)
 {
-	const struct survey_report *survey;
-	struct snapshot *s;
+	struct recording_item item;
 	int got, err = 0;
 
-	while (!err && (got = source_recording_next_any(r->recording, &s, &survey)) > 0) {
-		if (survey ? report_survey_is_late(r, survey)
-			   : source_recording_snapshot_is_late(r->recording, report_end(r), s))
-			snapshot_free(s);
-		else
-			err = survey ? report_take_survey(r, survey)
-				     : pipeline_take(r->pipeline, s);
-	}
+	while (!err && (got = source_recording_next_any(r->recording, &item)) > 0)
+		err = report_take(r, &item);
 	if (!err && got < 0)
 		err = got;
 	/* What came before the damage is good. */
 	if (r->survey && !pipeline_error(r->pipeline))
 		report_survey_finish(r->survey);
+	if (!err && !pipeline_error(r->pipeline))
+		err = report_inspection_finish(&r->inspections);
 	pipeline_finish(r->pipeline);
 	if (!err)
 		output_begin(pipeline_output(r->pipeline));
@@ -102,9 +123,15 @@ int cmd_report(const union command_config *command)
 		reports.older_ns = source_recording_info(r.recording)->older_ns;
 		err = pipeline_new(&reports, source_recording_source(r.recording), &r.pipeline);
 	}
-	if (!err)
+	if (!err) {
+		r.inspections = (struct report_inspections){
+			.config = config,
+			.output = pipeline_output(r.pipeline),
+			.last_only = r.last_only,
+		};
 		err = report_go_through(&r);
-	if (!err && !pipeline_shown(r.pipeline) && !r.survey_reports)
+	}
+	if (!err && !pipeline_shown(r.pipeline) && !r.survey_reports && !r.inspections.taken)
 		log_warn("%s: no snapshot%s", path,
 			 range || config->times.at.given || config->pids.count
 				 ? " of that time and process"
@@ -112,6 +139,7 @@ int cmd_report(const union command_config *command)
 	if (!err && config->times.at.given)
 		report_say_found(&r);
 	report_survey_free(r.survey);
+	report_inspection_release(&r.inspections);
 	close_err = pipeline_free(r.pipeline);
 	source_recording_free(r.recording);
 	return err || (close_err && close_err != -EPIPE) ? 1 : 0;

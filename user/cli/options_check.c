@@ -262,6 +262,12 @@ int options_check_inspect(struct options *options)
 			  "growth");
 		return -EINVAL;
 	}
+	/* Into a file goes what report and diff read, unless another format is asked for. */
+	if (values->show.output && !OPTION_GIVEN(options, show.format))
+		values->show.format = &export_recording;
+	/* Who looks again wants to know what grows. */
+	if (OPTION_GIVEN(options, pace.interval_ns) && !OPTION_GIVEN(options, show.sort))
+		values->show.sort = RANK_GROWTH;
 	/* Without an interval or a count it is one look. */
 	if (!OPTION_GIVEN(options, pace.interval_ns) && !values->pace.count)
 		values->pace = (struct pace_config){.count = 1};

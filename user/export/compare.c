@@ -57,7 +57,10 @@ static void compare_put_side(FILE *out, const char *name, const struct compared_
 	} else {
 		fprintf(out, "%zu processes", side->processes);
 	}
-	fprintf(out, "  %s since attach: ", format_duration(elapsed, side->elapsed_ns));
+	if (side->inspected)
+		fputs(": ", out);
+	else
+		fprintf(out, "  %s since attach: ", format_duration(elapsed, side->elapsed_ns));
 	compare_put_amount(out, &side->live);
 	fputc('\n', out);
 	if (side->suppressed.count) {
@@ -71,8 +74,23 @@ static void compare_put_side(FILE *out, const char *name, const struct compared_
 		fprintf(out, "lost   %" PRIu64 " records there: see report\n", side->lost);
 }
 
+/* What a kind of blocks is called, in place of a stack. */
+static void compare_put_kind(FILE *out, const struct compared_stack *stack)
+{
+	const struct frame *frame = stack->names.frame_count ? stack->names.frames[0] : NULL;
+
+	fputs("    ", out);
+	text_put_name(out, frame && frame->function ? frame->function : "?");
+	if (frame && frame->module) {
+		fputs(" (", out);
+		text_put_name(out, frame->module);
+		fputc(')', out);
+	}
+	fputc('\n', out);
+}
+
 static void compare_put_stack(FILE *out, const struct export_options *options, size_t number,
-			      const struct compared_stack *stack)
+			      const struct compared_stack *stack, bool inspected)
 {
 	enum change change = compared_change(stack);
 
@@ -89,6 +107,10 @@ static void compare_put_stack(FILE *out, const struct export_options *options, s
 		compare_put_amount(out, &stack->now);
 	}
 	fputc('\n', out);
+	if (inspected) {
+		compare_put_kind(out, stack);
+		return;
+	}
 	text_frames(out, options, stack->names.frames, stack->names.frame_count,
 		    stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
 }
@@ -107,11 +129,12 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 	compare_put_side(out, "new ", &c->now);
 	fputs("change ", out);
 	compare_put_change(out, &c->old.live, &c->now.live);
-	fprintf(out, "; stacks: %zu grew, %zu new, %zu shrank, %zu gone, %zu the same\n", c->grown,
-		c->fresh, c->shrunk, c->gone, c->same);
+	fprintf(out, "; %s: %zu grew, %zu new, %zu shrank, %zu gone, %zu the same\n",
+		c->now.inspected ? "kinds of blocks" : "stacks", c->grown, c->fresh, c->shrunk,
+		c->gone, c->same);
 	for (size_t i = 0; i < c->stack_count && shown < top; i++) {
 		if (is_growth(compared_change(&c->stacks[i])))
-			compare_put_stack(out, options, ++shown, &c->stacks[i]);
+			compare_put_stack(out, options, ++shown, &c->stacks[i], c->now.inspected);
 	}
 	if (c->shrunk + c->gone)
 		fprintf(out, "\nless:\n");
@@ -120,7 +143,7 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 		enum change change = compared_change(&c->stacks[i]);
 
 		if (change == CHANGE_SHRANK || change == CHANGE_GONE)
-			compare_put_stack(out, options, ++shown, &c->stacks[i]);
+			compare_put_stack(out, options, ++shown, &c->stacks[i], c->now.inspected);
 	}
 	return stream_flush(out);
 }

@@ -143,7 +143,7 @@ static void inspection_text_put_mapping(const struct inspection_page *page,
 	}
 	fputc('\n', page->out);
 	if (m->held_by)
-		text_put_lines(page->out, "             ", m->held_by);
+		text_put_held_by(page->out, m->held_by);
 }
 
 static void inspection_text_put_mappings(const struct inspection_page *page)
@@ -196,28 +196,15 @@ static void inspection_text_put_where(const struct inspection_page *page)
 
 static void inspection_text_put_label(FILE *out, const struct inspected_group *g)
 {
-	char human[FORMAT_BYTES_MAX];
+	char *label = inspected_group_label(g);
 
-	switch (g->kind) {
-	case GROUP_PYTHON:
-		fputs("Python ", out);
-		break;
-	case GROUP_SIZE:
-		fprintf(out, "blocks of %s%s", format_bytes(human, g->size),
-			g->beginning ? " that begin alike" : "");
+	text_put_name(out, label ? label : "?");
+	free(label);
+	if (!g->module)
 		return;
-	case GROUP_TEXT:
-		fputs("text", out);
-		return;
-	default:
-		break;
-	}
-	text_put_name(out, g->name ? g->name : "?");
-	if (g->module) {
-		fputs(" (", out);
-		text_put_name(out, g->module);
-		fputc(')', out);
-	}
+	fputs(" (", out);
+	text_put_name(out, g->module);
+	fputc(')', out);
 }
 
 static void inspection_text_put_lost(const struct inspection_page *page)
@@ -274,7 +261,7 @@ static void inspection_text_put_group(const struct inspection_page *page,
 	inspection_text_put_label(out, g);
 	fputc('\n', out);
 	if (g->held_by)
-		text_put_lines(out, "             ", g->held_by);
+		text_put_held_by(out, g->held_by);
 }
 
 static void inspection_text_put_groups(const struct inspection_page *page)

@@ -78,8 +78,7 @@ void text_put_contents(FILE *out, const char *contents, size_t len)
 	}
 }
 
-/* The names in it are the target's own. */
-static void put_held_by(FILE *out, const char *path)
+void text_put_held_by(FILE *out, const char *path)
 {
 	char *copy = strdup(path), *rest = copy;
 	const char *line, *before = "    held by ";
@@ -120,6 +119,6 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options, con
 	/* What only stays is no news; what grows is a leak that nobody has lost yet. */
 	if (stack->held_by &&
 	    (notes->trend.kind == TREND_GROWING || notes->delta_bytes > 0 || options->verbose))
-		put_held_by(out, stack->held_by);
+		text_put_held_by(out, stack->held_by);
 	text_put_contents(out, stack->contents, stack->contents_len);
 }

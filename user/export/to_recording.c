@@ -63,6 +63,15 @@ static int recording_survey(struct exporter *e, const struct survey_report *repo
 	return err ? err : recording_writer_add_survey(r->writer, report);
 }
 
+static int recording_inspection(struct exporter *e, const struct inspection *inspection, size_t top)
+{
+	struct recording *r = (struct recording *)e;
+	int err = r->writer ? 0 : to_recording_begin(r);
+
+	(void)top;
+	return err ? err : recording_writer_add_inspection(r->writer, inspection);
+}
+
 static int recording_close(struct exporter *e)
 {
 	struct recording *r = (struct recording *)e;
@@ -82,5 +91,6 @@ const struct exporter_format export_recording = {
 	.open = recording_open,
 	.snapshot = recording_snapshot,
 	.survey = recording_survey,
+	.inspection = recording_inspection,
 	.close = recording_close,
 };

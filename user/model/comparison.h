@@ -25,6 +25,7 @@ struct compared_side {
 	struct amount live;	     /* what is compared */
 	struct amount suppressed;    /* what is not */
 	uint64_t sample_bytes, lost; /* lost: all causes */
+	bool inspected;		     /* as struct snapshot has it */
 };
 
 struct comparison {

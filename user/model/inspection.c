@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/parse.h"
 #include "user/base/util.h"
 
 const char *memory_part_name(enum memory_part part)
@@ -51,6 +52,37 @@ const char *group_kind_name(enum group_kind kind)
 
 	_Static_assert(ARRAY_SIZE(names) == GROUP_KINDS, "a name for each kind");
 	return (unsigned)kind < GROUP_KINDS ? names[kind] : "?";
+}
+
+char *inspected_group_label(const struct inspected_group *g)
+{
+	char human[FORMAT_BYTES_MAX], *label = NULL;
+	const char *name = g->name ? g->name : "?";
+	int len = -1;
+
+	switch (g->kind) {
+	case GROUP_PYTHON:
+		len = asprintf(&label, "Python %s", name);
+		break;
+	case GROUP_SIZE:
+		format_bytes(human, g->size);
+		/* Some digits of the hash tell those of one size apart. */
+		if (!g->size)
+			len = asprintf(&label, "other blocks");
+		else if (g->beginning)
+			len = asprintf(&label, "blocks of %s that begin alike, #%04x", human,
+				       (unsigned)(g->beginning & 0xffff));
+		else
+			len = asprintf(&label, "blocks of %s", human);
+		break;
+	case GROUP_TEXT:
+		len = asprintf(&label, "text");
+		break;
+	default:
+		len = asprintf(&label, "%s", name);
+		break;
+	}
+	return len < 0 ? NULL : label;
 }
 
 static int inspected_compare_text(const char *a, const char *b)

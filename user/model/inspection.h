@@ -119,6 +119,12 @@ const char *group_kind_name(enum group_kind kind);
 const char *memory_part_text(enum memory_part part); /* for people */
 
 /*
+ * What people call it, without its module: "Python dict", "blocks of 48 B"; cleaned of nothing that others
+ * wrote. The caller frees it; NULL when out of memory.
+ */
+char *inspected_group_label(const struct inspected_group *group);
+
+/*
  * Do two groups, of two looks or of two processes, have blocks of the same kind? For qsort(3) as well: 0
  * is yes.
  */

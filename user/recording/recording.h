@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "user/model/inspection.h"
 #include "user/model/report.h"
 #include "user/model/survey_report.h"
 
@@ -41,6 +42,9 @@ int recording_writer_add(struct recording_writer *writer, const struct report *r
  */
 int recording_writer_add_survey(struct recording_writer *writer,
 				const struct survey_report *report);
+/* The same for one look at a process. */
+int recording_writer_add_inspection(struct recording_writer *writer,
+				    const struct inspection *inspection);
 void recording_writer_free(struct recording_writer *writer); /* NULL is fine */
 
 struct recording_reader;
@@ -52,21 +56,22 @@ struct recording_reader;
  */
 int recording_reader_new(FILE *in, const char *name, struct recording_reader **reader);
 
-/* What a recording holds, one after the other: one of the two. */
+/* What a recording holds, one after the other: one of the three. */
 struct recording_item {
 	struct snapshot *snapshot;	    /* snapshot_free(); its frames belong to the reader */
 	const struct survey_report *survey; /* the reader's, until the next call */
+	struct inspection *inspection;	    /* inspection_free() */
 	uint64_t time_ns;		    /* its own: since the epoch */
 };
 
 /*
- * The next snapshot or report of a survey, in the order of time per target: 1 and *item; a snapshot
+ * The next snapshot, report of a survey or inspection, in the order of time per target: 1 and *item; a snapshot
  * comes with totals. 0 at the end, also when the
  * last one is incomplete: that is logged as a warning. -errno as above. Memory grows with the
  * different stacks in the file, not with its length.
  */
 int recording_reader_next(struct recording_reader *reader, struct recording_item *item);
-/* The next snapshot: reports of surveys are passed over. */
+/* The next snapshot: all else is passed over. */
 int recording_reader_next_snapshot(struct recording_reader *reader, struct snapshot **out);
 /*
  * When the first process was attached to, or the survey begun: ns since the epoch, known once there

@@ -28,7 +28,8 @@ enum recording_message {
 	MESSAGE_PROCESS_VALUES = 11,
 	MESSAGE_DRILL = 12, /* recording_survey.c */
 	MESSAGE_SURVEY = 13,
-	MESSAGE_BAD_FREE = 14, /* recording_bad_free.c */
+	MESSAGE_BAD_FREE = 14,	 /* recording_bad_free.c */
+	MESSAGE_INSPECTION = 15, /* recording_inspection.c */
 	MESSAGES,
 };
 

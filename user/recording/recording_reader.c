@@ -12,6 +12,7 @@
 #include "user/base/util.h"
 #include "user/recording/recording.h"
 #include "user/recording/recording_format.h"
+#include "user/recording/recording_inspection.h"
 #include "user/recording/recording_survey.h"
 
 struct recording_reader {
@@ -92,6 +93,18 @@ static int reader_take_survey(struct recording_reader *r, struct wire_reader mes
 	return reader_complete(r, report->time_ns, report->elapsed_ns);
 }
 
+static int reader_take_inspection(struct recording_reader *r, struct wire_reader message,
+				  struct recording_item *item)
+{
+	struct inspection *inspection;
+	int err = recording_take_inspection(&r->in, message, &inspection);
+
+	if (err)
+		return err;
+	*item = (struct recording_item){.inspection = inspection, .time_ns = inspection->time_ns};
+	return reader_complete(r, inspection->time_ns, inspection->elapsed_ns);
+}
+
 /* 1 and *item: the message has completed it; 0; -ENOMEM or recording_refuse(). */
 static int reader_take(struct recording_reader *r, const struct wire_field *f,
 		       struct recording_item *item)
@@ -107,6 +120,8 @@ static int reader_take(struct recording_reader *r, const struct wire_field *f,
 		return reader_take_snapshot(r, f->body, item);
 	case MESSAGE_SURVEY:
 		return reader_take_survey(r, f->body, item);
+	case MESSAGE_INSPECTION:
+		return reader_take_inspection(r, f->body, item);
 	case MESSAGE_TARGET:
 		return recording_take_target(&r->in, &r->targets, f->body);
 	default:
@@ -238,9 +253,10 @@ int recording_reader_next_snapshot(struct recording_reader *r, struct snapshot *
 	struct recording_item item;
 	int got;
 
-	do
+	do {
 		got = recording_reader_next(r, &item);
-	while (got > 0 && item.survey);
+		inspection_free(item.inspection);
+	} while (got > 0 && !item.snapshot);
 	*out = item.snapshot;
 	return got;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "user/recording/recording.h"
+#include "user/recording/recording_inspection.h"
 #include "user/recording/recording_survey.h"
 
 struct recording_writer {
@@ -66,4 +67,12 @@ int recording_writer_add_survey(struct recording_writer *w, const struct survey_
 	if (w->out.chunk.error)
 		return w->out.chunk.error;
 	return writer_finish(w, recording_put_survey(&w->out, &w->targets, &w->survey, report));
+}
+
+int recording_writer_add_inspection(struct recording_writer *w, const struct inspection *inspection)
+{
+	if (w->out.chunk.error)
+		return w->out.chunk.error;
+	recording_put_inspection(&w->out, inspection);
+	return writer_finish(w, 0);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/base/log.h"
+#include "user/session/inspected_stacks.h"
 #include "user/session/suppressions.h"
 
 void moment_release(struct moment *m)
@@ -13,6 +14,12 @@ void moment_release(struct moment *m)
 	for (size_t i = 0; i < m->count; i++)
 		report_free(m->reports[i]);
 	free(m->reports);
+	for (size_t i = 0; i < m->inspection_count; i++) {
+		inspected_stacks_free(m->inspected[i]);
+		inspection_free(m->inspections[i]);
+	}
+	free(m->inspected);
+	free(m->inspections);
 	source_recording_free(m->recording);
 }
 
@@ -46,6 +53,54 @@ static int moment_put(struct moment *m, struct snapshot *s)
 	return 0;
 }
 
+/* Takes one look over, in place of the process's earlier one. */
+static int moment_put_inspection(struct moment *m, struct inspection *inspection)
+{
+	struct inspection **grown;
+
+	for (size_t i = 0; i < m->inspection_count; i++) {
+		if (m->inspections[i]->pid != inspection->pid)
+			continue;
+		inspection_free(m->inspections[i]);
+		m->inspections[i] = inspection;
+		return 0;
+	}
+	grown = reallocarray(m->inspections, m->inspection_count + 1, sizeof(struct inspection *));
+	if (!grown) {
+		inspection_free(inspection);
+		return log_errno(ENOMEM, "reading a recording");
+	}
+	m->inspections = grown;
+	grown[m->inspection_count++] = inspection;
+	return 0;
+}
+
+static bool moment_has_inspection(const struct moment *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->inspection_count; i++) {
+		if (m->inspections[i]->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* The kinds of blocks of a process are compared as stacks are. */
+static int moment_turn_inspections(struct moment *m)
+{
+	int err = 0;
+
+	m->inspected = calloc(m->inspection_count + 1, sizeof(struct inspected_stacks *));
+	if (!m->inspected)
+		return log_errno(ENOMEM, "reading a recording");
+	for (size_t i = 0; !err && i < m->inspection_count; i++) {
+		struct snapshot *s;
+
+		err = inspected_stacks_new(m->inspections[i], &m->inspected[i], &s);
+		err = err ? log_errno(err, "reading a recording") : moment_put(m, s);
+	}
+	return err;
+}
+
 static void moment_drop_execed(struct moment *m)
 {
 	size_t n = 0;
@@ -73,24 +128,41 @@ static void moment_say_found(const struct moment *m, const char *option,
 	source_recording_say_found(m->recording, option, time, first_ns, last_ns);
 }
 
+/* What comes after the time, and with `first` all but the first, is let go. */
+static int moment_take(struct moment *m, const struct recording_item *item,
+		       const struct replay_time *time, bool first)
+{
+	struct inspection *inspection = item->inspection;
+	struct snapshot *s = item->snapshot;
+
+	if (inspection) {
+		if (!source_recording_is_late(m->recording, time, inspection->time_ns, 0) &&
+		    !(first && moment_has_inspection(m, inspection->pid)))
+			return moment_put_inspection(m, inspection);
+		inspection_free(inspection);
+	} else if (s) {
+		if (!source_recording_snapshot_is_late(m->recording, time, s) &&
+		    !(first && moment_find(m, s->target_id)))
+			return moment_put(m, s);
+		snapshot_free(s);
+	}
+	return 0;
+}
+
 int moment_read(struct moment *m, const char *path, const struct replay_config *config,
 		const char *option, bool first)
 {
 	const struct replay_time *time =
 		strcmp(option, "--to") != 0 ? &config->times.from : &config->times.to;
-	struct snapshot *s;
+	struct recording_item item;
 	int got, err = source_recording_open(path, config, &m->recording);
 
 	if (err)
 		return err;
-	while (!err && (got = source_recording_next(m->recording, &s)) > 0) {
-		bool late = source_recording_snapshot_is_late(m->recording, time, s);
-
-		if (late || (first && moment_find(m, s->target_id)))
-			snapshot_free(s);
-		else
-			err = moment_put(m, s);
-	}
+	while (!err && (got = source_recording_next_any(m->recording, &item)) > 0)
+		err = moment_take(m, &item, time, first);
+	if (!err && got >= 0)
+		err = moment_turn_inspections(m);
 	moment_drop_execed(m);
 	if (!err)
 		moment_say_found(m, option, time);

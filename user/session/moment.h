@@ -11,6 +11,10 @@ struct moment {
 	struct source_recording *recording; /* which the names belong to */
 	struct report **reports;
 	size_t count;
+	/* of a recording of inspect: what it is of, and the names of the snapshots made of them */
+	struct inspection **inspections;
+	struct inspected_stacks **inspected;
+	size_t inspection_count;
 };
 
 /*

@@ -82,31 +82,32 @@ bool source_recording_wants(const struct replay_config *config, pid_t pid)
 	return !config->pids.count;
 }
 
-int source_recording_next_any(struct source_recording *p, struct snapshot **out,
-			      const struct survey_report **survey)
+int source_recording_next_any(struct source_recording *p, struct recording_item *item)
 {
-	struct recording_item item;
 	int got;
 
-	while ((got = recording_reader_next(p->reader, &item)) > 0) {
-		if (item.survey || source_recording_wants(p->config, item.snapshot->pid))
+	while ((got = recording_reader_next(p->reader, item)) > 0) {
+		if (item->survey ||
+		    source_recording_wants(p->config, item->snapshot ? item->snapshot->pid
+								     : item->inspection->pid))
 			break;
-		snapshot_free(item.snapshot);
-		item.snapshot = NULL;
+		snapshot_free(item->snapshot);
+		inspection_free(item->inspection);
+		*item = (struct recording_item){0};
 	}
-	*out = item.snapshot;
-	*survey = item.survey;
 	return got;
 }
 
 int source_recording_next(struct source_recording *p, struct snapshot **out)
 {
-	const struct survey_report *survey;
+	struct recording_item item;
 	int got;
 
-	do
-		got = source_recording_next_any(p, out, &survey);
-	while (got > 0 && survey);
+	do {
+		got = source_recording_next_any(p, &item);
+		inspection_free(item.inspection);
+	} while (got > 0 && !item.snapshot);
+	*out = item.snapshot;
 	return got;
 }
 

@@ -28,11 +28,10 @@ void source_recording_free(
 int source_recording_next(struct source_recording *recording, struct snapshot **out);
 
 /*
- * The same, or the next report of a survey, with all of its processes: as
- * recording_reader_next().
+ * The same, or the next report of a survey, with all of its processes, or the next inspection of one
+ * of the wanted: as recording_reader_next().
  */
-int source_recording_next_any(struct source_recording *recording, struct snapshot **out,
-			      const struct survey_report **survey);
+int source_recording_next_any(struct source_recording *recording, struct recording_item *item);
 bool source_recording_wants(const struct replay_config *config, pid_t pid);
 
 /* What a pipeline needs of it: snapshots before --from are not shown. */

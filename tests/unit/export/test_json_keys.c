@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/sample_inspection.h"
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
 
@@ -41,6 +42,29 @@ static void print(const struct export_options *options, const struct report *r,
 		sample_export_report("json", options, r, r->snapshot->stack_count);
 	struct json_object *object = json_tokener_parse(text);
 
+	assert_non_null(object);
+	collect(object, set);
+	json_object_put(object);
+}
+
+static void print_inspection(struct json_object *set)
+{
+	const struct export_options options = {.verbose = true};
+	_cleanup_free_ char *text = NULL;
+	struct sample_inspection s;
+	struct json_object *object;
+
+	sample_inspection_fill(&s);
+	s.inspection.core = (char *)"core";
+	text = sample_inspection_export("json", &options, &s.inspection, SIZE_MAX);
+	object = json_tokener_parse(text);
+	assert_non_null(object);
+	collect(object, set);
+	json_object_put(object);
+	s.inspection.core = NULL;
+	free(text);
+	text = sample_inspection_export("json", &options, &s.inspection, SIZE_MAX);
+	object = json_tokener_parse(text);
 	assert_non_null(object);
 	collect(object, set);
 	json_object_put(object);
@@ -98,6 +122,7 @@ static void print_everything(struct json_object *set)
 	s.verdict.state = VERDICT_REFUSED;
 	print(&options, r, set);
 	report_drop(r);
+	print_inspection(set);
 }
 
 /* What is marked as a name (.Va, .It Va) in the section, and quoted in its example. */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An inspection that has everything, for the tests of what prints and stores it. Include after cmocka.h. */
+#ifndef MEMLEAKBPF_TESTS_SAMPLE_INSPECTION_H
+#define MEMLEAKBPF_TESTS_SAMPLE_INSPECTION_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/export/export.h"
+#include "user/model/inspection.h"
+
+struct sample_inspection {
+	struct inspection inspection; /* nothing of it is to be freed */
+	char *cmdline[3];
+	struct inspected_allocator allocators[2];
+	struct inspected_mapping mappings[2];
+	struct inspected_group groups[5];
+	struct inspected_loss losses[2];
+};
+
+static inline void sample_inspection_groups(struct sample_inspection *s)
+{
+	struct inspected_group *g = s->groups;
+
+	g[0] = (struct inspected_group){
+		.kind = GROUP_CLASS,
+		.name = (char *)"shop::Session",
+		.module = (char *)"shop",
+		.live = {480000, 10000},
+		.verdict = {{4800, 100}, {0, 0}, {48, 1}, {475152, 9899}},
+		.held_by = (char *)"sessions (shop)\na block of 4.0 KiB",
+		.growth_known = true,
+		.growth_bytes_per_s = 1234.5,
+	};
+	g[1] = (struct inspected_group){
+		.kind = GROUP_SIZE,
+		.size = 64,
+		.beginning = 0xfeedfacecafe1234,
+		.live = {64000, 1000},
+		.verdict = {{0, 0}, {12800, 200}, {0, 0}, {51200, 800}},
+		.growth_known = true,
+		.growth_bytes_per_s = -10,
+	};
+	g[2] = (struct inspected_group){
+		.kind = GROUP_PYTHON,
+		.name = (char *)"dict",
+		.live = {6400, 10},
+		.verdict = {{0, 0}, {0, 0}, {0, 0}, {6400, 10}},
+	};
+	g[3] = (struct inspected_group){
+		.kind = GROUP_TEXT,
+		.live = {4096, 1},
+		.verdict = {{4096, 1}, {0, 0}, {0, 0}, {0, 0}},
+		.contents = (char *)"a lost text\0\x01",
+		.contents_len = 13,
+	};
+	g[4] = (struct inspected_group){
+		.kind = GROUP_SIZE,
+		.size = 24,
+		.live = {24, 1},
+		.verdict = {{0, 0}, {0, 0}, {0, 0}, {24, 1}},
+	};
+}
+
+static inline void sample_inspection_fill(struct sample_inspection *s)
+{
+	*s = (struct sample_inspection){
+		.cmdline = {(char *)"/srv/shop", (char *)"--all", NULL},
+		.allocators = {{.name = "glibc",
+				.version = "2.36",
+				.arenas = 4,
+				.in_use = {554520, 11012},
+				.slack_bytes = 1000,
+				.free_bytes = 300000,
+				.cached_bytes = 20000,
+				.free_resident = 250000,
+				.free_whole_pages = 204800,
+				.books_bytes = 180000},
+			       {.name = "jemalloc",
+				.unbelieved_bytes = 8192,
+				.why = "its extents do not agree with its pages"}},
+		.mappings = {{0x7f0000000000, 1 << 20, 900000, NULL,
+			      (char *)"pool (shop)\na block of 4.0 KiB"},
+			     {0x7f1000000000, 1 << 20, 4096, (char *)"[anon:x]", NULL}},
+		.losses = {{0, {4800, 100}, {12800, 200}}, {3, {4096, 1}, {0, 0}}},
+	};
+	sample_inspection_groups(s);
+	s->inspection = (struct inspection){
+		.time_ns = 1767323045678000000ULL,
+		.elapsed_ns = 60000000000ULL,
+		.pid = 1234,
+		.comm = "shop",
+		.cmdline = s->cmdline,
+		.final = true,
+		.rss_anon = 2100000,
+		.swap = 40960,
+		.shmem = 8192,
+		.parts = {554520, 1000, 250000, 180000, 8192, 135168, 904096, 65536, 42448},
+		.allocators = s->allocators,
+		.allocator_count = 2,
+		.mappings = s->mappings,
+		.mapping_count = 2,
+		.verdict = {.state = VERDICT_TAKEN,
+			    .classes = {{8896, 101}, {12800, 200}, {48, 1}, {532776, 10710}},
+			    .pause_ns = 12345678,
+			    .total_ns = 98765432,
+			    .read_bytes = 2200000,
+			    .unknown_bytes = 912288,
+			    .unread_bytes = 4096,
+			    .approximate = true},
+		.groups = s->groups,
+		.group_count = 5,
+		.losses = s->losses,
+		.loss_count = 2,
+		.tool_bytes = 9000000,
+	};
+}
+
+/* As the format prints it; the caller frees it. NULL: it could not be written. */
+static inline char *sample_inspection_export(const char *format_name,
+					     const struct export_options *options,
+					     const struct inspection *inspection, size_t top)
+{
+	const struct exporter_format *format = export_find_format(format_name);
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	struct exporter *e = out && format ? format->open(out, options) : NULL;
+	int err;
+
+	if (!e)
+		abort();
+	err = format->inspection(e, inspection, top);
+	err |= format->close(e);
+	fclose(out);
+	if (!err)
+		return text;
+	free(text);
+	return NULL;
+}
+
+#endif
