@@ -2,6 +2,7 @@
 #ifndef MEMLEAKBPF_TESTS_ROUNDS_H
 #define MEMLEAKBPF_TESTS_ROUNDS_H
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /*
@@ -14,6 +15,15 @@ static inline int rounds(int all)
 	int n = all / (getenv("VM_GUEST") ? 10 : getenv("QUICK") ? 4 : 1);
 
 	return n ? n : 1;
+}
+
+/*
+ * One round more, after so many? Where moments are hit by chance, until one has been `met`, which a
+ * few rounds may not do.
+ */
+static inline bool rounds_left(int done, int all, int met)
+{
+	return done < rounds(all) || (!met && done < 10 * all);
 }
 
 #endif

@@ -281,7 +281,7 @@ static void stopped(void **state)
 	target_start(compute);
 	assert_true(moves(&books->register_turns));
 	tool = start_tool(&ready, 50 * NS_PER_MS);
-	for (int i = 0; i < rounds(STOPS); i++) {
+	for (int i = 0; rounds_left(i, STOPS, held); i++) {
 		while (read(ready, c, sizeof(c)) > 0)
 			;
 		while (read(ready, c, 1) != 1) {

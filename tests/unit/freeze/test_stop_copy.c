@@ -478,7 +478,7 @@ static void stopped(void (*how)(void))
 	tool = fork();
 	if (tool == 0)
 		run_stopped_tool(ready[1]);
-	for (int i = 0; i < rounds(STOPS); i++) {
+	for (int i = 0; rounds_left(i, STOPS, held); i++) {
 		/* It works, and comes to its next copy. */
 		while (read(ready[0], c, sizeof(c)) > 0)
 			;

@@ -182,13 +182,13 @@ static uint64_t longest(void)
 static void stopped(int all, uint64_t most)
 {
 	unsigned seed = 1;
-	int held = 0, times = rounds(STOPS);
+	int held = 0, times = 0;
 	pid_t tool = fork();
 
 	if (tool == 0)
 		run_tool();
 	assert_true(tool_works(tool));
-	for (int i = 0; i < times; i++) {
+	for (; rounds_left(times, STOPS, held); times++) {
 		uint64_t ns;
 
 		usleep((unsigned)rand_r(&seed) % 20000);
@@ -196,12 +196,12 @@ static void stopped(int all, uint64_t most)
 		held += is_traced(target);
 		ns = goes_on_after();
 		if (ns > most)
-			fail_msg("stop number %d: it stands still for %llu ms", i + 1,
+			fail_msg("stop number %d: it stands still for %llu ms", times + 1,
 				 (unsigned long long)(ns / NS_PER_MS));
 		assert_true(let_go_within(most));
 		tool_go_on(tool);
 		if (!tool_works(tool))
-			fail_msg("stop number %d: the tool does not go on", i + 1);
+			fail_msg("stop number %d: the tool does not go on", times + 1);
 	}
 	kill(tool, SIGKILL);
 	assert_int_equal(waitpid(tool, NULL, 0), tool);
