@@ -38,6 +38,11 @@ struct reach_options {
 	 * pointers may carry tags: in the high byte (x86 LAM, aarch64 TBI) and the low three bits
 	 */
 	bool tagged;
+	/*
+	 * By block: a pointer to one of so many first words or behind them points to it, as it does to an
+	 * interpreter's object behind what that keeps in front. NULL: none. Outlives the reach.
+	 */
+	const uint8_t *heads;
 };
 
 struct reach;

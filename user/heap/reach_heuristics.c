@@ -91,6 +91,8 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 
 	if (!offset)
 		return true;
+	if (options->heads && offset <= 8u * options->heads[block - image->blocks])
+		return true;
 	if (options->tagged && (pointer & ~7ull) == block->address)
 		return true;
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&

@@ -35,7 +35,9 @@ enum python_type_word {
 #define FLAG_HEAPTYPE	     (1ull << 9)
 #define FLAG_READY	     (1ull << 12)
 #define FLAG_HAVE_GC	     (1ull << 14)
+#define FLAG_LIST_SUBCLASS   (1ull << 25)
 #define FLAG_STR_SUBCLASS    (1ull << 28)
+#define FLAG_DICT_SUBCLASS   (1ull << 29)
 #define FLAG_TYPE_SUBCLASS   (1ull << 31)
 
 /* A string is mostly a smaller object than its type says: PyASCIIObject and its characters. */
@@ -45,6 +47,9 @@ enum python_type_word {
 #define GC_HEAD	   2
 #define PRE_HEADER 2
 #define DEBUG_HEAD 2
+
+/* Bytes: of numbers of entries, one each, and two more; 30 keys are shared at most. */
+#define VALUES_HEAD_MAX 40
 
 /* Of a type's dictionary; no class has so many members. */
 #define ENTRIES_MAX 4096
@@ -66,6 +71,7 @@ struct python_type {
 	uint32_t before; /* words in front of its objects, in their block */
 	uint32_t words;	 /* of an object of it, at least */
 	uint32_t group;
+	uint32_t attributes; /* CLASS_NO_GROUP: not made */
 };
 
 struct class_python {
@@ -76,6 +82,7 @@ struct class_python {
 	size_t metaclasses; /* how many of the types are types of types */
 	uint32_t *slots;    /* type + 1, open addressing */
 	size_t slot_count;
+	uint32_t items, keys, values; /* groups of what lists and dictionaries have */
 };
 
 void class_python_free(struct class_python *python)
@@ -277,7 +284,7 @@ static int class_python_add(struct class_python *python, uint64_t address)
 {
 	uint64_t words[TP_WORDS];
 	char name[2 * NAME_LEN_MAX] = "";
-	struct python_type type = {.address = address};
+	struct python_type type = {.address = address, .attributes = CLASS_NO_GROUP};
 	uint32_t *slot;
 	int err;
 
@@ -390,6 +397,19 @@ static int class_python_scan_blocks(struct class_python *python, const struct he
 	return err;
 }
 
+static int class_python_make_groups(struct class_python *python)
+{
+	int err = class_groups_named(python->groups, GROUP_PYTHON, "list (items)", NULL,
+				     &python->items);
+
+	err = err
+		      ?: class_groups_named(python->groups, GROUP_PYTHON, "dict (keys)", NULL,
+					    &python->keys);
+	return err
+		       ?: class_groups_named(python->groups, GROUP_PYTHON, "dict (values)", NULL,
+					     &python->values);
+}
+
 int class_python_find(const struct heap_image *image, struct class_memory *memory,
 		      struct class_groups *groups, struct class_python **out)
 {
@@ -409,6 +429,7 @@ int class_python_find(const struct heap_image *image, struct class_memory *memor
 		class_python_free(python);
 		return err;
 	}
+	err = class_python_make_groups(python);
 	for (int i = 0; !err && i < METACLASS_ROUNDS && python->metaclasses > known; i++) {
 		known = python->metaclasses;
 		err = class_python_scan_data(python, false);
@@ -423,9 +444,10 @@ int class_python_find(const struct heap_image *image, struct class_memory *memor
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-uint32_t class_python_group(const struct class_python *python, const uint64_t *words, size_t count)
+bool class_python_object(const struct class_python *python, const uint64_t *words, size_t count,
+			 struct class_python_object *object)
 {
-	for (size_t before = 0; before <= GC_HEAD + PRE_HEADER + DEBUG_HEAD; before += 2) {
+	for (uint32_t before = 0; before <= GC_HEAD + PRE_HEADER + DEBUG_HEAD; before += 2) {
 		const struct python_type *type;
 
 		if (before + OB_TYPE >= count)
@@ -435,8 +457,63 @@ uint32_t class_python_group(const struct class_python *python, const uint64_t *w
 			continue;
 		/* One without references is one that was, and what has its memory now left that word. */
 		if ((before == type->before || before == type->before + DEBUG_HEAD) &&
-		    (uint32_t)words[before + OB_REFCNT])
-			return type->group;
+		    (uint32_t)words[before + OB_REFCNT]) {
+			*object = (struct class_python_object){type, type->group, before};
+			return true;
+		}
 	}
-	return CLASS_NO_GROUP;
+	return false;
+}
+
+static void class_python_add_part(struct class_python_part parts[static PYTHON_PARTS],
+				  size_t *count, uint64_t address, uint32_t into, uint32_t group)
+{
+	if (address && group != CLASS_NO_GROUP)
+		parts[(*count)++] = (struct class_python_part){address, into, group};
+}
+
+/* The attributes of an instance, where they are no dictionary. */
+static int class_python_attributes(struct class_python *python, struct python_type *type)
+{
+	const char *name = class_groups_at(python->groups, type->group)->name;
+	char attributes[2 * NAME_LEN_MAX + sizeof(" (attributes)")];
+
+	if (type->attributes != CLASS_NO_GROUP)
+		return 0;
+	snprintf(attributes, sizeof(attributes), "%.*s (attributes)", 2 * NAME_LEN_MAX, name);
+	return class_groups_named(python->groups, GROUP_PYTHON, attributes, NULL,
+				  &type->attributes);
+}
+
+/*
+ * PyListObject and PyDictObject are the same in all these versions. The values of a dictionary that shares
+ * its keys have some bytes in front of them from 3.11 on; so have the attributes of an instance, for which 3.11
+ * has a pointer four words in front of it, and 3.12 one three words in front, less 1; 3.13 has them in the
+ * instance.
+ */
+int class_python_parts(struct class_python *python, const struct class_python_object *object,
+		       const uint64_t *words, size_t count,
+		       struct class_python_part parts[static PYTHON_PARTS], size_t *part_count)
+{
+	struct python_type *type = &python->types[object->type - python->types];
+	const uint64_t *self = words + object->before;
+	size_t left = count - object->before;
+	int err;
+
+	*part_count = 0;
+	if (type->flags & FLAG_LIST_SUBCLASS && left > 3) {
+		class_python_add_part(parts, part_count, self[3], 0, python->items);
+	} else if (type->flags & FLAG_DICT_SUBCLASS && left > 5) {
+		class_python_add_part(parts, part_count, self[4], 0, python->keys);
+		class_python_add_part(parts, part_count, self[5], VALUES_HEAD_MAX, python->values);
+	} else if (type->flags & FLAG_MANAGED_DICT && object->before >= GC_HEAD + PRE_HEADER) {
+		err = class_python_attributes(python, type);
+		if (err)
+			return err;
+		class_python_add_part(parts, part_count, self[-4], VALUES_HEAD_MAX,
+				      type->attributes);
+		class_python_add_part(parts, part_count, self[-3], VALUES_HEAD_MAX,
+				      type->attributes);
+	}
+	return 0;
 }

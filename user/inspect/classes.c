@@ -43,8 +43,10 @@ struct class_block {
 	bool cut;      /* the block goes on */
 };
 
-static struct class_block classifier_block(struct classifier *c, const struct heap_block *b)
+static struct class_block classifier_block(struct classifier *c, size_t i)
 {
+	const struct heap_block *b = &c->image->blocks[i];
+	uint64_t size = heap_block_end(c->image, i) - b->address;
 	const struct memory_region *r = c->region;
 	struct class_block block = {.words = NULL};
 
@@ -58,9 +60,9 @@ static struct class_block classifier_block(struct classifier *c, const struct he
 		return block;
 	block.words = r->words + (b->address - r->start) / 8;
 	block.size = r->start + r->size - b->address;
-	block.cut = block.size < b->size;
+	block.cut = block.size < size;
 	if (!block.cut)
-		block.size = b->size;
+		block.size = size;
 	block.count = (size_t)(block.size / 8);
 	return block;
 }
@@ -101,6 +103,55 @@ static int classifier_cxx(struct classifier *c, const struct class_block *block,
 		err = class_cxx_group(c->cxx, block->words[first], true, group);
 		if (*group != CLASS_NO_GROUP && !classifier_is_array(c, block, first))
 			*group = CLASS_NO_GROUP;
+	}
+	return err;
+}
+
+/* ---- CPython -------------------------------------------------------------------------------- */
+
+static void classifier_take_part(struct classifier *c, struct block_classes *classes,
+				 const struct class_python_part *part)
+{
+	const struct heap_image *image = c->image;
+	size_t i = heap_image_block(image, part->address + 1);
+	const struct heap_block *b = i ? &image->blocks[i - 1] : NULL;
+
+	if (!b || part->address >= heap_block_end(image, i - 1) ||
+	    part->address - b->address > part->into || classes->group[i - 1] != CLASS_NO_GROUP)
+		return;
+	classes->group[i - 1] = part->group;
+	classes->heads[i - 1] = (uint8_t)((part->address - b->address + 7) / 8);
+}
+
+/* First all objects; then what belongs to them, for that is none. */
+static int classifier_python(struct classifier *c, struct block_classes *classes)
+{
+	struct class_python_object object;
+	int err = 0;
+
+	classes->heads = calloc(classes->block_count + 1, sizeof(*classes->heads));
+	if (!classes->heads)
+		return -ENOMEM;
+	for (size_t i = 0; i < classes->block_count; i++) {
+		const struct class_block block = classifier_block(c, i);
+
+		if (!class_python_object(c->python, block.words, block.count, &object))
+			continue;
+		classes->group[i] = object.group;
+		classes->heads[i] = (uint8_t)object.before;
+	}
+	for (size_t i = 0; !err && i < classes->block_count; i++) {
+		const struct class_block block = classifier_block(c, i);
+		struct class_python_part parts[PYTHON_PARTS];
+		size_t count;
+
+		if (classes->group[i] == CLASS_NO_GROUP ||
+		    !class_python_object(c->python, block.words, block.count, &object))
+			continue;
+		err = class_python_parts(c->python, &object, block.words, block.count, parts,
+					 &count);
+		for (size_t k = 0; !err && k < count; k++)
+			classifier_take_part(c, classes, &parts[k]);
 	}
 	return err;
 }
@@ -154,19 +205,18 @@ static int classifier_text(struct classifier *c, const struct class_block *block
 	return 0;
 }
 
-static int classifier_look_at(struct classifier *c, const struct heap_block *b, uint32_t *group)
+static int classifier_look_at(struct classifier *c, size_t i, uint32_t *group)
 {
-	const struct class_block block = classifier_block(c, b);
+	const struct class_block block = classifier_block(c, i);
 	uint32_t kind;
 	int err = classifier_cxx(c, &block, group);
 
-	if (!err && *group == CLASS_NO_GROUP && c->python)
-		*group = class_python_group(c->python, block.words, block.count);
 	if (!err && *group == CLASS_NO_GROUP)
 		err = classifier_text(c, &block, group);
 	if (err || *group != CLASS_NO_GROUP)
 		return err;
-	err = class_sizes_count(c->sizes, b->size, block.words, block.count, &kind);
+	err = class_sizes_count(c->sizes, c->image->blocks[i].size, block.words, block.count,
+				&kind);
 	*group = kind | IS_KIND;
 	return err;
 }
@@ -211,8 +261,12 @@ static int classifier_run(struct classifier *c, struct block_classes *classes)
 
 	if (!err)
 		err = class_python_find(c->image, c->memory, c->groups, &c->python);
-	for (size_t i = 0; !err && i < classes->block_count; i++)
-		err = classifier_look_at(c, &c->image->blocks[i], &group[i]);
+	if (!err && c->python)
+		err = classifier_python(c, classes);
+	for (size_t i = 0; !err && i < classes->block_count; i++) {
+		if (group[i] == CLASS_NO_GROUP)
+			err = classifier_look_at(c, i, &group[i]);
+	}
 	for (size_t i = 0; !err && i < classes->block_count; i++) {
 		if (group[i] & IS_KIND)
 			err = class_sizes_group(c->sizes, c->groups, group[i] & ~IS_KIND,
@@ -264,6 +318,7 @@ void block_classes_free(struct block_classes *classes)
 	}
 	free(classes->groups);
 	free(classes->group);
+	free(classes->heads);
 	free(classes);
 }
 

@@ -16,6 +16,11 @@
 
 struct block_classes {
 	uint32_t *group; /* by block of the image: its index in the groups */
+	/*
+	 * By block: so many words into it begins what other memory points to as it (behind what an interpreter
+	 * keeps in front of its objects). NULL: where the block begins, for all of them
+	 */
+	uint8_t *heads;
 	size_t block_count;
 	/* with kind, name, module, size, beginning and live; none of them is empty */
 	struct inspected_group *groups;
@@ -24,7 +29,7 @@ struct block_classes {
 
 /*
  * Puts each block of a finished image into a group: 0 and *out (block_classes_free()), or -ENOMEM, not
- * logged. Takes 4 bytes a block and some MiB; all is bounded, whatever is in the image.
+ * logged. Takes 4 bytes a block, 5 of a CPython, and some MiB; all is bounded, whatever is in the image.
  */
 int block_classes_find(const struct heap_image *image, const struct class_files *files,
 		       struct block_classes **out);

@@ -58,25 +58,6 @@ static int inspect_walk(struct inspect_run *run)
 	return err ?: heap_image_take_old(run->image);
 }
 
-static int inspect_judge(struct inspect_run *run)
-{
-	const struct reach_options how = {.heuristics = run->options->heuristics,
-					  .tagged = run->options->tagged};
-	struct verdict *v = &run->out->verdict;
-	int err = reach_new(run->image, &how, &run->reach);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < run->image->block_count; i++) {
-		const struct heap_block *b = &run->image->blocks[i];
-
-		amount_add(&v->classes[reach_class(run->reach, i)], &(struct amount){b->size, 1});
-	}
-	v->unknown_bytes = reach_unknown_bytes(run->reach);
-	v->state = VERDICT_TAKEN;
-	return 0;
-}
-
 /* The groups become the inspection's; which block is in which stays. */
 static int inspect_group(struct inspect_run *run)
 {
@@ -102,32 +83,48 @@ static int inspect_group(struct inspect_run *run)
 	out->groups = TAKE_PTR(run->classes->groups);
 	out->group_count = run->classes->group_count;
 	run->classes->group_count = 0;
-	for (size_t i = 0; i < run->image->block_count; i++) {
-		const struct heap_block *b = &run->image->blocks[i];
+	return 0;
+}
 
-		amount_add(&out->groups[run->classes->group[i]].verdict[reach_class(run->reach, i)],
-			   &(struct amount){b->size, 1});
+static int inspect_judge(struct inspect_run *run)
+{
+	const struct reach_options how = {.heuristics = run->options->heuristics,
+					  .tagged = run->options->tagged,
+					  .heads = run->classes->heads};
+	struct verdict *v = &run->out->verdict;
+	int err = reach_new(run->image, &how, &run->reach);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < run->image->block_count; i++) {
+		const struct amount one = {run->image->blocks[i].size, 1};
+		enum verdict_class class = reach_class(run->reach, i);
+
+		amount_add(&v->classes[class], &one);
+		amount_add(&run->out->groups[run->classes->group[i]].verdict[class], &one);
 	}
+	v->unknown_bytes = reach_unknown_bytes(run->reach);
+	v->state = VERDICT_TAKEN;
 	return 0;
 }
 
 static int inspect_steps(struct inspect_run *run)
 {
-	uint64_t start = monotonic_ns(), walked, judged;
+	uint64_t start = monotonic_ns(), walked, grouped;
 	int err = inspect_walk(run);
 
 	walked = monotonic_ns();
 	err = err ?: memory_parts_find(run->image, run->source, run->out);
-	err = err ?: inspect_judge(run);
-	judged = monotonic_ns();
 	err = err ?: inspect_group(run);
+	grouped = monotonic_ns();
+	err = err ?: inspect_judge(run);
 	err = err ?: losses_find(run->image, run->reach, run->classes->group, run->out);
 	err = err ?: inspection_sort(run->out, INSPECTION_BY_BYTES);
 	log_debug("inspection of %d: %zu blocks; %.1f ms to walk through the allocators' books, "
-		  "%.1f ms to follow pointers, %.1f ms to put alike blocks together",
+		  "%.1f ms to put alike blocks together, %.1f ms to follow pointers",
 		  (int)run->source->pid, run->image->block_count,
-		  (double)(walked - start) / NS_PER_MS, (double)(judged - walked) / NS_PER_MS,
-		  (double)(monotonic_ns() - judged) / NS_PER_MS);
+		  (double)(walked - start) / NS_PER_MS, (double)(grouped - walked) / NS_PER_MS,
+		  (double)(monotonic_ns() - grouped) / NS_PER_MS);
 	return err;
 }
 

@@ -85,7 +85,15 @@ def book(o):
     if by_malloc:
         size = usable(address)
     name = t.__name__ if t.__module__ == "builtins" else t.__module__ + "." + t.__name__
-    print("block %x %d python %s" % (address, size, name))
+    print("block %x %d python %s +%d" % (address, size, name, before))
+
+
+def book_part(o, name):
+    """What a list or a dictionary has in a block of its own."""
+    address = ctypes.c_size_t.from_address(id(o) + (24 if type(o) is list else 32)).value - debug_head
+    size = usable(address) if by_malloc else o.__sizeof__() - type(o).__basicsize__ + debug_head
+    if not debug_head:
+        print("block %x %d python %s +0" % (address, size, name))
 
 
 gc.collect()
@@ -96,5 +104,10 @@ objects += [o for o in kept if id(o) not in tracked]
 for o in objects:
     if o is not objects and not isinstance(o, types.FrameType):
         book(o)
+for o in kept:
+    if type(o) is list:
+        book_part(o, "list (items)")
+    elif type(o) is dict:
+        book_part(o, "dict (keys)")
 print("ready", flush=True)
 sys.stdin.read()
