@@ -10,7 +10,14 @@
 #define ADDRESS_BITS 48
 #define LEAF_BITS    18
 #define LEAF_WORDS   (1ull << LEAF_BITS)
-#define PROBES	     32 /* blocks that roots are looked for with */
+#define LEAF_BYTES   (8 * LEAF_WORDS)
+
+/* What is looked at of a leaf before it is none, and of a tree before it is believed. */
+#define LOOKS	    64
+#define SPANS_MIN   3
+#define SPANS_LOOKS 4096
+/* Words for all of it: a program's own tables may have millions of pointers. */
+#define SEARCH_WORDS (64ull << 20)
 
 /* An entry of the root stands for 1 << this many bytes. */
 static unsigned page_tree_leaf_shift(const struct page_tree_kind *kind)
@@ -18,78 +25,148 @@ static unsigned page_tree_leaf_shift(const struct page_tree_kind *kind)
 	return kind->page_shift + LEAF_BITS;
 }
 
-static uint64_t page_tree_leaf_entry(const struct page_tree *tree, uint64_t leaf, uint64_t address)
+static uint64_t page_tree_root_words(const struct page_tree_kind *kind)
 {
-	uint64_t index = (address >> tree->kind->page_shift) % LEAF_WORDS, entry;
-
-	return memory_image_word(tree->image->memory, leaf + 8 * index, &entry) ? entry : 0;
+	return 1ull << (ADDRESS_BITS - page_tree_leaf_shift(kind));
 }
 
 uint64_t page_tree_entry(const struct page_tree *tree, uint64_t address)
 {
-	uint64_t at = tree->root + 8 * (address >> page_tree_leaf_shift(tree->kind)), leaf;
+	uint64_t at = tree->root + 8 * (address >> page_tree_leaf_shift(tree->kind)), leaf, entry;
 
 	if (address >> ADDRESS_BITS || !memory_image_word(tree->image->memory, at, &leaf) || !leaf)
 		return 0;
-	return page_tree_leaf_entry(tree, leaf, address);
+	at = leaf + 8 * ((address >> tree->kind->page_shift) % LEAF_WORDS);
+	return memory_image_word(tree->image->memory, at, &entry) ? entry : 0;
+}
+
+/* One more word is looked at; false: there is nothing left. */
+static bool page_tree_look(struct page_tree *tree)
+{
+	tree->left -= tree->left > 0;
+	return tree->left;
+}
+
+/* Does the page that the address lies in lead to that description? */
+static bool page_tree_leads(const struct page_tree *tree, uint64_t address, uint64_t described_at)
+{
+	return tree->kind->described_at(tree, page_tree_entry(tree, address)) == described_at;
+}
+
+/* The span that the entry leads to, as far as the description says. */
+static bool page_tree_describe(const struct page_tree *tree, uint64_t entry, struct page_span *span)
+{
+	*span = (struct page_span){.described_at = tree->kind->described_at(tree, entry)};
+	return span->described_at && tree->kind->read(tree, entry, span) &&
+	       span->start < span->end && !(span->end >> (ADDRESS_BITS - 1));
+}
+
+static bool page_tree_agrees(const struct page_tree *tree, const struct page_span *span)
+{
+	return page_tree_leads(tree, span->start, span->described_at) &&
+	       page_tree_leads(tree, span->end - 1, span->described_at);
 }
 
 /* ---- where roots are ---------------------------------------------------------------------- */
 
-static bool page_tree_in_block(const struct heap_image *image, uint64_t address)
+static bool page_tree_may_be_leaf(const struct heap_image *image, const struct page_tree_kind *kind,
+				  uint64_t leaf)
 {
-	size_t next = heap_image_block(image, address + 1);
+	return leaf && !(leaf % kind->leaf_align) && !(leaf >> (ADDRESS_BITS - 1)) &&
+	       walker_is_mapped(image, leaf, leaf + LEAF_BYTES);
+}
 
-	return next && address - image->blocks[next - 1].address < image->blocks[next - 1].size;
+/* Can all that the root has be leaves? */
+static bool page_tree_is_root(struct page_tree *tree)
+{
+	uint64_t at = tree->root, end = at + 8 * page_tree_root_words(tree->kind);
+	struct memory_run run;
+
+	if (!walker_is_mapped(tree->image, at, end))
+		return false;
+	while (memory_image_next_run(tree->image->memory, &at, end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			if (!page_tree_look(tree))
+				return false;
+			if (run.words[i] &&
+			    !page_tree_may_be_leaf(tree->image, tree->kind, run.words[i]))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Are there several spans that agree, and more than entries that do not? */
+static bool page_tree_is_believed(const struct page_tree *tree)
+{
+	struct page_tree some = *tree;
+	bool believed;
+
+	some.most = SPANS_LOOKS;
+	believed = !page_tree_read(&some) && some.count >= SPANS_MIN && some.count > some.refused;
+	page_tree_clear(&some);
+	return believed;
 }
 
 /*
- * The root that the word at this address belongs to, if it is the one that leads to the leaf of
- * that block; 0: it is not.
+ * The word at this address leads to what may be a leaf, which has that entry for one of its pages.
+ * Is it in a root? The entry's description says which page it is for, and this where in the root the leaf
+ * has its place.
  */
-static uint64_t page_tree_root_by(const struct heap_image *image, const struct page_tree_kind *kind,
-				  uint64_t at, uint64_t leaf, uint64_t block)
+static bool page_tree_root_by(struct page_tree *tree, uint64_t at, uint64_t page, uint64_t entry)
 {
-	struct page_tree tree = {
-		.kind = kind,
-		.image = image,
-		.root = at - 8 * (block >> page_tree_leaf_shift(kind)),
-	};
-	uint64_t entry = page_tree_leaf_entry(&tree, leaf, block);
+	const unsigned page_shift = tree->kind->page_shift;
 	struct page_span span;
+	uint64_t address;
 
-	if (!entry || !kind->read(&tree, entry, &span) || span.state != PAGE_SPAN_IN_USE ||
-	    block < span.start || block >= span.end)
-		return 0;
-	return tree.root;
+	if (!page_tree_describe(tree, entry, &span))
+		return false;
+	address = span.start + ((page - (span.start >> page_shift)) % LEAF_WORDS << page_shift);
+	if (address >= span.end)
+		return false;
+	tree->root = at - 8 * (address >> page_tree_leaf_shift(tree->kind));
+	return page_tree_agrees(tree, &span) && page_tree_is_root(tree) &&
+	       page_tree_is_believed(tree);
+}
+
+static bool page_tree_find_root(struct page_tree *tree, uint64_t at, uint64_t leaf)
+{
+	uint64_t next = leaf;
+	struct memory_run run;
+	unsigned looks = 0;
+
+	while (memory_image_next_run(tree->image->memory, &next, leaf + LEAF_BYTES, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			if (!page_tree_look(tree) || (run.words[i] && looks++ == LOOKS))
+				return false;
+			if (run.words[i] &&
+			    page_tree_root_by(tree, at, (run.address - leaf) / 8 + i, run.words[i]))
+				return true;
+		}
+	}
+	return false;
 }
 
 size_t page_tree_roots(const struct heap_image *image, const struct page_tree_kind *kind,
 		       uint64_t *roots, size_t max)
 {
-	size_t found = 0, step = image->block_count / PROBES + 1;
+	struct page_tree tree = {.kind = kind, .image = image, .left = SEARCH_WORDS};
+	uint64_t behind = 0; /* the last root that was found */
+	size_t found = 0;
 
-	for (size_t i = 0; i < image->memory->region_count; i++) {
+	for (size_t i = 0; found < max && i < image->memory->region_count; i++) {
 		const struct memory_region *r = &image->memory->regions[i];
 
 		if (!walker_is_data(image, r))
 			continue;
-		for (size_t w = 0; w < r->size / 8; w++) {
-			uint64_t root = 0;
+		for (size_t w = 0; found < max && w < r->size / 8; w++) {
+			uint64_t at = r->start + 8 * w;
 
-			/* A program's own tables may have millions of pointers into blocks. */
-			if (!r->words[w] || r->words[w] % kind->leaf_align || r->words[w] >> 47 ||
-			    page_tree_in_block(image, r->words[w]))
+			if (at < behind || !page_tree_may_be_leaf(image, kind, r->words[w]) ||
+			    !page_tree_find_root(&tree, at, r->words[w]))
 				continue;
-			for (size_t b = 0; !root && b < image->block_count; b += step)
-				root = page_tree_root_by(image, kind, r->start + 8 * w, r->words[w],
-							 image->blocks[b].address);
-			for (size_t k = 0; k < found; k++)
-				root = root == roots[k] ? 0 : root;
-			if (root)
-				roots[found++] = root;
-			if (found == max)
-				return found;
+			roots[found++] = tree.root;
+			behind = tree.root + 8 * page_tree_root_words(kind);
 		}
 	}
 	return found;
@@ -110,43 +187,64 @@ static int page_tree_read_entry(struct page_tree *tree, uint64_t page, uint64_t 
 {
 	struct page_span span;
 
-	tree->left--;
 	/* Entries of what has become part of another span stay. */
-	if (!entry || (tree->count && page < tree->spans[tree->count - 1].end) ||
-	    !tree->kind->read(tree, entry, &span) || span.start != page)
+	if (!entry || (tree->count && page < tree->spans[tree->count - 1].end))
 		return 0;
-	return page_tree_add_span(tree, &span);
+	if (page_tree_describe(tree, entry, &span) && span.start == page &&
+	    page_tree_agrees(tree, &span))
+		return page_tree_add_span(tree, &span);
+	tree->refused++;
+	return 0;
 }
 
-static int page_tree_read_leaf(struct page_tree *tree, uint64_t leaf, uint64_t first_page)
+static int page_tree_read_leaf(struct page_tree *tree, struct heap_range leaf, uint64_t first_page)
 {
-	uint64_t next = leaf;
+	uint64_t next = leaf.start;
 	struct memory_run run;
 	int err = 0;
 
-	while (!err && tree->left &&
-	       memory_image_next_run(tree->image->memory, &next, leaf + 8 * LEAF_WORDS, &run)) {
-		uint64_t page = first_page + ((run.address - leaf) / 8 << tree->kind->page_shift);
+	while (!err && memory_image_next_run(tree->image->memory, &next, leaf.end, &run)) {
+		for (size_t i = 0; !err && i < run.count; i++) {
+			uint64_t page = (run.address - leaf.start) / 8 + i;
 
-		for (size_t i = 0; !err && i < run.count && tree->left; i++)
+			if (!page_tree_look(tree) ||
+			    (tree->most && tree->count + tree->refused >= tree->most))
+				return 0;
 			err = page_tree_read_entry(
-				tree, page + ((uint64_t)i << tree->kind->page_shift), run.words[i]);
+				tree, first_page + (page << tree->kind->page_shift), run.words[i]);
+		}
 	}
 	return err;
 }
 
+struct heap_range page_tree_next_leaf(const struct page_tree *tree, uint64_t *index)
+{
+	uint64_t at = tree->root + 8 * *index;
+	uint64_t end = tree->root + 8 * page_tree_root_words(tree->kind);
+	struct memory_run run;
+
+	while (memory_image_next_run(tree->image->memory, &at, end, &run)) {
+		for (size_t i = 0; i < run.count; i++) {
+			uint64_t leaf = run.words[i];
+
+			if (!page_tree_may_be_leaf(tree->image, tree->kind, leaf))
+				continue;
+			*index = (run.address - tree->root) / 8 + i + 1;
+			return (struct heap_range){leaf, leaf + LEAF_BYTES};
+		}
+	}
+	return (struct heap_range){0, 0};
+}
+
 int page_tree_read(struct page_tree *tree)
 {
-	unsigned shift = page_tree_leaf_shift(tree->kind);
+	struct heap_range leaf;
+	uint64_t next = 0;
 	int err = 0;
 
-	for (uint64_t i = 0; !err && i < 1ull << (ADDRESS_BITS - shift); i++) {
-		uint64_t leaf;
-
-		if (memory_image_word(tree->image->memory, tree->root + 8 * i, &leaf) && leaf &&
-		    !(leaf % tree->kind->leaf_align) && !(leaf >> 47))
-			err = page_tree_read_leaf(tree, leaf, i << shift);
-	}
+	while (!err && (leaf = page_tree_next_leaf(tree, &next), leaf.end))
+		err = page_tree_read_leaf(tree, leaf,
+					  (next - 1) << page_tree_leaf_shift(tree->kind));
 	return err;
 }
 
@@ -162,4 +260,20 @@ const struct page_span *page_tree_find(const struct page_tree *tree, uint64_t ad
 	size_t low = BISECT(i, 0, tree->count, tree->spans[i].start <= address);
 
 	return low && address < tree->spans[low - 1].end ? &tree->spans[low - 1] : NULL;
+}
+
+bool page_tree_next_gap(const struct page_tree *tree, uint64_t *start, uint64_t end,
+			struct heap_range *gap)
+{
+	size_t next = BISECT(i, 0, tree->count, tree->spans[i].end <= *start);
+
+	for (; next < tree->count && tree->spans[next].start <= *start; next++)
+		*start = tree->spans[next].end;
+	if (*start >= end)
+		return false;
+	gap->start = *start;
+	gap->end =
+		next < tree->count && tree->spans[next].start < end ? tree->spans[next].start : end;
+	*start = gap->end;
+	return true;
 }

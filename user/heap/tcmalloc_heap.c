@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Free memory of gperftools' tcmalloc, as gperftools 2.8 to 2.10 lays it out on 64 bits with pages
+ * What gperftools' tcmalloc has, as gperftools 2.8 to 2.10 lays it out on 64 bits with pages
  * of 8 KiB and addresses of 48 bits (span.h, pagemap.h, thread_cache.h, central_freelist.h of its
  * sources). All memory is in spans, runs of pages. A map of two levels, a variable of the library,
  * leads from the first and the last page of a span (where it holds small objects: from each) to its
@@ -9,18 +9,21 @@
  * Free objects of a span hang on a list of the span's, on one of a thread's cache, or on one of the
  * transfer cache between the two. A list is believed if all of it lies where objects of its class
  * do, and it is as long as is said elsewhere. The transfer cache's slots keep addresses of objects
- * that were handed out long ago, and hold nothing.
+ * that were handed out long ago, and hold nothing. Where a list is not believed, it is not known either which
+ * objects of its span or its class are in use.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/heap/page_tree.h"
 #include "user/heap/walker.h"
 
 #define PAGE_SHIFT 13
 
+#define SPAN_WORDS 6
 #define CLASSES	   128
 #define LARGEST	   (256u << 10) /* object that is small */
 #define LIST_WORDS 4 /* of a thread's list: its head, its length, …, the size of its objects */
@@ -37,42 +40,58 @@
 #define CENTRAL_WORDS 146
 #define TRIES	      4 /* spans of a class by which its central list is looked for */
 
+#define SYSTEM_PAGE 4096ull
+/* A cache of a thread is larger: behind the lists come a sampler and links. */
+#define CACHE_BYTES	(8ull * CLASSES * LIST_WORDS)
+#define CACHE_LINKS_END 128
+#define CACHE_ALIGN	64
+
+#define CACHED 1ull /* of a free object's address: the low bit, which is 0 */
+
 enum { IN_USE = PAGE_SPAN_IN_USE, FREE, RETURNED };
 
 struct tcmalloc_books {
 	struct heap_image *image;
 	struct page_tree tree;	 /* its map */
 	uint32_t sizes[CLASSES]; /* of objects; 0: not known */
-	/* how often a class's central list has been looked for; TRIES: it is found */
+	/* how often a class's central list has been looked for */
 	uint8_t central[CLASSES];
-	uint64_t *free; /* objects */
+	bool found_central[CLASSES];
+	bool unsure[CLASSES]; /* a list of its objects is not believed */
+	uint64_t *free;	      /* objects; those that are in caches are CACHED */
 	size_t free_count, free_room;
+	struct heap_range *own; /* memory that it keeps its books in */
+	size_t own_count, own_room;
+	struct inventory_allocator *allocator; /* NULL: no inventory is wanted */
 };
 
 /* ---- spans -------------------------------------------------------------------------------- */
 
-/* As struct page_tree_kind has it. */
+/* As struct page_tree_kind has them. */
+static uint64_t tcmalloc_described_at(const struct page_tree *map, uint64_t entry)
+{
+	(void)map;
+	return entry;
+}
+
 static bool tcmalloc_read_span(const struct page_tree *map, uint64_t entry, struct page_span *out)
 {
-	const uint64_t *words = memory_image_words(map->image->memory, entry, 6);
+	const uint64_t *words = memory_image_words(map->image->memory, entry, SPAN_WORDS);
 
 	if (!words || words[0] >> 34 || !words[1] || words[1] >> 34 || (words[0] + words[1]) >> 34)
 		return false;
-	*out = (struct page_span){
-		.start = words[0] << PAGE_SHIFT,
-		.end = (words[0] + words[1]) << PAGE_SHIFT,
-		.words = words,
-		.size_class = words[5] >> 16 & 0xff,
-		.state = words[5] >> 24 & 3,
-	};
-	return out->state <= RETURNED && out->size_class < CLASSES &&
-	       page_tree_entry(map, out->start) == entry &&
-	       page_tree_entry(map, out->end - 1) == entry;
+	out->start = words[0] << PAGE_SHIFT;
+	out->end = (words[0] + words[1]) << PAGE_SHIFT;
+	out->words = words;
+	out->size_class = words[5] >> 16 & 0xff;
+	out->state = words[5] >> 24 & 3;
+	return out->state <= RETURNED && out->size_class < CLASSES;
 }
 
 static const struct page_tree_kind tcmalloc_tree = {
 	.page_shift = PAGE_SHIFT,
 	.leaf_align = 16,
+	.described_at = tcmalloc_described_at,
 	.read = tcmalloc_read_span,
 };
 
@@ -97,11 +116,11 @@ static int tcmalloc_add_free(struct tcmalloc_books *books, uint64_t object)
 }
 
 /*
- * A list that ends after `length` objects of the class; any number when that is 0. What is not so
- * is not taken.
+ * A list that ends after `length` objects of the class; any number when that is 0. `tag`: CACHED or 0.
+ * What is not so is not taken, which is no error; *taken says it.
  */
 static int tcmalloc_take_list(struct tcmalloc_books *books, uint64_t object, unsigned size_class,
-			      uint64_t length)
+			      uint64_t length, uint64_t tag, bool *taken)
 {
 	size_t before = books->free_count;
 	uint64_t count = 0;
@@ -110,25 +129,43 @@ static int tcmalloc_take_list(struct tcmalloc_books *books, uint64_t object, uns
 	for (; !err && object && books->tree.left; count++, books->tree.left--) {
 		if ((length && count == length) || !tcmalloc_is_object(books, object, size_class))
 			break;
-		err = tcmalloc_add_free(books, object);
+		err = tcmalloc_add_free(books, object | tag);
 		if (!memory_image_word(books->image->memory, object, &object))
 			object = 1; /* no object */
 	}
-	if (object || (length && count != length))
+	*taken = !object && (!length || count == length);
+	if (!*taken)
 		books->free_count = before;
 	return err;
 }
 
-static int tcmalloc_take_span(struct tcmalloc_books *books, const struct page_span *span)
+/* Objects that a cache has, between a span's list and the program. */
+static int tcmalloc_take_cached(struct tcmalloc_books *books, uint64_t object, unsigned size_class,
+				uint64_t length)
+{
+	bool taken;
+	int err = tcmalloc_take_list(books, object, size_class, length, CACHED, &taken);
+
+	books->unsure[size_class] |= !taken;
+	return err;
+}
+
+/* *sound: as many of the span's objects are on its list as are not in use. */
+static int tcmalloc_take_span(struct tcmalloc_books *books, const struct page_span *span,
+			      bool *sound)
 {
 	uint64_t capacity, used = span->words[5] & 0xffff;
 
+	*sound = false;
 	if (!books->sizes[span->size_class])
 		return 0;
 	capacity = (span->end - span->start) / books->sizes[span->size_class];
-	if (used >= capacity)
+	if (used >= capacity) {
+		*sound = used == capacity && !span->words[4];
 		return 0;
-	return tcmalloc_take_list(books, span->words[4], span->size_class, capacity - used);
+	}
+	return tcmalloc_take_list(books, span->words[4], span->size_class, capacity - used, 0,
+				  sound);
 }
 
 /* ---- the caches of threads ---------------------------------------------------------------- */
@@ -164,29 +201,68 @@ static int tcmalloc_take_cache(struct tcmalloc_books *books, uint64_t at)
 		uint64_t length = (uint32_t)words[LIST_WORDS * i + 1];
 
 		if (length && books->sizes[i])
-			err = tcmalloc_take_list(books, words[LIST_WORDS * i], i, length);
+			err = tcmalloc_take_cached(books, words[LIST_WORDS * i], i, length);
+		else if (words[LIST_WORDS * i])
+			books->unsure[i] = true;
 	}
 	return err;
 }
 
-/* The thread's static TLS has the address of its cache, and has it twice. */
-static int tcmalloc_take_thread(struct tcmalloc_books *books, const struct memory_thread *thread)
+static int tcmalloc_add_own(struct tcmalloc_books *books, uint64_t start, uint64_t end)
 {
-	struct heap_range tls = walker_tls(thread);
-	struct memory_run run;
-
-	while (memory_image_next_run(books->image->memory, &tls.start, tls.end, &run)) {
-		for (size_t i = 0; i < run.count; i++) {
-			uint64_t cache = run.words[i];
-			uint32_t sizes[CLASSES] = {0};
-
-			if (!cache || cache % 64 || !tcmalloc_read_cache(books, cache, sizes))
-				continue;
-			memcpy(books->sizes, sizes, sizeof(books->sizes));
-			return tcmalloc_take_cache(books, cache);
-		}
-	}
+	if (!RESERVE_ITEM(books->own, books->own_count, books->own_room, 64))
+		return -ENOMEM;
+	books->own[books->own_count++] = (struct heap_range){start, end};
 	return 0;
+}
+
+/* Once for each cache. Classes and their sizes are the same for all; they are those of the first. */
+static int tcmalloc_meet_cache(struct tcmalloc_books *books, uint64_t cache)
+{
+	uint32_t sizes[CLASSES] = {0};
+	int err;
+
+	if (!cache || cache % CACHE_ALIGN || !tcmalloc_read_cache(books, cache, sizes))
+		return 0;
+	for (size_t i = 0; i < books->own_count; i++) {
+		books->tree.left -= books->tree.left > 0;
+		if (books->own[i].start == cache || !books->tree.left)
+			return 0;
+	}
+	if (!books->own_count)
+		memcpy(books->sizes, sizes, sizeof(books->sizes));
+	else if (memcmp(books->sizes, sizes, sizeof(books->sizes)) != 0)
+		return 0;
+	err = tcmalloc_take_cache(books, cache);
+	return err ?: tcmalloc_add_own(books, cache, cache + CACHE_BYTES);
+}
+
+static int tcmalloc_take_run(struct tcmalloc_books *books, uint64_t start, uint64_t end)
+{
+	struct memory_run run;
+	int err = 0;
+
+	while (!err && memory_image_next_run(books->image->memory, &start, end, &run)) {
+		for (size_t i = 0; !err && i < run.count; i++)
+			err = tcmalloc_meet_cache(books, run.words[i]);
+	}
+	return err;
+}
+
+/* A thread's static TLS has the address of its cache; all caches are linked with each other. */
+static int tcmalloc_take_threads(struct tcmalloc_books *books)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < books->image->memory->thread_count; i++) {
+		struct heap_range tls = walker_tls(&books->image->memory->threads[i]);
+
+		err = tcmalloc_take_run(books, tls.start, tls.end);
+	}
+	for (size_t i = 0; !err && i < books->own_count; i++)
+		err = tcmalloc_take_run(books, books->own[i].end,
+					books->own[i].end + CACHE_LINKS_END);
+	return err;
 }
 
 /* ---- the transfer cache ------------------------------------------------------------------- */
@@ -200,10 +276,11 @@ static int tcmalloc_take_central(struct tcmalloc_books *books, uint64_t at, unsi
 	if (!words || words[CENTRAL_CLASS] != size_class || 2 * used > CENTRAL_USED - CENTRAL_SLOTS)
 		return 0;
 	books->central[size_class] = TRIES;
+	books->found_central[size_class] = true;
 	err = heap_image_add_dead(books->image, at + 8ull * CENTRAL_SLOTS,
 				  at + 8ull * CENTRAL_USED);
 	for (uint32_t i = 0; !err && i < used; i++)
-		err = tcmalloc_take_list(books, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
+		err = tcmalloc_take_cached(books, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
 	return err;
 }
 
@@ -231,7 +308,7 @@ static int tcmalloc_find_central(struct tcmalloc_books *books, const struct page
 		if (!walker_is_data(books->image, r))
 			return 0;
 		err = tcmalloc_take_central(books, at - 8 * CENTRAL_EMPTY, span->size_class);
-		return err || books->central[span->size_class] == TRIES
+		return err || books->found_central[span->size_class]
 			       ? err
 			       : tcmalloc_take_central(books, at - 8 * CENTRAL_FULL,
 						       span->size_class);
@@ -239,65 +316,163 @@ static int tcmalloc_find_central(struct tcmalloc_books *books, const struct page
 	return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- what is reported --------------------------------------------------------------------- */
 
-/* *next is the first free object that does not lie before the span. */
-static int tcmalloc_mark_objects(struct tcmalloc_books *books, const struct page_span *span,
-				 size_t *next)
+static int tcmalloc_report(struct tcmalloc_books *books, enum inventory_part part, uint64_t start,
+			   uint64_t end)
 {
-	size_t block = heap_image_block(books->image, span->start);
+	return walker_report(books->image, books->allocator, part, start, end, UINT64_MAX);
+}
+
+struct tcmalloc_walk {
+	size_t block; /* the first known block that is not behind */
+	size_t free;  /* the first free object that is not */
+};
+
+/* What an object is in which no block begins that we know. `sure`: what is not free is in use. */
+static enum inventory_part tcmalloc_part(const struct tcmalloc_books *books, uint64_t object,
+					 bool sure, struct tcmalloc_walk *walk)
+{
+	while (walk->free < books->free_count && (books->free[walk->free] & ~CACHED) < object)
+		walk->free++;
+	if (walk->free < books->free_count && (books->free[walk->free] & ~CACHED) == object)
+		return books->free[walk->free] & CACHED ? INVENTORY_CACHED : INVENTORY_FREE;
+	return sure ? INVENTORY_IN_USE : INVENTORY_UNBELIEVED;
+}
+
+static int tcmalloc_report_objects(struct tcmalloc_books *books, const struct page_span *span,
+				   bool sure, struct tcmalloc_walk *walk)
+{
 	uint32_t size = books->sizes[span->size_class];
+	uint64_t at = span->start;
 	int err = 0;
 
-	for (uint64_t at = span->start; err >= 0 && size && at + size <= span->end; at += size) {
-		while (*next < books->free_count && books->free[*next] < at)
-			(*next)++;
-		err = walker_slot(books->image, &block, at, at + size, false);
-		if (!err && *next < books->free_count && books->free[*next] == at)
-			err = heap_image_add_dead(books->image, at, at + size);
+	if (!size)
+		return tcmalloc_report(books, INVENTORY_UNBELIEVED, span->start, span->end);
+	for (; err >= 0 && at + size <= span->end; at += size) {
+		enum inventory_part part = INVENTORY_IN_USE;
+
+		err = walker_slot(books->image, &walk->block, at, at + size, false);
+		if (!err)
+			part = tcmalloc_part(books, at, sure, walk);
+		if (err >= 0)
+			err = tcmalloc_report(books, part, at, at + size);
+	}
+	return err < 0 ? err : tcmalloc_report(books, INVENTORY_BOOKS, at, span->end);
+}
+
+/* `sound`: of each span, whether its list is as long as it says. */
+static int tcmalloc_report_spans(struct tcmalloc_books *books, const bool *sound)
+{
+	struct tcmalloc_walk walk = {0};
+	int err = 0;
+
+	for (size_t i = 0; err >= 0 && i < books->tree.count; i++) {
+		const struct page_span *span = &books->tree.spans[i];
+
+		if (span->state != IN_USE) {
+			err = tcmalloc_report(books, INVENTORY_FREE, span->start, span->end);
+		} else if (span->size_class) {
+			err = tcmalloc_report_objects(
+				books, span, sound[i] && !books->unsure[span->size_class], &walk);
+		} else {
+			err = walker_slot(books->image, &walk.block, span->start, span->end, false);
+			if (err >= 0)
+				err = tcmalloc_report(books, INVENTORY_IN_USE, span->start,
+						      span->end);
+		}
 	}
 	return err < 0 ? err : 0;
 }
 
-static int tcmalloc_mark_spans(struct tcmalloc_books *books)
+static int tcmalloc_range_order(const void *a, const void *b)
 {
-	size_t next = 0;
+	const struct heap_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/*
+ * What it keeps its books in it takes from the system in pieces of some MiB, and nothing says where these
+ * are: but a page that has a description, a leaf or a cache is its own.
+ */
+static int tcmalloc_report_own(struct tcmalloc_books *books)
+{
+	struct heap_range leaf, gap;
+	uint64_t next = 0, behind = 0;
 	int err = 0;
 
-	if (books->free_count)
-		qsort(books->free, books->free_count, sizeof(*books->free), compare_u64);
+	while (!err && (leaf = page_tree_next_leaf(&books->tree, &next), leaf.end))
+		err = tcmalloc_add_own(books, leaf.start, leaf.end);
 	for (size_t i = 0; !err && i < books->tree.count; i++) {
-		const struct page_span *span = &books->tree.spans[i];
-		size_t block = heap_image_block(books->image, span->start);
+		uint64_t at = books->tree.spans[i].described_at;
 
-		if (span->state != IN_USE) {
-			err = heap_image_add_dead(books->image, span->start, span->end);
-		} else if (span->size_class) {
-			err = tcmalloc_mark_objects(books, span, &next);
-		} else {
-			err = walker_slot(books->image, &block, span->start, span->end, false);
-			err = err < 0 ? err : 0;
-		}
+		err = tcmalloc_add_own(books, at, at + 8ull * SPAN_WORDS);
+	}
+	if (books->own_count)
+		qsort(books->own, books->own_count, sizeof(*books->own), tcmalloc_range_order);
+	for (size_t i = 0; !err && i < books->own_count; i++) {
+		uint64_t start = page_down(books->own[i].start, SYSTEM_PAGE);
+		uint64_t end = page_up(books->own[i].end, SYSTEM_PAGE);
+
+		start = start > behind ? start : behind;
+		while (!err && page_tree_next_gap(&books->tree, &start, end, &gap))
+			err = tcmalloc_report(books, INVENTORY_BOOKS, gap.start, gap.end);
+		behind = end > behind ? end : behind;
 	}
 	return err;
 }
 
-static int tcmalloc_mark_books(struct tcmalloc_books *books)
-{
-	int err = page_tree_read(&books->tree);
+/* ---- all of it ---------------------------------------------------------------------------- */
 
-	for (size_t i = 0; !err && i < books->image->memory->thread_count; i++)
-		err = tcmalloc_take_thread(books, &books->image->memory->threads[i]);
+static void tcmalloc_describe(struct tcmalloc_books *books)
+{
+	if (!books->tree.left)
+		walker_doubt(books->allocator, "its books are larger than all memory");
+	if (!books->sizes[1])
+		walker_doubt(books->allocator,
+			     "no thread's cache was found, which would tell the sizes of objects");
+	if (books->allocator->shown.unbelieved_bytes)
+		walker_doubt(books->allocator, "lists of free objects disagree with their counts");
+}
+
+/* The lists of spans, and those of the central lists. */
+static int tcmalloc_take_spans(struct tcmalloc_books *books, bool *sound)
+{
+	int err = 0;
+
 	for (size_t i = 0; !err && i < books->tree.count; i++) {
 		const struct page_span *span = &books->tree.spans[i];
 
 		if (span->state != IN_USE || !span->size_class)
 			continue;
-		err = tcmalloc_take_span(books, span);
+		err = tcmalloc_take_span(books, span, &sound[i]);
 		if (!err && books->central[span->size_class] < TRIES)
 			err = tcmalloc_find_central(books, span);
 	}
-	return err ?: tcmalloc_mark_spans(books);
+	/* Objects of a class may be in a transfer cache that has not been found. */
+	for (unsigned i = 0; i < CLASSES; i++)
+		books->unsure[i] |= !books->found_central[i];
+	return err;
+}
+
+static int tcmalloc_mark_books(struct tcmalloc_books *books)
+{
+	_cleanup_free_ bool *sound = NULL;
+	int err = page_tree_read(&books->tree);
+
+	sound = calloc(books->tree.count + 1, sizeof(*sound));
+	if (!sound)
+		return -ENOMEM;
+	err = err ?: tcmalloc_take_threads(books);
+	err = err ?: tcmalloc_take_spans(books, sound);
+	if (books->free_count)
+		qsort(books->free, books->free_count, sizeof(*books->free), compare_u64);
+	err = err ?: tcmalloc_report_spans(books, sound);
+	err = err ?: tcmalloc_report_own(books);
+	if (!err && books->allocator)
+		tcmalloc_describe(books);
+	return err;
 }
 
 int tcmalloc_heap_mark(struct heap_image *image)
@@ -310,10 +485,13 @@ int tcmalloc_heap_mark(struct heap_image *image)
 	books->image = image;
 	books->tree = (struct page_tree){
 		.kind = &tcmalloc_tree, .image = image, .left = image->memory->data_size / 2};
-	if (page_tree_roots(image, &tcmalloc_tree, &books->tree.root, 1))
+	if (page_tree_roots(image, &tcmalloc_tree, &books->tree.root, 1)) {
+		books->allocator = walker_allocator(image, "tcmalloc (gperftools)");
 		err = tcmalloc_mark_books(books);
+	}
 	page_tree_clear(&books->tree);
 	free(books->free);
+	free(books->own);
 	free(books);
 	return err;
 }

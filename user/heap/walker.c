@@ -7,6 +7,8 @@
 /* Other anonymous memory may have become one mapping with an object's .bss. */
 #define DATA_MAX  (64ull << 20)
 #define TLS_REACH (64ull << 10)
+/* What an allocator has asked for at once may have become so many. */
+#define MAPPINGS_MAX 64
 
 /* Before each of a million blocks a range of its own would be what costs most. */
 #define HEADER_MAX 16
@@ -19,6 +21,18 @@ bool walker_is_data(const struct heap_image *image, const struct memory_region *
 		return false;
 	below = m->ino || !m->start ? m : maps_find(image->memory->maps, m->start - 1);
 	return below && below->ino;
+}
+
+bool walker_is_mapped(const struct heap_image *image, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < MAPPINGS_MAX && start < end; i++) {
+		const struct mapping *m = maps_find(image->memory->maps, start);
+
+		if (!m || !m->write || m->shared)
+			return false;
+		start = m->end;
+	}
+	return start >= end;
 }
 
 int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end, bool inner)

@@ -50,6 +50,9 @@ void walker_doubt(struct inventory_allocator *allocator, const char *why);
  */
 bool walker_is_data(const struct heap_image *image, const struct memory_region *region);
 
+/* Is all of [start, end) mapped, privately and for writing, by some mappings and not by thousands? */
+bool walker_is_mapped(const struct heap_image *image, uint64_t start, uint64_t end);
+
 /*
  * Where a thread's static TLS may be: below the thread pointer (x86_64) or above it (aarch64). Not
  * all of it need be there.

@@ -22,6 +22,7 @@
 #define LARGE 0x555555602000ull
 #define FREE  0x555555606000ull
 #define OTHER 0x55555560a000ull /* the program's, in the same mapping */
+#define KEPT  0x555555610000ull /* of one page */
 
 #define CLASS 2
 
@@ -86,6 +87,7 @@ static struct heap_image *heap(void)
 	small = span(image, SPANS, SMALL, 1, 6 | CLASS << 16);
 	span(image, SPANS + 48, LARGE, 2, 0);
 	span(image, SPANS + 96, FREE, 2, 1 << 24);
+	span(image, SPANS + 144, KEPT, 1, 0);
 	for (unsigned i = 5; i < 256; i++) {
 		if (i == 9)
 			continue;
@@ -128,13 +130,46 @@ static void whole(void **state)
 	heap_image_free(image);
 }
 
+/* Where no block is known: all of it, each piece once. */
+static void books(void **state)
+{
+	struct heap_image *image = heap();
+	struct inventory inventory = {0};
+	const struct inspected_allocator *shown = &inventory.allocators[0].shown;
+
+	(void)state;
+	image->block_count = 0;
+	image->inventory = &inventory;
+	fake_find_dead(image);
+	assert_int_equal(inventory.count, 1);
+	assert_string_equal(shown->name, "tcmalloc (gperftools)");
+	assert_string_equal(shown->why, "");
+	assert_int_equal(image->old_count, 4);
+	assert_int_equal(image->old[0].address, object(0));
+	assert_int_equal(image->old[0].address + image->old[0].size, object(1));
+	assert_int_equal(image->old[1].address, object(1));
+	assert_int_equal(image->old[2].address, LARGE);
+	assert_int_equal(image->old[2].address + image->old[2].size, LARGE + 0x4000);
+	assert_int_equal(image->old[3].address, KEPT);
+	assert_int_equal(shown->in_use.count, 4);
+	assert_int_equal(shown->in_use.bytes, 64 + 0x4000 + 0x2000);
+	assert_int_equal(shown->cached_bytes, 4 * 32);
+	assert_int_equal(shown->free_bytes, 254 * 32 + 0x4000);
+	/* The leaf, the page of the descriptions, those of the cache. */
+	assert_int_equal(shown->books_bytes, 0x200000 + 0x1000 + 0x1000);
+	assert_int_equal(shown->unbelieved_bytes, 0);
+	heap_image_free(image);
+}
+
 /* A list that is not as it should be is not believed; the others are. */
 static void broken_lists(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 9; i++) {
 		struct heap_image *image = heap();
+		struct inventory inventory = {0};
 
+		image->inventory = &inventory;
 		switch (i) {
 		case 0: /* the thread's is longer than it says */
 			fake_word(image, CACHE + 32 * CLASS + 8, 1);
@@ -171,6 +206,10 @@ static void broken_lists(void **state)
 		assert_int_equal(fake_dead(image, CENTRAL + 144), i < 6 || i == 7);
 		assert_true(fake_dead(image, FREE));
 		assert_false(fake_dead(image, object(1)));
+		/* What of its class is on no list may be in use, or on that one. */
+		assert_int_equal(image->old_count, 1); /* KEPT */
+		assert_true(inventory.allocators[0].shown.unbelieved_bytes >= 32);
+		assert_string_not_equal(inventory.allocators[0].shown.why, "");
 		heap_image_free(image);
 	}
 }
@@ -221,9 +260,8 @@ static void no_map(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole),
-		cmocka_unit_test(broken_lists),
-		cmocka_unit_test(broken_spans),
+		cmocka_unit_test(whole),	cmocka_unit_test(books),
+		cmocka_unit_test(broken_lists), cmocka_unit_test(broken_spans),
 		cmocka_unit_test(no_map),
 	};
 
