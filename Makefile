@@ -278,6 +278,20 @@ $(BUILD)/tests/unit/gate/musl_side: tests/unit/gate/musl_side.c tests/unit/gate/
 	$(say) CC $<
 	$(Q)musl-gcc -std=gnu17 -O2 -g -Wall -Wextra -fno-builtin -D_GNU_SOURCE -I. $< -o $@
 
+# A program whose blocks are looked for, with each C library that there is a compiler for.
+blocks_sides := $(BUILD)/tests/unit/heap/blocks_side
+ifneq ($(shell command -v musl-gcc 2>/dev/null),)
+blocks_sides += $(BUILD)/tests/unit/heap/blocks_side.musl $(BUILD)/tests/unit/heap/blocks_side.musl-static
+endif
+$(BUILD)/tests/unit/heap/test_blocks: | $(blocks_sides)
+$(BUILD)/tests/unit/heap/blocks_side: blocks_compile := $(CC)
+$(BUILD)/tests/unit/heap/blocks_side.musl: blocks_compile := musl-gcc
+$(BUILD)/tests/unit/heap/blocks_side.musl-static: blocks_compile := musl-gcc -static
+$(blocks_sides): tests/unit/heap/blocks_side.c tests/unit/heap/blocks_side.h
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(blocks_compile) -std=gnu17 -O2 -g -Wall -Wextra -fno-builtin -D_GNU_SOURCE -I. $< -pthread -o $@
+
 no-tests-of-%:
 	@printf 'tests/unit has no tests of a room %s; there are: %s\n' '$*' '$(sort $(notdir $(patsubst %/,%,$(dir $(UNIT_SRCS)))))' >&2; exit 2
 

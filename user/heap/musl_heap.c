@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Free memory of musl's allocator, as mallocng of musl 1.2.1 to 1.2.5 lays it out on 64 bits
+ * The memory of musl's allocator, as mallocng of musl 1.2.1 to 1.2.5 lays it out on 64 bits
  * (src/malloc/mallocng/meta.h of its sources). Blocks are slots of groups. A group begins with the
  * address of its struct meta, which has the group's address and says which slots are free. The
  * metas lie in areas, pages that begin with a secret number; the list of areas begins in the
- * allocator's context, a variable of libc that begins with the same number.
+ * allocator's context, a variable of libc (of a static program: its own) that begins with the same
+ * number.
  *
- * The context is found by way of a tracked block: from its header to its group, meta and area,
- * checked as free() itself would. A group is believed only if it and its meta name each other.
+ * A group is a mapping, or what the dynamic linker has left of an object's pages, or it lies in a
+ * slot of a larger group. A group is believed only if it and its meta name each other, and a block
+ * only if what stands before it says where in its group it is, as free() demands.
  */
+#include <stdlib.h>
+
+#include "user/base/util.h"
 #include "user/heap/walker.h"
 
 #define AREA	   4096ull
 #define UNIT	   16ull
-#define METAS_MAX  101 /* in an area: (4096 - 24) / 40 */
+#define HEADER	   4ull /* before a slot: the last bytes of the one before */
+#define METAS_MAX  101	/* in an area: (4096 - 24) / 40 */
 #define META_FIRST 24
 #define META_BYTES 40
 #define CLASSES	   48
 #define OWN_CLASS  63 /* one block in a mapping of its own */
-#define PROBES	   64 /* blocks that are looked at to find the context */
+
+/* What three bits before a block say: how many bytes of it nobody asked for, or */
+#define RESERVED_MANY  5 /* at its end */
+#define RESERVED_GROUP 6 /* a group is in it */
+#define RESERVED_MOVED 7 /* in the slot's first place: the block begins further on */
 
 /* Sizes of slots, in units. */
 static const uint16_t class_units[CLASSES] = {
@@ -31,17 +41,51 @@ struct musl_group {
 	uint64_t start, size, stride;
 	uint32_t slots, free; /* how many; which, by bit */
 	unsigned size_class;
+	bool nested;
 };
 
-/* The group that the meta describes; false when there is none, or they do not agree. */
-static bool musl_read_group(const struct heap_image *image, uint64_t meta, struct musl_group *g)
+/* A group that is to be gone through, and where the memory that it has ends. */
+struct musl_job {
+	uint64_t start, end, meta;
+};
+
+struct musl_books {
+	struct heap_image *image;
+	struct inventory_allocator *allocator;
+	uint64_t secret;
+	const struct memory_region *region; /* where the last word was */
+	struct musl_job *jobs;
+	size_t count, room;
+	size_t nested; /* groups in slots that have not been come by */
+	uint64_t left; /* slots to be looked at: a target may lie to make us busy */
+};
+
+/* Words of a group are near each other. */
+static bool musl_word(struct musl_books *books, uint64_t address, uint64_t *word)
 {
-	const uint64_t *words = memory_image_words(image->memory, meta, META_BYTES / 8);
+	const struct memory_region *r = books->region;
+
+	if (address % 8)
+		return false;
+	if (!r || address - r->start >= r->size) {
+		r = memory_image_region(books->image->memory, address);
+		if (!r || address < r->start)
+			return false;
+		books->region = r;
+	}
+	*word = r->words[(address - r->start) / 8];
+	return true;
+}
+
+/* The group that the meta describes; false when there is none, or they do not agree. */
+static bool musl_read_group(struct musl_books *books, uint64_t meta, struct musl_group *g)
+{
+	const uint64_t *words = memory_image_words(books->image->memory, meta, META_BYTES / 8);
 	uint64_t back, pages;
 	uint32_t avail, freed, all;
 
 	if (!words || !words[2] || words[2] % UNIT || words[2] >> 47 ||
-	    !memory_image_word(image->memory, words[2], &back) || back != meta)
+	    !musl_word(books, words[2], &back) || back != meta)
 		return false;
 	avail = (uint32_t)words[3];
 	freed = (uint32_t)(words[3] >> 32);
@@ -50,6 +94,8 @@ static bool musl_read_group(const struct heap_image *image, uint64_t meta, struc
 	g->slots = (words[4] & 31) + 1;
 	g->size_class = words[4] >> 6 & 63;
 	g->free = avail | freed;
+	/* The dynamic linker's gifts can't be freed. */
+	g->nested = !pages && words[4] >> 5 & 1;
 	all = (uint32_t)((2ull << (g->slots - 1)) - 1);
 	if ((avail & freed) || (g->free & ~all) || pages >> 35)
 		return false;
@@ -61,48 +107,6 @@ static bool musl_read_group(const struct heap_image *image, uint64_t meta, struc
 	return UNIT + g->slots * g->stride <= g->size;
 }
 
-/*
- * What stands before a block: which slot it is in, and how far it is from the group's first one in
- * units.
- */
-static bool musl_read_header(const struct heap_image *image, uint64_t block, uint64_t *slot,
-			     uint64_t *offset)
-{
-	uint64_t header;
-
-	if (block % UNIT || !memory_image_word(image->memory, block - 8, &header))
-		return false;
-	*slot = header >> 40 & 31;
-	*offset = header >> 48;
-	if (!(header >> 32 & 0xff))
-		return true;
-	/* It did not fit there. */
-	if (*offset)
-		return false;
-	*offset = header & 0xffffffff;
-	return true;
-}
-
-/* The page of metas that the block leads to; 0: it is not musl's. */
-static uint64_t musl_area_of(const struct heap_image *image, uint64_t block)
-{
-	uint64_t offset, start, meta, slot, first;
-	struct musl_group g;
-
-	if (!musl_read_header(image, block, &slot, &offset))
-		return 0;
-	start = block - UNIT * (offset + 1);
-	if (!memory_image_word(image->memory, start, &meta) || meta % AREA < META_FIRST ||
-	    (meta % AREA - META_FIRST) % META_BYTES || !musl_read_group(image, meta, &g) ||
-	    g.start != start)
-		return 0;
-	first = slot * (g.stride / UNIT);
-	if (slot >= g.slots || g.free >> slot & 1 || offset < first ||
-	    offset >= first + g.stride / UNIT)
-		return 0;
-	return meta & ~(AREA - 1);
-}
-
 static bool musl_is_area(const struct heap_image *image, uint64_t area, uint64_t secret)
 {
 	const uint64_t *words =
@@ -112,10 +116,24 @@ static bool musl_is_area(const struct heap_image *image, uint64_t area, uint64_t
 }
 
 /*
- * The first area, which the context names: its words 7 and 8 are the first and the last; where libc
- * asks for the size of pages, one further on.
+ * The first area, if the context begins at the words: their seventh and eighth are the first and the
+ * last one, behind which there is none; where libc asks for the size of pages, all but the secret is
+ * one further on.
  */
-static uint64_t musl_first_area(const struct heap_image *image, uint64_t secret)
+static uint64_t musl_read_context(const struct heap_image *image, const uint64_t *words)
+{
+	for (size_t shift = 0; shift < 2; shift++) {
+		uint64_t first = words[7 + shift], last = words[8 + shift], next;
+
+		if ((uint32_t)words[1 + shift] == 1 && musl_is_area(image, first, words[0]) &&
+		    musl_is_area(image, last, words[0]) &&
+		    memory_image_word(image->memory, last + 8, &next) && !next)
+			return first;
+	}
+	return 0;
+}
+
+static uint64_t musl_find_context(const struct heap_image *image, uint64_t *secret)
 {
 	for (size_t i = 0; i < image->memory->region_count; i++) {
 		const struct memory_region *r = &image->memory->regions[i];
@@ -123,96 +141,227 @@ static uint64_t musl_first_area(const struct heap_image *image, uint64_t secret)
 		if (!walker_is_data(image, r))
 			continue;
 		for (size_t w = 0; w + 10 <= r->size / 8; w++) {
-			if (r->words[w] != secret)
-				continue;
-			for (size_t shift = 0; shift < 2; shift++) {
-				const uint64_t *at = r->words + w + 7 + shift;
-				uint64_t next;
+			uint64_t first = r->words[w] ? musl_read_context(image, r->words + w) : 0;
 
-				if (musl_is_area(image, at[0], secret) &&
-				    musl_is_area(image, at[1], secret) &&
-				    memory_image_word(image->memory, at[1] + 8, &next) && !next)
-					return at[0];
-			}
+			*secret = r->words[w];
+			if (first)
+				return first;
 		}
 	}
 	return 0;
 }
 
-/*
- * Is all of the slot one block that we know? What is left of it is then nobody's:
- * malloc_usable_size() says what was asked for.
- */
-static bool musl_is_known(const struct heap_image *image, const struct musl_group *g,
-			  uint32_t index, size_t *block)
-{
-	uint64_t start = g->start + UNIT + index * g->stride, slot, offset, address;
+/* ---- blocks ------------------------------------------------------------------------------- */
 
-	while (*block < image->block_count && image->blocks[*block].address < start)
-		(*block)++;
-	if (*block == image->block_count || image->blocks[*block].address >= start + g->stride)
+/*
+ * What stands before a block at the address, if it is one: in the slot of that index, and as far from
+ * the group's beginning as it says.
+ */
+static bool musl_read_header(struct musl_books *books, const struct musl_group *g, uint32_t index,
+			     uint64_t block, unsigned *reserved)
+{
+	uint64_t header, units = (block - g->start) / UNIT - 1;
+
+	if (!musl_word(books, block - 8, &header) || (header >> 40 & 31) != index)
 		return false;
-	address = image->blocks[*block].address;
-	/* Not one with others inside (a pool's). */
-	return musl_read_header(image, address, &slot, &offset) && slot == index &&
-	       offset == (address - g->start) / UNIT - 1 &&
-	       (*block + 1 == image->block_count ||
-		image->blocks[*block + 1].address >= start + g->stride);
+	*reserved = header >> 45 & 7;
+	if (*reserved == RESERVED_MOVED)
+		return false;
+	/* What does not fit there stands before it. */
+	if (header >> 32 & 0xff)
+		return !(header >> 48) && (uint32_t)header == units;
+	return header >> 48 == units;
+}
+
+/* The block in the slot that is in use; 0: it can't be told. */
+static uint64_t musl_find_block(struct musl_books *books, const struct musl_group *g,
+				uint32_t index, unsigned *reserved)
+{
+	uint64_t slot = g->start + UNIT + index * g->stride, end = slot + g->stride, header;
+
+	if (musl_read_header(books, g, index, slot, reserved))
+		return slot;
+	if (!musl_word(books, slot - 8, &header) || (header >> 40 & 0xff) != RESERVED_MOVED << 5)
+		return 0;
+	/* Of a large alignment only the lower bits are there. */
+	for (uint64_t at = slot + UNIT * (header >> 48); at < end && books->left;
+	     at += UNIT << 16, books->left--) {
+		if (at > slot && musl_read_header(books, g, index, at, reserved))
+			return at;
+	}
+	return 0;
+}
+
+/* How many bytes of the block were asked for; `end`: of the slot, less the next one's header. */
+static bool musl_read_asked(struct musl_books *books, uint64_t block, uint64_t end,
+			    unsigned reserved, uint64_t *asked)
+{
+	uint64_t word = reserved;
+
+	if (reserved == RESERVED_MANY && !musl_word(books, end - HEADER, &word))
+		return false;
+	*asked = end - block - (uint32_t)word;
+	return (uint32_t)word <= end - block;
+}
+
+static int musl_push(struct musl_books *books, uint64_t start, uint64_t end, uint64_t meta)
+{
+	if (!RESERVE_ITEM(books->jobs, books->count, books->room, 256))
+		return -ENOMEM;
+	books->jobs[books->count++] = (struct musl_job){start, end, meta};
+	return 0;
+}
+
+static int musl_own(struct musl_books *books, uint64_t start, uint64_t end)
+{
+	return walker_report(books->image, books->allocator, INVENTORY_BOOKS, start, end,
+			     UINT64_MAX);
 }
 
 /*
- * What is in use and no block that we know may be libc's own, even when the program has been traced
- * from its first instruction: the dynamic linker takes memory for the first thread's TLS past the
- * functions that have probes.
+ * One that is in use; *at is where what has been reported ends. What is in use and no block that we
+ * know may be libc's own, even when the program has been traced from its first instruction: the
+ * dynamic linker takes memory for the first thread's TLS past the functions that have probes.
  */
-static int musl_mark_group(struct heap_image *image, const struct musl_group *g)
+static int musl_report_slot(struct musl_books *books, const struct musl_group *g, uint32_t index,
+			    uint64_t *at)
 {
-	size_t block = heap_image_block(image, g->start);
+	uint64_t slot = g->start + UNIT + index * g->stride, end = slot + g->stride, asked, meta;
+	unsigned reserved;
+	uint64_t block = musl_find_block(books, g, index, &reserved);
+	struct musl_group inner;
+	int err;
+
+	if (block && reserved == RESERVED_GROUP && musl_word(books, block, &meta) &&
+	    musl_is_area(books->image, meta & ~(AREA - 1), books->secret) &&
+	    musl_read_group(books, meta, &inner) && inner.start == block && inner.nested &&
+	    inner.size <= end - block) {
+		books->nested -= books->nested ? 1 : 0;
+		err = musl_own(books, *at, block);
+		*at = end;
+		return err ?: musl_push(books, block, end, meta);
+	}
+	if (!block || reserved > RESERVED_MANY ||
+	    !musl_read_asked(books, block, end - HEADER, reserved, &asked)) {
+		walker_doubt(books->allocator,
+			     "what stands before some blocks does not fit their places");
+		err = musl_own(books, *at, slot);
+		*at = end;
+		return err
+			       ?: walker_report(books->image, books->allocator,
+						INVENTORY_UNBELIEVED, slot, end, UINT64_MAX);
+	}
+	err = musl_own(books, *at, block);
+	*at = end - HEADER;
+	err = err
+		      ?: walker_report(books->image, books->allocator, INVENTORY_IN_USE, block,
+				       end - HEADER, asked);
+	/* What nobody asked for holds nothing: malloc_usable_size() does not give it away. */
+	return err ?: heap_image_add_dead(books->image, (block + asked + 7) & ~7ull, end);
+}
+
+/* All of its memory up to the end, each piece once. */
+static int musl_report_group(struct musl_books *books, const struct musl_group *g, uint64_t end)
+{
+	uint64_t at = g->start;
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < g->slots; i++) {
-		uint64_t start = g->start + UNIT + i * g->stride;
+	for (uint32_t i = 0; !err && i < g->slots && books->left; i++, books->left--) {
+		uint64_t slot = g->start + UNIT + i * g->stride;
 
-		if (g->free >> i & 1 || musl_is_known(image, g, i, &block))
-			err = heap_image_add_dead(image, start, start + g->stride);
+		if (!(g->free >> i & 1)) {
+			err = musl_report_slot(books, g, i, &at);
+			continue;
+		}
+		err = musl_own(books, at, slot);
+		at = slot + g->stride;
+		err = err
+			      ?: walker_report(books->image, books->allocator, INVENTORY_CACHED,
+					       slot, at, UINT64_MAX);
 	}
-	return err;
+	if (!books->left)
+		walker_doubt(books->allocator, "it has more groups than there is memory");
+	return err
+		       ?: books->left ? musl_own(books, at, end)
+				      : walker_report(books->image, books->allocator,
+						      INVENTORY_UNBELIEVED, at, end, UINT64_MAX);
 }
 
-static int musl_mark_areas(struct heap_image *image, uint64_t area, uint64_t secret)
+/* ---- groups ------------------------------------------------------------------------------- */
+
+/* All groups that the areas have, but for those in slots of others, which are only counted. */
+static int musl_read_areas(struct musl_books *books, uint64_t area)
 {
 	int err = 0;
 
 	/* A list that is longer than there are pages is a circle. */
-	for (size_t left = image->memory->data_size / AREA;
-	     !err && left && musl_is_area(image, area, secret); left--) {
+	for (size_t left = books->image->memory->data_size / AREA;
+	     !err && left && musl_is_area(books->image, area, books->secret); left--) {
 		for (uint64_t i = 0; !err && i < METAS_MAX; i++) {
+			uint64_t meta = area + META_FIRST + META_BYTES * i, mem;
 			struct musl_group g;
 
-			if (musl_read_group(image, area + META_FIRST + META_BYTES * i, &g))
-				err = musl_mark_group(image, &g);
+			if (!musl_word(books, meta + 16, &mem) || !mem)
+				continue;
+			if (!musl_read_group(books, meta, &g))
+				walker_doubt(books->allocator,
+					     "some groups and their descriptions disagree");
+			else if (g.nested)
+				books->nested++;
+			else
+				err = musl_push(books, g.start, g.start + g.size, meta);
 		}
-		if (!memory_image_word(image->memory, area + 8, &area))
+		err = err ?: musl_own(books, area, area + AREA);
+		if (!musl_word(books, area + 8, &area))
 			break;
 	}
 	return err;
 }
 
+static int musl_job_order(const void *a, const void *b)
+{
+	const struct musl_job *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* First those that stand alone; those in their slots come behind as they are met. */
+static int musl_report_all(struct musl_books *books, uint64_t first_area)
+{
+	uint64_t end = 0;
+	size_t alone;
+	int err = musl_read_areas(books, first_area);
+
+	alone = books->count;
+	if (alone)
+		qsort(books->jobs, alone, sizeof(*books->jobs), musl_job_order);
+	for (size_t i = 0; !err && i < books->count; i++) {
+		struct musl_job job = books->jobs[i];
+		struct musl_group g;
+
+		if (!musl_read_group(books, job.meta, &g) || (i < alone && job.start < end)) {
+			walker_doubt(books->allocator, "some groups lie in each other");
+			continue;
+		}
+		if (i < alone)
+			end = job.end;
+		err = musl_report_group(books, &g, job.end);
+	}
+	if (books->nested)
+		walker_doubt(books->allocator, "some groups lie in no slot of another");
+	return err;
+}
+
 int musl_heap_mark(struct heap_image *image)
 {
-	size_t step = image->block_count / PROBES + 1;
-	uint64_t last = 0;
+	struct musl_books books = {.image = image, .left = image->memory->data_size / UNIT};
+	uint64_t first = musl_find_context(image, &books.secret);
+	int err;
 
-	for (size_t i = 0; i < image->block_count; i += step) {
-		uint64_t area = musl_area_of(image, image->blocks[i].address), secret, first;
-
-		if (!area || area == last || !memory_image_word(image->memory, area, &secret) ||
-		    !secret)
-			continue;
-		last = area;
-		first = musl_first_area(image, secret);
-		if (first)
-			return musl_mark_areas(image, first, secret);
-	}
-	return 0;
+	if (!first)
+		return 0;
+	books.allocator = walker_allocator(image, "musl");
+	err = musl_report_all(&books, first);
+	free(books.jobs);
+	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which memory of mimalloc's is dead, on segments made by hand. */
+/* Which memory of mimalloc's is in use and which dead, on segments made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,12 @@
 #define FREE  (SEGMENT + 2 * SLICE)
 #define LARGE (SEGMENT + 4 * SLICE) /* of 2 KiB, some of them aligned */
 
-static const char maps[] = "20002000000-20002060000 rw-p 00000000 00:00 0 \n"
-			   "20004000000-20004060000 rw-p 00000000 00:00 0 \n";
+#define DATA 0x7ffff7ffb000ull
+
+static const char maps[] =
+	"20002000000-20002060000 rw-p 00000000 00:00 0 \n"
+	"20004000000-20004060000 rw-p 00000000 00:00 0 \n"
+	"7ffff7ffb000-7ffff7ffc000 rw-p 000a0000 08:01 9 /lib/libmimalloc.so.2\n";
 
 static void slice(struct heap_image *image, uint64_t segment, uint64_t index, uint64_t count,
 		  uint64_t bytes)
@@ -34,6 +38,7 @@ static void slice(struct heap_image *image, uint64_t segment, uint64_t index, ui
 static void segment(struct heap_image *image, uint64_t at)
 {
 	fake_region(image, at, 6 * SLICE);
+	fake_word(image, at + 208, 2);
 	fake_word(image, at + 216, at ^ KEY);
 	fake_word(image, at + 224, 6);
 	fake_word(image, at + 232, 1);
@@ -62,6 +67,8 @@ static struct heap_image *heap(void)
 
 	segment(image, SEGMENT);
 	segment(image, SECOND);
+	fake_region(image, DATA, 0x1000);
+	fake_word(image, DATA + 0x128, KEY);
 	page(image, 1, 6ull << 16 | 1000ull << 32);
 	page(image, 2, FIRST + 3 * 64);
 	page(image, 3, 3 | 64ull << 32);
@@ -136,8 +143,7 @@ static void broken_pages(void **state)
 		fake_find_dead(image);
 		assert_false(fake_dead(image, FIRST + 3 * 64 + 8));
 		assert_false(fake_dead(image, FIRST + 7 * 64));
-		/* In the sixth no block is left that shows whose memory it is. */
-		assert_int_equal(fake_dead(image, FREE), i != 6);
+		assert_true(fake_dead(image, FREE));
 		heap_image_free(image);
 	}
 }
@@ -174,17 +180,106 @@ static void broken_segments(void **state)
 	}
 }
 
-/* No block lies where a page has one: nothing says that it is mimalloc's. */
-static void no_block(void **state)
+/* The key: a variable's, or what two segments agree on. One alone may be anything. */
+static void keys(void **state)
 {
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct heap_image *image = heap();
+
+		image->block_count = 0;
+		if (i & 1)
+			fake_word(image, DATA + 0x128, 0);
+		if (i & 2)
+			fake_word(image, SECOND + 216, 0);
+		fake_find_dead(image);
+		assert_int_equal(fake_dead(image, FREE), i != 3);
+		assert_int_equal(fake_dead(image, SECOND), i < 2);
+		heap_image_free(image);
+	}
+}
+
+/* Without any block that is known: each of them, and each byte once. */
+static void all_blocks(void **state)
+{
+	struct inventory inventory = {0};
+	const struct inspected_allocator *shown = &inventory.allocators[0].shown;
 	struct heap_image *image = heap();
 
 	(void)state;
-	image->blocks[0].address += 8;
-	image->block_count = 1;
+	image->block_count = 0;
+	image->inventory = &inventory;
 	fake_find_dead(image);
-	assert_int_equal(image->dead_count, 0);
+	assert_int_equal(inventory.count, 1);
+	assert_string_equal(shown->name, "mimalloc");
+	assert_string_equal(shown->why, "");
+	assert_int_equal(shown->in_use.count, 2 + 2 + 1);
+	assert_int_equal(shown->in_use.bytes, 2 * 64 + 2 * 2048 + 64);
+	assert_int_equal(shown->cached_bytes, 4 * 64);
+	assert_int_equal(shown->books_bytes, 2 * SLICE + 2 * 384);
+	assert_int_equal(shown->in_use.bytes + shown->free_bytes + shown->books_bytes,
+			 2 * 6 * SLICE);
+	assert_int_equal(image->old_count, 5);
 	heap_image_free(image);
+}
+
+/* What another thread has freed of a full page waits on a list of the page's heap. */
+static void delayed(void **state)
+{
+	const uint64_t thread = SEGMENT + 5 * SLICE; /* any memory does */
+	struct inventory inventory = {0};
+	struct heap_image *image = heap();
+
+	(void)state;
+	image->block_count = 0;
+	image->inventory = &inventory;
+	page(image, 6, thread);
+	fake_word(image, thread + 2840, FIRST + 64);
+	fake_word(image, FIRST + 64, 0);
+	fake_find_dead(image);
+	assert_true(fake_dead(image, FIRST + 64));
+	assert_int_equal(inventory.allocators[0].shown.in_use.count, 4);
+	assert_int_equal(inventory.allocators[0].shown.arenas, 1);
+	heap_image_free(image);
+}
+
+/* A segment that is one block; of one that was to be aligned a part; or kept, with none. */
+static void huge(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct inventory inventory = {0};
+		const struct inspected_allocator *shown = &inventory.allocators[0].shown;
+		struct heap_image *image = heap();
+		uint64_t description = SECOND + 264 + 80;
+
+		image->block_count = 0;
+		image->inventory = &inventory;
+		fake_word(image, SECOND + 224, 1000); /* slices, of which the first are described */
+		fake_word(image, SECOND + 240, 1);
+		fake_word(image, SECOND + 248, 512);
+		slice(image, SECOND, 1, 999, 999 * SLICE);
+		fake_word(image, description + 8, 1ull << 16 | 1ull << 32);
+		fake_word(image, description + 24, 1 | 999 * SLICE << 32);
+		if (i == 1) {
+			fake_word(image, SECOND + 16, 32ull << 20);
+			fake_word(image, SECOND + 24, 32ull << 20);
+		} else if (i == 2) {
+			fake_word(image, SECOND + 208, 0);
+		} else if (i == 3) { /* more in use than there are */
+			fake_word(image, description + 24, 2 | 999 * SLICE << 32);
+		}
+		fake_find_dead(image);
+		assert_int_equal(shown->in_use.count, i < 2 ? 5 : 4);
+		assert_int_equal(shown->unbelieved_bytes, i == 3 ? 999 * SLICE : 0);
+		if (i < 2)
+			assert_int_equal(image->old[4].address,
+					 i ? SECOND + (32ull << 20) : SECOND + SLICE);
+		if (i < 2)
+			assert_int_equal(image->old[4].address + image->old[4].size,
+					 SECOND + 1000 * SLICE);
+		heap_image_free(image);
+	}
 }
 
 int main(void)
@@ -193,7 +288,10 @@ int main(void)
 		cmocka_unit_test(whole),
 		cmocka_unit_test(broken_pages),
 		cmocka_unit_test(broken_segments),
-		cmocka_unit_test(no_block),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(all_blocks),
+		cmocka_unit_test(delayed),
+		cmocka_unit_test(huge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
