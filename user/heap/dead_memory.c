@@ -138,9 +138,13 @@ static int dead_ended_stacks(struct heap_image *image)
 	return err;
 }
 
-/* Each finds its own allocator, and does nothing where there is none. */
+/*
+ * Each finds its own allocator, and does nothing where there is none. One that makes its blocks of
+ * memory of another's stands before that.
+ */
 static int (*const dead_walkers[])(struct heap_image *image) = {
-	glibc_heap_mark, jemalloc_heap_mark, musl_heap_mark, mimalloc_heap_mark, tcmalloc_heap_mark,
+	cpython_heap_mark, glibc_heap_mark,    jemalloc_heap_mark,
+	musl_heap_mark,	   mimalloc_heap_mark, tcmalloc_heap_mark,
 };
 
 int dead_memory_find(struct heap_image *image)

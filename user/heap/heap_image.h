@@ -139,6 +139,13 @@ const struct heap_range *heap_image_claimed(const struct heap_image *image, uint
  */
 int heap_image_take_old(struct heap_image *image);
 
+static inline bool heap_image_is_claimed(const struct heap_image *image, uint64_t address)
+{
+	const struct heap_range *claimed = heap_image_claimed(image, address);
+
+	return claimed && claimed->start <= address;
+}
+
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);
 

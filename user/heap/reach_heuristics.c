@@ -83,6 +83,43 @@ static bool reach_is_array(const struct reach_options *options, const struct hea
 	       (!options->is_new_array || options->is_new_array(options->ctx, block->stack));
 }
 
+/*
+ * An object of CPython: a count of references, then its type, whose type's type is `type`, the type of
+ * itself (Include/object.h of its sources).
+ */
+static bool reach_is_python_object(const struct heap_image *image, uint64_t object)
+{
+	uint64_t references, type = object, last = 0;
+
+	if (!memory_image_word(image->memory, object, &references) || !references)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		last = type;
+		if (!memory_image_word(image->memory, type + 8, &type))
+			return false;
+	}
+	return type == last;
+}
+
+/*
+ * Before an object that CPython's collector looks after stand the collector's two words, and from 3.11 on, of
+ * many, two words before those. Before the values of an object's dictionary (3.11, 3.12) stand up to 256 bytes,
+ * the last of which says how many. Pointers are to what is behind.
+ */
+static bool reach_is_python(const struct heap_image *image, const struct heap_block *block,
+			    uint64_t offset)
+{
+	uint64_t word;
+
+	if (!image->claimed_count || offset % 8 || offset > UINT8_MAX)
+		return false;
+	if ((offset == 16 || offset == 32) && (reach_is_python_object(image, block->address + 16) ||
+					       reach_is_python_object(image, block->address + 32)))
+		return true;
+	return memory_image_word(image->memory, block->address + offset - 8, &word) &&
+	       word >> 56 == offset && heap_image_is_claimed(image, block->address);
+}
+
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
 		    const struct heap_block *block, uint64_t pointer)
 {
@@ -94,6 +131,8 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 	if (options->heads && offset <= 8u * options->heads[block - image->blocks])
 		return true;
 	if (options->tagged && (pointer & ~7ull) == block->address)
+		return true;
+	if (reach_is_python(image, block, offset))
 		return true;
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
 	    reach_is_std_string(image, block))

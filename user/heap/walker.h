@@ -14,6 +14,7 @@
  * and do not hold them. The image is finished, but for the dead ranges. 0, also where the allocator
  * is not found, or -errno (-ENOMEM), not logged.
  */
+int cpython_heap_mark(struct heap_image *image); /* first: it makes blocks of others' */
 int glibc_heap_mark(struct heap_image *image);
 int jemalloc_heap_mark(struct heap_image *image);
 int musl_heap_mark(struct heap_image *image);
