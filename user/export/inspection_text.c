@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "user/base/clock.h"
@@ -14,6 +15,7 @@
 
 #define WIDTH_BYTES 10
 #define WIDTH_COUNT 12
+#define PATH_WIDTH  90
 
 /* Without -v: the largest mappings, and only those that take some part of the whole. */
 #define MAPPINGS_SHOWN 5
@@ -87,6 +89,38 @@ static void inspection_text_put_caveats(const struct inspection_page *page)
 			format_bytes(human, v->unread_bytes));
 }
 
+/*
+ * "list (shop) -> a block of 56 B, 5 times -> …": of what lists are made of each line would be the same.
+ * The names in it are the process's own.
+ */
+static void inspection_text_put_held_by(FILE *out, const char *path)
+{
+	const char *next, *separator = "             held by ";
+	size_t column = 0;
+
+	for (const char *line = path; line; line = next) {
+		size_t len = strcspn(line, "\n"), times = 1;
+		char *name = strndup(line, len);
+
+		next = line[len] ? line + len + 1 : NULL;
+		while (next && strcspn(next, "\n") == len && !memcmp(next, line, len)) {
+			next = next[len] ? next + len + 1 : NULL;
+			times++;
+		}
+		if (column && column + len > PATH_WIDTH) {
+			fputs("\n             ", out);
+			column = 0;
+		}
+		column += (size_t)fprintf(out, "%s", separator);
+		column += text_put_name(out, name ? name : "?");
+		if (times > 1)
+			column += (size_t)fprintf(out, ", %zu times", times);
+		separator = " -> ";
+		free(name);
+	}
+	fputc('\n', out);
+}
+
 /* ---- where it is -------------------------------------------------------------------------- */
 
 static uint64_t inspection_blocks(const struct inspection *i)
@@ -143,7 +177,7 @@ static void inspection_text_put_mapping(const struct inspection_page *page,
 	}
 	fputc('\n', page->out);
 	if (m->held_by)
-		text_put_held_by(page->out, m->held_by);
+		inspection_text_put_held_by(page->out, m->held_by);
 }
 
 static void inspection_text_put_mappings(const struct inspection_page *page)
@@ -261,7 +295,7 @@ static void inspection_text_put_group(const struct inspection_page *page,
 	inspection_text_put_label(out, g);
 	fputc('\n', out);
 	if (g->held_by)
-		text_put_held_by(out, g->held_by);
+		inspection_text_put_held_by(out, g->held_by);
 }
 
 static void inspection_text_put_groups(const struct inspection_page *page)

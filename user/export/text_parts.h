@@ -58,9 +58,6 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 /* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
 void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES]);
 
-/* What holds a block or a mapping: a line each. The names in it are the target's own. */
-void text_put_held_by(FILE *out, const char *path);
-
 /* What a target wrote, so many bytes of it: printable ones as they are, others as dots; a line for 16. */
 void text_put_contents(FILE *out, const char *contents, size_t len);
 

@@ -78,7 +78,8 @@ void text_put_contents(FILE *out, const char *contents, size_t len)
 	}
 }
 
-void text_put_held_by(FILE *out, const char *path)
+/* The names in it are the target's own. */
+static void text_put_held_by(FILE *out, const char *path)
 {
 	char *copy = strdup(path), *rest = copy;
 	const char *line, *before = "    held by ";

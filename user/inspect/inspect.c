@@ -12,6 +12,7 @@
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach.h"
 #include "user/inspect/classes.h"
+#include "user/inspect/holders.h"
 #include "user/inspect/losses.h"
 #include "user/inspect/memory_parts.h"
 
@@ -22,6 +23,8 @@ struct inspect_run {
 	struct heap_image *image;
 	struct inventory inventory;
 	struct reach *reach;
+	struct class_process process;
+	struct class_files files;
 	struct block_classes *classes;
 	struct inspection *out;
 };
@@ -58,26 +61,31 @@ static int inspect_walk(struct inspect_run *run)
 	return err ?: heap_image_take_old(run->image);
 }
 
-/* The groups become the inspection's; which block is in which stays. */
-static int inspect_group(struct inspect_run *run)
+/* The names of the process's files: of a core with pid 0. */
+static int inspect_open_names(struct inspect_run *run)
 {
 	const struct symbolizer_options names = {.inlines = false};
-	struct class_process process = {
+
+	run->process = (struct class_process){
 		.objects = run->source->objects,
 		.pid = run->out->core ? 0 : run->source->pid,
 		.root_fd = -1,
 	};
-	struct class_files files = {
-		.ctx = &process,
+	run->files = (struct class_files){
+		.ctx = &run->process,
 		.object = class_process_object,
 		.symbolizer = symbolizer_new(&names),
-		.pid = process.pid,
+		.pid = run->process.pid,
 	};
-	struct inspection *out = run->out;
-	int err =
-		files.symbolizer ? block_classes_find(run->image, &files, &run->classes) : -ENOMEM;
+	return run->files.symbolizer ? 0 : -ENOMEM;
+}
 
-	symbolizer_free(files.symbolizer);
+/* The groups become the inspection's; which block is in which stays. */
+static int inspect_group(struct inspect_run *run)
+{
+	struct inspection *out = run->out;
+	int err = block_classes_find(run->image, &run->files, &run->classes);
+
 	if (err)
 		return err;
 	out->groups = TAKE_PTR(run->classes->groups);
@@ -108,6 +116,18 @@ static int inspect_judge(struct inspect_run *run)
 	return 0;
 }
 
+/* What there is to say of the groups, for people: what is lost, what holds the rest. */
+static int inspect_explain(struct inspect_run *run)
+{
+	const uint32_t *group_of = run->classes->group;
+	int err = losses_find(run->image, run->reach, group_of, run->out);
+
+	if (!err && run->options->contents)
+		err = losses_take_contents(run->image, run->reach, group_of, run->options->contents,
+					   run->out);
+	return err ?: holders_find(run->image, run->reach, group_of, &run->files, run->out);
+}
+
 static int inspect_steps(struct inspect_run *run)
 {
 	uint64_t start = monotonic_ns(), walked, grouped;
@@ -115,10 +135,11 @@ static int inspect_steps(struct inspect_run *run)
 
 	walked = monotonic_ns();
 	err = err ?: memory_parts_find(run->image, run->source, run->out);
+	err = err ?: inspect_open_names(run);
 	err = err ?: inspect_group(run);
 	grouped = monotonic_ns();
 	err = err ?: inspect_judge(run);
-	err = err ?: losses_find(run->image, run->reach, run->classes->group, run->out);
+	err = err ?: inspect_explain(run);
 	err = err ?: inspection_sort(run->out, INSPECTION_BY_BYTES);
 	log_debug("inspection of %d: %zu blocks; %.1f ms to walk through the allocators' books, "
 		  "%.1f ms to put alike blocks together, %.1f ms to follow pointers",
@@ -155,6 +176,7 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 	block_classes_free(run.classes);
 	free(run.inventory.covered);
 	reach_free(run.reach);
+	symbolizer_free(run.files.symbolizer);
 	heap_image_free(run.image);
 	inspect_source_release(source);
 	if (err)

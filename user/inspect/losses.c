@@ -8,6 +8,9 @@
 
 #define LEADER_UNKNOWN UINT32_MAX
 
+/* More than that nobody looks at, and a recording has to hold them. */
+#define CONTENTS_MAX 2000
+
 struct losses {
 	const struct heap_image *image;
 	const struct reach *reach;
@@ -99,4 +102,41 @@ int losses_find(const struct heap_image *image, const struct reach *reach, const
 	if (out->loss_count)
 		qsort(out->losses, out->loss_count, sizeof(*out->losses), losses_by_bytes);
 	return 0;
+}
+
+static int losses_copy_contents(const struct heap_image *image, size_t block, uint32_t bytes,
+				struct inspected_group *group)
+{
+	const struct heap_block *b = &image->blocks[block];
+	uint64_t size = heap_block_end(image, block) - b->address;
+	size_t n = size < bytes ? (size_t)size : bytes;
+
+	group->contents = calloc(n + 1, 1);
+	if (!group->contents)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = b->address + i, word;
+
+		if (!memory_image_word(image->memory, at & ~7ull, &word))
+			break;
+		group->contents[group->contents_len++] = (char)(word >> at % 8 * 8);
+	}
+	return 0;
+}
+
+int losses_take_contents(const struct heap_image *image, const struct reach *reach,
+			 const uint32_t *group_of, uint32_t bytes, struct inspection *out)
+{
+	size_t taken = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && taken < CONTENTS_MAX && i < image->block_count; i++) {
+		struct inspected_group *group = &out->groups[group_of[i]];
+
+		if (group->contents || reach_class(reach, i) != VERDICT_DEFINITE)
+			continue;
+		err = losses_copy_contents(image, i, bytes, group);
+		taken++;
+	}
+	return err;
 }

@@ -13,4 +13,11 @@
 int losses_find(const struct heap_image *image, const struct reach *reach, const uint32_t *group_of,
 		struct inspection *out);
 
+/*
+ * Takes the first `bytes` of a lost block of each group that has one, of the first thousands of them. 0
+ * or -ENOMEM.
+ */
+int losses_take_contents(const struct heap_image *image, const struct reach *reach,
+			 const uint32_t *group_of, uint32_t bytes, struct inspection *out);
+
 #endif

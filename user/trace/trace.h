@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "user/heap/heap_image.h"
+#include "user/heap/held_by.h"
 #include "user/model/snapshot.h"
 #include "user/probe/attach.h"
 #include "user/symbol/symbol.h"
@@ -227,16 +228,10 @@ int trace_name_frame(struct trace *trace, struct target *target, const struct me
 		     const struct memory_thread *thread, uint64_t address,
 		     const struct frame **out);
 
-/* A thread-local variable. Its strings live as long as the trace. */
-struct thread_variable {
-	const char *name; /* NULL: it has no symbol */
-	const char *module;
-	/* from the variable's beginning; without a name from that of the module's block */
-	uint64_t offset;
-	pid_t tid;
-};
-
-/* The one that an address of the image belongs to. 0; -ENOENT: none that is known; -ENOMEM. */
+/*
+ * The thread-local variable that an address of the image belongs to; its strings live as long as the
+ * trace. 0; -ENOENT: none that is known; -ENOMEM.
+ */
 int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
 		   uint64_t address, struct thread_variable *out);
 

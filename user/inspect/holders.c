@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/inspect/holders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/text.h"
+#include "user/base/util.h"
+#include "user/heap/held_by.h"
+#include "user/heap/walker.h"
+
+/* Each has a path to be found, with the names of what is on it. */
+#define GROUPS_HELD   16
+#define MAPPINGS_HELD 16
+
+struct holders {
+	const struct heap_image *image;
+	const uint32_t *group_of;
+	const struct class_files *files;
+	struct inspection *out;
+	struct held_by held;
+};
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static int holders_name_data(void *ctx, const struct mapping *file, uint64_t address,
+			     const char **name, uint64_t *offset, uint64_t *vaddr)
+{
+	const struct class_files *files = ((struct holders *)ctx)->files;
+	struct object *object;
+	uint64_t at;
+	int err = files->object ? files->object(files->ctx, file, &object) : -ENOENT;
+
+	*name = NULL;
+	if (err)
+		return err;
+	err = object_offset_to_vaddr(object, file->offset, &at);
+	*vaddr = address - file->start + at;
+	if (!err && files->symbolizer)
+		err = symbolizer_name_data(files->symbolizer, object, *vaddr, files->pid, name,
+					   offset);
+	object_unref(object);
+	return err;
+}
+
+/* What is alike with it says more than a pointer in it. A line of what holds a block is one line. */
+static void holders_put_block(void *ctx, FILE *out, uint32_t block)
+{
+	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?"};
+	const struct holders *h = ctx;
+	const struct inspected_group *group = &h->out->groups[h->group_of[block]];
+	char *label = group->kind == GROUP_SIZE ? NULL : inspected_group_label(group);
+
+	if (label) {
+		fputs(", ", out);
+		text_put(out, label, &rules);
+	} else {
+		held_by_put_type(&h->held, out, &h->image->blocks[block]);
+	}
+	free(label);
+}
+
+/* ---- of groups ---------------------------------------------------------------------------- */
+
+/* Those with most reachable bytes, and of each the reachable block in the midst of them. */
+struct holders_chosen {
+	uint32_t group;
+	uint64_t left; /* reachable blocks up to that one */
+};
+
+static size_t holders_choose(const struct inspection *out,
+			     struct holders_chosen chosen[static GROUPS_HELD])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < out->group_count; i++) {
+		const struct amount *live = &out->groups[i].verdict[VERDICT_REACHABLE];
+		size_t at = count;
+
+		while (at && out->groups[chosen[at - 1].group].verdict[VERDICT_REACHABLE].bytes <
+				     live->bytes)
+			at--;
+		if (!live->count || at == GROUPS_HELD)
+			continue;
+		count += count < GROUPS_HELD;
+		memmove(&chosen[at + 1], &chosen[at], (count - 1 - at) * sizeof(*chosen));
+		chosen[at] = (struct holders_chosen){(uint32_t)i, live->count / 2 + 1};
+	}
+	return count;
+}
+
+static int holders_put_path(const struct holders *h, uint32_t block, char **held_by)
+{
+	size_t len = 0;
+	FILE *out = open_memstream(held_by, &len);
+	int err = out ? held_by_put(&h->held, out, block) : -ENOMEM;
+
+	if (out && close_memstream(out))
+		err = -ENOMEM;
+	return err;
+}
+
+/* Blocks of a group that lie together have often been made together: one in the midst is as good as any. */
+static int holders_of_groups(struct holders *h)
+{
+	struct holders_chosen chosen[GROUPS_HELD];
+	size_t count = holders_choose(h->out, chosen), found = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && found < count && i < h->image->block_count; i++) {
+		size_t at = 0;
+
+		while (at < count && chosen[at].group != h->group_of[i])
+			at++;
+		if (at == count || !chosen[at].left ||
+		    reach_class(h->held.reach, i) != VERDICT_REACHABLE || --chosen[at].left)
+			continue;
+		err = holders_put_path(h, (uint32_t)i, &h->out->groups[chosen[at].group].held_by);
+		found++;
+	}
+	return err;
+}
+
+/* ---- of mappings -------------------------------------------------------------------------- */
+
+struct holders_search {
+	struct inspected_mapping *mappings; /* the largest first */
+	size_t count, found;
+	uint64_t from[MAPPINGS_HELD]; /* where a pointer into it is; 0: none has been found */
+	uint64_t low, high;	      /* all of them are between */
+};
+
+static bool holders_is_dead(const struct heap_image *image, uint64_t address)
+{
+	size_t i = BISECT(i, 0, image->dead_count, image->dead[i].end <= address);
+
+	return i < image->dead_count && image->dead[i].start <= address;
+}
+
+/* A pointer to its beginning is what its owner has; but any other will do where there is none. */
+static void holders_take_word(const struct holders *h, struct holders_search *s, uint64_t word,
+			      uint64_t from)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct inspected_mapping *m = &s->mappings[i];
+
+		if (s->from[i] || word - m->start >= m->bytes || from - m->start < m->bytes ||
+		    holders_is_dead(h->image, from))
+			continue;
+		s->from[i] = from;
+		s->found++;
+	}
+}
+
+static void holders_search_region(const struct holders *h, struct holders_search *s,
+				  const struct memory_region *region)
+{
+	for (uint64_t i = 0; i < region->size / 8 && s->found < s->count; i++) {
+		uint64_t word = region->words[i];
+
+		if (word - s->low < s->high - s->low)
+			holders_take_word(h, s, word, region->start + 8 * i);
+	}
+}
+
+/* Variables tell most of an owner; then come blocks, and stacks. */
+static void holders_search(const struct holders *h, struct holders_search *s)
+{
+	const struct memory_image *memory = h->image->memory;
+
+	for (int data = 1; data >= 0; data--) {
+		for (size_t i = 0; i < memory->region_count && s->found < s->count; i++) {
+			const struct memory_region *r = &memory->regions[i];
+
+			if (walker_is_data(h->image, r) == data)
+				holders_search_region(h, s, r);
+		}
+	}
+}
+
+static int holders_put_owner(const struct holders *h, uint64_t from, char **held_by)
+{
+	uint32_t block = reach_find(h->held.reach, from);
+	size_t len = 0;
+	FILE *out;
+
+	if (block != UINT32_MAX && reach_class(h->held.reach, block) == VERDICT_REACHABLE)
+		return holders_put_path(h, block, held_by);
+	out = open_memstream(held_by, &len);
+	if (!out)
+		return -ENOMEM;
+	if (block == UINT32_MAX)
+		held_by_put_root(&h->held, out, from);
+	else
+		fputs("a block that nothing certain leads to", out);
+	return close_memstream(out);
+}
+
+static int holders_of_mappings(struct holders *h)
+{
+	struct holders_search s = {.mappings = h->out->mappings, .low = UINT64_MAX};
+	int err = 0;
+
+	s.count = h->out->mapping_count < MAPPINGS_HELD ? h->out->mapping_count : MAPPINGS_HELD;
+	for (size_t i = 0; i < s.count; i++) {
+		const struct inspected_mapping *m = &s.mappings[i];
+
+		s.low = m->start < s.low ? m->start : s.low;
+		s.high = m->start + m->bytes > s.high ? m->start + m->bytes : s.high;
+	}
+	if (s.count)
+		holders_search(h, &s);
+	for (size_t i = 0; !err && i < s.count; i++) {
+		if (s.from[i])
+			err = holders_put_owner(h, s.from[i], &s.mappings[i].held_by);
+	}
+	return err;
+}
+
+int holders_find(const struct heap_image *image, const struct reach *reach,
+		 const uint32_t *group_of, const struct class_files *files, struct inspection *out)
+{
+	struct holders h = {
+		.image = image,
+		.group_of = group_of,
+		.files = files,
+		.out = out,
+		.held = {.image = image, .reach = reach},
+	};
+	int err;
+
+	h.held.names = (struct held_names){
+		.ctx = &h,
+		.data = holders_name_data,
+		.block = holders_put_block,
+		.heap = "heap that is no block",
+	};
+	err = holders_of_groups(&h);
+	return err ?: holders_of_mappings(&h);
+}

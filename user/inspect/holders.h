@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What holds the largest groups of blocks, and the largest mappings. Internal to user/inspect. */
+#ifndef MEMLEAKBPF_INSPECT_HOLDERS_H
+#define MEMLEAKBPF_INSPECT_HOLDERS_H
+
+#include "user/heap/reach.h"
+#include "user/inspect/class_memory.h"
+#include "user/model/inspection.h"
+
+/*
+ * Fills in held_by of the groups that have most reachable bytes, and of the largest mappings.
+ * `group_of`: by block. 0 or -ENOMEM.
+ */
+int holders_find(const struct heap_image *image, const struct reach *reach,
+		 const uint32_t *group_of, const struct class_files *files, struct inspection *out);
+
+#endif
