@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What is read of glibc's malloc in a process that nobody has watched, against the program's own books. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/inspect/inspected.h"
+#include "user/heap/dead_memory.h"
+#include "user/heap/reach.h"
+
+/* The more the better: each is another moment. */
+#define ROUNDS 60
+
+static char directory[PATH_MAX];
+
+/* Its place beside this file, wherever the tests are run. */
+static int build(void **state)
+{
+	char source[PATH_MAX], command[3 * PATH_MAX];
+	const char *slash;
+
+	(void)state;
+	strcpy(directory, "/tmp/memleakbpf-glibc-XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(source, sizeof(source), "%s", __FILE__);
+	slash = strrchr(source, '/');
+	snprintf(source + (slash - source) + 1, sizeof(source) - (size_t)(slash - source) - 1,
+		 "glibc_books.c");
+	snprintf(
+		command, sizeof(command),
+		"cc -std=gnu17 -D_GNU_SOURCE -O1 -g -pthread -include stdbool.h -o '%s/books' '%s'",
+		directory, source);
+	return system(command) ? -1 : 0;
+}
+
+static int clean(void **state)
+{
+	char command[PATH_MAX + 16];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
+	return system(command) ? -1 : 0;
+}
+
+struct program {
+	pid_t pid;
+	int to;
+	FILE *from;
+	struct booked *books;
+	size_t count, room;
+	uint64_t arena, free, mapped_count, mapped; /* as mallinfo2() has them */
+};
+
+static void start(struct program *p, const char *what)
+{
+	int in[2], out[2];
+	char path[PATH_MAX + 8], line[256];
+
+	*p = (struct program){.to = -1};
+	snprintf(path, sizeof(path), "%s/books", directory);
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	p->pid = fork();
+	if (!p->pid) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		execl(path, path, what, NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	p->to = in[1];
+	p->from = fdopen(out[0], "r");
+	while (fgets(line, sizeof(line), p->from) && strcmp(line, "ready\n") != 0) {
+		struct booked *b;
+
+		if (sscanf(line, "info %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &p->arena,
+			   &p->free, &p->mapped_count, &p->mapped) == 4)
+			continue;
+		assert_true(RESERVE_ITEM(p->books, p->count, p->room, 1024));
+		b = &p->books[p->count++];
+		assert_int_equal(sscanf(line, "block %" SCNx64 " %" SCNu64, &b->address, &b->size),
+				 2);
+	}
+	if (p->count)
+		qsort(p->books, p->count, sizeof(*p->books), booked_order);
+}
+
+static void end(struct program *p)
+{
+	int status;
+
+	close(p->to);
+	fclose(p->from);
+	free(p->books);
+	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
+	assert_int_equal(status, 0);
+}
+
+static struct heap_image *freeze(const struct program *p, struct inventory *inventory)
+{
+	const struct freeze_hooks hooks = {.ctx = NULL};
+	char reason[REASON_MAX] = "";
+	struct heap_image *image;
+	struct freeze *freeze;
+
+	assert_int_equal(freeze_new(p->pid, &freeze, reason), 0);
+	if (freeze_run(freeze, 60 * NS_PER_S, NULL, &hooks, reason))
+		fail_msg("%s", reason);
+	image = heap_image_new(freeze_take_memory(freeze));
+	assert_non_null(image);
+	freeze_free(freeze);
+	heap_image_finish(image);
+	*inventory = (struct inventory){0};
+	image->inventory = inventory;
+	assert_int_equal(dead_memory_find(image), 0);
+	assert_int_equal(heap_image_take_old(image), 0);
+	return image;
+}
+
+/* All blocks of the books, each once, with the size that malloc_usable_size() tells; nothing else. */
+static void compare(const struct program *p, const struct heap_image *image)
+{
+	size_t i = 0, wrong = 0;
+
+	for (size_t b = 0; b < p->count || i < image->block_count;) {
+		const struct booked *booked = b < p->count ? &p->books[b] : NULL;
+		const struct heap_block *block = i < image->block_count ? &image->blocks[i] : NULL;
+
+		if (booked && block && booked->address == block->address) {
+			if (booked->size != block->size && wrong++ < 10)
+				print_error("%" PRIx64 ": %" PRIu64 " bytes, not %" PRIu64 "\n",
+					    block->address, booked->size, block->size);
+			b++, i++;
+		} else if (!block || (booked && booked->address < block->address)) {
+			if (wrong++ < 10)
+				print_error("%" PRIx64 ": %" PRIu64 " bytes, not seen\n",
+					    booked->address, booked->size);
+			b++;
+		} else {
+			if (wrong++ < 10)
+				print_error("%" PRIx64 ": %" PRIu64 " bytes, no block\n",
+					    block->address, block->size);
+			i++;
+		}
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void sums_agree(const struct program *p, const struct inspected_allocator *a,
+		       uint64_t arenas)
+{
+	assert_string_equal(a->name, "glibc");
+	assert_string_equal(a->why, "");
+	assert_int_equal(a->arenas, arenas);
+	assert_int_equal(a->in_use.count, p->count);
+	assert_int_equal(a->unbelieved_bytes, 0);
+	/* What a top chunk has before its size belongs to the chunk before. mallinfo2() takes what threads cache as used. */
+	assert_true(a->free_bytes - a->cached_bytes + 8 * arenas <= p->free);
+	assert_true(a->free_bytes + 8 * arenas >= p->free);
+	assert_true(a->in_use.bytes + a->free_bytes + a->books_bytes <= p->arena + p->mapped);
+	assert_true(a->in_use.bytes + a->free_bytes + a->books_bytes + 64 * arenas + (1 << 20) >=
+		    p->arena + p->mapped);
+}
+
+static void exact(const char *what)
+{
+	struct inventory inventory;
+	struct heap_image *image;
+	struct program p;
+
+	start(&p, what);
+	assert_true(p.count > 1000);
+	image = freeze(&p, &inventory);
+	compare(&p, image);
+	assert_int_equal(inventory.count, 1);
+	sums_agree(&p, &inventory.allocators[0].shown, 9);
+	heap_image_free(image);
+	end(&p);
+}
+
+static void mixed(void **state)
+{
+	(void)state;
+	exact("mixed");
+}
+
+static void gaps(void **state)
+{
+	(void)state;
+	exact("gaps");
+}
+
+static void pieces(void **state)
+{
+	(void)state;
+	exact("pieces");
+}
+
+/* Four threads allocate and free all the time; all that they have is held. */
+static void busy(void **state)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL};
+	struct program p;
+	size_t doubted = 0;
+
+	(void)state;
+	start(&p, "busy");
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct inventory inventory;
+		struct heap_image *image = freeze(&p, &inventory);
+		struct reach *reach;
+
+		assert_int_equal(reach_new(image, &options, &reach), 0);
+		assert_true(image->block_count > 0);
+		doubted += inventory.allocators[0].shown.unbelieved_bytes > 0;
+		for (size_t b = 0; b < image->block_count; b++) {
+			enum verdict_class class = reach_class(reach, b);
+
+			if (class == VERDICT_DEFINITE || class == VERDICT_INDIRECT)
+				fail_msg("round %u: %" PRIx64 " of %" PRIu64 " bytes is lost", i,
+					 image->blocks[b].address, image->blocks[b].size);
+		}
+		reach_free(reach);
+		heap_image_free(image);
+	}
+	print_message("%zu of %d looks did not believe all\n", doubted, ROUNDS);
+	end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mixed),
+		cmocka_unit_test(gaps),
+		cmocka_unit_test(pieces),
+		cmocka_unit_test(busy),
+	};
+
+	return cmocka_run_group_tests(tests, build, clean);
+}
