@@ -191,9 +191,17 @@ static bool class_is_text(const char *text, size_t size, bool cut)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+/* Bytes of a pointer may be characters by chance ("p@aUUU"), and two NULs follow them. */
+static bool classifier_is_pointer(const struct classifier *c, const struct class_block *block)
+{
+	return block->count && c->image->memory->maps &&
+	       maps_find(c->image->memory->maps, block->words[0]);
+}
+
 static int classifier_text(struct classifier *c, const struct class_block *block, uint32_t *group)
 {
-	if (!class_is_text((const char *)block->words, (size_t)block->size, block->cut))
+	if (classifier_is_pointer(c, block) ||
+	    !class_is_text((const char *)block->words, (size_t)block->size, block->cut))
 		return 0;
 	if (c->text == CLASS_NO_GROUP) {
 		int err = class_groups_named(c->groups, GROUP_TEXT, "text", NULL, &c->text);
