@@ -54,6 +54,9 @@ static inline void fake_word(struct heap_image *image, uint64_t address, uint64_
 
 		if (address - r->start < r->size) {
 			((uint64_t *)r->words)[(address - r->start) / 8] = word;
+#ifdef FAKE_WORD_WRITTEN
+			FAKE_WORD_WRITTEN(address);
+#endif
 			return;
 		}
 	}
