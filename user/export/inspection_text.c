@@ -132,17 +132,11 @@ static uint64_t inspection_blocks(const struct inspection *i)
 	return count;
 }
 
-static void inspection_text_put_allocator(const struct inspection_page *page,
-					  const struct inspected_allocator *a)
+/* What it is known to have. */
+static void inspection_text_put_amounts(FILE *out, const struct inspected_allocator *a)
 {
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
-	FILE *out = page->out;
 
-	fprintf(out, "  %s", a->name);
-	if (*a->version) {
-		fputc(' ', out);
-		text_put_name(out, a->version);
-	}
 	fprintf(out, ": %s in %s %s", format_bytes(human, a->in_use.bytes),
 		format_grouped(count, a->in_use.count),
 		text_plural(a->in_use.count, "block", "blocks"));
@@ -154,11 +148,32 @@ static void inspection_text_put_allocator(const struct inspection_page *page,
 	if (a->arenas)
 		fprintf(out, ", %s %s", format_grouped(count, a->arenas),
 			text_plural(a->arenas, "arena", "arenas"));
-	fputc('\n', out);
-	if (!*a->why)
+}
+
+static void inspection_text_put_allocator(const struct inspection_page *page,
+					  const struct inspected_allocator *a)
+{
+	char human[FORMAT_BYTES_MAX];
+	FILE *out = page->out;
+	bool known = a->in_use.count || a->free_bytes || a->books_bytes || a->unbelieved_bytes;
+
+	fprintf(out, "  %s", a->name);
+	if (*a->version) {
+		fputc(' ', out);
+		text_put_name(out, a->version);
+	}
+	if (known || !*a->why)
+		inspection_text_put_amounts(out, a);
+	if (!*a->why) {
+		fputc('\n', out);
 		return;
+	}
+	fputs(known ? "\n    " : ": ", out);
 	text_set_style(out, page->options, TEXT_WARN);
-	fprintf(out, "    %s of it is not believed: ", format_bytes(human, a->unbelieved_bytes));
+	/* One that is known by its name alone has nothing that could be found. */
+	if (a->unbelieved_bytes)
+		fprintf(out,
+			"%s of it is not believed: ", format_bytes(human, a->unbelieved_bytes));
 	text_put_name(out, a->why);
 	text_set_style(out, page->options, TEXT_NONE);
 	fputc('\n', out);

@@ -143,8 +143,8 @@ static int dead_ended_stacks(struct heap_image *image)
  * memory of another's stands before that.
  */
 static int (*const dead_walkers[])(struct heap_image *image) = {
-	cpython_heap_mark, glibc_heap_mark,    jemalloc_heap_mark,
-	musl_heap_mark,	   mimalloc_heap_mark, tcmalloc_heap_mark,
+	cpython_heap_mark,  glibc_heap_mark,	jemalloc_heap_mark, musl_heap_mark,
+	mimalloc_heap_mark, tcmalloc_heap_mark, unknown_heaps_mark,
 };
 
 int dead_memory_find(struct heap_image *image)

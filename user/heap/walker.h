@@ -20,6 +20,8 @@ int jemalloc_heap_mark(struct heap_image *image);
 int musl_heap_mark(struct heap_image *image);
 int mimalloc_heap_mark(struct heap_image *image);
 int tcmalloc_heap_mark(struct heap_image *image);
+/* Says which others there are, where an inventory is wanted. After all of those above. */
+int unknown_heaps_mark(struct heap_image *image);
 
 /*
  * Of a slot that an allocator has: 0 when no known block begins in it, 1 when one does, -ENOMEM. If

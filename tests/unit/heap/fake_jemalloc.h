@@ -30,6 +30,7 @@ static const char jemalloc_maps[] =
 	"7fffe0000000-7fffe0600000 rw-p 00000000 00:00 0 \n"
 	"7ffff0000000-7ffff0040000 rw-p 00000000 00:00 0 \n"
 	"7ffff6ff0000-7ffff7001000 rw-p 00000000 00:00 0 \n"
+	"7ffff79f0000-7ffff7a00000 r-xp 00000000 08:01 9 /lib/libjemalloc.so.2\n"
 	"7ffff7a00000-7ffff7a01000 rw-p 000cc000 08:01 9 /lib/libjemalloc.so.2\n"
 	"7ffff7a01000-7ffff7c20000 rw-p 00000000 00:00 0 \n";
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Allocators whose books nobody here reads, or whose books were not found: they are said by name, where a
+ * mapping or a library has one. Names of mappings are what the allocator itself has given them with
+ * PR_SET_VMA_ANON_NAME (system-alloc.cc of Google's tcmalloc, common.h and linux.cpp of Scudo); what lies
+ * there is the allocator's, and not believed.
+ */
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/heap/walker.h"
+
+struct unknown_heap {
+	const char *name;
+	const char *library; /* what the name of its file begins with; NULL: it is never one */
+	const char *mapping; /* what the names of its mappings begin with; NULL: they have none */
+	/* what its walker calls it; NULL: it has none */
+	const char *walked;
+};
+
+static const struct unknown_heap unknown_heaps[] = {
+	{"Scudo", "libclang_rt.scudo", "[anon:scudo:", NULL},
+	{"tcmalloc (Google)", NULL, "[anon:tcmalloc_region_", NULL},
+	{"PartitionAlloc", NULL, "[anon:partition_alloc", NULL},
+	{"snmalloc", "libsnmalloc", NULL, NULL},
+	{"rpmalloc", "librpmalloc", NULL, NULL},
+	{"hardened_malloc", "libhardened_malloc", NULL, NULL},
+	{"Hoard", "libhoard", NULL, NULL},
+	{"oneTBB", "libtbbmalloc", NULL, NULL},
+	{"AddressSanitizer", "libasan", NULL, NULL},
+	/* Of other versions than those that are known, or built in another way. */
+	{"jemalloc", "libjemalloc", NULL, "jemalloc"},
+	{"tcmalloc (gperftools)", "libtcmalloc", NULL, "tcmalloc (gperftools)"},
+	{"mimalloc", "libmimalloc", NULL, "mimalloc"},
+};
+
+static bool unknown_begins(const char *text, const char *with)
+{
+	return with && !strncmp(text, with, strlen(with));
+}
+
+static bool unknown_is_walked(const struct inventory *inventory, const struct unknown_heap *heap)
+{
+	for (size_t i = 0; heap->walked && i < inventory->count; i++) {
+		if (!strcmp(inventory->allocators[i].shown.name, heap->walked))
+			return true;
+	}
+	return false;
+}
+
+/* A library that is only mapped may have no memory; nothing tells. */
+static bool unknown_is_here(const struct maps *maps, const struct unknown_heap *heap)
+{
+	for (size_t i = 0; i < maps_count(maps); i++) {
+		const struct mapping *m = maps_at(maps, i);
+		const char *file = strrchr(m->path, '/');
+
+		if (unknown_begins(m->path, heap->mapping) ||
+		    (file && m->exec && unknown_begins(file + 1, heap->library)))
+			return true;
+	}
+	return false;
+}
+
+static int unknown_report(struct heap_image *image, const struct unknown_heap *heap)
+{
+	struct inventory_allocator *allocator = walker_allocator(image, heap->name);
+	const struct maps *maps = image->memory->maps;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps_count(maps); i++) {
+		const struct mapping *m = maps_at(maps, i);
+
+		if (unknown_begins(m->path, heap->mapping))
+			err = walker_report(image, allocator, INVENTORY_UNBELIEVED, m->start,
+					    m->end, UINT64_MAX);
+	}
+	walker_doubt(allocator, heap->walked ? "its books were not found: it may be a version that "
+					       "is not known, or not in use"
+					     : "its books are not known");
+	return err;
+}
+
+int unknown_heaps_mark(struct heap_image *image)
+{
+	int err = 0;
+
+	for (size_t i = 0; image->inventory && !err && i < ARRAY_SIZE(unknown_heaps); i++) {
+		const struct unknown_heap *heap = &unknown_heaps[i];
+
+		if (unknown_is_here(image->memory->maps, heap) &&
+		    !unknown_is_walked(image->inventory, heap))
+			err = unknown_report(image, heap);
+	}
+	return err;
+}
