@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* `memleakbpf inspect`: the heap of a process as it is now. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "user/kernel/privilege.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
+#include "user/session/caller_file.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
 #include "user/session/report_inspection.h"
@@ -42,7 +44,10 @@ struct inspect_command {
 /* What is not needed any more goes before anything is made of what the target holds. */
 static void inspect_confine(struct inspect_command *c)
 {
-	const struct confine_needs needs = {.ptrace = true};
+	const struct confine_needs needs = {
+		.ptrace = true,
+		.network = c->config->symbols.debuginfod,
+	};
 
 	/*
 	 * Not before the first copy: a process with a filter of system calls can be made to fork only by one
@@ -231,16 +236,89 @@ static int inspect_add_targets(struct inspect_command *c)
 	return c->target_count ? 0 : first;
 }
 
+/* ---- core files --------------------------------------------------------------------------- */
+
+static int inspect_core(struct inspect_command *c, FILE *file, const char *path, int root)
+{
+	const struct inspect_core how = {
+		.root_fd = root,
+		.debuginfod = c->config->symbols.debuginfod,
+	};
+	struct inspect_target target = {0};
+	struct inspect_source source;
+	char reason[REASON_MAX] = "";
+	int err = inspect_open_core(fileno(file), path, &how, &source, reason);
+
+	if (err) {
+		c->failed = true;
+		log_error("%s: not inspected: %s", path, reason);
+		return 0;
+	}
+	err = inspect_show(c, &source, &target);
+	inspection_free(target.before);
+	return err;
+}
+
+/* *fd is an O_PATH descriptor, or stays -1 where none was given. 0 or -errno, logged. */
+static int inspect_open_sysroot(const struct inspect_config *config, int *fd)
+{
+	uint64_t lent = privilege_as_caller();
+	int err = 0;
+
+	if (config->sysroot) {
+		*fd = open(config->sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		err = *fd < 0 ? errno : 0;
+	}
+	privilege_back(lent);
+	return err ? log_errno(err, "--sysroot %s", config->sysroot) : 0;
+}
+
+/* A core may be anybody's: all that is not needed goes before the first one is looked at. */
+static void inspect_confine_for_cores(const struct inspect_config *config)
+{
+	const struct confine_needs needs = {.network = config->symbols.debuginfod};
+
+	if (privilege_drop_thread())
+		log_debug("cannot drop privileges");
+	if (confine_tool(&needs))
+		log_debug("cannot give up system calls");
+}
+
+static int inspect_cores(struct inspect_command *c)
+{
+	const struct inspect_config *config = c->config;
+	FILE **files = calloc(config->file_count, sizeof(*files));
+	_cleanup_close_ int root = -1;
+	int err = files ? inspect_open_sysroot(config, &root) : log_errno(ENOMEM, "inspect");
+
+	for (size_t i = 0; !err && i < config->file_count; i++) {
+		files[i] = caller_file_open(config->files[i], "re");
+		if (!files[i])
+			err = log_errno(errno, "cannot open %s", config->files[i]);
+	}
+	inspect_confine_for_cores(config);
+	c->stop = true;
+	for (size_t i = 0; !err && i < config->file_count; i++)
+		err = inspect_core(c, files[i], config->files[i], root);
+	for (size_t i = 0; files && i < config->file_count; i++) {
+		if (files[i])
+			fclose(files[i]);
+	}
+	free(files);
+	return err;
+}
+
 int cmd_inspect(const union command_config *command)
 {
 	const struct inspect_config *config = &command->inspect;
 	struct inspect_command c = {.config = config};
-	int close_err, err = inspect_add_targets(&c);
+	int close_err, err = config->file_count ? 0 : inspect_add_targets(&c);
 
 	err = err
 		      ?: output_open(&config->show, false, 0, true, config->verdict.contents > 0,
 				     &c.output);
-	err = err ?: inspect_go_on(&c);
+	if (!err)
+		err = config->file_count ? inspect_cores(&c) : inspect_go_on(&c);
 	for (size_t i = 0; i < c.target_count; i++)
 		inspection_free(c.targets[i].before);
 	free(c.targets);

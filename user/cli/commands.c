@@ -37,6 +37,7 @@ const struct command cli_commands[] = {
 		.name = "inspect",
 		.summary = "the heap as it is now",
 		.page = PAGE_INSPECT,
+		.words = WORDS_FILES,
 		.formats = EXPORT_INSPECTIONS,
 		.check = options_check_inspect,
 		.run = cmd_inspect,

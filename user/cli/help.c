@@ -71,13 +71,13 @@ static const struct help_text help_texts[] = {
 	 "  memleakbpf diff shop.mlb --from 5m --to 1h      what grew meanwhile\n"
 	 "  memleakbpf diff before.mlb after.mlb            the same program, twice\n"},
 	{PAGE_INSPECT,
-	 "Usage: memleakbpf inspect -p PID[,PID...] [OPTION...]\n"
+	 "Usage: memleakbpf inspect -p PID[,PID...] | CORE... [OPTION...]\n"
 	 "Says where the memory of a process is, what is lost of it, and what its heap is\n"
 	 "made of, by its allocator's books: as it is now, and without tracing anything.\n"
 	 "\n",
 	 "Examples:\n"
-	 "  memleakbpf inspect -p 1234                     it has grown already: why?\n"
-	 "  memleakbpf inspect -p 1234 -i 60 -n 3 --sort growth\n"},
+	 "  memleakbpf inspect -p 1234 -i 60 -n 3          it has grown already: why?\n"
+	 "  memleakbpf inspect core.1234                   of a crash; needs no root\n"},
 	{PAGE_SURVEY,
 	 "Usage: memleakbpf survey [OPTION...]\n"
 	 "Watches the memory of all processes, says which of them grow and why it thinks\n"

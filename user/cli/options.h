@@ -53,6 +53,10 @@ struct doctor_config {
 /* A look at the heap of processes, or one each interval. */
 struct inspect_config {
 	struct pid_list pids;
+	char *const *files; /* cores */
+	size_t file_count;
+	struct symbolizer_options symbols;
+	const char *sysroot; /* where the files of a core's process are; NULL: here */
 	struct pace_config pace;
 	struct verdict_config verdict;
 	int error_exitcode; /* if a block is lost; 0: not given */
@@ -109,6 +113,7 @@ struct option_values {
 	struct survey_probes_config probes;
 	struct survey_metrics_config metrics;
 	const char *record;
+	const char *sysroot;
 };
 
 /* Strings point into argv. */

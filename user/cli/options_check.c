@@ -2,6 +2,7 @@
 /* What does not go together, and the structs that the subcommands get. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "user/base/log.h"
 #include "user/cli/options.h"
@@ -241,16 +242,47 @@ int options_check_doctor(struct options *options)
 	return 0;
 }
 
+/* A slip is likelier than a file of that name. */
+static bool check_looks_like_pid(const char *word)
+{
+	return *word && word[strspn(word, "0123456789,")] == '\0';
+}
+
+static int check_cores(struct options *options)
+{
+	const struct option_values *values = &options->values;
+	const char *first = values->files[0];
+
+	if (check_looks_like_pid(first)) {
+		log_error(
+			"'%s': looks like a PID; give -p %s (or ./%s for a core file of that name)",
+			first, first, first);
+		return -EINVAL;
+	}
+	if (values->pids.count) {
+		log_error("'%s': a core file beside -p; give one or the other", first);
+		return -EINVAL;
+	}
+	if (values->pace.count || OPTION_GIVEN(options, pace.interval_ns)) {
+		log_error("-i, -n: a core file stays as it is; leave them out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int options_check_inspect(struct options *options)
 {
 	struct option_values *values = &options->values;
 	const struct exporter_format *format = values->show.format;
 	char names[EXPORT_NAMES_MAX];
 
-	if (!values->pids.count) {
-		log_error("nothing to inspect; give -p PID, or see memleakbpf inspect --help");
+	if (!values->pids.count && !values->file_count) {
+		log_error("nothing to inspect; give -p PID or a core file, or see memleakbpf "
+			  "inspect --help");
 		return -EINVAL;
 	}
+	if (values->file_count && check_cores(options))
+		return -EINVAL;
 	if (!export_can(format, EXPORT_INSPECTIONS)) {
 		log_error("-f: '%s' is not a format of inspect; give one of %s", format->name,
 			  export_names(names, EXPORT_INSPECTIONS, ", "));
@@ -275,6 +307,10 @@ int options_check_inspect(struct options *options)
 		values->pace.interval_ns = 0;
 	options->config.inspect = (struct inspect_config){
 		.pids = values->pids,
+		.files = values->files,
+		.file_count = values->file_count,
+		.symbols = values->symbols,
+		.sysroot = values->sysroot,
 		.pace = values->pace,
 		.verdict = values->verdict,
 		.error_exitcode = values->error_exitcode,

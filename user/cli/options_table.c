@@ -222,10 +222,11 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_LEAKS, "report double, wild and mismatched frees as well (remembers N freed blocks: {default})")}},
 
 	{"no-inlines", 0, NULL, LIVE | SURVEY, UNSET(symbols.inlines), .texts = {ON(PAGE_WATCH, "leave inlined calls out")}},
-	{"debuginfod", 0, NULL, LIVE | SURVEY, VALUE(option_apply_debuginfod, bool, symbols.debuginfod),
+	{"debuginfod", 0, NULL, LIVE | SURVEY | INSPECT, VALUE(option_apply_debuginfod, bool, symbols.debuginfod),
 	 .variable = "DEBUGINFOD_URLS", .texts = {{.pages = PAGE_WATCH, .with_next = true}}},
-	{"no-debuginfod", 0, NULL, LIVE | SURVEY, VALUE(option_apply_false, bool, symbols.debuginfod),
+	{"no-debuginfod", 0, NULL, LIVE | SURVEY | INSPECT, VALUE(option_apply_false, bool, symbols.debuginfod),
 	 .texts = {ON(PAGE_WATCH, "fetch symbols (if DEBUGINFOD_URLS is set)")}},
+	{"sysroot", 0, "DIR", INSPECT, TEXT(sysroot), .texts = {ON(INSPECT, "where the files are that a core names")}},
 
 	/* Which functions are traced, and how. */
 	{"children", 0, "HOW", LIVE, VALUE(option_apply_children, enum trace_children, trace.children),

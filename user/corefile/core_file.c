@@ -44,6 +44,7 @@ static void core_file_count_memory(struct core_file *core)
 			facts->left_out_bytes += s->end - s->start - s->filled - s->cut;
 	}
 	facts->mappings = core->segments.count;
+	facts->mapped_files = core->notes.file_count;
 	facts->mappings_dropped = core->segments.dropped;
 }
 
@@ -154,6 +155,11 @@ int core_file_take_memory(struct core_file *core, struct memory_image **out,
 const struct core_facts *core_file_facts(const struct core_file *core)
 {
 	return &core->facts;
+}
+
+char **core_file_take_cmdline(struct core_file *core)
+{
+	return TAKE_PTR(core->facts.cmdline);
 }
 
 const char *core_file_missing(const struct core_file *core, size_t index, const char **why)

@@ -38,7 +38,7 @@ struct core_file_options {
 };
 
 /*
- * fd is read until core_file_free(), and stays the caller's. 0 and *out, or -errno with the reason, a clause about "it",
+ * fd is read until core_file_take_memory() has returned, and stays the caller's. 0 and *out, or -errno with the reason, a clause about "it",
  * not logged: -ENOEXEC for what is no core file of this kind of machine, -EINVAL, -ENOMEM.
  */
 int core_file_open(int fd, const struct core_file_options *options, struct core_file **out,
@@ -64,13 +64,13 @@ struct core_facts {
 	uint64_t time_ns; /* CLOCK_REALTIME: when the file was last written to */
 	size_t threads;
 	size_t threads_unknown; /* of which the registers could not be read */
-	size_t mappings;
+	size_t mappings, mapped_files;
 	uint64_t file_bytes;
 	uint64_t cut_bytes; /* of memory, behind the end of the file: it is not whole */
 	uint64_t
 		left_out_bytes; /* of private writable memory without a file: never touched, or left out */
 	size_t mappings_dropped; /* that contradict others */
-	/* ELF files that were mapped as code, and those of them that are here, by build id. */
+	/* ELF files that were mapped, and those of them that are here: the same ones, by build id. */
 	size_t objects, objects_found;
 	/*
 	 * After core_file_take_memory(), bytes of the image: private memory, the part of it that is mapped
@@ -81,6 +81,9 @@ struct core_facts {
 	uint64_t mapped_bytes, copied_bytes;
 };
 const struct core_facts *core_file_facts(const struct core_file *core);
+
+/* facts.cmdline, for the caller to free(). */
+char **core_file_take_cmdline(struct core_file *core);
 
 /*
  * The ELF files that were mapped and are not here; `index` from 0. NULL behind the last one. *why is

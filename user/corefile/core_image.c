@@ -212,7 +212,9 @@ static int core_image_add_segment(struct core_image *c, const struct core_segmen
 		return o ? core_image_add_from_file(c, o, s, m) : 0;
 	if (o && !s->write)
 		return s->exec ? 0 : core_image_add_read_only(c, o, &run);
-	return c->sparse ? core_image_add_data(c, &run) : core_image_add_written(c, &run);
+	/* Of shared memory the kernel writes zeros where nothing is. */
+	return c->sparse && !m->shared ? core_image_add_data(c, &run)
+				       : core_image_add_written(c, &run);
 }
 
 /* ---- the data ----------------------------------------------------------------------------- */

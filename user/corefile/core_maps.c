@@ -22,6 +22,13 @@
 /* x86_64 from 6.9 on, aarch64 before; and what rounding adds. */
 #define HEAP_DISTANCE_MAX ((1ull << 30) + (1ull << 20))
 
+/* ELF_ET_DYN_BASE of the kernel's asm/elf.h, for the usual size of address spaces. */
+#if defined(__x86_64__)
+#define DYN_BASE 0x555555554aaaull
+#elif defined(__aarch64__)
+#define DYN_BASE 0xaaaaaaaaaaaaull
+#endif
+
 /* Numbers that no file system has: those of files that are not here. */
 #define NO_DEVICE makedev(0xfff, 0xfffff)
 
@@ -310,11 +317,6 @@ static void core_maps_name_kernels(struct core_maps *maps)
 	core_maps_name(maps, random, "[stack]");
 }
 
-static bool core_maps_is_anonymous(const struct core_mapping *m)
-{
-	return m->object == CORE_NONE && m->write && !m->exec && !m->name;
-}
-
 /* The program's own last mapping, .bss included; CORE_NONE: unknown. */
 static size_t core_maps_program_end(const struct core_maps *maps)
 {
@@ -332,35 +334,67 @@ static size_t core_maps_program_end(const struct core_maps *maps)
 			break;
 	}
 	/*
-	 * What follows directly is .bss, which ends where the program headers say. Without randomness the heap follows
-	 * that directly, and has become one with it.
+	 * What follows directly is .bss, in several mappings where the program has changed rights of a part. It ends
+	 * where the program headers say: without randomness the heap follows directly, and has become one with it.
 	 */
 	bss = core_object_end(&maps->notes->objects[maps->items[last].object]);
-	if (last + 1 < maps->count && maps->items[last + 1].start == maps->items[last].end &&
-	    core_maps_is_anonymous(&maps->items[last + 1]) &&
-	    (!bss || maps->items[last + 1].end <= page_up(bss, page_size())))
+	bss = bss ? page_up(bss, page_size()) : UINT64_MAX;
+	while (last + 1 < maps->count && maps->items[last + 1].start == maps->items[last].end &&
+	       maps->items[last + 1].object == CORE_NONE && maps->items[last + 1].end <= bss)
 		last++;
 	return last;
 }
 
+/*
+ * The kernel has the heap of a program in the region of libraries (linked statically, or started as an argument of
+ * the dynamic linker) where other programs are: at ELF_ET_DYN_BASE, which is far from everything.
+ */
+static size_t core_maps_find_far_heap(const struct core_maps *maps, uint64_t program)
+{
+	size_t i = core_maps_find(maps, DYN_BASE);
+
+	if (i == maps->count || maps->items[i].start < DYN_BASE ||
+	    maps->items[i].start - DYN_BASE > HEAP_DISTANCE_MAX || maps->items[i].start > program ||
+	    program - maps->items[i].start < HEAP_DISTANCE_MAX)
+		return CORE_NONE;
+	return i;
+}
+
+static size_t core_maps_find_heap(const struct core_maps *maps)
+{
+	size_t program = core_maps_program_end(maps), heap;
+
+	if (program == CORE_NONE)
+		return CORE_NONE;
+	heap = core_maps_find_far_heap(maps, maps->items[program].start);
+	if (heap != CORE_NONE || program + 1 == maps->count)
+		return heap;
+	return maps->items[program + 1].start - maps->items[program].end > HEAP_DISTANCE_MAX
+		       ? CORE_NONE
+		       : program + 1;
+}
+
+/*
+ * What has other rights in between (musl begins with a page without any), or is kept from forks, is mappings of its
+ * own.
+ */
 static void core_maps_name_heap(struct core_maps *maps)
 {
-	size_t i = core_maps_program_end(maps);
-	uint64_t end;
+	size_t first = core_maps_find_heap(maps), end;
+	bool written = false;
 
-	if (i == CORE_NONE || i + 1 >= maps->count)
+	if (first == CORE_NONE)
 		return;
-	end = maps->items[i++].end;
-	if (maps->items[i].start - end > HEAP_DISTANCE_MAX)
-		return;
-	/* What has other rights in between, or is kept from forks, is mappings of its own. */
-	end = maps->items[i].start;
-	for (; i < maps->count && maps->items[i].start == end &&
-	       core_maps_is_anonymous(&maps->items[i]);
-	     i++) {
-		maps->items[i].name = "[heap]";
-		end = maps->items[i].end;
+	for (end = first; end < maps->count; end++) {
+		const struct core_mapping *m = &maps->items[end];
+
+		if (m->object != CORE_NONE || m->exec || m->name ||
+		    (end > first && m[-1].end != m->start))
+			break;
+		written |= m->write;
 	}
+	for (size_t i = first; written && i < end; i++)
+		maps->items[i].name = "[heap]";
 }
 
 /* ---- as text ------------------------------------------------------------------------------ */

@@ -10,15 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "user/base/page.h"
+#include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/process/elf_file.h"
 #include "user/symbol/debuginfod.h"
 #include "user/symbol/root.h"
 
-#define NOTE_MAX 4096 /* bytes of a segment of notes that are looked through for the build id */
-#define DELETED	 " (deleted)"
+#define NOTE_MAX  4096 /* bytes of a segment of notes that are looked through for the build id */
+#define DELETED	  " (deleted)"
+#define BEGINNING 4096 /* what a core has of the beginning of each file */
 
 /* More files than a program has; each takes a descriptor. */
 #define FOUND_MAX 4096
@@ -95,19 +98,49 @@ static void core_object_read(struct core_object *o, const struct core_segments *
 
 /* ---- the same ones here ------------------------------------------------------------------- */
 
+/* What a search has: the core itself, and what it is told. */
+struct core_search {
+	const struct core_segments *segments;
+	const struct core_file_options *options;
+};
+
+/*
+ * Programs that were linked without a build id: the file here is theirs when it begins with the same page as the
+ * mapping does, and has not been changed since the core was written.
+ */
+static bool core_object_is_unchanged(const struct core_search *search, const struct core_object *o,
+				     int fd)
+{
+	uint8_t here[BEGINNING], there[BEGINNING];
+	struct stat core, file;
+	size_t size = core_segments_get(search->segments, o->start, there, sizeof(there));
+
+	return size >= sizeof(Elf64_Ehdr) && !fstat(search->segments->fd, &core) &&
+	       !fstat(fd, &file) &&
+	       (file.st_ctim.tv_sec != core.st_mtim.tv_sec
+			? file.st_ctim.tv_sec < core.st_mtim.tv_sec
+			: file.st_ctim.tv_nsec < core.st_mtim.tv_nsec) &&
+	       pread(fd, here, size, 0) == (ssize_t)size && !memcmp(here, there, size);
+}
+
 /* 0 and o->object; -errno; -ESTALE when it is another file. fd is taken over. */
-static int core_object_compare(struct core_object *o, struct object_cache *cache, int fd,
+static int core_object_compare(const struct core_search *search, struct core_object *o, int fd,
 			       const char *path)
 {
 	struct object *object;
 	const uint8_t *id;
 	size_t len;
-	int err = object_cache_take(cache, fd, path, &object);
+	bool same;
+	int err = object_cache_take(search->options->objects, fd, path, &object);
 
 	if (err)
 		return err;
 	id = object_build_id(object, &len);
-	if (len != o->id_len || memcmp(id, o->id, len) != 0) {
+	if (o->id_len)
+		same = len == o->id_len && !memcmp(id, o->id, len);
+	else
+		same = !len && core_object_is_unchanged(search, o, object_fd(object));
+	if (!same) {
 		object_unref(object);
 		return -ESTALE;
 	}
@@ -116,8 +149,8 @@ static int core_object_compare(struct core_object *o, struct object_cache *cache
 }
 
 /* Fedora has links to programs, and to libraries, by their build ids in both. */
-static int core_object_try_id(struct core_object *o, const struct core_file_options *options,
-			      int root, const char *path)
+static int core_object_try_id(const struct core_search *search, struct core_object *o, int root,
+			      const char *path)
 {
 	static const char *const directories[] = {"/usr/lib/.build-id", "/usr/lib/debug/.build-id"};
 	char hex[2 * CORE_ID_MAX + 1], name[sizeof(hex) + 64];
@@ -125,38 +158,49 @@ static int core_object_try_id(struct core_object *o, const struct core_file_opti
 
 	for (size_t i = 0; i < o->id_len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", o->id[i]);
-	for (size_t i = 0; err && i < ARRAY_SIZE(directories); i++) {
+	for (size_t i = 0; err && o->id_len && i < ARRAY_SIZE(directories); i++) {
 		int fd;
 
 		snprintf(name, sizeof(name), "%s/%.2s/%s", directories[i], hex, hex + 2);
 		fd = root_open_file(root, name);
 		if (fd >= 0)
-			err = core_object_compare(o, options->objects, fd, path);
+			err = core_object_compare(search, o, fd, path);
 	}
 	return err;
 }
 
-static int core_object_ask_servers(struct core_object *o, const struct core_file_options *options,
+static int core_object_ask_servers(const struct core_search *search, struct core_object *o,
 				   const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	char name[256];
 	int fd;
 
-	log_info("asking debuginfod for %s", slash ? slash + 1 : path);
+	if (!o->id_len || !search->options->debuginfod)
+		return -ENOENT;
+	text_copy(name, sizeof(name), slash ? slash + 1 : path, sizeof(name), &text_for_terminal);
+	log_info("asking debuginfod for %s", name);
 	fd = debuginfod_executable(o->id, o->id_len);
-	return fd < 0 ? fd : core_object_compare(o, options->objects, fd, path);
+	return fd < 0 ? fd : core_object_compare(search, o, fd, path);
 }
 
-static void core_object_open(struct core_object *o, const struct core_file_options *options)
+static void core_object_say_why(struct core_object *o, int err)
 {
-	int root = options->root_fd < 0 ? ROOT_OURS : options->root_fd, fd, err;
+	if (err == -ESTALE)
+		refuse(o->why, 0, "%s",
+		       o->id_len ? "the file of that name here has another build id"
+				 : "there is no build id to know it by, and the file of that name "
+				   "here is another, or has been changed since");
+	else
+		refuse(o->why, 0, "%s", err == -ENOENT ? "it is not here" : strerror(-err));
+}
+
+static void core_object_open(const struct core_search *search, struct core_object *o)
+{
+	int root = search->options->root_fd < 0 ? ROOT_OURS : search->options->root_fd, fd, err;
 	size_t len = strlen(o->path), mark = strlen(DELETED);
 	_cleanup_free_ char *path = NULL;
 
-	if (!o->id_len) {
-		refuse(o->why, 0, "the core does not have its build id");
-		return;
-	}
 	if (len > mark && !strcmp(o->path + len - mark, DELETED))
 		len -= mark;
 	path = strndup(o->path, len);
@@ -165,20 +209,16 @@ static void core_object_open(struct core_object *o, const struct core_file_optio
 		return;
 	}
 	fd = path[0] == '/' ? root_open_file(root, path) : -ENOENT;
-	err = fd < 0 ? fd : core_object_compare(o, options->objects, fd, path);
-	if (err && !core_object_try_id(o, options, root, path))
-		return;
-	if (err && options->debuginfod && !core_object_ask_servers(o, options, path))
-		return;
-	if (err == -ESTALE)
-		refuse(o->why, 0, "the file of that name here has another build id");
-	else if (err)
-		refuse(o->why, 0, "%s", err == -ENOENT ? "it is not here" : strerror(-err));
+	err = fd < 0 ? fd : core_object_compare(search, o, fd, path);
+	if (err && core_object_try_id(search, o, root, path) &&
+	    core_object_ask_servers(search, o, path))
+		core_object_say_why(o, err);
 }
 
 void core_objects_find(struct core_notes *notes, const struct core_segments *segments,
 		       const struct core_file_options *options)
 {
+	const struct core_search search = {.segments = segments, .options = options};
 	size_t found = 0;
 
 	for (size_t i = 0; i < notes->object_count; i++) {
@@ -190,7 +230,7 @@ void core_objects_find(struct core_notes *notes, const struct core_segments *seg
 		if (found == FOUND_MAX)
 			refuse(o->why, 0, "there are more than %d of them", FOUND_MAX);
 		else
-			core_object_open(o, options);
+			core_object_open(&search, o);
 		found += o->object != NULL;
 	}
 }

@@ -117,7 +117,11 @@ static uint64_t class_beginning(struct class_sizes *sizes, const uint64_t *words
 {
 	uint64_t hash = 1469598103934665603ull;
 
-	for (size_t i = 0; i < count && i < BEGINNING_WORDS; i++)
+	/* What was never touched, and so is not there, is zeros. */
+	count = count < BEGINNING_WORDS ? count : BEGINNING_WORDS;
+	while (count && !words[count - 1])
+		count--;
+	for (size_t i = 0; i < count; i++)
 		hash = class_mix_word(sizes, hash, words[i]);
 	return hash ?: 1;
 }

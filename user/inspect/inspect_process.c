@@ -134,12 +134,3 @@ int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct fr
 		inspect_source_release(out);
 	return err;
 }
-
-void inspect_source_release(struct inspect_source *source)
-{
-	memory_image_free(source->memory);
-	free(source->cmdline);
-	free(source->core);
-	object_cache_free(source->objects);
-	*source = (struct inspect_source){0};
-}

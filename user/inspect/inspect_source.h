@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "user/base/log.h"
+#include "user/corefile/core_file.h"
 #include "user/freeze/freeze.h"
 #include "user/process/memory_image.h"
 #include "user/process/object.h"
@@ -30,6 +31,7 @@ struct inspect_source {
 	bool approximate; /* some of the memory was read while it ran */
 	/* For the process's files: object_cache_get(), of a core with pid 0. */
 	struct object_cache *objects;
+	struct core_file *core_file; /* has what is in the cache; NULL: a living process */
 };
 
 struct inspect_copying {
@@ -44,6 +46,19 @@ struct inspect_copying {
  */
 int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct freeze_forks *forks,
 			 struct inspect_source *out, char reason[static REASON_MAX]);
+
+struct inspect_core {
+	int root_fd;	 /* where the process's files are; -1: in our own root (core_file.h) */
+	bool debuginfod; /* servers may be asked for them */
+};
+
+/*
+ * Takes a core file, which is read by fd, for a process. `path` is what it is called in messages; what is
+ * missing of it is said in the log. 0 and *out, or -errno with the reason, a clause about "it", not
+ * logged.
+ */
+int inspect_open_core(int fd, const char *path, const struct inspect_core *how,
+		      struct inspect_source *out, char reason[static REASON_MAX]);
 
 void inspect_source_release(struct inspect_source *source);
 
