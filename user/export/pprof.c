@@ -332,7 +332,7 @@ static void put_verdict_comments(struct profile *p, const struct verdict *v)
 	if (v->unknown_bytes)
 		put_comment(p,
 			    "verdict: %" PRIu64
-			    " bytes of heap may be from before the attach: what they point to "
+			    " bytes may be heap of which no books tell: what they point to "
 			    "counts as reachable",
 			    v->unknown_bytes);
 	if (v->unread_bytes)

@@ -46,9 +46,14 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 		fputs("        approximate: the rest of the memory was read while the target ran "
 		      "(--max-pause)\n",
 		      out);
+	if (verdict_has_before(v)) {
+		fputs("        from before the attach: ", out);
+		text_put_classes(out, v->before);
+		fputc('\n', out);
+	}
 	if (v->unknown_bytes)
 		fprintf(out,
-			"        %s of heap may be from before the attach: what it points to "
+			"        %s may be heap of which no books tell: what it points to "
 			"counts as reachable\n",
 			format_bytes(human, v->unknown_bytes));
 	if (v->unread_bytes)

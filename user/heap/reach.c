@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "user/base/util.h"
 #include "user/heap/block_index.h"
@@ -229,7 +230,9 @@ static bool reach_may_be_heap(const struct heap_image *image, const struct memor
 {
 	const struct mapping *m = region->mapping;
 
-	return !image->all_known && m && m->write && !m->ino && !reach_holds_a_stack(image, m);
+	/* Variables are none, but [heap] may lie right behind them. */
+	return !image->all_known && m && m->write && !m->ino && !reach_holds_a_stack(image, m) &&
+	       (!walker_is_data(image, region) || !strcmp(m->path, "[heap]"));
 }
 
 /* The first dead range that ends behind the address. */

@@ -120,6 +120,15 @@ static bool reach_is_python(const struct heap_image *image, const struct heap_bl
 	       word >> 56 == offset && heap_image_is_claimed(image, block->address);
 }
 
+/* The same of none: the smallest block that there is has room behind the count, and all of that is the block's. */
+static bool reach_may_be_empty_array(const struct heap_image *image, const struct heap_block *block)
+{
+	uint64_t count;
+
+	return block->stack == HEAP_OLD && reach_may_have(block, REACH_COOKIE) &&
+	       memory_image_word(image->memory, block->address, &count) && !count;
+}
+
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
 		    const struct heap_block *block, uint64_t pointer)
 {
@@ -136,6 +145,9 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 		return true;
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
 	    reach_is_std_string(image, block))
+		return true;
+	if (offset == REACH_COOKIE && wanted & REACH_NEWARRAY &&
+	    reach_may_be_empty_array(image, block))
 		return true;
 	if (offset == 8 && wanted & (REACH_LENGTH64 | REACH_NEWARRAY) &&
 	    memory_image_word(image->memory, block->address, &word) && word) {

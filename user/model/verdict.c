@@ -20,3 +20,12 @@ const char *verdict_class_text(enum verdict_class class)
 {
 	return (unsigned)class < VERDICT_CLASSES ? classes[class].text : "?";
 }
+
+bool verdict_has_before(const struct verdict *verdict)
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		if (verdict->before[i].count)
+			return true;
+	}
+	return false;
+}

@@ -53,6 +53,9 @@ struct verdict {
 	bool approximate; /* some memory was read while the target ran (--max-pause) */
 };
 
+/* Is there any block from before the attach? */
+bool verdict_has_before(const struct verdict *verdict);
+
 /* "definite", "indirect", "possible", "reachable": names for JSON; "?" for anything else. */
 const char *verdict_class_name(enum verdict_class class);
 /* "definitely lost", … */

@@ -20,6 +20,7 @@ enum verdict_field {
 	VERDICT_APPROXIMATE = 8,
 	VERDICT_ROWS = 9,
 	VERDICT_NOTE = 10,
+	VERDICT_BEFORE = 11, /* as one row */
 };
 
 static const struct wire_number verdict_numbers[] = {
@@ -194,6 +195,11 @@ int recording_put_verdict(struct wire *out, unsigned field, const struct snapsho
 	for (size_t i = 0; taken && i < s->stack_count; i++)
 		verdict_put_row(out, numbers[i], s->stacks[i].verdict);
 	wire_close(out, list);
+	if (taken && verdict_has_before(v)) {
+		list = wire_open(out, VERDICT_BEFORE);
+		verdict_put_row(out, 0, v->before);
+		wire_close(out, list);
+	}
 	for (size_t i = 0; taken && !err && i < s->stack_count; i++)
 		err = note_put(out, numbers[i], &s->stacks[i], notes);
 	wire_close(out, mark);
@@ -202,26 +208,43 @@ int recording_put_verdict(struct wire *out, unsigned field, const struct snapsho
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
+/* What follows a row's number. */
+static bool verdict_take_classes(struct wire_reader *list, struct amount classes[VERDICT_CLASSES])
+{
+	uint64_t mask;
+
+	if (wire_read_varint(list, &mask) || mask >> VERDICT_CLASSES)
+		return false;
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		if (mask >> i & 1 && (wire_read_varint(list, &classes[i].bytes) ||
+				      wire_read_varint(list, &classes[i].count)))
+			return false;
+	}
+	return true;
+}
+
 static bool verdict_take_rows(struct wire_reader list, struct snapshot *s)
 {
 	while (wire_left(&list)) {
-		uint64_t row, mask;
+		struct amount classes[VERDICT_CLASSES] = {0};
+		uint64_t row;
 
-		if (wire_read_varint(&list, &row) || wire_read_varint(&list, &mask) ||
-		    row >= s->stack_count || mask >> VERDICT_CLASSES)
+		if (wire_read_varint(&list, &row) || row >= s->stack_count ||
+		    !verdict_take_classes(&list, classes))
 			return false;
 		for (int i = 0; i < VERDICT_CLASSES; i++) {
-			struct amount *to = &s->stacks[row].verdict[i];
-
-			if (!(mask >> i & 1))
-				continue;
-			if (wire_read_varint(&list, &to->bytes) ||
-			    wire_read_varint(&list, &to->count))
-				return false;
-			amount_add(&s->verdict.classes[i], to);
+			s->stacks[row].verdict[i] = classes[i];
+			amount_add(&s->verdict.classes[i], &classes[i]);
 		}
 	}
 	return true;
+}
+
+static bool verdict_take_before(struct wire_reader list, struct verdict *v)
+{
+	uint64_t row;
+
+	return !wire_read_varint(&list, &row) && verdict_take_classes(&list, v->before);
 }
 
 static void verdict_take_number(struct verdict *v, const struct wire_field *f)
@@ -348,6 +371,8 @@ int recording_take_verdict(struct wire_reader message, struct snapshot *s,
 			verdict_take_reason(&s->verdict, &f.body);
 		else if (f.field == VERDICT_ROWS)
 			err = verdict_take_rows(f.body, s) ? 0 : -EBADMSG;
+		else if (f.field == VERDICT_BEFORE)
+			err = verdict_take_before(f.body, &s->verdict) ? 0 : -EBADMSG;
 		else if (f.field == VERDICT_NOTE)
 			err = note_take(f.body, s->stack_count, notes);
 	}

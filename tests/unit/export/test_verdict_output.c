@@ -42,6 +42,7 @@ static void taken(void **state)
 	s.verdict = (struct verdict){
 		.state = VERDICT_TAKEN,
 		.classes = {{1363148, 1023}, {0, 0}, {96, 1}, {4000, 4}},
+		.before = {{48, 1}, {0, 0}, {0, 0}, {8 << 20, 4096}},
 		.pause_ns = 12345678,
 		.total_ns = 98765432,
 		.read_bytes = 5 << 20,

@@ -41,6 +41,7 @@ static void taken(void **state)
 	a[0].verdict[VERDICT_REACHABLE] = (struct amount){0, 1};
 	a[1].verdict[VERDICT_POSSIBLE] = (struct amount){70, 1};
 	from.verdict = (struct verdict){.state = VERDICT_TAKEN,
+					.before = {{7, 1}, {0, 0}, {0, 0}, {UINT64_MAX, 2}},
 					.pause_ns = 1,
 					.total_ns = 2,
 					.read_bytes = 3,

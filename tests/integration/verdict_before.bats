@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Blocks from before the attach in verdicts: judged as the others are, and no roots that hide leaks.
+
+load lib.bash
+
+# late PROGRAM: it has done everything before the tool comes, and says what of it is lost. How large blocks were asked for is not known of any.
+late() {
+	local expected
+
+	start_target "$TARGETS/$1"
+	tell all
+	expected=$TRUTH
+	attach --verdict
+	snap
+	jq -e --argjson truth "$expected" '
+		def sum($class): [$truth.verdict[][$class].count] | add;
+		.verdict.before_attach as $before
+		| $before.definite.count == sum("definite") and $before.indirect.count == sum("indirect")
+		and $before.possible.count >= sum("possible") and $before.possible.count < sum("possible") + 8
+		and $before.reachable.count >= sum("reachable")' <<<"$SNAP" >/dev/null ||
+		fail "$1: $(jq -c .verdict <<<"$SNAP"), in truth $(jq -c '.verdict | with_entries(.value |= map_values(.count))' <<<"$expected")"
+	end_target
+	tool_ends
+	clean
+}
+
+@test "lost before the attach: the same blocks as when it had watched" {
+	local program
+
+	for program in verdict_roots verdict_threads verdict_dl verdict_cxx; do
+		fresh
+		late "$program"
+		fresh
+		late "$program.nofp"
+	done
+}
+
+# A table from before, which is filled while we watch, and then nothing holds the table.
+build_table() {
+	cat >"$D/table.c" <<-'EOF'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		static void **volatile lost, **volatile kept;
+		__attribute__((noipa)) static void *into_lost(void) { return malloc(1000); }
+		__attribute__((noipa)) static void *into_kept(void) { return malloc(1000); }
+		__attribute__((noipa)) static void fill(void)
+		{
+			for (int i = 0; i < 60; i++) {
+				lost[i] = into_lost();
+				kept[i] = into_kept();
+			}
+			lost = NULL;
+		}
+		__attribute__((noipa)) static void scrub(void)
+		{
+			volatile char stack[65536];
+
+			for (size_t i = 0; i < sizeof(stack); i++)
+				stack[i] = 0;
+		}
+		int main(void)
+		{
+			char line[64];
+
+			lost = calloc(64, sizeof(void *));
+			kept = calloc(64, sizeof(void *));
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			fgets(line, sizeof(line), stdin);
+			fill();
+			scrub();
+			printf("{\"phase\":\"go\",\n");
+			fflush(stdout);
+			return !fgets(line, sizeof(line), stdin);
+		}
+	EOF
+	gcc -g -O1 "$D/table.c" -o "$D/table"
+}
+
+# bats test_tags=quick
+@test "what only a lost block from before holds is lost; what a held one holds says so" {
+	build_table
+	start_target "$D/table"
+	attach --verdict
+	tell go
+	snap
+	holds '[.stacks[] | select(.frames[].function == "into_lost") | .verdict.indirect.count] == [60]'
+	holds '[.stacks[] | select(.frames[].function == "into_kept") | .verdict.reachable.count] == [60]'
+	holds '.verdict.before_attach.definite == {"bytes": 520, "count": 1}'
+	holds '[.stacks[] | select(.frames[].function == "into_kept") | .held_by] == [["kept (table)", "a block of 520 B from before the attach"]]'
+	holds '.verdict.unknown_bytes < 65536'
+	echo >&"$T_IN"
+	tool_ends
+	clean
+}
