@@ -39,8 +39,9 @@ struct reach_options {
 	 */
 	bool tagged;
 	/*
-	 * By block: a pointer to one of so many first words or behind them points to it, as it does to an
-	 * interpreter's object behind what that keeps in front. NULL: none. Outlives the reach.
+	 * By block: what points to it points so many words into it, as to an interpreter's object behind what
+	 * that keeps in front; and what points to its beginning does not hold it: the list of all objects that
+	 * a collector goes through. 0: to its beginning. NULL: so of all. Outlives the reach.
 	 */
 	const uint8_t *heads;
 };

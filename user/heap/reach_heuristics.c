@@ -135,9 +135,13 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 	uint64_t offset = pointer - block->address, word;
 	unsigned wanted = options->heuristics;
 
+	if (options->heads && options->heads[block - image->blocks]) {
+		uint64_t head = 8u * options->heads[block - image->blocks];
+
+		/* A tag may be taken off it (CPython 3.12: 1). */
+		return offset <= head && offset > head - 8;
+	}
 	if (!offset)
-		return true;
-	if (options->heads && offset <= 8u * options->heads[block - image->blocks])
 		return true;
 	if (options->tagged && (pointer & ~7ull) == block->address)
 		return true;

@@ -98,6 +98,17 @@ def book_part(o, name):
 
 gc.collect()
 gc.disable()
+
+
+class Garbage:
+    """Instances that only the collector can find: what leads to one is in itself."""
+
+    __slots__ = ("itself",)
+
+    def __init__(self):
+        self.itself = self
+
+
 objects = gc.get_objects()
 tracked = {id(o) for o in objects}
 objects += [o for o in kept if id(o) not in tracked]
@@ -109,5 +120,8 @@ for o in kept:
         book_part(o, "list (items)")
     elif type(o) is dict:
         book_part(o, "dict (keys)")
+for number in [id(Garbage()) for i in range(100)]:
+    before = 16 + debug_head
+    print("block %x %d python __main__.Garbage +%d" % (number - before, before + Garbage.__basicsize__, before))
 print("ready", flush=True)
 sys.stdin.read()
