@@ -43,7 +43,7 @@ struct core_image {
 	bool may_map; /* nobody else can change the file */
 	bool sparse;  /* it has holes */
 	uint8_t *piece;
-	uint64_t copied;
+	uint64_t copied, zero;
 };
 
 /* ---- which memory ------------------------------------------------------------------------- */
@@ -131,6 +131,7 @@ static int core_image_add_written(struct core_image *c, const struct core_run *r
 			size_t left = (size_t)got - i < page ? (size_t)got - i : (size_t)page;
 			bool zero = core_image_is_zero(c->piece + i, left);
 
+			c->zero += zero ? left : 0;
 			if (zero && begin != UINT64_MAX) {
 				err = core_image_add_part(c, run, begin, at + i);
 				begin = UINT64_MAX;
@@ -415,6 +416,7 @@ static int core_image_make(struct core_image *c, struct core_facts *facts,
 	if (core_image_take_runs(c, map_size, facts))
 		return refuse(reason, -ENOMEM, "no memory");
 	core_image_count(c, facts);
+	facts->zero_bytes = c->zero;
 	return 0;
 }
 

@@ -89,10 +89,15 @@ static void core_say_missing(const char *path, const struct core_file *core)
 static int core_take(struct inspect_source *out, char reason[static REASON_MAX])
 {
 	const struct core_facts *facts = core_file_facts(out->core_file);
+	char human[FORMAT_BYTES_MAX];
 	int err = core_file_take_memory(out->core_file, &out->memory, reason);
 
 	if (err)
 		return err;
+	if (facts->zero_bytes)
+		log_info(
+			"%s: %s of it are pages of nothing but zeros, which count as never touched",
+			out->core, format_bytes(human, facts->zero_bytes));
 	out->pid = facts->pid;
 	memcpy(out->comm, facts->comm, sizeof(out->comm));
 	out->cmdline = core_file_take_cmdline(out->core_file);
