@@ -42,7 +42,7 @@ enum {
 /* Blocks to be looked at; each is pushed at most once in each class. */
 struct pile {
 	uint32_t *items;
-	size_t count;
+	size_t first, count; /* first: of a queue, what was taken out of it already */
 };
 
 struct reach {
@@ -363,11 +363,14 @@ static enum reach_root reach_root_of(const struct heap_image *image,
 									    : REACH_MEMORY;
 }
 
-/* All that the blocks taken so far lead to. */
+/*
+ * All that the blocks taken so far lead to, those first that are nearest to the roots: what a block is said
+ * to be held by is the shortest way then, not the length of some list that it is on, too.
+ */
 static void reach_drain(struct reach *r)
 {
-	while (r->reachable.count)
-		reach_look_into(r, r->reachable.items[--r->reachable.count], BLOCK_NONE);
+	while (r->reachable.first < r->reachable.count)
+		reach_look_into(r, r->reachable.items[r->reachable.first++], BLOCK_NONE);
 }
 
 /* Around the thread pointer; not what lies there of a stack, which is below. */
@@ -453,8 +456,9 @@ static void reach_mark_below(struct reach *r, uint32_t leader)
 
 static void reach_mark_lost(struct reach *r)
 {
-	struct pile *leaders = &r->reachable; /* empty by now, and large enough */
+	struct pile *leaders = &r->reachable; /* all of it is done, and it is large enough */
 
+	leaders->count = 0;
 	for (size_t i = 0; i < r->image->block_count; i++) {
 		if (r->state[i] != LEFT)
 			continue;
