@@ -82,6 +82,26 @@ static size_t core_args_read_text(const struct core_segments *segments, const ui
 	return used;
 }
 
+/*
+ * The strings of the environment follow those of the arguments. A program that has written its title over both
+ * (setproctitle) has other strings there, and /proc/PID/cmdline shows what is there. How many bytes; 0: all of it is
+ * not there.
+ */
+static size_t core_args_read_between(const struct core_segments *segments, uint64_t start,
+				     uint64_t end, char *text, size_t *count)
+{
+	size_t size = end > start && end - start < TEXT_MAX_BYTES ? (size_t)(end - start) : 0;
+
+	if (!size || core_segments_get(segments, start, text, size) != size)
+		return 0;
+	if (text[size - 1])
+		text[size++] = '\0';
+	*count = 0;
+	for (size_t i = 0; i < size; i++)
+		*count += !text[i];
+	return size;
+}
+
 static char **core_args_make(const char *text, size_t size, size_t count)
 {
 	char **list = malloc((count + 1) * sizeof(*list) + size), *to;
@@ -118,6 +138,12 @@ char **core_args_read(const struct core_notes *notes, const struct core_segments
 	if (count < 2 * SAME)
 		return NULL;
 	count = core_args_find_pointers(words, core_args_find_vector(notes, words, count), &first);
-	size = count ? core_args_read_text(segments, words + first, count, text) : 0;
+	if (!count)
+		return NULL;
+	/* Behind the pointers is a 0, then the environment's. */
+	size = core_args_read_between(segments, words[first], words[first + count + 1], text,
+				      &count);
+	if (!size)
+		size = core_args_read_text(segments, words + first, count, text);
 	return size ? core_args_make(text, size, count) : NULL;
 }
