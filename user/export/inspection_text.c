@@ -16,6 +16,17 @@
 #define WIDTH_BYTES 10
 #define WIDTH_COUNT 12
 #define PATH_WIDTH  90
+/* Steps of a path: of the first ones two are shown, and the last one. */
+#define STEPS_READ  64
+#define STEPS_FIRST 2
+
+/* Of which it is said what holds them. */
+#define GROUPS_SHARE 50
+
+/* Memory that an allocator keeps is worth a word from so much, and such a part of all, on. */
+#define ADVICE_BYTES (16ull << 20)
+#define ADVICE_SHARE 4
+#define ARENAS_MANY  4
 
 /* Without -v: the largest mappings, and only those that take some part of the whole. */
 #define MAPPINGS_SHOWN 5
@@ -89,32 +100,57 @@ static void inspection_text_put_caveats(const struct inspection_page *page)
 			format_bytes(human, v->unread_bytes));
 }
 
-/*
- * "list (shop) -> a block of 56 B, 5 times -> …": of what lists are made of each line would be the same.
- * The names in it are the process's own.
- */
-static void inspection_text_put_held_by(FILE *out, const char *path)
+/* A line of a path, and how often it comes in a row. */
+struct inspection_step {
+	const char *line;
+	size_t len, times;
+};
+
+/* Of what lists are made of each line would be the same. Returns how many there are. */
+static size_t inspection_text_steps(const char *path, struct inspection_step *steps, size_t most)
 {
-	const char *next, *separator = "             held by ";
-	size_t column = 0;
+	size_t count = 0;
 
-	for (const char *line = path; line; line = next) {
-		size_t len = strcspn(line, "\n"), times = 1;
-		char *name = strndup(line, len);
+	while (path && count < most) {
+		struct inspection_step *step = &steps[count++];
 
-		next = line[len] ? line + len + 1 : NULL;
-		while (next && strcspn(next, "\n") == len && !memcmp(next, line, len)) {
-			next = next[len] ? next + len + 1 : NULL;
-			times++;
+		*step = (struct inspection_step){path, strcspn(path, "\n"), 0};
+		while (path && strcspn(path, "\n") == step->len &&
+		       !memcmp(path, step->line, step->len)) {
+			path = path[step->len] ? path + step->len + 1 : NULL;
+			step->times++;
 		}
-		if (column && column + len > PATH_WIDTH) {
-			fputs("\n             ", out);
-			column = 0;
+	}
+	return count;
+}
+
+/*
+ * "list (shop) -> a block of 56 B, 5 times -> …": the owner is at the beginning, and what holds the block at
+ * the end. The names in it are the process's own.
+ */
+static void inspection_text_put_held_by(const struct inspection_page *page, const char *path)
+{
+	struct inspection_step steps[STEPS_READ];
+	size_t count = inspection_text_steps(path, steps, STEPS_READ), column = 0;
+	const char *separator = "             held by ";
+	FILE *out = page->out;
+
+	for (size_t i = 0; i < count; i++) {
+		char *name = strndup(steps[i].line, steps[i].len);
+
+		if (!page->options->verbose && i == STEPS_FIRST && count > STEPS_FIRST + 2) {
+			fputs(" -> …", out);
+			i = count - 2;
+		} else {
+			if (column && column + steps[i].len > PATH_WIDTH) {
+				fputs("\n             ", out);
+				column = 0;
+			}
+			column += (size_t)fprintf(out, "%s", separator);
+			column += text_put_name(out, name ? name : "?");
+			if (steps[i].times > 1)
+				column += (size_t)fprintf(out, ", %zu times", steps[i].times);
 		}
-		column += (size_t)fprintf(out, "%s", separator);
-		column += text_put_name(out, name ? name : "?");
-		if (times > 1)
-			column += (size_t)fprintf(out, ", %zu times", times);
 		separator = " -> ";
 		free(name);
 	}
@@ -192,7 +228,7 @@ static void inspection_text_put_mapping(const struct inspection_page *page,
 	}
 	fputc('\n', page->out);
 	if (m->held_by)
-		inspection_text_put_held_by(page->out, m->held_by);
+		inspection_text_put_held_by(page, m->held_by);
 }
 
 static void inspection_text_put_mappings(const struct inspection_page *page)
@@ -209,6 +245,52 @@ static void inspection_text_put_mappings(const struct inspection_page *page)
 		heading = "";
 		inspection_text_put_mapping(page, &i->mappings[n]);
 	}
+}
+
+/* What its free memory can be made to do; NULL: nothing is known of this allocator. */
+static const char *inspection_text_remedy(const struct inspected_allocator *a)
+{
+	static const struct {
+		const char *name, *remedy;
+	} remedies[] = {
+		{"glibc", "malloc_trim(0) gives whole pages back, also called by a debugger"},
+		{"jemalloc", "jemalloc gives pages back dirty_decay_ms after they were freed, when "
+			     "it is called "
+			     "next (MALLOC_CONF; background_thread:true does it without)"},
+		{"tcmalloc", "MallocExtension::ReleaseFreeMemory() gives them back, or "
+			     "TCMALLOC_RELEASE_RATE"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++) {
+		if (!strcmp(a->name, remedies[i].name))
+			return remedies[i].remedy;
+	}
+	return NULL;
+}
+
+/* Only what the numbers carry. */
+static void inspection_text_put_advice(const struct inspection_page *page,
+				       const struct inspected_allocator *a)
+{
+	uint64_t all = page->i->rss_anon + page->i->swap;
+	const char *remedy = inspection_text_remedy(a);
+	char count[FORMAT_GROUPED_MAX];
+	FILE *out = page->out;
+
+	if (a->free_resident < ADVICE_BYTES || a->free_resident < all / ADVICE_SHARE)
+		return;
+	fputs("    this is free memory, and no leak; ", out);
+	if (a->free_whole_pages < a->free_resident / 2)
+		fputs("most of it lies in pages with blocks in use (fragmentation), and cannot be "
+		      "given back\n",
+		      out);
+	else
+		fprintf(out, "%s\n", remedy ? remedy : "most of it could be given back");
+	if (!strcmp(a->name, "glibc") && a->arenas > ARENAS_MANY)
+		fprintf(out,
+			"    it is spread over %s arenas, of which none gives to another: "
+			"MALLOC_ARENA_MAX limits them\n",
+			format_grouped(count, a->arenas));
 }
 
 static void inspection_text_put_where(const struct inspection_page *page)
@@ -234,8 +316,10 @@ static void inspection_text_put_where(const struct inspection_page *page)
 			fprintf(out, ": %s blocks", format_grouped(count, inspection_blocks(i)));
 		fputc('\n', out);
 	}
-	for (size_t n = 0; n < i->allocator_count; n++)
+	for (size_t n = 0; n < i->allocator_count; n++) {
 		inspection_text_put_allocator(page, &i->allocators[n]);
+		inspection_text_put_advice(page, &i->allocators[n]);
+	}
 	if (!i->allocator_count)
 		fputs("  no allocator is known to it: none of its blocks are seen\n", out);
 	inspection_text_put_mappings(page);
@@ -309,8 +393,8 @@ static void inspection_text_put_group(const struct inspection_page *page,
 	fputs("  ", out);
 	inspection_text_put_label(out, g);
 	fputc('\n', out);
-	if (g->held_by)
-		inspection_text_put_held_by(out, g->held_by);
+	if (g->held_by && (page->options->verbose || g->live.bytes >= all / GROUPS_SHARE))
+		inspection_text_put_held_by(page, g->held_by);
 }
 
 static void inspection_text_put_groups(const struct inspection_page *page)

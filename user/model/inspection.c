@@ -68,7 +68,7 @@ char *inspected_group_label(const struct inspected_group *g)
 		format_bytes(human, g->size);
 		/* Some digits of the hash tell those of one size apart. */
 		if (!g->size)
-			len = asprintf(&label, "other blocks");
+			len = asprintf(&label, "blocks of other sizes");
 		else if (g->beginning)
 			len = asprintf(&label, "blocks of %s that begin alike, #%04x", human,
 				       (unsigned)(g->beginning & 0xffff));
