@@ -226,7 +226,7 @@ static int inspect_add_targets(struct inspect_command *c)
 	if (!c->targets)
 		return log_errno(ENOMEM, "inspect");
 	for (size_t i = 0; i < pids->count; i++) {
-		int err = traceable_check(pids->pids[i]);
+		int err = traceable_check_ptrace(pids->pids[i]);
 
 		first = first ?: err;
 		if (!err)

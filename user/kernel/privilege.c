@@ -67,6 +67,13 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 	return text;
 }
 
+bool privilege_ptrace(void)
+{
+	uint64_t permitted, effective = 0;
+
+	return !privilege_get(&permitted, &effective) && effective & MASK(CAP_SYS_PTRACE);
+}
+
 bool privilege_admin(void)
 {
 	uint64_t permitted, effective = 0;

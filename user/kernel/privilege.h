@@ -27,6 +27,9 @@
  */
 const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX]);
 
+/* Have we CAP_SYS_PTRACE? */
+bool privilege_ptrace(void);
+
 /* Have we CAP_SYS_ADMIN? */
 bool privilege_admin(void);
 

@@ -2,6 +2,8 @@
 #include "user/kernel/traceable.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "user/base/log.h"
 #include "user/kernel/privilege.h"
@@ -37,7 +39,7 @@ static int traceable_none(pid_t pid)
 	return -ESRCH;
 }
 
-static int traceable_program(pid_t pid, const char *comm)
+static int traceable_program(pid_t pid, const char *comm, bool bpf)
 {
 	char missing[PRIVILEGE_TEXT_MAX];
 	int kind = proc_elf(pid);
@@ -54,7 +56,12 @@ static int traceable_program(pid_t pid, const char *comm)
 		return -EOPNOTSUPP;
 	case -EACCES:
 	case -EPERM:
-		if (privilege_missing(missing)[0])
+		if (bpf)
+			privilege_missing(missing);
+		else
+			snprintf(missing, sizeof(missing), "%s",
+				 privilege_ptrace() ? "" : "CAP_SYS_PTRACE");
+		if (*missing)
 			log_error("process %d (%s): no permission; run memleakbpf as root (sudo), "
 				  "or with %s",
 				  (int)pid, comm, missing);
@@ -70,7 +77,7 @@ static int traceable_program(pid_t pid, const char *comm)
 	}
 }
 
-int traceable_check(pid_t pid)
+static int traceable_look(pid_t pid, bool bpf)
 {
 	struct proc_stat stat;
 	char process[16] = "?";
@@ -100,5 +107,15 @@ int traceable_check(pid_t pid)
 			  (int)pid, stat.comm, (int)stat.ppid);
 		return -ESRCH;
 	}
-	return traceable_program(pid, stat.comm);
+	return traceable_program(pid, stat.comm, bpf);
+}
+
+int traceable_check(pid_t pid)
+{
+	return traceable_look(pid, true);
+}
+
+int traceable_check_ptrace(pid_t pid)
+{
+	return traceable_look(pid, false);
 }

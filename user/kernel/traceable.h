@@ -12,4 +12,7 @@
  */
 int traceable_check(pid_t pid);
 
+/* The same for who needs ptrace(2) of it, and no BPF. */
+int traceable_check_ptrace(pid_t pid);
+
 #endif

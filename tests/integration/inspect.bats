@@ -1,0 +1,190 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# inspect: programs that nobody has watched. What they say of themselves (tests/targets/verdict.h) is compared with what is found in their
+# memory: how many blocks of each class have come between two looks.
+
+load lib.bash
+
+# look [OPTION…]: LOOK, one inspection of T_PID as JSON.
+look() {
+	run_tool inspect -p "$T_PID" -f json -T 1000000 "$@"
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+	LOOK=$OUT
+}
+
+# adds_up PERCENT: the parts of the memory are what the kernel says, but for so much.
+adds_up() {
+	holds '.memory | (.rss_anon_bytes + .swap_bytes) as $all
+		| ([.slack_bytes, .allocator_free_bytes, .allocator_books_bytes, .unbelieved_bytes, .stacks_bytes,
+			.other_anonymous_bytes, .file_private_bytes, .in_use.bytes] | add) as $known
+		| ($known - $all | if . < 0 then -. else . end) * 100 <= $all * '"$1" "$LOOK"
+}
+
+# come CLASS: how many blocks of that class there are more in LOOK than in BEFORE.
+come() {
+	jq -n --argjson now "$LOOK" --argjson before "$BEFORE" '$now.verdict.'"$1"'.count - $before.verdict.'"$1"'.count'
+}
+
+told() {
+	jq "[.verdict[].$1.count] | add" <<<"$TRUTH"
+}
+
+# agrees PROGRAM COMMAND [CLASS…]: that many blocks of these classes have come as the program says; all four without.
+agrees() {
+	local class classes=("${@:3}")
+
+	[[ ${#classes[@]} -gt 0 ]] || classes=(definite indirect possible reachable)
+	start_target "$TARGETS/$1"
+	look
+	BEFORE=$LOOK
+	tell "$2"
+	look
+	for class in "${classes[@]}"; do
+		[[ $(come "$class") -eq $(told "$class") ]] ||
+			fail "$1 $2: $(come "$class") blocks more are $class, and it says $(told "$class")"
+	done
+	[[ $(jq -r '[.allocators[] | select(.believed | not)] | length' <<<"$LOOK") -eq 0 ]] || fail "not believed: $LOOK"
+	end_target
+	clean
+}
+
+# bats test_tags=quick
+@test "what is lost, of a program attached to never before" {
+	# Behind what was asked for lies what was there before, which glibc's books do not tell apart: there a block may hang on another.
+	start_target "$TARGETS/verdict_heap"
+	look
+	BEFORE=$LOOK
+	tell lost
+	look
+	[[ $(($(come definite) + $(come indirect))) -eq $(told definite) && $(come reachable) -eq 0 ]] || fail "not so: $LOOK"
+	end_target
+	clean
+	fresh
+	agrees verdict_heap structures
+	fresh
+	agrees verdict_heap held
+	fresh
+	agrees verdict_roots.nofp all definite indirect
+}
+
+@test "the same with other allocators" {
+	local name
+
+	for name in jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2.0; do
+		[[ -e $LIBDIR/lib$name ]] || skip "no lib$name"
+		fresh
+		T_ENV=("LD_PRELOAD=$LIBDIR/lib$name")
+		agrees verdict_heap structures definite indirect
+	done
+}
+
+@test "by a copy and while it stands still; the same" {
+	start_target "$TARGETS/verdict_heap"
+	tell lost
+	look --snapshot=fork -v
+	grep -q 'ms to fork' <<<"$ERR" || fail "no fork: $ERR"
+	BEFORE=$LOOK
+	look --snapshot=stop
+	[[ $(come definite) -eq 0 && $(come indirect) -eq 0 ]] || fail "not the same: $LOOK"
+	end_target
+}
+
+@test "where its memory is: it adds up" {
+	start_target "$TARGETS/verdict_heap"
+	tell lost
+	look
+	adds_up 2
+	holds '.memory.in_use.bytes > 4000000 and .memory.rest_bytes * 50 < .memory.rss_anon_bytes' "$LOOK"
+	holds '.allocators[0] | .name == "glibc" and .believed and .in_use.count > 200' "$LOOK"
+	holds '([.groups[].live.bytes] | add) == ([.verdict | .definite, .indirect, .possible, .reachable | .bytes] | add)' "$LOOK"
+	holds '([.groups[].verdict.definite.count] | add) == .verdict.definite.count' "$LOOK"
+	end_target
+}
+
+@test "what hangs on a lost block is its; kinds of blocks add up to the losses" {
+	start_target "$TARGETS/verdict_heap"
+	tell structures
+	look
+	holds '([.losses[].lost.count] | add) == .verdict.definite.count' "$LOOK"
+	holds '([.losses[].kept.count] | add) == .verdict.indirect.count' "$LOOK"
+	holds '.verdict.indirect.count > 0' "$LOOK"
+	end_target
+}
+
+@test "-i -n: what grows comes first, and a recording of it compares" {
+	start_target "$TARGETS/verdict_heap"
+	run_tool inspect -p "$T_PID" -o "$D/old.mlb"
+	[[ $STATUS -eq 0 ]] || fail "$ERR"
+	mkfifo "$D/looks"
+	"$TOOL" inspect -p "$T_PID" -i 1 -n 2 -f json >"$D/looks" 2>"$D/tool.err" &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	exec {looks}<"$D/looks"
+	read -r -t "$DEADLINE" -u "$looks" LOOK || fail 'no first look'
+	holds '.final == false and .elapsed_ms == 0' "$LOOK"
+	tell lost
+	read -r -t "$DEADLINE" -u "$looks" LOOK || fail 'no second look'
+	exec {looks}<&-
+	wait "$TOOL_PID" || fail 'it failed'
+	# Four blocks of 1 MiB are most of it.
+	holds '.final and .groups[0].growth_bytes_per_s > 1000000' "$LOOK"
+	run_tool inspect -p "$T_PID" -o "$D/new.mlb"
+	run_tool diff "$D/old.mlb" "$D/new.mlb" -f json
+	[[ $STATUS -eq 0 ]] || fail "$ERR"
+	holds '.delta.bytes > 4194304 and .stacks[0].change != "shrank"' "$OUT"
+	run_tool report "$D/new.mlb" -f json
+	holds '.verdict.definite.count >= 264 and .pid == '"$T_PID" "$OUT"
+	run_tool report "$D/new.mlb"
+	grep -q 'What is lost' <<<"$OUT" || fail "no report: $OUT"
+	run_tool report "$D/new.mlb" -f html
+	refused 1 "'html' cannot show it, give one of text, json"
+	end_target
+}
+
+@test "--error-exitcode, --contents, and nothing private without" {
+	start_target "$TARGETS/verdict_heap"
+	tell held
+	run_tool inspect -p "$T_PID" --error-exitcode 9
+	BEFORE=$STATUS
+	tell lost
+	run_tool inspect -p "$T_PID" --error-exitcode 9
+	[[ $STATUS -eq 9 ]] || fail "status $STATUS"
+	! grep -q contents <<<"$OUT" || fail 'contents that nobody has asked for'
+	run_tool inspect -p "$T_PID" --contents 8 -T 100
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS"
+	grep -q 'contents 00 00 00 00 00 00 00 00' <<<"$OUT" || fail "no contents: $OUT"
+	end_target
+}
+
+@test "no root, no BPF: one's own processes" {
+	local pid
+
+	[[ $(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0) -eq 0 ]] || skip "Yama forbids it"
+	chmod 755 "$D" "$BATS_TEST_TMPDIR"
+	cp "$TOOL" "$D/tool"
+	chmod 755 "$D/tool"
+	setpriv --reuid 65534 --regid 65534 --clear-groups sleep 1000 &
+	pid=$!
+	PIDS+=("$pid")
+	until [[ $(cat "/proc/$pid/comm") == sleep ]]; do :; done
+	STATUS=0
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$D/tool" inspect -p "$pid" >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $(<"$D/run.err")"
+	grep -q 'What it is made of' "$D/run.out" || fail "$(<"$D/run.out")"
+	# Another's is refused in one line, which says what to do.
+	STATUS=0
+	setpriv --reuid 65533 --regid 65533 --clear-groups "$D/tool" inspect -p "$pid" >"$D/run.out" 2>"$D/run.err" || STATUS=$?
+	OUT=$(<"$D/run.out") ERR=$(<"$D/run.err")
+	refused 1 'no permission; run memleakbpf as root \(sudo\), or with CAP_SYS_PTRACE'
+}
+
+@test "what cannot be inspected is refused in one line" {
+	run_tool inspect -p 4194303
+	refused 1 'no process 4194303'
+	run_tool inspect
+	refused 2 'nothing to inspect'
+	run_tool inspect -p 1 -f html
+	refused 2 "'html' is not a format of inspect; give one of text, json"
+	run_tool inspect -p 1 --sort alloc
+	refused 2 'give one of live, count, growth'
+}
