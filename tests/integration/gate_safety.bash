@@ -8,6 +8,8 @@
 #     start_ledger [THREADS]   …, at work, with a C library of its own
 #     gate [OPTION…]           attaches, and there is a gate
 #     books [LOSS…]            the tool and the target agree on what is live
+#     comes_twice              a gate that is used, and another one
+#     strace_holds / strace_lets_go
 #     end_ledger               its text is as its file has it, and it ends well
 
 setup() {
@@ -77,13 +79,25 @@ books() {
 	tell go
 }
 
+comes_twice() {
+	local _
+
+	for _ in 1 2; do
+		gate
+		books
+		stop_tool
+	done
+}
+
 # The text of its C library in memory is what its file has.
 # shellcheck disable=SC2120
 text_as_file() {
 	/usr/bin/python3 - "$T_PID" "${1:-$D/lib/libc.so.6}" <<-'EOT' || fail 'its text is not as its file'
-		import sys
+		import os, sys
 		pid, path = sys.argv[1:]
 		found = False
+		# Of a process whose first thread has ended another one shows it.
+		pid = next(t for t in sorted(os.listdir(f"/proc/{pid}/task"), key=int) if open(f"/proc/{t}/maps").read())
 		for line in open(f"/proc/{pid}/maps"):
 		    words = line.split()
 		    if "x" not in words[1] or words[-1] != path:
@@ -101,6 +115,10 @@ text_as_file() {
 	EOT
 }
 
+text_is_as_file() {
+	(text_as_file) 2>/dev/null
+}
+
 # Nobody traces any thread of it.
 untraced() {
 	! cat "/proc/$T_PID/task/"*/status 2>/dev/null | grep -q '^TracerPid:[[:space:]]*[1-9]'
@@ -111,4 +129,18 @@ end_ledger() {
 	until_true "$DEADLINE" untraced || fail 'somebody traces it still'
 	tell calm
 	end_target
+}
+
+# strace_holds / strace_lets_go: all threads of the target.
+strace_holds() {
+	strace -f -o "$D/strace" -p "$T_PID" 2>"$D/strace.err" 3>&- &
+	STRACE_PID=$!
+	PIDS+=("$STRACE_PID")
+	until_true "$DEADLINE" grep -q 'attached' "$D/strace.err" || fail "strace does not attach: $(<"$D/strace.err")"
+}
+
+strace_lets_go() {
+	kill -INT "$STRACE_PID"
+	wait "$STRACE_PID" || :
+	until_true "$DEADLINE" untraced || fail 'strace does not let go'
 }

@@ -46,27 +46,92 @@ foreign_from_before() {
 	end_ledger
 }
 
-text_is_as_file() {
-	(text_as_file) 2>/dev/null
-}
-
 @test "... as it attaches and ends" {
 	both foreign_from_before
 }
 
+# bpftrace_places KIND: of all functions, as its -e has them.
+bpftrace_places() {
+	printf "$1:$D/lib/libc.so.6:%s\n" malloc free calloc realloc memalign posix_memalign aligned_alloc valloc pvalloc | paste -sd ,
+}
+
 of_bpftrace() {
+	local i
+
 	start_ledger 2
 	gate
-	bpftrace -p "$T_PID" -e "uprobe:$D/lib/libc.so.6:malloc,uprobe:$D/lib/libc.so.6:free,uretprobe:$D/lib/libc.so.6:calloc { @hits++; }
-		interval:ms:10 { if (@hits > 100) { exit(); } }" >"$D/bpftrace" 2>&1 || fail "$(<"$D/bpftrace")"
+	for ((i = 0; i < ROUNDS; i++)); do
+		bpftrace -p "$T_PID" -e "$(bpftrace_places uprobe),$(bpftrace_places uretprobe) { @hits++; }
+			interval:ms:10 { if (@hits > 100) { exit(); } }" >"$D/bpftrace" 2>&1 || fail "round $i: $(<"$D/bpftrace")"
+	done
 	books
 	stop_tool
 	end_ledger
 }
 
-@test "bpftrace's" {
+@test "bpftrace's, at the entries and returns of all functions, come and go" {
 	need bpftrace
 	both of_bpftrace
+}
+
+# sleeps_beside: OTHER is a process with the same C library.
+sleeps_beside() {
+	env "${T_ENV[@]}" sleep 1000 3>&- {T_IN}>&- {T_OUT}<&- &
+	OTHER=$!
+	PIDS+=("$OTHER")
+	until_true "$DEADLINE" grep -q "$D/lib/libc.so.6" "/proc/$OTHER/maps" || fail 'it has another library'
+}
+
+# Its probes are in the other one alone, whatever the kernel goes through meanwhile.
+probes_elsewhere() {
+	local i
+
+	start_ledger 2
+	gate
+	sleeps_beside
+	for ((i = 0; i < ROUNDS; i++)); do
+		run_tool -p "$OTHER" -n 1 -i 10ms
+		[[ $STATUS -eq 0 ]] || fail "round $i: status $STATUS: $ERR"
+	done
+	books
+	stop_tool
+	end_ledger
+}
+
+@test "another memleakbpf's, in another process with the same library, come and go" {
+	both probes_elsewhere
+}
+
+refused_everywhere() {
+	run_tool -p "$1" --children exact-systemwide -n 1 -i 10ms
+	[[ $STATUS -eq 1 ]] || fail "status $STATUS: $ERR"
+	[[ $(grep -c "no probes in libc.so.6: process $T_PID (ledger): another memleakbpf has its gate in it" <<<"$ERR") -eq 1 ]] || fail "it says: $ERR"
+}
+
+# Probes in all processes, the gated one included, would be its end.
+probes_everywhere() {
+	start_ledger 2
+	gate
+	sleeps_beside
+	refused_everywhere "$OTHER"
+	refused_everywhere "$T_PID"
+	books
+	# What nobody uses is taken away first.
+	kill -KILL "$TOOL_PID"
+	wait "$TOOL_PID" || :
+	until_true "$DEADLINE" untraced || fail 'somebody holds it still'
+	text_is_as_file && fail 'there is nothing to take away'
+	run_tool -p "$OTHER" --children exact-systemwide -n 1 -i 10ms
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $ERR"
+	until_true "$DEADLINE" text_is_as_file || fail 'it has not been taken away'
+	gate
+	books
+	stop_tool
+	end_ledger
+}
+
+@test "... in all processes: refused, where one of them has a gate" {
+	both probes_everywhere
 }
 
 # refused_second OPTION…: another tool says in one line that it cannot.
@@ -109,6 +174,22 @@ probes_after() {
 	end_ledger
 }
 
+# The same of a process whose first thread has ended.
+probes_after_leaderless() {
+	own_libc
+	start_target "$TARGETS/leaderless" first
+	attach "${GATE[@]}"
+	has_gate
+	kill -KILL "$TOOL_PID"
+	wait "$TOOL_PID" || :
+	attach
+	has_probes
+	stop_tool
+	until_true "$DEADLINE" text_is_as_file || fail 'not as in the file'
+	tell go
+	end_target
+}
+
 has_probes() {
 	snap
 	holds '.attach | IN("session", "multi", "single")'
@@ -116,6 +197,10 @@ has_probes() {
 
 @test "probes where the tool that had a gate has been killed: the jumps go first" {
 	both probes_after
+}
+
+@test "... and the main thread has ended" {
+	both probes_after_leaderless
 }
 
 probes_first() {
@@ -235,4 +320,46 @@ strace_before() {
 @test "strace: probes, and one line" {
 	need strace
 	both strace_before
+}
+
+# held_after HOLDER: it comes to a process that has a gate, and goes.
+held_after() {
+	start_ledger 2
+	gate
+	"$1_holds"
+	books
+	"$1_lets_go"
+	books
+	stop_tool
+	end_ledger
+}
+
+# held_at_end HOLDER: the jumps cannot be taken away then, do nothing, and are taken away by the next gate.
+held_at_end() {
+	start_ledger 2
+	gate
+	"$1_holds"
+	books
+	stop_tool
+	[[ $(grep -c "the gate's jumps stay in it, .*($1) traces it already" "$D/tool.err") -eq 1 ]] || fail 'it does not say what has become of it'
+	tell stat
+	text_is_as_file && fail 'there is nothing to take away'
+	"$1_lets_go"
+	comes_twice
+	end_ledger
+}
+
+@test "strace, after the attach: the numbers are right meanwhile and after" {
+	need strace
+	both held_after strace
+}
+
+@test "strace, as the tool ends: it says so, and the next gate takes over" {
+	need strace
+	both held_at_end strace
+}
+
+@test "gdb, as the tool ends: the same" {
+	need gdb
+	both held_at_end gdb
 }

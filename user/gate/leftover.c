@@ -11,6 +11,7 @@
 
 #include "user/base/util.h"
 #include "user/gate/write.h"
+#include "user/process/proc.h"
 
 #define BREAKPOINT 0xcc
 #define JUMP	   0xe9
@@ -211,6 +212,7 @@ int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
 		  char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct stop_piece *pieces = calloc(count + 1, sizeof(*pieces));
+	pid_t memory = proc_memory_id(pid);
 	struct maps *maps = NULL;
 	uint64_t pause_ns = 0;
 	size_t n = 0;
@@ -218,10 +220,10 @@ int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
 
 	if (!pieces)
 		return refuse(reason, -ENOMEM, "no memory");
-	if (maps_read(pid, &maps))
+	if (maps_read(memory, &maps))
 		return refuse(reason, -ESRCH, "it has ended");
 	for (size_t i = 0; i < count && err >= 0; i++) {
-		err = leftover_find_jump(pid, maps, &entries[i], &pieces[n], reason);
+		err = leftover_find_jump(memory, maps, &entries[i], &pieces[n], reason);
 		n += err > 0;
 	}
 	maps_free(maps);

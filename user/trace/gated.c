@@ -8,7 +8,6 @@
 
 #include "user/base/util.h"
 #include "user/gate/gate.h"
-#include "user/gate/leftover.h"
 #include "user/trace/gated_functions.h"
 #include "user/trace/target_mappings.h"
 
@@ -137,65 +136,6 @@ int gated_new(struct trace *trace, struct target *target, const struct probe_set
 uint64_t gated_dropped(const struct gated *gated)
 {
 	return gate_dropped(gated->gate);
-}
-
-/* The functions that the range maps, and their first bytes. */
-static size_t gated_list_entries(const struct provider *provider, const struct image_range *range,
-				 struct gate_entry *entries)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < provider->count; i++) {
-		uint64_t at = provider->fns[i].offset - range->offset;
-		uint64_t left = range->end - range->start - at;
-		struct gate_entry *entry = &entries[n];
-		ssize_t got;
-
-		if (provider->fns[i].offset < range->offset || at >= range->end - range->start)
-			continue;
-		got = pread(object_fd(provider->object), entry->file,
-			    left < GATE_ENTRY_MAX ? left : GATE_ENTRY_MAX,
-			    (off_t)provider->fns[i].offset);
-		entry->address = range->start + at;
-		entry->size = got > 0 ? (size_t)got : 0;
-		n += got > 0;
-	}
-	return n;
-}
-
-static bool gated_has_pages(const struct target *target)
-{
-	struct maps *maps;
-	bool has = false;
-
-	if (maps_read(target->pid, &maps))
-		return false;
-	for (size_t i = 0; i < maps_count(maps) && !has; i++)
-		has = !strcmp(maps_at(maps, i)->path, GATE_PATH);
-	maps_free(maps);
-	return has;
-}
-
-int gated_make_way(const struct target *target, const struct probe_set *set,
-		   char reason[static REASON_MAX])
-{
-	const struct provider *provider = set->provider;
-	_cleanup_free_ struct gate_entry *entries = NULL;
-	int err = 0;
-
-	if (!gated_has_pages(target))
-		return 0;
-	entries = calloc(provider->count + 1, sizeof(*entries));
-	if (!entries)
-		return refuse(reason, -ENOMEM, "no memory");
-	for (size_t i = 0; i < image_range_count(target->image) && !err; i++) {
-		const struct image_range *range = image_range_at(target->image, i);
-
-		if (range->object == provider->object)
-			err = gate_make_way(target->pid, entries,
-					    gated_list_entries(provider, range, entries), reason);
-	}
-	return err;
 }
 
 uint64_t gated_held_ns(const struct gated *gated)

@@ -25,14 +25,6 @@ int gated_new(struct trace *trace, struct target *target, const struct probe_set
 uint64_t gated_dropped(const struct gated *gated);
 
 /*
- * Before the set's probes are put into the target: no jump may stand where one is to be. Those that
- * a gate has left which nobody uses go. 0, or -errno with the reason, not logged: -EBUSY, another
- * tool's gate is there.
- */
-int gated_make_way(const struct target *target, const struct probe_set *set,
-		   char reason[static REASON_MAX]);
-
-/*
  * Since when (CLOCK_MONOTONIC) the target stood still until its gate was there, all of it; 0: it ran
  * meanwhile.
  */

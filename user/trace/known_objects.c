@@ -10,6 +10,7 @@
 #include "user/base/util.h"
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
+#include "user/trace/make_way.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 #include "user/trace/usdt_rows.h"
@@ -180,10 +181,20 @@ static int known_look_for(const struct trace *trace, const struct known_object *
 
 int known_probes_attach_all(struct trace *trace, struct known_probes *probes)
 {
+	char reason[REASON_MAX] = "";
 	int err;
 
 	if (probes->in_all)
 		return 0;
+	err = make_way_everywhere(trace->objects, probes->set, reason);
+	if (err) {
+		log_error(
+			"--children exact-systemwide: no probes in %s: %s; a probe in a jump of a "
+			"gate would be that process's end: end the other memleakbpf first, or use "
+			"--children late",
+			object_name(probes->set->provider->object), reason);
+		return err;
+	}
 	err = attach_probes(trace->options.attach, &trace->programs, probes->set, 0,
 			    &probes->in_all);
 	if (!err)

@@ -9,12 +9,13 @@
 #include "user/base/log.h"
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
+#include "user/trace/make_way.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
 
-/* A second for another tool to leave: single probes of one go one by one. */
-#define GATE_TRIES    50
-#define GATE_BREAK_NS (20 * NS_PER_MS)
+/* For another tool to leave: single probes of one go one by one. */
+#define GATE_PATIENCE_NS NS_PER_S
+#define GATE_BREAK_NS	 (20 * NS_PER_MS)
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -64,9 +65,9 @@ static bool target_maps(const struct target *target, const struct object *object
 static int target_make_way(const struct target *target, const struct probe_set *set)
 {
 	char reason[REASON_MAX] = "";
-	int err = target_attachment_of(target, set) ? 0 : gated_make_way(target, set, reason);
+	int err = target_attachment_of(target, set) ? 0 : make_way_in(target->image, set, reason);
 
-	if (err)
+	if (err && err != -ESRCH)
 		log_error("process %d (%s) is not traced: %s", target->pid, target->comm, reason);
 	return err;
 }
@@ -82,7 +83,8 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	const struct timespec pause = ns_timespec(GATE_BREAK_NS);
 	char reason[REASON_MAX] = "";
 	struct target_attachment *a;
-	int err = 0;
+	uint64_t until;
+	int err;
 
 	if (there)
 		return there->gated ? 1 : 0;
@@ -95,13 +97,11 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	if (!a)
 		return -ENOMEM;
 	a->set = set;
-	for (int i = 0; i < GATE_TRIES; i++) {
-		err = gated_new(trace, target, set, &a->gated, reason);
-		/* The probes of a tool that has just ended go some milliseconds later. */
-		if (err != -EBUSY || target->start_ns)
-			break;
+	until = monotonic_ns() + GATE_PATIENCE_NS;
+	/* The probes of a tool that has just ended go some milliseconds later. */
+	while ((err = gated_new(trace, target, set, &a->gated, reason)) == -EBUSY &&
+	       !target->start_ns && monotonic_ns() < until)
 		nanosleep(&pause, NULL);
-	}
 	if (!err) {
 		a->ready_ns = monotonic_ns();
 		a->next = target->attachments;
