@@ -83,70 +83,7 @@ live_in_all() {
 	holds '[.stacks[] | select(any(.frames[]; .function == "leak_shorter"))] | .[0].live == {"bytes": 2000, "count": 1}'
 }
 
-# ---- Where there can be none -----------------------------------------------------------------------------------------------
-
-# no_gate REGEX: an error that says why by --attach gate, probes and one line that says it by --gate; and the target is as before.
-no_gate() {
-	local before
-
-	before=$(gate_mappings "$T_PID")
-	run_tool --attach gate -p "$T_PID" -n 1 -i 10ms
-	refused 1 "it cannot have a gate: .*$1"
-	attach --gate
-	[[ $(grep -c "has probes, not a gate: .*$1" "$D/tool.err") -eq 1 ]] || fail 'it does not say why, or more than once'
-	[[ $(gate_mappings "$T_PID") -eq $before ]] || fail 'it left pages'
-	prlimit --pid "$T_PID" --as=unlimited:
-	tell go
-	snap
-	holds '.attach != "gate"'
-	same
-	stop_tool
-}
-
-@test "none where strace traces the process" {
-	need strace
-	start_target "$TARGETS/leaf"
-	strace -o "$D/strace" -p "$T_PID" 2>"$D/strace.err" 3>&- &
-	PIDS+=("$!")
-	until_true "$DEADLINE" grep -q attached "$D/strace.err" || fail 'strace does not attach'
-	no_gate 'strace.* traces it already'
-}
-
-# breakpoint BYTE: that byte, as printf has it, among those that malloc's jump takes.
-breakpoint() {
-	local start offset malloc
-
-	read -r start offset < <(awk '/ r-xp .*\/lib\/libc.so.6$/ { split($1, range, "-"); print range[1], $3 }' "/proc/$T_PID/maps")
-	malloc=$(nm -D --defined-only "$D/lib/libc.so.6" | awk '$3 ~ /^malloc(@|$)/ { print $1; exit }')
-	printf '%b' "$1" | dd of="/proc/$T_PID/mem" bs=1 seek=$((0x$start - 0x$offset + 0x$malloc + 4)) conv=notrunc status=none
-}
-
-@test "none where a breakpoint is in the bytes that the jump takes" {
-	local offset byte
-
-	start_target "$TARGETS/leaf"
-	offset=$(nm -D --defined-only "$D/lib/libc.so.6" | awk '$3 ~ /^malloc(@|$)/ { print $1; exit }')
-	byte=$(od -An -t x1 -j $((0x$offset + 4)) -N 1 "$D/lib/libc.so.6" | tr -d ' ')
-	breakpoint '\xcc'
-	run_tool --attach gate -p "$T_PID" -n 1 -i 10ms
-	refused 1 'malloc is not as in its file: a debugger'
-	[[ $(gate_mappings "$T_PID") -eq 0 ]] || fail 'it left pages'
-	breakpoint "\\x$byte"
-	as_in_file || fail 'not as it was'
-	attach --attach gate
-	tell go
-	snap
-	gated
-	same
-	end_target
-}
-
-@test "none where there is no address space left" {
-	start_target "$TARGETS/leaf"
-	# What it has, and no more.
-	prlimit --pid "$T_PID" --as=$((1024 * $(awk '/^VmSize/ { print $2 }' "/proc/$T_PID/status"))):
-	no_gate 'it cannot map code: Cannot allocate memory'
-}
+# ---- Where there is none (and gate_refused.bats) -----------------------------------------------------------------------------------------------
 
 @test "two at once: the first has the gate, the second leaves the process alone and says so" {
 	local status=0

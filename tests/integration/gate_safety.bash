@@ -50,6 +50,7 @@ has_gate() {
 	holds '.attach == "gate"'
 }
 
+# shellcheck disable=SC2120
 gate() {
 	tell stat
 	LEAKED_BEFORE=$(field .live.ledger_leak "$TRUTH")
@@ -58,6 +59,7 @@ gate() {
 }
 
 # books [LOSS…]: since the last gate() blocks are leaked before; all else is freed then, and nothing else may be live. Nothing is lost, by other causes than these.
+# shellcheck disable=SC2120
 books() {
 	tell 'leak 4000'
 	tell calm

@@ -7,7 +7,7 @@
  * Commands: go, calm (all is freed but the leaks), leak N, stat; and what makes life hard:
  * fork N, vfork N, clone N, spawn N, crowd N, mob N, mob-ends, handlers, forks-in-handlers,
  * profile, still (no more signals), strict-thread, strict (steps N only from then on), filter,
- * steps N, small, mdwe, limit,
+ * steps N, small, mdwe, limit, fill, dispatch,
  * exec PATH, open PATH, use N, close. Usage: ledger [THREADS]
  */
 #include <errno.h>
@@ -30,9 +30,10 @@
 #define LEAKS_MAX   (1u << 20)
 #define MOB_MAX	    4096
 
-/* PR_SET_MDWE of linux/prctl.h from 6.3 on. */
+/* linux/prctl.h: PR_SET_MDWE from 6.3, PR_SET_SYSCALL_USER_DISPATCH from 5.11 on. */
 #define SET_MDWE     65
 #define REFUSE_GAINS 1
+#define SET_DISPATCH 59
 
 static struct ledger workers[THREADS_MAX];
 static int worker_count;
@@ -309,9 +310,77 @@ static void limit_memory(void)
 	if (!file || fscanf(file, "%lu", &pages) != 1)
 		truth_die("ledger: statm");
 	fclose(file);
-	limit.rlim_cur = limit.rlim_max = pages * 4096 + (64 << 10);
+	if (getrlimit(RLIMIT_AS, &limit))
+		truth_die("ledger: getrlimit");
+	limit.rlim_cur = pages * 4096 + (64 << 10);
 	if (setrlimit(RLIMIT_AS, &limit))
 		truth_die("ledger: setrlimit");
+}
+
+/* What a jump can reach, and more; what the stack may grow into stays free. */
+#define REACH	   ((uintptr_t)5 << 29)
+#define STACK_ROOM ((uintptr_t)1 << 20)
+#define TOP	   0x7ffffffff000ul
+#define GAPS_MAX   256
+
+static uintptr_t clamp(uintptr_t address, uintptr_t low, uintptr_t high)
+{
+	return address < low ? low : address > high ? high : address;
+}
+
+struct gap {
+	uintptr_t low, high;
+};
+
+/* Between the mappings from `from` to `to`. */
+static size_t find_gaps(uintptr_t from, uintptr_t to, struct gap gaps[GAPS_MAX])
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	uintptr_t start, end;
+	char line[4400];
+	size_t count = 0;
+
+	if (!file)
+		truth_die("ledger: maps");
+	while (from < to && count < GAPS_MAX) {
+		bool more = fgets(line, sizeof(line), file) != NULL;
+
+		if (!more)
+			start = end = to;
+		else if (sscanf(line, "%lx-%lx", &start, &end) != 2)
+			truth_die("ledger: maps");
+		if (more && strstr(line, "[stack]"))
+			start -= STACK_ROOM;
+		gaps[count] = (struct gap){from, clamp(start, from, to)};
+		count += gaps[count].high > from;
+		from = clamp(end, from, to);
+	}
+	fclose(file);
+	return count;
+}
+
+/* Nothing is free any more in the allocator's neighbourhood. */
+static void fill_space(void)
+{
+	uintptr_t here = (uintptr_t)malloc_usable_size & ~(uintptr_t)4095,
+		  to = clamp(here + REACH, 0, TOP);
+	struct gap gaps[GAPS_MAX];
+	size_t count = find_gaps(here - REACH, to, gaps);
+
+	for (size_t i = 0; i < count; i++)
+		if (mmap((void *)gaps[i].low, gaps[i].high - gaps[i].low, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			 0) != (void *)gaps[i].low)
+			truth_die("ledger: the space between mappings cannot be filled");
+}
+
+/* This thread's system calls would be signals if the byte said so: what Wine does. */
+static void dispatch_calls(void)
+{
+	static char let_through;
+
+	if (prctl(SET_DISPATCH, 1, 0, 0, &let_through))
+		truth_die("ledger: no syscall user dispatch here");
 }
 
 /* ---- a library with an allocator ---------------------------------------------------------- */
@@ -460,6 +529,8 @@ static const char *obey(const char *command)
 		{"filter", forbid_memory_files},
 		{"mdwe", refuse_gains},
 		{"limit", limit_memory},
+		{"fill", fill_space},
+		{"dispatch", dispatch_calls},
 		{"close", close_plugin},
 		{"small", be_small},
 	};

@@ -87,7 +87,9 @@ static int remote_check_process(pid_t pid, char reason[static REASON_MAX])
 		return refuse(reason, -ESRCH, "it has ended");
 	if (!proc_status_field(pid, "TracerPid", &tracer) && strtol(tracer, NULL, 10))
 		return stop_explain(pid, EPERM, reason);
-	if (state[1] == 'T' || state[1] == 't')
+	if (state[1] == 'T')
+		return refuse(reason, -EPERM, "it is stopped; have it go on first (SIGCONT)");
+	if (state[1] == 't')
 		return refuse(reason, -EBUSY, "it is stopped anyway");
 	if (proc_elf(pid) == PROC_ELF_32BIT)
 		return refuse(reason, -EOPNOTSUPP, "it is a 32-bit program");

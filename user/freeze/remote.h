@@ -35,9 +35,10 @@ struct remote;
  * Stops a thread of the process that can be used: one in a system call rather than one that runs,
  * the main one rather than others. The search for instructions comes before. After `max_hold_ns` it
  * goes on in any case. 0 and *out, or -errno with the reason, a clause about "it", not logged, and
- * nothing has been changed: -EPERM (traced already, not permitted, a seccomp filter that we may not
- * suspend: this needs CAP_SYS_ADMIN, a kernel with CONFIG_CHECKPOINT_RESTORE, and no filter over
- * ourselves), -EBUSY (none of its threads can be used as it stands; a moment later one may), -EOPNOTSUPP (32 bits), -ESRCH …
+ * nothing has been changed: -EPERM (traced already, stopped by a signal, not permitted, a seccomp
+ * filter that we may not suspend: this needs CAP_SYS_ADMIN, a kernel with CONFIG_CHECKPOINT_RESTORE,
+ * and no filter over ourselves), -EBUSY (none of its threads can be used as it stands; a moment
+ * later one may), -EOPNOTSUPP (32 bits), -ESRCH …
  */
 int remote_begin(pid_t pid, uint64_t max_hold_ns, struct remote **out,
 		 char reason[static REASON_MAX]);

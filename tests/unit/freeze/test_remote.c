@@ -450,7 +450,7 @@ static void leaves_no_trace(void **state)
 	before = open_descriptors();
 	kill(target, SIGSTOP);
 	assert_int_equal(waitpid(target, NULL, WUNTRACED), target);
-	refused(-EBUSY, "stopped");
+	refused(-EPERM, "stopped");
 	assert_int_equal(tool_state(target), 'T');
 	kill(target, SIGCONT);
 	assert_true(moves(&books->turns));

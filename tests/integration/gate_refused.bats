@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Where a process cannot have a gate: it has probes, one line says why, by --attach gate it is an error, and nothing of the attempt is left in the process.
+
+load lib
+load gate_safety.bash
+
+# calm_ledger THREADS COMMAND…: nobody is at work, and nothing of it changes by itself.
+calm_ledger() {
+	local command
+
+	own_libc
+	start_target "$TARGETS/ledger" "$1"
+	for command in "${@:2}"; do
+		tell "$command"
+	done
+}
+
+# What a gate would change: mappings, code, descriptors, who traces the threads, their names, states, and what they do with signals. Not where the kernel
+# steps and calls for probes, which are pages that stay.
+traces() {
+	grep -v '\[uprobes' "/proc/$T_PID/maps"
+	code_sum "$T_PID"
+	find "/proc/$T_PID/fd" -mindepth 1 -printf '%f %l\n' | sort
+	grep -HE '^(Name|State|TracerPid|SigPnd|SigBlk|SigIgn|SigCgt|ShdPnd|Seccomp)' "/proc/$T_PID/task/"*/status
+	cut -d ' ' -f 1,2,3 "/proc/$T_PID/task/"*/syscall
+}
+
+# nothing_left BEFORE: it is as it was. The kernel takes its time to take probes away.
+nothing_left() {
+	local wanted=$1
+
+	until_true "$DEADLINE" eval '[[ $(traces) == "$wanted" ]]' || fail "a trace is left: $(diff <(printf '%s\n' "$wanted") <(traces))"
+}
+
+# refuse_gate REGEX [OPTION…]: twice.
+refuse_gate() {
+	local regex=$1 before
+
+	shift
+	before=$(traces)
+	attach "${GATE[@]}" "$@"
+	[[ $(grep -Ec "probes, not a gate: .*$regex" "$D/tool.err") -eq 1 ]] || fail 'it does not say why, or more than once'
+	snap
+	holds '.attach != "gate" and .attach != "mixed"'
+	stop_tool
+	nothing_left "$before"
+	run_tool --attach gate "${GATE[@]}" "$@" -p "$T_PID" -n 1 -i 10ms
+	refused 1 "it cannot have a gate: .*$regex"
+	nothing_left "$before"
+}
+
+# What was in the way is not there any more.
+gate_after_all() {
+	tell go
+	comes_twice
+	end_ledger
+}
+
+limited() {
+	calm_ledger 2 limit
+	refuse_gate 'it cannot map (code|memory): Cannot allocate memory'
+	prlimit --pid "$T_PID" --as=unlimited
+	gate_after_all
+}
+
+@test "no address space left: RLIMIT_AS" {
+	both limited
+}
+
+# There is room for the code, and none for the data: what is mapped is unmapped.
+half_limited() {
+	calm_ledger 2
+	prlimit --pid "$T_PID" --as=$((1024 * ($(awk '/^VmSize/ { print $2 }' "/proc/$T_PID/status") + 700))):
+	refuse_gate 'it cannot map memory: Cannot allocate memory'
+	prlimit --pid "$T_PID" --as=unlimited
+	gate_after_all
+}
+
+@test "address space for half of it" {
+	both half_limited
+}
+
+no_descriptors() {
+	calm_ledger 2
+	prlimit --pid "$T_PID" --nofile=0:
+	refuse_gate 'it cannot make a file in memory: Too many open files'
+	prlimit --pid "$T_PID" --nofile=1000:
+	gate_after_all
+}
+
+@test "no descriptors left: RLIMIT_NOFILE" {
+	both no_descriptors
+}
+
+no_hole() {
+	calm_ledger 2 fill
+	refuse_gate 'nothing is free within 2 GiB of its allocator'
+	tell go
+	end_ledger
+}
+
+@test "nothing free within 2 GiB" {
+	both no_hole
+}
+
+dispatched() {
+	calm_ledger 0 dispatch
+	refuse_gate 'its system calls are turned into signals'
+	tell 'steps 1000'
+	end_ledger
+}
+
+@test "a process whose system calls are turned into signals" {
+	both dispatched
+}
+
+# The tool is root, but for what suspends filters.
+filtered() {
+	calm_ledger 2 filter
+	printf '#!/bin/bash\nexec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin %q "$@"\n' "$TOOL" >"$D/tool"
+	chmod +x "$D/tool"
+	TOOL=$D/tool
+	refuse_gate 'a seccomp filter watches its system calls, which only a tool with CAP_SYS_ADMIN may suspend'
+	TOOL=$BUILD/memleakbpf
+	gate_after_all
+}
+
+@test "a seccomp filter, and no CAP_SYS_ADMIN" {
+	both filtered
+}
+
+# breakpoint BYTE: that byte, as printf has it, among those that malloc's jump takes.
+breakpoint() {
+	local start offset malloc
+
+	read -r start offset < <(awk '/ r-xp .*\/lib\/libc.so.6$/ { split($1, range, "-"); print range[1], $3 }' "/proc/$T_PID/maps")
+	malloc=$(nm -D --defined-only "$D/lib/libc.so.6" | awk '$3 ~ /^malloc(@|$)/ { print $1; exit }')
+	printf '%b' "$1" | dd of="/proc/$T_PID/mem" bs=1 seek=$((0x$start - 0x$offset + 0x$malloc + 4)) conv=notrunc status=none
+}
+
+debugged() {
+	local offset byte
+
+	calm_ledger 2
+	offset=$(nm -D --defined-only "$D/lib/libc.so.6" | awk '$3 ~ /^malloc(@|$)/ { print $1; exit }')
+	byte=$(od -An -t x1 -j $((0x$offset + 4)) -N 1 "$D/lib/libc.so.6" | tr -d ' ')
+	breakpoint '\xcc'
+	refuse_gate 'malloc is not as in its file: a debugger'
+	breakpoint "\\x$byte"
+	gate_after_all
+}
+
+@test "a breakpoint in the bytes that the jump takes" {
+	both debugged
+}
+
+unlike_others() {
+	calm_ledger 2
+	refuse_gate 'there is no gate for functions like sbrk' --alloc-fn sbrk:3
+	gate_after_all
+}
+
+@test "a function whose arguments there is no stub for" {
+	both unlike_others
+}
+
+straced() {
+	calm_ledger 2
+	strace_holds
+	refuse_gate 'process [0-9]+ \(strace\) traces it already'
+	strace_lets_go
+	gate_after_all
+}
+
+@test "traced by strace" {
+	need strace
+	both straced
+}
+
+# The first tool's gate is all that is there, and goes with it.
+another_gate() {
+	local before how
+
+	calm_ledger 2
+	attach "${GATE[@]}"
+	before=$(traces)
+	for how in '' '-s 64k' "${GATE[*]}" '--attach gate' '--children exact-systemwide'; do
+		# shellcheck disable=SC2086
+		run_tool $how -p "$T_PID" -n 1 -i 10ms
+		[[ $STATUS -eq 1 ]] || fail "a second tool, '$how', ends with status $STATUS: $ERR"
+		[[ $ERR == *'another memleakbpf has its gate in it'* ]] || fail "'$how' says: $ERR"
+		nothing_left "$before"
+	done
+	stop_tool
+	gate_after_all
+}
+
+@test "another memleakbpf's gate" {
+	both another_gate
+}
+
+state() {
+	ps -o state= -p "$T_PID"
+}
+
+stops() {
+	kill -STOP "$T_PID"
+	until_true "$DEADLINE" eval '[[ $(state) == T ]]' || fail 'it does not stop'
+}
+
+# It stays stopped until somebody else has it go on.
+stopped() {
+	calm_ledger 2
+	stops
+	refuse_gate 'it is stopped; have it go on first'
+	[[ $(state) == T ]] || fail 'it has gone on'
+	kill -CONT "$T_PID"
+	tell go
+	gate
+	stops
+	stop_tool
+	[[ $(state) == T ]] || fail 'it has gone on'
+	text_as_file
+	kill -CONT "$T_PID"
+	gate_after_all
+}
+
+@test "stopped when the gate comes; and when it ends, where the bytes come back all the same" {
+	both stopped
+}
