@@ -8,17 +8,72 @@ load gate_safety.bash
 no_gains() {
 	start_ledger 2
 	tell mdwe
-	gate
-	books
-	stop_tool
-	gate
-	books
-	stop_tool
+	comes_twice
 	end_ledger
 }
 
 @test "PR_SET_MDWE: no memory becomes executable" {
 	both no_gains
+}
+
+# Files in memory are not to be executed, by the setting of a PID namespace of the target's own.
+no_memory_files() {
+	own_libc
+	# shellcheck disable=SC2016
+	unshare --pid --fork --kill-child sh -c 'echo 2 >/proc/sys/vm/memfd_noexec && exec "$@"' sh env "LD_LIBRARY_PATH=$D/lib" "$TARGETS/ledger" 2 \
+		<"$D/in" >"$D/out" 2>"$D/target.err" 3>&- &
+	PIDS+=($!)
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	target_line 'ready 1'
+	T_PID=$(pgrep -P "${PIDS[-1]}")
+	PIDS+=("$T_PID")
+	[[ $(nsenter --target "$T_PID" --pid cat /proc/sys/vm/memfd_noexec) -eq 2 ]] || fail 'they may be'
+	tell go
+	comes_twice
+	text_as_file
+	tell calm
+	tell quit
+}
+
+@test "vm.memfd_noexec=2: no file in memory is executable" {
+	[[ -e /proc/sys/vm/memfd_noexec ]] || skip 'this kernel has no vm.memfd_noexec'
+	both no_memory_files
+}
+
+# A copy of the target that another user runs, and that becomes root by exec.
+setuid_exec() {
+	own_libc
+	cp "$TARGETS/ledger" "$D/ledger"
+	cp "$TARGETS/ledger" "$D/ledger.setuid"
+	chmod 4755 "$D/ledger.setuid"
+	chmod 755 "$D" "$D/lib" "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+	run_target setpriv --reuid 65534 --regid 65534 --clear-groups env "LD_LIBRARY_PATH=$D/lib" "$D/ledger" 2 2>"$D/target.err"
+	target_line 'ready '
+	tell go
+	gate
+	books
+	printf 'exec %s\n' "$D/ledger.setuid" >&"$T_IN"
+	target_line 'ready '
+	[[ $(awk '$1 == "Uid:" { print $2, $3 }' "/proc/$T_PID/status") == '65534 0' ]] || fail 'it has not become root'
+	await_final
+	holds '.attach == "gate"'
+	until_true "$DEADLINE" eval '[[ $(grep -c "attached to $T_PID " "$D/tool.err") -eq 2 ]]' || fail 'the new program is not traced'
+	tell go
+	snap
+	# It has the system's own library, where others may have their probes.
+	jq -e '.attach == "gate"' <<<"$SNAP" >/dev/null || grep -q 'probes, not a gate' "$D/tool.err" || fail 'it has no gate, and nothing is said'
+	LEAKED_BEFORE='{"bytes": 0, "count": 0}'
+	books late_probes
+	stop_tool
+	! grep -q 'jumps stay' "$D/tool.err" || fail 'its gate did not end well'
+	until_true "$DEADLINE" untraced || fail 'somebody traces it still'
+	tell calm
+	end_target
+}
+
+@test "exec of a setuid program: the gate ends with the old one, and the new one is root's" {
+	[[ $(findmnt -no OPTIONS -T "$BATS_TEST_TMPDIR") != *nosuid* ]] || skip 'no setuid programs on this file system'
+	both setuid_exec
 }
 
 # ends_amid: the target is killed as it gets a gate, has one, or loses it; the tool ends well.

@@ -52,12 +52,7 @@ children_of() {
 strict_thread() {
 	start_ledger 1
 	tell strict-thread
-	gate
-	books
-	stop_tool
-	gate
-	books
-	stop_tool
+	comes_twice
 	end_ledger
 }
 
@@ -115,9 +110,7 @@ filter_after() {
 	tell filter
 	books
 	stop_tool
-	gate
-	books
-	stop_tool
+	comes_twice
 	end_ledger
 }
 
