@@ -76,6 +76,40 @@ setuid_exec() {
 	both setuid_exec
 }
 
+# of_another_user PROGRAM: a copy that this user may run.
+of_another_user() {
+	own_libc
+	cp "$TARGETS/$1" "$D/$1"
+	chmod 755 "$D" "$D/lib" "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+	USER=(setpriv --reuid 65534 --regid 65534 --clear-groups env "LD_LIBRARY_PATH=$D/lib" "$D/$1")
+}
+
+# One thread, before which the jumps are written as it stands still for its pages, by who holds it.
+another_users() {
+	of_another_user leaf
+	run_target "${USER[@]}" 2>"$D/target.err"
+	target_line 'ready '
+	attach "${GATE[@]}"
+	tell go
+	has_gate
+	stop_tool
+	text_as_file
+	end_target
+	of_another_users_command
+}
+
+of_another_users_command() {
+	clean
+	fresh
+	of_another_user short
+	timeout 60 "$TOOL" -f json "${GATE[@]}" --children exact -- "${USER[@]}" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
+	grep '"version":1' "$D/both" | jq -es 'last | .comm == "short" and .attach == "gate"' >/dev/null || fail "$(grep -c . "$D/both") lines: $(<"$D/tool.err")"
+}
+
+@test "another user's process, and a command that becomes one" {
+	both another_users
+}
+
 # ends_amid: the target is killed as it gets a gate, has one, or loses it; the tool ends well.
 ends_amid() {
 	local i delay status

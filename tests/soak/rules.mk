@@ -7,9 +7,9 @@ SOAK_MINUTES ?= 30
 soak: all $(BUILD)/tests/targets/soak
 	BUILD=$(BUILD) tests/soak/run $(SOAK_MINUTES)
 
-# `make soak-sampling`: estimates by block size against the truth, for SAMPLING_MINUTES; the figures go to docs/reliability.md.
+# `make soak-sampling`: estimates by block size against the truth, for SAMPLING_MINUTES, with SAMPLING_MODE=gate by the gate; the figures go to docs/reliability.md.
 SAMPLING_MINUTES ?= 5
 
 .PHONY: soak-sampling
 soak-sampling: all $(BUILD)/tests/targets/sizes
-	BUILD=$(BUILD) tests/soak/sampling $(SAMPLING_MINUTES)
+	BUILD=$(BUILD) tests/soak/sampling $(SAMPLING_MINUTES) $(SAMPLING_MODE)

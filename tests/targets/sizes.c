@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The same number of bytes in blocks of each of five sizes, allocated and freed at once: what sampling has
+ * The same number of bytes in blocks of each of six sizes, allocated and freed at once: what sampling has
  * to estimate alike. A command "go" is one portion of each.
  */
 #include "truth.h"
@@ -26,6 +26,7 @@ SIZE_SITE(blocks_of_24, 24)
 SIZE_SITE(blocks_of_100, 100)
 SIZE_SITE(blocks_of_3000, 3000)
 SIZE_SITE(blocks_of_100000, 100000)
+SIZE_SITE(blocks_of_1048576, 1048576)
 
 static const struct {
 	const char *name;
@@ -37,6 +38,7 @@ static const struct {
 	{"blocks_of_100", blocks_of_100, 100},
 	{"blocks_of_3000", blocks_of_3000, 3000},
 	{"blocks_of_100000", blocks_of_100000, 100000},
+	{"blocks_of_1048576", blocks_of_1048576, 1048576},
 };
 
 static const char *obey(const char *command)

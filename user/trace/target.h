@@ -83,7 +83,9 @@ struct target {
 	struct object **preloaded;
 	size_t preloaded_count;
 
-	uint64_t start_ns;	     /* CLOCK_MONOTONIC, of tracing it */
+	uint64_t start_ns; /* CLOCK_MONOTONIC, of tracing it */
+	/* It has run for long, and goes on while its first probes come: nothing waits for us. */
+	bool runs;
 	uint64_t snapshot_ns;	     /* of its last snapshot, 0: none */
 	struct stop *hold;	     /* while it is held at its end, else NULL */
 	bool copy_refused;	     /* --snapshot=fork was not possible, which has been said */

@@ -128,6 +128,7 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 
 	if (err)
 		return err;
+	target->runs = true;
 	target_identify(trace, target);
 	log_progress("attaching to %d (%s) ...", target->pid, target->comm);
 	err = image_new(target->pid, trace->objects, &target->image);
@@ -200,6 +201,7 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	}
 	/* What was mapped while we attached has its record in the queue. */
 	target->start_ns = monotonic_ns();
+	target->runs = false;
 	target_announce(trace, target);
 	if (trace->options.children != CHILDREN_NONE)
 		target_add_children(trace, pid);

@@ -99,8 +99,8 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	a->set = set;
 	until = monotonic_ns() + GATE_PATIENCE_NS;
 	/* The probes of a tool that has just ended go some milliseconds later. */
-	while ((err = gated_new(trace, target, set, &a->gated, reason)) == -EBUSY &&
-	       !target->start_ns && monotonic_ns() < until)
+	while ((err = gated_new(trace, target, set, &a->gated, reason)) == -EBUSY && target->runs &&
+	       monotonic_ns() < until)
 		nanosleep(&pause, NULL);
 	if (!err) {
 		a->ready_ns = monotonic_ns();
