@@ -17,7 +17,6 @@
 #include "user/heap/reach.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -341,6 +340,21 @@ static void reach_follow_ended_vector(struct reach *r, uint64_t tcb)
 }
 
 /*
+ * musl takes its first thread's memory from its own allocator, past malloc: an old block, which the thread pointer leads
+ * into. Not so where the stack lies in it as well: of that only a part is in use.
+ */
+static void reach_take_thread_block(struct reach *r, size_t thread)
+{
+	const struct memory_thread *t = &r->image->memory->threads[thread];
+	uint32_t block = block_index_find(r->index, t->tls);
+
+	if (block == BLOCK_NONE || r->image->blocks[block].stack != HEAP_OLD ||
+	    block_index_find(r->index, t->sp) == block)
+		return;
+	reach_take(r, block, REACH_REGISTER | thread, true);
+}
+
+/*
  * Kinds of roots, the most telling of an owner first: a block that several hold is said to be held by
  * the first. A variable stays; what is on a stack or in a register may be no more than a copy that was
  * made on the way, or one that is not used any more.
@@ -417,6 +431,7 @@ static void reach_follow_roots(struct reach *r)
 	for (size_t i = 0; i < memory->thread_count; i++) {
 		reach_follow_thread_local(r, &memory->threads[i]);
 		reach_follow_tls_vector(r, &memory->threads[i]);
+		reach_take_thread_block(r, i);
 	}
 	for (size_t i = 0; i < r->image->ended_count; i++)
 		reach_follow_ended_vector(r, r->image->ended[i]);
@@ -558,39 +573,7 @@ uint64_t reach_unknown_bytes(const struct reach *r)
 	return r->unknown_bytes;
 }
 
-/* Counts with 16 fractional bits, as the kernel's are under sampling. */
-static struct amount reach_weighed(const struct heap_image *image, const struct heap_block *block)
+const struct heap_image *reach_image(const struct reach *r)
 {
-	double weight = heap_image_weight_of(image, block);
-
-	return (struct amount){(uint64_t)llround((double)block->size * weight),
-			       (uint64_t)llround(65536 * weight)};
-}
-
-static void reach_round_counts(struct amount classes[VERDICT_CLASSES])
-{
-	for (int i = 0; i < VERDICT_CLASSES; i++)
-		classes[i].count = (classes[i].count + 32768) >> 16;
-}
-
-void reach_sum(const struct reach *r, struct snapshot *snapshot)
-{
-	for (size_t i = 0; i < r->image->block_count; i++) {
-		const struct heap_block *block = &r->image->blocks[i];
-		const struct amount one = reach_weighed(r->image, block);
-		enum verdict_class class = reach_class(r, i);
-
-		if (block->stack == HEAP_OLD) {
-			snapshot->verdict.before[class].bytes += block->size;
-			snapshot->verdict.before[class].count++;
-			continue;
-		}
-		amount_add(&snapshot->verdict.classes[class], &one);
-		if (block->stack < snapshot->stack_count)
-			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
-	}
-	reach_round_counts(snapshot->verdict.classes);
-	for (size_t i = 0; i < snapshot->stack_count; i++)
-		reach_round_counts(snapshot->stacks[i].verdict);
-	snapshot->verdict.unknown_bytes = r->unknown_bytes;
+	return r->image;
 }

@@ -158,6 +158,28 @@ static void in_hand(void **state)
 	heap_image_free(image);
 }
 
+/* Where the C library has a thread's own memory from its allocator, what is thread-local holds. */
+static void thread_local_block(void **state)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL};
+	struct heap_image *image = new_image();
+	struct reach *reach;
+
+	(void)state;
+	fake_block(image, HEAP + 1024, 40);
+	fake_thread(image, STACK + 0x100, HEAP + 256, 0);
+	fake_finish(image);
+	report(image, HEAP, 512);
+	fake_word(image, HEAP + 128, HEAP + 1024);
+	assert_int_equal(heap_image_take_old(image), 0);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	assert_int_equal(reach_class(reach, 0), VERDICT_REACHABLE);
+	assert_int_equal(reach_class(reach, 1), VERDICT_REACHABLE);
+	assert_int_equal(reach_holder(reach, 1), HEAP + 128);
+	reach_free(reach);
+	heap_image_free(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +187,7 @@ int main(void)
 		cmocka_unit_test(none_of_ours),
 		cmocka_unit_test(judged),
 		cmocka_unit_test(in_hand),
+		cmocka_unit_test(thread_local_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

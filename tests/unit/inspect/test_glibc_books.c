@@ -61,7 +61,10 @@ static void start(struct program *p, const char *what)
 	char path[PATH_MAX + 8], line[256];
 
 	*p = (struct program){.to = -1};
+	/* GLIBC_BOOKS=COMMAND: the same program with another glibc than this system's. */
 	snprintf(path, sizeof(path), "%s/books", directory);
+	if (getenv("GLIBC_BOOKS"))
+		snprintf(path, sizeof(path), "%s", getenv("GLIBC_BOOKS"));
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	p->pid = fork();

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What reachability says of each block, summed up by stack. */
+#include <math.h>
+
+#include "user/heap/reach_internal.h"
+
+/* Counts with 16 fractional bits, as the kernel's are under sampling. */
+static struct amount reach_weighed(const struct heap_image *image, const struct heap_block *block)
+{
+	double weight = heap_image_weight_of(image, block);
+
+	return (struct amount){(uint64_t)llround((double)block->size * weight),
+			       (uint64_t)llround(65536 * weight)};
+}
+
+static void reach_round_counts(struct amount classes[VERDICT_CLASSES])
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		classes[i].count = (classes[i].count + 32768) >> 16;
+}
+
+void reach_sum(const struct reach *r, struct snapshot *snapshot)
+{
+	const struct heap_image *image = reach_image(r);
+
+	for (size_t i = 0; i < image->block_count; i++) {
+		const struct heap_block *block = &image->blocks[i];
+		const struct amount one = reach_weighed(image, block);
+		enum verdict_class class = reach_class(r, i);
+
+		if (block->stack == HEAP_OLD) {
+			snapshot->verdict.before[class].bytes += block->size;
+			snapshot->verdict.before[class].count++;
+			continue;
+		}
+		amount_add(&snapshot->verdict.classes[class], &one);
+		if (block->stack < snapshot->stack_count)
+			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
+	}
+	reach_round_counts(snapshot->verdict.classes);
+	for (size_t i = 0; i < snapshot->stack_count; i++)
+		reach_round_counts(snapshot->stacks[i].verdict);
+	snapshot->verdict.unknown_bytes = reach_unknown_bytes(r);
+}
