@@ -17,13 +17,14 @@
 
 static int make_sparse(size_t gib)
 {
-	static volatile char *all[1024];
+	static volatile char *volatile all[1024] __attribute__((used));
 
 	for (size_t i = 0; i < gib * 8 && i < 1024; i++) {
-		volatile char *block = all[i] = malloc(HUGE);
+		volatile char *block = malloc(HUGE);
 
 		if (!block)
 			return 1;
+		all[i] = block;
 		for (size_t at = 0; at < HUGE; at += STEP)
 			block[at] = 1;
 	}
