@@ -67,12 +67,22 @@ live_in_all() {
 	end_target
 }
 
+# It would stand still for as long as it takes to put probes in: 50 ms.
+@test "a process of one thread that runs already is not kept waiting until its gate is there" {
+	start_target "$TARGETS/leaf"
+	attach --gate -v
+	grep "process $T_PID .*: a gate before .*; a thread stood still for" "$D/tool.err" || fail "$(cat "$D/tool.err")"
+	stop_tool
+	end_target
+}
+
 @test "a COMMAND: from its first call on, exact" {
-	env "${T_ENV[@]}" "$TOOL" -f json -T 1000 --sort alloc --attach gate -- "$TARGETS/short" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
+	env "${T_ENV[@]}" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate -- "$TARGETS/short" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
 	TRUTH=$(grep '"phase":"exit"' "$D/both")
 	SNAP=$(grep '"version":1' "$D/both" | tail -n 1)
 	same
 	gated
+	grep 'a gate before .*; it waited, and stood still for' "$D/tool.err" || fail "$(cat "$D/tool.err")"
 }
 
 @test "a COMMAND, sampled so that nothing is left out" {

@@ -137,6 +137,11 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[CALL_ARG
 	return err;
 }
 
+pid_t remote_tid(const struct remote *r)
+{
+	return r->last.tid;
+}
+
 uint64_t remote_scratch(const struct remote *r)
 {
 	return r->last.scratch;

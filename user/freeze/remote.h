@@ -43,6 +43,9 @@ struct remote;
 int remote_begin(pid_t pid, uint64_t max_hold_ns, struct remote **out,
 		 char reason[static REASON_MAX]);
 
+/* The thread. */
+pid_t remote_tid(const struct remote *r);
+
 /*
  * Makes the call; not for calls that make or end a thread or a process. 0 and *result, which is
  * -errno of the process's when the call has failed; or -errno with the reason, not logged: then it

@@ -334,6 +334,7 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 
 static void remote_child_answer(const struct remote_child *r, struct remote_answer *answer)
 {
+	answer->tid = r->thread.tid;
 	answer->scratch = r->scratch;
 	answer->start_ns = r->start_ns;
 	answer->end_ns = r->end_ns;

@@ -38,6 +38,7 @@ struct remote_order {
 /* The first answer, to no order, says whether a thread stands still. */
 struct remote_answer {
 	int err;
+	pid_t tid;
 	long result;
 	uint64_t scratch;
 	uint64_t start_ns;

@@ -177,8 +177,9 @@ static int remote_thread_try(pid_t tid, const struct maps *maps, size_t size, ui
 	struct stop_thread registers = {.tid = tid};
 	int err;
 
-	out->start_ns = monotonic_ns();
 	err = remote_thread_stop(tid, deadline_ns, reason);
+	/* Until then it runs, or waits for its turn as always. */
+	out->start_ns = monotonic_ns();
 	if (err && err != -EBUSY)
 		return err;
 	if (!err && registers_read(&registers))

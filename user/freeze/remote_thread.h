@@ -15,7 +15,7 @@
 struct remote_thread {
 	struct call_thread thread;
 	bool filtered; /* it has a seccomp filter, which is suspended for as long as it is traced */
-	uint64_t start_ns; /* when it was interrupted */
+	uint64_t start_ns; /* when it stood still */
 };
 
 /*

@@ -278,6 +278,17 @@ int stop_begin(pid_t pid, uint64_t max_pause_ns, const struct stop_sleepers *sle
 	return stop_begin_any(&job, out, reason);
 }
 
+int stop_begin_others(pid_t pid, pid_t but, uint64_t max_pause_ns, struct stop **out,
+		      char reason[static REASON_MAX])
+{
+	const struct tracer_job job = {.pid = pid,
+				       .but = but,
+				       .max_ns = max_pause_ns / STOP_SHARE,
+				       .hold_ns = max_pause_ns};
+
+	return stop_begin_any(&job, out, reason);
+}
+
 int stop_begin_ending(pid_t pid, uint64_t max_ns, struct stop **out, char reason[static REASON_MAX])
 {
 	const struct tracer_job job = {.pid = pid, .max_ns = max_ns};

@@ -60,6 +60,10 @@ struct stop_sleepers {
 int stop_begin(pid_t pid, uint64_t max_pause_ns, const struct stop_sleepers *sleepers,
 	       struct stop **out, char reason[static REASON_MAX]);
 
+/* The same of all threads but one, which the caller has in its hands already. */
+int stop_begin_others(pid_t pid, pid_t but, uint64_t max_pause_ns, struct stop **out,
+		      char reason[static REASON_MAX]);
+
 /*
  * The same of a process that is about to end: threads that do not stop at once are run before all
  * ordinary ones until they do, for `max_ns`. It is held for as long as we run: not while we are

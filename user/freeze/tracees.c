@@ -87,7 +87,7 @@ static int tracees_seize_visited(void *ctx, pid_t tid)
 	struct tracees_seized *seized = ctx;
 	int one;
 
-	if (tracees_find_tracee(seized->all, tid))
+	if (tid == seized->all->but || tracees_find_tracee(seized->all, tid))
 		return 0;
 	one = tracees_seize_one(seized->all, seized->pid, tid);
 	if (one < 0)

@@ -23,7 +23,7 @@ struct tracee {
 };
 
 struct tracees {
-	pid_t pid;
+	pid_t pid, but; /* but: a thread that somebody else holds; 0: none */
 	pid_t *sharers; /* other processes that run in its memory: stopped as well */
 	size_t sharer_count;
 	bool ending;	 /* threads that do not stop may be hurried */

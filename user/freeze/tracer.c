@@ -268,6 +268,7 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 {
 	struct tracer tracer = {.job = job,
 				.tracees = {.pid = job->pid,
+					    .but = job->but,
 					    .ending = !job->hold_ns,
 					    .max_ns = job->max_ns,
 					    .is_late = tracer_is_late,

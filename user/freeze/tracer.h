@@ -19,6 +19,7 @@
 
 struct tracer_job {
 	pid_t pid;	 /* to be held */
+	pid_t but;	 /* a thread that is not; 0: none */
 	pid_t tool;	 /* who made the child */
 	int channel;	 /* a socket of type SOCK_SEQPACKET: orders come, answers go */
 	int threads;	 /* a file for the threads and their registers */

@@ -20,6 +20,7 @@
 #include "user/base/util.h"
 #include "user/freeze/remote.h"
 #include "user/freeze/run_first.h"
+#include "user/freeze/stop.h"
 #include "user/gate/hole.h"
 #include "user/gate/leftover.h"
 #include "user/process/proc.h"
@@ -32,6 +33,9 @@
 /* A thread stands still for that long at most, should everything go wrong; with request.hold … */
 #define HOLD_NS	     NS_PER_S
 #define LONG_HOLD_NS (2 * NS_PER_S)
+
+/* The other threads, while one makes the calls. */
+#define OTHERS_HOLD_NS (100 * NS_PER_MS)
 
 #define DATA_SIZE (GATE_SIZE - GATE_HEADER)
 
@@ -278,9 +282,51 @@ bool gate_has_threads(pid_t pid)
 	return proc_other_thread(pid, pid) || proc_sharers(pid, &sharers, &count) || count;
 }
 
+struct pages_running {
+	pid_t but;
+	long count;
+};
+
+static int pages_count_running(void *ctx, pid_t tid)
+{
+	struct pages_running *running = ctx;
+	struct proc_stat stat;
+
+	running->count += tid != running->but && !proc_stat(tid, &stat) && stat.state == 'R';
+	return 0;
+}
+
+/*
+ * Where more threads run than there are processors, the one that makes the calls would wait for its
+ * turn among the others in the midst of them: 50 ms at a time were seen with 64. So they are held
+ * as well. NULL: they need not be, or cannot.
+ */
+static struct stop *pages_stop_others(const struct gate_pages *pages)
+{
+	struct pages_running running = {.but = remote_tid(pages->holder)};
+	char unused[REASON_MAX];
+	struct stop *stop;
+
+	proc_each_thread(pages->pid, pages_count_running, &running);
+	if (running.count < sysconf(_SC_NPROCESSORS_ONLN))
+		return NULL;
+	return stop_begin_others(pages->pid, running.but, OTHERS_HOLD_NS, &stop, unused) ? NULL
+											 : stop;
+}
+
+static void pages_let_others_go(struct gate_pages *pages, struct stop *others)
+{
+	uint64_t stood = others ? stop_end(others) : 0;
+
+	if (stood > pages->pause_ns)
+		pages->pause_ns = stood;
+	stop_free(others);
+}
+
 static int pages_get(struct pages_making *m, uint64_t *on)
 {
 	struct gate_pages *pages = m->pages;
+	struct stop *others = NULL;
 	uint64_t start = monotonic_ns(), limit = pages->hold ? LONG_HOLD_NS : HOLD_NS;
 	int err = pages_choose(m);
 
@@ -290,13 +336,15 @@ static int pages_get(struct pages_making *m, uint64_t *on)
 	run_first(true);
 	err = remote_begin(pages->pid, limit, &m->remote, m->reason);
 	if (!err) {
-		err = m->get(m);
-		err = err ?: pages_write_header(m, on);
 		pages->holder = m->remote;
 		pages->held_ns = start;
+		others = pages_stop_others(pages);
+		err = m->get(m);
+		err = err ?: pages_write_header(m, on);
 	}
 	if (err || !pages->hold)
 		gate_pages_let_go(pages);
+	pages_let_others_go(pages, others);
 	run_first(false);
 	return err;
 }

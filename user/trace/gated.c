@@ -126,8 +126,9 @@ int gated_new(struct trace *trace, struct target *target, const struct probe_set
 		gated_free(trace, target, gated, false);
 		return err;
 	}
-	log_debug("process %d (%s): a gate before %s; a thread stood still for %.2f ms",
-		  target->pid, target->comm, object_name(set->provider->object),
+	log_debug("process %d (%s): a gate before %s; %s stood still for %.2f ms", target->pid,
+		  target->comm, object_name(set->provider->object),
+		  gate_held_ns(gated->gate) ? "it waited, and" : "a thread",
 		  (double)gate_pause_ns(gated->gate) / 1e6);
 	*out = gated;
 	return 0;

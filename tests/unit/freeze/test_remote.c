@@ -520,8 +520,8 @@ static void too_late(void **state)
 	assert_int_equal(remote_call(r, SYS_getpid, none, &result, why), -ECANCELED);
 	assert_non_null(strstr(why, "as long as it may"));
 	assert_int_equal(remote_call(r, SYS_getpid, none, &result, why), -ECANCELED);
-	/* Counted from when it began to look for a thread. */
-	assert_true(remote_end(r) >= 15 * NS_PER_MS);
+	/* The time is counted from when it began to look for a thread, and it stood for less. */
+	assert_in_range(remote_end(r), 1, 60 * NS_PER_MS);
 	/* A call that does not end. */
 	assert_int_equal(remote_begin(target, 20 * NS_PER_MS, &r, why), 0);
 	assert_int_equal(remote_call(r, SYS_pause, none, &result, why), -ETIMEDOUT);

@@ -137,6 +137,31 @@ static void stands_still(void **state)
 	}
 }
 
+/* All but the one that somebody else has. */
+static void others_stand_still(void **state)
+{
+	char why[REASON_MAX];
+	uint64_t before[THREADS];
+	struct stop *stop;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(stop_begin_others(target, target, DEADLINE, &stop, why), 0);
+		assert_int_equal(stop_thread_count(stop), THREADS - 1);
+		memcpy(before, shared->turns, sizeof(before));
+		for (int tries = 0; tries < 20000; tries++) {
+			if (__atomic_load_n(&shared->turns[0], __ATOMIC_RELAXED) > before[0] + 1)
+				break;
+			usleep(500);
+		}
+		assert_true(shared->turns[0] > before[0] + 1);
+		assert_memory_equal(&shared->turns[1], &before[1],
+				    sizeof(before) - sizeof(*before));
+		stop_free(stop);
+		assert_true(goes_on());
+	}
+}
+
 /*
  * Signals sent before, during and after the stop all arrive: as many handlers run as were seen to
  * be delivered one by one.
@@ -243,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stands_still, start, finish),
+		cmocka_unit_test_setup_teardown(others_stand_still, start, finish),
 		cmocka_unit_test_setup_teardown(signals_arrive, start, finish),
 		cmocka_unit_test_setup_teardown(killed_holding, start, finish),
 		cmocka_unit_test_setup_teardown(traced_already, start, finish),
