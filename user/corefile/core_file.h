@@ -77,7 +77,7 @@ struct core_facts {
 	 * files' pages, as far as they differ from the files (all of them where a file is not here), and shared memory.
 	 */
 	uint64_t private_bytes, file_private_bytes, shared_bytes;
-	/* ... and of pages of zeros that were left out, as if they had never been touched. */
+	/* ... and of pages of zeros, which are in none of these: perhaps they were never touched. */
 	uint64_t zero_bytes;
 	/* After core_file_take_memory(): bytes of the image that lie in the mapped core; and copied ones. */
 	uint64_t mapped_bytes, copied_bytes;

@@ -2,8 +2,8 @@
 /*
  * Which pages were there, a core does not say: memory that was never touched is in it as zeros. The
  * kernel makes holes of it, where the file system can; a file without holes has been written by gcore, or gone through
- * something that fills them: there a page of zeros is taken for one that was not there. Nothing
- * points from it to anything either way.
+ * something that fills them: there a page of zeros may have been written or not. It can be read, for allocators' books
+ * may lie in it, and counts as not resident.
  *
  * What lies in the file where words can (gcore puts segments anywhere), in a file that nobody but us can
  * change, is mapped. All else is copied: walkers check a word and use it then.
@@ -114,14 +114,31 @@ static bool core_image_is_zero(const uint8_t *bytes, size_t size)
 	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
 }
 
-/* What is not pages of zeros. */
+static int core_image_add_untouched(struct core_image *c, uint64_t start, uint64_t end)
+{
+	struct memory_image *image = c->image;
+	struct memory_range *last =
+		image->untouched_count ? &image->untouched[image->untouched_count - 1] : NULL;
+
+	c->zero += end - start;
+	if (last && last->end == start) {
+		last->end = end;
+		return 0;
+	}
+	if (!RESERVE_ITEM(image->untouched, image->untouched_count, image->untouched_room, 64))
+		return -ENOMEM;
+	image->untouched[image->untouched_count++] = (struct memory_range){start, end};
+	return 0;
+}
+
+/* All of it; of pages of zeros it is noted that they are that. */
 static int core_image_add_written(struct core_image *c, const struct core_run *run)
 {
 	const uint64_t page = page_size(), size = run->end - run->start;
-	uint64_t begin = UINT64_MAX;
+	uint64_t at = 0;
 	int err = 0;
 
-	for (uint64_t at = 0; !err && at < size;) {
+	while (!err && at < size) {
 		size_t wanted = size - at < PIECE ? (size_t)(size - at) : PIECE;
 		ssize_t got = pread(run->fd, c->piece, wanted, (off_t)(run->offset + at));
 
@@ -129,21 +146,14 @@ static int core_image_add_written(struct core_image *c, const struct core_run *r
 			break;
 		for (size_t i = 0; !err && i < (size_t)got; i += page) {
 			size_t left = (size_t)got - i < page ? (size_t)got - i : (size_t)page;
-			bool zero = core_image_is_zero(c->piece + i, left);
 
-			c->zero += zero ? left : 0;
-			if (zero && begin != UINT64_MAX) {
-				err = core_image_add_part(c, run, begin, at + i);
-				begin = UINT64_MAX;
-			} else if (!zero && begin == UINT64_MAX) {
-				begin = at + i;
-			}
+			if (core_image_is_zero(c->piece + i, left))
+				err = core_image_add_untouched(c, run->start + at + i,
+							       run->start + at + i + left);
 		}
 		at += (uint64_t)got;
-		if (begin != UINT64_MAX && (at >= size || (size_t)got < wanted))
-			return err ?: core_image_add_part(c, run, begin, at);
 	}
-	return err;
+	return err || !at ? err : core_image_add_part(c, run, 0, at);
 }
 
 /* ---- of segments -------------------------------------------------------------------------- */
@@ -234,15 +244,15 @@ static void core_image_on_bus(int signal)
 
 static int core_image_check_size(const struct core_image *c, char reason[static REASON_MAX])
 {
-	uint64_t left = 0;
+	uint64_t left = 0, needed = c->copied > c->zero ? c->copied - c->zero : 0;
 	char limit[96];
 
-	if (own_memory_left(&left) || c->copied <= left / 4 * 3)
+	if (own_memory_left(&left) || needed <= left / 4 * 3)
 		return 0;
 	return refuse(reason, -ENOMEM,
 		      "a copy of its %" PRIu64 " MiB does not fit into the %" PRIu64
 		      " MiB that %s leaves%s",
-		      c->copied >> 20, left >> 20,
+		      needed >> 20, left >> 20,
 		      own_memory_limit(limit, sizeof(limit)) ? limit : "this machine",
 		      c->may_map ? ""
 				 : "; make the file yours, and writable for nobody else, and it "
@@ -273,15 +283,19 @@ static int core_image_reserve(struct core_image *c, uint64_t map_size,
 	return 0;
 }
 
-/* How many bytes could be read; whole words. */
-static uint64_t core_image_copy(const struct core_run *run, char *to)
+/* How many bytes could be read; whole words. What is zeros is left to be zeros, without memory. */
+static uint64_t core_image_copy(const struct memory_image *image, const struct core_run *run,
+				char *to)
 {
 	uint64_t size = run->end - run->start, done = 0;
 
 	while (done < size) {
-		ssize_t n = pread(run->fd, to + done, (size_t)(size - done),
-				  (off_t)(run->offset + done));
+		size_t wanted = size - done < PIECE ? (size_t)(size - done) : PIECE;
+		uint64_t at = run->start + done;
+		ssize_t n = (ssize_t)wanted;
 
+		if (memory_image_untouched(image, at, at + wanted) < wanted)
+			n = pread(run->fd, to + done, wanted, (off_t)(run->offset + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -304,7 +318,7 @@ static int core_image_take_runs(struct core_image *c, uint64_t map_size, struct 
 		const char *from = run->mapped ? data + run->offset : to;
 
 		if (!run->mapped)
-			size = core_image_copy(run, to);
+			size = core_image_copy(c->image, run, to);
 		*(run->mapped ? &facts->mapped_bytes : &facts->copied_bytes) += size;
 		if (!run->mapped)
 			to += size;
@@ -367,10 +381,11 @@ static void core_image_count(struct core_image *c, struct core_facts *facts)
 	for (size_t i = 0; i < c->image->region_count; i++) {
 		const struct memory_region *r = &c->image->regions[i];
 		const struct core_mapped_file *f = core_notes_file(c->notes, r->mapping->start);
-		uint64_t own = r->size;
+		uint64_t own =
+			r->size - memory_image_untouched(c->image, r->start, r->start + r->size);
 
 		if (r->mapping->shared) {
-			facts->shared_bytes += r->size;
+			facts->shared_bytes += own;
 			continue;
 		}
 		if (f) {

@@ -42,16 +42,19 @@ static struct inventory_there inventory_look(struct inventory *inventory,
 		const struct memory_region *r = &memory->regions[i];
 		uint64_t low = r->start > start ? r->start : start;
 		uint64_t high = r->start + r->size < end ? r->start + r->size : end;
+		uint64_t bytes;
 
 		inventory->region = i;
 		if (low >= high)
 			continue;
-		there.bytes += high - low;
+		bytes = high - low - memory_image_untouched(memory, low, high);
+		there.bytes += bytes;
 		if (covered)
-			covered[i] += high - low;
+			covered[i] += bytes;
 		low = page_up(low, page);
 		high = page_down(high, page);
-		there.whole_pages += high > low ? high - low : 0;
+		if (high > low)
+			there.whole_pages += high - low - memory_image_untouched(memory, low, high);
 	}
 	return there;
 }

@@ -113,12 +113,13 @@ static int memory_parts_take_rest(const struct heap_image *image, struct inspect
 	for (size_t i = 0; !err && i < memory->region_count; i++) {
 		const struct memory_region *region = &memory->regions[i];
 		const struct mapping *m = region->mapping;
-		uint64_t covered = image->inventory->covered[i], left;
+		uint64_t covered = image->inventory->covered[i], left = region->size;
 		enum memory_part part;
 
 		if (!m || m->shared)
 			continue;
-		left = region->size > covered ? region->size - covered : 0;
+		left -= memory_image_untouched(memory, region->start, region->start + region->size);
+		left = left > covered ? left - covered : 0;
 		part = memory_parts_kind(image, region, covered);
 		/* Not all of a file's pages that are there are the process's own. */
 		if (m->ino)

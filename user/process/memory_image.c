@@ -19,6 +19,7 @@ void memory_image_free(struct memory_image *image)
 		free(image->threads[i].words);
 	free(image->threads);
 	free(image->regions);
+	free(image->untouched);
 	maps_free(image->maps);
 	if (image->data)
 		munmap(image->data, image->data_size);
@@ -46,6 +47,21 @@ const struct memory_region *memory_image_region(const struct memory_image *image
 	if (low && address - image->regions[low - 1].start < image->regions[low - 1].size)
 		return &image->regions[low - 1];
 	return low < image->region_count ? &image->regions[low] : NULL;
+}
+
+uint64_t memory_image_untouched(const struct memory_image *image, uint64_t start, uint64_t end)
+{
+	size_t i = BISECT(k, 0, image->untouched_count, image->untouched[k].end <= start);
+	uint64_t bytes = 0;
+
+	for (; i < image->untouched_count && image->untouched[i].start < end; i++) {
+		uint64_t low = image->untouched[i].start, high = image->untouched[i].end;
+
+		low = low > start ? low : start;
+		high = high < end ? high : end;
+		bytes += high - low;
+	}
+	return bytes;
 }
 
 const uint64_t *memory_image_words(const struct memory_image *image, uint64_t address, size_t count)

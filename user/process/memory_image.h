@@ -34,13 +34,23 @@ struct memory_thread {
 	size_t word_count;
 };
 
+struct memory_range {
+	uint64_t start, end;
+};
+
 struct memory_image {
 	struct memory_region *regions; /* by address, not overlapping; see memory_image_finish() */
 	size_t region_count;
 	struct memory_thread *threads;
 	size_t thread_count;
 	struct maps *maps; /* NULL: unknown */
-	void *data;	   /* what the regions' words lie in, mapped memory */
+	/*
+	 * by address, not overlapping: pages of zeros in the regions of which nobody knows whether they were
+	 * ever touched (of some core files). They can be read, and count as not resident
+	 */
+	struct memory_range *untouched;
+	size_t untouched_count, untouched_room;
+	void *data; /* what the regions' words lie in, mapped memory */
 	size_t data_size;
 };
 
@@ -56,6 +66,9 @@ void memory_image_finish(struct memory_image *image);
  * as all that follows.
  */
 const struct memory_region *memory_image_region(const struct memory_image *image, uint64_t address);
+
+/* How many bytes of [start, end) were perhaps never touched. */
+uint64_t memory_image_untouched(const struct memory_image *image, uint64_t start, uint64_t end);
 
 /* The word at an address that is a multiple of 8. False when it is not there. */
 bool memory_image_word(const struct memory_image *image, uint64_t address, uint64_t *word);
