@@ -44,7 +44,7 @@ struct musl_group {
 	bool nested;
 };
 
-/* A group that is to be gone through, and where the memory that it has ends. */
+/* A group that is to be gone through, and where the memory that it has ends. Without a meta: an area. */
 struct musl_job {
 	uint64_t start, end, meta;
 };
@@ -289,32 +289,44 @@ static int musl_report_group(struct musl_books *books, const struct musl_group *
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-/* All groups that the areas have, but for those in slots of others, which are only counted. */
+/* The area and all groups that it has, but for those in slots of others, which are only counted. */
+static int musl_read_area(struct musl_books *books, uint64_t area)
+{
+	int err = musl_push(books, area, area + AREA, 0);
+
+	for (uint64_t i = 0; !err && i < METAS_MAX; i++) {
+		uint64_t meta = area + META_FIRST + META_BYTES * i, mem;
+		struct musl_group g;
+
+		if (!musl_word(books, meta + 16, &mem) || !mem)
+			continue;
+		if (!musl_read_group(books, meta, &g))
+			walker_doubt(books->allocator,
+				     "some groups and their descriptions disagree");
+		else if (g.nested)
+			books->nested++;
+		else
+			err = musl_push(books, g.start, g.start + g.size, meta);
+	}
+	return err;
+}
+
+/* A list that comes back to where it was is a circle: looked for at each power of two (Brent). */
 static int musl_read_areas(struct musl_books *books, uint64_t area)
 {
+	uint64_t before = 0;
 	int err = 0;
 
-	/* A list that is longer than there are pages is a circle. */
-	for (size_t left = books->image->memory->data_size / AREA;
-	     !err && left && musl_is_area(books->image, area, books->secret); left--) {
-		for (uint64_t i = 0; !err && i < METAS_MAX; i++) {
-			uint64_t meta = area + META_FIRST + META_BYTES * i, mem;
-			struct musl_group g;
-
-			if (!musl_word(books, meta + 16, &mem) || !mem)
-				continue;
-			if (!musl_read_group(books, meta, &g))
-				walker_doubt(books->allocator,
-					     "some groups and their descriptions disagree");
-			else if (g.nested)
-				books->nested++;
-			else
-				err = musl_push(books, g.start, g.start + g.size, meta);
-		}
-		err = err ?: musl_own(books, area, area + AREA);
+	for (size_t i = 1;
+	     !err && area != before && musl_is_area(books->image, area, books->secret); i++) {
+		if (!(i & (i - 1)))
+			before = area;
+		err = musl_read_area(books, area);
 		if (!musl_word(books, area + 8, &area))
 			break;
 	}
+	if (area == before)
+		walker_doubt(books->allocator, "its list of areas is a circle");
 	return err;
 }
 
@@ -339,13 +351,16 @@ static int musl_report_all(struct musl_books *books, uint64_t first_area)
 		struct musl_job job = books->jobs[i];
 		struct musl_group g;
 
-		if (!musl_read_group(books, job.meta, &g) || (i < alone && job.start < end)) {
+		if (i < alone && job.start < end) {
 			walker_doubt(books->allocator, "some groups lie in each other");
 			continue;
 		}
 		if (i < alone)
 			end = job.end;
-		err = musl_report_group(books, &g, job.end);
+		if (!job.meta)
+			err = musl_own(books, job.start, job.end);
+		else if (musl_read_group(books, job.meta, &g))
+			err = musl_report_group(books, &g, job.end);
 	}
 	if (books->nested)
 		walker_doubt(books->allocator, "some groups lie in no slot of another");

@@ -7,31 +7,9 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/heap/pythons.h"
 #include "tests/unit/inspect/inspected.h"
 #include "user/heap/reach.h"
-
-#define PYTHONS_MAX 16
-
-/* All that are here of the versions that are known: python3, and what pyenv has. */
-static size_t find_pythons(char pythons[PYTHONS_MAX][PATH_MAX])
-{
-	FILE *list = popen(
-		"for p in python3 \"${PYENV_ROOT:-$HOME/.pyenv}\"/versions/3.*/bin/python3; do "
-		"\"$p\" -c 'import sys, sysconfig; sys.exit(not (3, 8) <= "
-		"sys.version_info < (3, 14) or "
-		"bool(sysconfig.get_config_var(\"Py_GIL_DISABLED\")))' 2>/dev/null && "
-		"echo \"$p\"; done",
-		"r");
-	size_t count = 0;
-
-	assert_non_null(list);
-	while (count < PYTHONS_MAX && fgets(pythons[count], PATH_MAX, list)) {
-		pythons[count][strcspn(pythons[count], "\n")] = '\0';
-		count++;
-	}
-	pclose(list);
-	return count;
-}
 
 /* The name and how many bytes stand in front of it in its block. */
 static void check_object(const struct inspected *p, size_t i)
