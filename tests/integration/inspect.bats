@@ -96,6 +96,7 @@ agrees() {
 	adds_up 2
 	holds '.memory.in_use.bytes > 4000000 and .memory.rest_bytes * 50 < .memory.rss_anon_bytes' "$LOOK"
 	holds '.allocators[0] | .name == "glibc" and .believed and .in_use.count > 200' "$LOOK"
+	holds ".allocators[0].version == \"$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)\"" "$LOOK"
 	holds '([.groups[].live.bytes] | add) == ([.verdict | .definite, .indirect, .possible, .reachable | .bytes] | add)' "$LOOK"
 	holds '([.groups[].verdict.definite.count] | add) == .verdict.definite.count' "$LOOK"
 	end_target

@@ -14,6 +14,7 @@
 #include "user/inspect/classes.h"
 #include "user/inspect/holders.h"
 #include "user/inspect/losses.h"
+#include "user/inspect/libc_version.h"
 #include "user/inspect/memory_parts.h"
 
 /* An inspection under way. */
@@ -58,6 +59,7 @@ static int inspect_walk(struct inspect_run *run)
 		return -ENOMEM;
 	run->image->inventory = &run->inventory;
 	err = dead_memory_find(run->image);
+	libc_version_find(run->source, run->image->memory->maps, &run->inventory);
 	return err ?: heap_image_take_old(run->image);
 }
 
