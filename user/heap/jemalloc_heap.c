@@ -367,33 +367,54 @@ static int jemalloc_mark_books(struct jemalloc_books *books)
 	return err;
 }
 
-static int jemalloc_mark_layout(struct heap_image *image, const struct jemalloc_layout *layout)
+static int jemalloc_mark_root(struct heap_image *image, const struct jemalloc_layout *layout,
+			      uint64_t root)
 {
-	uint64_t roots[ROOTS_MAX];
-	size_t count = page_tree_roots(image, &layout->tree, roots, ROOTS_MAX);
-	int err = 0;
+	struct jemalloc_books books = {
+		.image = image,
+		.allocator = walker_allocator(image, "jemalloc"),
+		.layout = layout,
+		.tree = {.kind = &layout->tree,
+			 .image = image,
+			 .root = root,
+			 .left = image->memory->data_size / 2},
+	};
 
-	for (size_t i = 0; !err && i < count; i++) {
-		struct jemalloc_books books = {
-			.image = image,
-			.allocator = walker_allocator(image, "jemalloc"),
-			.layout = layout,
-			.tree = {.kind = &layout->tree,
-				 .image = image,
-				 .root = roots[i],
-				 .left = image->memory->data_size / 2},
-		};
+	return jemalloc_mark_books(&books);
+}
 
-		err = jemalloc_mark_books(&books);
+/* Some spans agree in another version's layout, too: those of the smallest slabs. */
+struct jemalloc_roots {
+	struct page_tree_root roots[ROOTS_MAX];
+	size_t count;
+};
+
+static bool jemalloc_is_better(const struct page_tree_root *root,
+			       const struct jemalloc_roots *others, bool first)
+{
+	for (size_t i = 0; i < others->count; i++) {
+		if (others->roots[i].address == root->address &&
+		    others->roots[i].spans + !first > root->spans)
+			return false;
 	}
-	return err;
+	return true;
 }
 
 int jemalloc_heap_mark(struct heap_image *image)
 {
+	struct jemalloc_roots found[ARRAY_SIZE(jemalloc_layouts)];
 	int err = 0;
 
-	for (size_t i = 0; !err && i < ARRAY_SIZE(jemalloc_layouts); i++)
-		err = jemalloc_mark_layout(image, &jemalloc_layouts[i]);
+	_Static_assert(ARRAY_SIZE(jemalloc_layouts) == 2, "each is compared with the other");
+	for (size_t i = 0; i < ARRAY_SIZE(jemalloc_layouts); i++)
+		found[i].count = page_tree_roots(image, &jemalloc_layouts[i].tree, found[i].roots,
+						 ROOTS_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(jemalloc_layouts); i++) {
+		for (size_t k = 0; !err && k < found[i].count; k++) {
+			if (jemalloc_is_better(&found[i].roots[k], &found[1 - i], i == 0))
+				err = jemalloc_mark_root(image, &jemalloc_layouts[i],
+							 found[i].roots[k].address);
+		}
+	}
 	return err;
 }

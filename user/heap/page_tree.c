@@ -17,7 +17,8 @@
 #define SPANS_MIN   3
 #define SPANS_LOOKS 4096
 /* Words for all of it: a program's own tables may have millions of pointers. */
-#define SEARCH_WORDS (64ull << 20)
+#define SEARCH_WORDS (128ull << 20)
+#define NEIGHBOURS   64 /* words on either side of one that may be in a root */
 
 /* An entry of the root stands for 1 << this many bytes. */
 static unsigned page_tree_leaf_shift(const struct page_tree_kind *kind)
@@ -25,9 +26,9 @@ static unsigned page_tree_leaf_shift(const struct page_tree_kind *kind)
 	return kind->page_shift + LEAF_BITS;
 }
 
-static uint64_t page_tree_root_words(const struct page_tree_kind *kind)
+static uint64_t page_tree_root_bytes(const struct page_tree_kind *kind)
 {
-	return 1ull << (ADDRESS_BITS - page_tree_leaf_shift(kind));
+	return 8ull << (ADDRESS_BITS - page_tree_leaf_shift(kind));
 }
 
 uint64_t page_tree_entry(const struct page_tree *tree, uint64_t address)
@@ -79,7 +80,7 @@ static bool page_tree_may_be_leaf(const struct heap_image *image, const struct p
 /* Can all that the root has be leaves? */
 static bool page_tree_is_root(struct page_tree *tree)
 {
-	uint64_t at = tree->root, end = at + 8 * page_tree_root_words(tree->kind);
+	uint64_t at = tree->root, end = at + page_tree_root_bytes(tree->kind);
 	struct memory_run run;
 
 	if (!walker_is_mapped(tree->image, at, end))
@@ -96,16 +97,19 @@ static bool page_tree_is_root(struct page_tree *tree)
 	return true;
 }
 
-/* Are there several spans that agree, and more than entries that do not? */
-static bool page_tree_is_believed(const struct page_tree *tree)
+/*
+ * How many of the first spans agree. Others may well be more, while a large one is about to become part of
+ * another: all that was inside has left its entries.
+ */
+static size_t page_tree_count_some(const struct page_tree *tree)
 {
 	struct page_tree some = *tree;
-	bool believed;
+	size_t count;
 
 	some.most = SPANS_LOOKS;
-	believed = !page_tree_read(&some) && some.count >= SPANS_MIN && some.count > some.refused;
+	count = page_tree_read(&some) ? 0 : some.count;
 	page_tree_clear(&some);
-	return believed;
+	return count;
 }
 
 /*
@@ -126,7 +130,7 @@ static bool page_tree_root_by(struct page_tree *tree, uint64_t at, uint64_t page
 		return false;
 	tree->root = at - 8 * (address >> page_tree_leaf_shift(tree->kind));
 	return page_tree_agrees(tree, &span) && page_tree_is_root(tree) &&
-	       page_tree_is_believed(tree);
+	       page_tree_count_some(tree) >= SPANS_MIN;
 }
 
 static bool page_tree_find_root(struct page_tree *tree, uint64_t at, uint64_t leaf)
@@ -147,8 +151,65 @@ static bool page_tree_find_root(struct page_tree *tree, uint64_t at, uint64_t le
 	return false;
 }
 
+/* Are there only leaves in [first, end) of the region's words, and apart from that leaf? */
+static bool page_tree_is_apart(const struct page_tree *tree, const struct memory_region *r,
+			       size_t first, size_t end, uint64_t leaf)
+{
+	for (size_t w = first; w < r->size / 8 && w < end; w++) {
+		uint64_t other = r->words[w];
+
+		if (other && ((other < leaf ? leaf - other : other - leaf) < LEAF_BYTES ||
+			      !page_tree_may_be_leaf(tree->image, tree->kind, other)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Leaves do not overlap, and few have others near by: a program's own table of pointers, of which there
+ * may be millions, is none after a look at some. On one side of the word the root may end.
+ */
+static bool page_tree_is_alone(const struct page_tree *tree, const struct memory_region *r,
+			       size_t word)
+{
+	size_t first = word < NEIGHBOURS ? 0 : word - NEIGHBOURS;
+
+	return page_tree_is_apart(tree, r, first, word, r->words[word]) ||
+	       page_tree_is_apart(tree, r, word + 1, word + 1 + NEIGHBOURS, r->words[word]);
+}
+
+/* Can a root lie in the data that the region is in? */
+static bool page_tree_has_room(const struct page_tree *tree, const struct memory_region *r)
+{
+	uint64_t start = r->mapping->start, end = r->mapping->end;
+	const struct mapping *m;
+
+	while (end - start < page_tree_root_bytes(tree->kind) && start &&
+	       (m = maps_find(tree->image->memory->maps, start - 1)) && m->write && !m->shared)
+		start = m->start;
+	while (end - start < page_tree_root_bytes(tree->kind) &&
+	       (m = maps_find(tree->image->memory->maps, end)) && m->write && !m->shared)
+		end = m->end;
+	return end - start >= page_tree_root_bytes(tree->kind);
+}
+
+/* Goes on from the address of the last root that has been found; the next one is tree->root. */
+static bool page_tree_next_root(struct page_tree *tree, const struct memory_region *r,
+				uint64_t behind)
+{
+	size_t w = behind > r->start ? (behind - r->start) / 8 : 0;
+
+	for (; w < r->size / 8; w++) {
+		if (page_tree_may_be_leaf(tree->image, tree->kind, r->words[w]) &&
+		    page_tree_is_alone(tree, r, w) &&
+		    page_tree_find_root(tree, r->start + 8 * w, r->words[w]))
+			return true;
+	}
+	return false;
+}
+
 size_t page_tree_roots(const struct heap_image *image, const struct page_tree_kind *kind,
-		       uint64_t *roots, size_t max)
+		       struct page_tree_root *roots, size_t max)
 {
 	struct page_tree tree = {.kind = kind, .image = image, .left = SEARCH_WORDS};
 	uint64_t behind = 0; /* the last root that was found */
@@ -157,16 +218,14 @@ size_t page_tree_roots(const struct heap_image *image, const struct page_tree_ki
 	for (size_t i = 0; found < max && i < image->memory->region_count; i++) {
 		const struct memory_region *r = &image->memory->regions[i];
 
-		if (!walker_is_data(image, r))
+		if (!walker_is_data(image, r) || !page_tree_has_room(&tree, r))
 			continue;
-		for (size_t w = 0; found < max && w < r->size / 8; w++) {
-			uint64_t at = r->start + 8 * w;
-
-			if (at < behind || !page_tree_may_be_leaf(image, kind, r->words[w]) ||
-			    !page_tree_find_root(&tree, at, r->words[w]))
-				continue;
-			roots[found++] = tree.root;
-			behind = tree.root + 8 * page_tree_root_words(kind);
+		while (found < max && page_tree_next_root(&tree, r, behind)) {
+			roots[found++] = (struct page_tree_root){
+				.address = tree.root,
+				.spans = page_tree_count_some(&tree),
+			};
+			behind = tree.root + page_tree_root_bytes(kind);
 		}
 	}
 	return found;
@@ -220,7 +279,7 @@ static int page_tree_read_leaf(struct page_tree *tree, struct heap_range leaf, u
 struct heap_range page_tree_next_leaf(const struct page_tree *tree, uint64_t *index)
 {
 	uint64_t at = tree->root + 8 * *index;
-	uint64_t end = tree->root + 8 * page_tree_root_words(tree->kind);
+	uint64_t end = tree->root + page_tree_root_bytes(tree->kind);
 	struct memory_run run;
 
 	while (memory_image_next_run(tree->image->memory, &at, end, &run)) {

@@ -46,14 +46,19 @@ struct page_tree {
 	size_t refused; /* entries that lead to no span, and lie in none */
 };
 
+struct page_tree_root {
+	uint64_t address;
+	size_t spans; /* of the first some thousand entries: how many lead to one that is believed */
+};
+
 /*
- * The addresses of the roots in the image: how many were found, at most `max`, each once. They are
+ * The roots in the image: how many were found, at most `max`, each once. They are
  * known by themselves, and no block need be: tables in an object's data, as large as a root is, in which
- * nothing is but what can be leaves, and most of what the leaves lead to agrees with itself and
+ * nothing is but what can be leaves, and several spans that these lead to agree with themselves and
  * with the leaves. Of a finished image.
  */
 size_t page_tree_roots(const struct heap_image *image, const struct page_tree_kind *kind,
-		       uint64_t *roots, size_t max);
+		       struct page_tree_root *roots, size_t max);
 
 /* The entry of the page that the address lies in; 0: none. */
 uint64_t page_tree_entry(const struct page_tree *tree, uint64_t address);

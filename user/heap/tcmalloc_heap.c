@@ -478,6 +478,7 @@ static int tcmalloc_mark_books(struct tcmalloc_books *books)
 int tcmalloc_heap_mark(struct heap_image *image)
 {
 	struct tcmalloc_books *books = calloc(1, sizeof(*books));
+	struct page_tree_root root;
 	int err = 0;
 
 	if (!books)
@@ -485,7 +486,8 @@ int tcmalloc_heap_mark(struct heap_image *image)
 	books->image = image;
 	books->tree = (struct page_tree){
 		.kind = &tcmalloc_tree, .image = image, .left = image->memory->data_size / 2};
-	if (page_tree_roots(image, &tcmalloc_tree, &books->tree.root, 1)) {
+	if (page_tree_roots(image, &tcmalloc_tree, &root, 1)) {
+		books->tree.root = root.address;
 		books->allocator = walker_allocator(image, "tcmalloc (gperftools)");
 		err = tcmalloc_mark_books(books);
 	}

@@ -186,6 +186,24 @@ static void broken_cache(void **state)
 	heap_image_free(image);
 }
 
+/*
+ * A large extent is about to become part of another, and what was inside has left more entries than there are
+ * extents: the tree is one all the same.
+ */
+static void left_entries(void **state)
+{
+	struct jemalloc_parts p;
+	struct heap_image *image = fake_jemalloc(&p);
+
+	(void)state;
+	for (uint64_t page = 0; page < 200; page++)
+		jemalloc_entry(image, JE_SINGLE + 4096 * page, p.old | 5 << 2);
+	fake_find_dead(image);
+	assert_true(fake_dead(image, JE_DIRTY));
+	assert_false(fake_dead(image, JE_SINGLE));
+	heap_image_free(image);
+}
+
 /* No tree: nothing is jemalloc's. */
 static void no_tree(void **state)
 {
@@ -205,7 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),	cmocka_unit_test(books),
 		cmocka_unit_test(no_cache),	cmocka_unit_test(broken),
-		cmocka_unit_test(broken_cache), cmocka_unit_test(no_tree),
+		cmocka_unit_test(broken_cache), cmocka_unit_test(left_entries),
+		cmocka_unit_test(no_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
