@@ -16,6 +16,7 @@
 
 /* Beginnings that are told apart; the others count as the rest of their size. 8 MiB. */
 #define KINDS_MAX (1u << 18)
+#define SLOT_KIND ((1u << 19) - 1)
 
 /* Half of the table is free, at least: nobody comes by so many of them in a row by chance. */
 #define PROBES_MAX 64
@@ -35,7 +36,7 @@ struct class_sizes {
 	const struct mapping *last; /* where the last pointer led to */
 	struct class_size_kind *kinds;
 	size_t count, room;
-	uint32_t *slots; /* kind + 1, open addressing; twice as many as kinds */
+	uint32_t *slots; /* kind + 1, open addressing, with bits of its hash above SLOT_KIND */
 	size_t slot_count;
 };
 
@@ -128,17 +129,33 @@ static uint64_t class_beginning(struct class_sizes *sizes, const uint64_t *words
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
+static uint64_t class_sizes_hash(uint64_t size, uint64_t beginning)
+{
+	return class_mix(class_mix(0, size), beginning);
+}
+
+/* What a slot has of a kind, which is looked at only where this agrees: that takes its time. */
+static uint32_t class_sizes_entry(uint64_t hash, uint32_t kind)
+{
+	return (uint32_t)(hash >> 32) << 19 | (kind + 1);
+}
+
 /* Where it is, or would be. NULL: kinds that were chosen to be in each other's way. */
 static uint32_t *class_sizes_slot(const struct class_sizes *sizes, uint64_t size,
 				  uint64_t beginning)
 {
-	size_t at = (size_t)class_mix(class_mix(0, size), beginning);
+	uint64_t hash = class_sizes_hash(size, beginning);
 
 	for (size_t i = 0; i < PROBES_MAX; i++) {
-		uint32_t *slot = &sizes->slots[(at + i) & (sizes->slot_count - 1)];
-		const struct class_size_kind *kind = &sizes->kinds[*slot ? *slot - 1 : 0];
+		uint32_t *slot = &sizes->slots[(hash + i) & (sizes->slot_count - 1)];
+		const struct class_size_kind *kind;
 
-		if (!*slot || (kind->size == size && kind->beginning == beginning))
+		if (!*slot)
+			return slot;
+		if ((*slot ^ class_sizes_entry(hash, 0)) & ~SLOT_KIND)
+			continue;
+		kind = &sizes->kinds[(*slot & SLOT_KIND) - 1];
+		if (kind->size == size && kind->beginning == beginning)
 			return slot;
 	}
 	return NULL;
@@ -151,11 +168,12 @@ static int class_sizes_grow(struct class_sizes *sizes)
 	if (class_sizes_make_slots(sizes, 2 * sizes->slot_count))
 		return -ENOMEM;
 	for (size_t i = 1; i < sizes->count; i++) {
-		uint32_t *slot =
-			class_sizes_slot(sizes, sizes->kinds[i].size, sizes->kinds[i].beginning);
+		const struct class_size_kind *kind = &sizes->kinds[i];
+		uint32_t *slot = class_sizes_slot(sizes, kind->size, kind->beginning);
 
 		if (slot)
-			*slot = (uint32_t)i + 1;
+			*slot = class_sizes_entry(class_sizes_hash(kind->size, kind->beginning),
+						  (uint32_t)i);
 	}
 	return 0;
 }
@@ -166,7 +184,7 @@ static int class_sizes_kind(struct class_sizes *sizes, uint64_t size, uint64_t b
 {
 	uint32_t *slot = class_sizes_slot(sizes, size, beginning);
 
-	*kind = slot && *slot ? *slot - 1 : KIND_REST;
+	*kind = slot && *slot ? (*slot & SLOT_KIND) - 1 : KIND_REST;
 	if (!slot || *slot || sizes->count == KINDS_MAX)
 		return 0;
 	if (!RESERVE_ITEM(sizes->kinds, sizes->count, sizes->room, 512))
@@ -174,7 +192,7 @@ static int class_sizes_kind(struct class_sizes *sizes, uint64_t size, uint64_t b
 	*kind = (uint32_t)sizes->count;
 	sizes->kinds[sizes->count++] = (struct class_size_kind){
 		.size = size, .beginning = beginning, .rest = rest, .group = CLASS_NO_GROUP};
-	*slot = *kind + 1;
+	*slot = class_sizes_entry(class_sizes_hash(size, beginning), *kind);
 	return class_sizes_grow(sizes);
 }
 

@@ -420,10 +420,14 @@ static void too_many_sizes(void **state)
 	make_blocks(image, MANY);
 	for (size_t i = 0; i < MANY; i++) {
 		image->blocks[i].size = 1 + i % 32;
-		fake_word(image, HEAP + 32 * i, i * 0x9e3779b97f4a7c15ull | 0x80);
+		fake_word(image, HEAP + 32 * i, i * 0x9e3779b97f4a7c15ull << 8 | 0x80);
 	}
 	classes = classify(image);
-	assert_in_range(classes->group_count, 32, 33);
+	assert_int_equal(classes->group_count, 32);
+	for (size_t i = 0; i < classes->group_count; i++) {
+		assert_int_equal(classes->groups[i].live.count, MANY / 32);
+		assert_in_range(classes->groups[i].size, 1, 32);
+	}
 	end(image, classes);
 
 	image = make();

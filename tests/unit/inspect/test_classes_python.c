@@ -66,7 +66,8 @@ static void check_one(const char *python, const char *environment, const char *a
 	assert_int_equal(judged(&p, NULL, false, VERDICT_REACHABLE) < p.count - GARBAGE, behind);
 	assert_int_equal(judged(&p, p.classes->heads, false, VERDICT_REACHABLE), p.count - GARBAGE);
 	/* Memory that is no block here is taken for roots: some may have been left there. */
-	assert_in_range(judged(&p, p.classes->heads, true, VERDICT_POSSIBLE), GARBAGE / 10, GARBAGE);
+	assert_in_range(judged(&p, p.classes->heads, true, VERDICT_POSSIBLE), GARBAGE / 10,
+			GARBAGE);
 	inspected_end(&p);
 }
 
