@@ -141,9 +141,12 @@ static bool page_tree_find_root(struct page_tree *tree, uint64_t at, uint64_t le
 
 	while (memory_image_next_run(tree->image->memory, &next, leaf + LEAF_BYTES, &run)) {
 		for (size_t i = 0; i < run.count; i++) {
-			if (!page_tree_look(tree) || (run.words[i] && looks++ == LOOKS))
+			bool leads = tree->kind->described_at(tree, run.words[i]);
+
+			/* One that has been cleared need not be 0. */
+			if (!page_tree_look(tree) || (leads && looks++ == LOOKS))
 				return false;
-			if (run.words[i] &&
+			if (leads &&
 			    page_tree_root_by(tree, at, (run.address - leaf) / 8 + i, run.words[i]))
 				return true;
 		}
@@ -247,7 +250,8 @@ static int page_tree_read_entry(struct page_tree *tree, uint64_t page, uint64_t 
 	struct page_span span;
 
 	/* Entries of what has become part of another span stay. */
-	if (!entry || (tree->count && page < tree->spans[tree->count - 1].end))
+	if (!tree->kind->described_at(tree, entry) ||
+	    (tree->count && page < tree->spans[tree->count - 1].end))
 		return 0;
 	if (page_tree_describe(tree, entry, &span) && span.start == page &&
 	    page_tree_agrees(tree, &span))

@@ -119,7 +119,7 @@ static inline struct heap_image *fake_jemalloc(struct jemalloc_parts *p)
 
 	/* Of its own memory only what is used: its beginning, and the leaf's page of these addresses. */
 	fake_region(image, JE_BASE, 0x4000);
-	fake_region(image, JE_LEAF + 0x180000, 0x1000);
+	fake_region(image, JE_LEAF + 0x17f000, 0x2000);
 	fake_region(image, JE_SLAB, 0x40000);
 	fake_region(image, JE_TLS - 0x10000, 0x11000);
 	fake_region(image, JE_BSS + 0x100000, 0x1000);

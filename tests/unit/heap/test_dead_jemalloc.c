@@ -198,6 +198,9 @@ static void left_entries(void **state)
 	(void)state;
 	for (uint64_t page = 0; page < 200; page++)
 		jemalloc_entry(image, JE_SINGLE + 4096 * page, p.old | 5 << 2);
+	/* Those that have been cleared have a class that is none. */
+	for (uint64_t page = 0; page < 200; page++)
+		jemalloc_entry(image, JE_SLAB - 4096 * (page + 1), 232ull << 48);
 	fake_find_dead(image);
 	assert_true(fake_dead(image, JE_DIRTY));
 	assert_false(fake_dead(image, JE_SINGLE));
