@@ -203,7 +203,7 @@ static void cpython_find_vectors(struct cpython_books *books)
 /* Where it ends nothing says: behind it nothing looks like an arena with the next place. */
 static int cpython_read_vector(struct cpython_books *books, uint64_t vector)
 {
-	size_t most = ENTRIES_FIRST + 2 * books->image->memory->data_size / PAGE;
+	size_t most = ENTRIES_FIRST + 2 * books->image->memory->bytes / PAGE;
 
 	for (uint32_t i = 0; i < most; i++) {
 		const uint64_t *entry = memory_image_words(books->image->memory,

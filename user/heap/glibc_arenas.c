@@ -137,6 +137,9 @@ static int glibc_take_main(struct glibc_books *books, uint64_t bins)
 	size_t main = books->arena_count;
 	int err;
 
+	/* Several that lead into one ring would add all of it each. */
+	if (main >= ARENAS_MAX)
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(glibc_heads); i++) {
 		books->head = glibc_heads[i];
 		if (!glibc_closes(books, bins, books->head))

@@ -70,6 +70,7 @@ struct glibc_books {
 	size_t aside_count, aside_room;
 	/* A thread's cache that cannot be read: what has its key in it is taken to be there. 0: all can */
 	uint64_t key;
+	int err; /* -ENOMEM: not all that a list has could be put aside */
 };
 
 /* The word at an address that is a multiple of 8; false when it is not there. */

@@ -34,7 +34,7 @@ static int glibc_put_aside(struct glibc_books *books, uint64_t chunk, bool own)
 {
 	books->left -= books->left < GLIBC_MIN_CHUNK ? books->left : GLIBC_MIN_CHUNK;
 	if (!RESERVE_ITEM(books->asides, books->aside_count, books->aside_room, 256))
-		return -ENOMEM;
+		return books->err = -ENOMEM;
 	books->asides[books->aside_count++] = (struct glibc_aside){chunk, own};
 	return 0;
 }
@@ -368,5 +368,5 @@ int glibc_find_asides(struct glibc_books *books)
 	free(caches.empty);
 	if (books->aside_count)
 		qsort(books->asides, books->aside_count, sizeof(*books->asides), glibc_aside_order);
-	return err;
+	return err ?: books->err;
 }

@@ -176,7 +176,7 @@ static int glibc_tell_all(struct glibc_books *books)
 
 int glibc_heap_mark(struct heap_image *image)
 {
-	struct glibc_books books = {.image = image, .left = 64 + image->memory->data_size};
+	struct glibc_books books = {.image = image, .left = 64 + image->memory->bytes};
 	int err = glibc_find_arenas(&books);
 
 	if (!err && books.arena_count) {

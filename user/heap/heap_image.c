@@ -87,8 +87,7 @@ static void heap_image_finish_dead(struct heap_image *image)
 
 	if (!image->dead_count)
 		return;
-	if (image->dead_count)
-		qsort(image->dead, image->dead_count, sizeof(*image->dead), heap_range_order);
+	qsort(image->dead, image->dead_count, sizeof(*image->dead), heap_range_order);
 	for (size_t i = 1; i < image->dead_count; i++) {
 		struct heap_range *last = &image->dead[kept];
 		const struct heap_range *next = &image->dead[i];
@@ -174,7 +173,7 @@ int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size)
 {
 	if (start + size < start)
 		return 0;
-	if (image->old_count >= OLD_MIN + image->memory->data_size / OLD_BYTES)
+	if (image->old_count >= OLD_MIN + image->memory->bytes / OLD_BYTES)
 		return -E2BIG;
 	if (!RESERVE_ITEM(image->old, image->old_count, image->old_room, 1024))
 		return -ENOMEM;

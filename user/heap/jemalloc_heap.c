@@ -377,7 +377,7 @@ static int jemalloc_mark_root(struct heap_image *image, const struct jemalloc_la
 		.tree = {.kind = &layout->tree,
 			 .image = image,
 			 .root = root,
-			 .left = image->memory->data_size / 2},
+			 .left = image->memory->bytes / 2},
 	};
 
 	return jemalloc_mark_books(&books);

@@ -548,7 +548,7 @@ int mimalloc_heap_mark(struct heap_image *image)
 	if (!books)
 		return -ENOMEM;
 	books->image = image;
-	books->left = image->memory->data_size / 4;
+	books->left = image->memory->bytes / 4;
 	err = mimalloc_report_all(books);
 	free(books->segments);
 	free(books->heaps);

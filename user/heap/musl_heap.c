@@ -369,7 +369,7 @@ static int musl_report_all(struct musl_books *books, uint64_t first_area)
 
 int musl_heap_mark(struct heap_image *image)
 {
-	struct musl_books books = {.image = image, .left = image->memory->data_size / UNIT};
+	struct musl_books books = {.image = image, .left = image->memory->bytes / UNIT};
 	uint64_t first = musl_find_context(image, &books.secret);
 	int err;
 

@@ -101,13 +101,14 @@ static bool page_tree_is_root(struct page_tree *tree)
  * How many of the first spans agree. Others may well be more, while a large one is about to become part of
  * another: all that was inside has left its entries.
  */
-static size_t page_tree_count_some(const struct page_tree *tree)
+static size_t page_tree_count_some(struct page_tree *tree)
 {
 	struct page_tree some = *tree;
 	size_t count;
 
 	some.most = SPANS_LOOKS;
 	count = page_tree_read(&some) ? 0 : some.count;
+	tree->left = some.left;
 	page_tree_clear(&some);
 	return count;
 }
@@ -202,7 +203,7 @@ static bool page_tree_next_root(struct page_tree *tree, const struct memory_regi
 {
 	size_t w = behind > r->start ? (behind - r->start) / 8 : 0;
 
-	for (; w < r->size / 8; w++) {
+	for (; w < r->size / 8 && tree->left; w++) {
 		if (page_tree_may_be_leaf(tree->image, tree->kind, r->words[w]) &&
 		    page_tree_is_alone(tree, r, w) &&
 		    page_tree_find_root(tree, r->start + 8 * w, r->words[w]))

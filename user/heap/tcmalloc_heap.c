@@ -38,7 +38,9 @@
 #define CENTRAL_SLOTS 16
 #define CENTRAL_USED  144
 #define CENTRAL_WORDS 146
-#define TRIES	      4 /* spans of a class by which its central list is looked for */
+#define BATCH_MAX     65536 /* objects that a class gives or takes at once; 32 unless set */
+#define TRIES	      4	    /* spans of a class by which its central list is looked for */
+#define RING_WORK     8	    /* what a step from one span to the next counts as */
 
 #define SYSTEM_PAGE 4096ull
 /* A cache of a thread is larger: behind the lists come a sampler and links. */
@@ -116,7 +118,7 @@ static int tcmalloc_add_free(struct tcmalloc_books *books, uint64_t object)
 }
 
 /*
- * A list that ends after `length` objects of the class; any number when that is 0. `tag`: CACHED or 0.
+ * A list that ends after `length` objects of the class; any number up to BATCH_MAX when that is 0. `tag`: CACHED or 0.
  * What is not so is not taken, which is no error; *taken says it.
  */
 static int tcmalloc_take_list(struct tcmalloc_books *books, uint64_t object, unsigned size_class,
@@ -127,7 +129,8 @@ static int tcmalloc_take_list(struct tcmalloc_books *books, uint64_t object, uns
 	int err = 0;
 
 	for (; !err && object && books->tree.left; count++, books->tree.left--) {
-		if ((length && count == length) || !tcmalloc_is_object(books, object, size_class))
+		if (count == (length ? length : BATCH_MAX) ||
+		    !tcmalloc_is_object(books, object, size_class))
 			break;
 		err = tcmalloc_add_free(books, object | tag);
 		if (!memory_image_word(books->image->memory, object, &object))
@@ -273,7 +276,8 @@ static int tcmalloc_take_central(struct tcmalloc_books *books, uint64_t at, unsi
 	uint32_t used = words ? (uint32_t)words[CENTRAL_USED] : 0;
 	int err;
 
-	if (!words || words[CENTRAL_CLASS] != size_class || 2 * used > CENTRAL_USED - CENTRAL_SLOTS)
+	if (!words || words[CENTRAL_CLASS] != size_class ||
+	    used > (CENTRAL_USED - CENTRAL_SLOTS) / 2)
 		return 0;
 	books->central[size_class] = TRIES;
 	books->found_central[size_class] = true;
@@ -293,7 +297,7 @@ static int tcmalloc_find_central(struct tcmalloc_books *books, const struct page
 	uint64_t at = span->words[2];
 
 	books->central[span->size_class]++;
-	for (; books->tree.left; books->tree.left--) {
+	for (; books->tree.left >= RING_WORK; books->tree.left -= RING_WORK) {
 		const uint64_t *words = memory_image_words(books->image->memory, at, 6);
 		const struct memory_region *r = memory_image_region(books->image->memory, at);
 		int err;
@@ -344,11 +348,13 @@ static int tcmalloc_report_objects(struct tcmalloc_books *books, const struct pa
 				   bool sure, struct tcmalloc_walk *walk)
 {
 	uint32_t size = books->sizes[span->size_class];
-	uint64_t at = span->start;
+	uint64_t at = span->start, objects = size ? (span->end - at) / size : 0;
 	int err = 0;
 
-	if (!size)
+	/* Of a span only its ends have been looked at: it may say that it is as large as it likes. */
+	if (!objects || objects > books->tree.left)
 		return tcmalloc_report(books, INVENTORY_UNBELIEVED, span->start, span->end);
+	books->tree.left -= objects;
 	for (; err >= 0 && at + size <= span->end; at += size) {
 		enum inventory_part part = INVENTORY_IN_USE;
 
@@ -485,7 +491,7 @@ int tcmalloc_heap_mark(struct heap_image *image)
 		return -ENOMEM;
 	books->image = image;
 	books->tree = (struct page_tree){
-		.kind = &tcmalloc_tree, .image = image, .left = image->memory->data_size / 2};
+		.kind = &tcmalloc_tree, .image = image, .left = image->memory->bytes / 2};
 	if (page_tree_roots(image, &tcmalloc_tree, &root, 1)) {
 		books->tree.root = root.address;
 		books->allocator = walker_allocator(image, "tcmalloc (gperftools)");

@@ -6,6 +6,8 @@
 
 #include "user/base/util.h"
 
+#define BYTES_MIN (1ull << 20)
+
 struct memory_image *memory_image_new(void)
 {
 	return calloc(1, sizeof(struct memory_image));
@@ -38,6 +40,13 @@ void memory_image_finish(struct memory_image *image)
 	if (image->region_count)
 		qsort(image->regions, image->region_count, sizeof(*image->regions),
 		      memory_region_order);
+	image->bytes = BYTES_MIN;
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct memory_region *r = &image->regions[i];
+
+		image->bytes +=
+			r->size - memory_image_untouched(image, r->start, r->start + r->size);
+	}
 }
 
 const struct memory_region *memory_image_region(const struct memory_image *image, uint64_t address)

@@ -50,6 +50,11 @@ struct memory_image {
 	 */
 	struct memory_range *untouched;
 	size_t untouched_count, untouched_room;
+	/*
+	 * what the work with it is measured by, so that nobody who lies in it keeps us busy: bytes of the
+	 * regions that were touched, and some more
+	 */
+	uint64_t bytes;
 	void *data; /* what the regions' words lie in, mapped memory */
 	size_t data_size;
 };
@@ -58,7 +63,7 @@ struct memory_image {
 struct memory_image *memory_image_new(void);
 void memory_image_free(struct memory_image *image); /* NULL is fine */
 
-/* Sorts the regions by address. To be called once all are entered. */
+/* Sorts the regions by address, and counts their bytes. To be called once all are entered. */
 void memory_image_finish(struct memory_image *image);
 
 /*

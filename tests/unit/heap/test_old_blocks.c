@@ -71,10 +71,11 @@ static void none_of_ours(void **state)
 	struct heap_image *image = new_image();
 	struct inventory inventory = {0};
 	struct inventory_allocator *allocator;
-	uint64_t most = (1 << 20) + image->memory->data_size / 8;
+	uint64_t most;
 
 	(void)state;
 	fake_finish(image);
+	most = (1 << 20) + image->memory->bytes / 8;
 	image->inventory = &inventory;
 	allocator = walker_allocator(image, "liar");
 	for (uint64_t i = 0; i < most + 10; i++)
