@@ -36,7 +36,7 @@
 #define THREAD_BLOCK_MAX 4096
 #define GUARD_MAX	 (1ull << 30)
 
-#define LOOKED_AT 16384 /* bytes at the beginning of memory that may be a guard */
+#define LOOKED_AT 16384 /* bytes at a time of memory that may be a guard */
 
 /* A line of maps. */
 struct core_mapping {
@@ -115,27 +115,39 @@ static int core_maps_take_segments(struct core_maps *maps)
 	return 0;
 }
 
+/* All of it, and in the file. */
+static bool core_maps_is_zeros(const struct core_maps *maps, const struct core_mapping *m)
+{
+	static const uint8_t zeros[LOOKED_AT];
+	uint8_t bytes[LOOKED_AT];
+
+	if (m->end - m->start > GUARD_MAX)
+		return false;
+	for (uint64_t at = m->start; at < m->end; at += LOOKED_AT) {
+		size_t size = m->end - at < LOOKED_AT ? (size_t)(m->end - at) : LOOKED_AT;
+
+		if (core_segments_get(maps->segments, at, bytes, size) != size ||
+		    memcmp(bytes, zeros, size) != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * gcore says of all memory that it may be read, and fills what may not be with zeros. Where nothing but zeros can be
  * read, and nothing written, it makes no difference to the program; to others it may be a guard.
  */
 static void core_maps_find_unreadable(struct core_maps *maps)
 {
-	static const uint8_t zeros[LOOKED_AT];
-	uint8_t bytes[LOOKED_AT];
-
 	for (size_t i = 0; i < maps->count; i++) {
 		if (!maps->items[i].read)
 			return; /* the kernel's */
 	}
 	for (size_t i = 0; i < maps->count; i++) {
 		struct core_mapping *m = &maps->items[i];
-		size_t size =
-			m->end - m->start < LOOKED_AT ? (size_t)(m->end - m->start) : LOOKED_AT;
 
-		if (m->object == CORE_NONE && !m->write && !m->exec &&
-		    core_segments_get(maps->segments, m->start, bytes, size) == size)
-			m->read = memcmp(bytes, zeros, size) != 0;
+		if (m->object == CORE_NONE && !m->write && !m->exec)
+			m->read = !core_maps_is_zeros(maps, m);
 	}
 }
 
@@ -307,8 +319,8 @@ static void core_maps_name_kernels(struct core_maps *maps)
 	for (i = vdso ? core_maps_find(maps, vdso) : 0; i > 0; i--) {
 		struct core_mapping *m = &maps->items[i - 1];
 
-		if (m->end != maps->items[i].start || m->write || m->exec || !m->read ||
-		    m->object != CORE_NONE)
+		if (i == maps->count || m->end != maps->items[i].start || m->write || m->exec ||
+		    !m->read || m->object != CORE_NONE)
 			break;
 		m->name = "[vvar]";
 	}

@@ -13,9 +13,13 @@
 #include "user/base/util.h"
 #include "user/corefile/core_parts.h"
 
-/* As many as a process could have threads, and as vm.max_map_count could allow mappings. */
-#define THREADS_MAX (4u << 20)
+/*
+ * The work grows with the square of the threads; vm.max_map_count could allow as many mappings; and each
+ * object takes some KiB, is looked for, and may be asked of servers.
+ */
+#define THREADS_MAX (1u << 16)
 #define FILES_MAX   (1u << 20)
+#define OBJECTS_MAX (1u << 14)
 
 /* XSAVE areas with AMX tiles have 11 KiB; SVE at its longest vectors 8.5 KiB. */
 #define VECTOR_MAX 16384
@@ -129,6 +133,8 @@ static int core_notes_add_file(struct core_notes *notes, const uint64_t range[3]
 	if (range[0] >= range[1] || __builtin_mul_overflow(range[2], page, &offset))
 		return 0;
 	if (!last || strcmp(last->path, path) != 0 || !offset) {
+		if (notes->object_count == OBJECTS_MAX)
+			return 0;
 		if (!RESERVE_ITEM(notes->objects, notes->object_count, notes->object_room, 64))
 			return -ENOMEM;
 		last = &notes->objects[notes->object_count++];

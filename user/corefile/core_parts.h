@@ -103,6 +103,8 @@ struct core_segments {
 	struct core_segment *items; /* by address, not overlapping */
 	size_t count;
 	uint64_t dropped; /* that overlapped others, or wrapped around */
+	/* bytes of the file that segments and notes have taken, which is at most all of it each */
+	uint64_t taken, notes;
 };
 
 /*

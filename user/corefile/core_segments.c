@@ -64,7 +64,8 @@ static int core_segments_check(const GElf_Ehdr *header, char reason[static REASO
 
 /* ---- notes -------------------------------------------------------------------------------- */
 
-static int core_segments_take_notes(struct core_notes *notes, Elf *elf, const GElf_Phdr *ph)
+static int core_segments_take_notes(struct core_segments *segments, struct core_notes *notes,
+				    Elf *elf, const GElf_Phdr *ph)
 {
 	size_t position = 0, name, bytes;
 	uint64_t left = UINT64_MAX;
@@ -72,9 +73,15 @@ static int core_segments_take_notes(struct core_notes *notes, Elf *elf, const GE
 	GElf_Nhdr note;
 	int err = 0;
 
-	/* libelf reads it whole; it is in the file, or that fails. */
-	if (!ph->p_filesz || own_memory_left(&left) || ph->p_filesz > left / 8)
+	/*
+	 * libelf reads it whole, and keeps it; it is in the file, or that fails. Several may say that they
+	 * are at one place.
+	 */
+	if (!ph->p_filesz || own_memory_left(&left) ||
+	    ph->p_filesz > segments->file_size - segments->notes ||
+	    ph->p_filesz > left / 8 - (segments->notes < left / 8 ? segments->notes : left / 8))
 		return 0;
+	segments->notes += ph->p_filesz;
 	data = elf_getdata_rawchunk(elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_NHDR);
 	while (!err && data &&
 	       (position = gelf_getnote(data, position, &note, &name, &bytes)) > 0) {
@@ -113,6 +120,12 @@ static void core_segments_add(struct core_segments *segments, const GElf_Phdr *p
 		s->cut = s->filled - there;
 		s->filled = there;
 	}
+	/* No two have one part of the file; a million of them that do would be a million times the work. */
+	if (s->filled > segments->file_size - segments->taken) {
+		segments->dropped++;
+		return;
+	}
+	segments->taken += s->filled;
 	segments->count++;
 }
 
@@ -160,7 +173,7 @@ static int core_segments_take(struct core_segments *segments, struct core_notes 
 		if (ph.p_type == PT_LOAD)
 			core_segments_add(segments, &ph);
 		else if (ph.p_type == PT_NOTE)
-			err = core_segments_take_notes(notes, elf, &ph);
+			err = core_segments_take_notes(segments, notes, elf, &ph);
 	}
 	core_segments_sort(segments);
 	core_notes_finish(notes);
