@@ -193,7 +193,8 @@ static void inspection_text_put_allocator(const struct inspection_page *page,
 	FILE *out = page->out;
 	bool known = a->in_use.count || a->free_bytes || a->books_bytes || a->unbelieved_bytes;
 
-	fprintf(out, "  %s", a->name);
+	fputs("  ", out);
+	text_put_name(out, a->name);
 	if (*a->version) {
 		fputc(' ', out);
 		text_put_name(out, a->version);

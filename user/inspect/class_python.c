@@ -475,12 +475,13 @@ static void class_python_add_part(struct class_python_part parts[static PYTHON_P
 /* The attributes of an instance, where they are no dictionary. */
 static int class_python_attributes(struct class_python *python, struct python_type *type)
 {
-	const char *name = class_groups_at(python->groups, type->group)->name;
 	char attributes[2 * NAME_LEN_MAX + sizeof(" (attributes)")];
 
-	if (type->attributes != CLASS_NO_GROUP)
+	/* Of more groups than there may be some types have none. */
+	if (type->attributes != CLASS_NO_GROUP || type->group == CLASS_NO_GROUP)
 		return 0;
-	snprintf(attributes, sizeof(attributes), "%.*s (attributes)", 2 * NAME_LEN_MAX, name);
+	snprintf(attributes, sizeof(attributes), "%.*s (attributes)", 2 * NAME_LEN_MAX,
+		 class_groups_at(python->groups, type->group)->name);
 	return class_groups_named(python->groups, GROUP_PYTHON, attributes, NULL,
 				  &type->attributes);
 }

@@ -15,7 +15,8 @@ void moment_release(struct moment *m)
 		report_free(m->reports[i]);
 	free(m->reports);
 	for (size_t i = 0; i < m->inspection_count; i++) {
-		inspected_stacks_free(m->inspected[i]);
+		if (m->inspected)
+			inspected_stacks_free(m->inspected[i]);
 		inspection_free(m->inspections[i]);
 	}
 	free(m->inspected);

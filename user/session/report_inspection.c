@@ -33,7 +33,8 @@ static int report_inspection_keep(struct report_inspections *r, struct inspectio
 	struct inspection **grown;
 
 	for (size_t i = 0; i < r->last_count; i++) {
-		if (r->last[i]->pid != inspection->pid)
+		/* Two cores may be of processes that had one number, in containers say. */
+		if (r->last[i]->pid != inspection->pid || r->last[i]->core || inspection->core)
 			continue;
 		inspection_free(r->last[i]);
 		r->last[i] = inspection;
