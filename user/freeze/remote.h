@@ -68,7 +68,8 @@ int remote_write(struct remote *r, const void *bytes, size_t size, char reason[s
 
 /*
  * Changes its code as stop_write() does: all pieces or none, and not where the thread stands. Other
- * threads, if there are any, run meanwhile. Whatever comes of it the thread is held still.
+ * threads, if there are any, run meanwhile. Whatever comes of it the thread is held still, but for
+ * -ECANCELED (its time was over, or who held it was killed): pieces may stand there then.
  */
 int remote_write_text(struct remote *r, const struct stop_piece *pieces, size_t count,
 		      char reason[static REASON_MAX]);

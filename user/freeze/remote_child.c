@@ -31,6 +31,7 @@
 
 struct remote_child {
 	const struct remote_job *job;
+	timer_t killer; /* ends us, and so lets it go, should we not do it in time */
 	struct call_thread thread;
 	struct call_vector *vector;
 	uint64_t mask; /* its blocked signals */
@@ -247,7 +248,6 @@ static int remote_child_take_thread(struct remote_child *r, const struct maps *m
 static int remote_child_begin(struct remote_child *r, char reason[static REASON_MAX])
 {
 	struct maps *maps = NULL;
-	timer_t killer;
 	int err;
 
 	r->vector = aligned_alloc(64, sizeof(*r->vector));
@@ -256,10 +256,10 @@ static int remote_child_begin(struct remote_child *r, char reason[static REASON_
 	if (maps_read(proc_memory_id(r->job->pid), &maps))
 		return refuse(reason, -ESRCH, "its memory cannot be looked at");
 	run_first(true);
-	err = tracing_child_make_killer(&killer, reason);
+	err = tracing_child_make_killer(&r->killer, reason);
 	r->deadline_ns = monotonic_ns() + r->job->hold_ns;
 	if (!err)
-		tracing_child_set_killer(killer, r->deadline_ns + GRACE_NS);
+		tracing_child_set_killer(r->killer, r->deadline_ns + GRACE_NS);
 	err = err ?: remote_child_take_thread(r, maps, reason);
 	maps_free(maps);
 	return err;
@@ -298,8 +298,16 @@ static int remote_child_write_text(struct remote_child *r, const struct remote_o
 		.stopped = true,
 	};
 	const struct tracees all = {.pid = r->job->pid, .items = &only, .count = 1};
+	uint64_t now;
+	int err;
 
-	return text_write(&all, order->pieces, order->piece_count, reason);
+	/* What has begun is finished, also where we have to wait for a processor. */
+	tracing_child_set_killer(r->killer, monotonic_ns() + NS_PER_S);
+	err = text_write(&all, order->pieces, order->piece_count, reason);
+	now = monotonic_ns();
+	tracing_child_set_killer(r->killer,
+				 (r->deadline_ns > now ? r->deadline_ns : now) + GRACE_NS);
+	return err;
 }
 
 static void remote_child_obey(struct remote_child *r, const struct remote_order *order,

@@ -106,6 +106,7 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 			 struct tracer_answer *answer)
 {
 	const struct tracer_job *job = tracer->job;
+	uint64_t now, deadline;
 
 	tracer_set_killer(tracer, monotonic_ns() + NS_PER_S);
 	if (!tracing_child_end_with(job->tool, false))
@@ -114,8 +115,11 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 		text_write(&tracer->tracees, order->pieces, order->piece_count, answer->reason);
 	if (!tracing_child_end_with(job->tool, true))
 		_exit(1);
+	/* From now on, if its time is over: the answer would be lost. */
+	now = monotonic_ns();
+	deadline = tracer_deadline(tracer);
 	if (job->hold_ns)
-		tracer_set_killer(tracer, tracer_deadline(tracer) + GRACE_NS);
+		tracer_set_killer(tracer, (deadline > now ? deadline : now) + GRACE_NS);
 	tracer_beat(tracer);
 }
 

@@ -154,6 +154,9 @@ int gate_start(struct gate *gate, char reason[static REASON_MAX])
 	int err = gate_write_jumps(gate, true, reason);
 
 	gate->started = !err;
+	/* Jumps may stand there all the same: their pages must stay, and the next gate finds both. */
+	if (err == -ECANCELED || err == -ENOTRECOVERABLE)
+		gate->pages.fresh = false;
 	gate->held_ns = gate->pages.held_ns;
 	gate_pages_let_go(&gate->pages);
 	return err;

@@ -284,7 +284,7 @@ bool gate_has_threads(pid_t pid)
 
 struct pages_running {
 	pid_t but;
-	long count;
+	long count, enough;
 };
 
 static int pages_count_running(void *ctx, pid_t tid)
@@ -293,7 +293,7 @@ static int pages_count_running(void *ctx, pid_t tid)
 	struct proc_stat stat;
 
 	running->count += tid != running->but && !proc_stat(tid, &stat) && stat.state == 'R';
-	return 0;
+	return running->count >= running->enough;
 }
 
 /*
@@ -303,12 +303,15 @@ static int pages_count_running(void *ctx, pid_t tid)
  */
 static struct stop *pages_stop_others(const struct gate_pages *pages)
 {
-	struct pages_running running = {.but = remote_tid(pages->holder)};
+	struct pages_running running = {
+		.but = remote_tid(pages->holder),
+		.enough = sysconf(_SC_NPROCESSORS_ONLN),
+	};
 	char unused[REASON_MAX];
 	struct stop *stop;
 
 	proc_each_thread(pages->pid, pages_count_running, &running);
-	if (running.count < sysconf(_SC_NPROCESSORS_ONLN))
+	if (running.count < running.enough)
 		return NULL;
 	return stop_begin_others(pages->pid, running.but, OTHERS_HOLD_NS, &stop, unused) ? NULL
 											 : stop;
