@@ -192,41 +192,58 @@ int feature_try_task_storage(const char **step)
 }
 
 /*
- * Is there a string of that name in the description of the kernel's types, which lists what
- * programs may call? Read as it is: to parse it takes ten times as long.
+ * The description of the kernel's types, which has the names of what programs may call among its
+ * strings. Read as it is: to parse it takes ten times as long. 0, or -errno as the trials.
  */
-static int try_kernel_function(const char *name, const char **step)
+static int try_read_types(char **text, size_t *size, const char **step)
 {
 	_cleanup_fclose_ FILE *f = fopen("/sys/kernel/btf/vmlinux", "re");
-	size_t size = 0, room = 0, n = 1, length = strlen(name) + 1;
-	_cleanup_free_ char *text = NULL;
-	char wanted[64];
+	size_t room = 0, n = 1;
 
 	if (!f)
 		return feature_failed(step, "/sys/kernel/btf/vmlinux");
-	while (n) {
-		if (size == room) {
-			char *grown = realloc(text, room += 8 << 20);
+	for (*size = 0; n; *size += n) {
+		if (*size == room) {
+			char *grown = realloc(*text, room += 8 << 20);
 
 			if (!grown)
 				return -ENOMEM;
-			text = grown;
+			*text = grown;
 		}
-		n = fread(text + size, 1, room - size, f);
-		size += n;
+		n = fread(*text + *size, 1, room - *size, f);
 	}
-	/* Strings end with a 0, the one before it too. */
-	wanted[0] = 0;
-	memcpy(wanted + 1, name, length);
-	errno = ENOENT;
-	return memmem(text, size, wanted, length + 1) ? 0 : feature_failed(step, name);
+	return 0;
 }
 
+/* Strings end with a 0, the one before it too. */
+static bool try_has_string(const char *text, size_t size, const char *name)
+{
+	size_t length = strlen(name) + 1;
+	char wanted[64] = "";
+
+	memcpy(wanted + 1, name, length);
+	return memmem(text, size, wanted, length + 1);
+}
+
+/*
+ * Kernels from 7.0 on have the name without _impl, with an argument less, and may have the other one
+ * with other types: a program that names it is refused there.
+ */
 int feature_try_task_work(const char **step)
 {
+	static const char name[] = "bpf_task_work_schedule_resume_impl";
+	_cleanup_free_ char *text = NULL;
+	size_t size;
 	int err = feature_try_bpf(step);
 
-	return err ? err : try_kernel_function("bpf_task_work_schedule_resume_impl", step);
+	err = err ?: try_read_types(&text, &size, step);
+	if (err)
+		return err;
+	errno = ENOENT;
+	return try_has_string(text, size, name) &&
+			       !try_has_string(text, size, "bpf_task_work_schedule_resume")
+		       ? 0
+		       : feature_failed(step, name);
 }
 
 /* --- Programs on a function of our own -------------------------------------------------------- */
