@@ -61,7 +61,7 @@ of_bpftrace() {
 	start_ledger 2
 	gate
 	for ((i = 0; i < ROUNDS; i++)); do
-		bpftrace -p "$T_PID" -e "$(bpftrace_places uprobe),$(bpftrace_places uretprobe) { @hits++; }
+		timeout -k 5 120 bpftrace -p "$T_PID" -e "$(bpftrace_places uprobe),$(bpftrace_places uretprobe) { @hits++; }
 			interval:ms:10 { if (@hits > 100) { exit(); } }" >"$D/bpftrace" 2>&1 || fail "round $i: $(<"$D/bpftrace")"
 	done
 	books

@@ -36,7 +36,7 @@ offers() {
 }
 
 @test "subcommands, and nothing else for the first word" {
-	offers 'diff doctor record report survey' ''
+	offers 'diff doctor inspect record report survey' ''
 	offers 'record report' re
 }
 
@@ -75,6 +75,7 @@ offers() {
 	touch one.mlb two.mlb
 	offers 'one.mlb two.mlb' report ''
 	offers 'two.mlb' diff one.mlb t
+	offers 'one.mlb two.mlb' inspect ''
 	offers 'one.mlb two.mlb' record -o ''
 	offers '' record -i ''
 	offers 'root' survey --user roo

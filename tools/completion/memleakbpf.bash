@@ -48,7 +48,7 @@ _memleakbpf() {
 		mapfile -t COMPREPLY < <(compgen -W "${names[*]}" -- "$word")
 	elif [[ -z $command && $COMP_CWORD -eq 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
-	elif [[ $command == report || $command == diff ]]; then
+	elif [[ $command == report || $command == diff || $command == inspect ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 	fi
 }

@@ -176,12 +176,13 @@ static void dumped_by_kernel(struct dumped *d)
 	char pattern[2] = "|";
 	int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
 
-	dumped_start(d);
 	if (read(fd, pattern, 1) != 1 || pattern[0] == '|' || pattern[0] == '/') {
-		print_message("the kernel puts no core files into the directory of the process\n");
+		print_message("skipped: the kernel puts no core files into the directory of the "
+			      "process\n");
 		skip();
 	}
 	close(fd);
+	dumped_start(d);
 	dumped_kill(d, SIGSEGV);
 	dumped_open(d);
 	assert_true(d->core >= 0);
@@ -192,7 +193,7 @@ static void dumped_by_gcore(struct dumped *d)
 	char command[160];
 
 	if (system("command -v gcore >/dev/null")) {
-		print_message("gcore is not installed\n");
+		print_message("skipped: gcore is not installed\n");
 		skip();
 	}
 	dumped_start(d);

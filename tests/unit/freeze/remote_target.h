@@ -41,7 +41,7 @@ struct books {
 
 static struct books *books;
 static pid_t target;
-static int never[2]; /* a pipe that nobody writes to */
+static int never[2];  /* a pipe that nobody writes to */
 static int no_events; /* an epoll without any; all is opened before a thread is, to be counted */
 
 static void count_signal(int signal)

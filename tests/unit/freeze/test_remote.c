@@ -514,16 +514,16 @@ static void too_late(void **state)
 	(void)state;
 	target_start(turn);
 	assert_true(moves(&books->turns));
-	assert_int_equal(remote_begin(target, 20 * NS_PER_MS, &r, why), 0);
+	assert_int_equal(remote_begin(target, 200 * NS_PER_MS, &r, why), 0);
 	assert_int_equal(remote_call(r, SYS_getpid, none, &result, why), 0);
 	assert_true(moves(&books->turns));
 	assert_int_equal(remote_call(r, SYS_getpid, none, &result, why), -ECANCELED);
 	assert_non_null(strstr(why, "as long as it may"));
 	assert_int_equal(remote_call(r, SYS_getpid, none, &result, why), -ECANCELED);
 	/* The time is counted from when it began to look for a thread, and it stood for less. */
-	assert_in_range(remote_end(r), 1, 60 * NS_PER_MS);
+	assert_in_range(remote_end(r), 1, NS_PER_S);
 	/* A call that does not end. */
-	assert_int_equal(remote_begin(target, 20 * NS_PER_MS, &r, why), 0);
+	assert_int_equal(remote_begin(target, 200 * NS_PER_MS, &r, why), 0);
 	assert_int_equal(remote_call(r, SYS_pause, none, &result, why), -ETIMEDOUT);
 	assert_true(moves(&books->turns));
 	remote_end(r);

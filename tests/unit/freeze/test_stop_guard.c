@@ -188,7 +188,7 @@ static void stopped(int all, uint64_t most)
 	if (tool == 0)
 		run_tool();
 	assert_true(tool_works(tool));
-	for (; rounds_left(times, STOPS, held); times++) {
+	for (; rounds_left(times, STOPS, held && shared->left); times++) {
 		uint64_t ns;
 
 		usleep((unsigned)rand_r(&seed) % 20000);
