@@ -244,9 +244,18 @@ static void core_image_on_bus(int signal)
 
 static int core_image_check_size(const struct core_image *c, char reason[static REASON_MAX])
 {
-	uint64_t left = 0, needed = c->copied > c->zero ? c->copied - c->zero : 0;
+	uint64_t left = 0, needed = 0;
 	char limit[96];
 
+	/* As core_image_copy() does it: pieces of which all is zeros take nothing. */
+	for (size_t i = 0; i < c->count; i++) {
+		const struct core_run *r = &c->runs[i];
+
+		for (uint64_t at = r->start, n; !r->mapped && at < r->end; at += n) {
+			n = r->end - at < PIECE ? r->end - at : PIECE;
+			needed += memory_image_untouched(c->image, at, at + n) < n ? n : 0;
+		}
+	}
 	if (own_memory_left(&left) || needed <= left / 4 * 3)
 		return 0;
 	return refuse(reason, -ENOMEM,
