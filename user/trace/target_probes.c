@@ -67,7 +67,10 @@ static int target_make_way(const struct target *target, const struct probe_set *
 	char reason[REASON_MAX] = "";
 	int err = target_attachment_of(target, set) ? 0 : make_way_in(target->image, set, reason);
 
-	if (err && err != -ESRCH)
+	/* One that has ended meanwhile is a target all the same, which says what it has missed. */
+	if (err == -ESRCH)
+		return 0;
+	if (err)
 		log_error("process %d (%s) is not traced: %s", target->pid, target->comm, reason);
 	return err;
 }
