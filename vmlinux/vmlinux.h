@@ -195,7 +195,8 @@ struct pt_regs___whole {
 
 /* A call with a return probe. */
 struct return_instance {
-	unsigned long stack; /* x86: where its return address was; else: the stack pointer at its entry */
+	unsigned long
+		stack; /* x86: where its return address was; else: the stack pointer at its entry */
 	unsigned long orig_ret_vaddr;
 	struct return_instance *next;
 };
