@@ -26,8 +26,8 @@
 #include "user/freeze/tracing_child.h"
 #include "user/process/proc.h"
 
-/* So much later than it should have let go the child is killed; it takes the half at most. */
-#define GRACE_NS (50 * NS_PER_MS)
+/* Of which it takes the half at most. */
+#define GRACE_NS TRACING_CHILD_GRACE_NS
 
 struct remote_child {
 	const struct remote_job *job;
@@ -259,7 +259,7 @@ static int remote_child_begin(struct remote_child *r, char reason[static REASON_
 	err = tracing_child_make_killer(&r->killer, reason);
 	r->deadline_ns = monotonic_ns() + r->job->hold_ns;
 	if (!err)
-		tracing_child_set_killer(r->killer, r->deadline_ns + GRACE_NS);
+		tracing_child_set_deadline(r->killer, r->deadline_ns);
 	err = err ?: remote_child_take_thread(r, maps, reason);
 	maps_free(maps);
 	return err;
@@ -298,15 +298,12 @@ static int remote_child_write_text(struct remote_child *r, const struct remote_o
 		.stopped = true,
 	};
 	const struct tracees all = {.pid = r->job->pid, .items = &only, .count = 1};
-	uint64_t now;
 	int err;
 
 	/* What has begun is finished, also where we have to wait for a processor. */
 	tracing_child_set_killer(r->killer, monotonic_ns() + NS_PER_S);
 	err = text_write(&all, order->pieces, order->piece_count, reason);
-	now = monotonic_ns();
-	tracing_child_set_killer(r->killer,
-				 (r->deadline_ns > now ? r->deadline_ns : now) + GRACE_NS);
+	tracing_child_set_deadline(r->killer, r->deadline_ns);
 	return err;
 }
 

@@ -27,9 +27,6 @@
 #include "user/freeze/tracees.h"
 #include "user/process/proc.h"
 
-/* So much later than it should have let go the child is killed. */
-#define GRACE_NS (50 * NS_PER_MS)
-
 /*
  * Of a process that is held for as long as the tool runs: how often it is looked whether it does,
  * and after how long without a look the child is killed.
@@ -106,7 +103,6 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 			 struct tracer_answer *answer)
 {
 	const struct tracer_job *job = tracer->job;
-	uint64_t now, deadline;
 
 	tracer_set_killer(tracer, monotonic_ns() + NS_PER_S);
 	if (!tracing_child_end_with(job->tool, false))
@@ -116,10 +112,8 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 	if (!tracing_child_end_with(job->tool, true))
 		_exit(1);
 	/* From now on, if its time is over: the answer would be lost. */
-	now = monotonic_ns();
-	deadline = tracer_deadline(tracer);
-	if (job->hold_ns)
-		tracer_set_killer(tracer, (deadline > now ? deadline : now) + GRACE_NS);
+	if (job->hold_ns && tracer->has_killer)
+		tracing_child_set_deadline(tracer->killer, tracer_deadline(tracer));
 	tracer_beat(tracer);
 }
 
@@ -301,7 +295,7 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 	tracer.has_killer = !answer.err;
 	tracer.start_ns = monotonic_ns();
 	if (job->hold_ns)
-		tracer_set_killer(&tracer, tracer_deadline(&tracer) + GRACE_NS);
+		tracer_set_killer(&tracer, tracer_deadline(&tracer) + TRACING_CHILD_GRACE_NS);
 	tracer_beat(&tracer);
 	answer.err = answer.err ?: tracer_stop(&tracer);
 	memcpy(answer.reason, tracer.tracees.reason, REASON_MAX);

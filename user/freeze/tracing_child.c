@@ -63,3 +63,11 @@ void tracing_child_set_killer(timer_t killer, uint64_t at_ns)
 
 	timer_settime(killer, TIMER_ABSTIME, &when, NULL);
 }
+
+void tracing_child_set_deadline(timer_t killer, uint64_t deadline_ns)
+{
+	uint64_t now = monotonic_ns();
+
+	tracing_child_set_killer(killer,
+				 (deadline_ns > now ? deadline_ns : now) + TRACING_CHILD_GRACE_NS);
+}

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 
 /*
@@ -33,5 +34,13 @@ int tracing_child_make_killer(timer_t *killer, char reason[static REASON_MAX]);
 
 /* SIGKILL at that time (CLOCK_MONOTONIC), whether we run or not; 0: never. */
 void tracing_child_set_killer(timer_t killer, uint64_t at_ns);
+
+/* So much later than it should have let go the child is killed. */
+#define TRACING_CHILD_GRACE_NS (50 * NS_PER_MS)
+
+/*
+ * SIGKILL so much after the deadline, or after now if that has been: it can still let go and answer.
+ */
+void tracing_child_set_deadline(timer_t killer, uint64_t deadline_ns);
 
 #endif
