@@ -9,7 +9,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#define WRITTEN_MAX 1024
+#define WRITTEN_MAX 4096
 
 /* What the books are: the words that make the heap. */
 static uint64_t written[WRITTEN_MAX];

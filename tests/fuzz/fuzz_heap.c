@@ -3,20 +3,7 @@
  * libFuzzer: allocators' books that a process has forged. The first byte says which heap it begins with
  * and what is wanted of it; then each 10 bytes change a word of the books.
  */
-#include "tests/fuzz/fuzz.h"
-
-#define WRITTEN_MAX 4096
-
-/* What the books are: the words that make the heap. */
-static uint64_t written[WRITTEN_MAX];
-static size_t written_count;
-
-#define FAKE_WORD_WRITTEN(address)                            \
-	do {                                                  \
-		if (written_count < WRITTEN_MAX)              \
-			written[written_count++] = (address); \
-	} while (0)
-#define assert_int_equal(a, b) MUST((a) == (b))
+#include "tests/fuzz/fuzz_books.h"
 
 #include "tests/unit/heap/fake_jemalloc.h"
 #include "tests/unit/heap/fake_tcmalloc.h"
