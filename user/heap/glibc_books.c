@@ -5,16 +5,7 @@
 
 bool glibc_word(struct glibc_books *books, uint64_t address, uint64_t *word)
 {
-	const struct memory_region *r = books->region;
-
-	if (!r || address - r->start >= r->size) {
-		r = memory_image_region(books->image->memory, address);
-		if (!r || address < r->start)
-			return false;
-		books->region = r;
-	}
-	*word = r->words[(address - r->start) / 8];
-	return true;
+	return memory_image_word_near(books->image->memory, &books->region, address, word);
 }
 
 const struct glibc_row *glibc_row_at(const struct glibc_books *books, uint64_t address)

@@ -48,7 +48,7 @@ static int heap_block_order(const void *a, const void *b)
 	return x->size < y->size ? -1 : x->size > y->size;
 }
 
-static int heap_range_order(const void *a, const void *b)
+int heap_range_order(const void *a, const void *b)
 {
 	const struct heap_range *x = a, *y = b;
 
@@ -144,6 +144,11 @@ int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end)
 		return -ENOMEM;
 	image->dead[image->dead_count++] = (struct heap_range){start, end};
 	return 0;
+}
+
+size_t heap_image_first_dead(const struct heap_image *image, uint64_t address)
+{
+	return BISECT(i, 0, image->dead_count, image->dead[i].end <= address);
 }
 
 uint64_t heap_block_room_end(const struct heap_image *image, size_t block)

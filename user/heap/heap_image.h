@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A process at one moment, as far as reachability needs it: its memory, its live blocks, and which
- * memory is dead. Plain data: who makes it enters memory and blocks (user/trace does, and tests do),
- * dead_memory_find() the rest.
+ * memory is dead. Plain data: who makes it enters memory and blocks (user/trace does, user/inspect the memory
+ * alone), dead_memory_find() the rest.
  */
 #ifndef MEMLEAKBPF_HEAP_HEAP_IMAGE_H
 #define MEMLEAKBPF_HEAP_HEAP_IMAGE_H
@@ -33,6 +33,9 @@ struct heap_block {
 struct heap_range {
 	uint64_t start, end;
 };
+
+/* By their starts; for qsort(3). */
+int heap_range_order(const void *a, const void *b);
 
 /* How many blocks of its size one stands for, as the process says. */
 struct heap_weight {
@@ -145,6 +148,9 @@ static inline bool heap_image_is_claimed(const struct heap_image *image, uint64_
 
 	return claimed && claimed->start <= address;
 }
+
+/* Of the dead ranges of a finished image the first that ends behind the address; dead_count: none. */
+size_t heap_image_first_dead(const struct heap_image *image, uint64_t address);
 
 /* Marks [start, end) as dead; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_dead(struct heap_image *image, uint64_t start, uint64_t end);

@@ -275,13 +275,6 @@ static int jemalloc_report_base(struct jemalloc_books *books, uint64_t start, ui
 	return err ?: jemalloc_report_own(books, start + BASE_HOOKS_END, end, false);
 }
 
-static int jemalloc_range_order(const void *a, const void *b)
-{
-	const struct heap_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* `described` has the addresses of all descriptions. */
 static int jemalloc_report_bases(struct jemalloc_books *books, const uint64_t *described)
 {
@@ -293,7 +286,7 @@ static int jemalloc_report_bases(struct jemalloc_books *books, const uint64_t *d
 		err = jemalloc_find_base(books, &bases, described[i]);
 	err = err ?: jemalloc_follow_bases(books, &bases);
 	if (bases.count)
-		qsort(bases.ranges, bases.count, sizeof(*bases.ranges), jemalloc_range_order);
+		qsort(bases.ranges, bases.count, sizeof(*bases.ranges), heap_range_order);
 	for (size_t i = 0; !err && i < bases.count; i++) {
 		uint64_t start = bases.ranges[i].start > behind ? bases.ranges[i].start : behind;
 

@@ -63,18 +63,8 @@ struct musl_books {
 /* Words of a group are near each other. */
 static bool musl_word(struct musl_books *books, uint64_t address, uint64_t *word)
 {
-	const struct memory_region *r = books->region;
-
-	if (address % 8)
-		return false;
-	if (!r || address - r->start >= r->size) {
-		r = memory_image_region(books->image->memory, address);
-		if (!r || address < r->start)
-			return false;
-		books->region = r;
-	}
-	*word = r->words[(address - r->start) / 8];
-	return true;
+	return !(address % 8) &&
+	       memory_image_word_near(books->image->memory, &books->region, address, word);
 }
 
 /* The group that the meta describes; false when there is none, or they do not agree. */

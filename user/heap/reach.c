@@ -214,30 +214,15 @@ static void reach_follow_stack(struct reach *r, uint64_t start, uint64_t end)
 	}
 }
 
-static bool reach_holds_a_stack(const struct heap_image *image, const struct mapping *mapping)
-{
-	for (size_t i = 0; i < image->memory->thread_count; i++) {
-		if (image->memory->threads[i].sp >= mapping->start &&
-		    image->memory->threads[i].sp < mapping->end)
-			return true;
-	}
-	return false;
-}
-
 /* May this be the heap of allocations that we have not seen? */
 static bool reach_may_be_heap(const struct heap_image *image, const struct memory_region *region)
 {
 	const struct mapping *m = region->mapping;
 
 	/* Variables are none, but [heap] may lie right behind them. */
-	return !image->all_known && m && m->write && !m->ino && !reach_holds_a_stack(image, m) &&
+	return !image->all_known && m && m->write && !m->ino &&
+	       !memory_image_has_stack(image->memory, m) &&
 	       (!walker_is_data(image, region) || !strcmp(m->path, "[heap]"));
-}
-
-/* The first dead range that ends behind the address. */
-static size_t reach_first_dead(const struct heap_image *image, uint64_t address)
-{
-	return BISECT(i, 0, image->dead_count, image->dead[i].end <= address);
 }
 
 /*
@@ -248,7 +233,7 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 				  uint64_t end, bool stack)
 {
 	const struct heap_image *image = r->image;
-	size_t block = heap_image_block(image, at), dead = reach_first_dead(image, at);
+	size_t block = heap_image_block(image, at), dead = heap_image_first_dead(image, at);
 	uint64_t bytes = 0;
 
 	if (block && heap_block_end(image, block - 1) > at)
@@ -371,7 +356,7 @@ static enum reach_root reach_root_of(const struct heap_image *image,
 {
 	const struct mapping *m = region->mapping;
 
-	if (m && reach_holds_a_stack(image, m))
+	if (m && memory_image_has_stack(image->memory, m))
 		return REACH_STACK;
 	return m && !m->shared && (m->ino || walker_is_data(image, region)) ? REACH_DATA
 									    : REACH_MEMORY;

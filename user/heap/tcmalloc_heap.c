@@ -391,13 +391,6 @@ static int tcmalloc_report_spans(struct tcmalloc_books *books, const bool *sound
 	return err < 0 ? err : 0;
 }
 
-static int tcmalloc_range_order(const void *a, const void *b)
-{
-	const struct heap_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /*
  * What it keeps its books in it takes from the system in pieces of some MiB, and nothing says where these
  * are: but a page that has a description, a leaf or a cache is its own.
@@ -416,7 +409,7 @@ static int tcmalloc_report_own(struct tcmalloc_books *books)
 		err = tcmalloc_add_own(books, at, at + 8ull * SPAN_WORDS);
 	}
 	if (books->own_count)
-		qsort(books->own, books->own_count, sizeof(*books->own), tcmalloc_range_order);
+		qsort(books->own, books->own_count, sizeof(*books->own), heap_range_order);
 	for (size_t i = 0; !err && i < books->own_count; i++) {
 		uint64_t start = page_down(books->own[i].start, SYSTEM_PAGE);
 		uint64_t end = page_up(books->own[i].end, SYSTEM_PAGE);

@@ -133,7 +133,7 @@ struct holders_search {
 
 static bool holders_is_dead(const struct heap_image *image, uint64_t address)
 {
-	size_t i = BISECT(i, 0, image->dead_count, image->dead[i].end <= address);
+	size_t i = heap_image_first_dead(image, address);
 
 	return i < image->dead_count && image->dead[i].start <= address;
 }

@@ -33,19 +33,10 @@ static int memory_parts_take_allocators(const struct inventory *inventory, struc
 
 /* ---- what they do not have ---------------------------------------------------------------- */
 
-static bool memory_parts_has_thread(const struct memory_image *memory, const struct mapping *m)
-{
-	for (size_t i = 0; i < memory->thread_count; i++) {
-		if (memory->threads[i].sp >= m->start && memory->threads[i].sp < m->end)
-			return true;
-	}
-	return false;
-}
-
 /* A stack that libc keeps for the next thread is dead from end to end, and no allocator's. */
 static bool memory_parts_is_dead(const struct heap_image *image, const struct mapping *m)
 {
-	size_t i = BISECT(i, 0, image->dead_count, image->dead[i].end <= m->start);
+	size_t i = heap_image_first_dead(image, m->start);
 
 	return i < image->dead_count && image->dead[i].start <= m->start &&
 	       image->dead[i].end >= m->end;
@@ -58,7 +49,7 @@ static enum memory_part memory_parts_kind(const struct heap_image *image,
 
 	if (m->ino)
 		return MEMORY_FILE_PRIVATE;
-	if (!strncmp(m->path, "[stack", 6) || memory_parts_has_thread(image->memory, m) ||
+	if (!strncmp(m->path, "[stack", 6) || memory_image_has_stack(image->memory, m) ||
 	    (!covered && memory_parts_is_dead(image, m)))
 		return MEMORY_STACKS;
 	/* .bss */

@@ -112,3 +112,12 @@ bool memory_image_next_run(const struct memory_image *image, uint64_t *start, ui
 	}
 	return false;
 }
+
+bool memory_image_has_stack(const struct memory_image *image, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < image->thread_count; i++) {
+		if (image->threads[i].sp >= mapping->start && image->threads[i].sp < mapping->end)
+			return true;
+	}
+	return false;
+}

@@ -86,6 +86,29 @@ const uint64_t *memory_image_words(const struct memory_image *image, uint64_t ad
 				   size_t count);
 
 /*
+ * memory_image_word() for who reads many that lie together: *near is the region of the last one (NULL: none
+ * yet), and is kept. The address is a multiple of 8.
+ */
+static inline bool memory_image_word_near(const struct memory_image *image,
+					  const struct memory_region **near, uint64_t address,
+					  uint64_t *word)
+{
+	const struct memory_region *r = *near;
+
+	if (!r || address - r->start >= r->size) {
+		r = memory_image_region(image, address);
+		if (!r || address < r->start)
+			return false;
+		*near = r;
+	}
+	*word = r->words[(address - r->start) / 8];
+	return true;
+}
+
+/* Is a thread's stack pointer in the mapping? */
+bool memory_image_has_stack(const struct memory_image *image, const struct mapping *mapping);
+
+/*
  * The next words of [*start, end) that are there, up to the first that is not; *start moves behind
  * them. *start is a multiple of 8; a word that the end cuts is left out. False when there are no
  * more.
