@@ -233,20 +233,50 @@ static void memory_copy_read_run(struct memory_copy *c, const struct resident *f
 	c->used += used;
 }
 
-/*
- * Room for regions: each unreadable page may split a run. More than a few are not expected, and
- * beyond them the rest is unread.
- */
+static uint64_t memory_copy_wanted(const struct memory_copy *c)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < c->run_count; i++)
+		bytes += c->runs[i].end - c->runs[i].start;
+	return bytes;
+}
+
+/* Room for regions: each unreadable page may split a run. */
 static int memory_copy_make_room(struct memory_copy *c)
 {
-	size_t room = c->image->region_count + c->run_count + c->measured / page_size() + 16;
+	size_t room =
+		c->image->region_count + c->run_count + memory_copy_wanted(c) / page_size() + 16;
 	struct memory_region *grown = reallocarray(c->image->regions, room, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
 	c->image->regions = grown;
-	c->region_room = room;
 	return 0;
+}
+
+/*
+ * Room for what has come since it was measured: a process that is just starting grows by more than any slack. Where
+ * there is no memory for it the largest runs are left unread.
+ */
+static void memory_copy_grow(struct memory_copy *c)
+{
+	char *old = c->image->data, *grown;
+	uint64_t size = c->used + memory_copy_wanted(c), left;
+
+	if (size <= c->image->data_size ||
+	    (!own_memory_left(&left) && left / 4 * 3 < size - c->image->data_size))
+		return;
+	grown = mremap(old, c->image->data_size, size, MREMAP_MAYMOVE);
+	if (grown == MAP_FAILED)
+		return;
+	c->image->data = grown;
+	c->image->data_size = size;
+	for (size_t i = 0; i < c->image->region_count; i++) {
+		struct memory_region *r = &c->image->regions[i];
+
+		r->words = (const uint64_t *)(grown + ((const char *)r->words - old));
+	}
 }
 
 static int memory_copy_read_mappings(struct memory_copy *c, struct resident *from,
@@ -267,12 +297,12 @@ static int memory_copy_read_mappings(struct memory_copy *c, struct resident *fro
 		qsort(c->runs, c->run_count, sizeof(*c->runs), memory_copy_by_size);
 	if (memory_copy_make_room(c))
 		return refuse(reason, -ENOMEM, "no memory for a copy of it");
+	memory_copy_grow(c);
 	for (size_t i = 0; !c->ended && i < c->run_count; i++) {
 		const struct memory_copy_run *run = &c->runs[i];
 		uint64_t size = run->end - run->start;
 
-		if (size > c->image->data_size - c->used ||
-		    c->image->region_count + size / page_size() + 1 > c->region_room)
+		if (size > c->image->data_size - c->used)
 			c->unread_bytes += size;
 		else
 			memory_copy_read_run(c, from, run);

@@ -29,7 +29,7 @@ struct memory_copy {
 	struct memory_image *image;
 	struct resident *resident; /* the process's */
 	uint64_t measured;	   /* bytes of it, before the stop */
-	size_t region_room, used;  /* of the image's regions and data; used: what has been read */
+	size_t used;		   /* of the image's data: what has been read */
 	uint64_t unread_bytes;	   /* what should have been read, and could not be */
 	struct memory_copy_run *runs;
 	size_t run_count, run_room;

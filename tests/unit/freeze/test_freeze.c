@@ -29,6 +29,7 @@
 #define PAGE	  4096ull
 #define PAGES	  2048
 #define MAX_PAUSE (10 * NS_PER_S)
+#define GROWN	  (64ull << 20)
 
 /* What the target has, by how it is mapped; all of PAGES pages, of which every third is touched. */
 enum {
@@ -46,6 +47,8 @@ struct shared {
 	uint64_t *areas[AREAS];
 	pid_t waiter; /* a thread that sleeps */
 	int waiters;  /* how many have begun to */
+	bool grow;    /* the target is to take GROWN bytes more */
+	uint64_t *grown;
 };
 
 static struct shared *shared;
@@ -70,6 +73,18 @@ static void *waits(void *arg)
 	for (;;)
 		pause();
 	return arg;
+}
+
+static void grow(void)
+{
+	uint64_t *words =
+		mmap(NULL, GROWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (words == MAP_FAILED)
+		_exit(1);
+	for (uint64_t i = 0; i < GROWN / 8; i++)
+		words[i] = word_of(AREAS, i);
+	__atomic_store_n(&shared->grown, words, __ATOMIC_RELEASE);
 }
 
 static _Noreturn void run_target(void)
@@ -104,6 +119,8 @@ static _Noreturn void run_target(void)
 		__atomic_add_fetch(&turns[0], 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&turns[1], 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&shared->turns, 1, __ATOMIC_RELAXED);
+		if (__atomic_exchange_n(&shared->grow, false, __ATOMIC_ACQUIRE))
+			grow();
 	}
 }
 
@@ -384,6 +401,42 @@ static void without_hooks(void **state)
 	}
 }
 
+/* Far more than there was when room was made for the copy of it: all is read all the same. */
+static void grown_meanwhile(void **state)
+{
+	struct freeze_forks forks = {0};
+
+	(void)state;
+	for (int forks_too = 0; forks_too < 2; forks_too++) {
+		struct freeze *freeze = begin();
+		char why[REASON_MAX] = "";
+		struct memory_image *image;
+
+		if (forks_too)
+			assert_int_equal(freeze_by_fork(freeze, &forks, why), 0);
+		shared->grown = NULL;
+		__atomic_store_n(&shared->grow, true, __ATOMIC_RELEASE);
+		while (!__atomic_load_n(&shared->grown, __ATOMIC_ACQUIRE))
+			usleep(500);
+		run(freeze, MAX_PAUSE, NULL);
+		assert_int_equal(!!freeze_account(freeze)->fork, forks_too);
+		assert_int_equal(freeze_account(freeze)->unread_bytes, 0);
+		image = freeze_take_memory(freeze);
+		freeze_free(freeze);
+		for (int area = 0; area < AREAS; area++)
+			expect_area(image, area);
+		for (uint64_t i = 0; i < GROWN / 8; i++) {
+			uint64_t word;
+
+			assert_true(memory_image_word(image, (uint64_t)(uintptr_t)&shared->grown[i],
+						      &word));
+			assert_true(word == word_of(AREAS, i));
+		}
+		memory_image_free(image);
+		assert_true(goes_on());
+	}
+}
+
 static int look(void *ctx, pid_t pid, bool registers,
 		int (*fn)(void *fn_ctx, const struct sleeper *sleeper), void *fn_ctx)
 {
@@ -535,6 +588,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(as_it_stands, start, finish),
 		cmocka_unit_test_setup_teardown(by_fork, start, finish),
 		cmocka_unit_test_setup_teardown(without_hooks, start, finish),
+		cmocka_unit_test_setup_teardown(grown_meanwhile, start, finish),
 		cmocka_unit_test_setup_teardown(woken_up, start, finish),
 		cmocka_unit_test_setup_teardown(fork_given_up, start, finish),
 		cmocka_unit_test_setup_teardown(hook_fails, start, finish),

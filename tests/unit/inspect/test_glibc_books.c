@@ -114,6 +114,7 @@ static struct heap_image *freeze(const struct program *p, struct inventory *inve
 	assert_int_equal(freeze_new(p->pid, &freeze, reason), 0);
 	if (freeze_run(freeze, 60 * NS_PER_S, NULL, &hooks, reason))
 		fail_msg("%s", reason);
+	assert_int_equal(freeze_account(freeze)->unread_bytes, 0);
 	image = heap_image_new(freeze_take_memory(freeze));
 	assert_non_null(image);
 	freeze_free(freeze);
