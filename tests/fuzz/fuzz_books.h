@@ -84,9 +84,9 @@ static inline void fuzz_books(struct heap_image *image, const uint8_t *data, siz
 	MUST(count == image->old_count);
 	MUST(!heap_image_take_old(image));
 	for (size_t i = 1; i < image->block_count; i++) {
-		const struct heap_block *b = &image->blocks[i];
+		const struct heap_block before = heap_block_at(image, i - 1);
 
-		MUST(b[-1].address + b[-1].size <= b->address);
+		MUST(before.address + before.size <= heap_block_address(image, i));
 	}
 	for (size_t i = 1; i < image->claimed_count; i++)
 		MUST(image->claimed[i - 1].end <= image->claimed[i].start);

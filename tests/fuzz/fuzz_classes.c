@@ -28,13 +28,13 @@ static struct heap_image *make_image(const uint8_t **data, size_t *size)
 	if (!image || maps_parse(maps, sizeof(maps) - 1, &memory->maps))
 		abort();
 	memory->regions = calloc(3, sizeof(*memory->regions));
-	image->blocks = calloc(count + 1, sizeof(*image->blocks));
-	if (!memory->regions || !image->blocks)
+	image->entered = calloc(count + 1, sizeof(*image->entered));
+	if (!memory->regions || !image->entered)
 		abort();
 	*data += *size != 0;
 	*size -= *size != 0;
 	for (; count && *size >= 4; count--, *data += 4, *size -= 4)
-		image->blocks[image->block_count++] = (struct heap_block){
+		image->entered[image->block_count++] = (struct heap_block){
 			.address = HEAP + 8ull * ((*data)[0] | (*data)[1] << 8),
 			.size = 8ull * ((*data)[2] | (*data)[3] << 8),
 			.stack = HEAP_OLD,

@@ -33,7 +33,6 @@ struct block_span {
 
 struct block_index {
 	const struct heap_image *image;
-	const struct heap_block *blocks; /* the image's */
 	size_t count;
 	uint64_t low, high; /* no block is outside of [low, high] */
 	struct block_span *spans;
@@ -44,14 +43,15 @@ struct block_index {
 /* A block of no bytes has one for this purpose. */
 static uint64_t block_last_byte(const struct block_index *index, size_t block)
 {
-	uint64_t start = index->blocks[block].address, end = heap_block_end(index->image, block);
+	uint64_t start = heap_block_address(index->image, block);
+	uint64_t end = heap_block_end(index->image, block);
 
 	return end > start ? end - 1 : start;
 }
 
 static uint64_t block_first_page(const struct block_index *index, size_t block)
 {
-	return index->blocks[block].address >> PAGE_SHIFT;
+	return heap_block_address(index->image, block) >> PAGE_SHIFT;
 }
 
 static uint64_t block_last_page(const struct block_index *index, size_t block)
@@ -111,12 +111,11 @@ struct block_index *block_index_new(const struct heap_image *image)
 	if (!index)
 		return NULL;
 	index->image = image;
-	index->blocks = image->blocks;
 	index->count = image->block_count;
 	index->low = UINT64_MAX;
 	if (!index->count)
 		return index;
-	index->low = index->blocks[0].address;
+	index->low = heap_block_address(image, 0);
 	index->high = block_last_byte(index, index->count - 1);
 	if (!block_index_measure(index, &words))
 		goto fail;
@@ -131,7 +130,7 @@ struct block_index *block_index_new(const struct heap_image *image)
 		for (end = begin + 1; end < index->count && !block_index_begins_span(index, end);
 		     end++)
 			;
-		span->start = index->blocks[begin].address;
+		span->start = heap_block_address(image, begin);
 		span->begin = (uint32_t)begin;
 		span->first_page = block_first_page(index, begin);
 		span->pages = block_last_page(index, end - 1) - span->first_page + 1;
@@ -168,6 +167,7 @@ static const struct block_span *block_index_find_span(const struct block_index *
 uint32_t block_index_find(const struct block_index *index, uint64_t address)
 {
 	const struct block_span *span;
+	struct heap_block block;
 	uint64_t page;
 	size_t low, high;
 
@@ -184,12 +184,12 @@ uint32_t block_index_find(const struct block_index *index, uint64_t address)
 	high = span->first[page + 1] + 1ull;
 	high = high > index->count ? index->count : high;
 	/* The last block that begins at the address or before it. */
-	low = BISECT(i, low, high, index->blocks[i].address <= address);
+	low = BISECT(i, low, high, heap_block_address(index->image, i) <= address);
 	if (!low)
 		return BLOCK_NONE;
 	/* The next one begins behind the address: it does not matter where this one is cut. */
-	if (address != index->blocks[low - 1].address &&
-	    address - index->blocks[low - 1].address >= index->blocks[low - 1].size)
+	block = heap_block_at(index->image, low - 1);
+	if (address != block.address && address - block.address >= block.size)
 		return BLOCK_NONE;
 	return (uint32_t)(low - 1);
 }

@@ -33,12 +33,13 @@ static bool glibc_has_block(struct glibc_report *r, uint64_t start, uint64_t end
 {
 	const struct heap_image *image = r->books->image;
 
-	while (r->block < image->block_count && image->blocks[r->block].address < start)
+	while (r->block < image->block_count && heap_block_address(image, r->block) < start)
 		r->block++;
-	if (r->block == image->block_count || image->blocks[r->block].address >= end)
+	if (r->block == image->block_count || heap_block_address(image, r->block) >= end)
 		return false;
 	*block_end = heap_block_end(image, r->block);
-	*alone = r->block + 1 == image->block_count || image->blocks[r->block + 1].address >= end;
+	*alone = r->block + 1 == image->block_count ||
+		 heap_block_address(image, r->block + 1) >= end;
 	return true;
 }
 

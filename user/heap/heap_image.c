@@ -29,7 +29,7 @@ void heap_image_free(struct heap_image *image)
 	if (!image)
 		return;
 	memory_image_free(image->memory);
-	free(image->blocks);
+	free(image->entered);
 	free(image->room);
 	free(image->weights);
 	free(image->dead);
@@ -70,12 +70,12 @@ static void heap_image_finish_blocks(struct heap_image *image)
 {
 	size_t kept = 0;
 
-	heap_image_sort(image->blocks, image->block_count);
+	heap_image_sort(image->entered, image->block_count);
 	for (size_t i = 0; i < image->block_count; i++) {
-		const struct heap_block block = image->blocks[i];
+		const struct heap_block block = image->entered[i];
 
 		if (block.address + block.size >= block.address)
-			image->blocks[kept++] = block;
+			image->entered[kept++] = block;
 	}
 	image->block_count = kept;
 }
@@ -153,18 +153,18 @@ size_t heap_image_first_dead(const struct heap_image *image, uint64_t address)
 
 uint64_t heap_block_room_end(const struct heap_image *image, size_t block)
 {
-	const struct heap_block *b = &image->blocks[block];
+	const struct heap_block b = heap_block_at(image, block);
 
-	return image->room && image->room[block] ? b->address + b->size + image->room[block]
+	return image->room && image->room[block] ? b.address + b.size + image->room[block]
 						 : heap_block_end(image, block);
 }
 
 int heap_image_set_room(struct heap_image *image, size_t block, uint64_t end)
 {
-	const struct heap_block *b = &image->blocks[block];
-	uint64_t room = end - b->address - b->size;
+	const struct heap_block b = heap_block_at(image, block);
+	uint64_t room = end - b.address - b.size;
 
-	if (end <= b->address + b->size)
+	if (end <= b.address + b.size)
 		return 0;
 	if (!image->room)
 		image->room = calloc(image->block_count, sizeof(*image->room));
@@ -194,12 +194,12 @@ static void heap_image_merge_old(struct heap_image *image)
 
 	while (old) {
 		bool ours = blocks &&
-			    heap_block_order(&image->blocks[blocks - 1], &image->old[old - 1]) > 0;
+			    heap_block_order(&image->entered[blocks - 1], &image->old[old - 1]) > 0;
 
 		at--;
 		if (image->room)
 			image->room[at] = ours ? image->room[blocks - 1] : 0;
-		image->blocks[at] = ours ? image->blocks[--blocks] : image->old[--old];
+		image->entered[at] = ours ? image->entered[--blocks] : image->old[--old];
 	}
 	image->block_count += image->old_count;
 }
@@ -212,14 +212,14 @@ int heap_image_take_old(struct heap_image *image)
 
 	heap_image_sort(image->old, image->old_count);
 	if (!image->block_count) {
-		free(image->blocks);
-		image->blocks = TAKE_PTR(image->old);
+		free(image->entered);
+		image->entered = TAKE_PTR(image->old);
 		image->block_count = image->old_count;
 	} else if (image->old_count) {
-		blocks = reallocarray(image->blocks, count, sizeof(*blocks));
+		blocks = reallocarray(image->entered, count, sizeof(*blocks));
 		if (!blocks)
 			return -ENOMEM;
-		image->blocks = blocks;
+		image->entered = blocks;
 		room = image->room ? reallocarray(image->room, count, sizeof(*room)) : NULL;
 		if (image->room && !room)
 			return -ENOMEM;
@@ -234,7 +234,7 @@ int heap_image_take_old(struct heap_image *image)
 
 size_t heap_image_block(const struct heap_image *image, uint64_t address)
 {
-	return BISECT(i, 0, image->block_count, image->blocks[i].address < address);
+	return BISECT(i, 0, image->block_count, heap_block_address(image, i) < address);
 }
 
 int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count)

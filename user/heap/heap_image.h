@@ -45,7 +45,7 @@ struct heap_weight {
 
 struct heap_image {
 	struct memory_image *memory; /* finished; belongs to the heap image */
-	struct heap_block *blocks;   /* by address; see heap_image_finish() */
+	struct heap_block *entered;  /* by address; see heap_image_finish(), heap_block_at() */
 	size_t block_count;
 	/*
 	 * by block: how many bytes of what the allocator gave lie behind it and are its own; NULL: of none
@@ -107,16 +107,30 @@ double heap_image_weight(uint64_t size, uint64_t sample_bytes);
 /* The same of a block of a finished image, which may have a weight of its own. */
 double heap_image_weight_of(const struct heap_image *image, const struct heap_block *block);
 
+/* The block of an index, and its address alone; of a finished image. */
+static inline struct heap_block heap_block_at(const struct heap_image *image, size_t block)
+{
+	return image->entered[block];
+}
+
+static inline uint64_t heap_block_address(const struct heap_image *image, size_t block)
+{
+	return image->entered[block].address;
+}
+
 /*
  * Where what is looked at as the block's memory ends: at the latest where the next one begins (blocks of a
  * pool lie inside one of malloc's; and a target can make its books lie). Of a finished image.
  */
 static inline uint64_t heap_block_end(const struct heap_image *image, size_t block)
 {
-	const struct heap_block *b = &image->blocks[block];
-	uint64_t end = b->address + b->size;
+	const struct heap_block b = heap_block_at(image, block);
+	uint64_t end = b.address + b.size, next;
 
-	return block + 1 < image->block_count && b[1].address < end ? b[1].address : end;
+	if (block + 1 == image->block_count)
+		return end;
+	next = heap_block_address(image, block + 1);
+	return next < end ? next : end;
 }
 
 /* The same of what the allocator gave for it, where that is known to be more. */

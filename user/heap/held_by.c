@@ -132,7 +132,7 @@ static void held_put_block(const struct held_by *h, FILE *out, uint32_t block)
 {
 	char human[FORMAT_BYTES_MAX];
 
-	fprintf(out, "a block of %s", format_bytes(human, h->image->blocks[block].size));
+	fprintf(out, "a block of %s", format_bytes(human, heap_block_at(h->image, block).size));
 	h->names.block(h->names.ctx, out, block);
 }
 

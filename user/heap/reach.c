@@ -58,6 +58,11 @@ struct reach {
 	bool empty_arrays; /* there may be some: blocks of the size of a cookie */
 };
 
+static bool reach_is_old(const struct reach *r, uint32_t block)
+{
+	return heap_block_at(r->image, block).stack == HEAP_OLD;
+}
+
 static void reach_push(struct pile *pile, uint32_t block)
 {
 	pile->items[pile->count++] = block;
@@ -79,18 +84,17 @@ static inline bool reach_may_point(const struct reach *r, uint64_t pointer)
  */
 static uint32_t reach_empty_array(const struct reach *r, uint64_t pointer, uint32_t found)
 {
-	const struct heap_block *blocks = r->image->blocks;
 	uint32_t block = found;
 
-	if (!r->empty_arrays || (found != BLOCK_NONE && blocks[found].address != pointer))
+	if (!r->empty_arrays ||
+	    (found != BLOCK_NONE && heap_block_address(r->image, found) != pointer))
 		return BLOCK_NONE;
 	if (found == BLOCK_NONE)
 		block = block_index_find(r->index, pointer - REACH_COOKIE);
 	/* Several may begin where one does: the first of a pool's lies where the pool does. */
-	while (block != BLOCK_NONE && blocks[block].address == pointer)
+	while (block != BLOCK_NONE && heap_block_address(r->image, block) == pointer)
 		block = block ? block - 1 : BLOCK_NONE;
-	if (block == BLOCK_NONE ||
-	    !reach_is_empty_array(r->image, &r->options, &blocks[block], pointer))
+	if (block == BLOCK_NONE || !reach_is_empty_array(r->image, &r->options, block, pointer))
 		return BLOCK_NONE;
 	return block;
 }
@@ -118,8 +122,7 @@ static void reach_follow_pointer(struct reach *r, uint64_t pointer, uint64_t fro
 	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
 		return;
 	reach_take(r, block, from,
-		   certain && reach_is_start(r->image, &r->options, &r->image->blocks[block],
-					     pointer));
+		   certain && reach_is_start(r->image, &r->options, block, pointer));
 }
 
 /*
@@ -145,8 +148,8 @@ static inline void reach_follow_working(struct reach *r, uint64_t word, uint64_t
 	if (word % 8 || !reach_may_point(r, memory))
 		return;
 	block = block_index_find(r->index, memory);
-	if (block != BLOCK_NONE && r->image->blocks[block].stack == HEAP_OLD &&
-	    r->image->blocks[block].address == memory)
+	if (block != BLOCK_NONE && reach_is_old(r, block) &&
+	    heap_block_address(r->image, block) == memory)
 		reach_take(r, block, from, true);
 }
 
@@ -181,14 +184,13 @@ static inline void reach_follow_lost(struct reach *r, uint64_t word, uint64_t fr
 
 static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
-	const struct heap_block *b = &r->image->blocks[block];
 	/*
 	 * A program may use all that it got (malloc_usable_size): what is there holds, but is no
 	 * reason to call a block indirectly lost.
 	 */
 	uint64_t end = leader == BLOCK_NONE ? heap_block_room_end(r->image, block)
 					    : heap_block_end(r->image, block);
-	uint64_t start = (b->address + 7) & ~7ull;
+	uint64_t start = (heap_block_address(r->image, block) + 7) & ~7ull;
 	bool certain = r->state[block] == REACHABLE;
 	struct memory_run run;
 
@@ -245,14 +247,14 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 			block++;
 		while (dead < image->dead_count && image->dead[dead].end <= at)
 			dead++;
-		if (block < image->block_count && image->blocks[block].address < end) {
-			const struct heap_block *b = &image->blocks[block];
+		if (block < image->block_count && heap_block_address(image, block) < end) {
+			uint64_t address = heap_block_address(image, block);
 
-			if (b->address < at + 8) {
+			if (address < at + 8) {
 				at = (heap_block_end(image, block) + 7) & ~7ull;
 				continue;
 			}
-			stop = b->address & ~7ull;
+			stop = address & ~7ull;
 		}
 		if (dead < image->dead_count && image->dead[dead].start < stop) {
 			const struct heap_range *d = &image->dead[dead];
@@ -303,7 +305,7 @@ static void reach_follow_tls_vector(struct reach *r, const struct memory_thread 
 	    !memory_image_word(r->image->memory, thread->tls + 16, &self) || self != thread->tls)
 		return;
 	block = block_index_find(r->index, vector);
-	if (block != BLOCK_NONE && vector - r->image->blocks[block].address == 16)
+	if (block != BLOCK_NONE && vector - heap_block_address(r->image, block) == 16)
 		reach_follow(r, vector - 16, thread->tls + 8, true);
 }
 
@@ -319,8 +321,8 @@ static void reach_follow_ended_vector(struct reach *r, uint64_t tcb)
 	if (!memory_image_word(r->image->memory, tcb + 8, &vector))
 		return;
 	block = block_index_find(r->index, vector);
-	if (block != BLOCK_NONE && r->image->blocks[block].stack == HEAP_OLD &&
-	    vector - r->image->blocks[block].address == 16)
+	if (block != BLOCK_NONE && reach_is_old(r, block) &&
+	    vector - heap_block_address(r->image, block) == 16)
 		reach_follow(r, vector - 16, tcb + 8, true);
 }
 
@@ -333,7 +335,7 @@ static void reach_take_thread_block(struct reach *r, size_t thread)
 	const struct memory_thread *t = &r->image->memory->threads[thread];
 	uint32_t block = block_index_find(r->index, t->tls);
 
-	if (block == BLOCK_NONE || r->image->blocks[block].stack != HEAP_OLD ||
+	if (block == BLOCK_NONE || !reach_is_old(r, block) ||
 	    block_index_find(r->index, t->sp) == block)
 		return;
 	reach_take(r, block, REACH_REGISTER | thread, true);
@@ -482,7 +484,7 @@ static void reach_mark_lost(struct reach *r)
 /* Where addresses end: what is above is a tag. */
 static uint64_t reach_address_mask(const struct heap_image *image)
 {
-	uint64_t last = image->block_count ? image->blocks[image->block_count - 1].address : 0;
+	uint64_t last = image->block_count ? heap_block_address(image, image->block_count - 1) : 0;
 
 	return last >> 47 ? (1ull << 56) - 1 : (1ull << 47) - 1;
 }
@@ -498,11 +500,11 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 	r->image = image;
 	r->options = *options;
 	if (image->block_count) {
-		r->low = image->blocks[0].address;
+		r->low = heap_block_address(image, 0);
 		r->span = heap_block_end(image, image->block_count - 1) - r->low;
 	}
 	for (size_t i = 0; options->heuristics & REACH_NEWARRAY && i < image->block_count; i++)
-		r->empty_arrays |= image->blocks[i].size == REACH_COOKIE;
+		r->empty_arrays |= heap_block_at(image, i).size == REACH_COOKIE;
 	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;
 	r->index = block_index_new(image);
 	r->state = calloc(n, sizeof(*r->state));

@@ -130,13 +130,14 @@ static bool reach_may_be_empty_array(const struct heap_image *image, const struc
 }
 
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
-		    const struct heap_block *block, uint64_t pointer)
+		    uint32_t index, uint64_t pointer)
 {
+	const struct heap_block found = heap_block_at(image, index), *block = &found;
 	uint64_t offset = pointer - block->address, word;
 	unsigned wanted = options->heuristics;
 
-	if (options->heads && options->heads[block - image->blocks]) {
-		uint64_t head = 8u * options->heads[block - image->blocks];
+	if (options->heads && options->heads[index]) {
+		uint64_t head = 8u * options->heads[index];
 
 		/* A tag may be taken off it (CPython 3.12: 1). */
 		return offset <= head && offset > head - 8;
@@ -165,12 +166,13 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 }
 
 bool reach_is_empty_array(const struct heap_image *image, const struct reach_options *options,
-			  const struct heap_block *block, uint64_t pointer)
+			  uint32_t index, uint64_t pointer)
 {
+	const struct heap_block block = heap_block_at(image, index);
 	uint64_t count;
 
-	return options->heuristics & REACH_NEWARRAY && block->size == REACH_COOKIE &&
-	       pointer == block->address + REACH_COOKIE &&
-	       memory_image_word(image->memory, block->address, &count) && !count &&
-	       (!options->is_new_array || options->is_new_array(options->ctx, block->stack));
+	return options->heuristics & REACH_NEWARRAY && block.size == REACH_COOKIE &&
+	       pointer == block.address + REACH_COOKIE &&
+	       memory_image_word(image->memory, block.address, &count) && !count &&
+	       (!options->is_new_array || options->is_new_array(options->ctx, block.stack));
 }

@@ -10,7 +10,7 @@ const struct heap_image *reach_image(const struct reach *reach);
 
 /* Does a pointer into the middle of the block count as one to its beginning? */
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
-		    const struct heap_block *block, uint64_t pointer);
+		    uint32_t block, uint64_t pointer);
 
 /* The count of elements that C++ keeps before an array whose elements have destructors. */
 #define REACH_COOKIE 8
@@ -20,6 +20,6 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
  * would be? That is the end of its block, which is its cookie alone.
  */
 bool reach_is_empty_array(const struct heap_image *image, const struct reach_options *options,
-			  const struct heap_block *block, uint64_t pointer);
+			  uint32_t block, uint64_t pointer);
 
 #endif

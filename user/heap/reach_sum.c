@@ -24,18 +24,18 @@ void reach_sum(const struct reach *r, struct snapshot *snapshot)
 	const struct heap_image *image = reach_image(r);
 
 	for (size_t i = 0; i < image->block_count; i++) {
-		const struct heap_block *block = &image->blocks[i];
-		const struct amount one = reach_weighed(image, block);
+		const struct heap_block block = heap_block_at(image, i);
+		const struct amount one = reach_weighed(image, &block);
 		enum verdict_class class = reach_class(r, i);
 
-		if (block->stack == HEAP_OLD) {
-			snapshot->verdict.before[class].bytes += block->size;
+		if (block.stack == HEAP_OLD) {
+			snapshot->verdict.before[class].bytes += block.size;
 			snapshot->verdict.before[class].count++;
 			continue;
 		}
 		amount_add(&snapshot->verdict.classes[class], &one);
-		if (block->stack < snapshot->stack_count)
-			amount_add(&snapshot->stacks[block->stack].verdict[class], &one);
+		if (block.stack < snapshot->stack_count)
+			amount_add(&snapshot->stacks[block.stack].verdict[class], &one);
 	}
 	reach_round_counts(snapshot->verdict.classes);
 	for (size_t i = 0; i < snapshot->stack_count; i++)

@@ -37,16 +37,18 @@ bool walker_is_mapped(const struct heap_image *image, uint64_t start, uint64_t e
 
 int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_t end, bool inner)
 {
-	struct heap_block *b;
+	uint64_t address;
 
-	while (*block < image->block_count && image->blocks[*block].address < start)
+	while (*block < image->block_count && heap_block_address(image, *block) < start)
 		(*block)++;
-	b = &image->blocks[*block];
-	if (*block == image->block_count || b->address >= end)
+	if (*block == image->block_count)
+		return 0;
+	address = heap_block_address(image, *block);
+	if (address >= end)
 		return 0;
 	/* One with others inside is a pool's, and let be. */
-	if ((!inner && b->address != start) || heap_block_end(image, *block) > end ||
-	    (*block + 1 < image->block_count && b[1].address < end))
+	if ((!inner && address != start) || heap_block_end(image, *block) > end ||
+	    (*block + 1 < image->block_count && heap_block_address(image, *block + 1) < end))
 		return 1;
 	return heap_image_set_room(image, *block, end) ?: heap_image_add_dead(image, start, end) ?: 1;
 }
@@ -85,15 +87,14 @@ static int walker_report_around(struct heap_image *image, struct inventory_alloc
 /* The first block that does not begin before the address. Mostly pieces come in the order of addresses. */
 static size_t walker_next_block(struct heap_image *image, uint64_t address)
 {
-	const struct heap_block *blocks = image->blocks;
 	size_t i = image->reported < image->block_count ? image->reported : 0, steps = 0;
 
 	if (!image->block_count)
 		return 0;
-	while (i < image->block_count && blocks[i].address < address && steps++ < 8)
+	while (i < image->block_count && heap_block_address(image, i) < address && steps++ < 8)
 		i++;
-	if ((i < image->block_count && blocks[i].address < address) ||
-	    (i && blocks[i - 1].address >= address))
+	if ((i < image->block_count && heap_block_address(image, i) < address) ||
+	    (i && heap_block_address(image, i - 1) >= address))
 		i = heap_image_block(image, address);
 	image->reported = i;
 	return i;
@@ -106,7 +107,7 @@ static int walker_report_block(struct heap_image *image, struct inventory_alloca
 	size_t block = walker_next_block(image, start);
 	int err;
 
-	if (block < image->block_count && image->blocks[block].address < end)
+	if (block < image->block_count && heap_block_address(image, block) < end)
 		return 0;
 	err = heap_image_add_old(image, start, asked < end - start ? asked : end - start);
 	if (err != -E2BIG)

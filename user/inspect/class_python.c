@@ -375,19 +375,19 @@ static int class_python_scan_blocks(struct class_python *python, const struct he
 	int err = 0;
 
 	for (size_t i = 0; !err && i < image->block_count; i++) {
-		const struct heap_block *b = &image->blocks[i];
-		uint64_t size = b->size, left;
+		const struct heap_block b = heap_block_at(image, i);
+		uint64_t size = b.size, left;
 
-		if (size < (GC_HEAD + TP_WORDS) * 8 || b->address % 8)
+		if (size < (GC_HEAD + TP_WORDS) * 8 || b.address % 8)
 			continue;
-		if (!r || b->address < r->start || b->address - r->start >= r->size)
-			r = memory_image_region(image->memory, b->address);
-		left = r && b->address >= r->start ? r->start + r->size - b->address : 0;
+		if (!r || b.address < r->start || b.address - r->start >= r->size)
+			r = memory_image_region(image->memory, b.address);
+		left = r && b.address >= r->start ? r->start + r->size - b.address : 0;
 		if (left < (GC_HEAD + DEBUG_HEAD + TP_WORDS) * 8)
 			continue;
 		for (uint64_t first = GC_HEAD; !err && first <= GC_HEAD + DEBUG_HEAD;
 		     first += DEBUG_HEAD) {
-			uint64_t at = b->address + first * 8;
+			uint64_t at = b.address + first * 8;
 
 			if (class_python_is_metaclass(python,
 						      r->words[(at - r->start) / 8 + OB_TYPE]))

@@ -45,21 +45,21 @@ struct class_block {
 
 static struct class_block classifier_block(struct classifier *c, size_t i)
 {
-	const struct heap_block *b = &c->image->blocks[i];
-	uint64_t size = heap_block_end(c->image, i) - b->address;
+	const uint64_t address = heap_block_address(c->image, i);
+	uint64_t size = heap_block_end(c->image, i) - address;
 	const struct memory_region *r = c->region;
 	struct class_block block = {.words = NULL};
 
-	if (!r || b->address < r->start || b->address - r->start >= r->size) {
-		r = memory_image_region(c->image->memory, b->address);
-		if (!r || b->address < r->start)
+	if (!r || address < r->start || address - r->start >= r->size) {
+		r = memory_image_region(c->image->memory, address);
+		if (!r || address < r->start)
 			return block;
 		c->region = r;
 	}
-	if (b->address % 8)
+	if (address % 8)
 		return block;
-	block.words = r->words + (b->address - r->start) / 8;
-	block.size = r->start + r->size - b->address;
+	block.words = r->words + (address - r->start) / 8;
+	block.size = r->start + r->size - address;
 	block.cut = block.size < size;
 	if (!block.cut)
 		block.size = size;
@@ -114,13 +114,15 @@ static void classifier_take_part(struct classifier *c, struct block_classes *cla
 {
 	const struct heap_image *image = c->image;
 	size_t i = heap_image_block(image, part->address + 1);
-	const struct heap_block *b = i ? &image->blocks[i - 1] : NULL;
+	uint64_t address;
 
-	if (!b || part->address >= heap_block_end(image, i - 1) ||
-	    part->address - b->address > part->into || classes->group[i - 1] != CLASS_NO_GROUP)
+	if (!i || part->address >= heap_block_end(image, i - 1))
+		return;
+	address = heap_block_address(image, i - 1);
+	if (part->address - address > part->into || classes->group[i - 1] != CLASS_NO_GROUP)
 		return;
 	classes->group[i - 1] = part->group;
-	classes->heads[i - 1] = (uint8_t)((part->address - b->address + 7) / 8);
+	classes->heads[i - 1] = (uint8_t)((part->address - address + 7) / 8);
 }
 
 /* First all objects; then what belongs to them, for that is none. */
@@ -223,7 +225,7 @@ static int classifier_look_at(struct classifier *c, size_t i, uint32_t *group)
 		err = classifier_text(c, &block, group);
 	if (err || *group != CLASS_NO_GROUP)
 		return err;
-	err = class_sizes_count(c->sizes, c->image->blocks[i].size, block.words, block.count,
+	err = class_sizes_count(c->sizes, heap_block_at(c->image, i).size, block.words, block.count,
 				&kind);
 	*group = kind | IS_KIND;
 	return err;
@@ -243,7 +245,7 @@ static int classifier_number(struct classifier *c, struct block_classes *classes
 	for (size_t i = 0; i < classes->block_count; i++) {
 		struct amount *live = &groups[classes->group[i]].live;
 
-		live->bytes += c->image->blocks[i].size;
+		live->bytes += heap_block_at(c->image, i).size;
 		live->count++;
 	}
 	classes->group_count = 0;

@@ -56,7 +56,9 @@ static void holders_put_block(void *ctx, FILE *out, uint32_t block)
 		fputs(", ", out);
 		text_put(out, label, &rules);
 	} else {
-		held_by_put_type(&h->held, out, &h->image->blocks[block]);
+		const struct heap_block b = heap_block_at(h->image, block);
+
+		held_by_put_type(&h->held, out, &b);
 	}
 	free(label);
 }

@@ -107,7 +107,7 @@ static int inspect_judge(struct inspect_run *run)
 	if (err)
 		return err;
 	for (size_t i = 0; i < run->image->block_count; i++) {
-		const struct amount one = {run->image->blocks[i].size, 1};
+		const struct amount one = {heap_block_at(run->image, i).size, 1};
 		enum verdict_class class = reach_class(run->reach, i);
 
 		amount_add(&v->classes[class], &one);

@@ -61,8 +61,7 @@ static void losses_sum(struct losses *l, const uint32_t *group_of, struct inspec
 	for (size_t i = 0; i < out->group_count; i++)
 		out->losses[i].group = i;
 	for (size_t i = 0; i < l->image->block_count; i++) {
-		const struct heap_block *b = &l->image->blocks[i];
-		const struct amount one = {b->size, 1};
+		const struct amount one = {heap_block_at(l->image, i).size, 1};
 		enum verdict_class class = reach_class(l->reach, i);
 		uint32_t leader;
 
@@ -107,15 +106,15 @@ int losses_find(const struct heap_image *image, const struct reach *reach, const
 static int losses_copy_contents(const struct heap_image *image, size_t block, uint32_t bytes,
 				struct inspected_group *group)
 {
-	const struct heap_block *b = &image->blocks[block];
-	uint64_t size = heap_block_end(image, block) - b->address;
+	const uint64_t address = heap_block_address(image, block);
+	uint64_t size = heap_block_end(image, block) - address;
 	size_t n = size < bytes ? (size_t)size : bytes;
 
 	group->contents = calloc(n + 1, 1);
 	if (!group->contents)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t at = b->address + i, word;
+		uint64_t at = address + i, word;
 
 		if (!memory_image_word(image->memory, at & ~7ull, &word))
 			break;

@@ -37,12 +37,12 @@ static const char *holder_allocator_of(struct describer *d, uint32_t stack)
 static void holder_put_block(void *ctx, FILE *out, uint32_t block)
 {
 	struct describer *d = ctx;
-	const struct heap_block *b = &d->image->blocks[block];
-	const char *name = holder_allocator_of(d, b->stack);
+	const struct heap_block b = heap_block_at(d->image, block);
+	const char *name = holder_allocator_of(d, b.stack);
 
-	if (b->stack == HEAP_OLD) {
+	if (b.stack == HEAP_OLD) {
 		fputs(" from before the attach", out);
-		held_by_put_type(&d->held, out, b);
+		held_by_put_type(&d->held, out, &b);
 	} else if (name) {
 		fprintf(out, " from %s", name);
 	}
@@ -88,13 +88,13 @@ static int holder_describe_one(struct describer *d, struct stack *stack, uint32_
 static void holder_take_contents(const struct describer *d, struct stack *stack, size_t index,
 				 uint32_t contents)
 {
-	const struct heap_block *block = &d->image->blocks[index];
-	uint64_t size = heap_block_end(d->image, index) - block->address;
+	const uint64_t address = heap_block_address(d->image, index);
+	uint64_t size = heap_block_end(d->image, index) - address;
 	size_t n = size < contents ? (size_t)size : contents;
 
 	stack->contents = calloc(n + 1, 1);
 	for (size_t i = 0; stack->contents && i < n; i++) {
-		uint64_t at = block->address + i, word;
+		uint64_t at = address + i, word;
 
 		if (!memory_image_word(d->image->memory, at & ~7ull, &word))
 			break;
@@ -106,7 +106,7 @@ static bool holder_wants(const struct describer *d, size_t block, bool lost)
 {
 	enum verdict_class class = reach_class(d->reach, block);
 
-	if (d->image->blocks[block].stack >= d->snapshot->stack_count)
+	if (heap_block_at(d->image, block).stack >= d->snapshot->stack_count)
 		return false;
 	return lost ? class == VERDICT_DEFINITE || class == VERDICT_INDIRECT
 		    : class == VERDICT_REACHABLE;
@@ -131,22 +131,22 @@ static uint32_t *holder_typical(const struct describer *d, bool lost)
 	}
 	memset(blocks, 0xff, (n + 1) * sizeof(*blocks));
 	for (size_t i = 0; i < d->image->block_count; i++) {
-		const struct heap_block *b = &d->image->blocks[i];
+		const struct heap_block b = heap_block_at(d->image, i);
 
 		if (!holder_wants(d, i, lost))
 			continue;
-		sums[b->stack].age_ms += b->age_ms;
-		sums[b->stack].count++;
+		sums[b.stack].age_ms += b.age_ms;
+		sums[b.stack].count++;
 	}
 	for (size_t i = 0; i < d->image->block_count; i++) {
-		const struct heap_block *b = &d->image->blocks[i];
+		const struct heap_block b = heap_block_at(d->image, i);
 
 		if (!holder_wants(d, i, lost) ||
-		    b->age_ms < sums[b->stack].age_ms / sums[b->stack].count)
+		    b.age_ms < sums[b.stack].age_ms / sums[b.stack].count)
 			continue;
-		if (blocks[b->stack] == UINT32_MAX ||
-		    b->age_ms < d->image->blocks[blocks[b->stack]].age_ms)
-			blocks[b->stack] = (uint32_t)i;
+		if (blocks[b.stack] == UINT32_MAX ||
+		    b.age_ms < heap_block_at(d->image, blocks[b.stack]).age_ms)
+			blocks[b.stack] = (uint32_t)i;
 	}
 	return blocks;
 }

@@ -223,10 +223,10 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 	by_slot = reader_stacks_by_slot(c->trace, s, &slots);
 	if (reader_clock(c->trace, &clock))
 		clock.tick_ns = 0; /* no ages on this kernel */
-	c->image->blocks = calloc(c->live.count + 1, sizeof(*c->image->blocks));
+	c->image->entered = calloc(c->live.count + 1, sizeof(*c->image->entered));
 	if (c->target->tells)
 		c->image->weights = calloc(c->live.count + 1, sizeof(*c->image->weights));
-	if (!by_slot || !c->image->blocks || (c->target->tells && !c->image->weights)) {
+	if (!by_slot || !c->image->entered || (c->target->tells && !c->image->weights)) {
 		free(by_slot);
 		return refuse(reason, -ENOMEM, "no memory for its live blocks");
 	}
@@ -234,7 +234,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		s->stacks[i].older = (struct amount){0};
 	for (size_t i = 0; i < c->live.count; i++) {
 		const struct live_entry *entry = &c->live.entries[i];
-		struct heap_block *block = &c->image->blocks[c->image->block_count++];
+		struct heap_block *block = &c->image->entered[c->image->block_count++];
 		uint64_t age_ns = live_age_ns(&clock, entry->value.time);
 		double weight = capture_weigh(c, entry);
 

@@ -20,13 +20,13 @@ static inline struct heap_image *fake_image(const char *maps)
 
 	if (!image || maps_parse(maps, strlen(maps), &memory->maps))
 		abort();
-	image->blocks = calloc(FAKE_MAX, sizeof(*image->blocks));
+	image->entered = calloc(FAKE_MAX, sizeof(*image->entered));
 	memory->regions = calloc(FAKE_MAX, sizeof(*memory->regions));
 	memory->threads = calloc(16, sizeof(*memory->threads));
 	memory->data_size = 64 << 20;
 	memory->data = mmap(NULL, memory->data_size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!image->blocks || !memory->regions || !memory->threads || memory->data == MAP_FAILED)
+	if (!image->entered || !memory->regions || !memory->threads || memory->data == MAP_FAILED)
 		abort();
 	return image;
 }
@@ -66,7 +66,7 @@ static inline void fake_word(struct heap_image *image, uint64_t address, uint64_
 /* Its index once the image is finished is that of its address among the others. */
 static inline void fake_block(struct heap_image *image, uint64_t address, uint64_t size)
 {
-	image->blocks[image->block_count++] =
+	image->entered[image->block_count++] =
 		(struct heap_block){.address = address, .size = size, .stack = 0};
 }
 

@@ -58,8 +58,8 @@ static void forget(struct found *found)
 /* The block that is reported at the address, or (aligned ones) in which it is; its index. */
 static size_t find_block(const struct found *found, uint64_t address)
 {
-	const struct heap_block *blocks = found->image->blocks;
-	size_t i = BISECT(i, 0, found->image->block_count, blocks[i].address <= address);
+	size_t i = BISECT(i, 0, found->image->block_count,
+			  heap_block_address(found->image, i) <= address);
 
 	return i ? i - 1 : SIZE_MAX;
 }
@@ -67,16 +67,16 @@ static size_t find_block(const struct found *found, uint64_t address)
 static void check_block(const struct allocator_case *c, const struct found *found,
 			const struct side_block *block, uint8_t *seen)
 {
-	const struct heap_block *reported;
+	struct heap_block reported;
 	size_t i = find_block(found, block->address);
 
 	assert_true(i < found->image->block_count);
-	reported = &found->image->blocks[i];
+	reported = heap_block_at(found->image, i);
 	assert_int_equal(seen[i]++, 0);
 	/* A block that was to be aligned may begin behind its place, where the books do not say so. */
 	if (c->exact || !block->align)
-		assert_int_equal(reported->address, block->address);
-	assert_int_equal(reported->address + reported->size,
+		assert_int_equal(reported.address, block->address);
+	assert_int_equal(reported.address + reported.size,
 			 block->address + (c->exact ? block->size : block->usable));
 }
 
@@ -101,13 +101,13 @@ static void check_books(const struct allocator_case *c, struct real_process *pro
 	for (uint64_t i = 0; i < count; i++)
 		check_block(c, found, &blocks[i], seen);
 	for (size_t i = 0; i < found->image->block_count; i++) {
-		size_t before = find_block(first, found->image->blocks[i].address);
+		size_t before = find_block(first, heap_block_address(found->image, i));
 
 		if (seen[i])
 			continue;
 		assert_true(before < first->image->block_count);
-		assert_int_equal(first->image->blocks[before].address,
-				 found->image->blocks[i].address);
+		assert_int_equal(heap_block_address(first->image, before),
+				 heap_block_address(found->image, i));
 	}
 	assert_int_equal(found->inventory.count, 1);
 	assert_string_equal(found->inventory.allocators[0].shown.name, c->allocator);

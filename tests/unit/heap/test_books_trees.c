@@ -145,8 +145,8 @@ static bool is_old(const struct heap_image *image, uint64_t address)
 {
 	size_t i = heap_image_block(image, address);
 
-	return i < image->block_count && image->blocks[i].address == address &&
-	       image->blocks[i].stack == HEAP_OLD;
+	return i < image->block_count && heap_block_address(image, i) == address &&
+	       heap_block_at(image, i).stack == HEAP_OLD;
 }
 
 /* Blocks of its own that jemalloc 5.2 makes a thread when this first looks for an arena. */
@@ -160,18 +160,20 @@ static void compare(const struct heap_image *image, const struct heap_image *bef
 		    const struct real_books *books, size_t freed)
 {
 	size_t next = freed, others = 0, own = 0;
+	uint64_t end = 0;
 
 	for (size_t i = 0; i < image->block_count; i++) {
-		const struct heap_block *old = &image->blocks[i];
+		const struct heap_block old = heap_block_at(image, i);
 
-		assert_true(!i || old[-1].address + old[-1].size <= old->address);
-		if (next < books->count && books->blocks[next].address == old->address) {
-			assert_true(old->size >= books->blocks[next].asked);
+		assert_true(end <= old.address);
+		end = old.address + old.size;
+		if (next < books->count && books->blocks[next].address == old.address) {
+			assert_true(old.size >= books->blocks[next].asked);
 			next++;
 			continue;
 		}
-		assert_true(next == books->count || books->blocks[next].address > old->address);
-		own += !is_old(before, old->address);
+		assert_true(next == books->count || books->blocks[next].address > old.address);
+		own += !is_old(before, old.address);
 		others++;
 	}
 	assert_int_equal(next, books->count);
@@ -236,21 +238,21 @@ static void known(struct real_process *process, const struct heap_image *before,
 	size_t live = process->books->count - freed, own = 0;
 
 	assert_non_null(image);
-	image->blocks = calloc(live, sizeof(*image->blocks));
-	assert_non_null(image->blocks);
+	image->entered = calloc(live, sizeof(*image->entered));
+	assert_non_null(image->entered);
 	for (size_t i = 0; i < live; i++)
-		image->blocks[image->block_count++] = (struct heap_block){
+		image->entered[image->block_count++] = (struct heap_block){
 			.address = process->books->blocks[freed + i].address,
 			.size = process->books->blocks[freed + i].asked,
 		};
 	heap_image_finish(image);
 	assert_int_equal(dead_memory_find(image), 0);
 	for (size_t i = 0; i < live; i++)
-		assert_true(heap_block_room_end(image, i) > image->blocks[i].address);
+		assert_true(heap_block_room_end(image, i) > heap_block_address(image, i));
 	assert_int_equal(heap_image_take_old(image), 0);
 	for (size_t i = 0; i < image->block_count; i++)
-		own += image->blocks[i].stack == HEAP_OLD &&
-		       !is_old(before, image->blocks[i].address);
+		own += heap_block_at(image, i).stack == HEAP_OLD &&
+		       !is_old(before, heap_block_address(image, i));
 	assert_true(own <= own_blocks());
 	assert_true(image->block_count >= live);
 	heap_image_free(image);

@@ -394,8 +394,9 @@ static void forged(void **state)
 		fake_find_dead(image);
 		assert_int_equal(heap_image_take_old(image), 0);
 		for (size_t i = 1; i < image->block_count; i++)
-			assert_true(image->blocks[i - 1].address + image->blocks[i - 1].size <=
-				    image->blocks[i].address);
+			assert_true(heap_block_at(image, i - 1).address +
+					    heap_block_at(image, i - 1).size <=
+				    heap_block_address(image, i));
 		heap_image_free(image);
 	}
 }

@@ -54,9 +54,11 @@ static void merged(void **state)
 	assert_int_equal(heap_image_take_old(image), 0);
 	assert_int_equal(image->block_count, 64);
 	for (uint64_t i = 0; i < 64; i++) {
-		assert_int_equal(image->blocks[i].address, HEAP + 64 * i);
-		assert_int_equal(image->blocks[i].size, i % 3 ? 48 : 40);
-		assert_int_equal(image->blocks[i].stack, i % 3 ? HEAP_OLD : 0);
+		const struct heap_block block = heap_block_at(image, i);
+
+		assert_int_equal(block.address, HEAP + 64 * i);
+		assert_int_equal(block.size, i % 3 ? 48 : 40);
+		assert_int_equal(block.stack, i % 3 ? HEAP_OLD : 0);
 		assert_int_equal(heap_block_room_end(image, i), HEAP + 64 * i +
 									(i == 6	 ? 56
 									 : i % 3 ? 48
@@ -87,7 +89,7 @@ static void none_of_ours(void **state)
 	assert_int_equal(allocator->shown.in_use.count, most + 10);
 	assert_int_equal(heap_image_take_old(image), 0);
 	assert_int_equal(image->block_count, most);
-	assert_int_equal(image->blocks[7].size, 8);
+	assert_int_equal(heap_block_at(image, 7).size, 8);
 	heap_image_free(image);
 }
 

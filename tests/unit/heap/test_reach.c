@@ -377,8 +377,8 @@ static void sums(void **state)
 	fake_block(image, HEAP + 128, 50);
 	fake_block(image, HEAP + 256, 7);
 	fake_block(image, HEAP + 512, 9);
-	image->blocks[1].stack = 1;
-	image->blocks[3].stack = HEAP_NO_STACK;
+	image->entered[1].stack = 1;
+	image->entered[3].stack = HEAP_NO_STACK;
 	fake_word(image, DATA, HEAP);
 	fake_finish(image);
 	assert_int_equal(reach_new(image, &options, &reach), 0);
@@ -406,7 +406,7 @@ static void weights(void **state)
 	fake_block(image, HEAP, 100);
 	fake_block(image, HEAP + 128, 50);
 	fake_block(image, HEAP + 256, 8);
-	image->blocks[1].stack = 1;
+	image->entered[1].stack = 1;
 	image->sample_bytes = 1;
 	image->weights = calloc(2, sizeof(*image->weights));
 	assert_non_null(image->weights);
@@ -528,15 +528,15 @@ static void index_finds(void **state)
 	index = block_index_new(image);
 	assert_non_null(index);
 	for (size_t i = 0; i < image->block_count; i++) {
-		const struct heap_block *b = &image->blocks[i];
+		const struct heap_block b = heap_block_at(image, i);
 
-		assert_int_equal(block_index_find(index, b->address), i);
-		if (b->size) {
+		assert_int_equal(block_index_find(index, b.address), i);
+		if (b.size) {
 			assert_int_equal(block_index_find(index, heap_block_end(image, i) - 1), i);
-			assert_int_equal(block_index_find(index, b->address + b->size / 2), i);
+			assert_int_equal(block_index_find(index, b.address + b.size / 2), i);
 		}
-		if (i + 1 < image->block_count && b->size &&
-		    heap_block_end(image, i) < b[1].address)
+		if (i + 1 < image->block_count && b.size &&
+		    heap_block_end(image, i) < heap_block_address(image, i + 1))
 			assert_int_equal(block_index_find(index, heap_block_end(image, i)),
 					 BLOCK_NONE);
 	}

@@ -99,10 +99,10 @@ static inline void inspected_freeze(struct inspected *p)
 	p->image = heap_image_new(freeze_take_memory(freeze));
 	assert_non_null(p->image);
 	freeze_free(freeze);
-	p->image->blocks = calloc(p->count, sizeof(*p->image->blocks));
-	assert_non_null(p->image->blocks);
+	p->image->entered = calloc(p->count, sizeof(*p->image->entered));
+	assert_non_null(p->image->entered);
 	for (size_t i = 0; i < p->count; i++)
-		p->image->blocks[p->image->block_count++] = (struct heap_block){
+		p->image->entered[p->image->block_count++] = (struct heap_block){
 			.address = p->books[i].address,
 			.size = p->books[i].size,
 			.stack = HEAP_NO_STACK,

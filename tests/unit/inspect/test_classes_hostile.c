@@ -345,11 +345,11 @@ static void dictionaries(void **state)
 
 static void make_blocks(struct heap_image *image, size_t count)
 {
-	free(image->blocks);
-	image->blocks = calloc(count, sizeof(*image->blocks));
-	assert_non_null(image->blocks);
+	free(image->entered);
+	image->entered = calloc(count, sizeof(*image->entered));
+	assert_non_null(image->entered);
 	for (size_t i = 0; i < count; i++)
-		image->blocks[image->block_count++] =
+		image->entered[image->block_count++] =
 			(struct heap_block){.address = HEAP + 32 * i, .size = 32};
 }
 
@@ -419,7 +419,7 @@ static void too_many_sizes(void **state)
 	(void)state;
 	make_blocks(image, MANY);
 	for (size_t i = 0; i < MANY; i++) {
-		image->blocks[i].size = 1 + i % 32;
+		image->entered[i].size = 1 + i % 32;
 		fake_word(image, HEAP + 32 * i, i * 0x9e3779b97f4a7c15ull << 8 | 0x80);
 	}
 	classes = classify(image);
@@ -433,7 +433,7 @@ static void too_many_sizes(void **state)
 	image = make();
 	make_blocks(image, MANY);
 	for (size_t i = 0; i < MANY; i++)
-		image->blocks[i] =
+		image->entered[i] =
 			(struct heap_block){.address = 0x100000000 + (i << 24), .size = 16 + i};
 	classes = classify(image);
 	assert_in_range(classes->group_count, 100000, 1u << 17);

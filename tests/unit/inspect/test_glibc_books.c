@@ -133,7 +133,9 @@ static void compare(const struct program *p, const struct heap_image *image)
 
 	for (size_t b = 0; b < p->count || i < image->block_count;) {
 		const struct booked *booked = b < p->count ? &p->books[b] : NULL;
-		const struct heap_block *block = i < image->block_count ? &image->blocks[i] : NULL;
+		const struct heap_block at =
+			i < image->block_count ? heap_block_at(image, i) : (struct heap_block){0};
+		const struct heap_block *block = i < image->block_count ? &at : NULL;
 
 		if (booked && block && booked->address == block->address) {
 			if (booked->size != block->size && wrong++ < 10)
@@ -227,7 +229,8 @@ static void busy(void **state)
 
 			if (class == VERDICT_DEFINITE || class == VERDICT_INDIRECT)
 				fail_msg("round %u: %" PRIx64 " of %" PRIu64 " bytes is lost", i,
-					 image->blocks[b].address, image->blocks[b].size);
+					 heap_block_at(image, b).address,
+					 heap_block_at(image, b).size);
 		}
 		reach_free(reach);
 		heap_image_free(image);
