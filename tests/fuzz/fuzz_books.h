@@ -81,7 +81,7 @@ static inline void fuzz_books(struct heap_image *image, const uint8_t *data, siz
 		count += inventory.allocators[i].shown.in_use.count;
 	}
 	MUST(counted <= resident);
-	MUST(count == image->old_count);
+	MUST(count == image->old.count);
 	MUST(!heap_image_take_old(image));
 	for (size_t i = 1; i < image->block_count; i++) {
 		const struct heap_block before = heap_block_at(image, i - 1);

@@ -34,7 +34,7 @@ void heap_image_free(struct heap_image *image)
 	free(image->weights);
 	free(image->dead);
 	free(image->ended);
-	free(image->old);
+	block_list_free(&image->old);
 	free(image->claimed);
 	free(image);
 }
@@ -109,7 +109,7 @@ static int heap_weight_order(const void *a, const void *b)
 
 void heap_image_finish(struct heap_image *image)
 {
-	if (image->block_count)
+	if (image->entered && image->block_count)
 		heap_image_finish_blocks(image);
 	if (image->weight_count)
 		qsort(image->weights, image->weight_count, sizeof(*image->weights),
@@ -178,44 +178,45 @@ int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size)
 {
 	if (start + size < start)
 		return 0;
-	if (image->old_count >= OLD_MIN + image->memory->bytes / OLD_BYTES)
+	if (image->old.count >= OLD_MIN + image->memory->bytes / OLD_BYTES)
 		return -E2BIG;
-	if (!RESERVE_ITEM(image->old, image->old_count, image->old_room, 1024))
-		return -ENOMEM;
-	image->old[image->old_count++] =
-		(struct heap_block){.address = start, .size = size, .stack = HEAP_OLD};
-	return 0;
+	return block_list_add(&image->old, start, size);
 }
 
 /* From the last on, into where they will be: the blocks' memory has room for all of them. */
 static void heap_image_merge_old(struct heap_image *image)
 {
-	size_t blocks = image->block_count, old = image->old_count, at = blocks + old;
+	size_t blocks = image->block_count, old = image->old.count, at = blocks + old;
 
 	while (old) {
-		bool ours = blocks &&
-			    heap_block_order(&image->entered[blocks - 1], &image->old[old - 1]) > 0;
+		const struct block_place place = block_list_at(&image->old, old - 1);
+		const struct heap_block block = {
+			.address = place.address, .size = place.size, .stack = HEAP_OLD};
+		bool ours = blocks && heap_block_order(&image->entered[blocks - 1], &block) > 0;
 
 		at--;
 		if (image->room)
 			image->room[at] = ours ? image->room[blocks - 1] : 0;
-		image->entered[at] = ours ? image->entered[--blocks] : image->old[--old];
+		image->entered[at] = ours ? image->entered[--blocks] : block;
+		old -= !ours;
 	}
-	image->block_count += image->old_count;
+	image->block_count += image->old.count;
+	block_list_free(&image->old);
 }
 
 int heap_image_take_old(struct heap_image *image)
 {
-	size_t count = image->block_count + image->old_count;
+	size_t count = image->block_count + image->old.count;
 	struct heap_block *blocks;
 	uint32_t *room;
 
-	heap_image_sort(image->old, image->old_count);
-	if (!image->block_count) {
+	if (block_list_sort(&image->old))
+		return -ENOMEM;
+	if (!image->entered || !image->block_count) {
 		free(image->entered);
-		image->entered = TAKE_PTR(image->old);
-		image->block_count = image->old_count;
-	} else if (image->old_count) {
+		image->entered = NULL;
+		image->block_count = image->old.count;
+	} else if (image->old.count) {
 		blocks = reallocarray(image->entered, count, sizeof(*blocks));
 		if (!blocks)
 			return -ENOMEM;
@@ -226,9 +227,6 @@ int heap_image_take_old(struct heap_image *image)
 		image->room = room;
 		heap_image_merge_old(image);
 	}
-	free(image->old);
-	image->old = NULL;
-	image->old_count = image->old_room = 0;
 	return 0;
 }
 

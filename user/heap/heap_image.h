@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/heap/block_list.h"
 #include "user/heap/inventory.h"
 #include "user/process/memory_image.h"
 
@@ -45,8 +46,9 @@ struct heap_weight {
 
 struct heap_image {
 	struct memory_image *memory; /* finished; belongs to the heap image */
-	struct heap_block *entered;  /* by address; see heap_image_finish(), heap_block_at() */
-	size_t block_count;
+	/* by address; see heap_image_finish(). NULL: there are none but those in `old` */
+	struct heap_block *entered;
+	size_t block_count; /* of heap_block_at() */
 	/*
 	 * by block: how many bytes of what the allocator gave lie behind it and are its own; NULL: of none
 	 * that is known. heap_image_set_room(). Saturated
@@ -63,9 +65,8 @@ struct heap_image {
 	 */
 	uint64_t *ended;
 	size_t ended_count, ended_room;
-	/* those of HEAP_OLD, as the walkers find them, until heap_image_take_old() */
-	struct heap_block *old;
-	size_t old_count, old_room;
+	/* those of HEAP_OLD, as the walkers find them; heap_image_take_old() makes them blocks */
+	struct block_list old;
 	/*
 	 * by address, not overlapping: memory that an allocator has from another or from the kernel and makes
 	 * its own blocks of (CPython's arenas). It is no block itself, whatever the books of the one below
@@ -110,12 +111,18 @@ double heap_image_weight_of(const struct heap_image *image, const struct heap_bl
 /* The block of an index, and its address alone; of a finished image. */
 static inline struct heap_block heap_block_at(const struct heap_image *image, size_t block)
 {
-	return image->entered[block];
+	struct block_place old;
+
+	if (image->entered)
+		return image->entered[block];
+	old = block_list_at(&image->old, block);
+	return (struct heap_block){.address = old.address, .size = old.size, .stack = HEAP_OLD};
 }
 
 static inline uint64_t heap_block_address(const struct heap_image *image, size_t block)
 {
-	return image->entered[block].address;
+	return image->entered ? image->entered[block].address
+			      : block_list_address(&image->old, block);
 }
 
 /*

@@ -63,6 +63,14 @@ static inline void fake_word(struct heap_image *image, uint64_t address, uint64_
 	abort();
 }
 
+/* Where the block ends that was found as that one of those from before the attach. */
+static inline uint64_t fake_old_end(const struct heap_image *image, size_t i)
+{
+	const struct block_place old = block_list_at(&image->old, i);
+
+	return old.address + old.size;
+}
+
 /* Its index once the image is finished is that of its address among the others. */
 static inline void fake_block(struct heap_image *image, uint64_t address, uint64_t size)
 {

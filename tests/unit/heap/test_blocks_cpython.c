@@ -133,10 +133,10 @@ static void check_statistics(char *python)
 	assert_int_equal(shown->unbelieved_bytes, 0);
 	assert_int_equal(shown->arenas, s.arenas);
 	assert_int_equal(image->claimed_count, s.arenas);
-	for (size_t i = 0; i < image->old_count; i++) {
-		uint64_t size = image->old[i].size;
+	for (size_t i = 0; i < image->old.count; i++) {
+		uint64_t size = block_list_at(&image->old, i).size;
 
-		if (!heap_image_is_claimed(image, image->old[i].address))
+		if (!heap_image_is_claimed(image, block_list_at(&image->old, i).address))
 			continue;
 		assert_int_equal(size % 16, 0);
 		assert_in_range(size, 16, 512);
@@ -222,17 +222,17 @@ static void arena_in_block(void **state)
 	image->inventory = &inventory;
 	fake_find_dead(image);
 	below = walker_allocator(image, "below");
-	before = image->old_count;
+	before = image->old.count;
 	assert_int_equal(walker_report(image, below, INVENTORY_IN_USE, ARENA - 16,
 				       ARENA + l->arena + 48, UINT64_MAX),
 			 0);
-	assert_int_equal(image->old_count, before);
+	assert_int_equal(image->old.count, before);
 	assert_int_equal(shown->in_use.count, 0);
 	assert_int_equal(shown->books_bytes, 64);
 	assert_int_equal(walker_report(image, below, INVENTORY_IN_USE, ARENA + l->arena + 64,
 				       ARENA + l->arena + 128, UINT64_MAX),
 			 0);
-	assert_int_equal(image->old_count, before + 1);
+	assert_int_equal(image->old.count, before + 1);
 	assert_int_equal(shown->in_use.count, 1);
 	heap_image_free(image);
 }
@@ -326,7 +326,7 @@ static void broken_arenas(void **state)
 		fake_find_dead(image);
 		assert_int_equal(inventory.count, i ? 0 : 1);
 		assert_int_equal(shown->unbelieved_bytes, i ? 0 : l->arena);
-		assert_int_equal(image->old_count, 0);
+		assert_int_equal(image->old.count, 0);
 		heap_image_free(image);
 	}
 }

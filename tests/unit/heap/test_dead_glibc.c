@@ -173,8 +173,9 @@ static bool in_use(const struct heap_image *image, uint64_t address, uint64_t si
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < image->old_count; i++)
-		found += image->old[i].address == address && image->old[i].size == size;
+	for (size_t i = 0; i < image->old.count; i++)
+		found += block_list_at(&image->old, i).address == address &&
+			 block_list_at(&image->old, i).size == size;
 	assert_true(found <= 1);
 	return found;
 }
@@ -194,7 +195,7 @@ static void layouts_all(void **state)
 		assert_int_equal(inventory.count, 1);
 		assert_string_equal(a->why, "");
 		assert_int_equal(a->arenas, 2);
-		assert_int_equal(image->old_count, 3);
+		assert_int_equal(image->old.count, 3);
 		assert_true(in_use(image, c.unknown, 0x48));
 		assert_true(in_use(image, c.other, 0x38));
 		assert_true(in_use(image, c.mapped, 0x2ff0));

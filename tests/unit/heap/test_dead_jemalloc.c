@@ -72,13 +72,12 @@ static void books(void **state)
 		assert_string_equal(shown->version, i ? "5.2" : "5.3");
 		assert_string_equal(shown->why, "");
 		assert_int_equal(shown->arenas, 1);
-		assert_int_equal(image->old_count, 3);
-		assert_int_equal(image->old[0].address, JE_SLAB);
-		assert_int_equal(image->old[0].address + image->old[0].size, JE_SLAB + 48);
-		assert_int_equal(image->old[1].address, JE_SLAB + 48);
-		assert_int_equal(image->old[2].address, JE_LARGE + 0x240);
-		assert_int_equal(image->old[2].address + image->old[2].size,
-				 JE_LARGE + 0x240 + 0x4000);
+		assert_int_equal(image->old.count, 3);
+		assert_int_equal(block_list_at(&image->old, 0).address, JE_SLAB);
+		assert_int_equal(fake_old_end(image, 0), JE_SLAB + 48);
+		assert_int_equal(block_list_at(&image->old, 1).address, JE_SLAB + 48);
+		assert_int_equal(block_list_at(&image->old, 2).address, JE_LARGE + 0x240);
+		assert_int_equal(fake_old_end(image, 2), JE_LARGE + 0x240 + 0x4000);
 		assert_int_equal(shown->in_use.count, 3);
 		assert_int_equal(shown->in_use.bytes, 96 + 0x4000);
 		assert_int_equal(shown->cached_bytes, 48);
@@ -105,7 +104,7 @@ static void no_cache(void **state)
 		image->inventory = &inventory;
 		fake_word(image, jemalloc_old ? JE_CACHE2 + 936 : JE_BINS + 24 * 20, 0x1234);
 		fake_find_dead(image);
-		assert_int_equal(image->old_count, 0);
+		assert_int_equal(image->old.count, 0);
 		assert_int_equal(inventory.allocators[0].shown.in_use.count, 1); /* ours */
 		assert_true(inventory.allocators[0].shown.unbelieved_bytes >= 2 * 48 + 0x4000);
 		assert_non_null(strstr(inventory.allocators[0].shown.why, "cache"));

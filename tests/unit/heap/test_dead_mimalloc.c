@@ -147,7 +147,7 @@ static void all_blocks(void **state)
 	assert_int_equal(shown->books_bytes, 2 * SLICE + 2 * 384);
 	assert_int_equal(shown->in_use.bytes + shown->free_bytes + shown->books_bytes,
 			 2 * 6 * SLICE);
-	assert_int_equal(image->old_count, 5);
+	assert_int_equal(image->old.count, 5);
 	heap_image_free(image);
 }
 
@@ -201,11 +201,10 @@ static void huge(void **state)
 		assert_int_equal(shown->in_use.count, i < 2 ? 5 : 4);
 		assert_int_equal(shown->unbelieved_bytes, i == 3 ? 999 * SLICE : 0);
 		if (i < 2)
-			assert_int_equal(image->old[4].address,
+			assert_int_equal(block_list_at(&image->old, 4).address,
 					 i ? SECOND + (32ull << 20) : SECOND + SLICE);
 		if (i < 2)
-			assert_int_equal(image->old[4].address + image->old[4].size,
-					 SECOND + 1000 * SLICE);
+			assert_int_equal(fake_old_end(image, 4), SECOND + 1000 * SLICE);
 		heap_image_free(image);
 	}
 }

@@ -66,7 +66,7 @@ static void all_blocks(void **state)
 	assert_int_equal(shown->in_use.bytes + shown->slack_bytes + shown->free_bytes +
 				 shown->books_bytes,
 			 0x1000 + 0x2000 + 0x2000);
-	assert_int_equal(image->old_count, 4);
+	assert_int_equal(image->old.count, 4);
 	heap_image_free(image);
 }
 
@@ -135,8 +135,8 @@ static void far_moved(void **state)
 	block(image, SINGLE, start, stride, units, 100);
 	image->inventory = &inventory;
 	fake_find_dead(image);
-	assert_int_equal(image->old_count, 1);
-	assert_int_equal(image->old[0].address, start + 16 * units);
+	assert_int_equal(image->old.count, 1);
+	assert_int_equal(block_list_at(&image->old, 0).address, start + 16 * units);
 	assert_int_equal(inventory.allocators[0].shown.in_use.bytes, 100);
 	heap_image_free(image);
 }
@@ -154,7 +154,7 @@ static void overlapping(void **state)
 	meta(image, META + 80, GROUP + 0x800, 0, 0 | 1 << 5 | 63 << 6 | 1 << 12);
 	fake_find_dead(image);
 	assert_string_not_equal(inventory.allocators[0].shown.why, "");
-	assert_int_equal(image->old_count, 4);
+	assert_int_equal(image->old.count, 4);
 	heap_image_free(image);
 }
 

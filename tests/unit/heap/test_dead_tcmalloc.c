@@ -43,13 +43,13 @@ static void books(void **state)
 	assert_int_equal(inventory.count, 1);
 	assert_string_equal(shown->name, "tcmalloc (gperftools)");
 	assert_string_equal(shown->why, "");
-	assert_int_equal(image->old_count, 4);
-	assert_int_equal(image->old[0].address, tcmalloc_object(0));
-	assert_int_equal(image->old[0].address + image->old[0].size, tcmalloc_object(1));
-	assert_int_equal(image->old[1].address, tcmalloc_object(1));
-	assert_int_equal(image->old[2].address, TC_LARGE);
-	assert_int_equal(image->old[2].address + image->old[2].size, TC_LARGE + 0x4000);
-	assert_int_equal(image->old[3].address, TC_KEPT);
+	assert_int_equal(image->old.count, 4);
+	assert_int_equal(block_list_at(&image->old, 0).address, tcmalloc_object(0));
+	assert_int_equal(fake_old_end(image, 0), tcmalloc_object(1));
+	assert_int_equal(block_list_at(&image->old, 1).address, tcmalloc_object(1));
+	assert_int_equal(block_list_at(&image->old, 2).address, TC_LARGE);
+	assert_int_equal(fake_old_end(image, 2), TC_LARGE + 0x4000);
+	assert_int_equal(block_list_at(&image->old, 3).address, TC_KEPT);
 	assert_int_equal(shown->in_use.count, 4);
 	assert_int_equal(shown->in_use.bytes, 64 + 0x4000 + 0x2000);
 	assert_int_equal(shown->cached_bytes, 4 * 32);
@@ -106,7 +106,7 @@ static void broken_lists(void **state)
 		assert_true(fake_dead(image, TC_FREE));
 		assert_false(fake_dead(image, tcmalloc_object(1)));
 		/* What of its class is on no list may be in use, or on that one. */
-		assert_int_equal(image->old_count, 1); /* TC_KEPT */
+		assert_int_equal(image->old.count, 1); /* TC_KEPT */
 		assert_true(inventory.allocators[0].shown.unbelieved_bytes >= 32);
 		assert_string_not_equal(inventory.allocators[0].shown.why, "");
 		heap_image_free(image);

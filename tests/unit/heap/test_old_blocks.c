@@ -50,7 +50,7 @@ static void merged(void **state)
 	assert_int_equal(heap_image_set_room(image, 2, HEAP + 64 * 6 + 56), 0);
 	for (uint64_t i = 64; i-- > 0;)
 		report(image, HEAP + 64 * (i * 7 % 64), 48);
-	assert_int_equal(image->old_count, 64 - 22);
+	assert_int_equal(image->old.count, 64 - 22);
 	assert_int_equal(heap_image_take_old(image), 0);
 	assert_int_equal(image->block_count, 64);
 	for (uint64_t i = 0; i < 64; i++) {
@@ -84,7 +84,7 @@ static void none_of_ours(void **state)
 		assert_int_equal(walker_report(image, allocator, INVENTORY_IN_USE, HEAP + 16 * i,
 					       HEAP + 16 * i + 16, 8),
 				 0);
-	assert_int_equal(image->old_count, most);
+	assert_int_equal(image->old.count, most);
 	assert_string_not_equal(allocator->shown.why, "");
 	assert_int_equal(allocator->shown.in_use.count, most + 10);
 	assert_int_equal(heap_image_take_old(image), 0);
