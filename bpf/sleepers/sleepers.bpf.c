@@ -49,9 +49,14 @@ static __always_inline uint64_t switches_of(struct task_struct *task)
 	return BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 }
 
+/*
+ * `on_cpu` is an int, and on 7.3 a byte with others behind it, of which one says that the thread
+ * is blocked: as many bytes are read as this kernel has.
+ */
 static __always_inline bool is_asleep(struct task_struct *task)
 {
-	return !BPF_CORE_READ(task, on_cpu) && BPF_CORE_READ(task, __state) & TASK_INTERRUPTIBLE;
+	return !BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu) &&
+	       BPF_CORE_READ(task, __state) & TASK_INTERRUPTIBLE;
 }
 
 #if defined(__TARGET_ARCH_x86)
