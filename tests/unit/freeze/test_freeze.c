@@ -425,11 +425,8 @@ static void grown_meanwhile(void **state)
 		freeze_free(freeze);
 		for (int area = 0; area < AREAS; area++)
 			expect_area(image, area);
-		for (uint64_t i = 0; i < GROWN / 8; i++) {
-			uint64_t word;
-
-			assert_true(memory_image_word(image, (uint64_t)(uintptr_t)&shared->grown[i],
-						      &word));
+		for (uint64_t i = 0, word; i < GROWN / 8; i++) {
+			assert_true(memory_image_word(image, (uintptr_t)&shared->grown[i], &word));
 			assert_true(word == word_of(AREAS, i));
 		}
 		memory_image_free(image);
