@@ -306,8 +306,8 @@ static int glibc_try_piece(struct glibc_books *books, size_t arena, const uint64
 }
 
 /*
- * A block that was to be aligned begins later in its mapping: the chunk has how much later in its first word. For
- * alignments that are not larger than a page it is in the first one, for others at a page's end.
+ * A block that was to be aligned begins later in its mapping: the chunk has how much later in its first word. Its memory
+ * is at the first such address that leaves room for a chunk before it (_int_memalign()).
  */
 static bool glibc_is_aligned_chunk(struct glibc_books *books, uint64_t chunk, uint64_t page,
 				   uint64_t *size)
@@ -325,13 +325,11 @@ static uint64_t glibc_aligned_chunk(struct glibc_books *books, uint64_t page, ui
 {
 	uint64_t whole = *size;
 
-	for (uint64_t align = 64; align <= GLIBC_PAGE / 2; align *= 2) {
-		if (glibc_is_aligned_chunk(books, page + align - GLIBC_HEADER, page, size))
-			return page + align - GLIBC_HEADER;
-	}
-	for (uint64_t at = GLIBC_PAGE; at < whole && books->left; at += GLIBC_PAGE, books->left--) {
-		if (glibc_is_aligned_chunk(books, page + at - GLIBC_HEADER, page, size))
-			return page + at - GLIBC_HEADER;
+	for (uint64_t align = 64; align < whole; align *= 2) {
+		uint64_t chunk = page_up(page + 1, align) - GLIBC_HEADER;
+
+		if (glibc_is_aligned_chunk(books, chunk, page, size))
+			return chunk;
 	}
 	*size = whole;
 	return page;
@@ -347,6 +345,8 @@ static int glibc_try_mapped(struct glibc_books *books, size_t arena, const uint6
 	if (words[0] || (words[1] & GLIBC_FLAGS) != GLIBC_IS_MMAPPED || !size || size % GLIBC_PAGE)
 		return 0;
 	limit = glibc_memory_end(books, page);
+	if (size > limit - page)
+		return 0;
 	row.first = glibc_aligned_chunk(books, page, &size);
 	if (size > limit - page)
 		return 0;

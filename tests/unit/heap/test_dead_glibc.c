@@ -216,7 +216,7 @@ static void layouts_all(void **state)
 static void mappings(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		struct inventory inventory = {0};
 		const struct inspected_allocator *a = &inventory.allocators[0].shown;
 		struct chunks c;
@@ -240,16 +240,20 @@ static void mappings(void **state)
 		case 3: /* one that is not there */
 			params(image, &layouts[5], 0x6000);
 			break;
+		case 4: /* what looks like one of 64 TiB must not keep us from all else */
+			fake_word(image, MAPPED + 8, 1ull << 46 | 2);
+			break;
 		default: /* behind the mapping's end */
 			fake_word(image, MAPPED + 0x4000 + 8, 0x10000 | 2);
 			params(image, &layouts[5], 0);
 		}
 		fake_find_dead(image);
-		assert_int_equal(in_use(image, c.mapped, 0x2ff0), i != 1 && i != 4);
+		assert_int_equal(in_use(image, c.mapped, 0x2ff0), i != 1 && i != 5);
 		if (!i)
 			assert_true(in_use(image, MAPPED + 0x8000, 0x2000));
 		assert_int_equal(*a->why != '\0', i == 1 || i == 3);
 		assert_int_equal(a->unbelieved_bytes, i == 1 ? 0x3000 : 0);
+		assert_int_equal(a->cached_bytes, 0x30 + 0x20 + 0x30);
 		heap_image_free(image);
 	}
 }
