@@ -146,7 +146,8 @@ same_of() {
 	(($(jq .verdict.unread_bytes "$D/cut.json") > 60000)) || fail "$(<"$D/cut.json")"
 	# gcore's notes are behind the memory.
 	truncate -s $((size / 2)) "$D/gcore.$T_PID"
-	look "$D/gcore.$T_PID" >/dev/null
+	look "$D/gcore.$T_PID" >"$D/cut.json"
+	[[ $(jq .verdict.no_registers "$D/cut.json") == true ]] || fail "$(<"$D/cut.json")"
 	grep -q 'no registers of threads' "$D/tool.err" && grep -q 'which files were mapped' "$D/tool.err" || fail "$(<"$D/tool.err")"
 	# Cut everywhere it is one or the other: a report, or a reason.
 	for size in 1 63 64 100 1000 2000 4000 5000 9000 20000 70000; do

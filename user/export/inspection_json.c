@@ -41,11 +41,17 @@ static void inspection_json_put_allocator(struct json *to, const struct inspecte
 	json_number(to, "cached_bytes", a->cached_bytes);
 	json_number(to, "free_resident_bytes", a->free_resident);
 	json_number(to, "free_whole_pages_bytes", a->free_whole_pages);
+	if (a->dirty_resident)
+		json_number(to, "dirty_bytes", a->dirty_resident);
+	if (a->muzzy_resident)
+		json_number(to, "muzzy_bytes", a->muzzy_resident);
 	json_number(to, "books_bytes", a->books_bytes);
 	json_bool(to, "believed", !*a->why);
 	json_text(to, "why", *a->why ? a->why : NULL);
-	if (a->unbelieved_bytes)
+	if (a->unbelieved_bytes) {
 		json_number(to, "unbelieved_bytes", a->unbelieved_bytes);
+		json_number(to, "unbelieved_resident_bytes", a->unbelieved_resident);
+	}
 	json_end(to);
 }
 
@@ -104,12 +110,18 @@ static void inspection_json_put_loss(struct json *to, const struct inspection *i
 	json_end(to);
 }
 
-static void inspection_json_put_verdict(struct json *to, const struct verdict *v)
+static void inspection_json_put_verdict(struct json *to, const struct inspection *i)
 {
+	const struct verdict *v = &i->verdict;
+
 	json_object(to, "verdict");
 	json_put_classes(to, v->classes);
 	json_number(to, "unknown_bytes", v->unknown_bytes);
 	json_number(to, "unread_bytes", v->unread_bytes);
+	if (i->no_registers)
+		json_bool(to, "no_registers", true);
+	if (i->unknown_threads)
+		json_number(to, "unknown_threads", i->unknown_threads);
 	json_bool(to, "approximate", v->approximate);
 	json_end(to);
 }
@@ -157,7 +169,7 @@ int inspection_write_json(struct exporter *e, const struct inspection *i, size_t
 	for (size_t n = 0; n < i->mapping_count && n < top; n++)
 		inspection_json_put_mapping(to, &i->mappings[n]);
 	json_end(to);
-	inspection_json_put_verdict(to, &i->verdict);
+	inspection_json_put_verdict(to, i);
 	json_number(to, "loss_count", i->loss_count);
 	json_array(to, "losses");
 	for (size_t n = 0; n < i->loss_count && n < top; n++)

@@ -88,7 +88,7 @@ static void inspection_text_put_head(const struct inspection_page *page)
 static void inspection_text_put_caveats(const struct inspection_page *page)
 {
 	const struct verdict *v = &page->i->verdict;
-	char human[FORMAT_BYTES_MAX];
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 
 	if (v->approximate)
 		fputs("note   some of the memory was read while it ran, as it may not stand still "
@@ -98,6 +98,14 @@ static void inspection_text_put_caveats(const struct inspection_page *page)
 		fprintf(page->out,
 			"note   %s could not be read: what only it points to counts as lost\n",
 			format_bytes(human, v->unread_bytes));
+	if (page->i->no_registers)
+		fputs("note   it has no registers of threads: what only they hold counts as lost\n",
+		      page->out);
+	if (page->i->unknown_threads)
+		fprintf(page->out,
+			"note   the registers of %s of its threads are not known: what only they "
+			"hold counts as lost\n",
+			format_grouped(count, page->i->unknown_threads));
 }
 
 /* A line of a path, and how often it comes in a row. */
@@ -179,6 +187,10 @@ static void inspection_text_put_amounts(FILE *out, const struct inspected_alloca
 	fprintf(out, ", %s free in memory", format_bytes(human, a->free_resident));
 	if (a->free_whole_pages)
 		fprintf(out, " (%s of it whole pages)", format_bytes(human, a->free_whole_pages));
+	if (a->dirty_resident)
+		fprintf(out, ", %s of it dirty", format_bytes(human, a->dirty_resident));
+	if (a->muzzy_resident)
+		fprintf(out, ", %s of it muzzy", format_bytes(human, a->muzzy_resident));
 	if (a->cached_bytes)
 		fprintf(out, ", %s in caches", format_bytes(human, a->cached_bytes));
 	if (a->arenas)
@@ -191,7 +203,7 @@ static void inspection_text_put_allocator(const struct inspection_page *page,
 {
 	char human[FORMAT_BYTES_MAX];
 	FILE *out = page->out;
-	bool known = a->in_use.count || a->free_bytes || a->books_bytes || a->unbelieved_bytes;
+	bool known = a->in_use.count || a->free_bytes || a->books_bytes;
 
 	fputs("  ", out);
 	text_put_name(out, a->name);
@@ -208,9 +220,11 @@ static void inspection_text_put_allocator(const struct inspection_page *page,
 	fputs(known ? "\n    " : ": ", out);
 	text_set_style(out, page->options, TEXT_WARN);
 	/* One that is known by its name alone has nothing that could be found. */
-	if (a->unbelieved_bytes)
+	if (a->unbelieved_bytes && known)
 		fprintf(out,
 			"%s of it is not believed: ", format_bytes(human, a->unbelieved_bytes));
+	else if (a->unbelieved_bytes)
+		fprintf(out, "%s in memory; ", format_bytes(human, a->unbelieved_resident));
 	text_put_name(out, a->why);
 	text_set_style(out, page->options, TEXT_NONE);
 	fputc('\n', out);
@@ -255,9 +269,9 @@ static const char *inspection_text_remedy(const struct inspected_allocator *a)
 		const char *name, *remedy;
 	} remedies[] = {
 		{"glibc", "malloc_trim(0) gives whole pages back, also called by a debugger"},
-		{"jemalloc", "jemalloc gives pages back dirty_decay_ms after they were freed, when "
-			     "it is called "
-			     "next (MALLOC_CONF; background_thread:true does it without)"},
+		{"jemalloc", "jemalloc gives dirty pages back dirty_decay_ms after they were "
+			     "freed, when it is called next (MALLOC_CONF; background_thread:true "
+			     "does it without)"},
 		{"tcmalloc", "MallocExtension::ReleaseFreeMemory() gives them back, or "
 			     "TCMALLOC_RELEASE_RATE"},
 	};
@@ -284,6 +298,10 @@ static void inspection_text_put_advice(const struct inspection_page *page,
 	if (a->free_whole_pages < a->free_resident / 2)
 		fputs("most of it lies in pages with blocks in use (fragmentation), and cannot be "
 		      "given back\n",
+		      out);
+	else if (a->muzzy_resident > a->free_resident / 2)
+		fputs("most of it is muzzy: the kernel takes it as soon as it runs short of "
+		      "memory\n",
 		      out);
 	else
 		fprintf(out, "%s\n", remedy ? remedy : "most of it could be given back");
@@ -349,7 +367,10 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 	FILE *out = page->out;
 
 	inspection_text_heading(page, "What is lost: ");
-	text_put_classes(out, i->verdict.classes);
+	if (inspection_blocks(i))
+		text_put_classes(out, i->verdict.classes);
+	else
+		fputs("not known, for none of its blocks are seen", out);
 	fputc('\n', out);
 	for (size_t n = 0; n < shown; n++) {
 		const struct inspected_loss *loss = &i->losses[n];

@@ -95,6 +95,7 @@ void inventory_count(struct inventory *inventory, struct inventory_allocator *a,
 		break;
 	case INVENTORY_UNBELIEVED:
 		shown->unbelieved_bytes += end - start;
+		shown->unbelieved_resident += there.bytes;
 		break;
 	case INVENTORY_PARTS:
 		break;

@@ -102,12 +102,11 @@ bool jemalloc_read_extent(const struct page_tree *tree, uint64_t entry, struct p
 	out->state = bits >> layout->state_shift & ((1u << layout->state_bits) - 1);
 	out->size_class = bits >> layout->class_shift & 0xff;
 	if (out->state >= STATES || out->size_class > CLASSES ||
-	    (layout->entry_has_state && (bits >> 45 || (entry >> 2 & 7) != out->state ||
-					 (entry & 1) != jemalloc_is_slab(out))))
+	    (layout->entry_has_state && (bits >> 45 || (entry >> 2 & 7) != out->state)))
 		return false;
 	/*
-	 * The entry has a copy of what they say, which is not always kept up once the extent is
-	 * free.
+	 * The entry has a copy of what they say, which is not kept up once the extent is free: emap_remap()
+	 * leaves there that it was a slab, and of which class.
 	 */
 	return out->state != PAGE_SPAN_IN_USE ||
 	       (entry >> 48 == out->size_class && (entry & 1) == jemalloc_is_slab(out));

@@ -148,6 +148,20 @@ static int jemalloc_report_large(struct jemalloc_books *books, const struct page
 	return err ?: jemalloc_report(books, INVENTORY_BOOKS, block.end, e->end);
 }
 
+/* One in nobody's use. Retained ones have no memory, as a rule; of the others it is said how much. */
+static int jemalloc_report_free(struct jemalloc_books *books, const struct page_span *e)
+{
+	struct inspected_allocator *shown = books->allocator ? &books->allocator->shown : NULL;
+	uint64_t before = shown ? shown->free_resident : 0;
+	int err = jemalloc_report(books, INVENTORY_FREE, e->start, e->end);
+
+	if (shown && e->state == DIRTY)
+		shown->dirty_resident += shown->free_resident - before;
+	if (shown && e->state == MUZZY)
+		shown->muzzy_resident += shown->free_resident - before;
+	return err;
+}
+
 static int jemalloc_report_extents(struct jemalloc_books *books)
 {
 	struct jemalloc_walk walk = {0};
@@ -159,10 +173,10 @@ static int jemalloc_report_extents(struct jemalloc_books *books)
 		if (e->state == ACTIVE)
 			err = jemalloc_is_slab(e) ? jemalloc_report_slab(books, e, &walk)
 						  : jemalloc_report_large(books, e, &walk);
+		else if (e->state <= RETAINED)
+			err = jemalloc_report_free(books, e);
 		else
-			err = jemalloc_report(
-				books, e->state <= RETAINED ? INVENTORY_FREE : INVENTORY_UNBELIEVED,
-				e->start, e->end);
+			err = jemalloc_report(books, INVENTORY_UNBELIEVED, e->start, e->end);
 	}
 	return err;
 }

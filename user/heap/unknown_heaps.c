@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Allocators whose books nobody here reads, or whose books were not found: they are said by name, where a
- * mapping or a library has one. Names of mappings are what the allocator itself has given them with
+ * mapping or a file has one, or the shape of its mappings tells (unknown_shapes.c). Names of mappings are what the allocator itself has given them with
  * PR_SET_VMA_ANON_NAME (system-alloc.cc of Google's tcmalloc, common.h and linux.cpp of Scudo); what lies
  * there is the allocator's, and not believed.
  */
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/unknown_shapes.h"
 #include "user/heap/walker.h"
 
 struct unknown_heap {
 	const char *name;
-	const char *library; /* what the name of its file begins with; NULL: it is never one */
+	/* what the name of its file begins with, a library's or the program's; NULL: it is never one */
+	const char *file;
 	const char *mapping; /* what the names of its mappings begin with; NULL: they have none */
 	/* what its walker calls it; NULL: it has none */
 	const char *walked;
@@ -28,6 +30,13 @@ static const struct unknown_heap unknown_heaps[] = {
 	{"Hoard", "libhoard", NULL, NULL},
 	{"oneTBB", "libtbbmalloc", NULL, NULL},
 	{"AddressSanitizer", "libasan", NULL, NULL},
+	{"Java", "libjvm.so", NULL, NULL},
+	/* ggc-page.cc: cc1, cc1plus, cc1obj; link-time optimization; Fortran, Ada, D */
+	{"GCC's collected heap", "cc1", NULL, NULL},
+	{"GCC's collected heap", "lto1", NULL, NULL},
+	{"GCC's collected heap", "f951", NULL, NULL},
+	{"GCC's collected heap", "gnat1", NULL, NULL},
+	{"GCC's collected heap", "d21", NULL, NULL},
 	/* Of other versions than those that are known, or built in another way. */
 	{"jemalloc", "libjemalloc", NULL, "jemalloc"},
 	{"tcmalloc (gperftools)", "libtcmalloc", NULL, "tcmalloc (gperftools)"},
@@ -53,10 +62,10 @@ static bool unknown_is_here(const struct maps *maps, const struct unknown_heap *
 {
 	for (size_t i = 0; i < maps_count(maps); i++) {
 		const struct mapping *m = maps_at(maps, i);
-		const char *file = strrchr(m->path, '/');
+		const char *slash = strrchr(m->path, '/');
 
 		if (unknown_begins(m->path, heap->mapping) ||
-		    (file && m->exec && unknown_begins(file + 1, heap->library)))
+		    (slash && m->exec && unknown_begins(slash + 1, heap->file)))
 			return true;
 	}
 	return false;
@@ -75,15 +84,20 @@ static int unknown_report(struct heap_image *image, const struct unknown_heap *h
 			err = walker_report(image, allocator, INVENTORY_UNBELIEVED, m->start,
 					    m->end, UINT64_MAX);
 	}
-	walker_doubt(allocator, heap->walked ? "its books were not found: it may be a version that "
-					       "is not known, or not in use"
-					     : "its books are not known");
+	if (heap->walked)
+		walker_doubt(allocator, "its books were not found: it may be a version that is not "
+					"known, or not in use");
+	else if (heap->mapping)
+		walker_doubt(allocator, "its books are not known");
+	else
+		walker_doubt(allocator, "its books are not known, and what it has is among the "
+					"mappings of no allocator");
 	return err;
 }
 
 int unknown_heaps_mark(struct heap_image *image)
 {
-	int err = 0;
+	int err = image->inventory ? unknown_shapes_mark(image) : 0;
 
 	for (size_t i = 0; image->inventory && !err && i < ARRAY_SIZE(unknown_heaps); i++) {
 		const struct unknown_heap *heap = &unknown_heaps[i];

@@ -46,6 +46,8 @@ static void inspect_say_who(struct inspect_run *run, struct inspect_source *sour
 	out->verdict.read_bytes = source->read_bytes;
 	out->verdict.unread_bytes = source->unread_bytes;
 	out->verdict.approximate = source->approximate;
+	out->unknown_threads = source->unknown_threads;
+	out->no_registers = source->no_registers;
 }
 
 /* What the allocators' books say: the blocks, what is free, and how much of it is there. */

@@ -107,6 +107,8 @@ static int core_take(struct inspect_source *out, char reason[static REASON_MAX])
 	out->shmem = facts->shared_bytes;
 	out->read_bytes = facts->mapped_bytes + facts->copied_bytes;
 	out->unread_bytes = facts->cut_bytes;
+	out->unknown_threads = facts->threads_unknown;
+	out->no_registers = !facts->threads;
 	return 0;
 }
 

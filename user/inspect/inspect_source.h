@@ -29,6 +29,9 @@ struct inspect_source {
 	uint64_t file_private;
 	uint64_t pause_ns, read_bytes, unread_bytes;
 	bool approximate; /* some of the memory was read while it ran */
+	/* Of a core: threads whose registers are not known; it has none of any thread. */
+	uint64_t unknown_threads;
+	bool no_registers;
 	/* For the process's files: object_cache_get(), of a core with pid 0. */
 	struct object_cache *objects;
 	struct core_file *core_file; /* has what is in the cache; NULL: a living process */

@@ -32,7 +32,8 @@ const char *memory_part_text(enum memory_part part)
 		[MEMORY_SLACK] = "more than was asked for, in blocks in use",
 		[MEMORY_FREE] = "free, kept by the allocator",
 		[MEMORY_BOOKS] = "the allocator's own books",
-		[MEMORY_UNBELIEVED] = "an allocator's, with books that do not add up",
+		[MEMORY_UNBELIEVED] =
+			"an allocator's, with books that are not known or do not add up",
 		[MEMORY_STACKS] = "stacks of threads",
 		[MEMORY_ANONYMOUS] = "mappings of no allocator that is known",
 		[MEMORY_FILE_PRIVATE] = "data of the program and its libraries",

@@ -45,8 +45,14 @@ struct inspected_allocator {
 	uint64_t free_resident; /* of free_bytes */
 	uint64_t
 		free_whole_pages; /* of free_resident: what could be given back, a page at a time */
+	/*
+	 * jemalloc, of free_resident: pages that are the process's until they decay, and such that the kernel
+	 * takes when it runs short of memory (MADV_FREE)
+	 */
+	uint64_t dirty_resident, muzzy_resident;
 	uint64_t books_bytes;
 	uint64_t unbelieved_bytes;
+	uint64_t unbelieved_resident;
 	char why[REASON_MAX]; /* why not all is believed, a clause; "": all is */
 };
 
@@ -105,6 +111,9 @@ struct inspection {
 	size_t allocator_count;
 	struct inspected_mapping *mappings; /* the largest first. Owned */
 	size_t mapping_count;
+	/* Of a core: threads whose registers are not known; it has none of any thread. */
+	uint64_t unknown_threads;
+	bool no_registers;
 	struct verdict verdict;		/* of all blocks; pause_ns and read_bytes stand there */
 	struct inspected_group *groups; /* the most bytes first. Owned */
 	size_t group_count;

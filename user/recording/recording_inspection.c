@@ -23,7 +23,7 @@ enum inspection_field {
 	INSPECTION_ELAPSED_NS = 2,
 	INSPECTION_PID = 3,
 	INSPECTION_COMM = 4,
-	INSPECTION_FLAGS = 5, /* 1 final, 2 approximate */
+	INSPECTION_FLAGS = 5, /* 1 final, 2 approximate, 4 no registers */
 	INSPECTION_ARGUMENT = 6,
 	INSPECTION_CORE = 7,
 	INSPECTION_RSS_ANON = 8,
@@ -41,8 +41,13 @@ enum inspection_field {
 	INSPECTION_MAPPING = 20,
 	INSPECTION_GROUP = 21,
 	INSPECTION_LOSS = 22,
+	INSPECTION_UNKNOWN_THREADS = 23,
 };
-enum inspection_flag { INSPECTION_FINAL = 1u << 0, INSPECTION_APPROXIMATE = 1u << 1 };
+enum inspection_flag {
+	INSPECTION_FINAL = 1u << 0,
+	INSPECTION_APPROXIMATE = 1u << 1,
+	INSPECTION_NO_REGISTERS = 1u << 2,
+};
 
 static const struct wire_number inspection_numbers[] = {
 	WIRE_NUMBER(INSPECTION_TIME_NS, struct inspection, time_ns),
@@ -56,6 +61,7 @@ static const struct wire_number inspection_numbers[] = {
 	WIRE_NUMBER(INSPECTION_UNKNOWN_BYTES, struct inspection, verdict.unknown_bytes),
 	WIRE_NUMBER(INSPECTION_UNREAD_BYTES, struct inspection, verdict.unread_bytes),
 	WIRE_NUMBER(INSPECTION_TOOL_BYTES, struct inspection, tool_bytes),
+	WIRE_NUMBER_IF_ANY(INSPECTION_UNKNOWN_THREADS, struct inspection, unknown_threads),
 	{0},
 };
 
@@ -73,6 +79,9 @@ enum allocator_field {
 	ALLOCATOR_FREE_WHOLE_PAGES = 11,
 	ALLOCATOR_BOOKS = 12,
 	ALLOCATOR_UNBELIEVED = 13,
+	ALLOCATOR_UNBELIEVED_RESIDENT = 14,
+	ALLOCATOR_DIRTY = 15,
+	ALLOCATOR_MUZZY = 16,
 };
 
 static const struct wire_number allocator_numbers[] = {
@@ -86,6 +95,10 @@ static const struct wire_number allocator_numbers[] = {
 	WIRE_NUMBER(ALLOCATOR_FREE_WHOLE_PAGES, struct inspected_allocator, free_whole_pages),
 	WIRE_NUMBER(ALLOCATOR_BOOKS, struct inspected_allocator, books_bytes),
 	WIRE_NUMBER(ALLOCATOR_UNBELIEVED, struct inspected_allocator, unbelieved_bytes),
+	WIRE_NUMBER_IF_ANY(ALLOCATOR_UNBELIEVED_RESIDENT, struct inspected_allocator,
+			   unbelieved_resident),
+	WIRE_NUMBER_IF_ANY(ALLOCATOR_DIRTY, struct inspected_allocator, dirty_resident),
+	WIRE_NUMBER_IF_ANY(ALLOCATOR_MUZZY, struct inspected_allocator, muzzy_resident),
 	{0},
 };
 
@@ -226,7 +239,8 @@ void recording_put_inspection(struct recording_out *out, const struct inspection
 	wire_bytes(to, INSPECTION_COMM, i->comm, strnlen(i->comm, sizeof(i->comm)));
 	wire_uint(to, INSPECTION_FLAGS,
 		  (i->final ? INSPECTION_FINAL : 0) |
-			  (i->verdict.approximate ? INSPECTION_APPROXIMATE : 0));
+			  (i->verdict.approximate ? INSPECTION_APPROXIMATE : 0) |
+			  (i->no_registers ? INSPECTION_NO_REGISTERS : 0));
 	for (char *const *argument = i->cmdline; argument && *argument; argument++)
 		wire_string(to, INSPECTION_ARGUMENT, *argument);
 	inspection_put_text(to, INSPECTION_CORE, i->core);
@@ -513,6 +527,7 @@ static void inspection_take_number(struct inspection *out, const struct wire_fie
 	case INSPECTION_FLAGS:
 		out->final = f->number & INSPECTION_FINAL;
 		out->verdict.approximate = f->number & INSPECTION_APPROXIMATE;
+		out->no_registers = f->number & INSPECTION_NO_REGISTERS;
 		break;
 	default:
 		wire_take_number(inspection_numbers, f, out);

@@ -82,9 +82,38 @@ static void books(void **state)
 		assert_int_equal(shown->in_use.bytes, 96 + 0x4000);
 		assert_int_equal(shown->cached_bytes, 48);
 		assert_int_equal(shown->free_bytes, 254 * 48 + 0x4000);
+		assert_int_equal(shown->dirty_resident, 0x4000);
+		assert_int_equal(shown->muzzy_resident, 0);
 		/* What is around the large block, the cache's arrays, the base block. */
 		assert_int_equal(shown->books_bytes, 0x1000 + 0x8000 + 0x600000);
 		assert_int_equal(shown->unbelieved_bytes, 0);
+		heap_image_free(image);
+	}
+	jemalloc_old = false;
+}
+
+/* What is free is told apart by what has become of its pages; of one that was a slab the tree says so still. */
+static void decayed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		struct inventory inventory = {0};
+		const struct inspected_allocator *shown = &inventory.allocators[0].shown;
+		struct jemalloc_parts p;
+		struct heap_image *image;
+		uint64_t what = (uint64_t)i / 4 + 1, edata; /* dirty, muzzy, retained */
+
+		jemalloc_old = i & 1;
+		image = fake_jemalloc(&p);
+		image->inventory = &inventory;
+		edata = jemalloc_extent(image, JE_DIRTY, 0x4000, what, JE_FREE_CLASS, 0, 0);
+		if (i & 2)
+			jemalloc_entry(image, JE_DIRTY, jemalloc_entry_of(edata, what, 2, 1));
+		fake_find_dead(image);
+		assert_string_equal(shown->why, "");
+		assert_int_equal(shown->free_bytes, 254 * 48 + 0x4000);
+		assert_int_equal(shown->dirty_resident, what == 1 ? 0x4000 : 0);
+		assert_int_equal(shown->muzzy_resident, what == 2 ? 0x4000 : 0);
 		heap_image_free(image);
 	}
 	jemalloc_old = false;
@@ -224,9 +253,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),	cmocka_unit_test(books),
-		cmocka_unit_test(no_cache),	cmocka_unit_test(broken),
-		cmocka_unit_test(broken_cache), cmocka_unit_test(left_entries),
-		cmocka_unit_test(no_tree),
+		cmocka_unit_test(decayed),	cmocka_unit_test(no_cache),
+		cmocka_unit_test(broken),	cmocka_unit_test(broken_cache),
+		cmocka_unit_test(left_entries), cmocka_unit_test(no_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

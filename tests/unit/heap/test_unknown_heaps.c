@@ -10,14 +10,14 @@
 #include "tests/unit/heap/fake_image.h"
 #include "tests/unit/heap/fake_jemalloc.h"
 
-static const char maps[] =
-	"10000000-10200000 rw-p 00000000 00:00 0 [anon:scudo:primary]\n"
-	"10200000-10300000 rw-p 00000000 00:00 0 [anon:mine]\n"
-	"10300000-10400000 rw-p 00000000 00:00 0 [anon:scudo:secondary]\n"
-	"20000000-20010000 r-xp 00000000 08:01 7 /usr/lib/libmimalloc.so.3.0\n"
-	"20010000-20020000 rw-p 00010000 08:01 7 /usr/lib/libmimalloc.so.3.0\n"
-	"30000000-30010000 r-xp 00000000 08:01 8 /usr/lib/notlibjemalloc.so\n"
-	"30020000-30030000 r--p 00000000 08:01 9 /home/me/libtcmalloc.so.notes\n";
+static const char maps[] = "10000000-10200000 rw-p 00000000 00:00 0 [anon:scudo:primary]\n"
+			   "10200000-10300000 rw-p 00000000 00:00 0 [anon:mine]\n"
+			   "10300000-10400000 rw-p 00000000 00:00 0 [anon:scudo:secondary]\n"
+			   "20000000-20010000 r-xp 00000000 08:01 7 /usr/lib/libmimalloc.so.3.0\n"
+			   "20010000-20020000 rw-p 00010000 08:01 7 /usr/lib/libmimalloc.so.3.0\n"
+			   "30000000-30010000 r-xp 00000000 08:01 8 /usr/lib/notlibjemalloc.so\n"
+			   "30020000-30030000 r--p 00000000 08:01 9 /home/me/libtcmalloc.so.notes\n"
+			   "40000000-40010000 r-xp 00000000 08:01 10 /usr/lib/jvm/libjvm.so\n";
 
 static void named(void **state)
 {
@@ -31,14 +31,17 @@ static void named(void **state)
 	fake_region(image, 0x10200000, 0x1000);
 	fake_region(image, 0x10300000, 0x2000);
 	fake_find_dead(image);
-	assert_int_equal(inventory.count, 2);
+	assert_int_equal(inventory.count, 3);
 	assert_string_equal(a[0].shown.name, "Scudo");
 	assert_string_equal(a[0].shown.why, "its books are not known");
 	assert_int_equal(a[0].shown.unbelieved_bytes, 0x300000);
 	assert_int_equal(a[0].resident[INVENTORY_UNBELIEVED], 0x5000);
-	assert_string_equal(a[1].shown.name, "mimalloc");
-	assert_non_null(strstr(a[1].shown.why, "not found"));
-	assert_int_equal(a[1].shown.unbelieved_bytes, 0);
+	assert_int_equal(a[0].shown.unbelieved_resident, 0x5000);
+	assert_string_equal(a[1].shown.name, "Java");
+	assert_non_null(strstr(a[1].shown.why, "among the mappings"));
+	assert_string_equal(a[2].shown.name, "mimalloc");
+	assert_non_null(strstr(a[2].shown.why, "not found"));
+	assert_int_equal(a[2].shown.unbelieved_bytes, 0);
 	assert_int_equal(image->dead_count, 0);
 	heap_image_free(image);
 }
@@ -65,6 +68,173 @@ static void walked(void **state)
 	}
 }
 
+/* ---- told by their shape ------------------------------------------------------------------ */
+
+#define RUN(start, end, rights) start "-" end " " rights " 00000000 00:00 0 \n"
+
+/* What the inventory has of the only heap that there is, or must not have. */
+static void shape(struct heap_image *image, const char *name, uint64_t bytes, uint64_t resident)
+{
+	struct inventory inventory = {0};
+	const struct inspected_allocator *a = &inventory.allocators[0].shown;
+
+	image->inventory = &inventory;
+	fake_find_dead(image);
+	assert_int_equal(inventory.count, name != NULL);
+	if (name) {
+		assert_string_equal(a->name, name);
+		assert_string_equal(a->why, "its books are not known");
+		assert_int_equal(a->unbelieved_bytes, bytes);
+		assert_int_equal(a->unbelieved_resident, resident);
+	}
+	heap_image_free(image);
+}
+
+static void go(void **state)
+{
+	struct heap_image *image = fake_image(RUN("c000000000", "c000400000", "rw-p")
+						      RUN("c000400000", "c004000000", "---p"));
+
+	(void)state;
+	fake_region(image, 0xc000000000, 0x5000);
+	/* A goroutine runs: its stack is the heap's. */
+	fake_thread(image, 0xc000001000, 0x500000, 0);
+	shape(image, "Go", 0x400000, 0x5000);
+	/* At another place the stack tells, of what begins with memory and not with a guard. */
+	image = fake_image(RUN("1298000000", "1298400000", "rw-p")
+				   RUN("1298400000", "129c000000", "---p"));
+	fake_thread(image, 0x1298001000, 0x500000, 0);
+	shape(image, "Go", 0x400000, 0);
+	image = fake_image(RUN("1298000000", "1298400000", "---p")
+				   RUN("1298400000", "129c000000", "rw-p"));
+	fake_thread(image, 0x1298401000, 0x500000, 0);
+	shape(image, NULL, 0, 0);
+	shape(fake_image(RUN("1298000000", "1298400000", "rw-p")
+				 RUN("1298400000", "129c000000", "---p")),
+	      NULL, 0, 0);
+	/* Somebody else's at that place. */
+	shape(fake_image(RUN("c000000000", "c000400000", "rw-p")), NULL, 0, 0);
+	shape(fake_image(RUN("c010000000", "c014000000", "rw-p")), NULL, 0, 0);
+}
+
+/* A pool of 1 GiB with two super pages; the first one's metadata may be elsewhere. */
+static void partition_alloc(void **state)
+{
+	struct heap_image *image = fake_image(
+		RUN("100000000000", "100000004000", "---p") RUN("100000004000", "100000104000",
+								"rw-p")
+			RUN("100000104000", "100000202000", "---p") RUN("100000202000",
+									"100000203000", "rw-p")
+				RUN("100000203000", "100000204000", "---p")
+					RUN("100000204000", "100000208000", "rw-p")
+						RUN("100000208000", "100040000000", "---p"));
+
+	(void)state;
+	fake_region(image, 0x100000004000, 0x2000);
+	fake_region(image, 0x100000202000, 0x1000);
+	shape(image, "PartitionAlloc", 0x100000 + 0x1000 + 0x4000, 0x3000);
+	/* Without guards around the page it may be anything. */
+	shape(fake_image(RUN("100000000000", "100000202000", "---p")
+				 RUN("100000202000", "100000203000", "rw-p")
+					 RUN("100000203000", "100040000000", "rw-p")),
+	      NULL, 0, 0);
+}
+
+static struct heap_image *cage(void)
+{
+	struct heap_image *image = fake_image(
+		RUN("200000000000", "200000040000", "---p") RUN("200000040000", "200000080000",
+								"rw-p")
+			RUN("200000080000", "200000100000", "---p") RUN("200000100000",
+									"200000140000", "rw-p")
+				RUN("200000140000", "200000180000", "rw-p")
+					RUN("200000180000", "2000001c0000", "rw-p")
+						RUN("2000001c0000", "200100000000", "---p"));
+
+	fake_region(image, 0x200000040000, 0x1000);
+	fake_region(image, 0x200000100000, 0x1000);
+	fake_region(image, 0x200000140000, 0x1000);
+	fake_region(image, 0x200000180000, 0x1000);
+	return image;
+}
+
+static void v8_in_a_cage(void **state)
+{
+	struct heap_image *image = cage();
+
+	(void)state;
+	fake_word(image, 0x200000040008, 1);
+	fake_word(image, 0x200000100008, 4);
+	shape(image, "V8", 4 * 0x40000, 0x4000);
+	image = cage();
+	fake_word(image, 0x200000040008, 2);
+	fake_word(image, 0x200000100008, 4);
+	shape(image, NULL, 0, 0);
+}
+
+/* Each page begins with the handle of the heap, which lies outside. */
+static void oilpan(void **state)
+{
+	static const uint64_t pages[] = {0x200000000000, 0x200000080000, 0x2000000c0000,
+					 0x2000000e0000};
+	/* what they begin with, and the last of them: outside, inside, unmapped, another one */
+	static const uint64_t handles[][2] = {
+		{0x100000000100, 0x100000000100},
+		{0x200000040010, 0x200000040010},
+		{0x300000000000, 0x300000000000},
+		{0x100000000100, 0x100000000108},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct heap_image *image = fake_image(
+			RUN("100000000000", "100000001000",
+			    "rw-p") RUN("200000000000", "200000080000",
+					"rw-p") RUN("200000080000", "2000000a0000", "rw-p")
+				RUN("2000000a0000", "2000000c0000",
+				    "---p") RUN("2000000c0000", "2000000e0000", "rw-p")
+					RUN("2000000e0000", "200000100000", "rw-p")
+						RUN("200000100000", "200100000000", "---p"));
+
+		for (size_t page = 0; page < 4; page++) {
+			fake_region(image, pages[page], 0x1000);
+			fake_word(image, pages[page], handles[i][page == 3]);
+		}
+		shape(image, i ? NULL : "Oilpan (Chromium)", 0x80000 + 3 * 0x20000, 0x4000);
+	}
+}
+
+/* A page that begins at the address, and one of another size right behind. */
+static void v8_page(struct heap_image *image, uint64_t at, uint64_t size)
+{
+	fake_word(image, at, size);
+	fake_word(image, at + 8, 4);
+	fake_word(image, at + 16, 0x300eb360);
+	fake_word(image, at + 24, at + 0x1148);
+	fake_word(image, at + 32, at + size);
+	fake_word(image, at + 80, at);
+	fake_word(image, at + 88, size);
+}
+
+static void v8_pages(void **state)
+{
+	(void)state;
+	for (unsigned amiss = 0; amiss < 2; amiss++) {
+		struct heap_image *image = fake_image(RUN("44a7bf40000", "44a7bfc2000", "rw-p") RUN(
+			"54a7bf40000", "54a7bf80000", "rw-p"));
+
+		fake_region(image, 0x44a7bf40000, 0x82000);
+		fake_region(image, 0x54a7bf40000, 0x1000);
+		v8_page(image, 0x44a7bf40000, 0x40000);
+		v8_page(image, 0x44a7bf80000, 0x42000);
+		if (amiss) /* objects behind the page's end */
+			fake_word(image, 0x44a7bf40000 + 32, 0x44a7bf40000 + 0x40008);
+		shape(image, amiss ? NULL : "V8", 0x82000, 0x82000);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
 /* Nobody asks: nothing is said. */
 static void unasked(void **state)
 {
@@ -78,9 +248,10 @@ static void unasked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(named),
-		cmocka_unit_test(walked),
-		cmocka_unit_test(unasked),
+		cmocka_unit_test(named),	cmocka_unit_test(walked),
+		cmocka_unit_test(go),		cmocka_unit_test(partition_alloc),
+		cmocka_unit_test(v8_in_a_cage), cmocka_unit_test(oilpan),
+		cmocka_unit_test(v8_pages),	cmocka_unit_test(unasked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
