@@ -181,6 +181,30 @@ agrees() {
 	refused 1 'no permission; run memleakbpf as root \(sudo\), or with CAP_SYS_PTRACE'
 }
 
+@test "no memory to inspect one: it is said, and the next one is inspected" {
+	local megabytes small said=()
+
+	[[ ${SANITIZE-} != 1 ]] || skip "AddressSanitizer's shadow needs terabytes of address space"
+	start_target "$TARGETS/million" 1000000
+	tell go
+	sleep 1000 3>&- &
+	small=$!
+	PIDS+=("$small")
+	# Not even for a copy of it; then for that and no more.
+	for megabytes in 60 70 80 90 100 110 120; do
+		STATUS=0
+		timeout "$DEADLINE" prlimit "--as=$((megabytes << 20))" "$TOOL" inspect -f json -p "$T_PID,$small" >"$D/run.out" 2>"$D/run.err" \
+			3>&- || STATUS=$?
+		[[ $(jq -r .pid "$D/run.out" | tail -1) == "$small" ]] || fail "$megabytes MiB, status $STATUS: $(<"$D/run.err")"
+		[[ $STATUS -eq 1 ]] || continue
+		[[ $(wc -l <"$D/run.out") -eq 1 ]] || fail "$megabytes MiB: $(<"$D/run.out")"
+		[[ $(<"$D/run.err") =~ ^"memleakbpf: process $T_PID (million): not inspected: "(.*)$ ]] || fail "$(<"$D/run.err")"
+		said+=("${BASH_REMATCH[1]}")
+	done
+	[[ ${said[*]} == *'not enough memory to go through its blocks'* && $STATUS -eq 0 ]] || fail "status $STATUS at last: ${said[*]}"
+	end_target
+}
+
 @test "what cannot be inspected is refused in one line" {
 	run_tool inspect -p 4194303
 	refused 1 'no process 4194303'

@@ -106,6 +106,7 @@ static int inspect_relate(struct inspect_command *c, struct inspect_target *targ
 	return err ?: inspection_sort(now, report_inspection_order(c->config->show.sort));
 }
 
+/* 0, also where there is no memory for it: that is said, and others may go on. -errno: nothing more can be written. */
 static int inspect_show(struct inspect_command *c, struct inspect_source *source,
 			struct inspect_target *target)
 {
@@ -115,16 +116,23 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 		.contents = c->config->verdict.contents,
 	};
 	struct inspection *now = NULL;
+	char comm[16];
 	pid_t pid = source->pid;
 	int err;
 
+	memcpy(comm, source->comm, sizeof(comm));
 	log_progress("going through the heap of process %d …", (int)pid);
 	err = inspect(source, &options, &now);
 	log_progress_end();
 	err = err ?: inspect_relate(c, target, now);
 	if (err) {
 		inspection_free(now);
-		return log_errno(err, "process %d: cannot inspect it", (int)pid);
+		c->failed = true;
+		log_error("process %d (%.16s): not inspected: there is not enough memory to go "
+			  "through "
+			  "its blocks (ulimit -v, or the limit of the cgroup)",
+			  (int)pid, *comm ? comm : "?");
+		return 0;
 	}
 	now->final = c->stop;
 	c->found_leaks |= now->verdict.classes[VERDICT_DEFINITE].count != 0;
