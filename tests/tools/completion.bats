@@ -50,6 +50,9 @@ offers() {
 	offers '--verbose --version' doctor --ver
 	offers '--metrics --metrics-host --metrics-processes' survey --met
 	offers '' record --met
+	offers '--inspect' --insp
+	offers '--inspect' record --insp
+	offers '' survey --insp
 }
 
 @test "values that have names" {

@@ -125,6 +125,21 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 	};
 }
 
+/* The same of a process that is traced. */
+static inline void sample_inspection_fill_traced(struct sample_inspection *s)
+{
+	sample_inspection_fill(s);
+	s->inspection.traced = true;
+	s->groups[0].origin = (struct inspected_origin){
+		{96000, 2000}, {72000, 1500}, 0xfeed, (char *)"make_session"};
+	s->groups[1].origin =
+		(struct inspected_origin){{64000, 1000}, {64000, 1000}, 0xbeef, (char *)"buy"};
+	s->groups[2].origin =
+		(struct inspected_origin){.traced = {640, 1}, .most = {640, 1}, .stack_id = 1};
+	s->losses[0].origin =
+		(struct inspected_origin){{2400, 50}, {960, 20}, 0xfeed, (char *)"make_session"};
+}
+
 /* As the format prints it; the caller frees it. NULL: it could not be written. */
 static inline char *sample_inspection_export(const char *format_name,
 					     const struct export_options *options,

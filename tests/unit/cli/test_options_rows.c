@@ -63,6 +63,7 @@ static const struct reach_case reach_cases[] = {
 	{"min-size", "-z 5", 5, IN(watch, trace.min_size)},
 	{"max-size", "-Z 5", 5, IN(watch, trace.max_size)},
 	{"verdict", "--verdict", true, IN(watch, verdict.wanted)},
+	{"inspect", "--inspect", true, IN(watch, verdict.inspect)},
 	{"max-pause", "--max-pause 5", 5000000000, IN(watch, verdict.max_pause_ns),
 	 IN(inspect, verdict.max_pause_ns)},
 	{"snapshot", "--snapshot=fork", true, .is_preset = PAGE_INSPECT, IN(watch, verdict.by_copy),

@@ -30,6 +30,9 @@ static void everything(void **state)
 	sample_inspection_fill(&s);
 	check("text", &s.inspection, 10, "text-inspection.txt");
 	check("json", &s.inspection, 10, "json-inspection.json");
+	sample_inspection_fill_traced(&s);
+	check("text", &s.inspection, 10, "text-inspection-traced.txt");
+	check("json", &s.inspection, 10, "json-inspection-traced.json");
 }
 
 /* What is left out is said. */
@@ -79,13 +82,15 @@ static void recorded(void **state)
 	s.inspection.core = (char *)"core.1234";
 	s.inspection.cmdline = NULL;
 	assert_int_equal(recording_writer_add_inspection(writer, &s.inspection), 0);
+	sample_inspection_fill_traced(&s);
+	assert_int_equal(recording_writer_add_inspection(writer, &s.inspection), 0);
 	recording_writer_free(writer);
 	assert_int_equal(fclose(stream), 0);
 	stream = fmemopen(file, len, "r");
 	assert_non_null(stream);
 	assert_int_equal(recording_reader_new(stream, "test", &reader), 0);
 	sample_inspection_fill(&s);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		static const char *const formats[] = {"text", "json"};
 
 		assert_int_equal(recording_reader_next(reader, &item), 1);
@@ -102,8 +107,11 @@ static void recorded(void **state)
 			free(after);
 		}
 		inspection_free(item.inspection);
-		s.inspection.core = (char *)"core.1234";
-		s.inspection.cmdline = NULL;
+		if (i)
+			sample_inspection_fill_traced(&s);
+		s.inspection.core = i ? NULL : (char *)"core.1234";
+		if (!i)
+			s.inspection.cmdline = NULL;
 	}
 	assert_int_equal(recording_reader_next(reader, &item), 0);
 	recording_reader_free(reader);

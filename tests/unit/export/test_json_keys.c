@@ -62,6 +62,8 @@ static void print_inspection(struct json_object *set)
 	collect(object, set);
 	json_object_put(object);
 	s.inspection.core = NULL;
+	s.inspection.traced = true;
+	s.groups[0].origin.stack_id = 1;
 	free(text);
 	text = sample_inspection_export("json", &options, &s.inspection, SIZE_MAX);
 	object = json_tokener_parse(text);
