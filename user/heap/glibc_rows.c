@@ -409,8 +409,7 @@ int glibc_find_rows(struct glibc_books *books)
 				     "not all memory of the main arena was found");
 	}
 	first = books->row_count;
-	/* Where all blocks are known these are among them, and only an inventory asks what lies around. */
-	if (!err && (!books->image->all_known || books->image->inventory))
+	if (!err && !books->image->all_known)
 		err = glibc_each_page(books, 0, glibc_try_mapped);
 	glibc_check_mapped(books, first);
 	glibc_sort_rows(books);

@@ -36,6 +36,7 @@ void heap_image_free(struct heap_image *image)
 	free(image->ended);
 	block_list_free(&image->old);
 	free(image->claimed);
+	free(image->in_hand);
 	free(image);
 }
 
@@ -171,6 +172,14 @@ int heap_image_set_room(struct heap_image *image, size_t block, uint64_t end)
 	if (!image->room)
 		return -ENOMEM;
 	image->room[block] = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	return 0;
+}
+
+int heap_image_hold(struct heap_image *image, uint64_t block)
+{
+	if (!RESERVE_ITEM(image->in_hand, image->in_hand_count, image->in_hand_room, 16))
+		return -ENOMEM;
+	image->in_hand[image->in_hand_count++] = block;
 	return 0;
 }
 

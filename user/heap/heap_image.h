@@ -74,6 +74,12 @@ struct heap_image {
 	 */
 	struct heap_range *claimed;
 	size_t claimed_count;
+	/*
+	 * addresses of blocks that a thread may be about to give out or take back, so that nothing need lead to
+	 * them; heap_image_hold()
+	 */
+	uint64_t *in_hand;
+	size_t in_hand_count, in_hand_room;
 	size_t reported;       /* where among the blocks walker_report() looked last */
 	uint64_t sample_bytes; /* blocks are a sample of one in so many bytes; 0: all of them */
 	struct heap_weight *weights; /* by address, of the blocks that have one; NULL: none has */
@@ -153,6 +159,9 @@ int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size);
 
 /* Enters ranges of image->claimed, which overlap none that is there. 0 or -ENOMEM. */
 int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count);
+
+/* Enters one of image->in_hand. 0 or -ENOMEM. */
+int heap_image_hold(struct heap_image *image, uint64_t block);
 
 /* The range of image->claimed that has the address, or the first behind it; NULL: none. */
 const struct heap_range *heap_image_claimed(const struct heap_image *image, uint64_t address);

@@ -249,6 +249,10 @@ void held_by_put_root(const struct held_by *h, FILE *out, uint64_t address)
 {
 	const struct mapping *m;
 
+	if (address == REACH_IN_HAND) {
+		fputs("a thread that may have been allocating or freeing it at that moment", out);
+		return;
+	}
 	if (address & REACH_REGISTER) {
 		fprintf(out, "a register of thread %d",
 			(int)h->image->memory->threads[(uint32_t)address].tid);

@@ -27,9 +27,9 @@ struct jemalloc_layout {
 	/* Does a thread's cache have these words, `count` of them, at that address? */
 	bool (*is_cache)(const struct jemalloc_books *books, uint64_t at, const uint64_t *words,
 			 size_t count);
-	/* Enters what the cache there keeps. 0 or -ENOMEM. */
-	int (*keep_cache)(struct jemalloc_books *books, uint64_t at, const uint64_t *words,
-			  size_t count);
+	/* Enters what the cache there, the thread's, keeps. 0 or -ENOMEM. */
+	int (*keep_cache)(struct jemalloc_books *books, const struct memory_thread *thread,
+			  uint64_t at, const uint64_t *words, size_t count);
 };
 
 /* What a block is that no program has, in the low bits of its address. */
@@ -47,6 +47,8 @@ struct jemalloc_books {
 	size_t kept_count, kept_room;
 	size_t caches; /* that were found */
 	bool unbelieved_caches;
+	bool changing;		 /* a thread was just changing what is known of some blocks */
+	struct walker_hand hand; /* addresses of descriptions that threads have in hand */
 };
 
 /* As struct page_tree_kind has them; the tree's kind is that of a layout. */
@@ -71,12 +73,12 @@ bool jemalloc_block(const struct jemalloc_books *books, uint64_t address, struct
 /* As struct jemalloc_layout has them, of 5.3 and of 5.2. */
 bool jemalloc_is_cache_5_3(const struct jemalloc_books *books, uint64_t at, const uint64_t *words,
 			   size_t count);
-int jemalloc_keep_cache_5_3(struct jemalloc_books *books, uint64_t at, const uint64_t *words,
-			    size_t count);
+int jemalloc_keep_cache_5_3(struct jemalloc_books *books, const struct memory_thread *thread,
+			    uint64_t at, const uint64_t *words, size_t count);
 bool jemalloc_is_cache_5_2(const struct jemalloc_books *books, uint64_t at, const uint64_t *words,
 			   size_t count);
-int jemalloc_keep_cache_5_2(struct jemalloc_books *books, uint64_t at, const uint64_t *words,
-			    size_t count);
+int jemalloc_keep_cache_5_2(struct jemalloc_books *books, const struct memory_thread *thread,
+			    uint64_t at, const uint64_t *words, size_t count);
 
 /* Is it the memory of a cache that no thread has any more (5.3)? */
 bool jemalloc_is_array(const struct jemalloc_books *books, const struct heap_range *block);

@@ -4,6 +4,11 @@
  * A cache is a row of bins, one to a size class, in the thread's static TLS. Each bin has an array of
  * addresses of free blocks; the arrays of all bins lie one behind the other in a block of jemalloc's
  * own. A slot of an array keeps the address of what was handed out from it, which it does not hold.
+ *
+ * Where a bin is empty its thread may be about to fill it (arena_cache_bin_fill_small() of 5.3,
+ * arena_tcache_fill_small() of 5.2): blocks that the slab does not have as free any more are in the array, and
+ * the bin says so when all are. Meanwhile the thread has the array's end in hand, or where in the array it goes on (5.2:
+ * the bin), and what is in the array may be in use or not.
  */
 #include "user/heap/jemalloc_books.h"
 
@@ -33,6 +38,11 @@ static int jemalloc_keep(struct jemalloc_books *books, uint64_t block, uint64_t 
 	return 0;
 }
 
+struct jemalloc_bin {
+	/* where the array begins, the first free block's address, and the array's end */
+	uint64_t full, head, empty;
+};
+
 /* Blocks of the class whose addresses are in [at, end). */
 static int jemalloc_keep_cached(struct jemalloc_books *books, uint64_t at, uint64_t end,
 				unsigned size_class)
@@ -54,6 +64,26 @@ static int jemalloc_keep_cached(struct jemalloc_books *books, uint64_t at, uint6
 	return err;
 }
 
+/* What is in the array of an empty bin that its thread is filling. */
+static int jemalloc_hold_filled(struct jemalloc_books *books, const struct jemalloc_bin *bin,
+				unsigned size_class)
+{
+	int err = 0;
+
+	books->changing = true;
+	for (uint64_t at = bin->full; !err && at < bin->empty; at += 8) {
+		struct heap_range block;
+		unsigned its_class;
+		uint64_t word;
+
+		if (memory_image_word(books->image->memory, at, &word) && word &&
+		    jemalloc_block(books, word, &block, &its_class) && block.start == word &&
+		    its_class == size_class)
+			err = heap_image_hold(books->image, word);
+	}
+	return err;
+}
+
 /* The block that the arrays lie in; in 5.3.1 they may lie in memory that is jemalloc's own anyway. */
 static int jemalloc_keep_arrays(struct jemalloc_books *books, uint64_t inside)
 {
@@ -67,11 +97,6 @@ static int jemalloc_keep_arrays(struct jemalloc_books *books, uint64_t inside)
 }
 
 /* ---- 5.3 ---------------------------------------------------------------------------------- */
-
-struct jemalloc_bin {
-	/* where the array begins, the first free block's address, and the array's end */
-	uint64_t full, head, empty;
-};
 
 /*
  * cache_bin_t: stack_head, a count, and the low 16 bits of three places in its array; in 5.3.1 for how
@@ -123,16 +148,21 @@ bool jemalloc_is_cache_5_3(const struct jemalloc_books *books, uint64_t at, cons
 	return jemalloc_count_bins(books, words, count);
 }
 
-int jemalloc_keep_cache_5_3(struct jemalloc_books *books, uint64_t at, const uint64_t *words,
-			    size_t count)
+int jemalloc_keep_cache_5_3(struct jemalloc_books *books, const struct memory_thread *thread,
+			    uint64_t at, const uint64_t *words, size_t count)
 {
 	size_t bins = jemalloc_count_bins(books, words, count);
 	struct jemalloc_bin bin = {0};
 	int err = 0;
 
-	(void)at;
 	for (unsigned i = 0; !err && i < bins; i++) {
-		if (jemalloc_read_bin(words + (size_t)i * BIN_WORDS, &bin))
+		if (!jemalloc_read_bin(words + (size_t)i * BIN_WORDS, &bin))
+			continue;
+		if (bin.head == bin.empty &&
+		    walker_has_in_hand(books->image, thread,
+				       &(struct heap_range){bin.full + 8, bin.empty + 8}, at))
+			err = jemalloc_hold_filled(books, &bin, i);
+		else
 			err = jemalloc_keep_cached(books, bin.head, bin.empty, i);
 	}
 	return err ?: jemalloc_keep_arrays(books, bin.full);
@@ -222,8 +252,8 @@ bool jemalloc_is_cache_5_2(const struct jemalloc_books *books, uint64_t at, cons
 	return bin.empty <= block.end;
 }
 
-int jemalloc_keep_cache_5_2(struct jemalloc_books *books, uint64_t at, const uint64_t *words,
-			    size_t count)
+int jemalloc_keep_cache_5_2(struct jemalloc_books *books, const struct memory_thread *thread,
+			    uint64_t at, const uint64_t *words, size_t count)
 {
 	const struct jemalloc_old_cache cache = jemalloc_old_cache(books, at);
 	struct heap_range block = {0};
@@ -243,7 +273,12 @@ int jemalloc_keep_cache_5_2(struct jemalloc_books *books, uint64_t at, const uin
 		/* How many classes of large blocks are cached is an option of jemalloc's. */
 		if (!jemalloc_read_old_bin(books, bin_at, bin.empty, &bin) || bin.empty > block.end)
 			break;
-		err = jemalloc_keep_cached(books, bin.head, bin.empty, i);
+		if (bin.head == bin.empty &&
+		    walker_has_in_hand(books->image, thread,
+				       &(struct heap_range){bin_at, bin_at + 8}, at))
+			err = jemalloc_hold_filled(books, &bin, i);
+		else
+			err = jemalloc_keep_cached(books, bin.head, bin.empty, i);
 	}
 	return err ?: jemalloc_keep_arrays(books, block.start);
 }
@@ -273,7 +308,8 @@ static int jemalloc_find_cache(struct jemalloc_books *books, const struct memory
 	if (!in.words)
 		return 0;
 	nearest = (nearest_at - in.address) / 8;
-	return books->layout->keep_cache(books, nearest_at, in.words + nearest, in.count - nearest);
+	return books->layout->keep_cache(books, thread, nearest_at, in.words + nearest,
+					 in.count - nearest);
 }
 
 int jemalloc_find_caches(struct jemalloc_books *books)

@@ -126,6 +126,20 @@ static int jemalloc_report_slab(struct jemalloc_books *books, const struct page_
 	return err < 0 ? err : jemalloc_report(books, INVENTORY_BOOKS, at, e->end);
 }
 
+/*
+ * Is a thread about to give it out or take it back (large_palloc(), large_dalloc() of 5.3)? Then nothing but its
+ * description, which the thread has in hand, may lead to it.
+ */
+static int jemalloc_hold_large(struct jemalloc_books *books, const struct page_span *e,
+			       uint64_t block)
+{
+	if (!walker_is_in_hand(&books->hand, e->described_at,
+			       e->described_at + books->layout->description_align))
+		return 0;
+	books->changing = true;
+	return heap_image_hold(books->image, block);
+}
+
 /* One that is a block: it may begin somewhere in the first page. */
 static int jemalloc_report_large(struct jemalloc_books *books, const struct page_span *e,
 				 struct jemalloc_walk *walk)
@@ -142,6 +156,8 @@ static int jemalloc_report_large(struct jemalloc_books *books, const struct page
 	err = walker_slot(books->image, &walk->block, block.start, block.end, false);
 	if (!err)
 		part = jemalloc_part(books, jemalloc_tag(books, block.start, &walk->kept), &block);
+	if (!err && part == INVENTORY_IN_USE)
+		err = jemalloc_hold_large(books, e, block.start);
 	if (err >= 0)
 		err = jemalloc_report(books, INVENTORY_BOOKS, e->start, block.start);
 	err = err ?: jemalloc_report(books, part, block.start, block.end);
@@ -355,14 +371,32 @@ static void jemalloc_describe(const struct jemalloc_books *books)
 					       "is not told from what is in use");
 	if (books->unbelieved_caches)
 		walker_doubt(books->allocator, "a thread's cache has what is no block of its size");
+	if (books->changing)
+		walker_doubt(books->allocator, "a thread was allocating or freeing at that moment: "
+					       "some blocks may be on their way");
 	if (shown->unbelieved_bytes)
 		walker_doubt(books->allocator, "descriptions of extents disagree with themselves");
+}
+
+/* What threads have in hand of the descriptions. */
+static int jemalloc_find_hand(struct jemalloc_books *books)
+{
+	struct heap_range range = {UINT64_MAX, 0};
+
+	for (size_t i = 0; i < books->tree.count; i++) {
+		uint64_t at = books->tree.spans[i].described_at;
+
+		range.start = at < range.start ? at : range.start;
+		range.end = at >= range.end ? at + books->layout->description_align : range.end;
+	}
+	return range.end ? walker_find_in_hand(books->image, &range, &books->hand) : 0;
 }
 
 static int jemalloc_mark_books(struct jemalloc_books *books)
 {
 	int err = page_tree_read(&books->tree);
 
+	err = err ?: jemalloc_find_hand(books);
 	jemalloc_choose_classes(books);
 	err = err ?: jemalloc_find_caches(books);
 	err = err ?: jemalloc_report_extents(books);
@@ -371,6 +405,7 @@ static int jemalloc_mark_books(struct jemalloc_books *books)
 		jemalloc_describe(books);
 	page_tree_clear(&books->tree);
 	free(books->kept);
+	free(books->hand.words);
 	return err;
 }
 

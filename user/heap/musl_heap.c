@@ -56,8 +56,10 @@ struct musl_books {
 	const struct memory_region *region; /* where the last word was */
 	struct musl_job *jobs;
 	size_t count, room;
-	size_t nested; /* groups in slots that have not been come by */
-	uint64_t left; /* slots to be looked at: a target may lie to make us busy */
+	size_t nested;		 /* groups in slots that have not been come by */
+	uint64_t left;		 /* slots to be looked at: a target may lie to make us busy */
+	struct walker_hand hand; /* addresses of metas that threads have in hand */
+	bool changing;		 /* a thread was just about to give out a block */
 };
 
 /* Words of a group are near each other. */
@@ -182,6 +184,38 @@ static uint64_t musl_find_block(struct musl_books *books, const struct musl_grou
 	return 0;
 }
 
+/*
+ * The group has the slot as in use; is it on its way from one to another, nobody's, and holds nothing? free() says before
+ * the block that it is free, then in the meta; malloc() takes it from the meta, lets others go on, and then writes
+ * what stands before it (enframe()). What has never been given out has zeros there.
+ */
+static bool musl_is_on_its_way(struct musl_books *books, const struct musl_group *g, uint32_t index)
+{
+	uint64_t block = g->start + UNIT + index * g->stride, header;
+
+	if (!musl_word(books, block - 8, &header))
+		return false;
+	if ((header >> 40 & 0xff) == RESERVED_MOVED << 5 &&
+	    (!musl_word(books, block + UNIT * (header >> 48) - 8, &header) || header >> 40 != 0xff))
+		return false;
+	return header >> 40 == 0xff || (!(header >> 40) && index);
+}
+
+/*
+ * A group's first slot has zeros before it when all of it was asked for, too. Where malloc() has its meta in hand it may
+ * be on its way: then nothing else need lead to it.
+ */
+static int musl_hold_first(struct musl_books *books, const struct musl_group *g, uint64_t meta)
+{
+	uint64_t block = g->start + UNIT, header;
+
+	if (!walker_is_in_hand(&books->hand, meta, meta + META_BYTES) ||
+	    !musl_word(books, block - 8, &header) || header >> 40)
+		return 0;
+	books->changing = true;
+	return heap_image_hold(books->image, block);
+}
+
 /* How many bytes of the block were asked for; `end`: of the slot, less the next one's header. */
 static bool musl_read_asked(struct musl_books *books, uint64_t block, uint64_t end,
 			    unsigned reserved, uint64_t *asked)
@@ -251,7 +285,8 @@ static int musl_report_slot(struct musl_books *books, const struct musl_group *g
 }
 
 /* All of its memory up to the end, each piece once. */
-static int musl_report_group(struct musl_books *books, const struct musl_group *g, uint64_t end)
+static int musl_report_group(struct musl_books *books, const struct musl_group *g, uint64_t meta,
+			     uint64_t end)
 {
 	uint64_t at = g->start;
 	int err = 0;
@@ -259,8 +294,9 @@ static int musl_report_group(struct musl_books *books, const struct musl_group *
 	for (uint32_t i = 0; !err && i < g->slots && books->left; i++, books->left--) {
 		uint64_t slot = g->start + UNIT + i * g->stride;
 
-		if (!(g->free >> i & 1)) {
-			err = musl_report_slot(books, g, i, &at);
+		if (!(g->free >> i & 1) && !musl_is_on_its_way(books, g, i)) {
+			err = i ? 0 : musl_hold_first(books, g, meta);
+			err = err ?: musl_report_slot(books, g, i, &at);
 			continue;
 		}
 		err = musl_own(books, at, slot);
@@ -320,6 +356,22 @@ static int musl_read_areas(struct musl_books *books, uint64_t area)
 	return err;
 }
 
+/* Metas are all in areas. */
+static int musl_find_hand(struct musl_books *books)
+{
+	struct heap_range range = {UINT64_MAX, 0};
+
+	for (size_t i = 0; i < books->count; i++) {
+		const struct musl_job *job = &books->jobs[i];
+
+		if (job->meta)
+			continue;
+		range.start = job->start < range.start ? job->start : range.start;
+		range.end = job->end > range.end ? job->end : range.end;
+	}
+	return range.end ? walker_find_in_hand(books->image, &range, &books->hand) : 0;
+}
+
 static int musl_job_order(const void *a, const void *b)
 {
 	const struct musl_job *x = a, *y = b;
@@ -334,6 +386,7 @@ static int musl_report_all(struct musl_books *books, uint64_t first_area)
 	size_t alone;
 	int err = musl_read_areas(books, first_area);
 
+	err = err ?: musl_find_hand(books);
 	alone = books->count;
 	if (alone)
 		qsort(books->jobs, alone, sizeof(*books->jobs), musl_job_order);
@@ -350,8 +403,12 @@ static int musl_report_all(struct musl_books *books, uint64_t first_area)
 		if (!job.meta)
 			err = musl_own(books, job.start, job.end);
 		else if (musl_read_group(books, job.meta, &g))
-			err = musl_report_group(books, &g, job.end);
+			err = musl_report_group(books, &g, job.meta, job.end);
 	}
+	if (books->changing)
+		walker_doubt(books->allocator,
+			     "a thread was allocating at that moment: some blocks "
+			     "may be on their way");
 	if (books->nested)
 		walker_doubt(books->allocator, "some groups lie in no slot of another");
 	return err;
@@ -368,5 +425,6 @@ int musl_heap_mark(struct heap_image *image)
 	books.allocator = walker_allocator(image, "musl");
 	err = musl_report_all(&books, first);
 	free(books.jobs);
+	free(books.hand.words);
 	return err;
 }

@@ -341,6 +341,17 @@ static void reach_take_thread_block(struct reach *r, size_t thread)
 	reach_take(r, block, REACH_REGISTER | thread, true);
 }
 
+/* What a thread was giving out or taking back at that moment. */
+static void reach_take_in_hand(struct reach *r)
+{
+	for (size_t i = 0; i < r->image->in_hand_count; i++) {
+		uint32_t block = block_index_find(r->index, r->image->in_hand[i]);
+
+		if (block != BLOCK_NONE)
+			reach_take(r, block, REACH_IN_HAND, true);
+	}
+}
+
 /*
  * Kinds of roots, the most telling of an owner first: a block that several hold is said to be held by
  * the first. A variable stays; what is on a stack or in a register may be no more than a copy that was
@@ -433,6 +444,7 @@ static void reach_follow_roots(struct reach *r)
 		for (size_t w = 0; w < thread->word_count; w++)
 			reach_follow_working(r, thread->words[w], REACH_REGISTER | i);
 	}
+	reach_take_in_hand(r);
 }
 
 /* ---- the two phases ----------------------------------------------------------------------- */

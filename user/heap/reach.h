@@ -64,6 +64,8 @@ enum verdict_class reach_class(const struct reach *reach, size_t block);
  * the image.
  */
 #define REACH_REGISTER (1ull << 63)
+/* Its allocator was just changing what it knows of it: heap_image.in_hand. */
+#define REACH_IN_HAND (REACH_REGISTER | UINT32_MAX)
 uint64_t reach_holder(const struct reach *reach, size_t block);
 
 /* The block that holds an address, by index; UINT32_MAX: none. */

@@ -11,6 +11,10 @@
  * do, and it is as long as is said elsewhere. The transfer cache's slots keep addresses of objects
  * that were handed out long ago, and hold nothing. Where a list is not believed, it is not known either which
  * objects of its span or its class are in use.
+ *
+ * A thread may be in the midst of a change. What it moves from one list to another it has in hand, and what
+ * is on a list that it has changed and not yet counted is held (heap_image_hold()): in use or not, it is not lost. A
+ * thread's list may be so at any time, a class's central list and its spans' while the lock is taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +42,9 @@
 #define CENTRAL_SLOTS 16
 #define CENTRAL_USED  144
 #define CENTRAL_WORDS 146
-#define BATCH_MAX     65536 /* objects that a class gives or takes at once; 32 unless set */
+#define SLOTS_MAX     ((CENTRAL_USED - CENTRAL_SLOTS) / 2)
+#define BATCH_MAX     65536 /* objects that a class gives or takes at once */
+#define BATCH	      32    /* unless set */
 #define TRIES	      4	    /* spans of a class by which its central list is looked for */
 #define RING_WORK     8	    /* what a step from one span to the next counts as */
 
@@ -59,10 +65,13 @@ struct tcmalloc_books {
 	/* how often a class's central list has been looked for */
 	uint8_t central[CLASSES];
 	bool found_central[CLASSES];
+	bool locked[CLASSES]; /* a thread was changing the central list */
 	bool unsure[CLASSES]; /* a list of its objects is not believed */
 	uint64_t *free;	      /* objects; those that are in caches are CACHED */
 	size_t free_count, free_room;
-	struct heap_range *own; /* memory that it keeps its books in */
+	struct walker_hand hand; /* addresses of descriptions of spans that threads have in hand */
+	bool changing;		 /* a thread was in the midst of something */
+	struct heap_range *own;	 /* memory that it keeps its books in */
 	size_t own_count, own_room;
 	struct inventory_allocator *allocator; /* NULL: no inventory is wanted */
 };
@@ -142,33 +151,58 @@ static int tcmalloc_take_list(struct tcmalloc_books *books, uint64_t object, uns
 	return err;
 }
 
-/* Objects that a cache has, between a span's list and the program. */
+/* A list that a thread is changing, of at most so many objects, as far as it leads. *led: to its end. */
+static int tcmalloc_hold_list(struct tcmalloc_books *books, uint64_t object, unsigned size_class,
+			      uint64_t most, bool *led)
+{
+	int err = 0;
+
+	for (; !err && most && books->tree.left && tcmalloc_is_object(books, object, size_class);
+	     most--, books->tree.left--) {
+		err = heap_image_hold(books->image, object);
+		if (!memory_image_word(books->image->memory, object, &object))
+			break;
+	}
+	*led = !object;
+	books->changing |= *led;
+	return err;
+}
+
+/* Of a thread's cache, between a span's list and the program. */
 static int tcmalloc_take_cached(struct tcmalloc_books *books, uint64_t object, unsigned size_class,
 				uint64_t length)
 {
-	bool taken;
-	int err = tcmalloc_take_list(books, object, size_class, length, CACHED, &taken);
+	bool taken = !object && !length;
+	int err = 0;
 
+	if (length)
+		err = tcmalloc_take_list(books, object, size_class, length, CACHED, &taken);
+	if (!err && !taken)
+		err = tcmalloc_hold_list(books, object, size_class, length + BATCH, &taken);
 	books->unsure[size_class] |= !taken;
 	return err;
 }
 
-/* *sound: as many of the span's objects are on its list as are not in use. */
+/* *sound: it is known which of the span's objects are in use, but for those that are held. */
 static int tcmalloc_take_span(struct tcmalloc_books *books, const struct page_span *span,
 			      bool *sound)
 {
 	uint64_t capacity, used = span->words[5] & 0xffff;
+	int err;
 
 	*sound = false;
 	if (!books->sizes[span->size_class])
 		return 0;
 	capacity = (span->end - span->start) / books->sizes[span->size_class];
-	if (used >= capacity) {
+	if (used >= capacity && !books->locked[span->size_class]) {
 		*sound = used == capacity && !span->words[4];
 		return 0;
 	}
-	return tcmalloc_take_list(books, span->words[4], span->size_class, capacity - used, 0,
-				  sound);
+	err = tcmalloc_take_list(books, span->words[4], span->size_class,
+				 used < capacity ? capacity - used : BATCH_MAX, 0, sound);
+	if (err || *sound || !books->locked[span->size_class])
+		return err;
+	return tcmalloc_hold_list(books, span->words[4], span->size_class, capacity, sound);
 }
 
 /* ---- the caches of threads ---------------------------------------------------------------- */
@@ -201,12 +235,9 @@ static int tcmalloc_take_cache(struct tcmalloc_books *books, uint64_t at)
 	int err = 0;
 
 	for (unsigned i = 1; !err && words && i < CLASSES; i++) {
-		uint64_t length = (uint32_t)words[LIST_WORDS * i + 1];
-
-		if (length && books->sizes[i])
-			err = tcmalloc_take_cached(books, words[LIST_WORDS * i], i, length);
-		else if (words[LIST_WORDS * i])
-			books->unsure[i] = true;
+		if (books->sizes[i])
+			err = tcmalloc_take_cached(books, words[LIST_WORDS * i], i,
+						   (uint32_t)words[LIST_WORDS * i + 1]);
 	}
 	return err;
 }
@@ -270,22 +301,41 @@ static int tcmalloc_take_threads(struct tcmalloc_books *books)
 
 /* ---- the transfer cache ------------------------------------------------------------------- */
 
+/* While the lock is taken, the last slot may not have been filled yet, and the one behind it just be taken. */
+static int tcmalloc_take_slots(struct tcmalloc_books *books, const uint64_t *slots, uint32_t used,
+			       unsigned size_class)
+{
+	bool taken = true, locked = books->locked[size_class];
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < used - (locked && used); i++) {
+		err = tcmalloc_take_list(books, slots[2ul * i], size_class, 0, CACHED, &taken);
+		books->unsure[size_class] |= !taken;
+	}
+	/* What is left in a slot may lead anywhere. */
+	if (!err && locked && used)
+		err = tcmalloc_hold_list(books, slots[2ul * (used - 1)], size_class, BATCH_MAX,
+					 &taken);
+	if (!err && locked && used < SLOTS_MAX)
+		err = tcmalloc_hold_list(books, slots[2ul * used], size_class, BATCH_MAX, &taken);
+	return err;
+}
+
 static int tcmalloc_take_central(struct tcmalloc_books *books, uint64_t at, unsigned size_class)
 {
 	const uint64_t *words = memory_image_words(books->image->memory, at, CENTRAL_WORDS);
 	uint32_t used = words ? (uint32_t)words[CENTRAL_USED] : 0;
 	int err;
 
-	if (!words || words[CENTRAL_CLASS] != size_class ||
-	    used > (CENTRAL_USED - CENTRAL_SLOTS) / 2)
+	if (!words || words[CENTRAL_CLASS] != size_class || used > SLOTS_MAX)
 		return 0;
 	books->central[size_class] = TRIES;
 	books->found_central[size_class] = true;
+	books->locked[size_class] = (uint32_t)words[0];
+	books->changing |= books->locked[size_class];
 	err = heap_image_add_dead(books->image, at + 8ull * CENTRAL_SLOTS,
 				  at + 8ull * CENTRAL_USED);
-	for (uint32_t i = 0; !err && i < used; i++)
-		err = tcmalloc_take_cached(books, words[CENTRAL_SLOTS + 2 * i], size_class, 0);
-	return err;
+	return err ?: tcmalloc_take_slots(books, words + CENTRAL_SLOTS, used, size_class);
 }
 
 /*
@@ -367,6 +417,23 @@ static int tcmalloc_report_objects(struct tcmalloc_books *books, const struct pa
 	return err < 0 ? err : tcmalloc_report(books, INVENTORY_BOOKS, at, span->end);
 }
 
+/*
+ * One object. A thread may be about to give it out or take it back (do_malloc_pages(), do_free_pages()): then
+ * nothing but its description, which the thread has in hand, may lead to it.
+ */
+static int tcmalloc_report_large(struct tcmalloc_books *books, const struct page_span *span,
+				 struct tcmalloc_walk *walk)
+{
+	int err = walker_slot(books->image, &walk->block, span->start, span->end, false);
+
+	if (!err && walker_is_in_hand(&books->hand, span->described_at,
+				      span->described_at + 8ull * SPAN_WORDS)) {
+		books->changing = true;
+		err = heap_image_hold(books->image, span->start);
+	}
+	return err < 0 ? err : tcmalloc_report(books, INVENTORY_IN_USE, span->start, span->end);
+}
+
 /* `sound`: of each span, whether its list is as long as it says. */
 static int tcmalloc_report_spans(struct tcmalloc_books *books, const bool *sound)
 {
@@ -382,10 +449,7 @@ static int tcmalloc_report_spans(struct tcmalloc_books *books, const bool *sound
 			err = tcmalloc_report_objects(
 				books, span, sound[i] && !books->unsure[span->size_class], &walk);
 		} else {
-			err = walker_slot(books->image, &walk.block, span->start, span->end, false);
-			if (err >= 0)
-				err = tcmalloc_report(books, INVENTORY_IN_USE, span->start,
-						      span->end);
+			err = tcmalloc_report_large(books, span, &walk);
 		}
 	}
 	return err < 0 ? err : 0;
@@ -431,27 +495,47 @@ static void tcmalloc_describe(struct tcmalloc_books *books)
 	if (!books->sizes[1])
 		walker_doubt(books->allocator,
 			     "no thread's cache was found, which would tell the sizes of objects");
+	if (books->changing)
+		walker_doubt(books->allocator, "a thread was allocating or freeing at that moment: "
+					       "some objects may be on their way");
 	if (books->allocator->shown.unbelieved_bytes)
 		walker_doubt(books->allocator, "lists of free objects disagree with their counts");
 }
 
-/* The lists of spans, and those of the central lists. */
-static int tcmalloc_take_spans(struct tcmalloc_books *books, bool *sound)
+/* The central lists, and what threads have in hand of the spans' descriptions. */
+static int tcmalloc_look_at_spans(struct tcmalloc_books *books)
 {
+	struct heap_range range = {UINT64_MAX, 0};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < books->tree.count; i++) {
 		const struct page_span *span = &books->tree.spans[i];
+		uint64_t at = span->described_at, end = at + 8ull * SPAN_WORDS;
 
-		if (span->state != IN_USE || !span->size_class)
-			continue;
-		err = tcmalloc_take_span(books, span, &sound[i]);
-		if (!err && books->central[span->size_class] < TRIES)
+		range.start = at < range.start ? at : range.start;
+		range.end = end > range.end ? end : range.end;
+		if (span->state == IN_USE && span->size_class &&
+		    books->central[span->size_class] < TRIES)
 			err = tcmalloc_find_central(books, span);
 	}
 	/* Objects of a class may be in a transfer cache that has not been found. */
 	for (unsigned i = 0; i < CLASSES; i++)
 		books->unsure[i] |= !books->found_central[i];
+	if (!err && range.end)
+		err = walker_find_in_hand(books->image, &range, &books->hand);
+	return err;
+}
+
+static int tcmalloc_take_spans(struct tcmalloc_books *books, bool *sound)
+{
+	int err = tcmalloc_look_at_spans(books);
+
+	for (size_t i = 0; !err && i < books->tree.count; i++) {
+		const struct page_span *span = &books->tree.spans[i];
+
+		if (span->state == IN_USE && span->size_class)
+			err = tcmalloc_take_span(books, span, &sound[i]);
+	}
 	return err;
 }
 
@@ -493,6 +577,7 @@ int tcmalloc_heap_mark(struct heap_image *image)
 	page_tree_clear(&books->tree);
 	free(books->free);
 	free(books->own);
+	free(books->hand.words);
 	free(books);
 	return err;
 }

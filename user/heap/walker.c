@@ -3,10 +3,16 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "user/base/util.h"
+#include "user/heap/dead_memory.h"
 
 /* Other anonymous memory may have become one mapping with an object's .bss. */
 #define DATA_MAX  (64ull << 20)
 #define TLS_REACH (64ull << 10)
+/* Of a stack: the frames of an allocator, and of what it calls, are the last ones. */
+#define FRAMES_REACH (16ull << 10)
 /* What an allocator has asked for at once may have become so many. */
 #define MAPPINGS_MAX 64
 
@@ -100,33 +106,16 @@ static size_t walker_next_block(struct heap_image *image, uint64_t address)
 	return i;
 }
 
-/* Which known blocks lie in the piece: their bytes have been counted with it. Returns how many. */
-static size_t walker_see(struct heap_image *image, uint64_t start, uint64_t end)
-{
-	size_t first = walker_next_block(image, start), block = first;
-
-	for (; block < image->block_count && heap_block_address(image, block) < end; block++) {
-		if (image->inventory && image->inventory->seen)
-			image->inventory->seen[block] = true;
-	}
-	return block - first;
-}
-
-/* What was asked for of a piece with one known block in it. */
-static uint64_t walker_asked(struct heap_image *image, uint64_t start, uint64_t end)
-{
-	size_t block = walker_next_block(image, start);
-	uint64_t block_end = heap_block_end(image, block);
-
-	return block_end <= end ? block_end - start : UINT64_MAX;
-}
-
-/* A block in use that is none of ours. */
+/* A block in use, if it is none of ours. */
 static int walker_report_block(struct heap_image *image, struct inventory_allocator *allocator,
 			       uint64_t start, uint64_t end, uint64_t asked)
 {
-	int err = heap_image_add_old(image, start, asked < end - start ? asked : end - start);
+	size_t block = walker_next_block(image, start);
+	int err;
 
+	if (block < image->block_count && heap_block_address(image, block) < end)
+		return 0;
+	err = heap_image_add_old(image, start, asked < end - start ? asked : end - start);
 	if (err != -E2BIG)
 		return err;
 	walker_doubt(allocator, "it has more blocks than its memory could hold");
@@ -138,13 +127,9 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 {
 	const struct heap_range *claimed =
 		part == INVENTORY_IN_USE ? heap_image_claimed(image, start) : NULL;
-	size_t known =
-		part == INVENTORY_IN_USE || image->inventory ? walker_see(image, start, end) : 0;
 
 	if (claimed && claimed->start < end)
 		return walker_report_around(image, allocator, start, end);
-	if (allocator && known == 1 && part == INVENTORY_IN_USE && asked == UINT64_MAX)
-		asked = walker_asked(image, start, end);
 	if (allocator)
 		inventory_count(image->inventory, allocator, image->memory, part, start, end,
 				asked);
@@ -155,10 +140,83 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 	case INVENTORY_BOOKS: /* a block's header has its size, and is no pointer to a block */
 		return end - start <= HEADER_MAX ? 0 : heap_image_add_dead(image, start, end);
 	case INVENTORY_IN_USE:
-		return known ? 0 : walker_report_block(image, allocator, start, end, asked);
+		return walker_report_block(image, allocator, start, end, asked);
 	default: /* it may hold anything: roots */
 		return 0;
 	}
+}
+
+/* What a thread has in hand, one word after the other: its registers, then its last frames. */
+struct walker_words {
+	const struct memory_thread *thread;
+	size_t next; /* register */
+	uint64_t at, end;
+	struct memory_run run;
+};
+
+static struct walker_words walker_words(const struct memory_thread *thread, uint64_t own)
+{
+	uint64_t at = (thread->sp - STACK_RED_ZONE) & ~7ull, end = at + FRAMES_REACH;
+
+	return (struct walker_words){
+		.thread = thread,
+		.at = at,
+		.end = own > at && own < end ? own : end,
+	};
+}
+
+static bool walker_next_word(const struct heap_image *image, struct walker_words *w, uint64_t *word)
+{
+	if (w->next < w->thread->word_count) {
+		*word = w->thread->words[w->next++];
+		return true;
+	}
+	if (!w->run.count && !memory_image_next_run(image->memory, &w->at, w->end, &w->run))
+		return false;
+	*word = *w->run.words++;
+	w->run.count--;
+	return true;
+}
+
+bool walker_has_in_hand(const struct heap_image *image, const struct memory_thread *thread,
+			const struct heap_range *range, uint64_t own)
+{
+	struct walker_words words = walker_words(thread, own);
+	uint64_t word;
+
+	while (walker_next_word(image, &words, &word)) {
+		if (word - range->start < range->end - range->start)
+			return true;
+	}
+	return false;
+}
+
+int walker_find_in_hand(const struct heap_image *image, const struct heap_range *range,
+			struct walker_hand *out)
+{
+	*out = (struct walker_hand){.count = 0};
+	for (size_t i = 0; i < image->memory->thread_count; i++) {
+		struct walker_words words = walker_words(&image->memory->threads[i], 0);
+		uint64_t word;
+
+		while (walker_next_word(image, &words, &word)) {
+			if (word - range->start >= range->end - range->start)
+				continue;
+			if (!RESERVE_ITEM(out->words, out->count, out->room, 64))
+				return -ENOMEM;
+			out->words[out->count++] = word;
+		}
+	}
+	if (out->count)
+		qsort(out->words, out->count, sizeof(*out->words), compare_u64);
+	return 0;
+}
+
+bool walker_is_in_hand(const struct walker_hand *hand, uint64_t start, uint64_t end)
+{
+	size_t i = BISECT(i, 0, hand->count, hand->words[i] < start);
+
+	return i < hand->count && hand->words[i] < end;
 }
 
 struct heap_range walker_tls(const struct memory_thread *thread)

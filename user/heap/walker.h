@@ -57,6 +57,26 @@ bool walker_is_data(const struct heap_image *image, const struct memory_region *
 bool walker_is_mapped(const struct heap_image *image, uint64_t start, uint64_t end);
 
 /*
+ * Does the thread have an address of the range in a register, or on its stack near its end? So it is with what an
+ * allocator is about to change. What an earlier call has left there may look the same. `own` is where the allocator
+ * keeps what it knows of the thread, which may lie right behind the stack and is none of it; 0: nowhere.
+ */
+bool walker_has_in_hand(const struct heap_image *image, const struct memory_thread *thread,
+			const struct heap_range *range, uint64_t own);
+
+/* What all threads have so, of a range; sorted. The caller frees the words, whatever walker_find_in_hand() returns. */
+struct walker_hand {
+	uint64_t *words;
+	size_t count, room;
+};
+
+/* 0 or -ENOMEM. */
+int walker_find_in_hand(const struct heap_image *image, const struct heap_range *range,
+			struct walker_hand *out);
+/* Is one of them in [start, end)? */
+bool walker_is_in_hand(const struct walker_hand *hand, uint64_t start, uint64_t end);
+
+/*
  * Where a thread's static TLS may be: below the thread pointer (x86_64) or above it (aarch64). Not
  * all of it need be there.
  */

@@ -9,7 +9,6 @@ void inspect_source_release(struct inspect_source *source)
 	free(source->cmdline);
 	free(source->core);
 	core_file_free(source->core_file);
-	if (!source->objects_lent)
-		object_cache_free(source->objects);
+	object_cache_free(source->objects);
 	*source = (struct inspect_source){0};
 }

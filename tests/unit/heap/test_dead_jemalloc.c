@@ -215,6 +215,51 @@ static void broken_cache(void **state)
 }
 
 /*
+ * A thread fills the array of an empty bin: what it has put there is in use by the slab's books, and no block of the
+ * cache yet. It has the array's end in hand, of 5.2 the bin.
+ */
+static void filling(void **state)
+{
+	const uint64_t old_bin = JE_CACHE2 + 16 + 24 * 3, end = JE_CACHE + 8 + 4 * 128;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct inventory inventory = {0};
+		struct jemalloc_parts p;
+		struct heap_image *image;
+
+		jemalloc_old = i / 2;
+		image = fake_jemalloc(&p);
+		image->inventory = &inventory;
+		fake_word(image, jemalloc_old ? old_bin : JE_BINS + 24 * 3, jemalloc_old ? 0 : end);
+		if (i % 2)
+			image->memory->threads[0].words[0] = jemalloc_old ? old_bin : end;
+		fake_find_dead(image);
+		assert_int_equal(image->in_hand_count, i % 2);
+		if (i % 2)
+			assert_int_equal(image->in_hand[0], JE_SLAB + 3 * 48);
+		assert_int_equal(!*inventory.allocators[0].shown.why, !(i % 2));
+		assert_false(fake_dead(image, JE_SLAB + 3 * 48));
+		heap_image_free(image);
+	}
+	jemalloc_old = false;
+}
+
+/* A thread has the description of a large block in hand, and perhaps not its address. */
+static void in_hand(void **state)
+{
+	struct jemalloc_parts p;
+	struct heap_image *image = fake_jemalloc(&p);
+
+	(void)state;
+	image->memory->threads[0].words[0] = p.large + 40;
+	fake_find_dead(image);
+	assert_int_equal(image->in_hand_count, 1);
+	assert_int_equal(image->in_hand[0], JE_LARGE + 0x240);
+	heap_image_free(image);
+}
+
+/*
  * A large extent is about to become part of another, and what was inside has left more entries than there are
  * extents: the tree is one all the same.
  */
@@ -255,7 +300,8 @@ int main(void)
 		cmocka_unit_test(whole),	cmocka_unit_test(books),
 		cmocka_unit_test(decayed),	cmocka_unit_test(no_cache),
 		cmocka_unit_test(broken),	cmocka_unit_test(broken_cache),
-		cmocka_unit_test(left_entries), cmocka_unit_test(no_tree),
+		cmocka_unit_test(left_entries), cmocka_unit_test(filling),
+		cmocka_unit_test(in_hand),	cmocka_unit_test(no_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,17 +64,14 @@ static void books(void **state)
 static void broken_lists(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 9; i++) {
+	for (int i = 1; i < 9; i++) {
 		struct heap_image *image = fake_tcmalloc();
 		struct inventory inventory = {0};
 
 		image->inventory = &inventory;
 		switch (i) {
-		case 0: /* the thread's is longer than it says */
-			fake_word(image, TC_CACHE + 32 * TC_CLASS + 8, 1);
-			break;
-		case 1: /* shorter */
-			fake_word(image, TC_CACHE + 32 * TC_CLASS + 8, 3);
+		case 1: /* the thread's is longer than it says, and by more than is moved at once */
+			fake_word(image, TC_CACHE + 32 * TC_CLASS, tcmalloc_object(255));
 			break;
 		case 2: /* a circle */
 			fake_word(image, tcmalloc_object(9), tcmalloc_object(4));
@@ -111,6 +108,66 @@ static void broken_lists(void **state)
 		assert_string_not_equal(inventory.allocators[0].shown.why, "");
 		heap_image_free(image);
 	}
+}
+
+/* A thread's list that is not yet counted as it is: what is on it is held, and all else is known. */
+static void uncounted(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct heap_image *image = fake_tcmalloc();
+		struct inventory inventory = {0};
+
+		image->inventory = &inventory;
+		fake_word(image, TC_CACHE + 32 * TC_CLASS + 8, i == 2 ? 0 : 1 + 2 * i);
+		fake_find_dead(image);
+		assert_int_equal(image->in_hand_count, 2);
+		assert_int_equal(image->in_hand[0], tcmalloc_object(4));
+		assert_int_equal(image->in_hand[1], tcmalloc_object(9));
+		assert_false(fake_dead(image, tcmalloc_object(4) + 24));
+		assert_true(fake_dead(image, tcmalloc_object(20) + 24));
+		assert_int_equal(image->old.count, 4); /* 1, 4, 9 and TC_KEPT */
+		assert_int_equal(inventory.allocators[0].shown.unbelieved_bytes, 0);
+		assert_non_null(strstr(inventory.allocators[0].shown.why, "at that moment"));
+		heap_image_free(image);
+	}
+}
+
+/* While a thread has the central list's lock its last slot may be stale, and the one behind it still be wanted. */
+static void locked(void **state)
+{
+	struct heap_image *image = fake_tcmalloc();
+	struct inventory inventory = {0};
+
+	(void)state;
+	image->inventory = &inventory;
+	fake_word(image, TC_CENTRAL, 1);
+	fake_word(image, TC_SPANS + 40,
+		  7 | TC_CLASS << 16); /* one more in use than the list says */
+	fake_find_dead(image);
+	assert_int_equal(image->in_hand[0], tcmalloc_object(2));
+	assert_int_equal(image->in_hand[1], tcmalloc_object(3));
+	assert_int_equal(image->in_hand[2], tcmalloc_object(0));
+	assert_int_equal(image->in_hand[3], tcmalloc_object(255));
+	assert_int_equal(image->in_hand_count, 3 + 250);
+	assert_false(fake_dead(image, tcmalloc_object(2) + 24));
+	assert_true(fake_dead(image, tcmalloc_object(4) + 24));
+	assert_int_equal(inventory.allocators[0].shown.unbelieved_bytes, 0);
+	assert_non_null(strstr(inventory.allocators[0].shown.why, "at that moment"));
+	heap_image_free(image);
+}
+
+/* A thread has the description of a large object in hand, and perhaps not its address. */
+static void in_hand(void **state)
+{
+	struct heap_image *image = fake_tcmalloc();
+
+	(void)state;
+	image->memory->threads[0].words[0] = TC_SPANS + 144 + 16;
+	fake_find_dead(image);
+	assert_int_equal(image->in_hand_count, 1);
+	assert_int_equal(image->in_hand[0], TC_KEPT);
+	heap_image_free(image);
 }
 
 /* Without sizes of classes, or without agreement on a span, what is there stays. */
@@ -160,8 +217,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),	cmocka_unit_test(books),
-		cmocka_unit_test(broken_lists), cmocka_unit_test(broken_spans),
-		cmocka_unit_test(no_map),
+		cmocka_unit_test(uncounted),	cmocka_unit_test(locked),
+		cmocka_unit_test(in_hand),	cmocka_unit_test(broken_lists),
+		cmocka_unit_test(broken_spans), cmocka_unit_test(no_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
