@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/analysis/inspection_order.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
@@ -18,17 +17,16 @@
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/session/caller_file.h"
+#include "user/session/looks.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
-#include "user/session/report_inspection.h"
 
 /* A process that is looked at, once or again and again. */
 struct inspect_target {
 	pid_t pid;
 	uint64_t start_ticks; /* with the pid it names the process */
 	struct freeze_forks forks;
-	struct inspection *before; /* the look before; NULL: none */
-	uint64_t first_ns;
+	struct looks looks;
 	bool gone;
 };
 
@@ -93,19 +91,6 @@ static int inspect_copy_target(struct inspect_command *c, struct inspect_target 
 	return err;
 }
 
-/* What is known only by what came before. */
-static int inspect_relate(struct inspect_command *c, struct inspect_target *target,
-			  struct inspection *now)
-{
-	int err = target->before ? inspection_find_growth(now, target->before) : 0;
-
-	if (!target->first_ns)
-		target->first_ns = now->time_ns;
-	if (now->time_ns > target->first_ns)
-		now->elapsed_ns = now->time_ns - target->first_ns;
-	return err ?: inspection_sort(now, report_inspection_order(c->config->show.sort));
-}
-
 /* 0, also where there is no memory for it: that is said, and others may go on. -errno: nothing more can be written. */
 static int inspect_show(struct inspect_command *c, struct inspect_source *source,
 			struct inspect_target *target)
@@ -124,7 +109,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 	log_progress("going through the heap of process %d …", (int)pid);
 	err = inspect(source, &options, &now);
 	log_progress_end();
-	err = err ?: inspect_relate(c, target, now);
+	err = err ?: looks_relate(&target->looks, now, c->config->show.sort);
 	if (err) {
 		inspection_free(now);
 		c->failed = true;
@@ -137,8 +122,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 	now->final = c->stop;
 	c->found_leaks |= now->verdict.classes[VERDICT_DEFINITE].count != 0;
 	err = output_inspection(c->output, now, c->config->show.top);
-	inspection_free(target->before);
-	target->before = now;
+	looks_keep(&target->looks, now);
 	return err;
 }
 
@@ -151,12 +135,12 @@ static int inspect_look_at(struct inspect_command *c, struct inspect_target *tar
 
 	if (!err)
 		return inspect_show(c, &source, target);
-	if (target->before)
-		memcpy(comm, target->before->comm, sizeof(comm));
+	if (target->looks.before)
+		memcpy(comm, target->looks.before->comm, sizeof(comm));
 	else
 		proc_comm(target->pid, comm);
 	target->gone = err == -ESRCH;
-	if (target->gone && target->before) {
+	if (target->gone && target->looks.before) {
 		log_info("process %d (%.16s) has ended", (int)target->pid, comm);
 		return 0;
 	}
@@ -263,7 +247,7 @@ static int inspect_core(struct inspect_command *c, FILE *file, const char *path,
 		return 0;
 	}
 	err = inspect_show(c, &source, &target);
-	inspection_free(target.before);
+	looks_keep(&target.looks, NULL);
 	return err;
 }
 
@@ -328,7 +312,7 @@ int cmd_inspect(const union command_config *command)
 	if (!err)
 		err = config->file_count ? inspect_cores(&c) : inspect_go_on(&c);
 	for (size_t i = 0; i < c.target_count; i++)
-		inspection_free(c.targets[i].before);
+		looks_keep(&c.targets[i].looks, NULL);
 	free(c.targets);
 	close_err = output_close(c.output);
 	if ((err && err != -EPIPE) || (close_err && close_err != -EPIPE) || c.failed)

@@ -87,9 +87,9 @@ static int report_go_through(struct report_command *r)
 	/* What came before the damage is good. */
 	if (r->survey && !pipeline_error(r->pipeline))
 		report_survey_finish(r->survey);
+	pipeline_finish(r->pipeline);
 	if (!err && !pipeline_error(r->pipeline))
 		err = report_inspection_finish(&r->inspections);
-	pipeline_finish(r->pipeline);
 	if (!err)
 		output_begin(pipeline_output(r->pipeline));
 	return err ? err : pipeline_error(r->pipeline);

@@ -229,6 +229,14 @@ int option_apply_leak_only(const struct option_row *row, struct options *options
 	return option_apply_true(row, options, shown, value);
 }
 
+int option_apply_inspect(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	/* It is one copy for both. */
+	options->values.verdict.wanted = true;
+	return option_apply_true(row, options, shown, value);
+}
+
 int option_apply_format(const struct option_row *row, struct options *options, const char *shown,
 			const char *value)
 {

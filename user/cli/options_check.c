@@ -41,6 +41,26 @@ static int check_usdt(const struct option_values *values)
 	return -EINVAL;
 }
 
+/* --inspect: what it says has to have a place in the output, and what it counts has to be blocks. */
+static int check_inspecting(const struct option_values *values)
+{
+	const struct exporter_format *format = values->show.format;
+	char names[EXPORT_NAMES_MAX];
+
+	if (!export_can(format, EXPORT_INSPECTIONS)) {
+		log_error("--inspect: -f %s has no place for it; give one of %s, or record",
+			  format->name, export_names(names, EXPORT_INSPECTIONS, ", "));
+		return -EINVAL;
+	}
+	if (values->trace.mmap) {
+		log_error("--inspect: excludes --mmap, as it says of mappings itself which there "
+			  "are; give "
+			  "only one of them");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_trace(const struct option_values *values)
 {
 	const struct trace_config *trace = &values->trace;
@@ -52,10 +72,13 @@ static int check_trace(const struct option_values *values)
 		return -EINVAL;
 	}
 	if (values->show.merge && values->verdict.wanted) {
-		log_error("--merge: excludes --verdict, which is about one process's memory; give "
-			  "only one of them");
+		log_error("--merge: excludes %s, which is about one process's memory; give "
+			  "only one of them",
+			  values->verdict.inspect ? "--inspect" : "--verdict");
 		return -EINVAL;
 	}
+	if (values->verdict.inspect && check_inspecting(values))
+		return -EINVAL;
 	if (values->show.merge && trace->check_frees) {
 		log_error("--merge: excludes --check-frees, which is about one process's blocks; "
 			  "give only one of them");

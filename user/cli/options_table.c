@@ -184,6 +184,10 @@ const struct option_row option_rows[] = {
 	{"verdict", 0, NULL, LIVE, FLAG(verdict.wanted),
 	 .texts = {ON(PAGE_WATCH, "tell lost from held (stops it for a moment)"),
 		   ON(PAGE_LEAKS, "at each snapshot, or at once at SIGUSR2: which blocks nothing points to any more")}},
+	{"inspect", 0, NULL, LIVE, VALUE(option_apply_inspect, bool, verdict.inspect),
+	 .texts = {ON(PAGE_WATCH, "and what the whole heap is made of, from before too"),
+		   ON(PAGE_LEAKS, "with each verdict, of the same copy: what the inspect subcommand says, of all blocks, "
+				  "from before as well")}},
 	{"max-pause", 0, "TIME", LIVE | INSPECT, DURATION(verdict.max_pause_ns, NS_PER_MS, 3600 * NS_PER_S), .preset = "500ms",
 	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s",
 	 .texts = {ON(PAGE_LEAKS | INSPECT, "stop the process for no longer than that ({default})")}},

@@ -83,7 +83,28 @@ static void inspection_json_put_kind(struct json *to, const struct inspected_gro
 	}
 }
 
-static void inspection_json_put_group(struct json *to, const struct inspected_group *g)
+/* Of those that were seen being allocated; 'stack' is the id of one of the snapshot's. */
+static void inspection_json_put_origin(struct json *to, const struct inspection *i,
+				       const struct inspected_origin *o)
+{
+	char id[17];
+
+	if (!i->traced)
+		return;
+	json_put_amount(to, "since_attach", &o->traced);
+	if (!o->stack_id)
+		return;
+	json_object(to, "allocated_by");
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)o->stack_id);
+	json_text(to, "id", id);
+	json_text(to, "function", o->function);
+	json_number(to, "bytes", o->most.bytes);
+	json_number(to, "count", o->most.count);
+	json_end(to);
+}
+
+static void inspection_json_put_group(struct json *to, const struct inspection *i,
+				      const struct inspected_group *g)
 {
 	json_object(to, NULL);
 	inspection_json_put_kind(to, g);
@@ -93,6 +114,7 @@ static void inspection_json_put_group(struct json *to, const struct inspected_gr
 	json_end(to);
 	if (g->held_by)
 		json_put_lines(to, "held_by", g->held_by);
+	inspection_json_put_origin(to, i, &g->origin);
 	if (g->contents)
 		json_hex(to, "contents", g->contents, g->contents_len);
 	if (g->growth_known)
@@ -107,6 +129,7 @@ static void inspection_json_put_loss(struct json *to, const struct inspection *i
 	inspection_json_put_kind(to, &i->groups[loss->group]);
 	json_put_amount(to, "lost", &loss->lost);
 	json_put_amount(to, "kept", &loss->kept);
+	inspection_json_put_origin(to, i, &loss->origin);
 	json_end(to);
 }
 
@@ -144,6 +167,8 @@ static void inspection_json_put_who(struct json *to, const struct inspection *i)
 	}
 	json_text(to, "core", i->core);
 	json_bool(to, "final", i->final);
+	if (i->traced)
+		json_bool(to, "traced", true);
 	if (!i->core)
 		json_put_fine_ms(to, "pause_ms", i->verdict.pause_ns);
 	json_put_fine_ms(to, "total_ms", i->verdict.total_ns);
@@ -178,7 +203,7 @@ int inspection_write_json(struct exporter *e, const struct inspection *i, size_t
 	json_number(to, "group_count", i->group_count);
 	json_array(to, "groups");
 	for (size_t n = 0; n < i->group_count && n < top; n++)
-		inspection_json_put_group(to, &i->groups[n]);
+		inspection_json_put_group(to, i, &i->groups[n]);
 	json_end(to);
 	return json_output_end(&output, e->out);
 }

@@ -70,6 +70,8 @@ static void inspection_text_put_head(const struct inspection_page *page)
 	fprintf(page->out, "=== %s  PID %d (", when, (int)i->pid);
 	text_put_name(page->out, *comm ? comm : "?");
 	fputc(')', page->out);
+	if (i->traced)
+		fputs("  the whole heap", page->out);
 	if (i->core) {
 		fputs("  from ", page->out);
 		text_put_name(page->out, i->core);
@@ -80,7 +82,8 @@ static void inspection_text_put_head(const struct inspection_page *page)
 	fputs(" ===", page->out);
 	text_set_style(page->out, page->options, TEXT_NONE);
 	fputc('\n', page->out);
-	if (!i->core)
+	/* The snapshot of the same copy has said it. */
+	if (!i->core && !i->traced)
 		fprintf(page->out, "stood still for %.1f ms\n",
 			(double)i->verdict.pause_ns / NS_PER_MS);
 }
@@ -359,6 +362,43 @@ static void inspection_text_put_label(FILE *out, const struct inspected_group *g
 	fputc(')', out);
 }
 
+/* ", from make_node", or ", 3 of them from make_node". */
+static void inspection_text_put_losers(FILE *out, const struct inspected_loss *loss)
+{
+	const struct inspected_origin *o = &loss->origin;
+	char count[FORMAT_GROUPED_MAX];
+
+	if (!o->function)
+		return;
+	fputs(", ", out);
+	if (o->most.count < loss->lost.count)
+		fprintf(out, "%s of them ", format_grouped(count, o->most.count));
+	fputs("from ", out);
+	text_put_name(out, o->function);
+}
+
+/* "since the attach: 1,000 of 1,200 blocks, 900 of them from make_node" */
+static void inspection_text_put_origin(FILE *out, const struct inspected_group *g)
+{
+	const struct inspected_origin *o = &g->origin;
+	char count[FORMAT_GROUPED_MAX];
+
+	if (!o->traced.count)
+		return;
+	fprintf(out, "             since the attach: %s", format_grouped(count, o->traced.count));
+	if (o->traced.count < g->live.count)
+		fprintf(out, " of %s", format_grouped(count, g->live.count));
+	fprintf(out, " %s", text_plural(g->live.count, "block", "blocks"));
+	if (o->function) {
+		fputs(", ", out);
+		if (o->most.count < o->traced.count)
+			fprintf(out, "%s of them ", format_grouped(count, o->most.count));
+		fputs("from ", out);
+		text_put_name(out, o->function);
+	}
+	fputc('\n', out);
+}
+
 static void inspection_text_put_lost(const struct inspection_page *page)
 {
 	const struct inspection *i = page->i;
@@ -380,6 +420,7 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 			format_grouped(count, loss->lost.count),
 			text_plural(loss->lost.count, "block", "blocks"));
 		inspection_text_put_label(out, g);
+		inspection_text_put_losers(out, loss);
 		if (loss->kept.count)
 			fprintf(out, "; %s in %s %s hang on them",
 				format_bytes(human, loss->kept.bytes),
@@ -415,6 +456,7 @@ static void inspection_text_put_group(const struct inspection_page *page,
 	fputs("  ", out);
 	inspection_text_put_label(out, g);
 	fputc('\n', out);
+	inspection_text_put_origin(out, g);
 	if (g->held_by && (page->options->verbose || g->live.bytes >= all / GROUPS_SHARE))
 		inspection_text_put_held_by(page, g->held_by);
 }

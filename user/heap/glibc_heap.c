@@ -51,8 +51,9 @@ static int glibc_tell_block(struct glibc_report *r, uint64_t start, uint64_t end
 	bool alone, ours = glibc_has_block(r, start, end, &block_end, &alone);
 	int err;
 
+	/* Its call has not returned yet, or its free has begun. */
 	if (!ours && image->all_known)
-		return heap_image_add_dead(image, start, end);
+		return glibc_tell(r, INVENTORY_CACHED, start, end);
 	/*
 	 * What is left of it behind the block nobody has asked for. A block with others inside (a pool's)
 	 * is let be.
@@ -116,11 +117,16 @@ static int glibc_tell_chunk(struct glibc_report *r, const struct glibc_row *row,
 static int glibc_tell_row(struct glibc_report *r, const struct glibc_row *row)
 {
 	struct glibc_books *books = r->books;
-	uint64_t head = 0, next_head = 0, at = row->first;
+	uint64_t head = 0, next_head = 0, at = row->first, unused;
+	bool alone;
 	int err;
 
 	if (row->doubted)
 		return glibc_tell(r, INVENTORY_UNBELIEVED, row->begin, row->end);
+	/* Where all are known it is none, if it looks like one. */
+	if (row->mapped && books->image->all_known &&
+	    !glibc_has_block(r, row->first + GLIBC_HEADER, row->end, &unused, &alone))
+		return 0;
 	err = glibc_tell(r, INVENTORY_BOOKS, row->begin,
 			 row->first + (row->mapped ? GLIBC_HEADER : 8));
 	if (row->mapped)

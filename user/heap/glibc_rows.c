@@ -409,7 +409,8 @@ int glibc_find_rows(struct glibc_books *books)
 				     "not all memory of the main arena was found");
 	}
 	first = books->row_count;
-	if (!err && !books->image->all_known)
+	/* Where all blocks are known these are among them, and only an inventory asks what lies around. */
+	if (!err && (!books->image->all_known || books->image->inventory))
 		err = glibc_each_page(books, 0, glibc_try_mapped);
 	glibc_check_mapped(books, first);
 	glibc_sort_rows(books);

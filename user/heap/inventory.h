@@ -7,6 +7,7 @@
 #ifndef MEMLEAKBPF_HEAP_INVENTORY_H
 #define MEMLEAKBPF_HEAP_INVENTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ struct inventory {
 	size_t region; /* of the memory: where the last piece was, for the next to be found fast */
 	/* by region of the memory: bytes of it that are some allocator's; NULL: not wanted. Not owned */
 	uint64_t *covered;
+	/* by block that was known before the walkers came: one of them has come by it. As covered */
+	bool *seen;
 };
 
 /* A new one of that name; NULL: there are too many. Belongs to the inventory. */

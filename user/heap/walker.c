@@ -106,16 +106,33 @@ static size_t walker_next_block(struct heap_image *image, uint64_t address)
 	return i;
 }
 
-/* A block in use, if it is none of ours. */
+/* Which known blocks lie in the piece: their bytes have been counted with it. Returns how many. */
+static size_t walker_see(struct heap_image *image, uint64_t start, uint64_t end)
+{
+	size_t first = walker_next_block(image, start), block = first;
+
+	for (; block < image->block_count && heap_block_address(image, block) < end; block++) {
+		if (image->inventory && image->inventory->seen)
+			image->inventory->seen[block] = true;
+	}
+	return block - first;
+}
+
+/* What was asked for of a piece with one known block in it. */
+static uint64_t walker_asked(struct heap_image *image, uint64_t start, uint64_t end)
+{
+	size_t block = walker_next_block(image, start);
+	uint64_t block_end = heap_block_end(image, block);
+
+	return block_end <= end ? block_end - start : UINT64_MAX;
+}
+
+/* A block in use that is none of ours. */
 static int walker_report_block(struct heap_image *image, struct inventory_allocator *allocator,
 			       uint64_t start, uint64_t end, uint64_t asked)
 {
-	size_t block = walker_next_block(image, start);
-	int err;
+	int err = heap_image_add_old(image, start, asked < end - start ? asked : end - start);
 
-	if (block < image->block_count && heap_block_address(image, block) < end)
-		return 0;
-	err = heap_image_add_old(image, start, asked < end - start ? asked : end - start);
 	if (err != -E2BIG)
 		return err;
 	walker_doubt(allocator, "it has more blocks than its memory could hold");
@@ -127,9 +144,13 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 {
 	const struct heap_range *claimed =
 		part == INVENTORY_IN_USE ? heap_image_claimed(image, start) : NULL;
+	size_t known =
+		part == INVENTORY_IN_USE || image->inventory ? walker_see(image, start, end) : 0;
 
 	if (claimed && claimed->start < end)
 		return walker_report_around(image, allocator, start, end);
+	if (allocator && known == 1 && part == INVENTORY_IN_USE && asked == UINT64_MAX)
+		asked = walker_asked(image, start, end);
 	if (allocator)
 		inventory_count(image->inventory, allocator, image->memory, part, start, end,
 				asked);
@@ -140,7 +161,7 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 	case INVENTORY_BOOKS: /* a block's header has its size, and is no pointer to a block */
 		return end - start <= HEADER_MAX ? 0 : heap_image_add_dead(image, start, end);
 	case INVENTORY_IN_USE:
-		return walker_report_block(image, allocator, start, end, asked);
+		return known ? 0 : walker_report_block(image, allocator, start, end, asked);
 	default: /* it may hold anything: roots */
 		return 0;
 	}

@@ -18,6 +18,7 @@ struct holders {
 	const struct heap_image *image;
 	const uint32_t *group_of;
 	const struct class_files *files;
+	const struct inspect_traced *traced; /* NULL: nobody has watched it */
 	struct inspection *out;
 	struct held_by held;
 };
@@ -44,20 +45,35 @@ static int holders_name_data(void *ctx, const struct mapping *file, uint64_t add
 	return err;
 }
 
-/* What is alike with it says more than a pointer in it. A line of what holds a block is one line. */
+/* A line of what holds a block is one line. */
+static const struct text_rules holders_one_line = {.harms = TEXT_C0, .harmful = "?"};
+
+static void holders_put_origin(const struct holders *h, FILE *out, const struct heap_block *block)
+{
+	const char *function = NULL;
+	uint64_t id;
+
+	if (h->traced && h->traced->stack && block->stack < h->traced->stack_count)
+		h->traced->stack(h->traced->ctx, block->stack, &id, &function);
+	if (!function)
+		return;
+	fputs(" from ", out);
+	text_put(out, function, &holders_one_line);
+}
+
+/* What is alike with it says more than a pointer in it. */
 static void holders_put_block(void *ctx, FILE *out, uint32_t block)
 {
-	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?"};
 	const struct holders *h = ctx;
 	const struct inspected_group *group = &h->out->groups[h->group_of[block]];
+	const struct heap_block b = heap_block_at(h->image, block);
 	char *label = group->kind == GROUP_SIZE ? NULL : inspected_group_label(group);
 
+	holders_put_origin(h, out, &b);
 	if (label) {
 		fputs(", ", out);
-		text_put(out, label, &rules);
+		text_put(out, label, &holders_one_line);
 	} else {
-		const struct heap_block b = heap_block_at(h->image, block);
-
 		held_by_put_type(&h->held, out, &b);
 	}
 	free(label);
@@ -221,12 +237,14 @@ static int holders_of_mappings(struct holders *h)
 }
 
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct class_files *files, struct inspection *out)
+		 const uint32_t *group_of, const struct class_files *files,
+		 const struct inspect_traced *traced, struct inspection *out)
 {
 	struct holders h = {
 		.image = image,
 		.group_of = group_of,
 		.files = files,
+		.traced = traced,
 		.out = out,
 		.held = {.image = image, .reach = reach},
 	};

@@ -5,13 +5,15 @@
 
 #include "user/heap/reach.h"
 #include "user/inspect/class_memory.h"
+#include "user/inspect/inspect.h"
 #include "user/model/inspection.h"
 
 /*
  * Fills in held_by of the groups that have most reachable bytes, and of the largest mappings.
- * `group_of`: by block. 0 or -ENOMEM.
+ * `group_of`: by block; `traced`: NULL, nobody has watched it. 0 or -ENOMEM.
  */
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct class_files *files, struct inspection *out);
+		 const uint32_t *group_of, const struct class_files *files,
+		 const struct inspect_traced *traced, struct inspection *out);
 
 #endif

@@ -16,6 +16,7 @@
 #include "user/inspect/losses.h"
 #include "user/inspect/libc_version.h"
 #include "user/inspect/memory_parts.h"
+#include "user/inspect/origins.h"
 
 /* An inspection under way. */
 struct inspect_run {
@@ -26,6 +27,7 @@ struct inspect_run {
 	struct reach *reach;
 	struct class_process process;
 	struct class_files files;
+	struct symbolizer *own_names; /* NULL: they are the tracer's */
 	struct block_classes *classes;
 	struct inspection *out;
 };
@@ -50,6 +52,28 @@ static void inspect_say_who(struct inspect_run *run, struct inspect_source *sour
 	out->no_registers = source->no_registers;
 }
 
+/*
+ * Blocks that were traced and no walker has come by: of allocators that nobody here reads. What a block has
+ * around it is not known.
+ */
+static void inspect_count_others(struct inspect_run *run)
+{
+	const struct heap_image *image = run->image;
+	struct inventory_allocator *others = NULL;
+
+	for (size_t i = 0; i < image->block_count; i++) {
+		uint64_t start = heap_block_address(image, i), end = heap_block_end(image, i);
+
+		if (run->inventory.seen[i])
+			continue;
+		others = others ?: inventory_add_allocator(&run->inventory, "traced, of others");
+		if (!others)
+			return;
+		inventory_count(&run->inventory, others, image->memory, INVENTORY_IN_USE, start,
+				end, end - start);
+	}
+}
+
 /* What the allocators' books say: the blocks, what is free, and how much of it is there. */
 static int inspect_walk(struct inspect_run *run)
 {
@@ -57,10 +81,13 @@ static int inspect_walk(struct inspect_run *run)
 	int err;
 
 	run->inventory.covered = calloc(regions + 1, sizeof(*run->inventory.covered));
-	if (!run->inventory.covered)
+	run->inventory.seen = calloc(run->image->block_count + 1, sizeof(*run->inventory.seen));
+	if (!run->inventory.covered || !run->inventory.seen)
 		return -ENOMEM;
 	run->image->inventory = &run->inventory;
 	err = dead_memory_find(run->image);
+	if (!err)
+		inspect_count_others(run);
 	libc_version_find(run->source, run->image->memory->maps, &run->inventory);
 	return err ?: heap_image_take_old(run->image);
 }
@@ -69,6 +96,7 @@ static int inspect_walk(struct inspect_run *run)
 static int inspect_open_names(struct inspect_run *run)
 {
 	const struct symbolizer_options names = {.inlines = false};
+	const struct inspect_traced *traced = run->options->traced;
 
 	run->process = (struct class_process){
 		.objects = run->source->objects,
@@ -78,9 +106,11 @@ static int inspect_open_names(struct inspect_run *run)
 	run->files = (struct class_files){
 		.ctx = &run->process,
 		.object = class_process_object,
-		.symbolizer = symbolizer_new(&names),
+		.symbolizer = traced ? traced->symbolizer : NULL,
 		.pid = run->process.pid,
 	};
+	if (!run->files.symbolizer)
+		run->files.symbolizer = run->own_names = symbolizer_new(&names);
 	return run->files.symbolizer ? 0 : -ENOMEM;
 }
 
@@ -100,8 +130,11 @@ static int inspect_group(struct inspect_run *run)
 
 static int inspect_judge(struct inspect_run *run)
 {
+	const struct inspect_traced *traced = run->options->traced;
 	const struct reach_options how = {.heuristics = run->options->heuristics,
 					  .tagged = run->options->tagged,
+					  .is_new_array = traced ? traced->is_new_array : NULL,
+					  .ctx = traced ? traced->ctx : NULL,
 					  .heads = run->classes->heads};
 	struct verdict *v = &run->out->verdict;
 	int err = reach_new(run->image, &how, &run->reach);
@@ -117,19 +150,22 @@ static int inspect_judge(struct inspect_run *run)
 	}
 	v->unknown_bytes = reach_unknown_bytes(run->reach);
 	v->state = VERDICT_TAKEN;
-	return 0;
+	return traced && traced->judged ? traced->judged(traced->ctx, run->reach) : 0;
 }
 
 /* What there is to say of the groups, for people: what is lost, what holds the rest. */
 static int inspect_explain(struct inspect_run *run)
 {
+	const struct inspect_traced *traced = run->options->traced;
 	const uint32_t *group_of = run->classes->group;
 	int err = losses_find(run->image, run->reach, group_of, run->out);
 
+	if (!err && traced)
+		err = origins_find(run->image, run->reach, group_of, traced, run->out);
 	if (!err && run->options->contents)
 		err = losses_take_contents(run->image, run->reach, group_of, run->options->contents,
 					   run->out);
-	return err ?: holders_find(run->image, run->reach, group_of, &run->files, run->out);
+	return err ?: holders_find(run->image, run->reach, group_of, &run->files, traced, run->out);
 }
 
 static int inspect_steps(struct inspect_run *run)
@@ -168,10 +204,11 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 	int err = -ENOMEM;
 
 	run.out = calloc(1, sizeof(*run.out));
-	run.image = heap_image_new(source->memory);
-	if (run.image)
+	run.image = options->traced ? options->traced->image : heap_image_new(source->memory);
+	if (run.image && !options->traced)
 		source->memory = NULL;
 	if (run.out && run.image) {
+		run.out->traced = options->traced != NULL;
 		inspect_say_who(&run, source);
 		err = inspect_steps(&run);
 		run.out->verdict.total_ns = monotonic_ns() - start;
@@ -179,9 +216,13 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 	}
 	block_classes_free(run.classes);
 	free(run.inventory.covered);
+	free(run.inventory.seen);
 	reach_free(run.reach);
-	symbolizer_free(run.files.symbolizer);
-	heap_image_free(run.image);
+	symbolizer_free(run.own_names);
+	if (options->traced)
+		run.image->inventory = NULL;
+	else
+		heap_image_free(run.image);
 	inspect_source_release(source);
 	if (err)
 		inspection_free(run.out);

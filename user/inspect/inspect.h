@@ -7,13 +7,34 @@
 #ifndef MEMLEAKBPF_INSPECT_INSPECT_H
 #define MEMLEAKBPF_INSPECT_INSPECT_H
 
+#include "user/heap/reach.h"
 #include "user/inspect/inspect_source.h"
 #include "user/model/inspection.h"
+#include "user/symbol/symbol.h"
+
+/*
+ * Of a process that is traced: what is known of its blocks, and what its tracer wants in return. Functions
+ * may be NULL; ctx is for them.
+ */
+struct inspect_traced {
+	struct heap_image
+		*image;	      /* memory and blocks, in place of the source's memory; the caller's */
+	uint32_t stack_count; /* blocks have stacks below that */
+	struct symbolizer
+		*symbolizer; /* knows the process already; the caller's. NULL: nobody does */
+	void *ctx;
+	bool (*is_new_array)(void *ctx, uint32_t stack); /* as reach_options has it */
+	/* A stack's id, and the function that asked; *function stays as it is where that is unknown. */
+	void (*stack)(void *ctx, uint32_t stack, uint64_t *id, const char **function);
+	/* All blocks have been judged, those from before the attach too. 0 or -ENOMEM. */
+	int (*judged)(void *ctx, const struct reach *reach);
+};
 
 struct inspect_options {
-	unsigned heuristics; /* enum reach_heuristic */
-	bool tagged;	     /* pointers may carry tags */
-	uint32_t contents;   /* bytes of a lost block to show; 0: none */
+	unsigned heuristics;		     /* enum reach_heuristic */
+	bool tagged;			     /* pointers may carry tags */
+	uint32_t contents;		     /* bytes of a lost block to show; 0: none */
+	const struct inspect_traced *traced; /* NULL: nobody has watched it */
 };
 
 /*

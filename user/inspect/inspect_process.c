@@ -47,14 +47,31 @@ static int source_count_file_private(pid_t pid, uint64_t *bytes, char reason[sta
 	return err ? refuse(reason, err, "its memory cannot be looked at") : 0;
 }
 
-/* The kernel's numbers are those of the moment, too. */
-static int source_stopped(void *ctx, const struct stop *stop, char reason[static REASON_MAX])
+int inspect_source_begin(pid_t pid, struct object_cache *objects, struct inspect_source *out,
+			 char reason[static REASON_MAX])
 {
-	struct inspect_source *out = ((struct source_copy *)ctx)->out;
+	int err;
+
+	*out = (struct inspect_source){
+		.pid = pid,
+		.objects = objects ?: object_cache_new(),
+		.objects_lent = objects != NULL,
+	};
+	if (!out->objects)
+		return refuse(reason, -ENOMEM, "no memory");
+	if (proc_comm(pid, out->comm) || proc_cmdline(pid, &out->cmdline))
+		out->cmdline = NULL;
+	err = source_count_file_private(pid, &out->file_private, reason);
+	if (err)
+		inspect_source_release(out);
+	return err;
+}
+
+int inspect_source_moment(struct inspect_source *out, char reason[static REASON_MAX])
+{
 	struct proc_usage usage;
 	int err = proc_usage(out->pid, &usage);
 
-	(void)stop;
 	if (err)
 		return refuse(reason, err, "the kernel does not say how much memory it has");
 	out->time_ns = clock_ns(CLOCK_REALTIME);
@@ -62,6 +79,13 @@ static int source_stopped(void *ctx, const struct stop *stop, char reason[static
 	out->swap = usage.swap;
 	out->shmem = usage.shmem;
 	return 0;
+}
+
+/* The kernel's numbers are those of the moment, too. */
+static int source_stopped(void *ctx, const struct stop *stop, char reason[static REASON_MAX])
+{
+	(void)stop;
+	return inspect_source_moment(((struct source_copy *)ctx)->out, reason);
 }
 
 /* ---- copying ------------------------------------------------------------------------------ */
@@ -119,15 +143,11 @@ int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct fr
 			 struct inspect_source *out, char reason[static REASON_MAX])
 {
 	struct source_copy c = {.out = out};
-	int err;
+	int err = inspect_source_begin(pid, NULL, out, reason);
 
-	*out = (struct inspect_source){.pid = pid, .objects = object_cache_new()};
-	if (!out->objects)
-		return refuse(reason, -ENOMEM, "no memory");
-	if (proc_comm(pid, out->comm) || proc_cmdline(pid, &out->cmdline))
-		out->cmdline = NULL;
-	err = source_count_file_private(pid, &out->file_private, reason);
-	err = err ?: freeze_new(pid, &c.freeze, reason);
+	if (err)
+		return err;
+	err = freeze_new(pid, &c.freeze, reason);
 	err = err ?: source_run(&c, how, forks, reason);
 	freeze_free(c.freeze);
 	if (err)

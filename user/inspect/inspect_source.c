@@ -9,6 +9,7 @@ void inspect_source_release(struct inspect_source *source)
 	free(source->cmdline);
 	free(source->core);
 	core_file_free(source->core_file);
-	object_cache_free(source->objects);
+	if (!source->objects_lent)
+		object_cache_free(source->objects);
 	*source = (struct inspect_source){0};
 }

@@ -34,6 +34,7 @@ struct inspect_source {
 	bool no_registers;
 	/* For the process's files: object_cache_get(), of a core with pid 0. */
 	struct object_cache *objects;
+	bool objects_lent;	     /* they are somebody else's, who outlives it */
 	struct core_file *core_file; /* has what is in the cache; NULL: a living process */
 };
 
@@ -49,6 +50,16 @@ struct inspect_copying {
  */
 int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct freeze_forks *forks,
 			 struct inspect_source *out, char reason[static REASON_MAX]);
+
+/*
+ * The same in steps, for one who copies it himself. Before it stands still: who it is, and what its files are
+ * (`objects`: the caller's, or NULL). 0 and *out (inspect_source_release()), or -errno with the reason.
+ */
+int inspect_source_begin(pid_t pid, struct object_cache *objects, struct inspect_source *out,
+			 char reason[static REASON_MAX]);
+
+/* While it stands still: the time, and what the kernel says of its memory. 0 or -errno with the reason. */
+int inspect_source_moment(struct inspect_source *source, char reason[static REASON_MAX]);
 
 struct inspect_core {
 	int root_fd;	 /* where the process's files are; -1: in our own root (core_file.h) */

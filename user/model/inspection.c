@@ -117,7 +117,10 @@ void inspection_free(struct inspection *inspection)
 		free(inspection->groups[i].module);
 		free(inspection->groups[i].held_by);
 		free(inspection->groups[i].contents);
+		free(inspection->groups[i].origin.function);
 	}
+	for (size_t i = 0; i < inspection->loss_count; i++)
+		free(inspection->losses[i].origin.function);
 	free(inspection->mappings);
 	free(inspection->groups);
 	free(inspection->losses);

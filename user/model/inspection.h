@@ -72,6 +72,15 @@ enum group_kind {
 	GROUP_KINDS,
 };
 
+/* Of blocks of a process that is traced: who asked for them. Without the weights of sampling. */
+struct inspected_origin {
+	struct amount
+		traced; /* that were seen being allocated; the others are from before the attach */
+	struct amount most; /* of these, what the one stack asked for that has most bytes */
+	uint64_t stack_id;  /* stack.id of that stack */
+	char *function;	    /* of it, that asked; NULL: unknown. Owned */
+};
+
 /* Blocks that are alike. */
 struct inspected_group {
 	enum group_kind kind;
@@ -86,14 +95,16 @@ struct inspected_group {
 	char *contents; /* --contents: first bytes of one; NULL. Owned */
 	size_t contents_len;
 	bool growth_known;
-	double growth_bytes_per_s; /* since the look before */
+	double growth_bytes_per_s;	/* since the look before */
+	struct inspected_origin origin; /* of inspection.traced */
 };
 
 /* A block that nothing leads to, and what only it keeps: similar ones are one line. */
 struct inspected_loss {
-	size_t group;	    /* of its leader, index into the groups */
-	struct amount lost; /* the leaders */
-	struct amount kept; /* what hangs on them: indirectly lost */
+	size_t group;			/* of its leader, index into the groups */
+	struct amount lost;		/* the leaders */
+	struct amount kept;		/* what hangs on them: indirectly lost */
+	struct inspected_origin origin; /* of the leaders; of inspection.traced */
 };
 
 struct inspection {
@@ -104,6 +115,7 @@ struct inspection {
 	char *const *cmdline; /* NULL-terminated; NULL: unknown. Owned, in one piece */
 	char *core;	      /* the file that it is from; NULL: a living process. Owned */
 	bool final;	      /* the last one of its process */
+	bool traced;	      /* while it is: there is a snapshot of the same moment */
 	/* What the kernel says, in bytes; of a core what of it is in the file. */
 	uint64_t rss_anon, swap, shmem;
 	uint64_t parts[MEMORY_PARTS];

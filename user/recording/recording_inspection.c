@@ -9,6 +9,7 @@
 
 #include "user/base/util.h"
 #include "user/recording/recording_format.h"
+#include "user/recording/recording_origin.h"
 
 /*
  * Of what there may be more: those come last in a list that begins with the most telling, and a chunk
@@ -23,7 +24,7 @@ enum inspection_field {
 	INSPECTION_ELAPSED_NS = 2,
 	INSPECTION_PID = 3,
 	INSPECTION_COMM = 4,
-	INSPECTION_FLAGS = 5, /* 1 final, 2 approximate, 4 no registers */
+	INSPECTION_FLAGS = 5, /* enum inspection_flag */
 	INSPECTION_ARGUMENT = 6,
 	INSPECTION_CORE = 7,
 	INSPECTION_RSS_ANON = 8,
@@ -47,6 +48,7 @@ enum inspection_flag {
 	INSPECTION_FINAL = 1u << 0,
 	INSPECTION_APPROXIMATE = 1u << 1,
 	INSPECTION_NO_REGISTERS = 1u << 2,
+	INSPECTION_TRACED = 1u << 3, /* and the snapshot before it is of the same moment */
 };
 
 static const struct wire_number inspection_numbers[] = {
@@ -127,6 +129,7 @@ enum group_field {
 	GROUP_FIELD_HELD_BY = 7,
 	GROUP_FIELD_CONTENTS = 8,
 	GROUP_FIELD_GROWTH = 9, /* double; left out: not known */
+	GROUP_FIELD_ORIGIN = 10,
 };
 
 static const struct wire_number group_numbers[] = {
@@ -141,6 +144,7 @@ enum loss_field {
 	LOSS_COUNT = 3,
 	LOSS_KEPT_BYTES = 4,
 	LOSS_KEPT_COUNT = 5,
+	LOSS_ORIGIN = 6,
 };
 
 static const struct wire_number loss_numbers[] = {
@@ -207,6 +211,7 @@ static void inspection_put_group(struct wire *to, const struct inspected_group *
 		wire_bytes(to, GROUP_FIELD_CONTENTS, g->contents, g->contents_len);
 	if (g->growth_known)
 		wire_double(to, GROUP_FIELD_GROWTH, g->growth_bytes_per_s);
+	recording_put_origin(to, GROUP_FIELD_ORIGIN, &g->origin);
 	wire_close(to, mark);
 }
 
@@ -225,6 +230,7 @@ static void inspection_put_lists(struct wire *to, const struct inspection *i)
 			continue;
 		mark = wire_open(to, INSPECTION_LOSS);
 		wire_put_numbers(to, loss_numbers, 0, UINT_MAX, &i->losses[n]);
+		recording_put_origin(to, LOSS_ORIGIN, &i->losses[n].origin);
 		wire_close(to, mark);
 	}
 }
@@ -240,7 +246,8 @@ void recording_put_inspection(struct recording_out *out, const struct inspection
 	wire_uint(to, INSPECTION_FLAGS,
 		  (i->final ? INSPECTION_FINAL : 0) |
 			  (i->verdict.approximate ? INSPECTION_APPROXIMATE : 0) |
-			  (i->no_registers ? INSPECTION_NO_REGISTERS : 0));
+			  (i->no_registers ? INSPECTION_NO_REGISTERS : 0) |
+			  (i->traced ? INSPECTION_TRACED : 0));
 	for (char *const *argument = i->cmdline; argument && *argument; argument++)
 		wire_string(to, INSPECTION_ARGUMENT, *argument);
 	inspection_put_text(to, INSPECTION_CORE, i->core);
@@ -393,6 +400,8 @@ static int inspection_take_group_text(struct inspection_reading *r, struct inspe
 		return inspection_take_contents(g, f->body);
 	case GROUP_FIELD_CLASSES:
 		return inspection_take_classes(r->in, f->body, g->verdict);
+	case GROUP_FIELD_ORIGIN:
+		return recording_take_origin(r->in, f->body, &g->origin);
 	default:
 		return 0;
 	}
@@ -425,20 +434,25 @@ static int inspection_take_group(struct inspection_reading *r, struct wire_reade
 
 static int inspection_take_loss(struct inspection_reading *r, struct wire_reader message)
 {
-	struct inspected_loss loss = {.group = SIZE_MAX};
+	struct inspected_loss *loss;
 	struct wire_field f;
-	int got;
+	int got, err = 0;
 
 	if (r->out->loss_count == GROUPS_MAX)
 		return recording_refuse(r->in, "there are too many losses");
 	if (!RESERVE_ITEM(r->out->losses, r->out->loss_count, r->losses, 16))
 		return -ENOMEM;
-	while ((got = wire_next(&message, &f)) > 0)
-		wire_take_number(loss_numbers, &f, &loss);
-	if (got < 0 || loss.group >= r->out->group_count)
-		return recording_refuse(r->in, "a loss of a group that is not there");
-	r->out->losses[r->out->loss_count++] = loss;
-	return 0;
+	loss = &r->out->losses[r->out->loss_count++];
+	*loss = (struct inspected_loss){.group = SIZE_MAX};
+	while (!err && (got = wire_next(&message, &f)) > 0) {
+		if (f.type == WIRE_BYTES && f.field == LOSS_ORIGIN)
+			err = recording_take_origin(r->in, f.body, &loss->origin);
+		else if (f.type != WIRE_BYTES)
+			wire_take_number(loss_numbers, &f, loss);
+	}
+	if (!err && (got < 0 || loss->group >= r->out->group_count))
+		err = recording_refuse(r->in, "a loss of a group that is not there");
+	return err;
 }
 
 static int inspection_take_argument(struct inspection_reading *r, struct wire_reader body)
@@ -528,6 +542,7 @@ static void inspection_take_number(struct inspection *out, const struct wire_fie
 		out->final = f->number & INSPECTION_FINAL;
 		out->verdict.approximate = f->number & INSPECTION_APPROXIMATE;
 		out->no_registers = f->number & INSPECTION_NO_REGISTERS;
+		out->traced = f->number & INSPECTION_TRACED;
 		break;
 	default:
 		wire_take_number(inspection_numbers, f, out);

@@ -20,15 +20,14 @@ struct describer {
 	struct held_by held;
 };
 
-/* The function that asked for it: the first frame that is no allocation function's own. */
-static const char *holder_allocator_of(struct describer *d, uint32_t stack)
+const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack)
 {
 	const struct frame *const *frames = NULL;
 	size_t frame, count = 0;
 
-	if (stack >= d->snapshot->stack_count ||
-	    trace_name_stack(d->trace, d->snapshot->target_id, d->snapshot->stacks[stack].id,
-			     &frames, &count))
+	if (stack >= snapshot->stack_count ||
+	    trace_name_stack(trace, snapshot->target_id, snapshot->stacks[stack].id, &frames,
+			     &count))
 		return NULL;
 	frame = frames_allocating(frames, count, ALLOCATING_NEW);
 	return frame ? frames[frame]->function : NULL;
@@ -38,7 +37,7 @@ static void holder_put_block(void *ctx, FILE *out, uint32_t block)
 {
 	struct describer *d = ctx;
 	const struct heap_block b = heap_block_at(d->image, block);
-	const char *name = holder_allocator_of(d, b.stack);
+	const char *name = holder_allocator(d->trace, d->snapshot, b.stack);
 
 	if (b.stack == HEAP_OLD) {
 		fputs(" from before the attach", out);

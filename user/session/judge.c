@@ -7,6 +7,7 @@
 
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach.h"
+#include "user/inspect/inspect.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/session/holder.h"
@@ -14,8 +15,11 @@
 struct judge {
 	struct trace *trace;
 	struct target *target;
+	const struct watch_config *config;
 	struct snapshot *snapshot;
-	uint8_t *new_array; /* by stack: 0 not looked at yet, 1 no, 2 yes */
+	struct heap_image *image;
+	struct inspect_source source; /* of an inspection: what the image does not have */
+	uint8_t *new_array;	      /* by stack: 0 not looked at yet, 1 no, 2 yes */
 };
 
 /*
@@ -54,57 +58,127 @@ static bool judge_is_new_array(void *ctx, uint32_t stack)
 	return j->new_array[stack] == 2;
 }
 
-static int judge_reach(struct judge *j, struct heap_image *image, const struct watch_config *config)
+/* ---- judging ------------------------------------------------------------------------------ */
+
+/* What the trace has of it: sums by stack, and what holds some of their blocks. */
+static int judge_take(void *ctx, const struct reach *reach)
 {
-	struct reach_options how = {.heuristics = config->verdict.heuristics,
-				    .tagged = config->verdict.tagged,
+	struct judge *j = ctx;
+
+	reach_sum(reach, j->snapshot);
+	return holder_describe(j->trace, j->target, j->snapshot, j->image, reach,
+			       j->config->verdict.contents);
+}
+
+static int judge_reach(struct judge *j)
+{
+	struct reach_options how = {.heuristics = j->config->verdict.heuristics,
+				    .tagged = j->config->verdict.tagged,
 				    .is_new_array = judge_is_new_array,
 				    .ctx = j};
 	struct reach *reach = NULL;
 	uint64_t start = monotonic_ns(), found;
-	int err = dead_memory_find(image);
+	int err = dead_memory_find(j->image);
 
-	err = err ?: heap_image_take_old(image);
+	err = err ?: heap_image_take_old(j->image);
 	found = monotonic_ns();
-
-	j->new_array = calloc(j->snapshot->stack_count + 1, 1);
-	if (!j->new_array)
-		err = -ENOMEM;
-	if (!err)
-		err = reach_new(image, &how, &reach);
-	if (!err) {
-		reach_sum(reach, j->snapshot);
-		err = holder_describe(j->trace, j->target, j->snapshot, image, reach,
-				      config->verdict.contents);
-	}
+	err = err ?: reach_new(j->image, &how, &reach);
+	err = err ?: judge_take(j, reach);
 	reach_free(reach);
 	log_debug("verdict of %d: %.1f ms to find dead memory, %.1f ms to follow pointers",
 		  (int)j->snapshot->pid, (double)(found - start) / NS_PER_MS,
 		  (double)(monotonic_ns() - found) / NS_PER_MS);
-	free(j->new_array);
 	return err;
 }
 
-int verdict_snapshot(struct trace *trace, struct target *target, const struct watch_config *config,
-		     struct snapshot **out)
-{
-	struct judge j = {.trace = trace, .target = target};
-	struct heap_image *image;
-	uint64_t start = monotonic_ns();
-	struct verdict *v;
-	int err = trace_capture(trace, target, config->verdict.max_pause_ns, &j.snapshot, &image);
+/* ---- with an inspection ------------------------------------------------------------------- */
 
-	if (err)
-		return err;
-	*out = j.snapshot;
-	v = &j.snapshot->verdict;
-	if (!image)
-		return 0;
-	if (judge_reach(&j, image, config)) {
-		v->state = VERDICT_REFUSED;
-		refuse(v->reason, 0, "no memory to follow its pointers");
+static int judge_note_moment(void *ctx, char reason[static REASON_MAX])
+{
+	return inspect_source_moment(&((struct judge *)ctx)->source, reason);
+}
+
+static void judge_say_stack(void *ctx, uint32_t stack, uint64_t *id, const char **function)
+{
+	struct judge *j = ctx;
+
+	if (stack >= j->snapshot->stack_count)
+		return;
+	*id = j->snapshot->stacks[stack].id;
+	*function = holder_allocator(j->trace, j->snapshot, stack) ?: *function;
+}
+
+static int judge_inspect(struct judge *j, struct inspection **out)
+{
+	const struct verdict *v = &j->snapshot->verdict;
+	const struct inspect_traced traced = {
+		.image = j->image,
+		.stack_count = (uint32_t)j->snapshot->stack_count,
+		.symbolizer = trace_symbolizer(j->trace),
+		.ctx = j,
+		.is_new_array = judge_is_new_array,
+		.stack = judge_say_stack,
+		.judged = judge_take,
+	};
+	const struct inspect_options options = {
+		.heuristics = j->config->verdict.heuristics,
+		.tagged = j->config->verdict.tagged,
+		.contents = j->config->verdict.contents,
+		.traced = &traced,
+	};
+
+	j->source.pause_ns = v->pause_ns;
+	j->source.read_bytes = v->read_bytes;
+	j->source.unread_bytes = v->unread_bytes;
+	j->source.approximate = v->approximate;
+	return inspect(&j->source, &options, out);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static void judge_image(struct judge *j, struct inspection **inspection)
+{
+	struct verdict *v = &j->snapshot->verdict;
+	int err;
+
+	j->new_array = calloc(j->snapshot->stack_count + 1, 1);
+	err = !j->new_array ? -ENOMEM : inspection ? judge_inspect(j, inspection) : judge_reach(j);
+	free(j->new_array);
+	if (!err)
+		return;
+	v->state = VERDICT_REFUSED;
+	refuse(v->reason, 0, "no memory to follow its pointers");
+}
+
+int verdict_snapshot(struct trace *trace, struct target *target, const struct watch_config *config,
+		     struct snapshot **out, struct inspection **inspection)
+{
+	struct judge j = {.trace = trace, .target = target, .config = config};
+	const struct trace_moment moment = {.ctx = &j, .stopped = judge_note_moment};
+	char reason[REASON_MAX] = "";
+	uint64_t start = monotonic_ns();
+	int err, inspect_err = 0;
+
+	if (inspection) {
+		*inspection = NULL;
+		inspect_err = inspect_source_begin(target_pid(target), trace_objects(trace),
+						   &j.source, reason);
 	}
-	heap_image_free(image);
-	v->total_ns = monotonic_ns() - start;
-	return 0;
+	if (inspect_err)
+		inspection = NULL;
+	err = trace_capture(trace, target, config->verdict.max_pause_ns,
+			    inspection ? &moment : NULL, &j.snapshot, &j.image);
+	if (!err) {
+		*out = j.snapshot;
+		if (j.image)
+			judge_image(&j, inspection);
+		j.snapshot->verdict.total_ns = j.image ? monotonic_ns() - start : 0;
+	}
+	/* Where there is no verdict either, that says why. */
+	if (inspect_err && j.image)
+		log_warn("process %d (%s): not inspected: %s", (int)target_pid(target),
+			 target_comm(target), reason);
+	heap_image_free(j.image);
+	inspect_source_release(&j.source);
+	return err;
 }

@@ -137,7 +137,9 @@ static int moment_take(struct moment *m, const struct recording_item *item,
 	struct snapshot *s = item->snapshot;
 
 	if (inspection) {
-		if (!source_recording_is_late(m->recording, time, inspection->time_ns, 0) &&
+		/* Of what was traced the stacks are compared. */
+		if (!inspection->traced &&
+		    !source_recording_is_late(m->recording, time, inspection->time_ns, 0) &&
 		    !(first && moment_has_inspection(m, inspection->pid)))
 			return moment_put_inspection(m, inspection);
 		inspection_free(inspection);

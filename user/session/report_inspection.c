@@ -58,7 +58,12 @@ int report_inspection_take(struct report_inspections *r, struct inspection *insp
 
 	r->taken++;
 	if (!export_can(format, EXPORT_INSPECTIONS)) {
+		bool beside = inspection->traced;
+
 		inspection_free(inspection);
+		/* The format shows the snapshot of the same moment. */
+		if (beside)
+			return 0;
 		log_error("-f: the recording is of inspect, which has no stacks; '%s' cannot show "
 			  "it, give one of %s",
 			  format->name, export_names(names, EXPORT_INSPECTIONS, ", "));

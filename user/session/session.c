@@ -8,6 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/session/looks.h"
 #include "user/session/pipeline.h"
 #include "user/session/source_trace.h"
 
@@ -22,6 +23,7 @@ struct session {
 	struct trace *trace;
 	struct source_trace source;
 	struct pipeline *pipeline;
+	struct looks *looks; /* --inspect: by target */
 	struct alloc_fn *custom;
 	size_t custom_count;
 	pid_t command;	       /* 0: none */
@@ -30,15 +32,37 @@ struct session {
 	bool short_stacks; /* this kernel has frame pointers only; said once something is traced */
 };
 
+/* After the snapshot of the same moment. */
+static void session_show_inspection(struct session *s, uint32_t target_id, struct inspection *now)
+{
+	const struct show_config *show = &s->config->show;
+	struct output *output = pipeline_output(s->pipeline);
+	struct looks *looks = looks_get(&s->looks, target_id);
+	int err = looks ? looks_relate(looks, now, show->sort) : -ENOMEM;
+
+	if (err)
+		output_fail(output, err);
+	else
+		output_inspection(output, now, show->top);
+	if (looks)
+		looks_keep(looks, now);
+	else
+		inspection_free(now);
+}
+
 static void session_take(struct session *s, struct target *target,
 			 const struct source_occasion *why)
 {
+	struct inspection *inspection;
 	struct snapshot *now;
 
 	if (pipeline_error(s->pipeline) || !target_is_traced(target))
 		return;
-	if (!source_trace_take(&s->source, target, why, &now))
-		pipeline_take(s->pipeline, now);
+	if (source_trace_take(&s->source, target, why, &now, &inspection))
+		return;
+	pipeline_take(s->pipeline, now);
+	if (inspection)
+		session_show_inspection(s, target_number(target), inspection);
 }
 
 static void session_on_attached(void *ctx, struct target *target)
@@ -70,6 +94,7 @@ static void session_on_ended(void *ctx, struct target *target)
 	if (!pipeline_has_last(s->pipeline, number))
 		session_take(s, target, &(struct source_occasion){0});
 	pipeline_forget(s->pipeline, number);
+	looks_forget(&s->looks, number);
 }
 
 static void session_on_untraced(void *ctx, struct target *target)
@@ -248,6 +273,7 @@ int session_free(struct session *session)
 	if (!session)
 		return 0;
 	err = pipeline_free(session->pipeline);
+	looks_free(&session->looks);
 	trace_free(session->trace);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);

@@ -56,6 +56,7 @@ struct trace_config {
 /* Reachability of what is live: docs/verdicts.md. */
 struct verdict_config {
 	bool wanted;  /* at each snapshot */
+	bool inspect; /* and with it an inspection of the same copy */
 	bool by_copy; /* --snapshot=fork: a process stands still while it is copied, not read */
 	uint64_t max_pause_ns; /* that it may stand still */
 	unsigned heuristics;   /* enum reach_heuristic */

@@ -22,13 +22,17 @@ void source_trace_init(struct source_trace *source, const struct watch_config *c
 }
 
 int source_trace_take(const struct source_trace *s, struct target *target,
-		      const struct source_occasion *why, struct snapshot **out)
+		      const struct source_occasion *why, struct snapshot **out,
+		      struct inspection **inspection)
 {
+	const struct verdict_config *verdict = &s->config->verdict;
 	struct snapshot *now;
 	int err;
 
-	if (s->config->verdict.wanted || why->verdict) {
-		err = verdict_snapshot(s->trace, target, s->config, &now);
+	*inspection = NULL;
+	if (verdict->wanted || why->verdict) {
+		err = verdict_snapshot(s->trace, target, s->config, &now,
+				       verdict->inspect ? inspection : NULL);
 	} else {
 		err = trace_snapshot(s->trace, target, &now);
 		if (!err)
@@ -41,6 +45,8 @@ int source_trace_take(const struct source_trace *s, struct target *target,
 		proc_pss(now->pid, &now->memory.pss);
 	now->final |= why->final || why->leaving;
 	now->exited |= why->leaving;
+	if (*inspection)
+		(*inspection)->final = now->final;
 	*out = now;
 	return 0;
 }

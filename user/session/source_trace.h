@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_SESSION_SOURCE_TRACE_H
 #define MEMLEAKBPF_SESSION_SOURCE_TRACE_H
 
+#include "user/model/inspection.h"
 #include "user/session/session_config.h"
 #include "user/session/source.h"
 #include "user/trace/trace.h"
@@ -22,8 +23,12 @@ struct source_occasion {
 	bool leaving; /* the target is held at its end */
 };
 
-/* A snapshot of the target. 0 and *out (snapshot_free), or -errno, logged. */
+/*
+ * A snapshot of the target. 0, *out (snapshot_free), and with --inspect *inspection (inspection_free()), else
+ * NULL; or -errno, logged.
+ */
 int source_trace_take(const struct source_trace *source, struct target *target,
-		      const struct source_occasion *why, struct snapshot **out);
+		      const struct source_occasion *why, struct snapshot **out,
+		      struct inspection **inspection);
 
 #endif

@@ -123,7 +123,7 @@ static int capture_stopped(void *ctx, const struct stop *stop, char reason[stati
 	if (err)
 		return refuse(reason, err, "no memory for its counters");
 	capture_take_resized(c, stop);
-	return 0;
+	return c->moment ? c->moment->stopped(c->moment->ctx, reason) : 0;
 }
 
 static int capture_reading(void *ctx, char reason[static REASON_MAX])
@@ -342,9 +342,10 @@ static int capture_all(struct capture *c, uint64_t max_pause_ns, char reason[sta
 }
 
 int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
-		  struct snapshot **out, struct heap_image **image)
+		  const struct trace_moment *moment, struct snapshot **out,
+		  struct heap_image **image)
 {
-	struct capture c = {.trace = trace, .target = target};
+	struct capture c = {.trace = trace, .target = target, .moment = moment};
 	char reason[REASON_MAX] = "";
 	int err = trace_snapshot(trace, target, &c.snapshot);
 

@@ -16,7 +16,8 @@ struct capture {
 	struct trace *trace;
 	struct target *target;
 	struct snapshot *snapshot;
-	struct freeze *freeze; /* the target's memory */
+	const struct trace_moment *moment; /* NULL: nobody wants more of it */
+	struct freeze *freeze;		   /* the target's memory */
 	struct heap_image *image;
 	pid_t leaver;	     /* of a process that is held at its end: the thread that ends it */
 	bool approximate;    /* the live blocks are not those of the moment, or not all of them */

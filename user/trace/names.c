@@ -5,6 +5,16 @@
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
 
+struct object_cache *trace_objects(struct trace *trace)
+{
+	return trace->objects;
+}
+
+struct symbolizer *trace_symbolizer(struct trace *trace)
+{
+	return trace->symbolizer;
+}
+
 int trace_name_stack(struct trace *trace, uint32_t target_id, uint64_t stack_id,
 		     const struct frame *const **frames, size_t *count)
 {

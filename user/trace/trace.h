@@ -11,10 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/base/log.h"
 #include "user/heap/heap_image.h"
 #include "user/heap/held_by.h"
 #include "user/model/snapshot.h"
 #include "user/probe/attach.h"
+#include "user/process/object.h"
 #include "user/symbol/symbol.h"
 #include "user/target/provider.h"
 
@@ -193,15 +195,30 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
  */
 void trace_read_memory(struct trace *trace, struct target *target, struct snapshot *snapshot);
 
+/* What else is to be read of the moment in which a target stands still. */
+struct trace_moment {
+	void *ctx;
+	/*
+	 * It stands still; it may be asked a second time, of a later moment. 0, or -errno with the reason: then
+	 * nothing is copied.
+	 */
+	int (*stopped)(void *ctx, char reason[static REASON_MAX]);
+};
+
 /*
  * Stops the target for a moment, and copies its counters and all that reachability needs, both of
  * that moment. Beyond `max_pause_ns` the rest is read while the target runs, which the snapshot's
- * verdict says (approximate). 0 and *out, or -errno, logged. Where it cannot be done (ptrace is
+ * verdict says (approximate). `moment`: NULL, nothing else. 0 and *out, or -errno, logged. Where it cannot be done (ptrace is
  * refused, the target has ended, no memory …) there is a snapshot all the same: its verdict has the
  * reason, and *image is NULL.
  */
 int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
-		  struct snapshot **out, struct heap_image **image);
+		  const struct trace_moment *moment, struct snapshot **out,
+		  struct heap_image **image);
+
+/* What it knows of targets' files, and of the names in them. The trace's own. */
+struct object_cache *trace_objects(struct trace *trace);
+struct symbolizer *trace_symbolizer(struct trace *trace);
 
 /*
  * The frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames stays as it is

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Inspections of one process, one after the other: what is known only by the look before. */
+#ifndef MEMLEAKBPF_SESSION_LOOKS_H
+#define MEMLEAKBPF_SESSION_LOOKS_H
+
+#include "user/analysis/rank.h"
+#include "user/base/hash.h"
+#include "user/model/inspection.h"
+
+struct looks {
+	struct inspection *before; /* owned; NULL: there was none */
+	uint64_t first_ns;	   /* when the first one was */
+	uint32_t target_id;	   /* the key, of those that are in a table */
+	UT_hash_handle hh;
+};
+
+/*
+ * Fills in the growth since the look before and the time since the first one, and sorts it as --sort has it.
+ * 0 or -ENOMEM.
+ */
+int looks_relate(struct looks *looks, struct inspection *now, enum rank_by sort);
+
+/* Takes it over, in place of the one before; with NULL there is none. */
+void looks_keep(struct looks *looks, struct inspection *now);
+
+/* A table is a pointer, NULL when it is empty. */
+struct looks *looks_get(struct looks **table, uint32_t target_id); /* NULL when out of memory */
+void looks_forget(struct looks **table, uint32_t target_id);
+void looks_free(struct looks **table);
+
+#endif
