@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A question is an address; an answer its length in bytes (32 bits), the entry's address (64), the
- * number of frames, and of each the line (32), function, file and directory: length (32, NONE:
- * unknown) and bytes. What comes from the child is a stranger's word as well.
+ * A question is what is asked and an address (64 bits each); an answer begins with its length in bytes (32
+ * bits). That of an address has the entry's address (64), the number of frames, and of each the line
+ * (32), function, file and directory: length (32, NONE: unknown) and bytes; that of types is a packed
+ * table (type_table.c). What comes from the child is a stranger's word as well.
  */
 #include "user/symbol/debug_child.h"
 
@@ -24,6 +25,7 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/kernel/confine.h"
+#include "user/symbol/debug_types.h"
 
 #define NONE	     UINT32_MAX
 #define STRING_MAX   8192u /* what is longer is cut; names in reports are shorter */
@@ -43,6 +45,11 @@ enum ending {
 	ENDING_IDLE = 0, /* or nobody asks any more */
 	ENDING_MEMORY = 3,
 	ENDING_OTHER = 4,
+};
+
+struct debug_question {
+	uint64_t types; /* else the address is asked for */
+	uint64_t vaddr;
 };
 
 struct debug_child {
@@ -154,21 +161,52 @@ static void debug_child_write(const void *bytes, size_t len)
 }
 
 /* The next question; ends the process where there is none. */
-static uint64_t debug_child_read(void)
+static void debug_child_read(struct debug_question *question)
 {
 	struct pollfd poll_fd = {.fd = STDIN_FILENO, .events = POLLIN};
-	uint64_t vaddr;
 
 	if (poll(&poll_fd, 1, IDLE_MS) <= 0 ||
-	    read(STDIN_FILENO, &vaddr, sizeof(vaddr)) != (ssize_t)sizeof(vaddr))
+	    read(STDIN_FILENO, question, sizeof(*question)) != (ssize_t)sizeof(*question))
 		_exit(ENDING_IDLE);
-	return vaddr;
+}
+
+static void debug_child_answer_address(struct debuginfo *info, uint64_t vaddr,
+				       struct debug_answer *answer)
+{
+	struct source_stack stack = {.count = 0};
+
+	if (info)
+		debuginfo_find(info, vaddr, &stack);
+	debug_child_check_memory();
+	debug_answer_fill(answer, &stack);
+	source_stack_release(&stack);
+	debug_child_write(&answer->len, sizeof(answer->len));
+	debug_child_write(answer->bytes, answer->len);
+}
+
+static void debug_child_answer_types(const struct debug_child *child)
+{
+	struct type_table *table;
+	uint8_t *bytes;
+	uint32_t len;
+	size_t size;
+
+	if (debug_types_read(child->dwarf, child->bias, &table) ||
+	    type_table_pack(table, &bytes, &size))
+		_exit(ENDING_MEMORY);
+	debug_child_check_memory();
+	len = (uint32_t)size;
+	debug_child_write(&len, sizeof(len));
+	debug_child_write(bytes, size);
+	free(bytes);
+	type_table_free(table);
 }
 
 static _Noreturn void debug_child_serve(const struct debug_child *child)
 {
 	struct debug_answer *answer = malloc(sizeof(*answer));
-	struct debuginfo *info;
+	struct debuginfo *info = NULL;
+	bool tried = false;
 	Dwarf *alternate;
 
 	if (!answer)
@@ -177,19 +215,18 @@ static _Noreturn void debug_child_serve(const struct debug_child *child)
 	alternate = dwarf_getalt(child->dwarf);
 	if (alternate)
 		dwarf_new_oom_handler(alternate, debug_child_on_oom);
-	info = debuginfo_new(child->dwarf, child->bias);
-	debug_child_check_memory();
 	for (;;) {
-		uint64_t vaddr = debug_child_read();
-		struct source_stack stack = {.count = 0};
+		struct debug_question question;
 
-		if (info)
-			debuginfo_find(info, vaddr, &stack);
-		debug_child_check_memory();
-		debug_answer_fill(answer, &stack);
-		source_stack_release(&stack);
-		debug_child_write(&answer->len, sizeof(answer->len));
-		debug_child_write(answer->bytes, answer->len);
+		debug_child_read(&question);
+		if (question.types) {
+			debug_child_answer_types(child);
+			continue;
+		}
+		if (!tried)
+			info = debuginfo_new(child->dwarf, child->bias);
+		tried = true;
+		debug_child_answer_address(info, question.vaddr, answer);
 	}
 }
 
@@ -361,27 +398,52 @@ static int debug_child_parse(const uint8_t *bytes, uint32_t len, struct source_s
 	return r.bad ? -EBADMSG : 0;
 }
 
-static int debug_child_ask(struct debug_child *child, uint64_t vaddr, struct source_stack *out)
+/* The answer's bytes, which the caller frees, or NULL. 0, or why there is none. */
+static int debug_child_ask(struct debug_child *child, const struct debug_question *question,
+			   uint32_t max, uint8_t **bytes, uint32_t *len)
 {
 	uint64_t deadline = monotonic_ns() + DEADLINE_S * NS_PER_S;
-	_cleanup_free_ uint8_t *bytes = NULL;
-	uint32_t len;
 	int err = debug_child_runs(child) ? 0 : debug_child_start(child);
 
+	*bytes = NULL;
 	if (err)
 		return err;
-	if (send(child->fd, &vaddr, sizeof(vaddr), MSG_NOSIGNAL) != (ssize_t)sizeof(vaddr))
+	if (send(child->fd, question, sizeof(*question), MSG_NOSIGNAL) !=
+	    (ssize_t)sizeof(*question))
 		return -EPIPE;
-	err = debug_child_receive(child, &len, sizeof(len), deadline);
+	err = debug_child_receive(child, len, sizeof(*len), deadline);
 	if (err)
 		return err;
-	if (len > ANSWER_MAX)
+	if (*len > max)
 		return -EBADMSG;
-	bytes = malloc(len + 1);
-	if (!bytes)
+	*bytes = malloc(*len + 1);
+	if (!*bytes)
 		return -ENOMEM;
-	err = debug_child_receive(child, bytes, len, deadline);
-	return err ?: debug_child_parse(bytes, len, out);
+	return debug_child_receive(child, *bytes, *len, deadline);
+}
+
+static int debug_child_ask_address(struct debug_child *child, uint64_t vaddr,
+				   struct source_stack *out)
+{
+	const struct debug_question question = {.vaddr = vaddr};
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint32_t len;
+	int err = debug_child_ask(child, &question, ANSWER_MAX, &bytes, &len);
+
+	err = err ?: debug_child_parse(bytes, len, out);
+	if (err)
+		source_stack_release(out);
+	return err;
+}
+
+static int debug_child_ask_types(struct debug_child *child, struct type_table **out)
+{
+	const struct debug_question question = {.types = true};
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint32_t len;
+	int err = debug_child_ask(child, &question, TYPE_BYTES_MAX, &bytes, &len);
+
+	return err ?: type_table_parse(bytes, len, out);
 }
 
 static int debug_child_give_up(struct debug_child *child, int err, int status,
@@ -405,23 +467,54 @@ static int debug_child_give_up(struct debug_child *child, int err, int status,
 	return refuse(reason, -EPIPE, "reading it ended with status %d", WEXITSTATUS(status));
 }
 
+/*
+ * After a question that came to `err`: 0: ask again, it had not been asked for long enough, just now.
+ * -EPIPE, with the reason: there are no answers any more.
+ */
+static int debug_child_look_at(struct debug_child *child, int err, bool first,
+			       char reason[static REASON_MAX])
+{
+	int status = 0;
+
+	if (debug_child_runs(child))
+		status = debug_child_end(child, err != -EPIPE);
+	if (first && err == -EPIPE && !child->gone && WIFEXITED(status) &&
+	    WEXITSTATUS(status) == ENDING_IDLE)
+		return 0;
+	return debug_child_give_up(child, err, status, reason);
+}
+
 int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
 		     struct source_stack *out)
 {
-	for (int i = 0;; i++) {
-		int status = 0, err;
+	for (bool first = true;; first = false) {
+		int err;
 
 		*out = (struct source_stack){.count = 0};
-		err = child->gone ? -EPIPE : debug_child_ask(child, vaddr, out);
+		err = child->gone ? -EPIPE : debug_child_ask_address(child, vaddr, out);
 		if (!err)
 			return 0;
-		source_stack_release(out);
-		if (debug_child_runs(child))
-			status = debug_child_end(child, err != -EPIPE);
-		/* It had not been asked for long enough, just now. */
-		if (!i && err == -EPIPE && !child->gone && WIFEXITED(status) &&
-		    WEXITSTATUS(status) == ENDING_IDLE)
-			continue;
-		return debug_child_give_up(child, err, status, reason);
+		err = debug_child_look_at(child, err, first, reason);
+		if (err)
+			return err;
+	}
+}
+
+int debug_child_types(struct debug_child *child, char reason[static REASON_MAX],
+		      struct type_table **out)
+{
+	for (bool first = true;; first = false) {
+		int err = child->gone ? -EPIPE : debug_child_ask_types(child, out);
+
+		if (!err)
+			return 0;
+		/* It is our own memory that is short; its answer is lost. */
+		if (err == -ENOMEM && debug_child_runs(child)) {
+			debug_child_rest(child);
+			return err;
+		}
+		err = debug_child_look_at(child, err, first, reason);
+		if (err)
+			return err;
 	}
 }

@@ -15,6 +15,7 @@
 
 #include "user/base/log.h"
 #include "user/symbol/inlines.h"
+#include "user/symbol/type_table.h"
 
 struct debug_child;
 
@@ -40,5 +41,12 @@ void debug_child_rest(struct debug_child *child);
  */
 int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
 		     struct source_stack *out);
+
+/*
+ * Its types and variables, by debug_types_read() in the child: 0 and *out (type_table_free()); -EPIPE as
+ * above; -ENOMEM, without a reason: there is no room for the answer.
+ */
+int debug_child_types(struct debug_child *child, char reason[static REASON_MAX],
+		      struct type_table **out);
 
 #endif

@@ -20,7 +20,6 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/process/go_functions.h"
 #include "user/symbol/debug_child.h"
 #include "user/symbol/debugfile.h"
 #include "user/symbol/elfsyms.h"
@@ -56,8 +55,6 @@ struct module {
 		struct elf_symbols *table;
 	} symbols[ELF_THREAD_VARIABLES + 1]; /* by kind */
 	struct debug_child *lines;	     /* NULL: none are known */
-	bool go_tried;
-	struct go_functions *go; /* NULL: it is no Go program */
 };
 
 struct module_set {
@@ -176,7 +173,6 @@ static void module_free(struct module *module)
 	debug_child_free(module->lines);
 	for (size_t i = 0; i < ARRAY_SIZE(module->symbols); i++)
 		elf_symbols_free(module->symbols[i].table);
-	go_functions_free(module->go);
 	object_unref(module->object);
 	free(module);
 }
@@ -335,36 +331,13 @@ static const char *module_find_symbol(struct module *module, enum elf_symbol_kin
 	return symbols->table ? elf_symbols_find(symbols->table, address, len, start) : NULL;
 }
 
-/* What a Go program's own table says of the address. */
-static bool module_go_function(struct module *module, uint64_t vaddr, struct go_function *out)
-{
-	if (!module->go_tried && module->dwfl) {
-		GElf_Addr bias;
-		Elf *elf = dwfl_module_getelf(module->dwfl, &bias);
-
-		module->go_tried = true;
-		if (elf)
-			go_functions_read(elf, object_fd(module->object), &module->go);
-	}
-	return module->go && go_functions_find(module->go, vaddr, out);
-}
-
-/* Go's linker leaves out the symbol table when it is told to (-s), and strip(1) takes it away. */
 const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
 {
 	const char *name =
 		module_find_symbol(module, ELF_FUNCTIONS, vaddr + module->bias, len, start);
-	struct go_function function;
 
-	if (name) {
-		*start -= module->bias;
-		return name;
-	}
-	if (!module_go_function(module, vaddr, &function))
-		return NULL;
-	*start = function.start;
-	*len = strlen(function.name);
-	return function.name;
+	*start -= name ? module->bias : 0;
+	return name;
 }
 
 const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
@@ -476,19 +449,27 @@ static void module_take_turn(struct module *module)
 	*turn = module->lines;
 }
 
-/* Without DWARF. Calls that were inlined count as the function's that has them. */
-static void module_go_line(struct module *module, uint64_t vaddr, struct source_stack *out)
+/* Makes ready for a question; false: there is nobody to ask. */
+static bool module_open_debuginfo(struct module *module)
 {
-	struct go_function function;
+	if (!module->debuginfo_tried && module->dwfl) {
+		module->debuginfo_tried = true;
+		module_read_debuginfo(module);
+	}
+	if (!module->lines)
+		return false;
+	if (!debug_child_runs(module->lines)) {
+		module_give_turn(module);
+		module_take_turn(module);
+	}
+	return true;
+}
 
-	if (!module_go_function(module, vaddr, &function) ||
-	    !go_functions_line(module->go, &function, vaddr, &out->frames[0].file,
-			       &out->frames[0].line))
-		return;
-	out->frames[0].function = NULL;
-	out->frames[0].directory = NULL;
-	out->owned = false; /* the file's name is the table's */
-	out->count = 1;
+static void module_lose_debuginfo(struct module *module, const char *reason)
+{
+	object_say_refused(module->object, ELF_FOR_DEBUG, reason);
+	module_give_turn(module);
+	debug_child_free(TAKE_PTR(module->lines));
 }
 
 void module_lines(struct module *module, uint64_t vaddr, struct source_stack *out)
@@ -496,25 +477,27 @@ void module_lines(struct module *module, uint64_t vaddr, struct source_stack *ou
 	char reason[REASON_MAX];
 
 	*out = (struct source_stack){.count = 0};
-	if (!module->debuginfo_tried && module->dwfl) {
-		module->debuginfo_tried = true;
-		module_read_debuginfo(module);
+	if (module_open_debuginfo(module) && debug_child_find(module->lines, vaddr, reason, out))
+		module_lose_debuginfo(module, reason);
+}
+
+int module_types(struct module *module, struct type_table **out)
+{
+	char reason[REASON_MAX];
+	int err;
+
+	*out = NULL;
+	if (!module_open_debuginfo(module))
+		return 0;
+	err = debug_child_types(module->lines, reason, out);
+	if (!err) {
+		/* They are asked for once, and it has copies of much by now. */
+		debug_child_rest(module->lines);
+		return 0;
 	}
-	if (!module->lines) {
-		module_go_line(module, vaddr, out);
-		return;
-	}
-	if (!debug_child_runs(module->lines)) {
-		module_give_turn(module);
-		module_take_turn(module);
-	}
-	if (!debug_child_find(module->lines, vaddr, reason, out)) {
-		/* The DWARF may be of the C in it alone (-w). */
-		if (!out->count)
-			module_go_line(module, vaddr, out);
-		return;
-	}
-	object_say_refused(module->object, ELF_FOR_DEBUG, reason);
-	module_give_turn(module);
-	debug_child_free(TAKE_PTR(module->lines));
+	*out = NULL;
+	if (err == -ENOMEM)
+		return err;
+	module_lose_debuginfo(module, reason);
+	return 0;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "user/symbol/inlines.h"
+#include "user/symbol/type_table.h"
 #include "user/process/object.h"
 
 struct module_set;
@@ -46,5 +47,11 @@ const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *le
  * (user/symbol/inlines.h).
  */
 void module_lines(struct module *module, uint64_t vaddr, struct source_stack *out);
+
+/*
+ * Types and variables, from the same (user/symbol/debug_types.h): *out is NULL where there is no debug
+ * information, else type_table_free() frees it. 0 or -ENOMEM.
+ */
+int module_types(struct module *module, struct type_table **out);
 
 #endif

@@ -472,3 +472,18 @@ int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, ui
 {
 	return name_variable(symbolizer, object, module_tls_symbol, place, pid, name, offset);
 }
+
+int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t pid,
+		     struct type_table **out)
+{
+	struct process *process = process_set_get(symbolizer->processes, pid, false);
+	struct module *module;
+
+	*out = NULL;
+	if (!process)
+		return -ENOMEM;
+	module = module_set_get(symbolizer->modules, object, process_root_fd(process));
+	if (!module)
+		return -ENOMEM;
+	return module_types(module, out);
+}

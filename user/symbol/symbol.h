@@ -14,6 +14,7 @@
 #include "user/model/frame.h"
 #include "user/process/location.h"
 #include "user/process/object.h"
+#include "user/symbol/type_table.h"
 
 struct symbolizer;
 
@@ -67,6 +68,13 @@ int symbolizer_name_data(struct symbolizer *symbolizer, struct object *object, u
 /* The same of the thread-local variable at an offset into an object's block. */
 int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, uint64_t place,
 			pid_t pid, const char **name, uint64_t *offset);
+
+/*
+ * What an object's debug information says of its types and variables (type_table_free()); *out is NULL where
+ * there is none. 0 or -ENOMEM.
+ */
+int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t pid,
+		     struct type_table **out);
 
 /*
  * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000
