@@ -74,6 +74,9 @@ same_of() {
 	dumps
 	same_of all "$TARGETS/verdict_heap"
 	(($(jq .verdict.definite.count "$D/kernel.json") > 0)) || fail "$(jq .verdict "$D/kernel.json")"
+	# By debug information: from a variable on, thousands of nodes deep.
+	(($(jq '[.groups[] | select(.kind == "type" and .name == "struct node") | .live.count][0]' "$D/kernel.json") > 1000)) ||
+		fail "$(jq -c '.groups[]' "$D/kernel.json")"
 }
 
 @test "a core says what its process said: globals, TLS, threads, C++, libraries loaded later" {

@@ -99,6 +99,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 		.heuristics = c->config->verdict.heuristics,
 		.tagged = c->config->verdict.tagged,
 		.contents = c->config->verdict.contents,
+		.debuginfod = c->config->symbols.debuginfod,
 	};
 	struct inspection *now = NULL;
 	char comm[16];

@@ -250,3 +250,39 @@ bool class_memory_variable(struct class_memory *memory, uint64_t address, uint64
 		*name = NULL;
 	return true;
 }
+
+bool class_memory_next_loaded(struct class_memory *memory, struct class_loaded *loaded)
+{
+	const struct maps *maps = memory->image->maps;
+	const struct mapping *all = maps ? maps_at(maps, 0) : NULL, *last;
+
+	last = loaded->mapping ? class_memory_first(memory, &all[loaded->mapping - 1]) : NULL;
+	while (maps && loaded->mapping < maps_count(maps)) {
+		const struct mapping *m = &all[loaded->mapping++], *first;
+		uint64_t start;
+
+		if (!class_is_files(m) || !m->write || m->shared)
+			continue;
+		first = class_memory_first(memory, m);
+		loaded->object = first != last ? class_memory_object(memory, m) : NULL;
+		last = first;
+		if (!loaded->object ||
+		    object_offset_to_vaddr(loaded->object, first->offset, &start))
+			continue;
+		loaded->path = m->path;
+		loaded->bias = first->start - start;
+		return true;
+	}
+	return false;
+}
+
+int class_memory_types(struct class_memory *memory, const struct class_loaded *loaded,
+		       struct type_table **out)
+{
+	const struct class_files *files = memory->files;
+
+	*out = NULL;
+	return files->symbolizer
+		       ? symbolizer_types(files->symbolizer, loaded->object, files->pid, out)
+		       : 0;
+}

@@ -65,4 +65,19 @@ const char *class_memory_path(const struct class_memory *memory, uint64_t addres
 bool class_memory_variable(struct class_memory *memory, uint64_t address, uint64_t *vaddr,
 			   const char **name, uint64_t *offset);
 
+/* An object that the process has loaded. Begins with `mapping` 0. */
+struct class_loaded {
+	size_t mapping; /* where the search goes on */
+	struct object *object;
+	const char *path; /* the image's */
+	uint64_t bias;	  /* an address in memory is that of the file and so much */
+};
+
+/* The next one with data of its own that can be written to; false: there are no more. */
+bool class_memory_next_loaded(struct class_memory *memory, struct class_loaded *loaded);
+
+/* What its debug information says (symbolizer_types()). 0 or -ENOMEM. */
+int class_memory_types(struct class_memory *memory, const struct class_loaded *loaded,
+		       struct type_table **out);
+
 #endif

@@ -11,6 +11,7 @@
 #include "user/inspect/class_groups.h"
 #include "user/inspect/class_python.h"
 #include "user/inspect/class_sizes.h"
+#include "user/inspect/class_types.h"
 
 /* Text has so many characters, or it may be a number by chance; no more of it is looked at. */
 #define TEXT_MIN 4
@@ -30,6 +31,7 @@ struct classifier {
 	struct class_groups *groups;
 	struct class_cxx *cxx;
 	struct class_python *python;
+	struct class_types *types; /* NULL: none are known */
 	struct class_sizes *sizes;
 	uint32_t text; /* its group, or CLASS_NO_GROUP */
 	uint32_t steps;
@@ -221,6 +223,8 @@ static int classifier_look_at(struct classifier *c, size_t i, uint32_t *group)
 	uint32_t kind;
 	int err = classifier_cxx(c, &block, group);
 
+	if (!err && *group == CLASS_NO_GROUP && c->types)
+		err = class_types_group(c->types, i, group);
 	if (!err && *group == CLASS_NO_GROUP)
 		err = classifier_text(c, &block, group);
 	if (err || *group != CLASS_NO_GROUP)
@@ -273,6 +277,8 @@ static int classifier_run(struct classifier *c, struct block_classes *classes)
 		err = class_python_find(c->image, c->memory, c->groups, &c->python);
 	if (!err && c->python)
 		err = classifier_python(c, classes);
+	if (!err)
+		class_types_find(c->image, c->memory, c->groups, group, &c->types);
 	for (size_t i = 0; !err && i < classes->block_count; i++) {
 		if (group[i] == CLASS_NO_GROUP)
 			err = classifier_look_at(c, i, &group[i]);
@@ -307,6 +313,7 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	if (classes->group && c.cxx && c.sizes)
 		err = classifier_run(&c, classes);
 	class_sizes_free(c.sizes);
+	class_types_free(c.types);
 	class_python_free(c.python);
 	class_cxx_free(c.cxx);
 	class_groups_free(c.groups);

@@ -95,7 +95,7 @@ static int inspect_walk(struct inspect_run *run)
 /* The names of the process's files: of a core with pid 0. */
 static int inspect_open_names(struct inspect_run *run)
 {
-	const struct symbolizer_options names = {.inlines = false};
+	const struct symbolizer_options names = {.debuginfod = run->options->debuginfod};
 	const struct inspect_traced *traced = run->options->traced;
 
 	run->process = (struct class_process){

@@ -35,6 +35,7 @@ struct inspect_options {
 	bool tagged;			     /* pointers may carry tags */
 	uint32_t contents;		     /* bytes of a lost block to show; 0: none */
 	const struct inspect_traced *traced; /* NULL: nobody has watched it */
+	bool debuginfod;		     /* servers may be asked for debug information */
 };
 
 /*

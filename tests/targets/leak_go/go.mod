@@ -1,3 +1,0 @@
-module leak_go
-
-go 1.19
