@@ -26,6 +26,18 @@ static __always_inline bool send_event(struct process_event *event, uint32_t typ
 	return false;
 }
 
+/* PTRACE_O_EXITKILL, as the kernel keeps it (include/linux/ptrace.h). */
+#define PT_EXITKILL (1u << 20 << 3)
+
+/*
+ * The copy of a process that another tool makes to read its memory (user/freeze/forkcopy.c, in another memleakbpf):
+ * its end is told to nobody, and is its tracer's. It never runs.
+ */
+static __always_inline bool process_is_a_copy(struct task_struct *parent, struct task_struct *child)
+{
+	return !child->exit_signal && parent->ptrace & PT_EXITKILL;
+}
+
 /* Arguments: parent, child. hold: it is to wait for its probes (a constant). */
 static __always_inline int process_forked(uint64_t *ctx, bool hold)
 {
@@ -34,7 +46,8 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	struct process_event event = {};
 	struct target_info *info, fresh;
 
-	if (parent_tgid == child_tgid || parent_tgid == shared.copied_pid)
+	if (parent_tgid == child_tgid || parent_tgid == shared.copied_pid ||
+	    process_is_a_copy(parent, child))
 		return 0;
 	info = bpf_map_lookup_elem(&targets, &parent_tgid);
 	if (!info)

@@ -218,6 +218,8 @@ struct task_struct {
 	const struct cred *cred;
 	struct signal_struct *signal;
 	struct task_struct *group_leader, *real_parent, *parent;
+	unsigned int ptrace;
+	int exit_signal;
 };
 
 struct linux_binprm {

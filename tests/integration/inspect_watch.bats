@@ -191,6 +191,72 @@ run_to_its_end() {
 	tool_ends
 }
 
+# beside [OPTION…]: of a process that is watched, other memleakbpfs inspect it by a copy and as it stands. That is seen by nobody but them.
+beside() {
+	local how counts
+
+	start_target "$TARGETS/verdict_heap"
+	attach --inspect "$@"
+	tell structures
+	both
+	counts=$(jq -c '[.verdict[] | .count?]' <<<"$LOOK")
+	for how in fork stop; do
+		run_tool inspect -p "$T_PID" -f json -v --snapshot=$how
+		[[ $STATUS -eq 0 ]] || fail "inspect beside it: status $STATUS: $ERR"
+		[[ $how == stop ]] || grep -q 'ms to fork' <<<"$ERR" || fail "no fork: $ERR"
+		[[ $(jq -c '.memory.in_use.count' <<<"$OUT") -eq $(jq -c '.memory.in_use.count' <<<"$LOOK") ]] || fail "not the same: $OUT $LOOK"
+	done
+	tell held
+	both
+	judged
+	[[ $(jq -c '[.verdict[] | .count?]' <<<"$LOOK") != "$counts" ]] || fail 'nothing has changed'
+	end_target
+	tool_ends
+	[[ $(grep -c 'attached to' "$D/tool.err") -eq 1 ]] || fail "it took the copy for a child: $(<"$D/tool.err")"
+	jq -s -e --argjson pid "$T_PID" 'all(.[]; .pid == $pid)' "$D/json.log" >/dev/null || fail 'it tells of another process'
+	clean
+}
+
+@test "inspect, of a process that another memleakbpf watches" {
+	each_mode beside
+	fresh
+	beside --children exact
+}
+
+# Who comes first has it; the other one says so.
+@test "two at the same time: each looks, or says why not" {
+	local i looked=0 status
+
+	start_target "$TARGETS/verdict_heap"
+	tell big
+	attach --inspect
+	for ((i = 0; i < 10; i++)); do
+		"$TOOL" inspect -p "$T_PID" -f json >"$D/beside.$i" 2>"$D/beside.err" 3>&- &
+		PIDS+=($!)
+		snap
+		status=0
+		wait $! || status=$?
+		if [[ $status -eq 0 ]]; then
+			looked=$((looked + 1))
+			holds '.verdict.definite.count >= 1' "$(<"$D/beside.$i")"
+		else
+			grep -q 'not inspected: ' "$D/beside.err" || fail "status $status, and no reason: $(<"$D/beside.err")"
+		fi
+		if jq -e .verdict.definite <<<"$SNAP" >/dev/null; then
+			json_line || fail 'no inspection behind the snapshot'
+			LOOK=$LINE
+			belong
+		else
+			holds '.verdict.refused != null'
+		fi
+	done
+	both
+	printf '%d of 10 looked beside\n' "$looked"
+	end_target
+	tool_ends
+	[[ $TOOL_STATUS -eq 0 ]] || fail "the tool ended with status $TOOL_STATUS"
+}
+
 @test "in a recording: report shows both, diff and other formats the stacks" {
 	start_target "$TARGETS/verdict_heap"
 	tell structures
