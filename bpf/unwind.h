@@ -69,6 +69,8 @@ struct unwind_state {
 	uint64_t hash;
 	uint64_t hash_before; /* STACK_END_NO_MAPPING: without the last frame and the end */
 	uint64_t fp_at;	      /* the frame pointer is still in memory here; 0: it is in regs */
+	uint64_t
+		c_sp; /* where the walk left the thread's own stack for a goroutine's; 0: it has not */
 
 	/* The mapping that pc lies in, kept as neighbours mostly share it. Empty: map_end = 0. */
 	uint64_t map_start, map_end, map_base;

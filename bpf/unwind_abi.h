@@ -50,6 +50,18 @@ enum unwind_cfa {
 	UNWIND_CFA_SP_DEREF,	/* *(sp + cfa_off) + cfa_add */
 	UNWIND_CFA_FP_DEREF,	/* *(fp + cfa_off) + cfa_add */
 	UNWIND_CFA_PLT,		/* sp + cfa_off + ((pc & 15) >= cfa_add ? 8 : 0); x86-64 */
+	/*
+	 * Go's change from the thread's own stack to a goroutine's (user/unwind/go_rows.c). The
+	 * goroutine is at *(sp + cfa_off), the end of its stack at + cfa_add there; the caller's
+	 * frame begins *(sp + ra_off) below that, with the return address at + fp_off.
+	 */
+	UNWIND_CFA_GO_CALL,
+	/*
+	 * And back to the C that had called Go: its frame on the thread's stack lies cfa_off or up
+	 * to 8 more above the sp of the change before; the return address at + ra_off, the frame
+	 * pointer at + fp_off there.
+	 */
+	UNWIND_CFA_GO_CALLBACK,
 };
 
 /* Where the caller's frame pointer is. */

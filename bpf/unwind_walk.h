@@ -8,6 +8,7 @@
 
 #include "bpf/unwind_compute.h"
 #include "bpf/unwind_host.h"
+#include "bpf/unwind_search.h"
 
 /* What became of a frame. */
 enum unwind_outcome {
@@ -35,8 +36,6 @@ enum unwind_outcome {
 #define UNWIND_ADDRESS_MASK 0xffffffffffffffffull
 #endif
 
-#define UNWIND_BYTE(word) (((word)*4) & (UNWIND_CHUNK_BYTES - 1))
-
 /*
  * Each step is invertible in the hash, so two stacks that differ in one frame only never collide;
  * the multiplier is 2^64 / golden ratio.
@@ -45,115 +44,6 @@ static __always_inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 32);
-}
-
-/* found, or found + step if that is below count and not after pc. */
-static __always_inline uint64_t unwind_try_start(const uint8_t *chunk, uint32_t at, uint64_t count,
-						 uint64_t pc, uint64_t found, uint64_t step)
-{
-	uint64_t i = found + step;
-	uint64_t start = *(const uint64_t *)(chunk + ((at + i * 8) & (UNWIND_CHUNK_BYTES - 8)));
-
-	return found + (step & unwind_not_above(i + 1, count) & unwind_not_above(start, pc));
-}
-
-/* Number of the last start address that is not above pc; set starts are sorted. */
-static __always_inline uint32_t unwind_search_set(const uint8_t *chunk, uint32_t at, uint32_t count,
-						  uint64_t pc)
-{
-	const uint32_t usual = 64; /* most processes have fewer mappings */
-	uint64_t found = 0;
-	uint32_t step;
-
-	if (count > usual) {
-		for (step = UNWIND_MAX_MAPPINGS / 2; step >= usual; step /= 2)
-			found = unwind_try_start(chunk, at, count, pc, found, step);
-	}
-	for (step = usual / 2; step; step /= 2)
-		found = unwind_try_start(chunk, at, count, pc, found, step);
-	return found;
-}
-
-/* Finds pc's mapping in the target's set. */
-static __always_inline bool unwind_in_set(struct unwind_state *state, uint64_t pc)
-{
-	uint64_t set = state->set;
-	uint32_t word = (uint32_t)set, count = set >> 32, at = UNWIND_BYTE(word), i;
-	const struct unwind_mapping *mapping;
-	const uint8_t *chunk;
-	uint64_t start;
-
-	if (!count)
-		return false;
-	chunk = unwind_chunk(state, word);
-	if (!chunk)
-		return false;
-	i = unwind_search_set(chunk, at, count, pc);
-	start = *(const uint64_t *)(chunk + ((at + i * 8) & (UNWIND_CHUNK_BYTES - 8)));
-	at += (count * 8 + UNWIND_SET_ALIGN - 1) & ~(UNWIND_SET_ALIGN - 1);
-	mapping = (const void *)(chunk + ((at + i * UNWIND_SET_ALIGN) &
-					  (UNWIND_CHUNK_BYTES - UNWIND_SET_ALIGN)));
-	if (pc < start || pc >= mapping->end || mapping->stale)
-		return false;
-	state->map_start = start;
-	state->map_end = mapping->end;
-	state->map_base = mapping->base;
-	state->directory = mapping->directory;
-	state->pages = mapping->pages;
-	state->object = mapping->object;
-	state->asked = 0;
-	return true;
-}
-
-/* low, or low + step if that row is below high and not after place. */
-static __always_inline uint64_t unwind_try_row(const uint8_t *chunk, uint32_t at, uint64_t high,
-					       uint32_t place, uint64_t low, uint64_t step)
-{
-	uint64_t i = low + step;
-	uint32_t row = *(const uint32_t *)(chunk + ((at + i * 4) & (UNWIND_CHUNK_BYTES - 4)));
-
-	return low + (step & unwind_not_above(i + 1, high) & unwind_not_above(row >> 16, place));
-}
-
-/* Number of the rule that holds at pc, which lies in the current mapping. */
-static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uint64_t pc)
-{
-	uint64_t offset = pc - state->map_base;
-	uint32_t page, at, place = offset & (UNWIND_PAGE_SIZE - 1);
-	const uint32_t usual = 8; /* most buckets have fewer rows */
-	uint64_t low, high;
-	uint32_t step;
-	const uint8_t *chunk;
-
-	if (offset >> UNWIND_PAGE_SHIFT >= state->pages)
-		return UNWIND_RULE_NONE;
-	page = state->directory + (uint32_t)(offset >> UNWIND_PAGE_SHIFT);
-	chunk = unwind_chunk(state, page);
-	if (!chunk)
-		return UNWIND_RULE_NONE;
-	page = *(const uint32_t *)(chunk + UNWIND_BYTE(page));
-	if (!page)
-		return UNWIND_RULE_NONE;
-	chunk = unwind_chunk(state, page);
-	if (!chunk)
-		return UNWIND_RULE_NONE;
-	at = UNWIND_BYTE(page) + (place >> UNWIND_BUCKET_SHIFT) * 2;
-	low = *(const uint16_t *)(chunk + (at & (UNWIND_CHUNK_BYTES - 2)));
-	high = *(const uint16_t *)(chunk + ((at + 2) & (UNWIND_CHUNK_BYTES - 2)));
-	/*
-	 * The rule at the bucket's first byte may come from a row before it. Row 0 is always at or
-	 * before.
-	 */
-	if (low)
-		low--;
-	at = UNWIND_BYTE(page) + UNWIND_PAGE_HEADER * 4;
-	if (high > low + usual) {
-		for (step = 1u << UNWIND_BUCKET_SHIFT; step >= usual; step /= 2)
-			low = unwind_try_row(chunk, at, high, place, low, step);
-	}
-	for (step = usual / 2; step; step /= 2)
-		low = unwind_try_row(chunk, at, high, place, low, step);
-	return *(const uint32_t *)(chunk + ((at + low * 4) & (UNWIND_CHUNK_BYTES - 4))) & 0xffff;
 }
 
 /* The walk depends on this word of the stack. Without branches, since the verifier follows each. */
@@ -386,6 +276,55 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 	return unwind_go(state, cfa, pc);
 }
 
+/* To the goroutine that has called C. Its stack may lie anywhere. */
+static __always_inline int unwind_go_call(struct unwind_state *state,
+					  const struct unwind_rule *rule)
+{
+	uint64_t sp = state->regs.sp, g = 0, depth = 0, end = 0, pc = 0;
+
+	if (unwind_read_word(state, sp + (int64_t)rule->cfa_off, &g) ||
+	    unwind_read_word(state, sp + (int64_t)rule->ra_off, &depth) ||
+	    unwind_read_word(state, g + (int64_t)rule->cfa_add, &end) ||
+	    unwind_read_word(state, end - depth + (int64_t)rule->fp_off, &pc))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	state->c_sp = sp;
+	state->regs.sp = end - depth + (int64_t)rule->fp_off + 8;
+	state->regs.pc = pc;
+	state->first = 0;
+	state->exact = 0;
+	return pc ? UNWIND_NEXT : unwind_stop(state, STACK_END_BAD_PC);
+}
+
+/*
+ * From Go to the C that has called it. Where C was called from later the stack was aligned to 16 bytes before, so the
+ * frame is in one of two places: where there is a return address.
+ */
+static __always_inline int unwind_go_callback(struct unwind_state *state,
+					      const struct unwind_rule *rule)
+{
+	uint64_t frame = state->c_sp + (int64_t)rule->cfa_off, pc = 0;
+
+	if (!state->c_sp)
+		return unwind_stop(state, STACK_END_UNSUPPORTED);
+	if (unwind_read_word(state, frame + (int64_t)rule->ra_off, &pc))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	if (!unwind_after_call(state, pc, false)) {
+		frame += 8;
+		if (unwind_read_word(state, frame + (int64_t)rule->ra_off, &pc))
+			return unwind_stop(state, STACK_END_READ_FAULT);
+		if (!unwind_after_call(state, pc, false))
+			return unwind_stop(state, STACK_END_BAD_PC);
+	}
+	state->c_sp = 0;
+	state->fp_at = frame + (int64_t)rule->fp_off;
+	state->first_fp = 0;
+	state->regs.sp = frame + (int64_t)rule->ra_off + 8;
+	state->regs.pc = pc;
+	state->first = 0;
+	state->exact = 0;
+	return UNWIND_NEXT;
+}
+
 /*
  * Makes the mapping that pc lies in the current one: UNWIND_NEXT; UNWIND_SAME when that was not the
  * program's own address; or how the walk ends.
@@ -494,6 +433,10 @@ static __always_inline int unwind_one(struct unwind_state *state)
 		return unwind_stop(state, STACK_END_UNSUPPORTED);
 	case UNWIND_CFA_SIGNAL:
 		return unwind_signal(state);
+	case UNWIND_CFA_GO_CALL:
+		return unwind_go_call(state, rule);
+	case UNWIND_CFA_GO_CALLBACK:
+		return unwind_go_callback(state, rule);
 	default:
 		return unwind_apply(state, rule);
 	}
@@ -530,6 +473,7 @@ static __always_inline void unwind_begin(struct unwind_state *state)
 	state->weak = 0;
 	state->hash = 0;
 	state->fp_at = 0;
+	state->c_sp = 0;
 	state->map_start = 0;
 	state->map_end = 0;
 	state->window_at = 0;

@@ -120,3 +120,19 @@ $(targets_out)/noalloc $(targets_out)/noalloc.m32: $(targets_src)/noalloc.c $(ta
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) -ffreestanding -fno-stack-protector -nostdlib -static -s $< -o $@
+
+# A Go program that calls C, as go builds it, without DWARF, without that and symbols, and position-independent. The C of its standard library is
+# compiled once more for each kind, which its cache has the next time.
+targets_have_go := $(if $(targets_native),$(if $(filter x86_64,$(MACHINE)),$(shell command -v go 2>/dev/null)))
+targets_go := leak_go leak_go.w leak_go.s leak_go.pie
+ifneq ($(targets_have_go),)
+TARGETS += $(targets_go:%=$(targets_out)/%)
+endif
+targets_go_flags_w := -ldflags=-w
+targets_go_flags_s := -ldflags='-s -w'
+targets_go_flags_pie := -buildmode=pie
+$(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/leak_go/go.mod $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS= CGO_ENABLED=1 \
+		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .

@@ -171,6 +171,8 @@ static unsigned elf_use_of(const GElf_Shdr *header, const char *name)
 		return ELF_FOR_SYMBOLS;
 	if (!strcmp(name, ".eh_frame") || !strcmp(name, ".eh_frame_hdr"))
 		return ELF_FOR_FRAMES;
+	if (!strcmp(name, ".gopclntab") || !strncmp(name, ".data.rel.ro", 12))
+		return ELF_FOR_FRAMES | ELF_FOR_SYMBOLS;
 	if (!strcmp(name, ".debug_frame") || !strcmp(name, ".zdebug_frame"))
 		return ELF_FOR_FRAMES | ELF_FOR_DEBUG;
 	if (elf_begins(name, ".debug_") || elf_begins(name, ".zdebug_") ||

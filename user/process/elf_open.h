@@ -16,7 +16,7 @@
 /* What is to be read of the file beside its headers. */
 enum elf_use {
 	ELF_FOR_SYMBOLS = 1 << 0, /* symbols, their names, relocations, .dynamic */
-	ELF_FOR_FRAMES = 1 << 1,  /* .eh_frame, .debug_frame */
+	ELF_FOR_FRAMES = 1 << 1,  /* .eh_frame, .debug_frame, Go's table of functions */
 	ELF_FOR_DEBUG = 1 << 2,	  /* DWARF */
 	/* The file is mapped, not read: only what is compressed takes memory. */
 	ELF_IS_MAPPED = 1 << 3,

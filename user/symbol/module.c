@@ -20,6 +20,7 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/go_functions.h"
 #include "user/symbol/debug_child.h"
 #include "user/symbol/debugfile.h"
 #include "user/symbol/elfsyms.h"
@@ -55,6 +56,8 @@ struct module {
 		struct elf_symbols *table;
 	} symbols[ELF_THREAD_VARIABLES + 1]; /* by kind */
 	struct debug_child *lines;	     /* NULL: none are known */
+	bool go_tried;
+	struct go_functions *go; /* NULL: it is no Go program */
 };
 
 struct module_set {
@@ -173,6 +176,7 @@ static void module_free(struct module *module)
 	debug_child_free(module->lines);
 	for (size_t i = 0; i < ARRAY_SIZE(module->symbols); i++)
 		elf_symbols_free(module->symbols[i].table);
+	go_functions_free(module->go);
 	object_unref(module->object);
 	free(module);
 }
@@ -331,13 +335,36 @@ static const char *module_find_symbol(struct module *module, enum elf_symbol_kin
 	return symbols->table ? elf_symbols_find(symbols->table, address, len, start) : NULL;
 }
 
+/* What a Go program's own table says of the address. */
+static bool module_go_function(struct module *module, uint64_t vaddr, struct go_function *out)
+{
+	if (!module->go_tried && module->dwfl) {
+		GElf_Addr bias;
+		Elf *elf = dwfl_module_getelf(module->dwfl, &bias);
+
+		module->go_tried = true;
+		if (elf)
+			go_functions_read(elf, object_fd(module->object), &module->go);
+	}
+	return module->go && go_functions_find(module->go, vaddr, out);
+}
+
+/* Go's linker leaves out the symbol table when it is told to (-s), and strip(1) takes it away. */
 const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
 {
 	const char *name =
 		module_find_symbol(module, ELF_FUNCTIONS, vaddr + module->bias, len, start);
+	struct go_function function;
 
-	*start -= name ? module->bias : 0;
-	return name;
+	if (name) {
+		*start -= module->bias;
+		return name;
+	}
+	if (!module_go_function(module, vaddr, &function))
+		return NULL;
+	*start = function.start;
+	*len = strlen(function.name);
+	return function.name;
 }
 
 const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
@@ -449,6 +476,21 @@ static void module_take_turn(struct module *module)
 	*turn = module->lines;
 }
 
+/* Without DWARF. Calls that were inlined count as the function's that has them. */
+static void module_go_line(struct module *module, uint64_t vaddr, struct source_stack *out)
+{
+	struct go_function function;
+
+	if (!module_go_function(module, vaddr, &function) ||
+	    !go_functions_line(module->go, &function, vaddr, &out->frames[0].file,
+			       &out->frames[0].line))
+		return;
+	out->frames[0].function = NULL;
+	out->frames[0].directory = NULL;
+	out->owned = false; /* the file's name is the table's */
+	out->count = 1;
+}
+
 /* Makes ready for a question; false: there is nobody to ask. */
 static bool module_open_debuginfo(struct module *module)
 {
@@ -477,8 +519,13 @@ void module_lines(struct module *module, uint64_t vaddr, struct source_stack *ou
 	char reason[REASON_MAX];
 
 	*out = (struct source_stack){.count = 0};
-	if (module_open_debuginfo(module) && debug_child_find(module->lines, vaddr, reason, out))
+	if (module_open_debuginfo(module) && debug_child_find(module->lines, vaddr, reason, out)) {
 		module_lose_debuginfo(module, reason);
+		return;
+	}
+	/* The DWARF may be of the C in it alone (-w). */
+	if (!out->count)
+		module_go_line(module, vaddr, out);
 }
 
 int module_types(struct module *module, struct type_table **out)

@@ -97,7 +97,7 @@ static int cfi_grow(void **array, size_t *room, size_t count, size_t size)
 	return 0;
 }
 
-static int cfi_add_row(struct cfi *cfi, uint64_t vaddr, uint32_t rule)
+int cfi_add_row(struct cfi *cfi, uint64_t vaddr, uint32_t rule)
 {
 	if (cfi_grow((void **)&cfi->rows, &cfi->row_room, cfi->row_count, sizeof(*cfi->rows)))
 		return -ENOMEM;
@@ -105,7 +105,7 @@ static int cfi_add_row(struct cfi *cfi, uint64_t vaddr, uint32_t rule)
 	return 0;
 }
 
-static int cfi_add_function(struct cfi *cfi, const struct cfi_function *function)
+int cfi_add_function(struct cfi *cfi, const struct cfi_function *function)
 {
 	if (cfi_grow((void **)&cfi->functions, &cfi->function_room, cfi->function_count,
 		     sizeof(*cfi->functions)))

@@ -67,6 +67,10 @@ struct cfi_section {
  */
 int cfi_read(struct cfi *cfi, const unsigned char *e_ident, const struct cfi_section *section);
 
+/* Appends a row, and then the function whose rows they are: as struct cfi_function says. 0 or -ENOMEM. */
+int cfi_add_row(struct cfi *cfi, uint64_t vaddr, uint32_t rule);
+int cfi_add_function(struct cfi *cfi, const struct cfi_function *function);
+
 /* Appends a function of one row. 0 or -ENOMEM. */
 int cfi_add(struct cfi *cfi, uint64_t start, uint64_t end, uint32_t rule, uint32_t rank);
 

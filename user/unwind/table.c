@@ -13,13 +13,14 @@
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
 #include "user/unwind/cfa.h"
+#include "user/unwind/go_rows.h"
 
 #define MAX_SEGMENTS	64
 #define MAX_SECTION	(1ull << 30) /* bytes of call frame information we are ready to read */
 #define MAX_ENTRY_BYTES 4096u	     /* what an entry point without rows is taken to be, at most */
 
 /* Who wins where functions overlap. */
-enum rank { RANK_EH_FRAME, RANK_DEBUG_FRAME, RANK_ADDED };
+enum rank { RANK_EH_FRAME, RANK_GO, RANK_DEBUG_FRAME, RANK_ADDED };
 
 struct unwind_table {
 	uint16_t machine;
@@ -202,7 +203,7 @@ static void table_sort_functions(struct cfi *cfi)
 /* Ends each function where one of a better rank begins. */
 static void table_cut_functions(struct cfi *cfi)
 {
-	uint64_t next[RANK_ADDED + 1] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	uint64_t next[RANK_ADDED + 1] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
 	for (size_t i = cfi->function_count; i-- > 0;) {
 		struct cfi_function *f = &cfi->functions[i];
@@ -452,6 +453,8 @@ static int table_read_frames(struct builder *b)
 
 	if (!err && !b->cfi.function_count)
 		err = table_read_by_header(b);
+	if (!err)
+		err = go_rows_read(&b->cfi, b->elf, b->fd, RANK_GO);
 	if (!err)
 		err = table_read_named(b, b->elf, ".debug_frame", RANK_DEBUG_FRAME);
 	if (!err && !b->cfi.function_count && b->debug)

@@ -1,0 +1,3 @@
+module leak_go
+
+go 1.19
