@@ -130,6 +130,18 @@ static bool shape_is_v8_cage(const struct heap_image *image, const struct shape_
 	return sure == V8_SURE;
 }
 
+/* Pages of a mapping that begin with that word; a large object has several, of which the first does. */
+static unsigned shape_oilpan_pages(const struct heap_image *image, const struct mapping *m,
+				   uint64_t handle)
+{
+	unsigned pages = 0;
+	uint64_t word;
+
+	for (uint64_t at = m->start; at < m->end && pages < OILPAN_SURE; at += OILPAN_PAGE)
+		pages += memory_image_word(image->memory, at, &word) && word == handle;
+	return pages;
+}
+
 static bool shape_is_oilpan(const struct heap_image *image, const struct shape_run *run)
 {
 	uint64_t handle = 0;
@@ -144,10 +156,10 @@ static bool shape_is_oilpan(const struct heap_image *image, const struct shape_r
 		if (!m->write)
 			continue;
 		if (m->start % OILPAN_PAGE || !memory_image_word(image->memory, m->start, &word) ||
-		    !word || (sure && word != handle) || word - run->start < run->bytes)
+		    !word || (handle && word != handle) || word - run->start < run->bytes)
 			return false;
 		handle = word;
-		sure++;
+		sure += sure < OILPAN_SURE ? shape_oilpan_pages(image, m, handle) : 0;
 	}
 	return sure >= OILPAN_SURE && maps_find(run->maps, handle);
 }
