@@ -112,6 +112,84 @@ agrees() {
 	end_target
 }
 
+# Blocks of 10,000 bytes and more, each by what holds it: two stacks, thread-local variables of the program, of a library, and of one opened late.
+build_places() {
+	cat >"$D/library.c" <<-'EOF2'
+		#include <stdlib.h>
+		static __thread long fill[3];
+		static __thread void *volatile hidden[4];
+		void in_library(size_t n) { hidden[fill[0] + 2] = malloc(n); }
+	EOF2
+	cat >"$D/places.c" <<-'EOF2'
+		#include <dlfcn.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		static __thread struct { long fill[2]; void *volatile entry; } own;
+		void in_library(size_t n);
+		static pthread_barrier_t up;
+		/* What the calls have left behind on the stack. */
+		static void __attribute__((noinline)) scrub(void)
+		{
+			volatile char stack[65536];
+
+			memset((void *)stack, 0, sizeof(stack));
+		}
+		static void *worker(void *unused)
+		{
+			void *volatile kept[3] = {0};
+
+			kept[1] = malloc(20000);
+			in_library(30000);
+			scrub();
+			pthread_barrier_wait(&up);
+			pause(); /* the worker's */
+			return kept[1];
+		}
+		int main(void)
+		{
+			void *volatile kept[5] = {0};
+			void *late = dlopen("liblate.so", RTLD_NOW);
+			void (*in_late)(size_t) = dlsym(late, "in_library");
+			pthread_t thread;
+
+			kept[2] = malloc(10000);
+			own.entry = malloc(40000);
+			in_late(50000);
+			pthread_barrier_init(&up, NULL, 2);
+			pthread_create(&thread, NULL, worker, NULL);
+			scrub();
+			pthread_barrier_wait(&up);
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			return !getchar() && kept[2]; /* the main thread's */
+		}
+	EOF2
+	gcc -g -O2 -shared -fPIC "$D/library.c" -o "$D/libplaces.so"
+	cp "$D/libplaces.so" "$D/liblate.so"
+	gcc -g -O2 -pthread "$D/places.c" -o "$D/places" -L"$D" -lplaces -Wl,-rpath,"$D"
+}
+
+@test "what holds a block: a function's frame, a thread's own variable" {
+	local held line
+
+	build_places
+	start_target "$D/places"
+	look
+	line() {
+		grep -n "$1" "$D/places.c" | cut -d: -f1
+	}
+	held=$(jq -r '[.groups[] | select(.held_by and .live.count == 1 and .live.bytes >= 10000 and .live.bytes < 51000)] | sort_by(.live.bytes)[]
+		| "\(.live.bytes / 10000 | floor) \(.held_by[0])"' <<<"$LOOK" | sed "s/thread $T_PID\$/thread MAIN/; s/thread [0-9]*\$/thread N/")
+	[[ $held == "1 main at places.c:$(line "the main thread's") (places), on the stack of thread MAIN
+2 worker at places.c:$(line "the worker's") (places), on the stack of thread N
+3 hidden+0x10 (libplaces.so), thread-local data of thread N
+4 own+0x10 (places), thread-local data of thread MAIN
+5 hidden+0x10 (liblate.so), thread-local data of thread MAIN" ]] || fail "$held"
+}
+
 @test "-i -n: what grows comes first, and a recording of it compares" {
 	start_target "$TARGETS/verdict_heap"
 	run_tool inspect -p "$T_PID" -o "$D/old.mlb"

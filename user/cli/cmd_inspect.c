@@ -17,6 +17,7 @@
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/session/caller_file.h"
+#include "user/session/inspected_frames.h"
 #include "user/session/looks.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
@@ -95,11 +96,14 @@ static int inspect_copy_target(struct inspect_command *c, struct inspect_target 
 static int inspect_show(struct inspect_command *c, struct inspect_source *source,
 			struct inspect_target *target)
 {
+	struct inspected_frames *frames = inspected_frames_new();
 	const struct inspect_options options = {
 		.heuristics = c->config->verdict.heuristics,
 		.tagged = c->config->verdict.tagged,
 		.contents = c->config->verdict.contents,
 		.debuginfod = c->config->symbols.debuginfod,
+		.frame = frames ? inspected_frames_find : NULL,
+		.frame_ctx = frames,
 	};
 	struct inspection *now = NULL;
 	char comm[16];
@@ -109,6 +113,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 	memcpy(comm, source->comm, sizeof(comm));
 	log_progress("going through the heap of process %d …", (int)pid);
 	err = inspect(source, &options, &now);
+	inspected_frames_free(frames);
 	log_progress_end();
 	err = err ?: looks_relate(&target->looks, now, c->config->show.sort);
 	if (err) {

@@ -78,6 +78,7 @@ static int core_file_take_facts(struct core_file *core)
 	}
 	facts->signal = core->notes.signal;
 	facts->time_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+	facts->entry = core_notes_aux(&core->notes, AT_ENTRY);
 	facts->threads = core->notes.thread_count;
 	facts->threads_unknown = core->notes.unknown_threads;
 	facts->file_bytes = core->segments.file_size;

@@ -62,6 +62,7 @@ struct core_facts {
 	bool cmdline_cut; /* it is the 80 bytes that the kernel keeps, in one string */
 	int signal;	  /* that it ended by; 0: none, or it went on */
 	uint64_t time_ns; /* CLOCK_REALTIME: when the file was last written to */
+	uint64_t entry;	  /* where the program begins to run; 0: unknown */
 	size_t threads;
 	size_t threads_unknown; /* of which the registers could not be read */
 	size_t mappings, mapped_files;

@@ -14,9 +14,11 @@
 #if defined(__x86_64__)
 #define RELOCATION_DISTANCE R_X86_64_TPOFF64
 #define RELOCATION_MODULE   R_X86_64_DTPMOD64
+#define VECTOR_OFFSET	    8 /* glibc's tcbhead_t.dtv */
 #elif defined(__aarch64__)
 #define RELOCATION_DISTANCE R_AARCH64_TLS_TPREL
 #define RELOCATION_MODULE   R_AARCH64_TLS_DTPMOD
+#define VECTOR_OFFSET	    0
 #define THREAD_HEADER	    16 /* of the thread pointer's own two words */
 #endif
 
@@ -116,4 +118,44 @@ uint64_t tls_block_of_program(const struct tls_layout *layout, uint64_t thread_p
 #else
 	return thread_pointer + ((THREAD_HEADER + layout->align - 1) & ~(layout->align - 1));
 #endif
+}
+
+static bool tls_read_word(const struct memory_image *memory, uint64_t bias,
+			  const struct tls_word *word, uint64_t *value)
+{
+	if (!word->known || !memory_image_word(memory, bias + word->vaddr, value))
+		return false;
+	*value -= word->addend;
+	return true;
+}
+
+void tls_place_find(struct tls_place *place, const struct memory_image *memory, uint64_t bias,
+		    bool glibc)
+{
+	if (!tls_read_word(memory, bias, &place->layout.distance, &place->distance))
+		place->distance = 0;
+	if (!glibc || !tls_read_word(memory, bias, &place->layout.module, &place->module))
+		place->module = 0;
+}
+
+uint64_t tls_block_of(const struct tls_place *place, const struct memory_image *memory,
+		      const struct memory_thread *thread)
+{
+	uint64_t vector, room, block;
+
+	if (!thread->tls)
+		return 0;
+	if (place->is_program)
+		return tls_block_of_program(&place->layout, thread->tls);
+	if (place->distance)
+		return thread->tls + place->distance;
+	/*
+	 * glibc's dtv_t: 16 bytes each, the first has a counter, and how many there are stands
+	 * before it. Number 1 is the program's.
+	 */
+	if (place->module < 2 || !memory_image_word(memory, thread->tls + VECTOR_OFFSET, &vector) ||
+	    !memory_image_word(memory, vector - 16, &room) || place->module > room ||
+	    !memory_image_word(memory, vector + 16 * place->module, &block))
+		return 0;
+	return block;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/process/memory_image.h"
 #include "user/process/object.h"
 
 /*
@@ -30,6 +31,24 @@ struct tls_layout {
 
 /* 0 and *out; -ENOENT when it has no thread-local variables or cannot be read. Not logged. */
 int tls_layout_read(const struct object *object, struct tls_layout *out);
+
+/* What the dynamic linker has chosen for an object of a process. */
+struct tls_place {
+	struct tls_layout layout;
+	bool is_program;	   /* not a library */
+	uint64_t distance, module; /* 0: not known */
+};
+
+/*
+ * Fills in distance and module, by the words in the memory. `bias` is what link-time addresses are moved
+ * by, as pages of the object are mapped; `glibc`: its vector of blocks is what threads have.
+ */
+void tls_place_find(struct tls_place *place, const struct memory_image *memory, uint64_t bias,
+		    bool glibc);
+
+/* Where the thread's block of that object begins; 0: not known. */
+uint64_t tls_block_of(const struct tls_place *place, const struct memory_image *memory,
+		      const struct memory_thread *thread);
 
 /* Where the block of a program (not of a library) begins, by the thread pointer. */
 uint64_t tls_block_of_program(const struct tls_layout *layout, uint64_t thread_pointer);

@@ -17,7 +17,7 @@
 struct holders {
 	const struct heap_image *image;
 	const uint32_t *group_of;
-	const struct class_files *files;
+	const struct holders_names *names;
 	const struct inspect_traced *traced; /* NULL: nobody has watched it */
 	struct inspection *out;
 	struct held_by held;
@@ -28,7 +28,7 @@ struct holders {
 static int holders_name_data(void *ctx, const struct mapping *file, uint64_t address,
 			     const char **name, uint64_t *offset, uint64_t *vaddr)
 {
-	const struct class_files *files = ((struct holders *)ctx)->files;
+	const struct class_files *files = ((struct holders *)ctx)->names->files;
 	struct object *object;
 	uint64_t at;
 	int err = files->object ? files->object(files->ctx, file, &object) : -ENOENT;
@@ -43,6 +43,19 @@ static int holders_name_data(void *ctx, const struct mapping *file, uint64_t add
 					   offset);
 	object_unref(object);
 	return err;
+}
+
+static int holders_name_frame(void *ctx, const struct memory_thread *thread, uint64_t address,
+			      const struct frame **out)
+{
+	const struct holders_names *names = ((struct holders *)ctx)->names;
+
+	return names->frame ? names->frame(names->frame_ctx, thread, address, out) : -ENOENT;
+}
+
+static int holders_name_thread_variable(void *ctx, uint64_t address, struct thread_variable *out)
+{
+	return thread_locals_name(((struct holders *)ctx)->names->locals, address, out);
 }
 
 /* A line of what holds a block is one line. */
@@ -237,13 +250,13 @@ static int holders_of_mappings(struct holders *h)
 }
 
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct class_files *files,
+		 const uint32_t *group_of, const struct holders_names *names,
 		 const struct inspect_traced *traced, struct inspection *out)
 {
 	struct holders h = {
 		.image = image,
 		.group_of = group_of,
-		.files = files,
+		.names = names,
 		.traced = traced,
 		.out = out,
 		.held = {.image = image, .reach = reach},
@@ -253,6 +266,8 @@ int holders_find(const struct heap_image *image, const struct reach *reach,
 	h.held.names = (struct held_names){
 		.ctx = &h,
 		.data = holders_name_data,
+		.frame = holders_name_frame,
+		.thread_variable = holders_name_thread_variable,
 		.block = holders_put_block,
 		.heap = "heap that is no block",
 	};

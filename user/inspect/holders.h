@@ -6,14 +6,25 @@
 #include "user/heap/reach.h"
 #include "user/inspect/class_memory.h"
 #include "user/inspect/inspect.h"
+#include "user/inspect/thread_locals.h"
 #include "user/model/inspection.h"
+
+/* Where names of places come from. */
+struct holders_names {
+	const struct class_files *files;
+	struct thread_locals *locals;
+	/* as held_names.frame; NULL: none is known */
+	int (*frame)(void *ctx, const struct memory_thread *thread, uint64_t address,
+		     const struct frame **out);
+	void *frame_ctx;
+};
 
 /*
  * Fills in held_by of the groups that have most reachable bytes, and of the largest mappings.
  * `group_of`: by block; `traced`: NULL, nobody has watched it. 0 or -ENOMEM.
  */
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct class_files *files,
+		 const uint32_t *group_of, const struct holders_names *names,
 		 const struct inspect_traced *traced, struct inspection *out);
 
 #endif

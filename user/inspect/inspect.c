@@ -153,6 +153,40 @@ static int inspect_judge(struct inspect_run *run)
 	return traced && traced->judged ? traced->judged(traced->ctx, run->reach) : 0;
 }
 
+static int inspect_name_frame(void *ctx, const struct memory_thread *thread, uint64_t address,
+			      const struct frame **out)
+{
+	const struct inspect_run *run = ctx;
+	const struct inspect_stacks stacks = {
+		.memory = run->image->memory,
+		.objects = run->source->objects,
+		.symbolizer = run->files.symbolizer,
+		.pid = run->files.pid,
+	};
+
+	/* What was read while it ran is not of the registers' moment. */
+	if (run->source->approximate)
+		return -ENOENT;
+	return run->options->frame(run->options->frame_ctx, &stacks, thread, address, out);
+}
+
+static int inspect_find_holders(struct inspect_run *run)
+{
+	const struct holders_names names = {
+		.files = &run->files,
+		.locals = thread_locals_new(run->image->memory, &run->files, run->source->entry),
+		.frame = run->options->frame ? inspect_name_frame : NULL,
+		.frame_ctx = run,
+	};
+	int err = -ENOMEM;
+
+	if (names.locals)
+		err = holders_find(run->image, run->reach, run->classes->group, &names,
+				   run->options->traced, run->out);
+	thread_locals_free(names.locals);
+	return err;
+}
+
 /* What there is to say of the groups, for people: what is lost, what holds the rest. */
 static int inspect_explain(struct inspect_run *run)
 {
@@ -165,7 +199,7 @@ static int inspect_explain(struct inspect_run *run)
 	if (!err && run->options->contents)
 		err = losses_take_contents(run->image, run->reach, group_of, run->options->contents,
 					   run->out);
-	return err ?: holders_find(run->image, run->reach, group_of, &run->files, traced, run->out);
+	return err ?: inspect_find_holders(run);
 }
 
 static int inspect_steps(struct inspect_run *run)

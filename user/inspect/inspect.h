@@ -9,6 +9,7 @@
 
 #include "user/heap/reach.h"
 #include "user/inspect/inspect_source.h"
+#include "user/model/frame.h"
 #include "user/model/inspection.h"
 #include "user/symbol/symbol.h"
 
@@ -30,12 +31,25 @@ struct inspect_traced {
 	int (*judged)(void *ctx, const struct reach *reach);
 };
 
+/* The stacks of what is inspected, and where its files are. */
+struct inspect_stacks {
+	const struct memory_image *memory;
+	struct object_cache *objects;
+	struct symbolizer *symbolizer;
+	pid_t pid; /* as these know it */
+};
+
 struct inspect_options {
 	unsigned heuristics;		     /* enum reach_heuristic */
 	bool tagged;			     /* pointers may carry tags */
 	uint32_t contents;		     /* bytes of a lost block to show; 0: none */
 	const struct inspect_traced *traced; /* NULL: nobody has watched it */
 	bool debuginfod;		     /* servers may be asked for debug information */
+	/* As held_names.frame, with the symbolizer's frames. NULL: nobody knows functions on stacks. */
+	int (*frame)(void *ctx, const struct inspect_stacks *stacks,
+		     const struct memory_thread *thread, uint64_t address,
+		     const struct frame **out);
+	void *frame_ctx;
 };
 
 /*

@@ -102,6 +102,7 @@ static int core_take(struct inspect_source *out, char reason[static REASON_MAX])
 	memcpy(out->comm, facts->comm, sizeof(out->comm));
 	out->cmdline = core_file_take_cmdline(out->core_file);
 	out->time_ns = facts->time_ns;
+	out->entry = facts->entry;
 	out->rss_anon = facts->private_bytes;
 	out->file_private = facts->file_private_bytes;
 	out->shmem = facts->shared_bytes;

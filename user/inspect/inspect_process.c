@@ -61,6 +61,8 @@ int inspect_source_begin(pid_t pid, struct object_cache *objects, struct inspect
 		return refuse(reason, -ENOMEM, "no memory");
 	if (proc_comm(pid, out->comm) || proc_cmdline(pid, &out->cmdline))
 		out->cmdline = NULL;
+	if (proc_entry(pid, &out->entry))
+		out->entry = 0;
 	err = source_count_file_private(pid, &out->file_private, reason);
 	if (err)
 		inspect_source_release(out);

@@ -27,6 +27,7 @@ struct inspect_source {
 	uint64_t rss_anon, swap, shmem;
 	/* pages of mapped files that are the process's own: it has written to them */
 	uint64_t file_private;
+	uint64_t entry; /* where the program begins to run; 0: unknown */
 	uint64_t pause_ns, read_bytes, unread_bytes;
 	bool approximate; /* some of the memory was read while it ran */
 	/* Of a core: threads whose registers are not known; it has none of any thread. */

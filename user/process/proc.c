@@ -17,6 +17,7 @@
 
 #define PF_KTHREAD	  0x00200000u /* the kernel's include/linux/sched.h; stable since 2.6.35 */
 #define MAX_CMDLINE_BYTES (1u << 20)
+#define MAX_AUXV_BYTES	  4096
 
 /* Reads /proc/PID/NAME whole, up to max bytes; '\0'-terminated. *out is freed by the caller. */
 static int proc_read_file(pid_t pid, const char *name, size_t max, char **out, size_t *len)
@@ -107,6 +108,24 @@ int proc_comm(pid_t pid, char comm[16])
 	if (!err)
 		memcpy(comm, stat.comm, sizeof(stat.comm));
 	return err;
+}
+
+int proc_entry(pid_t pid, uint64_t *entry)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int err = proc_read_file(pid, "auxv", MAX_AUXV_BYTES, &text, &len);
+
+	for (size_t at = 0; !err && at + 16 <= len; at += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, text + at, sizeof(pair));
+		if (pair[0] != AT_ENTRY)
+			continue;
+		*entry = pair[1];
+		return 0;
+	}
+	return err ?: -ENOENT;
 }
 
 int proc_cmdline(pid_t pid, char ***out)

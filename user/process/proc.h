@@ -36,6 +36,9 @@ int proc_comm(pid_t pid, char comm[16]);
  */
 int proc_cmdline(pid_t pid, char ***out);
 
+/* Where its program begins to run (AT_ENTRY of getauxval(3)). 0 or -errno, not logged; -ENOENT: it says nothing. */
+int proc_entry(pid_t pid, uint64_t *entry);
+
 /*
  * What /proc/PID/status has behind "NAME:", from the tab on to the line's end; free(*out). 0,
  * -ENOENT: there is no such line, or -errno, not logged.

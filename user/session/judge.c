@@ -108,6 +108,15 @@ static void judge_say_stack(void *ctx, uint32_t stack, uint64_t *id, const char 
 	*function = holder_allocator(j->trace, j->snapshot, stack) ?: *function;
 }
 
+static int judge_name_frame(void *ctx, const struct inspect_stacks *stacks,
+			    const struct memory_thread *thread, uint64_t address,
+			    const struct frame **out)
+{
+	struct judge *j = ctx;
+
+	return trace_name_frame(j->trace, j->target, stacks->memory, thread, address, out);
+}
+
 static int judge_inspect(struct judge *j, struct inspection **out)
 {
 	const struct verdict *v = &j->snapshot->verdict;
@@ -125,6 +134,8 @@ static int judge_inspect(struct judge *j, struct inspection **out)
 		.tagged = j->config->verdict.tagged,
 		.contents = j->config->verdict.contents,
 		.traced = &traced,
+		.frame = judge_name_frame,
+		.frame_ctx = j,
 	};
 
 	j->source.pause_ns = v->pause_ns;

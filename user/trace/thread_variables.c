@@ -14,12 +14,6 @@
 #include "user/process/proc.h"
 #include "user/trace/target.h"
 
-#if defined(__x86_64__)
-#define VECTOR_OFFSET 8 /* glibc's tcbhead_t.dtv */
-#else
-#define VECTOR_OFFSET 0
-#endif
-
 /* What an object's file says: read once, for each verdict asks about several places. */
 struct known_layout {
 	uint64_t id; /* object_id(): the key */
@@ -62,14 +56,6 @@ static int thread_variables_layout_of(struct trace *trace, const struct object *
 	return known->any ? 0 : -ENOENT;
 }
 
-/* An object of the target with thread-local variables. */
-struct tls_object {
-	struct object *object;
-	struct tls_layout layout;
-	bool is_program;
-	uint64_t distance, module; /* 0: not known */
-};
-
 struct tls_search {
 	struct target *target;
 	const struct memory_image *memory;
@@ -93,74 +79,36 @@ static void thread_variables_begin(struct tls_search *s, struct target *target,
 	}
 }
 
-/* What the dynamic linker has written into a word of the object. */
-static bool thread_variables_read_word(const struct tls_search *s, const struct image_range *range,
-				       const struct tls_word *word, uint64_t *value)
-{
-	uint64_t vaddr;
-
-	if (!word->known || object_offset_to_vaddr(range->object, range->offset, &vaddr) ||
-	    !memory_image_word(s->memory, range->start - vaddr + word->vaddr, value))
-		return false;
-	*value -= word->addend;
-	return true;
-}
-
 static int thread_variables_look_at(struct trace *trace, const struct tls_search *s,
-				    const struct image_range *range, struct tls_object *out)
+				    const struct image_range *range, struct tls_place *out)
 {
 	struct object *object = range->object;
+	uint64_t vaddr;
 	int err = thread_variables_layout_of(trace, object, &out->layout);
 
+	err = err ?: object_offset_to_vaddr(object, range->offset, &vaddr);
 	if (err)
 		return err;
-	out->object = object;
 	out->is_program = s->program.st_ino && object_ino(object) == s->program.st_ino &&
 			  object_dev(object) == s->program.st_dev;
-	if (!thread_variables_read_word(s, range, &out->layout.distance, &out->distance))
-		out->distance = 0;
-	if (!s->glibc || !thread_variables_read_word(s, range, &out->layout.module, &out->module))
-		out->module = 0;
+	tls_place_find(out, s->memory, range->start - vaddr, s->glibc);
 	return 0;
 }
 
-/* Where the thread's block of that object begins; 0: not known. */
-static uint64_t thread_variables_block_of(const struct tls_search *s, const struct tls_object *p,
-					  const struct memory_thread *thread)
-{
-	uint64_t vector, room, block;
-
-	if (!thread->tls)
-		return 0;
-	if (p->is_program)
-		return tls_block_of_program(&p->layout, thread->tls);
-	if (p->distance)
-		return thread->tls + p->distance;
-	/*
-	 * glibc's dtv_t: 16 bytes each, the first has a counter, and how many there are stands
-	 * before it. Number 1 is the program's.
-	 */
-	if (p->module < 2 || !memory_image_word(s->memory, thread->tls + VECTOR_OFFSET, &vector) ||
-	    !memory_image_word(s->memory, vector - 16, &room) || p->module > room ||
-	    !memory_image_word(s->memory, vector + 16 * p->module, &block))
-		return 0;
-	return block;
-}
-
 static int thread_variables_name_in(struct trace *trace, const struct tls_search *s,
-				    const struct tls_object *p, uint64_t address,
-				    struct thread_variable *out)
+				    struct object *object, const struct tls_place *p,
+				    uint64_t address, struct thread_variable *out)
 {
 	for (size_t i = 0; i < s->memory->thread_count; i++) {
 		const struct memory_thread *thread = &s->memory->threads[i];
-		uint64_t block = thread_variables_block_of(s, p, thread);
+		uint64_t block = tls_block_of(p, s->memory, thread);
 		int err;
 
 		if (!block || address < block || address - block >= p->layout.size)
 			continue;
 		out->tid = thread->tid;
-		out->module = object_name(p->object);
-		err = symbolizer_name_tls(trace->symbolizer, p->object, address - block,
+		out->module = object_name(object);
+		err = symbolizer_name_tls(trace->symbolizer, object, address - block,
 					  s->target->pid, &out->name, &out->offset);
 		if (!out->name)
 			out->offset = address - block;
@@ -179,14 +127,16 @@ int trace_name_tls(struct trace *trace, struct target *target, const struct memo
 	thread_variables_begin(&search, target, memory);
 	for (size_t i = 0; err == -ENOENT && i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
-		struct tls_object p;
+		struct tls_place p;
 
 		/* An object's ranges lie together. */
 		if (!range->object || range->object == before)
 			continue;
 		before = range->object;
 		err = thread_variables_look_at(trace, &search, range, &p);
-		err = err ? err : thread_variables_name_in(trace, &search, &p, address, out);
+		err = err ? err
+			  : thread_variables_name_in(trace, &search, range->object, &p, address,
+						     out);
 	}
 	return err;
 }

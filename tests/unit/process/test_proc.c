@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -77,6 +78,19 @@ static void test_cmdline(void **state)
 	assert_null(got[0]);
 	free(got);
 	waitpid(zombie, NULL, 0);
+}
+
+static void test_entry(void **state)
+{
+	pid_t zombie = child_zombie();
+	uint64_t entry = 0;
+
+	(void)state;
+	assert_int_equal(proc_entry(getpid(), &entry), 0);
+	assert_int_equal(entry, getauxval(AT_ENTRY));
+	assert_true(proc_entry(zombie, &entry) < 0);
+	waitpid(zombie, NULL, 0);
+	assert_int_equal(proc_entry(zombie, &entry), -ESRCH);
 }
 
 static void test_children(void **state)
@@ -230,9 +244,13 @@ static void test_sharers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat_parse),    cmocka_unit_test(test_self),
-		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
-		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_without_main_thread),
+		cmocka_unit_test(test_stat_parse),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_cmdline),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_without_main_thread),
 		cmocka_unit_test(test_sharers),
 	};
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/inspect/thread_locals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/freeze/tls.h"
+
+/* An object of the process that has such variables. */
+struct local_object {
+	struct object *object; /* a reference */
+	struct tls_place place;
+};
+
+struct thread_locals {
+	const struct memory_image *memory;
+	const struct class_files *files;
+	uint64_t entry;
+	bool found; /* all of them have been looked for */
+	struct local_object *objects;
+	size_t count, room;
+};
+
+struct thread_locals *thread_locals_new(const struct memory_image *memory,
+					const struct class_files *files, uint64_t entry)
+{
+	struct thread_locals *locals = calloc(1, sizeof(*locals));
+
+	if (locals)
+		*locals = (struct thread_locals){.memory = memory, .files = files, .entry = entry};
+	return locals;
+}
+
+void thread_locals_free(struct thread_locals *locals)
+{
+	if (!locals)
+		return;
+	for (size_t i = 0; i < locals->count; i++)
+		object_unref(locals->objects[i].object);
+	free(locals->objects);
+	free(locals);
+}
+
+static bool thread_locals_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->ino == b->ino && a->dev == b->dev;
+}
+
+static bool thread_locals_is_glibc(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps_count(maps); i++) {
+		const char *slash = strrchr(maps_at(maps, i)->path, '/');
+
+		if (slash && !strcmp(slash + 1, "libc.so.6"))
+			return true;
+	}
+	return false;
+}
+
+/* By the first mapping of its file. What cannot be read has no variables that are known. */
+static int thread_locals_look_at(struct thread_locals *l, const struct mapping *m, bool glibc)
+{
+	struct local_object found = {0};
+	uint64_t vaddr;
+
+	if (l->files->object(l->files->ctx, m, &found.object))
+		return 0;
+	if (tls_layout_read(found.object, &found.place.layout) ||
+	    object_offset_to_vaddr(found.object, m->offset, &vaddr)) {
+		object_unref(found.object);
+		return 0;
+	}
+	if (!RESERVE_ITEM(l->objects, l->count, l->room, 16)) {
+		object_unref(found.object);
+		return -ENOMEM;
+	}
+	found.place.is_program = thread_locals_same_file(m, maps_find(l->memory->maps, l->entry));
+	tls_place_find(&found.place, l->memory, m->start - vaddr, glibc);
+	l->objects[l->count++] = found;
+	return 0;
+}
+
+static int thread_locals_find(struct thread_locals *l)
+{
+	const struct maps *maps = l->memory->maps;
+	bool glibc = thread_locals_is_glibc(maps);
+	int err = 0;
+
+	l->found = true;
+	for (size_t i = 0; !err && i < maps_count(maps); i++) {
+		const struct mapping *m = maps_at(maps, i);
+
+		if (m->ino && !m->shared &&
+		    !(i && thread_locals_same_file(m, maps_at(maps, i - 1))))
+			err = thread_locals_look_at(l, m, glibc);
+	}
+	return err;
+}
+
+static int thread_locals_name_in(struct thread_locals *l, const struct local_object *o,
+				 uint64_t address, struct thread_variable *out)
+{
+	for (size_t i = 0; i < l->memory->thread_count; i++) {
+		const struct memory_thread *thread = &l->memory->threads[i];
+		uint64_t block = tls_block_of(&o->place, l->memory, thread);
+		int err;
+
+		if (!block || address < block || address - block >= o->place.layout.size)
+			continue;
+		out->tid = thread->tid;
+		out->module = object_name(o->object);
+		err = symbolizer_name_tls(l->files->symbolizer, o->object, address - block,
+					  l->files->pid, &out->name, &out->offset);
+		if (!out->name)
+			out->offset = address - block;
+		return err;
+	}
+	return -ENOENT;
+}
+
+int thread_locals_name(struct thread_locals *l, uint64_t address, struct thread_variable *out)
+{
+	int err = 0;
+
+	if (!l->memory->maps || !l->files->object || !l->files->symbolizer)
+		return -ENOENT;
+	if (!l->found)
+		err = thread_locals_find(l);
+	if (err)
+		return err;
+	err = -ENOENT;
+	for (size_t i = 0; err == -ENOENT && i < l->count; i++)
+		err = thread_locals_name_in(l, &l->objects[i], address, out);
+	return err;
+}
