@@ -78,6 +78,17 @@ agrees() {
 	done
 }
 
+@test "the same with musl" {
+	local program
+
+	[[ -x $TARGETS/verdict_heap.musl ]] || skip 'no musl-gcc'
+	for program in verdict_heap.musl verdict_heap.musl-static; do
+		fresh
+		agrees "$program" structures
+		[[ $(jq -r '.allocators[].name' <<<"$LOOK") == musl ]] || fail "not musl's: $LOOK"
+	done
+}
+
 @test "by a copy and while it stands still; the same" {
 	start_target "$TARGETS/verdict_heap"
 	tell lost
