@@ -284,14 +284,54 @@ struct doubted {
 	struct one *one;
 };
 
-static struct doubtful *doubtful;
+/* The same, found out when what hangs on it has long been found. */
+struct later {
+	long more[18];
+	struct doubted *doubted;
+	struct later *later;
+};
+
+static struct doubtful *doubtful, *doubtful_later;
 static struct doubted *doubted;
+static struct later *later;
+
+/* What may be a larger one: glibc gives 104 bytes for either. */
+struct small {
+	long value[12];
+};
+
+struct larger {
+	struct small small;
+	long more;
+};
+
+/* Of which the block would be two, if nothing began with it. */
+struct first {
+	long value[30];
+};
+
+struct all_of_it {
+	struct first first;
+	long more[55];
+};
+
+static struct small *small;
+static struct larger *no_larger; /* compilers leave out types that nothing is of */
+static struct first *two;
+static struct all_of_it *none_of_it;
 
 static void disagreement(void)
 {
 	doubtful = make(sizeof(*doubtful), "size", "doubtful and doubted");
 	doubtful->one = make(sizeof(struct one), "size", "by what is doubtful");
 	doubted = (struct doubted *)doubtful;
+	doubtful_later = make(sizeof(*doubtful), "size", "doubtful and doubted later");
+	doubtful_later->one = make(sizeof(struct one), "size", "by what is doubtful later");
+	later = make(sizeof(*later), "type", "struct later");
+	later->later = make(sizeof(*later), "type", "struct later");
+	later->later->doubted = (struct doubted *)doubtful_later;
+	small = make(sizeof(*small), "size", "small, or larger");
+	two = make(2 * sizeof(*two), "size", "two, or what else begins so");
 }
 
 /* The same with a pointer to its first member: no disagreement. */
@@ -332,5 +372,5 @@ int main(void)
 	fflush(stdout);
 	return getchar() != EOF || !function || !hidden || !no_type || !cast_away || !bytes ||
 	       !as_other || !too_small || !too_large || !into_middle || !either.one || !doubted ||
-	       !first_of_outer;
+	       !small || !two || no_larger || none_of_it || !first_of_outer;
 }
