@@ -290,6 +290,22 @@ static int looks(int all)
 	return asked ? atoi(asked) : rounds(all);
 }
 
+/* Not everywhere is each compiler and each library. */
+static bool is_here(const struct busy_case *c)
+{
+	char command[2 * PATH_MAX];
+
+	/* The dynamic linker says what it cannot load, and goes on. */
+	if (c->library)
+		snprintf(command, sizeof(command), "! LD_PRELOAD=%s /bin/true 2>&1 | grep -q .",
+			 c->library);
+	else if (!strcmp(c->name, "musl"))
+		snprintf(command, sizeof(command), "test -x '%s/busy.musl'", directory);
+	else
+		return true;
+	return !system(command);
+}
+
 static void look_often(const struct busy_case *c)
 {
 	struct busy_process p;
@@ -297,6 +313,10 @@ static void look_often(const struct busy_case *c)
 
 	if (getenv("BUSY_ONLY") && strcmp(getenv("BUSY_ONLY"), c->name) != 0)
 		skip();
+	if (!is_here(c)) {
+		print_message("skipped: no %s here\n", c->name);
+		skip();
+	}
 	for (int i = 0; i < looks(STARTS); i++) {
 		start(&p, c);
 		look_at(c, &p, &tally);
