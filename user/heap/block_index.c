@@ -6,6 +6,7 @@
 #include "user/base/util.h"
 
 #define PAGE_SHIFT 12
+#define PAGE	   (1ull << PAGE_SHIFT)
 
 /*
  * Blocks farther apart than that (in pages) are in different spans: the pages between would cost
@@ -164,6 +165,33 @@ static const struct block_span *block_index_find_span(const struct block_index *
 	return low ? &index->spans[low - 1] : NULL;
 }
 
+/*
+ * The first of the blocks [low, high), which are a page's, that begins behind the address; `high`: none.
+ * Mostly a page has blocks of one size: it is looked for from where that one is then, in steps that double.
+ */
+static size_t block_index_search(const struct heap_image *image, size_t low, size_t high,
+				 uint64_t address)
+{
+	size_t step = 1, at = low + (address % PAGE * (high - low) >> PAGE_SHIFT);
+
+	if (low < high && heap_block_address(image, at) <= address) {
+		for (low = at + 1; low + step < high; low += step, step *= 2) {
+			if (heap_block_address(image, low + step - 1) > address) {
+				high = low + step;
+				break;
+			}
+		}
+	} else if (low < high) {
+		for (high = at; low + step < high; high -= step, step *= 2) {
+			if (heap_block_address(image, high - step) <= address) {
+				low = high - step;
+				break;
+			}
+		}
+	}
+	return BISECT(i, low, high, heap_block_address(image, i) <= address);
+}
+
 uint32_t block_index_find(const struct block_index *index, uint64_t address)
 {
 	const struct block_span *span;
@@ -184,7 +212,7 @@ uint32_t block_index_find(const struct block_index *index, uint64_t address)
 	high = span->first[page + 1] + 1ull;
 	high = high > index->count ? index->count : high;
 	/* The last block that begins at the address or before it. */
-	low = BISECT(i, low, high, heap_block_address(index->image, i) <= address);
+	low = block_index_search(index->image, low, high, address);
 	if (!low)
 		return BLOCK_NONE;
 	/* The next one begins behind the address: it does not matter where this one is cut. */
