@@ -24,6 +24,7 @@
 #include "user/heap/block_index.h"
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach_internal.h"
+#include "user/heap/reach_marks.h"
 #include "user/heap/walker.h"
 
 #define SMALLEST_CHUNK 32
@@ -31,26 +32,12 @@
 /* From what glibc's own functions work with to the block: malloc's chunk begins that much before its memory. */
 #define CHUNK_HEADER 16
 
-enum {
-	LEFT, /* not reached: definitely lost in the end */
-	INDIRECT,
-	POSSIBLE,
-	REACHABLE,
-};
-
-/* Blocks to be looked at; each is pushed at most once in each class. */
-struct pile {
-	uint32_t *items;
-	size_t first, count; /* first: of a queue, what was taken out of it already */
-};
-
 struct reach {
 	const struct heap_image *image;
 	struct reach_options options;
 	struct block_index *index;
-	uint8_t *state;
-	uint64_t *holder;
-	struct pile reachable, rest;
+	struct reach_marks marks;
+	const struct memory_region *near; /* where the last block was that was looked into */
 	uint64_t mask;
 	uint64_t low, span; /* [low, low + span]: all blocks and their ends */
 	uint64_t unknown_bytes;
@@ -61,11 +48,6 @@ struct reach {
 static bool reach_is_old(const struct reach *r, uint32_t block)
 {
 	return heap_block_at(r->image, block).stack == HEAP_OLD;
-}
-
-static void reach_push(struct pile *pile, uint32_t block)
-{
-	pile->items[pile->count++] = block;
 }
 
 /*
@@ -101,16 +83,12 @@ static uint32_t reach_empty_array(const struct reach *r, uint64_t pointer, uint3
 
 static void reach_take(struct reach *r, uint32_t block, uint64_t from, bool start)
 {
-	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
+	if (block == BLOCK_NONE || reach_state(&r->marks, block) == REACH_REACHABLE)
 		return;
 	if (start) {
-		r->state[block] = REACHABLE;
-		r->holder[block] = from;
-		reach_push(&r->reachable, block);
-	} else if (r->state[block] == LEFT) {
-		r->state[block] = POSSIBLE;
-		r->holder[block] = from;
-		reach_push(&r->rest, block);
+		reach_enter(&r->marks, block, REACH_REACHABLE, from);
+	} else if (reach_state(&r->marks, block) == REACH_LEFT) {
+		reach_enter(&r->marks, block, REACH_POSSIBLE, from);
 	}
 }
 
@@ -119,14 +97,14 @@ static void reach_follow_pointer(struct reach *r, uint64_t pointer, uint64_t fro
 	uint32_t block = block_index_find(r->index, pointer);
 
 	reach_take(r, reach_empty_array(r, pointer, block), from, certain);
-	if (block == BLOCK_NONE || r->state[block] == REACHABLE)
+	if (block == BLOCK_NONE || reach_state(&r->marks, block) == REACH_REACHABLE)
 		return;
 	reach_take(r, block, from,
 		   certain && reach_is_start(r->image, &r->options, block, pointer));
 }
 
 /*
- * A word found at `from`, which is in a root or (`certain` false) in a block that is possibly lost.
+ * A word found at `from` (reach_holders.h), which is in a root or (`certain` false) in a block that is possibly lost.
  */
 static inline void reach_follow(struct reach *r, uint64_t word, uint64_t from, bool certain)
 {
@@ -157,13 +135,11 @@ static void reach_take_lost(struct reach *r, uint32_t block, uint64_t from, uint
 {
 	if (block == BLOCK_NONE || block == leader)
 		return;
-	if (r->state[block] != LEFT) {
-		r->met = r->met || r->state[block] == INDIRECT;
+	if (reach_state(&r->marks, block) != REACH_LEFT) {
+		r->met = r->met || reach_state(&r->marks, block) == REACH_INDIRECT;
 		return;
 	}
-	r->state[block] = INDIRECT;
-	r->holder[block] = from;
-	reach_push(&r->rest, block);
+	reach_enter(&r->marks, block, REACH_INDIRECT, from);
 }
 
 static void reach_follow_lost_pointer(struct reach *r, uint64_t pointer, uint64_t from,
@@ -182,6 +158,27 @@ static inline void reach_follow_lost(struct reach *r, uint64_t word, uint64_t fr
 		reach_follow_lost_pointer(r, word & r->mask, from, leader);
 }
 
+/* memory_image_next_run(), where most blocks lie in the same region as the one before. */
+static bool reach_next_run(struct reach *r, uint64_t *start, uint64_t end, struct memory_run *run)
+{
+	const struct memory_region *near = r->near;
+
+	if (!near || *start < near->start || end > near->start + near->size) {
+		bool found = memory_image_next_run(r->image->memory, start, end, run);
+
+		r->near = found ? run->region : near;
+		return found;
+	}
+	if (*start >= end || end - *start < 8)
+		return false;
+	*run = (struct memory_run){.address = *start,
+				   .words = near->words + (*start - near->start) / 8,
+				   .count = (size_t)((end - *start) / 8),
+				   .region = near};
+	*start = end;
+	return true;
+}
+
 static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
 	/*
@@ -191,15 +188,17 @@ static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 	uint64_t end = leader == BLOCK_NONE ? heap_block_room_end(r->image, block)
 					    : heap_block_end(r->image, block);
 	uint64_t start = (heap_block_address(r->image, block) + 7) & ~7ull;
-	bool certain = r->state[block] == REACHABLE;
+	bool certain = reach_state(&r->marks, block) == REACH_REACHABLE;
 	struct memory_run run;
 
-	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
+	while (reach_next_run(r, &start, end, &run)) {
+		uint64_t from = reach_word_in(&r->marks.holders, run.region, run.address);
+
 		for (size_t i = 0; i < run.count; i++) {
 			if (leader == BLOCK_NONE)
-				reach_follow(r, run.words[i], run.address + 8 * i, certain);
+				reach_follow(r, run.words[i], from + i, certain);
 			else
-				reach_follow_lost(r, run.words[i], run.address + 8 * i, leader);
+				reach_follow_lost(r, run.words[i], from + i, leader);
 		}
 	}
 }
@@ -211,8 +210,10 @@ static void reach_follow_stack(struct reach *r, uint64_t start, uint64_t end)
 	struct memory_run run;
 
 	while (memory_image_next_run(r->image->memory, &start, end, &run)) {
+		uint64_t from = reach_word_in(&r->marks.holders, run.region, run.address);
+
 		for (size_t i = 0; i < run.count; i++)
-			reach_follow_working(r, run.words[i], run.address + 8 * i);
+			reach_follow_working(r, run.words[i], from + i);
 	}
 }
 
@@ -236,7 +237,7 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 {
 	const struct heap_image *image = r->image;
 	size_t block = heap_image_block(image, at), dead = heap_image_first_dead(image, at);
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, from;
 
 	if (block && heap_block_end(image, block - 1) > at)
 		block--;
@@ -266,12 +267,13 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 			stop = d->start & ~7ull;
 		}
 		bytes += stop - at >= SMALLEST_CHUNK ? stop - at : 0;
+		from = reach_word_in(&r->marks.holders, region, at);
 		for (const uint64_t *word = region->words + (at - region->start) / 8; at < stop;
-		     at += 8, word++) {
+		     at += 8, word++, from++) {
 			if (stack)
-				reach_follow_working(r, *word, at);
+				reach_follow_working(r, *word, from);
 			else
-				reach_follow(r, *word, at, true);
+				reach_follow(r, *word, from, true);
 		}
 	}
 	return bytes;
@@ -306,7 +308,7 @@ static void reach_follow_tls_vector(struct reach *r, const struct memory_thread 
 		return;
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && vector - heap_block_address(r->image, block) == 16)
-		reach_follow(r, vector - 16, thread->tls + 8, true);
+		reach_follow(r, vector - 16, reach_word(&r->marks.holders, thread->tls + 8), true);
 }
 
 /*
@@ -323,7 +325,7 @@ static void reach_follow_ended_vector(struct reach *r, uint64_t tcb)
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && reach_is_old(r, block) &&
 	    vector - heap_block_address(r->image, block) == 16)
-		reach_follow(r, vector - 16, tcb + 8, true);
+		reach_follow(r, vector - 16, reach_word(&r->marks.holders, tcb + 8), true);
 }
 
 /*
@@ -338,7 +340,7 @@ static void reach_take_thread_block(struct reach *r, size_t thread)
 	if (block == BLOCK_NONE || !reach_is_old(r, block) ||
 	    block_index_find(r->index, t->sp) == block)
 		return;
-	reach_take(r, block, REACH_REGISTER | thread, true);
+	reach_take(r, block, reach_word_of_thread(&r->marks.holders, thread), true);
 }
 
 /* What a thread was giving out or taking back at that moment. */
@@ -381,8 +383,10 @@ static enum reach_root reach_root_of(const struct heap_image *image,
  */
 static void reach_drain(struct reach *r)
 {
-	while (r->reachable.first < r->reachable.count)
-		reach_look_into(r, r->reachable.items[r->reachable.first++], BLOCK_NONE);
+	uint32_t block = BLOCK_NONE;
+
+	while ((block = reach_next_reachable(&r->marks, block)) != BLOCK_NONE)
+		reach_look_into(r, block, BLOCK_NONE);
 }
 
 /* Around the thread pointer; not what lies there of a stack, which is below. */
@@ -442,7 +446,8 @@ static void reach_follow_roots(struct reach *r)
 		const struct memory_thread *thread = &memory->threads[i];
 
 		for (size_t w = 0; w < thread->word_count; w++)
-			reach_follow_working(r, thread->words[w], REACH_REGISTER | i);
+			reach_follow_working(r, thread->words[w],
+					     reach_word_of_thread(&r->marks.holders, i));
 	}
 	reach_take_in_hand(r);
 }
@@ -451,46 +456,55 @@ static void reach_follow_roots(struct reach *r)
 
 static void reach_mark_held(struct reach *r)
 {
+	uint32_t block;
+
 	reach_follow_roots(r);
-	for (;;) {
-		reach_drain(r);
-		if (!r->rest.count)
-			break;
-		reach_look_into(r, r->rest.items[--r->rest.count], BLOCK_NONE);
+	reach_drain(r);
+	while ((block = reach_next_of_rest(&r->marks)) != BLOCK_NONE) {
+		/* One that turned out to be reachable has been looked into. */
+		if (reach_state(&r->marks, block) == REACH_POSSIBLE)
+			reach_look_into(r, block, BLOCK_NONE);
 	}
 }
 
 /* What the leader leads to and is left is indirectly lost. */
 static void reach_mark_below(struct reach *r, uint32_t leader)
 {
-	reach_look_into(r, leader, leader);
-	while (r->rest.count)
-		reach_look_into(r, r->rest.items[--r->rest.count], leader);
+	uint32_t block = leader;
+
+	for (; block != BLOCK_NONE; block = reach_next_of_rest(&r->marks))
+		reach_look_into(r, block, leader);
+}
+
+/* All that the leaders lead to is theirs; one that another one leads to is none. */
+static void reach_mark_leaders(struct reach *r, struct block_set *leaders)
+{
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		if (reach_state(&r->marks, i) == REACH_INDIRECT)
+			reach_set_state(&r->marks, i, REACH_LEFT);
+	}
+	for (;;) {
+		uint32_t leader = block_set_take_last(leaders);
+
+		if (leader == BLOCK_NONE)
+			break;
+		if (reach_state(&r->marks, leader) == REACH_LEFT)
+			reach_mark_below(r, leader);
+	}
 }
 
 static void reach_mark_lost(struct reach *r)
 {
-	struct pile *leaders = &r->reachable; /* all of it is done, and it is large enough */
+	struct block_set *leaders = &r->marks.now; /* nothing is in it any more */
 
-	leaders->count = 0;
 	for (size_t i = 0; i < r->image->block_count; i++) {
-		if (r->state[i] != LEFT)
+		if (reach_state(&r->marks, i) != REACH_LEFT)
 			continue;
-		reach_push(leaders, (uint32_t)i);
+		block_set_add(leaders, (uint32_t)i);
 		reach_mark_below(r, (uint32_t)i);
 	}
-	if (!r->met)
-		return;
-	for (size_t i = 0; i < r->image->block_count; i++) {
-		if (r->state[i] == INDIRECT)
-			r->state[i] = LEFT;
-	}
-	while (leaders->count) {
-		uint32_t leader = leaders->items[--leaders->count];
-
-		if (r->state[leader] == LEFT)
-			reach_mark_below(r, leader);
-	}
+	if (r->met)
+		reach_mark_leaders(r, leaders);
 }
 
 /* Where addresses end: what is above is a tag. */
@@ -505,7 +519,6 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 	      struct reach **out)
 {
 	struct reach *r = calloc(1, sizeof(*r));
-	size_t n = image->block_count + 1;
 
 	if (!r)
 		return -ENOMEM;
@@ -519,11 +532,7 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		r->empty_arrays |= heap_block_at(image, i).size == REACH_COOKIE;
 	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;
 	r->index = block_index_new(image);
-	r->state = calloc(n, sizeof(*r->state));
-	r->holder = calloc(n, sizeof(*r->holder));
-	r->reachable.items = calloc(n, sizeof(*r->reachable.items));
-	r->rest.items = calloc(n, sizeof(*r->rest.items));
-	if (!r->index || !r->state || !r->holder || !r->reachable.items || !r->rest.items) {
+	if (!r->index || reach_marks_init(&r->marks, image->memory, image->block_count + 1)) {
 		reach_free(r);
 		return -ENOMEM;
 	}
@@ -538,28 +547,25 @@ void reach_free(struct reach *r)
 	if (!r)
 		return;
 	block_index_free(r->index);
-	free(r->state);
-	free(r->holder);
-	free(r->reachable.items);
-	free(r->rest.items);
+	reach_marks_free(&r->marks);
 	free(r);
 }
 
 enum verdict_class reach_class(const struct reach *r, size_t block)
 {
 	static const enum verdict_class classes[] = {
-		[LEFT] = VERDICT_DEFINITE,
-		[INDIRECT] = VERDICT_INDIRECT,
-		[POSSIBLE] = VERDICT_POSSIBLE,
-		[REACHABLE] = VERDICT_REACHABLE,
+		[REACH_LEFT] = VERDICT_DEFINITE,
+		[REACH_INDIRECT] = VERDICT_INDIRECT,
+		[REACH_POSSIBLE] = VERDICT_POSSIBLE,
+		[REACH_REACHABLE] = VERDICT_REACHABLE,
 	};
 
-	return classes[r->state[block]];
+	return classes[reach_state(&r->marks, block)];
 }
 
 uint64_t reach_holder(const struct reach *r, size_t block)
 {
-	return r->holder[block];
+	return reach_holders_get(&r->marks.holders, block);
 }
 
 uint32_t reach_find(const struct reach *r, uint64_t address)

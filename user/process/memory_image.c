@@ -106,6 +106,7 @@ bool memory_image_next_run(const struct memory_image *image, uint64_t *start, ui
 		stop = region->start + region->size < end ? region->start + region->size : end;
 		run->words = region->words + (run->address - region->start) / 8;
 		run->count = (size_t)((stop - run->address) / 8);
+		run->region = region;
 		*start = stop;
 		if (run->count)
 			return true;

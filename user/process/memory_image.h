@@ -25,6 +25,7 @@ struct memory_run {
 	uint64_t address; /* of the first */
 	const uint64_t *words;
 	size_t count;
+	const struct memory_region *region; /* where they are */
 };
 
 struct memory_thread {
