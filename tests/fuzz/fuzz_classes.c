@@ -79,7 +79,7 @@ static void check_groups(const struct heap_image *image, const struct block_clas
 
 	MUST(classes->block_count == image->block_count);
 	for (size_t i = 0; i < classes->block_count; i++)
-		MUST(classes->group[i] < classes->group_count);
+		MUST(packed_get(&classes->group, i) < classes->group_count);
 	for (size_t i = 0; i < classes->group_count; i++) {
 		const struct inspected_group *group = &classes->groups[i];
 

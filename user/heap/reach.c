@@ -41,6 +41,9 @@ struct reach {
 	uint64_t mask;
 	uint64_t low, span; /* [low, low + span]: all blocks and their ends */
 	uint64_t unknown_bytes;
+	/* of reach_each_below(); NULL: nobody wants to know */
+	void (*below)(void *ctx, uint32_t leader, uint32_t block);
+	void *below_ctx;
 	bool met;	   /* a lost block was reached in more than one way */
 	bool empty_arrays; /* there may be some: blocks of the size of a cookie */
 };
@@ -140,6 +143,8 @@ static void reach_take_lost(struct reach *r, uint32_t block, uint64_t from, uint
 		return;
 	}
 	reach_enter(&r->marks, block, REACH_INDIRECT, from);
+	if (r->below)
+		r->below(r->below_ctx, leader, block);
 }
 
 static void reach_follow_lost_pointer(struct reach *r, uint64_t pointer, uint64_t from,
@@ -505,6 +510,23 @@ static void reach_mark_lost(struct reach *r)
 	}
 	if (r->met)
 		reach_mark_leaders(r, leaders);
+	while (block_set_take(leaders, 0) != BLOCK_NONE)
+		;
+}
+
+void reach_each_below(struct reach *r, void (*fn)(void *ctx, uint32_t leader, uint32_t block),
+		      void *ctx)
+{
+	struct block_set *leaders = &r->marks.now;
+
+	for (size_t i = 0; i < r->image->block_count; i++) {
+		if (reach_state(&r->marks, i) == REACH_LEFT)
+			block_set_add(leaders, (uint32_t)i);
+	}
+	r->below = fn;
+	r->below_ctx = ctx;
+	reach_mark_leaders(r, leaders);
+	r->below = NULL;
 }
 
 /* Where addresses end: what is above is a tag. */

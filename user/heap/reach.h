@@ -68,6 +68,13 @@ enum verdict_class reach_class(const struct reach *reach, size_t block);
 #define REACH_IN_HAND (REACH_REGISTER | UINT32_MAX)
 uint64_t reach_holder(const struct reach *reach, size_t block);
 
+/*
+ * Calls for each indirectly lost block with the definitely lost one that it hangs on: looks into what is
+ * lost once more. What has been said of blocks stays.
+ */
+void reach_each_below(struct reach *reach, void (*fn)(void *ctx, uint32_t leader, uint32_t block),
+		      void *ctx);
+
 /* The block that holds an address, by index; UINT32_MAX: none. */
 uint32_t reach_find(const struct reach *reach, uint64_t address);
 

@@ -26,6 +26,7 @@
 
 struct classifier {
 	const struct heap_image *image;
+	uint32_t *group;		    /* by block; CLASS_NO_GROUP: not known yet */
 	const struct memory_region *region; /* where the last block was */
 	struct class_memory *memory;
 	struct class_groups *groups;
@@ -121,9 +122,9 @@ static void classifier_take_part(struct classifier *c, struct block_classes *cla
 	if (!i || part->address >= heap_block_end(image, i - 1))
 		return;
 	address = heap_block_address(image, i - 1);
-	if (part->address - address > part->into || classes->group[i - 1] != CLASS_NO_GROUP)
+	if (part->address - address > part->into || c->group[i - 1] != CLASS_NO_GROUP)
 		return;
-	classes->group[i - 1] = part->group;
+	c->group[i - 1] = part->group;
 	classes->heads[i - 1] = (uint8_t)((part->address - address + 7) / 8);
 }
 
@@ -141,7 +142,7 @@ static int classifier_python(struct classifier *c, struct block_classes *classes
 
 		if (!class_python_object(c->python, block.words, block.count, &object))
 			continue;
-		classes->group[i] = object.group;
+		c->group[i] = object.group;
 		classes->heads[i] = (uint8_t)object.before;
 	}
 	for (size_t i = 0; !err && i < classes->block_count; i++) {
@@ -149,7 +150,7 @@ static int classifier_python(struct classifier *c, struct block_classes *classes
 		struct class_python_part parts[PYTHON_PARTS];
 		size_t count;
 
-		if (classes->group[i] == CLASS_NO_GROUP ||
+		if (c->group[i] == CLASS_NO_GROUP ||
 		    !class_python_object(c->python, block.words, block.count, &object))
 			continue;
 		err = class_python_parts(c->python, &object, block.words, block.count, parts,
@@ -235,6 +236,23 @@ static int classifier_look_at(struct classifier *c, size_t i, uint32_t *group)
 	return err;
 }
 
+/* Mostly there are few groups: from here on each block's takes some bits, in the same memory. */
+static void classifier_pack(struct classifier *c, struct block_classes *classes,
+			    const uint32_t *numbers)
+{
+	size_t count = classes->block_count;
+	void *fitting;
+
+	classes->group =
+		(struct packed){(unsigned char *)c->group, packed_width(classes->group_count)};
+	/* What is written ends before what is still to be read begins. */
+	for (size_t i = 0; i < count; i++)
+		packed_set(&classes->group, i, numbers[c->group[i]]);
+	c->group = NULL;
+	fitting = realloc(classes->group.bytes, packed_bytes(count, classes->group.width));
+	classes->group.bytes = fitting ?: classes->group.bytes;
+}
+
 /* Groups that no block is in go, and the others move up. */
 static int classifier_number(struct classifier *c, struct block_classes *classes)
 {
@@ -247,7 +265,7 @@ static int classifier_number(struct classifier *c, struct block_classes *classes
 	if (!numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < classes->block_count; i++) {
-		struct amount *live = &groups[classes->group[i]].live;
+		struct amount *live = &groups[c->group[i]].live;
 
 		live->bytes += heap_block_at(c->image, i).size;
 		live->count++;
@@ -262,14 +280,13 @@ static int classifier_number(struct classifier *c, struct block_classes *classes
 			free(groups[i].module);
 		}
 	}
-	for (size_t i = 0; i < classes->block_count; i++)
-		classes->group[i] = numbers[classes->group[i]];
+	classifier_pack(c, classes, numbers);
 	return 0;
 }
 
 static int classifier_run(struct classifier *c, struct block_classes *classes)
 {
-	uint32_t *group = classes->group, rest;
+	uint32_t *group = c->group, rest;
 	/* First, or there may be no room for it. */
 	int err = class_groups_sized(c->groups, 0, 0, &rest);
 
@@ -303,14 +320,15 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	if (!classes)
 		return err;
 	classes->block_count = image->block_count;
-	classes->group = malloc((image->block_count + 1) * sizeof(*classes->group));
-	if (classes->group)
-		memset(classes->group, 0xff, image->block_count * sizeof(*classes->group));
+	/* And 8 bytes: it becomes a packed one. */
+	c.group = malloc((image->block_count + 2) * sizeof(*c.group));
+	if (c.group)
+		memset(c.group, 0xff, image->block_count * sizeof(*c.group));
 	c.memory = class_memory_new(image->memory, files);
 	c.groups = class_groups_new();
 	c.cxx = c.memory && c.groups ? class_cxx_new(c.memory, c.groups) : NULL;
 	c.sizes = c.memory ? class_sizes_new(c.memory) : NULL;
-	if (classes->group && c.cxx && c.sizes)
+	if (c.group && c.cxx && c.sizes)
 		err = classifier_run(&c, classes);
 	class_sizes_free(c.sizes);
 	class_types_free(c.types);
@@ -318,6 +336,7 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	class_cxx_free(c.cxx);
 	class_groups_free(c.groups);
 	class_memory_free(c.memory);
+	free(c.group);
 	if (err)
 		block_classes_free(classes);
 	else
@@ -334,7 +353,7 @@ void block_classes_free(struct block_classes *classes)
 		free(classes->groups[i].module);
 	}
 	free(classes->groups);
-	free(classes->group);
+	free(classes->group.bytes);
 	free(classes->heads);
 	free(classes);
 }

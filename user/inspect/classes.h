@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/base/packed.h"
 #include "user/heap/heap_image.h"
 #include "user/inspect/class_memory.h"
 #include "user/model/inspection.h"
 
 struct block_classes {
-	uint32_t *group; /* by block of the image: its index in the groups */
+	struct packed group; /* by block of the image: its index in the groups */
 	/*
 	 * By block: so many words into it begins what other memory points to as it (behind what an interpreter
 	 * keeps in front of its objects). NULL: where the block begins, for all of them
@@ -29,7 +30,8 @@ struct block_classes {
 
 /*
  * Puts each block of a finished image into a group: 0 and *out (block_classes_free()), or -ENOMEM, not
- * logged. Takes 4 bytes a block, 5 of a CPython, and some MiB; all is bounded, whatever is in the image.
+ * logged. Takes 4 bytes a block, 5 of a CPython, and some MiB, of which a byte or two a block
+ * stay; all is bounded, whatever is in the image.
  */
 int block_classes_find(const struct heap_image *image, const struct class_files *files,
 		       struct block_classes **out);

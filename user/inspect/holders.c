@@ -16,7 +16,7 @@
 
 struct holders {
 	const struct heap_image *image;
-	const uint32_t *group_of;
+	const struct packed *group_of;
 	const struct holders_names *names;
 	const struct inspect_traced *traced; /* NULL: nobody has watched it */
 	struct inspection *out;
@@ -78,7 +78,7 @@ static void holders_put_origin(const struct holders *h, FILE *out, const struct 
 static void holders_put_block(void *ctx, FILE *out, uint32_t block)
 {
 	const struct holders *h = ctx;
-	const struct inspected_group *group = &h->out->groups[h->group_of[block]];
+	const struct inspected_group *group = &h->out->groups[packed_get(h->group_of, block)];
 	const struct heap_block b = heap_block_at(h->image, block);
 	char *label = group->kind == GROUP_SIZE ? NULL : inspected_group_label(group);
 
@@ -142,7 +142,7 @@ static int holders_of_groups(struct holders *h)
 	for (size_t i = 0; !err && found < count && i < h->image->block_count; i++) {
 		size_t at = 0;
 
-		while (at < count && chosen[at].group != h->group_of[i])
+		while (at < count && chosen[at].group != packed_get(h->group_of, i))
 			at++;
 		if (at == count || !chosen[at].left ||
 		    reach_class(h->held.reach, i) != VERDICT_REACHABLE || --chosen[at].left)
@@ -250,7 +250,7 @@ static int holders_of_mappings(struct holders *h)
 }
 
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct holders_names *names,
+		 const struct packed *group_of, const struct holders_names *names,
 		 const struct inspect_traced *traced, struct inspection *out)
 {
 	struct holders h = {

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_INSPECT_HOLDERS_H
 #define MEMLEAKBPF_INSPECT_HOLDERS_H
 
+#include "user/base/packed.h"
 #include "user/heap/reach.h"
 #include "user/inspect/class_memory.h"
 #include "user/inspect/inspect.h"
@@ -24,7 +25,7 @@ struct holders_names {
  * `group_of`: by block; `traced`: NULL, nobody has watched it. 0 or -ENOMEM.
  */
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct holders_names *names,
+		 const struct packed *group_of, const struct holders_names *names,
 		 const struct inspect_traced *traced, struct inspection *out);
 
 #endif

@@ -146,7 +146,8 @@ static int inspect_judge(struct inspect_run *run)
 		enum verdict_class class = reach_class(run->reach, i);
 
 		amount_add(&v->classes[class], &one);
-		amount_add(&run->out->groups[run->classes->group[i]].verdict[class], &one);
+		amount_add(&run->out->groups[packed_get(&run->classes->group, i)].verdict[class],
+			   &one);
 	}
 	v->unknown_bytes = reach_unknown_bytes(run->reach);
 	v->state = VERDICT_TAKEN;
@@ -181,7 +182,7 @@ static int inspect_find_holders(struct inspect_run *run)
 	int err = -ENOMEM;
 
 	if (names.locals)
-		err = holders_find(run->image, run->reach, run->classes->group, &names,
+		err = holders_find(run->image, run->reach, &run->classes->group, &names,
 				   run->options->traced, run->out);
 	thread_locals_free(names.locals);
 	return err;
@@ -191,7 +192,7 @@ static int inspect_find_holders(struct inspect_run *run)
 static int inspect_explain(struct inspect_run *run)
 {
 	const struct inspect_traced *traced = run->options->traced;
-	const uint32_t *group_of = run->classes->group;
+	const struct packed *group_of = &run->classes->group;
 	int err = losses_find(run->image, run->reach, group_of, run->out);
 
 	if (!err && traced)

@@ -6,42 +6,22 @@
 
 #include "user/base/util.h"
 
-#define LEADER_UNKNOWN UINT32_MAX
-
 /* More than that nobody looks at, and a recording has to hold them. */
 #define CONTENTS_MAX 2000
 
 struct losses {
 	const struct heap_image *image;
-	const struct reach *reach;
-	uint32_t *leader; /* by block: the definitely lost one that it hangs on */
+	const struct packed *group_of;
+	struct inspection *out;
 };
 
-/*
- * Each block is walked over twice at most: what is found is kept for all on the way. A walk that a
- * target's lies have made endless comes to an end at a block of another class, or where all blocks have
- * been seen.
- */
-static uint32_t losses_leader_of(struct losses *l, uint32_t block)
+/* The block hangs on the leader. */
+static void losses_keep(void *ctx, uint32_t leader, uint32_t block)
 {
-	uint32_t at = block, leader;
-	size_t steps = 0;
+	const struct losses *l = ctx;
+	const struct amount one = {heap_block_at(l->image, block).size, 1};
 
-	while (at != UINT32_MAX && l->leader[at] == LEADER_UNKNOWN &&
-	       reach_class(l->reach, at) == VERDICT_INDIRECT && steps++ < l->image->block_count)
-		at = reach_find(l->reach, reach_holder(l->reach, at));
-	if (at == UINT32_MAX)
-		return LEADER_UNKNOWN;
-	if (l->leader[at] != LEADER_UNKNOWN)
-		leader = l->leader[at];
-	else if (reach_class(l->reach, at) == VERDICT_DEFINITE)
-		leader = at;
-	else
-		return LEADER_UNKNOWN;
-	for (at = block; at != leader && l->leader[at] == LEADER_UNKNOWN;
-	     at = reach_find(l->reach, reach_holder(l->reach, at)))
-		l->leader[at] = leader;
-	return leader;
+	amount_add(&l->out->losses[packed_get(l->group_of, leader)].kept, &one);
 }
 
 static int losses_by_bytes(const void *a, const void *b)
@@ -54,25 +34,20 @@ static int losses_by_bytes(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-static void losses_sum(struct losses *l, const uint32_t *group_of, struct inspection *out)
+static void losses_sum(struct losses *l, struct reach *reach)
 {
+	struct inspection *out = l->out;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < out->group_count; i++)
 		out->losses[i].group = i;
 	for (size_t i = 0; i < l->image->block_count; i++) {
 		const struct amount one = {heap_block_at(l->image, i).size, 1};
-		enum verdict_class class = reach_class(l->reach, i);
-		uint32_t leader;
 
-		if (class == VERDICT_DEFINITE)
-			amount_add(&out->losses[group_of[i]].lost, &one);
-		if (class != VERDICT_INDIRECT)
-			continue;
-		leader = losses_leader_of(l, (uint32_t)i);
-		if (leader != LEADER_UNKNOWN)
-			amount_add(&out->losses[group_of[leader]].kept, &one);
+		if (reach_class(reach, i) == VERDICT_DEFINITE)
+			amount_add(&out->losses[packed_get(l->group_of, i)].lost, &one);
 	}
+	reach_each_below(reach, losses_keep, l);
 	for (size_t i = 0; i < out->group_count; i++) {
 		if (out->losses[i].lost.count)
 			out->losses[kept++] = out->losses[i];
@@ -80,24 +55,18 @@ static void losses_sum(struct losses *l, const uint32_t *group_of, struct inspec
 	out->loss_count = kept;
 }
 
-int losses_find(const struct heap_image *image, const struct reach *reach, const uint32_t *group_of,
+int losses_find(const struct heap_image *image, struct reach *reach, const struct packed *group_of,
 		struct inspection *out)
 {
-	struct losses l = {.image = image, .reach = reach};
+	struct losses l = {.image = image, .group_of = group_of, .out = out};
 	const struct amount *classes = out->verdict.classes;
 
 	if (!classes[VERDICT_DEFINITE].count)
 		return 0;
 	out->losses = calloc(out->group_count + 1, sizeof(*out->losses));
-	l.leader = malloc((image->block_count + 1) * sizeof(*l.leader));
-	if (!out->losses || !l.leader) {
-		free(l.leader);
+	if (!out->losses)
 		return -ENOMEM;
-	}
-	for (size_t i = 0; i < image->block_count; i++)
-		l.leader[i] = LEADER_UNKNOWN;
-	losses_sum(&l, group_of, out);
-	free(l.leader);
+	losses_sum(&l, reach);
 	if (out->loss_count)
 		qsort(out->losses, out->loss_count, sizeof(*out->losses), losses_by_bytes);
 	return 0;
@@ -124,13 +93,13 @@ static int losses_copy_contents(const struct heap_image *image, size_t block, ui
 }
 
 int losses_take_contents(const struct heap_image *image, const struct reach *reach,
-			 const uint32_t *group_of, uint32_t bytes, struct inspection *out)
+			 const struct packed *group_of, uint32_t bytes, struct inspection *out)
 {
 	size_t taken = 0;
 	int err = 0;
 
 	for (size_t i = 0; !err && taken < CONTENTS_MAX && i < image->block_count; i++) {
-		struct inspected_group *group = &out->groups[group_of[i]];
+		struct inspected_group *group = &out->groups[packed_get(group_of, i)];
 
 		if (group->contents || reach_class(reach, i) != VERDICT_DEFINITE)
 			continue;

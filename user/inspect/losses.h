@@ -3,14 +3,15 @@
 #ifndef MEMLEAKBPF_INSPECT_LOSSES_H
 #define MEMLEAKBPF_INSPECT_LOSSES_H
 
+#include "user/base/packed.h"
 #include "user/heap/reach.h"
 #include "user/model/inspection.h"
 
 /*
- * Fills in the losses: definitely lost blocks by group, with what hangs on them, the most bytes
- * first. 0 or -ENOMEM.
+ * Fills in the losses: definitely lost blocks by group (`group_of`: by block), with what hangs on
+ * them, the most bytes first. 0 or -ENOMEM.
  */
-int losses_find(const struct heap_image *image, const struct reach *reach, const uint32_t *group_of,
+int losses_find(const struct heap_image *image, struct reach *reach, const struct packed *group_of,
 		struct inspection *out);
 
 /*
@@ -18,6 +19,6 @@ int losses_find(const struct heap_image *image, const struct reach *reach, const
  * or -ENOMEM.
  */
 int losses_take_contents(const struct heap_image *image, const struct reach *reach,
-			 const uint32_t *group_of, uint32_t bytes, struct inspection *out);
+			 const struct packed *group_of, uint32_t bytes, struct inspection *out);
 
 #endif

@@ -13,7 +13,7 @@
 struct origins {
 	const struct heap_image *image;
 	const struct inspect_traced *traced;
-	const uint32_t *group_of;
+	const struct packed *group_of;
 	uint32_t *blocks; /* those that were seen being allocated, group by group */
 	size_t *ends;	  /* by group: where its blocks end; they begin where the ones before end */
 	struct amount *sums;  /* by stack; all 0 between two groups */
@@ -32,9 +32,9 @@ static void origins_sort(struct origins *o, const struct reach *only_lost, size_
 			    (only_lost && reach_class(only_lost, i) != VERDICT_DEFINITE))
 				continue;
 			if (pass)
-				o->blocks[o->ends[o->group_of[i]]++] = (uint32_t)i;
+				o->blocks[o->ends[packed_get(o->group_of, i)]++] = (uint32_t)i;
 			else
-				o->ends[o->group_of[i]]++;
+				o->ends[packed_get(o->group_of, i)]++;
 		}
 		/* What was counted is where each begins, and the second pass moves that to its end. */
 		for (size_t g = 0; !pass && g < groups; g++) {
@@ -105,7 +105,7 @@ static int origins_of_all(struct origins *o, const struct reach *reach, struct i
 }
 
 int origins_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct inspect_traced *traced,
+		 const struct packed *group_of, const struct inspect_traced *traced,
 		 struct inspection *out)
 {
 	struct origins o = {.image = image, .traced = traced, .group_of = group_of};

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_INSPECT_ORIGINS_H
 #define MEMLEAKBPF_INSPECT_ORIGINS_H
 
+#include "user/base/packed.h"
 #include "user/heap/reach.h"
 #include "user/inspect/inspect.h"
 
@@ -11,7 +12,7 @@
  * -ENOMEM.
  */
 int origins_find(const struct heap_image *image, const struct reach *reach,
-		 const uint32_t *group_of, const struct inspect_traced *traced,
+		 const struct packed *group_of, const struct inspect_traced *traced,
 		 struct inspection *out);
 
 #endif

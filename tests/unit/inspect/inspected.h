@@ -142,8 +142,8 @@ static inline void inspected_end(struct inspected *p)
 static inline const struct inspected_group *inspected_group_of(const struct inspected *p,
 							       size_t block)
 {
-	assert_true(p->classes->group[block] < p->classes->group_count);
-	return &p->classes->groups[p->classes->group[block]];
+	assert_true(packed_get(&p->classes->group, block) < p->classes->group_count);
+	return &p->classes->groups[packed_get(&p->classes->group, block)];
 }
 
 /* Each group's sums are those of its blocks, and each of its blocks is one of it: no block is nowhere. */
@@ -154,8 +154,8 @@ static inline void inspected_sums_agree(const struct inspected *p)
 	assert_non_null(sums);
 	for (size_t i = 0; i < p->count; i++) {
 		inspected_group_of(p, i);
-		sums[p->classes->group[i]].count++;
-		sums[p->classes->group[i]].bytes += p->books[i].size;
+		sums[packed_get(&p->classes->group, i)].count++;
+		sums[packed_get(&p->classes->group, i)].bytes += p->books[i].size;
 	}
 	for (size_t i = 0; i < p->classes->group_count; i++) {
 		assert_true(sums[i].count > 0);

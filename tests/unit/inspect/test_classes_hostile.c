@@ -78,7 +78,7 @@ static struct block_classes *classify(struct heap_image *image)
 	fake_finish(image);
 	assert_int_equal(block_classes_find(image, &files, &classes), 0);
 	for (size_t i = 0; i < classes->block_count; i++)
-		assert_true(classes->group[i] < classes->group_count);
+		assert_true(packed_get(&classes->group, i) < classes->group_count);
 	for (size_t i = 0; i < classes->group_count; i++)
 		count += classes->groups[i].live.count;
 	assert_int_equal(count, image->block_count);
@@ -95,7 +95,7 @@ static void end(struct heap_image *image, struct block_classes *classes)
 static void expect(struct heap_image *image, const char *name)
 {
 	struct block_classes *classes = classify(image);
-	const struct inspected_group *group = &classes->groups[classes->group[0]];
+	const struct inspected_group *group = &classes->groups[packed_get(&classes->group, 0)];
 
 	assert_string_equal(group->name ?: group_kind_name(group->kind), name);
 	end(image, classes);
@@ -232,9 +232,9 @@ static void a_pointer_like_text(void **state)
 	fake_word(image, 0x555561615000, 0x5f5561616160);
 	fake_word(image, 0x555561616000, 0x4141555561616160);
 	classes = classify(image);
-	assert_int_equal(classes->groups[classes->group[0]].kind, GROUP_SIZE);
-	assert_int_equal(classes->groups[classes->group[1]].kind, GROUP_TEXT);
-	assert_int_equal(classes->groups[classes->group[2]].kind, GROUP_TEXT);
+	assert_int_equal(classes->groups[packed_get(&classes->group, 0)].kind, GROUP_SIZE);
+	assert_int_equal(classes->groups[packed_get(&classes->group, 1)].kind, GROUP_TEXT);
+	assert_int_equal(classes->groups[packed_get(&classes->group, 2)].kind, GROUP_TEXT);
 	end(image, classes);
 }
 
