@@ -18,14 +18,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "user/base/util.h"
 #include "user/heap/block_index.h"
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach_internal.h"
 #include "user/heap/reach_marks.h"
-#include "user/heap/walker.h"
 
 #define SMALLEST_CHUNK 32
 
@@ -222,17 +220,6 @@ static void reach_follow_stack(struct reach *r, uint64_t start, uint64_t end)
 	}
 }
 
-/* May this be the heap of allocations that we have not seen? */
-static bool reach_may_be_heap(const struct heap_image *image, const struct memory_region *region)
-{
-	const struct mapping *m = region->mapping;
-
-	/* Variables are none, but [heap] may lie right behind them. */
-	return !image->all_known && m && m->write && !m->ino &&
-	       !memory_image_has_stack(image->memory, m) &&
-	       (!walker_is_data(image, region) || !strcmp(m->path, "[heap]"));
-}
-
 /*
  * What of [at, end), a part of the region, lies between the blocks and the dead ranges. Returns how many
  * bytes that is, without what is smaller than a chunk: that an allocator keeps between blocks.
@@ -357,29 +344,6 @@ static void reach_take_in_hand(struct reach *r)
 		if (block != BLOCK_NONE)
 			reach_take(r, block, REACH_IN_HAND, true);
 	}
-}
-
-/*
- * Kinds of roots, the most telling of an owner first: a block that several hold is said to be held by
- * the first. A variable stays; what is on a stack or in a register may be no more than a copy that was
- * made on the way, or one that is not used any more.
- */
-enum reach_root {
-	REACH_DATA,   /* variables of objects */
-	REACH_MEMORY, /* whatever else can be written to: blocks from before the attach, mappings */
-	REACH_STACK,
-	REACH_ROOTS,
-};
-
-static enum reach_root reach_root_of(const struct heap_image *image,
-				     const struct memory_region *region)
-{
-	const struct mapping *m = region->mapping;
-
-	if (m && memory_image_has_stack(image->memory, m))
-		return REACH_STACK;
-	return m && !m->shared && (m->ino || walker_is_data(image, region)) ? REACH_DATA
-									    : REACH_MEMORY;
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Private to reach.c, reach_heuristics.c and reach_sum.c. */
+/* Private to user/heap/reach*.c. */
 #ifndef MEMLEAKBPF_HEAP_REACH_INTERNAL_H
 #define MEMLEAKBPF_HEAP_REACH_INTERNAL_H
 
@@ -7,6 +7,23 @@
 
 /* The one that has been judged. */
 const struct heap_image *reach_image(const struct reach *reach);
+
+/* May this be the heap of allocations that we have not seen? */
+bool reach_may_be_heap(const struct heap_image *image, const struct memory_region *region);
+
+/*
+ * Kinds of roots, the most telling of an owner first: a block that several hold is said to be held by
+ * the first. A variable stays; what is on a stack or in a register may be no more than a copy that was
+ * made on the way, or one that is not used any more.
+ */
+enum reach_root {
+	REACH_DATA,   /* variables of objects */
+	REACH_MEMORY, /* whatever else can be written to: blocks from before the attach, mappings */
+	REACH_STACK,
+	REACH_ROOTS,
+};
+
+enum reach_root reach_root_of(const struct heap_image *image, const struct memory_region *region);
 
 /* Does a pointer into the middle of the block count as one to its beginning? */
 bool reach_is_start(const struct heap_image *image, const struct reach_options *options,
