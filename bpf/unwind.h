@@ -59,10 +59,10 @@ struct unwind_state {
 	uint32_t flags;
 	uint32_t max_frames; /* at most ABI_MAX_FRAMES */
 
-	uint8_t end;	  /* enum stack_end */
-	uint8_t first;	  /* frame 0: at an allocator's entry, nothing has been pushed yet */
-	uint8_t exact;	  /* pc is where execution stopped, not a return address */
-	uint8_t weak;	  /* pc comes from a frame pointer that nothing vouches for */
+	uint8_t end;   /* enum stack_end */
+	uint8_t first; /* frame 0: at an allocator's entry, nothing has been pushed yet */
+	uint8_t exact; /* pc is where execution stopped, not a return address */
+	uint8_t weak; /* pc comes from a frame pointer that nothing vouches for: UNWIND_WEAK, UNWIND_PUSHED */
 	uint8_t first_fp; /* regs.fp is still the one that the walk began with */
 	uint8_t pad[3];
 

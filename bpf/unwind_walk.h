@@ -36,6 +36,16 @@ enum unwind_outcome {
 #define UNWIND_ADDRESS_MASK 0xffffffffffffffffull
 #endif
 
+/* struct unwind_state.weak */
+#define UNWIND_WEAK   1
+#define UNWIND_PUSHED 2
+
+/*
+ * How large a frame may be that returns to where nobody called from. HotSpot's interpreter pushes the address that what it
+ * runs returns to, which lies in code that is made while the program runs, as both do: no other is believed.
+ */
+#define UNWIND_PUSHED_MAX (64u << 10)
+
 /*
  * Each step is invertible in the hash, so two stacks that differ in one frame only never collide;
  * the multiplier is 2^64 / golden ratio.
@@ -188,10 +198,13 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	if (unwind_read_word(state, fp, &state->regs.fp) || unwind_read_word(state, fp + 8, &pc))
 		return unwind_stop(state, STACK_END_NO_ROWS);
 	state->first_fp = 0;
+	state->weak = UNWIND_WEAK;
 	if (!(state->flags & UNWIND_FP_ONLY) && pc &&
-	    !unwind_after_call(state, pc & UNWIND_ADDRESS_MASK, true))
-		return unwind_stop(state, STACK_END_NO_ROWS);
-	state->weak = 1;
+	    !unwind_after_call(state, pc & UNWIND_ADDRESS_MASK, true)) {
+		if (state->object || fp - sp >= UNWIND_PUSHED_MAX)
+			return unwind_stop(state, STACK_END_NO_ROWS);
+		state->weak = UNWIND_PUSHED;
+	}
 	return unwind_go(state, fp + 16, pc);
 }
 
@@ -376,7 +389,7 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 
 	/* The multiplier spreads neighbours; the top bits are the best mixed. */
 	cached = &state->cache[(pc * 0x9e3779b97f4a7c15ull >> 32) & (UNWIND_CACHE_SIZE - 1)];
-	if (cached->pc_rule >> 16 == pc) {
+	if (cached->pc_rule >> 16 == pc && state->weak != UNWIND_PUSHED) {
 		*number = cached->pc_rule & 0xffff;
 		state->weak = 0;
 		state->hash = unwind_mix(state->hash, cached->token);
@@ -385,6 +398,10 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 	outcome = unwind_enter(state, pc);
 	if (outcome == UNWIND_DROP || outcome == UNWIND_SAME)
 		return outcome;
+	if (outcome == UNWIND_NEXT && state->weak == UNWIND_PUSHED && state->object) {
+		state->end = STACK_END_NO_ROWS;
+		return UNWIND_DROP;
+	}
 	state->weak = 0;
 	token = pc;
 	if (outcome == UNWIND_NEXT && state->object)

@@ -33,3 +33,36 @@ go_stacks() {
 @test "Go: without DWARF and symbols" {
 	go_stacks leak_go.s crosscall2
 }
+
+# java_stacks ROUNDS CONDITION [OPTION…]: what has to hold of all stacks that lead through zlib to Java, as jq's $stacks; $depth: how many
+# Java methods are on each. Frames without a function are code that the JVM has made.
+java_stacks() {
+	[[ -r $TARGETS/leak_java/LeakJava.class ]] || skip 'no javac to build with'
+	timeout "$((4 * DEADLINE))" "$TOOL" -f json -T 100000 -o "$D/result" -- java -cp "$TARGETS/leak_java" "${@:3}" LeakJava "$1" >"$D/truth" 2>"$D/tool.err" ||
+		fail "status $?"
+	jq -se --argjson depth "$(tail -n 1 "$D/truth")" --argjson rounds "$1" '
+		[.[-1].stacks[] | select(any(.frames[]; .function == "Java_java_util_zip_Inflater_init"))] as $stacks |
+		def java: .frames | map(.function) | .[index("Java_java_util_zip_Inflater_init") + 1:];
+		# Two blocks each time, and all of them still there.
+		([$stacks[].live.count] | add) == 2 * $rounds and ('"$2"')' "$D/result" >/dev/null || {
+		jq -c '.stacks[:4][] | [.end, .live.count, (.frames | map(.function))]' "$D/result" >&2
+		fail "$2"
+	}
+}
+
+# Never another function than the one that has called Java, however far a stack goes.
+java_only='all($stacks[] | java | map(select(.))[0:1][]; startswith("JavaCalls::call_helper"))'
+java_whole='all($stacks[]; .end == "complete" and (java | any(. // "" | startswith("JavaCalls::call_helper"))))'
+
+# The native method's entry, the methods, and the stub that Java is called by.
+@test "Java: interpreted, a frame for each method" {
+	java_stacks 500 "$java_only and $java_whole"' and all($stacks[]; java | index(map(select(.))[0]) == $depth + 2)' -Xint
+}
+
+@test "Java: compiled with frame pointers, whole" {
+	java_stacks 20000 "$java_only and $java_whole" -XX:+PreserveFramePointer
+}
+
+@test "Java: compiled, no frame that is none" {
+	java_stacks 20000 "$java_only"
+}

@@ -136,3 +136,12 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 	$(say) TARGET $@
 	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS= CGO_ENABLED=1 \
 		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .
+
+targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))
+ifneq ($(targets_have_java),)
+TARGETS += $(targets_out)/leak_java/LeakJava.class
+endif
+$(targets_out)/leak_java/LeakJava.class: $(targets_src)/leak_java/LeakJava.java $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)javac -d $(@D) $<
