@@ -308,9 +308,29 @@ static __always_inline int unwind_go_call(struct unwind_state *state,
 	return pc ? UNWIND_NEXT : unwind_stop(state, STACK_END_BAD_PC);
 }
 
+/* How far up the same stack what C had called before may lie. */
+#define UNWIND_GO_STACK_MAX (1ull << 30)
+
+/*
+ * Is cgocallback()'s frame there? It begins with where g0's stack ended before, at the frame's own beginning or above it, and
+ * returns to behind a call. Either alone the words beside it may look like, as they do where the kernel chose addresses so.
+ */
+static __always_inline bool unwind_is_go_frame(struct unwind_state *state,
+					       const struct unwind_rule *rule, uint64_t frame,
+					       uint64_t *pc)
+{
+	uint64_t before = 0;
+
+	if (unwind_read_word(state, frame, &before) ||
+	    unwind_read_word(state, frame + (int64_t)rule->ra_off, pc))
+		return false;
+	return !(before & 7) && before - frame < UNWIND_GO_STACK_MAX &&
+	       unwind_after_call(state, *pc, false);
+}
+
 /*
  * From Go to the C that has called it. Where C was called from later the stack was aligned to 16 bytes before, so the
- * frame is in one of two places: where there is a return address.
+ * frame is in one of two places.
  */
 static __always_inline int unwind_go_callback(struct unwind_state *state,
 					      const struct unwind_rule *rule)
@@ -319,13 +339,9 @@ static __always_inline int unwind_go_callback(struct unwind_state *state,
 
 	if (!state->c_sp)
 		return unwind_stop(state, STACK_END_UNSUPPORTED);
-	if (unwind_read_word(state, frame + (int64_t)rule->ra_off, &pc))
-		return unwind_stop(state, STACK_END_READ_FAULT);
-	if (!unwind_after_call(state, pc, false)) {
+	if (!unwind_is_go_frame(state, rule, frame, &pc)) {
 		frame += 8;
-		if (unwind_read_word(state, frame + (int64_t)rule->ra_off, &pc))
-			return unwind_stop(state, STACK_END_READ_FAULT);
-		if (!unwind_after_call(state, pc, false))
+		if (!unwind_is_go_frame(state, rule, frame, &pc))
 			return unwind_stop(state, STACK_END_BAD_PC);
 	}
 	state->c_sp = 0;
