@@ -342,7 +342,7 @@ static void reach_take_in_hand(struct reach *r)
 		uint32_t block = block_index_find(r->index, r->image->in_hand[i]);
 
 		if (block != BLOCK_NONE)
-			reach_take(r, block, REACH_IN_HAND, true);
+			reach_take(r, block, reach_word_in_hand(&r->marks.holders), true);
 	}
 }
 

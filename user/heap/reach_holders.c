@@ -18,7 +18,7 @@ int reach_holders_init(struct reach_holders *holders, const struct memory_image 
 		holders->first[i] = holders->words + 1;
 		holders->words += memory->regions[i].size / 8;
 	}
-	holders->by_block.width = packed_width(holders->words + memory->thread_count);
+	holders->by_block.width = packed_width(reach_word_in_hand(holders));
 	holders->by_block.bytes = calloc(packed_bytes(blocks, holders->by_block.width), 1);
 	return holders->by_block.bytes ? 0 : -ENOMEM;
 }
@@ -42,6 +42,8 @@ uint64_t reach_holders_get(const struct reach_holders *holders, size_t block)
 	uint64_t number = packed_get(&holders->by_block, block);
 	size_t i;
 
+	if (number == reach_word_in_hand(holders))
+		return REACH_IN_HAND;
 	if (!number || number > holders->words)
 		return number ? REACH_REGISTER | (number - holders->words - 1) : 0;
 	i = BISECT(i, 0, holders->memory->region_count, holders->first[i] <= number) - 1;

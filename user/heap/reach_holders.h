@@ -12,7 +12,8 @@
 struct reach_holders {
 	const struct memory_image *memory;
 	uint64_t *first; /* by region: the number of its first word */
-	uint64_t words;	 /* from 1 to this one; then come the threads, by index; 0: none */
+	/* from 1 to this one; then come the threads, by index, and what is in hand; 0: none */
+	uint64_t words;
 	struct packed by_block;
 };
 
@@ -35,6 +36,12 @@ static inline uint64_t reach_word_in(const struct reach_holders *holders,
 static inline uint64_t reach_word_of_thread(const struct reach_holders *holders, size_t thread)
 {
 	return holders->words + 1 + thread;
+}
+
+/* That of no word: REACH_IN_HAND. */
+static inline uint64_t reach_word_in_hand(const struct reach_holders *holders)
+{
+	return reach_word_of_thread(holders, holders->memory->thread_count);
 }
 
 static inline void reach_holders_set(struct reach_holders *holders, uint32_t block, uint64_t number)
