@@ -6,9 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
 
 #define TEXT_PIECE 256
+
+/* A loaded file's first mapping is one of so many before; files may be mapped in thousands of pieces. */
+#define FIRST_BACK 256
 
 /* The mappings of one file that follow each other, and what of its data has no file (.bss). */
 struct class_span {
@@ -221,7 +225,8 @@ static const struct mapping *class_memory_first(struct class_memory *memory,
 
 	if (memory->opened[m - all].first)
 		return memory->opened[m - all].first;
-	for (const struct mapping *other = m; other >= all && first->offset; other--) {
+	for (const struct mapping *other = m;
+	     other >= all && m - other < FIRST_BACK && first->offset; other--) {
 		if (other->ino == m->ino && other->dev == m->dev && other->offset <= first->offset)
 			first = other;
 	}
@@ -263,13 +268,16 @@ bool class_memory_next_loaded(struct class_memory *memory, struct class_loaded *
 
 		if (!class_is_files(m) || !m->write || m->shared)
 			continue;
+		loaded->path = m->path;
+		loaded->late = monotonic_ns() >= loaded->deadline_ns;
+		if (loaded->late)
+			return false;
 		first = class_memory_first(memory, m);
 		loaded->object = first != last ? class_memory_object(memory, m) : NULL;
 		last = first;
 		if (!loaded->object ||
 		    object_offset_to_vaddr(loaded->object, first->offset, &start))
 			continue;
-		loaded->path = m->path;
 		loaded->bias = first->start - start;
 		return true;
 	}
@@ -282,7 +290,7 @@ int class_memory_types(struct class_memory *memory, const struct class_loaded *l
 	const struct class_files *files = memory->files;
 
 	*out = NULL;
-	return files->symbolizer
-		       ? symbolizer_types(files->symbolizer, loaded->object, files->pid, out)
-		       : 0;
+	return files->symbolizer ? symbolizer_types(files->symbolizer, loaded->object, files->pid,
+						    loaded->deadline_ns, out)
+				 : 0;
 }

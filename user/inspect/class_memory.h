@@ -67,7 +67,9 @@ bool class_memory_variable(struct class_memory *memory, uint64_t address, uint64
 
 /* An object that the process has loaded. Begins with `mapping` 0. */
 struct class_loaded {
-	size_t mapping; /* where the search goes on */
+	size_t mapping;	      /* where the search goes on */
+	uint64_t deadline_ns; /* by monotonic_ns(): when it ends, and questions of it do */
+	bool late;	      /* so it has, before `path` */
 	struct object *object;
 	const char *path; /* the image's */
 	uint64_t bias;	  /* an address in memory is that of the file and so much */

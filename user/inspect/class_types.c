@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/block_index.h"
@@ -26,10 +25,11 @@
 #define MEMO_SIZE   4096
 #define NEAR	    2 /* pointers on either side of one that may be the beginning to its end */
 #define STEPS_LEAST (1u << 20)
+#define WORD_LOOKS  4 /* so often each word may be looked at, on average */
 #define CHECKED	    4 /* elements of an array that are looked at whether they can be elements */
 
-/* Objects are asked for types so long, and no others then. */
-#define ASKING_NS (20 * NS_PER_S)
+/* Variables of all objects together. */
+#define ROOTS_MAX (4ul * TYPE_VARIABLES_MAX)
 
 /* What else is known of a type. */
 struct class_type {
@@ -63,6 +63,7 @@ struct class_types {
 	uint64_t
 		steps; /* words and types that may still be looked at; without, nothing is certain */
 	bool again;    /* there is something that the second time goes without */
+	bool cut;      /* there were more roots, or more to be looked at */
 	struct class_outer_memo memo[MEMO_SIZE];
 };
 
@@ -73,6 +74,10 @@ static int class_types_add_root(struct class_types *t, const struct type_pointer
 {
 	if (to == TYPE_NONE)
 		return 0;
+	if (t->root_count >= ROOTS_MAX) {
+		t->cut = true;
+		return 0;
+	}
 	if (!RESERVE_ITEM(t->roots, t->root_count, t->root_room, 256))
 		return -ENOMEM;
 	t->roots[t->root_count] = *p;
@@ -105,6 +110,23 @@ int class_types_take(struct class_types *t, const struct type_table *from, uint6
 	for (size_t i = 0; !err && i < from->variable_count; i++)
 		err = class_types_add_root(t, &from->variables[i], bias,
 					   ids[from->variables[i].to]);
+	return err;
+}
+
+size_t class_types_root_count(const struct class_types *t)
+{
+	return t->root_count;
+}
+
+int class_types_repeat(struct class_types *t, size_t first, size_t count, uint64_t moved)
+{
+	int err = 0;
+
+	for (size_t i = first; !err && i < first + count; i++) {
+		const struct type_pointer root = t->roots[i];
+
+		err = class_types_add_root(t, &root, moved, root.to);
+	}
 	return err;
 }
 
@@ -371,6 +393,20 @@ static void class_types_follow_one(struct class_types *t, uint64_t base, uint64_
 	}
 }
 
+/* How many elements from `base` on, of n, lie where nothing is. */
+static uint64_t class_types_absent(struct class_types *t, uint64_t base, uint64_t size, uint64_t n)
+{
+	const struct memory_region *r = t->near;
+
+	if (r && base - r->start < r->size)
+		return 0;
+	r = memory_image_region(t->image->memory, base);
+	if (!r || r->start <= base)
+		return r ? 0 : n;
+	return (r->start - base) / size < n ? (r->start - base) / size : n;
+}
+
+/* Blocks may be of any size, with memory here and there: what is not there takes no time. */
 static void class_types_follow_block(struct class_types *t, uint32_t block)
 {
 	uint32_t type = t->of[block] & BLOCK_TYPE;
@@ -381,7 +417,16 @@ static void class_types_follow_block(struct class_types *t, uint32_t block)
 	/* What lies behind may be left over from an earlier block; an element that begins before is one. */
 	uint64_t end = base + class_fit_least(t->image, block);
 
+	if (!at->count)
+		return;
 	for (uint64_t i = 0; i < n && t->steps; i++, base += at->size) {
+		uint64_t absent = n > 1 ? class_types_absent(t, base, at->size, n - i) : 0;
+
+		t->steps--;
+		i += absent;
+		base += absent * at->size;
+		if (i == n)
+			return;
 		for (size_t k = 0; k < at->count && t->steps; k++)
 			class_types_follow_one(t, base, end, pointers, at->count, k);
 	}
@@ -390,8 +435,8 @@ static void class_types_follow_block(struct class_types *t, uint32_t block)
 static void class_types_follow_all(struct class_types *t)
 {
 	t->again = false;
-	/* Whatever the types say: each word is looked at some times. */
-	t->steps = t->image->memory->bytes + STEPS_LEAST;
+	/* Whatever the types say. */
+	t->steps = t->image->memory->bytes / 8 * WORD_LOOKS + STEPS_LEAST;
 	for (size_t i = 0; i < t->root_count && t->steps; i++)
 		class_types_follow_one(t, 0, 0, t->roots, t->root_count, i);
 	while (t->queue_count) {
@@ -402,8 +447,7 @@ static void class_types_follow_all(struct class_types *t)
 		t->of[block] &= ~BLOCK_QUEUED;
 		class_types_follow_block(t, block);
 	}
-	if (!t->steps)
-		log_debug("not all pointers of known types were followed, there are too many");
+	t->cut |= !t->steps;
 }
 
 struct class_types *class_types_new(const struct heap_image *image, struct class_groups *groups,
@@ -440,6 +484,9 @@ int class_types_run(struct class_types *t)
 			t->of[i] &= BLOCK_BAD;
 		class_types_follow_all(t);
 	}
+	if (t->cut)
+		log_info("there are more pointers of known types than are followed, not all types "
+			 "of blocks are known");
 	free(TAKE_PTR(t->queue));
 	block_index_free(TAKE_PTR(t->index));
 	return 0;
@@ -456,59 +503,6 @@ void class_types_free(struct class_types *t)
 	free(t->queue);
 	block_index_free(t->index);
 	free(t);
-}
-
-/* ---- all objects of a process --------------------------------------------------------------- */
-
-static int class_types_ask(struct class_types *t, struct class_memory *memory)
-{
-	uint64_t deadline = monotonic_ns() + ASKING_NS;
-	struct class_loaded loaded = {.mapping = 0};
-	int err = 0;
-
-	while (!err && class_memory_next_loaded(memory, &loaded)) {
-		struct type_table *table = NULL;
-
-		if (monotonic_ns() >= deadline) {
-			log_info("debug information is not read any more, it takes too long: types "
-				 "of variables in %s and what comes behind it are not known",
-				 loaded.path);
-			break;
-		}
-		err = class_memory_types(memory, &loaded, &table);
-		if (!err && table)
-			err = class_types_take(t, table, loaded.bias, loaded.path);
-		if (table && table->cut)
-			log_info("%s: there is more debug information than is looked at, not all "
-				 "types of blocks are known",
-				 loaded.path);
-		type_table_free(table);
-	}
-	return err;
-}
-
-void class_types_find(const struct heap_image *image, struct class_memory *memory,
-		      struct class_groups *groups, const uint32_t *known, struct class_types **out)
-{
-	struct class_types *t = class_types_new(image, groups, known);
-	uint64_t start = monotonic_ns(), asked;
-	int err = t ? class_types_ask(t, memory) : -ENOMEM;
-
-	*out = NULL;
-	asked = monotonic_ns();
-	err = err ?: class_types_run(t);
-	/* All else can be said without. */
-	if (err)
-		log_debug("no memory for types of variables: they are left out");
-	if (err || !t->of) {
-		class_types_free(t);
-		return;
-	}
-	log_debug("types of variables: %zu types, %zu pointers; %.1f ms to read debug information, "
-		  "%.1f ms to follow them",
-		  t->table->count - 1, t->root_count, (double)(asked - start) / NS_PER_MS,
-		  (double)(monotonic_ns() - asked) / NS_PER_MS);
-	*out = t;
 }
 
 /* ---- groups --------------------------------------------------------------------------------- */

@@ -27,6 +27,12 @@ struct class_types *class_types_new(const struct heap_image *image, struct class
 int class_types_take(struct class_types *types, const struct type_table *table, uint64_t bias,
 		     const char *path);
 
+/* How many variables have been taken. Beyond a limit there are no more. */
+size_t class_types_root_count(const struct class_types *types);
+
+/* Takes `count` variables once more, from the first-th on, `moved` from where they are. 0 or -ENOMEM. */
+int class_types_repeat(struct class_types *types, size_t first, size_t count, uint64_t moved);
+
 /*
  * Follows the pointers, once all objects are taken. Takes 8 bytes a block meanwhile and 4 from then on,
  * and none where no variable has a type. 0 or -ENOMEM.
@@ -34,7 +40,7 @@ int class_types_take(struct class_types *types, const struct type_table *table, 
 int class_types_run(struct class_types *types);
 
 /*
- * All of this, with the types of all objects of the process. *out is NULL where none are known, or there is no
+ * All of this (class_asking.c), with the types of all objects of the process. *out is NULL where none are known, or there is no
  * memory for them, which is no error: all else can be said without.
  */
 void class_types_find(const struct heap_image *image, struct class_memory *memory,

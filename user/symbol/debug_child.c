@@ -57,7 +57,6 @@ struct debug_child {
 	uint64_t bias, memory;
 	pid_t pid; /* 0: none */
 	int fd;
-	bool gone; /* for good */
 };
 
 /* ---- the child ------------------------------------------------------------------------------ */
@@ -398,11 +397,15 @@ static int debug_child_parse(const uint8_t *bytes, uint32_t len, struct source_s
 	return r.bad ? -EBADMSG : 0;
 }
 
+static uint64_t debug_child_deadline(void)
+{
+	return monotonic_ns() + DEADLINE_S * NS_PER_S;
+}
+
 /* The answer's bytes, which the caller frees, or NULL. 0, or why there is none. */
 static int debug_child_ask(struct debug_child *child, const struct debug_question *question,
-			   uint32_t max, uint8_t **bytes, uint32_t *len)
+			   uint64_t deadline, uint32_t max, uint8_t **bytes, uint32_t *len)
 {
-	uint64_t deadline = monotonic_ns() + DEADLINE_S * NS_PER_S;
 	int err = debug_child_runs(child) ? 0 : debug_child_start(child);
 
 	*bytes = NULL;
@@ -428,7 +431,8 @@ static int debug_child_ask_address(struct debug_child *child, uint64_t vaddr,
 	const struct debug_question question = {.vaddr = vaddr};
 	_cleanup_free_ uint8_t *bytes = NULL;
 	uint32_t len;
-	int err = debug_child_ask(child, &question, ANSWER_MAX, &bytes, &len);
+	int err =
+		debug_child_ask(child, &question, debug_child_deadline(), ANSWER_MAX, &bytes, &len);
 
 	err = err ?: debug_child_parse(bytes, len, out);
 	if (err)
@@ -436,22 +440,22 @@ static int debug_child_ask_address(struct debug_child *child, uint64_t vaddr,
 	return err;
 }
 
-static int debug_child_ask_types(struct debug_child *child, struct type_table **out)
+static int debug_child_ask_types(struct debug_child *child, uint64_t deadline,
+				 struct type_table **out)
 {
 	const struct debug_question question = {.types = true};
 	_cleanup_free_ uint8_t *bytes = NULL;
 	uint32_t len;
-	int err = debug_child_ask(child, &question, TYPE_BYTES_MAX, &bytes, &len);
+	int err = debug_child_ask(child, &question, deadline, TYPE_BYTES_MAX, &bytes, &len);
 
 	return err ?: type_table_parse(bytes, len, out);
 }
 
-static int debug_child_give_up(struct debug_child *child, int err, int status,
-			       char reason[static REASON_MAX])
+static int debug_child_say(const struct debug_child *child, int err, int status,
+			   char reason[static REASON_MAX])
 {
-	child->gone = true;
 	if (err == -ETIME)
-		return refuse(reason, -EPIPE, "reading it took more than %d s", DEADLINE_S);
+		return refuse(reason, -EPIPE, "reading it took too long");
 	if (err != -EPIPE)
 		return refuse(reason, -EPIPE, "the process that reads it does not work: %s",
 			      strerror(-err));
@@ -469,7 +473,7 @@ static int debug_child_give_up(struct debug_child *child, int err, int status,
 
 /*
  * After a question that came to `err`: 0: ask again, it had not been asked for long enough, just now.
- * -EPIPE, with the reason: there are no answers any more.
+ * -EPIPE, with the reason: there is no answer.
  */
 static int debug_child_look_at(struct debug_child *child, int err, bool first,
 			       char reason[static REASON_MAX])
@@ -478,10 +482,9 @@ static int debug_child_look_at(struct debug_child *child, int err, bool first,
 
 	if (debug_child_runs(child))
 		status = debug_child_end(child, err != -EPIPE);
-	if (first && err == -EPIPE && !child->gone && WIFEXITED(status) &&
-	    WEXITSTATUS(status) == ENDING_IDLE)
+	if (first && err == -EPIPE && WIFEXITED(status) && WEXITSTATUS(status) == ENDING_IDLE)
 		return 0;
-	return debug_child_give_up(child, err, status, reason);
+	return debug_child_say(child, err, status, reason);
 }
 
 int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
@@ -491,7 +494,7 @@ int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[stat
 		int err;
 
 		*out = (struct source_stack){.count = 0};
-		err = child->gone ? -EPIPE : debug_child_ask_address(child, vaddr, out);
+		err = debug_child_ask_address(child, vaddr, out);
 		if (!err)
 			return 0;
 		err = debug_child_look_at(child, err, first, reason);
@@ -500,11 +503,15 @@ int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[stat
 	}
 }
 
-int debug_child_types(struct debug_child *child, char reason[static REASON_MAX],
-		      struct type_table **out)
+int debug_child_types(struct debug_child *child, uint64_t deadline_ns,
+		      char reason[static REASON_MAX], struct type_table **out)
 {
+	uint64_t deadline = debug_child_deadline();
+
+	if (deadline_ns < deadline)
+		deadline = deadline_ns;
 	for (bool first = true;; first = false) {
-		int err = child->gone ? -EPIPE : debug_child_ask_types(child, out);
+		int err = debug_child_ask_types(child, deadline, out);
 
 		if (!err)
 			return 0;

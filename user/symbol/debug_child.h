@@ -4,7 +4,8 @@
  * and libdw believes it: a table of abbreviations that a thousand units share is a thousand tables,
  * a byte of a line program is a hundred of memory. The child has what the file allows of memory
  * (user/process/elf_open.h), no descriptors, no capabilities and next to no system calls
- * (user/kernel/confine.h); when it ends, nothing is lost but lines and inlined calls of one file.
+ * (user/kernel/confine.h). When it ends over an address, nothing is lost but lines and inlined calls of
+ * one file; over types, nothing but the types of one.
  */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUG_CHILD_H
 #define MEMLEAKBPF_SYMBOL_DEBUG_CHILD_H
@@ -37,16 +38,17 @@ void debug_child_rest(struct debug_child *child);
 
 /*
  * As debuginfo_find(), in the child: 0. -EPIPE, with the reason: it has come to an end that was not
- * wanted, took too long or could not be started; there are no answers any more.
+ * wanted, took too long or could not be started; to ask again would come to the same.
  */
 int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
 		     struct source_stack *out);
 
 /*
- * Its types and variables, by debug_types_read() in the child: 0 and *out (type_table_free()); -EPIPE as
- * above; -ENOMEM, without a reason: there is no room for the answer.
+ * Its types and variables, by debug_types_read() in the child, not after the deadline (monotonic_ns()): 0 and
+ * *out (type_table_free()); -EPIPE, with the reason, as above; lines may still be had;
+ * -ENOMEM, without a reason: there is no room for the answer.
  */
-int debug_child_types(struct debug_child *child, char reason[static REASON_MAX],
-		      struct type_table **out);
+int debug_child_types(struct debug_child *child, uint64_t deadline_ns,
+		      char reason[static REASON_MAX], struct type_table **out);
 
 #endif

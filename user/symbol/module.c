@@ -56,6 +56,7 @@ struct module {
 		struct elf_symbols *table;
 	} symbols[ELF_THREAD_VARIABLES + 1]; /* by kind */
 	struct debug_child *lines;	     /* NULL: none are known */
+	bool types_gone;		     /* they could not be read */
 	bool go_tried;
 	struct go_functions *go; /* NULL: it is no Go program */
 };
@@ -528,23 +529,24 @@ void module_lines(struct module *module, uint64_t vaddr, struct source_stack *ou
 		module_go_line(module, vaddr, out);
 }
 
-int module_types(struct module *module, struct type_table **out)
+int module_types(struct module *module, uint64_t deadline_ns, struct type_table **out)
 {
 	char reason[REASON_MAX];
 	int err;
 
 	*out = NULL;
-	if (!module_open_debuginfo(module))
+	if (module->types_gone || !module_open_debuginfo(module))
 		return 0;
-	err = debug_child_types(module->lines, reason, out);
-	if (!err) {
-		/* They are asked for once, and it has copies of much by now. */
-		debug_child_rest(module->lines);
+	err = debug_child_types(module->lines, deadline_ns, reason, out);
+	/* They are asked for once, and it has copies of much by now. */
+	debug_child_rest(module->lines);
+	if (!err)
 		return 0;
-	}
 	*out = NULL;
 	if (err == -ENOMEM)
 		return err;
-	module_lose_debuginfo(module, reason);
+	module->types_gone = true;
+	log_warn("%s: types of its variables are left out: %s", object_name(module->object),
+		 reason);
 	return 0;
 }

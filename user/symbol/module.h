@@ -50,8 +50,9 @@ void module_lines(struct module *module, uint64_t vaddr, struct source_stack *ou
 
 /*
  * Types and variables, from the same (user/symbol/debug_types.h): *out is NULL where there is no debug
- * information, else type_table_free() frees it. 0 or -ENOMEM.
+ * information, or it is not read by the deadline (monotonic_ns()); it is not asked for again then, and lines
+ * are. Else type_table_free() frees it. 0 or -ENOMEM.
  */
-int module_types(struct module *module, struct type_table **out);
+int module_types(struct module *module, uint64_t deadline_ns, struct type_table **out);
 
 #endif

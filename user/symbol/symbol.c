@@ -474,7 +474,7 @@ int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, ui
 }
 
 int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t pid,
-		     struct type_table **out)
+		     uint64_t deadline_ns, struct type_table **out)
 {
 	struct process *process = process_set_get(symbolizer->processes, pid, false);
 	struct module *module;
@@ -485,5 +485,5 @@ int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t
 	module = module_set_get(symbolizer->modules, object, process_root_fd(process));
 	if (!module)
 		return -ENOMEM;
-	return module_types(module, out);
+	return module_types(module, deadline_ns, out);
 }

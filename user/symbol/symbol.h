@@ -71,10 +71,10 @@ int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, ui
 
 /*
  * What an object's debug information says of its types and variables (type_table_free()); *out is NULL where
- * there is none. 0 or -ENOMEM.
+ * there is none, or it is not read by then (monotonic_ns()). 0 or -ENOMEM.
  */
 int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t pid,
-		     struct type_table **out);
+		     uint64_t deadline_ns, struct type_table **out);
 
 /*
  * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000

@@ -6,9 +6,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "tests/unit/heap/fake_image.h"
 #include "user/base/util.h"
+#include "user/inspect/class_types.h"
 #include "user/inspect/classes.h"
 
 #define CODE  0x10000ull
@@ -440,6 +442,93 @@ static void too_many_sizes(void **state)
 	end(image, classes);
 }
 
+/* ---- types of variables ---- */
+
+#define SPARSE	    0x500000000000ull
+#define SPARSE_SIZE (1ull << 46)
+
+static const char sparse_maps[] = "10000000-10001000 rw-p 00010000 08:01 7 /bin/shop\n"
+				  "20000000-20001000 rw-p 00000000 00:00 0 [heap]\n"
+				  "500000000000-540000000000 rw-p 00000000 00:00 0 \n";
+
+static uint32_t define(struct type_table *table, const char *name, uint64_t size, uint32_t flags,
+		       const struct type_pointer *pointers, size_t count)
+{
+	const struct type_shape shape = {
+		.size = size, .flags = flags, .pointers = pointers, .count = count};
+	uint32_t type;
+
+	assert_int_equal(type_table_name(table, name, &type), 0);
+	assert_int_equal(type_table_define(table, type, &shape), 0);
+	return type;
+}
+
+/* The only variable points to 64 TiB, next to none of which is there. What does its last row lead to? */
+static void look_at_sparse(bool rows, bool repeated, const char *expected)
+{
+	struct heap_image *image = fake_image(sparse_maps);
+	struct class_groups *groups = class_groups_new();
+	struct type_table *table = type_table_new();
+	const uint32_t known[] = {CLASS_NO_GROUP, CLASS_NO_GROUP};
+	struct class_types *types;
+	uint32_t leaf, type, group;
+	uint64_t moved = repeated ? 0x100 : 0;
+
+	assert_non_null(groups);
+	assert_non_null(table);
+	leaf = define(table, "struct leaf", 48, 0, NULL, 0);
+	if (rows)
+		type = define(
+			table, "struct row", 256, 0,
+			(struct type_pointer[]){{.offset = 8, .count = 2, .stride = 8, .to = leaf}},
+			1);
+	else
+		type = define(table, "short", 2, TYPE_SCALAR, NULL, 0);
+	assert_int_equal(type_table_add_variable(table, &(struct type_pointer){.offset = DATA,
+									       .count = 1,
+									       .stride = 8,
+									       .to = type}),
+			 0);
+	fake_region(image, DATA, 0x1000);
+	fake_region(image, HEAP, 0x1000);
+	fake_region(image, SPARSE, 0x1000);
+	fake_region(image, SPARSE + SPARSE_SIZE / 2, 0x1000);
+	fake_region(image, SPARSE + SPARSE_SIZE - 0x1000, 0x1000);
+	fake_word(image, DATA + moved, SPARSE);
+	fake_word(image, SPARSE + SPARSE_SIZE - 256 + 16, HEAP);
+	fake_block(image, HEAP, 48);
+	fake_block(image, SPARSE, SPARSE_SIZE);
+	fake_finish(image);
+	types = class_types_new(image, groups, known);
+	assert_non_null(types);
+	assert_int_equal(class_types_take(types, table, 0, "/bin/shop"), 0);
+	assert_int_equal(class_types_root_count(types), 1);
+	if (repeated)
+		assert_int_equal(class_types_repeat(types, 0, 1, moved), 0);
+	alarm(60);
+	assert_int_equal(class_types_run(types), 0);
+	alarm(0);
+	assert_int_equal(class_types_group(types, 0, &group), 0);
+	assert_int_equal(group == CLASS_NO_GROUP, !rows);
+	if (rows)
+		assert_string_equal(class_groups_at(groups, group)->name, "struct leaf");
+	assert_int_equal(class_types_group(types, 1, &group), 0);
+	assert_int_not_equal(group, CLASS_NO_GROUP);
+	assert_string_equal(class_groups_at(groups, group)->name, expected);
+	class_types_free(types);
+	class_groups_free(groups);
+	type_table_free(table);
+	heap_image_free(image);
+}
+
+static void arrays_of_next_to_nothing(void **state)
+{
+	(void)state;
+	look_at_sparse(false, false, "short[]");
+	look_at_sparse(true, false, "struct row[]");
+	look_at_sparse(true, true, "struct row[]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,7 +538,7 @@ int main(void)
 		cmocka_unit_test(a_pointer_like_text), cmocka_unit_test(a_python_object),
 		cmocka_unit_test(types_that_are_none), cmocka_unit_test(dictionaries),
 		cmocka_unit_test(words_into_a_file),   cmocka_unit_test(too_many_classes),
-		cmocka_unit_test(too_many_sizes),
+		cmocka_unit_test(too_many_sizes),      cmocka_unit_test(arrays_of_next_to_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -353,6 +353,28 @@ static void damaged_files(void **state)
 	}
 }
 
+/* For whom the time is too short for types, lines are there all the same; types are not asked for again. */
+static void no_time_for_types(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t address = split(fixture, "");
+	struct object *object = open_object(fixture, "plain");
+	struct type_table *table;
+
+	assert_int_equal(
+		symbolizer_types(fixture->symbolizer, object, getpid(), UINT64_MAX, &table), 0);
+	assert_non_null(table);
+	type_table_free(table);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(symbolizer_types(fixture->symbolizer, object, getpid(),
+						  i ? UINT64_MAX : 0, &table),
+				 0);
+		assert_null(table);
+		assert_found(look_up_last(fixture, "plain", address));
+	}
+	object_unref(object);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +390,7 @@ int main(void)
 		symbol_test(debuginfod_delivers),
 		symbol_test(truncated_while_in_use),
 		symbol_test(damaged_files),
+		symbol_test(no_time_for_types),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
