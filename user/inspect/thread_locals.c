@@ -5,8 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/tls.h"
+
+/* A process may map anything, any number of times: so many files are looked at, and for so long. */
+#define OBJECTS_MAX 4096
+#define LOOKING_NS  (5 * NS_PER_S)
 
 /* An object of the process that has such variables. */
 struct local_object {
@@ -59,6 +65,18 @@ static bool thread_locals_is_glibc(const struct maps *maps)
 	return false;
 }
 
+/* An object's layout is read once: its relocations may be tens of MiB. */
+static int thread_locals_read_layout(const struct thread_locals *l, struct local_object *found)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->objects[i].object == found->object) {
+			found->place.layout = l->objects[i].place.layout;
+			return 0;
+		}
+	}
+	return tls_layout_read(found->object, &found->place.layout);
+}
+
 /* By the first mapping of its file. What cannot be read has no variables that are known. */
 static int thread_locals_look_at(struct thread_locals *l, const struct mapping *m, bool glibc)
 {
@@ -67,7 +85,7 @@ static int thread_locals_look_at(struct thread_locals *l, const struct mapping *
 
 	if (l->files->object(l->files->ctx, m, &found.object))
 		return 0;
-	if (tls_layout_read(found.object, &found.place.layout) ||
+	if (thread_locals_read_layout(l, &found) ||
 	    object_offset_to_vaddr(found.object, m->offset, &vaddr)) {
 		object_unref(found.object);
 		return 0;
@@ -86,15 +104,23 @@ static int thread_locals_find(struct thread_locals *l)
 {
 	const struct maps *maps = l->memory->maps;
 	bool glibc = thread_locals_is_glibc(maps);
+	uint64_t deadline = monotonic_ns() + LOOKING_NS;
 	int err = 0;
 
 	l->found = true;
 	for (size_t i = 0; !err && i < maps_count(maps); i++) {
 		const struct mapping *m = maps_at(maps, i);
 
-		if (m->ino && !m->shared &&
-		    !(i && thread_locals_same_file(m, maps_at(maps, i - 1))))
-			err = thread_locals_look_at(l, m, glibc);
+		if (!m->ino || m->shared || (i && thread_locals_same_file(m, maps_at(maps, i - 1))))
+			continue;
+		if (l->count == OBJECTS_MAX || monotonic_ns() >= deadline) {
+			log_info("files are not looked at for thread-local variables any more, "
+				 "there "
+				 "are too many: those of %s and what comes behind it are not known",
+				 m->path);
+			break;
+		}
+		err = thread_locals_look_at(l, m, glibc);
 	}
 	return err;
 }
