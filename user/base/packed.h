@@ -34,6 +34,7 @@ static inline uint64_t packed_get(const struct packed *array, size_t i)
 	return word >> bit % 8 & ((1ull << array->width) - 1);
 }
 
+/* Of a value that takes more bits the lowest are kept: the others are its neighbour's. */
 static inline void packed_set(struct packed *array, size_t i, uint64_t value)
 {
 	const uint64_t bit = (uint64_t)i * array->width;
@@ -41,7 +42,7 @@ static inline void packed_set(struct packed *array, size_t i, uint64_t value)
 	uint64_t word;
 
 	memcpy(&word, array->bytes + bit / 8, sizeof(word));
-	word = (word & ~(mask << bit % 8)) | value << bit % 8;
+	word = (word & ~(mask << bit % 8)) | (value & mask) << bit % 8;
 	memcpy(array->bytes + bit / 8, &word, sizeof(word));
 }
 

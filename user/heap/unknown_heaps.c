@@ -13,7 +13,7 @@
 
 struct unknown_heap {
 	const char *name;
-	/* what the name of its file begins with, a library's or the program's; NULL: it is never one */
+	/* what the name of its library begins with, or a program's whole name; NULL: it has none */
 	const char *file;
 	const char *mapping; /* what the names of its mappings begin with; NULL: they have none */
 	/* what its walker calls it; NULL: it has none */
@@ -33,6 +33,9 @@ static const struct unknown_heap unknown_heaps[] = {
 	{"Java", "libjvm.so", NULL, NULL},
 	/* ggc-page.cc: cc1, cc1plus, cc1obj; link-time optimization; Fortran, Ada, D */
 	{"GCC's collected heap", "cc1", NULL, NULL},
+	{"GCC's collected heap", "cc1plus", NULL, NULL},
+	{"GCC's collected heap", "cc1obj", NULL, NULL},
+	{"GCC's collected heap", "cc1objplus", NULL, NULL},
 	{"GCC's collected heap", "lto1", NULL, NULL},
 	{"GCC's collected heap", "f951", NULL, NULL},
 	{"GCC's collected heap", "gnat1", NULL, NULL},
@@ -46,6 +49,12 @@ static const struct unknown_heap unknown_heaps[] = {
 static bool unknown_begins(const char *text, const char *with)
 {
 	return with && !strncmp(text, with, strlen(with));
+}
+
+static bool unknown_is_file(const char *name, const struct unknown_heap *heap)
+{
+	return heap->file && (strncmp(heap->file, "lib", 3) ? !strcmp(name, heap->file)
+							    : unknown_begins(name, heap->file));
 }
 
 static bool unknown_is_walked(const struct inventory *inventory, const struct unknown_heap *heap)
@@ -65,7 +74,7 @@ static bool unknown_is_here(const struct maps *maps, const struct unknown_heap *
 		const char *slash = strrchr(m->path, '/');
 
 		if (unknown_begins(m->path, heap->mapping) ||
-		    (slash && m->exec && unknown_begins(slash + 1, heap->file)))
+		    (slash && m->exec && unknown_is_file(slash + 1, heap)))
 			return true;
 	}
 	return false;

@@ -85,7 +85,25 @@ static bool shape_has_stack(const struct heap_image *image, const struct shape_r
 	return false;
 }
 
-/* At another place it is Go's when a thread runs in it: a run of stacks begins with a guard. */
+/* Some of it is in the books of an allocator that is known. */
+static bool shape_is_walked(const struct heap_image *image, const struct shape_run *run)
+{
+	const struct memory_image *memory = image->memory;
+	const struct memory_region *r = memory_image_region(memory, run->start);
+
+	for (; image->inventory->covered && r && r < memory->regions + memory->region_count &&
+	       r->start - run->start < run->bytes;
+	     r++) {
+		if (image->inventory->covered[r - memory->regions])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * At another place it is Go's when a thread runs in it: a run of stacks begins with a guard. Heaps of glibc's
+ * arenas lie at such places, too, and programs switch stacks.
+ */
 static bool shape_is_go(const struct heap_image *image, const struct shape_run *run)
 {
 	uint64_t hint = run->start % GO_HINT;
@@ -93,7 +111,8 @@ static bool shape_is_go(const struct heap_image *image, const struct shape_run *
 	if (run->start % GO_ARENA || run->bytes % GO_ARENA ||
 	    !maps_at(run->maps, run->first)->write)
 		return false;
-	return hint == 0xc0ull << 32 || hint == 0x40ull << 32 || shape_has_stack(image, run);
+	return hint == 0xc0ull << 32 || hint == 0x40ull << 32 ||
+	       (shape_has_stack(image, run) && !shape_is_walked(image, run));
 }
 
 /* A page of metadata is the second of a super page, or the third. */
@@ -137,8 +156,17 @@ static unsigned shape_oilpan_pages(const struct heap_image *image, const struct 
 	unsigned pages = 0;
 	uint64_t word;
 
-	for (uint64_t at = m->start; at < m->end && pages < OILPAN_SURE; at += OILPAN_PAGE)
-		pages += memory_image_word(image->memory, at, &word) && word == handle;
+	for (uint64_t at = m->start; at < m->end && pages < OILPAN_SURE; at += OILPAN_PAGE) {
+		const struct memory_region *r = memory_image_region(image->memory, at);
+
+		if (!r)
+			break;
+		/* Of a mapping of terabytes that is what takes time. */
+		if (r->start > at)
+			at += (r->start - at + OILPAN_PAGE - 1) / OILPAN_PAGE * OILPAN_PAGE;
+		pages += at < m->end && memory_image_word(image->memory, at, &word) &&
+			 word == handle;
+	}
 	return pages;
 }
 

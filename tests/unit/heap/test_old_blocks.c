@@ -161,6 +161,32 @@ static void in_hand(void **state)
 	heap_image_free(image);
 }
 
+/* What says so of a block says nothing of those beside it. */
+static void held_by_a_hand(void **state)
+{
+	const struct reach_options options = {.heuristics = REACH_ALL};
+	struct heap_image *image = new_image();
+	struct reach *reach;
+
+	(void)state;
+	fake_finish(image);
+	for (uint64_t i = 0; i < 9; i++)
+		report(image, HEAP + 64 * i, 40);
+	for (uint64_t i = 0; i < 9; i++) {
+		if (i != 4)
+			fake_word(image, DATA + 8 * i, HEAP + 64 * i);
+	}
+	assert_int_equal(heap_image_hold(image, HEAP + 64 * 4), 0);
+	assert_int_equal(heap_image_take_old(image), 0);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	for (uint64_t i = 0; i < 9; i++) {
+		assert_int_equal(reach_class(reach, i), VERDICT_REACHABLE);
+		assert_int_equal(reach_holder(reach, i), i == 4 ? REACH_IN_HAND : DATA + 8 * i);
+	}
+	reach_free(reach);
+	heap_image_free(image);
+}
+
 /* Where the C library has a thread's own memory from its allocator, what is thread-local holds. */
 static void thread_local_block(void **state)
 {
@@ -186,11 +212,9 @@ static void thread_local_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(merged),
-		cmocka_unit_test(none_of_ours),
-		cmocka_unit_test(judged),
-		cmocka_unit_test(in_hand),
-		cmocka_unit_test(thread_local_block),
+		cmocka_unit_test(merged),	  cmocka_unit_test(none_of_ours),
+		cmocka_unit_test(judged),	  cmocka_unit_test(in_hand),
+		cmocka_unit_test(held_by_a_hand), cmocka_unit_test(thread_local_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

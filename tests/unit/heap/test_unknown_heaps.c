@@ -17,7 +17,11 @@ static const char maps[] = "10000000-10200000 rw-p 00000000 00:00 0 [anon:scudo:
 			   "20010000-20020000 rw-p 00010000 08:01 7 /usr/lib/libmimalloc.so.3.0\n"
 			   "30000000-30010000 r-xp 00000000 08:01 8 /usr/lib/notlibjemalloc.so\n"
 			   "30020000-30030000 r--p 00000000 08:01 9 /home/me/libtcmalloc.so.notes\n"
-			   "40000000-40010000 r-xp 00000000 08:01 10 /usr/lib/jvm/libjvm.so\n";
+			   "40000000-40010000 r-xp 00000000 08:01 10 /usr/lib/jvm/libjvm.so\n"
+			   "50000000-50010000 r-xp 00000000 08:01 11 /usr/bin/d21-server\n"
+			   "60000000-60010000 r-xp 00000000 08:01 12 /usr/bin/cc1-cache\n";
+
+static const char compiler[] = "400000-500000 r-xp 00000000 08:01 13 /usr/lib/gcc/cc1plus\n";
 
 static void named(void **state)
 {
@@ -43,6 +47,20 @@ static void named(void **state)
 	assert_non_null(strstr(a[2].shown.why, "not found"));
 	assert_int_equal(a[2].shown.unbelieved_bytes, 0);
 	assert_int_equal(image->dead_count, 0);
+	heap_image_free(image);
+}
+
+/* A program's name is the whole of it. */
+static void named_as_a_program(void **state)
+{
+	struct heap_image *image = fake_image(compiler);
+	struct inventory inventory = {0};
+
+	(void)state;
+	image->inventory = &inventory;
+	fake_find_dead(image);
+	assert_int_equal(inventory.count, 1);
+	assert_string_equal(inventory.allocators[0].shown.name, "GCC's collected heap");
 	heap_image_free(image);
 }
 
@@ -73,9 +91,10 @@ static void walked(void **state)
 #define RUN(start, end, rights) start "-" end " " rights " 00000000 00:00 0 \n"
 
 /* What the inventory has of the only heap that there is, or must not have. */
-static void shape(struct heap_image *image, const char *name, uint64_t bytes, uint64_t resident)
+static void shape_beside(struct heap_image *image, uint64_t *covered, const char *name,
+			 uint64_t bytes, uint64_t resident)
 {
-	struct inventory inventory = {0};
+	struct inventory inventory = {.covered = covered};
 	const struct inspected_allocator *a = &inventory.allocators[0].shown;
 
 	image->inventory = &inventory;
@@ -88,6 +107,11 @@ static void shape(struct heap_image *image, const char *name, uint64_t bytes, ui
 		assert_int_equal(a->unbelieved_resident, resident);
 	}
 	heap_image_free(image);
+}
+
+static void shape(struct heap_image *image, const char *name, uint64_t bytes, uint64_t resident)
+{
+	shape_beside(image, NULL, name, bytes, resident);
 }
 
 static void go(void **state)
@@ -112,6 +136,13 @@ static void go(void **state)
 	shape(fake_image(RUN("1298000000", "1298400000", "rw-p")
 				 RUN("1298400000", "129c000000", "---p")),
 	      NULL, 0, 0);
+	/* A heap of glibc's is as large, and is in its books. */
+	image = fake_image(RUN("1298000000", "1298400000", "rw-p")
+				   RUN("1298400000", "129c000000", "---p"));
+	fake_region(image, 0x1298000000, 0x1000);
+	fake_region(image, 0x1298002000, 0x1000);
+	fake_thread(image, 0x1298002800, 0x500000, 0);
+	shape_beside(image, (uint64_t[]){0, 0x1000}, NULL, 0, 0);
 	/* Somebody else's at that place. */
 	shape(fake_image(RUN("c000000000", "c000400000", "rw-p")), NULL, 0, 0);
 	shape(fake_image(RUN("c010000000", "c014000000", "rw-p")), NULL, 0, 0);
@@ -247,10 +278,15 @@ static void unasked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(named),	cmocka_unit_test(walked),
-		cmocka_unit_test(go),		cmocka_unit_test(partition_alloc),
-		cmocka_unit_test(v8_in_a_cage), cmocka_unit_test(oilpan),
-		cmocka_unit_test(v8_pages),	cmocka_unit_test(unasked),
+		cmocka_unit_test(named),
+		cmocka_unit_test(walked),
+		cmocka_unit_test(go),
+		cmocka_unit_test(partition_alloc),
+		cmocka_unit_test(v8_in_a_cage),
+		cmocka_unit_test(oilpan),
+		cmocka_unit_test(named_as_a_program),
+		cmocka_unit_test(v8_pages),
+		cmocka_unit_test(unasked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
