@@ -122,7 +122,7 @@ one_copy() {
 		tell lost
 		both
 		# In the midst: some time after the report has been asked for.
-		pause=0.00$((round * 3))
+		printf -v pause '0.%03d' $((round * 3))
 		[[ $round -eq 0 ]] || kill -USR1 "$TOOL_PID"
 		[[ $round -eq 0 ]] || pause $pause
 		kill -KILL "$T_PID"

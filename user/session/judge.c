@@ -19,7 +19,9 @@ struct judge {
 	struct snapshot *snapshot;
 	struct heap_image *image;
 	struct inspect_source source; /* of an inspection: what the image does not have */
-	uint8_t *new_array;	      /* by stack: 0 not looked at yet, 1 no, 2 yes */
+	int inspect_err;	      /* there is none, for this reason */
+	char inspect_reason[REASON_MAX];
+	uint8_t *new_array; /* by stack: 0 not looked at yet, 1 no, 2 yes */
 };
 
 /*
@@ -93,9 +95,14 @@ static int judge_reach(struct judge *j)
 
 /* ---- with an inspection ------------------------------------------------------------------- */
 
+/* The verdict is given without it, too. It may be asked again, of a later moment. */
 static int judge_note_moment(void *ctx, char reason[static REASON_MAX])
 {
-	return inspect_source_moment(&((struct judge *)ctx)->source, reason);
+	struct judge *j = ctx;
+
+	(void)reason;
+	j->inspect_err = inspect_source_moment(&j->source, j->inspect_reason);
+	return 0;
 }
 
 static void judge_say_stack(void *ctx, uint32_t stack, uint64_t *id, const char **function)
@@ -166,29 +173,28 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct wa
 {
 	struct judge j = {.trace = trace, .target = target, .config = config};
 	const struct trace_moment moment = {.ctx = &j, .stopped = judge_note_moment};
-	char reason[REASON_MAX] = "";
 	uint64_t start = monotonic_ns();
-	int err, inspect_err = 0;
+	int err;
 
 	if (inspection) {
 		*inspection = NULL;
-		inspect_err = inspect_source_begin(target_pid(target), trace_objects(trace),
-						   &j.source, reason);
+		j.inspect_err = inspect_source_begin(target_pid(target), trace_objects(trace),
+						     &j.source, j.inspect_reason);
 	}
-	if (inspect_err)
+	if (j.inspect_err)
 		inspection = NULL;
 	err = trace_capture(trace, target, config->verdict.max_pause_ns,
 			    inspection ? &moment : NULL, &j.snapshot, &j.image);
 	if (!err) {
 		*out = j.snapshot;
 		if (j.image)
-			judge_image(&j, inspection);
+			judge_image(&j, j.inspect_err ? NULL : inspection);
 		j.snapshot->verdict.total_ns = j.image ? monotonic_ns() - start : 0;
 	}
 	/* Where there is no verdict either, that says why. */
-	if (inspect_err && j.image)
+	if (j.inspect_err && j.image)
 		log_warn("process %d (%s): not inspected: %s", (int)target_pid(target),
-			 target_comm(target), reason);
+			 target_comm(target), j.inspect_reason);
 	heap_image_free(j.image);
 	inspect_source_release(&j.source);
 	return err;

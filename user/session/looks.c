@@ -35,6 +35,11 @@ struct looks *looks_get(struct looks **table, uint32_t target_id)
 		return NULL;
 	looks->target_id = target_id;
 	HASH_ADD(hh, *table, target_id, sizeof(looks->target_id), looks);
+	/* There was no memory to enter it. */
+	if (!looks->hh.tbl) {
+		free(looks);
+		return NULL;
+	}
 	return looks;
 }
 
