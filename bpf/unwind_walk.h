@@ -312,8 +312,9 @@ static __always_inline int unwind_go_call(struct unwind_state *state,
 #define UNWIND_GO_STACK_MAX (1ull << 30)
 
 /*
- * Is cgocallback()'s frame there? It begins with where g0's stack ended before, at the frame's own beginning or above it, and
- * returns to behind a call. Either alone the words beside it may look like, as they do where the kernel chose addresses so.
+ * Is cgocallback()'s frame there? It begins with where g0's stack ended before: a place of the same stack, above or (from
+ * 1.21 on, where C had called from deeper before) below; and it returns to behind a call. Either alone the words beside it
+ * may look like, as they do where the kernel chose addresses so.
  */
 static __always_inline bool unwind_is_go_frame(struct unwind_state *state,
 					       const struct unwind_rule *rule, uint64_t frame,
@@ -324,7 +325,7 @@ static __always_inline bool unwind_is_go_frame(struct unwind_state *state,
 	if (unwind_read_word(state, frame, &before) ||
 	    unwind_read_word(state, frame + (int64_t)rule->ra_off, pc))
 		return false;
-	return !(before & 7) && before - frame < UNWIND_GO_STACK_MAX &&
+	return !(before & 7) && before - frame + UNWIND_GO_STACK_MAX < 2 * UNWIND_GO_STACK_MAX &&
 	       unwind_after_call(state, *pc, false);
 }
 

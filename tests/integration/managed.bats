@@ -9,11 +9,21 @@ setup() {
 	fresh
 }
 
-# go_stacks PROGRAM [C_FUNCTION…]: found in each stack that C has called back from.
+# go_stacks PROGRAM [C_FUNCTION…]: found in each stack that C has called back from. The program is there when the tool comes: what it calls before
+# user space knows its mappings is walked on a copy of the thread's own stack (docs/runtimes.md).
 go_stacks() {
 	[[ -x $TARGETS/$1 ]] || skip 'no go to build with'
-	timeout "$DEADLINE" "$TOOL" ${MODE:+--attach "$MODE"} -f json -o "$D/result" -- "$TARGETS/$1" >"$D/truth" 2>"$D/tool.err" || fail "status $?"
+	start_target "$TARGETS/$1"
+	attach
+	echo >&"$T_IN"
+	target_line '['
+	printf '%s\n' "$LINE" >"$D/truth"
+	snap
+	printf '%s\n' "$SNAP" >"$D/result"
 	"$HERE/managed.py" "$D/truth" "$D/result" "${@:2}" || fail "$1"
+	echo >&"$T_IN"
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
 }
 
 # bats test_tags=quick
@@ -25,6 +35,7 @@ go_stacks() {
 	go_stacks leak_go.pie call_back crosscall2
 }
 
+# Its C is not optimised, and keeps frame pointers.
 @test "Go: without DWARF" {
 	go_stacks leak_go.w call_back crosscall2
 }

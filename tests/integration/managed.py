@@ -12,7 +12,7 @@ import sys
 
 RUNTIME = ("runtime.main", "runtime.goexit")
 # What `go method(…)` is compiled to: Go's own runtime leaves it out where it shows stacks.
-WRAPPER = re.compile(r"main\.main\.func\d+$")
+WRAPPER = re.compile(r"main\.main\.(func|gowrap)\d+$")
 
 
 def plain(function):
@@ -47,7 +47,9 @@ def main():
             if (s["live"]["bytes"], s["live"]["count"]) == (place["bytes"], place["count"])
         ]
         if len(found) != 1:
-            print(f"{len(found)} stacks of {place['bytes']} bytes in {place['count']} blocks")
+            print(f"{len(found)} stacks of {place['bytes']} bytes in {place['count']} blocks; there are:")
+            for s in result["stacks"]:
+                print(f"  {s['live']} {s['end']} {[f.get('function') for f in s['frames'][:12]]}")
             failed += 1
             continue
         stack = found[0]

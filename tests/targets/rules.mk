@@ -129,12 +129,14 @@ ifneq ($(targets_have_go),)
 TARGETS += $(targets_go:%=$(targets_out)/%)
 endif
 targets_go_flags_w := -ldflags=-w
+# Its C finds its callers by frame pointers.
+targets_go_env_w := CGO_CFLAGS='-g -O0 -fno-omit-frame-pointer'
 targets_go_flags_s := -ldflags='-s -w'
 targets_go_flags_pie := -buildmode=pie
 $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/leak_go/go.mod $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
-	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS= CGO_ENABLED=1 \
+	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(targets_go_env_$(subst .,,$(suffix $@))) \
 		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .
 
 targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))

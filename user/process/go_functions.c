@@ -14,6 +14,12 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 
+/* A name that is longer is none: no more is looked at for its end. */
+#define NAME_MAX_BYTES 8192u
+
+/* What a function takes of the table at least: an entry and its description. */
+#define FUNCTION_BYTES 48
+
 /* Of one function that are looked at for a line: more than any has. */
 #define VALUES_MAX (1u << 20)
 
@@ -59,7 +65,9 @@ static bool go_header_word(const struct go_functions *go, unsigned number, uint6
 
 static const char *go_string(const struct go_functions *go, uint64_t at)
 {
-	if (at >= go->size || !memchr(go->bytes + at, 0, go->size - at))
+	uint64_t left = at < go->size ? go->size - at : 0;
+
+	if (!left || !memchr(go->bytes + at, 0, left < NAME_MAX_BYTES ? left : NAME_MAX_BYTES))
 		return NULL;
 	return (const char *)go->bytes + at;
 }
@@ -181,27 +189,37 @@ static uint64_t go_text_of_module(Elf *elf, uint64_t table)
 	return 0;
 }
 
+/* That of the symbol runtime.text in the table, whose strings are `names`; 0: it has none. */
+static uint64_t go_text_in(Elf_Data *symbols, const Elf_Data *names)
+{
+	static const char wanted[] = "runtime.text";
+
+	for (int i = 0; i < (int)(symbols->d_size / sizeof(GElf_Sym)); i++) {
+		GElf_Sym sym;
+
+		if (gelf_getsym(symbols, i, &sym) && sym.st_name < names->d_size &&
+		    names->d_size - sym.st_name >= sizeof(wanted) &&
+		    !memcmp((const char *)names->d_buf + sym.st_name, wanted, sizeof(wanted)))
+			return sym.st_value;
+	}
+	return 0;
+}
+
 /* Where Go's text begins, which a file that is linked with C does not begin with. */
 static uint64_t go_text_symbol(Elf *elf)
 {
-	Elf_Scn *scn = NULL;
+	Elf_Scn *scn = NULL, *strings;
 
 	while ((scn = elf_nextscn(elf, scn))) {
+		Elf_Data *symbols, *names;
 		GElf_Shdr shdr;
-		Elf_Data *data;
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_SYMTAB ||
-		    !(data = elf_getdata(scn, NULL)))
+		    !(symbols = elf_getdata(scn, NULL)) ||
+		    !(strings = elf_getscn(elf, shdr.sh_link)) ||
+		    !(names = elf_getdata(strings, NULL)) || !names->d_buf)
 			continue;
-		for (int i = 0; i < (int)(data->d_size / sizeof(GElf_Sym)); i++) {
-			GElf_Sym sym;
-			const char *name;
-
-			if (gelf_getsym(data, i, &sym) &&
-			    (name = elf_strptr(elf, shdr.sh_link, sym.st_name)) &&
-			    !strcmp(name, "runtime.text"))
-				return sym.st_value;
-		}
+		return go_text_in(symbols, names);
 	}
 	return 0;
 }
@@ -230,8 +248,7 @@ static bool go_read_header(struct go_functions *go, Elf *elf, uint64_t address)
 		if (!go_header_word(go, word++, &parts[i]->at) || parts[i]->at > go->size)
 			return false;
 	}
-	/* An entry for each function and the end's address. */
-	return go->count && go->count < (go->size - go->functions.at) / (go->narrow ? 8 : 16);
+	return go->count && go->count <= (go->size - go->functions.at) / FUNCTION_BYTES;
 }
 
 int go_functions_read(Elf *elf, int fd, struct go_functions **out)

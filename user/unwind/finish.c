@@ -184,10 +184,12 @@ int unwind_find_frame(const struct unwind_publisher *publisher, const struct unw
 		if (found)
 			return outcome == UNWIND_DROP ? -ENOENT : 0;
 		/*
-		 * After a signal's frame the pc is exact again, and the stack may be another one.
+		 * After a signal's frame the pc is exact again, and the stack may be another one; a
+		 * goroutine's is.
 		 */
 		if (outcome != UNWIND_NEXT)
-			return state->end == STACK_END_COMPLETE && address >= state->regs.sp
+			return state->end == STACK_END_COMPLETE && !state->c_sp &&
+					       address >= state->regs.sp
 				       ? -ERANGE
 				       : -ENOENT;
 		if (state->exact || address < low || address >= state->regs.sp)

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/go_functions.h"
 
@@ -30,7 +31,7 @@ struct go_rows {
 	Elf *elf;
 	int fd;
 	uint32_t rank;
-	uint64_t left; /* values that may be looked at: a table has no more of them than bytes */
+	uint64_t left; /* values that may be looked at: functions may share them, but hardly do */
 	int32_t aside; /* how far asmcgocall() goes down on g0's stack before it aligns it; 0: not known */
 };
 
@@ -191,8 +192,10 @@ static int go_rows_asmcgocall(struct go_rows *r, const struct go_function *f,
 		if (size && go_rows_changed(code, call + size, &rule)) {
 			r->aside = go_rows_aside(code, call);
 			err = go_rows_put_call(r, f, call, size, &rule);
+			call += size - 1;
 		} else if (size && go_rows_aligned(code, call + size, &rule)) {
 			err = go_rows_put_call(r, f, call, size, &rule);
+			call += size - 1;
 		}
 	}
 	return err;
@@ -243,8 +246,10 @@ static int go_rows_cgocallback(struct go_rows *r, const struct go_function *f,
 						 .ra_off = frame};
 		size_t size = go_rows_call(code, call);
 
-		if (size && go_rows_called_go(code, call + size))
+		if (size && go_rows_called_go(code, call + size)) {
 			err = go_rows_put_call(r, f, call, size, &rule);
+			call += size - 1;
+		}
 	}
 	return err;
 }
@@ -286,13 +291,18 @@ static bool go_rows_changes_stack(const struct go_function *f)
 /* sp alone says where the caller is. Go's own frame pointers are no help, and below a stack's first function there is nothing. */
 static int go_rows_plain(struct go_rows *r, const struct go_function *f)
 {
+	/* The one that C has called: its frame pointer may be how that finds its own caller. */
+	bool from_c = !strcmp(f->name, "crosscall2");
 	struct go_values v = go_values_of(r->functions, f, f->sp_values);
 	uint32_t last = UINT32_MAX;
 	int err = 0;
 
 	for (; !err && r->left && go_values_next(&v) && v.pc < f->end; r->left--) {
 		struct unwind_rule rule = {.cfa = UNWIND_CFA_SP,
-					   .fp = v.value ? UNWIND_FP_LOST : UNWIND_FP_SAME,
+					   .fp = !v.value ? UNWIND_FP_SAME
+						 : from_c ? UNWIND_FP_CFA
+							  : UNWIND_FP_LOST,
+					   .fp_off = v.value && from_c ? -16 : 0,
 					   .ra_off = -8};
 		int number = UNWIND_RULE_UNSUPPORTED;
 
@@ -353,6 +363,8 @@ int go_rows_read(struct cfi *cfi, Elf *elf, int fd, uint32_t rank)
 		if (go_functions_at(functions, i, &f))
 			err = go_rows_function(&r, &f);
 	}
+	if (!r.left)
+		log_debug("a Go program's functions share so much that the last ones have no rows");
 	go_functions_free(functions);
 	return err;
 }

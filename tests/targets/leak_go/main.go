@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
-// A Go program that leaks memory of C's: from main, from goroutines, and from a Go function that C has called. It prints,
-// as JSON, how many bytes each place has leaked, and the stack there as Go's own runtime sees it, innermost first.
+// A Go program that leaks memory of C's: from main, from goroutines, and from a Go function that C has called. It says
+// "ready" and its process, waits for a line, and prints, as JSON in one line, how many bytes each place has leaked, and
+// the stack there as Go's own runtime sees it, innermost first. It ends with its input.
 package main
 
 /*
@@ -24,7 +25,9 @@ static int call_back(int n)
 import "C"
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -120,7 +123,10 @@ func deep(n int, depth int) {
 
 func main() {
 	var done sync.WaitGroup
+	in := bufio.NewReader(os.Stdin)
 
+	fmt.Println("ready", os.Getpid())
+	in.ReadString('\n')
 	for i := 0; i < 10; i++ {
 		handleRequest(1001)
 	}
@@ -138,4 +144,5 @@ func main() {
 		all = append(all, s)
 	}
 	json.NewEncoder(os.Stdout).Encode(all)
+	in.ReadString('\n')
 }
