@@ -26,7 +26,6 @@ go_stacks() {
 	tool_ends
 }
 
-# bats test_tags=quick
 @test "Go: from main, goroutines and a callback from C, each frame with its line" {
 	each_mode go_stacks leak_go call_back crosscall2
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/inspect/inspected.h"
+#include "tests/unit/rounds.h"
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach.h"
 
@@ -216,7 +217,7 @@ static void busy(void **state)
 
 	(void)state;
 	start(&p, "busy");
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < (unsigned)rounds(ROUNDS); i++) {
 		struct inventory inventory;
 		struct heap_image *image = freeze(&p, &inventory);
 		struct reach *reach;
@@ -235,7 +236,7 @@ static void busy(void **state)
 		reach_free(reach);
 		heap_image_free(image);
 	}
-	print_message("%zu of %d looks did not believe all\n", doubted, ROUNDS);
+	print_message("%zu of %d looks did not believe all\n", doubted, rounds(ROUNDS));
 	end(&p);
 }
 
