@@ -411,7 +411,7 @@ static void class_types_follow_block(struct class_types *t, uint32_t block)
 {
 	uint32_t type = t->of[block] & BLOCK_TYPE;
 	const struct type *at = &t->table->types[type];
-	const struct type_pointer *pointers = &t->table->pointers[at->first];
+	const struct type_pointer *pointers;
 	uint64_t n = t->of[block] & BLOCK_BAD ? 0 : class_types_count(t, type, block);
 	uint64_t base = heap_block_address(t->image, block);
 	/* What lies behind may be left over from an earlier block; an element that begins before is one. */
@@ -419,6 +419,7 @@ static void class_types_follow_block(struct class_types *t, uint32_t block)
 
 	if (!at->count)
 		return;
+	pointers = &t->table->pointers[at->first];
 	for (uint64_t i = 0; i < n && t->steps; i++, base += at->size) {
 		uint64_t absent = n > 1 ? class_types_absent(t, base, at->size, n - i) : 0;
 
