@@ -614,8 +614,7 @@ start_return_probes() {
 	until_true "$DEADLINE" grep -q ready "$D/bpftrace" || fail "bpftrace: $(<"$D/bpftrace")"
 }
 
-# The stacks pass functions whose return address is the kernel's trampoline: one, and two of which one has called the other. By frame pointers
-# only the stacks are compared: one block in a thousand may count for the call before it there (docs/reliability.md).
+# The stacks pass functions whose return address is the kernel's trampoline: one, and two of which one has called the other.
 beside_return_probes() {
 	local above='.stacks[] | select(.frames[1].function == "leak_16")' ids
 
@@ -623,12 +622,12 @@ beside_return_probes() {
 	attach "$@"
 	tell go
 	snap
-	[[ $* == *fp* ]] || same
+	same
 	ids=$(jq -c "[$above | .id]" <<<"$SNAP")
 	start_return_probes leak_16 middle main
 	tell go
 	snap
-	[[ $* == *fp* ]] || same
+	same
 	holds "[$above | .frames | map(.function)[0:4]] == [[\"malloc\", \"leak_16\", \"middle\", \"outer\"]]"
 	holds "$above | (.frames | map(.function) | index(\"main\") != null) and (.truncated | not)"
 	# The very stack that it was without the probes.
