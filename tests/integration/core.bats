@@ -369,3 +369,20 @@ for line in sys.stdin:
 	holds '[.stacks[0].frames[] | select(.function != null)] | length >= 3'
 	holds '[.stacks[0].frames[].function // ""] | any(test("yte[Aa]rray|PyByteArray|bytearray"))'
 }
+
+# The first blocks come while user space reads the mappings, when walks end early and the stack itself is told apart.
+first_blocks() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		start_target "$TARGETS/leaf"
+		attach "$@"
+		tell go
+		snap
+		same
+		stop_tool
+		end_target
+	done
+}
+
+@test "by frame pointers the first blocks after attaching are counted for their own stacks" {
+	each_mode first_blocks --stack fp
+}
