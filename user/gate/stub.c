@@ -26,8 +26,8 @@ extern const struct gate_stub gate_table_begin[], gate_table_end[];
 #define gate_table_end	 ((const struct gate_stub *)0)
 #endif
 
-/* stub/slow.c multiplies it by up to 64 * 2^24. */
-#define MEAN_MAX (1ull << 33)
+/* With its fraction it fits into 64 bits, and so does the longest distance, 64 times as long. */
+#define MEAN_MAX (1ull << 46)
 
 const uint8_t *gate_code(size_t *size)
 {
@@ -84,7 +84,7 @@ void gate_header_init(struct gate_header *header, uint64_t mean)
 	if (mean > MEAN_MAX)
 		mean = MEAN_MAX;
 	if (mean)
-		header->mean_ln2 = 1 + (uint64_t)((double)mean * M_LN2);
+		header->mean_ln2 = (uint64_t)lround((double)mean * M_LN2 * (1 << GATE_MEAN_BITS));
 	for (size_t i = 0; i < GATE_LOG2_ENTRIES; i++)
 		header->log2[i] = (uint32_t)lround(log2(1 + (double)i / 256) * (1 << 24));
 }

@@ -19,6 +19,7 @@
 #define GATE_SET_BITS	  17 /* complements of sampled blocks' addresses, in buckets of 8 */
 #define GATE_SIZE	  (GATE_SET + (8 << GATE_SET_BITS))
 #define GATE_LOG2_ENTRIES 257
+#define GATE_MEAN_BITS	  16 /* of a fraction: in whole bytes a mean of 1 would be 1.44 */
 
 #define GATE_GOLDEN 0x9E3779B97F4A7C15 /* 2^64 / the golden ratio: multiplicative hashing */
 
@@ -51,8 +52,9 @@
 
 struct gate_header {
 	/*
-	 * Mean distance of samples in bytes, times ln 2; 0: nothing is sampled, nor told by exact
-	 * stubs, for which any other value is as good. All that the tool writes while the target runs.
+	 * Mean distance of samples in bytes, times ln 2, in units of 2^-GATE_MEAN_BITS; 0: nothing
+	 * is sampled, nor told by exact stubs, for which any other value is as good. All that the
+	 * tool writes while the target runs.
 	 */
 	uint64_t mean_ln2;
 	/* Of sampled blocks; added to atomically, and only by them. */

@@ -79,7 +79,8 @@ static uint64_t next_distance(struct gate_slot *slot, uint64_t mean_ln2)
 	fraction = zeros == 63 ? 0 : x << (zeros + 1);
 	i = (uint32_t)(fraction >> 56);
 	low = log2[i] + (uint32_t)((log2[i + 1] - log2[i]) * (fraction >> 40 & 0xffff) >> 16);
-	return mean_ln2 * (((zeros + 1) << 24) - low) >> 24;
+	return (uint64_t)((unsigned __int128)mean_ln2 * (((zeros + 1) << 24) - low) >>
+			  (24 + GATE_MEAN_BITS));
 }
 
 /*
