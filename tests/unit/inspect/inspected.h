@@ -6,15 +6,12 @@
 #ifndef MEMLEAKBPF_TESTS_UNIT_INSPECT_INSPECTED_H
 #define MEMLEAKBPF_TESTS_UNIT_INSPECT_INSPECTED_H
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "tests/unit/sides.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/freeze.h"
@@ -27,9 +24,7 @@ struct booked {
 };
 
 struct inspected {
-	pid_t pid;
-	int to;
-	FILE *from;
+	struct side side;
 	struct booked *books; /* by address */
 	size_t count, room;
 	struct heap_image *image;
@@ -49,7 +44,7 @@ static inline void inspected_read_books(struct inspected *p)
 {
 	char line[600];
 
-	while (fgets(line, sizeof(line), p->from) && strcmp(line, "ready\n") != 0) {
+	while (side_says(&p->side, line, sizeof(line))) {
 		struct booked *b;
 
 		assert_true(RESERVE_ITEM(p->books, p->count, p->room, 1024));
@@ -62,27 +57,12 @@ static inline void inspected_read_books(struct inspected *p)
 	qsort(p->books, p->count, sizeof(*p->books), booked_order);
 }
 
-/* Runs a shell command, which must exec the program, up to its "ready". */
-static inline void inspected_start(struct inspected *p, const char *command)
+/* As side_start(), up to its "ready". */
+static inline void inspected_start(struct inspected *p, const struct sides *sides,
+				   const char *command)
 {
-	int in[2], out[2];
-
-	*p = (struct inspected){.to = -1};
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	p->pid = fork();
-	assert_true(p->pid >= 0);
-	if (!p->pid) {
-		dup2(in[0], STDIN_FILENO);
-		dup2(out[1], STDOUT_FILENO);
-		execl("/bin/sh", "sh", "-c", command, NULL);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	p->to = in[1];
-	p->from = fdopen(out[0], "r");
-	assert_non_null(p->from);
+	*p = (struct inspected){.count = 0};
+	side_start(&p->side, sides, command);
 	inspected_read_books(p);
 }
 
@@ -93,7 +73,7 @@ static inline void inspected_freeze(struct inspected *p)
 	char reason[REASON_MAX] = "";
 	struct freeze *freeze;
 
-	assert_int_equal(freeze_new(p->pid, &freeze, reason), 0);
+	assert_int_equal(freeze_new(p->side.pid, &freeze, reason), 0);
 	if (freeze_run(freeze, 60 * NS_PER_S, NULL, &hooks, reason))
 		fail_msg("%s", reason);
 	p->image = heap_image_new(freeze_take_memory(freeze));
@@ -114,8 +94,9 @@ static inline void inspected_freeze(struct inspected *p)
 static inline void inspected_classify(struct inspected *p)
 {
 	const struct symbolizer_options options = {.inlines = false};
-	struct class_process process = {.pid = p->pid, .root_fd = -1};
-	struct class_files files = {.ctx = &process, .object = class_process_object, .pid = p->pid};
+	struct class_process process = {.pid = p->side.pid, .root_fd = -1};
+	struct class_files files = {
+		.ctx = &process, .object = class_process_object, .pid = p->side.pid};
 
 	p->objects = process.objects = object_cache_new();
 	p->symbolizer = files.symbolizer = symbolizer_new(&options);
@@ -126,17 +107,12 @@ static inline void inspected_classify(struct inspected *p)
 
 static inline void inspected_end(struct inspected *p)
 {
-	int status;
-
 	block_classes_free(p->classes);
 	symbolizer_free(p->symbolizer);
 	heap_image_free(p->image);
 	object_cache_free(p->objects);
 	free(p->books);
-	close(p->to);
-	fclose(p->from);
-	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
-	assert_int_equal(status, 0);
+	side_end(&p->side);
 }
 
 static inline const struct inspected_group *inspected_group_of(const struct inspected *p,

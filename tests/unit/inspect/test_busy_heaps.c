@@ -13,8 +13,6 @@
 
 #include <cmocka.h>
 
-#include <sys/prctl.h>
-
 #include "tests/unit/inspect/inspected.h"
 #include "tests/unit/rounds.h"
 #include "user/heap/dead_memory.h"
@@ -27,44 +25,30 @@
 #define LIMIT_S \
 	60 /* for one process and what is done with it: it would be waited for without end */
 
-static char directory[PATH_MAX], here[PATH_MAX];
+static struct sides sides;
 
-/* Its place beside this file, wherever the tests are run. */
 static int build(void **state)
 {
-	char command[4 * PATH_MAX];
-	char *slash;
-
 	(void)state;
-	strcpy(directory, "/tmp/memleakbpf-busy-XXXXXX");
-	if (!mkdtemp(directory))
-		return -1;
-	snprintf(here, sizeof(here), "%s", __FILE__);
-	slash = strrchr(here, '/');
-	*(slash ?: here) = '\0';
-	snprintf(command, sizeof(command),
-		 "cc -std=gnu17 -O1 -g -pthread -o '%s/busy' '%s/busy_side.c' && "
-		 "{ ! command -v musl-gcc >/dev/null || "
-		 "musl-gcc -std=gnu17 -D_GNU_SOURCE -O1 -g -o '%s/busy.musl' '%s/busy_side.c'; }",
-		 directory, here, directory, here);
-	return system(command) ? -1 : 0;
+	sides_open(&sides, __FILE__);
+	return sides_try(&sides,
+			 "cc -std=gnu17 -O1 -g -pthread -o busy $S/busy_side.c && "
+			 "{ ! command -v musl-gcc >/dev/null || "
+			 "musl-gcc -std=gnu17 -D_GNU_SOURCE -O1 -g -o busy.musl $S/busy_side.c; }");
 }
 
 static int clean(void **state)
 {
-	char command[PATH_MAX + 16];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command) ? -1 : 0;
+	sides_close(&sides);
+	return 0;
 }
 
 struct busy_case {
 	const char *name;    /* the allocator's */
 	const char *library; /* LD_PRELOAD; NULL: none */
-	const char *command; /* with the directory, or where this file is */
-	bool in_files;	     /* the command is here, not in the directory */
-	size_t believed;     /* percent of looks that believe all, at the least */
+	const char *command;
+	size_t believed; /* percent of looks that believe all, at the least */
 };
 
 /* What has been seen of one case. */
@@ -77,40 +61,20 @@ struct tally {
 /* ---- the process -------------------------------------------------------------------------- */
 
 struct busy_process {
-	pid_t pid;
-	int to;
-	FILE *from;
+	struct side side;
 	uint64_t *steady;
 	size_t count, room;
 };
 
 static void start(struct busy_process *p, const struct busy_case *c)
 {
-	char command[2 * PATH_MAX], line[64];
-	int in[2], out[2];
+	char command[128], line[64];
 
-	*p = (struct busy_process){.to = -1};
+	*p = (struct busy_process){.count = 0};
 	alarm(LIMIT_S);
-	snprintf(command, sizeof(command), c->command, c->in_files ? here : directory);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	p->pid = fork();
-	assert_true(p->pid >= 0);
-	if (!p->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(in[0], STDIN_FILENO);
-		dup2(out[1], STDOUT_FILENO);
-		if (c->library)
-			setenv("LD_PRELOAD", c->library, 1);
-		execl("/bin/sh", "sh", "-c", command, NULL);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	p->to = in[1];
-	p->from = fdopen(out[0], "r");
-	assert_non_null(p->from);
-	while (fgets(line, sizeof(line), p->from) && strcmp(line, "ready\n") != 0) {
+	snprintf(command, sizeof(command), "LD_PRELOAD=%s exec %s", c->library ?: "", c->command);
+	side_start(&p->side, &sides, command);
+	while (side_says(&p->side, line, sizeof(line))) {
 		assert_true(RESERVE_ITEM(p->steady, p->count, p->room, 1024));
 		assert_int_equal(sscanf(line, "block %" SCNx64, &p->steady[p->count++]), 1);
 	}
@@ -119,14 +83,9 @@ static void start(struct busy_process *p, const struct busy_case *c)
 
 static void end(struct busy_process *p)
 {
-	int status;
-
-	close(p->to);
-	fclose(p->from);
 	free(p->steady);
-	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
+	side_end(&p->side);
 	alarm(0);
-	assert_int_equal(status, 0);
 }
 
 /* ---- a look ------------------------------------------------------------------------------- */
@@ -265,7 +224,7 @@ static void look_at(const struct busy_case *c, struct busy_process *p, struct ta
 	struct look look;
 	size_t unknown;
 
-	look_open(&look, p->pid, tally->looks++ % 2);
+	look_open(&look, p->side.pid, tally->looks++ % 2);
 	nothing_is_lost(&look, tally->looks);
 	unknown = steady_unknown(p, &look);
 	shown = named(&look, c->name);
@@ -309,17 +268,10 @@ static bool one_more(const struct busy_case *c, const struct tally *tally, int d
 /* Not everywhere is each compiler and each library. */
 static bool is_here(const struct busy_case *c)
 {
-	char command[2 * PATH_MAX];
-
 	/* The dynamic linker says what it cannot load, and goes on. */
 	if (c->library)
-		snprintf(command, sizeof(command), "! LD_PRELOAD=%s /bin/true 2>&1 | grep -q .",
-			 c->library);
-	else if (!strcmp(c->name, "musl"))
-		snprintf(command, sizeof(command), "test -x '%s/busy.musl'", directory);
-	else
-		return true;
-	return !system(command);
+		return !sides_try(&sides, "! LD_PRELOAD=%s /bin/true 2>&1 | grep -q .", c->library);
+	return strcmp(c->name, "musl") != 0 || !sides_try(&sides, "test -x busy.musl");
 }
 
 static void look_often(const struct busy_case *c)
@@ -361,12 +313,12 @@ static void look_often(const struct busy_case *c)
 		look_often(&c);                                  \
 	}
 
-BUSY(glibc, "glibc", NULL, "exec '%s/busy'", false, 50)
-BUSY(jemalloc, "jemalloc", "libjemalloc.so.2", "exec '%s/busy'", false, 33)
-BUSY(tcmalloc, "tcmalloc (gperftools)", "libtcmalloc_minimal.so.4", "exec '%s/busy'", false, 50)
-BUSY(mimalloc, "mimalloc", "libmimalloc.so.2", "exec '%s/busy'", false, 50)
-BUSY(musl, "musl", NULL, "exec '%s/busy.musl'", false, 50)
-BUSY(cpython, "cpython", NULL, "exec python3 -S '%s/busy_side.py'", true, 50)
+BUSY(glibc, "glibc", NULL, "./busy", 50)
+BUSY(jemalloc, "jemalloc", "libjemalloc.so.2", "./busy", 33)
+BUSY(tcmalloc, "tcmalloc (gperftools)", "libtcmalloc_minimal.so.4", "./busy", 50)
+BUSY(mimalloc, "mimalloc", "libmimalloc.so.2", "./busy", 50)
+BUSY(musl, "musl", NULL, "./busy.musl", 50)
+BUSY(cpython, "cpython", NULL, "python3 -S $S/busy_side.py", 50)
 
 int main(void)
 {

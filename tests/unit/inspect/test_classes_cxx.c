@@ -9,46 +9,28 @@
 
 #include "tests/unit/inspect/inspected.h"
 
-static char directory[64];
-static char source[PATH_MAX];
+static struct sides sides;
 
 static int setup(void **state)
 {
-	char *slash;
-
 	(void)state;
-	strcpy(directory, "/tmp/memleakbpf-classes-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	assert_non_null(realpath(__FILE__, source));
-	slash = strrchr(source, '/');
-	strcpy(slash + 1, "classes.cc");
+	sides_open(&sides, __FILE__);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command);
+	sides_close(&sides);
+	return 0;
 }
 
 /* Compiles it and has it classified. Skips where there is no such compiler. */
 static void begin(struct inspected *p, const char *compiler, const char *flags, const char *then)
 {
-	char command[3 * PATH_MAX];
-
-	snprintf(command, sizeof(command), "command -v %s >/dev/null", compiler);
-	if (system(command)) {
-		printf("skipped: no %s here\n", compiler);
-		skip();
-	}
-	snprintf(command, sizeof(command), "cd '%s' && %s -std=c++17 %s -o classes '%s' && %s",
-		 directory, compiler, flags, source, then);
-	assert_int_equal(system(command), 0);
-	snprintf(command, sizeof(command), "exec '%s/classes'", directory);
-	inspected_start(p, command);
+	need_tool(compiler);
+	sides_run(&sides, "%s -std=c++17 %s -o classes $S/classes.cc && %s", compiler, flags, then);
+	inspected_start(p, &sides, "exec ./classes");
 	inspected_freeze(p);
 	inspected_classify(p);
 	inspected_sums_agree(p);

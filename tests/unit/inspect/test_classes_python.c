@@ -12,6 +12,8 @@
 #include "tests/unit/rounds.h"
 #include "user/heap/reach.h"
 
+static struct sides sides;
+
 /* The name and how many bytes stand in front of it in its block. */
 static void check_object(const struct inspected *p, size_t i)
 {
@@ -45,16 +47,13 @@ static size_t judged(const struct inspected *p, const uint8_t *heads, bool garba
 
 static void check_one(const char *python, const char *environment, const char *arguments)
 {
-	char script[PATH_MAX];
 	_cleanup_free_ char *command = NULL;
 	struct inspected p;
 	bool behind = false;
 
-	assert_non_null(realpath(__FILE__, script));
-	strcpy(strrchr(script, '/') + 1, "classes.py");
-	assert_true(asprintf(&command, "%s exec '%s' '%s' %s", environment, python, script,
+	assert_true(asprintf(&command, "%s exec '%s' $S/classes.py %s", environment, python,
 			     arguments) > 0);
-	inspected_start(&p, command);
+	inspected_start(&p, &sides, command);
 	inspected_freeze(&p);
 	inspected_classify(&p);
 	inspected_sums_agree(&p);
@@ -105,6 +104,20 @@ static void with_marks_around_blocks(void **state)
 	check("PYTHONMALLOC=debug", "16");
 }
 
+static int setup(void **state)
+{
+	(void)state;
+	sides_open(&sides, __FILE__);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sides_close(&sides);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,5 +126,5 @@ int main(void)
 		cmocka_unit_test(with_marks_around_blocks),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

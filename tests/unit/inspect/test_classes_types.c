@@ -10,54 +10,26 @@
 #include "tests/unit/inspect/inspected.h"
 #include "user/heap/dead_memory.h"
 
-static char directory[64];
-static char sources[PATH_MAX];
+static struct sides sides;
 
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(directory, "/tmp/memleakbpf-types-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	assert_non_null(realpath(__FILE__, sources));
-	*strrchr(sources, '/') = '\0';
+	sides_open(&sides, __FILE__);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command);
-}
-
-static void run(const char *command)
-{
-	char line[3 * PATH_MAX];
-
-	snprintf(line, sizeof(line), "cd '%s' && S='%s' && %s", directory, sources, command);
-	assert_int_equal(system(line), 0);
-}
-
-static void need(const char *program)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "command -v %s >/dev/null", program);
-	if (system(command)) {
-		printf("skipped: no %s here\n", program);
-		skip();
-	}
+	sides_close(&sides);
+	return 0;
 }
 
 /* Blocks have the sizes that the C library gave them, which is known from its books. */
 static void begin(struct inspected *p, struct inventory *inventory)
 {
-	char command[128];
-
-	snprintf(command, sizeof(command), "exec '%s/types'", directory);
-	inspected_start(p, command);
+	inspected_start(p, &sides, "exec ./types");
 	inspected_freeze(p);
 	for (size_t i = 0; i < p->count; i++)
 		p->image->entered[i].stack = HEAP_OLD;
@@ -101,81 +73,82 @@ static void check(bool known)
 static void with_debug_information(void **state)
 {
 	(void)state;
-	run("gcc -g -o types $S/types.c");
+	sides_run(&sides, "gcc -g -o types $S/types.c");
 	check(true);
 }
 
 static void of_a_fixed_address(void **state)
 {
 	(void)state;
-	run("gcc -g -no-pie -o types $S/types.c");
+	sides_run(&sides, "gcc -g -no-pie -o types $S/types.c");
 	check(true);
 }
 
 static void of_dwarf_4_with_types_apart(void **state)
 {
 	(void)state;
-	run("gcc -g -gdwarf-4 -fdebug-types-section -o types $S/types.c");
+	sides_run(&sides, "gcc -g -gdwarf-4 -fdebug-types-section -o types $S/types.c");
 	check(true);
 }
 
 static void of_clang(void **state)
 {
 	(void)state;
-	need("clang");
-	run("clang -g -o types $S/types.c");
+	need_tool("clang");
+	sides_run(&sides, "clang -g -o types $S/types.c");
 	check(true);
 }
 
 static void in_a_separate_file(void **state)
 {
 	(void)state;
-	run("gcc -g -o types $S/types.c && objcopy --only-keep-debug types types.debug && "
-	    "strip types && objcopy --add-gnu-debuglink=types.debug types");
+	sides_run(&sides,
+		  "gcc -g -o types $S/types.c && objcopy --only-keep-debug types types.debug && "
+		  "strip types && objcopy --add-gnu-debuglink=types.debug types");
 	check(true);
 }
 
 static void of_a_static_program(void **state)
 {
 	(void)state;
-	run("gcc -g -static -o types $S/types.c");
+	sides_run(&sides, "gcc -g -static -o types $S/types.c");
 	check(true);
 }
 
 static void compressed_by_dwz(void **state)
 {
 	(void)state;
-	need("dwz");
-	run("gcc -g -o types $S/types.c && dwz types");
+	need_tool("dwz");
+	sides_run(&sides, "gcc -g -o types $S/types.c && dwz types");
 	check(true);
 }
 
 static void without_debug_information(void **state)
 {
 	(void)state;
-	run("gcc -o types $S/types.c");
+	sides_run(&sides, "gcc -o types $S/types.c");
 	check(false);
 }
 
 static void stripped(void **state)
 {
 	(void)state;
-	run("gcc -g -o types $S/types.c && strip types");
+	sides_run(&sides, "gcc -g -o types $S/types.c && strip types");
 	check(false);
 }
 
 static void of_cxx(void **state)
 {
 	(void)state;
-	run("g++ -std=c++17 -g -o types $S/types.cc");
+	sides_run(&sides, "g++ -std=c++17 -g -o types $S/types.cc");
 	check(true);
 }
 
 static void of_cxx_by_clang(void **state)
 {
 	(void)state;
-	need("clang++");
-	run("clang++ -std=c++17 -g -fstandalone-debug -o types $S/types.cc");
+	need_tool("clang++");
+	sides_run(&sides, "clang++ -std=c++17 -g -fstandalone-debug -o types $S/types.cc");
 	check(true);
 }
 

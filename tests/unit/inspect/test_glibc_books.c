@@ -15,42 +15,25 @@
 /* The more the better: each is another moment. */
 #define ROUNDS 60
 
-static char directory[PATH_MAX];
+static struct sides sides;
 
-/* Its place beside this file, wherever the tests are run. */
 static int build(void **state)
 {
-	char source[PATH_MAX], command[3 * PATH_MAX];
-	const char *slash;
-
 	(void)state;
-	strcpy(directory, "/tmp/memleakbpf-glibc-XXXXXX");
-	if (!mkdtemp(directory))
-		return -1;
-	snprintf(source, sizeof(source), "%s", __FILE__);
-	slash = strrchr(source, '/');
-	snprintf(source + (slash - source) + 1, sizeof(source) - (size_t)(slash - source) - 1,
-		 "glibc_books.c");
-	snprintf(
-		command, sizeof(command),
-		"cc -std=gnu17 -D_GNU_SOURCE -O1 -g -pthread -include stdbool.h -o '%s/books' '%s'",
-		directory, source);
-	return system(command) ? -1 : 0;
+	sides_open(&sides, __FILE__);
+	return sides_try(&sides, "cc -std=gnu17 -D_GNU_SOURCE -O1 -g -pthread -include stdbool.h "
+				 "-o books $S/glibc_books.c");
 }
 
 static int clean(void **state)
 {
-	char command[PATH_MAX + 16];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command) ? -1 : 0;
+	sides_close(&sides);
+	return 0;
 }
 
 struct program {
-	pid_t pid;
-	int to;
-	FILE *from;
+	struct side side;
 	struct booked *books;
 	size_t count, room;
 	uint64_t arena, free, mapped_count, mapped; /* as mallinfo2() has them */
@@ -58,28 +41,13 @@ struct program {
 
 static void start(struct program *p, const char *what)
 {
-	int in[2], out[2];
-	char path[PATH_MAX + 8], line[256];
+	char command[64], line[256];
 
-	*p = (struct program){.to = -1};
+	*p = (struct program){.count = 0};
 	/* GLIBC_BOOKS=COMMAND: the same program with another glibc than this system's. */
-	snprintf(path, sizeof(path), "%s/books", directory);
-	if (getenv("GLIBC_BOOKS"))
-		snprintf(path, sizeof(path), "%s", getenv("GLIBC_BOOKS"));
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	p->pid = fork();
-	if (!p->pid) {
-		dup2(in[0], STDIN_FILENO);
-		dup2(out[1], STDOUT_FILENO);
-		execl(path, path, what, NULL);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	p->to = in[1];
-	p->from = fdopen(out[0], "r");
-	while (fgets(line, sizeof(line), p->from) && strcmp(line, "ready\n") != 0) {
+	snprintf(command, sizeof(command), "exec \"${GLIBC_BOOKS:-./books}\" %s", what);
+	side_start(&p->side, &sides, command);
+	while (side_says(&p->side, line, sizeof(line))) {
 		struct booked *b;
 
 		if (sscanf(line, "info %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &p->arena,
@@ -96,13 +64,8 @@ static void start(struct program *p, const char *what)
 
 static void end(struct program *p)
 {
-	int status;
-
-	close(p->to);
-	fclose(p->from);
+	side_end(&p->side);
 	free(p->books);
-	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
-	assert_int_equal(status, 0);
 }
 
 static struct heap_image *freeze(const struct program *p, struct inventory *inventory)
@@ -112,7 +75,7 @@ static struct heap_image *freeze(const struct program *p, struct inventory *inve
 	struct heap_image *image;
 	struct freeze *freeze;
 
-	assert_int_equal(freeze_new(p->pid, &freeze, reason), 0);
+	assert_int_equal(freeze_new(p->side.pid, &freeze, reason), 0);
 	if (freeze_run(freeze, 60 * NS_PER_S, NULL, &hooks, reason))
 		fail_msg("%s", reason);
 	assert_int_equal(freeze_account(freeze)->unread_bytes, 0);

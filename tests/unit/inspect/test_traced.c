@@ -13,42 +13,25 @@
 #define EACH   500
 #define STACKS 5
 
-static char directory[PATH_MAX];
+static struct sides sides;
 
-/* Its place beside this file, wherever the tests are run. */
 static int build(void **state)
 {
-	char source[PATH_MAX], command[3 * PATH_MAX];
-	const char *slash;
-
 	(void)state;
-	strcpy(directory, "/tmp/memleakbpf-traced-XXXXXX");
-	if (!mkdtemp(directory))
-		return -1;
-	snprintf(source, sizeof(source), "%s", __FILE__);
-	slash = strrchr(source, '/');
-	snprintf(source + (slash - source) + 1, sizeof(source) - (size_t)(slash - source) - 1,
-		 "traced.c");
-	snprintf(command, sizeof(command), "cc -D_GNU_SOURCE -O1 -g -o '%s/traced' '%s'", directory,
-		 source);
-	return system(command) ? -1 : 0;
+	sides_open(&sides, __FILE__);
+	return sides_try(&sides, "cc -D_GNU_SOURCE -O1 -g -o traced $S/traced.c");
 }
 
 static int clean(void **state)
 {
-	char command[PATH_MAX + 16];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command) ? -1 : 0;
+	sides_close(&sides);
+	return 0;
 }
 
 static void start(struct inspected *p)
 {
-	char command[PATH_MAX + 16];
-
-	snprintf(command, sizeof(command), "exec '%s/traced'", directory);
-	inspected_start(p, command);
+	inspected_start(p, &sides, "exec ./traced");
 }
 
 static int moment(void *ctx, const struct stop *stop, char reason[static REASON_MAX])
@@ -63,8 +46,8 @@ static void copy(const struct inspected *p, struct inspect_source *source)
 	char reason[REASON_MAX] = "";
 	struct freeze *freeze;
 
-	if (inspect_source_begin(p->pid, NULL, source, reason) ||
-	    freeze_new(p->pid, &freeze, reason) ||
+	if (inspect_source_begin(p->side.pid, NULL, source, reason) ||
+	    freeze_new(p->side.pid, &freeze, reason) ||
 	    freeze_run(freeze, 60 * NS_PER_S, NULL, &hooks, reason))
 		fail_msg("%s", reason);
 	source->memory = freeze_take_memory(freeze);

@@ -12,18 +12,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "tests/unit/sides.h"
 #include "user/symbol/symbol.h"
 
 struct fixture {
-	char directory[64];
-	char sources[PATH_MAX]; /* this folder, absolute */
+	struct sides sides;
 	struct object_cache *cache;
 	struct symbolizer *symbolizer;
 };
@@ -37,14 +30,9 @@ static inline int fixture_setup(void **state)
 {
 	struct symbolizer_options options = {.inlines = true};
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	char *slash;
 
 	assert_non_null(fixture);
-	strcpy(fixture->directory, "/tmp/memleakbpf-symbol-XXXXXX");
-	assert_non_null(mkdtemp(fixture->directory));
-	assert_non_null(realpath(__FILE__, fixture->sources));
-	slash = strrchr(fixture->sources, '/');
-	*slash = '\0';
+	sides_open(&fixture->sides, __FILE__);
 	fixture->cache = object_cache_new();
 	fixture->symbolizer = symbolizer_new(&options);
 	assert_non_null(fixture->cache);
@@ -53,22 +41,8 @@ static inline int fixture_setup(void **state)
 	return 0;
 }
 
-/*
- * Runs a shell command in the test's directory; $S is the folder of the sources. Its exit status.
- */
-static inline __attribute__((format(printf, 2, 3))) int try_run(struct fixture *fixture,
-								const char *format, ...)
-{
-	char command[8192];
-	va_list args;
-	int used = snprintf(command, sizeof(command), "cd '%s' && S='%s' && ", fixture->directory,
-			    fixture->sources);
-
-	va_start(args, format);
-	vsnprintf(command + used, sizeof(command) - (size_t)used, format, args);
-	va_end(args);
-	return system(command);
-}
+/* As sides_try(). */
+#define try_run(fixture, ...) sides_try(&(fixture)->sides, __VA_ARGS__)
 
 #define run(fixture, ...) assert_int_equal(try_run(fixture, __VA_ARGS__), 0)
 
@@ -80,7 +54,7 @@ static inline __attribute__((format(printf, 2, 3))) uint64_t ask(struct fixture 
 	unsigned long long value;
 	va_list args;
 	FILE *pipe;
-	int used = snprintf(command, sizeof(command), "cd '%s' && ", fixture->directory);
+	int used = snprintf(command, sizeof(command), "cd '%s' && ", fixture->sides.directory);
 
 	va_start(args, format);
 	vsnprintf(command + used, sizeof(command) - (size_t)used, format, args);
@@ -107,7 +81,7 @@ static inline struct object *open_object(struct fixture *fixture, const char *fi
 	char path[PATH_MAX];
 	struct object *object = NULL;
 
-	snprintf(path, sizeof(path), "%s/%s", fixture->directory, file);
+	snprintf(path, sizeof(path), "%s/%s", fixture->sides.directory, file);
 	assert_int_equal(object_cache_open(fixture->cache, path, &object), 0);
 	return object;
 }
@@ -153,7 +127,7 @@ static inline int fixture_teardown(void **state)
 
 	symbolizer_free(fixture->symbolizer);
 	object_cache_free(fixture->cache);
-	assert_int_equal(try_run(fixture, "rm -rf '%s'", fixture->directory), 0);
+	sides_close(&fixture->sides);
 	free(fixture);
 	return 0;
 }

@@ -219,7 +219,7 @@ static size_t compare_all(struct fixture *fixture, const char *file)
 	    "i=%lu; while [ $i -lt %lu ]; do printf '%%x\\n' $i; i=$((i + 1)); done > list",
 	    (unsigned long)start, (unsigned long)(start + size));
 	snprintf(command, sizeof(command), "cd %s && llvm-addr2line -ifa -e %s < list",
-		 fixture->directory, file);
+		 fixture->sides.directory, file);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	assert_true(read_line(pipe, function, sizeof(function)));
@@ -312,15 +312,15 @@ static void inlined_names_are_qualified(void **state)
 	assert_int_equal(names.frames[0]->line,
 			 ask(fixture,
 			     "printf %%x $(grep -n 'std::malloc' %s/inlines.cc | cut -d: -f1)",
-			     fixture->sources));
+			     fixture->sides.sources));
 	assert_int_equal(names.frames[1]->line,
 			 ask(fixture,
 			     "printf %%x $(grep -n '= hidden_helper' %s/inlines.cc | cut -d: -f1)",
-			     fixture->sources));
+			     fixture->sides.sources));
 	assert_int_equal(names.frames[2]->line,
 			 ask(fixture,
 			     "printf %%x $(grep -n '= middle' %s/inlines.cc | cut -d: -f1)",
-			     fixture->sources));
+			     fixture->sides.sources));
 }
 
 static void without_inlines(void **state)
@@ -340,7 +340,7 @@ static void without_inlines(void **state)
 	assert_int_equal(names.frames[0]->line,
 			 ask(fixture,
 			     "printf %%x $(grep -n '= middle' %s/inlines.cc | cut -d: -f1)",
-			     fixture->sources));
+			     fixture->sides.sources));
 }
 
 static void cxx_names(void **state)

@@ -112,7 +112,7 @@ static void build_id_in_the_targets_root(void **state)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (chroot(fixture->directory) || raise(SIGSTOP))
+		if (chroot(fixture->sides.directory) || raise(SIGSTOP))
 			_exit(1);
 		_exit(0);
 	}
@@ -205,7 +205,7 @@ static int start_server(struct fixture *fixture)
 	snprintf(text, sizeof(text), "http://127.0.0.1:%d", ntohs(address.sin_port));
 	setenv("DEBUGINFOD_URLS", text, 1);
 	setenv("no_proxy", "127.0.0.1", 1);
-	snprintf(text, sizeof(text), "%s/cache", fixture->directory);
+	snprintf(text, sizeof(text), "%s/cache", fixture->sides.directory);
 	setenv("DEBUGINFOD_CACHE_PATH", text, 1);
 	return server;
 }
@@ -277,7 +277,7 @@ static void debuginfod_delivers(void **state)
 	pid_t pid;
 
 	run(fixture, "mv plain.debug served.debug");
-	snprintf(path, sizeof(path), "%s/served.debug", fixture->directory);
+	snprintf(path, sizeof(path), "%s/served.debug", fixture->sides.directory);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -334,7 +334,7 @@ static void damaged_files(void **state)
 		int fd;
 
 		snprintf(name, sizeof(name), "damaged%d", round);
-		snprintf(path, sizeof(path), "%s/%s", fixture->directory, name);
+		snprintf(path, sizeof(path), "%s/%s", fixture->sides.directory, name);
 		run(fixture, "cp inlines %s", name);
 		fd = open(path, O_RDWR);
 		assert_true(fd >= 0);

@@ -27,7 +27,7 @@ static pid_t start_child(struct fixture *fixture, bool own_root)
 	if (pid == 0) {
 		/* A test that fails must not leave it behind. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (own_root && (chroot(fixture->directory) || chdir("/")))
+		if (own_root && (chroot(fixture->sides.directory) || chdir("/")))
 			_exit(1);
 		if (write(ready[1], "r", 1) != 1)
 			_exit(1);
@@ -46,22 +46,14 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static bool need_root(void)
-{
-	if (geteuid() == 0)
-		return true;
-	print_message("needs root\n");
-	return false;
-}
-
 static void write_map(struct fixture *fixture, pid_t pid, const char *mode, const char *text)
 {
 	char path[PATH_MAX];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/tmp", fixture->directory);
+	snprintf(path, sizeof(path), "%s/tmp", fixture->sides.directory);
 	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
-	snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", fixture->directory, pid);
+	snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", fixture->sides.directory, pid);
 	file = fopen(path, mode);
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
@@ -105,8 +97,7 @@ static void names_from_a_map(void **state)
 	struct fixture *fixture = *state;
 	pid_t pid;
 
-	if (!need_root())
-		skip();
+	need_root();
 	pid = start_child(fixture, true);
 	write_map(fixture, pid, "w",
 		  "7f0000001000 40 LazyCompile:*add /app/math.js:10\n"
@@ -144,8 +135,7 @@ static void appended_and_rewritten(void **state)
 	const struct frame *before;
 	pid_t pid;
 
-	if (!need_root())
-		skip();
+	need_root();
 	pid = start_child(fixture, true);
 	/* Before there is a map. */
 	assert_name(fixture, pid, 0x5000, NULL, 0);
@@ -173,8 +163,7 @@ static void outlives_the_process(void **state)
 	struct fixture *fixture = *state;
 	pid_t pid;
 
-	if (!need_root())
-		skip();
+	need_root();
 	pid = start_child(fixture, true);
 	write_map(fixture, pid, "w", "1000 100 alive\n");
 	assert_int_equal(symbolizer_note_process(fixture->symbolizer, pid), 0);
@@ -226,8 +215,7 @@ static void names_of_one_go_others_stay(void **state)
 	const struct frame *kept;
 	pid_t gone, stays;
 
-	if (!need_root())
-		skip();
+	need_root();
 	gone = start_child(fixture, true);
 	stays = start_child(fixture, true);
 	write_map(fixture, gone, "w", "1000 100 gone\n");
@@ -252,8 +240,7 @@ static void maps_that_are_not_files(void **state)
 	struct fixture *fixture = *state;
 	pid_t pid;
 
-	if (!need_root())
-		skip();
+	need_root();
 	pid = start_child(fixture, true);
 	run(fixture, "mkdir tmp && printf '1000 10 secret\\n' > tmp/other");
 	run(fixture, "ln -s other tmp/perf-%d.map", pid);
@@ -278,8 +265,7 @@ static void links_stay_in_the_root(void **state)
 	struct fixture *fixture = *state;
 	pid_t pid;
 
-	if (!need_root())
-		skip();
+	need_root();
 	pid = start_child(fixture, true);
 	/* In the child's root /tmp leads to /elsewhere, which is not ours. */
 	run(fixture,
@@ -295,8 +281,7 @@ static void many_entries(void **state)
 	struct fixture *fixture = *state;
 	pid_t pid;
 
-	if (!need_root())
-		skip();
+	need_root();
 	pid = start_child(fixture, true);
 	/* Each covers all that follow: a search that walks back over entries would take minutes. */
 	run(fixture,
