@@ -329,6 +329,7 @@ static int freeze_run_stopped(struct freeze *f, bool held, const struct freeze_h
 	a->unread_bytes = f->copy.unread_bytes;
 	if (!err && freeze_take_threads(f))
 		err = refuse(reason, -ENOMEM, "no memory for its registers");
+	memory_copy_fit(&f->copy);
 	memory_image_finish(f->copy.image);
 	return err;
 }

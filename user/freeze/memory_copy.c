@@ -317,6 +317,15 @@ static int memory_copy_take_maps(struct memory_copy *c, char reason[static REASO
 	return err ? refuse(reason, err, "its memory cannot be looked at") : 0;
 }
 
+void memory_copy_fit(struct memory_copy *c)
+{
+	size_t fitting = page_up(c->used ?: 1, page_size());
+
+	if (fitting < c->image->data_size &&
+	    !munmap((char *)c->image->data + fitting, c->image->data_size - fitting))
+		c->image->data_size = fitting;
+}
+
 void memory_copy_forget(struct memory_copy *c)
 {
 	maps_free(c->image->maps);

@@ -57,6 +57,9 @@ int memory_copy_read(struct memory_copy *copy, char reason[static REASON_MAX]);
 int memory_copy_read_unforked(struct memory_copy *copy, pid_t fork, char reason[static REASON_MAX]);
 int memory_copy_read_forked(struct memory_copy *copy, pid_t fork, char reason[static REASON_MAX]);
 
+/* Gives back what was taken beforehand and not needed: once nothing more will be read. */
+void memory_copy_fit(struct memory_copy *copy);
+
 /* Forgets what has been read. */
 void memory_copy_forget(struct memory_copy *copy);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The memory of a process of ours at one moment, copied while it stands still and from a fork of
- * it, against what it has written there: without any BPF.
+ * The memory of a process of ours, copied while it stands still and from a fork of it: what it has written there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -216,6 +215,7 @@ static void expect_image(struct freeze *freeze, uint64_t turns)
 	}
 	assert_int_equal(account->read_bytes, bytes);
 	assert_int_equal(account->unread_bytes, 0);
+	assert_int_equal(image->data_size, bytes); /* the rest has been given back */
 	memory_image_free(image);
 }
 
