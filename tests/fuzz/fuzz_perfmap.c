@@ -2,7 +2,21 @@
 /* libFuzzer: a perf map of garbage, read in two parts as a runtime writes it. */
 #include "tests/fuzz/fuzz.h"
 
+#include "user/symbol/jit_name.h"
 #include "user/symbol/perfmap.h"
+
+/* The parts of a name lie in it, or are words of ours. */
+static void take_apart(const char *name, size_t len)
+{
+	struct jit_name parts = jit_name_parse(name, len);
+
+	MUST((unsigned)parts.kind < FRAME_KINDS && parts.function && parts.function_len);
+	MUST(*parts.function == '(' ||
+	     (parts.function >= name && parts.function + parts.function_len <= name + len));
+	if (parts.file)
+		MUST(parts.file > name && parts.file + parts.file_len <= name + len);
+	MUST(parts.file || !parts.line);
+}
 
 static void ask(struct perfmap *map)
 {
@@ -14,6 +28,7 @@ static void ask(struct perfmap *map)
 		if (name) {
 			MUST(start <= address && len > 0);
 			MUST(!memchr(name, '\n', len));
+			take_apart(name, len);
 		}
 	}
 	perfmap_find(map, 0, &(size_t){0}, &(uint64_t){0});

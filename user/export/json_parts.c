@@ -70,8 +70,11 @@ static void json_put_frame(struct json *to, const struct frame *frame, bool verb
 {
 	json_object(to, NULL);
 	json_text(to, "function", frame->function);
+	if (frame->kind != FRAME_KIND_NATIVE)
+		json_text(to, "kind", frame_kind_name(frame->kind));
 	json_text(to, "module", frame->module);
-	json_number(to, "offset", frame->offset);
+	if (frame_is_code(frame))
+		json_number(to, "offset", frame->offset);
 	json_text(to, "file", frame->file);
 	if (frame->line)
 		json_number(to, "line", frame->line);
@@ -79,7 +82,8 @@ static void json_put_frame(struct json *to, const struct frame *frame, bool verb
 	if (verbose) {
 		json_text(to, "symbol", frame->symbol);
 		json_text(to, "module_path", frame->module_path);
-		json_number(to, "module_offset", frame->module_offset);
+		if (frame_is_code(frame))
+			json_number(to, "module_offset", frame->module_offset);
 		if (frame->build_id && frame->build_id_len && frame->build_id_len <= 64)
 			json_hex(to, "build_id", frame->build_id, frame->build_id_len);
 	}

@@ -67,6 +67,8 @@ char *frame_label(const struct frame *frame, char buf[static FRAME_LABEL_MAX])
 {
 	if (frame->function)
 		snprintf(buf, FRAME_LABEL_MAX, "%s", frame->function);
+	else if (frame->module && !frame_is_code(frame))
+		snprintf(buf, FRAME_LABEL_MAX, "%.4095s", frame->module);
 	else if (frame->module)
 		snprintf(buf, FRAME_LABEL_MAX, "%.4095s+0x%" PRIx64, frame->module, frame->offset);
 	else

@@ -83,7 +83,7 @@ static size_t put_function(FILE *out, const struct frame *frame)
 	if (frame->function || frame->module)
 		width = text_put_name(out, frame->function ? frame->function : frame->module);
 	/* An inlined call has no start of its own that an offset could count from. */
-	if (frame->inlined && frame->function)
+	if ((frame->inlined && frame->function) || (width && !frame_is_code(frame)))
 		return width;
 	n = snprintf(offset, sizeof(offset), "%s0x%" PRIx64, width ? "+" : "", frame->offset);
 	if (out)

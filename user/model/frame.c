@@ -5,6 +5,45 @@
 
 #include "user/base/util.h"
 
+const char *frame_kind_name(enum frame_kind kind)
+{
+	static const char *const names[] = {
+		[FRAME_KIND_NATIVE] = "native", [FRAME_KIND_JIT] = "jit",
+		[FRAME_KIND_PYTHON] = "python", [FRAME_KIND_JAVASCRIPT] = "javascript",
+		[FRAME_KIND_JAVA] = "java",	[FRAME_KIND_GO] = "go",
+		[FRAME_KIND_RUBY] = "ruby",	[FRAME_KIND_PHP] = "php",
+		[FRAME_KIND_PERL] = "perl",	[FRAME_KIND_DOTNET] = "dotnet",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == FRAME_KINDS, "a name for every kind");
+	return names[kind];
+}
+
+bool frame_in_object(const struct frame *frame)
+{
+	return frame->kind == FRAME_KIND_NATIVE || frame->kind == FRAME_KIND_GO;
+}
+
+bool frame_is_code(const struct frame *frame)
+{
+	return frame_in_object(frame) || frame->module_offset;
+}
+
+struct frame frame_managed(enum frame_kind kind, const char *function, const char *file,
+			   uint32_t line)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+
+	return (struct frame){
+		.kind = kind,
+		.function = function,
+		.module = slash && slash[1] ? slash + 1 : file,
+		.module_path = file,
+		.file = file,
+		.line = file ? line : 0,
+	};
+}
+
 static bool frame_begins(const char *text, const char *const *prefixes, size_t count)
 {
 	for (size_t i = 0; text && i < count; i++) {

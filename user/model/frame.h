@@ -6,16 +6,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One frame of a stack with its names. Unknown strings are NULL, never "". Immutable once made. */
+/* Whose code a frame is. Numbers are those of recordings. */
+enum frame_kind {
+	FRAME_KIND_NATIVE,
+	FRAME_KIND_JIT, /* made while the program runs, by a runtime that is not known */
+	FRAME_KIND_PYTHON,
+	FRAME_KIND_JAVASCRIPT,
+	FRAME_KIND_JAVA,
+	FRAME_KIND_GO,
+	FRAME_KIND_RUBY,
+	FRAME_KIND_PHP,
+	FRAME_KIND_PERL,
+	FRAME_KIND_DOTNET,
+	FRAME_KINDS,
+};
+
+/*
+ * One frame of a stack with its names. Unknown strings are NULL, never "". Immutable once made.
+ *
+ * Native code, Go's too, lies in a file: module, offsets and build_id are about that. A frame of any
+ * other kind is what a runtime calls one (frame_managed()): `module` and `module_path` are the script's
+ * or the class's file, and an address is known only of code that was compiled (frame_is_code()).
+ */
 struct frame {
+	enum frame_kind kind;
 	const char *function; /* demangled */
-	/* mangled, as the symbol table has it; NULL when that is no other name */
+	/* mangled, as the symbol table or the perf map has it; NULL when that is no other name */
 	const char *symbol;
 	const char *module; /* file name of the object; "[vdso]"; NULL for code without a file */
 	const char *module_path; /* the object's whole path as the target sees it */
 	const char *file;	 /* source file */
-	uint32_t line;		 /* 0: unknown */
-	bool inlined;		 /* an inlined call: the frame after it holds its code */
+	/* of the call; where the runtime does not tell that, of the function's beginning; 0: unknown */
+	uint32_t line;
+	bool inlined; /* an inlined call: the frame after it holds its code */
 	/*
 	 * function known: bytes from its start; else the link-time virtual address in the module;
 	 * without a module the plain address
@@ -26,6 +49,22 @@ struct frame {
 	const uint8_t *build_id; /* of the module; NULL when it has none */
 	size_t build_id_len;
 };
+
+/* "native", "python", …, as JSON has them. */
+const char *frame_kind_name(enum frame_kind kind);
+
+/*
+ * A runtime's own frame: `function` and `file` may be NULL where they are not known, and have to last
+ * as long as the frame.
+ */
+struct frame frame_managed(enum frame_kind kind, const char *function, const char *file,
+			   uint32_t line);
+
+/* Its module is an object with code, and not a script. */
+bool frame_in_object(const struct frame *frame);
+
+/* It has an address. False: an interpreter's frame, whose offsets mean nothing. */
+bool frame_is_code(const struct frame *frame);
 
 /* C++'s operator new or new[]: it calls malloc, and its caller has no other name for malloc. */
 bool frame_is_operator_new(const struct frame *frame);

@@ -17,6 +17,7 @@ enum frame_field {
 	FRAME_MODULE_OFFSET = 8,
 	FRAME_BUILD_ID = 9,
 	FRAME_SYMBOL = 10,
+	FRAME_KIND = 11,
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -39,6 +40,7 @@ static void names_put_frame(struct recording_out *out, uint32_t number)
 		{FRAME_MODULE_OFFSET, frame->module_offset},
 		{FRAME_BUILD_ID, strings->build_id},
 		{FRAME_SYMBOL, strings->symbol},
+		{FRAME_KIND, frame->kind},
 	};
 	struct wire *to = &out->chunk.body;
 	size_t mark = wire_open(to, MESSAGE_FRAME);
@@ -174,6 +176,10 @@ static int names_take_frame_field(struct recording_in *in, const struct wire_fie
 		return 0;
 	case FRAME_MODULE_OFFSET:
 		frame->module_offset = f->number;
+		return 0;
+	case FRAME_KIND:
+		/* A later version may know more kinds. */
+		frame->kind = f->number < FRAME_KINDS ? (enum frame_kind)f->number : FRAME_KIND_JIT;
 		return 0;
 	default:
 		return 0;

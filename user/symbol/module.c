@@ -350,6 +350,13 @@ static bool module_go_function(struct module *module, uint64_t vaddr, struct go_
 	return module->go && go_functions_find(module->go, vaddr, out);
 }
 
+bool module_is_go(struct module *module, uint64_t vaddr)
+{
+	struct go_function function;
+
+	return module_go_function(module, vaddr, &function);
+}
+
 /* Go's linker leaves out the symbol table when it is told to (-s), and strip(1) takes it away. */
 const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
 {

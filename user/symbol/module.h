@@ -42,6 +42,9 @@ const char *module_data_symbol(struct module *module, uint64_t vaddr, size_t *le
 /* And of the thread-local one that covers an offset into the object's block. */
 const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *len, uint64_t *start);
 
+/* Whether a Go program's own table of functions has the address: it is Go's code, not C's in that file. */
+bool module_is_go(struct module *module, uint64_t vaddr);
+
 /*
  * What DWARF says of the address, that of separate debug files included: as debuginfo_find()
  * (user/symbol/inlines.h).

@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/symbol/intern.h"
+#include "user/symbol/jit_name.h"
 #include "user/symbol/module.h"
 #include "user/symbol/process_names.h"
 
@@ -297,6 +298,7 @@ static int resolve_place(struct symbolizer *symbolizer, struct module *module, s
 	const struct source_frame *function;
 	int err = 0;
 
+	common->kind = module_is_go(module, place.lookup) ? FRAME_KIND_GO : FRAME_KIND_NATIVE;
 	module_lines(module, place.lookup, sources);
 	if (name) {
 		err = set_symbol_name(symbolizer, common, name, len);
@@ -348,6 +350,26 @@ static int resolve_object(struct symbolizer *symbolizer, const struct location *
 	return err;
 }
 
+/* What a perf map's name says: by its own way of writing of a function, a script and a line. */
+static int set_jit_name(struct symbolizer *symbolizer, struct frame *frame, const char *name,
+			size_t len)
+{
+	const struct jit_name parts = jit_name_parse(name, len);
+	const char *function = NULL, *file = NULL, *whole = NULL;
+	uint64_t address = frame->module_offset;
+	int err = set_string(symbolizer, &function, parts.function, parts.function_len);
+
+	err = err ?: set_string(symbolizer, &file, parts.file, parts.file_len);
+	if (parts.function_len != len)
+		err = err ?: set_string(symbolizer, &whole, name, len);
+	if (err || !function)
+		return err;
+	*frame = frame_managed(parts.kind, function, file, parts.line);
+	frame->symbol = whole;
+	frame->module_offset = address;
+	return 0;
+}
+
 /*
  * *out stays NULL when there is no name, and `asked_before` says that an answer without one is
  * there already.
@@ -361,7 +383,7 @@ static int resolve_jit(struct symbolizer *symbolizer, struct process *process, u
 	uint64_t start = 0;
 	size_t len = 0;
 	const char *name = process_jit_symbol(process, lookup, &len, &start);
-	int err = name ? set_string(symbolizer, &common.function, name, len) : 0;
+	int err = name ? set_jit_name(symbolizer, &common, name, len) : 0;
 
 	if (common.function)
 		common.offset = address - start;

@@ -262,7 +262,7 @@ static void event_locate(struct target *target, uint64_t address, struct locatio
 /* Frame 0 is the allocator function, not the instruction in it that the probe happens to sit on. */
 static void event_name_allocator(struct trace *trace, struct stack_entry *entry)
 {
-	struct location *first = &entry->locations[0];
+	struct location *first = &entry->places[0].location;
 	const struct probe_set *set =
 		entry->count ? known_probes_of(trace, first->object, KNOWN_ALLOCATOR) : NULL;
 
@@ -324,7 +324,8 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	entry = stack_table_add(trace->stacks, target->id, id, count, &fresh);
 	if (entry && fresh) {
 		entry->pid = target->pid;
-		memcpy(entry->locations, locations, count * sizeof(*locations));
+		for (size_t i = 0; i < count; i++)
+			entry->places[i].location = locations[i];
 		entry->nested = event_is_nested(trace, target, locations, count);
 		event_name_allocator(trace, entry);
 	}

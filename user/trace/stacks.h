@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The frames of each stack, as they arrived from the kernel and already independent of the
- * process's mappings; named on demand.
+ * process's mappings: addresses, which are named on demand, and what a runtime has named itself.
  */
 #ifndef MEMLEAKBPF_TRACE_STACKS_H
 #define MEMLEAKBPF_TRACE_STACKS_H
@@ -18,11 +18,21 @@
 
 struct stack_table;
 
+/* One frame before it is named. */
+struct stack_place {
+	struct location location;
+	/*
+	 * of stack_table_keep_frame(): what a runtime calls this frame; it is not looked up by its
+	 * address. NULL: by location
+	 */
+	const struct frame *frame;
+};
+
 struct stack_entry {
 	struct stack_key key; /* padding zeroed: the key of a hash table */
 	pid_t pid;	      /* for JIT maps */
 	uint16_t count;
-	struct location *locations; /* [0] is the probe's place; points behind the entry */
+	struct stack_place *places; /* [0] is the probe's place; points behind the entry */
 	const char *allocator; /* name for frame 0, NULL: by symbol; lives as long as the trace */
 	const struct frame **frames; /* NULL until named */
 	size_t frame_count;
@@ -36,7 +46,7 @@ struct stack_table *stack_table_new(void);
 void stack_table_free(struct stack_table *table);
 
 /*
- * Enters a stack of `count` locations to be filled by the caller. A stack that is there already is
+ * Enters a stack of `count` places to be filled by the caller. A stack that is there already is
  * returned as it is with *fresh false. NULL when out of memory.
  */
 struct stack_entry *stack_table_add(struct stack_table *table, uint32_t target_id,
@@ -51,10 +61,18 @@ struct stack_entry *stack_table_find(const struct stack_table *table, uint32_t t
 bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t provisional_id,
 			uint64_t stack_id, uint8_t end);
 
+/*
+ * A frame that a runtime gives by name (frame_managed()), for stack_place.frame: a copy, one for equal
+ * ones, whose strings are cut and cleaned as symbols are. It is there until the target is removed. NULL
+ * when out of memory.
+ */
+const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t target_id,
+					   const struct frame *frame);
+
 /* Names the frames, once. 0 or -ENOMEM. */
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer);
 
-/* Forgets the stacks of a target. */
+/* Forgets the stacks of a target and the frames that were kept for it. */
 void stack_table_remove_target(struct stack_table *table, uint32_t target_id);
 
 #endif

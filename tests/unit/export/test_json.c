@@ -237,16 +237,49 @@ static void formats(void **state)
 	assert_non_null(export_format_at(1));
 }
 
+/* Native frames have no kind; what is no code has no offsets. */
+static void kinds(void **state)
+{
+	const struct export_options verbose = {.verbose = true};
+	const struct frame python =
+		frame_managed(FRAME_KIND_PYTHON, "Shop.sell", "/srv/shop.py", 12);
+	const struct frame jit = {
+		.kind = FRAME_KIND_JIT, .function = "f", .offset = 3, .module_offset = 0x7000};
+	const struct frame *const frames[] = {&sample_malloc, &python, &jit};
+	struct stack stack = {.id = 1, .live = {1, 1}, .frames = frames, .frame_count = 3};
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL;
+	struct json_object *object, *list, *frame;
+
+	(void)state;
+	s.stacks = &stack;
+	s.stack_count = 1;
+	text = sample_export("json", &verbose, &s, 1);
+	object = parse_line(text);
+	list = at(json_object_array_get_idx(at(object, "stacks"), 0), "frames");
+	assert_false(has(json_object_array_get_idx(list, 0), "kind"));
+	frame = json_object_array_get_idx(list, 1);
+	assert_string_equal(string_at(frame, "kind"), "python");
+	assert_string_equal(string_at(frame, "module"), "shop.py");
+	assert_string_equal(string_at(frame, "module_path"), "/srv/shop.py");
+	assert_string_equal(string_at(frame, "file"), "/srv/shop.py");
+	assert_int_equal(number_at(frame, "line"), 12);
+	assert_false(has(frame, "offset"));
+	assert_false(has(frame, "module_offset"));
+	frame = json_object_array_get_idx(list, 2);
+	assert_string_equal(string_at(frame, "kind"), "jit");
+	assert_int_equal(number_at(frame, "offset"), 3);
+	assert_int_equal(number_at(frame, "module_offset"), 0x7000);
+	json_object_put(object);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(usual),
-		cmocka_unit_test(everything),
-		cmocka_unit_test(became_another_program),
-		cmocka_unit_test(contract),
-		cmocka_unit_test(unknown_left_out),
-		cmocka_unit_test(no_stacks),
-		cmocka_unit_test(hostile_names),
+		cmocka_unit_test(usual),      cmocka_unit_test(kinds),
+		cmocka_unit_test(everything), cmocka_unit_test(became_another_program),
+		cmocka_unit_test(contract),   cmocka_unit_test(unknown_left_out),
+		cmocka_unit_test(no_stacks),  cmocka_unit_test(hostile_names),
 		cmocka_unit_test(formats),
 	};
 

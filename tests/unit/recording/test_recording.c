@@ -122,6 +122,7 @@ static void assert_frame(const struct frame *a, const struct frame *b)
 		if (pairs[i][0])
 			assert_string_equal(pairs[i][0], pairs[i][1]);
 	}
+	assert_int_equal(a->kind, b->kind);
 	assert_int_equal(a->line, b->line);
 	assert_int_equal(a->inlined, b->inlined);
 	assert_int_equal(a->offset, b->offset);
@@ -488,14 +489,52 @@ static void frames_are_kept_once(void **state)
 	frame_table_free(t);
 }
 
+/* What runtimes call frames; of a kind that a later version has made up there is a runtime that is not known. */
+static void kinds_of_frames(void **state)
+{
+	struct frame frames[FRAME_KINDS + 1];
+	const struct frame *list[FRAME_KINDS + 1];
+	struct stack stack = {.id = 5, .live = {16, 1}, .alloc = {16, 1}, .frames = list};
+	struct snapshot s = sample_snapshot(), *is;
+	struct recording_writer *w;
+	struct recording_reader *r;
+	struct file f;
+	FILE *file = open_memstream(&f.data, &f.len);
+
+	(void)state;
+	for (unsigned i = 0; i <= FRAME_KINDS; i++) {
+		frames[i] = frame_managed((enum frame_kind)i, "f", i % 2 ? "/srv/a.py" : NULL, 100);
+		list[i] = &frames[i];
+	}
+	stack.frame_count = FRAME_KINDS + 1;
+	s.stacks = &stack;
+	s.stack_count = 1;
+	assert_int_equal(recording_writer_new(file, &info, &w), 0);
+	assert_int_equal(sample_record(w, &s), 0);
+	recording_writer_free(w);
+	fclose(file);
+	file = read_back(&f, f.len);
+	assert_int_equal(recording_reader_new(file, "test", &r), 0);
+	assert_int_equal(recording_reader_next_snapshot(r, &is), 1);
+	assert_int_equal(is->stacks[0].frame_count, FRAME_KINDS + 1);
+	for (unsigned i = 0; i < FRAME_KINDS; i++)
+		assert_frame(is->stacks[0].frames[i], &frames[i]);
+	assert_int_equal(is->stacks[0].frames[FRAME_KINDS]->kind, FRAME_KIND_JIT);
+	snapshot_free(is);
+	recording_reader_free(r);
+	fclose(file);
+	free(f.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip),	 cmocka_unit_test(unchanged_is_small),
-		cmocka_unit_test(cut_anywhere),	 cmocka_unit_test(damaged_anywhere),
-		cmocka_unit_test(newer_version), cmocka_unit_test(full_disk),
-		cmocka_unit_test(two_targets),	 cmocka_unit_test(wire_numbers),
-		cmocka_unit_test(wire_damage),	 cmocka_unit_test(frames_are_kept_once),
+		cmocka_unit_test(round_trip),	   cmocka_unit_test(unchanged_is_small),
+		cmocka_unit_test(cut_anywhere),	   cmocka_unit_test(damaged_anywhere),
+		cmocka_unit_test(newer_version),   cmocka_unit_test(full_disk),
+		cmocka_unit_test(two_targets),	   cmocka_unit_test(wire_numbers),
+		cmocka_unit_test(wire_damage),	   cmocka_unit_test(frames_are_kept_once),
+		cmocka_unit_test(kinds_of_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,8 +71,6 @@ static const struct frame *resolve(struct fixture *fixture, pid_t pid, uint64_t 
 					    &frames, &count),
 			 0);
 	assert_int_equal(count, 1);
-	assert_null(frames[0]->module);
-	assert_null(frames[0]->file);
 	assert_int_equal(frames[0]->module_offset, address);
 	return frames[0];
 }
@@ -90,6 +88,24 @@ static void assert_name(struct fixture *fixture, pid_t pid, uint64_t address, co
 		assert_null(frame->function);
 		assert_int_equal(frame->offset, address);
 	}
+}
+
+static void assert_text(const char *text, const char *wanted)
+{
+	assert_int_equal(!text, !wanted);
+	if (text)
+		assert_string_equal(text, wanted);
+}
+
+static void assert_script(const struct frame *frame, enum frame_kind kind, const char *symbol,
+			  const char *file, const char *module, uint32_t line)
+{
+	assert_int_equal(frame->kind, kind);
+	assert_text(frame->symbol, symbol);
+	assert_text(frame->file, file);
+	assert_text(frame->module_path, file);
+	assert_text(frame->module, module);
+	assert_int_equal(frame->line, line);
 }
 
 static void names_from_a_map(void **state)
@@ -111,8 +127,8 @@ static void names_from_a_map(void **state)
 		  "7f0000005000 10 evil\x1b]0;name\x07\n"
 		  "fffffffffffffff0 ffff to the end\n"
 		  "7f0000006000 10 not written to its e");
-	assert_name(fixture, pid, 0x7f0000001000, "LazyCompile:*add /app/math.js:10", 0);
-	assert_name(fixture, pid, 0x7f000000103f, "LazyCompile:*add /app/math.js:10", 0x3f);
+	assert_name(fixture, pid, 0x7f0000001000, "add", 0);
+	assert_name(fixture, pid, 0x7f000000103f, "add", 0x3f);
 	assert_name(fixture, pid, 0x7f0000001040, NULL, 0);
 	assert_name(fixture, pid, 0x7f000000201f, "with prefixes", 0x1f);
 	assert_name(fixture, pid, 0x7f0000003000, NULL, 0);
@@ -123,6 +139,12 @@ static void names_from_a_map(void **state)
 	assert_name(fixture, pid, 0xfffffffffffffff8, "to the end", 8);
 	assert_name(fixture, pid, 0x7f0000006000, NULL, 0);
 	assert_name(fixture, pid, 0x10, NULL, 0);
+	assert_script(resolve(fixture, pid, 0x7f000000103f, false), FRAME_KIND_JAVASCRIPT,
+		      "LazyCompile:*add /app/math.js:10", "/app/math.js", "math.js", 10);
+	assert_script(resolve(fixture, pid, 0x7f0000004040, false), FRAME_KIND_JIT, NULL, NULL,
+		      NULL, 0);
+	/* Without a name nobody knows what it is. */
+	assert_script(resolve(fixture, pid, 0x10, false), FRAME_KIND_NATIVE, NULL, NULL, NULL, 0);
 	/* The call is the last instruction of its code. */
 	assert_string_equal(resolve(fixture, pid, 0x7f0000002020, true)->function, "with prefixes");
 	assert_int_equal(resolve(fixture, pid, 0x7f0000002020, true)->offset, 0x20);
