@@ -377,60 +377,52 @@ static void by_fork(void **state)
 	}
 }
 
-/* Whoever only wants the memory. */
-static void without_hooks(void **state)
+/* By whoever only wants the memory. The areas are as they should be; the image is the caller's. */
+static struct memory_image *copied(bool by_forks, bool growing)
 {
 	struct freeze_forks forks = {0};
+	struct freeze *freeze = begin();
+	char why[REASON_MAX] = "";
+	struct memory_image *image;
 
-	(void)state;
-	for (int forks_too = 0; forks_too < 2; forks_too++) {
-		struct freeze *freeze = begin();
-		char why[REASON_MAX] = "";
-		struct memory_image *image;
-
-		if (forks_too)
-			assert_int_equal(freeze_by_fork(freeze, &forks, why), 0);
-		run(freeze, MAX_PAUSE, NULL);
-		assert_int_equal(!!freeze_account(freeze)->fork, forks_too);
-		image = freeze_take_memory(freeze);
-		freeze_free(freeze);
-		for (int area = 0; area < AREAS; area++)
-			expect_area(image, area);
-		memory_image_free(image);
-		assert_true(goes_on());
+	if (by_forks)
+		assert_int_equal(freeze_by_fork(freeze, &forks, why), 0);
+	if (growing) {
+		shared->grown = NULL;
+		__atomic_store_n(&shared->grow, true, __ATOMIC_RELEASE);
+		while (!__atomic_load_n(&shared->grown, __ATOMIC_ACQUIRE))
+			usleep(500);
 	}
+	run(freeze, MAX_PAUSE, NULL);
+	assert_int_equal(!!freeze_account(freeze)->fork, by_forks);
+	assert_int_equal(freeze_account(freeze)->unread_bytes, 0);
+	image = freeze_take_memory(freeze);
+	freeze_free(freeze);
+	for (int area = 0; area < AREAS; area++)
+		expect_area(image, area);
+	assert_true(goes_on());
+	return image;
+}
+
+static void without_hooks(void **state)
+{
+	(void)state;
+	for (int by_forks = 0; by_forks < 2; by_forks++)
+		memory_image_free(copied(by_forks, false));
 }
 
 /* Far more than there was when room was made for the copy of it: all is read all the same. */
 static void grown_meanwhile(void **state)
 {
-	struct freeze_forks forks = {0};
-
 	(void)state;
-	for (int forks_too = 0; forks_too < 2; forks_too++) {
-		struct freeze *freeze = begin();
-		char why[REASON_MAX] = "";
-		struct memory_image *image;
+	for (int by_forks = 0; by_forks < 2; by_forks++) {
+		struct memory_image *image = copied(by_forks, true);
 
-		if (forks_too)
-			assert_int_equal(freeze_by_fork(freeze, &forks, why), 0);
-		shared->grown = NULL;
-		__atomic_store_n(&shared->grow, true, __ATOMIC_RELEASE);
-		while (!__atomic_load_n(&shared->grown, __ATOMIC_ACQUIRE))
-			usleep(500);
-		run(freeze, MAX_PAUSE, NULL);
-		assert_int_equal(!!freeze_account(freeze)->fork, forks_too);
-		assert_int_equal(freeze_account(freeze)->unread_bytes, 0);
-		image = freeze_take_memory(freeze);
-		freeze_free(freeze);
-		for (int area = 0; area < AREAS; area++)
-			expect_area(image, area);
 		for (uint64_t i = 0, word; i < GROWN / 8; i++) {
 			assert_true(memory_image_word(image, (uintptr_t)&shared->grown[i], &word));
 			assert_true(word == word_of(AREAS, i));
 		}
 		memory_image_free(image);
-		assert_true(goes_on());
 	}
 }
 

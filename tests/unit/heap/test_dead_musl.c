@@ -42,17 +42,26 @@ static void whole(void **state)
 	}
 }
 
-/* Without any block that is known: each of them, as large as it was asked for. */
-static void all_blocks(void **state)
+/* The same heap, of which no block is known, and what is asked for is an inventory. */
+static struct heap_image *unwatched(struct inventory *inventory)
 {
-	struct inventory inventory = {0};
-	const struct inspected_allocator *shown = &inventory.allocators[0].shown;
 	struct parts p;
 	struct heap_image *image = heap(&p);
 
-	(void)state;
+	*inventory = (struct inventory){0};
 	image->block_count = 0;
-	image->inventory = &inventory;
+	image->inventory = inventory;
+	return image;
+}
+
+/* Without any block that is known: each of them, as large as it was asked for. */
+static void all_blocks(void **state)
+{
+	struct inventory inventory;
+	const struct inspected_allocator *shown = &inventory.allocators[0].shown;
+	struct heap_image *image = unwatched(&inventory);
+
+	(void)state;
 	fake_find_dead(image);
 	assert_int_equal(inventory.count, 1);
 	assert_string_equal(shown->name, "musl");
@@ -75,13 +84,10 @@ static void broken_headers(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 6; i++) {
-		struct inventory inventory = {0};
+		struct inventory inventory;
 		const struct inspected_allocator *shown = &inventory.allocators[0].shown;
-		struct parts p;
-		struct heap_image *image = heap(&p);
+		struct heap_image *image = unwatched(&inventory);
 
-		image->block_count = 0;
-		image->inventory = &inventory;
 		switch (i) {
 		case 0: /* another slot's index */
 			add_bits(image, slot(2) - 8, 1ull << 40);
@@ -121,13 +127,10 @@ static void on_its_way(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct inventory inventory = {0};
+		struct inventory inventory;
 		const struct inspected_allocator *shown = &inventory.allocators[0].shown;
-		struct parts p;
-		struct heap_image *image = heap(&p);
+		struct heap_image *image = unwatched(&inventory);
 
-		image->block_count = 0;
-		image->inventory = &inventory;
 		fake_word(image, slot(2) - 8, i == 0 ? 0xffull << 40 : 0);
 		if (i == 1) {
 			fake_word(image, slot(2) - 8, 1ull << 48 | 0xe0ull << 40);
@@ -148,13 +151,10 @@ static void first_slot(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct inventory inventory = {0};
+		struct inventory inventory;
 		const struct inspected_allocator *shown = &inventory.allocators[0].shown;
-		struct parts p;
-		struct heap_image *image = heap(&p);
+		struct heap_image *image = unwatched(&inventory);
 
-		image->block_count = 0;
-		image->inventory = &inventory;
 		fake_word(image, slot(0) - 8, 0);
 		fake_thread(image, 0x7ffffffff000, 0x7ffff7ffe000, i ? META + 8 : 0);
 		fake_find_dead(image);
@@ -199,13 +199,10 @@ static void far_moved(void **state)
 /* Two groups that lie in each other: the first one is believed, and no byte counts twice. */
 static void overlapping(void **state)
 {
-	struct inventory inventory = {0};
-	struct parts p;
-	struct heap_image *image = heap(&p);
+	struct inventory inventory;
+	struct heap_image *image = unwatched(&inventory);
 
 	(void)state;
-	image->block_count = 0;
-	image->inventory = &inventory;
 	meta(image, META + 80, GROUP + 0x800, 0, 0 | 1 << 5 | 63 << 6 | 1 << 12);
 	fake_find_dead(image);
 	assert_string_not_equal(inventory.allocators[0].shown.why, "");

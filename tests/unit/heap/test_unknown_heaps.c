@@ -7,8 +7,12 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "tests/unit/heap/fake_image.h"
 #include "tests/unit/heap/fake_jemalloc.h"
+#include "user/base/util.h"
 
 static const char maps[] = "10000000-10200000 rw-p 00000000 00:00 0 [anon:scudo:primary]\n"
 			   "10200000-10300000 rw-p 00000000 00:00 0 [anon:mine]\n"
@@ -88,7 +92,25 @@ static void walked(void **state)
 
 /* ---- told by their shape ------------------------------------------------------------------ */
 
-#define RUN(start, end, rights) start "-" end " " rights " 00000000 00:00 0 \n"
+/* Mappings of nobody's file. */
+struct run {
+	uint64_t start, end;
+	const char *rights;
+};
+
+static struct heap_image *runs(const struct run *all, size_t count)
+{
+	char text[1024] = "";
+
+	for (size_t i = 0, used = 0; i < count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%" PRIx64 "-%" PRIx64 " %s 00000000 00:00 0 \n",
+					 all[i].start, all[i].end, all[i].rights);
+	return fake_image(text);
+}
+
+#define RUNS(...) \
+	runs((const struct run[]){__VA_ARGS__}, ARRAY_SIZE(((const struct run[]){__VA_ARGS__})))
 
 /* What the inventory has of the only heap that there is, or must not have. */
 static void shape_beside(struct heap_image *image, uint64_t *covered, const char *name,
@@ -116,8 +138,8 @@ static void shape(struct heap_image *image, const char *name, uint64_t bytes, ui
 
 static void go(void **state)
 {
-	struct heap_image *image = fake_image(RUN("c000000000", "c000400000", "rw-p")
-						      RUN("c000400000", "c004000000", "---p"));
+	struct heap_image *image =
+		RUNS({0xc000000000, 0xc000400000, "rw-p"}, {0xc000400000, 0xc004000000, "---p"});
 
 	(void)state;
 	fake_region(image, 0xc000000000, 0x5000);
@@ -125,62 +147,52 @@ static void go(void **state)
 	fake_thread(image, 0xc000001000, 0x500000, 0);
 	shape(image, "Go", 0x400000, 0x5000);
 	/* At another place the stack tells, of what begins with memory and not with a guard. */
-	image = fake_image(RUN("1298000000", "1298400000", "rw-p")
-				   RUN("1298400000", "129c000000", "---p"));
+	image = RUNS({0x1298000000, 0x1298400000, "rw-p"}, {0x1298400000, 0x129c000000, "---p"});
 	fake_thread(image, 0x1298001000, 0x500000, 0);
 	shape(image, "Go", 0x400000, 0);
-	image = fake_image(RUN("1298000000", "1298400000", "---p")
-				   RUN("1298400000", "129c000000", "rw-p"));
+	image = RUNS({0x1298000000, 0x1298400000, "---p"}, {0x1298400000, 0x129c000000, "rw-p"});
 	fake_thread(image, 0x1298401000, 0x500000, 0);
 	shape(image, NULL, 0, 0);
-	shape(fake_image(RUN("1298000000", "1298400000", "rw-p")
-				 RUN("1298400000", "129c000000", "---p")),
+	shape(RUNS({0x1298000000, 0x1298400000, "rw-p"}, {0x1298400000, 0x129c000000, "---p"}),
 	      NULL, 0, 0);
 	/* A heap of glibc's is as large, and is in its books. */
-	image = fake_image(RUN("1298000000", "1298400000", "rw-p")
-				   RUN("1298400000", "129c000000", "---p"));
+	image = RUNS({0x1298000000, 0x1298400000, "rw-p"}, {0x1298400000, 0x129c000000, "---p"});
 	fake_region(image, 0x1298000000, 0x1000);
 	fake_region(image, 0x1298002000, 0x1000);
 	fake_thread(image, 0x1298002800, 0x500000, 0);
 	shape_beside(image, (uint64_t[]){0, 0x1000}, NULL, 0, 0);
 	/* Somebody else's at that place. */
-	shape(fake_image(RUN("c000000000", "c000400000", "rw-p")), NULL, 0, 0);
-	shape(fake_image(RUN("c010000000", "c014000000", "rw-p")), NULL, 0, 0);
+	shape(RUNS({0xc000000000, 0xc000400000, "rw-p"}), NULL, 0, 0);
+	shape(RUNS({0xc010000000, 0xc014000000, "rw-p"}), NULL, 0, 0);
 }
 
 /* A pool of 1 GiB with two super pages; the first one's metadata may be elsewhere. */
 static void partition_alloc(void **state)
 {
-	struct heap_image *image = fake_image(
-		RUN("100000000000", "100000004000", "---p") RUN("100000004000", "100000104000",
-								"rw-p")
-			RUN("100000104000", "100000202000", "---p") RUN("100000202000",
-									"100000203000", "rw-p")
-				RUN("100000203000", "100000204000", "---p")
-					RUN("100000204000", "100000208000", "rw-p")
-						RUN("100000208000", "100040000000", "---p"));
+	struct heap_image *image = RUNS(
+		{0x100000000000, 0x100000004000, "---p"}, {0x100000004000, 0x100000104000, "rw-p"},
+		{0x100000104000, 0x100000202000, "---p"}, {0x100000202000, 0x100000203000, "rw-p"},
+		{0x100000203000, 0x100000204000, "---p"}, {0x100000204000, 0x100000208000, "rw-p"},
+		{0x100000208000, 0x100040000000, "---p"});
 
 	(void)state;
 	fake_region(image, 0x100000004000, 0x2000);
 	fake_region(image, 0x100000202000, 0x1000);
 	shape(image, "PartitionAlloc", 0x100000 + 0x1000 + 0x4000, 0x3000);
 	/* Without guards around the page it may be anything. */
-	shape(fake_image(RUN("100000000000", "100000202000", "---p")
-				 RUN("100000202000", "100000203000", "rw-p")
-					 RUN("100000203000", "100040000000", "rw-p")),
+	shape(RUNS({0x100000000000, 0x100000202000, "---p"},
+		   {0x100000202000, 0x100000203000, "rw-p"},
+		   {0x100000203000, 0x100040000000, "rw-p"}),
 	      NULL, 0, 0);
 }
 
 static struct heap_image *cage(void)
 {
-	struct heap_image *image = fake_image(
-		RUN("200000000000", "200000040000", "---p") RUN("200000040000", "200000080000",
-								"rw-p")
-			RUN("200000080000", "200000100000", "---p") RUN("200000100000",
-									"200000140000", "rw-p")
-				RUN("200000140000", "200000180000", "rw-p")
-					RUN("200000180000", "2000001c0000", "rw-p")
-						RUN("2000001c0000", "200100000000", "---p"));
+	struct heap_image *image = RUNS(
+		{0x200000000000, 0x200000040000, "---p"}, {0x200000040000, 0x200000080000, "rw-p"},
+		{0x200000080000, 0x200000100000, "---p"}, {0x200000100000, 0x200000140000, "rw-p"},
+		{0x200000140000, 0x200000180000, "rw-p"}, {0x200000180000, 0x2000001c0000, "rw-p"},
+		{0x2000001c0000, 0x200100000000, "---p"});
 
 	fake_region(image, 0x200000040000, 0x1000);
 	fake_region(image, 0x200000100000, 0x1000);
@@ -218,13 +230,12 @@ static void oilpan(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
-		struct heap_image *image = fake_image(
-			RUN("100000000000", "100000001000",
-			    "rw-p") RUN("200000000000", "2000000a0000",
-					"rw-p") RUN("2000000a0000", "2000000c0000", "---p")
-				RUN("2000000c0000", "2000000e0000", "rw-p")
-					RUN("2000000e0000", "200000100000", "rw-p")
-						RUN("200000100000", "200100000000", "---p"));
+		struct heap_image *image = RUNS({0x100000000000, 0x100000001000, "rw-p"},
+						{0x200000000000, 0x2000000a0000, "rw-p"},
+						{0x2000000a0000, 0x2000000c0000, "---p"},
+						{0x2000000c0000, 0x2000000e0000, "rw-p"},
+						{0x2000000e0000, 0x200000100000, "rw-p"},
+						{0x200000100000, 0x200100000000, "---p"});
 
 		for (size_t page = 0; page < 4; page++) {
 			fake_region(image, pages[page], 0x1000);
@@ -250,8 +261,8 @@ static void v8_pages(void **state)
 {
 	(void)state;
 	for (unsigned amiss = 0; amiss < 2; amiss++) {
-		struct heap_image *image = fake_image(RUN("44a7bf40000", "44a7bfc2000", "rw-p") RUN(
-			"54a7bf40000", "54a7bf80000", "rw-p"));
+		struct heap_image *image = RUNS({0x44a7bf40000, 0x44a7bfc2000, "rw-p"},
+						{0x54a7bf40000, 0x54a7bf80000, "rw-p"});
 
 		fake_region(image, 0x44a7bf40000, 0x82000);
 		fake_region(image, 0x54a7bf40000, 0x1000);
