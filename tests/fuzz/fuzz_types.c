@@ -37,8 +37,7 @@ static void must_be_a_table(const struct type_table *table)
 {
 	struct type_table *again, *merged = type_table_new();
 	uint32_t *ids = calloc(table->count, sizeof(*ids));
-	uint8_t *bytes, *bytes_again;
-	size_t len, len_again;
+	struct bytes_writer bytes = {.failed = false}, bytes_again = bytes;
 
 	MUST(merged && ids);
 	MUST(table->count >= 1 && table->count <= TYPES_MAX + 1);
@@ -56,16 +55,17 @@ static void must_be_a_table(const struct type_table *table)
 			     p->offset + (uint64_t)(p->count - 1) * p->stride + 8 <= type->size);
 		}
 	}
-	MUST(!type_table_pack(table, &bytes, &len) && len <= TYPE_BYTES_MAX);
-	MUST(!type_table_parse(bytes, len, &again));
-	MUST(!type_table_pack(again, &bytes_again, &len_again));
-	MUST(len == len_again && !memcmp(bytes, bytes_again, len));
+	type_table_pack(table, &bytes);
+	MUST(!bytes.failed && bytes.len <= TYPE_BYTES_MAX);
+	MUST(!type_table_parse(bytes.bytes, bytes.len, &again));
+	type_table_pack(again, &bytes_again);
+	MUST(bytes.len == bytes_again.len && !memcmp(bytes.bytes, bytes_again.bytes, bytes.len));
 	MUST(!type_table_merge(merged, table, ids) && !type_table_merge(merged, again, ids));
 	MUST(merged->count == table->count);
 	type_table_free(again);
 	type_table_free(merged);
-	free(bytes);
-	free(bytes_again);
+	free(bytes.bytes);
+	free(bytes_again.bytes);
 	free(ids);
 }
 

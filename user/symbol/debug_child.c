@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "user/base/bytes.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/kernel/confine.h"
@@ -104,39 +105,23 @@ static void debug_child_check_memory(void)
 	free(spare);
 }
 
-struct debug_answer {
-	uint32_t len;
-	uint8_t bytes[ANSWER_MAX];
-};
-
-static void debug_answer_put(struct debug_answer *answer, const void *bytes, uint32_t len)
-{
-	if (len > ANSWER_MAX - answer->len)
-		_exit(ENDING_OTHER);
-	memcpy(answer->bytes + answer->len, bytes, len);
-	answer->len += len;
-}
-
-static void debug_answer_put_string(struct debug_answer *answer, const char *text)
+static void debug_answer_put_string(struct bytes_writer *answer, const char *text)
 {
 	uint32_t len = text ? (uint32_t)strnlen(text, STRING_MAX) : NONE;
 
-	debug_answer_put(answer, &len, sizeof(len));
+	bytes_put_32(answer, len);
 	if (text)
-		debug_answer_put(answer, text, len);
+		bytes_put(answer, text, len);
 }
 
-static void debug_answer_fill(struct debug_answer *answer, const struct source_stack *stack)
+static void debug_answer_fill(struct bytes_writer *answer, const struct source_stack *stack)
 {
-	uint32_t count = (uint32_t)stack->count;
-
-	answer->len = 0;
-	debug_answer_put(answer, &stack->entry, sizeof(stack->entry));
-	debug_answer_put(answer, &count, sizeof(count));
+	bytes_put(answer, &stack->entry, sizeof(stack->entry));
+	bytes_put_32(answer, (uint32_t)stack->count);
 	for (size_t i = 0; i < stack->count; i++) {
 		const struct source_frame *frame = &stack->frames[i];
 
-		debug_answer_put(answer, &frame->line, sizeof(frame->line));
+		bytes_put(answer, &frame->line, sizeof(frame->line));
 		debug_answer_put_string(answer, frame->function);
 		debug_answer_put_string(answer, frame->file);
 		debug_answer_put_string(answer, frame->directory);
@@ -169,47 +154,50 @@ static void debug_child_read(struct debug_question *question)
 		_exit(ENDING_IDLE);
 }
 
-static void debug_child_answer_address(struct debuginfo *info, uint64_t vaddr,
-				       struct debug_answer *answer)
+/* Ends the process where there was no memory for it. */
+static void debug_child_write_answer(struct bytes_writer *answer)
+{
+	uint32_t len = (uint32_t)answer->len;
+
+	if (answer->failed)
+		_exit(ENDING_MEMORY);
+	debug_child_write(&len, sizeof(len));
+	debug_child_write(answer->bytes, len);
+	free(answer->bytes);
+}
+
+static void debug_child_answer_address(struct debuginfo *info, uint64_t vaddr)
 {
 	struct source_stack stack = {.count = 0};
+	struct bytes_writer answer = {.failed = false};
 
 	if (info)
 		debuginfo_find(info, vaddr, &stack);
 	debug_child_check_memory();
-	debug_answer_fill(answer, &stack);
+	debug_answer_fill(&answer, &stack);
 	source_stack_release(&stack);
-	debug_child_write(&answer->len, sizeof(answer->len));
-	debug_child_write(answer->bytes, answer->len);
+	debug_child_write_answer(&answer);
 }
 
 static void debug_child_answer_types(const struct debug_child *child)
 {
+	struct bytes_writer answer = {.failed = false};
 	struct type_table *table;
-	uint8_t *bytes;
-	uint32_t len;
-	size_t size;
 
-	if (debug_types_read(child->dwarf, child->bias, &table) ||
-	    type_table_pack(table, &bytes, &size))
+	if (debug_types_read(child->dwarf, child->bias, &table))
 		_exit(ENDING_MEMORY);
+	type_table_pack(table, &answer);
 	debug_child_check_memory();
-	len = (uint32_t)size;
-	debug_child_write(&len, sizeof(len));
-	debug_child_write(bytes, size);
-	free(bytes);
+	debug_child_write_answer(&answer);
 	type_table_free(table);
 }
 
 static _Noreturn void debug_child_serve(const struct debug_child *child)
 {
-	struct debug_answer *answer = malloc(sizeof(*answer));
 	struct debuginfo *info = NULL;
 	bool tried = false;
 	Dwarf *alternate;
 
-	if (!answer)
-		_exit(ENDING_MEMORY);
 	dwarf_new_oom_handler(child->dwarf, debug_child_on_oom);
 	alternate = dwarf_getalt(child->dwarf);
 	if (alternate)
@@ -225,7 +213,7 @@ static _Noreturn void debug_child_serve(const struct debug_child *child)
 		if (!tried)
 			info = debuginfo_new(child->dwarf, child->bias);
 		tried = true;
-		debug_child_answer_address(info, question.vaddr, answer);
+		debug_child_answer_address(info, question.vaddr);
 	}
 }
 
@@ -343,56 +331,32 @@ static int debug_child_receive(struct debug_child *child, void *out, size_t len,
 	return 0;
 }
 
-struct debug_reader {
-	const uint8_t *p, *end;
-	bool bad;
-};
-
-static void debug_reader_get(struct debug_reader *r, void *out, size_t len)
-{
-	r->bad |= (size_t)(r->end - r->p) < len;
-	if (r->bad) {
-		memset(out, 0, len);
-		return;
-	}
-	memcpy(out, r->p, len);
-	r->p += len;
-}
-
 /* A malloc'ed copy; NULL: unknown, or out of memory. */
-static char *debug_reader_string(struct debug_reader *r)
+static char *debug_child_string(struct bytes_reader *r)
 {
-	uint32_t len;
-	char *text;
+	uint32_t len = bytes_get_32(r);
+	const uint8_t *text = r->bad || len == NONE ? NULL : bytes_take(r, len);
 
-	debug_reader_get(r, &len, sizeof(len));
-	if (r->bad || len == NONE)
-		return NULL;
-	r->bad |= (size_t)(r->end - r->p) < len;
-	if (r->bad)
-		return NULL;
-	text = strndup((const char *)r->p, len);
-	r->p += len;
-	return text;
+	return text ? strndup((const char *)text, len) : NULL;
 }
 
 static int debug_child_parse(const uint8_t *bytes, uint32_t len, struct source_stack *out)
 {
-	struct debug_reader r = {.p = bytes, .end = bytes + len};
+	struct bytes_reader r = {.p = bytes, .end = bytes + len};
 	uint32_t count;
 
-	debug_reader_get(&r, &out->entry, sizeof(out->entry));
-	debug_reader_get(&r, &count, sizeof(count));
+	bytes_get(&r, &out->entry, sizeof(out->entry));
+	count = bytes_get_32(&r);
 	if (r.bad || count > ARRAY_SIZE(out->frames))
 		return -EBADMSG;
 	out->owned = true;
 	for (; out->count < count && !r.bad; out->count++) {
 		struct source_frame *frame = &out->frames[out->count];
 
-		debug_reader_get(&r, &frame->line, sizeof(frame->line));
-		frame->function = debug_reader_string(&r);
-		frame->file = debug_reader_string(&r);
-		frame->directory = debug_reader_string(&r);
+		bytes_get(&r, &frame->line, sizeof(frame->line));
+		frame->function = debug_child_string(&r);
+		frame->file = debug_child_string(&r);
+		frame->directory = debug_child_string(&r);
 	}
 	return r.bad ? -EBADMSG : 0;
 }

@@ -202,136 +202,63 @@ int type_table_merge(struct type_table *into, const struct type_table *from, uin
 
 /* ---- as bytes ------------------------------------------------------------------------------- */
 
-struct type_writer {
-	uint8_t *bytes;
-	size_t len, room;
-	bool failed;
-};
-
-static void type_put(struct type_writer *w, const void *bytes, size_t len)
+static void type_put_pointer(struct bytes_writer *w, const struct type_pointer *p)
 {
-	if (!w->failed && len > w->room - w->len) {
-		size_t room = 2 * (w->room + len);
-		uint8_t *grown = realloc(w->bytes, room);
-
-		w->failed = !grown;
-		w->bytes = grown ?: w->bytes;
-		w->room = grown ? room : w->room;
-	}
-	if (w->failed)
-		return;
-	memcpy(w->bytes + w->len, bytes, len);
-	w->len += len;
+	bytes_put_64(w, p->offset);
+	bytes_put_32(w, p->count);
+	bytes_put_32(w, p->stride);
+	bytes_put_32(w, p->to);
 }
 
-static void type_put_32(struct type_writer *w, uint32_t value)
+void type_table_pack(const struct type_table *table, struct bytes_writer *out)
 {
-	type_put(w, &value, sizeof(value));
-}
-
-static void type_put_64(struct type_writer *w, uint64_t value)
-{
-	type_put(w, &value, sizeof(value));
-}
-
-static void type_put_pointer(struct type_writer *w, const struct type_pointer *p)
-{
-	type_put_64(w, p->offset);
-	type_put_32(w, p->count);
-	type_put_32(w, p->stride);
-	type_put_32(w, p->to);
-}
-
-int type_table_pack(const struct type_table *table, uint8_t **bytes, size_t *len)
-{
-	struct type_writer w = {.bytes = NULL};
-
-	type_put_32(&w, (uint32_t)table->count);
-	type_put_32(&w, (uint32_t)table->variable_count);
-	type_put_32(&w, table->cut);
+	bytes_put_32(out, (uint32_t)table->count);
+	bytes_put_32(out, (uint32_t)table->variable_count);
+	bytes_put_32(out, table->cut);
 	for (size_t i = 1; i < table->count; i++) {
 		const struct type *type = &table->types[i];
 		uint32_t name = (uint32_t)strlen(type->name);
 
-		type_put_32(&w, name);
-		type_put(&w, type->name, name);
-		type_put_32(&w, type->flags);
-		type_put_64(&w, type->size);
-		type_put_32(&w, type->begins);
-		type_put_32(&w, type->count);
+		bytes_put_32(out, name);
+		bytes_put(out, type->name, name);
+		bytes_put_32(out, type->flags);
+		bytes_put_64(out, type->size);
+		bytes_put_32(out, type->begins);
+		bytes_put_32(out, type->count);
 		for (size_t k = 0; k < type->count; k++)
-			type_put_pointer(&w, &table->pointers[type->first + k]);
+			type_put_pointer(out, &table->pointers[type->first + k]);
 	}
 	for (size_t i = 0; i < table->variable_count; i++)
-		type_put_pointer(&w, &table->variables[i]);
-	if (w.failed) {
-		free(w.bytes);
-		return -ENOMEM;
-	}
-	*bytes = w.bytes;
-	*len = w.len;
-	return 0;
+		type_put_pointer(out, &table->variables[i]);
 }
 
-struct type_reader {
-	const uint8_t *p, *end;
-	bool bad;
-};
-
-static void type_get(struct type_reader *r, void *out, size_t len)
+static void type_get_pointer(struct bytes_reader *r, uint32_t types, struct type_pointer *p)
 {
-	r->bad |= (size_t)(r->end - r->p) < len;
-	if (r->bad) {
-		memset(out, 0, len);
-		return;
-	}
-	memcpy(out, r->p, len);
-	r->p += len;
-}
-
-static uint32_t type_get_32(struct type_reader *r)
-{
-	uint32_t value;
-
-	type_get(r, &value, sizeof(value));
-	return value;
-}
-
-static uint64_t type_get_64(struct type_reader *r)
-{
-	uint64_t value;
-
-	type_get(r, &value, sizeof(value));
-	return value;
-}
-
-static void type_get_pointer(struct type_reader *r, uint32_t types, struct type_pointer *p)
-{
-	p->offset = type_get_64(r);
-	p->count = type_get_32(r);
-	p->stride = type_get_32(r);
-	p->to = type_get_32(r);
+	p->offset = bytes_get_64(r);
+	p->count = bytes_get_32(r);
+	p->stride = bytes_get_32(r);
+	p->to = bytes_get_32(r);
 	r->bad |= p->to >= types;
 }
 
 /* The type that is next in the table: names are there once, and in order. */
-static int type_get_type(struct type_reader *r, struct type_table *table, uint32_t types,
+static int type_get_type(struct bytes_reader *r, struct type_table *table, uint32_t types,
 			 uint32_t index, struct type_pointer *pointers)
 {
 	char name[TYPE_NAME_MAX + 1];
 	struct type_shape shape = {.pointers = pointers};
-	uint32_t flags, named = TYPE_NONE, len = type_get_32(r);
+	uint32_t flags, named = TYPE_NONE, len = bytes_get_32(r);
 	int err;
 
 	r->bad |= !len || len > TYPE_NAME_MAX;
 	if (r->bad)
 		return 0;
-	type_get(r, name, len);
+	bytes_get(r, name, len);
 	name[len] = '\0';
-	flags = type_get_32(r);
-	shape.size = type_get_64(r);
-	shape.begins = type_get_32(r);
-	shape.count = type_get_32(r);
+	flags = bytes_get_32(r);
+	shape.size = bytes_get_64(r);
+	shape.begins = bytes_get_32(r);
+	shape.count = bytes_get_32(r);
 	r->bad |= shape.begins >= types || shape.count > TYPE_POINTERS_MAX || flags & ~TYPE_FLAGS;
 	for (size_t i = 0; i < shape.count && !r->bad; i++)
 		type_get_pointer(r, types, &pointers[i]);
@@ -345,13 +272,13 @@ static int type_get_type(struct type_reader *r, struct type_table *table, uint32
 	return type_table_define(table, named, &shape);
 }
 
-static int type_get_all(struct type_reader *r, struct type_table *table)
+static int type_get_all(struct bytes_reader *r, struct type_table *table)
 {
-	uint32_t types = type_get_32(r), variables = type_get_32(r);
+	uint32_t types = bytes_get_32(r), variables = bytes_get_32(r);
 	struct type_pointer *pointers = calloc(TYPE_POINTERS_MAX, sizeof(*pointers));
 	int err = pointers ? 0 : -ENOMEM;
 
-	table->cut = type_get_32(r) != 0;
+	table->cut = bytes_get_32(r) != 0;
 	r->bad |= !types || types > TYPES_MAX + 1 || variables > TYPE_VARIABLES_MAX;
 	for (uint32_t i = 1; !err && !r->bad && i < types; i++)
 		err = type_get_type(r, table, types, i, pointers);
@@ -366,7 +293,7 @@ static int type_get_all(struct type_reader *r, struct type_table *table)
 
 int type_table_parse(const uint8_t *bytes, size_t len, struct type_table **out)
 {
-	struct type_reader r = {.p = bytes, .end = bytes + len};
+	struct bytes_reader r = {.p = bytes, .end = bytes + len};
 	struct type_table *table = type_table_new();
 	int err = table ? type_get_all(&r, table) : -ENOMEM;
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/base/bytes.h"
+
 /* What is beyond is left out, and type_table.cut says so: debug information is a stranger's word. */
 #define TYPES_MAX	   (1u << 17)
 #define TYPE_POINTERS_MAX  4096u       /* of one type */
@@ -84,8 +86,8 @@ int type_table_add_variable(struct type_table *table, const struct type_pointer 
 /* Enters all types of another table; ids[i]: what its type i is here. 0 or -ENOMEM. */
 int type_table_merge(struct type_table *into, const struct type_table *from, uint32_t *ids);
 
-/* As bytes, which the caller frees, and back: 0; -ENOMEM; -EBADMSG: what no table is. */
-int type_table_pack(const struct type_table *table, uint8_t **bytes, size_t *len);
+/* As bytes, and back: 0; -ENOMEM; -EBADMSG: what no table is. */
+void type_table_pack(const struct type_table *table, struct bytes_writer *out);
 int type_table_parse(const uint8_t *bytes, size_t len, struct type_table **out);
 
 /* More than any table has. */

@@ -21,22 +21,7 @@
 #define AARCH64_X29 29
 #define AARCH64_SP  31
 
-uint64_t cfa_read_fixed(struct cfa_reader *r, size_t size)
-{
-	uint64_t value = 0;
-
-	if (size > sizeof(value) || (size_t)(r->end - r->p) < size) {
-		r->bad = true;
-		r->p = r->end;
-		return 0;
-	}
-	memcpy(&value, r->p,
-	       size); /* both supported machines are little-endian, and so is the host */
-	r->p += size;
-	return value;
-}
-
-uint64_t cfa_read_uleb(struct cfa_reader *r)
+uint64_t cfa_read_uleb(struct bytes_reader *r)
 {
 	uint64_t value = 0;
 
@@ -52,7 +37,7 @@ uint64_t cfa_read_uleb(struct cfa_reader *r)
 	return 0;
 }
 
-int64_t cfa_read_sleb(struct cfa_reader *r)
+int64_t cfa_read_sleb(struct bytes_reader *r)
 {
 	uint64_t value = 0;
 
@@ -72,7 +57,7 @@ int64_t cfa_read_sleb(struct cfa_reader *r)
 	return 0;
 }
 
-uint64_t cfa_read_encoded(struct cfa_reader *r, uint8_t encoding, uint64_t place)
+uint64_t cfa_read_encoded(struct bytes_reader *r, uint8_t encoding, uint64_t place)
 {
 	uint64_t value;
 
@@ -80,19 +65,19 @@ uint64_t cfa_read_encoded(struct cfa_reader *r, uint8_t encoding, uint64_t place
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		value = cfa_read_fixed(r, 8);
+		value = bytes_get_number(r, 8);
 		break;
 	case DW_EH_PE_udata4:
-		value = cfa_read_fixed(r, 4);
+		value = bytes_get_number(r, 4);
 		break;
 	case DW_EH_PE_sdata4:
-		value = (uint64_t)(int64_t)(int32_t)cfa_read_fixed(r, 4);
+		value = (uint64_t)(int64_t)(int32_t)bytes_get_number(r, 4);
 		break;
 	case DW_EH_PE_udata2:
-		value = cfa_read_fixed(r, 2);
+		value = bytes_get_number(r, 2);
 		break;
 	case DW_EH_PE_sdata2:
-		value = (uint64_t)(int64_t)(int16_t)cfa_read_fixed(r, 2);
+		value = (uint64_t)(int64_t)(int16_t)bytes_get_number(r, 2);
 		break;
 	case DW_EH_PE_uleb128:
 		value = cfa_read_uleb(r);
@@ -118,7 +103,7 @@ uint64_t cfa_read_encoded(struct cfa_reader *r, uint8_t encoding, uint64_t place
 struct interpreter {
 	const struct cfa_context *context;
 	struct cfa_state *state;
-	struct cfa_reader r;
+	struct bytes_reader r;
 	struct cfa_state remembered[MAX_REMEMBERED];
 	unsigned int depth;
 	const uint8_t *instructions;
@@ -237,7 +222,7 @@ static int cfa_recall(struct interpreter *in)
 static bool cfa_run_def(struct interpreter *in, uint8_t op)
 {
 	struct cfa_rule *cfa = &in->state->column[CFA_COLUMN_CFA];
-	struct cfa_reader *r = &in->r;
+	struct bytes_reader *r = &in->r;
 
 	switch (op) {
 	case DW_CFA_def_cfa:
@@ -269,7 +254,7 @@ static bool cfa_run_def(struct interpreter *in, uint8_t op)
 /* The instructions that say where a register of the caller is. */
 static bool cfa_run_register(struct interpreter *in, uint8_t op)
 {
-	struct cfa_reader *r = &in->r;
+	struct bytes_reader *r = &in->r;
 	int64_t align = in->context->data_align;
 	enum cfa_column column;
 	uint64_t reg;
@@ -327,7 +312,7 @@ static bool cfa_run_register(struct interpreter *in, uint8_t op)
 /* Everything else; what is not known cannot be skipped, as its operands are not known either. */
 static int cfa_run_other(struct interpreter *in, uint8_t op)
 {
-	struct cfa_reader *r = &in->r;
+	struct bytes_reader *r = &in->r;
 	uint64_t place;
 
 	switch (op) {
@@ -343,13 +328,13 @@ static int cfa_run_other(struct interpreter *in, uint8_t op)
 		place = cfa_read_encoded(r, in->context->encoding, place);
 		return r->bad ? -EINVAL : cfa_advance_to(in, place);
 	case DW_CFA_advance_loc1:
-		return cfa_advance(in, cfa_read_fixed(r, 1));
+		return cfa_advance(in, bytes_get_number(r, 1));
 	case DW_CFA_advance_loc2:
-		return cfa_advance(in, cfa_read_fixed(r, 2));
+		return cfa_advance(in, bytes_get_number(r, 2));
 	case DW_CFA_advance_loc4:
-		return cfa_advance(in, cfa_read_fixed(r, 4));
+		return cfa_advance(in, bytes_get_number(r, 4));
 	case CFA_MIPS_ADVANCE_LOC8:
-		return cfa_advance(in, cfa_read_fixed(r, 8));
+		return cfa_advance(in, bytes_get_number(r, 8));
 	case DW_CFA_remember_state:
 		return cfa_remember(in);
 	case DW_CFA_restore_state:
@@ -392,7 +377,7 @@ int cfa_run(const struct cfa_context *context, struct cfa_state *state, const ui
 	 */
 	in.context = context;
 	in.state = state;
-	in.r = (struct cfa_reader){.p = instructions, .end = instructions_end};
+	in.r = (struct bytes_reader){.p = instructions, .end = instructions_end};
 	in.depth = 0;
 	in.instructions = instructions;
 	in.place = place;
@@ -417,18 +402,18 @@ int cfa_run(const struct cfa_context *context, struct cfa_state *state, const ui
 static bool cfa_expr_deref(const struct cfa_rule *rule, uint64_t *reg, int64_t *offset,
 			   int64_t *add)
 {
-	struct cfa_reader r = {.p = rule->expr, .end = rule->expr + rule->expr_len};
-	uint8_t op = (uint8_t)cfa_read_fixed(&r, 1);
+	struct bytes_reader r = {.p = rule->expr, .end = rule->expr + rule->expr_len};
+	uint8_t op = (uint8_t)bytes_get_number(&r, 1);
 
 	if (op < DW_OP_breg0 || op > DW_OP_breg31)
 		return false;
 	*reg = op - DW_OP_breg0;
 	*offset = cfa_read_sleb(&r);
 	*add = 0;
-	if (cfa_read_fixed(&r, 1) != DW_OP_deref)
+	if (bytes_get_number(&r, 1) != DW_OP_deref)
 		return false;
 	if (!r.bad && r.p < r.end) {
-		if (cfa_read_fixed(&r, 1) != DW_OP_plus_uconst)
+		if (bytes_get_number(&r, 1) != DW_OP_plus_uconst)
 			return false;
 		*add = (int64_t)cfa_read_uleb(&r);
 	}
@@ -438,8 +423,8 @@ static bool cfa_expr_deref(const struct cfa_rule *rule, uint64_t *reg, int64_t *
 /* reg + offset, from DW_OP_bregN offset */
 static bool cfa_expr_breg(const struct cfa_rule *rule, uint64_t *reg, int64_t *offset)
 {
-	struct cfa_reader r = {.p = rule->expr, .end = rule->expr + rule->expr_len};
-	uint8_t op = (uint8_t)cfa_read_fixed(&r, 1);
+	struct bytes_reader r = {.p = rule->expr, .end = rule->expr + rule->expr_len};
+	uint8_t op = (uint8_t)bytes_get_number(&r, 1);
 
 	if (op < DW_OP_breg0 || op > DW_OP_breg31)
 		return false;

@@ -11,22 +11,17 @@
 #include <stdint.h>
 
 #include "bpf/unwind_abi.h"
+#include "user/base/bytes.h"
 
-/* A bounded reader of bytes; reading past the end yields 0 and sets `bad`. */
-struct cfa_reader {
-	const uint8_t *p, *end;
-	bool bad;
-};
-
-uint64_t cfa_read_fixed(struct cfa_reader *r, size_t size); /* 1, 2, 4 or 8 bytes, little-endian */
-uint64_t cfa_read_uleb(struct cfa_reader *r);
-int64_t cfa_read_sleb(struct cfa_reader *r);
+/* LEB128 (DWARF 5 section 7.6). */
+uint64_t cfa_read_uleb(struct bytes_reader *r);
+int64_t cfa_read_sleb(struct bytes_reader *r);
 
 /*
  * A pointer in one of the DW_EH_PE_* encodings; `place` is the address of the byte at r->p.
  * Encodings that need more than that (indirect, relative to text, data or function) set `bad`.
  */
-uint64_t cfa_read_encoded(struct cfa_reader *r, uint8_t encoding, uint64_t place);
+uint64_t cfa_read_encoded(struct bytes_reader *r, uint8_t encoding, uint64_t place);
 
 enum cfa_how {
 	CFA_HOW_DEFAULT = 0, /* register rule: what the ABI says */

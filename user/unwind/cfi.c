@@ -151,8 +151,8 @@ static uint64_t cfi_place_of(const struct cfi_section *section, const uint8_t *p
 static bool cfi_read_augmentation(const struct cfi_section *section, const Dwarf_CIE *raw,
 				  struct cie *cie)
 {
-	struct cfa_reader r = {.p = raw->augmentation_data,
-			       .end = raw->augmentation_data + raw->augmentation_data_size};
+	struct bytes_reader r = {.p = raw->augmentation_data,
+				 .end = raw->augmentation_data + raw->augmentation_data_size};
 	const char *letter = raw->augmentation;
 
 	cie->context.encoding = DW_EH_PE_absptr;
@@ -166,13 +166,13 @@ static bool cfi_read_augmentation(const struct cfi_section *section, const Dwarf
 
 		switch (*letter) {
 		case 'R':
-			cie->context.encoding = (uint8_t)cfa_read_fixed(&r, 1);
+			cie->context.encoding = (uint8_t)bytes_get_number(&r, 1);
 			break;
 		case 'L':
-			cfa_read_fixed(&r, 1);
+			bytes_get_number(&r, 1);
 			break;
 		case 'P':
-			encoding = (uint8_t)cfa_read_fixed(&r, 1);
+			encoding = (uint8_t)bytes_get_number(&r, 1);
 			/* Only its size matters: where it points does not. */
 			cfa_read_encoded(&r, encoding & 0x0f, cfi_place_of(section, r.p));
 			break;
@@ -266,7 +266,7 @@ static int cfi_read_function(struct reader *reader, const Dwarf_FDE *fde)
 {
 	const struct cfi_section *section = reader->section;
 	struct cie *cie = cfi_find_cie(reader, fde->CIE_pointer);
-	struct cfa_reader r = {.p = fde->start, .end = fde->end};
+	struct bytes_reader r = {.p = fde->start, .end = fde->end};
 	struct emit_arg emit = {.cfi = reader->cfi, .first = reader->cfi->row_count};
 	struct cfi_function function = {.first = emit.first, .rank = section->rank};
 	struct cfa_state state;

@@ -155,7 +155,7 @@ static int table_read_by_header(struct builder *b)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		struct cfi_section section = {.eh_frame = true, .rank = RANK_EH_FRAME};
-		struct cfa_reader r;
+		struct bytes_reader r;
 		uint8_t encoding;
 		GElf_Phdr phdr;
 		Elf_Data *header;
