@@ -26,16 +26,24 @@ static __always_inline bool send_event(struct process_event *event, uint32_t typ
 	return false;
 }
 
-/* PTRACE_O_EXITKILL, as the kernel keeps it (include/linux/ptrace.h). */
+/* A tracer's options (PTRACE_O_*), as the kernel keeps them (include/linux/ptrace.h). */
+#define PT_OPTIONS  (0x3000ffu << 3)
+#define PT_SYSGOOD  (1u << 3)
+#define PT_CLONE    (1u << 3 << 3)
 #define PT_EXITKILL (1u << 20 << 3)
 
 /*
- * The copy of a process that another tool makes to read its memory (user/freeze/forkcopy.c, in another memleakbpf):
- * its end is told to nobody, and is its tracer's. It never runs.
+ * The copy of a process that another tool makes to read its memory, or the helper by which it makes it
+ * (user/freeze/forkcopy.c, in another memleakbpf): their ends are told to nobody, and are their tracer's. Neither ever
+ * runs. Whoever else traces asks for other options: strace and gdb for forks and execs as well.
  */
 static __always_inline bool process_is_a_copy(struct task_struct *parent, struct task_struct *child)
 {
-	return !child->exit_signal && parent->ptrace & PT_EXITKILL;
+	uint32_t options = parent->ptrace & PT_OPTIONS;
+
+	if (child->exit_signal)
+		return false;
+	return parent->mm == child->mm ? options == (PT_SYSGOOD | PT_CLONE) : options & PT_EXITKILL;
 }
 
 /* Arguments: parent, child. hold: it is to wait for its probes (a constant). */

@@ -223,6 +223,28 @@ beside() {
 	beside --children exact
 }
 
+# Whose fork takes so long that what makes the copy could be taken for a process that goes on in the target's memory (20 ms): some of these were.
+beside_long() {
+	local i
+
+	start_target "$TARGETS/many"
+	attach --children late
+	tell 'maps 60000'
+	for ((i = 0; i < 10; i++)); do
+		run_tool inspect -p "$T_PID" -f json -v --snapshot=fork --max-pause 5s
+		[[ $STATUS -eq 0 ]] || fail "inspect beside it: status $STATUS: $ERR"
+		[[ $(sed -n 's/.*[^0-9]\([0-9]*\)\.[0-9]* ms to fork.*/\1/p' <<<" $ERR") -ge 20 ]] || fail "no long fork: $ERR"
+	done
+	snap
+	holds '.lost | .late_probes == 0 and .short_children == 0'
+	end_target
+	tool_ends
+}
+
+@test "inspect, of a large process that another memleakbpf watches" {
+	each_mode beside_long
+}
+
 # Who comes first has it; the other one says so.
 @test "two at the same time: each looks, or says why not" {
 	local i looked=0 status
