@@ -285,7 +285,7 @@ child_with() {
 		        print(sum(pool.map(work, range(30), chunksize=1)))
 	END
 	for how in fork spawn; do
-		env PYTHONMALLOC=malloc timeout 60 "$TOOL" --merge -f json -T 10000 --sort alloc --children exact --gate -o "$D/report" -- \
+		env PYTHONMALLOC=malloc timeout "$((2 * DEADLINE))" "$TOOL" --merge -f json -T 10000 --sort alloc --children exact --gate -o "$D/report" -- \
 			/usr/bin/python3 "$D/work.py" $how >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "$how: status $?"
 		[[ $(<"$D/run.out") == $((30 * 2000000 + 435)) ]] || fail "$how: $(<"$D/run.out")"
 		jq -es 'all(.[]; .attach == "gate") and ([.[].live.bytes] | add | . > 60000435 and . < 120000000)' "$D/report" >/dev/null ||

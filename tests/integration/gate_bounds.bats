@@ -102,7 +102,7 @@ of_another_users_command() {
 	clean
 	fresh
 	of_another_user short
-	timeout 60 "$TOOL" -f json "${GATE[@]}" --children exact -- "${USER[@]}" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
+	timeout "$((2 * DEADLINE))" "$TOOL" -f json "${GATE[@]}" --children exact -- "${USER[@]}" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
 	grep '"version":1' "$D/both" | jq -es 'last | .comm == "short" and .attach == "gate"' >/dev/null || fail "$(grep -c . "$D/both") lines: $(<"$D/tool.err")"
 }
 
@@ -110,19 +110,22 @@ of_another_users_command() {
 	both another_users
 }
 
+# So many targets that end.
+ENDS=${GATE_ENDS:-12}
+
 # ends_amid: the target is killed as it gets a gate, has one, or loses it; the tool ends well.
 ends_amid() {
-	local i delay status
+	local i delay status LOOK_EVERY=0.01 late=$((ENDS * 2 / 3))
 
 	own_libc
-	for i in {1..12}; do
+	for ((i = 1; i <= ENDS; i++)); do
 		T_ENV=("LD_LIBRARY_PATH=$D/lib")
 		start_target "$TARGETS/ledger" 2
 		tell go
-		timeout 60 "$TOOL" -f json -i 30ms -n 2 -p "$T_PID" "${GATE[@]}" >"$D/run.out" 2>"$D/run.err" 3>&- &
+		timeout "$((2 * DEADLINE))" "$TOOL" -f json -i 30ms -n 2 -p "$T_PID" "${GATE[@]}" >"$D/run.out" 2>"$D/run.err" 3>&- &
 		TOOL_PID=$!
-		until_true "$DEADLINE" eval '[[ $i -gt 8 ]] || is_traced || ! alive "$TOOL_PID"' || fail 'it is not stopped'
-		delay=$((RANDOM % (i > 8 ? 900 : 5)))
+		until_true "$DEADLINE" eval '[[ $i -gt $late ]] || is_traced || ! alive "$TOOL_PID"' || fail 'it is not stopped'
+		delay=$((RANDOM % (i > late ? 900 : 5)))
 		pause "0.$(printf '%03d' "$delay")"
 		kill -KILL "$T_PID"
 		status=0

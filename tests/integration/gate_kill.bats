@@ -31,7 +31,7 @@ cycles() {
 	local i
 
 	for ((i = 0; i < CYCLES; i++)); do
-		timeout 60 "$TOOL" -f json -i 20ms -n 1 -p "$T_PID" "${GATE[@]}" >"$D/cycle" 2>"$D/cycle.err" 3>&- || fail "cycle $i: $(<"$D/cycle.err")"
+		timeout "$((2 * DEADLINE))" "$TOOL" -f json -i 20ms -n 1 -p "$T_PID" "${GATE[@]}" >"$D/cycle" 2>"$D/cycle.err" 3>&- || fail "cycle $i: $(<"$D/cycle.err")"
 		jq -es 'last.attach == "gate"' "$D/cycle" >/dev/null || fail "cycle $i: $(<"$D/cycle") $(<"$D/cycle.err")"
 	done
 	one_gate

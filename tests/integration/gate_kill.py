@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-DEADLINE = 60
+DEADLINE = int(os.environ.get("DEADLINE", "60"))
 # Of one target: its first gate maps pages, the later ones find them.
 ROUNDS_EACH = 10
 LINK_BY_ID, PROGRAM_BY_ID, SYS_BPF = 30, 13, 321 if os.uname().machine == "x86_64" else 280
@@ -96,7 +96,9 @@ class Target:
                 with open(f"/proc/{self.pid}/mem", "rb") as memory, open(library, "rb") as file:
                     memory.seek(start)
                     file.seek(int(words[2], 16))
-                    return sum(a != b for a, b in zip(memory.read(end - start), file.read(end - start)))
+                    there, wanted = memory.read(end - start), file.read(end - start)
+                # Usually they are the same, and byte by byte takes long.
+                return 0 if there == wanted else sum(a != b for a, b in zip(there, wanted))
         return fail("the library is not there")
 
 

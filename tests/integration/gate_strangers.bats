@@ -61,7 +61,7 @@ of_bpftrace() {
 	start_ledger 2
 	gate
 	for ((i = 0; i < ROUNDS; i++)); do
-		timeout -k 5 120 bpftrace -p "$T_PID" -e "$(bpftrace_places uprobe),$(bpftrace_places uretprobe) { @hits++; }
+		timeout -k 5 "$((4 * DEADLINE))" bpftrace -p "$T_PID" -e "$(bpftrace_places uprobe),$(bpftrace_places uretprobe) { @hits++; }
 			interval:ms:10 { if (@hits > 100) { exit(); } }" >"$D/bpftrace" 2>&1 || fail "round $i: $(<"$D/bpftrace")"
 	done
 	books
@@ -228,7 +228,7 @@ under_gdb() {
 	for command; do
 		commands+=(-ex "$command")
 	done
-	timeout 120 gdb -nx -p "$T_PID" -batch -ex 'set debuginfod enabled off' "${commands[@]}" >"$D/gdb" 2>&1 </dev/null || fail "gdb: $(tail -5 "$D/gdb")"
+	timeout "$((4 * DEADLINE))" gdb -nx -p "$T_PID" -batch -ex 'set debuginfod enabled off' "${commands[@]}" >"$D/gdb" 2>&1 </dev/null || fail "gdb: $(tail -5 "$D/gdb")"
 }
 
 gdb_after() {

@@ -67,3 +67,13 @@ is() {
 	is "$(cell 'integration tests: core' 6.1)" "1 of $ALL, $((ALL - 2)) not tried"
 	grep -qxF '| core: strdup | 6.1 | failed |' "$TREE/docs/kernels.md"
 }
+
+@test "a run without the first tests says nothing of them" {
+	local basics='loading, choice of mode, copying a process, a quiet kernel log'
+
+	printf '%s\n' '#: kernel 6.1.99-new x86_64' 'ok 1 core by trial: leaf sites' 'ok 2 the kernel has nothing to complain about' \
+		>"$RESULTS/x86_64-6.1.tap"
+	report
+	is "$(cell "$basics" 6.1)" "$(before "$basics" 6.1)"
+	is "$(cell 'integration tests: core by trial' 6.1)" "1 of $ALL, $((ALL - 1)) not tried"
+}
