@@ -5,28 +5,12 @@
 load lib.bash
 load recording.bash
 
-PERFETTO=$BUILD/perfetto
-
 folded_sum() {
 	awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1"
 }
 
 android_sum() {
 	awk '$1 == "z" { bytes += $4 * $6; count += $6 } END { printf "%.0f %.0f\n", bytes, count }' "$1"
-}
-
-pprof() {
-	HOME=$D go tool pprof -symbolize=none -nodecount=1000 "$@" 2>"$D/pprof.err" || fail "pprof: $(<"$D/pprof.err")"
-}
-
-needs_perfetto() {
-	local why
-
-	why=$("$ROOT/tests/perfetto/fetch" "$PERFETTO" 2>&1) || skip "no trace_processor: $why"
-}
-
-perfetto() {
-	node "$ROOT/tests/perfetto/query.mjs" "$PERFETTO" "$@" 2>"$D/perfetto.err" || fail "trace_processor: $(<"$D/perfetto.err")"
 }
 
 # bats test_tags=quick

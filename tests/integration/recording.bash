@@ -65,6 +65,24 @@ record_steps_more() {
 	until_true "$DEADLINE" recorded 2 || fail 'no second snapshot'
 }
 
+# ---- Formats' own readers --------------------------------------------------------------------------------------------------
+
+PERFETTO=$BUILD/perfetto
+
+pprof() {
+	HOME=$D go tool pprof -symbolize=none -nodecount=1000 "$@" 2>"$D/pprof.err" || fail "pprof: $(<"$D/pprof.err")"
+}
+
+needs_perfetto() {
+	local why
+
+	why=$("$ROOT/tests/perfetto/fetch" "$PERFETTO" 2>&1) || skip "no trace_processor: $why"
+}
+
+perfetto() {
+	node "$ROOT/tests/perfetto/query.mjs" "$PERFETTO" "$@" 2>"$D/perfetto.err" || fail "trace_processor: $(<"$D/perfetto.err")"
+}
+
 # ---- The page of -f html, in a browser -------------------------------------------------------------------------------------
 
 CHROMIUM=$BUILD/chromium

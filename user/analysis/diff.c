@@ -57,6 +57,10 @@ static char *diff_make_key(const struct stack *stack, const struct stack_notes *
 	for (size_t i = 0; notes->frames && i < notes->frame_count; i++) {
 		const struct frame *frame = notes->frames[i];
 
+		/* Functions of scripts are called alike in many of them. */
+		if (!frame_in_object(frame))
+			fprintf(out, "[%s]%s+", frame_kind_name(frame->kind),
+				frame->module_path ?: "");
 		if (frame->function)
 			fprintf(out, "%s\n", frame->function);
 		else

@@ -123,12 +123,13 @@ static bool match_function(const char *pattern, const struct frame *frame)
 	    (frame->symbol && wildcard_match(pattern, frame->symbol)) ||
 	    match_array(pattern, frame))
 		return true;
-	return match_is_below_main(frame->function) && wildcard_match(pattern, "(below main)");
+	return frame->kind == FRAME_KIND_NATIVE && match_is_below_main(frame->function) &&
+	       wildcard_match(pattern, "(below main)");
 }
 
 bool frame_in_libc(const struct frame *frame)
 {
-	return frame->module &&
+	return frame->kind == FRAME_KIND_NATIVE && frame->module &&
 	       (!strncmp(frame->module, "libc.so", 7) || !strncmp(frame->module, "libc-", 5));
 }
 

@@ -55,8 +55,16 @@ static int compare_records(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
+/* One address per real call: inlined ones have none of their own, nor have an interpreter's. */
+static bool has_address(const struct frame *frame)
+{
+	return !frame->inlined && frame_is_code(frame);
+}
+
 static const struct module_map *map_of(const struct collected_target *t, const struct frame *frame)
 {
+	if (!frame_in_object(frame))
+		return NULL;
 	return module_maps_find(t->maps, frame->module_path, frame->build_id, frame->build_id_len,
 				frame->module_offset);
 }
@@ -92,10 +100,11 @@ static void put_quoted(FILE *out, const char *text)
 
 static void put_info(FILE *out, const struct frame *frame, size_t depth)
 {
+	const char *module = frame->module_path ? frame->module_path : frame->module;
 	uint64_t back = depth ? 1 : 0;
 
 	fputs(" {", out);
-	put_quoted(out, frame->module_path ? frame->module_path : frame->module);
+	put_quoted(out, frame_in_object(frame) ? module : NULL);
 	fprintf(out, " %" PRIx64 " ", frame->module_offset - back);
 	put_quoted(out, frame->function);
 	fprintf(out, " %" PRIx64 "}",
@@ -111,18 +120,17 @@ static void put_record(const struct document *d, FILE *out, const struct collect
 	if (record->stack->frames)
 		frames = frame_table_stack_at(d->collection.frames, record->stack->frames, &count);
 	fprintf(out, "z 0  sz %8" PRIu64 "  num %4" PRIu64 "  bt", record->size, record->count);
-	/* One address per real call: inlined ones have none of their own. */
 	for (size_t i = 0; i < count; i++) {
-		if (!frames[i]->inlined)
+		if (has_address(frames[i]))
 			fprintf(out, " %" PRIx64, address_of(t, frames[i], depth++));
 	}
 	/* A record without any address is none to its readers. */
-	if (!count)
+	if (!depth)
 		fputs(" 0", out);
-	fputs(count ? "\n  bt_info" : "\n  bt_info {\"\" 0 \"\" 0}", out);
+	fputs(depth ? "\n  bt_info" : "\n  bt_info {\"\" 0 \"\" 0}", out);
 	depth = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!frames[i]->inlined)
+		if (has_address(frames[i]))
 			put_info(out, frames[i], depth++);
 	}
 	fputc('\n', out);

@@ -2,7 +2,8 @@
 /*
  * -f folded: collapsed stacks, root first, one line and one number each, as flamegraph.pl,
  * speedscope and others read them (github.com/brendangregg/FlameGraph, README). The process comes
- * first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]". With a verdict its classes
+ * first, as stackcollapse-perf.pl has it; inlined calls end in "_[i]" and what is a runtime's, and no code of a
+ * file, in "_[j]", as there. With a verdict its classes
  * are frames between the process and its stacks: "[definitely lost]".
  */
 #include <errno.h>
@@ -27,6 +28,16 @@ static void put_name(FILE *out, const char *name)
 	text_put(out, name, &rules);
 }
 
+/* Functions of scripts are called alike in many of them. */
+static void folded_put_script(FILE *out, const struct frame *frame)
+{
+	if (frame_in_object(frame) || !frame->module || !frame->function)
+		return;
+	fputs(" (", out);
+	put_name(out, frame->module);
+	fputc(')', out);
+}
+
 static void folded_put_frames(FILE *out, const struct frame *const *frames, size_t count,
 			      enum stack_end end)
 {
@@ -39,8 +50,11 @@ static void folded_put_frames(FILE *out, const struct frame *const *frames, size
 		if (label || i + 1 < count)
 			fputc(';', out);
 		put_name(out, frame_label(frames[i], text));
+		folded_put_script(out, frames[i]);
 		if (frames[i]->inlined)
 			fputs("_[i]", out);
+		else if (!frame_in_object(frames[i]))
+			fputs("_[j]", out);
 	}
 }
 

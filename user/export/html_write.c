@@ -60,6 +60,8 @@ static void html_put_frame(struct json *to, const struct frame *f, const struct 
 	/* Offsets as text: JavaScript's numbers have 53 bits. */
 	snprintf(offset, sizeof(offset), "%" PRIx64, f->offset);
 	json_text(to, NULL, offset);
+	if (f->kind != FRAME_KIND_NATIVE)
+		json_text(to, NULL, frame_kind_name(f->kind));
 	json_end(to);
 }
 

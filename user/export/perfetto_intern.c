@@ -65,8 +65,8 @@ static uint64_t intern_frame(struct perfetto *p, struct perfetto_heap *h, uint32
 	const struct frame *frame = frame_table_frame_at(p->table, number);
 	const struct frame_strings *strings = frame_table_strings_of(p->table, number);
 	uint32_t path = strings->module_path ? strings->module_path : strings->module;
+	char label[FRAME_LABEL_MAX], runtime[FRAME_RUNTIME_MAX];
 	uint64_t iid, function, file, mapping;
-	char label[FRAME_LABEL_MAX];
 	uint32_t name;
 	bool fresh;
 	size_t mark;
@@ -74,7 +74,8 @@ static uint64_t intern_frame(struct perfetto *p, struct perfetto_heap *h, uint32
 	iid = intern(p, &h->frames, number, &fresh);
 	if (!fresh)
 		return iid;
-	if (frame_table_string(p->table, frame_label(frame, label), &name)) {
+	if (frame_table_string(p->table, frame_label(frame, label), &name) ||
+	    (frame_runtime(frame, runtime) && frame_table_string(p->table, runtime, &path))) {
 		p->out.failed = true;
 		return iid;
 	}
@@ -85,7 +86,8 @@ static uint64_t intern_frame(struct perfetto *p, struct perfetto_heap *h, uint32
 	wire_uint(&p->out, INTERNED_IID, iid);
 	wire_uint(&p->out, FRAME_FUNCTION, function);
 	wire_uint(&p->out, FRAME_MAPPING, mapping);
-	wire_uint(&p->out, FRAME_REL_PC, frame->module_offset);
+	if (frame_is_code(frame))
+		wire_uint(&p->out, FRAME_REL_PC, frame->module_offset);
 	if (file) {
 		wire_uint(&p->out, FRAME_SOURCE_PATH, file);
 		if (frame->line)

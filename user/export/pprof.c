@@ -176,8 +176,9 @@ static uint32_t mapping_id(struct profile *p, const struct module_map *map)
 static uint32_t frame_mapping_id(struct profile *p, const struct frame *frame,
 				 const struct module_map *map)
 {
+	char runtime[FRAME_RUNTIME_MAX];
 	const struct module_map unmapped = {
-		.path = frame->module_path ? frame->module_path : frame->module,
+		.path = frame_runtime(frame, runtime) ?: frame->module_path ?: frame->module,
 		.build_id = frame->build_id,
 		.build_id_len = frame->build_id_len,
 	};
@@ -203,8 +204,10 @@ static uint32_t location_id(struct profile *p, uint32_t key, const struct frame 
 	if (!enter(p, &p->locations, (uint64_t)p->target_number << 32 | key, &p->location_count,
 		   &id))
 		return id;
-	map = module_maps_find(p->target->maps, holder->module_path, holder->build_id,
-			       holder->build_id_len, holder->module_offset);
+	map = frame_in_object(holder)
+		      ? module_maps_find(p->target->maps, holder->module_path, holder->build_id,
+					 holder->build_id_len, holder->module_offset)
+		      : NULL;
 	if (map)
 		address = map->start + (holder->module_offset - map->vaddr);
 	mapping = frame_mapping_id(p, holder, map);
@@ -215,7 +218,8 @@ static uint32_t location_id(struct profile *p, uint32_t key, const struct frame 
 	wire_uint(&p->out, LOCATION_ID, id);
 	if (mapping)
 		wire_uint(&p->out, LOCATION_MAPPING_ID, mapping);
-	wire_uint(&p->out, LOCATION_ADDRESS, address);
+	if (frame_is_code(holder))
+		wire_uint(&p->out, LOCATION_ADDRESS, address);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t function = function_id(p, frames[i]);
 		size_t line = wire_open(&p->out, LOCATION_LINE);

@@ -61,18 +61,19 @@ void text_put_suppressed(FILE *out, const struct report *r)
 /* ---- new ones ----------------------------------------------------------------------------- */
 
 /*
- * A line: `before` and the first `max` bytes of the name. Names come from the target's files or from
- * a recording; '?' in the place of what a terminal would obey fits it as a pattern, too.
+ * A line: `before` and the name, in which `special` (0: nothing) becomes `*`. Names come from the
+ * target's files or from a recording; '?' in the place of what a terminal would obey fits it as a pattern, too.
  */
-static void suppression_put_name(FILE *out, const char *before, const char *name, size_t max)
+static void suppression_put_name(FILE *out, const char *before, const char *name, char special)
 {
-	const char *end = name + strnlen(name, max);
-
 	fputs(before, out);
-	while (name < end) {
+	while (*name) {
 		struct text_piece piece = text_next(&name, &text_for_terminal);
 
-		fwrite(piece.bytes, 1, piece.len, out);
+		if (special && *piece.bytes == special)
+			fputc('*', out);
+		else
+			fwrite(piece.bytes, 1, piece.len, out);
 	}
 	fputc('\n', out);
 }
@@ -106,8 +107,11 @@ static void put_leaksanitizer(FILE *out, const struct stack_notes *stack)
 		fputs("# no function or object of this stack is known\n", out);
 		return;
 	}
-	/* `$` ends a pattern, and nothing escapes it: the name up to there will do. */
-	suppression_put_name(out, "leak:", name, strcspn(name, "$"));
+	/*
+	 * `$` ends a pattern, and nothing escapes it. Java has one in each inner class, whose name up to
+	 * there is the outer one's.
+	 */
+	suppression_put_name(out, "leak:", name, '$');
 }
 
 static void put_kinds(FILE *out, const struct snapshot *s, const struct stack *stack)
@@ -138,6 +142,12 @@ static size_t first_frame(const struct stack_notes *stack)
 	return first;
 }
 
+/* A mangled name is the exact one; a perf map's says how far the code is optimised, too. */
+static const char *suppression_function(const struct frame *frame)
+{
+	return frame->symbol && frame_in_object(frame) ? frame->symbol : frame->function;
+}
+
 static void put_valgrind(FILE *out, const struct report *r, const struct stack *stack)
 {
 	const struct stack_notes *notes = report_notes(r, stack);
@@ -147,7 +157,7 @@ static void put_valgrind(FILE *out, const struct report *r, const struct stack *
 	if (last - first > MAX_CALLERS)
 		last = first + MAX_CALLERS;
 	suppression_put_name(out, "{\n   blocks of ",
-			     named ? named->function : "an unknown function", SIZE_MAX);
+			     named ? named->function : "an unknown function", 0);
 	fputs("   Memcheck:Leak\n", out);
 	put_kinds(out, r->snapshot, stack);
 	for (size_t i = first; i < last; i++) {
@@ -159,14 +169,11 @@ static void put_valgrind(FILE *out, const struct report *r, const struct stack *
 		 * been called.
 		 */
 		if (frame->symbol && begins(frame->symbol, "_Znw"))
-			suppression_put_name(out, "   fun:_Zn?", frame->symbol + strlen("_Znw"),
-					     SIZE_MAX);
+			suppression_put_name(out, "   fun:_Zn?", frame->symbol + strlen("_Znw"), 0);
 		else if (frame->function)
-			suppression_put_name(
-				out, "   fun:", frame->symbol ? frame->symbol : frame->function,
-				SIZE_MAX);
+			suppression_put_name(out, "   fun:", suppression_function(frame), 0);
 		else
-			suppression_put_name(out, "   obj:", object ? object : "*", SIZE_MAX);
+			suppression_put_name(out, "   obj:", object ? object : "*", 0);
 	}
 	fputs("}\n", out);
 }

@@ -93,24 +93,27 @@ static size_t put_function(FILE *out, const struct frame *frame)
 
 static void text_put_frame(const struct text_page *page, const struct frame *frame, size_t column)
 {
+	char where[FRAME_WHERE_MAX];
+	/* Without a function an object's name stands in its place. */
+	bool placed = (frame->function || !frame_in_object(frame)) && *frame_where(frame, where);
 	size_t width;
 
 	fputs("    ", page->out);
 	width = put_function(page->out, frame);
-	if (width < column && (frame->file || (frame->module && frame->function)))
+	if (width < column && (frame->file || placed))
 		fprintf(page->out, "%*s", (int)(column - width), "");
 	if (frame->file)
 		put_location(page, frame);
-	if (frame->module && frame->function) {
+	if (placed) {
 		text_set_style(page->out, page->options, TEXT_DIM);
 		fputs("  (", page->out);
-		text_put_name(page->out, frame->module);
+		text_put_name(page->out, where);
 		fputc(')', page->out);
 		text_set_style(page->out, page->options, TEXT_NONE);
 	}
 	if (frame->inlined)
 		fputs(" (inlined)", page->out);
-	if (page->options->verbose)
+	if (page->options->verbose && frame_is_code(frame))
 		fprintf(page->out, "  [0x%" PRIx64 "]", frame->module_offset);
 	fputc('\n', page->out);
 }

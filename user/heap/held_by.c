@@ -175,6 +175,7 @@ static const struct memory_thread *held_thread_with(const struct held_by *h,
 static int held_put_frame(const struct held_by *h, FILE *out, const struct memory_thread *thread,
 			  uint64_t address)
 {
+	char where[FRAME_WHERE_MAX];
 	const struct frame *frame;
 	int err;
 
@@ -186,8 +187,8 @@ static int held_put_frame(const struct held_by *h, FILE *out, const struct memor
 	fputs(frame->function, out);
 	if (frame->file && frame->line)
 		fprintf(out, " at %s:%" PRIu32, held_base_name(frame->file), frame->line);
-	if (frame->module)
-		fprintf(out, " (%s)", frame->module);
+	if (*frame_where(frame, where))
+		fprintf(out, " (%s)", where);
 	fprintf(out, ", on the stack of thread %d", (int)thread->tid);
 	return 0;
 }

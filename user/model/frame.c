@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/model/frame.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "user/base/util.h"
@@ -32,7 +33,9 @@ bool frame_is_code(const struct frame *frame)
 struct frame frame_managed(enum frame_kind kind, const char *function, const char *file,
 			   uint32_t line)
 {
-	const char *slash = file ? strrchr(file, '/') : NULL;
+	/* Node's own scripts are in no file. */
+	bool path = file && strncmp(file, "node:", 5) != 0;
+	const char *slash = path ? strrchr(file, '/') : NULL;
 
 	return (struct frame){
 		.kind = kind,
@@ -42,6 +45,27 @@ struct frame frame_managed(enum frame_kind kind, const char *function, const cha
 		.file = file,
 		.line = file ? line : 0,
 	};
+}
+
+char *frame_where(const struct frame *frame, char buf[static FRAME_WHERE_MAX])
+{
+	const char *kind = frame_kind_name(frame->kind);
+
+	if (frame->kind == FRAME_KIND_NATIVE)
+		snprintf(buf, FRAME_WHERE_MAX, "%s", frame->module ?: "");
+	else if (frame_in_object(frame) && frame->module)
+		snprintf(buf, FRAME_WHERE_MAX, "%.4095s, %s", frame->module, kind);
+	else
+		snprintf(buf, FRAME_WHERE_MAX, "%s", kind);
+	return buf;
+}
+
+char *frame_runtime(const struct frame *frame, char buf[static FRAME_RUNTIME_MAX])
+{
+	if (frame_in_object(frame))
+		return NULL;
+	snprintf(buf, FRAME_RUNTIME_MAX, "[%s]", frame_kind_name(frame->kind));
+	return buf;
 }
 
 static bool frame_begins(const char *text, const char *const *prefixes, size_t count)
@@ -66,8 +90,9 @@ static bool frame_is_library(const struct frame *frame)
 	static const char *const functions[] = {"std::", "__gnu_cxx::", "void std::"};
 	static const char *const modules[] = {"libc.so", "libc-", "libstdc++.so", "libc++", "ld-"};
 
-	return frame_begins(frame->function, functions, ARRAY_SIZE(functions)) ||
-	       frame_begins(frame->module, modules, ARRAY_SIZE(modules));
+	return frame->kind == FRAME_KIND_NATIVE &&
+	       (frame_begins(frame->function, functions, ARRAY_SIZE(functions)) ||
+		frame_begins(frame->module, modules, ARRAY_SIZE(modules)));
 }
 
 size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which)

@@ -66,6 +66,19 @@ bool frame_in_object(const struct frame *frame);
 /* It has an address. False: an interpreter's frame, whose offsets mean nothing. */
 bool frame_is_code(const struct frame *frame);
 
+#define FRAME_WHERE_MAX 4224 /* a module of 4095 bytes, and a kind */
+
+/* Where it is, for people: "libc.so.6", "server, go", "python"; "" when nothing is known. Returns buf. */
+char *frame_where(const struct frame *frame, char buf[static FRAME_WHERE_MAX]);
+
+#define FRAME_RUNTIME_MAX 32
+
+/*
+ * What stands in the place of a module for code that lies in none, as "[anon]" does for memory: "[python]". NULL for what is in an object, and for native code without a
+ * file. Returns buf or NULL.
+ */
+char *frame_runtime(const struct frame *frame, char buf[static FRAME_RUNTIME_MAX]);
+
 /* C++'s operator new or new[]: it calls malloc, and its caller has no other name for malloc. */
 bool frame_is_operator_new(const struct frame *frame);
 

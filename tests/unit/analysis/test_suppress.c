@@ -123,6 +123,35 @@ static bool pattern_takes(const char *pattern, const struct frame *const *frames
 	return rule_matches(&rule, frames, count);
 }
 
+/* A script has the place of an object; names and files of it are not taken for those of C's libraries. */
+static void scripts(void **state)
+{
+	const struct frame python =
+		frame_managed(FRAME_KIND_PYTHON, "Cart.add", "/srv/shop.py", 12);
+	const struct frame lua = frame_managed(FRAME_KIND_JIT, "_start", "/srv/libc.so.lua", 3);
+	struct frame jit = frame_managed(FRAME_KIND_JAVASCRIPT, "tick", "/srv/leak.js", 8);
+	const struct frame *const frames[] = {&f_malloc, &python, &jit, &lua};
+
+	(void)state;
+	jit.symbol = "JS:*tick /srv/leak.js:8:26";
+	assert_true(locations_take("fun:malloc\nfun:Cart.add", frames, COUNT(frames)));
+	assert_true(locations_take("fun:malloc\nsrc:shop.py:12", frames, COUNT(frames)));
+	assert_false(locations_take("fun:malloc\nsrc:shop.py:13", frames, COUNT(frames)));
+	assert_true(locations_take("fun:malloc\nobj:*/shop.py", frames, COUNT(frames)));
+	assert_true(locations_take("...\nfun:tick", frames, COUNT(frames)));
+	assert_true(locations_take("...\nfun:JS:*tick*", frames, COUNT(frames)));
+	assert_true(locations_take("...\nsrc:/srv/leak.js", frames, COUNT(frames)));
+	assert_true(pattern_takes("^Cart.add$", frames, COUNT(frames)));
+	assert_true(pattern_takes("shop.py", frames, COUNT(frames)));
+	assert_false(pattern_takes("shop.rb", frames, COUNT(frames)));
+	assert_false(locations_take("...\nfun:(below main)", frames, COUNT(frames)));
+	assert_true(frame_in_libc(&f_malloc));
+	assert_false(frame_in_libc(&lua));
+	/* The one that allocated, for people. */
+	assert_int_equal(frames_allocating(frames, COUNT(frames), ALLOCATING_PROGRAM), 1);
+	assert_int_equal(frames_allocating(frames + 2, 2, ALLOCATING_PROGRAM), 1);
+}
+
 static void lsan_patterns(void **state)
 {
 	(void)state;
@@ -387,6 +416,7 @@ int main(void)
 		cmocka_unit_test(valgrind_locations),
 		cmocka_unit_test(valgrind_cxx),
 		cmocka_unit_test(lsan_patterns),
+		cmocka_unit_test(scripts),
 		cmocka_unit_test(errors),
 		cmocka_unit_test(accounting),
 		cmocka_unit_test(classes),

@@ -71,9 +71,38 @@ static void compared(void **state)
 	diff_free(diff);
 }
 
+/* A function of the same name in another script is another one, and in another line the same. */
+static void scripts(void **state)
+{
+	const struct frame here = frame_managed(FRAME_KIND_PYTHON, "<module>", "/srv/a.py", 1);
+	const struct frame lower = frame_managed(FRAME_KIND_PYTHON, "<module>", "/srv/a.py", 9);
+	const struct frame there = frame_managed(FRAME_KIND_PYTHON, "<module>", "/srv/b.py", 1);
+	const struct frame native = {.function = "<module>"};
+	const struct frame *const frames[] = {&here, &lower, &there, &native};
+	struct stack stacks[ARRAY_SIZE(frames)] = {{0}};
+	struct snapshot s = sample_snapshot();
+	struct diff *diff = diff_new();
+	const struct comparison *c;
+	struct report *report;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		stacks[i] = (struct stack){
+			.id = i, .live = {1, 1}, .frames = &frames[i], .frame_count = 1};
+	s.stacks = stacks;
+	s.stack_count = ARRAY_SIZE(frames);
+	report = report_borrow(&s);
+	assert_int_equal(diff_add(diff, report, true), 0);
+	report_drop(report);
+	c = diff_finish(diff, false);
+	assert_int_equal(c->stack_count, 3);
+	assert_int_equal(c->stacks[0].now.count, 2);
+	diff_free(diff);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(compared)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(compared), cmocka_unit_test(scripts)};
 
 	/* Golden texts hold times of day. */
 	setenv("TZ", "UTC", 1);

@@ -51,16 +51,30 @@ function hash(text) {
 	return (h ^ h >>> 15) >>> 0;
 }
 
-// One hue per module, one lightness per function: what belongs together looks alike.
+// Of code that is not native each language has a hue.
+const KIND_HUES = {python: 215, javascript: 52, java: 335, go: 185, dotnet: 275, ruby: 355, php: 245, perl: 160, jit: 300};
+const kindColor = (kind, light) => `hsl(${KIND_HUES[kind] ?? KIND_HUES.jit} 62% ${light}%)`;
+
+// What the hues mean, where there are any.
+function drawKinds(frames) {
+	const kinds = [...new Set(frames.map((frame) => frame.kind).filter(Boolean))].sort();
+	const entry = (color, text) => element('span', {'data-kind': text}, element('i', {style: `background:${color}`}), text);
+	byId('kinds').hidden = !kinds.length;
+	byId('kinds').replaceChildren(...kinds.map((kind) => entry(kindColor(kind, 68), kind)), entry('hsl(36 78% 72%)', 'native, a hue for each module'));
+}
+
+// One hue per module of native code, one lightness per function: what belongs together looks alike.
 function frameColor(node) {
 	const {frame} = node.data, dark = document.documentElement.dataset.theme === 'dark';
 	if (node.highlight)
 		return 'var(--found)';
 	if (frame.mark)
 		return dark ? '#8b93a1' : '#c9ced8';
+	const light = (dark ? 62 : 74) + hash(frame.label) % 11 - (frame.inlined ? -5 : 0);
+	if (frame.kind)
+		return kindColor(frame.kind, light - 6);
 	const hue = hash(frame.module ?? '') % 360, warm = 12 + hue % 48, cold = [175, 205, 265, 120][hue % 4];
 	const main = DATA.mainModule === frame.module;
-	const light = (dark ? 62 : 74) + hash(frame.label) % 11 - (frame.inlined ? -5 : 0);
 	return `hsl(${main ? warm : cold} ${main ? 78 : 38}% ${light}%)`;
 }
 
@@ -82,7 +96,7 @@ function drawFlame(tree, page) {
 		.sort((a, b) => b.value - a.value)
 		.setColorMapper(frameColor)
 		.setLabelHandler((node) => `${node.data.name} ${page.text(node.data.value)}`)
-		.setSearchMatch((node, term) => [node.data.name, node.data.frame.file, node.data.frame.module].some((text) => text?.toLowerCase().includes(term)))
+		.setSearchMatch((node, term) => [node.data.name, node.data.frame.file, node.data.frame.module, node.data.frame.kind].some((text) => text?.toLowerCase().includes(term)))
 		.onHover((node) => page.hover(node.data))
 		.onClick((node) => page.zoom(node.parent ? node.data : null));
 	d3.select(holder).datum(tree).call(graph);

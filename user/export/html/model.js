@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // What the page's data means. user/export/html_write.c writes it:
 //   strings   names, by number; 0: none
-//   frames    [function, module, module's path, file, line, inlined, offset in hexadecimal], by number from 1
+//   frames    [function, module, module's path, file, line, inlined, offset in hexadecimal, kind (left out: native)], by number from 1
 //   stacks    numbers of frames, innermost first, by number from 1
 //   ends      why a walk up the stack ended, as a frame that stands for the callers; "" for complete
 //   targets   each with totals at `time` (ms since the epoch): live, count, alloc, allocs, rss, anon (null: unknown);
@@ -18,12 +18,15 @@
 const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;
 
 function readFrame(data, raw) {
-	const [fn, module, path, file, line, inlined, offset] = raw;
+	const [fn, module, path, file, line, inlined, offset, kind] = raw;
 	const name = (number) => (number ? data.strings[number] : undefined);
 	const frame = {
-		function: name(fn), module: name(module), path: name(path), file: name(file), line, inlined: !!inlined, offset,
+		function: name(fn), module: name(module), path: name(path), file: name(file), line, inlined: !!inlined, offset, kind,
 	};
-	frame.label = frame.function ?? (frame.module ? `${frame.module}+0x${offset}` : `0x${offset}`);
+	/* An object with code; else the module is a script. */
+	frame.inObject = !kind || kind === 'go';
+	frame.where = [frame.inObject ? frame.module : undefined, kind].filter(Boolean).join(', ');
+	frame.label = frame.function ?? (frame.module ? (frame.inObject ? `${frame.module}+0x${offset}` : frame.module) : `0x${offset}`);
 	frame.place = frame.file ? frame.file + (line ? `:${line}` : '') : '';
 	frame.key = `${frame.label}\0${frame.module ?? ''}\0${frame.inlined}`;
 	return frame;
@@ -130,4 +133,4 @@ function siteOf(row) {
 }
 
 const matches = (row, term) =>
-	[row.target.name, ...row.frames.flatMap((f) => [f.label, f.file, f.module, f.path])].some((text) => text?.toLowerCase().includes(term));
+	[row.target.name, ...row.frames.flatMap((f) => [f.label, f.file, f.module, f.path, f.kind])].some((text) => text?.toLowerCase().includes(term));

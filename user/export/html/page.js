@@ -85,7 +85,7 @@ function hoverFrame(node, text, total) {
 		return;
 	}
 	line.replaceChildren(element('b', {}, node.name), `  ${text(node.value)}, ${shareText(node.value, total)}`,
-		element('span', {class: 'place'}, `  ${placesText(node)}${node.frame.module ? `  (${node.frame.module})` : ''}`));
+		element('span', {class: 'place'}, `  ${placesText(node)}${node.frame.where ? `  (${node.frame.where})` : ''}`));
 }
 
 function drawChoices() {
@@ -130,6 +130,7 @@ function drawStacks(entries, sums) {
 	const tree = flameTree(weighed.filter((e) => e.value > 0), STATE.targets.length === 1 ? STATE.targets[0].name : 'all processes');
 	byId('meaning').textContent = mode.meaning(shrunk ? text(shrunk) : '');
 	byId('flame').dataset.value = tree.value;
+	drawKinds(entries.flatMap(({row}) => row.frames));
 	flame = drawFlame(tree, {
 		text,
 		hover: (node) => hoverFrame(node, text, tree.value),
@@ -231,7 +232,7 @@ function begin() {
 	DATA = readData(byId('data').textContent);
 	// The program's own code is what most outer frames are in that are not the C library's.
 	const commands = new Set(DATA.targets.map((t) => t.cmdline?.[0]?.split('/').at(-1) ?? t.comm));
-	DATA.mainModule = DATA.frames.find((f) => f && commands.has(f.module))?.module ?? DATA.frames.find((f) => f && f.module && !/^(libc|ld-|lib)/.test(f.module))?.module;
+	DATA.mainModule = DATA.frames.find((f) => f?.inObject && commands.has(f.module))?.module ?? DATA.frames.find((f) => f?.inObject && f.module && !/^(libc|ld-|lib)/.test(f.module))?.module;
 	document.title = DATA.survey ? 'memleakbpf: survey' : `memleakbpf: ${DATA.targets.map((t) => t.name).slice(0, 3).join(', ')}`;
 	document.querySelector('main').hidden = false;
 	byId('whole').onclick = () => chooseTime(null, null);

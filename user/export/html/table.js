@@ -33,8 +33,8 @@ function frameLine(frame, term) {
 		line.append(element('span', {class: 'place'}, `+0x${frame.offset}`));
 	if (frame.place)
 		line.append(element('span', {class: 'place file'}, ...marked(frame.place, term)));
-	if (frame.module)
-		line.append(element('span', {class: 'place module', title: frame.path ?? frame.module}, '(', ...marked(frame.module, term), ')'));
+	if (frame.where)
+		line.append(element('span', {class: 'place module', title: frame.path ?? frame.where}, '(', ...marked(frame.where, term), ')'));
 	return line;
 }
 
