@@ -85,10 +85,25 @@ static inline bool side_says(const struct side *side, char *line, int size)
 	return fgets(line, size, side->from) && strcmp(line, "ready\n") != 0;
 }
 
+/*
+ * It stands still until it goes on: what computes all the time would have most of the processors while the
+ * test looks at a copy of it.
+ */
+static inline void side_rests(const struct side *side)
+{
+	kill(side->pid, SIGSTOP);
+}
+
+static inline void side_goes_on(const struct side *side)
+{
+	kill(side->pid, SIGCONT);
+}
+
 static inline void side_end(const struct side *side)
 {
 	int status;
 
+	side_goes_on(side);
 	close(side->to);
 	fclose(side->from);
 	assert_int_equal(waitpid(side->pid, &status, 0), side->pid);

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/rounds.h"
 #include "user/freeze/stop.h"
 
 #define THREADS	 8
@@ -189,7 +190,7 @@ static void signals_arrive(void **state)
 static void killed_holding(void **state)
 {
 	(void)state;
-	for (int i = 0; i < KILLS; i++) {
+	for (int i = 0; i < rounds(KILLS); i++) {
 		int ready[2], status;
 		char word = 0;
 		pid_t tool;

@@ -179,7 +179,7 @@ static uint64_t longest(void)
 /* ---- the tests ---------------------------------------------------------------------------- */
 
 /* At random moments. */
-static void stopped(int all, uint64_t most)
+static void stopped(int all, int stops, uint64_t most)
 {
 	unsigned seed = 1;
 	int held = 0, times = 0;
@@ -188,7 +188,7 @@ static void stopped(int all, uint64_t most)
 	if (tool == 0)
 		run_tool();
 	assert_true(tool_works(tool));
-	for (; rounds_left(times, STOPS, held && shared->left); times++) {
+	for (; rounds_left(times, stops, held && shared->left); times++) {
 		uint64_t ns;
 
 		usleep((unsigned)rand_r(&seed) % 20000);
@@ -217,27 +217,28 @@ static void stopped(int all, uint64_t most)
 static void tool_stopped(void **state)
 {
 	(void)state;
-	stopped(false, MAX_PAUSE + SLACK);
+	stopped(false, STOPS, MAX_PAUSE + SLACK);
 }
 
 static void all_stopped(void **state)
 {
 	(void)state;
-	stopped(true, MAX_PAUSE + SLACK);
+	stopped(true, STOPS, MAX_PAUSE + SLACK);
 }
 
 static void tool_stopped_ending(void **state)
 {
 	(void)state;
 	shared->ended = true;
-	stopped(false, SLACK);
+	stopped(false, STOPS, SLACK);
 }
 
 static void all_stopped_ending(void **state)
 {
 	(void)state;
 	shared->ended = true;
-	stopped(true, MAX_ENDING);
+	/* Each takes as long as the last resort, a second: by `make quick` a quarter of the others. */
+	stopped(true, rounds(STOPS), MAX_ENDING);
 }
 
 /* The process that holds it alone: the tool is told. */

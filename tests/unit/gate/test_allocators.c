@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/rounds.h"
 #include "user/base/util.h"
 #include "user/gate/leads.h"
 #include "user/process/maps.h"
@@ -421,14 +422,15 @@ static void unwinding(void)
 static void rate(const struct way *way, size_t alignment)
 {
 	double p = 1 - exp(-400.0 / 4096), z;
+	unsigned calls = (unsigned)rounds(CALLS);
 	uint64_t before;
 
 	sample_by(4096);
 	put(way_of("free"), get(way_of("malloc"), 100, 8), 100, 8);
 	before = books.allocated;
-	for (unsigned i = 0; i < CALLS; i++)
+	for (unsigned i = 0; i < calls; i++)
 		put(end_of(way, i), get(way, 400, alignment), 400, alignment);
-	z = ((double)(books.allocated - before) - CALLS * p) / sqrt(CALLS * p * (1 - p));
+	z = ((double)(books.allocated - before) - calls * p) / sqrt(calls * p * (1 - p));
 	print_message("  %s, aligned to %zu: z %.2f\n", way->name, alignment, z);
 	assert_true(fabs(z) < 5);
 }

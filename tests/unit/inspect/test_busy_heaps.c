@@ -101,12 +101,9 @@ struct look {
 	struct reach *reach;
 };
 
-/* As inspect() does, but that what it made of each block is still there. */
-static void look_open(struct look *look, pid_t pid, bool by_fork)
+static void look_copy(struct look *look, pid_t pid, bool by_fork)
 {
 	const struct inspect_copying how = {.by_fork = by_fork, .max_pause_ns = 60 * NS_PER_S};
-	const struct symbolizer_options names = {.inlines = false};
-	struct reach_options reach = {.heuristics = REACH_ALL};
 	struct freeze_forks forks = {0};
 	char reason[REASON_MAX] = "";
 
@@ -115,6 +112,15 @@ static void look_open(struct look *look, pid_t pid, bool by_fork)
 		fail_msg("%s", reason);
 	assert_false(look->source.approximate);
 	assert_int_equal(look->source.unread_bytes, 0);
+}
+
+/* As inspect() does, but that what it made of each block is still there. */
+static void look_open(struct look *look)
+{
+	const struct symbolizer_options names = {.inlines = false};
+	struct reach_options reach = {.heuristics = REACH_ALL};
+	pid_t pid = look->out.pid;
+
 	look->image = heap_image_new(TAKE_PTR(look->source.memory));
 	assert_non_null(look->image);
 	look->inventory.covered = calloc(look->image->memory->region_count + 1, sizeof(uint64_t));
@@ -224,7 +230,9 @@ static void look_at(const struct busy_case *c, struct busy_process *p, struct ta
 	struct look look;
 	size_t unknown;
 
-	look_open(&look, p->side.pid, tally->looks++ % 2);
+	look_copy(&look, p->side.pid, tally->looks++ % 2);
+	side_rests(&p->side);
+	look_open(&look);
 	nothing_is_lost(&look, tally->looks);
 	unknown = steady_unknown(p, &look);
 	shown = named(&look, c->name);
@@ -244,6 +252,7 @@ static void look_at(const struct busy_case *c, struct busy_process *p, struct ta
 			      shown->why);
 	parts_add_up(&look);
 	look_close(&look);
+	side_goes_on(&p->side);
 }
 
 static int looks(int all)

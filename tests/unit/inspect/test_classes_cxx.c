@@ -25,11 +25,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Compiles it and has it classified. Skips where there is no such compiler. */
-static void begin(struct inspected *p, const char *compiler, const char *flags, const char *then)
+/* Compiles it, once with the same flags, and has it classified. Skips where there is no such compiler. */
+static void begin(struct inspected *p, const char *compiler, const char *flags, const char *link,
+		  const char *then)
 {
 	need_tool(compiler);
-	sides_run(&sides, "%s -std=c++17 %s -o classes $S/classes.cc && %s", compiler, flags, then);
+	sides_run(&sides,
+		  "O='%s %s.o' && { test -e \"$O\" || %s -std=c++17 %s -c -o \"$O\" $S/classes.cc; "
+		  "} && "
+		  "%s %s -o classes \"$O\" && %s",
+		  compiler, flags, compiler, flags, compiler, link, then);
 	inspected_start(p, &sides, "exec ./classes");
 	inspected_freeze(p);
 	inspected_classify(p);
@@ -77,11 +82,11 @@ static void check_block(const struct inspected *p, size_t i)
 	}
 }
 
-static void check(const char *compiler, const char *flags, const char *then)
+static void check(const char *compiler, const char *flags, const char *link, const char *then)
 {
 	struct inspected p;
 
-	begin(&p, compiler, flags, then);
+	begin(&p, compiler, flags, link, then);
 	for (size_t i = 0; i < p.count; i++)
 		check_block(&p, i);
 	inspected_end(&p);
@@ -90,50 +95,50 @@ static void check(const char *compiler, const char *flags, const char *then)
 static void with_debug_information(void **state)
 {
 	(void)state;
-	check("g++", "-g -O0", "true");
+	check("g++", "-g -O0", "", "true");
 }
 
 static void stripped(void **state)
 {
 	(void)state;
-	check("g++", "-O2", "strip classes");
+	check("g++", "-O2", "", "strip classes");
 }
 
 /* Tables need no relocation there, so they are in the file alone. */
 static void stripped_at_a_fixed_address(void **state)
 {
 	(void)state;
-	check("g++", "-O2 -no-pie", "strip classes");
+	check("g++", "-O2", "-no-pie", "strip classes");
 }
 
 static void static_and_stripped(void **state)
 {
 	(void)state;
-	check("g++", "-O2 -static", "strip classes");
+	check("g++", "-O2", "-static", "strip classes");
 }
 
 static void one_segment_for_code_and_constants(void **state)
 {
 	(void)state;
-	check("g++", "-O2 -no-pie -static -Wl,-z,noseparate-code", "strip classes");
+	check("g++", "-O2", "-no-pie -static -Wl,-z,noseparate-code", "strip classes");
 }
 
 static void of_clang(void **state)
 {
 	(void)state;
-	check("clang++", "-O2", "strip classes");
+	check("clang++", "-O2", "", "strip classes");
 }
 
 static void without_rtti(void **state)
 {
 	(void)state;
-	check("g++", "-O2 -fno-rtti", "true");
+	check("g++", "-O2 -fno-rtti", "", "true");
 }
 
 static void without_rtti_of_clang(void **state)
 {
 	(void)state;
-	check("clang++", "-O2 -fno-rtti", "true");
+	check("clang++", "-O2 -fno-rtti", "", "true");
 }
 
 /* No name is known; they are told apart all the same, and it is said what they begin with. */
@@ -142,7 +147,7 @@ static void without_rtti_and_symbols(void **state)
 	struct inspected p;
 
 	(void)state;
-	begin(&p, "g++", "-O2 -fno-rtti", "strip classes");
+	begin(&p, "g++", "-O2 -fno-rtti", "", "strip classes");
 	for (size_t i = 0; i < p.count; i++) {
 		const struct inspected_group *group = inspected_group_of(&p, i);
 

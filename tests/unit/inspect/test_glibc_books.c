@@ -68,6 +68,7 @@ static void end(struct program *p)
 	free(p->books);
 }
 
+/* It rests from then on. */
 static struct heap_image *freeze(const struct program *p, struct inventory *inventory)
 {
 	const struct freeze_hooks hooks = {.ctx = NULL};
@@ -78,6 +79,7 @@ static struct heap_image *freeze(const struct program *p, struct inventory *inve
 	assert_int_equal(freeze_new(p->side.pid, &freeze, reason), 0);
 	if (freeze_run(freeze, 60 * NS_PER_S, NULL, &hooks, reason))
 		fail_msg("%s", reason);
+	side_rests(&p->side);
 	assert_int_equal(freeze_account(freeze)->unread_bytes, 0);
 	image = heap_image_new(freeze_take_memory(freeze));
 	assert_non_null(image);
@@ -198,6 +200,7 @@ static void busy(void **state)
 		}
 		reach_free(reach);
 		heap_image_free(image);
+		side_goes_on(&p.side);
 	}
 	print_message("%zu of %d looks did not believe all\n", doubted, rounds(ROUNDS));
 	end(&p);
