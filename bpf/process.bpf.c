@@ -54,7 +54,9 @@ int on_exit(uint64_t *ctx)
 
 	bpf_map_delete_elem(&threads, &tid);
 	if (task->signal->live.counter > 0) {
-		anchor_ended(tgid, tid);
+		/* Of a process that ends as a whole the others are about to follow. */
+		if (!(task->signal->flags & SIGNAL_GROUP_EXIT))
+			anchor_ended(tgid, tid);
 		return 0;
 	}
 	if (tgid == config.tool)

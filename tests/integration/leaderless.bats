@@ -137,3 +137,19 @@ exec_by_thread() {
 @test "a thread other than the main one becomes another program: that is traced" {
 	each_mode exec_by_thread
 }
+
+# The main thread is one of the first to go, and nearly always not the last.
+@test "a process that ends as a whole: nothing is said of its main thread" {
+	local i
+
+	for ((i = 0; i < 10; i++)); do
+		fresh
+		start_target "$TARGETS/leaderless"
+		attach -v
+		tell crowd
+		end_target
+		tool_ends
+		! grep -e 'main thread has ended' -e 'its probes hang on' "$D/tool.err" || fail "round $i: it says that the process goes on"
+		clean
+	done
+}

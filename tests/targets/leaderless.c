@@ -4,6 +4,7 @@
  *	leave	the main thread ends
  *	next	the thread that obeys ends, and a new one goes on
  *	exec	it becomes the same program anew
+ *	crowd	so many more threads, which do nothing, that their end takes a while
  *	go	blocks that are held, that are lost, and that are freed
  * Usage: leaderless [first]; first: the main thread has ended before it is ready.
  */
@@ -14,6 +15,7 @@
 #include "truth.h"
 
 #define BLOCKS 50
+#define CROWD  2000
 
 static sem_t leave;
 static void *volatile held[BLOCKS];
@@ -84,6 +86,27 @@ static void start_serving(void)
 	pthread_detach(thread);
 }
 
+static void *idle(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void start_crowd(void)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (int i = 0; i < CROWD; i++) {
+		if (pthread_create(&thread, &small, idle, NULL))
+			truth_die("pthread_create");
+	}
+	pthread_attr_destroy(&small);
+}
+
 static void *serve(void *arg)
 {
 	const char *command;
@@ -97,6 +120,8 @@ static void *serve(void *arg)
 			leak_lost();
 			freed_again();
 			scrub();
+		} else if (!strcmp(command, "crowd")) {
+			start_crowd();
 		} else if (!strcmp(command, "next")) {
 			start_serving();
 			return NULL;
