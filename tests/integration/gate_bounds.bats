@@ -95,19 +95,21 @@ another_users() {
 	stop_tool
 	text_as_file
 	end_target
-	of_another_users_command
+}
+
+@test "another user's process" {
+	both another_users
 }
 
 of_another_users_command() {
-	clean
-	fresh
 	of_another_user short
 	timeout "$((2 * DEADLINE))" "$TOOL" -f json "${GATE[@]}" --children exact -- "${USER[@]}" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
 	grep '"version":1' "$D/both" | jq -es 'last | .comm == "short" and .attach == "gate"' >/dev/null || fail "$(grep -c . "$D/both") lines: $(<"$D/tool.err")"
 }
 
-@test "another user's process, and a command that becomes one" {
-	both another_users
+@test "a command that becomes another user's" {
+	need_hold
+	both of_another_users_command
 }
 
 # So many targets that end.

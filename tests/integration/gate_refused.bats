@@ -130,13 +130,39 @@ filtered() {
 	both filtered
 }
 
-# breakpoint BYTE: that byte, as printf has it, among those that malloc's jump takes.
+# breakpoint BYTE: that byte, in hexadecimal, among those that malloc's jump takes.
 breakpoint() {
 	local start offset malloc
 
 	read -r start offset < <(awk '/ r-xp .*\/lib\/libc.so.6$/ { split($1, range, "-"); print range[1], $3 }' "/proc/$T_PID/maps")
 	malloc=$(nm -D --defined-only "$D/lib/libc.so.6" | awk '$3 ~ /^malloc(@|$)/ { print $1; exit }')
-	printf '%b' "$1" | dd of="/proc/$T_PID/mem" bs=1 seek=$((0x$start - 0x$offset + 0x$malloc + 4)) conv=notrunc status=none
+	as_debugger "$T_PID" $((0x$start - 0x$offset + 0x$malloc + 4)) "$1"
+}
+
+# as_debugger PID ADDRESS BYTE: writes it as a debugger does, by PTRACE_POKEDATA. To others /proc/PID/mem of newer kernels may refuse text.
+as_debugger() {
+	/usr/bin/python3 - "$@" <<-'EOT' || fail 'no breakpoint'
+		import ctypes, os, sys
+		PEEK, POKE, DETACH, SEIZE, INTERRUPT, WALL = 2, 5, 17, 0x4206, 0x4207, 0x40000000
+		pid, address, byte = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3], 16)
+		ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+		ptrace.restype = ctypes.c_long
+		ptrace.argtypes = ctypes.c_long, ctypes.c_long, ctypes.c_ulong, ctypes.c_ulong
+		def call(request, data=0):
+		    ctypes.set_errno(0)
+		    result = ptrace(request, pid, address, data)
+		    if ctypes.get_errno():
+		        sys.exit(f"ptrace request {request:#x}: {os.strerror(ctypes.get_errno())}")
+		    return result
+		address, at = 0, address
+		call(SEIZE)
+		call(INTERRUPT)
+		os.waitpid(pid, WALL)
+		address = at
+		call(POKE, call(PEEK) & ~0xff & (1 << 64) - 1 | byte)
+		address = 0
+		call(DETACH)
+	EOT
 }
 
 debugged() {
@@ -145,9 +171,9 @@ debugged() {
 	calm_ledger 2
 	offset=$(nm -D --defined-only "$D/lib/libc.so.6" | awk '$3 ~ /^malloc(@|$)/ { print $1; exit }')
 	byte=$(od -An -t x1 -j $((0x$offset + 4)) -N 1 "$D/lib/libc.so.6" | tr -d ' ')
-	breakpoint '\xcc'
+	breakpoint cc
 	refuse_gate 'malloc is not as in its file: a debugger'
-	breakpoint "\\x$byte"
+	breakpoint "$byte"
 	gate_after_all
 }
 

@@ -46,6 +46,7 @@ children_of() {
 }
 
 @test "the same, each child with a gate of its own from its beginning" {
+	need_hold
 	both children_of '' --children exact
 }
 

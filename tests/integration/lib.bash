@@ -137,6 +137,14 @@ need() {
 	command -v "$1" >/dev/null || skip "no $1"
 }
 
+# Only where the kernel can hold new processes: by the function as 6.18 has it (user/kernel/feature_try.c).
+need_hold() {
+	local names
+
+	names=$(grep -aoz '^bpf_task_work_schedule_resume\(_impl\)\?$' /sys/kernel/btf/vmlinux | tr '\0' ' ') || :
+	[[ $names == 'bpf_task_work_schedule_resume_impl ' ]] || skip 'this kernel cannot hold new processes (6.18 can)'
+}
+
 # A port of the loopback interface that nobody listens on.
 free_port() {
 	/usr/bin/python3 -c 'import socket

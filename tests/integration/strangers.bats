@@ -13,11 +13,6 @@ end_child() {
 	kill -TERM "$1"
 }
 
-# Only where the kernel can hold new processes.
-need_hold() {
-	grep -qaz '^bpf_task_work_schedule_resume_impl$' /sys/kernel/btf/vmlinux || skip 'this kernel cannot hold new processes (6.18 can)'
-}
-
 # briefs COUNT COMMAND…: under the tool; so many processes are seen in which leak() allocated, seven blocks of 100 bytes each, and nothing is lost.
 briefs() {
 	local count=$1

@@ -16,6 +16,8 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/kernel/cpus.h"
+#include "user/kernel/feature_machine.h"
+#include "user/kernel/privilege.h"
 
 #define RING_BYTES (128u * 1024) /* about a thousand records for each CPU; a power of two */
 
@@ -83,6 +85,25 @@ static int watch_events(struct mapwatch *watch, int op, int fd, uint64_t index, 
 	return epoll_ctl(watch->epoll_fd, op, fd, &event) ? -errno : 0;
 }
 
+/*
+ * Debian's kernels, Ubuntu's and Android's have a third level of that setting, at which CAP_PERFMON
+ * is not enough. Others do not tell it from the second.
+ */
+static void mapwatch_log_refused(void)
+{
+	struct machine machine;
+
+	machine_read(&machine);
+	if (machine.perf_event_paranoid > 2 && machine_has_capability(&machine, CAP_PERFMON))
+		log_error("watching for new mappings is not permitted: kernel.perf_event_paranoid "
+			  "is %d, which takes CAP_SYS_ADMIN; set it to 2, or run memleakbpf as "
+			  "root (sudo)",
+			  machine.perf_event_paranoid);
+	else
+		log_error("watching for new mappings is not permitted; run memleakbpf as root "
+			  "(sudo), or give it CAP_PERFMON");
+}
+
 static int open_ring(struct mapwatch *watch, unsigned cpu)
 {
 	struct ring *ring = &watch->rings[watch->ring_count];
@@ -93,8 +114,7 @@ static int open_ring(struct mapwatch *watch, unsigned cpu)
 	if (ring->fd == -ENODEV) /* went offline a moment ago */
 		return 0;
 	if (ring->fd == -EACCES || ring->fd == -EPERM) {
-		log_error("watching for new mappings is not permitted; run memleakbpf as root "
-			  "(sudo), or give it CAP_PERFMON");
+		mapwatch_log_refused();
 		return ring->fd;
 	}
 	if (ring->fd < 0)
