@@ -34,6 +34,9 @@ struct inspect_target {
 struct inspect_command {
 	const struct inspect_config *config;
 	struct output *output;
+	/* Of looks at living processes, from one to the next. */
+	struct object_cache *objects;
+	struct kept_types *types;
 	struct inspect_target *targets;
 	size_t target_count;
 	bool confined, found_leaks, failed, stop;
@@ -82,6 +85,7 @@ static int inspect_copy_target(struct inspect_command *c, struct inspect_target 
 	const struct inspect_copying how = {
 		.by_fork = c->config->verdict.by_copy,
 		.max_pause_ns = c->config->verdict.max_pause_ns,
+		.objects = c->objects,
 	};
 	int err = inspect_find_target(target, reason);
 
@@ -104,6 +108,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 		.debuginfod = c->config->symbols.debuginfod,
 		.frame = frames ? inspected_frames_find : NULL,
 		.frame_ctx = frames,
+		.types = c->types,
 	};
 	struct inspection *now = NULL;
 	char comm[16];
@@ -234,6 +239,15 @@ static int inspect_add_targets(struct inspect_command *c)
 	return c->target_count ? 0 : first;
 }
 
+/* Without them every look is like the first. */
+static void inspect_keep(struct inspect_command *c)
+{
+	if (c->target_count < 2 && !c->config->pace.interval_ns)
+		return;
+	c->objects = object_cache_new();
+	c->types = c->objects ? kept_types_new(KEPT_TYPES_MAX) : NULL;
+}
+
 /* ---- core files --------------------------------------------------------------------------- */
 
 static int inspect_core(struct inspect_command *c, FILE *file, const char *path, int root)
@@ -316,10 +330,14 @@ int cmd_inspect(const union command_config *command)
 		      ?: output_open(&config->show, false, 0, true, config->verdict.contents > 0,
 				     &c.output);
 	if (!err)
+		inspect_keep(&c);
+	if (!err)
 		err = config->file_count ? inspect_cores(&c) : inspect_go_on(&c);
 	for (size_t i = 0; i < c.target_count; i++)
 		looks_keep(&c.targets[i].looks, NULL);
 	free(c.targets);
+	kept_types_free(c.types);
+	object_cache_free(c.objects);
 	close_err = output_close(c.output);
 	if ((err && err != -EPIPE) || (close_err && close_err != -EPIPE) || c.failed)
 		return 1;

@@ -289,8 +289,17 @@ int class_memory_types(struct class_memory *memory, const struct class_loaded *l
 {
 	const struct class_files *files = memory->files;
 
+	int err;
+
 	*out = NULL;
-	return files->symbolizer ? symbolizer_types(files->symbolizer, loaded->object, files->pid,
-						    loaded->deadline_ns, out)
-				 : 0;
+	if (!files->symbolizer)
+		return 0;
+	err = files->types ? kept_types_get(files->types, loaded->object, out) : 0;
+	if (err || *out)
+		return err;
+	err = symbolizer_types(files->symbolizer, loaded->object, files->pid, loaded->deadline_ns,
+			       out);
+	if (!err && *out && files->types)
+		kept_types_put(files->types, loaded->object, *out);
+	return err;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/inspect/kept_types.h"
 #include "user/process/memory_image.h"
 #include "user/process/object.h"
 #include "user/symbol/symbol.h"
@@ -26,6 +27,7 @@ struct class_files {
 	int (*object)(void *ctx, const struct mapping *m, struct object **out);
 	struct symbolizer *symbolizer; /* for names of variables; NULL: none are wanted */
 	pid_t pid;		       /* as the symbolizer knows it */
+	struct kept_types *types;      /* from earlier looks; NULL: none are kept */
 };
 
 struct class_memory;

@@ -108,6 +108,7 @@ static int inspect_open_names(struct inspect_run *run)
 		.object = class_process_object,
 		.symbolizer = traced ? traced->symbolizer : NULL,
 		.pid = run->process.pid,
+		.types = run->options->types,
 	};
 	if (!run->files.symbolizer)
 		run->files.symbolizer = run->own_names = symbolizer_new(&names);

@@ -9,6 +9,7 @@
 
 #include "user/heap/reach.h"
 #include "user/inspect/inspect_source.h"
+#include "user/inspect/kept_types.h"
 #include "user/model/frame.h"
 #include "user/model/inspection.h"
 #include "user/symbol/symbol.h"
@@ -50,6 +51,10 @@ struct inspect_options {
 		     const struct memory_thread *thread, uint64_t address,
 		     const struct frame **out);
 	void *frame_ctx;
+	/*
+	 * What debug information has said of the files of the source's cache; NULL: it is read anew
+	 */
+	struct kept_types *types;
 };
 
 /*

@@ -145,7 +145,7 @@ int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct fr
 			 struct inspect_source *out, char reason[static REASON_MAX])
 {
 	struct source_copy c = {.out = out};
-	int err = inspect_source_begin(pid, NULL, out, reason);
+	int err = inspect_source_begin(pid, how->objects, out, reason);
 
 	if (err)
 		return err;

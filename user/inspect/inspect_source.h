@@ -42,6 +42,7 @@ struct inspect_source {
 struct inspect_copying {
 	bool by_fork; /* where that is possible; else it stands still while it is read */
 	uint64_t max_pause_ns;
+	struct object_cache *objects; /* the caller's, who outlives the source; NULL: its own */
 };
 
 /*

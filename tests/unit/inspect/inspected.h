@@ -31,6 +31,9 @@ struct inspected {
 	struct object_cache *objects;
 	struct symbolizer *symbolizer;
 	struct block_classes *classes;
+	/* From one look to the next; NULL: each has its own. */
+	struct object_cache *lent;
+	struct kept_types *kept;
 };
 
 static inline int booked_order(const void *a, const void *b)
@@ -98,7 +101,8 @@ static inline void inspected_classify(struct inspected *p)
 	struct class_files files = {
 		.ctx = &process, .object = class_process_object, .pid = p->side.pid};
 
-	p->objects = process.objects = object_cache_new();
+	files.types = p->kept;
+	p->objects = process.objects = p->lent ?: object_cache_new();
 	p->symbolizer = files.symbolizer = symbolizer_new(&options);
 	assert_true(p->objects && p->symbolizer);
 	assert_int_equal(block_classes_find(p->image, &files, &p->classes), 0);
@@ -110,7 +114,8 @@ static inline void inspected_end(struct inspected *p)
 	block_classes_free(p->classes);
 	symbolizer_free(p->symbolizer);
 	heap_image_free(p->image);
-	object_cache_free(p->objects);
+	if (!p->lent)
+		object_cache_free(p->objects);
 	free(p->books);
 	side_end(&p->side);
 }

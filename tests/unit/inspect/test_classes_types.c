@@ -12,6 +12,10 @@
 
 static struct sides sides;
 
+/* NULL: nothing is kept. */
+static struct object_cache *lent;
+static struct kept_types *kept;
+
 static int setup(void **state)
 {
 	(void)state;
@@ -30,6 +34,8 @@ static int teardown(void **state)
 static void begin(struct inspected *p, struct inventory *inventory)
 {
 	inspected_start(p, &sides, "exec ./types");
+	p->lent = lent;
+	p->kept = kept;
 	inspected_freeze(p);
 	for (size_t i = 0; i < p->count; i++)
 		p->image->entered[i].stack = HEAP_OLD;
@@ -152,6 +158,28 @@ static void of_cxx_by_clang(void **state)
 	check(true);
 }
 
+/* They are taken from the first look at the file: for the second there is no debug information any more. */
+static void kept_for_the_next_look(void **state)
+{
+	(void)state;
+	for (int room = 0; room < 2; room++) {
+		sides_run(&sides, "gcc -g -o types $S/types.c && objcopy --only-keep-debug types "
+				  "types.debug && "
+				  "strip types && objcopy --add-gnu-debuglink=types.debug types");
+		lent = object_cache_new();
+		kept = kept_types_new(room ? KEPT_TYPES_MAX : 64);
+		assert_true(lent && kept);
+		check(true);
+		sides_run(&sides, "rm types.debug");
+		check(room);
+		/* Another program by that name. */
+		sides_run(&sides, "gcc -o types $S/types.c");
+		check(false);
+		kept_types_free(TAKE_PTR(kept));
+		object_cache_free(TAKE_PTR(lent));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +194,7 @@ int main(void)
 		cmocka_unit_test(stripped),
 		cmocka_unit_test(of_cxx),
 		cmocka_unit_test(of_cxx_by_clang),
+		cmocka_unit_test(kept_for_the_next_look),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
