@@ -84,19 +84,22 @@ static int unknown_report(struct heap_image *image, const struct unknown_heap *h
 {
 	struct inventory_allocator *allocator = walker_allocator(image, heap->name);
 	const struct maps *maps = image->memory->maps;
+	bool named = false; /* some kernels do not keep names (CONFIG_ANON_VMA_NAME) */
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps_count(maps); i++) {
 		const struct mapping *m = maps_at(maps, i);
 
-		if (unknown_begins(m->path, heap->mapping))
-			err = walker_report(image, allocator, INVENTORY_UNBELIEVED, m->start,
-					    m->end, UINT64_MAX);
+		if (!unknown_begins(m->path, heap->mapping))
+			continue;
+		named = true;
+		err = walker_report(image, allocator, INVENTORY_UNBELIEVED, m->start, m->end,
+				    UINT64_MAX);
 	}
 	if (heap->walked)
 		walker_doubt(allocator, "its books were not found: it may be a version that is not "
 					"known, or not in use");
-	else if (heap->mapping)
+	else if (named)
 		walker_doubt(allocator, "its books are not known");
 	else
 		walker_doubt(allocator, "its books are not known, and what it has is among the "

@@ -68,6 +68,24 @@ static void named_as_a_program(void **state)
 	heap_image_free(image);
 }
 
+/* A kernel that does not keep the names of mappings: the library tells, and nobody knows which memory is its. */
+static void without_names_of_mappings(void **state)
+{
+	struct heap_image *image = fake_image("20000000-20010000 r-xp 00000000 08:01 7 "
+					      "/usr/lib/libclang_rt.scudo_standalone-x86_64.so\n"
+					      "30000000-30100000 rw-p 00000000 00:00 0 \n");
+	struct inventory inventory = {0};
+
+	(void)state;
+	image->inventory = &inventory;
+	fake_find_dead(image);
+	assert_int_equal(inventory.count, 1);
+	assert_string_equal(inventory.allocators[0].shown.name, "Scudo");
+	assert_non_null(strstr(inventory.allocators[0].shown.why, "among the mappings"));
+	assert_int_equal(inventory.allocators[0].shown.unbelieved_bytes, 0);
+	heap_image_free(image);
+}
+
 /* One that has been walked is known. */
 static void walked(void **state)
 {
@@ -296,6 +314,7 @@ int main(void)
 		cmocka_unit_test(v8_in_a_cage),
 		cmocka_unit_test(oilpan),
 		cmocka_unit_test(named_as_a_program),
+		cmocka_unit_test(without_names_of_mappings),
 		cmocka_unit_test(v8_pages),
 		cmocka_unit_test(unasked),
 	};
