@@ -236,6 +236,8 @@ struct target_info {
 #define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
 /* tells its allocations by USDT probes: these count, and no calls of functions */
 #define TARGET_TELLS 16u
+/* runs CPython, of which python_rows knows (bpf/python_abi.h) */
+#define TARGET_PYTHON 32u
 
 struct bad_free_key {
 	uint32_t target_id;
@@ -287,6 +289,10 @@ enum event_type {
 	EVENT_LOADED, /* target_id has mapped libraries, and waits until their probes are in */
 	EVENT_ANCHOR_ENDED, /* the thread `pid` of target_id has ended, others go on */
 	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
+	/* bpf/python_abi.h, before the first stack that needs them */
+	EVENT_PYTHON_CODE,
+	EVENT_PYTHON_CHAIN,
+	EVENT_PYTHON_FAILED,
 };
 
 struct event_header {
@@ -298,6 +304,9 @@ struct event_header {
 struct stack_event {
 	struct event_header header;
 	uint64_t stack_id;
+	/* the hash of the Python functions in it; 0: none, and the id is what the walk gives */
+	uint64_t python;
+	uint64_t walk_id; /* what that gives of it; of a copy, that comes with finishing it */
 	uint32_t slot;
 	uint32_t tid;
 	uint16_t frame_count;
@@ -306,7 +315,7 @@ struct stack_event {
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct stack_event) == 40 + 8 * ABI_MAX_FRAMES, "ABI");
+_Static_assert(sizeof(struct stack_event) == 56 + 8 * ABI_MAX_FRAMES, "ABI");
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that

@@ -149,7 +149,7 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	p->size = size;
 	p->target_id = id;
 	p->op = resize ? OP_REALLOC : cookie.op;
-	p->slot = wanted ? stack_slot(ctx, 0, 0, thread, id) : ABI_NO_SLOT;
+	p->slot = wanted ? stack_slot(ctx, 0, 0, thread, &target) : ABI_NO_SLOT;
 	if (resize)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
 	else

@@ -168,7 +168,7 @@ static __always_inline uint32_t free_slot(struct pt_regs *ctx, const struct targ
 {
 	struct thread_state *thread = current_thread_new(target);
 
-	return thread ? stack_slot(ctx, 0, 0, thread, target->id) : ABI_NO_SLOT;
+	return thread ? stack_slot(ctx, 0, 0, thread, target) : ABI_NO_SLOT;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "bpf/hold.h"
 #include "bpf/loss.h"
 #include "bpf/number.h"
+#include "bpf/python.h"
 #include "bpf/unwind.h"
 
 #include <bpf/bpf_core_read.h>
@@ -86,6 +87,8 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	unwind_forked(info->id, fresh.id);
+	if (fresh.flags & TARGET_PYTHON)
+		python_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
@@ -129,8 +132,8 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	fresh.id = number_target();
-	/* Whether the new program tells its allocations is not known yet. */
-	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS);
+	/* Whether the new program tells its allocations, or is Python's, is not known yet. */
+	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS | TARGET_PYTHON);
 	fresh.leaver = fresh.pad = 0;
 	if (hold && fresh.id)
 		event.held = hold_begin(task, fresh.id);

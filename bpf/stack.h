@@ -5,6 +5,7 @@
 
 #include "bpf/loss.h"
 #include "bpf/number.h"
+#include "bpf/python.h"
 #include "bpf/walk.h"
 
 static __always_inline uint32_t slot_take(void)
@@ -63,12 +64,54 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	return slot_without_stack(key->target_id);
 }
 
+/* The Python functions of a stack; both NULL where there are none. */
+struct stack_python {
+	struct python_row *row;
+	struct python_thread *thread;
+};
+
+#ifdef MEMLEAKBPF_OLD_KERNEL
+#define stack_python_hash(python) 0
+#define stack_python_tell(python) 0
+#else
+static __always_inline void stack_python_follow(struct stack_python *python, uint32_t target_id)
+{
+	struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
+	struct python_thread *py;
+
+	if (!row || !config.task_storage)
+		return;
+	py = bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(), NULL,
+				  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!py)
+		return;
+	py->target_id = target_id;
+	python_follow(row, py);
+	python->row = row;
+	python->thread = py;
+}
+
+/* 0: it is in no Python function. */
+static __always_inline uint64_t stack_python_hash(const struct stack_python *python)
+{
+	return python && python->thread ? python->thread->chain.hash : 0;
+}
+
+/* 0, or what user space has to know of them could not be sent. */
+static __always_inline int stack_python_tell(const struct stack_python *python)
+{
+	return stack_python_hash(python) ? python_tell(python->row, python->thread) : 0;
+}
+#endif
+
 #ifdef MEMLEAKBPF_OLD_KERNEL
 /* Walks by frame pointers never end there. */
-static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
+static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id,
+					     const struct stack_python *python)
 {
 	(void)thread;
 	(void)target_id;
+	(void)python;
 	return ABI_NO_SLOT;
 }
 #else
@@ -77,7 +120,8 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
  * for each stack that looks different, and user space finishes it. ABI_NO_SLOT when there is no
  * room: the stack then stays as short as it is, and says so.
  */
-static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
+static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id,
+					     const struct stack_python *python)
 {
 	struct stack_copy_event *copy = bpf_ringbuf_reserve(&copies, sizeof(*copy), 0);
 	struct stack_key key = {.target_id = target_id};
@@ -87,6 +131,10 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 		return ABI_NO_SLOT;
 	if (!unwind_copy(&thread->unwind, copy))
 		goto discard;
+	copy->stack.walk_id = copy->stack.stack_id;
+	copy->stack.python = stack_python_hash(python);
+	if (copy->stack.python)
+		copy->stack.stack_id = unwind_mix_ids(copy->stack.stack_id, copy->stack.python);
 	key.stack_id = copy->stack.stack_id;
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
@@ -95,6 +143,8 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	}
 	/* They are worth some of the slots, not all. */
 	if (__sync_fetch_and_add(&shared.copies, 1) >= config.max_slots / 4)
+		goto discard;
+	if (stack_python_tell(python))
 		goto discard;
 	slot = slot_take();
 	if (slot == ABI_NO_SLOT)
@@ -122,10 +172,13 @@ discard:
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. `pc`, `flags`: as for walk_begin().
+ * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python
+ * `python` is what it is in, and what the thread remembers of its walks is not the slot, but the
+ * walk's hash: in one and the same C function may be any Python function.
  */
-static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
-					   struct thread_state *thread, uint32_t target_id)
+static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
+						  uint32_t target_id,
+						  const struct stack_python *python)
 {
 	struct stack_key key = {.target_id = target_id};
 	struct stack_event *event = &thread->event;
@@ -133,20 +186,23 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 	uint64_t size;
 	uint32_t slot;
 
-	walk_begin(ctx, pc, flags, thread, target_id);
-	slot = unwind_recall(&thread->unwind);
-	if (slot != ABI_NO_SLOT)
-		return slot;
-	key.stack_id = walk_stack(thread, flags);
+	key.stack_id = event->walk_id = walk_stack(thread, flags);
 	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
-		slot = slot_of_copy(thread, target_id);
+		slot = slot_of_copy(thread, target_id, python);
 		if (slot != ABI_NO_SLOT)
 			return slot;
 	}
+	event->python = stack_python_hash(python);
+	if (event->python)
+		key.stack_id = unwind_mix_ids(event->walk_id, event->python);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
-		unwind_remember(&thread->unwind, *found);
+		unwind_remember(&thread->unwind, python ? event->walk_id : *found);
 		return *found;
+	}
+	if (stack_python_tell(python)) {
+		count_lost(target_id, LOST_FRAMES);
+		return slot_without_stack(target_id);
 	}
 
 	event->slot = slot_take();
@@ -168,6 +224,45 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 		return slot_without_stack(target_id);
 	}
 	return slot_publish(&key, event->slot, event->end);
+}
+
+#ifndef MEMLEAKBPF_OLD_KERNEL
+/* A walk that the thread remembers, and where in Python it is, are a stack together. */
+static __always_inline uint32_t stack_slot_python(uint32_t flags, struct thread_state *thread,
+						  uint32_t target_id, uint64_t walk_id)
+{
+	struct stack_key key = {.target_id = target_id, .stack_id = walk_id};
+	struct stack_python python = {};
+	uint32_t *found;
+
+	stack_python_follow(&python, target_id);
+	if (walk_id != ABI_NO_SLOT) {
+		if (stack_python_hash(&python))
+			key.stack_id = unwind_mix_ids(walk_id, stack_python_hash(&python));
+		found = bpf_map_lookup_elem(&stacks, &key);
+		if (found)
+			return *found;
+	}
+	return stack_slot_walked(flags, thread, target_id, &python);
+}
+#endif
+
+/* The slot of the stack at the registers. `pc`, `flags`: as for walk_begin(). */
+static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
+					   struct thread_state *thread,
+					   const struct target_info *target)
+{
+	uint64_t known;
+
+	walk_begin(ctx, pc, flags, thread, target->id);
+	known = unwind_recall(&thread->unwind);
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	if (target->flags & TARGET_PYTHON)
+		return stack_slot_python(flags, thread, target->id, known);
+#endif
+	if (known != ABI_NO_SLOT)
+		return (uint32_t)known;
+	return stack_slot_walked(flags, thread, target->id, NULL);
 }
 
 #endif

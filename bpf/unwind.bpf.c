@@ -213,7 +213,7 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 	return count;
 }
 
-__noinline uint32_t unwind_recall(struct unwind_state *state)
+__noinline uint64_t unwind_recall(struct unwind_state *state)
 {
 	const struct unwind_target *target;
 	struct unwind_trail *trail;
@@ -232,7 +232,7 @@ __noinline uint32_t unwind_recall(struct unwind_state *state)
 	return trail->number;
 }
 
-__noinline int unwind_remember(struct unwind_state *state, uint32_t number)
+__noinline int unwind_remember(struct unwind_state *state, uint64_t number)
 {
 	struct unwind_trail *trail;
 

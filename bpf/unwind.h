@@ -39,10 +39,10 @@ struct unwind_trail {
 	uint32_t target_id; /* 0: empty */
 	uint32_t generation;
 	uint32_t count;	 /* words read; more than UNWIND_TRAIL_WORDS: not all of them are here */
-	uint32_t other;	 /* not 0: it depended on more, or on words that are far away */
-	uint32_t number; /* what the stack was found to be */
+	uint8_t other;	 /* not 0: it depended on more, or on words that are far away */
 	uint8_t uses_fp; /* the first frame pointer mattered: without it, any will do */
-	uint8_t pad[3];
+	uint8_t pad[2];
+	uint64_t number;		 /* what the stack was found to be */
 	uint32_t at[UNWIND_TRAIL_WORDS]; /* address - regs.sp */
 	uint64_t words[UNWIND_TRAIL_WORDS];
 };
@@ -95,6 +95,14 @@ enum unwind_answer {
 	UNWIND_UNKNOWN,
 };
 
+/* The id of a stack: of the walk, and of what else is known of it. Never 0. */
+static inline uint64_t unwind_mix_ids(uint64_t walk_id, uint64_t other)
+{
+	uint64_t id = (walk_id ^ other * 0xc2b2ae3d27d4eb4full) * 0x9e3779b97f4a7c15ull;
+
+	return (id ^ id >> 32) ?: 1;
+}
+
 #ifdef __bpf__
 /*
  * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses),
@@ -107,13 +115,13 @@ int unwind_stack(struct unwind_state *state, struct stack_event *event);
  * Instead of unwind_stack(): the number that unwind_remember() was given for the very stack that
  * the thread has now, if it has not forgotten it; else ABI_NO_SLOT, and nothing has changed.
  */
-uint32_t unwind_recall(struct unwind_state *state);
+uint64_t unwind_recall(struct unwind_state *state);
 
 /*
  * After unwind_stack(): its stack is `number` from now on. Does nothing where the walk cannot be
  * remembered.
  */
-int unwind_remember(struct unwind_state *state, uint32_t number);
+int unwind_remember(struct unwind_state *state, uint64_t number);
 
 /*
  * After a walk that ended with STACK_END_NO_MAPPING: takes down in *event what user space needs to

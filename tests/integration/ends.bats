@@ -194,12 +194,11 @@ like_heaptrack() {
 	[[ $(((ours - theirs) * 50)) -le $theirs && $(((theirs - ours) * 50)) -le $theirs ]] || fail "$ours, not about $theirs"
 }
 
-@test "as many different stacks as heaptrack finds: python3, git, perl" {
+# Not python3: what is one stack of C functions to heaptrack is as many as there are Python functions in it.
+@test "as many different stacks as heaptrack finds: git, perl" {
 	need heaptrack
 	# The same run twice.
-	export PYTHONHASHSEED=0 PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0
-	like_heaptrack python3 /usr/bin/python3 -c 'import json, re
-for i in range(50): json.loads(json.dumps({"a": [str(i)] * 50}))'
+	export PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0
 	git init -q "$D/repo"
 	for i in 1 2 3 4 5; do
 		seq $((i * 1000)) >"$D/repo/file$i"

@@ -76,3 +76,72 @@ java_whole='all($stacks[]; .end == "complete" and (java | any(. // "" | startswi
 @test "Java: compiled, no frame that is none" {
 	java_stacks 20000 "$java_only"
 }
+
+# python_stacks [INTERPRETER [OPTION…]]: the frames are those that sys._getframe() has given, with the names and lines of the moment.
+python_stacks() {
+	local python=${1:-/usr/bin/python3}
+
+	T_PID=
+	run_target env PYTHONHASHSEED=0 "$python" "$HERE/../targets/leak_python.py"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach "${@:2}"
+	echo >&"$T_IN"
+	target_line '['
+	printf '%s\n' "$LINE" >"$D/truth"
+	snap
+	printf '%s\n' "$SNAP" >"$D/result"
+	"$HERE/managed_python.py" "$D/truth" "$D/result" ${2:+native} || fail "$python"
+	jq -e '[.lost[]] | add == 0' "$D/result" >/dev/null || fail 'something was lost'
+	echo >&"$T_IN"
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
+has_python_frames() {
+	/usr/bin/python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || skip 'this python3 is not one of 3.11 to 3.13'
+}
+
+@test "Python: each function with its line: threads, generators, asyncio, callbacks from C, code that is gone" {
+	has_python_frames
+	each_mode python_stacks
+}
+
+@test "Python: --native-frames: as many calls of the interpreter as C has made" {
+	has_python_frames
+	python_stacks /usr/bin/python3 --native-frames
+}
+
+# A program that exports what CPython exports, and leads whoever follows it astray.
+forged() {
+	T_PID=
+	run_target "$TARGETS/forged_python"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach -v
+	for how in circle plain text far other place; do
+		echo "$how" >&"$T_IN"
+		target_line 'done'
+	done
+	snap
+	holds '[.lost[]] | add == 0'
+	holds '[.stacks[] | select(.live.bytes == 5001)] | length == 1 and .[0].end == "truncated" and
+		(.[0].frames | map(select(.kind == "python")) | length > 100 and all(.function == "for?ge" and (has("line") | not)))'
+	# Of 128 frames at the most, of which one at least is malloc.
+	holds '[.stacks[] | select(.live.bytes == 5001).frames | length] == [128]'
+	holds '[.stacks[] | select(.live.bytes == 5002).frames[] | select(.kind == "python").function] == ["for?ge"]'
+	holds '[.stacks[] | select(.live.bytes == 5003).frames[] | select(.kind == "python").function | length] == [257]'
+	# What cannot be followed to its end is not shown at all, and that is said once.
+	holds '[.stacks[] | select(.live.bytes > 5003)] | (map(.live.count) | add) == 3 and
+		all(.[].frames[]; .kind != "python") and all(.[].frames[1]; .function == "_PyEval_EvalFrameDefault")'
+	tool_says 'stacks without frames of Python: a frame of it is in no memory .number 1, at 0x10.'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+	[[ $(grep -c 'stacks without frames' "$D/tool.err") -eq 1 ]] || fail 'said more than once'
+}
+
+@test "Python: one that is none: frames in circles, without memory, of other objects" {
+	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
+	each_mode forged
+}

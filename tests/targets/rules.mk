@@ -139,6 +139,15 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(targets_go_env_$(subst .,,$(suffix $@))) \
 		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .
 
+# Exports what an interpreter exports.
+ifeq ($(MACHINE),x86_64)
+TARGETS += $(targets_out)/forged_python
+endif
+$(targets_out)/forged_python: $(targets_src)/forged_python.c $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic $< -o $@
+
 targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))
 ifneq ($(targets_have_java),)
 TARGETS += $(targets_out)/leak_java/LeakJava.class

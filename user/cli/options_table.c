@@ -226,6 +226,8 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_LEAKS, "report double, wild and mismatched frees as well (remembers N freed blocks: {default})")}},
 
 	{"no-inlines", 0, NULL, LIVE | SURVEY, UNSET(symbols.inlines), .texts = {ON(PAGE_WATCH, "leave inlined calls out")}},
+	{"native-frames", 0, NULL, LIVE, FLAG(trace.native_frames),
+	 .texts = {ON(PAGE_WATCH, "an interpreter's own C functions, too")}},
 	{"debuginfod", 0, NULL, LIVE | SURVEY | INSPECT, VALUE(option_apply_debuginfod, bool, symbols.debuginfod),
 	 .variable = "DEBUGINFOD_URLS", .texts = {{.pages = PAGE_WATCH, .with_next = true}}},
 	{"no-debuginfod", 0, NULL, LIVE | SURVEY | INSPECT, VALUE(option_apply_false, bool, symbols.debuginfod),

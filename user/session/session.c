@@ -202,6 +202,7 @@ static int session_start_trace(struct session *s)
 		.gate = o->trace.gate || o->trace.attach == ATTACH_GATE,
 		.gate_only = o->trace.attach == ATTACH_GATE,
 		.frame_pointers = o->trace.frame_pointers,
+		.native_frames = o->trace.native_frames,
 		.max_frames = o->trace.depth,
 		.max_live = o->trace.max_live,
 		.max_stacks = o->trace.max_stacks,

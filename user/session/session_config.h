@@ -41,6 +41,7 @@ struct trace_config {
 	enum attach_mode attach; /* ATTACH_AUTO: the best that this kernel has; or ATTACH_GATE */
 	bool gate;		 /* where it can be; else probes */
 	bool frame_pointers;	 /* no unwind tables */
+	bool native_frames;	 /* an interpreter's own functions too */
 	uint32_t depth;		 /* frames, 2 to ABI_MAX_FRAMES */
 	bool mmap;
 	const char *object; /* -O, NULL: any */

@@ -50,6 +50,9 @@ void queued_event_release(struct queued_event *event)
 	case QUEUED_MAP:
 		free(event->map);
 		break;
+	case QUEUED_PYTHON:
+		free(event->python);
+		break;
 	}
 }
 
@@ -105,6 +108,9 @@ static int event_queue_on_ring(void *ctx, void *data, size_t size)
 	if (header->type == EVENT_STACK) {
 		event.kind = QUEUED_STACK;
 		event.stack = copy;
+	} else if (header->type >= EVENT_PYTHON_CODE && header->type <= EVENT_PYTHON_FAILED) {
+		event.kind = QUEUED_PYTHON;
+		event.python = copy;
 	} else {
 		event.kind = QUEUED_PROCESS;
 		event.process.event = copy;
@@ -226,6 +232,10 @@ int event_queue_fill(struct event_queue *queue)
 		return log_errno(err, "cannot read the BPF ring buffer");
 	if (copies_take(queue->copies, event_queue_on_copy, queue))
 		queue->failed = true;
+	/* The Python functions that copied stacks are in were sent before them. */
+	err = ring_buffer__consume(queue->ring);
+	if (err < 0)
+		return log_errno(err, "cannot read the BPF ring buffer");
 	/*
 	 * Again, if events came meanwhile: records of mappings that are older than these may be in
 	 * rings that had been read.

@@ -14,6 +14,9 @@
 #include "user/trace/growth.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/late_probes.h"
+#include "user/trace/python_names.h"
+#include "user/trace/python_rows.h"
+#include "user/trace/python_stack.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
@@ -310,9 +313,12 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	struct target *target = target_by_id(trace, event->header.target_id);
 	size_t count = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
 	struct location locations[ABI_MAX_FRAMES];
-	uint64_t id = event->stack_id;
+	uint64_t id = event->python ? event->walk_id : event->stack_id;
+	struct stack_place places[PYTHON_STACK_MAX];
 	struct stack_entry *entry;
 	bool refreshed = false, fresh;
+	uint8_t end = event->end;
+	size_t place_count;
 
 	if (!target)
 		return;
@@ -321,16 +327,17 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
 	if (trace->options.old)
 		id = unwind_stack_id(locations, count, event->end);
-	entry = stack_table_add(trace->stacks, target->id, id, count, &fresh);
+	place_count = python_stack_weave(trace, target, locations, count, event->python, places,
+					 &id, &end);
+	entry = stack_table_add(trace->stacks, target->id, id, place_count, &fresh);
 	if (entry && fresh) {
 		entry->pid = target->pid;
-		for (size_t i = 0; i < count; i++)
-			entry->places[i].location = locations[i];
+		memcpy(entry->places, places, place_count * sizeof(places[0]));
 		entry->nested = event_is_nested(trace, target, locations, count);
 		event_name_allocator(trace, entry);
 	}
 	if (entry && id != event->stack_id)
-		stack_table_finish(trace->stacks, target->id, event->stack_id, id, event->end);
+		stack_table_finish(trace->stacks, target->id, event->stack_id, id, end);
 }
 
 static int event_finish_copy(struct trace *trace, const struct target *target,
@@ -362,9 +369,15 @@ static void event_handle_stack_copy(struct trace *trace, const struct stack_copy
 		event_handle_stack(trace, &copy->stack);
 		return;
 	}
+	event.walk_id = event.stack_id;
+	event.python = copy->stack.python;
+	/* Then what it is is known only with the functions' names. */
+	if (event.python)
+		event.stack_id = copy->stack.stack_id;
 	event_handle_stack(trace, &event);
-	stack_table_finish(trace->stacks, target->id, copy->stack.stack_id, event.stack_id,
-			   event.end);
+	if (!event.python)
+		stack_table_finish(trace->stacks, target->id, copy->stack.stack_id, event.stack_id,
+				   event.end);
 }
 
 static void event_handle_process(struct trace *trace, struct queued_event *queued)
@@ -398,6 +411,21 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 	}
 }
 
+static void event_handle_python(struct trace *trace, const struct event_header *header)
+{
+	switch (header->type) {
+	case EVENT_PYTHON_CODE:
+		python_names_add_code(trace->python, (const void *)header);
+		break;
+	case EVENT_PYTHON_CHAIN:
+		python_names_add_chain(trace->python, (const void *)header);
+		break;
+	case EVENT_PYTHON_FAILED:
+		python_rows_failed(trace, (const void *)header);
+		break;
+	}
+}
+
 static void event_handle(struct trace *trace, struct queued_event *event)
 {
 	switch (event->kind) {
@@ -412,6 +440,9 @@ static void event_handle(struct trace *trace, struct queued_event *event)
 		break;
 	case QUEUED_MAP:
 		event_handle_map(trace, event->map);
+		break;
+	case QUEUED_PYTHON:
+		event_handle_python(trace, event->python);
 		break;
 	}
 }

@@ -29,6 +29,7 @@ static void known_object_free(struct trace *trace, struct known_object *known)
 		trace_detach(trace, known->probes[i].in_all);
 		probe_set_free(known->probes[i].set);
 	}
+	free(known->python);
 	free(known);
 }
 
@@ -218,6 +219,20 @@ static void known_attach_new(struct trace *trace, struct known_object *known,
 	}
 }
 
+/* Is it CPython? Without memory, no. */
+static struct known_python *known_python_look(struct object *object)
+{
+	struct known_python *python = calloc(1, sizeof(*python));
+	int err = python ? python_find(object, &python->runtime, python->refusal) : -ENOMEM;
+
+	if (err && err != -ENOTSUP) {
+		free(python);
+		return NULL;
+	}
+	python->object = object;
+	return python;
+}
+
 static struct known_object *known_object_new(struct trace *trace, struct object *object,
 					     uint64_t id)
 {
@@ -243,6 +258,7 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 			known->probes[role].set = NULL;
 		}
 	}
+	known->python = known_python_look(object);
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
 	if (!known->hh.tbl) {
 		known_object_free(trace, known);

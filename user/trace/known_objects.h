@@ -11,6 +11,7 @@
 #include "user/base/hash.h"
 #include "bpf/unwind_abi.h"
 #include "user/process/object.h"
+#include "user/target/cpython.h"
 #include "user/trace/state.h"
 
 /* What an object may have functions for that get probes. */
@@ -30,11 +31,19 @@ struct known_probes {
 	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when in_all is complete; 0: it is not */
 };
 
+/* An object that is CPython. */
+struct known_python {
+	const struct object *object;
+	struct python_runtime runtime;
+	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
+};
+
 struct known_object {
 	uint64_t id;		       /* object_id(): the key */
 	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
 	struct known_probes probes[KNOWN_ROLES];
-	bool told; /* known_object_tell_kernel() */
+	struct known_python *python; /* NULL: it is something else */
+	bool told;		     /* known_object_tell_kernel() */
 	UT_hash_handle hh;
 };
 

@@ -121,8 +121,8 @@ static bool reader_take_final_id(struct stack *stack, const struct trace *trace,
 {
 	const struct stack_entry *entry;
 
-	/* There the kernel side knows less: events.c. */
-	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old)
+	/* There the kernel side knows less: events.c; and of no function what it is called. */
+	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !trace->has_python)
 		return false;
 	entry = stack_table_find(trace->stacks, target_id, stack->id);
 	if (!entry || !entry->same_as)

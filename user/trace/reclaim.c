@@ -6,6 +6,8 @@
 #include "user/base/log.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/trace/live_walk.h"
+#include "user/trace/python_names.h"
+#include "user/trace/python_rows.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
@@ -41,6 +43,10 @@ void reclaim_ended(struct trace *trace)
 		trace->ended = target->next_ended;
 		slots_release_target(trace, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
+		if (target->has_python) {
+			python_names_remove_target(trace->python, target->id);
+			python_rows_drop(trace, target->id);
+		}
 		target_id_give(trace, target->id);
 		target_free(trace, target);
 	}

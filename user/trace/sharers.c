@@ -133,6 +133,8 @@ void sharers_register(struct trace *trace, const struct target *target)
 		info.flags |= TARGET_LAYERED;
 	if (target->tells)
 		info.flags |= TARGET_TELLS;
+	if (target->has_python)
+		info.flags |= TARGET_PYTHON;
 	for (sharer = target->sharers; sharer; sharer = sharer->next) {
 		uint32_t tgid = (uint32_t)sharer->pid;
 

@@ -44,6 +44,8 @@ struct trace {
 	size_t ended_count;
 	struct spawn_table *spawns;
 	struct stack_table *stacks;
+	struct python_names *python;
+	bool has_python; /* some target has, or had, frames of it */
 	struct symbolizer *symbolizer;
 	struct known_layout *layouts; /* uthash by object_id(): thread_variables.h */
 

@@ -116,6 +116,8 @@ int target_register(struct trace *trace, const struct target *target)
 		info.flags |= TARGET_LAYERED;
 	if (target->tells)
 		info.flags |= TARGET_TELLS;
+	if (target->has_python)
+		info.flags |= TARGET_PYTHON;
 	err = bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info, BPF_ANY);
 	if (err)
 		return log_errno(err, "cannot enter process %d in the table of targets",

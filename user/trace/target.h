@@ -70,6 +70,7 @@ struct target {
 	bool layered;		   /* has several allocators */
 	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;	   /* it could, but its functions had been traced already */
+	bool has_python;	   /* python_rows.h: the programs know its interpreter */
 	bool has_names;		   /* the symbolizer knows the process */
 	bool alive;		   /* TARGET_REMOVED: its process may go on */
 	bool gone;		   /* its pidfd says so, while events are taken in: target_life.h */
@@ -86,10 +87,11 @@ struct target {
 	uint64_t start_ns; /* CLOCK_MONOTONIC, of tracing it */
 	/* It has run for long, and goes on while its first probes come: nothing waits for us. */
 	bool runs;
-	uint64_t snapshot_ns;	     /* of its last snapshot, 0: none */
-	struct stop *hold;	     /* while it is held at its end, else NULL */
-	bool copy_refused;	     /* --snapshot=fork was not possible, which has been said */
-	struct freeze_forks forks;   /* that were made for it */
+	uint64_t snapshot_ns;	   /* of its last snapshot, 0: none */
+	struct stop *hold;	   /* while it is held at its end, else NULL */
+	bool copy_refused;	   /* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks; /* that were made for it */
+	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
 	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
 	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */
 	void *user_data;

@@ -10,6 +10,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
 #include "user/trace/make_way.h"
+#include "user/trace/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
 
@@ -259,6 +260,7 @@ int target_attach_image(struct trace *trace, struct target *target)
 		if (image_range_at(target->image, i)->object)
 			teller_look_at(trace, target, image_range_at(target->image, i)->object);
 	}
+	python_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
 

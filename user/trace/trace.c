@@ -22,6 +22,7 @@
 #include "user/trace/known_objects.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
+#include "user/trace/python_names.h"
 #include "user/trace/reader.h"
 #include "user/trace/sampling.h"
 #include "user/trace/sharers.h"
@@ -360,9 +361,10 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->stats_fd = trace->sharers_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
+	trace->python = python_names_new();
 	trace->spawns = spawn_table_new();
 	trace->symbolizer = symbolizer_new(&options->symbols);
-	if (trace->objects && trace->stacks && trace->spawns && trace->symbolizer)
+	if (trace->objects && trace->stacks && trace->python && trace->spawns && trace->symbolizer)
 		err = trace_start(trace);
 	if (err) {
 		trace_free(trace);
@@ -406,6 +408,7 @@ void trace_free(struct trace *trace)
 	memleakbpf__destroy(trace->skel);
 	sleepers_free(trace->sleepers);
 	stack_table_free(trace->stacks);
+	python_names_free(trace->python);
 	spawn_table_free(trace->spawns);
 	symbolizer_free(trace->symbolizer);
 	thread_variables_free(trace);

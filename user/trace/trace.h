@@ -53,6 +53,7 @@ struct trace_options {
 	bool gate; /* allocators get the gate (user/gate) where they can have it, else probes */
 	bool gate_only;	     /* --attach gate: the gate, or an error */
 	bool frame_pointers; /* --stack fp: no unwind tables */
+	bool native_frames;  /* an interpreter's own functions too, not only those that it runs */
 	uint32_t max_frames; /* 2 to ABI_MAX_FRAMES */
 	uint32_t max_live, max_stacks;
 	bool find_vma; /* the kernel has bpf_find_vma() */

@@ -86,6 +86,7 @@ static const struct reach_case reach_cases[] = {
 	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
 	{"no-inlines", "--no-inlines", false, IN(watch, symbols.inlines),
 	 IN(survey, symbols.inlines)},
+	{"native-frames", "--native-frames", true, IN(watch, trace.native_frames)},
 	{"debuginfod", "--no-debuginfod --debuginfod", true, .is_preset = ~0u,
 	 IN(watch, symbols.debuginfod), IN(survey, symbols.debuginfod),
 	 IN(inspect, symbols.debuginfod)},

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Following the chain of CPython's frames, of the thread that runs, and copying code objects while
+ * they are being run: nobody can free them then.
+ */
+#include "bpf/python.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/unwind_host.h"
+
+/* Of Objects/object.h, bytesobject.h and unicodeobject.h. */
+#define OBJECT_TYPE   8
+#define OBJECT_LENGTH 16
+#define TEXT_HASH     24
+#define TEXT_STATE    32
+#define BYTES_DATA    32
+
+#define TEXT_WIDTH(state)   ((state) >> 2 & 7)
+#define TEXT_COMPACT(state) ((state) >> 5 & 1)
+#define TEXT_ASCII(state)   ((state) >> 6 & 1)
+
+/* glibc, nptl/descr.h: struct pthread_key_data {seq; data}, 32 in a block; then pointers to blocks. */
+#define KEYS_IN_BLOCK 32
+#define KEY_BYTES     16
+#define KEY_DATA      8
+
+/* Code objects are no longer than that: units of two bytes. */
+#define PLACE_MAX (1u << 28)
+
+/* Code objects that user space has, as far as there is room. */
+struct python_code_key {
+	uint64_t code;
+	uint32_t cookie;
+	uint32_t target_id;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct python_code_key);
+	__type(value, uint8_t);
+	__uint(max_entries, 8192);
+} python_codes SEC(".maps");
+
+static __always_inline int python_read(void *to, uint32_t size, uint64_t address)
+{
+	return bpf_probe_read_user(to, size, (const void *)address);
+}
+
+static __always_inline uint64_t python_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 32);
+}
+
+static __always_inline uint64_t frame_word(const struct python_thread *py, uint8_t at)
+{
+	return *(const uint64_t *)(py->frame_bytes + (at & 0x78));
+}
+
+static __always_inline uint64_t code_word(const struct python_thread *py, uint8_t at)
+{
+	return *(const uint64_t *)(py->code_bytes + (at & 0xf8));
+}
+
+static __always_inline uint64_t thread_pointer(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+#if defined(__TARGET_ARCH_arm64)
+	return task->thread.uw.tp_value;
+#else
+	return task->thread.fsbase;
+#endif
+}
+
+/* The thread's state; 0: it has none, as a thread that never ran Python. */
+static __always_inline uint64_t python_state(const struct python_row *row)
+{
+	uint64_t block = thread_pointer() + row->thread_data, state = 0;
+	uint32_t key[2] = {};
+
+	if (python_read(key, sizeof(key), row->key) || key[0] != 1 || key[1] >= PYTHON_MAX_KEYS)
+		return 0;
+	if (key[1] >= KEYS_IN_BLOCK) {
+		block += KEYS_IN_BLOCK * KEY_BYTES + 8 * (key[1] / KEYS_IN_BLOCK);
+		if (python_read(&block, sizeof(block), block) || !block)
+			return 0;
+	}
+	block += KEY_BYTES * (key[1] % KEYS_IN_BLOCK) + KEY_DATA;
+	return python_read(&state, sizeof(state), block) ? 0 : state;
+}
+
+static __always_inline uint64_t python_first_frame(const struct python_row *row)
+{
+	uint64_t at = python_state(row);
+
+	if (!at || python_read(&at, sizeof(at), at + row->state_frame) || !at)
+		return 0;
+	if (row->cframe_frame != PYTHON_NOWHERE &&
+	    python_read(&at, sizeof(at), at + row->cframe_frame))
+		return 0;
+	return at;
+}
+
+/* Its code object into py->code_bytes: enum python_failure. */
+static __always_inline int python_read_code(const struct python_row *row, struct python_thread *py,
+					    uint64_t code)
+{
+	if (python_read(py->code_bytes, PYTHON_CODE_BYTES, code))
+		return PYTHON_UNREADABLE;
+	return code_word(py, OBJECT_TYPE) == row->code_type ? PYTHON_FOLLOWED : PYTHON_NO_CODE;
+}
+
+/*
+ * What tells the code object from another that is at its address later: a name's hash is one of its
+ * characters, and the other objects are its own.
+ */
+static __always_inline uint32_t python_cookie(const struct python_row *row,
+					      const struct python_thread *py)
+{
+	uint64_t hash = 0;
+
+	python_read(&hash, sizeof(hash), code_word(py, row->code_name) + TEXT_HASH);
+	hash = python_mix(hash, *(const uint32_t *)(py->code_bytes + (row->code_line & 0xfc)));
+	hash = python_mix(hash, code_word(py, row->code_file));
+	hash = python_mix(hash, code_word(py, row->code_table));
+	return (uint32_t)hash;
+}
+
+/* The frame at py->frame: enters it, and goes on to its caller. enum python_failure. */
+__noinline int python_frame(struct python_row *row, struct python_thread *py)
+{
+	uint32_t at, entry;
+	uint64_t place;
+	uint8_t owner;
+	int failure;
+
+	if (!row || !py)
+		return PYTHON_UNREADABLE;
+	if (python_read(py->frame_bytes, PYTHON_FRAME_BYTES, py->frame))
+		return PYTHON_UNREADABLE;
+	py->frame = frame_word(py, row->frame_back);
+	owner = py->frame_bytes[row->frame_owner & 0x7f];
+	entry = owner >= row->owner_first && owner <= row->owner_last ? PYTHON_ENTRY : 0;
+	at = py->count;
+	if (entry && row->owner_bare) {
+		/* Of the function before it; or the last one there has just returned. */
+		if (at && at <= PYTHON_MAX_CALLS &&
+		    !(py->chain.calls[at - 1].place & PYTHON_ENTRY)) {
+			py->chain.calls[at - 1].place |= PYTHON_ENTRY;
+			py->hash = python_mix(py->hash, PYTHON_ENTRY);
+			return PYTHON_FOLLOWED;
+		}
+	}
+	if (at >= PYTHON_MAX_CALLS)
+		return PYTHON_FOLLOWED;
+	py->count = at + 1;
+	if (entry && row->owner_bare) {
+		py->chain.calls[at].code = 0;
+		py->chain.calls[at].cookie = 0;
+		py->chain.calls[at].place = entry;
+		py->hash = python_mix(py->hash, entry);
+		return PYTHON_FOLLOWED;
+	}
+	py->chain.calls[at].code = frame_word(py, row->frame_code) & ~7ull;
+	failure = python_read_code(row, py, py->chain.calls[at].code);
+	if (failure)
+		return failure;
+	/* The instruction before the first: it has not begun. */
+	place = frame_word(py, row->frame_place) + 2 - py->chain.calls[at].code - row->code_first;
+	if (place >= PLACE_MAX)
+		return PYTHON_ELSEWHERE;
+	py->chain.calls[at].cookie = python_cookie(row, py);
+	py->chain.calls[at].place = (uint32_t)place / 2 | entry;
+	py->hash =
+		python_mix(python_mix(py->hash, py->chain.calls[at].code),
+			   (uint64_t)py->chain.calls[at].cookie << 32 | py->chain.calls[at].place);
+	return PYTHON_FOLLOWED;
+}
+
+static __always_inline void python_fail(struct python_row *row, struct python_thread *py,
+					int failure)
+{
+	struct python_failed_event event = {.failure = failure, .depth = py->count};
+
+	if (__sync_fetch_and_add(&row->failed, 1))
+		return;
+	event.header.type = EVENT_PYTHON_FAILED;
+	event.header.target_id = py->target_id;
+	event.header.time_ns = bpf_ktime_get_ns();
+	event.frame = py->frame;
+	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
+}
+
+__noinline int python_follow(struct python_row *row, struct python_thread *py)
+{
+	uint32_t i;
+	int failure;
+
+	if (!row || !py)
+		return 0;
+	py->chain.hash = 0;
+	py->count = 0;
+	py->hash = 0;
+	py->frame = python_first_frame(row);
+	if (!py->frame)
+		return 0;
+	/* The last turn is for what stands before the last function. */
+	for (i = 0; i <= PYTHON_MAX_CALLS && py->frame; i++) {
+		failure = python_frame(row, py);
+		if (failure) {
+			python_fail(row, py, failure);
+			return 0;
+		}
+	}
+	py->chain.count = py->count;
+	py->chain.cut = py->frame != 0;
+	py->chain.hash = python_mix(py->hash, py->chain.cut) ?: 1;
+	return 0;
+}
+
+/* A string's first characters. */
+__noinline int python_copy_text(struct python_row *row, struct python_text *to, uint64_t object)
+{
+	uint64_t head[5] = {}, size;
+	uint32_t state, width;
+
+	if (!row || !to)
+		return 0;
+	to->length = to->width = 0;
+	if (python_read(head, sizeof(head), object) || head[OBJECT_TYPE / 8] != row->text_type)
+		return 0;
+	state = (uint32_t)head[TEXT_STATE / 8];
+	width = TEXT_WIDTH(state);
+	if (!TEXT_COMPACT(state) || !width || width > 4)
+		return 0;
+	size = head[OBJECT_LENGTH / 8] * width;
+	if (head[OBJECT_LENGTH / 8] > PYTHON_TEXT_BYTES || size > PYTHON_TEXT_BYTES)
+		size = PYTHON_TEXT_BYTES;
+	/* For the verifier, which loses count. */
+	barrier_var(size);
+	if (size > PYTHON_TEXT_BYTES)
+		return 0;
+	object += TEXT_ASCII(state) ? row->text_ascii : row->text_other;
+	if (bpf_probe_read_user(to->bytes, size, (const void *)object))
+		return 0;
+	to->length = head[OBJECT_LENGTH / 8] > 0xffffffff ? 0xffffffff : head[OBJECT_LENGTH / 8];
+	to->width = width;
+	return 0;
+}
+
+/* The table of lines; size 0: it has none. */
+static __always_inline void python_copy_table(const struct python_row *row,
+					      struct python_thread *py, uint64_t object)
+{
+	uint64_t head[3] = {}, size;
+
+	py->code.table_size = py->code.table_cut = 0;
+	if (python_read(head, sizeof(head), object) || head[OBJECT_TYPE / 8] != row->bytes_type)
+		return;
+	size = head[OBJECT_LENGTH / 8];
+	if (size > PYTHON_TABLE_BYTES) {
+		size = PYTHON_TABLE_BYTES;
+		py->code.table_cut = 1;
+	}
+	barrier_var(size);
+	if (size > PYTHON_TABLE_BYTES ||
+	    bpf_probe_read_user(py->code.table, size, (const void *)(object + BYTES_DATA)))
+		return;
+	py->code.table_size = size;
+}
+
+/* 0, or it could not be sent. */
+__noinline int python_tell_code(struct python_row *row, struct python_thread *py, uint32_t at)
+{
+	struct python_code_key key = {};
+	uint8_t value = 1;
+	uint64_t size;
+
+	if (!row || !py || at >= PYTHON_MAX_CALLS)
+		return -1;
+	key.code = py->chain.calls[at].code;
+	key.cookie = py->chain.calls[at].cookie;
+	key.target_id = py->target_id;
+	if (!key.code || bpf_map_lookup_elem(&python_codes, &key))
+		return 0;
+	if (python_read_code(row, py, key.code))
+		return -1;
+	py->code.header.type = EVENT_PYTHON_CODE;
+	py->code.header.target_id = py->target_id;
+	py->code.header.time_ns = bpf_ktime_get_ns();
+	py->code.code = key.code;
+	py->code.cookie = key.cookie;
+	py->code.first_line = *(const int32_t *)(py->code_bytes + (row->code_line & 0xfc));
+	python_copy_text(row, &py->code.function, code_word(py, row->code_qualname));
+	python_copy_text(row, &py->code.file, code_word(py, row->code_file));
+	python_copy_table(row, py, code_word(py, row->code_table));
+	size = sizeof(py->code) - PYTHON_TABLE_BYTES + py->code.table_size;
+	barrier_var(size);
+	if (size > sizeof(py->code) || bpf_ringbuf_output(&events, &py->code, size, 0))
+		return -1;
+	bpf_map_update_elem(&python_codes, &key, &value, BPF_ANY);
+	return 0;
+}
+
+__noinline int python_tell(struct python_row *row, struct python_thread *py)
+{
+	uint32_t i;
+	uint64_t size;
+
+	if (!row || !py)
+		return -1;
+	for (i = 0; i < PYTHON_MAX_CALLS && i < py->chain.count; i++) {
+		if (python_tell_code(row, py, i))
+			return -1;
+	}
+	py->chain.header.type = EVENT_PYTHON_CHAIN;
+	py->chain.header.target_id = py->target_id;
+	py->chain.header.time_ns = bpf_ktime_get_ns();
+	size = sizeof(py->chain) - sizeof(py->chain.calls) +
+	       sizeof(py->chain.calls[0]) * (uint64_t)py->chain.count;
+	if (size > sizeof(py->chain))
+		size = sizeof(py->chain);
+	return bpf_ringbuf_output(&events, &py->chain, size, 0) ? -1 : 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The Python functions that a thread is in: the interface of bpf/python.bpf.c to the probe programs.
+ * Every word comes from the target: a chain is bounded, and each frame's code object is known by its
+ * type.
+ */
+#ifndef MEMLEAKBPF_BPF_PYTHON_H
+#define MEMLEAKBPF_BPF_PYTHON_H
+
+#include "bpf/bpf_maps.h"
+#include "bpf/python_abi.h"
+
+/* Members of frames and code objects that are read lie within these. */
+#define PYTHON_FRAME_BYTES 80
+#define PYTHON_CODE_BYTES  144
+
+/* A thread's scratch; too large for the BPF stack, and not to be shared by preempted programs. */
+struct python_thread {
+	uint64_t frame; /* the next one */
+	uint64_t hash;
+	uint32_t target_id;
+	uint32_t count;
+	uint8_t frame_bytes[128]; /* PYTHON_FRAME_BYTES of them are read */
+	uint8_t code_bytes[256];  /* PYTHON_CODE_BYTES */
+	struct python_chain_event chain;
+	struct python_code_event code;
+};
+
+/* Targets that have the interpreter, by id. Written before they get TARGET_PYTHON. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, uint32_t);
+	__type(value, struct python_row);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} python_rows __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct python_thread);
+} python_threads __weak SEC(".maps");
+
+/*
+ * Follows the chain of the current thread: py->chain.hash over the functions, where in them it is,
+ * and where C had called them; 0: it is in none, or that could not be found out.
+ */
+int python_follow(struct python_row *row, struct python_thread *py);
+
+/*
+ * Sends the chain, and those code objects of it that have not been sent yet. 0, or not all could be
+ * sent.
+ */
+int python_tell(struct python_row *row, struct python_thread *py);
+
+/* A forked child has its parent's interpreter. */
+static __always_inline void python_forked(uint32_t parent_id, uint32_t child_id)
+{
+	struct python_row *row = bpf_map_lookup_elem(&python_rows, &parent_id);
+
+	if (row)
+		bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY);
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Python's own stacks: what user space says of a target's interpreter, and what the programs send
+ * of the functions that it is in. Structures: CPython's Include/internal/pycore_frame.h,
+ * Include/cpython/code.h and unicodeobject.h.
+ */
+#ifndef MEMLEAKBPF_BPF_PYTHON_ABI_H
+#define MEMLEAKBPF_BPF_PYTHON_ABI_H
+
+#include "bpf/abi.h"
+
+#define PYTHON_MAX_CALLS   128
+#define PYTHON_TEXT_BYTES  256
+#define PYTHON_TABLE_BYTES 8192
+/* Of pthread_key_create(): PTHREAD_KEYS_MAX. */
+#define PYTHON_MAX_KEYS 1024
+#define PYTHON_NOWHERE	0xffff
+
+/* The interpreter of a target. Offsets are in bytes. */
+struct python_row {
+	uint64_t key; /* of its thread-specific data: a Py_tss_t {int initialised; int key} */
+	/* What each object of these types has for its type. */
+	uint64_t code_type, text_type, bytes_type;
+	uint32_t failed; /* chains that could not be followed */
+	/* From the thread's own pointer to its first block of thread-specific data (glibc). */
+	uint16_t thread_data;
+	uint16_t state_frame;  /* in the thread's state: the innermost frame, */
+	uint16_t cframe_frame; /* or what has it here; PYTHON_NOWHERE: the frame itself */
+	uint8_t frame_code, frame_back, frame_place;
+	uint8_t frame_owner; /* the byte that tells where C has called Python ... */
+	uint8_t owner_first; /* ... when it is from this */
+	uint8_t owner_last;  /* to that */
+	uint8_t owner_bare;  /* such a frame is no function's, but stands before one's */
+	uint8_t code_line, code_file, code_name, code_qualname, code_table;
+	uint8_t code_first;		/* instruction, behind all members */
+	uint8_t text_ascii, text_other; /* where the characters are */
+	uint8_t pad[5];
+};
+_Static_assert(sizeof(struct python_row) == 64, "ABI");
+
+/* A function that is being run. */
+struct python_call {
+	uint64_t code; /* the code object's address; 0: none, C has called Python and that is all */
+	uint32_t cookie; /* over what tells it from others that have had this address */
+	/* unit of the instruction + 1 (0: it has not begun), and where C has called it: */
+	uint32_t place;
+};
+#define PYTHON_ENTRY 0x80000000u
+_Static_assert(sizeof(struct python_call) == 16, "ABI");
+
+/* EVENT_PYTHON_CHAIN: the functions that the stacks with this hash are in, innermost first. */
+struct python_chain_event {
+	struct event_header header;
+	uint64_t hash; /* never 0 */
+	uint32_t count;
+	uint32_t cut; /* there are more */
+	struct python_call calls[PYTHON_MAX_CALLS];
+};
+_Static_assert(sizeof(struct python_chain_event) == 32 + 16 * PYTHON_MAX_CALLS, "ABI");
+
+struct python_text {
+	uint32_t length; /* characters */
+	uint32_t width;	 /* bytes each; 0: this is no string */
+	uint8_t bytes[PYTHON_TEXT_BYTES];
+};
+
+/* EVENT_PYTHON_CODE: a code object, as the function runs. */
+struct python_code_event {
+	struct event_header header;
+	uint64_t code;
+	uint32_t cookie;
+	int32_t first_line;
+	struct python_text function, file;
+	uint32_t table_size; /* bytes of `table` that are sent */
+	uint32_t table_cut;  /* it goes on */
+	uint8_t table[PYTHON_TABLE_BYTES];
+};
+_Static_assert(sizeof(struct python_code_event) ==
+		       40 + 2 * (8 + PYTHON_TEXT_BYTES) + PYTHON_TABLE_BYTES,
+	       "ABI");
+
+/* Why a chain could not be followed. */
+enum python_failure {
+	PYTHON_FOLLOWED,
+	PYTHON_UNREADABLE, /* a frame or a code object is in no memory */
+	PYTHON_NO_CODE,	   /* a frame's code is no code object */
+	PYTHON_ELSEWHERE,  /* a frame's instruction is not in its code */
+};
+
+/* EVENT_PYTHON_FAILED: for the first time in this target. */
+struct python_failed_event {
+	struct event_header header;
+	uint32_t failure; /* enum python_failure */
+	uint32_t depth;
+	uint64_t frame;
+};
+_Static_assert(sizeof(struct python_failed_event) == 32, "ABI");
+
+#endif

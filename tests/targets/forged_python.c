@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * No interpreter, but what looks like CPython 3.11 from outside, with a thread's state that leads anywhere. Says
+ * "ready PID", and for each line on its standard input allocates and says "done": "circle": a frame that is its own
+ * caller; "far": one whose caller is in no memory; "other": one whose code is no code object; "text": one whose name
+ * says that it is 2^60 characters long, and whose table is in no memory; "place": one that is outside of its code.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEY_OFFSET 592
+
+typedef struct {
+	uint64_t words[64];
+} object;
+
+/* What the tool looks for by name. */
+struct {
+	uint8_t before[KEY_OFFSET];
+	struct {
+		int initialised, key;
+	} key;
+	uint8_t after[1024];
+} _PyRuntime;
+const unsigned long Py_Version = 0x030b02f0;
+object PyCode_Type, PyUnicode_Type, PyBytes_Type;
+
+extern void *PyGILState_GetThisThreadState(void);
+__asm__(".globl PyGILState_GetThisThreadState\n"
+	".type PyGILState_GetThisThreadState, @function\n"
+	"PyGILState_GetThisThreadState:\n"
+	"	lea _PyRuntime+592(%rip), %rdi\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	".size PyGILState_GetThisThreadState, . - PyGILState_GetThisThreadState\n");
+
+static object state, cframe, frame, code, name, table;
+
+static void forge(const char *how)
+{
+	frame.words[32 / 8] = (uintptr_t)&code;
+	frame.words[48 / 8] = 0;
+	frame.words[56 / 8] = (uintptr_t)&code + 184;
+	code.words[1] = (uintptr_t)&PyCode_Type;
+	code.words[112 / 8] = code.words[120 / 8] = code.words[128 / 8] = (uintptr_t)&name;
+	code.words[136 / 8] = (uintptr_t)&table;
+	name.words[1] = (uintptr_t)&PyUnicode_Type;
+	name.words[2] = 6;
+	name.words[4] = 1 << 2 | 1 << 5 | 1 << 6;
+	strcpy((char *)&name.words[6], "for\x1bge");
+	table.words[1] = (uintptr_t)&PyBytes_Type;
+	if (!strcmp(how, "circle\n"))
+		frame.words[48 / 8] = (uintptr_t)&frame;
+	if (!strcmp(how, "far\n"))
+		frame.words[48 / 8] = 0x10;
+	if (!strcmp(how, "other\n"))
+		code.words[1] = (uintptr_t)&PyBytes_Type;
+	if (!strcmp(how, "place\n"))
+		frame.words[56 / 8] = (uintptr_t)&code - 4096;
+	if (!strcmp(how, "text\n")) {
+		name.words[2] = 1ull << 60;
+		code.words[136 / 8] = 0x10;
+		/* Another code object, for it would be known by now. */
+		code.words[72 / 8] = 77;
+	}
+}
+
+__attribute__((noinline)) void *_PyEval_EvalFrameDefault(size_t size)
+{
+	void *volatile block = malloc(size);
+
+	return block;
+}
+
+int main(void)
+{
+	size_t size = 5001;
+	char how[32];
+
+	if (pthread_key_create((pthread_key_t *)&_PyRuntime.key.key, NULL))
+		return 1;
+	_PyRuntime.key.initialised = 1;
+	state.words[56 / 8] = (uintptr_t)&cframe;
+	cframe.words[1] = (uintptr_t)&frame;
+	if (pthread_setspecific((pthread_key_t)_PyRuntime.key.key, &state) ||
+	    PyGILState_GetThisThreadState())
+		return 1;
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	while (fgets(how, sizeof(how), stdin)) {
+		forge(how);
+		if (!_PyEval_EvalFrameDefault(size++))
+			return 1;
+		printf("done\n");
+		fflush(stdout);
+	}
+	return 0;
+}

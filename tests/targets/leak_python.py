@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Allocates at places in Python, each of a size of its own, and prints what stack the interpreter says each had.
+
+As tests/targets/leak_go: "ready PID", then for a line on standard input all of it, one line of JSON: places, each with
+bytes, count and stack; and it ends with a second line.
+"""
+import asyncio
+import ctypes
+import json
+import os
+import sys
+import threading
+
+# The first gives the interpreter's lock up while it calls, the second does not.
+FREE = ctypes.CDLL(None).malloc
+HELD = ctypes.PyDLL(None).malloc
+for function in (FREE, HELD):
+    function.argtypes = [ctypes.c_size_t]
+    function.restype = ctypes.c_void_p
+
+places = {}
+
+
+def place(size, frame):
+    """Takes the stack down; at the end of the chain is what C has called."""
+    stack = []
+    while frame:
+        code = frame.f_code
+        stack.append({"function": code.co_qualname, "file": code.co_filename, "line": frame.f_lineno})
+        frame = frame.f_back
+    known = places.setdefault(size, {"bytes": 0, "count": 0, "stack": stack})
+    assert known["stack"] == stack
+    known["bytes"] += size
+    known["count"] += 1
+
+
+def keep(size, malloc=FREE):
+    return place(size, sys._getframe()), malloc(size)
+
+
+class Owner:
+    def method(self, size):
+        keep(size)
+
+    @staticmethod
+    def static(size):
+        keep(size, HELD)
+
+    def __del__(self):
+        keep(300007)
+
+
+def generator(size):
+    for _ in range(3):
+        yield keep(size)
+
+
+async def worker(size):
+    await asyncio.sleep(0)
+    keep(size)
+
+
+async def workers(size):
+    await asyncio.gather(worker(size), worker(size))
+
+
+def deep(depth, size):
+    if depth:
+        return deep(depth - 1, size)
+    return keep(size)
+
+
+def closes_over(size):
+    def inner(_):
+        return 0 if keep(
+            size
+        ) else 1
+
+    return inner
+
+
+def leaves_an_owner():
+    owner = Owner()
+    return owner is None
+
+
+def naïve_größe(size):
+    keep(size)
+
+
+def 割り当て(size):
+    keep(size)
+
+
+def from_text(number):
+    """A function that is gone when the next one is made, where it was."""
+    names = {"keep": keep}
+    text = f"def made_{number}(size):\n" + "\n" * number + "    keep(size)\n"
+    exec(compile(text, f"<text {number}>", "exec"), names)
+    names[f"made_{number}"](310000 + number)
+
+
+def far_behind(size):
+    """Where the table of lines is longer than what an entry's byte can say."""
+    names = {"keep": keep}
+    text = "def far(size):\n    x = 0\n" + "    x += size * 3 - size\n" * 400 + "\n" * 900 + "    keep(size)\n"
+    exec(compile(text, "<far>", "exec"), names)
+    names["far"](size)
+
+
+def main():
+    print("ready", os.getpid(), flush=True)
+    sys.stdin.readline()
+    owner = Owner()
+    owner.method(300001)
+    Owner.static(300002)
+    sorted([3, 1, 2], key=closes_over(300003))
+    for _ in generator(300004):
+        pass
+    asyncio.run(workers(300005))
+    thread = threading.Thread(target=keep, args=(300006,))
+    thread.start()
+    thread.join()
+    leaves_an_owner()
+    deep(90, 300008)
+    list(map(lambda size: keep(size), [300009]))
+    [keep(size) for size in (300010, 300010)]
+    naïve_größe(300012)
+    割り当て(300013)
+    for number in range(200):
+        from_text(number)
+    far_behind(300014)
+    owner.method(300015), \
+        owner.method(300016)
+    print(json.dumps(list(places.values())), flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * CPython's variables and types are exported by all its builds, shared or not, stripped or not:
+ * _PyRuntime, PyCode_Type and so on. How its structures look hangs on the version (Py_Version, from
+ * 3.11 on); from 3.13 on _PyRuntime begins with a struct _Py_DebugOffsets
+ * (Include/internal/pycore_runtime.h) that says so too, by which the table here is checked.
+ */
+#include "user/target/cpython.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/process/elf_open.h"
+
+/* glibc on x86-64, nptl/descr.h: struct pthread's member specific_1stblock. */
+#define GLIBC_THREAD_DATA 0x310
+
+/* Who runs a frame: enum _frameowner (pycore_frame.h). */
+#define OWNED_BY_CSTACK 3
+
+/*
+ * By the compiler, from each version's headers: _PyInterpreterFrame and _PyCFrame (pycore_frame.h),
+ * PyThreadState (cpython/pystate.h), PyCodeObject (cpython/code.h), PyASCIIObject
+ * (cpython/unicodeobject.h). Of 3.11 the byte is is_entry, which is 1 in the first frame of each call of the
+ * evaluating function; from 3.12 on that function begins with a frame of its own.
+ */
+static const struct python_layout {
+	uint32_t version; /* major << 8 | minor */
+	struct python_row row;
+} python_layouts[] = {
+	{0x30b,
+	 {.state_frame = 56,
+	  .cframe_frame = 8,
+	  .frame_code = 32,
+	  .frame_back = 48,
+	  .frame_place = 56,
+	  .frame_owner = 68,
+	  .owner_first = 1,
+	  .owner_last = 1,
+	  .code_line = 72,
+	  .code_file = 112,
+	  .code_name = 120,
+	  .code_qualname = 128,
+	  .code_table = 136,
+	  .code_first = 184,
+	  .text_ascii = 48,
+	  .text_other = 72}},
+	{0x30c,
+	 {.state_frame = 56,
+	  .cframe_frame = 0,
+	  .frame_code = 0,
+	  .frame_back = 8,
+	  .frame_place = 56,
+	  .frame_owner = 70,
+	  .owner_first = OWNED_BY_CSTACK,
+	  .owner_last = OWNED_BY_CSTACK,
+	  .owner_bare = 1,
+	  .code_line = 68,
+	  .code_file = 112,
+	  .code_name = 120,
+	  .code_qualname = 128,
+	  .code_table = 136,
+	  .code_first = 192,
+	  .text_ascii = 40,
+	  .text_other = 56}},
+	{0x30d,
+	 {.state_frame = 72,
+	  .cframe_frame = PYTHON_NOWHERE,
+	  .frame_code = 0,
+	  .frame_back = 8,
+	  .frame_place = 56,
+	  .frame_owner = 70,
+	  .owner_first = OWNED_BY_CSTACK,
+	  .owner_last = OWNED_BY_CSTACK,
+	  .owner_bare = 1,
+	  .code_line = 68,
+	  .code_file = 112,
+	  .code_name = 120,
+	  .code_qualname = 128,
+	  .code_table = 136,
+	  .code_first = 200,
+	  .text_ascii = 40,
+	  .text_other = 56}},
+};
+
+/* Words of 3.13's struct _Py_DebugOffsets. */
+enum debug_word {
+	DEBUG_COOKIE,
+	DEBUG_VERSION,
+	DEBUG_FREE_THREADED,
+	DEBUG_STATE_FRAME = 23,
+	DEBUG_FRAME_BACK = 29,
+	DEBUG_FRAME_CODE = 30,
+	DEBUG_FRAME_PLACE = 31,
+	DEBUG_FRAME_OWNER = 33,
+	DEBUG_CODE_FILE = 35,
+	DEBUG_CODE_NAME = 36,
+	DEBUG_CODE_QUALNAME = 37,
+	DEBUG_CODE_TABLE = 38,
+	DEBUG_CODE_LINE = 39,
+	DEBUG_CODE_FIRST = 43,
+	DEBUG_WORDS,
+};
+#define DEBUG_COOKIE_TEXT "xdebugpy"
+
+enum python_symbol {
+	PYTHON_RUNTIME,
+	PYTHON_CODE_TYPE,
+	PYTHON_TEXT_TYPE,
+	PYTHON_BYTES_TYPE,
+	PYTHON_VERSION,
+	PYTHON_STATE_FUNCTION,
+	PYTHON_EVAL,
+	PYTHON_EVAL_COLD,
+	PYTHON_SYMBOLS,
+};
+
+static const char *const python_symbols[PYTHON_SYMBOLS] = {
+	[PYTHON_RUNTIME] = "_PyRuntime",
+	[PYTHON_CODE_TYPE] = "PyCode_Type",
+	[PYTHON_TEXT_TYPE] = "PyUnicode_Type",
+	[PYTHON_BYTES_TYPE] = "PyBytes_Type",
+	[PYTHON_VERSION] = "Py_Version",
+	[PYTHON_STATE_FUNCTION] = "PyGILState_GetThisThreadState",
+	[PYTHON_EVAL] = "_PyEval_EvalFrameDefault",
+	[PYTHON_EVAL_COLD] = "_PyEval_EvalFrameDefault.cold",
+};
+
+struct python_search {
+	struct object *object;
+	struct {
+		uint64_t vaddr, size;
+	} found[PYTHON_SYMBOLS];
+};
+
+static void python_walk(struct python_search *s, Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	for (size_t i = 1; data && i < data->d_size / sh->sh_entsize && i < INT32_MAX; i++) {
+		const char *name;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			return;
+		name = sym.st_shndx == SHN_UNDEF ? NULL : elf_strptr(elf, sh->sh_link, sym.st_name);
+		if (!name || (strncmp(name, "Py", 2) && strncmp(name, "_Py", 3)))
+			continue;
+		for (size_t k = 0; k < PYTHON_SYMBOLS; k++) {
+			if (strcmp(name, python_symbols[k]))
+				continue;
+			s->found[k].vaddr = sym.st_value;
+			s->found[k].size = sym.st_size;
+		}
+	}
+}
+
+static void python_walk_tables(struct python_search *s, Elf *elf, unsigned type)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr sh;
+
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		if (gelf_getshdr(section, &sh) && sh.sh_type == type && sh.sh_entsize)
+			python_walk(s, elf, section, &sh);
+	}
+}
+
+static bool python_read_file(const struct python_search *s, uint64_t vaddr, void *to, size_t size)
+{
+	uint64_t offset;
+
+	return !object_vaddr_to_offset(s->object, vaddr, &offset) &&
+	       pread(object_fd(s->object), to, size, (off_t)offset) == (ssize_t)size;
+}
+
+static struct python_range python_range_of(const struct python_search *s, enum python_symbol which)
+{
+	struct python_range range = {0};
+
+	if (s->found[which].vaddr &&
+	    !object_vaddr_to_offset(s->object, s->found[which].vaddr, &range.start))
+		range.end = range.start + s->found[which].size;
+	return range;
+}
+
+#if defined(__x86_64__)
+/*
+ * Where code[at] may begin an instruction with the key's address: the forms that compilers give to
+ * `&_PyRuntime.gilstate.autoTSSkey`, with a register that has _PyRuntime's among them, and to its
+ * member `_key`, which is behind the first. 0: none.
+ */
+static uint64_t python_key_at(const struct python_search *s, const uint8_t *code, size_t at,
+			      uint64_t vaddr)
+{
+	const uint8_t *c = code + at;
+	int32_t number;
+
+	if (c[0] == 0x48 && c[1] == 0x8d) {
+		memcpy(&number, c + 3, 4);
+		if (c[2] == 0x3d) /* lea number(%rip), %rdi */
+			return vaddr + at + 7 + (uint64_t)(int64_t)number;
+		if (c[2] >> 6 == 2 && (c[2] & 7) != 4 &&
+		    (c[2] & 7) != 5) /* lea number(%reg), %reg */
+			return s->found[PYTHON_RUNTIME].vaddr + (uint64_t)(int64_t)number;
+	}
+	if (c[0] == 0x8b && c[1] == 0x3d) { /* mov number(%rip), %edi */
+		memcpy(&number, c + 2, 4);
+		return vaddr + at + 6 + (uint64_t)(int64_t)number - 4;
+	}
+	if (c[0] == 0xbf) { /* mov $number, %edi */
+		memcpy(&number, c + 1, 4);
+		return (uint32_t)number;
+	}
+	return 0;
+}
+
+#define KEY_CODE_BYTES	    64
+#define KEY_INSTRUCTION_MAX 7
+
+static uint64_t python_find_key(const struct python_search *s)
+{
+	uint64_t vaddr = s->found[PYTHON_STATE_FUNCTION].vaddr;
+	uint64_t start = s->found[PYTHON_RUNTIME].vaddr, size = s->found[PYTHON_RUNTIME].size;
+	uint8_t code[KEY_CODE_BYTES];
+
+	if (!vaddr || !python_read_file(s, vaddr, code, sizeof(code)))
+		return 0;
+	for (size_t at = 0; at + KEY_INSTRUCTION_MAX <= sizeof(code); at++) {
+		uint64_t key = python_key_at(s, code, at, vaddr);
+
+		if (key > start && key - start < size && !(key & 3))
+			return key;
+	}
+	return 0;
+}
+#else
+static uint64_t python_find_key(const struct python_search *s)
+{
+	(void)s;
+	return 0;
+}
+#endif
+
+/* Does what the interpreter says of itself agree with the table? */
+static bool python_debug_agrees(const struct python_search *s, const struct python_row *row)
+{
+	uint64_t words[DEBUG_WORDS];
+
+	if (!python_read_file(s, s->found[PYTHON_RUNTIME].vaddr, words, sizeof(words)) ||
+	    memcmp(words, DEBUG_COOKIE_TEXT, sizeof(words[0])))
+		return false;
+	return words[DEBUG_STATE_FRAME] == row->state_frame && !words[DEBUG_FREE_THREADED] &&
+	       words[DEBUG_FRAME_BACK] == row->frame_back &&
+	       words[DEBUG_FRAME_CODE] == row->frame_code &&
+	       words[DEBUG_FRAME_PLACE] == row->frame_place &&
+	       words[DEBUG_FRAME_OWNER] == row->frame_owner &&
+	       words[DEBUG_CODE_FILE] == row->code_file &&
+	       words[DEBUG_CODE_NAME] == row->code_name &&
+	       words[DEBUG_CODE_QUALNAME] == row->code_qualname &&
+	       words[DEBUG_CODE_TABLE] == row->code_table &&
+	       words[DEBUG_CODE_LINE] == row->code_line &&
+	       words[DEBUG_CODE_FIRST] == row->code_first;
+}
+
+static int python_refuse(char reason[static REASON_MAX], const char *why)
+{
+	snprintf(reason, REASON_MAX, "%s", why);
+	return -ENOTSUP;
+}
+
+static int python_choose(const struct python_search *s, struct python_runtime *out,
+			 char reason[static REASON_MAX])
+{
+	uint64_t version = 0;
+
+	if (!s->found[PYTHON_VERSION].vaddr ||
+	    !python_read_file(s, s->found[PYTHON_VERSION].vaddr, &version, sizeof(version)))
+		return python_refuse(reason, "it is older than 3.11");
+	out->version = (uint32_t)version;
+	for (size_t i = 0; i < ARRAY_SIZE(python_layouts); i++) {
+		if (python_layouts[i].version == out->version >> 16)
+			out->row = python_layouts[i].row;
+	}
+	if (!out->row.code_first)
+		return python_refuse(reason, "the layout of this version's frames is not known");
+	if (out->version >> 16 >= 0x30d && !python_debug_agrees(s, &out->row))
+		return python_refuse(reason, "it is built otherwise than usual (free-threaded?)");
+	out->row.key = python_find_key(s);
+	if (!out->row.key)
+		return python_refuse(reason, "where it keeps its threads' states is not known");
+	out->row.code_type = s->found[PYTHON_CODE_TYPE].vaddr;
+	out->row.text_type = s->found[PYTHON_TEXT_TYPE].vaddr;
+	out->row.bytes_type = s->found[PYTHON_BYTES_TYPE].vaddr;
+	if (!out->row.code_type || !out->row.text_type || !out->row.bytes_type ||
+	    !s->found[PYTHON_EVAL].vaddr)
+		return python_refuse(reason, "it exports fewer variables than others do");
+	out->row.thread_data = GLIBC_THREAD_DATA;
+	out->eval = python_range_of(s, PYTHON_EVAL);
+	out->eval_cold = python_range_of(s, PYTHON_EVAL_COLD);
+	return 0;
+}
+
+int python_find(struct object *object, struct python_runtime *out, char reason[static REASON_MAX])
+{
+	struct python_search s = {.object = object};
+	_cleanup_elf_ Elf *elf = NULL;
+
+	*out = (struct python_runtime){0};
+	if (!object_is_elf64(object) || object_is_vdso(object))
+		return -ENOENT;
+	elf = object_elf(object, ELF_FOR_SYMBOLS);
+	if (!elf)
+		return -EIO;
+	python_walk_tables(&s, elf, SHT_DYNSYM);
+	if (!s.found[PYTHON_RUNTIME].vaddr)
+		return -ENOENT;
+	python_walk_tables(&s, elf, SHT_SYMTAB);
+	return python_choose(&s, out, reason);
+}
+
+struct python_row python_row_at(const struct python_runtime *runtime, uint64_t bias)
+{
+	struct python_row row = runtime->row;
+
+	row.key += bias;
+	row.code_type += bias;
+	row.text_type += bias;
+	row.bytes_type += bias;
+	return row;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Is an object CPython's interpreter, and how does that keep its frames? */
+#ifndef MEMLEAKBPF_TARGET_CPYTHON_H
+#define MEMLEAKBPF_TARGET_CPYTHON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/python_abi.h"
+#include "user/base/log.h"
+#include "user/process/object.h"
+
+struct python_range {
+	uint64_t start, end; /* offsets in the file; the same: none */
+};
+
+struct python_runtime {
+	uint32_t version; /* sys.hexversion; 0: unknown */
+	/* Of which the addresses are link-time ones, to be moved to where the object is mapped. */
+	struct python_row row;
+	/* The function that runs Python functions, and the part of it that the compiler put elsewhere. */
+	struct python_range eval, eval_cold;
+};
+
+/*
+ * 0 and *out; -ENOENT: it is not CPython; -ENOTSUP, with the reason: it is one whose frames are not
+ * known; *out has the version then, if that is known. -EIO. Not logged.
+ */
+int python_find(struct object *object, struct python_runtime *out, char reason[static REASON_MAX]);
+
+/* The row for a process in which the object is `bias` bytes above its link-time addresses. */
+struct python_row python_row_at(const struct python_runtime *runtime, uint64_t bias);
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/python_stack.h"
+
+#include <string.h>
+
+#include "bpf/unwind.h"
+#include "user/target/cpython.h"
+#include "user/trace/known_objects.h"
+#include "user/trace/python_names.h"
+
+struct weave {
+	struct trace *trace;
+	const struct target *target;
+	const struct known_python *python;
+	const struct python_chain *chain;
+	uint32_t next; /* of the chain's calls */
+	struct stack_place *places;
+	size_t count;
+	size_t behind; /* the last place that is Python's or stands for it; 0: none so far */
+};
+
+static uint64_t weave_mix_text(uint64_t id, const char *text)
+{
+	for (; text && *text; text++)
+		id = (id ^ (uint8_t)*text) * 0x100000001b3ull; /* FNV-1a */
+	return unwind_mix_ids(id, 1);
+}
+
+/* Over what the stack is shown as: what is left out tells no two stacks from each other. */
+static uint64_t weave_id(const struct weave *w, uint8_t end)
+{
+	uint64_t id = end;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct stack_place *place = &w->places[i];
+
+		if (place->frame) {
+			id = weave_mix_text(id, place->frame->function);
+			id = weave_mix_text(id, place->frame->file);
+			id = unwind_mix_ids(id, place->frame->line);
+		} else {
+			const struct object *object = place->location.object;
+
+			id = unwind_mix_ids(id, object ? object_id(object) : 0);
+			id = unwind_mix_ids(id, place->location.offset);
+		}
+	}
+	return id ?: 1;
+}
+
+static void weave_add_call(struct weave *w, const struct python_call *call)
+{
+	const struct python_code *code = python_names_code(w->trace->python, w->target->id, call);
+	struct frame frame =
+		frame_managed(FRAME_KIND_PYTHON, code ? code->function : NULL,
+			      code ? code->file : NULL, code ? python_code_line(code, call) : 0);
+
+	w->places[w->count].frame = stack_table_keep_frame(w->trace->stacks, w->target->id, &frame);
+	/* Without memory it is as if it were not there. */
+	w->count += w->places[w->count].frame != NULL;
+}
+
+/* The functions that one call of the evaluating function runs. */
+static void weave_add_calls(struct weave *w)
+{
+	while (w->next < w->chain->count) {
+		const struct python_call *call = &w->chain->calls[w->next++];
+
+		if (call->code)
+			weave_add_call(w, call);
+		if (call->place & PYTHON_ENTRY)
+			break;
+	}
+	w->behind = w->count;
+}
+
+static bool weave_is_in(const struct python_range *range, uint64_t offset)
+{
+	return offset >= range->start && offset < range->end;
+}
+
+/* `back`: of a return address, whose call is before it. */
+static bool weave_evaluates(const struct weave *w, const struct location *location, size_t back)
+{
+	uint64_t offset = location->offset - back;
+
+	return weave_is_in(&w->python->runtime.eval, offset) ||
+	       weave_is_in(&w->python->runtime.eval_cold, offset);
+}
+
+static void weave_add_location(struct weave *w, const struct location *location)
+{
+	w->places[w->count++] = (struct stack_place){.location = *location};
+}
+
+/* True: the chain was cut here, and what called these functions is not known. */
+static bool weave_location(struct weave *w, const struct location *location, size_t i)
+{
+	bool native = w->trace->options.native_frames;
+	bool own = i && location->object && location->object == w->python->object;
+
+	if (!own || !weave_evaluates(w, location, 1)) {
+		if (!own || native || !w->behind)
+			weave_add_location(w, location);
+		return false;
+	}
+	if (native)
+		weave_add_location(w, location);
+	weave_add_calls(w);
+	return w->chain->cut && w->next == w->chain->count;
+}
+
+/*
+ * Of functions that no call of the evaluating function was found for: a part of it that has no name lies
+ * elsewhere, or the walk has ended before. They stand behind the others; where the walk is whole,
+ * before those of C that called Python.
+ */
+static void weave_add_rest(struct weave *w, bool whole)
+{
+	struct stack_place rest[PYTHON_STACK_MAX];
+	size_t at = whole && w->behind ? w->behind : w->count, count = w->count - at;
+
+	if (w->next == w->chain->count)
+		return;
+	memcpy(rest, w->places + at, count * sizeof(rest[0]));
+	w->count = at;
+	while (w->next < w->chain->count)
+		weave_add_calls(w);
+	memcpy(w->places + w->count, rest, count * sizeof(rest[0]));
+	w->count += count;
+}
+
+size_t python_stack_weave(struct trace *trace, const struct target *target,
+			  const struct location *locations, size_t count, uint64_t python,
+			  struct stack_place places[static PYTHON_STACK_MAX], uint64_t *id,
+			  uint8_t *end)
+{
+	struct weave w = {
+		.trace = trace,
+		.target = target,
+		.python = target->python,
+		.chain = python ? python_names_chain(trace->python, target->id, python) : NULL,
+		.places = places,
+	};
+	bool cut = false;
+
+	memset(places, 0, PYTHON_STACK_MAX * sizeof(places[0]));
+	if (!w.chain || !w.python) {
+		for (size_t i = 0; i < count; i++)
+			weave_add_location(&w, &locations[i]);
+		return count;
+	}
+	for (size_t i = 0; i < count && !cut; i++)
+		cut = weave_location(&w, &locations[i], i);
+	if (!cut)
+		weave_add_rest(&w, *end == STACK_END_COMPLETE && !w.chain->cut);
+	if (w.chain->cut)
+		*end = STACK_END_TRUNCATED;
+	if (w.count > trace->options.max_frames) {
+		w.count = trace->options.max_frames;
+		*end = STACK_END_TRUNCATED;
+	}
+	*id = weave_id(&w, *end);
+	return w.count;
+}
