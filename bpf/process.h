@@ -100,6 +100,8 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		if (hold)
 			hold_call_off(child);
 		bpf_map_delete_elem(&targets, &child_tgid);
+		if (fresh.flags & TARGET_PYTHON)
+			python_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
 	return 0;

@@ -114,11 +114,38 @@ static __always_inline int python_read_code(const struct python_row *row, struct
 }
 
 /*
+ * Over the length of the string or bytes object and its beginning, from byte `first` of the object
+ * on. It stays in py->text. What cannot be read changes nothing.
+ */
+__noinline uint64_t python_mix_text(struct python_thread *py, uint64_t hash, uint64_t object,
+				    uint32_t first)
+{
+	uint64_t word, left;
+	uint32_t i;
+
+	if (!py || python_read(py->text, sizeof(py->text), object))
+		return hash;
+	left = py->text[OBJECT_LENGTH / 8];
+	hash = python_mix(hash, left);
+	for (i = first / 8; i < PYTHON_TEXT_WORDS && left; i++) {
+		word = py->text[i];
+		if (left < 8) {
+			word &= (1ull << 8 * left) - 1;
+			left = 8;
+		}
+		hash = python_mix(hash, word);
+		left -= 8;
+	}
+	return hash;
+}
+
+/*
  * What tells the code object from another that is at its address later: a name's hash is one of its
- * characters, and the other objects are its own.
+ * characters, the other objects are its own, and from 3.12 on it has a number. Before, what was
+ * made from a text ("<string>", "<ipython-input-3>") may be like the one before it in all that.
  */
 static __always_inline uint32_t python_cookie(const struct python_row *row,
-					      const struct python_thread *py)
+					      struct python_thread *py)
 {
 	uint64_t hash = 0;
 
@@ -126,6 +153,14 @@ static __always_inline uint32_t python_cookie(const struct python_row *row,
 	hash = python_mix(hash, *(const uint32_t *)(py->code_bytes + (row->code_line & 0xfc)));
 	hash = python_mix(hash, code_word(py, row->code_file));
 	hash = python_mix(hash, code_word(py, row->code_table));
+	hash = python_mix(hash, code_word(py, OBJECT_LENGTH));
+	if (row->code_version)
+		return (uint32_t)python_mix(
+			hash, *(const uint32_t *)(py->code_bytes + (row->code_version & 0xfc)));
+	py->text[row->text_ascii >> 3 & 7] = 0;
+	hash = python_mix_text(py, hash, code_word(py, row->code_file), row->text_ascii);
+	if ((uint8_t)py->text[row->text_ascii >> 3 & 7] == '<')
+		hash = python_mix_text(py, hash, code_word(py, row->code_table), BYTES_DATA);
 	return (uint32_t)hash;
 }
 
@@ -154,8 +189,10 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 			return PYTHON_FOLLOWED;
 		}
 	}
-	if (at >= PYTHON_MAX_CALLS)
+	if (at >= PYTHON_MAX_CALLS) {
+		py->cut = 1;
 		return PYTHON_FOLLOWED;
+	}
 	py->count = at + 1;
 	if (entry && row->owner_bare) {
 		py->chain.calls[at].code = 0;
@@ -172,6 +209,12 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 	place = frame_word(py, row->frame_place) + 2 - py->chain.calls[at].code - row->code_first;
 	if (place >= PLACE_MAX)
 		return PYTHON_ELSEWHERE;
+	if (row->code_traceable && owner != row->owner_generator &&
+	    place / 2 <= *(const uint32_t *)(py->code_bytes + (row->code_traceable & 0xfc))) {
+		/* Neither does Python show it: _PyFrame_IsIncomplete(). */
+		py->count = at;
+		return PYTHON_FOLLOWED;
+	}
 	py->chain.calls[at].cookie = python_cookie(row, py);
 	py->chain.calls[at].place = (uint32_t)place / 2 | entry;
 	py->hash =
@@ -203,6 +246,7 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 		return 0;
 	py->chain.hash = 0;
 	py->count = 0;
+	py->cut = 0;
 	py->hash = 0;
 	py->frame = python_first_frame(row);
 	if (!py->frame)
@@ -216,7 +260,7 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 		}
 	}
 	py->chain.count = py->count;
-	py->chain.cut = py->frame != 0;
+	py->chain.cut = py->cut || py->frame;
 	py->chain.hash = python_mix(py->hash, py->chain.cut) ?: 1;
 	return 0;
 }
@@ -301,7 +345,9 @@ __noinline int python_tell_code(struct python_row *row, struct python_thread *py
 	barrier_var(size);
 	if (size > sizeof(py->code) || bpf_ringbuf_output(&events, &py->code, size, 0))
 		return -1;
-	bpf_map_update_elem(&python_codes, &key, &value, BPF_ANY);
+	/* What is on disk now may be there with the next stack. */
+	if (py->code.function.width && py->code.file.width && py->code.table_size)
+		bpf_map_update_elem(&python_codes, &key, &value, BPF_ANY);
 	return 0;
 }
 

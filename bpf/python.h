@@ -12,7 +12,10 @@
 
 /* Members of frames and code objects that are read lie within these. */
 #define PYTHON_FRAME_BYTES 80
-#define PYTHON_CODE_BYTES  144
+#define PYTHON_CODE_BYTES  192
+
+/* Of a string: what comes before its characters, and the first of them. */
+#define PYTHON_TEXT_WORDS 12
 
 /* A thread's scratch; too large for the BPF stack, and not to be shared by preempted programs. */
 struct python_thread {
@@ -20,6 +23,9 @@ struct python_thread {
 	uint64_t hash;
 	uint32_t target_id;
 	uint32_t count;
+	uint32_t cut; /* there are more than can be taken down */
+	uint32_t pad;
+	uint64_t text[PYTHON_TEXT_WORDS];
 	uint8_t frame_bytes[128]; /* PYTHON_FRAME_BYTES of them are read */
 	uint8_t code_bytes[256];  /* PYTHON_CODE_BYTES */
 	struct python_chain_event chain;
@@ -57,10 +63,19 @@ int python_tell(struct python_row *row, struct python_thread *py);
 /* A forked child has its parent's interpreter. */
 static __always_inline void python_forked(uint32_t parent_id, uint32_t child_id)
 {
-	struct python_row *row = bpf_map_lookup_elem(&python_rows, &parent_id);
+	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &parent_id);
+	struct python_row own;
 
-	if (row)
-		bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY);
+	if (!row)
+		return;
+	own = *row;
+	own.failed = 0;
+	bpf_map_update_elem(&python_rows, &child_id, &own, BPF_ANY);
+}
+
+static __always_inline void python_forgotten(uint32_t target_id)
+{
+	bpf_map_delete_elem(&python_rows, &target_id);
 }
 
 #endif

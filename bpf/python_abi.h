@@ -34,7 +34,11 @@ struct python_row {
 	uint8_t code_line, code_file, code_name, code_qualname, code_table;
 	uint8_t code_first;		/* instruction, behind all members */
 	uint8_t text_ascii, text_other; /* where the characters are */
-	uint8_t pad[5];
+	uint8_t code_version;		/* a number of its own; 0: it has none */
+	/* Number of the first instruction that shows a frame (not a generator's); 0: all do. */
+	uint8_t code_traceable;
+	uint8_t owner_generator;
+	uint8_t pad[2];
 };
 _Static_assert(sizeof(struct python_row) == 64, "ABI");
 

@@ -74,21 +74,23 @@ struct stack_python {
 #define stack_python_hash(python) 0
 #define stack_python_tell(python) 0
 #else
-static __always_inline void stack_python_follow(struct stack_python *python, uint32_t target_id)
+/* False: there is no memory to follow them, and what they are is not known. */
+static __always_inline bool stack_python_follow(struct stack_python *python, uint32_t target_id)
 {
 	struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
 	struct python_thread *py;
 
 	if (!row || !config.task_storage)
-		return;
+		return true;
 	py = bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(), NULL,
 				  BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!py)
-		return;
+		return false;
 	py->target_id = target_id;
 	python_follow(row, py);
 	python->row = row;
 	python->thread = py;
+	return true;
 }
 
 /* 0: it is in no Python function. */
@@ -144,11 +146,14 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	/* They are worth some of the slots, not all. */
 	if (__sync_fetch_and_add(&shared.copies, 1) >= config.max_slots / 4)
 		goto discard;
-	if (stack_python_tell(python))
-		goto discard;
 	slot = slot_take();
 	if (slot == ABI_NO_SLOT)
 		goto discard;
+	if (stack_python_tell(python)) {
+		bpf_map_push_elem(&free_slots, &slot, 0);
+		slot = ABI_NO_SLOT;
+		goto discard;
+	}
 	bpf_probe_read_kernel(copy->stack.frames, sizeof(copy->stack.frames), thread->event.frames);
 	copy->stack.header.type = EVENT_STACK_COPY;
 	copy->stack.header.target_id = target_id;
@@ -185,6 +190,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	uint32_t *found;
 	uint64_t size;
 	uint32_t slot;
+	int unsent;
 
 	key.stack_id = event->walk_id = walk_stack(thread, flags);
 	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
@@ -200,16 +206,14 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 		unwind_remember(&thread->unwind, python ? event->walk_id : *found);
 		return *found;
 	}
-	if (stack_python_tell(python)) {
-		count_lost(target_id, LOST_FRAMES);
-		return slot_without_stack(target_id);
-	}
 
+	/* First: without one nothing of a stack is sent. */
 	event->slot = slot_take();
 	if (event->slot == ABI_NO_SLOT) {
 		count_lost(target_id, LOST_STACKS_FULL);
 		return slot_without_stack(target_id);
 	}
+	unsent = stack_python_tell(python);
 	event->header.type = EVENT_STACK;
 	event->header.target_id = target_id;
 	event->header.time_ns = bpf_ktime_get_ns();
@@ -218,7 +222,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	size = sizeof(*event) - sizeof(event->frames) + 8 * (uint64_t)event->frame_count;
 	if (size > sizeof(*event))
 		size = sizeof(*event);
-	if (bpf_ringbuf_output(&events, event, size, 0)) {
+	if (unsent || bpf_ringbuf_output(&events, event, size, 0)) {
 		bpf_map_push_elem(&free_slots, &event->slot, 0);
 		count_lost(target_id, LOST_FRAMES);
 		return slot_without_stack(target_id);
@@ -235,7 +239,10 @@ static __always_inline uint32_t stack_slot_python(uint32_t flags, struct thread_
 	struct stack_python python = {};
 	uint32_t *found;
 
-	stack_python_follow(&python, target_id);
+	if (!stack_python_follow(&python, target_id)) {
+		count_lost(target_id, LOST_FRAMES);
+		return slot_without_stack(target_id);
+	}
 	if (walk_id != ABI_NO_SLOT) {
 		if (stack_python_hash(&python))
 			key.stack_id = unwind_mix_ids(walk_id, stack_python_hash(&python));

@@ -21,13 +21,18 @@ for function in (FREE, HELD):
 places = {}
 
 
-def place(size, frame):
-    """Takes the stack down; at the end of the chain is what C has called."""
+def stack_of(frame):
     stack = []
     while frame:
         code = frame.f_code
         stack.append({"function": code.co_qualname, "file": code.co_filename, "line": frame.f_lineno})
         frame = frame.f_back
+    return stack
+
+
+def place(size, frame):
+    """Takes the stack down; at the end of the chain is what C has called."""
+    stack = stack_of(frame)
     known = places.setdefault(size, {"bytes": 0, "count": 0, "stack": stack})
     assert known["stack"] == stack
     known["bytes"] += size
@@ -100,6 +105,37 @@ def from_text(number):
     names[f"made_{number}"](310000 + number)
 
 
+class Alike:
+    """
+    The same code at the same address, over and over, of other files, or of one file and further below. Nothing is kept meanwhile that would
+    take the place of what goes: the first one's stack is taken down, and the others' are made of it at the end.
+    """
+
+    def __init__(self):
+        self.stack = None
+
+    def take(self, frame):
+        self.stack = self.stack or stack_of(frame)
+
+    def keep(self, size):
+        return self.take(sys._getframe()), FREE(size)
+
+    def run(self, first, count, text_of, file_of):
+        names = {"keep": self.keep}
+        for names["size"] in range(first, first + count):
+            exec(compile(text_of(names["size"] - first), file_of(names["size"] - first), "exec"), names)
+        for number in range(count):
+            made = dict(self.stack[1], file=file_of(number), line=text_of(number).count("\n") + 1)
+            places[first + number] = {"bytes": first + number, "count": 1, "stack": [self.stack[0], made, *self.stack[2:]]}
+
+
+class Begins:
+    """Soon begun without a call from C, from 3.12 on by a frame that no traceback has."""
+
+    def __init__(self, size):
+        keep(size)
+
+
 def far_behind(size):
     """Where the table of lines is longer than what an entry's byte can say."""
     names = {"keep": keep}
@@ -129,6 +165,10 @@ def main():
     割り当て(300013)
     for number in range(200):
         from_text(number)
+    Alike().run(320000, 60, lambda _: "keep(size)", lambda number: f"<cell {number}>")
+    Alike().run(330000, 60, lambda number: "\n" * number + "keep(size)", lambda _: "<string>")
+    for _ in range(100):
+        Begins(300017)
     far_behind(300014)
     owner.method(300015), \
         owner.method(300016)

@@ -21,7 +21,8 @@
 #define GLIBC_THREAD_DATA 0x310
 
 /* Who runs a frame: enum _frameowner (pycore_frame.h). */
-#define OWNED_BY_CSTACK 3
+#define OWNED_BY_GENERATOR 1
+#define OWNED_BY_CSTACK	   3
 
 /*
  * By the compiler, from each version's headers: _PyInterpreterFrame and _PyCFrame (pycore_frame.h),
@@ -65,6 +66,9 @@ static const struct python_layout {
 	  .code_name = 120,
 	  .code_qualname = 128,
 	  .code_table = 136,
+	  .code_version = 92,
+	  .code_traceable = 176,
+	  .owner_generator = OWNED_BY_GENERATOR,
 	  .code_first = 192,
 	  .text_ascii = 40,
 	  .text_other = 56}},
@@ -83,6 +87,9 @@ static const struct python_layout {
 	  .code_name = 120,
 	  .code_qualname = 128,
 	  .code_table = 136,
+	  .code_version = 92,
+	  .code_traceable = 184,
+	  .owner_generator = OWNED_BY_GENERATOR,
 	  .code_first = 200,
 	  .text_ascii = 40,
 	  .text_other = 56}},

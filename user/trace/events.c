@@ -329,6 +329,8 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 		id = unwind_stack_id(locations, count, event->end);
 	place_count = python_stack_weave(trace, target, locations, count, event->python, places,
 					 &id, &end);
+	if (event->python)
+		python_names_drop_chain(trace->python, target->id, event->python);
 	entry = stack_table_add(trace->stacks, target->id, id, place_count, &fresh);
 	if (entry && fresh) {
 		entry->pid = target->pid;
@@ -413,6 +415,9 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 
 static void event_handle_python(struct trace *trace, const struct event_header *header)
 {
+	/* What nobody would take away. */
+	if (!target_by_id(trace, header->target_id))
+		return;
 	switch (header->type) {
 	case EVENT_PYTHON_CODE:
 		python_names_add_code(trace->python, (const void *)header);

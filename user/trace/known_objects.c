@@ -229,7 +229,7 @@ static struct known_python *known_python_look(struct object *object)
 		free(python);
 		return NULL;
 	}
-	python->object = object;
+	python->object_id = object_id(object);
 	return python;
 }
 

@@ -33,9 +33,10 @@ struct known_probes {
 
 /* An object that is CPython. */
 struct known_python {
-	const struct object *object;
+	uint64_t object_id; /* the object itself may be gone, and come back under this id */
 	struct python_runtime runtime;
 	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
+	bool said;		  /* that they are not */
 };
 
 struct known_object {

@@ -5,32 +5,42 @@
 #include <string.h>
 
 #include "user/base/hash.h"
+#include "user/base/log.h"
 #include "user/symbol/python_line.h"
 
 /* A character is up to 3 bytes of UTF-8 where it takes less than 4; and a mark that it goes on. */
 #define NAME_BYTES (3 * PYTHON_TEXT_BYTES + sizeof("…"))
 
+/* Of all targets' functions together: names and tables of lines. A large program's take some MiB. */
+#define CODES_MAX_BYTES (128u << 20)
+
 struct chain_node {
-	struct {
-		uint64_t hash;
-		uint64_t target_id;
-	} key;
+	uint64_t hash;
 	UT_hash_handle hh;
+	unsigned stacks; /* that are still to come for it */
 	struct python_chain chain;
 };
 
 struct code_node {
 	struct {
-		uint64_t code;
-		uint32_t cookie, target_id;
+		uint64_t code, cookie;
 	} key;
 	UT_hash_handle hh;
+	size_t bytes;
 	struct python_code code;
 };
 
-struct python_names {
+struct target_names {
+	uint32_t target_id;
+	UT_hash_handle hh;
 	struct chain_node *chains;
 	struct code_node *codes;
+};
+
+struct python_names {
+	struct target_names *targets;
+	size_t code_bytes;
+	bool full; /* which has been said */
 };
 
 struct python_names *python_names_new(void)
@@ -38,32 +48,74 @@ struct python_names *python_names_new(void)
 	return calloc(1, sizeof(struct python_names));
 }
 
-static void chain_remove(struct python_names *names, struct chain_node *node)
+static void chain_remove(struct target_names *target, struct chain_node *node)
 {
-	HASH_DEL(names->chains, node);
+	HASH_DEL(target->chains, node);
 	free(node);
 }
 
-static void code_remove(struct python_names *names, struct code_node *node)
+static void code_free(struct code_node *node)
 {
-	HASH_DEL(names->codes, node);
 	free(node->code.function);
 	free(node->code.file);
 	free(node);
 }
 
-void python_names_free(struct python_names *names)
+static void code_remove(struct python_names *names, struct target_names *target,
+			struct code_node *node)
+{
+	HASH_DEL(target->codes, node);
+	names->code_bytes -= node->bytes;
+	code_free(node);
+}
+
+static void target_names_remove(struct python_names *names, struct target_names *target)
 {
 	struct chain_node *chain, *next_chain;
 	struct code_node *code, *next_code;
 
+	HASH_ITER (hh, target->chains, chain, next_chain)
+		chain_remove(target, chain);
+	HASH_ITER (hh, target->codes, code, next_code)
+		code_remove(names, target, code);
+	HASH_DEL(names->targets, target);
+	free(target);
+}
+
+void python_names_free(struct python_names *names)
+{
+	struct target_names *target, *next;
+
 	if (!names)
 		return;
-	HASH_ITER (hh, names->chains, chain, next_chain)
-		chain_remove(names, chain);
-	HASH_ITER (hh, names->codes, code, next_code)
-		code_remove(names, code);
+	HASH_ITER (hh, names->targets, target, next)
+		target_names_remove(names, target);
 	free(names);
+}
+
+static struct target_names *target_names_find(const struct python_names *names, uint32_t target_id)
+{
+	struct target_names *target;
+
+	HASH_FIND(hh, names->targets, &target_id, sizeof(target_id), target);
+	return target;
+}
+
+static struct target_names *target_names_get(struct python_names *names, uint32_t target_id)
+{
+	struct target_names *target = target_names_find(names, target_id);
+
+	if (target)
+		return target;
+	target = calloc(1, sizeof(*target));
+	if (!target)
+		return NULL;
+	target->target_id = target_id;
+	HASH_ADD(hh, names->targets, target_id, sizeof(target->target_id), target);
+	if (target->hh.tbl)
+		return target;
+	free(target);
+	return NULL;
 }
 
 static char *put_utf8(char *to, uint32_t point)
@@ -108,53 +160,100 @@ static char *name_of(const struct python_text *text)
 	return to == name ? NULL : strndup(name, (size_t)(to - name));
 }
 
-void python_names_add_code(struct python_names *names, const struct python_code_event *event)
+static struct code_node *code_find(const struct target_names *target, uint64_t code,
+				   uint32_t cookie)
+{
+	struct code_node *node, like = {.key = {.code = code, .cookie = cookie}};
+
+	HASH_FIND(hh, target->codes, &like.key, sizeof(like.key), node);
+	return node;
+}
+
+static struct code_node *code_new(const struct python_code_event *event)
 {
 	size_t size = event->table_size <= PYTHON_TABLE_BYTES ? event->table_size : 0;
-	struct code_node *node = calloc(1, sizeof(*node) + size), *known;
+	struct code_node *node = calloc(1, sizeof(*node) + size);
 
 	if (!node)
-		return;
+		return NULL;
 	node->key.code = event->code;
 	node->key.cookie = event->cookie;
-	node->key.target_id = event->header.target_id;
-	HASH_FIND(hh, names->codes, &node->key, sizeof(node->key), known);
-	if (known) {
-		free(node);
-		return;
-	}
 	node->code.function = name_of(&event->function);
 	node->code.file = name_of(&event->file);
 	node->code.first_line = event->first_line;
 	node->code.table_size = size;
 	memcpy(node->code.table, event->table, size);
-	HASH_ADD(hh, names->codes, key, sizeof(node->key), node);
-	if (!node->hh.tbl) {
-		free(node->code.function);
-		free(node->code.file);
-		free(node);
+	node->bytes = sizeof(*node) + size +
+		      (node->code.function ? strlen(node->code.function) : 0) +
+		      (node->code.file ? strlen(node->code.file) : 0);
+	return node;
+}
+
+static bool python_names_have_room(struct python_names *names, size_t bytes)
+{
+	if (names->code_bytes + bytes <= CODES_MAX_BYTES)
+		return true;
+	if (!names->full)
+		log_warn("the names of Python functions take more than %u MiB: further ones are "
+			 "shown without",
+			 CODES_MAX_BYTES >> 20);
+	names->full = true;
+	return false;
+}
+
+void python_names_add_code(struct python_names *names, const struct python_code_event *event)
+{
+	struct target_names *target = target_names_get(names, event->header.target_id);
+	struct code_node *node, *known;
+
+	if (!target)
+		return;
+	known = code_find(target, event->code, event->cookie);
+	/* It comes again where something of it could not be read. */
+	if (known && known->code.function && known->code.file && known->code.table_size)
+		return;
+	if (known)
+		code_remove(names, target, known);
+	node = code_new(event);
+	if (!node || !python_names_have_room(names, node->bytes))
+		goto free_node;
+	HASH_ADD(hh, target->codes, key, sizeof(node->key), node);
+	if (node->hh.tbl) {
+		names->code_bytes += node->bytes;
+		return;
 	}
+free_node:
+	if (node)
+		code_free(node);
+}
+
+static struct chain_node *chain_find(const struct target_names *target, uint64_t hash)
+{
+	struct chain_node *node;
+
+	HASH_FIND(hh, target->chains, &hash, sizeof(hash), node);
+	return node;
 }
 
 void python_names_add_chain(struct python_names *names, const struct python_chain_event *event)
 {
 	uint32_t count = event->count <= PYTHON_MAX_CALLS ? event->count : PYTHON_MAX_CALLS;
-	struct chain_node *node, *known;
+	struct target_names *target = target_names_get(names, event->header.target_id);
+	struct chain_node *node = target ? chain_find(target, event->hash) : NULL;
 
-	node = calloc(1, sizeof(*node) + count * sizeof(node->chain.calls[0]));
-	if (!node)
-		return;
-	node->key.hash = event->hash;
-	node->key.target_id = event->header.target_id;
-	HASH_FIND(hh, names->chains, &node->key, sizeof(node->key), known);
-	if (known) {
-		free(node);
+	if (node) {
+		node->stacks++;
 		return;
 	}
+	node = target ? calloc(1, sizeof(*node) + count * sizeof(node->chain.calls[0])) : NULL;
+	if (!node)
+		return;
+	node->hash = event->hash;
+	node->stacks = 1;
 	node->chain.count = count;
 	node->chain.cut = event->cut;
 	memcpy(node->chain.calls, event->calls, count * sizeof(node->chain.calls[0]));
-	HASH_ADD(hh, names->chains, key, sizeof(node->key), node);
+	HASH_ADD(hh, target->chains, hash, sizeof(node->hash), node);
 	if (!node->hh.tbl)
 		free(node);
 }
@@ -162,20 +261,27 @@ void python_names_add_chain(struct python_names *names, const struct python_chai
 const struct python_chain *python_names_chain(const struct python_names *names, uint32_t target_id,
 					      uint64_t hash)
 {
-	struct chain_node *node, like = {.key = {.hash = hash, .target_id = target_id}};
+	const struct target_names *target = target_names_find(names, target_id);
+	const struct chain_node *node = target ? chain_find(target, hash) : NULL;
 
-	HASH_FIND(hh, names->chains, &like.key, sizeof(like.key), node);
 	return node ? &node->chain : NULL;
+}
+
+void python_names_drop_chain(struct python_names *names, uint32_t target_id, uint64_t hash)
+{
+	struct target_names *target = target_names_find(names, target_id);
+	struct chain_node *node = target ? chain_find(target, hash) : NULL;
+
+	if (node && !--node->stacks)
+		chain_remove(target, node);
 }
 
 const struct python_code *python_names_code(const struct python_names *names, uint32_t target_id,
 					    const struct python_call *call)
 {
-	struct code_node *node, like = {.key = {.code = call->code,
-						.cookie = call->cookie,
-						.target_id = target_id}};
+	const struct target_names *target = target_names_find(names, target_id);
+	const struct code_node *node = target ? code_find(target, call->code, call->cookie) : NULL;
 
-	HASH_FIND(hh, names->codes, &like.key, sizeof(like.key), node);
 	return node ? &node->code : NULL;
 }
 
@@ -187,15 +293,8 @@ uint32_t python_code_line(const struct python_code *code, const struct python_ca
 
 void python_names_remove_target(struct python_names *names, uint32_t target_id)
 {
-	struct chain_node *chain, *next_chain;
-	struct code_node *code, *next_code;
+	struct target_names *target = target_names_find(names, target_id);
 
-	HASH_ITER (hh, names->chains, chain, next_chain) {
-		if (chain->key.target_id == target_id)
-			chain_remove(names, chain);
-	}
-	HASH_ITER (hh, names->codes, code, next_code) {
-		if (code->key.target_id == target_id)
-			code_remove(names, code);
-	}
+	if (target)
+		target_names_remove(names, target);
 }

@@ -34,9 +34,13 @@ void python_names_free(struct python_names *names);
 void python_names_add_code(struct python_names *names, const struct python_code_event *event);
 void python_names_add_chain(struct python_names *names, const struct python_chain_event *event);
 
-/* NULL: it has not come. Both are there until the target is removed. */
+/*
+ * NULL: it has not come. A chain comes once for each stack that has it, and is there until
+ * python_names_drop_chain() has been called as often; a code object until its target is removed.
+ */
 const struct python_chain *python_names_chain(const struct python_names *names, uint32_t target_id,
 					      uint64_t hash);
+void python_names_drop_chain(struct python_names *names, uint32_t target_id, uint64_t hash);
 const struct python_code *python_names_code(const struct python_names *names, uint32_t target_id,
 					    const struct python_call *call);
 /* Where in the code the call is; 0: that is not known. */

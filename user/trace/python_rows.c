@@ -2,6 +2,7 @@
 #include "user/trace/python_rows.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <bpf/bpf.h>
@@ -38,20 +39,34 @@ static const char *python_rows_refusal(const struct trace *trace, const struct k
 	return NULL;
 }
 
-static void python_rows_begin(struct trace *trace, struct target *target,
-			      const struct image_range *range, const struct known_python *python)
+/* Once for each file: a build may start it a thousand times. */
+static void python_rows_say(const struct target *target, const struct object *object,
+			    struct known_python *python, const char *refusal)
 {
 	uint32_t version = python->runtime.version;
-	const char *refusal = python_rows_refusal(trace, python);
+	char number[32] = "";
+
+	if (version)
+		snprintf(number, sizeof(number), " %u.%u.%u", version >> 24, version >> 16 & 255,
+			 version >> 8 & 255);
+	if (!python->said)
+		log_info("process %d (%s): no frames of Python (%s%s): %s", target->pid,
+			 target->comm, object_name(object), number, refusal);
+	python->said = true;
+}
+
+static void python_rows_begin(struct trace *trace, struct target *target,
+			      const struct image_range *range, struct known_python *python,
+			      const char *refusal)
+{
+	uint32_t version = python->runtime.version;
 	struct sharer *sharer;
 	struct python_row row;
 	uint64_t vaddr;
 
 	target->python = python;
 	if (refusal) {
-		log_info("process %d (%s): no frames of Python (%s %u.%u.%u): %s", target->pid,
-			 target->comm, object_name(range->object), version >> 24,
-			 version >> 16 & 255, version >> 8 & 255, refusal);
+		python_rows_say(target, range->object, python, refusal);
 		return;
 	}
 	if (object_offset_to_vaddr(range->object, range->offset, &vaddr))
@@ -72,17 +87,23 @@ static void python_rows_begin(struct trace *trace, struct target *target,
 		  object_name(range->object));
 }
 
-/* Whose thread-specific data is found where it is looked for. */
-static bool python_rows_is_glibc(const struct object *object)
+/* Whose thread-specific data is found where it is looked for; before 2.34 the file has the version's name. */
+static bool python_rows_is_glibc(const char *name)
 {
-	return !strcmp(object_name(object), "libc.so.6");
+	return !strcmp(name, "libc.so.6") || !strncmp(name, "libc-2.", 7);
+}
+
+static bool python_rows_is_musl(const char *name)
+{
+	return !strncmp(name, "ld-musl-", 8) || !strncmp(name, "libc.musl-", 10);
 }
 
 void python_rows_look(struct trace *trace, struct target *target)
 {
 	const struct image_range *found = NULL;
-	const struct known_python *python = NULL;
-	bool glibc = false;
+	struct known_python *python = NULL;
+	bool glibc = false, musl = false;
+	const char *refusal;
 
 	for (size_t i = 0; !target->python && i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
@@ -91,15 +112,21 @@ void python_rows_look(struct trace *trace, struct target *target)
 
 		if (!known)
 			continue;
-		glibc |= python_rows_is_glibc(range->object);
+		glibc |= python_rows_is_glibc(object_name(range->object));
+		musl |= python_rows_is_musl(object_name(range->object));
 		if (known->python && !found) {
 			python = known->python;
 			found = range;
 		}
 	}
+	if (!found)
+		return;
+	refusal = python_rows_refusal(trace, python);
+	if (!refusal && musl && !glibc)
+		refusal = "with another C library than glibc that is not done yet";
 	/* The program is mapped before its C library is. */
-	if (found && (glibc || python->refusal[0]))
-		python_rows_begin(trace, target, found, python);
+	if (refusal || glibc)
+		python_rows_begin(trace, target, found, python, refusal);
 }
 
 void python_rows_drop(struct trace *trace, uint32_t target_id)

@@ -97,7 +97,7 @@ static void weave_add_location(struct weave *w, const struct location *location)
 static bool weave_location(struct weave *w, const struct location *location, size_t i)
 {
 	bool native = w->trace->options.native_frames;
-	bool own = i && location->object && location->object == w->python->object;
+	bool own = i && location->object && object_id(location->object) == w->python->object_id;
 
 	if (!own || !weave_evaluates(w, location, 1)) {
 		if (!own || native || !w->behind)

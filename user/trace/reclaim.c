@@ -43,10 +43,10 @@ void reclaim_ended(struct trace *trace)
 		trace->ended = target->next_ended;
 		slots_release_target(trace, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
-		if (target->has_python) {
-			python_names_remove_target(trace->python, target->id);
+		/* Forked ones have their parent's row before anybody has looked at them. */
+		python_names_remove_target(trace->python, target->id);
+		if (trace->has_python)
 			python_rows_drop(trace, target->id);
-		}
 		target_id_give(trace, target->id);
 		target_free(trace, target);
 	}
