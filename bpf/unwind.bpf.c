@@ -262,8 +262,12 @@ __noinline int unwind_is_code(struct unwind_state *state, uint64_t word)
 		return 0;
 	if (unwind_in_set(state, word))
 		return 1;
-	/* While user space reads the mappings anew there is no set at all: then code may be anywhere. */
-	if (state->set && word - (state->regs.pc - UNKNOWN_REACH) >= 2 * UNKNOWN_REACH)
+	/*
+	 * While user space reads the mappings anew there is no set at all: then code may be anywhere.
+	 * Where nobody can be asked (before 5.17) too many numbers would be taken for code.
+	 */
+	if ((state->set || !unwind_config.has_find_vma) &&
+	    word - (state->regs.pc - UNKNOWN_REACH) >= 2 * UNKNOWN_REACH)
 		return 0;
 	if (!unwind_config.has_find_vma)
 		return 1;

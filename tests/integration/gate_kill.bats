@@ -11,7 +11,7 @@ CYCLES=${GATE_CYCLES:-20}
 
 killed() {
 	own_libc
-	/usr/bin/python3 "$HERE/gate_kill.py" "$TOOL" "$TARGETS/ledger" "$D/lib/libc.so.6" $((KILLS / 2)) "${GATE_SEED:-$RANDOM}" "${GATE[@]}" 2>&1 | tee "$D/kills" || :
+	DEADLINE=$((2 * DEADLINE)) /usr/bin/python3 "$HERE/gate_kill.py" "$TOOL" "$TARGETS/ledger" "$D/lib/libc.so.6" $((KILLS / 2)) "${GATE_SEED:-$RANDOM}" "${GATE[@]}" 2>&1 | tee "$D/kills" || :
 	[[ ${PIPESTATUS[0]} -eq 0 ]] || fail "$(<"$D/kills")"
 	sed 's/^/# /' "$D/kills" >&3
 }

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-DEADLINE = int(os.environ.get("DEADLINE", "60"))
+DEADLINE = int(os.environ.get("DEADLINE") or 60)
 # Of one target: its first gate maps pages, the later ones find them.
 ROUNDS_EACH = 10
 LINK_BY_ID, PROGRAM_BY_ID, SYS_BPF = 30, 13, 321 if os.uname().machine == "x86_64" else 280

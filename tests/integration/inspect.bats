@@ -281,7 +281,7 @@ build_places() {
 	small=$!
 	PIDS+=("$small")
 	# Not even for a copy of it; then for that and no more; then for all.
-	for ((megabytes = 176; megabytes <= 240; megabytes += 4)); do
+	for ((megabytes = 176; megabytes <= 400; megabytes += 2)); do
 		STATUS=0
 		timeout "$DEADLINE" prlimit "--as=$((megabytes << 20))" "$TOOL" inspect -f json -p "$T_PID,$small" >"$D/run.out" 2>"$D/run.err" \
 			3>&- || STATUS=$?

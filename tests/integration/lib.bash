@@ -239,7 +239,8 @@ tool_says() {
 alive() {
 	local stat
 
-	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+	[[ -n $1 ]] || return 1
+	{ read -r -d '' stat <"/proc/$1/stat" || [[ -n $stat ]]; } 2>/dev/null || return 1
 	stat=${stat##*) }
 	[[ $stat != [ZX]* ]]
 }

@@ -94,7 +94,9 @@ static void mapwatch_log_refused(void)
 	struct machine machine;
 
 	machine_read(&machine);
-	if (machine.perf_event_paranoid > 2 && machine_has_capability(&machine, CAP_PERFMON))
+	if (machine.perf_event_paranoid > 2 && machine.initial_userns &&
+	    machine_has_capability(&machine, CAP_PERFMON) &&
+	    !machine_has_capability(&machine, CAP_SYS_ADMIN))
 		log_error("watching for new mappings is not permitted: kernel.perf_event_paranoid "
 			  "is %d, which takes CAP_SYS_ADMIN; set it to 2, or run memleakbpf as "
 			  "root (sudo)",

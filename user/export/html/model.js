@@ -28,7 +28,8 @@ function readFrame(data, raw) {
 	frame.where = [frame.inObject ? frame.module : undefined, kind].filter(Boolean).join(', ');
 	frame.label = frame.function ?? (frame.module ? (frame.inObject ? `${frame.module}+0x${offset}` : frame.module) : `0x${offset}`);
 	frame.place = frame.file ? frame.file + (line ? `:${line}` : '') : '';
-	frame.key = `${frame.label}\0${frame.module ?? ''}\0${frame.inlined}`;
+	// Scripts of one name in different directories are different ones.
+	frame.key = `${frame.label}\0${(frame.inObject ? frame.module : frame.path) ?? ''}\0${frame.inlined}`;
 	return frame;
 }
 
