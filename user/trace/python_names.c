@@ -212,11 +212,11 @@ void python_names_add_code(struct python_names *names, const struct python_code_
 	/* It comes again where something of it could not be read. */
 	if (known && known->code.function && known->code.file && known->code.table_size)
 		return;
-	if (known)
-		code_remove(names, target, known);
 	node = code_new(event);
 	if (!node || !python_names_have_room(names, node->bytes))
 		goto free_node;
+	if (known)
+		code_remove(names, target, known);
 	HASH_ADD(hh, target->codes, key, sizeof(node->key), node);
 	if (node->hh.tbl) {
 		names->code_bytes += node->bytes;
