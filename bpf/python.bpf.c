@@ -8,6 +8,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/unwind.h"
 #include "bpf/unwind_host.h"
 
 /* Of Objects/object.h, bytesobject.h and unicodeobject.h. */
@@ -46,12 +47,6 @@ struct {
 static __always_inline int python_read(void *to, uint32_t size, uint64_t address)
 {
 	return bpf_probe_read_user(to, size, (const void *)address);
-}
-
-static __always_inline uint64_t python_mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ (hash >> 32);
 }
 
 static __always_inline uint64_t frame_word(const struct python_thread *py, uint8_t at)
@@ -126,14 +121,14 @@ __noinline uint64_t python_mix_text(struct python_thread *py, uint64_t hash, uin
 	if (!py || python_read(py->text, sizeof(py->text), object))
 		return hash;
 	left = py->text[OBJECT_LENGTH / 8];
-	hash = python_mix(hash, left);
+	hash = unwind_mix(hash, left);
 	for (i = first / 8; i < PYTHON_TEXT_WORDS && left; i++) {
 		word = py->text[i];
 		if (left < 8) {
 			word &= (1ull << 8 * left) - 1;
 			left = 8;
 		}
-		hash = python_mix(hash, word);
+		hash = unwind_mix(hash, word);
 		left -= 8;
 	}
 	return hash;
@@ -150,12 +145,12 @@ static __always_inline uint32_t python_cookie(const struct python_row *row,
 	uint64_t hash = 0;
 
 	python_read(&hash, sizeof(hash), code_word(py, row->code_name) + TEXT_HASH);
-	hash = python_mix(hash, *(const uint32_t *)(py->code_bytes + (row->code_line & 0xfc)));
-	hash = python_mix(hash, code_word(py, row->code_file));
-	hash = python_mix(hash, code_word(py, row->code_table));
-	hash = python_mix(hash, code_word(py, OBJECT_LENGTH));
+	hash = unwind_mix(hash, *(const uint32_t *)(py->code_bytes + (row->code_line & 0xfc)));
+	hash = unwind_mix(hash, code_word(py, row->code_file));
+	hash = unwind_mix(hash, code_word(py, row->code_table));
+	hash = unwind_mix(hash, code_word(py, OBJECT_LENGTH));
 	if (row->code_version)
-		return (uint32_t)python_mix(
+		return (uint32_t)unwind_mix(
 			hash, *(const uint32_t *)(py->code_bytes + (row->code_version & 0xfc)));
 	py->text[row->text_ascii >> 3 & 7] = 0;
 	hash = python_mix_text(py, hash, code_word(py, row->code_file), row->text_ascii);
@@ -185,7 +180,7 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 		if (at && at <= PYTHON_MAX_CALLS &&
 		    !(py->chain.calls[at - 1].place & PYTHON_ENTRY)) {
 			py->chain.calls[at - 1].place |= PYTHON_ENTRY;
-			py->hash = python_mix(py->hash, PYTHON_ENTRY);
+			py->hash = unwind_mix(py->hash, PYTHON_ENTRY);
 			return PYTHON_FOLLOWED;
 		}
 	}
@@ -198,7 +193,7 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 		py->chain.calls[at].code = 0;
 		py->chain.calls[at].cookie = 0;
 		py->chain.calls[at].place = entry;
-		py->hash = python_mix(py->hash, entry);
+		py->hash = unwind_mix(py->hash, entry);
 		return PYTHON_FOLLOWED;
 	}
 	py->chain.calls[at].code = frame_word(py, row->frame_code) & ~7ull;
@@ -218,7 +213,7 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 	py->chain.calls[at].cookie = python_cookie(row, py);
 	py->chain.calls[at].place = (uint32_t)place / 2 | entry;
 	py->hash =
-		python_mix(python_mix(py->hash, py->chain.calls[at].code),
+		unwind_mix(unwind_mix(py->hash, py->chain.calls[at].code),
 			   (uint64_t)py->chain.calls[at].cookie << 32 | py->chain.calls[at].place);
 	return PYTHON_FOLLOWED;
 }
@@ -261,7 +256,7 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 	}
 	py->chain.count = py->count;
 	py->chain.cut = py->cut || py->frame;
-	py->chain.hash = python_mix(py->hash, py->chain.cut) ?: 1;
+	py->chain.hash = unwind_mix(py->hash, py->chain.cut) ?: 1;
 	return 0;
 }
 

@@ -95,12 +95,20 @@ enum unwind_answer {
 	UNWIND_UNKNOWN,
 };
 
+/*
+ * Each step is invertible in the hash, so two stacks that differ in one frame only never collide;
+ * the multiplier is 2^64 / golden ratio.
+ */
+static inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 32);
+}
+
 /* The id of a stack: of the walk, and of what else is known of it. Never 0. */
 static inline uint64_t unwind_mix_ids(uint64_t walk_id, uint64_t other)
 {
-	uint64_t id = (walk_id ^ other * 0xc2b2ae3d27d4eb4full) * 0x9e3779b97f4a7c15ull;
-
-	return (id ^ id >> 32) ?: 1;
+	return unwind_mix(walk_id, other * 0xc2b2ae3d27d4eb4full) ?: 1;
 }
 
 #ifdef __bpf__

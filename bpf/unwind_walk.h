@@ -46,16 +46,6 @@ enum unwind_outcome {
  */
 #define UNWIND_PUSHED_MAX (64u << 10)
 
-/*
- * Each step is invertible in the hash, so two stacks that differ in one frame only never collide;
- * the multiplier is 2^64 / golden ratio.
- */
-static __always_inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ (hash >> 32);
-}
-
 /* The walk depends on this word of the stack. Without branches, since the verifier follows each. */
 static __always_inline void unwind_note(struct unwind_state *state, uint64_t address, uint64_t word)
 {
