@@ -124,17 +124,10 @@ static void sharer_uncount(struct trace *trace, const struct target *target, pid
 
 void sharers_register(struct trace *trace, const struct target *target)
 {
-	struct target_info info = {.id = target->id, .flags = TARGET_VFORK};
+	const struct target_info info = {.id = target->id,
+					 .flags = TARGET_VFORK | target_flags(trace, target)};
 	const struct sharer *sharer;
 
-	if (trace->options.children != CHILDREN_NONE)
-		info.flags |= TARGET_FOLLOW;
-	if (target->layered)
-		info.flags |= TARGET_LAYERED;
-	if (target->tells)
-		info.flags |= TARGET_TELLS;
-	if (target->has_python)
-		info.flags |= TARGET_PYTHON;
 	for (sharer = target->sharers; sharer; sharer = sharer->next) {
 		uint32_t tgid = (uint32_t)sharer->pid;
 

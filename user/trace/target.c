@@ -103,21 +103,28 @@ void targets_changed(struct trace *trace)
 	__atomic_add_fetch(&trace->skel->bss->shared.target_epoch, 1, __ATOMIC_ACQ_REL);
 }
 
+uint32_t target_flags(const struct trace *trace, const struct target *target)
+{
+	uint32_t flags = 0;
+
+	if (trace->options.children != CHILDREN_NONE)
+		flags |= TARGET_FOLLOW;
+	if (target->layered)
+		flags |= TARGET_LAYERED;
+	if (target->tells)
+		flags |= TARGET_TELLS;
+	if (target->has_python)
+		flags |= TARGET_PYTHON;
+	return flags;
+}
+
 /* All functions' allocations count at once, since all probes are there already. */
 int target_register(struct trace *trace, const struct target *target)
 {
-	struct target_info info = {.id = target->id};
+	const struct target_info info = {.id = target->id, .flags = target_flags(trace, target)};
 	uint32_t tgid = (uint32_t)target->pid;
 	int err;
 
-	if (trace->options.children != CHILDREN_NONE)
-		info.flags |= TARGET_FOLLOW;
-	if (target->layered)
-		info.flags |= TARGET_LAYERED;
-	if (target->tells)
-		info.flags |= TARGET_TELLS;
-	if (target->has_python)
-		info.flags |= TARGET_PYTHON;
 	err = bpf_map_update_elem(bpf_map__fd(trace->skel->maps.targets), &tgid, &info, BPF_ANY);
 	if (err)
 		return log_errno(err, "cannot enter process %d in the table of targets",

@@ -126,6 +126,8 @@ void target_identify(struct trace *trace, struct target *target);
 /* None of its code has run: it waits for us. */
 bool target_is_held(const struct trace *trace, const struct target *target);
 
+/* TARGET_* of the kernel's table, of all processes that count for it. */
+uint32_t target_flags(const struct trace *trace, const struct target *target);
 /* Enters it in the kernel's table: from then on its allocations count. 0 or -errno, logged. */
 int target_register(struct trace *trace, const struct target *target);
 /* Takes it out of the kernel's table. */
