@@ -289,9 +289,9 @@ enum event_type {
 	EVENT_LOADED, /* target_id has mapped libraries, and waits until their probes are in */
 	EVENT_ANCHOR_ENDED, /* the thread `pid` of target_id has ended, others go on */
 	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
-	/* bpf/python_abi.h, before the first stack that needs them */
-	EVENT_PYTHON_CODE,
-	EVENT_PYTHON_CHAIN,
+	/* of runtimes, before the first stack that needs them */
+	EVENT_RUNTIME_CHAIN, /* bpf/runtime_abi.h */
+	EVENT_PYTHON_CODE,   /* bpf/python_abi.h */
 	EVENT_PYTHON_FAILED,
 };
 
@@ -304,8 +304,8 @@ struct event_header {
 struct stack_event {
 	struct event_header header;
 	uint64_t stack_id;
-	/* the hash of the Python functions in it; 0: none, and the id is what the walk gives */
-	uint64_t python;
+	/* the hash of what a runtime says is in it; 0: nothing, and the id is what the walk gives */
+	uint64_t runtime;
 	uint64_t walk_id; /* what that gives of it; of a copy, that comes with finishing it */
 	uint32_t slot;
 	uint32_t tid;

@@ -177,14 +177,14 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 	at = py->count;
 	if (entry && row->owner_bare) {
 		/* Of the function before it; or the last one there has just returned. */
-		if (at && at <= PYTHON_MAX_CALLS &&
+		if (at && at <= RUNTIME_MAX_CALLS &&
 		    !(py->chain.calls[at - 1].place & PYTHON_ENTRY)) {
 			py->chain.calls[at - 1].place |= PYTHON_ENTRY;
 			py->hash = unwind_mix(py->hash, PYTHON_ENTRY);
 			return PYTHON_FOLLOWED;
 		}
 	}
-	if (at >= PYTHON_MAX_CALLS) {
+	if (at >= RUNTIME_MAX_CALLS) {
 		py->cut = 1;
 		return PYTHON_FOLLOWED;
 	}
@@ -247,7 +247,7 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 	if (!py->frame)
 		return 0;
 	/* The last turn is for what stands before the last function. */
-	for (i = 0; i <= PYTHON_MAX_CALLS && py->frame; i++) {
+	for (i = 0; i <= RUNTIME_MAX_CALLS && py->frame; i++) {
 		failure = python_frame(row, py);
 		if (failure) {
 			python_fail(row, py, failure);
@@ -261,7 +261,7 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 }
 
 /* A string's first characters. */
-__noinline int python_copy_text(struct python_row *row, struct python_text *to, uint64_t object)
+__noinline int python_copy_text(struct python_row *row, struct runtime_text *to, uint64_t object)
 {
 	uint64_t head[5] = {}, size;
 	uint32_t state, width;
@@ -276,11 +276,11 @@ __noinline int python_copy_text(struct python_row *row, struct python_text *to, 
 	if (!TEXT_COMPACT(state) || !width || width > 4)
 		return 0;
 	size = head[OBJECT_LENGTH / 8] * width;
-	if (head[OBJECT_LENGTH / 8] > PYTHON_TEXT_BYTES || size > PYTHON_TEXT_BYTES)
-		size = PYTHON_TEXT_BYTES;
+	if (head[OBJECT_LENGTH / 8] > RUNTIME_TEXT_BYTES || size > RUNTIME_TEXT_BYTES)
+		size = RUNTIME_TEXT_BYTES;
 	/* For the verifier, which loses count. */
 	barrier_var(size);
-	if (size > PYTHON_TEXT_BYTES)
+	if (size > RUNTIME_TEXT_BYTES)
 		return 0;
 	object += TEXT_ASCII(state) ? row->text_ascii : row->text_other;
 	if (bpf_probe_read_user(to->bytes, size, (const void *)object))
@@ -318,7 +318,7 @@ __noinline int python_tell_code(struct python_row *row, struct python_thread *py
 	uint8_t value = 1;
 	uint64_t size;
 
-	if (!row || !py || at >= PYTHON_MAX_CALLS)
+	if (!row || !py || at >= RUNTIME_MAX_CALLS)
 		return -1;
 	key.code = py->chain.calls[at].code;
 	key.cookie = py->chain.calls[at].cookie;
@@ -353,11 +353,11 @@ __noinline int python_tell(struct python_row *row, struct python_thread *py)
 
 	if (!row || !py)
 		return -1;
-	for (i = 0; i < PYTHON_MAX_CALLS && i < py->chain.count; i++) {
+	for (i = 0; i < RUNTIME_MAX_CALLS && i < py->chain.count; i++) {
 		if (python_tell_code(row, py, i))
 			return -1;
 	}
-	py->chain.header.type = EVENT_PYTHON_CHAIN;
+	py->chain.header.type = EVENT_RUNTIME_CHAIN;
 	py->chain.header.target_id = py->target_id;
 	py->chain.header.time_ns = bpf_ktime_get_ns();
 	size = sizeof(py->chain) - sizeof(py->chain.calls) +

@@ -28,7 +28,7 @@ struct python_thread {
 	uint64_t text[PYTHON_TEXT_WORDS];
 	uint8_t frame_bytes[128]; /* PYTHON_FRAME_BYTES of them are read */
 	uint8_t code_bytes[256];  /* PYTHON_CODE_BYTES */
-	struct python_chain_event chain;
+	struct runtime_chain_event chain;
 	struct python_code_event code;
 };
 

@@ -7,10 +7,8 @@
 #ifndef MEMLEAKBPF_BPF_PYTHON_ABI_H
 #define MEMLEAKBPF_BPF_PYTHON_ABI_H
 
-#include "bpf/abi.h"
+#include "bpf/runtime_abi.h"
 
-#define PYTHON_MAX_CALLS   128
-#define PYTHON_TEXT_BYTES  256
 #define PYTHON_TABLE_BYTES 8192
 /* Of pthread_key_create(): PTHREAD_KEYS_MAX. */
 #define PYTHON_MAX_KEYS 1024
@@ -42,31 +40,8 @@ struct python_row {
 };
 _Static_assert(sizeof(struct python_row) == 64, "ABI");
 
-/* A function that is being run. */
-struct python_call {
-	uint64_t code; /* the code object's address; 0: none, C has called Python and that is all */
-	uint32_t cookie; /* over what tells it from others that have had this address */
-	/* unit of the instruction + 1 (0: it has not begun), and where C has called it: */
-	uint32_t place;
-};
+/* struct runtime_call's place: unit of the instruction + 1 (0: it has not begun), and where C has called it. */
 #define PYTHON_ENTRY 0x80000000u
-_Static_assert(sizeof(struct python_call) == 16, "ABI");
-
-/* EVENT_PYTHON_CHAIN: the functions that the stacks with this hash are in, innermost first. */
-struct python_chain_event {
-	struct event_header header;
-	uint64_t hash; /* never 0 */
-	uint32_t count;
-	uint32_t cut; /* there are more */
-	struct python_call calls[PYTHON_MAX_CALLS];
-};
-_Static_assert(sizeof(struct python_chain_event) == 32 + 16 * PYTHON_MAX_CALLS, "ABI");
-
-struct python_text {
-	uint32_t length; /* characters */
-	uint32_t width;	 /* bytes each; 0: this is no string */
-	uint8_t bytes[PYTHON_TEXT_BYTES];
-};
 
 /* EVENT_PYTHON_CODE: a code object, as the function runs. */
 struct python_code_event {
@@ -74,13 +49,13 @@ struct python_code_event {
 	uint64_t code;
 	uint32_t cookie;
 	int32_t first_line;
-	struct python_text function, file;
+	struct runtime_text function, file;
 	uint32_t table_size; /* bytes of `table` that are sent */
 	uint32_t table_cut;  /* it goes on */
 	uint8_t table[PYTHON_TABLE_BYTES];
 };
 _Static_assert(sizeof(struct python_code_event) ==
-		       40 + 2 * (8 + PYTHON_TEXT_BYTES) + PYTHON_TABLE_BYTES,
+		       40 + 2 * (8 + RUNTIME_TEXT_BYTES) + PYTHON_TABLE_BYTES,
 	       "ABI");
 
 /* Why a chain could not be followed. */

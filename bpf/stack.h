@@ -134,9 +134,9 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	if (!unwind_copy(&thread->unwind, copy))
 		goto discard;
 	copy->stack.walk_id = copy->stack.stack_id;
-	copy->stack.python = stack_python_hash(python);
-	if (copy->stack.python)
-		copy->stack.stack_id = unwind_mix_ids(copy->stack.stack_id, copy->stack.python);
+	copy->stack.runtime = stack_python_hash(python);
+	if (copy->stack.runtime)
+		copy->stack.stack_id = unwind_mix_ids(copy->stack.stack_id, copy->stack.runtime);
 	key.stack_id = copy->stack.stack_id;
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
@@ -198,9 +198,9 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 		if (slot != ABI_NO_SLOT)
 			return slot;
 	}
-	event->python = stack_python_hash(python);
-	if (event->python)
-		key.stack_id = unwind_mix_ids(event->walk_id, event->python);
+	event->runtime = stack_python_hash(python);
+	if (event->runtime)
+		key.stack_id = unwind_mix_ids(event->walk_id, event->runtime);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
 		unwind_remember(&thread->unwind, python ? event->walk_id : *found);

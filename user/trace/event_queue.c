@@ -50,8 +50,8 @@ void queued_event_release(struct queued_event *event)
 	case QUEUED_MAP:
 		free(event->map);
 		break;
-	case QUEUED_PYTHON:
-		free(event->python);
+	case QUEUED_RUNTIME:
+		free(event->runtime);
 		break;
 	}
 }
@@ -108,9 +108,9 @@ static int event_queue_on_ring(void *ctx, void *data, size_t size)
 	if (header->type == EVENT_STACK) {
 		event.kind = QUEUED_STACK;
 		event.stack = copy;
-	} else if (header->type >= EVENT_PYTHON_CODE && header->type <= EVENT_PYTHON_FAILED) {
-		event.kind = QUEUED_PYTHON;
-		event.python = copy;
+	} else if (header->type >= EVENT_RUNTIME_CHAIN && header->type <= EVENT_PYTHON_FAILED) {
+		event.kind = QUEUED_RUNTIME;
+		event.runtime = copy;
 	} else {
 		event.kind = QUEUED_PROCESS;
 		event.process.event = copy;

@@ -24,7 +24,7 @@ enum queued_kind {
 	QUEUED_STACK,
 	QUEUED_STACK_COPY,
 	QUEUED_MAP,
-	QUEUED_PYTHON,
+	QUEUED_RUNTIME,
 };
 
 /* A record of the kernel that waits for its turn in time order. Owns what it points to. */
@@ -41,7 +41,7 @@ struct queued_event {
 		struct stack_event *stack;
 		struct stack_copy_event *copy;
 		struct mapwatch_record *map;
-		struct event_header *python; /* of bpf/python_abi.h, by its type */
+		struct event_header *runtime; /* by its type */
 	};
 };
 

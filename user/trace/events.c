@@ -17,6 +17,7 @@
 #include "user/trace/python_names.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/python_stack.h"
+#include "user/trace/runtime_chains.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
@@ -313,8 +314,8 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	struct target *target = target_by_id(trace, event->header.target_id);
 	size_t count = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
 	struct location locations[ABI_MAX_FRAMES];
-	uint64_t id = event->python ? event->walk_id : event->stack_id;
-	struct stack_place places[PYTHON_STACK_MAX];
+	uint64_t id = event->runtime ? event->walk_id : event->stack_id;
+	struct stack_place places[RUNTIME_STACK_MAX];
 	struct stack_entry *entry;
 	bool refreshed = false, fresh;
 	uint8_t end = event->end;
@@ -327,10 +328,10 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
 	if (trace->options.old)
 		id = unwind_stack_id(locations, count, event->end);
-	place_count = python_stack_weave(trace, target, locations, count, event->python, places,
+	place_count = python_stack_weave(trace, target, locations, count, event->runtime, places,
 					 &id, &end);
-	if (event->python)
-		python_names_drop_chain(trace->python, target->id, event->python);
+	if (event->runtime)
+		runtime_chains_drop(trace->chains, target->id, event->runtime);
 	entry = stack_table_add(trace->stacks, target->id, id, place_count, &fresh);
 	if (entry && fresh) {
 		entry->pid = target->pid;
@@ -372,12 +373,12 @@ static void event_handle_stack_copy(struct trace *trace, const struct stack_copy
 		return;
 	}
 	event.walk_id = event.stack_id;
-	event.python = copy->stack.python;
+	event.runtime = copy->stack.runtime;
 	/* Then what it is is known only with the functions' names. */
-	if (event.python)
+	if (event.runtime)
 		event.stack_id = copy->stack.stack_id;
 	event_handle_stack(trace, &event);
-	if (!event.python)
+	if (!event.runtime)
 		stack_table_finish(trace->stacks, target->id, copy->stack.stack_id, event.stack_id,
 				   event.end);
 }
@@ -413,7 +414,7 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 	}
 }
 
-static void event_handle_python(struct trace *trace, const struct event_header *header)
+static void event_handle_runtime(struct trace *trace, const struct event_header *header)
 {
 	/* What nobody would take away. */
 	if (!target_by_id(trace, header->target_id))
@@ -422,8 +423,8 @@ static void event_handle_python(struct trace *trace, const struct event_header *
 	case EVENT_PYTHON_CODE:
 		python_names_add_code(trace->python, (const void *)header);
 		break;
-	case EVENT_PYTHON_CHAIN:
-		python_names_add_chain(trace->python, (const void *)header);
+	case EVENT_RUNTIME_CHAIN:
+		runtime_chains_add(trace->chains, (const void *)header);
 		break;
 	case EVENT_PYTHON_FAILED:
 		python_rows_failed(trace, (const void *)header);
@@ -446,8 +447,8 @@ static void event_handle(struct trace *trace, struct queued_event *event)
 	case QUEUED_MAP:
 		event_handle_map(trace, event->map);
 		break;
-	case QUEUED_PYTHON:
-		event_handle_python(trace, event->python);
+	case QUEUED_RUNTIME:
+		event_handle_runtime(trace, event->runtime);
 		break;
 	}
 }

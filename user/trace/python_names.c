@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/python_names.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,17 +10,10 @@
 #include "user/symbol/python_line.h"
 
 /* A character is up to 3 bytes of UTF-8 where it takes less than 4; and a mark that it goes on. */
-#define NAME_BYTES (3 * PYTHON_TEXT_BYTES + sizeof("…"))
+#define NAME_BYTES (3 * RUNTIME_TEXT_BYTES + sizeof("…"))
 
 /* Of all targets' functions together: names and tables of lines. A large program's take some MiB. */
 #define CODES_MAX_BYTES (128u << 20)
-
-struct chain_node {
-	uint64_t hash;
-	UT_hash_handle hh;
-	unsigned stacks; /* that are still to come for it */
-	struct python_chain chain;
-};
 
 struct code_node {
 	struct {
@@ -33,7 +27,6 @@ struct code_node {
 struct target_names {
 	uint32_t target_id;
 	UT_hash_handle hh;
-	struct chain_node *chains;
 	struct code_node *codes;
 };
 
@@ -46,12 +39,6 @@ struct python_names {
 struct python_names *python_names_new(void)
 {
 	return calloc(1, sizeof(struct python_names));
-}
-
-static void chain_remove(struct target_names *target, struct chain_node *node)
-{
-	HASH_DEL(target->chains, node);
-	free(node);
 }
 
 static void code_free(struct code_node *node)
@@ -71,11 +58,8 @@ static void code_remove(struct python_names *names, struct target_names *target,
 
 static void target_names_remove(struct python_names *names, struct target_names *target)
 {
-	struct chain_node *chain, *next_chain;
 	struct code_node *code, *next_code;
 
-	HASH_ITER (hh, target->chains, chain, next_chain)
-		chain_remove(target, chain);
 	HASH_ITER (hh, target->codes, code, next_code)
 		code_remove(names, target, code);
 	HASH_DEL(names->targets, target);
@@ -141,14 +125,14 @@ static char *put_utf8(char *to, uint32_t point)
 }
 
 /* NULL: it was no string, or an empty one, or there is no memory. */
-static char *name_of(const struct python_text *text)
+static char *name_of(const struct runtime_text *text)
 {
 	char name[NAME_BYTES], *to = name;
 	uint32_t there, point;
 
 	if (text->width != 1 && text->width != 2 && text->width != 4)
 		return NULL;
-	there = PYTHON_TEXT_BYTES / text->width;
+	there = RUNTIME_TEXT_BYTES / text->width;
 	for (uint32_t i = 0; i < text->length && i < there; i++) {
 		point = 0;
 		/* Of this machine's byte order, which is the little-endian one. */
@@ -227,57 +211,8 @@ free_node:
 		code_free(node);
 }
 
-static struct chain_node *chain_find(const struct target_names *target, uint64_t hash)
-{
-	struct chain_node *node;
-
-	HASH_FIND(hh, target->chains, &hash, sizeof(hash), node);
-	return node;
-}
-
-void python_names_add_chain(struct python_names *names, const struct python_chain_event *event)
-{
-	uint32_t count = event->count <= PYTHON_MAX_CALLS ? event->count : PYTHON_MAX_CALLS;
-	struct target_names *target = target_names_get(names, event->header.target_id);
-	struct chain_node *node = target ? chain_find(target, event->hash) : NULL;
-
-	if (node) {
-		node->stacks++;
-		return;
-	}
-	node = target ? calloc(1, sizeof(*node) + count * sizeof(node->chain.calls[0])) : NULL;
-	if (!node)
-		return;
-	node->hash = event->hash;
-	node->stacks = 1;
-	node->chain.count = count;
-	node->chain.cut = event->cut;
-	memcpy(node->chain.calls, event->calls, count * sizeof(node->chain.calls[0]));
-	HASH_ADD(hh, target->chains, hash, sizeof(node->hash), node);
-	if (!node->hh.tbl)
-		free(node);
-}
-
-const struct python_chain *python_names_chain(const struct python_names *names, uint32_t target_id,
-					      uint64_t hash)
-{
-	const struct target_names *target = target_names_find(names, target_id);
-	const struct chain_node *node = target ? chain_find(target, hash) : NULL;
-
-	return node ? &node->chain : NULL;
-}
-
-void python_names_drop_chain(struct python_names *names, uint32_t target_id, uint64_t hash)
-{
-	struct target_names *target = target_names_find(names, target_id);
-	struct chain_node *node = target ? chain_find(target, hash) : NULL;
-
-	if (node && !--node->stacks)
-		chain_remove(target, node);
-}
-
 const struct python_code *python_names_code(const struct python_names *names, uint32_t target_id,
-					    const struct python_call *call)
+					    const struct runtime_call *call)
 {
 	const struct target_names *target = target_names_find(names, target_id);
 	const struct code_node *node = target ? code_find(target, call->code, call->cookie) : NULL;
@@ -285,7 +220,7 @@ const struct python_code *python_names_code(const struct python_names *names, ui
 	return node ? &node->code : NULL;
 }
 
-uint32_t python_code_line(const struct python_code *code, const struct python_call *call)
+uint32_t python_code_line(const struct python_code *code, const struct runtime_call *call)
 {
 	return python_line(code->table, code->table_size, code->first_line,
 			   (int64_t)(call->place & ~PYTHON_ENTRY) - 1);

@@ -7,12 +7,13 @@
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/python_names.h"
+#include "user/trace/runtime_chains.h"
 
 struct weave {
 	struct trace *trace;
 	const struct target *target;
 	const struct known_python *python;
-	const struct python_chain *chain;
+	const struct runtime_chain *chain;
 	uint32_t next; /* of the chain's calls */
 	struct stack_place *places;
 	size_t count;
@@ -48,7 +49,7 @@ static uint64_t weave_id(const struct weave *w, uint8_t end)
 	return id ?: 1;
 }
 
-static void weave_add_call(struct weave *w, const struct python_call *call)
+static void weave_add_call(struct weave *w, const struct runtime_call *call)
 {
 	const struct python_code *code = python_names_code(w->trace->python, w->target->id, call);
 	struct frame frame =
@@ -64,7 +65,7 @@ static void weave_add_call(struct weave *w, const struct python_call *call)
 static void weave_add_calls(struct weave *w)
 {
 	while (w->next < w->chain->count) {
-		const struct python_call *call = &w->chain->calls[w->next++];
+		const struct runtime_call *call = &w->chain->calls[w->next++];
 
 		if (call->code)
 			weave_add_call(w, call);
@@ -117,7 +118,7 @@ static bool weave_location(struct weave *w, const struct location *location, siz
  */
 static void weave_add_rest(struct weave *w, bool whole)
 {
-	struct stack_place rest[PYTHON_STACK_MAX];
+	struct stack_place rest[RUNTIME_STACK_MAX];
 	size_t at = whole && w->behind ? w->behind : w->count, count = w->count - at;
 
 	if (w->next == w->chain->count)
@@ -132,19 +133,19 @@ static void weave_add_rest(struct weave *w, bool whole)
 
 size_t python_stack_weave(struct trace *trace, const struct target *target,
 			  const struct location *locations, size_t count, uint64_t python,
-			  struct stack_place places[static PYTHON_STACK_MAX], uint64_t *id,
+			  struct stack_place places[static RUNTIME_STACK_MAX], uint64_t *id,
 			  uint8_t *end)
 {
 	struct weave w = {
 		.trace = trace,
 		.target = target,
 		.python = target->python,
-		.chain = python ? python_names_chain(trace->python, target->id, python) : NULL,
+		.chain = python ? runtime_chains_find(trace->chains, target->id, python) : NULL,
 		.places = places,
 	};
 	bool cut = false;
 
-	memset(places, 0, PYTHON_STACK_MAX * sizeof(places[0]));
+	memset(places, 0, RUNTIME_STACK_MAX * sizeof(places[0]));
 	if (!w.chain || !w.python) {
 		for (size_t i = 0; i < count; i++)
 			weave_add_location(&w, &locations[i]);

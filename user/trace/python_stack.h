@@ -8,7 +8,7 @@
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
 
-#define PYTHON_STACK_MAX (ABI_MAX_FRAMES + PYTHON_MAX_CALLS)
+#define RUNTIME_STACK_MAX (ABI_MAX_FRAMES + RUNTIME_MAX_CALLS)
 
 /*
  * Puts together what the walk has found (`count` locations) and the Python functions with the hash
@@ -22,7 +22,7 @@
  */
 size_t python_stack_weave(struct trace *trace, const struct target *target,
 			  const struct location *locations, size_t count, uint64_t python,
-			  struct stack_place places[static PYTHON_STACK_MAX], uint64_t *id,
+			  struct stack_place places[static RUNTIME_STACK_MAX], uint64_t *id,
 			  uint8_t *end);
 
 #endif

@@ -8,6 +8,7 @@
 #include "user/trace/live_walk.h"
 #include "user/trace/python_names.h"
 #include "user/trace/python_rows.h"
+#include "user/trace/runtime_chains.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
@@ -44,6 +45,7 @@ void reclaim_ended(struct trace *trace)
 		slots_release_target(trace, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
 		/* Forked ones have their parent's row before anybody has looked at them. */
+		runtime_chains_remove_target(trace->chains, target->id);
 		python_names_remove_target(trace->python, target->id);
 		if (trace->has_python)
 			python_rows_drop(trace, target->id);

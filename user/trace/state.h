@@ -44,6 +44,7 @@ struct trace {
 	size_t ended_count;
 	struct spawn_table *spawns;
 	struct stack_table *stacks;
+	struct runtime_chains *chains;
 	struct python_names *python;
 	bool has_python; /* some target has, or had, frames of it */
 	struct symbolizer *symbolizer;

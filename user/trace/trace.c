@@ -23,6 +23,7 @@
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
 #include "user/trace/python_names.h"
+#include "user/trace/runtime_chains.h"
 #include "user/trace/reader.h"
 #include "user/trace/sampling.h"
 #include "user/trace/sharers.h"
@@ -361,10 +362,12 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->stats_fd = trace->sharers_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
+	trace->chains = runtime_chains_new();
 	trace->python = python_names_new();
 	trace->spawns = spawn_table_new();
 	trace->symbolizer = symbolizer_new(&options->symbols);
-	if (trace->objects && trace->stacks && trace->python && trace->spawns && trace->symbolizer)
+	if (trace->objects && trace->stacks && trace->chains && trace->python && trace->spawns &&
+	    trace->symbolizer)
 		err = trace_start(trace);
 	if (err) {
 		trace_free(trace);
@@ -408,6 +411,7 @@ void trace_free(struct trace *trace)
 	memleakbpf__destroy(trace->skel);
 	sleepers_free(trace->sleepers);
 	stack_table_free(trace->stacks);
+	runtime_chains_free(trace->chains);
 	python_names_free(trace->python);
 	spawn_table_free(trace->spawns);
 	symbolizer_free(trace->symbolizer);

@@ -46,10 +46,10 @@ static const struct string_case string_cases[] = {
 	{"a width of 3", 3, 5, {'a'}, NULL},
 	{"a width of 8", 8, 5, {'a'}, NULL},
 	{"a width beyond all", UINT32_MAX, 5, {'a'}, NULL},
-	{"the smallest beyond the table", PYTHON_TEXT_BYTES + 1, 1, {'a'}, NULL},
+	{"the smallest beyond the table", RUNTIME_TEXT_BYTES + 1, 1, {'a'}, NULL},
 };
 
-static void text_put_point(struct python_text *text, size_t i, uint32_t point)
+static void text_put_point(struct runtime_text *text, size_t i, uint32_t point)
 {
 	size_t width = text->width == 2 || text->width == 4 ? text->width : 1;
 
@@ -69,11 +69,11 @@ static struct python_code_event *code_event(uint64_t code)
 }
 
 /* What becomes of the text, as function or as file; for free(). */
-static char *name_of_text(const struct python_text *text, bool as_file)
+static char *name_of_text(const struct runtime_text *text, bool as_file)
 {
 	struct python_names *names = python_names_new();
 	struct python_code_event *event = code_event(0x1000);
-	struct python_call call = {.code = 0x1000};
+	struct runtime_call call = {.code = 0x1000};
 	const struct python_code *code;
 	char *name = NULL;
 
@@ -95,7 +95,7 @@ static void strings(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(string_cases); i++) {
 		const struct string_case *c = &string_cases[i / 2];
-		struct python_text text = {.length = c->length, .width = c->width};
+		struct runtime_text text = {.length = c->length, .width = c->width};
 		_cleanup_free_ char *name = NULL;
 
 		for (size_t k = 0; k < ARRAY_SIZE(c->points); k++)
@@ -125,9 +125,9 @@ static const struct long_case long_cases[] = {
 /* A string of `length`, of whose characters there are what fits, and its name. */
 static void must_be_cut(const struct long_case *c, uint32_t length)
 {
-	struct python_text text = {.length = length, .width = c->width};
-	uint32_t there = PYTHON_TEXT_BYTES / c->width, count = length < there ? length : there;
-	char expected[4 * PYTHON_TEXT_BYTES + 4], *to = expected;
+	struct runtime_text text = {.length = length, .width = c->width};
+	uint32_t there = RUNTIME_TEXT_BYTES / c->width, count = length < there ? length : there;
+	char expected[4 * RUNTIME_TEXT_BYTES + 4], *to = expected;
 	_cleanup_free_ char *name = NULL;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -144,12 +144,12 @@ static void longer_than_what_was_sent(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(long_cases); i++) {
-		uint32_t there = PYTHON_TEXT_BYTES / long_cases[i].width;
+		uint32_t there = RUNTIME_TEXT_BYTES / long_cases[i].width;
 
 		must_be_cut(&long_cases[i], there - 1);
 		must_be_cut(&long_cases[i], there);
 		must_be_cut(&long_cases[i], there + 1);
-		must_be_cut(&long_cases[i], PYTHON_TEXT_BYTES + 1);
+		must_be_cut(&long_cases[i], RUNTIME_TEXT_BYTES + 1);
 		/* Multiplied by the width it is small again. */
 		must_be_cut(&long_cases[i], 0x80000001);
 		must_be_cut(&long_cases[i], UINT32_MAX);
@@ -165,7 +165,7 @@ static const struct python_code *add_table(struct python_names *names, uint64_t 
 					   uint32_t table_size)
 {
 	struct python_code_event *event = code_event(at);
-	struct python_call call = {.code = at};
+	struct runtime_call call = {.code = at};
 	const struct python_code *code;
 
 	for (size_t i = 0; i < PYTHON_TABLE_BYTES; i++)
@@ -180,7 +180,7 @@ static const struct python_code *add_table(struct python_names *names, uint64_t 
 
 static uint32_t line_at(const struct python_code *code, uint32_t place)
 {
-	struct python_call call = {.place = place};
+	struct runtime_call call = {.place = place};
 
 	return python_code_line(code, &call);
 }
@@ -235,7 +235,7 @@ static void add_named(struct python_names *names, uint32_t target_id, uint64_t a
 
 	event->header.target_id = target_id;
 	event->cookie = cookie;
-	event->function = (struct python_text){.length = 1, .width = 1, .bytes = {(uint8_t)name}};
+	event->function = (struct runtime_text){.length = 1, .width = 1, .bytes = {(uint8_t)name}};
 	python_names_add_code(names, event);
 	test_free(event);
 }
@@ -244,7 +244,7 @@ static void add_named(struct python_names *names, uint32_t target_id, uint64_t a
 static char name_at(const struct python_names *names, uint32_t target_id, uint64_t at,
 		    uint32_t cookie)
 {
-	struct python_call call = {.code = at, .cookie = cookie, .place = PYTHON_ENTRY | 5};
+	struct runtime_call call = {.code = at, .cookie = cookie, .place = PYTHON_ENTRY | 5};
 	const struct python_code *code = python_names_code(names, target_id, &call);
 
 	return code ? *code->function : '-';
@@ -285,11 +285,11 @@ static void sent_again(void **state)
 	for (int part = FUNCTION; part < PARTS; part++) {
 		struct python_names *names = python_names_new();
 		struct python_code_event *event = code_event(0x1000);
-		struct python_call call = {.code = 0x1000, .place = 1};
+		struct runtime_call call = {.code = 0x1000, .place = 1};
 		const struct python_code *code;
 
-		event->function = (struct python_text){.length = 1, .width = part != FUNCTION};
-		event->file = (struct python_text){.length = 1, .width = part != FILE_NAME};
+		event->function = (struct runtime_text){.length = 1, .width = part != FUNCTION};
+		event->file = (struct runtime_text){.length = 1, .width = part != FILE_NAME};
 		event->function.bytes[0] = 'f';
 		event->file.bytes[0] = '/';
 		memcpy(event->table, next_line, sizeof(next_line));
@@ -320,7 +320,7 @@ static void more_than_there_is_room_for(void **state)
 	uint64_t at = 0;
 
 	(void)state;
-	event->function = (struct python_text){.length = 1, .width = 1, .bytes = {'f'}};
+	event->function = (struct runtime_text){.length = 1, .width = 1, .bytes = {'f'}};
 	event->table_size = PYTHON_TABLE_BYTES;
 	add_named(names, TARGET + 1, 0x1000, 7, 'g');
 	do {
@@ -343,100 +343,6 @@ static void more_than_there_is_room_for(void **state)
 	test_free(event);
 }
 
-/* ---- chains --------------------------------------------------------------------------------- */
-
-static void add_chain(struct python_names *names, uint32_t target_id, uint64_t hash, uint32_t count,
-		      bool cut)
-{
-	struct python_chain_event *event = test_calloc(1, sizeof(*event));
-
-	event->header.target_id = target_id;
-	event->hash = hash;
-	event->count = count;
-	event->cut = cut;
-	for (size_t i = 0; i < PYTHON_MAX_CALLS; i++)
-		event->calls[i] =
-			(struct python_call){.code = hash + i, .place = (uint32_t)i | PYTHON_ENTRY};
-	python_names_add_chain(names, event);
-	test_free(event);
-}
-
-static void must_be_chain(const struct python_names *names, uint32_t target_id, uint64_t hash,
-			  uint32_t count, bool cut)
-{
-	const struct python_chain *chain = python_names_chain(names, target_id, hash);
-
-	assert_non_null(chain);
-	assert_int_equal(chain->count, count);
-	assert_int_equal(chain->cut, cut);
-	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(chain->calls[i].code, hash + i);
-		assert_int_equal(chain->calls[i].place, i | PYTHON_ENTRY);
-	}
-}
-
-static void chains(void **state)
-{
-	struct python_names *names = python_names_new();
-
-	(void)state;
-	assert_null(python_names_chain(names, TARGET, 77));
-	add_chain(names, TARGET, 77, 3, false);
-	add_chain(names, TARGET, 78, PYTHON_MAX_CALLS, true);
-	add_chain(names, TARGET + 1, 77, 5, false);
-	must_be_chain(names, TARGET, 77, 3, false);
-	must_be_chain(names, TARGET, 78, PYTHON_MAX_CALLS, true);
-	must_be_chain(names, TARGET + 1, 77, 5, false);
-	assert_null(python_names_chain(names, TARGET + 1, 78));
-	python_names_remove_target(names, TARGET);
-	assert_null(python_names_chain(names, TARGET, 77));
-	assert_null(python_names_chain(names, TARGET, 78));
-	must_be_chain(names, TARGET + 1, 77, 5, false);
-	python_names_free(names);
-}
-
-/* Each stack that has it sends it, and takes it away; all may send it before the first has taken it. */
-static void chains_are_taken_away(void **state)
-{
-	struct python_names *names = python_names_new();
-
-	(void)state;
-	add_chain(names, TARGET, 77, 3, false);
-	add_chain(names, TARGET, 78, 4, false);
-	add_chain(names, TARGET, 77, 3, false);
-	add_chain(names, TARGET + 1, 77, 5, false);
-	python_names_drop_chain(names, TARGET, 77);
-	must_be_chain(names, TARGET, 77, 3, false);
-	python_names_drop_chain(names, TARGET, 77);
-	assert_null(python_names_chain(names, TARGET, 77));
-	must_be_chain(names, TARGET, 78, 4, false);
-	must_be_chain(names, TARGET + 1, 77, 5, false);
-	/* Nothing is there any more, or ever was. */
-	python_names_drop_chain(names, TARGET, 77);
-	python_names_drop_chain(names, TARGET, 79);
-	python_names_drop_chain(names, TARGET + 2, 77);
-	/* And it may come back. */
-	add_chain(names, TARGET, 77, 3, true);
-	must_be_chain(names, TARGET, 77, 3, true);
-	python_names_drop_chain(names, TARGET, 77);
-	assert_null(python_names_chain(names, TARGET, 77));
-	python_names_free(names);
-}
-
-static void chains_of_any_length(void **state)
-{
-	struct python_names *names = python_names_new();
-
-	(void)state;
-	add_chain(names, TARGET, 1, 0, false);
-	must_be_chain(names, TARGET, 1, 0, false);
-	add_chain(names, TARGET, 2, PYTHON_MAX_CALLS + 1, true);
-	must_be_chain(names, TARGET, 2, PYTHON_MAX_CALLS, true);
-	add_chain(names, TARGET, 3, UINT32_MAX, false);
-	must_be_chain(names, TARGET, 3, PYTHON_MAX_CALLS, false);
-	python_names_free(names);
-}
-
 static void nothing_to_free(void **state)
 {
 	(void)state;
@@ -453,9 +359,6 @@ int main(void)
 		cmocka_unit_test(code_objects_that_follow_each_other),
 		cmocka_unit_test(sent_again),
 		cmocka_unit_test(more_than_there_is_room_for),
-		cmocka_unit_test(chains),
-		cmocka_unit_test(chains_are_taken_away),
-		cmocka_unit_test(chains_of_any_length),
 		cmocka_unit_test(nothing_to_free),
 	};
 

@@ -20,6 +20,7 @@
 #include "user/trace/known_objects.h"
 #include "user/trace/python_names.h"
 #include "user/trace/python_stack.h"
+#include "user/trace/runtime_chains.h"
 
 #define TARGET 3
 #define COOKIE 7
@@ -86,11 +87,12 @@ static int fixture_new(void **state)
 	struct fixture *f = test_calloc(1, sizeof(*f));
 
 	f->objects = object_cache_new();
+	f->trace.chains = runtime_chains_new();
 	f->trace.python = python_names_new();
 	f->trace.stacks = stack_table_new();
 	f->trace.options.max_frames = ABI_MAX_FRAMES;
 	f->target.id = TARGET;
-	if (!f->objects || !f->trace.python || !f->trace.stacks ||
+	if (!f->objects || !f->trace.chains || !f->trace.python || !f->trace.stacks ||
 	    object_cache_open(f->objects, "/proc/self/exe", &f->homes[HOME_PYTHON]) ||
 	    object_cache_open(f->objects, "/bin/sh", &f->homes[HOME_OTHER]))
 		return -1;
@@ -109,6 +111,7 @@ static int fixture_free(void **state)
 	object_unref(f->homes[HOME_PYTHON]);
 	object_unref(f->homes[HOME_OTHER]);
 	object_cache_free(f->objects);
+	runtime_chains_free(f->trace.chains);
 	python_names_free(f->trace.python);
 	stack_table_free(f->trace.stacks);
 	test_free(f);
@@ -157,15 +160,14 @@ static void code_add(struct fixture *f, char letter, uint64_t code)
 	if (letter == '?')
 		return;
 	event = test_calloc(1, sizeof(*event));
-	event->header.target_id = TARGET;
-	event->code = code;
-	event->cookie = COOKIE;
+	*event = (struct python_code_event){
+		.header.target_id = TARGET, .code = code, .cookie = COOKIE};
 	event->first_line = letter;
 	if (letter != '*')
 		event->function =
-			(struct python_text){.length = 1, .width = 1, .bytes = {(uint8_t)letter}};
+			(struct runtime_text){.length = 1, .width = 1, .bytes = {(uint8_t)letter}};
 	event->file =
-		(struct python_text){.length = 5, .width = 1, .bytes = {'/', 'a', '.', 'p', 'y'}};
+		(struct runtime_text){.length = 5, .width = 1, .bytes = {'/', 'a', '.', 'p', 'y'}};
 	python_names_add_code(f->trace.python, event);
 	test_free(event);
 }
@@ -173,16 +175,16 @@ static void code_add(struct fixture *f, char letter, uint64_t code)
 /* Sends the chain, whose code objects are at `base`. Its hash. */
 static uint64_t chain_add(struct fixture *f, const char *text, bool cut, uint64_t base)
 {
-	struct python_chain_event *event = test_calloc(1, sizeof(*event));
+	struct runtime_chain_event *event = test_calloc(1, sizeof(*event));
 	char word[32];
 
 	event->header.target_id = TARGET;
 	event->hash = ++f->last_hash;
 	event->cut = cut;
 	while (word_next(&text, word)) {
-		struct python_call *call = &event->calls[event->count++];
+		struct runtime_call *call = &event->calls[event->count++];
 
-		assert_true(event->count <= PYTHON_MAX_CALLS);
+		assert_true(event->count <= RUNTIME_MAX_CALLS);
 		call->place = strchr(word, '|') ? PYTHON_ENTRY : 0;
 		if (*word == '|')
 			continue;
@@ -190,7 +192,7 @@ static uint64_t chain_add(struct fixture *f, const char *text, bool cut, uint64_
 		call->cookie = COOKIE;
 		code_add(f, *word, call->code);
 	}
-	python_names_add_chain(f->trace.python, event);
+	runtime_chains_add(f->trace.chains, event);
 	test_free(event);
 	return f->last_hash;
 }
@@ -223,17 +225,17 @@ static const char *place_word(const struct fixture *f, const struct stack_place 
 static void weave(struct fixture *f, const char *c, uint64_t python, uint8_t end, struct woven *out)
 {
 	/* No larger than what it has to fill, so that nothing is written behind it. */
-	struct stack_place *places = test_malloc(PYTHON_STACK_MAX * sizeof(*places));
+	struct stack_place *places = test_malloc(RUNTIME_STACK_MAX * sizeof(*places));
 	struct location locations[ABI_MAX_FRAMES];
 	size_t count = locations_from(f, c, locations);
 	char *to = out->text, word[32];
 
-	memset(places, 0xa5, PYTHON_STACK_MAX * sizeof(*places));
+	memset(places, 0xa5, RUNTIME_STACK_MAX * sizeof(*places));
 	out->id = 0x1d;
 	out->end = end;
 	out->count = python_stack_weave(&f->trace, &f->target, locations, count, python, places,
 					&out->id, &out->end);
-	assert_true(out->count <= PYTHON_STACK_MAX);
+	assert_true(out->count <= RUNTIME_STACK_MAX);
 	out->text[0] = '\0';
 	for (size_t i = 0; i < out->count; i++)
 		to += sprintf(to, i ? " %s" : "%s", place_word(f, &places[i], word));
@@ -424,7 +426,7 @@ static char *repeat(char *to, const char *words, size_t count)
 /* As much as there can be on both sides: before it is cut that is all of the array. */
 static void as_much_as_there_is(void **state)
 {
-	char c[ABI_MAX_FRAMES * 8], python[PYTHON_MAX_CALLS * 8], expected[4096];
+	char c[ABI_MAX_FRAMES * 8], python[RUNTIME_MAX_CALLS * 8], expected[4096];
 	struct weave_case w = {.what = "longest",
 			       .c = c,
 			       .python = python,
@@ -433,19 +435,19 @@ static void as_much_as_there_is(void **state)
 			       .native = true};
 
 	repeat(repeat(c, "malloc ", 1), "eval ", ABI_MAX_FRAMES - 1);
-	repeat(python, "f| ", PYTHON_MAX_CALLS);
+	repeat(python, "f| ", RUNTIME_MAX_CALLS);
 	repeat(stpcpy(expected, "malloc"), " eval f", ABI_MAX_FRAMES / 2 - 1);
 	strcat(expected, " eval");
 	must_weave(*state, &w, 1);
 	/* All of them in one call, or in none that was found. */
-	repeat(python, "f ", PYTHON_MAX_CALLS);
+	repeat(python, "f ", RUNTIME_MAX_CALLS);
 	repeat(stpcpy(expected, "malloc eval"), " f", ABI_MAX_FRAMES - 2);
 	must_weave(*state, &w, 1);
 	repeat(repeat(c, "malloc ", 1), "lib ", ABI_MAX_FRAMES - 1);
 	repeat(stpcpy(expected, "malloc"), " lib", ABI_MAX_FRAMES - 1);
 	must_weave(*state, &w, 1);
 	repeat(stpcpy(repeat(c, "malloc ", 1), "eval "), "lib ", ABI_MAX_FRAMES - 2);
-	repeat(python, "f| ", PYTHON_MAX_CALLS);
+	repeat(python, "f| ", RUNTIME_MAX_CALLS);
 	repeat(stpcpy(expected, "malloc eval"), " f", ABI_MAX_FRAMES - 2);
 	must_weave(*state, &w, 1);
 }
@@ -533,12 +535,10 @@ static uint64_t id_of_names(struct fixture *f, const char *function, const char 
 			    uint32_t line)
 {
 	struct python_code_event *event = test_calloc(1, sizeof(*event));
-	struct python_chain_event *chain = test_calloc(1, sizeof(*chain));
-	struct location locations[] = {
-		{f->homes[HOME_OTHER], 0x100},
-		{f->homes[HOME_PYTHON], EVAL_CALL},
-	};
-	struct stack_place places[PYTHON_STACK_MAX];
+	struct runtime_chain_event *chain = test_calloc(1, sizeof(*chain));
+	struct location locations[] = {{f->homes[HOME_OTHER], 0x100},
+				       {f->homes[HOME_PYTHON], EVAL_CALL}};
+	struct stack_place places[RUNTIME_STACK_MAX];
 	uint8_t end = STACK_END_COMPLETE;
 	uint64_t id = 0;
 
@@ -547,13 +547,13 @@ static uint64_t id_of_names(struct fixture *f, const char *function, const char 
 	event->first_line = (int32_t)line;
 	event->function.width = event->file.width = 1;
 	event->function.length = (uint32_t)strlen(function);
-	memcpy(event->function.bytes, function, strlen(function));
 	event->file.length = (uint32_t)strlen(file);
+	memcpy(event->function.bytes, function, strlen(function));
 	memcpy(event->file.bytes, file, strlen(file));
 	chain->hash = f->last_hash;
 	chain->count = 1;
 	python_names_add_code(f->trace.python, event);
-	python_names_add_chain(f->trace.python, chain);
+	runtime_chains_add(f->trace.chains, chain);
 	assert_int_equal(python_stack_weave(&f->trace, &f->target, locations, ARRAY_SIZE(locations),
 					    chain->hash, places, &id, &end),
 			 2);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs send of a runtime's own stacks, whichever it is. */
+#ifndef MEMLEAKBPF_BPF_RUNTIME_ABI_H
+#define MEMLEAKBPF_BPF_RUNTIME_ABI_H
+
+#include "bpf/abi.h"
+
+#define RUNTIME_MAX_CALLS  128
+#define RUNTIME_TEXT_BYTES 256
+
+/* A function that is being run. */
+struct runtime_call {
+	/* Which one it is: a code object's address (Python). 0: none. */
+	uint64_t code;
+	uint32_t cookie; /* over what tells it from others that have had this address */
+	uint32_t place;	 /* in the function, as the runtime counts */
+};
+_Static_assert(sizeof(struct runtime_call) == 16, "ABI");
+
+/* EVENT_RUNTIME_CHAIN: the functions that the stacks with this hash are in, innermost first. */
+struct runtime_chain_event {
+	struct event_header header;
+	uint64_t hash; /* never 0 */
+	uint32_t count;
+	uint32_t cut; /* there are more */
+	struct runtime_call calls[RUNTIME_MAX_CALLS];
+};
+_Static_assert(sizeof(struct runtime_chain_event) == 32 + 16 * RUNTIME_MAX_CALLS, "ABI");
+
+/* A string, as the runtime keeps it. */
+struct runtime_text {
+	uint32_t length; /* characters */
+	uint32_t width;	 /* bytes each; 0: this is no string */
+	uint8_t bytes[RUNTIME_TEXT_BYTES];
+};
+
+#endif
