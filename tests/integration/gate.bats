@@ -93,6 +93,22 @@ live_in_all() {
 	holds '[.stacks[] | select(any(.frames[]; .function == "leak_shorter"))] | .[0].live == {"bytes": 2000, "count": 1}'
 }
 
+# Between the first gate and the second it would run.
+@test "a COMMAND with two allocators: from its first call on, of both" {
+	local options
+
+	for options in '' '-s 1'; do
+		# shellcheck disable=SC2086
+		env "${T_ENV[@]}" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate $options -- "$TARGETS/two_heaps" >"$D/both" 2>"$D/tool.err" 3>&- ||
+			fail "status $?"
+		TRUTH=$(grep '"phase":"exit"' "$D/both")
+		SNAP=$(grep '"version":1' "$D/both" | tail -n 1)
+		gated
+		[[ $(grep -c 'a gate before .*; it waited, and stood still for' "$D/tool.err") -eq 2 ]] || fail "$(cat "$D/tool.err")"
+		same
+	done
+}
+
 # ---- Where there is none (and gate_refused.bats) -----------------------------------------------------------------------------------------------
 
 @test "two at once: the first has the gate, the second leaves the process alone and says so" {

@@ -19,7 +19,7 @@ targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin signal_safe) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/leaf.static-pie $(targets_out)/noalloc
-TARGETS += $(targets_out)/clock_jump.so $(targets_out)/exec_meanwhile.so
+TARGETS += $(targets_out)/clock_jump.so $(targets_out)/exec_meanwhile.so $(targets_out)/two_heaps
 ifneq ($(targets_native),)
 # LeakSanitizer's verdicts on the same programs.
 TARGETS += $(patsubst %,$(targets_out)/%.lsan,$(filter-out verdict_fork verdict_scene,$(targets_verdict)))
@@ -118,6 +118,12 @@ $(targets_out)/plugin_provider.so $(targets_out)/wrapper.so $(targets_out)/noop_
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_protected) -fno-builtin -fPIC -shared -Wl,-Bsymbolic $< -o $@
+
+# Linked with an allocator that comes before the C library's.
+$(targets_out)/two_heaps: $(targets_src)/two_heaps.c $(targets_out)/signal_safe.so $(targets_headers)
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) $< -L$(@D) -Wl,--no-as-needed,-rpath,'$$ORIGIN' -l:signal_safe.so -o $@
 
 $(targets_out)/noalloc.m32: targets_cflags += -m32
 $(targets_out)/noalloc $(targets_out)/noalloc.m32: $(targets_src)/noalloc.c $(targets_src)/rules.mk

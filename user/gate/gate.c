@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/remote.h"
 #include "user/gate/gate_pages.h"
@@ -80,7 +81,7 @@ int gate_open(const struct gate_request *request, struct gate **out, char reason
 	err = err
 		      ?: gate_find_leftovers(gate->pages.memory, request->functions, gate->parts,
 					     gate->count, reason);
-	gate->pages.hold = request->hold && !gate_has_threads(request->pid);
+	gate->pages.hold = gate_has_threads(request->pid) ? NULL : request->hold;
 	/* Where threads run, nothing must go through the stubs while their data is made new. */
 	if (!err && !gate->pages.hold)
 		err = gate_clear_leftovers(request->pid, gate->parts, gate->count, &gate->pause_ns,
@@ -144,21 +145,25 @@ static int gate_write_jumps(struct gate *gate, bool there, char reason[static RE
 		memcpy(there ? piece->expected : piece->bytes,
 		       there ? part->before : part->original, DISPLACE_JUMP);
 	}
-	if (gate->pages.holder)
-		return remote_write_text(gate->pages.holder, pieces, gate->count + 1, reason);
+	if (gate->pages.hold)
+		return remote_write_text(gate->pages.hold->holder, pieces, gate->count + 1, reason);
 	return gate_write_all(gate->pages.pid, pieces, gate->count + 1, &gate->pause_ns, reason);
 }
 
 int gate_start(struct gate *gate, char reason[static REASON_MAX])
 {
+	struct gate_hold *hold = gate->pages.hold;
 	int err = gate_write_jumps(gate, true, reason);
 
 	gate->started = !err;
+	if (!err && hold) {
+		gate->held_ns = hold->since_ns;
+		gate->pause_ns = monotonic_ns() - hold->since_ns;
+		gate->pages.hold = NULL;
+	}
 	/* Jumps may stand there all the same: their pages must stay, and the next gate finds both. */
 	if (err == -ECANCELED || err == -ENOTRECOVERABLE)
 		gate->pages.fresh = false;
-	gate->held_ns = gate->pages.held_ns;
-	gate_pages_let_go(&gate->pages);
 	return err;
 }
 
@@ -180,7 +185,6 @@ int gate_close(struct gate *gate, bool gone, char reason[static REASON_MAX])
 
 	if (!gate)
 		return 0;
-	gate_pages_let_go(&gate->pages);
 	if (gate->started && !gone)
 		err = gate_write_jumps(gate, false, reason);
 	else if (!gone)

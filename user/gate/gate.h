@@ -8,6 +8,7 @@
  *	gate_sites()	where probes are to be put, in the file gate_fd()
  *	gate_start()	the jumps: from now on calls are told
  *	gate_close()	gives the functions their bytes back
+ *	gate_hold_end()	has a process go on that stood still for its gates
  *
  * What stays in the process until it ends: the pages. Code that is there is used again by the next
  * gate, and never written over, as a thread may be in it at any time. When we are killed the stubs
@@ -37,6 +38,15 @@ struct gate_wanted {
 	size_t instead;
 };
 
+/*
+ * A process that has just begun and has one thread stands still from the first gate_open() on, for
+ * all gates that it gets one after the other, so that no call of any is missed. Zero: it runs.
+ */
+struct gate_hold {
+	struct remote *holder; /* user/freeze/remote.h */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC */
+};
+
 struct gate_request {
 	pid_t pid;
 	const struct gate_wanted *functions;
@@ -46,10 +56,10 @@ struct gate_request {
 	uint64_t text_address, text_size;
 	uint64_t mean; /* bytes between samples in the mean; 0: every call is told */
 	/*
-	 * The process has just begun and has one thread: it stands still from gate_open() on until
-	 * gate_start() or gate_close(), so that no call is missed.
+	 * The caller's: the process is to stand still, where it has one thread, until gate_hold_end().
+	 * It goes on where a gate fails, and may when the hold has lasted a second. NULL: it runs.
 	 */
-	bool hold;
+	struct gate_hold *hold;
 	const struct gate_nop *nop;
 };
 
@@ -80,6 +90,9 @@ const char *gate_path(const struct gate *gate);
 
 /* 0, or -errno with the reason: no jump is there then. */
 int gate_start(struct gate *gate, char reason[static REASON_MAX]);
+
+/* Lets the process go on. Nothing, where it does already. */
+void gate_hold_end(struct gate_hold *hold);
 
 /*
  * Since when (CLOCK_MONOTONIC) it stood still until gate_start() had returned, with request.hold; 0:

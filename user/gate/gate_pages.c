@@ -30,9 +30,13 @@
 #define WIPE_ON_FORK	 18
 #define FIXED_NO_REPLACE 0x100000
 
-/* A thread stands still for that long at most, should everything go wrong; with request.hold … */
+/*
+ * A thread stands still for that long at most, should everything go wrong; with request.hold … With
+ * less than a gate's share left of that it goes on for a moment, and is held anew.
+ */
 #define HOLD_NS	     NS_PER_S
 #define LONG_HOLD_NS (2 * NS_PER_S)
+#define SHARE_NS     NS_PER_S
 
 /* The other threads, while one makes the calls. */
 #define OTHERS_HOLD_NS (100 * NS_PER_MS)
@@ -301,53 +305,80 @@ static int pages_count_running(void *ctx, pid_t tid)
  * turn among the others in the midst of them: 50 ms at a time were seen with 64. So they are held
  * as well. NULL: they need not be, or cannot.
  */
-static struct stop *pages_stop_others(const struct gate_pages *pages)
+static struct stop *pages_stop_others(const struct pages_making *m)
 {
 	struct pages_running running = {
-		.but = remote_tid(pages->holder),
+		.but = remote_tid(m->remote),
 		.enough = sysconf(_SC_NPROCESSORS_ONLN),
 	};
 	char unused[REASON_MAX];
 	struct stop *stop;
 
-	proc_each_thread(pages->pid, pages_count_running, &running);
+	proc_each_thread(m->pages->pid, pages_count_running, &running);
 	if (running.count < running.enough)
 		return NULL;
-	return stop_begin_others(pages->pid, running.but, OTHERS_HOLD_NS, &stop, unused) ? NULL
-											 : stop;
+	return stop_begin_others(m->pages->pid, running.but, OTHERS_HOLD_NS, &stop, unused) ? NULL
+											    : stop;
 }
 
-static void pages_let_others_go(struct gate_pages *pages, struct stop *others)
+static void pages_note_pause(struct gate_pages *pages, uint64_t stood)
 {
-	uint64_t stood = others ? stop_end(others) : 0;
-
 	if (stood > pages->pause_ns)
 		pages->pause_ns = stood;
+}
+
+void gate_hold_end(struct gate_hold *hold)
+{
+	remote_end(hold->holder);
+	*hold = (struct gate_hold){0};
+}
+
+/* The process stands still already for a gate before this one, or is stopped. */
+static int pages_begin(struct pages_making *m)
+{
+	struct gate_hold *hold = m->pages->hold;
+	uint64_t start = monotonic_ns();
+	int err;
+
+	if (hold && start - hold->since_ns > LONG_HOLD_NS - SHARE_NS)
+		gate_hold_end(hold);
+	m->remote = hold ? hold->holder : NULL;
+	if (m->remote)
+		return 0;
+	err = remote_begin(m->pages->pid, hold ? LONG_HOLD_NS : HOLD_NS, &m->remote, m->reason);
+	if (!err && hold)
+		*hold = (struct gate_hold){.holder = m->remote, .since_ns = start};
+	return err;
+}
+
+static void pages_end(struct pages_making *m, struct stop *others, int err)
+{
+	struct gate_pages *pages = m->pages;
+
+	if (!pages->hold)
+		pages_note_pause(pages, remote_end(m->remote));
+	else if (err)
+		gate_hold_end(pages->hold);
+	pages_note_pause(pages, others ? stop_end(others) : 0);
 	stop_free(others);
 }
 
 static int pages_get(struct pages_making *m, uint64_t *on)
 {
-	struct gate_pages *pages = m->pages;
 	struct stop *others = NULL;
-	uint64_t start = monotonic_ns(), limit = pages->hold ? LONG_HOLD_NS : HOLD_NS;
 	int err = pages_choose(m);
 
 	if (err)
 		return err;
 	/* Or the pause would be as long as others on a busy machine let it be. */
 	run_first(true);
-	err = remote_begin(pages->pid, limit, &m->remote, m->reason);
+	err = pages_begin(m);
 	if (!err) {
-		pages->holder = m->remote;
-		pages->held_ns = start;
-		others = pages_stop_others(pages);
+		others = pages_stop_others(m);
 		err = m->get(m);
 		err = err ?: pages_write_header(m, on);
+		pages_end(m, others, err);
 	}
-	if (err || !pages->hold)
-		gate_pages_let_go(pages);
-	pages_let_others_go(pages, others);
 	run_first(false);
 	return err;
 }
@@ -374,19 +405,6 @@ int gate_pages_open(const struct gate_request *request, const struct gate_part *
 	return err;
 }
 
-void gate_pages_let_go(struct gate_pages *pages)
-{
-	uint64_t stood;
-
-	if (!pages->holder)
-		return;
-	stood = remote_end(pages->holder);
-	if (stood > pages->pause_ns)
-		pages->pause_ns = stood;
-	pages->holder = NULL;
-	pages->held_ns = 0;
-}
-
 uint64_t gate_pages_switch(const struct gate_pages *pages)
 {
 	return pages->address + GATE_HEADER + offsetof(struct gate_header, mean_ln2);
@@ -406,6 +424,8 @@ void gate_pages_remove(struct gate_pages *pages)
 	struct pages_making m = {.pages = pages};
 	char reason[REASON_MAX];
 
+	if (pages->hold)
+		gate_hold_end(pages->hold);
 	if (!pages->fresh || remote_begin(pages->pid, HOLD_NS, &m.remote, reason))
 		return;
 	pages_unmap(&m, pages->address, GATE_SIZE);

@@ -9,12 +9,11 @@ struct gate_pages {
 	pid_t pid;
 	pid_t memory; /* proc_memory_id(pid) */
 	uint64_t address;
-	int file;	       /* that the code is mapped from; -1: none yet */
-	bool fresh;	       /* nobody has run in them: they can be removed */
-	uint64_t pause_ns;     /* for how long a thread has stood still for them */
-	bool hold;	       /* as request.hold; the process has one thread */
-	struct remote *holder; /* who holds it for that; NULL: nobody */
-	uint64_t held_ns;      /* since when, CLOCK_MONOTONIC */
+	int file;	   /* that the code is mapped from; -1: none yet */
+	bool fresh;	   /* nobody has run in them: they can be removed */
+	uint64_t pause_ns; /* for how long a thread has stood still for them, without a hold */
+	/* As request.hold, and the process has one thread; NULL: it runs, or all is done. */
+	struct gate_hold *hold;
 };
 
 /*
@@ -36,10 +35,7 @@ void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped);
  */
 bool gate_has_threads(pid_t pid);
 
-/* Lets the process go on, if it is held. */
-void gate_pages_let_go(struct gate_pages *pages);
-
-/* Unmaps fresh ones, through which nothing has gone yet. */
+/* Unmaps fresh ones, through which nothing has gone yet. A process that is held goes on. */
 void gate_pages_remove(struct gate_pages *pages);
 
 /* Closes the file. The pages stay. */

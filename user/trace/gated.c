@@ -97,7 +97,7 @@ static int gated_open(struct trace *trace, struct target *target,
 		.text_size = functions->text_size,
 		.mean = trace->options.sample_bytes,
 		/* It waits for us, or has just mapped the allocator. */
-		.hold = !target->runs && !target->late,
+		.hold = target->runs || target->late ? NULL : &target->gate_hold,
 		.nop = &trace->gate_nop,
 	};
 	int err = gate_open(&request, &gated->gate, reason);

@@ -7,15 +7,19 @@
 #include "user/trace/target_probes.h"
 #include "user/trace/teller.h"
 
-/* It has left off waiting for us when we stopped it, and stood still until it had its gate. */
-static bool late_was_stopped(const struct target *target, uint64_t mapped_ns, uint64_t left_ns)
+/*
+ * It has left off waiting for us when we stopped it, and stood still until it had a gate, which came
+ * last.
+ */
+static bool late_was_stopped(const struct target *target, uint64_t mapped_ns, uint64_t ready_ns,
+			     uint64_t left_ns)
 {
 	const struct target_attachment *a;
 
 	for (a = target->attachments; a; a = a->next) {
 		uint64_t held = a->gated ? gated_held_ns(a->gated) : 0;
 
-		if (held && held >= mapped_ns && left_ns >= held)
+		if (held && held >= mapped_ns && left_ns >= held && a->ready_ns >= ready_ns)
 			return true;
 	}
 	return false;
@@ -26,13 +30,13 @@ static bool late_was_stopped(const struct target *target, uint64_t mapped_ns, ui
  * not gone on since it mapped the object.
  */
 static bool late_still_loading(const struct trace *trace, const struct target *target,
-			       uint64_t mapped_ns)
+			       uint64_t mapped_ns, uint64_t ready_ns)
 {
 	const struct target_stats *stats = slots_stats(trace, target->id);
 
 	uint64_t left = __atomic_load_n(&stats->loaded_ns, __ATOMIC_ACQUIRE);
 
-	if (target_is_held(trace, target) || late_was_stopped(target, mapped_ns, left))
+	if (target_is_held(trace, target) || late_was_stopped(target, mapped_ns, ready_ns, left))
 		return true;
 	if (left >= mapped_ns)
 		return false;
@@ -64,7 +68,7 @@ static void late_check_object(struct trace *trace, const struct target *target,
 	/* Of a child that is attached to while it runs the snapshots say that anyway. */
 	if (ready <= mapped_ns || target->late || target->stage == TARGET_LAUNCHING)
 		return;
-	if (!recorded || !late_still_loading(trace, target, mapped_ns))
+	if (!recorded || !late_still_loading(trace, target, mapped_ns, ready))
 		late_count(trace, target, object);
 }
 

@@ -205,6 +205,7 @@ void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid)
 
 void target_release(struct trace *trace, struct target *target)
 {
+	gate_hold_end(&target->gate_hold);
 	target_detach(trace, target, NULL);
 	while (target->sharers)
 		target_drop_sharer(trace, target, target->sharers->pid);

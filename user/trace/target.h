@@ -10,6 +10,7 @@
 
 #include "user/base/hash.h"
 #include "user/freeze/freeze.h"
+#include "user/gate/gate.h"
 #include "user/target/image.h"
 #include "user/trace/detach.h"
 #include "user/trace/state.h"
@@ -87,10 +88,11 @@ struct target {
 	uint64_t start_ns; /* CLOCK_MONOTONIC, of tracing it */
 	/* It has run for long, and goes on while its first probes come: nothing waits for us. */
 	bool runs;
-	uint64_t snapshot_ns;	   /* of its last snapshot, 0: none */
-	struct stop *hold;	   /* while it is held at its end, else NULL */
-	bool copy_refused;	   /* --snapshot=fork was not possible, which has been said */
-	struct freeze_forks forks; /* that were made for it */
+	uint64_t snapshot_ns;	    /* of its last snapshot, 0: none */
+	struct gate_hold gate_hold; /* while it gets its first gates */
+	struct stop *hold;	    /* while it is held at its end, else NULL */
+	bool copy_refused;	    /* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks;  /* that were made for it */
 	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
 	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
 	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */

@@ -114,6 +114,8 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 		return 1;
 	}
 	free(a);
+	/* It does not wait for probes. */
+	gate_hold_end(&target->gate_hold);
 	if (err == -ESRCH || err == -ENOMEM)
 		return err;
 	if (trace->options.gate_only) {
@@ -226,12 +228,17 @@ static void target_spread_known(struct trace *trace, const struct target *first,
 				struct known_object *known)
 {
 	struct target *target, *next;
+	int err;
 
 	if (known->told)
 		return;
 	if (trace->options.children == CHILDREN_EXACT) {
 		HASH_ITER (hh, trace->targets, target, next) {
-			if (target != first && target_attach_allocator(trace, target, known) >= 0)
+			if (target == first)
+				continue;
+			err = target_attach_allocator(trace, target, known);
+			gate_hold_end(&target->gate_hold);
+			if (err >= 0)
 				target_attach_beside(trace, target);
 		}
 	}
@@ -251,7 +258,8 @@ int target_attach_object(struct trace *trace, struct target *target, struct obje
 	return err;
 }
 
-int target_attach_image(struct trace *trace, struct target *target)
+/* What is mapped now. How many have probes or a gate, or -errno. */
+static int target_attach_mapped(struct trace *trace, struct target *target)
 {
 	const struct object *first = NULL;
 	int attached = 0, err;
@@ -262,19 +270,34 @@ int target_attach_image(struct trace *trace, struct target *target)
 	}
 	python_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
-		const struct image_range *range = image_range_at(target->image, i);
+		struct object *object = image_range_at(target->image, i)->object;
 
-		if (!range->object)
+		if (!object)
 			continue;
-		err = target_attach_object(trace, target, range->object);
+		/* May add ranges, before this one too. */
+		err = target_attach_object(trace, target, object);
 		if (err < 0)
 			return err;
 		attached += err;
-		if (err && first && first != range->object)
+		if (err && first && first != object)
 			target->layered = true;
-		first = err ? range->object : first;
+		first = err ? object : first;
 	}
-	err = target_attach_known(trace, target);
+	return attached;
+}
+
+int target_attach_image(struct trace *trace, struct target *target)
+{
+	uint64_t generation;
+	int attached, err;
+
+	/* A first gate stops it, further on than the records are that we know of. */
+	do {
+		generation = image_generation(target->image);
+		attached = target_attach_mapped(trace, target);
+	} while (attached >= 0 && image_generation(target->image) != generation);
+	err = attached < 0 ? attached : target_attach_known(trace, target);
+	gate_hold_end(&target->gate_hold);
 	err = err ?: target_attach_beside(trace, target);
 	return err ? err : attached;
 }
