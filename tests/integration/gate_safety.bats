@@ -33,9 +33,8 @@ children_of() {
 	snap
 	tell 'spawn 3'
 	books "$loss"
-	# A process in its memory that is no thread of it is a target of its own only 20 ms after its birth (user/trace/sharers.h).
 	tell 'clone 100'
-	books late_probes short_children
+	books short_children
 	stop_tool
 	end_ledger
 }

@@ -46,8 +46,9 @@ made_later() { # OPTION…
 	attach --verdict -v "$@"
 	tell share
 	child=$(field .child "$TRUTH")
-	# Links are for one process: it gets some of its own, and what it has done before is not known.
-	if [[ $MODE != single && $# -eq 0 ]]; then
+	# Links are for one process: it gets some of its own, and what it has done before is not known. A gate is in the memory, and
+	# nothing is waited for.
+	if [[ $MODE != single && $MODE != gate && $# -eq 0 ]]; then
 		tool_says "process $child runs in the memory of process $T_PID"
 		snap
 		holds '.lost.late_probes == 1'

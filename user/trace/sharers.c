@@ -163,9 +163,10 @@ void sharers_settle(struct trace *trace)
 		target = target_by_id(trace, spawn_table_parent(trace->spawns, pid));
 		if (!target || !proc_shares(target->pid, pid))
 			continue;
-		/* Until now what it did was not seen. */
-		__atomic_add_fetch(&slots_stats(trace, target->id)->lost[LOST_LATE_PROBES], 1,
-				   __ATOMIC_RELAXED);
+		/* Until now what it did was not seen, but by gates, which are in the memory. */
+		if (target->has_probes)
+			__atomic_add_fetch(&slots_stats(trace, target->id)->lost[LOST_LATE_PROBES],
+					   1, __ATOMIC_RELAXED);
 		if (!sharer_add(trace, target, pid))
 			log_debug("process %d runs in the memory of process %d (%s) and is counted "
 				  "to it",
