@@ -562,6 +562,7 @@ ended_by() {
 
 # bpftrace says so when its probes are in place.
 start_bpftrace() {
+	: >"$D/bpftrace" # now, so that nobody reads what an earlier one said
 	bpftrace -e "uprobe:$LIBDIR/libc.so.6:malloc /pid == $T_PID/ { @in = count(); }
 		uretprobe:$LIBDIR/libc.so.6:malloc /pid == $T_PID/ { @out = count(); }
 		uprobe:$LIBDIR/libc.so.6:free /pid == $T_PID/ { @free = count(); }

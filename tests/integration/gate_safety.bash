@@ -138,6 +138,7 @@ end_ledger() {
 
 # strace_holds / strace_lets_go: all threads of the target.
 strace_holds() {
+	: >"$D/strace.err" # now, so that nobody reads what an earlier one said
 	strace -f -o "$D/strace" -p "$T_PID" 2>"$D/strace.err" 3>&- &
 	STRACE_PID=$!
 	PIDS+=("$STRACE_PID")

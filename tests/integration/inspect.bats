@@ -206,7 +206,7 @@ build_places() {
 	run_tool inspect -p "$T_PID" -o "$D/old.mlb"
 	[[ $STATUS -eq 0 ]] || fail "$ERR"
 	mkfifo "$D/looks"
-	"$TOOL" inspect -p "$T_PID" -i 1h -n 2 -f json >"$D/looks" 2>"$D/tool.err" 3>&- &
+	"$TOOL" inspect --max-pause 1m -p "$T_PID" -i 1h -n 2 -f json >"$D/looks" 2>"$D/tool.err" 3>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	exec {looks}<"$D/looks"

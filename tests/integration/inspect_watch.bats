@@ -142,7 +142,7 @@ one_copy() {
 
 # run_to_its_end PROGRAM: what its last report says.
 run_to_its_end() {
-	printf 'all\nquit\n' | timeout "$DEADLINE" "$TOOL" --inspect --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$TARGETS/$1" >"$D/run.out" \
+	printf 'all\nquit\n' | timeout "$DEADLINE" "$TOOL" --inspect --max-pause 1m --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$TARGETS/$1" >"$D/run.out" \
 		2>"$D/tool.err" 3>&- || fail "status $?"
 	TRUTH=$(grep '"phase":"quit"' "$D/run.out")
 	SNAP=$(sed -n 1p "$D/out.json") LOOK=$(sed -n 2p "$D/out.json")
@@ -255,7 +255,7 @@ beside_long() {
 	tell big
 	attach --inspect
 	for ((i = 0; i < 10; i++)); do
-		"$TOOL" inspect -p "$T_PID" -f json >"$D/beside.$i" 2>"$D/beside.err" 3>&- &
+		"$TOOL" inspect --max-pause 1m -p "$T_PID" -f json >"$D/beside.$i" 2>"$D/beside.err" 3>&- &
 		PIDS+=($!)
 		snap
 		status=0
@@ -285,7 +285,7 @@ beside_long() {
 	start_target "$TARGETS/verdict_heap"
 	tell structures
 	: >"$D/tool.err"
-	env --default-signal=INT "$TOOL" record --inspect -i 1h -o "$D/rec" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	env --default-signal=INT "$TOOL" record --inspect --max-pause 1m -i 1h -o "$D/rec" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	attached "$T_PID"

@@ -4,14 +4,22 @@
 
 load lib.bash
 
+# The target has a C library of its own: what tools of other tests do, which may have ended a while ago, takes no probes out here.
+start_leaderless() {
+	own_libc
+	start_target "$TARGETS/leaderless" "$@"
+}
+
 # Another tool comes to a process with the same C library and goes: the kernel looks anew where probes belong. It does so for some time after
 # the tool's end: its programs go when that is done.
 another_tracer() {
 	local ids other
 
-	sleep 1000 &
+	env "${T_ENV[@]}" sleep 1000 3>&- {T_IN}>&- {T_OUT}<&- &
 	OTHER=$!
 	PIDS+=("$OTHER")
+	until_true "$DEADLINE" grep -q "$D/lib/" "/proc/$OTHER/maps" || fail 'no other process'
+	: >"$D/other.err" # now, so that nobody reads what an earlier one said
 	env --default-signal=INT "$TOOL" -f json -i 1h -p "$OTHER" >"$D/other.json" 2>"$D/other.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 	other=$!
 	PIDS+=("$other")
@@ -39,7 +47,7 @@ next_thread() {
 }
 
 leaderless() {
-	start_target "$TARGETS/leaderless" first
+	start_leaderless first
 	attach -v --verdict
 	another_tracer
 	next_thread
@@ -65,7 +73,7 @@ leaderless() {
 }
 
 @test "--children exact where the main thread has ended" {
-	start_target "$TARGETS/leaderless" first
+	start_leaderless first
 	attach --children exact
 	another_tracer
 	tell go
@@ -76,7 +84,7 @@ leaderless() {
 }
 
 leaves() {
-	start_target "$TARGETS/leaderless"
+	start_leaderless
 	attach -v
 	tell leave
 	if [[ $MODE == single ]]; then
@@ -116,7 +124,7 @@ leaves() {
 }
 
 exec_by_thread() {
-	start_target "$TARGETS/leaderless"
+	start_leaderless
 	attach
 	printf 'exec\n' >&"$T_IN"
 	target_line 'ready '
@@ -144,7 +152,7 @@ exec_by_thread() {
 
 	for ((i = 0; i < 10; i++)); do
 		fresh
-		start_target "$TARGETS/leaderless"
+		start_leaderless
 		attach -v
 		tell crowd
 		end_target

@@ -32,9 +32,26 @@ unset DEBUGINFOD_URLS
 
 # All waits of a test print what the tool said when they fail: see dump().
 fail() {
+	explain "$*"
+	exit 1
+}
+
+explain() {
 	printf 'FAILED%s: %s\n' "${MODE:+ [--attach $MODE]}" "$*" >&2
 	dump >&2
-	exit 1
+	TOLD=1
+}
+
+# ended_unexplained STATUS COMMAND: the traps of a pass of each_mode, for what ends it without fail(): a command, or a signal.
+ended_unexplained() {
+	local i calls=''
+
+	[[ -z ${TOLD-} && $BASH_SUBSHELL -eq $PASS_LEVEL ]] || return 0
+	for ((i = 1; i < ${#FUNCNAME[@]}; i++)); do
+		[[ ${BASH_SOURCE[i]} != */bats-core/* ]] || break
+		calls+=" < ${FUNCNAME[i]} (${BASH_SOURCE[i]##*/}:${BASH_LINENO[i - 1]})"
+	done
+	explain "status $1 of \`$2'$calls"
 }
 
 dump() {
@@ -53,7 +70,7 @@ fresh() {
 	D=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
 	PIDS=()
 	T_PID='' T_LINES=() T_ENV=()
-	TOOL_PID='' TOOL_STATUS='' J_OUT='' TRUTH='' SNAP='' SNAPS=()
+	TOOL_PID='' TOOL_STATUS='' J_OUT='' TRUTH='' SNAP='' SNAPS=() TOLD=''
 	mkfifo "$D/in" "$D/out" "$D/json"
 	exec {T_IN}>/dev/null {T_OUT}</dev/null # until there is a target
 }
@@ -75,7 +92,7 @@ setup() {
 }
 
 teardown() {
-	if [[ -z ${BATS_TEST_COMPLETED-} ]]; then
+	if [[ -z ${BATS_TEST_COMPLETED-} && -z ${TOLD-} ]]; then
 		dump
 	fi
 	clean
@@ -92,10 +109,13 @@ each_mode() {
 			without_traps
 			MODE=$mode
 			fresh
-			trap clean EXIT
+			PASS_LEVEL=$BASH_SUBSHELL
+			trap 'ended_unexplained $? "$BASH_COMMAND"' ERR
+			trap 'ended_unexplained $? "$BASH_COMMAND"; clean' EXIT
 			"$@"
+			TOLD=nothing
 		) &
-		wait $! || failed+=" $mode"
+		wait $! || failed+=" $mode (status $?)"
 	done
 	[[ -z $failed ]] || {
 		printf 'failed with --attach:%s\n' "$failed"
@@ -202,6 +222,14 @@ field() {
 
 # ---- The tool --------------------------------------------------------------------------------------------------------------
 
+# patience ARG…: PATIENCE, an option for a tool with these arguments. A machine that has much else to do may take longer than --max-pause's preset to
+# stop a process and read it; only tests that give one are about that.
+patience() {
+	PATIENCE=()
+	[[ " $* " != *' --max-pause '* && ${1-} != survey ]] || return 0
+	[[ " $* " != *' --verdict '* && " $* " != *' --inspect '* && " $* " != ' inspect '*'-p '* ]] || PATIENCE=(--max-pause 1m)
+}
+
 # Starts the tool with its JSON going to a pipe that snap() and final() read; SIGUSR1 asks for snapshots. By --sort alloc the
 # stacks of which nothing is live any more are listed as well.
 start_tool() {
@@ -214,7 +242,8 @@ start_tool() {
 	gate) how=(--gate) ;; # probes, too, are put where there can be no gate: snap() looks
 	*) how=(--attach "$MODE") ;;
 	esac
-	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc "${how[@]}" "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
+	patience "$@"
+	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc "${how[@]}" "${PATIENCE[@]}" "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
 		{T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
@@ -359,13 +388,22 @@ judged() {
 
 # holds FILTER [JSON]: a jq filter that must be true of the snapshot (or of that JSON).
 holds() {
-	jq -e "$1" <<<"${2-$SNAP}" >/dev/null || fail "not so: $1"
+	jq -e "$1" <<<"${2-$SNAP}" >/dev/null || fail "not so: $1"$'\n'"--- of$(shortened <<<"${2-$SNAP}")"
+}
+
+# What a snapshot says as a whole, and one line a stack.
+shortened() {
+	jq -r '" \(del(.stacks?))", (.stacks[:20]?[] | "\(del(.frames)) \([.frames[]?.function])")' | cut -c1-"${DUMP_WIDTH:-3000}"
 }
 
 # Runs the tool to its end. OUT, ERR, STATUS.
 run_tool() {
+	local subcommand=()
+
 	STATUS=0
-	timeout -k 5 "$DEADLINE" "$TOOL" "$@" >"$D/run.out" 2>"$D/run.err" 3>&- || STATUS=$?
+	patience "$@"
+	[[ ${#PATIENCE[@]} -eq 0 || $1 == -* ]] || subcommand=("${@:1:1}")
+	timeout -k 5 "$DEADLINE" "$TOOL" "${subcommand[@]}" "${PATIENCE[@]}" "${@:1+${#subcommand[@]}}" >"$D/run.out" 2>"$D/run.err" 3>&- || STATUS=$?
 	OUT=$(<"$D/run.out")
 	ERR=$(<"$D/run.err")
 }

@@ -64,6 +64,7 @@ load lib.bash
 	tell go
 	# Something to show: blocks allocated while it is attached.
 	for setting in '' 'NO_COLOR=1'; do
+		: >"$D/screen" # now, so that nobody reads what an earlier one said
 		timeout "$DEADLINE" script -qec "env -u NO_COLOR TERM=xterm $setting $TOOL -p $T_PID -i 200ms -n 2" /dev/null \
 			<"$D/json" >"$D/screen" 2>&1 3>&- &
 		screen=$!

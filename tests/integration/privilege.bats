@@ -149,7 +149,7 @@ filters_by_process() {
 		chmod 777 "$recording"
 		start_target "$TARGETS/leaf"
 		: >"$D/tool.err"
-		"$TOOL" record -p "$T_PID" -i 1h --verdict -o "$recording/file" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+		"$TOOL" record -p "$T_PID" -i 1h --verdict --max-pause 1m -o "$recording/file" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 		TOOL_PID=$!
 		PIDS+=("$TOOL_PID")
 		attached "$T_PID"

@@ -14,7 +14,8 @@ tool_into() {
 
 	shift
 	: >"$D/tool.err" # now, so that nobody reads what an earlier one said
-	env --default-signal=INT "$TOOL" "$@" -i 1h -o "$file" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	patience "$@"
+	env --default-signal=INT "$TOOL" "$@" "${PATIENCE[@]}" -i 1h -o "$file" -p "$T_PID" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	attached "$T_PID"

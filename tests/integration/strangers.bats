@@ -68,6 +68,7 @@ loop='for i in $(seq "$1"); do "$0"; done'
 
 # under_trace PROGRAM…: a program that lives beside a command that starts children all the time under the tool.
 under_trace() {
+	: >"$D/started" # now, so that nobody reads what an earlier one said
 	# shellcheck disable=SC2016
 	"$TOOL" "${with[@]}" -o "$D/report" -- sh -c 'echo started; while [ ! -e "$1" ]; do "$0"; done' "$TARGETS/brief" "$D/done" \
 		>"$D/started" 2>"$D/tool.err" 3>&- &

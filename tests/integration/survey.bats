@@ -148,12 +148,13 @@ scene_of_forty() {
 
 	scene leak 3000000
 	for signal in TERM KILL; do
+		: >"$D/survey.json" # now, so that nobody reads what an earlier one said
 		"$TOOL" survey -f json -i 100ms --window 30 --comm '^leak$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 		TOOL_PID=$!
 		PIDS+=("$TOOL_PID")
 		until_true 30 grep -q '"drill":{"open":true' "$D/survey.json" || fail 'no probes'
 		ids=$(bpf_ids "$TOOL_PID")
-		[[ -n $ids ]]
+		[[ -n $ids ]] || fail 'nothing of it is in the kernel'
 		[[ $(probes_of "$TOOL_PID") -gt 0 ]] || fail 'no uprobe links'
 		kill -"$signal" "$TOOL_PID"
 		wait "$TOOL_PID" || :

@@ -119,7 +119,7 @@ grown() {
 
 @test "in the report of a recording, too" {
 	build_grower
-	"$TOOL" record -i 1h -o "$D/grown.mlb" --verdict -- "$D/grower" pool 24 2>"$D/tool.err"
+	"$TOOL" record -i 1h -o "$D/grown.mlb" --verdict --max-pause 1m -- "$D/grower" pool 24 2>"$D/tool.err"
 	"$TOOL" report "$D/grown.mlb" >"$D/report"
 	grep -q '^no live allocations since attach$' "$D/report" || fail "$(<"$D/report")"
 	grep -Eq '^grew   24\.[0-9] MiB since attach, 24\.[0-9] MiB of it no live blocks' "$D/report" || fail "$(<"$D/report")"
@@ -130,9 +130,9 @@ grown() {
 
 @test "--error-exitcode: no leak was found, and it is said of what" {
 	build_grower
-	"$TOOL" -i 1h --verdict --error-exitcode 7 -- "$D/grower" pool 24 >"$D/report" 2>"$D/tool.err" || fail "status $?"
+	"$TOOL" -i 1h --verdict --max-pause 1m --error-exitcode 7 -- "$D/grower" pool 24 >"$D/report" 2>"$D/tool.err" || fail "status $?"
 	grep -q 'no leak was found in what is traced, but more memory' "$D/tool.err" || fail 'nothing is said of the rest'
-	"$TOOL" -i 1h --verdict --error-exitcode 7 -- "$D/grower" pool 1 >"$D/report" 2>"$D/tool.err" || fail "status $?"
+	"$TOOL" -i 1h --verdict --max-pause 1m --error-exitcode 7 -- "$D/grower" pool 1 >"$D/report" 2>"$D/tool.err" || fail "status $?"
 	! grep -q 'no leak was found' "$D/tool.err" || fail 'a few pages are made much of'
 }
 

@@ -80,7 +80,7 @@ adds_up() {
 @test "recorded and shown again: the same verdict" {
 	start_target "$TARGETS/busy" 2
 	: >"$D/tool.err"
-	"$TOOL" record -p "$T_PID" -i 1h --verdict -o "$D/recording" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	"$TOOL" record -p "$T_PID" -i 1h --verdict --max-pause 1m -o "$D/recording" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	attached "$T_PID"

@@ -6,7 +6,7 @@ load lib.bash
 
 # The verdict at the end of a command: SNAP.
 judge_run() {
-	timeout 100 "$TOOL" --verdict --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- ||
+	timeout 100 "$TOOL" --verdict --max-pause 1m --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- ||
 		fail "status $?"
 	SNAP=$(jq -c 'select(.final)' "$D/out.json")
 	holds '.verdict.definite != null and .verdict.approximate == false and .verdict.unknown_bytes == 0'

@@ -115,7 +115,7 @@ both() {
 
 # At the end of a command that was launched everything is known: nothing is from before.
 run_to_its_end() {
-	printf 'all\nquit\n' | timeout "$DEADLINE" "$TOOL" --verdict -f json -T 100000 -o "$D/out.json" -- "$TARGETS/$1" >"$D/run.out" \
+	printf 'all\nquit\n' | timeout "$DEADLINE" "$TOOL" --verdict --max-pause 1m -f json -T 100000 -o "$D/out.json" -- "$TARGETS/$1" >"$D/run.out" \
 		2>"$D/tool.err" 3>&- || fail "status $?"
 	TRUTH=$(grep '"phase":"quit"' "$D/run.out")
 	SNAP=$(jq -c 'select(.final)' "$D/out.json")
