@@ -236,7 +236,10 @@ struct target_info {
 #define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
 /* tells its allocations by USDT probes: these count, and no calls of functions */
 #define TARGET_TELLS 16u
-/* runs CPython, of which python_rows knows (bpf/python_abi.h) */
+/*
+ * runs CPython, of which python_rows knows (bpf/python_abi.h). Not in the table of targets: threads find it
+ * out when they look at that anew
+ */
 #define TARGET_PYTHON 32u
 
 struct bad_free_key {

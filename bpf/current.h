@@ -5,6 +5,7 @@
 
 #include "bpf/loss.h"
 #include "bpf/bpf_maps.h"
+#include "bpf/python.h"
 
 static __always_inline struct thread_state *thread_in_storage(uint64_t flags)
 {
@@ -67,6 +68,8 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 	if (!target)
 		return false;
 	*out = *target;
+	if (bpf_map_lookup_elem(&python_rows, &out->id))
+		out->flags |= TARGET_PYTHON;
 	if (!state)
 		state = *thread = current_thread();
 	if (state) {

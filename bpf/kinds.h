@@ -59,6 +59,7 @@ enum lost_cause {
 	LOST_SHORT_CHILDREN, /* child process: it ended before its probes were in */
 	LOST_REMOVED_PROBES, /* all for a while: the kernel has taken an object's probes out */
 	LOST_GATE_FULL, /* allocation: no room among the samples that the gate knows in the target */
+	LOST_PYTHON, /* allocation counted, its Python functions not followed: bpf/python_abi.h */
 	LOST_CAUSES,
 };
 

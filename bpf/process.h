@@ -87,8 +87,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	unwind_forked(info->id, fresh.id);
-	if (fresh.flags & TARGET_PYTHON)
-		python_forked(info->id, fresh.id);
+	python_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
@@ -100,8 +99,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		if (hold)
 			hold_call_off(child);
 		bpf_map_delete_elem(&targets, &child_tgid);
-		if (fresh.flags & TARGET_PYTHON)
-			python_forgotten(fresh.id);
+		python_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
 	return 0;
@@ -134,8 +132,8 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	fresh.id = number_target();
-	/* Whether the new program tells its allocations, or is Python's, is not known yet. */
-	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS | TARGET_PYTHON);
+	/* Whether the new program tells its allocations is not known yet. */
+	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS);
 	fresh.leaver = fresh.pad = 0;
 	if (hold && fresh.id)
 		event.held = hold_begin(task, fresh.id);

@@ -8,6 +8,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/loss.h"
 #include "bpf/unwind.h"
 #include "bpf/unwind_host.h"
 
@@ -27,8 +28,8 @@
 #define KEY_BYTES     16
 #define KEY_DATA      8
 
-/* Code objects are no longer than that: units of two bytes. */
-#define PLACE_MAX (1u << 28)
+/* Code objects are no longer than that, in units of two bytes. */
+#define PLACE_MAX (1u << 27)
 
 /* Code objects that user space has, as far as there is room. */
 struct python_code_key {
@@ -70,10 +71,13 @@ static __always_inline uint64_t thread_pointer(void)
 #endif
 }
 
-/* The thread's state; 0: it has none, as a thread that never ran Python. */
-static __always_inline uint64_t python_state(const struct python_row *row)
+/*
+ * Where the thread's state is found; 0: it has none, as a thread that never ran Python, or before the
+ * interpreter begins and after it was unmapped.
+ */
+static __always_inline uint64_t python_state_place(const struct python_row *row)
 {
-	uint64_t block = thread_pointer() + row->thread_data, state = 0;
+	uint64_t block = thread_pointer() + row->thread_data;
 	uint32_t key[2] = {};
 
 	if (python_read(key, sizeof(key), row->key) || key[0] != 1 || key[1] >= PYTHON_MAX_KEYS)
@@ -83,29 +87,52 @@ static __always_inline uint64_t python_state(const struct python_row *row)
 		if (python_read(&block, sizeof(block), block) || !block)
 			return 0;
 	}
-	block += KEY_BYTES * (key[1] % KEYS_IN_BLOCK) + KEY_DATA;
-	return python_read(&state, sizeof(state), block) ? 0 : state;
+	return block + KEY_BYTES * (key[1] % KEYS_IN_BLOCK) + KEY_DATA;
 }
 
-static __always_inline uint64_t python_first_frame(const struct python_row *row)
+/* The innermost one into py->frame; 0: there is none. enum python_failure. */
+static __always_inline int python_first_frame(const struct python_row *row,
+					      struct python_thread *py)
 {
-	uint64_t at = python_state(row);
+	uint64_t at = python_state_place(row);
 
-	if (!at || python_read(&at, sizeof(at), at + row->state_frame) || !at)
-		return 0;
-	if (row->cframe_frame != PYTHON_NOWHERE &&
+	py->frame = 0;
+	if (!at || python_read(&at, sizeof(at), at) || !at)
+		return PYTHON_FOLLOWED;
+	if (python_read(&at, sizeof(at), at + row->state_frame))
+		return PYTHON_NO_STATE;
+	if (at && row->cframe_frame != PYTHON_NOWHERE &&
 	    python_read(&at, sizeof(at), at + row->cframe_frame))
-		return 0;
-	return at;
+		return PYTHON_NO_STATE;
+	py->frame = at;
+	return PYTHON_FOLLOWED;
 }
 
 /* Its code object into py->code_bytes: enum python_failure. */
 static __always_inline int python_read_code(const struct python_row *row, struct python_thread *py,
 					    uint64_t code)
 {
-	if (python_read(py->code_bytes, PYTHON_CODE_BYTES, code))
+	if (python_read(py->code_bytes, row->code_bytes, code))
 		return PYTHON_UNREADABLE;
 	return code_word(py, OBJECT_TYPE) == row->code_type ? PYTHON_FOLLOWED : PYTHON_NO_CODE;
+}
+
+/* The object and what is behind it into py->text; at the end of the memory just what it says that it has. */
+static __always_inline int python_read_text(struct python_thread *py, uint64_t object,
+					    uint32_t first)
+{
+	uint64_t size;
+
+	if (!python_read(py->text, sizeof(py->text), object))
+		return 0;
+	if (python_read(py->text, OBJECT_LENGTH + 8, object))
+		return -1;
+	size = py->text[OBJECT_LENGTH / 8];
+	size = size < sizeof(py->text) ? first + size : sizeof(py->text);
+	barrier_var(size);
+	if (size > sizeof(py->text))
+		size = sizeof(py->text);
+	return python_read(py->text, size, object);
 }
 
 /*
@@ -118,7 +145,7 @@ __noinline uint64_t python_mix_text(struct python_thread *py, uint64_t hash, uin
 	uint64_t word, left;
 	uint32_t i;
 
-	if (!py || python_read(py->text, sizeof(py->text), object))
+	if (!py || python_read_text(py, object, first))
 		return hash;
 	left = py->text[OBJECT_LENGTH / 8];
 	hash = unwind_mix(hash, left);
@@ -159,8 +186,21 @@ static __always_inline uint32_t python_cookie(const struct python_row *row,
 	return (uint32_t)hash;
 }
 
+/* Which instruction it is at, + 1: the one before the first has not begun. */
+static __always_inline uint64_t python_place(const struct python_row *row,
+					     const struct python_thread *py, uint64_t code)
+{
+	uint64_t word = frame_word(py, row->frame_place);
+
+	if (row->place_form == PYTHON_PLACE_UNITS)
+		return (uint32_t)word + 1u;
+	if (row->place_form == PYTHON_PLACE_BYTES)
+		return ((uint32_t)word + 2u) / 2;
+	return (word + 2 - code - row->code_first) / 2;
+}
+
 /* The frame at py->frame: enters it, and goes on to its caller. enum python_failure. */
-__noinline int python_frame(struct python_row *row, struct python_thread *py)
+__noinline int python_frame(const struct python_row *row, struct python_thread *py)
 {
 	uint32_t at, entry;
 	uint64_t place;
@@ -169,7 +209,7 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 
 	if (!row || !py)
 		return PYTHON_UNREADABLE;
-	if (python_read(py->frame_bytes, PYTHON_FRAME_BYTES, py->frame))
+	if (python_read(py->frame_bytes, row->frame_bytes & 0x7f, py->frame))
 		return PYTHON_UNREADABLE;
 	py->frame = frame_word(py, row->frame_back);
 	owner = py->frame_bytes[row->frame_owner & 0x7f];
@@ -200,30 +240,29 @@ __noinline int python_frame(struct python_row *row, struct python_thread *py)
 	failure = python_read_code(row, py, py->chain.calls[at].code);
 	if (failure)
 		return failure;
-	/* The instruction before the first: it has not begun. */
-	place = frame_word(py, row->frame_place) + 2 - py->chain.calls[at].code - row->code_first;
+	place = python_place(row, py, py->chain.calls[at].code);
 	if (place >= PLACE_MAX)
 		return PYTHON_ELSEWHERE;
 	if (row->code_traceable && owner != row->owner_generator &&
-	    place / 2 <= *(const uint32_t *)(py->code_bytes + (row->code_traceable & 0xfc))) {
+	    place <= *(const uint32_t *)(py->code_bytes + (row->code_traceable & 0xfc))) {
 		/* Neither does Python show it: _PyFrame_IsIncomplete(). */
 		py->count = at;
 		return PYTHON_FOLLOWED;
 	}
 	py->chain.calls[at].cookie = python_cookie(row, py);
-	py->chain.calls[at].place = (uint32_t)place / 2 | entry;
+	py->chain.calls[at].place = (uint32_t)place | entry;
 	py->hash =
 		unwind_mix(unwind_mix(py->hash, py->chain.calls[at].code),
 			   (uint64_t)py->chain.calls[at].cookie << 32 | py->chain.calls[at].place);
 	return PYTHON_FOLLOWED;
 }
 
-static __always_inline void python_fail(struct python_row *row, struct python_thread *py,
-					int failure)
+static __always_inline void python_fail(struct python_thread *py, int failure)
 {
 	struct python_failed_event event = {.failure = failure, .depth = py->count};
+	struct target_stats *stats = target_stats_of(py->target_id);
 
-	if (__sync_fetch_and_add(&row->failed, 1))
+	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PYTHON], 1))
 		return;
 	event.header.type = EVENT_PYTHON_FAILED;
 	event.header.target_id = py->target_id;
@@ -232,7 +271,7 @@ static __always_inline void python_fail(struct python_row *row, struct python_th
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 }
 
-__noinline int python_follow(struct python_row *row, struct python_thread *py)
+__noinline int python_follow(const struct python_row *row, struct python_thread *py)
 {
 	uint32_t i;
 	int failure;
@@ -243,16 +282,15 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 	py->count = 0;
 	py->cut = 0;
 	py->hash = 0;
-	py->frame = python_first_frame(row);
-	if (!py->frame)
+	failure = python_first_frame(row, py);
+	if (!failure && !py->frame)
 		return 0;
 	/* The last turn is for what stands before the last function. */
-	for (i = 0; i <= RUNTIME_MAX_CALLS && py->frame; i++) {
+	for (i = 0; i <= RUNTIME_MAX_CALLS && py->frame && !failure; i++)
 		failure = python_frame(row, py);
-		if (failure) {
-			python_fail(row, py, failure);
-			return 0;
-		}
+	if (failure) {
+		python_fail(py, failure);
+		return 0;
 	}
 	py->chain.count = py->count;
 	py->chain.cut = py->cut || py->frame;
@@ -261,7 +299,8 @@ __noinline int python_follow(struct python_row *row, struct python_thread *py)
 }
 
 /* A string's first characters. */
-__noinline int python_copy_text(struct python_row *row, struct runtime_text *to, uint64_t object)
+__noinline int python_copy_text(const struct python_row *row, struct runtime_text *to,
+				uint64_t object)
 {
 	uint64_t head[5] = {}, size;
 	uint32_t state, width;
@@ -290,29 +329,30 @@ __noinline int python_copy_text(struct python_row *row, struct runtime_text *to,
 	return 0;
 }
 
-/* The table of lines; size 0: it has none. */
+/* The table of lines. */
 static __always_inline void python_copy_table(const struct python_row *row,
 					      struct python_thread *py, uint64_t object)
 {
 	uint64_t head[3] = {}, size;
 
-	py->code.table_size = py->code.table_cut = 0;
+	py->code.table_size = 0;
+	py->code.table_state = PYTHON_TABLE_UNREAD;
 	if (python_read(head, sizeof(head), object) || head[OBJECT_TYPE / 8] != row->bytes_type)
 		return;
 	size = head[OBJECT_LENGTH / 8];
-	if (size > PYTHON_TABLE_BYTES) {
+	if (size > PYTHON_TABLE_BYTES)
 		size = PYTHON_TABLE_BYTES;
-		py->code.table_cut = 1;
-	}
 	barrier_var(size);
 	if (size > PYTHON_TABLE_BYTES ||
 	    bpf_probe_read_user(py->code.table, size, (const void *)(object + BYTES_DATA)))
 		return;
 	py->code.table_size = size;
+	py->code.table_state =
+		head[OBJECT_LENGTH / 8] > size ? PYTHON_TABLE_CUT : PYTHON_TABLE_WHOLE;
 }
 
 /* 0, or it could not be sent. */
-__noinline int python_tell_code(struct python_row *row, struct python_thread *py, uint32_t at)
+__noinline int python_tell_code(const struct python_row *row, struct python_thread *py, uint32_t at)
 {
 	struct python_code_key key = {};
 	uint8_t value = 1;
@@ -341,12 +381,12 @@ __noinline int python_tell_code(struct python_row *row, struct python_thread *py
 	if (size > sizeof(py->code) || bpf_ringbuf_output(&events, &py->code, size, 0))
 		return -1;
 	/* What is on disk now may be there with the next stack. */
-	if (py->code.function.width && py->code.file.width && py->code.table_size)
+	if (py->code.function.width && py->code.file.width && py->code.table_state)
 		bpf_map_update_elem(&python_codes, &key, &value, BPF_ANY);
 	return 0;
 }
 
-__noinline int python_tell(struct python_row *row, struct python_thread *py)
+__noinline int python_tell(const struct python_row *row, struct python_thread *py)
 {
 	uint32_t i;
 	uint64_t size;

@@ -10,10 +10,6 @@
 #include "bpf/bpf_maps.h"
 #include "bpf/python_abi.h"
 
-/* Members of frames and code objects that are read lie within these. */
-#define PYTHON_FRAME_BYTES 80
-#define PYTHON_CODE_BYTES  192
-
 /* Of a string: what comes before its characters, and the first of them. */
 #define PYTHON_TEXT_WORDS 12
 
@@ -26,13 +22,13 @@ struct python_thread {
 	uint32_t cut; /* there are more than can be taken down */
 	uint32_t pad;
 	uint64_t text[PYTHON_TEXT_WORDS];
-	uint8_t frame_bytes[128]; /* PYTHON_FRAME_BYTES of them are read */
-	uint8_t code_bytes[256];  /* PYTHON_CODE_BYTES */
+	uint8_t frame_bytes[128]; /* python_row.frame_bytes of them are read */
+	uint8_t code_bytes[256];  /* python_row.code_bytes */
 	struct runtime_chain_event chain;
 	struct python_code_event code;
 };
 
-/* Targets that have the interpreter, by id. Written before they get TARGET_PYTHON. */
+/* Targets that have the interpreter, by id: these get TARGET_PYTHON. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);
@@ -52,25 +48,21 @@ struct {
  * Follows the chain of the current thread: py->chain.hash over the functions, where in them it is,
  * and where C had called them; 0: it is in none, or that could not be found out.
  */
-int python_follow(struct python_row *row, struct python_thread *py);
+int python_follow(const struct python_row *row, struct python_thread *py);
 
 /*
  * Sends the chain, and those code objects of it that have not been sent yet. 0, or not all could be
  * sent.
  */
-int python_tell(struct python_row *row, struct python_thread *py);
+int python_tell(const struct python_row *row, struct python_thread *py);
 
 /* A forked child has its parent's interpreter. */
 static __always_inline void python_forked(uint32_t parent_id, uint32_t child_id)
 {
 	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &parent_id);
-	struct python_row own;
 
-	if (!row)
-		return;
-	own = *row;
-	own.failed = 0;
-	bpf_map_update_elem(&python_rows, &child_id, &own, BPF_ANY);
+	if (row)
+		bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY);
 }
 
 static __always_inline void python_forgotten(uint32_t target_id)

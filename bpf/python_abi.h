@@ -14,17 +14,25 @@
 #define PYTHON_MAX_KEYS 1024
 #define PYTHON_NOWHERE	0xffff
 
+/* How a frame says which instruction it is at. */
+enum python_place_form {
+	PYTHON_PLACE_ADDRESS, /* in the code object, from `code_first` on */
+	PYTHON_PLACE_UNITS,   /* an int: which; -1: it has not begun */
+	PYTHON_PLACE_BYTES,   /* an int: its offset */
+};
+
 /* The interpreter of a target. Offsets are in bytes. */
 struct python_row {
 	uint64_t key; /* of its thread-specific data: a Py_tss_t {int initialised; int key} */
 	/* What each object of these types has for its type. */
 	uint64_t code_type, text_type, bytes_type;
-	uint32_t failed; /* chains that could not be followed */
 	/* From the thread's own pointer to its first block of thread-specific data (glibc). */
 	uint16_t thread_data;
-	uint16_t state_frame;  /* in the thread's state: the innermost frame, */
-	uint16_t cframe_frame; /* or what has it here; PYTHON_NOWHERE: the frame itself */
+	uint16_t state_frame;		 /* in the thread's state: the innermost frame, */
+	uint16_t cframe_frame;		 /* or what has it here; PYTHON_NOWHERE: the frame itself */
+	uint8_t frame_bytes, code_bytes; /* of a frame and of a code object are read */
 	uint8_t frame_code, frame_back, frame_place;
+	uint8_t place_form;  /* enum python_place_form */
 	uint8_t frame_owner; /* the byte that tells where C has called Python ... */
 	uint8_t owner_first; /* ... when it is from this */
 	uint8_t owner_last;  /* to that */
@@ -36,12 +44,19 @@ struct python_row {
 	/* Number of the first instruction that shows a frame (not a generator's); 0: all do. */
 	uint8_t code_traceable;
 	uint8_t owner_generator;
-	uint8_t pad[2];
+	uint8_t pad[5];
 };
 _Static_assert(sizeof(struct python_row) == 64, "ABI");
 
 /* struct runtime_call's place: unit of the instruction + 1 (0: it has not begun), and where C has called it. */
 #define PYTHON_ENTRY 0x80000000u
+
+/* Of a code object's table of lines. */
+enum python_table_state {
+	PYTHON_TABLE_UNREAD, /* it could not be read, or is none */
+	PYTHON_TABLE_CUT,
+	PYTHON_TABLE_WHOLE,
+};
 
 /* EVENT_PYTHON_CODE: a code object, as the function runs. */
 struct python_code_event {
@@ -50,8 +65,8 @@ struct python_code_event {
 	uint32_t cookie;
 	int32_t first_line;
 	struct runtime_text function, file;
-	uint32_t table_size; /* bytes of `table` that are sent */
-	uint32_t table_cut;  /* it goes on */
+	uint32_t table_size;  /* bytes of `table` that are sent */
+	uint32_t table_state; /* enum python_table_state */
 	uint8_t table[PYTHON_TABLE_BYTES];
 };
 _Static_assert(sizeof(struct python_code_event) ==
@@ -64,9 +79,10 @@ enum python_failure {
 	PYTHON_UNREADABLE, /* a frame or a code object is in no memory */
 	PYTHON_NO_CODE,	   /* a frame's code is no code object */
 	PYTHON_ELSEWHERE,  /* a frame's instruction is not in its code */
+	PYTHON_NO_STATE,   /* the thread's state is in no memory */
 };
 
-/* EVENT_PYTHON_FAILED: for the first time in this target. */
+/* EVENT_PYTHON_FAILED: for the first time in this target; each one counts as LOST_PYTHON. */
 struct python_failed_event {
 	struct event_header header;
 	uint32_t failure; /* enum python_failure */

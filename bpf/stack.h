@@ -66,7 +66,7 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 
 /* The Python functions of a stack; both NULL where there are none. */
 struct stack_python {
-	struct python_row *row;
+	const struct python_row *row;
 	struct python_thread *thread;
 };
 
@@ -77,7 +77,7 @@ struct stack_python {
 /* False: there is no memory to follow them, and what they are is not known. */
 static __always_inline bool stack_python_follow(struct stack_python *python, uint32_t target_id)
 {
-	struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
+	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
 	struct python_thread *py;
 
 	if (!row || !config.task_storage)

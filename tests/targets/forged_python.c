@@ -3,13 +3,16 @@
  * No interpreter, but what looks like CPython 3.11 from outside, with a thread's state that leads anywhere. Says
  * "ready PID", and for each line on its standard input allocates and says "done": "circle": a frame that is its own
  * caller; "far": one whose caller is in no memory; "other": one whose code is no code object; "text": one whose name
- * says that it is 2^60 characters long, and whose table is in no memory; "place": one that is outside of its code.
+ * says that it is 2^60 characters long, and whose table is in no memory; "place": one that is outside of its code;
+ * "code": one whose code is in no memory; "state": the thread's state is in none; "edge1" and "edge2": one and the same
+ * code object, made from a text, with another table, which ends where the memory does.
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define KEY_OFFSET 592
@@ -39,6 +42,21 @@ __asm__(".globl PyGILState_GetThisThreadState\n"
 	".size PyGILState_GetThisThreadState, . - PyGILState_GetThisThreadState\n");
 
 static object state, cframe, frame, code, name, table;
+static uint64_t *edge; /* its last word is the last of the memory */
+
+/* A bytes object of one entry: 8 units of code, so many lines further on, without columns. */
+static void forge_edge(uint8_t lines)
+{
+	edge[-5] = 1;
+	edge[-4] = (uintptr_t)&PyBytes_Type;
+	edge[-3] = 2;
+	edge[-2] = 0;
+	edge[-1] = 0;
+	memcpy(&edge[-1], (uint8_t[]){0x80 | 13 << 3 | 7, (uint8_t)(lines << 1)}, 2);
+	code.words[72 / 8] = 100;
+	code.words[136 / 8] = (uintptr_t)&edge[-5];
+	strcpy((char *)&name.words[6], "<text>");
+}
 
 static void forge(const char *how)
 {
@@ -48,6 +66,9 @@ static void forge(const char *how)
 	code.words[1] = (uintptr_t)&PyCode_Type;
 	code.words[112 / 8] = code.words[120 / 8] = code.words[128 / 8] = (uintptr_t)&name;
 	code.words[136 / 8] = (uintptr_t)&table;
+	code.words[72 / 8] = 0;
+	cframe.words[1] = (uintptr_t)&frame;
+	state.words[56 / 8] = (uintptr_t)&cframe;
 	name.words[1] = (uintptr_t)&PyUnicode_Type;
 	name.words[2] = 6;
 	name.words[4] = 1 << 2 | 1 << 5 | 1 << 6;
@@ -67,6 +88,12 @@ static void forge(const char *how)
 		/* Another code object, for it would be known by now. */
 		code.words[72 / 8] = 77;
 	}
+	if (!strcmp(how, "code\n"))
+		frame.words[32 / 8] = 0x1000;
+	if (!strcmp(how, "state\n"))
+		state.words[56 / 8] = 0x10;
+	if (!strncmp(how, "edge", 4))
+		forge_edge(how[4] == '1' ? 5 : 7);
 }
 
 __attribute__((noinline)) void *_PyEval_EvalFrameDefault(size_t size)
@@ -84,8 +111,10 @@ int main(void)
 	if (pthread_key_create((pthread_key_t *)&_PyRuntime.key.key, NULL))
 		return 1;
 	_PyRuntime.key.initialised = 1;
-	state.words[56 / 8] = (uintptr_t)&cframe;
-	cframe.words[1] = (uintptr_t)&frame;
+	edge = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (edge == MAP_FAILED || mprotect((char *)edge + 4096, 4096, PROT_NONE))
+		return 1;
+	edge += 4096 / sizeof(*edge);
 	if (pthread_setspecific((pthread_key_t)_PyRuntime.key.key, &state) ||
 	    PyGILState_GetThisThreadState())
 		return 1;

@@ -9,6 +9,7 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/probe/probe.h"
+#include "user/target/cpython.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/target/image.h"
@@ -134,6 +135,28 @@ static int doctor_print_object(struct object *object, bool verbose, size_t *foun
 	return 0;
 }
 
+/* Whether stacks have the functions of an interpreter that it maps. */
+static void doctor_print_python(const struct image *image, struct object *object)
+{
+	char reason[REASON_MAX], version[PYTHON_VERSION_TEXT];
+	struct python_runtime runtime;
+	int err = python_find(object, &runtime, reason);
+
+	if (err && err != -ENOTSUP)
+		return;
+	if (!err && python_libc_of(image) != PYTHON_LIBC_GLIBC) {
+		snprintf(reason, sizeof(reason), "%s", PYTHON_OTHER_LIBC);
+		err = -ENOTSUP;
+	}
+	python_version_text(runtime.version, version);
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    Python%s: %s%s\n", version,
+	       err ? "no frames of it, stacks have C functions only: "
+		   : "stacks have its functions, with file and line (Linux 5.15 and later)",
+	       err ? reason : "");
+}
+
 static bool doctor_has_seen(const struct image *image, size_t index)
 {
 	const struct object *object = image_range_at(image, index)->object;
@@ -171,8 +194,10 @@ int doctor_target(pid_t pid, bool verbose)
 	for (size_t i = 0; i < image_range_count(image) && !err; i++) {
 		struct object *object = image_range_at(image, i)->object;
 
-		if (object && !doctor_has_seen(image, i))
-			err = doctor_print_object(object, verbose, &found);
+		if (!object || doctor_has_seen(image, i))
+			continue;
+		doctor_print_python(image, object);
+		err = doctor_print_object(object, verbose, &found);
 	}
 	if (!err && !found) {
 		fflush(stdout); /* so that the error stands below its process */

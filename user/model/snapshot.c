@@ -68,6 +68,10 @@ static const struct cause causes[] = {
 						   "more; attach anew (memleakbpf -p PID)"},
 	[LOST_GATE_FULL] = {"gate_full", "samples not recorded: too many of them are live for the "
 					 "gate to know them; sample less often (-s)"},
+	[LOST_PYTHON] =
+		{"python_frames",
+		 "allocations whose Python functions could not be followed: their stacks have "
+		 "C functions only; standard error says why, at the first one"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 

@@ -7,6 +7,7 @@
 
 #include "user/base/hash.h"
 #include "user/base/log.h"
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/process/elf_file.h"
 #include "user/process/object_open.h"
@@ -542,6 +543,19 @@ int object_offset_to_vaddr(const struct object *object, uint64_t offset, uint64_
 		return -ENOENT;
 	*vaddr = s->vaddr + (offset - s->offset);
 	return 0;
+}
+
+int object_code_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr)
+{
+	for (size_t i = 0; i < object->elf.segment_count; i++) {
+		const struct elf_segment *s = &object->elf.segments[i];
+
+		if (s->exec && offset + page_size() > s->offset && offset < s->offset + s->filesz) {
+			*vaddr = s->vaddr + (offset - s->offset);
+			return 0;
+		}
+	}
+	return -ENOENT;
 }
 
 int object_vaddr_to_offset(const struct object *object, uint64_t vaddr, uint64_t *offset)

@@ -106,6 +106,12 @@ const uint8_t *object_build_id(const struct object *object, size_t *len);
  * covers it.
  */
 int object_offset_to_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr);
+/*
+ * The same for where executable memory begins that the object is mapped to: a page, of which the segment need not
+ * begin with the first byte. What comes before it in the file may be another segment's, which
+ * linkers (lld) put next to it and somewhere else in memory.
+ */
+int object_code_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr);
 int object_vaddr_to_offset(const struct object *object, uint64_t vaddr, uint64_t *offset);
 
 #endif

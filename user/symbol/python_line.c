@@ -12,10 +12,20 @@ enum location_code {
 	LOCATION_NONE,
 };
 
+/* Of code. */
+#define UNIT_BYTES 2
+/* In place of a number of lines: this code has none. */
+#define RANGE_WITHOUT_LINE (-128)
+
 struct location_reader {
 	const uint8_t *at, *end;
 	bool failed; /* the table ends in the middle of an entry, or it is none */
 };
+
+static uint32_t line_number(int64_t line)
+{
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+}
 
 static uint64_t location_varint(struct location_reader *r)
 {
@@ -70,13 +80,11 @@ static int64_t location_step(struct location_reader *r, unsigned code)
 	return step;
 }
 
-uint32_t python_line(const uint8_t *table, size_t size, int32_t first_line, int64_t unit)
+/* Objects/locations.md of CPython 3.11 and later. */
+static uint32_t line_by_locations(const struct python_table *table, int64_t line, int64_t unit)
 {
-	struct location_reader r = {.at = table, .end = table + size};
-	int64_t line = first_line;
+	struct location_reader r = {.at = table->bytes, .end = table->bytes + table->size};
 
-	if (unit < 0)
-		return first_line > 0 ? (uint32_t)first_line : 0;
 	while (r.at != r.end) {
 		uint8_t byte = *r.at++;
 		unsigned code = byte >> 3 & 15;
@@ -89,9 +97,51 @@ uint32_t python_line(const uint8_t *table, size_t size, int32_t first_line, int6
 		if (r.failed)
 			return 0;
 		if (unit < 0)
-			return code != LOCATION_NONE && line > 0 && line <= INT32_MAX
-				       ? (uint32_t)line
-				       : 0;
+			return code != LOCATION_NONE ? line_number(line) : 0;
 	}
 	return 0;
+}
+
+/* Of 3.10, Objects/lnotab_notes.txt: how many bytes of code, and how many lines on they are. */
+static uint32_t line_by_ranges(const struct python_table *table, int64_t line, int64_t unit)
+{
+	int64_t left = unit * UNIT_BYTES;
+
+	for (size_t i = 0; i + 1 < table->size; i += 2) {
+		int8_t step = (int8_t)table->bytes[i + 1];
+
+		if (step != RANGE_WITHOUT_LINE)
+			line += step;
+		left -= table->bytes[i];
+		if (left < 0)
+			return step != RANGE_WITHOUT_LINE ? line_number(line) : 0;
+	}
+	return 0;
+}
+
+/* Of 3.8 and 3.9, the same file: how many bytes of code further on so many lines are added. */
+static uint32_t line_by_steps(const struct python_table *table, int64_t line, int64_t unit)
+{
+	int64_t left = unit * UNIT_BYTES;
+
+	for (size_t i = 0; i + 1 < table->size; i += 2) {
+		left -= table->bytes[i];
+		if (left < 0)
+			return line_number(line);
+		line += (int8_t)table->bytes[i + 1];
+	}
+	return table->whole ? line_number(line) : 0;
+}
+
+uint32_t python_line(const struct python_table *table, uint32_t version, int32_t first_line,
+		     int64_t unit)
+{
+	if (unit < 0)
+		return line_number(first_line);
+	if (unit > INT32_MAX)
+		return 0;
+	if (version >> 16 >= 0x30b)
+		return line_by_locations(table, first_line, unit);
+	return version >> 16 == 0x30a ? line_by_ranges(table, first_line, unit)
+				      : line_by_steps(table, first_line, unit);
 }

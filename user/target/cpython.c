@@ -2,8 +2,9 @@
 /*
  * CPython's variables and types are exported by all its builds, shared or not, stripped or not:
  * _PyRuntime, PyCode_Type and so on. How its structures look hangs on the version (Py_Version, from
- * 3.11 on); from 3.13 on _PyRuntime begins with a struct _Py_DebugOffsets
- * (Include/internal/pycore_runtime.h) that says so too, by which the table here is checked.
+ * 3.11 on; before, which functions there are tells it); from 3.13 on _PyRuntime begins with a struct
+ * _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h) that says so too, by which the table here is
+ * checked.
  */
 #include "user/target/cpython.h"
 
@@ -22,21 +23,77 @@
 
 /* Who runs a frame: enum _frameowner (pycore_frame.h). */
 #define OWNED_BY_GENERATOR 1
-#define OWNED_BY_CSTACK	   3
+#define OWNED_BY_CSTACK	   3 /* from 3.14 on OWNED_BY_INTERPRETER */
+#define OWNED_BY_LAST	   4
 
 /*
- * By the compiler, from each version's headers: _PyInterpreterFrame and _PyCFrame (pycore_frame.h),
- * PyThreadState (cpython/pystate.h), PyCodeObject (cpython/code.h), PyASCIIObject
- * (cpython/unicodeobject.h). Of 3.11 the byte is is_entry, which is 1 in the first frame of each call of the
- * evaluating function; from 3.12 on that function begins with a frame of its own.
+ * By the compiler, from each version's headers: _PyInterpreterFrame and _PyCFrame (pycore_frame.h; of 3.14
+ * pycore_interpframe_structs.h), before 3.11 PyFrameObject (cpython/frameobject.h), PyThreadState
+ * (cpython/pystate.h), PyCodeObject (cpython/code.h), PyASCIIObject (cpython/unicodeobject.h). Before 3.11 each
+ * frame is a call of the evaluating function, and a code object has its short name only. Of 3.11 the byte is
+ * is_entry, which is 1 in the first frame of each call of that function; from 3.12 on it begins with a
+ * frame of its own.
  */
 static const struct python_layout {
 	uint32_t version; /* major << 8 | minor */
 	struct python_row row;
 } python_layouts[] = {
+	{0x308,
+	 {.state_frame = 24,
+	  .cframe_frame = PYTHON_NOWHERE,
+	  .frame_bytes = 112,
+	  .code_bytes = 128,
+	  .frame_code = 32,
+	  .frame_back = 24,
+	  .frame_place = 104,
+	  .place_form = PYTHON_PLACE_BYTES,
+	  .owner_last = UINT8_MAX,
+	  .code_line = 40,
+	  .code_file = 104,
+	  .code_name = 112,
+	  .code_qualname = 112,
+	  .code_table = 120,
+	  .text_ascii = 48,
+	  .text_other = 72}},
+	{0x309,
+	 {.state_frame = 24,
+	  .cframe_frame = PYTHON_NOWHERE,
+	  .frame_bytes = 112,
+	  .code_bytes = 128,
+	  .frame_code = 32,
+	  .frame_back = 24,
+	  .frame_place = 104,
+	  .place_form = PYTHON_PLACE_BYTES,
+	  .owner_last = UINT8_MAX,
+	  .code_line = 40,
+	  .code_file = 104,
+	  .code_name = 112,
+	  .code_qualname = 112,
+	  .code_table = 120,
+	  .text_ascii = 48,
+	  .text_other = 72}},
+	{0x30a,
+	 {.state_frame = 24,
+	  .cframe_frame = PYTHON_NOWHERE,
+	  .frame_bytes = 104,
+	  .code_bytes = 128,
+	  .frame_code = 32,
+	  .frame_back = 24,
+	  .frame_place = 96,
+	  .place_form = PYTHON_PLACE_UNITS,
+	  .owner_last = UINT8_MAX,
+	  .code_line = 40,
+	  .code_file = 104,
+	  .code_name = 112,
+	  .code_qualname = 112,
+	  .code_table = 120,
+	  .text_ascii = 48,
+	  .text_other = 72}},
 	{0x30b,
 	 {.state_frame = 56,
 	  .cframe_frame = 8,
+	  .frame_bytes = 72,
+	  .code_bytes = 144,
 	  .frame_code = 32,
 	  .frame_back = 48,
 	  .frame_place = 56,
@@ -54,6 +111,8 @@ static const struct python_layout {
 	{0x30c,
 	 {.state_frame = 56,
 	  .cframe_frame = 0,
+	  .frame_bytes = 72,
+	  .code_bytes = 184,
 	  .frame_code = 0,
 	  .frame_back = 8,
 	  .frame_place = 56,
@@ -75,6 +134,8 @@ static const struct python_layout {
 	{0x30d,
 	 {.state_frame = 72,
 	  .cframe_frame = PYTHON_NOWHERE,
+	  .frame_bytes = 72,
+	  .code_bytes = 192,
 	  .frame_code = 0,
 	  .frame_back = 8,
 	  .frame_place = 56,
@@ -93,27 +154,62 @@ static const struct python_layout {
 	  .code_first = 200,
 	  .text_ascii = 40,
 	  .text_other = 56}},
+	{0x30e,
+	 {.state_frame = 72,
+	  .cframe_frame = PYTHON_NOWHERE,
+	  .frame_bytes = 80,
+	  .code_bytes = 200,
+	  .frame_code = 0,
+	  .frame_back = 8,
+	  .frame_place = 56,
+	  .frame_owner = 74,
+	  .owner_first = OWNED_BY_CSTACK,
+	  .owner_last = OWNED_BY_LAST,
+	  .owner_bare = 1,
+	  .code_line = 68,
+	  .code_file = 112,
+	  .code_name = 120,
+	  .code_qualname = 128,
+	  .code_table = 136,
+	  .code_version = 92,
+	  .code_traceable = 192,
+	  .owner_generator = OWNED_BY_GENERATOR,
+	  .code_first = 208,
+	  .text_ascii = 40,
+	  .text_other = 56}},
 };
 
-/* Words of 3.13's struct _Py_DebugOffsets. */
+/* Words of struct _Py_DebugOffsets, and where the next of its parts are. */
 enum debug_word {
 	DEBUG_COOKIE,
 	DEBUG_VERSION,
 	DEBUG_FREE_THREADED,
-	DEBUG_STATE_FRAME = 23,
-	DEBUG_FRAME_BACK = 29,
-	DEBUG_FRAME_CODE = 30,
-	DEBUG_FRAME_PLACE = 31,
-	DEBUG_FRAME_OWNER = 33,
-	DEBUG_CODE_FILE = 35,
-	DEBUG_CODE_NAME = 36,
-	DEBUG_CODE_QUALNAME = 37,
-	DEBUG_CODE_TABLE = 38,
-	DEBUG_CODE_LINE = 39,
-	DEBUG_CODE_FIRST = 43,
-	DEBUG_WORDS,
+	DEBUG_WORDS = 64,
 };
 #define DEBUG_COOKIE_TEXT "xdebugpy"
+
+/* Its parts begin with the size of what they are about; words from there on. */
+enum debug_part_word {
+	DEBUG_STATE_FRAME = 4,
+	DEBUG_FRAME_BACK = 1,
+	DEBUG_FRAME_CODE = 2,
+	DEBUG_FRAME_PLACE = 3,
+	DEBUG_FRAME_OWNER = 5,
+	DEBUG_CODE_FILE = 1,
+	DEBUG_CODE_NAME = 2,
+	DEBUG_CODE_QUALNAME = 3,
+	DEBUG_CODE_TABLE = 4,
+	DEBUG_CODE_LINE = 5,
+	DEBUG_CODE_FIRST = 9,
+};
+
+static const struct debug_layout {
+	uint32_t version; /* major << 8 | minor */
+	uint8_t state, frame, code;
+} debug_layouts[] = {
+	{0x30d, .state = 19, .frame = 28, .code = 34},
+	{0x30e, .state = 22, .frame = 31, .code = 39},
+};
 
 enum python_symbol {
 	PYTHON_RUNTIME,
@@ -121,6 +217,9 @@ enum python_symbol {
 	PYTHON_TEXT_TYPE,
 	PYTHON_BYTES_TYPE,
 	PYTHON_VERSION,
+	PYTHON_SINCE_3_8, /* functions of the interface that came with these versions */
+	PYTHON_SINCE_3_9,
+	PYTHON_SINCE_3_10,
 	PYTHON_STATE_FUNCTION,
 	PYTHON_EVAL,
 	PYTHON_EVAL_COLD,
@@ -133,6 +232,9 @@ static const char *const python_symbols[PYTHON_SYMBOLS] = {
 	[PYTHON_TEXT_TYPE] = "PyUnicode_Type",
 	[PYTHON_BYTES_TYPE] = "PyBytes_Type",
 	[PYTHON_VERSION] = "Py_Version",
+	[PYTHON_SINCE_3_8] = "PyCode_NewWithPosOnlyArgs",
+	[PYTHON_SINCE_3_9] = "PyFrame_GetBack",
+	[PYTHON_SINCE_3_10] = "Py_NewRef",
 	[PYTHON_STATE_FUNCTION] = "PyGILState_GetThisThreadState",
 	[PYTHON_EVAL] = "_PyEval_EvalFrameDefault",
 	[PYTHON_EVAL_COLD] = "_PyEval_EvalFrameDefault.cold",
@@ -167,15 +269,20 @@ static void python_walk(struct python_search *s, Elf *elf, Elf_Scn *section, con
 	}
 }
 
-static void python_walk_tables(struct python_search *s, Elf *elf, unsigned type)
+/* False: there is no such table. */
+static bool python_walk_tables(struct python_search *s, Elf *elf, unsigned type)
 {
 	Elf_Scn *section = NULL;
+	bool found = false;
 	GElf_Shdr sh;
 
 	while ((section = elf_nextscn(elf, section)) != NULL) {
-		if (gelf_getshdr(section, &sh) && sh.sh_type == type && sh.sh_entsize)
-			python_walk(s, elf, section, &sh);
+		if (!gelf_getshdr(section, &sh) || sh.sh_type != type || !sh.sh_entsize)
+			continue;
+		python_walk(s, elf, section, &sh);
+		found = true;
 	}
+	return found;
 }
 
 static bool python_read_file(const struct python_search *s, uint64_t vaddr, void *to, size_t size)
@@ -255,24 +362,51 @@ static uint64_t python_find_key(const struct python_search *s)
 #endif
 
 /* Does what the interpreter says of itself agree with the table? */
-static bool python_debug_agrees(const struct python_search *s, const struct python_row *row)
+static bool python_debug_agrees(const struct python_search *s, const struct debug_layout *layout,
+				const struct python_row *row)
 {
 	uint64_t words[DEBUG_WORDS];
+	const uint64_t *state = words + layout->state, *frame = words + layout->frame,
+		       *code = words + layout->code;
 
 	if (!python_read_file(s, s->found[PYTHON_RUNTIME].vaddr, words, sizeof(words)) ||
 	    memcmp(words, DEBUG_COOKIE_TEXT, sizeof(words[0])))
 		return false;
-	return words[DEBUG_STATE_FRAME] == row->state_frame && !words[DEBUG_FREE_THREADED] &&
-	       words[DEBUG_FRAME_BACK] == row->frame_back &&
-	       words[DEBUG_FRAME_CODE] == row->frame_code &&
-	       words[DEBUG_FRAME_PLACE] == row->frame_place &&
-	       words[DEBUG_FRAME_OWNER] == row->frame_owner &&
-	       words[DEBUG_CODE_FILE] == row->code_file &&
-	       words[DEBUG_CODE_NAME] == row->code_name &&
-	       words[DEBUG_CODE_QUALNAME] == row->code_qualname &&
-	       words[DEBUG_CODE_TABLE] == row->code_table &&
-	       words[DEBUG_CODE_LINE] == row->code_line &&
-	       words[DEBUG_CODE_FIRST] == row->code_first;
+	return !words[DEBUG_FREE_THREADED] && state[DEBUG_STATE_FRAME] == row->state_frame &&
+	       frame[DEBUG_FRAME_BACK] == row->frame_back &&
+	       frame[DEBUG_FRAME_CODE] == row->frame_code &&
+	       frame[DEBUG_FRAME_PLACE] == row->frame_place &&
+	       frame[DEBUG_FRAME_OWNER] == row->frame_owner &&
+	       code[DEBUG_CODE_FILE] == row->code_file && code[DEBUG_CODE_NAME] == row->code_name &&
+	       code[DEBUG_CODE_QUALNAME] == row->code_qualname &&
+	       code[DEBUG_CODE_TABLE] == row->code_table &&
+	       code[DEBUG_CODE_LINE] == row->code_line && code[DEBUG_CODE_FIRST] == row->code_first;
+}
+
+/* Before 3.13 nothing is said. */
+static bool python_is_as_known(const struct python_search *s, const struct python_runtime *runtime)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(debug_layouts); i++) {
+		if (debug_layouts[i].version == runtime->version >> 16)
+			return python_debug_agrees(s, &debug_layouts[i], &runtime->row);
+	}
+	return true;
+}
+
+/* sys.hexversion, before 3.11 without what comes after the first two numbers; 0: older than 3.8. */
+static uint32_t python_version(const struct python_search *s)
+{
+	uint64_t version = 0;
+
+	if (s->found[PYTHON_VERSION].vaddr)
+		return python_read_file(s, s->found[PYTHON_VERSION].vaddr, &version,
+					sizeof(version))
+			       ? (uint32_t)version
+			       : 0;
+	return s->found[PYTHON_SINCE_3_10].vaddr  ? 0x030a0000
+	       : s->found[PYTHON_SINCE_3_9].vaddr ? 0x03090000
+	       : s->found[PYTHON_SINCE_3_8].vaddr ? 0x03080000
+						  : 0;
 }
 
 static int python_refuse(char reason[static REASON_MAX], const char *why)
@@ -284,19 +418,16 @@ static int python_refuse(char reason[static REASON_MAX], const char *why)
 static int python_choose(const struct python_search *s, struct python_runtime *out,
 			 char reason[static REASON_MAX])
 {
-	uint64_t version = 0;
-
-	if (!s->found[PYTHON_VERSION].vaddr ||
-	    !python_read_file(s, s->found[PYTHON_VERSION].vaddr, &version, sizeof(version)))
-		return python_refuse(reason, "it is older than 3.11");
-	out->version = (uint32_t)version;
+	out->version = python_version(s);
+	if (!out->version)
+		return python_refuse(reason, "it is older than 3.8");
 	for (size_t i = 0; i < ARRAY_SIZE(python_layouts); i++) {
 		if (python_layouts[i].version == out->version >> 16)
 			out->row = python_layouts[i].row;
 	}
-	if (!out->row.code_first)
+	if (!out->row.code_bytes)
 		return python_refuse(reason, "the layout of this version's frames is not known");
-	if (out->version >> 16 >= 0x30d && !python_debug_agrees(s, &out->row))
+	if (!python_is_as_known(s, out))
 		return python_refuse(reason, "it is built otherwise than usual (free-threaded?)");
 	out->row.key = python_find_key(s);
 	if (!out->row.key)
@@ -313,10 +444,66 @@ static int python_choose(const struct python_search *s, struct python_runtime *o
 	return 0;
 }
 
+/* Where its variables are that have to be at one place for whoever looks from outside. */
+static bool python_has_section(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		const char *name =
+			gelf_getshdr(section, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+
+		if (name && !strcmp(name, ".PyRuntime"))
+			return true;
+	}
+	return false;
+}
+
+void python_version_text(uint32_t version, char text[static PYTHON_VERSION_TEXT])
+{
+	text[0] = '\0';
+	if (version & 0xffff)
+		snprintf(text, PYTHON_VERSION_TEXT, " %u.%u.%u", version >> 24, version >> 16 & 255,
+			 version >> 8 & 255);
+	else if (version)
+		snprintf(text, PYTHON_VERSION_TEXT, " %u.%u", version >> 24, version >> 16 & 255);
+}
+
+/* The file has before 2.34 the version's name. */
+static bool python_is_glibc(const char *name)
+{
+	return !strcmp(name, "libc.so.6") || !strncmp(name, "libc-2.", 7);
+}
+
+static bool python_is_musl(const char *name)
+{
+	return !strncmp(name, "ld-musl-", 8) || !strncmp(name, "libc.musl-", 10);
+}
+
+enum python_libc python_libc_of(const struct image *image)
+{
+	enum python_libc libc = PYTHON_LIBC_NONE;
+
+	for (size_t i = 0; i < image_range_count(image); i++) {
+		struct object *object = image_range_at(image, i)->object;
+
+		if (object && python_is_glibc(object_name(object)))
+			return PYTHON_LIBC_GLIBC;
+		if (object && python_is_musl(object_name(object)))
+			libc = PYTHON_LIBC_OTHER;
+	}
+	return libc;
+}
+
 int python_find(struct object *object, struct python_runtime *out, char reason[static REASON_MAX])
 {
 	struct python_search s = {.object = object};
 	_cleanup_elf_ Elf *elf = NULL;
+	bool dynamic;
 
 	*out = (struct python_runtime){0};
 	if (!object_is_elf64(object) || object_is_vdso(object))
@@ -324,11 +511,20 @@ int python_find(struct object *object, struct python_runtime *out, char reason[s
 	elf = object_elf(object, ELF_FOR_SYMBOLS);
 	if (!elf)
 		return -EIO;
-	python_walk_tables(&s, elf, SHT_DYNSYM);
-	if (!s.found[PYTHON_RUNTIME].vaddr)
-		return -ENOENT;
-	python_walk_tables(&s, elf, SHT_SYMTAB);
-	return python_choose(&s, out, reason);
+	dynamic = python_walk_tables(&s, elf, SHT_DYNSYM);
+	if (s.found[PYTHON_RUNTIME].vaddr) {
+		python_walk_tables(&s, elf, SHT_SYMTAB);
+		return python_choose(&s, out, reason);
+	}
+	/* Before 3.7 there is no such variable. */
+	if (s.found[PYTHON_CODE_TYPE].vaddr && s.found[PYTHON_EVAL].vaddr)
+		return python_refuse(reason, "it is older than 3.8");
+	if (!dynamic)
+		python_walk_tables(&s, elf, SHT_SYMTAB);
+	if (s.found[PYTHON_RUNTIME].vaddr || python_has_section(elf))
+		return python_refuse(reason,
+				     "it is linked into a program that exports nothing of it");
+	return -ENOENT;
 }
 
 struct python_row python_row_at(const struct python_runtime *runtime, uint64_t bias)

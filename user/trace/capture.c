@@ -220,7 +220,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		return refuse(reason, c->live_err,
 			      "its live blocks cannot be read from the kernel");
 	s->ages_unread = 0;
-	by_slot = reader_stacks_by_slot(c->trace, s, &slots);
+	by_slot = reader_stacks_by_slot(c->trace, c->target, s, &slots);
 	if (reader_clock(c->trace, &clock))
 		clock.tick_ns = 0; /* no ages on this kernel */
 	c->image->entered = calloc(c->live.count + 1, sizeof(*c->image->entered));

@@ -165,6 +165,8 @@ static struct code_node *code_new(const struct python_code_event *event)
 	node->code.function = name_of(&event->function);
 	node->code.file = name_of(&event->file);
 	node->code.first_line = event->first_line;
+	node->code.table_read = event->table_state != PYTHON_TABLE_UNREAD;
+	node->code.table_whole = event->table_state == PYTHON_TABLE_WHOLE;
 	node->code.table_size = size;
 	memcpy(node->code.table, event->table, size);
 	node->bytes = sizeof(*node) + size +
@@ -194,7 +196,7 @@ void python_names_add_code(struct python_names *names, const struct python_code_
 		return;
 	known = code_find(target, event->code, event->cookie);
 	/* It comes again where something of it could not be read. */
-	if (known && known->code.function && known->code.file && known->code.table_size)
+	if (known && known->code.function && known->code.file && known->code.table_read)
 		return;
 	node = code_new(event);
 	if (!node || !python_names_have_room(names, node->bytes))
@@ -220,9 +222,13 @@ const struct python_code *python_names_code(const struct python_names *names, ui
 	return node ? &node->code : NULL;
 }
 
-uint32_t python_code_line(const struct python_code *code, const struct runtime_call *call)
+uint32_t python_code_line(const struct python_code *code, uint32_t version,
+			  const struct runtime_call *call)
 {
-	return python_line(code->table, code->table_size, code->first_line,
+	const struct python_table table = {
+		.bytes = code->table, .size = code->table_size, .whole = code->table_whole};
+
+	return python_line(&table, version, code->first_line,
 			   (int64_t)(call->place & ~PYTHON_ENTRY) - 1);
 }
 

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_PYTHON_NAMES_H
 #define MEMLEAKBPF_TRACE_PYTHON_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct python_names;
 struct python_code {
 	char *function, *file; /* UTF-8, of any characters; NULL: unknown */
 	int32_t first_line;
+	bool table_read, table_whole; /* the table of lines */
 	size_t table_size;
 	uint8_t table[];
 };
@@ -26,8 +28,9 @@ void python_names_add_code(struct python_names *names, const struct python_code_
 /* NULL: it has not come. It is there until its target is removed. */
 const struct python_code *python_names_code(const struct python_names *names, uint32_t target_id,
 					    const struct runtime_call *call);
-/* Where in the code the call is; 0: that is not known. */
-uint32_t python_code_line(const struct python_code *code, const struct runtime_call *call);
+/* Where in the code the call is, by CPython of that version; 0: that is not known. */
+uint32_t python_code_line(const struct python_code *code, uint32_t version,
+			  const struct runtime_call *call);
 
 void python_names_remove_target(struct python_names *names, uint32_t target_id);
 

@@ -11,31 +11,16 @@
 #include "user/base/util.h"
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
-#include "user/trace/sharers.h"
-
-/* For the programs; of processes that are in the kernel's table already. */
-static void python_rows_mark(const struct trace *trace, const struct target *target, pid_t pid)
-{
-	int fd = bpf_map__fd(trace->skel->maps.targets);
-	uint32_t tgid = (uint32_t)pid;
-	struct target_info info;
-
-	if (bpf_map_lookup_elem(fd, &tgid, &info) || info.id != target->id ||
-	    info.flags & TARGET_PYTHON)
-		return;
-	info.flags |= TARGET_PYTHON;
-	bpf_map_update_elem(fd, &tgid, &info, BPF_EXIST);
-}
 
 static const char *python_rows_refusal(const struct trace *trace, const struct known_python *python)
 {
 	if (python->refusal[0])
 		return python->refusal;
 #if !defined(__x86_64__)
-	return "on this machine that is not done yet";
+	return PYTHON_OTHER_MACHINE;
 #endif
 	if (trace->options.old || !trace->options.task_storage)
-		return "that takes Linux 5.15";
+		return PYTHON_OLD_KERNEL;
 	return NULL;
 }
 
@@ -43,90 +28,90 @@ static const char *python_rows_refusal(const struct trace *trace, const struct k
 static void python_rows_say(const struct target *target, const struct object *object,
 			    struct known_python *python, const char *refusal)
 {
-	uint32_t version = python->runtime.version;
-	char number[32] = "";
+	char version[PYTHON_VERSION_TEXT];
 
-	if (version)
-		snprintf(number, sizeof(number), " %u.%u.%u", version >> 24, version >> 16 & 255,
-			 version >> 8 & 255);
+	python_version_text(python->runtime.version, version);
 	if (!python->said)
 		log_info("process %d (%s): no frames of Python (%s%s): %s", target->pid,
-			 target->comm, object_name(object), number, refusal);
+			 target->comm, object_name(object), version, refusal);
 	python->said = true;
 }
 
 static void python_rows_begin(struct trace *trace, struct target *target,
-			      const struct image_range *range, struct known_python *python,
-			      const char *refusal)
+			      const struct image_range *range, const struct known_python *python)
 {
-	uint32_t version = python->runtime.version;
-	struct sharer *sharer;
-	struct python_row row;
-	uint64_t vaddr;
+	const struct python_row row = python_row_at(&python->runtime, target->python_bias);
+	char version[PYTHON_VERSION_TEXT];
 
-	target->python = python;
-	if (refusal) {
-		python_rows_say(target, range->object, python, refusal);
-		return;
-	}
-	if (object_offset_to_vaddr(range->object, range->offset, &vaddr))
-		return;
-	row = python_row_at(&python->runtime, range->start - vaddr);
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.python_rows), &target->id, &row,
 				BPF_ANY)) {
 		log_errno(errno, "cannot enter the Python of process %d in a BPF map", target->pid);
 		return;
 	}
-	target->has_python = trace->has_python = true;
-	python_rows_mark(trace, target, target->pid);
-	for (sharer = target->sharers; sharer; sharer = sharer->next)
-		python_rows_mark(trace, target, sharer->pid);
+	target->has_python = true;
+	/* Whose threads look for the row then. */
 	targets_changed(trace);
-	log_debug("process %d (%s): frames of Python %u.%u.%u (%s)", target->pid, target->comm,
-		  version >> 24, version >> 16 & 255, version >> 8 & 255,
+	python_version_text(python->runtime.version, version);
+	log_debug("process %d (%s): frames of Python%s (%s)", target->pid, target->comm, version,
 		  object_name(range->object));
 }
 
-/* Whose thread-specific data is found where it is looked for; before 2.34 the file has the version's name. */
-static bool python_rows_is_glibc(const char *name)
-{
-	return !strcmp(name, "libc.so.6") || !strncmp(name, "libc-2.", 7);
-}
-
-static bool python_rows_is_musl(const char *name)
-{
-	return !strncmp(name, "ld-musl-", 8) || !strncmp(name, "libc.musl-", 10);
-}
-
-void python_rows_look(struct trace *trace, struct target *target)
+/* Where the target maps an interpreter: the one that is known of it, or else the first. NULL: nowhere. */
+static const struct image_range *python_rows_find(struct trace *trace, const struct target *target,
+						  struct known_python **python)
 {
 	const struct image_range *found = NULL;
-	struct known_python *python = NULL;
-	bool glibc = false, musl = false;
-	const char *refusal;
 
-	for (size_t i = 0; !target->python && i < image_range_count(target->image); i++) {
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		const struct image_range *range = image_range_at(target->image, i);
 		const struct known_object *known =
 			range->object ? known_object_get(trace, range->object) : NULL;
 
-		if (!known)
+		if (!known || !known->python || (found && known->python != target->python))
 			continue;
-		glibc |= python_rows_is_glibc(object_name(range->object));
-		musl |= python_rows_is_musl(object_name(range->object));
-		if (known->python && !found) {
-			python = known->python;
-			found = range;
-		}
+		found = range;
+		*python = known->python;
+		if (*python == target->python)
+			break;
 	}
-	if (!found)
+	return found;
+}
+
+/* It has closed the library that it was in, and something else is mapped there. */
+static void python_rows_end(struct trace *trace, struct target *target)
+{
+	target->python = NULL;
+	python_rows_drop(trace, target->id);
+	targets_changed(trace);
+}
+
+void python_rows_look(struct trace *trace, struct target *target)
+{
+	struct known_python *python = NULL;
+	const struct image_range *range = python_rows_find(trace, target, &python);
+	enum python_libc libc;
+	const char *refusal;
+	uint64_t vaddr;
+
+	if (!range && target->python)
+		python_rows_end(trace, target);
+	if (!range || object_code_vaddr(range->object, range->offset, &vaddr))
+		return;
+	if (target->python == python && target->python_bias == range->start - vaddr)
 		return;
 	refusal = python_rows_refusal(trace, python);
-	if (!refusal && musl && !glibc)
-		refusal = "with another C library than glibc that is not done yet";
+	libc = python_libc_of(target->image);
 	/* The program is mapped before its C library is. */
-	if (refusal || glibc)
-		python_rows_begin(trace, target, found, python, refusal);
+	if (!refusal && libc == PYTHON_LIBC_NONE)
+		return;
+	if (!refusal && libc == PYTHON_LIBC_OTHER)
+		refusal = PYTHON_OTHER_LIBC;
+	target->python = python;
+	target->python_bias = range->start - vaddr;
+	if (refusal)
+		python_rows_say(target, range->object, python, refusal);
+	else
+		python_rows_begin(trace, target, range, python);
 }
 
 void python_rows_drop(struct trace *trace, uint32_t target_id)
@@ -140,6 +125,7 @@ void python_rows_failed(const struct trace *trace, const struct python_failed_ev
 		[PYTHON_UNREADABLE] = "a frame of it is in no memory",
 		[PYTHON_NO_CODE] = "what a frame has for its code is none",
 		[PYTHON_ELSEWHERE] = "a frame's instruction is not in its code",
+		[PYTHON_NO_STATE] = "the thread's state is in no memory",
 	};
 	const struct target *target = target_by_id(trace, event->header.target_id);
 

@@ -8,8 +8,9 @@
 struct python_failed_event;
 
 /*
- * Is there an interpreter in the target's image? Then it is entered in the map, and the target is
- * marked; or it is said why not. Once for each target; failures are logged.
+ * Is there an interpreter in the target's image, and where? Then it is entered in the map; or it is said why
+ * not. Each time that the image has changed: one in a library may be closed, and opened elsewhere. Failures
+ * are logged.
  */
 void python_rows_look(struct trace *trace, struct target *target);
 

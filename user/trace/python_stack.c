@@ -52,9 +52,9 @@ static uint64_t weave_id(const struct weave *w, uint8_t end)
 static void weave_add_call(struct weave *w, const struct runtime_call *call)
 {
 	const struct python_code *code = python_names_code(w->trace->python, w->target->id, call);
-	struct frame frame =
-		frame_managed(FRAME_KIND_PYTHON, code ? code->function : NULL,
-			      code ? code->file : NULL, code ? python_code_line(code, call) : 0);
+	struct frame frame = frame_managed(
+		FRAME_KIND_PYTHON, code ? code->function : NULL, code ? code->file : NULL,
+		code ? python_code_line(code, w->python->runtime.version, call) : 0);
 
 	w->places[w->count].frame = stack_table_keep_frame(w->trace->stacks, w->target->id, &frame);
 	/* Without memory it is as if it were not there. */
@@ -114,12 +114,14 @@ static bool weave_location(struct weave *w, const struct location *location, siz
 /*
  * Of functions that no call of the evaluating function was found for: a part of it that has no name lies
  * elsewhere, or the walk has ended before. They stand behind the others; where the walk is whole,
- * before those of C that called Python.
+ * before those of C that called Python. Where the chain was cut those of C behind it are left out, as
+ * they are where such a call was found: between them and these are the functions that are not known.
  */
 static void weave_add_rest(struct weave *w, bool whole)
 {
 	struct stack_place rest[RUNTIME_STACK_MAX];
-	size_t at = whole && w->behind ? w->behind : w->count, count = w->count - at;
+	size_t at = whole && w->behind ? w->behind : w->count;
+	size_t count = w->chain->cut ? 0 : w->count - at;
 
 	if (w->next == w->chain->count)
 		return;
@@ -154,7 +156,7 @@ size_t python_stack_weave(struct trace *trace, const struct target *target,
 	for (size_t i = 0; i < count && !cut; i++)
 		cut = weave_location(&w, &locations[i], i);
 	if (!cut)
-		weave_add_rest(&w, *end == STACK_END_COMPLETE && !w.chain->cut);
+		weave_add_rest(&w, *end == STACK_END_COMPLETE);
 	if (w.chain->cut)
 		*end = STACK_END_TRUNCATED;
 	if (w.count > trace->options.max_frames) {

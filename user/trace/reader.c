@@ -9,7 +9,6 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
-#include "user/base/page.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/trace/anchor.h"
@@ -117,14 +116,15 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 }
 
 /* A stack that user space has finished counts under its own id. */
-static bool reader_take_final_id(struct stack *stack, const struct trace *trace, uint32_t target_id)
+static bool reader_take_final_id(struct stack *stack, const struct trace *trace,
+				 const struct target *target)
 {
 	const struct stack_entry *entry;
 
 	/* There the kernel side knows less: events.c; and of no function what it is called. */
-	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !trace->has_python)
+	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !target->has_python)
 		return false;
-	entry = stack_table_find(trace->stacks, target_id, stack->id);
+	entry = stack_table_find(trace->stacks, target->id, stack->id);
 	if (!entry || !entry->same_as)
 		return false;
 	stack->id = entry->same_as;
@@ -179,42 +179,41 @@ static bool reader_is_nested(const struct trace *trace, uint32_t target_id,
 
 /* The next entry of the snapshot, if that slot belongs to the target and has anything in it. */
 static bool reader_add_stack(struct snapshot *snapshot, const struct trace *trace,
-			     uint32_t target_id, uint32_t slot, uint64_t now, bool ages)
+			     const struct target *target, uint32_t slot, uint64_t now, bool ages)
 {
 	struct stack *stack = &snapshot->stacks[snapshot->stack_count];
 
-	if (trace->slot_infos[slot].target_id != target_id)
+	if (trace->slot_infos[slot].target_id != target->id)
 		return false;
 	reader_fill_stack(stack, trace, slot, now, ages);
-	if (!stack->alloc.count || reader_is_nested(trace, target_id, stack))
+	if (!stack->alloc.count || reader_is_nested(trace, target->id, stack))
 		return false;
 	snapshot->stack_count++;
-	return reader_take_final_id(stack, trace, target_id);
+	return reader_take_final_id(stack, trace, target);
 }
 
-static int reader_fill_stacks(struct snapshot *snapshot, struct trace *trace, uint32_t target_id,
-			      uint64_t now, bool ages)
+static int reader_fill_stacks(struct snapshot *snapshot, struct trace *trace,
+			      const struct target *target, uint64_t now, bool ages)
 {
 	uint32_t slots = slots_used(trace), n = 0;
 	bool finished = false;
 
 	for (uint32_t i = 0; i < slots; i++)
-		n += trace->slot_infos[i].target_id == target_id;
+		n += trace->slot_infos[i].target_id == target->id;
 	snapshot->stacks = calloc(n + 1, sizeof(*snapshot->stacks));
 	if (!snapshot->stacks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < slots && snapshot->stack_count < n; i++)
-		finished |= reader_add_stack(snapshot, trace, target_id, i, now, ages);
+		finished |= reader_add_stack(snapshot, trace, target, i, now, ages);
 	if (slots_have_bare(trace))
-		reader_add_stack(snapshot, trace, target_id, slots_bare(trace, target_id), now,
-				 ages);
+		reader_add_stack(snapshot, trace, target, slots_bare(trace, target->id), now, ages);
 	if (finished)
 		reader_merge_stacks(snapshot);
 	return 0;
 }
 
-uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot *snapshot,
-				uint32_t *slots)
+uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *target,
+				const struct snapshot *snapshot, uint32_t *slots)
 {
 	uint32_t *by_slot;
 
@@ -230,11 +229,10 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot
 				       .end = trace->slot_infos[slot].end};
 		const struct stack *found;
 
-		if (by_slot[slot] != UINT32_MAX ||
-		    trace->slot_infos[slot].target_id != snapshot->target_id)
+		if (by_slot[slot] != UINT32_MAX || trace->slot_infos[slot].target_id != target->id)
 			continue;
 		/* One of several slots of the same stack: then the snapshot's stacks are sorted. */
-		reader_take_final_id(&wanted, trace, snapshot->target_id);
+		reader_take_final_id(&wanted, trace, target);
 		found = bsearch(&wanted, snapshot->stacks, snapshot->stack_count,
 				sizeof(*snapshot->stacks), reader_by_id);
 		if (found)
@@ -256,23 +254,6 @@ static void reader_fill_losses(struct snapshot *snapshot, const struct trace *tr
 	}
 }
 
-/*
- * The link-time address of a range's first byte. A segment need not begin where its page does: any
- * byte of it will do.
- */
-static bool reader_range_vaddr(const struct image_range *range, uint64_t *vaddr)
-{
-	uint64_t into[] = {0, page_size() - 1};
-
-	for (size_t i = 0; i < ARRAY_SIZE(into); i++) {
-		if (object_offset_to_vaddr(range->object, range->offset + into[i], vaddr))
-			continue;
-		*vaddr -= into[i];
-		return true;
-	}
-	return false;
-}
-
 /* Without memory they are unknown. */
 static struct module_maps *reader_copy_maps(const struct image *image)
 {
@@ -283,7 +264,7 @@ static struct module_maps *reader_copy_maps(const struct image *image)
 		const struct image_range *range = image_range_at(image, i);
 		struct module_map *map = &items[n];
 
-		if (!range->object || !reader_range_vaddr(range, &map->vaddr))
+		if (!range->object || object_code_vaddr(range->object, range->offset, &map->vaddr))
 			continue;
 		map->start = range->start;
 		map->end = range->end;
@@ -395,7 +376,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
 		ages = err ? READER_NO_AGES : ages;
 	}
-	err = reader_fill_stacks(s, trace, target->id, now, ages != READER_NO_AGES);
+	err = reader_fill_stacks(s, trace, target, now, ages != READER_NO_AGES);
 	if (err) {
 		snapshot_free(s);
 		return log_errno(err, "no memory for a snapshot");

@@ -23,10 +23,10 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 /* Blocks in the live map, all targets together: what a walk over it costs. */
 uint64_t reader_live_blocks(const struct trace *trace);
 /*
- * For each of *slots slots the index of its stack in the snapshot, or UINT32_MAX; free() it. NULL
+ * For each of *slots slots the index of its stack in the target's snapshot, or UINT32_MAX; free() it. NULL
  * when out of memory.
  */
-uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct snapshot *snapshot,
-				uint32_t *slots);
+uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *target,
+				const struct snapshot *snapshot, uint32_t *slots);
 
 #endif

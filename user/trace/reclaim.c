@@ -47,8 +47,7 @@ void reclaim_ended(struct trace *trace)
 		/* Forked ones have their parent's row before anybody has looked at them. */
 		runtime_chains_remove_target(trace->chains, target->id);
 		python_names_remove_target(trace->python, target->id);
-		if (trace->has_python)
-			python_rows_drop(trace, target->id);
+		python_rows_drop(trace, target->id);
 		target_id_give(trace, target->id);
 		target_free(trace, target);
 	}

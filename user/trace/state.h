@@ -46,7 +46,6 @@ struct trace {
 	struct stack_table *stacks;
 	struct runtime_chains *chains;
 	struct python_names *python;
-	bool has_python; /* some target has, or had, frames of it */
 	struct symbolizer *symbolizer;
 	struct known_layout *layouts; /* uthash by object_id(): thread_variables.h */
 

@@ -113,8 +113,6 @@ uint32_t target_flags(const struct trace *trace, const struct target *target)
 		flags |= TARGET_LAYERED;
 	if (target->tells)
 		flags |= TARGET_TELLS;
-	if (target->has_python)
-		flags |= TARGET_PYTHON;
 	return flags;
 }
 

@@ -71,10 +71,10 @@ struct target {
 	bool layered;		   /* has several allocators */
 	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;	   /* it could, but its functions had been traced already */
-	bool has_python;	   /* python_rows.h: the programs know its interpreter */
-	bool has_names;		   /* the symbolizer knows the process */
-	bool alive;		   /* TARGET_REMOVED: its process may go on */
-	bool gone;		   /* its pidfd says so, while events are taken in: target_life.h */
+	bool has_python; /* python_rows.h: the programs know its interpreter, or knew it */
+	bool has_names;	 /* the symbolizer knows the process */
+	bool alive;	 /* TARGET_REMOVED: its process may go on */
+	bool gone;	 /* its pidfd says so, while events are taken in: target_life.h */
 
 	struct image *image;
 	uint64_t published;	  /* image_generation() of what the unwinder has */
@@ -94,6 +94,7 @@ struct target {
 	bool copy_refused;	    /* --snapshot=fork was not possible, which has been said */
 	struct freeze_forks forks;  /* that were made for it */
 	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
+	uint64_t python_bias;		   /* of that, over its link-time addresses */
 	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
 	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */
 	void *user_data;

@@ -86,7 +86,7 @@ static int thread_variables_look_at(struct trace *trace, const struct tls_search
 	uint64_t vaddr;
 	int err = thread_variables_layout_of(trace, object, &out->layout);
 
-	err = err ?: object_offset_to_vaddr(object, range->offset, &vaddr);
+	err = err ?: object_code_vaddr(object, range->offset, &vaddr);
 	if (err)
 		return err;
 	out->is_program = s->program.st_ino && object_ino(object) == s->program.st_ino &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tables are __code__.co_linetable of functions that CPython 3.11.2 has compiled, and lines those of its
- * co_positions().
+ * Tables are __code__.co_linetable (before 3.10 co_lnotab) of functions that CPython 3.11.2, 3.10.13, 3.9.18 and
+ * 3.8.18 have compiled, and lines those of co_positions(), before 3.11 of PyCode_Addr2Line().
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,25 +36,81 @@ static const uint32_t far_lines[] = {1,	  2,   2,   3,	 3,   3,   3,	3,   4,	  4
 				     307, 307, 307, 307, 307, 307, 307, 307, 307, 309,
 				     309, 309, 0,   309, 309, 309, 309, 309};
 
+/* Of the same functions by 3.10: ranges. 3.8's tables of the first are the same as 3.9's. */
+static const uint8_t call_ranges[] = {6, 1, 6, 3, 6, 253, 2, 4, 2, 1, 2, 1, 4, 254, 8, 3};
+static const uint8_t call_steps[] = {0, 1, 6, 3, 6, 253, 6, 4, 2, 1, 2, 1, 2, 254, 4, 3};
+static const uint32_t old_call_lines[] = {2, 2, 2, 5, 5, 5, 2, 2, 2, 6, 7, 8, 6, 6, 9, 9, 9, 9};
+static const uint8_t far_ranges[] = {4,	 1, 0, 127, 0, 127, 2, 47, 12, 1,
+				     10, 1, 2, 255, 4, 3,   4, 1,  6,  255};
+static const uint32_t far_range_lines[] = {13,	13,  314, 315, 315, 315, 315, 315, 315, 316, 316,
+					   316, 316, 316, 315, 318, 318, 319, 319, 318, 318, 318};
+static const uint8_t far_steps[] = {0, 1, 4, 127, 0, 127, 0, 47, 2, 1, 12, 1, 14, 2, 6, 1};
+static const uint32_t far_step_lines[] = {13,  13,  314, 315, 315, 315, 315, 315, 315, 316, 316,
+					  316, 316, 316, 316, 316, 318, 318, 318, 319, 319};
+
+#define V3_8  0x03080000
+#define V3_10 0x030a0000
+#define V3_11 0x030b02f0
+
+static uint32_t line_of(const uint8_t *bytes, size_t size, uint32_t version, int32_t first_line,
+			int64_t unit)
+{
+	return python_line(&(struct python_table){bytes, size, .whole = true}, version, first_line,
+			   unit);
+}
+
+static void must_be_lines(const uint8_t *bytes, size_t size, uint32_t version, int32_t first_line,
+			  const uint32_t *lines, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(line_of(bytes, size, version, first_line, (int64_t)i), lines[i]);
+}
+
+static void like_addr2line(void **state)
+{
+	(void)state;
+	must_be_lines(call_ranges, sizeof(call_ranges), V3_10, 1, old_call_lines,
+		      ARRAY_SIZE(old_call_lines));
+	must_be_lines(far_ranges, sizeof(far_ranges), V3_10, 12, far_range_lines,
+		      ARRAY_SIZE(far_range_lines));
+	assert_int_equal(line_of(call_ranges, sizeof(call_ranges), V3_10, 1, 18), 0);
+	must_be_lines(call_steps, sizeof(call_steps), V3_8, 1, old_call_lines,
+		      ARRAY_SIZE(old_call_lines));
+	must_be_lines(far_steps, sizeof(far_steps), V3_8, 12, far_step_lines,
+		      ARRAY_SIZE(far_step_lines));
+}
+
+/* A range can have no line; a table that is empty says that all is on the first one. */
+static void without_lines(void **state)
+{
+	static const uint8_t none[] = {2, 1, 4, 128, 2, 1};
+
+	(void)state;
+	assert_int_equal(line_of(none, sizeof(none), V3_10, 1, 0), 2);
+	assert_int_equal(line_of(none, sizeof(none), V3_10, 1, 2), 0);
+	assert_int_equal(line_of(none, sizeof(none), V3_10, 1, 3), 3);
+	assert_int_equal(line_of(NULL, 0, V3_10, 1, 0), 0);
+	assert_int_equal(line_of(NULL, 0, V3_8, 7, 1000), 7);
+	assert_int_equal(python_line(&(struct python_table){NULL, 0, .whole = false}, V3_8, 7, 0),
+			 0);
+}
+
 static void like_co_positions(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(call_lines); i++)
-		assert_int_equal(python_line(call_table, sizeof(call_table), 10, (int64_t)i),
-				 call_lines[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(far_lines); i++)
-		assert_int_equal(python_line(far_table, sizeof(far_table), 1, (int64_t)i),
-				 far_lines[i]);
+	must_be_lines(call_table, sizeof(call_table), V3_11, 10, call_lines,
+		      ARRAY_SIZE(call_lines));
+	must_be_lines(far_table, sizeof(far_table), V3_11, 1, far_lines, ARRAY_SIZE(far_lines));
 }
 
 static void before_and_behind_the_code(void **state)
 {
 	(void)state;
-	assert_int_equal(python_line(call_table, sizeof(call_table), 10, -1), 10);
-	assert_int_equal(python_line(call_table, sizeof(call_table), -10, -1), 0);
-	assert_int_equal(python_line(call_table, sizeof(call_table), 10, ARRAY_SIZE(call_lines)),
+	assert_int_equal(line_of(call_table, sizeof(call_table), V3_11, 10, -1), 10);
+	assert_int_equal(line_of(call_table, sizeof(call_table), V3_11, -10, -1), 0);
+	assert_int_equal(line_of(call_table, sizeof(call_table), V3_11, 10, ARRAY_SIZE(call_lines)),
 			 0);
-	assert_int_equal(python_line(NULL, 0, 10, 0), 0);
+	assert_int_equal(line_of(NULL, 0, V3_11, 10, 0), 0);
 }
 
 /* What is there of it tells the right lines or none, and is not read beyond its end. */
@@ -67,7 +123,7 @@ static void cut_short(void **state)
 		assert_non_null(part);
 		memcpy(part, far_table, size);
 		for (size_t i = 0; i < ARRAY_SIZE(far_lines); i++) {
-			uint32_t line = python_line(part, size, 1, (int64_t)i);
+			uint32_t line = line_of(part, size, V3_11, 1, (int64_t)i);
 
 			assert_true(!line || line == far_lines[i]);
 		}
@@ -82,18 +138,17 @@ static void no_table_at_all(void **state)
 	static const uint8_t below_zero[] = {0xe8, 0x3f};
 
 	(void)state;
-	assert_int_equal(python_line(in_an_entry, sizeof(in_an_entry), 1, 0), 0);
-	assert_int_equal(python_line(endless, sizeof(endless), 1, 0), 0);
-	assert_int_equal(python_line(below_zero, sizeof(below_zero), 1, 0), 0);
+	assert_int_equal(line_of(in_an_entry, sizeof(in_an_entry), V3_11, 1, 0), 0);
+	assert_int_equal(line_of(endless, sizeof(endless), V3_11, 1, 0), 0);
+	assert_int_equal(line_of(below_zero, sizeof(below_zero), V3_11, 1, 0), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(like_co_positions),
-		cmocka_unit_test(before_and_behind_the_code),
-		cmocka_unit_test(cut_short),
-		cmocka_unit_test(no_table_at_all),
+		cmocka_unit_test(like_co_positions), cmocka_unit_test(like_addr2line),
+		cmocka_unit_test(without_lines),     cmocka_unit_test(before_and_behind_the_code),
+		cmocka_unit_test(cut_short),	     cmocka_unit_test(no_table_at_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

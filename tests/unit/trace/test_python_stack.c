@@ -164,10 +164,8 @@ static void code_add(struct fixture *f, char letter, uint64_t code)
 		.header.target_id = TARGET, .code = code, .cookie = COOKIE};
 	event->first_line = letter;
 	if (letter != '*')
-		event->function =
-			(struct runtime_text){.length = 1, .width = 1, .bytes = {(uint8_t)letter}};
-	event->file =
-		(struct runtime_text){.length = 5, .width = 1, .bytes = {'/', 'a', '.', 'p', 'y'}};
+		event->function = (struct runtime_text){1, 1, {(uint8_t)letter}};
+	event->file = (struct runtime_text){5, 1, "/a.py"};
 	python_names_add_code(f->trace.python, event);
 	test_free(event);
 }
@@ -339,6 +337,8 @@ static void chain_cut(void **state)
 		 .woven = "malloc f g", .cut = true, .truncated = true},
 		{"within a call", "malloc eval call eval run start", "f| g h",
 		 .woven = "malloc f g h", .cut = true, .truncated = true},
+		{"in a call that was not found", "malloc eval lib run start", "f| g|",
+		 .woven = "malloc f g", .cut = true, .truncated = true},
 		{"walk incomplete", "malloc eval lib", "f| g|", .woven = "malloc f lib g",
 		 .cut = true, .end = STACK_END_NO_MAPPING, .truncated = true},
 		{"walk incomplete behind it", "malloc eval lib", "f", .woven = "malloc f",
