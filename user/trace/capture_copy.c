@@ -84,92 +84,32 @@ void capture_releasing(void *ctx)
 		nanosleep(&pause, NULL);
 }
 
-struct notes {
-	const struct capture *c;
-	struct live_entry *entries;
-	size_t count, room;
-	bool failed;
-};
-
-static bool notes_is_later(const struct capture *c, const struct live_value *value)
-{
-	return (int32_t)(value->time - c->ticks) > 0;
-}
-
-static void notes_add(struct notes *n, const struct live_entry *entry)
-{
-	if (!RESERVE_ITEM(n->entries, n->count, n->room, 4096)) {
-		n->failed = true;
-		return;
-	}
-	n->entries[n->count++] = *entry;
-}
-
-static int notes_take(void *ctx, void *data, size_t size)
+static int capture_take_note(void *ctx, void *data, size_t size)
 {
 	const struct noted_free *note = data;
-	struct notes *n = ctx;
 
-	if (size >= sizeof(*note) && !notes_is_later(n->c, &note->value))
-		notes_add(n, &(struct live_entry){note->address, note->value});
-	return 0;
-}
-
-static int notes_by_address(const void *a, const void *b)
-{
-	const struct live_entry *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-/*
- * A block may be in the table and in the notes, and twice in these (its realloc was given up, and
- * it freed then).
- */
-static int notes_merge(struct live_table *table, struct notes *n)
-{
-	size_t kept = 0, notes = 0;
-
-	if (n->count)
-		qsort(n->entries, n->count, sizeof(*n->entries), notes_by_address);
-	for (size_t i = 0; i < n->count; i++) {
-		if (!notes || n->entries[notes - 1].address != n->entries[i].address)
-			n->entries[notes++] = n->entries[i];
-	}
-	/* Those in the middle of a resize came first, and are among the notes. */
-	for (size_t i = n->c->resized; i < table->count; i++) {
-		const struct live_entry *entry = &table->entries[i];
-
-		if (notes_is_later(n->c, &entry->value) ||
-		    (notes &&
-		     bsearch(entry, n->entries, notes, sizeof(*n->entries), notes_by_address)))
-			continue;
-		table->entries[kept++] = *entry;
-	}
-	table->count = kept;
-	for (size_t i = 0; i < notes; i++) {
-		if (live_table_add(table, &n->entries[i]))
-			return -ENOMEM;
-	}
+	if (size >= sizeof(*note))
+		live_notes_add(ctx, &(struct live_entry){note->address, note->value});
 	return 0;
 }
 
 int capture_turn_back(struct capture *c)
 {
 	struct shared *shared = &c->trace->skel->bss->shared;
-	struct notes notes = {.c = c};
+	struct live_notes notes = {.ticks = c->ticks};
 	struct ring_buffer *ring;
 	int err = -ENOMEM;
 
 	__atomic_store_n(&shared->noted_target, 0, __ATOMIC_SEQ_CST);
+	/* They came first, before the table was read. */
 	for (size_t i = 0; i < c->resized; i++)
-		notes_add(&notes, &c->live.entries[i]);
-	ring = ring_buffer__new(bpf_map__fd(c->trace->skel->maps.noted_frees), notes_take, &notes,
-				NULL);
-	if (ring && ring_buffer__consume(ring) >= 0 && !notes.failed)
-		err = notes_merge(&c->live, &notes);
+		live_notes_add(&notes, &c->live.entries[i]);
+	ring = ring_buffer__new(bpf_map__fd(c->trace->skel->maps.noted_frees), capture_take_note,
+				&notes, NULL);
+	if (ring && ring_buffer__consume(ring) >= 0)
+		err = live_table_turn_back(&c->live, &notes);
 	ring_buffer__free(ring);
-	free(notes.entries);
+	live_notes_release(&notes);
 	/* Blocks are missing then that were there. */
 	if (__atomic_load_n(&shared->notes_lost, __ATOMIC_SEQ_CST))
 		c->approximate = true;

@@ -2,10 +2,13 @@
 #include "user/trace/live_table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <bpf/bpf.h>
+
+#include "user/base/util.h"
 
 /* Entries of one system call. A bucket's must fit. */
 #define BATCH 16384
@@ -88,5 +91,77 @@ int live_table_read(struct live_table *table, int map_fd, uint32_t target_id)
 				return -ENOMEM;
 		}
 	} while (!err);
+	return 0;
+}
+
+/* ---- back to a moment --------------------------------------------------------------------- */
+
+static bool live_notes_is_later(const struct live_notes *notes, const struct live_entry *entry)
+{
+	return (int32_t)(entry->value.time - notes->ticks) > 0;
+}
+
+void live_notes_add(struct live_notes *notes, const struct live_entry *entry)
+{
+	if (live_notes_is_later(notes, entry))
+		return;
+	if (!RESERVE_ITEM(notes->entries, notes->count, notes->room, 4096)) {
+		notes->failed = true;
+		return;
+	}
+	notes->entries[notes->count++] = *entry;
+}
+
+void live_notes_release(struct live_notes *notes)
+{
+	free(notes->entries);
+	*notes = (struct live_notes){0};
+}
+
+static int live_notes_by_address(const void *a, const void *b)
+{
+	const struct live_entry *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void live_notes_sort(struct live_notes *notes)
+{
+	size_t kept = 0;
+
+	if (notes->count)
+		qsort(notes->entries, notes->count, sizeof(*notes->entries), live_notes_by_address);
+	for (size_t i = 0; i < notes->count; i++) {
+		if (!kept || notes->entries[kept - 1].address != notes->entries[i].address)
+			notes->entries[kept++] = notes->entries[i];
+	}
+	notes->count = kept;
+}
+
+static bool live_notes_have(const struct live_notes *notes, const struct live_entry *entry)
+{
+	return notes->count && bsearch(entry, notes->entries, notes->count, sizeof(*notes->entries),
+				       live_notes_by_address);
+}
+
+int live_table_turn_back(struct live_table *table, struct live_notes *notes)
+{
+	size_t kept = 0;
+
+	if (notes->failed)
+		return -ENOMEM;
+	live_notes_sort(notes);
+	/* One that was read before it was freed, or that is being resized, is in the table and in the notes. */
+	for (size_t i = 0; i < table->count; i++) {
+		const struct live_entry entry = table->entries[i];
+
+		if (!live_notes_is_later(notes, &entry) && !live_notes_have(notes, &entry))
+			table->entries[kept++] = entry;
+	}
+	table->count = kept;
+	for (size_t i = 0; i < notes->count; i++) {
+		if (live_table_add(table, &notes->entries[i]))
+			return -ENOMEM;
+	}
 	return 0;
 }

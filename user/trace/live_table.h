@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_LIVE_TABLE_H
 #define MEMLEAKBPF_TRACE_LIVE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,27 @@ void live_table_release(struct live_table *table);
 
 /* One more. 0 or -ENOMEM. */
 int live_table_add(struct live_table *table, const struct live_entry *entry);
+
+/*
+ * What the target has freed, and taken out to be resized, since a moment; all of it but the moment zero at first.
+ * In no order, and the same block may be noted twice: its realloc was given up, and it freed then.
+ */
+struct live_notes {
+	uint32_t ticks; /* the moment, in the kernel's ticks, which wrap around */
+	struct live_entry *entries;
+	size_t count, room;
+	bool failed; /* out of memory: live_table_turn_back() says so */
+};
+
+/* What was allocated after the moment is left out. */
+void live_notes_add(struct live_notes *notes, const struct live_entry *entry);
+void live_notes_release(struct live_notes *notes);
+
+/*
+ * Makes a table that was read later that of the notes' moment: without what has come since, and with
+ * what has gone. Of the table's first `noted` entries the notes tell, too. 0 or -ENOMEM.
+ */
+int live_table_turn_back(struct live_table *table, struct live_notes *notes);
 
 /* Copies the target's entries of the map. 0 or -errno, not logged. */
 int live_table_read(struct live_table *table, int map_fd, uint32_t target_id);
