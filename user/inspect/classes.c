@@ -320,6 +320,8 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	if (!classes)
 		return err;
 	classes->block_count = image->block_count;
+	if (files->types)
+		kept_types_begin_look(files->types);
 	/* And 8 bytes: it becomes a packed one. */
 	c.group = malloc((image->block_count + 2) * sizeof(*c.group));
 	if (c.group)

@@ -11,7 +11,10 @@
 #include "user/process/object.h"
 #include "user/symbol/type_table.h"
 
-/* As bytes, of all files together. What is beyond is read anew each time. */
+/*
+ * Bytes, of all files together. Those that have not been wanted for longest make room for others; what this look
+ * alone has beyond it is read anew each time.
+ */
 #define KEPT_TYPES_MAX (32u << 20)
 
 struct kept_types;
@@ -20,13 +23,15 @@ struct kept_types;
 struct kept_types *kept_types_new(size_t max);
 void kept_types_free(struct kept_types *kept); /* NULL is fine */
 
+/* Another look at a process. To be called before its files are asked for. */
+void kept_types_begin_look(struct kept_types *kept);
+
 /*
  * Those of an object: 0 and *out (type_table_free()), NULL where they have not been kept; or -ENOMEM. All objects
  * that it is asked of are of one cache, by whose numbers it knows them: a file that has changed has another
  * one (object_id()).
  */
-int kept_types_get(const struct kept_types *kept, const struct object *object,
-		   struct type_table **out);
+int kept_types_get(struct kept_types *kept, const struct object *object, struct type_table **out);
 
 /* Keeps a copy of them, if there is room. */
 void kept_types_put(struct kept_types *kept, const struct object *object,

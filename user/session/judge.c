@@ -16,6 +16,7 @@ struct judge {
 	struct trace *trace;
 	struct target *target;
 	const struct watch_config *config;
+	struct kept_types *types;
 	struct snapshot *snapshot;
 	struct heap_image *image;
 	struct inspect_source source; /* of an inspection: what the image does not have */
@@ -143,6 +144,7 @@ static int judge_inspect(struct judge *j, struct inspection **out)
 		.traced = &traced,
 		.frame = judge_name_frame,
 		.frame_ctx = j,
+		.types = j->types,
 	};
 
 	j->source.pause_ns = v->pause_ns;
@@ -169,9 +171,10 @@ static void judge_image(struct judge *j, struct inspection **inspection)
 }
 
 int verdict_snapshot(struct trace *trace, struct target *target, const struct watch_config *config,
-		     struct snapshot **out, struct inspection **inspection)
+		     struct kept_types *types, struct snapshot **out,
+		     struct inspection **inspection)
 {
-	struct judge j = {.trace = trace, .target = target, .config = config};
+	struct judge j = {.trace = trace, .target = target, .config = config, .types = types};
 	const struct trace_moment moment = {.ctx = &j, .stopped = judge_note_moment};
 	uint64_t start = monotonic_ns();
 	int err;

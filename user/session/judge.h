@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_SESSION_JUDGE_H
 #define MEMLEAKBPF_SESSION_JUDGE_H
 
+#include "user/inspect/kept_types.h"
 #include "user/model/inspection.h"
 #include "user/session/session_config.h"
 #include "user/trace/trace.h"
@@ -10,9 +11,11 @@
 /*
  * As trace_snapshot(), with each stack's verdict and the snapshot's. Where there is none the
  * snapshot says why. `inspection`: NULL, none is wanted; else *inspection is one of the same moment
- * (inspection_free()), or NULL where there is no verdict. 0, or -errno, logged.
+ * (inspection_free()), or NULL where there is no verdict; `types`: what debug information has said for earlier
+ * ones, NULL: it is read anew. 0, or -errno, logged.
  */
 int verdict_snapshot(struct trace *trace, struct target *target, const struct watch_config *config,
-		     struct snapshot **out, struct inspection **inspection);
+		     struct kept_types *types, struct snapshot **out,
+		     struct inspection **inspection);
 
 #endif

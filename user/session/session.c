@@ -275,6 +275,7 @@ int session_free(struct session *session)
 		return 0;
 	err = pipeline_free(session->pipeline);
 	looks_free(&session->looks);
+	source_trace_release(&session->source);
 	trace_free(session->trace);
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);

@@ -19,6 +19,13 @@ void source_trace_init(struct source_trace *source, const struct watch_config *c
 	};
 
 	*source = (struct source_trace){.source = {&ops}, .config = config};
+	if (config->verdict.inspect)
+		source->types = kept_types_new(KEPT_TYPES_MAX);
+}
+
+void source_trace_release(struct source_trace *source)
+{
+	kept_types_free(source->types);
 }
 
 int source_trace_take(const struct source_trace *s, struct target *target,
@@ -31,7 +38,7 @@ int source_trace_take(const struct source_trace *s, struct target *target,
 
 	*inspection = NULL;
 	if (verdict->wanted || why->verdict) {
-		err = verdict_snapshot(s->trace, target, s->config, &now,
+		err = verdict_snapshot(s->trace, target, s->config, s->types, &now,
 				       verdict->inspect ? inspection : NULL);
 	} else {
 		err = trace_snapshot(s->trace, target, &now);

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_SESSION_SOURCE_TRACE_H
 #define MEMLEAKBPF_SESSION_SOURCE_TRACE_H
 
+#include "user/inspect/kept_types.h"
 #include "user/model/inspection.h"
 #include "user/session/session_config.h"
 #include "user/session/source.h"
@@ -11,10 +12,14 @@
 struct source_trace {
 	struct source source;
 	struct trace *trace; /* borrowed; there before the first snapshot is taken */
+	struct kept_types
+		*types; /* of --inspect, from one report to the next; NULL: out of memory */
 	const struct watch_config *config;
 };
 
+/* source_trace_release() in any case. */
 void source_trace_init(struct source_trace *source, const struct watch_config *config);
+void source_trace_release(struct source_trace *source);
 
 /* Why a snapshot is taken. */
 struct source_occasion {
