@@ -113,14 +113,15 @@ static struct heap_image *make_image(struct input *input)
 
 static void must_fit(const struct heap_image *image, const struct type_table *table)
 {
-	uint32_t *known = malloc((image->block_count + 1) * sizeof(*known));
+	const size_t known_bytes = packed_bytes(image->block_count, CLASS_KNOWN_BITS);
+	const struct packed known = {malloc(known_bytes), CLASS_KNOWN_BITS};
 	struct class_groups *groups = class_groups_new();
 	struct class_types *types;
 	uint32_t group;
 
-	MUST(known && groups);
-	memset(known, 0xff, (image->block_count + 1) * sizeof(*known));
-	types = class_types_new(image, groups, known);
+	MUST(known.bytes && groups);
+	memset(known.bytes, 0xff, known_bytes);
+	types = class_types_new(image, groups, &known);
 	MUST(types && !class_types_take(types, table, 0, "/f"));
 	MUST(!class_types_take(types, table, 8, "/g") && !class_types_run(types));
 	for (size_t i = 0; i < image->block_count; i++) {
@@ -133,7 +134,7 @@ static void must_fit(const struct heap_image *image, const struct type_table *ta
 	}
 	class_types_free(types);
 	class_groups_free(groups);
-	free(known);
+	free(known.bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,6 +9,7 @@
 void block_list_free(struct block_list *list)
 {
 	free(list->chunks);
+	free(list->near);
 	free(list->wide);
 	*list = (struct block_list){0};
 }
@@ -20,7 +21,48 @@ int block_place_order(const struct block_place *a, const struct block_place *b)
 	return a->size < b->size ? -1 : a->size > b->size;
 }
 
-/* Of the list's last chunk, with `count` places in it. */
+/* ---- chunks ------------------------------------------------------------------------------- */
+
+static enum block_kept block_chunk_kept(const struct block_chunk *chunk)
+{
+	return (enum block_kept)(chunk->base & BLOCKS_KEPT);
+}
+
+static uint64_t block_chunk_base(const struct block_chunk *chunk)
+{
+	return chunk->base & ~(uint64_t)BLOCKS_KEPT;
+}
+
+/* As the one behind `count` others. The second one says what the distance is. */
+static bool block_chunk_takes_even(struct block_chunk *chunk, size_t count,
+				   const struct block_place *place)
+{
+	const uint64_t from_base = place->address - chunk->base;
+
+	if (place->address % 8)
+		return false;
+	if (!count && place->size <= UINT32_MAX) {
+		chunk->even.size = (uint32_t)place->size;
+		return true;
+	}
+	if (!count || place->size != chunk->even.size)
+		return false;
+	if (count == 1 && from_base <= UINT32_MAX) {
+		chunk->even.step = (uint32_t)from_base;
+		return true;
+	}
+	return count > 1 && from_base == count * chunk->even.step;
+}
+
+static bool block_chunk_takes_near(const struct block_chunk *chunk, const struct block_place *place)
+{
+	const uint64_t base = block_chunk_base(chunk);
+
+	return !(place->address % 8) && place->address >= base &&
+	       (place->address - base) / 8 <= UINT16_MAX && place->size <= UINT16_MAX;
+}
+
+/* Of the list's last chunk, with `count` places in it, which may have been near ones. */
 static int block_list_widen(struct block_list *list, struct block_chunk *chunk, size_t count)
 {
 	struct block_wide *wide;
@@ -30,36 +72,69 @@ static int block_list_widen(struct block_list *list, struct block_chunk *chunk, 
 	wide = &list->wide[list->wide_count];
 	for (size_t i = 0; i < count; i++)
 		wide->places[i] = block_list_at(list, list->count - count + i);
-	chunk->base = 8ull * list->wide_count++ | BLOCK_WIDE;
+	list->near_count -= block_chunk_kept(chunk) == BLOCKS_NEAR;
+	*chunk = (struct block_chunk){.base = BLOCKS_WIDE, .index = list->wide_count++};
 	return 0;
 }
 
-static bool block_chunk_fits(const struct block_chunk *chunk, uint64_t address, uint64_t size)
+/* The same of even ones, which become near ones if they can. */
+static int block_list_loosen(struct block_list *list, struct block_chunk *chunk, size_t count)
 {
-	return !(address % 8) && address >= chunk->base &&
-	       (address - chunk->base) / 8 <= UINT16_MAX && size <= UINT16_MAX;
+	struct block_near *near;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct block_place place = block_list_at(list, list->count - count + i);
+
+		if (!block_chunk_takes_near(chunk, &place))
+			return block_list_widen(list, chunk, count);
+	}
+	if (!RESERVE_ITEM(list->near, list->near_count, list->near_room, 64))
+		return -ENOMEM;
+	near = &list->near[list->near_count];
+	for (size_t i = 0; i < count; i++) {
+		near->at[i] = (uint16_t)(i * chunk->even.step / 8);
+		near->size[i] = (uint16_t)chunk->even.size;
+	}
+	*chunk = (struct block_chunk){.base = chunk->base | BLOCKS_NEAR,
+				      .index = list->near_count++};
+	return 0;
+}
+
+static int block_list_put(struct block_list *list, struct block_chunk *chunk, size_t at,
+			  const struct block_place *place)
+{
+	struct block_near *near;
+	int err = 0;
+
+	if (!at)
+		*chunk = (struct block_chunk){.base = place->address & ~(uint64_t)BLOCKS_KEPT};
+	if (block_chunk_kept(chunk) == BLOCKS_EVEN) {
+		if (block_chunk_takes_even(chunk, at, place))
+			return 0;
+		err = block_list_loosen(list, chunk, at);
+	}
+	if (!err && block_chunk_kept(chunk) == BLOCKS_NEAR && !block_chunk_takes_near(chunk, place))
+		err = block_list_widen(list, chunk, at);
+	if (err)
+		return err;
+	if (block_chunk_kept(chunk) == BLOCKS_WIDE) {
+		list->wide[chunk->index].places[at] = *place;
+		return 0;
+	}
+	near = &list->near[chunk->index];
+	near->at[at] = (uint16_t)((place->address - block_chunk_base(chunk)) / 8);
+	near->size[at] = (uint16_t)place->size;
+	return 0;
 }
 
 int block_list_add(struct block_list *list, uint64_t address, uint64_t size)
 {
 	const struct block_place place = {address, size};
-	size_t number = list->count / BLOCK_CHUNK, at = list->count % BLOCK_CHUNK;
-	struct block_chunk *chunk;
+	size_t number = list->count / BLOCK_CHUNK;
 
-	if (!RESERVE_ITEM(list->chunks, number, list->chunk_room, 64))
+	if (!RESERVE_ITEM(list->chunks, number, list->chunk_room, 64) ||
+	    block_list_put(list, &list->chunks[number], list->count % BLOCK_CHUNK, &place))
 		return -ENOMEM;
-	chunk = &list->chunks[number];
-	if (!at)
-		chunk->base = address & ~7ull;
-	if (!(chunk->base & BLOCK_WIDE) && !block_chunk_fits(chunk, address, size) &&
-	    block_list_widen(list, chunk, at))
-		return -ENOMEM;
-	if (chunk->base & BLOCK_WIDE) {
-		list->wide[chunk->base / 8].places[at] = place;
-	} else {
-		chunk->at[at] = (uint16_t)((address - chunk->base) / 8);
-		chunk->size[at] = (uint16_t)size;
-	}
 	list->unordered |= list->count && block_place_order(&list->last, &place) > 0;
 	list->last = place;
 	list->count++;

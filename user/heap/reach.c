@@ -493,6 +493,11 @@ void reach_each_below(struct reach *r, void (*fn)(void *ctx, uint32_t leader, ui
 	r->below = NULL;
 }
 
+void reach_settle(struct reach *r)
+{
+	reach_marks_settle(&r->marks);
+}
+
 /* Where addresses end: what is above is a tag. */
 static uint64_t reach_address_mask(const struct heap_image *image)
 {

@@ -75,6 +75,9 @@ uint64_t reach_holder(const struct reach *reach, size_t block);
 void reach_each_below(struct reach *reach, void (*fn)(void *ctx, uint32_t leader, uint32_t block),
 		      void *ctx);
 
+/* What it needs for that alone goes: reach_each_below() is not to be called any more. */
+void reach_settle(struct reach *reach);
+
 /* The block that holds an address, by index; UINT32_MAX: none. */
 uint32_t reach_find(const struct reach *reach, uint64_t address);
 

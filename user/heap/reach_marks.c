@@ -16,13 +16,18 @@ int reach_marks_init(struct reach_marks *marks, const struct memory_image *memor
 	return 0;
 }
 
+void reach_marks_settle(struct reach_marks *marks)
+{
+	block_set_free(&marks->now);
+	block_set_free(&marks->next);
+	block_set_free(&marks->rest);
+}
+
 void reach_marks_free(struct reach_marks *marks)
 {
 	free(marks->states);
 	reach_holders_free(&marks->holders);
-	block_set_free(&marks->now);
-	block_set_free(&marks->next);
-	block_set_free(&marks->rest);
+	reach_marks_settle(marks);
 }
 
 uint32_t reach_next_reachable(struct reach_marks *marks, uint32_t block)

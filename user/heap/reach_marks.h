@@ -27,6 +27,8 @@ struct reach_marks {
 
 /* All of `blocks` are left. 0 or -ENOMEM; reach_marks_free() in any case. */
 int reach_marks_init(struct reach_marks *marks, const struct memory_image *memory, size_t blocks);
+/* Nothing is looked into any more: classes and words stay. */
+void reach_marks_settle(struct reach_marks *marks);
 void reach_marks_free(struct reach_marks *marks); /* one that is all zero is fine */
 
 static inline enum reach_state reach_state(const struct reach_marks *marks, size_t block)

@@ -78,7 +78,8 @@ static int class_asking_all(struct class_types *types, struct class_memory *memo
 }
 
 void class_types_find(const struct heap_image *image, struct class_memory *memory,
-		      struct class_groups *groups, const uint32_t *known, struct class_types **out)
+		      struct class_groups *groups, const struct packed *known,
+		      struct class_types **out)
 {
 	struct class_types *t = class_types_new(image, groups, known);
 	uint64_t start = monotonic_ns(), asked;

@@ -12,8 +12,7 @@
 /* Of a name, with its NUL; so much is kept of the names of frames. */
 #define GROUP_NAME_MAX 4096
 
-/* No program has so many classes; a target can make them up, and as long as it likes. */
-#define GROUPS_MAX     (1u << 17)
+/* Of all names: a target can make them as long as it likes. */
 #define NAME_BYTES_MAX (32u << 20)
 
 /* What makes a group: all of it, without padding. */
@@ -70,7 +69,8 @@ static int class_groups_put(struct class_groups *groups, struct class_group_entr
 	bool named = entry->key.kind != GROUP_SIZE;
 
 	HASH_FIND(hh, groups->entries, &entry->key, key_len, found);
-	if (found || groups->count == GROUPS_MAX || groups->name_bytes + key_len > NAME_BYTES_MAX) {
+	if (found || groups->count == CLASS_GROUPS_MAX ||
+	    groups->name_bytes + key_len > NAME_BYTES_MAX) {
 		*group = found ? found->group : CLASS_NO_GROUP;
 		free(entry);
 		return 0;

@@ -12,6 +12,13 @@
 
 #define CLASS_NO_GROUP UINT32_MAX
 
+/* No program has so many classes; a target can make them up. */
+#define CLASS_GROUPS_MAX (1u << 17)
+
+/* So many bits a block has while all are looked at: its group's number, or CLASS_UNKNOWN, or classes.c's own. */
+#define CLASS_KNOWN_BITS 20
+#define CLASS_UNKNOWN	 ((1u << CLASS_KNOWN_BITS) - 1)
+
 struct class_groups;
 
 struct class_groups *class_groups_new(void);	     /* NULL when out of memory */

@@ -14,9 +14,8 @@
 /* Of a block, that is. Behind them lies what differs in most programs: counters, names. */
 #define BEGINNING_WORDS 2
 
-/* Beginnings that are told apart; the others count as the rest of their size. 8 MiB. */
-#define KINDS_MAX (1u << 18)
-#define SLOT_KIND ((1u << 19) - 1)
+/* What of a slot is its kind. */
+#define SLOT_KIND (2 * CLASS_KINDS_MAX - 1)
 
 /* Half of the table is free, at least: nobody comes by so many of them in a row by chance. */
 #define PROBES_MAX 64
@@ -185,7 +184,7 @@ static int class_sizes_kind(struct class_sizes *sizes, uint64_t size, uint64_t b
 	uint32_t *slot = class_sizes_slot(sizes, size, beginning);
 
 	*kind = slot && *slot ? (*slot & SLOT_KIND) - 1 : KIND_REST;
-	if (!slot || *slot || sizes->count == KINDS_MAX)
+	if (!slot || *slot || sizes->count == CLASS_KINDS_MAX)
 		return 0;
 	if (!RESERVE_ITEM(sizes->kinds, sizes->count, sizes->room, 512))
 		return -ENOMEM;

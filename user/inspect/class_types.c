@@ -50,7 +50,7 @@ struct class_outer_memo {
 struct class_types {
 	const struct heap_image *image;
 	struct class_groups *groups;
-	const uint32_t *known;
+	const struct packed *known;
 	struct type_table *table;
 	struct class_type *more;    /* by type */
 	struct type_pointer *roots; /* their offsets are addresses */
@@ -305,8 +305,8 @@ static void class_types_say(struct class_types *t, uint32_t block, uint32_t type
 {
 	uint32_t before = t->of[block] & BLOCK_TYPE;
 
-	if (t->of[block] & BLOCK_BAD || before == type || t->known[block] != CLASS_NO_GROUP ||
-	    !class_type_tells(t, type))
+	if (t->of[block] & BLOCK_BAD || before == type ||
+	    packed_get(t->known, block) != CLASS_UNKNOWN || !class_type_tells(t, type))
 		return;
 	class_types_note_misfit(t, type, block);
 	if (before != TYPE_NONE && class_type_begins_with(t, before, type))
@@ -452,7 +452,7 @@ static void class_types_follow_all(struct class_types *t)
 }
 
 struct class_types *class_types_new(const struct heap_image *image, struct class_groups *groups,
-				    const uint32_t *known)
+				    const struct packed *known)
 {
 	struct class_types *t = calloc(1, sizeof(*t));
 

@@ -7,6 +7,7 @@
 #ifndef MEMLEAKBPF_INSPECT_CLASS_TYPES_H
 #define MEMLEAKBPF_INSPECT_CLASS_TYPES_H
 
+#include "user/base/packed.h"
 #include "user/heap/heap_image.h"
 #include "user/inspect/class_groups.h"
 #include "user/inspect/class_memory.h"
@@ -14,11 +15,11 @@
 struct class_types;
 
 /*
- * Types of all blocks but those that have one of `known` (by block; CLASS_NO_GROUP: none), which outlives it,
+ * Types of all blocks but those that have one of `known` (by block; CLASS_UNKNOWN: none), which outlives it,
  * as do the image and the groups. NULL when out of memory.
  */
 struct class_types *class_types_new(const struct heap_image *image, struct class_groups *groups,
-				    const uint32_t *known);
+				    const struct packed *known);
 
 /*
  * Takes the types of an object of that path, whose variables lie at their addresses and `bias`. 0 or
@@ -44,7 +45,8 @@ int class_types_run(struct class_types *types);
  * memory for them, which is no error: all else can be said without.
  */
 void class_types_find(const struct heap_image *image, struct class_memory *memory,
-		      struct class_groups *groups, const uint32_t *known, struct class_types **out);
+		      struct class_groups *groups, const struct packed *known,
+		      struct class_types **out);
 void class_types_free(struct class_types *types); /* NULL is fine */
 
 /* The block's group; CLASS_NO_GROUP: its type is not certain. 0 or -ENOMEM. */

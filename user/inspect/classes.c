@@ -21,12 +21,14 @@
 #define ARRAY_STEPS_MAX	  (64u << 20)
 #define ARRAY_ELEMENT_MAX (64u << 10)
 
-/* In group[] until all blocks have been seen: the kind of class_sizes_count(). */
-#define IS_KIND (1u << 31)
+/* Known of a block until all have been seen: the kind of class_sizes_count(). */
+#define IS_KIND (1u << (CLASS_KNOWN_BITS - 1))
+
+_Static_assert(CLASS_GROUPS_MAX <= IS_KIND && CLASS_KINDS_MAX < IS_KIND, "each has a number");
 
 struct classifier {
 	const struct heap_image *image;
-	uint32_t *group;		    /* by block; CLASS_NO_GROUP: not known yet */
+	struct packed known;		    /* by block */
 	const struct memory_region *region; /* where the last block was */
 	struct class_memory *memory;
 	struct class_groups *groups;
@@ -37,6 +39,16 @@ struct classifier {
 	uint32_t text; /* its group, or CLASS_NO_GROUP */
 	uint32_t steps;
 };
+
+static uint32_t classifier_known(const struct classifier *c, size_t i)
+{
+	return (uint32_t)packed_get(&c->known, i);
+}
+
+static void classifier_know(struct classifier *c, size_t i, uint32_t group)
+{
+	packed_set(&c->known, i, group == CLASS_NO_GROUP ? CLASS_UNKNOWN : group);
+}
 
 /* What is there of a block, from its beginning on. */
 struct class_block {
@@ -122,9 +134,9 @@ static void classifier_take_part(struct classifier *c, struct block_classes *cla
 	if (!i || part->address >= heap_block_end(image, i - 1))
 		return;
 	address = heap_block_address(image, i - 1);
-	if (part->address - address > part->into || c->group[i - 1] != CLASS_NO_GROUP)
+	if (part->address - address > part->into || classifier_known(c, i - 1) != CLASS_UNKNOWN)
 		return;
-	c->group[i - 1] = part->group;
+	classifier_know(c, i - 1, part->group);
 	classes->heads[i - 1] = (uint8_t)((part->address - address + 7) / 8);
 }
 
@@ -142,7 +154,7 @@ static int classifier_python(struct classifier *c, struct block_classes *classes
 
 		if (!class_python_object(c->python, block.words, block.count, &object))
 			continue;
-		c->group[i] = object.group;
+		classifier_know(c, i, object.group);
 		classes->heads[i] = (uint8_t)object.before;
 	}
 	for (size_t i = 0; !err && i < classes->block_count; i++) {
@@ -150,7 +162,7 @@ static int classifier_python(struct classifier *c, struct block_classes *classes
 		struct class_python_part parts[PYTHON_PARTS];
 		size_t count;
 
-		if (c->group[i] == CLASS_NO_GROUP ||
+		if (classifier_known(c, i) == CLASS_UNKNOWN ||
 		    !class_python_object(c->python, block.words, block.count, &object))
 			continue;
 		err = class_python_parts(c->python, &object, block.words, block.count, parts,
@@ -218,21 +230,23 @@ static int classifier_text(struct classifier *c, const struct class_block *block
 	return 0;
 }
 
-static int classifier_look_at(struct classifier *c, size_t i, uint32_t *group)
+static int classifier_look_at(struct classifier *c, size_t i)
 {
 	const struct class_block block = classifier_block(c, i);
-	uint32_t kind;
-	int err = classifier_cxx(c, &block, group);
+	uint32_t group = CLASS_NO_GROUP, kind;
+	int err = classifier_cxx(c, &block, &group);
 
-	if (!err && *group == CLASS_NO_GROUP && c->types)
-		err = class_types_group(c->types, i, group);
-	if (!err && *group == CLASS_NO_GROUP)
-		err = classifier_text(c, &block, group);
-	if (err || *group != CLASS_NO_GROUP)
-		return err;
-	err = class_sizes_count(c->sizes, heap_block_at(c->image, i).size, block.words, block.count,
-				&kind);
-	*group = kind | IS_KIND;
+	if (!err && group == CLASS_NO_GROUP && c->types)
+		err = class_types_group(c->types, i, &group);
+	if (!err && group == CLASS_NO_GROUP)
+		err = classifier_text(c, &block, &group);
+	if (!err && group == CLASS_NO_GROUP) {
+		err = class_sizes_count(c->sizes, heap_block_at(c->image, i).size, block.words,
+					block.count, &kind);
+		group = kind | IS_KIND;
+	}
+	if (!err)
+		classifier_know(c, i, group);
 	return err;
 }
 
@@ -243,12 +257,11 @@ static void classifier_pack(struct classifier *c, struct block_classes *classes,
 	size_t count = classes->block_count;
 	void *fitting;
 
-	classes->group =
-		(struct packed){(unsigned char *)c->group, packed_width(classes->group_count)};
+	classes->group = (struct packed){c->known.bytes, packed_width(classes->group_count)};
 	/* What is written ends before what is still to be read begins. */
 	for (size_t i = 0; i < count; i++)
-		packed_set(&classes->group, i, numbers[c->group[i]]);
-	c->group = NULL;
+		packed_set(&classes->group, i, numbers[classifier_known(c, i)]);
+	c->known.bytes = NULL;
 	fitting = realloc(classes->group.bytes, packed_bytes(count, classes->group.width));
 	classes->group.bytes = fitting ?: classes->group.bytes;
 }
@@ -265,7 +278,7 @@ static int classifier_number(struct classifier *c, struct block_classes *classes
 	if (!numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < classes->block_count; i++) {
-		struct amount *live = &groups[c->group[i]].live;
+		struct amount *live = &groups[classifier_known(c, i)].live;
 
 		live->bytes += heap_block_at(c->image, i).size;
 		live->count++;
@@ -284,9 +297,27 @@ static int classifier_number(struct classifier *c, struct block_classes *classes
 	return 0;
 }
 
+/* The kinds become groups; `rest` is the one of those that are in no other. */
+static int classifier_take_kinds(struct classifier *c, const struct block_classes *classes,
+				 uint32_t rest)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < classes->block_count; i++) {
+		uint32_t known = classifier_known(c, i), group = CLASS_NO_GROUP;
+
+		if (!(known & IS_KIND))
+			continue;
+		if (known != CLASS_UNKNOWN)
+			err = class_sizes_group(c->sizes, c->groups, known & ~IS_KIND, &group);
+		classifier_know(c, i, group == CLASS_NO_GROUP ? rest : group);
+	}
+	return err;
+}
+
 static int classifier_run(struct classifier *c, struct block_classes *classes)
 {
-	uint32_t *group = c->group, rest;
+	uint32_t rest;
 	/* First, or there may be no room for it. */
 	int err = class_groups_sized(c->groups, 0, 0, &rest);
 
@@ -295,18 +326,12 @@ static int classifier_run(struct classifier *c, struct block_classes *classes)
 	if (!err && c->python)
 		err = classifier_python(c, classes);
 	if (!err)
-		class_types_find(c->image, c->memory, c->groups, group, &c->types);
+		class_types_find(c->image, c->memory, c->groups, &c->known, &c->types);
 	for (size_t i = 0; !err && i < classes->block_count; i++) {
-		if (group[i] == CLASS_NO_GROUP)
-			err = classifier_look_at(c, i, &group[i]);
+		if (classifier_known(c, i) == CLASS_UNKNOWN)
+			err = classifier_look_at(c, i);
 	}
-	for (size_t i = 0; !err && i < classes->block_count; i++) {
-		if (group[i] & IS_KIND)
-			err = class_sizes_group(c->sizes, c->groups, group[i] & ~IS_KIND,
-						&group[i]);
-		if (group[i] == CLASS_NO_GROUP)
-			group[i] = rest;
-	}
+	err = err ?: classifier_take_kinds(c, classes, rest);
 	return err ?: classifier_number(c, classes);
 }
 
@@ -322,15 +347,15 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	classes->block_count = image->block_count;
 	if (files->types)
 		kept_types_begin_look(files->types);
-	/* And 8 bytes: it becomes a packed one. */
-	c.group = malloc((image->block_count + 2) * sizeof(*c.group));
-	if (c.group)
-		memset(c.group, 0xff, image->block_count * sizeof(*c.group));
+	c.known.width = CLASS_KNOWN_BITS;
+	c.known.bytes = malloc(packed_bytes(image->block_count, CLASS_KNOWN_BITS));
+	if (c.known.bytes)
+		memset(c.known.bytes, 0xff, packed_bytes(image->block_count, CLASS_KNOWN_BITS));
 	c.memory = class_memory_new(image->memory, files);
 	c.groups = class_groups_new();
 	c.cxx = c.memory && c.groups ? class_cxx_new(c.memory, c.groups) : NULL;
 	c.sizes = c.memory ? class_sizes_new(c.memory) : NULL;
-	if (c.group && c.cxx && c.sizes)
+	if (c.known.bytes && c.cxx && c.sizes)
 		err = classifier_run(&c, classes);
 	class_sizes_free(c.sizes);
 	class_types_free(c.types);
@@ -338,7 +363,7 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	class_cxx_free(c.cxx);
 	class_groups_free(c.groups);
 	class_memory_free(c.memory);
-	free(c.group);
+	free(c.known.bytes);
 	if (err)
 		block_classes_free(classes);
 	else

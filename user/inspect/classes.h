@@ -30,8 +30,8 @@ struct block_classes {
 
 /*
  * Puts each block of a finished image into a group: 0 and *out (block_classes_free()), or -ENOMEM, not
- * logged. Takes 4 bytes a block, 5 of a CPython, and some MiB, of which a byte or two a block
- * stay; all is bounded, whatever is in the image.
+ * logged. Takes 2.5 bytes a block, 3.5 of a CPython, 8 more where there is debug information, and some MiB; a byte or
+ * two a block stay; all is bounded, whatever is in the image.
  */
 int block_classes_find(const struct heap_image *image, const struct class_files *files,
 		       struct block_classes **out);

@@ -2,6 +2,7 @@
 #include "user/inspect/inspect.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -92,10 +93,19 @@ static int inspect_walk(struct inspect_run *run)
 	return err ?: heap_image_take_old(run->image);
 }
 
+/* Where nobody has any of the process's files, in place of those that there were. 0 or -ENOMEM. */
+static int inspect_own_names(struct inspect_run *run)
+{
+	const struct symbolizer_options names = {.debuginfod = run->options->debuginfod};
+
+	symbolizer_free(run->own_names);
+	run->files.symbolizer = run->own_names = symbolizer_new(&names);
+	return run->own_names ? 0 : -ENOMEM;
+}
+
 /* The names of the process's files: of a core with pid 0. */
 static int inspect_open_names(struct inspect_run *run)
 {
-	const struct symbolizer_options names = {.debuginfod = run->options->debuginfod};
 	const struct inspect_traced *traced = run->options->traced;
 
 	run->process = (struct class_process){
@@ -110,9 +120,7 @@ static int inspect_open_names(struct inspect_run *run)
 		.pid = run->process.pid,
 		.types = run->options->types,
 	};
-	if (!run->files.symbolizer)
-		run->files.symbolizer = run->own_names = symbolizer_new(&names);
-	return run->files.symbolizer ? 0 : -ENOMEM;
+	return run->files.symbolizer ? 0 : inspect_own_names(run);
 }
 
 /* The groups become the inspection's; which block is in which stays. */
@@ -126,7 +134,15 @@ static int inspect_group(struct inspect_run *run)
 	out->groups = TAKE_PTR(run->classes->groups);
 	out->group_count = run->classes->group_count;
 	run->classes->group_count = 0;
-	return 0;
+	if (!run->own_names)
+		return 0;
+	/*
+	 * Debug information has been unpacked for the types: tens of MiB, in pieces, just when reachability
+	 * needs most. What is named from here on needs symbols alone.
+	 */
+	err = inspect_own_names(run);
+	malloc_trim(0);
+	return err;
 }
 
 static int inspect_judge(struct inspect_run *run)
@@ -196,6 +212,7 @@ static int inspect_explain(struct inspect_run *run)
 	const struct packed *group_of = &run->classes->group;
 	int err = losses_find(run->image, run->reach, group_of, run->out);
 
+	reach_settle(run->reach);
 	if (!err && traced)
 		err = origins_find(run->image, run->reach, group_of, traced, run->out);
 	if (!err && run->options->contents)

@@ -47,45 +47,71 @@ static void check(struct block_place *places, size_t count)
 	block_list_free(&list);
 }
 
-/* What allocators have most of takes 4.5 bytes. */
-static void small(void **state)
+/* Bytes that the list has for them, without what it has room for. */
+static size_t bytes_of(const struct block_list *list)
+{
+	return (list->count + BLOCK_CHUNK - 1) / BLOCK_CHUNK * sizeof(*list->chunks) +
+	       list->near_count * sizeof(*list->near) + list->wide_count * sizeof(*list->wide);
+}
+
+static void takes(double bytes, uint64_t step, uint64_t size, uint64_t other_size)
 {
 	struct block_list list = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i < MANY; i++)
-		assert_int_equal(block_list_add(&list, HEAP + 32 * i, 24), 0);
-	assert_int_equal(list.wide_count, 0);
-	assert_int_equal(sizeof(struct block_chunk), BLOCK_CHUNK * 9 / 2);
+		assert_int_equal(block_list_add(&list, HEAP + step * i, i % 2 ? other_size : size),
+				 0);
+	assert_true((double)bytes_of(&list) <= MANY * bytes);
 	assert_false(list.unordered);
-	for (uint64_t i = 0; i < MANY; i++)
-		assert_int_equal(block_list_address(&list, i), HEAP + 32 * i);
+	for (uint64_t i = 0; i < MANY; i++) {
+		assert_int_equal(block_list_address(&list, i), HEAP + step * i);
+		assert_int_equal(block_list_at(&list, i).size, i % 2 ? other_size : size);
+	}
 	block_list_free(&list);
 }
 
-/* One that does not fit, in each place of a chunk: too far, too large, crooked, before the chunk's first. */
+static void bytes_of_a_block(void **state)
+{
+	(void)state;
+	takes(.5, 16, 16, 16);
+	takes(.5, 32, 24, 24);
+	takes(.5, 1 << 30, 1 << 29, 1 << 29);
+	takes(4.5, 48, 24, 40);
+	takes(16.5, 1 << 20, 24, 40);
+	takes(16.5, 12, 12, 12);
+}
+
+/*
+ * One that does not fit, in each place of a chunk: too far, too large, crooked, before the chunk's first, of another
+ * size, in another's place. In chunks of all alike, and of small ones that differ.
+ */
 static void odd_ones(void **state)
 {
 	static const struct block_place odd[] = {
 		{HEAP + (1 << 20), 24},
+		{HEAP + (1ull << 40), 24},
 		{HEAP + 4096, UINT16_MAX + 1},
+		{HEAP + 4096, UINT32_MAX + 1ull},
 		{HEAP + 4096 + 3, 1},
 		{HEAP - 8, 24},
 		{UINT64_MAX, 0},
 		{0, UINT64_MAX},
 		{HEAP, 24},
 		{HEAP, 0},
+		{HEAP + 8, 24},
 	};
 	struct block_place places[3 * BLOCK_CHUNK];
 
 	(void)state;
-	for (size_t kind = 0; kind < sizeof(odd) / sizeof(*odd); kind++) {
-		for (size_t at = 0; at < 3 * BLOCK_CHUNK; at++) {
-			for (uint64_t i = 0; i < 3 * BLOCK_CHUNK; i++)
-				places[i] = i == at ? odd[kind]
-						    : (struct block_place){HEAP + 32 * i, 24};
-			check(places, 3 * BLOCK_CHUNK);
-		}
+	for (size_t i = 0; i < 3 * BLOCK_CHUNK * sizeof(odd) / sizeof(*odd) * 2; i++) {
+		const size_t at = i % (3 * BLOCK_CHUNK), kind = i / (3 * BLOCK_CHUNK) / 2;
+		const bool alike = i / (3 * BLOCK_CHUNK) % 2;
+
+		for (uint64_t k = 0; k < 3 * BLOCK_CHUNK; k++)
+			places[k] = k == at ? odd[kind]
+					    : (struct block_place){HEAP + 32 * k,
+								   24 - (alike ? 0 : 8 * (k % 2))};
+		check(places, 3 * BLOCK_CHUNK);
 	}
 }
 
@@ -115,7 +141,7 @@ static void any_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(small),
+		cmocka_unit_test(bytes_of_a_block),
 		cmocka_unit_test(odd_ones),
 		cmocka_unit_test(any_order),
 	};

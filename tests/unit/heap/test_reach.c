@@ -490,6 +490,7 @@ static void holders(void **state)
 	fake_word(image, HEAP + 8, HEAP + 320);
 	fake_finish(image);
 	assert_int_equal(reach_new(image, &options, &reach), 0);
+	reach_settle(reach);
 	assert_int_equal(reach_holder(reach, 0), DATA + 0x40);
 	assert_int_equal(reach_holder(reach, 1), tls - 16);
 	assert_int_equal(reach_holder(reach, 2), low + 16);

@@ -469,7 +469,8 @@ static void look_at_sparse(bool rows, bool repeated, const char *expected)
 	struct heap_image *image = fake_image(sparse_maps);
 	struct class_groups *groups = class_groups_new();
 	struct type_table *table = type_table_new();
-	const uint32_t known[] = {CLASS_NO_GROUP, CLASS_NO_GROUP};
+	unsigned char nothing[16];
+	const struct packed known = {nothing, CLASS_KNOWN_BITS};
 	struct class_types *types;
 	uint32_t leaf, type, group;
 	uint64_t moved = repeated ? 0x100 : 0;
@@ -499,7 +500,8 @@ static void look_at_sparse(bool rows, bool repeated, const char *expected)
 	fake_block(image, HEAP, 48);
 	fake_block(image, SPARSE, SPARSE_SIZE);
 	fake_finish(image);
-	types = class_types_new(image, groups, known);
+	memset(nothing, 0xff, sizeof(nothing));
+	types = class_types_new(image, groups, &known);
 	assert_non_null(types);
 	assert_int_equal(class_types_take(types, table, 0, "/bin/shop"), 0);
 	assert_int_equal(class_types_root_count(types), 1);
