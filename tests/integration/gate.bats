@@ -288,6 +288,25 @@ child_with() {
 	end_target
 }
 
+# Where it comes to them late, with hundreds, it would have fallen back more and more, and not have ended for minutes.
+@test "children that have ended when it comes to them cost it no look at their allocator" {
+	need strace
+	# The tool keeps its number, and strace is another process.
+	printf '#!/bin/bash\nexec strace -D -qq -e trace=pread64 -o %q %q "$@"\n' "$D/reads" "$TOOL" >"$D/tool"
+	chmod +x "$D/tool"
+	start_target "$TARGETS/ledger" 0
+	TOOL=$D/tool attach --gate --children late
+	kill -STOP "$TOOL_PID"
+	tell 'fork 20'
+	kill -CONT "$TOOL_PID"
+	snap
+	gated
+	holds '.lost.short_children == 60'
+	# The text of the C library is read for the first process, not for each.
+	[[ $(grep -cE ' = [0-9]{6,}$' "$D/reads") -lt 20 ]] || fail "it reads the text $(grep -cE ' = [0-9]{6,}$' "$D/reads") times"
+	stop_tool
+}
+
 @test "python's multiprocessing, by fork and spawn: every child is counted to its end" {
 	MODE=''
 	cat >"$D/work.py" <<-'END'

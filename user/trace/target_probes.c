@@ -7,6 +7,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/process/proc.h"
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
 #include "user/trace/make_way.h"
@@ -76,6 +77,14 @@ static int target_make_way(const struct target *target, const struct probe_set *
 	return err;
 }
 
+/* A child that has ended by the time that we come to it, for one. */
+static bool target_has_no_memory(const struct target *target)
+{
+	struct proc_stat stat;
+
+	return proc_stat(proc_memory_id(target->pid), &stat) || stat.state == 'Z';
+}
+
 /*
  * A gate in place of the allocator's probes, where there is to be one. 1: it has one; 0: it is to
  * have probes; -ENXIO: it does not map the allocator; or another -errno.
@@ -97,6 +106,9 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	/* There is nothing to put a gate before yet: it comes when the object does. */
 	if (!target_maps(target, set->provider->object))
 		return -ENXIO;
+	/* To decide where its jumps are to stand takes milliseconds. */
+	if (target_has_no_memory(target))
+		return -ESRCH;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
