@@ -155,6 +155,104 @@ forged() {
 	[[ $(grep -c 'stacks without frames' "$D/tool.err") -eq 1 ]] || fail 'said more than once'
 }
 
+# forged_is PROGRAM: the Python function is there that it says it is in.
+forged_is() {
+	[[ -x $TARGETS/$1 ]] || skip 'not on this machine'
+	T_PID=
+	run_target "$TARGETS/$1"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach
+	echo plain >&"$T_IN"
+	target_line 'done'
+	snap
+	holds '[.stacks[] | select(.live.bytes == 5001).frames[] | select(.kind == "python").function] == ["for?ge"]'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
+@test "Python: code that begins within a page of the file, behind another segment" {
+	forged_is forged_python.lld
+}
+
+so_many_messages() { # COUNT
+	[[ $(grep -c 'frames of Python 3.11.2 (forged_python.so)' "$D/tool.err") -eq $1 ]]
+}
+
+@test "Python: in a library that is closed and opened elsewhere" {
+	local round
+
+	[[ -x $TARGETS/forged_dl ]] || skip 'not on this machine'
+	T_PID=
+	run_target "$TARGETS/forged_dl"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach -v
+	for round in 1 2 3; do
+		echo open >&"$T_IN"
+		target_line 'done'
+		until_true "$DEADLINE" so_many_messages "$round" || fail "round $round: it was not found"
+		echo go >&"$T_IN"
+		target_line 'done'
+		echo close >&"$T_IN"
+		target_line 'done'
+	done
+	snap
+	holds '[.stacks[] | select(.live.bytes > 5000 and .live.bytes < 20000) | .live.count, (.frames | map(select(.kind == "python").function))] == [3, ["for?ge"]]'
+	holds '.lost.python_frames == 0'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
+# doctor_says_of PROGRAM PATTERN
+doctor_says_of() {
+	T_PID=
+	run_target "$TARGETS/$1"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	run_tool doctor -p "$T_PID"
+	grep -Eq -- "$2" <<<"$OUT" || fail "$1: $OUT"
+	run_tool -p "$T_PID" -n 1 -i 100ms
+	[[ -z ${3-} ]] || grep -Eq -- "$3" <<<"$ERR" || fail "$1: $ERR"
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+}
+
+@test "Python: doctor and the tool say what is recognised, and why there are no frames" {
+	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
+	doctor_says_of forged_python '^    Python 3\.11\.2: stacks have its functions'
+	doctor_says_of forged_python.new '^    Python 4\.0\.0: no frames of it.*layout' 'no frames of Python .forged_python.new 4\.0\.0.: the layout'
+	doctor_says_of forged_python.hidden '^    Python: no frames of it.*exports nothing' 'no frames of Python .forged_python.hidden.: it is linked'
+}
+
+# The interpreter's file and the script are nowhere but in there.
+@test "Python: in a chroot with a mount namespace of its own" {
+	has_python_frames
+	T_PID=
+	mkdir "$D/root"
+	run_target unshare -m "$BASH" -c '
+		mount -t tmpfs none "$1" && cd "$1" && mkdir usr proc tmp && mount --rbind /usr usr && mount -t proc proc proc || exit 1
+		for link in lib lib64 bin etc; do [[ ! -L /$link ]] || cp -P "/$link" "$link"; done
+		[[ -e lib64 ]] || { mkdir lib64 lib; mount --bind /lib64 lib64; mount --bind /lib lib; }
+		cp -L /usr/bin/python3 python-of-its-own && cp "$2" app.py && exec env PYTHONHASHSEED=0 PYTHONHOME=/usr chroot . /python-of-its-own /app.py' - \
+		"$D/root" "$HERE/../targets/leak_python.py"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach
+	echo >&"$T_IN"
+	target_line '['
+	printf '%s\n' "$LINE" >"$D/truth"
+	snap
+	printf '%s\n' "$SNAP" >"$D/result"
+	"$HERE/managed_python.py" "$D/truth" "$D/result" || fail 'in a chroot'
+	jq -e 'all(.[].stack[0]; .file == "/app.py")' "$D/truth" >/dev/null || fail "$(<"$D/truth")"
+	echo >&"$T_IN"
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
 @test "Python: one that is none: frames in circles, without memory, of other objects" {
 	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
 	each_mode forged

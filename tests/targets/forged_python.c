@@ -5,9 +5,10 @@
  * caller; "far": one whose caller is in no memory; "other": one whose code is no code object; "text": one whose name
  * says that it is 2^60 characters long, and whose table is in no memory; "place": one that is outside of its code;
  * "code": one whose code is in no memory; "state": the thread's state is in none; "edge1" and "edge2": one and the same
- * code object, made from a text, with another table, which ends where the memory does.
+ * code object, made from a text, with another table, which ends where the memory does. As a library it is tests/targets/forged_dl.c's.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,10 @@ struct {
 	} key;
 	uint8_t after[1024];
 } _PyRuntime;
-const unsigned long Py_Version = 0x030b02f0;
+#ifndef FORGED_VERSION
+#define FORGED_VERSION 0x030b02f0
+#endif
+const unsigned long Py_Version = FORGED_VERSION;
 object PyCode_Type, PyUnicode_Type, PyBytes_Type;
 
 extern void *PyGILState_GetThisThreadState(void);
@@ -103,26 +107,37 @@ __attribute__((noinline)) void *_PyEval_EvalFrameDefault(size_t size)
 	return block;
 }
 
+/* False: it cannot be done. */
+bool forged_begin(void)
+{
+	if (pthread_key_create((pthread_key_t *)&_PyRuntime.key.key, NULL))
+		return false;
+	_PyRuntime.key.initialised = 1;
+	edge = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (edge == MAP_FAILED || mprotect((char *)edge + 4096, 4096, PROT_NONE))
+		return false;
+	edge += 4096 / sizeof(*edge);
+	return !pthread_setspecific((pthread_key_t)_PyRuntime.key.key, &state) &&
+	       !PyGILState_GetThisThreadState();
+}
+
+bool forged_call(const char *how, size_t size)
+{
+	forge(how);
+	return _PyEval_EvalFrameDefault(size) != NULL;
+}
+
 int main(void)
 {
 	size_t size = 5001;
 	char how[32];
 
-	if (pthread_key_create((pthread_key_t *)&_PyRuntime.key.key, NULL))
-		return 1;
-	_PyRuntime.key.initialised = 1;
-	edge = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (edge == MAP_FAILED || mprotect((char *)edge + 4096, 4096, PROT_NONE))
-		return 1;
-	edge += 4096 / sizeof(*edge);
-	if (pthread_setspecific((pthread_key_t)_PyRuntime.key.key, &state) ||
-	    PyGILState_GetThisThreadState())
+	if (!forged_begin())
 		return 1;
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	while (fgets(how, sizeof(how), stdin)) {
-		forge(how);
-		if (!_PyEval_EvalFrameDefault(size++))
+		if (!forged_call(how, size++))
 			return 1;
 		printf("done\n");
 		fflush(stdout);

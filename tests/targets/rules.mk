@@ -149,14 +149,24 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(targets_go_env_$(subst .,,$(suffix $@))) \
 		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .
 
-# Exports what an interpreter exports.
+# Exports what an interpreter exports; of a version that nobody knows; not that it does; as a library; by a linker that packs segments.
+targets_forged := forged_python forged_python.new forged_python.hidden forged_python.so
+targets_have_lld := $(if $(targets_native),$(shell command -v ld.lld 2>/dev/null))
 ifeq ($(MACHINE),x86_64)
-TARGETS += $(targets_out)/forged_python
+TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl
+ifneq ($(targets_have_lld),)
+TARGETS += $(targets_out)/forged_python.lld
 endif
-$(targets_out)/forged_python: $(targets_src)/forged_python.c $(targets_src)/rules.mk
+endif
+targets_forged_flags := -rdynamic
+targets_forged_flags.new := -rdynamic -DFORGED_VERSION=0x040000f0
+targets_forged_flags.hidden := -static
+targets_forged_flags.so := -fPIC -shared -Wl,-Bsymbolic
+targets_forged_flags.lld := -rdynamic -fuse-ld=lld
+$(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_python.lld: $(targets_src)/forged_python.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
-	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic $< -o $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_forged_flags$(suffix $@)) $< -o $@
 
 targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))
 ifneq ($(targets_have_java),)
