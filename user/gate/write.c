@@ -2,6 +2,7 @@
 #include "user/gate/write.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "user/base/clock.h"
@@ -37,19 +38,26 @@ static int write_once(pid_t pid, const struct stop_piece *pieces, size_t count, 
 	return err;
 }
 
+static bool write_is_worth_another_try(int err)
+{
+	return err == -EAGAIN || err == -ETIMEDOUT || err == -ECANCELED;
+}
+
 int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
 		   char reason[static REASON_MAX])
 {
 	const struct timespec pause = {.tv_nsec = BREAK_NS};
+	bool unknown = false;
 	int err = -EAGAIN;
 
-	for (int i = 0, late = 0; i < TRIES && (err == -EAGAIN || err == -ETIMEDOUT); i++) {
+	for (int i = 0, late = 0; i < TRIES && write_is_worth_another_try(err); i++) {
 		if (i)
 			nanosleep(&pause, NULL);
 		err = write_once(pid, pieces, count, pause_ns, reason);
-		/* On a busy machine its threads may take their time to stop. */
-		if (err == -ETIMEDOUT && ++late == LATE_TRIES)
+		unknown |= err == -ECANCELED;
+		/* On a busy machine its threads may take their time to stop, and we ours. */
+		if (err && err != -EAGAIN && ++late == LATE_TRIES)
 			break;
 	}
-	return err;
+	return err && unknown ? -ECANCELED : err;
 }

@@ -12,8 +12,9 @@
 
 /*
  * All of them or none, while every thread of the process stands still; where one stands in the midst
- * of it, it is tried again. *pause_ns is raised to the longest time for which it stood. 0, or -errno
- * with the reason: -ESRCH, -ESTALE (it is not as expected), …
+ * of it, or its time was over before we came to it, it is tried again. *pause_ns is raised to the
+ * longest time for which it stood. 0, or -errno with the reason: -ESRCH, -ESTALE (it is not as
+ * expected), -ECANCELED (who held it ended: some may be written) …
  */
 int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
 		   char reason[static REASON_MAX]);
