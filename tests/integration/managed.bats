@@ -176,6 +176,33 @@ forged_is() {
 	forged_is forged_python.lld
 }
 
+# Recorded memory of versions that the machine need not have.
+@test "Python: frames of each version as its own memory was" {
+	local program wanted played=0
+
+	for program in "$TARGETS"/recorded_python.*; do
+		[[ -x $program ]] || skip 'not on this machine'
+		T_PID=
+		run_target "$program"
+		target_line 'ready '
+		T_PID=${LINE#ready }
+		attach
+		echo >&"$T_IN"
+		target_line '['
+		wanted=$LINE
+		snap
+		holds "[.stacks[] | select(.live.bytes == 5001)] | length == 1 and .[0].end == \"complete\" and
+			(.[0].frames | map(select(.kind == \"python\") | {function, file, line}) == $wanted)"
+		holds 'all(.stacks[].frames[]; .function != "_PyEval_EvalFrameDefault")'
+		holds '.lost.python_frames == 0'
+		exec {T_IN}>&-
+		wait "$T_PID" || fail "the target ended with status $?"
+		tool_ends
+		played=$((played + 1))
+	done
+	((played >= 5)) || fail "$played of them"
+}
+
 so_many_messages() { # COUNT
 	[[ $(grep -c 'frames of Python 3.11.2 (forged_python.so)' "$D/tool.err") -eq $1 ]]
 }

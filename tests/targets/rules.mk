@@ -168,6 +168,16 @@ $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_python.lld: $(targets
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_forged_flags$(suffix $@)) $< -o $@
 
+# A file for each version of CPython whose memory was recorded.
+targets_recorded := $(patsubst tests/golden/python/%.h,$(targets_out)/recorded_python.%,$(wildcard tests/golden/python/*.h))
+ifeq ($(MACHINE),x86_64)
+TARGETS += $(targets_recorded)
+endif
+$(targets_recorded): $(targets_out)/recorded_python.%: $(targets_src)/recorded_python.c tests/golden/python/%.h $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic -DIMAGE_FILE='"$(abspath tests/golden/python/$*.h)"' $< -o $@
+
 targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))
 ifneq ($(targets_have_java),)
 TARGETS += $(targets_out)/leak_java/LeakJava.class
