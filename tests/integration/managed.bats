@@ -200,7 +200,7 @@ forged_is() {
 		tool_ends
 		played=$((played + 1))
 	done
-	((played >= 5)) || fail "$played of them"
+	((played >= 6)) || fail "$played of them"
 }
 
 so_many_messages() { # COUNT
