@@ -176,6 +176,61 @@ forged_is() {
 	forged_is forged_python.lld
 }
 
+# Each process has its functions at other addresses.
+@test "Python: --merge: what processes of one script have allocated in one function is one stack" {
+	has_python_frames
+	printf '%s\n' 'import ctypes' 'def leak():' '    ctypes.CDLL(None).malloc(ctypes.c_size_t(300001))' 'leak()' >"$D/merge.py"
+	timeout 60 "$TOOL" --merge -f json -T 10000 --sort alloc -o "$D/report" --children exact -- \
+		sh -c 'for i in 1 2 3; do /usr/bin/python3 "$1"; done; exit 0' - "$D/merge.py" 2>"$D/tool.err" 3>&- || fail "status $?"
+	SNAP=$(jq -c 'select(.comm == "python3")' "$D/report")
+	holds '.processes == 3 and ([.stacks[] | select(.alloc.bytes == 900003)] | length == 1 and .[0].alloc.count == 3 and .[0].live.count == 3)'
+	holds "[.stacks[] | select(.alloc.bytes == 900003).frames[] | select(.kind == \"python\") | [.function, .file, .line]] ==
+		[[\"leak\", \"$D/merge.py\", 3], [\"<module>\", \"$D/merge.py\", 4]]"
+}
+
+@test "Python: what holds a block, and in which functions both were allocated" {
+	has_python_frames
+	cat >"$D/held.py" <<-'EOF'
+		import ctypes
+		import os
+		import sys
+
+		malloc = ctypes.CDLL(None).malloc
+		malloc.argtypes = [ctypes.c_size_t]
+		malloc.restype = ctypes.c_void_p
+
+
+		def outer():
+		    return ctypes.c_void_p(malloc(20000))
+
+
+		def inner(block):
+		    ctypes.c_void_p.from_address(block.value + 8).value = malloc(10000)
+
+
+		print("ready", os.getpid(), flush=True)
+		sys.stdin.readline()
+		kept = outer()
+		inner(kept)
+		print("done", flush=True)
+		sys.stdin.readline()
+	EOF
+	T_PID=
+	run_target /usr/bin/python3 "$D/held.py"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach --verdict --max-pause 1m
+	echo >&"$T_IN"
+	target_line 'done'
+	snap
+	holds '[.stacks[] | select(.live.bytes == 10000 or .live.bytes == 20000) | [.frames[] | select(.kind == "python").function]] |
+		sort == [["inner", "<module>"], ["outer", "<module>"]]'
+	holds '[.stacks[] | select(.live.bytes == 10000)][0] | .verdict.reachable.count == 1 and (.held_by | length > 1 and .[-1] == "a block of 19.5 KiB from outer")'
+	echo >&"$T_IN"
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
 # Recorded memory of versions that the machine need not have.
 @test "Python: frames of each version as its own memory was" {
 	local program wanted played=0

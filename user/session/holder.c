@@ -29,6 +29,11 @@ const char *holder_allocator(struct trace *trace, const struct snapshot *snapsho
 	    trace_name_stack(trace, snapshot->target_id, snapshot->stacks[stack].id, &frames,
 			     &count))
 		return NULL;
+	/* Where a runtime has called C, its function says more than the way through C: PyList_New, ffi_call. */
+	for (size_t i = 1; i < count; i++) {
+		if (!frame_in_object(frames[i]) && frames[i]->function)
+			return frames[i]->function;
+	}
 	frame = frames_allocating(frames, count, ALLOCATING_NEW);
 	return frame ? frames[frame]->function : NULL;
 }
