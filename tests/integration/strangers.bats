@@ -144,6 +144,7 @@ held_without_tool() {
 	since=$EPOCHREALTIME
 }
 
+# bats test_tags=alone
 @test "kill -9 of the tool while it is to see to a child: the child goes on at once" {
 	need_hold
 	held_without_tool
@@ -155,6 +156,7 @@ held_without_tool() {
 	end_target
 }
 
+# bats test_tags=alone
 @test "a child that is killed as it waits is gone at once" {
 	need_hold
 	held_without_tool
@@ -164,6 +166,7 @@ held_without_tool() {
 	end_target
 }
 
+# bats test_tags=alone
 @test "a tool that does not answer costs a process and its children five seconds, once; what was missed is said" {
 	need_hold
 	held_without_tool
