@@ -34,7 +34,8 @@ agrees() {
 	local class classes=("${@:3}")
 
 	[[ ${#classes[@]} -gt 0 ]] || classes=(definite indirect possible reachable)
-	start_target "$TARGETS/$1"
+	high "$1"
+	start_target "${HIGH[@]}" "$TARGETS/$1"
 	look
 	BEFORE=$LOOK
 	tell "$2"

@@ -152,6 +152,13 @@ run_target() {
 	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
 }
 
+# high PROGRAM: HIGH, what to start it by. A static one whose verdicts are compared has its heap where no number looks like an address, right behind
+# it (tests/targets/rules.mk), which the kernel would put somewhere else.
+high() {
+	HIGH=()
+	[[ $1 != *static ]] || HIGH=(setarch -R)
+}
+
 # need PROGRAM: skips the test without it.
 need() {
 	command -v "$1" >/dev/null || skip "no $1"

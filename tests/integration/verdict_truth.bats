@@ -8,7 +8,8 @@ load lib.bash
 
 # truthful PROGRAM COMMAND [OPTION…]: judged twice: looking changes nothing.
 truthful() {
-	start_target "$TARGETS/$1"
+	high "$1"
+	start_target "${HIGH[@]}" "$TARGETS/$1"
 	attach --verdict "${@:3}"
 	tell "$2"
 	snap
@@ -115,7 +116,8 @@ both() {
 
 # At the end of a command that was launched everything is known: nothing is from before.
 run_to_its_end() {
-	printf 'all\nquit\n' | timeout "$DEADLINE" "$TOOL" --verdict --max-pause 1m -f json -T 100000 -o "$D/out.json" -- "$TARGETS/$1" >"$D/run.out" \
+	high "$1"
+	printf 'all\nquit\n' | "${HIGH[@]}" timeout "$DEADLINE" "$TOOL" --verdict --max-pause 1m -f json -T 100000 -o "$D/out.json" -- "$TARGETS/$1" >"$D/run.out" \
 		2>"$D/tool.err" 3>&- || fail "status $?"
 	TRUTH=$(grep '"phase":"quit"' "$D/run.out")
 	SNAP=$(jq -c 'select(.final)' "$D/out.json")
