@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/kcmp.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -98,6 +99,27 @@ int proc_stat(pid_t pid, struct proc_stat *out)
 	int err = proc_read_file(pid, "stat", 4096, &text, &len);
 
 	return err ? err : proc_stat_parse(text, out);
+}
+
+static int proc_read_ran(pid_t pid, uint64_t *ran_ns)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int err = proc_read_file(pid, "schedstat", 4096, &text, &len);
+
+	if (err)
+		return err;
+	return sscanf(text, "%" SCNu64, ran_ns) == 1 ? 0 : -EBADMSG;
+}
+
+int proc_ran_ns(pid_t pid, uint64_t *ran_ns)
+{
+	uint64_t own = 0;
+
+	/* Zeros stand there as well where it is not counted. We have run. */
+	if (proc_read_ran(getpid(), &own) || !own)
+		return -ENOTSUP;
+	return proc_read_ran(pid, ran_ns);
 }
 
 int proc_comm(pid_t pid, char comm[16])

@@ -27,6 +27,12 @@ int proc_stat(pid_t pid, struct proc_stat *out);
 /* Parses one line of that file; for proc_stat() and tests. 0 or -EBADMSG. */
 int proc_stat_parse(const char *text, struct proc_stat *out);
 
+/*
+ * How long the main thread of a process has been on a processor, in ns (/proc/PID/schedstat). 0, or
+ * -errno, not logged: -ENOTSUP where the kernel does not count that.
+ */
+int proc_ran_ns(pid_t pid, uint64_t *ran_ns);
+
 /* The name of a process's main thread. comm is left alone on failure. 0 or -errno. */
 int proc_comm(pid_t pid, char comm[16]);
 

@@ -17,8 +17,9 @@
 #include "user/trace/slots.h"
 #include "user/trace/spawn.h"
 
-/* A vfork child calls exec within a millisecond. */
+/* A vfork child that runs calls exec within a millisecond. */
 #define SETTLED_NS 20000000
+#define RAN_NS	   (SETTLED_NS / 2)
 
 int sharers_start(struct trace *trace)
 {
@@ -150,6 +151,19 @@ void sharers_expect(struct trace *trace)
 		timerfd_settime(trace->sharers_fd, 0, &soon, NULL);
 }
 
+/*
+ * It has not run for as long as a vfork child does, nor gone to sleep, which such a child does not:
+ * it waits for a processor, for the disk its program is on, or for a debugger.
+ */
+static bool sharer_has_yet_to_run(pid_t pid)
+{
+	struct proc_stat stat;
+	uint64_t ran;
+
+	return !proc_stat(pid, &stat) && stat.state != 'S' && !proc_ran_ns(pid, &ran) &&
+	       ran < RAN_NS;
+}
+
 void sharers_settle(struct trace *trace)
 {
 	uint64_t expired, now = monotonic_ns();
@@ -159,9 +173,16 @@ void sharers_settle(struct trace *trace)
 	if (read(trace->sharers_fd, &expired, sizeof(expired)) != sizeof(expired))
 		return;
 	while ((pid = spawn_table_unsettled(trace->spawns, now - SETTLED_NS / 2)) != 0) {
-		spawn_table_settle(trace->spawns, pid);
+		bool shares;
+
 		target = target_by_id(trace, spawn_table_parent(trace->spawns, pid));
-		if (!target || !proc_shares(target->pid, pid))
+		shares = target && proc_shares(target->pid, pid);
+		if (shares && sharer_has_yet_to_run(pid)) {
+			spawn_table_postpone(trace->spawns, pid, now);
+			continue;
+		}
+		spawn_table_settle(trace->spawns, pid);
+		if (!shares)
 			continue;
 		/* Until now what it did was not seen, but by gates, which are in the memory. */
 		if (target->has_probes)

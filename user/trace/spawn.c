@@ -67,6 +67,14 @@ pid_t spawn_table_unsettled(const struct spawn_table *table, uint64_t since_ns)
 	return 0;
 }
 
+void spawn_table_postpone(struct spawn_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct spawn *spawn = spawn_find(table, pid);
+
+	if (spawn)
+		spawn->time_ns = time_ns;
+}
+
 void spawn_table_settle(struct spawn_table *table, pid_t pid)
 {
 	struct spawn *spawn = spawn_find(table, pid);

@@ -27,6 +27,8 @@ void spawn_table_add(struct spawn_table *table, pid_t pid, uint32_t parent, uint
 uint32_t spawn_table_parent(const struct spawn_table *table, pid_t pid);
 /* One that has been there since `since_ns` (CLOCK_MONOTONIC) or longer, has not called exec and is not settled; 0: none. */
 pid_t spawn_table_unsettled(const struct spawn_table *table, uint64_t since_ns);
+/* It has been there since then only. */
+void spawn_table_postpone(struct spawn_table *table, pid_t pid, uint64_t time_ns);
 /* It lives on in its parent's memory, as one that shares it. */
 void spawn_table_settle(struct spawn_table *table, pid_t pid);
 /* Any one of that parent's; 0: it has none. */

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/auxv.h>
@@ -41,6 +42,22 @@ static void test_stat_parse(void **state)
 				&stat),
 		0);
 	assert_string_equal(stat.comm, "kworker/u5:2-ev");
+}
+
+/* Time on a processor goes on for one who computes. A kernel that does not count it says so. */
+static void test_ran(void **state)
+{
+	uint64_t before, ran = 0;
+
+	(void)state;
+	if (proc_ran_ns(getpid(), &before) == -ENOTSUP) {
+		print_message("the kernel does not count it\n");
+		skip();
+	}
+	assert_true(before > 0);
+	while (ran <= before)
+		assert_int_equal(proc_ran_ns(getpid(), &ran), 0);
+	assert_int_equal(proc_ran_ns(INT_MAX, &ran), -ESRCH);
 }
 
 static void test_self(void **state)
@@ -244,13 +261,10 @@ static void test_sharers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat_parse),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_cmdline),
-		cmocka_unit_test(test_children),
-		cmocka_unit_test(test_pid_namespace),
-		cmocka_unit_test(test_without_main_thread),
+		cmocka_unit_test(test_stat_parse),    cmocka_unit_test(test_self),
+		cmocka_unit_test(test_ran),	      cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
+		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_without_main_thread),
 		cmocka_unit_test(test_sharers),
 	};
 
