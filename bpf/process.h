@@ -119,8 +119,10 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 
 	if (!info)
 		return 0;
-	if (config.task_storage)
+	if (config.task_storage) {
 		bpf_task_storage_delete(&thread_storage, task);
+		bpf_task_storage_delete(&python_threads, task);
+	}
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);
 	if ((info->flags & TARGET_VFORK) && !(info->flags & TARGET_FOLLOW)) {

@@ -13,14 +13,25 @@
 /* Of a string: what comes before its characters, and the first of them. */
 #define PYTHON_TEXT_WORDS 12
 
-/* A thread's scratch; too large for the BPF stack, and not to be shared by preempted programs. */
+/* Stacks of a thread whose slots are at hand; a power of two. */
+#define PYTHON_KNOWN_SLOTS 16
+
+/*
+ * What is remembered of a thread, and its scratch; too large for the BPF stack, and not to be shared by
+ * preempted programs.
+ */
 struct python_thread {
+	struct python_row row; /* of python_rows, as it was at row_epoch */
+	uint32_t row_epoch;    /* of struct shared; 0: unknown */
+	uint32_t target_id;    /* whose it is, and whose slots: an exec drops them */
+	struct {
+		uint64_t stack_id; /* 0: none */
+		uint64_t slot;
+	} known[PYTHON_KNOWN_SLOTS];
 	uint64_t frame; /* the next one */
 	uint64_t hash;
-	uint32_t target_id;
 	uint32_t count;
 	uint32_t cut; /* there are more than can be taken down */
-	uint32_t pad;
 	uint64_t text[PYTHON_TEXT_WORDS];
 	uint8_t frame_bytes[128]; /* python_row.frame_bytes of them are read */
 	uint8_t code_bytes[256];  /* python_row.code_bytes */

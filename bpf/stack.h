@@ -64,9 +64,8 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	return slot_without_stack(key->target_id);
 }
 
-/* The Python functions of a stack; both NULL where there are none. */
+/* The Python functions of a stack; NULL where there are none. */
 struct stack_python {
-	const struct python_row *row;
 	struct python_thread *thread;
 };
 
@@ -74,21 +73,40 @@ struct stack_python {
 #define stack_python_hash(python) 0
 #define stack_python_tell(python) 0
 #else
-/* False: there is no memory to follow them, and what they are is not known. */
-static __always_inline bool stack_python_follow(struct stack_python *python, uint32_t target_id)
+/* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
+static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
+					       uint32_t epoch)
 {
 	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
+
+	if (!row)
+		return false;
+	py->row = *row;
+	py->target_id = target_id;
+	py->row_epoch = epoch;
+	__builtin_memset(py->known, 0, sizeof(py->known));
+	return true;
+}
+
+/*
+ * False: there is no memory to follow them, and what they are is not known. `epoch`: of the thread's
+ * target.
+ */
+static __always_inline bool stack_python_follow(struct stack_python *python, uint32_t target_id,
+						uint32_t epoch)
+{
 	struct python_thread *py;
 
-	if (!row || !config.task_storage)
+	if (!config.task_storage)
 		return true;
 	py = bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(), NULL,
 				  BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!py)
 		return false;
-	py->target_id = target_id;
-	python_follow(row, py);
-	python->row = row;
+	if ((py->row_epoch != epoch || py->target_id != target_id) &&
+	    !stack_python_renew(py, target_id, epoch))
+		return true;
+	python_follow(&py->row, py);
 	python->thread = py;
 	return true;
 }
@@ -102,7 +120,7 @@ static __always_inline uint64_t stack_python_hash(const struct stack_python *pyt
 /* 0, or what user space has to know of them could not be sent. */
 static __always_inline int stack_python_tell(const struct stack_python *python)
 {
-	return stack_python_hash(python) ? python_tell(python->row, python->thread) : 0;
+	return stack_python_hash(python) ? python_tell(&python->thread->row, python->thread) : 0;
 }
 #endif
 
@@ -238,15 +256,23 @@ static __always_inline uint32_t stack_slot_python(uint32_t flags, struct thread_
 	struct stack_key key = {.target_id = target_id, .stack_id = walk_id};
 	struct stack_python python = {};
 	uint32_t *found;
+	uint64_t known;
 
-	if (!stack_python_follow(&python, target_id)) {
+	if (!stack_python_follow(&python, target_id, thread->target_epoch)) {
 		count_lost(target_id, LOST_FRAMES);
 		return slot_without_stack(target_id);
 	}
 	if (walk_id != ABI_NO_SLOT) {
 		if (stack_python_hash(&python))
 			key.stack_id = unwind_mix_ids(walk_id, stack_python_hash(&python));
+		known = key.stack_id % PYTHON_KNOWN_SLOTS;
+		if (python.thread && python.thread->known[known].stack_id == key.stack_id)
+			return (uint32_t)python.thread->known[known].slot;
 		found = bpf_map_lookup_elem(&stacks, &key);
+		if (found && python.thread) {
+			python.thread->known[known].stack_id = key.stack_id;
+			python.thread->known[known].slot = *found;
+		}
 		if (found)
 			return *found;
 	}
