@@ -123,7 +123,8 @@ struct slot_info {
 	 * and there is no variance
 	 */
 	uint8_t weighed;
-	uint8_t pad[2];
+	uint8_t arena; /* its blocks are a runtime's arenas: struct pool_row */
+	uint8_t pad;
 };
 _Static_assert(sizeof(struct slot_info) == 16, "ABI");
 
@@ -242,6 +243,16 @@ struct target_info {
  */
 #define TARGET_PYTHON 32u
 
+/*
+ * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
+ * mappings are its.
+ */
+struct pool_row {
+	uint64_t start, end; /* of the runtime's code: who maps them lies there */
+	uint64_t sizes[2];   /* they have one of these, in bytes; both 0: any */
+};
+_Static_assert(sizeof(struct pool_row) == 32, "ABI");
+
 struct bad_free_key {
 	uint32_t target_id;
 	uint8_t kind;			   /* enum bad_free_kind */
@@ -313,8 +324,9 @@ struct stack_event {
 	uint32_t slot;
 	uint32_t tid;
 	uint16_t frame_count;
-	uint8_t end; /* enum stack_end */
-	uint8_t pad[5];
+	uint8_t end;   /* enum stack_end */
+	uint8_t arena; /* what is mapped there is a runtime's: struct pool_row */
+	uint8_t pad[4];
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };

@@ -115,9 +115,8 @@ static __always_inline void unmap_inside(struct thread_state *thread, uint32_t t
 		count_lost(target_id, LOST_PARTIAL_UNMAP);
 		return;
 	}
-	count_cut(value->slot, value->size, address - start);
-	value->size = address - start;
-	thread->mmap_size = value->size;
+	count_cut(value, address - start);
+	thread->mmap_size = address - start;
 }
 
 SEC("uprobe")
@@ -139,16 +138,15 @@ int unmap_enter(struct pt_regs *ctx)
 		return 0;
 	}
 	if (size >= value.size) {
-		count_free(value.slot, value.size);
+		count_free_of(&value);
 		return 0;
 	}
 	/* The front is cut off. */
-	count_cut(value.slot, value.size, value.size - size);
-	value.size -= size;
+	count_cut(&value, value.size - size);
 	key.address = address + size;
 	key.target_id = target.id;
 	if (live_put(&key, &value, BPF_ANY)) {
-		count_free(value.slot, value.size);
+		count_free_of(&value);
 		count_lost(target.id, LOST_LIVE_FULL);
 	}
 	if (thread && thread->mmap_address == address) {

@@ -9,6 +9,7 @@
 #include "bpf/badfree.h"
 #include "bpf/current.h"
 #include "bpf/pending.h"
+#include "bpf/pool.h"
 #include "bpf/stack.h"
 
 #define MAP_FAILED  ((uint64_t)-1)
@@ -103,13 +104,31 @@ static __always_inline void count_nested(uint32_t target_id)
 		__sync_fetch_and_add(&stats->nested, 1);
 }
 
+/* Does the call that is entered map an arena? A variable would have the verifier go on twice. */
+static __always_inline bool maps_arena(const struct thread_state *thread)
+{
+	return *(volatile uint8_t *)&thread->event.arena;
+}
+
+/* The slot of a stack that maps arenas. */
+static __always_inline void mark_arenas(uint32_t slot)
+{
+	struct slot_info *info = bpf_map_lookup_elem(&slot_infos, &slot);
+
+	/* What has no stack shares its slot with others. */
+	if (!info || !info->stack_id)
+		return;
+	info->arena = 1;
+	info->weighed = config.sample_bytes != 0;
+}
+
 /* 0: the return is wanted; 1: it is not (a session then skips it). */
 static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 {
 	struct thread_state *thread = NULL;
 	uint64_t size, sp = regs_sp(ctx);
 	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
-	bool wanted;
+	bool wanted, arena;
 	struct target_info target;
 	struct pending *p;
 	uint32_t id;
@@ -119,7 +138,8 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	id = target.id;
 	size = requested_size(ctx, cookie);
 	wanted = size >= config.min_size && size <= config.max_size;
-	if (cookie.op == OP_MMAP && !mmap_holds_memory(ctx))
+	arena = cookie.op == OP_MMAP && pool_maps(ctx, id, size);
+	if (cookie.op == OP_MMAP && !arena && (!config.mmap || !mmap_holds_memory(ctx)))
 		return 1;
 	if (!wanted && !cookie.nests && !config.mmap)
 		return 1;
@@ -127,6 +147,7 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 1;
+	thread->event.arena = arena;
 	if (thread->depth && pending_nested(thread, sp, regs_ip(ctx))) {
 		count_nested(id);
 		return pending_tail_call(thread, sp) ? 0 : 1;
@@ -135,7 +156,8 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		count_nested(id);
 		return 1;
 	}
-	if (wanted && config.sample_bytes)
+	/* An arena is a sample already. */
+	if (wanted && config.sample_bytes && !maps_arena(thread))
 		wanted = sample_hit(thread, size);
 	if (!wanted && !cookie.nests) {
 		if (config.mmap)
@@ -149,13 +171,15 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	p->size = size;
 	p->target_id = id;
 	p->op = resize ? OP_REALLOC : cookie.op;
+	p->flags = (cookie.bare ? PENDING_BARE : 0) | (maps_arena(thread) ? PENDING_ARENA : 0);
 	p->slot = wanted ? stack_slot(ctx, 0, 0, thread, &target) : ABI_NO_SLOT;
+	if (maps_arena(thread))
+		mark_arenas(p->slot);
 	if (resize)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
 	else
 		p->old_address = regs_argument(ctx, cookie.ptr_arg);
 	p->family = CHECK_FREES ? alloc_family_at(thread, sp, cookie.family) : 0;
-	p->flags = cookie.bare ? PENDING_BARE : 0;
 	if (cookie.bare) {
 		p->ip = regs_ip(ctx);
 		bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)sp);
@@ -224,7 +248,9 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	 */
 	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
-	live_insert(p->target_id, address, p->size, 0, p->slot, p->op == OP_MMAP);
+	live_insert(p->target_id, address, p->size,
+		    p->flags & PENDING_ARENA && config.sample_bytes ? p->size : 0, p->slot,
+		    p->op == OP_MMAP);
 	if (CHECK_FREES)
 		note_allocated(thread, p->target_id, sp, address, (uint32_t)p->family);
 	if (p->op == OP_MMAP) {

@@ -168,6 +168,8 @@ static __always_inline uint32_t free_slot(struct pt_regs *ctx, const struct targ
 {
 	struct thread_state *thread = current_thread_new(target);
 
+	if (thread)
+		thread->event.arena = 0;
 	return thread ? stack_slot(ctx, 0, 0, thread, target) : ABI_NO_SLOT;
 }
 

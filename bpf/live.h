@@ -109,17 +109,20 @@ static __always_inline void count_kept(const struct live_value *block)
 		__sync_fetch_and_add(&c->variance, sample_variance(block->size, weight));
 }
 
-/* A part of the block is gone, the block itself lives on. */
-static __always_inline void count_cut(uint32_t slot, uint64_t old_bytes, uint64_t new_bytes)
+/* Only new_bytes are left of the block, which lives on. One that is weighed stands for itself alone. */
+static __always_inline void count_cut(struct live_value *block, uint64_t new_bytes)
 {
-	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
+	struct stack_counters *c = bpf_map_lookup_elem(&counters, &block->slot);
 
-	if (config.sample_bytes) {
-		count_free(slot, old_bytes);
-		count_alloc(slot, new_bytes);
+	if (config.sample_bytes && !block->weighed) {
+		count_free(block->slot, block->size);
+		count_alloc(block->slot, new_bytes);
 	} else if (c) {
-		__sync_fetch_and_add(&c->free_bytes, old_bytes - new_bytes);
+		__sync_fetch_and_add(&c->free_bytes, block->size - new_bytes);
 	}
+	if (block->weighed)
+		block->weighed = new_bytes;
+	block->size = new_bytes;
 }
 
 /*

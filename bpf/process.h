@@ -9,6 +9,7 @@
 #include "bpf/hold.h"
 #include "bpf/loss.h"
 #include "bpf/number.h"
+#include "bpf/pool.h"
 #include "bpf/python.h"
 #include "bpf/unwind.h"
 
@@ -88,6 +89,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	}
 	unwind_forked(info->id, fresh.id);
 	python_forked(info->id, fresh.id);
+	pool_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
@@ -100,6 +102,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 			hold_call_off(child);
 		bpf_map_delete_elem(&targets, &child_tgid);
 		python_forgotten(fresh.id);
+		pool_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
 	return 0;

@@ -31,7 +31,7 @@ static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 	if (info->target_id != target_id) {
 		info->stack_id = 0;
 		info->end = STACK_END_NO_MAPPING;
-		info->weighed = 0;
+		info->weighed = info->arena = 0;
 		info->target_id = target_id;
 		shared.bare_slots = 1;
 	}
@@ -51,7 +51,7 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 		return slot_without_stack(key->target_id);
 	info->stack_id = key->stack_id;
 	info->end = end;
-	info->weighed = 0;
+	info->weighed = info->arena = 0;
 	info->target_id = key->target_id;
 	if (!bpf_map_update_elem(&stacks, key, &slot, BPF_NOEXIST))
 		return slot;
@@ -153,6 +153,7 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 		goto discard;
 	copy->stack.walk_id = copy->stack.stack_id;
 	copy->stack.runtime = stack_python_hash(python);
+	copy->stack.arena = thread->event.arena;
 	if (copy->stack.runtime)
 		copy->stack.stack_id = unwind_mix_ids(copy->stack.stack_id, copy->stack.runtime);
 	key.stack_id = copy->stack.stack_id;

@@ -30,6 +30,7 @@ struct pending {
 #define PENDING_BARE 1u /* has no return probe */
 #define PENDING_UNWOUND \
 	2u /* PENDING_BARE: the stack has been unwound since, perhaps this call with it */
+#define PENDING_ARENA 4u /* counts as what it is, under sampling too */
 
 struct thread_state {
 	struct target_info target; /* what the process was at target_epoch */

@@ -47,6 +47,7 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 0;
+	thread->event.arena = 0;
 	slot = stack_slot(ctx, pc, weighed ? UNWIND_INSIDE : 0, thread, &target);
 	if (slot == ABI_NO_SLOT)
 		return 0;

@@ -48,6 +48,7 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->interval_ns = merge_larger(to->interval_ns, from->interval_ns);
 	to->final &= from->final;
 	to->children_late |= from->children_late;
+	amount_add(&to->arenas, &from->arenas);
 	to->unknown_frees += from->unknown_frees;
 	/* Of sums of both kinds something is estimated. */
 	to->sample_bytes = merge_larger(to->sample_bytes, from->sample_bytes);

@@ -98,6 +98,8 @@ static void put_report(struct json *to, const struct export_options *options,
 	json_put_amount(to, "live", &s->live);
 	json_put_amount(to, "alloc", &s->alloc);
 	json_put_amount(to, "free", &s->free);
+	if (s->arenas.count)
+		json_put_amount(to, "arenas", &s->arenas);
 	json_put_growth(to, r->delta_bytes, r->delta_count, s->interval_ns, NULL);
 	json_put_untraced(to, &s->growth);
 	json_number(to, "unknown_frees", s->unknown_frees);

@@ -109,6 +109,19 @@ static void text_put_totals(const struct text_page *page)
 			text_plural(s->unknown_frees, "free", "frees"));
 }
 
+/* They are live as a whole, whatever is in them. */
+static void text_put_arenas(const struct text_page *page)
+{
+	const struct amount *arenas = &page->s->arenas;
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+
+	if (arenas->count)
+		fprintf(page->out,
+			"arenas %s of live in %s: a runtime's own memory, in which it has its "
+			"objects, used or not\n",
+			format_bytes(human, arenas->bytes), format_grouped(count, arenas->count));
+}
+
 /* What was not seen: without it the totals would pass for all that there is. */
 static void text_put_untraced(const struct text_page *page)
 {
@@ -260,6 +273,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 {
 	text_put_head(page);
 	text_put_totals(page);
+	text_put_arenas(page);
 	text_put_untraced(page);
 	if (page->options->verbose)
 		text_put_ends(page);

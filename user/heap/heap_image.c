@@ -36,6 +36,7 @@ void heap_image_free(struct heap_image *image)
 	free(image->ended);
 	block_list_free(&image->old);
 	free(image->claimed);
+	free(image->arenas);
 	free(image->in_hand);
 	free(image);
 }
@@ -115,6 +116,8 @@ void heap_image_finish(struct heap_image *image)
 	if (image->weight_count)
 		qsort(image->weights, image->weight_count, sizeof(*image->weights),
 		      heap_weight_order);
+	if (image->arena_count)
+		qsort(image->arenas, image->arena_count, sizeof(*image->arenas), heap_block_order);
 	heap_image_finish_dead(image);
 }
 
@@ -172,6 +175,14 @@ int heap_image_set_room(struct heap_image *image, size_t block, uint64_t end)
 	if (!image->room)
 		return -ENOMEM;
 	image->room[block] = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	return 0;
+}
+
+int heap_image_add_arena(struct heap_image *image, const struct heap_block *arena)
+{
+	if (!RESERVE_ITEM(image->arenas, image->arena_count, image->arena_room, 16))
+		return -ENOMEM;
+	image->arenas[image->arena_count++] = *arena;
 	return 0;
 }
 

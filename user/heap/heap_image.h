@@ -75,6 +75,12 @@ struct heap_image {
 	struct heap_range *claimed;
 	size_t claimed_count;
 	/*
+	 * by address: live blocks that are a runtime's arenas. They are none of the blocks: what the runtime
+	 * has made of one are, where its books are known, and otherwise it is memory like any other
+	 */
+	struct heap_block *arenas;
+	size_t arena_count, arena_room;
+	/*
 	 * addresses of blocks that a thread may be about to give out or take back, so that nothing need lead to
 	 * them; heap_image_hold()
 	 */
@@ -159,6 +165,9 @@ int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size);
 
 /* Enters ranges of image->claimed, which overlap none that is there. 0 or -ENOMEM. */
 int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count);
+
+/* Enters one of image->arenas; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
+int heap_image_add_arena(struct heap_image *image, const struct heap_block *arena);
 
 /* Enters one of image->in_hand. 0 or -ENOMEM. */
 int heap_image_hold(struct heap_image *image, uint64_t block);

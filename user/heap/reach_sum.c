@@ -19,15 +19,47 @@ static void reach_round_counts(struct amount classes[VERDICT_CLASSES])
 		classes[i].count = (classes[i].count + 32768) >> 16;
 }
 
+/*
+ * A runtime keeps its arenas for as long as it likes, so each is reachable, whatever is in it. One stands
+ * for itself alone, under sampling too.
+ */
+static void reach_sum_arenas(const struct heap_image *image, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < image->arena_count; i++) {
+		const struct heap_block *arena = &image->arenas[i];
+		const struct amount one = {arena->size, 1};
+
+		amount_add(&snapshot->verdict.classes[VERDICT_REACHABLE], &one);
+		if (arena->stack < snapshot->stack_count)
+			amount_add(&snapshot->stacks[arena->stack].verdict[VERDICT_REACHABLE],
+				   &one);
+	}
+}
+
+/* Does the block lie in an arena? *at: of the arenas, and of blocks in the order of their addresses. */
+static bool reach_in_arena(const struct heap_image *image, const struct heap_block *block,
+			   size_t *at)
+{
+	while (*at < image->arena_count &&
+	       image->arenas[*at].address + image->arenas[*at].size <= block->address)
+		(*at)++;
+	return *at < image->arena_count && image->arenas[*at].address <= block->address;
+}
+
 void reach_sum(const struct reach *r, struct snapshot *snapshot)
 {
 	const struct heap_image *image = reach_image(r);
+	size_t at = 0;
 
 	for (size_t i = 0; i < image->block_count; i++) {
 		const struct heap_block block = heap_block_at(image, i);
 		const struct amount one = reach_weighed(image, &block);
 		enum verdict_class class = reach_class(r, i);
 
+		/* Its bytes are the arena's, and count once; that nothing leads to it is said nowhere else. */
+		if (block.stack == HEAP_OLD && class == VERDICT_REACHABLE &&
+		    reach_in_arena(image, &block, &at))
+			continue;
 		if (block.stack == HEAP_OLD) {
 			snapshot->verdict.before[class].bytes += block.size;
 			snapshot->verdict.before[class].count++;
@@ -40,5 +72,6 @@ void reach_sum(const struct reach *r, struct snapshot *snapshot)
 	reach_round_counts(snapshot->verdict.classes);
 	for (size_t i = 0; i < snapshot->stack_count; i++)
 		reach_round_counts(snapshot->stacks[i].verdict);
+	reach_sum_arenas(image, snapshot);
 	snapshot->verdict.unknown_bytes = reach_unknown_bytes(r);
 }

@@ -14,6 +14,7 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_KIND_JAVA] = "java",	[FRAME_KIND_GO] = "go",
 		[FRAME_KIND_RUBY] = "ruby",	[FRAME_KIND_PHP] = "php",
 		[FRAME_KIND_PERL] = "perl",	[FRAME_KIND_DOTNET] = "dotnet",
+		[FRAME_KIND_ARENA] = "arena",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == FRAME_KINDS, "a name for every kind");

@@ -18,6 +18,8 @@ enum frame_kind {
 	FRAME_KIND_PHP,
 	FRAME_KIND_PERL,
 	FRAME_KIND_DOTNET,
+	/* no code: stands in the place of mmap(), by which a runtime has made its own pool larger */
+	FRAME_KIND_ARENA,
 	FRAME_KINDS,
 };
 

@@ -88,6 +88,11 @@ struct snapshot {
 	uint64_t sample_bytes;
 	uint64_t attached; /* enum attached_by */
 	struct amount live, alloc, free;
+	/*
+	 * of live: memory that a runtime has mapped for its own pool, one for all the objects in it. The
+	 * stack, whose first frame is FRAME_KIND_ARENA, is that of the object for which there was no room
+	 */
+	struct amount arenas;
 	uint64_t unknown_frees;
 	/* live blocks of all targets, where they were not looked at for some stack's age; 0: they were */
 	uint64_t ages_unread;

@@ -27,6 +27,8 @@ enum snapshot_field {
 	SNAPSHOT_GROWN_WHERE = 16,
 	SNAPSHOT_AGES_UNREAD = 17,
 	SNAPSHOT_ATTACHED = 18,
+	SNAPSHOT_ARENA_BYTES = 19,
+	SNAPSHOT_ARENA_COUNT = 20,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -42,6 +44,8 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN_UNTRACED, struct snapshot, growth.untraced),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_AGES_UNREAD, struct snapshot, ages_unread),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_ATTACHED, struct snapshot, attached),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_ARENA_BYTES, struct snapshot, arenas.bytes),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_ARENA_COUNT, struct snapshot, arenas.count),
 	{0},
 };
 

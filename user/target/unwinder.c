@@ -31,6 +31,16 @@ static const struct alloc_fn leavers[] = {
 	ROW("_exit", OP_LEAVE),
 	ROW("_Exit", OP_LEAVE),
 };
+static const struct alloc_fn mappers[] = {
+	{.name = "mmap", .shown = "mmap", .op = OP_MMAP, .size_arg = 2, .mmap = true},
+	{.name = "mmap64", .shown = "mmap", .op = OP_MMAP, .size_arg = 2, .mmap = true},
+	{.name = "munmap",
+	 .shown = "munmap",
+	 .op = OP_MUNMAP,
+	 .ptr_arg = 1,
+	 .size_arg = 2,
+	 .mmap = true},
+};
 static const struct alloc_fn loaders[] = {
 	ROW("_dl_debug_state", OP_LOADED),
 };
@@ -182,6 +192,13 @@ int loader_find(struct object *object, struct provider **out)
 		.exported = true,
 		.object = "_r_debug",
 	};
+
+	return unwinder_find_rows(object, &rows, out);
+}
+
+int mapper_find(struct object *object, struct provider **out)
+{
+	const struct rows rows = {.items = mappers, .count = ARRAY_SIZE(mappers), .exported = true};
 
 	return unwinder_find_rows(object, &rows, out);
 }

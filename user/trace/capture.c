@@ -202,7 +202,8 @@ static double capture_weigh(struct capture *c, const struct live_entry *entry)
 {
 	double weight;
 
-	if (!entry->value.weighed)
+	/* Arenas are weighed too, under sampling. */
+	if (!entry->value.weighed || !c->image->weights)
 		return heap_image_weight(entry->value.size, c->trace->options.sample_bytes);
 	weight = entry->value.size ? (double)entry->value.weighed / (double)entry->value.size : 1;
 	c->image->weights[c->image->weight_count++] =
@@ -210,11 +211,34 @@ static double capture_weigh(struct capture *c, const struct live_entry *entry)
 	return weight;
 }
 
+/* stack: its index in the snapshot, HEAP_NO_STACK: none of them. 0 or -ENOMEM. */
+static int capture_take_block(struct capture *c, const struct live_entry *entry, uint32_t stack,
+			      uint64_t age_ns)
+{
+	uint64_t age_ms = age_ns / NS_PER_MS;
+	const struct heap_block block = {
+		.address = entry->address,
+		.size = entry->value.size,
+		.stack = stack,
+		.age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
+	};
+	bool arena = stack != HEAP_NO_STACK && c->trace->slot_infos[entry->value.slot].arena;
+	double weight = arena ? 1 : capture_weigh(c, entry);
+
+	if (stack != HEAP_NO_STACK)
+		capture_note_age(c, &c->snapshot->stacks[stack], &block, weight, age_ns);
+	if (arena)
+		return heap_image_add_arena(c->image, &block);
+	c->image->entered[c->image->block_count++] = block;
+	return 0;
+}
+
 static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX])
 {
 	struct snapshot *s = c->snapshot;
 	uint32_t *by_slot, slots;
 	struct live_clock clock;
+	int err = 0;
 
 	if (c->live_err)
 		return refuse(reason, c->live_err,
@@ -232,23 +256,15 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 	}
 	for (size_t i = 0; c->trace->options.older_ns && i < s->stack_count; i++)
 		s->stacks[i].older = (struct amount){0};
-	for (size_t i = 0; i < c->live.count; i++) {
+	for (size_t i = 0; !err && i < c->live.count; i++) {
 		const struct live_entry *entry = &c->live.entries[i];
-		struct heap_block *block = &c->image->entered[c->image->block_count++];
-		uint64_t age_ns = live_age_ns(&clock, entry->value.time);
-		double weight = capture_weigh(c, entry);
+		uint32_t slot = entry->value.slot;
 
-		block->address = entry->address;
-		block->size = entry->value.size;
-		block->stack =
-			entry->value.slot < slots ? by_slot[entry->value.slot] : HEAP_NO_STACK;
-		block->age_ms = age_ns / NS_PER_MS < UINT32_MAX ? (uint32_t)(age_ns / NS_PER_MS)
-								: UINT32_MAX;
-		if (block->stack != HEAP_NO_STACK)
-			capture_note_age(c, &s->stacks[block->stack], block, weight, age_ns);
+		err = capture_take_block(c, entry, slot < slots ? by_slot[slot] : HEAP_NO_STACK,
+					 live_age_ns(&clock, entry->value.time));
 	}
 	free(by_slot);
-	return 0;
+	return err ? refuse(reason, err, "no memory for its live blocks") : 0;
 }
 
 static bool capture_all_known(const struct capture *c)

@@ -14,6 +14,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/late_probes.h"
+#include "user/trace/pool_rows.h"
 #include "user/trace/python_names.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/python_stack.h"
@@ -337,7 +338,8 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 		entry->pid = target->pid;
 		memcpy(entry->places, places, place_count * sizeof(places[0]));
 		entry->nested = event_is_nested(trace, target, locations, count);
-		event_name_allocator(trace, entry);
+		if (!event->arena || !pool_rows_name(trace, target, entry))
+			event_name_allocator(trace, entry);
 	}
 	if (entry && id != event->stack_id)
 		stack_table_finish(trace->stacks, target->id, event->stack_id, id, end);
@@ -374,6 +376,7 @@ static void event_handle_stack_copy(struct trace *trace, const struct stack_copy
 	}
 	event.walk_id = event.stack_id;
 	event.runtime = copy->stack.runtime;
+	event.arena = copy->stack.arena;
 	/* Then what it is is known only with the functions' names. */
 	if (event.runtime)
 		event.stack_id = copy->stack.stack_id;

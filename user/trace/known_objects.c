@@ -89,7 +89,8 @@ void known_object_tell_kernel(const struct trace *trace, struct known_object *kn
 	/* A gate is made for each process that maps the allocator, which is to wait for it. */
 	if (trace->options.gate && known->probes[KNOWN_ALLOCATOR].set)
 		return;
-	if (!known->told && !known->probes[KNOWN_TELLER].set)
+	/* Nor of a runtime with a pool: the programs are told of each process that has one. */
+	if (!known->told && !known->probes[KNOWN_TELLER].set && !runtime_pool(known->runtime, 0))
 		known_tell_kernel(trace, known, true);
 	known->told = true;
 }
@@ -147,6 +148,16 @@ static bool provides_operators(const struct probe_set *set)
 	return false;
 }
 
+/* With --mmap an allocator's probes are on them already; -O is about one object's functions only. */
+static bool known_wants_mapper(const struct trace_options *options, const struct probe_set *set)
+{
+	for (size_t i = 0; set && i < set->provider->count; i++) {
+		if (set->provider->fns[i].fn->mmap)
+			return false;
+	}
+	return options->usdt != TRACE_USDT_ONLY && !options->providers.object;
+}
+
 /*
  * What the object has for a role, if the role is wanted: 0 and *out, or an error: nothing. The
  * allocator's comes first, for it may have the operators with it.
@@ -175,6 +186,10 @@ static int known_look_for(const struct trace *trace, const struct known_object *
 			       : -ENOENT;
 	case KNOWN_LOADER:
 		return options->wait_loaded ? loader_find(object, out) : -ENOENT;
+	case KNOWN_MAPPER:
+		return known_wants_mapper(options, known->probes[KNOWN_ALLOCATOR].set)
+			       ? mapper_find(object, out)
+			       : -ENOENT;
 	default:
 		return -ENOENT;
 	}
@@ -258,6 +273,7 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 			known->probes[role].set = NULL;
 		}
 	}
+	known->runtime = runtime_of(object);
 	known->python = known_python_look(object);
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
 	if (!known->hh.tbl) {

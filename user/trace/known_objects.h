@@ -12,6 +12,7 @@
 #include "bpf/unwind_abi.h"
 #include "user/process/object.h"
 #include "user/target/cpython.h"
+#include "user/target/runtime.h"
 #include "user/trace/state.h"
 
 /* What an object may have functions for that get probes. */
@@ -22,6 +23,7 @@ enum known_role {
 	KNOWN_LEAVER,	 /* ends the process; with hold_at_end */
 	KNOWN_OPERATORS, /* C++'s, without an allocator; with check_frees */
 	KNOWN_LOADER,	 /* loads libraries; with wait_loaded */
+	KNOWN_MAPPER,	 /* maps memory; for targets whose runtime has a pool: pool_rows.h */
 	KNOWN_ROLES,
 };
 
@@ -43,6 +45,7 @@ struct known_object {
 	uint64_t id;		       /* object_id(): the key */
 	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
 	struct known_probes probes[KNOWN_ROLES];
+	enum runtime runtime;
 	struct known_python *python; /* NULL: it is something else */
 	bool told;		     /* known_object_tell_kernel() */
 	UT_hash_handle hh;

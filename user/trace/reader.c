@@ -91,7 +91,8 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 	stack->live.count = stack->alloc.count - stack->free.count;
 	if (info->weighed || trace->options.sample_bytes) {
 		stack->error_bytes =
-			info->weighed
+			info->arena ? 0
+			: info->weighed
 				? sampling_error_weighed(
 					  stack->live.bytes,
 					  slots_stats(trace, info->target_id)->tells_every)
@@ -188,6 +189,8 @@ static bool reader_add_stack(struct snapshot *snapshot, const struct trace *trac
 	reader_fill_stack(stack, trace, slot, now, ages);
 	if (!stack->alloc.count || reader_is_nested(trace, target->id, stack))
 		return false;
+	if (trace->slot_infos[slot].arena)
+		amount_add(&snapshot->arenas, &stack->live);
 	snapshot->stack_count++;
 	return reader_take_final_id(stack, trace, target);
 }

@@ -7,6 +7,7 @@
 #include "user/trace/bad_frees_read.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/python_names.h"
+#include "user/trace/pool_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/slots.h"
@@ -48,6 +49,7 @@ void reclaim_ended(struct trace *trace)
 		runtime_chains_remove_target(trace->chains, target->id);
 		python_names_remove_target(trace->python, target->id);
 		python_rows_drop(trace, target->id);
+		pool_rows_drop(trace, target->id);
 		target_id_give(trace, target->id);
 		target_free(trace, target);
 	}

@@ -12,6 +12,7 @@
 #include "user/freeze/freeze.h"
 #include "user/gate/gate.h"
 #include "user/target/image.h"
+#include "user/target/runtime.h"
 #include "user/trace/detach.h"
 #include "user/trace/state.h"
 
@@ -72,9 +73,10 @@ struct target {
 	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;	   /* it could, but its functions had been traced already */
 	bool has_python; /* python_rows.h: the programs know its interpreter, or knew it */
-	bool has_names;	 /* the symbolizer knows the process */
-	bool alive;	 /* TARGET_REMOVED: its process may go on */
-	bool gone;	 /* its pidfd says so, while events are taken in: target_life.h */
+	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
+	bool has_names;			 /* the symbolizer knows the process */
+	bool alive;			 /* TARGET_REMOVED: its process may go on */
+	bool gone; /* its pidfd says so, while events are taken in: target_life.h */
 
 	struct image *image;
 	uint64_t published;	  /* image_generation() of what the unwinder has */

@@ -11,6 +11,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
 #include "user/trace/make_way.h"
+#include "user/trace/pool_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
@@ -193,6 +194,8 @@ static bool target_wants(const struct target *target, enum known_role role)
 		 * anyway.
 		 */
 		return !target->late;
+	case KNOWN_MAPPER:
+		return target->pool;
 	case KNOWN_LEAVER:
 	case KNOWN_OPERATORS:
 		return true;
@@ -281,6 +284,7 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 			teller_look_at(trace, target, image_range_at(target->image, i)->object);
 	}
 	python_rows_look(trace, target);
+	pool_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		struct object *object = image_range_at(target->image, i)->object;
 

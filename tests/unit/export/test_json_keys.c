@@ -112,6 +112,7 @@ static void print_everything(struct json_object *set)
 	s.sample_bytes = 4096;
 	s.attached = ATTACHED_BY_USDT;
 	s.ages_unread = 300000;
+	s.arenas.count = 1;
 	s.growth = (struct growth){.anon = 3, .untraced = 2, .where = "a mapping"};
 	s.verdict.state = VERDICT_TAKEN;
 	s.verdict.before[VERDICT_DEFINITE].count = 1;

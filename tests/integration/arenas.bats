@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What CPython and PHP map for objects of theirs, against their own books: each arena is a live block, with the stack that needed it.
+
+load lib.bash
+
+setup() {
+	[[ $EUID -eq 0 ]] || skip 'needs root'
+	fresh
+}
+
+# Bytes and number of arenas that are live, were mapped and unmapped, by the stacks that say so. Stacks of which nothing is live are there (--sort alloc).
+arenas_by_stack='[.stacks[] | select(.frames[0].kind == "arena")] |
+	{live: map(.live.bytes) | add, count: map(.live.count) | add, mapped: map(.alloc.count) | add, unmapped: map(.free.count) | add}'
+
+need_pymalloc() {
+	/usr/bin/python3 -c 'import sys; sys._debugmallocstats()' 2>/dev/null || skip 'this python3 has no arenas'
+	/usr/bin/python3 -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 15))' || skip 'this python3 is not one of 3.10 to 3.14'
+}
+
+# books NAME: what CPython had at that time.
+books() {
+	jq ".books.$1" <<<"$TRUTH"
+}
+
+# start_python [OPTION…]: python3 as target, which has some arenas already. BEFORE: what its books say then.
+start_python() {
+	need_pymalloc
+	start_target /usr/bin/python3 "$HERE/arenas.py"
+	attach "$@"
+	tell before
+	BEFORE=$TRUTH
+}
+
+# same_arenas: the snapshot has the arenas that CPython has mapped since BEFORE and not given back, each once, and says how many bytes of the live ones they are.
+same_arenas() {
+	snap
+	jq -e --argjson before "$BEFORE" --argjson now "$TRUTH" '. as $snap |
+		($snap | '"$arenas_by_stack"') as $seen | ($now.books.mapped - $before.books.mapped) as $mapped |
+		($now.books.unmapped - $before.books.unmapped) as $unmapped |
+		$mapped > 0 and $seen.mapped == $mapped and $seen.unmapped == $unmapped and
+		$seen.count == $mapped - $unmapped and $seen.live == $seen.count * $now.books.size and
+		($snap.arenas // {bytes: 0, count: 0}) == {bytes: $seen.live, count: $seen.count} and
+		$snap.live.bytes == ([$snap.stacks[].live.bytes] | add) and
+		([$snap.lost[]] | add) == 0' <<<"$SNAP" >/dev/null ||
+		fail "$(jq -c "[($arenas_by_stack), .arenas, .live, .lost]" <<<"$SNAP"), then: $BEFORE"
+}
+
+python_arenas() {
+	start_python --no-default-suppressions
+	tell grow
+	same_arenas
+	# The function for whose objects there was no room, and its line.
+	jq -e '[.stacks[] | select(.frames[0].kind == "arena") | select(any(.frames[]; .kind == "python" and .function == "keep" and .line > 0)) | .live.count] | add >= 10' \
+		<<<"$SNAP" >/dev/null || [[ $PYTHON_FRAMES == no ]] || fail "$(jq -c '[.stacks[] | select(.frames[0].kind == "arena").frames | map(.function)]' <<<"$SNAP")"
+	tell drop
+	[[ $(books unmapped) -gt 0 ]] || fail 'CPython has kept its arenas'
+	same_arenas
+	end_target
+}
+
+@test "CPython's arenas are live blocks, as many as its own books have" {
+	/usr/bin/python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || PYTHON_FRAMES=no
+	[[ $STACKS != fp ]] || PYTHON_FRAMES=no
+	each_mode python_arenas
+}
+
+at_work=('/usr/bin/python3' "$BATS_TEST_DIRNAME/arenas.py")
+
+started() {
+	printf 'grow\nquit\n' | timeout "$((4 * DEADLINE))" "$TOOL" -f json -i 1h -T 100000 --sort alloc --attach "$MODE" -o "$D/result" -- "${at_work[@]}" >"$D/said" 2>"$D/tool.err" 3>&- || fail "status $?"
+	TRUTH=$(tail -n 1 "$D/said")
+	SNAP=$(tail -n 1 "$D/result")
+	jq -e --argjson now "$TRUTH" '. as $snap | ($snap | '"$arenas_by_stack"') as $seen |
+		$seen.mapped == $now.books.mapped and $seen.count == $now.books.mapped - $now.books.unmapped and $snap.arenas.bytes == $seen.count * $now.books.size' <<<"$SNAP" >/dev/null ||
+		fail "$(jq -c "[($arenas_by_stack), .arenas, .lost]" <<<"$SNAP"), not $TRUTH"
+}
+
+@test "a program that the tool starts has all of its arenas" {
+	need_pymalloc
+	probe_modes
+	each_mode started
+}
+
+@test "other mappings of CPython's process are none" {
+	start_python
+	tell others
+	snap
+	[[ $(field '.arenas' "$SNAP") == null ]] || fail "$(field .arenas "$SNAP")"
+	end_target
+}
+
+# with_options OPTION…: nothing counts twice, and arenas under sampling as what they are.
+with_options() {
+	start_python --no-default-suppressions "$@"
+	tell large
+	tell grow
+	same_arenas
+	end_target
+}
+
+@test "with --mmap an arena counts once" {
+	with_options --mmap
+	# What malloc maps for large blocks is not there a second time.
+	[[ $(field '.live.bytes' "$SNAP") -lt $(field '.arenas.bytes + 8 * 1048576 + 4 * 1048576' "$SNAP") ]] || fail "$(field .live "$SNAP")"
+}
+
+@test "under sampling each arena counts as what it is" {
+	with_options -s 64K
+	[[ $(field '[.stacks[] | select(.frames[0].kind == "arena").error_bytes // 0] | add' "$SNAP") == 0 ]] || fail 'they have an error'
+}
+
+@test "under sampling by few samples, too" {
+	with_options -s 64M
+}
+
+php_chunks() {
+	start_target php "$HERE/arenas.php"
+	attach
+	tell before
+	BEFORE=$(field .mapped "$TRUTH")
+	for command in grow huge grow drop; do
+		tell "$command"
+		snap
+		[[ $(field '.arenas.bytes // 0' "$SNAP") -eq $(($(field .mapped "$TRUTH") - BEFORE)) ]] || fail "$command: $(field .arenas "$SNAP"), not $(field .mapped "$TRUTH") - $BEFORE"
+		[[ $command != grow || $(field '.arenas.bytes' "$SNAP") -gt 20000000 ]] || fail "$command: $(field .arenas "$SNAP")"
+		jq -e "$arenas_by_stack"'.live == '"$(field '.arenas.bytes // 0' "$SNAP")" <<<"$SNAP" >/dev/null || fail "$(jq -c "$arenas_by_stack" <<<"$SNAP")"
+		[[ $(field '[.lost[]] | add' "$SNAP") == 0 ]] || fail "$(field .lost "$SNAP")"
+	done
+	end_target
+}
+
+@test "PHP's chunks and huge blocks are what memory_get_usage() says" {
+	need php
+	each_mode php_chunks
+}
+
+@test "a verdict: arenas are reachable, and what is in them counts once" {
+	start_python --verdict --no-default-suppressions
+	tell grow
+	same_arenas
+	jq -e '. as $snap | ($snap.verdict | [.definite, .indirect, .possible, .reachable] | map(.bytes) | add) == $snap.live.bytes and
+		([$snap.stacks[] | select(.frames[0].kind == "arena") | .verdict.reachable.bytes] | add) == $snap.arenas.bytes and
+		$snap.verdict.before_attach.reachable.bytes < 8 * 1048576' <<<"$SNAP" >/dev/null || fail "$(jq -c '[.live, .arenas, .verdict]' <<<"$SNAP")"
+	end_target
+}
+
+@test "an inspection of a traced process has each byte once" {
+	start_python --verdict --inspect --no-default-suppressions
+	tell grow
+	snap
+	json_line
+	jq -e '[.groups[].live.bytes] | add < 60 * 1048576' <<<"$LINE" >/dev/null || fail "$LINE"
+	jq -e '(.verdict | [.definite, .indirect, .possible, .reachable] | map(.bytes) | add) < .memory.rss_anon_bytes' <<<"$LINE" >/dev/null || fail "$(jq -c '[.verdict, .memory]' <<<"$LINE")"
+	end_target
+}
+
+@test "a forked child has arenas of its own" {
+	local child
+
+	need_hold
+	start_python --children exact --no-default-suppressions
+	tell fork
+	truth child
+	child=$(field .pid "$TRUTH")
+	PIDS+=("$child")
+	snap "$child"
+	jq -e --argjson truth "$TRUTH" '. as $snap | ($snap | '"$arenas_by_stack"') as $seen |
+		$seen.mapped == $truth.books.mapped - $truth.before.mapped and $seen.mapped > 10 and $snap.arenas.count == $seen.count' <<<"$SNAP" >/dev/null ||
+		fail "$(jq -c "[($arenas_by_stack), .arenas, .lost]" <<<"$SNAP"), not $TRUTH"
+	kill -KILL "$child"
+	end_target
+}
+
+# recorded NAME COMMANDS: a recording of a python3 that does so, and TRUTH.
+recorded() {
+	printf "$2" | timeout "$((4 * DEADLINE))" "$TOOL" record -i 1h -o "$D/$1.mlb" -- "${at_work[@]}" >"$D/said" 2>"$D/tool.err" 3>&- || fail "status $?"
+	TRUTH=$(tail -n 1 "$D/said")
+}
+
+@test "in a recording, its report, in other formats and in what differs" {
+	local label='arena growth, sampled: one per MiB'
+
+	need_pymalloc
+	recorded less 'quit\n'
+	recorded more 'grow\nquit\n'
+	"$TOOL" report -f json -T 100000 "$D/more.mlb" >"$D/result"
+	jq -e --argjson now "$TRUTH" '.arenas.count == $now.books.mapped - $now.books.unmapped and .arenas.bytes == .arenas.count * $now.books.size and
+		([.stacks[] | select(.frames[0].kind == "arena") | .live.bytes] | add) == .arenas.bytes' <(tail -n 1 "$D/result") >/dev/null || fail "$(tail -n 1 "$D/result" | jq -c .arenas), not $TRUTH"
+	"$TOOL" report "$D/more.mlb" >"$D/text"
+	grep -Eq '^arenas [0-9.]+ MiB of live in [0-9]+: a runtime' "$D/text" || fail "$(head -n 5 "$D/text")"
+	grep -Fq "    $label  " "$D/text" || fail "$(head -n 40 "$D/text")"
+	"$TOOL" report -f folded "$D/more.mlb" | grep -Fq "$label" || fail 'nothing of it in folded stacks'
+	"$TOOL" report -f pprof -o "$D/of.pprof" "$D/more.mlb"
+	zcat "$D/of.pprof" | grep -aFq "$label" || fail 'nothing of it in a profile'
+	"$TOOL" diff "$D/less.mlb" "$D/more.mlb" >"$D/text"
+	grep -Fq "$label" "$D/text" || fail "$(head -n 40 "$D/text")"
+}
+
+@test "in the sum of several processes" {
+	need_pymalloc
+	cat >"$D/two.sh" <<-'EOF'
+		printf 'grow\nquit\n' | "$@" >"$D/said.1" &
+		printf 'grow\ngrow\nquit\n' | "$@" >"$D/said.2"
+		wait
+	EOF
+	export D
+	timeout "$((4 * DEADLINE))" "$TOOL" --merge -f json -i 1h -T 100000 -o "$D/result" -- bash "$D/two.sh" "${at_work[@]}" 2>"$D/tool.err" 3>&- || fail "status $?"
+	jq -se --slurpfile one <(tail -n 1 "$D/said.1") --slurpfile two <(tail -n 1 "$D/said.2") '
+		[.[] | select(.arenas)][-1] | .processes == 2 and .arenas.count == $one[0].books.mapped + $two[0].books.mapped - $one[0].books.unmapped - $two[0].books.unmapped' \
+		"$D/result" >/dev/null || fail "$(jq -c '[.pid, .comm, .processes, .arenas]' "$D/result"), not $(tail -qn 1 "$D"/said.?)"
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * CPython's arenas: Objects/obmalloc.c, ARENA_BITS (Include/internal/pycore_obmalloc.h), 20 from 3.10 on, 18 before.
+ * PHP's chunks: ZEND_MM_CHUNK_SIZE (Zend/zend_alloc_sizes.h); what is larger is a mapping of its own, of any size.
+ */
+#include "user/target/runtime.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/process/elf_open.h"
+
+/* What only this runtime exports. */
+static const struct runtime_mark {
+	const char *symbol;
+	bool prefix;
+	enum runtime runtime;
+} runtime_marks[] = {
+	{"_PyRuntime", false, RUNTIME_PYTHON},
+	{"zend_mm_gc", false, RUNTIME_PHP},
+	{"gHotSpotVMStructs", false, RUNTIME_JVM},
+	{"v8dbg_", true, RUNTIME_V8},
+};
+
+static enum runtime runtime_by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(runtime_marks); i++) {
+		const struct runtime_mark *mark = &runtime_marks[i];
+
+		if (mark->prefix ? !strncmp(name, mark->symbol, strlen(mark->symbol))
+				 : !strcmp(name, mark->symbol))
+			return mark->runtime;
+	}
+	return RUNTIME_NONE;
+}
+
+static enum runtime runtime_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+{
+	Elf_Data *data = sh->sh_entsize ? elf_getdata(section, NULL) : NULL;
+	enum runtime found = RUNTIME_NONE;
+
+	for (size_t i = 1; data && !found && i < data->d_size / sh->sh_entsize && i < INT32_MAX;
+	     i++) {
+		const char *name;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		name = sym.st_shndx == SHN_UNDEF ? NULL : elf_strptr(elf, sh->sh_link, sym.st_name);
+		if (name)
+			found = runtime_by_name(name);
+	}
+	return found;
+}
+
+enum runtime runtime_of(struct object *object)
+{
+	_cleanup_elf_ Elf *elf = NULL;
+	enum runtime found = RUNTIME_NONE;
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (!object_is_elf64(object) || object_is_vdso(object))
+		return RUNTIME_NONE;
+	elf = object_elf(object, ELF_FOR_SYMBOLS);
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return RUNTIME_NONE;
+	while (!found && (section = elf_nextscn(elf, section)) != NULL) {
+		const char *name;
+		GElf_Shdr sh;
+
+		if (!gelf_getshdr(section, &sh))
+			continue;
+		name = elf_strptr(elf, names, sh.sh_name);
+		if (sh.sh_type == SHT_DYNSYM)
+			found = runtime_in_table(elf, section, &sh);
+		else if (name && !strcmp(name, ".go.buildinfo"))
+			found = RUNTIME_GO;
+	}
+	return found;
+}
+
+const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)
+{
+	static const struct runtime_pool php = {.shown = "arena growth, sampled: one per 2 MiB"};
+	static const struct runtime_pool python = {.sizes = {1 << 20, 1 << 20},
+						   .shown = "arena growth, sampled: one per MiB"};
+	/* Versions before 3.11 do not say which they are. */
+	static const struct runtime_pool python_unknown = {
+		.sizes = {1 << 18, 1 << 20}, .shown = "arena growth, sampled: one per arena"};
+
+	if (runtime == RUNTIME_PHP)
+		return &php;
+	if (runtime == RUNTIME_PYTHON)
+		return version ? &python : &python_unknown;
+	return NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Is an object a language's runtime that has memory of its own beside malloc's? */
+#ifndef MEMLEAKBPF_TARGET_RUNTIME_H
+#define MEMLEAKBPF_TARGET_RUNTIME_H
+
+#include <stdint.h>
+
+#include "user/process/object.h"
+
+enum runtime {
+	RUNTIME_NONE, /* or none that is known */
+	/* Cut up mappings that they make one after the other: arenas. */
+	RUNTIME_PYTHON,
+	RUNTIME_PHP,
+	/* Have a heap that they collect, from which nobody can tell what was allocated. */
+	RUNTIME_JVM,
+	RUNTIME_V8,
+	RUNTIME_GO,
+	RUNTIMES,
+};
+
+/* By what it exports; Go by its sections. */
+enum runtime runtime_of(struct object *object);
+
+/* Which of its mappings are arenas (struct pool_row), and what people are told of one. NULL: of none. */
+struct runtime_pool {
+	uint64_t sizes[2];
+	const char *shown;
+};
+
+/* `version`: sys.hexversion of CPython, 0: unknown. NULL: the runtime has no arenas. Static. */
+const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version);
+
+#endif
