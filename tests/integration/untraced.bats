@@ -143,3 +143,89 @@ grown() {
 	SNAP=$(tail -n 1 "$D/report")
 	grown 24 25
 }
+
+# heap_of RUNTIME: bytes of it, as the last snapshot has them; "unknown": it says that it is there.
+heap_of() {
+	field "[.untraced_heaps[]? | select(.runtime == \"$1\") | .bytes // \"unknown\"][0]" "$SNAP"
+}
+
+# Bytes of the target's anonymous memory.
+anonymous() {
+	awk '/^RssAnon|^VmSwap/ { sum += $2 } END { print sum * 1024 }' "/proc/$T_PID/status"
+}
+
+@test "Java: its own heap is said to be untraced, and how large it is" {
+	need javac
+	cat >"$D/Heap.java" <<-'EOF'
+		public class Heap {
+			static byte[][] held = new byte[50][];
+
+			public static void main(String[] arguments) throws Exception {
+				System.out.println("ready " + ProcessHandle.current().pid());
+				System.in.read();
+				for (int i = 0; i < held.length; i++) {
+					held[i] = new byte[1 << 20];
+					java.util.Arrays.fill(held[i], (byte)1);
+				}
+				System.out.println("{\"phase\":\"held\",");
+				while (System.in.read() >= 0)
+					;
+			}
+		}
+	EOF
+	javac -d "$D" "$D/Heap.java"
+	start_target java -Xmx256m -cp "$D" Heap
+	attach
+	snap
+	[[ $(heap_of java) -gt 0 && $(heap_of java) -lt $((50 << 20)) ]] || fail "at first: $(field .untraced_heaps "$SNAP")"
+	echo >&"$T_IN"
+	truth held
+	snap
+	[[ $(heap_of java) -ge $((50 << 20)) && $(heap_of java) -le $(anonymous) ]] || fail "$(field .untraced_heaps "$SNAP"), $(anonymous) in all"
+}
+
+@test "Node: V8's own heap, as process.memoryUsage() has it" {
+	need node
+	cat >"$D/heap.js" <<-'EOF'
+		const held = [];
+		for (let i = 0; i < 200000; i++)
+			held.push({i, name: 'n' + i});
+		console.log('ready ' + process.pid);
+		process.stdin.on('data', () => console.log(JSON.stringify({phase: 'now', ...process.memoryUsage(), held: held.length})));
+	EOF
+	start_target node "$D/heap.js"
+	attach
+	tell now
+	snap
+	# The headers of its pages are known as those versions have them.
+	case $(node --version) in
+	v18.* | v20.*)
+		# What is used is there; of the rest some has never been touched. A collection may come in between.
+		jq -en --argjson said "$TRUTH" --argjson seen "$(heap_of v8)" '$seen > $said.heapUsed * 0.7 and $seen < $said.heapTotal * 1.3' >/dev/null || fail "$(heap_of v8), not $TRUTH"
+		;;
+	*) [[ $(heap_of v8) != null ]] || fail 'nothing is said of V8' ;;
+	esac
+}
+
+@test "Go: its own heap, by the kernel's account of its arenas" {
+	local there
+
+	[[ -x $TARGETS/leak_go ]] || skip 'no go to build with'
+	start_target "$TARGETS/leak_go"
+	attach
+	snap
+	# 64 MiB at 0xc000000000 (aarch64: 0x4000000000), in KiB.
+	there=$(awk '/^[0-9a-f]+-/ { arena = /^(c|4)0[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-/ && $2 ~ /^rw/ } arena && /^(Rss|Swap):/ { sum += $2 } END { print sum * 1024 }' "/proc/$T_PID/smaps")
+	[[ $there -gt 0 && $(heap_of go) -gt $((there - (1 << 20))) && $(heap_of go) -lt $((there + (1 << 20))) ]] || fail "$(heap_of go), not $there"
+}
+
+@test "--error-exitcode and a recording's report: a heap that is not traced is no all-clear" {
+	[[ -x $TARGETS/leak_go ]] || skip 'no go to build with'
+	# It ends by a system call of its own: there is no verdict, for which the status is 1.
+	"$TOOL" record -i 1h -o "$D/go.mlb" --verdict --error-exitcode 7 -- "$TARGETS/leak_go" </dev/null >"$D/said" 2>"$D/tool.err" || [[ $? -eq 1 ]] || fail 'another status'
+	grep -q "no leak was found in what is traced; a runtime's own heap is not" "$D/tool.err" || fail 'nothing is said of the heap'
+	"$TOOL" report "$D/go.mlb" >"$D/report"
+	grep -q "^heap   Go's own heap is not traced, and what leaks there not seen: " "$D/report" || fail "$(head -n 5 "$D/report")"
+	SNAP=$("$TOOL" report -f json "$D/go.mlb" | tail -n 1)
+	[[ $(heap_of go) != null ]] || fail "$(field .untraced_heaps "$SNAP")"
+}

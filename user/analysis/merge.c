@@ -49,6 +49,9 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->final &= from->final;
 	to->children_late |= from->children_late;
 	amount_add(&to->arenas, &from->arenas);
+	to->heaps.kinds |= from->heaps.kinds;
+	for (size_t i = 0; i < UNTRACED_HEAPS; i++)
+		to->heaps.bytes[i] += from->heaps.bytes[i];
 	to->unknown_frees += from->unknown_frees;
 	/* Of sums of both kinds something is estimated. */
 	to->sample_bytes = merge_larger(to->sample_bytes, from->sample_bytes);

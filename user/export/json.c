@@ -75,6 +75,23 @@ static void json_put_untraced(struct json *to, const struct growth *growth)
 		json_put_lines(to, "grown_mappings", growth->where);
 }
 
+static void json_put_heaps(struct json *to, const struct untraced_heaps *heaps)
+{
+	if (!heaps->kinds)
+		return;
+	json_array(to, "untraced_heaps");
+	for (size_t i = 0; i < UNTRACED_HEAPS; i++) {
+		if (!(heaps->kinds & 1u << i))
+			continue;
+		json_object(to, NULL);
+		json_text(to, "runtime", untraced_heap_name((enum untraced_heap)i));
+		if (heaps->bytes[i])
+			json_number(to, "bytes", heaps->bytes[i]);
+		json_end(to);
+	}
+	json_end(to);
+}
+
 static void put_report(struct json *to, const struct export_options *options,
 		       const struct report *r, const struct stack *const *shown, size_t shown_count)
 {
@@ -100,6 +117,7 @@ static void put_report(struct json *to, const struct export_options *options,
 	json_put_amount(to, "free", &s->free);
 	if (s->arenas.count)
 		json_put_amount(to, "arenas", &s->arenas);
+	json_put_heaps(to, &s->heaps);
 	json_put_growth(to, r->delta_bytes, r->delta_count, s->interval_ns, NULL);
 	json_put_untraced(to, &s->growth);
 	json_number(to, "unknown_frees", s->unknown_frees);

@@ -122,6 +122,23 @@ static void text_put_arenas(const struct text_page *page)
 			format_bytes(human, arenas->bytes), format_grouped(count, arenas->count));
 }
 
+static void text_put_heaps(const struct text_page *page)
+{
+	const struct untraced_heaps *heaps = &page->s->heaps;
+	char human[FORMAT_BYTES_MAX];
+
+	for (size_t i = 0; i < UNTRACED_HEAPS; i++) {
+		if (!(heaps->kinds & 1u << i))
+			continue;
+		fprintf(page->out, "heap   %s is not traced, and what leaks there not seen: ",
+			untraced_heap_text((enum untraced_heap)i));
+		if (heaps->bytes[i])
+			fprintf(page->out, "%s of memory\n", format_bytes(human, heaps->bytes[i]));
+		else
+			fputs("how much memory it has is not known\n", page->out);
+	}
+}
+
 /* What was not seen: without it the totals would pass for all that there is. */
 static void text_put_untraced(const struct text_page *page)
 {
@@ -274,6 +291,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	text_put_head(page);
 	text_put_totals(page);
 	text_put_arenas(page);
+	text_put_heaps(page);
 	text_put_untraced(page);
 	if (page->options->verbose)
 		text_put_ends(page);

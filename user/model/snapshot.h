@@ -18,6 +18,7 @@
 #include "user/model/frame.h"
 #include "user/model/memory_growth.h"
 #include "user/model/module_maps.h"
+#include "user/model/untraced_heaps.h"
 #include "user/model/verdict.h"
 
 struct stack {
@@ -93,6 +94,7 @@ struct snapshot {
 	 * stack, whose first frame is FRAME_KIND_ARENA, is that of the object for which there was no room
 	 */
 	struct amount arenas;
+	struct untraced_heaps heaps;
 	uint64_t unknown_frees;
 	/* live blocks of all targets, where they were not looked at for some stack's age; 0: they were */
 	uint64_t ages_unread;

@@ -29,6 +29,10 @@ enum snapshot_field {
 	SNAPSHOT_ATTACHED = 18,
 	SNAPSHOT_ARENA_BYTES = 19,
 	SNAPSHOT_ARENA_COUNT = 20,
+	SNAPSHOT_HEAPS = 21,
+	SNAPSHOT_HEAP_JAVA = 22,
+	SNAPSHOT_HEAP_V8 = 23,
+	SNAPSHOT_HEAP_GO = 24,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -46,6 +50,10 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_ATTACHED, struct snapshot, attached),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_ARENA_BYTES, struct snapshot, arenas.bytes),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_ARENA_COUNT, struct snapshot, arenas.count),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAPS, struct snapshot, heaps.kinds),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_JAVA, struct snapshot, heaps.bytes[UNTRACED_JAVA]),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_V8, struct snapshot, heaps.bytes[UNTRACED_V8]),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_GO, struct snapshot, heaps.bytes[UNTRACED_GO]),
 	{0},
 };
 

@@ -11,6 +11,7 @@ void outcome_add(struct outcome *outcome, const struct report *last, bool verdic
 	for (size_t i = 0; i < s->bad_free_count; i++)
 		outcome->found_leaks |= !last->bad_frees[i].suppressed;
 	outcome->left_unseen |= s->growth.untraced != 0;
+	outcome->left_heaps |= s->heaps.kinds != 0;
 	if (!verdict || s->verdict.state == VERDICT_TAKEN)
 		outcome->found_leaks |= leaks_of(last).count != 0;
 	else

@@ -316,6 +316,9 @@ int session_status(const struct session *session, int own)
 	if (outcome->left_unseen)
 		log_warn("--error-exitcode: no leak was found in what is traced, but more memory "
 			 "than that has come and stayed (\"grew\" in the report)");
+	if (outcome->left_heaps)
+		log_warn("--error-exitcode: no leak was found in what is traced; a runtime's own "
+			 "heap is not (\"heap\" in the report)");
 	if (!outcome->left_unjudged)
 		return own;
 	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "

@@ -10,6 +10,7 @@
 
 #include "user/base/hash.h"
 #include "user/freeze/freeze.h"
+#include "user/model/untraced_heaps.h"
 #include "user/gate/gate.h"
 #include "user/target/image.h"
 #include "user/target/runtime.h"
@@ -98,7 +99,11 @@ struct target {
 	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
 	uint64_t python_bias;		   /* of that, over its link-time addresses */
 	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
-	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */
+	/* runtime_heaps.h: what was found last, when and in which time */
+	struct untraced_heaps heaps;
+	uint64_t heaps_looked_ns, heaps_look_ns;
+	uint64_t java_start, java_end; /* HotSpot's heap; 0: not known */
+	uint64_t end_anon;	       /* bytes of anonymous memory when it ended; 0: unknown */
 	void *user_data;
 
 	UT_hash_handle hh, hh_pid;

@@ -113,6 +113,8 @@ static void print_everything(struct json_object *set)
 	s.attached = ATTACHED_BY_USDT;
 	s.ages_unread = 300000;
 	s.arenas.count = 1;
+	s.heaps.kinds = 1u << UNTRACED_GO;
+	s.heaps.bytes[UNTRACED_GO] = 1;
 	s.growth = (struct growth){.anon = 3, .untraced = 2, .where = "a mapping"};
 	s.verdict.state = VERDICT_TAKEN;
 	s.verdict.before[VERDICT_DEFINITE].count = 1;

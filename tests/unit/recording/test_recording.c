@@ -55,7 +55,10 @@ static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SA
 	s->elapsed_ns += i * 10000000000ULL;
 	s->memory = (struct memory_use){.rss = 1000000 + i, .anon = 500000, .pss = 700000 + i};
 	s->ages_unread = i == 3 ? 300000 : 0;
-	s->arenas = (struct amount){i << 20, i};
+	if (i > 1) {
+		s->arenas = (struct amount){i << 20, i};
+		s->heaps = (struct untraced_heaps){.kinds = i % 8, .bytes = {i, 10 * i, 100 * i}};
+	}
 	s->attached = i % ATTACHED_BY_KINDS;
 	s->growth.mmap_traced = i == 3;
 	s->growth.anon = i > 1 ? 5000000 + i : 0;
@@ -179,6 +182,7 @@ static void assert_snapshot(const struct snapshot *is, unsigned i)
 	assert_int_equal(is->ages_unread, s.ages_unread);
 	assert_int_equal(is->arenas.bytes, s.arenas.bytes);
 	assert_int_equal(is->arenas.count, s.arenas.count);
+	assert_memory_equal(&is->heaps, &s.heaps, sizeof(s.heaps));
 	assert_int_equal(is->attached, s.attached);
 	assert_int_equal(is->growth.mmap_traced, s.growth.mmap_traced);
 	assert_int_equal(is->growth.anon, s.growth.anon);
