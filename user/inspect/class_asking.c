@@ -91,7 +91,7 @@ void class_types_find(const struct heap_image *image, struct class_memory *memor
 	/* All else can be said without. */
 	if (err)
 		log_debug("no memory for types of variables: they are left out");
-	if (err || !class_types_root_count(t)) {
+	if (err || !class_types_found(t)) {
 		class_types_free(t);
 		return;
 	}

@@ -137,6 +137,11 @@ int class_groups_sized(struct class_groups *groups, uint64_t size, uint64_t begi
 	return class_groups_put(groups, entry, sizeof(entry->key) + 2, group);
 }
 
+size_t class_groups_count(const struct class_groups *groups)
+{
+	return groups->count;
+}
+
 struct inspected_group *class_groups_at(struct class_groups *groups, uint32_t group)
 {
 	return &groups->groups[group];

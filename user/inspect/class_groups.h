@@ -36,6 +36,8 @@ int class_groups_named(struct class_groups *groups, enum group_kind kind, const 
 int class_groups_sized(struct class_groups *groups, uint64_t size, uint64_t beginning,
 		       uint32_t *group);
 
+size_t class_groups_count(const struct class_groups *groups);
+
 /* Valid until another group is made. */
 struct inspected_group *class_groups_at(struct class_groups *groups, uint32_t group);
 

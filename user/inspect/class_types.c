@@ -55,6 +55,8 @@ struct class_types {
 	struct class_type *more;    /* by type */
 	struct type_pointer *roots; /* their offsets are addresses */
 	size_t root_count, root_room;
+	uint32_t *classes; /* by group that was known before: its type, of classes that have one */
+	size_t class_count;
 	struct block_index *index;
 	uint32_t *of;	 /* by block */
 	uint32_t *queue; /* a ring: each block is in it once at most */
@@ -433,6 +435,27 @@ static void class_types_follow_block(struct class_types *t, uint32_t block)
 	}
 }
 
+/*
+ * Objects that say themselves what they are, by their virtual table, say all of it: whatever pointers lead to them are
+ * declared as. One that is just being made or taken apart is another class's for that time, whose size it has not.
+ */
+static void class_types_follow_objects(struct class_types *t)
+{
+	for (size_t i = 0; t->class_count && i < t->image->block_count && t->steps; i++) {
+		const uint64_t known = packed_get(t->known, i);
+		const uint64_t base = heap_block_address(t->image, i);
+		const struct class_room room = class_types_room(t, i);
+		const struct type *at;
+
+		if (known >= t->class_count || t->classes[known] == TYPE_NONE)
+			continue;
+		at = &t->table->types[t->classes[known]];
+		for (size_t k = 0; class_type_is_one(at, &room) && k < at->count && t->steps; k++)
+			class_types_follow_one(t, base, base + class_fit_least(t->image, i),
+					       &t->table->pointers[at->first], at->count, k);
+	}
+}
+
 static void class_types_follow_all(struct class_types *t)
 {
 	t->again = false;
@@ -440,6 +463,7 @@ static void class_types_follow_all(struct class_types *t)
 	t->steps = t->image->memory->bytes / 8 * WORD_LOOKS + STEPS_LEAST;
 	for (size_t i = 0; i < t->root_count && t->steps; i++)
 		class_types_follow_one(t, 0, 0, t->roots, t->root_count, i);
+	class_types_follow_objects(t);
 	while (t->queue_count) {
 		uint32_t block = t->queue[t->queue_first];
 
@@ -467,11 +491,41 @@ struct class_types *class_types_new(const struct heap_image *image, struct class
 	return t;
 }
 
+/* 0 or -ENOMEM. */
+static int class_types_find_classes(struct class_types *t)
+{
+	size_t count = class_groups_count(t->groups);
+
+	t->classes = calloc(count + 1, sizeof(*t->classes));
+	if (!t->classes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct inspected_group *group = class_groups_at(t->groups, i);
+		uint32_t type = group->kind == GROUP_CLASS && group->name
+					? type_table_find(t->table, group->name)
+					: TYPE_NONE;
+		const struct type *at = &t->table->types[type];
+
+		if ((at->flags & (TYPE_DEFINED | TYPE_AMBIGUOUS)) != TYPE_DEFINED || !at->count)
+			continue;
+		t->classes[i] = type;
+		t->class_count = i + 1;
+	}
+	return 0;
+}
+
+bool class_types_found(const struct class_types *t)
+{
+	return t->of != NULL;
+}
+
 int class_types_run(struct class_types *t)
 {
 	size_t count = t->image->block_count;
 
-	if (!t->root_count || !count)
+	if (class_types_find_classes(t))
+		return -ENOMEM;
+	if ((!t->root_count && !t->class_count) || !count)
 		return 0;
 	class_types_find_outer(t);
 	t->index = block_index_new(t->image);
@@ -500,6 +554,7 @@ void class_types_free(struct class_types *t)
 	type_table_free(t->table);
 	free(t->more);
 	free(t->roots);
+	free(t->classes);
 	free(t->of);
 	free(t->queue);
 	block_index_free(t->index);

@@ -15,8 +15,8 @@
 struct class_types;
 
 /*
- * Types of all blocks but those that have one of `known` (by block; CLASS_UNKNOWN: none), which outlives it,
- * as do the image and the groups. NULL when out of memory.
+ * Types of all blocks but those that have one of `known` (by block, the group's number; CLASS_UNKNOWN: none), which outlives it,
+ * as do the image and the groups; those that are a class's objects lead to others. NULL when out of memory.
  */
 struct class_types *class_types_new(const struct heap_image *image, struct class_groups *groups,
 				    const struct packed *known);
@@ -36,9 +36,12 @@ int class_types_repeat(struct class_types *types, size_t first, size_t count, ui
 
 /*
  * Follows the pointers, once all objects are taken. Takes 8 bytes a block meanwhile and 4 from then on,
- * and none where no variable has a type. 0 or -ENOMEM.
+ * and none where no variable has a type, and no class of an object one by its name. 0 or -ENOMEM.
  */
 int class_types_run(struct class_types *types);
+
+/* Were there any to be followed? */
+bool class_types_found(const struct class_types *types);
 
 /*
  * All of this (class_asking.c), with the types of all objects of the process. *out is NULL where none are known, or there is no

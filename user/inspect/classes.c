@@ -122,6 +122,17 @@ static int classifier_cxx(struct classifier *c, const struct class_block *block,
 	return err;
 }
 
+static int classifier_look_for_class(struct classifier *c, size_t i)
+{
+	const struct class_block block = classifier_block(c, i);
+	uint32_t group = CLASS_NO_GROUP;
+	int err = classifier_cxx(c, &block, &group);
+
+	if (group != CLASS_NO_GROUP)
+		classifier_know(c, i, group);
+	return err;
+}
+
 /* ---- CPython -------------------------------------------------------------------------------- */
 
 static void classifier_take_part(struct classifier *c, struct block_classes *classes,
@@ -234,9 +245,9 @@ static int classifier_look_at(struct classifier *c, size_t i)
 {
 	const struct class_block block = classifier_block(c, i);
 	uint32_t group = CLASS_NO_GROUP, kind;
-	int err = classifier_cxx(c, &block, &group);
+	int err = 0;
 
-	if (!err && group == CLASS_NO_GROUP && c->types)
+	if (c->types)
 		err = class_types_group(c->types, i, &group);
 	if (!err && group == CLASS_NO_GROUP)
 		err = classifier_text(c, &block, &group);
@@ -325,6 +336,11 @@ static int classifier_run(struct classifier *c, struct block_classes *classes)
 		err = class_python_find(c->image, c->memory, c->groups, &c->python);
 	if (!err && c->python)
 		err = classifier_python(c, classes);
+	for (size_t i = 0; !err && i < classes->block_count; i++) {
+		if (classifier_known(c, i) == CLASS_UNKNOWN)
+			err = classifier_look_for_class(c, i);
+	}
+	/* What objects are is known before: it tells what they lead to. */
 	if (!err)
 		class_types_find(c->image, c->memory, c->groups, &c->known, &c->types);
 	for (size_t i = 0; !err && i < classes->block_count; i++) {

@@ -49,6 +49,14 @@ void type_table_free(struct type_table *table)
 	free(table);
 }
 
+uint32_t type_table_find(const struct type_table *table, const char *name)
+{
+	const struct type_name *entry;
+
+	HASH_FIND(hh, table->names, name, strlen(name), entry);
+	return entry ? entry->type : TYPE_NONE;
+}
+
 int type_table_name(struct type_table *table, const char *name, uint32_t *type)
 {
 	size_t len = strnlen(name, TYPE_NAME_MAX + 1);

@@ -71,6 +71,9 @@ void type_table_free(struct type_table *table); /* NULL is fine */
 /* The index of the type of that name, TYPE_NONE where there is no room for it. 0 or -ENOMEM. */
 int type_table_name(struct type_table *table, const char *name, uint32_t *type);
 
+/* The same of one that is there; TYPE_NONE: it is not. */
+uint32_t type_table_find(const struct type_table *table, const char *name);
+
 struct type_shape {
 	uint64_t size;
 	uint32_t flags, begins;

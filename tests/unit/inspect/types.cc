@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <list>
 #include <map>
 #include <memory>
@@ -51,6 +52,48 @@ struct Animal {
 struct Cat : Animal {
 	long claws[20] = {};
 };
+
+/* What only the members of objects with virtual functions lead to. */
+struct Keeper {
+	long number = ++made, more[24] = {};
+};
+
+struct Food {
+	long number = ++made, more[26] = {};
+};
+
+struct Ticket {
+	long number = ++made, more[28] = {};
+};
+
+struct Map {
+	long number = ++made, more[30] = {};
+	Ticket *ticket = nullptr;
+};
+
+struct Left {
+	virtual ~Left() = default;
+	Keeper *keeper = nullptr;
+	long left[33] = {};
+};
+
+struct Right {
+	virtual ~Right() = default;
+	Food *food = nullptr;
+	long right[35] = {};
+};
+
+/* Its whole object is told by the table of its first base; a variable leads to its second one. */
+struct Zoo : Left, Right {
+	Map *map = nullptr;
+	long zoo[37] = {};
+};
+
+/* Where its base lies is told by its code, not by its debug information: what that leads to is not known. */
+struct Park : virtual Left {
+	Map *map = nullptr;
+	long park[39] = {};
+};
 } // namespace shop
 
 namespace
@@ -78,9 +121,59 @@ static std::map<long, shop::Customer *> by_number;
 static Hidden *hidden;
 static Base *base;
 static shop::Animal *animal;
+static shop::Right *right;
+
+static void make_zoo()
+{
+	auto zoo = new shop::Zoo;
+
+	right = zoo;
+	say(zoo, "class", "shop::Zoo");
+	zoo->keeper = new shop::Keeper;
+	say(zoo->keeper, "type", "shop::Keeper");
+	zoo->food = new shop::Food;
+	say(zoo->food, "type", "shop::Food");
+	zoo->map = new shop::Map;
+	say(zoo->map, "type", "shop::Map");
+	zoo->map->ticket = new shop::Ticket;
+	say(zoo->map->ticket, "type", "shop::Ticket");
+}
+
+/* Nothing but this leads to it: what an object is, and what hangs on it, needs no variable. */
+static void make_park()
+{
+	auto park = new shop::Park;
+
+	say(park, "class", "shop::Park");
+	park->keeper = new shop::Keeper;
+	say(park->keeper, "size", "a Keeper of a virtual base");
+	park->map = new shop::Map;
+	say(park->map, "type", "shop::Map");
+}
+
+/*
+ * A class that has not been made yet, or is just being taken apart, is its base: with a size that it has not. What is
+ * in it may be anything.
+ */
+static void make_half()
+{
+	static void *half;
+	auto whole = new shop::Left;
+
+	half = std::malloc(sizeof(shop::Left) + 200);
+	std::memset(half, 0, sizeof(shop::Left) + 200);
+	std::memcpy(half, (void *)whole, sizeof(void *));
+	say(whole, "class", "shop::Left");
+	say(half, "class", "shop::Left");
+	((shop::Left *)half)->keeper = new shop::Keeper;
+	say(((shop::Left *)half)->keeper, "size", "a Keeper of half an object");
+}
 
 int main()
 {
+	make_zoo();
+	make_park();
+	make_half();
 	customer = new shop::Customer;
 	say(customer, "type", "shop::Customer");
 	for (int i = 0; i < 5; i++) {
