@@ -95,6 +95,20 @@ one_copy() {
 	end_target
 }
 
+# What debug information says of types takes longer than all else of a look.
+@test "debug information is read for the first report only" {
+	start_target "$TARGETS/verdict_heap"
+	attach --inspect -v
+	both
+	tell lost
+	both
+	mapfile -t types < <(grep -o 'types of variables: those of .* look' "$D/tool.err")
+	[[ ${#types[@]} -eq 2 && ${types[0]} == *'those of '[1-9]*' files read, of 0 as at an earlier look' &&
+		${types[1]} == *'those of 0 files read, of '[1-9]*' as at an earlier look' ]] || fail "it said: ${types[*]}"
+	stop_tool
+	end_target
+}
+
 @test "a process that ends is inspected at its end, with names" {
 	start_target "$TARGETS/verdict_heap"
 	attach --inspect

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/unknown_heaps.h"
 #include "user/heap/unknown_shapes.h"
 #include "user/heap/walker.h"
 
@@ -44,6 +45,27 @@ static const struct unknown_heap unknown_heaps[] = {
 	{"jemalloc", "libjemalloc", NULL, "jemalloc"},
 	{"tcmalloc (gperftools)", "libtcmalloc", NULL, "tcmalloc (gperftools)"},
 	{"mimalloc", "libmimalloc", NULL, "mimalloc"},
+};
+
+/*
+ * Of what is linked to the program only its symbols tell. A name of C is taken whole, of C++ the namespace. Words
+ * in constants are no sign: programs have those of other allocators, to tell them apart.
+ */
+static const struct {
+	const char *symbol, *name;
+} unknown_symbols[] = {
+	{"_ZN5scudo", "Scudo"},
+	{"_ZN7__scudo", "Scudo"}, /* -fsanitize=scudo of clang 14 and older */
+	{"_ZN8tcmalloc17tcmalloc_internal", "tcmalloc (Google)"},
+	{"_ZN8snmalloc", "snmalloc"},
+	{"rpmalloc_initialize", "rpmalloc"},
+	{"h_malloc_object_size", "hardened_malloc"},
+	{"scalable_malloc", "oneTBB"},
+	{"__asan_init", "AddressSanitizer"},
+	{"je_arena_boot", "jemalloc"},
+	{"_rjem_je_arena_boot", "jemalloc"},
+	{"tc_version", "tcmalloc (gperftools)"},
+	{"mi_version", "mimalloc"},
 };
 
 static bool unknown_begins(const char *text, const char *with)
@@ -105,6 +127,30 @@ static int unknown_report(struct heap_image *image, const struct unknown_heap *h
 		walker_doubt(allocator, "its books are not known, and what it has is among the "
 					"mappings of no allocator");
 	return err;
+}
+
+const char *unknown_heap_of_symbol(const char *symbol)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(unknown_symbols); i++) {
+		const char *known = unknown_symbols[i].symbol;
+
+		if (!strncmp(known, "_Z", 2) ? unknown_begins(symbol, known)
+					     : !strcmp(symbol, known))
+			return unknown_symbols[i].name;
+	}
+	return NULL;
+}
+
+void unknown_heap_is_linked(struct heap_image *image, const char *name)
+{
+	for (size_t i = 0; i < image->inventory->count; i++) {
+		if (!strcmp(image->inventory->allocators[i].shown.name, name))
+			return;
+	}
+	walker_doubt(
+		walker_allocator(image, name),
+		"it is linked to the program; its books are not known, or it is not in use, and "
+		"what it has is among the mappings of no allocator");
 }
 
 int unknown_heaps_mark(struct heap_image *image)

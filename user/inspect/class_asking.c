@@ -23,6 +23,7 @@ struct class_asking {
 	struct class_memory *memory;
 	struct class_asked *asked;
 	size_t count, room;
+	size_t read, kept; /* that had types: at this look, at an earlier one */
 };
 
 /* One that is mapped several times has its variables as often, and is asked once. */
@@ -36,7 +37,7 @@ static const struct class_asked *class_asking_before(const struct class_asking *
 	return NULL;
 }
 
-static int class_asking_one(struct class_asking *a, const struct class_loaded *loaded)
+static int class_asking_one(struct class_asking *a, struct class_loaded *loaded)
 {
 	const struct class_asked *before = class_asking_before(a, loaded);
 	size_t first = class_types_root_count(a->types);
@@ -51,6 +52,8 @@ static int class_asking_one(struct class_asking *a, const struct class_loaded *l
 	err = class_memory_types(a->memory, loaded, &table);
 	if (!err && table)
 		err = class_types_take(a->types, table, loaded->bias, loaded->path);
+	a->read += table && !loaded->kept;
+	a->kept += table && loaded->kept;
 	if (table && table->cut)
 		log_info("%s: there is more debug information than is looked at, not all types of "
 			 "blocks are known",
@@ -63,7 +66,8 @@ static int class_asking_one(struct class_asking *a, const struct class_loaded *l
 
 static int class_asking_all(struct class_types *types, struct class_memory *memory)
 {
-	struct class_loaded loaded = {.deadline_ns = monotonic_ns() + ASKING_NS};
+	const uint64_t start = monotonic_ns();
+	struct class_loaded loaded = {.deadline_ns = start + ASKING_NS};
 	struct class_asking asking = {.types = types, .memory = memory};
 	int err = 0;
 
@@ -73,6 +77,9 @@ static int class_asking_all(struct class_types *types, struct class_memory *memo
 		log_info("debug information is not read any more, it takes too long: types of "
 			 "variables in %s and what comes behind it are not known",
 			 loaded.path);
+	log_debug("types of variables: those of %zu files read, of %zu as at an earlier look: "
+		  "%.1f ms",
+		  asking.read, asking.kept, (double)(monotonic_ns() - start) / NS_PER_MS);
 	free(asking.asked);
 	return err;
 }
@@ -82,11 +89,11 @@ void class_types_find(const struct heap_image *image, struct class_memory *memor
 		      struct class_types **out)
 {
 	struct class_types *t = class_types_new(image, groups, known);
-	uint64_t start = monotonic_ns(), asked;
+	uint64_t start;
 	int err = t ? class_asking_all(t, memory) : -ENOMEM;
 
 	*out = NULL;
-	asked = monotonic_ns();
+	start = monotonic_ns();
 	err = err ?: class_types_run(t);
 	/* All else can be said without. */
 	if (err)
@@ -95,9 +102,7 @@ void class_types_find(const struct heap_image *image, struct class_memory *memor
 		class_types_free(t);
 		return;
 	}
-	log_debug("types of variables: %zu pointers; %.1f ms to read debug information, "
-		  "%.1f ms to follow them",
-		  class_types_root_count(t), (double)(asked - start) / NS_PER_MS,
-		  (double)(monotonic_ns() - asked) / NS_PER_MS);
+	log_debug("types of variables: %zu pointers, %.1f ms to follow them",
+		  class_types_root_count(t), (double)(monotonic_ns() - start) / NS_PER_MS);
 	*out = t;
 }

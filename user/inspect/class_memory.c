@@ -284,17 +284,18 @@ bool class_memory_next_loaded(struct class_memory *memory, struct class_loaded *
 	return false;
 }
 
-int class_memory_types(struct class_memory *memory, const struct class_loaded *loaded,
+int class_memory_types(struct class_memory *memory, struct class_loaded *loaded,
 		       struct type_table **out)
 {
 	const struct class_files *files = memory->files;
-
 	int err;
 
 	*out = NULL;
+	loaded->kept = false;
 	if (!files->symbolizer)
 		return 0;
 	err = files->types ? kept_types_get(files->types, loaded->object, out) : 0;
+	loaded->kept = *out != NULL;
 	if (err || *out)
 		return err;
 	err = symbolizer_types(files->symbolizer, loaded->object, files->pid, loaded->deadline_ns,

@@ -75,13 +75,14 @@ struct class_loaded {
 	struct object *object;
 	const char *path; /* the image's */
 	uint64_t bias;	  /* an address in memory is that of the file and so much */
+	bool kept;	  /* its types are those of an earlier look: class_memory_types() */
 };
 
 /* The next one with data of its own that can be written to; false: there are no more. */
 bool class_memory_next_loaded(struct class_memory *memory, struct class_loaded *loaded);
 
 /* What its debug information says (symbolizer_types()). 0 or -ENOMEM. */
-int class_memory_types(struct class_memory *memory, const struct class_loaded *loaded,
+int class_memory_types(struct class_memory *memory, struct class_loaded *loaded,
 		       struct type_table **out);
 
 #endif

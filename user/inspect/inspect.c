@@ -16,6 +16,7 @@
 #include "user/inspect/holders.h"
 #include "user/inspect/losses.h"
 #include "user/inspect/libc_version.h"
+#include "user/inspect/linked_heaps.h"
 #include "user/inspect/memory_parts.h"
 #include "user/inspect/origins.h"
 
@@ -90,6 +91,7 @@ static int inspect_walk(struct inspect_run *run)
 	if (!err)
 		inspect_count_others(run);
 	libc_version_find(run->source, run->image->memory->maps, &run->inventory);
+	linked_heaps_find(run->source, run->image);
 	return err ?: heap_image_take_old(run->image);
 }
 
