@@ -99,7 +99,7 @@ live_in_all() {
 
 	for options in '' '-s 1'; do
 		# shellcheck disable=SC2086
-		env "${T_ENV[@]}" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate $options -- "$TARGETS/two_heaps" >"$D/both" 2>"$D/tool.err" 3>&- ||
+		env "${T_ENV[@]}" timeout "$DEADLINE" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate $options -- "$TARGETS/two_heaps" >"$D/both" 2>"$D/tool.err" 3>&- ||
 			fail "status $?"
 		TRUTH=$(grep '"phase":"exit"' "$D/both")
 		SNAP=$(grep '"version":1' "$D/both" | tail -n 1)

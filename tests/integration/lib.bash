@@ -46,7 +46,7 @@ explain() {
 ended_unexplained() {
 	local i calls=''
 
-	[[ -z ${TOLD-} && $BASH_SUBSHELL -eq $PASS_LEVEL ]] || return 0
+	[[ -z ${TOLD-} && -z ${BATS_TEST_SKIPPED-} && $BASH_SUBSHELL -eq $PASS_LEVEL ]] || return 0
 	for ((i = 1; i < ${#FUNCNAME[@]}; i++)); do
 		[[ ${BASH_SOURCE[i]} != */bats-core/* ]] || break
 		calls+=" < ${FUNCNAME[i]} (${BASH_SOURCE[i]##*/}:${BASH_LINENO[i - 1]})"
@@ -99,10 +99,11 @@ teardown() {
 }
 
 # each_mode FUNCTION [ARG…]: the function once per attach mode, in a subshell with state of its own; all modes run, even if
-# one fails.
+# one fails. What one of them skips is skipped.
 each_mode() {
-	local mode failed=''
+	local mode failed='' skipped=$BATS_TEST_TMPDIR/skipped
 
+	: >"$skipped"
 	for mode in $MODES; do
 		(
 			set -e
@@ -111,7 +112,7 @@ each_mode() {
 			fresh
 			PASS_LEVEL=$BASH_SUBSHELL
 			trap 'ended_unexplained $? "$BASH_COMMAND"' ERR
-			trap 'ended_unexplained $? "$BASH_COMMAND"; clean' EXIT
+			trap 'ended_unexplained $? "$BASH_COMMAND"; printf "%s" "${BATS_TEST_SKIPPED-}" >>"$skipped"; clean' EXIT
 			"$@"
 			TOLD=nothing
 		) &
@@ -121,6 +122,7 @@ each_mode() {
 		printf 'failed with --attach:%s\n' "$failed"
 		return 1
 	}
+	[[ ! -s $skipped ]] || skip "$(<"$skipped")"
 }
 
 # without_traps: what bats does before each command, to know where a test failed, takes longer than the commands where they are emulated.

@@ -170,6 +170,7 @@ static int inspect_look(struct inspect_command *c)
 	c->looks++;
 	c->stop |= c->config->pace.count && c->looks >= c->config->pace.count;
 	c->found_leaks = false;
+	kept_types_begin_look(c->types);
 	for (size_t i = 0; !err && i < c->target_count; i++) {
 		if (!c->targets[i].gone)
 			err = inspect_look_at(c, &c->targets[i]);

@@ -35,8 +35,8 @@
  * less than a gate's share left of that it goes on for a moment, and is held anew.
  */
 #define HOLD_NS	     NS_PER_S
-#define LONG_HOLD_NS (2 * NS_PER_S)
-#define SHARE_NS     NS_PER_S
+#define LONG_HOLD_NS (4 * NS_PER_S)
+#define SHARE_NS     (2 * NS_PER_S)
 
 /* The other threads, while one makes the calls. */
 #define OTHERS_HOLD_NS (100 * NS_PER_MS)

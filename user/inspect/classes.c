@@ -361,8 +361,6 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	if (!classes)
 		return err;
 	classes->block_count = image->block_count;
-	if (files->types)
-		kept_types_begin_look(files->types);
 	c.known.width = CLASS_KNOWN_BITS;
 	c.known.bytes = malloc(packed_bytes(image->block_count, CLASS_KNOWN_BITS));
 	if (c.known.bytes)

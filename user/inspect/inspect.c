@@ -95,12 +95,11 @@ static int inspect_walk(struct inspect_run *run)
 	return err ?: heap_image_take_old(run->image);
 }
 
-/* Where nobody has any of the process's files, in place of those that there were. 0 or -ENOMEM. */
+/* Where nobody has any of the process's files. 0 or -ENOMEM. */
 static int inspect_own_names(struct inspect_run *run)
 {
 	const struct symbolizer_options names = {.debuginfod = run->options->debuginfod};
 
-	symbolizer_free(run->own_names);
 	run->files.symbolizer = run->own_names = symbolizer_new(&names);
 	return run->own_names ? 0 : -ENOMEM;
 }
@@ -142,9 +141,9 @@ static int inspect_group(struct inspect_run *run)
 	 * Debug information has been unpacked for the types: tens of MiB, in pieces, just when reachability
 	 * needs most. What is named from here on needs symbols alone.
 	 */
-	err = inspect_own_names(run);
+	symbolizer_forget_files(run->own_names);
 	malloc_trim(0);
-	return err;
+	return 0;
 }
 
 static int inspect_judge(struct inspect_run *run)

@@ -58,7 +58,8 @@ void kept_types_free(struct kept_types *kept)
 
 void kept_types_begin_look(struct kept_types *kept)
 {
-	kept->look++;
+	if (kept)
+		kept->look++;
 }
 
 static struct kept_table *kept_types_find(const struct kept_types *kept,

@@ -23,7 +23,10 @@ struct kept_types;
 struct kept_types *kept_types_new(size_t max);
 void kept_types_free(struct kept_types *kept); /* NULL is fine */
 
-/* Another look at a process. To be called before its files are asked for. */
+/*
+ * Another look, at one process or at several, which are wanted again together. To be called before the files of
+ * the first are asked for. NULL is fine.
+ */
 void kept_types_begin_look(struct kept_types *kept);
 
 /*

@@ -146,6 +146,7 @@ static int session_round(struct session *s, struct source_occasion why)
 	struct session_round round = {s, why};
 
 	trace_tell_untraced(s->trace, why.final ? 0 : UNTRACED_NS);
+	source_trace_begin_round(&s->source);
 	trace_for_each_target(s->trace, session_round_take, &round);
 	return pipeline_round(s->pipeline, why.final);
 }

@@ -28,6 +28,11 @@ void source_trace_release(struct source_trace *source)
 	kept_types_free(source->types);
 }
 
+void source_trace_begin_round(const struct source_trace *source)
+{
+	kept_types_begin_look(source->types);
+}
+
 int source_trace_take(const struct source_trace *s, struct target *target,
 		      const struct source_occasion *why, struct snapshot **out,
 		      struct inspection **inspection)

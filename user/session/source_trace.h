@@ -21,6 +21,9 @@ struct source_trace {
 void source_trace_init(struct source_trace *source, const struct watch_config *config);
 void source_trace_release(struct source_trace *source);
 
+/* To be called before the snapshots of a round, which is one of all targets. */
+void source_trace_begin_round(const struct source_trace *source);
+
 /* Why a snapshot is taken. */
 struct source_occasion {
 	bool verdict; /* asked for now, whether --verdict was given or not */

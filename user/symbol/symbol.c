@@ -455,6 +455,16 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct location *loc
 	return 0;
 }
 
+void symbolizer_forget_files(struct symbolizer *symbolizer)
+{
+	struct module_set *none = module_set_new(symbolizer->options.debuginfod);
+
+	if (!none)
+		return;
+	module_set_free(symbolizer->modules);
+	symbolizer->modules = none;
+}
+
 typedef const char *(*find_symbol_fn)(struct module *module, uint64_t at, size_t *len,
 				      uint64_t *start);
 

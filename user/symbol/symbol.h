@@ -41,6 +41,12 @@ int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid);
  */
 void symbolizer_forget_process(struct symbolizer *symbolizer, pid_t pid);
 
+/*
+ * Gives back what was read of files, their debug information above all; it is read again where it is wanted. Processes
+ * and frames stay. Out of memory, what was read stays too.
+ */
+void symbolizer_forget_files(struct symbolizer *symbolizer);
+
 /* Processes of which something is kept. */
 size_t symbolizer_process_count(const struct symbolizer *symbolizer);
 

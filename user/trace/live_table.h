@@ -45,7 +45,7 @@ void live_notes_release(struct live_notes *notes);
 
 /*
  * Makes a table that was read later that of the notes' moment: without what has come since, and with
- * what has gone. Of the table's first `noted` entries the notes tell, too. 0 or -ENOMEM.
+ * what has gone. The notes tell of the entries of the moment too, by the caller (capture_copy.c). 0 or -ENOMEM.
  */
 int live_table_turn_back(struct live_table *table, struct live_notes *notes);
 
