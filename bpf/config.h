@@ -76,6 +76,7 @@ struct shared {
 	uint64_t handled_ns;
 	uint64_t waited_ns;  /* when a program last waited for that in vain */
 	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */
+	uint32_t has_python; /* 1: python_rows has had a target */
 };
 
 #ifdef __bpf__

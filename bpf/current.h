@@ -46,6 +46,18 @@ static __always_inline struct thread_state *current_thread_new(const struct targ
 	return thread;
 }
 
+/* Before there is a first target that does, that costs no look at a table. */
+static __always_inline bool target_runs_python(uint32_t target_id)
+{
+#ifdef MEMLEAKBPF_OLD_KERNEL
+	(void)target_id;
+	return false;
+#else
+	return config.task_storage && *(volatile uint32_t *)&shared.has_python &&
+	       bpf_map_lookup_elem(&python_rows, &target_id);
+#endif
+}
+
 /*
  * The target that the current thread belongs to; false: none. *thread is filled in when that comes
  * for free; NULL says nothing. A thread remembers its target, which changes by exec (then the
@@ -68,7 +80,7 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 	if (!target)
 		return false;
 	*out = *target;
-	if (bpf_map_lookup_elem(&python_rows, &out->id))
+	if (target_runs_python(out->id))
 		out->flags |= TARGET_PYTHON;
 	if (!state)
 		state = *thread = current_thread();

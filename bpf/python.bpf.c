@@ -19,6 +19,12 @@
 #define TEXT_STATE    32
 #define BYTES_DATA    32
 
+/*
+ * PyASCIIObject's bits: `interned` has two, or in some of the headers of 3.14 and 3.15 a uint16_t, of
+ * which never more than two are in use; a string's width is never 0.
+ */
+#define TEXT_BITS(word) ((uint32_t)((word) >> 2 & 7 ? (word) : (word) >> 14))
+
 #define TEXT_WIDTH(state)   ((state) >> 2 & 7)
 #define TEXT_COMPACT(state) ((state) >> 5 & 1)
 #define TEXT_ASCII(state)   ((state) >> 6 & 1)
@@ -99,6 +105,7 @@ static __always_inline int python_first_frame(const struct python_row *row,
 	py->frame = 0;
 	if (!at || python_read(&at, sizeof(at), at) || !at)
 		return PYTHON_FOLLOWED;
+	py->looked = at;
 	if (python_read(&at, sizeof(at), at + row->state_frame))
 		return PYTHON_NO_STATE;
 	if (at && row->cframe_frame != PYTHON_NOWHERE &&
@@ -163,19 +170,23 @@ __noinline uint64_t python_mix_text(struct python_thread *py, uint64_t hash, uin
 
 /*
  * What tells the code object from another that is at its address later: a name's hash is one of its
- * characters, the other objects are its own, and from 3.12 on it has a number. Before, what was
- * made from a text ("<string>", "<ipython-input-3>") may be like the one before it in all that.
+ * characters, the other objects are its own, it has some length (before 3.11 that of an object with
+ * its instructions), and from 3.12 on a number. Before, what was made from a text ("<string>",
+ * "<ipython-input-3>") may be like the one before it in all that.
  */
 static __always_inline uint32_t python_cookie(const struct python_row *row,
 					      struct python_thread *py)
 {
-	uint64_t hash = 0;
+	uint64_t hash = 0, length = code_word(py, OBJECT_LENGTH);
 
 	python_read(&hash, sizeof(hash), code_word(py, row->code_name) + TEXT_HASH);
+	if (row->code_bytecode)
+		python_read(&length, sizeof(length),
+			    code_word(py, row->code_bytecode) + OBJECT_LENGTH);
 	hash = unwind_mix(hash, *(const uint32_t *)(py->code_bytes + (row->code_line & 0xfc)));
 	hash = unwind_mix(hash, code_word(py, row->code_file));
 	hash = unwind_mix(hash, code_word(py, row->code_table));
-	hash = unwind_mix(hash, code_word(py, OBJECT_LENGTH));
+	hash = unwind_mix(hash, length);
 	if (row->code_version)
 		return (uint32_t)unwind_mix(
 			hash, *(const uint32_t *)(py->code_bytes + (row->code_version & 0xfc)));
@@ -209,7 +220,8 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 
 	if (!row || !py)
 		return PYTHON_UNREADABLE;
-	if (python_read(py->frame_bytes, row->frame_bytes & 0x7f, py->frame))
+	py->looked = py->frame;
+	if (python_read(py->frame_bytes, row->frame_bytes & 0x7f, py->looked))
 		return PYTHON_UNREADABLE;
 	py->frame = frame_word(py, row->frame_back);
 	owner = py->frame_bytes[row->frame_owner & 0x7f];
@@ -228,8 +240,8 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 		py->cut = 1;
 		return PYTHON_FOLLOWED;
 	}
-	py->count = at + 1;
 	if (entry && row->owner_bare) {
+		py->count = at + 1;
 		py->chain.calls[at].code = 0;
 		py->chain.calls[at].cookie = 0;
 		py->chain.calls[at].place = entry;
@@ -246,9 +258,9 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 	if (row->code_traceable && owner != row->owner_generator &&
 	    place <= *(const uint32_t *)(py->code_bytes + (row->code_traceable & 0xfc))) {
 		/* Neither does Python show it: _PyFrame_IsIncomplete(). */
-		py->count = at;
 		return PYTHON_FOLLOWED;
 	}
+	py->count = at + 1;
 	py->chain.calls[at].cookie = python_cookie(row, py);
 	py->chain.calls[at].place = (uint32_t)place | entry;
 	py->hash =
@@ -259,7 +271,7 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 
 static __always_inline void python_fail(struct python_thread *py, int failure)
 {
-	struct python_failed_event event = {.failure = failure, .depth = py->count};
+	struct python_failed_event event = {.failure = failure, .number = py->count + 1};
 	struct target_stats *stats = target_stats_of(py->target_id);
 
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PYTHON], 1))
@@ -267,7 +279,7 @@ static __always_inline void python_fail(struct python_thread *py, int failure)
 	event.header.type = EVENT_PYTHON_FAILED;
 	event.header.target_id = py->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
-	event.frame = py->frame;
+	event.address = py->looked;
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 }
 
@@ -310,7 +322,7 @@ __noinline int python_copy_text(const struct python_row *row, struct runtime_tex
 	to->length = to->width = 0;
 	if (python_read(head, sizeof(head), object) || head[OBJECT_TYPE / 8] != row->text_type)
 		return 0;
-	state = (uint32_t)head[TEXT_STATE / 8];
+	state = TEXT_BITS((uint32_t)head[TEXT_STATE / 8]);
 	width = TEXT_WIDTH(state);
 	if (!TEXT_COMPACT(state) || !width || width > 4)
 		return 0;

@@ -8,6 +8,7 @@
 #define MEMLEAKBPF_BPF_PYTHON_H
 
 #include "bpf/bpf_maps.h"
+#include "bpf/loss.h"
 #include "bpf/python_abi.h"
 
 /* Of a string: what comes before its characters, and the first of them. */
@@ -28,7 +29,8 @@ struct python_thread {
 		uint64_t stack_id; /* 0: none */
 		uint64_t slot;
 	} known[PYTHON_KNOWN_SLOTS];
-	uint64_t frame; /* the next one */
+	uint64_t frame;	 /* the next one */
+	uint64_t looked; /* what is being read: the frame before that, or the thread's state */
 	uint64_t hash;
 	uint32_t count;
 	uint32_t cut; /* there are more than can be taken down */
@@ -67,13 +69,16 @@ int python_follow(const struct python_row *row, struct python_thread *py);
  */
 int python_tell(const struct python_row *row, struct python_thread *py);
 
-/* A forked child has its parent's interpreter. */
+/*
+ * A forked child has its parent's interpreter. Without memory for that it has stacks without Python,
+ * which is counted, until user space has looked at it.
+ */
 static __always_inline void python_forked(uint32_t parent_id, uint32_t child_id)
 {
 	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &parent_id);
 
-	if (row)
-		bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY);
+	if (row && bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY))
+		count_lost(child_id, LOST_PYTHON);
 }
 
 static __always_inline void python_forgotten(uint32_t target_id)

@@ -44,7 +44,8 @@ struct python_row {
 	/* Number of the first instruction that shows a frame (not a generator's); 0: all do. */
 	uint8_t code_traceable;
 	uint8_t owner_generator;
-	uint8_t pad[5];
+	uint8_t code_bytecode; /* the bytes object with its instructions; 0: they are in it */
+	uint8_t pad[4];
 };
 _Static_assert(sizeof(struct python_row) == 64, "ABI");
 
@@ -86,8 +87,8 @@ enum python_failure {
 struct python_failed_event {
 	struct event_header header;
 	uint32_t failure; /* enum python_failure */
-	uint32_t depth;
-	uint64_t frame;
+	uint32_t number;  /* which frame, the innermost is 1; of PYTHON_NO_STATE nothing */
+	uint64_t address; /* of that; of the thread's state */
 };
 _Static_assert(sizeof(struct python_failed_event) == 32, "ABI");
 

@@ -118,7 +118,9 @@ has_python_frames() {
 	for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
 		"$python" -c 'import sys, sysconfig; sys.exit(not (3, 8) <= sys.version_info < (3, 15) or bool(sysconfig.get_config_var("Py_GIL_DISABLED")))' \
 			2>/dev/null || continue
+		fresh
 		python_stacks "$python"
+		clean
 		tried=yes
 	done
 	[[ -n $tried ]] || skip 'pyenv has no python here'
@@ -148,14 +150,61 @@ forged() {
 		all(.[].frames[]; .kind != "python") and all(.[].frames[1]; .function == "_PyEval_EvalFrameDefault")'
 	# The code objects differ in a table at the end of the memory only.
 	holds '[.stacks[] | select(.live.bytes == 5009 or .live.bytes == 5010) | .live.bytes, (.frames[] | select(.kind == "python").line)] | sort == [105, 107, 5009, 5010]'
-	tool_says 'stacks without frames of Python: a frame of it is in no memory .number 1, at 0x10.'
+	tool_says 'stacks without frames of Python: a frame of it is in no memory .number 2, at 0x10.'
 	exec {T_IN}>&-
 	wait "$T_PID" || fail "the target ended with status $?"
 	tool_ends
 	[[ $(grep -c 'stacks without frames' "$D/tool.err") -eq 1 ]] || fail 'said more than once'
 }
 
-# forged_is PROGRAM: the Python function is there that it says it is in.
+# forged_fails HOW PATTERN: what is said of the first stack that cannot be followed.
+forged_fails() {
+	fresh
+	T_PID=
+	run_target "$TARGETS/forged_python"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach
+	echo "$1" >&"$T_IN"
+	target_line 'done'
+	snap
+	holds '.lost.python_frames == 1'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+	grep -Eq -- "stacks without frames of Python: $2; " "$D/tool.err" || fail "$1: $(<"$D/tool.err")"
+	clean
+}
+
+@test "Python: which frame could not be followed, and where that is" {
+	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
+	forged_fails other "what a frame has for its code is none \\(number 1, at 0x[1-9a-f][0-9a-f]*\\)"
+	forged_fails code "a frame of it is in no memory \\(number 1, at 0x[1-9a-f][0-9a-f]*\\)"
+	forged_fails far 'a frame of it is in no memory \(number 2, at 0x10\)'
+	forged_fails state "the thread's state is in no memory \\(at 0x[1-9a-f][0-9a-f]*\\)"
+}
+
+# One after the other, functions whose objects are all at the same addresses.
+@test "Python: before 3.11 a function is not taken for one that was there and had fewer instructions" {
+	[[ -x $TARGETS/forged_python.3_10 ]] || skip 'not on this machine'
+	T_PID=
+	run_target "$TARGETS/forged_python.3_10"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach
+	for how in plain again; do
+		echo "$how" >&"$T_IN"
+		target_line 'done'
+	done
+	snap
+	holds '[.stacks[] | select(.live.bytes == 5001 or .live.bytes == 5002) | [.live.bytes, (.frames[] | select(.kind == "python").function)]] |
+		sort == [[5001, "for?ge"], [5002, "longer"]]'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
+# forged_is PROGRAM [COMMAND]: the Python function is there that it says it is in.
 forged_is() {
 	[[ -x $TARGETS/$1 ]] || skip 'not on this machine'
 	T_PID=
@@ -163,7 +212,7 @@ forged_is() {
 	target_line 'ready '
 	T_PID=${LINE#ready }
 	attach
-	echo plain >&"$T_IN"
+	echo "${2:-plain}" >&"$T_IN"
 	target_line 'done'
 	snap
 	holds '[.stacks[] | select(.live.bytes == 5001).frames[] | select(.kind == "python").function] == ["for?ge"]'
@@ -237,6 +286,7 @@ forged_is() {
 
 	for program in "$TARGETS"/recorded_python.*; do
 		[[ -x $program ]] || skip 'not on this machine'
+		fresh
 		T_PID=
 		run_target "$program"
 		target_line 'ready '
@@ -253,9 +303,14 @@ forged_is() {
 		exec {T_IN}>&-
 		wait "$T_PID" || fail "the target ended with status $?"
 		tool_ends
+		clean
 		played=$((played + 1))
 	done
 	((played >= 6)) || fail "$played of them"
+}
+
+@test "Python: a name whose state has its flags where some headers of 3.14 have them" {
+	forged_is forged_python wide
 }
 
 so_many_messages() { # COUNT
@@ -271,8 +326,12 @@ so_many_messages() { # COUNT
 	target_line 'ready '
 	T_PID=${LINE#ready }
 	attach -v
-	for round in 1 2 3; do
-		echo open >&"$T_IN"
+	for round in 1 2 3 4; do
+		if ((round == 4)); then
+			echo up >&"$T_IN"
+			target_line 'done'
+		fi
+		echo open forged_python.so >&"$T_IN"
 		target_line 'done'
 		until_true "$DEADLINE" so_many_messages "$round" || fail "round $round: it was not found"
 		echo go >&"$T_IN"
@@ -281,8 +340,62 @@ so_many_messages() { # COUNT
 		target_line 'done'
 	done
 	snap
-	holds '[.stacks[] | select(.live.bytes > 5000 and .live.bytes < 20000) | .live.count, (.frames | map(select(.kind == "python").function))] == [3, ["for?ge"]]'
+	holds '[.stacks[] | select(.live.bytes == 20010) | .live.count, (.frames | map(select(.kind == "python").function))] == [4, ["for?ge"]]'
 	holds '.lost.python_frames == 0'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
+says_refused() {
+	grep -q 'no frames of Python (forged_python.newso 4.0.0)' "$D/tool.err"
+}
+
+# dl_does COMMAND…: each is done when the next one is given.
+dl_does() {
+	local command
+
+	for command; do
+		echo "$command" >&"$T_IN"
+		target_line 'done'
+	done
+}
+
+@test "Python: in a library that is opened beside one of an unknown version" {
+	[[ -x $TARGETS/forged_dl ]] || skip 'not on this machine'
+	T_PID=
+	run_target "$TARGETS/forged_dl"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach -v
+	dl_does 'open forged_python.newso'
+	until_true "$DEADLINE" says_refused || fail 'what is not known was not refused'
+	dl_does 'open forged_python.so'
+	until_true "$DEADLINE" so_many_messages 1 || fail 'what is known was not found'
+	dl_does go
+	snap
+	holds '[.stacks[] | select(.live.bytes == 5001) | .live.count, (.frames | map(select(.kind == "python").function))] == [1, ["for?ge"]]'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+}
+
+# Its variables are still there, as if it were: nothing follows them any more.
+@test "Python: in a library that is closed, and then one of an unknown version" {
+	[[ -x $TARGETS/forged_dl ]] || skip 'not on this machine'
+	T_PID=
+	run_target "$TARGETS/forged_dl"
+	target_line 'ready '
+	T_PID=${LINE#ready }
+	attach -v
+	dl_does 'open forged_python.so'
+	until_true "$DEADLINE" so_many_messages 1 || fail 'what is known was not found'
+	dl_does go haunt 'open forged_python.newso'
+	until_true "$DEADLINE" says_refused || fail 'what is not known was not refused'
+	dl_does go
+	snap
+	holds '[.stacks[] | select(.live.bytes == 5001 or .live.bytes == 5002) | [.live.bytes, (.frames[] | select(.kind == "python").function)]] |
+		sort == [[5001, "for?ge"], [5002]]'
 	exec {T_IN}>&-
 	wait "$T_PID" || fail "the target ended with status $?"
 	tool_ends

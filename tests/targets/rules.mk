@@ -150,8 +150,8 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(targets_go_env_$(subst .,,$(suffix $@))) \
 		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .
 
-# Exports what an interpreter exports; of a version that nobody knows; not that it does; as a library; by a linker that packs segments.
-targets_forged := forged_python forged_python.new forged_python.hidden forged_python.so
+# Exports what an interpreter exports; of 3.10; of a version that nobody knows; not that it does; as a library; such a one that nobody knows; by a linker that packs segments.
+targets_forged := forged_python forged_python.3_10 forged_python.new forged_python.hidden forged_python.so forged_python.newso
 targets_have_lld := $(if $(targets_native),$(shell command -v ld.lld 2>/dev/null))
 ifeq ($(MACHINE),x86_64)
 TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl
@@ -163,6 +163,8 @@ targets_forged_flags := -rdynamic
 targets_forged_flags.new := -rdynamic -DFORGED_VERSION=0x040000f0
 targets_forged_flags.hidden := -static
 targets_forged_flags.so := -fPIC -shared -Wl,-Bsymbolic
+targets_forged_flags.newso := $(targets_forged_flags.so) -DFORGED_VERSION=0x040000f0
+targets_forged_flags.3_10 := -rdynamic -DFORGED_3_10
 targets_forged_flags.lld := -rdynamic -fuse-ld=lld
 $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_python.lld: $(targets_src)/forged_python.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)

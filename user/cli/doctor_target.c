@@ -141,11 +141,13 @@ static void doctor_print_python(const struct image *image, struct object *object
 	char reason[REASON_MAX], version[PYTHON_VERSION_TEXT];
 	struct python_runtime runtime;
 	int err = python_find(object, &runtime, reason);
+	enum python_libc libc = python_libc_of(image);
 
 	if (err && err != -ENOTSUP)
 		return;
-	if (!err && python_libc_of(image) != PYTHON_LIBC_GLIBC) {
-		snprintf(reason, sizeof(reason), "%s", PYTHON_OTHER_LIBC);
+	if (!err && libc != PYTHON_LIBC_GLIBC) {
+		snprintf(reason, sizeof(reason), "%s",
+			 libc == PYTHON_LIBC_NONE ? PYTHON_NO_LIBC : PYTHON_OTHER_LIBC);
 		err = -ENOTSUP;
 	}
 	python_version_text(runtime.version, version);

@@ -71,7 +71,7 @@ static const struct cause causes[] = {
 	[LOST_PYTHON] =
 		{"python_frames",
 		 "allocations whose Python functions could not be followed: their stacks have "
-		 "C functions only; standard error says why, at the first one"},
+		 "C functions only"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 

@@ -48,6 +48,7 @@ static const struct python_layout {
 	  .frame_place = 104,
 	  .place_form = PYTHON_PLACE_BYTES,
 	  .owner_last = UINT8_MAX,
+	  .code_bytecode = 48,
 	  .code_line = 40,
 	  .code_file = 104,
 	  .code_name = 112,
@@ -65,6 +66,7 @@ static const struct python_layout {
 	  .frame_place = 104,
 	  .place_form = PYTHON_PLACE_BYTES,
 	  .owner_last = UINT8_MAX,
+	  .code_bytecode = 48,
 	  .code_line = 40,
 	  .code_file = 104,
 	  .code_name = 112,
@@ -82,6 +84,7 @@ static const struct python_layout {
 	  .frame_place = 96,
 	  .place_form = PYTHON_PLACE_UNITS,
 	  .owner_last = UINT8_MAX,
+	  .code_bytecode = 48,
 	  .code_line = 40,
 	  .code_file = 104,
 	  .code_name = 112,
@@ -303,7 +306,6 @@ static struct python_range python_range_of(const struct python_search *s, enum p
 	return range;
 }
 
-#if defined(__x86_64__)
 /*
  * Where code[at] may begin an instruction with the key's address: the forms that compilers give to
  * `&_PyRuntime.gilstate.autoTSSkey`, with a register that has _PyRuntime's among them, and to its
@@ -353,13 +355,6 @@ static uint64_t python_find_key(const struct python_search *s)
 	}
 	return 0;
 }
-#else
-static uint64_t python_find_key(const struct python_search *s)
-{
-	(void)s;
-	return 0;
-}
-#endif
 
 /* Does what the interpreter says of itself agree with the table? */
 static bool python_debug_agrees(const struct python_search *s, const struct debug_layout *layout,
@@ -415,12 +410,16 @@ static int python_refuse(char reason[static REASON_MAX], const char *why)
 	return -ENOTSUP;
 }
 
-static int python_choose(const struct python_search *s, struct python_runtime *out,
+static int python_choose(const struct python_search *s, Elf *elf, struct python_runtime *out,
 			 char reason[static REASON_MAX])
 {
+	GElf_Ehdr header;
+
 	out->version = python_version(s);
 	if (!out->version)
 		return python_refuse(reason, "it is older than 3.8");
+	if (!gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64)
+		return python_refuse(reason, "on this machine that is not done yet");
 	for (size_t i = 0; i < ARRAY_SIZE(python_layouts); i++) {
 		if (python_layouts[i].version == out->version >> 16)
 			out->row = python_layouts[i].row;
@@ -479,9 +478,11 @@ static bool python_is_glibc(const char *name)
 	return !strcmp(name, "libc.so.6") || !strncmp(name, "libc-2.", 7);
 }
 
+/* One file, which is the dynamic linker too; its own name, and what distributions call it. */
 static bool python_is_musl(const char *name)
 {
-	return !strncmp(name, "ld-musl-", 8) || !strncmp(name, "libc.musl-", 10);
+	return !strcmp(name, "libc.so") || !strncmp(name, "ld-musl-", 8) ||
+	       !strncmp(name, "libc.musl-", 10);
 }
 
 enum python_libc python_libc_of(const struct image *image)
@@ -514,7 +515,7 @@ int python_find(struct object *object, struct python_runtime *out, char reason[s
 	dynamic = python_walk_tables(&s, elf, SHT_DYNSYM);
 	if (s.found[PYTHON_RUNTIME].vaddr) {
 		python_walk_tables(&s, elf, SHT_SYMTAB);
-		return python_choose(&s, out, reason);
+		return python_choose(&s, elf, out, reason);
 	}
 	/* Before 3.7 there is no such variable. */
 	if (s.found[PYTHON_CODE_TYPE].vaddr && s.found[PYTHON_EVAL].vaddr)

@@ -43,9 +43,9 @@ enum python_libc {
 enum python_libc python_libc_of(const struct image *image);
 
 /* Why frames are not known of an interpreter that is. */
-#define PYTHON_OTHER_LIBC    "with another C library than glibc that is not done yet"
-#define PYTHON_OTHER_MACHINE "on this machine that is not done yet"
-#define PYTHON_OLD_KERNEL    "that takes Linux 5.15"
+#define PYTHON_OTHER_LIBC "with another C library than glibc that is not done yet"
+#define PYTHON_NO_LIBC	  "its C library is linked into it, or not mapped yet"
+#define PYTHON_OLD_KERNEL "that takes Linux 5.15"
 
 /* The row for a process in which the object is `bias` bytes above its link-time addresses. */
 struct python_row python_row_at(const struct python_runtime *runtime, uint64_t bias);
