@@ -23,7 +23,7 @@ def work(seconds):
 
 def deeper(depth, seconds):
     # Here is main() above it, the module, and work() below.
-    if depth > 3:
+    if depth > 4:
         return deeper(depth - 1, seconds)
     return work(seconds)
 

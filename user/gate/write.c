@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "user/base/clock.h"
 #include "user/freeze/run_first.h"
+#include "user/process/proc.h"
 
 /* The process goes on after that in any case. */
 #define HOLD_NS (200 * NS_PER_MS)
@@ -43,21 +46,45 @@ static bool write_is_worth_another_try(int err)
 	return err == -EAGAIN || err == -ETIMEDOUT || err == -ECANCELED;
 }
 
+/* Do they stand there? Of a try of which is not known whether it has written. */
+static bool write_is_done(pid_t pid, const struct stop_piece *pieces, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t there[sizeof(pieces[i].bytes)];
+		struct iovec to = {there, pieces[i].length};
+		struct iovec from = {(void *)(uintptr_t)pieces[i].address, to.iov_len};
+
+		if (process_vm_readv(proc_memory_id(pid), &to, 1, &from, 1, 0) !=
+			    (ssize_t)to.iov_len ||
+		    memcmp(there, pieces[i].bytes, pieces[i].length) != 0)
+			return false;
+	}
+	return true;
+}
+
 int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
 		   char reason[static REASON_MAX])
 {
 	const struct timespec pause = {.tv_nsec = BREAK_NS};
-	bool unknown = false;
+	char first[REASON_MAX] =
+		""; /* why it is not known whether the bytes stand there; or empty */
 	int err = -EAGAIN;
 
 	for (int i = 0, late = 0; i < TRIES && write_is_worth_another_try(err); i++) {
 		if (i)
 			nanosleep(&pause, NULL);
 		err = write_once(pid, pieces, count, pause_ns, reason);
-		unknown |= err == -ECANCELED;
+		if (err == -ECANCELED && !*first)
+			memcpy(first, reason, REASON_MAX);
+		/* The try before had written, and was late to say so. */
+		if (err == -ESTALE && *first && write_is_done(pid, pieces, count))
+			return 0;
 		/* On a busy machine its threads may take their time to stop, and we ours. */
 		if (err && err != -EAGAIN && ++late == LATE_TRIES)
 			break;
 	}
-	return err && unknown ? -ECANCELED : err;
+	if (!err || err == -ESRCH || !*first)
+		return err;
+	memcpy(reason, first, REASON_MAX);
+	return -ECANCELED;
 }

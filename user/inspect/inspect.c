@@ -91,7 +91,8 @@ static int inspect_walk(struct inspect_run *run)
 	if (!err)
 		inspect_count_others(run);
 	libc_version_find(run->source, run->image->memory->maps, &run->inventory);
-	linked_heaps_find(run->source, run->image);
+	if (!err)
+		linked_heaps_find(run->source, run->image);
 	return err ?: heap_image_take_old(run->image);
 }
 

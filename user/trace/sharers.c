@@ -152,7 +152,7 @@ void sharers_expect(struct trace *trace)
 }
 
 /*
- * It has not run for as long as a vfork child does, nor gone to sleep, which such a child does not:
+ * It has not run for as long as a vfork child does, nor does it sleep now, which such a child does not:
  * it waits for a processor, for the disk its program is on, or for a debugger.
  */
 static bool sharer_has_yet_to_run(pid_t pid)

@@ -25,13 +25,25 @@
 /* In the text of this program and so of the target. */
 static const uint8_t code[16] __attribute__((aligned(16))) = "before";
 
+/* Any process may trace it when it is there: the tool is none of its ancestors (Yama). */
 static pid_t start_target(void)
 {
-	pid_t pid = fork();
+	int ready[2];
+	char byte;
+	pid_t pid;
 
-	if (pid)
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid) {
+		close(ready[1]);
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		close(ready[0]);
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	if (write(ready[1], "r", 1) != 1)
+		_exit(1);
 	for (;;)
 		pause();
 }
