@@ -11,7 +11,8 @@
 
 /*
  * Is there such a runtime in the target's image? Then it is entered in the map, and the target
- * wants KNOWN_MAPPER's probes. Once for each target, of the first one; failures are logged.
+ * wants KNOWN_MAPPER's probes. Of several it is the first; one that has been closed, or loaded
+ * elsewhere since the last look, is taken out. Failures are logged.
  */
 void pool_rows_look(struct trace *trace, struct target *target);
 

@@ -75,6 +75,7 @@ struct target {
 	bool tells_late;	   /* it could, but its functions had been traced already */
 	bool has_python; /* python_rows.h: the programs know its interpreter, or knew it */
 	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
+	uint64_t pool_start, pool_end;	 /* where its code is mapped */
 	bool has_names;			 /* the symbolizer knows the process */
 	bool alive;			 /* TARGET_REMOVED: its process may go on */
 	bool gone; /* its pidfd says so, while events are taken in: target_life.h */
