@@ -95,11 +95,20 @@ int on_named(struct pt_regs *ctx)
 	return 0;
 }
 
+/* `value` begins at `start`: the end of it is cut off, or a hole is made in it. */
+static __always_inline void unmap_part(struct live_value *value, uint32_t target_id, uint64_t start,
+				       uint64_t address, uint64_t size)
+{
+	if (address + size < start + value->size)
+		count_lost(target_id, LOST_PARTIAL_UNMAP);
+	else
+		count_cut(value, address - start);
+}
+
 /*
- * The end of the mapping is cut off, or a hole is made in it. Only the thread's latest mapping is
- * known by its range.
+ * The thread's latest mapping is known by its range. True: it is that one.
  */
-static __always_inline void unmap_inside(struct thread_state *thread, uint32_t target_id,
+static __always_inline bool unmap_inside(struct thread_state *thread, uint32_t target_id,
 					 uint64_t address, uint64_t size)
 {
 	uint64_t start = thread->mmap_address, end = start + thread->mmap_size;
@@ -107,16 +116,40 @@ static __always_inline void unmap_inside(struct thread_state *thread, uint32_t t
 	struct live_value *value;
 
 	if (address <= start || address >= end)
-		return;
+		return false;
 	value = bpf_map_lookup_elem(&live, &key);
 	if (!value || value->size != thread->mmap_size)
+		return false;
+	unmap_part(value, target_id, start, address, size);
+	thread->mmap_size = value->size;
+	return true;
+}
+
+/*
+ * PHP cuts the end off a huge block that gets smaller (zend_mm_chunk_truncate(), Zend/zend_alloc.c).
+ * Where the block begins is not said, but it is at a multiple of ZEND_MM_CHUNK_SIZE. One that was
+ * mapped before the attach is not found, and another one in front of it ends before.
+ */
+#define ARENA_MULTIPLE (2ull << 20)
+#define ARENA_REACH    512 /* multiples: 1 GiB */
+
+static __always_inline void unmap_in_arena(const struct pt_regs *ctx, uint32_t target_id,
+					   uint64_t address, uint64_t size)
+{
+	uint64_t start = (address - 1) & ~(ARENA_MULTIPLE - 1);
+	struct live_value *value = NULL;
+	uint32_t i;
+
+	if (!pool_of_any_size_calls(ctx, target_id))
 		return;
-	if (address + size < end) {
-		count_lost(target_id, LOST_PARTIAL_UNMAP);
-		return;
+	for (i = 0; i < ARENA_REACH; i++) {
+		value = arena_at(target_id, start);
+		if (value)
+			break;
+		start -= ARENA_MULTIPLE;
 	}
-	count_cut(value, address - start);
-	thread->mmap_size = address - start;
+	if (value && address - start < value->size)
+		unmap_part(value, target_id, start, address, size);
 }
 
 SEC("uprobe")
@@ -133,8 +166,8 @@ int unmap_enter(struct pt_regs *ctx)
 	if (!current_watched(&target, &thread))
 		return 0;
 	if (!live_take(target.id, address, &value)) {
-		if (thread)
-			unmap_inside(thread, target.id, address, size);
+		if (!thread || !unmap_inside(thread, target.id, address, size))
+			unmap_in_arena(ctx, target.id, address, size);
 		return 0;
 	}
 	if (size >= value.size) {

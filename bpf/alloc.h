@@ -54,12 +54,9 @@ static __always_inline void detach_old(struct pending *p, uint64_t address)
 	struct live_value old;
 
 	p->old_address = address;
-	p->old_slot = ABI_NO_SLOT;
-	if (!address || !live_take(p->target_id, address, &old))
-		return;
-	p->old_size = old.size;
-	p->old_slot = old.slot;
-	p->old_time = old.time;
+	p->old.slot = ABI_NO_SLOT;
+	if (address && live_take(p->target_id, address, &old))
+		p->old = old;
 }
 
 /*
@@ -104,7 +101,30 @@ static __always_inline void count_nested(uint32_t target_id)
 		__sync_fetch_and_add(&stats->nested, 1);
 }
 
-/* Does the call that is entered map an arena? A variable would have the verifier go on twice. */
+/* The arena that begins at the address; NULL: none does. */
+static __always_inline struct live_value *arena_at(uint32_t target_id, uint64_t address)
+{
+	struct live_key key = {.address = address, .target_id = target_id};
+	struct live_value *value = bpf_map_lookup_elem(&live, &key);
+	const struct slot_info *info;
+
+	if (!value)
+		return NULL;
+	info = bpf_map_lookup_elem(&slot_infos, &value->slot);
+	return info && info->arena ? value : NULL;
+}
+
+/* Is it about an arena: one that is to be mapped, or to change its size? */
+static __always_inline bool call_is_of_arena(struct pt_regs *ctx, union probe_cookie cookie,
+					     uint32_t target_id, uint64_t size)
+{
+	if (cookie.op == OP_MMAP)
+		return pool_maps(ctx, target_id, size);
+	return cookie.op == OP_MREMAP &&
+	       arena_at(target_id, regs_argument(ctx, cookie.ptr_arg)) != NULL;
+}
+
+/* Is the call that is entered about an arena? A variable would have the verifier go on twice. */
 static __always_inline bool maps_arena(const struct thread_state *thread)
 {
 	return *(volatile uint8_t *)&thread->event.arena;
@@ -120,6 +140,23 @@ static __always_inline void mark_arenas(uint32_t slot)
 		return;
 	info->arena = 1;
 	info->weighed = config.sample_bytes != 0;
+}
+
+/* Where the block will be counted: an arena that changes its size, where it is. */
+static __always_inline uint32_t slot_at_entry(struct pt_regs *ctx, const struct pending *p,
+					      struct thread_state *thread,
+					      const struct target_info *target, bool wanted)
+{
+	uint32_t slot;
+
+	if (!wanted)
+		return ABI_NO_SLOT;
+	if (p->op == OP_REALLOC && p->flags & PENDING_ARENA)
+		return p->old.slot;
+	slot = stack_slot(ctx, 0, 0, thread, target);
+	if (maps_arena(thread))
+		mark_arenas(slot);
+	return slot;
 }
 
 /* 0: the return is wanted; 1: it is not (a session then skips it). */
@@ -138,8 +175,10 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	id = target.id;
 	size = requested_size(ctx, cookie);
 	wanted = size >= config.min_size && size <= config.max_size;
-	arena = cookie.op == OP_MMAP && pool_maps(ctx, id, size);
+	arena = call_is_of_arena(ctx, cookie, id, size);
 	if (cookie.op == OP_MMAP && !arena && (!config.mmap || !mmap_holds_memory(ctx)))
+		return 1;
+	if (cookie.op == OP_MREMAP && !arena && !config.mmap)
 		return 1;
 	if (!wanted && !cookie.nests && !config.mmap)
 		return 1;
@@ -172,13 +211,11 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	p->target_id = id;
 	p->op = resize ? OP_REALLOC : cookie.op;
 	p->flags = (cookie.bare ? PENDING_BARE : 0) | (maps_arena(thread) ? PENDING_ARENA : 0);
-	p->slot = wanted ? stack_slot(ctx, 0, 0, thread, &target) : ABI_NO_SLOT;
-	if (maps_arena(thread))
-		mark_arenas(p->slot);
 	if (resize)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
 	else
 		p->old_address = regs_argument(ctx, cookie.ptr_arg);
+	p->slot = slot_at_entry(ctx, p, thread, &target, wanted);
 	p->family = CHECK_FREES ? alloc_family_at(thread, sp, cookie.family) : 0;
 	if (cookie.bare) {
 		p->ip = regs_ip(ctx);
@@ -202,13 +239,35 @@ static __always_inline void settle_resize(struct pending *p, uint64_t address)
 		pending_abandon(p);
 		return;
 	}
-	if (p->old_slot != ABI_NO_SLOT) {
-		count_free(p->old_slot, p->old_size);
+	if (p->old.slot != ABI_NO_SLOT) {
+		struct live_value old = p->old;
+
+		count_free_of(&old);
 		if (CHECK_FREES)
 			note_resized(p, address);
 		return;
 	}
 	count_unknown_free(p->target_id);
+}
+
+/* An arena that has changed its size where it is goes on as the same block. */
+static __always_inline bool settle_arena(const struct pending *p, uint64_t address)
+{
+	struct live_key key = {.address = address, .target_id = p->target_id};
+	struct live_value value = p->old;
+
+	if (p->op != OP_REALLOC || !(p->flags & PENDING_ARENA) || p->slot == ABI_NO_SLOT ||
+	    !address || address != p->old_address)
+		return false;
+	if (p->size > value.size)
+		count_grown(&value, p->size);
+	else
+		count_cut(&value, p->size);
+	if (live_put(&key, &value, BPF_NOEXIST)) {
+		count_free_of(&value);
+		count_lost(p->target_id, LOST_LIVE_FULL);
+	}
+	return true;
 }
 
 /* A call that was entered at `sp` ends. */
@@ -236,6 +295,8 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	}
 	if (address == MAP_FAILED)
 		address = 0;
+	if (settle_arena(p, address))
+		return 0;
 	if (p->op == OP_REALLOC)
 		settle_resize(p, address);
 	if (CHECK_FREES && !address)

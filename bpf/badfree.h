@@ -209,7 +209,7 @@ static __always_inline void note_resized(const struct pending *p, uint64_t addre
 
 	take_family(&key);
 	if (address != p->old_address)
-		note_freed(&key, p->old_size, p->old_slot, p->slot);
+		note_freed(&key, p->old.size, p->old.slot, p->slot);
 }
 
 /* A good free, but perhaps by the wrong function. */

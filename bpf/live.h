@@ -125,6 +125,18 @@ static __always_inline void count_cut(struct live_value *block, uint64_t new_byt
 	block->size = new_bytes;
 }
 
+/* The block is larger by now. Not for one that is weighed by its size: it may stand for others. */
+static __always_inline void count_grown(struct live_value *block, uint64_t new_bytes)
+{
+	struct stack_counters *c = bpf_map_lookup_elem(&counters, &block->slot);
+
+	if (c)
+		__sync_fetch_and_add(&c->alloc_bytes, new_bytes - block->size);
+	if (block->weighed)
+		block->weighed = new_bytes;
+	block->size = new_bytes;
+}
+
 /*
  * A free or resize of a block that is not in the books; under sampling that is the rule and means
  * nothing.

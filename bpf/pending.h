@@ -74,14 +74,14 @@ static __always_inline bool call_is_over(const struct pending *p, uint64_t sp, u
 static __always_inline void pending_abandon(struct pending *p)
 {
 	struct live_key key = {.address = p->old_address, .target_id = p->target_id};
-	struct live_value value = {.size = p->old_size, .slot = p->old_slot, .time = p->old_time};
+	struct live_value value = p->old;
 
 	if ((p->flags & (PENDING_BARE | PENDING_UNWOUND)) == PENDING_BARE && p->slot != ABI_NO_SLOT)
 		count_lost(p->target_id, LOST_PENDING);
-	if (p->op != OP_REALLOC || p->old_slot == ABI_NO_SLOT)
+	if (p->op != OP_REALLOC || value.slot == ABI_NO_SLOT)
 		return;
 	if (live_put(&key, &value, BPF_NOEXIST)) {
-		count_free(p->old_slot, p->old_size);
+		count_free_of(&value);
 		count_lost(p->target_id, LOST_LIVE_FULL);
 	}
 }

@@ -51,6 +51,18 @@ static __always_inline bool pool_maps(const struct pt_regs *ctx, uint32_t id, ui
 	return caller >= row->start && caller < row->end;
 }
 
+/* Is the probe at the entry of a function that the code of the target's PHP has called? */
+static __always_inline bool pool_of_any_size_calls(const struct pt_regs *ctx, uint32_t id)
+{
+	const struct pool_row *row = bpf_map_lookup_elem(&pool_rows, &id);
+	uint64_t caller;
+
+	if (!row || row->sizes[0])
+		return false;
+	caller = pool_caller(ctx);
+	return caller >= row->start && caller < row->end;
+}
+
 /* A forked child has its parent's runtime. */
 static __always_inline void pool_forked(uint32_t parent_id, uint32_t child_id)
 {

@@ -16,10 +16,8 @@ struct pending {
 	uint64_t size; /* requested bytes */
 	/* OP_REALLOC: the block being resized; OP_ALLOC_OUT: where the result will be stored */
 	uint64_t old_address;
-	uint64_t old_size;
-	uint32_t old_slot; /* ABI_NO_SLOT: the old block is not one of ours */
-	uint32_t old_time;
-	uint32_t slot; /* where the new block will be counted; ABI_NO_SLOT: filtered out */
+	struct live_value old; /* slot ABI_NO_SLOT: the old block is not one of ours */
+	uint32_t slot;	       /* where the new block will be counted; ABI_NO_SLOT: filtered out */
 	uint32_t target_id;
 	uint32_t op;		 /* enum alloc_op */
 	uint32_t flags;		 /* PENDING_* */

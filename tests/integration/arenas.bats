@@ -131,9 +131,110 @@ php_chunks() {
 	end_target
 }
 
+# php_resizes COMMAND…: as many bytes as PHP has after each, in as many blocks, and what was mapped and unmapped says the same.
+php_resizes() {
+	for command in "$@"; do
+		tell "$command"
+		snap
+		jq -e --argjson bytes "$(($(field .mapped "$TRUTH") - BEFORE))" '. as $snap | (.arenas.bytes // 0) == $bytes and ([.lost[]] | add) == 0 and
+			([.stacks[] | select(.frames[0].kind == "arena") | .alloc.bytes - .free.bytes, -.live.bytes] | add // 0) == 0 and
+			([.stacks[] | select(.frames[0].kind == "arena") | .error_bytes // 0] | add // 0) == 0' <<<"$SNAP" >/dev/null ||
+			fail "$command: $(jq -c "[($arenas_by_stack), .arenas, .lost]" <<<"$SNAP"), not $(field .mapped "$TRUTH") - $BEFORE"
+	done
+}
+
+# php_huge [OPTION…]: huge blocks that grow and shrink where they are.
+php_huge() {
+	local count
+
+	start_target php "$HERE/arenas.php"
+	attach --no-default-suppressions "$@"
+	tell before
+	BEFORE=$(field .mapped "$TRUTH")
+	php_resizes huge-arrays
+	count=$(field .arenas.count "$SNAP")
+	php_resizes append shrink append shrink
+	[[ $(field .arenas.count "$SNAP") == "$count" ]] || fail "$(field .arenas "$SNAP"), not $count"
+	# Where that is not possible the block is a new one, and the attempt has changed nothing.
+	php_resizes outgrow drop
+	end_target
+}
+
+@test "PHP's huge blocks grow and shrink in place" {
+	need php
+	each_mode php_huge
+}
+
+@test "a resized arena counts as what it is with --mmap and under sampling" {
+	need php
+	php_huge --mmap
+	php_huge -s 64M
+	php_huge --mmap -s 64M
+}
+
 @test "PHP's chunks and huge blocks are what memory_get_usage() says" {
 	need php
 	each_mode php_chunks
+}
+
+# A runtime that has what names PHP, two files of it; a program that has one of them at a time.
+moving_runtime() {
+	mkdir -p "$D/a" "$D/b"
+	cat >"$D/runtime.c" <<-'EOF'
+		#include <sys/mman.h>
+		void zend_mm_gc(void) {}
+		void *volatile last;
+		void map_one(void) { last = mmap(0, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+	EOF
+	gcc -g -O1 -shared -fPIC -o "$D/a/runtime.so" "$D/runtime.c"
+	cp "$D/a/runtime.so" "$D/b/runtime.so"
+	cat >"$D/moving.c" <<-'EOF'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <string.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			void *first = dlopen(argv[1], RTLD_NOW), *second = NULL;
+			char line[64];
+
+			setvbuf(stdout, NULL, _IOLBF, 0);
+			printf("ready %d\n", argc > 2 && first ? (int)getpid() : 0);
+			while (fgets(line, sizeof(line), stdin)) {
+				line[strcspn(line, "\n")] = 0;
+				if (!strcmp(line, "move")) {
+					second = dlopen(argv[2], RTLD_NOW);
+					dlclose(first);
+					dlopen("libm.so.6", RTLD_NOW);
+				} else if (!strcmp(line, "map")) {
+					((void (*)(void))dlsym(second ? second : first, "map_one"))();
+				}
+				printf("{\"phase\":\"%s\",\"mapped\":%d}\n", line, second != NULL);
+				if (!strcmp(line, "quit"))
+					return 0;
+			}
+		}
+	EOF
+	gcc -O1 -o "$D/moving" "$D/moving.c"
+}
+
+@test "a runtime that is closed and comes back elsewhere has its arenas" {
+	need gcc
+	moving_runtime
+	start_target "$D/moving" "$D/a/runtime.so" "$D/b/runtime.so"
+	attach
+	tell map
+	snap
+	[[ $(field '.arenas.count' "$SNAP") == 1 ]] || fail "$(field .arenas "$SNAP")"
+	tell move
+	# It is not held as it loads: the look that finds it follows.
+	snap
+	for ((i = 2; i < 2 + 3; i++)); do
+		tell map
+		snap
+		[[ $(field '.arenas.count' "$SNAP") == "$i" ]] || fail "$(field .arenas "$SNAP"), not $i"
+	done
+	end_target
 }
 
 @test "a verdict: arenas are reachable, and what is in them counts once" {

@@ -40,6 +40,13 @@ static const struct alloc_fn mappers[] = {
 	 .ptr_arg = 1,
 	 .size_arg = 2,
 	 .mmap = true},
+	/* (old address, old size, new size, flags, new address) */
+	{.name = "mremap",
+	 .shown = "mremap",
+	 .op = OP_MREMAP,
+	 .ptr_arg = 1,
+	 .size_arg = 3,
+	 .mmap = true},
 };
 static const struct alloc_fn loaders[] = {
 	ROW("_dl_debug_state", OP_LOADED),

@@ -36,7 +36,7 @@ int leaver_find(struct object *object, struct provider **out);
 int loader_find(struct object *object, struct provider **out);
 
 /*
- * Likewise, in .dynsym only, what maps and unmaps memory: mmap and munmap, with OP_MMAP and OP_MUNMAP.
+ * Likewise, in .dynsym only, what maps and unmaps memory: mmap, mremap and munmap.
  * What a runtime with a pool of its own maps by them is traced (user/target/runtime.h).
  */
 int mapper_find(struct object *object, struct provider **out);

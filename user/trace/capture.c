@@ -32,12 +32,10 @@ static void capture_add_resized(struct capture *c, const struct thread_state *th
 	for (uint32_t i = 0; i < thread->depth && i < ABI_MAX_PENDING; i++) {
 		const struct pending *p = &thread->pending[i];
 
-		if (p->op != OP_REALLOC || p->old_slot == ABI_NO_SLOT ||
+		if (p->op != OP_REALLOC || p->old.slot == ABI_NO_SLOT ||
 		    p->target_id != c->target->id || c->live.count == c->live.room)
 			continue;
-		c->live.entries[c->live.count++] = (struct live_entry){
-			p->old_address,
-			{.size = p->old_size, .slot = p->old_slot, .time = p->old_time}};
+		c->live.entries[c->live.count++] = (struct live_entry){p->old_address, p->old};
 	}
 }
 
