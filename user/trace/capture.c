@@ -17,6 +17,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/exit_frames.h"
+#include "user/trace/growth.h"
 #include "user/trace/sleepers.h"
 
 /* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
@@ -100,9 +101,7 @@ static int capture_take_counters(struct capture *c)
 		return err;
 	now->interval_ns =
 		c->snapshot->interval_ns ? now->interval_ns + c->snapshot->interval_ns : 0;
-	now->memory = c->snapshot->memory;
-	now->growth = c->snapshot->growth;
-	c->snapshot->growth.where = NULL;
+	growth_hand_on(c->snapshot, now);
 	snapshot_free(c->snapshot);
 	c->snapshot = now;
 	return 0;

@@ -53,6 +53,12 @@ struct growth_seen {
  */
 uint64_t growth_beyond_live(const struct snapshot *snapshot, const struct growth_seen *seen);
 
+/*
+ * All that trace_read_memory() has filled in, from a snapshot that is going away to the one that takes
+ * its place.
+ */
+void growth_hand_on(struct snapshot *from, struct snapshot *to);
+
 /* Whether that could be more than usual, whatever `files` and `elsewhere` are. */
 bool growth_is_suspect(const struct snapshot *snapshot, uint64_t anon);
 

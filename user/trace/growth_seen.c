@@ -94,6 +94,15 @@ static void growth_judge(const struct trace *trace, struct target *target, struc
 	s->growth.where = w->where ? strdup(w->where) : NULL;
 }
 
+void growth_hand_on(struct snapshot *from, struct snapshot *to)
+{
+	to->memory = from->memory;
+	to->heaps = from->heaps;
+	to->growth = from->growth;
+	from->growth.where = NULL;
+}
+
+/* What it fills in growth_hand_on() hands on. */
 void trace_read_memory(struct trace *trace, struct target *target, struct snapshot *s)
 {
 	bool there = !target_has_ended(target);

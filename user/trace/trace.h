@@ -187,8 +187,9 @@ void **target_user_data(struct target *target);
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out);
 
 /*
- * Fills in how much memory the target has (but for its proportional size), and by how much that has
- * grown beside its live blocks: snapshot->memory and ->growth. What cannot be read is left out. Of
+ * Fills in how much memory the target has (but for its proportional size), by how much that has
+ * grown beside its live blocks, and what heaps it has that are not traced: snapshot->memory, ->growth
+ * and ->heaps. What cannot be read is left out. Of
  * one that has ended only what the kernel told at its end is known (Linux 6.16 and newer). Takes 40
  * us; where the growth matters also some milliseconds per GiB of new memory, at most a twentieth of
  * the time (user/trace/growth.h). To be called for each of trace_snapshot(), right after it was
