@@ -88,13 +88,17 @@ const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)
 	static const struct runtime_pool php = {.shown = "arena growth, sampled: one per 2 MiB"};
 	static const struct runtime_pool python = {.sizes = {1 << 20, 1 << 20},
 						   .shown = "arena growth, sampled: one per MiB"};
-	/* Versions before 3.11 do not say which they are. */
+	static const struct runtime_pool python_old = {
+		.sizes = {1 << 18, 1 << 18}, .shown = "arena growth, sampled: one per 256 KiB"};
+	/* One whose version nothing tells: older than 3.8, or built so that its parts are not found. */
 	static const struct runtime_pool python_unknown = {
 		.sizes = {1 << 18, 1 << 20}, .shown = "arena growth, sampled: one per arena"};
 
 	if (runtime == RUNTIME_PHP)
 		return &php;
-	if (runtime == RUNTIME_PYTHON)
-		return version ? &python : &python_unknown;
-	return NULL;
+	if (runtime != RUNTIME_PYTHON)
+		return NULL;
+	if (!version)
+		return &python_unknown;
+	return version < 0x030a0000 ? &python_old : &python;
 }
