@@ -40,6 +40,21 @@ static void merge_add_notes(struct stack_notes *to, const struct stack_notes *fr
 	}
 }
 
+/* A sum is unknown where a part of it is: 0. */
+static void merge_add_heaps(struct untraced_heaps *to, const struct untraced_heaps *from)
+{
+	for (size_t i = 0; i < UNTRACED_HEAPS; i++) {
+		bool others = to->kinds & 1u << i;
+
+		if (!(from->kinds & 1u << i))
+			continue;
+		to->bytes[i] = from->bytes[i] && (to->bytes[i] || !others)
+				       ? to->bytes[i] + from->bytes[i]
+				       : 0;
+	}
+	to->kinds |= from->kinds;
+}
+
 /* What belongs to the processes themselves. */
 static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 {
@@ -49,9 +64,7 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->final &= from->final;
 	to->children_late |= from->children_late;
 	amount_add(&to->arenas, &from->arenas);
-	to->heaps.kinds |= from->heaps.kinds;
-	for (size_t i = 0; i < UNTRACED_HEAPS; i++)
-		to->heaps.bytes[i] += from->heaps.bytes[i];
+	merge_add_heaps(&to->heaps, &from->heaps);
 	to->unknown_frees += from->unknown_frees;
 	/* Of sums of both kinds something is estimated. */
 	to->sample_bytes = merge_larger(to->sample_bytes, from->sample_bytes);

@@ -132,6 +132,43 @@ static void test_sum(void **state)
 	free(a[0].contents);
 }
 
+/* A process of which it is not known how much there is leaves the sum unknown, in whatever order. */
+static void test_heaps(void **state)
+{
+	struct snapshot one[] = {
+		{.comm = "x", .heaps = {1u << UNTRACED_V8, {[UNTRACED_V8] = 10}}},
+		{.comm = "x",
+		 .heaps = {1u << UNTRACED_V8 | 1u << UNTRACED_GO,
+			   {[UNTRACED_V8] = 20, [UNTRACED_GO] = 0}}},
+		{.comm = "x", .heaps = {1u << UNTRACED_GO, {[UNTRACED_GO] = 5}}},
+		{.comm = "x"},
+	};
+	struct report *report[ARRAY_SIZE(one)], *first, *sum;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(one); i++)
+		report[i] = report_borrow(&one[i]);
+	for (int round = 0; round < 2; round++) {
+		const struct untraced_heaps *heaps;
+
+		assert_int_equal(merge_reports((const struct report *const *)report,
+					       ARRAY_SIZE(one), NULL, &sum),
+				 0);
+		heaps = &sum->snapshot->heaps;
+		assert_int_equal(heaps->kinds, 1u << UNTRACED_V8 | 1u << UNTRACED_GO);
+		assert_int_equal(heaps->bytes[UNTRACED_V8], 30);
+		assert_int_equal(heaps->bytes[UNTRACED_GO], 0);
+		assert_int_equal(heaps->bytes[UNTRACED_JAVA], 0);
+		report_free(sum);
+		/* The unknown one last. */
+		first = report[1];
+		report[1] = report[2];
+		report[2] = first;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(one); i++)
+		report_drop(report[i]);
+}
+
 /* Sums can be summed up again: those that have ended come one by one. */
 static void test_sum_of_sums(void **state)
 {
@@ -173,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_heaps),
 		cmocka_unit_test(test_sum_of_sums),
 		cmocka_unit_test(test_same_program),
 	};
