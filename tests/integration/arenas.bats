@@ -252,7 +252,7 @@ moving_runtime() {
 	tell grow
 	snap
 	json_line
-	jq -e '[.groups[].live.bytes] | add < 60 * 1048576' <<<"$LINE" >/dev/null || fail "$LINE"
+	jq -e --argjson live "$(field .live.bytes "$SNAP")" '[.groups[].live.bytes] | add | . <= $live + 8 * 1048576 or error("\(.) of \($live)")' <<<"$LINE" >/dev/null || fail "$LINE"
 	jq -e '(.verdict | [.definite, .indirect, .possible, .reachable] | map(.bytes) | add) < .memory.rss_anon_bytes' <<<"$LINE" >/dev/null || fail "$(jq -c '[.verdict, .memory]' <<<"$LINE")"
 	end_target
 }

@@ -18,7 +18,7 @@ struct untraced_heaps {
 	uint64_t bytes[UNTRACED_HEAPS]; /* of it that are in memory or swapped out; 0: unknown */
 };
 
-/* For people ("Java's heap"), and as JSON has it ("java"). */
+/* For people ("Java's own heap"), and as JSON has it ("java"). */
 const char *untraced_heap_text(enum untraced_heap kind);
 const char *untraced_heap_name(enum untraced_heap kind);
 

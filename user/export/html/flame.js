@@ -52,7 +52,7 @@ function hash(text) {
 }
 
 // Of code that is not native each language has a hue.
-const KIND_HUES = {python: 215, javascript: 52, java: 335, go: 185, dotnet: 275, ruby: 355, php: 245, perl: 160, jit: 300};
+const KIND_HUES = {python: 215, javascript: 52, java: 335, go: 185, dotnet: 275, ruby: 355, php: 245, perl: 160, jit: 300, arena: 20};
 const kindColor = (kind, light) => `hsl(${KIND_HUES[kind] ?? KIND_HUES.jit} 62% ${light}%)`;
 
 // What the hues mean, where there are any.
