@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # `make help` lists the targets and options. Requires GNU make.
 
-VERSION := 0.1.0
+# The newest one that the change log is about. It is the version everywhere; packages also have its date.
+VERSION := $(shell sed -n '/^\#\# /{ s/^\#\# \([0-9.]*\) .*/\1/p; q }' CHANGELOG.md)
+ifeq ($(VERSION),)
+$(error The newest heading of CHANGELOG.md is not a version and its date, as in 1.2.3 2030-01-31)
+endif
 
 help_text = \
 	'make            build $(BUILD)/memleakbpf' \
@@ -18,6 +22,7 @@ help_text = \
 	'make soak-sampling   estimates by block size against the truth for SAMPLING_MINUTES (5); writes docs/reliability.md (root)' \
 	'make lib unit targets   the library, the unit tests (ROOM=heap: of that folder of user/), the programs that the tests trace' \
 	'make unit-heap  build and run the unit tests of one room' \
+	'make deb rpm    packages of it, in $(BUILD)/package: of this distribution, and of Fedora and its like' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local; make uninstall removes it' \
 	'make clean      remove $(BUILD)/' \
 	'make html       try again to get the libraries of -f html, where a build went without' \
@@ -26,6 +31,7 @@ help_text = \
 	'HTML=0          build without -f html, and without npm' \
 	'SANITIZE=1      AddressSanitizer and UndefinedBehaviorSanitizer, in build/sanitize' \
 	'DEBUG=1         -O0' \
+	'RELEASE=1       hardened, and reproducible, as packages are built' \
 	'WERROR=1        warnings are errors' \
 	'BUILD=DIR       build elsewhere' \
 	'CROSS_COMPILE=aarch64-linux-gnu-   build for another machine'
@@ -34,6 +40,8 @@ help_text = \
 
 PREFIX ?= /usr/local
 SYSTEMD_DIR ?= $(PREFIX)/lib/systemd/system
+# Where zsh looks; distributions have another folder for what is not the administrator's.
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 ifeq ($(SANITIZE),1)
 BUILD ?= build/sanitize
 else
@@ -75,15 +83,23 @@ ifeq ($(SANITIZE),1)
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 endif
 
+# As packages have it: hardened, and the same bytes whatever the folder that it is built in.
+ifeq ($(RELEASE),1)
+RELEASE_CPPFLAGS := -D_FORTIFY_SOURCE=2
+RELEASE_CFLAGS := -fPIE -fstack-protector-strong -fstack-clash-protection -ffile-prefix-map=$(CURDIR)=/usr/src/memleakbpf
+RELEASE_LDFLAGS := -pie -Wl,-z,relro -Wl,-z,now
+RELEASE_BPF_CFLAGS := -ffile-prefix-map=$(CURDIR)=/usr/src/memleakbpf
+endif
+
 CFLAGS ?= $(OPTIMIZE) -g
-ALL_CPPFLAGS = -D_GNU_SOURCE -DMEMLEAKBPF_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(CPPFLAGS)
-ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(SANITIZERS)
-ALL_LDFLAGS = $(SANITIZERS) -Wl,--as-needed $(LDFLAGS)
-LIBS := -lbpf -ldw -lelf -liberty -ljson-c -lcapstone -ldebuginfod -lmicrohttpd -llzma -lz -lm -lpthread
+ALL_CPPFLAGS = -D_GNU_SOURCE -DMEMLEAKBPF_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(RELEASE_CPPFLAGS) $(CPPFLAGS)
+ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(RELEASE_CFLAGS) $(CFLAGS) $(SANITIZERS)
+ALL_LDFLAGS = $(SANITIZERS) $(RELEASE_LDFLAGS) -Wl,--as-needed $(LDFLAGS)
+LIBS := -lbpf -ldw -lelf -liberty -ljson-c -lcapstone -ldebuginfod -lmicrohttpd -lncursesw -ltinfo -llzma -lz -lm -lpthread
 
 # No header of the kernel and no BTF of the build machine goes in: the kernel's types are in vmlinux/.
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__bpf__ -I. \
-	      $(shell pkg-config --cflags libbpf 2>/dev/null) -Wall -Wextra -Werror
+	      $(shell pkg-config --cflags libbpf 2>/dev/null) $(RELEASE_BPF_CFLAGS) -Wall -Wextra -Werror
 
 # --- Files -----------------------------------------------------------------------------------------------------------------
 
@@ -336,16 +352,26 @@ install: all
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memleakbpf
 	install -D -m 644 docs/memleakbpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1
 	install -D -m 644 tools/completion/memleakbpf.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/memleakbpf
+	install -D -m 644 tools/completion/_memleakbpf $(DESTDIR)$(ZSH_DIR)/_memleakbpf
+	install -D -m 644 tools/completion/memleakbpf.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/memleakbpf.fish
 	install -D -m 644 tools/prometheus/memleakbpf.rules.yml $(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml
-	install -d $(DESTDIR)$(SYSTEMD_DIR)
+	install -d $(DESTDIR)$(PREFIX)/share/memleakbpf/schema $(DESTDIR)$(SYSTEMD_DIR)
+	install -m 644 docs/schema/*.json $(DESTDIR)$(PREFIX)/share/memleakbpf/schema
 	sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/memleakbpf-survey.service >$(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
 	chmod 644 $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/memleakbpf $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/memleakbpf \
-		$(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
-	-rmdir $(DESTDIR)$(PREFIX)/share/memleakbpf 2>/dev/null
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/memleakbpf $(DESTDIR)$(ZSH_DIR)/_memleakbpf \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/memleakbpf.fish \
+		$(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/memleakbpf/schema/,$(notdir $(wildcard docs/schema/*.json)))
+	-rmdir $(DESTDIR)$(PREFIX)/share/memleakbpf/schema $(DESTDIR)$(PREFIX)/share/memleakbpf 2>/dev/null
+
+.PHONY: deb rpm
+deb rpm: $(HTML_PAGE)
+	tools/deps build $@
+	VERSION=$(VERSION) HTML_LIBRARIES=$(BUILD)/html tools/package/build $@ $(BUILD)/package
 
 clean:
 	rm -rf $(BUILD)

@@ -42,6 +42,7 @@ enum alloc_op {
 	OP_LOADED,
 	OP_USDT_ALLOC, /* otel_memory:alloc: the allocator tells of a sample */
 	OP_USDT_FREE,  /* otel_memory:free: and of its end */
+	OP_SCOPE,      /* a function whose calls are scopes: bpf/scope_abi.h */
 };
 
 /*
@@ -69,6 +70,12 @@ union probe_cookie {
 		uint8_t loaded_op, loaded_reserved[3];
 		/* OP_LOADED: from the probe to the loader's struct r_debug; 0: unknown */
 		int32_t debugger_view;
+	};
+	struct {
+		uint8_t scope_op;
+		uint8_t scope_tail; /* the probe is on a jump to another function: SCOPE_TAIL */
+		uint16_t scope_function; /* OP_SCOPE: number of the function, */
+		uint32_t scope_tag;	 /* and the row of `scope_tags` that says what its tag is */
 	};
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
@@ -204,6 +211,8 @@ struct live_value {
 	/*
 	 * how many bytes it stands for, as the target has said (TARGET_TELLS); 0: as its size and
 	 * the rate of sampling have it. With the map's own 72 bytes an entry takes 96 either way.
+	 * With --scope, of a block that has no such weight, the call that it was born in: the mark of
+	 * bpf/scope_abi.h, whose highest bit is set.
 	 */
 	uint64_t weighed;
 };
@@ -219,7 +228,7 @@ _Static_assert(sizeof(struct noted_free) == 32, "ABI");
 struct stack_key {
 	uint64_t stack_id;
 	uint32_t target_id;
-	uint32_t pad;
+	uint32_t scope; /* --scope: the node of bpf/scope_abi.h that it is in; 0: none */
 };
 _Static_assert(sizeof(struct stack_key) == 16, "ABI");
 
@@ -242,6 +251,10 @@ struct target_info {
  * out when they look at that anew
  */
 #define TARGET_PYTHON 32u
+/* has a JVM, of which hotspot_rows knows (bpf/hotspot_abi.h); found out likewise */
+#define TARGET_JAVA 128u
+/* has V8, of which v8_rows knows (bpf/v8_abi.h); found out likewise */
+#define TARGET_V8 256u
 
 /*
  * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
@@ -307,6 +320,10 @@ enum event_type {
 	EVENT_RUNTIME_CHAIN, /* bpf/runtime_abi.h */
 	EVENT_PYTHON_CODE,   /* bpf/python_abi.h */
 	EVENT_PYTHON_FAILED,
+	EVENT_HOTSPOT_FAILED, /* bpf/hotspot_abi.h */
+	EVENT_V8_FUNCTION,    /* bpf/v8_abi.h */
+	EVENT_V8_FAILED,
+	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
 };
 
 struct event_header {

@@ -6,7 +6,9 @@
 #include "bpf/alloc.h"
 #include "bpf/own_stack.h"
 
+#ifndef MEMLEAKBPF_FIGURES /* figures.bpf.c and scoped.bpf.c have these programs once more, but not all that is here */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#endif
 
 SEC("uprobe")
 int alloc_enter(struct pt_regs *ctx)
@@ -38,6 +40,7 @@ int alloc_return(struct pt_regs *ctx)
 	return 0;
 }
 
+#ifndef MEMLEAKBPF_FIGURES
 SEC("uprobe")
 int on_unwind(struct pt_regs *ctx)
 {
@@ -46,6 +49,7 @@ int on_unwind(struct pt_regs *ctx)
 	use_own_stack();
 	return stack_unwinds(ctx, cookie);
 }
+#endif
 
 /*
  * Entry and return in one program (kernel >= 6.13). Which of the two it is: at the entry the
@@ -75,6 +79,7 @@ int free_enter(struct pt_regs *ctx)
 	return release(ctx, cookie);
 }
 
+#ifndef MEMLEAKBPF_FIGURES
 /* On the C++ operators of libraries that have no allocator of their own. */
 SEC("uprobe")
 int on_named(struct pt_regs *ctx)
@@ -94,6 +99,7 @@ int on_named(struct pt_regs *ctx)
 		named_enter(ctx, thread, NAMED_ALLOC, cookie, 0);
 	return 0;
 }
+#endif
 
 /* `value` begins at `start`: the end of it is cut off, or a hole is made in it. */
 static __always_inline void unmap_part(struct live_value *value, uint32_t target_id, uint64_t start,
@@ -172,6 +178,7 @@ int unmap_enter(struct pt_regs *ctx)
 	}
 	if (size >= value.size) {
 		count_free_of(&value);
+		figures_freed(thread, address, &value);
 		return 0;
 	}
 	/* The front is cut off. */

@@ -107,10 +107,11 @@ static __always_inline struct live_value *arena_at(uint32_t target_id, uint64_t 
 	struct live_key key = {.address = address, .target_id = target_id};
 	struct live_value *value = bpf_map_lookup_elem(&live, &key);
 	const struct slot_info *info;
+	uint32_t room;
 
 	if (!value)
 		return NULL;
-	info = bpf_map_lookup_elem(&slot_infos, &value->slot);
+	info = bpf_map_lookup_elem(&slot_infos, live_slot_key(value, &room));
 	return info && info->arena ? value : NULL;
 }
 
@@ -152,11 +153,20 @@ static __always_inline uint32_t slot_at_entry(struct pt_regs *ctx, const struct 
 	if (!wanted)
 		return ABI_NO_SLOT;
 	if (p->op == OP_REALLOC && p->flags & PENDING_ARENA)
-		return p->old.slot;
+		return live_slot(&p->old);
 	slot = stack_slot(ctx, 0, 0, thread, target);
 	if (maps_arena(thread))
 		mark_arenas(slot);
 	return slot;
+}
+
+/* A call that is not followed; inside of another one it is none of the program's. */
+static __always_inline void allocates_unseen(struct pt_regs *ctx, struct thread_state *thread)
+{
+	if (!FIGURES(temporary) || !thread)
+		return;
+	if (!thread->depth || !pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
+		temporary_passed(thread, 0);
 }
 
 /* 0: the return is wanted; 1: it is not (a session then skips it). */
@@ -180,8 +190,10 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		return 1;
 	if (cookie.op == OP_MREMAP && !arena && !config.mmap)
 		return 1;
-	if (!wanted && !cookie.nests && !config.mmap)
+	if (!wanted && !cookie.nests && !config.mmap) {
+		allocates_unseen(ctx, thread);
 		return 1;
+	}
 	if (!thread)
 		thread = current_thread_new(&target);
 	if (!thread)
@@ -195,6 +207,10 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 		count_nested(id);
 		return 1;
 	}
+	if (FIGURES(temporary))
+		temporary_passed(thread, resize ? regs_argument(ctx, cookie.ptr_arg) : 0);
+	if (SCOPES && !scope_look(ctx, thread, id))
+		wanted = false;
 	/* An arena is a sample already. */
 	if (wanted && config.sample_bytes && !maps_arena(thread))
 		wanted = sample_hit(thread, size);
@@ -216,6 +232,8 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 	else
 		p->old_address = regs_argument(ctx, cookie.ptr_arg);
 	p->slot = slot_at_entry(ctx, p, thread, &target, wanted);
+	if (SCOPES)
+		p->scope = scope_mark_of(thread);
 	p->family = CHECK_FREES ? alloc_family_at(thread, sp, cookie.family) : 0;
 	if (cookie.bare) {
 		p->ip = regs_ip(ctx);
@@ -225,7 +243,8 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 }
 
 /* The call succeeded or failed; `address` is its new block, 0 when there is none. */
-static __always_inline void settle_resize(struct pending *p, uint64_t address)
+static __always_inline void settle_resize(const struct thread_state *thread, struct pending *p,
+					  uint64_t address)
 {
 	/*
 	 * realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that
@@ -243,6 +262,7 @@ static __always_inline void settle_resize(struct pending *p, uint64_t address)
 		struct live_value old = p->old;
 
 		count_free_of(&old);
+		figures_freed(thread, p->old_address, &old);
 		if (CHECK_FREES)
 			note_resized(p, address);
 		return;
@@ -298,7 +318,7 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	if (settle_arena(p, address))
 		return 0;
 	if (p->op == OP_REALLOC)
-		settle_resize(p, address);
+		settle_resize(thread, p, address);
 	if (CHECK_FREES && !address)
 		note_failed(thread, p->target_id, sp);
 	if (!address || p->slot == ABI_NO_SLOT)
@@ -309,9 +329,11 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	 */
 	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
-	live_insert(p->target_id, address, p->size,
-		    p->flags & PENDING_ARENA && config.sample_bytes ? p->size : 0, p->slot,
-		    p->op == OP_MMAP);
+	live_insert(thread, p->target_id, address, p->size,
+		    p->flags & PENDING_ARENA && config.sample_bytes ? p->size
+		    : SCOPES					    ? p->scope
+								    : 0,
+		    p->slot, p->op == OP_MMAP);
 	if (CHECK_FREES)
 		note_allocated(thread, p->target_id, sp, address, (uint32_t)p->family);
 	if (p->op == OP_MMAP) {
@@ -369,7 +391,9 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 	if (!address || !current_watched(&target, &thread))
 		return 0;
 	if (live_take(target.id, address, &value)) {
-		count_free(value.slot, value.size);
+		count_free(live_slot(&value), value.size);
+		scope_freed(ctx, &value);
+		figures_freed(thread, address, &value);
 		if (CHECK_FREES)
 			check_known_free(ctx, &target, address, cookie.family, &value);
 		if (!(target.flags & TARGET_LAYERED))
@@ -381,7 +405,7 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 		return 0;
 	}
 	/* Most blocks are not recorded then: leave early. */
-	if (config.sample_bytes)
+	if (config.sample_bytes || SCOPES_ONLY)
 		return 0;
 	/* realloc's own free of the old block, which its entry has taken out already. */
 	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))

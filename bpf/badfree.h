@@ -148,19 +148,23 @@ static __always_inline uint32_t take_family(const struct live_key *key)
 
 /* ---- what is found ------------------------------------------------------------------------ */
 
-static __always_inline void report_bad_free(const struct bad_free_key *key,
-					    const struct bad_free_value *first)
+/* What is not in use while a stack is walked is in a frame of its own: kernels before 6.8 count each as a multiple of 32 bytes, of 512 for all. */
+static __noinline int report_bad_free(const struct bad_free_key *key, uint64_t address,
+				      uint64_t block, uint64_t size)
 {
+	struct bad_free_value first = {
+		.count = 1, .address = address, .block = block, .size = size};
 	struct bad_free_value *value = bpf_map_lookup_elem(&bad_frees, key);
 
-	if (!value && bpf_map_update_elem(&bad_frees, key, first, BPF_NOEXIST))
+	if (!value && bpf_map_update_elem(&bad_frees, key, &first, BPF_NOEXIST))
 		value = bpf_map_lookup_elem(&bad_frees, key);
 	else if (!value)
-		return;
+		return 0;
 	if (value)
 		__sync_fetch_and_add(&value->count, 1);
 	else
 		count_lost(key->target_id, LOST_BAD_FREES);
+	return 0;
 }
 
 /* The stack of this free. ABI_NO_SLOT without room. */
@@ -170,6 +174,8 @@ static __always_inline uint32_t free_slot(struct pt_regs *ctx, const struct targ
 
 	if (thread)
 		thread->event.arena = 0;
+	if (SCOPES && thread)
+		thread->scope = 0;
 	return thread ? stack_slot(ctx, 0, 0, thread, target) : ABI_NO_SLOT;
 }
 
@@ -209,7 +215,24 @@ static __always_inline void note_resized(const struct pending *p, uint64_t addre
 
 	take_family(&key);
 	if (address != p->old_address)
-		note_freed(&key, p->old.size, p->old.slot, p->slot);
+		note_freed(&key, p->old.size, live_slot(&p->old), p->slot);
+}
+
+/* As take_family() and note_freed(), in frames of their own. */
+static __noinline uint32_t take_family_at(uint32_t target_id, uint64_t address)
+{
+	struct live_key at = {.address = address, .target_id = target_id};
+
+	return take_family(&at);
+}
+
+static __noinline int note_freed_at(uint32_t target_id, uint64_t address, uint64_t size,
+				    uint32_t alloc_slot, uint32_t slot)
+{
+	struct live_key at = {.address = address, .target_id = target_id};
+
+	note_freed(&at, size, alloc_slot, slot);
+	return 0;
 }
 
 /* A good free, but perhaps by the wrong function. */
@@ -217,20 +240,17 @@ static __always_inline void check_known_free(struct pt_regs *ctx, const struct t
 					     uint64_t address, uint32_t own,
 					     const struct live_value *block)
 {
-	struct live_key at = {.address = address, .target_id = target->id};
 	struct bad_free_key key = {.target_id = target->id,
 				   .kind = BAD_FREE_MISMATCH,
-				   .alloc_slot = block->slot,
+				   .alloc_slot = live_slot(block),
 				   .first_slot = ABI_NO_SLOT};
-	struct bad_free_value value = {
-		.count = 1, .address = address, .block = address, .size = block->size};
 
 	key.free_family = free_family(ctx, own, address, block->size);
-	key.alloc_family = take_family(&at);
+	key.alloc_family = take_family_at(target->id, address);
 	key.free_slot = free_slot(ctx, target);
-	note_freed(&at, block->size, block->slot, key.free_slot);
+	note_freed_at(target->id, address, block->size, live_slot(block), key.free_slot);
 	if (key.alloc_family != key.free_family && key.alloc_family && key.free_family)
-		report_bad_free(&key, &value);
+		report_bad_free(&key, address, address, block->size);
 }
 
 /* ---- addresses that are no block's -------------------------------------------------------- */
@@ -274,39 +294,52 @@ static __always_inline bool has_gaps(uint32_t target_id)
 	       stats->lost[LOST_PENDING] || stats->lost[LOST_OUT_POINTER];
 }
 
+struct bad_place {
+	uint64_t block, size;
+};
+
+/* What is at that address, or around it. False: nothing is known against it. In a frame of its own, as report_bad_free(). */
+static __noinline int find_bad_place(struct bad_free_key *key, uint64_t address, int whole,
+				     struct bad_place *place)
+{
+	struct inside in = {.key = {.address = address, .target_id = key->target_id},
+			    .address = address};
+	struct freed_block *before = bpf_map_lookup_elem(&freed, &in.key);
+
+	if (before) {
+		key->kind = BAD_FREE_DOUBLE;
+		key->alloc_slot = before->alloc_slot;
+		key->first_slot = before->free_slot;
+		place->size = before->size;
+		return 1;
+	}
+	in.key.address = (address + 7) & ~7ull;
+	bpf_loop(whole ? INSIDE_STEPS : INSIDE_STEPS_ATTACHED, look_back, &in, 0);
+	if (!in.found && !whole)
+		return 0;
+	key->kind = in.found ? BAD_FREE_INSIDE : BAD_FREE_UNKNOWN;
+	if (in.found) {
+		key->alloc_slot = live_slot(&in.block);
+		place->block = in.key.address;
+		place->size = in.block.size;
+	}
+	return 1;
+}
+
 /* False: nothing is known against it. */
 static __always_inline bool check_bad_free(struct pt_regs *ctx, const struct target_info *target,
 					   uint64_t address, uint32_t own)
 {
-	struct inside in = {.key = {.target_id = target->id}, .address = address};
 	struct bad_free_key key = {
 		.target_id = target->id, .alloc_slot = ABI_NO_SLOT, .first_slot = ABI_NO_SLOT};
-	struct bad_free_value value = {.count = 1, .address = address, .block = address};
+	struct bad_place place = {.block = address};
 	bool whole = target->flags & TARGET_WHOLE && !has_gaps(target->id);
-	struct freed_block *before;
 
-	in.key.address = address;
-	before = bpf_map_lookup_elem(&freed, &in.key);
-	if (before) {
-		key.kind = BAD_FREE_DOUBLE;
-		key.alloc_slot = before->alloc_slot;
-		key.first_slot = before->free_slot;
-		value.size = before->size;
-	} else {
-		in.key.address = (address + 7) & ~7ull;
-		bpf_loop(whole ? INSIDE_STEPS : INSIDE_STEPS_ATTACHED, look_back, &in, 0);
-		if (!in.found && !whole)
-			return false;
-		key.kind = in.found ? BAD_FREE_INSIDE : BAD_FREE_UNKNOWN;
-		if (in.found) {
-			key.alloc_slot = in.block.slot;
-			value.block = in.key.address;
-			value.size = in.block.size;
-		}
-	}
-	key.free_family = free_family(ctx, own, address, value.size);
+	if (!find_bad_place(&key, address, whole, &place))
+		return false;
+	key.free_family = free_family(ctx, own, address, place.size);
 	key.free_slot = free_slot(ctx, target);
-	report_bad_free(&key, &value);
+	report_bad_free(&key, address, place.block, place.size);
 	return true;
 }
 

@@ -34,6 +34,8 @@ struct config {
 	uint32_t number_step;  /* bpf/number.h, kernels before 5.15 */
 	/* what is freed while a copied process's table is read, is noted (--snapshot=fork) */
 	uint32_t note_frees;
+	/* bpf/figures.h: rows of slot_lifetimes for a slot, 0: lifetimes are not kept; 1: yes */
+	uint32_t lifetimes, temporary, peak;
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
 };
 
@@ -68,7 +70,8 @@ struct shared {
 	uint32_t noted_target; /* whose frees are noted; 0: nobody's */
 	uint64_t notes_lost;   /* frees that were not noted: no room */
 	uint64_t first_ns, first_ticks; /* when live_clock_read first ran */
-	struct live_clock clock;	/* when it last ran */
+	struct live_clock clock;	/* when it last ran, in the ticks of live_value.time */
+	struct live_clock kernel_clock; /* and in the kernel's */
 	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */
 	/* bpf/wait.h. The tool's first thread, struct task_struct *: may be 0, or gone. */
 	uint64_t tool_task;
@@ -77,6 +80,8 @@ struct shared {
 	uint64_t waited_ns;  /* when a program last waited for that in vain */
 	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */
 	uint32_t has_python; /* 1: python_rows has had a target */
+	uint32_t has_java;   /* the same of hotspot_rows, */
+	uint32_t has_v8;     /* and of v8_rows */
 };
 
 #ifdef __bpf__

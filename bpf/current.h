@@ -5,7 +5,9 @@
 
 #include "bpf/loss.h"
 #include "bpf/bpf_maps.h"
+#include "bpf/java.h"
 #include "bpf/python.h"
+#include "bpf/v8.h"
 
 static __always_inline struct thread_state *thread_in_storage(uint64_t flags)
 {
@@ -58,6 +60,28 @@ static __always_inline bool target_runs_python(uint32_t target_id)
 #endif
 }
 
+static __always_inline bool target_runs_java(uint32_t target_id)
+{
+#ifdef MEMLEAKBPF_OLD_KERNEL
+	(void)target_id;
+	return false;
+#else
+	return config.task_storage && *(volatile uint32_t *)&shared.has_java &&
+	       bpf_map_lookup_elem(&hotspot_rows, &target_id);
+#endif
+}
+
+static __always_inline bool target_runs_v8(uint32_t target_id)
+{
+#ifdef MEMLEAKBPF_OLD_KERNEL
+	(void)target_id;
+	return false;
+#else
+	return config.task_storage && *(volatile uint32_t *)&shared.has_v8 &&
+	       bpf_map_lookup_elem(&v8_rows, &target_id);
+#endif
+}
+
 /*
  * The target that the current thread belongs to; false: none. *thread is filled in when that comes
  * for free; NULL says nothing. A thread remembers its target, which changes by exec (then the
@@ -82,6 +106,10 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 	*out = *target;
 	if (target_runs_python(out->id))
 		out->flags |= TARGET_PYTHON;
+	else if (target_runs_java(out->id))
+		out->flags |= TARGET_JAVA;
+	else if (target_runs_v8(out->id))
+		out->flags |= TARGET_V8;
 	if (!state)
 		state = *thread = current_thread();
 	if (state) {

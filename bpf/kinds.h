@@ -60,6 +60,9 @@ enum lost_cause {
 	LOST_REMOVED_PROBES, /* all for a while: the kernel has taken an object's probes out */
 	LOST_GATE_FULL, /* allocation: no room among the samples that the gate knows in the target */
 	LOST_PYTHON, /* allocation counted, its Python functions not followed: bpf/python_abi.h */
+	LOST_JAVA, /* allocation counted, some of its Java frames not followed or not named: bpf/hotspot_abi.h */
+	LOST_SCOPES, /* call of a --scope function not followed: too deep, or no room */
+	LOST_V8, /* allocation counted, some of its JavaScript frames not followed or without their line: bpf/v8_abi.h */
 	LOST_CAUSES,
 };
 

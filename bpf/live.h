@@ -3,15 +3,12 @@
 #ifndef MEMLEAKBPF_BPF_LIVE_H
 #define MEMLEAKBPF_BPF_LIVE_H
 
+#include "bpf/figures.h"
 #include "bpf/loss.h"
+#include "bpf/peak.h"
 #include "bpf/sample.h"
 
 #define ERR_EXIST 17
-
-static __always_inline uint32_t live_now(void)
-{
-	return (uint32_t)bpf_jiffies64();
-}
 
 /*
  * Both compute the same weight from the size, so what a block has added its free takes away to the
@@ -27,12 +24,14 @@ static __always_inline void count_alloc(uint32_t slot, uint64_t bytes)
 	if (!config.sample_bytes) {
 		__sync_fetch_and_add(&c->alloc_bytes, bytes);
 		__sync_fetch_and_add(&c->alloc_count, 1);
+		peak_add(slot, c, bytes);
 		return;
 	}
 	weight = sample_weight(bytes);
 	__sync_fetch_and_add(&c->alloc_bytes, (bytes * weight) >> 16);
 	__sync_fetch_and_add(&c->alloc_count, weight);
 	__sync_fetch_and_add(&c->variance, sample_variance(bytes, weight));
+	peak_add(slot, c, (bytes * weight) >> 16);
 }
 
 static __always_inline void count_free(uint32_t slot, uint64_t bytes)
@@ -45,12 +44,21 @@ static __always_inline void count_free(uint32_t slot, uint64_t bytes)
 	if (!config.sample_bytes) {
 		__sync_fetch_and_add(&c->free_bytes, bytes);
 		__sync_fetch_and_add(&c->free_count, 1);
+		peak_take(slot, bytes);
 		return;
 	}
 	weight = sample_weight(bytes);
 	__sync_fetch_and_add(&c->free_bytes, (bytes * weight) >> 16);
 	__sync_fetch_and_add(&c->free_count, weight);
 	__sync_fetch_and_add(&c->variance, -sample_variance(bytes, weight));
+	peak_take(slot, (bytes * weight) >> 16);
+}
+
+static __always_inline struct stack_counters *counters_of(const struct live_value *block)
+{
+	uint32_t room;
+
+	return bpf_map_lookup_elem(&counters, live_slot_key(block, &room));
 }
 
 /* The same for a block that the target has weighed. */
@@ -63,41 +71,45 @@ static __always_inline void count_alloc_of(const struct live_value *block)
 {
 	struct stack_counters *c;
 
-	if (!block->weighed) {
-		count_alloc(block->slot, block->size);
+	if (!live_weighed(block)) {
+		count_alloc(live_slot(block), block->size);
 		return;
 	}
-	c = bpf_map_lookup_elem(&counters, &block->slot);
+	c = counters_of(block);
 	if (!c)
 		return;
 	__sync_fetch_and_add(&c->alloc_bytes, block->weighed);
 	__sync_fetch_and_add(&c->alloc_count, live_weighed_count(block));
+	peak_add(live_slot(block), c, block->weighed);
 }
 
 static __always_inline void count_free_of(const struct live_value *block)
 {
 	struct stack_counters *c;
 
-	if (!block->weighed) {
-		count_free(block->slot, block->size);
+	scope_count_free(block);
+	if (!live_weighed(block)) {
+		count_free(live_slot(block), block->size);
 		return;
 	}
-	c = bpf_map_lookup_elem(&counters, &block->slot);
+	c = counters_of(block);
 	if (!c)
 		return;
 	__sync_fetch_and_add(&c->free_bytes, block->weighed);
 	__sync_fetch_and_add(&c->free_count, live_weighed_count(block));
+	peak_take(live_slot(block), block->weighed);
 }
 
 /* Takes back count_free_of(): the block was not freed. */
 static __always_inline void count_kept(const struct live_value *block)
 {
-	struct stack_counters *c = bpf_map_lookup_elem(&counters, &block->slot);
+	struct stack_counters *c = counters_of(block);
 	uint64_t weight = sample_weight(block->size), bytes = (block->size * weight) >> 16;
 
+	scope_count_kept(block);
 	if (!c)
 		return;
-	if (block->weighed) {
+	if (live_weighed(block)) {
 		bytes = block->weighed;
 		weight = live_weighed_count(block);
 	} else if (!config.sample_bytes) {
@@ -105,22 +117,25 @@ static __always_inline void count_kept(const struct live_value *block)
 	}
 	__sync_fetch_and_add(&c->free_bytes, -bytes);
 	__sync_fetch_and_add(&c->free_count, -weight);
-	if (!block->weighed)
+	peak_add(live_slot(block), c, bytes);
+	if (!live_weighed(block))
 		__sync_fetch_and_add(&c->variance, sample_variance(block->size, weight));
 }
 
 /* Only new_bytes are left of the block, which lives on. One that is weighed stands for itself alone. */
 static __always_inline void count_cut(struct live_value *block, uint64_t new_bytes)
 {
-	struct stack_counters *c = bpf_map_lookup_elem(&counters, &block->slot);
+	struct stack_counters *c = counters_of(block);
 
-	if (config.sample_bytes && !block->weighed) {
-		count_free(block->slot, block->size);
-		count_alloc(block->slot, new_bytes);
+	scope_count_resized(block, new_bytes);
+	if (config.sample_bytes && !live_weighed(block)) {
+		count_free(live_slot(block), block->size);
+		count_alloc(live_slot(block), new_bytes);
 	} else if (c) {
 		__sync_fetch_and_add(&c->free_bytes, block->size - new_bytes);
+		peak_take(live_slot(block), block->size - new_bytes);
 	}
-	if (block->weighed)
+	if (live_weighed(block))
 		block->weighed = new_bytes;
 	block->size = new_bytes;
 }
@@ -128,11 +143,14 @@ static __always_inline void count_cut(struct live_value *block, uint64_t new_byt
 /* The block is larger by now. Not for one that is weighed by its size: it may stand for others. */
 static __always_inline void count_grown(struct live_value *block, uint64_t new_bytes)
 {
-	struct stack_counters *c = bpf_map_lookup_elem(&counters, &block->slot);
+	struct stack_counters *c = counters_of(block);
 
-	if (c)
+	scope_count_resized(block, new_bytes);
+	if (c) {
 		__sync_fetch_and_add(&c->alloc_bytes, new_bytes - block->size);
-	if (block->weighed)
+		peak_add(live_slot(block), c, new_bytes - block->size);
+	}
+	if (live_weighed(block))
 		block->weighed = new_bytes;
 	block->size = new_bytes;
 }
@@ -143,7 +161,8 @@ static __always_inline void count_grown(struct live_value *block, uint64_t new_b
  */
 static __always_inline void count_unknown_free(uint32_t target_id)
 {
-	struct target_stats *stats = config.sample_bytes ? NULL : target_stats_of(target_id);
+	struct target_stats *stats =
+		config.sample_bytes || SCOPES_ONLY ? NULL : target_stats_of(target_id);
 
 	if (stats)
 		__sync_fetch_and_add(&stats->unknown_frees, 1);
@@ -239,16 +258,22 @@ static __always_inline bool live_has(uint32_t target_id, uint64_t address)
 
 /*
  * Enters a new block and counts it. An address that is still live means that its free was not seen
- * (made by code that is not probed): the old block is closed, and that is counted.
+ * (made by code that is not probed): the old block is closed, and that is counted. It is the
+ * thread's last one from then on.
  */
-static __always_inline void live_insert(uint32_t target_id, uint64_t address, uint64_t size,
-					uint64_t weighed, uint32_t slot, bool replaces)
+static __always_inline void live_insert(struct thread_state *thread, uint32_t target_id,
+					uint64_t address, uint64_t size, uint64_t weighed,
+					uint32_t slot, bool replaces)
 {
 	struct live_key key = {.address = address, .target_id = target_id};
-	struct live_value value = {
-		.size = size, .slot = slot, .time = live_now(), .weighed = weighed};
+	uint64_t now = live_fine_now();
+	struct live_value value = {.size = size,
+				   .slot = live_slot_stamped(slot, now),
+				   .time = live_now(now),
+				   .weighed = weighed};
 	long err = live_put(&key, &value, BPF_NOEXIST);
 
+	temporary_born(thread, address, &value);
 	if (err == -ERR_EXIST) {
 		struct live_value *old = bpf_map_lookup_elem(&live, &key);
 
@@ -261,10 +286,12 @@ static __always_inline void live_insert(uint32_t target_id, uint64_t address, ui
 		live_remove(&key);
 		err = live_put(&key, &value, BPF_ANY);
 	}
-	if (err)
+	if (err) {
 		count_lost(target_id, LOST_LIVE_FULL);
-	else
-		count_alloc_of(&value);
+		return;
+	}
+	count_alloc_of(&value);
+	scope_count_alloc(&value);
 }
 
 #endif

@@ -10,7 +10,9 @@
 #include "bpf/loss.h"
 #include "bpf/number.h"
 #include "bpf/pool.h"
+#include "bpf/java.h"
 #include "bpf/python.h"
+#include "bpf/v8.h"
 #include "bpf/unwind.h"
 
 #include <bpf/bpf_core_read.h>
@@ -89,6 +91,8 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	}
 	unwind_forked(info->id, fresh.id);
 	python_forked(info->id, fresh.id);
+	hotspot_forked(info->id, fresh.id);
+	v8_forked(info->id, fresh.id);
 	pool_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
@@ -102,6 +106,8 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 			hold_call_off(child);
 		bpf_map_delete_elem(&targets, &child_tgid);
 		python_forgotten(fresh.id);
+		hotspot_forgotten(fresh.id);
+		v8_forgotten(fresh.id);
 		pool_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
@@ -125,6 +131,8 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 	if (config.task_storage) {
 		bpf_task_storage_delete(&thread_storage, task);
 		bpf_task_storage_delete(&python_threads, task);
+		bpf_task_storage_delete(&hotspot_threads, task);
+		bpf_task_storage_delete(&v8_threads, task);
 	}
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);

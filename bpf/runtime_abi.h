@@ -27,6 +27,18 @@ struct runtime_chain_event {
 };
 _Static_assert(sizeof(struct runtime_chain_event) == 32 + 16 * RUNTIME_MAX_CALLS, "ABI");
 
+/*
+ * EVENT_HOTSPOT_FAILED, EVENT_V8_FAILED: a frame could not be followed, for the first time in this target; each stack with such
+ * a one is counted as lost.
+ */
+struct runtime_failed_event {
+	struct event_header header;
+	uint32_t failure; /* enum hotspot_failure, v8_failure */
+	uint32_t pad;
+	uint64_t address; /* of what was looked at: code, or a function */
+};
+_Static_assert(sizeof(struct runtime_failed_event) == 32, "ABI");
+
 /* A string, as the runtime keeps it. */
 struct runtime_text {
 	uint32_t length; /* characters */

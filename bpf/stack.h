@@ -4,8 +4,11 @@
 #define MEMLEAKBPF_BPF_STACK_H
 
 #include "bpf/loss.h"
+#include "bpf/java.h"
 #include "bpf/number.h"
 #include "bpf/python.h"
+#include "bpf/scope.h"
+#include "bpf/v8.h"
 #include "bpf/walk.h"
 
 static __always_inline uint32_t slot_take(void)
@@ -52,6 +55,7 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	info->stack_id = key->stack_id;
 	info->end = end;
 	info->weighed = info->arena = 0;
+	scope_publish(slot, key->scope);
 	info->target_id = key->target_id;
 	if (!bpf_map_update_elem(&stacks, key, &slot, BPF_NOEXIST))
 		return slot;
@@ -64,14 +68,16 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	return slot_without_stack(key->target_id);
 }
 
-/* The Python functions of a stack; NULL where there are none. */
-struct stack_python {
-	struct python_thread *thread;
+/* What runtimes say of a stack, of one of them at the most; NULL where they say nothing. */
+struct stack_runtime {
+	struct python_thread *python;
+	struct hotspot_thread *java;
+	struct v8_thread *v8;
 };
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
-#define stack_python_hash(python) 0
-#define stack_python_tell(python) 0
+#define stack_runtime_hash(runtime) 0
+#define stack_runtime_tell(runtime) 0
 #else
 /* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
 static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
@@ -92,7 +98,7 @@ static __always_inline bool stack_python_renew(struct python_thread *py, uint32_
  * False: there is no memory to follow them, and what they are is not known. `epoch`: of the thread's
  * target.
  */
-static __always_inline bool stack_python_follow(struct stack_python *python, uint32_t target_id,
+static __always_inline bool stack_python_follow(struct stack_runtime *runtime, uint32_t target_id,
 						uint32_t epoch)
 {
 	struct python_thread *py;
@@ -107,31 +113,40 @@ static __always_inline bool stack_python_follow(struct stack_python *python, uin
 	    !stack_python_renew(py, target_id, epoch))
 		return true;
 	python_follow(&py->row, py);
-	python->thread = py;
+	runtime->python = py;
 	return true;
 }
 
-/* 0: it is in no Python function. */
-static __always_inline uint64_t stack_python_hash(const struct stack_python *python)
+/* 0: it is in no function of theirs. */
+static __always_inline uint64_t stack_runtime_hash(const struct stack_runtime *runtime)
 {
-	return python && python->thread ? python->thread->chain.hash : 0;
+	if (runtime && runtime->python)
+		return runtime->python->chain.hash;
+	if (runtime && runtime->v8)
+		return runtime->v8->chain.hash;
+	return runtime && runtime->java ? runtime->java->chain.hash : 0;
 }
 
 /* 0, or what user space has to know of them could not be sent. */
-static __always_inline int stack_python_tell(const struct stack_python *python)
+static __always_inline int stack_runtime_tell(const struct stack_runtime *runtime)
 {
-	return stack_python_hash(python) ? python_tell(&python->thread->row, python->thread) : 0;
+	if (!stack_runtime_hash(runtime))
+		return 0;
+	if (runtime->v8)
+		return v8_tell(runtime->v8);
+	return runtime->python ? python_tell(&runtime->python->row, runtime->python)
+			       : hotspot_tell(runtime->java);
 }
 #endif
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
 /* Walks by frame pointers never end there. */
 static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id,
-					     const struct stack_python *python)
+					     const struct stack_runtime *runtime)
 {
 	(void)thread;
 	(void)target_id;
-	(void)python;
+	(void)runtime;
 	return ABI_NO_SLOT;
 }
 #else
@@ -141,10 +156,10 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
  * room: the stack then stays as short as it is, and says so.
  */
 static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id,
-					     const struct stack_python *python)
+					     const struct stack_runtime *runtime)
 {
 	struct stack_copy_event *copy = bpf_ringbuf_reserve(&copies, sizeof(*copy), 0);
-	struct stack_key key = {.target_id = target_id};
+	struct stack_key key = {.target_id = target_id, .scope = scope_node_of(thread)};
 	uint32_t slot = ABI_NO_SLOT, *found;
 
 	if (!copy)
@@ -152,7 +167,7 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	if (!unwind_copy(&thread->unwind, copy))
 		goto discard;
 	copy->stack.walk_id = copy->stack.stack_id;
-	copy->stack.runtime = stack_python_hash(python);
+	copy->stack.runtime = stack_runtime_hash(runtime);
 	copy->stack.arena = thread->event.arena;
 	if (copy->stack.runtime)
 		copy->stack.stack_id = unwind_mix_ids(copy->stack.stack_id, copy->stack.runtime);
@@ -168,7 +183,7 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	slot = slot_take();
 	if (slot == ABI_NO_SLOT)
 		goto discard;
-	if (stack_python_tell(python)) {
+	if (stack_runtime_tell(runtime)) {
 		bpf_map_push_elem(&free_slots, &slot, 0);
 		slot = ABI_NO_SLOT;
 		goto discard;
@@ -202,9 +217,9 @@ discard:
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
 						  uint32_t target_id,
-						  const struct stack_python *python)
+						  const struct stack_runtime *runtime)
 {
-	struct stack_key key = {.target_id = target_id};
+	struct stack_key key = {.target_id = target_id, .scope = scope_node_of(thread)};
 	struct stack_event *event = &thread->event;
 	uint32_t *found;
 	uint64_t size;
@@ -212,17 +227,24 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	int unsent;
 
 	key.stack_id = event->walk_id = walk_stack(thread, flags);
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	if (runtime && runtime->java)
+		hotspot_end(runtime->java);
+	if (runtime && runtime->v8)
+		v8_end(runtime->v8);
+#endif
 	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
-		slot = slot_of_copy(thread, target_id, python);
+		slot = slot_of_copy(thread, target_id, runtime);
 		if (slot != ABI_NO_SLOT)
 			return slot;
 	}
-	event->runtime = stack_python_hash(python);
+	event->runtime = stack_runtime_hash(runtime);
 	if (event->runtime)
 		key.stack_id = unwind_mix_ids(event->walk_id, event->runtime);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
-		unwind_remember(&thread->unwind, python ? event->walk_id : *found);
+		unwind_remember(&thread->unwind,
+				(runtime && runtime->python) || SCOPES ? event->walk_id : *found);
 		return *found;
 	}
 
@@ -232,7 +254,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 		count_lost(target_id, LOST_STACKS_FULL);
 		return slot_without_stack(target_id);
 	}
-	unsent = stack_python_tell(python);
+	unsent = stack_runtime_tell(runtime);
 	event->header.type = EVENT_STACK;
 	event->header.target_id = target_id;
 	event->header.time_ns = bpf_ktime_get_ns();
@@ -254,32 +276,118 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 static __always_inline uint32_t stack_slot_python(uint32_t flags, struct thread_state *thread,
 						  uint32_t target_id, uint64_t walk_id)
 {
-	struct stack_key key = {.target_id = target_id, .stack_id = walk_id};
-	struct stack_python python = {};
+	struct stack_key key = {
+		.target_id = target_id, .stack_id = walk_id, .scope = scope_node_of(thread)};
+	struct stack_runtime runtime = {};
+	uint64_t known, name;
 	uint32_t *found;
-	uint64_t known;
 
-	if (!stack_python_follow(&python, target_id, thread->target_epoch)) {
+	if (!stack_python_follow(&runtime, target_id, thread->target_epoch)) {
 		count_lost(target_id, LOST_FRAMES);
 		return slot_without_stack(target_id);
 	}
 	if (walk_id != ABI_NO_SLOT) {
-		if (stack_python_hash(&python))
-			key.stack_id = unwind_mix_ids(walk_id, stack_python_hash(&python));
-		known = key.stack_id % PYTHON_KNOWN_SLOTS;
-		if (python.thread && python.thread->known[known].stack_id == key.stack_id)
-			return (uint32_t)python.thread->known[known].slot;
+		if (stack_runtime_hash(&runtime))
+			key.stack_id = unwind_mix_ids(walk_id, stack_runtime_hash(&runtime));
+		name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
+		known = name % PYTHON_KNOWN_SLOTS;
+		if (runtime.python && runtime.python->known[known].stack_id == name)
+			return (uint32_t)runtime.python->known[known].slot;
 		found = bpf_map_lookup_elem(&stacks, &key);
-		if (found && python.thread) {
-			python.thread->known[known].stack_id = key.stack_id;
-			python.thread->known[known].slot = *found;
+		if (found && runtime.python) {
+			runtime.python->known[known].stack_id = name;
+			runtime.python->known[known].slot = *found;
 		}
 		if (found)
 			return *found;
 	}
-	return stack_slot_walked(flags, thread, target_id, &python);
+	return stack_slot_walked(flags, thread, target_id, &runtime);
 }
 #endif
+
+#ifndef MEMLEAKBPF_OLD_KERNEL
+static __always_inline void stack_java_begin(struct stack_runtime *runtime,
+					     struct thread_state *thread, uint32_t target_id)
+{
+	struct hotspot_thread *java =
+		config.task_storage
+			? bpf_task_storage_get(&hotspot_threads, bpf_get_current_task_btf(), NULL,
+					       BPF_LOCAL_STORAGE_GET_F_CREATE)
+			: NULL;
+	const struct hotspot_row *row;
+
+	if (!java) {
+		count_lost(target_id, LOST_JAVA);
+		return;
+	}
+	if (java->row_epoch != thread->target_epoch || java->target_id != target_id) {
+		row = bpf_map_lookup_elem(&hotspot_rows, &target_id);
+		if (!row)
+			return;
+		java->row = *row;
+		java->target_id = target_id;
+		java->row_epoch = thread->target_epoch;
+	}
+	hotspot_begin(java);
+	runtime->java = java;
+	thread->unwind.flags |= UNWIND_HOTSPOT;
+}
+
+static __always_inline void stack_v8_begin(struct stack_runtime *runtime,
+					   struct thread_state *thread, uint32_t target_id)
+{
+	struct v8_thread *v8 =
+		config.task_storage ? bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(),
+							   NULL, BPF_LOCAL_STORAGE_GET_F_CREATE)
+				    : NULL;
+	const struct v8_row *row;
+
+	if (!v8) {
+		count_lost(target_id, LOST_V8);
+		return;
+	}
+	if (v8->row_epoch != thread->target_epoch || v8->target_id != target_id) {
+		row = bpf_map_lookup_elem(&v8_rows, &target_id);
+		if (!row)
+			return;
+		v8->row = *row;
+		v8->target_id = target_id;
+		v8->row_epoch = thread->target_epoch;
+		__builtin_memset(v8->maps, 0, sizeof(v8->maps));
+	}
+	v8_begin(v8);
+	runtime->v8 = v8;
+	thread->unwind.flags |= UNWIND_V8;
+}
+
+/*
+ * The frames of Java's or JavaScript's that a walk comes through are found out on the way. Without memory for that they are what any
+ * code without rows is.
+ */
+static __always_inline uint32_t stack_slot_told(uint32_t flags, struct thread_state *thread,
+						const struct target_info *target)
+{
+	struct stack_runtime runtime = {};
+
+	if (target->flags & TARGET_JAVA)
+		stack_java_begin(&runtime, thread, target->id);
+	else
+		stack_v8_begin(&runtime, thread, target->id);
+	return stack_slot_walked(flags, thread, target->id, &runtime);
+}
+#endif
+
+/* A walk that the thread remembers, and the scope that it is in now, are a stack together. */
+static __always_inline uint64_t scope_known_slot(struct thread_state *thread, uint32_t target_id,
+						 uint64_t walk_id)
+{
+	struct stack_key key = {
+		.target_id = target_id, .stack_id = walk_id, .scope = scope_node_of(thread)};
+	uint32_t *found = walk_id != ABI_NO_SLOT ? bpf_map_lookup_elem(&stacks, &key) : NULL;
+
+	(void)thread; /* without scopes */
+	return found ? *found : ABI_NO_SLOT;
+}
 
 /* The slot of the stack at the registers. `pc`, `flags`: as for walk_begin(). */
 static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
@@ -294,8 +402,14 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 	if (target->flags & TARGET_PYTHON)
 		return stack_slot_python(flags, thread, target->id, known);
 #endif
+	if (SCOPES)
+		known = scope_known_slot(thread, target->id, known);
 	if (known != ABI_NO_SLOT)
 		return (uint32_t)known;
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	if (target->flags & (TARGET_JAVA | TARGET_V8))
+		return stack_slot_told(flags, thread, target);
+#endif
 	return stack_slot_walked(flags, thread, target->id, NULL);
 }
 

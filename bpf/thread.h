@@ -24,6 +24,7 @@ struct pending {
 	uint64_t return_address; /* PENDING_BARE: what is at sp while the call runs (x86_64) */
 	uint64_t ip;	 /* PENDING_BARE: the entry probe's place, which names the function */
 	uint64_t family; /* enum alloc_family, with --check-frees */
+	uint64_t scope;	 /* --scope: the call that it is in, a mark of bpf/scope_abi.h; 0: none */
 };
 #define PENDING_BARE 1u /* has no return probe */
 #define PENDING_UNWOUND \
@@ -35,8 +36,15 @@ struct thread_state {
 	uint32_t target_epoch;	   /* of struct shared; 0: unknown */
 	uint32_t depth;		   /* pending calls */
 	uint32_t sample_started;
-	uint32_t pad;
+	/* --scope: what the event at hand is in, a node of bpf/scope_abi.h; 0: nothing */
+	uint32_t scope;
 	uint64_t sample_left; /* bytes to this thread's next sample point */
+	/* --temporary: what it has allocated last; address 0: something that is not recorded */
+	struct last_block {
+		uint64_t address;
+		uint32_t slot, time; /* of its live_value */
+	} last;
+	uint64_t scope_mark; /* and the mark of the call that it is in */
 	struct pending pending[ABI_MAX_PENDING];
 	/* config.mmap: the last call that is not recorded; may be over */
 	struct pending unrecorded;
@@ -63,7 +71,7 @@ struct thread_state {
 		uint64_t block;
 		struct live_value value;
 		uint32_t target_id;
-		uint32_t pad;
+		uint32_t figures; /* what figures_freed() has made of it */
 	} told;
 	struct unwind_state unwind;
 	/* scratch: the walk writes its frames where they will be sent from */

@@ -27,6 +27,18 @@ static __always_inline void told_weighed(uint32_t target_id, uint32_t slot, uint
 }
 
 /*
+ * The thread, where it is known what it has allocated last. Where samples are told, what comes
+ * between two of them is not seen.
+ */
+static __always_inline struct thread_state *told_last(struct thread_state *thread,
+						      const struct target_info *target)
+{
+	if (!FIGURES(temporary) || config.sample_bytes || target->flags & TARGET_TELLS)
+		return NULL;
+	return thread;
+}
+
+/*
  * A block has been allocated, and the program has not seen it yet. `weighed`: how many bytes it
  * stands for, as the target says, which has TARGET_TELLS then and may be deep inside of its
  * allocator; 0: it does not say, and is at a function's entry. The walk up the stack begins at `pc`,
@@ -39,6 +51,8 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 	struct target_info target;
 	uint32_t slot;
 
+	if (FIGURES(temporary) && (size < config.min_size || size > config.max_size))
+		temporary_passed(current_thread(), 0);
 	if (!block || size < config.min_size || size > config.max_size)
 		return 0;
 	if (!current_target(&target, &thread) || !(target.flags & TARGET_TELLS) != !weighed)
@@ -47,13 +61,18 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 0;
+	/* Also when what follows cannot record it. */
+	temporary_passed(thread, 0);
 	thread->event.arena = 0;
+	if (SCOPES && !scope_look(ctx, thread, target.id))
+		return 0;
 	slot = stack_slot(ctx, pc, weighed ? UNWIND_INSIDE : 0, thread, &target);
 	if (slot == ABI_NO_SLOT)
 		return 0;
 	if (weighed)
 		told_weighed(target.id, slot, weighed);
-	live_insert(target.id, block, size, weighed, slot, false);
+	live_insert(told_last(thread, &target), target.id, block, size,
+		    SCOPES && !weighed ? scope_mark_of(thread) : weighed, slot, false);
 	return 0;
 }
 
@@ -66,6 +85,7 @@ static __always_inline int told_free(uint64_t block, bool resized)
 	struct thread_state *thread = NULL;
 	struct target_info target;
 	struct live_value value;
+	uint32_t figures;
 
 	if (!block || !current_target(&target, &thread))
 		return 0;
@@ -76,6 +96,7 @@ static __always_inline int told_free(uint64_t block, bool resized)
 		return 0;
 	}
 	count_free_of(&value);
+	figures = figures_freed(told_last(thread, &target), block, &value);
 	if (!resized)
 		return 0;
 	if (!thread)
@@ -85,6 +106,8 @@ static __always_inline int told_free(uint64_t block, bool resized)
 	thread->told.block = block;
 	thread->told.target_id = target.id;
 	thread->told.value = value;
+	if (FIGURES(lifetimes) || FIGURES(temporary))
+		thread->told.figures = figures;
 	return 0;
 }
 
@@ -105,10 +128,12 @@ static __always_inline int told_kept(uint64_t block)
 	key.target_id = thread->told.target_id;
 	if (target_is_given_up(thread, key.target_id))
 		return 0;
-	if (live_put(&key, &value, BPF_NOEXIST))
+	if (live_put(&key, &value, BPF_NOEXIST)) {
 		count_lost(key.target_id, LOST_LIVE_FULL);
-	else
-		count_kept(&value);
+		return 0;
+	}
+	count_kept(&value);
+	figures_kept(&value, thread->told.figures);
 	return 0;
 }
 

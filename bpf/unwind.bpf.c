@@ -175,6 +175,13 @@ static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
 	return unwind_find_return(state);
 }
 
+static __always_inline int unwind_frame_size(const struct unwind_state *state)
+{
+	if (state->flags & UNWIND_V8)
+		return v8_look(state);
+	return hotspot_look(state);
+}
+
 #include "bpf/unwind_trail.h"
 
 /* A function of its own that the verifier checks once, not once for each frame. */
@@ -387,14 +394,19 @@ static __always_inline int unwind_unmarked(struct unwind_target *target)
 __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size)
 {
 	struct unwind_target *target = target_row(target_id);
-	uint64_t set = target ? *(volatile uint64_t *)&target->set : 0, end = start + size;
-	uint32_t word = (uint32_t)set, count = set >> 32, at = UNWIND_BYTE(word), i, k;
+	uint32_t word, count, at, i, k;
 	struct unwind_mapping *mapping;
+	uint64_t set, end = start + size;
 	uint8_t *chunk;
 
 	if (!target)
 		return 0;
+	/* Before the set is read: user space counts on having seen all whose marks are in another one. */
 	__sync_fetch_and_add(&target->remaps, 1);
+	set = *(volatile uint64_t *)&target->set;
+	word = (uint32_t)set;
+	count = set >> 32;
+	at = UNWIND_BYTE(word);
 	/* User space may be about to publish what it read before this one. */
 	chunk = count ? (uint8_t *)unwind_chunk(NULL, word) : NULL;
 	if (!chunk)

@@ -17,6 +17,15 @@
 #define UNWIND_FP_ONLY 1u /* --stack fp: no object has tables */
 /* The walk begins inside of a function, not at its entry: what lies on the stack there is its own. */
 #define UNWIND_INSIDE 2u
+/* The target has a JVM: unwind_frame_size() is asked about code that is no file's. */
+#define UNWIND_HOTSPOT 4u
+/* The target has V8: it is told of frames of code without rows, and changes nothing. */
+#define UNWIND_V8 8u
+
+/* What unwind_frame_size() says beside a size: */
+#define UNWIND_FRAME_OTHER	 0    /* it is left as any of code without rows */
+#define UNWIND_FRAME_INTERPRETED (-1) /* one of HotSpot's interpreter */
+#define UNWIND_FRAME_LOST	 (-2) /* the JVM should know, and does not */
 
 struct unwind_regs {
 	uint64_t pc, sp, fp;
@@ -144,6 +153,14 @@ int unwind_copy(struct unwind_state *state, struct stack_copy_event *event);
  * longer count. Called in the kernel at the moment of the mapping, for user space may be late.
  */
 int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size);
+
+/*
+ * bpf/java.bpf.c: unwind_frame_size(), of a frame whose code is no file's. It is entered in what is known of the thread's stack
+ * (bpf/java.h).
+ */
+int hotspot_look(const struct unwind_state *state);
+/* bpf/v8.bpf.c: takes down a frame of code without rows. UNWIND_FRAME_OTHER. */
+int v8_look(const struct unwind_state *state);
 
 /* A forked child has its parent's mappings until user space gives it its own. */
 int unwind_forked(uint32_t parent_id, uint32_t child_id);

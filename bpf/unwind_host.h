@@ -40,6 +40,11 @@ static __always_inline int unwind_read(const struct unwind_state *state, void *t
 static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc);
 
 /*
+ * With UNWIND_HOTSPOT, of code that is no file's: how large the frame is that state->regs are in, in bytes, or UNWIND_FRAME_*. regs.fp is right.
+ */
+static __always_inline int unwind_frame_size(const struct unwind_state *state);
+
+/*
  * Of the current thread: has a return probe put the address state->regs.pc in the place of a return
  * address? Then state->regs.pc is that from now on.
  */

@@ -12,9 +12,10 @@
 
 /* What became of a frame. */
 enum unwind_outcome {
-	UNWIND_NEXT, /* regs are now the caller's */
-	UNWIND_LAST, /* the walk ends with this frame; state->end says why */
-	UNWIND_DROP, /* this was no frame */
+	UNWIND_NEXT,	/* regs are now the caller's */
+	UNWIND_LAST,	/* the walk ends with this frame; state->end says why */
+	UNWIND_DROP,	/* this was no frame */
+	UNWIND_UNASKED, /* nobody has said how to leave it */
 	UNWIND_SAME, /* regs.pc was a return probe's; the same frame once more, now with its own */
 };
 
@@ -196,6 +197,58 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 		state->weak = UNWIND_PUSHED;
 	}
 	return unwind_go(state, fp + 16, pc);
+}
+
+/* The frame of code that is no file's is so large, with the caller's frame pointer and the return address at its end. */
+static __always_inline int unwind_sized(struct unwind_state *state, uint32_t size)
+{
+	uint64_t cfa = state->regs.sp + size, pc = 0;
+
+	if (unwind_read_word(state, cfa - 8, &pc))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	state->fp_at = cfa - 16;
+	return unwind_go(state, cfa, pc);
+}
+
+/*
+ * A frame of HotSpot's interpreter, which has a frame pointer; a word below it is where its caller's stack ended before it made
+ * room for arguments. The address that it returns to may have been pushed.
+ */
+static __always_inline int unwind_interpreted(struct unwind_state *state)
+{
+	uint64_t fp = state->regs.fp, pc = 0, before = 0;
+	int outcome;
+
+	if ((fp & 7) || fp < state->regs.sp || unwind_read_word(state, fp - 8, &before) ||
+	    unwind_read_word(state, fp + 8, &pc))
+		return unwind_stop(state, STACK_END_NO_ROWS);
+	state->fp_at = fp;
+	outcome = unwind_go(state, fp + 16, pc);
+	if (outcome == UNWIND_NEXT && !(before & 7) && before - (fp + 16) < UNWIND_PUSHED_MAX)
+		state->regs.sp = before;
+	return outcome;
+}
+
+/* Where the target's runtime knows how large its frames are. UNWIND_UNASKED: it is none of those. */
+static __always_inline int unwind_by_runtime(struct unwind_state *state)
+{
+	int size;
+
+	if (!(state->flags & (UNWIND_HOTSPOT | UNWIND_V8)) || state->first)
+		return UNWIND_UNASKED;
+	/* V8's own functions of JavaScript's are in its file; the JVM has none there. */
+	if (state->object && !(state->flags & UNWIND_V8))
+		return UNWIND_UNASKED;
+	unwind_note_other(state);
+	if (unwind_need_fp(state))
+		return unwind_stop(state, STACK_END_READ_FAULT);
+	size = unwind_frame_size(state);
+	if (size == UNWIND_FRAME_OTHER)
+		return UNWIND_UNASKED;
+	if (size == UNWIND_FRAME_LOST)
+		return unwind_stop(state, STACK_END_NO_ROWS);
+	return size == UNWIND_FRAME_INTERPRETED ? unwind_interpreted(state)
+						: unwind_sized(state, (uint32_t)size);
 }
 
 /*
@@ -450,7 +503,8 @@ static __always_inline int unwind_one(struct unwind_state *state)
 		return unwind_stop(state, STACK_END_UNSUPPORTED);
 	switch (rule->cfa) {
 	case UNWIND_CFA_NONE:
-		return unwind_without_rule(state);
+		outcome = unwind_by_runtime(state);
+		return outcome == UNWIND_UNASKED ? unwind_without_rule(state) : outcome;
 	case UNWIND_CFA_END:
 		return unwind_stop(state, STACK_END_COMPLETE);
 	case UNWIND_CFA_UNSUPPORTED:

@@ -41,6 +41,12 @@ static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
 	return false;
 }
 
+static __always_inline int unwind_frame_size(const struct unwind_state *state)
+{
+	(void)state;
+	return UNWIND_FRAME_OTHER;
+}
+
 #define unwind_recall(state)	     ABI_NO_SLOT
 #define unwind_remember(state, slot) ((void)0)
 #if defined(__TARGET_ARCH_arm64)

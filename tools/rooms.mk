@@ -23,7 +23,8 @@ room_export := base model recording
 room_trace := base model process kernel freeze gate heap target probe unwind symbol
 room_session := $(room_trace) corefile analysis inspect recording export trace
 room_survey := $(room_session) session
-room_cli := $(room_survey) survey
+room_live := $(room_survey) survey
+room_cli := $(room_live) live
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; kinds.h is plain enumerations, and for all).

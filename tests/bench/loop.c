@@ -46,18 +46,25 @@ static inline void keep(void *p)
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
+/* What --scope is given: a call for so many pairs. */
+static __attribute__((noinline)) void batch(struct worker *w)
+{
+	for (int i = 0; i < BATCH; i++) {
+		void *p = malloc(size);
+
+		keep(p);
+		free(p);
+	}
+	keep(w);
+}
+
 static __attribute__((noinline)) void work(struct worker *w)
 {
 	double start = clock_now(CLOCK_MONOTONIC), end = start + seconds, t;
 	double cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
 
 	do {
-		for (int i = 0; i < BATCH; i++) {
-			void *p = malloc(size);
-
-			keep(p);
-			free(p);
-		}
+		batch(w);
 		w->pairs += BATCH;
 		t = clock_now(CLOCK_MONOTONIC);
 	} while (t < end);
@@ -76,8 +83,8 @@ static __attribute__((noinline)) void descend(struct worker *w, unsigned levels)
 
 static void *worker_main(void *arg)
 {
-	/* worker_main, descend * n, work, malloc: with the thread's start about `depth` frames */
-	descend(arg, depth > 4 ? depth - 4 : 1);
+	/* worker_main, descend * n, work, batch, malloc: with the thread's start about `depth` frames */
+	descend(arg, depth > 5 ? depth - 5 : 1);
 	return NULL;
 }
 

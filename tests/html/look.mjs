@@ -2,7 +2,9 @@
 // Opens a page of -f html in Chromium and does what it is told:
 //     node look.mjs DIRECTORY PAGE STEP…
 // DIRECTORY is where tests/html/fetch has put the driver. Steps:
-//     click SELECTOR · type SELECTOR TEXT · choose SELECTOR VALUE (of a <select>) · drag SELECTOR FROM TO (parts of its width) · dark
+//     click SELECTOR · type SELECTOR TEXT · choose SELECTOR VALUE (of a <select>) · drag SELECTOR FROM TO (parts of its width) · dark · ground (dark or light)
+//     display SELECTOR (prints how it is laid out) · inside SELECTOR (prints "inside" if it is within the window)
+//     size WIDTH HEIGHT · fits (prints "fits", or what is wider than the window)
 //     value SELECTOR (prints data-value) · text SELECTOR · count SELECTOR · shot FILE [SELECTOR]
 // each of them one argument, "|" between its parts. Prints one line per question. Exits with 1 when the page has an error, loads
 // anything, is kept from something by its own policy, or opens a dialog.
@@ -42,11 +44,32 @@ async function drag(selector, from, to) {
 	await page.mouse.up();
 }
 
+// In the page: does it scroll sideways, and because of what?
+function tooWide() {
+	const {scrollWidth} = document.documentElement;
+	if (scrollWidth <= innerWidth)
+		return 'fits';
+	const wide = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5);
+	return `${scrollWidth} > ${innerWidth}: ${wide.slice(-3).map((e) => `${e.tagName}#${e.id}.${e.getAttribute('class') ?? ''}`).join(' ')}`;
+}
+
 const actions = {
 	click: (selector) => page.locator(selector).first().click(),
 	type: (selector, text) => page.locator(selector).fill(text),
 	choose: (selector, value) => page.locator(selector).selectOption(value),
 	drag: (selector, from, to) => drag(selector, +from, +to),
+	size: (width, height) => page.setViewportSize({width: +width, height: +height}),
+	fits: async () => console.log(await page.evaluate(tooWide)),
+	display: async (selector) => console.log(await page.locator(selector).first().evaluate((e) => getComputedStyle(e).display)),
+	inside: async (selector) => console.log(await page.locator(selector).first().evaluate((e) => {
+		const box = e.getBoundingClientRect();
+		return box.left >= 0 && box.right <= innerWidth ? 'inside' : `${box.left} to ${box.right}`;
+	})),
+	// What the page stands on.
+	ground: async () => console.log(await page.evaluate(() => {
+		const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number);
+		return r + g + b < 3 * 64 ? 'dark' : r + g + b > 3 * 192 ? 'light' : `${r} ${g} ${b}`;
+	})),
 	dark: () => page.emulateMedia({colorScheme: 'dark'}).then(() => page.reload()),
 	value: async (selector) => console.log(await page.locator(selector).first().getAttribute('data-value', {timeout: 10000})),
 	text: async (selector) => console.log((await page.locator(selector).first().textContent({timeout: 10000})).replace(/\s+/g, ' ').trim()),

@@ -12,7 +12,7 @@ def amount: "\(.bytes) bytes in \(.count)";
 def plus(other): {bytes: (.bytes + other.bytes), count: (.count + other.count)};
 def total: reduce .[] as $a ({bytes: 0, count: 0}; plus($a));
 def site($names): [.frames[]?.function | select(. != null) | select(. as $f | $names | index($f))][0];
-def described: "\(.id) [\([.frames[]? | .function // "\(.module // "?")+\(.offset)"] | .[0:8] | join(" < "))]";
+def described: "\(.id) [\([.frames[]? | .function // "\(.module // "?")+\(.offset)"] | .[0:8] | join(" < "))], end \(.end)";
 
 ($truth.alloc | keys) as $names
 | . as $snap

@@ -33,7 +33,8 @@ proper() {
 	[[ $all -gt 100 ]] || fail "$1: $all allocations"
 	say "$1: $good of $all allocations have a whole stack${left:+; $left}"
 	[[ $(((all - good) * 1000000)) -le $((all * $2)) ]] || fail "$1: $((all - good)) of $all stacks have no proper end: $left"
-	jq -es '[.[] | .lost[]] | add == 0' "$D/report" >/dev/null || fail "$1: something was lost"
+	# Functions of JavaScript that could not be named are walked over all the same, and counted apart (managed_v8.bats).
+	jq -es '[.[] | .lost | del(.v8_frames)[]] | add == 0' "$D/report" >/dev/null || fail "$1: something was lost"
 }
 
 @test "stacks of python3 have a proper end" {

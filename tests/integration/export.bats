@@ -149,7 +149,7 @@ android_sum() {
 	pprof -top -unit=B -sample_index=alloc_space "$D/file" |
 		grep -q "Total samples = $(jq '[.alloc[].bytes] | add' <<<"$TRUTH")B" || fail 'alloc_space'
 	pprof -traces -unit=B "$D/file" >"$D/traces"
-	grep -A1 -E "^ +$(jq .live.leak_1m.bytes <<<"$TRUTH")B +malloc" "$D/traces" | grep -q leak_1m || fail "$(<"$D/traces")"
+	grep -qE "^ +$(jq .live.leak_1m.bytes <<<"$TRUTH")B +leak_1m" "$D/traces" || fail "$(<"$D/traces")"
 	pprof -list=leak_1m "$D/file" | grep -q 'leaf\.c' || fail 'no lines'
 	pprof -raw "$D/file" | grep -q "$(readelf -n "$TARGETS/leaf" | awk '/Build ID/ { print $3 }')" || fail 'no build-id'
 }

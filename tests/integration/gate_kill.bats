@@ -7,7 +7,7 @@ load gate_safety.bash
 
 # So many at random moments, sampled and exact together, and so many attachments in a row.
 KILLS=${GATE_KILLS:-60}
-CYCLES=${GATE_CYCLES:-20}
+CYCLES=${GATE_CYCLES:-10}
 
 killed() {
 	own_libc

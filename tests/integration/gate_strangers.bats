@@ -6,7 +6,7 @@ load lib
 load gate_safety.bash
 
 # How often each probe comes and goes. It is the kernel that takes its time for it.
-ROUNDS=${FOREIGN_ROUNDS:-4}
+ROUNDS=${FOREIGN_ROUNDS:-2}
 
 # Where the functions begin in the file.
 entries() {

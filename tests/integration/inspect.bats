@@ -305,4 +305,14 @@ build_places() {
 	refused 2 "'html' is not a format of inspect; give one of text, json"
 	run_tool inspect -p 1 --sort alloc
 	refused 2 'give one of live, count, growth'
+	run_tool inspect "$TARGETS/leaf" --duration 1s
+	refused 2 '--duration: a core file stays as it is'
+}
+
+@test "--duration: it looks again and again, and ends by itself" {
+	start_target "$TARGETS/verdict_heap"
+	run_tool inspect --max-pause 1m -p "$T_PID" -i 100ms --duration 2s -f json
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	[[ $(jq -s 'length > 1 and (last | .elapsed_ms) >= 1000' <<<"$OUT") == true ]] || fail "$OUT"
+	end_target
 }

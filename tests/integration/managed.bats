@@ -45,14 +45,16 @@ go_stacks() {
 }
 
 # java_stacks ROUNDS CONDITION [OPTION…]: what has to hold of all stacks that lead through zlib to Java, as jq's $stacks; $depth: how many
-# Java methods are on each. Frames without a function are code that the JVM has made.
+# Java methods are on each. Without a name are those that were there before the JVM had said where its code is.
 java_stacks() {
 	[[ -r $TARGETS/leak_java/LeakJava.class ]] || skip 'no javac to build with'
 	timeout "$((4 * DEADLINE))" "$TOOL" -f json -T 100000 -o "$D/result" -- java -cp "$TARGETS/leak_java" "${@:3}" LeakJava "$1" >"$D/truth" 2>"$D/tool.err" ||
 		fail "status $?"
 	jq -se --argjson depth "$(tail -n 1 "$D/truth")" --argjson rounds "$1" '
 		[.[-1].stacks[] | select(any(.frames[]; .function == "Java_java_util_zip_Inflater_init"))] as $stacks |
-		def java: .frames | map(.function) | .[index("Java_java_util_zip_Inflater_init") + 1:];
+		def behind: .frames | .[(map(.function) | index("Java_java_util_zip_Inflater_init")) + 1:];
+		def methods: [behind[] | select(.kind == "java" and ((.function // "") | test("[.]"))).function];
+		def native: [behind[] | select(.kind != "java" and .function).function];
 		# Two blocks each time, and all of them still there.
 		([$stacks[].live.count] | add) == 2 * $rounds and ('"$2"')' "$D/result" >/dev/null || {
 		jq -c '.stacks[:4][] | [.end, .live.count, (.frames | map(.function))]' "$D/result" >&2
@@ -60,21 +62,18 @@ java_stacks() {
 	}
 }
 
-# Never another function than the one that has called Java, however far a stack goes.
-java_only='all($stacks[] | java | map(select(.))[0:1][]; startswith("JavaCalls::call_helper"))'
-java_whole='all($stacks[]; .end == "complete" and (java | any(. // "" | startswith("JavaCalls::call_helper"))))'
+# Behind the methods comes what has called Java, and nothing is between.
+java_whole='all($stacks[]; .end == "complete" and (native[0] | startswith("JavaCalls::call_helper")) and methods[-1] == "LeakJava.main" and all(behind[]; .function))'
+# However they are compiled meanwhile, it is one stack for each of the two blocks. One method more: the native one.
+java_same='($stacks | length) == 2 and all($stacks[]; (methods | length) == $depth + 1)'
 
-# The native method's entry, the methods, and the stub that Java is called by.
-@test "Java: interpreted, a frame for each method" {
-	java_stacks 500 "$java_only and $java_whole"' and all($stacks[]; java | index(map(select(.))[0]) == $depth + 2)' -Xint
+@test "Java: interpreted from the beginning on, a frame for each method" {
+	java_stacks 500 "$java_whole and $java_same" -Xint
 }
 
-@test "Java: compiled with frame pointers, whole" {
-	java_stacks 20000 "$java_only and $java_whole" -XX:+PreserveFramePointer
-}
-
-@test "Java: compiled, no frame that is none" {
-	java_stacks 20000 "$java_only"
+@test "Java: while it is compiled, with frame pointers and without" {
+	java_stacks 20000 "$java_whole and $java_same" -XX:+PreserveFramePointer
+	java_stacks 20000 "$java_whole and $java_same"
 }
 
 # python_stacks [INTERPRETER [OPTION…]]: the frames are those that sys._getframe() has given, with the names and lines of the moment.

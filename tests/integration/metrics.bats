@@ -173,3 +173,19 @@ start_prometheus() {
 	"$TOOL" survey -n 1 --no-drill --metrics 0.0.0.0:0 >/dev/null 2>"$D/tool.err"
 	grep -q 'whoever can reach 0.0.0.0:[0-9]* can read' "$D/tool.err"
 }
+
+@test "what calls of a function keep, in suspects" {
+	local leaker n
+
+	scene leak 3000000
+	leaker=$PID
+	serve -i 250ms --window 2 --comm '^leak$' --scope leaked_here --scope 'no_such_*'
+	has_scope() {
+		scraped && grep -q "^memleakbpf_scope_kept_bytes{pid=\"$leaker\",comm=\"leak\".*,function=\"leaked_here\"} [1-9]" <<<"$PAGE"
+	}
+	until_true 60 has_scope || fail "$PAGE"
+	promtool check metrics <<<"$PAGE" || fail 'promtool does not like it'
+	# All that is live was kept by these calls; it is a sample, and some are younger than the last return.
+	n=$(awk '/^memleakbpf_scope_live_bytes/ { print $NF }' <<<"$PAGE")
+	[[ $n -le $(awk '/^memleakbpf_process_live_bytes/ { print $NF }' <<<"$PAGE") && $n -gt 1000000 ]] || fail "$PAGE"
+}

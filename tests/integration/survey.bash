@@ -32,6 +32,14 @@ survey() {
 		fail "survey failed: $(<"$D/tool.err")"
 }
 
+# The same where no process is one that is wanted.
+survey_of_nobody() {
+	local status=0
+
+	timeout -k 5 120 "$TOOL" survey -f json -T 1000 "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- || status=$?
+	[[ $status -eq 1 ]] && grep -q 'no process has matched' "$D/tool.err" || fail "$status $(<"$D/tool.err")"
+}
+
 # of PID FILTER: that filter of the process's last line that has it.
 of() {
 	jq -rc --argjson pid "$1" ".processes[] | select(.pid == \$pid) | $2" "$D/survey.json" | tail -n 1

@@ -221,15 +221,15 @@ scene_of_forty() {
 	survey -n 1 --no-drill --exclude '^(idle|x)$'
 	[[ -z $(of "$mine" .pid) && -n $(of "$other" .pid) ]]
 	[[ $(jq '[.processes[] | select(.comm == "memleakbpf" and .samples == 1 and .ppid == '$$')] == []' "$D/survey.json") == true ]]
-	survey -n 1 --no-drill --user 54321
+	survey_of_nobody -n 1 --no-drill --user 54321
 	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
 	survey -n 1 --no-drill --user root
 	[[ -n $(of "$mine" .pid) ]]
 	survey -n 1 --no-drill --cgroup "$(of "$mine" .cgroup)"
 	[[ -n $(of "$mine" .pid) ]]
-	survey -n 1 --no-drill --cgroup /no/such/group
+	survey_of_nobody -n 1 --no-drill --cgroup /no/such/group
 	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
-	survey -n 1 --no-drill --container 0123
+	survey_of_nobody -n 1 --no-drill --container 0123
 	[[ $(jq -c .processes "$D/survey.json") == '[]' ]]
 }
 
@@ -270,7 +270,7 @@ scene_of_forty() {
 	survey -n 1 --no-drill --cgroup "/${CGROUP##*/}/"
 	[[ $(jq -c '[.processes[].pid]' "$D/survey.json") == "[$leaker]" ]]
 	# Not that which only begins like it.
-	survey -n 1 --no-drill --cgroup "/docker-${id:0:12}"
+	survey_of_nobody -n 1 --no-drill --cgroup "/docker-${id:0:12}"
 	[[ $(jq -c '[.processes[].pid]' "$D/survey.json") == '[]' ]]
 }
 
@@ -337,6 +337,12 @@ scene_of_forty() {
 	! grep -q $'\x1b' "$D/text" || fail 'escapes in a file'
 	[[ $(grep -E '^ +[0-9]+ +[0-9]+ ' "$D/text" | awk '{ if (length > m) m = length } END { print m }') -le 100 ]] ||
 		fail 'wider than 100 columns'
+}
+
+@test "--duration: it ends by itself, with a last report" {
+	run_tool survey --no-drill -i 100ms --duration 1s -f json
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	[[ $(jq -s '(last | .final and .elapsed_ms >= 900) and length > 1' <<<"$OUT") == true ]] || fail "$OUT"
 }
 
 @test "what makes no sense is refused" {

@@ -12,7 +12,7 @@ targets_have_musl := $(if $(targets_native),$(shell command -v $(MUSL_CC) 2>/dev
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
-targets_names += many children leaderless sizes clocked sharer ledger foreign
+targets_names += many children leaderless sizes clocked sharer ledger foreign figures scopes
 TARGETS += $(targets_out)/soak $(targets_out)/many.static $(targets_out)/short.static $(targets_out)/brief $(targets_out)/brief.static
 targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads
 
@@ -154,7 +154,7 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 targets_forged := forged_python forged_python.3_10 forged_python.new forged_python.hidden forged_python.so forged_python.newso
 targets_have_lld := $(if $(targets_native),$(shell command -v ld.lld 2>/dev/null))
 ifeq ($(MACHINE),x86_64)
-TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl
+TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl $(targets_out)/forged_java $(targets_out)/forged_v8
 ifneq ($(targets_have_lld),)
 TARGETS += $(targets_out)/forged_python.lld
 endif
@@ -171,6 +171,11 @@ $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_python.lld: $(targets
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_forged_flags$(suffix $@)) $< -o $@
 
+$(targets_out)/forged_java $(targets_out)/forged_v8: $(targets_out)/%: $(targets_src)/%.c $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic $< -o $@
+
 # A file for each version of CPython whose memory was recorded.
 targets_recorded := $(patsubst tests/golden/python/%.h,$(targets_out)/recorded_python.%,$(wildcard tests/golden/python/*.h))
 ifeq ($(MACHINE),x86_64)
@@ -183,9 +188,11 @@ $(targets_recorded): $(targets_out)/recorded_python.%: $(targets_src)/recorded_p
 
 targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))
 ifneq ($(targets_have_java),)
-TARGETS += $(targets_out)/leak_java/LeakJava.class
+TARGETS += $(targets_out)/leak_java/LeakJava.class $(targets_out)/stacks_java/StacksJava.class
 endif
-$(targets_out)/leak_java/LeakJava.class: $(targets_src)/leak_java/LeakJava.java $(targets_src)/rules.mk
+$(targets_out)/leak_java/LeakJava.class: $(targets_src)/leak_java/LeakJava.java
+$(targets_out)/stacks_java/StacksJava.class: $(targets_src)/stacks_java/StacksJava.java
+$(targets_out)/leak_java/LeakJava.class $(targets_out)/stacks_java/StacksJava.class: $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
-	$(Q)javac -d $(@D) $<
+	$(Q)javac -d $(@D) $(filter %.java,$^)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What bash offers at TAB, with the completion that is installed.
+# What bash, fish and zsh offer at TAB, with the completions that are installed.
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BUILD=${BUILD:-build}
@@ -23,6 +23,11 @@ tab() {
 		printf "%s\n" "${COMPREPLY[@]}"' "$ROOT" "$@" | sort | paste -sd ' '
 }
 
+# options_of [SUBCOMMAND]: all that it takes, sorted.
+options_of() {
+	"$BUILD/memleakbpf" "$@" --help=options | cut -f 1 | grep -oE '^-., |--[a-z-]+' | tr -d ', ' | sort | paste -sd ' '
+}
+
 # offers EXPECTED WORD…
 offers() {
 	local expected=$1 got
@@ -35,17 +40,23 @@ offers() {
 	}
 }
 
+# subcommands: by --help.
+subcommands() {
+	"$BUILD/memleakbpf" --help | sed -n 's/^       memleakbpf \([a-z]*\)  .*/\1/p' | sort | paste -sd ' '
+}
+
 @test "subcommands, and nothing else for the first word" {
-	offers 'diff doctor inspect record report survey' ''
+	[[ " $(subcommands) " == *' diff doctor inspect record report survey '* ]]
+	offers "$(subcommands)" ''
 	offers 'record report' re
 }
 
 @test "the options of each subcommand, all of them" {
 	local command
 
-	for command in '' record report diff survey doctor; do
+	for command in '' $(subcommands); do
 		# shellcheck disable=SC2086
-		offers "$("$BUILD/memleakbpf" $command --help=options | grep -oE '^-., |--[a-z-]+' | tr -d ', ' | sort | paste -sd ' ')" $command -
+		offers "$(options_of $command)" $command -
 	done
 	offers '--verbose --version' doctor --ver
 	offers '--metrics --metrics-host --metrics-processes' survey --met
@@ -63,9 +74,9 @@ offers() {
 	offers 'json text' doctor -f ''
 	offers 'folded json text' diff --format ''
 	offers 'html json perfetto text' survey -f ''
-	offers 'alloc count growth live suspect' report --sort ''
+	offers 'age alloc count growth lifetime live peak rate suspect temporary' report --sort ''
 	offers 'lsan valgrind' --gen-suppressions = ''
-	offers 'leaks options probes' --help =
+	offers 'figures leaks options probes' --help =
 }
 
 @test "an argument that may be left out is no word of its own" {
@@ -85,6 +96,83 @@ offers() {
 	[[ " $(tab -p '') " == *" $$ "* ]]
 	[[ " $(tab -- ba) " == *' bash '* ]]
 	offers 'one.mlb' -- cat o
+}
+
+# fish_offers EXPECTED LINE: fish itself, of a line that ends where TAB is pressed.
+fish_offers() {
+	local got
+
+	got=$(HOME=$BATS_TEST_TMPDIR PATH=$BUILD:$PATH fish --no-config -c \
+		'source $argv[1]; complete -C $argv[2]' -- "$ROOT/tools/completion/memleakbpf.fish" "$2" 2>&1 | cut -f 1 | LC_ALL=C sort | paste -sd ' ')
+	[[ $got == "$1" ]] || {
+		printf 'fish: %s: "%s", not "%s"\n' "$2" "$got" "$1"
+		return 1
+	}
+}
+
+@test "fish: subcommands, options, values, files" {
+	local command
+
+	command -v fish >/dev/null || skip 'fish is not installed'
+	touch one.mlb two.mlb
+	fish_offers "$(subcommands)" 'memleakbpf '
+	for command in '' $(subcommands); do
+		# shellcheck disable=SC2086
+		fish_offers "$(LC_ALL=C options_of $command)" "memleakbpf $command -"
+	done
+	fish_offers 'session single' 'memleakbpf record --attach s'
+	fish_offers '--attach=multi' 'memleakbpf --attach=m'
+	fish_offers 'json text' 'memleakbpf doctor -f '
+	fish_offers '--gen-suppressions=lsan --gen-suppressions=valgrind' 'memleakbpf --gen-suppressions='
+	fish_offers '' 'memleakbpf --gen-suppressions '
+	fish_offers 'one.mlb two.mlb' 'memleakbpf report '
+	fish_offers 'one.mlb' 'memleakbpf record -o on'
+	fish_offers '' 'memleakbpf record -i '
+	fish_offers 'root' 'memleakbpf survey --user roo'
+	fish_offers "1,$$" "memleakbpf -p 1,$$"
+	fish_offers 'one.mlb' 'memleakbpf -p 1 -- cat o'
+	fish_offers 'basename basenc' 'memleakbpf -- basen'
+	# With what each does.
+	[[ $(HOME=$BATS_TEST_TMPDIR PATH=$BUILD:$PATH fish --no-config -c 'source $argv[1]; complete -C "memleakbpf survey --met"' -- \
+		"$ROOT/tools/completion/memleakbpf.fish") == "--metrics"$'\t'"serve metrics for Prometheus; :9435 is on the loopback"$'\n'* ]]
+}
+
+@test "zsh: subcommands, options, values, files" {
+	local command lines=() expected=() got i
+
+	command -v zsh >/dev/null || skip 'zsh is not installed'
+	touch one.mlb two.mlb
+	# zsh_offers EXPECTED LINE: looked at when all are there: one zsh answers all.
+	zsh_offers() {
+		expected+=("$1")
+		lines+=("$2")
+	}
+	zsh_offers "$(subcommands)" 'memleakbpf '
+	for command in '' $(subcommands); do
+		# shellcheck disable=SC2086
+		zsh_offers "$(options_of $command)" "memleakbpf $command -"
+	done
+	zsh_offers 'session single' 'memleakbpf record --attach s'
+	zsh_offers 'multi' 'memleakbpf --attach=m'
+	zsh_offers 'json text' 'memleakbpf doctor -f '
+	zsh_offers 'lsan valgrind' 'memleakbpf --gen-suppressions='
+	zsh_offers 'one.mlb two.mlb' 'memleakbpf report '
+	zsh_offers 'one.mlb' 'memleakbpf record -o on'
+	zsh_offers '' 'memleakbpf record -i '
+	zsh_offers 'root' 'memleakbpf survey --user roo'
+	zsh_offers "$$" "memleakbpf -p 1,$$"
+	zsh_offers 'one.mlb' 'memleakbpf -p 1 -- cat o'
+	zsh_offers 'basename basenc' 'memleakbpf -- basen'
+	HOME=$BATS_TEST_TMPDIR timeout 120 "$ROOT/tests/tools/zsh-tab" "$BUILD" no "${lines[@]}" >"$BATS_TEST_TMPDIR/said"
+	mapfile -t got <"$BATS_TEST_TMPDIR/said"
+	for i in "${!lines[@]}"; do
+		[[ $(tr ' ' '\n' <<<"${got[i]}" | sort | paste -sd ' ') == "$(tr ' ' '\n' <<<"${expected[i]}" | sort | paste -sd ' ')" ]] || {
+			printf 'zsh: %s: "%s", not "%s"\n' "${lines[i]}" "${got[i]}" "${expected[i]}"
+			return 1
+		}
+	done
+	# With what each does.
+	HOME=$BATS_TEST_TMPDIR timeout 60 "$ROOT/tests/tools/zsh-tab" "$BUILD" yes 'memleakbpf survey --met' | grep -q '^--metrics  *-- serve metrics for Prometheus; :9435 is on the loopback'
 }
 
 @test "bash itself offers them at TAB" {

@@ -17,10 +17,14 @@ setup() {
 	[[ -x $D/opt/it/bin/memleakbpf ]]
 	[[ -s $D/opt/it/share/man/man1/memleakbpf.1 ]]
 	[[ -s $D/opt/it/share/bash-completion/completions/memleakbpf ]]
+	[[ -s $D/opt/it/share/zsh/site-functions/_memleakbpf ]]
+	[[ -s $D/opt/it/share/fish/vendor_completions.d/memleakbpf.fish ]]
 	[[ -s $D/opt/it/share/memleakbpf/memleakbpf.rules.yml ]]
+	diff -r "$ROOT/docs/schema" "$D/opt/it/share/memleakbpf/schema"
 	grep -q '^ExecStart=/opt/it/bin/memleakbpf survey ' "$D/opt/it/lib/systemd/system/memleakbpf-survey.service"
 	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT/"}" uninstall DESTDIR="$D" PREFIX=/opt/it >/dev/null
-	[[ -z $(find "$D" -type f) ]] || {
+	# Directories of its own as well.
+	[[ -z $(find "$D" -type f -o -name memleakbpf -type d) ]] || {
 		find "$D" -type f
 		false
 	}

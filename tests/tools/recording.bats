@@ -166,3 +166,14 @@ sys.exit(os.waitstatus_to_exitcode(status))' "$@"
 		((long <= short + 5120))
 	done
 }
+
+@test "a time beyond the recording, a process that is not in it: told, with what there is" {
+	report --from 1h 2>"$D/err" | cmp - /dev/null
+	grep -Eq '^memleakbpf: warning: --from: is beyond the recording, which ends at [0-9]+\.[0-9]{3} s$' "$D/err"
+	tool diff "$D/shop.mlb" --from 1h 2>"$D/err" >/dev/null
+	grep -q -- '--from: is beyond the recording' "$D/err"
+	report -p 99 2>"$D/err" | cmp - /dev/null
+	[[ $(<"$D/err") == *'no snapshot of that process; it has those of 17192 (shop), '* ]]
+	report --from 1s 2>"$D/err" >/dev/null
+	[[ ! -s $D/err ]]
+}

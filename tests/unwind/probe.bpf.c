@@ -12,6 +12,17 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define UNWIND_TARGET 1
 
+/* No JVM is walked here. */
+__noinline int hotspot_look(const struct unwind_state *state)
+{
+	return state ? UNWIND_FRAME_OTHER : 0;
+}
+
+__noinline int v8_look(const struct unwind_state *state)
+{
+	return state ? UNWIND_FRAME_OTHER : 0;
+}
+
 /* Of the kernel's ABI; the tool itself needs none of it. */
 #define BPF_MAP_TYPE_STACK_TRACE 7
 #define BPF_F_USER_STACK	 256

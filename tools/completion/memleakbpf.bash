@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Completion for bash. Here is no list of options that could grow old: memleakbpf says itself what a subcommand takes, an option a line:
+# Completion for bash. Here is no list of options that could grow old: memleakbpf says itself what a subcommand takes, an option a line, and behind a tab
+# what it does:
 #     -i, --interval TIME
 #     --attach auto|session|multi|single
 #     --check-frees[=N]
@@ -9,10 +10,11 @@
 # _memleakbpf_values ARGUMENT WORD: what the argument can be, where that is known.
 _memleakbpf_values() {
 	case $1 in
+	PID*) compgen -W "$(cd /proc && printf '%s ' [0-9]*)" -- "$2" ;;
 	*'|'*) compgen -W "${1//|/ }" -- "$2" ;;
 	FILE) compgen -f -- "$2" ;;
+	DIR) compgen -d -- "$2" ;;
 	USER) compgen -u -- "$2" ;;
-	PID*) compgen -W "$(cd /proc && printf '%s ' [0-9]*)" -- "$2" ;;
 	esac
 }
 
@@ -36,7 +38,7 @@ _memleakbpf() {
 	commands=$("$program" --help 2>/dev/null | sed -n 's/^       memleakbpf \([a-z]*\)  .*/\1/p')
 	[[ $COMP_CWORD -eq 1 || " ${commands//$'\n'/ } " != *" ${COMP_WORDS[1]} "* ]] || command=${COMP_WORDS[1]}
 	# Each name on a line of its own, then the argument, in brackets if it may be left out.
-	list=$("$program" ${command:+"$command"} --help=options 2>/dev/null | sed -E 's/\[=/ [/; s/^(-.), (--[a-z-]*)(.*)/\1\3\n\2\3/')
+	list=$("$program" ${command:+"$command"} --help=options 2>/dev/null | sed -E 's/\t.*//; s/\[=/ [/; s/^(-.), (--[a-z-]*)(.*)/\1\3\n\2\3/')
 	while read -r name value; do
 		names+=("$name")
 		[[ $name != "$before" ]] || argument=$value

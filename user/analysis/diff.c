@@ -20,6 +20,7 @@ struct entry {
 struct diff {
 	struct entry *entries;
 	struct comparison comparison;
+	struct scopes_list old_scopes, new_scopes;
 };
 
 struct diff *diff_new(void)
@@ -39,6 +40,9 @@ void diff_free(struct diff *diff)
 		free(entry);
 	}
 	free(diff->comparison.stacks);
+	free(diff->comparison.scopes);
+	scopes_list_release(&diff->old_scopes);
+	scopes_list_release(&diff->new_scopes);
 	free(diff);
 }
 
@@ -126,6 +130,19 @@ static void diff_add_side(struct compared_side *side, const struct snapshot *s)
 		side->lost += s->lost[i];
 }
 
+/* 0 or -ENOMEM. */
+static int diff_add_scopes(struct scopes_list *to, const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->scopes.count; i++) {
+		const struct scope *from = &s->scopes.items[i];
+		struct scope *scope = scopes_list_get(to, from->function, from->tag);
+
+		if (!scope || scope_add_figures(scope, from))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int diff_add(struct diff *diff, const struct report *report, bool is_new)
 {
 	const struct snapshot *s = report->snapshot;
@@ -133,6 +150,8 @@ int diff_add(struct diff *diff, const struct report *report, bool is_new)
 	struct compared_side *side = is_new ? &c->now : &c->old;
 
 	diff_add_side(side, s);
+	if (diff_add_scopes(is_new ? &diff->new_scopes : &diff->old_scopes, s))
+		return -ENOMEM;
 	for (size_t i = 0; i < s->stack_count; i++) {
 		const struct stack *stack = &s->stacks[i];
 		struct amount *sum;
@@ -183,6 +202,53 @@ static void diff_count_change(struct comparison *c, const struct compared_stack 
 	++*counts[compared_change(stack)];
 }
 
+static double diff_more_per_call(const struct compared_scope *scope)
+{
+	return (scope->now ? scope_kept_per_call(scope->now) : 0) -
+	       (scope->old ? scope_kept_per_call(scope->old) : 0);
+}
+
+static int diff_compare_scopes(const void *a, const void *b)
+{
+	const struct compared_scope *x = a, *y = b;
+	double more_x = diff_more_per_call(x), more_y = diff_more_per_call(y);
+	int names;
+
+	if (more_x != more_y)
+		return more_x > more_y ? -1 : 1;
+	names = strcmp(x->function, y->function);
+	return names ? names : strcmp(x->tag ?: "", y->tag ?: "");
+}
+
+static int diff_finish_scopes(struct diff *diff)
+{
+	const struct scopes_list *old = &diff->old_scopes, *now = &diff->new_scopes;
+	struct comparison *c = &diff->comparison;
+
+	c->scopes = calloc(old->count + now->count + 1, sizeof(*c->scopes));
+	if (!c->scopes)
+		return -ENOMEM;
+	for (size_t i = 0; i < now->count; i++) {
+		const struct scope *scope = &now->items[i];
+
+		c->scopes[c->scope_count++] = (struct compared_scope){
+			.function = scope->function,
+			.tag = scope->tag,
+			.old = scopes_list_find(old, scope->function, scope->tag),
+			.now = scope,
+		};
+	}
+	for (size_t i = 0; i < old->count; i++) {
+		const struct scope *scope = &old->items[i];
+
+		if (!scopes_list_find(now, scope->function, scope->tag))
+			c->scopes[c->scope_count++] = (struct compared_scope){
+				.function = scope->function, .tag = scope->tag, .old = scope};
+	}
+	qsort(c->scopes, c->scope_count, sizeof(*c->scopes), diff_compare_scopes);
+	return 0;
+}
+
 const struct comparison *diff_finish(struct diff *diff, bool by_count)
 {
 	struct comparison *c = &diff->comparison;
@@ -190,7 +256,7 @@ const struct comparison *diff_finish(struct diff *diff, bool by_count)
 	struct entry *entry, *next;
 
 	c->stacks = calloc(count ? count : 1, sizeof(*c->stacks));
-	if (!c->stacks)
+	if (!c->stacks || diff_finish_scopes(diff))
 		return NULL;
 	HASH_ITER (hh, diff->entries, entry, next) {
 		c->stacks[n++] = entry->stack;

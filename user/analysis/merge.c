@@ -27,6 +27,8 @@ static void merge_add_stack(struct stack *to, const struct stack *from)
 	amount_add(&to->older, &from->older);
 	to->error_bytes = hypot(to->error_bytes, from->error_bytes);
 	to->oldest_ns = merge_larger(to->oldest_ns, from->oldest_ns);
+	if (to->figures && from->figures)
+		figures_add(to->figures, from->figures);
 }
 
 static void merge_add_notes(struct stack_notes *to, const struct stack_notes *from)
@@ -80,6 +82,8 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->growth.anon += from->growth.anon;
 	to->growth.untraced += from->growth.untraced;
 	to->growth.mmap_traced |= from->growth.mmap_traced;
+	to->figures_kept = figures_of_bits(figures_bits(&to->figures_kept) &
+					   figures_bits(&from->figures_kept));
 	to->processes += from->processes ? from->processes : 1;
 	to->ended += from->processes ? from->ended : from->exited || from->execed;
 }
@@ -91,7 +95,25 @@ struct merge {
 	struct id_map map;	   /* stack id -> its place there */
 };
 
-static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t number)
+/* places: of each of the snapshot's scopes that in the sum, from 1. 0 or -ENOMEM. */
+static int merge_add_scopes(struct merge *m, const struct snapshot *from, uint32_t *places)
+{
+	struct scopes_list *sum = &m->sum->scopes;
+
+	m->sum->scoped |= from->scoped;
+	for (size_t i = 0; i < from->scopes.count; i++) {
+		const struct scope *scope = &from->scopes.items[i];
+		struct scope *to = scopes_list_get(sum, scope->function, scope->tag);
+
+		if (!to || scope_add_figures(to, scope))
+			return -ENOMEM;
+		places[i] = (uint32_t)(to - sum->items) + 1;
+	}
+	return 0;
+}
+
+static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t number,
+			    const uint32_t *places)
 {
 	for (size_t i = 0; i < from->snapshot->stack_count; i++) {
 		const struct stack *stack = &from->snapshot->stacks[i];
@@ -107,10 +129,16 @@ static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t
 		to = &m->sum->stacks[at];
 		*to = *stack;
 		to->index = number;
+		to->scope = stack->scope && stack->scope <= from->snapshot->scopes.count
+				    ? places[stack->scope - 1]
+				    : 0;
 		memset(to->verdict, 0, sizeof(to->verdict));
 		/* Those belong to the process's own snapshot. */
 		to->held_by = to->contents = NULL;
 		to->contents_len = 0;
+		to->figures = m->sum->figures ? &m->sum->figures[at] : NULL;
+		if (to->figures && stack->figures)
+			*to->figures = *stack->figures;
 		merge_add_notes(&m->notes[at], &from->notes[i]);
 		if (id_map_put(&m->map, stack->id, at))
 			return -ENOMEM;
@@ -152,6 +180,14 @@ static int merge_begin(struct merge *m, const struct report *const *list, size_t
 	m->sum->stacks = calloc(room, sizeof(*m->sum->stacks));
 	if (!m->sum->stacks)
 		return -ENOMEM;
+	if (first->figures) {
+		m->sum->figures = calloc(room, sizeof(*m->sum->figures));
+		if (!m->sum->figures)
+			return -ENOMEM;
+	}
+	m->sum->figures_kept = first->figures_kept;
+	/* Processes have theirs at different times. */
+	m->sum->figures_kept.peak = false;
 	m->sum->target_id = first->target_id;
 	m->sum->pid = first->pid;
 	m->sum->sample_bytes = first->sample_bytes;
@@ -170,8 +206,13 @@ int merge_reports(const struct report *const *list, size_t count, const struct m
 	int err = merge_begin(&m, list, count);
 
 	for (size_t i = 0; !err && i < count; i++) {
-		merge_add_head(m.sum, list[i]->snapshot);
-		err = merge_add_stacks(&m, list[i], (uint32_t)i);
+		const struct snapshot *s = list[i]->snapshot;
+		_cleanup_free_ uint32_t *places =
+			calloc(s->scopes.count ? s->scopes.count : 1, sizeof(*places));
+
+		merge_add_head(m.sum, s);
+		err = places ? merge_add_scopes(&m, s, places) : -ENOMEM;
+		err = err ?: merge_add_stacks(&m, list[i], (uint32_t)i, places);
 	}
 	if (!err && as) {
 		m.sum->target_id = as->target_id;

@@ -8,6 +8,31 @@
 
 #include "user/base/util.h"
 
+static const struct {
+	const char *name, *text;
+} rank_orders[RANK_ORDERS] = {
+	[RANK_LIVE] = {"live", "live bytes"},
+	[RANK_ALLOC] = {"alloc", "bytes allocated since the attach"},
+	[RANK_GROWTH] = {"growth", "growth, by its trend"},
+	[RANK_COUNT] = {"count", "live blocks"},
+	[RANK_SUSPECT] = {"suspect", "lost bytes, growth and age together"},
+	[RANK_LIFETIME] = {"lifetime", "live bytes that have outlived others"},
+	[RANK_TEMPORARY] = {"temporary", "temporary blocks"},
+	[RANK_PEAK] = {"peak", "bytes at the peak"},
+	[RANK_AGE] = {"age", "age of the oldest block"},
+	[RANK_RATE] = {"rate", "bytes allocated of late"},
+};
+
+const char *rank_name(enum rank_by by)
+{
+	return rank_orders[by].name;
+}
+
+const char *rank_text(enum rank_by by)
+{
+	return rank_orders[by].text;
+}
+
 /* What two stacks are compared by, in this order; all equal only for the same stack. */
 struct key {
 	uint64_t class;
@@ -40,7 +65,8 @@ static bool rank_growth_key(const struct stack_notes *notes, struct key *key)
 
 /*
  * What is lost counts whole, what is possibly lost an eighth, and what is held or has no verdict a
- * sixteenth: it may be lost tomorrow. An hour's growth counts as if it were lost already, and an
+ * sixteenth: it may be lost tomorrow; of that what has outlived others of the stack a half, unless its trend is
+ * known and does not grow: then it is a cache, or loaded once. An hour's growth counts as if it were lost already, and an
  * hour's age doubles all that.
  */
 static double rank_suspicion(const struct stack *stack, const struct trend *trend)
@@ -50,11 +76,38 @@ static double rank_suspicion(const struct stack *stack, const struct trend *tren
 		      (double)stack->verdict[VERDICT_INDIRECT].bytes;
 	double possible = (double)stack->verdict[VERDICT_POSSIBLE].bytes;
 	double rest = (double)stack->live.bytes - lost - possible;
+	bool suspect = trend->kind == TREND_GROWING || trend->kind == TREND_UNKNOWN ||
+		       trend->kind == TREND_TOO_EARLY;
+	double outlived = stack->figures && suspect ? (double)stack->figures->outlived.bytes : 0;
 	double growth = trend->kind == TREND_GROWING ? trend->growth * 3600 : 0;
 	double age = (double)stack->oldest_ns / hour_ns;
 
-	return (lost + possible / 8 + (rest > 0 ? rest / 16 : 0) + (growth > 0 ? growth : 0)) *
+	rest = rest > 0 ? rest : 0;
+	outlived = outlived < rest ? outlived : rest;
+	return (lost + possible / 8 + outlived / 2 + (rest - outlived) / 16 +
+		(growth > 0 ? growth : 0)) *
 	       (1 + (age < 1 ? age : 1));
+}
+
+/* False: nothing is known of them. */
+static bool rank_figures_key(const struct stack_figures *figures, enum rank_by by, struct key *key)
+{
+	if (!figures)
+		return false;
+	if (by == RANK_PEAK) {
+		key->first = figures->at_peak.bytes;
+		key->second = figures->peak_bytes;
+		return figures->at_peak.count || figures->at_peak.bytes;
+	}
+	if (by == RANK_TEMPORARY) {
+		key->first = figures->temporary.count;
+		key->second = figures->temporary.bytes;
+		return figures->temporary.count || figures->temporary.bytes;
+	}
+	key->class = figures->outlived.count > 0;
+	key->first = figures->outlived.bytes;
+	key->second = lifetimes_quantile(figures->lifetimes, 0.5, NULL);
+	return key->class || key->second;
 }
 
 /*
@@ -81,10 +134,24 @@ static bool rank_key_of(const struct report *report, const struct stack *stack, 
 			saturate_u64(rank_suspicion(stack, &report_notes(report, stack)->trend));
 		key->second = stack->live.bytes;
 		return stack->live.count > 0;
+	case RANK_LIFETIME:
+	case RANK_TEMPORARY:
+	case RANK_PEAK:
+		return rank_figures_key(stack->figures, by, key);
 	case RANK_COUNT:
 		key->first = stack->older.count;
 		key->second = stack->older.bytes;
 		return stack->older.count > 0;
+	case RANK_AGE:
+		key->first = stack->oldest_ns;
+		key->second = stack->live.bytes;
+		return stack->live.count > 0;
+	case RANK_RATE:
+		key->first = report_notes(report, stack)->fresh_bytes;
+		key->second = stack->alloc.bytes;
+		return key->first > 0;
+	case RANK_ORDERS:
+		break;
 	}
 	return false;
 }
@@ -136,27 +203,42 @@ static void rank_sift_down(const struct ranking *r, const struct stack **heap, s
 	}
 }
 
-size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max)
+/* The i-th stack is to be shown, and has this key. */
+static bool rank_is_shown(const struct report *report, size_t i, enum rank_by by, struct key *key)
+{
+	const struct stack_notes *notes = report->notes ? &report->notes[i] : NULL;
+
+	return !(notes && (notes->hidden || notes->unwanted)) &&
+	       rank_key_of(report, &report->snapshot->stacks[i], by, key);
+}
+
+size_t rank_top_of(const struct report *report, enum rank_by by, const struct stack **top,
+		   size_t max, size_t *all)
 {
 	const struct ranking r = {report, by};
+	struct key worst = {0}; /* of top[0], once there are max */
 	size_t kept = 0;
 
-	if (!max)
-		return 0;
+	*all = 0;
 	for (size_t i = 0; i < report->snapshot->stack_count; i++) {
 		const struct stack *stack = &report->snapshot->stacks[i];
 		struct key key;
 
-		if ((report->notes && report->notes[i].hidden) ||
-		    !rank_key_of(report, stack, by, &key))
+		if (!rank_is_shown(report, i, by, &key))
+			continue;
+		++*all;
+		if (!max)
 			continue;
 		if (kept < max) {
 			top[kept++] = stack;
 			for (size_t n = kept / 2; kept == max && n-- > 0;)
 				rank_sift_down(&r, top, kept, n);
-		} else if (rank_stack_better(&r, stack, top[0])) {
+			if (kept == max)
+				rank_key_of(report, top[0], by, &worst);
+		} else if (rank_key_better(&key, &worst)) {
 			top[0] = stack;
 			rank_sift_down(&r, top, kept, 0);
+			rank_key_of(report, top[0], by, &worst);
 		}
 	}
 	if (kept < max) {
@@ -172,6 +254,13 @@ size_t rank_top(const struct report *report, enum rank_by by, const struct stack
 		rank_sift_down(&r, top, n, 0);
 	}
 	return kept;
+}
+
+size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max)
+{
+	size_t all;
+
+	return max ? rank_top_of(report, by, top, max, &all) : 0;
 }
 
 struct index_entry {
@@ -271,6 +360,7 @@ int rank_delta(struct report *now, const struct snapshot *snapshot)
 
 		notes.delta_bytes = (int64_t)bytes;
 		notes.delta_count = (int64_t)count;
+		notes.fresh_bytes = stack->alloc.bytes - (old ? old->alloc.bytes : 0);
 		now->notes[i] = notes;
 		now->delta_bytes = (int64_t)((uint64_t)now->delta_bytes + bytes);
 		now->delta_count = (int64_t)((uint64_t)now->delta_count + count);

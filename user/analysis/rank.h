@@ -15,14 +15,28 @@ enum rank_by {
 	RANK_GROWTH,
 	RANK_COUNT,   /* live blocks */
 	RANK_SUSPECT, /* lost bytes, growth and age together: docs/verdicts.md has the formula */
+	/* live bytes that have outlived others of their stack; then by how long those live */
+	RANK_LIFETIME,
+	RANK_TEMPORARY, /* temporary blocks */
+	RANK_PEAK,	/* bytes when the process had most */
+	RANK_AGE,	/* age of the oldest live block */
+	RANK_RATE,	/* bytes allocated since the last snapshot */
+	RANK_ORDERS,
 };
+
+const char *rank_name(enum rank_by by); /* "live", as --sort has it */
+const char *rank_text(enum rank_by by); /* "live bytes", for people */
 
 /*
  * Fills top[] with the best `max` stacks of the snapshot, best first (ties: more count, then
  * smaller id, so that output is stable); stacks with nothing to show under the chosen order are
- * left out. Returns how many. O(n log max). RANK_LIVE, RANK_ALLOC and RANK_COUNT need no notes.
+ * left out. Returns how many. O(n log max). RANK_LIVE, RANK_ALLOC, RANK_COUNT and RANK_AGE need no notes.
  */
 size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max);
+
+/* The same; *all is how many it would fill in, were there room for them. */
+size_t rank_top_of(const struct report *report, enum rank_by by, const struct stack **top,
+		   size_t max, size_t *all);
 
 /*
  * Makes the notes of every stack, with what has changed against the previous snapshot of the same

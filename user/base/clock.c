@@ -21,3 +21,23 @@ int timer_open(uint64_t interval_ns)
 	close(fd);
 	return err;
 }
+
+uint64_t clock_end_ns(uint64_t duration_ns)
+{
+	uint64_t now = monotonic_ns();
+
+	return duration_ns && duration_ns < UINT64_MAX - now ? now + duration_ns : UINT64_MAX;
+}
+
+int clock_wait_ms(uint64_t end_ns)
+{
+	const uint64_t most = NS_PER_HOUR / NS_PER_MS;
+	uint64_t now = monotonic_ns(), ms;
+
+	if (end_ns == UINT64_MAX)
+		return -1;
+	if (end_ns <= now)
+		return 0;
+	ms = (end_ns - now) / NS_PER_MS + 1;
+	return (int)(ms < most ? ms : most);
+}

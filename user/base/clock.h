@@ -39,4 +39,13 @@ static inline struct timespec ns_timespec(uint64_t ns)
  */
 int timer_open(uint64_t interval_ns);
 
+/* When a duration from now on is over, by monotonic_ns(); 0 never is: UINT64_MAX. */
+uint64_t clock_end_ns(uint64_t duration_ns);
+
+/*
+ * How long to wait until then, for poll(2): rounded up, and an hour at most. 0: it has come; -1: it
+ * never does.
+ */
+int clock_wait_ms(uint64_t end_ns);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,12 +35,13 @@ static void log_clean(char *line)
 
 void log_progress(const char *fmt, ...)
 {
+	const char *term = getenv("TERM"); /* a dumb one erases nothing */
 	char line[256];
 	va_list args;
 	int n;
 
 	log_progress_end();
-	if (max_level < LOG_INFO || !isatty(STDERR_FILENO))
+	if (max_level < LOG_INFO || !isatty(STDERR_FILENO) || (term && !strcmp(term, "dumb")))
 		return;
 	va_start(args, fmt);
 	n = vsnprintf(line, sizeof(line), fmt, args);

@@ -10,20 +10,23 @@
 #include "user/cli/commands.h"
 #include "user/session/caller_file.h"
 #include "user/session/moment.h"
+#include "user/session/output.h"
 #include "user/session/suppressions.h"
 #include "user/export/export.h"
 
 static int diff_print(const struct replay_config *config, const struct comparison *c)
 {
-	const struct export_options e = {
+	struct export_options e = {
 		.verbose = config->show.verbose,
 		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
 	};
-	FILE *out = config->show.output ? caller_file_create(config->show.output, false) : stdout;
+	FILE *out =
+		config->show.output ? caller_file_create(config->show.output, false, NULL) : stdout;
 	int err;
 
 	if (!out)
 		return -errno;
+	e.width = output_width(out);
 	err = config->show.output ? caller_file_empty(out, false) : 0;
 	err = err ?: config->show.format->compare(out, &e, c, config->show.top);
 	if (config->show.output && fclose(out) && !err)
@@ -67,8 +70,8 @@ int cmd_diff(const union command_config *command)
 			"one of the recordings is of inspect, and the other one is of what was "
 			"traced: they cannot be compared");
 	if (!err && (!old.count || !now.count))
-		log_warn("%s: no snapshot of that time and process",
-			 config->files[one || !old.count ? 0 : 1]);
+		source_recording_say_nothing((!old.count ? &old : &now)->recording,
+					     config->files[one || !old.count ? 0 : 1]);
 	if (!err)
 		err = diff_moments(config, suppressions, &old, &now);
 	suppress_close(suppressions);

@@ -422,7 +422,7 @@ int cmd_doctor(const union command_config *command)
 	all_well = d.possible;
 	/* From here on the files are strangers'. */
 	if (config->pids.count &&
-	    (privilege_drop(false) || confine_tool(&(struct confine_needs){0})))
+	    (privilege_drop(false, false) || confine_tool(&(struct confine_needs){0})))
 		log_debug("cannot drop privileges");
 	for (size_t i = 0; i < config->pids.count; i++) {
 		if (doctor_target(config->pids.pids[i], d.verbose))

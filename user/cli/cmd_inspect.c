@@ -58,7 +58,7 @@ static void inspect_confine(struct inspect_command *c)
 	if (c->confined)
 		return;
 	c->confined = true;
-	if (privilege_drop(false))
+	if (privilege_drop(false, false))
 		log_debug("cannot drop privileges");
 	if (confine_tool(&needs))
 		log_debug("cannot give up system calls");
@@ -180,7 +180,8 @@ static int inspect_look(struct inspect_command *c)
 	return err;
 }
 
-static int inspect_turn(struct inspect_command *c, const struct loop_events *events)
+static int inspect_turn(struct inspect_command *c, const struct loop_events *events,
+			uint64_t end_ns)
 {
 	struct signalfd_siginfo info;
 	struct pollfd fds[] = {
@@ -188,7 +189,12 @@ static int inspect_turn(struct inspect_command *c, const struct loop_events *eve
 		{.fd = events->timer, .events = POLLIN},
 	};
 
-	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+	int wait_ms = clock_wait_ms(end_ns);
+
+	c->stop = c->stop || !wait_ms;
+	if (c->stop)
+		return 0;
+	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	while (loop_events_signal(events, &info)) {
 		if (info.ssi_signo == SIGUSR1)
@@ -201,6 +207,7 @@ static int inspect_turn(struct inspect_command *c, const struct loop_events *eve
 
 static int inspect_go_on(struct inspect_command *c)
 {
+	const uint64_t end_ns = clock_end_ns(c->config->pace.duration_ns);
 	struct loop_events events;
 	sigset_t old;
 	int err;
@@ -216,7 +223,7 @@ static int inspect_go_on(struct inspect_command *c)
 	err = loop_events_open(c->config->pace.interval_ns, &events);
 	err = err ?: inspect_look(c);
 	while (!err && !c->stop)
-		err = inspect_turn(c, &events);
+		err = inspect_turn(c, &events, end_ns);
 	loop_events_close(&events);
 	return err;
 }

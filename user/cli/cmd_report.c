@@ -18,6 +18,7 @@ struct report_command {
 	uint64_t survey_reports;
 	uint64_t survey_ns; /* of its last report, shown or not */
 	struct report_inspections inspections;
+	bool with_peak, without_peak; /* snapshots, with --at peak */
 };
 
 static const struct replay_time *report_end(const struct report_command *r)
@@ -69,6 +70,15 @@ static int report_take(struct report_command *r, const struct recording_item *it
 	if (item->survey)
 		return report_survey_is_late(r, item->survey) ? 0
 							      : report_take_survey(r, item->survey);
+	if (r->config->times.at.peak) {
+		r->without_peak |= !item->snapshot->peak.captured_ns;
+		r->with_peak |= item->snapshot->peak.captured_ns != 0;
+		snapshot_to_peak(item->snapshot);
+	}
+	if (r->config->times.at.peak && !item->snapshot->peak.captured_ns) {
+		snapshot_free(item->snapshot);
+		return 0;
+	}
 	if (!source_recording_snapshot_is_late(r->recording, report_end(r), item->snapshot))
 		return pipeline_take(r->pipeline, item->snapshot);
 	snapshot_free(item->snapshot);
@@ -131,11 +141,12 @@ int cmd_report(const union command_config *command)
 		};
 		err = report_go_through(&r);
 	}
+	if (!err && r.without_peak && !r.with_peak) {
+		log_error("--at peak: %s has no peak; record with --peak", path);
+		err = -ENODATA;
+	}
 	if (!err && !pipeline_shown(r.pipeline) && !r.survey_reports && !r.inspections.taken)
-		log_warn("%s: no snapshot%s", path,
-			 range || config->times.at.given || config->pids.count
-				 ? " of that time and process"
-				 : "");
+		source_recording_say_nothing(r.recording, path);
 	if (!err && config->times.at.given)
 		report_say_found(&r);
 	report_survey_free(r.survey);

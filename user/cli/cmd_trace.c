@@ -4,12 +4,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/launch.h"
-#include "user/process/proc.h"
 #include "user/session/loop.h"
 #include "user/session/loop_events.h"
+#include "user/session/selection.h"
 #include "user/target/closure.h"
 
 static int cmd_trace_add_pids(struct session *session, const struct watch_config *config)
@@ -23,26 +24,43 @@ static int cmd_trace_add_pids(struct session *session, const struct watch_config
 		added += !err;
 		first = first ? first : err;
 	}
+	if (!config->pids.count)
+		return 0;
 	/* With several, those that can be traced are; each of the others has had its line. */
 	return added ? 0 : first;
 }
 
-static struct trace_needs cmd_trace_needs(const struct watch_config *config)
+static int cmd_trace_add(void *session, pid_t pid)
 {
-	struct trace_needs needs = {0};
+	return trace_add_process(session_trace(session), pid);
+}
 
-	for (size_t i = 0; i < config->pids.count; i++) {
-		pid_t pid = config->pids.pids[i];
+/* *out is NULL where nothing is selected. -ESRCH, logged, when nothing is there to be traced. */
+static int cmd_trace_select(struct session *session, const struct watch_config *config,
+			    struct selection **out)
+{
+	char text[SELECTION_TEXT_MAX];
+	size_t found = 0;
+	int err;
 
-		needs.keepers |= proc_memory_id(pid) != pid;
-		needs.suspend_filters |= proc_has_filter(pid);
-	}
-	return needs;
+	*out = NULL;
+	if (!selection_wanted(&config->select))
+		return 0;
+	*out = selection_new(&config->select);
+	if (!*out)
+		return log_errno(ENOMEM, "looking for processes");
+	err = selection_scan(*out, cmd_trace_add, session, &found);
+	if (err || found || config->pids.count)
+		return err;
+	log_error("no process that can be traced matches %s",
+		  selection_text(text, &config->select));
+	return -ESRCH;
 }
 
 static int cmd_trace_watch(const struct watch_config *config)
 {
-	const struct trace_needs needs = cmd_trace_needs(config);
+	const struct trace_needs needs = session_needs(config);
+	struct selection *selection = NULL;
 	struct session *session;
 	int status, result_status, err = session_new(config, &session);
 
@@ -51,8 +69,10 @@ static int cmd_trace_watch(const struct watch_config *config)
 	/* Before the first look at what belongs to a stranger. */
 	trace_drop_privileges(session_trace(session), &needs);
 	err = cmd_trace_add_pids(session, config);
+	err = err ?: cmd_trace_select(session, config, &selection);
 	if (!err)
-		err = loop_run(session, config, 0, &status);
+		err = loop_run(session, config, selection, 0, &status);
+	selection_free(selection);
 	result_status = session_status(session, 0);
 	return session_free(session) || err ? 1 : result_status;
 }
@@ -100,7 +120,7 @@ static int cmd_trace_run(const struct watch_config *config, const struct launch_
 	if (!err)
 		err = cmd_trace_start(session, config, closure, env, &child);
 	if (!err)
-		err = loop_run(session, config, child, &status);
+		err = loop_run(session, config, NULL, child, &status);
 	if (!err)
 		status = session_status(session, cmd_trace_exit_status(status));
 	close_err = session_free(session);

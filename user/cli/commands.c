@@ -43,6 +43,13 @@ const struct command cli_commands[] = {
 		.run = cmd_inspect,
 	},
 	{
+		.name = "top",
+		.summary = "a live screen",
+		.page = PAGE_TOP,
+		.check = options_check_top,
+		.run = cmd_top,
+	},
+	{
 		.name = "survey",
 		.summary = "which process leaks here",
 		.page = PAGE_SURVEY,

@@ -17,6 +17,7 @@ int cmd_doctor(const union command_config *config);
 int cmd_inspect(const union command_config *config);
 /* The memory of all processes, and what those that grow allocate. */
 int cmd_survey(const union command_config *config);
+int cmd_top(const union command_config *config);
 
 /* Their table, for options_parse() and help_print(). */
 extern const struct command cli_commands[];

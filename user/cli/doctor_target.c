@@ -10,6 +10,9 @@
 #include "user/base/util.h"
 #include "user/probe/probe.h"
 #include "user/target/cpython.h"
+#include "user/target/hotspot.h"
+#include "user/target/runtime.h"
+#include "user/target/v8_engine.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/target/image.h"
@@ -159,6 +162,40 @@ static void doctor_print_python(const struct image *image, struct object *object
 	       err ? reason : "");
 }
 
+/* Which version it is, and whether it says all that is needed, is read once it is traced. */
+static void doctor_print_java(struct object *object)
+{
+	struct hotspot_symbols symbols;
+
+	if (runtime_of(object) != RUNTIME_JVM)
+		return;
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    Java: %s\n",
+	       hotspot_find(object, &symbols)
+		       ? "no frames of it: it does not export the tables of HotSpot"
+		       : "stacks have its methods, with file and line (x86-64, Linux 5.15 and "
+			 "later)");
+}
+
+static void doctor_print_v8(struct object *object)
+{
+	char reason[REASON_MAX] = "";
+	struct v8_row row;
+	int err;
+
+	if (runtime_of(object) != RUNTIME_V8)
+		return;
+	err = v8_row_of(object, &row, reason);
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    JavaScript: %s%s\n",
+	       err ? "no frames of it: "
+		   : "stacks have its functions, with script and line (x86-64, Linux 5.15 and "
+		     "later)",
+	       err && !*reason ? strerror(-err) : reason);
+}
+
 static bool doctor_has_seen(const struct image *image, size_t index)
 {
 	const struct object *object = image_range_at(image, index)->object;
@@ -199,6 +236,8 @@ int doctor_target(pid_t pid, bool verbose)
 		if (!object || doctor_has_seen(image, i))
 			continue;
 		doctor_print_python(image, object);
+		doctor_print_java(object);
+		doctor_print_v8(object);
 		err = doctor_print_object(object, verbose, &found);
 	}
 	if (!err && !found) {

@@ -27,10 +27,7 @@ static const struct help_text help_texts[] = {
 	 "Usage: memleakbpf -p PID[,PID...] [OPTION...]       watch running processes\n"
 	 "       memleakbpf [OPTION...] -- COMMAND [ARG...]   run it, report at its end\n",
 	 "Examples:\n"
-	 "  memleakbpf -p 1234 -i 10           top unfreed stacks of 1234 every 10 s\n"
-	 "  memleakbpf -p 1234 --older 5m      rank only blocks older than 5 minutes\n"
-	 "  memleakbpf -p 1234 -s 512k         sampled, for busy servers\n"
-	 "  memleakbpf --leak-only --error-exitcode 9 -- ./test   for CI\n"},
+	 "  memleakbpf -p nginx -i 10          top unfreed stacks, every 10 s\n"},
 	{PAGE_LEAKS, "What is a leak (watch, run and record; see also memleakbpf --help):\n",
 	 "Examples:\n"
 	 "  memleakbpf -p 1234 --verdict --sort suspect -i 60  lost, growing and old first\n"
@@ -41,6 +38,12 @@ static const struct help_text help_texts[] = {
 	 "  memleakbpf doctor -p 1234          which functions would be traced, and how\n"
 	 "  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"
 	 "  memleakbpf -p 1234 --symbols-prefix je_ --stack fp\n"},
+	{PAGE_FIGURES,
+	 "What else to keep of each stack (watch, run and record; see also memleakbpf\n"
+	 "--help). Sorting by one of them includes it:\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 --lifetimes --sort suspect -i 60   what outlives its like\n"
+	 "  memleakbpf --sort temporary -- ./test\n"},
 	{PAGE_RECORD,
 	 "Usage: memleakbpf record -p PID[,PID...] -o FILE [OPTION...]\n"
 	 "       memleakbpf record -o FILE [OPTION...] -- COMMAND [ARG...]\n"
@@ -78,6 +81,15 @@ static const struct help_text help_texts[] = {
 	 "Examples:\n"
 	 "  memleakbpf inspect -p 1234 -i 60 -n 3          it has grown already: why?\n"
 	 "  memleakbpf inspect core.1234                   of a crash; needs no root\n"},
+	{PAGE_TOP,
+	 "Usage: memleakbpf top [-p PID] [OPTION...]\n"
+	 "Shows on the terminal what a process has allocated, while it runs; verdicts and\n"
+	 "inspections, and what has changed since a mark, at a key. Without -p all\n"
+	 "processes; Enter has probes on one for a while. ? has the keys, q leaves.\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf top\n"
+	 "  memleakbpf top -p 1234 -s 512k --gate --lifetimes\n"},
 	{PAGE_SURVEY,
 	 "Usage: memleakbpf survey [OPTION...]\n"
 	 "Watches the memory of all processes, says which of them grow and why it thinks\n"
@@ -212,7 +224,9 @@ static void help_put_elsewhere(FILE *out, const struct command *command)
 		const char *word;
 	} pages[] = {{PAGE_WATCH, "--help"},
 		     {PAGE_LEAKS, "--help=leaks"},
-		     {PAGE_PROBES, "--help=probes"}};
+		     {PAGE_PROBES, "--help=probes"},
+		     {PAGE_FIGURES, "--help=figures"},
+		     {PAGE_SURVEY, "survey --help"}};
 	char line[1024] = "As in memleakbpf";
 	size_t used = strlen(line);
 	unsigned where = 0;
@@ -220,7 +234,8 @@ static void help_put_elsewhere(FILE *out, const struct command *command)
 	for (size_t i = 0; i < option_row_count; i++) {
 		const struct option_text *text = help_text_elsewhere(&option_rows[i], command);
 
-		where |= text ? text->pages : 0;
+		if (text)
+			where |= text->pages & ~PAGE_SURVEY ?: text->pages;
 	}
 	if (!where)
 		return;
@@ -249,12 +264,28 @@ static void help_put_elsewhere(FILE *out, const struct command *command)
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* A line each: "-i, --interval TIME", "--attach auto|session|multi|single|usdt", "--check-frees[=N]". */
+/* The row that has the option's text: itself, or one that it shares a line with; NULL: none. */
+static const struct option_row *help_row_with_text(const struct option_row *row,
+						   const struct command *command)
+{
+	for (; row < option_rows + option_row_count; row++) {
+		const struct option_text *text = option_text_on(row, command->page);
+
+		if (!text || !text->with_next)
+			return text && text->text ? row : NULL;
+	}
+	return NULL;
+}
+
+/*
+ * A line each: "-i, --interval TIME", "--attach auto|session|multi|single|usdt", "--check-frees[=N]",
+ * and behind a tab what it does, where that is said.
+ */
 static void help_put_list(FILE *out, const struct command *command)
 {
 	for (size_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
-		char values[OPTION_VALUES_MAX], argument[OPTION_VALUES_MAX + 4] = "";
+		const struct option_row *row = &option_rows[i], *said;
+		char values[OPTION_VALUES_MAX], argument[OPTION_VALUES_MAX + 4] = "", text[256];
 
 		if (!(row->commands & command->page))
 			continue;
@@ -263,6 +294,12 @@ static void help_put_list(FILE *out, const struct command *command)
 			snprintf(argument, sizeof(argument),
 				 option_may_have_value(row) ? "[=%s]" : "%s", values);
 		help_put_name(out, row, *argument ? argument : row->argument);
+		said = help_row_with_text(row, command);
+		if (said) {
+			help_expand(text, sizeof(text), said, command,
+				    option_text_on(said, command->page)->text);
+			fprintf(out, "\t%s", text);
+		}
 		fputc('\n', out);
 	}
 }

@@ -24,6 +24,14 @@ static int reserve_standard_descriptors(void)
 	return 0;
 }
 
+/* The exit status. That a reader has had enough (`| head`) needs no message. */
+static int printed(int err)
+{
+	if (err && err != -EPIPE)
+		log_errno(err, "cannot write to standard output");
+	return err ? 1 : 0;
+}
+
 int main(int argc, char *argv[])
 {
 	const struct options *options;
@@ -38,11 +46,11 @@ int main(int argc, char *argv[])
 		log_set_level(options->verbose > 1 ? LOG_TRACE : LOG_DEBUG);
 	switch (options->action) {
 	case ACTION_HELP:
-		status = help_print(stdout, cli_commands, options->command, options->help_page) ? 1
-												: 0;
+		status = printed(
+			help_print(stdout, cli_commands, options->command, options->help_page));
 		break;
 	case ACTION_VERSION:
-		status = help_print_version(stdout) ? 1 : 0;
+		status = printed(help_print_version(stdout));
 		break;
 	default:
 		status = options->command->run(&options->config);

@@ -8,7 +8,9 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/cli/defaults.h"
 #include "user/cli/options_table.h"
+#include "user/target/closure.h"
 
 #define LONG_BASE    256 /* getopt_long's values for long options: above every letter */
 #define MAX_NAME     32
@@ -45,30 +47,57 @@ static size_t options_edit_distance(const char *a, const char *b)
 	return row[b_len];
 }
 
+/* What a word was probably meant to be: begin with the farthest that counts as near. */
+struct nearest {
+	const char *word, *name;
+	size_t distance;
+};
+
+static struct nearest options_nearest_to(const char *word)
+{
+	size_t limit = MAX_DISTANCE + 1;
+
+	/* To short words nearly everything is near. */
+	if (limit > strlen(word) / 3 + 1)
+		limit = strlen(word) / 3 + 1;
+	return (struct nearest){.word = word, .distance = limit};
+}
+
+static void options_try_near(struct nearest *nearest, const char *name)
+{
+	size_t distance;
+
+	if (strlen(nearest->word) >= MAX_NAME || strlen(name) >= MAX_NAME)
+		return;
+	distance = options_edit_distance(nearest->word, name);
+	if (distance >= nearest->distance)
+		return;
+	nearest->distance = distance;
+	nearest->name = name;
+}
+
 /* The option that was probably meant, or NULL. `word` has no dashes. */
 static const char *options_nearest(const char *word, const struct command *command)
 {
-	size_t best = MAX_DISTANCE + 1;
-	const char *name = NULL;
+	struct nearest nearest = options_nearest_to(word);
 
-	if (strlen(word) >= MAX_NAME)
-		return NULL;
-	/* To short words nearly everything is near. */
-	if (best > strlen(word) / 3 + 1)
-		best = strlen(word) / 3 + 1;
 	for (size_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
-		size_t distance;
-
-		if (!(row->commands & command->page) || strlen(row->name) >= MAX_NAME)
-			continue;
-		distance = options_edit_distance(word, row->name);
-		if (distance < best) {
-			best = distance;
-			name = row->name;
-		}
+		if (option_rows[i].commands & command->page)
+			options_try_near(&nearest, option_rows[i].name);
 	}
-	return name;
+	return nearest.name;
+}
+
+/* The subcommand, likewise. */
+static const char *options_nearest_command(const char *word, const struct command *commands)
+{
+	struct nearest nearest = options_nearest_to(word);
+
+	for (const struct command *c = commands; c->run || c->check || c->name; c++) {
+		if (c->name)
+			options_try_near(&nearest, c->name);
+	}
+	return nearest.name;
 }
 
 /*
@@ -255,6 +284,7 @@ static int options_read_words(const struct command *commands, int argc, char *ar
 	const struct command *command = options->command;
 	const char *word = optind < argc ? argv[optind] : NULL;
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	const char *near;
 	char program[MAX_NAME];
 
 	if (command->words == WORDS_FILES) {
@@ -295,6 +325,13 @@ static int options_read_words(const struct command *commands, int argc, char *ar
 			  word, word, word);
 		return -EINVAL;
 	}
+	near = dashes ? NULL : options_nearest_command(word, commands);
+	if (near && !closure_command_exists(word)) {
+		log_error("'%s': no such subcommand, and no such program either; did you mean "
+			  "memleakbpf %s?",
+			  word, near);
+		return -EINVAL;
+	}
 	options->values.argv = &argv[optind];
 	return 0;
 }
@@ -320,12 +357,44 @@ void options_free(const struct options *options)
 {
 	if (!options)
 		return;
+	for (struct options_text *text = options->texts, *next; text; text = next) {
+		next = text->next;
+		free(text->text);
+		free(text);
+	}
 	free((void *)options->values.pids.pids);
+	for (size_t i = 0; i < options->values.names.count; i++)
+		free((void *)options->values.names.items[i]);
+	options_free_strings(&options->values.names);
 	options_free_strings(&options->values.trace.symbols_prefixes);
 	options_free_strings(&options->values.trace.alloc_fns);
 	options_free_strings(&options->values.trace.free_fns);
+	options_free_strings(&options->values.trace.scopes);
 	options_free_strings(&options->values.filter.suppressions);
 	free((void *)options);
+}
+
+/* From argv; with `defaults`, of files first. 0 and *out (options_free). */
+static int options_make(const struct command *command, int argc, char *argv[], bool defaults,
+			struct options **out)
+{
+	struct options *options = calloc(1, sizeof(*options));
+	int err;
+
+	if (!options)
+		return log_errno(ENOMEM, "reading the command line");
+	options->command = command;
+	err = options_set_presets(options);
+	if (!err && defaults)
+		err = defaults_read(options);
+	if (!err)
+		err = options_read(command, argc, argv, options);
+	if (err) {
+		options_free(options);
+		return err;
+	}
+	*out = options;
+	return 0;
 }
 
 int options_parse(const struct command *commands, int argc, char *argv[],
@@ -341,14 +410,17 @@ int options_parse(const struct command *commands, int argc, char *argv[],
 	} else {
 		command = &commands[0];
 	}
-	options = calloc(1, sizeof(*options));
-	if (!options)
-		return log_errno(ENOMEM, "reading the command line");
-	options->command = command;
-	err = options_set_presets(options);
-	if (!err)
-		err = options_read(command, argc, argv, options);
-	if (!err && options->action == ACTION_RUN) {
+	/* Whether files are to be read is known only then. */
+	err = options_make(command, argc, argv, false, &options);
+	if (err)
+		return err;
+	if (options->action == ACTION_RUN && !options->no_config) {
+		options_free(options);
+		err = options_make(command, argc, argv, true, &options);
+		if (err)
+			return err;
+	}
+	if (options->action == ACTION_RUN) {
 		err = options_read_words(commands, argc, argv, options);
 		options->values.show.verbose = options->verbose > 0;
 		if (!err && command->check)

@@ -15,10 +15,6 @@
 #include "user/session/session_config.h"
 #include "user/survey/survey.h"
 
-#ifndef MEMLEAKBPF_VERSION
-#define MEMLEAKBPF_VERSION "0.1.0"
-#endif
-
 #define EXIT_STATUS_USAGE 2
 
 struct options;
@@ -34,6 +30,8 @@ enum help_page {
 	PAGE_LEAKS = 1u << 6,  /* --help=leaks: the options are too many for one screen */
 	PAGE_PROBES = 1u << 7, /* --help=probes */
 	PAGE_INSPECT = 1u << 9,
+	PAGE_FIGURES = 1u << 10, /* --help=figures */
+	PAGE_TOP = 1u << 11,
 	PAGE_OPTIONS = 1u << 8, /* --help=options: a subcommand's as a list, for programs */
 };
 
@@ -63,11 +61,18 @@ struct inspect_config {
 	struct show_config show;
 };
 
+/* The screen: of the one process of watch.pids, or without one of the survey. */
+struct top_config {
+	struct watch_config watch;
+	struct survey_config survey;
+};
+
 /* A subcommand's own: which one is there is known to its check and to its run. */
 union command_config {
 	struct watch_config watch;   /* watch, run, record */
 	struct replay_config replay; /* report, diff */
 	struct survey_config survey;
+	struct top_config top;
 	struct doctor_config doctor;
 	struct inspect_config inspect;
 };
@@ -97,6 +102,7 @@ enum options_action {
 /* Where the options' values are kept while argv is read: whatever any subcommand's struct has. */
 struct option_values {
 	struct pid_list pids;
+	struct string_list names; /* -p NAME, copied */
 	char *const *argv;
 	char *const *files;
 	size_t file_count;
@@ -116,12 +122,20 @@ struct option_values {
 	const char *sysroot;
 };
 
-/* Strings point into argv. */
+/* What defaults were read from: a list. */
+struct options_text {
+	struct options_text *next;
+	char *text;
+};
+
+/* Strings point into argv, and into texts. */
 struct options {
 	const struct command *command;
 	enum options_action action;
 	enum help_page help_page; /* of ACTION_HELP */
 	int verbose;		  /* number of -v */
+	bool no_config;		  /* defaults are not read from files */
+	struct options_text *texts;
 	union command_config config;
 
 	/* For options_check_…() and options_free(). */
@@ -150,5 +164,6 @@ int options_check_diff(struct options *options);
 int options_check_survey(struct options *options);
 int options_check_doctor(struct options *options);
 int options_check_inspect(struct options *options);
+int options_check_top(struct options *options);
 
 #endif

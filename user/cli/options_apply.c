@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What options do with their values. */
+#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 #include <regex.h>
@@ -9,6 +10,7 @@
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/parse.h"
+#include "user/base/util.h"
 #include "user/cli/options_table.h"
 #include "user/target/allocator.h"
 
@@ -145,10 +147,8 @@ int option_apply_false(const struct option_row *row, struct options *options, co
 
 /* ---- lists -------------------------------------------------------------------------------- */
 
-static int option_add_string(const struct option_row *row, struct options *options,
-			     const char *string)
+static int option_append(struct string_list *list, const char *string)
 {
-	struct string_list *list = option_field(row, options);
 	const char **grown =
 		reallocarray((void *)list->items, list->count + 2, sizeof(const char *));
 
@@ -158,6 +158,12 @@ static int option_add_string(const struct option_row *row, struct options *optio
 	grown[list->count] = NULL;
 	list->items = grown;
 	return 0;
+}
+
+static int option_add_string(const struct option_row *row, struct options *options,
+			     const char *string)
+{
+	return option_append(option_field(row, options), string);
 }
 
 int option_apply_strings(const struct option_row *row, struct options *options, const char *shown,
@@ -179,6 +185,66 @@ int option_apply_pids(const struct option_row *row, struct options *options, con
 	return err ? option_refuse(row, shown, value) : 0;
 }
 
+static bool option_all_pids(const char *word, size_t len)
+{
+	_cleanup_free_ char *copy = strndup(word, len);
+	pid_t *pids = NULL;
+	size_t count = 0;
+	int err = copy ? parse_pids(copy, &pids, &count) : -ENOMEM;
+
+	free(pids);
+	return !err;
+}
+
+/* A PID has digits alone; a name may hold some, but not begin with one. */
+static bool option_is_name(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (word[i] < ' ' || word[i] > '~')
+			return false;
+	}
+	return len && (isalpha((unsigned char)*word) || *word == '_');
+}
+
+static int option_apply_target(const struct option_row *row, struct options *options,
+			       const char *shown, const char *value, size_t len)
+{
+	_cleanup_free_ char *word = strndup(value, len);
+	int err;
+
+	if (!word)
+		return log_errno(ENOMEM, "reading the command line");
+	if (!option_is_name(word, len))
+		return option_apply_pids(row, options, shown, word) ? -EINVAL : 0;
+	err = option_append(&options->values.names, word);
+	if (!err)
+		word = NULL; /* the list's */
+	return err;
+}
+
+int option_apply_targets(const struct option_row *row, struct options *options, const char *shown,
+			 const char *value)
+{
+	const char *word = value;
+	int err = 0;
+
+	/* Of recordings, and where one look is taken, processes are named by number. */
+	if (!(options->command->page & (PAGE_WATCH | PAGE_RECORD | PAGE_TOP)))
+		return option_apply_pids(row, options, shown, value);
+	/* One that is wrong is told with the whole. */
+	for (; !err; word++) {
+		size_t len = strcspn(word, ",");
+
+		if (!len || (!option_is_name(word, len) && !option_all_pids(word, len)))
+			return option_refuse(row, shown, value);
+		err = option_apply_target(row, options, shown, word, len);
+		word += len;
+		if (!*word)
+			break;
+	}
+	return err;
+}
+
 int option_apply_alloc_fn(const struct option_row *row, struct options *options, const char *shown,
 			  const char *value)
 {
@@ -198,6 +264,20 @@ int option_apply_free_fn(const struct option_row *row, struct options *options, 
 	if (alloc_fn_parse_free(value, &fn))
 		return option_refuse(row, shown, value);
 	alloc_fn_release(&fn);
+	return option_add_string(row, options, value);
+}
+
+int option_apply_scope(const struct option_row *row, struct options *options, const char *shown,
+		       const char *value)
+{
+	struct scope_spec spec;
+	int err = scope_spec_parse(value, &spec);
+
+	if (err == -ENOMEM)
+		return log_errno(err, "reading the command line");
+	if (err)
+		return option_refuse(row, shown, value);
+	scope_spec_release(&spec);
 	return option_add_string(row, options, value);
 }
 
@@ -275,6 +355,12 @@ int option_apply_time(const struct option_row *row, struct options *options, con
 	struct replay_time *time = option_field(row, options);
 
 	*time = (struct replay_time){.given = true};
+	if (row->choices && option_choice_named(row, value, strlen(value))) {
+		/* No snapshot is too late to know it. */
+		*time = (struct replay_time){
+			.given = true, .peak = true, .absolute = true, .ns = UINT64_MAX};
+		return 0;
+	}
 	if (!strcmp(value, "0") || !parse_duration(value, &time->ns))
 		return 0;
 	time->absolute = true;
@@ -375,6 +461,16 @@ int option_apply_help(const struct option_row *row, struct options *options, con
 		return option_refuse(row, shown, value);
 	options->help_page = topic ? (enum help_page)topic->value : options->command->page;
 	options->action = ACTION_HELP;
+	return 0;
+}
+
+int option_apply_no_config(const struct option_row *row, struct options *options, const char *shown,
+			   const char *value)
+{
+	(void)row;
+	(void)shown;
+	(void)value;
+	options->no_config = true;
 	return 0;
 }
 

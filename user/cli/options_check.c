@@ -5,16 +5,29 @@
 #include <string.h>
 
 #include "user/base/log.h"
+#include "user/base/clock.h"
 #include "user/cli/options.h"
+
+/* What `top` has where it is not given. */
+#define TOP_SURVEY_INTERVAL_NS (2 * NS_PER_S)
+#define TOP_SURVEY_SAMPLE      (64u << 10)
+#define TOP_STACKS	       10
 
 static int check_target(const struct option_values *values)
 {
-	if (values->pids.count && values->argv) {
-		log_error("-p: excludes running a COMMAND ('%s'); give only one of them",
+	const struct survey_scope_config *scope = &values->scope;
+	const char *select = values->pids.count || values->names.count ? "-p"
+			     : scope->cgroup			       ? "--cgroup"
+			     : scope->container			       ? "--container"
+			     : scope->unit			       ? "--unit"
+								       : NULL;
+
+	if (select && values->argv) {
+		log_error("%s: excludes running a COMMAND ('%s'); give only one of them", select,
 			  values->argv[0]);
 		return -EINVAL;
 	}
-	if (!values->pids.count && !values->argv) {
+	if (!select && !values->argv) {
 		log_error("nothing to trace; give -p PID or -- COMMAND, or see memleakbpf --help");
 		return -EINVAL;
 	}
@@ -61,9 +74,49 @@ static int check_inspecting(const struct option_values *values)
 	return 0;
 }
 
+/* What is ranked by must be known. */
+static void check_sort_figures(struct option_values *values)
+{
+	struct figures_kept *figures = &values->trace.figures;
+
+	figures->lifetimes |= values->show.sort == RANK_LIFETIME;
+	figures->temporary |= values->show.sort == RANK_TEMPORARY;
+	figures->peak |= values->show.sort == RANK_PEAK;
+}
+
+static int check_figures(const struct trace_config *trace)
+{
+	if (!trace->figures.lifetimes || trace->max_stacks <= TRACE_LIFETIMES_MAX_STACKS)
+		return 0;
+	log_error("--lifetimes: --max-stacks is at most %u then", TRACE_LIFETIMES_MAX_STACKS);
+	return -EINVAL;
+}
+
+static int check_scopes(const struct trace_config *trace)
+{
+	if (trace->scopes.count > SCOPE_SPECS) {
+		log_error("--scope: may be given %d times; name several functions by a glob",
+			  SCOPE_SPECS);
+		return -EINVAL;
+	}
+	if (trace->scope_only && !trace->scopes.count) {
+		log_error("--scope-only: leaves out what is in no scope, and there is none; name a "
+			  "function with --scope");
+		return -EINVAL;
+	}
+	if (trace->scope_only && trace->check_frees) {
+		log_error("--check-frees: needs every block to be known; leave --scope-only out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_trace(const struct option_values *values)
 {
 	const struct trace_config *trace = &values->trace;
+
+	if (check_figures(trace))
+		return -EINVAL;
 
 	if (trace->max_size < trace->min_size) {
 		log_error("-Z: %" PRIu64 " is below -z %" PRIu64 ", so nothing would be traced; "
@@ -99,22 +152,17 @@ static int check_trace(const struct option_values *values)
 		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
 		return -EINVAL;
 	}
-	return check_usdt(values);
+	return check_scopes(trace) ?: check_usdt(values);
 }
 
-static int check_make_watch(struct options *options)
+static struct watch_config check_watch_config(const struct option_values *values)
 {
-	struct option_values *values = &options->values;
-	int err = check_target(values);
-
-	if (!err)
-		err = check_trace(values);
-	if (err)
-		return err;
-	if (values->argv && !OPTION_GIVEN(options, trace.children))
-		values->trace.children = CHILDREN_EXACT;
-	options->config.watch = (struct watch_config){
+	return (struct watch_config){
 		.pids = values->pids,
+		.select = {.names = values->names,
+			   .cgroup = values->scope.cgroup,
+			   .container = values->scope.container,
+			   .unit = values->scope.unit},
 		.argv = values->argv,
 		.pace = values->pace,
 		.trace = values->trace,
@@ -125,9 +173,23 @@ static int check_make_watch(struct options *options)
 		.filter = values->filter,
 		.show = values->show,
 	};
-	return 0;
 }
 
+static int check_make_watch(struct options *options)
+{
+	struct option_values *values = &options->values;
+	int err = check_target(values);
+
+	check_sort_figures(values);
+	if (!err)
+		err = check_trace(values);
+	if (err)
+		return err;
+	if (values->argv && !OPTION_GIVEN(options, trace.children))
+		values->trace.children = CHILDREN_EXACT;
+	options->config.watch = check_watch_config(values);
+	return 0;
+}
 int options_check_watch(struct options *options)
 {
 	struct option_values *values = &options->values;
@@ -136,6 +198,95 @@ int options_check_watch(struct options *options)
 	if (values->argv && !values->pace.count && !OPTION_GIVEN(options, pace.interval_ns))
 		values->pace.interval_ns = 0;
 	return check_make_watch(options);
+}
+
+static struct survey_config check_survey_config(const struct option_values *values)
+{
+	return (struct survey_config){
+		.pace = values->pace,
+		.scope = values->scope,
+		.probes = values->probes,
+		.sample_bytes = values->sample_bytes,
+		.scopes = values->trace.scopes,
+		.gate = values->trace.gate,
+		.symbols = values->symbols,
+		.metrics = values->metrics,
+		.record = values->record,
+		.show = values->show,
+	};
+}
+
+/* What one process and the survey do not share, and was given for the wrong one. */
+static int check_top_options(const struct options *options)
+{
+	bool by_name = options->values.names.count > 0;
+	bool by_pid = options->values.pids.count > 0, of_process = by_pid || by_name;
+	const struct {
+		bool given;
+		const char *name;
+	} rows[] = {
+		/* Of those that have a name these choose one. */
+		{by_pid && OPTION_GIVEN(options, scope.cgroup), "--cgroup"},
+		{by_pid && OPTION_GIVEN(options, scope.container), "--container"},
+		{by_pid && OPTION_GIVEN(options, scope.unit), "--unit"},
+		{of_process && OPTION_GIVEN(options, scope.user), "--user"},
+		{of_process && OPTION_GIVEN(options, scope.comm), "--comm"},
+		{of_process && OPTION_GIVEN(options, scope.exclude), "--exclude"},
+		{of_process && OPTION_GIVEN(options, probes.budget), "--budget"},
+		{!of_process && OPTION_GIVEN(options, show.sort), "--sort"},
+		{!of_process && OPTION_GIVEN(options, trace.min_size), "-z"},
+		{!of_process && OPTION_GIVEN(options, trace.max_size), "-Z"},
+		{!of_process && OPTION_GIVEN(options, trace.attach), "--attach"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!rows[i].given)
+			continue;
+		log_error("top: %s is %s; leave one of them out", rows[i].name,
+			  of_process ? "about the processes of a survey, and -p names one"
+				     : "about one process, and no -p names it");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* As the survey has them, where they are not given. */
+static void check_top_survey(struct options *options)
+{
+	struct option_values *values = &options->values;
+
+	if (!OPTION_GIVEN(options, pace.interval_ns))
+		values->pace.interval_ns = TOP_SURVEY_INTERVAL_NS;
+	if (!OPTION_GIVEN(options, sample_bytes))
+		values->sample_bytes = TOP_SURVEY_SAMPLE;
+}
+
+int options_check_top(struct options *options)
+{
+	struct option_values *values = &options->values;
+	int err;
+
+	if (values->pids.count + values->names.count > 1) {
+		log_error("top: shows one process at a time, or without -p the survey; give -p and "
+			  "one PID");
+		return -EINVAL;
+	}
+	err = check_top_options(options);
+	if (err)
+		return err;
+	values->show.format = export_find_format("text"); /* of a stack's page */
+	values->show.top = TOP_STACKS;
+	values->trace.children = CHILDREN_NONE;
+	/* Of each verdict nothing is hidden: who looks decides. */
+	values->filter.default_suppressions = false;
+	if (!values->pids.count && !values->names.count)
+		check_top_survey(options);
+	check_sort_figures(values);
+	err = check_trace(values);
+	if (!err)
+		options->config.top = (struct top_config){.watch = check_watch_config(values),
+							  .survey = check_survey_config(values)};
+	return err;
 }
 
 int options_check_record(struct options *options)
@@ -228,17 +379,7 @@ int options_check_survey(struct options *options)
 			  export_names(names, EXPORT_SURVEYS, ", "));
 		return -EINVAL;
 	}
-	options->config.survey = (struct survey_config){
-		.pace = values->pace,
-		.scope = values->scope,
-		.probes = values->probes,
-		.sample_bytes = values->sample_bytes,
-		.gate = values->trace.gate,
-		.symbols = values->symbols,
-		.metrics = values->metrics,
-		.record = values->record,
-		.show = values->show,
-	};
+	options->config.survey = check_survey_config(values);
 	return 0;
 }
 
@@ -286,8 +427,9 @@ static int check_cores(struct options *options)
 		log_error("'%s': a core file beside -p; give one or the other", first);
 		return -EINVAL;
 	}
-	if (values->pace.count || OPTION_GIVEN(options, pace.interval_ns)) {
-		log_error("-i, -n: a core file stays as it is; leave them out");
+	if (values->pace.count || values->pace.duration_ns ||
+	    OPTION_GIVEN(options, pace.interval_ns)) {
+		log_error("-i, -n, --duration: a core file stays as it is; leave them out");
 		return -EINVAL;
 	}
 	return 0;
@@ -323,8 +465,9 @@ int options_check_inspect(struct options *options)
 	/* Who looks again wants to know what grows. */
 	if (OPTION_GIVEN(options, pace.interval_ns) && !OPTION_GIVEN(options, show.sort))
 		values->show.sort = RANK_GROWTH;
-	/* Without an interval or a count it is one look. */
-	if (!OPTION_GIVEN(options, pace.interval_ns) && !values->pace.count)
+	/* Without an interval, a count or a time it is one look. */
+	if (!OPTION_GIVEN(options, pace.interval_ns) && !values->pace.count &&
+	    !values->pace.duration_ns)
 		values->pace = (struct pace_config){.count = 1};
 	if (values->pace.count == 1)
 		values->pace.interval_ns = 0;

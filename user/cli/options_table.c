@@ -19,6 +19,12 @@ static const char expected_time[] =
 	"is not a time; give one since the recording's beginning (90s, 5m, 0) or a date "
 	"(2026-01-02T03:04:05, with Z for UTC)";
 
+/* A time has no name, but for one. */
+static const struct option_choice at_choices[] = {
+	{"peak", true},
+	{NULL, 0},
+};
+
 static const struct option_choice attach_choices[] = {
 	{"auto", ATTACH_AUTO},
 	{"session", ATTACH_SESSION},
@@ -37,8 +43,17 @@ static const struct option_choice stack_choices[] = {
 };
 
 static const struct option_choice sort_choices[] = {
-	{"live", RANK_LIVE},   {"alloc", RANK_ALLOC},	  {"growth", RANK_GROWTH},
-	{"count", RANK_COUNT}, {"suspect", RANK_SUSPECT}, {NULL, 0},
+	{"live", RANK_LIVE},
+	{"alloc", RANK_ALLOC},
+	{"growth", RANK_GROWTH},
+	{"count", RANK_COUNT},
+	{"suspect", RANK_SUSPECT},
+	{"lifetime", RANK_LIFETIME},
+	{"temporary", RANK_TEMPORARY},
+	{"peak", RANK_PEAK},
+	{"age", RANK_AGE},
+	{"rate", RANK_RATE},
+	{NULL, 0},
 };
 
 static const struct option_choice heuristics_choices[] = {
@@ -60,6 +75,7 @@ static const struct option_choice suppression_choices[] = {
 static const struct option_choice topic_choices[] = {
 	{"leaks", PAGE_LEAKS},
 	{"probes", PAGE_PROBES},
+	{"figures", PAGE_FIGURES},
 	{"options", PAGE_OPTIONS},
 	{NULL, 0},
 };
@@ -82,7 +98,9 @@ static const struct option_choice children_choices[] = {
 #define OFFLINE	 (PAGE_REPORT | PAGE_DIFF)
 #define SURVEY	 PAGE_SURVEY
 #define INSPECT	 PAGE_INSPECT
-#define EVERYONE (LIVE | OFFLINE | SURVEY | INSPECT | PAGE_DOCTOR)
+#define TOP	 PAGE_TOP
+#define TRACED	 (LIVE | TOP)
+#define EVERYONE (TRACED | OFFLINE | SURVEY | INSPECT | PAGE_DOCTOR)
 
 /*
  * What applies the value, and the member of struct option_values that it goes into: these compile
@@ -117,35 +135,45 @@ static const struct option_choice children_choices[] = {
 
 /* clang-format off */
 const struct option_row option_rows[] = {
-	{"at", 0, "TIME", PAGE_REPORT, TIME(times.at), .expected = expected_time,
+	{"at", 0, "TIME", PAGE_REPORT, TIME(times.at), .expected = expected_time, .choices = at_choices,
 	 .refused_by = PAGE_DIFF, .refusal = "diff compares two times; give one FILE with --from and --to",
-	 .texts = {ON(PAGE_REPORT, "the snapshot nearest to it")}},
+	 .texts = {ON(PAGE_REPORT, "the snapshot nearest to it; peak: with record --peak")}},
 	{"from", 0, "TIME", OFFLINE, TIME(times.from), .expected = expected_time,
 	 .texts = {{.pages = OFFLINE, .with_next = true}}},
 	{"to", 0, "TIME", OFFLINE, TIME(times.to), .expected = expected_time,
 	 .texts = {ON(PAGE_REPORT, "all snapshots between"), ON(PAGE_DIFF, "the two times, of one FILE")}},
-	{"pid", 'p', "PID[,PID...]", LIVE | OFFLINE | INSPECT | PAGE_DOCTOR, VALUE(option_apply_pids, struct pid_list, pids),
+	{"pid", 'p', "PID[,PID...]", TRACED | OFFLINE | INSPECT | PAGE_DOCTOR, VALUE(option_apply_targets, struct pid_list, pids),
 	 .expected = "is not a PID or a list of PIDs; give e.g. 1234 or 1234,5678",
-	 .texts = {ON(PAGE_WATCH, "watch these processes"), ON(OFFLINE, "of these processes only"),
+	 .texts = {ON(PAGE_WATCH, "watch these processes; or by a NAME, later ones too"), ON(TOP, "one process, by number or NAME; without it the survey", .argument = "PID"), ON(OFFLINE, "of these processes only"),
 		   ON(INSPECT, "the process, or several"),
 		   ON(PAGE_DOCTOR, "also what would be traced in these processes, and how")}},
-	{"interval", 'i', "TIME", LIVE | SURVEY | INSPECT, DURATION(pace.interval_ns, 10 * NS_PER_MS, NS_PER_YEAR), .preset = "10",
+	{"interval", 'i', "TIME", TRACED | SURVEY | INSPECT, DURATION(pace.interval_ns, 10 * NS_PER_MS, NS_PER_YEAR), .preset = "10",
 	 .expected = "is not a duration (10ms to 1 year); give e.g. 10, 500ms, 2s, 5m",
 	 .texts = {ON(PAGE_WATCH, "time between snapshots ({default}; a COMMAND: at its end)"),
 		   ON(SURVEY, "time between two looks ({default})", .preset = "2"),
+		   ON(TOP, "between two snapshots ({default}; the survey: 2)", .preset = "1"),
 		   ON(INSPECT, "look again and again, and say what grows ({default})")}},
+	{"duration", 0, "TIME", TRACED | SURVEY | INSPECT, DURATION(pace.duration_ns, 10 * NS_PER_MS, NS_PER_YEAR),
+	 .expected = "is not a duration (10ms to 1 year); give e.g. 60s, 5m, 1h",
+	 .texts = {{.pages = PAGE_WATCH | SURVEY | INSPECT, .with_next = true}, ON(TOP, "end by itself")}},
 	{"count", 'n', "N", LIVE | SURVEY | INSPECT, COUNT(pace.count, 1, 1000000000),
 	 .expected = "is not a number of snapshots; give 1 or more",
-	 .texts = {ON(PAGE_WATCH, "stop after N snapshots"), ON(SURVEY | INSPECT, "stop after N looks")}},
+	 .texts = {ON(PAGE_WATCH, "stop after TIME, or N snapshots"), ON(SURVEY | INSPECT, "stop after TIME, or N looks")}},
 	{"top", 'T', "N", PAGE_WATCH | OFFLINE | SURVEY | INSPECT, COUNT(show.top, 1, 1000000), .preset = "10",
 	 .expected = "is not a number of stacks; give 1 to 1000000",
 	 .texts = {ON(PAGE_WATCH | PAGE_DIFF, "stacks to show ({default})"),
 		   ON(SURVEY, "processes, and stacks of each, to show ({default})"),
 		   ON(INSPECT, "kinds of blocks to show ({default})")}},
-	{"sort", 0, "ORDER", PAGE_WATCH | OFFLINE | INSPECT, CHOICE(show.sort, sort_choices), .preset = "live",
-	 .expected = "is not an order; give one of live, alloc, growth, count, suspect",
-	 .texts = {ON(PAGE_WATCH, "{values}"), ON(PAGE_DIFF, "by blocks, not bytes", .argument = "count"),
+	{"sort", 0, "ORDER", PAGE_WATCH | TOP | OFFLINE | INSPECT, CHOICE(show.sort, sort_choices), .preset = "live",
+	 .expected = "is not an order; give one of live, alloc, growth, count, suspect, lifetime, "
+		     "temporary, peak, age, rate",
+	 .texts = {ON(PAGE_WATCH, "live, alloc, growth, count, suspect (--help=figures)"),
+		   ON(TOP, "the order to begin with: {values}"), ON(PAGE_DIFF, "by blocks, not bytes", .argument = "count"),
 		   ON(INSPECT, "kinds of blocks by live (bytes), count or growth")}},
+	{"short", 0, NULL, PAGE_WATCH | PAGE_REPORT | SURVEY, FLAG(show.brief),
+	 .refused_by = PAGE_DIFF, .refusal = "diff has no such lines; leave it out",
+	 .texts = {ON(PAGE_WATCH, "a line for each stack: who allocated"),
+		   ON(SURVEY, "the table alone, and who allocated")}},
 	{"older", 0, "TIME", LIVE, DURATION(trace.older_ns, NS_PER_MS, NS_PER_YEAR),
 	 .expected = "is not a duration (1ms to 1 year); give e.g. 10, 500ms, 2s, 5m",
 	 .texts = {ON(PAGE_WATCH, "rank only what is older than TIME")}},
@@ -163,20 +191,20 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_WATCH | PAGE_DIFF | SURVEY | INSPECT, "instead of standard output"), ON(PAGE_RECORD, "the recording")}},
 	{"record", 0, "FILE", SURVEY, TEXT(record), .expected = "is not a file name; give the path of the recording",
 	 .texts = {ON(SURVEY, "a recording as well, for report")}},
-	{"sample", 's', "SIZE", LIVE | SURVEY, SIZE(sample_bytes, 1, MAX_SAMPLE_BYTES),
+	{"sample", 's', "SIZE", TRACED | SURVEY, SIZE(sample_bytes, 1, MAX_SAMPLE_BYTES),
 	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
 		     "out to record every allocation",
 	 .texts = {ON(PAGE_WATCH, "record one in SIZE bytes: cheap, numbers are estimates"),
 		   ON(SURVEY, "record one in SIZE bytes ({default})", .preset = "64k")}},
-	{"gate", 0, NULL, LIVE | SURVEY, FLAG(trace.gate),
+	{"gate", 0, NULL, TRACED | SURVEY, FLAG(trace.gate),
 	 .texts = {ON(PAGE_WATCH, "sample next to free, by patching it (--help=probes)"),
 		   ON(PAGE_PROBES, "jumps in the allocator to code that is mapped into the process, and stays there; "
 				   "probes where that cannot be"),
 		   ON(SURVEY, "patch suspects' allocators, not probe them; mmap is not seen then")}},
-	{"min-size", 'z', "SIZE", LIVE, SIZE(trace.min_size, 0, UINT64_MAX),
+	{"min-size", 'z', "SIZE", TRACED, SIZE(trace.min_size, 0, UINT64_MAX),
 	 .expected = "is not a size in bytes; give e.g. 4096, 64k, 1M",
 	 .texts = {{.pages = PAGE_WATCH, .with_next = true}}},
-	{"max-size", 'Z', "SIZE", LIVE, SIZE(trace.max_size, 1, UINT64_MAX), .initial = UINT64_MAX,
+	{"max-size", 'Z', "SIZE", TRACED, SIZE(trace.max_size, 1, UINT64_MAX), .initial = UINT64_MAX,
 	 .expected = "is not a size in bytes above 0; give e.g. 4096, 64k, 1M",
 	 .texts = {ON(PAGE_WATCH, "trace only blocks of these sizes")}},
 
@@ -188,19 +216,19 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_WATCH, "and what the whole heap is made of, from before too"),
 		   ON(PAGE_LEAKS, "with each verdict, of the same copy: what the inspect subcommand says, of all blocks, "
 				  "from before as well")}},
-	{"max-pause", 0, "TIME", LIVE | INSPECT, DURATION(verdict.max_pause_ns, NS_PER_MS, 3600 * NS_PER_S), .preset = "500ms",
+	{"max-pause", 0, "TIME", TRACED | INSPECT, DURATION(verdict.max_pause_ns, NS_PER_MS, 3600 * NS_PER_S), .preset = "500ms",
 	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s",
 	 .texts = {ON(PAGE_LEAKS | INSPECT, "stop the process for no longer than that ({default})")}},
-	{"snapshot", 0, "HOW", LIVE | INSPECT, CHOICE(verdict.by_copy, snapshot_choices),
+	{"snapshot", 0, "HOW", TRACED | INSPECT, CHOICE(verdict.by_copy, snapshot_choices),
 	 .expected = "is not a way to take a verdict; give one of stop, fork",
 	 .texts = {ON(PAGE_LEAKS, "by a copy of it: a shorter pause on large heaps", .argument = "=fork"),
 		   ON(INSPECT, "fork: by a copy of it, where possible; or stop", .preset = "fork")}},
-	{"leak-check-heuristics", 0, "LIST", LIVE | INSPECT, NUMBER(option_apply_choices, verdict.heuristics),
+	{"leak-check-heuristics", 0, "LIST", TRACED | INSPECT, NUMBER(option_apply_choices, verdict.heuristics),
 	 .choices = heuristics_choices, .preset = "all",
 	 .expected = "is not all, none, or a list of stdstring, length64, newarray, multipleinheritance",
 	 .texts = {ON(PAGE_LEAKS, "which pointers into a block hold it: none, all, or some of stdstring, length64, "
 				"newarray, multipleinheritance")}},
-	{"tagged", 0, NULL, LIVE | INSPECT, FLAG(verdict.tagged), .texts = {ON(PAGE_LEAKS, "pointers may have tags in their top byte")}},
+	{"tagged", 0, NULL, TRACED | INSPECT, FLAG(verdict.tagged), .texts = {ON(PAGE_LEAKS, "pointers may have tags in their top byte")}},
 	{"contents", 0, "N", LIVE | INSPECT, COUNT(verdict.contents, 1, 4096),
 	 .expected = "is not a number of bytes; give 1 to 4096",
 	 .texts = {ON(PAGE_LEAKS | INSPECT, "show so many bytes of lost blocks (may be private)")}},
@@ -221,17 +249,38 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_LEAKS, "print one for each stack shown")}},
 	{"no-default-suppressions", 0, NULL, PAGE_WATCH | OFFLINE, UNSET(filter.default_suppressions),
 	 .texts = {ON(PAGE_LEAKS, "show what libraries keep by design, too")}},
+	{"lifetimes", 0, NULL, TRACED, FLAG(trace.figures.lifetimes),
+	 .texts = {ON(PAGE_FIGURES, "how long the blocks of each stack live, and which live ones have far outlived "
+				  "others (--sort lifetime, suspect)")}},
+	{"temporary", 0, NULL, TRACED, FLAG(trace.figures.temporary),
+	 .texts = {ON(PAGE_FIGURES, "blocks that are freed before their thread allocates another one (--sort temporary)")}},
+	{"peak", 0, NULL, TRACED, FLAG(trace.figures.peak),
+	 .texts = {ON(PAGE_FIGURES, "the most that each process had, when, and its stacks then (--sort peak; "
+				  "report --at peak)")}},
+	{"sizes", 0, NULL, TRACED, FLAG(trace.figures.sizes),
+	 .texts = {ON(PAGE_FIGURES, "the sizes of each stack's live blocks: each, or by powers of two if more than 8")}},
 	{"check-frees", 0, "[=N]", LIVE, COUNT(trace.check_frees, 1, 1u << 24), .bare = "65536",
 	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216",
 	 .texts = {ON(PAGE_LEAKS, "report double, wild and mismatched frees as well (remembers N freed blocks: {default})")}},
 
-	{"no-inlines", 0, NULL, LIVE | SURVEY, UNSET(symbols.inlines), .texts = {ON(PAGE_WATCH, "leave inlined calls out")}},
-	{"native-frames", 0, NULL, LIVE, FLAG(trace.native_frames),
-	 .texts = {ON(PAGE_WATCH, "an interpreter's own C functions, too")}},
-	{"debuginfod", 0, NULL, LIVE | SURVEY | INSPECT, VALUE(option_apply_debuginfod, bool, symbols.debuginfod),
+	{"scope", 0, "FUNC[#TAG]", LIVE | SURVEY, STRINGS(option_apply_scope, trace.scopes),
+	 .expected = "is not [OBJECT:]FUNCTION, or that with #argN, #argN:str, #argN:hex, #+OFFS(argN) or #tid behind "
+		     "it; give e.g. handle_request or 'handle_request#arg2:str'",
+	 .texts = {ON(PAGE_FIGURES, "for each call of this function (a glob, FILE:LINE) what it keeps (which request leaks?); "
+				    "#TAG tells calls apart: argN[:int|:hex|:str], tid"),
+		   ON(SURVEY, "what its calls keep, in suspects")},
+	 .refused_by = TOP, .refusal = "top shows stacks, not calls of functions; leave top out, or give it to record"},
+	{"scope-only", 0, NULL, LIVE, FLAG(trace.scope_only),
+	 .texts = {ON(PAGE_FIGURES, "leave out what is allocated in none of them")},
+	 .refused_by = TOP, .refusal = "top knows no scopes; leave it out"},
+
+	{"no-inlines", 0, NULL, TRACED | SURVEY, UNSET(symbols.inlines), .texts = {ON(PAGE_WATCH, "leave inlined calls out")}},
+	{"native-frames", 0, NULL, TRACED, FLAG(trace.native_frames),
+	 .texts = {ON(PAGE_FIGURES, "an interpreter's own C functions, too")}},
+	{"debuginfod", 0, NULL, TRACED | SURVEY | INSPECT, VALUE(option_apply_debuginfod, bool, symbols.debuginfod),
 	 .variable = "DEBUGINFOD_URLS", .texts = {{.pages = PAGE_WATCH, .with_next = true}}},
-	{"no-debuginfod", 0, NULL, LIVE | SURVEY | INSPECT, VALUE(option_apply_false, bool, symbols.debuginfod),
-	 .texts = {ON(PAGE_WATCH, "fetch symbols (if DEBUGINFOD_URLS is set)")}},
+	{"no-debuginfod", 0, NULL, TRACED | SURVEY | INSPECT, VALUE(option_apply_false, bool, symbols.debuginfod),
+	 .texts = {ON(PAGE_WATCH, "symbols from DEBUGINFOD_URLS, or not")}},
 	{"sysroot", 0, "DIR", INSPECT, TEXT(sysroot), .texts = {ON(INSPECT, "where the files are that a core names")}},
 
 	/* Which functions are traced, and how. */
@@ -242,66 +291,71 @@ const struct option_row option_rows[] = {
 	{"no-follow", 0, NULL, LIVE, VALUE(option_apply_children, enum trace_children, trace.children),
 	 .choices = children_choices, .bare = "none",
 	 .texts = {ON(PAGE_PROBES, "forked children: late (from when they are seen), exact (from their first instruction; a "
-				 "COMMAND's default), none (--no-follow), or exact-systemwide (exact on kernels before "
-				 "6.18; harms other processes)")}},
-	{"mmap", 0, NULL, LIVE, FLAG(trace.mmap), .texts = {ON(PAGE_PROBES, "trace mmap and munmap as well")}},
-	{"object", 'O', "FILE", LIVE, TEXT(trace.object),
+				 "COMMAND's default), none (--no-follow), or exact-systemwide (before kernel 6.18; "
+				 "harms others)")}},
+	{"mmap", 0, NULL, TRACED, FLAG(trace.mmap), .texts = {ON(PAGE_PROBES, "trace mmap and munmap as well")}},
+	{"object", 'O', "FILE", TRACED, TEXT(trace.object),
 	 .expected = "is not an object; give the path or file name of a library or executable",
 	 .texts = {ON(PAGE_PROBES, "trace this allocator only")}},
-	{"symbols-prefix", 0, "PREFIX", LIVE, STRINGS(option_apply_strings, trace.symbols_prefixes),
+	{"symbols-prefix", 0, "PREFIX", TRACED, STRINGS(option_apply_strings, trace.symbols_prefixes),
 	 .expected = "is not a prefix; give e.g. je_ for je_malloc and je_free",
 	 .texts = {ON(PAGE_PROBES, "trace PREFIXmalloc, PREFIXfree ... too, e.g. je_")}},
-	{"alloc-fn", 0, "NAME:SIZEARG[:COUNTARG]", LIVE, STRINGS(option_apply_alloc_fn, trace.alloc_fns),
+	{"alloc-fn", 0, "NAME:SIZEARG[:COUNTARG]", TRACED, STRINGS(option_apply_alloc_fn, trace.alloc_fns),
 	 .expected = "is not NAME:SIZEARG[:COUNTARG]; give e.g. pool_alloc:2 when the second "
 		     "argument is the size",
 	 .texts = {ON(PAGE_PROBES, "this function allocates")}},
-	{"free-fn", 0, "NAME:PTRARG", LIVE, STRINGS(option_apply_free_fn, trace.free_fns),
+	{"free-fn", 0, "NAME:PTRARG", TRACED, STRINGS(option_apply_free_fn, trace.free_fns),
 	 .expected = "is not NAME:PTRARG; give e.g. pool_free:1 when the first argument is the "
 		     "block",
 	 .texts = {ON(PAGE_PROBES, "and this one frees; arguments count from 1")}},
-	{"attach", 0, "HOW", LIVE, CHOICE(trace.attach, attach_choices), .preset = "auto",
+	{"attach", 0, "HOW", TRACED, CHOICE(trace.attach, attach_choices), .preset = "auto",
 	 .expected = "is not a way to attach; give one of auto, session, multi, single, usdt, gate",
 	 .texts = {ON(PAGE_PROBES, "kind of probe: {values}")}},
-	{"stack", 0, "HOW", LIVE, CHOICE(trace.frame_pointers, stack_choices), .preset = "auto",
+	{"stack", 0, "HOW", TRACED, CHOICE(trace.frame_pointers, stack_choices), .preset = "auto",
 	 .expected = "is not a way to walk the stack; give one of auto, dwarf, fp",
 	 .texts = {ON(PAGE_PROBES, "auto, dwarf (unwind tables) or fp (frame pointers)")}},
-	{"depth", 0, "N", LIVE, COUNT(trace.depth, 2, ABI_MAX_FRAMES), .preset = "128",
+	{"depth", 0, "N", TRACED, COUNT(trace.depth, 2, ABI_MAX_FRAMES), .preset = "128",
 	 .expected = "is not a number of frames; give 2 to 128",
 	 .texts = {ON(PAGE_PROBES, "frames of a stack ({default})")}},
-	{"max-live", 0, "N", LIVE, COUNT(trace.max_live, 1, 1u << 28), .preset = "2097152",
+	{"ask-runtime", 0, NULL, TRACED, FLAG(trace.ask_runtime),
+	 .texts = {ON(PAGE_PROBES, "have JVMs write perf maps, for names (JDK 17 on)")}},
+	{"max-live", 0, "N", TRACED, COUNT(trace.max_live, 1, 1u << 28), .preset = "2097152",
 	 .expected = "is not a number of blocks; give 1 to 268435456",
 	 .texts = {ON(PAGE_PROBES, "blocks that can be live at a time ({default})")}},
-	{"max-stacks", 0, "N", LIVE, COUNT(trace.max_stacks, 1, 1u << 24), .preset = "65536",
+	{"max-stacks", 0, "N", TRACED, COUNT(trace.max_stacks, 1, 1u << 24), .preset = "65536",
 	 .expected = "is not a number of stacks; give 1 to 16777216",
 	 .texts = {ON(PAGE_PROBES, "stacks that can be told apart ({default})")}},
 
 	/* The survey. */
-	{"cgroup", 0, "PATH", SURVEY, TEXT(scope.cgroup),
+	{"cgroup", 0, "PATH", LIVE | SURVEY | TOP, TEXT(scope.cgroup),
 	 .expected = "is not a control group; give its path, e.g. /system.slice/nginx.service",
-	 .texts = {ON(SURVEY, "only what runs in this control group or below")}},
-	{"container", 0, "NAME", SURVEY, TEXT(scope.container),
+	 .texts = {ON(SURVEY, "only what runs in this control group or below"), {.pages = PAGE_WATCH, .with_next = true}}},
+	{"container", 0, "NAME", LIVE | SURVEY | TOP, TEXT(scope.container),
 	 .expected = "is not a container; give its name, or the beginning of its id",
-	 .texts = {ON(SURVEY, "only this container: a name, or the beginning of an id")}},
-	{"user", 0, "USER", SURVEY, VALUE(option_apply_user, uid_t, scope.user), .initial = (uid_t)-1,
+	 .texts = {ON(SURVEY, "only this container: a name, or the beginning of an id"), {.pages = PAGE_WATCH, .with_next = true}}},
+	{"unit", 0, "UNIT", LIVE | SURVEY | TOP, TEXT(scope.unit),
+	 .expected = "is not a unit of systemd; give its name, e.g. nginx or nginx.service",
+	 .texts = {ON(SURVEY, "only this unit of systemd"), ON(PAGE_WATCH, "what matches, later too")}},
+	{"user", 0, "USER", SURVEY | TOP, VALUE(option_apply_user, uid_t, scope.user), .initial = (uid_t)-1,
 	 .expected = "is not a user; give a name or a number", .texts = {ON(SURVEY, "only this user's processes")}},
-	{"comm", 0, "REGEX", SURVEY, VALUE(option_apply_regex, const char *, scope.comm),
+	{"comm", 0, "REGEX", SURVEY | TOP, VALUE(option_apply_regex, const char *, scope.comm),
 	 .expected = "is not a regular expression; give e.g. '^redis'", .texts = {{.pages = SURVEY, .with_next = true}}},
-	{"exclude", 0, "REGEX", SURVEY, VALUE(option_apply_regex, const char *, scope.exclude),
+	{"exclude", 0, "REGEX", SURVEY | TOP, VALUE(option_apply_regex, const char *, scope.exclude),
 	 .expected = "is not a regular expression; give e.g. '^(bash|ssh)'",
 	 .texts = {ON(SURVEY, "by the name of the command")}},
-	{"suspects", 0, "N", SURVEY, COUNT(probes.suspects, 1, SURVEY_SUSPECTS_MAX), .preset = "3",
+	{"suspects", 0, "N", SURVEY | TOP, COUNT(probes.suspects, 1, SURVEY_SUSPECTS_MAX), .preset = "3",
 	 .expected = "is not a number of processes; give 1 to 64",
 	 .texts = {ON(SURVEY, "processes that get probes at a time ({default})")}},
-	{"min-growth", 0, "SIZE", SURVEY, SIZE(probes.min_growth, 0, UINT64_MAX), .preset = "1M",
+	{"min-growth", 0, "SIZE", SURVEY | TOP, SIZE(probes.min_growth, 0, UINT64_MAX), .preset = "1M",
 	 .expected = "is not a growth in bytes per hour; give e.g. 1M, 64k",
 	 .texts = {ON(SURVEY, "probes only on what grows by SIZE an hour ({default})")}},
-	{"window", 0, "TIME", SURVEY, DURATION(probes.window_ns, NS_PER_S, NS_PER_YEAR), .preset = "10",
+	{"window", 0, "TIME", SURVEY | TOP, DURATION(probes.window_ns, NS_PER_S, NS_PER_YEAR), .preset = "10",
 	 .expected = "is not a duration (1s to 1 year); give e.g. 10, 30s, 2m",
 	 .texts = {ON(SURVEY, "how long the probes stay ({default})")}},
-	{"budget", 0, "PERCENT", SURVEY, VALUE(option_apply_budget, uint32_t, probes.budget), .preset = "2",
+	{"budget", 0, "PERCENT", SURVEY | TOP, VALUE(option_apply_budget, uint32_t, probes.budget), .preset = "2",
 	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5",
 	 .texts = {ON(SURVEY, "of a CPU that the probes may take, over a minute ({default})")}},
-	{"no-drill", 0, NULL, SURVEY, UNSET(probes.wanted), .texts = {ON(SURVEY, "no probes at all")}},
+	{"no-drill", 0, NULL, SURVEY | TOP, UNSET(probes.wanted), .texts = {ON(SURVEY, "no probes at all")}},
 	{"metrics", 0, "ADDRESS:PORT", SURVEY, VALUE(option_apply_metrics, struct survey_metrics_config, metrics),
 	 .expected = "is not an address and a port; give e.g. :9435 (on the loopback), "
 		     "192.0.2.1:9435, [2001:db8::1]:9435",
@@ -314,13 +368,16 @@ const struct option_row option_rows[] = {
 
 	{"verbose", 'v', NULL, EVERYONE, option_apply_verbose,
 	 .texts = {ON(PAGE_WATCH, "more; -vv: all of it"), ON(SURVEY | INSPECT | PAGE_DOCTOR, "more detail"),
+		   {.pages = TOP, .with_next = true},
 		   {.pages = PAGE_RECORD | OFFLINE, .with_next = true}}},
+	{"no-config", 0, NULL, EVERYONE, option_apply_no_config, .texts = {{.pages = EVERYONE, .with_next = true}}},
 	{"version", 0, NULL, EVERYONE, option_apply_version, .texts = {{.pages = EVERYONE, .with_next = true}}},
 	{"help", 'h', "[=TOPIC]", EVERYONE, option_apply_help, .choices = topic_choices,
-	 .expected = "is not a topic; give leaks, probes or options",
+	 .expected = "is not a topic; give leaks, probes, figures or options",
 	 .texts = {{EVERYONE, .argument = ""},
 		   ON(PAGE_WATCH, "more of verdicts, suppressions and wrong frees", "=leaks"),
 		   ON(PAGE_WATCH, "which functions are traced, how, and how deep", "=probes"),
+		   ON(PAGE_WATCH, "what else to keep of stacks: lifetimes and more", "=figures"),
 		   ON(PAGE_WATCH, "all options of a subcommand, a line each", "=options")}},
 };
 /* clang-format on */

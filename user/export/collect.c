@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "user/base/text.h"
+#include "user/export/scopes_shown.h"
 
 /* 0 or -ENOMEM. */
 static int collection_init(struct collection *c)
@@ -81,6 +82,18 @@ static void remove_target(struct collection *c, struct collected_target *t)
 	c->last = 0;
 }
 
+/* 0 or -ENOMEM. */
+static int copy_scope(struct collection *c, struct collected_stack *to, const struct snapshot *s,
+		      const struct stack *from)
+{
+	const struct scope *scope = scope_of_stack(s, from);
+	int err = scope ? frame_table_string(c->frames, scope->function, &to->scope) : 0;
+
+	return err || !scope || !scope->tag
+		       ? err
+		       : frame_table_string(c->frames, scope->tag, &to->scope_tag);
+}
+
 static int copy_stacks(struct collection *c, struct collected_target *t, const struct report *r)
 {
 	const struct snapshot *s = r->snapshot;
@@ -110,7 +123,12 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 			.delta_bytes = r->notes[i].delta_bytes,
 		};
 		memcpy(to->verdict, from->verdict, sizeof(to->verdict));
-		err = collect_frames(c->frames, &t->frames_of, from, &r->notes[i], &to->frames);
+		if (t->peak && from->figures)
+			to->at_peak = from->figures->at_peak;
+		err = copy_scope(c, to, s, from);
+		err = err
+			      ?: collect_frames(c->frames, &t->frames_of, from, &r->notes[i],
+						&to->frames);
 		if (err)
 			return err;
 		t->stack_count++;
@@ -150,6 +168,7 @@ static int collection_take(struct collection *c, const struct report *r)
 	t->elapsed_ns = s->elapsed_ns;
 	t->sample_bytes = s->sample_bytes;
 	t->verdict = s->verdict;
+	t->peak = s->figures_kept.peak && s->peak.captured_ns;
 	t->live = s->live;
 	t->alloc = s->alloc;
 	t->free = s->free;

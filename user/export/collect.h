@@ -21,6 +21,8 @@ struct collected_stack {
 	struct amount live, alloc, free;
 	int64_t delta_bytes;
 	struct amount verdict[VERDICT_CLASSES]; /* of live, if its target has one */
+	struct amount at_peak;			/* if its target has a peak */
+	uint32_t scope, scope_tag;		/* strings of the frame table; 0: none */
 };
 
 struct collected_target {
@@ -31,6 +33,7 @@ struct collected_target {
 	struct amount live, alloc, free;
 	uint64_t lost[LOST_CAUSES];
 	struct verdict verdict;
+	bool peak;			/* what there was when it had most is known */
 	struct module_maps *maps;	/* NULL: unknown */
 	struct collected_stack *stacks; /* but those that are hidden */
 	size_t stack_count;

@@ -2,13 +2,16 @@
 /* A comparison for people, and for difference flame graphs. */
 #include "user/export/compare.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "user/base/clock.h"
 #include "user/base/parse.h"
+#include "user/base/util.h"
 #include "user/export/render.h"
 #include "user/export/text_parts.h"
 
@@ -115,13 +118,49 @@ static void compare_put_stack(FILE *out, const struct export_options *options, s
 		    stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
 }
 
+static void compare_put_kept(FILE *out, const struct scope *scope)
+{
+	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	double kept = scope ? scope_kept_per_call(scope) : 0;
+
+	if (!scope) {
+		fputs("no call", out);
+		return;
+	}
+	/* Of a leak in few calls little is left in the mean. */
+	if (kept < 100)
+		snprintf(bytes, sizeof(bytes), "%.*f B", kept ? 1 : 0, kept);
+	else
+		format_bytes(bytes, kept < 0x1p63 ? (uint64_t)kept : UINT64_MAX);
+	fprintf(out, "%s a call (%s %s)", bytes, format_grouped(count, scope->calls),
+		scope->calls == 1 ? "call" : "calls");
+}
+
+static void compare_put_scopes(FILE *out, const struct comparison *c, size_t top)
+{
+	for (size_t i = 0; i < c->scope_count && i < top; i++) {
+		const struct compared_scope *scope = &c->scopes[i];
+		char name[SCOPE_NAME_MAX];
+
+		fputs("scope  ", out);
+		text_put_name(out, scope_name(name, scope->now ?: scope->old));
+		fputs(": kept ", out);
+		compare_put_kept(out, scope->old);
+		fputs(" -> ", out);
+		compare_put_kept(out, scope->now);
+		fputc('\n', out);
+	}
+	if (c->scope_count > top)
+		fprintf(out, "scope  and %zu more (-T)\n", c->scope_count - top);
+}
+
 static bool is_growth(enum change change)
 {
 	return change == CHANGE_GREW || change == CHANGE_NEW;
 }
 
-int compare_text(FILE *out, const struct export_options *options, const struct comparison *c,
-		 size_t top)
+static void compare_put_page(FILE *out, const struct export_options *options,
+			     const struct comparison *c, size_t top)
 {
 	size_t shown = 0;
 
@@ -132,6 +171,7 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 	fprintf(out, "; %s: %zu grew, %zu new, %zu shrank, %zu gone, %zu the same\n",
 		c->now.inspected ? "kinds of blocks" : "stacks", c->grown, c->fresh, c->shrunk,
 		c->gone, c->same);
+	compare_put_scopes(out, c, top);
 	for (size_t i = 0; i < c->stack_count && shown < top; i++) {
 		if (is_growth(compared_change(&c->stacks[i])))
 			compare_put_stack(out, options, ++shown, &c->stacks[i], c->now.inspected);
@@ -145,5 +185,21 @@ int compare_text(FILE *out, const struct export_options *options, const struct c
 		if (change == CHANGE_SHRANK || change == CHANGE_GONE)
 			compare_put_stack(out, options, ++shown, &c->stacks[i], c->now.inspected);
 	}
-	return stream_flush(out);
+}
+
+int compare_text(FILE *out, const struct export_options *options, const struct comparison *c,
+		 size_t top)
+{
+	struct exporter e = {.out = out, .options = *options};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *page = open_memstream(&text, &len);
+	int err;
+
+	if (!page)
+		return -ENOMEM;
+	compare_put_page(page, options, c, top);
+	err = close_memstream(page) ?: text_page_write(&e, text, len);
+	free(text);
+	return err;
 }

@@ -44,6 +44,34 @@ static void put_compared(struct json *to, const struct compared_stack *stack, bo
 	json_end(to);
 }
 
+static void compare_json_put_scope_side(struct json *to, const char *key, const struct scope *scope)
+{
+	if (!scope)
+		return;
+	json_object(to, key);
+	json_number(to, "calls", scope->calls);
+	json_put_amount(to, "kept", &scope->kept);
+	json_put_amount(to, "live", &scope->live);
+	json_double(to, "kept_bytes_per_call", scope_kept_per_call(scope));
+	json_end(to);
+}
+
+static void compare_json_put_scopes(struct json *to, const struct comparison *c)
+{
+	if (!c->scope_count)
+		return;
+	json_array(to, "scopes");
+	for (size_t i = 0; i < c->scope_count; i++) {
+		json_object(to, NULL);
+		json_text(to, "function", c->scopes[i].function);
+		json_text(to, "tag", c->scopes[i].tag);
+		compare_json_put_scope_side(to, "old", c->scopes[i].old);
+		compare_json_put_scope_side(to, "new", c->scopes[i].now);
+		json_end(to);
+	}
+	json_end(to);
+}
+
 int compare_json(FILE *out, const struct export_options *options, const struct comparison *c,
 		 size_t top)
 {
@@ -57,6 +85,7 @@ int compare_json(FILE *out, const struct export_options *options, const struct c
 	compare_json_put_side(to, "old", &c->old);
 	compare_json_put_side(to, "new", &c->now);
 	compare_json_put_change(to, &c->old.live, &c->now.live);
+	compare_json_put_scopes(to, c);
 	json_number(to, "stack_count", c->stack_count);
 	json_array(to, "stacks");
 	/* From both ends: what grew most, and what shrank most. */

@@ -38,6 +38,7 @@ struct export_options {
 	uint64_t older_ns;
 	size_t width;			     /* terminal columns, 0: unlimited */
 	bool verbose;			     /* -v: addresses, stack ids, stack ends */
+	bool brief;			     /* --short: a line for each stack */
 	bool leak_only;			     /* only stacks with lost blocks are shown: say so */
 	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;
@@ -65,6 +66,7 @@ struct exporter_format {
 	const char *help; /* one line for --help */
 	/* reads snapshot->stacks, all of which must have their frames, and not `shown` */
 	bool wants_all;
+	bool keeps_old; /* of the file of -o what it held is kept as FILE.old */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
 	/*
 	 * of a recording it shows every snapshot; false: the last one of each target, unless a
@@ -81,6 +83,11 @@ struct exporter_format {
 	 */
 	int (*snapshot)(struct exporter *e, const struct report *r,
 			const struct stack *const *shown, size_t shown_count);
+	/*
+	 * The snapshots until the next call of it are of one time (`begins`), or have all come: a format
+	 * may wait until then. As snapshot(). NULL: it does not ask.
+	 */
+	int (*round)(struct exporter *e, bool begins);
 	/*
 	 * What a survey knows at one time, the most suspect first; rows are all processes where the
 	 * format wants_all, those to be shown where not. A drill's snapshot has a target_id of its
@@ -122,6 +129,10 @@ enum export_use {
 	EXPORT_INSPECTIONS,
 };
 bool export_can(const struct exporter_format *format, enum export_use use);
+
+/* One stack as -f text shows it. */
+void export_put_stack(FILE *out, const struct export_options *options, const struct report *r,
+		      const struct stack *stack);
 
 #define EXPORT_NAMES_MAX 128
 

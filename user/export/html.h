@@ -35,7 +35,9 @@ struct html_row {
 	uint64_t oldest_ns;			/* age at the last snapshot, 0: unknown */
 	struct amount verdict[VERDICT_CLASSES]; /* at the last snapshot, if its target has one */
 	bool hidden;				/* at the last snapshot: not on the page */
-	char *held_by; /* at the last snapshot: as in struct stack; owned */
+	char *held_by;		       /* at the last snapshot: as in struct stack; owned */
+	struct stack_figures *figures; /* likewise; owned */
+	uint32_t scope;		       /* likewise: its place among the target's, from 1 */
 };
 
 /* Of the last snapshot. */
@@ -63,6 +65,12 @@ struct html_target {
 	uint64_t left_out_stacks;
 	uint64_t lost[LOST_CAUSES];
 	uint64_t snapshots;
+
+	/* at the last snapshot */
+	bool scoped;
+	struct scopes_list scopes;
+	struct figures_kept figures_kept;
+	struct peak peak;
 
 	struct html_bad_free *bad_frees;
 	size_t bad_free_count;
@@ -125,6 +133,13 @@ void html_put_survey(struct json *to, const struct html_survey *v);
 int html_take_bad_frees(struct html *h, struct html_target *t, const struct report *r);
 void html_bad_frees_release(struct html_target *t);
 void html_put_bad_frees(struct json *to, const struct html_target *t);
+
+/* html_scopes.c: of the snapshot, and of a row; what the page has of them */
+int html_take_scopes(struct html_target *t, const struct report *r);
+int html_take_figures(struct html_row *row, const struct stack *stack);
+void html_scopes_release(struct html_target *t);
+void html_put_scopes(struct json *to, const struct html_target *t);
+void html_put_figures(struct json *to, const struct html_target *t);
 
 /* html_write.c: the whole page, as of now. 0 or -errno. */
 int html_write(struct html *h);

@@ -20,6 +20,7 @@ void html_target_release(struct html_target *t)
 	for (size_t i = 0; i < t->moment_count; i++)
 		free(t->moments[i].values);
 	free(t->moments);
+	html_scopes_release(t);
 	for (size_t i = 0; i < t->row_count; i++)
 		free(t->rows[i].held_by);
 	free(t->rows);
@@ -150,6 +151,7 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	t->rows[*number].hidden = notes->hidden;
 	t->rows[*number].end = stack->truncated ? STACK_END_TRUNCATED : stack->end;
 	err = set_holder(&t->rows[*number], stack->held_by);
+	err = err ?: html_take_figures(&t->rows[*number], stack);
 	if (err || t->rows[*number].frames)
 		return err;
 	return collect_frames(h->table, &t->frames_of, stack, notes, &t->rows[*number].frames);
@@ -206,6 +208,8 @@ int html_take(struct html *h, const struct report *r)
 		err = html_add_moment(h, t, r);
 	if (!err)
 		err = html_take_bad_frees(h, t, r);
+	if (!err)
+		err = html_take_scopes(t, r);
 	if (err)
 		return err;
 	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);

@@ -12,11 +12,8 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/html.h"
+#include "user/model/function_name.h"
 #include "user/export/json_parts.h"
-
-#ifndef MEMLEAKBPF_VERSION
-#define MEMLEAKBPF_VERSION "0.1.0"
-#endif
 
 /* ---- names -------------------------------------------------------------------------------- */
 
@@ -47,7 +44,7 @@ static int number_strings(const struct frame_table *table, uint32_t **numbers)
 static void html_put_frame(struct json *to, const struct frame *f, const struct frame_strings *s,
 			   const uint32_t *numbers)
 {
-	char offset[17];
+	char offset[17], folded[FUNCTION_NAME_MAX] = "";
 
 	json_line(to);
 	json_array(to, NULL);
@@ -60,8 +57,14 @@ static void html_put_frame(struct json *to, const struct frame *f, const struct 
 	/* Offsets as text: JavaScript's numbers have 53 bits. */
 	snprintf(offset, sizeof(offset), "%" PRIx64, f->offset);
 	json_text(to, NULL, offset);
+	if (f->function && f->kind == FRAME_KIND_NATIVE)
+		function_name_fold(folded, f->function);
 	if (f->kind != FRAME_KIND_NATIVE)
 		json_text(to, NULL, frame_kind_name(f->kind));
+	else if (*folded && strcmp(folded, f->function) != 0) {
+		json_text(to, NULL, "");
+		json_text(to, NULL, folded);
+	}
 	json_end(to);
 }
 
@@ -96,6 +99,17 @@ static void put_names(struct json *to, const struct frame_table *table, const ui
 		for (size_t k = 0; k < count; k++)
 			json_number(to, NULL, ids[k]);
 		json_end(to);
+	}
+	json_end(to);
+	json_line(to);
+	/* Which of its frames stands for each: 0: none but the allocation function is known. */
+	json_array(to, "sites");
+	json_number(to, NULL, 0);
+	for (uint32_t i = 1; i <= frame_table_stack_count(table); i++) {
+		size_t count;
+		const struct frame *const *frames = frame_table_stack_at(table, i, &count);
+
+		json_number(to, NULL, frames_site(frames, count));
 	}
 	json_end(to);
 	putc('\n', to->out);
@@ -271,6 +285,8 @@ static void html_put_target(struct json *to, const struct html_target *t)
 	html_put_verdict(to, &t->verdict);
 	put_left_out(to, t);
 	html_put_bad_frees(to, t);
+	html_put_scopes(to, t);
+	html_put_figures(to, t);
 	put_points(to, t);
 	put_rows(to, t);
 	json_end(to);

@@ -507,7 +507,7 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 	inspection_text_put_lost(&page);
 	inspection_text_put_groups(&page);
 	fputc('\n', page.out);
-	err = close_memstream(page.out) ?: exporter_write(e, text, len);
+	err = close_memstream(page.out) ?: text_page_write(e, text, len);
 	free(text);
 	return err;
 }

@@ -4,9 +4,11 @@
  * value that is not known has no key.
  */
 #include "user/base/clock.h"
+#include "user/base/util.h"
 #include "user/export/compare.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
+#include "user/export/scopes_shown.h"
 
 static void json_put_target(struct json *to, const struct snapshot *s)
 {
@@ -92,6 +94,23 @@ static void json_put_heaps(struct json *to, const struct untraced_heaps *heaps)
 	json_end(to);
 }
 
+static void json_put_peak(struct json *to, const struct peak *peak, bool estimated)
+{
+	if (!peak->time_ns)
+		return;
+	json_object(to, "peak");
+	json_number(to, "bytes", peak->bytes);
+	json_put_time(to, peak->time_ns);
+	if (peak->captured_ns) {
+		json_object(to, "captured");
+		json_number(to, "bytes", peak->captured_bytes);
+		json_put_error(to, estimated, peak->captured_error);
+		json_put_time(to, peak->captured_ns);
+		json_end(to);
+	}
+	json_end(to);
+}
+
 static void put_report(struct json *to, const struct export_options *options,
 		       const struct report *r, const struct stack *const *shown, size_t shown_count)
 {
@@ -118,6 +137,9 @@ static void put_report(struct json *to, const struct export_options *options,
 	if (s->arenas.count)
 		json_put_amount(to, "arenas", &s->arenas);
 	json_put_heaps(to, &s->heaps);
+	if (s->figures_kept.peak)
+		json_put_peak(to, &s->peak, s->sample_bytes != 0);
+	json_put_figures_sum(to, s);
 	json_put_growth(to, r->delta_bytes, r->delta_count, s->interval_ns, NULL);
 	json_put_untraced(to, &s->growth);
 	json_number(to, "unknown_frees", s->unknown_frees);
@@ -134,6 +156,7 @@ static void put_report(struct json *to, const struct export_options *options,
 		json_put_suppressed(to, r->suppressed);
 	if (options->show_older)
 		json_number(to, "older_ms", options->older_ns / NS_PER_MS);
+	json_put_scopes(to, r);
 	json_number(to, "stack_count", s->stack_count);
 	json_array(to, "stacks");
 	for (size_t i = 0; i < shown_count; i++)

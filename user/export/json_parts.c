@@ -10,6 +10,7 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/scopes_shown.h"
 
 void json_put_rate(struct json *to, const char *key, double value)
 {
@@ -21,12 +22,23 @@ void json_put_fine_ms(struct json *to, const char *key, uint64_t ns)
 	json_fixed(to, key, (double)ns / NS_PER_MS, 3);
 }
 
+void json_put_amount_members(struct json *to, const struct amount *amount)
+{
+	json_number(to, "bytes", amount->bytes);
+	json_number(to, "count", amount->count);
+}
+
 void json_put_amount(struct json *to, const char *key, const struct amount *amount)
 {
 	json_object(to, key);
-	json_number(to, "bytes", amount->bytes);
-	json_number(to, "count", amount->count);
+	json_put_amount_members(to, amount);
 	json_end(to);
+}
+
+void json_put_error(struct json *to, bool estimated, double error_bytes)
+{
+	if (estimated)
+		json_number(to, "error_bytes", saturate_u64(error_bytes + 0.5));
 }
 
 void json_put_delta(struct json *to, const char *key, int64_t bytes, int64_t count)
@@ -162,16 +174,17 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 	json_put_amount(to, "free", &stack->free);
 	if (options->show_older)
 		json_put_amount(to, "older", &stack->older);
-	/* One standard error of live.bytes, the estimate's. */
-	if (s->sample_bytes)
-		json_number(to, "error_bytes", saturate_u64(stack->error_bytes + 0.5));
+	/* Of live.bytes. */
+	json_put_error(to, s->sample_bytes, stack->error_bytes);
 	if (stack->oldest_ns)
 		json_number(to, "oldest_ms", stack->oldest_ns / NS_PER_MS);
 	json_put_growth(to, notes->delta_bytes, notes->delta_count, s->interval_ns, &notes->trend);
+	json_put_figures(to, s, stack);
 	if (s->verdict.state == VERDICT_TAKEN)
 		json_put_stack_verdict(to, stack);
 	json_bool(to, "truncated", stack->truncated);
 	json_text(to, "end", stack_end_name(stack->end));
+	json_put_scope_of(to, s, stack);
 	json_put_frames(to, "frames", notes->frames, notes->frame_count, options->verbose);
 	json_put_suppression(to, options->suppressions, r, stack);
 	json_end(to);

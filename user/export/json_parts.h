@@ -5,6 +5,7 @@
 #ifndef MEMLEAKBPF_EXPORT_JSON_PARTS_H
 #define MEMLEAKBPF_EXPORT_JSON_PARTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,6 +14,9 @@
 
 void json_put_rate(struct json *to, const char *key, double value); /* with one decimal */
 void json_put_amount(struct json *to, const char *key, const struct amount *amount);
+void json_put_amount_members(struct json *to, const struct amount *amount); /* into an open object */
+/* "error_bytes": one standard error of what stands before it; nothing where that is no estimate. */
+void json_put_error(struct json *to, bool estimated, double error_bytes);
 void json_put_delta(struct json *to, const char *key, int64_t bytes, int64_t count);
 void json_put_classes(struct json *to, const struct amount classes[static VERDICT_CLASSES]);
 /* Milliseconds with three decimals. */
@@ -39,6 +43,11 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 /* "bad_frees" */
 void json_put_bad_frees(struct json *to, const struct export_options *options,
 			const struct report *r);
+/* Of a stack, what was asked for beside its sums: --lifetimes, --temporary. */
+void json_put_figures(struct json *to, const struct snapshot *s, const struct stack *stack);
+/* And of all of them together. */
+void json_put_figures_sum(struct json *to, const struct snapshot *s);
+
 void json_put_suppressed(struct json *to, const struct suppressed *suppressed); /* "suppressed" */
 
 /* A document that is one line, made in memory and written at once. */

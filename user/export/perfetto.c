@@ -39,6 +39,7 @@ static int perfetto_close(struct exporter *e)
 	free(p->heaps);
 	frame_table_free(p->table);
 	id_map_free(&p->tracks);
+	id_map_free(&p->scopes);
 	id_map_free(&p->process_of);
 	id_map_free(&p->windows);
 	free(p->processes);

@@ -131,6 +131,7 @@ enum counter {
 	COUNTER_RSS,
 	COUNTER_ANON,
 	COUNTER_SWAP,	 /* of surveys */
+	COUNTER_PEAK,	 /* the most live bytes so far */
 	COUNTER_VERDICT, /* bytes of the first class of verdicts; the others follow */
 	COUNTER_VERDICT_END = COUNTER_VERDICT + VERDICT_CLASSES - 1,
 	COUNTERS,
@@ -153,6 +154,7 @@ struct perfetto {
 	struct id_map process_of;
 	struct perfetto_process *processes;
 	size_t process_count;
+	struct id_map scopes;  /* track ids of scopes -> 1: described */
 	struct id_map windows; /* target ids of drills that have been written */
 	struct wire out;
 };
@@ -169,6 +171,8 @@ int perfetto_put_process(struct perfetto *p, const struct snapshot *s, uint64_t 
 int perfetto_put_memory(struct perfetto *p, const struct process_sample *process, uint64_t time_ns);
 void perfetto_put_counters(struct perfetto *p, const struct perfetto_heap *h,
 			   const struct snapshot *s, uint64_t time_ns);
+/* Of the snapshot, where there are any: its peak, and a pair of tracks for each of its scopes. */
+int perfetto_put_scopes(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 int perfetto_put_verdict(struct perfetto *p, const struct snapshot *s, uint64_t time_ns);
 
 /*

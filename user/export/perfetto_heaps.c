@@ -210,7 +210,8 @@ int perfetto_put_snapshot(struct perfetto *p, const struct report *r)
 	h->alloc = s->alloc;
 	h->elapsed_ns = s->elapsed_ns;
 	/* Makes heaps, which may move the others. */
-	if (s->verdict.state == VERDICT_TAKEN)
+	err = perfetto_put_scopes(p, s, time_ns);
+	if (!err && s->verdict.state == VERDICT_TAKEN)
 		err = perfetto_put_classes(p, r, time_ns);
 	if (!err && (s->exited || s->execed || s->window))
 		end_heaps(p, s);

@@ -27,6 +27,7 @@ static const struct {
 	[COUNTER_RSS] = {"RSS", UNIT_SIZE_BYTES, NULL},
 	[COUNTER_ANON] = {"anonymous memory", UNIT_SIZE_BYTES, NULL},
 	[COUNTER_SWAP] = {"swapped out", UNIT_SIZE_BYTES, NULL},
+	[COUNTER_PEAK] = {"peak of live bytes", UNIT_SIZE_BYTES, NULL},
 	/* verdict_class_text() */
 	[COUNTER_VERDICT + VERDICT_DEFINITE] = {"definitely lost", UNIT_SIZE_BYTES, NULL},
 	[COUNTER_VERDICT + VERDICT_INDIRECT] = {"indirectly lost", UNIT_SIZE_BYTES, NULL},
@@ -151,18 +152,23 @@ static int put_tracks(struct perfetto *p, pid_t pid, uint32_t wanted)
 	return 0;
 }
 
-static void put_counter(struct perfetto *p, pid_t pid, enum counter counter, uint64_t time_ns,
-			uint64_t value)
+static void put_value(struct perfetto *p, uint64_t track, uint64_t time_ns, uint64_t value)
 {
 	size_t mark = perfetto_packet(p, COUNTER_SEQUENCE), event;
 
 	wire_uint(&p->out, PACKET_TIMESTAMP, time_ns);
 	event = wire_open(&p->out, PACKET_TRACK_EVENT);
 	wire_uint(&p->out, EVENT_TYPE, EVENT_TYPE_COUNTER);
-	wire_uint(&p->out, EVENT_TRACK_UUID, track_uuid(pid, counter));
+	wire_uint(&p->out, EVENT_TRACK_UUID, track);
 	wire_uint(&p->out, EVENT_COUNTER_VALUE, value);
 	wire_close(&p->out, event);
 	wire_close(&p->out, mark);
+}
+
+static void put_counter(struct perfetto *p, pid_t pid, enum counter counter, uint64_t time_ns,
+			uint64_t value)
+{
+	put_value(p, track_uuid(pid, counter), time_ns, value);
 }
 
 void perfetto_put_counters(struct perfetto *p, const struct perfetto_heap *h,
@@ -247,5 +253,60 @@ int perfetto_put_memory(struct perfetto *p, const struct process_sample *process
 	if (now.swap != last->swap)
 		put_counter(p, process->pid, COUNTER_SWAP, time_ns, now.swap);
 	*last = now;
+	return 0;
+}
+
+/* Scopes that have tracks: more would be more than anybody looks at. */
+#define SCOPES_MAX 256
+
+/* "handle_request #GET: calls" */
+static int put_scope_track(struct perfetto *p, pid_t pid, const struct scope *scope,
+			   const char *what, enum counter_unit unit, uint64_t *track)
+{
+	char name[SCOPE_NAME_MAX], text[SCOPE_NAME_MAX + 32];
+	uint64_t hash = track_uuid(pid, COUNTERS + 1);
+	uint32_t known;
+	size_t mark, descriptor, part;
+
+	snprintf(text, sizeof(text), "%s: %s", scope_name(name, scope), what);
+	for (const char *at = text; *at; at++)
+		hash = id_map_mix(hash ^ (uint8_t)*at);
+	*track = hash;
+	if (id_map_get(&p->scopes, hash, &known))
+		return 0;
+	if (id_map_put(&p->scopes, hash, 1))
+		return -ENOMEM;
+	mark = perfetto_packet(p, COUNTER_SEQUENCE);
+	descriptor = wire_open(&p->out, PACKET_TRACK_DESCRIPTOR);
+	wire_uint(&p->out, TRACK_UUID, hash);
+	wire_uint(&p->out, TRACK_PARENT_UUID, track_uuid(pid, COUNTERS));
+	put_text(p, TRACK_NAME, text);
+	part = wire_open(&p->out, TRACK_COUNTER);
+	wire_uint(&p->out, COUNTER_UNIT, unit);
+	wire_close(&p->out, part);
+	wire_close(&p->out, descriptor);
+	wire_close(&p->out, mark);
+	return 0;
+}
+
+int perfetto_put_scopes(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
+{
+	uint64_t track;
+
+	if (s->figures_kept.peak && s->peak.bytes) {
+		if (put_tracks(p, s->pid, 1u << COUNTER_PEAK))
+			return -ENOMEM;
+		put_counter(p, s->pid, COUNTER_PEAK, time_ns, s->peak.bytes);
+	}
+	for (size_t i = 0; s->scoped && i < s->scopes.count && i < SCOPES_MAX; i++) {
+		const struct scope *scope = &s->scopes.items[i];
+
+		if (put_scope_track(p, s->pid, scope, "calls", UNIT_COUNT, &track))
+			return -ENOMEM;
+		put_value(p, track, time_ns, scope->calls);
+		if (put_scope_track(p, s->pid, scope, "live bytes", UNIT_SIZE_BYTES, &track))
+			return -ENOMEM;
+		put_value(p, track, time_ns, scope->live.bytes);
+	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
+#include "user/export/pprof_prune.h"
 #include "user/recording/wire.h"
 
 enum profile_field {
@@ -23,6 +24,8 @@ enum profile_field {
 	PROFILE_LOCATION = 4,
 	PROFILE_FUNCTION = 5,
 	PROFILE_STRING_TABLE = 6,
+	PROFILE_DROP_FRAMES = 7,
+	PROFILE_KEEP_FRAMES = 8,
 	PROFILE_TIME_NANOS = 9,
 	PROFILE_DURATION_NANOS = 10,
 	PROFILE_PERIOD_TYPE = 11,
@@ -73,6 +76,7 @@ struct profile {
 	const struct collected_target *target;
 	uint32_t target_number;
 	bool judged; /* some target has a verdict: more values */
+	bool peaks;  /* likewise a peak */
 };
 
 static uint32_t string_id(struct profile *p, const char *text)
@@ -281,6 +285,15 @@ static void pprof_put_label(struct profile *p, const char *key, const char *text
 	wire_close(&p->out, mark);
 }
 
+/* `name`: of the collection's strings; 0: no label. */
+static void pprof_put_name_label(struct profile *p, const char *key, uint32_t name)
+{
+	if (name)
+		pprof_put_label(p, key,
+				frame_table_string_at(p->document->collection.frames, name, NULL),
+				0);
+}
+
 static void pprof_put_amount(struct profile *p, const struct amount *amount)
 {
 	wire_varint(&p->out, amount->count);
@@ -307,9 +320,13 @@ static void pprof_put_sample(struct profile *p, const struct collected_stack *st
 		for (int i = 0; i < VERDICT_CLASSES; i++)
 			pprof_put_amount(p, &stack->verdict[i]);
 	}
+	if (p->peaks)
+		pprof_put_amount(p, &stack->at_peak);
 	wire_close(&p->out, list);
 	pprof_put_label(p, "pid", NULL, (uint64_t)p->target->pid);
 	pprof_put_label(p, "comm", p->target->comm, 0);
+	pprof_put_name_label(p, "scope", stack->scope);
+	pprof_put_name_label(p, "scope_tag", stack->scope_tag);
 	wire_close(&p->out, mark);
 }
 
@@ -407,6 +424,19 @@ static void put_sample_types(struct profile *p, const char *name)
 	put_value_type(p, PROFILE_SAMPLE_TYPE, text, "bytes");
 }
 
+static int put_prune(struct profile *p)
+{
+	struct pprof_prune prune;
+	int err = pprof_prune_make(&p->document->collection, &prune);
+
+	if (!err && prune.drop)
+		wire_uint(&p->out, PROFILE_DROP_FRAMES, string_id(p, prune.drop));
+	if (!err && prune.keep)
+		wire_uint(&p->out, PROFILE_KEEP_FRAMES, string_id(p, prune.keep));
+	pprof_prune_release(&prune);
+	return err;
+}
+
 static int put_profile(struct profile *p)
 {
 	const struct collection *c = &p->document->collection;
@@ -415,13 +445,17 @@ static int put_profile(struct profile *p)
 
 	put_sample_types(p, "alloc");
 	put_sample_types(p, "inuse");
-	for (size_t i = 0; i < c->target_count; i++)
+	for (size_t i = 0; i < c->target_count; i++) {
 		p->judged |= c->targets[i].verdict.state == VERDICT_TAKEN;
+		p->peaks |= c->targets[i].peak;
+	}
 	if (p->judged) {
 		put_sample_types(p, "lost");
 		for (int i = 0; i < VERDICT_CLASSES; i++)
 			put_sample_types(p, verdict_class_name((enum verdict_class)i));
 	}
+	if (p->peaks)
+		put_sample_types(p, "peak");
 	for (size_t i = 0; !err && i < c->target_count; i++) {
 		const struct collected_target *t = &c->targets[i];
 
@@ -443,6 +477,7 @@ static int put_profile(struct profile *p)
 		wire_uint(&p->out, PROFILE_PERIOD, period);
 	}
 	wire_uint(&p->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_id(p, "inuse_space"));
+	err = put_prune(p);
 	wire_string(&p->out, PROFILE_STRING_TABLE, "");
 	for (size_t i = 1; i <= frame_table_string_count(p->strings); i++) {
 		size_t len;
@@ -450,7 +485,7 @@ static int put_profile(struct profile *p)
 
 		wire_bytes(&p->out, PROFILE_STRING_TABLE, text, len);
 	}
-	return p->out.failed ? -ENOMEM : 0;
+	return err ?: p->out.failed ? -ENOMEM : 0;
 }
 
 /* The gzip format (RFC 1952), without a time stamp, so that equal profiles are equal files. */

@@ -13,6 +13,7 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/scopes_shown.h"
 
 struct page {
 	FILE *out;
@@ -246,7 +247,7 @@ static void put_top_stacks(const struct page *p)
 
 	put_family(p, name, TYPE_GAUGE, "bytes",
 		   "The part of process_live_bytes of the stack that holds most, with the function "
-		   "that called the allocator.");
+		   "that allocated, as in the survey's text.");
 	for (size_t i = 0; i < p->report->row_count; i++) {
 		const struct survey_row *row = &p->report->rows[i];
 		const struct stack_notes *notes;
@@ -256,7 +257,7 @@ static void put_top_stacks(const struct page *p)
 		    !row->drill->shown_count)
 			continue;
 		notes = report_notes(row->drill->report, row->drill->shown[0]);
-		frame = frames_allocating(notes->frames, notes->frame_count, ALLOCATING_CALLER);
+		frame = frames_site(notes->frames, notes->frame_count);
 		if (!frame)
 			continue;
 		fprintf(p->out, "memleakbpf_%s{", name);
@@ -264,6 +265,77 @@ static void put_top_stacks(const struct page *p)
 		metrics_put_label(p->out, false, "function", notes->frames[frame]->function);
 		fputc('}', p->out);
 		put_value(p->out, (double)row->drill->shown[0]->live.bytes);
+	}
+}
+
+/* ---- of scopes ---------------------------------------------------------------------------- */
+
+/* Of a process, those first that keep most: tags may be many. */
+#define SCOPES_MAX 20
+
+static double value_scope_calls(const struct scope *scope)
+{
+	return (double)scope->calls;
+}
+
+static double value_scope_kept(const struct scope *scope)
+{
+	return (double)scope->kept.bytes;
+}
+
+static double value_scope_live(const struct scope *scope)
+{
+	return (double)scope->live.bytes;
+}
+
+/* Of a window of probes, and of the next one anew: no counters. */
+static const struct scope_family {
+	const char *name, *unit, *help;
+	double (*value)(const struct scope *scope);
+} scope_families[] = {
+	{"scope_calls", NULL,
+	 "Calls of the function (--scope) while probes were on it, the last time.",
+	 value_scope_calls},
+	{"scope_kept_bytes", "bytes",
+	 "What these calls had allocated and not freed when they returned.", value_scope_kept},
+	{"scope_live_bytes", "bytes", "What of that was live at the end.", value_scope_live},
+};
+
+static void metrics_put_scope_row(const struct page *p, const struct scope_family *family,
+				  const struct survey_row *row)
+{
+	const struct snapshot *s = row->drill->snapshot;
+	_cleanup_free_ const struct scope **ranked = scopes_ranked(s);
+
+	for (size_t i = 0; ranked && i < s->scopes.count && i < SCOPES_MAX; i++) {
+		fprintf(p->out, "memleakbpf_%s{", family->name);
+		put_process_labels(p->out, row);
+		metrics_put_label(p->out, false, "function", ranked[i]->function);
+		if (ranked[i]->tag)
+			metrics_put_label(p->out, false, "tag", ranked[i]->tag);
+		fputc('}', p->out);
+		put_value(p->out, family->value(ranked[i]));
+	}
+}
+
+static bool metrics_has_scopes(const struct survey_row *row)
+{
+	return is_shown(row) && row->drill && row->drill->snapshot && row->drill->snapshot->scoped;
+}
+
+static void metrics_put_scopes(const struct page *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->report->row_count; i++)
+		any |= metrics_has_scopes(&p->report->rows[i]);
+	for (size_t f = 0; any && f < ARRAY_SIZE(scope_families); f++) {
+		put_family(p, scope_families[f].name, TYPE_GAUGE, scope_families[f].unit,
+			   scope_families[f].help);
+		for (size_t i = 0; i < p->report->row_count; i++) {
+			if (metrics_has_scopes(&p->report->rows[i]))
+				metrics_put_scope_row(p, &scope_families[f], &p->report->rows[i]);
+		}
 	}
 }
 
@@ -362,6 +434,7 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 	for (size_t i = 0; i < ARRAY_SIZE(process_families); i++)
 		put_process_family(&page, &process_families[i]);
 	put_top_stacks(&page);
+	metrics_put_scopes(&page);
 	if (syntax == METRICS_OPENMETRICS)
 		fputs("# EOF\n", page.out);
 	if (close_memstream(page.out)) {

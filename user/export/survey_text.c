@@ -12,11 +12,15 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/text_fit.h"
 #include "user/export/text_parts.h"
+#include "user/model/function_name.h"
 
 /*
- * Columns of the table: with one blank between them, 100. The function that allocates has a line
- * below its row: a name that is cut to what would be left here says nothing.
+ * Columns of the table: with one blank between them, 100, which is how wide it is where there is no
+ * terminal. A wider one has room for longer names; in a narrower one columns are left out
+ * (table_fit()). The function that allocates has a line below its row: a name that is cut to what
+ * would be left here says nothing.
  */
 #define WIDTH_COMMAND 12
 #define WIDTH_WHERE   14
@@ -31,6 +35,7 @@
 #define SHORT_BYTES_MAX 16
 
 #define WIDTH	    100
+#define WIDTH_LEAST 80 /* with some left out */
 #define MIN_SAMPLES 4
 #define MAX_CALLERS 4
 #define MAX_STACKS  3 /* of a suspect; -v: all */
@@ -39,30 +44,30 @@ struct table {
 	FILE *out;
 	const struct export_options *options;
 	const struct survey_report *report;
+	size_t width, command, where; /* of the whole, and of these columns; 0: left out */
+	bool details;		      /* percent, seen, live */
 };
 
-/*
- * A name, cut at a width, with what would act on the terminal replaced. Returns how wide it came
- * out.
- */
+static void table_fit(struct table *t)
+{
+	const size_t width = t->options->width ?: WIDTH;
+	size_t spare = width > WIDTH ? width - WIDTH : 0;
+
+	t->width = width;
+	t->details = width >= WIDTH;
+	/* Most names of commands have 15 characters at most. */
+	t->command = WIDTH_COMMAND + (spare > 3 ? 3 : spare);
+	spare -= t->command - WIDTH_COMMAND;
+	t->where = width >= WIDTH_LEAST ? WIDTH_WHERE + (spare > 26 ? 26 : spare) : 0;
+}
+
+/* A name in so much room, without its middle where it is too wide. Returns how wide it came out. */
 static size_t put_cut(const struct table *t, const char *name, size_t width)
 {
-	char *clean = NULL;
-	size_t len = 0, used = 0;
-	FILE *out = open_memstream(&clean, &len);
-	const char *c;
+	char text[TEXT_FIT_MAX];
+	size_t used = text_shorten(text, name, width);
 
-	if (out) {
-		text_put_name(out, name);
-		fclose(out);
-	}
-	for (c = clean ? clean : ""; *c && used < width; used++) {
-		const char *start = c;
-
-		utf8_next(&c);
-		fwrite(start, 1, (size_t)(c - start), t->out);
-	}
-	free(clean);
+	fputs(text, t->out);
 	return used;
 }
 
@@ -111,10 +116,20 @@ static void survey_text_put_head(const struct table *t)
 static void put_titles(const struct table *t)
 {
 	text_set_style(t->out, t->options, TEXT_DIM);
-	fprintf(t->out, "%3s %7s %-*s %-*s %*s %*s %*s %-*s %-*s %*s %*s %*s\n", "#", "PID",
-		WIDTH_COMMAND, "COMMAND", WIDTH_WHERE, "UNIT/CONTAINER", WIDTH_BYTES, "MEMORY",
-		WIDTH_GROWTH, "GROWTH/H", WIDTH_PERCENT, "%/H", WIDTH_TREND, "TREND", SURVEY_SPARK,
-		"", WIDTH_SEEN, "SEEN", WIDTH_LIMIT, "LIMIT", WIDTH_LIVE, "LIVE");
+	fprintf(t->out, "%*s %7s %-*s ", t->details ? 3 : 2, "#", "PID", (int)t->command,
+		"COMMAND");
+	if (t->where)
+		fprintf(t->out, "%-*s ", (int)t->where, "UNIT/CONTAINER");
+	fprintf(t->out, "%*s %*s ", WIDTH_BYTES, "MEMORY", WIDTH_GROWTH, "GROWTH/H");
+	if (t->details)
+		fprintf(t->out, "%*s ", WIDTH_PERCENT, "%/H");
+	fprintf(t->out, "%-*s %-*s ", WIDTH_TREND, "TREND", SURVEY_SPARK, "");
+	if (t->details)
+		fprintf(t->out, "%*s ", WIDTH_SEEN, "SEEN");
+	fprintf(t->out, "%*s", WIDTH_LIMIT, "LIMIT");
+	if (t->details)
+		fprintf(t->out, " %*s", WIDTH_LIVE, "LIVE");
+	fputc('\n', t->out);
 	text_set_style(t->out, t->options, TEXT_NONE);
 }
 
@@ -132,6 +147,8 @@ static void put_where(const struct table *t, const struct survey_row *row)
 {
 	char where[256];
 
+	if (!t->where)
+		return;
 	if (row->container && row->runtime && *row->runtime)
 		snprintf(where, sizeof(where), "%s:%s", row->runtime, row->container);
 	else if (row->container)
@@ -144,7 +161,7 @@ static void put_where(const struct table *t, const struct survey_row *row)
 		snprintf(where, sizeof(where), "%s", last_part(row->cgroup));
 	else
 		snprintf(where, sizeof(where), "-");
-	put_column(t, where, WIDTH_WHERE);
+	put_column(t, where, t->where);
 }
 
 /*
@@ -183,7 +200,9 @@ static void put_growth(const struct table *t, const struct survey_row *row)
 
 	/* Between two or three samples there is always some. */
 	if (!row->trend.growth_known || row->samples < MIN_SAMPLES) {
-		fprintf(t->out, "%*s %*s ", WIDTH_GROWTH, "?", WIDTH_PERCENT, "");
+		fprintf(t->out, "%*s ", WIDTH_GROWTH, "?");
+		if (t->details)
+			fprintf(t->out, "%*s ", WIDTH_PERCENT, "");
 		return;
 	}
 	per_hour = row->trend.growth * 3600;
@@ -197,7 +216,9 @@ static void put_growth(const struct table *t, const struct survey_row *row)
 	}
 	if (strlen(percent) > WIDTH_PERCENT)
 		snprintf(percent, sizeof(percent), ">9999%%");
-	fprintf(t->out, "%*s %*s ", WIDTH_GROWTH, text, WIDTH_PERCENT, percent);
+	fprintf(t->out, "%*s ", WIDTH_GROWTH, text);
+	if (t->details)
+		fprintf(t->out, "%*s ", WIDTH_PERCENT, percent);
 }
 
 /*
@@ -240,7 +261,10 @@ static void put_findings(const struct table *t, const struct survey_row *row)
 		format_duration(limit, (uint64_t)(row->limit_s * NS_PER_S));
 	if (row->drill && row->drill->snapshot)
 		short_bytes(live, (double)row->drill->snapshot->live.bytes);
-	fprintf(t->out, " %*s %*s\n", WIDTH_LIMIT, limit, WIDTH_LIVE, live);
+	fprintf(t->out, " %*s", WIDTH_LIMIT, limit);
+	if (t->details)
+		fprintf(t->out, " %*s", WIDTH_LIVE, live);
+	fputc('\n', t->out);
 }
 
 static void survey_text_put_row(const struct table *t, size_t rank, const struct survey_row *row)
@@ -248,10 +272,10 @@ static void survey_text_put_row(const struct table *t, size_t rank, const struct
 	bool growing = row->trend.kind == TREND_GROWING && !row->ended;
 	char bytes[SHORT_BYTES_MAX];
 
-	fprintf(t->out, "%3zu %7d ", rank, (int)row->process.pid);
+	fprintf(t->out, "%*zu %7d ", t->details ? 3 : 2, rank, (int)row->process.pid);
 	if (growing)
 		text_set_style(t->out, t->options, TEXT_BOLD);
-	put_column(t, row->process.comm[0] ? row->process.comm : "?", WIDTH_COMMAND);
+	put_column(t, row->process.comm[0] ? row->process.comm : "?", t->command);
 	text_set_style(t->out, t->options, TEXT_NONE);
 	put_where(t, row);
 	fprintf(t->out, "%*s ", WIDTH_BYTES,
@@ -262,7 +286,8 @@ static void survey_text_put_row(const struct table *t, size_t rank, const struct
 	fprintf(t->out, "%-*s ", WIDTH_TREND, trend_word(row));
 	text_set_style(t->out, t->options, TEXT_NONE);
 	put_spark(t, row);
-	fprintf(t->out, " %*" PRIu64, WIDTH_SEEN, row->samples);
+	if (t->details)
+		fprintf(t->out, " %*" PRIu64, WIDTH_SEEN, row->samples);
 	put_findings(t, row);
 }
 
@@ -305,26 +330,31 @@ static void put_children(const struct table *t, const struct survey_row *row)
 }
 
 /*
- * The function that called the allocator, which is often but a wrapper, and as many of its callers
- * as the line has room for.
+ * The stack's site, and as many of its callers as the line has room for. Of a stack in which nothing
+ * else has a name, what called the allocator.
  */
 static void put_callers(const struct table *t, const struct stack_notes *stack)
 {
-	size_t room = WIDTH - strlen("            most in "), shown = 0;
-	size_t first = frames_allocating(stack->frames, stack->frame_count, ALLOCATING_CALLER);
+	static const char before[] = "            most in ", between[] = " < ";
+	size_t room = t->width - strlen(before), shown = 0;
+	size_t first = frames_site(stack->frames, stack->frame_count);
+	char folded[FUNCTION_NAME_MAX];
 
 	if (!first)
 		return;
-	fputs("            most in ", t->out);
+	fputs(before, t->out);
 	for (size_t i = first; i < stack->frame_count && shown < MAX_CALLERS; i++) {
-		const char *name = stack->frames[i]->function;
+		const struct frame *frame = stack->frames[i];
+		const char *name = frame->function;
+		size_t gap = shown ? strlen(between) : 0;
 
-		if (!name || (shown && text_put_name(NULL, name) + strlen(" < ") > room))
+		if (name && frame->kind == FRAME_KIND_NATIVE && !t->options->verbose)
+			name = function_name_cut(folded, name);
+		if (!name || (shown && text_put_name(NULL, name) + gap > room))
 			break;
-		if (shown)
-			fputs(" < ", t->out);
+		fputs(shown ? between : "", t->out);
 		text_set_style(t->out, t->options, shown ? TEXT_NONE : TEXT_BOLD);
-		room -= put_cut(t, name, room) + (shown ? strlen(" < ") : 0);
+		room -= put_cut(t, name, room) + gap;
 		text_set_style(t->out, t->options, TEXT_NONE);
 		shown++;
 	}
@@ -402,6 +432,12 @@ static void put_table(const struct table *t)
 		const struct survey_row *row = &r->rows[i];
 
 		survey_text_put_row(t, i + 1, row);
+		if (t->options->brief) {
+			if (row->drill && row->drill->snapshot && row->drill->shown_count)
+				put_callers(t,
+					    report_notes(row->drill->report, row->drill->shown[0]));
+			continue;
+		}
 		if (row->trend.kind == TREND_GROWING)
 			put_reason(t, row);
 		if (row->trend.kind == TREND_GROWING || t->options->verbose)
@@ -409,7 +445,7 @@ static void put_table(const struct table *t)
 		if (row->drill)
 			survey_text_put_drill(t, row->drill);
 	}
-	for (size_t i = 0; i < r->row_count; i++)
+	for (size_t i = 0; !t->options->brief && i < r->row_count; i++)
 		put_stacks(t, i + 1, &r->rows[i]);
 }
 
@@ -420,6 +456,7 @@ int survey_write_text(struct exporter *e, const struct survey_report *report)
 	size_t len = 0;
 	int err;
 
+	table_fit(&t);
 	t.out = open_memstream(&text, &len);
 	if (!t.out)
 		return -ENOMEM;
@@ -427,7 +464,7 @@ int survey_write_text(struct exporter *e, const struct survey_report *report)
 		fputs("\033[H\033[2J", t.out);
 	put_table(&t);
 	fputc('\n', t.out);
-	err = close_memstream(t.out) ?: exporter_write(e, text, len);
+	err = close_memstream(t.out) ?: text_page_write(e, text, len);
 	free(text);
 	return err;
 }

@@ -11,6 +11,8 @@
 #include "user/base/util.h"
 #include "user/export/compare.h"
 #include "user/export/render.h"
+#include "user/export/scopes_shown.h"
+#include "user/export/text_brief.h"
 #include "user/export/text_parts.h"
 
 /* A rendering under way: plain text into memory, so that one write() carries a snapshot. */
@@ -290,6 +292,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 {
 	text_put_head(page);
 	text_put_totals(page);
+	text_put_figures_sum(page->out, page->s);
 	text_put_arenas(page);
 	text_put_heaps(page);
 	text_put_untraced(page);
@@ -297,17 +300,84 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 		text_put_ends(page);
 	text_put_verdict(page->out, page->options, &page->s->verdict);
 	put_notes(page);
-	for (size_t i = 0; i < shown_count; i++)
-		text_put_stack(page->out, page->options, page->r, i + 1, shown[i]);
+	text_put_scopes(page->out, page->options, page->r);
+	if (page->options->brief)
+		text_put_brief(page->out, page->options, page->r, shown, shown_count);
+	else
+		text_put_stacks(page->out, page->options, page->r, shown, shown_count);
 	put_summary(page, shown, shown_count);
+	if (!page->options->brief)
+		text_put_unnamed(page->out, page->r, shown, shown_count);
 	text_put_bad_frees(page->out, page->options, page->r);
 	text_put_suppressed(page->out, page->r);
 	text_put_losses(page);
 }
 
+struct text_exporter {
+	struct exporter base;
+	struct text_rounds *rounds;
+	bool in_round;
+};
+
+static struct exporter *text_open(FILE *out, const struct export_options *options)
+{
+	struct text_exporter *text = calloc(1, sizeof(*text));
+
+	if (!text)
+		return NULL;
+	text->base = (struct exporter){.out = out, .options = *options};
+	text->rounds = text_rounds_new();
+	if (text->rounds)
+		return &text->base;
+	free(text);
+	return NULL;
+}
+
+/* In a round it stands behind the page that it belongs to. */
+static int text_inspection(struct exporter *e, const struct inspection *inspection, size_t top)
+{
+	struct text_exporter *text = (struct text_exporter *)e;
+	const struct exporter whole = *e;
+	char *page = NULL;
+	size_t len = 0;
+	int err;
+
+	if (!text->in_round)
+		return inspection_write_text(e, inspection, top);
+	e->out = open_memstream(&page, &len);
+	if (e->out) {
+		err = inspection_write_text(e, inspection, top);
+		err = close_memstream(e->out) ?: err;
+	} else {
+		err = -ENOMEM;
+	}
+	*e = whole;
+	err = err ?: text_rounds_append(text->rounds, page);
+	free(page);
+	return err;
+}
+
+static int text_round(struct exporter *e, bool begins)
+{
+	struct text_exporter *text = (struct text_exporter *)e;
+
+	text->in_round = begins;
+	return begins ? 0 : text_rounds_write(text->rounds, e);
+}
+
+static int text_close(struct exporter *e)
+{
+	struct text_exporter *text = (struct text_exporter *)e;
+
+	if (text)
+		text_rounds_free(text->rounds);
+	return exporter_close(e);
+}
+
 static int text_snapshot(struct exporter *e, const struct report *r,
 			 const struct stack *const *shown, size_t shown_count)
 {
+	struct text_exporter *exporter = (struct text_exporter *)e;
 	struct text_page page = {.options = &e->options, .r = r, .s = r->snapshot};
 	char *text = NULL;
 	size_t len = 0;
@@ -321,7 +391,10 @@ static int text_snapshot(struct exporter *e, const struct report *r,
 	else
 		text_put_page(&page, shown, shown_count);
 	fputc('\n', page.out);
-	err = close_memstream(page.out) ?: exporter_write(e, text, len);
+	err = close_memstream(page.out);
+	if (!err && exporter->in_round)
+		return text_rounds_take(exporter->rounds, r, shown, shown_count, text);
+	err = err ?: text_page_write(e, text, len);
 	free(text);
 	return err;
 }
@@ -329,11 +402,12 @@ static int text_snapshot(struct exporter *e, const struct report *r,
 const struct exporter_format format_text = {
 	.name = "text",
 	.help = "for people, with the top stacks",
-	.open = exporter_new,
+	.open = text_open,
 	.snapshot = text_snapshot,
+	.round = text_round,
 	.survey = survey_write_text,
-	.inspection = inspection_write_text,
-	.close = exporter_close,
+	.inspection = text_inspection,
+	.close = text_close,
 	.compare = compare_text,
 	.findings = EXPORT_LINES,
 };

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/export/text_parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/base/parse.h"
 #include "user/base/text.h"
+#include "user/base/util.h"
+#include "user/export/render.h"
+#include "user/export/text_fit.h"
 
 void text_set_style(FILE *out, const struct export_options *options, enum text_style style)
 {
@@ -32,6 +36,24 @@ void text_put_live(FILE *out, const struct amount *live)
 		fprintf(out, " (%s B)", format_grouped(exact, live->bytes));
 	fprintf(out, " in %s %s", format_grouped(count, live->count),
 		text_plural(live->count, "block", "blocks"));
+}
+
+int text_page_write(struct exporter *e, const char *text, size_t len)
+{
+	char *wrapped = NULL;
+	size_t wrapped_len = 0;
+	FILE *out;
+	int err;
+
+	if (!e->options.width)
+		return exporter_write(e, text, len);
+	out = open_memstream(&wrapped, &wrapped_len);
+	if (!out)
+		return -ENOMEM;
+	text_wrap(out, text, e->options.width);
+	err = close_memstream(out) ?: exporter_write(e, wrapped, wrapped_len);
+	free(wrapped);
+	return err;
 }
 
 void text_put_lines(FILE *out, const char *before, const char *text)

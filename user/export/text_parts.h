@@ -28,6 +28,9 @@ void text_put_lines(FILE *out, const char *before, const char *text);
 /* "1.3 MiB (1,363,148 B) in 1,024 blocks" */
 void text_put_live(FILE *out, const struct amount *live);
 
+/* Writes a page that is made: lines broken where they are wider than the terminal. 0 or -errno. */
+int text_page_write(struct exporter *e, const char *text, size_t len);
+
 /* One stack as -f text shows it, an empty line before it. */
 void text_put_stack(FILE *out, const struct export_options *options, const struct report *r,
 		    size_t number, const struct stack *stack);
@@ -42,6 +45,13 @@ void text_frames(FILE *out, const struct export_options *options, const struct f
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
 void text_put_stack_verdict(FILE *out, const struct export_options *options, const struct report *r,
 			    const struct stack *stack);
+
+/* Of one stack, what was asked for beside its sums: --lifetimes, --temporary. */
+void text_put_figures(FILE *out, const struct export_options *options, const struct report *r,
+		      const struct stack *stack);
+
+/* And of all of them together: lines of the head. */
+void text_put_figures_sum(FILE *out, const struct snapshot *s);
 
 /* What --check-frees has found; nothing without. */
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r);
@@ -60,6 +70,10 @@ void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLAS
 
 /* What a target wrote, so many bytes of it: printable ones as they are, others as dots; a line for 16. */
 void text_put_contents(FILE *out, const char *contents, size_t len);
+
+/* What would name the frames of these stacks that have no function; nothing where all have one. */
+void text_put_unnamed(FILE *out, const struct report *r, const struct stack *const *shown,
+		      size_t shown_count);
 
 /* What suppressions have taken out; nothing without them. */
 void text_put_suppressed(FILE *out, const struct report *r);

@@ -8,7 +8,9 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/text_fit.h"
 #include "user/export/text_parts.h"
+#include "user/model/function_name.h"
 
 /* Wide enough for most names, narrow enough that file:line still fits beside them. */
 #define MIN_FUNCTION_WIDTH 16
@@ -57,65 +59,146 @@ static void normalize_path(const char *path, char *clean)
 	*end = '\0';
 }
 
-static void put_location(const struct text_page *page, const struct frame *frame)
-{
-	char *clean = malloc(strlen(frame->file) + 1);
+/* A frame as it is shown, in pieces; widths are of what fits. */
+struct frame_text {
+	char function[TEXT_FIT_MAX]; /* "function+0x1c", "module+0x1234", "0x7f..." */
+	char place[TEXT_FIT_MAX];    /* "src/cart.cc:42"; "" unknown */
+	char where[TEXT_FIT_MAX];    /* "libc.so.6"; "" not said */
+	size_t function_width, place_width, where_width;
+};
 
-	fputs("  ", page->out);
-	if (clean)
-		normalize_path(frame->file, clean);
-	text_put_name(page->out, clean && *clean ? clean : frame->file);
-	free(clean);
-	if (frame->line)
-		fprintf(page->out, ":%" PRIu32, frame->line);
+static const char *frame_offset(const struct frame *frame, bool named, char buf[static 24])
+{
+	*buf = '\0';
+	/* An inlined call has no start of its own that an offset could count from. */
+	if ((frame->inlined && frame->function) || (named && !frame_is_code(frame)))
+		return buf;
+	snprintf(buf, 24, "%s0x%" PRIx64, named ? "+" : "", frame->offset);
+	return buf;
 }
 
 /*
- * "function+0x1c"; without a function "module+0x1234", without a module "0x7f…". Returns its width;
- * `out` as in text_put_name().
+ * "function+0x1c"; without a function "module+0x1234", without a module "0x7f…", in `width`
+ * characters (0: as many as there are). Names are folded but for -v. Returns its width.
  */
-static size_t put_function(FILE *out, const struct frame *frame)
+static size_t frame_name(const struct text_page *page, const struct frame *frame, size_t width,
+			 char buf[static TEXT_FIT_MAX])
 {
-	char offset[24];
-	size_t width = 0;
-	int n;
+	const char *name = frame->function ?: frame->module;
+	char folded[FUNCTION_NAME_MAX], offset[24];
+	size_t offset_width = strlen(frame_offset(frame, name, offset)), used = 0, len;
 
-	if (frame->function || frame->module)
-		width = text_put_name(out, frame->function ? frame->function : frame->module);
-	/* An inlined call has no start of its own that an offset could count from. */
-	if ((frame->inlined && frame->function) || (width && !frame_is_code(frame)))
-		return width;
-	n = snprintf(offset, sizeof(offset), "%s0x%" PRIx64, width ? "+" : "", frame->offset);
-	if (out)
-		fputs(offset, out);
-	return width + (size_t)n;
+	buf[0] = '\0';
+	if (name && frame->function && frame->kind == FRAME_KIND_NATIVE && !page->options->verbose)
+		name = function_name_fold(folded, name);
+	if (name)
+		used = text_shorten(buf, name, SIZE_MAX);
+	if (name == folded && width && used + offset_width > width)
+		used = text_shorten(buf, function_name_cut(folded, frame->function), SIZE_MAX);
+	if (width && used + offset_width > width)
+		used = text_shorten(buf, name, width > offset_width + 8 ? width - offset_width : 8);
+	len = strlen(buf);
+	snprintf(buf + len, TEXT_FIT_MAX - len, "%s", offset);
+	return used + offset_width;
 }
 
-static void text_put_frame(const struct text_page *page, const struct frame *frame, size_t column)
+/* "src/cart.cc:42" in `width` characters; the line is never cut. Returns its width. */
+static size_t frame_place(const struct frame *frame, size_t width, char buf[static TEXT_FIT_MAX])
 {
-	char where[FRAME_WHERE_MAX];
-	/* Without a function an object's name stands in its place. */
-	bool placed = (frame->function || !frame_in_object(frame)) && *frame_where(frame, where);
-	size_t width;
+	_cleanup_free_ char *clean = malloc(strlen(frame->file) + 1);
+	const char *path = frame->file;
+	char line[16] = "";
+	size_t used, len;
 
-	fputs("    ", page->out);
-	width = put_function(page->out, frame);
-	if (width < column && (frame->file || placed))
-		fprintf(page->out, "%*s", (int)(column - width), "");
+	if (clean)
+		normalize_path(frame->file, clean);
+	if (clean && *clean)
+		path = clean;
+	if (frame->line)
+		snprintf(line, sizeof(line), ":%" PRIu32, frame->line);
+	len = strlen(line);
+	used = path_shorten(buf, path, width > len ? width - len : 0);
+	snprintf(buf + strlen(buf), TEXT_FIT_MAX - strlen(buf), "%s", line);
+	return used + len;
+}
+
+/* How much is left when so much is taken, and not less than `least`. */
+static size_t frame_room(size_t width, size_t taken, size_t least)
+{
+	return width > taken + least ? width - taken : least;
+}
+
+/*
+ * What is too wide gets narrower in this order: the module, the path, the function. `extra`: what
+ * follows them.
+ */
+static void frame_fit(const struct text_page *page, const struct frame *frame, size_t column,
+		      size_t extra, struct frame_text *t)
+{
+	const size_t width = page->options->width, indent = strlen("    ");
+	char where[FRAME_WHERE_MAX];
+	size_t begin, around;
+
+	t->where[0] = t->place[0] = '\0';
+	t->where_width = t->place_width = 0;
+	t->function_width = frame_name(page, frame, 0, t->function);
+	/* Without a function an object's name stands in its place. */
+	if (frame->function || !frame_in_object(frame))
+		t->where_width = text_shorten(t->where, frame_where(frame, where), SIZE_MAX);
 	if (frame->file)
-		put_location(page, frame);
-	if (placed) {
+		t->place_width = frame_place(frame, SIZE_MAX, t->place);
+	/* -v: all of it; where lines are broken they are so between the pieces. */
+	if (!width || page->options->verbose)
+		return;
+	around = (t->where_width ? strlen("  ()") : 0) + (t->place_width ? 2 : 0) + extra;
+	begin = t->function_width > column && frame->file ? t->function_width : column;
+	if (!frame->file && !t->where_width)
+		begin = t->function_width;
+	if (indent + begin + around + t->place_width + t->where_width <= width)
+		return;
+	if (t->where_width > 14)
+		t->where_width = text_shorten(
+			t->where, frame_where(frame, where),
+			frame_room(width, indent + begin + around + t->place_width, 14));
+	if (t->place_width > 20)
+		t->place_width = frame_place(
+			frame, frame_room(width, indent + begin + around + t->where_width, 20),
+			t->place);
+	t->function_width =
+		frame_name(page, frame,
+			   frame_room(width, indent + around + t->place_width + t->where_width, 16),
+			   t->function);
+}
+
+static void text_put_frame(const struct text_page *page, const struct frame *frame, size_t column,
+			   bool site)
+{
+	const bool address = page->options->verbose && frame_is_code(frame);
+	struct frame_text t;
+	char end[64] = "";
+	size_t used = 0;
+
+	if (frame->inlined)
+		used = (size_t)snprintf(end, sizeof(end), " (inlined)");
+	if (address)
+		snprintf(end + used, sizeof(end) - used, "  [0x%" PRIx64 "]", frame->module_offset);
+	frame_fit(page, frame, column, strlen(end), &t);
+	fputs("    ", page->out);
+	if (site)
+		text_set_style(page->out, page->options, TEXT_BOLD);
+	fputs(t.function, page->out);
+	if (site)
+		text_set_style(page->out, page->options, TEXT_NONE);
+	if (t.function_width < column && (frame->file || t.where_width))
+		fprintf(page->out, "%*s", (int)(column - t.function_width), "");
+	if (frame->file)
+		fprintf(page->out, "  %s", t.place);
+	if (t.where_width) {
 		text_set_style(page->out, page->options, TEXT_DIM);
-		fputs("  (", page->out);
-		text_put_name(page->out, where);
-		fputc(')', page->out);
+		fprintf(page->out, "  (%s)", t.where);
 		text_set_style(page->out, page->options, TEXT_NONE);
 	}
-	if (frame->inlined)
-		fputs(" (inlined)", page->out);
-	if (page->options->verbose && frame_is_code(frame))
-		fprintf(page->out, "  [0x%" PRIx64 "]", frame->module_offset);
-	fputc('\n', page->out);
+	fprintf(page->out, "%s\n", end);
 }
 
 /* Where file:line begins: behind the longest name that is not too long. */
@@ -123,16 +206,33 @@ static size_t function_column(const struct text_page *page, const struct frame *
 			      size_t count)
 {
 	size_t column = MIN_FUNCTION_WIDTH, limit = MAX_FUNCTION_WIDTH;
+	char name[TEXT_FIT_MAX];
 
 	if (page->options->width && page->options->width / 2 < limit)
 		limit = page->options->width / 2;
 	for (size_t i = 0; i < count; i++) {
-		size_t width = put_function(NULL, frames[i]);
+		size_t width = frame_name(page, frames[i], 0, name);
 
 		if (width > column && width <= limit)
 			column = width;
 	}
 	return column;
+}
+
+/*
+ * How many frames from `at` on are the libraries' or the allocator's, and nothing to who reads: two
+ * or more, between others. Of those at the beginning of a thread the outermost stay.
+ */
+static size_t frames_folded(const struct frame *const *frames, size_t count, size_t site, size_t at)
+{
+	size_t n = 0;
+
+	while (at && at + n < count && at + n != site && frames[at + n]->function &&
+	       frame_is_plumbing(frames[at + n]))
+		n++;
+	if (at + n == count)
+		return n >= 5 ? n - 2 : 0;
+	return n >= 2 ? n : 0;
 }
 
 static void put_frames(const struct text_page *page, const struct frame *const *frames,
@@ -142,9 +242,21 @@ static void put_frames(const struct text_page *page, const struct frame *const *
 		fputs("    (the frames of this stack could not be recorded)\n", page->out);
 	} else {
 		size_t column = function_column(page, frames, count);
+		size_t site = frames_site(frames, count);
 
-		for (size_t i = 0; i < count; i++)
-			text_put_frame(page, frames[i], column);
+		for (size_t i = 0; i < count; i++) {
+			size_t folded = page->options->verbose || !site
+						? 0
+						: frames_folded(frames, count, site, i);
+
+			if (!folded) {
+				text_put_frame(page, frames[i], column, site && i == site);
+				continue;
+			}
+			fprintf(page->out, "    ... %zu frames of libraries and allocators (-v)\n",
+				folded);
+			i += folded - 1;
+		}
 	}
 	if (end == STACK_END_TRUNCATED)
 		fputs("    ... truncated: deeper than what was recorded (--depth)\n", page->out);
@@ -230,6 +342,7 @@ static void text_stack_put(const struct text_page *page, size_t number, const st
 		fprintf(page->out, ", oldest %s", format_duration(age, stack->oldest_ns));
 	fputc('\n', page->out);
 	put_trend(page, &notes->trend);
+	text_put_figures(page->out, page->options, page->r, stack);
 	text_put_stack_verdict(page->out, page->options, page->r, stack);
 	if (page->options->show_older)
 		put_older(page, stack);
@@ -249,4 +362,10 @@ void text_put_stack(FILE *out, const struct export_options *options, const struc
 	const struct text_page page = {.out = out, .options = options, .r = r};
 
 	text_stack_put(&page, number, stack);
+}
+
+void export_put_stack(FILE *out, const struct export_options *options, const struct report *r,
+		      const struct stack *stack)
+{
+	text_put_stack(out, options, r, 1, stack);
 }

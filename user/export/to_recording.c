@@ -7,10 +7,6 @@
 
 #include "user/export/render.h"
 
-#ifndef MEMLEAKBPF_VERSION
-#define MEMLEAKBPF_VERSION "0.1.0"
-#endif
-
 struct recording {
 	struct exporter base;
 	/* NULL until the first snapshot: open() has no way to tell of a failed write */
@@ -87,6 +83,7 @@ const struct exporter_format export_recording = {
 	.help = "what report and diff read",
 	.wants_all = true,
 	.wants_pss = true,
+	.keeps_old = true,
 	.history = true,
 	.open = recording_open,
 	.snapshot = recording_snapshot,

@@ -206,6 +206,11 @@ void tracees_look_at(struct tracee *t)
 		return;
 	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
 		t->gone = true;
+		/*
+		 * Buried: its process's end, and an exec by another thread, wait for that. WSTOPPED
+		 * is left out, so no stop can be taken.
+		 */
+		waitid(P_PID, (id_t)t->thread.tid, &info, WEXITED | WNOHANG | __WALL);
 		return;
 	}
 	event = info.si_status >> 8;
@@ -216,22 +221,55 @@ void tracees_look_at(struct tracee *t)
 	t->signal = event || info.si_status & 0x80 ? 0 : signal;
 }
 
-/* The first thread that has not stopped; NULL when all have. */
-static struct tracee *tracees_look(struct tracees *all)
+/* Is it the first thread of its process? That one's id is the process's. */
+static bool tracees_is_first(const struct tracees *all, const struct tracee *t)
 {
-	struct tracee *missing = NULL;
+	for (size_t i = 0; i < all->sharer_count; i++) {
+		if (all->sharers[i] == t->thread.tid)
+			return true;
+	}
+	return t->thread.tid == all->pid;
+}
 
+/*
+ * A process's first thread that ends before its others, by pthread_exit() or as all are killed, is
+ * reported to nobody until these have been buried: whoever waits for it may wait for threads that
+ * stand still.
+ */
+static bool tracees_has_ended(const struct tracee *t)
+{
+	char state = stop_thread_state(t->thread.tid, t->thread.tid);
+
+	return !state || strchr("ZX", state);
+}
+
+/* One that has not stopped, of the first threads or of the others; NULL: none. */
+static struct tracee *tracees_missing(struct tracees *all, bool first)
+{
 	for (size_t i = 0; i < all->count; i++) {
 		struct tracee *t = &all->items[i];
 
-		if (t->asleep)
+		if (t->asleep || t->stopped || t->gone || tracees_is_first(all, t) != first)
 			continue;
-		if (!t->stopped && !t->gone)
-			tracees_look_at(t);
-		if (!t->stopped && !t->gone && !missing)
-			missing = t;
+		if (!first || !tracees_has_ended(t))
+			return t;
 	}
-	return missing;
+	return NULL;
+}
+
+/*
+ * A thread that has not stopped; NULL when all have. First threads come last: one that calls execve()
+ * takes the first one's id, and is looked for under its own until then.
+ */
+static struct tracee *tracees_look(struct tracees *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct tracee *t = &all->items[i];
+
+		if (!t->asleep && !t->stopped && !t->gone)
+			tracees_look_at(t);
+	}
+	return tracees_missing(all, false) ?: tracees_missing(all, true);
 }
 
 static int tracees_refuse_late(struct tracees *all, const struct tracee *t)
@@ -314,7 +352,8 @@ void tracees_release(struct tracees *all)
 	for (size_t i = 0; i < all->count; i++) {
 		const struct tracee *t = &all->items[i];
 
-		if (t->hurried)
+		/* One that has ended is buried, and its number may be a stranger's. */
+		if (t->hurried && !t->gone)
 			sched_setscheduler(t->thread.tid, t->policy, &t->param);
 		if (t->stopped)
 			ptrace(PTRACE_DETACH, t->thread.tid, NULL, (void *)(intptr_t)t->signal);

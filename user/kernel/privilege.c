@@ -84,12 +84,13 @@ bool privilege_admin(void)
 uint64_t privilege_as_caller(void)
 {
 	const uint64_t over_files = MASK(CAP_DAC_READ_SEARCH) | MASK(CAP_DAC_OVERRIDE);
-	uint64_t permitted, effective;
+	uint64_t permitted, effective, changed;
 
-	if (!geteuid() || privilege_get(&permitted, &effective) || !(effective & over_files) ||
-	    privilege_set(permitted, effective & ~over_files))
+	if (privilege_get(&permitted, &effective))
 		return 0;
-	return effective & over_files;
+	changed = geteuid() ? effective & over_files
+			    : permitted & ~effective & MASK(CAP_DAC_OVERRIDE);
+	return changed && !privilege_set(permitted, effective ^ changed) ? changed : 0;
 }
 
 void privilege_back(uint64_t lent)
@@ -97,7 +98,7 @@ void privilege_back(uint64_t lent)
 	uint64_t permitted, effective;
 
 	if (lent && !privilege_get(&permitted, &effective))
-		privilege_set(permitted, effective | lent);
+		privilege_set(permitted, effective ^ lent);
 }
 
 int privilege_drop_thread(void)
@@ -108,9 +109,9 @@ int privilege_drop_thread(void)
 	return privilege_set(0, 0);
 }
 
-int privilege_drop(bool admin)
+int privilege_drop(bool admin, bool files)
 {
-	uint64_t kept = KEPT, permitted, effective;
+	uint64_t kept = KEPT, lent = 0, permitted, effective;
 	int err = privilege_get(&permitted, &effective);
 
 	if (err)
@@ -118,6 +119,8 @@ int privilege_drop(bool admin)
 	if (admin || !(permitted & MASK(CAP_BPF)) || !(permitted & MASK(CAP_PERFMON)) ||
 	    !(permitted & MASK(CAP_CHECKPOINT_RESTORE)))
 		kept |= MASK(CAP_SYS_ADMIN);
+	if (files && !geteuid())
+		lent = MASK(CAP_DAC_OVERRIDE);
 	/*
 	 * A program that we might be made to run gets nothing back. Needs CAP_SETPCAP, which goes
 	 * last.
@@ -129,5 +132,5 @@ int privilege_drop(bool admin)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	return privilege_set(permitted & kept, effective & kept);
+	return privilege_set(permitted & (kept | lent), effective & kept);
 }

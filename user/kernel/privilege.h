@@ -37,15 +37,17 @@ bool privilege_admin(void);
  * Gives up for good, in all sets, what tracing does not need once it has begun: what stays of what
  * there was is CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
  * CAP_SYS_RESOURCE, CAP_KILL and CAP_SYS_NICE (user/freeze/stop.h); CAP_SYS_ADMIN too when `admin` is
- * true or when it is the only one of them that allows tracing (before Linux 5.9). Also sets
+ * true or when it is the only one of them that allows tracing (before Linux 5.9); and of root's, when
+ * `files` is true, CAP_DAC_OVERRIDE, which is in force for privilege_as_caller() alone. Also sets
  * no_new_privs. 0 or -errno, not logged; then nothing may have changed.
  */
-int privilege_drop(bool admin);
+int privilege_drop(bool admin, bool files);
 
 /*
  * For opening a file that the caller has named: until privilege_back() the calling thread opens
  * files by the caller's own rights, without the capabilities that are there to look into targets'
- * (setcap on the program). Root keeps what it is. privilege_back() gets what is returned here.
+ * (setcap on the program). Root is root, with what privilege_drop() has kept for this. privilege_back()
+ * gets what is returned here.
  */
 uint64_t privilege_as_caller(void);
 void privilege_back(uint64_t lent);

@@ -17,6 +17,13 @@ struct compared_stack {
 	struct amount old, now; /* live */
 };
 
+/* What the calls of a function left behind, on either side. */
+struct compared_scope {
+	const char *function, *tag; /* tag: NULL: none */
+	/* of the diff; NULL: there is none on that side */
+	const struct scope *old, *now;
+};
+
 struct compared_side {
 	uint64_t time_ns, elapsed_ns; /* of its latest snapshot */
 	size_t processes;
@@ -36,6 +43,9 @@ struct comparison {
 	 */
 	struct compared_stack *stacks;
 	size_t stack_count;
+	/* those that keep most more per call first */
+	struct compared_scope *scopes;
+	size_t scope_count;
 	/* how many of each; fresh are not among the grown, gone not among the shrunk */
 	size_t grown, fresh, shrunk, gone, same;
 };

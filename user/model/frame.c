@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/model/function_name.h"
 
 const char *frame_kind_name(enum frame_kind kind)
 {
@@ -85,15 +86,102 @@ bool frame_is_operator_new(const struct frame *frame)
 	return frame_begins(frame->function, functions, ARRAY_SIZE(functions));
 }
 
+/* By its mangled name: "_R…" (RFC 2603), or "…17h<16 hex digits>E" before. */
+static bool frame_is_rust(const struct frame *frame)
+{
+	const char *symbol = frame->symbol;
+	size_t len = symbol ? strlen(symbol) : 0;
+
+	return symbol &&
+	       (!strncmp(symbol, "_R", 2) || (len > 20 && !strncmp(symbol + len - 20, "17h", 3) &&
+					      strspn(symbol + len - 17, "0123456789abcdef") == 16));
+}
+
+/* Of Rust's own libraries, with which every program is linked: "alloc::vec", "<alloc::vec::Vec<T> as". */
+static bool frame_is_rust_library(const struct frame *frame)
+{
+	static const char *const crates[] = {"alloc::", "core::", "std::", "hashbrown::"};
+	static const char *const functions[] = {"__rust_", "__rdl_", "__rg_"};
+	const char *name = frame->function, *trait;
+
+	if (frame_begins(name, functions, ARRAY_SIZE(functions)))
+		return true;
+	if (!name || !frame_is_rust(frame))
+		return false;
+	trait = strstr(name, " as ");
+	/* "<T as Trait>::f": of no type, so it is the trait's. */
+	if (!strncmp(name, "<T as ", 6) && trait)
+		name = trait + strlen(" as ");
+	else
+		name += *name == '<';
+	return frame_begins(name, crates, ARRAY_SIZE(crates));
+}
+
 /* On the way to very many allocations: its name says nothing of this one. */
 static bool frame_is_library(const struct frame *frame)
 {
-	static const char *const functions[] = {"std::", "__gnu_cxx::", "void std::"};
+	static const char *const functions[] = {"std::", "__gnu_cxx::", "__cxxabiv1::", "_start",
+						"__libc_start"};
 	static const char *const modules[] = {"libc.so", "libc-", "libstdc++.so", "libc++", "ld-"};
+	const char *name = frame->function;
 
-	return frame->kind == FRAME_KIND_NATIVE &&
-	       (frame_begins(frame->function, functions, ARRAY_SIZE(functions)) ||
-		frame_begins(frame->module, modules, ARRAY_SIZE(modules)));
+	if (frame->kind != FRAME_KIND_NATIVE)
+		return false;
+	return frame_begins(name ? name + function_name_scope(name) : NULL, functions,
+			    ARRAY_SIZE(functions)) ||
+	       frame_begins(frame->module, modules, ARRAY_SIZE(modules)) ||
+	       frame_is_rust_library(frame);
+}
+
+/* Allocates for whoever calls it, by its name: xmalloc, sqlite3Malloc, g_strdup_printf. */
+static bool frame_is_wrapper(const struct frame *frame)
+{
+	static const char *const words[] = {"malloc", "calloc",	  "realloc", "zalloc",	"palloc",
+					    "talloc", "memalign", "strdup",  "strndup", "memdup"};
+	const char *name = frame->function, *last;
+	size_t len;
+
+	if (!name || frame->kind != FRAME_KIND_NATIVE)
+		return false;
+	name += function_name_scope(name);
+	len = function_name_length(name);
+	/* The name itself, without its class. */
+	last = memrchr(name, ':', len);
+	len -= last ? (size_t)(last + 1 - name) : 0;
+	name = last ? last + 1 : name;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		const char *found = strcasestr(name, words[i]);
+
+		if (found && found < name + len)
+			return true;
+	}
+	return false;
+}
+
+bool frame_is_plumbing(const struct frame *frame)
+{
+	return frame_is_operator_new(frame) || frame_is_library(frame) || frame_is_wrapper(frame);
+}
+
+/* A script's function, and not what stands for the runtime itself. */
+static bool frame_is_script(const struct frame *frame)
+{
+	return !frame_in_object(frame) && frame->kind != FRAME_KIND_JIT &&
+	       frame->kind != FRAME_KIND_ARENA;
+}
+
+size_t frames_site(const struct frame *const *frames, size_t count)
+{
+	for (size_t i = 1; frames && i < count; i++) {
+		if (frames[i]->function && frame_is_script(frames[i]))
+			return i;
+	}
+	for (size_t i = 1; frames && i < count; i++) {
+		if (frames[i]->function && !frame_is_plumbing(frames[i]))
+			return i;
+	}
+	return frames_allocating(frames, count, ALLOCATING_PROGRAM)
+		       ?: frames_allocating(frames, count, ALLOCATING_CALLER);
 }
 
 size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which)

@@ -97,4 +97,19 @@ enum allocating {
 /* Its number, of the innermost such frame; 0: none is known. */
 size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which);
 
+/*
+ * "The site": the one frame that stands for its stack, wherever people read (text, HTML, the survey
+ * and its probes' findings). A script's function, where a runtime's frames are known; else what
+ * ALLOCATING_PROGRAM says, passing over those that do nothing but allocate for others by their names
+ * (xmalloc, zmalloc_usable, g_strdup); else the best that is known. 0: no frame but the allocation
+ * function has a name.
+ */
+size_t frames_site(const struct frame *const *frames, size_t count);
+
+/*
+ * How people read a stack: frames between the allocation function and the site are the library's or
+ * the allocator's, and nothing to them. True for one of these.
+ */
+bool frame_is_plumbing(const struct frame *frame);
+
 #endif

@@ -19,12 +19,14 @@
 struct stack_notes {
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
+	uint64_t fresh_bytes; /* allocated since the last snapshot, freed or not */
 	/*
 	 * 1 << enum verdict_class: of live blocks that suppressions have taken out; without a
 	 * verdict all or none
 	 */
 	unsigned suppressed;
 	bool hidden;	    /* all live blocks have been: not to be shown */
+	bool unwanted;	    /* by who looks at the report: not to be shown either */
 	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	/* As in struct stack, and those that were looked for only now. NULL until then. */
 	const struct frame *const *frames;
@@ -65,6 +67,7 @@ static inline struct stack_notes report_first_notes(const struct stack *stack)
 	return (struct stack_notes){
 		.delta_bytes = (int64_t)stack->live.bytes,
 		.delta_count = (int64_t)stack->live.count,
+		.fresh_bytes = stack->alloc.bytes,
 		.frames = stack->frames,
 		.frame_count = stack->frame_count,
 	};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/model/snapshot.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "user/base/text.h"
@@ -72,6 +73,17 @@ static const struct cause causes[] = {
 		{"python_frames",
 		 "allocations whose Python functions could not be followed: their stacks have "
 		 "C functions only"},
+	[LOST_JAVA] =
+		{"java_frames",
+		 "allocations with frames of Java's that could not be followed, and frames whose "
+		 "method could not be read in time: they have no name"},
+	[LOST_V8] = {"v8_frames",
+		     "allocations with frames of JavaScript's that could not be followed, and "
+		     "functions whose script could not be read in time: they have no line"},
+	[LOST_SCOPES] = {"scope_calls",
+			 "calls of --scope functions that were not followed, as too many were open "
+			 "one in the other (16), or there were too many threads or tags: what they "
+			 "kept is counted to the call around them; name fewer functions"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 
@@ -95,8 +107,59 @@ void snapshot_free(struct snapshot *snapshot)
 	}
 	free(snapshot->growth.where);
 	free(snapshot->bad_frees);
+	scopes_list_release(&snapshot->scopes);
+	free(snapshot->figures);
 	free(snapshot->stacks);
 	free(snapshot);
+}
+
+void snapshot_to_peak(struct snapshot *s)
+{
+	uint64_t later = s->time_ns > s->peak.captured_ns ? s->time_ns - s->peak.captured_ns : 0;
+
+	if (!s->figures_kept.peak || !s->peak.captured_ns)
+		return;
+	for (size_t i = 0; i < s->stack_count; i++) {
+		struct stack *stack = &s->stacks[i];
+		struct stack was = {.id = stack->id,
+				    .truncated = stack->truncated,
+				    .end = stack->end,
+				    .frames = stack->frames,
+				    .frame_count = stack->frame_count,
+				    .index = stack->index,
+				    .figures = stack->figures};
+
+		was.error_bytes = stack->figures->at_peak_error;
+		was.live = was.alloc = was.older = stack->figures->at_peak;
+		free(stack->held_by);
+		free(stack->contents);
+		*stack = was;
+		*stack->figures = (struct stack_figures){.at_peak = was.live,
+							 .at_peak_error = was.error_bytes,
+							 .peak_bytes = stack->figures->peak_bytes};
+	}
+	/* Which scope a stack is in is known still. */
+	s->scoped = false;
+	s->figures_kept = (struct figures_kept){.peak = true};
+	s->time_ns = s->peak.captured_ns;
+	s->elapsed_ns -= later < s->elapsed_ns ? later : s->elapsed_ns;
+	s->interval_ns = 0;
+	s->final = s->exited = s->execed = false;
+	s->verdict = (struct verdict){0};
+	s->memory = (struct memory_use){0};
+	s->arenas = (struct amount){0};
+	s->growth.untraced = 0;
+	snapshot_total(s);
+}
+
+int snapshot_add_figures(struct snapshot *s)
+{
+	s->figures = calloc(s->stack_count ? s->stack_count : 1, sizeof(*s->figures));
+	if (!s->figures)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->stack_count; i++)
+		s->stacks[i].figures = &s->figures[i];
+	return 0;
 }
 
 void snapshot_total(struct snapshot *snapshot)

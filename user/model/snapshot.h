@@ -15,9 +15,11 @@
 #include "bpf/kinds.h"
 #include "user/model/amount.h"
 #include "user/model/bad_free.h"
+#include "user/model/stack_figures.h"
 #include "user/model/frame.h"
 #include "user/model/memory_growth.h"
 #include "user/model/module_maps.h"
+#include "user/model/scope_sums.h"
 #include "user/model/untraced_heaps.h"
 #include "user/model/verdict.h"
 
@@ -39,6 +41,8 @@ struct stack {
 	/* of a lost block, --contents: its first bytes, contents_len of them; NULL: none. Owned */
 	char *contents;
 	size_t contents_len;
+	/* what was asked for of it beside; NULL: nothing. Its memory is snapshot.figures */
+	struct stack_figures *figures;
 	bool truncated;	    /* deeper than what was recorded */
 	enum stack_end end; /* why the walk stopped */
 	/*
@@ -49,6 +53,8 @@ struct stack {
 	size_t frame_count;
 	/* the trace's own number for the stack: lets it find the raw frames again */
 	uint32_t index;
+	/* the innermost scope that it is in: its place in the snapshot's scopes, from 1; 0: none */
+	uint32_t scope;
 };
 
 /* What the kernel says of a process's memory, in bytes; 0: unknown. */
@@ -110,8 +116,13 @@ struct snapshot {
 	bool frees_checked; /* --check-frees */
 	struct bad_free *bad_frees;
 	size_t bad_free_count;
-	struct module_maps *maps; /* executable code at the time; NULL: unknown */
-	struct stack *stacks;	  /* every stack with allocations, unsorted */
+	bool scoped;			  /* --scope */
+	struct scopes_list scopes;	  /* unsorted */
+	struct figures_kept figures_kept; /* what there is in each stack's figures */
+	struct peak peak;		  /* with figures_kept.peak */
+	struct stack_figures *figures;	  /* of the stacks, so many as there are, in any order */
+	struct module_maps *maps;	  /* executable code at the time; NULL: unknown */
+	struct stack *stacks;		  /* every stack with allocations, unsorted */
 	size_t stack_count;
 };
 
@@ -123,6 +134,15 @@ void snapshot_free(struct snapshot *snapshot);
 
 /* Sets live, alloc and free to the sums of the stacks. */
 void snapshot_total(struct snapshot *snapshot);
+
+/*
+ * Makes it what it was when its process had most, as near as that is known: live blocks are those of
+ * then and all that was allocated, and of all else nothing is known. Nothing where there is no peak.
+ */
+void snapshot_to_peak(struct snapshot *snapshot);
+
+/* Gives each stack figures of its own, all zero. 0 or -ENOMEM. */
+int snapshot_add_figures(struct snapshot *snapshot);
 
 /* Adds one stack to them: for those who fill in one after the other anyway. */
 static inline void snapshot_count(struct snapshot *snapshot, const struct stack *stack)

@@ -28,8 +28,8 @@
 #define TRACE_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN  1u
 
-/* A link takes as many probes as an object has allocator functions, or returns of such. */
-#define PROBES_MAX 1024
+/* A link takes as many probes as an object has functions, or returns of such. */
+#define PROBES_MAX 8192
 
 struct attachment {
 	int link_bin;
@@ -73,6 +73,10 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 	attach_prepare_program(programs->gate_alloc, programs->gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_free, programs->gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_kept, programs->gate, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->scope_entered, programs->scopes, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->scope_returned, programs->scopes, mode,
+			       TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->scope_jumped, programs->scopes, mode, TRACE_UPROBE_MULTI);
 }
 
 /* The probes of one role, as the arrays that the kernel wants. */
@@ -216,7 +220,8 @@ static int attach_add_role(struct attachment *a, enum attach_mode mode,
 		[PROBE_UNMAP] = p->unmap_enter,	       [PROBE_UNWIND] = p->on_unwind,
 		[PROBE_LEAVE] = p->on_leave,	       [PROBE_NAMED] = p->on_named,
 		[PROBE_LOADED] = p->on_loaded,	       [PROBE_USDT_ALLOC] = p->usdt_alloc,
-		[PROBE_USDT_FREE] = p->usdt_free,
+		[PROBE_USDT_FREE] = p->usdt_free,      [PROBE_SCOPE] = p->scope_entered,
+		[PROBE_SCOPE_TAIL] = p->scope_jumped,  [PROBE_SCOPE_RETURN] = p->scope_returned,
 	};
 	const struct bpf_program *entry = entries[role];
 	bool returns = role == PROBE_ALLOC;
@@ -250,9 +255,10 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 	 * way round it is only an unknown free.
 	 */
 	static const enum probe_role order[] = {
-		PROBE_FREE,   PROBE_UNMAP,	 PROBE_UNWIND,	  PROBE_LEAVE,
-		PROBE_NAMED,  PROBE_RETURN_SITE, PROBE_ALLOC,	  PROBE_ALLOC_ENTRY,
-		PROBE_LOADED, PROBE_USDT_FREE,	 PROBE_USDT_ALLOC};
+		PROBE_FREE,	    PROBE_UNMAP,       PROBE_UNWIND,	 PROBE_LEAVE,
+		PROBE_NAMED,	    PROBE_RETURN_SITE, PROBE_ALLOC,	 PROBE_ALLOC_ENTRY,
+		PROBE_LOADED,	    PROBE_USDT_FREE,   PROBE_USDT_ALLOC, PROBE_SCOPE_TAIL,
+		PROBE_SCOPE_RETURN, PROBE_SCOPE};
 	const struct object *object = set->provider->object;
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	size_t room = 2 * set->count + PROBE_ROLES;

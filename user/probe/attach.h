@@ -42,6 +42,9 @@ struct attach_programs {
 	/* bpf/told.bpf.c's, loaded if `gate` */
 	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
 	bool gate;
+	/* bpf/scoped.bpf.c's, loaded if `scopes` */
+	struct bpf_program *scope_entered, *scope_returned, *scope_jumped;
+	bool scopes;
 	/*
 	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter, on_unwind and usdt_*
 	 * are bpf/old.bpf.c's. Else NULL.

@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/scope_sites.h"
 #include "user/probe/sites.h"
 
 /* Enough for the prologue and for finding jumps back into it; longer functions are cut here. */
@@ -35,6 +36,8 @@ static enum probe_role probe_role_of(const struct alloc_fn *fn)
 		return PROBE_USDT_ALLOC;
 	case OP_USDT_FREE:
 		return PROBE_USDT_FREE;
+	case OP_SCOPE:
+		return PROBE_SCOPE;
 	default:
 		return fn->throws ? PROBE_ALLOC_ENTRY : PROBE_ALLOC;
 	}
@@ -103,7 +106,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 	struct place_request request = {.code = code,
 					.args_read = probe_args_read(f),
 					.args_may_move = f->op != OP_MMAP && f->op != OP_MREMAP &&
-							 f->op != OP_MUNMAP,
+							 f->op != OP_MUNMAP && f->op != OP_SCOPE,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
 	/*
@@ -286,7 +289,7 @@ int probe_set_new(struct provider *provider, struct probe_set **out)
 		if (provider->debugger_view)
 			probe_point_at_view(&set->probes[i], provider);
 	}
-	if (probe_find_sites(set))
+	if (probe_find_sites(set) || (probe_has_role(set, PROBE_SCOPE) && scope_sites_add(set)))
 		goto out_of_memory;
 	*out = set;
 	return 0;

@@ -24,6 +24,9 @@ enum probe_role {
 	PROBE_LOADED,	   /* entry of what a dynamic loader calls when libraries are mapped */
 	PROBE_USDT_ALLOC,  /* otel_memory:alloc; its cookie is to be set by who has the map */
 	PROBE_USDT_FREE,   /* otel_memory:free, likewise */
+	PROBE_SCOPE,	   /* entry of a --scope function; its cookie is set likewise */
+	PROBE_SCOPE_RETURN, /* one of its `ret` instructions */
+	PROBE_SCOPE_TAIL,   /* or of its jumps to other functions */
 	PROBE_ROLES,
 };
 
@@ -35,6 +38,7 @@ struct probe {
 	enum probe_role role;
 	const struct provider_fn *fn; /* borrowed from the provider */
 	struct place place;	      /* PROBE_RETURN_SITE: of the `ret` itself, offset 0 */
+	bool ends_call; /* PROBE_SCOPE: the instruction is one by which the call ends */
 	/* PROBE_ALLOC_ENTRY: of the probes on its returns; some may be other functions' too */
 	uint32_t site_count;
 };

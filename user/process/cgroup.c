@@ -405,6 +405,33 @@ static int podman_name(const char *root, const char *id, char *name, size_t size
 	return err;
 }
 
+bool cgroup_is_below(const char *path, const char *group)
+{
+	size_t len = strlen(group);
+
+	while (len > 1 && group[len - 1] == '/')
+		len--;
+	if (len == 1 && *group == '/')
+		return *path == '/';
+	return !strncmp(path, group, len) && (path[len] == '\0' || path[len] == '/');
+}
+
+bool cgroup_in_container(const struct cgroup *cgroup, const char *name, const char *wanted)
+{
+	if (!cgroup->container[0])
+		return false;
+	return !strcmp(name, wanted) || !strncmp(cgroup->container, wanted, strlen(wanted));
+}
+
+bool cgroup_in_unit(const struct cgroup *cgroup, const char *wanted)
+{
+	size_t len = strlen(wanted);
+
+	return cgroup->unit[0] && !strncmp(cgroup->unit, wanted, len) &&
+	       (cgroup->unit[len] == '\0' ||
+		(cgroup->unit[len] == '.' && !strchr(cgroup->unit + len + 1, '.')));
+}
+
 int cgroup_container_name(const char *root, const char *id, char *name, size_t size)
 {
 	if (!is_container_id((struct part){id, strlen(id)}))

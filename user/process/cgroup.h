@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define CGROUP_PATH_MAX 512
@@ -38,6 +39,15 @@ void cgroup_name_path(const char *path, struct cgroup *out);
  * for this machine's). 0, or -ENOENT when they do not know it.
  */
 int cgroup_container_name(const char *root, const char *id, char *name, size_t size);
+
+/* "/a" holds "/a" and "/a/b", not "/ab". */
+bool cgroup_is_below(const char *path, const char *group);
+
+/* By the container's name ("": unknown), or the beginning of its id. */
+bool cgroup_in_container(const struct cgroup *cgroup, const char *name, const char *wanted);
+
+/* By the unit's name, "nginx.service", or without its kind, "nginx". */
+bool cgroup_in_unit(const struct cgroup *cgroup, const char *wanted);
 
 /* How much more memory a group may take, and what stops it then. */
 struct cgroup_memory {

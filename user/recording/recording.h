@@ -14,7 +14,8 @@
 #include "user/model/report.h"
 #include "user/model/survey_report.h"
 
-#define RECORDING_VERSION 1
+/* What is written; those before it are read as well. 2: the same stack in another scope is a row of its own */
+#define RECORDING_VERSION 2
 
 /* Where and with what it was made. NULL: unknown. */
 struct recording_info {

@@ -179,10 +179,10 @@ int chunk_read_prefix(struct chunk_reader *c)
 		return -EBADMSG;
 	}
 	version = chunk_get_le32(prefix + RECORDING_MAGIC_SIZE);
-	if (version == RECORDING_VERSION)
+	if (version && version <= RECORDING_VERSION)
 		return 0;
 	log_error("%s: recording of version %" PRIu32 " (offset %d), and this program knows "
-		  "version %d; use the one that made it",
+		  "versions up to %d; use the one that made it",
 		  c->name, version, RECORDING_MAGIC_SIZE, RECORDING_VERSION);
 	return -EPROTONOSUPPORT;
 }

@@ -30,10 +30,12 @@ enum recording_message {
 	MESSAGE_SURVEY = 13,
 	MESSAGE_BAD_FREE = 14,	 /* recording_bad_free.c */
 	MESSAGE_INSPECTION = 15, /* recording_inspection.c */
+	MESSAGE_FIGURES = 16,	 /* recording_figures.c */
+	MESSAGE_SCOPE = 17,	 /* recording_scopes.c */
 	MESSAGES,
 };
 
-/* The field of row, values, maps, snapshot and bad free that says whose they are. */
+/* The field of row, values, maps, snapshot, bad free, figures and scope that says whose they are. */
 #define MESSAGE_FIELD_TARGET 1
 
 #endif

@@ -13,6 +13,7 @@
 #include "user/recording/recording.h"
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_inspection.h"
+#include "user/recording/recording_scopes.h"
 #include "user/recording/recording_survey.h"
 
 struct recording_reader {
@@ -46,6 +47,10 @@ static const struct reader_message {
 			  .no_target = "mappings of a target that is not there"},
 	[MESSAGE_BAD_FREE] = {.take_of_target = recording_take_bad_free,
 			      .no_target = "a bad free of a target that is not there"},
+	[MESSAGE_FIGURES] = {.take_of_target = recording_take_figures,
+			     .no_target = "figures of a target that is not there"},
+	[MESSAGE_SCOPE] = {.take_of_target = recording_take_scope,
+			   .no_target = "a scope of a target that is not there"},
 	[MESSAGE_PROCESS] = {.take_of_survey = recording_take_process},
 	[MESSAGE_PROCESS_VALUES] = {.take_of_survey = recording_take_process_values},
 	[MESSAGE_DRILL] = {.take_of_survey = recording_take_drill},

@@ -18,6 +18,8 @@ enum row_field {
 	ROW_STACK = 4,
 	ROW_END = 5,
 	ROW_TRUNCATED = 6,
+	ROW_SCOPE = 7, /* its place among the target's, from 1 */
+	ROW_FIELDS
 };
 
 enum values_field { VALUES_TARGET = MESSAGE_FIELD_TARGET, VALUES_ROWS = 2 };
@@ -87,7 +89,7 @@ static int row_add_written(struct written_rows *rows, uint64_t stack_id, uint32_
 }
 
 static void row_put(struct wire *to, uint32_t target, uint32_t number, uint32_t frames,
-		    const struct stack *stack)
+		    const struct stack *stack, uint32_t scope)
 {
 	size_t mark = wire_open(to, MESSAGE_ROW);
 
@@ -97,11 +99,13 @@ static void row_put(struct wire *to, uint32_t target, uint32_t number, uint32_t 
 	wire_uint(to, ROW_STACK, frames);
 	wire_uint(to, ROW_END, stack->end);
 	wire_uint(to, ROW_TRUNCATED, stack->truncated);
+	if (scope)
+		wire_uint(to, ROW_SCOPE, scope);
 	wire_close(to, mark);
 }
 
 int recording_put_rows(struct recording_out *out, uint32_t target, struct written_rows *rows,
-		       const struct report *report, uint32_t *numbers)
+		       const struct report *report, const uint32_t *scopes, uint32_t *numbers)
 {
 	for (size_t i = 0; i < report->snapshot->stack_count; i++) {
 		const struct stack *stack = &report->snapshot->stacks[i];
@@ -120,7 +124,10 @@ int recording_put_rows(struct recording_out *out, uint32_t target, struct writte
 		if (err)
 			return err;
 		rows->items[numbers[i]].stack = frames;
-		row_put(&out->chunk.body, target, numbers[i], frames, stack);
+		row_put(&out->chunk.body, target, numbers[i], frames, stack,
+			stack->scope && stack->scope <= report->snapshot->scopes.count
+				? scopes[stack->scope - 1]
+				: 0);
 		err = chunk_flush_if_large(&out->chunk);
 		if (err)
 			return err;
@@ -205,7 +212,7 @@ int recording_put_values(struct recording_out *out, uint32_t target, struct writ
 
 int recording_take_row(struct recording_in *in, struct read_target *t, struct wire_reader message)
 {
-	uint64_t fields[ROW_TRUNCATED + 1] = {0};
+	uint64_t fields[ROW_FIELDS] = {0};
 	struct read_rows *rows = &t->rows;
 	struct read_row *row;
 	struct wire_field f;
@@ -222,6 +229,8 @@ int recording_take_row(struct recording_in *in, struct read_target *t, struct wi
 		return recording_refuse(in, "a row's number is impossible");
 	if (!recording_stack(in, fields[ROW_STACK], &stack))
 		return recording_refuse(in, "a row of a stack that is not there");
+	if (fields[ROW_SCOPE] > t->scopes.count)
+		return recording_refuse(in, "a row of a scope that is not there");
 	if (fields[ROW_NUMBER] == rows->count) {
 		if (!RESERVE_ITEM(rows->items, rows->count, rows->room, 64))
 			return -ENOMEM;
@@ -231,6 +240,7 @@ int recording_take_row(struct recording_in *in, struct read_target *t, struct wi
 	row->stack_id = fields[ROW_STACK_ID];
 	row->stack = stack;
 	row->truncated = fields[ROW_TRUNCATED] != 0;
+	row->scope = (uint32_t)fields[ROW_SCOPE];
 	row->end = recording_stack_end(&in->header, fields[ROW_END]);
 	return 0;
 }
@@ -296,6 +306,7 @@ static void row_fill_stack(const struct recording_in *in, struct snapshot *s, st
 		.older = {v[VALUE_OLDER_BYTES], v[VALUE_OLDER_COUNT]},
 		.truncated = row->truncated,
 		.end = row->end,
+		.scope = row->scope,
 	};
 	memcpy(&stack->error_bytes, &v[VALUE_ERROR], sizeof(stack->error_bytes));
 	if (birth && birth - 1 <= s->elapsed_ns)

@@ -42,11 +42,11 @@ struct written_rows {
 void written_rows_free(struct written_rows *rows);
 
 /*
- * Describes the rows of stacks that are new, or whose frames have come only now. *numbers: the row
- * of each stack. 0 or -errno.
+ * Describes the rows of stacks that are new, or whose frames have come only now. scopes: the number,
+ * from 1, of each of the snapshot's scopes. *numbers: the row of each stack. 0 or -errno.
  */
 int recording_put_rows(struct recording_out *out, uint32_t target, struct written_rows *rows,
-		       const struct report *report, uint32_t *numbers);
+		       const struct report *report, const uint32_t *scopes, uint32_t *numbers);
 /* Adds what has changed in them. 0 or -errno. */
 int recording_put_values(struct recording_out *out, uint32_t target, struct written_rows *rows,
 			 const struct snapshot *s, const uint32_t *numbers);
@@ -56,6 +56,7 @@ struct read_rows {
 	struct read_row {
 		uint64_t stack_id;
 		uint32_t stack; /* of the table, 0: unknown */
+		uint32_t scope; /* of the target, from 1; 0: none */
 		enum stack_end end;
 		bool truncated;
 		uint64_t values[ROW_VALUES];

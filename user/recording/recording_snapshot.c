@@ -7,6 +7,7 @@
 
 #include "user/base/util.h"
 #include "user/recording/recording_format.h"
+#include "user/recording/recording_scopes.h"
 
 enum snapshot_field {
 	SNAPSHOT_TARGET = MESSAGE_FIELD_TARGET,
@@ -33,6 +34,12 @@ enum snapshot_field {
 	SNAPSHOT_HEAP_JAVA = 22,
 	SNAPSHOT_HEAP_V8 = 23,
 	SNAPSHOT_HEAP_GO = 24,
+	SNAPSHOT_FIGURES = 25, /* the bits of figures_kept: recording_figures.c */
+	SNAPSHOT_PEAK_BYTES = 26,
+	SNAPSHOT_PEAK_TIME = 27,
+	SNAPSHOT_PEAK_CAPTURED = 28,
+	SNAPSHOT_PEAK_CAPTURED_TIME = 29,
+	SNAPSHOT_PEAK_CAPTURED_ERROR = 30, /* the bits of a double */
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -54,6 +61,11 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_JAVA, struct snapshot, heaps.bytes[UNTRACED_JAVA]),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_V8, struct snapshot, heaps.bytes[UNTRACED_V8]),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_GO, struct snapshot, heaps.bytes[UNTRACED_GO]),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_BYTES, struct snapshot, peak.bytes),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_TIME, struct snapshot, peak.time_ns),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED, struct snapshot, peak.captured_bytes),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED_TIME, struct snapshot, peak.captured_ns),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED_ERROR, struct snapshot, peak.captured_error),
 	{0},
 };
 
@@ -66,6 +78,7 @@ static const size_t snapshot_flags[] = {
 	offsetof(struct snapshot, window),
 	offsetof(struct snapshot, frees_checked),
 	offsetof(struct snapshot, growth.mmap_traced),
+	offsetof(struct snapshot, scoped),
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -97,6 +110,8 @@ static int snapshot_put(struct wire *to, struct written_target *t, const struct 
 	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
 		recording_put_lost(to, SNAPSHOT_LOST_ANYWHERE, s->lost_anywhere);
 	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_RSS, UINT_MAX, s);
+	if (s->figures)
+		wire_uint(to, SNAPSHOT_FIGURES, figures_bits(&s->figures_kept));
 	if (s->growth.where)
 		wire_string(to, SNAPSHOT_GROWN_WHERE, s->growth.where);
 	err = recording_put_verdict(to, SNAPSHOT_VERDICT, s, numbers, &t->notes);
@@ -111,15 +126,19 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 	struct written_target *t = written_target_get(targets, s->target_id);
 	_cleanup_free_ uint32_t *numbers =
 		calloc(s->stack_count ? s->stack_count : 1, sizeof(*numbers));
+	_cleanup_free_ uint32_t *scopes =
+		calloc(s->scopes.count ? s->scopes.count : 1, sizeof(*scopes));
 	int err;
 
-	if (!t || !numbers)
+	if (!t || !numbers || !scopes)
 		return -ENOMEM;
 	recording_put_target(out, t, s);
 	err = recording_put_maps(out, t, s);
-	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, numbers);
+	err = err ? err : recording_put_scopes(out, t->id, &t->scopes, s, scopes);
+	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, scopes, numbers);
 	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
 	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, report);
+	err = err ? err : recording_put_figures(out, t->id, &t->figures, s, numbers);
 	err = err ? err : snapshot_put(&out->chunk.body, t, s, numbers);
 	if (!err && (s->exited || s->execed || s->window))
 		written_target_forget(targets, t);
@@ -156,6 +175,8 @@ static int snapshot_take(struct recording_in *in, struct wire_reader message, st
 			*verdict = f.body;
 		else if (f.field == SNAPSHOT_GROWN_WHERE && f.type == WIRE_BYTES)
 			err = snapshot_take_where(s, &f.body);
+		else if (f.field == SNAPSHOT_FIGURES && f.type == WIRE_VARINT)
+			s->figures_kept = figures_of_bits(f.number);
 		else if (f.field == SNAPSHOT_FLAGS && f.type == WIRE_VARINT)
 			snapshot_set_flags(s, f.number);
 		else
@@ -163,7 +184,9 @@ static int snapshot_take(struct recording_in *in, struct wire_reader message, st
 	}
 	if (err)
 		return err == -ENOMEM ? err : recording_refuse(in, "losses cannot be read");
-	return got < 0 ? recording_refuse(in, "a snapshot cannot be read") : 0;
+	return got < 0 || !(s->peak.captured_error >= 0)
+		       ? recording_refuse(in, "a snapshot cannot be read")
+		       : 0;
 }
 
 int recording_take_snapshot(struct recording_in *in, struct read_target *t,
@@ -180,6 +203,10 @@ int recording_take_snapshot(struct recording_in *in, struct read_target *t,
 		if (err == -EBADMSG)
 			recording_refuse(in, "a verdict cannot be read");
 	}
+	if (!err)
+		err = recording_fill_figures(&t->figures, s);
+	if (!err && s->scoped)
+		err = scopes_list_copy(&s->scopes, &t->scopes);
 	if (!err && s->frees_checked)
 		err = recording_fill_bad_frees(in, &t->bad_frees, s);
 	if (err) {

@@ -13,6 +13,7 @@
 
 #include "user/model/id_map.h"
 #include "user/recording/recording_bad_free.h"
+#include "user/recording/recording_figures.h"
 #include "user/recording/recording_names.h"
 #include "user/recording/recording_rows.h"
 #include "user/recording/recording_verdict.h"
@@ -26,6 +27,8 @@ struct written_target {
 	struct written_rows rows;
 	struct recorded_notes notes;
 	struct recorded_bad_frees bad_frees;
+	struct recorded_figures figures;
+	struct scopes_list scopes;
 };
 
 struct written_targets {
@@ -55,6 +58,8 @@ struct read_target {
 	struct read_rows rows;
 	struct recorded_notes notes;
 	struct recorded_bad_frees bad_frees;
+	struct recorded_figures figures;
+	struct scopes_list scopes;
 };
 
 struct read_targets {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,21 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/kernel/privilege.h"
+
+/* By directory and name as they were found: what the path leads to later may be somebody else's. */
+struct caller_file_kept {
+	int directory; /* O_PATH */
+	char *name, *old;
+	struct stat st;	    /* of the kept file */
+	struct stat before; /* of FILE.old of before, if `exchanged`: in FILE's place now */
+	struct stat now;    /* of what is in its place, once that is known; st_ino 0: nothing */
+	bool exchanged;
+};
+
+static bool caller_file_same(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
 
 FILE *caller_file_open(const char *path, const char *mode)
 {
@@ -65,9 +81,11 @@ static int caller_file_flags(int directory, const char *name, char reason[static
 		      (unsigned)st.st_uid);
 }
 
-static int caller_file_create_at(const char *path, bool secret, char reason[static REASON_MAX])
+static int caller_file_create_at(const char *path, bool secret, int more_flags,
+				 const struct caller_file_kept *kept,
+				 char reason[static REASON_MAX])
 {
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
+	int flags = more_flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
 	_cleanup_close_ int directory = -1;
 	const mode_t mode = secret ? 0600 : 0666;
 	const char *name;
@@ -79,19 +97,195 @@ static int caller_file_create_at(const char *path, bool secret, char reason[stat
 	err = caller_file_flags(directory, name, reason, &flags);
 	if (err)
 		return err;
+	if (kept) {
+		flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
+		flags |= kept->exchanged ? 0 : O_CREAT | O_EXCL;
+		fd = openat(kept->directory, kept->name, flags, 0600);
+		return fd < 0 ? -errno : fd;
+	}
 	/* An empty name is a directory's, and the path says which. */
 	fd = *name ? openat(directory, name, flags, mode) : open(path, flags, mode);
 	return fd < 0 ? -errno : fd;
 }
 
-FILE *caller_file_create(const char *path, bool secret)
+/* What the path leads to, by its directory and name: -errno, or what caller_file_directory() gives. */
+static int caller_file_resolve(const char *path, char **resolved, const char **name)
+{
+	*name = path;
+	*resolved = realpath(path, NULL);
+	return *resolved ? caller_file_directory(*resolved, name) : -errno;
+}
+
+/* Another regular file of the same owner, which can take FILE's place and be taken back. */
+static bool caller_file_can_exchange(const struct stat *other, const struct stat *st)
+{
+	return S_ISREG(other->st_mode) && other->st_uid == st->st_uid && other->st_nlink == 1;
+}
+
+/* FILE.old, and the same with FILE where both exist. What is there and cannot be put back stays. */
+static int caller_file_keep_moved(struct caller_file_kept *kept)
+{
+	const int at = kept->directory;
+
+	if (!fstatat(at, kept->old, &kept->before, AT_SYMLINK_NOFOLLOW)) {
+		if (!caller_file_can_exchange(&kept->before, &kept->st))
+			return -EEXIST;
+		kept->exchanged = true;
+		kept->now = kept->before;
+		return renameat2(at, kept->name, at, kept->old, RENAME_EXCHANGE) ? -errno : 0;
+	}
+	if (errno != ENOENT)
+		return -errno;
+	if (!renameat2(at, kept->name, at, kept->old, RENAME_NOREPLACE))
+		return 0;
+	/* Not every file system has flags. */
+	return errno != EINVAL || renameat(at, kept->name, at, kept->old) ? -errno : 0;
+}
+
+/* 1: kept; 0: there is nothing to keep. */
+static int caller_file_keep_at(const char *path, char reason[static REASON_MAX],
+			       struct caller_file_kept *kept)
+{
+	_cleanup_free_ char *resolved = NULL;
+	_cleanup_close_ int given = -1;
+	const char *name;
+	int flags = 0, err;
+
+	given = caller_file_directory(path, &name);
+	if (given < 0)
+		return given;
+	/* A stranger's link, or file, is refused where it is opened. */
+	err = *name ? caller_file_flags(given, name, reason, &flags) : -EISDIR;
+	if (err)
+		return err;
+	kept->directory = caller_file_resolve(path, &resolved, &name);
+	if (kept->directory < 0)
+		return kept->directory == -ENOENT ? 0 : kept->directory;
+	if (fstatat(kept->directory, name, &kept->st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (!S_ISREG(kept->st.st_mode) || !kept->st.st_size)
+		return 0;
+	kept->name = strdup(name);
+	if (!kept->name || asprintf(&kept->old, "%s.old", name) < 0) {
+		kept->old = NULL;
+		return -ENOMEM;
+	}
+	return caller_file_keep_moved(kept) ?: 1;
+}
+
+struct caller_file_kept *caller_file_keep(const char *path)
+{
+	struct caller_file_kept *kept = calloc(1, sizeof(*kept));
+	uint64_t lent = privilege_as_caller();
+	char reason[REASON_MAX] = "";
+	int done = -ENOMEM;
+
+	if (kept) {
+		kept->directory = -1;
+		done = caller_file_keep_at(path, reason, kept);
+	}
+	privilege_back(lent);
+	if (done > 0)
+		return kept;
+	caller_file_kept_free(kept);
+	/* What must not be opened for writing is refused there, in better words. */
+	if (done < 0 && !*reason && done != -ENOENT && done != -EISDIR)
+		log_warn("%s cannot be kept as %s.old (%s): it will be written over", path, path,
+			 done == -EEXIST ? "what is there could not be put back" : strerror(-done));
+	return NULL;
+}
+
+void caller_file_kept_free(struct caller_file_kept *kept)
+{
+	if (!kept)
+		return;
+	if (kept->directory >= 0)
+		close(kept->directory);
+	free(kept->name);
+	free(kept->old);
+	free(kept);
+}
+
+/* Nobody may read, or write, what could not the file that is in its place. */
+static int caller_file_become(int fd, const struct stat *st, bool secret)
+{
+	mode_t mode = st->st_mode & 0777;
+	struct stat now;
+
+	if (fstat(fd, &now))
+		return -errno;
+	if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
+	    fchown(fd, st->st_uid, st->st_gid) && fchown(fd, (uid_t)-1, st->st_gid))
+		mode &= 0707 | (mode & 07) << 3; /* another group: as everybody */
+	if (secret)
+		mode &= 0700;
+	return (now.st_mode & 0777) != mode && fchmod(fd, mode) ? -errno : 0;
+}
+
+/* The file that has been opened is to stand where the kept one did. */
+static int caller_file_replace(struct caller_file_kept *kept, int fd, bool secret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	/* Something else has come there, and somebody else's it may be: its mode stays as it is. */
+	if (!S_ISREG(st.st_mode) || (kept->exchanged && !caller_file_same(&st, &kept->now)))
+		return 0;
+	kept->now = st;
+	return caller_file_become(fd, &kept->st, secret);
+}
+
+static int caller_file_put_back_at(const struct caller_file_kept *kept)
+{
+	const int at = kept->directory;
+	struct stat st;
+
+	if (fstatat(at, kept->old, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (!caller_file_same(&st, &kept->st))
+		return -ESTALE;
+	if (fstatat(at, kept->name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (errno != ENOENT)
+			return -errno;
+		if (!renameat2(at, kept->old, at, kept->name, RENAME_NOREPLACE))
+			return 0;
+		return errno != EINVAL || renameat(at, kept->old, at, kept->name) ? -errno : 0;
+	}
+	if (!caller_file_same(&st, &kept->now))
+		return -ESTALE;
+	if (!kept->exchanged)
+		return renameat(at, kept->old, at, kept->name) ? -errno : 0;
+	return renameat2(at, kept->name, at, kept->old, RENAME_EXCHANGE) ? -errno : 0;
+}
+
+void caller_file_put_back(const char *path, const struct caller_file_kept *kept, FILE *file)
+{
+	uint64_t lent = privilege_as_caller();
+	struct stat st;
+	int err;
+
+	if (kept->exchanged && file && !fstat(fileno(file), &st) &&
+	    caller_file_same(&st, &kept->before))
+		caller_file_become(fileno(file), &kept->before, false);
+	err = caller_file_put_back_at(kept);
+	privilege_back(lent);
+	/* The right to rename may have gone with other privileges. */
+	if (err)
+		log_info("what %s held is in %s.old now", path, path);
+}
+
+static FILE *caller_file_make(const char *path, bool secret, int flags,
+			      struct caller_file_kept *kept)
 {
 	uint64_t lent = privilege_as_caller();
 	char reason[REASON_MAX] = "";
-	int fd = caller_file_create_at(path, secret, reason);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-	int err = fd < 0 ? -fd : errno;
+	int fd = caller_file_create_at(path, secret, flags, kept, reason);
+	int err = fd < 0 ? -fd : kept ? -caller_file_replace(kept, fd, secret) : 0;
+	FILE *file = err ? NULL : fdopen(fd, "w");
 
+	if (!err && !file)
+		err = errno;
 	privilege_back(lent);
 	if (file)
 		return file;
@@ -100,6 +294,16 @@ FILE *caller_file_create(const char *path, bool secret)
 	log_error("cannot open %s for writing: %s", path, *reason ? reason : strerror(err));
 	errno = err;
 	return NULL;
+}
+
+FILE *caller_file_create(const char *path, bool secret, struct caller_file_kept *kept)
+{
+	return caller_file_make(path, secret, 0, kept);
+}
+
+FILE *caller_file_create_new(const char *path, bool secret)
+{
+	return caller_file_make(path, secret, O_EXCL, NULL);
 }
 
 int caller_file_empty(FILE *file, bool secret)

@@ -15,9 +15,27 @@ FILE *caller_file_open(const char *path, const char *mode);
  * until caller_file_empty(). In a directory where everybody may make files and nobody remove
  * another's (/tmp), a link, FIFO or file that belongs to neither us nor the directory's owner is
  * refused, whatever the system's fs.protected_symlinks, fs.protected_fifos and fs.protected_regular
- * say. NULL with errno; the reason is logged.
+ * say. `kept`: what caller_file_keep() gave, whose mode and owner the file then has as far as we may
+ * give them; NULL: none. NULL with errno; the reason is logged.
  */
-FILE *caller_file_create(const char *path, bool secret);
+struct caller_file_kept;
+FILE *caller_file_create(const char *path, bool secret, struct caller_file_kept *kept);
+
+/* The same of a name that nobody has given us: whatever is there already, a link included, is refused. */
+FILE *caller_file_create_new(const char *path, bool secret);
+
+/*
+ * Keeps a regular file that is not empty as PATH.old, by the caller's own rights, in place of what
+ * was kept so before; a PATH.old that could not be put back (a link, another owner's) stays, and
+ * nothing is kept. Until caller_file_empty() nothing is lost: caller_file_put_back() undoes it,
+ * PATH.old of before included, unless something else has come to either name. A link is followed,
+ * and what it leads to kept beside that. NULL: not kept; a failure is logged. The caller frees it.
+ */
+struct caller_file_kept *caller_file_keep(const char *path);
+void caller_file_kept_free(struct caller_file_kept *kept); /* NULL is fine */
+
+/* `file`: what caller_file_create() gave, still open, or NULL. A failure is logged. */
+void caller_file_put_back(const char *path, const struct caller_file_kept *kept, FILE *file);
 
 /*
  * Drops what was in the file before, now that something is to be written; what is no regular file

@@ -81,7 +81,7 @@ void interruptible_end(void)
 		syscall(SYS_rt_sigqueueinfo, getpid(), (int)kept, &kept_info);
 }
 
-FILE *interruptible_create(const char *path, bool secret)
+FILE *interruptible_create(const char *path, bool secret, struct caller_file_kept *kept)
 {
 	bool blocked;
 	sigset_t mask;
@@ -91,7 +91,7 @@ FILE *interruptible_create(const char *path, bool secret)
 	blocked = interruptible_are_blocked(&mask);
 	if (blocked)
 		interruptible_unblock();
-	file = caller_file_create(path, secret);
+	file = caller_file_create(path, secret, kept);
 	err = errno;
 	if (blocked)
 		sigprocmask(SIG_SETMASK, &mask, NULL);

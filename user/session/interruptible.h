@@ -18,6 +18,7 @@ void interruptible_begin(void);
 void interruptible_end(void);
 
 /* caller_file_create(), in which the first signal ends us: a FIFO may have no reader. */
-FILE *interruptible_create(const char *path, bool secret);
+struct caller_file_kept;
+FILE *interruptible_create(const char *path, bool secret, struct caller_file_kept *kept);
 
 #endif

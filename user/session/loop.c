@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 
+#include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/session/loop.h"
 #include "user/session/loop_events.h"
+#include "user/session/selection.h"
 
 struct loop {
 	struct session *session;
@@ -16,7 +20,35 @@ struct loop {
 	int child_status;
 	uint64_t snapshots;
 	bool child_ended, stop;
+	struct selection *selection; /* NULL: none */
+	uint64_t end_ns, scan_ns; /* when to stop, and to look for processes; UINT64_MAX: never */
 };
+
+#define LOOP_SCAN_NS NS_PER_S
+
+static int loop_add(void *ctx, pid_t pid)
+{
+	const struct loop *loop = ctx;
+
+	return trace_add_process(session_trace(loop->session), pid);
+}
+
+/* What is due by the clock. Returns how long to wait for events, for poll(2). */
+static int loop_on_time(struct loop *loop)
+{
+	uint64_t now = monotonic_ns(), next;
+
+	if (now >= loop->end_ns)
+		loop->stop = true;
+	if (now >= loop->scan_ns) {
+		/* Logged; processes may be found the next time. */
+		selection_scan(loop->selection, loop_add, loop, NULL);
+		now = monotonic_ns();
+		loop->scan_ns = now + LOOP_SCAN_NS;
+	}
+	next = loop->end_ns < loop->scan_ns ? loop->end_ns : loop->scan_ns;
+	return clock_wait_ms(next);
+}
 
 static void loop_reap(struct loop *loop)
 {
@@ -92,9 +124,11 @@ static int loop_turn(struct loop *loop, const struct loop_events *events)
 		{.fd = events->signals, .events = POLLIN},
 		{.fd = events->timer, .events = POLLIN},
 	};
-	int err;
+	int err, wait_ms = loop_on_time(loop);
 
-	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+	if (loop->stop)
+		return 0;
+	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	/* Events first: what a report tells has happened before it. */
 	err = trace_process(trace);
@@ -109,14 +143,25 @@ static bool loop_finished(const struct loop *loop)
 {
 	if (loop->stop || loop->child_ended)
 		return true;
+	/* Others may come. */
+	if (loop->selection)
+		return false;
 	return !loop->child && trace_target_count(session_trace(loop->session)) == 0;
 }
 
-int loop_run(struct session *session, const struct watch_config *config, pid_t child,
-	     int *child_status)
+int loop_run(struct session *session, const struct watch_config *config,
+	     struct selection *selection, pid_t child, int *child_status)
 {
-	struct loop loop = {.session = session, .config = config, .child = child};
+	struct loop loop = {
+		.session = session,
+		.config = config,
+		.child = child,
+		.selection = selection,
+		.end_ns = clock_end_ns(config->pace.duration_ns),
+		.scan_ns = selection ? monotonic_ns() + LOOP_SCAN_NS : UINT64_MAX,
+	};
 	struct loop_events events;
+	char why[32] = "--duration";
 	int err = loop_events_open(config->pace.interval_ns, &events);
 
 	while (!err && !loop_finished(&loop))
@@ -129,6 +174,11 @@ int loop_run(struct session *session, const struct watch_config *config, pid_t c
 	if (!err && loop.child_ended && trace_target_count(session_trace(session)))
 		log_info("the command has ended; what it started and left running is not traced "
 			 "any further");
+	if (monotonic_ns() < loop.end_ns)
+		snprintf(why, sizeof(why), "-n %" PRIu64, config->pace.count);
+	if (!err && loop.child)
+		log_info("%s is reached: %s (PID %d) runs on, and is not traced any further", why,
+			 config->argv[0], (int)loop.child);
 	loop_events_close(&events);
 	*child_status = loop.child_status;
 	return err;

@@ -5,14 +5,16 @@
 
 #include <sys/types.h>
 
+#include "user/session/selection.h"
 #include "user/session/session.h"
 
 /*
  * Runs until the count is reached, every target has ended, or a signal asks to stop; prints the
  * last snapshots. `child` is the command that we started (0: none): its end ends the loop, signals
- * go to it, and *child_status is its wait status. 0 or -errno, logged.
+ * go to it, and *child_status is its wait status. With a selection (NULL: none) what comes to match
+ * is traced too, and the end of all targets is none. 0 or -errno, logged.
  */
-int loop_run(struct session *session, const struct watch_config *config, pid_t child,
-	     int *child_status);
+int loop_run(struct session *session, const struct watch_config *config,
+	     struct selection *selection, pid_t child, int *child_status);
 
 #endif

@@ -167,6 +167,8 @@ int moment_read(struct moment *m, const char *path, const struct replay_config *
 	if (!err && got >= 0)
 		err = moment_turn_inspections(m);
 	moment_drop_execed(m);
+	if (!err && got >= 0)
+		source_recording_say_beyond(m->recording, option, time);
 	if (!err)
 		moment_say_found(m, option, time);
 	return err ? err : got;

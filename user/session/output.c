@@ -18,20 +18,37 @@ struct output {
 	const struct exporter_format *format;
 	const char *path; /* NULL: standard output */
 	FILE *file;
-	bool secret;
-	struct exporter *exporter; /* NULL: nothing has been written yet */
+	bool secret, viewed;
+	bool begun;
+	bool in_round;			   /* output_round() */
+	struct caller_file_kept *kept_old; /* what path held is at path.old; NULL: it is not */
+	struct exporter *exporter;	   /* NULL: nothing has been written yet */
 	struct export_options options;
 	char *kept; /* what output_kept() is to write; NULL: nothing */
 	size_t kept_len;
 	int error;
 };
 
+/* Around what a slow reader may keep waiting. */
+static void output_wait_begins(const struct output *output)
+{
+	if (!output->viewed)
+		interruptible_begin();
+}
+
+static void output_wait_ends(const struct output *output)
+{
+	if (!output->viewed)
+		interruptible_end();
+}
+
 static enum export_value output_value_of(enum rank_by sort)
 {
 	static const enum export_value values[] = {
 		[RANK_LIVE] = EXPORT_LIVE_BYTES,    [RANK_ALLOC] = EXPORT_ALLOC_BYTES,
 		[RANK_GROWTH] = EXPORT_GROWTH,	    [RANK_COUNT] = EXPORT_LIVE_COUNT,
-		[RANK_SUSPECT] = EXPORT_LOST_BYTES,
+		[RANK_SUSPECT] = EXPORT_LOST_BYTES, [RANK_AGE] = EXPORT_LIVE_BYTES,
+		[RANK_RATE] = EXPORT_ALLOC_BYTES,
 	};
 
 	return values[sort];
@@ -50,6 +67,21 @@ static bool output_utf8_wanted(void)
 	return false;
 }
 
+/* Escapes mean nothing to a dumb terminal (terminfo's "dumb"), as inside editors and logs. */
+static bool output_terminal_dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return term && !strcmp(term, "dumb");
+}
+
+size_t output_width(FILE *file)
+{
+	struct winsize size;
+
+	return isatty(fileno(file)) && !ioctl(fileno(file), TIOCGWINSZ, &size) ? size.ws_col : 0;
+}
+
 static void output_choose_options(struct output *output, const struct show_config *o,
 				  bool leak_only, uint64_t older_ns, bool live)
 {
@@ -57,25 +89,33 @@ static void output_choose_options(struct output *output, const struct show_confi
 		.show_older = older_ns != 0,
 		.older_ns = older_ns,
 		.verbose = o->verbose,
+		.brief = o->brief,
 		.leak_only = leak_only,
 		.suppressions = o->gen_suppressions,
 		.value = output_value_of(o->sort),
 		.utf8 = output_utf8_wanted(),
 	};
 	int fd = fileno(output->file);
-	struct winsize size;
 	struct stat st;
 
 	e.rewrite = live && output->path && !fstat(fd, &st) && S_ISREG(st.st_mode);
 	if (isatty(fd)) {
 		const char *no_color = getenv("NO_COLOR");
 
-		e.redraw = live;
-		e.color = !no_color || !*no_color;
-		if (ioctl(fd, TIOCGWINSZ, &size) == 0)
-			e.width = size.ws_col;
+		e.redraw = live && !output_terminal_dumb();
+		e.color = (!no_color || !*no_color) && !output_terminal_dumb();
+		e.width = output_width(output->file);
 	}
 	output->options = e;
+}
+
+static FILE *output_create(const struct output *output)
+{
+	if (!output->path)
+		return stdout;
+	return output->viewed
+		       ? caller_file_create_new(output->path, output->secret)
+		       : interruptible_create(output->path, output->secret, output->kept_old);
 }
 
 int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
@@ -88,7 +128,10 @@ int output_open(const struct show_config *config, bool leak_only, uint64_t older
 	output->format = config->format;
 	output->path = config->output;
 	output->secret = secret;
-	output->file = output->path ? interruptible_create(output->path, secret) : stdout;
+	output->viewed = config->viewed;
+	if (config->format->keeps_old && output->path && !output->viewed)
+		output->kept_old = caller_file_keep(output->path);
+	output->file = output_create(output);
 	if (!output->file) {
 		int err = -errno;
 
@@ -124,12 +167,33 @@ int output_begin(struct output *output)
 
 	if (err || output->exporter)
 		return err;
+	output->begun = true;
 	if (output->path)
 		err = caller_file_empty(output->file, output->secret);
 	if (err)
 		return output_fail(output, err);
+	if (output->kept_old)
+		log_info("what %s held is kept as %s.old", output->path, output->path);
 	output->exporter = output->format->open(output->file, &output->options);
-	return output->exporter ? 0 : output_fail(output, -ENOMEM);
+	if (!output->exporter)
+		return output_fail(output, -ENOMEM);
+	if (output->in_round && output->format->round)
+		err = output->format->round(output->exporter, true);
+	return err ? output_fail(output, err) : 0;
+}
+
+/* A round in which nothing is shown begins no output. */
+int output_round(struct output *output, bool begins)
+{
+	int err = output->error;
+
+	output->in_round = begins;
+	if (err || !output->exporter || !output->format->round)
+		return err;
+	output_wait_begins(output);
+	err = output->format->round(output->exporter, begins);
+	output_wait_ends(output);
+	return err ? output_fail(output, err) : 0;
 }
 
 int output_error(const struct output *output)
@@ -144,9 +208,9 @@ int output_report(struct output *output, const struct report *report,
 
 	if (err)
 		return err;
-	interruptible_begin();
+	output_wait_begins(output);
 	err = output->format->snapshot(output->exporter, report, shown, shown_count);
-	interruptible_end();
+	output_wait_ends(output);
 	return err ? output_fail(output, err) : 0;
 }
 
@@ -156,9 +220,9 @@ int output_survey(struct output *output, const struct survey_report *report)
 
 	if (err)
 		return err;
-	interruptible_begin();
+	output_wait_begins(output);
 	err = output->format->survey(output->exporter, report);
-	interruptible_end();
+	output_wait_ends(output);
 	return err ? output_fail(output, err) : 0;
 }
 
@@ -168,9 +232,9 @@ int output_inspection(struct output *output, const struct inspection *inspection
 
 	if (err)
 		return err;
-	interruptible_begin();
+	output_wait_begins(output);
 	err = output->format->inspection(output->exporter, inspection, top);
-	interruptible_end();
+	output_wait_ends(output);
 	return err ? output_fail(output, err) : 0;
 }
 
@@ -214,12 +278,12 @@ int output_kept(struct output *output)
 
 	if (err || !output->kept)
 		return err;
-	interruptible_begin();
+	output_wait_begins(output);
 	errno = 0;
 	if (fwrite(output->kept, 1, output->kept_len, output->file) != output->kept_len ||
 	    fflush(output->file))
 		err = errno ? -errno : -EIO;
-	interruptible_end();
+	output_wait_ends(output);
 	return err ? output_fail(output, err) : 0;
 }
 
@@ -229,16 +293,19 @@ int output_close(struct output *output)
 
 	if (!output)
 		return 0;
-	interruptible_begin();
+	output_wait_begins(output);
 	if (output->exporter) {
 		err = output->format->close(output->exporter);
 		if (err)
 			output_fail(output, err);
 	}
+	if (output->kept_old && !output->begun)
+		caller_file_put_back(output->path, output->kept_old, output->file);
 	if (output->path && output->file && fclose(output->file))
 		output_fail(output, -errno);
-	interruptible_end();
+	output_wait_ends(output);
 	err = output->error;
+	caller_file_kept_free(output->kept_old);
 	free(output->kept);
 	free(output);
 	return err;

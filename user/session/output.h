@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "user/session/session_config.h"
 #include "user/export/export.h"
@@ -21,6 +22,9 @@ struct output;
 int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
 		bool secret, struct output **out);
 
+/* Columns of the terminal that the file is; 0: it is none, or does not know. */
+size_t output_width(FILE *file);
+
 /*
  * From now on the output is what this run makes of it, if only an empty document. 0, or the first
  * failure.
@@ -33,6 +37,12 @@ int output_begin(struct output *output);
  */
 int output_report(struct output *output, const struct report *report,
 		  const struct stack *const *shown, size_t shown_count);
+
+/*
+ * The reports until the next call are of one time, or (not `begins`) have all come: struct
+ * exporter_format's round(). 0 or the first failure, as above.
+ */
+int output_round(struct output *output, bool begins);
 
 /* The same of a survey, for a format that has them. */
 int output_survey(struct output *output, const struct survey_report *report);

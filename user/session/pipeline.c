@@ -165,11 +165,26 @@ static void pipeline_note_time(struct pipeline *p, uint64_t time_ns)
 		p->shown_last_ns = time_ns;
 }
 
+static size_t pipeline_rank_report(struct kept *kept, struct report *r, enum rank_by sort,
+				   const struct stack **top, size_t room, size_t *all)
+{
+	if (sort == RANK_GROWTH)
+		stack_trends_judge_all(kept->trends, r);
+	return rank_top_of(r, sort, top, room, all);
+}
+
+static int pipeline_describe_stack(struct pipeline *p, struct kept *kept, struct report *r,
+				   const struct stack *stack)
+{
+	stack_trends_judge(kept->trends, r, stack);
+	return pipeline_name(p, r, stack);
+}
+
 /* Ranks, names and prints: a report of which is known what is suppressed. */
 static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *r)
 {
 	const struct show_config *show = p->config.show;
-	size_t count = r->snapshot->stack_count, n = 0;
+	size_t count = r->snapshot->stack_count, n = 0, all;
 	size_t room = show->top < count ? show->top : count;
 	_cleanup_free_ const struct stack **top = calloc(room + 1, sizeof(struct stack *));
 	int err = top ? 0 : -ENOMEM;
@@ -179,14 +194,10 @@ static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *
 	if (!err && show->format->wants_all) {
 		err = pipeline_name_all(p, r);
 	} else if (!err) {
-		if (show->sort == RANK_GROWTH)
-			stack_trends_judge_all(kept->trends, r);
-		n = rank_top(r, show->sort, top, room);
+		n = pipeline_rank_report(kept, r, show->sort, top, room, &all);
 	}
-	for (size_t i = 0; !err && i < n; i++) {
-		stack_trends_judge(kept->trends, r, top[i]);
-		err = pipeline_name(p, r, top[i]);
-	}
+	for (size_t i = 0; !err && i < n; i++)
+		err = pipeline_describe_stack(p, kept, r, top[i]);
 	return err ? output_fail(p->output, err) : output_report(p->output, r, top, n);
 }
 
@@ -203,7 +214,7 @@ static int pipeline_report(struct pipeline *p, struct kept *kept, struct report 
 		return 0;
 	pipeline_suppress_stacks(p, r);
 	pipeline_suppress_bad_frees(p, r);
-	return pipeline_print(p, kept, r);
+	return p->config.viewed ? 0 : pipeline_print(p, kept, r);
 }
 
 /* Formats that take every stack show no trends. */
@@ -323,7 +334,7 @@ static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct re
 		kept_push(kept, now);
 	else
 		kept_replace(kept, now);
-	if (kept->ended && !kept->to_show)
+	if (kept->ended && !kept->to_show && !p->config.viewed)
 		kept_replace(kept, NULL);
 	return err;
 }
@@ -366,8 +377,10 @@ int pipeline_finish(struct pipeline *p)
 {
 	if (p->merged && !output_error(p->output))
 		pipeline_finish_round(p);
+	output_round(p->output, true);
 	pipeline_show_kept(p, p->processes);
-	return pipeline_show_kept(p, p->programs);
+	pipeline_show_kept(p, p->programs);
+	return output_round(p->output, false);
 }
 
 bool pipeline_has_last(const struct pipeline *p, uint32_t target_id)
@@ -383,6 +396,37 @@ void pipeline_forget(struct pipeline *p, uint32_t target_id)
 
 	if (kept)
 		kept_forget(&p->processes, kept);
+}
+
+struct report *pipeline_last(struct pipeline *p, uint32_t target_id)
+{
+	const struct kept *kept = kept_find(p->processes, target_id);
+
+	return kept ? kept->last : NULL;
+}
+
+size_t pipeline_rank(struct pipeline *p, uint32_t target_id, enum rank_by sort,
+		     const struct stack **top, size_t room, size_t *all)
+{
+	struct kept *kept = kept_find(p->processes, target_id);
+
+	*all = 0;
+	return kept && kept->last ? pipeline_rank_report(kept, kept->last, sort, top, room, all)
+				  : 0;
+}
+
+int pipeline_describe(struct pipeline *p, uint32_t target_id, const struct stack *stack)
+{
+	struct kept *kept = kept_find(p->processes, target_id);
+
+	return kept && kept->last ? pipeline_describe_stack(p, kept, kept->last, stack) : 0;
+}
+
+int pipeline_describe_all(struct pipeline *p, uint32_t target_id)
+{
+	struct kept *kept = kept_find(p->processes, target_id);
+
+	return kept && kept->last ? pipeline_name_all(p, kept->last) : 0;
 }
 
 int pipeline_error(const struct pipeline *p)

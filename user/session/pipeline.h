@@ -24,6 +24,7 @@ struct pipeline_config {
 	bool verdict;	   /* --verdict was given: the outcome is about lost blocks */
 	bool outcome;	   /* --error-exitcode was given: there is to be an outcome */
 	bool last_only;	   /* of each target, the last snapshot; pipeline_finish() shows it */
+	bool viewed;	   /* somebody looks at reports himself: pipeline_last() has them */
 };
 
 /* Reads the suppressions and opens the output. 0 and *out (pipeline_free), or -errno, logged. */
@@ -57,6 +58,22 @@ bool pipeline_has_last(const struct pipeline *pipeline, uint32_t target_id);
 
 /* Nothing comes of this target any more. */
 void pipeline_forget(struct pipeline *pipeline, uint32_t target_id);
+
+/*
+ * For who looks at reports himself (config.viewed): the last one of a target, also when it has ended, until
+ * pipeline_forget() or its next snapshot; NULL: there is none. He may set notes.unwanted.
+ */
+struct report *pipeline_last(struct pipeline *pipeline, uint32_t target_id);
+
+/* rank_top_of() it, in any order. */
+size_t pipeline_rank(struct pipeline *pipeline, uint32_t target_id, enum rank_by sort,
+		     const struct stack **top, size_t room, size_t *all);
+
+/* Sees to a stack's names, and its trend. 0 or -ENOMEM, not logged. */
+int pipeline_describe(struct pipeline *pipeline, uint32_t target_id, const struct stack *stack);
+
+/* Sees to the names of all that it has. 0 or -ENOMEM, not logged. */
+int pipeline_describe_all(struct pipeline *pipeline, uint32_t target_id);
 
 int pipeline_error(const struct pipeline *pipeline);	  /* 0, or the first failure */
 uint64_t pipeline_shown(const struct pipeline *pipeline); /* how many snapshots have been */

@@ -8,8 +8,8 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/proc.h"
 #include "user/session/looks.h"
-#include "user/session/pipeline.h"
 #include "user/session/source_trace.h"
 
 /* So many processes without an allocator are named. */
@@ -26,9 +26,13 @@ struct session {
 	struct looks *looks; /* --inspect: by target */
 	struct alloc_fn *custom;
 	size_t custom_count;
+	struct scope_spec *scopes;
+	size_t scope_count;
 	pid_t command;	       /* 0: none */
 	size_t untraced_count; /* processes without an allocator that have been named */
 	bool untraced_command;
+	bool attached;	   /* to some process */
+	bool own_told;	   /* which of custom are nowhere */
 	bool short_stacks; /* this kernel has frame pointers only; said once something is traced */
 };
 
@@ -42,6 +46,8 @@ static void session_show_inspection(struct session *s, uint32_t target_id, struc
 
 	if (err)
 		output_fail(output, err);
+	else if (s->config->viewer)
+		s->config->viewer->inspected(s->config->viewer->ctx, now);
 	else
 		output_inspection(output, now, show->top);
 	if (looks)
@@ -73,6 +79,9 @@ static void session_on_attached(void *ctx, struct target *target)
 		log_warn("stacks are walked by frame pointers on this kernel (5.15 and newer use "
 			 "unwind tables): where the code keeps none, callers are missing");
 	s->short_stacks = false;
+	s->attached = true;
+	if (s->config->viewer)
+		s->config->viewer->attached(s->config->viewer->ctx, target);
 	log_info("attached to %d (%s)%s", target_pid(target), target_comm(target),
 		 target_tells(target)
 			 ? ", which samples its allocations itself (otel_memory); "
@@ -93,7 +102,10 @@ static void session_on_ended(void *ctx, struct target *target)
 
 	if (!pipeline_has_last(s->pipeline, number))
 		session_take(s, target, &(struct source_occasion){0});
-	pipeline_forget(s->pipeline, number);
+	if (s->config->viewer)
+		s->config->viewer->ended(s->config->viewer->ctx, target);
+	else
+		pipeline_forget(s->pipeline, number);
 	looks_forget(&s->looks, number);
 }
 
@@ -141,14 +153,41 @@ static void session_round_take(void *ctx, struct target *target)
 	session_take(round->session, target, &round->why);
 }
 
+/* Libraries may come late, but by the first report most are there: what is nowhere is a slip. */
+static void session_tell_own(struct session *s)
+{
+	const struct trace_config *o = &s->config->trace;
+	uint64_t found = trace_own_functions(s->trace);
+
+	if (s->own_told || !s->attached)
+		return;
+	s->own_told = true;
+	for (size_t i = 0; i < s->custom_count && i < 64; i++) {
+		bool allocates = i < o->alloc_fns.count;
+
+		if (found & 1ULL << i)
+			continue;
+		log_warn("%s %s: nothing that is mapped so far defines a function of that name, so "
+			 "no call of it is traced; `nm -C` of the program or library shows how it "
+			 "is called there",
+			 allocates ? "--alloc-fn" : "--free-fn",
+			 allocates ? o->alloc_fns.items[i]
+				   : o->free_fns.items[i - o->alloc_fns.count]);
+	}
+}
+
 static int session_round(struct session *s, struct source_occasion why)
 {
 	struct session_round round = {s, why};
+	int err;
 
+	session_tell_own(s);
 	trace_tell_untraced(s->trace, why.final ? 0 : UNTRACED_NS);
 	source_trace_begin_round(&s->source);
+	output_round(pipeline_output(s->pipeline), true);
 	trace_for_each_target(s->trace, session_round_take, &round);
-	return pipeline_round(s->pipeline, why.final);
+	err = pipeline_round(s->pipeline, why.final);
+	return output_round(pipeline_output(s->pipeline), false) ?: err;
 }
 
 int session_report(struct session *session, bool final)
@@ -163,6 +202,29 @@ int session_report_verdicts(struct session *session)
 	if (merge)
 		log_warn("SIGUSR2: no verdicts with --merge: each is about one process's memory");
 	return session_round(session, (struct source_occasion){.verdict = !merge});
+}
+
+int session_report_inspections(struct session *session)
+{
+	return session_round(session, (struct source_occasion){.verdict = true, .inspect = true});
+}
+
+struct pipeline *session_pipeline(struct session *session)
+{
+	return session->pipeline;
+}
+
+struct trace_needs session_needs(const struct watch_config *config)
+{
+	struct trace_needs needs = {0};
+
+	for (size_t i = 0; i < config->pids.count; i++) {
+		pid_t pid = config->pids.pids[i];
+
+		needs.keepers |= proc_memory_id(pid) != pid;
+		needs.suspend_filters |= proc_has_filter(pid);
+	}
+	return needs;
 }
 
 static int session_parse_custom(struct session *s)
@@ -186,6 +248,21 @@ static int session_parse_custom(struct session *s)
 	return err;
 }
 
+static int session_parse_scopes(struct session *s)
+{
+	const struct string_list *scopes = &s->config->trace.scopes;
+	int err = 0;
+
+	s->scopes = calloc(scopes->count + 1, sizeof(*s->scopes));
+	if (!s->scopes)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < scopes->count; i++) {
+		err = scope_spec_parse(scopes->items[i], &s->scopes[i]);
+		s->scope_count += !err;
+	}
+	return err;
+}
+
 static int session_start_trace(struct session *s)
 {
 	const struct watch_config *o = s->config;
@@ -202,8 +279,10 @@ static int session_start_trace(struct session *s)
 		.sample_bytes = o->sample_bytes,
 		.gate = o->trace.gate || o->trace.attach == ATTACH_GATE,
 		.gate_only = o->trace.attach == ATTACH_GATE,
+		.gate_later = o->viewer && !o->trace.mmap && o->trace.attach != ATTACH_USDT,
 		.frame_pointers = o->trace.frame_pointers,
 		.native_frames = o->trace.native_frames,
+		.ask_runtime = o->trace.ask_runtime,
 		.max_frames = o->trace.depth,
 		.max_live = o->trace.max_live,
 		.max_stacks = o->trace.max_stacks,
@@ -211,13 +290,18 @@ static int session_start_trace(struct session *s)
 		.wait_loaded = true,
 		.copies = o->verdict.by_copy,
 		.check_frees = o->trace.check_frees,
+		.figures = o->trace.figures,
 		.ages = true,
+		.ages_seldom = o->viewer != NULL,
 		.providers = {.object = o->trace.object,
 			      .prefixes = o->trace.symbols_prefixes.items,
 			      .custom = s->custom,
 			      .custom_count = s->custom_count,
 			      .mmap = o->trace.mmap},
 		.symbols = o->symbols,
+		.scopes = s->scopes,
+		.scope_count = s->scope_count,
+		.scope_only = o->trace.scope_only,
 	};
 	int err = trace_options_choose(&t, o->trace.attach);
 
@@ -231,6 +315,8 @@ static int session_start_trace(struct session *s)
 			 "while they are read");
 	if (o->trace.check_frees && !t.check_frees)
 		log_warn("--check-frees: this kernel cannot (6.0 can); frees are not checked");
+	if (figures_any(&o->trace.figures) && !figures_any(&t.figures))
+		log_warn("--lifetimes, --temporary: this kernel cannot (5.15 can)");
 	s->short_stacks = t.old && !o->trace.frame_pointers;
 	log_debug("attaching by %s probes", attach_mode_name(t.attach));
 	return trace_new(&t, &callbacks, &s->trace);
@@ -246,6 +332,7 @@ int session_new(const struct watch_config *config, struct session **out)
 		.verdict = config->verdict.wanted,
 		.secret = config->verdict.contents > 0,
 		.outcome = config->error_exitcode != 0,
+		.viewed = config->viewer != NULL,
 	};
 	struct session *s = calloc(1, sizeof(*s));
 	int err;
@@ -254,7 +341,7 @@ int session_new(const struct watch_config *config, struct session **out)
 		return -ENOMEM;
 	s->config = config;
 	source_trace_init(&s->source, config);
-	err = session_parse_custom(s);
+	err = session_parse_custom(s) ?: session_parse_scopes(s);
 	if (!err)
 		err = pipeline_new(&reports, &s->source.source, &s->pipeline);
 	if (!err)
@@ -281,6 +368,9 @@ int session_free(struct session *session)
 	for (size_t i = 0; i < session->custom_count; i++)
 		alloc_fn_release(&session->custom[i]);
 	free(session->custom);
+	for (size_t i = 0; i < session->scope_count; i++)
+		scope_spec_release(&session->scopes[i]);
+	free(session->scopes);
 	free(session);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/session/pipeline.h"
 #include "user/session/session_config.h"
 #include "user/trace/trace.h"
 
@@ -27,6 +28,15 @@ int session_report(struct session *session, bool final);
 
 /* The same with verdicts, whether --verdict was given or not. */
 int session_report_verdicts(struct session *session);
+
+/* The same with an inspection too; for a viewer. */
+int session_report_inspections(struct session *session);
+
+/* For a viewer: where the reports are. */
+struct pipeline *session_pipeline(struct session *session);
+
+/* What the processes of the config ask for (trace_drop_privileges()). */
+struct trace_needs session_needs(const struct watch_config *config);
 
 /*
  * Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or

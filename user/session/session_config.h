@@ -27,9 +27,18 @@ struct string_list {
 	size_t count;
 };
 
+/* Processes by what they are, those that come later too: all of what is given has to be so. */
+struct select_config {
+	struct string_list names; /* of commands: one of them */
+	const char *cgroup;	  /* path of a control group, with all below it; NULL: any */
+	const char *container;	  /* beginning of an id, or a name; NULL: any */
+	const char *unit;	  /* of systemd; NULL: any */
+};
+
 /* When there are snapshots. */
 struct pace_config {
 	uint64_t interval_ns; /* 0: only the one at the end */
+	uint64_t duration_ns; /* after which to stop; 0: none */
 	uint64_t count;	      /* snapshots after which to stop; 0: until the end */
 };
 
@@ -42,16 +51,20 @@ struct trace_config {
 	bool gate;		 /* where it can be; else probes */
 	bool frame_pointers;	 /* no unwind tables */
 	bool native_frames;	 /* an interpreter's own functions too */
+	bool ask_runtime;	 /* JVMs are asked for perf maps */
 	uint32_t depth;		 /* frames, 2 to ABI_MAX_FRAMES */
 	bool mmap;
 	const char *object; /* -O, NULL: any */
 	struct string_list symbols_prefixes;
 	struct string_list alloc_fns; /* checked with alloc_fn_parse_alloc() */
 	struct string_list free_fns;  /* checked with alloc_fn_parse_free() */
+	struct string_list scopes;    /* checked with scope_spec_parse() */
+	bool scope_only;	      /* what is in none of them is not recorded */
 	enum trace_children children;
-	uint32_t max_live;    /* blocks */
-	uint32_t max_stacks;  /* stacks of all targets together */
-	uint32_t check_frees; /* freed blocks to remember; 0: frees are not checked */
+	uint32_t max_live;	     /* blocks */
+	uint32_t max_stacks;	     /* stacks of all targets together */
+	struct figures_kept figures; /* of each stack, beside its sums */
+	uint32_t check_frees;	     /* freed blocks to remember; 0: frees are not checked */
 };
 
 /* Reachability of what is live: docs/verdicts.md. */
@@ -78,14 +91,31 @@ struct show_config {
 	const char *output; /* a file's path; NULL: standard output */
 	size_t top;
 	enum rank_by sort;
+	bool brief; /* a line for each stack */
 	bool merge; /* one report for all processes of a program */
 	enum suppression_style gen_suppressions;
 	bool verbose;
+	/* for a viewer: in a thread that takes no signals; a file is a new one, of a name that nobody has given */
+	bool viewed;
 };
 
-/* memleakbpf -p, memleakbpf -- COMMAND, record. Watch: pids, no argv. Run: argv, no pids. */
+/*
+ * Who looks at reports himself, and is told when there is something new; all from inside the session's calls. The
+ * session's pipeline has the reports, and prints nothing.
+ */
+struct session_viewer {
+	void *ctx;
+	void (*attached)(void *ctx, struct target *target);
+	/* It has ended (or become another program): the last report is there, its names are until this returns. */
+	void (*ended)(void *ctx, struct target *target);
+	/* What a look at its heap has found; the session's own. */
+	void (*inspected)(void *ctx, const struct inspection *inspection);
+};
+
+/* memleakbpf -p, memleakbpf -- COMMAND, record. Watch: pids or select, no argv. Run: argv alone. */
 struct watch_config {
 	struct pid_list pids;
+	struct select_config select;
 	char *const *argv; /* COMMAND and its arguments, NULL-terminated; NULL: none */
 	struct pace_config pace;
 	struct trace_config trace;
@@ -95,11 +125,13 @@ struct watch_config {
 	int error_exitcode; /* if leaks were found; 0: not given */
 	struct filter_config filter;
 	struct show_config show;
+	const struct session_viewer *viewer; /* NULL: reports are printed */
 };
 
 /* A point of a recording. */
 struct replay_time {
 	bool given;
+	bool peak;     /* --at peak: when each process had most */
 	bool absolute; /* ns since the epoch; false: since the recording's beginning */
 	uint64_t ns;
 };

@@ -10,11 +10,21 @@
 #include "user/base/log.h"
 #include "user/session/caller_file.h"
 
+/* So many processes are named where none of them is wanted. */
+#define SOURCE_PASSED_MAX 8
+
 struct source_recording {
 	struct source source;
 	const struct replay_config *config;
 	FILE *file;
 	struct recording_reader *reader;
+	uint64_t last_ns; /* of all that has been read, shown or not */
+	struct {
+		pid_t pid;
+		char comm[17];
+	} passed[SOURCE_PASSED_MAX]; /* processes that are not wanted, for a message */
+	size_t passed_count;
+	bool wanted_seen, passed_more;
 };
 
 static bool source_recording_is_output(FILE *file, const char *output)
@@ -82,14 +92,48 @@ bool source_recording_wants(const struct replay_config *config, pid_t pid)
 	return !config->pids.count;
 }
 
+static void source_recording_pass(struct source_recording *p, pid_t pid, const char *comm,
+				  size_t comm_size)
+{
+	for (size_t i = 0; i < p->passed_count; i++) {
+		if (p->passed[i].pid == pid)
+			return;
+	}
+	if (p->passed_count == SOURCE_PASSED_MAX) {
+		p->passed_more = true;
+		return;
+	}
+	p->passed[p->passed_count].pid = pid;
+	snprintf(p->passed[p->passed_count].comm, sizeof(p->passed[0].comm), "%.*s", (int)comm_size,
+		 comm);
+	p->passed_count++;
+}
+
+/* Of the item: is it one of the wanted? */
+static bool source_recording_note(struct source_recording *p, const struct recording_item *item)
+{
+	const struct snapshot *s = item->snapshot;
+	const struct inspection *i = item->inspection;
+
+	if (item->time_ns > p->last_ns)
+		p->last_ns = item->time_ns;
+	if (item->survey || source_recording_wants(p->config, s ? s->pid : i->pid)) {
+		p->wanted_seen = true;
+		return true;
+	}
+	if (s)
+		source_recording_pass(p, s->pid, s->comm, sizeof(s->comm));
+	else
+		source_recording_pass(p, i->pid, i->comm, sizeof(i->comm));
+	return false;
+}
+
 int source_recording_next_any(struct source_recording *p, struct recording_item *item)
 {
 	int got;
 
 	while ((got = recording_reader_next(p->reader, item)) > 0) {
-		if (item->survey ||
-		    source_recording_wants(p->config, item->snapshot ? item->snapshot->pid
-								     : item->inspection->pid))
+		if (source_recording_note(p, item))
 			break;
 		snapshot_free(item->snapshot);
 		inspection_free(item->inspection);
@@ -136,6 +180,39 @@ bool source_recording_snapshot_is_late(const struct source_recording *p,
 				       const struct replay_time *time, const struct snapshot *s)
 {
 	return source_recording_is_late(p, time, s->time_ns, s->interval_ns ?: s->elapsed_ns);
+}
+
+bool source_recording_say_beyond(const struct source_recording *p, const char *option,
+				 const struct replay_time *time)
+{
+	uint64_t beginning = recording_reader_beginning(p->reader);
+
+	if (!time->given || !p->last_ns || p->last_ns < beginning ||
+	    source_recording_time(p, time) <= p->last_ns)
+		return false;
+	log_warn("%s: is beyond the recording, which ends at %.3f s", option,
+		 (double)(p->last_ns - beginning) / NS_PER_S);
+	return true;
+}
+
+void source_recording_say_nothing(const struct source_recording *p, const char *path)
+{
+	const struct replay_times *times = &p->config->times;
+	char text[SOURCE_PASSED_MAX * 32] = "";
+	size_t used = 0;
+
+	if (!p->last_ns) {
+		log_warn("%s: no snapshot is in it", path);
+		return;
+	}
+	for (size_t i = 0; i < p->passed_count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d (%s)",
+					 i ? ", " : "", (int)p->passed[i].pid, p->passed[i].comm);
+	if (!p->wanted_seen)
+		log_warn("%s: no snapshot of that process; it has those of %s%s", path, text,
+			 p->passed_more ? " and others" : "");
+	else if (!source_recording_say_beyond(p, "--from", &times->from))
+		log_warn("%s: no snapshot of that time and process", path);
 }
 
 void source_recording_say_found(const struct source_recording *p, const char *option,

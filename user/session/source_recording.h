@@ -57,6 +57,14 @@ bool source_recording_snapshot_is_late(const struct source_recording *recording,
 				       const struct replay_time *time, const struct snapshot *s);
 
 /*
+ * Once all has been read. Says so, with where it ends, if the time lies behind that: true.
+ */
+bool source_recording_say_beyond(const struct source_recording *recording, const char *option,
+				 const struct replay_time *time);
+/* Says why nothing is shown: no such process, no such time, nothing there. */
+void source_recording_say_nothing(const struct source_recording *recording, const char *path);
+
+/*
  * Says, once, which snapshots were found for a time that was given (as `option`): those from `first_ns`
  * to `last_ns`; 0: none.
  */

@@ -19,7 +19,7 @@ void source_trace_init(struct source_trace *source, const struct watch_config *c
 	};
 
 	*source = (struct source_trace){.source = {&ops}, .config = config};
-	if (config->verdict.inspect)
+	if (config->verdict.inspect || config->viewer)
 		source->types = kept_types_new(KEPT_TYPES_MAX);
 }
 
@@ -42,9 +42,11 @@ int source_trace_take(const struct source_trace *s, struct target *target,
 	int err;
 
 	*inspection = NULL;
+	if (!why->leaving)
+		trace_ask_runtime(s->trace, target);
 	if (verdict->wanted || why->verdict) {
 		err = verdict_snapshot(s->trace, target, s->config, s->types, &now,
-				       verdict->inspect ? inspection : NULL);
+				       verdict->inspect || why->inspect ? inspection : NULL);
 	} else {
 		err = trace_snapshot(s->trace, target, &now);
 		if (!err)

@@ -27,12 +27,13 @@ void source_trace_begin_round(const struct source_trace *source);
 /* Why a snapshot is taken. */
 struct source_occasion {
 	bool verdict; /* asked for now, whether --verdict was given or not */
+	bool inspect; /* and an inspection of the same copy, likewise */
 	bool final;   /* the last one of a target that lives on */
 	bool leaving; /* the target is held at its end */
 };
 
 /*
- * A snapshot of the target. 0, *out (snapshot_free), and with --inspect *inspection (inspection_free()), else
+ * A snapshot of the target. 0, *out (snapshot_free), and where it is wanted *inspection (inspection_free()), else
  * NULL; or -errno, logged.
  */
 int source_trace_take(const struct source_trace *source, struct target *target,

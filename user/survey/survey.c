@@ -21,6 +21,7 @@
 #include "user/survey/survey_driller.h"
 #include "user/survey/survey_reader.h"
 #include "user/survey/survey_reporter.h"
+#include "user/survey/survey_scope.h"
 
 #define TICK_MS 100 /* between two looks at the probes' cost */
 
@@ -35,6 +36,7 @@ struct survey_loop {
 	struct output *output;
 	struct output *recording;	/* NULL: not wanted */
 	struct metrics_server *metrics; /* NULL: not wanted */
+	uint64_t end_ns;		/* UINT64_MAX: it has no end */
 	bool stop;
 };
 
@@ -66,9 +68,21 @@ static int survey_write(struct survey_loop *s, bool final)
 	return all ? 0 : output_survey(s->output, &report);
 }
 
+static int survey_show(struct survey_loop *s)
+{
+	const struct survey_viewer *viewer = s->config->viewer;
+	struct survey_report report;
+	int err = survey_reporter_make(s->reporter, SIZE_MAX, SURVEY_FOR_FILES, &report);
+
+	if (err)
+		return log_errno(err, "survey");
+	viewer->look(viewer->ctx, &report);
+	return 0;
+}
+
 static int survey_print(struct survey_loop *s, bool final)
 {
-	int err = survey_write(s, final);
+	int err = s->config->viewer ? survey_show(s) : survey_write(s, final);
 
 	if (err != -EPIPE)
 		return err;
@@ -99,6 +113,21 @@ static int survey_publish(struct survey_loop *s)
 
 /* ---- the loop ----------------------------------------------------------------------------- */
 
+/* A slip in a filter shows nothing, for as long as one looks. At the end it is a failure. */
+static int survey_tell_unmatched(const struct survey_loop *s, bool final)
+{
+	char text[SURVEY_SCOPE_TEXT_MAX];
+
+	if (survey_reporter_matched(s->reporter) || !*survey_scope_text(text, &s->config->scope))
+		return 0;
+	if (!final) {
+		log_warn("no process matches %s; those that come will be shown", text);
+		return 0;
+	}
+	log_error("no process has matched %s", text);
+	return -ESRCH;
+}
+
 static int survey_look(struct survey_loop *s)
 {
 	const struct process_list *list;
@@ -121,7 +150,9 @@ static int survey_look(struct survey_loop *s)
 		s->stop = true;
 		return 0;
 	}
-	return err ? err : survey_print(s, false);
+	if (!err)
+		err = survey_print(s, false);
+	return err ?: looks == 1 ? survey_tell_unmatched(s, false) : 0;
 }
 
 static int survey_on_signal(struct survey_loop *s, const struct loop_events *events)
@@ -138,20 +169,45 @@ static int survey_on_signal(struct survey_loop *s, const struct loop_events *eve
 	return err;
 }
 
-static int survey_turn(struct survey_loop *s, const struct loop_events *events)
+static int survey_on_asked(struct survey_loop *s)
 {
-	struct pollfd fds[] = {
-		{.fd = events->signals, .events = POLLIN},
-		{.fd = events->timer, .events = POLLIN},
-		{.fd = survey_driller_fd(s->driller), .events = POLLIN}, /* -1 is ignored */
-	};
+	const struct survey_viewer *viewer = s->config->viewer;
+	uint64_t start_ticks = 0;
+	pid_t pid = 0;
 	int err;
 
-	if (poll(fds, ARRAY_SIZE(fds), survey_driller_is_open(s->driller) ? TICK_MS : -1) < 0)
+	s->stop = !viewer->on_asked(viewer->ctx, &pid, &start_ticks);
+	if (s->stop)
+		return 0;
+	survey_driller_want(s->driller, pid, start_ticks);
+	err = survey_driller_tick(s->driller);
+	return err ?: survey_show(s);
+}
+
+static int survey_turn(struct survey_loop *s, const struct loop_events *events)
+{
+	const struct survey_viewer *viewer = s->config->viewer;
+	struct pollfd fds[] = {
+		/* -1 is ignored */
+		{.fd = viewer ? -1 : events->signals, .events = POLLIN},
+		{.fd = events->timer, .events = POLLIN},
+		{.fd = survey_driller_fd(s->driller), .events = POLLIN},
+		{.fd = viewer ? viewer->asked : -1, .events = POLLIN},
+	};
+	int err, wait_ms = clock_wait_ms(s->end_ns);
+
+	s->stop = !wait_ms;
+	if (s->stop)
+		return 0;
+	if (survey_driller_is_open(s->driller) && (wait_ms < 0 || wait_ms > TICK_MS))
+		wait_ms = TICK_MS;
+	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	err = survey_driller_process(s->driller);
 	if (!err && fds[0].revents)
 		err = survey_on_signal(s, events);
+	if (!err && fds[3].revents)
+		err = survey_on_asked(s);
 	if (!err && fds[1].revents && loop_events_interval(events))
 		return survey_look(s);
 	return !err && survey_driller_is_open(s->driller) ? survey_driller_tick(s->driller) : err;
@@ -173,7 +229,10 @@ static int survey_go_on(struct survey_loop *s)
 	if (err)
 		return err;
 	survey_driller_close(s->driller);
-	return survey_print(s, true);
+	if (s->config->viewer)
+		return 0;
+	err = survey_print(s, true);
+	return err ?: survey_tell_unmatched(s, true);
 }
 
 /* ---- beginning and end -------------------------------------------------------------------- */
@@ -192,7 +251,7 @@ static int survey_open_outputs(struct survey_loop *s)
 
 static int survey_begin(struct survey_loop *s)
 {
-	int err = survey_open_outputs(s);
+	int err = s->config->viewer ? 0 : survey_open_outputs(s);
 
 	if (!err)
 		err = survey_reader_new(SURVEY_AUTO, &s->reader);
@@ -230,14 +289,14 @@ int survey_run(const struct survey_config *config)
 {
 	const struct confine_needs needs = {.ptrace = config->gate,
 					    .network = config->symbols.debuginfod};
-	struct survey_loop s = {.config = config};
+	struct survey_loop s = {.config = config, .end_ns = clock_end_ns(config->pace.duration_ns)};
 	int err = survey_begin(&s);
 
 	/*
 	 * Each window loads programs anew, and has the kernel count their run time: that takes
 	 * CAP_SYS_ADMIN.
 	 */
-	if (!err && privilege_drop(true))
+	if (!err && privilege_drop(true, false))
 		log_debug("cannot drop privileges");
 	if (!err && confine_tool(&needs))
 		log_debug("cannot give up system calls");

@@ -14,6 +14,7 @@
 struct survey_scope_config {
 	const char *cgroup;    /* path of a control group, with all below it; NULL: any */
 	const char *container; /* beginning of an id, or a name; NULL: any */
+	const char *unit;      /* of systemd, with or without its kind; NULL: any */
 	uid_t user;	       /* (uid_t)-1: any */
 	const char *comm;      /* regular expressions (regex(7), extended), checked; NULL: any */
 	const char *exclude;   /* NULL: none */
@@ -37,22 +38,37 @@ struct survey_metrics_config {
 	uint32_t processes; /* with series of their own */
 };
 
+/* Who looks at reports himself, in the survey's thread; then nothing is printed, and signals are his affair. */
+struct survey_viewer {
+	void *ctx;
+	int asked; /* readable: on_asked is to be called */
+	/*
+	 * False: the survey is to end. A process, by pid and start, that is to get probes before all others, whether
+	 * it grows or not, as often as the budget allows; pid 0: none.
+	 */
+	bool (*on_asked)(void *ctx, pid_t *pid, uint64_t *start_ticks);
+	/* After each look, and after on_asked: all processes, the most suspect first; the survey's own. */
+	void (*look)(void *ctx, const struct survey_report *report);
+};
+
 struct survey_config {
 	struct pace_config pace;
 	struct survey_scope_config scope;
 	struct survey_probes_config probes;
 	uint64_t sample_bytes;
-	bool gate; /* in place of probes; mmap is not seen then */
+	struct string_list scopes; /* checked with scope_spec_parse() */
+	bool gate;		   /* in place of probes; mmap is not seen then */
 	struct symbolizer_options symbols;
 	struct survey_metrics_config metrics;
 	const char *record; /* the file of a recording beside the output; NULL: none */
 	struct show_config show;
+	const struct survey_viewer *viewer; /* NULL: reports are printed */
 };
 
 /*
  * Surveys the machine until the count is reached or a signal asks to stop, and prints a last report.
- * loop_block_signals() has been called; privileges are dropped on the way. 0 or -errno, logged; that
- * the reader of a table has had enough is no error.
+ * loop_block_signals() has been called; privileges are dropped on the way. 0 or -errno, logged: -ESRCH
+ * when no process ever matched the scope; that the reader of a table has had enough is no error.
  */
 int survey_run(const struct survey_config *config);
 

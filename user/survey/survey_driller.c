@@ -55,9 +55,30 @@ struct survey_driller {
 	size_t count;			 /* 0: no window is open */
 	uint64_t last_add_ns;
 	struct survey_budget budget;
+	struct scope_spec *scopes;
+	size_t scope_count;
 	uint64_t lost[LOST_CAUSES]; /* of targets that are done */
-	int error;		    /* in a callback */
+	pid_t wanted;		    /* 0: none */
+	uint64_t wanted_start;
+	int error; /* in a callback */
 };
+
+static int survey_driller_parse_scopes(struct survey_driller *d)
+{
+	const struct string_list *list = &d->config->scopes;
+	int err;
+
+	d->scopes = calloc(list->count + 1, sizeof(*d->scopes));
+	if (!d->scopes)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->count; i++) {
+		err = scope_spec_parse(list->items[i], &d->scopes[i]);
+		if (err)
+			return err;
+		d->scope_count++;
+	}
+	return 0;
+}
 
 struct survey_driller *survey_driller_new(const struct survey_config *config,
 					  struct history *history, const struct survey_scope *scope)
@@ -73,7 +94,7 @@ struct survey_driller *survey_driller_new(const struct survey_config *config,
 	d->budget.share = config->probes.budget / 1000.0;
 	d->suspects = calloc(config->probes.suspects, sizeof(*d->suspects));
 	d->frames = frame_table_new();
-	if (d->suspects && d->frames)
+	if (d->suspects && d->frames && !survey_driller_parse_scopes(d))
 		return d;
 	survey_driller_free(d);
 	return NULL;
@@ -113,6 +134,9 @@ void survey_driller_free(struct survey_driller *d)
 	survey_driller_unload(d);
 	for (size_t i = 0; i < d->count; i++)
 		survey_result_clear(&d->suspects[i].best);
+	for (size_t i = 0; i < d->scope_count; i++)
+		scope_spec_release(&d->scopes[i]);
+	free(d->scopes);
 	free(d->suspects);
 	frame_table_free(d->frames);
 	free(d);
@@ -215,6 +239,9 @@ static int survey_driller_load(struct survey_driller *d)
 		.gate = d->config->gate,
 		.providers = {.mmap = !d->config->gate},
 		.symbols = d->config->symbols,
+		.scopes = d->scopes,
+		.scope_count = d->scope_count,
+		.scope_anywhere = true,
 	};
 	int err = trace_options_choose(&t, ATTACH_AUTO);
 
@@ -322,18 +349,40 @@ void survey_driller_close(struct survey_driller *d)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
+void survey_driller_want(struct survey_driller *d, pid_t pid, uint64_t start_ticks)
+{
+	d->wanted = pid;
+	d->wanted_start = start_ticks;
+}
+
+static void survey_driller_take(struct survey_driller *d, const struct history_process *process)
+{
+	if (d->count < d->config->probes.suspects &&
+	    !survey_driller_find_suspect(d, process->now.pid))
+		d->suspects[d->count++] = (struct survey_suspect){
+			.pid = process->now.pid, .start_ticks = process->now.start_ticks};
+}
+
+static void survey_driller_take_wanted(struct survey_driller *d)
+{
+	struct history_process *process =
+		d->wanted ? survey_suspects_find(d->history, d->wanted, d->wanted_start) : NULL;
+	struct survey_process *data =
+		process && !process->ended ? survey_process_of(process) : NULL;
+
+	if (data && !data->refused)
+		survey_driller_take(d, process);
+}
+
 /* As many as there is room for, beside those that are there. */
 static void survey_driller_choose_suspects(struct survey_driller *d, uint64_t now)
 {
 	struct history_process *chosen[SURVEY_SUSPECTS_MAX];
 	size_t n = survey_suspects_choose(d->config, d->history, d->scope, now, chosen);
 
-	for (size_t i = 0; i < n && d->count < d->config->probes.suspects; i++) {
-		if (!survey_driller_find_suspect(d, chosen[i]->now.pid))
-			d->suspects[d->count++] =
-				(struct survey_suspect){.pid = chosen[i]->now.pid,
-							.start_ticks = chosen[i]->now.start_ticks};
-	}
+	survey_driller_take_wanted(d);
+	for (size_t i = 0; i < n; i++)
+		survey_driller_take(d, chosen[i]);
 }
 
 static int survey_driller_add_suspect(struct survey_driller *d, size_t index, uint64_t now)

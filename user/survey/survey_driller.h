@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "user/survey/survey_scope.h"
 
@@ -34,6 +35,12 @@ int survey_driller_process(struct survey_driller *driller);
  * 0 or -errno, logged.
  */
 int survey_driller_tick(struct survey_driller *driller);
+
+/*
+ * That process comes first from now on, whether it grows or not: whenever there is room in the budget, while it is not
+ * having its turn. pid 0: none does.
+ */
+void survey_driller_want(struct survey_driller *driller, pid_t pid, uint64_t start_ticks);
 
 /* Ends the window now: what has been found so far is what was found. */
 void survey_driller_close(struct survey_driller *driller);

@@ -17,6 +17,7 @@ struct survey_reporter {
 	enum survey_source source;
 	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
 	uint64_t looks, exits_lost;
+	bool matched;		 /* survey_reporter_matched() */
 	struct survey_row *rows; /* those of the last report */
 	size_t row_room;
 };
@@ -49,6 +50,11 @@ void survey_reporter_free(struct survey_reporter *r)
 		return;
 	free(r->rows);
 	free(r);
+}
+
+bool survey_reporter_matched(const struct survey_reporter *r)
+{
+	return r->matched;
 }
 
 uint64_t survey_reporter_looked(struct survey_reporter *r, const struct process_list *list)
@@ -166,6 +172,7 @@ static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 			return -ENOMEM;
 		if (!survey_scope_has(r->scope, ranked[i], data))
 			continue;
+		r->matched = true;
 		if (ranked[i]->ended) {
 			has_row = survey_reporter_has_last_line(ranked[i], data, audience);
 		} else {

@@ -30,6 +30,9 @@ void survey_reporter_free(struct survey_reporter *reporter); /* NULL is fine */
 /* Counts a look, at that list. Returns how many there have been. */
 uint64_t survey_reporter_looked(struct survey_reporter *reporter, const struct process_list *list);
 
+/* Has any process ever been one of those that the survey is about? Told by reports. */
+bool survey_reporter_matched(const struct survey_reporter *reporter);
+
 /*
  * A report with at most `top` of those that live; its rows are the reporter's own, valid until the
  * next one. 0 or -ENOMEM, not logged.

@@ -2,9 +2,12 @@
 #include "user/survey/survey_scope.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "user/base/util.h"
 
 struct survey_scope {
 	const struct survey_scope_config *config;
@@ -50,24 +53,28 @@ void survey_scope_free(struct survey_scope *s)
 	free(s);
 }
 
-/* "/a" holds "/a" and "/a/b", not "/ab". */
-static bool survey_scope_is_below(const char *path, const char *group)
+char *survey_scope_text(char buf[static SURVEY_SCOPE_TEXT_MAX],
+			const struct survey_scope_config *config)
 {
-	size_t len = strlen(group);
+	char user[16] = "";
+	const struct {
+		const char *option, *value;
+	} parts[] = {
+		{"--cgroup", config->cgroup}, {"--container", config->container},
+		{"--unit", config->unit},     {"--user", config->user != (uid_t)-1 ? user : NULL},
+		{"--comm", config->comm},     {"--exclude", config->exclude},
+	};
+	size_t used = 0;
 
-	while (len > 1 && group[len - 1] == '/')
-		len--;
-	if (len == 1 && *group == '/')
-		return *path == '/';
-	return !strncmp(path, group, len) && (path[len] == '\0' || path[len] == '/');
-}
-
-static bool survey_scope_in_container(const struct survey_process *p, const char *wanted)
-{
-	if (!p->cgroup.container[0])
-		return false;
-	return !strcmp(p->container, wanted) ||
-	       !strncmp(p->cgroup.container, wanted, strlen(wanted));
+	snprintf(user, sizeof(user), "%u", (unsigned)config->user);
+	*buf = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && used < SURVEY_SCOPE_TEXT_MAX; i++) {
+		if (parts[i].value)
+			used += (size_t)snprintf(buf + used, SURVEY_SCOPE_TEXT_MAX - used,
+						 "%s%s %s", used ? " " : "", parts[i].option,
+						 parts[i].value);
+	}
+	return buf;
 }
 
 bool survey_scope_has(const struct survey_scope *s, const struct history_process *process,
@@ -79,7 +86,9 @@ bool survey_scope_has(const struct survey_scope *s, const struct history_process
 	return p->pid != s->self && (o->user == (uid_t)-1 || p->uid == o->user) &&
 	       (!o->comm || !regexec(&s->comm, p->comm, 0, NULL, 0)) &&
 	       (!o->exclude || regexec(&s->exclude, p->comm, 0, NULL, 0)) &&
-	       (!o->cgroup || survey_scope_is_below(data->cgroup.path, o->cgroup) ||
-		survey_scope_is_below(data->cgroup.memory, o->cgroup)) &&
-	       (!o->container || survey_scope_in_container(data, o->container));
+	       (!o->cgroup || cgroup_is_below(data->cgroup.path, o->cgroup) ||
+		cgroup_is_below(data->cgroup.memory, o->cgroup)) &&
+	       (!o->container ||
+		cgroup_in_container(&data->cgroup, data->container, o->container)) &&
+	       (!o->unit || cgroup_in_unit(&data->cgroup, o->unit));
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A question is what is asked and an address (64 bits each); an answer begins with its length in bytes (32
+ * A question is what is asked, an address (64 bits each) and a query of places; an answer begins with its length in bytes (32
  * bits). That of an address has the entry's address (64), the number of frames, and of each the line
  * (32), function, file and directory: length (32, NONE: unknown) and bytes; that of types is a packed
- * table (type_table.c). What comes from the child is a stranger's word as well.
+ * table (type_table.c); that of places as debug_places_pack() has it. What comes from the child is a stranger's word as well.
  */
 #include "user/symbol/debug_child.h"
 
@@ -48,9 +48,16 @@ enum ending {
 	ENDING_OTHER = 4,
 };
 
+enum debug_wanted {
+	WANTED_ADDRESS,
+	WANTED_TYPES,
+	WANTED_PLACES,
+};
+
 struct debug_question {
-	uint64_t types; /* else the address is asked for */
+	uint64_t wanted; /* enum debug_wanted */
 	uint64_t vaddr;
+	struct debug_place_query places;
 };
 
 struct debug_child {
@@ -192,6 +199,19 @@ static void debug_child_answer_types(const struct debug_child *child)
 	type_table_free(table);
 }
 
+static void debug_child_answer_places(const struct debug_child *child,
+				      struct debug_place_query *query)
+{
+	struct bytes_writer answer = {.failed = false};
+	struct debug_places places;
+
+	query->text[sizeof(query->text) - 1] = '\0';
+	debug_places_find(child->dwarf, child->bias, query, &places);
+	debug_child_check_memory();
+	debug_places_pack(&places, &answer);
+	debug_child_write_answer(&answer);
+}
+
 static _Noreturn void debug_child_serve(const struct debug_child *child)
 {
 	struct debuginfo *info = NULL;
@@ -206,8 +226,12 @@ static _Noreturn void debug_child_serve(const struct debug_child *child)
 		struct debug_question question;
 
 		debug_child_read(&question);
-		if (question.types) {
+		if (question.wanted == WANTED_TYPES) {
 			debug_child_answer_types(child);
+			continue;
+		}
+		if (question.wanted == WANTED_PLACES) {
+			debug_child_answer_places(child, &question.places);
 			continue;
 		}
 		if (!tried)
@@ -407,12 +431,28 @@ static int debug_child_ask_address(struct debug_child *child, uint64_t vaddr,
 static int debug_child_ask_types(struct debug_child *child, uint64_t deadline,
 				 struct type_table **out)
 {
-	const struct debug_question question = {.types = true};
+	const struct debug_question question = {.wanted = WANTED_TYPES};
 	_cleanup_free_ uint8_t *bytes = NULL;
 	uint32_t len;
 	int err = debug_child_ask(child, &question, deadline, TYPE_BYTES_MAX, &bytes, &len);
 
 	return err ?: type_table_parse(bytes, len, out);
+}
+
+static int debug_child_ask_places(struct debug_child *child, const struct debug_place_query *query,
+				  struct debug_places *out)
+{
+	const struct debug_question question = {.wanted = WANTED_PLACES, .places = *query};
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct bytes_reader from;
+	uint32_t len;
+	int err =
+		debug_child_ask(child, &question, debug_child_deadline(), ANSWER_MAX, &bytes, &len);
+
+	if (err)
+		return err;
+	from = (struct bytes_reader){.p = bytes, .end = bytes + len};
+	return debug_places_parse(&from, out);
 }
 
 static int debug_child_say(const struct debug_child *child, int err, int status,
@@ -484,6 +524,22 @@ int debug_child_types(struct debug_child *child, uint64_t deadline_ns,
 			debug_child_rest(child);
 			return err;
 		}
+		err = debug_child_look_at(child, err, first, reason);
+		if (err)
+			return err;
+	}
+}
+
+int debug_child_places(struct debug_child *child, const struct debug_place_query *query,
+		       char reason[static REASON_MAX], struct debug_places *out)
+{
+	for (bool first = true;; first = false) {
+		int err;
+
+		out->count = 0;
+		err = debug_child_ask_places(child, query, out);
+		if (!err)
+			return 0;
 		err = debug_child_look_at(child, err, first, reason);
 		if (err)
 			return err;

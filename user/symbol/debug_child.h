@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "user/base/log.h"
+#include "user/symbol/debug_places.h"
 #include "user/symbol/inlines.h"
 #include "user/symbol/type_table.h"
 
@@ -42,6 +43,10 @@ void debug_child_rest(struct debug_child *child);
  */
 int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
 		     struct source_stack *out);
+
+/* As debug_places_find(), in the child: 0, or -EPIPE, with the reason, as above. */
+int debug_child_places(struct debug_child *child, const struct debug_place_query *query,
+		       char reason[static REASON_MAX], struct debug_places *out);
 
 /*
  * Its types and variables, by debug_types_read() in the child, not after the deadline (monotonic_ns()): 0 and

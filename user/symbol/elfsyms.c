@@ -294,3 +294,19 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 	*start = symbols->symbols[at].start;
 	return symbols->symbols[at].name;
 }
+
+int elf_symbols_each(const struct elf_symbols *symbols,
+		     int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,
+			       uint64_t end),
+		     void *ctx)
+{
+	int err = 0;
+
+	for (size_t i = 0; symbols && i < symbols->count && !err; i++) {
+		const struct symbol *symbol = &symbols->symbols[i];
+
+		if (symbol->function)
+			err = fn(ctx, symbol->name, symbol->name_len, symbol->start, symbol->end);
+	}
+	return err;
+}

@@ -33,4 +33,13 @@ void elf_symbols_free(struct elf_symbols *symbols); /* NULL is fine */
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address, size_t *len,
 			     uint64_t *start);
 
+/*
+ * All of them that are functions by their type, in no order: names as above. `fn` may stop it by
+ * anything but 0, which is returned.
+ */
+int elf_symbols_each(const struct elf_symbols *symbols,
+		     int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,
+			       uint64_t end),
+		     void *ctx);
+
 #endif

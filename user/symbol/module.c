@@ -322,8 +322,8 @@ struct module *module_set_get(struct module_set *set, struct object *object, int
 	return module;
 }
 
-static const char *module_find_symbol(struct module *module, enum elf_symbol_kind kind,
-				      uint64_t address, size_t *len, uint64_t *start)
+/* NULL: there are none. */
+static struct elf_symbols *module_symbols(struct module *module, enum elf_symbol_kind kind)
 {
 	struct module_symbols *symbols = &module->symbols[kind];
 
@@ -333,7 +333,39 @@ static const char *module_find_symbol(struct module *module, enum elf_symbol_kin
 		symbols->tried = true;
 		symbols->table = elf_symbols_new(module->dwfl, kind);
 	}
-	return symbols->table ? elf_symbols_find(symbols->table, address, len, start) : NULL;
+	return symbols->table;
+}
+
+static const char *module_find_symbol(struct module *module, enum elf_symbol_kind kind,
+				      uint64_t address, size_t *len, uint64_t *start)
+{
+	struct elf_symbols *symbols = module_symbols(module, kind);
+
+	return symbols ? elf_symbols_find(symbols, address, len, start) : NULL;
+}
+
+struct each_function {
+	int (*fn)(void *ctx, const char *name, size_t len, uint64_t start, uint64_t end);
+	void *ctx;
+	uint64_t bias;
+};
+
+static int module_give_function(void *ctx, const char *name, size_t len, uint64_t start,
+				uint64_t end)
+{
+	const struct each_function *each = ctx;
+
+	return each->fn(each->ctx, name, len, start - each->bias, end - each->bias);
+}
+
+int module_each_function(struct module *module,
+			 int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,
+				   uint64_t end),
+			 void *ctx)
+{
+	struct each_function each = {.fn = fn, .ctx = ctx, .bias = module->bias};
+
+	return elf_symbols_each(module_symbols(module, ELF_FUNCTIONS), module_give_function, &each);
 }
 
 /* What a Go program's own table says of the address. */
@@ -556,4 +588,13 @@ int module_types(struct module *module, uint64_t deadline_ns, struct type_table 
 	log_warn("%s: types of its variables are left out: %s", object_name(module->object),
 		 reason);
 	return 0;
+}
+
+void module_places(struct module *module, const struct debug_place_query *query,
+		   struct debug_places *out)
+{
+	char reason[REASON_MAX];
+
+	if (module_open_debuginfo(module) && debug_child_places(module->lines, query, reason, out))
+		module_lose_debuginfo(module, reason);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/symbol/debug_places.h"
 #include "user/symbol/inlines.h"
 #include "user/symbol/type_table.h"
 #include "user/process/object.h"
@@ -57,5 +58,15 @@ void module_lines(struct module *module, uint64_t vaddr, struct source_stack *ou
  * are. Else type_table_free() frees it. 0 or -ENOMEM.
  */
 int module_types(struct module *module, uint64_t deadline_ns, struct type_table **out);
+
+/* As debug_places_find(); none where there is no debug information, or it cannot be read. */
+void module_places(struct module *module, const struct debug_place_query *query,
+		   struct debug_places *out);
+
+/* Each function that has a symbol: elf_symbols_each(), with link-time addresses. */
+int module_each_function(struct module *module,
+			 int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,
+				   uint64_t end),
+			 void *ctx);
 
 #endif

@@ -519,3 +519,25 @@ int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t
 		return -ENOMEM;
 	return module_types(module, deadline_ns, out);
 }
+
+int symbolizer_each_function(struct symbolizer *symbolizer, struct object *object,
+			     int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,
+				       uint64_t end),
+			     void *ctx)
+{
+	struct module *module = module_set_get(symbolizer->modules, object, -1);
+
+	return module ? module_each_function(module, fn, ctx) : -ENOMEM;
+}
+
+int symbolizer_places(struct symbolizer *symbolizer, struct object *object,
+		      const struct debug_place_query *query, struct debug_places *out)
+{
+	struct module *module = module_set_get(symbolizer->modules, object, -1);
+
+	*out = (struct debug_places){.count = 0};
+	if (!module)
+		return -ENOMEM;
+	module_places(module, query, out);
+	return 0;
+}

@@ -14,6 +14,7 @@
 #include "user/model/frame.h"
 #include "user/process/location.h"
 #include "user/process/object.h"
+#include "user/symbol/debug_places.h"
 #include "user/symbol/type_table.h"
 
 struct symbolizer;
@@ -81,6 +82,23 @@ int symbolizer_name_tls(struct symbolizer *symbolizer, struct object *object, ui
  */
 int symbolizer_types(struct symbolizer *symbolizer, struct object *object, pid_t pid,
 		     uint64_t deadline_ns, struct type_table **out);
+
+/*
+ * Each function of the object that has a symbol, those of separate debug files too: its name as the file has it,
+ * `len` bytes without an end, and link-time addresses. `fn` may stop it by anything but 0, which is
+ * returned. -ENOMEM.
+ */
+int symbolizer_each_function(struct symbolizer *symbolizer, struct object *object,
+			     int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,
+				       uint64_t end),
+			     void *ctx);
+
+/*
+ * Where something of the source is in the object's code, by its debug information: debug_places_find(); none where there is no such
+ * information. 0, or -ENOMEM: none.
+ */
+int symbolizer_places(struct symbolizer *symbolizer, struct object *object,
+		      const struct debug_place_query *query, struct debug_places *out);
 
 /*
  * Demangles C++ and Rust (without the hash); returns a malloc'ed string, cut with "..." at 4000

@@ -88,6 +88,13 @@ static int resolve_command(const char *command, char **out)
 	}
 }
 
+bool closure_command_exists(const char *command)
+{
+	_cleanup_free_ char *path = NULL;
+
+	return !resolve_command(command, &path);
+}
+
 /* ---- what kind of file it is ---- */
 
 /* The interpreter of a "#!" line, which head[] begins with. -ENOEXEC when there is none. */

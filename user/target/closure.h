@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_TARGET_CLOSURE_H
 #define MEMLEAKBPF_TARGET_CLOSURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct closure {
@@ -25,6 +26,8 @@ struct closure {
  * logged with the name of the command.
  */
 int closure_find(const char *command, struct closure **out);
+/* Does execvp(3) find a file of that name that may be run? */
+bool closure_command_exists(const char *command);
 void closure_free(struct closure *closure); /* NULL is fine */
 
 #endif

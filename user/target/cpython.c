@@ -17,6 +17,7 @@
 
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
+#include "user/process/elf_symbols.h"
 
 /* glibc on x86-64, nptl/descr.h: struct pthread's member specific_1stblock. */
 #define GLIBC_THREAD_DATA 0x310
@@ -35,28 +36,11 @@
  * frame of its own.
  */
 static const struct python_layout {
-	uint32_t version; /* major << 8 | minor */
+	uint32_t first, last; /* versions, major << 8 | minor */
 	struct python_row row;
 } python_layouts[] = {
 	{0x308,
-	 {.state_frame = 24,
-	  .cframe_frame = PYTHON_NOWHERE,
-	  .frame_bytes = 112,
-	  .code_bytes = 128,
-	  .frame_code = 32,
-	  .frame_back = 24,
-	  .frame_place = 104,
-	  .place_form = PYTHON_PLACE_BYTES,
-	  .owner_last = UINT8_MAX,
-	  .code_bytecode = 48,
-	  .code_line = 40,
-	  .code_file = 104,
-	  .code_name = 112,
-	  .code_qualname = 112,
-	  .code_table = 120,
-	  .text_ascii = 48,
-	  .text_other = 72}},
-	{0x309,
+	 0x309,
 	 {.state_frame = 24,
 	  .cframe_frame = PYTHON_NOWHERE,
 	  .frame_bytes = 112,
@@ -75,6 +59,7 @@ static const struct python_layout {
 	  .text_ascii = 48,
 	  .text_other = 72}},
 	{0x30a,
+	 0x30a,
 	 {.state_frame = 24,
 	  .cframe_frame = PYTHON_NOWHERE,
 	  .frame_bytes = 104,
@@ -93,6 +78,7 @@ static const struct python_layout {
 	  .text_ascii = 48,
 	  .text_other = 72}},
 	{0x30b,
+	 0x30b,
 	 {.state_frame = 56,
 	  .cframe_frame = 8,
 	  .frame_bytes = 72,
@@ -112,6 +98,7 @@ static const struct python_layout {
 	  .text_ascii = 48,
 	  .text_other = 72}},
 	{0x30c,
+	 0x30c,
 	 {.state_frame = 56,
 	  .cframe_frame = 0,
 	  .frame_bytes = 72,
@@ -135,6 +122,7 @@ static const struct python_layout {
 	  .text_ascii = 40,
 	  .text_other = 56}},
 	{0x30d,
+	 0x30d,
 	 {.state_frame = 72,
 	  .cframe_frame = PYTHON_NOWHERE,
 	  .frame_bytes = 72,
@@ -158,6 +146,7 @@ static const struct python_layout {
 	  .text_ascii = 40,
 	  .text_other = 56}},
 	{0x30e,
+	 0x30e,
 	 {.state_frame = 72,
 	  .cframe_frame = PYTHON_NOWHERE,
 	  .frame_bytes = 80,
@@ -250,42 +239,19 @@ struct python_search {
 	} found[PYTHON_SYMBOLS];
 };
 
-static void python_walk(struct python_search *s, Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+static int python_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
+	struct python_search *s = ctx;
 
-	for (size_t i = 1; data && i < data->d_size / sh->sh_entsize && i < INT32_MAX; i++) {
-		const char *name;
-		GElf_Sym sym;
-
-		if (!gelf_getsym(data, (int)i, &sym))
-			return;
-		name = sym.st_shndx == SHN_UNDEF ? NULL : elf_strptr(elf, sh->sh_link, sym.st_name);
-		if (!name || (strncmp(name, "Py", 2) && strncmp(name, "_Py", 3)))
+	if (strncmp(name, "Py", 2) && strncmp(name, "_Py", 3))
+		return 0;
+	for (size_t k = 0; k < PYTHON_SYMBOLS; k++) {
+		if (strcmp(name, python_symbols[k]))
 			continue;
-		for (size_t k = 0; k < PYTHON_SYMBOLS; k++) {
-			if (strcmp(name, python_symbols[k]))
-				continue;
-			s->found[k].vaddr = sym.st_value;
-			s->found[k].size = sym.st_size;
-		}
+		s->found[k].vaddr = sym->st_value;
+		s->found[k].size = sym->st_size;
 	}
-}
-
-/* False: there is no such table. */
-static bool python_walk_tables(struct python_search *s, Elf *elf, unsigned type)
-{
-	Elf_Scn *section = NULL;
-	bool found = false;
-	GElf_Shdr sh;
-
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		if (!gelf_getshdr(section, &sh) || sh.sh_type != type || !sh.sh_entsize)
-			continue;
-		python_walk(s, elf, section, &sh);
-		found = true;
-	}
-	return found;
+	return 0;
 }
 
 static bool python_read_file(const struct python_search *s, uint64_t vaddr, void *to, size_t size)
@@ -421,7 +387,8 @@ static int python_choose(const struct python_search *s, Elf *elf, struct python_
 	if (!gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64)
 		return python_refuse(reason, "on this machine that is not done yet");
 	for (size_t i = 0; i < ARRAY_SIZE(python_layouts); i++) {
-		if (python_layouts[i].version == out->version >> 16)
+		if (out->version >> 16 >= python_layouts[i].first &&
+		    out->version >> 16 <= python_layouts[i].last)
 			out->row = python_layouts[i].row;
 	}
 	if (!out->row.code_bytes)
@@ -512,16 +479,16 @@ int python_find(struct object *object, struct python_runtime *out, char reason[s
 	elf = object_elf(object, ELF_FOR_SYMBOLS);
 	if (!elf)
 		return -EIO;
-	dynamic = python_walk_tables(&s, elf, SHT_DYNSYM);
+	dynamic = elf_symbols(elf, SHT_DYNSYM, python_look_at, &s) != -ENOENT;
 	if (s.found[PYTHON_RUNTIME].vaddr) {
-		python_walk_tables(&s, elf, SHT_SYMTAB);
+		elf_symbols(elf, SHT_SYMTAB, python_look_at, &s);
 		return python_choose(&s, elf, out, reason);
 	}
 	/* Before 3.7 there is no such variable. */
 	if (s.found[PYTHON_CODE_TYPE].vaddr && s.found[PYTHON_EVAL].vaddr)
 		return python_refuse(reason, "it is older than 3.8");
 	if (!dynamic)
-		python_walk_tables(&s, elf, SHT_SYMTAB);
+		elf_symbols(elf, SHT_SYMTAB, python_look_at, &s);
 	if (s.found[PYTHON_RUNTIME].vaddr || python_has_section(elf))
 		return python_refuse(reason,
 				     "it is linked into a program that exports nothing of it");

@@ -7,12 +7,12 @@
 #include "user/target/hotspot.h"
 
 #include <errno.h>
-#include <gelf.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
+#include "user/process/elf_symbols.h"
 
 #define HOTSPOT_ENTRIES 8192
 #define HOTSPOT_STRIDE	256
@@ -30,46 +30,40 @@ static const struct {
 	{"gHotSpotVMStructEntryFieldNameOffset", offsetof(struct hotspot_symbols, field_name)},
 	{"gHotSpotVMStructEntryOffsetOffset", offsetof(struct hotspot_symbols, offset)},
 	{"gHotSpotVMStructEntryAddressOffset", offsetof(struct hotspot_symbols, address)},
+	{"gHotSpotVMTypes", offsetof(struct hotspot_symbols, types)},
+	{"gHotSpotVMTypeEntryArrayStride", offsetof(struct hotspot_symbols, types_stride)},
+	{"gHotSpotVMTypeEntryTypeNameOffset", offsetof(struct hotspot_symbols, types_name)},
+	{"gHotSpotVMTypeEntrySizeOffset", offsetof(struct hotspot_symbols, types_size)},
 };
 
-static size_t hotspot_walk(Elf *elf, Elf_Scn *section, const GElf_Shdr *sh,
-			   struct hotspot_symbols *out)
+struct hotspot_search {
+	struct hotspot_symbols *out;
+	size_t found;
+};
+
+static int hotspot_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	Elf_Data *data = sh->sh_entsize ? elf_getdata(section, NULL) : NULL;
-	size_t found = 0;
+	struct hotspot_search *s = ctx;
 
-	for (size_t i = 1; data && i < data->d_size / sh->sh_entsize && i < INT32_MAX; i++) {
-		const char *name;
-		GElf_Sym sym;
-
-		if (!gelf_getsym(data, (int)i, &sym))
-			break;
-		name = sym.st_shndx == SHN_UNDEF ? NULL : elf_strptr(elf, sh->sh_link, sym.st_name);
-		for (size_t k = 0; name && k < ARRAY_SIZE(hotspot_names); k++) {
-			if (strcmp(name, hotspot_names[k].name))
-				continue;
-			*(uint64_t *)((char *)out + hotspot_names[k].member) = sym.st_value;
-			found++;
-		}
+	for (size_t k = 0; k < ARRAY_SIZE(hotspot_names); k++) {
+		if (strcmp(name, hotspot_names[k].name))
+			continue;
+		*(uint64_t *)((char *)s->out + hotspot_names[k].member) = sym->st_value;
+		s->found++;
 	}
-	return found;
+	return 0;
 }
 
 int hotspot_find(struct object *object, struct hotspot_symbols *out)
 {
 	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
-	Elf_Scn *section = NULL;
-	size_t found = 0;
-	GElf_Shdr sh;
+	struct hotspot_search search = {.out = out};
 
 	*out = (struct hotspot_symbols){0};
 	if (!elf)
 		return -EBADMSG;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		if (gelf_getshdr(section, &sh) && sh.sh_type == SHT_DYNSYM)
-			found += hotspot_walk(elf, section, &sh, out);
-	}
-	return found == ARRAY_SIZE(hotspot_names) ? 0 : -ENOENT;
+	elf_symbols(elf, SHT_DYNSYM, hotspot_look_at, &search);
+	return search.found == ARRAY_SIZE(hotspot_names) ? 0 : -ENOENT;
 }
 
 struct hotspot_memory {
@@ -127,6 +121,23 @@ static void hotspot_entry(const struct hotspot_memory *m, const struct hotspot_s
 }
 #define HOTSPOT_ALL 15u
 
+bool hotspot_symbols_read(const struct hotspot_symbols *symbols, uint64_t bias,
+			  size_t (*read)(void *ctx, uint64_t address, void *to, size_t size),
+			  void *ctx, struct hotspot_symbols *out)
+{
+	const struct hotspot_memory m = {read, ctx};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hotspot_names); i++) {
+		size_t member = hotspot_names[i].member;
+		uint64_t *to = (uint64_t *)((char *)out + member);
+
+		if (!hotspot_word(&m, *(const uint64_t *)((const char *)symbols + member) + bias,
+				  to))
+			return false;
+	}
+	return true;
+}
+
 int hotspot_heap(const struct hotspot_symbols *symbols, uint64_t bias,
 		 size_t (*read)(void *ctx, uint64_t address, void *to, size_t size), void *ctx,
 		 uint64_t *start, uint64_t *end)
@@ -136,14 +147,8 @@ int hotspot_heap(const struct hotspot_symbols *symbols, uint64_t bias,
 	struct hotspot_fields fields = {0};
 	uint64_t heap, first, words;
 
-	for (size_t i = 0; i < ARRAY_SIZE(hotspot_names); i++) {
-		size_t member = hotspot_names[i].member;
-		uint64_t *to = (uint64_t *)((char *)&at + member);
-
-		if (!hotspot_word(&m, *(const uint64_t *)((const char *)symbols + member) + bias,
-				  to))
-			return -ENOENT;
-	}
+	if (!hotspot_symbols_read(symbols, bias, read, ctx, &at))
+		return -ENOENT;
 	if (!at.stride || at.stride > HOTSPOT_STRIDE)
 		return -ENOENT;
 	for (size_t i = 0; i < HOTSPOT_ENTRIES && fields.found != HOTSPOT_ALL; i++) {

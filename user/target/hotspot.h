@@ -3,6 +3,9 @@
 #ifndef MEMLEAKBPF_TARGET_HOTSPOT_H
 #define MEMLEAKBPF_TARGET_HOTSPOT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "user/process/object.h"
 
 /* Variables of libjvm.so, at their link-time addresses; each is 8 bytes. */
@@ -10,10 +13,17 @@ struct hotspot_symbols {
 	uint64_t table; /* the address of the first entry */
 	/* between two of them, and of an entry's members: */
 	uint64_t stride, type_name, field_name, offset, address;
+	/* the same of the table of types */
+	uint64_t types, types_stride, types_name, types_size;
 };
 
 /* 0, -ENOENT: it is not HotSpot, or -EBADMSG. Not logged. */
 int hotspot_find(struct object *object, struct hotspot_symbols *out);
+
+/* What the variables hold. False: not all of them can be read. */
+bool hotspot_symbols_read(const struct hotspot_symbols *symbols, uint64_t bias,
+			  size_t (*read)(void *ctx, uint64_t address, void *to, size_t size),
+			  void *ctx, struct hotspot_symbols *out);
 
 /*
  * The memory that is reserved for the heap, [*start, *end). `bias`: how far above its link-time addresses the object is.

@@ -12,6 +12,7 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/elf_symbols.h"
 #include "user/target/wrapper.h"
 
 /* A name that is looked for. */
@@ -137,15 +138,23 @@ struct trust {
 	bool standard_local; /* even of local symbols (link-time optimisation makes them local) */
 };
 
-static int provider_look_at(struct search *s, const GElf_Sym *sym, const char *name,
-			    const struct trust *trust)
+/* What goes through a symbol table. */
+struct provider_walk {
+	struct search *search;
+	const struct trust *trust;
+};
+
+static int provider_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 {
+	const struct provider_walk *walk = ctx;
+	const struct trust *trust = walk->trust;
+	struct search *s = walk->search;
 	bool local = GELF_ST_BIND(sym->st_info) == STB_LOCAL;
 	struct wanted *w;
 	uint64_t offset;
 	size_t len;
 
-	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0)
+	if (sym->st_value == 0)
 		return 0;
 	/*
 	 * glibc's dynamic loader: no other object defines this, and musl's (which is its libc) does
@@ -167,36 +176,12 @@ static int provider_look_at(struct search *s, const GElf_Sym *sym, const char *n
 
 static int walk_symbols(struct search *s, Elf *elf, unsigned type, const struct trust *trust)
 {
-	Elf_Scn *section = NULL;
-	int err;
+	struct provider_walk walk = {s, trust};
+	int err = elf_symbols(elf, type, provider_look_at, &walk);
 
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		Elf_Data *data;
-		GElf_Shdr sh;
-
-		if (!gelf_getshdr(section, &sh) || sh.sh_type != type || sh.sh_entsize == 0)
-			continue;
-		data = elf_getdata(section, NULL);
-		if (!data) {
-			log_debug("%s: damaged symbol table: %s", object_path(s->object),
-				  elf_errmsg(-1));
-			return -EBADMSG;
-		}
-		for (size_t i = 1; i < data->d_size / sh.sh_entsize && i < INT32_MAX; i++) {
-			GElf_Sym sym;
-			const char *name;
-
-			if (!gelf_getsym(data, (int)i, &sym))
-				break;
-			name = elf_strptr(elf, sh.sh_link, sym.st_name);
-			if (!name)
-				continue;
-			err = provider_look_at(s, &sym, name, trust);
-			if (err)
-				return err;
-		}
-	}
-	return 0;
+	if (err == -EBADMSG)
+		log_debug("%s: damaged symbol table: %s", object_path(s->object), elf_errmsg(-1));
+	return err == -ENOENT ? 0 : err;
 }
 
 /* DT_SONAME or DF_1_PIE present? Tells libraries from position-independent programs. */
@@ -370,6 +355,21 @@ static int provider_collect(struct search *s, Elf *elf, bool *from_symtab)
 	return err;
 }
 
+static uint64_t provider_own_found(const struct search *s)
+{
+	const struct provider_options *options = s->options;
+	struct wanted *w, *next;
+	uint64_t found = 0;
+
+	HASH_ITER (hh, s->wanted, w, next) {
+		if (!w->found || !provider_options_own(options, w->fn) ||
+		    w->fn - options->custom >= 64)
+			continue;
+		found |= 1ULL << (w->fn - options->custom);
+	}
+	return found;
+}
+
 int provider_find(struct object *object, const struct provider_options *options,
 		  struct provider **out)
 {
@@ -397,6 +397,7 @@ int provider_find(struct object *object, const struct provider_options *options,
 		err = provider_choose(&s, provider);
 	if (!err)
 		wrapper_remove(provider, elf, options);
+	provider->own_found = provider_own_found(&s);
 	search_release(&s);
 	if (err) {
 		provider_free(provider);

@@ -48,6 +48,8 @@ struct provider_fn {
 	/* as people read it: fn->shown, with the prefix if there is one ("je_malloc") */
 	char *name;
 	const struct usdt_note *note; /* the provider's; NULL: it is a function */
+	/* OP_SCOPE: number of the function, and of the --scope that it is one of */
+	uint16_t scope_function, scope_spec;
 };
 
 struct provider {
@@ -61,7 +63,8 @@ struct provider {
 	bool alone; /* -O: the functions of other objects get no probes */
 	/* of a dynamic loader: the address of its struct r_debug (<link.h>), 0: unknown */
 	uint64_t debugger_view;
-	bool from_symtab; /* found in .symtab, not exported (static executables) */
+	uint64_t own_found; /* bit i: it defines provider_options.custom[i], of the first 64 */
+	bool from_symtab;   /* found in .symtab, not exported (static executables) */
 };
 
 /*

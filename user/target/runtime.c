@@ -12,6 +12,7 @@
 
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
+#include "user/process/elf_symbols.h"
 
 /* What only this runtime exports. */
 static const struct runtime_mark {
@@ -37,50 +38,45 @@ static enum runtime runtime_by_name(const char *name)
 	return RUNTIME_NONE;
 }
 
-static enum runtime runtime_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+static int runtime_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	Elf_Data *data = sh->sh_entsize ? elf_getdata(section, NULL) : NULL;
-	enum runtime found = RUNTIME_NONE;
+	enum runtime *found = ctx;
 
-	for (size_t i = 1; data && !found && i < data->d_size / sh->sh_entsize && i < INT32_MAX;
-	     i++) {
+	(void)sym;
+	*found = runtime_by_name(name);
+	return *found != RUNTIME_NONE;
+}
+
+static bool runtime_is_go(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
 		const char *name;
-		GElf_Sym sym;
+		GElf_Shdr sh;
 
-		if (!gelf_getsym(data, (int)i, &sym))
-			break;
-		name = sym.st_shndx == SHN_UNDEF ? NULL : elf_strptr(elf, sh->sh_link, sym.st_name);
-		if (name)
-			found = runtime_by_name(name);
+		name = gelf_getshdr(section, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+		if (name && !strcmp(name, ".go.buildinfo"))
+			return true;
 	}
-	return found;
+	return false;
 }
 
 enum runtime runtime_of(struct object *object)
 {
 	_cleanup_elf_ Elf *elf = NULL;
 	enum runtime found = RUNTIME_NONE;
-	Elf_Scn *section = NULL;
-	size_t names;
 
 	if (!object_is_elf64(object) || object_is_vdso(object))
 		return RUNTIME_NONE;
 	elf = object_elf(object, ELF_FOR_SYMBOLS);
-	if (!elf || elf_getshdrstrndx(elf, &names))
+	if (!elf)
 		return RUNTIME_NONE;
-	while (!found && (section = elf_nextscn(elf, section)) != NULL) {
-		const char *name;
-		GElf_Shdr sh;
-
-		if (!gelf_getshdr(section, &sh))
-			continue;
-		name = elf_strptr(elf, names, sh.sh_name);
-		if (sh.sh_type == SHT_DYNSYM)
-			found = runtime_in_table(elf, section, &sh);
-		else if (name && !strcmp(name, ".go.buildinfo"))
-			found = RUNTIME_GO;
-	}
-	return found;
+	elf_symbols(elf, SHT_DYNSYM, runtime_look_at, &found);
+	return !found && runtime_is_go(elf) ? RUNTIME_GO : found;
 }
 
 const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)

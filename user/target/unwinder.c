@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/process/elf_symbols.h"
 
 #define ROW(n, o)                                    \
 	{                                            \
@@ -103,46 +104,32 @@ static int unwinder_add(struct provider *provider, size_t max, const GElf_Sym *s
 	return 0;
 }
 
-static int unwinder_walk(struct provider *provider, const struct rows *rows, Elf *elf,
-			 Elf_Scn *section, const GElf_Shdr *sh)
+struct unwinder_search {
+	struct provider *provider;
+	const struct rows *rows;
+};
+
+static int unwinder_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
+	const struct unwinder_search *s = ctx;
+	const struct alloc_fn *row;
 
-	for (size_t i = 1; data && i < data->d_size / sh->sh_entsize && i < INT32_MAX; i++) {
-		const struct alloc_fn *row;
-		const char *name;
-		GElf_Sym sym;
-
-		if (!gelf_getsym(data, (int)i, &sym))
-			break;
-		if (sym.st_shndx == SHN_UNDEF)
-			continue;
-		if (rows->object && GELF_ST_TYPE(sym.st_info) == STT_OBJECT) {
-			name = elf_strptr(elf, sh->sh_link, sym.st_name);
-			if (name && !strcmp(name, rows->object))
-				provider->debugger_view = sym.st_value;
-		}
-		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC)
-			continue;
-		name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		row = name ? unwinder_row_of(rows, name) : NULL;
-		if (row && unwinder_add(provider, 2 * rows->count, &sym, row))
-			return -ENOMEM;
-	}
-	return 0;
+	if (s->rows->object && GELF_ST_TYPE(sym->st_info) == STT_OBJECT &&
+	    !strcmp(name, s->rows->object))
+		s->provider->debugger_view = sym->st_value;
+	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC)
+		return 0;
+	row = unwinder_row_of(s->rows, name);
+	return row ? unwinder_add(s->provider, 2 * s->rows->count, sym, row) : 0;
 }
 
-static int walk_tables(struct provider *provider, const struct rows *rows, Elf *elf, unsigned type)
+/* A table that is not there or damaged has none of them. */
+static int unwinder_walk(struct provider *provider, const struct rows *rows, Elf *elf,
+			 unsigned type)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr sh;
-	int err = 0;
+	struct unwinder_search search = {provider, rows};
 
-	while (!err && (section = elf_nextscn(elf, section)) != NULL) {
-		if (gelf_getshdr(section, &sh) && sh.sh_type == type && sh.sh_entsize)
-			err = unwinder_walk(provider, rows, elf, section, &sh);
-	}
-	return err;
+	return elf_symbols(elf, type, unwinder_look_at, &search) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int unwinder_find_rows(struct object *object, const struct rows *rows, struct provider **out)
@@ -164,9 +151,9 @@ static int unwinder_find_rows(struct object *object, const struct rows *rows, st
 	if (!provider->fns)
 		err = -ENOMEM;
 	if (!err)
-		err = walk_tables(provider, rows, elf, SHT_DYNSYM);
+		err = unwinder_walk(provider, rows, elf, SHT_DYNSYM);
 	if (!err && !provider->count && !rows->exported)
-		err = walk_tables(provider, rows, elf, SHT_SYMTAB);
+		err = unwinder_walk(provider, rows, elf, SHT_SYMTAB);
 	if (!err && !provider->count)
 		err = -ENOENT;
 	if (err) {

@@ -19,6 +19,7 @@
 #include "user/trace/exit_frames.h"
 #include "user/trace/growth.h"
 #include "user/trace/sleepers.h"
+#include "user/trace/slots.h"
 
 /* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
 #define PIDFD_THREAD O_EXCL
@@ -197,12 +198,11 @@ static void capture_note_age(const struct capture *c, struct stack *stack,
 /* How many blocks of its size one stands for. */
 static double capture_weigh(struct capture *c, const struct live_entry *entry)
 {
-	double weight;
+	double weight = slots_weight_of_block(c->trace, &entry->value);
 
 	/* Arenas are weighed too, under sampling. */
-	if (!entry->value.weighed || !c->image->weights)
-		return heap_image_weight(entry->value.size, c->trace->options.sample_bytes);
-	weight = entry->value.size ? (double)entry->value.weighed / (double)entry->value.size : 1;
+	if (!scope_mark_weighed(entry->value.weighed) || !c->image->weights)
+		return weight;
 	c->image->weights[c->image->weight_count++] =
 		(struct heap_weight){.address = entry->address, .weight = weight};
 	return weight;
@@ -219,7 +219,8 @@ static int capture_take_block(struct capture *c, const struct live_entry *entry,
 		.stack = stack,
 		.age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
 	};
-	bool arena = stack != HEAP_NO_STACK && c->trace->slot_infos[entry->value.slot].arena;
+	bool arena = stack != HEAP_NO_STACK &&
+		     c->trace->slot_infos[slots_of_block(c->trace, &entry->value)].arena;
 	double weight = arena ? 1 : capture_weigh(c, entry);
 
 	if (stack != HEAP_NO_STACK)
@@ -255,7 +256,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		s->stacks[i].older = (struct amount){0};
 	for (size_t i = 0; !err && i < c->live.count; i++) {
 		const struct live_entry *entry = &c->live.entries[i];
-		uint32_t slot = entry->value.slot;
+		uint32_t slot = slots_of_block(c->trace, &entry->value);
 
 		err = capture_take_block(c, entry, slot < slots ? by_slot[slot] : HEAP_NO_STACK,
 					 live_age_ns(&clock, entry->value.time));

@@ -22,6 +22,9 @@ struct trace_cost {
  */
 int trace_cost_start(struct trace *trace);
 
+/* Does it count, since trace_cost_start()? */
+bool trace_cost_counts(const struct trace *trace);
+
 /* What has been counted so far. 0 or -errno, logged. */
 int trace_cost_read(const struct trace *trace, struct trace_cost *out);
 

@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/libbpf.h>
-
 #include "user/base/log.h"
 #include "user/freeze/stop.h"
-#include "user/trace/copies.h"
+#include "user/trace/ring_reader.h"
 
 /*
  * How long the threads of a process may take to stop that is held at its end: somewhat less than it
@@ -21,13 +19,12 @@
 #define DRAIN_ROUNDS 16
 
 struct event_queue {
-	struct ring_buffer *ring;
-	struct copies *copies;
+	struct ring_reader *events, *copies;
 	struct mapwatch *mapwatch;
 	bool (*followed)(void *ctx, pid_t pid);
 	void *ctx;
 
-	struct queued_event *events;
+	struct queued_event *queued;
 	size_t count, room;
 	uint64_t sequence;
 	bool failed;	    /* out of memory while queueing */
@@ -61,18 +58,18 @@ static void event_queue_add(struct event_queue *queue, struct queued_event event
 {
 	if (queue->count == queue->room) {
 		size_t room = queue->room ? 2 * queue->room : 256;
-		struct queued_event *grown = reallocarray(queue->events, room, sizeof(*grown));
+		struct queued_event *grown = reallocarray(queue->queued, room, sizeof(*grown));
 
 		if (!grown) {
 			queue->failed = true;
 			queued_event_release(&event);
 			return;
 		}
-		queue->events = grown;
+		queue->queued = grown;
 		queue->room = room;
 	}
 	event.sequence = queue->sequence++;
-	queue->events[queue->count++] = event;
+	queue->queued[queue->count++] = event;
 }
 
 /*
@@ -90,39 +87,59 @@ static struct stop *event_queue_hold(const struct process_event *event)
 	return NULL;
 }
 
-static int event_queue_on_ring(void *ctx, void *data, size_t size)
+static size_t event_queue_kept(const void *data, size_t size)
 {
-	const struct event_header *header = data;
-	struct queued_event event = {.time_ns = header->time_ns};
-	struct event_queue *queue = ctx;
-	void *copy;
-
-	if (size < sizeof(*header))
-		return 0;
-	copy = malloc(size);
-	if (!copy) {
-		queue->failed = true;
-		return 0;
-	}
-	memcpy(copy, data, size);
-	if (header->type == EVENT_STACK) {
-		event.kind = QUEUED_STACK;
-		event.stack = copy;
-	} else if (header->type >= EVENT_RUNTIME_CHAIN && header->type <= EVENT_PYTHON_FAILED) {
-		event.kind = QUEUED_RUNTIME;
-		event.runtime = copy;
-	} else {
-		event.kind = QUEUED_PROCESS;
-		event.process.event = copy;
-		if (header->type == EVENT_LEAVE)
-			event.process.hold = event_queue_hold(copy);
-	}
-	event_queue_add(queue, event);
-	return 0;
+	(void)data;
+	return size < sizeof(struct event_header) ? 0 : size;
 }
 
-static void event_queue_on_copy(void *ctx, struct stack_copy_event *copy)
+static void event_queue_on_event(void *ctx, void *record, size_t size)
 {
+	const struct event_header *header = record;
+	struct queued_event event = {.time_ns = header->time_ns};
+	struct event_queue *queue = ctx;
+
+	(void)size;
+	if (header->type == EVENT_STACK) {
+		event.kind = QUEUED_STACK;
+		event.stack = record;
+	} else if (header->type >= EVENT_RUNTIME_CHAIN && header->type <= EVENT_V8_FAILED) {
+		event.kind = QUEUED_RUNTIME;
+		event.runtime = record;
+	} else {
+		event.kind = QUEUED_PROCESS;
+		event.process.event = record;
+		if (header->type == EVENT_LEAVE)
+			event.process.hold = event_queue_hold(record);
+	}
+	event_queue_add(queue, event);
+}
+
+/* What has come of processes and stacks. How many, or -errno, and the queue has failed. */
+static int event_queue_read(struct event_queue *queue)
+{
+	int taken = ring_reader_take(queue->events, event_queue_on_event, queue);
+
+	if (taken < 0)
+		queue->failed = true;
+	return taken;
+}
+
+/* The kernel reserves room for as much of a stack as can be, and seldom copies as much. */
+static size_t event_queue_kept_of_copy(const void *data, size_t size)
+{
+	const struct stack_copy_event *copy = data;
+
+	if (size < sizeof(*copy) || copy->size > sizeof(copy->words))
+		return 0;
+	return offsetof(struct stack_copy_event, words) + copy->size;
+}
+
+static void event_queue_on_copy(void *ctx, void *record, size_t size)
+{
+	struct stack_copy_event *copy = record;
+
+	(void)size;
 	event_queue_add(ctx, (struct queued_event){.time_ns = copy->stack.header.time_ns,
 						   .kind = QUEUED_STACK_COPY,
 						   .copy = copy});
@@ -133,7 +150,7 @@ static bool event_queue_knows(const struct event_queue *queue, pid_t pid)
 	if (queue->followed(queue->ctx, pid))
 		return true;
 	for (size_t i = 0; i < queue->count; i++) {
-		const struct queued_event *event = &queue->events[i];
+		const struct queued_event *event = &queue->queued[i];
 
 		if (event->kind == QUEUED_PROCESS && event->process.event->pid == (uint32_t)pid)
 			return true;
@@ -151,7 +168,7 @@ static bool event_queue_wants_map(void *ctx, pid_t pid)
 
 	if (event_queue_knows(queue, pid))
 		return true;
-	if (ring_buffer__consume(queue->ring) <= 0)
+	if (event_queue_read(queue) <= 0)
 		return false;
 	queue->ring_refilled = true;
 	return event_queue_knows(queue, pid);
@@ -180,16 +197,14 @@ int event_queue_new(int events_fd, int copies_fd, bool (*followed)(void *ctx, pi
 	struct event_queue *queue = calloc(1, sizeof(*queue));
 	const struct mapwatch_callbacks callbacks = {
 		.ctx = queue, .wanted = event_queue_wants_map, .record = event_queue_on_map};
-	int err = 0;
+	int err;
 
 	if (!queue)
 		return -ENOMEM;
 	queue->followed = followed;
 	queue->ctx = ctx;
-	queue->ring = ring_buffer__new(events_fd, event_queue_on_ring, queue, NULL);
-	if (!queue->ring)
-		err = log_errno(errno, "cannot open the BPF ring buffer");
-	err = err ?: copies_new(copies_fd, &queue->copies);
+	err = ring_reader_new(events_fd, event_queue_kept, &queue->events);
+	err = err ?: ring_reader_new(copies_fd, event_queue_kept_of_copy, &queue->copies);
 	err = err ?: mapwatch_new(&callbacks, &queue->mapwatch);
 	if (err) {
 		event_queue_free(queue);
@@ -204,18 +219,18 @@ void event_queue_free(struct event_queue *queue)
 	if (!queue)
 		return;
 	mapwatch_free(queue->mapwatch);
-	copies_free(queue->copies);
-	ring_buffer__free(queue->ring);
+	ring_reader_free(queue->copies);
+	ring_reader_free(queue->events);
 	for (size_t i = 0; i < queue->count; i++)
-		queued_event_release(&queue->events[i]);
-	free(queue->events);
+		queued_event_release(&queue->queued[i]);
+	free(queue->queued);
 	free(queue);
 }
 
 void event_queue_fds(const struct event_queue *queue, int fds[static EVENT_QUEUE_FDS])
 {
-	fds[0] = ring_buffer__epoll_fd(queue->ring);
-	fds[1] = copies_fd(queue->copies);
+	fds[0] = ring_reader_fd(queue->events);
+	fds[1] = ring_reader_fd(queue->copies);
 	fds[2] = mapwatch_fd(queue->mapwatch);
 }
 
@@ -226,16 +241,13 @@ uint64_t event_queue_maps_lost(const struct event_queue *queue)
 
 int event_queue_fill(struct event_queue *queue)
 {
-	int err = ring_buffer__consume(queue->ring);
+	int err;
 
-	if (err < 0)
-		return log_errno(err, "cannot read the BPF ring buffer");
-	if (copies_take(queue->copies, event_queue_on_copy, queue))
+	event_queue_read(queue);
+	if (ring_reader_take(queue->copies, event_queue_on_copy, queue) < 0)
 		queue->failed = true;
 	/* The Python functions that copied stacks are in were sent before them. */
-	err = ring_buffer__consume(queue->ring);
-	if (err < 0)
-		return log_errno(err, "cannot read the BPF ring buffer");
+	event_queue_read(queue);
 	/*
 	 * Again, if events came meanwhile: records of mappings that are older than these may be in
 	 * rings that had been read.
@@ -259,11 +271,11 @@ int event_queue_settle(struct event_queue *queue, pid_t pid, uint32_t target_id,
 	err = mapwatch_drain(queue->mapwatch);
 	if (err < 0)
 		return err;
-	err = ring_buffer__consume(queue->ring);
+	err = event_queue_read(queue);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < queue->count; i++) {
-		struct queued_event *event = &queue->events[i];
+		struct queued_event *event = &queue->queued[i];
 
 		if (event->kind == QUEUED_MAP && event->map->pid == pid) {
 			if (event->time_ns < since_ns) {
@@ -275,7 +287,7 @@ int event_queue_settle(struct event_queue *queue, pid_t pid, uint32_t target_id,
 		told |= event->kind == QUEUED_PROCESS &&
 			event->process.event->header.type == EVENT_EXEC &&
 			event->process.event->other_id == target_id;
-		queue->events[kept++] = *event;
+		queue->queued[kept++] = *event;
 	}
 	queue->count = kept;
 	return exec && !told;
@@ -292,10 +304,10 @@ static int queued_by_time(const void *a, const void *b)
 
 struct queued_event *event_queue_take(struct event_queue *queue, size_t *count)
 {
-	struct queued_event *events = queue->events;
+	struct queued_event *events = queue->queued;
 
 	*count = queue->count;
-	queue->events = NULL;
+	queue->queued = NULL;
 	queue->count = queue->room = 0;
 	if (*count)
 		qsort(events, *count, sizeof(*events), queued_by_time);

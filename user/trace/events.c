@@ -12,8 +12,11 @@
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
+#include "user/trace/java_names.h"
+#include "user/trace/java_rows.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/late_probes.h"
+#include "user/trace/peaks.h"
 #include "user/trace/pool_rows.h"
 #include "user/trace/python_names.h"
 #include "user/trace/python_rows.h"
@@ -23,9 +26,13 @@
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
+#include "user/trace/target_java.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
+#include "user/trace/target_v8.h"
+#include "user/trace/v8_names.h"
+#include "user/trace/v8_rows.h"
 #include "user/unwind/finish.h"
 
 static void event_attach_new_objects(struct trace *trace, struct target *target)
@@ -329,8 +336,15 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
 	if (trace->options.old)
 		id = unwind_stack_id(locations, count, event->end);
-	place_count = python_stack_weave(trace, target, locations, count, event->runtime, places,
-					 &id, &end);
+	if (target->java && target->java->entered && event->runtime)
+		place_count = java_names_weave(trace, target, locations, count, event->runtime,
+					       places, &id, &end);
+	else if (target->v8 && target->v8->entered && event->runtime)
+		place_count = v8_names_weave(trace, target, event->frames, locations, count,
+					     event->runtime, places, &id, end);
+	else
+		place_count = python_stack_weave(trace, target, locations, count, event->runtime,
+						 places, &id, &end);
 	if (event->runtime)
 		runtime_chains_drop(trace->chains, target->id, event->runtime);
 	entry = stack_table_add(trace->stacks, target->id, id, place_count, &fresh);
@@ -386,6 +400,14 @@ static void event_handle_stack_copy(struct trace *trace, const struct stack_copy
 				   event.end);
 }
 
+static void event_handle_peak(struct trace *trace, const struct process_event *event)
+{
+	struct target *target = target_by_id(trace, event->header.target_id);
+
+	if (target)
+		peaks_look(trace, target);
+}
+
 static void event_handle_process(struct trace *trace, struct queued_event *queued)
 {
 	const struct process_event *event = queued->process.event;
@@ -403,6 +425,9 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 	case EVENT_ANCHOR_ENDED:
 		event_handle_anchor_ended(trace, event);
 		break;
+	case EVENT_PEAK:
+		event_handle_peak(trace, event);
+		break;
 	case EVENT_LEAVE:
 		event_handle_leave(trace, event, TAKE_PTR(queued->process.hold));
 		break;
@@ -419,18 +444,31 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 
 static void event_handle_runtime(struct trace *trace, const struct event_header *header)
 {
+	struct target *target = target_by_id(trace, header->target_id);
+
 	/* What nobody would take away. */
-	if (!target_by_id(trace, header->target_id))
+	if (!target)
 		return;
 	switch (header->type) {
 	case EVENT_PYTHON_CODE:
 		python_names_add_code(trace->python, (const void *)header);
 		break;
 	case EVENT_RUNTIME_CHAIN:
+		if (target->java)
+			java_names_read(trace, target, (const void *)header);
 		runtime_chains_add(trace->chains, (const void *)header);
 		break;
 	case EVENT_PYTHON_FAILED:
 		python_rows_failed(trace, (const void *)header);
+		break;
+	case EVENT_HOTSPOT_FAILED:
+		java_rows_failed(trace, (const void *)header);
+		break;
+	case EVENT_V8_FUNCTION:
+		v8_names_add(trace, target, (const void *)header);
+		break;
+	case EVENT_V8_FAILED:
+		v8_rows_failed(trace, (const void *)header);
 		break;
 	}
 }

@@ -84,6 +84,18 @@ int gated_prepare(struct trace *trace)
 	return 0;
 }
 
+int trace_set_gate(struct trace *trace, bool wanted, char reason[static REASON_MAX])
+{
+	int err = wanted ? gated_try(trace, reason) : 0;
+
+	if (!err && wanted && !trace->programs.gate)
+		err = refuse(reason, -EOPNOTSUPP,
+			     "it does not go with the options that were given");
+	if (!err)
+		trace->options.gate = wanted;
+	return err;
+}
+
 static int gated_open(struct trace *trace, struct target *target,
 		      const struct gated_functions *functions, struct gated *gated,
 		      char reason[static REASON_MAX])

@@ -11,6 +11,7 @@
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
 #include "user/trace/make_way.h"
+#include "user/trace/scopes.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 #include "user/trace/usdt_rows.h"
@@ -30,6 +31,7 @@ static void known_object_free(struct trace *trace, struct known_object *known)
 		probe_set_free(known->probes[i].set);
 	}
 	free(known->python);
+	free(known->v8);
 	free(known);
 }
 
@@ -186,6 +188,8 @@ static int known_look_for(const struct trace *trace, const struct known_object *
 			       : -ENOENT;
 	case KNOWN_LOADER:
 		return options->wait_loaded ? loader_find(object, out) : -ENOENT;
+	case KNOWN_SCOPES:
+		return scopes_find(trace, object, out);
 	case KNOWN_MAPPER:
 		return known_wants_mapper(options, known->probes[KNOWN_ALLOCATOR].set)
 			       ? mapper_find(object, out)
@@ -268,6 +272,8 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 			known_object_free(trace, known);
 			return NULL;
 		}
+		if (role == KNOWN_SCOPES)
+			scopes_assign(known->probes[role].set);
 		if (role == KNOWN_TELLER && usdt_rows_assign(trace, known->probes[role].set)) {
 			probe_set_free(known->probes[role].set);
 			known->probes[role].set = NULL;
@@ -285,6 +291,8 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 		log_debug("%s tells its allocations in %zu places", object_path(object),
 			  known->probes[KNOWN_TELLER].set->count);
 	allocator = &known->probes[KNOWN_ALLOCATOR];
+	if (allocator->set)
+		trace->own_found |= allocator->set->provider->own_found;
 	if (allocator->set)
 		log_debug("%s provides %zu allocator functions", object_path(object),
 			  allocator->set->provider->count);

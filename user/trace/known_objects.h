@@ -10,6 +10,7 @@
 
 #include "user/base/hash.h"
 #include "bpf/unwind_abi.h"
+#include "bpf/v8_abi.h"
 #include "user/process/object.h"
 #include "user/target/cpython.h"
 #include "user/target/runtime.h"
@@ -23,6 +24,7 @@ enum known_role {
 	KNOWN_LEAVER,	 /* ends the process; with hold_at_end */
 	KNOWN_OPERATORS, /* C++'s, without an allocator; with check_frees */
 	KNOWN_LOADER,	 /* loads libraries; with wait_loaded */
+	KNOWN_SCOPES,	 /* functions that are scopes, with options.scopes */
 	KNOWN_MAPPER,	 /* maps memory; for targets whose runtime has a pool: pool_rows.h */
 	KNOWN_ROLES,
 };
@@ -41,12 +43,19 @@ struct known_python {
 	bool said;		  /* that they are not */
 };
 
+/* An object that is V8. */
+struct known_v8 {
+	struct v8_row row;
+	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
+};
+
 struct known_object {
 	uint64_t id;		       /* object_id(): the key */
 	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
 	struct known_probes probes[KNOWN_ROLES];
 	enum runtime runtime;
 	struct known_python *python; /* NULL: it is something else */
+	struct known_v8 *v8;	     /* v8_rows.c; NULL: it is something else, or nobody has looked */
 	bool told;		     /* known_object_tell_kernel() */
 	UT_hash_handle hh;
 };

@@ -21,6 +21,9 @@ int trace_name_stack(struct trace *trace, uint32_t target_id, uint64_t stack_id,
 	struct stack_entry *entry = stack_table_find(trace->stacks, target_id, stack_id);
 	int err;
 
+	/* In a scope: the frames are those of the stack itself. */
+	if (entry && entry->same_as && !entry->count)
+		entry = stack_table_find(trace->stacks, target_id, entry->same_as);
 	if (!entry)
 		return 0; /* id 0, or its frames were lost: shown as a stack without frames */
 	err = stack_entry_name(entry, trace->symbolizer);

@@ -4,6 +4,34 @@
 #include "user/base/page.h"
 
 #include "user/base/util.h"
+#include "user/trace/scopes.h"
+
+/* Those that keep figures stand in for the usual ones: only one kind is loaded. */
+static void programs_choose_figures(struct memleakbpf *skel, bool wanted,
+				    struct attach_programs *out)
+{
+	const struct {
+		struct bpf_program **usual, *figures;
+	} pairs[] = {
+		{&out->alloc_enter, skel->progs.figures_alloc_enter},
+		{&out->alloc_leave, skel->progs.figures_alloc_leave},
+		{&out->alloc_session, skel->progs.figures_alloc_session},
+		{&out->alloc_return, skel->progs.figures_alloc_return},
+		{&out->free_enter, skel->progs.figures_free_enter},
+		{&out->unmap_enter, skel->progs.figures_unmap_enter},
+		{&out->usdt_alloc, skel->progs.figures_usdt_alloc},
+		{&out->usdt_free, skel->progs.figures_usdt_free},
+		{&out->gate_alloc, skel->progs.figures_gate_alloc},
+		{&out->gate_free, skel->progs.figures_gate_free},
+		{&out->gate_kept, skel->progs.figures_gate_kept},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		bpf_program__set_autoload(wanted ? *pairs[i].usual : pairs[i].figures, false);
+		if (wanted)
+			*pairs[i].usual = pairs[i].figures;
+	}
+}
 
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
 		     struct attach_programs *out)
@@ -48,9 +76,11 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.gate_alloc = skel->progs.gate_alloc,
 		.gate_free = skel->progs.gate_free,
 		.gate_kept = skel->progs.gate_kept,
-		.gate = options->gate,
+		.gate = options->gate || (options->gate_later && !old),
 		.link_bin = -1,
 	};
+	programs_choose_figures(skel, figures_traced(&options->figures), out);
+	scopes_choose_programs(skel, options, out);
 	attach_prepare(options->attach, out);
 	bpf_program__set_autoload(skel->progs.hold_on_fork, hold);
 	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);
@@ -60,6 +90,8 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
 	bpf_map__set_autocreate(skel->maps.python_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.hotspot_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.v8_threads, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
 	skel->rodata->unwind_config.page_size = (uint32_t)page_size();

@@ -8,9 +8,7 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/symbol/python_line.h"
-
-/* A character is up to 3 bytes of UTF-8 where it takes less than 4; and a mark that it goes on. */
-#define NAME_BYTES (3 * RUNTIME_TEXT_BYTES + sizeof("…"))
+#include "user/trace/runtime_text.h"
 
 /* Of all targets' functions together: names and tables of lines. A large program's take some MiB. */
 #define CODES_MAX_BYTES (128u << 20)
@@ -102,48 +100,6 @@ static struct target_names *target_names_get(struct python_names *names, uint32_
 	return NULL;
 }
 
-static char *put_utf8(char *to, uint32_t point)
-{
-	if (point < 0x80) {
-		*to++ = (char)point;
-	} else if (point < 0x800) {
-		*to++ = (char)(0xc0 | point >> 6);
-		*to++ = (char)(0x80 | (point & 63));
-	} else if (point < 0x10000) {
-		*to++ = (char)(0xe0 | point >> 12);
-		*to++ = (char)(0x80 | (point >> 6 & 63));
-		*to++ = (char)(0x80 | (point & 63));
-	} else if (point <= 0x10ffff) {
-		*to++ = (char)(0xf0 | point >> 18);
-		*to++ = (char)(0x80 | (point >> 12 & 63));
-		*to++ = (char)(0x80 | (point >> 6 & 63));
-		*to++ = (char)(0x80 | (point & 63));
-	} else {
-		*to++ = '?';
-	}
-	return to;
-}
-
-/* NULL: it was no string, or an empty one, or there is no memory. */
-static char *name_of(const struct runtime_text *text)
-{
-	char name[NAME_BYTES], *to = name;
-	uint32_t there, point;
-
-	if (text->width != 1 && text->width != 2 && text->width != 4)
-		return NULL;
-	there = RUNTIME_TEXT_BYTES / text->width;
-	for (uint32_t i = 0; i < text->length && i < there; i++) {
-		point = 0;
-		/* Of this machine's byte order, which is the little-endian one. */
-		memcpy(&point, text->bytes + i * text->width, text->width);
-		to = put_utf8(to, point ? point : '?');
-	}
-	if (text->length > there)
-		to = stpcpy(to, "…");
-	return to == name ? NULL : strndup(name, (size_t)(to - name));
-}
-
 static struct code_node *code_find(const struct target_names *target, uint64_t code,
 				   uint32_t cookie)
 {
@@ -162,8 +118,8 @@ static struct code_node *code_new(const struct python_code_event *event)
 		return NULL;
 	node->key.code = event->code;
 	node->key.cookie = event->cookie;
-	node->code.function = name_of(&event->function);
-	node->code.file = name_of(&event->file);
+	node->code.function = runtime_text_name(&event->function, 1);
+	node->code.file = runtime_text_name(&event->file, 1);
 	node->code.first_line = event->first_line;
 	node->code.table_read = event->table_state != PYTHON_TABLE_UNREAD;
 	node->code.table_whole = event->table_state == PYTHON_TABLE_WHOLE;

@@ -56,7 +56,7 @@ static void python_rows_begin(struct trace *trace, struct target *target,
 		python_rows_end(trace, target);
 		return;
 	}
-	target->has_python = true;
+	target->has_runtime = true;
 	/* Whose threads look for the row then. */
 	targets_changed(trace);
 	python_version_text(python->runtime.version, version);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "bpf/unwind.h"
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/python_names.h"
@@ -19,35 +18,6 @@ struct weave {
 	size_t count;
 	size_t behind; /* the last place that is Python's or stands for it; 0: none so far */
 };
-
-static uint64_t weave_mix_text(uint64_t id, const char *text)
-{
-	for (; text && *text; text++)
-		id = (id ^ (uint8_t)*text) * 0x100000001b3ull; /* FNV-1a */
-	return unwind_mix_ids(id, 1);
-}
-
-/* Over what the stack is shown as: what is left out tells no two stacks from each other. */
-static uint64_t weave_id(const struct weave *w, uint8_t end)
-{
-	uint64_t id = end;
-
-	for (size_t i = 0; i < w->count; i++) {
-		const struct stack_place *place = &w->places[i];
-
-		if (place->frame) {
-			id = weave_mix_text(id, place->frame->function);
-			id = weave_mix_text(id, place->frame->file);
-			id = unwind_mix_ids(id, place->frame->line);
-		} else {
-			const struct object *object = place->location.object;
-
-			id = unwind_mix_ids(id, object ? object_id(object) : 0);
-			id = unwind_mix_ids(id, place->location.offset);
-		}
-	}
-	return id ?: 1;
-}
 
 static void weave_add_call(struct weave *w, const struct runtime_call *call)
 {
@@ -163,6 +133,6 @@ size_t python_stack_weave(struct trace *trace, const struct target *target,
 		w.count = trace->options.max_frames;
 		*end = STACK_END_TRUNCATED;
 	}
-	*id = weave_id(&w, *end);
+	*id = stack_places_id(places, w.count, *end);
 	return w.count;
 }

@@ -13,12 +13,16 @@
 #include "user/base/util.h"
 #include "user/trace/anchor.h"
 #include "user/trace/bad_frees_read.h"
+#include "user/trace/figures_read.h"
 #include "user/trace/gated.h"
 #include "user/trace/live_walk.h"
+#include "user/trace/peaks.h"
 #include "user/trace/recursion_misses.h"
-#include "user/trace/sampling.h"
+#include "user/trace/scopes.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
+#include "user/trace/target_java.h"
+#include "user/trace/target_v8.h"
 
 /* About 150 ns a block: 40 ms. */
 #define AGES_MAX_BLOCKS 262144
@@ -27,6 +31,8 @@
  * the blocks of all targets: those of a round of reports have one.
  */
 #define AGES_REST 20
+/* The same, where they may be older. */
+#define AGES_SELDOM_REST 200
 /* Of a block's time: bpf/live.h. */
 #define AGES_TICK_NS (10 * NS_PER_MS)
 
@@ -55,10 +61,14 @@ static int reader_find_ages(struct trace *trace)
 	struct live_clock clock;
 	int err = trace->options.old ? 0 : reader_clock(trace, &clock);
 
+	figures_before_walk(trace);
 	memset(trace->slot_ages, 0, slots_end(trace) * sizeof(*trace->slot_ages));
 	if (!err)
-		err = trace->options.old ? live_walk(trace, trace->skel->progs.old_live_ages)
-					 : reader_run_program(trace->skel->progs.live_ages);
+		err = trace->options.old
+			      ? live_walk(trace, trace->skel->progs.old_live_ages)
+			      : reader_run_program(trace->options.scope_count
+							   ? trace->skel->progs.scoped_live_ages
+							   : trace->skel->progs.live_ages);
 	trace->ages_end_ns = monotonic_ns();
 	trace->ages_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	return err;
@@ -90,14 +100,7 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 	stack->live.bytes = stack->alloc.bytes - stack->free.bytes;
 	stack->live.count = stack->alloc.count - stack->free.count;
 	if (info->weighed || trace->options.sample_bytes) {
-		stack->error_bytes =
-			info->arena ? 0
-			: info->weighed
-				? sampling_error_weighed(
-					  stack->live.bytes,
-					  slots_stats(trace, info->target_id)->tells_every)
-				: sampling_error(__atomic_load_n(&c->variance, __ATOMIC_ACQUIRE),
-						 trace->options.sample_bytes);
+		stack->error_bytes = slots_error(trace, slot, stack->live.bytes);
 		stack->live.count = reader_whole(stack->live.count);
 		stack->alloc.count = reader_whole(stack->alloc.count);
 		stack->free.count = reader_whole(stack->free.count);
@@ -123,7 +126,7 @@ static bool reader_take_final_id(struct stack *stack, const struct trace *trace,
 	const struct stack_entry *entry;
 
 	/* There the kernel side knows less: events.c; and of no function what it is called. */
-	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !target->has_python)
+	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !target->has_runtime)
 		return false;
 	entry = stack_table_find(trace->stacks, target->id, stack->id);
 	if (!entry || !entry->same_as)
@@ -179,10 +182,11 @@ static bool reader_is_nested(const struct trace *trace, uint32_t target_id,
 }
 
 /* The next entry of the snapshot, if that slot belongs to the target and has anything in it. */
-static bool reader_add_stack(struct snapshot *snapshot, const struct trace *trace,
+static bool reader_add_stack(struct snapshot *snapshot, struct trace *trace,
 			     const struct target *target, uint32_t slot, uint64_t now, bool ages)
 {
 	struct stack *stack = &snapshot->stacks[snapshot->stack_count];
+	bool finished;
 
 	if (trace->slot_infos[slot].target_id != target->id)
 		return false;
@@ -192,14 +196,18 @@ static bool reader_add_stack(struct snapshot *snapshot, const struct trace *trac
 	if (trace->slot_infos[slot].arena)
 		amount_add(&snapshot->arenas, &stack->live);
 	snapshot->stack_count++;
-	return reader_take_final_id(stack, trace, target);
+	finished = reader_take_final_id(stack, trace, target);
+	if (scopes_node_of_slot(trace, slot))
+		scopes_add_stack(trace, snapshot, stack, scopes_node_of_slot(trace, slot));
+	return finished;
 }
 
 static int reader_fill_stacks(struct snapshot *snapshot, struct trace *trace,
 			      const struct target *target, uint64_t now, bool ages)
 {
 	uint32_t slots = slots_used(trace), n = 0;
-	bool finished = false;
+	/* Scopes whose tags look the same once they are cleaned are one, and so are the stacks in them. */
+	bool finished = trace->scopes;
 
 	for (uint32_t i = 0; i < slots; i++)
 		n += trace->slot_infos[i].target_id == target->id;
@@ -236,6 +244,7 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *
 			continue;
 		/* One of several slots of the same stack: then the snapshot's stacks are sorted. */
 		reader_take_final_id(&wanted, trace, target);
+		wanted.id = scopes_mixed_id(trace, wanted.id, scopes_node_of_slot(trace, slot));
 		found = bsearch(&wanted, snapshot->stacks, snapshot->stack_count,
 				sizeof(*snapshot->stacks), reader_by_id);
 		if (found)
@@ -302,16 +311,18 @@ uint64_t reader_live_blocks(const struct trace *trace)
  */
 static enum reader_ages reader_choose_ages(const struct trace *trace, uint64_t now)
 {
-	uint64_t rest = AGES_REST * trace->ages_ns;
+	bool seldom = trace->options.ages_seldom;
+	uint64_t rest = (seldom ? AGES_SELDOM_REST : AGES_REST) * trace->ages_ns;
 
 	if (!trace->options.ages)
 		return READER_NO_AGES;
 	if (trace->options.older_ns)
 		return READER_NEW_AGES;
-	if (reader_live_blocks(trace) > AGES_MAX_BLOCKS)
+	/* Which blocks have outlived others is asked for, too. */
+	if (reader_live_blocks(trace) > AGES_MAX_BLOCKS && !trace->options.figures.lifetimes)
 		return READER_NO_AGES;
 	if (trace->ages_end_ns && now - trace->ages_end_ns < rest)
-		return rest < NS_PER_S ? READER_LAST_AGES : READER_NO_AGES;
+		return seldom || rest < NS_PER_S ? READER_LAST_AGES : READER_NO_AGES;
 	return READER_NEW_AGES;
 }
 
@@ -329,6 +340,23 @@ static bool reader_has_all_ages(struct snapshot *s)
 		all &= !s->stacks[i].live.count || s->stacks[i].oldest_ns;
 	}
 	return all;
+}
+
+static int reader_fill_figures(struct trace *trace, struct target *target, struct snapshot *s,
+			       bool ages)
+{
+	_cleanup_free_ uint32_t *by_slot = NULL;
+	struct live_clock clock;
+	uint32_t slots;
+
+	if (!figures_any(&trace->options.figures))
+		return 0;
+	peaks_look(trace, target);
+	by_slot = reader_stacks_by_slot(trace, target, s, &slots);
+	if (trace->options.figures.peak)
+		reader_clock(trace, &clock);
+	clock = trace->skel->bss->shared.kernel_clock;
+	return by_slot ? figures_read(trace, target, s, by_slot, slots, ages, &clock) : -ENOMEM;
 }
 
 static enum attached_by reader_attached(const struct trace *trace, const struct target *target)
@@ -379,7 +407,9 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
 		ages = err ? READER_NO_AGES : ages;
 	}
-	err = reader_fill_stacks(s, trace, target, now, ages != READER_NO_AGES);
+	err = scopes_read(trace, target, s);
+	err = err ?: reader_fill_stacks(s, trace, target, now, ages != READER_NO_AGES);
+	err = err ?: reader_fill_figures(trace, target, s, ages != READER_NO_AGES);
 	if (err) {
 		snapshot_free(s);
 		return log_errno(err, "no memory for a snapshot");
@@ -388,6 +418,8 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	if (ages != READER_NEW_AGES && !reader_has_all_ages(s) && trace->options.ages)
 		s->ages_unread = reader_live_blocks(trace);
 	reader_fill_losses(s, trace, target->id);
+	s->lost[LOST_JAVA] += target->java ? target->java->unnamed : 0;
+	s->lost[LOST_V8] += target->v8 ? target->v8->unnamed : 0;
 	for (const struct target_attachment *a = target->attachments; a; a = a->next)
 		s->lost[LOST_GATE_FULL] += a->gated ? gated_dropped(a->gated) : 0;
 	if (bad_frees_read(trace, s))

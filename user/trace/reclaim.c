@@ -5,14 +5,19 @@
 
 #include "user/base/log.h"
 #include "user/trace/bad_frees_read.h"
+#include "user/trace/figures_read.h"
 #include "user/trace/live_walk.h"
+#include "user/trace/java_rows.h"
+#include "user/trace/peaks.h"
 #include "user/trace/python_names.h"
 #include "user/trace/pool_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/runtime_chains.h"
+#include "user/trace/scopes.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
+#include "user/trace/v8_rows.h"
 #include "user/unwind/publish.h"
 
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
@@ -36,7 +41,8 @@ void reclaim_ended(struct trace *trace)
 	err = live_walk(trace, trace->skel->progs.live_sweep);
 	if (err)
 		log_debug("cannot clear the live map: %s", strerror(-err));
-	slots_release_swept(trace);
+	slots_release_swept(trace, figures_release_slot);
+	scopes_release_swept(trace);
 	bad_frees_release_swept(trace);
 	while (trace->ended) {
 		target = trace->ended;
@@ -44,11 +50,14 @@ void reclaim_ended(struct trace *trace)
 			unwind_publisher_drop(trace->unwind, target->id);
 		trace->ended = target->next_ended;
 		slots_release_target(trace, target->id);
+		peaks_release_target(trace, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
 		/* Forked ones have their parent's row before anybody has looked at them. */
 		runtime_chains_remove_target(trace->chains, target->id);
 		python_names_remove_target(trace->python, target->id);
 		python_rows_drop(trace, target->id);
+		java_rows_drop(trace, target->id);
+		v8_rows_drop(trace, target->id);
 		pool_rows_drop(trace, target->id);
 		target_id_give(trace, target->id);
 		target_free(trace, target);

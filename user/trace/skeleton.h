@@ -12,6 +12,8 @@
 
 #include "bpf/abi.h"
 #include "bpf/config.h"
+#include "bpf/figures_abi.h"
+#include "bpf/scope_abi.h"
 #include "bpf/thread.h"
 #include "bpf/unwind_abi.h"
 

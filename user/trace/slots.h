@@ -12,6 +12,10 @@
 
 #include "user/trace/state.h"
 
+/* A mapped array of the kernel's, rows of whole 8 bytes: 0 or -errno, logged. */
+int slots_map_array(const struct bpf_map *map, void **out);
+void slots_unmap_array(const struct bpf_map *map, void *memory); /* NULL is fine */
+
 /* 0 or -errno, logged. */
 int slots_map(struct trace *trace);
 void slots_unmap(struct trace *trace);
@@ -24,14 +28,23 @@ uint32_t slots_end(const struct trace *trace);
 uint32_t slots_bare(const struct trace *trace, uint32_t target_id);
 bool slots_have_bare(const struct trace *trace);
 
+/* The slot that a live block is counted in: with lifetimes its other bits are the block's birth. */
+uint32_t slots_of_block(const struct trace *trace, const struct live_value *value);
+
+/* How many blocks of its size a live block stands for: 1, unless it is a sample. */
+double slots_weight_of_block(const struct trace *trace, const struct live_value *value);
+
 /* The row of a target, or of one that has ended and has not been cleared. */
 struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id);
 
 /* Do the target's stats say that its blocks have been swept? */
 bool slots_target_swept(const struct trace *trace, uint32_t target_id);
-/* Gives back the slots of such targets. */
-void slots_release_swept(struct trace *trace);
+/* Gives back the slots of such targets; `release` clears what others keep of a slot. */
+void slots_release_swept(struct trace *trace, void (*release)(struct trace *trace, uint32_t slot));
 /* And what is kept of such a target by its id. */
 void slots_release_target(struct trace *trace, uint32_t target_id);
+
+/* The standard error of so many live bytes of a slot, which are an estimate if its target is sampled; else 0. */
+double slots_error(const struct trace *trace, uint32_t slot, uint64_t live_bytes);
 
 #endif

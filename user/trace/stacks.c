@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/unwind.h"
 #include "user/base/hash.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
@@ -168,12 +169,49 @@ const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t t
 		return NULL;
 	clean = frame_managed(frame->kind, stack_clean_name(function, frame->function),
 			      stack_clean_name(file, frame->file), frame->line);
+	clean.inlined = frame->inlined;
 	if (frame_table_frame(frames->table, &clean, &id))
 		return NULL;
 	return frame_table_frame_at(frames->table, id);
 }
 
+/* ---- ids ---------------------------------------------------------------------------------- */
+
+static uint64_t stack_mix_text(uint64_t id, const char *text)
+{
+	for (; text && *text; text++)
+		id = (id ^ (uint8_t)*text) * 0x100000001b3ull; /* FNV-1a */
+	return unwind_mix_ids(id, 1);
+}
+
+uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t end)
+{
+	uint64_t id = end;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct stack_place *place = &places[i];
+
+		if (place->frame) {
+			id = stack_mix_text(id, place->frame->function);
+			id = stack_mix_text(id, place->frame->file);
+			id = unwind_mix_ids(id, place->frame->line);
+		} else {
+			const struct object *object = place->location.object;
+
+			id = unwind_mix_ids(id, object ? object_id(object) : 0);
+			id = unwind_mix_ids(id, place->location.offset);
+		}
+	}
+	return id ?: 1;
+}
+
 /* ---- names -------------------------------------------------------------------------------- */
+
+/* Code without a file, of which its runtime has said what it is. */
+static bool stack_place_is_jit(const struct stack_place *place)
+{
+	return place->frame && !place->location.object && place->location.offset;
+}
 
 static int stack_place_name(const struct stack_entry *entry, size_t i,
 			    struct symbolizer *symbolizer, const struct frame *const **frames,
@@ -181,9 +219,14 @@ static int stack_place_name(const struct stack_entry *entry, size_t i,
 {
 	const struct stack_place *place = &entry->places[i];
 
-	if (!place->frame)
-		return symbolizer_resolve(symbolizer, &place->location, entry->pid, i > 0, frames,
-					  count);
+	if (!place->frame || stack_place_is_jit(place)) {
+		int err = symbolizer_resolve(symbolizer, &place->location, entry->pid, i > 0,
+					     frames, count);
+
+		/* A perf map says more than the runtime's own words do. */
+		if (err || !place->frame || (*frames)[*count - 1]->function)
+			return err;
+	}
 	*frames = &place->frame;
 	*count = 1;
 	return 0;

@@ -23,7 +23,7 @@ struct stack_place {
 	struct location location;
 	/*
 	 * of stack_table_keep_frame(): what a runtime calls this frame; it is not looked up by its
-	 * address. NULL: by location
+	 * address, but where that is one of code without a file which a perf map names. NULL: by location
 	 */
 	const struct frame *frame;
 };
@@ -68,6 +68,12 @@ bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t 
  */
 const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t target_id,
 					   const struct frame *frame);
+
+/*
+ * The id of a stack with frames that runtimes have named: over what it is shown as, for what is left out tells no two stacks from
+ * each other. Never 0.
+ */
+uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t end);
 
 /* Names the frames, once. 0 or -ENOMEM. */
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/figures_abi.h"
 #include "user/gate/nop.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/trace.h"
@@ -31,6 +32,15 @@ struct trace {
 	struct slot_info *slot_infos;
 	struct slot_age *slot_ages;
 	struct target_stats *stats;
+	uint32_t *slot_scopes; /* with options.scopes; two words a row: scopes.h */
+	/* Those of figures_read.h: NULL, or of one row, where they are not asked for. */
+	struct slot_lifetimes *lifetimes;
+	uint32_t lifetime_rows; /* for a slot; 0: lifetimes are not kept */
+	struct slot_outlived *outlived;
+	struct slot_temporary *temporaries;
+	uint64_t sizes_ns, sizes_end_ns; /* of the last walk for sizes: sizes_read.c */
+	uint64_t *slot_peaks;		 /* peaks.h */
+	struct target_peak *target_peaks;
 	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map: reader.c */
 
 	struct object_cache *objects;
@@ -38,6 +48,7 @@ struct trace {
 	struct usdt_spec usdt_specs[USDT_SPECS];
 	uint32_t usdt_spec_count;
 	struct known_object *known; /* uthash by id: known_objects.h */
+	uint64_t own_found;	    /* trace_own_functions() */
 	struct target *targets;	    /* uthash by target id; ended ones leave it: target.h */
 	struct target *by_pid;	    /* the same ones, by pid */
 	struct target *ended;	    /* list: reported, kernel state not cleared yet: reclaim.h */
@@ -46,6 +57,8 @@ struct trace {
 	struct stack_table *stacks;
 	struct runtime_chains *chains;
 	struct python_names *python;
+	struct scopes *scopes;	     /* NULL: without --scope; scopes.h */
+	struct runtime_asker *asker; /* NULL: nobody asks */
 	struct symbolizer *symbolizer;
 	struct known_layout *layouts; /* uthash by object_id(): thread_variables.h */
 

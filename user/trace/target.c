@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/peaks.h"
 #include "user/trace/target.h"
 
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "user/trace/gated.h"
 #include "user/trace/growth.h"
 #include "user/trace/slots.h"
+#include "user/trace/target_java.h"
+#include "user/trace/target_v8.h"
 
 uint32_t target_number(const struct target *target)
 {
@@ -229,6 +232,9 @@ void target_free(struct trace *trace, struct target *target)
 	image_free(target->next_image);
 	free(target->cmdline);
 	growth_end(target);
+	peak_capture_free(target->peak);
+	target_java_free(target->java);
+	target_v8_free(target->v8);
 	free(target);
 }
 

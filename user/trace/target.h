@@ -73,7 +73,7 @@ struct target {
 	bool layered;		   /* has several allocators */
 	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;	   /* it could, but its functions had been traced already */
-	bool has_python; /* python_rows.h: the programs know its interpreter, or knew it */
+	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h: the programs know its runtime, or knew it */
 	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
 	uint64_t pool_start, pool_end;	 /* where its code is mapped */
 	bool has_names;			 /* the symbolizer knows the process */
@@ -93,6 +93,7 @@ struct target {
 	/* It has run for long, and goes on while its first probes come: nothing waits for us. */
 	bool runs;
 	uint64_t snapshot_ns;	    /* of its last snapshot, 0: none */
+	struct peak_capture *peak;  /* peaks.h: NULL: nothing so far */
 	struct gate_hold gate_hold; /* while it gets its first gates */
 	struct stop *hold;	    /* while it is held at its end, else NULL */
 	bool copy_refused;	    /* --snapshot=fork was not possible, which has been said */
@@ -103,7 +104,11 @@ struct target {
 	/* runtime_heaps.h: what was found last, when and in which time */
 	struct untraced_heaps heaps;
 	uint64_t heaps_looked_ns, heaps_look_ns;
+	struct target_java *java;      /* java_rows.h; NULL: it has no JVM */
+	struct target_v8 *v8;	       /* v8_rows.h; NULL: it has no V8 */
 	uint64_t java_start, java_end; /* HotSpot's heap; 0: not known */
+	uint64_t asked_ns, asking_ns;  /* runtime_asker.h: when last, and how long that took */
+	bool ask_refused;	       /* which has been said */
 	uint64_t end_anon;	       /* bytes of anonymous memory when it ended; 0: unknown */
 	void *user_data;
 

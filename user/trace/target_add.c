@@ -15,6 +15,7 @@
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/trace/reclaim.h"
+#include "user/trace/scopes.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/target_life.h"
@@ -140,6 +141,9 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 		return err;
 	if (err == 0)
 		return child ? -ENOENT : target_say_no_allocator(trace, target);
+	err = child ? 0 : scopes_check(trace, target);
+	if (err)
+		return err;
 	target_publish(trace, target);
 	err = sharers_find(trace, target);
 	if (err)

@@ -5,17 +5,10 @@
 
 #include "user/unwind/publish.h"
 
-/*
- * A process that maps memory all the time: after that many times in a row, the next turn gives
- * another chance.
- */
-#define PUBLISH_TRIES 4
-
 void target_publish(struct trace *trace, struct target *target)
 {
 	uint64_t generation = image_generation(target->image);
 	struct image *now;
-	int err = -EAGAIN;
 
 	if (target->stage == TARGET_LAUNCHING || target->published == generation)
 		return;
@@ -27,13 +20,11 @@ void target_publish(struct trace *trace, struct target *target)
 	if (!now)
 		return;
 	target->published = generation;
-	for (int tries = 1; err == -EAGAIN && tries <= PUBLISH_TRIES; tries++)
-		err = unwind_publisher_sync(trace->unwind, target->id, now);
 	/*
-	 * It maps memory all the time: until this works the kernel is asked, which is right but
-	 * slower.
+	 * It maps memory all the time: until this works, in a later turn, the kernel is asked, which
+	 * is right but slower.
 	 */
-	if (err == -EAGAIN)
+	if (unwind_publisher_sync(trace->unwind, target->id, now) == -EAGAIN)
 		target->published = 0;
 	image_free(now);
 }

@@ -12,9 +12,11 @@
 #include "user/trace/gated.h"
 #include "user/trace/make_way.h"
 #include "user/trace/pool_rows.h"
+#include "user/trace/java_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
+#include "user/trace/v8_rows.h"
 
 /* For another tool to leave: single probes of one go one by one. */
 #define GATE_PATIENCE_NS NS_PER_S
@@ -198,6 +200,7 @@ static bool target_wants(const struct target *target, enum known_role role)
 		return target->pool;
 	case KNOWN_LEAVER:
 	case KNOWN_OPERATORS:
+	case KNOWN_SCOPES:
 		return true;
 	default:
 		return false;
@@ -284,6 +287,8 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 			teller_look_at(trace, target, image_range_at(target->image, i)->object);
 	}
 	python_rows_look(trace, target);
+	java_rows_look(trace, target);
+	v8_rows_look(trace, target);
 	pool_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		struct object *object = image_range_at(target->image, i)->object;

@@ -18,14 +18,17 @@
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
 #include "user/trace/event_queue.h"
+#include "user/trace/figures_read.h"
 #include "user/trace/gated.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
 #include "user/trace/python_names.h"
+#include "user/trace/runtime_asker.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/reader.h"
 #include "user/trace/sampling.h"
+#include "user/trace/scopes.h"
 #include "user/trace/sharers.h"
 #include "user/trace/sleepers.h"
 #include "user/trace/slots.h"
@@ -36,7 +39,7 @@
 #include "user/unwind/publish_bpf.h"
 
 /* What one small target takes, with some to spare. */
-#define MIN_FILES 96
+#define MIN_FILES 128
 
 /* Different ones, by kind and stacks, of all targets together. */
 #define MAX_BAD_FREES 16384
@@ -99,8 +102,10 @@ static int trace_configure(struct trace *trace)
 	err = err ?: trace_set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: trace_set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: trace_set_map_size(skel->maps.free_slots, o->max_stacks);
+	err = err ?: figures_configure(trace);
 	if (o->old)
 		err = err ?: trace_configure_numbers(skel, o->max_stacks);
+	err = err ?: scopes_configure(trace);
 	if (o->copies)
 		err = err ?: trace_set_map_size(skel->maps.noted_frees, NOTED_FREES_SIZE);
 	if (o->check_frees) {
@@ -143,9 +148,10 @@ static int trace_check_file_limit(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= MIN_FILES)
 		return 0;
-	log_error("only %ju open files are allowed, and one target takes about 70: raise the limit "
-		  "(ulimit -n 1024)",
-		  (uintmax_t)limit.rlim_cur);
+	log_error(
+		"only %ju open files are allowed, and one target takes about 105: raise the limit "
+		"(ulimit -n 1024)",
+		(uintmax_t)limit.rlim_cur);
 	return -EMFILE;
 }
 
@@ -284,6 +290,9 @@ static int trace_start(struct trace *trace)
 				      &trace->queue);
 	if (!err)
 		err = trace_open_unwinder(trace);
+	/* Calls end before their process does. */
+	if (!err)
+		err = scopes_start(trace);
 	if (!err)
 		err = trace_attach_process_events(trace);
 	if (err)
@@ -333,7 +342,7 @@ void trace_drop_privileges(const struct trace *trace, const struct trace_needs *
 	/* SIGUSR2 asks for a verdict at any time. */
 	const struct confine_needs needs = {.ptrace = true,
 					    .network = trace->options.symbols.debuginfod};
-	int err = privilege_drop(admin);
+	int err = privilege_drop(admin, targets->new_files);
 
 	if (err)
 		log_debug("cannot drop privileges: %s", strerror(-err));
@@ -354,7 +363,6 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace = calloc(1, sizeof(*trace));
 	if (!trace)
 		return -ENOMEM;
-	err = -ENOMEM;
 	trace->options = *options;
 	trace->callbacks = *callbacks;
 	trace->epoll_fd = -1;
@@ -365,6 +373,12 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->chains = runtime_chains_new();
 	trace->python = python_names_new();
 	trace->spawns = spawn_table_new();
+	err = options->ask_runtime ? runtime_asker_new(&trace->asker) : 0;
+	if (err) {
+		trace_free(trace);
+		return err;
+	}
+	err = -ENOMEM;
 	trace->symbolizer = symbolizer_new(&options->symbols);
 	if (trace->objects && trace->stacks && trace->chains && trace->python && trace->spawns &&
 	    trace->symbolizer)
@@ -407,6 +421,7 @@ void trace_free(struct trace *trace)
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
 	slots_unmap(trace);
+	scopes_free(trace);
 	old_programs_free(trace->programs.old);
 	memleakbpf__destroy(trace->skel);
 	sleepers_free(trace->sleepers);
@@ -414,6 +429,7 @@ void trace_free(struct trace *trace)
 	runtime_chains_free(trace->chains);
 	python_names_free(trace->python);
 	spawn_table_free(trace->spawns);
+	runtime_asker_free(trace->asker);
 	symbolizer_free(trace->symbolizer);
 	thread_variables_free(trace);
 	object_cache_free(trace->objects);
@@ -425,6 +441,11 @@ void trace_free(struct trace *trace)
 		close(trace->sharers_fd);
 	free(trace);
 	log_progress_end();
+}
+
+uint64_t trace_own_functions(const struct trace *trace)
+{
+	return trace->own_found;
 }
 
 int trace_fd(const struct trace *trace)

@@ -19,6 +19,7 @@
 #include "user/process/object.h"
 #include "user/symbol/symbol.h"
 #include "user/target/provider.h"
+#include "user/target/scope_spec.h"
 
 struct trace;
 struct target;
@@ -43,6 +44,9 @@ enum trace_usdt {
 	TRACE_USDT_ONLY,  /* and others are not traced */
 };
 
+/* With figures.lifetimes: birthdays of blocks take bits of their stacks' numbers. */
+#define TRACE_LIFETIMES_MAX_STACKS 4000000u
+
 struct trace_options {
 	enum attach_mode attach;
 	enum trace_children children;
@@ -52,11 +56,14 @@ struct trace_options {
 	enum trace_usdt usdt;
 	bool gate; /* allocators get the gate (user/gate) where they can have it, else probes */
 	bool gate_only;	     /* --attach gate: the gate, or an error */
+	bool gate_later;     /* trace_set_gate() may be called */
 	bool frame_pointers; /* --stack fp: no unwind tables */
 	bool native_frames;  /* an interpreter's own functions too, not only those that it runs */
+	bool ask_runtime;    /* trace_ask_runtime() does something */
 	uint32_t max_frames; /* 2 to ABI_MAX_FRAMES */
-	uint32_t max_live, max_stacks;
-	bool find_vma; /* the kernel has bpf_find_vma() */
+	uint32_t max_live,
+		max_stacks; /* stacks: at most TRACE_LIFETIMES_MAX_STACKS with lifetimes */
+	bool find_vma;	    /* the kernel has bpf_find_vma() */
 	/* a target that ends itself is held before its memory goes: callbacks.leaving */
 	bool hold_at_end;
 	/* a target waits, when it has loaded libraries, until allocators among them have probes */
@@ -66,9 +73,16 @@ struct trace_options {
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
+	bool ages_seldom;     /* and are so many that ages may be some seconds old */
 	uint32_t check_frees; /* how many freed blocks to remember, to find bad frees; 0: do not */
+	struct figures_kept figures; /* what to keep of stacks beside their counters */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
+	/* functions whose calls are scopes */
+	const struct scope_spec *scopes;
+	size_t scope_count;
+	bool scope_only;     /* what is allocated in none of them is not recorded */
+	bool scope_anywhere; /* a target that has none of them is traced all the same */
 };
 
 /*
@@ -122,6 +136,8 @@ struct trace_needs {
 	 * filter may suspend it.
 	 */
 	bool suspend_filters;
+	/* Files are made where the user is, while it runs (caller_file_create_new()). */
+	bool new_files;
 };
 
 /*
@@ -154,6 +170,12 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
  */
 void trace_remove_target(struct trace *trace, struct target *target);
 
+/*
+ * Targets that are added from now on get a gate, or do not (with gate_later). 0, or -errno with the
+ * reason why there can be none: then nothing changes.
+ */
+int trace_set_gate(struct trace *trace, bool wanted, char reason[static REASON_MAX]);
+
 /* Readable when trace_process() has something to do. */
 int trace_fd(const struct trace *trace);
 
@@ -182,6 +204,12 @@ bool target_tells(const struct target *target);
 bool target_is_traced(const struct target *target);
 /* A place for the user of the trace to keep something per target. */
 void **target_user_data(struct target *target);
+
+/*
+ * A JVM is asked to write a perf map, by which what it has compiled is named. For before trace_snapshot(), while the
+ * target runs. Failures are logged, once. It takes milliseconds, and at most four seconds.
+ */
+void trace_ask_runtime(struct trace *trace, struct target *target);
 
 /* Copies the counters of one target. 0 and *out (snapshot_free), or -errno, logged. */
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out);
@@ -221,6 +249,12 @@ int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause
 /* What it knows of targets' files, and of the names in them. The trace's own. */
 struct object_cache *trace_objects(struct trace *trace);
 struct symbolizer *trace_symbolizer(struct trace *trace);
+
+/*
+ * Which of the functions that the user has named (providers.custom) some object of a target has
+ * defined so far: bit i of the first 64.
+ */
+uint64_t trace_own_functions(const struct trace *trace);
 
 /*
  * The frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames stays as it is

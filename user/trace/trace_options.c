@@ -32,6 +32,9 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	 * blocks there.
 	 */
 	options->copies &= !plan->old;
+	/* An addition that tells the sum is of 5.12, as is the storage of tasks. */
+	if (plan->old)
+		options->figures = (struct figures_kept){0};
 	/* bpf_loop() is of 5.17. */
 	if (!plan->hold)
 		options->check_frees = 0;
@@ -72,6 +75,10 @@ int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 	features_free(features);
 	trace_options_plan(options, &plan);
 	options->usdt = trace_options_usdt(options, wanted);
+	if (options->scope_count && (plan.old || !plan.task_storage)) {
+		log_error("--scope: this kernel cannot (5.15 can)");
+		return -EOPNOTSUPP;
+	}
 	/* When none works the attempt says why. */
 	if (wanted >= ATTACH_MODES || !plan.possible || plan.best == wanted)
 		return 0;

@@ -58,6 +58,12 @@ static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
 	return false;
 }
 
+static __always_inline int unwind_frame_size(const struct unwind_state *state)
+{
+	(void)state;
+	return UNWIND_FRAME_OTHER;
+}
+
 #include "bpf/unwind_walk.h"
 
 /* Of the target's memory there is only the copied piece of stack. */

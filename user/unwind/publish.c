@@ -184,24 +184,34 @@ static struct unwind_target *publish_row_of(struct unwind_publisher *p, uint32_t
 	return id == UNWIND_OWN_TARGET ? &p->own : &p->backend.targets[id % ABI_TARGET_SLOTS];
 }
 
-/*
- * Switches a target over; the kernel side reads the set in one piece. valid_from: see struct
- * unwind_target.
- */
-static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set,
-			  uint32_t valid_from)
+/* The row is the target's from here on, for what the kernel side counts in it. */
+static struct unwind_target *row_claim(struct unwind_publisher *p, const struct target *target)
 {
 	struct unwind_target *row = publish_row_of(p, target->id);
-	struct set *old = target->set;
 
 	if (row->target_id != target->id) {
 		__atomic_store_n(&row->set, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&row->target_id, target->id, __ATOMIC_RELEASE);
 	}
+	return row;
+}
+
+/* The kernel side reads the set in one piece. `valid_from`: see struct unwind_target. */
+static void row_switch(struct unwind_target *row, uint64_t set, uint32_t valid_from)
+{
 	__atomic_store_n(&row->valid_from, valid_from, __ATOMIC_RELEASE);
-	__atomic_store_n(&row->set, set ? set->first | (uint64_t)set->mappings << 32 : 0,
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&row->set, set, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&row->generation, 1, __ATOMIC_RELEASE);
+}
+
+/* Switches a target over to a set, or to none. */
+static void target_switch(struct unwind_publisher *p, struct target *target, struct set *set,
+			  uint32_t valid_from)
+{
+	struct set *old = target->set;
+
+	row_switch(row_claim(p, target), set ? set->first | (uint64_t)set->mappings << 32 : 0,
+		   valid_from);
 	target->set = set;
 	set_unref(p, old);
 }
@@ -260,34 +270,68 @@ int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 	return err;
 }
 
+/*
+ * The set of the image, where nothing has been mapped since `remaps` was read of the row, becomes the target's. Only for
+ * the moment in which that is found out there is none: a walk that meets none asks the kernel, which often cannot say
+ * while another thread maps memory. -EAGAIN: the one of before is in use again, with what has been marked in it.
+ */
+static int target_replace(struct unwind_publisher *p, struct target *target, struct set *set,
+			  uint32_t remaps)
+{
+	struct unwind_target *row = publish_row_of(p, target->id);
+	uint64_t before = row->set;
+	uint32_t valid_from = row->valid_from, unmarked;
+
+	row_switch(row, 0, valid_from);
+	/* In this order: what the kernel side counts from here on it counts as unmarked, too. */
+	unmarked = publish_unmarked(p, target);
+	if (__atomic_load_n(&row->remaps, __ATOMIC_SEQ_CST) != remaps) {
+		row_switch(row, before, valid_from);
+		return -EAGAIN;
+	}
+	target_switch(p, target, set, unmarked);
+	return 0;
+}
+
+/* A process that maps memory all the time: this often in a row. */
+#define SYNC_TRIES 4
+
 int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
 			  struct image *image)
 {
 	struct target *target = target_get(publisher, target_id);
 	uint64_t generation = image_generation(image);
+	struct unwind_target *row;
 	struct set *set, *known;
-	uint32_t before;
 	int err;
 
 	if (!target)
 		return log_errno(ENOMEM, "process %d: unwind tables", image_pid(image));
-	/* What takes long, while the set of before is still in use. */
+	/* What takes long. */
 	err = set_new(publisher, image, &set);
 	if (err)
 		return err;
-	target_switch(publisher, target, NULL, 0);
-	before = publish_unmarked(publisher, target);
-	image_refresh(image); /* a dead process leaves it as it is */
-	if (image_generation(image) != generation) {
-		known = set;
-		err = set_new(publisher, image, &set);
-		if (known)
-			set_free(publisher, known);
-		if (err)
-			return err;
+	row = row_claim(publisher, target);
+	for (int tries = 1; tries <= SYNC_TRIES; tries++) {
+		uint32_t remaps = __atomic_load_n(&row->remaps, __ATOMIC_SEQ_CST);
+
+		image_refresh(image); /* a dead process leaves it as it is */
+		if (image_generation(image) != generation) {
+			generation = image_generation(image);
+			known = set;
+			err = set_new(publisher, image, &set);
+			if (known)
+				set_free(publisher, known);
+			if (err)
+				return err;
+		}
+		err = target_replace(publisher, target, set, remaps);
+		if (!err)
+			return publish_unmarked(publisher, target) == row->valid_from ? 0 : -EAGAIN;
 	}
-	target_switch(publisher, target, set, before);
-	return publish_unmarked(publisher, target) == before ? 0 : -EAGAIN;
+	/* What is new is known at least, to be asked for; but where it is the kernel has to say. */
+	target_switch(publisher, target, set, publish_unmarked(publisher, target) - 1);
+	return -EAGAIN;
 }
 
 static void set_revive(struct set **list, struct set *set)

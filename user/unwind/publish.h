@@ -48,10 +48,10 @@ int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 			 const struct image *image);
 
 /*
- * The same for a target that runs: the image is read again at a moment from which on the kernel
- * side notices what is mapped. -EAGAIN when something was mapped in between: the kernel side then
- * does not use the set but asks the kernel, and the caller should try again. -ENOMEM, -ENOSPC,
- * -E2BIG: the target may have no set; logged.
+ * The same for a target that runs: the image is read again until nothing is mapped meanwhile, and
+ * what it had is used as long. -EAGAIN when something was mapped each time: the kernel side then
+ * does not use the set but asks the kernel, and the caller should try again later. -ENOMEM, -ENOSPC,
+ * -E2BIG: the target keeps what it had; logged.
  */
 int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
 			  struct image *image);

@@ -132,6 +132,41 @@ static void test_sum(void **state)
 	free(a[0].contents);
 }
 
+/* What is not known of one process is not known of the sum. */
+static void test_figures(void **state)
+{
+	struct stack_figures one = {.lifetimes = {1}, .temporary = {2, 2}};
+	struct stack_figures other[2] = {{.lifetimes = {2}}, {.lifetimes = {4}}};
+	struct stack a = stack_of(1, 10), b[] = {stack_of(1, 10), stack_of(2, 10)};
+	const struct snapshot first = {.comm = "x",
+				       .stacks = &a,
+				       .stack_count = 1,
+				       .figures = &one,
+				       .figures_kept = {true, true}};
+	const struct snapshot second = {.comm = "x",
+					.stacks = b,
+					.stack_count = 2,
+					.figures = other,
+					.figures_kept = {.lifetimes = true}};
+	struct report *both[2], *report;
+
+	(void)state;
+	a.figures = &one;
+	b[0].figures = &other[0];
+	b[1].figures = &other[1];
+	both[0] = report_of(&first);
+	both[1] = report_of(&second);
+	assert_int_equal(merge_reports((const struct report *const *)both, 2, NULL, &report), 0);
+	assert_true(report->snapshot->figures_kept.lifetimes);
+	assert_false(report->snapshot->figures_kept.temporary);
+	assert_int_equal(find(report->snapshot, 1)->figures->lifetimes[0], 3);
+	assert_int_equal(find(report->snapshot, 2)->figures->lifetimes[0], 4);
+	assert_int_equal(one.lifetimes[0], 1);
+	report_free(report);
+	report_drop(both[0]);
+	report_drop(both[1]);
+}
+
 /* A process of which it is not known how much there is leaves the sum unknown, in whatever order. */
 static void test_heaps(void **state)
 {
@@ -206,13 +241,48 @@ static void test_same_program(void **state)
 	assert_false(merge_same_program(&a, &c));
 }
 
+/* The scopes of one process stand otherwise than those of another, and some only it has. */
+static void test_scopes(void **state)
+{
+	struct stack a[] = {stack_of(1, 10), stack_of(2, 20)}, b[] = {stack_of(2, 30)};
+	struct snapshot first = {.stacks = a, .stack_count = 2, .scoped = true};
+	struct snapshot second = {.stacks = b, .stack_count = 1, .scoped = true};
+	const struct snapshot *sum;
+	struct report *both[2], *report;
+	const struct scope *put;
+
+	(void)state;
+	assert_non_null(scopes_list_get(&first.scopes, "serve", "GET"));
+	scopes_list_get(&first.scopes, "serve", "PUT")->calls = 3;
+	scopes_list_get(&second.scopes, "serve", "PUT")->calls = 4;
+	scopes_list_find(&second.scopes, "serve", "PUT")->time_max_ns = 9;
+	a[1].scope = 2;
+	b[0].scope = 1;
+	both[0] = report_of(&first);
+	both[1] = report_of(&second);
+	assert_int_equal(merge_reports((const struct report *const *)both, 2, NULL, &report), 0);
+	sum = report->snapshot;
+	assert_true(sum->scoped);
+	assert_int_equal(sum->scopes.count, 2);
+	put = scopes_list_find(&sum->scopes, "serve", "PUT");
+	assert_non_null(put);
+	assert_int_equal(put->calls, 7);
+	assert_int_equal(put->time_max_ns, 9);
+	assert_int_equal(find(sum, 1)->scope, 0);
+	assert_ptr_equal(&sum->scopes.items[find(sum, 2)->scope - 1], put);
+	report_free(report);
+	report_drop(both[0]);
+	report_drop(both[1]);
+	scopes_list_release(&first.scopes);
+	scopes_list_release(&second.scopes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_heaps),
-		cmocka_unit_test(test_sum_of_sums),
-		cmocka_unit_test(test_same_program),
+		cmocka_unit_test(test_scopes),	    cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_heaps),	    cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_sum_of_sums), cmocka_unit_test(test_same_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

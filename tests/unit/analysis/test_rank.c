@@ -31,6 +31,24 @@ static void check_order(const struct report *r, enum rank_by by, const uint64_t 
 		assert_int_equal(top[i]->id, ids[i]);
 }
 
+/* Of how many the best are. */
+static void out_of_how_many(void **state)
+{
+	struct stack stacks[] = {live_stack(1, 100, 1), live_stack(2, 300, 2), live_stack(3, 0, 0)};
+	struct snapshot s = {.stacks = stacks, .stack_count = ARRAY_SIZE(stacks)};
+	struct report *r = report_borrow(&s);
+	const struct stack *top[1] = {0};
+	size_t all = 9;
+
+	(void)state;
+	assert_int_equal(rank_top_of(r, RANK_LIVE, top, 1, &all), 1);
+	assert_int_equal(top[0]->id, 2);
+	assert_int_equal(all, 2);
+	assert_int_equal(rank_top_of(r, RANK_LIVE, top, 0, &all), 0);
+	assert_int_equal(all, 2);
+	report_drop(r);
+}
+
 static void orders(void **state)
 {
 	struct stack stacks[] = {
@@ -51,6 +69,17 @@ static void orders(void **state)
 	check_order(r, RANK_ALLOC, (const uint64_t[]){5, 2, 3, 1, 4}, 5);
 	check_order(r, RANK_GROWTH, (const uint64_t[]){3, 1, 4}, 3);
 	check_order(r, RANK_COUNT, (const uint64_t[]){3, 4, 2, 1}, 4);
+	stacks[0].oldest_ns = 5;
+	stacks[2].oldest_ns = 7;
+	check_order(r, RANK_AGE, (const uint64_t[]){3, 1, 2, 4}, 4);
+	r->notes[0].fresh_bytes = r->notes[2].fresh_bytes = 0;
+	r->notes[1].fresh_bytes = 3;
+	r->notes[4].fresh_bytes = 9999;
+	check_order(r, RANK_RATE, (const uint64_t[]){5, 2}, 2);
+	/* Who looks at the report himself may leave some out. */
+	r->notes[1].unwanted = true;
+	check_order(r, RANK_LIVE, (const uint64_t[]){3, 1, 4}, 3);
+	r->notes[1].unwanted = false;
 	/* --older */
 	stacks[1].older = (struct amount){0, 0};
 	stacks[0].older = (struct amount){100, 1};
@@ -142,13 +171,47 @@ static void deltas(void **state)
 	report_drop(r);
 }
 
+/* Where nothing is known of a stack it is not shown. */
+static void by_figures(void **state)
+{
+	struct stack_figures figures[4] = {
+		{.lifetimes = {[20] = 5}, .temporary = {10, 1}, .at_peak = {7, 1}},
+		{.lifetimes = {[3] = 5}, .outlived_ns = 1, .outlived = {100, 1}},
+		{.lifetimes = {[10] = 5}, .temporary = {1, 9}},
+		{.outlived_ns = 1},
+	};
+	struct stack stacks[] = {
+		live_stack(1, 100, 1), live_stack(2, 100, 1),  live_stack(3, 100, 1),
+		live_stack(4, 100, 1), live_stack(5, 1000, 1),
+	};
+	struct snapshot s = {.stacks = stacks, .stack_count = ARRAY_SIZE(stacks)};
+	struct report *r = report_borrow(&s);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		stacks[i].figures = &figures[i];
+	check_order(r, RANK_LIFETIME, (const uint64_t[]){2, 1, 3}, 3);
+	check_order(r, RANK_PEAK, (const uint64_t[]){1}, 1);
+	check_order(r, RANK_TEMPORARY, (const uint64_t[]){3, 1}, 2);
+	/* 50 of what has outlived others, 62.5 of ten times as much that has not. */
+	check_order(r, RANK_SUSPECT, (const uint64_t[]){5, 2, 1, 3, 4}, 5);
+	stacks[1].live.bytes = figures[1].outlived.bytes = 130;
+	check_order(r, RANK_SUSPECT, (const uint64_t[]){2, 5, 1, 3, 4}, 5);
+	/* What is lost is not counted twice. */
+	stacks[1].verdict[VERDICT_POSSIBLE].bytes = 130;
+	check_order(r, RANK_SUSPECT, (const uint64_t[]){5, 2, 1, 3, 4}, 5);
+	report_drop(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(out_of_how_many),
 		cmocka_unit_test(orders),
 		cmocka_unit_test(ties),
 		cmocka_unit_test(against_sort),
 		cmocka_unit_test(deltas),
+		cmocka_unit_test(by_figures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -303,8 +303,8 @@ static void others_are_mentioned(void **state)
 		for (const struct command *c = cli_commands; c->run; c++) {
 			if (c->page & PAGES_WITH_LIST || !is_due(row, c))
 				continue;
-			/* Of record it says that what says what is traced is as above. */
-			if (c->page == PAGE_RECORD &&
+			/* Of record and top it says that what says what is traced is as above. */
+			if ((c->page == PAGE_RECORD || c->page == PAGE_TOP) &&
 			    !(option_text_on(row, c->page)->pages & c->page))
 				continue;
 			if (!find_row(m, c->page, row, false))

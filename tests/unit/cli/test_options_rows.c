@@ -16,7 +16,7 @@
 #include "user/cli/options_table.h"
 #include "user/heap/reach.h"
 
-#define TOPICS (PAGE_LEAKS | PAGE_PROBES)
+#define TOPICS (PAGE_LEAKS | PAGE_PROBES | PAGE_FIGURES)
 
 /* ---- reaching ----------------------------------------------------------------------------- */
 
@@ -45,12 +45,16 @@ static const struct reach_case reach_cases[] = {
 	 IN(doctor, pids.count), IN(inspect, pids.count)},
 	{"interval", "-i 5", 5000000000, IN(watch, pace.interval_ns), IN(survey, pace.interval_ns),
 	 IN(inspect, pace.interval_ns)},
+	{"duration", "--duration 5", 5000000000, IN(watch, pace.duration_ns),
+	 IN(survey, pace.duration_ns), IN(inspect, pace.duration_ns)},
 	{"count", "-n 5", 5, IN(watch, pace.count), IN(survey, pace.count),
 	 IN(inspect, pace.count)},
 	{"top", "-T 5", 5, IN(watch, show.top), IN(replay, show.top), IN(survey, show.top),
 	 IN(inspect, show.top)},
 	{"sort", "--sort count", RANK_COUNT, IN(watch, show.sort), IN(replay, show.sort),
 	 IN(inspect, show.sort)},
+	{"short", "--short", true, IN(watch, show.brief), IN(replay, show.brief),
+	 IN(survey, show.brief)},
 	{"older", "--older 5", 5000000000, IN(watch, trace.older_ns)},
 	{"merge", "--merge", true, IN(watch, show.merge), IN(replay, show.merge)},
 	{"format", "-f json", .text = "json", IN(watch, show.format), IN(replay, show.format),
@@ -83,7 +87,13 @@ static const struct reach_case reach_cases[] = {
 	 IN(watch, show.gen_suppressions), IN(replay, show.gen_suppressions)},
 	{"no-default-suppressions", "--no-default-suppressions", false,
 	 IN(watch, filter.default_suppressions), IN(replay, filter.default_suppressions)},
+	{"lifetimes", "--lifetimes", true, IN(watch, trace.figures.lifetimes)},
+	{"temporary", "--temporary", true, IN(watch, trace.figures.temporary)},
+	{"peak", "--peak", true, IN(watch, trace.figures.peak)},
+	{"sizes", "--sizes", true, IN(watch, trace.figures.sizes)},
 	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
+	{"scope", "--scope f#arg1", 1, IN(watch, trace.scopes.count), IN(survey, scopes.count)},
+	{"scope-only", "--scope-only --scope f", true, IN(watch, trace.scope_only)},
 	{"no-inlines", "--no-inlines", false, IN(watch, symbols.inlines),
 	 IN(survey, symbols.inlines)},
 	{"native-frames", "--native-frames", true, IN(watch, trace.native_frames)},
@@ -103,10 +113,13 @@ static const struct reach_case reach_cases[] = {
 	{"attach", "--attach single", ATTACH_SINGLE, IN(watch, trace.attach)},
 	{"stack", "--stack fp", true, IN(watch, trace.frame_pointers)},
 	{"depth", "--depth 5", 5, IN(watch, trace.depth)},
+	{"ask-runtime", "--ask-runtime", true, IN(watch, trace.ask_runtime)},
 	{"max-live", "--max-live 5", 5, IN(watch, trace.max_live)},
 	{"max-stacks", "--max-stacks 5", 5, IN(watch, trace.max_stacks)},
-	{"cgroup", "--cgroup x", .text = "x", IN(survey, scope.cgroup)},
-	{"container", "--container x", .text = "x", IN(survey, scope.container)},
+	{"cgroup", "--cgroup x", .text = "x", IN(watch, select.cgroup), IN(survey, scope.cgroup)},
+	{"container", "--container x", .text = "x", IN(watch, select.container),
+	 IN(survey, scope.container)},
+	{"unit", "--unit x", .text = "x", IN(watch, select.unit), IN(survey, scope.unit)},
 	{"user", "--user 5", 5, IN(survey, scope.user)},
 	{"comm", "--comm x", .text = "x", IN(survey, scope.comm)},
 	{"exclude", "--exclude x", .text = "x", IN(survey, scope.exclude)},
@@ -130,8 +143,26 @@ static const struct {
 	{PAGE_WATCH, "-p 1", ""},	    {PAGE_RECORD, "record -p 1 -o f", ""},
 	{PAGE_REPORT, "report", "f"},	    {PAGE_DIFF, "diff", "f"},
 	{PAGE_SURVEY, "survey", ""},	    {PAGE_DOCTOR, "doctor", ""},
-	{PAGE_INSPECT, "inspect -p 1", ""},
+	{PAGE_INSPECT, "inspect -p 1", ""}, {PAGE_TOP, "top", "-p 1"},
 };
+
+/* What top takes for the survey only: what chooses processes, and what a watch does not have. */
+static bool is_of_survey(const struct reach_case *c)
+{
+	return !c->watch.at || !strcmp(c->name, "cgroup") || !strcmp(c->name, "container") ||
+	       !strcmp(c->name, "unit");
+}
+
+/* Of its two structs the one that has it. */
+static struct member_place place_in_top(const struct reach_case *c)
+{
+	struct member_place place = c->survey;
+
+	if (!is_of_survey(c))
+		return c->watch;
+	place.at += place.at ? offsetof(struct top_config, survey) : 0;
+	return place;
+}
 
 static struct member_place place_in(const struct reach_case *c, enum help_page page)
 {
@@ -139,6 +170,8 @@ static struct member_place place_in(const struct reach_case *c, enum help_page p
 	case PAGE_WATCH:
 	case PAGE_RECORD:
 		return c->watch;
+	case PAGE_TOP:
+		return place_in_top(c);
 	case PAGE_REPORT:
 	case PAGE_DIFF:
 		return c->replay;
@@ -170,17 +203,20 @@ static bool has_value(const struct reach_case *c, const struct options *options,
 static void check_reaches(const struct reach_case *c, size_t base)
 {
 	struct member_place place = place_in(c, bases[base].page);
+	/* Without -p it is the survey, which has options of its own. */
+	bool survey = bases[base].page == PAGE_TOP && is_of_survey(c);
+	const char *end = survey ? "" : bases[base].end;
 	const struct options *options;
 	char line[256];
 
 	if (!place.at)
 		fail_msg("--%s has no place in the struct of '%s'", c->name, bases[base].line);
-	snprintf(line, sizeof(line), "%s %s", bases[base].line, bases[base].end);
+	snprintf(line, sizeof(line), "%s %s", bases[base].line, end);
 	options = parse_good(line);
 	if (!(c->is_preset & bases[base].page) && has_value(c, options, place))
 		fail_msg("'%s' has the value of '%s' already", line, c->words);
 	options_free(options);
-	snprintf(line, sizeof(line), "%s %s %s", bases[base].line, c->words, bases[base].end);
+	snprintf(line, sizeof(line), "%s %s %s", bases[base].line, c->words, end);
 	options = parse_good(line);
 	if (!has_value(c, options, place))
 		fail_msg("'%s' does not reach its member", line);
@@ -194,7 +230,8 @@ static void every_option_reaches_its_member(void **state)
 	for (size_t i = 0, j = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 
-		if (!strcmp(row->name, "version") || !strcmp(row->name, "help"))
+		if (!strcmp(row->name, "version") || !strcmp(row->name, "help") ||
+		    !strcmp(row->name, "no-config"))
 			continue;
 		if (j == ARRAY_SIZE(reach_cases) || strcmp(reach_cases[j].name, row->name) != 0)
 			fail_msg("--%s: no case here, or not in the table's order", row->name);
@@ -256,10 +293,12 @@ static void pages_fit_a_screen_and_are_complete(void **state)
 {
 	_cleanup_free_ char *leaks = print_page(&cli_commands[0], PAGE_LEAKS);
 	_cleanup_free_ char *probes = print_page(&cli_commands[0], PAGE_PROBES);
+	_cleanup_free_ char *figures = print_page(&cli_commands[0], PAGE_FIGURES);
 
 	(void)state;
 	check_size(leaks, 24);
 	check_size(probes, 24);
+	check_size(figures, 24);
 	for (const struct command *c = cli_commands; c->run; c++) {
 		_cleanup_free_ char *page = print_page(c, c->page);
 		_cleanup_free_ char *all = NULL;
@@ -267,8 +306,9 @@ static void pages_fit_a_screen_and_are_complete(void **state)
 		assert_non_null(strstr(page, "Examples:"));
 		/* The two that have most to say scroll. */
 		check_size(page, c->page & (PAGE_WATCH | PAGE_SURVEY) ? 40 : 24);
-		assert_true(asprintf(&all, "%s%s%s", page, c->page == PAGE_WATCH ? leaks : "",
-				     c->page == PAGE_WATCH ? probes : "") > 0);
+		assert_true(asprintf(&all, "%s%s%s%s", page, c->page == PAGE_WATCH ? leaks : "",
+				     c->page == PAGE_WATCH ? probes : "",
+				     c->page == PAGE_WATCH ? figures : "") > 0);
 		for (size_t i = 0; i < option_row_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
@@ -326,14 +366,21 @@ static void lists_for_programs(void **state)
 	_cleanup_free_ char *doctor = print_page(command_named("doctor"), PAGE_OPTIONS);
 
 	(void)state;
-	assert_string_equal(doctor, "-p, --pid PID[,PID...]\n"
-				    "-f, --format text|json\n"
-				    "-v, --verbose\n"
-				    "--version\n"
-				    "-h, --help[=leaks|probes|options]\n");
-	assert_non_null(strstr(watch, "\n--attach auto|session|multi|single|usdt|gate\n"));
-	assert_non_null(strstr(watch, "\n--check-frees[=N]\n"));
-	assert_non_null(strstr(watch, "\n--mmap\n"));
+	assert_string_equal(doctor,
+			    "-p, --pid PID[,PID...]\talso what would be traced in these processes, "
+			    "and how\n"
+			    "-f, --format text|json\ttext or json: one object about the machine, "
+			    "without -p\n"
+			    "-v, --verbose\tmore detail\n"
+			    "--no-config\n"
+			    "--version\n"
+			    "-h, --help[=leaks|probes|figures|options]\n");
+	assert_non_null(
+		strstr(watch, "\n--attach auto|session|multi|single|usdt|gate\tkind of probe: "));
+	assert_non_null(strstr(watch, "\n--check-frees[=N]\treport "));
+	assert_non_null(strstr(watch, "\n--mmap\ttrace mmap and munmap as well\n"));
+	/* What shares a line of --help has its text as well. */
+	assert_non_null(strstr(watch, "\n-z, --min-size SIZE\ttrace only blocks of these sizes\n"));
 	assert_null(strstr(watch, "--metrics"));
 }
 

@@ -233,6 +233,10 @@ static void pprof(void **state)
 	/* String 0 is the empty one. */
 	assert_true(is_text(sub(profile, 6, 0), ""));
 	assert_true(is_text(sub(profile, 6, number(sub(profile, 1, 3), 1)), "inuse_space"));
+	/* What readers leave out of it: the allocation functions. */
+	assert_true(is_text(sub(profile, 6, number(profile, 7)),
+			    "malloc|std::vector<Order, std::allocator<Order> >::push_back"));
+	assert_int_equal(count_of(profile, 8), 0);
 	assert_int_equal(number(profile, 9), 1767323045678000000ULL);
 	sample = sub(profile, 2, 0);
 	values = sub(sample, 2, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The keys of -f json are those that the manual page names, all of them and no others: a snapshot
- * that has everything is printed.
+ * The keys of -f json are those that the manual page and the schemas name, all of them and no
+ * others: a snapshot that has everything is printed.
  */
 #include <json-c/json.h>
 #include <setjmp.h>
@@ -80,6 +80,11 @@ static void print_everything(struct json_object *set)
 					 .suppressions = SUPPRESSION_VALGRIND};
 	struct frame mangled = sample_caller;
 	const struct frame *const frames[] = {&sample_malloc, &mangled, &sample_nowhere};
+	struct stack_figures figures = {.lifetimes = {1, 2},
+					.outlived_ns = 1,
+					.outlived = {1, 1},
+					.temporary = {1, 1},
+					.sizes = {.counts = {1}}};
 	struct stack stack = sample_stacks[0];
 	const struct bad_free_call call = {
 		.known = true, .frames = frames, .frame_count = ARRAY_SIZE(frames)};
@@ -93,6 +98,11 @@ static void print_everything(struct json_object *set)
 			       .calls = {call, call, call},
 			       .suppressed = "known"};
 	struct suppressed *suppressed = calloc(1, sizeof(*suppressed) + sizeof(suppressed->by[0]));
+	struct scope_kept kept = {.bytes = 1, .bytes_max = 2, .calls = 1};
+	struct scope scope = {.function = (char *)"handle",
+			      .tag = (char *)"GET",
+			      .kept_calls = &kept,
+			      .kept_count = 1};
 	struct snapshot s = sample_snapshot();
 	struct report *r;
 
@@ -107,6 +117,13 @@ static void print_everything(struct json_object *set)
 	stack.contents_len = 1;
 	s.stacks = &stack;
 	s.stack_count = 1;
+	stack.figures = s.figures = &figures;
+	s.figures_kept = figures_of_bits(UINT64_MAX);
+	s.peak = (struct peak){.bytes = 1, .time_ns = 1, .captured_bytes = 1, .captured_ns = 1};
+	scope.times[3] = 1;
+	s.scoped = true;
+	s.scopes = (struct scopes_list){.items = &scope, .count = 1};
+	stack.scope = 1;
 	s.processes = 2;
 	s.execed = s.children_late = s.frees_checked = true;
 	s.sample_bytes = 4096;
@@ -126,6 +143,8 @@ static void print_everything(struct json_object *set)
 		(struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
 	print(&options, r, set);
 	s.verdict.state = VERDICT_REFUSED;
+	/* A sample says nothing of one call. */
+	s.sample_bytes = 0;
 	print(&options, r, set);
 	report_drop(r);
 	print_inspection(set);
@@ -194,10 +213,53 @@ static void manual(void **state)
 	json_object_put(named);
 }
 
+/* The keys of each "properties" in it. */
+static void collect_properties(struct json_object *value, struct json_object *set)
+{
+	if (json_object_is_type(value, json_type_array)) {
+		for (size_t i = 0; i < json_object_array_length(value); i++)
+			collect_properties(json_object_array_get_idx(value, i), set);
+	} else if (json_object_is_type(value, json_type_object)) {
+		json_object_object_foreach(value, key, member)
+		{
+			if (!strcmp(key, "properties")) {
+				json_object_object_foreach(member, property, schema)
+				{
+					(void)schema;
+					add(set, property);
+				}
+			}
+			collect_properties(member, set);
+		}
+	}
+}
+
+static void schemas(void **state)
+{
+	static const char *const files[] = {"docs/schema/common.json", "docs/schema/snapshot.json",
+					    "docs/schema/inspection.json"};
+	struct json_object *printed = json_object_new_object(), *named = json_object_new_object();
+
+	(void)state;
+	print_everything(printed);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct json_object *schema = json_object_from_file(files[i]);
+
+		assert_non_null(schema);
+		collect_properties(schema, named);
+		json_object_put(schema);
+	}
+	assert_int_equal(missing(printed, named, "docs/schema"), 0);
+	assert_int_equal(missing(named, printed, "what -f json prints"), 0);
+	json_object_put(printed);
+	json_object_put(named);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(manual),
+		cmocka_unit_test(schemas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,12 +19,26 @@
 
 static const struct frame allocator = {.function = "malloc", .module = "libc.so.6"};
 static const struct frame caller = {.function = "operator\"\"_x(char const*)\n"};
-static const struct frame *const frames[] = {&allocator, &caller};
-static struct stack stack = {.live = {3 * MIB, 10}, .frames = frames, .frame_count = 2};
-static struct snapshot snapshot = {
-	.pid = 100, .live = {4 * MIB, 12}, .stacks = &stack, .stack_count = 1};
+/* Between them what people are not told of: the one that is named is the site. */
+static const struct frame wrapper = {.function = "xmalloc"};
+static const struct frame library = {.function = "std::vector<int>::reserve(unsigned long)"};
+static const struct frame *const frames[] = {&allocator, &wrapper, &library, &caller};
+static struct stack stack = {.live = {3 * MIB, 10}, .frames = frames, .frame_count = 4};
+static struct scope scopes[] = {
+	{.function = (char *)"handle(char const*)",
+	 .tag = (char *)"a\"b",
+	 .calls = 7,
+	 .kept = {512, 1}},
+	{.function = (char *)"plain", .calls = 3, .kept = {64, 2}, .live = {32, 1}},
+};
+static struct snapshot snapshot = {.pid = 100,
+				   .live = {4 * MIB, 12},
+				   .stacks = &stack,
+				   .stack_count = 1,
+				   .scoped = true,
+				   .scopes = {scopes, ARRAY_SIZE(scopes)}};
 static const struct stack *const shown[] = {&stack};
-static struct stack_notes notes = {.frames = frames, .frame_count = 2};
+static struct stack_notes notes = {.frames = frames, .frame_count = 4};
 static struct report window = {.snapshot = &snapshot, .notes = &notes};
 static const struct survey_drill drill = {
 	.report = &window, .snapshot = &snapshot, .shown = shown, .shown_count = 1};
@@ -113,6 +127,9 @@ static const char *const of_the_suspect[] = {
 	"memleakbpf_process_memory_limit_seconds{} 60",
 	"memleakbpf_process_children_exited_total{} 5",
 	"memleakbpf_process_live_bytes{} 4194304",
+	"memleakbpf_scope_calls{,function=\"plain\"} 3",
+	"memleakbpf_scope_live_bytes{,function=\"plain\"} 32",
+	"memleakbpf_scope_kept_bytes{,function=\"handle(char const*)\",tag=\"a\\\"b\"} 512",
 	("memleakbpf_process_top_stack_live_bytes{,function=\"operator\\\"\\\"_x(char "
 	 "const*)\\n\"} "
 	 "3145728"),

@@ -62,8 +62,8 @@ static void fill_rows(struct survey_row rows[3], const struct survey_drill *dril
 }
 
 /* The output as a string to be freed. A negative share: it is not known. */
-static char *write_with(const char *name, const struct survey_drill *drill, bool utf8,
-			double tool_share)
+static char *write_at(const char *name, const struct survey_drill *drill,
+		      const struct export_options *options, double tool_share)
 {
 	struct survey_row rows[3];
 	struct survey_report report = {.time_ns = 1767323045678000000ull,
@@ -78,7 +78,6 @@ static char *write_with(const char *name, const struct survey_drill *drill, bool
 				       .rows = rows,
 				       .row_count = 3};
 	const struct exporter_format *format = export_find_format(name);
-	const struct export_options options = {.utf8 = utf8};
 	struct exporter *e;
 	FILE *out;
 	char *text = NULL;
@@ -87,11 +86,53 @@ static char *write_with(const char *name, const struct survey_drill *drill, bool
 	fill_rows(rows, drill);
 	out = open_memstream(&text, &len);
 	assert_non_null(out);
-	e = format->open(out, &options);
+	e = format->open(out, options);
 	assert_int_equal(format->survey(e, &report), 0);
 	assert_int_equal(format->close(e), 0);
 	fclose(out);
 	return text;
+}
+
+static char *write_with(const char *name, const struct survey_drill *drill, bool utf8,
+			double tool_share)
+{
+	const struct export_options options = {.utf8 = utf8};
+
+	return write_at(name, drill, &options, tool_share);
+}
+
+/* On terminals: nothing is wider, and what is left out below 100 columns is the least telling. */
+static void widths(void **state)
+{
+	static const struct survey_drill drill = {.open = true, .note = "a note"};
+	static const size_t all[] = {64, 80, 99, 100, 120, 250};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		const struct export_options options = {.width = all[i]};
+		char *text = write_at("text", &drill, &options, 0.0209);
+
+		assert_int_equal(!strstr(text, "SEEN"), all[i] < 100);
+		assert_int_equal(!strstr(text, "UNIT/CONTAINER"), all[i] < 80);
+		assert_non_null(strstr(text, "leaking"));
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			assert_in_range(strlen(line), 1, all[i]);
+		free(text);
+	}
+}
+
+/* --short: the table and nothing else. */
+static void brief_table(void **state)
+{
+	static const struct survey_drill drill = {.open = true, .note = "a note"};
+	const struct export_options options = {.brief = true};
+	char *text = write_at("text", &drill, &options, -1);
+
+	(void)state;
+	assert_non_null(strstr(text, "leaking"));
+	assert_null(strstr(text, "a note"));
+	assert_null(strstr(text, "growth"));
+	free(text);
 }
 
 static void table(void **state)
@@ -112,7 +153,7 @@ static void table(void **state)
 	/* Nothing of that is known of the others. */
 	assert_non_null(strstr(text, "   100        ?        too early "));
 	assert_non_null(strstr(text, "     1      -     -\n"));
-	assert_non_null(strstr(text, " evil?[2J?nam "));
+	assert_non_null(strstr(text, " evil?..?name "));
 	for (const char *c = text; *c; c++)
 		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f));
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -233,9 +274,8 @@ static void json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),
-		cmocka_unit_test(callers),
-		cmocka_unit_test(json),
+		cmocka_unit_test(table),   cmocka_unit_test(widths), cmocka_unit_test(brief_table),
+		cmocka_unit_test(callers), cmocka_unit_test(json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

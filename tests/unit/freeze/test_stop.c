@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,7 @@
 
 #include "tests/unit/rounds.h"
 #include "user/freeze/stop.h"
+#include "user/process/proc.h"
 
 #define THREADS	 8
 #define KILLS	 200
@@ -34,6 +36,7 @@
 struct shared {
 	uint64_t turns[THREADS];
 	uint64_t signals;
+	int vforked;
 };
 
 static struct shared *shared;
@@ -251,6 +254,80 @@ static void traced_already(void **state)
 	stop_free(stop);
 }
 
+/* A child by vfork that does nothing ends with it. */
+static _Noreturn void run_vforker(void)
+{
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pthread_create(&thread, NULL, turn, &shared->turns[1]);
+	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		__atomic_store_n(&shared->vforked, 1, __ATOMIC_RELEASE);
+		for (;;)
+			pause();
+	}
+	_exit(1);
+}
+
+static bool is_traced(pid_t pid, pid_t tid)
+{
+	char path[64], line[128];
+	FILE *file;
+	int tracer = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return tracer != 0;
+}
+
+static int all_traced(void *ctx, pid_t tid)
+{
+	return is_traced(*(pid_t *)ctx, tid) ? 0 : -EAGAIN;
+}
+
+/*
+ * Killed while its first thread, in a vfork, has not stopped and another one has: the first one's
+ * end is not told to a tracer before the other one has been buried, by that tracer.
+ */
+static void killed_meanwhile(void **state)
+{
+	char why[REASON_MAX] = "";
+	struct stop *stop = NULL;
+	pid_t killer;
+	int err;
+
+	(void)state;
+	memset(shared, 0, sizeof(*shared));
+	target = fork();
+	if (target == 0)
+		run_vforker();
+	while (!__atomic_load_n(&shared->vforked, __ATOMIC_ACQUIRE) ||
+	       !__atomic_load_n(&shared->turns[1], __ATOMIC_RELAXED))
+		usleep(100);
+	killer = fork();
+	if (killer == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (proc_each_thread(target, all_traced, &target))
+			usleep(100);
+		kill(target, SIGKILL);
+		_exit(0);
+	}
+	err = stop_begin(target, DEADLINE, NULL, &stop, why);
+	stop_free(stop);
+	waitpid(killer, NULL, 0);
+	waitpid(target, NULL, 0);
+	/* The child may have been stopped when all was over. */
+	if (err && err != -ESRCH)
+		fail_msg("%s: %s", strerror(-err), why);
+}
+
 static void nobody(void **state)
 {
 	char why[REASON_MAX] = "";
@@ -273,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(signals_arrive, start, finish),
 		cmocka_unit_test_setup_teardown(killed_holding, start, finish),
 		cmocka_unit_test_setup_teardown(traced_already, start, finish),
+		cmocka_unit_test(killed_meanwhile),
 		cmocka_unit_test(nobody),
 	};
 

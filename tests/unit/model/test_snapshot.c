@@ -15,7 +15,7 @@ static void check_key(const char *name)
 {
 	assert_true(*name);
 	for (const char *c = name; *c; c++)
-		assert_true(islower((unsigned char)*c) || *c == '_');
+		assert_true(islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_');
 }
 
 /* Every cause and end has a key of its own that can be used in jq and shell as it stands. */

@@ -335,7 +335,7 @@ static void newer_version(void **state)
 
 	(void)state;
 	write_file(&f, 1);
-	f.data[8] = 2;
+	f.data[8] = RECORDING_VERSION + 1;
 	in = read_back(&f, f.len);
 	count_snapshots(in, &err);
 	assert_int_equal(err, -EPROTONOSUPPORT);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * How many instructions the kernel's verifier looks at in each program: it gives up at a million,
- * older kernels earlier in practice.
+ * older kernels earlier in practice. How much stack each takes where kernels count more of it than
+ * this one may.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "survey.skel.h"
+#include "tests/unit/trace/stack_chain.h"
 #include "user/base/util.h"
 #include "user/probe/plan.h"
 #include "user/trace/programs.h"
@@ -65,7 +67,36 @@ static bool shares_stack(const struct bpf_program *program)
 #endif
 }
 
-enum kind { USUAL, ALL_OPTIONS, OLD };
+enum kind { USUAL, SINGLE, ALL_OPTIONS, OLD, SCOPES, SCOPES_AND_ALL, FIGURES };
+
+/* Of user/trace/scopes.c; that none matches them is known by the maps' names. */
+static const struct scope_spec scope = {
+	.text = "f#+0(+8(arg2)):str",
+	.function = "f",
+	.tag = {.kind = SCOPE_TAG_STRING, .arg = 2, .steps = 2, .step = {8, 0}, .size = 8},
+};
+
+/* Has the program anything to do with scopes? */
+static bool knows_scopes(const struct bpf_program *program)
+{
+	__u32 ids[64], size = sizeof(struct bpf_prog_info);
+	struct bpf_prog_info info = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
+	bool found = false;
+
+	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size), 0);
+	assert_in_range(info.nr_map_ids, 0, ARRAY_SIZE(ids));
+	for (__u32 i = 0; i < info.nr_map_ids; i++) {
+		struct bpf_map_info map = {0};
+		__u32 map_size = sizeof(map);
+		int fd = bpf_map_get_fd_by_id(ids[i]);
+
+		assert_true(fd >= 0);
+		assert_int_equal(bpf_obj_get_info_by_fd(fd, &map, &map_size), 0);
+		found |= !strncmp(map.name, "scope_", 6) || !strcmp(map.name, "slot_scopes");
+		close(fd);
+	}
+	return found;
+}
 
 /* As with every option that gives the programs more to do. */
 static void all_options(struct config *config)
@@ -79,34 +110,53 @@ static void all_options(struct config *config)
 	config->own_exec = true;
 }
 
+/* As by default: what is constant decides what the verifier has to look at. */
+static void configure(struct memleakbpf *skel, const struct trace_options *options, bool all)
+{
+	struct config *config = &skel->rodata->config;
+
+	config->max_size = UINT64_MAX;
+	config->max_slots = 65536;
+	config->page_size = 4096;
+	config->max_frames = ABI_MAX_FRAMES;
+	config->unwind_flags = options->old ? UNWIND_FP_ONLY : 0;
+	config->lifetimes = options->figures.lifetimes;
+	config->temporary = options->figures.temporary;
+	config->peak = options->figures.peak;
+	if (all)
+		all_options(config);
+}
+
 /* Loads what trace.c would for that kind of kernel. */
 static void load(enum kind kind)
 {
-	bool old = kind == OLD;
-	static char logs[40][1 << 16];
+	bool old = kind == OLD, scopes = kind == SCOPES || kind == SCOPES_AND_ALL;
+	bool all = kind == ALL_OPTIONS || kind == SCOPES_AND_ALL;
+	const struct figures_kept figures = {.lifetimes = kind == FIGURES,
+					     .temporary = kind == FIGURES,
+					     .peak = kind == FIGURES};
+	static char logs[96][1 << 16];
 	struct attach_programs programs_used;
 	struct memleakbpf *skel = skeleton_open(kind == USUAL && best.hold_new);
 	struct bpf_program *program;
 	struct trace_options options = {.old = old,
-					.attach = old ? ATTACH_SINGLE : best.best,
+					.attach = old || kind == SINGLE ? ATTACH_SINGLE : best.best,
 					.children = kind == USUAL && best.hold_new ? CHILDREN_EXACT
 										   : CHILDREN_LATE,
 					.find_vma = !old && best.find_vma,
 					.task_storage = !old && best.task_storage,
-					.check_frees = kind == ALL_OPTIONS && best.hold ? 1000 : 0,
+					.check_frees = all && best.hold ? 1000 : 0,
+					.scopes = &scope,
+					.scope_count = scopes,
+					.scope_only = kind == SCOPES_AND_ALL,
+					.figures = figures,
 					.gate = !old,
-					.hold_at_end = !old && best.hold};
-	size_t programs = 0, too_many = 0, sharing = 0, i = 0;
+					.hold_at_end = !old && best.hold,
+					.wait_loaded = !old && best.hold};
+	size_t programs = 0, too_many = 0, too_deep = 0, sharing = 0, scoped = 0, i = 0;
 
 	assert_non_null(skel);
-	/* As by default: what is constant decides what the verifier has to look at. */
-	skel->rodata->config.max_size = UINT64_MAX;
-	skel->rodata->config.max_slots = 65536;
-	skel->rodata->config.page_size = 4096;
-	skel->rodata->config.max_frames = ABI_MAX_FRAMES;
-	skel->rodata->config.unwind_flags = old ? UNWIND_FP_ONLY : 0;
-	if (kind == ALL_OPTIONS)
-		all_options(&skel->rodata->config);
+	configure(skel, &options, all);
 	programs_choose(skel, &options, &programs_used);
 	bpf_object__for_each_program(program, skel->obj)
 	{
@@ -126,9 +176,12 @@ static void load(enum kind kind)
 		if (bpf_program__fd(program) < 0)
 			continue;
 		count = verified(program, log);
-		print_message("%s%s: %u instructions verified\n", bpf_program__name(program),
-			      kind == ALL_OPTIONS ? ", all options" : "", count);
+		print_message("%s%s: %u instructions verified, %u bytes of stack before 6.8\n",
+			      bpf_program__name(program), all ? ", all options" : "", count,
+			      stack_chain_of(program));
+		scoped += knows_scopes(program);
 		too_many += count >= MOST;
+		too_deep += stack_chain_of(program) > STACK_CHAIN_MAX;
 		/* Those for old kernels never run on one that has such stacks. */
 		if (!old && bpf_program__type(program) == BPF_PROG_TYPE_KPROBE &&
 		    shares_stack(program)) {
@@ -139,7 +192,13 @@ static void load(enum kind kind)
 	}
 	assert_true(programs >= 8);
 	assert_int_equal(too_many, 0);
+	assert_int_equal(too_deep, 0);
 	assert_int_equal(sharing, 0);
+	/* Of what nobody has asked for there is not an instruction. */
+	if (scopes)
+		assert_true(scoped >= 8);
+	else
+		assert_int_equal(scoped, 0);
 	memleakbpf__destroy(skel);
 }
 
@@ -190,6 +249,33 @@ static void test_with_all_options(void **state)
 		load(ALL_OPTIONS);
 }
 
+/* What stands in for sessions on kernels that have none. */
+static void test_without_sessions(void **state)
+{
+	(void)state;
+	look();
+	if (!best.old)
+		load(SINGLE);
+}
+
+static void test_with_figures(void **state)
+{
+	(void)state;
+	look();
+	if (!best.old)
+		load(FIGURES);
+}
+
+static void test_with_scopes(void **state)
+{
+	(void)state;
+	look();
+	if (best.old || !best.task_storage)
+		return;
+	load(SCOPES);
+	load(SCOPES_AND_ALL);
+}
+
 static void test_survey(void **state)
 {
 	static char logs[8][1 << 16];
@@ -222,6 +308,7 @@ static void test_survey(void **state)
 
 		print_message("%s: %u instructions verified\n", bpf_program__name(program), count);
 		assert_true(count < MOST);
+		assert_in_range(stack_chain_of(program), 0, STACK_CHAIN_MAX);
 	}
 	survey__destroy(skel);
 }
@@ -234,12 +321,44 @@ static void test_as_before_5_15(void **state)
 	load(OLD);
 }
 
+/* 64 bytes in the first function, 32 in the second, 96 in the third, which both others call. */
+static void test_stack_of_calls(void **state)
+{
+#define CALL(offset)                                                                    \
+	{                                                                               \
+		.code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = (offset) \
+	}
+#define EXIT                               \
+	{                                  \
+		.code = BPF_JMP | BPF_EXIT \
+	}
+	const struct bpf_insn code[] = {
+		{.code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -40},
+		CALL(2),
+		CALL(3),
+		EXIT,
+		CALL(1), /* the second one */
+		EXIT,
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 3, .imm = -512},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -65},
+		EXIT,
+	};
+
+	(void)state;
+	assert_int_equal(stack_chain_sum_of(code, ARRAY_SIZE(code)), 64 + 32 + 96);
+	assert_int_equal(stack_chain_sum_of(code + 4, 6), 32 + 96);
+	assert_int_equal(stack_chain_sum_of(code + 6, 4), 96);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_on_this_kernel),  cmocka_unit_test(test_survey),
 		cmocka_unit_test(test_names_of_functions), cmocka_unit_test(test_with_all_options),
-		cmocka_unit_test(test_as_before_5_15),
+		cmocka_unit_test(test_with_scopes),	   cmocka_unit_test(test_as_before_5_15),
+		cmocka_unit_test(test_without_sessions),   cmocka_unit_test(test_with_figures),
+		cmocka_unit_test(test_stack_of_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ const own = (name) => readFileSync(join(here, name), 'utf8');
 
 // The build for <script>, where a package does not say which file that is.
 const builds = {'d3-flame-graph': 'dist/d3-flamegraph.umd.min.js'};
-const scripts = ['format.js', 'model.js', 'chart.js', 'flame.js', 'table.js', 'badfrees.js', 'survey.js', 'page.js'];
+const scripts = ['format.js', 'model.js', 'chart.js', 'flame.js', 'table.js', 'badfrees.js', 'scopes.js', 'survey.js', 'page.js'];
 
 const libraries = [];
 const seen = new Set();

@@ -76,7 +76,7 @@ function drawLegend(id, lines, off, redraw) {
 
 // chosen: {from, to}, times; choose(from, to) is called when it is to be another, with null for the whole time; null: no time is chosen.
 function drawChart(id, lines, off, chosen, choose, say) {
-	const holder = byId(id), width = Math.max(400, holder.clientWidth);
+	const holder = byId(id), width = Math.max(240, holder.clientWidth);
 	const shown = lines.filter((line) => !off.has(line.name) && line.points.length);
 	holder.replaceChildren();
 	if (!shown.length)

@@ -91,12 +91,12 @@ function drawFlame(tree, page) {
 	holder.replaceChildren();
 	if (!tree.value)
 		return {search: () => 0};
-	const graph = flamegraph.default().width(Math.max(400, holder.clientWidth - 10)).cellHeight(FRAME_HEIGHT).minFrameSize(1)
+	const graph = flamegraph.default().width(Math.max(200, holder.clientWidth - 10)).cellHeight(FRAME_HEIGHT).minFrameSize(1)
 		.transitionDuration(matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 250)
 		.sort((a, b) => b.value - a.value)
 		.setColorMapper(frameColor)
 		.setLabelHandler((node) => `${node.data.name} ${page.text(node.data.value)}`)
-		.setSearchMatch((node, term) => [node.data.name, node.data.frame.file, node.data.frame.module, node.data.frame.kind].some((text) => text?.toLowerCase().includes(term)))
+		.setSearchMatch((node, term) => [node.data.name, node.data.frame.function, node.data.frame.file, node.data.frame.module, node.data.frame.kind].some((text) => text?.toLowerCase().includes(term)))
 		.onHover((node) => page.hover(node.data))
 		.onClick((node) => page.zoom(node.parent ? node.data : null));
 	d3.select(holder).datum(tree).call(graph);

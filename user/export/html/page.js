@@ -10,6 +10,8 @@ const MODES = [
 	{key: 'growth', name: 'Growth', since: true, bytes: (e) => e.growth, blocks: (e) => e.growthCount,
 		meaning: (shrunk) => `What has become more from ${timeText(STATE.from, true)} to ${timeText(STATE.to, true)}` +
 			` (${durationText(STATE.to - STATE.from)}; drag on the chart for another time)` + (shrunk ? `; stacks that became less, ${shrunk}, are in the table only.` : '.')},
+	{key: 'peak', name: 'Peak', peak: true, bytes: (e) => e.peak, blocks: (e) => e.peakCount,
+		meaning: () => `Live when the process had most, or as near to that as it was looked at (${STATE.targets.filter((t) => t.peak).map((t) => `${bytesText(t.peak[2])} of ${bytesText(t.peak[0])} at ${timeText(t.peak[1], true)}`).join('; ')}).`},
 	{key: 'lost', name: 'Lost', verdict: true, bytes: (e) => e.lost, blocks: (e) => e.lostCount,
 		meaning: () => `Live at ${timeText(STATE.to, true)}, and no pointer in the process's memory leads to it: definitely lost, or held only by what is.`},
 	{key: 'possible', name: 'Possibly lost', verdict: true, bytes: (e) => e.possible, blocks: (e) => e.possibleCount,
@@ -28,6 +30,7 @@ let flame = {search: () => 0, reset: () => {}};
 const first = () => Math.min(...STATE.targets.map((t) => t.first));
 const last = () => Math.max(...STATE.targets.map((t) => t.last));
 const hasSince = () => STATE.from < STATE.to;
+const hasPeak = () => STATE.to === last() && STATE.targets.some((t) => t.peak);
 const hasVerdict = () => STATE.to === last() && STATE.targets.some((t) => t.judged);
 
 function card(name, value, small, data, id) {
@@ -60,6 +63,10 @@ function drawCards(sums) {
 	if (hasSince())
 		cards.splice(1, 0, card('Growth', signed(sums.growth, bytesText),
 			`in ${durationText(span)}, ${signed(sums.growth * 3600000 / span, bytesText)} an hour`, sums.growth, 'card-growth'));
+	if (STATE.targets.length === 1 && STATE.targets[0].peak) {
+		const [bytes, time, known] = STATE.targets[0].peak;
+		cards.push(card('Peak', bytesText(bytes), `at ${timeText(time, false)}; by stack ${bytesText(known)} are known`, bytes, 'card-peak'));
+	}
 	if (STATE.targets.length === 1) {
 		const [target] = STATE.targets, at = lastUntil(target.time, STATE.to);
 		for (const [key, name, small] of [['anon', 'Anonymous memory', 'resident: heap and stacks'], ['rss', 'Resident memory', 'as the kernel counts it']]) {
@@ -95,12 +102,11 @@ function drawChoices() {
 		click: () => {
 			STATE[state] = row.key;
 			STATE.through = null;
-			if (state === 'mode')
-				STATE.sort = {key: row.key, down: true};
+			STATE.sort = {key: sortKey(STATE.mode, STATE.measure), down: true};
 			draw();
 		},
 	}, row.name);
-	byId('modes').replaceChildren(...MODES.filter((mode) => !mode.verdict || hasVerdict()).map((mode) => button(mode, mode.key, 'mode')));
+	byId('modes').replaceChildren(...MODES.filter((mode) => (!mode.verdict || hasVerdict()) && (!mode.peak || hasPeak())).map((mode) => button(mode, mode.key, 'mode')));
 	byId('measures').replaceChildren(...[{key: 'bytes', name: 'Bytes'}, {key: 'blocks', name: 'Blocks'}].map((m) => button(m, m.key, 'measure')));
 }
 
@@ -113,7 +119,7 @@ function drawStackTable(entries, sums) {
 	const found = shown.reduce((sum, e) => sum + e.live, 0);
 	byId('found').textContent = STATE.term ? `${plural(shown.length, 'stack')}, ${bytesText(found)} live, ${shareText(found, sums.live)}` : '';
 	byId('found').dataset.value = shown.length;
-	drawTable({entries: shown, sums, term: STATE.term, sort: STATE.sort, since: hasSince(), latest: STATE.to === last(), verdict: hasVerdict(), most: STATE.most}, (key) => {
+	drawTable({entries: shown, sums, term: STATE.term, sort: STATE.sort, since: hasSince(), latest: STATE.to === last(), verdict: hasVerdict(), peak: hasPeak(), blocks: STATE.measure === 'blocks', most: STATE.most}, (key) => {
 		STATE.sort = {key, down: STATE.sort.key === key ? !STATE.sort.down : true};
 		drawStackTable(entries, sums);
 	}, () => {
@@ -164,7 +170,7 @@ function chooseTime(from, to) {
 		STATE.from = moments[Math.max(0, moments.indexOf(STATE.to) - 1)];
 	}
 	const mode = MODES.find((m) => m.key === STATE.mode);
-	if ((mode.since && !hasSince()) || (mode.verdict && !hasVerdict()))
+	if ((mode.since && !hasSince()) || (mode.verdict && !hasVerdict()) || (mode.peak && !hasPeak()))
 		STATE.mode = 'live';
 	STATE.through = null;
 	draw();
@@ -201,6 +207,7 @@ function chooseTargets(targets) {
 	const [one] = targets;
 	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.window ? `: what it allocated in ${durationText(one.last - one.start)} of probes` : one.exited ? ' (has exited)' : one.execed ? ' (became another program)' : '');
 	drawBadFrees(targets);
+	drawScopes(targets);
 	chooseTime(null, null);
 }
 

@@ -55,10 +55,10 @@ function drawSurvey(survey, state, choose) {
 	table.tHead.replaceChildren(element('tr', {}, element('th', {}, 'PID'), ...heads, element('th', {}, 'Over time'), element('th', {class: 'site'}, 'Process')));
 	table.tBodies[0].replaceChildren(...rows.slice(0, state.most).map((p) => element('tr',
 		{class: `row${p === state.chosen ? ' open' : ''}`, 'data-pid': p.pid, click: () => choose(p === state.chosen ? null : p)},
-		element('td', {class: 'soft'}, String(p.pid)),
-		...PROCESS_COLUMNS.map((c) => element('td', {class: c.key !== 'now' && p.trend === 'growing' ? 'up' : undefined, 'data-key': c.key,
+		element('td', {class: 'soft', 'data-label': 'PID'}, String(p.pid)),
+		...PROCESS_COLUMNS.map((c) => element('td', {class: c.key !== 'now' && p.trend === 'growing' ? 'up' : undefined, 'data-key': c.key, 'data-label': c.name,
 			'data-value': c.number(p), title: c.key === 'trend' ? p.reason : undefined}, c.text(p))),
-		element('td', {}, processSpark(p)),
+		element('td', {class: 'spark', 'data-label': 'Over time'}, processSpark(p)),
 		element('td', {class: 'site'}, element('div', {}, p.comm, p.ended ? element('span', {class: 'inlined'}, 'exited') : '',
 			p.drilled.length ? element('span', {class: 'inlined'}, 'stacks') : '', element('span', {class: 'place file'}, p.where ?? ''))))));
 	const more = byId('more-processes');

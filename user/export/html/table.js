@@ -3,18 +3,30 @@
 
 const ROWS_AT_ONCE = 100;
 
+// Bytes, or blocks where these are what is shown.
+function amountText(value, blocks, isChange) {
+	if (!value)
+		return '0';
+	const text = blocks ? countText : bytesText;
+	return isChange ? signed(value, text) : text(value);
+}
+
 const COLUMNS = [
 	{key: 'live', name: 'Live', text: (e) => bytesText(e.live), number: (e) => e.live},
 	{key: 'share', name: 'Share', text: (e, sums) => shareText(e.live, sums.live), number: (e) => e.live},
 	{key: 'count', name: 'Blocks', text: (e) => countText(e.count), number: (e) => e.count},
-	{key: 'growth', name: 'Growth', text: (e) => (e.growth ? signed(e.growth, bytesText) : '0'), number: (e) => e.growth, since: true},
-	{key: 'lost', name: 'Lost', text: (e) => (e.lost ? bytesText(e.lost) : '0'), number: (e) => e.lost, verdict: true},
-	{key: 'possible', name: 'Possibly lost', text: (e) => (e.possible ? bytesText(e.possible) : '0'), number: (e) => e.possible, verdict: true},
-	{key: 'reachable', name: 'Reachable', text: (e) => (e.reachable ? bytesText(e.reachable) : '0'), number: (e) => e.reachable, verdict: true},
+	{key: 'growth', name: 'Growth', text: (e, sums, blocks) => amountText(blocks ? e.growthCount : e.growth, blocks, true), number: (e, blocks) => (blocks ? e.growthCount : e.growth), since: true},
+	{key: 'peak', name: 'At peak', text: (e, sums, blocks) => amountText(blocks ? e.peakCount : e.peak, blocks), number: (e, blocks) => (blocks ? e.peakCount : e.peak), peak: true},
+	{key: 'lost', name: 'Lost', text: (e, sums, blocks) => amountText(blocks ? e.lostCount : e.lost, blocks), number: (e, blocks) => (blocks ? e.lostCount : e.lost), verdict: true},
+	{key: 'possible', name: 'Possibly lost', text: (e, sums, blocks) => amountText(blocks ? e.possibleCount : e.possible, blocks), number: (e, blocks) => (blocks ? e.possibleCount : e.possible), verdict: true},
+	{key: 'reachable', name: 'Reachable', text: (e, sums, blocks) => amountText(blocks ? e.reachableCount : e.reachable, blocks), number: (e, blocks) => (blocks ? e.reachableCount : e.reachable), verdict: true},
 	{key: 'alloc', name: 'Allocated', text: (e) => bytesText(e.alloc), number: (e) => e.alloc},
 	{key: 'allocs', name: 'Calls', text: (e) => countText(e.allocs), number: (e) => e.allocs},
 	{key: 'oldest', name: 'Oldest', latest: true, text: (e) => (e.row.oldest ? durationText(e.row.oldest) : ''), number: (e) => e.row.oldest},
 ];
+
+// What a mode is sorted by: blocks have columns of their own where there are both.
+const sortKey = (mode, measure) => (measure === 'blocks' ? {live: 'count', alloc: 'allocs'}[mode] ?? mode : mode);
 
 // The text with what is searched for marked.
 function marked(text, term) {
@@ -26,7 +38,7 @@ function marked(text, term) {
 }
 
 function frameLine(frame, term) {
-	const line = element('span', {class: 'frame-line'}, ...marked(frame.label, term));
+	const line = element('span', {class: 'frame-line', title: frame.function === frame.label ? undefined : frame.function}, ...marked(frame.label, term));
 	if (frame.inlined)
 		line.append(element('span', {class: 'inlined'}, 'inlined'));
 	if (frame.function && frame.offset && frame.offset !== '0' && !frame.inlined)
@@ -55,6 +67,7 @@ function framesRow(row, term, columns, latest) {
 	return element('tr', {class: 'frames'}, element('td', {colspan: columns},
 		...(row.verdict && latest ? [element('div', {class: 'classes'}, classesText(row.verdict))] : []),
 		...(row.heldBy?.length && latest ? [element('div', {class: 'held-by'}, `held by ${row.heldBy.join(' → ')}`)] : []),
+		...(latest ? figureLines(row) : []),
 		framesList(row, term),
 		element('span', {class: 'soft'}, `stack ${row.id} of ${row.target.name}`)));
 }
@@ -76,12 +89,13 @@ function tableHead(columns, sort, resort) {
 	byId('table').tHead.replaceChildren(element('tr', {}, element('th', {}, '#'), ...heads, element('th', {}, 'Trend'), element('th', {class: 'site'}, 'Site')));
 }
 
-function tableRow(entry, number, columns, sums, term, latest) {
+function tableRow(entry, number, columns, view) {
+	const {sums, term, latest, blocks} = view;
 	const site = siteOf(entry.row);
-	const cells = columns.map((c) => element('td', {class: (c.key === 'growth' || c.key === 'lost') && c.number(entry) > 0 ? 'up' : undefined,
-		'data-key': c.key, 'data-value': c.number(entry)}, c.text(entry, sums)));
-	const row = element('tr', {class: 'row', 'data-id': entry.row.id}, element('td', {class: 'soft'}, String(number)), ...cells,
-		element('td', {}, spark(entry.row)), element('td', {class: 'site'}, element('div', {}, frameLine(site, term))));
+	const cells = columns.map((c) => element('td', {class: (c.key === 'growth' || c.key === 'lost') && c.number(entry, blocks) > 0 ? 'up' : undefined,
+		'data-key': c.key, 'data-label': c.name, 'data-value': c.number(entry, blocks)}, c.text(entry, sums, blocks)));
+	const row = element('tr', {class: 'row', 'data-id': entry.row.id}, element('td', {class: 'soft number'}, String(number)), ...cells,
+		element('td', {class: 'spark', 'data-label': 'Trend'}, spark(entry.row)), element('td', {class: 'site'}, element('div', {}, frameLine(site, term))));
 	row.addEventListener('click', () => {
 		if (row.classList.toggle('open'))
 			row.after(framesRow(entry.row, term, columns.length + 3, latest));
@@ -91,14 +105,14 @@ function tableRow(entry, number, columns, sums, term, latest) {
 	return row;
 }
 
-// view: {entries, sums, term, sort, since, latest, verdict, most}; resort(key) and more() are called on clicks.
+// view: {entries, sums, term, sort, since, latest, verdict, blocks, most}; resort(key) and more() are called on clicks.
 function drawTable(view, resort, more) {
-	const columns = COLUMNS.filter((c) => (view.since || !c.since) && (view.latest || !c.latest) && (view.verdict || !c.verdict));
+	const columns = COLUMNS.filter((c) => (view.since || !c.since) && (view.latest || !c.latest) && (view.verdict || !c.verdict) && (view.peak || !c.peak));
 	const column = COLUMNS.find((c) => c.key === view.sort.key);
-	const sorted = [...view.entries].sort((a, b) => (column.number(b) - column.number(a)) * (view.sort.down ? 1 : -1) || b.live - a.live);
+	const sorted = [...view.entries].sort((a, b) => (column.number(b, view.blocks) - column.number(a, view.blocks)) * (view.sort.down ? 1 : -1) || b.live - a.live);
 	const shown = sorted.slice(0, view.most);
 	tableHead(columns, view.sort, resort);
-	byId('table').tBodies[0].replaceChildren(...shown.map((entry, i) => tableRow(entry, i + 1, columns, view.sums, view.term, view.latest)));
+	byId('table').tBodies[0].replaceChildren(...shown.map((entry, i) => tableRow(entry, i + 1, columns, view)));
 	byId('more').hidden = shown.length === sorted.length;
 	byId('more').firstElementChild.textContent = `${countText(shown.length)} of ${plural(sorted.length, 'stack')}`;
 	byId('more').lastElementChild.onclick = more;

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is kept of each stack beside its counters: how long its blocks lived, and how many of them
+ * were temporary. It is asked for, and takes programs of its own (figures.bpf.c): in the usual ones
+ * none of this is there, not even the question whether it is wanted.
+ */
+#ifndef MEMLEAKBPF_BPF_FIGURES_H
+#define MEMLEAKBPF_BPF_FIGURES_H
+
+#include "bpf/config.h"
+#include "bpf/figures_maps.h"
+#include "bpf/sample.h"
+#include "bpf/scope_books.h"
+
+#ifdef MEMLEAKBPF_FIGURES
+#define FIGURES(kind) (config.kind)
+#else
+#define FIGURES(kind) false
+#endif
+
+/* ---- the slot and the birth of a block ---------------------------------------------------- */
+
+static __always_inline uint32_t live_slot(const struct live_value *block)
+{
+	return FIGURES(lifetimes) ? block->slot & LIVE_SLOT_MASK : block->slot;
+}
+
+/* The same, as a map's key; `room` is for where it is not as it lies there. */
+static __always_inline const uint32_t *live_slot_key(const struct live_value *block, uint32_t *room)
+{
+	if (!FIGURES(lifetimes))
+		return &block->slot;
+	*room = live_slot(block);
+	return room;
+}
+
+/* Ticks of the kernel are read in no time, bpf_ktime_get_ns() takes 35 ns. */
+static __always_inline uint64_t live_fine_now(void)
+{
+	return FIGURES(lifetimes) ? bpf_ktime_get_ns() : 0;
+}
+
+/* live_value.time of a block that is allocated at live_fine_now(), */
+static __always_inline uint32_t live_now(uint64_t fine)
+{
+	return (uint32_t)(FIGURES(lifetimes) ? fine >> LIVE_TIME_SHIFT : bpf_jiffies64());
+}
+
+/* and its live_value.slot. */
+static __always_inline uint32_t live_slot_stamped(uint32_t slot, uint64_t now)
+{
+	if (!FIGURES(lifetimes))
+		return slot;
+	return (slot & LIVE_SLOT_MASK) | (uint32_t)(now >> LIVE_FINE_SHIFT) << LIVE_SLOT_BITS;
+}
+
+/* In the units of the counters: blocks that it stands for. */
+static __always_inline uint64_t figure_weight(const struct live_value *block)
+{
+	if (live_weighed(block))
+		return block->size ? (block->weighed << 16) / block->size : SAMPLE_ONE;
+	return config.sample_bytes ? sample_weight(block->size) : 1;
+}
+
+static __always_inline uint64_t figure_bytes(const struct live_value *block)
+{
+	if (live_weighed(block))
+		return block->weighed;
+	return config.sample_bytes ? (block->size * sample_weight(block->size)) >> 16 : block->size;
+}
+
+/* ---- lifetimes ---------------------------------------------------------------------------- */
+
+/* Powers of two of microseconds: slot_lifetimes.freed. */
+static __always_inline uint32_t lifetime_bucket(const struct live_value *block)
+{
+	const uint64_t mask = (1ull << (32 + LIVE_FINE_BITS)) - 1;
+	uint64_t born = (uint64_t)block->time << LIVE_FINE_BITS | block->slot >> LIVE_SLOT_BITS;
+	uint64_t lived = ((bpf_ktime_get_ns() >> LIVE_FINE_SHIFT) - born) & mask;
+	uint32_t us, bucket = 0;
+
+	/* A unit is 1.024 us. */
+	lived = lived * 131 >> 7;
+	if (lived >> LIFETIME_BUCKETS)
+		return LIFETIME_BUCKETS - 1;
+	us = (uint32_t)lived;
+#define LIFETIME_SHIFT(bits)      \
+	if (us >> (bits)) {       \
+		us >>= (bits);    \
+		bucket += (bits); \
+	}
+	LIFETIME_SHIFT(16)
+	LIFETIME_SHIFT(8)
+	LIFETIME_SHIFT(4)
+	LIFETIME_SHIFT(2)
+	LIFETIME_SHIFT(1)
+#undef LIFETIME_SHIFT
+	return bucket;
+}
+
+static __always_inline void lifetime_count(const struct live_value *block, uint32_t bucket,
+					   uint64_t count)
+{
+	uint32_t row = live_slot(block) * config.lifetimes +
+		       (bpf_get_smp_processor_id() & (config.lifetimes - 1));
+	struct slot_lifetimes *lifetimes = bpf_map_lookup_elem(&slot_lifetimes, &row);
+
+	/* Blocks without a stack have no row. */
+	if (lifetimes && bucket < LIFETIME_BUCKETS)
+		__sync_fetch_and_add(&lifetimes->freed[bucket], count);
+}
+
+/* ---- temporary blocks --------------------------------------------------------------------- */
+
+/* A block is the thread's last one. Until its next allocation that stays so, whatever it frees. */
+static __always_inline void temporary_born(struct thread_state *thread, uint64_t address,
+					   const struct live_value *block)
+{
+	if (!FIGURES(temporary) || !thread)
+		return;
+	thread->last.address = address;
+	thread->last.slot = block->slot;
+	thread->last.time = block->time;
+}
+
+/*
+ * The thread allocates something, recorded or not. What a resize takes (0: it is none) is looked at
+ * when that is known to have succeeded.
+ */
+static __always_inline void temporary_passed(struct thread_state *thread, uint64_t resized)
+{
+	if (FIGURES(temporary) && thread && (!resized || thread->last.address != resized))
+		thread->last.address = 0;
+}
+
+/* Another thread may have freed that block, and got its address for one of its own. */
+static __always_inline bool temporary_is(const struct thread_state *thread, uint64_t address,
+					 const struct live_value *block)
+{
+	return thread->last.address == address && thread->last.slot == block->slot &&
+	       thread->last.time == block->time;
+}
+
+static __always_inline void temporary_count(const struct live_value *block, int64_t sign)
+{
+	uint64_t weight = figure_weight(block);
+	uint32_t slot = live_slot(block);
+	struct slot_temporary *row = bpf_map_lookup_elem(&slot_temporaries, &slot);
+
+	if (!row)
+		return;
+	__sync_fetch_and_add(&row->bytes, figure_bytes(block) * sign);
+	__sync_fetch_and_add(&row->count, weight * sign);
+	if (config.sample_bytes && !live_weighed(block))
+		__sync_fetch_and_add(&row->variance, sample_variance(block->size, weight) * sign);
+}
+
+/* ---- both --------------------------------------------------------------------------------- */
+
+/*
+ * A block has been freed: counted where it belongs. `thread` may be NULL: it has allocated nothing.
+ * What that was is told for figures_kept().
+ */
+static __always_inline uint32_t figures_freed(const struct thread_state *thread, uint64_t address,
+					      const struct live_value *block)
+{
+	uint32_t told = 0;
+
+	if (FIGURES(lifetimes)) {
+		told = lifetime_bucket(block);
+		lifetime_count(block, told, figure_weight(block));
+	}
+	if (FIGURES(temporary) && thread && temporary_is(thread, address, block)) {
+		temporary_count(block, 1);
+		told |= 1u << 31;
+	}
+	return told;
+}
+
+/* It has not been freed after all. */
+static __always_inline void figures_kept(const struct live_value *block, uint32_t told)
+{
+	if (FIGURES(lifetimes))
+		lifetime_count(block, told & 0xff, -figure_weight(block));
+	if (FIGURES(temporary) && told >> 31)
+		temporary_count(block, -1);
+}
+
+#endif

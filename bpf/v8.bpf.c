@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The JavaScript functions of a walk. It takes down where the frames are that may be theirs; what these are is looked up behind it,
+ * so that no function here lies below those that walk, and while they are being run: V8's collector moves them.
+ */
+#include "bpf/v8.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/loss.h"
+#include "bpf/unwind.h"
+#include "bpf/unwind_host.h"
+
+#define V8_STRING_STEPS 4
+#define V8_NO_TYPE	0xffffu
+/* No function has more variables. */
+#define V8_SCOPE_MOST (1 << 20)
+
+/* Functions that user space has, as far as there is room. */
+struct v8_function_key {
+	uint64_t code;
+	uint32_t cookie;
+	uint32_t target_id;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct v8_function_key);
+	__type(value, uint8_t);
+	__uint(max_entries, 8192);
+} v8_functions SEC(".maps");
+
+/* `object` as the target has it: its tag is left out, and with it where it begins. */
+static __always_inline int v8_read(void *to, uint32_t size, uint64_t object, uint32_t at)
+{
+	return bpf_probe_read_user(to, size, (const void *)(object - 1 + at));
+}
+
+__noinline int v8_look(const struct unwind_state *state)
+{
+	struct v8_thread *v8;
+	uint32_t at;
+
+	if (!state)
+		return UNWIND_FRAME_OTHER;
+	v8 = bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(), NULL, 0);
+	if (!v8)
+		return UNWIND_FRAME_OTHER;
+	at = v8->noted;
+	if (at >= RUNTIME_MAX_CALLS)
+		return UNWIND_FRAME_OTHER;
+	v8->noted = at + 1;
+	v8->pcs[at] = state->regs.pc;
+	v8->fps[at] = state->regs.fp;
+	return UNWIND_FRAME_OTHER;
+}
+
+/* An object's type; V8_NO_TYPE: it is none, or in no memory. */
+static __always_inline uint32_t v8_type_by_map(const struct v8_row *row, uint64_t map)
+{
+	uint16_t type = 0;
+
+	if (!V8_IS_OBJECT(map) || v8_read(&type, sizeof(type), map, row->map_type))
+		return V8_NO_TYPE;
+	return type;
+}
+
+/* Is the object of that kind? (A constant.) */
+static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8_kind kind)
+{
+	uint64_t map = 0;
+	uint32_t type;
+
+	if (!V8_IS_OBJECT(object) || v8_read(&map, sizeof(map), object, 0))
+		return false;
+	if (map == v8->maps[kind])
+		return true;
+	type = v8_type_by_map(&v8->row, map);
+	if (type < v8->row.types[kind].first || type > v8->row.types[kind].last)
+		return false;
+	v8->maps[kind] = map;
+	return true;
+}
+
+/* Of the two words from v8->tail[i] on: characters of the source. */
+static __always_inline bool v8_is_place(uint64_t start, uint64_t end)
+{
+	return V8_IS_NUMBER(start) && V8_IS_NUMBER(end) && V8_NUMBER(start) >= 0 &&
+	       V8_NUMBER(start) <= V8_NUMBER(end);
+}
+
+/*
+ * What a ScopeInfo has behind its variables: the function's name, a number, what its name may be else, and where it begins and
+ * ends if that is not in front of them. Of a module one word stands before the variables.
+ */
+static __always_inline bool v8_take_tail(struct v8_thread *v8, uint32_t i)
+{
+	const uint64_t *tail = v8->tail + i;
+	uint64_t start = v8->row.scope_place ? v8->head[V8_SCOPE_HEAD - 2] : tail[3];
+	uint64_t end = v8->row.scope_place ? v8->head[V8_SCOPE_HEAD - 1] : tail[4];
+
+	if ((!V8_IS_OBJECT(tail[0]) && tail[0]) || !V8_IS_NUMBER(tail[1]) ||
+	    !V8_IS_OBJECT(tail[2]) || !v8_is_place(start, end))
+		return false;
+	v8->found.scope_name = tail[0];
+	v8->found.scope_inferred = tail[2];
+	v8->found.start = V8_NUMBER(start);
+	v8->found.end = V8_NUMBER(end);
+	return true;
+}
+
+static __always_inline int v8_read_scope(struct v8_thread *v8, uint64_t scope)
+{
+	uint64_t count, at;
+
+	if (v8_read(v8->head, sizeof(v8->head), scope, 0))
+		return V8_UNREADABLE;
+	count = v8->head[(1 + v8->row.scope_count) & 3];
+	if (!V8_IS_NUMBER(count) || V8_NUMBER(count) < 0 || V8_NUMBER(count) > V8_SCOPE_MOST)
+		return V8_NO_PLACE;
+	count = (uint32_t)V8_NUMBER(count);
+	at = 1 + v8->row.scope_first + (count < V8_SCOPE_NAMES ? 2 * count : count + 1);
+	if (v8_read(v8->tail, sizeof(v8->tail), scope, at * 8)) {
+		/* At the end of the memory there is not more than it has. */
+		v8->tail[5] = v8->tail[6] = 0;
+		if (v8_read(v8->tail, 5 * 8, scope, at * 8))
+			return V8_UNREADABLE;
+	}
+	if (!v8_take_tail(v8, 0) && !v8_take_tail(v8, 1))
+		return V8_NO_PLACE;
+	v8->found.has_scope = 1;
+	return V8_FOLLOWED;
+}
+
+/* Over what the script is called and how long it is: another one may come to lie where it was. */
+static __always_inline void v8_mix_script(struct v8_thread *v8)
+{
+	uint32_t length = 0;
+
+	v8->found.source_length = 0;
+	v8_read(&length, sizeof(length), v8->found.script_words[0], V8_STRING_LENGTH);
+	v8->found.source_length = length;
+	v8->text[2] = v8->text[3] = 0;
+	v8_read(v8->text, sizeof(v8->text),
+		v8->found.script_words[(v8->row.script_name - v8->row.script_source) >> 3 & 1], 0);
+	v8->found.hash = unwind_mix(v8->found.hash, length);
+	v8->found.hash = unwind_mix(v8->found.hash, v8->text[2]);
+	v8->found.hash = unwind_mix(v8->found.hash, v8->text[3]);
+}
+
+/* What the JSFunction is, into v8->found: enum v8_failure. */
+__noinline int v8_find(struct v8_thread *v8, uint64_t function)
+{
+	uint64_t word = 0;
+	int failure;
+
+	if (!v8)
+		return V8_UNREADABLE;
+	v8->found.hash = 0;
+	v8->found.has_script = v8->found.has_scope = 0;
+	v8->found.start = v8->found.end = -1;
+	v8->found.source_length = 0;
+	if (v8_read(&word, sizeof(word), function, v8->row.function_shared))
+		return V8_UNREADABLE;
+	if (!v8_is(v8, word, V8_SHARED))
+		return V8_NO_SHARED;
+	v8->found.shared = word;
+	if (v8_read(&v8->found.name, sizeof(uint64_t), word, v8->row.shared_name) ||
+	    v8_read(&v8->found.script, sizeof(uint64_t), word, v8->row.shared_script))
+		return V8_UNREADABLE;
+	if (v8_is(v8, v8->found.script, V8_SCRIPT)) {
+		if (v8_read(v8->found.script_words, sizeof(v8->found.script_words),
+			    v8->found.script, v8->row.script_source))
+			return V8_UNREADABLE;
+		v8->found.has_script = 1;
+	}
+	if (v8_is(v8, v8->found.name, V8_SCOPE)) {
+		failure = v8_read_scope(v8, v8->found.name);
+		if (failure)
+			return failure;
+	}
+	word = unwind_mix(v8->found.name, v8->found.script);
+	v8->found.hash = unwind_mix(word, (uint64_t)(uint32_t)v8->found.start << 32 |
+						  (uint32_t)v8->found.end);
+	if (v8->found.has_script) {
+		v8->found.hash = unwind_mix(v8->found.hash, v8->found.script_words[0]);
+		v8->found.hash = unwind_mix(v8->found.hash, v8->found.script_words[1]);
+		v8_mix_script(v8);
+	}
+	return V8_FOLLOWED;
+}
+
+static __always_inline void v8_fail(struct v8_thread *v8, uint32_t failure, uint64_t address)
+{
+	if (v8->failure)
+		return;
+	v8->failure = failure;
+	v8->failed_at = address;
+}
+
+/* The frame that was taken down as number i, if it is one of JavaScript's. */
+__noinline int v8_frame(struct v8_thread *v8, uint32_t i)
+{
+	uint64_t function;
+	uint32_t at;
+	int failure;
+
+	if (!v8 || i >= RUNTIME_MAX_CALLS)
+		return 0;
+	if (bpf_probe_read_user(v8->text, V8_FRAME_WORDS * 8,
+				(const void *)(v8->fps[i] - V8_FRAME_WORDS * 8)))
+		return 0;
+	function = v8->text[0];
+	/* Else it is no context, but says which frame of V8's own this is. */
+	if (!V8_IS_OBJECT(v8->text[1]) || !v8_is(v8, function, V8_FUNCTION))
+		return 0;
+	failure = v8_find(v8, function);
+	if (failure) {
+		v8_fail(v8, failure, function);
+		/* It keeps its place as one without a name: calls of interpreted code differ by nothing else. */
+		v8->found.shared = v8->found.hash = 0;
+	}
+	at = v8->count;
+	if (at >= RUNTIME_MAX_CALLS)
+		return 0;
+	v8->count = at + 1;
+	v8->functions[at] = function;
+	v8->chain.calls[at].code = v8->found.shared;
+	v8->chain.calls[at].cookie = (uint32_t)v8->found.hash;
+	v8->chain.calls[at].place = (uint32_t)v8->pcs[i];
+	v8->hash = unwind_mix(unwind_mix(v8->hash, v8->found.shared),
+			      v8->found.hash << 32 | (uint32_t)v8->pcs[i]);
+	return 0;
+}
+
+__noinline int v8_end(struct v8_thread *v8)
+{
+	struct runtime_failed_event event = {};
+	struct target_stats *stats;
+	uint32_t i;
+
+	if (!v8)
+		return 0;
+	for (i = 0; i < RUNTIME_MAX_CALLS; i++) {
+		if (i >= v8->noted)
+			break;
+		v8_frame(v8, i);
+	}
+	v8->chain.count = v8->count;
+	v8->chain.cut = 0;
+	v8->chain.hash = v8->count ? (v8->hash ?: 1) : 0;
+	if (!v8->failure)
+		return 0;
+	stats = target_stats_of(v8->target_id);
+	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_V8], 1))
+		return 0;
+	event.header.type = EVENT_V8_FAILED;
+	event.header.target_id = v8->target_id;
+	event.header.time_ns = bpf_ktime_get_ns();
+	event.failure = v8->failure;
+	event.address = v8->failed_at;
+	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
+	return 0;
+}
+
+/* Its map, its length, and the two words behind them into v8->text. The type; V8_NO_TYPE: it is no string. */
+static __always_inline uint32_t v8_read_string(struct v8_thread *v8, uint64_t string)
+{
+	uint32_t type;
+
+	if (!V8_IS_OBJECT(string))
+		return V8_NO_TYPE;
+	/* At the end of the memory a short one may have less. */
+	if (v8_read(v8->text, sizeof(v8->text), string, 0)) {
+		v8->text[2] = v8->text[3] = 0;
+		if (v8_read(v8->text, 16, string, 0))
+			return V8_NO_TYPE;
+	}
+	type = v8_type_by_map(&v8->row, v8->text[0]);
+	return type < v8->row.strings ? type : V8_NO_TYPE;
+}
+
+/* Where a string's characters are, if they lie in one piece, into v8->flat; its width is 0: they do not. */
+__noinline int v8_flatten(struct v8_thread *v8, uint64_t string)
+{
+	uint32_t type = 0, form, i, skip = 0, rest = 0;
+
+	if (!v8)
+		return 0;
+	v8->flat.data = 0;
+	v8->flat.width = 0;
+	for (i = 0; i < V8_STRING_STEPS && !v8->flat.data; i++) {
+		type = v8_read_string(v8, string);
+		if (type == V8_NO_TYPE)
+			return 0;
+		form = type & V8_STRING_FORM;
+		if (!i)
+			v8->flat.length = (uint32_t)(v8->text[1] >> 32);
+		if (form == V8_FORM_SEQUENTIAL)
+			v8->flat.data = string - 1 + V8_STRING_BYTES;
+		else if (form == V8_FORM_EXTERNAL)
+			v8->flat.data = v8->text[3];
+		else if (form == V8_FORM_SLICED)
+			skip += (uint32_t)V8_NUMBER(v8->text[3]);
+		/* One that has been put in one piece has nothing for its second part. */
+		else if (form == V8_FORM_CONS &&
+			 (v8_read(&rest, sizeof(rest), v8->text[3], V8_STRING_LENGTH) || rest))
+			return 0;
+		string = v8->text[2];
+	}
+	if (!v8->flat.data)
+		return 0;
+	v8->flat.width = type & V8_STRING_ONE_BYTE ? 1 : 2;
+	v8->flat.data += (uint64_t)skip * v8->flat.width;
+	return 0;
+}
+
+/* A string's first characters; width 0: they are in more than one piece, or cannot be read. */
+__noinline int v8_copy_text(struct v8_thread *v8, struct runtime_text *to, uint64_t string)
+{
+	uint64_t size;
+
+	if (!v8 || !to)
+		return 0;
+	to->length = to->width = 0;
+	v8_flatten(v8, string);
+	size = (uint64_t)v8->flat.length * v8->flat.width;
+	if (size > RUNTIME_TEXT_BYTES)
+		size = RUNTIME_TEXT_BYTES;
+	barrier_var(size);
+	if (size > RUNTIME_TEXT_BYTES ||
+	    bpf_probe_read_user(to->bytes, size, (const void *)v8->flat.data))
+		return 0;
+	to->width = v8->flat.width;
+	to->length = v8->flat.length;
+	return 0;
+}
+
+/* The script up to the function, whose script may be gone when user space comes to read it. */
+__noinline int v8_copy_source(struct v8_thread *v8, uint64_t source)
+{
+	uint64_t size;
+
+	if (!v8)
+		return 0;
+	v8->function.text_size = 0;
+	if (v8->found.start < 0)
+		return 0;
+	v8_flatten(v8, source);
+	v8->function.text_width = v8->flat.width;
+	size = ((uint64_t)(uint32_t)v8->found.start + 1) * v8->flat.width;
+	if (size > V8_TEXT_BYTES || (uint32_t)v8->found.start >= v8->flat.length)
+		return 0;
+	barrier_var(size);
+	if (size > V8_TEXT_BYTES ||
+	    bpf_probe_read_user(v8->function.text, size, (const void *)v8->flat.data))
+		return 0;
+	v8->function.text_size = size;
+	return 0;
+}
+
+/* The same, of one that is made of two as well. */
+__noinline int v8_copy_texts(struct v8_thread *v8, struct v8_text *to, uint64_t string)
+{
+	uint64_t second;
+	uint32_t type;
+
+	if (!v8 || !to)
+		return 0;
+	to->parts[1].length = 0;
+	to->parts[1].width = 1;
+	type = v8_read_string(v8, string);
+	if (type != V8_NO_TYPE && (type & V8_STRING_FORM) == V8_FORM_THIN) {
+		string = v8->text[2];
+		type = v8_read_string(v8, string);
+	}
+	if (type == V8_NO_TYPE || (type & V8_STRING_FORM) != V8_FORM_CONS) {
+		v8_copy_text(v8, &to->parts[0], string);
+		return 0;
+	}
+	second = v8->text[3];
+	v8_copy_text(v8, &to->parts[0], v8->text[2]);
+	v8_copy_text(v8, &to->parts[1], second);
+	/* Of more than two parts. */
+	if (!to->parts[0].width || !to->parts[1].width)
+		to->parts[0].width = 0;
+	return 0;
+}
+
+static __always_inline void v8_fill_function(struct v8_thread *v8)
+{
+	struct v8_found *found = &v8->found;
+
+	v8->function.start = found->start;
+	v8->function.script = v8->function.source = 0;
+	v8->function.first_line = 0;
+	v8->function.text_size = 0;
+	v8->function.source_length = found->source_length;
+	v8_copy_texts(v8, &v8->function.name, found->has_scope ? found->scope_name : found->name);
+	v8_copy_texts(v8, &v8->function.inferred, found->has_scope ? found->scope_inferred : 0);
+	v8_copy_texts(
+		v8, &v8->function.file,
+		found->has_script
+			? found->script_words[(v8->row.script_name - v8->row.script_source) >> 3 &
+					      1]
+			: 0);
+	if (!found->has_script)
+		return;
+	v8->function.script = found->script;
+	v8->function.source = found->script_words[0];
+	if (v8->row.script_line)
+		v8->function.first_line = V8_NUMBER(found->script_words[2]);
+	v8_copy_source(v8, v8->function.source);
+}
+
+/* 0, or it could not be sent. */
+__noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
+{
+	struct v8_function_key key = {};
+	uint8_t value = 1;
+	uint64_t size;
+
+	if (!v8 || at >= RUNTIME_MAX_CALLS)
+		return -1;
+	key.code = v8->chain.calls[at].code;
+	if (!key.code)
+		return 0;
+	key.cookie = v8->chain.calls[at].cookie;
+	key.target_id = v8->target_id;
+	if (bpf_map_lookup_elem(&v8_functions, &key))
+		return 0;
+	if (v8_find(v8, v8->functions[at]) || v8->found.shared != key.code ||
+	    (uint32_t)v8->found.hash != key.cookie)
+		return -1;
+	v8->function.header.type = EVENT_V8_FUNCTION;
+	v8->function.header.target_id = v8->target_id;
+	v8->function.header.time_ns = bpf_ktime_get_ns();
+	v8->function.code = key.code;
+	v8->function.cookie = key.cookie;
+	v8_fill_function(v8);
+	size = sizeof(v8->function) - V8_TEXT_BYTES + v8->function.text_size;
+	barrier_var(size);
+	if (size > sizeof(v8->function) || bpf_ringbuf_output(&events, &v8->function, size, 0))
+		return -1;
+	bpf_map_update_elem(&v8_functions, &key, &value, BPF_ANY);
+	return 0;
+}
+
+__noinline int v8_tell(struct v8_thread *v8)
+{
+	uint64_t size;
+	uint32_t i;
+
+	if (!v8)
+		return -1;
+	for (i = 0; i < RUNTIME_MAX_CALLS && i < v8->chain.count; i++) {
+		if (v8_tell_function(v8, i))
+			return -1;
+	}
+	v8->chain.header.type = EVENT_RUNTIME_CHAIN;
+	v8->chain.header.target_id = v8->target_id;
+	v8->chain.header.time_ns = bpf_ktime_get_ns();
+	size = sizeof(v8->chain) - sizeof(v8->chain.calls) +
+	       sizeof(v8->chain.calls[0]) * (uint64_t)v8->chain.count;
+	if (size > sizeof(v8->chain))
+		size = sizeof(v8->chain);
+	return bpf_ringbuf_output(&events, &v8->chain, size, 0) ? -1 : 0;
+}

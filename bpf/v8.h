@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The JavaScript functions that a walk comes through: the interface of bpf/v8.bpf.c to the unwinder and the probe programs. Every
+ * word comes from the target: an object is known by its type, and strings are cut.
+ */
+#ifndef MEMLEAKBPF_BPF_V8_H
+#define MEMLEAKBPF_BPF_V8_H
+
+#include "bpf/bpf_maps.h"
+#include "bpf/loss.h"
+#include "bpf/v8_abi.h"
+
+#define V8_SCOPE_HEAD 6 /* words of a ScopeInfo: its map and what is in front of the variables */
+#define V8_SCOPE_TAIL 6 /* and behind them */
+
+/* What is known of a function in a frame. */
+struct v8_found {
+	uint64_t shared, name, script; /* objects */
+	uint64_t script_words[3];      /* from script_source on */
+	uint64_t scope_name, scope_inferred;
+	uint64_t hash;
+	int32_t start, end;
+	uint32_t source_length;
+	uint8_t has_script, has_scope;
+	uint8_t pad[2];
+};
+
+/* What is remembered of a thread, and its scratch; see struct python_thread. */
+struct v8_thread {
+	struct v8_row row;  /* of v8_rows, as it was at row_epoch */
+	uint32_t row_epoch; /* of struct shared; 0: unknown */
+	uint32_t target_id; /* whose it is */
+	uint32_t noted;	    /* frames of this walk that may be JavaScript's */
+	uint32_t count;	    /* that are */
+	uint32_t failure;   /* enum v8_failure, the first of this walk */
+	uint32_t pad;
+	uint64_t hash; /* over them */
+	uint64_t failed_at;
+	uint64_t maps[V8_KINDS]; /* of each kind the last one that was seen */
+	uint64_t pcs[RUNTIME_MAX_CALLS], fps[RUNTIME_MAX_CALLS];
+	uint64_t functions[RUNTIME_MAX_CALLS]; /* of the chain's calls: the JSFunction */
+	uint64_t head[V8_SCOPE_HEAD], tail[V8_SCOPE_TAIL + 1], text[4];
+	struct {
+		uint64_t data;
+		uint32_t length, width;
+	} flat; /* a string's characters */
+	struct v8_found found;
+	struct runtime_chain_event chain;
+	struct v8_function_event function;
+};
+
+/* Targets that have V8, by id: these get TARGET_V8. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, uint32_t);
+	__type(value, struct v8_row);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} v8_rows __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct v8_thread);
+} v8_threads __weak SEC(".maps");
+
+/* Before a walk, in which hotspot_look()'s like takes down each frame that may be JavaScript's. */
+static __always_inline void v8_begin(struct v8_thread *v8)
+{
+	v8->noted = 0;
+	v8->count = 0;
+	v8->failure = 0;
+	v8->hash = 0;
+	v8->chain.hash = 0;
+}
+
+/* After it: v8->chain.hash over the functions that it has come through; 0: through none. What failed is counted, and told once. */
+int v8_end(struct v8_thread *v8);
+
+/* Sends the chain, and those functions of it that have not been sent yet. 0, or not all could be sent. */
+int v8_tell(struct v8_thread *v8);
+
+/* A forked child has its parent's V8, with one thread. */
+static __always_inline void v8_forked(uint32_t parent_id, uint32_t child_id)
+{
+	const struct v8_row *row = bpf_map_lookup_elem(&v8_rows, &parent_id);
+
+	if (row && bpf_map_update_elem(&v8_rows, &child_id, row, BPF_ANY))
+		count_lost(child_id, LOST_V8);
+}
+
+static __always_inline void v8_forgotten(uint32_t target_id)
+{
+	bpf_map_delete_elem(&v8_rows, &target_id);
+}
+
+#endif

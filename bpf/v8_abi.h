@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * JavaScript's own stacks, as V8 has them: what user space says of a target's V8, and what the programs send of the functions that
+ * it is in. Structures: V8's src/objects (js-function.tq, shared-function-info.tq, scope-info.tq, script.tq, string.tq) and
+ * src/execution/frame-constants.h. Pointers to objects of its heap are tagged, and pointers are not compressed.
+ */
+#ifndef MEMLEAKBPF_BPF_V8_ABI_H
+#define MEMLEAKBPF_BPF_V8_ABI_H
+
+#include "bpf/runtime_abi.h"
+
+/* Types of objects that are told apart. */
+enum v8_kind {
+	V8_FUNCTION,
+	V8_SHARED, /* SharedFunctionInfo */
+	V8_SCRIPT,
+	V8_SCOPE, /* ScopeInfo */
+	V8_KINDS,
+};
+
+/* A map's instance_type is from `first` to `last`. */
+struct v8_type {
+	uint16_t first, last;
+};
+
+/* The V8 of a target. Offsets are in bytes, of an object from its beginning. */
+struct v8_row {
+	struct v8_type types[V8_KINDS];
+	uint16_t strings;	 /* a string's type is below it */
+	uint8_t map_type;	 /* in a map: its type, 16 bits */
+	uint8_t function_shared; /* in a function: its SharedFunctionInfo; in that: */
+	uint8_t shared_name;	 /* a name, or a ScopeInfo */
+	uint8_t shared_script;	 /* in a script: */
+	uint8_t script_source, script_name, script_line;
+	/* In a ScopeInfo, in words behind the map: how many variables it has, and where the first is. */
+	uint8_t scope_count, scope_first;
+	uint8_t scope_place; /* where the function is, two words; 0: behind the variables */
+	uint8_t pad[4];
+};
+_Static_assert(sizeof(struct v8_row) == 32, "ABI");
+
+/* Of strings; the same in all versions that were looked at, which user space makes sure of. */
+#define V8_STRING_LENGTH   12 /* 32 bits */
+#define V8_STRING_BYTES	   16 /* of a sequential one */
+#define V8_STRING_FIRST	   16 /* what it is made of: actual, parent, first */
+#define V8_STRING_SECOND   24 /* offset, second */
+#define V8_STRING_DATA	   24 /* of an external one */
+#define V8_STRING_FORM	   7
+#define V8_STRING_ONE_BYTE 8
+#define V8_FORM_SEQUENTIAL 0
+#define V8_FORM_CONS	   1
+#define V8_FORM_EXTERNAL   2
+#define V8_FORM_SLICED	   3
+#define V8_FORM_THIN	   5
+
+/* From the frame pointer down: the context, or what kind of a frame it is; the function. */
+#define V8_FRAME_WORDS 2
+
+/* Variables of a ScopeInfo whose names lie in it; of more, one word leads to them. */
+#define V8_SCOPE_NAMES 75
+
+#define V8_TEXT_BYTES 8192
+
+#define V8_NUMBER(word)	   ((int32_t)((int64_t)(word) >> 32))
+#define V8_IS_NUMBER(word) (!((word)&0xffffffff))
+#define V8_IS_OBJECT(word) (((word)&3) == 1)
+
+/* A string in two parts: the second is of one that is made of two. */
+struct v8_text {
+	struct runtime_text parts[2];
+};
+
+/*
+ * EVENT_V8_FUNCTION: a function, as it is being run. struct runtime_call has its SharedFunctionInfo, the cookie over what it is, and
+ * the lower half of the return address in it.
+ */
+struct v8_function_event {
+	struct event_header header;
+	uint64_t code;
+	uint64_t script, source; /* its Script and that one's text, objects; 0: it has none */
+	uint32_t cookie;
+	uint32_t source_length; /* characters */
+	int32_t start;		/* which of them it begins with; negative: unknown */
+	int32_t first_line;	/* that the script begins with, from 0 on */
+	struct v8_text name, inferred, file;
+	/* The script up to where the function begins, if it is no longer than that: bytes that are sent; 0: it is, or cannot be read. */
+	uint32_t text_size;
+	uint32_t text_width; /* bytes of a character */
+	uint8_t text[V8_TEXT_BYTES];
+};
+_Static_assert(sizeof(struct v8_function_event) ==
+		       64 + 3 * 2 * (8 + RUNTIME_TEXT_BYTES) + V8_TEXT_BYTES,
+	       "ABI");
+
+/* Why a frame of JavaScript's could not be followed. */
+enum v8_failure {
+	V8_FOLLOWED,
+	V8_UNREADABLE, /* what its function leads to is in no memory */
+	V8_NO_SHARED,  /* its function has no SharedFunctionInfo */
+	V8_NO_PLACE,   /* its ScopeInfo does not say where it is */
+};
+
+#endif

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""managed_v8.py TRUTH RESULT: do the stacks of a JSON snapshot have the functions that V8 itself saw?
+
+TRUTH is what tests/targets/leak_v8.js prints. All of the script's own functions have to be there, in order, with name, file and line, and no others
+between them; of Node's own, which begin in another line than that of the call, as many, of the same files.
+"""
+import json
+import sys
+
+
+def own(file):
+    return bool(file) and not file.startswith("node:")
+
+
+def wanted_of(stack):
+    """What has no name and no file in V8's view is V8's own: Array.forEach has a name."""
+    wanted = []
+    for site in stack:
+        name, file, line = site["function"], site["file"], site["line"]
+        wanted.append((name or "(anonymous)", file, line if own(file) else None))
+    return wanted
+
+
+def shown_of(frames):
+    return [
+        (f.get("function"), f.get("file"), f.get("line") if own(f.get("file")) else None)
+        for f in frames
+        if f.get("kind") == "javascript"
+    ]
+
+
+def is_same(shown, wanted):
+    if shown == wanted:
+        return True
+    if own(wanted[1]):
+        # A function without a name may be shown as what it was assigned to.
+        return wanted[0] == "(anonymous)" and shown[1:] == wanted[1:]
+    # What is called by a symbol has no name as text; what is evaluated is called so by V8 where it has no name of its own.
+    known = ("(anonymous)", shown[0], "eval" if shown[0] == "(anonymous)" else shown[0])
+    if wanted[0].startswith("[") and shown[0] == "(anonymous)":
+        return shown[1] == wanted[1]
+    return shown[1] == wanted[1] and (wanted[0] in known or shown[0].endswith("." + wanted[0]))
+
+
+def is_right(wanted, size, count, stacks):
+    found = [s for s in stacks if s["live"]["bytes"] == size and s["live"]["count"] == count]
+    if len(found) != 1:
+        print(f"{count} blocks of {size} bytes: {len(found)} stacks, wanted {wanted}")
+        return False
+    shown = shown_of(found[0]["frames"])
+    # Between the program and malloc.
+    while shown and not own(shown[0][1]):
+        shown.pop(0)
+    if len(shown) == len(wanted) and all(is_same(s, w) for s, w in zip(shown, wanted)) and found[0]["end"] == "complete":
+        return True
+    print(f"{size} bytes, end {found[0]['end']}:\n  shown  {shown}\n  wanted {wanted}")
+    return False
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        truth = json.loads(f.readlines()[-1])
+    with open(sys.argv[2], encoding="utf-8") as f:
+        stacks = json.loads(f.readlines()[-1])["stacks"]
+    assert len(truth) > 60
+    # What is called the same is one stack.
+    places = {}
+    for place in truth:
+        # Threads begin elsewhere.
+        places.setdefault((place["bytes"] > 22000, tuple(wanted_of(place["stack"]))), []).append(place["bytes"])
+    wrong = [w for (_, w), sizes in places.items() if not is_right(w, sum(sizes), len(sizes), stacks)]
+    print(f"{len(places)} stacks, {len(wrong)} wrong")
+    sys.exit(bool(wrong))
+
+
+main()

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What ? shows. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "user/base/util.h"
+#include "user/live/screen_internal.h"
+
+struct help_row {
+	const char *what, *text; /* NULL: the end */
+};
+
+static const struct help_row survey_rows[] = {
+	{"up down PgUp PgDn Home End", "move; the wheel too"},
+	{"Enter, a click on the row", "what it allocates: sampled probes are on it while the page "
+				      "is open, as the budget allows"},
+	{"Esc", "back; in the list: the filter off"},
+	{"o, < >, a click on a head", "another order: a menu; the one before, the next"},
+	{"/", "only processes with that in name, unit, container or PID"},
+	{"p", "pause: the picture stays until another part of it is asked for"},
+	{"q, Ctrl-C", "leave; nothing is left attached"},
+	{"MEMORY", "anonymous, resident and swapped out: what leaks"},
+	{"GROWTH/h, TREND", "over the watch; leaking: for long enough to call it that"},
+	{"LIMIT", "until the control group's or the machine's memory is used up, at this growth"},
+	{"PROBES", "now: they are on it; seen: Enter has what they found"},
+	{NULL, NULL},
+};
+
+static const struct help_row stack_rows[] = {
+	{"up down PgUp PgDn Home End", "move; the wheel too"},
+	{"Enter, a click on the row", "the stack whole: frames, ages, verdict"},
+	{"Esc", "back; in the list: the filter off, then d off"},
+	{"o, < >, a click on a head", "another order: a menu; the one before, the next"},
+	{"/", "only stacks with that in a function, file or module; Enter with nothing shows all"},
+	{"p", "pause: nothing new is shown, all is counted"},
+	{"m", "mark: what is live now"},
+	{"d", "what has changed since the mark, and back"},
+	{"v",
+	 "a verdict now: what nothing points to any more; the process stands still for a moment"},
+	{"i", "inspect: what the whole heap is made of"},
+	{"s", "save for memleakbpf report and diff: s a snapshot, r a recording from now on, and "
+	      "again its end"},
+	{"g", "what tracing costs now, and by what it is done; g once more: the gate in place of "
+	      "traps, or traps in place of the gate (counting begins anew)"},
+	{"q, Ctrl-C", "leave; nothing is left attached"},
+	{"LIVE, BLOCKS", "allocated and not freed yet; bytes as they were asked for"},
+	{"GROWTH/h", "by the trend of LIVE over the watch; - is not known yet"},
+	{"OLDEST", "age of the oldest block"},
+	{"ALLOC/s", "bytes allocated in the last interval, freed or not"},
+	{"LOST", "at the last verdict: nothing points to them"},
+	{"CHANGE", "of LIVE since the mark"},
+	{"FUNCTION", "the first that is neither an allocator's nor the C or C++ library's"},
+	{"not recorded", "what tracing had to miss; 0: nothing"},
+	{"untraced growth", "memory that came and that no traced function gave out"},
+	{NULL, NULL},
+};
+
+#define HELP_COLUMN 28
+#define HELP_WIDE   72 /* columns from which on both stand in one line */
+
+int screen_help(const struct live_screen *screen, struct live_text *text)
+{
+	_cleanup_free_ char *all = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&all, &size);
+
+	*text = (struct live_text){0};
+	if (!out)
+		return -ENOMEM;
+	for (const struct help_row *row = screen->survey ? survey_rows : stack_rows; row->what;
+	     row++) {
+		if (screen->cols >= HELP_WIDE)
+			fprintf(out, "%-*s %s\n", HELP_COLUMN, row->what, row->text);
+		else
+			fprintf(out, "%s\n    %s\n", row->what, row->text);
+	}
+	return close_memstream(out) ?: live_text_set(text, all, screen->cols);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One process watched: from a session's reports to views. All of it in the worker's thread. */
+#ifndef MEMLEAKBPF_LIVE_WATCHER_H
+#define MEMLEAKBPF_LIVE_WATCHER_H
+
+#include <stdbool.h>
+
+#include "user/live/view.h"
+#include "user/session/session.h"
+
+struct watcher;
+
+/* `busy` is called with what is begun when that may take long, and with NULL when it is done. NULL when out of memory. */
+struct watcher *watcher_new(void (*busy)(void *ctx, const char *what), void *ctx);
+void watcher_free(struct watcher *watcher); /* NULL is fine */
+
+const struct session_viewer *watcher_viewer(struct watcher *watcher);
+/* Before the session has a target; and once it has. */
+void watcher_prepare(struct watcher *watcher, struct session *session);
+void watcher_begin(struct watcher *watcher);
+
+/* A snapshot, unless it is paused. 0 or -errno, logged. */
+int watcher_look(struct watcher *watcher);
+
+/* Has the process come or gone since the last view? */
+bool watcher_changed(const struct watcher *watcher);
+
+/* Does what the request orders and has not been done yet: marks, verdicts, files. 0 or -ENOMEM. */
+int watcher_obey(struct watcher *watcher, const struct live_request *request);
+
+/*
+ * What there is to be seen. Names are looked up for a tenth of a second at most: *more says that some are missing,
+ * and that it is to be called again. 0 and *out (live_view_free()), or -ENOMEM.
+ */
+int watcher_view(struct watcher *watcher, const struct live_request *request,
+		 struct live_view **out, bool *more);
+
+#endif

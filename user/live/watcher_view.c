@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* From the last report to what the screen shows: filtered, ranked, and those rows named that are to be seen. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/live/watcher_internal.h"
+
+#define SLICE_NS (100 * NS_PER_MS) /* for names, until what is there is shown */
+
+/* ---- the filter --------------------------------------------------------------------------- */
+
+static bool view_text_has(const char *text, const char *part)
+{
+	return text && strcasestr(text, part);
+}
+
+static bool view_stack_has(const struct stack_notes *notes, const char *part)
+{
+	for (size_t i = 0; i < notes->frame_count; i++) {
+		const struct frame *f = notes->frames[i];
+
+		if (view_text_has(f->function, part) || view_text_has(f->module, part) ||
+		    view_text_has(f->file, part))
+			return true;
+	}
+	return false;
+}
+
+/* How far a search has come. */
+struct view_search {
+	uint64_t end_ns; /* of this slice */
+	size_t known;	 /* stacks of which it is known */
+	bool more;	 /* others are left for the next slice */
+};
+
+/* Is the stack wanted? Of one that has not been looked at yet it is not known, and it is not. */
+static int view_search_stack(struct watcher *w, const struct stack *stack,
+			     struct stack_notes *notes, struct view_search *search)
+{
+	uint32_t found;
+	int err;
+
+	notes->unwanted = true;
+	if (!id_map_get(&w->searched.found, stack->id, &found)) {
+		if (search->more || monotonic_ns() > search->end_ns) {
+			search->more = true;
+			return 0;
+		}
+		err = pipeline_describe(session_pipeline(w->session), w->target_id, stack);
+		found = view_stack_has(notes, w->searched.filter);
+		err = err ?: id_map_put(&w->searched.found, stack->id, found);
+		if (err)
+			return err;
+	}
+	notes->unwanted = !found;
+	search->known++;
+	return 0;
+}
+
+static int view_search(struct watcher *w, struct report *r, const char *filter,
+		       struct live_view *view)
+{
+	struct view_search search = {.end_ns = monotonic_ns() + SLICE_NS};
+	int err = 0;
+
+	if (strcmp(filter, w->searched.filter)) {
+		id_map_free(&w->searched.found);
+		memcpy(w->searched.filter, filter, sizeof(w->searched.filter));
+	}
+	/* A snapshot comes without; what a filter has left in it goes with the filter. */
+	if (!*filter && w->searched.report_ns != r->snapshot->time_ns)
+		return 0;
+	w->searched.report_ns = *filter ? r->snapshot->time_ns : 0;
+	for (size_t i = 0; !err && i < r->snapshot->stack_count; i++) {
+		if (*filter)
+			err = view_search_stack(w, &r->snapshot->stacks[i], &r->notes[i], &search);
+		else
+			r->notes[i].unwanted = false;
+	}
+	view->searching = search.more;
+	if (search.more)
+		view->searched = (unsigned)(100 * search.known / r->snapshot->stack_count);
+	return err;
+}
+
+/* ---- the order ---------------------------------------------------------------------------- */
+
+struct view_change {
+	const struct stack *stack;
+	int64_t bytes;
+};
+
+/* What has changed most, up or down, first. */
+static int view_compare_changes(const void *a, const void *b)
+{
+	const struct view_change *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->stack->id < y->stack->id ? -1 : x->stack->id > y->stack->id;
+}
+
+/* As rank_top(), by what has grown since the mark, and then what has shrunk. */
+static int view_rank_changes(const struct watcher *w, const struct report *r,
+			     const struct stack **top, size_t room, size_t *ranked)
+{
+	_cleanup_free_ struct view_change *changes =
+		calloc(r->snapshot->stack_count + 1, sizeof(*changes));
+	size_t count = 0;
+
+	if (!changes)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->snapshot->stack_count; i++) {
+		const struct stack *stack = &r->snapshot->stacks[i];
+		uint64_t change = stack->live.bytes - marked_bytes(&w->marked, stack->id);
+
+		if (change && !r->notes[i].unwanted && !r->notes[i].hidden)
+			changes[count++] = (struct view_change){stack, (int64_t)change};
+	}
+	qsort(changes, count, sizeof(*changes), view_compare_changes);
+	for (size_t i = 0; i < count && i < room; i++)
+		top[i] = changes[i].stack;
+	*ranked = count;
+	return 0;
+}
+
+/* How many stacks are in the list at all, and the first of them in their order. */
+static int view_rank(struct watcher *w, const struct live_request *request, struct report *r,
+		     const struct stack **top, size_t room, size_t *ranked)
+{
+	enum rank_by by = (enum rank_by)request->sort;
+
+	if (request->changes && w->marked.time_ns)
+		return view_rank_changes(w, r, top, room, ranked);
+	pipeline_rank(session_pipeline(w->session), w->target_id, by, top, room, ranked);
+	return 0;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static int view_name(const struct stack_notes *notes, struct live_row *row)
+{
+	char text[32];
+	const struct frame *f;
+	size_t at;
+
+	if (!notes->frame_count) {
+		row->site = strdup("(its frames are not known)");
+		return row->site ? 0 : -ENOMEM;
+	}
+	at = frames_site(notes->frames, notes->frame_count);
+	f = notes->frames[at ? at : notes->frame_count > 1];
+	snprintf(text, sizeof(text), "0x%" PRIx64, f->offset);
+	row->site = strdup(f->function ?: text);
+	if (f->file || f->module) {
+		const char *slash = f->file ? strrchr(f->file, '/') : NULL;
+
+		if (f->file && f->line &&
+		    asprintf(&row->where, "%s:%" PRIu32, slash ? slash + 1 : f->file, f->line) < 0)
+			row->where = NULL;
+		else if (!row->where)
+			row->where = strdup(f->module ?: f->file);
+	}
+	return row->site ? 0 : -ENOMEM;
+}
+
+static int view_fill_row(struct watcher *w, struct report *r, const struct stack *stack, bool name,
+			 struct live_row *row)
+{
+	const struct stack_notes *notes = report_notes(r, stack);
+	const struct judged_stack *judged = judged_find(&w->judged, stack->id);
+	int err = 0;
+
+	if (name)
+		err = pipeline_describe(session_pipeline(w->session), w->target_id, stack);
+	*row = (struct live_row){
+		.id = stack->id,
+		.live = stack->live,
+		.oldest_ns = stack->oldest_ns,
+		.trend = notes->trend,
+		.rate_known = r->snapshot->interval_ns > 0,
+		.lost = judged ? judged_lost(judged->classes) : 0,
+	};
+	if (row->rate_known)
+		row->rate = saturate_u64((double)notes->fresh_bytes /
+					 ((double)r->snapshot->interval_ns / 1e9));
+	if (w->marked.time_ns)
+		row->change = (int64_t)(stack->live.bytes - marked_bytes(&w->marked, stack->id));
+	if (!name && !notes->frames)
+		row->site = strdup("...");
+	else
+		err = err ?: view_name(notes, row);
+	return row->site ? err : -ENOMEM;
+}
+
+static int view_fill_rows(struct watcher *w, const struct live_request *request, struct report *r,
+			  const struct stack *const *top, struct live_view *view, bool *more)
+{
+	uint64_t end_ns = monotonic_ns() + SLICE_NS;
+	int err = 0;
+
+	view->first = request->first < view->ranked ? request->first : view->ranked;
+	while (!err && view->row_count < request->count &&
+	       view->first + view->row_count < view->ranked &&
+	       view->first + view->row_count < LIVE_LIST_MAX) {
+		bool name = monotonic_ns() < end_ns;
+
+		*more |= !name;
+		err = view_fill_row(w, r, top[view->first + view->row_count], name,
+				    &view->rows[view->row_count]);
+		view->row_count++;
+	}
+	return err;
+}
+
+/* ---- the process -------------------------------------------------------------------------- */
+
+static void view_fill_lost(const struct snapshot *s, struct live_view *view)
+{
+	uint64_t most = 0;
+
+	for (int i = 0; i < LOST_CAUSES; i++) {
+		view->lost += s->lost[i];
+		if (s->lost[i] > most) {
+			most = s->lost[i];
+			view->lost_text = lost_cause_text((enum lost_cause)i);
+		}
+	}
+}
+
+static void view_fill_process(const struct watcher *w, const struct snapshot *s,
+			      struct live_view *view)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+
+	view->elapsed_ns = s->elapsed_ns;
+	view->live = s->live;
+	view->rates_known = w->rates_known;
+	view->alloc_rate = w->alloc_rate;
+	view->free_rate = w->free_rate;
+	view->rss = s->memory.rss;
+	view->untraced = s->growth.untraced;
+	view->heaps = s->heaps.kinds;
+	view->attached = attached_by_name(s->attached);
+	view->sample_bytes = s->sample_bytes;
+	view->figures = s->figures_kept;
+	view->stacks = s->stack_count;
+	view->recording = w->recording != NULL;
+	view->marked = w->marked.time_ns != 0;
+	view->judged = w->judged.time_ns != 0;
+	if (view->marked && now > w->marked.time_ns)
+		view->mark_age_ns = now - w->marked.time_ns;
+	if (view->judged && now > w->judged.time_ns)
+		view->verdict_age_ns = now - w->judged.time_ns;
+	view->judged_lost = judged_lost(w->judged.classes);
+	view_fill_lost(s, view);
+}
+
+static int view_fill_list(struct watcher *w, const struct live_request *request, struct report *r,
+			  struct live_view *view, bool *more)
+{
+	size_t room = request->first + request->count;
+	_cleanup_free_ const struct stack **top = NULL;
+	int err = view_search(w, r, request->filter, view);
+
+	room = room > LIVE_LIST_MAX ? LIVE_LIST_MAX : room;
+	top = calloc(room + 1, sizeof(struct stack *));
+	if (err || !top)
+		return -ENOMEM;
+	err = view_rank(w, request, r, top, room, &view->ranked);
+	if (view->ranked > LIVE_LIST_MAX)
+		view->ranked = LIVE_LIST_MAX;
+	if (!err)
+		err = view_fill_rows(w, request, r, top, view, more);
+	*more |= view->searching;
+	return err;
+}
+
+int watcher_view(struct watcher *w, const struct live_request *request, struct live_view **out,
+		 bool *more)
+{
+	struct live_view *view = live_view_new(request->count, false);
+	struct report *r = watcher_report(w);
+	int err = view ? 0 : -ENOMEM;
+
+	*more = false;
+	w->changed = false;
+	if (err)
+		return err;
+	view->request = *request;
+	view->state = r || w->state != LIVE_RUNNING ? w->state : LIVE_STARTING;
+	view->pid = w->pid;
+	memcpy(view->comm, w->comm, sizeof(view->comm));
+	view->cost = w->cost;
+	if (r) {
+		view_fill_process(w, r->snapshot, view);
+		err = view_fill_list(w, request, r, view, more);
+	}
+	if (!err && request->page != LIVE_PAGE_NONE)
+		err = watcher_page(w, request, view);
+	if (err) {
+		live_view_free(view);
+		return err;
+	}
+	*out = view;
+	return 0;
+}

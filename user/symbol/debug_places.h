@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where in the code something of the source is, as DWARF says it (DWARF 5, sections 3.3 and 6.2): functions
+ * that begin at a line; calls of a function that were inlined. To be asked in a process of its own
+ * (debug_child.h).
+ */
+#ifndef MEMLEAKBPF_SYMBOL_DEBUG_PLACES_H
+#define MEMLEAKBPF_SYMBOL_DEBUG_PLACES_H
+
+#include <elfutils/libdw.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/base/bytes.h"
+
+#define DEBUG_PLACE_TEXT 256
+#define DEBUG_PLACES_MAX 64
+
+struct debug_place_query {
+	/*
+	 * Not 0: the functions that begin at that line of the file `text`, the end of a path: from where
+	 * they are declared to the first line of their body. 0: the calls of functions that `text` means
+	 * (function_match.h), where they were inlined.
+	 */
+	uint64_t line;
+	char text[DEBUG_PLACE_TEXT];
+};
+
+struct debug_places {
+	struct debug_place {
+		uint64_t vaddr; /* link-time, of the function's entry; 0: of an inlined call */
+		uint32_t line;
+		char file[DEBUG_PLACE_TEXT]; /* cut where it is longer */
+	} items[DEBUG_PLACES_MAX];
+	size_t count; /* of the first ones; there may be more */
+};
+
+/* Adds those that are there. `bias` as debuginfo_new(). */
+void debug_places_find(Dwarf *dwarf, uint64_t bias, const struct debug_place_query *query,
+		       struct debug_places *out);
+
+void debug_places_pack(const struct debug_places *places, struct bytes_writer *to);
+/* 0 or -EBADMSG: empty then. */
+int debug_places_parse(struct bytes_reader *from, struct debug_places *out);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The constants are made by V8's tools/gen-postmortem-metadata.py, from its headers; a member's name ends with its type, which changes.
+ * Node 18, 20, 22 and 24 were looked at (V8 10.2, 11.3, 12.4, 13.6). What none of them says, and is the same in these: a Script's
+ * first line stands behind its name; what has a ScopeInfo behind its variables (bpf/v8.bpf.c); an external string's characters
+ * are led to by the word behind its resource.
+ */
+#include "user/target/v8_engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/process/elf_open.h"
+#include "user/process/elf_symbols.h"
+
+#define V8_PREFIX    "v8dbg_"
+#define V8_CONSTANTS 2048 /* some 500 */
+
+/* Functions of a class of their own, as constructors are, have the types behind JS_FUNCTION_TYPE: 16 or 17, the last there are. */
+#define V8_FUNCTION_TYPES 20
+
+/* What is written down in bpf/v8_abi.h has to be so. */
+static const struct v8_constant v8_fixed[] = {
+	{"HeapObjectTag", 1},
+	{"HeapObjectTagMask", 3},
+	{"SmiTagMask", 1},
+	{"SmiShiftSize", 31},
+	{"off_fp_function", -16},
+	{"off_fp_context", -8},
+	{"StringRepresentationMask", V8_STRING_FORM},
+	{"StringEncodingMask", V8_STRING_ONE_BYTE},
+	{"OneByteStringTag", V8_STRING_ONE_BYTE},
+	{"ConsStringTag", V8_FORM_CONS},
+	{"ExternalStringTag", V8_FORM_EXTERNAL},
+	{"SlicedStringTag", V8_FORM_SLICED},
+	{"ThinStringTag", V8_FORM_THIN},
+	{"class_String__length__", V8_STRING_LENGTH},
+	{"class_SeqOneByteString__chars__", V8_STRING_BYTES},
+	{"class_SeqTwoByteString__chars__", V8_STRING_BYTES},
+	{"class_ConsString__first__", V8_STRING_FIRST},
+	{"class_ConsString__second__", V8_STRING_SECOND},
+	{"class_SlicedString__parent__", V8_STRING_FIRST},
+	{"class_SlicedString__offset__", V8_STRING_SECOND},
+	{"class_ThinString__actual__", V8_STRING_FIRST},
+	{"class_ExternalString__resource__", V8_STRING_DATA - 8},
+};
+
+struct v8_set {
+	const struct v8_constant *constants;
+	size_t count;
+};
+
+/* A name that ends with "__" is a member's, without its type. */
+static bool v8_is_called(const char *name, const char *wanted)
+{
+	size_t len = strlen(wanted);
+
+	if (len > 2 && !strcmp(wanted + len - 2, "__"))
+		return !strncmp(name, wanted, len);
+	return !strcmp(name, wanted);
+}
+
+static const struct v8_constant *v8_find(const struct v8_set *set, const char *wanted)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (v8_is_called(set->constants[i].name, wanted))
+			return &set->constants[i];
+	}
+	return NULL;
+}
+
+/* From `low` to `high`, or it is refused. */
+static int v8_get(const struct v8_set *set, const char *wanted, int32_t low, int32_t high,
+		  int32_t *out, char reason[static REASON_MAX])
+{
+	const struct v8_constant *constant = v8_find(set, wanted);
+
+	if (!constant)
+		return refuse(reason, -ENOTSUP, "it does not export %s%s", V8_PREFIX, wanted);
+	if (constant->value < low || constant->value > high)
+		return refuse(reason, -ENOTSUP, "%s%s is %d", V8_PREFIX, wanted, constant->value);
+	*out = constant->value;
+	return 0;
+}
+
+static int v8_check_fixed(const struct v8_set *set, char reason[static REASON_MAX])
+{
+	int32_t value;
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v8_fixed) && !err; i++)
+		err = v8_get(set, v8_fixed[i].name, v8_fixed[i].value, v8_fixed[i].value, &value,
+			     reason);
+	return err;
+}
+
+/* A member of an object: a word behind its map, none of the last. */
+static int v8_member(const struct v8_set *set, const char *wanted, uint8_t *out,
+		     char reason[static REASON_MAX])
+{
+	int32_t value = 0;
+	int err = v8_get(set, wanted, 8, 240, &value, reason);
+
+	if (!err && value & 7)
+		return refuse(reason, -ENOTSUP, "%s%s is %d", V8_PREFIX, wanted, value);
+	*out = (uint8_t)value;
+	return err;
+}
+
+static int v8_type(const struct v8_set *set, const char *wanted, unsigned more, struct v8_type *out,
+		   char reason[static REASON_MAX])
+{
+	int32_t value = 0;
+	int err = v8_get(set, wanted, 1, INT16_MAX, &value, reason);
+
+	*out = (struct v8_type){(uint16_t)value, (uint16_t)(value + (int32_t)more)};
+	return err;
+}
+
+static int v8_types(const struct v8_set *set, struct v8_row *row, char reason[static REASON_MAX])
+{
+	int32_t strings = 0, map = 0;
+	int err;
+
+	err = v8_type(set, "type_JSFunction__JS_FUNCTION_TYPE", V8_FUNCTION_TYPES - 1,
+		      &row->types[V8_FUNCTION], reason);
+	err = err
+		      ?: v8_type(set, "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", 0,
+				 &row->types[V8_SHARED], reason);
+	err = err ?: v8_type(set, "type_Script__SCRIPT_TYPE", 0, &row->types[V8_SCRIPT], reason);
+	err = err
+		      ?: v8_type(set, "type_ScopeInfo__SCOPE_INFO_TYPE", 0, &row->types[V8_SCOPE],
+				 reason);
+	err = err ?: v8_get(set, "FirstNonstringType", 32, INT16_MAX, &strings, reason);
+	err = err ?: v8_get(set, "class_Map__instance_type__", 8, 30, &map, reason);
+	row->strings = (uint16_t)strings;
+	row->map_type = (uint8_t)map;
+	return err;
+}
+
+/* With five words in front of the variables, the last two are where the function is; with three, that is behind them. */
+static int v8_scope(const struct v8_set *set, struct v8_row *row, char reason[static REASON_MAX])
+{
+	int32_t first = 0, count = 0;
+	int err = v8_get(set, "scopeinfo_idx_first_vars", 3, 5, &first, reason);
+
+	err = err ?: v8_get(set, "scopeinfo_idx_ncontextlocals", 2, 2, &count, reason);
+	if (!err && first == 4)
+		err = refuse(reason, -ENOTSUP, "its ScopeInfo has a form that is not known");
+	row->scope_first = (uint8_t)first;
+	row->scope_count = (uint8_t)count;
+	row->scope_place = first == 5 ? 3 : 0;
+	return err;
+}
+
+int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row *out,
+		char reason[static REASON_MAX])
+{
+	const struct v8_set set = {constants, count};
+	const char *script = "class_SharedFunctionInfo__script__";
+	int err = v8_check_fixed(&set, reason);
+
+	*out = (struct v8_row){0};
+	/* Until V8 12 it could be a DebugInfo's. */
+	if (!v8_find(&set, script))
+		script = "class_SharedFunctionInfo__script_or_debug_info__";
+	err = err ?: v8_types(&set, out, reason);
+	err = err ?: v8_member(&set, "class_JSFunction__shared__", &out->function_shared, reason);
+	err = err
+		      ?: v8_member(&set, "class_SharedFunctionInfo__name_or_scope_info__",
+				   &out->shared_name, reason);
+	err = err ?: v8_member(&set, script, &out->shared_script, reason);
+	err = err ?: v8_member(&set, "class_Script__source__", &out->script_source, reason);
+	err = err ?: v8_member(&set, "class_Script__name__", &out->script_name, reason);
+	if (!err && out->script_name != out->script_source + 8)
+		err = refuse(reason, -ENOTSUP, "its Script has a form that is not known");
+	out->script_line = (uint8_t)(out->script_name + 8);
+	return err ?: v8_scope(&set, out, reason);
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+struct v8_symbols {
+	struct object *object;
+	struct v8_constant constants[V8_CONSTANTS];
+	size_t count;
+};
+
+static int v8_look_at(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	struct v8_symbols *s = ctx;
+	struct v8_constant *constant = &s->constants[s->count];
+	uint64_t offset;
+
+	if (strncmp(name, V8_PREFIX, strlen(V8_PREFIX)) || s->count == V8_CONSTANTS)
+		return 0;
+	/* Those that are 0 are in no file. */
+	if (object_vaddr_to_offset(s->object, sym->st_value, &offset) ||
+	    pread(object_fd(s->object), &constant->value, sizeof(constant->value), (off_t)offset) !=
+		    (ssize_t)sizeof(constant->value))
+		return 0;
+	constant->name = name + strlen(V8_PREFIX);
+	s->count++;
+	return 0;
+}
+
+int v8_row_of(struct object *object, struct v8_row *out, char reason[static REASON_MAX])
+{
+	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
+	_cleanup_free_ struct v8_symbols *symbols = calloc(1, sizeof(*symbols));
+
+	*out = (struct v8_row){0};
+	if (!symbols)
+		return -ENOMEM;
+	if (!elf)
+		return refuse(reason, -EBADMSG, "its file cannot be read");
+	symbols->object = object;
+	elf_symbols(elf, SHT_DYNSYM, v8_look_at, symbols);
+	return v8_row_from(symbols->constants, symbols->count, out, reason);
+}

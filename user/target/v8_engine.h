@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where V8 has what its JavaScript functions are: by the constants that it exports for debuggers (v8dbg_...). No offset of an
+ * object's member is written down here that one of them could tell, so that a V8 without one of those needed is refused, and none
+ * is misread.
+ */
+#ifndef MEMLEAKBPF_TARGET_V8_ENGINE_H
+#define MEMLEAKBPF_TARGET_V8_ENGINE_H
+
+#include <stdint.h>
+
+#include "bpf/v8_abi.h"
+#include "user/base/log.h"
+#include "user/process/object.h"
+
+/* A constant, as the file has it; `name` without "v8dbg_". */
+struct v8_constant {
+	const char *name;
+	int32_t value;
+};
+
+/* 0, or -ENOTSUP with the reason. */
+int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row *out,
+		char reason[static REASON_MAX]);
+
+/* The same of the constants that the object exports; -ENOMEM, -EBADMSG too. */
+int v8_row_of(struct object *object, struct v8_row *out, char reason[static REASON_MAX]);
+
+#endif

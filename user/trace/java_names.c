@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/java_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/hotspot_abi.h"
+#include "user/base/hash.h"
+#include "user/base/util.h"
+#include "user/target/hotspot_code.h"
+#include "user/trace/runtime_chains.h"
+#include "user/trace/target_java.h"
+
+/* Of a target. A name takes some 100 bytes more, once. */
+#define NAMES_MAX 1000000
+
+static const struct java_code *java_names_find(const struct target_java *java,
+					       const struct runtime_call *call)
+{
+	struct java_code *code = NULL;
+
+	if (java)
+		HASH_FIND(hh, java->codes, call, sizeof(*call), code);
+	return code;
+}
+
+struct java_naming {
+	struct trace *trace;
+	uint32_t target_id;
+	size_t count;
+	const struct frame *frames[HOTSPOT_INLINED_MAX];
+};
+
+static void java_name(void *ctx, const struct hotspot_place *place)
+{
+	struct java_naming *naming = ctx;
+	struct frame frame =
+		frame_managed(FRAME_KIND_JAVA, place->function, place->file, place->line);
+	const struct frame *kept;
+
+	frame.inlined = place->inlined;
+	kept = stack_table_keep_frame(naming->trace->stacks, naming->target_id, &frame);
+	if (kept && naming->count < HOTSPOT_INLINED_MAX)
+		naming->frames[naming->count++] = kept;
+}
+
+/* False: it has no name. */
+static bool java_names_add(struct trace *trace, struct target *target, struct java_memory *memory,
+			   const struct runtime_call *call)
+{
+	struct java_naming naming = {.trace = trace, .target_id = target->id};
+	struct target_java *java = target->java;
+	struct java_code *code;
+
+	if (HASH_COUNT(java->codes) >= NAMES_MAX ||
+	    hotspot_code_places(&java->layout, &memory->memory, call, java_name, &naming) ||
+	    !naming.count)
+		return false;
+	code = calloc(1, sizeof(*code) + naming.count * sizeof(code->frames[0]));
+	if (!code)
+		return false;
+	code->call = *call;
+	code->count = naming.count;
+	memcpy(code->frames, naming.frames, naming.count * sizeof(code->frames[0]));
+	HASH_ADD(hh, java->codes, call, sizeof(code->call), code);
+	if (code->hh.tbl)
+		return true;
+	free(code);
+	return false;
+}
+
+void java_names_read(struct trace *trace, struct target *target,
+		     const struct runtime_chain_event *chain)
+{
+	struct target_java *java = target->java;
+	struct java_memory memory;
+	bool open = false;
+
+	for (uint32_t i = 0; i < chain->count && i < RUNTIME_MAX_CALLS; i++) {
+		const struct runtime_call *call = &chain->calls[i];
+
+		/* What the kernel's side has not found out it has counted. */
+		if (!call->code || java_names_find(java, call))
+			continue;
+		if (!open && java_memory_open(&memory, target)) {
+			java->unnamed++;
+			return;
+		}
+		open = true;
+		java->unnamed += !java_names_add(trace, target, &memory, call);
+	}
+	if (open)
+		java_memory_close(&memory);
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+/* Does the kernel's side take it for code of the JVM's? */
+static bool java_is_code(const struct target_java *java, const struct location *location)
+{
+	if (location->object)
+		return false;
+	for (size_t i = 0; i < HOTSPOT_HEAPS; i++) {
+		const struct hotspot_heap *heap = &java->row.heaps[i];
+
+		if (location->offset >= heap->start && location->offset < heap->end)
+			return true;
+	}
+	return false;
+}
+
+size_t java_names_weave(struct trace *trace, const struct target *target,
+			const struct location *locations, size_t count, uint64_t runtime,
+			struct stack_place places[static JAVA_STACK_MAX], uint64_t *id,
+			uint8_t *end)
+{
+	const struct runtime_chain *chain = runtime_chains_find(trace->chains, target->id, runtime);
+	uint32_t next = 0;
+	size_t n = 0;
+
+	memset(places, 0, JAVA_STACK_MAX * sizeof(places[0]));
+	for (size_t i = 0; i < count; i++) {
+		const struct java_code *code = NULL;
+
+		/* One call for each frame there, in order. */
+		if (i && chain && next < chain->count && java_is_code(target->java, &locations[i]))
+			code = java_names_find(target->java, &chain->calls[next++]);
+		for (size_t k = 0; code && k < code->count && n < JAVA_STACK_MAX; k++)
+			places[n++].frame = code->frames[k];
+		if (!code && n < JAVA_STACK_MAX)
+			places[n++].location = locations[i];
+	}
+	if (n > trace->options.max_frames) {
+		n = trace->options.max_frames;
+		*end = STACK_END_TRUNCATED;
+	}
+	*id = stack_places_id(places, n, *end);
+	return n;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What frames of Java's are called, read from the target as soon as the kernel tells of them. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_JAVA_NAMES_H
+#define MEMLEAKBPF_TRACE_JAVA_NAMES_H
+
+#include "bpf/runtime_abi.h"
+#include "user/trace/stacks.h"
+#include "user/trace/target.h"
+
+#define JAVA_STACK_MAX (2 * ABI_MAX_FRAMES)
+
+/* Names the chain's code, as far as it is not known. What cannot be read is counted, and has no name. */
+void java_names_read(struct trace *trace, struct target *target,
+		     const struct runtime_chain_event *chain);
+
+/*
+ * Puts together the `count` locations of a walk and the frames of the chain with the hash `runtime`, into `places`,
+ * and returns how many there are. *id becomes the stack's own, over what its frames are called; *end is set where there are
+ * more than can be shown.
+ */
+size_t java_names_weave(struct trace *trace, const struct target *target,
+			const struct location *locations, size_t count, uint64_t runtime,
+			struct stack_place places[static JAVA_STACK_MAX], uint64_t *id,
+			uint8_t *end);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * --ask-runtime: JVMs are asked to write a perf map before a report. By a process of its own, which is there from before the tool
+ * gives up its privileges: for each question it makes another one, which becomes the target's user. Private to user/trace.
+ */
+#ifndef MEMLEAKBPF_TRACE_RUNTIME_ASKER_H
+#define MEMLEAKBPF_TRACE_RUNTIME_ASKER_H
+
+#include "user/trace/target.h"
+
+struct runtime_asker;
+
+/* 0, or -errno, logged. To be called while the tool has no descriptors that must not be copied. */
+int runtime_asker_new(struct runtime_asker **out);
+void runtime_asker_free(struct runtime_asker *asker); /* NULL is fine */
+
+#endif

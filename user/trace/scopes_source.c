@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* --scope by a line of the source, and what debug information says of a function that is not there. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/target/image.h"
+#include "user/trace/scopes.h"
+#include "user/trace/scopes_internal.h"
+
+/* Inlined calls that are named. */
+#define CALLS_NAMED 5
+
+/* False: the text is longer than any that could be there. */
+static bool scopes_query(const struct scope_spec *spec, struct debug_place_query *query)
+{
+	*query = (struct debug_place_query){.line = spec->line};
+	if (strlen(spec->function) >= sizeof(query->text))
+		return false;
+	strcpy(query->text, spec->function);
+	return true;
+}
+
+int scopes_find_lines(const struct trace *trace, struct object *object, struct debug_places **out)
+{
+	const struct trace_options *o = &trace->options;
+	struct debug_place_query query;
+	int err = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < o->scope_count && !err; i++) {
+		if (!o->scopes[i].line || !scopes_query(&o->scopes[i], &query))
+			continue;
+		if (!*out)
+			*out = calloc(o->scope_count, sizeof(**out));
+		err = *out ? symbolizer_places(trace->symbolizer, object, &query, &(*out)[i])
+			   : -ENOMEM;
+	}
+	return err;
+}
+
+bool scopes_begins_at(const struct debug_places *places, uint64_t vaddr)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		if (places->items[i].vaddr == vaddr)
+			return true;
+	}
+	return false;
+}
+
+/* "main.c:12, main.c:20 and 3 others"; false: there is no such call. */
+static bool scopes_say_calls(const struct debug_places *places, char *to, size_t size)
+{
+	size_t at = 0, named = places->count < CALLS_NAMED ? places->count : CALLS_NAMED;
+
+	for (size_t i = 0; i < named && at < size; i++)
+		at += (size_t)snprintf(to + at, size - at, "%s%s:%" PRIu32, i ? ", " : "",
+				       places->items[i].file, places->items[i].line);
+	if (places->count > named && at < size)
+		snprintf(to + at, size - at, " and %s%zu others",
+			 places->count == DEBUG_PLACES_MAX ? "more than " : "",
+			 places->count - named);
+	return named != 0;
+}
+
+/* Where in what the target maps calls of the function were inlined. */
+static bool scopes_find_calls(const struct trace *trace, const struct target *target,
+			      const struct scope_spec *spec, char *to, size_t size)
+{
+	_cleanup_free_ struct debug_places *places = calloc(1, sizeof(*places));
+	size_t ranges = target->image ? image_range_count(target->image) : 0;
+	const struct object *before = NULL;
+	struct debug_place_query query;
+
+	if (!places || !scopes_query(spec, &query))
+		return false;
+	for (size_t i = 0; i < ranges; i++) {
+		struct object *object = image_range_at(target->image, i)->object;
+
+		if (!object || object == before || object_is_vdso(object) ||
+		    !object_is_elf64(object))
+			continue;
+		before = object;
+		if (!symbolizer_places(trace->symbolizer, object, &query, places) &&
+		    scopes_say_calls(places, to, size))
+			return true;
+	}
+	return false;
+}
+
+int scopes_say_missing(const struct trace *trace, const struct target *target, size_t spec)
+{
+	const struct scope_spec *scope = &trace->options.scopes[spec];
+	char calls[1024];
+
+	if (trace->scopes->placeless[spec])
+		log_error("--scope %s: in process %d (%s) there is no place for a probe: what has "
+			  "that name is no code of a file",
+			  scope->text, target->pid, target->comm);
+	else if (scope->line)
+		log_error("--scope %s: no function of process %d (%s) begins at that line (a line "
+			  "from a function's name to the first of its body is wanted; has the file "
+			  "debug information?)",
+			  scope->text, target->pid, target->comm);
+	else if (scopes_find_calls(trace, target, scope, calls, sizeof(calls)))
+		log_error("--scope %s: inlined everywhere in process %d (%s), at %s: name a "
+			  "function around it, or have it compiled with "
+			  "__attribute__((noinline))",
+			  scope->text, target->pid, target->comm, calls);
+	else
+		log_error("--scope %s: process %d (%s) has no function of that name (has it "
+			  "symbols? is the name spelled as in its stacks?); OBJECT:FUNCTION is for "
+			  "a library that is loaded later",
+			  scope->text, target->pid, target->comm);
+	return -ENOENT;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/v8_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/unwind.h"
+#include "user/base/util.h"
+#include "user/trace/runtime_chains.h"
+#include "user/trace/runtime_text.h"
+#include "user/trace/target_memory.h"
+#include "user/trace/target_v8.h"
+
+/* Of a target. A name takes some 200 bytes, once; a script four bytes a line. */
+#define FUNCTIONS_MAX 500000
+#define SCRIPTS_MAX   20000
+#define SOURCE_MAX    (256u << 20)
+#define SOURCE_CHUNK  65536
+#define STRING_STEPS  4
+
+void target_v8_free(struct target_v8 *v8)
+{
+	struct v8_function *function, *next;
+	struct v8_script *script, *next_script;
+
+	if (!v8)
+		return;
+	HASH_ITER (hh, v8->functions, function, next) {
+		HASH_DEL(v8->functions, function);
+		free(function);
+	}
+	HASH_ITER (hh, v8->scripts, script, next_script) {
+		HASH_DEL(v8->scripts, script);
+		v8_lines_free(&script->lines);
+		free(script);
+	}
+	object_unref(v8->object);
+	free(v8);
+}
+
+/* ---- a script's lines ---------------------------------------------------------------------- */
+
+/* The words of an object: its map, and what is behind it. */
+static bool v8_read_words(struct target_memory *memory, uint64_t object, uint64_t *words,
+			  size_t count)
+{
+	return V8_IS_OBJECT(object) &&
+	       target_memory_read(memory, object - 1, words, count * sizeof(*words));
+}
+
+static bool v8_read_type(struct target_memory *memory, const struct v8_row *row, uint64_t map,
+			 uint16_t *type)
+{
+	return V8_IS_OBJECT(map) &&
+	       target_memory_read(memory, map - 1 + row->map_type, type, sizeof(*type));
+}
+
+/* Where a string's characters are. */
+struct v8_characters {
+	uint64_t address;
+	unsigned width;
+};
+
+static bool v8_find_characters(struct target_memory *memory, const struct v8_row *row,
+			       uint64_t string, uint32_t length, struct v8_characters *out)
+{
+	uint64_t words[4], rest[2], skip = 0;
+	uint16_t type;
+
+	for (int i = 0; i < STRING_STEPS; i++) {
+		if (!v8_read_words(memory, string, words, 4) ||
+		    !v8_read_type(memory, row, words[0], &type) || type >= row->strings ||
+		    (!i && words[1] >> 32 != length))
+			return false;
+		out->width = type & V8_STRING_ONE_BYTE ? 1 : 2;
+		switch (type & V8_STRING_FORM) {
+		case V8_FORM_SEQUENTIAL:
+			out->address = string - 1 + V8_STRING_BYTES + skip * out->width;
+			return true;
+		case V8_FORM_EXTERNAL:
+			out->address = words[3] + skip * out->width;
+			return true;
+		case V8_FORM_SLICED:
+			skip += words[3] >> 32;
+			break;
+		case V8_FORM_THIN:
+			break;
+		case V8_FORM_CONS:
+			/* One that is read from in one piece has nothing for its second part. */
+			if (!v8_read_words(memory, words[3], rest, 2) || rest[1] >> 32)
+				return false;
+			break;
+		default:
+			return false;
+		}
+		string = words[2];
+	}
+	return false;
+}
+
+/* The script's text, if it is one and that is so long; 0: it is not. V8's collector may have moved either. */
+static uint64_t v8_source_of(struct target_memory *memory, const struct v8_row *row,
+			     uint64_t script, uint32_t length)
+{
+	uint64_t map, source, words[2];
+	uint16_t type;
+
+	if (!v8_read_words(memory, script, &map, 1) || !v8_read_type(memory, row, map, &type) ||
+	    type != row->types[V8_SCRIPT].first ||
+	    !target_memory_read(memory, script - 1 + row->script_source, &source, sizeof(source)) ||
+	    !v8_read_words(memory, source, words, 2) ||
+	    !v8_read_type(memory, row, words[0], &type) || type >= row->strings ||
+	    words[1] >> 32 != length)
+		return 0;
+	return source;
+}
+
+/* Node has its own scripts in its file, of which what was not wanted so far is in no memory. */
+static bool v8_read_text(struct target_memory *memory, const struct target_v8 *v8, uint64_t address,
+			 void *to, size_t size)
+{
+	uint64_t offset;
+
+	if (target_memory_read(memory, address, to, size))
+		return true;
+	return !object_vaddr_to_offset(v8->object, address - v8->bias, &offset) &&
+	       pread(object_fd(v8->object), to, size, (off_t)offset) == (ssize_t)size;
+}
+
+static bool v8_read_lines(struct target_memory *memory, const struct target_v8 *v8,
+			  const struct v8_characters *characters, uint32_t length,
+			  struct v8_lines *lines)
+{
+	_cleanup_free_ uint8_t *chunk = malloc(SOURCE_CHUNK);
+	size_t most = SOURCE_CHUNK / characters->width;
+
+	for (uint32_t done = 0; done < length;) {
+		size_t count = length - done < most ? length - done : most;
+
+		if (!chunk ||
+		    !v8_read_text(memory, v8,
+				  characters->address + (uint64_t)done * characters->width, chunk,
+				  count * characters->width) ||
+		    !v8_lines_add(lines, chunk, count, characters->width))
+			return false;
+		done += (uint32_t)count;
+	}
+	return true;
+}
+
+static bool v8_script_fill(struct target *target, struct v8_script *script)
+{
+	const struct v8_row *row = &target->v8->row;
+	uint64_t object = script->key.script, source;
+	uint32_t length = (uint32_t)script->key.length;
+	struct v8_characters characters;
+	struct target_memory memory;
+	bool filled;
+
+	if (!length || length > SOURCE_MAX || target_memory_open(&memory, target->pid))
+		return false;
+	source = v8_source_of(&memory, row, object, length);
+	filled = source && v8_find_characters(&memory, row, source, length, &characters) &&
+		 v8_read_lines(&memory, target->v8, &characters, length, &script->lines);
+	/* What was there meanwhile. */
+	memory.page = 1;
+	filled = filled && v8_source_of(&memory, row, object, length) == source;
+	target_memory_close(&memory);
+	return filled;
+}
+
+static uint64_t v8_hash_name(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; name && *name; name++)
+		hash = unwind_mix(hash, (uint8_t)*name);
+	return hash;
+}
+
+/* NULL: its text cannot be read. */
+static const struct v8_script *v8_script_get(struct target *target,
+					     const struct v8_function_event *event,
+					     const char *name)
+{
+	struct target_v8 *v8 = target->v8;
+	struct v8_script *script, like = {.key = {.script = event->script,
+						  .source = event->source,
+						  .length = event->source_length,
+						  .name = v8_hash_name(name)}};
+
+	HASH_FIND(hh, v8->scripts, &like.key, sizeof(like.key), script);
+	if (script)
+		return script;
+	if (HASH_COUNT(v8->scripts) >= SCRIPTS_MAX)
+		return NULL;
+	script = calloc(1, sizeof(*script));
+	if (!script)
+		return NULL;
+	script->key = like.key;
+	if (v8_script_fill(target, script)) {
+		HASH_ADD(hh, v8->scripts, key, sizeof(script->key), script);
+		if (script->hh.tbl)
+			return script;
+	}
+	v8_lines_free(&script->lines);
+	free(script);
+	return NULL;
+}
+
+/* 0: the text has not come with the function. */
+static uint32_t v8_line_in_text(const struct v8_function_event *event)
+{
+	struct v8_lines lines = {0};
+	uint32_t line = 0;
+
+	if (event->text_size && event->text_size <= V8_TEXT_BYTES &&
+	    (event->text_width == 1 || event->text_width == 2) &&
+	    v8_lines_add(&lines, event->text, event->text_size / event->text_width,
+			 event->text_width))
+		line = v8_lines_find(&lines, (uint32_t)event->start);
+	v8_lines_free(&lines);
+	return line;
+}
+
+static uint32_t v8_line_of(struct target *target, const struct v8_function_event *event,
+			   const char *name)
+{
+	const struct v8_script *script;
+	int64_t line = v8_line_in_text(event);
+
+	if (!event->script || event->start < 0)
+		return 0;
+	script = line ? NULL : v8_script_get(target, event, name);
+	if (script)
+		line = v8_lines_find(&script->lines, (uint32_t)event->start);
+	target->v8->unnamed += !line;
+	line += line ? event->first_line : 0;
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+}
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+static struct v8_function *v8_names_find(const struct target_v8 *v8, uint64_t code, uint32_t cookie)
+{
+	struct v8_function *function, like = {.key = {.code = code, .cookie = cookie}};
+
+	HASH_FIND(hh, v8->functions, &like.key, sizeof(like.key), function);
+	return function;
+}
+
+static const struct frame *v8_name(struct trace *trace, struct target *target,
+				   const struct v8_function_event *event)
+{
+	_cleanup_free_ char *name = runtime_text_name(event->name.parts, 2);
+	_cleanup_free_ char *inferred = name ? NULL : runtime_text_name(event->inferred.parts, 2);
+	_cleanup_free_ char *file = runtime_text_name(event->file.parts, 2);
+	const char *shown = name ? name : inferred;
+	struct frame frame;
+
+	/* What is of no script and has no name is V8's own. */
+	if (!shown && !event->script)
+		return NULL;
+	frame = frame_managed(FRAME_KIND_JAVASCRIPT, shown ? shown : "(anonymous)", file,
+			      v8_line_of(target, event, file));
+	return stack_table_keep_frame(trace->stacks, target->id, &frame);
+}
+
+void v8_names_add(struct trace *trace, struct target *target, const struct v8_function_event *event)
+{
+	struct target_v8 *v8 = target->v8;
+	struct v8_function *function;
+
+	if (!v8 || v8_names_find(v8, event->code, event->cookie) ||
+	    HASH_COUNT(v8->functions) >= FUNCTIONS_MAX)
+		return;
+	function = calloc(1, sizeof(*function));
+	if (!function)
+		return;
+	function->key.code = event->code;
+	function->key.cookie = event->cookie;
+	function->frame = v8_name(trace, target, event);
+	HASH_ADD(hh, v8->functions, key, sizeof(function->key), function);
+	if (!function->hh.tbl)
+		free(function);
+}
+
+size_t v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
+		      const struct location *locations, size_t count, uint64_t runtime,
+		      struct stack_place *places, uint64_t *id, uint8_t end)
+{
+	const struct runtime_chain *chain = runtime_chains_find(trace->chains, target->id, runtime);
+	uint32_t next = 0;
+
+	memset(places, 0, count * sizeof(places[0]));
+	for (size_t i = 0; i < count; i++) {
+		const struct runtime_call *call =
+			i && chain && next < chain->count ? &chain->calls[next] : NULL;
+		const struct v8_function *function;
+
+		places[i].location = locations[i];
+		if (!call || call->place != (uint32_t)frames[i])
+			continue;
+		next++;
+		function = v8_names_find(target->v8, call->code, call->cookie);
+		places[i].frame = function ? function->frame : NULL;
+	}
+	*id = stack_places_id(places, count, end);
+	return count;
+}

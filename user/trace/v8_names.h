@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What JavaScript's functions are called, and the lines in which they begin. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_V8_NAMES_H
+#define MEMLEAKBPF_TRACE_V8_NAMES_H
+
+#include "bpf/v8_abi.h"
+#include "user/trace/stacks.h"
+#include "user/trace/target.h"
+
+/*
+ * Takes down the function that the kernel has told of; its script's text is read from the target, once. What of that cannot be
+ * read is counted, and has no line.
+ */
+void v8_names_add(struct trace *trace, struct target *target,
+		  const struct v8_function_event *event);
+
+/*
+ * Puts together the `count` locations of a walk, which were at the addresses `frames`, and the functions of the chain with the
+ * hash `runtime`, into `places`, and returns how many there are. *id becomes the stack's own, over what its functions are called.
+ */
+size_t v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
+		      const struct location *locations, size_t count, uint64_t runtime,
+		      struct stack_place *places, uint64_t *id, uint8_t end);
+
+#endif
