@@ -14,7 +14,8 @@
 
 void json_put_rate(struct json *to, const char *key, double value); /* with one decimal */
 void json_put_amount(struct json *to, const char *key, const struct amount *amount);
-void json_put_amount_members(struct json *to, const struct amount *amount); /* into an open object */
+void json_put_amount_members(struct json *to,
+			     const struct amount *amount); /* into an open object */
 /* "error_bytes": one standard error of what stands before it; nothing where that is no estimate. */
 void json_put_error(struct json *to, bool estimated, double error_bytes);
 void json_put_delta(struct json *to, const char *key, int64_t bytes, int64_t count);

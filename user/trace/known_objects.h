@@ -55,8 +55,8 @@ struct known_object {
 	struct known_probes probes[KNOWN_ROLES];
 	enum runtime runtime;
 	struct known_python *python; /* NULL: it is something else */
-	struct known_v8 *v8;	     /* v8_rows.c; NULL: it is something else, or nobody has looked */
-	bool told;		     /* known_object_tell_kernel() */
+	struct known_v8 *v8; /* v8_rows.c; NULL: it is something else, or nobody has looked */
+	bool told;	     /* known_object_tell_kernel() */
 	UT_hash_handle hh;
 };
 
