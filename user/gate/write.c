@@ -11,23 +11,28 @@
 #include "user/freeze/run_first.h"
 #include "user/process/proc.h"
 
-/* The process goes on after that in any case. */
-#define HOLD_NS (200 * NS_PER_MS)
+/*
+ * The process goes on after that in any case. On a busy machine a thousand threads need longer than
+ * the short one to come to a stop: where it was over LATE_TRIES times, the long one is tried as
+ * often, before a gate is given up for probes, which cost the process more in its first second.
+ */
+#define HOLD_NS	     (200 * NS_PER_MS)
+#define LONG_HOLD_NS NS_PER_S
 
 /* Between two tries: a thread runs a few instructions in less. */
 #define TRIES	   50
 #define BREAK_NS   (200 * 1000)
 #define LATE_TRIES 3
 
-static int write_once(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
-		      char reason[static REASON_MAX])
+static int write_once(pid_t pid, uint64_t hold_ns, const struct stop_piece *pieces, size_t count,
+		      uint64_t *pause_ns, char reason[static REASON_MAX])
 {
 	struct stop *stop;
 	uint64_t stood;
 	int err;
 
 	run_first(true);
-	err = stop_begin(pid, HOLD_NS, NULL, &stop, reason);
+	err = stop_begin(pid, hold_ns, NULL, &stop, reason);
 	if (err) {
 		run_first(false);
 		return err;
@@ -73,14 +78,15 @@ int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uin
 	for (int i = 0, late = 0; i < TRIES && write_is_worth_another_try(err); i++) {
 		if (i)
 			nanosleep(&pause, NULL);
-		err = write_once(pid, pieces, count, pause_ns, reason);
+		err = write_once(pid, late < LATE_TRIES ? HOLD_NS : LONG_HOLD_NS, pieces, count,
+				 pause_ns, reason);
 		if (err == -ECANCELED && !*first)
 			memcpy(first, reason, REASON_MAX);
 		/* The try before had written, and was late to say so. */
 		if (err == -ESTALE && *first && write_is_done(pid, pieces, count))
 			return 0;
 		/* On a busy machine its threads may take their time to stop, and we ours. */
-		if (err && err != -EAGAIN && ++late == LATE_TRIES)
+		if (err && err != -EAGAIN && ++late == 2 * LATE_TRIES)
 			break;
 	}
 	if (!err || err == -ESRCH || !*first)
