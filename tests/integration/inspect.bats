@@ -309,10 +309,12 @@ build_places() {
 	refused 2 '--duration: a core file stays as it is'
 }
 
-@test "--duration: it looks again and again, and ends by itself" {
+@test "--duration: it looks again and again, and once more at its end, which is the last" {
 	start_target "$TARGETS/verdict_heap"
 	run_tool inspect --max-pause 1m -p "$T_PID" -i 100ms --duration 2s -f json
 	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
-	[[ $(jq -s 'length > 1 and (last | .elapsed_ms) >= 1000' <<<"$OUT") == true ]] || fail "$OUT"
+	[[ $(jq -s 'length > 1 and (last | .elapsed_ms) >= 1000 and [.[].final] == [(.[:-1][] | false), true]' <<<"$OUT") == true ]] || fail "$OUT"
+	run_tool inspect --max-pause 1m -p "$T_PID" -i 1h --duration 100ms -f json
+	[[ $(jq -sc '[.[].final]' <<<"$OUT") == '[false,true]' ]] || fail "$OUT"
 	end_target
 }

@@ -180,6 +180,12 @@ static int inspect_look(struct inspect_command *c)
 	return err;
 }
 
+/* The look at the end shows what this one would. */
+static bool inspect_ends_soon(const struct inspect_command *c, uint64_t end_ns)
+{
+	return monotonic_ns() + c->config->pace.interval_ns / 2 > end_ns;
+}
+
 static int inspect_turn(struct inspect_command *c, const struct loop_events *events,
 			uint64_t end_ns)
 {
@@ -191,9 +197,10 @@ static int inspect_turn(struct inspect_command *c, const struct loop_events *eve
 
 	int wait_ms = clock_wait_ms(end_ns);
 
-	c->stop = c->stop || !wait_ms;
-	if (c->stop)
-		return 0;
+	if (!wait_ms) {
+		c->stop = true;
+		return inspect_look(c);
+	}
 	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	while (loop_events_signal(events, &info)) {
@@ -202,7 +209,9 @@ static int inspect_turn(struct inspect_command *c, const struct loop_events *eve
 		if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR2)
 			c->stop = true;
 	}
-	return !c->stop && loop_events_interval(events) ? inspect_look(c) : 0;
+	if (c->stop || !loop_events_interval(events) || inspect_ends_soon(c, end_ns))
+		return 0;
+	return inspect_look(c);
 }
 
 static int inspect_go_on(struct inspect_command *c)
