@@ -296,6 +296,43 @@ costs_something() {
 	until_true "$DEADLINE" eval "[[ \$(code_sum $T_PID) == '$code' ]]" || fail "the jumps are still there: $(<"$D/tool.err")"
 }
 
+traced() {
+	grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$T_PID/status"
+}
+
+@test "g where there can be no gate: what was counted stays where that is known before; else it is told" {
+	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	need strace
+	start_target "$TARGETS/sandbox"
+	terminal 24 100
+	before
+	start_top
+	tell go
+	sees ' 800 B +20 .*leak_confined'
+	keys g g
+	sees '^warning: no gate: a seccomp filter watches its system calls'
+	keys Escape
+	sees ' 800 B +20 .*leak_confined'
+	keys q
+	left 0
+	end_target
+	start_target "$TARGETS/leaf"
+	strace -f -p "$T_PID" -o /dev/null 2>/dev/null 3>&- {T_IN}>&- {T_OUT}<&- &
+	PIDS+=($!)
+	until_true "$DEADLINE" traced || fail 'strace does not trace it'
+	run clear
+	start_top
+	tell go
+	sees ' 4\.0 MiB .*leak_1m'
+	keys g g
+	sees '^traps as before, counting anew: 4\.1 MiB in 1,068 blocks from before are forgotten'
+	keys Escape
+	tell go
+	sees ' 4\.0 MiB .*leak_1m'
+	keys q
+	left 0
+}
+
 @test "s and r: a recording of what comes, until s and r again, or the process's end" {
 	local files
 
@@ -456,6 +493,33 @@ named() {
 	named "$name"
 	run_tool top -p "$name"
 	refused 2 "2 match -p $name \\(($first, $T_PID|$T_PID, $first)\\)"
+}
+
+@test "--unit, --container and --cgroup: of several of a name the process in that control group" {
+	local base id way
+
+	id=$(printf '%064d' "$$")
+	memory_cgroup || skip 'no memory control group can be made here'
+	base=$CGROUP
+	mkdir "$base/shown.service" "$base/docker-$id.scope"
+	cp "$(command -v sleep)" "$D/leaf"
+	"$D/leaf" infinity 3>&- &
+	PIDS+=($!)
+	terminal 24 80
+	before
+	for way in "shown.service --unit shown" "shown.service --cgroup /${base##*/}/shown.service" "docker-$id.scope --container $id"; do
+		start_target "$TARGETS/leaf"
+		echo "$T_PID" >"$base/${way%% *}/cgroup.procs"
+		run clear
+		run "$TOOL top -p leaf ${way#* } -i 100ms 2>>$D/tool.err; echo status \$?"
+		sees "^$T_PID \\(leaf\\)"
+		tell go
+		sees ' 4\.0 MiB .*leak_1m'
+		keys q
+		left 0
+		end_target
+	done
+	rmdir "$base/shown.service" "$base/docker-$id.scope" "$base"
 }
 
 @test "--duration: both screens end by themselves, and leave the terminal as it was" {

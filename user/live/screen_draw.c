@@ -35,7 +35,8 @@ static void draw_title(const struct live_screen *screen, const struct live_view 
 		return;
 	}
 	if (screen->survey)
-		canvas_part(&line, CANVAS_BOLD, "%zu processes", view->survey.processes);
+		canvas_part(&line, CANVAS_BOLD, "%zu %s", view->survey.processes,
+			    view->survey.processes == 1 ? "process" : "processes");
 	else
 		canvas_part(&line, CANVAS_BOLD, "%d (%s)", view->pid, view->comm);
 	if (!screen->survey && draw_state(view))

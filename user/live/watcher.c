@@ -295,7 +295,9 @@ static int watcher_attach_anew(struct watcher *w, struct target *target, bool ga
 	struct trace *trace = session_trace(w->session);
 	char reason[REASON_MAX] = "";
 	const pid_t pid = w->pid;
-	int err = trace_set_gate(trace, gate, reason);
+	int err = gate ? trace_gate_suits(trace, target, reason) : 0;
+
+	err = err ?: trace_set_gate(trace, gate, reason);
 
 	if (err) {
 		log_warn("no gate: %s", reason);
@@ -346,9 +348,11 @@ static int watcher_switch(struct watcher *w)
 		gate = !gate;
 	w->on_busy(w->on_busy_ctx, NULL);
 	r = err ? NULL : watcher_report(w);
-	if (r && watcher_has_gate(r) == gate && w->target_id != watched.id)
-		log_info("%s now, counting anew: %s in %s blocks from before are forgotten",
-			 gate ? "the gate" : "traps", live, blocks);
+	/* Where it cannot have a gate, which has been said, it has traps again: these count anew, too. */
+	if (r && w->target_id != watched.id)
+		log_info("%s %s, counting anew: %s in %s blocks from before are forgotten",
+			 watcher_has_gate(r) ? "the gate" : "traps",
+			 watcher_has_gate(r) == gate ? "now" : "as before", live, blocks);
 	return err;
 }
 

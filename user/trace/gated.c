@@ -8,6 +8,7 @@
 
 #include "user/base/util.h"
 #include "user/gate/gate.h"
+#include "user/process/proc.h"
 #include "user/trace/gated_functions.h"
 #include "user/trace/target_mappings.h"
 
@@ -81,6 +82,19 @@ int gated_prepare(struct trace *trace)
 	}
 	log_info("probes, and not the gate: %s", reason);
 	trace->options.gate = false;
+	return 0;
+}
+
+int trace_gate_suits(const struct trace *trace, const struct target *target,
+		     char reason[static REASON_MAX])
+{
+	if (target->tells)
+		return refuse(reason, -EOPNOTSUPP, "it tells of its memory itself (--attach usdt)");
+	if (!trace->lifts_filters && proc_has_filter(target->pid))
+		return refuse(
+			reason, -EPERM,
+			"a seccomp filter watches its system calls, and what lifting it takes "
+			"has been given up: start with --gate");
 	return 0;
 }
 

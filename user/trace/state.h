@@ -22,6 +22,7 @@ struct trace {
 	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
 	struct attach_programs programs;
 	struct gate_nop gate_nop; /* with options.gate: gated.h */
+	bool lifts_filters;	  /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;
 	int sharers_fd; /* a timer: sharers.h */

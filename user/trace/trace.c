@@ -334,7 +334,7 @@ static int trace_check_pid_namespace(void)
 	return -EOPNOTSUPP;
 }
 
-void trace_drop_privileges(const struct trace *trace, const struct trace_needs *targets)
+void trace_drop_privileges(struct trace *trace, const struct trace_needs *targets)
 {
 	/* New kernels create single uprobes for CAP_SYS_ADMIN only. */
 	bool admin =
@@ -346,7 +346,8 @@ void trace_drop_privileges(const struct trace *trace, const struct trace_needs *
 
 	if (err)
 		log_debug("cannot drop privileges: %s", strerror(-err));
-	err = trace->options.gate && targets->suspend_filters ? 0 : confine_tool(&needs);
+	trace->lifts_filters = trace->options.gate && targets->suspend_filters;
+	err = trace->lifts_filters ? 0 : confine_tool(&needs);
 	if (err)
 		log_debug("cannot give up system calls: %s", strerror(-err));
 }

@@ -146,7 +146,7 @@ struct trace_needs {
  * can still be followed. Not for a process that will start commands or another trace with other
  * needs.
  */
-void trace_drop_privileges(const struct trace *trace, const struct trace_needs *needs);
+void trace_drop_privileges(struct trace *trace, const struct trace_needs *needs);
 
 /* Detaches everything; takes milliseconds to seconds by the attach mode. NULL is fine. */
 void trace_free(struct trace *trace);
@@ -175,6 +175,13 @@ void trace_remove_target(struct trace *trace, struct target *target);
  * reason why there can be none: then nothing changes.
  */
 int trace_set_gate(struct trace *trace, bool wanted, char reason[static REASON_MAX]);
+
+/*
+ * 0, or -errno with the reason why a target that has probes cannot have a gate instead: what is known
+ * before its probes are given up. It may be refused one even so.
+ */
+int trace_gate_suits(const struct trace *trace, const struct target *target,
+		     char reason[static REASON_MAX]);
 
 /* Readable when trace_process() has something to do. */
 int trace_fd(const struct trace *trace);
