@@ -3,6 +3,7 @@
 # `memleakbpf top` in a real terminal: tmux has it, types the keys and says what is to be seen.
 
 load lib.bash
+load recording.bash
 
 setup() {
 	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
@@ -565,6 +566,42 @@ allocates_until_seen() {
 	sees 'seen|now'
 	keys q
 	left 0
+}
+
+names_site() {
+	grep -q "most in $1 <" "$D/text"
+}
+
+@test "the function that stands for a stack is the same in every output: redis-server" {
+	local port site
+
+	need redis-server
+	need redis-benchmark
+	needs_chromium
+	port=$(free_port)
+	start_redis "$port"
+	redis-benchmark -p "$port" -t lpush -d 1000 -n 1000000 -l -q >/dev/null 2>&1 3>&- &
+	PIDS+=($!)
+	"$TOOL" record -p "$T_PID" -s 64k -i 500ms -n 3 -o "$D/rec" 2>"$D/tool.err" 3>&- || fail "$(<"$D/tool.err")"
+	run_tool report "$D/rec" --short -T 1
+	site=$(awk '$1 == "#1" { print $(NF - 1) }' <<<"$OUT")
+	[[ -n $site && $site != *alloc* ]] || fail "the site is '$site': $OUT"
+	run_tool report "$D/rec" -f html
+	printf '%s\n' "$OUT" >"$D/page.html"
+	look "$D/page.html" 'text|tr.row'
+	[[ ${SEEN[*]} == *"$site"* ]] || fail "the page has ${SEEN[*]}"
+	terminal 24 80
+	before
+	start_top -s 64k
+	sees "iB +[0-9,]+ .* $site  \\("
+	keys q
+	left 0
+	"$TOOL" survey -i 100ms --window 1 --budget 100 --comm '^redis-server$' >"$D/text" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true $((2 * DEADLINE)) names_site "$site" || fail "$(tail -n 20 "$D/text")"
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
 }
 
 @test "names that are made to harm a terminal do not" {
