@@ -17,80 +17,24 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * An exponentially distributed distance in bytes. For a uniform 32-bit number u = m * 2^-k with m
- * in [1/2, 1), -ln u = k ln 2 - ln m; the logarithm of m comes from a table with 8 bits of m and a
- * straight line between them.
+ * These are calls of functions that the verifier looks at once (bpf/sample.bpf.c): the paths through
+ * them would multiply with those of each place that asks, and loading took three times as long.
  */
-static __always_inline uint64_t sample_distance(void)
-{
-	uint32_t u = bpf_get_prandom_u32(), k = 0, i;
-	uint64_t log, part;
 
-	if (!u)
-		u = 1;
-#define SAMPLE_SHIFT(bits)           \
-	if (!(u >> (32 - (bits)))) { \
-		u <<= (bits);        \
-		k += (bits);         \
-	}
-	SAMPLE_SHIFT(16)
-	SAMPLE_SHIFT(8)
-	SAMPLE_SHIFT(4)
-	SAMPLE_SHIFT(2)
-	SAMPLE_SHIFT(1)
-#undef SAMPLE_SHIFT
-	i = (u >> 23) & 0xff;
-	part = u & 0x7fffff; /* of 2^23, the way from entry i to i + 1 */
-	log = sample_tables.neg_log[i] -
-	      (((uint64_t)(sample_tables.neg_log[i] - sample_tables.neg_log[i + 1]) * part) >> 23);
-	log += (uint64_t)k * 45426; /* ln 2 * 2^16 */
-	return ((config.sample_bytes * log) >> 16) + 1;
-}
+/* With config.sample_bytes: what sample_weight() and sample_variance() say. */
+uint64_t sample_weight_of(uint64_t size);
+uint64_t sample_variance_of(uint64_t size, uint64_t weight);
 
 /* Does a sample point fall into the next `size` bytes of this thread? */
-static __always_inline bool sample_hit(struct thread_state *thread, uint64_t size)
-{
-	if (!thread->sample_started) {
-		thread->sample_started = 1;
-		thread->sample_left = sample_distance();
-	}
-	if (thread->sample_left > size) {
-		thread->sample_left -= size;
-		return false;
-	}
-	/* The process has no memory: how far beyond the point the block reaches does not matter. */
-	thread->sample_left = sample_distance();
-	return true;
-}
+bool sample_hit(struct thread_state *thread, uint64_t size);
 
 /*
  * How many blocks a recorded block of this size stands for: 1 / (1 - exp(-x)) with x = size / mean,
- * times 2^16. Below x = 1 by the series 1/x + 1/2 + x/12 - x^3/720 (its error is under 4e-5), above
- * by table. A block of no bytes is never recorded.
+ * times 2^16. A block of no bytes is never recorded.
  */
 static __always_inline uint64_t sample_weight(uint64_t size)
 {
-	uint64_t mean = config.sample_bytes, x, at, i, part;
-
-	if (!mean)
-		return SAMPLE_ONE;
-	if (!size)
-		return 0;
-	if (size < mean) {
-		x = (size << 16) / mean;
-		return (mean << 16) / size + SAMPLE_ONE / 2 + x / 12 -
-		       ((((x * x) >> 16) * x) >> 16) / 720;
-	}
-	if (size / mean >= SAMPLE_TABLE_END)
-		return SAMPLE_ONE;
-	at = (size << 16) / mean - SAMPLE_ONE;
-	i = at >> (16 - SAMPLE_TABLE_SHIFT);
-	if (i >= SAMPLE_TABLE_SIZE - 1)
-		return SAMPLE_ONE;
-	part = at & ((1u << (16 - SAMPLE_TABLE_SHIFT)) - 1);
-	return sample_tables.weight[i] -
-	       (((uint64_t)(sample_tables.weight[i] - sample_tables.weight[i + 1]) * part) >>
-		(16 - SAMPLE_TABLE_SHIFT));
+	return config.sample_bytes ? sample_weight_of(size) : SAMPLE_ONE;
 }
 
 /*
@@ -99,15 +43,7 @@ static __always_inline uint64_t sample_weight(uint64_t size)
  */
 static __always_inline uint64_t sample_variance(uint64_t size, uint64_t weight)
 {
-	uint64_t mean = config.sample_bytes, x, xw;
-
-	if (!mean || !size || weight <= SAMPLE_ONE)
-		return 0;
-	if (size < mean >> 8)
-		return SAMPLE_ONE; /* 1 - x^2 / 12 */
-	x = (size << 16) / mean;
-	xw = (x * weight) >> 16;
-	return (xw * ((x * (weight - SAMPLE_ONE)) >> 16)) >> 16;
+	return config.sample_bytes ? sample_variance_of(size, weight) : 0;
 }
 
 #endif
