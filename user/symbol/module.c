@@ -57,7 +57,6 @@ struct module {
 	} symbols[ELF_THREAD_VARIABLES + 1]; /* by kind */
 	struct debug_child *lines;	     /* NULL: none are known */
 	bool types_gone;		     /* they could not be read */
-	bool places_gone;		     /* likewise: the lines of addresses may still be had */
 	bool go_tried;
 	struct go_functions *go; /* NULL: it is no Go program */
 };
@@ -596,11 +595,6 @@ void module_places(struct module *module, const struct debug_place_query *query,
 {
 	char reason[REASON_MAX];
 
-	if (module->places_gone || !module_open_debuginfo(module) ||
-	    !debug_child_places(module->lines, query, reason, out))
-		return;
-	out->count = 0;
-	module->places_gone = true;
-	log_warn("%s: places of lines and inlined functions in it are not known: %s",
-		 object_name(module->object), reason);
+	if (module_open_debuginfo(module) && debug_child_places(module->lines, query, reason, out))
+		module_lose_debuginfo(module, reason);
 }
