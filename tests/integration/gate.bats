@@ -10,7 +10,7 @@ load survey.bash
 
 setup() {
 	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
-	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	need_gate
 	fresh
 	own_libc
 }

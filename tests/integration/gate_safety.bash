@@ -15,7 +15,7 @@
 
 setup() {
 	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
-	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	need_gate
 	fresh
 }
 

@@ -38,11 +38,7 @@ java_frames() {
 	# Frames that Java itself hides are there as well.
 	start_java -XX:+UnlockDiagnosticVMOptions -XX:+ShowHiddenFrames "$@"
 	attach
-	echo >&"$T_IN"
-	target_line '['
-	printf '%s\n' "$LINE" >"$D/truth"
-	snap
-	printf '%s\n' "$SNAP" >"$D/result"
+	truth_and_result
 	"$HERE/managed_java.py" "$D/truth" "$D/result" || fail "$*"
 	jq -e '[.lost[]] | add == 0' "$D/result" >/dev/null || fail 'something was lost'
 	end_java

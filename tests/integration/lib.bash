@@ -166,6 +166,10 @@ need() {
 	command -v "$1" >/dev/null || skip "no $1"
 }
 
+need_gate() {
+	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+}
+
 # Only where the kernel can hold new processes: by the function as 6.18 has it (user/kernel/feature_try.c).
 need_hold() {
 	local names
@@ -312,6 +316,7 @@ json_line() {
 }
 
 # A snapshot that was asked for now: older ones, and those of other targets, are passed over.
+# shellcheck disable=SC2120 # not all who call it say of which target
 snap() {
 	local pid=${1:-$T_PID} since
 
@@ -326,6 +331,15 @@ snap() {
 		fi
 	done
 	fail 'the tool ended instead of making a snapshot'
+}
+
+# The target goes on and prints, as a line of JSON, the stacks that it has seen itself: $D/truth; and what the tool has of them: $D/result.
+truth_and_result() {
+	echo >&"$T_IN"
+	target_line '['
+	printf '%s\n' "$LINE" >"$D/truth"
+	snap
+	printf '%s\n' "$SNAP" >"$D/result"
 }
 
 # Reads to the end of the tool's output; TOOL_STATUS is its exit status.

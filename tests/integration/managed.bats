@@ -15,11 +15,7 @@ go_stacks() {
 	[[ -x $TARGETS/$1 ]] || skip 'no go to build with'
 	start_target "$TARGETS/$1"
 	attach
-	echo >&"$T_IN"
-	target_line '['
-	printf '%s\n' "$LINE" >"$D/truth"
-	snap
-	printf '%s\n' "$SNAP" >"$D/result"
+	truth_and_result
 	"$HERE/managed.py" "$D/truth" "$D/result" "${@:2}" || fail "$1"
 	echo >&"$T_IN"
 	wait "$T_PID" || fail "the target ended with status $?"
@@ -85,11 +81,7 @@ python_stacks() {
 	target_line 'ready '
 	T_PID=${LINE#ready }
 	attach "${@:2}"
-	echo >&"$T_IN"
-	target_line '['
-	printf '%s\n' "$LINE" >"$D/truth"
-	snap
-	printf '%s\n' "$SNAP" >"$D/result"
+	truth_and_result
 	"$HERE/managed_python.py" "$D/truth" "$D/result" ${2:+native} || fail "$python"
 	jq -e '[.lost[]] | add == 0' "$D/result" >/dev/null || fail 'something was lost'
 	echo >&"$T_IN"
@@ -442,11 +434,7 @@ doctor_says_of() {
 	target_line 'ready '
 	T_PID=${LINE#ready }
 	attach
-	echo >&"$T_IN"
-	target_line '['
-	printf '%s\n' "$LINE" >"$D/truth"
-	snap
-	printf '%s\n' "$SNAP" >"$D/result"
+	truth_and_result
 	"$HERE/managed_python.py" "$D/truth" "$D/result" || fail 'in a chroot'
 	jq -e 'all(.[].stack[0]; .file == "/app.py")' "$D/truth" >/dev/null || fail "$(<"$D/truth")"
 	echo >&"$T_IN"

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """managed.py TRUTH RESULT [C_FUNCTION…]: do the stacks of a JSON snapshot have the frames that the runtime itself saw?
 
@@ -6,9 +6,10 @@ TRUTH is what tests/targets/leak_go prints: places, each with bytes, count and s
 be there, in order and with file and line, and no other of its functions between them; the runtime's own, which differ by
 who looks at them, do not count. C_FUNCTIONs have to be on the stacks that C called back into.
 """
-import json
 import re
 import sys
+
+from managed_files import truth_and_result
 
 RUNTIME = ("runtime.main", "runtime.goexit")
 # What `go method(…)` is compiled to: Go's own runtime leaves it out where it shows stacks.
@@ -33,10 +34,7 @@ def of_program(frames):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as f:
-        truth = json.loads(f.readlines()[-1])
-    with open(sys.argv[2], encoding="utf-8") as f:
-        result = json.loads(f.readlines()[-1])
+    truth, result = truth_and_result()
     failed = 0
     assert len(truth) >= 4
     for place in truth:

@@ -1,12 +1,13 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """managed_java.py TRUTH RESULT: do the stacks of a JSON snapshot have the frames that Java itself saw?
 
 TRUTH is what tests/targets/stacks_java prints: the stack from the method that called the library's on. Behind the
 library's methods all of them have to be there, in order, with file and line, and no others.
 """
-import json
 import sys
+
+from managed_files import truth_and_result
 
 ZLIB = "Java_java_util_zip_Inflater_init"
 LIBRARY = ("java.", "jdk.", "sun.")
@@ -34,10 +35,7 @@ def is_right(stack, wanted):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as f:
-        truth = json.loads(f.readlines()[-1])
-    with open(sys.argv[2], encoding="utf-8") as f:
-        result = json.loads(f.readlines()[-1])
+    truth, result = truth_and_result()
     failed = 0
     assert len(truth) > 8
     for place in truth:

@@ -1,12 +1,13 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """managed_python.py TRUTH RESULT [native]: do the stacks of a JSON snapshot have the frames that Python itself saw?
 
 TRUTH is what tests/targets/leak_python.py prints. All Python functions have to be there, in order, with file and line,
 and no others. With `native`, the interpreter's own functions are there too, and call for call.
 """
-import json
 import sys
+
+from managed_files import truth_and_result
 
 EVAL = "_PyEval_EvalFrameDefault"
 
@@ -24,10 +25,7 @@ def is_right(stack, wanted, native):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as f:
-        truth = json.loads(f.readlines()[-1])
-    with open(sys.argv[2], encoding="utf-8") as f:
-        result = json.loads(f.readlines()[-1])
+    truth, result = truth_and_result()
     native = sys.argv[3:] == ["native"]
     failed = 0
     assert len(truth) > 200

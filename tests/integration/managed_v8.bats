@@ -21,11 +21,7 @@ v8_stacks() {
 	need "${NODE:-node}"
 	start_target "${NODE:-node}" "$@" "$HERE/../targets/leak_v8.js" "${ROUNDS:-30}"
 	attach -z 20001 -Z 24000
-	echo >&"$T_IN"
-	target_line '['
-	printf '%s\n' "$LINE" >"$D/truth"
-	snap
-	printf '%s\n' "$SNAP" >"$D/result"
+	truth_and_result
 	"$HERE/managed_v8.py" "$D/truth" "$D/result" || fail "${*:-no option}"
 	jq -e '[.lost[]] | add == 0' "$D/result" >/dev/null || fail "something was lost: $(jq -c .lost "$D/result")"
 	end_node

@@ -1,12 +1,13 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """managed_v8.py TRUTH RESULT: do the stacks of a JSON snapshot have the functions that V8 itself saw?
 
 TRUTH is what tests/targets/leak_v8.js prints. All of the script's own functions have to be there, in order, with name, file and line, and no others
 between them; of Node's own, which begin in another line than that of the call, as many, of the same files.
 """
-import json
 import sys
+
+from managed_files import truth_and_result
 
 
 def own(file):
@@ -59,17 +60,14 @@ def is_right(wanted, size, count, stacks):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as f:
-        truth = json.loads(f.readlines()[-1])
-    with open(sys.argv[2], encoding="utf-8") as f:
-        stacks = json.loads(f.readlines()[-1])["stacks"]
+    truth, result = truth_and_result()
     assert len(truth) > 60
     # What is called the same is one stack.
     places = {}
     for place in truth:
         # Threads begin elsewhere.
         places.setdefault((place["bytes"] > 22000, tuple(wanted_of(place["stack"]))), []).append(place["bytes"])
-    wrong = [w for (_, w), sizes in places.items() if not is_right(w, sum(sizes), len(sizes), stacks)]
+    wrong = [w for (_, w), sizes in places.items() if not is_right(w, sum(sizes), len(sizes), result["stacks"])]
     print(f"{len(places)} stacks, {len(wrong)} wrong")
     sys.exit(bool(wrong))
 

@@ -239,7 +239,7 @@ ages_are_all() {
 @test "--gate: who leaves takes its jumps out" {
 	local code
 
-	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	need_gate
 	own_libc
 	start_target "$TARGETS/leaf"
 	code=$(code_sum "$T_PID")
@@ -263,7 +263,7 @@ costs_something() {
 @test "g twice: from traps to the gate and back; what is counted anew is the target's own" {
 	local code
 
-	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	need_gate
 	own_libc
 	start_target "$TARGETS/leaf"
 	code=$(code_sum "$T_PID")
@@ -302,7 +302,7 @@ traced() {
 }
 
 @test "g where there can be no gate: what was counted stays where that is known before; else it is told" {
-	[[ $("$TOOL" doctor -f json | jq .gate.have) == true ]] || skip 'this machine has no gate'
+	need_gate
 	need strace
 	start_target "$TARGETS/sandbox"
 	terminal 24 100

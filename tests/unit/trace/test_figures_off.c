@@ -14,10 +14,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "tests/unit/trace/best_plan.h"
 #include "user/base/util.h"
-#include "user/probe/plan.h"
 #include "user/trace/programs.h"
 
 #define PROGRAMS_MAX 96
@@ -115,26 +114,13 @@ static const struct loaded *find(const struct loaded_list *list, const char *nam
 	return NULL;
 }
 
-static bool look(void)
-{
-	struct features *features = features_new();
-
-	if (geteuid()) {
-		print_message("needs root\n");
-		skip();
-	}
-	assert_non_null(features);
-	attach_plan(features, ATTACH_AUTO, &best);
-	features_free(features);
-	return !best.old;
-}
-
 static void off_is_absent(void **state)
 {
 	static struct loaded_list off, constants, on;
 
 	(void)state;
-	if (!look())
+	best_plan(&best);
+	if (best.old)
 		return;
 	load(false, false, &off);
 	load(false, true, &constants);
@@ -156,7 +142,8 @@ static void on_is_there(void **state)
 	static struct loaded_list off, idle, on;
 
 	(void)state;
-	if (!look())
+	best_plan(&best);
+	if (best.old)
 		return;
 	load(false, false, &off);
 	load(true, false, &idle);

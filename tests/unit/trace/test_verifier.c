@@ -15,12 +15,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "survey.skel.h"
+#include "tests/unit/trace/best_plan.h"
 #include "tests/unit/trace/stack_chain.h"
 #include "user/base/util.h"
-#include "user/probe/plan.h"
 #include "user/trace/programs.h"
 
 /* A quarter of the kernel's limit. */
@@ -202,23 +201,10 @@ static void load(enum kind kind)
 	memleakbpf__destroy(skel);
 }
 
-static void look(void)
-{
-	struct features *features = features_new();
-
-	if (geteuid()) {
-		print_message("needs root\n");
-		skip();
-	}
-	assert_non_null(features);
-	attach_plan(features, ATTACH_AUTO, &best);
-	features_free(features);
-}
-
 static void test_as_on_this_kernel(void **state)
 {
 	(void)state;
-	look();
+	best_plan(&best);
 	load(best.old ? OLD : USUAL);
 }
 
@@ -244,7 +230,7 @@ static void test_names_of_functions(void **state)
 static void test_with_all_options(void **state)
 {
 	(void)state;
-	look();
+	best_plan(&best);
 	if (!best.old)
 		load(ALL_OPTIONS);
 }
@@ -253,7 +239,7 @@ static void test_with_all_options(void **state)
 static void test_without_sessions(void **state)
 {
 	(void)state;
-	look();
+	best_plan(&best);
 	if (!best.old)
 		load(SINGLE);
 }
@@ -261,7 +247,7 @@ static void test_without_sessions(void **state)
 static void test_with_figures(void **state)
 {
 	(void)state;
-	look();
+	best_plan(&best);
 	if (!best.old)
 		load(FIGURES);
 }
@@ -269,7 +255,7 @@ static void test_with_figures(void **state)
 static void test_with_scopes(void **state)
 {
 	(void)state;
-	look();
+	best_plan(&best);
 	if (best.old || !best.task_storage)
 		return;
 	load(SCOPES);
@@ -284,7 +270,7 @@ static void test_survey(void **state)
 	size_t i = 0;
 
 	(void)state;
-	look();
+	best_plan(&best);
 	skel = survey__open();
 	assert_non_null(skel);
 	skel->rodata->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
@@ -317,7 +303,7 @@ static void test_survey(void **state)
 static void test_as_before_5_15(void **state)
 {
 	(void)state;
-	look();
+	best_plan(&best);
 	load(OLD);
 }
 
