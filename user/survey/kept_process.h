@@ -10,7 +10,8 @@
 /* Strings live until the survey's next look, or until the keeper is called again. */
 struct kept_process {
 	pid_t pid;
-	uint64_t start_ticks; /* field 22 of /proc/PID/stat: tells it from a later one of that pid */
+	uint64_t
+		start_ticks; /* field 22 of /proc/PID/stat: tells it from a later one of that pid */
 	const char *comm;
 	const char *unit, *container, *pod; /* NULL: none, or unknown */
 	const char *build_id;		    /* of its program, in hexadecimal; NULL: none */

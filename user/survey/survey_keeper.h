@@ -3,8 +3,8 @@
  * `survey --gate --keep`: the processes that its filters name have a gate for as long as they run and the survey does, and
  * are sampled all the time. Those that come later get theirs at the look that finds them.
  */
-#ifndef MEMLEAKBPF_SURVEY_KEEPER_H
-#define MEMLEAKBPF_SURVEY_KEEPER_H
+#ifndef MEMLEAKBPF_SURVEY_SURVEY_KEEPER_H
+#define MEMLEAKBPF_SURVEY_SURVEY_KEEPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,34 +17,35 @@
 #include "user/survey/survey.h"
 #include "user/survey/survey_scope.h"
 
-struct keeper;
+struct survey_keeper;
 
 /* Nothing is loaded before the first process that is named. All three must outlive it. NULL when out of memory. */
-struct keeper *keeper_new(const struct survey_config *config, struct history *history,
-			  const struct survey_scope *scope);
-void keeper_free(struct keeper *keeper); /* gives all functions their bytes back; NULL is fine */
+struct survey_keeper *survey_keeper_new(const struct survey_config *config, struct history *history,
+					const struct survey_scope *scope);
+void survey_keeper_free(
+	struct survey_keeper *keeper); /* gives all functions their bytes back; NULL is fine */
 
 /* To be polled for reading; -1: nothing is loaded yet. */
-int keeper_fd(const struct keeper *keeper);
+int survey_keeper_fd(const struct survey_keeper *keeper);
 
 /* Takes in what the kernel has sent. 0 or -errno, logged. */
-int keeper_process(struct keeper *keeper);
+int survey_keeper_process(struct survey_keeper *keeper);
 
 /* To be called after each update of the history: finds processes, keeps to limits and budget. 0 or -errno, logged. */
-int keeper_tick(struct keeper *keeper);
+int survey_keeper_tick(struct survey_keeper *keeper);
 
 /*
  * Calls visit with each process that the filters name and that lives, sampled or not; ends with the first that is not 0,
  * which is returned. visit must not call the keeper.
  */
-int keeper_each(const struct keeper *keeper, int (*visit)(void *ctx, const struct kept_process *p),
-		void *ctx);
+int survey_keeper_each(const struct survey_keeper *keeper,
+		       int (*visit)(void *ctx, const struct kept_process *p), void *ctx);
 
 /*
  * What a process has allocated and kept since it is sampled, all stacks named, as trace_snapshot() has it: made when it is
  * asked for, and not before. 0 and *out (report_free(); its frames live as long as the keeper); -ESRCH: it is not
  * sampled; or another -errno, logged.
  */
-int keeper_snapshot(struct keeper *keeper, pid_t pid, struct report **out);
+int survey_keeper_snapshot(struct survey_keeper *keeper, pid_t pid, struct report **out);
 
 #endif
