@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Serves the last published text at /metrics, by libmicrohttpd in a thread of its own: whoever
- * scrapes, and however slowly, the publisher never waits for it.
+ * The last published text at /metrics: whoever scrapes, and however slowly, the publisher never
+ * waits for it.
  */
 #ifndef MEMLEAKBPF_SURVEY_METRICS_SERVER_H
 #define MEMLEAKBPF_SURVEY_METRICS_SERVER_H
 
 #include <stddef.h>
-#include <sys/socket.h>
 
 #include "user/export/survey_metrics.h"
+#include "user/survey/http_server.h"
 
 struct metrics_server;
 
 /*
- * Listens, and answers who asks for a numeric address, localhost, this machine's name, or `name`,
- * which outlives the server (NULL: none). 0 and *out; -errno, logged. Until the first text is
- * published, scrapes are answered with 503.
+ * A site of `http`, which has not started yet and outlives it. Until the first text is
+ * published, scrapes are answered with 503. NULL when out of memory.
  */
-int metrics_server_new(const struct sockaddr_storage *address, const char *name,
-		       struct metrics_server **out);
+struct metrics_server *metrics_server_new(struct http_server *http);
 void metrics_server_free(struct metrics_server *server); /* NULL is fine */
 
 /*

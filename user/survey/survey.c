@@ -35,6 +35,7 @@ struct survey_loop {
 	struct survey_reporter *reporter; /* NULL: nothing has been looked at yet */
 	struct output *output;
 	struct output *recording;	/* NULL: not wanted */
+	struct http_server *http;	/* NULL: nothing is served */
 	struct metrics_server *metrics; /* NULL: not wanted */
 	uint64_t end_ns;		/* UINT64_MAX: it has no end */
 	bool stop;
@@ -249,6 +250,15 @@ static int survey_open_outputs(struct survey_loop *s)
 	return err ? err : output_open(&s->config->show, false, 0, true, false, &s->output);
 }
 
+static int survey_open_metrics(struct survey_loop *s)
+{
+	s->http = http_server_new(s->config->metrics.name);
+	if (s->http)
+		s->metrics = metrics_server_new(s->http);
+	return s->metrics ? http_server_start(s->http, &s->config->metrics.address)
+			  : log_errno(ENOMEM, "metrics");
+}
+
 static int survey_begin(struct survey_loop *s)
 {
 	int err = s->config->viewer ? 0 : survey_open_outputs(s);
@@ -263,15 +273,14 @@ static int survey_begin(struct survey_loop *s)
 		s->driller = survey_driller_new(s->config, s->history, s->scope);
 	if (!s->driller)
 		return log_errno(ENOMEM, "survey");
-	return s->config->metrics.wanted ? metrics_server_new(&s->config->metrics.address,
-							      s->config->metrics.name, &s->metrics)
-					 : 0;
+	return s->config->metrics.wanted ? survey_open_metrics(s) : 0;
 }
 
 static int survey_end(struct survey_loop *s)
 {
 	int err;
 
+	http_server_free(s->http);
 	metrics_server_free(s->metrics);
 	survey_reporter_free(s->reporter);
 	survey_driller_free(s->driller);

@@ -75,13 +75,41 @@ static char *ask(const struct sockaddr_storage *address, const char *request)
 #define ASK(host, header) \
 	"GET /metrics HTTP/1.1\r\nHost: " host "\r\n" header "\r\nConnection: close\r\n\r\n"
 
-static void publish(struct metrics_server *server, enum metrics_syntax syntax, char letter)
+struct served {
+	struct http_server *http;
+	struct metrics_server *metrics;
+};
+
+/* 0 or what http_server_start() says; then there is none. */
+static int serve(const struct sockaddr_storage *address, const char *name, struct served *out)
+{
+	int err;
+
+	out->http = http_server_new(name);
+	assert_non_null(out->http);
+	out->metrics = metrics_server_new(out->http);
+	assert_non_null(out->metrics);
+	err = http_server_start(out->http, address);
+	if (!err)
+		return 0;
+	http_server_free(out->http);
+	metrics_server_free(out->metrics);
+	return err;
+}
+
+static void serve_no_more(struct served *served)
+{
+	http_server_free(served->http);
+	metrics_server_free(served->metrics);
+}
+
+static void publish(const struct served *server, enum metrics_syntax syntax, char letter)
 {
 	char *text = malloc(TEXT_SIZE);
 
 	assert_non_null(text);
 	memset(text, letter, TEXT_SIZE);
-	assert_int_equal(metrics_server_publish(server, syntax, text, TEXT_SIZE), 0);
+	assert_int_equal(metrics_server_publish(server->metrics, syntax, text, TEXT_SIZE), 0);
 }
 
 static void check_answer(const struct sockaddr_storage *address, const char *request,
@@ -97,13 +125,13 @@ static void check_answer(const struct sockaddr_storage *address, const char *req
 static void answers(void **state)
 {
 	struct sockaddr_storage address = free_port();
-	struct metrics_server *server, *second;
+	struct served server, second;
 
 	(void)state;
-	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
+	assert_int_equal(serve(&address, "web1.example.org", &server), 0);
 	check_answer(&address, GET("/metrics"), "HTTP/1.1 503", "no look");
-	publish(server, METRICS_OPENMETRICS, 'o');
-	publish(server, METRICS_PROMETHEUS, 'p');
+	publish(&server, METRICS_OPENMETRICS, 'o');
+	publish(&server, METRICS_PROMETHEUS, 'p');
 	check_answer(&address, GET("/metrics"), "HTTP/1.1 200",
 		     "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
 	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\npppp");
@@ -127,8 +155,8 @@ static void answers(void **state)
 		"HTTP/1.1 405", "Allow: GET, HEAD");
 	/* The port is taken, and that is said. */
 	log_set_level(LOG_ERROR);
-	assert_int_equal(metrics_server_new(&address, "web1.example.org", &second), -EADDRINUSE);
-	metrics_server_free(server);
+	assert_int_equal(serve(&address, "web1.example.org", &second), -EADDRINUSE);
+	serve_no_more(&server);
 }
 
 struct scraper {
@@ -169,15 +197,15 @@ static double seconds(void)
 static void concurrent(void **state)
 {
 	struct sockaddr_storage address = free_port();
-	struct metrics_server *server;
+	struct served server;
 	struct scraper scrapers[4];
 	int hung[20];
 	double slowest = 0;
 
 	(void)state;
 	log_set_level(LOG_ERROR);
-	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
-	publish(server, METRICS_PROMETHEUS, 'a');
+	assert_int_equal(serve(&address, "web1.example.org", &server), 0);
+	publish(&server, METRICS_PROMETHEUS, 'a');
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++) {
 		hung[i] = connect_to(&address);
 		assert_int_equal(write(hung[i], "GET /metrics HT", 15), 15);
@@ -190,7 +218,7 @@ static void concurrent(void **state)
 	for (int i = 0; i < 2000; i++) {
 		double start = seconds();
 
-		publish(server, METRICS_PROMETHEUS, (char)('a' + i % 26));
+		publish(&server, METRICS_PROMETHEUS, (char)('a' + i % 26));
 		slowest = seconds() - start > slowest ? seconds() - start : slowest;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(scrapers); i++) {
@@ -202,7 +230,7 @@ static void concurrent(void **state)
 	assert_true(slowest < 1);
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
 		close(hung[i]);
-	metrics_server_free(server);
+	serve_no_more(&server);
 }
 
 static void names(void **state)
@@ -225,16 +253,16 @@ static void names(void **state)
 		ASK(":9435", "X: y"),
 	};
 	struct sockaddr_storage address = free_port();
-	struct metrics_server *server;
+	struct served server;
 
 	(void)state;
-	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
-	publish(server, METRICS_PROMETHEUS, 'a');
+	assert_int_equal(serve(&address, "web1.example.org", &server), 0);
+	publish(&server, METRICS_PROMETHEUS, 'a');
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		check_answer(&address, good[i], "HTTP/1.", " 200 OK");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		check_answer(&address, bad[i], "HTTP/1.1 421", "--metrics-host");
-	metrics_server_free(server);
+	serve_no_more(&server);
 }
 
 /*
@@ -244,12 +272,12 @@ static void names(void **state)
 static void silent(void **state)
 {
 	struct sockaddr_storage address = free_port();
-	struct metrics_server *server;
+	struct served server;
 	int crowd[900];
 
 	(void)state;
-	assert_int_equal(metrics_server_new(&address, NULL, &server), 0);
-	publish(server, METRICS_PROMETHEUS, 'a');
+	assert_int_equal(serve(&address, NULL, &server), 0);
+	publish(&server, METRICS_PROMETHEUS, 'a');
 	for (size_t i = 0; i < ARRAY_SIZE(crowd); i++) {
 		double start;
 
@@ -265,7 +293,7 @@ static void silent(void **state)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(crowd); i++)
 		close(crowd[i]);
-	metrics_server_free(server);
+	serve_no_more(&server);
 }
 
 /*
@@ -275,18 +303,18 @@ static void silent(void **state)
 static void crowded(void **state)
 {
 	struct sockaddr_storage address = free_port();
-	struct metrics_server *server;
+	struct served server;
 	int hung[40];
 
 	(void)state;
-	assert_int_equal(metrics_server_new(&address, "web1.example.org", &server), 0);
-	publish(server, METRICS_PROMETHEUS, 'a');
+	assert_int_equal(serve(&address, "web1.example.org", &server), 0);
+	publish(&server, METRICS_PROMETHEUS, 'a');
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
 		hung[i] = connect_to(&address);
 	check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\naaaa");
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
 		close(hung[i]);
-	metrics_server_free(server);
+	serve_no_more(&server);
 }
 
 int main(void)
