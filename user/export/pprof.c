@@ -9,63 +9,20 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
+#include "user/export/pprof_compress.h"
+#include "user/export/pprof_fields.h"
+#include "user/export/pprof_profile.h"
 #include "user/export/pprof_prune.h"
 #include "user/recording/wire.h"
 
-enum profile_field {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING_TABLE = 6,
-	PROFILE_DROP_FRAMES = 7,
-	PROFILE_KEEP_FRAMES = 8,
-	PROFILE_TIME_NANOS = 9,
-	PROFILE_DURATION_NANOS = 10,
-	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_PERIOD = 12,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-};
-
-enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
-enum sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
-enum location_field {
-	LOCATION_ID = 1,
-	LOCATION_MAPPING_ID = 2,
-	LOCATION_ADDRESS = 3,
-	LOCATION_LINE = 4,
-};
-enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
-enum function_field {
-	FUNCTION_ID = 1,
-	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
-	FUNCTION_FILENAME = 4
-};
-enum mapping_field {
-	MAPPING_ID = 1,
-	MAPPING_START = 2,
-	MAPPING_LIMIT = 3,
-	MAPPING_OFFSET = 4,
-	MAPPING_FILENAME = 5,
-	MAPPING_BUILD_ID = 6,
-	MAPPING_HAS_FUNCTIONS = 7,
-	MAPPING_HAS_FILENAMES = 8,
-	MAPPING_HAS_LINE_NUMBERS = 9,
-	MAPPING_HAS_INLINE_FRAMES = 10,
-};
-
 /* A profile being written. Numbers of locations, functions and mappings count from 1. */
 struct profile {
-	const struct document *document;
+	const struct collection *collection;
+	const struct pprof_about *about; /* NULL: nothing */
 	struct wire out;
 	/* its numbers are those of the string table, in which 0 is "" */
 	struct frame_table *strings;
@@ -259,8 +216,8 @@ static size_t stack_locations(struct profile *p, const struct collected_stack *s
 		ids[n++] = label_location(p, STACK_UNKNOWN_LABEL);
 		return n;
 	}
-	frames = frame_table_stack_at(p->document->collection.frames, stack->frames, &count);
-	numbers = frame_table_stack_ids(p->document->collection.frames, stack->frames, &count);
+	frames = frame_table_stack_at(p->collection->frames, stack->frames, &count);
+	numbers = frame_table_stack_ids(p->collection->frames, stack->frames, &count);
 	for (size_t i = 0, first = 0; i < count; i++) {
 		if (frames[i]->inlined && i + 1 < count)
 			continue;
@@ -289,9 +246,18 @@ static void pprof_put_label(struct profile *p, const char *key, const char *text
 static void pprof_put_name_label(struct profile *p, const char *key, uint32_t name)
 {
 	if (name)
-		pprof_put_label(p, key,
-				frame_table_string_at(p->document->collection.frames, name, NULL),
+		pprof_put_label(p, key, frame_table_string_at(p->collection->frames, name, NULL),
 				0);
+}
+
+static void pprof_put_about_labels(struct profile *p, const struct pprof_about *about)
+{
+	if (about->unit)
+		pprof_put_label(p, "unit", about->unit, 0);
+	if (about->container)
+		pprof_put_label(p, "container", about->container, 0);
+	if (about->pod)
+		pprof_put_label(p, "pod", about->pod, 0);
 }
 
 static void pprof_put_amount(struct profile *p, const struct amount *amount)
@@ -325,6 +291,8 @@ static void pprof_put_sample(struct profile *p, const struct collected_stack *st
 	wire_close(&p->out, list);
 	pprof_put_label(p, "pid", NULL, (uint64_t)p->target->pid);
 	pprof_put_label(p, "comm", p->target->comm, 0);
+	if (p->about)
+		pprof_put_about_labels(p, p->about);
 	pprof_put_name_label(p, "scope", stack->scope);
 	pprof_put_name_label(p, "scope_tag", stack->scope_tag);
 	wire_close(&p->out, mark);
@@ -367,8 +335,12 @@ static void put_comments(struct profile *p)
 {
 	const struct collected_target *t = p->target;
 
-	put_comment(p, "PID %d (%s), %" PRIu64 " ms since attach", (int)t->pid, t->comm,
-		    t->elapsed_ns / NS_PER_MS);
+	put_comment(p, "PID %d (%s), %" PRIu64 " ms%s", (int)t->pid, t->comm,
+		    t->elapsed_ns / NS_PER_MS,
+		    p->about && p->about->difference ? ": what has changed meanwhile"
+						     : " since attach");
+	if (p->about && p->about->build_id)
+		put_comment(p, "build id %s", p->about->build_id);
 	put_verdict_comments(p, &t->verdict);
 	if (t->left_out_stacks)
 		put_comment(p,
@@ -382,6 +354,11 @@ static void put_comments(struct profile *p)
 	}
 }
 
+static bool pprof_is_nothing(const struct collected_stack *s)
+{
+	return !s->alloc.count && !s->alloc.bytes && !s->live.count && !s->live.bytes;
+}
+
 static int pprof_put_target(struct profile *p)
 {
 	const struct collected_target *t = p->target;
@@ -392,8 +369,7 @@ static int pprof_put_target(struct profile *p)
 		size_t count = 0;
 
 		if (t->stacks[i].frames)
-			frame_table_stack_at(p->document->collection.frames, t->stacks[i].frames,
-					     &count);
+			frame_table_stack_at(p->collection->frames, t->stacks[i].frames, &count);
 		if (count > room)
 			room = count;
 	}
@@ -404,9 +380,10 @@ static int pprof_put_target(struct profile *p)
 	if (t->maps && t->maps->count)
 		mapping_id(p, &t->maps->items[0]);
 	for (size_t i = 0; i < t->stack_count; i++) {
-		size_t n = stack_locations(p, &t->stacks[i], ids);
-
-		pprof_put_sample(p, &t->stacks[i], ids, n);
+		/* Of a difference many are nothing. */
+		if (!pprof_is_nothing(&t->stacks[i]))
+			pprof_put_sample(p, &t->stacks[i], ids,
+					 stack_locations(p, &t->stacks[i], ids));
 	}
 	put_comments(p);
 	free(ids);
@@ -427,7 +404,7 @@ static void put_sample_types(struct profile *p, const char *name)
 static int put_prune(struct profile *p)
 {
 	struct pprof_prune prune;
-	int err = pprof_prune_make(&p->document->collection, &prune);
+	int err = pprof_prune_make(p->collection, &prune);
 
 	if (!err && prune.drop)
 		wire_uint(&p->out, PROFILE_DROP_FRAMES, string_id(p, prune.drop));
@@ -439,7 +416,8 @@ static int put_prune(struct profile *p)
 
 static int put_profile(struct profile *p)
 {
-	const struct collection *c = &p->document->collection;
+	const struct collection *c = p->collection;
+	const char *preset = p->about ? p->about->default_type : "inuse_space";
 	uint64_t time = 0, duration = 0, period = 0;
 	int err = 0;
 
@@ -476,7 +454,7 @@ static int put_profile(struct profile *p)
 		put_value_type(p, PROFILE_PERIOD_TYPE, "space", "bytes");
 		wire_uint(&p->out, PROFILE_PERIOD, period);
 	}
-	wire_uint(&p->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_id(p, "inuse_space"));
+	wire_uint(&p->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_id(p, preset));
 	err = put_prune(p);
 	wire_string(&p->out, PROFILE_STRING_TABLE, "");
 	for (size_t i = 1; i <= frame_table_string_count(p->strings); i++) {
@@ -488,50 +466,49 @@ static int put_profile(struct profile *p)
 	return err ?: p->out.failed ? -ENOMEM : 0;
 }
 
-/* The gzip format (RFC 1952), without a time stamp, so that equal profiles are equal files. */
-static int compress_whole(const struct wire *in, uint8_t **out, size_t *out_len)
+/* *data is malloc'ed. 0 or -errno. */
+static int pprof_make(const struct collection *c, const struct pprof_about *about, uint8_t **data,
+		      size_t *len)
 {
-	z_stream z = {0};
-	uLong bound;
-	int result;
-
-	/* 15 + 16: the largest window, with gzip's header. */
-	if (in->len > UINT32_MAX || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-						 Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	bound = deflateBound(&z, in->len);
-	*out = malloc(bound);
-	if (!*out) {
-		deflateEnd(&z);
-		return -ENOMEM;
-	}
-	z.next_in = in->data;
-	z.avail_in = (uInt)in->len;
-	z.next_out = *out;
-	z.avail_out = (uInt)bound;
-	result = deflate(&z, Z_FINISH);
-	*out_len = z.total_out;
-	deflateEnd(&z);
-	return result == Z_STREAM_END ? 0 : -EIO;
-}
-
-static int pprof_write(struct document *d)
-{
-	struct profile p = {.document = d, .strings = frame_table_new()};
-	uint8_t *data = NULL;
-	size_t len = 0;
+	struct profile p = {.collection = c, .about = about, .strings = frame_table_new()};
 	int err = p.strings ? put_profile(&p) : -ENOMEM;
 
 	if (!err)
-		err = compress_whole(&p.out, &data, &len);
-	if (!err)
-		err = exporter_write_document(&d->base, data, len);
-	free(data);
+		err = pprof_compress(&p.out, data, len);
 	wire_free(&p.out);
 	id_map_free(&p.functions);
 	id_map_free(&p.locations);
 	id_map_free(&p.mappings);
 	frame_table_free(p.strings);
+	return err;
+}
+
+static int pprof_write(struct document *d)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t len = 0;
+	int err = pprof_make(&d->collection, NULL, &data, &len);
+
+	return err ?: exporter_write_document(&d->base, data, len);
+}
+
+static int pprof_write_nothing(struct document *d)
+{
+	(void)d;
+	return 0;
+}
+
+int pprof_profile(const struct report *r, const struct pprof_about *about, uint8_t **data,
+		  size_t *len)
+{
+	const struct export_options options = {.value = EXPORT_LIVE_BYTES};
+	struct exporter *e = document_new(NULL, &options, pprof_write_nothing);
+	int err = e ? document_snapshot(e, r, NULL, 0) : -ENOMEM;
+
+	*data = NULL;
+	if (!err)
+		err = pprof_make(&((struct document *)e)->collection, about, data, len);
+	document_close(e);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
+#include "user/export/pprof_profile.h"
 #include "user/recording/wire.h"
 
 static const struct export_options plain;
@@ -262,6 +263,70 @@ static void pprof(void **state)
 	assert_int_equal(number(mapping, 1), 1);
 }
 
+/* The text of a sample's label; "" when it has none of that key. */
+static bool label_is(struct wire_reader profile, struct wire_reader sample, const char *key,
+		     const char *text)
+{
+	for (size_t i = 0; i < count_of(sample, 3); i++) {
+		struct wire_reader label = sub(sample, 3, i);
+
+		if (is_text(sub(profile, 6, number(label, 1)), key))
+			return is_text(sub(profile, 6, number(label, 2)), text);
+	}
+	return !*text;
+}
+
+/* The string of the nth comment. */
+static uint64_t comment_number(struct wire_reader profile, size_t n)
+{
+	struct wire_field f;
+
+	assert_true(nth(profile, 13, n, &f));
+	return f.number;
+}
+
+/* One process's own, of a difference: with what is known of it, and what has become less. */
+static void pprof_of_one(void **state)
+{
+	const struct pprof_about about = {.default_type = "alloc_space",
+					  .unit = "shop.service",
+					  .pod = "p0d",
+					  .build_id = "c0ffee",
+					  .difference = true};
+	struct snapshot s = sample_snapshot();
+	struct stack stacks[2];
+	struct report *r;
+	_cleanup_free_ uint8_t *data = NULL;
+	struct wire_reader profile, sample, values;
+	uint64_t value, expected[] = {0, 0, (uint64_t)-24, (uint64_t)-4096};
+	size_t len;
+
+	(void)state;
+	memcpy(stacks, &sample_stacks[1], sizeof(stacks));
+	stacks[0].alloc = stacks[1].alloc = stacks[1].live = (struct amount){0};
+	stacks[0].live = (struct amount){.bytes = (uint64_t)-4096, .count = (uint64_t)-24};
+	s.stacks = stacks;
+	s.stack_count = ARRAY_SIZE(stacks);
+	r = sample_report(&s);
+	assert_int_equal(pprof_profile(r, &about, &data, &len), 0);
+	report_drop(r);
+	profile = gunzip((const char *)data, len);
+	assert_true(is_text(sub(profile, 6, number(profile, 14)), "alloc_space"));
+	/* What has not changed is not there. */
+	assert_int_equal(count_of(profile, 2), 1);
+	sample = sub(profile, 2, 0);
+	values = sub(sample, 2, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(wire_read_varint(&values, &value), 0);
+		assert_int_equal(value, expected[i]);
+	}
+	assert_true(label_is(profile, sample, "unit", "shop.service"));
+	assert_true(label_is(profile, sample, "pod", "p0d"));
+	assert_true(label_is(profile, sample, "container", ""));
+	assert_true(label_is(profile, sample, "comm", "shop"));
+	assert_true(is_text(sub(profile, 6, comment_number(profile, 1)), "build id c0ffee"));
+}
+
 /* Sums of what the samples of all dumps say last, per call stack. */
 struct heap_sum {
 	uint64_t alloc[8], freed[8], alloc_count[8], freed_count[8];
@@ -368,7 +433,8 @@ int main(void)
 		cmocka_unit_test(folded),	  cmocka_unit_test(folded_values),
 		cmocka_unit_test(folded_hostile), cmocka_unit_test(android),
 		cmocka_unit_test(rewritten),	  cmocka_unit_test(pprof),
-		cmocka_unit_test(perfetto),	  cmocka_unit_test(full_disk),
+		cmocka_unit_test(pprof_of_one),	  cmocka_unit_test(perfetto),
+		cmocka_unit_test(full_disk),
 	};
 
 	/* Golden texts hold times of day. */
