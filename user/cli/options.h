@@ -118,6 +118,7 @@ struct option_values {
 	struct survey_scope_config scope;
 	struct survey_probes_config probes;
 	struct survey_metrics_config metrics;
+	const char *container_runtime;
 	const char *record;
 	const char *sysroot;
 };

@@ -211,6 +211,7 @@ static struct survey_config check_survey_config(const struct option_values *valu
 		.gate = values->trace.gate,
 		.symbols = values->symbols,
 		.metrics = values->metrics,
+		.container_runtime = values->container_runtime,
 		.record = values->record,
 		.show = values->show,
 	};

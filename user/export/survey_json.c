@@ -54,6 +54,8 @@ static void survey_json_put_process(struct json *to, const struct survey_row *ro
 	json_text(to, "container", row->container);
 	json_text(to, "runtime", row->runtime);
 	json_text(to, "pod", row->pod);
+	if (row->pod_name)
+		json_text(to, "pod_name", row->pod_name);
 	json_bool(to, "ended", row->ended);
 	survey_json_put_memory(to, row);
 	json_number(to, "samples", row->samples);

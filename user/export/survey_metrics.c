@@ -119,10 +119,9 @@ static void put_process_labels(FILE *out, const struct survey_row *row)
 	const struct {
 		const char *name, *value;
 	} labels[] = {
-		{"comm", row->process.comm},
-		{"unit", row->unit},
-		{"container", row->container},
-		{"pod", row->pod},
+		{"comm", row->process.comm},   {"unit", row->unit},
+		{"container", row->container}, {"pod", row->pod},
+		{"pod_name", row->pod_name},
 	};
 
 	fprintf(out, "pid=\"%d\"", (int)row->process.pid);

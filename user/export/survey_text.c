@@ -145,11 +145,13 @@ static const char *last_part(const char *path)
 
 static void put_where(const struct table *t, const struct survey_row *row)
 {
-	char where[256];
+	char where[512];
 
 	if (!t->where)
 		return;
-	if (row->container && row->runtime && *row->runtime)
+	if (row->container && row->pod_name)
+		snprintf(where, sizeof(where), "%s:%s", last_part(row->pod_name), row->container);
+	else if (row->container && row->runtime && *row->runtime)
 		snprintf(where, sizeof(where), "%s:%s", row->runtime, row->container);
 	else if (row->container)
 		snprintf(where, sizeof(where), "%s", row->container);

@@ -39,8 +39,8 @@ static const char *surveyor_where(const struct survey_row *row)
 
 static bool surveyor_wants(const struct survey_row *row, const char *part)
 {
-	const char *const texts[] = {row->process.comm, row->unit, row->container, row->pod,
-				     row->cgroup};
+	const char *const texts[] = {row->process.comm, row->unit,     row->container,
+				     row->pod,		row->pod_name, row->cgroup};
 	char pid[16];
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

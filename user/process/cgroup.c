@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +49,16 @@ static bool cut_suffix(struct part *part, const char *suffix)
 	return true;
 }
 
+/* Exactly 64: 32 hex digits may be anything. */
+bool cgroup_is_container_id(const char *text)
+{
+	for (size_t i = 0; i < ID_LEN; i++) {
+		if (!isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return true;
+}
+
 static void copy_part(struct part part, char *out, size_t size)
 {
 	if (part.len >= size)
@@ -58,16 +67,9 @@ static void copy_part(struct part part, char *out, size_t size)
 	out[part.len] = '\0';
 }
 
-/* Exactly 64: 32 hex digits may be anything. */
 static bool is_container_id(struct part part)
 {
-	if (part.len != ID_LEN)
-		return false;
-	for (size_t i = 0; i < part.len; i++) {
-		if (!isxdigit((unsigned char)part.text[i]))
-			return false;
-	}
-	return true;
+	return part.len == ID_LEN && cgroup_is_container_id(part.text);
 }
 
 /* ---- containers and pods ------------------------------------------------------------------ */
@@ -76,6 +78,24 @@ static void set_container(struct cgroup *out, const char *runtime, struct part i
 {
 	snprintf(out->runtime, sizeof(out->runtime), "%s", runtime);
 	copy_part(id, out->container, sizeof(out->container));
+}
+
+/* SLICE:RUNTIME of SLICE:RUNTIME:ID, which stands where runc's cgroupfs driver got what is for systemd's. */
+static const char *runtime_before(struct part part)
+{
+	static const char *const forms[][2] = {
+		{":cri-containerd", "containerd"},
+		{":docker", "docker"},
+		{":crio", "cri-o"},
+		{":libpod", "podman"},
+		{":nerdctl", "containerd"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		if (part_has_suffix(part, forms[i][0]))
+			return forms[i][1];
+	}
+	return "";
 }
 
 /*
@@ -87,25 +107,19 @@ static void name_container(struct part part, struct part parent, struct cgroup *
 	static const struct {
 		const char *prefix, *runtime;
 	} forms[] = {
-		{"docker-", "docker"},
-		{"cri-containerd-", "containerd"},
-		{"crio-", "cri-o"},
-		{"libpod-", "podman"},
-		{"", ""},
+		{"docker-", "docker"}, {"cri-containerd-", "containerd"}, {"crio-", "cri-o"},
+		{"libpod-", "podman"}, {"nerdctl-", "containerd"},	  {"", ""},
 	};
 	const char *colon = memrchr(part.text, ':', part.len);
 	struct part id = part;
 
 	cut_suffix(&id, ".scope");
 	if (colon) {
-		/* PREFIX:RUNTIME:ID, as runc's systemd driver is given it. */
 		struct part after = {colon + 1, part.len - (size_t)(colon + 1 - part.text)};
 		struct part before = {part.text, (size_t)(colon - part.text)};
 
 		if (is_container_id(after))
-			set_container(
-				out, part_has_suffix(before, ":cri-containerd") ? "containerd" : "",
-				after);
+			set_container(out, runtime_before(before), after);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
@@ -155,10 +169,16 @@ static bool set_pod(struct cgroup *out, struct part uid)
 
 static void name_pod(struct part part, struct cgroup *out)
 {
-	const char *colon = memchr(part.text, ':', part.len);
+	const char *colon = memchr(part.text, ':', part.len), *below;
 
 	if (colon)
 		part.len = (size_t)(colon - part.text);
+	/* "kubelet-kubepods-…": the kubelet's --cgroup-root, which kind sets. */
+	below = memmem(part.text, part.len, "-kubepods", 9);
+	if (below) {
+		part.len -= (size_t)(below + 1 - part.text);
+		part.text = below + 1;
+	}
 	if (cut_prefix(&part, "kubepods")) {
 		cut_suffix(&part, ".slice");
 		if (!cut_prefix(&part, "-besteffort"))
@@ -355,56 +375,6 @@ int cgroup_read(pid_t pid, struct cgroup *out)
 	return 0;
 }
 
-/* ---- names of containers ------------------------------------------------------------------- */
-
-static int copy_name(struct json_object *value, char *name, size_t size)
-{
-	const char *text = json_object_get_string(value);
-
-	if (!text || !*text)
-		return -ENOENT;
-	snprintf(name, size, "%s", text + (*text == '/'));
-	return 0;
-}
-
-static int docker_name(const char *root, const char *id, char *name, size_t size)
-{
-	struct json_object *config, *value;
-	char path[512];
-	int err = -ENOENT;
-
-	snprintf(path, sizeof(path), "%s/var/lib/docker/containers/%s/config.v2.json", root, id);
-	config = json_object_from_file(path);
-	if (config && json_object_object_get_ex(config, "Name", &value))
-		err = copy_name(value, name, size);
-	json_object_put(config);
-	return err;
-}
-
-static int podman_name(const char *root, const char *id, char *name, size_t size)
-{
-	struct json_object *list, *value;
-	char path[512];
-	int err = -ENOENT;
-
-	snprintf(path, sizeof(path),
-		 "%s/var/lib/containers/storage/overlay-containers/containers.json", root);
-	list = json_object_from_file(path);
-	for (size_t i = 0; list && json_object_is_type(list, json_type_array) &&
-			   i < json_object_array_length(list) && err;
-	     i++) {
-		struct json_object *item = json_object_array_get_idx(list, i);
-
-		if (json_object_object_get_ex(item, "id", &value) &&
-		    !strcmp(json_object_get_string(value), id) &&
-		    json_object_object_get_ex(item, "names", &value) &&
-		    json_object_is_type(value, json_type_array) && json_object_array_length(value))
-			err = copy_name(json_object_array_get_idx(value, 0), name, size);
-	}
-	json_object_put(list);
-	return err;
-}
-
 bool cgroup_is_below(const char *path, const char *group)
 {
 	size_t len = strlen(group);
@@ -430,13 +400,6 @@ bool cgroup_in_unit(const struct cgroup *cgroup, const char *wanted)
 	return cgroup->unit[0] && !strncmp(cgroup->unit, wanted, len) &&
 	       (cgroup->unit[len] == '\0' ||
 		(cgroup->unit[len] == '.' && !strchr(cgroup->unit + len + 1, '.')));
-}
-
-int cgroup_container_name(const char *root, const char *id, char *name, size_t size)
-{
-	if (!is_container_id((struct part){id, strlen(id)}))
-		return -ENOENT;
-	return docker_name(root, id, name, size) ? podman_name(root, id, name, size) : 0;
 }
 
 /* ---- limits ------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /*
  * Whose process is it? The systemd unit, container and Kubernetes pod, by the path of its control
  * group. The forms are those that systemd, Docker, containerd, CRI-O, Podman, LXC and the kubelet
- * make (their cgroup drivers' sources and cgroups(7)).
+ * make (their cgroup drivers' sources and cgroups(7)). Names that people gave: container_name.h.
  */
 #ifndef MEMLEAKBPF_PROCESS_CGROUP_H
 #define MEMLEAKBPF_PROCESS_CGROUP_H
@@ -34,11 +34,8 @@ void cgroup_parse(const char *text, struct cgroup *out);
 /* Sets unit, runtime, container and pod by one path. */
 void cgroup_name_path(const char *path, struct cgroup *out);
 
-/*
- * The name that a person gave to a container, from Docker's or Podman's own files below `root` (""
- * for this machine's). 0, or -ENOENT when they do not know it.
- */
-int cgroup_container_name(const char *root, const char *id, char *name, size_t size);
+/* Are the first 64 characters an engine's id of a container? Text that ends before them is none. */
+bool cgroup_is_container_id(const char *text);
 
 /* "/a" holds "/a" and "/a/b", not "/ab". */
 bool cgroup_is_below(const char *path, const char *group);

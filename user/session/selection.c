@@ -11,6 +11,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/process/cgroup.h"
+#include "user/process/container_name.h"
 #include "user/process/proc.h"
 
 struct selected {
@@ -82,7 +83,7 @@ static bool selection_has_name(const struct select_config *config, const char co
 
 static bool selection_in_group(const struct select_config *config, pid_t pid)
 {
-	char name[64] = "";
+	struct container_name name = {0};
 	struct cgroup group;
 
 	if (!config->cgroup && !config->container && !config->unit)
@@ -90,10 +91,10 @@ static bool selection_in_group(const struct select_config *config, pid_t pid)
 	if (cgroup_read(pid, &group))
 		return false;
 	if (config->container && group.container[0])
-		cgroup_container_name("", group.container, name, sizeof(name));
+		container_name_find("", group.container, &name);
 	return (!config->cgroup || cgroup_is_below(group.path, config->cgroup) ||
 		cgroup_is_below(group.memory, config->cgroup)) &&
-	       (!config->container || cgroup_in_container(&group, name, config->container)) &&
+	       (!config->container || cgroup_in_container(&group, name.name, config->container)) &&
 	       (!config->unit || cgroup_in_unit(&group, config->unit));
 }
 

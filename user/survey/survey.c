@@ -19,6 +19,7 @@
 #include "user/session/output.h"
 #include "user/survey/metrics_server.h"
 #include "user/survey/survey_driller.h"
+#include "user/survey/survey_names.h"
 #include "user/survey/survey_reader.h"
 #include "user/survey/survey_reporter.h"
 #include "user/survey/survey_scope.h"
@@ -31,6 +32,7 @@ struct survey_loop {
 	struct survey_reader *reader;
 	struct history *history;
 	struct survey_scope *scope;
+	struct survey_names *names; /* NULL: no runtime is asked */
 	struct survey_driller *driller;
 	struct survey_reporter *reporter; /* NULL: nothing has been looked at yet */
 	struct output *output;
@@ -140,6 +142,8 @@ static int survey_look(struct survey_loop *s)
 	err = history_update(s->history, monotonic_ns(), list);
 	if (err)
 		return log_errno(err, "cannot keep the processes' history");
+	if (s->names)
+		survey_names_tick(s->names, s->history);
 	looks = survey_reporter_looked(s->reporter, list);
 	if (history_left_out(s->history) && looks == 1)
 		log_warn("%zu processes are left out: more than %d are not followed",
@@ -269,6 +273,11 @@ static int survey_begin(struct survey_loop *s)
 		return err;
 	s->history = history_new(survey_process_free);
 	s->scope = survey_scope_new(&s->config->scope);
+	if (s->config->container_runtime) {
+		s->names = survey_names_new(s->config->container_runtime);
+		if (!s->names)
+			return log_errno(ENOMEM, "survey");
+	}
 	if (s->history && s->scope)
 		s->driller = survey_driller_new(s->config, s->history, s->scope);
 	if (!s->driller)
@@ -285,6 +294,7 @@ static int survey_end(struct survey_loop *s)
 	survey_reporter_free(s->reporter);
 	survey_driller_free(s->driller);
 	history_free(s->history);
+	survey_names_free(s->names);
 	survey_scope_free(s->scope);
 	survey_reader_free(s->reader);
 	err = output_close(s->output);

@@ -60,7 +60,8 @@ struct survey_config {
 	bool gate;		   /* in place of probes; mmap is not seen then */
 	struct symbolizer_options symbols;
 	struct survey_metrics_config metrics;
-	const char *record; /* the file of a recording beside the output; NULL: none */
+	const char *container_runtime; /* its socket; NULL: not asked */
+	const char *record;	       /* the file of a recording beside the output; NULL: none */
 	struct show_config show;
 	const struct survey_viewer *viewer; /* NULL: reports are printed */
 };

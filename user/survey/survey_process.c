@@ -25,12 +25,14 @@ static void survey_process_identify(struct survey_process *p, const struct histo
 	/* One that has just ended keeps what is known of it. */
 	if (cgroup_read(process->now.pid, &p->cgroup))
 		return;
-	p->container[0] = '\0';
-	if (p->cgroup.container[0] &&
-	    cgroup_container_name("", p->cgroup.container, p->container, sizeof(p->container)))
-		snprintf(p->container, sizeof(p->container), "%.*s",
-			 strcmp(p->cgroup.runtime, "lxc") != 0 ? SHORT_ID : 63,
-			 p->cgroup.container);
+	p->named = !p->cgroup.container[0] ||
+		   !container_name_find("", p->cgroup.container, &p->container);
+	if (p->named)
+		return;
+	p->container = (struct container_name){0};
+	p->named = !strcmp(p->cgroup.runtime, "lxc");
+	snprintf(p->container.name, sizeof(p->container.name), "%.*s", p->named ? 63 : SHORT_ID,
+		 p->cgroup.container);
 }
 
 struct survey_process *survey_process_of(struct history_process *process)

@@ -11,11 +11,13 @@
 #include "user/survey/history.h"
 #include "user/model/survey_report.h"
 #include "user/process/cgroup.h"
+#include "user/process/container_name.h"
 
 struct survey_process {
 	struct cgroup cgroup;
-	char container[64]; /* its name, or as much of its id as people use; "" none */
-	uint64_t read_at;   /* history_process.samples when the control group was read */
+	struct container_name container; /* or as much of its id as people use; "" none */
+	bool named;			 /* that is all there is to be known */
+	uint64_t read_at; /* history_process.samples when the control group was read */
 
 	struct survey_drill drill;
 	bool drilled;		/* drill says something */

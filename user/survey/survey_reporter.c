@@ -105,9 +105,10 @@ static void survey_reporter_fill_row(struct survey_row *row, const struct histor
 		.low_now = p->low_now,
 		.cgroup = survey_reporter_or_null(data->cgroup.path),
 		.unit = survey_reporter_or_null(data->cgroup.unit),
-		.container = survey_reporter_or_null(data->container),
+		.container = survey_reporter_or_null(data->container.name),
 		.runtime = survey_reporter_or_null(data->cgroup.runtime),
 		.pod = survey_reporter_or_null(data->cgroup.pod),
+		.pod_name = survey_reporter_or_null(data->container.pod),
 		.drill = data->drilled || data->drill.open ? &data->drill : NULL,
 	};
 	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);

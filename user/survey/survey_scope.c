@@ -89,6 +89,6 @@ bool survey_scope_has(const struct survey_scope *s, const struct history_process
 	       (!o->cgroup || cgroup_is_below(data->cgroup.path, o->cgroup) ||
 		cgroup_is_below(data->cgroup.memory, o->cgroup)) &&
 	       (!o->container ||
-		cgroup_in_container(&data->cgroup, data->container, o->container)) &&
+		cgroup_in_container(&data->cgroup, data->container.name, o->container)) &&
 	       (!o->unit || cgroup_in_unit(&data->cgroup, o->unit));
 }

@@ -119,6 +119,7 @@ static const struct reach_case reach_cases[] = {
 	{"cgroup", "--cgroup x", .text = "x", IN(watch, select.cgroup), IN(survey, scope.cgroup)},
 	{"container", "--container x", .text = "x", IN(watch, select.container),
 	 IN(survey, scope.container)},
+	{"container-runtime", "--container-runtime x", .text = "x", IN(survey, container_runtime)},
 	{"unit", "--unit x", .text = "x", IN(watch, select.unit), IN(survey, scope.unit)},
 	{"user", "--user 5", 5, IN(survey, scope.user)},
 	{"comm", "--comm x", .text = "x", IN(survey, scope.comm)},
