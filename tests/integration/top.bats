@@ -141,6 +141,41 @@ lacks() {
 	! screen | grep -Eq -- "$1"
 }
 
+# mouse BUTTON COL ROW: as terminals tell it by default (xterm's X10 way): 0 is the left one, 3 that it is let go, 64 and 65 are the wheel.
+mouse() {
+	local bytes
+
+	printf -v bytes '\\x%x' $((32 + $1)) $((32 + $2)) $((32 + $3))
+	keys -l "$(printf '\033[M%b' "$bytes")"
+}
+
+click() {
+	mouse 0 "$@"
+	mouse 3 "$@"
+}
+
+@test "the mouse: a head orders, a click chooses, a second one opens, the wheel moves" {
+	begin 24 80
+	sees 'by live +1/5'
+	sees 'leak_zero'
+	click 20 4
+	sees 'by count +1/5'
+	mouse 65 10 10
+	sees 'by count +[2-5]/5'
+	mouse 64 10 10
+	sees 'by count +1/5'
+	click 70 7
+	sees 'by count +3/5'
+	click 70 7
+	sees '^ +leak_4k\+0x'
+	# What its ages are drawn with ends where the line does.
+	sees '< .* blocks +#+$'
+	keys Escape
+	sees 'by count +3/5'
+	keys q
+	left 0
+}
+
 @test "numbers are the target's own; orders, the filter, a mark and what has changed since" {
 	begin 24 80
 	sees 'leak_4k'

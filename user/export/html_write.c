@@ -185,6 +185,18 @@ static void put_changes(struct json *to, const struct html_target *t, size_t row
 	json_end(to);
 }
 
+/* What holds a block, a line each, names as people read them. */
+static void html_put_holders(struct json *to, const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	char folded[FUNCTION_NAME_MAX], *rest = copy, *line;
+
+	json_array(to, NULL);
+	while (rest && (line = strsep(&rest, "\n")) != NULL)
+		json_text(to, NULL, function_name_fold_within(folded, line));
+	json_end(to);
+}
+
 static void html_put_classes(struct json *to, const struct html_row *row)
 {
 	json_array(to, NULL);
@@ -211,7 +223,7 @@ static void html_put_row(struct json *to, const struct html_target *t, size_t ro
 	if (t->verdict.state == VERDICT_TAKEN)
 		html_put_classes(to, r);
 	if (t->verdict.state == VERDICT_TAKEN && r->held_by)
-		json_put_lines(to, NULL, r->held_by);
+		html_put_holders(to, r->held_by);
 	json_end(to);
 }
 

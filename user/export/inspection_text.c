@@ -153,12 +153,14 @@ static void inspection_text_put_held_by(const struct inspection_page *page, cons
 			fputs(" -> …", out);
 			i = count - 2;
 		} else {
-			if (column && column + steps[i].len > PATH_WIDTH) {
+			size_t wide = text_put_folded(NULL, page->options, name ? name : "?");
+
+			if (column && column + wide > PATH_WIDTH) {
 				fputs("\n             ", out);
 				column = 0;
 			}
 			column += (size_t)fprintf(out, "%s", separator);
-			column += text_put_name(out, name ? name : "?");
+			column += text_put_folded(out, page->options, name ? name : "?");
 			if (steps[i].times > 1)
 				column += (size_t)fprintf(out, ", %zu times", steps[i].times);
 		}
@@ -349,11 +351,13 @@ static void inspection_text_put_where(const struct inspection_page *page)
 
 /* ---- what is lost, what it is made of ----------------------------------------------------- */
 
-static void inspection_text_put_label(FILE *out, const struct inspected_group *g)
+static void inspection_text_put_label(const struct inspection_page *page,
+				      const struct inspected_group *g)
 {
+	FILE *out = page->out;
 	char *label = inspected_group_label(g);
 
-	text_put_name(out, label ? label : "?");
+	text_put_folded(out, page->options, label ? label : "?");
 	free(label);
 	if (!g->module)
 		return;
@@ -363,8 +367,10 @@ static void inspection_text_put_label(FILE *out, const struct inspected_group *g
 }
 
 /* ", from make_node", or ", 3 of them from make_node". */
-static void inspection_text_put_losers(FILE *out, const struct inspected_loss *loss)
+static void inspection_text_put_losers(const struct inspection_page *page,
+				       const struct inspected_loss *loss)
 {
+	FILE *out = page->out;
 	const struct inspected_origin *o = &loss->origin;
 	char count[FORMAT_GROUPED_MAX];
 
@@ -374,12 +380,14 @@ static void inspection_text_put_losers(FILE *out, const struct inspected_loss *l
 	if (o->most.count < loss->lost.count)
 		fprintf(out, "%s of them ", format_grouped(count, o->most.count));
 	fputs("from ", out);
-	text_put_name(out, o->function);
+	text_put_folded(out, page->options, o->function);
 }
 
 /* "since the attach: 1,000 of 1,200 blocks, 900 of them from make_node" */
-static void inspection_text_put_origin(FILE *out, const struct inspected_group *g)
+static void inspection_text_put_origin(const struct inspection_page *page,
+				       const struct inspected_group *g)
 {
+	FILE *out = page->out;
 	const struct inspected_origin *o = &g->origin;
 	char count[FORMAT_GROUPED_MAX];
 
@@ -394,7 +402,7 @@ static void inspection_text_put_origin(FILE *out, const struct inspected_group *
 		if (o->most.count < o->traced.count)
 			fprintf(out, "%s of them ", format_grouped(count, o->most.count));
 		fputs("from ", out);
-		text_put_name(out, o->function);
+		text_put_folded(out, page->options, o->function);
 	}
 	fputc('\n', out);
 }
@@ -419,8 +427,8 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 		fprintf(out, "  %*s in %s %s: ", WIDTH_BYTES, format_bytes(human, loss->lost.bytes),
 			format_grouped(count, loss->lost.count),
 			text_plural(loss->lost.count, "block", "blocks"));
-		inspection_text_put_label(out, g);
-		inspection_text_put_losers(out, loss);
+		inspection_text_put_label(page, g);
+		inspection_text_put_losers(page, loss);
 		if (loss->kept.count)
 			fprintf(out, "; %s in %s %s hang on them",
 				format_bytes(human, loss->kept.bytes),
@@ -454,9 +462,9 @@ static void inspection_text_put_group(const struct inspection_page *page,
 				? format_bytes_signed(human, saturate_i64(g->growth_bytes_per_s))
 				: "?");
 	fputs("  ", out);
-	inspection_text_put_label(out, g);
+	inspection_text_put_label(page, g);
 	fputc('\n', out);
-	inspection_text_put_origin(out, g);
+	inspection_text_put_origin(page, g);
 	if (g->held_by && (page->options->verbose || g->live.bytes >= all / GROUPS_SHARE))
 		inspection_text_put_held_by(page, g->held_by);
 }

@@ -8,6 +8,7 @@
 #include "user/base/util.h"
 
 #define MAX_INDENT 16 /* text that begins farther to the right would have too little room */
+#define HANGING	   4  /* columns by which what goes on is behind the other lines of an indent */
 
 /* Where the character number `at` of cleaned text begins. */
 static const char *text_at(const char *text, size_t at)
@@ -59,9 +60,17 @@ size_t path_shorten(char buf[static TEXT_FIT_MAX], const char *path, size_t widt
 				tail = slash;
 		}
 	}
-	if (!tail)
+	if (tail) {
+		snprintf(buf, TEXT_FIT_MAX, "%.*s/..%s", (int)first, whole, tail);
+		return text_put_name(NULL, buf);
+	}
+	/* The file's own name before any directory. */
+	tail = strrchr(whole, '/');
+	if (len <= width || !tail || !tail[1])
 		return text_shorten(buf, path, width);
-	snprintf(buf, TEXT_FIT_MAX, "%.*s/..%s", (int)first, whole, tail);
+	if (text_put_name(NULL, tail) + 2 > width)
+		return text_shorten(buf, tail + 1, width);
+	snprintf(buf, TEXT_FIT_MAX, "..%s", tail);
 	return text_put_name(NULL, buf);
 }
 
@@ -103,7 +112,7 @@ static size_t wrap_indent(const char *line, const char *end)
 	line += escapes;
 	blanks = strspn(line, " ");
 	if (blanks)
-		return blanks < MAX_INDENT ? blanks : MAX_INDENT;
+		return (blanks < MAX_INDENT ? blanks : MAX_INDENT) + HANGING;
 	word = strcspn(line, " \n");
 	gap = line + word < end ? strspn(line + word, " ") : 0;
 	/* "#1  " is a label, too. */
@@ -138,25 +147,34 @@ static bool wrap_is_unit(const char *word)
 	return false;
 }
 
-/* The last blank that is not beyond `width`; where the first words are too wide, the next one. */
+/* Behind this sign a name that is wider than a line can go on in the next one. */
+static bool wrap_is_joint(const char *c)
+{
+	return *c == ',' || *c == '(' || (*c == ':' && c[-1] == ':');
+}
+
+/*
+ * What begins the next line: behind the last blank that is not beyond `width`; where the first word is too wide, behind
+ * a sign in it, or behind the next blank.
+ */
 static const char *wrap_break(const char *line, const char *end, size_t width, size_t indent)
 {
-	const char *last = NULL;
+	const char *blank = NULL, *joint = NULL;
 	size_t at = 0;
 
 	for (const char *c = line; c < end;) {
 		if (wrap_skip_escape(&c, end))
 			continue;
-		if (*c == ' ' && at > indent && c[1] != ' ' && !wrap_is_unit(c + 1)) {
-			if (at <= width || !last)
-				last = c;
-		}
-		if (at >= width && last)
+		if (at > width && (blank || joint))
 			break;
+		if (*c == ' ' && at > indent && c[1] != ' ' && !wrap_is_unit(c + 1))
+			blank = c + 1;
+		else if (at > indent && at < width && wrap_is_joint(c))
+			joint = c + 1;
 		utf8_next(&c);
 		at++;
 	}
-	return last;
+	return blank ?: joint;
 }
 
 static void wrap_line(FILE *out, const char *line, const char *end, size_t width)
@@ -176,7 +194,7 @@ static void wrap_line(FILE *out, const char *line, const char *end, size_t width
 			stop--;
 		fwrite(line, 1, (size_t)(stop - line), out);
 		fprintf(out, "\n%*s", (int)indent, "");
-		line = at + 1;
+		line = at;
 		/* What follows has the indent in front of it already. */
 		width = width > indent && used ? width - indent : width;
 		used = 0;

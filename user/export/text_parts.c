@@ -10,6 +10,7 @@
 #include "user/base/util.h"
 #include "user/export/render.h"
 #include "user/export/text_fit.h"
+#include "user/model/function_name.h"
 
 void text_set_style(FILE *out, const struct export_options *options, enum text_style style)
 {
@@ -25,6 +26,14 @@ void text_set_style(FILE *out, const struct export_options *options, enum text_s
 const char *text_plural(uint64_t n, const char *one, const char *many)
 {
 	return n == 1 ? one : many;
+}
+
+size_t text_put_folded(FILE *out, const struct export_options *options, const char *line)
+{
+	char folded[FUNCTION_NAME_MAX];
+
+	return text_put_name(out,
+			     options->verbose ? line : function_name_fold_within(folded, line));
 }
 
 void text_put_live(FILE *out, const struct amount *live)

@@ -25,6 +25,9 @@ const char *text_plural(uint64_t n, const char *one, const char *many);
 /* Each line of a text that others wrote, behind `before`. */
 void text_put_lines(FILE *out, const char *before, const char *text);
 
+/* A line in which names are, folded but for -v. Returns how wide it is. */
+size_t text_put_folded(FILE *out, const struct export_options *options, const char *line);
+
 /* "1.3 MiB (1,363,148 B) in 1,024 blocks" */
 void text_put_live(FILE *out, const struct amount *live);
 

@@ -151,9 +151,9 @@ static void frame_fit(const struct text_page *page, const struct frame *frame, s
 	if (!width || page->options->verbose)
 		return;
 	around = (t->where_width ? strlen("  ()") : 0) + (t->place_width ? 2 : 0) + extra;
-	begin = t->function_width > column && frame->file ? t->function_width : column;
-	if (!frame->file && !t->where_width)
-		begin = t->function_width;
+	begin = t->function_width;
+	if (begin < column && (frame->file || t->where_width))
+		begin = column;
 	if (indent + begin + around + t->place_width + t->where_width <= width)
 		return;
 	if (t->where_width > 14)
@@ -168,6 +168,22 @@ static void frame_fit(const struct text_page *page, const struct frame *frame, s
 		frame_name(page, frame,
 			   frame_room(width, indent + around + t->place_width + t->where_width, 16),
 			   t->function);
+}
+
+/* Up to the column in which places begin, or as much of it as lets the line fit. */
+static void text_put_gap(const struct text_page *page, const struct frame *frame, size_t column,
+			 size_t extra, const struct frame_text *t)
+{
+	size_t taken = strlen("    ") + t->function_width + extra +
+		       (t->where_width ? strlen("  ()") + t->where_width : 0) +
+		       (t->place_width ? 2 + t->place_width : 0);
+	size_t gap = t->function_width < column ? column - t->function_width : 0;
+
+	if (!frame->file && !t->where_width)
+		return;
+	if (page->options->width && !page->options->verbose && taken + gap > page->options->width)
+		gap = page->options->width > taken ? page->options->width - taken : 0;
+	fprintf(page->out, "%*s", (int)gap, "");
 }
 
 static void text_put_frame(const struct text_page *page, const struct frame *frame, size_t column,
@@ -189,8 +205,7 @@ static void text_put_frame(const struct text_page *page, const struct frame *fra
 	fputs(t.function, page->out);
 	if (site)
 		text_set_style(page->out, page->options, TEXT_NONE);
-	if (t.function_width < column && (frame->file || t.where_width))
-		fprintf(page->out, "%*s", (int)(column - t.function_width), "");
+	text_put_gap(page, frame, column, strlen(end), &t);
 	if (frame->file)
 		fprintf(page->out, "  %s", t.place);
 	if (t.where_width) {

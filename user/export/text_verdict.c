@@ -84,14 +84,14 @@ void text_put_contents(FILE *out, const char *contents, size_t len)
 }
 
 /* The names in it are the target's own. */
-static void text_put_held_by(FILE *out, const char *path)
+static void text_put_held_by(FILE *out, const struct export_options *options, const char *path)
 {
 	char *copy = strdup(path), *rest = copy;
 	const char *line, *before = "    held by ";
 
 	while (rest && (line = strsep(&rest, "\n")) != NULL) {
 		fputs(before, out);
-		text_put_name(out, line);
+		text_put_folded(out, options, line);
 		fputc('\n', out);
 		before = "         -> ";
 	}
@@ -125,6 +125,6 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options, con
 	/* What only stays is no news; what grows is a leak that nobody has lost yet. */
 	if (stack->held_by &&
 	    (notes->trend.kind == TREND_GROWING || notes->delta_bytes > 0 || options->verbose))
-		text_put_held_by(out, stack->held_by);
+		text_put_held_by(out, options, stack->held_by);
 	text_put_contents(out, stack->contents, stack->contents_len);
 }

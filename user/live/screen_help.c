@@ -2,8 +2,10 @@
 /* What ? shows. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "user/base/util.h"
+#include "user/export/text_fit.h"
 #include "user/live/screen_internal.h"
 
 struct help_row {
@@ -11,9 +13,9 @@ struct help_row {
 };
 
 static const struct help_row survey_rows[] = {
-	{"up down PgUp PgDn Home End", "move; the wheel too"},
-	{"Enter, a click on the row", "what it allocates: sampled probes are on it while the page "
-				      "is open, as the budget allows"},
+	{"up down PgUp PgDn Home End", "move; a click and the wheel too"},
+	{"Enter, a second click", "what it allocates: sampled probes are on it while the page "
+				  "is open, as the budget allows"},
 	{"Esc", "back; in the list: the filter off"},
 	{"o, < >, a click on a head", "another order: a menu; the one before, the next"},
 	{"/", "only processes with that in name, unit, container or PID"},
@@ -27,8 +29,8 @@ static const struct help_row survey_rows[] = {
 };
 
 static const struct help_row stack_rows[] = {
-	{"up down PgUp PgDn Home End", "move; the wheel too"},
-	{"Enter, a click on the row", "the stack whole: frames, ages, verdict"},
+	{"up down PgUp PgDn Home End", "move; a click and the wheel too"},
+	{"Enter, a second click", "the stack whole: frames, ages, verdict"},
 	{"Esc", "back; in the list: the filter off, then d off"},
 	{"o, < >, a click on a head", "another order: a menu; the one before, the next"},
 	{"/", "only stacks with that in a function, file or module; Enter with nothing shows all"},
@@ -58,21 +60,48 @@ static const struct help_row stack_rows[] = {
 #define HELP_COLUMN 28
 #define HELP_WIDE   72 /* columns from which on both stand in one line */
 
+/* Beside what it is about, and what goes on below that. */
+static int help_put_wide(FILE *out, const struct help_row *row, unsigned cols)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *what = row->what;
+	size_t size = 0;
+	FILE *wrapped = open_memstream(&text, &size);
+	int err;
+
+	if (!wrapped)
+		return -ENOMEM;
+	text_wrap(wrapped, row->text, cols - HELP_COLUMN - 1);
+	err = close_memstream(wrapped);
+	for (const char *line = text; !err && *line; what = "") {
+		size_t len;
+
+		/* text_wrap() has what goes on further in. */
+		line += strspn(line, " ");
+		len = strcspn(line, "\n");
+		fprintf(out, "%-*s %.*s\n", HELP_COLUMN, what, (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+	return err;
+}
+
 int screen_help(const struct live_screen *screen, struct live_text *text)
 {
 	_cleanup_free_ char *all = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&all, &size);
+	int err = 0;
 
 	*text = (struct live_text){0};
 	if (!out)
 		return -ENOMEM;
-	for (const struct help_row *row = screen->survey ? survey_rows : stack_rows; row->what;
-	     row++) {
+	for (const struct help_row *row = screen->survey ? survey_rows : stack_rows;
+	     !err && row->what; row++) {
 		if (screen->cols >= HELP_WIDE)
-			fprintf(out, "%-*s %s\n", HELP_COLUMN, row->what, row->text);
+			err = help_put_wide(out, row, screen->cols);
 		else
 			fprintf(out, "%s\n    %s\n", row->what, row->text);
 	}
-	return close_memstream(out) ?: live_text_set(text, all, screen->cols);
+	err = close_memstream(out) ?: err;
+	return err ?: live_text_set(text, all, screen->cols);
 }

@@ -9,6 +9,7 @@
 
 #include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/export/text_fit.h"
 
 #define INDENT 8 /* of what goes on from the line before */
 
@@ -94,22 +95,40 @@ static int text_add(struct live_text *text, size_t *room, unsigned indent, const
 	return 0;
 }
 
+/* Between words; what has none, or a narrow screen, is left to who calls. */
+static char *text_between_words(const char *from, unsigned width)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	text_wrap(out, from, width);
+	if (!close_memstream(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
 int live_text_set(struct live_text *text, const char *from, unsigned width)
 {
+	_cleanup_free_ char *broken = text_between_words(from, width);
+	const char *rest = broken;
 	unsigned indent = 0;
 	size_t room = 0;
-	int err = 0;
+	int err = broken ? 0 : -ENOMEM;
 
 	if (width < 2 * INDENT)
 		width = UINT_MAX;
 	live_text_release(text);
-	while (!err && *from) {
-		size_t len = strcspn(from, "\n"), used = text_fitting(from, len, width - indent);
+	while (!err && *rest) {
+		size_t len = strcspn(rest, "\n"), used = text_fitting(rest, len, width - indent);
 
-		err = text_add(text, &room, indent, from, used);
-		from += used;
+		err = text_add(text, &room, indent, rest, used);
+		rest += used;
 		indent = used < len ? INDENT : 0;
-		from += used < len ? *from == ' ' : *from == '\n';
+		rest += used < len ? *rest == ' ' : *rest == '\n';
 	}
 	return err;
 }

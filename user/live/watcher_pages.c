@@ -11,9 +11,11 @@
 #include "user/base/util.h"
 #include "user/export/export.h"
 #include "user/live/watcher_internal.h"
+#include "user/model/function_name.h"
 #include "user/trace/ages.h"
 
-#define BAR_MAX	  40 /* columns of a histogram's longest bar */
+#define BAR_MAX	  40 /* columns of a histogram's longest bar, where there is so much room */
+#define BAR_MIN	  4
 #define AGES_REST 20 /* between two readings, in durations of one */
 
 /* ---- a stack ------------------------------------------------------------------------------ */
@@ -33,6 +35,8 @@ static void page_put_judged(const struct watcher *w, const struct report *r,
 {
 	const struct judged_stack *judged = judged_find(&w->judged, stack->id);
 	char age[FORMAT_DURATION_MAX], bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	const char *before = "    held by ";
+	char folded[FUNCTION_NAME_MAX];
 	uint64_t now = clock_ns(CLOCK_REALTIME);
 
 	if (r->snapshot->verdict.state == VERDICT_TAKEN)
@@ -53,16 +57,19 @@ static void page_put_judged(const struct watcher *w, const struct report *r,
 				verdict_class_text((enum verdict_class)i));
 	}
 	for (const char *line = judged->held_by; line && *line;) {
-		int len = (int)strcspn(line, "\n");
+		size_t len = strcspn(line, "\n");
+		_cleanup_free_ char *name = strndup(line, len);
 
-		fprintf(out, "    held by %.*s\n", len, line);
+		fprintf(out, "%s%s\n", before,
+			name ? function_name_fold_within(folded, name) : "?");
 		line += len + (line[len] == '\n');
+		before = "         -> ";
 	}
 }
 
-static void page_put_bar(FILE *out, uint64_t value, uint64_t most)
+static void page_put_bar(FILE *out, uint64_t value, uint64_t most, unsigned longest)
 {
-	unsigned width = most ? (unsigned)((double)value / (double)most * BAR_MAX + 0.5) : 0;
+	unsigned width = most ? (unsigned)((double)value / (double)most * longest + 0.5) : 0;
 
 	if (!width && value)
 		width = 1;
@@ -88,7 +95,17 @@ static bool page_know_ages(struct watcher *w, const struct stack *stack)
 	return !err;
 }
 
-static void page_put_ages(struct watcher *w, const struct stack *stack, FILE *out)
+/* What a line has room for behind its figures. */
+static unsigned page_bar_room(unsigned cols, int figures)
+{
+	unsigned room = cols > (unsigned)figures ? cols - (unsigned)figures : 0;
+
+	if (!cols || room > BAR_MAX)
+		return BAR_MAX;
+	return room > BAR_MIN ? room : BAR_MIN;
+}
+
+static void page_put_ages(struct watcher *w, const struct stack *stack, unsigned cols, FILE *out)
 {
 	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 	uint64_t most = 0;
@@ -103,13 +120,15 @@ static void page_put_ages(struct watcher *w, const struct stack *stack, FILE *ou
 	fputs("\nAges of its live blocks:\n", out);
 	for (size_t i = 0; i <= last; i++) {
 		char age[FORMAT_DURATION_MAX] = "older";
+		int figures;
 
 		if (stack_age_end_ns(i))
 			format_duration(age, stack_age_end_ns(i));
-		fprintf(out, "    %s%-6s %10s in %9s blocks  ", stack_age_end_ns(i) ? "< " : "  ",
-			age, format_bytes(bytes, w->ages.amounts[i].bytes),
-			format_grouped(count, w->ages.amounts[i].count));
-		page_put_bar(out, w->ages.amounts[i].bytes, most);
+		figures = fprintf(out, "    %s%-6s %10s in %9s blocks  ",
+				  stack_age_end_ns(i) ? "< " : "  ", age,
+				  format_bytes(bytes, w->ages.amounts[i].bytes),
+				  format_grouped(count, w->ages.amounts[i].count));
+		page_put_bar(out, w->ages.amounts[i].bytes, most, page_bar_room(cols, figures));
 		fputc('\n', out);
 	}
 }
@@ -130,7 +149,7 @@ static int page_put_stack(struct watcher *w, const struct live_request *request,
 		return err;
 	export_put_stack(out, &options, r, stack);
 	page_put_judged(w, r, stack, out);
-	page_put_ages(w, stack, out);
+	page_put_ages(w, stack, request->cols, out);
 	return 0;
 }
 

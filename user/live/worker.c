@@ -73,6 +73,12 @@ static int worker_show(struct worker *w, bool *more)
 	return err ? log_errno(err, "top") : 0;
 }
 
+/* Frames of what it has counted may have come meanwhile: they are there before it is shown. */
+static int worker_look(struct worker *w)
+{
+	return watcher_look(w->watcher) ?: trace_process(session_trace(w->session));
+}
+
 static int worker_turn(struct worker *w, bool *more)
 {
 	struct pollfd fds[] = {
@@ -92,7 +98,7 @@ static int worker_turn(struct worker *w, bool *more)
 		return err;
 	changed |= mailbox_asked(w->mailbox);
 	if (fds[1].revents && read(w->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
-		err = watcher_look(w->watcher);
+		err = worker_look(w);
 		changed = true;
 	}
 	changed |= watcher_changed(w->watcher);
@@ -112,7 +118,7 @@ static void *worker_run(void *ctx)
 	struct worker *w = ctx;
 	bool more = false;
 
-	w->err = watcher_look(w->watcher);
+	w->err = worker_look(w);
 	if (!w->err)
 		w->err = worker_show(w, &more);
 	while (!w->err && !mailbox_stopped(w->mailbox))

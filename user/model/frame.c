@@ -189,8 +189,8 @@ size_t frames_allocating(const struct frame *const *frames, size_t count, enum a
 	for (size_t i = 1; frames && i < count; i++) {
 		const struct frame *frame = frames[i];
 
-		if (!frame->function || (which >= ALLOCATING_NEW && frame_is_operator_new(frame)) ||
-		    (which >= ALLOCATING_PROGRAM && frame_is_library(frame)))
+		if (!frame->function || (which == ALLOCATING_PROGRAM &&
+					 (frame_is_operator_new(frame) || frame_is_library(frame))))
 			continue;
 		return i;
 	}

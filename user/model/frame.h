@@ -89,9 +89,8 @@ bool frame_is_operator_new(const struct frame *frame);
  * one without a name.
  */
 enum allocating {
-	ALLOCATING_CALLER,  /* called the allocation function: often but a wrapper */
-	ALLOCATING_NEW,	    /* ... operator new being one of these */
-	ALLOCATING_PROGRAM, /* ... and the C and C++ libraries too: what a person would name */
+	ALLOCATING_CALLER, /* called the allocation function: often but a wrapper */
+	ALLOCATING_PROGRAM, /* ... past operator new and the C and C++ libraries: what a person would name */
 };
 
 /* Its number, of the innermost such frame; 0: none is known. */
@@ -99,7 +98,7 @@ size_t frames_allocating(const struct frame *const *frames, size_t count, enum a
 
 /*
  * "The site": the one frame that stands for its stack, wherever people read (text, HTML, the survey
- * and its probes' findings). A script's function, where a runtime's frames are known; else what
+ * and its probes' findings, top, where blocks that hold others are from). A script's function, where a runtime's frames are known; else what
  * ALLOCATING_PROGRAM says, passing over those that do nothing but allocate for others by their names
  * (xmalloc, zmalloc_usable, g_strdup); else the best that is known. 0: no frame but the allocation
  * function has a name.

@@ -155,16 +155,18 @@ static size_t fold_string(const char *name, size_t at)
  * Template arguments follow a name, or the sign that ends at `sign`; Rust's "<T as Trait>::f" begins
  * with the bracket.
  */
-static bool fold_is_arguments(const char *name, size_t at, size_t sign)
+static bool fold_is_arguments(const char *name, size_t at, size_t sign, bool prose)
 {
 	if (sign && at - sign <= (name[sign] == ' '))
 		return true;
-	while (at && name[at - 1] == ' ')
+	/* Between words a bracket begins a name: "a block from <lambda>". */
+	while (!prose && at && name[at - 1] == ' ')
 		at--;
 	return at && (name_is_word(name[at - 1]) || strchr("<>=-:", name[at - 1]));
 }
 
-static bool name_fold_from(struct folding *f, const char *name)
+/* `prose`: words around the names. */
+static bool name_fold_from(struct folding *f, const char *name, bool prose)
 {
 	static const char *const inlines[] = {"std::__cxx11::", "std::__1::", "std::__ndk1::"};
 	bool word = false; /* within one */
@@ -200,7 +202,7 @@ static bool name_fold_from(struct folding *f, const char *name)
 			i = (size_t)(strchr(name + i, ']') + 1 - name);
 			continue;
 		}
-		if (name[i] == '<' && i && fold_is_arguments(name, i, sign)) {
+		if (name[i] == '<' && i && fold_is_arguments(name, i, sign, prose)) {
 			end = name_behind(name, i);
 			if (!end)
 				return false;
@@ -220,8 +222,17 @@ char *function_name_fold(char buf[static FUNCTION_NAME_MAX], const char *name)
 {
 	struct folding f = {.to = buf};
 
-	if (!name_fold_from(&f, name + function_name_scope(name)))
+	if (!name_fold_from(&f, name + function_name_scope(name), false))
 		snprintf(buf, FUNCTION_NAME_MAX, "%s", name);
+	return buf;
+}
+
+char *function_name_fold_within(char buf[static FUNCTION_NAME_MAX], const char *text)
+{
+	struct folding f = {.to = buf};
+
+	if (!name_fold_from(&f, text, true))
+		snprintf(buf, FUNCTION_NAME_MAX, "%s", text);
 	return buf;
 }
 

@@ -26,6 +26,9 @@ size_t function_name_length(const char *scope);
  */
 char *function_name_fold(char buf[static FUNCTION_NAME_MAX], const char *name);
 
+/* The same of names within a line of text, "a block of 16 B from shop::Basket<int>::put()". Returns buf. */
+char *function_name_fold_within(char buf[static FUNCTION_NAME_MAX], const char *text);
+
 /* Folds and leaves out what is within the parentheses, if there is anything: "shop::put(..)". */
 char *function_name_cut(char buf[static FUNCTION_NAME_MAX], const char *name);
 

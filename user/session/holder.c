@@ -29,15 +29,7 @@ const char *holder_allocator(struct trace *trace, const struct snapshot *snapsho
 	    trace_name_stack(trace, snapshot->target_id, snapshot->stacks[stack].id, &frames,
 			     &count))
 		return NULL;
-	/*
-	 * Where Python has called C, its function says more than the way through C: PyList_New, ffi_call. What other
-	 * runtimes have there may be a stub of theirs ("Interpreter").
-	 */
-	for (size_t i = 1; i < count; i++) {
-		if (frames[i]->kind == FRAME_KIND_PYTHON && frames[i]->function)
-			return frames[i]->function;
-	}
-	frame = frames_allocating(frames, count, ALLOCATING_NEW);
+	frame = frames_site(frames, count);
 	return frame ? frames[frame]->function : NULL;
 }
 

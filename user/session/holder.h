@@ -14,8 +14,8 @@ int holder_describe(struct trace *trace, struct target *target, struct snapshot 
 		    const struct heap_image *image, const struct reach *reach, uint32_t contents);
 
 /*
- * The function that asked for a stack's blocks: the innermost one that is no allocation function. NULL: it is
- * not known. Lives as long as the trace.
+ * The function that asked for a stack's blocks: the stack's site (frames_site()). NULL: it is not known. Lives
+ * as long as the trace.
  */
 const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack);
 

@@ -42,7 +42,10 @@ static void paths(void **state)
 	assert_short(path_shorten, "/usr/include/c++/12/bits/stl_vector.h", 30,
 		     "/usr/../12/bits/stl_vector.h");
 	assert_short(path_shorten, "src/deep/down/below/cart.cc", 20, "src/../below/cart.cc");
-	assert_short(path_shorten, "a/very_long_name_of_a_file.c", 12, "a/ver..ile.c");
+	/* Before any directory the file's name. */
+	assert_short(path_shorten, "/usr/include/c++/12/bits/stl_vector.h", 15, "../stl_vector.h");
+	assert_short(path_shorten, "/usr/include/c++/12/bits/stl_vector.h", 14, "stl_vector.h");
+	assert_short(path_shorten, "a/very_long_name_of_a_file.c", 12, "very_..ile.c");
 	assert_short(path_shorten, "", 12, "");
 	assert_short(path_shorten, "/", 0, "");
 	assert_short(path_shorten, "////////////", 8, "//..////");
@@ -69,13 +72,18 @@ static void lines(void **state)
 		       "live   1.3 MiB in 1,028 blocks;\n       +12.0 KiB in 10 s\n");
 	assert_wrapped("#1  1.3 MiB in 1,028 blocks, and so on and on\n", 40,
 		       "#1  1.3 MiB in 1,028 blocks, and so on\n    and on\n");
-	assert_wrapped("    held by something and something and something and something\n", 40,
-		       "    held by something and something and\n    something and something\n");
-	/* Colours have no width, a word is never broken, and no suppression. */
+	assert_wrapped(
+		"    held by something and something and something and something\n", 40,
+		"    held by something and something and\n        something and something\n");
+	/* Colours have no width, a word is not broken that is no name, and no suppression. */
 	assert_wrapped("\033[1mexactly forty characters wide, not more.\033[0m\n", 41,
 		       "\033[1mexactly forty characters wide, not more.\033[0m\n");
 	assert_wrapped("    averyveryveryverylongwordwithoutanyblankinitatall behind\n", 40,
-		       "    averyveryveryverylongwordwithoutanyblankinitatall\n    behind\n");
+		       "    averyveryveryverylongwordwithoutanyblankinitatall\n        behind\n");
+	assert_wrapped("    space::of::names::Heap::rememberThisOne(Chunk<..>*, int)\n", 40,
+		       "    space::of::names::Heap::\n        rememberThisOne(Chunk<..>*, int)\n");
+	assert_wrapped("    a +12.0 KiB with as many words as it has +4.0 MiB\n", 49,
+		       "    a +12.0 KiB with as many words as it has\n        +4.0 MiB\n");
 	assert_wrapped("   fun:std::vector<int, std::allocator<int> >::push_back\n", 40,
 		       "   fun:std::vector<int, std::allocator<int> >::push_back\n");
 	assert_wrapped("last line without an end that is longer than it may be", 40,

@@ -47,6 +47,17 @@ static const struct frame narrow_frames[] = {
 	 .file = "/home/ci/build/shop/src/frontend/serve.cpp",
 	 .line = 31,
 	 SHOP},
+	/* Of no known file: its parameters go before it is broken. */
+	{.function = "shop::wire::Channel::dispatch_to_handler(shop::wire::Message const&, "
+		     "shop::wire::Peer*)",
+	 .offset = 0x82,
+	 SHOP},
+	/* Beside a long file name the gap goes first. */
+	{.function = "shop::turn",
+	 .file = "/home/ci/build/shop/src/a_long_name_of_a_file.cpp",
+	 .line = 1280,
+	 .inlined = true,
+	 SHOP},
 	{.offset = 0x123456789a, .module_offset = 0x123456789a},
 	{.function = "main", .file = "src/main.cpp", .line = 9, .offset = 0x6a, SHOP},
 	{.function = "__libc_start_call_main", .module = "libc.so.6", .offset = 0x7a},

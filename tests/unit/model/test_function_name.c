@@ -81,6 +81,29 @@ static void folds(void **state)
 	assert_folded("a(b", "a(b", "a(b");
 }
 
+static void assert_within(const char *line, const char *folded)
+{
+	char buf[FUNCTION_NAME_MAX];
+
+	assert_string_equal(function_name_fold_within(buf, line), folded);
+}
+
+/* Names among words, and what is no name's: brackets behind a blank begin one. */
+static void folds_within_lines(void **state)
+{
+	(void)state;
+	assert_within(
+		"a block of 16 B from svc::Keeper<std::pair<long, int> >::add(A<int>&), 5 times",
+		"a block of 16 B from svc::Keeper<..>::add(A<..>&), 5 times");
+	assert_within(
+		"svc::Cache<std::__cxx11::basic_string<char>, int>::it()::c[abi:cxx11]+0x10 (cx)",
+		"svc::Cache<..>::it()::c+0x10 (cx)");
+	assert_within("a block of 16 B from <module>", "a block of 16 B from <module>");
+	assert_within("a block of 16 B from f.<locals>.<lambda>",
+		      "a block of 16 B from f.<locals>.<lambda>");
+	assert_within("main at a<b.c:3", "main at a<b.c:3");
+}
+
 static void keeps_its_bounds(void **state)
 {
 	char name[2 * FUNCTION_NAME_MAX], buf[FUNCTION_NAME_MAX];
@@ -169,8 +192,11 @@ static void sites(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folds),  cmocka_unit_test(keeps_its_bounds),
-		cmocka_unit_test(scopes), cmocka_unit_test(opened_only),
+		cmocka_unit_test(folds),
+		cmocka_unit_test(folds_within_lines),
+		cmocka_unit_test(keeps_its_bounds),
+		cmocka_unit_test(scopes),
+		cmocka_unit_test(opened_only),
 		cmocka_unit_test(sites),
 	};
 
