@@ -161,47 +161,62 @@ int confine_tool(const struct confine_needs *needs)
 	return confine_install(f, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_TSYNC);
 }
 
-int confine_reader(void)
-{
-	static const long allowed[] = {
-		SYS_read,
-		SYS_write,
-		SYS_pread64,
-		SYS_ppoll,
-		SYS_mmap,
-		SYS_munmap,
-		SYS_mremap,
-		SYS_mprotect,
-		SYS_madvise,
-		SYS_brk,
-		SYS_futex,
-		SYS_exit,
-		SYS_exit_group,
-		SYS_rt_sigreturn,
-		SYS_rt_sigprocmask,
-		SYS_rt_sigaction,
-		SYS_getpid,
-		SYS_gettid,
-		SYS_tgkill,
-		SYS_close,
-		SYS_sched_yield,
-		SYS_clock_gettime,
-		SYS_getrandom,
-		SYS_restart_syscall,
-		SYS_lseek,
-		SYS_newfstatat,
-		SYS_fstat,
+/* Of memory, of reading and writing what is open, and of one's own end. */
+static const long confine_allowed[] = {
+	SYS_read,	 SYS_write,	    SYS_pread64,	SYS_ppoll,
+	SYS_mmap,	 SYS_munmap,	    SYS_mremap,		SYS_mprotect,
+	SYS_madvise,	 SYS_brk,	    SYS_futex,		SYS_exit,
+	SYS_exit_group,	 SYS_rt_sigreturn,  SYS_rt_sigprocmask, SYS_rt_sigaction,
+	SYS_getpid,	 SYS_gettid,	    SYS_tgkill,		SYS_close,
+	SYS_sched_yield, SYS_clock_gettime, SYS_getrandom,	SYS_restart_syscall,
+	SYS_lseek,	 SYS_newfstatat,    SYS_fstat,
 #if defined(__x86_64__)
-		SYS_poll,
+	SYS_poll,
 #endif
-	};
+};
+
+static int confine_to(const long *more, size_t count)
+{
 	struct confine_filter filter = {.len = 0}, *f = &filter;
 	int err = privilege_drop_thread();
 
 	if (err)
 		return err;
 	confine_begin(f);
-	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
-		confine_on(f, allowed[i], SECCOMP_RET_ALLOW);
+	for (size_t i = 0; i < ARRAY_SIZE(confine_allowed); i++)
+		confine_on(f, confine_allowed[i], SECCOMP_RET_ALLOW);
+	for (size_t i = 0; i < count; i++)
+		confine_on(f, more[i], SECCOMP_RET_ALLOW);
 	return confine_install(f, REFUSE, 0);
+}
+
+int confine_reader(void)
+{
+	return confine_to(NULL, 0);
+}
+
+int confine_server(void)
+{
+	static const long more[] = {
+		SYS_accept4,
+		SYS_recvfrom,
+		SYS_sendto,
+		SYS_sendmsg,
+		SYS_shutdown,
+		SYS_getsockname,
+		SYS_getpeername,
+		SYS_setsockopt,
+		SYS_getsockopt,
+		SYS_fcntl,
+		SYS_epoll_ctl,
+		SYS_epoll_pwait,
+		SYS_uname, /* gethostname() */
+		SYS_sigaltstack,
+		SYS_writev,
+#if defined(__x86_64__)
+		SYS_epoll_wait,
+#endif
+	};
+
+	return confine_to(more, ARRAY_SIZE(more));
 }

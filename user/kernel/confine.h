@@ -30,4 +30,11 @@ int confine_tool(const struct confine_needs *needs);
  */
 int confine_reader(void);
 
+/*
+ * For the calling thread alone, which serves strangers on sockets that listen already: the same, and what it takes to
+ * accept, read, write, wait and close. Threads that it has been called in keep confine_tool() from confining all: that
+ * comes before they begin. 0 or -errno, not logged.
+ */
+int confine_server(void);
+
 #endif

@@ -18,7 +18,7 @@
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/kernel/privilege.h"
+#include "user/kernel/confine.h"
 #include "user/survey/http_clients.h"
 
 /* Those too that have been shut down and not been looked at since. */
@@ -31,7 +31,7 @@ struct http_server {
 	struct MHD_Daemon *daemon;
 	pthread_t thread;
 	bool running;  /* the thread is to be joined */
-	bool confined; /* of the thread: it has no capabilities */
+	bool confined; /* of the thread: it has given up its rights */
 	int wake;      /* an eventfd; -1: none */
 	int epoll;     /* the library's */
 	_Atomic bool ends;
@@ -40,6 +40,7 @@ struct http_server {
 	struct MHD_Response *home, *not_found, *not_allowed, *not_here;
 	char home_text[256];
 	struct http_clients clients; /* of the thread */
+	bool resumed;		     /* a connection, since the library ran last; of the thread */
 	size_t asking;		     /* requests that are not over; of the thread */
 	const char *name;	     /* NULL: none was given */
 };
@@ -218,7 +219,7 @@ static void http_on_message(void *ctx, const char *format, va_list args)
 	log_debug("http: %s", line);
 }
 
-/* Whatever a request may do to the thread, it does without capabilities, or is not let in. */
+/* Whatever a request may do to the thread, it does without rights, or is not let in. */
 static enum MHD_Result http_let_in(void *ctx, const struct sockaddr *address, socklen_t size)
 {
 	const struct http_server *s = ctx;
@@ -240,24 +241,29 @@ static uint64_t http_turn(struct http_server *s, bool ends)
 	return next;
 }
 
-/* Waits for words, for http_server_wake() or for the time, and answers. */
-static void http_wait(struct http_server *s, uint64_t until_ns)
+/* Answers, and waits for words, for http_server_wake() or for the sites' time. */
+static void http_go_on(struct http_server *s, bool ends, uint64_t until_ns)
 {
 	struct pollfd fds[] = {
 		{.fd = s->epoll, .events = POLLIN},
 		{.fd = s->wake, .events = POLLIN},
 	};
 	MHD_UNSIGNED_LONG_LONG timeout;
-	int wait_ms = clock_wait_ms(until_ns);
-	uint64_t count;
+	uint64_t count, next;
+	int wait_ms;
 
+	MHD_run(s->daemon);
+	/* After it: what has come may want to be called again earlier. */
+	s->resumed = false;
+	next = http_turn(s, ends);
+	wait_ms = clock_wait_ms(next < until_ns ? next : until_ns);
 	if (MHD_get_timeout(s->daemon, &timeout) == MHD_YES &&
 	    (wait_ms < 0 || timeout < (MHD_UNSIGNED_LONG_LONG)wait_ms))
 		wait_ms = timeout < INT_MAX ? (int)timeout : INT_MAX;
-	if (poll(fds, ARRAY_SIZE(fds), wait_ms) > 0 && fds[1].revents &&
+	/* That timeout does not know of connections that have just been resumed. */
+	if (poll(fds, ARRAY_SIZE(fds), s->resumed ? 0 : wait_ms) > 0 && fds[1].revents &&
 	    read(s->wake, &count, sizeof(count)) < 0)
 		log_debug("http: eventfd: %s", strerror(errno));
-	MHD_run(s->daemon);
 }
 
 static void *http_run(void *arg)
@@ -265,19 +271,26 @@ static void *http_run(void *arg)
 	struct http_server *s = arg;
 	uint64_t until;
 
-	s->confined = !privilege_drop_thread();
-	if (!s->confined)
-		log_error("the server's thread cannot give up its capabilities: nothing is served");
+	int err = confine_server();
+
+	s->confined = !err;
+	if (err)
+		log_errno(err, "the server's thread cannot give up its rights: nothing is served");
 	while (!s->ends)
-		http_wait(s, http_turn(s, false));
-	http_turn(s, true);
+		http_go_on(s, false, UINT64_MAX);
 	/* Nobody is let in any more; what waited has its answer, and who is slow does not. */
 	s->confined = false;
 	until = monotonic_ns() + PARTING_NS;
-	MHD_run(s->daemon);
-	while (s->asking && monotonic_ns() < until)
-		http_wait(s, monotonic_ns() + 10 * NS_PER_MS);
+	do {
+		http_go_on(s, true, monotonic_ns() + 10 * NS_PER_MS);
+	} while (s->asking && monotonic_ns() < until);
 	return NULL;
+}
+
+void http_server_resume(struct http_server *s, struct MHD_Connection *connection)
+{
+	s->resumed = true;
+	MHD_resume_connection(connection);
 }
 
 void http_server_wake(struct http_server *s)
@@ -343,7 +356,7 @@ static void http_wait_for_words(const struct http_server *s)
 		log_debug("http: no TCP_DEFER_ACCEPT: %s", strerror(errno));
 }
 
-static int http_listen(struct http_server *s, const struct sockaddr_storage *address)
+static int http_open(struct http_server *s, const struct sockaddr_storage *address)
 {
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	const union MHD_DaemonInfo *epoll;
@@ -372,20 +385,6 @@ static int http_listen(struct http_server *s, const struct sockaddr_storage *add
 	return 0;
 }
 
-static int http_start_thread(struct http_server *s)
-{
-	sigset_t all, before;
-	int err;
-
-	/* Signals are the other threads' affair. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&s->thread, NULL, http_run, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	s->running = !err;
-	return -err;
-}
-
 static void http_tell(const struct http_server *s, const struct sockaddr_storage *address)
 {
 	const union MHD_DaemonInfo *info =
@@ -400,22 +399,34 @@ static void http_tell(const struct http_server *s, const struct sockaddr_storage
 	}
 }
 
-int http_server_start(struct http_server *s, const struct sockaddr_storage *address)
+int http_server_listen(struct http_server *s, const struct sockaddr_storage *address)
 {
 	const bool several = s->site_count > 1;
 	char where[LISTEN_TEXT_MAX];
 	int err = http_make_responses(s);
 
 	if (!err)
-		err = http_listen(s, address);
-	if (!err)
-		err = http_start_thread(s);
+		err = http_open(s, address);
 	if (err)
 		return log_errno(err, "cannot serve %s%s%s at %s", s->sites[0].name,
 				 several ? " and " : "", several ? s->sites[1].name : "",
 				 listen_format(where, address, listen_port(address)));
 	http_tell(s, address);
 	return 0;
+}
+
+int http_server_start(struct http_server *s)
+{
+	sigset_t all, before;
+	int err;
+
+	/* Signals are the other threads' affair. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&s->thread, NULL, http_run, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	s->running = !err;
+	return err ? log_errno(err, "cannot serve") : 0;
 }
 
 static void http_destroy_response(struct MHD_Response *response)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An HTTP server (libmicrohttpd) in a thread of its own, without capabilities from its beginning on.
+ * An HTTP server (libmicrohttpd) in a thread of its own, which can do nothing else (confine_server()).
  * Connections are bounded and timed, and only who asks by a name of ours is answered. What is
  * served is the affair of its sites, several at one address.
  */
@@ -30,7 +30,7 @@ struct http_site {
 	/* Of a request whose *state is not NULL: it is over, answered or not. NULL: none is kept. */
 	void (*completed)(void *ctx, void *state);
 	/*
-	 * Before each wait: resumes connections whose answers are there. `ends`: all of them, since the
+	 * Before each wait: resumes connections whose answers are there, by http_server_resume(). `ends`: all of them, since the
 	 * server stops; none may be suspended any more. Returns when it is to be called again at the
 	 * latest, by monotonic_ns(). NULL: none is ever suspended.
 	 */
@@ -45,11 +45,17 @@ struct http_server;
  */
 struct http_server *http_server_new(const char *name);
 
-/* Before it starts; HTTP_SITES_MAX at most. */
+/* Before it listens; HTTP_SITES_MAX at most. */
 void http_server_add(struct http_server *server, const struct http_site *site);
 
-/* Listens and answers. 0 or -errno, logged. */
-int http_server_start(struct http_server *server, const struct sockaddr_storage *address);
+/* Listens, and says where. 0 or -errno, logged. */
+int http_server_listen(struct http_server *server, const struct sockaddr_storage *address);
+
+/* Begins to answer: once the tool has given up its own rights. 0 or -errno, logged. */
+int http_server_start(struct http_server *server);
+
+/* In turn(): answer() is called again. */
+void http_server_resume(struct http_server *server, struct MHD_Connection *connection);
 
 /* Has turn() called soon. From any thread. */
 void http_server_wake(struct http_server *server);

@@ -17,12 +17,12 @@
 #include "user/kernel/privilege.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
-#include "user/survey/metrics_server.h"
 #include "user/survey/survey_driller.h"
 #include "user/survey/survey_names.h"
 #include "user/survey/survey_reader.h"
 #include "user/survey/survey_reporter.h"
 #include "user/survey/survey_scope.h"
+#include "user/survey/survey_serving.h"
 
 #define TICK_MS 100 /* between two looks at the probes' cost */
 
@@ -36,10 +36,9 @@ struct survey_loop {
 	struct survey_driller *driller;
 	struct survey_reporter *reporter; /* NULL: nothing has been looked at yet */
 	struct output *output;
-	struct output *recording;	/* NULL: not wanted */
-	struct http_server *http;	/* NULL: nothing is served */
-	struct metrics_server *metrics; /* NULL: not wanted */
-	uint64_t end_ns;		/* UINT64_MAX: it has no end */
+	struct output *recording; /* NULL: not wanted */
+	struct survey_serving serving;
+	uint64_t end_ns; /* UINT64_MAX: it has no end */
 	bool stop;
 };
 
@@ -98,8 +97,9 @@ static int survey_publish(struct survey_loop *s)
 	struct survey_report report;
 	int err;
 
-	if (!s->metrics)
-		return 0;
+	err = survey_serving_publish(&s->serving);
+	if (err || !s->serving.metrics)
+		return err;
 	err = survey_reporter_make(s->reporter, s->config->metrics.processes, SURVEY_FOR_METRICS,
 				   &report);
 	for (int i = 0; i < METRICS_SYNTAXES && !err; i++) {
@@ -109,7 +109,7 @@ static int survey_publish(struct survey_loop *s)
 
 		err = survey_format_metrics(&report, syntax, &text, &size);
 		if (!err)
-			err = metrics_server_publish(s->metrics, syntax, text, size);
+			err = metrics_server_publish(s->serving.metrics, syntax, text, size);
 	}
 	return err ? log_errno(err, "cannot make the metrics") : 0;
 }
@@ -254,15 +254,6 @@ static int survey_open_outputs(struct survey_loop *s)
 	return err ? err : output_open(&s->config->show, false, 0, true, false, &s->output);
 }
 
-static int survey_open_metrics(struct survey_loop *s)
-{
-	s->http = http_server_new(s->config->metrics.name);
-	if (s->http)
-		s->metrics = metrics_server_new(s->http);
-	return s->metrics ? http_server_start(s->http, &s->config->metrics.address)
-			  : log_errno(ENOMEM, "metrics");
-}
-
 static int survey_begin(struct survey_loop *s)
 {
 	int err = s->config->viewer ? 0 : survey_open_outputs(s);
@@ -282,15 +273,14 @@ static int survey_begin(struct survey_loop *s)
 		s->driller = survey_driller_new(s->config, s->history, s->scope);
 	if (!s->driller)
 		return log_errno(ENOMEM, "survey");
-	return s->config->metrics.wanted ? survey_open_metrics(s) : 0;
+	return survey_serving_begin(&s->serving, s->config);
 }
 
 static int survey_end(struct survey_loop *s)
 {
 	int err;
 
-	http_server_free(s->http);
-	metrics_server_free(s->metrics);
+	survey_serving_end(&s->serving);
 	survey_reporter_free(s->reporter);
 	survey_driller_free(s->driller);
 	history_free(s->history);
@@ -308,6 +298,7 @@ int survey_run(const struct survey_config *config)
 {
 	const struct confine_needs needs = {.ptrace = config->gate,
 					    .network = config->symbols.debuginfod};
+	const struct profile_source source = {0};
 	struct survey_loop s = {.config = config, .end_ns = clock_end_ns(config->pace.duration_ns)};
 	int err = survey_begin(&s);
 
@@ -319,6 +310,8 @@ int survey_run(const struct survey_config *config)
 		log_debug("cannot drop privileges");
 	if (!err && confine_tool(&needs))
 		log_debug("cannot give up system calls");
+	if (!err)
+		err = survey_serving_start(&s.serving, &source);
 	if (!err)
 		err = survey_go_on(&s);
 	return survey_end(&s) ?: err;

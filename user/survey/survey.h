@@ -38,6 +38,12 @@ struct survey_metrics_config {
 	uint32_t processes; /* with series of their own */
 };
 
+struct survey_profiles_config {
+	bool wanted;
+	struct sockaddr_storage address; /* that of the metrics: both are served there */
+	const char *token_file;		 /* NULL: none is asked for */
+};
+
 /* Who looks at reports himself, in the survey's thread; then nothing is printed, and signals are his affair. */
 struct survey_viewer {
 	void *ctx;
@@ -62,6 +68,7 @@ struct survey_config {
 	struct survey_metrics_config metrics;
 	const char *container_runtime; /* its socket; NULL: not asked */
 	const char *record;	       /* the file of a recording beside the output; NULL: none */
+	struct survey_profiles_config profiles;
 	struct show_config show;
 	const struct survey_viewer *viewer; /* NULL: reports are printed */
 };

@@ -2,6 +2,7 @@
 /* What is given up is given up, by all threads, and what is needed stays. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -42,6 +43,13 @@ static int in_child(int (*what)(void))
 	do {                             \
 		if (!(condition))        \
 			return __LINE__; \
+	} while (0)
+
+/* The same of a thread. */
+#define EXPECT_THERE(condition)                            \
+	do {                                               \
+		if (!(condition))                          \
+			return (void *)(intptr_t)__LINE__; \
 	} while (0)
 
 static int try_refused(void)
@@ -124,6 +132,50 @@ static int reader(void)
 	return 0;
 }
 
+/* In a thread of a tool that is confined already. */
+static void *serve(void *arg)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	int *fds = arg, fd;
+
+	EXPECT_THERE(!confine_server());
+	EXPECT_THERE(REFUSED(socket(AF_UNIX, SOCK_STREAM, 0)));
+	EXPECT_THERE(REFUSED(open("/dev/null", O_RDONLY)));
+	EXPECT_THERE(REFUSED(connect(fds[1], (struct sockaddr *)&address, sizeof(address))));
+	EXPECT_THERE(REFUSED(syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0)));
+	fd = accept4(fds[0], NULL, NULL, SOCK_CLOEXEC);
+	EXPECT_THERE(fd >= 0 && send(fd, "a", 1, 0) == 1);
+	return NULL;
+}
+
+static int server(void)
+{
+	static const struct confine_needs needs = {.ptrace = true};
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t len = sizeof(address);
+	int fds[2] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_STREAM, 0)};
+	pthread_t thread;
+	void *result;
+	char word;
+
+	EXPECT(!bind(fds[0], (struct sockaddr *)&address, len) && !listen(fds[0], 1));
+	EXPECT(!getsockname(fds[0], (struct sockaddr *)&address, &len));
+	EXPECT(!confine_tool(&needs));
+	EXPECT(!connect(fds[1], (struct sockaddr *)&address, len));
+	EXPECT(!pthread_create(&thread, NULL, serve, fds));
+	EXPECT(!pthread_join(thread, &result) && !result);
+	EXPECT(read(fds[1], &word, 1) == 1);
+	/* The others are as they were. */
+	EXPECT(socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
+	return 0;
+}
+
+static void test_server(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(server), 0);
+}
+
 static void test_tool(void **state)
 {
 	(void)state;
@@ -142,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tool),
 		cmocka_unit_test(test_reader),
+		cmocka_unit_test(test_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ struct served {
 	struct metrics_server *metrics;
 };
 
-/* 0 or what http_server_start() says; then there is none. */
+/* 0 or what http_server_listen() says; then there is none. */
 static int serve(const struct sockaddr_storage *address, const char *name, struct served *out)
 {
 	int err;
@@ -89,7 +89,9 @@ static int serve(const struct sockaddr_storage *address, const char *name, struc
 	assert_non_null(out->http);
 	out->metrics = metrics_server_new(out->http);
 	assert_non_null(out->metrics);
-	err = http_server_start(out->http, address);
+	err = http_server_listen(out->http, address);
+	if (!err)
+		err = http_server_start(out->http);
 	if (!err)
 		return 0;
 	http_server_free(out->http);
