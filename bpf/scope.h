@@ -92,6 +92,22 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } scope_tags_known __weak SEC(".maps");
 
+/* The tags beyond these; and what a row of that begins with: it is too large for the programs' stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct scope_others_key);
+	__type(value, struct scope_others);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} scope_others __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct scope_others);
+	__uint(max_entries, 1);
+} scope_no_others __weak SEC(".maps");
+
 /* The node that a slot's stack is in; 0: none. User space has it mapped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -154,6 +170,8 @@ static __always_inline void scope_add(struct scope_sums *to, const struct scope_
 	__sync_fetch_and_add(&to->alloc_count, from->alloc_count);
 	__sync_fetch_and_add(&to->free_bytes, from->free_bytes);
 	__sync_fetch_and_add(&to->free_count, from->free_count);
+	if (config.sample_bytes)
+		__sync_fetch_and_add(&to->variance, from->variance);
 }
 
 static __always_inline void scope_add_bucket(uint64_t *buckets, uint64_t value)
@@ -223,6 +241,7 @@ __noinline int scope_close(uint32_t row, uint32_t end)
 	all.alloc_count += frame->nested.alloc_count;
 	all.free_bytes += frame->nested.free_bytes;
 	all.free_count += frame->nested.free_count;
+	all.variance += frame->nested.variance;
 	outer = scope_frame_at(stack, depth - 2);
 	if (outer)
 		scope_add(&outer->nested, &all);

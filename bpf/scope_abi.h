@@ -48,6 +48,7 @@ static inline uint32_t scope_mark_row(uint64_t mark)
 struct scope_sums {
 	uint64_t alloc_bytes, alloc_count;
 	uint64_t free_bytes, free_count;
+	int64_t variance; /* of the bytes that were not freed, as stack_counters.variance */
 };
 
 /* A call that is open. */
@@ -61,7 +62,7 @@ struct scope_frame {
 	uint32_t node;
 	uint32_t flags; /* SCOPE_* */
 };
-_Static_assert(sizeof(struct scope_frame) == 104, "ABI");
+_Static_assert(sizeof(struct scope_frame) == 120, "ABI");
 #define SCOPE_INNER 1u /* another call of the same function and tag is open around it */
 #define SCOPE_TAIL  2u /* has jumped to another function, by whose return it ends */
 
@@ -73,7 +74,7 @@ struct scope_stack {
 	uint32_t target_id;
 	struct scope_frame frames[SCOPE_DEPTH];
 };
-_Static_assert(sizeof(struct scope_stack) == 32 + 104 * SCOPE_DEPTH, "ABI");
+_Static_assert(sizeof(struct scope_stack) == 32 + 120 * SCOPE_DEPTH, "ABI");
 
 /* How a tag is got from the arguments. */
 enum scope_tag_kind {
@@ -142,6 +143,20 @@ struct scope_node {
 	} kept[SCOPE_VALUES];
 	uint64_t kept_others[SCOPE_BUCKETS]; /* those that are none of these: from 2^n on */
 	uint64_t times[SCOPE_BUCKETS];	     /* calls that took 2^n ns and more */
+};
+
+/*
+ * How many different tags of a function there are beyond those that are told apart, for each target:
+ * a HyperLogLog. [i]: of the tags whose hash begins with i the most zeros, plus one, that follow.
+ */
+#define SCOPE_SKETCH_BITS 9
+#define SCOPE_SKETCH	  (1u << SCOPE_SKETCH_BITS)
+struct scope_others_key {
+	uint32_t target_id;
+	uint32_t function;
+};
+struct scope_others {
+	uint8_t most[SCOPE_SKETCH]; /* 0: there is none */
 };
 
 /* What user space sets before loading. */

@@ -111,6 +111,8 @@ static __always_inline void scope_count_alloc(const struct live_value *block)
 	scope_weigh(&bytes, &count);
 	__sync_fetch_and_add(&sums->alloc_bytes, bytes);
 	__sync_fetch_and_add(&sums->alloc_count, count);
+	if (config.sample_bytes)
+		__sync_fetch_and_add(&sums->variance, sample_variance(block->size, count));
 }
 
 static __always_inline void scope_add_free(const struct live_value *block, int sign)
@@ -124,6 +126,8 @@ static __always_inline void scope_add_free(const struct live_value *block, int s
 	scope_weigh(&bytes, &count);
 	__sync_fetch_and_add(&sums->free_bytes, sign * bytes);
 	__sync_fetch_and_add(&sums->free_count, sign * count);
+	if (config.sample_bytes)
+		__sync_fetch_and_add(&sums->variance, -sign * sample_variance(block->size, count));
 }
 
 static __always_inline void scope_count_free(const struct live_value *block)

@@ -69,6 +69,41 @@ static __always_inline bool scope_tag_is_known(const struct scope_node_key *key)
 	return !bpf_map_update_elem(&scope_tags_known, &name, &one, BPF_ANY);
 }
 
+static __always_inline struct scope_others *scope_others_of(const struct scope_node_key *key)
+{
+	struct scope_others_key of = {.target_id = key->target_id, .function = key->function};
+	struct scope_others *there = bpf_map_lookup_elem(&scope_others, &of), *none;
+	uint32_t zero = 0;
+
+	if (there)
+		return there;
+	none = bpf_map_lookup_elem(&scope_no_others, &zero);
+	if (none)
+		bpf_map_update_elem(&scope_others, &of, none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&scope_others, &of);
+}
+
+/* A tag that is not told apart. Of two at this very moment one may be missed, as an estimate can bear. */
+static __always_inline void scope_note_other(const struct scope_node_key *key)
+{
+	struct scope_others *others = scope_others_of(key);
+	const uint64_t *words = (const uint64_t *)&key->tag;
+	uint64_t hash = 0, at;
+	uint32_t i, rank;
+
+	if (!others)
+		return;
+	for (i = 0; i < SCOPE_TAG_BYTES / 8; i++)
+		hash = unwind_mix(hash, words[i]);
+	at = hash >> (64 - SCOPE_SKETCH_BITS);
+	barrier_var(at);
+	if (at >= SCOPE_SKETCH)
+		return;
+	rank = 64 - SCOPE_SKETCH_BITS - scope_log2(hash & (~0ull >> SCOPE_SKETCH_BITS));
+	if (others->most[at] < rank)
+		others->most[at] = (uint8_t)rank;
+}
+
 /* ---- nodes -------------------------------------------------------------------------------- */
 
 static __always_inline uint32_t scope_take_node(void)
@@ -112,6 +147,7 @@ static __always_inline uint32_t scope_get_node(struct scope_node_key *key)
 	if (key->tag.type != SCOPE_IS_UNTAGGED && !scope_tag_is_known(key)) {
 		struct scope_tag other = {.type = SCOPE_IS_OTHER};
 
+		scope_note_other(key);
 		key->tag = other;
 		found = bpf_map_lookup_elem(&scope_node_of_key, key);
 		if (found)

@@ -268,3 +268,50 @@ peak_sampled() {
 @test "under sampling the peak's stacks are estimates with a standard error" {
 	each_mode peak_sampled
 }
+
+# usable_as_told PROGRAM [GIVEN]: of every block the tool knows what malloc_usable_size() says of it. GIVEN asked_bytes: musl's gives nothing away
+# beyond that, whatever it has set aside.
+usable_as_told() {
+	start_target "$TARGETS/$1"
+	attach --usable
+	tell 'sizes 70 6'
+	tell 'all 20'
+	tell 'rise 500'
+	tell 'large 9'
+	tell 'fall 100'
+	snap
+	jq -e --argjson truth "$TRUTH" --arg given "${2:-bytes}" '
+		([$truth.usable | to_entries[] | select(.value.count > 0)] | map({key, value: (.value)}) | from_entries) as $true
+		| ([.stacks[] | select(.usable) | {key: (first(.frames[].function | select(in($true)))), value: .usable}] | from_entries) as $seen
+		| ($seen | map_values({bytes: .[$given], count})) == $true and ([$seen[].bytes] | add) == .usable.bytes and .usable.bytes > .live.bytes
+		and .usable.asked_bytes == .live.bytes and .verdict' <<<"$SNAP" >/dev/null ||
+		fail "$1 ${T_ENV[*]}: $(jq -c '.usable, [.stacks[] | {f: .frames[1].function, live, usable}]' <<<"$SNAP") $(jq -c .usable <<<"$TRUTH")"
+	stop_tool
+	end_target
+}
+
+@test "what five allocators have set aside for blocks is what malloc_usable_size() says" {
+	local library skipped=()
+
+	usable_as_told figures
+	for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+		[[ -e $LIBDIR/$library ]] || { skipped+=("$library"); continue; }
+		fresh
+		T_ENV=("LD_PRELOAD=$LIBDIR/$library")
+		usable_as_told figures.nofp
+	done
+	fresh
+	if [[ -x $TARGETS/figures.musl ]]; then
+		usable_as_told figures.musl asked_bytes
+	else
+		skipped+=(musl)
+	fi
+	run_tool record -o "$D/figures.mlb" --usable -- "$TARGETS/figures" 'sizes 2 30'
+	[[ $STATUS -eq 0 ]] || fail "$ERR"
+	run_tool report "$D/figures.mlb"
+	# 29 of 24 and of 40 bytes, which are what glibc has.
+	[[ $OUT == *$'\nusable '*'    usable: 1.8 KiB are set aside for 58 blocks that asked for 1.8 KiB: 0.0 % more'* ]] || fail "$OUT"
+	run_tool report "$D/figures.mlb" -f json
+	"$ROOT/tests/tools/schema.py" snapshot "$D/run.out" || fail 'not as the schema has it'
+	[[ ${#skipped[@]} -eq 0 ]] || skip "without ${skipped[*]}"
+}

@@ -3,8 +3,9 @@
  * Blocks of known lifetimes, and temporary ones. Beside the sums each answer has, by site, "temporary":
  * what was freed before its thread allocated another block; and "lived": [i] how many freed blocks had
  * lived 2^i microseconds certainly ("least") and perhaps ("most"), by clocks that are read outside and
- * inside of the two calls. "peak": the most live bytes, with what each site had then and at most.
+ * inside of the two calls. "peak": the most live bytes, with what each site had then and at most. "usable": what malloc_usable_size() says of live blocks.
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -18,7 +19,7 @@ struct lived {
 	const char *name;
 	uint64_t least[CLASSES], most[CLASSES];
 	uint64_t temporary_bytes, temporary_count;
-	uint64_t live, highest, at_peak;
+	uint64_t live, highest, at_peak, usable, blocks;
 };
 
 struct block {
@@ -73,12 +74,22 @@ static void count_live(const char *name, uint64_t more, uint64_t less)
 		books[i].at_peak = books[i].live;
 }
 
+static void count_usable(const char *name, void *address, int sign)
+{
+	struct lived *book = book_of(name);
+
+	book->usable += (uint64_t)sign * malloc_usable_size(address);
+	book->blocks += (uint64_t)sign;
+}
+
 /* Frees a block of the site. The tool's clock has steps of a microsecond, and is 0.1 % off. */
 static void release(const char *name, const struct block *b, int temporary)
 {
 	struct lived *book = book_of(name);
-	uint64_t before = now_ns(), after;
+	uint64_t before, after;
 
+	count_usable(name, b->address, -1);
+	before = now_ns();
 	free(b->address);
 	after = now_ns();
 	truth_uncount(truth_site(name), b->size);
@@ -99,6 +110,7 @@ static void release(const char *name, const struct block *b, int temporary)
 		__asm__ volatile("" : "+r"((b)->address) : : "memory"); \
 		truth_count(THIS_SITE(), (b)->address, (b)->size);      \
 		count_live(__func__, (b)->size, 0);                     \
+		count_usable(__func__, (b)->address, 1);                \
 	} while (0)
 
 SITE static void passing(struct block *b)
@@ -136,6 +148,7 @@ SITE static void grown(struct block *b, struct block *old)
 
 	b->size = 5000;
 	count_live("first_half", 0, old->size);
+	count_usable("first_half", old->address, -1);
 	ALLOCATE(b, realloc(old->address, b->size));
 	truth_uncount(truth_site("first_half"), old->size);
 	count_lived(book->least, (double)(b->before_ns - old->after_ns) / 1000 * 0.997 - 3);
@@ -263,6 +276,22 @@ static void allocate_sizes(unsigned int k, unsigned int n)
 	}
 }
 
+SITE static void large(struct block *b, unsigned int i)
+{
+	b->size = 100000 + 20001 * (size_t)i;
+	ALLOCATE(b, malloc(b->size));
+	NOT_A_TAIL_CALL();
+}
+
+/* "large N": N blocks, of which the larger ones have mappings of their own. */
+static void allocate_large(unsigned int n)
+{
+	struct block b;
+
+	for (unsigned int i = 0; i < n; i++)
+		large(&b, i);
+}
+
 /* "leak N K": N blocks that are freed at once, and K that stay, all by one stack. */
 static void leak(unsigned int n, unsigned int k)
 {
@@ -296,7 +325,12 @@ static const char *answer(void)
 		truth_add(&extra, "%s\"%s\":{\"most\":%llu,\"at\":%llu}", i ? "," : "",
 			  books[i].name, (unsigned long long)books[i].highest,
 			  (unsigned long long)books[i].at_peak);
-	truth_add(&extra, "}},\"lived\":{");
+	truth_add(&extra, "}},\"usable\":{");
+	for (unsigned int i = 0; i < book_count; i++)
+		truth_add(&extra, "%s\"%s\":{\"bytes\":%llu,\"count\":%llu}", i ? "," : "",
+			  books[i].name, (unsigned long long)books[i].usable,
+			  (unsigned long long)books[i].blocks);
+	truth_add(&extra, "},\"lived\":{");
 	for (unsigned int i = 0; i < book_count; i++) {
 		truth_add(&extra, "%s\"%s\":{", i ? "," : "", books[i].name);
 		add_classes("least", books[i].least);
@@ -316,6 +350,8 @@ static const char *obey(const char *command)
 		allocate_all(n);
 	else if (sscanf(command, "hold %u %u", &n, &m) == 2 && n <= BLOCKS)
 		hold(n, m);
+	else if (sscanf(command, "large %u", &n) == 1)
+		allocate_large(n);
 	else if (sscanf(command, "leak %u %u", &n, &m) == 2)
 		leak(n, m);
 	else if (sscanf(command, "sizes %u %u", &n, &m) == 2)

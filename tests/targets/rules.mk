@@ -14,7 +14,7 @@ targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
 targets_names += many children leaderless sizes clocked sharer ledger foreign figures scopes
 TARGETS += $(targets_out)/soak $(targets_out)/many.static $(targets_out)/short.static $(targets_out)/brief $(targets_out)/brief.static
-targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads
+targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads figures
 
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin signal_safe) \

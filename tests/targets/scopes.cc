@@ -351,6 +351,41 @@ static void cross(unsigned n)
 	}
 }
 
+/* ---- a call that is open for as long as is wanted ---- */
+
+static pthread_t holder;
+
+extern "C" {
+NOIPA void held_open(void)
+{
+	keep(site(100));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	keep(site(200));
+	NOT_A_TAIL_CALL();
+}
+}
+
+static void *hold_open(void *arg)
+{
+	held_open();
+	return arg;
+}
+
+static void enter(void)
+{
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pthread_create(&holder, NULL, hold_open, NULL))
+		truth_die("no thread");
+	pthread_barrier_wait(&barrier);
+}
+
+static void leave(void)
+{
+	pthread_barrier_wait(&barrier);
+	pthread_join(holder, NULL);
+}
+
 /* ---- coroutines: two calls that are open at a time, and end in another order ---- */
 
 #define STACK (64 << 10)
@@ -448,7 +483,7 @@ static void tags(unsigned n)
 static void many_tags(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		tagged((int)i, "x", NULL);
+		tagged((int)i, "0123456789012345678901234567890123456789x", NULL);
 }
 
 /* ---- */
@@ -489,6 +524,10 @@ static const char *obey(const char *command)
 			entered("ends_thread", 56, 1, 56, 1, true);
 	} else if (!strcmp(word, "cross"))
 		cross(n);
+	else if (!strcmp(word, "enter"))
+		enter();
+	else if (!strcmp(word, "leave"))
+		leave();
 	else if (!strcmp(word, "coroutines"))
 		coroutines(n);
 	else if (!strcmp(word, "tags"))

@@ -309,6 +309,14 @@ int option_apply_leak_only(const struct option_row *row, struct options *options
 	return option_apply_true(row, options, shown, value);
 }
 
+int option_apply_usable(const struct option_row *row, struct options *options, const char *shown,
+			const char *value)
+{
+	/* The allocators' books are read in the copy of the process's memory that a verdict takes. */
+	options->values.verdict.wanted = true;
+	return option_apply_true(row, options, shown, value);
+}
+
 int option_apply_inspect(const struct option_row *row, struct options *options, const char *shown,
 			 const char *value)
 {

@@ -127,7 +127,9 @@ static int check_trace(const struct option_values *values)
 	if (values->show.merge && values->verdict.wanted) {
 		log_error("--merge: excludes %s, which is about one process's memory; give "
 			  "only one of them",
-			  values->verdict.inspect ? "--inspect" : "--verdict");
+			  values->verdict.inspect	 ? "--inspect"
+			  : values->trace.figures.usable ? "--usable"
+							 : "--verdict");
 		return -EINVAL;
 	}
 	if (values->verdict.inspect && check_inspecting(values))

@@ -259,6 +259,8 @@ const struct option_row option_rows[] = {
 				  "report --at peak)")}},
 	{"sizes", 0, NULL, TRACED, FLAG(trace.figures.sizes),
 	 .texts = {ON(PAGE_FIGURES, "the sizes of each stack's live blocks: each, or by powers of two if more than 8")}},
+	{"usable", 0, NULL, LIVE, VALUE(option_apply_usable, bool, trace.figures.usable),
+	 .texts = {ON(PAGE_FIGURES, "how much the allocator has set aside for each stack's blocks, beyond what they asked for (with a verdict)")}},
 	{"check-frees", 0, "[=N]", LIVE, COUNT(trace.check_frees, 1, 1u << 24), .bare = "65536",
 	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216",
 	 .texts = {ON(PAGE_LEAKS, "report double, wild and mismatched frees as well (remembers N freed blocks: {default})")}},

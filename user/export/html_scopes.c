@@ -88,6 +88,7 @@ static void html_put_scope(struct json *to, const struct html_target *t, const s
 		json_number(to, NULL, scope->kept_calls[i].calls);
 	}
 	json_end(to);
+	json_number(to, NULL, scope->tags);
 	json_end(to);
 }
 
@@ -127,6 +128,24 @@ static void html_put_row_figures(struct json *to, const struct html_target *t,
 		html_put_amount(to, &f->temporary);
 		json_end(to);
 	}
+	if (f && t->figures_kept.sizes) {
+		json_bool(to, "powers", f->sizes.by_power);
+		json_array(to, "sizes");
+		for (size_t i = 0; i < (f->sizes.by_power ? SIZE_CLASSES : SIZES_DISTINCT); i++) {
+			if (!f->sizes.counts[i])
+				continue;
+			json_number(to, NULL,
+				    f->sizes.by_power ? size_class_bytes(i) : f->sizes.values[i]);
+			json_number(to, NULL, f->sizes.counts[i]);
+		}
+		json_end(to);
+	}
+	if (f && t->figures_kept.usable) {
+		json_array(to, "usable");
+		html_put_amount(to, &f->usable);
+		json_number(to, NULL, f->usable_asked);
+		json_end(to);
+	}
 	if (f && t->figures_kept.peak) {
 		json_array(to, "peak");
 		html_put_amount(to, &f->at_peak);
@@ -147,7 +166,7 @@ void html_put_figures(struct json *to, const struct html_target *t)
 		json_number(to, NULL, t->peak.captured_bytes);
 		json_end(to);
 	}
-	if (!t->scopes.count && !figures_traced(&t->figures_kept))
+	if (!t->scopes.count && !figures_any(&t->figures_kept))
 		return;
 	json_line(to);
 	json_array(to, "figures");

@@ -33,11 +33,22 @@ static void json_put_kept_calls(struct json *to, const struct scope *scope)
 	json_end(to);
 }
 
+static void json_put_estimate(struct json *to, const struct snapshot *s, const char *key,
+			      const struct amount *amount, double error)
+{
+	json_object(to, key);
+	json_put_amount_members(to, amount);
+	json_put_error(to, s->sample_bytes, error);
+	json_end(to);
+}
+
 static void json_put_scope(struct json *to, const struct snapshot *s, const struct scope *scope)
 {
 	json_object(to, NULL);
 	json_text(to, "function", scope->function);
 	json_text(to, "tag", scope->tag);
+	if (scope->tags)
+		json_number(to, "distinct_tags", scope->tags);
 	json_number(to, "calls", scope->calls);
 	json_number(to, "open", scope->open);
 	json_number(to, "left_without_return", scope->left);
@@ -49,8 +60,8 @@ static void json_put_scope(struct json *to, const struct snapshot *s, const stru
 	json_put_times(to, scope);
 	json_put_amount(to, "alloc", &scope->alloc);
 	json_put_amount(to, "free", &scope->freed);
-	json_put_amount(to, "kept", &scope->kept);
-	json_put_amount(to, "live", &scope->live);
+	json_put_estimate(to, s, "kept", &scope->kept, scope->kept_error);
+	json_put_estimate(to, s, "live", &scope->live, scope->live_error);
 	json_object(to, "exclusive");
 	json_put_amount(to, "alloc", &scope->own_alloc);
 	json_put_amount(to, "kept", &scope->own_kept);

@@ -44,6 +44,9 @@ static void text_put_scope_calls(FILE *out, const struct scope *scope)
 
 	fprintf(out, "%s %s", format_grouped(number, scope->calls),
 		text_plural(scope->calls, "call", "calls"));
+	if (scope->tags)
+		fprintf(out, " of about %s different %s", format_grouped(number, scope->tags),
+			text_plural(scope->tags, "tag", "tags"));
 	if (scope->open)
 		fprintf(out, ", %s open now", format_grouped(number, scope->open));
 	if (scope->left)
@@ -97,6 +100,14 @@ static void text_put_kept_calls(FILE *out, const struct scope *scope)
 		fputc('\n', out);
 }
 
+static void text_put_error(FILE *out, double error)
+{
+	char bytes[FORMAT_BYTES_MAX];
+
+	if (error >= 1)
+		fprintf(out, ", standard error %s", format_bytes(bytes, saturate_u64(error + 0.5)));
+}
+
 static void text_put_scope(FILE *out, const struct export_options *options,
 			   const struct scope *scope)
 {
@@ -108,8 +119,11 @@ static void text_put_scope(FILE *out, const struct export_options *options,
 	text_put_scope_calls(out, scope);
 	fputs("\n       kept ", out);
 	text_put_amount(out, &scope->kept);
-	fputs(" at return; live now ", out);
+	fputs(" at return", out);
+	text_put_error(out, scope->kept_error);
+	fputs("; live now ", out);
 	text_put_amount(out, &scope->live);
+	text_put_error(out, scope->live_error);
 	if (scope->own_live.bytes != scope->live.bytes) {
 		fputs(", ", out);
 		text_put_amount(out, &scope->own_live);

@@ -44,6 +44,11 @@ struct heap_weight {
 	double weight;
 };
 
+/* Of a stack's blocks those that a walker has come by: what can be used of them, what was asked for. */
+struct heap_usable {
+	double bytes, count, asked;
+};
+
 struct heap_image {
 	struct memory_image *memory; /* finished; belongs to the heap image */
 	/* by address; see heap_image_finish(). NULL: there are none but those in `old` */
@@ -97,6 +102,9 @@ struct heap_image {
 	bool all_known;
 	/* what the walkers come by is counted there, too; NULL: it is not wanted. Not owned */
 	struct inventory *inventory;
+	/* likewise of each stack's blocks how much of them can be used; by stack. Not owned */
+	struct heap_usable *usable;
+	size_t usable_stacks;
 };
 
 /* Takes the memory over, unless it returns NULL: out of memory. */

@@ -118,6 +118,22 @@ static size_t walker_see(struct heap_image *image, uint64_t start, uint64_t end)
 	return block - first;
 }
 
+/* Of the one known block in it, which has it alone. */
+static void walker_note_usable(struct heap_image *image, uint64_t start, uint64_t end)
+{
+	const struct heap_block block = heap_block_at(image, walker_next_block(image, start));
+	struct heap_usable *usable;
+	double weight;
+
+	if (block.stack >= image->usable_stacks || block.size > end - block.address)
+		return;
+	usable = &image->usable[block.stack];
+	weight = heap_image_weight_of(image, &block);
+	usable->bytes += weight * (double)(end - block.address);
+	usable->asked += weight * (double)block.size;
+	usable->count += weight;
+}
+
 /* What was asked for of a piece with one known block in it. */
 static uint64_t walker_asked(struct heap_image *image, uint64_t start, uint64_t end)
 {
@@ -149,6 +165,8 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 
 	if (claimed && claimed->start < end)
 		return walker_report_around(image, allocator, start, end);
+	if (image->usable && known == 1 && part == INVENTORY_IN_USE)
+		walker_note_usable(image, start, end);
 	if (allocator && known == 1 && part == INVENTORY_IN_USE && asked == UINT64_MAX)
 		asked = walker_asked(image, start, end);
 	if (allocator)

@@ -2,6 +2,7 @@
 #include "user/model/scope_sums.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,10 @@ int scope_add_figures(struct scope *to, const struct scope *from)
 		to->time_max_ns = from->time_max_ns;
 	for (size_t i = 0; i < SCOPE_TIMES; i++)
 		to->times[i] += from->times[i];
+	/* How many of them are the same is not known. */
+	to->tags = to->tags && from->tags ? 0 : to->tags + from->tags;
+	to->kept_error = hypot(to->kept_error, from->kept_error);
+	to->live_error = hypot(to->live_error, from->live_error);
 	amount_add(&to->alloc, &from->alloc);
 	amount_add(&to->freed, &from->freed);
 	amount_add(&to->kept, &from->kept);

@@ -30,6 +30,9 @@ struct scope {
 	uint64_t timed; /* calls that were seen to return; how long they took: */
 	uint64_t time_ns, time_max_ns;
 	uint64_t times[SCOPE_TIMES]; /* calls of 2^n ns and more */
+	/* Of the row of those that are not told apart: about how many different ones; 0: unknown */
+	uint64_t tags;
+	double kept_error, live_error; /* standard errors of their bytes under sampling, else 0 */
 	/*
 	 * All of it: what calls inside have allocated too, but of a function that calls itself only
 	 * once. freed: in the same call, once that has ended; kept: not freed when it ended, in sum;

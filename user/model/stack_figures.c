@@ -15,10 +15,9 @@
 
 /* In the order of the bits. */
 static const size_t figures_members[] = {
-	offsetof(struct figures_kept, lifetimes),
-	offsetof(struct figures_kept, temporary),
-	offsetof(struct figures_kept, peak),
-	offsetof(struct figures_kept, sizes),
+	offsetof(struct figures_kept, lifetimes), offsetof(struct figures_kept, temporary),
+	offsetof(struct figures_kept, peak),	  offsetof(struct figures_kept, sizes),
+	offsetof(struct figures_kept, usable),
 };
 
 uint64_t figures_bits(const struct figures_kept *kept)
@@ -130,6 +129,8 @@ void figures_add(struct stack_figures *to, const struct stack_figures *from)
 	amount_add(&to->temporary, &from->temporary);
 	to->temporary_error = hypot(to->temporary_error, from->temporary_error);
 	sizes_sum(&to->sizes, &from->sizes);
+	amount_add(&to->usable, &from->usable);
+	to->usable_asked += from->usable_asked;
 }
 
 uint64_t lifetime_class_ns(size_t class)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is known of a stack beside its sums, where it was asked for: how long its blocks live, and how
- * many of them were temporary.
+ * What is known of a stack beside its sums, where it was asked for: how long its blocks live, how many
+ * of them were temporary, how large they are, and how much their allocator gave for them.
  */
 #ifndef MEMLEAKBPF_MODEL_STACK_FIGURES_H
 #define MEMLEAKBPF_MODEL_STACK_FIGURES_H
@@ -14,7 +14,7 @@
 
 /* What is kept; of a snapshot also what there is of it. */
 struct figures_kept {
-	bool lifetimes, temporary, peak, sizes;
+	bool lifetimes, temporary, peak, sizes, usable;
 };
 
 /* Its members as bits, which recordings have, and back: those that are not known are passed over. */
@@ -52,8 +52,14 @@ struct stack_figures {
 	struct amount temporary; /* freed with no other allocation of the thread in between */
 	struct amount at_peak;	 /* of live when its process had most: snapshot.peak */
 	uint64_t peak_bytes;	 /* the most live bytes that it has had itself */
-	double at_peak_error;	 /* standard error of at_peak.bytes under sampling, else 0 */
-	double temporary_error;	 /* standard error of temporary.bytes under sampling, else 0 */
+	/*
+	 * Live blocks that their allocator's books have: how many bytes of them can be used, and how
+	 * many of these were asked for.
+	 */
+	struct amount usable;
+	uint64_t usable_asked;
+	double at_peak_error;	/* standard error of at_peak.bytes under sampling, else 0 */
+	double temporary_error; /* standard error of temporary.bytes under sampling, else 0 */
 };
 
 /* The most live bytes that a process has had. */

@@ -27,6 +27,9 @@ enum figures_field {
 	FIGURES_SIZE_VALUES = 14,   /* packed */
 	FIGURES_SIZE_COUNTS = 15,   /* packed */
 	FIGURES_AT_PEAK_ERROR = 16, /* the bits of a double */
+	FIGURES_USABLE_BYTES = 17,
+	FIGURES_USABLE_COUNT = 18,
+	FIGURES_USABLE_ASKED = 19,
 };
 
 static const struct wire_number figures_numbers[] = {
@@ -40,6 +43,9 @@ static const struct wire_number figures_numbers[] = {
 	WIRE_NUMBER_IF_ANY(FIGURES_AT_PEAK_COUNT, struct stack_figures, at_peak.count),
 	WIRE_NUMBER_IF_ANY(FIGURES_AT_PEAK_ERROR, struct stack_figures, at_peak_error),
 	WIRE_NUMBER_IF_ANY(FIGURES_PEAK_BYTES, struct stack_figures, peak_bytes),
+	WIRE_NUMBER_IF_ANY(FIGURES_USABLE_BYTES, struct stack_figures, usable.bytes),
+	WIRE_NUMBER_IF_ANY(FIGURES_USABLE_COUNT, struct stack_figures, usable.count),
+	WIRE_NUMBER_IF_ANY(FIGURES_USABLE_ASKED, struct stack_figures, usable_asked),
 	WIRE_NUMBER_IF_ANY(FIGURES_SIZES_BY_POWER, struct stack_figures, sizes.by_power),
 	{0},
 };

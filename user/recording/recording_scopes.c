@@ -40,6 +40,9 @@ enum scope_field {
 	SCOPE_OWN_LIVE_BYTES = 24,
 	SCOPE_OWN_LIVE_COUNT = 25,
 	SCOPE_KEPT_CALLS = 26, /* packed: bytes, how many more at most, calls */
+	SCOPE_TAGS_SEEN = 27,
+	SCOPE_KEPT_ERROR = 28, /* the bits of a double */
+	SCOPE_LIVE_ERROR = 29, /* likewise */
 };
 
 static const struct wire_number scope_numbers[] = {
@@ -63,6 +66,9 @@ static const struct wire_number scope_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SCOPE_OWN_KEPT_COUNT, struct scope, own_kept.count),
 	WIRE_NUMBER_IF_ANY(SCOPE_OWN_LIVE_BYTES, struct scope, own_live.bytes),
 	WIRE_NUMBER_IF_ANY(SCOPE_OWN_LIVE_COUNT, struct scope, own_live.count),
+	WIRE_NUMBER_IF_ANY(SCOPE_TAGS_SEEN, struct scope, tags),
+	WIRE_NUMBER_IF_ANY(SCOPE_KEPT_ERROR, struct scope, kept_error),
+	WIRE_NUMBER_IF_ANY(SCOPE_LIVE_ERROR, struct scope, live_error),
 	{0},
 };
 
@@ -199,7 +205,8 @@ static int scope_take_fields(struct recording_in *in, struct wire_reader message
 		else
 			wire_take_number(scope_numbers, &f, scope);
 	}
-	if (!err && (got < 0 || !*function))
+	if (!err &&
+	    (got < 0 || !*function || !(scope->kept_error >= 0) || !(scope->live_error >= 0)))
 		err = recording_refuse(in, "a scope cannot be read");
 	return err;
 }

@@ -10,6 +10,7 @@
 #include "user/inspect/inspect.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/util.h"
 #include "user/session/holder.h"
 
 struct judge {
@@ -154,15 +155,50 @@ static int judge_inspect(struct judge *j, struct inspection **out)
 	return inspect(&j->source, &options, out);
 }
 
+/* ---- how much of blocks can be used ------------------------------------------------------- */
+
+/*
+ * What the walkers have found, into the snapshot. Books that have more of a stack's blocks than there are lie,
+ * and are left out.
+ */
+static int judge_fill_usable(struct snapshot *s, const struct heap_usable *usable)
+{
+	int err = s->figures ? 0 : snapshot_add_figures(s);
+
+	for (size_t i = 0; !err && i < s->stack_count; i++) {
+		struct stack_figures *f = s->stacks[i].figures;
+		uint64_t count = saturate_u64(usable[i].count + 0.5);
+
+		if (count > s->stacks[i].live.count)
+			continue;
+		f->usable = (struct amount){saturate_u64(usable[i].bytes + 0.5), count};
+		f->usable_asked = saturate_u64(usable[i].asked + 0.5);
+	}
+	s->figures_kept.usable = !err;
+	return err;
+}
+
 /* ---- all of it ---------------------------------------------------------------------------- */
 
 static void judge_image(struct judge *j, struct inspection **inspection)
 {
+	size_t stacks = j->snapshot->stack_count;
 	struct verdict *v = &j->snapshot->verdict;
-	int err;
+	bool usable = j->config->trace.figures.usable;
+	int err = 0;
 
-	j->new_array = calloc(j->snapshot->stack_count + 1, 1);
-	err = !j->new_array ? -ENOMEM : inspection ? judge_inspect(j, inspection) : judge_reach(j);
+	j->new_array = calloc(stacks + 1, 1);
+	if (usable) {
+		j->image->usable = calloc(stacks + 1, sizeof(*j->image->usable));
+		j->image->usable_stacks = stacks;
+	}
+	if (!j->new_array || (usable && !j->image->usable))
+		err = -ENOMEM;
+	if (!err)
+		err = inspection ? judge_inspect(j, inspection) : judge_reach(j);
+	if (!err && usable)
+		err = judge_fill_usable(j->snapshot, j->image->usable);
+	free(j->image->usable);
 	free(j->new_array);
 	if (!err)
 		return;

@@ -315,8 +315,8 @@ static int session_start_trace(struct session *s)
 			 "while they are read");
 	if (o->trace.check_frees && !t.check_frees)
 		log_warn("--check-frees: this kernel cannot (6.0 can); frees are not checked");
-	if (figures_any(&o->trace.figures) && !figures_any(&t.figures))
-		log_warn("--lifetimes, --temporary: this kernel cannot (5.15 can)");
+	if (figures_traced(&o->trace.figures) && !figures_any(&t.figures))
+		log_warn("--lifetimes, --temporary, --peak: this kernel cannot (5.15 can)");
 	s->short_stacks = t.old && !o->trace.frame_pointers;
 	log_debug("attaching by %s probes", attach_mode_name(t.attach));
 	return trace_new(&t, &callbacks, &s->trace);

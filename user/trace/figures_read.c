@@ -170,6 +170,8 @@ static struct figures_kept figures_known(const struct trace *trace, const struct
 {
 	struct figures_kept kept = trace->options.figures;
 
+	/* A snapshot with a copy of the target's memory has it: user/session/judge.c. */
+	kept.usable = false;
 	if (target->tells || (target->has_gate && trace->options.sample_bytes))
 		kept.temporary = false;
 	return kept;

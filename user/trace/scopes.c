@@ -77,6 +77,7 @@ int scopes_configure(struct trace *trace)
 		{skel->maps.scope_node_of_key, SCOPE_NODES},
 		{skel->maps.scope_tag_counts, SCOPE_FUNCTIONS},
 		{skel->maps.scope_tags_known, SCOPE_NODES},
+		{skel->maps.scope_others, SCOPE_FUNCTIONS},
 		{skel->maps.slot_scopes, trace->options.max_stacks + ABI_TARGET_SLOTS},
 	};
 	int err = 0;

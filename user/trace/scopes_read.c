@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 
 #include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/trace/sampling.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
 #include "user/trace/slots.h"
@@ -122,9 +124,42 @@ static int scopes_fill(const struct trace *trace, struct scope *to, const struct
 	from.own_kept = scopes_amount(
 		trace, scopes_load(&node->own.alloc_bytes) - scopes_load(&node->own.free_bytes),
 		scopes_load(&node->own.alloc_count) - scopes_load(&node->own.free_count));
+	from.kept_error =
+		sampling_error((int64_t)scopes_load((const uint64_t *)&node->sums.variance),
+			       trace->options.sample_bytes);
 	err = scopes_fill_kept(&from, node) ?: scope_add_figures(to, &from);
 	free(from.kept_calls);
 	return err;
+}
+
+/*
+ * How many different tags the sketch has seen. Flajolet and others, "HyperLogLog: the analysis of a
+ * near-optimal cardinality estimation algorithm" (2007), with its correction for few: good to 5 %.
+ */
+static uint64_t scopes_estimate(const struct scope_others *others)
+{
+	const double rows = SCOPE_SKETCH;
+	double sum = 0, all;
+	unsigned empty = 0;
+
+	for (unsigned i = 0; i < SCOPE_SKETCH; i++) {
+		sum += ldexp(1, -others->most[i]);
+		empty += !others->most[i];
+	}
+	all = 0.7213 / (1 + 1.079 / rows) * rows * rows / sum;
+	if (all <= 2.5 * rows && empty)
+		all = rows * log(rows / empty);
+	return (uint64_t)(all + 0.5);
+}
+
+static uint64_t scopes_count_others(const struct trace *trace, const struct scope_node_key *node)
+{
+	const struct scope_others_key key = {node->target_id, node->function};
+	struct scope_others others;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(trace->skel->maps.scope_others), &key, &others))
+		return 0;
+	return scopes_estimate(&others);
 }
 
 /* FNV-1a */
@@ -179,6 +214,8 @@ int scopes_read(struct trace *trace, const struct target *target, struct snapsho
 					scopes_tag_text(text, &node->key.tag));
 		if (!scope || scopes_fill(trace, scope, node))
 			return -ENOMEM;
+		if (node->key.tag.type == SCOPE_IS_OTHER)
+			scope->tags = scopes_count_others(trace, &node->key);
 		s->row_of[i] = (uint32_t)(scope - snapshot->scopes.items) + 1;
 		s->name_of[i] = scopes_hash_name(scope);
 	}
@@ -216,6 +253,7 @@ void scopes_add_stack(struct trace *trace, struct snapshot *snapshot, struct sta
 		if (scope && !scopes_was_counted(s, node, at)) {
 			amount_add(&scope->alloc, &stack->alloc);
 			amount_add(&scope->live, &stack->live);
+			scope->live_error = hypot(scope->live_error, stack->error_bytes);
 		}
 		at = s->nodes[at].key.parent;
 	}
@@ -244,6 +282,11 @@ void scopes_release_swept(struct trace *trace)
 		if (!slots_target_swept(trace, key.target_id))
 			continue;
 		bpf_map_delete_elem(nodes_fd, &key);
+		if (key.tag.type == SCOPE_IS_OTHER) {
+			const struct scope_others_key others = {key.target_id, key.function};
+
+			bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.scope_others), &others);
+		}
 		__atomic_store_n(&node->key.target_id, 0, __ATOMIC_RELEASE);
 		memset(node, 0, sizeof(*node));
 		bpf_map_update_elem(free_fd, NULL, &i, BPF_ANY);

@@ -84,6 +84,8 @@ static void print_everything(struct json_object *set)
 					.outlived_ns = 1,
 					.outlived = {1, 1},
 					.temporary = {1, 1},
+					.usable = {2, 1},
+					.usable_asked = 1,
 					.sizes = {.counts = {1}}};
 	struct stack stack = sample_stacks[0];
 	const struct bad_free_call call = {
@@ -101,6 +103,7 @@ static void print_everything(struct json_object *set)
 	struct scope_kept kept = {.bytes = 1, .bytes_max = 2, .calls = 1};
 	struct scope scope = {.function = (char *)"handle",
 			      .tag = (char *)"GET",
+			      .tags = 1,
 			      .kept_calls = &kept,
 			      .kept_count = 1};
 	struct snapshot s = sample_snapshot();

@@ -15,7 +15,7 @@ static void bits(void **state)
 	struct figures_kept all = figures_of_bits(UINT64_MAX);
 
 	(void)state;
-	assert_true(all.lifetimes && all.temporary && all.peak && all.sizes);
+	assert_true(all.lifetimes && all.temporary && all.peak && all.sizes && all.usable);
 	assert_int_equal(figures_bits(&temporary), 2);
 	assert_true(figures_any(&temporary));
 	all = figures_of_bits(1ull << 60);

@@ -27,8 +27,8 @@ static void figures_make(unsigned i, struct snapshot *s, struct stack stacks[SAM
 	if (i == 3)
 		return;
 	s->figures = figures;
-	s->figures_kept =
-		(struct figures_kept){.lifetimes = true, .temporary = i != 4, .peak = true};
+	s->figures_kept = (struct figures_kept){
+		.lifetimes = true, .temporary = i != 4, .peak = true, .usable = i == 2};
 	s->peak = (struct peak){.bytes = 10 + i,
 				.time_ns = 20 + i,
 				.captured_bytes = i,
@@ -43,6 +43,8 @@ static void figures_make(unsigned i, struct snapshot *s, struct stack stacks[SAM
 		.at_peak = {5, value},
 		.at_peak_error = 0.5 * value,
 		.peak_bytes = 6 + value,
+		.usable = {7 * value, 3},
+		.usable_asked = 5 * value,
 		.sizes = {.by_power = i == 1, .values = {0, value}, .counts = {1, 2, value}},
 	};
 	figures[1].temporary = (struct amount){0, 1};

@@ -33,6 +33,9 @@ static void scope_make(struct scopes_list *list, const char *function, const cha
 		.own_alloc = {20 * value, 2 * value},
 		.own_kept = {15 * value, value},
 		.own_live = {10 * value, value},
+		.tags = 300 * value,
+		.kept_error = 1.5 * (double)value,
+		.live_error = 2.5 * (double)value,
 	};
 
 	assert_non_null(scope);

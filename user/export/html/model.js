@@ -16,9 +16,9 @@
 //             `bad_frees`, where there are any: [what it is, [[what the call did, stack, end as above], …]];
 //             `suppressed_frees`: how many suppressions hide;
 //             `scopes`, where there are any: [function, tag, has it one, calls, open, left without a return, seen to return, ns in sum, at most,
-//             bytes and blocks allocated, kept at return, live, live in no scope inside, [from ns, calls, …], [kept from, to, calls, …]];
-//             `figures`: what else is known of a row, by its number: scope, lifetimes, outlived (ns, bytes, blocks), temporary, peak
-//             (bytes, blocks, most bytes); `peak`: bytes, ms since the epoch, bytes that the rows' add up to;
+//             bytes and blocks allocated, kept at return, live, live in no scope inside, [from ns, calls, …], [kept from, to, calls, …], different tags of what is no tag of its own or 0];
+//             `figures`: what else is known of a row, by its number: scope, lifetimes, outlived (ns, bytes, blocks), temporary, sizes [bytes, blocks, …]
+//             (of powers of two: where `powers` says so), usable (bytes set aside, blocks, bytes asked for), peak (bytes, blocks, most bytes); `peak`: bytes, ms since the epoch, bytes that the rows' add up to;
 //             `left_out`: bytes, blocks and stacks that are live at the end and not among the rows
 
 const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;

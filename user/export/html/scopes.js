@@ -24,8 +24,8 @@ function histogram(title, bars, word) {
 // Pairs of what a class begins with and how many are in it.
 const pairs = (list) => Array.from({length: list.length / 2}, (_, i) => ({from: list[2 * i], value: list[2 * i + 1]}));
 
-function readScope([fn, tag, tagged, calls, open, left, timed, time, timeMax, allocBytes, allocCount, kept, keptCount, live, liveCount, ownLive, ownCount, times, keptCalls]) {
-	const scope = {fn, tag: tagged ? tag : undefined, calls, open, left, timed, time, timeMax, allocBytes, allocCount, kept, keptCount, live, liveCount, ownLive, ownCount, times};
+function readScope([fn, tag, tagged, calls, open, left, timed, time, timeMax, allocBytes, allocCount, kept, keptCount, live, liveCount, ownLive, ownCount, times, keptCalls, tags]) {
+	const scope = {fn, tag: tagged ? tag : undefined, calls, open, left, timed, time, timeMax, allocBytes, allocCount, kept, keptCount, live, liveCount, ownLive, ownCount, times, tags};
 	scope.name = tagged ? `${fn} #${tag}` : fn;
 	scope.perCall = calls > open ? kept / (calls - open) : 0;
 	scope.keptCalls = Array.from({length: keptCalls.length / 3}, (_, i) => ({from: keptCalls[3 * i], to: keptCalls[3 * i + 1], value: keptCalls[3 * i + 2]}));
@@ -45,6 +45,8 @@ const SCOPE_SORT = {key: 'live', down: true, most: SCOPES_AT_ONCE};
 
 function scopeDetails(scope) {
 	const said = [`${plural(scope.liveCount, 'block')} live, ${bytesText(scope.ownLive)} in no scope inside`];
+	if (scope.tags)
+		said.push(`about ${plural(scope.tags, 'different tag')}`);
 	if (scope.open)
 		said.push(`${plural(scope.open, 'call')} open`);
 	if (scope.left)
@@ -104,6 +106,10 @@ function figureLines(row) {
 		lines.push(element('div', {}, `temporary: ${bytesText(f.temporary[0])} in ${plural(f.temporary[1], 'block')}`));
 	if (f.peak)
 		lines.push(element('div', {}, `at the peak ${bytesText(f.peak[0])} in ${plural(f.peak[1], 'block')}, ${bytesText(f.peak[2])} at most`));
+	if (f.usable?.[1])
+		lines.push(element('div', {}, `${bytesText(f.usable[0])} are set aside for ${plural(f.usable[1], 'block')} that asked for ${bytesText(f.usable[2])}`));
+	if (f.sizes?.length)
+		lines.push(histogram('Sizes of live blocks', pairs(f.sizes).map((s) => ({name: `${f.powers ? 'from ' : ''}${bytesText(s.from)}`, value: s.value})), 'block'));
 	const bins = (f.lifetimes ?? []).map((value, i) => ({name: i ? `from ${shortTime(1000 * 2 ** i)}` : 'less', value}));
 	const used = bins.flatMap((bin, i) => (bin.value ? [i] : []));
 	if (used.length)
