@@ -318,6 +318,7 @@ enum event_type {
 	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
 	/* of runtimes, before the first stack that needs them */
 	EVENT_RUNTIME_CHAIN, /* bpf/runtime_abi.h */
+	EVENT_HOTSPOT_CHAIN, /* the same, of code of the JVM's */
 	EVENT_PYTHON_CODE,   /* bpf/python_abi.h */
 	EVENT_PYTHON_FAILED,
 	EVENT_HOTSPOT_FAILED, /* bpf/hotspot_abi.h */
@@ -332,11 +333,15 @@ struct event_header {
 	uint64_t time_ns; /* bpf_ktime_get_ns() */
 };
 
+/* Over the functions of each runtime that a stack is in (EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN); 0: in none. */
+struct runtime_hashes {
+	uint64_t python, java, v8;
+};
+
 struct stack_event {
 	struct event_header header;
 	uint64_t stack_id;
-	/* the hash of what a runtime says is in it; 0: nothing, and the id is what the walk gives */
-	uint64_t runtime;
+	struct runtime_hashes runtime; /* all 0: the id is what the walk gives */
 	uint64_t walk_id; /* what that gives of it; of a copy, that comes with finishing it */
 	uint32_t slot;
 	uint32_t tid;
@@ -347,7 +352,7 @@ struct stack_event {
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct stack_event) == 56 + 8 * ABI_MAX_FRAMES, "ABI");
+_Static_assert(sizeof(struct stack_event) == 72 + 8 * ABI_MAX_FRAMES, "ABI");
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that

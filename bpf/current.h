@@ -106,9 +106,9 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 	*out = *target;
 	if (target_runs_python(out->id))
 		out->flags |= TARGET_PYTHON;
-	else if (target_runs_java(out->id))
+	if (target_runs_java(out->id))
 		out->flags |= TARGET_JAVA;
-	else if (target_runs_v8(out->id))
+	if (target_runs_v8(out->id))
 		out->flags |= TARGET_V8;
 	if (!state)
 		state = *thread = current_thread();

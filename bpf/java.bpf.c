@@ -235,7 +235,7 @@ __noinline int hotspot_tell(struct hotspot_thread *java)
 
 	if (!java)
 		return -1;
-	java->chain.header.type = EVENT_RUNTIME_CHAIN;
+	java->chain.header.type = EVENT_HOTSPOT_CHAIN;
 	java->chain.header.target_id = java->target_id;
 	java->chain.header.time_ns = bpf_ktime_get_ns();
 	size = sizeof(java->chain) - sizeof(java->chain.calls) +

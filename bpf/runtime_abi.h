@@ -17,7 +17,7 @@ struct runtime_call {
 };
 _Static_assert(sizeof(struct runtime_call) == 16, "ABI");
 
-/* EVENT_RUNTIME_CHAIN: the functions that the stacks with this hash are in, innermost first. */
+/* EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN: the functions that the stacks with this hash are in, innermost first. */
 struct runtime_chain_event {
 	struct event_header header;
 	uint64_t hash; /* never 0 */

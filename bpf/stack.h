@@ -68,85 +68,62 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	return slot_without_stack(key->target_id);
 }
 
-/* What runtimes say of a stack, of one of them at the most; NULL where they say nothing. */
-struct stack_runtime {
-	struct python_thread *python;
-	struct hotspot_thread *java;
-	struct v8_thread *v8;
-};
-
 #ifdef MEMLEAKBPF_OLD_KERNEL
-#define stack_runtime_hash(runtime) 0
-#define stack_runtime_tell(runtime) 0
+#define stack_runtime_end(event, flags) ((void)0)
+#define stack_runtime_tell(event)	0
 #else
-/* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
-static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
-					       uint32_t epoch)
-{
-	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
-
-	if (!row)
-		return false;
-	py->row = *row;
-	py->target_id = target_id;
-	py->row_epoch = epoch;
-	__builtin_memset(py->known, 0, sizeof(py->known));
-	return true;
-}
-
 /*
- * False: there is no memory to follow them, and what they are is not known. `epoch`: of the thread's
- * target.
+ * Here and below what a thread's storage has for a runtime is asked for each time, for the verifier: to remember it is to go all of the
+ * ways on once more for each runtime that there may be.
  */
-static __always_inline bool stack_python_follow(struct stack_runtime *runtime, uint32_t target_id,
-						uint32_t epoch)
+static __always_inline void *stack_storage(void *map, uint64_t flags)
 {
-	struct python_thread *py;
-
-	if (!config.task_storage)
-		return true;
-	py = bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(), NULL,
-				  BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!py)
-		return false;
-	if ((py->row_epoch != epoch || py->target_id != target_id) &&
-	    !stack_python_renew(py, target_id, epoch))
-		return true;
-	python_follow(&py->row, py);
-	runtime->python = py;
-	return true;
+	return bpf_task_storage_get(map, bpf_get_current_task_btf(), NULL, flags);
 }
 
-/* 0: it is in no function of theirs. */
-static __always_inline uint64_t stack_runtime_hash(const struct stack_runtime *runtime)
+/* After the walk: what the thread is in. That of Python is known. */
+static __always_inline void stack_runtime_end(struct stack_event *event, uint32_t flags)
 {
-	if (runtime && runtime->python)
-		return runtime->python->chain.hash;
-	if (runtime && runtime->v8)
-		return runtime->v8->chain.hash;
-	return runtime && runtime->java ? runtime->java->chain.hash : 0;
+	struct hotspot_thread *java =
+		flags & TARGET_JAVA ? stack_storage(&hotspot_threads, 0) : NULL;
+	struct v8_thread *v8 = flags & TARGET_V8 ? stack_storage(&v8_threads, 0) : NULL;
+
+	event->runtime.java = event->runtime.v8 = 0;
+	if (java) {
+		hotspot_end(java);
+		event->runtime.java = java->chain.hash;
+	}
+	if (v8) {
+		v8_end(v8);
+		event->runtime.v8 = v8->chain.hash;
+	}
 }
 
 /* 0, or what user space has to know of them could not be sent. */
-static __always_inline int stack_runtime_tell(const struct stack_runtime *runtime)
+static __always_inline int stack_runtime_tell(const struct stack_event *event)
 {
-	if (!stack_runtime_hash(runtime))
-		return 0;
-	if (runtime->v8)
-		return v8_tell(runtime->v8);
-	return runtime->python ? python_tell(&runtime->python->row, runtime->python)
-			       : hotspot_tell(runtime->java);
+	struct python_thread *py = event->runtime.python ? stack_storage(&python_threads, 0) : NULL;
+	struct hotspot_thread *java =
+		event->runtime.java ? stack_storage(&hotspot_threads, 0) : NULL;
+	struct v8_thread *v8 = event->runtime.v8 ? stack_storage(&v8_threads, 0) : NULL;
+	int err = 0;
+
+	if (py)
+		err = python_tell(&py->row, py);
+	if (java)
+		err |= hotspot_tell(java);
+	if (v8)
+		err |= v8_tell(v8);
+	return err;
 }
 #endif
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
 /* Walks by frame pointers never end there. */
-static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id,
-					     const struct stack_runtime *runtime)
+static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
 {
 	(void)thread;
 	(void)target_id;
-	(void)runtime;
 	return ABI_NO_SLOT;
 }
 #else
@@ -155,8 +132,7 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
  * for each stack that looks different, and user space finishes it. ABI_NO_SLOT when there is no
  * room: the stack then stays as short as it is, and says so.
  */
-static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id,
-					     const struct stack_runtime *runtime)
+static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
 {
 	struct stack_copy_event *copy = bpf_ringbuf_reserve(&copies, sizeof(*copy), 0);
 	struct stack_key key = {.target_id = target_id, .scope = scope_node_of(thread)};
@@ -167,10 +143,9 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	if (!unwind_copy(&thread->unwind, copy))
 		goto discard;
 	copy->stack.walk_id = copy->stack.stack_id;
-	copy->stack.runtime = stack_runtime_hash(runtime);
+	copy->stack.runtime = thread->event.runtime;
 	copy->stack.arena = thread->event.arena;
-	if (copy->stack.runtime)
-		copy->stack.stack_id = unwind_mix_ids(copy->stack.stack_id, copy->stack.runtime);
+	copy->stack.stack_id = runtime_stack_id(copy->stack.stack_id, &copy->stack.runtime);
 	key.stack_id = copy->stack.stack_id;
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
@@ -183,7 +158,7 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	slot = slot_take();
 	if (slot == ABI_NO_SLOT)
 		goto discard;
-	if (stack_runtime_tell(runtime)) {
+	if (stack_runtime_tell(&thread->event)) {
 		bpf_map_push_elem(&free_slots, &slot, 0);
 		slot = ABI_NO_SLOT;
 		goto discard;
@@ -212,14 +187,13 @@ discard:
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
  * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python
- * `python` is what it is in, and what the thread remembers of its walks is not the slot, but the
+ * event->runtime.python is what it is in, and what the thread remembers of its walks is not the slot, but the
  * walk's hash: in one and the same C function may be any Python function.
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
-						  uint32_t target_id,
-						  const struct stack_runtime *runtime)
+						  const struct target_info *target)
 {
-	struct stack_key key = {.target_id = target_id, .scope = scope_node_of(thread)};
+	struct stack_key key = {.target_id = target->id, .scope = scope_node_of(thread)};
 	struct stack_event *event = &thread->event;
 	uint32_t *found;
 	uint64_t size;
@@ -227,36 +201,29 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	int unsent;
 
 	key.stack_id = event->walk_id = walk_stack(thread, flags);
-#ifndef MEMLEAKBPF_OLD_KERNEL
-	if (runtime && runtime->java)
-		hotspot_end(runtime->java);
-	if (runtime && runtime->v8)
-		v8_end(runtime->v8);
-#endif
+	stack_runtime_end(event, target->flags);
 	if (event->end == STACK_END_NO_MAPPING && shared.copies < config.max_slots / 4) {
-		slot = slot_of_copy(thread, target_id, runtime);
+		slot = slot_of_copy(thread, target->id);
 		if (slot != ABI_NO_SLOT)
 			return slot;
 	}
-	event->runtime = stack_runtime_hash(runtime);
-	if (event->runtime)
-		key.stack_id = unwind_mix_ids(event->walk_id, event->runtime);
+	key.stack_id = runtime_stack_id(event->walk_id, &event->runtime);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
 		unwind_remember(&thread->unwind,
-				(runtime && runtime->python) || SCOPES ? event->walk_id : *found);
+				target->flags & TARGET_PYTHON || SCOPES ? event->walk_id : *found);
 		return *found;
 	}
 
 	/* First: without one nothing of a stack is sent. */
 	event->slot = slot_take();
 	if (event->slot == ABI_NO_SLOT) {
-		count_lost(target_id, LOST_STACKS_FULL);
-		return slot_without_stack(target_id);
+		count_lost(target->id, LOST_STACKS_FULL);
+		return slot_without_stack(target->id);
 	}
-	unsent = stack_runtime_tell(runtime);
+	unsent = stack_runtime_tell(event);
 	event->header.type = EVENT_STACK;
-	event->header.target_id = target_id;
+	event->header.target_id = target->id;
 	event->header.time_ns = bpf_ktime_get_ns();
 	event->stack_id = key.stack_id;
 	event->tid = (uint32_t)bpf_get_current_pid_tgid();
@@ -265,55 +232,17 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 		size = sizeof(*event);
 	if (unsent || bpf_ringbuf_output(&events, event, size, 0)) {
 		bpf_map_push_elem(&free_slots, &event->slot, 0);
-		count_lost(target_id, LOST_FRAMES);
-		return slot_without_stack(target_id);
+		count_lost(target->id, LOST_FRAMES);
+		return slot_without_stack(target->id);
 	}
 	return slot_publish(&key, event->slot, event->end);
 }
 
 #ifndef MEMLEAKBPF_OLD_KERNEL
-/* A walk that the thread remembers, and where in Python it is, are a stack together. */
-static __always_inline uint32_t stack_slot_python(uint32_t flags, struct thread_state *thread,
-						  uint32_t target_id, uint64_t walk_id)
-{
-	struct stack_key key = {
-		.target_id = target_id, .stack_id = walk_id, .scope = scope_node_of(thread)};
-	struct stack_runtime runtime = {};
-	uint64_t known, name;
-	uint32_t *found;
-
-	if (!stack_python_follow(&runtime, target_id, thread->target_epoch)) {
-		count_lost(target_id, LOST_FRAMES);
-		return slot_without_stack(target_id);
-	}
-	if (walk_id != ABI_NO_SLOT) {
-		if (stack_runtime_hash(&runtime))
-			key.stack_id = unwind_mix_ids(walk_id, stack_runtime_hash(&runtime));
-		name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
-		known = name % PYTHON_KNOWN_SLOTS;
-		if (runtime.python && runtime.python->known[known].stack_id == name)
-			return (uint32_t)runtime.python->known[known].slot;
-		found = bpf_map_lookup_elem(&stacks, &key);
-		if (found && runtime.python) {
-			runtime.python->known[known].stack_id = name;
-			runtime.python->known[known].slot = *found;
-		}
-		if (found)
-			return *found;
-	}
-	return stack_slot_walked(flags, thread, target_id, &runtime);
-}
-#endif
-
-#ifndef MEMLEAKBPF_OLD_KERNEL
-static __always_inline void stack_java_begin(struct stack_runtime *runtime,
-					     struct thread_state *thread, uint32_t target_id)
+static __always_inline void stack_java_begin(struct thread_state *thread, uint32_t target_id)
 {
 	struct hotspot_thread *java =
-		config.task_storage
-			? bpf_task_storage_get(&hotspot_threads, bpf_get_current_task_btf(), NULL,
-					       BPF_LOCAL_STORAGE_GET_F_CREATE)
-			: NULL;
+		stack_storage(&hotspot_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	const struct hotspot_row *row;
 
 	if (!java) {
@@ -322,30 +251,29 @@ static __always_inline void stack_java_begin(struct stack_runtime *runtime,
 	}
 	if (java->row_epoch != thread->target_epoch || java->target_id != target_id) {
 		row = bpf_map_lookup_elem(&hotspot_rows, &target_id);
-		if (!row)
+		/* None, and none of the last walk's. */
+		if (!row) {
+			java->count = java->failure = 0;
 			return;
+		}
 		java->row = *row;
 		java->target_id = target_id;
 		java->row_epoch = thread->target_epoch;
 	}
 	hotspot_begin(java);
-	runtime->java = java;
 	thread->unwind.flags |= UNWIND_HOTSPOT;
 }
 
-static __always_inline void stack_v8_begin(struct stack_runtime *runtime,
-					   struct thread_state *thread, uint32_t target_id)
+static __always_inline void stack_v8_begin(struct thread_state *thread, uint32_t target_id)
 {
-	struct v8_thread *v8 =
-		config.task_storage ? bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(),
-							   NULL, BPF_LOCAL_STORAGE_GET_F_CREATE)
-				    : NULL;
+	struct v8_thread *v8 = stack_storage(&v8_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	const struct v8_row *row;
 
 	if (!v8) {
 		count_lost(target_id, LOST_V8);
 		return;
 	}
+	v8_begin(v8);
 	if (v8->row_epoch != thread->target_epoch || v8->target_id != target_id) {
 		row = bpf_map_lookup_elem(&v8_rows, &target_id);
 		if (!row)
@@ -355,25 +283,62 @@ static __always_inline void stack_v8_begin(struct stack_runtime *runtime,
 		v8->row_epoch = thread->target_epoch;
 		__builtin_memset(v8->maps, 0, sizeof(v8->maps));
 	}
-	v8_begin(v8);
-	runtime->v8 = v8;
 	thread->unwind.flags |= UNWIND_V8;
 }
 
-/*
- * The frames of Java's or JavaScript's that a walk comes through are found out on the way. Without memory for that they are what any
- * code without rows is.
- */
-static __always_inline uint32_t stack_slot_told(uint32_t flags, struct thread_state *thread,
-						const struct target_info *target)
+/* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
+static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
+					       uint32_t epoch)
 {
-	struct stack_runtime runtime = {};
+	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &target_id);
 
-	if (target->flags & TARGET_JAVA)
-		stack_java_begin(&runtime, thread, target->id);
-	else
-		stack_v8_begin(&runtime, thread, target->id);
-	return stack_slot_walked(flags, thread, target->id, &runtime);
+	if (!row)
+		return false;
+	py->row = *row;
+	py->target_id = target_id;
+	py->row_epoch = epoch;
+	__builtin_memset(py->known, 0, sizeof(py->known));
+	return true;
+}
+
+/*
+ * A walk that the thread remembers, and where in Python it is, are a stack together. It comes through no other runtime's code, or it
+ * would not be remembered. ABI_NO_SLOT: it is not known; what it is in is in thread->event then.
+ */
+static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
+						  const struct target_info *target,
+						  uint64_t walk_id)
+{
+	struct stack_key key = {
+		.target_id = target->id, .stack_id = walk_id, .scope = scope_node_of(thread)};
+	struct python_thread *py = stack_storage(&python_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	uint64_t known, name;
+	uint32_t *found;
+
+	if (!py) {
+		/* What it is in is not known. */
+		count_lost(target->id, LOST_FRAMES);
+		return slot_without_stack(target->id);
+	}
+	if ((py->row_epoch != thread->target_epoch || py->target_id != target->id) &&
+	    !stack_python_renew(py, target->id, thread->target_epoch))
+		return ABI_NO_SLOT;
+	python_follow(&py->row, py);
+	thread->event.runtime.python = py->chain.hash;
+	if (walk_id == ABI_NO_SLOT)
+		return ABI_NO_SLOT;
+	if (py->chain.hash)
+		key.stack_id = unwind_mix_ids(walk_id, py->chain.hash);
+	name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
+	known = name % PYTHON_KNOWN_SLOTS;
+	if (py->known[known].stack_id == name)
+		return (uint32_t)py->known[known].slot;
+	found = bpf_map_lookup_elem(&stacks, &key);
+	if (!found)
+		return ABI_NO_SLOT;
+	py->known[known].stack_id = name;
+	py->known[known].slot = *found;
+	return *found;
 }
 #endif
 
@@ -399,18 +364,26 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 	walk_begin(ctx, pc, flags, thread, target->id);
 	known = unwind_recall(&thread->unwind);
 #ifndef MEMLEAKBPF_OLD_KERNEL
+	thread->event.runtime.python = 0;
 	if (target->flags & TARGET_PYTHON)
-		return stack_slot_python(flags, thread, target->id, known);
+		known = stack_python_slot(thread, target, known);
+	else
 #endif
-	if (SCOPES)
+		if (SCOPES)
 		known = scope_known_slot(thread, target->id, known);
 	if (known != ABI_NO_SLOT)
 		return (uint32_t)known;
 #ifndef MEMLEAKBPF_OLD_KERNEL
-	if (target->flags & (TARGET_JAVA | TARGET_V8))
-		return stack_slot_told(flags, thread, target);
+	/*
+	 * The frames of Java's or JavaScript's that a walk comes through are found out on the way. Without memory for that they are
+	 * what any code without rows is.
+	 */
+	if (target->flags & TARGET_JAVA)
+		stack_java_begin(thread, target->id);
+	if (target->flags & TARGET_V8)
+		stack_v8_begin(thread, target->id);
 #endif
-	return stack_slot_walked(flags, thread, target->id, NULL);
+	return stack_slot_walked(flags, thread, target);
 }
 
 #endif

@@ -177,9 +177,13 @@ static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
 
 static __always_inline int unwind_frame_size(const struct unwind_state *state)
 {
-	if (state->flags & UNWIND_V8)
-		return v8_look(state);
-	return hotspot_look(state);
+	int size = UNWIND_FRAME_OTHER;
+
+	if (state->flags & UNWIND_HOTSPOT)
+		size = hotspot_look(state);
+	if (size == UNWIND_FRAME_OTHER && state->flags & UNWIND_V8)
+		size = v8_look(state);
+	return size;
 }
 
 #include "bpf/unwind_trail.h"

@@ -120,6 +120,18 @@ static inline uint64_t unwind_mix_ids(uint64_t walk_id, uint64_t other)
 	return unwind_mix(walk_id, other * 0xc2b2ae3d27d4eb4full) ?: 1;
 }
 
+/* That of the walk's alone where it is in no function of a runtime's. */
+static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_hashes *runtime)
+{
+	if (runtime->python)
+		walk_id = unwind_mix_ids(walk_id, runtime->python);
+	if (runtime->java)
+		walk_id = unwind_mix_ids(walk_id, runtime->java);
+	if (runtime->v8)
+		walk_id = unwind_mix_ids(walk_id, runtime->v8);
+	return walk_id;
+}
+
 #ifdef __bpf__
 /*
  * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses),

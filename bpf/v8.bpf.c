@@ -90,22 +90,23 @@ static __always_inline bool v8_is_place(uint64_t start, uint64_t end)
 }
 
 /*
- * What a ScopeInfo has behind its variables: the function's name, a number, what its name may be else, and where it begins and
- * ends if that is not in front of them. Of a module one word stands before the variables.
+ * What a ScopeInfo has behind its variables: the function's name, a number, what its name may be else (a whole script's has none),
+ * and where it begins and ends if that is not in front of them. Of a module one word stands before the variables.
  */
 static __always_inline bool v8_take_tail(struct v8_thread *v8, uint32_t i)
 {
 	const uint64_t *tail = v8->tail + i;
-	uint64_t start = v8->row.scope_place ? v8->head[V8_SCOPE_HEAD - 2] : tail[3];
-	uint64_t end = v8->row.scope_place ? v8->head[V8_SCOPE_HEAD - 1] : tail[4];
+	const uint64_t *place = V8_IS_OBJECT(tail[2]) ? tail + 3 : tail + 2;
 
+	if (v8->row.scope_place)
+		place = v8->head + V8_SCOPE_HEAD - 2;
 	if ((!V8_IS_OBJECT(tail[0]) && tail[0]) || !V8_IS_NUMBER(tail[1]) ||
-	    !V8_IS_OBJECT(tail[2]) || !v8_is_place(start, end))
+	    !v8_is_place(place[0], place[1]))
 		return false;
 	v8->found.scope_name = tail[0];
 	v8->found.scope_inferred = tail[2];
-	v8->found.start = V8_NUMBER(start);
-	v8->found.end = V8_NUMBER(end);
+	v8->found.start = V8_NUMBER(place[0]);
+	v8->found.end = V8_NUMBER(place[1]);
 	return true;
 }
 

@@ -35,6 +35,43 @@ v8_stacks() {
 	v8_stacks --always-sparkplug
 }
 
+# line_of FILE TEXT: the number of the line that has it.
+line_of() {
+	grep -nF -- "$2" "$HERE/../targets/$1" | cut -d: -f1
+}
+
+# named SIZE FUNCTION…: the stack of that block has these functions of runtimes.js and runtimes.py, and of the class that allocates.
+named() {
+	jq -r --argjson size "$1" '.stacks[] | select(.live.bytes == $size) | .end, (.frames[] | .file //= "" | select(.file | test("/runtimes\\.(js|py)$|^ByteBuffer.java$"))
+		| "\(.kind) \(.function)\(if .kind == "java" then "" else " \(.line)" end)")' <<<"$SNAP" >"$D/named"
+	shift
+	printf '%s\n' complete "$@" "javascript rules $(line_of runtimes.js 'function rules(')" \
+		"javascript (anonymous) $(line_of runtimes.js 'rules(); console.log')" | diff - "$D/named" || fail 'other functions'
+}
+
+@test "Node that runs Python, which runs a JVM: each one's functions in one stack" {
+	local libpython libjvm leaf call
+
+	need "${NODE:-node}"
+	need java
+	libpython=$(/sbin/ldconfig -p | sed -n 's/.* => \(.*libpython3\.[0-9]*\.so\.1\.0\)$/\1/p' | head -1)
+	[[ -e $libpython ]] || skip 'no libpython to be loaded'
+	libjvm=$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")/lib/server/libjvm.so
+	start_target "${NODE:-node}" "$HERE/../targets/runtimes.js" "$TARGETS/runtimes.so" "$libpython" "$libjvm"
+	attach -z 20001 -Z 20008
+	echo go >&"$T_IN"
+	target_line 'done'
+	snap
+	holds '([.lost[]] | add == 0) and .live.bytes == 20001 + 20002 + 20008'
+	leaf=("javascript leaf $(line_of runtimes.js 'function leaf(')" "javascript called $(line_of runtimes.js 'const called =')"
+		"python javascript $(line_of runtimes.py 'call(size)' | tail -1)")
+	named 20001 "${leaf[@]}" "python <module> $(line_of runtimes.py 'ctypes.PyDLL(')"
+	named 20002 "${leaf[@]}" "python <module> $(line_of runtimes.py 'ctypes.CDLL(sys')"
+	named 20008 'java java.nio.ByteBuffer.allocateDirect' "python java $(line_of runtimes.py 'block = jni(')" \
+		"python <module> $(line_of runtimes.py 'java(sys.jvm')"
+	end_node
+}
+
 # A program that exports what V8 exports, and leads whoever follows it astray.
 @test "V8: forged functions, scopes, strings and scripts" {
 	start_target "$TARGETS/forged_v8"

@@ -75,6 +75,9 @@ function texts() { here();
 	vm.runInThisContext('// ☃\r\n\r\n\r(function wide(keep) { keep(); })', {filename: 'wide.js'})(keep);
 	eval('\n\n(function evaluated() { keep(); })')();
 	new Function('keep', 'keep()')(keep);
+	// Nothing has a name that it could be called by.
+	global.keep = keep;
+	vm.runInThisContext('keep();', {filename: 'whole.js'});
 }
 
 function calls() { here();

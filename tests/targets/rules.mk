@@ -19,7 +19,7 @@ targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_
 TARGETS += $(targets_names:%=$(targets_out)/%) $(targets_names:%=$(targets_out)/%.nofp) \
 	   $(patsubst %,$(targets_out)/%.so,plugin_a plugin_b plugin_provider wrapper noop_free verdict_plugin signal_safe) \
 	   $(targets_portable:%=$(targets_out)/%.static) $(targets_out)/leaf.static-pie $(targets_out)/noalloc
-TARGETS += $(targets_out)/clock_jump.so $(targets_out)/exec_meanwhile.so $(targets_out)/two_heaps
+TARGETS += $(targets_out)/clock_jump.so $(targets_out)/runtimes.so $(targets_out)/exec_meanwhile.so $(targets_out)/two_heaps
 ifneq ($(targets_native),)
 # LeakSanitizer's verdicts on the same programs.
 TARGETS += $(patsubst %,$(targets_out)/%.lsan,$(filter-out verdict_fork verdict_scene,$(targets_verdict)))

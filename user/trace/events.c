@@ -20,11 +20,11 @@
 #include "user/trace/pool_rows.h"
 #include "user/trace/python_names.h"
 #include "user/trace/python_rows.h"
-#include "user/trace/python_stack.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
+#include "user/trace/stack_weave.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target_java.h"
 #include "user/trace/target_life.h"
@@ -322,12 +322,11 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	struct target *target = target_by_id(trace, event->header.target_id);
 	size_t count = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
 	struct location locations[ABI_MAX_FRAMES];
-	uint64_t id = event->runtime ? event->walk_id : event->stack_id;
-	struct stack_place places[RUNTIME_STACK_MAX];
-	struct stack_entry *entry;
+	bool runs = runtime_stack_id(0, &event->runtime) != 0;
+	uint64_t id = runs ? event->walk_id : event->stack_id;
+	struct stack_draft draft = {.end = event->end};
 	bool refreshed = false, fresh;
-	uint8_t end = event->end;
-	size_t place_count;
+	struct stack_entry *entry;
 
 	if (!target)
 		return;
@@ -336,27 +335,20 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
 	if (trace->options.old)
 		id = unwind_stack_id(locations, count, event->end);
-	if (target->java && target->java->entered && event->runtime)
-		place_count = java_names_weave(trace, target, locations, count, event->runtime,
-					       places, &id, &end);
-	else if (target->v8 && target->v8->entered && event->runtime)
-		place_count = v8_names_weave(trace, target, event->frames, locations, count,
-					     event->runtime, places, &id, end);
-	else
-		place_count = python_stack_weave(trace, target, locations, count, event->runtime,
-						 places, &id, &end);
-	if (event->runtime)
-		runtime_chains_drop(trace->chains, target->id, event->runtime);
-	entry = stack_table_add(trace->stacks, target->id, id, place_count, &fresh);
+	for (draft.count = 0; draft.count < count; draft.count++)
+		draft.places[draft.count].location = locations[draft.count];
+	if (runs && stack_weave(trace, target, event, &draft))
+		id = stack_places_id(draft.places, draft.count, draft.end);
+	entry = stack_table_add(trace->stacks, target->id, id, draft.count, &fresh);
 	if (entry && fresh) {
 		entry->pid = target->pid;
-		memcpy(entry->places, places, place_count * sizeof(places[0]));
+		memcpy(entry->places, draft.places, draft.count * sizeof(draft.places[0]));
 		entry->nested = event_is_nested(trace, target, locations, count);
 		if (!event->arena || !pool_rows_name(trace, target, entry))
 			event_name_allocator(trace, entry);
 	}
 	if (entry && id != event->stack_id)
-		stack_table_finish(trace->stacks, target->id, event->stack_id, id, end);
+		stack_table_finish(trace->stacks, target->id, event->stack_id, id, draft.end);
 }
 
 static int event_finish_copy(struct trace *trace, const struct target *target,
@@ -375,6 +367,7 @@ static void event_handle_stack_copy(struct trace *trace, const struct stack_copy
 {
 	struct target *target = target_by_id(trace, copy->stack.header.target_id);
 	struct stack_event event;
+	bool runs;
 	int err;
 
 	if (!target)
@@ -392,10 +385,11 @@ static void event_handle_stack_copy(struct trace *trace, const struct stack_copy
 	event.runtime = copy->stack.runtime;
 	event.arena = copy->stack.arena;
 	/* Then what it is is known only with the functions' names. */
-	if (event.runtime)
+	runs = runtime_stack_id(0, &event.runtime) != 0;
+	if (runs)
 		event.stack_id = copy->stack.stack_id;
 	event_handle_stack(trace, &event);
-	if (!event.runtime)
+	if (!runs)
 		stack_table_finish(trace->stacks, target->id, copy->stack.stack_id, event.stack_id,
 				   event.end);
 }
@@ -453,9 +447,12 @@ static void event_handle_runtime(struct trace *trace, const struct event_header 
 	case EVENT_PYTHON_CODE:
 		python_names_add_code(trace->python, (const void *)header);
 		break;
-	case EVENT_RUNTIME_CHAIN:
+	case EVENT_HOTSPOT_CHAIN:
 		if (target->java)
 			java_names_read(trace, target, (const void *)header);
+		runtime_chains_add(trace->chains, (const void *)header);
+		break;
+	case EVENT_RUNTIME_CHAIN:
 		runtime_chains_add(trace->chains, (const void *)header);
 		break;
 	case EVENT_PYTHON_FAILED:

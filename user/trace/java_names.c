@@ -109,31 +109,30 @@ static bool java_is_code(const struct target_java *java, const struct location *
 	return false;
 }
 
-size_t java_names_weave(struct trace *trace, const struct target *target,
-			const struct location *locations, size_t count, uint64_t runtime,
-			struct stack_place places[static JAVA_STACK_MAX], uint64_t *id,
-			uint8_t *end)
+bool java_names_weave(struct trace *trace, const struct target *target, uint64_t runtime,
+		      struct stack_draft *draft)
 {
 	const struct runtime_chain *chain = runtime_chains_find(trace->chains, target->id, runtime);
+	struct stack_draft walk;
 	uint32_t next = 0;
 	size_t n = 0;
 
-	memset(places, 0, JAVA_STACK_MAX * sizeof(places[0]));
-	for (size_t i = 0; i < count; i++) {
+	if (!chain || !target->java)
+		return false;
+	walk = *draft;
+	memset(draft->places, 0, sizeof(draft->places));
+	for (size_t i = 0; i < walk.count; i++) {
+		const struct stack_place *place = &walk.places[i];
 		const struct java_code *code = NULL;
 
 		/* One call for each frame there, in order. */
-		if (i && chain && next < chain->count && java_is_code(target->java, &locations[i]))
+		if (i && next < chain->count && java_is_code(target->java, &place->location))
 			code = java_names_find(target->java, &chain->calls[next++]);
 		for (size_t k = 0; code && k < code->count && n < JAVA_STACK_MAX; k++)
-			places[n++].frame = code->frames[k];
+			draft->places[n++].frame = code->frames[k];
 		if (!code && n < JAVA_STACK_MAX)
-			places[n++].location = locations[i];
+			draft->places[n++] = *place;
 	}
-	if (n > trace->options.max_frames) {
-		n = trace->options.max_frames;
-		*end = STACK_END_TRUNCATED;
-	}
-	*id = stack_places_id(places, n, *end);
-	return n;
+	draft->count = n;
+	return true;
 }

@@ -14,13 +14,9 @@ void java_names_read(struct trace *trace, struct target *target,
 		     const struct runtime_chain_event *chain);
 
 /*
- * Puts together the `count` locations of a walk and the frames of the chain with the hash `runtime`, into `places`,
- * and returns how many there are. *id becomes the stack's own, over what its frames are called; *end is set where there are
- * more than can be shown.
+ * Puts the frames of the chain with the hash `runtime` in the place of the code that they are of. False: there is no such chain.
  */
-size_t java_names_weave(struct trace *trace, const struct target *target,
-			const struct location *locations, size_t count, uint64_t runtime,
-			struct stack_place places[static JAVA_STACK_MAX], uint64_t *id,
-			uint8_t *end);
+bool java_names_weave(struct trace *trace, const struct target *target, uint64_t runtime,
+		      struct stack_draft *draft);
 
 #endif

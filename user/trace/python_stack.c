@@ -59,24 +59,21 @@ static bool weave_evaluates(const struct weave *w, const struct location *locati
 	       weave_is_in(&w->python->runtime.eval_cold, offset);
 }
 
-static void weave_add_location(struct weave *w, const struct location *location)
-{
-	w->places[w->count++] = (struct stack_place){.location = *location};
-}
-
 /* True: the chain was cut here, and what called these functions is not known. */
-static bool weave_location(struct weave *w, const struct location *location, size_t i)
+static bool weave_place(struct weave *w, const struct stack_place *place, size_t i)
 {
+	const struct location *location = &place->location;
 	bool native = w->trace->options.native_frames;
-	bool own = i && location->object && object_id(location->object) == w->python->object_id;
+	bool own = i && !place->frame && location->object &&
+		   object_id(location->object) == w->python->object_id;
 
 	if (!own || !weave_evaluates(w, location, 1)) {
 		if (!own || native || !w->behind)
-			weave_add_location(w, location);
+			w->places[w->count++] = *place;
 		return false;
 	}
 	if (native)
-		weave_add_location(w, location);
+		w->places[w->count++] = *place;
 	weave_add_calls(w);
 	return w->chain->cut && w->next == w->chain->count;
 }
@@ -89,7 +86,7 @@ static bool weave_location(struct weave *w, const struct location *location, siz
  */
 static void weave_add_rest(struct weave *w, bool whole)
 {
-	struct stack_place rest[RUNTIME_STACK_MAX];
+	struct stack_place rest[STACK_DRAFT_MAX];
 	size_t at = whole && w->behind ? w->behind : w->count;
 	size_t count = w->chain->cut ? 0 : w->count - at;
 
@@ -103,36 +100,28 @@ static void weave_add_rest(struct weave *w, bool whole)
 	w->count += count;
 }
 
-size_t python_stack_weave(struct trace *trace, const struct target *target,
-			  const struct location *locations, size_t count, uint64_t python,
-			  struct stack_place places[static RUNTIME_STACK_MAX], uint64_t *id,
-			  uint8_t *end)
+bool python_stack_weave(struct trace *trace, const struct target *target, uint64_t python,
+			struct stack_draft *draft)
 {
+	const struct stack_draft walk = *draft;
 	struct weave w = {
 		.trace = trace,
 		.target = target,
 		.python = target->python,
-		.chain = python ? runtime_chains_find(trace->chains, target->id, python) : NULL,
-		.places = places,
+		.chain = runtime_chains_find(trace->chains, target->id, python),
+		.places = draft->places,
 	};
 	bool cut = false;
 
-	memset(places, 0, RUNTIME_STACK_MAX * sizeof(places[0]));
-	if (!w.chain || !w.python) {
-		for (size_t i = 0; i < count; i++)
-			weave_add_location(&w, &locations[i]);
-		return count;
-	}
-	for (size_t i = 0; i < count && !cut; i++)
-		cut = weave_location(&w, &locations[i], i);
+	if (!w.chain || !w.python)
+		return false;
+	memset(draft->places, 0, sizeof(draft->places));
+	for (size_t i = 0; i < walk.count && !cut; i++)
+		cut = weave_place(&w, &walk.places[i], i);
 	if (!cut)
-		weave_add_rest(&w, *end == STACK_END_COMPLETE);
+		weave_add_rest(&w, draft->end == STACK_END_COMPLETE);
 	if (w.chain->cut)
-		*end = STACK_END_TRUNCATED;
-	if (w.count > trace->options.max_frames) {
-		w.count = trace->options.max_frames;
-		*end = STACK_END_TRUNCATED;
-	}
-	*id = stack_places_id(places, w.count, *end);
-	return w.count;
+		draft->end = STACK_END_TRUNCATED;
+	draft->count = w.count;
+	return true;
 }

@@ -8,21 +8,15 @@
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
 
-#define RUNTIME_STACK_MAX (ABI_MAX_FRAMES + RUNTIME_MAX_CALLS)
-
 /*
- * Puts together what the walk has found (`count` locations) and the Python functions with the hash
- * `python`, into `places`, and returns how many there are. *id, which is the walk's, becomes the
- * stack's own: over what the functions are called, and not where they lie. *end is set where the stack does
- * not go on.
+ * Puts the Python functions with the hash `python` in the draft. draft->end is set where the stack does not go on. False: there
+ * is no such chain.
  *
  * A call of CPython's evaluating function stands for the Python functions that it runs, up to the one that C
  * has called. Unless options.native_frames is set, it and the other functions of CPython that
  * lie between Python functions and behind them are left out.
  */
-size_t python_stack_weave(struct trace *trace, const struct target *target,
-			  const struct location *locations, size_t count, uint64_t python,
-			  struct stack_place places[static RUNTIME_STACK_MAX], uint64_t *id,
-			  uint8_t *end);
+bool python_stack_weave(struct trace *trace, const struct target *target, uint64_t python,
+			struct stack_draft *draft);
 
 #endif

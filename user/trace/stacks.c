@@ -205,6 +205,14 @@ uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t
 	return id ?: 1;
 }
 
+void stack_draft_limit(struct stack_draft *draft, size_t most)
+{
+	if (draft->count <= most)
+		return;
+	draft->count = most;
+	draft->end = STACK_END_TRUNCATED;
+}
+
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* Code without a file, of which its runtime has said what it is. */

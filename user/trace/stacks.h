@@ -28,6 +28,16 @@ struct stack_place {
 	const struct frame *frame;
 };
 
+/* A method of Java's that was compiled has others in it, and Python's functions come to those of C. */
+#define STACK_DRAFT_MAX (3 * ABI_MAX_FRAMES)
+
+/* A stack in which runtimes put their functions. */
+struct stack_draft {
+	size_t count;
+	uint8_t end; /* enum stack_end */
+	struct stack_place places[STACK_DRAFT_MAX];
+};
+
 struct stack_entry {
 	struct stack_key key; /* padding zeroed: the key of a hash table */
 	pid_t pid;	      /* for JIT maps */
@@ -74,6 +84,9 @@ const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t t
  * each other. Never 0.
  */
 uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t end);
+
+/* More frames than that are cut off, as the kernel's side does. */
+void stack_draft_limit(struct stack_draft *draft, size_t most);
 
 /* Names the frames, once. 0 or -ENOMEM. */
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer);

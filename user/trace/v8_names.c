@@ -286,26 +286,23 @@ void v8_names_add(struct trace *trace, struct target *target, const struct v8_fu
 		free(function);
 }
 
-size_t v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
-		      const struct location *locations, size_t count, uint64_t runtime,
-		      struct stack_place *places, uint64_t *id, uint8_t end)
+bool v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
+		    uint64_t runtime, struct stack_draft *draft)
 {
 	const struct runtime_chain *chain = runtime_chains_find(trace->chains, target->id, runtime);
 	uint32_t next = 0;
 
-	memset(places, 0, count * sizeof(places[0]));
-	for (size_t i = 0; i < count; i++) {
-		const struct runtime_call *call =
-			i && chain && next < chain->count ? &chain->calls[next] : NULL;
+	if (!chain || !target->v8)
+		return false;
+	for (size_t i = 1; i < draft->count && next < chain->count; i++) {
+		const struct runtime_call *call = &chain->calls[next];
 		const struct v8_function *function;
 
-		places[i].location = locations[i];
-		if (!call || call->place != (uint32_t)frames[i])
+		if (call->place != (uint32_t)frames[i])
 			continue;
 		next++;
 		function = v8_names_find(target->v8, call->code, call->cookie);
-		places[i].frame = function ? function->frame : NULL;
+		draft->places[i].frame = function ? function->frame : NULL;
 	}
-	*id = stack_places_id(places, count, end);
-	return count;
+	return true;
 }

@@ -15,11 +15,10 @@ void v8_names_add(struct trace *trace, struct target *target,
 		  const struct v8_function_event *event);
 
 /*
- * Puts together the `count` locations of a walk, which were at the addresses `frames`, and the functions of the chain with the
- * hash `runtime`, into `places`, and returns how many there are. *id becomes the stack's own, over what its functions are called.
+ * Names the places of a walk, one for each of its addresses `frames`, that the functions of the chain with the hash `runtime` are
+ * at. False: there is no such chain.
  */
-size_t v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
-		      const struct location *locations, size_t count, uint64_t runtime,
-		      struct stack_place *places, uint64_t *id, uint8_t end);
+bool v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
+		    uint64_t runtime, struct stack_draft *draft);
 
 #endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/stack_weave.h"
+
+#include "user/trace/java_names.h"
+#include "user/trace/python_stack.h"
+#include "user/trace/runtime_chains.h"
+#include "user/trace/v8_names.h"
+
+bool stack_weave(struct trace *trace, const struct target *target, const struct stack_event *event,
+		 struct stack_draft *draft)
+{
+	const struct runtime_hashes *runtime = &event->runtime;
+	bool woven = v8_names_weave(trace, target, event->frames, runtime->v8, draft);
+
+	woven |= java_names_weave(trace, target, runtime->java, draft);
+	woven |= python_stack_weave(trace, target, runtime->python, draft);
+	runtime_chains_drop(trace->chains, target->id, runtime->v8);
+	runtime_chains_drop(trace->chains, target->id, runtime->java);
+	runtime_chains_drop(trace->chains, target->id, runtime->python);
+	stack_draft_limit(draft, trace->options.max_frames);
+	return woven;
+}
