@@ -3,7 +3,7 @@
 //     node look.mjs DIRECTORY PAGE STEP…
 // DIRECTORY is where tests/html/fetch has put the driver. Steps:
 //     click SELECTOR · type SELECTOR TEXT · choose SELECTOR VALUE (of a <select>) · drag SELECTOR FROM TO (parts of its width) · dark · ground (dark or light)
-//     display SELECTOR (prints how it is laid out) · inside SELECTOR (prints "inside" if it is within the window)
+//     display SELECTOR (prints how it is laid out) · whole SELECTOR (prints "whole" if each is on one line) · inside SELECTOR (prints "inside" if it is within the window)
 //     size WIDTH HEIGHT · fits (prints "fits", or what is wider than the window)
 //     value SELECTOR (prints data-value) · text SELECTOR · count SELECTOR · shot FILE [SELECTOR]
 // each of them one argument, "|" between its parts. Prints one line per question. Exits with 1 when the page has an error, loads
@@ -53,6 +53,17 @@ function tooWide() {
 	return `${scrollWidth} > ${innerWidth}: ${wide.slice(-3).map((e) => `${e.tagName}#${e.id}.${e.getAttribute('class') ?? ''}`).join(' ')}`;
 }
 
+// In the page: the flame graph moves into its place, however short that is to take, and a picture is of what stands.
+async function settled() {
+	const drawn = () => document.querySelector('#flame')?.innerHTML;
+	for (let last = drawn(), same = 0; same < 3;) {
+		await new Promise(requestAnimationFrame);
+		const now = drawn();
+		same = now === last ? same + 1 : 0;
+		last = now;
+	}
+}
+
 const actions = {
 	click: (selector) => page.locator(selector).first().click(),
 	type: (selector, text) => page.locator(selector).fill(text),
@@ -65,6 +76,11 @@ const actions = {
 		const box = e.getBoundingClientRect();
 		return box.left >= 0 && box.right <= innerWidth ? 'inside' : `${box.left} to ${box.right}`;
 	})),
+	// Each of them on one line?
+	whole: async (selector) => console.log(await page.locator(selector).evaluateAll((all) => {
+		const broken = all.filter((e) => e.getClientRects().length !== 1);
+		return !all.length ? 'none' : broken.length ? `broken: ${broken[0].textContent}` : 'whole';
+	})),
 	// What the page stands on.
 	ground: async () => console.log(await page.evaluate(() => {
 		const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number);
@@ -74,7 +90,10 @@ const actions = {
 	value: async (selector) => console.log(await page.locator(selector).first().getAttribute('data-value', {timeout: 10000})),
 	text: async (selector) => console.log((await page.locator(selector).first().textContent({timeout: 10000})).replace(/\s+/g, ' ').trim()),
 	count: async (selector) => console.log(await page.locator(selector).count()),
-	shot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({path}),
+	shot: async (path, selector) => {
+		await page.evaluate(settled);
+		await (selector ? page.locator(selector) : page).screenshot({path});
+	},
 };
 
 try {

@@ -217,6 +217,11 @@ load recording.bash
 	seen 1 block 'a number in it'
 	seen 2 inside 'the flame graph'
 	seen 3 table 'the table'
+	# A module is not broken, beside whatever name it stands.
+	look "$D/page.html" 'size|320|900' 'click|tr.row' 'whole|ol.frames .module' 'size|290|900' 'whole|ol.frames .module' 'size|260|900' 'whole|ol.frames .module'
+	seen 0 whole 'modules'
+	seen 1 whole 'modules'
+	seen 2 whole 'modules'
 	start_target "$TARGETS/leaf"
 	tool_into "$D/page.html" -f html
 	tell go

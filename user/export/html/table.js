@@ -28,13 +28,16 @@ const COLUMNS = [
 // What a mode is sorted by: blocks have columns of their own where there are both.
 const sortKey = (mode, measure) => (measure === 'blocks' ? {live: 'count', alloc: 'allocs'}[mode] ?? mode : mode);
 
+// Where a long name or path may go on in the next line: at its joints, and not within a word.
+const jointed = (text) => text.split(/(?<=::|[(,/])/).flatMap((part, i) => (i ? [element('wbr'), part] : [part]));
+
 // The text with what is searched for marked.
 function marked(text, term) {
 	const parts = [], lower = text.toLowerCase();
 	let at = 0;
 	for (let next; term && (next = lower.indexOf(term, at)) >= 0; at = next + term.length)
-		parts.push(text.slice(at, next), element('mark', {}, text.slice(next, next + term.length)));
-	return [...parts, text.slice(at)];
+		parts.push(...jointed(text.slice(at, next)), element('mark', {}, text.slice(next, next + term.length)));
+	return [...parts, ...jointed(text.slice(at))];
 }
 
 function frameLine(frame, term) {
@@ -44,9 +47,9 @@ function frameLine(frame, term) {
 	if (frame.function && frame.offset && frame.offset !== '0' && !frame.inlined)
 		line.append(element('span', {class: 'place'}, `+0x${frame.offset}`));
 	if (frame.place)
-		line.append(element('span', {class: 'place file'}, ...marked(frame.place, term)));
+		line.append(element('wbr'), element('span', {class: 'place file'}, ...marked(frame.place, term)));
 	if (frame.where)
-		line.append(element('span', {class: 'place module', title: frame.path ?? frame.where}, '(', ...marked(frame.where, term), ')'));
+		line.append(element('wbr'), element('span', {class: 'place module', title: frame.path ?? frame.where}, '(', ...marked(frame.where, term), ')'));
 	return line;
 }
 
