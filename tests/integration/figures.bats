@@ -233,6 +233,35 @@ sizes() {
 	end_target
 }
 
+by_size() {
+	start_target "$TARGETS/figures"
+	attach --group size
+	tell 'sizes 30 3'
+	tell 'all 5'
+	tell 'rise 20'
+	snap
+	same any any
+	# 30 sizes with 2 blocks of each; and 20 of 1,000 bytes. What was freed is in rows without.
+	holds '[.stacks[] | select(.live.count > 0) | .sizes[0].bytes * .sizes[0].count == .live.bytes and (.sizes | length) == 1 and .live == .alloc] | length == 31 and all'
+	holds '[.stacks[] | select(any(.frames[]; .function == "sized")) | select(.live.count > 0) | .live] | sort_by(.bytes) == [range(30) | {bytes: (2 * (24 + 16 * .)), count: 2}]'
+	holds '[.stacks[] | select(any(.frames[]; .function == "risen")).live] | max_by(.bytes) == {bytes: 20000, count: 20}'
+	holds '([.stacks[].id] | unique | length) == (.stacks | length) and all(.stacks[]; .live.count == 0 or .oldest_ms >= 0)'
+	stop_tool
+	end_target
+}
+
+@test "--group size: a row for each size and stack, and no sum is another" {
+	each_mode by_size
+	run_tool record -o "$D/sizes.mlb" --group size -- "$TARGETS/figures" 'sizes 12 3'
+	[[ $STATUS -eq 0 ]] || fail "$ERR"
+	run_tool report "$D/sizes.mlb" -T 1 --sort count
+	[[ $OUT == *' in 2 blocks, '*'    sizes: 2 of '*'sized'* ]] || fail "$OUT"
+	run_tool report "$D/sizes.mlb" -f android
+	[[ $(grep -c '^z 0  *sz ' <<<"$OUT") == 12 ]] || fail "$OUT"
+	run_tool --group size --verdict -- "$TARGETS/figures" 'sizes 1 2'
+	refused 2 '--group size: excludes --verdict'
+}
+
 # They are not read again at once, to save time, and left out then.
 has_sizes() {
 	snap

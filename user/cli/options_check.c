@@ -82,6 +82,17 @@ static void check_sort_figures(struct option_values *values)
 	figures->lifetimes |= values->show.sort == RANK_LIFETIME;
 	figures->temporary |= values->show.sort == RANK_TEMPORARY;
 	figures->peak |= values->show.sort == RANK_PEAK;
+	figures->sizes |= values->trace.group_sizes;
+}
+
+/* What is asked of a block itself is not known of rows. */
+static int check_group(const struct option_values *values)
+{
+	if (!values->trace.group_sizes || (!values->verdict.wanted && !values->trace.older_ns))
+		return 0;
+	log_error("--group size: excludes %s, which is told by stack; give only one of them",
+		  values->trace.older_ns ? "--older" : "--verdict");
+	return -EINVAL;
 }
 
 static int check_figures(const struct trace_config *trace)
@@ -115,9 +126,8 @@ static int check_trace(const struct option_values *values)
 {
 	const struct trace_config *trace = &values->trace;
 
-	if (check_figures(trace))
+	if (check_figures(trace) || check_group(values))
 		return -EINVAL;
-
 	if (trace->max_size < trace->min_size) {
 		log_error("-Z: %" PRIu64 " is below -z %" PRIu64 ", so nothing would be traced; "
 			  "give -Z at least as much as -z",

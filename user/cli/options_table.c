@@ -25,6 +25,12 @@ static const struct option_choice at_choices[] = {
 	{NULL, 0},
 };
 
+static const struct option_choice group_choices[] = {
+	{"stack", false},
+	{"size", true},
+	{NULL, 0},
+};
+
 static const struct option_choice attach_choices[] = {
 	{"auto", ATTACH_AUTO},
 	{"session", ATTACH_SESSION},
@@ -259,6 +265,9 @@ const struct option_row option_rows[] = {
 				  "report --at peak)")}},
 	{"sizes", 0, NULL, TRACED, FLAG(trace.figures.sizes),
 	 .texts = {ON(PAGE_FIGURES, "the sizes of each stack's live blocks: each, or by powers of two if more than 8")}},
+	{"group", 0, "WHAT", LIVE, CHOICE(trace.group_sizes, group_choices),
+	 .expected = "is not what live blocks can be grouped by; give one of stack, size",
+	 .texts = {ON(PAGE_FIGURES, "by size as well as by stack: a row for each size of a stack's live blocks", .argument = "=size")}},
 	{"usable", 0, NULL, LIVE, VALUE(option_apply_usable, bool, trace.figures.usable),
 	 .texts = {ON(PAGE_FIGURES, "how much the allocator has set aside for each stack's blocks, beyond what they asked for (with a verdict)")}},
 	{"check-frees", 0, "[=N]", LIVE, COUNT(trace.check_frees, 1, 1u << 24), .bare = "65536",

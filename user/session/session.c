@@ -291,6 +291,7 @@ static int session_start_trace(struct session *s)
 		.copies = o->verdict.by_copy,
 		.check_frees = o->trace.check_frees,
 		.figures = o->trace.figures,
+		.group_sizes = o->trace.group_sizes,
 		.ages = true,
 		.ages_seldom = o->viewer != NULL,
 		.providers = {.object = o->trace.object,

@@ -54,6 +54,7 @@ struct trace_config {
 	bool ask_runtime;	 /* JVMs are asked for perf maps */
 	uint32_t depth;		 /* frames, 2 to ABI_MAX_FRAMES */
 	bool mmap;
+	bool group_sizes;   /* a row for each size of a stack's live blocks */
 	const char *object; /* -O, NULL: any */
 	struct string_list symbols_prefixes;
 	struct string_list alloc_fns; /* checked with alloc_fn_parse_alloc() */

@@ -181,6 +181,7 @@ int figures_read(struct trace *trace, const struct target *target, struct snapsh
 		 const uint32_t *by_slot, uint32_t slots, bool walked,
 		 const struct live_clock *clock)
 {
+	struct size_rows rows = {0};
 	int err;
 
 	s->figures_kept = figures_known(trace, target);
@@ -189,7 +190,9 @@ int figures_read(struct trace *trace, const struct target *target, struct snapsh
 	err = snapshot_add_figures(s);
 	if (!err && s->figures_kept.peak)
 		peaks_read(trace, target, s, by_slot, slots, clock);
-	if (!err && s->figures_kept.sizes && sizes_read(trace, target->id, s, by_slot, slots))
+	if (!err && s->figures_kept.sizes &&
+	    sizes_read(trace, target->id, s, by_slot, slots,
+		       walked ? &trace->skel->bss->shared.clock : NULL, &rows))
 		s->figures_kept.sizes = false;
 	/* Of the rest blocks without a stack, whose slots come last, have none. */
 	if (slots > trace->options.max_stacks)
@@ -199,5 +202,8 @@ int figures_read(struct trace *trace, const struct target *target, struct snapsh
 			figures_read_slot(trace, slot, &s->figures_kept, walked,
 					  s->stacks[by_slot[slot]].figures);
 	}
+	if (!err && trace->options.group_sizes && s->figures_kept.sizes)
+		return size_rows_split(trace, s, &rows);
+	size_rows_free(&rows);
 	return err;
 }

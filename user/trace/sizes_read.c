@@ -22,6 +22,8 @@ struct sizes_walk {
 	uint32_t target_id, slots;
 	struct live_key *keys;
 	struct live_value *values;
+	const struct live_clock *clock; /* NULL: ages are not known */
+	struct size_rows *rows;
 };
 
 /* How many blocks it stands for, in 2^-16. */
@@ -30,15 +32,21 @@ static uint64_t sizes_weight(const struct trace *trace, const struct live_value 
 	return saturate_u64(slots_weight_of_block(trace, value) * SAMPLE_ONE + 0.5);
 }
 
-static void sizes_take(const struct sizes_walk *w, const struct live_key *key,
-		       const struct live_value *value)
+static int sizes_take(const struct sizes_walk *w, const struct live_key *key,
+		      const struct live_value *value)
 {
-	uint32_t slot = slots_of_block(w->trace, value);
+	uint32_t slot = slots_of_block(w->trace, value), stack;
+	uint64_t weight;
 
 	if (key->target_id != w->target_id || slot >= w->slots || w->by_slot[slot] == UINT32_MAX)
-		return;
-	sizes_add(&w->snapshot->stacks[w->by_slot[slot]].figures->sizes, value->size,
-		  sizes_weight(w->trace, value));
+		return 0;
+	stack = w->by_slot[slot];
+	weight = sizes_weight(w->trace, value);
+	sizes_add(&w->snapshot->stacks[stack].figures->sizes, value->size, weight);
+	if (!w->trace->options.group_sizes)
+		return 0;
+	return size_rows_add(w->rows, stack, value->size, weight,
+			     w->clock ? live_age_ns(w->clock, value->time) ?: 1 : 0);
 }
 
 static int sizes_walk(const struct sizes_walk *w)
@@ -56,14 +64,17 @@ static int sizes_walk(const struct sizes_walk *w)
 		if (err && err != -ENOENT)
 			return err;
 		more = true;
-		for (uint32_t i = 0; i < count; i++)
-			sizes_take(w, &w->keys[i], &w->values[i]);
+		for (uint32_t i = 0; i < count; i++) {
+			if (sizes_take(w, &w->keys[i], &w->values[i]))
+				return -ENOMEM;
+		}
 	} while (!err);
 	return 0;
 }
 
 int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapshot,
-	       const uint32_t *by_slot, uint32_t slots)
+	       const uint32_t *by_slot, uint32_t slots, const struct live_clock *clock,
+	       struct size_rows *rows)
 {
 	_cleanup_free_ struct live_key *keys = calloc(SIZES_BATCH, sizeof(*keys));
 	_cleanup_free_ struct live_value *values = calloc(SIZES_BATCH, sizeof(*values));
@@ -73,13 +84,16 @@ int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapsho
 				     .target_id = target_id,
 				     .slots = slots,
 				     .keys = keys,
-				     .values = values};
+				     .values = values,
+				     .clock = clock,
+				     .rows = rows};
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = monotonic_ns();
 	int err;
 
 	if (!keys || !values)
 		return -ENOMEM;
-	if (trace->sizes_end_ns && now - trace->sizes_end_ns < SIZES_REST * trace->sizes_ns)
+	if (!trace->options.group_sizes && trace->sizes_end_ns &&
+	    now - trace->sizes_end_ns < SIZES_REST * trace->sizes_ns)
 		return -EAGAIN;
 	err = sizes_walk(&w);
 	trace->sizes_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;

@@ -8,14 +8,17 @@
 
 #include <stdint.h>
 
+#include "user/trace/size_rows.h"
 #include "user/trace/state.h"
 
 /*
  * Fills in the sizes of the snapshot's stacks, whose figures are there; `by_slot` and `slots` as for
- * figures_read(). What the process allocates and frees meanwhile may be in them or not. -EAGAIN: not
+ * figures_read(). With options.group_sizes `rows` gets them as well, with ages by the clock (NULL: they
+ * are not known), and there is no waiting. What the process allocates and frees meanwhile may be in them or not. -EAGAIN: not
  * again so soon, to save time; or -errno, not logged.
  */
 int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapshot,
-	       const uint32_t *by_slot, uint32_t slots);
+	       const uint32_t *by_slot, uint32_t slots, const struct live_clock *clock,
+	       struct size_rows *rows);
 
 #endif

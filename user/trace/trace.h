@@ -76,6 +76,7 @@ struct trace_options {
 	bool ages_seldom;     /* and are so many that ages may be some seconds old */
 	uint32_t check_frees; /* how many freed blocks to remember, to find bad frees; 0: do not */
 	struct figures_kept figures; /* what to keep of stacks beside their counters */
+	bool group_sizes; /* with figures.sizes: a row for each size of a stack's live blocks */
 	struct provider_options providers;
 	struct symbolizer_options symbols;
 	/* functions whose calls are scopes */

@@ -91,6 +91,7 @@ static const struct reach_case reach_cases[] = {
 	{"temporary", "--temporary", true, IN(watch, trace.figures.temporary)},
 	{"peak", "--peak", true, IN(watch, trace.figures.peak)},
 	{"sizes", "--sizes", true, IN(watch, trace.figures.sizes)},
+	{"group", "--group size", true, IN(watch, trace.group_sizes)},
 	{"usable", "--usable", true, IN(watch, trace.figures.usable)},
 	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
 	{"scope", "--scope f#arg1", 1, IN(watch, trace.scopes.count), IN(survey, scopes.count)},
