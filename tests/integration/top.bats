@@ -639,6 +639,34 @@ names_site() {
 	wait "$TOOL_PID" || fail "status $?"
 }
 
+@test "C++: names are folded in the list, on the page, and in what holds a block" {
+	need g++
+	cat >"$D/kept.cc" <<-'EOF'
+		#include <string>
+		#include <unistd.h>
+		template <class T> struct Keeper {
+			struct node { T value[8]; node *next; } *head = nullptr;
+			__attribute__((noinline)) void add(const T &) { head = new node{{}, head}; }
+		};
+		Keeper<std::string> kept;
+		int main() { for (;;) { kept.add(""); usleep(1000); } }
+	EOF
+	g++ -g -O1 -o "$D/kept" "$D/kept.cc"
+	run_target "$D/kept"
+	terminal 24 100
+	before
+	start_top
+	sees 'iB .* Keeper<\.\.>::add\(\.\.\)  \(kept\.cc:5\)'
+	keys v
+	sees '^verdict: '
+	keys Enter
+	sees '^ +Keeper<\.\.>::add\(.*kept\.cc:5'
+	sees 'held by kept'
+	sees '^ +-> a block of [0-9]+ B from Keeper<\.\.>::add\(std::string const&\)$'
+	keys q q
+	left 0
+}
+
 @test "names that are made to harm a terminal do not" {
 	local evil=$'\e[41mX\e]0;Y\a'
 

@@ -90,7 +90,8 @@ static void survey_text_put_head(const struct table *t)
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	text_set_style(t->out, t->options, TEXT_BOLD);
-	fprintf(t->out, "=== %s  survey of %zu processes, %s  %s===\n", when, r->process_count,
+	fprintf(t->out, "=== %s  survey of %zu %s, %s  %s===\n", when, r->process_count,
+		text_plural(r->process_count, "process", "processes"),
 		format_duration(elapsed, r->elapsed_ns), r->final ? "FINAL " : "");
 	text_set_style(t->out, t->options, TEXT_NONE);
 	if (r->growing_count)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "user/base/util.h"
+#include "user/export/text_fit.h"
 #include "user/live/screen_internal.h"
 
 #define WHERE_MIN 8 /* columns, or it is not shown */
@@ -47,10 +48,12 @@ static enum canvas_style list_style(const struct trend *trend, bool bad)
 static void list_draw_site(const struct live_row *row, struct canvas *canvas, unsigned at,
 			   unsigned col, enum canvas_style style)
 {
-	unsigned room = canvas->cols - col;
-	unsigned used = canvas_put(canvas, at, col, room, style, row->site);
-	char where[256];
+	unsigned room = canvas->cols - col, used;
+	char where[256], site[TEXT_FIT_MAX];
 
+	/* Of a long name the end says more than the middle. */
+	text_shorten(site, row->site, room);
+	used = canvas_put(canvas, at, col, room, style, site);
 	if (!row->where || room < used + 2 + WHERE_MIN)
 		return;
 	snprintf(where, sizeof(where), "(%s)", row->where);

@@ -8,6 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/live/watcher_internal.h"
+#include "user/model/function_name.h"
 
 #define SLICE_NS (100 * NS_PER_MS) /* for names, until what is there is shown */
 
@@ -144,7 +145,7 @@ static int view_rank(struct watcher *w, const struct live_request *request, stru
 
 static int view_name(const struct stack_notes *notes, struct live_row *row)
 {
-	char text[32];
+	char text[32], name[FUNCTION_NAME_MAX];
 	const struct frame *f;
 	size_t at;
 
@@ -155,7 +156,10 @@ static int view_name(const struct stack_notes *notes, struct live_row *row)
 	at = frames_site(notes->frames, notes->frame_count);
 	f = notes->frames[at ? at : notes->frame_count > 1];
 	snprintf(text, sizeof(text), "0x%" PRIx64, f->offset);
-	row->site = strdup(f->function ?: text);
+	if (f->function && f->kind == FRAME_KIND_NATIVE)
+		row->site = strdup(function_name_cut(name, f->function));
+	else
+		row->site = strdup(f->function ?: text);
 	if (f->file || f->module) {
 		const char *slash = f->file ? strrchr(f->file, '/') : NULL;
 

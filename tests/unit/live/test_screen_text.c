@@ -27,6 +27,19 @@ static void hostile_names(void **state)
 	end(&s);
 }
 
+/* What it is about is at both ends of a long name. */
+static void long_names(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s, 24, 80);
+	free(s.view->rows[0].site);
+	s.view->rows[0].site = strdup("shop::wire::detail::Channel::dispatch(..)");
+	assert_row_has(&s, 4, " shop::wire::d..::dispatch(..)");
+	end(&s);
+}
+
 /* Wide characters take two cells, combining ones none: no row is wider than the screen. */
 static void wide_names(void **state)
 {
@@ -73,6 +86,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile_names),
+		cmocka_unit_test(long_names),
 		cmocka_unit_test(wide_names),
 		cmocka_unit_test(long_lines_go_on),
 	};
