@@ -162,9 +162,11 @@ struct target_stats {
 	uint64_t anchor;
 	/* TARGET_TELLS: bytes between its samples in the mean, by their weights; 0: none so far */
 	uint64_t tells_every;
+	/* With config.sample_levels: how many there have been, and how many of their blocks are live. */
+	uint64_t samples, live_samples;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (6 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (8 + LOST_CAUSES), "ABI");
 
 /*
  * An argument of a USDT probe: where its note says that it is (user/target/usdt_notes.h). Registers are
@@ -212,10 +214,13 @@ struct live_value {
 	 * how many bytes it stands for, as the target has said (TARGET_TELLS); 0: as its size and
 	 * the rate of sampling have it. With the map's own 72 bytes an entry takes 96 either way.
 	 * With --scope, of a block that has no such weight, the call that it was born in: the mark of
-	 * bpf/scope_abi.h, whose highest bit is set.
+	 * bpf/scope_abi.h, whose highest bit is set. With config.sample_levels, of a sample of a gate, LIVE_LEVEL_MARK
+	 * and its level.
 	 */
 	uint64_t weighed;
 };
+#define LIVE_LEVEL_MARK (1ull << 63)
+#define LIVE_LEVEL_MAX	10 /* as user/gate/stub_layout.h has it */
 _Static_assert(sizeof(struct live_value) == 24, "ABI");
 
 /* A block that was freed: a record of `noted_frees`. */
@@ -325,6 +330,7 @@ enum event_type {
 	EVENT_V8_FUNCTION,    /* bpf/v8_abi.h */
 	EVENT_V8_FAILED,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
+	EVENT_SAMPLES, /* there are shared.samples_alarm of them: bpf/told.h */
 };
 
 struct event_header {

@@ -391,7 +391,7 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 	if (!address || !current_watched(&target, &thread))
 		return 0;
 	if (live_take(target.id, address, &value)) {
-		count_free(live_slot(&value), value.size);
+		count_free(live_slot(&value), value.size, 0);
 		scope_freed(ctx, &value);
 		figures_freed(thread, address, &value);
 		if (CHECK_FREES)

@@ -23,6 +23,12 @@ struct config {
 	uint64_t older_ns; /* --older: what slot_age.older_* counts */
 	/* -s: mean distance of sample points; 0: every allocation is recorded */
 	uint64_t sample_bytes;
+	/*
+	 * Gates say of each sample by which 2^level times sample_bytes it was drawn, and are of many processes: samples are
+	 * counted, and user space is told when there have been too many. 0: all by sample_bytes itself.
+	 */
+	uint32_t sample_levels;
+	uint32_t max_live_target; /* with them: live samples of one target */
 	uint32_t max_slots;
 	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
 	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
@@ -73,6 +79,8 @@ struct shared {
 	struct live_clock clock;	/* when it last ran, in the ticks of live_value.time */
 	struct live_clock kernel_clock; /* and in the kernel's */
 	uint64_t lost[LOST_CAUSES];	/* what cannot be told apart by target */
+	/* With config.sample_levels: samples so far, and at how many user space is to be told (once). */
+	uint64_t samples, samples_alarm;
 	/* bpf/wait.h. The tool's first thread, struct task_struct *: may be 0, or gone. */
 	uint64_t tool_task;
 	/* User space has handled all that happened until then. */

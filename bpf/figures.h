@@ -59,14 +59,16 @@ static __always_inline uint64_t figure_weight(const struct live_value *block)
 {
 	if (live_weighed(block))
 		return block->size ? (block->weighed << 16) / block->size : SAMPLE_ONE;
-	return config.sample_bytes ? sample_weight(block->size) : 1;
+	return config.sample_bytes ? sample_weight_at(block->size, live_level(block)) : 1;
 }
 
 static __always_inline uint64_t figure_bytes(const struct live_value *block)
 {
 	if (live_weighed(block))
 		return block->weighed;
-	return config.sample_bytes ? (block->size * sample_weight(block->size)) >> 16 : block->size;
+	return config.sample_bytes
+		       ? (block->size * sample_weight_at(block->size, live_level(block))) >> 16
+		       : block->size;
 }
 
 /* ---- lifetimes ---------------------------------------------------------------------------- */
@@ -152,7 +154,9 @@ static __always_inline void temporary_count(const struct live_value *block, int6
 	__sync_fetch_and_add(&row->bytes, figure_bytes(block) * sign);
 	__sync_fetch_and_add(&row->count, weight * sign);
 	if (config.sample_bytes && !live_weighed(block))
-		__sync_fetch_and_add(&row->variance, sample_variance(block->size, weight) * sign);
+		__sync_fetch_and_add(&row->variance,
+				     sample_variance_at(block->size, weight, live_level(block)) *
+					     sign);
 }
 
 /* ---- both --------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
  * Both compute the same weight from the size, so what a block has added its free takes away to the
  * last bit.
  */
-static __always_inline void count_alloc(uint32_t slot, uint64_t bytes)
+static __always_inline void count_alloc(uint32_t slot, uint64_t bytes, uint64_t level)
 {
 	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
 	uint64_t weight;
@@ -27,14 +27,14 @@ static __always_inline void count_alloc(uint32_t slot, uint64_t bytes)
 		peak_add(slot, c, bytes);
 		return;
 	}
-	weight = sample_weight(bytes);
+	weight = sample_weight_at(bytes, level);
 	__sync_fetch_and_add(&c->alloc_bytes, (bytes * weight) >> 16);
 	__sync_fetch_and_add(&c->alloc_count, weight);
-	__sync_fetch_and_add(&c->variance, sample_variance(bytes, weight));
+	__sync_fetch_and_add(&c->variance, sample_variance_at(bytes, weight, level));
 	peak_add(slot, c, (bytes * weight) >> 16);
 }
 
-static __always_inline void count_free(uint32_t slot, uint64_t bytes)
+static __always_inline void count_free(uint32_t slot, uint64_t bytes, uint64_t level)
 {
 	struct stack_counters *c = bpf_map_lookup_elem(&counters, &slot);
 	uint64_t weight;
@@ -47,10 +47,10 @@ static __always_inline void count_free(uint32_t slot, uint64_t bytes)
 		peak_take(slot, bytes);
 		return;
 	}
-	weight = sample_weight(bytes);
+	weight = sample_weight_at(bytes, level);
 	__sync_fetch_and_add(&c->free_bytes, (bytes * weight) >> 16);
 	__sync_fetch_and_add(&c->free_count, weight);
-	__sync_fetch_and_add(&c->variance, -sample_variance(bytes, weight));
+	__sync_fetch_and_add(&c->variance, -sample_variance_at(bytes, weight, level));
 	peak_take(slot, (bytes * weight) >> 16);
 }
 
@@ -72,7 +72,7 @@ static __always_inline void count_alloc_of(const struct live_value *block)
 	struct stack_counters *c;
 
 	if (!live_weighed(block)) {
-		count_alloc(live_slot(block), block->size);
+		count_alloc(live_slot(block), block->size, live_level(block));
 		return;
 	}
 	c = counters_of(block);
@@ -89,7 +89,7 @@ static __always_inline void count_free_of(const struct live_value *block)
 
 	scope_count_free(block);
 	if (!live_weighed(block)) {
-		count_free(live_slot(block), block->size);
+		count_free(live_slot(block), block->size, live_level(block));
 		return;
 	}
 	c = counters_of(block);
@@ -104,7 +104,8 @@ static __always_inline void count_free_of(const struct live_value *block)
 static __always_inline void count_kept(const struct live_value *block)
 {
 	struct stack_counters *c = counters_of(block);
-	uint64_t weight = sample_weight(block->size), bytes = (block->size * weight) >> 16;
+	uint64_t weight = sample_weight_at(block->size, live_level(block)),
+		 bytes = (block->size * weight) >> 16;
 
 	scope_count_kept(block);
 	if (!c)
@@ -119,7 +120,8 @@ static __always_inline void count_kept(const struct live_value *block)
 	__sync_fetch_and_add(&c->free_count, -weight);
 	peak_add(live_slot(block), c, bytes);
 	if (!live_weighed(block))
-		__sync_fetch_and_add(&c->variance, sample_variance(block->size, weight));
+		__sync_fetch_and_add(&c->variance,
+				     sample_variance_at(block->size, weight, live_level(block)));
 }
 
 /* Only new_bytes are left of the block, which lives on. One that is weighed stands for itself alone. */
@@ -129,8 +131,8 @@ static __always_inline void count_cut(struct live_value *block, uint64_t new_byt
 
 	scope_count_resized(block, new_bytes);
 	if (config.sample_bytes && !live_weighed(block)) {
-		count_free(live_slot(block), block->size);
-		count_alloc(live_slot(block), new_bytes);
+		count_free(live_slot(block), block->size, live_level(block));
+		count_alloc(live_slot(block), new_bytes, live_level(block));
 	} else if (c) {
 		__sync_fetch_and_add(&c->free_bytes, block->size - new_bytes);
 		peak_take(live_slot(block), block->size - new_bytes);
@@ -166,6 +168,15 @@ static __always_inline void count_unknown_free(uint32_t target_id)
 
 	if (stats)
 		__sync_fetch_and_add(&stats->unknown_frees, 1);
+}
+
+/* With config.sample_levels. */
+static __always_inline void live_count_sample(uint32_t target_id, int64_t change)
+{
+	struct target_stats *stats = config.sample_levels ? target_stats_of(target_id) : NULL;
+
+	if (stats)
+		__sync_fetch_and_add(&stats->live_samples, change);
 }
 
 /* The filter's counter for a block. */
@@ -205,8 +216,10 @@ static __always_inline long live_put(const struct live_key *key, const struct li
 {
 	long err = bpf_map_update_elem(&live, key, value, flags);
 
-	if (!err)
+	if (!err) {
 		live_filter_add(key, 1);
+		live_count_sample(key->target_id, 1);
+	}
 	return err;
 }
 
@@ -214,8 +227,10 @@ static __always_inline long live_remove(const struct live_key *key)
 {
 	long err = bpf_map_delete_elem(&live, key);
 
-	if (!err)
+	if (!err) {
 		live_filter_add(key, -1);
+		live_count_sample(key->target_id, -1);
+	}
 	return err;
 }
 

@@ -65,7 +65,7 @@ static __always_inline void live_age(const struct live_value *value, const struc
 			age->older_count += live_weighed_count(value);
 			return;
 		}
-		weight = sample_weight(value->size);
+		weight = sample_weight_at(value->size, live_level(value));
 		age->older_bytes += (value->size * weight) >> 16;
 		age->older_count += config.sample_bytes ? weight : 1;
 	}

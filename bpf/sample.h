@@ -27,8 +27,8 @@
 bool sample_hit(struct thread_state *thread, uint64_t size);
 
 /* With config.sample_bytes: what sample_weight() and sample_variance() say. */
-uint64_t sample_weight_of(uint64_t size);
-uint64_t sample_variance_of(uint64_t size, uint64_t weight);
+uint64_t sample_weight_of(uint64_t size, uint64_t level);
+uint64_t sample_variance_of(uint64_t size, uint64_t weight, uint64_t level);
 #endif
 
 /*
@@ -37,7 +37,13 @@ uint64_t sample_variance_of(uint64_t size, uint64_t weight);
  */
 static __always_inline uint64_t sample_weight(uint64_t size)
 {
-	return config.sample_bytes ? sample_weight_of(size) : SAMPLE_ONE;
+	return config.sample_bytes ? sample_weight_of(size, 0) : SAMPLE_ONE;
+}
+
+/* The same with 2^level times the mean, LIVE_LEVEL_MAX at most. */
+static __always_inline uint64_t sample_weight_at(uint64_t size, uint64_t level)
+{
+	return config.sample_bytes ? sample_weight_of(size, level) : SAMPLE_ONE;
 }
 
 /*
@@ -46,7 +52,13 @@ static __always_inline uint64_t sample_weight(uint64_t size)
  */
 static __always_inline uint64_t sample_variance(uint64_t size, uint64_t weight)
 {
-	return config.sample_bytes ? sample_variance_of(size, weight) : 0;
+	return config.sample_bytes ? sample_variance_of(size, weight, 0) : 0;
+}
+
+/* The same of a weight by sample_weight_at(), in the same units: at most 4^level. */
+static __always_inline uint64_t sample_variance_at(uint64_t size, uint64_t weight, uint64_t level)
+{
+	return config.sample_bytes ? sample_variance_of(size, weight, level) : 0;
 }
 
 #endif

@@ -70,9 +70,9 @@ SAMPLE_FUNCTION bool sample_hit(struct thread_state *thread, uint64_t size)
 /*
  * Below x = 1 by the series 1/x + 1/2 + x/12 - x^3/720 (its error is under 4e-5), above by table.
  */
-SAMPLE_FUNCTION uint64_t sample_weight_of(uint64_t size)
+SAMPLE_FUNCTION uint64_t sample_weight_of(uint64_t size, uint64_t level)
 {
-	uint64_t mean = config.sample_bytes, x, at, i, part;
+	uint64_t mean = config.sample_bytes << (level & 0xf), x, at, i, part;
 
 	if (!mean || !size)
 		return 0;
@@ -93,17 +93,17 @@ SAMPLE_FUNCTION uint64_t sample_weight_of(uint64_t size)
 		(16 - SAMPLE_TABLE_SHIFT));
 }
 
-SAMPLE_FUNCTION uint64_t sample_variance_of(uint64_t size, uint64_t weight)
+SAMPLE_FUNCTION uint64_t sample_variance_of(uint64_t size, uint64_t weight, uint64_t level)
 {
-	uint64_t mean = config.sample_bytes, x, xw;
+	uint64_t mean = config.sample_bytes << (level & 0xf), x, xw;
 
 	if (!mean || !size || weight <= SAMPLE_ONE)
 		return 0;
 	if (size < mean >> 8)
-		return SAMPLE_ONE; /* 1 - x^2 / 12 */
+		return (uint64_t)SAMPLE_ONE << (2 * (level & 0xf)); /* 1 - x^2 / 12 */
 	x = (size << 16) / mean;
 	xw = (x * weight) >> 16;
-	return (xw * ((x * (weight - SAMPLE_ONE)) >> 16)) >> 16;
+	return ((xw * ((x * (weight - SAMPLE_ONE)) >> 16)) >> 16) << (2 * (level & 0xf));
 }
 
 #endif

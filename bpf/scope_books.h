@@ -8,6 +8,7 @@
 #define MEMLEAKBPF_BPF_SCOPE_BOOKS_H
 
 #include "bpf/abi.h"
+#include "bpf/config.h"
 #include "bpf/scope_abi.h"
 #include <bpf/bpf_helpers.h>
 
@@ -166,7 +167,15 @@ static __always_inline void scope_count_resized(const struct live_value *block, 
 /* How many bytes the target says that the block stands for; 0: it does not. */
 static __always_inline uint64_t live_weighed(const struct live_value *block)
 {
-	return SCOPES ? scope_mark_weighed(block->weighed) : block->weighed;
+	if (SCOPES)
+		return scope_mark_weighed(block->weighed);
+	return config.sample_levels && block->weighed & LIVE_LEVEL_MARK ? 0 : block->weighed;
+}
+
+/* Of one that it does not say it of: by 2^this times the mean it was drawn. */
+static __always_inline uint64_t live_level(const struct live_value *block)
+{
+	return !SCOPES && config.sample_levels ? block->weighed & 0xf : 0;
 }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The probes of the gate's stubs (user/gate/stub): block in the first argument, size in the second. */
+/* The probes of the gate's stubs (user/gate/stub): block in the first argument, size in the second, level in the fifth. */
 #include "bpf/told.h"
 #include "bpf/own_stack.h"
 
@@ -10,7 +10,7 @@ int gate_alloc(struct pt_regs *ctx)
 
 	use_own_stack();
 	return told_alloc(ctx, told_cookie_pc(cookie), regs_argument(ctx, 1), regs_argument(ctx, 2),
-			  0);
+			  0, config.sample_levels ? regs_argument(ctx, 5) : 0);
 }
 
 SEC("uprobe")

@@ -39,13 +39,39 @@ static __always_inline struct thread_state *told_last(struct thread_state *threa
 }
 
 /*
+ * With config.sample_levels: a sample is counted, and user space told when there have been too many. False: the target has as
+ * many as it may.
+ */
+static __always_inline bool told_sample(uint32_t target_id)
+{
+	struct process_event event = {.header = {.type = EVENT_SAMPLES, .target_id = target_id}};
+	struct target_stats *stats = target_stats_of(target_id);
+	uint64_t alarm = *(volatile uint64_t *)&shared.samples_alarm;
+
+	if (__sync_fetch_and_add(&shared.samples, 1) + 1 >= alarm && alarm &&
+	    __sync_val_compare_and_swap(&shared.samples_alarm, alarm, 0) == alarm) {
+		event.header.time_ns = bpf_ktime_get_ns();
+		/* The next look finds out as well. */
+		bpf_ringbuf_output(&events, &event, sizeof(event), 0);
+	}
+	if (!stats)
+		return true;
+	__sync_fetch_and_add(&stats->samples, 1);
+	if (*(volatile uint64_t *)&stats->live_samples < config.max_live_target)
+		return true;
+	count_lost(target_id, LOST_KEPT_FULL);
+	return false;
+}
+
+/*
  * A block has been allocated, and the program has not seen it yet. `weighed`: how many bytes it
  * stands for, as the target says, which has TARGET_TELLS then and may be deep inside of its
  * allocator; 0: it does not say, and is at a function's entry. The walk up the stack begins at `pc`,
- * where the stack pointer must be as it is now; 0: where the probe is.
+ * where the stack pointer must be as it is now; 0: where the probe is. `level` is read with config.sample_levels and
+ * without `weighed`: the mean by which it was drawn, as that has it.
  */
 static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, uint64_t block,
-				      uint64_t size, uint64_t weighed)
+				      uint64_t size, uint64_t weighed, uint64_t level)
 {
 	struct thread_state *thread = NULL;
 	struct target_info target;
@@ -61,6 +87,8 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		thread = current_thread_new(&target);
 	if (!thread)
 		return 0;
+	if (!SCOPES && config.sample_levels && !weighed && !told_sample(target.id))
+		return 0;
 	/* Also when what follows cannot record it. */
 	temporary_passed(thread, 0);
 	thread->event.arena = 0;
@@ -71,8 +99,11 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		return 0;
 	if (weighed)
 		told_weighed(target.id, slot, weighed);
-	live_insert(told_last(thread, &target), target.id, block, size,
-		    SCOPES && !weighed ? scope_mark_of(thread) : weighed, slot, false);
+	else if (SCOPES)
+		weighed = scope_mark_of(thread);
+	else if (config.sample_levels)
+		weighed = LIVE_LEVEL_MARK | (level > LIVE_LEVEL_MAX ? 0 : level);
+	live_insert(told_last(thread, &target), target.id, block, size, weighed, slot, false);
 	return 0;
 }
 

@@ -81,7 +81,7 @@ static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t ro
 	/* One that stands for nothing. */
 	if (!weighed)
 		return 0;
-	return told_alloc(ctx, 0, block, size, weighed);
+	return told_alloc(ctx, 0, block, size, weighed, 0);
 }
 
 static __always_inline int usdt_freed(const struct pt_regs *ctx, uint32_t row)

@@ -117,6 +117,7 @@ struct option_values {
 	struct replay_times times;
 	struct survey_scope_config scope;
 	struct survey_probes_config probes;
+	struct survey_keep_config keep;
 	struct survey_metrics_config metrics;
 	const char *container_runtime;
 	const char *record;

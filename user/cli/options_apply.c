@@ -12,6 +12,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/cli/options_table.h"
+#include "user/survey/keep_filter.h"
 #include "user/target/allocator.h"
 
 static int option_refuse(const struct option_row *row, const char *shown, const char *value)
@@ -279,6 +280,16 @@ int option_apply_scope(const struct option_row *row, struct options *options, co
 		return option_refuse(row, shown, value);
 	scope_spec_release(&spec);
 	return option_add_string(row, options, value);
+}
+
+/* Kept as it is written: keep_filter_parse(). */
+int option_apply_keep(const struct option_row *row, struct options *options, const char *shown,
+		      const char *value)
+{
+	struct survey_scope_config filter;
+
+	return keep_filter_parse(value, &filter) ? option_refuse(row, shown, value)
+						 : option_add_string(row, options, value);
 }
 
 /* ---- single options ----------------------------------------------------------------------- */

@@ -13,6 +13,9 @@
 #define TOP_SURVEY_SAMPLE      (64u << 10)
 #define TOP_STACKS	       10
 
+/* Of processes that are sampled all the time: what costs a nanosecond a call. */
+#define KEEP_SAMPLE (512u << 10)
+
 static int check_target(const struct option_values *values)
 {
 	const struct survey_scope_config *scope = &values->scope;
@@ -221,6 +224,7 @@ static struct survey_config check_survey_config(const struct option_values *valu
 		.sample_bytes = values->sample_bytes,
 		.scopes = values->trace.scopes,
 		.gate = values->trace.gate,
+		.keep = values->keep,
 		.symbols = values->symbols,
 		.metrics = values->metrics,
 		.container_runtime = values->container_runtime,
@@ -392,7 +396,13 @@ int options_check_survey(struct options *options)
 			  export_names(names, EXPORT_SURVEYS, ", "));
 		return -EINVAL;
 	}
+	if (values->keep.filters.count && !values->trace.gate) {
+		log_error("--keep: probes cost too much to stay; give --gate as well");
+		return -EINVAL;
+	}
 	options->config.survey = check_survey_config(values);
+	options->config.survey.keep.sample_bytes =
+		OPTION_GIVEN(options, sample_bytes) ? values->sample_bytes : KEEP_SAMPLE;
 	return 0;
 }
 

@@ -27,6 +27,35 @@ static void survey_json_put_drill(struct json *to, const struct export_options *
 	json_end(to);
 }
 
+static void survey_json_put_kept(struct json *to, const struct survey_kept *kept)
+{
+	json_object(to, "kept");
+	json_bool(to, "sampled", kept->sampled);
+	json_text(to, "reason", kept->reason);
+	if (kept->sampled) {
+		json_number(to, "since_ms", kept->since_ns / NS_PER_MS);
+		json_number(to, "live_bytes", kept->live_bytes);
+		json_number(to, "samples", kept->samples);
+		json_number(to, "live_samples", kept->live_samples);
+	}
+	json_end(to);
+}
+
+static void survey_json_put_keep(struct json *to, const struct survey_report *report)
+{
+	const struct survey_keep_report *keep = report->keep;
+
+	json_object(to, "keep");
+	json_number(to, "sampled", keep->sampled);
+	json_number(to, "left_out", keep->left_out);
+	json_number(to, "sample_bytes", keep->sample_bytes);
+	json_number(to, "samples", keep->samples);
+	json_double(to, "samples_per_s", keep->samples_per_s);
+	json_number(to, "live_samples", keep->live_samples);
+	json_put_lost(to, report->totals.lost);
+	json_end(to);
+}
+
 static void survey_json_put_memory(struct json *to, const struct survey_row *row)
 {
 	const struct process_sample *p = &row->process;
@@ -75,6 +104,8 @@ static void survey_json_put_process(struct json *to, const struct survey_row *ro
 		json_bool(to, "of_children", true);
 	if (row->limit_known)
 		json_put_rate(to, "limit_in_s", row->limit_s);
+	if (row->kept)
+		survey_json_put_kept(to, row->kept);
 	if (row->drill)
 		survey_json_put_drill(to, options, row->drill);
 	json_end(to);
@@ -99,6 +130,8 @@ int survey_write_json(struct exporter *e, const struct survey_report *report)
 		json_double(to, "tool_cpu_percent", 100 * report->tool_share);
 	json_double(to, "probe_cpu_percent", 100 * report->probe_share);
 	json_double(to, "budget_percent", 100 * report->budget_share);
+	if (report->keep)
+		survey_json_put_keep(to, report);
 	json_array(to, "processes");
 	for (size_t i = 0; i < report->row_count; i++)
 		survey_json_put_process(to, &report->rows[i], &e->options);

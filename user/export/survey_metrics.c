@@ -196,6 +196,20 @@ static bool value_live(const struct survey_row *row, double *value)
 	return true;
 }
 
+static bool value_kept(const struct survey_row *row, double *value)
+{
+	*value = row->kept && row->kept->sampled;
+	return row->kept != NULL;
+}
+
+static bool value_kept_live(const struct survey_row *row, double *value)
+{
+	if (!row->kept || !row->kept->sampled)
+		return false;
+	*value = (double)row->kept->live_bytes;
+	return true;
+}
+
 static const struct process_family {
 	const char *name;
 	enum metric_type type;
@@ -221,6 +235,14 @@ static const struct process_family {
 	 "The largest resident set that one of them had.", value_children_peak},
 	{"process_live_bytes", TYPE_GAUGE, "bytes",
 	 "Allocated and kept while probes were on it, the last time; an estimate.", value_live},
+};
+
+/* With --keep. */
+static const struct process_family kept_families[] = {
+	{"process_kept", TYPE_GAUGE, NULL,
+	 "1: it is sampled all the time; 0: --keep names it, and it cannot be.", value_kept},
+	{"process_kept_live_bytes", TYPE_GAUGE, "bytes",
+	 "Allocated since it is sampled, and not freed; an estimate.", value_kept_live},
 };
 
 static void put_process_family(const struct page *p, const struct process_family *family)
@@ -408,6 +430,36 @@ static void metrics_put_totals(const struct page *p)
 	}
 }
 
+static void metrics_put_keep(const struct page *p)
+{
+	const struct survey_keep_report *k = p->report->keep;
+	const struct {
+		const char *name;
+		enum metric_type type;
+		const char *unit, *help;
+		double value;
+	} rows[] = {
+		{"kept_processes", TYPE_GAUGE, NULL, "Sampled all the time.", (double)k->sampled},
+		{"kept_left_out_processes", TYPE_GAUGE, NULL,
+		 "Named by --keep, and not sampled: there is no room, or they cannot be.",
+		 (double)k->left_out},
+		{"kept_samples", TYPE_COUNTER, NULL, "Samples of these processes.",
+		 (double)k->samples},
+		{"kept_live_samples", TYPE_GAUGE, NULL, "Those whose blocks are live.",
+		 (double)k->live_samples},
+		{"kept_sample_interval_bytes", TYPE_GAUGE, "bytes",
+		 "Allocated bytes per sample now; coarser where there would be too many.",
+		 (double)k->sample_bytes},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
+		metrics_put_sample(p, rows[i].name, rows[i].type, rows[i].value);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kept_families); i++)
+		put_process_family(p, &kept_families[i]);
+}
+
 static void put_build(const struct page *p)
 {
 	put_family(p, "build", TYPE_INFO, NULL, "Which memleakbpf this is, and what it reads.");
@@ -430,6 +482,8 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 	put_build(&page);
 	metrics_put_totals(&page);
 	metrics_put_losses(&page);
+	if (report->keep)
+		metrics_put_keep(&page);
 	for (size_t i = 0; i < ARRAY_SIZE(process_families); i++)
 		put_process_family(&page, &process_families[i]);
 	put_top_stacks(&page);

@@ -80,6 +80,19 @@ static void put_column(const struct table *t, const char *name, size_t width)
 
 /* ---- head --------------------------------------------------------------------------------- */
 
+/* Those that are sampled all the time, and what keeps to the limits. */
+static void survey_text_put_keep(const struct table *t, const struct survey_keep_report *keep)
+{
+	char bytes[FORMAT_BYTES_MAX];
+
+	fprintf(t->out, "sampled all the time: %zu", keep->sampled);
+	if (keep->left_out)
+		fprintf(t->out, " (%zu more cannot be)", keep->left_out);
+	fprintf(t->out, ", one sample per %s; %.0f a second (of %" PRIu64 "), %" PRIu64 " live\n",
+		format_bytes(bytes, keep->sample_bytes), keep->samples_per_s, keep->rate,
+		keep->live_samples);
+}
+
 static void survey_text_put_head(const struct table *t)
 {
 	const struct survey_report *r = t->report;
@@ -106,6 +119,8 @@ static void survey_text_put_head(const struct table *t)
 	if (r->tool_known)
 		fprintf(t->out, ", the survey itself %.2f %%", 100 * r->tool_share);
 	fputs("\n", t->out);
+	if (r->keep)
+		survey_text_put_keep(t, r->keep);
 	/* What a window takes is spent at once, and waited off afterwards. */
 	if (r->tool_known && r->probe_share > 0 && r->budget_share > 0 &&
 	    r->probe_share + r->tool_share > r->budget_share)
@@ -398,6 +413,18 @@ static void survey_text_put_drill(const struct table *t, const struct survey_dri
 		fprintf(t->out, "            %s\n", drill->note);
 }
 
+static void survey_text_put_kept(const struct table *t, const struct survey_kept *kept)
+{
+	char bytes[FORMAT_BYTES_MAX], since[FORMAT_DURATION_MAX];
+
+	if (kept->sampled)
+		fprintf(t->out, "            sampled for %s: %s allocated since then and kept\n",
+			format_duration(since, kept->since_ns),
+			format_bytes(bytes, kept->live_bytes));
+	else
+		fprintf(t->out, "            not sampled all the time: %s\n", kept->reason);
+}
+
 static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	const struct survey_drill *drill = row->drill;
@@ -445,6 +472,8 @@ static void put_table(const struct table *t)
 			put_reason(t, row);
 		if (row->trend.kind == TREND_GROWING || t->options->verbose)
 			put_children(t, row);
+		if (row->kept)
+			survey_text_put_kept(t, row->kept);
 		if (row->drill)
 			survey_text_put_drill(t, row->drill);
 	}

@@ -172,6 +172,11 @@ uint64_t gate_held_ns(const struct gate *gate)
 	return gate->held_ns;
 }
 
+int gate_set_level(const struct gate *gate, unsigned level)
+{
+	return gate_pages_write_level(&gate->pages, level);
+}
+
 uint64_t gate_dropped(struct gate *gate)
 {
 	if (gate->started)

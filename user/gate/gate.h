@@ -54,7 +54,8 @@ struct gate_request {
 	/* The mapping that the functions lie in, as the file has it, and where it is in the process. */
 	const uint8_t *text;
 	uint64_t text_address, text_size;
-	uint64_t mean; /* bytes between samples in the mean; 0: every call is told */
+	uint64_t mean;	/* bytes between samples in the mean; 0: every call is told */
+	unsigned level; /* it begins with 2^level times that mean: gate_set_level() */
 	/*
 	 * The caller's: the process is to stand still, where it has one thread, until gate_hold_end().
 	 * It goes on where a gate fails, and may when the hold has lasted a second. NULL: it runs.
@@ -102,6 +103,12 @@ uint64_t gate_held_ns(const struct gate *gate);
 
 /* For how long the process has stood still for it so far, in ns: the longest time of one thread. */
 uint64_t gate_pause_ns(const struct gate *gate);
+
+/*
+ * From now on distances to samples are drawn with 2^level (GATE_LEVEL_MAX at most) times the mean; those that have been
+ * drawn end as they are, and each sample is told with its level. 0 or -errno, not logged.
+ */
+int gate_set_level(const struct gate *gate, unsigned level);
 
 /*
  * How many samples were not told so far, since too many were live at a time. What was known last, if

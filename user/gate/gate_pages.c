@@ -269,6 +269,7 @@ static int pages_write_header(struct pages_making *m, uint64_t *on)
 	struct iovec to = {(void *)(uintptr_t)(m->pages->address + GATE_HEADER), sizeof(header)};
 
 	gate_header_init(&header, m->request->mean);
+	header.level = m->request->level;
 	/* Of exact stubs any value will do. */
 	*on = m->request->mean ? header.mean_ln2 : 1;
 	header.mean_ln2 = 0;
@@ -417,6 +418,19 @@ void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped)
 
 	if (process_vm_readv(pages->memory, &to, 1, &from, 1, 0) == (ssize_t)sizeof(now))
 		*dropped = now;
+}
+
+int gate_pages_write_level(const struct gate_pages *pages, uint64_t level)
+{
+	uint64_t at = pages->address + GATE_HEADER + offsetof(struct gate_header, level);
+	struct iovec from = {&level, sizeof(level)}, to = {(void *)(uintptr_t)at, sizeof(level)};
+
+	if (level > GATE_LEVEL_MAX)
+		return -EINVAL;
+	/* Of its bytes only one is ever anything but 0, so that half a write is none. */
+	if (process_vm_writev(pages->memory, &from, 1, &to, 1, 0) == (ssize_t)sizeof(level))
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 void gate_pages_remove(struct gate_pages *pages)

@@ -27,6 +27,9 @@ int gate_pages_open(const struct gate_request *request, const struct gate_part *
 /* The address of the word that turns the stubs on and off: gate_header.mean_ln2. 0: off. */
 uint64_t gate_pages_switch(const struct gate_pages *pages);
 
+/* gate_header.level, GATE_LEVEL_MAX at most. 0 or -errno. */
+int gate_pages_write_level(const struct gate_pages *pages, uint64_t level);
+
 /* gate_header.dropped; *dropped stays as it is where that cannot be read. */
 void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped);
 

@@ -20,6 +20,7 @@
 #define GATE_SIZE	  (GATE_SET + (8 << GATE_SET_BITS))
 #define GATE_LOG2_ENTRIES 257
 #define GATE_MEAN_BITS	  16 /* of a fraction: in whole bytes a mean of 1 would be 1.44 */
+#define GATE_LEVEL_MAX	  10
 
 #define GATE_GOLDEN 0x9E3779B97F4A7C15 /* 2^64 / the golden ratio: multiplicative hashing */
 
@@ -41,10 +42,11 @@
 #define GATE_KIND_FREE		8
 #define GATE_KINDS		9
 
-/* For the assembler: where those are in struct gate_slot, and how large struct gate_call is. */
+/* For the assembler: where those are in struct gate_slot and struct gate_call, and how large that is. */
 #define GATE_SLOT_THREAD 16
 #define GATE_SLOT_INSIDE 24
-#define GATE_CALL_SIZE	 32
+#define GATE_CALL_LEVEL	 32
+#define GATE_CALL_SIZE	 48
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -53,8 +55,7 @@
 struct gate_header {
 	/*
 	 * Mean distance of samples in bytes, times ln 2, in units of 2^-GATE_MEAN_BITS; 0: nothing
-	 * is sampled, nor told by exact stubs, for which any other value is as good. All that the
-	 * tool writes while the target runs.
+	 * is sampled, nor told by exact stubs, for which any other value is as good.
 	 */
 	uint64_t mean_ln2;
 	/* Of sampled blocks; added to atomically, and only by them. */
@@ -66,7 +67,12 @@ struct gate_header {
 	 */
 	uint64_t crowded;
 	uint64_t seed; /* of all slots' randomness */
-	uint64_t pad[10];
+	/*
+	 * Distances are drawn with 2^level times that mean from now on: GATE_LEVEL_MAX at most. The tool writes
+	 * it, and the mean, while the target runs, and nothing else.
+	 */
+	uint64_t level;
+	uint64_t pad[9];
 	uint32_t log2[GATE_LOG2_ENTRIES + 1]; /* log2(1 + i / 256) * 2^24 */
 };
 _Static_assert(sizeof(struct gate_header) <= GATE_SLOTS - GATE_HEADER, "fits before the slots");
@@ -82,7 +88,8 @@ struct gate_slot {
 	uint64_t thread;
 	/* The stack pointer at the entry of the function that the thread is in; 0: in none. */
 	uint64_t inside;
-	uint64_t pad[4];
+	uint64_t level; /* with which `left` was drawn */
+	uint64_t pad[3];
 };
 _Static_assert(sizeof(struct gate_slot) == 64, "a cache line");
 _Static_assert(offsetof(struct gate_slot, thread) == GATE_SLOT_THREAD &&
@@ -95,8 +102,12 @@ struct gate_call {
 	struct gate_slot *home; /* where the thread counts */
 	uint64_t left;		/* what functions inside of it take from that is given back */
 	uint64_t sample;
+	uint64_t level; /* with which the distance was drawn that ended in this call */
+	uint64_t left_level;
 };
-_Static_assert(sizeof(struct gate_call) == GATE_CALL_SIZE, "as the assembler has it");
+_Static_assert(sizeof(struct gate_call) == GATE_CALL_SIZE &&
+		       offsetof(struct gate_call, level) == GATE_CALL_LEVEL,
+	       "as the assembler has it");
 
 /* A stub for one function, as .table of the assembler has it: offsets in the code, 0: has none. */
 struct gate_stub {
@@ -109,7 +120,10 @@ struct gate_stub {
 	uint32_t undo, exact_undo;
 	uint32_t room;	  /* GATE_ROOM bytes: to be written */
 	uint32_t instead; /* jmp rel32, to be written: to the room of the function called instead */
-	/* GATE_PROBE bytes each: an allocation (block in %rdi, size in %rsi), the end of one */
+	/*
+	 * GATE_PROBE bytes each: an allocation (block in %rdi, size in %rsi; of a sample the level at which it
+	 * was drawn in %r8), the end of one
+	 */
 	uint32_t allocated;
 	uint32_t freed;
 	uint32_t kept; /* realloc failed: the block that was told as freed is there still */

@@ -69,6 +69,9 @@ static const struct cause causes[] = {
 						   "more; attach anew (memleakbpf -p PID)"},
 	[LOST_GATE_FULL] = {"gate_full", "samples not recorded: too many of them are live for the "
 					 "gate to know them; sample less often (-s)"},
+	[LOST_KEPT_FULL] = {"kept_full",
+			    "samples not recorded: so many of the process are live already as "
+			    "--keep-live allows; raise that, or sample less often (-s)"},
 	[LOST_PYTHON] =
 		{"python_frames",
 		 "allocations whose Python functions could not be followed: their stacks have "

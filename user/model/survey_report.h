@@ -29,6 +29,16 @@ struct survey_drill {
 	const char *note;   /* what the numbers mean, or why there are none; NULL: nothing to add */
 };
 
+/* Of a process that is to be sampled all the time (--keep). */
+struct survey_kept {
+	bool sampled;	       /* it is */
+	const char *reason;    /* why it is not, a clause about it; NULL: it is */
+	uint64_t since_ns;     /* for how long it has been */
+	uint64_t live_bytes;   /* allocated since then, and not freed; an estimate */
+	uint64_t samples;      /* since then */
+	uint64_t live_samples; /* whose blocks are live */
+};
+
 struct survey_row {
 	struct process_sample process;
 	struct trend trend;
@@ -49,6 +59,17 @@ struct survey_row {
 	/* until the control group's or the machine's memory is used up, at this growth */
 	double limit_s;
 	const struct survey_drill *drill; /* NULL: not drilled */
+	const struct survey_kept *kept;	  /* NULL: --keep does not name it */
+};
+
+/* Of all that --keep names. */
+struct survey_keep_report {
+	size_t sampled, left_out; /* processes */
+	uint64_t samples;	  /* so far */
+	double samples_per_s;	  /* between the last two looks */
+	uint64_t live_samples;
+	uint64_t sample_bytes; /* the mean now, coarsened to keep to the budget or not */
+	uint64_t rate;	       /* samples a second that there may be */
 };
 
 /* What the survey itself costs and has missed, since it began. */
@@ -86,6 +107,7 @@ struct survey_report {
 	size_t row_count;
 	struct survey_rest rest;
 	struct survey_totals totals;
+	const struct survey_keep_report *keep; /* NULL: without --keep */
 };
 
 #endif

@@ -18,6 +18,7 @@
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
 #include "user/survey/survey_driller.h"
+#include "user/survey/survey_keeper.h"
 #include "user/survey/survey_names.h"
 #include "user/survey/survey_reader.h"
 #include "user/survey/survey_reporter.h"
@@ -34,6 +35,7 @@ struct survey_loop {
 	struct survey_scope *scope;
 	struct survey_names *names; /* NULL: no runtime is asked */
 	struct survey_driller *driller;
+	struct survey_keeper *keeper;	  /* NULL: nothing is kept */
 	struct survey_reporter *reporter; /* NULL: nothing has been looked at yet */
 	struct output *output;
 	struct output *recording; /* NULL: not wanted */
@@ -148,7 +150,10 @@ static int survey_look(struct survey_loop *s)
 	if (history_left_out(s->history) && looks == 1)
 		log_warn("%zu processes are left out: more than %d are not followed",
 			 history_left_out(s->history), HISTORY_MAX);
-	err = survey_driller_tick(s->driller);
+	/* Who is sampled all the time needs no probes. */
+	if (s->keeper)
+		err = survey_keeper_tick(s->keeper);
+	err = err ?: survey_driller_tick(s->driller);
 	if (!err)
 		err = survey_publish(s);
 	if (!err && s->config->pace.count && looks >= s->config->pace.count) {
@@ -198,23 +203,30 @@ static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 		{.fd = events->timer, .events = POLLIN},
 		{.fd = survey_driller_fd(s->driller), .events = POLLIN},
 		{.fd = viewer ? viewer->asked : -1, .events = POLLIN},
+		{.fd = s->keeper ? survey_keeper_fd(s->keeper) : -1, .events = POLLIN},
 	};
 	int err, wait_ms = clock_wait_ms(s->end_ns);
 
 	s->stop = !wait_ms;
 	if (s->stop)
 		return 0;
-	if (survey_driller_is_open(s->driller) && (wait_ms < 0 || wait_ms > TICK_MS))
+	if ((survey_driller_is_open(s->driller) ||
+	     (s->keeper && survey_keeper_is_hungry(s->keeper))) &&
+	    (wait_ms < 0 || wait_ms > TICK_MS))
 		wait_ms = TICK_MS;
 	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	err = survey_driller_process(s->driller);
+	if (!err && s->keeper)
+		err = survey_keeper_process(s->keeper);
 	if (!err && fds[0].revents)
 		err = survey_on_signal(s, events);
 	if (!err && fds[3].revents)
 		err = survey_on_asked(s);
 	if (!err && fds[1].revents && loop_events_interval(events))
 		return survey_look(s);
+	if (!err && s->keeper && survey_keeper_is_hungry(s->keeper))
+		err = survey_keeper_tick(s->keeper);
 	return !err && survey_driller_is_open(s->driller) ? survey_driller_tick(s->driller) : err;
 }
 
@@ -225,7 +237,7 @@ static int survey_go_on(struct survey_loop *s)
 
 	if (!err) {
 		s->reporter = survey_reporter_new(s->config, s->history, s->scope, s->driller,
-						  survey_reader_source(s->reader));
+						  s->keeper, survey_reader_source(s->reader));
 		err = s->reporter ? survey_look(s) : log_errno(ENOMEM, "survey");
 	}
 	while (!err && !s->stop)
@@ -271,7 +283,9 @@ static int survey_begin(struct survey_loop *s)
 	}
 	if (s->history && s->scope)
 		s->driller = survey_driller_new(s->config, s->history, s->scope);
-	if (!s->driller)
+	if (s->driller && s->config->keep.filters.count)
+		s->keeper = survey_keeper_new(s->config, s->history, s->scope);
+	if (!s->driller || (s->config->keep.filters.count && !s->keeper))
 		return log_errno(ENOMEM, "survey");
 	return survey_serving_begin(&s->serving, s->config);
 }
@@ -282,6 +296,7 @@ static int survey_end(struct survey_loop *s)
 
 	survey_serving_end(&s->serving);
 	survey_reporter_free(s->reporter);
+	survey_keeper_free(s->keeper);
 	survey_driller_free(s->driller);
 	history_free(s->history);
 	survey_names_free(s->names);
@@ -308,7 +323,8 @@ int survey_run(const struct survey_config *config)
 	 */
 	if (!err && privilege_drop(true, false))
 		log_debug("cannot drop privileges");
-	if (!err && confine_tool(&needs))
+	/* A gate for a process with a filter of system calls is for who has none: trace_options.lifts_filters. */
+	if (!err && !s.keeper && confine_tool(&needs))
 		log_debug("cannot give up system calls");
 	if (!err)
 		err = survey_serving_start(&s.serving, &source);

@@ -31,6 +31,17 @@ struct survey_probes_config {
 	uint32_t budget;     /* what they may cost, in thousandths of a CPU */
 };
 
+/* The processes that are sampled all the time, by gates. */
+struct survey_keep_config {
+	struct string_list
+		filters; /* one of them is enough; checked with keep_filter_parse(); none: none is */
+	uint64_t sample_bytes;	 /* in the mean, while the budget allows that */
+	uint32_t rate;		 /* samples a second, of all together */
+	uint32_t processes;	 /* at a time */
+	uint32_t live, live_all; /* samples that are live at a time, of one process and of all */
+	uint64_t memory;	 /* bytes that the tool may have, for there to be more processes */
+};
+
 struct survey_metrics_config {
 	bool wanted;
 	struct sockaddr_storage address;
@@ -64,6 +75,7 @@ struct survey_config {
 	uint64_t sample_bytes;
 	struct string_list scopes; /* checked with scope_spec_parse() */
 	bool gate;		   /* in place of probes; mmap is not seen then */
+	struct survey_keep_config keep;
 	struct symbolizer_options symbols;
 	struct survey_metrics_config metrics;
 	const char *container_runtime; /* its socket; NULL: not asked */

@@ -22,8 +22,8 @@ struct survey_keeper;
 /* Nothing is loaded before the first process that is named. All three must outlive it. NULL when out of memory. */
 struct survey_keeper *survey_keeper_new(const struct survey_config *config, struct history *history,
 					const struct survey_scope *scope);
-void survey_keeper_free(
-	struct survey_keeper *keeper); /* gives all functions their bytes back; NULL is fine */
+/* Gives all functions their bytes back. NULL is fine. */
+void survey_keeper_free(struct survey_keeper *keeper);
 
 /* To be polled for reading; -1: nothing is loaded yet. */
 int survey_keeper_fd(const struct survey_keeper *keeper);
@@ -33,6 +33,15 @@ int survey_keeper_process(struct survey_keeper *keeper);
 
 /* To be called after each update of the history: finds processes, keeps to limits and budget. 0 or -errno, logged. */
 int survey_keeper_tick(struct survey_keeper *keeper);
+
+/* Some process waits for the next survey_keeper_tick() only: soon, please. */
+bool survey_keeper_is_hungry(const struct survey_keeper *keeper);
+
+/* As of the last survey_keeper_tick(); each process's survey_process has its own part then. */
+const struct survey_keep_report *survey_keeper_report(const struct survey_keeper *keeper);
+
+/* Adds what could not be recorded so far, by enum lost_cause. */
+void survey_keeper_add_lost(const struct survey_keeper *keeper, uint64_t lost[LOST_CAUSES]);
 
 /*
  * Calls visit with each process that the filters name and that lives, sampled or not; ends with the first that is not 0,

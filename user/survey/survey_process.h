@@ -19,6 +19,8 @@ struct survey_process {
 	bool named;			 /* that is all there is to be known */
 	uint64_t read_at; /* history_process.samples when the control group was read */
 
+	struct survey_kept kept; /* with kept_named */
+	bool kept_named;	 /* a filter of --keep names it */
 	struct survey_drill drill;
 	bool drilled;		/* drill says something */
 	bool refused;		/* cannot have probes */

@@ -14,6 +14,7 @@ struct survey_reporter {
 	struct history *history;
 	const struct survey_scope *scope;
 	const struct survey_driller *driller;
+	const struct survey_keeper *keeper; /* NULL: nothing is kept */
 	enum survey_source source;
 	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
 	uint64_t looks, exits_lost;
@@ -26,6 +27,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 					    struct history *history,
 					    const struct survey_scope *scope,
 					    const struct survey_driller *driller,
+					    const struct survey_keeper *keeper,
 					    enum survey_source source)
 {
 	struct survey_reporter *r = calloc(1, sizeof(*r));
@@ -37,6 +39,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 		.history = history,
 		.scope = scope,
 		.driller = driller,
+		.keeper = keeper,
 		.source = source,
 		.start_ns = monotonic_ns(),
 		.start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
@@ -110,6 +113,7 @@ static void survey_reporter_fill_row(struct survey_row *row, const struct histor
 		.pod = survey_reporter_or_null(data->cgroup.pod),
 		.pod_name = survey_reporter_or_null(data->container.pod),
 		.drill = data->drilled || data->drill.open ? &data->drill : NULL,
+		.kept = data->kept_named && !p->ended ? &data->kept : NULL,
 	};
 	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);
 	survey_reporter_fill_limit(row, &data->cgroup);
@@ -197,6 +201,8 @@ static void survey_reporter_fill_totals(const struct survey_reporter *r,
 	uint64_t anon;
 
 	survey_driller_totals(r->driller, totals);
+	if (r->keeper)
+		survey_keeper_add_lost(r->keeper, totals->lost);
 	totals->looks = r->looks;
 	totals->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	totals->left_out = history_left_out(r->history);
@@ -220,6 +226,7 @@ int survey_reporter_make(struct survey_reporter *r, size_t top, enum survey_audi
 		.budget_share = probes->wanted ? probes->budget / 1000.0 : 0,
 		.sample_bytes = survey_driller_sample_bytes(r->driller),
 		.tool_known = elapsed >= NS_PER_S,
+		.keep = r->keeper ? survey_keeper_report(r->keeper) : NULL,
 	};
 	survey_reporter_fill_totals(r, &report->totals);
 	if (report->tool_known)

@@ -5,6 +5,7 @@
 
 #include "user/model/survey_report.h"
 #include "user/survey/survey_driller.h"
+#include "user/survey/survey_keeper.h"
 #include "user/survey/survey_reader.h"
 
 /* Who a report is for. */
@@ -24,6 +25,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 					    struct history *history,
 					    const struct survey_scope *scope,
 					    const struct survey_driller *driller,
+					    const struct survey_keeper *keeper,
 					    enum survey_source source);
 void survey_reporter_free(struct survey_reporter *reporter); /* NULL is fine */
 

@@ -16,6 +16,9 @@ static bool survey_suspects_wants(const struct survey_config *config,
 	    process->trend.growth * 3600 < (double)config->probes.min_growth)
 		return false;
 	data = survey_process_of(process);
+	/* What is sampled all the time needs no probes. */
+	if (data && data->kept_named && data->kept.sampled)
+		return false;
 	return data && !data->refused && survey_scope_has(scope, process, data) &&
 	       (!data->drilled_ns ||
 		now - data->drilled_ns > REST_WINDOWS * config->probes.window_ns);

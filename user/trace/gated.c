@@ -122,6 +122,7 @@ static int gated_open(struct trace *trace, struct target *target,
 		.text_address = functions->text_address,
 		.text_size = functions->text_size,
 		.mean = trace->options.sample_bytes,
+		.level = trace->level,
 		/* It waits for us, or has just mapped the allocator. */
 		.hold = target->runs || target->late ? NULL : &target->gate_hold,
 		.nop = &trace->gate_nop,
@@ -158,6 +159,13 @@ int gated_new(struct trace *trace, struct target *target, const struct probe_set
 		  (double)gate_pause_ns(gated->gate) / 1e6);
 	*out = gated;
 	return 0;
+}
+
+void gated_set_level(const struct gated *gated, unsigned level)
+{
+	/* One that has ended meanwhile, for one; where it fails samples go on as they are. */
+	if (gate_set_level(gated->gate, level))
+		log_debug("a gate keeps its rate: %s", strerror(errno));
 }
 
 uint64_t gated_dropped(const struct gated *gated)

@@ -21,6 +21,9 @@ int gated_prepare(struct trace *trace);
 int gated_new(struct trace *trace, struct target *target, const struct probe_set *set,
 	      struct gated **out, char reason[static REASON_MAX]);
 
+/* Distances to samples are drawn by that from now on: gate_set_level(). */
+void gated_set_level(const struct gated *gated, unsigned level);
+
 /* Samples that the gate could not tell: LOST_GATE_FULL. */
 uint64_t gated_dropped(const struct gated *gated);
 

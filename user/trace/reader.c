@@ -168,14 +168,13 @@ static void reader_merge_stacks(struct snapshot *snapshot)
 	snapshot->stack_count = (size_t)(to - snapshot->stacks) + 1;
 }
 
-static bool reader_is_nested(const struct trace *trace, uint32_t target_id,
-			     const struct stack *stack)
+bool reader_is_nested(const struct trace *trace, uint32_t target_id, uint64_t stack_id)
 {
 	const struct stack_entry *entry;
 
 	if (!trace->options.gate)
 		return false;
-	entry = stack_table_find(trace->stacks, target_id, stack->id);
+	entry = stack_table_find(trace->stacks, target_id, stack_id);
 	if (entry && entry->same_as)
 		entry = stack_table_find(trace->stacks, target_id, entry->same_as);
 	return entry && entry->nested;
@@ -191,7 +190,7 @@ static bool reader_add_stack(struct snapshot *snapshot, struct trace *trace,
 	if (trace->slot_infos[slot].target_id != target->id)
 		return false;
 	reader_fill_stack(stack, trace, slot, now, ages);
-	if (!stack->alloc.count || reader_is_nested(trace, target->id, stack))
+	if (!stack->alloc.count || reader_is_nested(trace, target->id, stack->id))
 		return false;
 	if (trace->slot_infos[slot].arena)
 		amount_add(&snapshot->arenas, &stack->live);

@@ -20,6 +20,8 @@ enum reader_ages {
 /* As trace_snapshot(), which decides by itself where the ages come from. */
 int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages ages,
 		    struct snapshot **out);
+/* A stack of an allocator that another one is built on: its blocks are that one's. */
+bool reader_is_nested(const struct trace *trace, uint32_t target_id, uint64_t stack_id);
 /* Blocks in the live map, all targets together: what a walk over it costs. */
 uint64_t reader_live_blocks(const struct trace *trace);
 /*

@@ -22,6 +22,8 @@ struct trace {
 	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
 	struct attach_programs programs;
 	struct gate_nop gate_nop; /* with options.gate: gated.h */
+	unsigned level;		  /* trace_set_level() */
+	char refusal[REASON_MAX]; /* trace_refusal() */
 	bool lifts_filters;	  /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;

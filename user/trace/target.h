@@ -70,6 +70,8 @@ struct target {
 	bool held;  /* the kernel has held it at its start: target_is_held() */
 	bool bare;  /* has probes on return sites, so that its unwinders are watched */
 	bool has_gate, has_probes; /* some allocator of it */
+	char refusal[REASON_MAX];  /* target_refusal() */
+	uint64_t live_bytes;	   /* trace_sum_live() */
 	bool layered;		   /* has several allocators */
 	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;	   /* it could, but its functions had been traced already */

@@ -2,6 +2,7 @@
 /* Targets that the user of the trace names: adding and removing them. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -33,6 +34,8 @@ static int target_say_no_allocator(const struct trace *trace, const struct targe
 {
 	const struct provider_options *o = &trace->options.providers;
 
+	if (trace->options.gate_or_none)
+		return -ENOENT;
 	if (trace->options.usdt == TRACE_USDT_ONLY)
 		log_error("--attach usdt: process %d (%s) maps no object that tells its "
 			  "allocations (probes otel_memory:alloc and :free); --attach auto traces "
@@ -166,11 +169,15 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 }
 
 /* Of a target that is not traced after all. */
-static void target_say_why_not(const struct target *target, int err, bool child)
+static void target_say_why_not(struct trace *trace, const struct target *target, int err,
+			       bool child)
 {
 	if (child)
 		log_debug("child %d (%s) is not traced: %s", target->pid, target->comm,
 			  strerror(-err));
+	else if (trace->options.gate_or_none)
+		snprintf(trace->refusal, sizeof(trace->refusal), "%s",
+			 err == -ENOENT ? "no allocator was found in it" : target->refusal);
 	else if (err == -ESRCH)
 		log_error("process %d (%s) has ended before it could be traced", target->pid,
 			  target->comm);
@@ -185,6 +192,7 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	struct target *target;
 	int err = child ? 0 : traceable_check(pid);
 
+	trace->refusal[0] = '\0';
 	if (err)
 		return err;
 	for (int tries = 1;; tries++) {
@@ -196,7 +204,7 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 		if (!err)
 			break;
 		if (err != -EAGAIN || tries == ATTACH_TRIES) {
-			target_say_why_not(target, err, child);
+			target_say_why_not(trace, target, err, child);
 			target_discard(trace, target);
 			return err;
 		}

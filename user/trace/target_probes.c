@@ -2,6 +2,7 @@
 #include "user/trace/target_probes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -133,6 +134,12 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	gate_hold_end(&target->gate_hold);
 	if (err == -ESRCH || err == -ENOMEM)
 		return err;
+	if (trace->options.gate_or_none) {
+		snprintf(target->refusal, sizeof(target->refusal), "%s", reason);
+		log_debug("process %d (%s): %s has no gate: %s", target->pid, target->comm,
+			  object_name(set->provider->object), reason);
+		return -EOPNOTSUPP;
+	}
 	if (trace->options.gate_only) {
 		log_error("process %d (%s): it cannot have a gate: %s; use --gate to trace such a "
 			  "process by probes",

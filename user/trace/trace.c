@@ -82,6 +82,8 @@ static int trace_configure(struct trace *trace)
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
 		.sample_bytes = o->sample_bytes,
+		.sample_levels = o->sample_levels,
+		.max_live_target = o->max_live_target,
 		.page_size = (uint32_t)page_size(),
 		.max_slots = o->max_stacks,
 		.max_frames = o->max_frames,
@@ -366,6 +368,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 		return -ENOMEM;
 	trace->options = *options;
 	trace->callbacks = *callbacks;
+	trace->lifts_filters = options->lifts_filters;
 	trace->epoll_fd = -1;
 	trace->programs.link_bin = -1;
 	trace->stats_fd = trace->sharers_fd = -1;

@@ -55,8 +55,13 @@ struct trace_options {
 	uint64_t sample_bytes; /* mean distance of sample points; 0: every allocation is recorded */
 	enum trace_usdt usdt;
 	bool gate; /* allocators get the gate (user/gate) where they can have it, else probes */
-	bool gate_only;	     /* --attach gate: the gate, or an error */
-	bool gate_later;     /* trace_set_gate() may be called */
+	bool gate_only;	   /* --attach gate: the gate, or an error */
+	bool gate_or_none; /* the gate, or it is not traced: target_refusal(), and no error */
+	bool gate_later;   /* trace_set_gate() may be called */
+	/* samples of gates are counted, and trace_set_level() may be called; with gate, sample_bytes, and no scopes */
+	bool sample_levels;
+	uint32_t max_live_target; /* live samples of one target; with sample_levels */
+	bool lifts_filters; /* we have CAP_SYS_ADMIN and no seccomp filter: a gate goes to those that have one */
 	bool frame_pointers; /* --stack fp: no unwind tables */
 	bool native_frames;  /* an interpreter's own functions too, not only those that it runs */
 	bool ask_runtime;    /* trace_ask_runtime() does something */
@@ -184,6 +189,22 @@ int trace_set_gate(struct trace *trace, bool wanted, char reason[static REASON_M
 int trace_gate_suits(const struct trace *trace, const struct target *target,
 		     char reason[static REASON_MAX]);
 
+/*
+ * With sample_levels: gates draw samples by 2^level times sample_bytes from now on, GATE_LEVEL_MAX (user/gate/stub_layout.h) at
+ * most. Each sample counts by the mean that it was drawn with, so sums stay without bias; snapshot.sample_bytes is that
+ * of level 0.
+ */
+void trace_set_level(struct trace *trace, unsigned level);
+
+/* With sample_levels: samples of all targets so far. */
+uint64_t trace_samples(const struct trace *trace);
+
+/* trace_fd() is readable when there have been so many; once. Not in UINT64_MAX. */
+void trace_alarm_at(struct trace *trace, uint64_t samples);
+
+/* Why the last trace_add_process() failed, with gate_or_none; "" where that has been logged. */
+const char *trace_refusal(const struct trace *trace);
+
 /* Readable when trace_process() has something to do. */
 int trace_fd(const struct trace *trace);
 
@@ -210,6 +231,18 @@ const char *target_comm(const struct target *target);
 bool target_tells(const struct target *target);
 /* callbacks.attached has been called: what it allocates is counted. */
 bool target_is_traced(const struct target *target);
+/* With gate_or_none: why it is not traced, or one of its allocators is not; "": no reason is known. */
+const char *target_refusal(const struct target *target);
+/* The build id of its program; 0: it has none. Lives as long as the target. */
+size_t target_build_id(const struct target *target, const uint8_t **id);
+/* With sample_levels: how many samples there have been of it, and how many of their blocks are live. */
+struct target_samples {
+	uint64_t all, live;
+	uint64_t live_bytes; /* that these stand for, at the last trace_sum_live() */
+};
+/* Sums up live bytes of all targets; a millisecond. */
+void trace_sum_live(struct trace *trace);
+struct target_samples trace_target_samples(const struct trace *trace, const struct target *target);
 /* A place for the user of the trace to keep something per target. */
 void **target_user_data(struct target *target);
 

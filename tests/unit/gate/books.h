@@ -18,7 +18,7 @@ static struct {
 	int lock;
 	uint64_t blocks[ENTRIES], sizes[ENTRIES]; /* 0: free; 1: was used */
 	uint64_t allocated, freed, kept, live, unknown, twice;
-	uint64_t last_block, last_size;
+	uint64_t last_block, last_size, last_level; /* of a level only samples say the truth */
 } books;
 
 static BOOKED uint64_t *booked(uint64_t block)
@@ -46,10 +46,12 @@ static BOOKED void books_unlock(void)
 	__atomic_store_n(&books.lock, 0, __ATOMIC_RELEASE);
 }
 
-static BOOKED void book_allocated(uint64_t block, uint64_t size)
+static BOOKED void book_allocated(uint64_t block, uint64_t size, uint64_t third, uint64_t fourth,
+				  uint64_t level)
 {
 	uint64_t *entry;
 
+	(void)third, (void)fourth;
 	books_lock();
 	entry = booked(block);
 	books.twice += *entry == block;
@@ -58,6 +60,7 @@ static BOOKED void book_allocated(uint64_t block, uint64_t size)
 	books.allocated++;
 	books.last_block = block;
 	books.last_size = size;
+	books.last_level = level;
 	books_unlock();
 }
 
@@ -79,7 +82,7 @@ static BOOKED void book_freed(uint64_t block)
 
 static BOOKED void book_kept(uint64_t block)
 {
-	book_allocated(block, 0);
+	book_allocated(block, 0, 0, 0, 0);
 	__atomic_fetch_add(&books.kept, 1, __ATOMIC_RELAXED);
 }
 

@@ -85,7 +85,7 @@ static int close_gate(void **state)
 
 static void *volatile kept;
 
-/* The first draw of a slot is no sample of the distribution: it comes at once. */
+/* Each slot anew. */
 static void begin(uint64_t mean)
 {
 	sample_by(mean);
@@ -194,6 +194,76 @@ static void rate(void **state)
 	/* Counted twice, z would be some +100. */
 	for (size_t way = 1; way < ARRAY_SIZE(ways); way++)
 		assert_rate(way, 1000, 32 << 10, 500000);
+}
+
+/* A thread's first call is no likelier to be a sample than any other one. */
+static void first_calls(void **state)
+{
+	double p = 1 - exp(-1000.0 / 4096), z;
+	struct gate_slot *slots = (void *)(gate.code + GATE_SLOTS);
+	unsigned calls = (unsigned)rounds(100000);
+	uint64_t before;
+
+	(void)state;
+	begin(4096);
+	before = books.allocated;
+	for (unsigned i = 0; i < calls; i++) {
+		struct gate_slot *home =
+			&slots[(uintptr_t)__builtin_thread_pointer() * GATE_GOLDEN >>
+			       (64 - GATE_SLOT_BITS)];
+
+		*home = (struct gate_slot){0};
+		gate.header->seed = i * GATE_GOLDEN;
+		kept = c.malloc(1000);
+		c.free(kept);
+	}
+	z = ((double)(books.allocated - before) - calls * p) / sqrt(calls * p * (1 - p));
+	print_message("%lu samples of %u first calls, z %.2f\n",
+		      (unsigned long)(books.allocated - before), calls, z);
+	assert_true(fabs(z) < 5);
+	assert_books(true);
+	sample_by(0);
+}
+
+/*
+ * The mean changes while distances are under way. Each sample says with which one its own was drawn, and with that what
+ * samples stand for adds up to what was allocated.
+ */
+static void levels(void **state)
+{
+	double truth = 0, told = 0, variance = 0, z;
+	unsigned random = 1, calls = (unsigned)rounds(1000000), levels_told = 0;
+	uint64_t before;
+
+	(void)state;
+	begin(4096);
+	for (unsigned i = 0; i < calls; i++) {
+		size_t size = (size_t)rand_r(&random) % (i % 16 ? 300 : 30000) + 1, way = i % 7;
+
+		/* As often as a sample comes, so that most end at another level than that of the time. */
+		if (i % 8 == 0)
+			gate.header->level = (unsigned)rand_r(&random) / 16 % 6;
+		before = books.allocated;
+		kept = ways[way].get(size);
+		truth += (double)(ways[way].get == by_calloc ? size / 2 * 2 : size);
+		if (books.allocated != before && books.last_block == (uintptr_t)kept) {
+			double p = -expm1(-(double)books.last_size /
+					  (double)(4096ull << books.last_level));
+
+			assert_in_range(books.last_level, 0, 5);
+			levels_told |= 1u << books.last_level;
+			told += (double)books.last_size / p;
+			variance += (double)(books.last_size * books.last_size) * (1 - p) / p / p;
+		}
+		c.free(kept);
+	}
+	gate.header->level = 0;
+	z = (told - truth) / sqrt(variance);
+	print_message("%.0f bytes, told %.0f, z %.2f\n", truth, told, z);
+	assert_int_equal(levels_told, 0x3f);
+	assert_true(fabs(z) < 4);
+	assert_books(true);
+	sample_by(0);
 }
 
 static void each_function(bool sampled)
@@ -458,6 +528,8 @@ int main(void)
 		cmocka_unit_test(each_function_sampled),
 		cmocka_unit_test(each_function_exact),
 		cmocka_unit_test(rate),
+		cmocka_unit_test(first_calls),
+		cmocka_unit_test(levels),
 		cmocka_unit_test(threads_sampled),
 		cmocka_unit_test(threads_exact),
 		cmocka_unit_test(forked),

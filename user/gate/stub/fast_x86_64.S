@@ -5,8 +5,8 @@
  * the exact entries every call does.
  *
  * At a function's entry %rax, %r10, %r11 and the flags are free, as are argument registers that hold
- * no argument; a stub keeps three of those. At a probe %rdi is the block, %rsi the size, and (%rsp) the return address of the
- * program's call: CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no
+ * no argument; a stub keeps three of those. At a probe %rdi is the block, %rsi the size, %r8 of a sample its level, and (%rsp)
+ * the return address of the program's call: CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no
  * register.
  *
  * Functions of an allocator call each other: realloc(NULL) may go to malloc's first instruction,
@@ -230,6 +230,7 @@ memleakbpf_gate:
 	mov	%eax, %ecx
 	mov	RESULT(%rsp), %rax
 	mov	SIZE_AT(%rsp), %rsi
+	mov	GATE_CALL_LEVEL(%rsp), %r8
 	GIVE_STACK	FRAME
 	test	%ecx, %ecx
 	je	.Lret\@
@@ -443,6 +444,7 @@ memleakbpf_gate:
 	mov	%rax, %rdi
 	mov	FIRST(%rsp), %rdx
 	mov	SIZE_AT(%rsp), %rsi
+	mov	GATE_CALL_LEVEL(%rsp), %r8
 	GIVE_STACK	FRAME
 	test	%ecx, %ecx
 	je	.Lret\@

@@ -119,6 +119,7 @@ static int enter(struct gate_slot *home, struct gate_call *call)
 
 	call->home = home;
 	call->left = home->left;
+	call->level = call->left_level = home->level;
 	call->own = (uint64_t)call < own->inside ? NULL : own;
 	if (call->own)
 		own->inside = (uint64_t)call;
@@ -131,6 +132,29 @@ static void leave(const struct gate_call *call)
 		return;
 	call->own->inside = 0;
 	call->home->left = call->left;
+	call->home->level = call->left_level;
+}
+
+/* With the slot's level, of which a probe is told when the distance is at its end. */
+static void draw_left(struct gate_slot *home)
+{
+	uint64_t level = home->level;
+
+	home->left = next_distance(home, gate_header.mean_ln2
+						 << (level > GATE_LEVEL_MAX ? 0 : level));
+}
+
+/* Nothing has been drawn before, so this call need not be a sample: the slot began at 0 bytes. */
+static int draw_first(struct gate_slot *home)
+{
+	uint64_t size = -home->left;
+
+	home->level = gate_header.level;
+	draw_left(home);
+	if (home->left < size)
+		return 1;
+	home->left -= size;
+	return 0;
 }
 
 /*
@@ -139,10 +163,20 @@ static void leave(const struct gate_call *call)
  */
 int gate_draw(struct gate_slot *home, struct gate_call *call)
 {
-	uint64_t mean_ln2 = gate_header.mean_ln2;
-
-	home->left = mean_ln2 ? next_distance(home, mean_ln2) : 1ull << 62;
-	call->sample = mean_ln2 && enter(home, call);
+	call->sample = 0;
+	if (!gate_header.mean_ln2) {
+		home->left = 1ull << 62;
+		return 0;
+	}
+	if (!home->random && !draw_first(home))
+		return 0;
+	/* Inside of another call it is none, and what is left is given back: so it has the level of that. */
+	call->sample = enter(home, call);
+	if (call->sample)
+		home->level = gate_header.level;
+	draw_left(home);
+	call->left = home->left;
+	call->left_level = home->level;
 	return (int)call->sample;
 }
 

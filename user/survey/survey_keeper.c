@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/survey/survey_keeper.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/base/clock.h"
+#include "user/base/hash.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/process/cgroup.h"
+#include "user/process/memory.h"
+#include "user/survey/keep_budget.h"
+#include "user/survey/keep_filter.h"
+#include "user/trace/cost.h"
+
+/* A gate takes some 50 ms, most of it waiting: the survey goes on in between. */
+#define ATTACH_NS (300 * NS_PER_MS)
+
+/* A process that could not have a gate is asked again after that, then after twice as long … */
+#define RETRY_NS     (10 * NS_PER_S)
+#define RETRIES_LONG 6
+
+/* A program that has just begun may not have mapped its allocator yet. */
+#define BEGINS_NS NS_PER_S
+
+#define MAX_STACKS 65536
+
+/* Of a control group's memory so much is to stay. */
+#define MEMORY_SPARE (32ull << 20)
+
+#define BUILD_ID_MAX 64 /* bytes */
+
+/* A process that a filter names. */
+struct kept {
+	pid_t pid; /* the key */
+	uint64_t start_ticks;
+	struct target *target; /* it is sampled; else NULL */
+	bool seen;	       /* at this look */
+	char reason[REASON_MAX];
+	uint64_t since_ns;
+	uint64_t retry_ns; /* 0: at once */
+	unsigned tries;
+	char build_id[2 * BUILD_ID_MAX + 1];
+	UT_hash_handle hh;
+};
+
+struct survey_keeper {
+	const struct survey_config *config;
+	struct history *history;
+	const struct survey_scope *scope;
+	struct survey_scope_config *filters;
+	struct survey_scope **scopes; /* one for each filter */
+	size_t filter_count;
+	struct kept *kept; /* uthash by pid */
+	size_t sampled;
+	struct trace *trace; /* NULL: not loaded yet */
+	struct keep_budget budget;
+	bool hungry; /* some wait for the next tick only */
+	int error;   /* from inside a callback */
+	uint64_t lost[LOST_CAUSES];
+	struct survey_keep_report report;
+};
+
+/* ---- beginning and end -------------------------------------------------------------------- */
+
+static int survey_keeper_parse(struct survey_keeper *k)
+{
+	const struct string_list *filters = &k->config->keep.filters;
+
+	k->filters = calloc(filters->count + 1, sizeof(*k->filters));
+	k->scopes = calloc(filters->count + 1, sizeof(struct survey_scope *));
+	if (!k->filters || !k->scopes)
+		return -ENOMEM;
+	for (size_t i = 0; i < filters->count; i++) {
+		int err = keep_filter_parse(filters->items[i], &k->filters[i]);
+
+		if (err)
+			return err;
+		k->scopes[i] = survey_scope_new(&k->filters[i]);
+		if (!k->scopes[i])
+			return -ENOMEM;
+		k->filter_count++;
+	}
+	return 0;
+}
+
+struct survey_keeper *survey_keeper_new(const struct survey_config *config, struct history *history,
+					const struct survey_scope *scope)
+{
+	struct survey_keeper *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->config = config;
+	k->history = history;
+	k->scope = scope;
+	keep_budget_begin(&k->budget, config->keep.rate, monotonic_ns());
+	if (!survey_keeper_parse(k))
+		return k;
+	survey_keeper_free(k);
+	return NULL;
+}
+
+static void survey_keeper_forget(struct survey_keeper *k, struct kept *kept)
+{
+	HASH_DEL(k->kept, kept);
+	free(kept);
+}
+
+void survey_keeper_free(struct survey_keeper *k)
+{
+	struct kept *kept, *next;
+
+	if (!k)
+		return;
+	trace_free(k->trace);
+	HASH_ITER (hh, k->kept, kept, next)
+		survey_keeper_forget(k, kept);
+	for (size_t i = 0; i < k->filter_count; i++)
+		survey_scope_free(k->scopes[i]);
+	free(k->scopes);
+	free(k->filters);
+	free(k);
+}
+
+/* ---- the trace ---------------------------------------------------------------------------- */
+
+static struct kept *survey_keeper_find(const struct survey_keeper *k, pid_t pid)
+{
+	struct kept *kept;
+
+	HASH_FIND_INT(k->kept, &pid, kept);
+	return kept;
+}
+
+static void survey_keeper_note_build_id(struct kept *kept)
+{
+	const uint8_t *id;
+	size_t size = target_build_id(kept->target, &id);
+
+	kept->build_id[0] = '\0';
+	for (size_t i = 0; i < size && i < BUILD_ID_MAX; i++)
+		snprintf(kept->build_id + 2 * i, 3, "%02x", id[i]);
+}
+
+static void survey_keeper_on_attached(void *ctx, struct target *target)
+{
+	struct survey_keeper *k = ctx;
+	struct kept *kept = survey_keeper_find(k, target_pid(target));
+
+	if (!kept)
+		return;
+	log_debug("%d (%s) is sampled from now on", kept->pid, target_comm(target));
+	kept->target = target;
+	kept->since_ns = monotonic_ns();
+	kept->reason[0] = '\0';
+	kept->tries = 0;
+	*target_user_data(target) = kept;
+	k->sampled++;
+	survey_keeper_note_build_id(kept);
+}
+
+/* What has been lost on its account is not told by anybody else any more. */
+static void survey_keeper_let_go(struct survey_keeper *k, struct target *target)
+{
+	struct kept *kept = *target_user_data(target);
+	uint64_t lost[LOST_CAUSES];
+
+	trace_lost(k->trace, target, lost);
+	for (int i = 0; i < LOST_CAUSES; i++)
+		k->lost[i] += lost[i];
+	*target_user_data(target) = NULL;
+	if (!kept)
+		return;
+	kept->target = NULL;
+	kept->since_ns = 0;
+	k->sampled--;
+}
+
+static void survey_keeper_on_ended(void *ctx, struct target *target)
+{
+	survey_keeper_let_go(ctx, target);
+}
+
+static int survey_keeper_load(struct survey_keeper *k)
+{
+	const struct survey_keep_config *keep = &k->config->keep;
+	const struct trace_callbacks callbacks = {
+		.ctx = k, .attached = survey_keeper_on_attached, .ended = survey_keeper_on_ended};
+	struct trace_options t = {
+		/* What lives for less than an interval is not worth a gate. */
+		.children = CHILDREN_NONE,
+		.max_size = UINT64_MAX,
+		.sample_bytes = keep->sample_bytes,
+		.sample_levels = true,
+		.max_live_target = keep->live,
+		.max_frames = ABI_MAX_FRAMES,
+		.max_live = keep->live_all,
+		.max_stacks = MAX_STACKS,
+		.gate = true,
+		.gate_or_none = true,
+		.lifts_filters = true,
+		.symbols = k->config->symbols,
+	};
+	int err = trace_options_choose(&t, ATTACH_AUTO);
+
+	err = err ?: trace_new(&t, &callbacks, &k->trace);
+	if (err)
+		return err;
+	keep_budget_begin(&k->budget, keep->rate, monotonic_ns());
+	trace_alarm_at(k->trace, keep_budget_alarm(&k->budget));
+	return 0;
+}
+
+int survey_keeper_fd(const struct survey_keeper *k)
+{
+	return k->trace ? trace_fd(k->trace) : -1;
+}
+
+/* Keeps to what there may be. */
+static void survey_keeper_look_at_rate(struct survey_keeper *k)
+{
+	unsigned before = k->budget.level;
+
+	if (!k->trace)
+		return;
+	if (keep_budget_look(&k->budget, monotonic_ns(), trace_samples(k->trace))) {
+		log_debug("%.0f samples a second of %llu: one in %llu KiB from now on",
+			  k->budget.rate, (unsigned long long)k->budget.per_second,
+			  (unsigned long long)(k->config->keep.sample_bytes << k->budget.level) >>
+				  10);
+		trace_set_level(k->trace, k->budget.level);
+	}
+	if (k->budget.level > before && before == 0)
+		log_info("the processes that are kept allocate too much for %u samples a second "
+			 "(--keep-rate): fewer are drawn",
+			 k->config->keep.rate);
+	trace_alarm_at(k->trace, keep_budget_alarm(&k->budget));
+}
+
+int survey_keeper_process(struct survey_keeper *k)
+{
+	int err = k->trace ? trace_process(k->trace) : 0;
+
+	if (!err && k->trace && trace_samples(k->trace) >= keep_budget_alarm(&k->budget))
+		survey_keeper_look_at_rate(k);
+	return err ?: k->error;
+}
+
+/* ---- who is kept -------------------------------------------------------------------------- */
+
+static bool survey_keeper_names(const struct survey_keeper *k, const struct history_process *p,
+				const struct survey_process *data)
+{
+	if (!survey_scope_has(k->scope, p, data))
+		return false;
+	for (size_t i = 0; i < k->filter_count; i++) {
+		if (survey_scope_has(k->scopes[i], p, data))
+			return true;
+	}
+	return false;
+}
+
+/* Without the trace's own end of it; the process may go on. */
+static void survey_keeper_drop(struct survey_keeper *k, struct kept *kept)
+{
+	struct target *target = kept->target;
+
+	if (target) {
+		survey_keeper_let_go(k, target);
+		trace_remove_target(k->trace, target);
+	}
+	survey_keeper_forget(k, kept);
+}
+
+/* 0 and *out: it is, or is to be; NULL: no memory, which *err says. */
+static struct kept *survey_keeper_take(struct survey_keeper *k, const struct history_process *p)
+{
+	struct kept *kept = survey_keeper_find(k, p->now.pid);
+
+	if (kept && kept->start_ticks != p->now.start_ticks) {
+		survey_keeper_drop(k, kept);
+		kept = NULL;
+	}
+	if (kept)
+		return kept;
+	kept = calloc(1, sizeof(*kept));
+	if (!kept)
+		return NULL;
+	kept->pid = p->now.pid;
+	kept->start_ticks = p->now.start_ticks;
+	HASH_ADD_INT(k->kept, pid, kept);
+	if (kept->hh.tbl)
+		return kept;
+	free(kept);
+	return NULL;
+}
+
+/* Is there to be another one? If not the reason is told. */
+static bool survey_keeper_has_room(const struct survey_keeper *k, char reason[static REASON_MAX])
+{
+	const struct survey_keep_config *keep = &k->config->keep;
+	struct cgroup_memory left;
+	uint64_t resident = 0, anon;
+	struct cgroup group;
+
+	if (k->sampled >= keep->processes) {
+		refuse(reason, -EUSERS, "%u are sampled already (--keep-processes)",
+		       keep->processes);
+		return false;
+	}
+	if (!proc_memory(getpid(), &resident, &anon) && resident > keep->memory) {
+		refuse(reason, -ENOMEM, "memleakbpf has more memory than --keep-memory allows");
+		return false;
+	}
+	if (!cgroup_read(getpid(), &group) && !cgroup_memory_left(&group, &left) &&
+	    left.left < MEMORY_SPARE) {
+		refuse(reason, -ENOMEM, "memleakbpf's control group has too little memory left");
+		return false;
+	}
+	return true;
+}
+
+static const char *survey_keeper_why_not(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "no allocator was found in it";
+	case -EUSERS:
+		return "too many processes are traced";
+	default:
+		return "it cannot be traced";
+	}
+}
+
+struct survey_keeper_search {
+	pid_t pid;
+	struct target *found;
+};
+
+static void survey_keeper_compare(void *ctx, struct target *target)
+{
+	struct survey_keeper_search *search = ctx;
+
+	if (target_pid(target) == search->pid)
+		search->found = target;
+}
+
+/* A program that has begun by exec and has no gate: waits for its allocator, or is given up and tried again. */
+static void survey_keeper_look_at_begun(struct survey_keeper *k, struct kept *kept, uint64_t now)
+{
+	struct survey_keeper_search search = {.pid = kept->pid};
+
+	trace_for_each_target(k->trace, survey_keeper_compare, &search);
+	if (!search.found)
+		return;
+	snprintf(kept->reason, sizeof(kept->reason), "%s",
+		 *target_refusal(search.found) ? target_refusal(search.found)
+					       : survey_keeper_why_not(-ENOENT));
+	if (kept->tries++ == 0) {
+		kept->retry_ns = now + BEGINS_NS;
+		return;
+	}
+	trace_remove_target(k->trace, search.found);
+}
+
+/* 0, also when it is not sampled, which the reason says; or -ENOMEM. */
+static int survey_keeper_attach(struct survey_keeper *k, struct kept *kept, uint64_t now)
+{
+	unsigned tries = kept->tries < RETRIES_LONG ? kept->tries : RETRIES_LONG;
+	int err = k->trace ? 0 : survey_keeper_load(k);
+
+	err = err ?: trace_add_process(k->trace, kept->pid);
+	if (!err && kept->target)
+		return 0;
+	kept->retry_ns = now + (RETRY_NS << tries);
+	if (!err) {
+		survey_keeper_look_at_begun(k, kept, now);
+		return 0;
+	}
+	kept->tries++;
+	if (err == -ENOMEM || !k->trace)
+		return err;
+	snprintf(kept->reason, sizeof(kept->reason), "%s",
+		 *trace_refusal(k->trace) ? trace_refusal(k->trace) : survey_keeper_why_not(err));
+	if (kept->tries == 1 && err != -ESRCH)
+		log_info("process %d is not sampled all the time: %s", kept->pid, kept->reason);
+	return 0;
+}
+
+static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
+				struct survey_process *data, uint64_t until)
+{
+	uint64_t now = monotonic_ns();
+	char reason[REASON_MAX];
+
+	if (kept->target || now < kept->retry_ns)
+		return 0;
+	/* Probes of our own are on it: afterwards. */
+	if (data->drill.open) {
+		refuse(kept->reason, -EBUSY, "probes are on it now");
+		return 0;
+	}
+	if (now > until) {
+		k->hungry = true;
+		return 0;
+	}
+	if (!survey_keeper_has_room(k, reason)) {
+		memcpy(kept->reason, reason, sizeof(reason));
+		return 0;
+	}
+	return survey_keeper_attach(k, kept, now);
+}
+
+/* ---- what is known of them ---------------------------------------------------------------- */
+
+static void survey_keeper_fill(struct survey_keeper *k, const struct kept *kept,
+			       struct survey_process *data, uint64_t now)
+{
+	struct target_samples samples;
+
+	data->kept = (struct survey_kept){
+		.sampled = kept->target != NULL,
+		.reason = kept->target	  ? NULL
+			  : *kept->reason ? kept->reason
+					  : "its turn comes",
+	};
+	k->report.left_out += !kept->target;
+	if (!kept->target)
+		return;
+	samples = trace_target_samples(k->trace, kept->target);
+	data->kept.since_ns = now - kept->since_ns;
+	data->kept.samples = samples.all;
+	data->kept.live_samples = samples.live;
+	data->kept.live_bytes = samples.live_bytes;
+	k->report.live_samples += samples.live;
+}
+
+static void survey_keeper_report_on(struct survey_keeper *k)
+{
+	struct history_process *const *ranked;
+	uint64_t now = monotonic_ns();
+	size_t count;
+
+	k->report = (struct survey_keep_report){
+		.sampled = k->sampled,
+		.samples = k->trace ? trace_samples(k->trace) : 0,
+		.samples_per_s = k->trace ? k->budget.rate : 0,
+		.sample_bytes = k->config->keep.sample_bytes << k->budget.level,
+		.rate = k->config->keep.rate,
+	};
+	if (k->trace)
+		trace_sum_live(k->trace);
+	ranked = history_ranked(k->history, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct survey_process *data = ranked[i]->user_data;
+		const struct kept *kept = survey_keeper_find(k, ranked[i]->now.pid);
+
+		if (!data)
+			continue;
+		data->kept_named = kept && !ranked[i]->ended &&
+				   kept->start_ticks == ranked[i]->now.start_ticks;
+		if (data->kept_named)
+			survey_keeper_fill(k, kept, data, now);
+	}
+}
+
+const struct survey_keep_report *survey_keeper_report(const struct survey_keeper *k)
+{
+	return &k->report;
+}
+
+void survey_keeper_add_lost(const struct survey_keeper *k, uint64_t lost[LOST_CAUSES])
+{
+	const struct kept *kept, *next;
+	uint64_t some[LOST_CAUSES];
+
+	for (int i = 0; i < LOST_CAUSES; i++)
+		lost[i] += k->lost[i];
+	if (!k->trace)
+		return;
+	trace_lost(k->trace, NULL, some);
+	for (int i = 0; i < LOST_CAUSES; i++)
+		lost[i] += some[i];
+	HASH_ITER (hh, k->kept, kept, next) {
+		if (!kept->target)
+			continue;
+		trace_lost(k->trace, kept->target, some);
+		for (int i = 0; i < LOST_CAUSES; i++)
+			lost[i] += some[i];
+	}
+}
+
+/* ---- a look ------------------------------------------------------------------------------- */
+
+static int survey_keeper_look_at_all(struct survey_keeper *k)
+{
+	uint64_t until = monotonic_ns() + ATTACH_NS;
+	struct history_process *const *ranked;
+	size_t count;
+	int err = 0;
+
+	k->hungry = false;
+	ranked = history_ranked(k->history, &count);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct survey_process *data = survey_process_of(ranked[i]);
+		struct kept *kept;
+
+		if (!data)
+			return -ENOMEM;
+		if (ranked[i]->ended || !survey_keeper_names(k, ranked[i], data))
+			continue;
+		kept = survey_keeper_take(k, ranked[i]);
+		if (!kept)
+			return -ENOMEM;
+		kept->seen = true;
+		err = survey_keeper_see_to(k, kept, data, until);
+	}
+	return err;
+}
+
+int survey_keeper_tick(struct survey_keeper *k)
+{
+	struct kept *kept, *next;
+	int err = survey_keeper_process(k);
+
+	HASH_ITER (hh, k->kept, kept, next)
+		kept->seen = false;
+	err = err ?: survey_keeper_look_at_all(k);
+	if (err)
+		return log_errno(err, "cannot keep sampling processes");
+	HASH_ITER (hh, k->kept, kept, next) {
+		if (!kept->seen)
+			survey_keeper_drop(k, kept);
+	}
+	survey_keeper_look_at_rate(k);
+	survey_keeper_report_on(k);
+	return 0;
+}
+
+bool survey_keeper_is_hungry(const struct survey_keeper *k)
+{
+	return k->hungry;
+}
+
+/* ---- for who asks ------------------------------------------------------------------------- */
+
+int survey_keeper_each(const struct survey_keeper *k,
+		       int (*visit)(void *ctx, const struct kept_process *p), void *ctx)
+{
+	const struct kept *kept, *next;
+	int err = 0;
+
+	HASH_ITER (hh, k->kept, kept, next) {
+		const struct history_process *p = history_find(k->history, kept->pid);
+		const struct survey_process *data = p ? p->user_data : NULL;
+		struct kept_process one = {
+			.pid = kept->pid,
+			.start_ticks = kept->start_ticks,
+			.gated = kept->target != NULL,
+			.since_ns = kept->since_ns,
+		};
+
+		if (!data || p->now.start_ticks != kept->start_ticks)
+			continue;
+		one.comm = p->now.comm;
+		one.unit = *data->cgroup.unit ? data->cgroup.unit : NULL;
+		one.container = *data->container ? data->container : NULL;
+		one.pod = *data->cgroup.pod ? data->cgroup.pod : NULL;
+		one.build_id = *kept->build_id ? kept->build_id : NULL;
+		one.reason = one.gated ? NULL : *kept->reason ? kept->reason : "its turn comes";
+		err = visit(ctx, &one);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+static int survey_keeper_name(struct survey_keeper *k, struct report *report)
+{
+	const struct snapshot *s = report->snapshot;
+	int err = 0;
+
+	for (size_t i = 0; i < s->stack_count && !err; i++) {
+		struct stack_notes *notes = report_notes_to_fill(report, &s->stacks[i]);
+
+		err = trace_name_stack(k->trace, s->target_id, s->stacks[i].id, &notes->frames,
+				       &notes->frame_count);
+	}
+	return err;
+}
+
+int survey_keeper_snapshot(struct survey_keeper *k, pid_t pid, struct report **out)
+{
+	struct snapshot *snapshot;
+	struct report *report;
+	struct kept *kept;
+	int err = survey_keeper_process(k);
+
+	if (err)
+		return err;
+	kept = survey_keeper_find(k, pid);
+	if (!kept || !kept->target)
+		return -ESRCH;
+	err = trace_snapshot(k->trace, kept->target, &snapshot);
+	if (err)
+		return err;
+	report = report_new(snapshot);
+	err = report ? survey_keeper_name(k, report) : -ENOMEM;
+	if (err) {
+		report_free(report);
+		return log_errno(err, "a snapshot of process %d", (int)pid);
+	}
+	*out = report;
+	return 0;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Of traces that keep many processes: how often they sample, together and each, and why one is not sampled. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "user/trace/gated.h"
+#include "user/trace/reader.h"
+#include "user/trace/slots.h"
+#include "user/trace/target.h"
+
+void trace_set_level(struct trace *trace, unsigned level)
+{
+	struct target *target, *next;
+
+	trace->level = level;
+	HASH_ITER (hh, trace->targets, target, next) {
+		for (const struct target_attachment *a = target->attachments; a; a = a->next) {
+			if (a->gated)
+				gated_set_level(a->gated, level);
+		}
+	}
+}
+
+uint64_t trace_samples(const struct trace *trace)
+{
+	return __atomic_load_n(&trace->skel->bss->shared.samples, __ATOMIC_RELAXED);
+}
+
+void trace_alarm_at(struct trace *trace, uint64_t samples)
+{
+	__atomic_store_n(&trace->skel->bss->shared.samples_alarm, samples, __ATOMIC_RELAXED);
+}
+
+static void levels_add_slot(struct trace *trace, struct target **last, uint32_t slot)
+{
+	const struct slot_info *info = &trace->slot_infos[slot];
+	const struct stack_counters *c = &trace->counters[slot];
+	struct target *target = *last;
+	uint64_t freed;
+
+	if (!info->target_id)
+		return;
+	/* Slots of a target lie together, mostly. */
+	if (!target || target->id != info->target_id)
+		target = *last = target_by_id(trace, info->target_id);
+	if (!target || (target->layered && reader_is_nested(trace, target->id, info->stack_id)))
+		return;
+	/* Frees first: reader.c. */
+	freed = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
+	target->live_bytes += __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE) - freed;
+}
+
+void trace_sum_live(struct trace *trace)
+{
+	struct target *target, *next;
+	uint32_t slots = slots_used(trace);
+
+	HASH_ITER (hh, trace->targets, target, next)
+		target->live_bytes = 0;
+	target = NULL;
+	for (uint32_t i = 0; i < slots; i++)
+		levels_add_slot(trace, &target, i);
+	HASH_ITER (hh, trace->targets, target, next) {
+		struct target *same = target;
+
+		if (slots_have_bare(trace))
+			levels_add_slot(trace, &same, slots_bare(trace, target->id));
+	}
+}
+
+struct target_samples trace_target_samples(const struct trace *trace, const struct target *target)
+{
+	const struct target_stats *stats = slots_stats(trace, target->id);
+
+	return (struct target_samples){
+		.all = __atomic_load_n(&stats->samples, __ATOMIC_RELAXED),
+		.live = __atomic_load_n(&stats->live_samples, __ATOMIC_RELAXED),
+		.live_bytes = target->live_bytes,
+	};
+}
+
+const char *trace_refusal(const struct trace *trace)
+{
+	return trace->refusal;
+}
+
+const char *target_refusal(const struct target *target)
+{
+	return target->refusal;
+}
+
+size_t target_build_id(const struct target *target, const uint8_t **id)
+{
+	char path[32];
+	struct stat program;
+	size_t size = 0;
+
+	*id = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
+	if (!target->image || stat(path, &program))
+		return 0;
+	for (size_t i = 0; i < image_range_count(target->image) && !*id; i++) {
+		const struct object *object = image_range_at(target->image, i)->object;
+
+		if (object && object_ino(object) == program.st_ino &&
+		    object_dev(object) == program.st_dev)
+			*id = object_build_id(object, &size);
+	}
+	return *id ? size : 0;
+}
