@@ -35,6 +35,7 @@ static void survey_json_put_kept(struct json *to, const struct survey_kept *kept
 	if (kept->sampled) {
 		json_number(to, "since_ms", kept->since_ns / NS_PER_MS);
 		json_number(to, "live_bytes", kept->live_bytes);
+		json_number(to, "error_bytes", (uint64_t)kept->error_bytes);
 		json_number(to, "samples", kept->samples);
 		json_number(to, "live_samples", kept->live_samples);
 	}

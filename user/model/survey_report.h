@@ -34,7 +34,8 @@ struct survey_kept {
 	bool sampled;	       /* it is */
 	const char *reason;    /* why it is not, a clause about it; NULL: it is */
 	uint64_t since_ns;     /* for how long it has been */
-	uint64_t live_bytes;   /* allocated since then, and not freed; an estimate */
+	uint64_t live_bytes;   /* allocated since then, and not freed; an estimate, */
+	double error_bytes;    /* with this standard error */
 	uint64_t samples;      /* since then */
 	uint64_t live_samples; /* whose blocks are live */
 };

@@ -437,6 +437,7 @@ static void survey_keeper_fill(struct survey_keeper *k, const struct kept *kept,
 	data->kept.samples = samples.all;
 	data->kept.live_samples = samples.live;
 	data->kept.live_bytes = samples.live_bytes;
+	data->kept.error_bytes = samples.error_bytes;
 	k->report.live_samples += samples.live;
 }
 
@@ -569,7 +570,7 @@ int survey_keeper_each(const struct survey_keeper *k,
 			continue;
 		one.comm = p->now.comm;
 		one.unit = *data->cgroup.unit ? data->cgroup.unit : NULL;
-		one.container = *data->container ? data->container : NULL;
+		one.container = *data->container.name ? data->container.name : NULL;
 		one.pod = *data->cgroup.pod ? data->cgroup.pod : NULL;
 		one.build_id = *kept->build_id ? kept->build_id : NULL;
 		one.reason = one.gated ? NULL : *kept->reason ? kept->reason : "its turn comes";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Of traces that keep many processes: how often they sample, together and each, and why one is not sampled. */
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -36,7 +37,8 @@ static void levels_add_slot(struct trace *trace, struct target **last, uint32_t 
 	const struct slot_info *info = &trace->slot_infos[slot];
 	const struct stack_counters *c = &trace->counters[slot];
 	struct target *target = *last;
-	uint64_t freed;
+	uint64_t freed, live;
+	double error;
 
 	if (!info->target_id)
 		return;
@@ -47,7 +49,10 @@ static void levels_add_slot(struct trace *trace, struct target **last, uint32_t 
 		return;
 	/* Frees first: reader.c. */
 	freed = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
-	target->live_bytes += __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE) - freed;
+	live = __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE) - freed;
+	target->live_bytes += live;
+	error = slots_error(trace, slot, live);
+	target->live_variance += error * error;
 }
 
 void trace_sum_live(struct trace *trace)
@@ -55,8 +60,10 @@ void trace_sum_live(struct trace *trace)
 	struct target *target, *next;
 	uint32_t slots = slots_used(trace);
 
-	HASH_ITER (hh, trace->targets, target, next)
+	HASH_ITER (hh, trace->targets, target, next) {
 		target->live_bytes = 0;
+		target->live_variance = 0;
+	}
 	target = NULL;
 	for (uint32_t i = 0; i < slots; i++)
 		levels_add_slot(trace, &target, i);
@@ -76,6 +83,7 @@ struct target_samples trace_target_samples(const struct trace *trace, const stru
 		.all = __atomic_load_n(&stats->samples, __ATOMIC_RELAXED),
 		.live = __atomic_load_n(&stats->live_samples, __ATOMIC_RELAXED),
 		.live_bytes = target->live_bytes,
+		.error_bytes = sqrt(target->live_variance),
 	};
 }
 

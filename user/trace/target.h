@@ -72,6 +72,7 @@ struct target {
 	bool has_gate, has_probes; /* some allocator of it */
 	char refusal[REASON_MAX];  /* target_refusal() */
 	uint64_t live_bytes;	   /* trace_sum_live() */
+	double live_variance;	   /* of that */
 	bool layered;		   /* has several allocators */
 	bool tells;		   /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;	   /* it could, but its functions had been traced already */

@@ -239,6 +239,7 @@ size_t target_build_id(const struct target *target, const uint8_t **id);
 struct target_samples {
 	uint64_t all, live;
 	uint64_t live_bytes; /* that these stand for, at the last trace_sum_live() */
+	double error_bytes;  /* the standard error of that */
 };
 /* Sums up live bytes of all targets; a millisecond. */
 void trace_sum_live(struct trace *trace);

@@ -131,6 +131,12 @@ static const struct reach_case reach_cases[] = {
 	{"window", "--window 5", 5000000000, IN(survey, probes.window_ns)},
 	{"budget", "--budget 5", 50, IN(survey, probes.budget)},
 	{"no-drill", "--no-drill", false, IN(survey, probes.wanted)},
+	{"keep", "--gate --keep unit=x", 1, IN(survey, keep.filters.count)},
+	{"keep-rate", "--keep-rate 5", 5, IN(survey, keep.rate)},
+	{"keep-processes", "--keep-processes 5", 5, IN(survey, keep.processes)},
+	{"keep-live", "--keep-live 5", 5, IN(survey, keep.live)},
+	{"keep-live-all", "--keep-live-all 5", 5, IN(survey, keep.live_all)},
+	{"keep-memory", "--keep-memory 5", 5, IN(survey, keep.memory)},
 	{"metrics", "--metrics :5", true, IN(survey, metrics.wanted)},
 	{"metrics-host", "--metrics-host x", .text = "x", IN(survey, metrics.name)},
 	{"metrics-processes", "--metrics-processes 5", 5, IN(survey, metrics.processes)},
@@ -308,7 +314,7 @@ static void pages_fit_a_screen_and_are_complete(void **state)
 
 		assert_non_null(strstr(page, "Examples:"));
 		/* The two that have most to say scroll. */
-		check_size(page, c->page & (PAGE_WATCH | PAGE_SURVEY) ? 40 : 24);
+		check_size(page, c->page == PAGE_SURVEY ? 56 : c->page == PAGE_WATCH ? 40 : 24);
 		assert_true(asprintf(&all, "%s%s%s%s", page, c->page == PAGE_WATCH ? leaks : "",
 				     c->page == PAGE_WATCH ? probes : "",
 				     c->page == PAGE_WATCH ? figures : "") > 0);

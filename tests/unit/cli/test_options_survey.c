@@ -75,6 +75,15 @@ static void all_of_them(void **state)
 	assert_int_equal(o->config.survey.metrics.processes, 0);
 	assert_false(o->config.survey.symbols.inlines);
 	options_free(o);
+	o = parse_good("survey --gate --keep unit=web --keep comm=^a");
+	assert_int_equal(o->config.survey.keep.filters.count, 2);
+	assert_string_equal(o->config.survey.keep.filters.items[1], "comm=^a");
+	assert_int_equal(o->config.survey.keep.sample_bytes, 512 * 1024);
+	assert_int_equal(o->config.survey.sample_bytes, 64 * 1024);
+	options_free(o);
+	o = parse_good("survey --gate --keep unit=web -s 4k");
+	assert_int_equal(o->config.survey.keep.sample_bytes, 4096);
+	options_free(o);
 	o = parse_good("survey -f perfetto");
 	assert_string_equal(o->config.survey.show.format->name, "perfetto");
 	options_free(o);
@@ -107,6 +116,10 @@ static void refused(void **state)
 		"survey --metrics :65536",
 		"survey --metrics-processes 10001",
 		"survey --mmap",
+		"survey --keep unit=web",
+		"survey --gate --keep web",
+		"survey --gate --keep comm=[",
+		"survey --gate --keep-live 100001",
 	};
 
 	(void)state;

@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# survey --gate --keep: which processes are sampled all the time, by books of their own, and what keeps to the limits.
+
+load lib
+load survey.bash
+
+setup() {
+	need_gate
+	fresh
+	# Names of this test alone: others may have such targets at the same time.
+	N=$BASHPID
+}
+
+# kept I [NAME]: the I-th target, by the name kI-N or that; KEPT[I] is its pid, and ask I COMMAND has it do something: TRUTH.
+kept() {
+	local i=$1 line
+
+	mkfifo "$D/in$i" "$D/out$i"
+	"${WRAP[@]}" "$TARGETS/kept" "${2:-k$i-$N}" <"$D/in$i" >"$D/out$i" 2>>"$D/target.err" 3>&- &
+	PIDS+=("$!")
+	exec {INS[i]}>"$D/in$i" {OUTS[i]}<"$D/out$i"
+	read -r -t "$DEADLINE" line <&"${OUTS[i]}" || fail "no target: $(<"$D/target.err")"
+	KEPT[i]=${line#ready }
+}
+
+ask() {
+	printf '%s\n' "$2" >&"${INS[$1]}"
+	read -r -t "$DEADLINE" TRUTH <&"${OUTS[$1]}" || fail "target $1 did not answer"
+}
+
+# keep ARG…: a survey of all of this test's targets, which looks when it is told to; its reports are in survey.json.
+keep() {
+	: >"$D/survey.json"
+	"$TOOL" survey -f json -T 1000 -i 300ms --gate --no-drill --comm "^[kx][0-9]-$N\$" "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+}
+
+# last FILTER: of the last whole line.
+last() {
+	tail -n 2 "$D/survey.json" | jq -sc "last | $1" 2>/dev/null
+}
+
+last_is() {
+	[[ $(last "$1") == true ]]
+}
+
+# once FILTER: waits until that is true of the last report.
+once() {
+	until_true "$DEADLINE" last_is "$1" || fail "never: $1: $(last '.keep, (.processes[] | {pid, comm, kept})')"
+}
+
+sampled() {
+	once ".processes | any(.pid == ${KEPT[$1]} and .kept.sampled)"
+}
+
+# all_told I: so many bytes as its books have are in the row, within four standard errors and what a process has beside.
+all_told() {
+	local truth
+
+	truth=$(jq '[.live[].bytes] | add' <<<"$TRUTH")
+	once ".processes[] | select(.pid == ${KEPT[$1]}) | .kept | (.live_bytes - $truth | fabs) < 4 * .error_bytes + ${2:-4096}"
+	[[ $(last ".processes[] | select(.pid == ${KEPT[$1]}) | .kept.error_bytes < $truth / ${3:-4}") == true ]] || fail "too wide: $(last .processes)"
+}
+
+@test "two of three, by filters: what they allocate is known, through exec and new ones, and after kill -9 nothing is attached" {
+	kept 1
+	kept 2
+	kept 3
+	keep -s 4k --keep "comm=^k[14]-" --keep "comm=^k2-$N\$"
+	sampled 1
+	sampled 2
+	ask 1 'leak 20000 200'
+	all_told 1
+	ask 2 'leak 100 100000'
+	all_told 2
+	ask 3 'leak 100 100000'
+	once ".processes | any(.pid == ${KEPT[3]} and .kept == null)"
+	[[ $(last '.keep | .sampled == 2 and .left_out == 0 and ([.lost[]] | add) == 0') == true ]] || fail "$(last .keep)"
+	# Another program in its place, which a filter names as well; then one that none does.
+	ask_to_become 2 "k4-$N"
+	once ".processes | any(.pid == ${KEPT[2]} and .comm == \"k4-$N\" and .kept.sampled and .kept.live_bytes < 100000)"
+	ask 2 'leak 100 50000'
+	all_told 2
+	ask_to_become 2 "k5-$N"
+	once ".processes | any(.pid == ${KEPT[2]} and .comm == \"k5-$N\" and .kept == null)"
+	# A new one, and the end of an old one.
+	kept 4
+	sampled 4
+	ask 1 quit
+	once '.keep.sampled == 1'
+	kill -KILL "$TOOL_PID"
+	wait "$TOOL_PID" || :
+	ask 4 'leak 1000 100'
+	# The next one takes over.
+	keep -s 4k --keep "comm=^k4-"
+	sampled 4
+	ask 4 'leak 20000 100'
+	once ".processes[] | select(.pid == ${KEPT[4]}) | .kept | (.live_bytes - 2000000 | fabs) < 4 * .error_bytes + 4096"
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?: $(<"$D/tool.err")"
+	ask 4 'leak 1 1'
+}
+
+# ask_to_become I NAME: it is another program then.
+ask_to_become() {
+	local line
+
+	printf 'become %s\n' "$2" >&"${INS[$1]}"
+	read -r -t "$DEADLINE" line <&"${OUTS[$1]}" && [[ $line == "ready ${KEPT[$1]}" ]] || fail "exec: $line"
+}
+
+@test "limits: processes, live samples; one that cannot have a gate has its reason, and gets it when nothing is in the way any more" {
+	kept 1
+	keep -s 1k --keep-processes 1 --keep-live 500 --keep "comm=^k"
+	sampled 1
+	kept 2
+	once ".processes[] | select(.pid == ${KEPT[2]}) | .kept | .sampled == false and (.reason | test(\"1 are sampled already\"))"
+	[[ $(last '.keep | .sampled == 1 and .left_out == 1') == true ]]
+	ask 1 'leak 2000 4000'
+	once '.keep.lost.kept_full > 1000'
+	[[ $(last ".processes[] | select(.pid == ${KEPT[1]}) | .kept.live_samples == 500") == true ]] || fail "$(last .processes)"
+	ask 1 quit
+	sampled 2
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	WRAP=(strace -f -o /dev/null -e trace=none)
+	command -v strace >/dev/null || skip 'no strace'
+	kept 3
+	WRAP=()
+	keep --keep "comm=^k3"
+	once ".processes | any(.pid == ${KEPT[3]} and .kept.sampled == false and (.kept.reason | test(\"trace\")))"
+}
+
+@test "a storm is sampled by a coarser mean, and its sums stay without bias" {
+	local before
+
+	kept 1
+	keep -s 8k --keep-rate 1000 --keep "comm=^k1"
+	sampled 1
+	ask 1 'storm 4000000 2000'
+	all_told 1 100000
+	[[ $(last '.keep | .sample_bytes >= 65536 and .samples < 200000') == true ]] || fail "$(last .keep)"
+	[[ $(last '[.keep.lost[]] | add == 0') == true ]] || fail "$(last .keep)"
+	# What is there keeps its weights.
+	before=$TRUTH
+	ask 1 'leak 5000 2000'
+	[[ $TRUTH != "$before" ]]
+	all_told 1 100000
+}
