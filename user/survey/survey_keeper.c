@@ -5,16 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "user/base/clock.h"
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/process/cgroup.h"
-#include "user/process/memory.h"
 #include "user/survey/keep_budget.h"
 #include "user/survey/keep_filter.h"
+#include "user/survey/keep_room.h"
 #include "user/trace/cost.h"
 
 /* A gate takes some 50 ms, most of it waiting: the survey goes on in between. */
@@ -28,9 +26,6 @@
 #define BEGINS_NS NS_PER_S
 
 #define MAX_STACKS 65536
-
-/* Of a control group's memory so much is to stay. */
-#define MEMORY_SPARE (32ull << 20)
 
 #define BUILD_ID_MAX 64 /* bytes */
 
@@ -300,31 +295,6 @@ static struct kept *survey_keeper_take(struct survey_keeper *k, const struct his
 	return NULL;
 }
 
-/* Is there to be another one? If not the reason is told. */
-static bool survey_keeper_has_room(const struct survey_keeper *k, char reason[static REASON_MAX])
-{
-	const struct survey_keep_config *keep = &k->config->keep;
-	struct cgroup_memory left;
-	uint64_t resident = 0, anon;
-	struct cgroup group;
-
-	if (k->sampled >= keep->processes) {
-		refuse(reason, -EUSERS, "%u are sampled already (--keep-processes)",
-		       keep->processes);
-		return false;
-	}
-	if (!proc_memory(getpid(), &resident, &anon) && resident > keep->memory) {
-		refuse(reason, -ENOMEM, "memleakbpf has more memory than --keep-memory allows");
-		return false;
-	}
-	if (!cgroup_read(getpid(), &group) && !cgroup_memory_left(&group, &left) &&
-	    left.left < MEMORY_SPARE) {
-		refuse(reason, -ENOMEM, "memleakbpf's control group has too little memory left");
-		return false;
-	}
-	return true;
-}
-
 static const char *survey_keeper_why_not(int err)
 {
 	switch (err) {
@@ -409,7 +379,7 @@ static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
 		k->hungry = true;
 		return 0;
 	}
-	if (!survey_keeper_has_room(k, reason)) {
+	if (!keep_has_room(&k->config->keep, k->sampled, reason)) {
 		memcpy(kept->reason, reason, sizeof(reason));
 		return 0;
 	}

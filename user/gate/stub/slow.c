@@ -140,8 +140,8 @@ static void draw_left(struct gate_slot *home)
 {
 	uint64_t level = home->level;
 
-	home->left = next_distance(home, gate_header.mean_ln2
-						 << (level > GATE_LEVEL_MAX ? 0 : level));
+	home->left =
+		next_distance(home, gate_header.mean_ln2 << (level > GATE_LEVEL_MAX ? 0 : level));
 }
 
 /* Nothing has been drawn before, so this call need not be a sample: the slot began at 0 bytes. */

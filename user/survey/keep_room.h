@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whether `survey --keep` may sample one process more, by what we have for that. */
+#ifndef MEMLEAKBPF_SURVEY_KEEP_ROOM_H
+#define MEMLEAKBPF_SURVEY_KEEP_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "user/base/log.h"
+#include "user/survey/survey.h"
+
+/* With so many that are sampled already. If not the reason is told. */
+bool keep_has_room(const struct survey_keep_config *keep, size_t sampled,
+		   char reason[static REASON_MAX]);
+
+#endif
