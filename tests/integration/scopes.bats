@@ -44,8 +44,19 @@ of_calls() {
 	each_mode of_calls scopes.nofp
 }
 
-@test "the same of a program with frame pointers" {
+@test "the same of a program with frame pointers; ages, growth and verdicts are those of the stacks in a scope" {
 	of_calls scopes
+	stop_tool
+	# It holds the blocks in an array, of which it knows 26 + 12 from before.
+	attach --verdict --scope handle_request --scope inner
+	tell 'requests 8'
+	tell 'nested 2'
+	snap
+	holds '[.stacks[] | select(.scope == "handle_request" and .live.count > 0) | .verdict.reachable, .oldest_ms >= 0] == [{bytes: 1024, count: 2}, true]'
+	tell 'requests 80'
+	snap
+	holds '[.stacks[] | select(.scope == "handle_request" and .live.count > 0) | .verdict.reachable.count, .delta.bytes, has("growth_bytes_per_s")] == [22, 10240, true]'
+	holds '.scopes[] | select(.function == "handle_request").live == {bytes: 11264, count: 22}'
 }
 
 inside_another() {
@@ -285,7 +296,7 @@ estimated() {
 
 @test "formats: labels of pprof, counters of perfetto, a table and histograms of the page, and the peak" {
 	start_target "$TARGETS/scopes.nofp"
-	tool_into "$D/rec" record --scope handle_request --scope 'tagged#arg2:str' --peak --lifetimes
+	tool_into "$D/rec" record --scope handle_request --scope 'tagged#arg2:str' --peak --lifetimes --sizes
 	record_steps 'requests 40' 'tags 9'
 	tool_stops
 	end_target
@@ -310,7 +321,7 @@ estimated() {
 	"$TOOL" report "$D/rec" -f html -o "$D/page.html" || fail 'report'
 	look "$D/page.html" 'count|#scopes-table tr.row' 'value|tr[data-scope=handle_request] [data-key=kept]' 'value|tr[data-scope="tagged #GET"] [data-key=calls]' \
 		'click|tr[data-scope=handle_request]' 'count|#scopes-table .histogram' 'value|#scopes-table .bin' 'text|#scopes-table .histogram' \
-		'click|#modes [data-key=peak]' 'value|#flame' 'value|#card-peak b' 'click|#table tr.row' 'text|#table .in-scope' 'size|380|800' 'fits'
+		'click|#modes [data-key=peak]' 'value|#flame' 'value|#card-peak b' 'click|#table tr.row' 'text|#table .in-scope' 'text|#table .histogram' 'size|380|800' 'fits'
 	seen 0 4 'rows'
 	seen 1 5120 'kept'
 	seen 2 3 'calls of a tag'
@@ -320,7 +331,8 @@ estimated() {
 	seen 6 "$(field .peak.captured.bytes "$SNAP")" 'the flame graph of the peak'
 	seen 7 "$(field .peak.bytes "$SNAP")" 'the peak'
 	[[ ${SEEN[8]} == 'in handle_request' ]] || fail "scope of a stack: ${SEEN[8]}"
-	seen 9 fits 'on a telephone'
+	[[ ${SEEN[9]} == 'Sizes of live blocks512 B10 blocks, 100.0 %' ]] || fail "sizes: ${SEEN[9]}"
+	seen 10 fits 'on a telephone'
 }
 
 @test "a function by the line at which it begins; what is inlined everywhere, and no line of a function, are said" {
