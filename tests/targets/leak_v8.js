@@ -80,6 +80,23 @@ function texts() { here();
 	vm.runInThisContext('keep();', {filename: 'whole.js'});
 }
 
+function hot(keeper) { keeper(); }
+function optimised() { here();
+	if (!process.execArgv.includes('--allow-natives-syntax'))
+		return;
+	const natives = (text) => new Function('f', `return %${text}(f)`);
+
+	natives('PrepareFunctionForOptimization')(hot);
+	// Of several, so that it takes none for the only one.
+	for (let i = 0; i < 9; i++)
+		hot(new Function(`return ${i}`));
+	natives('OptimizeFunctionOnNextCall')(hot);
+	hot(keep);
+	// kOptimized
+	if (!(natives('GetOptimizationStatus')(hot) & 16))
+		throw new Error('it is not optimised');
+}
+
 function calls() { here();
 	declared(); arrow(); expression(); over();
 	new Derived(); new Base().method(); Base.fixed(); new Base().value; new Base().tell();
@@ -91,7 +108,7 @@ function calls() { here();
 	'x'.replace(/x/, function replacer() { keep(); return ''; });
 	Reflect.apply(declared, null, []);
 	declared.bind(null)();
-	many(); texts(); made(Number(process.argv[2] || 30));
+	many(); texts(); optimised(); made(Number(process.argv[2] || 30));
 }
 
 function done() {
