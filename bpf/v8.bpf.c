@@ -55,6 +55,19 @@ __noinline int v8_look(const struct unwind_state *state)
 	return UNWIND_FRAME_OTHER;
 }
 
+/*
+ * What an object's first word says of its map, while the collector runs as well: then that may be where it has been moved to, without
+ * a tag. What is behind it stays.
+ */
+static __always_inline uint64_t v8_map_of(uint64_t word)
+{
+	uint64_t map = 0;
+
+	if (V8_IS_OBJECT(word) || !word || word & 7 || v8_read(&map, sizeof(map), word + 1, 0))
+		return word;
+	return map;
+}
+
 /* An object's type; V8_NO_TYPE: it is none, or in no memory. */
 static __always_inline uint32_t v8_type_by_map(const struct v8_row *row, uint64_t map)
 {
@@ -73,6 +86,7 @@ static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8
 
 	if (!V8_IS_OBJECT(object) || v8_read(&map, sizeof(map), object, 0))
 		return false;
+	map = v8_map_of(map);
 	if (map == v8->maps[kind])
 		return true;
 	type = v8_type_by_map(&v8->row, map);
@@ -277,7 +291,7 @@ static __always_inline uint32_t v8_read_string(struct v8_thread *v8, uint64_t st
 		if (v8_read(v8->text, 16, string, 0))
 			return V8_NO_TYPE;
 	}
-	type = v8_type_by_map(&v8->row, v8->text[0]);
+	type = v8_type_by_map(&v8->row, v8_map_of(v8->text[0]));
 	return type < v8->row.strings ? type : V8_NO_TYPE;
 }
 
@@ -360,31 +374,32 @@ __noinline int v8_copy_source(struct v8_thread *v8, uint64_t source)
 	return 0;
 }
 
-/* The same, of one that is made of two as well. */
+/* The same, of one that is made of two, the first of which may be made of two again. */
 __noinline int v8_copy_texts(struct v8_thread *v8, struct v8_text *to, uint64_t string)
 {
-	uint64_t second;
-	uint32_t type;
+	uint32_t type, i;
+	uint64_t first;
 
 	if (!v8 || !to)
 		return 0;
-	to->parts[1].length = 0;
-	to->parts[1].width = 1;
-	type = v8_read_string(v8, string);
-	if (type != V8_NO_TYPE && (type & V8_STRING_FORM) == V8_FORM_THIN) {
-		string = v8->text[2];
+	for (i = 0; i < V8_TEXT_PARTS; i++) {
+		to->parts[i].length = 0;
+		to->parts[i].width = 1;
+	}
+	/* From the last part on. */
+	for (i = V8_TEXT_PARTS - 1; i; i--) {
 		type = v8_read_string(v8, string);
+		if (type != V8_NO_TYPE && (type & V8_STRING_FORM) == V8_FORM_THIN) {
+			string = v8->text[2];
+			type = v8_read_string(v8, string);
+		}
+		if (type == V8_NO_TYPE || (type & V8_STRING_FORM) != V8_FORM_CONS)
+			break;
+		first = v8->text[2];
+		v8_copy_text(v8, &to->parts[i], v8->text[3]);
+		string = first;
 	}
-	if (type == V8_NO_TYPE || (type & V8_STRING_FORM) != V8_FORM_CONS) {
-		v8_copy_text(v8, &to->parts[0], string);
-		return 0;
-	}
-	second = v8->text[3];
-	v8_copy_text(v8, &to->parts[0], v8->text[2]);
-	v8_copy_text(v8, &to->parts[1], second);
-	/* Of more than two parts. */
-	if (!to->parts[0].width || !to->parts[1].width)
-		to->parts[0].width = 0;
+	v8_copy_text(v8, &to->parts[i], string);
 	return 0;
 }
 

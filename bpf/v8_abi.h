@@ -65,9 +65,11 @@ _Static_assert(sizeof(struct v8_row) == 32, "ABI");
 #define V8_IS_NUMBER(word) (!((word)&0xffffffff))
 #define V8_IS_OBJECT(word) (((word)&3) == 1)
 
-/* A string in two parts: the second is of one that is made of two. */
+/* A string in so many parts; where it is made of fewer, the first ones are empty. */
+#define V8_TEXT_PARTS 4
+
 struct v8_text {
-	struct runtime_text parts[2];
+	struct runtime_text parts[V8_TEXT_PARTS];
 };
 
 /*
@@ -89,7 +91,7 @@ struct v8_function_event {
 	uint8_t text[V8_TEXT_BYTES];
 };
 _Static_assert(sizeof(struct v8_function_event) ==
-		       64 + 3 * 2 * (8 + RUNTIME_TEXT_BYTES) + V8_TEXT_BYTES,
+		       64 + 3 * V8_TEXT_PARTS * (8 + RUNTIME_TEXT_BYTES) + V8_TEXT_BYTES,
 	       "ABI");
 
 /* Why a frame of JavaScript's could not be followed. */

@@ -117,6 +117,16 @@ static uint64_t circle(void)
 	return tagged(one);
 }
 
+static uint64_t two(uint64_t first, uint64_t second)
+{
+	uint64_t *words = object(1 + 8);
+
+	words[1] = NUMBER(99);
+	words[2] = first;
+	words[3] = second;
+	return tagged(words);
+}
+
 static uint64_t forge(const char *how)
 {
 	struct function f = right();
@@ -133,6 +143,13 @@ static uint64_t forge(const char *how)
 		f.scope[8] = circle();
 	else if (!strcmp(how, "long"))
 		((uint64_t *)(f.scope[8] - 1))[1] = NUMBER(0x7fffffff);
+	else if (!strcmp(how, "moved"))
+		/* As the collector leaves it. */
+		f.shared[0] = (uint64_t)object(262);
+	else if (!strcmp(how, "parts"))
+		f.scope[8] = two(two(two(text("in"), text(".four")), text(".par")), text("ts"));
+	else if (!strcmp(how, "turned"))
+		f.scope[8] = two(text("in"), two(text("par"), text("ts")));
 	else if (!strcmp(how, "script"))
 		f.script[1] = FAR;
 	return tagged(f.function);

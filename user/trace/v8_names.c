@@ -253,9 +253,10 @@ static struct v8_function *v8_names_find(const struct target_v8 *v8, uint64_t co
 static const struct frame *v8_name(struct trace *trace, struct target *target,
 				   const struct v8_function_event *event)
 {
-	_cleanup_free_ char *name = runtime_text_name(event->name.parts, 2);
-	_cleanup_free_ char *inferred = name ? NULL : runtime_text_name(event->inferred.parts, 2);
-	_cleanup_free_ char *file = runtime_text_name(event->file.parts, 2);
+	_cleanup_free_ char *name = runtime_text_name(event->name.parts, V8_TEXT_PARTS);
+	_cleanup_free_ char *inferred =
+		name ? NULL : runtime_text_name(event->inferred.parts, V8_TEXT_PARTS);
+	_cleanup_free_ char *file = runtime_text_name(event->file.parts, V8_TEXT_PARTS);
 	const char *shown = name ? name : inferred;
 	struct frame frame;
 
