@@ -156,6 +156,22 @@ static __always_inline bool unwind_after_call(struct unwind_state *state, uint64
 	return unwind_is_call(code);
 }
 
+#ifdef UNWIND_AARCH64
+#define unwind_is_trampoline(state) false
+#else
+/* Is it returned to "add $8,%rsp; ret"? So CPython's trampolines of -X perf go on, whose frame pointer is their caller's. */
+static __always_inline bool unwind_is_trampoline(struct unwind_state *state)
+{
+	uint64_t code = 0;
+
+	if (state->object || state->exact || state->flags & UNWIND_FP_ONLY)
+		return false;
+	unwind_note_other(state);
+	return !unwind_read(state, &code, sizeof(code), state->regs.pc) &&
+	       (code & 0xffffffffffull) == 0xc308c48348ull;
+}
+#endif
+
 /*
  * Code without rows: at an allocator's entry the caller is known, else the frame pointer is worth a
  * try.
@@ -179,6 +195,11 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	 */
 	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc, true))
 		return unwind_stop(state, STACK_END_COMPLETE);
+	if (unwind_is_trampoline(state)) {
+		if (unwind_read_word(state, sp + 8, &pc))
+			return unwind_stop(state, STACK_END_READ_FAULT);
+		return unwind_go(state, sp + 16, pc);
+	}
 	if (unwind_need_fp(state))
 		return unwind_stop(state, STACK_END_READ_FAULT);
 	fp = state->regs.fp;

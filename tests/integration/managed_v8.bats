@@ -77,7 +77,7 @@ named() {
 @test "V8: forged functions, scopes, strings and scripts" {
 	start_target "$TARGETS/forged_v8"
 	attach -z 5001 -Z 5100
-	for how in right far none scope place circle long script moved parts turned; do
+	for how in right far none scope place circle long script moved parts turned trampoline; do
 		echo "$how" >&"$T_IN"
 		target_line 'done'
 	done
@@ -86,6 +86,7 @@ named() {
 	# It is an address, and one stack.
 	holds '[.stacks[] | select(.live.bytes == 5002 + 5003 + 5004 + 5005)] | length == 1 and .[0].end == "complete" and (.[0].frames[1] | has("function") or has("kind") | not) and .[0].frames[2].function == "main"'
 	holds '[.stacks[] | select(.live.bytes == 5010) | .frames[1] | [.function, .line]] == [["in.four.parts", 3]]'
+	holds '[.stacks[] | select(.live.bytes == 5012)] | length == 1 and .[0].end == "complete" and .[0].frames[2].function == "main"'
 	# It is none that can be read, like the one in a circle.
 	holds '[.stacks[] | select(.live.bytes == 5006 + 5011) | .frames[1] | [.function, .file, .line]] == [["(anonymous)", "/srv/forged.js", 3]]'
 	holds '[.stacks[] | select(.live.bytes == 5007) | .frames[1].function] | length == 1 and (.[0] | startswith("forged") and (test("[[:cntrl:]]") | not) and length < 300)'

@@ -56,6 +56,10 @@ EXPORT(class_Script__name__Object, 16);
 /* push %rbp; mov %rsp,%rbp; push %rsi; push %rdx; call *%rcx; leave; ret */
 static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x52, 0xff, 0xd1, 0xc9, 0xc3};
 
+/* sub $8,%rsp; call *%rcx; add $8,%rsp; ret: CPython's trampolines, which have no frame pointer. */
+static const uint8_t trampoline[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3};
+#define TRAMPOLINE_AT 64
+
 typedef void *call_fn(size_t size, uint64_t context, uint64_t function, void *(*allocate)(size_t));
 
 #define FAR	  0x123456780001ull
@@ -166,11 +170,15 @@ int main(void)
 	if (call == MAP_FAILED)
 		return 1;
 	memcpy((void *)call, code, sizeof(code));
+	memcpy((char *)call + TRAMPOLINE_AT, trampoline, sizeof(trampoline));
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
-		call(size++, context, forge(line), malloc);
+		if (!strcmp(line, "trampoline"))
+			((call_fn *)((char *)call + TRAMPOLINE_AT))(size++, 0, 0, malloc);
+		else
+			call(size++, context, forge(line), malloc);
 		puts("done");
 		fflush(stdout);
 	}

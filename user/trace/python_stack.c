@@ -16,7 +16,8 @@ struct weave {
 	uint32_t next; /* of the chain's calls */
 	struct stack_place *places;
 	size_t count;
-	size_t behind; /* the last place that is Python's or stands for it; 0: none so far */
+	size_t behind;	/* the last place that is Python's or stands for it; 0: none so far */
+	bool evaluates; /* the place before was a call of the evaluating function */
 };
 
 static void weave_add_call(struct weave *w, const struct runtime_call *call)
@@ -67,7 +68,13 @@ static bool weave_place(struct weave *w, const struct stack_place *place, size_t
 	bool own = i && !place->frame && location->object &&
 		   object_id(location->object) == w->python->object_id;
 
-	if (!own || !weave_evaluates(w, location, 1)) {
+	/* -X perf: nothing but a function's trampoline calls that in code without a file. */
+	if (w->evaluates && !location->object && !place->frame && !native) {
+		w->evaluates = false;
+		return false;
+	}
+	w->evaluates = own && weave_evaluates(w, location, 1);
+	if (!w->evaluates) {
 		if (!own || native || !w->behind)
 			w->places[w->count++] = *place;
 		return false;
