@@ -120,6 +120,7 @@ struct option_values {
 	struct survey_keep_config keep;
 	struct survey_metrics_config metrics;
 	const char *container_runtime;
+	struct survey_profiles_config profiles;
 	const char *record;
 	const char *sysroot;
 };

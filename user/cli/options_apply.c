@@ -458,6 +458,17 @@ int option_apply_metrics(const struct option_row *row, struct options *options, 
 	return 0;
 }
 
+int option_apply_profiles(const struct option_row *row, struct options *options, const char *shown,
+			  const char *value)
+{
+	struct survey_profiles_config *profiles = option_field(row, options);
+
+	if (listen_parse(value, &profiles->address))
+		return option_refuse(row, shown, value);
+	profiles->wanted = true;
+	return 0;
+}
+
 /* ---- options of every subcommand ---------------------------------------------------------- */
 
 int option_apply_verbose(const struct option_row *row, struct options *options, const char *shown,

@@ -228,6 +228,7 @@ static struct survey_config check_survey_config(const struct option_values *valu
 		.symbols = values->symbols,
 		.metrics = values->metrics,
 		.container_runtime = values->container_runtime,
+		.profiles = values->profiles,
 		.record = values->record,
 		.show = values->show,
 	};
@@ -398,6 +399,15 @@ int options_check_survey(struct options *options)
 	}
 	if (values->keep.filters.count && !values->trace.gate) {
 		log_error("--keep: probes cost too much to stay; give --gate as well");
+		return -EINVAL;
+	}
+	if (values->profiles.wanted && !values->keep.filters.count) {
+		log_error("--profiles: nothing is sampled all the time; give --gate --keep FILTER "
+			  "as well, e.g. --keep unit=shop.service");
+		return -EINVAL;
+	}
+	if (values->profiles.token_file && !values->profiles.wanted) {
+		log_error("--profiles-token: nothing asks for it; give --profiles as well");
 		return -EINVAL;
 	}
 	options->config.survey = check_survey_config(values);

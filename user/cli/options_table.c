@@ -394,6 +394,12 @@ const struct option_row option_rows[] = {
 	{"metrics-processes", 0, "N", SURVEY, COUNT(metrics.processes, 0, 10000), .preset = "50",
 	 .expected = "is not a number of processes; give 0 to 10000",
 	 .texts = {ON(SURVEY, "with series of their own ({default}); the others are summed")}},
+	{"profiles", 0, "ADDRESS:PORT", SURVEY, VALUE(option_apply_profiles, struct survey_profiles_config, profiles),
+	 .expected = "is not an address and a port; give e.g. :9436 (on the loopback), "
+		     "192.0.2.1:9436, [2001:db8::1]:9436",
+	 .texts = {ON(SURVEY, "serve heap profiles (pprof) of the processes that are kept")}},
+	{"profiles-token", 0, "FILE", SURVEY, TEXT(profiles.token_file),
+	 .expected = "is not a file's name", .texts = {ON(SURVEY, "to who knows the bearer token in FILE")}},
 
 	{"verbose", 'v', NULL, EVERYONE, option_apply_verbose,
 	 .texts = {ON(PAGE_WATCH, "more; -vv: all of it"), ON(SURVEY | INSPECT | PAGE_DOCTOR, "more detail"),

@@ -258,6 +258,8 @@ static void pprof_put_about_labels(struct profile *p, const struct pprof_about *
 		pprof_put_label(p, "container", about->container, 0);
 	if (about->pod)
 		pprof_put_label(p, "pod", about->pod, 0);
+	if (about->pod_name)
+		pprof_put_label(p, "pod_name", about->pod_name, 0);
 }
 
 static void pprof_put_amount(struct profile *p, const struct amount *amount)

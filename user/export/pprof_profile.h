@@ -11,8 +11,8 @@
 
 struct pprof_about {
 	const char *default_type; /* "inuse_space" */
-	const char *unit, *container,
-		*pod;	      /* labels of each sample beside pid and comm; NULL: none */
+	/* labels of each sample beside pid and comm; NULL: none */
+	const char *unit, *container, *pod, *pod_name;
 	const char *build_id; /* of the program, in hexadecimal, for a comment; NULL: unknown */
 	bool difference; /* amounts are of what has changed in snapshot->elapsed_ns, as int64_t */
 };

@@ -169,7 +169,7 @@ static const long confine_allowed[] = {
 	SYS_exit_group,	 SYS_rt_sigreturn,  SYS_rt_sigprocmask, SYS_rt_sigaction,
 	SYS_getpid,	 SYS_gettid,	    SYS_tgkill,		SYS_close,
 	SYS_sched_yield, SYS_clock_gettime, SYS_getrandom,	SYS_restart_syscall,
-	SYS_lseek,	 SYS_newfstatat,    SYS_fstat,
+	SYS_lseek,	 SYS_newfstatat,    SYS_fstat,		SYS_sigaltstack,
 #if defined(__x86_64__)
 	SYS_poll,
 #endif
@@ -211,7 +211,6 @@ int confine_server(void)
 		SYS_epoll_ctl,
 		SYS_epoll_pwait,
 		SYS_uname, /* gethostname() */
-		SYS_sigaltstack,
 		SYS_writev,
 #if defined(__x86_64__)
 		SYS_epoll_wait,

@@ -14,6 +14,7 @@ struct kept_process {
 		start_ticks; /* field 22 of /proc/PID/stat: tells it from a later one of that pid */
 	const char *comm;
 	const char *unit, *container, *pod; /* NULL: none, or unknown */
+	const char *pod_name;		    /* "NAMESPACE/POD"; NULL: unknown */
 	const char *build_id;		    /* of its program, in hexadecimal; NULL: none */
 	bool gated;			    /* it is being sampled */
 	const char *reason;		    /* why it is not, a clause about it; NULL: it is */

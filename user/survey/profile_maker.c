@@ -23,7 +23,7 @@ struct maker_process {
 	size_t others; /* that are sampled, too; of asked 0 */
 	pid_t pid;     /* 0: none was found */
 	bool gated;
-	char *unit, *container, *pod, *build_id, *reason;
+	char *unit, *container, *pod, *pod_name, *build_id, *reason;
 };
 
 static void maker_release(struct maker_process *p)
@@ -31,6 +31,7 @@ static void maker_release(struct maker_process *p)
 	free(p->unit);
 	free(p->container);
 	free(p->pod);
+	free(p->pod_name);
 	free(p->build_id);
 	free(p->reason);
 }
@@ -56,6 +57,7 @@ static int maker_visit(void *ctx, const struct kept_process *p)
 	found->unit = maker_copy(p->unit);
 	found->container = maker_copy(p->container);
 	found->pod = maker_copy(p->pod);
+	found->pod_name = maker_copy(p->pod_name);
 	found->build_id = maker_copy(p->build_id);
 	found->reason = maker_copy(p->reason);
 	return 0;
@@ -122,6 +124,7 @@ static void maker_make(const struct profile_ask *ask, const struct maker_process
 		.unit = process->unit,
 		.container = process->container,
 		.pod = process->pod,
+		.pod_name = process->pod_name,
 		.build_id = process->build_id,
 		.difference = ask->seconds != 0,
 	};

@@ -13,7 +13,7 @@
 /* One process; strings of its own, NULL: none. */
 struct target_row {
 	pid_t pid;
-	char *comm, *unit, *container, *pod, *build_id;
+	char *comm, *unit, *container, *pod, *pod_name, *build_id;
 };
 
 struct target_list {
@@ -45,6 +45,7 @@ static void targets_release(struct target_list *list)
 		free(row->unit);
 		free(row->container);
 		free(row->pod);
+		free(row->pod_name);
 		free(row->build_id);
 	}
 	free(list->rows);
@@ -84,7 +85,7 @@ static int targets_add(void *ctx, const struct kept_process *p)
 	*row = (struct target_row){.pid = p->pid};
 	if (targets_copy(&row->comm, p->comm) || targets_copy(&row->unit, p->unit) ||
 	    targets_copy(&row->container, p->container) || targets_copy(&row->pod, p->pod) ||
-	    targets_copy(&row->build_id, p->build_id))
+	    targets_copy(&row->pod_name, p->pod_name) || targets_copy(&row->build_id, p->build_id))
 		return -ENOMEM;
 	return 0;
 }
@@ -126,6 +127,7 @@ static void targets_put_row(struct json *j, const struct target_row *row, const 
 	json_text(j, "unit", row->unit);
 	json_text(j, "container", row->container);
 	json_text(j, "pod", row->pod);
+	json_text(j, "pod_name", row->pod_name);
 	json_text(j, "build_id", row->build_id);
 	json_end(j);
 	json_end(j);

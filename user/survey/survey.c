@@ -204,12 +204,15 @@ static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 		{.fd = survey_driller_fd(s->driller), .events = POLLIN},
 		{.fd = viewer ? viewer->asked : -1, .events = POLLIN},
 		{.fd = s->keeper ? survey_keeper_fd(s->keeper) : -1, .events = POLLIN},
+		{.fd = survey_serving_fd(&s->serving), .events = POLLIN},
 	};
-	int err, wait_ms = clock_wait_ms(s->end_ns);
+	uint64_t due_ns = survey_serving_due_ns(&s->serving);
+	int err, wait_ms;
 
-	s->stop = !wait_ms;
+	s->stop = !clock_wait_ms(s->end_ns);
 	if (s->stop)
 		return 0;
+	wait_ms = clock_wait_ms(due_ns < s->end_ns ? due_ns : s->end_ns);
 	if ((survey_driller_is_open(s->driller) ||
 	     (s->keeper && survey_keeper_is_hungry(s->keeper))) &&
 	    (wait_ms < 0 || wait_ms > TICK_MS))
@@ -219,6 +222,8 @@ static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 	err = survey_driller_process(s->driller);
 	if (!err && s->keeper)
 		err = survey_keeper_process(s->keeper);
+	if (!err)
+		survey_serving_work(&s->serving);
 	if (!err && fds[0].revents)
 		err = survey_on_signal(s, events);
 	if (!err && fds[3].revents)
@@ -309,11 +314,23 @@ static int survey_end(struct survey_loop *s)
 	return output_close(s->recording) ?: err;
 }
 
+/* Profiles are the keeper's; without one nobody is kept. */
+static int survey_each_kept(void *ctx, int (*visit)(void *ctx, const struct kept_process *p),
+			    void *visit_ctx)
+{
+	return ctx ? survey_keeper_each(ctx, visit, visit_ctx) : 0;
+}
+
+static int survey_snapshot_kept(void *ctx, pid_t pid, struct report **out)
+{
+	return ctx ? survey_keeper_snapshot(ctx, pid, out) : -ESRCH;
+}
+
 int survey_run(const struct survey_config *config)
 {
 	const struct confine_needs needs = {.ptrace = config->gate,
 					    .network = config->symbols.debuginfod};
-	const struct profile_source source = {0};
+	struct profile_source source;
 	struct survey_loop s = {.config = config, .end_ns = clock_end_ns(config->pace.duration_ns)};
 	int err = survey_begin(&s);
 
@@ -326,6 +343,7 @@ int survey_run(const struct survey_config *config)
 	/* A gate for a process with a filter of system calls is for who has none: trace_options.lifts_filters. */
 	if (!err && !s.keeper && confine_tool(&needs))
 		log_debug("cannot give up system calls");
+	source = (struct profile_source){s.keeper, survey_each_kept, survey_snapshot_kept};
 	if (!err)
 		err = survey_serving_start(&s.serving, &source);
 	if (!err)

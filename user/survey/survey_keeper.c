@@ -542,6 +542,7 @@ int survey_keeper_each(const struct survey_keeper *k,
 		one.unit = *data->cgroup.unit ? data->cgroup.unit : NULL;
 		one.container = *data->container.name ? data->container.name : NULL;
 		one.pod = *data->cgroup.pod ? data->cgroup.pod : NULL;
+		one.pod_name = *data->container.pod ? data->container.pod : NULL;
 		one.build_id = *kept->build_id ? kept->build_id : NULL;
 		one.reason = one.gated ? NULL : *kept->reason ? kept->reason : "its turn comes";
 		err = visit(ctx, &one);

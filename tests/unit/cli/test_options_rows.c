@@ -140,6 +140,9 @@ static const struct reach_case reach_cases[] = {
 	{"metrics", "--metrics :5", true, IN(survey, metrics.wanted)},
 	{"metrics-host", "--metrics-host x", .text = "x", IN(survey, metrics.name)},
 	{"metrics-processes", "--metrics-processes 5", 5, IN(survey, metrics.processes)},
+	{"profiles", "--gate --keep unit=x --profiles :5", true, IN(survey, profiles.wanted)},
+	{"profiles-token", "--gate --keep unit=x --profiles :5 --profiles-token x", .text = "x",
+	 IN(survey, profiles.token_file)},
 	{"verbose", "-v", true, IN(watch, show.verbose), IN(replay, show.verbose),
 	 IN(survey, show.verbose), IN(doctor, verbose), IN(inspect, show.verbose)},
 };

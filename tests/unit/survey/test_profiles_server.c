@@ -37,7 +37,12 @@
 
 static const struct kept_process kept[] = {
 	{.pid = 41, .comm = "shop", .unit = "shop.service", .build_id = "c0ffee", .gated = true},
-	{.pid = 42, .comm = "a\"\xff<", .pod = "p0d", .container = "web", .gated = true},
+	{.pid = 42,
+	 .comm = "a\"\xff<",
+	 .pod = "p0d",
+	 .pod_name = "ns/web-0",
+	 .container = "web",
+	 .gated = true},
 	{.pid = 43, .comm = "alien", .reason = "a 32-bit program"},
 };
 
@@ -283,7 +288,7 @@ static void targets(void **state)
 		"{\"targets\":[\"localhost\"],\"labels\":{\"__metrics_path__\":\"/debug/pprof/"
 		"heap\","
 		"\"__param_pid\":\"42\",\"pid\":\"42\",\"comm\":\"a\\\"\xef\xbf\xbd<\","
-		"\"container\":\"web\",\"pod\":\"p0d\"}}]\n");
+		"\"container\":\"web\",\"pod\":\"p0d\",\"pod_name\":\"ns/web-0\"}}]\n");
 	check_answer(s, "/targets", "", OK, "Content-Type: application/json\r\n");
 	s->source.count = 0;
 	assert_int_equal(profile_targets_publish(s->targets, &s->functions), 0);
