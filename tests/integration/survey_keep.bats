@@ -8,6 +8,7 @@ load survey.bash
 setup() {
 	need_gate
 	fresh
+	DRILL=(--no-drill)
 	# Names of this test alone: others may have such targets at the same time.
 	N=$BASHPID
 }
@@ -32,7 +33,7 @@ ask() {
 # keep ARG…: a survey of all of this test's targets, which looks when it is told to; its reports are in survey.json.
 keep() {
 	: >"$D/survey.json"
-	"$TOOL" survey -f json -T 1000 -i 300ms --gate --no-drill --comm "^[kx][0-9]-$N\$" "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- &
+	"$TOOL" survey -f json -T 1000 -i 300ms --gate "${DRILL[@]}" --comm "^[kx][0-9]-$N\$" "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 }
@@ -148,4 +149,23 @@ ask_to_become() {
 	ask 1 'leak 5000 2000'
 	[[ $TRUTH != "$before" ]]
 	all_told 1 100000
+}
+
+@test "one that grows has its stacks of what is sampled anyway" {
+	local i truth
+
+	DRILL=(--window 1)
+	kept 1
+	keep -s 4k --keep "comm=^k1"
+	sampled 1
+	# A step a look, as each shows what came before it.
+	for ((i = 0; i < 60; i++)); do
+		ask 1 'leak 400 10000'
+		all_told 1
+		[[ $(last '.processes[0] | has("stacks")') != true ]] || break
+	done
+	once '.processes[0] | (.stacks // []) | any(.frames[1].function == "leak_kept")'
+	# It is that of the whole time, and no window of probes.
+	truth=$(jq '[.live[].bytes] | add' <<<"$TRUTH")
+	once ".processes[0] | .kept.sampled and .drill.open == false and (.drill.live.bytes > $truth / 2)"
 }

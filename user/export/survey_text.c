@@ -394,17 +394,20 @@ static void survey_text_put_losses(const struct table *t, const struct snapshot 
 	}
 }
 
-static void survey_text_put_drill(const struct table *t, const struct survey_drill *drill)
+static void survey_text_put_drill(const struct table *t, const struct survey_row *row)
 {
+	const struct survey_drill *drill = row->drill;
 	char bytes[FORMAT_BYTES_MAX], window[FORMAT_DURATION_MAX];
 
 	if (drill->open)
 		fputs("            probes are on it now\n", t->out);
-	if (drill->snapshot) {
+	if (drill->snapshot && !(row->kept && row->kept->sampled)) {
 		fprintf(t->out, "            in %s of probes %s",
 			format_duration(window, drill->window_ns),
 			format_bytes(bytes, drill->snapshot->live.bytes));
 		fputs(" allocated and kept\n", t->out);
+	}
+	if (drill->snapshot) {
 		if (drill->shown_count)
 			put_callers(t, report_notes(drill->report, drill->shown[0]));
 		survey_text_put_losses(t, drill->snapshot);
@@ -440,7 +443,8 @@ static void put_stacks(const struct table *t, size_t rank, const struct survey_r
 	fputc(')', t->out);
 	if (drill->snapshot->pid != row->process.pid)
 		fprintf(t->out, ", its child %d", (int)drill->snapshot->pid);
-	fputs(": what it allocated and kept while probes were on ---", t->out);
+	fprintf(t->out, ": what it allocated and kept while %s ---",
+		row->kept && row->kept->sampled ? "it was sampled" : "probes were on");
 	text_set_style(t->out, t->options, TEXT_NONE);
 	fputc('\n', t->out);
 	if (drill->snapshot->sample_bytes)
@@ -475,7 +479,7 @@ static void put_table(const struct table *t)
 		if (row->kept)
 			survey_text_put_kept(t, row->kept);
 		if (row->drill)
-			survey_text_put_drill(t, row->drill);
+			survey_text_put_drill(t, row);
 	}
 	for (size_t i = 0; !t->options->brief && i < r->row_count; i++)
 		put_stacks(t, i + 1, &r->rows[i]);

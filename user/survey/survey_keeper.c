@@ -11,6 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/survey/keep_budget.h"
+#include "user/survey/keep_drill.h"
 #include "user/survey/keep_filter.h"
 #include "user/survey/keep_room.h"
 #include "user/trace/cost.h"
@@ -54,6 +55,7 @@ struct survey_keeper {
 	size_t sampled;
 	struct trace *trace; /* NULL: not loaded yet */
 	struct keep_budget budget;
+	struct keep_drills drills;
 	bool hungry; /* some wait for the next tick only */
 	int error;   /* from inside a callback */
 	uint64_t lost[LOST_CAUSES];
@@ -94,7 +96,8 @@ struct survey_keeper *survey_keeper_new(const struct survey_config *config, stru
 	k->history = history;
 	k->scope = scope;
 	keep_budget_begin(&k->budget, config->keep.rate, monotonic_ns());
-	if (!survey_keeper_parse(k))
+	k->drills = (struct keep_drills){.config = config, .frames = frame_table_new()};
+	if (k->drills.frames && !survey_keeper_parse(k))
 		return k;
 	survey_keeper_free(k);
 	return NULL;
@@ -113,6 +116,7 @@ void survey_keeper_free(struct survey_keeper *k)
 	if (!k)
 		return;
 	trace_free(k->trace);
+	frame_table_free(k->drills.frames);
 	HASH_ITER (hh, k->kept, kept, next)
 		survey_keeper_forget(k, kept);
 	for (size_t i = 0; i < k->filter_count; i++)
@@ -363,11 +367,14 @@ static int survey_keeper_attach(struct survey_keeper *k, struct kept *kept, uint
 }
 
 static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
-				struct survey_process *data, uint64_t until)
+				const struct history_process *p, struct survey_process *data,
+				uint64_t until)
 {
 	uint64_t now = monotonic_ns();
 	char reason[REASON_MAX];
 
+	if (kept->target && keep_drill_is_due(&k->drills, p, data, now))
+		return keep_drill(&k->drills, k->trace, kept->target, p, data);
 	if (kept->target || now < kept->retry_ns)
 		return 0;
 	/* Probes of our own are on it: afterwards. */
@@ -383,6 +390,7 @@ static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
 		memcpy(kept->reason, reason, sizeof(reason));
 		return 0;
 	}
+	data->bytes_at_open = process_bytes(&p->now);
 	return survey_keeper_attach(k, kept, now);
 }
 
@@ -489,7 +497,7 @@ static int survey_keeper_look_at_all(struct survey_keeper *k)
 		if (!kept)
 			return -ENOMEM;
 		kept->seen = true;
-		err = survey_keeper_see_to(k, kept, data, until);
+		err = survey_keeper_see_to(k, kept, ranked[i], data, until);
 	}
 	return err;
 }
