@@ -13,3 +13,10 @@ SAMPLING_MINUTES ?= 5
 .PHONY: soak-sampling
 soak-sampling: all $(BUILD)/tests/targets/sizes
 	BUILD=$(BUILD) tests/soak/sampling $(SAMPLING_MINUTES) $(SAMPLING_MODE)
+
+# `make soak-services`: forty processes of eight kinds under `survey --gate --keep --profiles`, for SERVICES_MINUTES; it prints its figures, which docs/fleet.md has.
+SERVICES_MINUTES ?= 60
+
+.PHONY: soak-services
+soak-services: all
+	BUILD=$(BUILD) tests/soak/services $(SERVICES_MINUTES)
