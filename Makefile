@@ -119,6 +119,8 @@ SLEEPERS_OBJ := $(BUILD)/obj/bpf/sleepers/sleepers.bpf.o
 SLEEPERS_SKELETON := $(BUILD)/gen/sleepers.skel.h
 # What the gate copies into targets: code that lies at 0, and a table of what is where in it.
 GATE_BINS := $(if $(filter x86_64,$(MACHINE)),$(BUILD)/gen/gate_code.bin $(BUILD)/gen/gate_table.bin)
+# What guard sampling copies, likewise.
+GUARD_BINS := $(if $(filter x86_64,$(MACHINE)),$(BUILD)/gen/guard_code.bin $(BUILD)/gen/guard_table.bin)
 GATE_STUB_CFLAGS := -std=gnu17 -O2 -fPIC -fvisibility=hidden -mgeneral-regs-only -ffreestanding -fno-stack-protector \
 		    -fcf-protection=none -fasynchronous-unwind-tables
 # The page of -f html, with its libraries inlined.
@@ -209,12 +211,15 @@ $(SLEEPERS_SKELETON): $(SLEEPERS_OBJ)
 	$(Q)$(BPFTOOL) gen skeleton $< name sleepers_bpf >$@.tmp
 	$(Q)mv $@.tmp $@
 
-$(BUILD)/gen/gate.elf: user/gate/stub/fast_x86_64.S user/gate/stub/slow.c user/gate/stub/stub.lds user/gate/stub_layout.h $(FLAGS_USED)
+# Of both the gate's code and the guards'.
+stub_shared := user/gate/stub/macros_x86_64.S user/gate/stub/random.h
+
+$(BUILD)/gen/gate.elf: user/gate/stub/fast_x86_64.S user/gate/stub/slow.c user/gate/stub/stub.lds user/gate/stub_layout.h $(stub_shared) $(FLAGS_USED)
 	@mkdir -p $(@D)
 	$(say) STUB $@
 	$(Q)$(CC) -I. $(WARNINGS) -c user/gate/stub/fast_x86_64.S -o $@.fast.o
 	$(Q)$(CC) -I. $(WARNINGS) $(GATE_STUB_CFLAGS) -c user/gate/stub/slow.c -o $@.slow.o
-	$(Q)$(CC) -nostdlib -shared -Wl,-T,user/gate/stub/stub.lds,--build-id=none,--eh-frame-hdr,--hash-style=sysv $@.fast.o $@.slow.o -o $@
+	$(Q)$(CC) -nostdlib -shared -Wl,-z,defs,-T,user/gate/stub/stub.lds,--build-id=none,--eh-frame-hdr,--hash-style=sysv $@.fast.o $@.slow.o -o $@
 
 $(BUILD)/gen/gate_code.bin: $(BUILD)/gen/gate.elf
 	$(Q)$(CROSS_COMPILE)objcopy --remove-section .table --strip-all $< $@
@@ -224,6 +229,23 @@ $(BUILD)/gen/gate_table.bin: $(BUILD)/gen/gate.elf
 
 $(BUILD)/obj/user/gate/stub.o: $(GATE_BINS)
 $(BUILD)/obj/user/gate/stub.o: ALL_CFLAGS += -Wa,-I$(BUILD)/gen
+
+$(BUILD)/gen/guard.elf: user/guard/stub/guard_fast_x86_64.S user/guard/stub/guard_slow.c user/guard/stub/guard.lds \
+	    user/guard/guard_layout.h user/gate/stub_layout.h $(stub_shared) $(FLAGS_USED)
+	@mkdir -p $(@D)
+	$(say) STUB $@
+	$(Q)$(CC) -I. $(WARNINGS) -c user/guard/stub/guard_fast_x86_64.S -o $@.fast.o
+	$(Q)$(CC) -I. $(WARNINGS) $(GATE_STUB_CFLAGS) -c user/guard/stub/guard_slow.c -o $@.slow.o
+	$(Q)$(CC) -nostdlib -shared -Wl,-z,defs,-T,user/guard/stub/guard.lds,--build-id=none,--eh-frame-hdr,--hash-style=sysv $@.fast.o $@.slow.o -o $@
+
+$(BUILD)/gen/guard_code.bin: $(BUILD)/gen/guard.elf
+	$(Q)$(CROSS_COMPILE)objcopy --remove-section .table --strip-all $< $@
+
+$(BUILD)/gen/guard_table.bin: $(BUILD)/gen/guard.elf
+	$(Q)$(CROSS_COMPILE)objcopy --dump-section .table=$@ $< /dev/null
+
+$(BUILD)/obj/user/guard/guard_stub.o: $(GUARD_BINS)
+$(BUILD)/obj/user/guard/guard_stub.o: ALL_CFLAGS += -Wa,-I$(BUILD)/gen
 
 $(HTML_PAGE): $(wildcard user/export/html/*) tools/html-page
 	@mkdir -p $(@D)
@@ -290,7 +312,7 @@ $(BUILD)/tests/unit/gate/throws.so: tests/unit/gate/throws.cc
 ifneq ($(shell command -v musl-gcc 2>/dev/null),)
 $(BUILD)/tests/unit/gate/test_musl: | $(BUILD)/tests/unit/gate/musl_side
 endif
-$(BUILD)/tests/unit/gate/musl_side: tests/unit/gate/musl_side.c tests/unit/gate/musl_side.h tests/unit/gate/books.h user/gate/stub_layout.h
+$(BUILD)/tests/unit/gate/musl_side: tests/unit/gate/musl_side.c tests/unit/gate/musl_side.h tests/unit/gate/books.h tests/unit/gate/hook.h user/gate/stub_layout.h
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)musl-gcc -std=gnu17 -O2 -g -Wall -Wextra -fno-builtin -D_GNU_SOURCE -I. $< -o $@

@@ -10,6 +10,7 @@ room_process := base
 room_kernel := base process
 room_freeze := base process kernel
 room_gate := base process kernel freeze
+room_guard := base process kernel freeze gate
 room_heap := base model process
 room_target := base process kernel
 room_probe := base process kernel target

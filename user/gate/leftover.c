@@ -113,8 +113,8 @@ static int leftover_check_jump(pid_t pid, const struct maps *maps, uint64_t to,
 	}
 }
 
-static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_wanted *function,
-			 struct gate_part *part, char reason[static REASON_MAX])
+int gate_read_before(pid_t pid, const struct gate_wanted *function, struct gate_part *part,
+		     uint64_t *to, char reason[static REASON_MAX])
 {
 	const uint8_t *file = part->function.request.code;
 	const size_t kept = part->function.plan.kept, size = kept + part->function.plan.length;
@@ -136,7 +136,17 @@ static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_w
 		return refuse(reason, -EBUSY,
 			      "%s is not as in its file: a debugger, or another tracer",
 			      function->name);
-	return leftover_check_jump(pid, maps, leftover_target(part->before, part->jump_at), reason);
+	*to = leftover_target(part->before, part->jump_at);
+	return 1;
+}
+
+static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_wanted *function,
+			 struct gate_part *part, char reason[static REASON_MAX])
+{
+	uint64_t to;
+	int there = gate_read_before(pid, function, part, &to, reason);
+
+	return there > 0 ? leftover_check_jump(pid, maps, to, reason) : there;
 }
 
 int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,

@@ -33,6 +33,13 @@ enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *fil
 int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
 			size_t count, char reason[static REASON_MAX]);
 
+/*
+ * What stands where a function's jump is to be: part.before. 0: what its file has; 1: a jump, to
+ * *to; or -errno with the reason: -EBUSY, something else.
+ */
+int gate_read_before(pid_t pid, const struct gate_wanted *function, struct gate_part *part,
+		     uint64_t *to, char reason[static REASON_MAX]);
+
 /* A function's first bytes, as its file has them; fewer where its text ends. */
 #define GATE_ENTRY_MAX 48
 struct gate_entry {

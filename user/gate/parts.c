@@ -18,8 +18,8 @@ static int parts_refuse(const struct gate_wanted *function, const char *why,
 	return refuse(reason, -EOPNOTSUPP, "%s: %s", function->name, why);
 }
 
-static int parts_plan(const struct gate_request *request, const struct gate_wanted *function,
-		      struct gate_part *part, char reason[static REASON_MAX])
+int gate_part_plan(const struct gate_request *request, const struct gate_wanted *function,
+		   struct gate_part *part, char reason[static REASON_MAX])
 {
 	uint64_t offset = function->address - request->text_address, left;
 	const char *why = "";
@@ -93,7 +93,7 @@ int gate_parts_new(const struct gate_request *request, struct gate_part **out,
 	if (!parts)
 		return refuse(reason, -ENOMEM, "no memory");
 	for (size_t i = 0; !err && i < request->count; i++) {
-		err = parts_plan(request, &request->functions[i], &parts[i], reason);
+		err = gate_part_plan(request, &request->functions[i], &parts[i], reason);
 		err = err ?: parts_choose_stub(&request->functions[i], parts, i, reason);
 	}
 	if (err) {

@@ -23,6 +23,13 @@ struct gate_part {
 int gate_parts_new(const struct gate_request *request, struct gate_part **out,
 		   char reason[static REASON_MAX]);
 
+/*
+ * Decides where the jump of one function stands: all of *part but the stub and what it calls. 0, or
+ * -errno with the reason.
+ */
+int gate_part_plan(const struct gate_request *request, const struct gate_wanted *function,
+		   struct gate_part *part, char reason[static REASON_MAX]);
+
 /* The gate's code as it is to be at `address`, GATE_CODE_SIZE bytes. 0 or -ERANGE. */
 int gate_parts_fill(const struct gate_request *request, const struct gate_part *parts,
 		    uint64_t address, uint8_t code[]);

@@ -41,8 +41,7 @@ const struct gate_stub *gate_stubs(size_t *count)
 	return gate_table_begin;
 }
 
-/* lea undo(%rsp),%rsp; jmp to */
-static int gate_write_undo(uint8_t *code, uint64_t address, uint32_t at, uint32_t undo, uint32_t to)
+int gate_write_undo(uint8_t *code, uint64_t address, uint32_t at, uint32_t undo, uint32_t to)
 {
 	static const uint8_t lea[4] = {0x48, 0x8d, 0xa4, 0x24};
 	_Static_assert(sizeof(lea) + sizeof(undo) + DISPLACE_JUMP <= GATE_UNDO, "fits");

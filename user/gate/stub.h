@@ -47,6 +47,12 @@ struct gate_function {
 int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub,
 		   const struct gate_function *function);
 
+/*
+ * Writes lea undo(%rsp), %rsp; jmp to: what a function's first instruction has taken from the stack is
+ * given back, GATE_UNDO bytes at `at` of code that is to be at `address`. 0, or -ERANGE.
+ */
+int gate_write_undo(uint8_t *code, uint64_t address, uint32_t at, uint32_t undo, uint32_t to);
+
 /* The jump into the function is to go there, with the code at `address`. The same code serves both. */
 static inline uint64_t gate_jump_target(uint64_t address, const struct gate_stub *stub, bool exact)
 {

@@ -8,10 +8,9 @@
 
 #include <stdint.h>
 
+#include "tests/unit/gate/hook.h"
 #include "user/gate/stub_layout.h"
 
-/* They are written from within malloc: no memory, no vector registers. */
-#define BOOKED	__attribute__((target("general-regs-only"), used))
 #define ENTRIES (1u << 20)
 
 static struct {
@@ -86,17 +85,6 @@ static BOOKED void book_kept(uint64_t block)
 	__atomic_fetch_add(&books.kept, 1, __ATOMIC_RELAXED);
 }
 
-/* Called as the kernel would trap: nothing changes for the code around. */
-#define HOOK(name, function)                                                       \
-	void name(void);                                                           \
-	__asm__(".pushsection .text\n" #name ":\n"                                 \
-		"push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"          \
-		"push %r8; push %r9; push %r10; push %r11; push %rbp\n"            \
-		"mov %rsp, %rbp; and $-16, %rsp\n"                                 \
-		"call " #function "\n"                                             \
-		"mov %rbp, %rsp; pop %rbp; pop %r11; pop %r10; pop %r9; pop %r8\n" \
-		"pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax; ret\n"          \
-		".popsection\n")
 HOOK(hook_allocated, book_allocated);
 HOOK(hook_freed, book_freed);
 HOOK(hook_kept, book_kept);

@@ -29,30 +29,13 @@
  * process, and gdb by add-symbol-file-from-memory.
  */
 #include "user/gate/stub_layout.h"
+#include "user/gate/stub/macros_x86_64.S"
 
 	.text
 	.globl	memleakbpf_gate
 	.type	memleakbpf_gate, @function
 memleakbpf_gate:
 	.hidden	gate_header, gate_slots, gate_filter, gate_set
-
-/* The stack pointer, with what that means to unwinders. */
-.macro SAVE what
-	push	\what
-	.cfi_adjust_cfa_offset 8
-.endm
-.macro RESTORE what
-	pop	\what
-	.cfi_adjust_cfa_offset -8
-.endm
-.macro TAKE_STACK bytes
-	sub	$\bytes, %rsp
-	.cfi_adjust_cfa_offset \bytes
-.endm
-.macro GIVE_STACK bytes
-	add	$\bytes, %rsp
-	.cfi_adjust_cfa_offset -(\bytes)
-.endm
 
 /* The slot in which the thread counts: %rax + %r11. */
 .macro SLOT
@@ -100,17 +83,6 @@ memleakbpf_gate:
 	je	\off
 .endm
 
-/*
- * The tool writes another nop there if the kernel likes one better (user/gate/nop.h). GATE_PROBE bytes
- * in one line of 16: the kernel optimises none that crosses a page.
- */
-.macro PROBE label
-	.p2align 4, , GATE_PROBE - 1
-\label:
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
-.endm
-
 .macro TABLE kind, entry, nesting, exact, undo, room, instead=0, allocated=0, freed=0, kept=0
 	.pushsection .table, ""
 	.long	\kind, \entry, \nesting, \exact, \undo, \undo + GATE_UNDO, \room, \instead
@@ -123,13 +95,6 @@ memleakbpf_gate:
 	.cfi_endproc
 	.balign	16
 \label:	.fill	2 * GATE_UNDO, 1, 0xcc
-.endm
-
-/* Other functions' instructions, of which nothing is known here. */
-.macro ROOM label
-	.cfi_endproc
-\label:	.fill	GATE_ROOM, 1, 0xcc
-	.cfi_startproc
 .endm
 
 /* calloc's product; what overflows fails in the function. A third argument stays (an alignment). */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/gate/stub/random.h"
 #include "user/gate/stub_layout.h"
 
 #define HIDDEN extern __attribute__((visibility("hidden")))
@@ -42,38 +43,11 @@ static void count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/*
- * Of the tool's seed and the place: a processor's clock cannot be read in seccomp's strict mode. The
- * mixing is splitmix64's.
- */
-static uint64_t first_random(const struct gate_slot *slot)
-{
-	uint64_t x = gate_header.seed + (uint64_t)slot;
-
-	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-	x = (x ^ x >> 27) * 0x94D049BB133111EB;
-	return (x ^ x >> 31) | 1;
-}
-
-/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators"). */
-static uint64_t next_random(struct gate_slot *slot)
-{
-	uint64_t x = slot->random;
-
-	if (!x)
-		x = first_random(slot);
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	slot->random = x;
-	return x * 0x2545F4914F6CDD1Dull;
-}
-
 /* An exponential distance: -log2(u) * mean * ln 2, u in (0, 1), by integers. */
 static uint64_t next_distance(struct gate_slot *slot, uint64_t mean_ln2)
 {
 	const uint32_t *log2 = gate_header.log2;
-	uint64_t x = next_random(slot) | 1, fraction;
+	uint64_t x = stub_random(&slot->random, gate_header.seed) | 1, fraction;
 	uint32_t zeros = (uint32_t)__builtin_clzll(x), i, low;
 
 	fraction = zeros == 63 ? 0 : x << (zeros + 1);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A program whose threads free each other's blocks and look at every byte of them, and that makes bugs
+ * when it is told to: this test's own, started anew. A line a command, and a line of answer.
+ */
+#ifndef MEMLEAKBPF_TESTS_UNIT_GUARD_GUARDED_TARGET_H
+#define MEMLEAKBPF_TESTS_UNIT_GUARD_GUARDED_TARGET_H
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TARGET_THREADS 3
+
+struct target_block {
+	uint32_t size;
+	uint32_t tag;
+	uint8_t bytes[];
+};
+
+static _Atomic(struct target_block *) target_blocks[TARGET_THREADS * 64];
+static atomic_ulong target_turns, target_wrong;
+static atomic_bool target_ends;
+
+static void target_check(const struct target_block *block, size_t size)
+{
+	for (size_t i = 0; i < size - sizeof(*block); i++) {
+		if (block->bytes[i] != (uint8_t)block->tag) {
+			target_wrong++;
+			break;
+		}
+	}
+}
+
+static void target_free(struct target_block *block)
+{
+	if (block)
+		target_check(block, block->size);
+	free(block);
+}
+
+static struct target_block *target_make(unsigned what, size_t size)
+{
+	void *block = NULL;
+
+	if (what == 0)
+		return calloc(1, size);
+	if (what == 1)
+		return aligned_alloc(32, size);
+	if (what == 2 && !posix_memalign(&block, 64, size))
+		return block;
+	return malloc(size);
+}
+
+static void *target_work(void *arg)
+{
+	unsigned random = (unsigned)(uintptr_t)arg * 7919 + 1;
+
+	while (!target_ends) {
+		unsigned i = (unsigned)rand_r(&random) % (TARGET_THREADS * 64);
+		size_t size = sizeof(struct target_block) + (size_t)rand_r(&random) % 500;
+		struct target_block *block = atomic_exchange(&target_blocks[i], NULL);
+
+		if (block && (unsigned)rand_r(&random) % 4 == 0) {
+			size_t old = block->size;
+
+			block = realloc(block, size);
+			target_check(block, old < size ? old : size);
+		} else {
+			target_free(block);
+			block = target_make((unsigned)rand_r(&random) % 8, size);
+		}
+		block->size = (uint32_t)size;
+		block->tag = random;
+		memset(block->bytes, (uint8_t)random, size - sizeof(*block));
+		target_free(atomic_exchange(&target_blocks[i], block));
+		target_turns++;
+	}
+	return NULL;
+}
+
+/* A child that uses and frees what it has inherited. */
+static int target_fork(void)
+{
+	char *volatile block = malloc(100);
+	int status = -1;
+	pid_t pid;
+
+	memset(block, 7, 100);
+	pid = fork();
+	if (!pid) {
+		int right = block[99] == 7;
+
+		block = realloc(block, 1000);
+		right &= block[99] == 7;
+		for (int i = 0; i < 1000; i++) {
+			free(block);
+			block = calloc(1, 50);
+			right &= block[49] == 0;
+		}
+		_exit(!right);
+	}
+	waitpid(pid, &status, 0);
+	free(block);
+	return status;
+}
+
+/* What has been freed is read: are the old bytes there? And it is freed once more. */
+static int target_bugs(void)
+{
+	char *volatile block = malloc(48);
+	int old = 0;
+
+	memset(block, 9, 48);
+	free(block);
+	for (int i = 0; i < 48; i++)
+		old += block[i] == 9;
+	free(block);
+	return old;
+}
+
+/* From now on this thread's madvise is the process's end. */
+static int target_filter(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static inline void target_run(void)
+{
+	static void *held[200];
+	pthread_t threads[TARGET_THREADS];
+	char line[16];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	setvbuf(stdout, NULL, _IOLBF, 256);
+	for (uintptr_t i = 0; i < TARGET_THREADS; i++)
+		pthread_create(&threads[i], NULL, target_work, (void *)i);
+	puts("0");
+	while (fgets(line, sizeof(line), stdin)) {
+		unsigned long answer = 0, until;
+
+		switch (*line) {
+		case 'w': /* works for a while; how many blocks were wrong? */
+			until = target_turns + 20000;
+			while (target_turns < until)
+				usleep(1000);
+			answer = target_wrong;
+			break;
+		case 'h': /* holds blocks */
+			for (size_t i = 0; i < 200; i++)
+				held[i] = malloc(i);
+			break;
+		case 'e': /* ends its threads, and frees their blocks */
+			target_ends = true;
+			for (size_t i = 0; i < TARGET_THREADS; i++)
+				pthread_join(threads[i], NULL);
+			for (size_t i = 0; i < TARGET_THREADS * 64; i++)
+				target_free(atomic_exchange(&target_blocks[i], NULL));
+			answer = target_wrong;
+			break;
+		case 'f': /* frees what it holds */
+			for (size_t i = 0; i < 200; i++) {
+				free(held[i]);
+				held[i] = NULL;
+			}
+			break;
+		case 'c':
+			answer = (unsigned long)target_fork();
+			break;
+		case 'b':
+			answer = (unsigned long)target_bugs();
+			break;
+		case 's':
+			answer = (unsigned long)target_filter();
+			break;
+		case 'm': /* locks all that it has, and will have */
+			answer = (unsigned long)mlockall(MCL_CURRENT | MCL_FUTURE);
+			break;
+		}
+		printf("%lu\n", answer);
+	}
+	exit(0);
+}
+
+#endif

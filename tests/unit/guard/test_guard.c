@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Guard sampling comes into another process, works there, and goes; nobody dies of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "user/process/maps.h"
+
+#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
+int main(void)
+{
+	puts("1..0 # SKIP x86_64 only, and the C library's own malloc");
+	return 0;
+}
+#else
+#include "tests/unit/guard/guarded_target.h"
+#include "tests/unit/rounds.h"
+#include "user/base/util.h"
+#include "user/guard/guard.h"
+#include "user/guard/guard_layout.h"
+#include "user/process/proc.h"
+
+#define PLACES 512
+
+static struct gate_nop nop;
+
+static struct gate_wanted wanted[] = {
+	{.name = "malloc", .kind = GUARD_KIND_SIZE_1, .arguments = 1},
+	{.name = "calloc", .kind = GUARD_KIND_CALLOC, .arguments = 2},
+	{.name = "realloc", .kind = GUARD_KIND_REALLOC, .arguments = 2, .instead = 0},
+	{.name = "free", .kind = GUARD_KIND_FREE, .arguments = 1},
+	{.name = "memalign", .kind = GUARD_KIND_SIZE_2, .arguments = 2},
+	{.name = "posix_memalign", .kind = GUARD_KIND_POSIX, .arguments = 3},
+	{.name = "malloc_usable_size", .kind = GUARD_KIND_USABLE, .arguments = 1},
+};
+
+/* ---- the target --------------------------------------------------------------------------- */
+
+static struct {
+	pid_t pid;
+	FILE *to, *from;
+	uint8_t *text; /* as the file has it */
+	uint64_t text_address, text_size;
+} target;
+
+static unsigned long answer(void)
+{
+	unsigned long number = 0;
+
+	/* If it has died there is none. */
+	assert_int_equal(fscanf(target.from, "%lu", &number), 1);
+	return number;
+}
+
+static unsigned long ask(const char *command)
+{
+	fprintf(target.to, "%s\n", command);
+	fflush(target.to);
+	return answer();
+}
+
+/* The C library's text in the process. */
+static void find_text(void)
+{
+	const struct mapping *own, *its = NULL;
+	struct maps *maps, *its_maps;
+	int file;
+
+	assert_int_equal(maps_read(getpid(), &maps), 0);
+	assert_int_equal(maps_read(target.pid, &its_maps), 0);
+	own = maps_find(maps, (uintptr_t)dlsym(RTLD_NEXT, "malloc"));
+	assert_non_null(own);
+	for (size_t i = 0; i < maps_count(its_maps) && !its; i++) {
+		const struct mapping *m = maps_at(its_maps, i);
+
+		if (m->ino == own->ino && m->dev == own->dev && m->offset == own->offset && m->exec)
+			its = m;
+	}
+	assert_non_null(its);
+	target.text_address = its->start;
+	target.text_size = own->end - own->start;
+	target.text = malloc(target.text_size);
+	file = open(own->path, O_RDONLY | O_CLOEXEC);
+	assert_true(file >= 0);
+	assert_true(pread(file, target.text, target.text_size, (off_t)own->offset) > 0);
+	close(file);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		uint64_t at = (uintptr_t)dlsym(RTLD_NEXT, wanted[i].name);
+
+		assert_in_range(at, own->start, own->end);
+		wanted[i].address = at - own->start + its->start;
+	}
+	maps_free(maps);
+	maps_free(its_maps);
+}
+
+static int start_target(void **state)
+{
+	int to[2], from[2];
+
+	(void)state;
+	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	target.pid = fork();
+	if (!target.pid) {
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
+		execl("/proc/self/exe", "guarded_target", NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	target.to = fdopen(to[1], "w");
+	target.from = fdopen(from[0], "r");
+	assert_int_equal(answer(), 0);
+	find_text();
+	return 0;
+}
+
+static int end_target(void **state)
+{
+	int status;
+
+	(void)state;
+	fclose(target.to);
+	assert_int_equal(waitpid(target.pid, &status, 0), target.pid);
+	assert_int_equal(status, 0);
+	fclose(target.from);
+	free(target.text);
+	return 0;
+}
+
+/* ---- the guards --------------------------------------------------------------------------- */
+
+static struct guard_request request_of(uint64_t period)
+{
+	return (struct guard_request){
+		.in = {.pid = target.pid,
+		       .functions = wanted,
+		       .count = ARRAY_SIZE(wanted),
+		       .text = target.text,
+		       .text_address = target.text_address,
+		       .text_size = target.text_size,
+		       .nop = &nop},
+		.count = PLACES,
+		.period = period,
+		.at_left = 64,
+	};
+}
+
+static struct guard *open_guard(uint64_t period)
+{
+	const struct guard_request request = request_of(period);
+	char reason[REASON_MAX] = "";
+	struct guard *guard = NULL;
+
+	if (guard_open(&request, &guard, reason))
+		fail_msg("%s", reason);
+	return guard;
+}
+
+static struct guard *start_guard(uint64_t period)
+{
+	struct guard *guard = open_guard(period);
+	char reason[REASON_MAX] = "";
+
+	if (guard_start(guard, reason))
+		fail_msg("%s", reason);
+	return guard;
+}
+
+/* The same that guard_close() says, of its errors each a failure. */
+static int close_guard(struct guard *guard)
+{
+	char reason[REASON_MAX] = "";
+	int jumps = guard_close(guard, false, reason);
+
+	if (jumps < 0)
+		fail_msg("%s", reason);
+	return jumps;
+}
+
+static struct guard_header figures(const struct guard *guard, uint64_t *live)
+{
+	struct guard_header header;
+
+	assert_int_equal(guard_read(guard, &header, live), 0);
+	return header;
+}
+
+/* As the file has it, but for what others' probes change. */
+static void assert_text(void)
+{
+	char path[64];
+	uint8_t there[32];
+	int memory;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", target.pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		assert_int_equal(pread(memory, there, sizeof(there), (off_t)wanted[i].address),
+				 sizeof(there));
+		assert_memory_equal(there + 1,
+				    target.text + (wanted[i].address - target.text_address) + 1,
+				    sizeof(there) - 1);
+	}
+	close(memory);
+}
+
+static bool has_jumps(void)
+{
+	uint8_t there[32];
+	struct iovec to = {there, sizeof(there)};
+	struct iovec from = {(void *)(uintptr_t)wanted[0].address, sizeof(there)};
+
+	assert_int_equal(process_vm_readv(target.pid, &to, 1, &from, 1, 0), sizeof(there));
+	return memcmp(there + 1, target.text + (wanted[0].address - target.text_address) + 1,
+		      sizeof(there) - 1) != 0;
+}
+
+/* How many mappings the process has that are files in memory of ours. */
+static size_t mappings(void)
+{
+	struct maps *maps;
+	size_t count = 0;
+
+	assert_int_equal(maps_read(target.pid, &maps), 0);
+	for (size_t i = 0; i < maps_count(maps); i++)
+		count += !strncmp(maps_at(maps, i)->path, "/memfd:memleakbpf", 17);
+	maps_free(maps);
+	return count;
+}
+
+/* What /proc/PID/smaps says of the mapping that begins there, in VmFlags. */
+static bool has_flag(uint64_t address, const char *flag)
+{
+	char path[64], line[512], begins[32];
+	bool here = false, has = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", target.pid);
+	snprintf(begins, sizeof(begins), "%lx-", (unsigned long)address);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, begins, strlen(begins)))
+			here = true;
+		if (strncmp(line, "VmFlags:", 8) != 0)
+			continue;
+		has |= here && strstr(line, flag);
+		here = false;
+	}
+	fclose(f);
+	return has;
+}
+
+static void assert_flags(struct guard_place place)
+{
+	uint64_t save = place.pool + ((uint64_t)place.count << GUARD_PLACE_BITS) * 2;
+
+	assert_true(has_flag(place.code + GUARD_HEADER, " wf"));
+	assert_false(has_flag(place.code + GUARD_POOL, " wf"));
+	assert_true(has_flag(place.pool, " nh"));
+	assert_true(has_flag(save, " nh"));
+	assert_true(has_flag(save, " dd"));
+	assert_true(has_flag(save, " sh"));
+	assert_false(has_flag(place.pool, " sh"));
+}
+
+static void come_and_go(void **state)
+{
+	uint64_t live, code = 0;
+
+	(void)state;
+	for (int i = 0; i < rounds(8); i++) {
+		struct guard *guard = start_guard(20);
+		struct guard_header header;
+
+		assert_int_equal(guard_place(guard).taken_over, i > 0);
+		assert_false(guard_place(guard).keep_pages);
+		if (i)
+			assert_int_equal(guard_place(guard).code, code);
+		code = guard_place(guard).code;
+		assert_flags(guard_place(guard));
+		assert_int_equal(ask("w"), 0);
+		header = figures(guard, &live);
+		assert_true(header.guarded > 100);
+		assert_true(header.freed > 50);
+		assert_true(live <= PLACES);
+		assert_int_equal(header.double_freed + header.invalid_freed + header.changed, 0);
+		/* Its blocks go one by one meanwhile, or stay. */
+		close_guard(guard);
+		assert_int_equal(ask("w"), 0);
+		assert_int_equal(ask("c"), 0);
+		assert_int_equal(mappings(), 3);
+	}
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(close_guard(start_guard(1000000)), 0);
+	assert_text();
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("f"), 0);
+}
+
+/* Blocks that are there at the end keep the jumps there; the next one takes these away. */
+static void held_blocks(void **state)
+{
+	struct guard_request other = request_of(1);
+	char reason[REASON_MAX] = "";
+	struct guard *guard;
+	uint64_t live;
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	guard = start_guard(1);
+	assert_int_equal(ask("h"), 0);
+	figures(guard, &live);
+	assert_true(live > 50);
+	assert_int_equal(close_guard(guard), 1);
+	/* Not for one that would have other functions. */
+	other.in.count--;
+	assert_int_equal(guard_open(&other, &guard, reason), -EBUSY);
+	/* Nothing is guarded any more, and what is can be freed. */
+	guard = open_guard(1);
+	assert_true(guard_place(guard).taken_over);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(figures(guard, &live).guarded, 0);
+	assert_int_equal(live, 0);
+	/* And now there is again. */
+	assert_int_equal(guard_start(guard, reason), 0);
+	assert_int_equal(ask("h"), 0);
+	assert_true(figures(guard, &live).guarded > 50);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(close_guard(guard), 0);
+	assert_text();
+}
+
+/* The process goes on with its bugs as if they were none. */
+static void bugs(void **state)
+{
+	struct guard *guard = start_guard(1);
+	struct guard_header header;
+	uint64_t live;
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(ask("b"), 48);
+	header = figures(guard, &live);
+	assert_int_equal(header.double_freed, 1);
+	assert_int_equal(header.invalid_freed + header.changed, 0);
+	assert_int_equal(ask("c"), 0);
+	assert_int_equal(close_guard(guard), live != 0);
+}
+
+/* Comes and goes until it is killed; says when it has come for the first time. */
+static void be_tool(int says)
+{
+	const struct guard_request request = request_of(5);
+	char reason[REASON_MAX];
+
+	for (;;) {
+		struct guard *guard = NULL;
+
+		if (guard_open(&request, &guard, reason))
+			continue;
+		if (!guard_start(guard, reason) && write(says, "s", 1) != 1)
+			_exit(1);
+		guard_close(guard, false, reason);
+	}
+}
+
+/* The process does not mind. */
+static void kill_tool(bool started, unsigned *random)
+{
+	const struct timespec wait = {.tv_nsec = (long)(rand_r(random) % 60000) * 1000};
+	int says[2];
+	char byte;
+	pid_t tool;
+
+	assert_int_equal(pipe2(says, O_CLOEXEC), 0);
+	tool = fork();
+	if (!tool)
+		be_tool(says[1]);
+	if (started)
+		assert_int_equal(read(says[0], &byte, 1), 1);
+	nanosleep(&wait, NULL);
+	kill(tool, SIGKILL);
+	waitpid(tool, NULL, 0);
+	close(says[0]);
+	close(says[1]);
+	assert_int_equal(ask("w"), 0);
+}
+
+/* The tool is killed at a random moment, and the next one takes over. */
+static void killed(void **state)
+{
+	unsigned random = (unsigned)getpid();
+	int targets = 4, kills = 0, left = 0;
+
+	if (getenv("GUARD_KILLS"))
+		targets = (int)strtol(getenv("GUARD_KILLS"), NULL, 10) / 6;
+	for (int i = 0; rounds_left(i, targets, left); i++) {
+		start_target(state);
+		for (int j = 0; j < 6; j++) {
+			kill_tool(j > 1, &random);
+			left += has_jumps();
+			kills++;
+		}
+		assert_int_equal(ask("e"), 0);
+		assert_int_equal(close_guard(start_guard(1000000)), 0);
+		assert_text();
+		end_target(state);
+	}
+	print_message("%d kills, jumps were left %d times\n", kills, left);
+	assert_true(left > 0);
+}
+
+/* It must not call madvise: no use after free can be seen, and no bug is its end. */
+static void filtered(void **state)
+{
+	struct guard *guard;
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(ask("s"), 0);
+	guard = start_guard(1);
+	assert_true(guard_place(guard).keep_pages);
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("b"), 48);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(ask("c"), 0);
+	close_guard(guard);
+}
+
+static uint64_t kib_of(const char *name)
+{
+	char *text;
+	uint64_t kib;
+
+	assert_int_equal(proc_status_field(target.pid, name, &text), 0);
+	kib = strtoull(text, NULL, 10);
+	free(text);
+	return kib;
+}
+
+/* A process that locks all that it maps: the pool is not filled, and its pages can be dropped. */
+static void locked(void **state)
+{
+	uint64_t locked_before, before;
+	struct guard *guard;
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(ask("m"), 0);
+	locked_before = kib_of("VmLck");
+	before = kib_of("VmRSS");
+	assert_true(locked_before > 0);
+	/* The code and its data are locked, as all else is. */
+	guard = start_guard(1);
+	assert_in_range(kib_of("VmLck"), locked_before, locked_before + GUARD_SIZE / 1024 + 64);
+	assert_in_range(kib_of("VmRSS"), 0, before + GUARD_SIZE / 1024 + 1024);
+	assert_int_equal(ask("b"), 48);
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("f"), 0);
+	close_guard(guard);
+}
+
+static void refused(void **state)
+{
+	struct guard_request request = request_of(1);
+	const struct gate_wanted twice[] = {wanted[0], wanted[0]};
+	size_t before = mappings();
+	char reason[REASON_MAX] = "";
+	struct guard *guard = NULL;
+
+	(void)state;
+	request.count = 100;
+	assert_int_equal(guard_open(&request, &guard, reason), -EINVAL);
+	/* Two names of one function. */
+	request = request_of(1);
+	request.in.functions = twice;
+	request.in.count = 2;
+	assert_int_equal(guard_open(&request, &guard, reason), -EINVAL);
+	/* Somebody else traces it. */
+	request = request_of(1);
+	assert_int_equal(ptrace(PTRACE_SEIZE, target.pid, 0, 0), 0);
+	assert_int_equal(guard_open(&request, &guard, reason), -EPERM);
+	print_message("%s\n", reason);
+	assert_null(guard);
+	assert_int_equal(mappings(), before);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, target.pid, 0, 0), 0);
+	waitpid(target.pid, NULL, 0);
+	assert_int_equal(ptrace(PTRACE_DETACH, target.pid, 0, 0), 0);
+	assert_text();
+	/* Opened and not started, it leaves nothing. */
+	assert_int_equal(close_guard(open_guard(1)), 0);
+	assert_int_equal(mappings(), before);
+	assert_text();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(come_and_go, start_target, end_target),
+		cmocka_unit_test_setup_teardown(held_blocks, start_target, end_target),
+		cmocka_unit_test_setup_teardown(bugs, start_target, end_target),
+		cmocka_unit_test(killed),
+		cmocka_unit_test_setup_teardown(filtered, start_target, end_target),
+		cmocka_unit_test_setup_teardown(locked, start_target, end_target),
+		cmocka_unit_test_setup_teardown(refused, start_target, end_target),
+	};
+
+	(void)argc;
+	if (!strcmp(argv[0], "guarded_target"))
+		target_run();
+	if (gate_nop_choose(&nop)) {
+		printf("1..0 # SKIP no nop for probes: %s\n", nop.step);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/guard/guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/gate/write.h"
+#include "user/guard/guard_pages.h"
+#include "user/process/proc.h"
+
+struct guard {
+	struct guard_pages pages;
+	struct guard_part *parts;
+	size_t count;
+	uint64_t period;
+	struct guard_site *sites;
+	size_t site_count;
+	char path[32];
+	bool started;
+	struct guard_header before; /* what an earlier one had counted */
+};
+
+/* ---- what forbids it ---------------------------------------------------------------------- */
+
+/*
+ * Where the kernel gives no more than there is, memory that is written to for the first time may not
+ * be had, and then the process would be ended for a block that it frees.
+ */
+static int guard_check_memory(char reason[static REASON_MAX])
+{
+	FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
+	int how = 0;
+
+	if (f) {
+		if (fscanf(f, "%d", &how) != 1)
+			how = 0;
+		fclose(f);
+	}
+	return how == 2 ? refuse(reason, -EOPNOTSUPP, "vm.overcommit_memory is 2 here") : 0;
+}
+
+/* 1: the thread has a filter, of which is not known whether it lets madvise through. */
+static int guard_has_filter(void *ctx, pid_t tid)
+{
+	char *mode;
+	bool has;
+
+	(void)ctx;
+	if (proc_status_field(tid, "Seccomp", &mode))
+		return 0;
+	has = strtol(mode, NULL, 10) != 0;
+	free(mode);
+	return has;
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static void guard_add_site(struct guard *guard, uint32_t offset, enum guard_event event, size_t i)
+{
+	for (size_t s = 0; s < guard->site_count; s++) {
+		if (guard->sites[s].offset == offset)
+			return;
+	}
+	if (offset)
+		guard->sites[guard->site_count++] =
+			(struct guard_site){.offset = offset, .event = event, .function = i};
+}
+
+/* Ends have one site for all functions. */
+static int guard_list_sites(struct guard *guard, char reason[static REASON_MAX])
+{
+	guard->sites = calloc(guard->count + 2, sizeof(*guard->sites));
+	if (!guard->sites)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < guard->count; i++) {
+		const struct guard_stub *stub = guard->parts[i].stub;
+
+		guard_add_site(guard, stub->allocated, GUARD_ALLOCATED, i);
+		guard_add_site(guard, stub->freed, GUARD_ENDED, i);
+		guard_add_site(guard, stub->bad, GUARD_BAD, i);
+	}
+	return 0;
+}
+
+static void guard_free(struct guard *guard)
+{
+	if (guard->pages.file >= 0)
+		close(guard->pages.file);
+	free(guard->parts);
+	free(guard->sites);
+	free(guard);
+}
+
+static uint64_t guard_address(const struct guard *guard, uint64_t part, size_t offset)
+{
+	return guard->pages.address + part + offset;
+}
+
+#define HEADER_FIELD(guard, field) \
+	guard_address(guard, GUARD_HEADER, offsetof(struct guard_header, field))
+#define POOL_FIELD(guard, field) \
+	guard_address(guard, GUARD_POOL, offsetof(struct guard_pool, field))
+
+/* Slots in which threads wait for what another period has given them, or for ever. */
+static int guard_clear_slots(struct guard *guard, char reason[static REASON_MAX])
+{
+	static const uint8_t zero[4096];
+	uint8_t page[sizeof(zero)];
+	int err = 0;
+
+	for (uint64_t at = 0; !err && at < sizeof(struct guard_slot) << GUARD_SLOT_BITS;
+	     at += sizeof(page)) {
+		uint64_t address = guard_address(guard, GUARD_SLOTS, at);
+
+		err = guard_pages_read(&guard->pages, address, page, sizeof(page), reason);
+		/* What nobody has touched need not be there. */
+		if (!err && memcmp(page, zero, sizeof(page)) != 0)
+			err = guard_pages_write(&guard->pages, address, zero, sizeof(zero), reason);
+	}
+	return err;
+}
+
+/* Threads may run there: no more is written than what they only read. */
+static int guard_take_over(struct guard *guard, uint64_t at_left, char reason[static REASON_MAX])
+{
+	uint32_t keep_pages = guard->pages.keep_pages;
+	const uint64_t off = 0;
+	int err;
+
+	err = guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off, sizeof(off),
+				reason);
+	err = err
+		      ?: guard_pages_read(&guard->pages, HEADER_FIELD(guard, period),
+					  &guard->before, sizeof(guard->before), reason);
+	err = err
+		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, at_left), &at_left,
+					   sizeof(at_left), reason);
+	return err
+		       ?: guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages),
+					    &keep_pages, sizeof(keep_pages), reason);
+}
+
+int guard_open(const struct guard_request *request, struct guard **out,
+	       char reason[static REASON_MAX])
+{
+	pid_t pid = request->in.pid;
+	struct guard *guard;
+	int err;
+
+	if (!guard_count_fits(request->count))
+		return refuse(reason, -EINVAL, "no pool can have %u places", request->count);
+	err = guard_check_memory(reason);
+	if (err)
+		return err;
+	guard = calloc(1, sizeof(*guard));
+	if (!guard)
+		return refuse(reason, -ENOMEM, "no memory");
+	guard->pages = (struct guard_pages){
+		.pid = pid,
+		.memory = proc_memory_id(pid),
+		.keep_pages = proc_each_thread(pid, guard_has_filter, NULL) != 0,
+		.file = -1,
+	};
+	guard->count = request->in.count;
+	guard->period = request->period;
+	err = guard_parts_new(request, &guard->parts, reason);
+	err = err ?: guard_list_sites(guard, reason);
+	err = err ?: guard_pages_find(request, guard->parts, &guard->pages, reason);
+	if (err == 0)
+		err = guard_pages_make(request, guard->parts, &guard->pages, reason);
+	else if (err > 0)
+		err = guard_take_over(guard, request->at_left, reason);
+	if (err) {
+		guard_free(guard);
+		return err;
+	}
+	snprintf(guard->path, sizeof(guard->path), "/proc/self/fd/%d", guard->pages.file);
+	*out = guard;
+	return 0;
+}
+
+const struct guard_site *guard_sites(const struct guard *guard, size_t *count)
+{
+	*count = guard->site_count;
+	return guard->sites;
+}
+
+const char *guard_path(const struct guard *guard)
+{
+	return guard->path;
+}
+
+struct guard_place guard_place(const struct guard *guard)
+{
+	return (struct guard_place){
+		.code = guard->pages.address,
+		.pool = guard->pages.pool,
+		.count = guard->pages.count,
+		.taken_over = guard->pages.taken_over,
+		.keep_pages = guard->pages.keep_pages,
+	};
+}
+
+uint64_t guard_pause_ns(const struct guard *guard)
+{
+	return guard->pages.pause_ns;
+}
+
+int guard_read(const struct guard *guard, struct guard_header *header, uint64_t *live)
+{
+	const struct guard_header *before = &guard->before;
+	char unused[REASON_MAX];
+	int err = guard_pages_read(&guard->pages, HEADER_FIELD(guard, period), header,
+				   sizeof(*header), unused);
+
+	err = err
+		      ?: guard_pages_read(&guard->pages, POOL_FIELD(guard, live), live,
+					  sizeof(*live), unused);
+	if (err)
+		return err;
+	header->guarded -= before->guarded;
+	header->freed -= before->freed;
+	header->full -= before->full;
+	header->passed -= before->passed;
+	header->unfit -= before->unfit;
+	header->resized -= before->resized;
+	header->double_freed -= before->double_freed;
+	header->invalid_freed -= before->invalid_freed;
+	header->changed -= before->changed;
+	return 0;
+}
+
+/* ---- the jumps ---------------------------------------------------------------------------- */
+
+/*
+ * All or none, while every thread stands still. They go only from a process that has no block, and is
+ * not about to give one: guard_alloc() of the stub counts it before it looks whether it may.
+ */
+static int guard_write_jumps(struct guard *guard, bool there, char reason[static REASON_MAX])
+{
+	_cleanup_free_ struct stop_piece *pieces = calloc(guard->count + 1, sizeof(*pieces));
+	size_t n = 0;
+
+	if (!pieces)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < guard->count; i++) {
+		const struct gate_part *place = &guard->parts[i].place;
+		struct stop_piece *piece = &pieces[n++];
+
+		*piece = (struct stop_piece){.address = place->jump_at, .length = DISPLACE_JUMP};
+		/* On the jump's first byte a thread may stand. */
+		if (there) {
+			piece->from = place->jump_at + 1;
+			piece->to = place->jump_at + place->function.plan.length;
+		}
+		if (displace_jump(place->jump_at,
+				  guard_jump_target(guard->pages.address, guard->parts[i].stub),
+				  there ? piece->bytes : piece->expected))
+			return refuse(reason, -ERANGE, "its pages are too far away");
+		memcpy(there ? piece->expected : piece->bytes,
+		       there ? place->before : place->original, DISPLACE_JUMP);
+	}
+	if (!there)
+		pieces[n++] = (struct stop_piece){.address = POOL_FIELD(guard, live),
+						  .length = sizeof(uint64_t)};
+	return gate_write_all(guard->pages.pid, pieces, n, &guard->pages.pause_ns, reason);
+}
+
+int guard_start(struct guard *guard, char reason[static REASON_MAX])
+{
+	int err = guard_write_jumps(guard, true, reason);
+
+	/* Of these is not known whether they are there; if they are, they are on their way back with the rest. */
+	guard->started = !err || err == -ECANCELED || err == -ENOTRECOVERABLE;
+	/* All functions that take a block have their jumps: only now may there be one. */
+	err = err
+		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, period),
+					   &guard->period, sizeof(guard->period), reason);
+	/* Then: a thread that comes there before is to wait for ever. */
+	return err ?: guard_clear_slots(guard, reason);
+}
+
+static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
+{
+	const uint64_t off = 0;
+	uint64_t live;
+	int err = guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off, sizeof(off),
+				    reason);
+
+	err = err
+		      ?: guard_pages_read(&guard->pages, POOL_FIELD(guard, live), &live,
+					  sizeof(live), reason);
+	if (err || live)
+		return err ?: 1;
+	err = guard_write_jumps(guard, false, reason);
+	/* One has come meanwhile; or somebody has changed the functions. */
+	if (err == -ESTALE &&
+	    !guard_pages_read(&guard->pages, POOL_FIELD(guard, live), &live, sizeof(live),
+			      reason) &&
+	    live)
+		return 1;
+	return err;
+}
+
+int guard_close(struct guard *guard, bool gone, char reason[static REASON_MAX])
+{
+	int err = 0;
+
+	if (!guard)
+		return 0;
+	if (!gone && (guard->started || guard->pages.taken_over))
+		err = guard_stop(guard, reason);
+	else if (!gone)
+		guard_pages_remove(&guard->pages);
+	guard_free(guard);
+	return err;
+}

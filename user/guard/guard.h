@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Guard sampling in one running process: pages of code and data and a pool are mapped into it, and a
+ * jump is put behind the first instruction of each function of its allocator (docs/guard.md).
+ *
+ *	guard_open()	maps all that; nothing goes through it yet
+ *	guard_sites()	where probes may be put, in the file guard_path()
+ *	guard_start()	the jumps: from now on one call in many gets a guarded block
+ *	guard_close()	no more of them; the functions get their bytes back, if no block is left
+ *
+ * What stays in the process until it ends: the pages; and the jumps as long as it has a guarded block,
+ * which must not come to the real allocator. A later guard_open() takes over what is there, also what a
+ * tool has left that was killed: its stubs go on meanwhile, and come to no probe.
+ *
+ * Errors are -errno with the reason, a clause about the process, not logged.
+ */
+#ifndef MEMLEAKBPF_GUARD_GUARD_H
+#define MEMLEAKBPF_GUARD_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/base/log.h"
+#include "user/gate/gate.h"
+
+struct guard_request {
+	/*
+	 * The process, the functions and their text, the nop, as for a gate; kinds are GUARD_KIND_* of
+	 * guard_layout.h, `instead` of those of realloc is the malloc of the list. The rest is not
+	 * looked at. Either all functions that can get a block of this allocator are in it, or the
+	 * first block that comes to one that is not will be the process's end: the caller knows.
+	 */
+	struct gate_request in;
+	uint32_t
+		count; /* places of the pool: guard_count_fits(). What is there already has its own */
+	uint64_t period;  /* one call in so many is guarded, in the mean */
+	unsigned at_left; /* of 256 blocks so many lie at their page's beginning */
+};
+
+struct guard;
+
+int guard_open(const struct guard_request *request, struct guard **out,
+	       char reason[static REASON_MAX]);
+
+/* What happens at a site; registers are as struct guard_stub of guard_layout.h has it. */
+enum guard_event {
+	GUARD_ALLOCATED, /* block, size */
+	GUARD_ENDED,	 /* block, the stub's number */
+	GUARD_BAD,	 /* block, what is wrong, the stub's number */
+};
+
+struct guard_site {
+	uint64_t offset; /* in the file */
+	enum guard_event event;
+	size_t function; /* index in the request, of GUARD_ALLOCATED */
+};
+
+/* Owned by the guard. */
+const struct guard_site *guard_sites(const struct guard *guard, size_t *count);
+
+/* "/proc/self/fd/N": the file that the code is mapped from, this process's alone. */
+const char *guard_path(const struct guard *guard);
+
+/* Where it is in the process. */
+struct guard_place {
+	uint64_t code;	/* GUARD_SIZE bytes, data and all */
+	uint64_t pool;	/* guard_pool_size(count) bytes */
+	uint32_t count; /* of places */
+	bool taken_over;
+	bool keep_pages; /* no use after free can be seen: a seccomp filter */
+};
+struct guard_place guard_place(const struct guard *guard);
+
+/* 0, or -errno with the reason. */
+int guard_start(struct guard *guard, char reason[static REASON_MAX]);
+
+/*
+ * What has been counted since guard_open(), and how many guarded blocks there are, those too of an earlier
+ * one. 0 or -errno, not logged.
+ */
+struct guard_header;
+int guard_read(const struct guard *guard, struct guard_header *header, uint64_t *live);
+
+/* For how long the process has stood still for it so far, in ns: the longest time of one thread. */
+uint64_t guard_pause_ns(const struct guard *guard);
+
+/*
+ * Ends it and frees it. `gone`: the process has ended, or its program has. 0: no jump is there any
+ * more; 1: they stay, as the process has guarded blocks; -errno with the reason where they stay for
+ * another one. Either way nothing is guarded from now on, unless its memory could not be written. NULL is fine.
+ */
+int guard_close(struct guard *guard, bool gone, char reason[static REASON_MAX]);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Guard sampling's pages in a process: code, data, the pool and what is saved of it. */
+#ifndef MEMLEAKBPF_GUARD_GUARD_PAGES_H
+#define MEMLEAKBPF_GUARD_GUARD_PAGES_H
+
+#include "user/guard/guard_parts.h"
+
+/* Names of the files in memory, and as /proc/PID/maps shows them. */
+#define GUARD_CODE_NAME "memleakbpf-guard"
+#define GUARD_CODE_PATH "/memfd:" GUARD_CODE_NAME
+#define GUARD_POOL_NAME "memleakbpf-guard-pool"
+#define GUARD_POOL_PATH "/memfd:" GUARD_POOL_NAME
+
+struct guard_pages {
+	pid_t pid;
+	pid_t memory; /* proc_memory_id(pid) */
+	uint64_t address;
+	uint64_t pool, save;
+	uint32_t count;
+	bool keep_pages;
+	int file; /* that the code is mapped from; -1: none yet */
+	bool taken_over;
+	uint64_t pause_ns; /* for how long a thread has stood still for them */
+};
+
+/*
+ * Finds what an earlier tool has left, and reads what stands where the jumps are to be
+ * (part.place.before). 1: found, and it can be used again; 0: nothing is there; or -errno with the
+ * reason: somebody uses it, or the jumps that are there are of another kind.
+ */
+int guard_pages_find(const struct guard_request *request, struct guard_part *parts,
+		     struct guard_pages *pages, char reason[static REASON_MAX]);
+
+/* Maps new ones; all is off. 0 or -errno with the reason: then none of it is there. */
+int guard_pages_make(const struct guard_request *request, const struct guard_part *parts,
+		     struct guard_pages *pages, char reason[static REASON_MAX]);
+
+/* Unmaps what guard_pages_make() has mapped: nobody has run there. */
+void guard_pages_remove(struct guard_pages *pages);
+
+/* Reads or writes the process's memory. 0 or -errno with the reason. */
+int guard_pages_read(const struct guard_pages *pages, uint64_t address, void *to, size_t size,
+		     char reason[static REASON_MAX]);
+int guard_pages_write(const struct guard_pages *pages, uint64_t address, const void *from,
+		      size_t size, char reason[static REASON_MAX]);
+
+#endif

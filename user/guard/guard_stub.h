@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Guard sampling's code and data as they are to be written into a target: guard_layout.h has the
+ * layout, stub/ the code, docs/guard.md what it does.
+ */
+#ifndef MEMLEAKBPF_GUARD_GUARD_STUB_H
+#define MEMLEAKBPF_GUARD_GUARD_STUB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/gate/displace.h"
+#include "user/guard/guard_layout.h"
+
+/* The code before anything has been filled in; *size 0: there is none for this machine. */
+const uint8_t *guard_code(size_t *size);
+
+/* The stubs in it. Each serves one function. */
+const struct guard_stub *guard_stubs(size_t *count);
+
+/* A pool of so many blocks at a time: a power of two, from 8 to GUARD_COUNT_MAX. */
+bool guard_count_fits(uint32_t count);
+
+/* Its size in bytes of addresses, and what its address must be a multiple of. */
+static inline uint64_t guard_pool_size(uint32_t count)
+{
+	return (uint64_t)count << GUARD_PLACE_BITS;
+}
+
+/* A function that gets a stub. */
+struct guard_function {
+	struct displace_request request;
+	struct displaced plan;
+	/* For GUARD_KIND_REALLOC and _REALLOC_ARRAY, and only these: the same object's malloc's stub. */
+	const struct guard_stub *instead;
+};
+
+/*
+ * Fills in a stub: code[] is a copy of guard_code(), to be at `address`, and the pool of `count`
+ * blocks is to be at `pool`. Either all functions of an allocator that take a block have a stub or
+ * none must. 0; -ERANGE: that is too far from the function, or the pool lies too high; -EINVAL:
+ * `instead` is missing, or one too many, or there can be no such pool.
+ */
+int guard_fill_stub(uint8_t *code, uint64_t address, const struct guard_stub *stub,
+		    const struct guard_function *function, uint64_t pool, uint32_t count);
+
+/* The jump into the function is to go there, with the code at `address`. */
+static inline uint64_t guard_jump_target(uint64_t address, const struct guard_stub *stub)
+{
+	return address + stub->undo;
+}
+
+/*
+ * A header by which one call in `period` is guarded, in the mean, and `at_left` of 256 blocks lie at
+ * their page's beginning. 0: nothing is. Either way ends of blocks are told.
+ */
+void guard_header_init(struct guard_header *header, uint64_t period, unsigned at_left);
+
+/* Of an empty pool. */
+void guard_pool_init(struct guard_pool *pool, uint64_t base, uint64_t save, uint32_t count,
+		     bool keep_pages);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The guards' code, copied into targets: in front of each function of an allocator that gives blocks
+ * a stub that counts calls, and takes one in many; in front of each that takes one a stub that looks
+ * whether it lies in the pool. The latter are three instructions, and stay as long as the pool has
+ * blocks: one that came to the real allocator would be the program's end.
+ *
+ * At a function's entry %rax, %r10, %r11 and the flags are free; a stub keeps what may hold an argument until
+ * the call is known to be its own. At a probe (%rsp) is the return address of the program's call:
+ * CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no register.
+ *
+ * The end of a block is told before its place is given back, so nothing of the next block there can be
+ * told before it. No exception comes by here: what may throw is only ever jumped to.
+ *
+ * A child that was forked has the copy of this code: a nop that the kernel has made a call of would be
+ * its end (docs/gate.md), and `alive` is 0 there.
+ */
+#include "user/gate/stub/macros_x86_64.S"
+#include "user/guard/guard_layout.h"
+
+	.text
+	.globl	memleakbpf_guard
+	.type	memleakbpf_guard, @function
+memleakbpf_guard:
+	.hidden	guard_header, guard_slots, guard_pool, guard_metas
+
+#define ALIVE guard_header+GUARD_HEADER_ALIVE(%rip)
+
+.set stubs, 0
+
+.macro TABLE kind, entry, undo, room, instead=0, mine=0, allocated=0, freed=0, bad=0
+	.pushsection .table, ""
+	.long	\kind, \entry, \undo, \room, \instead, \mine, \allocated, \freed, \bad, 0, 0, 0
+	.popsection
+	.set stubs, stubs + 1
+.endm
+
+.macro UNDO label
+	.cfi_endproc
+	.balign	16
+\label:	.fill	GATE_UNDO, 1, 0xcc
+.endm
+
+/*
+ * guard_alloc() takes the slot, the size, an alignment or 0, and where the call comes from. It is
+ * called for what cannot be guarded, too: the slot's count has wrapped, and is set anew there.
+ */
+.macro ALLOC kind
+	.balign	64
+	.cfi_startproc
+.Lentry\@:
+	movabs	$GATE_GOLDEN, %r11
+	lea	guard_slots(%rip), %rax
+	imul	%fs:0x10, %r11
+	shr	$(58 - GUARD_SLOT_BITS), %r11
+	and	$(((1 << GUARD_SLOT_BITS) - 1) << 6), %r11d
+	subq	$1, (%rax, %r11)
+	jb	.Lslow\@
+	ROOM	.Lroom\@
+.Lslow\@:
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	mov	24(%rsp), %rcx
+.if \kind == GUARD_KIND_SIZE_1
+	mov	%rdi, %rsi
+	xor	%edx, %edx
+.elseif \kind == GUARD_KIND_SIZE_2
+	mov	%rdi, %rdx
+.elseif \kind == GUARD_KIND_CALLOC
+	xor	%edx, %edx
+	imul	%rdi, %rsi
+	jno	.Lproduct\@
+	mov	$-1, %rsi
+.Lproduct\@:
+.else
+	xchg	%rsi, %rdx
+	/* 0 is wrong, as 1 is, and no wish for the usual one. */
+	test	%rdx, %rdx
+	jne	.Lwish\@
+	mov	$1, %edx
+.Lwish\@:
+.endif
+	lea	(%rax, %r11), %rdi
+	call	guard_alloc
+	RESTORE	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdi
+	test	%rax, %rax
+	je	.Lroom\@
+.if \kind == GUARD_KIND_SIZE_1
+	mov	%rdi, %rsi
+.elseif \kind == GUARD_KIND_CALLOC
+	imul	%rdi, %rsi
+.elseif \kind == GUARD_KIND_POSIX
+	mov	%rax, (%rdi)
+	mov	%rdx, %rsi
+.endif
+	mov	%rax, %rdi
+.if \kind == GUARD_KIND_POSIX
+	xor	%eax, %eax
+.endif
+	cmpq	$0, ALIVE
+	je	.Lret\@
+	PROBE	.Lprobe\@
+.Lret\@:
+	ret
+	UNDO	.Lundo\@
+	TABLE	\kind, .Lentry\@, .Lundo\@, .Lroom\@, allocated=.Lprobe\@
+.endm
+
+/* Equal: the block in %rdi is of the pool. All of the number is compared: anything may be passed. */
+.macro MINE label
+	mov	%rdi, %rax
+\label:
+	.byte	0x48, 0xc1, 0xe8, 0		/* shr $0, %rax */
+	.byte	0x48, 0x3d, 0xff, 0xff, 0xff, 0x7f /* cmp $0x7fffffff, %rax */
+.endm
+
+.macro FREE
+	.balign	64
+	.cfi_startproc
+.Lentry\@:
+	MINE	.Lmine\@
+	je	.Lours\@
+	ROOM	.Lroom\@
+.Lours\@:
+	mov	$stubs, %edx
+	jmp	free_ours
+	UNDO	.Lundo\@
+	TABLE	GUARD_KIND_FREE, .Lentry\@, .Lundo\@, .Lroom\@, 0, .Lmine\@, 0, told_freed, told_bad
+.endm
+
+.macro REALLOC kind
+	.balign	64
+	.cfi_startproc
+.Lentry\@:
+	MINE	.Lmine\@
+	je	.Lours\@
+	ROOM	.Lroom\@
+.Lours\@:
+	mov	%rsi, %rcx
+.if \kind == GUARD_KIND_REALLOC_ARRAY
+	imul	%rdx, %rcx
+	jno	.Lproduct\@
+	mov	$-1, %rcx
+.Lproduct\@:
+.endif
+	SAVE	%rdi
+	SAVE	%rcx
+	TAKE_STACK 8
+	xor	%eax, %eax
+	test	%rcx, %rcx
+	je	.Lmade\@
+	mov	%rcx, %rdi
+	call	.Linstead\@
+.Lmade\@:
+	mov	%rax, (%rsp)
+	mov	16(%rsp), %rdi
+	mov	8(%rsp), %rsi
+	mov	%rax, %rdx
+	call	guard_move
+	mov	%eax, %esi
+	RESTORE	%rax
+	RESTORE	%rcx
+	RESTORE	%rdi
+	mov	$stubs, %edx
+	jmp	ended
+	UNDO	.Lundo\@
+.Linstead\@: .fill 5, 1, 0xcc
+	TABLE	\kind, .Lentry\@, .Lundo\@, .Lroom\@, .Linstead\@, .Lmine\@, 0, told_freed, told_bad
+.endm
+
+.macro USABLE
+	.balign	64
+	.cfi_startproc
+.Lentry\@:
+	MINE	.Lmine\@
+	je	guard_usable
+	ROOM	.Lroom\@
+	UNDO	.Lundo\@
+	TABLE	GUARD_KIND_USABLE, .Lentry\@, .Lundo\@, .Lroom\@, 0, .Lmine\@
+.endm
+
+/* %rdi: the block, %edx: the number of the stub. */
+	.balign	16
+free_ours:
+	.cfi_startproc
+	SAVE	%rdi
+	SAVE	%rdx
+	TAKE_STACK 8
+	call	guard_end
+	mov	%eax, %esi
+	GIVE_STACK 8
+	RESTORE	%rdx
+	RESTORE	%rdi
+	/* ... %esi: what is wrong with it, %rax: what the function returns. */
+ended:
+	test	%esi, %esi
+	je	.Lfreed
+	cmp	$GUARD_STAYS, %esi
+	je	.Lended
+	cmpq	$0, ALIVE
+	je	.Lnot_told
+	PROBE	told_bad
+.Lnot_told:
+	cmp	$GUARD_CHANGED, %esi
+	jne	.Lended
+.Lfreed:
+	cmpq	$0, ALIVE
+	je	.Lfinish
+	PROBE	told_freed
+.Lfinish:
+	SAVE	%rax
+	call	guard_finish
+	RESTORE	%rax
+.Lended:
+	ret
+	.cfi_endproc
+
+.rept 6
+	ALLOC	GUARD_KIND_SIZE_1
+.endr
+.rept 6
+	ALLOC	GUARD_KIND_SIZE_2
+.endr
+.rept 2
+	ALLOC	GUARD_KIND_CALLOC
+.endr
+.rept 2
+	ALLOC	GUARD_KIND_POSIX
+.endr
+.rept 20
+	FREE
+.endr
+.rept 4
+	REALLOC	GUARD_KIND_REALLOC
+.endr
+.rept 3
+	REALLOC	GUARD_KIND_REALLOC_ARRAY
+.endr
+.rept 4
+	USABLE
+.endr
+
+	.size	memleakbpf_guard, . - memleakbpf_guard
+
+	.section .note.GNU-stack, "", @progbits

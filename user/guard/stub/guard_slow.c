@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the stub does for a guarded block, in the target: copied there as bytes. Nothing from outside,
+ * no vector registers (the target's are not saved), no locks (a signal handler may come back here,
+ * or another thread be ended amid it), no memory but what guard_layout.h has. One system call, madvise.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/gate/stub/random.h"
+#include "user/guard/guard_layout.h"
+
+#define HIDDEN extern __attribute__((visibility("hidden")))
+
+/* Placed by guard.lds. */
+HIDDEN struct guard_header guard_header;
+HIDDEN struct guard_slot guard_slots[];
+HIDDEN struct guard_pool guard_pool;
+HIDDEN struct guard_meta guard_metas[];
+
+uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment, uint64_t caller);
+int guard_end(uint64_t block);
+int guard_move(uint64_t block, uint64_t size, uint64_t other);
+void guard_finish(uint64_t block);
+uint64_t guard_usable(uint64_t block);
+
+/* Places that are looked at for a block. */
+#define TRIES 8
+
+/* Of this machine's system calls, and linux/mman.h. */
+#define NR_MADVISE 28
+#define DONT_NEED  4
+
+#define FILL_WORD (GUARD_FILL * 0x0101010101010101ull)
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static void fill(uint64_t to, int byte, uint64_t size)
+{
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
+}
+
+static void copy(uint64_t to, uint64_t from, uint64_t size)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
+/* No errno: that is the program's. */
+static bool drop(uint64_t address, uint64_t size)
+{
+	int64_t result;
+
+	if (guard_pool.keep_pages)
+		return false;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"((int64_t)NR_MADVISE), "D"(address), "S"(size),
+			   "d"((int64_t)DONT_NEED)
+			 : "rcx", "r11", "memory");
+	return !result;
+}
+
+static bool take(struct guard_meta *meta, uint8_t from)
+{
+	return __atomic_compare_exchange_n(&meta->state, &from, GUARD_BUSY, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+static void set_state(struct guard_meta *meta, uint8_t state)
+{
+	__atomic_store_n(&meta->state, state, __ATOMIC_RELEASE);
+}
+
+/* The page of data of a place. */
+static uint64_t page_of(const struct guard_meta *meta)
+{
+	return guard_pool.base + ((uint64_t)(meta - guard_metas) << GUARD_PLACE_BITS) + GUARD_DATA;
+}
+
+static uint64_t block_of(const struct guard_meta *meta)
+{
+	return page_of(meta) + meta->offset;
+}
+
+static uint64_t saved_of(const struct guard_meta *meta)
+{
+	return page_of(meta) - guard_pool.base + guard_pool.save;
+}
+
+/* Of any address in the pool: the stub has seen that it is there. */
+static struct guard_meta *meta_of(uint64_t address)
+{
+	return &guard_metas[(address - guard_pool.base) >> GUARD_PLACE_BITS];
+}
+
+/*
+ * The slot's calls are used up. A distance is drawn evenly from 1 to 2 * period - 1. The first one of a slot
+ * is what is left of such a distance at any call amid it, of which a long one has more. The smaller
+ * one of two draws has that distribution: 2 (range - k) / (range (range + 1)) for k calls before the sample. So
+ * threads that make few calls have their share. True: this call is a sample.
+ */
+static bool draw(struct guard_slot *slot)
+{
+	uint64_t period = guard_header.period, seed = guard_header.seed, range = 2 * period - 1;
+	bool first = !slot->random;
+	uint64_t left, other;
+
+	if (!period) {
+		slot->left = 1ull << 62;
+		return false;
+	}
+	left = stub_random(&slot->random, seed) % range;
+	if (!first) {
+		slot->left = left;
+		return true;
+	}
+	other = stub_random(&slot->random, seed) % (range + 1);
+	if (other < left)
+		left = other;
+	/* This call is the first of them. */
+	slot->left = left ? left - 1 : stub_random(&slot->random, seed) % range;
+	return !left;
+}
+
+/* What is allocated at one place, and as large, mostly lives alike. */
+static uint16_t site_of(uint64_t caller, uint64_t size)
+{
+	return (uint16_t)((caller * 31 + size) * GATE_GOLDEN >> (64 - GUARD_SITE_BITS));
+}
+
+/*
+ * Blocks that live for ever must not fill the pool. The fuller it is the fewer a site may have: an
+ * eighth of all until it is half full, then a thirty-second, and from three quarters on one.
+ */
+static bool has_share(uint16_t site)
+{
+	uint64_t live = guard_pool.live - 1, all = guard_pool.count, share = 0;
+
+	if (live < all / 2)
+		share = all / 8;
+	else if (live < all / 4 * 3)
+		share = all / 32;
+	return guard_pool.sites[site] < (share ? share : 1);
+}
+
+static void count_at(uint16_t site, int change)
+{
+	__atomic_fetch_add(&guard_pool.sites[site], (uint16_t)change, __ATOMIC_RELAXED);
+}
+
+static void count_live(int change)
+{
+	__atomic_fetch_add(&guard_pool.live, (uint64_t)(int64_t)change, __ATOMIC_SEQ_CST);
+}
+
+/* In turn, so that what has been freed stays as it is for as long as can be. NULL: none is free. */
+static struct guard_meta *take_place(void)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t life = __atomic_fetch_add(&guard_pool.cursor, 1, __ATOMIC_RELAXED);
+		struct guard_meta *meta = &guard_metas[life & (guard_pool.count - 1)];
+		uint8_t state = meta->state;
+
+		if ((state == GUARD_EMPTY || state == GUARD_GONE || state == GUARD_FREED) &&
+		    take(meta, state)) {
+			meta->life = life + 1;
+			return meta;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * To the right, where the first byte behind the block lies in a guard if its size is a multiple of
+ * the alignment; now and then to the left, where the last one before it does.
+ */
+static uint64_t offset_of(const struct guard_slot *slot, uint64_t size, uint64_t alignment)
+{
+	if ((slot->random >> 32 & 0xff) < guard_header.at_left)
+		return 0;
+	return (GUARD_PAGE - size) & ~(alignment - 1);
+}
+
+static uint64_t give_block(struct guard_slot *slot, uint64_t size, uint64_t alignment,
+			   uint64_t caller)
+{
+	struct guard_meta *meta;
+	uint64_t page;
+	uint16_t site;
+
+	if (!draw(slot))
+		return 0;
+	if (size > GUARD_BLOCK_MAX || alignment > GUARD_PAGE || (alignment & (alignment - 1)) ||
+	    (alignment && alignment < sizeof(void *))) {
+		count(&guard_header.unfit);
+		return 0;
+	}
+	/* Never less than 16: programs keep marks in the low bits of addresses. */
+	if (alignment < 16)
+		alignment = 16;
+	site = site_of(caller, size);
+	if (!has_share(site)) {
+		count(&guard_header.passed);
+		return 0;
+	}
+	meta = take_place();
+	if (!meta) {
+		count(&guard_header.full);
+		return 0;
+	}
+	count_at(site, 1);
+	page = page_of(meta);
+	if (__atomic_exchange_n(&meta->touched, 0, __ATOMIC_RELAXED)) {
+		drop(page - GUARD_DATA, GUARD_DATA);
+		drop(page + GUARD_PAGE, GUARD_PLACE - GUARD_DATA - GUARD_PAGE);
+	}
+	meta->offset = (uint16_t)offset_of(slot, size, alignment);
+	meta->size = (uint16_t)size;
+	meta->site = site;
+	meta->changed_at = 0;
+	meta->changed_to = 0;
+	fill(page, GUARD_FILL, GUARD_PAGE);
+	/* Also malloc's: what a program makes of bytes that it has not set, it makes of zeros. */
+	fill(page + meta->offset, 0, size);
+	count(&guard_header.guarded);
+	set_state(meta, GUARD_LIVE);
+	return page + meta->offset;
+}
+
+/*
+ * 0: nothing comes of it, and the allocator is to be called. `alignment` 0: the usual one. The block counts
+ * before the period is looked at: who has set that to 0 and then finds that no block counts knows that none
+ * is to come (guard_close()).
+ */
+uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment, uint64_t caller)
+{
+	uint64_t block;
+
+	count_live(1);
+	block = give_block(slot, size, alignment, caller);
+	if (!block)
+		count_live(-1);
+	return block;
+}
+
+/* The first byte other than the fill in [from, to), or `to`. */
+static uint64_t first_change(uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		if (!(from & 7) && to - from >= 8 && *(const uint64_t *)from == FILL_WORD)
+			from += 8;
+		else if (*(const uint8_t *)from == GUARD_FILL)
+			from++;
+		else
+			break;
+	}
+	return from;
+}
+
+/* The last one, or `from` - 1. */
+static uint64_t last_change(uint64_t from, uint64_t to)
+{
+	while (to > from) {
+		if (!(to & 7) && to - from >= 8 && *(const uint64_t *)(to - 8) == FILL_WORD)
+			to -= 8;
+		else if (*(const uint8_t *)(to - 1) == GUARD_FILL)
+			to--;
+		else
+			break;
+	}
+	return to - 1;
+}
+
+/* Has something been written around it? Noted is the byte behind it that is the nearest, or before it. */
+static bool is_changed(struct guard_meta *meta)
+{
+	uint64_t page = page_of(meta), block = block_of(meta), end = page + GUARD_PAGE, at;
+
+	at = first_change(block + meta->size, end);
+	if (at == end) {
+		at = last_change(page, block);
+		if (at == page - 1)
+			return false;
+	}
+	meta->changed_at = (int16_t)(at - block);
+	meta->changed_to = *(const uint8_t *)at;
+	return true;
+}
+
+/*
+ * Ends the block's life, but for its page: guard_finish(), for which it is left in GUARD_BUSY, where
+ * this returns 0 or GUARD_CHANGED.
+ */
+int guard_end(uint64_t block)
+{
+	struct guard_meta *meta = meta_of(block);
+
+	if (meta->state == GUARD_EMPTY || block_of(meta) != block) {
+		count(&guard_header.invalid_freed);
+		return GUARD_INVALID_FREE;
+	}
+	if (!take(meta, GUARD_LIVE)) {
+		count(&guard_header.double_freed);
+		return GUARD_DOUBLE_FREE;
+	}
+	/* It was another one a moment ago: freed by two threads at a time, and allocated by a third. */
+	if (block_of(meta) != block) {
+		set_state(meta, GUARD_LIVE);
+		count(&guard_header.invalid_freed);
+		return GUARD_INVALID_FREE;
+	}
+	count(&guard_header.freed);
+	if (!is_changed(meta))
+		return 0;
+	count(&guard_header.changed);
+	return GUARD_CHANGED;
+}
+
+/* After it has been told: from now on its place may be another block's. */
+void guard_finish(uint64_t block)
+{
+	struct guard_meta *meta = meta_of(block);
+	uint64_t page = page_of(meta);
+
+	count_at(meta->site, -1);
+	count_live(-1);
+	meta->ended = guard_pool.cursor;
+	/* A forked child has the same file, in which the parent's blocks are saved, and takes no place. */
+	if (!guard_header.alive || guard_pool.keep_pages) {
+		set_state(meta, GUARD_FREED);
+		return;
+	}
+	copy(saved_of(meta), page, GUARD_PAGE);
+	set_state(meta, drop(page, GUARD_PAGE) ? GUARD_GONE : GUARD_FREED);
+}
+
+/*
+ * What the block has, and how much: also of one that was freed, as a read of it would give. 0 bytes: there is
+ * none.
+ */
+static uint64_t content(uint64_t block, uint64_t *size)
+{
+	const struct guard_meta *meta = meta_of(block);
+	uint8_t state = meta->state;
+
+	*size = meta->size;
+	if (block_of(meta) != block || state == GUARD_EMPTY || state == GUARD_BUSY)
+		*size = 0;
+	return state == GUARD_GONE ? saved_of(meta) + meta->offset : block;
+}
+
+/*
+ * realloc to `size` bytes, for which the allocator has given `other`, or nothing. As guard_end(); or
+ * GUARD_STAYS.
+ */
+int guard_move(uint64_t block, uint64_t size, uint64_t other)
+{
+	uint64_t there, from;
+
+	count(&guard_header.resized);
+	if (!other && size)
+		return GUARD_STAYS;
+	from = content(block, &there);
+	if (other)
+		copy(other, from, there < size ? there : size);
+	return guard_end(block);
+}
+
+uint64_t guard_usable(uint64_t block)
+{
+	const struct guard_meta *meta = meta_of(block);
+
+	return meta->state != GUARD_EMPTY && block_of(meta) == block ? meta->size : 0;
+}
