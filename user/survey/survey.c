@@ -35,6 +35,7 @@ struct survey_loop {
 	struct survey_scope *scope;
 	struct survey_names *names; /* NULL: no runtime is asked */
 	struct survey_driller *driller;
+	uint64_t keeper_ns;		  /* when it is looked after again */
 	struct survey_keeper *keeper;	  /* NULL: nothing is kept */
 	struct survey_reporter *reporter; /* NULL: nothing has been looked at yet */
 	struct output *output;
@@ -197,13 +198,15 @@ static int survey_on_asked(struct survey_loop *s)
 static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 {
 	const struct survey_viewer *viewer = s->config->viewer;
+	uint64_t now = monotonic_ns();
 	struct pollfd fds[] = {
 		/* -1 is ignored */
 		{.fd = viewer ? -1 : events->signals, .events = POLLIN},
 		{.fd = events->timer, .events = POLLIN},
 		{.fd = survey_driller_fd(s->driller), .events = POLLIN},
 		{.fd = viewer ? viewer->asked : -1, .events = POLLIN},
-		{.fd = s->keeper ? survey_keeper_fd(s->keeper) : -1, .events = POLLIN},
+		{.fd = s->keeper && now >= s->keeper_ns ? survey_keeper_fd(s->keeper) : -1,
+		 .events = POLLIN},
 		{.fd = survey_serving_fd(&s->serving), .events = POLLIN},
 	};
 	uint64_t due_ns = survey_serving_due_ns(&s->serving);
@@ -214,14 +217,17 @@ static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 		return 0;
 	wait_ms = clock_wait_ms(due_ns < s->end_ns ? due_ns : s->end_ns);
 	if ((survey_driller_is_open(s->driller) ||
-	     (s->keeper && survey_keeper_is_hungry(s->keeper))) &&
+	     (s->keeper && (now < s->keeper_ns || survey_keeper_is_hungry(s->keeper)))) &&
 	    (wait_ms < 0 || wait_ms > TICK_MS))
 		wait_ms = TICK_MS;
 	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
 	err = survey_driller_process(s->driller);
-	if (!err && s->keeper)
+	/* Whoever maps a file anywhere wakes us: ten times a second do. */
+	if (!err && s->keeper && now >= s->keeper_ns) {
 		err = survey_keeper_process(s->keeper);
+		s->keeper_ns = now + TICK_MS * NS_PER_MS;
+	}
 	if (!err)
 		survey_serving_work(&s->serving);
 	if (!err && fds[0].revents)
