@@ -24,18 +24,30 @@ struct hotspot_heap {
 struct hotspot_row {
 	struct hotspot_heap heaps[HOTSPOT_HEAPS];
 	uint64_t interpreter, interpreter_end; /* 0: it has not said yet */
+	uint64_t heaps_at;		       /* the variable that leads to them */
 	uint16_t blob_bytes; /* of a piece of code are read; 8 at the least behind each member */
 	uint16_t blob_name, blob_frame_size, compile_id;
 	uint16_t method_const; /* in a method: its constant part */
 	uint16_t const_bytes;  /* that one's size, behind which the bytecode is */
 	uint16_t const_pool, const_code_size, const_name, const_signature, const_whole;
 	uint16_t pool_holder, klass_name, symbol_length, symbol_body;
+	/* Where the heaps are found as long as user space does not know them: the JVM makes them as it starts. */
+	uint16_t list_length,
+		list_data; /* in what the variable points to; HOTSPOT_NO_LIST: that is the only heap */
+	uint16_t heap_low, heap_high, heap_segments, heap_shift; /* in a heap */
 	uint8_t segment_shift;
 	uint8_t block_header; /* in front of each piece of code */
 	uint8_t bcp_word; /* of the 8 words below an interpreted frame's pointer: where in the bytecode it is */
-	uint8_t pad[7];
+	uint8_t pad[3];
 };
-_Static_assert(sizeof(struct hotspot_row) == 152, "ABI");
+_Static_assert(sizeof(struct hotspot_row) == 168, "ABI");
+
+#define HOTSPOT_NO_LIST 0xffff
+
+/* Of a heap. */
+#define HOTSPOT_HEAP_MAX  (1ull << 31) /* bytes */
+#define HOTSPOT_SHIFT_MIN 4
+#define HOTSPOT_SHIFT_MAX 20
 
 /*
  * struct runtime_call: of interpreted code the Method, over what it is called, and the index of the bytecode; of other code where

@@ -78,6 +78,46 @@ static __always_inline const struct hotspot_heap *java_heap(const struct hotspot
 	return NULL;
 }
 
+static __always_inline bool java_read_heap(struct hotspot_thread *java, struct hotspot_heap *to,
+					   uint64_t heap)
+{
+	const struct hotspot_row *row = &java->row;
+	uint32_t shift = 0;
+
+	if (java_read(&to->start, sizeof(to->start), heap + row->heap_low) ||
+	    java_read(&to->end, sizeof(to->end), heap + row->heap_high) ||
+	    java_read(&to->segments, sizeof(to->segments), heap + row->heap_segments) ||
+	    java_read(&shift, sizeof(shift), heap + row->heap_shift))
+		return false;
+	java->row.segment_shift = (uint8_t)shift;
+	return to->start && to->start < to->end && to->end - to->start <= HOTSPOT_HEAP_MAX &&
+	       shift >= HOTSPOT_SHIFT_MIN && shift <= HOTSPOT_SHIFT_MAX;
+}
+
+/* As hotspot_row_read() (user/target/hotspot_layout.c), which enters them soon. */
+__noinline int hotspot_find_heaps(struct hotspot_thread *java)
+{
+	uint64_t list = 0, data = 0, heap = 0;
+	uint32_t i, length = 1;
+
+	if (!java || java_read(&list, sizeof(list), java->row.heaps_at) || !list)
+		return 0;
+	if (java->row.list_length != HOTSPOT_NO_LIST &&
+	    (java_read(&length, sizeof(length), list + java->row.list_length) ||
+	     java_read(&data, sizeof(data), list + java->row.list_data) || !data || !length ||
+	     length > HOTSPOT_HEAPS))
+		return 0;
+	for (i = 0; i < HOTSPOT_HEAPS && i < length; i++) {
+		heap = list;
+		if ((data && java_read(&heap, sizeof(heap), data + 8 * (uint64_t)i)) || !heap ||
+		    !java_read_heap(java, &java->row.heaps[i], heap)) {
+			__builtin_memset(java->row.heaps, 0, sizeof(java->row.heaps));
+			return 0;
+		}
+	}
+	return 0;
+}
+
 /* Where the piece of code begins that it lies in, its header into java->blob; 0: it is in none. */
 __noinline uint64_t hotspot_find_blob(struct hotspot_thread *java, uint64_t pc)
 {

@@ -17,8 +17,10 @@ struct hotspot_thread {
 	uint32_t target_id;	/* whose it is */
 	uint32_t count;		/* pieces of code in this walk */
 	uint32_t failure;	/* enum hotspot_failure, the first of this walk */
-	uint64_t hash;		/* over them */
-	uint64_t failed_at;	/* an address */
+	uint32_t finds_heaps;	/* user space has not found them yet */
+	uint32_t pad;
+	uint64_t hash;	    /* over them */
+	uint64_t failed_at; /* an address */
 	uint64_t blob[HOTSPOT_BLOB_BYTES / 8];
 	uint64_t const_method[HOTSPOT_CONST_BYTES / 8];
 	uint64_t words[8]; /* of an interpreted frame */
@@ -42,9 +44,15 @@ struct {
 	__type(value, struct hotspot_thread);
 } hotspot_threads __weak SEC(".maps");
 
+/* Into java->row, of which user space does not know them yet; none where the JVM has not made them. */
+int hotspot_find_heaps(struct hotspot_thread *java);
+
 /* Before a walk. */
 static __always_inline void hotspot_begin(struct hotspot_thread *java)
 {
+	/* Each time: it makes one after the other. */
+	if (java->finds_heaps)
+		hotspot_find_heaps(java);
 	java->count = 0;
 	java->failure = 0;
 	java->hash = 0;

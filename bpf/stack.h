@@ -257,6 +257,7 @@ static __always_inline void stack_java_begin(struct thread_state *thread, uint32
 			return;
 		}
 		java->row = *row;
+		java->finds_heaps = !row->heaps[0].end;
 		java->target_id = target_id;
 		java->row_epoch = thread->target_epoch;
 	}

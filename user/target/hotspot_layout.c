@@ -258,8 +258,28 @@ static bool row_heap(const struct hotspot_layout *l, const struct hotspot_memory
 	       hotspot_read_word(m, heap + l->heap_memory + l->space_high, &out->end) &&
 	       hotspot_read_word(m, heap + l->heap_segments + l->space_low, &out->segments) &&
 	       hotspot_read(m, heap + l->heap_shift, shift, sizeof(*shift)) && out->start &&
-	       out->start < out->end && out->end - out->start <= 1ull << 31 && *shift >= 4 &&
-	       *shift <= 20;
+	       out->start < out->end && out->end - out->start <= HOTSPOT_HEAP_MAX &&
+	       *shift >= HOTSPOT_SHIFT_MIN && *shift <= HOTSPOT_SHIFT_MAX;
+}
+
+/* For the programs, which look as long as user space has not. */
+static void row_where_heaps(const struct hotspot_layout *l, struct hotspot_row *out)
+{
+	bool one = l->heaps == HOTSPOT_NOWHERE;
+
+	out->heaps_at = one ? l->heap : l->heaps;
+	out->list_length = one ? HOTSPOT_NO_LIST : (uint16_t)l->list_length;
+	out->list_data = (uint16_t)l->list_data;
+	out->heap_low = (uint16_t)(l->heap_memory + l->space_low);
+	out->heap_high = (uint16_t)(l->heap_memory + l->space_high);
+	out->heap_segments = (uint16_t)(l->heap_segments + l->space_low);
+	out->heap_shift = (uint16_t)l->heap_shift;
+}
+
+static void row_forget_heaps(struct hotspot_row *row)
+{
+	memset(row->heaps, 0, sizeof(row->heaps));
+	row->segment_shift = 0;
 }
 
 /* -EAGAIN: there is none yet. */
@@ -276,8 +296,6 @@ static int row_heaps(const struct hotspot_layout *l, const struct hotspot_memory
 		out->segment_shift = (uint8_t)first;
 		return 0;
 	}
-	if (l->list_length == HOTSPOT_NOWHERE || l->list_data == HOTSPOT_NOWHERE)
-		return refuse(reason, -ENOTSUP, "its tables do not have GrowableArray");
 	if (!hotspot_read_word(m, l->heaps, &list) || !list ||
 	    !hotspot_read(m, list + l->list_length, &length, sizeof(length)) || length <= 0 ||
 	    !hotspot_read_word(m, list + l->list_data, &data))
@@ -337,6 +355,7 @@ int hotspot_row_read(const struct hotspot_layout *l, const struct hotspot_memory
 		     struct hotspot_row *out, char reason[static REASON_MAX])
 {
 	uint64_t last = l->blob_name > l->compile_id ? l->blob_name : l->compile_id;
+	int err;
 
 	*out = (struct hotspot_row){0};
 	if (!row_fits(l))
@@ -362,6 +381,13 @@ int hotspot_row_read(const struct hotspot_layout *l, const struct hotspot_memory
 	out->block_header = (uint8_t)l->block_size;
 	/* Below the frame pointer: before 9 there was one word less between. */
 	out->bcp_word = l->version < 9 ? 1 : 0;
+	if (l->heaps != HOTSPOT_NOWHERE &&
+	    (l->list_length == HOTSPOT_NOWHERE || l->list_data == HOTSPOT_NOWHERE))
+		return refuse(reason, -ENOTSUP, "its tables do not have GrowableArray");
+	row_where_heaps(l, out);
 	row_interpreter(l, memory, out);
-	return row_heaps(l, memory, out, reason);
+	err = row_heaps(l, memory, out, reason);
+	if (err)
+		row_forget_heaps(out);
+	return err;
 }

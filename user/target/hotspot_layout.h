@@ -53,8 +53,8 @@ int hotspot_layout_read(const struct hotspot_symbols *symbols, uint64_t bias,
 			char reason[static REASON_MAX]);
 
 /*
- * What the programs have to know, of the process as it is now. 0, -EAGAIN: it has no heaps of code yet; -ENOTSUP with the
- * reason.
+ * What the programs have to know, of the process as it is now. 0, -EAGAIN: it has no heaps of code yet, all else is there;
+ * -ENOTSUP with the reason.
  */
 int hotspot_row_read(const struct hotspot_layout *layout, const struct hotspot_memory *memory,
 		     struct hotspot_row *out, char reason[static REASON_MAX]);

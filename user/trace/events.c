@@ -337,6 +337,8 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 		id = unwind_stack_id(locations, count, event->end);
 	for (draft.count = 0; draft.count < count; draft.count++)
 		draft.places[draft.count].location = locations[draft.count];
+	if (target->java && !event->runtime.java)
+		java_names_count(trace, target, &draft);
 	if (runs && stack_weave(trace, target, event, &draft))
 		id = stack_places_id(draft.places, draft.count, draft.end);
 	entry = stack_table_add(trace->stacks, target->id, id, draft.count, &fresh);

@@ -8,6 +8,7 @@
 #include "user/base/hash.h"
 #include "user/base/util.h"
 #include "user/target/hotspot_code.h"
+#include "user/trace/java_rows.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/target_java.h"
 
@@ -72,22 +73,20 @@ static bool java_names_add(struct trace *trace, struct target *target, struct ja
 void java_names_read(struct trace *trace, struct target *target,
 		     const struct runtime_chain_event *chain)
 {
+	bool ready = java_rows_ready(trace, target), tried = false, open = false;
 	struct target_java *java = target->java;
 	struct java_memory memory;
-	bool open = false;
 
-	for (uint32_t i = 0; i < chain->count && i < RUNTIME_MAX_CALLS; i++) {
+	for (uint32_t i = 0; java && i < chain->count && i < RUNTIME_MAX_CALLS; i++) {
 		const struct runtime_call *call = &chain->calls[i];
 
 		/* What the kernel's side has not found out it has counted. */
 		if (!call->code || java_names_find(java, call))
 			continue;
-		if (!open && java_memory_open(&memory, target)) {
-			java->unnamed++;
-			return;
-		}
-		open = true;
-		java->unnamed += !java_names_add(trace, target, &memory, call);
+		if (!tried)
+			open = ready && !java_memory_open(&memory, target);
+		tried = true;
+		java->unnamed += !open || !java_names_add(trace, target, &memory, call);
 	}
 	if (open)
 		java_memory_close(&memory);
@@ -135,4 +134,15 @@ bool java_names_weave(struct trace *trace, const struct target *target, uint64_t
 	}
 	draft->count = n;
 	return true;
+}
+
+void java_names_count(struct trace *trace, struct target *target, const struct stack_draft *draft)
+{
+	/* Where all is in files there is nothing to be asked. */
+	for (size_t i = 1; i < draft->count; i++) {
+		const struct location *location = &draft->places[i].location;
+
+		if (!location->object && java_rows_ready(trace, target))
+			target->java->unnamed += java_is_code(target->java, location);
+	}
 }

@@ -19,4 +19,7 @@ void java_names_read(struct trace *trace, struct target *target,
 bool java_names_weave(struct trace *trace, const struct target *target, uint64_t runtime,
 		      struct stack_draft *draft);
 
+/* Counts the frames of Java's in a stack that was walked before the programs knew the JVM: these have no names. */
+void java_names_count(struct trace *trace, struct target *target, const struct stack_draft *draft);
+
 #endif

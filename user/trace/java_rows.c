@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <bpf/bpf.h>
 
@@ -12,6 +13,9 @@
 #include "user/process/maps.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/target_java.h"
+
+#define ROW_PAUSE_NS 500000 /* of these, */
+#define ROW_PAUSES   40	    /* so many at the most */
 
 static void java_rows_end(struct trace *trace, struct target *target)
 {
@@ -59,6 +63,7 @@ static int java_read_row(struct target *target, const struct image_range *range,
 	struct java_memory memory;
 	int err;
 
+	*row = (struct hotspot_row){0};
 	if (!java->has_layout) {
 		err = java_find_library(java, target->pid, range);
 		err = err ? -EAGAIN : hotspot_find(range->object, &symbols);
@@ -76,6 +81,26 @@ static int java_read_row(struct target *target, const struct image_range *range,
 	}
 	err = err ?: hotspot_row_read(&java->layout, &memory.memory, row, reason);
 	java_memory_close(&memory);
+	return err;
+}
+
+/*
+ * The loader relocates the library's tables a moment after it has mapped it. We wait for that, once: what comes next here, the
+ * library's unwind tables, takes as long as a JVM until it runs Java.
+ */
+static int java_await_row(struct target *target, const struct image_range *range,
+			  struct hotspot_row *row, char reason[static REASON_MAX])
+{
+	const struct timespec pause = {.tv_nsec = ROW_PAUSE_NS};
+	int err = java_read_row(target, range, row, reason);
+
+	for (unsigned i = 0; i < ROW_PAUSES && err == -EAGAIN && !target->java->has_layout &&
+			     !target->java->awaited && !target_has_ended(target);
+	     i++) {
+		nanosleep(&pause, NULL);
+		err = java_read_row(target, range, row, reason);
+	}
+	target->java->awaited = true;
 	return err;
 }
 
@@ -130,11 +155,21 @@ void java_rows_look(struct trace *trace, struct target *target)
 		java_refuse(target, range->object, refusal);
 		return;
 	}
-	err = java_read_row(target, range, &row, reason);
-	if (!err)
+	err = java_await_row(target, range, &row, reason);
+	/* The programs find the heaps of code themselves as soon as there are some. */
+	if (!err || (err == -EAGAIN && row.heaps_at && !target->java->row.heaps[0].end))
 		java_enter_row(trace, target, range->object, &row);
 	else if (err != -EAGAIN)
 		java_refuse(target, range->object, *reason ? reason : strerror(-err));
+}
+
+bool java_rows_ready(struct trace *trace, struct target *target)
+{
+	if (!target->java || target->java->refused)
+		return false;
+	if (!target->java->row.heaps[0].end)
+		java_rows_look(trace, target);
+	return target->java && target->java->entered && target->java->row.heaps[0].end;
 }
 
 void java_rows_drop(struct trace *trace, uint32_t target_id)

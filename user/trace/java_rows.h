@@ -12,6 +12,9 @@
  */
 void java_rows_look(struct trace *trace, struct target *target);
 
+/* Is it known where the target's JVM has its code? Looks where it was not. */
+bool java_rows_ready(struct trace *trace, struct target *target);
+
 /* Nothing more is wanted of the target's JVM. */
 void java_rows_drop(struct trace *trace, uint32_t target_id);
 

@@ -26,6 +26,7 @@ struct target_java {
 	struct hotspot_row row;	  /* as the programs have it */
 	bool has_layout, entered; /* the row is in their map */
 	bool refused;		  /* which has been said */
+	bool awaited;		  /* its tables were */
 	/* Its library's own pages, in which whatever is there may be read. */
 	struct {
 		uint64_t start, end;

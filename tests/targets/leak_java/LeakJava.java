@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.Inflater;
 
 /**
  * Leaks memory of zlib's, ROUNDS times from the same place, which is made to be compiled when it has been there often.
- * Prints how many Java methods are on the stack there: its own, and those of the library that lead to its native method.
+ * Prints how many Java methods are on the stack there, its own, and those of the library that lead to its native method.
+ * Then it waits until its input ends.
  */
 public class LeakJava {
     private static final List<Object> kept = new ArrayList<>();
@@ -26,10 +28,12 @@ public class LeakJava {
             keep();
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         for (int i = Integer.parseInt(args[0]); i > 0; i--)
             handle(5);
-        System.out.println(depth);
+        System.out.println("kept " + depth);
+        while (System.in.read() >= 0)
+            continue;
         Runtime.getRuntime().halt(0); // at once: a JVM that ends gives much back
     }
 }
