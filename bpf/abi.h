@@ -260,6 +260,10 @@ struct target_info {
 #define TARGET_JAVA 128u
 /* has V8, of which v8_rows knows (bpf/v8_abi.h); found out likewise */
 #define TARGET_V8 256u
+/* has CRuby, of which ruby_rows knows (bpf/ruby_abi.h); found out likewise */
+#define TARGET_RUBY 512u
+/* What a thread of it is in is known by following frames that are not on its stack. */
+#define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY)
 
 /*
  * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
@@ -329,6 +333,8 @@ enum event_type {
 	EVENT_HOTSPOT_FAILED, /* bpf/hotspot_abi.h */
 	EVENT_V8_FUNCTION,    /* bpf/v8_abi.h */
 	EVENT_V8_FAILED,
+	EVENT_RUBY_CODE, /* bpf/ruby_abi.h */
+	EVENT_RUBY_FAILED,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
 	EVENT_SAMPLES, /* there are shared.samples_alarm of them: bpf/told.h */
 };
@@ -341,7 +347,7 @@ struct event_header {
 
 /* Over the functions of each runtime that a stack is in (EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN); 0: in none. */
 struct runtime_hashes {
-	uint64_t python, java, v8;
+	uint64_t python, java, v8, ruby;
 };
 
 struct stack_event {
@@ -358,7 +364,7 @@ struct stack_event {
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct stack_event) == 72 + 8 * ABI_MAX_FRAMES, "ABI");
+_Static_assert(sizeof(struct stack_event) == 80 + 8 * ABI_MAX_FRAMES, "ABI");
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that

@@ -89,7 +89,8 @@ struct shared {
 	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */
 	uint32_t has_python; /* 1: python_rows has had a target */
 	uint32_t has_java;   /* the same of hotspot_rows, */
-	uint32_t has_v8;     /* and of v8_rows */
+	uint32_t has_v8;     /* of v8_rows, */
+	uint32_t has_ruby;   /* and of ruby_rows */
 };
 
 #ifdef __bpf__

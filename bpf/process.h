@@ -12,6 +12,7 @@
 #include "bpf/pool.h"
 #include "bpf/java.h"
 #include "bpf/python.h"
+#include "bpf/ruby.h"
 #include "bpf/v8.h"
 #include "bpf/unwind.h"
 
@@ -93,6 +94,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	python_forked(info->id, fresh.id);
 	hotspot_forked(info->id, fresh.id);
 	v8_forked(info->id, fresh.id);
+	ruby_forked(info->id, fresh.id);
 	pool_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
@@ -108,6 +110,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		python_forgotten(fresh.id);
 		hotspot_forgotten(fresh.id);
 		v8_forgotten(fresh.id);
+		ruby_forgotten(fresh.id);
 		pool_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
@@ -133,6 +136,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		bpf_task_storage_delete(&python_threads, task);
 		bpf_task_storage_delete(&hotspot_threads, task);
 		bpf_task_storage_delete(&v8_threads, task);
+		bpf_task_storage_delete(&ruby_threads, task);
 	}
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);

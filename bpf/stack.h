@@ -7,6 +7,7 @@
 #include "bpf/java.h"
 #include "bpf/number.h"
 #include "bpf/python.h"
+#include "bpf/ruby.h"
 #include "bpf/scope.h"
 #include "bpf/v8.h"
 #include "bpf/walk.h"
@@ -81,7 +82,7 @@ static __always_inline void *stack_storage(void *map, uint64_t flags)
 	return bpf_task_storage_get(map, bpf_get_current_task_btf(), NULL, flags);
 }
 
-/* After the walk: what the thread is in. That of Python is known. */
+/* After the walk: what the thread is in. Those of Python and Ruby are known. */
 static __always_inline void stack_runtime_end(struct stack_event *event, uint32_t flags)
 {
 	struct hotspot_thread *java =
@@ -106,6 +107,7 @@ static __always_inline int stack_runtime_tell(const struct stack_event *event)
 	struct hotspot_thread *java =
 		event->runtime.java ? stack_storage(&hotspot_threads, 0) : NULL;
 	struct v8_thread *v8 = event->runtime.v8 ? stack_storage(&v8_threads, 0) : NULL;
+	struct ruby_thread *ruby = event->runtime.ruby ? stack_storage(&ruby_threads, 0) : NULL;
 	int err = 0;
 
 	if (py)
@@ -114,6 +116,8 @@ static __always_inline int stack_runtime_tell(const struct stack_event *event)
 		err |= hotspot_tell(java);
 	if (v8)
 		err |= v8_tell(v8);
+	if (ruby)
+		err |= ruby_tell(ruby);
 	return err;
 }
 #endif
@@ -186,9 +190,9 @@ discard:
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python
- * event->runtime.python is what it is in, and what the thread remembers of its walks is not the slot, but the
- * walk's hash: in one and the same C function may be any Python function.
+ * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python or Ruby
+ * event->runtime.python and .ruby are what it is in, and what the thread remembers of its walks is not the slot, but the
+ * walk's hash: in one and the same C function may be any function of theirs.
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
 						  const struct target_info *target)
@@ -210,8 +214,9 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	key.stack_id = runtime_stack_id(event->walk_id, &event->runtime);
 	found = bpf_map_lookup_elem(&stacks, &key);
 	if (found) {
-		unwind_remember(&thread->unwind,
-				target->flags & TARGET_PYTHON || SCOPES ? event->walk_id : *found);
+		unwind_remember(&thread->unwind, target->flags & TARGET_INTERPRETED || SCOPES
+							 ? event->walk_id
+							 : *found);
 		return *found;
 	}
 
@@ -330,6 +335,8 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 		return ABI_NO_SLOT;
 	if (py->chain.hash)
 		key.stack_id = unwind_mix_ids(walk_id, py->chain.hash);
+	if (thread->event.runtime.ruby)
+		key.stack_id = unwind_mix_ids(key.stack_id, thread->event.runtime.ruby);
 	name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
 	known = name % PYTHON_KNOWN_SLOTS;
 	if (py->known[known].stack_id == name)
@@ -340,6 +347,27 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 	py->known[known].stack_id = name;
 	py->known[known].slot = *found;
 	return *found;
+}
+
+/* What the thread is in into thread->event. False: there is no memory to follow it, and it is not known. */
+static __always_inline bool stack_ruby_follow(struct thread_state *thread, uint32_t target_id)
+{
+	struct ruby_thread *ruby = stack_storage(&ruby_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	const struct ruby_row *row;
+
+	if (!ruby)
+		return false;
+	if (ruby->row_epoch != thread->target_epoch || ruby->target_id != target_id) {
+		row = bpf_map_lookup_elem(&ruby_rows, &target_id);
+		if (!row)
+			return true;
+		ruby->row = *row;
+		ruby->target_id = target_id;
+		ruby->row_epoch = thread->target_epoch;
+	}
+	ruby_follow(ruby);
+	thread->event.runtime.ruby = ruby->chain.hash;
+	return true;
 }
 #endif
 
@@ -355,6 +383,25 @@ static __always_inline uint64_t scope_known_slot(struct thread_state *thread, ui
 	return found ? *found : ABI_NO_SLOT;
 }
 
+#ifndef MEMLEAKBPF_OLD_KERNEL
+/* As stack_python_slot(), of Ruby as well. */
+static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thread,
+						       const struct target_info *target,
+						       uint64_t walk_id)
+{
+	thread->event.runtime.python = thread->event.runtime.ruby = 0;
+	if (target->flags & TARGET_RUBY && !stack_ruby_follow(thread, target->id)) {
+		count_lost(target->id, LOST_FRAMES);
+		return slot_without_stack(target->id);
+	}
+	if (target->flags & TARGET_PYTHON)
+		return stack_python_slot(thread, target, walk_id);
+	if (walk_id != ABI_NO_SLOT && thread->event.runtime.ruby)
+		walk_id = unwind_mix_ids(walk_id, thread->event.runtime.ruby);
+	return (uint32_t)scope_known_slot(thread, target->id, walk_id);
+}
+#endif
+
 /* The slot of the stack at the registers. `pc`, `flags`: as for walk_begin(). */
 static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
 					   struct thread_state *thread,
@@ -365,9 +412,8 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 	walk_begin(ctx, pc, flags, thread, target->id);
 	known = unwind_recall(&thread->unwind);
 #ifndef MEMLEAKBPF_OLD_KERNEL
-	thread->event.runtime.python = 0;
-	if (target->flags & TARGET_PYTHON)
-		known = stack_python_slot(thread, target, known);
+	if (target->flags & TARGET_INTERPRETED)
+		known = stack_interpreted_slot(thread, target, known);
 	else
 #endif
 		if (SCOPES)
@@ -375,6 +421,8 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 	if (known != ABI_NO_SLOT)
 		return (uint32_t)known;
 #ifndef MEMLEAKBPF_OLD_KERNEL
+	if (!(target->flags & TARGET_INTERPRETED))
+		thread->event.runtime.python = thread->event.runtime.ruby = 0;
 	/*
 	 * The frames of Java's or JavaScript's that a walk comes through are found out on the way. Without memory for that they are
 	 * what any code without rows is.

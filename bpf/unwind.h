@@ -129,6 +129,8 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
 		walk_id = unwind_mix_ids(walk_id, runtime->java);
 	if (runtime->v8)
 		walk_id = unwind_mix_ids(walk_id, runtime->v8);
+	if (runtime->ruby)
+		walk_id = unwind_mix_ids(walk_id, runtime->ruby);
 	return walk_id;
 }
 

@@ -12,6 +12,7 @@
 #include "user/target/cpython.h"
 #include "user/target/hotspot.h"
 #include "user/target/runtime.h"
+#include "user/target/cruby.h"
 #include "user/target/v8_engine.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
@@ -196,6 +197,27 @@ static void doctor_print_v8(struct object *object)
 	       err && !*reason ? strerror(-err) : reason);
 }
 
+static void doctor_print_ruby(const struct image *image, struct object *object)
+{
+	char reason[REASON_MAX] = "";
+	struct ruby_runtime runtime;
+	int err;
+
+	if (runtime_of(object) != RUNTIME_RUBY)
+		return;
+	err = ruby_find(object, &runtime, reason);
+	if (!err && python_libc_of(image) != PYTHON_LIBC_GLIBC) {
+		snprintf(reason, sizeof(reason), "%s", PYTHON_OTHER_LIBC);
+		err = -ENOTSUP;
+	}
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    Ruby%s%s: %s%s\n", *runtime.version ? " " : "", runtime.version,
+	       err ? "no frames of it, stacks have C functions only: "
+		   : "stacks have its methods, with file and line (x86-64, Linux 5.15 and later)",
+	       err && !*reason ? strerror(-err) : reason);
+}
+
 static bool doctor_has_seen(const struct image *image, size_t index)
 {
 	const struct object *object = image_range_at(image, index)->object;
@@ -238,6 +260,7 @@ int doctor_target(pid_t pid, bool verbose)
 		doctor_print_python(image, object);
 		doctor_print_java(object);
 		doctor_print_v8(object);
+		doctor_print_ruby(image, object);
 		err = doctor_print_object(object, verbose, &found);
 	}
 	if (!err && !found) {

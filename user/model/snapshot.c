@@ -83,6 +83,9 @@ static const struct cause causes[] = {
 	[LOST_V8] = {"v8_frames",
 		     "allocations with frames of JavaScript's that could not be followed, and "
 		     "functions whose script could not be read in time: they have no line"},
+	[LOST_RUBY] = {"ruby_frames",
+		       "allocations whose Ruby frames could not be followed: their stacks have C "
+		       "functions only"},
 	[LOST_SCOPES] = {"scope_calls",
 			 "calls of --scope functions that were not followed, as too many were open "
 			 "one in the other (16), or there were too many threads or tags: what they "

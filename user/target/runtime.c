@@ -23,6 +23,8 @@ static const struct runtime_mark {
 	{"_PyRuntime", false, RUNTIME_PYTHON},
 	{"zend_mm_gc", false, RUNTIME_PHP},
 	{"gHotSpotVMStructs", false, RUNTIME_JVM},
+	{"ruby_api_version", false, RUNTIME_RUBY},
+	/* constants for debuggers */
 	{"v8dbg_", true, RUNTIME_V8},
 };
 

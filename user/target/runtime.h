@@ -16,6 +16,8 @@ enum runtime {
 	RUNTIME_JVM,
 	RUNTIME_V8,
 	RUNTIME_GO,
+	/* Has its objects from malloc, but for pages of small ones. */
+	RUNTIME_RUBY,
 	RUNTIMES,
 };
 

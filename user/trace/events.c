@@ -13,26 +13,19 @@
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/trace/java_names.h"
-#include "user/trace/java_rows.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/late_probes.h"
 #include "user/trace/peaks.h"
 #include "user/trace/pool_rows.h"
-#include "user/trace/python_names.h"
-#include "user/trace/python_rows.h"
-#include "user/trace/runtime_chains.h"
 #include "user/trace/reclaim.h"
+#include "user/trace/runtime_events.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/stack_weave.h"
 #include "user/trace/stacks.h"
-#include "user/trace/target_java.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
-#include "user/trace/target_v8.h"
-#include "user/trace/v8_names.h"
-#include "user/trace/v8_rows.h"
 #include "user/unwind/finish.h"
 
 static void event_attach_new_objects(struct trace *trace, struct target *target)
@@ -438,40 +431,6 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 	}
 }
 
-static void event_handle_runtime(struct trace *trace, const struct event_header *header)
-{
-	struct target *target = target_by_id(trace, header->target_id);
-
-	/* What nobody would take away. */
-	if (!target)
-		return;
-	switch (header->type) {
-	case EVENT_PYTHON_CODE:
-		python_names_add_code(trace->python, (const void *)header);
-		break;
-	case EVENT_HOTSPOT_CHAIN:
-		if (target->java)
-			java_names_read(trace, target, (const void *)header);
-		runtime_chains_add(trace->chains, (const void *)header);
-		break;
-	case EVENT_RUNTIME_CHAIN:
-		runtime_chains_add(trace->chains, (const void *)header);
-		break;
-	case EVENT_PYTHON_FAILED:
-		python_rows_failed(trace, (const void *)header);
-		break;
-	case EVENT_HOTSPOT_FAILED:
-		java_rows_failed(trace, (const void *)header);
-		break;
-	case EVENT_V8_FUNCTION:
-		v8_names_add(trace, target, (const void *)header);
-		break;
-	case EVENT_V8_FAILED:
-		v8_rows_failed(trace, (const void *)header);
-		break;
-	}
-}
-
 static void event_handle(struct trace *trace, struct queued_event *event)
 {
 	switch (event->kind) {
@@ -488,7 +447,7 @@ static void event_handle(struct trace *trace, struct queued_event *event)
 		event_handle_map(trace, event->map);
 		break;
 	case QUEUED_RUNTIME:
-		event_handle_runtime(trace, event->runtime);
+		runtime_event_handle(trace, event->runtime);
 		break;
 	}
 }

@@ -1,134 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/python_stack.h"
 
-#include <string.h>
-
 #include "user/target/cpython.h"
+#include "user/trace/interpreter_stack.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/python_names.h"
-#include "user/trace/runtime_chains.h"
 
-struct weave {
-	struct trace *trace;
-	const struct target *target;
-	const struct known_python *python;
-	const struct runtime_chain *chain;
-	uint32_t next; /* of the chain's calls */
-	struct stack_place *places;
-	size_t count;
-	size_t behind;	/* the last place that is Python's or stands for it; 0: none so far */
-	bool evaluates; /* the place before was a call of the evaluating function */
-};
-
-static void weave_add_call(struct weave *w, const struct runtime_call *call)
+static const struct frame *python_stack_frame(struct trace *trace, const struct target *target,
+					      const struct runtime_call *call,
+					      const struct location *inner)
 {
-	const struct python_code *code = python_names_code(w->trace->python, w->target->id, call);
+	const struct python_code *code = python_names_code(trace->python, target->id, call);
 	struct frame frame = frame_managed(
 		FRAME_KIND_PYTHON, code ? code->function : NULL, code ? code->file : NULL,
-		code ? python_code_line(code, w->python->runtime.version, call) : 0);
+		code ? python_code_line(code, target->python->runtime.version, call) : 0);
 
-	w->places[w->count].frame = stack_table_keep_frame(w->trace->stacks, w->target->id, &frame);
-	/* Without memory it is as if it were not there. */
-	w->count += w->places[w->count].frame != NULL;
-}
-
-/* The functions that one call of the evaluating function runs. */
-static void weave_add_calls(struct weave *w)
-{
-	while (w->next < w->chain->count) {
-		const struct runtime_call *call = &w->chain->calls[w->next++];
-
-		if (call->code)
-			weave_add_call(w, call);
-		if (call->place & PYTHON_ENTRY)
-			break;
-	}
-	w->behind = w->count;
-}
-
-static bool weave_is_in(const struct python_range *range, uint64_t offset)
-{
-	return offset >= range->start && offset < range->end;
-}
-
-/* `back`: of a return address, whose call is before it. */
-static bool weave_evaluates(const struct weave *w, const struct location *location, size_t back)
-{
-	uint64_t offset = location->offset - back;
-
-	return weave_is_in(&w->python->runtime.eval, offset) ||
-	       weave_is_in(&w->python->runtime.eval_cold, offset);
-}
-
-/* True: the chain was cut here, and what called these functions is not known. */
-static bool weave_place(struct weave *w, const struct stack_place *place, size_t i)
-{
-	const struct location *location = &place->location;
-	bool native = w->trace->options.native_frames;
-	bool own = i && !place->frame && location->object &&
-		   object_id(location->object) == w->python->object_id;
-
-	/* -X perf: nothing but a function's trampoline calls that in code without a file. */
-	if (w->evaluates && !location->object && !place->frame && !native) {
-		w->evaluates = false;
-		return false;
-	}
-	w->evaluates = own && weave_evaluates(w, location, 1);
-	if (!w->evaluates) {
-		if (!own || native || !w->behind)
-			w->places[w->count++] = *place;
-		return false;
-	}
-	if (native)
-		w->places[w->count++] = *place;
-	weave_add_calls(w);
-	return w->chain->cut && w->next == w->chain->count;
-}
-
-/*
- * Of functions that no call of the evaluating function was found for: a part of it that has no name lies
- * elsewhere, or the walk has ended before. They stand behind the others; where the walk is whole,
- * before those of C that called Python. Where the chain was cut those of C behind it are left out, as
- * they are where such a call was found: between them and these are the functions that are not known.
- */
-static void weave_add_rest(struct weave *w, bool whole)
-{
-	struct stack_place rest[STACK_DRAFT_MAX];
-	size_t at = whole && w->behind ? w->behind : w->count;
-	size_t count = w->chain->cut ? 0 : w->count - at;
-
-	if (w->next == w->chain->count)
-		return;
-	memcpy(rest, w->places + at, count * sizeof(rest[0]));
-	w->count = at;
-	while (w->next < w->chain->count)
-		weave_add_calls(w);
-	memcpy(w->places + w->count, rest, count * sizeof(rest[0]));
-	w->count += count;
+	(void)inner;
+	return stack_table_keep_frame(trace->stacks, target->id, &frame);
 }
 
 bool python_stack_weave(struct trace *trace, const struct target *target, uint64_t python,
 			struct stack_draft *draft)
 {
-	const struct stack_draft walk = *draft;
-	struct weave w = {
-		.trace = trace,
-		.target = target,
-		.python = target->python,
-		.chain = runtime_chains_find(trace->chains, target->id, python),
-		.places = draft->places,
-	};
-	bool cut = false;
+	const struct known_python *known = target->python;
+	struct interpreter interpreter = {
+		.frame = python_stack_frame, .entry = PYTHON_ENTRY, .has_trampolines = true};
 
-	if (!w.chain || !w.python)
+	if (!known)
 		return false;
-	memset(draft->places, 0, sizeof(draft->places));
-	for (size_t i = 0; i < walk.count && !cut; i++)
-		cut = weave_place(&w, &walk.places[i], i);
-	if (!cut)
-		weave_add_rest(&w, draft->end == STACK_END_COMPLETE);
-	if (w.chain->cut)
-		draft->end = STACK_END_TRUNCATED;
-	draft->count = w.count;
-	return true;
+	interpreter.object_id = known->object_id;
+	interpreter.eval = known->runtime.eval;
+	interpreter.eval_cold = known->runtime.eval_cold;
+	return interpreter_stack_weave(trace, target, &interpreter, python, draft);
 }

@@ -17,6 +17,7 @@
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
+#include "user/trace/ruby_rows.h"
 #include "user/trace/v8_rows.h"
 #include "user/unwind/publish.h"
 
@@ -58,6 +59,7 @@ void reclaim_ended(struct trace *trace)
 		python_rows_drop(trace, target->id);
 		java_rows_drop(trace, target->id);
 		v8_rows_drop(trace, target->id);
+		ruby_rows_drop(trace, target->id);
 		pool_rows_drop(trace, target->id);
 		target_id_give(trace, target->id);
 		target_free(trace, target);

@@ -3,6 +3,7 @@
 
 #include "user/trace/java_names.h"
 #include "user/trace/python_stack.h"
+#include "user/trace/ruby_names.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/v8_names.h"
 
@@ -14,9 +15,11 @@ bool stack_weave(struct trace *trace, const struct target *target, const struct 
 
 	woven |= java_names_weave(trace, target, runtime->java, draft);
 	woven |= python_stack_weave(trace, target, runtime->python, draft);
+	woven |= ruby_names_weave(trace, target, runtime->ruby, draft);
 	runtime_chains_drop(trace->chains, target->id, runtime->v8);
 	runtime_chains_drop(trace->chains, target->id, runtime->java);
 	runtime_chains_drop(trace->chains, target->id, runtime->python);
+	runtime_chains_drop(trace->chains, target->id, runtime->ruby);
 	stack_draft_limit(draft, trace->options.max_frames);
 	return woven;
 }

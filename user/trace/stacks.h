@@ -28,8 +28,8 @@ struct stack_place {
 	const struct frame *frame;
 };
 
-/* A method of Java's that was compiled has others in it, and Python's functions come to those of C. */
-#define STACK_DRAFT_MAX (3 * ABI_MAX_FRAMES)
+/* A method of Java's that was compiled has others in it, and Python's functions and Ruby's come to those of C. */
+#define STACK_DRAFT_MAX (4 * ABI_MAX_FRAMES)
 
 /* A stack in which runtimes put their functions. */
 struct stack_draft {

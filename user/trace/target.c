@@ -15,6 +15,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_java.h"
+#include "user/trace/target_ruby.h"
 #include "user/trace/target_v8.h"
 
 uint32_t target_number(const struct target *target)
@@ -235,6 +236,7 @@ void target_free(struct trace *trace, struct target *target)
 	peak_capture_free(target->peak);
 	target_java_free(target->java);
 	target_v8_free(target->v8);
+	target_ruby_free(target->ruby);
 	free(target);
 }
 

@@ -17,6 +17,7 @@
 #include "user/trace/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
+#include "user/trace/ruby_rows.h"
 #include "user/trace/v8_rows.h"
 
 /* For another tool to leave: single probes of one go one by one. */
@@ -296,6 +297,7 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 	python_rows_look(trace, target);
 	java_rows_look(trace, target);
 	v8_rows_look(trace, target);
+	ruby_rows_look(trace, target);
 	pool_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		struct object *object = image_range_at(target->image, i)->object;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The functions of an interpreter's language among the C functions of a stack. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_INTERPRETER_STACK_H
+#define MEMLEAKBPF_TRACE_INTERPRETER_STACK_H
+
+#include "bpf/runtime_abi.h"
+#include "user/target/cpython.h"
+#include "user/trace/stacks.h"
+#include "user/trace/target.h"
+
+/* One that runs its language's functions in one of its own, which C calls again and again. */
+struct interpreter {
+	uint64_t object_id;
+	struct python_range eval, eval_cold; /* that function */
+	uint32_t entry;			     /* of a call's place: C has called it */
+	bool has_trampolines; /* code without a file calls it, once for each of the language's functions: -X perf */
+	/*
+	 * What the call is called: of stack_table_keep_frame(). NULL: without memory it is as if it were not there. `inner`: of the
+	 * innermost one the return address to the interpreter's file that lies in front of the function's; NULL: it is none.
+	 */
+	const struct frame *(*frame)(struct trace *trace, const struct target *target,
+				     const struct runtime_call *call, const struct location *inner);
+};
+
+/*
+ * Puts the functions of the chain with the hash `runtime` in the draft. draft->end is set where the stack does not go on. False:
+ * there is no such chain.
+ *
+ * A call of the evaluating function stands for the functions that it runs, up to the one that C has called. Unless
+ * options.native_frames is set, it and the other functions of the interpreter that lie between the language's and
+ * behind them are left out.
+ */
+bool interpreter_stack_weave(struct trace *trace, const struct target *target,
+			     const struct interpreter *interpreter, uint64_t runtime,
+			     struct stack_draft *draft);
+
+#endif
