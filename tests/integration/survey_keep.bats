@@ -113,6 +113,8 @@ ask_to_become() {
 }
 
 @test "limits: processes, live samples; one that cannot have a gate has its reason, and gets it when nothing is in the way any more" {
+	local tracer
+
 	kept 1
 	keep -s 1k --keep-processes 1 --keep-live 500 --keep "comm=^k"
 	sampled 1
@@ -129,9 +131,14 @@ ask_to_become() {
 	WRAP=(strace -f -o /dev/null -e trace=none)
 	command -v strace >/dev/null || skip 'no strace'
 	kept 3
+	tracer=${PIDS[-1]}
 	WRAP=()
 	keep --keep "comm=^k3"
 	once ".processes | any(.pid == ${KEPT[3]} and .kept.sampled == false and (.kept.reason | test(\"trace\")))"
+	# It is tried again after ten seconds.
+	kill -KILL "$tracer"
+	sampled 3
+	ask 3 'leak 1 1'
 }
 
 @test "a storm is sampled by a coarser mean, and its sums stay without bias" {
