@@ -113,7 +113,7 @@ ask_to_become() {
 }
 
 @test "limits: processes, live samples; one that cannot have a gate has its reason, and gets it when nothing is in the way any more" {
-	local tracer
+	local tracer i own
 
 	kept 1
 	keep -s 1k --keep-processes 1 --keep-live 500 --keep "comm=^k"
@@ -133,9 +133,18 @@ ask_to_become() {
 	kept 3
 	tracer=${PIDS[-1]}
 	WRAP=()
-	keep --keep "comm=^k3"
+	DRILL=(--window 1)
+	keep -s 4k --keep "comm=^k3"
 	once ".processes | any(.pid == ${KEPT[3]} and .kept.sampled == false and (.kept.reason | test(\"trace\")))"
-	# It is tried again after ten seconds.
+	# It has windows of probes, as any that grows.
+	own=".processes[] | select(.pid == ${KEPT[3]})"
+	for ((i = 1; i <= 60; i++)); do
+		ask 3 'leak 400 10000'
+		once "$own | .rss_anon_bytes > $((i * 1000000))"
+		[[ $(last "$own | has(\"drill\")") != true ]] || break
+	done
+	once "$own | .kept.sampled == false and .drill.live.bytes > 0"
+	# A gate is tried again, after ten seconds at first.
 	kill -KILL "$tracer"
 	sampled 3
 	ask 3 'leak 1 1'
