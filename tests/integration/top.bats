@@ -188,6 +188,8 @@ click() {
 	sees 'leak_4k'
 	keys m
 	sees '^marked: '
+	# It is for the screen: not for the shell afterwards, nor for a log.
+	! grep marked "$D/tool.err" || fail 'a mark in the messages'
 	tell free
 	keys d
 	sees 'CHANGE +LIVE'

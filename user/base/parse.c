@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,31 @@ char *format_bytes_signed(char buf[static FORMAT_BYTES_MAX], int64_t bytes)
 
 	snprintf(buf, FORMAT_BYTES_MAX, "%s%.*s", sign, FORMAT_BYTES_MAX - 2,
 		 format_bytes(amount, magnitude));
+	return buf;
+}
+
+char *format_bytes_short(char buf[static FORMAT_BYTES_MAX], double bytes)
+{
+	static const char units[] = {'\0', 'K', 'M', 'G', 'T', 'P', 'E'};
+	size_t unit = 0;
+
+	while (bytes >= 1024 && unit + 1 < sizeof(units)) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(buf, FORMAT_BYTES_MAX, "%.*f%c", unit && bytes < 99.95, bytes, units[unit]);
+	return buf;
+}
+
+char *format_bytes_short_signed(char buf[static FORMAT_BYTES_MAX], double bytes)
+{
+	char amount[FORMAT_BYTES_MAX];
+
+	if (fabs(bytes) < 1)
+		snprintf(buf, FORMAT_BYTES_MAX, "0");
+	else
+		snprintf(buf, FORMAT_BYTES_MAX, "%c%.*s", bytes < 0 ? '-' : '+',
+			 FORMAT_BYTES_MAX - 2, format_bytes_short(amount, fabs(bytes)));
 	return buf;
 }
 

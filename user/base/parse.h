@@ -46,6 +46,12 @@ char *format_bytes(char buf[static FORMAT_BYTES_MAX], uint64_t bytes);
 /* The same with a sign: "+1.3 MiB", "-12 B", "0 B". Returns buf. */
 char *format_bytes_signed(char buf[static FORMAT_BYTES_MAX], int64_t bytes);
 
+/* "512", "2.5K", "44M", "1.2G": at most five characters, as ps and top have them. Returns buf. */
+char *format_bytes_short(char buf[static FORMAT_BYTES_MAX], double bytes);
+
+/* "+44M", "-2.5K"; "0" of what is less than a byte. Returns buf. */
+char *format_bytes_short_signed(char buf[static FORMAT_BYTES_MAX], double bytes);
+
 /*
  * "12 ms", "1.3 s", "42 s", "2m05s", "3h07m", "4d02h": two units at most, rounded down. Returns
  * buf.

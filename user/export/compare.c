@@ -27,13 +27,14 @@ static void compare_put_change(FILE *out, const struct amount *old, const struct
 {
 	char bytes[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 	bool fewer = now->count < old->count;
+	uint64_t changed = fewer ? old->count - now->count : now->count - old->count;
 
-	fprintf(out, "%s in %s%s blocks",
+	fprintf(out, "%s in %s%s %s",
 		format_bytes_signed(bytes, (int64_t)(now->bytes - old->bytes)),
 		fewer			  ? "-"
 		: now->count > old->count ? "+"
 					  : "",
-		format_grouped(count, fewer ? old->count - now->count : now->count - old->count));
+		format_grouped(count, changed), changed == 1 ? "block" : "blocks");
 }
 
 static void compare_put_side(FILE *out, const char *name, const struct compared_side *side)

@@ -61,6 +61,8 @@ static void survey_json_put_memory(struct json *to, const struct survey_row *row
 {
 	const struct process_sample *p = &row->process;
 
+	if (p->rss)
+		json_number(to, "rss_bytes", p->rss);
 	json_number(to, "rss_anon_bytes", p->anon);
 	json_number(to, "swap_bytes", p->swap);
 	json_number(to, "shmem_bytes", p->shmem);

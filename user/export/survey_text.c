@@ -32,10 +32,9 @@
 #define WIDTH_LIMIT   6
 #define WIDTH_LIVE    5
 
-#define SHORT_BYTES_MAX 16
-
 #define WIDTH	    100
-#define WIDTH_LEAST 80 /* with some left out */
+#define WIDTH_LEAST 80	/* with some left out */
+#define WIDTH_RSS   120 /* with the resident set, too */
 #define MIN_SAMPLES 4
 #define MAX_CALLERS 4
 #define MAX_STACKS  3 /* of a suspect; -v: all */
@@ -46,6 +45,7 @@ struct table {
 	const struct survey_report *report;
 	size_t width, command, where; /* of the whole, and of these columns; 0: left out */
 	bool details;		      /* percent, seen, live */
+	bool rss;
 };
 
 static void table_fit(struct table *t)
@@ -55,6 +55,8 @@ static void table_fit(struct table *t)
 
 	t->width = width;
 	t->details = width >= WIDTH;
+	t->rss = width >= WIDTH_RSS;
+	spare -= t->rss ? WIDTH_BYTES + 1 : 0;
 	/* Most names of commands have 15 characters at most. */
 	t->command = WIDTH_COMMAND + (spare > 3 ? 3 : spare);
 	spare -= t->command - WIDTH_COMMAND;
@@ -136,7 +138,10 @@ static void put_titles(const struct table *t)
 		"COMMAND");
 	if (t->where)
 		fprintf(t->out, "%-*s ", (int)t->where, "UNIT/CONTAINER");
-	fprintf(t->out, "%*s %*s ", WIDTH_BYTES, "MEMORY", WIDTH_GROWTH, "GROWTH/H");
+	fprintf(t->out, "%*s ", WIDTH_BYTES, "MEMORY");
+	if (t->rss)
+		fprintf(t->out, "%*s ", WIDTH_BYTES, "RSS");
+	fprintf(t->out, "%*s ", WIDTH_GROWTH, "GROWTH/H");
 	if (t->details)
 		fprintf(t->out, "%*s ", WIDTH_PERCENT, "%/H");
 	fprintf(t->out, "%-*s %-*s ", WIDTH_TREND, "TREND", SURVEY_SPARK, "");
@@ -197,24 +202,10 @@ static const char *trend_word(const struct survey_row *row)
 	return name ? name : "too early";
 }
 
-/* "512", "2.5K", "44M", "1.2G": at most five characters, as ps and top have them. */
-static char *short_bytes(char buf[static SHORT_BYTES_MAX], double bytes)
-{
-	static const char units[] = {'\0', 'K', 'M', 'G', 'T', 'P', 'E'};
-	size_t unit = 0;
-
-	while (bytes >= 1024 && unit + 1 < sizeof(units)) {
-		bytes /= 1024;
-		unit++;
-	}
-	snprintf(buf, SHORT_BYTES_MAX, "%.*f%c", unit && bytes < 99.95, bytes, units[unit]);
-	return buf;
-}
-
 static void put_growth(const struct table *t, const struct survey_row *row)
 {
 	double bytes = (double)(row->process.anon + row->process.swap), per_hour;
-	char text[SHORT_BYTES_MAX + 1], percent[16];
+	char text[FORMAT_BYTES_MAX], percent[16];
 
 	/* Between two or three samples there is always some. */
 	if (!row->trend.growth_known || row->samples < MIN_SAMPLES) {
@@ -225,16 +216,11 @@ static void put_growth(const struct table *t, const struct survey_row *row)
 	}
 	per_hour = row->trend.growth * 3600;
 	snprintf(percent, sizeof(percent), "%+.0f%%", bytes > 0 ? 100 * per_hour / bytes : 0);
-	if (fabs(per_hour) < 1) {
-		snprintf(text, sizeof(text), "0");
+	if (fabs(per_hour) < 1)
 		percent[0] = '\0';
-	} else {
-		text[0] = per_hour < 0 ? '-' : '+';
-		short_bytes(text + 1, fabs(per_hour));
-	}
 	if (strlen(percent) > WIDTH_PERCENT)
 		snprintf(percent, sizeof(percent), ">9999%%");
-	fprintf(t->out, "%*s ", WIDTH_GROWTH, text);
+	fprintf(t->out, "%*s ", WIDTH_GROWTH, format_bytes_short_signed(text, per_hour));
 	if (t->details)
 		fprintf(t->out, "%*s ", WIDTH_PERCENT, percent);
 }
@@ -272,13 +258,13 @@ static void put_spark(const struct table *t, const struct survey_row *row)
 /* How long the memory lasts, and what the probes found allocated and kept in their last window. */
 static void put_findings(const struct table *t, const struct survey_row *row)
 {
-	char limit[FORMAT_DURATION_MAX] = "-", live[SHORT_BYTES_MAX] = "-";
+	char limit[FORMAT_DURATION_MAX] = "-", live[FORMAT_BYTES_MAX] = "-";
 
 	/* What is decades away is no limit. */
 	if (row->limit_known && row->limit_s < 1e9)
 		format_duration(limit, (uint64_t)(row->limit_s * NS_PER_S));
 	if (row->drill && row->drill->snapshot)
-		short_bytes(live, (double)row->drill->snapshot->live.bytes);
+		format_bytes_short(live, (double)row->drill->snapshot->live.bytes);
 	fprintf(t->out, " %*s", WIDTH_LIMIT, limit);
 	if (t->details)
 		fprintf(t->out, " %*s", WIDTH_LIVE, live);
@@ -288,7 +274,7 @@ static void put_findings(const struct table *t, const struct survey_row *row)
 static void survey_text_put_row(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	bool growing = row->trend.kind == TREND_GROWING && !row->ended;
-	char bytes[SHORT_BYTES_MAX];
+	char bytes[FORMAT_BYTES_MAX];
 
 	fprintf(t->out, "%*zu %7d ", t->details ? 3 : 2, rank, (int)row->process.pid);
 	if (growing)
@@ -297,7 +283,11 @@ static void survey_text_put_row(const struct table *t, size_t rank, const struct
 	text_set_style(t->out, t->options, TEXT_NONE);
 	put_where(t, row);
 	fprintf(t->out, "%*s ", WIDTH_BYTES,
-		short_bytes(bytes, (double)(row->process.anon + row->process.swap)));
+		format_bytes_short(bytes, (double)(row->process.anon + row->process.swap)));
+	if (t->rss)
+		fprintf(t->out, "%*s ", WIDTH_BYTES,
+			row->process.rss ? format_bytes_short(bytes, (double)row->process.rss)
+					 : "?");
 	put_growth(t, row);
 	if (growing)
 		text_set_style(t->out, t->options, row->trend.leaking ? TEXT_BAD : TEXT_WARN);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/live/screen_internal.h"
 
@@ -58,12 +59,25 @@ void live_screen_resize(struct live_screen *screen, unsigned rows, unsigned cols
 	screen_move_to(screen, screen->cursor, SIZE_MAX);
 }
 
+/* It is for the screen only: in a log, or in the shell afterwards, nobody has a use for it. */
+static void screen_tell_mark(struct live_screen *screen, const struct live_view *view)
+{
+	char live[FORMAT_BYTES_MAX], line[128];
+
+	screen->marks_told = view->request.marks;
+	snprintf(line, sizeof(line), "marked: %s live; d shows what changes from here on",
+		 format_bytes(live, view->mark_live));
+	live_screen_say(screen, line);
+}
+
 void live_screen_take(struct live_screen *screen, const struct live_view *view)
 {
 	bool beyond = screen->top && screen->top + live_screen_list_rows(screen) > view->ranked;
 
 	if (screen->cursor >= view->ranked || beyond)
 		screen_move_to(screen, screen->cursor, view->ranked);
+	if (view->marked && view->request.marks != screen->marks_told)
+		screen_tell_mark(screen, view);
 }
 
 /* Moves in what is to be seen; false: the key is about something else. */

@@ -53,8 +53,9 @@ struct live_screen {
 	size_t scroll;	    /* of the page's or the help's lines */
 	size_t order;	    /* chosen in the menu */
 	char typed[LIVE_FILTER_MAX];
-	char message[256]; /* the last one, for the bottom line; "": none */
-	const char *busy;  /* what the worker is at; NULL: nothing that takes long */
+	unsigned marks_told; /* request.marks of the mark that has been told of */
+	char message[256];   /* the last one, for the bottom line; "": none */
+	const char *busy;    /* what the worker is at; NULL: nothing that takes long */
 };
 
 void live_screen_init(struct live_screen *screen, unsigned sort, bool utf8);

@@ -134,7 +134,16 @@ static void column_memory(char text[static CELL_MAX], const struct live_screen *
 	char bytes[FORMAT_BYTES_MAX];
 
 	(void)screen;
-	snprintf(text, CELL_MAX, "%s", format_bytes(bytes, p->bytes));
+	snprintf(text, CELL_MAX, "%s", format_bytes_short(bytes, (double)p->bytes));
+}
+
+static void column_rss(char text[static CELL_MAX], const struct live_screen *screen, const void *of)
+{
+	const struct live_process *p = of;
+	char bytes[FORMAT_BYTES_MAX];
+
+	(void)screen;
+	snprintf(text, CELL_MAX, "%s", p->rss ? format_bytes_short(bytes, (double)p->rss) : "-");
 }
 
 static void column_process_growth(char text[static CELL_MAX], const struct live_screen *screen,
@@ -145,9 +154,8 @@ static void column_process_growth(char text[static CELL_MAX], const struct live_
 
 	(void)screen;
 	snprintf(text, CELL_MAX, "%s",
-		 p->trend.growth_known
-			 ? format_bytes_signed(bytes, saturate_i64(p->trend.growth * 3600))
-			 : "-");
+		 p->trend.growth_known ? format_bytes_short_signed(bytes, p->trend.growth * 3600)
+				       : "-");
 }
 
 static void column_trend(char text[static CELL_MAX], const struct live_screen *screen,
@@ -213,15 +221,17 @@ static void column_probes(char text[static CELL_MAX], const struct live_screen *
 	snprintf(text, CELL_MAX, "%s", p->watched ? "now" : p->found ? "seen" : "");
 }
 
+/* 80 columns: as short as the survey's table has them, since all fit there. */
 static const struct screen_column process_columns[] = {
 	{"PID", 7, SURVEY_BY_PID, 1, column_pid, NULL, false},
 	{"COMMAND", 15, SURVEY_BY_NAME, 0, column_command, NULL, true},
-	{"MEMORY", 10, SURVEY_BY_MEMORY, 0, column_memory, NULL, false},
-	{"GROWTH/h", 11, SURVEY_BY_GROWTH, 2, column_process_growth, NULL, false},
+	{"MEMORY", 6, SURVEY_BY_MEMORY, 0, column_memory, NULL, false},
+	{"RSS", 6, SURVEY_BY_RSS, 4, column_rss, NULL, false},
+	{"GROWTH/h", 8, SURVEY_BY_GROWTH, 2, column_process_growth, NULL, false},
 	{"TREND", 9, SURVEY_BY_SUSPICION, 3, column_trend, NULL, true},
-	{"", SURVEY_SPARK, SURVEY_BY_SUSPICION, 5, column_spark, NULL, true},
-	{"LIMIT", 7, SURVEY_BY_LIMIT, 4, column_limit, NULL, false},
-	{"PROBES", 6, SURVEY_BY_SUSPICION, 6, column_probes, NULL, true},
+	{"", SURVEY_SPARK, SURVEY_BY_SUSPICION, 6, column_spark, NULL, true},
+	{"LIMIT", 7, SURVEY_BY_LIMIT, 5, column_limit, NULL, false},
+	{"PROBES", 6, SURVEY_BY_SUSPICION, 7, column_probes, NULL, true},
 };
 
 /* ---- which are shown ---------------------------------------------------------------------- */

@@ -47,6 +47,7 @@ static const struct {
 } survey_orders[SURVEY_ORDERS] = {
 	[SURVEY_BY_SUSPICION] = {"suspicion", "what grows, and how surely"},
 	[SURVEY_BY_MEMORY] = {"memory", "anonymous memory, resident and swapped out"},
+	[SURVEY_BY_RSS] = {"rss", "what is resident, of files and shared memory, too"},
 	[SURVEY_BY_GROWTH] = {"growth", "bytes an hour"},
 	[SURVEY_BY_LIMIT] = {"limit", "time until the memory is used up"},
 	[SURVEY_BY_PID] = {"pid", "the process's number"},

@@ -79,6 +79,9 @@ static int surveyor_compare(const void *a, const void *b, void *ctx)
 		order = surveyor_compare_doubles((double)surveyor_bytes(x),
 						 (double)surveyor_bytes(y));
 		break;
+	case SURVEY_BY_RSS:
+		order = surveyor_compare_doubles((double)x->process.rss, (double)y->process.rss);
+		break;
 	case SURVEY_BY_GROWTH:
 		order = surveyor_compare_doubles(surveyor_growth(x), surveyor_growth(y));
 		break;
@@ -106,6 +109,7 @@ static int surveyor_fill_process(const struct survey_row *row, struct live_proce
 		.id = live_process_id(row->process.pid, row->process.start_ticks),
 		.pid = row->process.pid,
 		.bytes = surveyor_bytes(row),
+		.rss = row->process.rss,
 		.trend = row->trend,
 		.spark_count = row->spark_count,
 		.ended = row->ended,

@@ -65,6 +65,7 @@ struct live_row {
 enum survey_order {
 	SURVEY_BY_SUSPICION,
 	SURVEY_BY_MEMORY,
+	SURVEY_BY_RSS,
 	SURVEY_BY_GROWTH,
 	SURVEY_BY_LIMIT,
 	SURVEY_BY_PID,
@@ -79,6 +80,7 @@ struct live_process {
 	char comm[16];
 	char *where;	/* its container or unit; NULL: none; owned */
 	uint64_t bytes; /* anonymous, resident and swapped out */
+	uint64_t rss;	/* resident, of files as well; 0: unknown */
 	struct trend trend;
 	double spark[SURVEY_SPARK];
 	size_t spark_count;
@@ -149,6 +151,7 @@ struct live_view {
 	struct live_cost cost;
 	bool marked, judged, recording;
 	uint64_t mark_age_ns, verdict_age_ns;
+	uint64_t mark_live;   /* bytes that were live when it was marked */
 	uint64_t judged_lost; /* bytes definitely and indirectly lost at that verdict */
 	size_t stacks;	      /* in the process, all of them */
 	size_t ranked;	      /* that are in the list */

@@ -359,13 +359,8 @@ static int watcher_switch(struct watcher *w)
 static int watcher_mark(struct watcher *w)
 {
 	const struct report *r = watcher_report(w);
-	char live[FORMAT_BYTES_MAX];
-	int err = r ? marked_take(&w->marked, r->snapshot) : 0;
 
-	if (r && !err)
-		log_info("marked: %s live; d shows what changes from here on",
-			 format_bytes(live, r->snapshot->live.bytes));
-	return err;
+	return r ? marked_take(&w->marked, r->snapshot) : 0;
 }
 
 int watcher_obey(struct watcher *w, const struct live_request *request)

@@ -26,6 +26,7 @@ struct judged {
 /* What was live when it was marked. */
 struct marked {
 	uint64_t time_ns; /* 0: nothing is marked */
+	uint64_t live;	  /* bytes, of all stacks */
 	uint64_t *bytes;
 	size_t count;
 	struct id_map index; /* of bytes[], by stack.id */

@@ -93,6 +93,7 @@ int marked_take(struct marked *marked, const struct snapshot *snapshot)
 	}
 	marked->count = snapshot->stack_count;
 	marked->time_ns = snapshot->time_ns;
+	marked->live = snapshot->live.bytes;
 	return 0;
 }
 

@@ -255,6 +255,7 @@ static void view_fill_process(const struct watcher *w, const struct snapshot *s,
 	view->stacks = s->stack_count;
 	view->recording = w->recording != NULL;
 	view->marked = w->marked.time_ns != 0;
+	view->mark_live = w->marked.live;
 	view->judged = w->judged.time_ns != 0;
 	if (view->marked && now > w->marked.time_ns)
 		view->mark_age_ns = now - w->marked.time_ns;

@@ -67,6 +67,8 @@ static void survey_reader_sort_and_unite(struct process_list *list)
 static int survey_reader_take_record(struct survey_reader *r, const struct survey_record *record)
 {
 	struct process_sample *p = survey_reader_add(&r->list);
+	/* As VmRSS of /proc/PID/status is. */
+	const int64_t rss = record->anon + record->file + record->shmem;
 
 	if (!p)
 		return -ENOMEM;
@@ -79,6 +81,7 @@ static int survey_reader_take_record(struct survey_reader *r, const struct surve
 		.anon = (uint64_t)record->anon * r->page,
 		.swap = (uint64_t)record->swap * r->page,
 		.shmem = (uint64_t)record->shmem * r->page,
+		.rss = rss > 0 ? (uint64_t)rss * r->page : 0,
 	};
 	memcpy(p->comm, record->comm, sizeof(p->comm));
 	p->comm[sizeof(p->comm) - 1] = '\0';
@@ -230,6 +233,7 @@ static int survey_reader_take_process(struct survey_reader *r, pid_t pid)
 	p.anon = usage.anon;
 	p.swap = usage.swap;
 	p.shmem = usage.shmem;
+	p.rss = usage.rss;
 	if (!survey_reader_add(&r->list))
 		return -ENOMEM;
 	r->list.items[r->list.count - 1] = p;

@@ -224,6 +224,12 @@ static void bytes_for_people(void **state)
 	assert_string_equal(format_bytes_signed(buf, -12), "-12 B");
 	assert_string_equal(format_bytes_signed(buf, INT64_MIN), "-8.0 EiB");
 	assert_string_equal(format_bytes_signed(buf, INT64_MAX), "+8.0 EiB");
+	assert_string_equal(format_bytes_short(buf, 512), "512");
+	assert_string_equal(format_bytes_short(buf, 2560), "2.5K");
+	assert_string_equal(format_bytes_short(buf, 100.0 * (1 << 20)), "100M");
+	assert_string_equal(format_bytes_short_signed(buf, 0.4), "0");
+	assert_string_equal(format_bytes_short_signed(buf, -2560), "-2.5K");
+	assert_string_equal(format_bytes_short_signed(buf, 1.25 * (1 << 30)), "+1.2G");
 }
 
 static void durations_for_people(void **state)

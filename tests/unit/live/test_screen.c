@@ -339,6 +339,13 @@ static void marks_and_changes(void **state)
 	type(&s, "m");
 	assert_int_equal(s.screen.request.marks, 1);
 	s.view->marked = true;
+	s.view->mark_live = 3 << 20;
+	live_screen_take(&s.screen, s.view);
+	assert_row_has(&s, 23, "marked: 3.0 MiB live; d shows what changes");
+	/* Once. */
+	live_screen_say(&s.screen, "something else");
+	live_screen_take(&s.screen, s.view);
+	assert_row_has(&s, 23, "something else");
 	live_screen_event(&s.screen, &(struct live_event){.key = LIVE_KEY_CHAR, .point = 'd'},
 			  s.view);
 	assert_true(s.screen.request.changes);

@@ -33,6 +33,7 @@ static void answer_survey(struct scene *s)
 			.comm = "shop",
 			.where = strdup("shop.service"),
 			.bytes = 3 << 20,
+			.rss = i == 1 ? 0 : 5 << 20,
 			.trend = {.kind = TREND_GROWING, .growth_known = true, .growth = 4096},
 			.spark = {0, 1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20, 6 << 20, 7 << 20},
 			.spark_count = 8,
@@ -72,13 +73,15 @@ static void survey_at_three_sizes(void **state)
 	assert_row(&s, 2, "of a CPU: probes 0.00 %  budget 2 %");
 	assert_row(
 		&s, 3,
-		"    PID COMMAND             MEMORY    GROWTH/h TREND                LIMIT PROBES");
+		"    PID COMMAND         MEMORY    RSS GROWTH/h TREND                LIMIT PROBES");
 	assert_row(&s, 4,
-		   "    100 shop               3.0 MiB   +14.1 MiB growing   "
+		   "    100 shop              3.0M   5.0M   +14.1M growing   "
 		   "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588   2h00m now");
+	/* Not known is not nothing. */
+	assert_row_has(&s, 5, " 101 shop              3.0M      -   +14.1M growing");
 	end(&s);
 	begin_survey(&s, 10, 40, false);
-	assert_row(&s, 2, "    100 shop               3.0 MiB");
+	assert_row(&s, 2, "    100 shop              3.0M");
 	end(&s);
 	begin_survey(&s, 50, 120, false);
 	assert_row_has(&s, 4, "_.-=+*%#   2h00m now    shop.service");
