@@ -31,9 +31,9 @@ setup_file() {
 	[[ $(of "$PID" '.cgroup') == /* ]]
 	[[ $(of "$PID" '.rss_anon_bytes > 0 and .threads == 1 and .samples == 2') == true ]]
 	[[ $(of "$PID" 'has("growth_bytes_per_s")') == true ]]
-	# It sleeps: a few pages more or less, which older kernels' /proc lags behind.
+	# It sleeps; before 6.17 /proc lags behind a little.
 	rss=$(awk '/^VmRSS:/ { print 1024 * $2 }' "/proc/$PID/status")
-	[[ $(of "$PID" ".rss_bytes - $rss | fabs < 300000") == true ]] || fail "$(of "$PID" .rss_bytes), and VmRSS is $rss"
+	[[ $(of "$PID" ".rss_bytes - $rss | fabs < 800000") == true ]] || fail "$(of "$PID" .rss_bytes), and VmRSS is $rss"
 }
 
 # scene_of_forty PACE: forty processes, watched from their start for a minute, or for a part of it in which as much happens: trends go by samples, and the

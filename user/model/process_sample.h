@@ -20,7 +20,7 @@ struct process_sample {
 	 * beside it.
 	 */
 	uint64_t anon, swap, shmem;
-	uint64_t rss; /* bytes, resident in all: of files, too; 0: unknown, as in recordings */
+	uint64_t rss; /* bytes, resident in all: of files, too; 0: unknown */
 	/*
 	 * Of its children that have exited since the source was opened, and of theirs: how many,
 	 * and the largest resident set that one had.

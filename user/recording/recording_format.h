@@ -28,10 +28,11 @@ enum recording_message {
 	MESSAGE_PROCESS_VALUES = 11,
 	MESSAGE_DRILL = 12, /* recording_survey.c */
 	MESSAGE_SURVEY = 13,
-	MESSAGE_BAD_FREE = 14,	 /* recording_bad_free.c */
-	MESSAGE_INSPECTION = 15, /* recording_inspection.c */
-	MESSAGE_FIGURES = 16,	 /* recording_figures.c */
-	MESSAGE_SCOPE = 17,	 /* recording_scopes.c */
+	MESSAGE_BAD_FREE = 14,	  /* recording_bad_free.c */
+	MESSAGE_INSPECTION = 15,  /* recording_inspection.c */
+	MESSAGE_FIGURES = 16,	  /* recording_figures.c */
+	MESSAGE_SCOPE = 17,	  /* recording_scopes.c */
+	MESSAGE_PROCESS_RSS = 18, /* recording_process.c */
 	MESSAGES,
 };
 

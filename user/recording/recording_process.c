@@ -208,6 +208,30 @@ static void process_put_changes(struct wire *to, struct written_process *process
 	}
 }
 
+/* Not among the values: older programs would take these for damaged, and pass over a message. */
+static void process_put_rss(struct wire *to, struct written_processes *list,
+			    const struct survey_report *report, const uint32_t *numbers)
+{
+	size_t mark = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < report->row_count; i++) {
+		struct written_process *process = &list->items[numbers[i]];
+		uint64_t rss = report->rows[i].process.rss;
+
+		if (rss == process->rss)
+			continue;
+		if (!any)
+			mark = wire_open(to, MESSAGE_PROCESS_RSS);
+		any = true;
+		wire_varint(to, numbers[i]);
+		wire_zigzag(to, (int64_t)(rss - process->rss));
+		process->rss = rss;
+	}
+	if (any)
+		wire_close(to, mark);
+}
+
 /* Everything that is named has to stand before the values. */
 int recording_put_processes(struct recording_out *out, struct written_processes *list,
 			    const struct survey_report *report, uint64_t number, uint32_t *numbers)
@@ -231,6 +255,7 @@ int recording_put_processes(struct recording_out *out, struct written_processes 
 		process_put_changes(to, &list->items[numbers[i]], numbers[i], now);
 	}
 	wire_close(to, mark);
+	process_put_rss(to, list, report, numbers);
 	id_map_free(&list->by_pid);
 	for (size_t i = 0; i < report->row_count && !err; i++) {
 		/* One that has ended may have its pid in another row. */
@@ -353,6 +378,7 @@ int recording_take_process(struct recording_in *in, struct read_survey *v,
 	/* The number of one that has gone is given again. */
 	if (fresh) {
 		memset(p->values, 0, sizeof(p->values));
+		p->rss = 0;
 		read_process_forget_drill(p);
 	}
 	p->sample = sample;
@@ -416,6 +442,25 @@ int recording_take_process_values(struct recording_in *in, struct read_survey *v
 	return 0;
 }
 
+int recording_take_process_rss(struct recording_in *in, struct read_survey *v,
+			       struct wire_reader body)
+{
+	while (wire_left(&body)) {
+		struct read_process *p;
+		uint64_t number;
+		int64_t change;
+
+		if (wire_read_varint(&body, &number) || wire_read_zigzag(&body, &change))
+			return recording_refuse(in, "a process's resident set cannot be read");
+		p = read_process_find(&v->processes, number);
+		if (!p || !p->described)
+			return recording_refuse(in,
+						"a resident set of a process that is not there");
+		p->rss += (uint64_t)change;
+	}
+	return 0;
+}
+
 void recording_fill_process(struct read_process *p, struct survey_row *row)
 {
 	const uint64_t *v = p->values;
@@ -454,6 +499,7 @@ void recording_fill_process(struct read_process *p, struct survey_row *row)
 	row->process.anon = v[PV_ANON];
 	row->process.swap = v[PV_SWAP];
 	row->process.shmem = v[PV_SHMEM];
+	row->process.rss = p->rss;
 	row->process.threads = (unsigned)v[PV_THREADS];
 	for (size_t i = 0; i < row->spark_count; i++)
 		row->spark[i] = process_double(v[PV_SPARK + i]);

@@ -41,6 +41,7 @@ struct written_process {
 	uint64_t start_ticks;
 	uint64_t texts; /* a hash of its names */
 	uint64_t values[PROCESS_VALUES];
+	uint64_t rss;
 	uint64_t report;	   /* number of the last one that it was in */
 	struct survey_drill drill; /* to compare with only: snapshot and stacks may be gone */
 	uint64_t drill_time_ns;
@@ -68,6 +69,7 @@ struct read_process {
 	struct process_sample sample;
 	char *texts[PROCESS_TEXTS]; /* NULL: none */
 	uint64_t values[PROCESS_VALUES];
+	uint64_t rss; /* bytes; 0: unknown */
 	const char *reason;
 	bool drilled;
 	struct survey_drill drill;
@@ -91,6 +93,8 @@ int recording_take_process(struct recording_in *in, struct read_survey *v,
 			   struct wire_reader message);
 int recording_take_process_values(struct recording_in *in, struct read_survey *v,
 				  struct wire_reader body);
+int recording_take_process_rss(struct recording_in *in, struct read_survey *v,
+			       struct wire_reader body);
 
 /* A row of a report that the process is in. */
 void recording_fill_process(struct read_process *p, struct survey_row *row);

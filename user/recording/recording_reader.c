@@ -53,6 +53,7 @@ static const struct reader_message {
 			   .no_target = "a scope of a target that is not there"},
 	[MESSAGE_PROCESS] = {.take_of_survey = recording_take_process},
 	[MESSAGE_PROCESS_VALUES] = {.take_of_survey = recording_take_process_values},
+	[MESSAGE_PROCESS_RSS] = {.take_of_survey = recording_take_process_rss},
 	[MESSAGE_DRILL] = {.take_of_survey = recording_take_drill},
 };
 

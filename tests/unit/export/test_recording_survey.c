@@ -83,6 +83,7 @@ static void make_report(unsigned n, struct made *m)
 				    .uid = 1000,
 				    .threads = 1 + who,
 				    .anon = (1 + who) * 1000000ULL + n * who,
+				    .rss = who == 1 ? 0 : (3 + who) * 1000000ULL - n / 3 * who,
 				    .swap = who == 2 ? n : 0},
 			.trend = {.kind = (enum trend_kind)((n / 5 + who) % TREND_KINDS),
 				  .growth_known = who % 2,

@@ -81,7 +81,7 @@ static void survey_at_three_sizes(void **state)
 	assert_row_has(&s, 5, " 101 shop              3.0M      -   +14.1M growing");
 	end(&s);
 	begin_survey(&s, 10, 40, false);
-	assert_row(&s, 2, "    100 shop              3.0M");
+	assert_row(&s, 2, "    100 shop              3.0M   +14.1M");
 	end(&s);
 	begin_survey(&s, 50, 120, false);
 	assert_row_has(&s, 4, "_.-=+*%#   2h00m now    shop.service");
