@@ -590,7 +590,7 @@ allocates_until_seen() {
 	sees "^ *$T_PID leaf "
 	keys o
 	sees 'limit +time until'
-	keys Down Down Down Down Enter
+	keys Down Down Down Down Down Enter
 	sees 'by pid'
 	# Another of this name may run: this one by its number.
 	keys Escape "/$T_PID" Enter
