@@ -77,7 +77,7 @@ start_prometheus() {
 	until_true "$DEADLINE" lists "$T_PID" || fail "not listed: $(<"$D/targets")"
 	"$ROOT/tests/tools/schema.py" --whole targets "$D/targets"
 	start_prometheus
-	url=$AT/debug/pprof/heap?pid=$T_PID
+	url="$AT/debug/pprof/heap?pid=$T_PID"
 
 	tell go
 	kept=$(jq '[.live[].bytes] | add' <<<"$TRUTH")

@@ -20,6 +20,7 @@ kept() {
 	mkfifo "$D/in$i" "$D/out$i"
 	"${WRAP[@]}" "$TARGETS/kept" "${2:-k$i-$N}" <"$D/in$i" >"$D/out$i" 2>>"$D/target.err" 3>&- &
 	PIDS+=("$!")
+	# shellcheck disable=SC1083,SC2093 # descriptors of the shell's own, in members of arrays
 	exec {INS[i]}>"$D/in$i" {OUTS[i]}<"$D/out$i"
 	read -r -t "$DEADLINE" line <&"${OUTS[i]}" || fail "no target: $(<"$D/target.err")"
 	KEPT[i]=${line#ready }
