@@ -165,23 +165,32 @@ static bool fold_is_arguments(const char *name, size_t at, size_t sign, bool pro
 	return at && (name_is_word(name[at - 1]) || strchr("<>=-:", name[at - 1]));
 }
 
+/* How long the namespace within std is that is written here; 0: none is. */
+static size_t name_inline_std(const char *name)
+{
+	static const char *const inlines[] = {"std::__cxx11::", "std::__1::", "std::__ndk1::"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(inlines); i++) {
+		if (name_begins(name, inlines[i]))
+			return strlen(inlines[i]);
+	}
+	return 0;
+}
+
 /* `prose`: words around the names. */
 static bool name_fold_from(struct folding *f, const char *name, bool prose)
 {
-	static const char *const inlines[] = {"std::__cxx11::", "std::__1::", "std::__ndk1::"};
 	bool word = false; /* within one */
 	size_t sign = 0;   /* where an operator's has ended; 0: none yet */
 
 	for (size_t i = 0; name[i];) {
 		size_t solid = name_solid(name, i), end = 0;
 
-		for (size_t j = 0; !word && j < ARRAY_SIZE(inlines); j++) {
-			if (name_begins(name + i, inlines[j])) {
-				fold_put(f, "std::", 5);
-				i += strlen(inlines[j]);
-				solid = 0;
-				break;
-			}
+		/* The name may end with it. */
+		if (!word && (end = name_inline_std(name + i))) {
+			fold_put(f, "std::", 5);
+			i += end;
+			continue;
 		}
 		if (!solid && !word)
 			end = fold_string(name, i);

@@ -98,6 +98,8 @@ static void folds_within_lines(void **state)
 	assert_within(
 		"svc::Cache<std::__cxx11::basic_string<char>, int>::it()::c[abi:cxx11]+0x10 (cx)",
 		"svc::Cache<..>::it()::c+0x10 (cx)");
+	/* Of what can be recorded: nothing behind. */
+	assert_within("std::__ndk1::", "std::");
 	assert_within("a block of 16 B from <module>", "a block of 16 B from <module>");
 	assert_within("a block of 16 B from f.<locals>.<lambda>",
 		      "a block of 16 B from f.<locals>.<lambda>");
