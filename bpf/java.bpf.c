@@ -94,12 +94,29 @@ static __always_inline bool java_read_heap(struct hotspot_thread *java, struct h
 	       shift >= HOTSPOT_SHIFT_MIN && shift <= HOTSPOT_SHIFT_MAX;
 }
 
-/* As hotspot_row_read() (user/target/hotspot_layout.c), which enters them soon. */
+/* One of `length` heaps, or no more of them: true. `data`: where a list of several has them; 0: `list` is the only one. */
+static __always_inline bool java_find_heap(struct hotspot_thread *java, uint32_t i, uint32_t length,
+					   uint64_t list, uint64_t data)
+{
+	uint64_t heap = list;
+
+	if (i >= length)
+		return true;
+	if (data && java_read(&heap, sizeof(heap), data + 8 * (uint64_t)i))
+		return false;
+	return heap && java_read_heap(java, &java->row.heaps[i], heap);
+}
+
+/*
+ * As hotspot_row_read() (user/target/hotspot_layout.c), which enters them soon. Without a loop: 6.1 refuses one whose way back
+ * is no jump, which is how the compiler would lay it out.
+ */
 __noinline int hotspot_find_heaps(struct hotspot_thread *java)
 {
-	uint64_t list = 0, data = 0, heap = 0;
-	uint32_t i, length = 1;
+	uint64_t list = 0, data = 0;
+	uint32_t length = 1;
 
+	_Static_assert(HOTSPOT_HEAPS == 4, "each is asked for below");
 	if (!java || java_read(&list, sizeof(list), java->row.heaps_at) || !list)
 		return 0;
 	if (java->row.list_length != HOTSPOT_NO_LIST &&
@@ -107,14 +124,11 @@ __noinline int hotspot_find_heaps(struct hotspot_thread *java)
 	     java_read(&data, sizeof(data), list + java->row.list_data) || !data || !length ||
 	     length > HOTSPOT_HEAPS))
 		return 0;
-	for (i = 0; i < HOTSPOT_HEAPS && i < length; i++) {
-		heap = list;
-		if ((data && java_read(&heap, sizeof(heap), data + 8 * (uint64_t)i)) || !heap ||
-		    !java_read_heap(java, &java->row.heaps[i], heap)) {
-			__builtin_memset(java->row.heaps, 0, sizeof(java->row.heaps));
-			return 0;
-		}
-	}
+	if (!java_find_heap(java, 0, length, list, data) ||
+	    !java_find_heap(java, 1, length, list, data) ||
+	    !java_find_heap(java, 2, length, list, data) ||
+	    !java_find_heap(java, 3, length, list, data))
+		__builtin_memset(java->row.heaps, 0, sizeof(java->row.heaps));
 	return 0;
 }
 

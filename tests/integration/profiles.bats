@@ -71,7 +71,7 @@ start_prometheus() {
 	# A name that no other test's processes have.
 	cp "$TARGETS/leaf" "$D/leaf$$"
 	start_target "$D/leaf$$"
-	serve -i 200ms --keep "comm=^leaf$$\$" -s 4k --metrics :0
+	serve -v -i 200ms --keep "comm=^leaf$$\$" -s 4k --metrics :0
 	# One address, one server.
 	[[ $(sed -n 's|.*metrics at \(.*\)/metrics|\1|p' "$D/tool.err") == "$AT" ]] || fail 'two servers'
 	until_true "$DEADLINE" lists "$T_PID" || fail "not listed: $(<"$D/targets")"
@@ -93,7 +93,7 @@ start_prometheus() {
 	# What is asked for while the survey waits for its end is what changed in between: as much again.
 	status_of --max-time 30 "$url&seconds=2" >"$D/status" &
 	asking=$!
-	until_true "$DEADLINE" pprof_waits || fail 'it does not wait'
+	tool_says "profile of process $T_PID: the difference begins"
 	tell go
 	wait "$asking"
 	[[ $(<"$D/status") == 200 ]] || fail "$(<"$D/status")"

@@ -142,9 +142,10 @@ ask_to_become() {
 	for ((i = 1; i <= 60; i++)); do
 		ask 3 'leak 400 10000'
 		once "$own | .rss_anon_bytes > $((i * 1000000))"
-		[[ $(last "$own | has(\"drill\")") != true ]] || break
+		[[ $(last "$own | (.drill.live.bytes // 0) > 0") != true ]] || break
 	done
-	once "$own | .kept.sampled == false and .drill.live.bytes > 0"
+	[[ $(last "$own | .kept.sampled") == false ]] || fail "$(last .processes)"
+	((i <= 60)) || fail "never any probes: $(last .processes)"
 	# A gate is tried again, after ten seconds at first.
 	kill -KILL "$tracer"
 	sampled 3

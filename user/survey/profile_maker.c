@@ -139,7 +139,7 @@ static void maker_make(const struct profile_ask *ask, const struct maker_process
 }
 
 /* True: it has been put back, to be gone on with later. */
-static bool maker_put_back(struct profile_maker *m, struct profile_job *job,
+static bool maker_put_back(struct profile_maker *m, struct profile_job *job, pid_t pid,
 			   const struct report *report, struct profile_answer *answer)
 {
 	struct profile_base *base = NULL;
@@ -152,6 +152,7 @@ static bool maker_put_back(struct profile_maker *m, struct profile_job *job,
 		return false;
 	}
 	profile_queue_put_back(m->queue, job, base);
+	log_debug("profile of process %d: the difference begins", (int)pid);
 	return true;
 }
 
@@ -170,7 +171,7 @@ static bool maker_answer(struct profile_maker *m, struct profile_job *job,
 		if (err)
 			maker_fail(answer, process.pid, err);
 		else if (ask->seconds && !base)
-			put_back = maker_put_back(m, job, report, answer);
+			put_back = maker_put_back(m, job, process.pid, report, answer);
 		else if (base && !profile_base_subtract(base, report))
 			maker_refuse(answer, NOT_FOUND,
 				     "process %d has become another program meanwhile\n",
