@@ -321,7 +321,7 @@ estimated() {
 	"$TOOL" report "$D/rec" -f html -o "$D/page.html" || fail 'report'
 	look "$D/page.html" 'count|#scopes-table tr.row' 'value|tr[data-scope=handle_request] [data-key=kept]' 'value|tr[data-scope="tagged #GET"] [data-key=calls]' \
 		'click|tr[data-scope=handle_request]' 'count|#scopes-table .histogram' 'value|#scopes-table .bin' 'text|#scopes-table .histogram' \
-		'click|#modes [data-key=peak]' 'value|#flame' 'value|#card-peak b' 'click|#table tr.row' 'text|#table .in-scope' 'text|#table .histogram' 'size|380|800' 'fits'
+		'click|#modes [data-key=peak]' 'value|#flame' 'value|#card-peak b' 'click|#modes [data-key=live]' 'click|#table tr.row' 'text|#table .in-scope' 'text|#table .histogram' 'size|380|800' 'fits'
 	seen 0 4 'rows'
 	seen 1 5120 'kept'
 	seen 2 3 'calls of a tag'

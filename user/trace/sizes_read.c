@@ -14,6 +14,8 @@
 #define SIZES_BATCH 4096
 /* A twentieth of the tool's time, as for ages. */
 #define SIZES_REST 20
+/* One as short as that is done with each snapshot: the last one often comes right after another. */
+#define SIZES_SHORT_NS (10 * NS_PER_MS)
 
 struct sizes_walk {
 	struct trace *trace;
@@ -92,7 +94,7 @@ int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapsho
 
 	if (!keys || !values)
 		return -ENOMEM;
-	if (!trace->options.group_sizes && trace->sizes_end_ns &&
+	if (!trace->options.group_sizes && trace->sizes_ns > SIZES_SHORT_NS &&
 	    now - trace->sizes_end_ns < SIZES_REST * trace->sizes_ns)
 		return -EAGAIN;
 	err = sizes_walk(&w);
