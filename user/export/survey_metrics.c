@@ -374,16 +374,27 @@ static void metrics_put_losses(const struct page *p)
 	}
 }
 
+/* A family of one sample, without labels. */
+struct metric_row {
+	const char *name;
+	enum metric_type type;
+	const char *unit, *help;
+	double value;
+};
+
+static void metrics_put_rows(const struct page *p, const struct metric_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
+		metrics_put_sample(p, rows[i].name, rows[i].type, rows[i].value);
+	}
+}
+
 static void metrics_put_totals(const struct page *p)
 {
 	const struct survey_report *r = p->report;
 	const struct survey_totals *t = &r->totals;
-	const struct {
-		const char *name;
-		enum metric_type type;
-		const char *unit, *help;
-		double value;
-	} rows[] = {
+	const struct metric_row rows[] = {
 		{"processes", TYPE_GAUGE, NULL, "Processes that are followed.",
 		 (double)r->process_count},
 		{"growing_processes", TYPE_GAUGE, NULL, "Those that are suspect or leaking.",
@@ -419,10 +430,7 @@ static void metrics_put_totals(const struct page *p)
 		 "Allocated bytes per sample of the probes.", (double)r->sample_bytes},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
-		metrics_put_sample(p, rows[i].name, rows[i].type, rows[i].value);
-	}
+	metrics_put_rows(p, rows, ARRAY_SIZE(rows));
 	if (t->resident) {
 		put_family(p, "resident_memory_bytes", TYPE_GAUGE, "bytes",
 			   "Resident memory of memleakbpf itself.");
@@ -433,12 +441,7 @@ static void metrics_put_totals(const struct page *p)
 static void metrics_put_keep(const struct page *p)
 {
 	const struct survey_keep_report *k = p->report->keep;
-	const struct {
-		const char *name;
-		enum metric_type type;
-		const char *unit, *help;
-		double value;
-	} rows[] = {
+	const struct metric_row rows[] = {
 		{"kept_processes", TYPE_GAUGE, NULL, "Sampled all the time.", (double)k->sampled},
 		{"kept_left_out_processes", TYPE_GAUGE, NULL,
 		 "Named by --keep, and not sampled: there is no room, or they cannot be.",
@@ -452,10 +455,7 @@ static void metrics_put_keep(const struct page *p)
 		 (double)k->sample_bytes},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
-		metrics_put_sample(p, rows[i].name, rows[i].type, rows[i].value);
-	}
+	metrics_put_rows(p, rows, ARRAY_SIZE(rows));
 	for (size_t i = 0; i < ARRAY_SIZE(kept_families); i++)
 		put_process_family(p, &kept_families[i]);
 }

@@ -20,26 +20,13 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/survey/free_port.h"
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/survey/metrics_server.h"
 
 #define TEXT_SIZE (256 * 1024) /* more than a socket's buffer: it is sent in parts */
-
-/* A port that was free a moment ago. */
-static struct sockaddr_storage free_port(void)
-{
-	struct sockaddr_storage address;
-	socklen_t len = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(listen_parse(":0", &address), 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	close(fd);
-	return address;
-}
 
 static int connect_to(const struct sockaddr_storage *address)
 {

@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/survey/free_port.h"
 #include "user/base/clock.h"
 #include "user/base/listen.h"
 #include "user/base/log.h"
@@ -126,20 +127,6 @@ static void wake(void *ctx)
 	struct served *s = ctx;
 
 	http_server_wake(s->http);
-}
-
-/* A port that was free a moment ago. */
-static struct sockaddr_storage free_port(void)
-{
-	struct sockaddr_storage address;
-	socklen_t len = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(listen_parse(":0", &address), 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	close(fd);
-	return address;
 }
 
 static struct served *serve(size_t processes, uint64_t wait_ns, const char *token)
