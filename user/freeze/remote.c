@@ -137,6 +137,20 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[CALL_ARG
 	return err;
 }
 
+int remote_call_must(struct remote *r, const char *what, long number,
+		     const uint64_t arguments[CALL_ARGUMENTS], long *result,
+		     char reason[static REASON_MAX])
+{
+	int err = remote_call(r, number, arguments, result, reason);
+
+	if (err)
+		return err;
+	if (*result < 0 && *result > -4096)
+		return refuse(reason, *result == -ENOMEM ? -ENOSPC : (int)*result,
+			      "it cannot %s: %s", what, strerror((int)-*result));
+	return 0;
+}
+
 pid_t remote_tid(const struct remote *r)
 {
 	return r->last.tid;

@@ -57,6 +57,14 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[CALL_ARG
 		long *result, char reason[static REASON_MAX]);
 
 /*
+ * The same of a call that must go well there: where it fails that is -errno, too, and the reason is that the
+ * process "cannot `what`". -ENOSPC for its -ENOMEM, which is for memory of our own: without that nothing goes on.
+ */
+int remote_call_must(struct remote *r, const char *what, long number,
+		     const uint64_t arguments[CALL_ARGUMENTS], long *result,
+		     char reason[static REASON_MAX]);
+
+/*
  * An address in the process of REMOTE_SCRATCH bytes that nothing of its uses: on the thread's
  * stack, above the frame and below what is in use.
  */

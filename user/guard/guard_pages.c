@@ -80,15 +80,7 @@ int guard_pages_write(const struct guard_pages *pages, uint64_t address, const v
 static int pages_call(struct pages_making *m, const char *what, long *result, long number,
 		      const uint64_t arguments[6])
 {
-	int err = remote_call(m->remote, number, arguments, result, m->reason);
-
-	if (err)
-		return err;
-	/* -ENOMEM is for memory of our own: without it nothing goes on. */
-	if (*result < 0 && *result > -4096)
-		return refuse(m->reason, *result == -ENOMEM ? -ENOSPC : (int)*result,
-			      "it cannot %s: %s", what, strerror((int)-*result));
-	return 0;
+	return remote_call_must(m->remote, what, number, arguments, result, m->reason);
 }
 
 static int pages_advise(struct pages_making *m, uint64_t address, uint64_t size, uint64_t advice,
