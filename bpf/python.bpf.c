@@ -4,6 +4,7 @@
  * they are being run: nobody can free them then.
  */
 #include "bpf/python.h"
+#include "bpf/runtime.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -401,7 +402,6 @@ __noinline int python_tell_code(const struct python_row *row, struct python_thre
 __noinline int python_tell(const struct python_row *row, struct python_thread *py)
 {
 	uint32_t i;
-	uint64_t size;
 
 	if (!row || !py)
 		return -1;
@@ -409,12 +409,5 @@ __noinline int python_tell(const struct python_row *row, struct python_thread *p
 		if (python_tell_code(row, py, i))
 			return -1;
 	}
-	py->chain.header.type = EVENT_RUNTIME_CHAIN;
-	py->chain.header.target_id = py->target_id;
-	py->chain.header.time_ns = bpf_ktime_get_ns();
-	size = sizeof(py->chain) - sizeof(py->chain.calls) +
-	       sizeof(py->chain.calls[0]) * (uint64_t)py->chain.count;
-	if (size > sizeof(py->chain))
-		size = sizeof(py->chain);
-	return bpf_ringbuf_output(&events, &py->chain, size, 0) ? -1 : 0;
+	return runtime_chain_tell(&py->chain, py->target_id);
 }

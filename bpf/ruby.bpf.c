@@ -4,6 +4,7 @@
  * copying what they are called while they run: nobody can free it then.
  */
 #include "bpf/ruby.h"
+#include "bpf/runtime.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -403,7 +404,6 @@ __noinline int ruby_tell_code(struct ruby_thread *ruby, uint32_t at)
 
 __noinline int ruby_tell(struct ruby_thread *ruby)
 {
-	uint64_t size;
 	uint32_t i;
 
 	if (!ruby)
@@ -412,12 +412,5 @@ __noinline int ruby_tell(struct ruby_thread *ruby)
 		if (ruby_tell_code(ruby, i))
 			return -1;
 	}
-	ruby->chain.header.type = EVENT_RUNTIME_CHAIN;
-	ruby->chain.header.target_id = ruby->target_id;
-	ruby->chain.header.time_ns = bpf_ktime_get_ns();
-	size = sizeof(ruby->chain) - sizeof(ruby->chain.calls) +
-	       sizeof(ruby->chain.calls[0]) * (uint64_t)ruby->chain.count;
-	if (size > sizeof(ruby->chain))
-		size = sizeof(ruby->chain);
-	return bpf_ringbuf_output(&events, &ruby->chain, size, 0) ? -1 : 0;
+	return runtime_chain_tell(&ruby->chain, ruby->target_id);
 }

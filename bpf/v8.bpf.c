@@ -4,6 +4,7 @@
  * so that no function here lies below those that walk, and while they are being run: V8's collector moves them.
  */
 #include "bpf/v8.h"
+#include "bpf/runtime.h"
 
 #include <bpf/bpf_helpers.h>
 
@@ -464,7 +465,6 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 
 __noinline int v8_tell(struct v8_thread *v8)
 {
-	uint64_t size;
 	uint32_t i;
 
 	if (!v8)
@@ -473,12 +473,5 @@ __noinline int v8_tell(struct v8_thread *v8)
 		if (v8_tell_function(v8, i))
 			return -1;
 	}
-	v8->chain.header.type = EVENT_RUNTIME_CHAIN;
-	v8->chain.header.target_id = v8->target_id;
-	v8->chain.header.time_ns = bpf_ktime_get_ns();
-	size = sizeof(v8->chain) - sizeof(v8->chain.calls) +
-	       sizeof(v8->chain.calls[0]) * (uint64_t)v8->chain.count;
-	if (size > sizeof(v8->chain))
-		size = sizeof(v8->chain);
-	return bpf_ringbuf_output(&events, &v8->chain, size, 0) ? -1 : 0;
+	return runtime_chain_tell(&v8->chain, v8->target_id);
 }
