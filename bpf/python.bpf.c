@@ -4,7 +4,7 @@
  * they are being run: nobody can free them then.
  */
 #include "bpf/python.h"
-#include "bpf/runtime.h"
+#include "bpf/runtime_chain.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

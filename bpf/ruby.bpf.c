@@ -4,7 +4,7 @@
  * copying what they are called while they run: nobody can free it then.
  */
 #include "bpf/ruby.h"
-#include "bpf/runtime.h"
+#include "bpf/runtime_chain.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

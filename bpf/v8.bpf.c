@@ -4,7 +4,7 @@
  * so that no function here lies below those that walk, and while they are being run: V8's collector moves them.
  */
 #include "bpf/v8.h"
-#include "bpf/runtime.h"
+#include "bpf/runtime_chain.h"
 
 #include <bpf/bpf_helpers.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the programs that follow runtimes have in common. */
-#ifndef MEMLEAKBPF_BPF_RUNTIME_H
-#define MEMLEAKBPF_BPF_RUNTIME_H
+#ifndef MEMLEAKBPF_BPF_RUNTIME_CHAIN_H
+#define MEMLEAKBPF_BPF_RUNTIME_CHAIN_H
 
 #include "bpf/bpf_maps.h"
 #include "bpf/runtime_abi.h"
