@@ -52,7 +52,7 @@ void text_put_bad_frees(FILE *out, const struct export_options *options, const s
 		bad_free_put_title(out, bad);
 		fputc('\n', out);
 		for (int call = 0; call < BAD_FREE_STACKS; call++) {
-			const struct bad_free_call *c = &bad->calls[call];
+			const struct reported_call *c = &bad->calls[call];
 
 			if (!c->known)
 				continue;
@@ -82,7 +82,7 @@ static void json_put_bad_free(struct json *to, const struct export_options *opti
 	json_text(to, "freed_by", free_family_name(bad->free_family));
 	json_text(to, "suppressed", bad->suppressed);
 	for (int i = 0; i < BAD_FREE_STACKS; i++) {
-		const struct bad_free_call *call = &bad->calls[i];
+		const struct reported_call *call = &bad->calls[i];
 
 		if (call->known)
 			json_put_frames(to, call_names[i], call->frames, call->frame_count,

@@ -28,7 +28,7 @@ static int take_one(struct html *h, struct html_bad_free *to, const struct bad_f
 	bad_free_put_title(out, bad);
 	err = close_memstream(out);
 	for (int i = 0; !err && i < BAD_FREE_STACKS; i++) {
-		const struct bad_free_call *call = &bad->calls[i];
+		const struct reported_call *call = &bad->calls[i];
 
 		to->calls[i].known = call->known;
 		to->calls[i].end = call->end;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/kinds.h"
-#include "user/model/frame.h"
+#include "user/model/reported_call.h"
 
 enum bad_free_stack {
 	BAD_FREE_NOW,	/* the bad free itself */
@@ -23,13 +23,7 @@ struct bad_free {
 	uint64_t count;
 	/* of the first: what was freed, where its block begins, its size (0: unknown) */
 	uint64_t address, block, size;
-	struct bad_free_call {
-		bool known; /* there is such a call */
-		uint64_t stack_id;
-		enum stack_end end;
-		const struct frame *const *frames; /* NULL until symbolised, or not recorded */
-		size_t frame_count;
-	} calls[BAD_FREE_STACKS];
+	struct reported_call calls[BAD_FREE_STACKS];
 	const char *suppressed; /* name of the suppression; NULL: none */
 };
 

@@ -23,16 +23,22 @@ int report_reserve(struct report *r)
 	/* Every one will be written: cleared first, they would be written twice. */
 	r->notes = reallocarray(NULL, r->snapshot->stack_count + 1, sizeof(*r->notes));
 	r->bad_frees = calloc(r->snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
-	if (!r->notes || !r->bad_frees) {
+	r->bad_accesses = calloc(r->snapshot->bad_access_count + 1, sizeof(*r->bad_accesses));
+	if (!r->notes || !r->bad_frees || !r->bad_accesses) {
 		free(r->notes);
 		free(r->bad_frees);
+		free(r->bad_accesses);
 		r->notes = NULL;
 		r->bad_frees = NULL;
+		r->bad_accesses = NULL;
 		return -ENOMEM;
 	}
 	if (r->snapshot->bad_free_count)
 		memcpy(r->bad_frees, r->snapshot->bad_frees,
 		       r->snapshot->bad_free_count * sizeof(*r->bad_frees));
+	if (r->snapshot->bad_access_count)
+		memcpy(r->bad_accesses, r->snapshot->bad_accesses,
+		       r->snapshot->bad_access_count * sizeof(*r->bad_accesses));
 	return 0;
 }
 
@@ -69,6 +75,7 @@ void report_free(struct report *r)
 	snapshot_free((struct snapshot *)r->snapshot);
 	free(r->notes);
 	free(r->bad_frees);
+	free(r->bad_accesses);
 	free(r->suppressed);
 	free(r);
 }

@@ -39,7 +39,8 @@ struct report {
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	/* snapshot->bad_frees, with the frames of their calls and what is suppressed of them */
 	struct bad_free *bad_frees;
-	struct suppressed *suppressed; /* owned; NULL: there are no suppressions */
+	struct bad_access *bad_accesses; /* the same of snapshot->bad_accesses */
+	struct suppressed *suppressed;	 /* owned; NULL: there are no suppressions */
 };
 
 /*

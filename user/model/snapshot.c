@@ -113,6 +113,7 @@ void snapshot_free(struct snapshot *snapshot)
 	}
 	free(snapshot->growth.where);
 	free(snapshot->bad_frees);
+	free(snapshot->bad_accesses);
 	scopes_list_release(&snapshot->scopes);
 	free(snapshot->figures);
 	free(snapshot->stacks);

@@ -14,6 +14,7 @@
 
 #include "bpf/kinds.h"
 #include "user/model/amount.h"
+#include "user/model/bad_access.h"
 #include "user/model/bad_free.h"
 #include "user/model/stack_figures.h"
 #include "user/model/frame.h"
@@ -116,6 +117,9 @@ struct snapshot {
 	bool frees_checked; /* --check-frees */
 	struct bad_free *bad_frees;
 	size_t bad_free_count;
+	struct guard_state guard; /* --guard */
+	struct bad_access *bad_accesses;
+	size_t bad_access_count;
 	bool scoped;			  /* --scope */
 	struct scopes_list scopes;	  /* unsorted */
 	struct figures_kept figures_kept; /* what there is in each stack's figures */

@@ -109,7 +109,7 @@ static int bad_free_name_stacks(struct recording_out *out, struct recorded_bad_f
 				const struct bad_free *now, bool *changed)
 {
 	for (int i = 0; i < BAD_FREE_STACKS; i++) {
-		const struct bad_free_call *call = &now->calls[i];
+		const struct reported_call *call = &now->calls[i];
 		int err;
 
 		if (item->stacks[i] || !call->frames || !call->frame_count)
@@ -225,7 +225,7 @@ int recording_put_bad_frees(struct recording_out *out, uint32_t target,
 static int bad_free_take_call(struct recording_in *in, struct wire_reader message,
 			      struct recorded_bad_free *item)
 {
-	struct bad_free_call call = {.known = true};
+	struct reported_call call = {.known = true};
 	uint64_t which = BAD_FREE_STACKS, end = UINT64_MAX;
 	uint32_t stack = 0;
 	struct wire_field f;

@@ -112,7 +112,7 @@ static int pipeline_name_bad_free(struct pipeline *p, uint32_t target_id, struct
 	int err = 0;
 
 	for (size_t i = 0; !err && i < BAD_FREE_STACKS; i++) {
-		struct bad_free_call *call = &bad->calls[i];
+		struct reported_call *call = &bad->calls[i];
 
 		if (call->known)
 			err = p->source->ops->name_stack(p->source, target_id, call->stack_id,

@@ -67,7 +67,7 @@ void suppress_bad_frees(struct suppressions *s, struct report *report)
 {
 	for (size_t i = 0; s && i < report->snapshot->bad_free_count; i++) {
 		struct bad_free *bad = &report->bad_frees[i];
-		const struct bad_free_call *call = &bad->calls[BAD_FREE_NOW];
+		const struct reported_call *call = &bad->calls[BAD_FREE_NOW];
 
 		if (call->frames)
 			bad->suppressed =

@@ -11,7 +11,7 @@
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 
-static void bad_free_fill_call(struct bad_free_call *call, const struct trace *trace,
+static void bad_free_fill_call(struct reported_call *call, const struct trace *trace,
 			       uint32_t target_id, uint32_t slot)
 {
 	const struct slot_info *info;

@@ -88,7 +88,7 @@ static void print_everything(struct json_object *set)
 					.usable_asked = 1,
 					.sizes = {.counts = {1}}};
 	struct stack stack = sample_stacks[0];
-	const struct bad_free_call call = {
+	const struct reported_call call = {
 		.known = true, .frames = frames, .frame_count = ARRAY_SIZE(frames)};
 	struct bad_free bad = {.kind = BAD_FREE_INSIDE,
 			       .count = 1,

@@ -35,9 +35,9 @@ static const char *const paths[TIMES] = {
 	"the heap\na block of 1 B",
 };
 
-static struct bad_free_call a_call(uint64_t id, bool named)
+static struct reported_call a_call(uint64_t id, bool named)
 {
-	return (struct bad_free_call){.known = true,
+	return (struct reported_call){.known = true,
 				      .stack_id = id,
 				      .end = STACK_END_NO_ROWS,
 				      .frames = named ? sample_frames_b : NULL,
