@@ -284,12 +284,18 @@ int guard_start(struct guard *guard, char reason[static REASON_MAX])
 	return err ?: guard_clear_slots(guard, reason);
 }
 
-static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
+int guard_pause(struct guard *guard, char reason[static REASON_MAX])
 {
 	const uint64_t off = 0;
+
+	return guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off, sizeof(off),
+				 reason);
+}
+
+static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
+{
 	uint64_t live;
-	int err = guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off, sizeof(off),
-				    reason);
+	int err = guard_pause(guard, reason);
 
 	err = err
 		      ?: guard_pages_read(&guard->pages, POOL_FIELD(guard, live), &live,

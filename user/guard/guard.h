@@ -76,6 +76,12 @@ struct guard_place guard_place(const struct guard *guard);
 int guard_start(struct guard *guard, char reason[static REASON_MAX]);
 
 /*
+ * Nothing is guarded from now on: one word is written, and the jumps stay until guard_close(). Blocks
+ * that are guarded already stay so until they are freed. 0, or -errno with the reason.
+ */
+int guard_pause(struct guard *guard, char reason[static REASON_MAX]);
+
+/*
  * What has been counted since guard_open(), and how many guarded blocks there are, those too of an earlier
  * one. 0 or -errno, not logged.
  */

@@ -5,18 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "user/base/util.h"
 #include "user/gate/leads.h"
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
-#include "user/process/proc.h"
 #include "user/target/wrapper.h"
-
-/* Text of one object that is looked at for branches into a jump. */
-#define TEXT_MAX (256u << 20)
 
 /* ---- what kind of function it is ---------------------------------------------------------- */
 
@@ -64,64 +58,7 @@ static uint32_t gated_arguments(const struct alloc_fn *fn, int kind)
 	}
 }
 
-/* ---- the text that they are in ------------------------------------------------------------ */
-
-/* The one executable mapping of the object in the target that has the functions. */
-static int gated_find_text(const struct target *target, const struct probe_set *set,
-			   struct gated_functions *out, char reason[static REASON_MAX])
-{
-	const struct provider *provider = set->provider;
-	uint64_t first = provider->fns[0].offset;
-
-	for (size_t i = 0; i < image_range_count(target->image); i++) {
-		const struct image_range *range = image_range_at(target->image, i);
-		uint64_t size = range->end - range->start;
-
-		if (range->object != provider->object || first < range->offset ||
-		    first - range->offset >= size)
-			continue;
-		if (out->text_size)
-			return refuse(reason, -EOPNOTSUPP, "it has loaded %s twice",
-				      object_name(provider->object));
-		out->text_address = range->start;
-		out->text_offset = range->offset;
-		out->text_size = size;
-	}
-	if (!out->text_size)
-		return refuse(reason, -EOPNOTSUPP, "it does not map %s",
-			      object_name(provider->object));
-	if (out->text_size > TEXT_MAX)
-		return refuse(reason, -EOPNOTSUPP, "%s is too large",
-			      object_name(provider->object));
-	return 0;
-}
-
-/* From the file: in memory there may be breakpoints. */
-static int gated_read_text(const struct object *object, struct gated_functions *out,
-			   char reason[static REASON_MAX])
-{
-	ssize_t n;
-
-	out->text = malloc(out->text_size);
-	if (!out->text)
-		return refuse(reason, -ENOMEM, "no memory");
-	n = pread(object_fd(object), out->text, out->text_size, (off_t)out->text_offset);
-	if (n <= 0)
-		return refuse(reason, -EIO, "%s cannot be read", object_name(object));
-	out->text_size = (uint64_t)n;
-	return 0;
-}
-
 /* ---- where they begin, and what they call -------------------------------------------------- */
-
-static bool gated_read_word(void *data, uint64_t address, uint64_t *out)
-{
-	const struct target *target = data;
-	struct iovec to = {out, sizeof(*out)}, from = {(void *)(uintptr_t)address, sizeof(*out)};
-
-	return process_vm_readv(proc_memory_id(target->pid), &to, 1, &from, 1, 0) ==
-	       (ssize_t)sizeof(*out);
-}
 
 static bool gated_allocates(uint32_t kind)
 {
@@ -252,7 +189,7 @@ static int gated_add(const struct leads_object *object, const struct probe_set *
 		     const struct provider_fn *fn, struct gated_functions *out,
 		     char reason[static REASON_MAX])
 {
-	uint64_t entry = out->text_address + (fn->offset - out->text_offset), address = entry;
+	uint64_t entry = out->text.address + (fn->offset - out->text.offset), address = entry;
 	int kind = gated_kind(fn->fn);
 	const struct gate_wanted *same;
 	const char *why = "";
@@ -293,15 +230,12 @@ int gated_functions_find(const struct target *target, const struct probe_set *se
 		.pcs = calloc(provider->count + 1, sizeof(*out->pcs)),
 	};
 	err = out->items && out->pcs ? 0 : refuse(reason, -ENOMEM, "no memory");
-	err = err ?: gated_find_text(target, set, out, reason);
-	err = err ?: gated_read_text(provider->object, out, reason);
+	err = err
+		      ?: object_text_read(target->image, provider->object, provider->fns[0].offset,
+					  &out->text, reason);
 	if (err)
 		return err;
-	object = (struct leads_object){.text = out->text,
-				       .size = out->text_size,
-				       .address = out->text_address,
-				       .word = gated_read_word,
-				       .data = (void *)(uintptr_t)target};
+	object = object_text_leads(&out->text, target->image);
 	for (size_t i = 0; i < provider->count && !err; i++)
 		err = gated_add(&object, set, &provider->fns[i], out, reason);
 	err = err ?: gated_find_callers(&object, out, reason);
@@ -314,5 +248,5 @@ void gated_functions_free(struct gated_functions *functions)
 {
 	free(functions->items);
 	free(functions->pcs);
-	free(functions->text);
+	object_text_free(&functions->text);
 }

@@ -5,15 +5,14 @@
 
 #include "user/base/log.h"
 #include "user/gate/gate.h"
+#include "user/trace/object_text.h"
 #include "user/trace/target.h"
 
 struct gated_functions {
 	struct gate_wanted *items;
 	uint64_t *pcs; /* of each: where stacks begin, as with a probe of its own */
 	size_t count;
-	/* The mapping that they are in, as the file has it: in memory there may be breakpoints. */
-	uint8_t *text;
-	uint64_t text_address, text_offset, text_size;
+	struct object_text text; /* that they are in */
 };
 
 /*

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/guarded_functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/base/util.h"
+#include "user/gate/leads.h"
+#include "user/guard/guard_names.h"
+#include "user/process/elf_symbols.h"
+#include "user/trace/guarded_objects.h"
+
+/* A function of the table that the object has. */
+struct found_function {
+	const struct guard_name *name;
+	uint64_t offset, size; /* in the file */
+};
+
+struct function_search {
+	const struct object *object;
+	const struct guard_allocator *allocator;
+	struct found_function *found; /* by the table's index; no name: it has none */
+	char *strange;		      /* owned; the first that nobody knows */
+};
+
+static int functions_look_at(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	struct function_search *s = ctx;
+	size_t count;
+	const struct guard_name *names = guard_names(&count);
+	uint64_t offset;
+
+	if (GELF_ST_TYPE(sym->st_info) == STT_GNU_IFUNC &&
+	    guard_name_is_strange(s->allocator, name))
+		s->strange = s->strange ?: strdup(name);
+	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC || !sym->st_value ||
+	    object_vaddr_to_offset(s->object, sym->st_value, &offset) ||
+	    !object_is_code(s->object, offset))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if ((names[i].of & s->allocator->bit) && !strcmp(names[i].name, name))
+			s->found[i] = (struct found_function){&names[i], offset, sym->st_size};
+	}
+	if (guard_name_is_strange(s->allocator, name))
+		s->strange = s->strange ?: strdup(name);
+	return 0;
+}
+
+/* *found: to be freed, as long as the table. */
+static int functions_list(const struct object *object, const struct guard_allocator *allocator,
+			  struct found_function **found, char reason[static REASON_MAX])
+{
+	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
+	struct function_search s = {.object = object, .allocator = allocator};
+	size_t count;
+	int err;
+
+	guard_names(&count);
+	s.found = *found = calloc(count + 1, sizeof(**found));
+	if (!s.found)
+		return refuse(reason, -ENOMEM, "no memory");
+	err = elf ? elf_symbols(elf, SHT_DYNSYM, functions_look_at, &s) : -EBADMSG;
+	if (err)
+		return refuse(reason, err, "the symbols of %s cannot be read", object_name(object));
+	if (s.strange)
+		err = refuse(reason, -EOPNOTSUPP,
+			     "%s has %s, of which is not known whether it takes a block",
+			     object_name(object), s.strange);
+	free(s.strange);
+	return err;
+}
+
+/* The one of the list that begins there. */
+static const struct gate_wanted *functions_at(const struct guarded_functions *out, uint64_t address)
+{
+	for (size_t i = 0; i < out->count; i++) {
+		if (out->items[i].address == address)
+			return &out->items[i];
+	}
+	return NULL;
+}
+
+static int functions_add(const struct leads_object *leads, const struct found_function *found,
+			 struct guarded_functions *out, char reason[static REASON_MAX])
+{
+	const struct guard_name *name = found->name;
+	uint64_t entry = out->text.address + (found->offset - out->text.offset), address = entry;
+	const struct gate_wanted *same;
+	const char *why = "";
+
+	if (leads_beginning(leads, &address, &why))
+		return refuse(reason, -EOPNOTSUPP, "%s: %s", name->name, why);
+	same = functions_at(out, address);
+	if (same && same->kind != name->kind)
+		return refuse(reason, -EOPNOTSUPP, "%s is also %s", name->name, same->name);
+	if (same)
+		return 0;
+	out->pcs[out->count] = entry;
+	out->items[out->count++] = (struct gate_wanted){
+		.name = name->name,
+		.address = address,
+		.size = address == entry ? found->size : 0,
+		.kind = name->kind,
+		.arguments = name->arguments,
+	};
+	return 0;
+}
+
+/* What the reallocs' blocks are taken from, by its place in the list. */
+static int functions_find_instead(const struct found_function *found, struct guarded_functions *out,
+				  char reason[static REASON_MAX])
+{
+	size_t count;
+	const struct guard_name *names = guard_names(&count);
+
+	for (size_t i = 0; i < out->count; i++) {
+		const char *instead = NULL;
+		bool has = false;
+
+		for (size_t n = 0; n < count; n++) {
+			if (found[n].name && !strcmp(names[n].name, out->items[i].name))
+				instead = names[n].instead;
+		}
+		for (size_t j = 0; instead && j < out->count && !has; j++) {
+			has = !strcmp(out->items[j].name, instead);
+			out->items[i].instead = j;
+		}
+		if (instead && !has)
+			return refuse(reason, -EOPNOTSUPP, "it has %s and no %s",
+				      out->items[i].name, instead);
+	}
+	return 0;
+}
+
+/* All that are found, in the order of the table. */
+static int functions_fill(const struct image *image, const struct found_function *found,
+			  struct guarded_functions *out, char reason[static REASON_MAX])
+{
+	struct leads_object leads = object_text_leads(&out->text, image);
+	size_t count;
+	int err = 0;
+
+	guard_names(&count);
+	out->items = calloc(count + 1, sizeof(*out->items));
+	out->pcs = calloc(count + 1, sizeof(*out->pcs));
+	if (!out->items || !out->pcs)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < count && !err; i++) {
+		if (found[i].name)
+			err = functions_add(&leads, &found[i], out, reason);
+	}
+	return err ?: functions_find_instead(found, out, reason);
+}
+
+int guarded_functions_find(const struct image *image, struct guarded_functions *out,
+			   char reason[static REASON_MAX])
+{
+	_cleanup_free_ struct found_function *found = NULL;
+	const struct guard_allocator *allocator = NULL;
+	int err;
+
+	*out = (struct guarded_functions){0};
+	err = guarded_object_find(image, &out->object, &allocator, reason);
+	err = err ?: functions_list(out->object, allocator, &found, reason);
+	if (err)
+		return err;
+	/* malloc is the table's first, and the object has it. */
+	err = object_text_read(image, out->object, found[0].offset, &out->text, reason);
+	out->allocator = allocator->name;
+	return err ?: functions_fill(image, found, out, reason);
+}
+
+void guarded_functions_free(struct guarded_functions *functions)
+{
+	free(functions->items);
+	free(functions->pcs);
+	object_text_free(&functions->text);
+}
+
+void guarded_functions_request(const struct guarded_functions *functions,
+			       struct guard_request *request)
+{
+	request->in.functions = functions->items;
+	request->in.count = functions->count;
+	request->in.text = functions->text.bytes;
+	request->in.text_address = functions->text.address;
+	request->in.text_size = functions->text.size;
+}
+
+int guarded_functions_check(const struct image *image, const struct object *object,
+			    char reason[static REASON_MAX])
+{
+	const struct guard_allocator *allocator;
+	const struct object *now;
+	int err = guarded_object_find(image, &now, &allocator, reason);
+
+	if (!err && now != object)
+		err = refuse(reason, -EBUSY, "its allocator is that of %s by now",
+			     object_name(now));
+	return err;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which of the objects that a process maps has the allocator that may be guarded. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_GUARDED_OBJECTS_H
+#define MEMLEAKBPF_TRACE_GUARDED_OBJECTS_H
+
+#include "user/base/log.h"
+#include "user/guard/guard_names.h"
+#include "user/target/image.h"
+
+/*
+ * 0 and *out, the image's; or -errno with the reason, a clause about the process: there are several, or
+ * copies of some of its functions, or none that is known. Looks at the symbols of each object that is mapped.
+ */
+int guarded_object_find(const struct image *image, const struct object **out,
+			const struct guard_allocator **allocator, char reason[static REASON_MAX]);
+
+#endif
