@@ -32,7 +32,7 @@ static const struct help_text help_texts[] = {
 	 "Examples:\n"
 	 "  memleakbpf -p 1234 --verdict --sort suspect -i 60  lost, growing and old first\n"
 	 "  memleakbpf --leak-only --suppressions ci.supp --error-exitcode 9 -- ./test\n"
-	 "  memleakbpf --check-frees -- ./test\n"},
+	 "  memleakbpf --check-frees --guard=100 -- ./test\n"},
 	{PAGE_PROBES, "Which functions are traced, and how (see also memleakbpf --help):\n",
 	 "Examples:\n"
 	 "  memleakbpf doctor -p 1234          which functions would be traced, and how\n"

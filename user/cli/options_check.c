@@ -7,6 +7,7 @@
 #include "user/base/log.h"
 #include "user/base/clock.h"
 #include "user/cli/options.h"
+#include "user/guard/guard_stub.h"
 
 /* What `top` has where it is not given. */
 #define TOP_SURVEY_INTERVAL_NS (2 * NS_PER_S)
@@ -125,8 +126,34 @@ static int check_scopes(const struct trace_config *trace)
 	return 0;
 }
 
-static int check_trace(const struct option_values *values)
+static int check_guard(const struct options *options)
 {
+	const struct trace_config *trace = &options->values.trace;
+	const char *what = trace->attach == ATTACH_USDT			 ? "--attach usdt"
+			   : trace->gate || trace->attach == ATTACH_GATE ? "--gate"
+			   : trace->children == CHILDREN_SYSTEMWIDE ? "--children exact-systemwide"
+								    : NULL;
+
+	if (!trace->guard.period) {
+		if (!OPTION_GIVEN(options, trace.guard.places))
+			return 0;
+		log_error("--guard-slots: nothing is guarded; give --guard as well");
+		return -EINVAL;
+	}
+	if (!guard_count_fits(trace->guard.places)) {
+		log_error("--guard-slots: '%u' is not a power of two; give 8, 16 … 4096",
+			  trace->guard.places);
+		return -EINVAL;
+	}
+	if (!what)
+		return 0;
+	log_error("--guard: does not go with %s; leave one of them out", what);
+	return -EINVAL;
+}
+
+static int check_trace(const struct options *options)
+{
+	const struct option_values *values = &options->values;
 	const struct trace_config *trace = &values->trace;
 
 	if (check_figures(trace) || check_group(values))
@@ -167,7 +194,7 @@ static int check_trace(const struct option_values *values)
 		log_error("--check-frees: needs every block to be known; leave -s, -z and -Z out");
 		return -EINVAL;
 	}
-	return check_scopes(trace) ?: check_usdt(values);
+	return check_scopes(trace) ?: check_usdt(values) ?: check_guard(options);
 }
 
 static struct watch_config check_watch_config(const struct option_values *values)
@@ -197,7 +224,7 @@ static int check_make_watch(struct options *options)
 
 	check_sort_figures(values);
 	if (!err)
-		err = check_trace(values);
+		err = check_trace(options);
 	if (err)
 		return err;
 	if (values->argv && !OPTION_GIVEN(options, trace.children))
@@ -300,7 +327,7 @@ int options_check_top(struct options *options)
 	if (!values->pids.count && !values->names.count)
 		check_top_survey(options);
 	check_sort_figures(values);
-	err = check_trace(values);
+	err = check_trace(options);
 	if (!err)
 		options->config.top = (struct top_config){.watch = check_watch_config(values),
 							  .survey = check_survey_config(values)};

@@ -220,8 +220,7 @@ const struct option_row option_rows[] = {
 		   ON(PAGE_LEAKS, "at each snapshot, or at once at SIGUSR2: which blocks nothing points to any more")}},
 	{"inspect", 0, NULL, LIVE, VALUE(option_apply_inspect, bool, verdict.inspect),
 	 .texts = {ON(PAGE_WATCH, "and what the whole heap is made of, from before too"),
-		   ON(PAGE_LEAKS, "with each verdict, of the same copy: what the inspect subcommand says, of all blocks, "
-				  "from before as well")}},
+		   ON(PAGE_LEAKS, "with each verdict: what the whole heap is made of")}},
 	{"max-pause", 0, "TIME", TRACED | INSPECT, DURATION(verdict.max_pause_ns, NS_PER_MS, 3600 * NS_PER_S), .preset = "500ms",
 	 .expected = "is not a duration (1ms to 1h); give e.g. 100ms, 2s",
 	 .texts = {ON(PAGE_LEAKS | INSPECT, "stop the process for no longer than that ({default})")}},
@@ -272,7 +271,13 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_FIGURES, "how much the allocator has set aside for each stack's blocks, beyond what they asked for (with a verdict)")}},
 	{"check-frees", 0, "[=N]", LIVE, COUNT(trace.check_frees, 1, 1u << 24), .bare = "65536",
 	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216",
-	 .texts = {ON(PAGE_LEAKS, "report double, wild and mismatched frees as well (remembers N freed blocks: {default})")}},
+	 .texts = {ON(PAGE_LEAKS, "double, wild, mismatched frees (N remembered: {default})")}},
+	{"guard", 0, "[=N]", LIVE, COUNT(trace.guard.period, 1, 1000000000), .bare = "10000",
+	 .expected = "is not a number of allocations; give 1 to 1000000000",
+	 .texts = {{.pages = PAGE_LEAKS, .with_next = true}}},
+	{"guard-slots", 0, "N", LIVE, COUNT(trace.guard.places, 8, 4096), .preset = "512",
+	 .expected = "is not a number of pages; give a power of two from 8 to 4096",
+	 .texts = {ON(PAGE_LEAKS, "overruns, use after free: one block in N (10000) in a page with guards, of {default}")}},
 
 	{"scope", 0, "FUNC[#TAG]", LIVE | SURVEY, STRINGS(option_apply_scope, trace.scopes),
 	 .expected = "is not [OBJECT:]FUNCTION, or that with #argN, #argN:str, #argN:hex, #+OFFS(argN) or #tid behind "

@@ -117,7 +117,7 @@ _Static_assert(sizeof(struct guard_pool) <= GUARD_META - GUARD_POOL, "fits befor
  * EMPTY --> BUSY --> LIVE --> BUSY --> GONE or FREED --> BUSY --> LIVE ..., each arrow out of a state other
  * than BUSY by compare-and-swap: who comes second has lost, and sees that the block has ended.
  */
-enum guard_state {
+enum guard_place_state {
 	GUARD_EMPTY,
 	GUARD_BUSY, /* somebody is at it; for good where that thread has been ended, or left by longjmp */
 	GUARD_LIVE,

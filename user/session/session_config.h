@@ -66,6 +66,7 @@ struct trace_config {
 	uint32_t max_stacks;	     /* stacks of all targets together */
 	struct figures_kept figures; /* of each stack, beside its sums */
 	uint32_t check_frees;	     /* freed blocks to remember; 0: frees are not checked */
+	struct guard_options guard;  /* guard_count_fits() */
 };
 
 /* Reachability of what is live: docs/verdicts.md. */

@@ -47,6 +47,12 @@ enum trace_usdt {
 /* With figures.lifetimes: birthdays of blocks take bits of their stacks' numbers. */
 #define TRACE_LIFETIMES_MAX_STACKS 4000000u
 
+/* Guarded blocks: docs/guard.md. */
+struct guard_options {
+	uint64_t period; /* one call in so many gets one, in the mean; 0: none does */
+	uint32_t places; /* of a target's pool: guard_count_fits() */
+};
+
 struct trace_options {
 	enum attach_mode attach;
 	enum trace_children children;
@@ -80,6 +86,7 @@ struct trace_options {
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
 	bool ages_seldom;     /* and are so many that ages may be some seconds old */
 	uint32_t check_frees; /* how many freed blocks to remember, to find bad frees; 0: do not */
+	struct guard_options guard;
 	struct figures_kept figures; /* what to keep of stacks beside their counters */
 	bool group_sizes; /* with figures.sizes: a row for each size of a stack's live blocks */
 	struct provider_options providers;

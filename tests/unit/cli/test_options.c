@@ -177,6 +177,23 @@ static void check_frees(void **state)
 	options_free(o);
 }
 
+static void guard(void **state)
+{
+	const struct options *o = parse_good("-p 1");
+
+	(void)state;
+	assert_int_equal(o->config.watch.trace.guard.period, 0);
+	options_free(o);
+	o = parse_good("-p 1 --guard -s 64k");
+	assert_int_equal(o->config.watch.trace.guard.period, 10000);
+	assert_int_equal(o->config.watch.trace.guard.places, 512);
+	options_free(o);
+	o = parse_good("record -o f --guard=1 --guard-slots=4096 -- x");
+	assert_int_equal(o->config.watch.trace.guard.period, 1);
+	assert_int_equal(o->config.watch.trace.guard.places, 4096);
+	options_free(o);
+}
+
 static void repeated_texts(void **state)
 {
 	const struct options *o =
@@ -386,6 +403,15 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --error-exitcode 256", "--error-exitcode: '256'"},
 	{"-p 1 --check-frees=0", "--check-frees: '0' is not a number"},
 	{"-p 1 --check-frees -s 64k", "--check-frees: needs every block to be known"},
+	{"-p 1 --guard=0", "--guard: '0' is not a number of allocations; give 1 to 1000000000"},
+	{"-p 1 --guard=1000000001", "--guard: '1000000001' is not"},
+	{"-p 1 --guard --guard-slots 4",
+	 "--guard-slots: '4' is not a number of pages; give a power"},
+	{"-p 1 --guard --guard-slots 100", "--guard-slots: '100' is not a power of two"},
+	{"-p 1 --guard-slots 64", "--guard-slots: nothing is guarded; give --guard as well"},
+	{"-p 1 --guard --gate", "--guard: does not go with --gate"},
+	{"-p 1 --guard --attach usdt", "--guard: does not go with --attach usdt"},
+	{"top -p 1 --guard", "--guard"},
 	{"--help=me", "--help: 'me' is not a topic; give leaks, probes, figures or options"},
 	{"-p 1 --suppressions=", "--suppressions: '' is not a file name"},
 	{"-p 1 --gen-suppressions=gcc",
@@ -467,6 +493,7 @@ int main(void)
 		cmocka_unit_test(every_short_option),
 		cmocka_unit_test(suppression_options),
 		cmocka_unit_test(check_frees),
+		cmocka_unit_test(guard),
 		cmocka_unit_test(every_long_option),
 		cmocka_unit_test(repeated_texts),
 		cmocka_unit_test(commands_to_run),

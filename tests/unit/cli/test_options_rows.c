@@ -94,6 +94,8 @@ static const struct reach_case reach_cases[] = {
 	{"group", "--group size", true, IN(watch, trace.group_sizes)},
 	{"usable", "--usable", true, IN(watch, trace.figures.usable)},
 	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
+	{"guard", "--guard=5", 5, IN(watch, trace.guard.period)},
+	{"guard-slots", "--guard --guard-slots 8", 8, IN(watch, trace.guard.places)},
 	{"scope", "--scope f#arg1", 1, IN(watch, trace.scopes.count), IN(survey, scopes.count)},
 	{"scope-only", "--scope-only --scope f", true, IN(watch, trace.scope_only)},
 	{"no-inlines", "--no-inlines", false, IN(watch, symbols.inlines),
@@ -389,7 +391,7 @@ static void lists_for_programs(void **state)
 			    "-h, --help[=leaks|probes|figures|options]\n");
 	assert_non_null(
 		strstr(watch, "\n--attach auto|session|multi|single|usdt|gate\tkind of probe: "));
-	assert_non_null(strstr(watch, "\n--check-frees[=N]\treport "));
+	assert_non_null(strstr(watch, "\n--check-frees[=N]\tdouble, "));
 	assert_non_null(strstr(watch, "\n--mmap\ttrace mmap and munmap as well\n"));
 	/* What shares a line of --help has its text as well. */
 	assert_non_null(strstr(watch, "\n-z, --min-size SIZE\ttrace only blocks of these sizes\n"));
