@@ -170,6 +170,14 @@ int displace_jump(uint64_t address, uint64_t target, uint8_t jump[DISPLACE_JUMP]
 	return displace_relative(address + DISPLACE_JUMP, target, jump + 1);
 }
 
+uint64_t displace_jump_target(const uint8_t jump[static DISPLACE_JUMP], uint64_t address)
+{
+	int32_t distance;
+
+	memcpy(&distance, jump + 1, sizeof(distance));
+	return address + DISPLACE_JUMP + (uint64_t)(int64_t)distance;
+}
+
 /* The branch with an offset of four bytes, to where it goes now. The length or -ERANGE. */
 static int displace_write_branch(const cs_insn *insn, uint64_t target, uint64_t address,
 				 uint8_t *to)
@@ -234,10 +242,11 @@ static int displace_write_insn(const struct decoder *d, uint64_t address, uint8_
 	return insn->size;
 }
 
-int displace_write(const struct displace_request *request, const struct displaced *plan,
-		   uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
+/* The first `end` bytes of the function, and a jump to `onward`. */
+static int displace_write_until(const struct displace_request *request, uint32_t end,
+				uint64_t onward, uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
 {
-	uint32_t done = 0, end = plan->kept + plan->length;
+	uint32_t done = 0;
 	struct decoder d;
 	int written = 0, length = 0;
 
@@ -250,9 +259,23 @@ int displace_write(const struct displace_request *request, const struct displace
 	}
 	decoder_close(&d);
 	if (length < 0 || done != end ||
-	    displace_jump(address + (uint64_t)written, request->address + end, room + written))
+	    displace_jump(address + (uint64_t)written, onward, room + written))
 		return -ERANGE;
 	return written + DISPLACE_JUMP;
+}
+
+int displace_write(const struct displace_request *request, const struct displaced *plan,
+		   uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
+{
+	uint32_t end = plan->kept + plan->length;
+
+	return displace_write_until(request, end, request->address + end, address, room);
+}
+
+int displace_write_onward(const struct displace_request *request, const struct displaced *plan,
+			  uint64_t onward, uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
+{
+	return displace_write_until(request, plan->kept, onward, address, room);
 }
 
 /* ---- who else comes there ----------------------------------------------------------------- */

@@ -53,8 +53,17 @@ int displace_plan(const struct displace_request *request, struct displaced *out,
 int displace_write(const struct displace_request *request, const struct displaced *plan,
 		   uint64_t address, uint8_t room[DISPLACE_ROOM_MAX]);
 
+/*
+ * The same of a function that has a jump to `onward` already: its first instruction, and that jump.
+ */
+int displace_write_onward(const struct displace_request *request, const struct displaced *plan,
+			  uint64_t onward, uint64_t address, uint8_t room[DISPLACE_ROOM_MAX]);
+
 /* jmp from `address` to `target`. 0, or -ERANGE: more than 2 GiB. */
 int displace_jump(uint64_t address, uint64_t target, uint8_t jump[DISPLACE_JUMP]);
+
+/* Where the jump goes whose bytes stand at `address`. */
+uint64_t displace_jump_target(const uint8_t jump[static DISPLACE_JUMP], uint64_t address);
 
 /*
  * Does a direct branch go to the displaced bytes, and so to the jump or into it, from elsewhere than

@@ -80,28 +80,30 @@ enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *fil
 	return same ? GATE_IS_FREE : GATE_IS_OWNED;
 }
 
-/* Where the jump goes whose bytes stand at the address. */
-static uint64_t leftover_target(const uint8_t jump[static DISPLACE_JUMP], uint64_t address)
+int gate_look_at_jump(pid_t pid, const struct maps *maps, uint64_t to, uint32_t kept,
+		      enum gate_state *state, uint64_t *below, char reason[static REASON_MAX])
 {
-	int32_t distance;
+	const struct mapping *mapping = maps_find(maps, to);
+	int file = -1, err = 0;
 
-	memcpy(&distance, jump + 1, sizeof(distance));
-	return address + DISPLACE_JUMP + (uint64_t)(int64_t)distance;
+	*below = 0;
+	*state = mapping ? gate_state_of(pid, mapping, &file) : GATE_IS_NONE;
+	if (*state != GATE_IS_NONE)
+		err = gate_below(pid, maps, mapping, file, to, kept, below, reason);
+	if (file >= 0)
+		close(file);
+	return err;
 }
 
 /* Of a jump: is it to a gate's pages that nobody uses? */
-static int leftover_check_jump(pid_t pid, const struct maps *maps, uint64_t to,
-			       char reason[static REASON_MAX])
+static int leftover_check_jump(pid_t pid, const struct maps *maps, uint64_t to, uint32_t kept,
+			       uint64_t *below, char reason[static REASON_MAX])
 {
-	const struct mapping *mapping = maps_find(maps, to);
 	enum gate_state state;
-	int file;
+	int err = gate_look_at_jump(pid, maps, to, kept, &state, below, reason);
 
-	if (!mapping)
-		return refuse(reason, -EBUSY, "somebody has put a jump there");
-	state = gate_state_of(pid, mapping, &file);
-	if (file >= 0)
-		close(file);
+	if (err)
+		return err;
 	switch (state) {
 	case GATE_IS_FREE:
 	case GATE_IS_INHERITED:
@@ -136,7 +138,7 @@ int gate_read_before(pid_t pid, const struct gate_wanted *function, struct gate_
 		return refuse(reason, -EBUSY,
 			      "%s is not as in its file: a debugger, or another tracer",
 			      function->name);
-	*to = leftover_target(part->before, part->jump_at);
+	*to = displace_jump_target(part->before, part->jump_at);
 	return 1;
 }
 
@@ -144,9 +146,24 @@ static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_w
 			 struct gate_part *part, char reason[static REASON_MAX])
 {
 	uint64_t to;
+	uint64_t below;
 	int there = gate_read_before(pid, function, part, &to, reason);
 
-	return there > 0 ? leftover_check_jump(pid, maps, to, reason) : there;
+	if (there <= 0)
+		return there;
+	if (gate_is_guard(maps, to)) {
+		below = to;
+	} else {
+		int err = leftover_check_jump(pid, maps, to, part->function.plan.kept, &below,
+					      reason);
+
+		if (err)
+			return err;
+	}
+	part->function.onward = below;
+	return below && displace_jump(part->jump_at, below, part->original)
+		       ? refuse(reason, -ERANGE, "its guards are too far away")
+		       : 0;
 }
 
 int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
@@ -196,26 +213,60 @@ static size_t leftover_first_change(const struct gate_entry *entry, const uint8_
 	return at;
 }
 
-/* 1: a jump that nobody uses, to be taken away by *piece; 0: none of a gate's; or -errno with the reason. */
+/* Where the first change within a jump is: its first byte may be the file's own. */
+static size_t leftover_jump_before(const uint8_t *memory, size_t at)
+{
+	for (size_t back = 0; back < DISPLACE_JUMP && back < at; back++) {
+		if (memory[at - back] == JUMP)
+			return at - back;
+	}
+	return at;
+}
+
+static int leftover_check_guard(const struct gate_entry *entry, char reason[static REASON_MAX])
+{
+	return entry->at_first ? 0
+			       : refuse(reason, -EBUSY,
+					"it has guards (memleakbpf --guard), whose blocks probes "
+					"behind a function's first byte would not see");
+}
+
+/*
+ * 1: a jump that nobody uses, to be taken away by *piece; 0: none of a gate's; or -errno with the
+ * reason.
+ */
 static int leftover_find_jump(pid_t pid, const struct maps *maps, const struct gate_entry *entry,
 			      struct stop_piece *piece, char reason[static REASON_MAX])
 {
 	uint8_t memory[GATE_ENTRY_MAX];
 	const struct mapping *mapping;
+	uint64_t to, below;
 	size_t at;
+	int err;
 
 	if (!leftover_read(pid, entry->address, memory, entry->size))
 		return refuse(reason, -ESRCH, "its memory cannot be read");
 	at = leftover_first_change(entry, memory);
+	if (at < entry->size)
+		at = leftover_jump_before(memory, at);
 	if (at + DISPLACE_JUMP > entry->size || (memory[at] != JUMP && memory[at] != BREAKPOINT))
 		return 0;
 	*piece = (struct stop_piece){.address = entry->address + at, .length = DISPLACE_JUMP};
-	mapping = maps_find(maps, leftover_target(memory + at, piece->address));
+	to = displace_jump_target(memory + at, piece->address);
+	mapping = maps_find(maps, to);
+	if (gate_is_guard(maps, to))
+		return leftover_check_guard(entry, reason);
 	if (!mapping || strcmp(mapping->path, GATE_PATH) != 0)
 		return 0;
 	memcpy(piece->expected, memory + at, DISPLACE_JUMP);
 	memcpy(piece->bytes, entry->file + at, DISPLACE_JUMP);
-	return leftover_check_jump(pid, maps, mapping->start, reason) ?: 1;
+	err = leftover_check_jump(pid, maps, to, (uint32_t)at, &below, reason);
+	if (!err && below) {
+		err = leftover_check_guard(entry, reason);
+		if (!err && displace_jump(piece->address, below, piece->bytes))
+			err = refuse(reason, -ERANGE, "its guards are too far away");
+	}
+	return err ?: 1;
 }
 
 int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_GATE_LEFTOVER_H
 #define MEMLEAKBPF_GATE_LEFTOVER_H
 
+#include "user/gate/below.h"
 #include "user/gate/parts.h"
 #include "user/process/maps.h"
 
@@ -27,8 +28,16 @@ enum gate_state {
 enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *file);
 
 /*
+ * Of a jump to `to` in a function whose first instruction has `kept` bytes: whose is it, and if it is a
+ * gate's, what does that stand on (gate_below())? 0, or -errno with the reason.
+ */
+int gate_look_at_jump(pid_t pid, const struct maps *maps, uint64_t to, uint32_t kept,
+		      enum gate_state *state, uint64_t *below, char reason[static REASON_MAX]);
+
+/*
  * Are the functions' first bytes as the file has them? Fills in what there is: part.before, which
- * may be a jump that nobody uses any more. 0, or -errno with the reason: -EBUSY, they are somebody's.
+ * may be a jump that nobody uses any more, or, part.original too, that of guards, which stays. 0, or
+ * -errno with the reason: -EBUSY, they are somebody's.
  */
 int gate_find_leftovers(pid_t pid, const struct gate_wanted *functions, struct gate_part *parts,
 			size_t count, char reason[static REASON_MAX]);
@@ -46,12 +55,15 @@ struct gate_entry {
 	uint64_t address; /* in the process */
 	size_t size;
 	uint8_t file[GATE_ENTRY_MAX];
+	bool at_first; /* of the probes that are to come none lies behind the first byte */
 };
 
 /*
  * Before probes are put into these functions: takes jumps away that nobody uses any more. A probe
  * on a jump, or within it, would be the process's end: the kernel goes on behind the instruction that
- * the file has there. 0: there is none now; or -errno with the reason: -EBUSY, another tool's gate.
+ * the file has there. The jumps of guards stay, and probes on first bytes are none of their business; one
+ * behind would not see the guarded blocks. 0: there is none now; or -errno with the reason: -EBUSY,
+ * another tool's gate, or guards.
  */
 int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
 		  char reason[static REASON_MAX]);

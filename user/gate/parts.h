@@ -10,9 +10,10 @@
 struct gate_part {
 	struct gate_function function;
 	const struct gate_stub *stub;
-	uint64_t jump_at; /* where the jump stands, and the bytes that it takes the place of */
+	uint64_t jump_at; /* where the jump stands */
+	/* What it takes the place of: the file's bytes, or with function.onward the jump of guards. */
 	uint8_t original[DISPLACE_JUMP];
-	/* What stands there before gate_start(): the original, or a jump that an earlier gate left. */
+	/* What stands there before gate_start(): that, or a jump that an earlier gate left. */
 	uint8_t before[DISPLACE_JUMP];
 };
 

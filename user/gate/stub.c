@@ -56,8 +56,12 @@ int gate_fill_stub(uint8_t *code, uint64_t address, const struct gate_stub *stub
 		   const struct gate_function *function)
 {
 	_Static_assert(DISPLACE_ROOM_MAX <= GATE_ROOM, "fits");
-	int err = displace_write(&function->request, &function->plan, address + stub->room,
-				 code + stub->room);
+	uint64_t room = address + stub->room;
+	int err = function->onward
+			  ? displace_write_onward(&function->request, &function->plan,
+						  function->onward, room, code + stub->room)
+			  : displace_write(&function->request, &function->plan, room,
+					   code + stub->room);
 
 	if (err < 0)
 		return err;

@@ -23,6 +23,8 @@ const struct gate_stub *gate_stubs(size_t *count);
 struct gate_function {
 	struct displace_request request;
 	struct displaced plan;
+	/* Where the jump of guards goes that stands in the function already (below.h); 0: none does. */
+	uint64_t onward;
 	/*
 	 * It may call another function that has a stub: struct alloc_fn's rows that are no leaves, and
 	 * what leads_calls() says of the allocating ones. Costs it 2 ns a call; left out by mistake, bytes are counted

@@ -249,8 +249,11 @@ static int guard_write_jumps(struct guard *guard, bool there, char reason[static
 		return refuse(reason, -ENOMEM, "no memory");
 	for (size_t i = 0; i < guard->count; i++) {
 		const struct gate_part *place = &guard->parts[i].place;
-		struct stop_piece *piece = &pieces[n++];
+		struct stop_piece *piece;
 
+		if (guard->parts[i].covered)
+			continue;
+		piece = &pieces[n++];
 		*piece = (struct stop_piece){.address = place->jump_at, .length = DISPLACE_JUMP};
 		/* On the jump's first byte a thread may stand. */
 		if (there) {
@@ -302,12 +305,15 @@ static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
 					  sizeof(live), reason);
 	if (err || live)
 		return err ?: 1;
+	/* Their way is by the gate, which gives them back when it goes. */
+	if (guard_pages_covered(&guard->pages, guard->parts, guard->count))
+		return 1;
 	err = guard_write_jumps(guard, false, reason);
 	/* One has come meanwhile; or somebody has changed the functions. */
 	if (err == -ESTALE &&
 	    !guard_pages_read(&guard->pages, POOL_FIELD(guard, live), &live, sizeof(live),
 			      reason) &&
-	    live)
+	    (live || guard_pages_covered(&guard->pages, guard->parts, guard->count)))
 		return 1;
 	return err;
 }

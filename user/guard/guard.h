@@ -8,6 +8,13 @@
  *	guard_start()	the jumps: from now on one call in many gets a guarded block
  *	guard_close()	no more of them; the functions get their bytes back, if no block is left
  *
+ * With a gate in one process the guards come first and go last: the gate's books have the guarded blocks
+ * then. Guards behind a gate that somebody uses are refused.
+ *
+ * Probes of the same functions must sit on their first bytes: an end of a guarded block comes to none
+ * further on, nor does the return of an allocation. The instruction of the first byte has run when a
+ * stub is reached.
+ *
  * What stays in the process until it ends: the pages; and the jumps as long as it has a guarded block,
  * which must not come to the real allocator. A later guard_open() takes over what is there, also what a
  * tool has left that was killed: its stubs go on meanwhile, and come to no probe.
@@ -93,7 +100,8 @@ uint64_t guard_pause_ns(const struct guard *guard);
 
 /*
  * Ends it and frees it. `gone`: the process has ended, or its program has. 0: no jump is there any
- * more; 1: they stay, as the process has guarded blocks; -errno with the reason where they stay for
+ * more; 1: they stay, as the process has guarded blocks, or a gate (user/gate) stands before them, which is
+ * to be closed first; -errno with the reason where they stay for
  * another one. Either way nothing is guarded from now on, unless its memory could not be written. NULL is fine.
  */
 int guard_close(struct guard *guard, bool gone, char reason[static REASON_MAX]);

@@ -451,25 +451,80 @@ static bool pages_fit(struct pages_making *m, const struct maps *maps,
 	return false;
 }
 
-/* Where jumps are, all of them go to what was found, or they are somebody else's. */
+/* Of a jump at a function: `own` is where that of these guards goes, 0: there are none yet. */
+static int pages_check_jump(const struct gate_wanted *function, struct guard_part *part,
+			    const struct guard_pages *pages, const struct maps *maps, uint64_t own,
+			    char reason[static REASON_MAX])
+{
+	uint64_t to = 0, below = 0;
+	enum gate_state state = GATE_IS_NONE;
+	int there = gate_read_before(pages->memory, function, &part->place, &to, reason), err = 0;
+
+	if (there <= 0 || (own && to == own))
+		return there < 0 ? there : 0;
+	if (!gate_is_guard(maps, to))
+		err = gate_look_at_jump(pages->memory, maps, to, part->place.function.plan.kept,
+					&state, &below, reason);
+	if (err)
+		return err;
+	part->covered = state == GATE_IS_OWNED;
+	if (gate_is_guard(maps, to) || (below && below != own))
+		return refuse(
+			reason, -EBUSY,
+			"there is a jump at %s: another tool's guards, or those of the process "
+			"that it was forked from",
+			function->name);
+	if (state == GATE_IS_NONE)
+		return refuse(reason, -EBUSY, "there is a jump at %s", function->name);
+	/* Its books would lack what is guarded behind its back. */
+	if (part->covered && !below)
+		return refuse(reason, -EBUSY, "a memleakbpf has its gate in it");
+	return 0;
+}
+
+/*
+ * Where jumps are, all of them go to what was found, be it by a gate; or to a gate that nobody uses any
+ * more, and whose jump is written over; or they are somebody else's.
+ */
 static int pages_check_jumps(const struct guard_request *request, struct guard_part *parts,
-			     const struct guard_pages *pages, bool found,
+			     const struct guard_pages *pages, const struct maps *maps, bool found,
 			     char reason[static REASON_MAX])
 {
-	for (size_t i = 0; i < request->in.count; i++) {
-		uint64_t to;
-		int there = gate_read_before(pages->memory, &request->in.functions[i],
-					     &parts[i].place, &to, reason);
+	int err = 0;
 
-		if (there < 0)
-			return there;
-		if (there && (!found || to != guard_jump_target(pages->address, parts[i].stub)))
-			return refuse(reason, -EBUSY,
-				      "there is a jump at %s: a gate, another tool's guards, or "
-				      "those of the process that it was forked from",
-				      request->in.functions[i].name);
+	for (size_t i = 0; i < request->in.count && !err; i++) {
+		uint64_t own = found ? guard_jump_target(pages->address, parts[i].stub) : 0;
+
+		err = pages_check_jump(&request->in.functions[i], &parts[i], pages, maps, own,
+				       reason);
 	}
-	return 0;
+	return err;
+}
+
+bool guard_pages_covered(const struct guard_pages *pages, const struct guard_part *parts,
+			 size_t count)
+{
+	struct maps *maps = NULL;
+	bool covered = false;
+
+	if (maps_read(pages->memory, &maps))
+		return false;
+	for (size_t i = 0; i < count && !covered; i++) {
+		uint64_t own = guard_jump_target(pages->address, parts[i].stub), below;
+		const struct gate_part *place = &parts[i].place;
+		uint8_t jump[DISPLACE_JUMP];
+		char unused[REASON_MAX];
+		enum gate_state state;
+
+		covered = !guard_pages_read(pages, place->jump_at, jump, sizeof(jump), unused) &&
+			  jump[0] == 0xe9 &&
+			  !gate_look_at_jump(pages->memory, maps,
+					     displace_jump_target(jump, place->jump_at),
+					     place->function.plan.kept, &state, &below, unused) &&
+			  below == own;
+	}
+	maps_free(maps);
+	return covered;
 }
 
 int guard_pages_find(const struct guard_request *request, struct guard_part *parts,
@@ -487,8 +542,8 @@ int guard_pages_find(const struct guard_request *request, struct guard_part *par
 		return refuse(reason, -ESRCH, "it has ended");
 	for (size_t i = 0; i < maps_count(maps) && !found; i++)
 		found = pages_fit(&m, maps, maps_at(maps, i));
-	maps_free(maps);
 	pages->taken_over = found;
-	err = pages_check_jumps(request, parts, pages, found, reason);
+	err = pages_check_jumps(request, parts, pages, maps, found, reason);
+	maps_free(maps);
 	return err ?: found;
 }

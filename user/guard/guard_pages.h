@@ -3,11 +3,12 @@
 #ifndef MEMLEAKBPF_GUARD_GUARD_PAGES_H
 #define MEMLEAKBPF_GUARD_GUARD_PAGES_H
 
+#include "user/gate/below.h"
 #include "user/guard/guard_parts.h"
 
 /* Names of the files in memory, and as /proc/PID/maps shows them. */
-#define GUARD_CODE_NAME "memleakbpf-guard"
-#define GUARD_CODE_PATH "/memfd:" GUARD_CODE_NAME
+#define GUARD_CODE_NAME GATE_GUARD_NAME
+#define GUARD_CODE_PATH GATE_GUARD_PATH
 #define GUARD_POOL_NAME "memleakbpf-guard-pool"
 #define GUARD_POOL_PATH "/memfd:" GUARD_POOL_NAME
 
@@ -30,6 +31,10 @@ struct guard_pages {
  */
 int guard_pages_find(const struct guard_request *request, struct guard_part *parts,
 		     struct guard_pages *pages, char reason[static REASON_MAX]);
+
+/* Does a gate stand before some of the jumps, which goes on to them? */
+bool guard_pages_covered(const struct guard_pages *pages, const struct guard_part *parts,
+			 size_t count);
 
 /* Maps new ones; all is off. 0 or -errno with the reason: then none of it is there. */
 int guard_pages_make(const struct guard_request *request, const struct guard_part *parts,

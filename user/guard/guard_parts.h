@@ -10,6 +10,8 @@
 struct guard_part {
 	struct gate_part place; /* all of it but the gate's stub and what that calls */
 	const struct guard_stub *stub;
+	/* A gate that somebody uses stands before the jump, which it goes on to: nothing is to be written. */
+	bool covered;
 };
 
 /*

@@ -12,10 +12,23 @@
 
 /* ---- one process -------------------------------------------------------------------------- */
 
+/* Do all probes of the function sit on its first byte? */
+static bool way_is_at_first(const struct probe_set *set, const struct provider_fn *fn)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct probe *probe = &set->probes[i];
+
+		if (probe->fn == fn && probe->offset != fn->offset)
+			return false;
+	}
+	return true;
+}
+
 /* The functions that the range maps, and their first bytes. */
-static size_t way_list_entries(const struct provider *provider, const struct image_range *range,
+static size_t way_list_entries(const struct probe_set *set, const struct image_range *range,
 			       struct gate_entry *entries)
 {
+	const struct provider *provider = set->provider;
 	size_t n = 0;
 
 	for (size_t i = 0; i < provider->count; i++) {
@@ -31,6 +44,7 @@ static size_t way_list_entries(const struct provider *provider, const struct ima
 			    (off_t)provider->fns[i].offset);
 		entry->address = range->start + at;
 		entry->size = got > 0 ? (size_t)got : 0;
+		entry->at_first = way_is_at_first(set, &provider->fns[i]);
 		n += got > 0;
 	}
 	return n;
@@ -45,7 +59,8 @@ static int way_has_pages(pid_t pid, char reason[static REASON_MAX])
 	if (has)
 		return refuse(reason, has, "its mappings cannot be read: %s", strerror(-has));
 	for (size_t i = 0; i < maps_count(maps) && !has; i++)
-		has = !strcmp(maps_at(maps, i)->path, GATE_PATH);
+		has = !strcmp(maps_at(maps, i)->path, GATE_PATH) ||
+		      !strcmp(maps_at(maps, i)->path, GATE_GUARD_PATH);
 	maps_free(maps);
 	return has;
 }
@@ -64,7 +79,7 @@ static int way_clear(const struct image *image, const struct probe_set *set,
 
 		if (range->object == provider->object)
 			err = gate_make_way(image_pid(image), entries,
-					    way_list_entries(provider, range, entries), reason);
+					    way_list_entries(set, range, entries), reason);
 	}
 	return err;
 }
