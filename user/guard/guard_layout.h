@@ -42,15 +42,19 @@
 #define GUARD_SITE_BITS 11
 
 /* What a function takes and gives: enum guard_kind. */
-#define GUARD_KIND_SIZE_1	 0 /* malloc: the first argument is the size */
-#define GUARD_KIND_SIZE_2	 1 /* memalign, aligned_alloc: the alignment, the size */
-#define GUARD_KIND_CALLOC	 2
-#define GUARD_KIND_POSIX	 3 /* posix_memalign */
-#define GUARD_KIND_FREE		 4 /* the block, and what else there may be */
-#define GUARD_KIND_REALLOC	 5 /* the C library's, which frees where the size is 0 */
-#define GUARD_KIND_REALLOC_ARRAY 6
-#define GUARD_KIND_USABLE	 7 /* malloc_usable_size */
-#define GUARD_KINDS		 8
+#define GUARD_KIND_SIZE_1	       0 /* malloc: the first argument is the size */
+#define GUARD_KIND_SIZE_2	       1 /* memalign, aligned_alloc: the alignment, the size */
+#define GUARD_KIND_CALLOC	       2
+#define GUARD_KIND_POSIX	       3 /* posix_memalign */
+#define GUARD_KIND_FREE		       4 /* the block, and what else there may be */
+#define GUARD_KIND_REALLOC	       5 /* the C library's, which frees where the size is 0 */
+#define GUARD_KIND_REALLOC_ARRAY       6
+#define GUARD_KIND_USABLE	       7 /* malloc_usable_size */
+#define GUARD_KIND_REALLOC_KEEPS       8 /* mimalloc's, which gives a block where the size is 0 */
+#define GUARD_KIND_SIZE_FLAGS	       9 /* jemalloc's mallocx: the size, flags */
+#define GUARD_KIND_REALLOC_FLAGS       10 /* rallocx: the block, the size, flags as mallocx has them */
+#define GUARD_KIND_REALLOC_ARRAY_KEEPS 11
+#define GUARD_KINDS		       12
 
 /* What is wrong with an end of a block: in %rsi at the probe. */
 #define GUARD_DOUBLE_FREE  1 /* it has been freed before */

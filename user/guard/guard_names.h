@@ -13,6 +13,9 @@
 
 #include "user/guard/guard_layout.h"
 
+/* A bit of guard_name.of: the C library's, whose names others take. */
+#define GUARD_OF_LIBC 1
+
 struct guard_allocator {
 	const char *name;   /* "glibc" */
 	const char *soname; /* what the names of its libraries begin with */

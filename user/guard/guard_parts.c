@@ -82,11 +82,10 @@ int guard_parts_fill(const struct guard_request *request, const struct guard_par
 	memcpy(code, blank, size);
 	parts_write_nops(in->nop, code);
 	for (size_t i = 0; !err && i < in->count; i++) {
-		uint32_t kind = in->functions[i].kind;
 		struct guard_function function = {.request = parts[i].place.function.request,
 						  .plan = parts[i].place.function.plan};
 
-		if (kind == GUARD_KIND_REALLOC || kind == GUARD_KIND_REALLOC_ARRAY)
+		if (parts[i].stub->instead)
 			function.instead = parts[in->functions[i].instead].stub;
 		err = guard_fill_stub(code, address, parts[i].stub, &function, pool, count);
 	}

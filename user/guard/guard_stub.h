@@ -32,7 +32,7 @@ static inline uint64_t guard_pool_size(uint32_t count)
 struct guard_function {
 	struct displace_request request;
 	struct displaced plan;
-	/* For GUARD_KIND_REALLOC and _REALLOC_ARRAY, and only these: the same object's malloc's stub. */
+	/* For GUARD_KIND_REALLOC and its like, and only these: the same object's malloc's stub, or mallocx's. */
 	const struct guard_stub *instead;
 };
 

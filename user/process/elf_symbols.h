@@ -12,6 +12,11 @@
 typedef int elf_symbol_fn(void *ctx, const char *name, const GElf_Sym *sym);
 
 /*
+ * The same for the names in .dynsym that the file has from others.
+ */
+int elf_imports(Elf *elf, elf_symbol_fn *fn, void *ctx);
+
+/*
  * Calls fn for each symbol of the tables of that type (SHT_DYNSYM or SHT_SYMTAB) of a file that was opened by
  * ELF_FOR_SYMBOLS. Symbols whose names are not in the file are left out; a table that ends early ends there.
  * Returns what fn ended it with; 0 when all were seen; -ENOENT if there is no such table; -EBADMSG if one

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/gate/displace.h"
 #include "user/gate/leads.h"
 #include "user/guard/guard_names.h"
 #include "user/process/elf_symbols.h"
+#include "user/target/plt.h"
 #include "user/trace/guarded_objects.h"
 
 /* A function of the table that the object has. */
@@ -81,17 +83,66 @@ static const struct gate_wanted *functions_at(const struct guarded_functions *ou
 	return NULL;
 }
 
-static int functions_add(const struct leads_object *leads, const struct found_function *found,
+/*
+ * Of a function that is a jump by a slot of the PLT that nobody has used yet: the name of where it will go.
+ * NULL: it is something else. The name is the Elf's.
+ */
+static const char *functions_later_name(Elf *elf, const struct guarded_functions *out,
+					uint64_t offset)
+{
+	const struct object_text *text = &out->text;
+	uint64_t at = offset - text->offset, to, vaddr, slot;
+	struct plt_symbol symbol;
+	int32_t distance;
+
+	if (at + DISPLACE_JUMP > text->size || text->bytes[at] != 0xe9)
+		return NULL;
+	memcpy(&distance, text->bytes + at + 1, sizeof(distance));
+	to = at + DISPLACE_JUMP + (uint64_t)(int64_t)distance;
+	if (to >= text->size || text->size - to < PLT_ENTRY ||
+	    object_offset_to_vaddr(out->object, text->offset + to, &vaddr))
+		return NULL;
+	slot = plt_slot(text->bytes + to, PLT_ENTRY, vaddr);
+	return slot && plt_symbol(elf, slot, &symbol) ? symbol.name : NULL;
+}
+
+/*
+ * It goes to a function that has a guard: the one in this object, which comes before all others of that
+ * name, as guarded_object_find() knows.
+ */
+static bool functions_goes_on(const struct found_function *found, uint64_t offset,
+			      const struct guarded_functions *out)
+{
+	_cleanup_elf_ Elf *elf = object_elf(out->object, ELF_FOR_SYMBOLS);
+	const char *name = elf ? functions_later_name(elf, out, offset) : NULL;
+	size_t count;
+
+	guard_names(&count);
+	for (size_t i = 0; name && i < count; i++) {
+		if (found[i].name && found[i].name->kind != GUARD_KIND_NONE &&
+		    guard_name_takes(found[i].name) && !strcmp(found[i].name->name, name))
+			return true;
+	}
+	return false;
+}
+
+static int functions_add(const struct image *image, const struct leads_object *leads,
+			 const struct found_function *all, size_t index,
 			 struct guarded_functions *out, char reason[static REASON_MAX])
 {
+	const struct found_function *found = &all[index];
 	const struct guard_name *name = found->name;
 	uint64_t entry = out->text.address + (found->offset - out->text.offset), address = entry;
 	const struct gate_wanted *same;
 	const char *why = "";
 
 	if (leads_beginning(leads, &address, &why))
-		return refuse(reason, -EOPNOTSUPP, "%s: %s", name->name, why);
+		return functions_goes_on(all, found->offset, out)
+			       ? 0
+			       : refuse(reason, -EOPNOTSUPP, "%s: %s", name->name, why);
 	same = functions_at(out, address);
+	if (name->kind == GUARD_KIND_NONE)
+		return same ? 0 : guarded_object_uses(image, out->object, name->name, reason);
 	if (same && same->kind != name->kind)
 		return refuse(reason, -EOPNOTSUPP, "%s is also %s", name->name, same->name);
 	if (same)
@@ -148,7 +199,7 @@ static int functions_fill(const struct image *image, const struct found_function
 		return refuse(reason, -ENOMEM, "no memory");
 	for (size_t i = 0; i < count && !err; i++) {
 		if (found[i].name)
-			err = functions_add(&leads, &found[i], out, reason);
+			err = functions_add(image, &leads, found, i, out, reason);
 	}
 	return err ?: functions_find_instead(found, out, reason);
 }
@@ -188,6 +239,22 @@ void guarded_functions_request(const struct guarded_functions *functions,
 	request->in.text_size = functions->text.size;
 }
 
+/* Has somebody come who calls what has no guard? */
+static int functions_check_uses(const struct image *image, const struct object *object,
+				const struct guard_allocator *allocator,
+				char reason[static REASON_MAX])
+{
+	size_t count;
+	const struct guard_name *names = guard_names(&count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		if ((names[i].of & allocator->bit) && names[i].kind == GUARD_KIND_NONE)
+			err = guarded_object_uses(image, object, names[i].name, reason);
+	}
+	return err;
+}
+
 int guarded_functions_check(const struct image *image, const struct object *object,
 			    char reason[static REASON_MAX])
 {
@@ -195,8 +262,10 @@ int guarded_functions_check(const struct image *image, const struct object *obje
 	const struct object *now;
 	int err = guarded_object_find(image, &now, &allocator, reason);
 
-	if (!err && now != object)
-		err = refuse(reason, -EBUSY, "its allocator is that of %s by now",
-			     object_name(now));
-	return err;
+	if (err)
+		return err;
+	if (now != object)
+		return refuse(reason, -EBUSY, "its allocator is that of %s by now",
+			      object_name(now));
+	return functions_check_uses(image, object, allocator, reason);
 }

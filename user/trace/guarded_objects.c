@@ -36,7 +36,8 @@ static int objects_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 	if (look->taker || name[0] == '_')
 		return 0;
 	for (size_t i = 0; i < count && !look->taker; i++) {
-		if (guard_name_takes(&names[i]) && !strcmp(names[i].name, name))
+		if (guard_name_takes(&names[i]) && (names[i].of & GUARD_OF_LIBC) &&
+		    !strcmp(names[i].name, name))
 			look->taker = names[i].name;
 	}
 	return 0;
@@ -161,5 +162,29 @@ int guarded_object_find(const struct image *image, const struct object **out,
 			      object_name(found.other));
 	*out = found.other ? found.other : found.libc;
 	*allocator = found.other ? found.allocator : guard_allocator_of("libc.so.6");
+	return 0;
+}
+
+static int objects_is_named(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	(void)sym;
+	return !strcmp(name, ctx);
+}
+
+int guarded_object_uses(const struct image *image, const struct object *object, const char *name,
+			char reason[static REASON_MAX])
+{
+	for (size_t i = 0; i < image_range_count(image); i++) {
+		const struct object *other = image_range_at(image, i)->object;
+		_cleanup_elf_ Elf *elf = NULL;
+
+		if (other == object || !objects_is_first(image, i))
+			continue;
+		elf = object_elf(other, ELF_FOR_SYMBOLS);
+		if (elf && elf_imports(elf, objects_is_named, (void *)(uintptr_t)name) > 0)
+			return refuse(reason, -EOPNOTSUPP,
+				      "%s uses %s, for which there is no guard", object_name(other),
+				      name);
+	}
 	return 0;
 }

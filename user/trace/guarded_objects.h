@@ -14,4 +14,11 @@
 int guarded_object_find(const struct image *image, const struct object **out,
 			const struct guard_allocator **allocator, char reason[static REASON_MAX]);
 
+/*
+ * Does another object of the process call that function of this one, which takes a block and has no
+ * guard? -EOPNOTSUPP, with the reason; 0: none does.
+ */
+int guarded_object_uses(const struct image *image, const struct object *object, const char *name,
+			char reason[static REASON_MAX]);
+
 #endif

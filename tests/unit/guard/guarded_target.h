@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_TESTS_UNIT_GUARD_GUARDED_TARGET_H
 #define MEMLEAKBPF_TESTS_UNIT_GUARD_GUARDED_TARGET_H
 
+#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -117,6 +118,66 @@ static int target_fork(void)
 	return status;
 }
 
+static bool target_holds(const uint8_t *block, int byte, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (block[i] != byte)
+			return false;
+	}
+	return true;
+}
+
+/* The functions that only some allocators have, each on a block of its own. How many went wrong? */
+static unsigned long target_own(void)
+{
+	static const char *const ends[] = {"dallocx",
+					   "sdallocx",
+					   "_ZdlPv",
+					   "_ZdaPv",
+					   "_ZdlPvm",
+					   "_ZdaPvm",
+					   "_ZdlPvRKSt9nothrow_t",
+					   "_ZdlPvSt11align_val_t",
+					   "_ZdaPvmSt11align_val_t",
+					   "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+					   "mi_free_size",
+					   "mi_cfree",
+					   "tc_free_sized",
+					   "cfree"};
+	static const char *const sizes[] = {"sallocx", "xallocx", "malloc_size", "mi_usable_size",
+					    "tc_malloc_size"};
+	void *(*rallocx)(void *, size_t, int) = dlsym(RTLD_DEFAULT, "rallocx");
+	unsigned long wrong = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		bool last = ends[i][0] == 's' || strstr(ends[i], "Pvm");
+		void (*end)(void *, size_t, size_t) = dlsym(RTLD_DEFAULT, ends[i]);
+		uint8_t *block = malloc(96);
+
+		memset(block, 5, 96);
+		for (size_t j = 0; j < sizeof(sizes) / sizeof(*sizes); j++) {
+			size_t (*size)(void *, size_t, size_t, int) = dlsym(RTLD_DEFAULT, sizes[j]);
+
+			wrong += size && size(block, sizes[j][0] == 'x' ? 96 : 0, 0, 0) < 96;
+		}
+		if (rallocx) {
+			/* Aligned to 64, and what is new is zero. */
+			block = rallocx(block, 200, 6 | 0x40);
+			wrong += !target_holds(block, 5, 96) || !target_holds(block + 96, 0, 104) ||
+				 (uintptr_t)block % 64;
+			block = rallocx(block, 96, 0);
+			wrong += !target_holds(block, 5, 96);
+		}
+		if (!end)
+			free(block);
+		else if (last)
+			end(block, 96, ends[i][0] == 's' ? 0 : 8);
+		else
+			end(block, ends[i][0] == 'm' || ends[i][0] == 't' ? 96 : 0, 0);
+	}
+	return wrong;
+}
+
 /* What has been freed is read: are the old bytes there? And it is freed once more. */
 static int target_bugs(void)
 {
@@ -188,6 +249,9 @@ static inline void target_run(void)
 			break;
 		case 'c':
 			answer = (unsigned long)target_fork();
+			break;
+		case 'o':
+			answer = target_own();
 			break;
 		case 'b':
 			answer = (unsigned long)target_bugs();

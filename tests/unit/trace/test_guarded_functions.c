@@ -134,6 +134,8 @@ static void use_guards(const struct guarded_functions *functions)
 	assert_true(header.resized > 10);
 	assert_int_equal(header.double_freed + header.invalid_freed + header.changed, 0);
 	assert_int_equal(ask("c"), 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(ask("o"), 0);
 	/* Paused, it gives no more of them. */
 	assert_int_equal(guard_pause(guard, reason), 0);
 	assert_int_equal(ask("w"), 0);
@@ -141,9 +143,20 @@ static void use_guards(const struct guarded_functions *functions)
 	live = header.guarded;
 	assert_int_equal(ask("w"), 0);
 	assert_int_equal(guard_read(guard, &header, &(uint64_t){0}), 0);
-	assert_int_equal(header.guarded, live);
+	/* One that a thread was at, which waits for its turn. */
+	assert_in_range(header.guarded, live, live + TARGET_THREADS);
 	assert_int_equal(ask("e"), 0);
 	assert_int_equal(guard_close(guard, false, reason), 0);
+	/* And each block, by each function that the allocator has. */
+	request.period = 1;
+	if (guard_open(&request, &guard, reason) || guard_start(guard, reason))
+		fail_msg("%s", reason);
+	assert_int_equal(ask("o"), 0);
+	assert_int_equal(guard_read(guard, &header, &live), 0);
+	assert_true(header.freed >= 10);
+	assert_int_equal(header.double_freed + header.invalid_freed + header.changed, 0);
+	assert_int_equal(ask("b"), 48);
+	guard_close(guard, false, reason);
 }
 
 static void test_glibc(void **state)
@@ -170,6 +183,53 @@ static void test_glibc(void **state)
 	use_guards(&functions);
 	guarded_functions_free(&functions);
 	end_target();
+}
+
+/* False: it is not here. */
+static bool try_library(const char *library, const char *allocator, size_t count)
+{
+	struct guarded_functions functions;
+	char reason[REASON_MAX] = "";
+	bool here;
+
+	start_target(library);
+	if (find(&functions, reason))
+		fail_msg("%s", reason);
+	here = strcmp(functions.allocator, "glibc") != 0;
+	if (!here) {
+		print_message("no %s here\n", library);
+		goto out;
+	}
+	assert_string_equal(functions.allocator, allocator);
+	for (size_t i = 0; i < functions.count; i++)
+		print_message("  %s\n", functions.items[i].name);
+	assert_true(functions.count >= count);
+	use_guards(&functions);
+out:
+	guarded_functions_free(&functions);
+	end_target();
+	return here;
+}
+
+static void test_jemalloc(void **state)
+{
+	(void)state;
+	if (!try_library("libjemalloc.so.2", "jemalloc", 14))
+		skip();
+}
+
+static void test_tcmalloc(void **state)
+{
+	(void)state;
+	if (!try_library("libtcmalloc_minimal.so.4", "tcmalloc", 10))
+		skip();
+}
+
+static void test_mimalloc(void **state)
+{
+	(void)state;
+	if (!try_library("libmimalloc.so.2", "mimalloc", 10))
+		skip();
 }
 
 /* ---- what is refused ---------------------------------------------------------------------- */
@@ -245,9 +305,9 @@ static void test_comes_later(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glibc),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_comes_later),
+		cmocka_unit_test(test_glibc),	 cmocka_unit_test(test_jemalloc),
+		cmocka_unit_test(test_tcmalloc), cmocka_unit_test(test_mimalloc),
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_comes_later),
 	};
 	int failed;
 

@@ -65,6 +65,12 @@ memleakbpf_guard:
 .if \kind == GUARD_KIND_SIZE_1
 	mov	%rdi, %rsi
 	xor	%edx, %edx
+.elseif \kind == GUARD_KIND_SIZE_FLAGS
+	/* With flags it is not to be had: 1 is no alignment that is given. */
+	xor	%edx, %edx
+	test	%esi, %esi
+	setne	%dl
+	mov	%rdi, %rsi
 .elseif \kind == GUARD_KIND_SIZE_2
 	mov	%rdi, %rdx
 .elseif \kind == GUARD_KIND_CALLOC
@@ -88,7 +94,7 @@ memleakbpf_guard:
 	RESTORE	%rdi
 	test	%rax, %rax
 	je	.Lroom\@
-.if \kind == GUARD_KIND_SIZE_1
+.if \kind == GUARD_KIND_SIZE_1 || \kind == GUARD_KIND_SIZE_FLAGS
 	mov	%rdi, %rsi
 .elseif \kind == GUARD_KIND_CALLOC
 	imul	%rdi, %rsi
@@ -140,7 +146,7 @@ memleakbpf_guard:
 	ROOM	.Lroom\@
 .Lours\@:
 	mov	%rsi, %rcx
-.if \kind == GUARD_KIND_REALLOC_ARRAY
+.if \kind == GUARD_KIND_REALLOC_ARRAY || \kind == GUARD_KIND_REALLOC_ARRAY_KEEPS
 	imul	%rdx, %rcx
 	jno	.Lproduct\@
 	mov	$-1, %rcx
@@ -150,8 +156,13 @@ memleakbpf_guard:
 	SAVE	%rcx
 	TAKE_STACK 8
 	xor	%eax, %eax
+.if \kind != GUARD_KIND_REALLOC_KEEPS && \kind != GUARD_KIND_REALLOC_ARRAY_KEEPS
 	test	%rcx, %rcx
 	je	.Lmade\@
+.endif
+.if \kind == GUARD_KIND_REALLOC_FLAGS
+	mov	%rdx, %rsi
+.endif
 	mov	%rcx, %rdi
 	call	.Linstead\@
 .Lmade\@:
@@ -224,6 +235,7 @@ ended:
 .rept 6
 	ALLOC	GUARD_KIND_SIZE_2
 .endr
+	ALLOC	GUARD_KIND_SIZE_FLAGS
 .rept 2
 	ALLOC	GUARD_KIND_CALLOC
 .endr
@@ -236,6 +248,13 @@ ended:
 .rept 4
 	REALLOC	GUARD_KIND_REALLOC
 .endr
+.rept 2
+	REALLOC	GUARD_KIND_REALLOC_KEEPS
+.endr
+.rept 2
+	REALLOC	GUARD_KIND_REALLOC_ARRAY_KEEPS
+.endr
+	REALLOC	GUARD_KIND_REALLOC_FLAGS
 .rept 3
 	REALLOC	GUARD_KIND_REALLOC_ARRAY
 .endr
