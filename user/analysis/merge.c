@@ -146,12 +146,73 @@ static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t
 	return 0;
 }
 
+/* The age is that of the pool that forgets first. */
+static void merge_add_guard(struct guard_state *to, const struct guard_state *from)
+{
+	to->asked |= from->asked;
+	to->on |= from->on;
+	to->reason = to->reason ?: from->reason;
+	to->period = merge_larger(to->period, from->period);
+	to->places += from->places;
+	to->in_use += from->in_use;
+	to->guarded += from->guarded;
+	to->freed += from->freed;
+	to->full += from->full;
+	to->passed += from->passed;
+	to->unfit += from->unfit;
+	if (from->oldest_free_ms &&
+	    (!to->oldest_free_ms || from->oldest_free_ms < to->oldest_free_ms))
+		to->oldest_free_ms = from->oldest_free_ms;
+	to->no_use_after_free |= from->no_use_after_free;
+	to->lost += from->lost;
+}
+
+static bool merge_same_access(const struct bad_access *a, const struct bad_access *b)
+{
+	for (int i = 0; i < BAD_ACCESS_STACKS; i++) {
+		if (a->calls[i].known != b->calls[i].known ||
+		    a->calls[i].stack_id != b->calls[i].stack_id)
+			return false;
+	}
+	return a->kind == b->kind;
+}
+
+/* There are few of them. 0 or -ENOMEM. */
+static int merge_add_accesses(struct snapshot *sum, const struct report *from)
+{
+	size_t count = sum->bad_access_count, more = from->snapshot->bad_access_count;
+	struct bad_access *grown;
+
+	if (!more)
+		return 0;
+	grown = reallocarray(sum->bad_accesses, count + more, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	sum->bad_accesses = grown;
+	for (size_t i = 0; i < more; i++) {
+		const struct bad_access *bad = &from->bad_accesses[i];
+		size_t at = 0;
+
+		while (at < count && !merge_same_access(&grown[at], bad))
+			at++;
+		if (at < count) {
+			grown[at].count += bad->count;
+			continue;
+		}
+		grown[count] = *bad;
+		grown[count++].suppressed = NULL;
+	}
+	sum->bad_access_count = count;
+	return 0;
+}
+
 /* The sum's own notes take the place of those of a first snapshot. 0 or -ENOMEM. */
 static int merge_finish(struct merge *m, struct report **out)
 {
 	struct report *report;
 
 	m->sum->exited = m->sum->ended == m->sum->processes;
+	bad_accesses_sort(m->sum->bad_accesses, m->sum->bad_access_count);
 	snapshot_total(m->sum);
 	report = report_new(TAKE_PTR(m->sum));
 	if (!report)
@@ -211,8 +272,10 @@ int merge_reports(const struct report *const *list, size_t count, const struct m
 			calloc(s->scopes.count ? s->scopes.count : 1, sizeof(*places));
 
 		merge_add_head(m.sum, s);
+		merge_add_guard(&m.sum->guard, &s->guard);
 		err = places ? merge_add_scopes(&m, s, places) : -ENOMEM;
 		err = err ?: merge_add_stacks(&m, list[i], (uint32_t)i, places);
+		err = err ?: merge_add_accesses(m.sum, list[i]);
 	}
 	if (!err && as) {
 		m.sum->target_id = as->target_id;

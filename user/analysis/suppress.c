@@ -157,7 +157,7 @@ static void suppress_stack(struct rule *rule, const struct snapshot *snapshot,
 static unsigned suppress_rule_classes(const struct rule *rule, const struct snapshot *snapshot,
 				      unsigned left)
 {
-	if (rule->frees)
+	if (rule->frees || rule->accesses)
 		return 0;
 	if (snapshot->verdict.state == VERDICT_TAKEN)
 		return rule->classes & left;
@@ -289,6 +289,20 @@ const char *suppressions_match_free(struct suppressions *s, const struct frame *
 		return rule->name;
 	}
 	return s->builtin && suppress_is_thread_cache(frames, count) ? SUPPRESS_THREAD_CACHE : NULL;
+}
+
+const char *suppressions_match_access(struct suppressions *s, const struct frame *const *frames,
+				      size_t count)
+{
+	for (size_t i = 0; i < s->rules.count; i++) {
+		struct rule *rule = &s->rules.items[i];
+
+		if (!rule->accesses || !rule_matches(rule, frames, count))
+			continue;
+		rule->used = true;
+		return rule->name;
+	}
+	return NULL;
 }
 
 void suppressions_log_unused(const struct suppressions *s)

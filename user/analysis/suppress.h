@@ -9,7 +9,8 @@
  *
  * Valgrind: `{ name, Memcheck:Leak, match-leak-kinds: …, fun: obj: src: ... }`; the locations stand
  * for the innermost frames, and `...` for any number of them (Valgrind's manual, 2.5 and 4.5).
- * Those for memcheck's other errors are passed over, but for Memcheck:Free.
+ * Those for memcheck's other errors are passed over, but for Memcheck:Free and
+ * Memcheck:Addr1 and so on.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_SUPPRESS_H
 #define MEMLEAKBPF_ANALYSIS_SUPPRESS_H
@@ -59,6 +60,10 @@ int suppressions_apply(struct suppressions *s, struct report *report);
 /* The suppression for a bad free (Memcheck:Free) with this stack; its name, or NULL. */
 const char *suppressions_match_free(struct suppressions *s, const struct frame *const *frames,
 				    size_t count);
+
+/* The same for a bad access (Memcheck:Addr1, Addr2 and so on: of any size). */
+const char *suppressions_match_access(struct suppressions *s, const struct frame *const *frames,
+				      size_t count);
 
 /* With -v: which ones of files have never suppressed anything. */
 void suppressions_log_unused(const struct suppressions *s);

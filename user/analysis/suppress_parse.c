@@ -233,6 +233,7 @@ static int parse_add_location(struct rule *rule, const struct source *s)
 enum error_kind {
 	ERROR_LEAK,
 	ERROR_FREE,
+	ERROR_ACCESS, /* of any size */
 	ERROR_OTHER,
 };
 
@@ -254,6 +255,8 @@ static enum error_kind parse_kind(const struct source *s, const char *colon)
 		return ERROR_LEAK;
 	if (ours && len == 4 && !memcmp(colon + 1, "Free", len))
 		return ERROR_FREE;
+	if (ours && len > 4 && !memcmp(colon + 1, "Addr", 4))
+		return ERROR_ACCESS;
 	return ERROR_OTHER;
 }
 
@@ -285,7 +288,7 @@ static int parse_locations(struct rule *rule, struct source *s)
 						      "expected at least one line of fun:, obj: or "
 						      "src: before the end");
 		}
-		if (first && classes && !rule->frees) {
+		if (first && classes && !rule->frees && !rule->accesses) {
 			bool none;
 
 			rule->classes = parse_classes(classes, len, &none);
@@ -324,6 +327,7 @@ static int parse_block(struct rule_list *list, struct source *s, struct rule *ru
 	if (kind == ERROR_OTHER)
 		return parse_skip_rule(list, s, rule->line);
 	rule->frees = kind == ERROR_FREE;
+	rule->accesses = kind == ERROR_ACCESS;
 	*keep = true;
 	return parse_locations(rule, s);
 }

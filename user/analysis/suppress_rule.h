@@ -35,6 +35,7 @@ struct rule {
 	unsigned line;
 	bool pattern;	  /* LeakSanitizer's: `name` is the pattern, and there are no locations */
 	bool frees;	  /* Memcheck:Free, not Memcheck:Leak */
+	bool accesses;	  /* Memcheck:Addr1 and so on: likewise */
 	unsigned classes; /* 1 << enum verdict_class */
 	struct rule_location *locations;
 	size_t location_count;

@@ -40,14 +40,25 @@ struct html_row {
 	uint32_t scope;		       /* likewise: its place among the target's, from 1 */
 };
 
-/* Of the last snapshot. */
-struct html_bad_free {
+#define HTML_BAD_CALLS 3
+
+struct html_bad_call {
+	const char *text; /* what it did */
+	uint32_t frames;  /* as in struct html_row */
+	enum stack_end end;
+};
+
+/* A bad free or a bad access of the last snapshot. */
+struct html_bad {
 	char *title;
-	struct {
-		bool known;
-		uint32_t frames; /* as in struct html_row */
-		enum stack_end end;
-	} calls[BAD_FREE_STACKS];
+	struct html_bad_call calls[HTML_BAD_CALLS];
+	int call_count;
+};
+
+struct html_bad_list {
+	struct html_bad *items;
+	size_t count;
+	uint64_t suppressed;
 };
 
 struct html_target {
@@ -72,9 +83,7 @@ struct html_target {
 	struct figures_kept figures_kept;
 	struct peak peak;
 
-	struct html_bad_free *bad_frees;
-	size_t bad_free_count;
-	uint64_t suppressed_frees;
+	struct html_bad_list bad_frees, bad_accesses;
 
 	struct html_point *points;
 	size_t point_count;
@@ -129,10 +138,10 @@ int html_take_survey(struct html *h, const struct survey_report *report);
 void html_survey_release(struct html_survey *v);
 void html_put_survey(struct json *to, const struct html_survey *v);
 
-/* html_bad_frees.c */
-int html_take_bad_frees(struct html *h, struct html_target *t, const struct report *r);
-void html_bad_frees_release(struct html_target *t);
-void html_put_bad_frees(struct json *to, const struct html_target *t);
+/* html_bad.c */
+int html_take_bad(struct html *h, struct html_target *t, const struct report *r);
+void html_bad_release(struct html_target *t);
+void html_put_bad(struct json *to, const struct html_target *t);
 
 /* html_scopes.c: of the snapshot, and of a row; what the page has of them */
 int html_take_scopes(struct html_target *t, const struct report *r);

@@ -24,7 +24,7 @@ void html_target_release(struct html_target *t)
 	for (size_t i = 0; i < t->row_count; i++)
 		free(t->rows[i].held_by);
 	free(t->rows);
-	html_bad_frees_release(t);
+	html_bad_release(t);
 	id_map_free(&t->row_of);
 	id_map_free(&t->frames_of);
 }
@@ -207,7 +207,7 @@ int html_take(struct html *h, const struct report *r)
 	if (!err)
 		err = html_add_moment(h, t, r);
 	if (!err)
-		err = html_take_bad_frees(h, t, r);
+		err = html_take_bad(h, t, r);
 	if (!err)
 		err = html_take_scopes(t, r);
 	if (err)

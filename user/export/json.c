@@ -152,6 +152,7 @@ static void put_report(struct json *to, const struct export_options *options,
 		json_put_verdict(to, &s->verdict);
 	if (s->frees_checked)
 		json_put_bad_frees(to, options, r);
+	json_put_guard(to, options, r);
 	if (r->suppressed)
 		json_put_suppressed(to, r->suppressed);
 	if (options->show_older)

@@ -58,6 +58,15 @@ void bad_free_put_title(FILE *out, const struct bad_free *bad);
 /* "freed", "freed before", "allocated" */
 const char *bad_free_call_text(enum bad_free_stack call);
 
+/* "heap buffer overflow, 3 times; the first: WRITE 3 bytes behind a block of 100 B, by thread 7 (shop)" */
+void bad_access_put_title(FILE *out, const struct bad_access *bad);
+
+/* "read", "freed before", "allocated" */
+const char *bad_access_call_text(const struct bad_access *bad, enum bad_access_stack call);
+
+/* The order in which its calls are shown; from 0 to BAD_ACCESS_STACKS. */
+enum bad_access_stack bad_access_call_at(int place);
+
 /* A suppression that would take the stack out. */
 void suppression_put(FILE *out, enum suppression_style style, const struct report *r,
 		     const struct stack *stack);

@@ -299,6 +299,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	if (page->options->verbose)
 		text_put_ends(page);
 	text_put_verdict(page->out, page->options, &page->s->verdict);
+	text_put_guard(page->out, page->options, page->r);
 	put_notes(page);
 	text_put_scopes(page->out, page->options, page->r);
 	if (page->options->brief)
@@ -309,6 +310,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	if (!page->options->brief)
 		text_put_unnamed(page->out, page->r, shown, shown_count);
 	text_put_bad_frees(page->out, page->options, page->r);
+	text_put_bad_accesses(page->out, page->options, page->r);
 	text_put_suppressed(page->out, page->r);
 	text_put_losses(page);
 }

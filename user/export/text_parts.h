@@ -59,6 +59,10 @@ void text_put_figures_sum(FILE *out, const struct snapshot *s);
 /* What --check-frees has found; nothing without. */
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r);
 
+/* What --guard has found, and lines of the head: how it stands; nothing without. */
+void text_put_bad_accesses(FILE *out, const struct export_options *options, const struct report *r);
+void text_put_guard(FILE *out, const struct export_options *options, const struct report *r);
+
 /*
  * struct exporter_format's survey(): a table, at most 100 columns wide, and the stacks of what was
  * drilled.

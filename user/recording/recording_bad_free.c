@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/recording/recording_call.h"
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_target.h"
 
@@ -32,13 +33,6 @@ static const struct wire_number bad_free_numbers[] = {
 	{0},
 };
 
-enum call_field {
-	CALL_WHICH = 1, /* enum bad_free_stack */
-	CALL_STACK_ID = 2,
-	CALL_STACK = 3, /* number of its frames, 0: not known */
-	CALL_END = 4,
-};
-
 void recorded_bad_frees_free(struct recorded_bad_frees *list)
 {
 	free(list->items);
@@ -63,23 +57,15 @@ static struct recorded_bad_free *bad_free_append(struct recorded_bad_frees *list
  */
 static bool bad_free_is_same(const struct bad_free *a, const struct bad_free *b)
 {
-	for (int i = 0; i < BAD_FREE_STACKS; i++) {
-		if (a->calls[i].known != b->calls[i].known ||
-		    a->calls[i].stack_id != b->calls[i].stack_id)
-			return false;
-	}
-	return a->kind == b->kind && a->alloc_family == b->alloc_family &&
-	       a->free_family == b->free_family && a->address == b->address &&
-	       a->block == b->block && a->size == b->size;
+	return recorded_calls_same(a->calls, b->calls, BAD_FREE_STACKS) && a->kind == b->kind &&
+	       a->alloc_family == b->alloc_family && a->free_family == b->free_family &&
+	       a->address == b->address && a->block == b->block && a->size == b->size;
 }
 
 static uint64_t bad_free_hash(const struct bad_free *bad)
 {
-	uint64_t hash = bad->address ^ (uint64_t)bad->kind << 56;
-
-	for (int i = 0; i < BAD_FREE_STACKS; i++)
-		hash = id_map_mix(hash ^ bad->calls[i].stack_id);
-	return hash;
+	return recorded_calls_hash(bad->address ^ (uint64_t)bad->kind << 56, bad->calls,
+				   BAD_FREE_STACKS);
 }
 
 /* Its number; a new one has no count yet. 0 or -ENOMEM. */
@@ -104,55 +90,16 @@ static int bad_free_number(struct recorded_bad_frees *list, const struct bad_fre
 	return 0;
 }
 
-/* The numbers of the stacks that have got their frames. 0 or -errno. */
-static int bad_free_name_stacks(struct recording_out *out, struct recorded_bad_free *item,
-				const struct bad_free *now, bool *changed)
-{
-	for (int i = 0; i < BAD_FREE_STACKS; i++) {
-		const struct reported_call *call = &now->calls[i];
-		int err;
-
-		if (item->stacks[i] || !call->frames || !call->frame_count)
-			continue;
-		err = frame_table_stack(out->table, call->frames, call->frame_count,
-					&item->stacks[i]);
-		if (err)
-			return err;
-		*changed = true;
-	}
-	return 0;
-}
-
-/* The names are in the table: bad_free_put_strings(). */
-static void bad_free_put_name(struct recording_out *out, unsigned field, const char *name)
-{
-	uint32_t id;
-
-	if (name && !frame_table_string(out->table, name, &id))
-		wire_uint(&out->chunk.body, field, id);
-}
-
 static void bad_free_describe(struct recording_out *out, const struct recorded_bad_free *item)
 {
 	const struct bad_free *bad = &item->bad;
 	struct wire *to = &out->chunk.body;
 
-	bad_free_put_name(out, BAD_KIND, bad_free_kind_name(bad->kind));
-	bad_free_put_name(out, BAD_ALLOC_FAMILY, alloc_family_name(bad->alloc_family));
-	bad_free_put_name(out, BAD_FREE_FAMILY, alloc_family_name(bad->free_family));
+	recording_put_name(out, BAD_KIND, bad_free_kind_name(bad->kind));
+	recording_put_name(out, BAD_ALLOC_FAMILY, alloc_family_name(bad->alloc_family));
+	recording_put_name(out, BAD_FREE_FAMILY, alloc_family_name(bad->free_family));
 	wire_put_numbers(to, bad_free_numbers, BAD_ADDRESS, BAD_SIZE, bad);
-	for (int i = 0; i < BAD_FREE_STACKS; i++) {
-		size_t mark;
-
-		if (!bad->calls[i].known)
-			continue;
-		mark = wire_open(to, BAD_CALL);
-		wire_uint(to, CALL_WHICH, (unsigned)i);
-		wire_fixed64(to, CALL_STACK_ID, bad->calls[i].stack_id);
-		wire_uint(to, CALL_STACK, item->stacks[i]);
-		wire_uint(to, CALL_END, bad->calls[i].end);
-		wire_close(to, mark);
-	}
+	recording_put_calls(to, BAD_CALL, bad->calls, BAD_FREE_STACKS, item->stacks);
 }
 
 /* What the description is about to mention has to stand before it. */
@@ -209,7 +156,8 @@ int recording_put_bad_frees(struct recording_out *out, uint32_t target,
 		item = &list->items[number];
 		item->now += bad->count;
 		describe = list->count > known;
-		err = bad_free_name_stacks(out, item, bad, &describe);
+		err = recording_name_calls(out, bad->calls, BAD_FREE_STACKS, item->stacks,
+					   &describe);
 		if (!err && describe)
 			err = bad_free_put(out, target, number, item, true);
 	}
@@ -221,38 +169,6 @@ int recording_put_bad_frees(struct recording_out *out, uint32_t target,
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
-
-static int bad_free_take_call(struct recording_in *in, struct wire_reader message,
-			      struct recorded_bad_free *item)
-{
-	struct reported_call call = {.known = true};
-	uint64_t which = BAD_FREE_STACKS, end = UINT64_MAX;
-	uint32_t stack = 0;
-	struct wire_field f;
-	int got;
-
-	while ((got = wire_next(&message, &f)) > 0) {
-		if (f.type == WIRE_BYTES)
-			continue;
-		if (f.field == CALL_WHICH)
-			which = f.number;
-		else if (f.field == CALL_STACK_ID)
-			call.stack_id = f.number;
-		else if (f.field == CALL_END)
-			end = f.number;
-		else if (f.field == CALL_STACK && !recording_stack(in, f.number, &stack))
-			return recording_refuse(in, "a bad free with a stack that is not there");
-	}
-	if (got < 0)
-		return recording_refuse(in, "a bad free's call cannot be read");
-	/* A later version may know more of them. */
-	if (which >= BAD_FREE_STACKS)
-		return 0;
-	call.end = recording_stack_end(&in->header, end);
-	item->bad.calls[which] = call;
-	item->stacks[which] = stack;
-	return 0;
-}
 
 /* A kind or family that is not known here is none of those that are. */
 static int bad_free_take_name(struct recording_in *in, const struct wire_field *f,
@@ -295,7 +211,8 @@ int recording_take_bad_free(struct recording_in *in, struct read_target *t,
 	item = &list->items[number];
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.field == BAD_CALL && f.type == WIRE_BYTES)
-			err = bad_free_take_call(in, f.body, item);
+			err = recording_take_call(in, f.body, item->bad.calls, BAD_FREE_STACKS,
+						  item->stacks);
 		else if (f.field >= BAD_KIND && f.field <= BAD_FREE_FAMILY)
 			err = bad_free_take_name(in, &f, &item->bad);
 		else
@@ -326,12 +243,7 @@ int recording_fill_bad_frees(const struct recording_in *in, const struct recorde
 		if (!bad_free_is_known(&item->bad))
 			continue;
 		*to = item->bad;
-		for (int call = 0; call < BAD_FREE_STACKS; call++) {
-			if (item->stacks[call])
-				to->calls[call].frames =
-					frame_table_stack_at(in->table, item->stacks[call],
-							     &to->calls[call].frame_count);
-		}
+		recording_fill_calls(in, to->calls, BAD_FREE_STACKS, item->stacks);
 		s->bad_free_count++;
 	}
 	bad_frees_sort(s->bad_frees, s->bad_free_count);

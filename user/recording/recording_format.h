@@ -33,10 +33,11 @@ enum recording_message {
 	MESSAGE_FIGURES = 16,	  /* recording_figures.c */
 	MESSAGE_SCOPE = 17,	  /* recording_scopes.c */
 	MESSAGE_PROCESS_RSS = 18, /* recording_process.c */
+	MESSAGE_BAD_ACCESS = 19,  /* recording_bad_access.c */
 	MESSAGES,
 };
 
-/* The field of row, values, maps, snapshot, bad free, figures and scope that says whose they are. */
+/* The field of row, values, maps, snapshot, bad free, bad access, figures and scope that says whose they are. */
 #define MESSAGE_FIELD_TARGET 1
 
 #endif

@@ -45,6 +45,8 @@ static const struct reader_message {
 			    .no_target = "values of a target that is not there"},
 	[MESSAGE_MAPS] = {.take_of_target = recording_take_maps,
 			  .no_target = "mappings of a target that is not there"},
+	[MESSAGE_BAD_ACCESS] = {.take_of_target = recording_take_bad_access,
+				.no_target = "a bad access of a target that is not there"},
 	[MESSAGE_BAD_FREE] = {.take_of_target = recording_take_bad_free,
 			      .no_target = "a bad free of a target that is not there"},
 	[MESSAGE_FIGURES] = {.take_of_target = recording_take_figures,

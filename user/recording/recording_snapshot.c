@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/recording/recording_call.h"
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_scopes.h"
 
@@ -40,6 +41,17 @@ enum snapshot_field {
 	SNAPSHOT_PEAK_CAPTURED = 28,
 	SNAPSHOT_PEAK_CAPTURED_TIME = 29,
 	SNAPSHOT_PEAK_CAPTURED_ERROR = 30, /* the bits of a double */
+	SNAPSHOT_GUARD_PERIOD = 31,
+	SNAPSHOT_GUARD_PLACES = 32,
+	SNAPSHOT_GUARD_IN_USE = 33,
+	SNAPSHOT_GUARDED = 34,
+	SNAPSHOT_GUARD_FREED = 35,
+	SNAPSHOT_GUARD_FULL = 36,
+	SNAPSHOT_GUARD_PASSED = 37,
+	SNAPSHOT_GUARD_UNFIT = 38,
+	SNAPSHOT_GUARD_AGE = 39, /* ms */
+	SNAPSHOT_GUARD_LOST = 40,
+	SNAPSHOT_GUARD_REASON = 41, /* number of a string */
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -66,6 +78,16 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED, struct snapshot, peak.captured_bytes),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED_TIME, struct snapshot, peak.captured_ns),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED_ERROR, struct snapshot, peak.captured_error),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_PERIOD, struct snapshot, guard.period),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_PLACES, struct snapshot, guard.places),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_IN_USE, struct snapshot, guard.in_use),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARDED, struct snapshot, guard.guarded),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_FREED, struct snapshot, guard.freed),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_FULL, struct snapshot, guard.full),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_PASSED, struct snapshot, guard.passed),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_UNFIT, struct snapshot, guard.unfit),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AGE, struct snapshot, guard.oldest_free_ms),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_LOST, struct snapshot, guard.lost),
 	{0},
 };
 
@@ -79,6 +101,9 @@ static const size_t snapshot_flags[] = {
 	offsetof(struct snapshot, frees_checked),
 	offsetof(struct snapshot, growth.mmap_traced),
 	offsetof(struct snapshot, scoped),
+	offsetof(struct snapshot, guard.asked),
+	offsetof(struct snapshot, guard.on),
+	offsetof(struct snapshot, guard.no_use_after_free),
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -95,10 +120,20 @@ static uint64_t snapshot_flags_of(const struct snapshot *s)
 	return flags;
 }
 
-static int snapshot_put(struct wire *to, struct written_target *t, const struct snapshot *s,
-			const uint32_t *numbers)
+/* It has to stand before the snapshot. */
+static int snapshot_put_reason(struct recording_out *out, const struct snapshot *s)
+{
+	uint32_t id;
+	int err = s->guard.reason ? frame_table_string(out->table, s->guard.reason, &id) : 0;
+
+	return err || !s->guard.reason ? err : recording_put_names(out);
+}
+
+static int snapshot_put(struct recording_out *out, struct written_target *t,
+			const struct snapshot *s, const uint32_t *numbers)
 {
 	static const uint64_t none[LOST_CAUSES];
+	struct wire *to = &out->chunk.body;
 	size_t mark = wire_open(to, MESSAGE_SNAPSHOT);
 	int err;
 
@@ -114,6 +149,7 @@ static int snapshot_put(struct wire *to, struct written_target *t, const struct 
 		wire_uint(to, SNAPSHOT_FIGURES, figures_bits(&s->figures_kept));
 	if (s->growth.where)
 		wire_string(to, SNAPSHOT_GROWN_WHERE, s->growth.where);
+	recording_put_name(out, SNAPSHOT_GUARD_REASON, s->guard.reason);
 	err = recording_put_verdict(to, SNAPSHOT_VERDICT, s, numbers, &t->notes);
 	wire_close(to, mark);
 	return err;
@@ -138,8 +174,10 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, scopes, numbers);
 	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
 	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, report);
+	err = err ? err : recording_put_bad_accesses(out, t->id, &t->bad_accesses, report);
+	err = err ? err : snapshot_put_reason(out, s);
 	err = err ? err : recording_put_figures(out, t->id, &t->figures, s, numbers);
-	err = err ? err : snapshot_put(&out->chunk.body, t, s, numbers);
+	err = err ? err : snapshot_put(out, t, s, numbers);
 	if (!err && (s->exited || s->execed || s->window))
 		written_target_forget(targets, t);
 	return err;
@@ -177,13 +215,17 @@ static int snapshot_take(struct recording_in *in, struct wire_reader message, st
 			err = snapshot_take_where(s, &f.body);
 		else if (f.field == SNAPSHOT_FIGURES && f.type == WIRE_VARINT)
 			s->figures_kept = figures_of_bits(f.number);
+		else if (f.field == SNAPSHOT_GUARD_REASON)
+			err = recording_take_text(in, &f, &s->guard.reason, NULL);
 		else if (f.field == SNAPSHOT_FLAGS && f.type == WIRE_VARINT)
 			snapshot_set_flags(s, f.number);
 		else
 			wire_take_number(snapshot_numbers, &f, s);
 	}
 	if (err)
-		return err == -ENOMEM ? err : recording_refuse(in, "losses cannot be read");
+		return err == -ENOMEM || f.field == SNAPSHOT_GUARD_REASON
+			       ? err
+			       : recording_refuse(in, "losses cannot be read");
 	return got < 0 || !(s->peak.captured_error >= 0)
 		       ? recording_refuse(in, "a snapshot cannot be read")
 		       : 0;
@@ -209,6 +251,8 @@ int recording_take_snapshot(struct recording_in *in, struct read_target *t,
 		err = scopes_list_copy(&s->scopes, &t->scopes);
 	if (!err && s->frees_checked)
 		err = recording_fill_bad_frees(in, &t->bad_frees, s);
+	if (!err && s->guard.asked)
+		err = recording_fill_bad_accesses(in, &t->bad_accesses, s);
 	if (err) {
 		snapshot_free(s);
 		return err;

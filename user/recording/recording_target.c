@@ -58,6 +58,7 @@ static void written_target_free(struct written_target *t)
 	written_rows_free(&t->rows);
 	recorded_notes_free(&t->notes);
 	recorded_bad_frees_free(&t->bad_frees);
+	recorded_bad_accesses_free(&t->bad_accesses);
 	recorded_figures_free(&t->figures);
 	scopes_list_release(&t->scopes);
 	free(t);
@@ -212,6 +213,7 @@ void read_target_release(struct read_target *t)
 	t->rows = (struct read_rows){0};
 	recorded_notes_free(&t->notes);
 	recorded_bad_frees_free(&t->bad_frees);
+	recorded_bad_accesses_free(&t->bad_accesses);
 	recorded_figures_free(&t->figures);
 	scopes_list_release(&t->scopes);
 }

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "user/model/id_map.h"
+#include "user/recording/recording_bad_access.h"
 #include "user/recording/recording_bad_free.h"
 #include "user/recording/recording_figures.h"
 #include "user/recording/recording_names.h"
@@ -27,6 +28,7 @@ struct written_target {
 	struct written_rows rows;
 	struct recorded_notes notes;
 	struct recorded_bad_frees bad_frees;
+	struct recorded_bad_accesses bad_accesses;
 	struct recorded_figures figures;
 	struct scopes_list scopes;
 };
@@ -58,6 +60,7 @@ struct read_target {
 	struct read_rows rows;
 	struct recorded_notes notes;
 	struct recorded_bad_frees bad_frees;
+	struct recorded_bad_accesses bad_accesses;
 	struct recorded_figures figures;
 	struct scopes_list scopes;
 };

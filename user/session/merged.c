@@ -96,6 +96,22 @@ int merged_add(struct merged *merged, const struct report *now)
 	return 0;
 }
 
+/* Those that are kept already are found again. */
+static int merged_keep_calls(struct merged *merged, struct report *sum)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sum->snapshot->bad_access_count; i++) {
+		for (int call = 0; call < BAD_ACCESS_STACKS && !err; call++) {
+			struct reported_call *c = &sum->bad_accesses[i].calls[call];
+
+			if (c->frames)
+				err = frame_table_keep(merged->frames, &c->frames, &c->frame_count);
+		}
+	}
+	return err;
+}
+
 /*
  * Of a sum that begins with the process that has just ended: its stacks still have the trace's
  * frames.
@@ -109,7 +125,7 @@ static int merged_keep_frames(struct merged *merged, struct report *sum)
 			err = frame_table_keep(merged->frames, &sum->notes[i].frames,
 					       &sum->notes[i].frame_count);
 	}
-	return err;
+	return err ?: merged_keep_calls(merged, sum);
 }
 
 int merged_add_ended(struct merged *merged, const struct report *last)

@@ -181,7 +181,7 @@ int moment_compare(struct moment *m, const struct filter_config *filter, struct 
 
 	for (size_t i = 0; !err && i < m->count; i++) {
 		err = suppress_stacks(filter, false, s, m->reports[i]);
-		suppress_bad_frees(s, m->reports[i]);
+		suppress_bad(s, m->reports[i]);
 		err = err ?: diff_add(diff, m->reports[i], is_new);
 	}
 	return err;

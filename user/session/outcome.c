@@ -10,6 +10,8 @@ void outcome_add(struct outcome *outcome, const struct report *last, bool verdic
 
 	for (size_t i = 0; i < s->bad_free_count; i++)
 		outcome->found_leaks |= !last->bad_frees[i].suppressed;
+	for (size_t i = 0; i < s->bad_access_count; i++)
+		outcome->found_leaks |= !last->bad_accesses[i].suppressed;
 	outcome->left_unseen |= s->growth.untraced != 0;
 	outcome->left_heaps |= s->heaps.kinds != 0;
 	if (!verdict || s->verdict.state == VERDICT_TAKEN)

@@ -107,28 +107,34 @@ static int pipeline_name_concerned(struct pipeline *p, struct report *r)
 	return err;
 }
 
-static int pipeline_name_bad_free(struct pipeline *p, uint32_t target_id, struct bad_free *bad)
+static int pipeline_name_calls(struct pipeline *p, const struct report *r,
+			       struct reported_call *calls, size_t count)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < BAD_FREE_STACKS; i++) {
-		struct reported_call *call = &bad->calls[i];
+	for (size_t i = 0; !err && i < count; i++) {
+		struct reported_call *call = &calls[i];
 
-		if (call->known)
-			err = p->source->ops->name_stack(p->source, target_id, call->stack_id,
-							 &call->frames, &call->frame_count);
+		if (call->known && !call->frames)
+			err = p->source->ops->name_stack(p->source, r->snapshot->target_id,
+							 call->stack_id, &call->frames,
+							 &call->frame_count);
 	}
 	return err;
 }
 
-static int pipeline_name_bad_frees(struct pipeline *p, struct report *r)
+/* Bad frees and bad accesses. */
+static int pipeline_name_bad(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
-	if (!p->source->ops->name_stack)
+	/* A recording's have come with their names; those of a sum had theirs before. */
+	if (!p->source->ops->name_stack || r->snapshot->processes)
 		return 0;
 	for (size_t i = 0; !err && i < r->snapshot->bad_free_count; i++)
-		err = pipeline_name_bad_free(p, r->snapshot->target_id, &r->bad_frees[i]);
+		err = pipeline_name_calls(p, r, r->bad_frees[i].calls, BAD_FREE_STACKS);
+	for (size_t i = 0; !err && i < r->snapshot->bad_access_count; i++)
+		err = pipeline_name_calls(p, r, r->bad_accesses[i].calls, BAD_ACCESS_STACKS);
 	return err;
 }
 
@@ -147,14 +153,14 @@ static void pipeline_suppress_stacks(struct pipeline *p, struct report *r)
 		log_errno(err, "suppressions are not applied");
 }
 
-static void pipeline_suppress_bad_frees(struct pipeline *p, struct report *r)
+static void pipeline_suppress_bad(struct pipeline *p, struct report *r)
 {
-	int err = pipeline_name_bad_frees(p, r);
+	int err = pipeline_name_bad(p, r);
 
 	if (err)
 		log_errno(err, "suppressions are not applied");
 	else
-		suppress_bad_frees(p->suppressions, r);
+		suppress_bad(p->suppressions, r);
 }
 
 static void pipeline_note_time(struct pipeline *p, uint64_t time_ns)
@@ -213,7 +219,7 @@ static int pipeline_report(struct pipeline *p, struct kept *kept, struct report 
 	if (kept->to_show)
 		return 0;
 	pipeline_suppress_stacks(p, r);
-	pipeline_suppress_bad_frees(p, r);
+	pipeline_suppress_bad(p, r);
 	return p->config.viewed ? 0 : pipeline_print(p, kept, r);
 }
 
@@ -261,8 +267,10 @@ static int pipeline_merge(struct pipeline *p, struct kept *kept, struct report *
 {
 	int err = kept->in_sum ? pipeline_round(p, false) : 0;
 
+	/* Of a sum nobody knows whose they are. */
+	err = err ?: pipeline_name_bad(p, now);
 	if (err)
-		return err;
+		return output_fail(p->output, err);
 	if (!now->snapshot->exited && !now->snapshot->execed) {
 		kept->in_sum = true;
 		err = merged_add(p->merged, now);
@@ -322,8 +330,10 @@ static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct re
 	if (p->merged) {
 		err = pipeline_merge(p, kept, now);
 		/* The outcome is about the processes themselves. */
-		if (p->config.outcome && final)
+		if (p->config.outcome && final) {
 			pipeline_suppress_stacks(p, now);
+			pipeline_suppress_bad(p, now);
+		}
 	} else {
 		err = pipeline_report(p, kept, now);
 	}
@@ -366,7 +376,7 @@ static int pipeline_show_kept(struct pipeline *p, struct kept *table)
 		    pipeline_compare(p, kept->last, kept->before))
 			return output_fail(p->output, -ENOMEM);
 		pipeline_suppress_stacks(p, kept->last);
-		pipeline_suppress_bad_frees(p, kept->last);
+		pipeline_suppress_bad(p, kept->last);
 		pipeline_print(p, kept, kept->last);
 		kept->to_show = false;
 	}

@@ -62,8 +62,7 @@ int suppress_stacks(const struct filter_config *config, bool judged, struct supp
 	return err;
 }
 
-/* They are no leaks, of which only some snapshots are asked. */
-void suppress_bad_frees(struct suppressions *s, struct report *report)
+static void suppress_bad_frees(struct suppressions *s, struct report *report)
 {
 	for (size_t i = 0; s && i < report->snapshot->bad_free_count; i++) {
 		struct bad_free *bad = &report->bad_frees[i];
@@ -73,6 +72,28 @@ void suppress_bad_frees(struct suppressions *s, struct report *report)
 			bad->suppressed =
 				suppressions_match_free(s, call->frames, call->frame_count);
 	}
+}
+
+/* By the stack of the touch, or of the free that has found it. */
+static void suppress_bad_access(struct suppressions *s, struct bad_access *bad)
+{
+	bool touched = bad->calls[BAD_ACCESS_TOUCH].known;
+	const struct reported_call *call =
+		&bad->calls[touched ? BAD_ACCESS_TOUCH : BAD_ACCESS_FREE];
+	bool free = bad->kind == BAD_ACCESS_DOUBLE_FREE || bad->kind == BAD_ACCESS_INVALID_FREE;
+
+	if (!call->frames)
+		return;
+	bad->suppressed = free ? suppressions_match_free(s, call->frames, call->frame_count)
+			       : suppressions_match_access(s, call->frames, call->frame_count);
+}
+
+/* They are no leaks, of which only some snapshots are asked. */
+void suppress_bad(struct suppressions *s, struct report *report)
+{
+	suppress_bad_frees(s, report);
+	for (size_t i = 0; s && i < report->snapshot->bad_access_count; i++)
+		suppress_bad_access(s, &report->bad_accesses[i]);
 }
 
 void suppress_close(struct suppressions *s)

@@ -27,8 +27,8 @@ bool suppress_wanted(const struct filter_config *config, bool judged, const stru
 int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
 		    struct report *report);
 
-/* The same for its bad frees, which must have their names. */
-void suppress_bad_frees(struct suppressions *s, struct report *report);
+/* The same for its bad frees and bad accesses, which must have their names. */
+void suppress_bad(struct suppressions *s, struct report *report);
 
 /* Tells of unused ones and frees them. NULL is fine. */
 void suppress_close(struct suppressions *s);

@@ -232,6 +232,68 @@ static void test_sum_of_sums(void **state)
 	report_drop(first);
 }
 
+/* What guarded blocks have shown is one by its stacks, in all processes. */
+static void test_guards(void **state)
+{
+	const struct reported_call alloc = {.known = true, .stack_id = 1},
+				   touch = {.known = true,
+					    .stack_id = 2,
+					    .frames = frames,
+					    .frame_count = 1};
+	struct bad_access some[] = {{.kind = BAD_ACCESS_OVERFLOW, .count = 3, .thread = 7},
+				    {.kind = BAD_ACCESS_UNDERFLOW, .count = 1}},
+			  others[] = {{.kind = BAD_ACCESS_UNDERFLOW, .count = 5, .thread = 8},
+				      {.kind = BAD_ACCESS_OVERFLOW, .count = 2}};
+	struct snapshot a = {.comm = "x",
+			     .guard = {.asked = true,
+				       .on = true,
+				       .period = 10,
+				       .places = 64,
+				       .guarded = 5,
+				       .oldest_free_ms = 70},
+			     .bad_accesses = some,
+			     .bad_access_count = 2},
+			b = {.comm = "x",
+			     .guard = {.asked = true,
+				       .reason = "why not",
+				       .period = 10,
+				       .guarded = 6,
+				       .oldest_free_ms = 30},
+			     .bad_accesses = others,
+			     .bad_access_count = 2};
+	struct report *list[2], *sum;
+	const struct bad_access *bad;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		some[i].calls[BAD_ACCESS_ALLOC] = others[i].calls[BAD_ACCESS_ALLOC] = alloc;
+		some[i].calls[BAD_ACCESS_TOUCH] = others[i].calls[BAD_ACCESS_TOUCH] = touch;
+	}
+	/* That one was touched elsewhere. */
+	others[1].calls[BAD_ACCESS_TOUCH].stack_id = 3;
+	list[0] = report_borrow(&a);
+	list[1] = report_borrow(&b);
+	assert_int_equal(merge_reports((const struct report *const *)list, 2, NULL, &sum), 0);
+	bad = sum->bad_accesses;
+	assert_int_equal(sum->snapshot->bad_access_count, 3);
+	assert_int_equal(bad[0].count, 3);
+	assert_int_equal(bad[0].thread, 7);
+	assert_int_equal(bad[1].count, 2);
+	assert_int_equal(bad[1].calls[BAD_ACCESS_TOUCH].stack_id, 3);
+	assert_int_equal(bad[2].kind, BAD_ACCESS_UNDERFLOW);
+	assert_int_equal(bad[2].count, 6);
+	assert_ptr_equal(bad[2].calls[BAD_ACCESS_TOUCH].frames, frames);
+	assert_true(sum->snapshot->guard.asked && sum->snapshot->guard.on);
+	assert_string_equal(sum->snapshot->guard.reason, "why not");
+	assert_int_equal(sum->snapshot->guard.period, 10);
+	assert_int_equal(sum->snapshot->guard.places, 64);
+	assert_int_equal(sum->snapshot->guard.guarded, 11);
+	assert_int_equal(sum->snapshot->guard.oldest_free_ms, 30);
+	report_free(sum);
+	report_drop(list[0]);
+	report_drop(list[1]);
+}
+
 static void test_same_program(void **state)
 {
 	const struct snapshot a = {.comm = "server"}, b = {.comm = "server"}, c = {.comm = "serve"};
@@ -280,9 +342,10 @@ static void test_scopes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scopes),	    cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_heaps),	    cmocka_unit_test(test_figures),
-		cmocka_unit_test(test_sum_of_sums), cmocka_unit_test(test_same_program),
+		cmocka_unit_test(test_guards),	     cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_sum),	     cmocka_unit_test(test_heaps),
+		cmocka_unit_test(test_figures),	     cmocka_unit_test(test_sum_of_sums),
+		cmocka_unit_test(test_same_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -366,6 +366,23 @@ static void bad_frees(void **state)
 	suppressions_free(s);
 }
 
+static void bad_accesses(void **state)
+{
+	struct suppressions *s = suppressions_new();
+
+	(void)state;
+	assert_int_equal(parse(s, "{\nknown\nMemcheck:Addr8\nfun:malloc\nfun:main\n}\n"
+				  "{\nnot\nMemcheck:Cond\nfun:*\n}\n"),
+			 0);
+	assert_string_equal(suppressions_match_access(s, plain, COUNT(plain)), "known");
+	assert_null(suppressions_match_access(s, cxx, COUNT(cxx)));
+	/* It is neither a leak's nor a free's. */
+	assert_null(suppressions_match_free(s, plain, COUNT(plain)));
+	assert_int_equal(parse(s, "{\nfree\nMemcheck:Free\nfun:malloc\n}\n"), 0);
+	assert_string_equal(suppressions_match_access(s, plain, COUNT(plain)), "known");
+	suppressions_free(s);
+}
+
 /* glibc's own second free, at the end of a thread, with its symbol table and without. */
 static void thread_caches(void **state)
 {
@@ -423,6 +440,7 @@ int main(void)
 		cmocka_unit_test(builtin),
 		cmocka_unit_test(valgrinds_own),
 		cmocka_unit_test(bad_frees),
+		cmocka_unit_test(bad_accesses),
 		cmocka_unit_test(thread_caches),
 	};
 

@@ -72,12 +72,28 @@ static void print_inspection(struct json_object *set)
 	json_object_put(object);
 }
 
+static void guard(struct snapshot *s, struct bad_access *bad, const struct reported_call *call)
+{
+	*bad = (struct bad_access){.kind = BAD_ACCESS_SLACK_OVERWRITE,
+				   .mode = ACCESS_WRITE,
+				   .count = 1,
+				   .offset = -1,
+				   .block = 16,
+				   .thread = 1,
+				   .comm = "shop",
+				   .calls = {*call, *call, *call},
+				   .suppressed = "known"};
+	s->guard =
+		(struct guard_state){.asked = true, .reason = "it has ended", .oldest_free_ms = 1};
+	s->bad_accesses = bad;
+	s->bad_access_count = 1;
+}
+
+static const struct export_options all_options = {
+	.verbose = true, .show_older = true, .older_ns = 1, .suppressions = SUPPRESSION_VALGRIND};
+
 static void print_everything(struct json_object *set)
 {
-	struct export_options options = {.verbose = true,
-					 .show_older = true,
-					 .older_ns = 1,
-					 .suppressions = SUPPRESSION_VALGRIND};
 	struct frame mangled = sample_caller;
 	const struct frame *const frames[] = {&sample_malloc, &mangled, &sample_nowhere};
 	struct stack_figures figures = {.lifetimes = {1, 2},
@@ -99,6 +115,7 @@ static void print_everything(struct json_object *set)
 			       .size = 32,
 			       .calls = {call, call, call},
 			       .suppressed = "known"};
+	struct bad_access access;
 	struct suppressed *suppressed = calloc(1, sizeof(*suppressed) + sizeof(suppressed->by[0]));
 	struct scope_kept kept = {.bytes = 1, .bytes_max = 2, .calls = 1};
 	struct scope scope = {.function = (char *)"handle",
@@ -140,15 +157,16 @@ static void print_everything(struct json_object *set)
 	s.verdict.before[VERDICT_DEFINITE].count = 1;
 	s.bad_frees = &bad;
 	s.bad_free_count = 1;
+	guard(&s, &access, &call);
 	r = sample_report(&s);
 	r->suppressed = suppressed;
 	r->notes[0].trend =
 		(struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
-	print(&options, r, set);
+	print(&all_options, r, set);
 	s.verdict.state = VERDICT_REFUSED;
 	/* A sample says nothing of one call. */
 	s.sample_bytes = 0;
-	print(&options, r, set);
+	print(&all_options, r, set);
 	report_drop(r);
 	print_inspection(set);
 }

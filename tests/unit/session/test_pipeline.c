@@ -392,6 +392,59 @@ static void test_suppressed(void **state)
 	end(&r);
 }
 
+/* A last snapshot of a target with such a touch, by this stack. */
+static struct snapshot *make_touched(const struct made_up *m, uint32_t target_id, uint64_t stack_id,
+				     enum bad_access_kind kind)
+{
+	struct snapshot *s = make(m, target_id, 1, BYTES(0));
+
+	s->final = s->exited = true;
+	s->guard.asked = true;
+	s->bad_accesses = calloc(1, sizeof(*s->bad_accesses));
+	s->bad_access_count = 1;
+	s->bad_accesses[0] = (struct bad_access){.kind = kind, .count = 1};
+	s->bad_accesses[0].calls[BAD_ACCESS_TOUCH] =
+		(struct reported_call){.known = true, .stack_id = stack_id};
+	return s;
+}
+
+/* A bad access is found as a leak is, unless a suppression has it: by its own stack. */
+static void test_bad_accesses(void **state)
+{
+	static const struct {
+		enum bad_access_kind kind;
+		uint64_t stack_id;
+		bool found;
+	} rows[] = {
+		{BAD_ACCESS_OVERFLOW, 3, true},	      {BAD_ACCESS_OVERFLOW, 4, false},
+		{BAD_ACCESS_DOUBLE_FREE, 4, true},    {BAD_ACCESS_DOUBLE_FREE, 5, false},
+		{BAD_ACCESS_USE_AFTER_FREE, 5, true},
+	};
+	char path[32];
+	const char *const paths[] = {path, NULL};
+	struct room r;
+
+	(void)state;
+	write_file(path, "{\nread\nMemcheck:Addr8\nfun:f4\n}\n"
+			 "{\nfreed\nMemcheck:Free\nfun:f5\n}\n");
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		size_t row = i / 2;
+
+		set_up(&r, &live_ops);
+		r.filter.suppressions = (struct string_list){paths, 1};
+		r.config.outcome = true;
+		/* Of a sum's processes each is asked for itself. */
+		r.show.merge = i & 1;
+		begin(&r);
+		take(&r, make_touched(&r.source, 1, rows[row].stack_id, rows[row].kind));
+		assert_int_equal(names_asked(&r), 1);
+		if (pipeline_outcome(r.pipeline)->found_leaks != rows[row].found)
+			fail_msg("row %zu", row);
+		end(&r);
+	}
+	unlink(path);
+}
+
 /* What no suppression could take, by its class, is named only where it is shown. */
 static void test_names_of_what_could_be_suppressed(void **state)
 {
@@ -527,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_held_at_its_end),
 		cmocka_unit_test(test_unjudged),
 		cmocka_unit_test(test_suppressed),
+		cmocka_unit_test(test_bad_accesses),
 		cmocka_unit_test(test_names_of_what_could_be_suppressed),
 		cmocka_unit_test(test_merged_live_as_replayed),
 		cmocka_unit_test(test_merged_last_only),

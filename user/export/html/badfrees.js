@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// Frees that are wrong: a line for each, which opens to the stacks of its calls.
+// Frees and accesses that are wrong: a line for each, which opens to the stacks of its calls.
 
-function badFreeEntry(bad, several) {
+function badEntry(bad, several) {
 	return element('details', {class: 'bad-free'}, element('summary', {}, several ? `${bad.target.name}: ${bad.title}` : bad.title),
 		...bad.calls.flatMap((call) => [element('div', {}, call.name), framesList(call, '')]));
 }
 
-function drawBadFrees(targets) {
-	const list = targets.flatMap((target) => target.badFrees);
-	const suppressed = targets.reduce((sum, target) => sum + (target.suppressed_frees ?? 0), 0);
-	byId('bad-frees').hidden = !list.length && !suppressed;
-	byId('bad-frees').lastElementChild.replaceChildren(...list.map((bad) => badFreeEntry(bad, targets.length > 1)),
+function drawBadList(id, list, suppressed, several) {
+	byId(id).hidden = !list.length && !suppressed;
+	byId(id).lastElementChild.replaceChildren(...list.map((bad) => badEntry(bad, several)),
 		...(suppressed ? [element('p', {class: 'soft'}, `suppressed: ${countText(suppressed)}`)] : []));
+}
+
+function drawBad(targets) {
+	const sum = (key) => targets.reduce((total, target) => total + (target[key] ?? 0), 0);
+	drawBadList('bad-frees', targets.flatMap((target) => target.badFrees), sum('suppressed_frees'), targets.length > 1);
+	drawBadList('bad-accesses', targets.flatMap((target) => target.badAccesses), sum('suppressed_accesses'), targets.length > 1);
 }

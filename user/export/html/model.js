@@ -13,7 +13,7 @@
 //              and where there is a verdict bytes and blocks that are definitely lost, indirectly, possibly, still reachable,
 //              and what holds a reachable one, from the root on];
 //             `verdict` where it was asked for: refused, or pause (ms), approximate, unknown, unread (bytes);
-//             `bad_frees`, where there are any: [what it is, [[what the call did, stack, end as above], …]];
+//             `bad_frees`, `bad_accesses`, where there are any: [what it is, [[what the call did, stack, end as above], …]];
 //             `suppressed_frees`: how many suppressions hide;
 //             `scopes`, where there are any: [function, tag, has it one, calls, open, left without a return, seen to return, ns in sum, at most,
 //             bytes and blocks allocated, kept at return, live, live in no scope inside, [from ns, calls, …], [kept from, to, calls, …], different tags of what is no tag of its own or 0];
@@ -79,8 +79,10 @@ function readTarget(data, raw, number) {
 	target.scopes = raw.scopes?.map(readScope);
 	for (const figures of raw.figures ?? [])
 		target.rows[figures.row].figures = figures;
-	target.badFrees = (raw.bad_frees ?? []).map(([title, calls]) =>
-		({target, title, calls: calls.map(([name, stack, end]) => ({name, ...readStack(data, stack, end)}))}));
+	const readBad = ([title, calls]) =>
+		({target, title, calls: calls.map(([name, stack, end]) => ({name, ...readStack(data, stack, end)}))});
+	target.badFrees = (raw.bad_frees ?? []).map(readBad);
+	target.badAccesses = (raw.bad_accesses ?? []).map(readBad);
 	target.judged = target.rows.some((row) => row.verdict);
 	target.first = target.moments[0];
 	target.last = target.moments[target.moments.length - 1];

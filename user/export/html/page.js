@@ -206,7 +206,7 @@ function chooseTargets(targets) {
 	STATE.off.clear();
 	const [one] = targets;
 	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.window ? `: what it allocated in ${durationText(one.last - one.start)} of probes` : one.exited ? ' (has exited)' : one.execed ? ' (became another program)' : '');
-	drawBadFrees(targets);
+	drawBad(targets);
 	drawScopes(targets);
 	chooseTime(null, null);
 }
