@@ -77,6 +77,17 @@ struct pt_regs {
 #error "no register layout for this architecture"
 #endif
 
+/* The context of programs of perf events, of the user ABI as well. */
+struct bpf_perf_event_data {
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs regs;
+#else
+	struct user_pt_regs regs;
+#endif
+	__u64 sample_period;
+	__u64 addr;
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {

@@ -13,6 +13,7 @@
 #include "bpf/abi.h"
 #include "bpf/config.h"
 #include "bpf/figures_abi.h"
+#include "bpf/guard_abi.h"
 #include "bpf/scope_abi.h"
 #include "bpf/thread.h"
 #include "bpf/unwind_abi.h"

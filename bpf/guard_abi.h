@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What bpf/guard.bpf.c and user space agree on (docs/guard.md): where a target's guards are, its guarded blocks, what was wrong. */
+#ifndef MEMLEAKBPF_BPF_GUARD_ABI_H
+#define MEMLEAKBPF_BPF_GUARD_ABI_H
+
+#include "bpf/abi.h"
+
+/* Of user/guard/guard_layout.h, which user/trace/guarded.c compares with these. */
+#define GUARD_ABI_PLACE_BITS 16
+#define GUARD_ABI_DATA	     0x8000
+#define GUARD_ABI_PAGE	     4096
+struct guard_abi_meta {
+	uint8_t state, touched;
+	uint16_t offset, size;
+	int16_t changed_at;
+	uint8_t changed_to, pad;
+	uint16_t site;
+	uint32_t pad_;
+	uint64_t life, ended;
+};
+_Static_assert(sizeof(struct guard_abi_meta) == 32, "ABI");
+
+enum guard_abi_state {
+	GUARD_ABI_EMPTY,
+	GUARD_ABI_BUSY,
+	GUARD_ABI_LIVE,
+	GUARD_ABI_FREED,
+	GUARD_ABI_GONE,
+};
+
+enum guard_abi_wrong {
+	GUARD_ABI_DOUBLE_FREE = 1,
+	GUARD_ABI_INVALID_FREE,
+	GUARD_ABI_CHANGED,
+};
+
+/* Stubs have numbers: what takes a block is known by its stub's. */
+#define GUARD_ABI_STUBS 128
+
+/* Of a target that has guards, by its id. */
+struct guard_row {
+	uint64_t pool, count;	  /* address, places */
+	uint64_t code, code_size; /* that touches the pool by right */
+	uint64_t metas;		  /* address of a struct guard_abi_meta for each place */
+	uint64_t lost;		  /* what there was no room for */
+	uint64_t pcs[GUARD_ABI_STUBS]; /* where stacks begin, of the stub's function; 0: has none */
+};
+_Static_assert(sizeof(struct guard_row) == 48 + 8 * GUARD_ABI_STUBS, "ABI");
+
+/* The pools of all targets lie in these addresses; size 0: there are none. Told by user space. */
+struct guard_span {
+	uint64_t start, size;
+};
+
+struct guard_block_key {
+	uint32_t target_id, place;
+};
+_Static_assert(sizeof(struct guard_block_key) == 8, "ABI");
+
+/* The last block of a place that is known. */
+struct guard_block {
+	uint64_t life;		  /* struct guard_abi_meta.life; 0: none so far */
+	uint64_t told;		  /* the life of which a touch has been told */
+	uint64_t touched;	  /* address that touch was of */
+	uint64_t allocated_ns, freed_ns; /* bpf_ktime_get_ns(); 0: not seen, or not freed */
+	uint32_t alloc_slot, free_slot; /* counter slots, which stand for stacks; ABI_NO_SLOT: none */
+	uint32_t touch_tid;
+	uint32_t again; /* the same page has faulted since: GUARD_AGAIN_* */
+};
+#define GUARD_AGAIN_SAME  1u /* by the same thread: it had read, and has written now */
+#define GUARD_AGAIN_OTHER 2u
+_Static_assert(sizeof(struct guard_block) == 56, "ABI");
+
+/* What was wrong, by kind and stacks. */
+struct bad_access_key {
+	uint32_t target_id;
+	uint32_t kind; /* enum bad_access_kind of user/model/bad_access.h */
+	uint32_t alloc_slot, free_slot, touch_slot;
+};
+_Static_assert(sizeof(struct bad_access_key) == 20, "ABI");
+
+struct bad_access_value {
+	uint64_t count;
+	/* Of the first. */
+	int64_t offset; /* from the block's beginning */
+	uint64_t block, size;
+	uint32_t tid;
+	int32_t value; /* what has been written there; -1: not known */
+	char comm[16];
+};
+_Static_assert(sizeof(struct bad_access_value) == 56, "ABI");
+
+/* EVENT_GUARD_TOUCH: a place has been touched, the first time in this life. */
+struct guard_touch_event {
+	struct event_header header;
+	struct bad_access_key key;
+	uint32_t place;
+	uint64_t life;
+	uint64_t address;
+};
+_Static_assert(sizeof(struct guard_touch_event) == 56, "ABI");
+
+#endif
