@@ -158,6 +158,7 @@ int guard_allocated(struct pt_regs *ctx)
 	if (!current_target(&target, &thread) ||
 	    !guarded_find(target.id, regs_argument(ctx, 1), &at))
 		return 0;
+	__sync_fetch_and_add(&at.row->guarded, 1);
 	block.life = at.meta.life;
 	block.allocated_ns = bpf_ktime_get_ns();
 	block.alloc_slot = guard_stack(ctx, told_cookie_pc(cookie), 0, &target);
@@ -180,6 +181,7 @@ int guard_ended(struct pt_regs *ctx)
 	if (!current_target(&target, &thread) ||
 	    !guarded_find(target.id, regs_argument(ctx, 1), &at))
 		return 0;
+	__sync_fetch_and_add(&at.row->freed, 1);
 	slot = guard_stack(ctx, guard_stub_pc(at.row, regs_argument(ctx, 3)), 0, &target);
 	block = guarded_block(&at);
 	if (!block)

@@ -42,10 +42,11 @@ struct guard_row {
 	uint64_t pool, count;	  /* address, places */
 	uint64_t code, code_size; /* that touches the pool by right */
 	uint64_t metas;		  /* address of a struct guard_abi_meta for each place */
+	uint64_t guarded, freed;  /* blocks that were told */
 	uint64_t lost;		  /* what there was no room for */
 	uint64_t pcs[GUARD_ABI_STUBS]; /* where stacks begin, of the stub's function; 0: has none */
 };
-_Static_assert(sizeof(struct guard_row) == 48 + 8 * GUARD_ABI_STUBS, "ABI");
+_Static_assert(sizeof(struct guard_row) == 64 + 8 * GUARD_ABI_STUBS, "ABI");
 
 /* The pools of all targets lie in these addresses; size 0: there are none. Told by user space. */
 struct guard_span {

@@ -189,6 +189,53 @@ const struct guard_site *guard_sites(const struct guard *guard, size_t *count)
 	return guard->sites;
 }
 
+uint64_t guard_stub_number(const struct guard *guard, size_t function)
+{
+	size_t count;
+
+	return (uint64_t)(guard->parts[function].stub - guard_stubs(&count));
+}
+
+static uint64_t guard_meta_address(const struct guard *guard, uint32_t place)
+{
+	return guard_address(guard, GUARD_META, (uint64_t)place * GUARD_META_SIZE);
+}
+
+/* 0, -ESTALE or another -errno. */
+static int guard_check_life(const struct guard *guard, uint32_t place, uint64_t life)
+{
+	char unused[REASON_MAX];
+	uint64_t now;
+	int err;
+
+	if (place >= guard->pages.count)
+		return -EINVAL;
+	err = guard_pages_read(&guard->pages,
+			       guard_meta_address(guard, place) + offsetof(struct guard_meta, life),
+			       &now, sizeof(now), unused);
+	if (err)
+		return err;
+	return now == life ? 0 : -ESTALE;
+}
+
+int guard_note_touch(const struct guard *guard, uint32_t place, uint64_t life)
+{
+	const uint8_t touched = 1;
+	char unused[REASON_MAX];
+	int err = guard_check_life(guard, place, life);
+
+	return err
+		       ?: guard_pages_write(&guard->pages,
+					    guard_meta_address(guard, place) +
+						    offsetof(struct guard_meta, touched),
+					    &touched, sizeof(touched), unused);
+}
+
+bool guard_still(const struct guard *guard, uint32_t place, uint64_t life)
+{
+	return !guard_check_life(guard, place, life);
+}
+
 const char *guard_path(const struct guard *guard)
 {
 	return guard->path;

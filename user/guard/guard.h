@@ -66,6 +66,18 @@ struct guard_site {
 /* Owned by the guard. */
 const struct guard_site *guard_sites(const struct guard *guard, size_t *count);
 
+/* By which GUARD_ENDED and GUARD_BAD tell the function with that index in the request. */
+uint64_t guard_stub_number(const struct guard *guard, size_t function);
+
+/*
+ * Pages around the block of this life have been touched: the stub is to drop them before the place's next one. 0, or
+ * -errno, not logged: -ESTALE (it has its next one already, beside which they stay).
+ */
+int guard_note_touch(const struct guard *guard, uint32_t place, uint64_t life);
+
+/* Has the place had no other block since the one of this life? What is not known is no. */
+bool guard_still(const struct guard *guard, uint32_t place, uint64_t life);
+
 /* "/proc/self/fd/N": the file that the code is mapped from, this process's alone. */
 const char *guard_path(const struct guard *guard);
 

@@ -42,6 +42,9 @@ struct attach_programs {
 	/* bpf/told.bpf.c's, loaded if `gate` */
 	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
 	bool gate;
+	/* bpf/guard.bpf.c's, loaded if `guard` */
+	struct bpf_program *guard_allocated, *guard_ended, *guard_bad;
+	bool guard;
 	/* bpf/scoped.bpf.c's, loaded if `scopes` */
 	struct bpf_program *scope_entered, *scope_returned, *scope_jumped;
 	bool scopes;

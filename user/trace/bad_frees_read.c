@@ -8,30 +8,8 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/trace/slot_calls.h"
 #include "user/trace/slots.h"
-#include "user/trace/stacks.h"
-
-static void bad_free_fill_call(struct reported_call *call, const struct trace *trace,
-			       uint32_t target_id, uint32_t slot)
-{
-	const struct slot_info *info;
-	const struct stack_entry *entry;
-
-	if (slot == ABI_NO_SLOT)
-		return;
-	call->known = true;
-	call->end = STACK_END_NO_MAPPING;
-	if (slot >= trace->options.max_stacks)
-		return;
-	info = &trace->slot_infos[slot];
-	call->stack_id = info->stack_id;
-	call->end = info->end;
-	entry = stack_table_find(trace->stacks, target_id, info->stack_id);
-	if (entry && entry->same_as) {
-		call->stack_id = entry->same_as;
-		call->end = entry->same_end;
-	}
-}
 
 static void bad_free_fill(struct bad_free *to, const struct trace *trace,
 			  const struct bad_free_key *key, const struct bad_free_value *value)
@@ -45,9 +23,9 @@ static void bad_free_fill(struct bad_free *to, const struct trace *trace,
 		.block = value->block,
 		.size = value->size,
 	};
-	bad_free_fill_call(&to->calls[BAD_FREE_NOW], trace, key->target_id, key->free_slot);
-	bad_free_fill_call(&to->calls[BAD_FREE_FIRST], trace, key->target_id, key->first_slot);
-	bad_free_fill_call(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
+	slot_call_fill(&to->calls[BAD_FREE_NOW], trace, key->target_id, key->free_slot);
+	slot_call_fill(&to->calls[BAD_FREE_FIRST], trace, key->target_id, key->first_slot);
+	slot_call_fill(&to->calls[BAD_FREE_ALLOC], trace, key->target_id, key->alloc_slot);
 }
 
 void bad_frees_release_swept(const struct trace *trace)

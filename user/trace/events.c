@@ -12,6 +12,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
+#include "user/trace/guarded.h"
 #include "user/trace/java_names.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/late_probes.h"
@@ -77,6 +78,7 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	target->late = trace->options.children == CHILDREN_LATE;
 	target->held = event->held;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
+	guarded_refuse(target, "it was forked from a process, and is no program of its own");
 	unwind_publisher_adopt(trace->unwind, target->id);
 	target->image = parent ? image_clone(parent->image, target->pid)
 			       : image_new_empty(target->pid, trace->objects);
@@ -525,6 +527,8 @@ static int events_take_in(struct trace *trace, size_t *count)
 		reclaim_many(trace);
 	}
 	free(events);
+	/* While those that have loaded libraries wait. */
+	guarded_look_all(trace);
 	/* Before what takes long: targets that have loaded libraries wait for it. */
 	__atomic_store_n(&trace->skel->bss->shared.handled_ns, start, __ATOMIC_RELEASE);
 	targets_publish(trace);

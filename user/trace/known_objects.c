@@ -88,8 +88,9 @@ static void known_tell_kernel(const struct trace *trace, const struct known_obje
 
 void known_object_tell_kernel(const struct trace *trace, struct known_object *known)
 {
-	/* A gate is made for each process that maps the allocator, which is to wait for it. */
-	if (trace->options.gate && known->probes[KNOWN_ALLOCATOR].set)
+	/* A gate, or guards, are made for each process that maps the allocator, which is to wait for it. */
+	if ((trace->options.gate || trace->options.guard.period) &&
+	    known->probes[KNOWN_ALLOCATOR].set)
 		return;
 	/* Nor of a runtime with a pool: the programs are told of each process that has one. */
 	if (!known->told && !known->probes[KNOWN_TELLER].set && !runtime_pool(known->runtime, 0))

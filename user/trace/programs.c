@@ -77,11 +77,19 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.gate_free = skel->progs.gate_free,
 		.gate_kept = skel->progs.gate_kept,
 		.gate = options->gate || (options->gate_later && !old),
+		.guard_allocated = skel->progs.guard_allocated,
+		.guard_ended = skel->progs.guard_ended,
+		.guard_bad = skel->progs.guard_bad,
+		.guard = options->guard.period != 0,
 		.link_bin = -1,
 	};
 	programs_choose_figures(skel, figures_traced(&options->figures), out);
 	scopes_choose_programs(skel, options, out);
 	attach_prepare(options->attach, out);
+	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
+	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
+	bpf_map__set_autocreate(skel->maps.guard_blocks, out->guard);
+	bpf_map__set_autocreate(skel->maps.bad_accesses, out->guard);
 	bpf_program__set_autoload(skel->progs.hold_on_fork, hold);
 	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);
 	bpf_program__set_autoload(skel->progs.on_fork, !hold);

@@ -12,9 +12,11 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/trace/anchor.h"
+#include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/trace/figures_read.h"
 #include "user/trace/gated.h"
+#include "user/trace/guarded.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/peaks.h"
 #include "user/trace/recursion_misses.h"
@@ -423,6 +425,9 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 		s->lost[LOST_GATE_FULL] += a->gated ? gated_dropped(a->gated) : 0;
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
+	guarded_read(trace, target, s);
+	if (bad_accesses_read(trace, s))
+		log_error("no memory for the list of bad accesses");
 	*out = s;
 	return 0;
 }

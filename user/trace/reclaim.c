@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "user/base/log.h"
+#include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/trace/figures_read.h"
+#include "user/trace/guarded.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/java_rows.h"
 #include "user/trace/peaks.h"
@@ -45,6 +47,8 @@ void reclaim_ended(struct trace *trace)
 	slots_release_swept(trace, figures_release_slot);
 	scopes_release_swept(trace);
 	bad_frees_release_swept(trace);
+	bad_accesses_release_swept(trace);
+	guarded_release_swept(trace);
 	while (trace->ended) {
 		target = trace->ended;
 		if (target->stage != TARGET_FORGOTTEN)

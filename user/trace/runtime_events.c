@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/runtime_events.h"
 
+#include "user/trace/bad_accesses_read.h"
 #include "user/trace/java_names.h"
 #include "user/trace/java_rows.h"
 #include "user/trace/python_names.h"
@@ -47,6 +48,9 @@ void runtime_event_handle(struct trace *trace, const struct event_header *header
 		break;
 	case EVENT_RUBY_FAILED:
 		ruby_rows_failed(trace, (const void *)header);
+		break;
+	case EVENT_GUARD_TOUCH:
+		bad_accesses_touched(trace, target, (const void *)header);
 		break;
 	}
 }

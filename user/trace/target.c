@@ -12,6 +12,7 @@
 #include "user/probe/keeper.h"
 #include "user/process/proc.h"
 #include "user/trace/gated.h"
+#include "user/trace/guarded.h"
 #include "user/trace/growth.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_java.h"
@@ -207,7 +208,10 @@ void target_drop_sharer(struct trace *trace, struct target *target, pid_t pid)
 
 void target_release(struct trace *trace, struct target *target)
 {
+	bool gone = target_has_ended(target) && !(target->stage == TARGET_REMOVED && target->alive);
+
 	gate_hold_end(&target->gate_hold);
+	guarded_end(trace, target, gone);
 	target_detach(trace, target, NULL);
 	while (target->sharers)
 		target_drop_sharer(trace, target, target->sharers->pid);

@@ -71,6 +71,10 @@ struct target {
 	bool bare;  /* has probes on return sites, so that its unwinders are watched */
 	bool has_gate, has_probes; /* some allocator of it */
 	char refusal[REASON_MAX];  /* target_refusal() */
+	struct guarded *guarded;   /* guarded.h; NULL: it has no guards, */
+	char guard_reason[REASON_MAX]; /* and why; "": no reason is known */
+	uint64_t guard_looked;	   /* image_generation() then */
+	bool guard_refused, guard_told;
 	uint64_t live_bytes;	   /* trace_sum_live() */
 	double live_variance;	   /* of that */
 	bool layered;		   /* has several allocators */

@@ -15,6 +15,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
+#include "user/trace/guarded.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/scopes.h"
 #include "user/trace/sharers.h"
@@ -215,6 +216,7 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	target->start_ns = monotonic_ns();
 	target->runs = false;
 	target_announce(trace, target);
+	guarded_look(trace, target);
 	if (trace->options.children != CHILDREN_NONE)
 		target_add_children(trace, pid);
 	return 0;

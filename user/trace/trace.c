@@ -17,9 +17,11 @@
 #include "user/kernel/link_bin.h"
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
+#include "user/trace/bad_accesses_read.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/figures_read.h"
 #include "user/trace/gated.h"
+#include "user/trace/guarded.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
@@ -278,7 +280,7 @@ static bool trace_follows(void *ctx, pid_t pid)
 
 static int trace_start(struct trace *trace)
 {
-	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: trace_load(trace);
+	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: guarded_prepare(trace) ?: trace_load(trace);
 	struct live_clock clock;
 
 	if (!err)
@@ -420,6 +422,8 @@ void trace_free(struct trace *trace)
 	}
 	trace_free_targets(trace);
 	known_objects_free(trace);
+	bad_accesses_free(trace);
+	guarded_free_reasons(trace);
 	if (trace->programs.link_bin >= 0)
 		close(trace->programs.link_bin);
 	unwind_publisher_free(trace->unwind);

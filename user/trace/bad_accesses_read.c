@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/bad_accesses_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/clock.h"
+#include "user/base/hash.h"
+#include "user/base/log.h"
+#include "user/base/util.h"
+#include "user/trace/guarded.h"
+#include "user/trace/slot_calls.h"
+#include "user/trace/slots.h"
+
+/* As bpf/guard.bpf.c has them. */
+_Static_assert(BAD_ACCESS_OVERFLOW == 0 && BAD_ACCESS_UNDERFLOW == 1 &&
+		       BAD_ACCESS_USE_AFTER_FREE == 2 && BAD_ACCESS_SLACK_OVERWRITE == 3 &&
+		       BAD_ACCESS_DOUBLE_FREE == 4 && BAD_ACCESS_INVALID_FREE == 5,
+	       "ABI");
+
+/* Words of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst. */
+#define PAGEMAP_PRESENT (1ull << 63)
+#define PAGEMAP_SWAPPED (1ull << 62)
+#define PAGEMAP_FILE	(1ull << 61)
+
+/*
+ * The touch is told before its page comes: the thread may lose its processor between the two. Later it is not
+ * waited for.
+ */
+#define TOUCH_LOOKS 20
+#define TOUCH_BREAK_NS (NS_PER_MS / 20)
+
+struct bad_access_modes {
+	struct bad_access_key key;
+	enum access_mode mode;
+	UT_hash_handle hh;
+};
+
+/* ---- read or written ---------------------------------------------------------------------- */
+
+/* 0: not there (yet), or not known. */
+static uint64_t touch_look(int pagemap, uint64_t address)
+{
+	uint64_t word = 0;
+
+	if (pread(pagemap, &word, sizeof(word),
+		  (off_t)(address / GUARD_ABI_PAGE * sizeof(word))) != (ssize_t)sizeof(word))
+		return 0;
+	return word & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED) ? word : 0;
+}
+
+static uint64_t touch_wait(pid_t pid, uint64_t address)
+{
+	const struct timespec pause = ns_timespec(TOUCH_BREAK_NS);
+	uint64_t word = 0;
+	char path[32];
+	int pagemap;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	if (pagemap < 0)
+		return 0;
+	for (int i = 0; i < TOUCH_LOOKS && !word; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		word = touch_look(pagemap, address);
+	}
+	close(pagemap);
+	return word;
+}
+
+/*
+ * A page of the file's has been read, and no more; a page of the process's own has been written to. A fault more
+ * of the same thread, seen by then, says that the first was no writing; one of another thread's says nothing. What
+ * is looked at last says whether all that was of the same life.
+ */
+static enum access_mode touch_mode(const struct trace *trace, const struct target *target,
+				   const struct guard_touch_event *event)
+{
+	const struct guard_block_key key = {.target_id = target->id, .place = event->place};
+	uint64_t word = touch_wait(target->pid, event->address);
+	struct guard_block block;
+
+	if (!word ||
+	    bpf_map_lookup_elem(bpf_map__fd(trace->skel->maps.guard_blocks), &key, &block) ||
+	    block.told != event->life || !guarded_still(target, event->place, event->life))
+		return ACCESS_UNKNOWN;
+	if (word & PAGEMAP_FILE && word & PAGEMAP_PRESENT)
+		return ACCESS_READ;
+	if (block.again & GUARD_AGAIN_SAME)
+		return ACCESS_READ;
+	return block.again ? ACCESS_UNKNOWN : ACCESS_WRITE;
+}
+
+static struct bad_access_modes *modes_find(const struct trace *trace,
+					   const struct bad_access_key *key)
+{
+	struct bad_access_modes *found;
+
+	HASH_FIND(hh, trace->access_modes, key, sizeof(*key), found);
+	return found;
+}
+
+void bad_accesses_touched(struct trace *trace, struct target *target,
+			  const struct guard_touch_event *event)
+{
+	struct bad_access_modes *known = modes_find(trace, &event->key);
+
+	if (!known) {
+		known = calloc(1, sizeof(*known));
+		if (!known)
+			return;
+		known->key = event->key;
+		HASH_ADD(hh, trace->access_modes, key, sizeof(known->key), known);
+		if (!known->hh.tbl) {
+			free(known);
+			return;
+		}
+	}
+	if (known->mode == ACCESS_UNKNOWN)
+		known->mode = touch_mode(trace, target, event);
+	guarded_note_touch(target, event);
+}
+
+/* ---- snapshots ---------------------------------------------------------------------------- */
+
+static enum access_mode access_mode_in(const struct trace *trace, const struct bad_access_key *key)
+{
+	const struct bad_access_modes *known;
+
+	if (key->kind == BAD_ACCESS_SLACK_OVERWRITE)
+		return ACCESS_WRITE;
+	known = modes_find(trace, key);
+	return known ? known->mode : ACCESS_UNKNOWN;
+}
+
+static void bad_access_fill(struct bad_access *to, const struct trace *trace,
+			    const struct bad_access_key *key, const struct bad_access_value *value)
+{
+	*to = (struct bad_access){
+		.kind = key->kind,
+		.mode = access_mode_in(trace, key),
+		.count = value->count,
+		.offset = value->offset,
+		.block = value->block,
+		.size = value->size,
+		.thread = value->tid,
+		.value = value->value,
+	};
+	memcpy(to->comm, value->comm, sizeof(to->comm));
+	to->comm[sizeof(to->comm) - 1] = '\0';
+	slot_call_fill(&to->calls[BAD_ACCESS_ALLOC], trace, key->target_id, key->alloc_slot);
+	slot_call_fill(&to->calls[BAD_ACCESS_FREE], trace, key->target_id, key->free_slot);
+	slot_call_fill(&to->calls[BAD_ACCESS_TOUCH], trace, key->target_id, key->touch_slot);
+}
+
+int bad_accesses_read(struct trace *trace, struct snapshot *snapshot)
+{
+	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
+	struct bad_access_key key, *previous = NULL;
+	size_t room = 0;
+
+	if (!trace->options.guard.period)
+		return 0;
+	while (!bpf_map_get_next_key(fd, previous, &key)) {
+		struct bad_access_value value;
+
+		previous = &key;
+		if (key.target_id != snapshot->target_id || bpf_map_lookup_elem(fd, &key, &value) ||
+		    key.kind >= BAD_ACCESS_KINDS)
+			continue;
+		if (!RESERVE_ITEM(snapshot->bad_accesses, snapshot->bad_access_count, room, 16))
+			return -ENOMEM;
+		bad_access_fill(&snapshot->bad_accesses[snapshot->bad_access_count++], trace, &key,
+				&value);
+	}
+	bad_accesses_sort(snapshot->bad_accesses, snapshot->bad_access_count);
+	return 0;
+}
+
+void bad_accesses_release_swept(struct trace *trace)
+{
+	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
+	struct bad_access_modes *modes, *next_modes;
+	struct bad_access_key key, next;
+	bool more;
+
+	if (!trace->options.guard.period)
+		return;
+	for (more = !bpf_map_get_next_key(fd, NULL, &next); more;) {
+		key = next;
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		if (slots_target_swept(trace, key.target_id))
+			bpf_map_delete_elem(fd, &key);
+	}
+	HASH_ITER (hh, trace->access_modes, modes, next_modes) {
+		if (!slots_target_swept(trace, modes->key.target_id))
+			continue;
+		HASH_DEL(trace->access_modes, modes);
+		free(modes);
+	}
+}
+
+void bad_accesses_free(struct trace *trace)
+{
+	struct bad_access_modes *modes, *next;
+
+	HASH_ITER (hh, trace->access_modes, modes, next) {
+		HASH_DEL(trace->access_modes, modes);
+		free(modes);
+	}
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The page faults of a process's threads, those to come too, given to a BPF program. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_GUARD_FAULTS_H
+#define MEMLEAKBPF_TRACE_GUARD_FAULTS_H
+
+#include <sys/types.h>
+
+#include "user/base/log.h"
+
+struct guard_faults;
+
+/*
+ * All threads stand still meanwhile, so that none is born unseen. `program` is the descriptor of one of type
+ * perf_event. 0 and *out; or -errno with the reason, a clause about the process, not logged.
+ */
+int guard_faults_open(pid_t pid, int program, struct guard_faults **out,
+		      char reason[static REASON_MAX]);
+
+/* NULL is fine. */
+void guard_faults_free(struct guard_faults *faults);
+
+#endif

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/guarded.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+
+#include "user/base/clock.h"
+#include "user/base/util.h"
+#include "user/guard/guard.h"
+#include "user/guard/guard_layout.h"
+#include "user/guard/guard_stub.h"
+#include "user/kernel/feature_machine.h"
+#include "user/trace/guard_faults.h"
+#include "user/trace/guarded_functions.h"
+#include "user/trace/slots.h"
+
+/* What bpf/guard.bpf.c takes for granted. */
+#define SAME_OFFSET(field) \
+	_Static_assert(offsetof(struct guard_meta, field) == offsetof(struct guard_abi_meta, field), "ABI")
+SAME_OFFSET(state);
+SAME_OFFSET(offset);
+SAME_OFFSET(size);
+SAME_OFFSET(changed_at);
+SAME_OFFSET(changed_to);
+SAME_OFFSET(life);
+_Static_assert(sizeof(struct guard_meta) == sizeof(struct guard_abi_meta), "ABI");
+_Static_assert(GUARD_PLACE_BITS == GUARD_ABI_PLACE_BITS && GUARD_DATA == GUARD_ABI_DATA &&
+		       GUARD_PAGE == GUARD_ABI_PAGE,
+	       "ABI");
+_Static_assert((int)GUARD_BUSY == GUARD_ABI_BUSY && (int)GUARD_LIVE == GUARD_ABI_LIVE &&
+		       (int)GUARD_FREED == GUARD_ABI_FREED && (int)GUARD_GONE == GUARD_ABI_GONE,
+	       "ABI");
+_Static_assert(GUARD_DOUBLE_FREE == GUARD_ABI_DOUBLE_FREE &&
+		       GUARD_INVALID_FREE == GUARD_ABI_INVALID_FREE &&
+		       GUARD_CHANGED == GUARD_ABI_CHANGED,
+	       "ABI");
+
+/* Of 256 blocks so many lie at their page's beginning, where what is before them is a guard. */
+#define AT_LEFT 64
+
+/* Listening to page faults of others, with maps that take memory as they fill, is of 6.1. */
+#define GUARD_KERNEL 6, 1
+
+struct guarded {
+	struct guard *guard;
+	struct attachment *attachment;
+	struct guard_faults *faults;
+	const struct object *object; /* with the functions */
+	struct guard_place place;
+	bool paused;
+	struct guard_header counted; /* guard_read() */
+	uint64_t live;
+};
+
+int guarded_prepare(struct trace *trace)
+{
+	struct machine machine;
+	int err;
+
+	if (!trace->options.guard.period)
+		return 0;
+	machine_read(&machine);
+	if (trace->options.old || !machine_kernel_at_least(&machine, GUARD_KERNEL)) {
+		log_error("--guard cannot be had here: Linux 6.1 can, and this is %s",
+			  machine.release);
+		return -EOPNOTSUPP;
+	}
+	if (trace->options.gate) {
+		log_error("--guard does not go with a gate, which wants the same bytes: use --attach "
+			  "auto");
+		return -EOPNOTSUPP;
+	}
+	err = gate_nop_choose(&trace->gate_nop);
+	if (err)
+		log_error("--guard cannot be had here: no probes in memory of a process (%s: %s)",
+			  trace->gate_nop.step, strerror(-err));
+	return err;
+}
+
+void guarded_refuse(struct target *target, const char *reason)
+{
+	target->guard_refused = true;
+	snprintf(target->guard_reason, sizeof(target->guard_reason), "%s", reason);
+}
+
+/* ---- the kernel's side -------------------------------------------------------------------- */
+
+static int guarded_row_fd(const struct trace *trace)
+{
+	return bpf_map__fd(trace->skel->maps.guard_rows);
+}
+
+/* Where pools are, of all targets. Programs that read it amid that leave some fault alone. */
+static void guarded_set_span(struct trace *trace)
+{
+	struct guard_span *span = &trace->skel->bss->guard_span;
+	uint64_t first = UINT64_MAX, last = 0;
+	const struct target *target;
+
+	for (target = trace->targets; target; target = target->hh.next) {
+		const struct guard_place *place;
+
+		if (!target->guarded || !target->guarded->faults)
+			continue;
+		place = &target->guarded->place;
+		if (place->pool < first)
+			first = place->pool;
+		if (place->pool + guard_pool_size(place->count) > last)
+			last = place->pool + guard_pool_size(place->count);
+	}
+	__atomic_store_n(&span->size, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&span->start, first, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&span->size, last ? last - first : 0, __ATOMIC_SEQ_CST);
+}
+
+static int guarded_enter(const struct trace *trace, const struct target *target,
+			 const struct guarded *guarded, const struct guarded_functions *functions,
+			 char reason[static REASON_MAX])
+{
+	struct guard_row row = {
+		.pool = guarded->place.pool,
+		.count = guarded->place.count,
+		.code = guarded->place.code,
+		.code_size = GUARD_CODE_SIZE,
+		.metas = guarded->place.code + GUARD_META,
+	};
+
+	for (size_t i = 0; i < functions->count; i++) {
+		uint64_t number = guard_stub_number(guarded->guard, i);
+
+		if (number < GUARD_ABI_STUBS)
+			row.pcs[number] = functions->pcs[i];
+	}
+	return bpf_map_update_elem(guarded_row_fd(trace), &target->id, &row, BPF_ANY)
+		       ? refuse(reason, -errno, "too many processes have guards")
+		       : 0;
+}
+
+static int guarded_attach(const struct trace *trace, const struct guarded_functions *functions,
+			  struct guarded *guarded, char reason[static REASON_MAX])
+{
+	const struct attach_programs *programs = &trace->programs;
+	const struct bpf_program *const by_event[] = {
+		[GUARD_ALLOCATED] = programs->guard_allocated,
+		[GUARD_ENDED] = programs->guard_ended,
+		[GUARD_BAD] = programs->guard_bad,
+	};
+	const struct guard_site *sites;
+	_cleanup_free_ struct told_probe *probes = NULL;
+	size_t count;
+	int err;
+
+	sites = guard_sites(guarded->guard, &count);
+	probes = calloc(count + 1, sizeof(*probes));
+	if (!probes)
+		return refuse(reason, -ENOMEM, "no memory");
+	for (size_t i = 0; i < count; i++) {
+		bool allocates = sites[i].event == GUARD_ALLOCATED;
+		uint64_t pc = allocates ? functions->pcs[sites[i].function] : 0;
+
+		probes[i] = (struct told_probe){.program = by_event[sites[i].event],
+						.offset = sites[i].offset,
+						.cookie = told_cookie(OP_NONE, pc).value};
+	}
+	err = attach_told(trace->options.attach, programs, probes, count,
+			  guard_path(guarded->guard), &guarded->attachment);
+	return err ? refuse(reason, err, "no probes can be put into its memory: %s", strerror(-err))
+		   : 0;
+}
+
+/* ---- a target's guards -------------------------------------------------------------------- */
+
+static int guarded_open(struct trace *trace, struct target *target, struct guarded *guarded,
+			const struct guarded_functions *functions, char reason[static REASON_MAX])
+{
+	struct guard_request request = {
+		.count = trace->options.guard.places,
+		.period = trace->options.guard.period,
+		.at_left = AT_LEFT,
+	};
+	int err;
+
+	guarded_functions_request(functions, &request);
+	request.in.pid = target->pid;
+	request.in.nop = &trace->gate_nop;
+	err = guard_open(&request, &guarded->guard, reason);
+	if (err)
+		return err;
+	guarded->place = guard_place(guarded->guard);
+	guarded->object = functions->object;
+	/* Who listens is there before anything can be heard. */
+	err = guarded_enter(trace, target, guarded, functions, reason);
+	err = err ?: guarded_attach(trace, functions, guarded, reason);
+	err = err
+		      ?: guard_faults_open(target->pid,
+					   bpf_program__fd(trace->skel->progs.guard_fault),
+					   &guarded->faults, reason);
+	if (err)
+		return err;
+	guarded_set_span(trace);
+	return guard_start(guarded->guard, reason);
+}
+
+static void guarded_free(struct trace *trace, const struct target *target, struct guarded *guarded,
+			 bool gone)
+{
+	char reason[REASON_MAX] = "";
+	int err = guard_close(guarded->guard, gone, reason);
+
+	if (err == 1)
+		log_debug("process %d (%s): has guarded blocks, whose guards stay", target->pid,
+			  target->comm);
+	else if (err && err != -ESRCH)
+		log_warn("process %d (%s): the guards' jumps stay in it, and do nothing but cost a "
+			 "few ns a call: %s",
+			 target->pid, target->comm, reason);
+	trace_detach(trace, guarded->attachment);
+	guard_faults_free(guarded->faults);
+	free(guarded);
+}
+
+void guarded_end(struct trace *trace, struct target *target, bool gone)
+{
+	struct guarded *guarded = target->guarded;
+
+	if (!guarded)
+		return;
+	target->guarded = NULL;
+	guarded_free(trace, target, guarded, gone);
+	guarded_set_span(trace);
+}
+
+static int guarded_new(struct trace *trace, struct target *target, char reason[static REASON_MAX])
+{
+	struct guarded *guarded = calloc(1, sizeof(*guarded));
+	struct guarded_functions functions = {0};
+	int err = guarded ? 0 : refuse(reason, -ENOMEM, "no memory");
+
+	err = err ?: guarded_functions_find(target->image, &functions, reason);
+	if (!err) {
+		target->guarded = guarded;
+		err = guarded_open(trace, target, guarded, &functions, reason);
+	}
+	if (!err)
+		log_debug("process %d (%s): guards before %s; a thread stood still for %.2f ms",
+			  target->pid, target->comm, functions.allocator,
+			  (double)guard_pause_ns(guarded->guard) / 1e6);
+	guarded_functions_free(&functions);
+	if (!err)
+		return 0;
+	target->guarded = NULL;
+	if (guarded)
+		guarded_free(trace, target, guarded, false);
+	guarded_set_span(trace);
+	return err;
+}
+
+/* Of one that has guards: a library has come, or gone. */
+static void guarded_check(struct target *target)
+{
+	struct guarded *guarded = target->guarded;
+	char unused[REASON_MAX];
+
+	if (guarded->paused ||
+	    !guarded_functions_check(target->image, guarded->object, target->guard_reason))
+		return;
+	guarded->paused = true;
+	log_warn("process %d (%s): no more guards: %s", target->pid, target->comm,
+		 target->guard_reason);
+	if (guard_pause(guarded->guard, unused))
+		log_debug("process %d: guards cannot be turned off: %s", target->pid, unused);
+}
+
+void guarded_look(struct trace *trace, struct target *target)
+{
+	int err;
+
+	if (!trace->options.guard.period || target->guard_refused ||
+	    target->stage != TARGET_TRACED ||
+	    target->guard_looked == image_generation(target->image))
+		return;
+	target->guard_looked = image_generation(target->image);
+	if (target->guarded) {
+		guarded_check(target);
+		return;
+	}
+	err = guarded_new(trace, target, target->guard_reason);
+	if (!err)
+		target->guard_reason[0] = '\0';
+	else if (err != -ESRCH && !target->guard_told)
+		log_warn("process %d (%s) has no guards: %s", target->pid, target->comm,
+			 target->guard_reason);
+	target->guard_told |= err != 0;
+}
+
+void guarded_look_all(struct trace *trace)
+{
+	struct target *target, *next;
+
+	if (!trace->options.guard.period)
+		return;
+	HASH_ITER (hh, trace->targets, target, next)
+		guarded_look(trace, target);
+}
+
+void guarded_note_touch(const struct target *target, const struct guard_touch_event *event)
+{
+	int err;
+
+	if (!target->guarded)
+		return;
+	err = guard_note_touch(target->guarded->guard, event->place, event->life);
+	if (err)
+		log_debug("process %d: a guard that was touched stays as it is: %s", target->pid,
+			  strerror(-err));
+}
+
+bool guarded_still(const struct target *target, uint32_t place, uint64_t life)
+{
+	return target->guarded && guard_still(target->guarded->guard, place, life);
+}
+
+/* ---- how it stands ------------------------------------------------------------------------ */
+
+struct guard_reason {
+	struct guard_reason *next;
+	char text[REASON_MAX];
+};
+
+/* There are few. NULL without memory. */
+static const char *guarded_keep_reason(struct trace *trace, const char *text)
+{
+	struct guard_reason *reason;
+
+	for (reason = trace->guard_reasons; reason; reason = reason->next) {
+		if (!strcmp(reason->text, text))
+			return reason->text;
+	}
+	reason = calloc(1, sizeof(*reason));
+	if (!reason)
+		return NULL;
+	snprintf(reason->text, sizeof(reason->text), "%s", text);
+	reason->next = trace->guard_reasons;
+	trace->guard_reasons = reason;
+	return reason->text;
+}
+
+void guarded_free_reasons(struct trace *trace)
+{
+	while (trace->guard_reasons) {
+		struct guard_reason *next = trace->guard_reasons->next;
+
+		free(trace->guard_reasons);
+		trace->guard_reasons = next;
+	}
+}
+
+/* For how long the place stays guarded whose turn it is next: the least of times since a free. */
+static uint64_t guarded_oldest_free(const struct trace *trace, const struct target *target)
+{
+	int fd = bpf_map__fd(trace->skel->maps.guard_blocks);
+	uint64_t now = monotonic_ns(), oldest = now;
+
+	for (uint32_t i = 0; i < target->guarded->place.count; i++) {
+		const struct guard_block_key key = {.target_id = target->id, .place = i};
+		struct guard_block block;
+
+		if (!bpf_map_lookup_elem(fd, &key, &block) && block.freed_ns &&
+		    block.freed_ns < oldest)
+			oldest = block.freed_ns;
+	}
+	return (now - oldest) / NS_PER_MS;
+}
+
+void guarded_read(struct trace *trace, struct target *target, struct snapshot *snapshot)
+{
+	struct guarded *guarded = target->guarded;
+	struct guard_state *state = &snapshot->guard;
+	struct guard_row row;
+
+	if (!trace->options.guard.period)
+		return;
+	*state = (struct guard_state){.asked = true, .period = trace->options.guard.period};
+	if (target->guard_reason[0])
+		state->reason = guarded_keep_reason(trace, target->guard_reason);
+	if (!guarded)
+		return;
+	/* Of one that has ended what was known last, and what its probes have told. */
+	if (!target_has_ended(target))
+		guard_read(guarded->guard, &guarded->counted, &guarded->live);
+	if (!bpf_map_lookup_elem(guarded_row_fd(trace), &target->id, &row)) {
+		state->lost = row.lost;
+		if (target_has_ended(target)) {
+			guarded->counted.guarded = row.guarded;
+			guarded->counted.freed = row.freed;
+		}
+	}
+	state->on = !guarded->paused;
+	state->places = guarded->place.count;
+	state->in_use = guarded->live;
+	state->guarded = guarded->counted.guarded;
+	state->freed = guarded->counted.freed;
+	state->full = guarded->counted.full;
+	state->passed = guarded->counted.passed;
+	state->unfit = guarded->counted.unfit;
+	state->no_use_after_free = guarded->place.keep_pages;
+	state->oldest_free_ms = guarded_oldest_free(trace, target);
+}
+
+void guarded_release_swept(const struct trace *trace)
+{
+	int fd = bpf_map__fd(trace->skel->maps.guard_blocks), rows = guarded_row_fd(trace);
+	struct guard_block_key key, next;
+	bool more;
+
+	if (!trace->options.guard.period)
+		return;
+	/* From a key that is gone the walk would begin anew. */
+	for (more = !bpf_map_get_next_key(fd, NULL, &next); more;) {
+		key = next;
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		if (slots_target_swept(trace, key.target_id))
+			bpf_map_delete_elem(fd, &key);
+	}
+	for (const struct target *target = trace->ended; target; target = target->next_ended)
+		bpf_map_delete_elem(rows, &target->id);
+}
