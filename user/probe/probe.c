@@ -309,6 +309,25 @@ void probe_set_free(struct probe_set *set)
 	free(set);
 }
 
+void probe_set_use_entries(struct probe_set *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		struct probe *probe = &set->probes[i];
+		union probe_cookie cookie = {.value = probe->cookie};
+		const struct alloc_fn *f = probe->fn->fn;
+
+		if (probe->role == PROBE_RETURN_SITE || !probe->place.offset)
+			continue;
+		cookie.size_arg = f->size_arg;
+		cookie.count_arg = f->count_arg;
+		cookie.ptr_arg = f->ptr_arg;
+		probe->cookie = cookie.value;
+		probe->offset = probe->fn->offset;
+		probe->place = (struct place){.cost = PLACE_STEPPED,
+					      .reason = "the entry, for guards"};
+	}
+}
+
 const char *probe_set_name_at(const struct probe_set *set, uint64_t offset)
 {
 	for (size_t i = 0; i < set->count; i++) {

@@ -65,6 +65,12 @@ struct probe_set {
 int probe_set_new(struct provider *provider, struct probe_set **out);
 void probe_set_free(struct probe_set *set); /* NULL is fine */
 
+/*
+ * Moves the probes to their functions' first instructions, where they see each call though something takes
+ * it over behind that (user/guard). It costs more where the kernel has to step there.
+ */
+void probe_set_use_entries(struct probe_set *set);
+
 /* The allocator function whose probe is at this file offset, or NULL. For frame 0 of a stack. */
 const char *probe_set_name_at(const struct probe_set *set, uint64_t offset);
 

@@ -273,6 +273,8 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 			known_object_free(trace, known);
 			return NULL;
 		}
+		if (role == KNOWN_ALLOCATOR && trace->options.guard.period)
+			probe_set_use_entries(known->probes[role].set);
 		if (role == KNOWN_SCOPES)
 			scopes_assign(known->probes[role].set);
 		if (role == KNOWN_TELLER && usdt_rows_assign(trace, known->probes[role].set)) {
