@@ -336,7 +336,7 @@ enum event_type {
 	EVENT_RUBY_CODE, /* bpf/ruby_abi.h */
 	EVENT_RUBY_FAILED,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
-	EVENT_SAMPLES, /* there are shared.samples_alarm of them: bpf/told.h */
+	EVENT_SAMPLES,	   /* there are shared.samples_alarm of them: bpf/told.h */
 	EVENT_GUARD_TOUCH, /* bpf/guard_abi.h */
 };
 

@@ -59,8 +59,7 @@ static __always_inline void guard_count_lost(struct guard_row *row)
 }
 
 /* False: not in the target's pool, or what is there cannot be read. */
-static __always_inline bool guarded_find(uint32_t target_id, uint64_t address,
-					 struct guarded *out)
+static __always_inline bool guarded_find(uint32_t target_id, uint64_t address, struct guarded *out)
 {
 	struct guard_row *row = bpf_map_lookup_elem(&guard_rows, &target_id);
 	uint64_t place;
@@ -85,9 +84,8 @@ static __always_inline bool guarded_find(uint32_t target_id, uint64_t address,
 static __always_inline struct guard_block *guarded_block(const struct guarded *at)
 {
 	struct guard_block *block = bpf_map_lookup_elem(&guard_blocks, &at->key);
-	struct guard_block new = {.life = at->meta.life,
-				  .alloc_slot = ABI_NO_SLOT,
-				  .free_slot = ABI_NO_SLOT};
+	struct guard_block new = {
+		.life = at->meta.life, .alloc_slot = ABI_NO_SLOT, .free_slot = ABI_NO_SLOT};
 
 	if (block && block->life == at->meta.life)
 		return block;
@@ -196,9 +194,8 @@ SEC("uprobe")
 int guard_bad(struct pt_regs *ctx)
 {
 	uint64_t address = regs_argument(ctx, 1), wrong = regs_argument(ctx, 2), begins;
-	struct bad_access_key key = {.alloc_slot = ABI_NO_SLOT,
-				     .free_slot = ABI_NO_SLOT,
-				     .touch_slot = ABI_NO_SLOT};
+	struct bad_access_key key = {
+		.alloc_slot = ABI_NO_SLOT, .free_slot = ABI_NO_SLOT, .touch_slot = ABI_NO_SLOT};
 	struct thread_state *thread = NULL;
 	struct guard_block *block;
 	struct target_info target;
@@ -276,23 +273,28 @@ static __always_inline bool touch_is_first(struct guard_block *block, uint64_t l
 	return false;
 }
 
-static __always_inline void touch_tell(const struct guarded *at, const struct bad_access_key *key,
-				       uint64_t address)
+/* What is not in use while a stack is walked is in a frame of its own: bpf/badfree.h. */
+static __noinline int touch_tell(const struct bad_access_key *key, uint32_t place, uint64_t life,
+				 uint64_t address)
 {
 	struct guard_touch_event event = {
-		.header = {.type = EVENT_GUARD_TOUCH, .target_id = key->target_id},
-		.key = *key,
-		.place = at->key.place,
-		.life = at->meta.life,
+		.header = {.type = EVENT_GUARD_TOUCH},
+		.place = place,
+		.life = life,
 		.address = address,
 	};
 
+	if (!key)
+		return 0;
+	event.key = *key;
+	event.header.target_id = key->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	/* Without it, it is not known whether it was read or written. */
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
+	return 0;
 }
 
-static __noinline int guard_touched(uint64_t address)
+static __always_inline int guard_touched(uint64_t address)
 {
 	const struct pt_regs *regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	struct bad_access_key key = {};
@@ -319,7 +321,7 @@ static __noinline int guard_touched(uint64_t address)
 	key.touch_slot = guard_stack(regs, 0, UNWIND_INSIDE, &target);
 	if (!guard_report(&key, begins, at.meta.size, (int64_t)(address - begins), -1))
 		guard_count_lost(at.row);
-	touch_tell(&at, &key, address);
+	touch_tell(&key, at.key.place, at.meta.life, address);
 	return 0;
 }
 

@@ -39,11 +39,11 @@ enum guard_abi_wrong {
 
 /* Of a target that has guards, by its id. */
 struct guard_row {
-	uint64_t pool, count;	  /* address, places */
-	uint64_t code, code_size; /* that touches the pool by right */
-	uint64_t metas;		  /* address of a struct guard_abi_meta for each place */
-	uint64_t guarded, freed;  /* blocks that were told */
-	uint64_t lost;		  /* what there was no room for */
+	uint64_t pool, count;	       /* address, places */
+	uint64_t code, code_size;      /* that touches the pool by right */
+	uint64_t metas;		       /* address of a struct guard_abi_meta for each place */
+	uint64_t guarded, freed;       /* blocks that were told */
+	uint64_t lost;		       /* what there was no room for */
 	uint64_t pcs[GUARD_ABI_STUBS]; /* where stacks begin, of the stub's function; 0: has none */
 };
 _Static_assert(sizeof(struct guard_row) == 64 + 8 * GUARD_ABI_STUBS, "ABI");
@@ -60,11 +60,12 @@ _Static_assert(sizeof(struct guard_block_key) == 8, "ABI");
 
 /* The last block of a place that is known. */
 struct guard_block {
-	uint64_t life;		  /* struct guard_abi_meta.life; 0: none so far */
-	uint64_t told;		  /* the life of which a touch has been told */
-	uint64_t touched;	  /* address that touch was of */
+	uint64_t life;			 /* struct guard_abi_meta.life; 0: none so far */
+	uint64_t told;			 /* the life of which a touch has been told */
+	uint64_t touched;		 /* address that touch was of */
 	uint64_t allocated_ns, freed_ns; /* bpf_ktime_get_ns(); 0: not seen, or not freed */
-	uint32_t alloc_slot, free_slot; /* counter slots, which stand for stacks; ABI_NO_SLOT: none */
+	uint32_t alloc_slot,
+		free_slot; /* counter slots, which stand for stacks; ABI_NO_SLOT: none */
 	uint32_t touch_tid;
 	uint32_t again; /* the same page has faulted since: GUARD_AGAIN_* */
 };

@@ -311,9 +311,9 @@ int attach_told(enum attach_mode mode, const struct attach_programs *programs,
 		struct attachment **out)
 {
 	/* Ends first: see attach_probes(). */
-	const struct bpf_program *const order[] = {
-		programs->gate_free,   programs->gate_kept, programs->gate_alloc,
-		programs->guard_ended, programs->guard_bad, programs->guard_allocated};
+	const struct bpf_program *const order[] = {programs->gate_free,	 programs->gate_kept,
+						   programs->gate_alloc, programs->guard_ended,
+						   programs->guard_bad,	 programs->guard_allocated};
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	struct attachment *a = calloc(1, sizeof(*a) + count * sizeof(a->fds[0]));
 	int err = count > PROBES_MAX ? -E2BIG : 0;

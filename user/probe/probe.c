@@ -323,8 +323,8 @@ void probe_set_use_entries(struct probe_set *set)
 		cookie.ptr_arg = f->ptr_arg;
 		probe->cookie = cookie.value;
 		probe->offset = probe->fn->offset;
-		probe->place = (struct place){.cost = PLACE_STEPPED,
-					      .reason = "the entry, for guards"};
+		probe->place =
+			(struct place){.cost = PLACE_STEPPED, .reason = "the entry, for guards"};
 	}
 }
 

@@ -309,10 +309,6 @@ static int session_start_trace(struct session *s)
 
 	if (err)
 		return err;
-	if (t.guard.period) {
-		log_error("--guard: is not to be had yet; leave it out");
-		return -EOPNOTSUPP;
-	}
 	if (o->verdict.wanted && !t.hold_at_end)
 		log_warn("this kernel cannot hold a process at its end (6.0 can): of one that ends "
 			 "itself the last verdict is that of the interval before");

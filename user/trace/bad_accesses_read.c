@@ -34,7 +34,7 @@ _Static_assert(BAD_ACCESS_OVERFLOW == 0 && BAD_ACCESS_UNDERFLOW == 1 &&
  * The touch is told before its page comes: the thread may lose its processor between the two. Later it is not
  * waited for.
  */
-#define TOUCH_LOOKS 20
+#define TOUCH_LOOKS    20
 #define TOUCH_BREAK_NS (NS_PER_MS / 20)
 
 struct bad_access_modes {
@@ -50,8 +50,8 @@ static uint64_t touch_look(int pagemap, uint64_t address)
 {
 	uint64_t word = 0;
 
-	if (pread(pagemap, &word, sizeof(word),
-		  (off_t)(address / GUARD_ABI_PAGE * sizeof(word))) != (ssize_t)sizeof(word))
+	if (pread(pagemap, &word, sizeof(word), (off_t)(address / GUARD_ABI_PAGE * sizeof(word))) !=
+	    (ssize_t)sizeof(word))
 		return 0;
 	return word & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED) ? word : 0;
 }

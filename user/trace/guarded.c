@@ -20,8 +20,10 @@
 #include "user/trace/slots.h"
 
 /* What bpf/guard.bpf.c takes for granted. */
-#define SAME_OFFSET(field) \
-	_Static_assert(offsetof(struct guard_meta, field) == offsetof(struct guard_abi_meta, field), "ABI")
+#define SAME_OFFSET(field)                                             \
+	_Static_assert(offsetof(struct guard_meta, field) ==           \
+			       offsetof(struct guard_abi_meta, field), \
+		       "ABI")
 SAME_OFFSET(state);
 SAME_OFFSET(offset);
 SAME_OFFSET(size);
@@ -71,8 +73,9 @@ int guarded_prepare(struct trace *trace)
 		return -EOPNOTSUPP;
 	}
 	if (trace->options.gate) {
-		log_error("--guard does not go with a gate, which wants the same bytes: use --attach "
-			  "auto");
+		log_error(
+			"--guard does not go with a gate, which wants the same bytes: use --attach "
+			"auto");
 		return -EOPNOTSUPP;
 	}
 	err = gate_nop_choose(&trace->gate_nop);

@@ -24,9 +24,9 @@ struct trace {
 	struct gate_nop gate_nop; /* with options.gate: gated.h; with options.guard: guarded.h */
 	struct bad_access_modes *access_modes; /* uthash: bad_accesses_read.h */
 	struct guard_reason *guard_reasons;    /* list: guarded.c */
-	unsigned level;		  /* trace_set_level() */
-	char refusal[REASON_MAX]; /* trace_refusal() */
-	bool lifts_filters;	  /* what trace_needs.suspend_filters asks for is there still */
+	unsigned level;			       /* trace_set_level() */
+	char refusal[REASON_MAX];	       /* trace_refusal() */
+	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;
 	int sharers_fd; /* a timer: sharers.h */

@@ -150,6 +150,7 @@ static void load(enum kind kind)
 					.scope_only = kind == SCOPES_AND_ALL,
 					.figures = figures,
 					.gate = !old,
+					.guard = {.period = all},
 					.hold_at_end = !old && best.hold,
 					.wait_loaded = !old && best.hold};
 	size_t programs = 0, too_many = 0, too_deep = 0, sharing = 0, scoped = 0, i = 0;
