@@ -226,6 +226,79 @@ ages_are_all() {
 	left 0
 }
 
+# The classes' blocks are all that were freed there, by the target's books.
+lifetimes_are_all() {
+	screen | awk -v freed="$(field .free.mostly_freed.count "$TRUTH")" '
+		/^How long its freed blocks had lived:/ { inside = 1; next }
+		inside && match($0, /[0-9,]+ +blocks/) { n = substr($0, RSTART, RLENGTH); gsub("[^0-9]", "", n); sum += n; drawn += /blocks +#+$/ }
+		END { exit !(sum == freed && freed > 0 && drawn > 0) }'
+}
+
+@test "--lifetimes: how long the freed blocks of a stack had lived, and an order by what has outlived others" {
+	start_target "$TARGETS/figures"
+	terminal 60 100
+	before
+	start_top --lifetimes
+	tell 'leak 500 5'
+	sees 'iB? .*mostly_freed| B .*mostly_freed'
+	keys o
+	sees 'lifetime +live bytes that have outlived others'
+	sees 'temporary +.*not without --temporary'
+	keys Escape /mostly_freed Enter
+	sees ' 1/1$'
+	keys Enter
+	sees '^How long its freed blocks had lived:'
+	sees '^    < [0-9.]+ [um]s +[0-9,]+ blocks  #'
+	until_true "$DEADLINE" lifetimes_are_all || fail "$(screen) $TRUTH"
+	keys q q
+	left 0
+}
+
+# hold_threads PID: all of its threads but the first stand still until the standard input ends.
+hold_threads() {
+	python3 -c '
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+threads = [int(t) for t in os.listdir(f"/proc/{sys.argv[1]}/task") if t != sys.argv[1]]
+for thread in threads:
+    if libc.ptrace(SEIZE, thread, None, None) or libc.ptrace(INTERRUPT, thread, None, None):
+        sys.exit(os.strerror(ctypes.get_errno()))
+    os.waitpid(thread, WALL)
+print("held", len(threads), flush=True)
+sys.stdin.read()
+for thread in threads:
+    libc.ptrace(DETACH, thread, None, None)' "$1"
+}
+
+@test "keys are obeyed while names are looked up, however long that takes" {
+	local said
+
+	begin 24 80
+	sees 'by live +1/5'
+	# Who looks them up, and does all else that may take long, is another thread: it stands still.
+	coproc HOLDER { hold_threads "$TOOL_PID" 3>&-; }
+	PIDS+=("$HOLDER_PID")
+	read -r -t "$DEADLINE" said <&"${HOLDER[0]}" || fail 'they are not held'
+	[[ $said == 'held '[1-9]* ]] || fail "$said"
+	keys Down Down
+	sees 'by live +3/5'
+	keys '?'
+	sees 'what is live now'
+	keys Escape o
+	sees 'count +live blocks'
+	keys Escape
+	mux resize-window -x 60 -y 20
+	sees 'by live +3/5'
+	exec {HOLDER[1]}>&-
+	wait "$HOLDER_PID" || fail 'they are held still'
+	keys Enter
+	sees '^#'
+	keys q q
+	left 0
+}
+
 @test "a verdict, an inspection, what it costs, and a snapshot that report reads" {
 	begin 24 100
 	sees 'leak_1m'

@@ -50,10 +50,11 @@ static void figures_text_lifetimes(FILE *out, const struct export_options *optio
 			text_plural(freed, "block", "blocks"));
 	if (f->outlived.count) {
 		text_set_style(out, options, TEXT_WARN);
-		fprintf(out, "; %s live %s (%s) older than %s",
+		fprintf(out, "; %s live %s (%s) %s older than %s",
 			format_grouped(count, f->outlived.count),
-			text_plural(f->outlived.count, "one is", "ones are"),
+			text_plural(f->outlived.count, "one", "ones"),
 			format_bytes(bytes, f->outlived.bytes),
+			text_plural(f->outlived.count, "is", "are"),
 			format_duration(age, f->outlived_ns));
 		text_set_style(out, options, TEXT_NONE);
 	}
@@ -128,7 +129,7 @@ static void figures_text_at_peak(FILE *out, const struct stack_figures *f)
 		format_bytes(most, f->peak_bytes));
 }
 
-/* "peak   1.2 MiB at 03:04:05; its stacks are known of 1.1 MiB, 1.3 % less" */
+/* "peak   1.2 MiB at 03:04:05; what stacks had is known of 1.1 MiB, 1.3 % below" */
 static void figures_text_peak(FILE *out, const struct peak *peak)
 {
 	char bytes[FORMAT_BYTES_MAX], captured[FORMAT_BYTES_MAX], when[64] = "?";
@@ -140,7 +141,9 @@ static void figures_text_peak(FILE *out, const struct peak *peak)
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%H:%M:%S", &tm);
 	fprintf(out, "peak   %s at %s", format_bytes(bytes, peak->bytes), when);
-	if (peak->captured_bytes < peak->bytes)
+	if (!peak->captured_bytes)
+		fputs("; it was over before what stacks had could be read", out);
+	else if (peak->captured_bytes < peak->bytes)
 		fprintf(out, "; what stacks had is known of %s, %.1f %% below",
 			format_bytes(captured, peak->captured_bytes),
 			100 * (1 - (double)peak->captured_bytes / (double)peak->bytes));

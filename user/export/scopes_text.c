@@ -60,7 +60,20 @@ static void text_put_scope_calls(FILE *out, const struct scope *scope)
 	}
 }
 
-/* "98.2 % of calls kept nothing, 1.8 % 512 B": those first that most calls did. */
+/* "98.2 %"; what is seldom is not never, and may be the one that leaks. */
+static void text_put_share(FILE *out, uint64_t part, uint64_t all)
+{
+	double percent = 100.0 * (double)part / (double)all;
+
+	if (part && percent < 0.05)
+		fputs("< 0.1 %", out);
+	else if (part < all && percent >= 99.95)
+		fputs("> 99.9 %", out);
+	else
+		fprintf(out, "%.1f %%", percent);
+}
+
+/* "98.2 % of calls kept nothing, 1.8 % kept 512 B": those first that most calls did. */
 static void text_put_kept_calls(FILE *out, const struct scope *scope)
 {
 	char low[FORMAT_BYTES_MAX], high[FORMAT_BYTES_MAX];
@@ -83,8 +96,9 @@ static void text_put_kept_calls(FILE *out, const struct scope *scope)
 		if (!most)
 			break;
 		shown[at] = true;
-		fprintf(out, "%s%.1f %%%s kept ", separator,
-			100.0 * (double)most->calls / (double)calls, n ? "" : " of calls");
+		fputs(separator, out);
+		text_put_share(out, most->calls, calls);
+		fprintf(out, "%s kept ", n ? "" : " of calls");
 		if (!most->bytes)
 			fputs("nothing", out);
 		else if (most->bytes == most->bytes_max)

@@ -133,6 +133,46 @@ static void page_put_ages(struct watcher *w, const struct stack *stack, unsigned
 	}
 }
 
+/* "< 8 us", "< 2 ms": classes are powers of two of microseconds. */
+static const char *page_lifetime(char *out, size_t class)
+{
+	uint64_t ns = lifetime_class_ns(class + 1);
+
+	if (class == LIFETIME_CLASSES - 1)
+		return "longer";
+	if (ns >= NS_PER_MS)
+		return format_duration(out, ns);
+	snprintf(out, FORMAT_DURATION_MAX, "%u us", (unsigned)(ns / 1000));
+	return out;
+}
+
+static void page_put_lifetimes(const struct stack *stack, unsigned cols, FILE *out)
+{
+	const uint64_t *counts = stack->figures ? stack->figures->lifetimes : NULL;
+	char end[FORMAT_DURATION_MAX], count[FORMAT_GROUPED_MAX];
+	size_t first = LIFETIME_CLASSES, last = 0;
+	uint64_t most = 0;
+
+	for (size_t i = 0; counts && i < LIFETIME_CLASSES; i++) {
+		if (!counts[i])
+			continue;
+		first = i < first ? i : first;
+		last = i;
+		most = counts[i] > most ? counts[i] : most;
+	}
+	if (!most)
+		return;
+	fputs("\nHow long its freed blocks had lived:\n", out);
+	for (size_t i = first; i <= last; i++) {
+		int figures = fprintf(out, "    %s%-6s %9s blocks  ",
+				      i < LIFETIME_CLASSES - 1 ? "< " : "  ", page_lifetime(end, i),
+				      format_grouped(count, counts[i]));
+
+		page_put_bar(out, counts[i], most, page_bar_room(cols, figures));
+		fputc('\n', out);
+	}
+}
+
 static int page_put_stack(struct watcher *w, const struct live_request *request, FILE *out)
 {
 	const struct export_options options = {.width = request->cols};
@@ -150,6 +190,7 @@ static int page_put_stack(struct watcher *w, const struct live_request *request,
 	export_put_stack(out, &options, r, stack);
 	page_put_judged(w, r, stack, out);
 	page_put_ages(w, stack, request->cols, out);
+	page_put_lifetimes(stack, request->cols, out);
 	return 0;
 }
 

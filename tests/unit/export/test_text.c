@@ -60,6 +60,70 @@ static void of_a_process_that_tells(void **state)
 	assert_non_null(strstr(before, "has told of none so far"));
 }
 
+/* In words, what the JSON has by numbers. */
+static void figures_in_words(void **state)
+{
+	struct export_options options = {.verbose = true};
+	/* 4 to 8 us, and 66 to 131 ms. */
+	struct stack_figures figures = {.lifetimes = {[2] = 990, [16] = 10},
+					.outlived_ns = 8000000000ULL,
+					.outlived = {2048, 2},
+					.temporary = {96, 3},
+					.at_peak = {4096, 4},
+					.peak_bytes = 8192,
+					.sizes = {.values = {48, 4096}, .counts = {500, 3}}};
+	struct stack stack = sample_stacks[0];
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL, *one = NULL, *brief = NULL;
+
+	(void)state;
+	stack.figures = s.figures = &figures;
+	s.stacks = &stack;
+	s.stack_count = 1;
+	s.figures_kept = (struct figures_kept){
+		.lifetimes = true, .temporary = true, .peak = true, .sizes = true};
+	s.peak = (struct peak){.bytes = 2000, .time_ns = 1, .captured_bytes = 1980};
+	text = sample_export("text", &options, &s, 1);
+	assert_non_null(strstr(text, "    freed after 5 us in the median, 99 % after 8 us (1,000 "
+				     "blocks); 2 live ones (2.0 KiB) are older than 8.0 s\n"));
+	assert_non_null(strstr(text, "    temporary: 96 B in 3 blocks, "));
+	assert_non_null(strstr(text, "    at the peak 4.0 KiB in 4 blocks, 8.0 KiB at most\n"));
+	assert_non_null(strstr(text, "    sizes: 500 of 48 B, 3 of 4,096 B\n"));
+	assert_non_null(strstr(text, "; what stacks had is known of 1.9 KiB, 1.0 % below\n"));
+	/* One that was too short for a look at the stacks. */
+	figures.outlived = (struct amount){1024, 1};
+	s.peak.captured_bytes = 0;
+	one = sample_export("text", &plain, &s, 1);
+	assert_non_null(strstr(one, "99 % after 8 us; 1 live one (1.0 KiB) is older than 8.0 s\n"));
+	assert_non_null(strstr(one, "; it was over before what stacks had could be read\n"));
+	/* How long others lived is told where that says something of those that live, else with -v. */
+	figures.outlived = (struct amount){0, 0};
+	brief = sample_export("text", &plain, &s, 1);
+	assert_null(strstr(brief, "freed after"));
+}
+
+/* One call in many thousands that keeps something is what is looked for. */
+static void seldom_kept(void **state)
+{
+	struct scope_kept kept[] = {{.calls = 29999}, {.bytes = 512, .bytes_max = 512, .calls = 1}};
+	struct scope scope = {.function = (char *)"handle",
+			      .calls = 30000,
+			      .kept_calls = kept,
+			      .kept_count = ARRAY_SIZE(kept)};
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *text = NULL, *half = NULL;
+
+	(void)state;
+	s.scoped = true;
+	s.scopes = (struct scopes_list){.items = &scope, .count = 1};
+	text = sample_export("text", &plain, &s, 1);
+	assert_non_null(
+		strstr(text, "       > 99.9 % of calls kept nothing, < 0.1 % kept 512 B\n"));
+	kept[0].calls = 1;
+	half = sample_export("text", &plain, &s, 1);
+	assert_non_null(strstr(half, "       50.0 % of calls kept nothing, 50.0 % kept 512 B\n"));
+}
+
 static void first_snapshot(void **state)
 {
 	struct snapshot s = sample_snapshot();
@@ -246,6 +310,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(usual),
 		cmocka_unit_test(everything),
+		cmocka_unit_test(figures_in_words),
+		cmocka_unit_test(seldom_kept),
 		cmocka_unit_test(first_snapshot),
 		cmocka_unit_test(of_a_process_that_tells),
 		cmocka_unit_test(nothing_live),
