@@ -170,17 +170,43 @@ __noinline uint64_t python_mix_text(struct python_thread *py, uint64_t hash, uin
 }
 
 /*
+ * The same of the name of a code object's file, which the functions of a stack have in common mostly, and of
+ * its table of lines if that name begins with `<`. While they are being run neither is freed.
+ */
+static __always_inline uint64_t python_mix_file(const struct python_row *row,
+						struct python_thread *py)
+{
+	uint64_t file = code_word(py, row->code_file);
+	struct python_known_text *known = &py->files[file >> 4 & (PYTHON_KNOWN_FILES - 1)];
+
+	if (known->walk != py->walk || known->object != file) {
+		py->text[row->text_ascii >> 3 & 7] = 0;
+		known->hash = python_mix_text(py, 0, file, row->text_ascii);
+		known->is_made = (uint8_t)py->text[row->text_ascii >> 3 & 7] == '<';
+		known->object = file;
+		known->walk = py->walk;
+	}
+	return known->is_made ? python_mix_text(py, known->hash, code_word(py, row->code_table),
+						BYTES_DATA) :
+				known->hash;
+}
+
+/*
  * What tells the code object from another that is at its address later: a name's hash is one of its
  * characters, the other objects are its own, it has some length (before 3.11 that of an object with
- * its instructions), and from 3.12 on a number. Before, what was made from a text ("<string>",
+ * its instructions). From 3.12 on it has a number, and needs no name. Before, what was made from a text ("<string>",
  * "<ipython-input-3>") may be like the one before it in all that.
  */
 static __always_inline uint32_t python_cookie(const struct python_row *row,
 					      struct python_thread *py)
 {
-	uint64_t hash = 0, length = code_word(py, OBJECT_LENGTH);
+	uint64_t hash = 0, length = code_word(py, OBJECT_LENGTH), version = 0;
 
-	python_read(&hash, sizeof(hash), code_word(py, row->code_name) + TEXT_HASH);
+	if (row->code_version)
+		version = *(const uint32_t *)(py->code_bytes + (row->code_version & 0xfc));
+	/* 0: there are no more numbers. */
+	if (!version)
+		python_read(&hash, sizeof(hash), code_word(py, row->code_name) + TEXT_HASH);
 	if (row->code_bytecode)
 		python_read(&length, sizeof(length),
 			    code_word(py, row->code_bytecode) + OBJECT_LENGTH);
@@ -188,14 +214,7 @@ static __always_inline uint32_t python_cookie(const struct python_row *row,
 	hash = unwind_mix(hash, code_word(py, row->code_file));
 	hash = unwind_mix(hash, code_word(py, row->code_table));
 	hash = unwind_mix(hash, length);
-	if (row->code_version)
-		return (uint32_t)unwind_mix(
-			hash, *(const uint32_t *)(py->code_bytes + (row->code_version & 0xfc)));
-	py->text[row->text_ascii >> 3 & 7] = 0;
-	hash = python_mix_text(py, hash, code_word(py, row->code_file), row->text_ascii);
-	if ((uint8_t)py->text[row->text_ascii >> 3 & 7] == '<')
-		hash = python_mix_text(py, hash, code_word(py, row->code_table), BYTES_DATA);
-	return (uint32_t)hash;
+	return (uint32_t)unwind_mix(hash, version ?: python_mix_file(row, py));
 }
 
 /* Which instruction it is at, + 1: the one before the first has not begun. */
@@ -291,6 +310,7 @@ __noinline int python_follow(const struct python_row *row, struct python_thread 
 
 	if (!row || !py)
 		return 0;
+	py->walk++;
 	py->chain.hash = 0;
 	py->count = 0;
 	py->cut = 0;

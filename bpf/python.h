@@ -17,6 +17,16 @@
 /* Stacks of a thread whose slots are at hand; a power of two. */
 #define PYTHON_KNOWN_SLOTS 16
 
+/* Names of files whose hash a walk has at hand; a power of two. */
+#define PYTHON_KNOWN_FILES 8
+
+struct python_known_text {
+	uint64_t walk; /* of python_thread.walk; 0: none */
+	uint64_t object;
+	uint64_t hash;
+	uint64_t is_made; /* it begins with `<`: no file's, but what code that was made from a text has */
+};
+
 /*
  * What is remembered of a thread, and its scratch; too large for the BPF stack, and not to be shared by
  * preempted programs.
@@ -34,6 +44,8 @@ struct python_thread {
 	uint64_t hash;
 	uint32_t count;
 	uint32_t cut; /* there are more than can be taken down */
+	uint64_t walk; /* how many there were */
+	struct python_known_text files[PYTHON_KNOWN_FILES];
 	uint64_t text[PYTHON_TEXT_WORDS];
 	uint8_t frame_bytes[128]; /* python_row.frame_bytes of them are read */
 	uint8_t code_bytes[256];  /* python_row.code_bytes */
