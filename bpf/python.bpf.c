@@ -33,7 +33,6 @@
 /* glibc, nptl/descr.h: struct pthread_key_data {seq; data}, 32 in a block; then pointers to blocks. */
 #define KEYS_IN_BLOCK 32
 #define KEY_BYTES     16
-#define KEY_DATA      8
 
 /* Code objects are no longer than that, in units of two bytes. */
 #define PLACE_MAX (1u << 27)
@@ -79,7 +78,7 @@ static __always_inline uint64_t thread_pointer(void)
 }
 
 /*
- * Where the thread's state is found; 0: it has none, as a thread that never ran Python, or before the
+ * Where the thread's state is found, by its key; 0: it has none, as a thread that never ran Python, or before the
  * interpreter begins and after it was unmapped.
  */
 static __always_inline uint64_t python_state_place(const struct python_row *row)
@@ -94,17 +93,38 @@ static __always_inline uint64_t python_state_place(const struct python_row *row)
 		if (python_read(&block, sizeof(block), block) || !block)
 			return 0;
 	}
-	return block + KEY_BYTES * (key[1] % KEYS_IN_BLOCK) + KEY_DATA;
+	return block + KEY_BYTES * (key[1] % KEYS_IN_BLOCK);
+}
+
+/*
+ * The thread's state; 0: none. What the thread has set for a key stays where it is, with the number that says for
+ * whom it was (`seq`, another one once the key has been deleted and made anew): while that is there the key is not
+ * looked at again.
+ */
+static __always_inline uint64_t python_state(const struct python_row *row, struct python_thread *py)
+{
+	uint64_t data[KEY_BYTES / 8] = {};
+
+	if (py->key_data && !python_read(data, sizeof(data), py->key_data) &&
+	    data[0] == py->key_seq && data[1])
+		return data[1];
+	py->key_data = python_state_place(row);
+	if (!py->key_data || python_read(data, sizeof(data), py->key_data)) {
+		py->key_data = 0;
+		return 0;
+	}
+	py->key_seq = data[0];
+	return data[1];
 }
 
 /* The innermost one into py->frame; 0: there is none. enum python_failure. */
 static __always_inline int python_first_frame(const struct python_row *row,
 					      struct python_thread *py)
 {
-	uint64_t at = python_state_place(row);
+	uint64_t at = python_state(row, py);
 
 	py->frame = 0;
-	if (!at || python_read(&at, sizeof(at), at) || !at)
+	if (!at)
 		return PYTHON_FOLLOWED;
 	py->looked = at;
 	if (python_read(&at, sizeof(at), at + row->state_frame))
@@ -187,8 +207,8 @@ static __always_inline uint64_t python_mix_file(const struct python_row *row,
 		known->walk = py->walk;
 	}
 	return known->is_made ? python_mix_text(py, known->hash, code_word(py, row->code_table),
-						BYTES_DATA) :
-				known->hash;
+						BYTES_DATA)
+			      : known->hash;
 }
 
 /*
@@ -322,6 +342,7 @@ __noinline int python_follow(const struct python_row *row, struct python_thread 
 	for (i = 0; i <= RUNTIME_MAX_CALLS && py->frame && !failure; i++)
 		failure = python_frame(row, py);
 	if (failure) {
+		py->key_data = 0;
 		python_fail(py, failure);
 		return 0;
 	}

@@ -24,7 +24,8 @@ struct python_known_text {
 	uint64_t walk; /* of python_thread.walk; 0: none */
 	uint64_t object;
 	uint64_t hash;
-	uint64_t is_made; /* it begins with `<`: no file's, but what code that was made from a text has */
+	uint64_t
+		is_made; /* it begins with `<`: no file's, but what code that was made from a text has */
 };
 
 /*
@@ -39,11 +40,13 @@ struct python_thread {
 		uint64_t stack_id; /* 0: none */
 		uint64_t slot;
 	} known[PYTHON_KNOWN_SLOTS];
-	uint64_t frame;	 /* the next one */
-	uint64_t looked; /* what is being read: the frame before that, or the thread's state */
+	uint64_t key_data; /* where the thread's state was found; 0: not yet, */
+	uint64_t key_seq;  /* and what stood before it */
+	uint64_t frame;	   /* the next one */
+	uint64_t looked;   /* what is being read: the frame before that, or the thread's state */
 	uint64_t hash;
 	uint32_t count;
-	uint32_t cut; /* there are more than can be taken down */
+	uint32_t cut;  /* there are more than can be taken down */
 	uint64_t walk; /* how many there were */
 	struct python_known_text files[PYTHON_KNOWN_FILES];
 	uint64_t text[PYTHON_TEXT_WORDS];

@@ -303,6 +303,7 @@ static __always_inline bool stack_python_renew(struct python_thread *py, uint32_
 	py->row = *row;
 	py->target_id = target_id;
 	py->row_epoch = epoch;
+	py->key_data = 0;
 	__builtin_memset(py->known, 0, sizeof(py->known));
 	return true;
 }
