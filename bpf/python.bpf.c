@@ -342,8 +342,10 @@ __noinline int python_follow(const struct python_row *row, struct python_thread 
 	for (i = 0; i <= RUNTIME_MAX_CALLS && py->frame && !failure; i++)
 		failure = python_frame(row, py);
 	if (failure) {
+		/* The interpreter may have been unmapped since, which makes no thread forget what it has set. */
+		if (python_state_place(row) == py->key_data)
+			python_fail(py, failure);
 		py->key_data = 0;
-		python_fail(py, failure);
 		return 0;
 	}
 	py->chain.count = py->count;
