@@ -26,6 +26,7 @@ portable() {
 	[[ -x $TARGETS/leaf.musl-static ]] || skip 'no musl-gcc'
 	each_mode portable "$TARGETS/leaf.musl-static"
 	each_mode portable "$TARGETS/calls.musl-static"
+	holds '.ends.no_rows.stacks == 0 and .ends.complete.stacks > 9'
 	fresh
 	portable "$TARGETS/realloc.musl-static"
 }
@@ -34,6 +35,7 @@ portable() {
 	[[ -x $TARGETS/leaf.musl ]] || skip 'no musl-gcc'
 	each_mode portable "$TARGETS/leaf.musl"
 	each_mode portable "$TARGETS/calls.musl"
+	holds '.ends.no_rows.stacks == 0 and .ends.complete.stacks > 9'
 	fresh
 	portable "$TARGETS/realloc.musl"
 }

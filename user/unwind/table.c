@@ -14,6 +14,7 @@
 #include "user/process/elf_open.h"
 #include "user/unwind/cfa.h"
 #include "user/unwind/go_rows.h"
+#include "user/unwind/musl_ends.h"
 
 #define MAX_SEGMENTS	64
 #define MAX_SECTION	(1ull << 30) /* bytes of call frame information we are ready to read */
@@ -367,7 +368,7 @@ static int table_add_trampolines(struct builder *b)
 	for (size_t i = 0; !err && i < scan.count; i++)
 		err = cfi_add(&b->cfi, scan.found[i] - 1, scan.found[i] + scan.found_size[i],
 			      UNWIND_RULE_SIGNAL, RANK_EH_FRAME);
-	return err;
+	return err ?: scan.count ? musl_ends_add(&b->cfi, b->fd, RANK_ADDED) : 0;
 }
 
 static int table_put_row(struct unwind_table *table, const struct unwind_segment *segment,
