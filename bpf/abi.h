@@ -262,8 +262,10 @@ struct target_info {
 #define TARGET_V8 256u
 /* has CRuby, of which ruby_rows knows (bpf/ruby_abi.h); found out likewise */
 #define TARGET_RUBY 512u
+/* has PHP, of which php_rows knows (bpf/php_abi.h); found out likewise */
+#define TARGET_PHP 1024u
 /* What a thread of it is in is known by following frames that are not on its stack. */
-#define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY)
+#define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY | TARGET_PHP)
 
 /*
  * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
@@ -335,6 +337,8 @@ enum event_type {
 	EVENT_V8_FAILED,
 	EVENT_RUBY_CODE, /* bpf/ruby_abi.h */
 	EVENT_RUBY_FAILED,
+	EVENT_PHP_CODE, /* bpf/php_abi.h */
+	EVENT_PHP_FAILED,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
 	EVENT_SAMPLES,	   /* there are shared.samples_alarm of them: bpf/told.h */
 	EVENT_GUARD_TOUCH, /* bpf/guard_abi.h */
@@ -348,7 +352,7 @@ struct event_header {
 
 /* Over the functions of each runtime that a stack is in (EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN); 0: in none. */
 struct runtime_hashes {
-	uint64_t python, java, v8, ruby;
+	uint64_t python, java, v8, ruby, php;
 };
 
 struct stack_event {
@@ -365,7 +369,7 @@ struct stack_event {
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct stack_event) == 80 + 8 * ABI_MAX_FRAMES, "ABI");
+_Static_assert(sizeof(struct stack_event) == 88 + 8 * ABI_MAX_FRAMES, "ABI");
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that

@@ -90,7 +90,8 @@ struct shared {
 	uint32_t has_python; /* 1: python_rows has had a target */
 	uint32_t has_java;   /* the same of hotspot_rows, */
 	uint32_t has_v8;     /* of v8_rows, */
-	uint32_t has_ruby;   /* and of ruby_rows */
+	uint32_t has_ruby;   /* of ruby_rows, */
+	uint32_t has_php;    /* and of php_rows */
 };
 
 #ifdef __bpf__

@@ -6,6 +6,7 @@
 #include "bpf/loss.h"
 #include "bpf/bpf_maps.h"
 #include "bpf/java.h"
+#include "bpf/php.h"
 #include "bpf/python.h"
 #include "bpf/ruby.h"
 #include "bpf/v8.h"
@@ -94,6 +95,17 @@ static __always_inline bool target_runs_ruby(uint32_t target_id)
 #endif
 }
 
+static __always_inline bool target_runs_php(uint32_t target_id)
+{
+#ifdef MEMLEAKBPF_OLD_KERNEL
+	(void)target_id;
+	return false;
+#else
+	return config.task_storage && *(volatile uint32_t *)&shared.has_php &&
+	       bpf_map_lookup_elem(&php_rows, &target_id);
+#endif
+}
+
 /*
  * The target that the current thread belongs to; false: none. *thread is filled in when that comes
  * for free; NULL says nothing. A thread remembers its target, which changes by exec (then the
@@ -124,6 +136,8 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 		out->flags |= TARGET_V8;
 	if (target_runs_ruby(out->id))
 		out->flags |= TARGET_RUBY;
+	if (target_runs_php(out->id))
+		out->flags |= TARGET_PHP;
 	if (!state)
 		state = *thread = current_thread();
 	if (state) {

@@ -11,6 +11,7 @@
 #include "bpf/number.h"
 #include "bpf/pool.h"
 #include "bpf/java.h"
+#include "bpf/php.h"
 #include "bpf/python.h"
 #include "bpf/ruby.h"
 #include "bpf/v8.h"
@@ -95,6 +96,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	hotspot_forked(info->id, fresh.id);
 	v8_forked(info->id, fresh.id);
 	ruby_forked(info->id, fresh.id);
+	php_forked(info->id, fresh.id);
 	pool_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
@@ -111,6 +113,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		hotspot_forgotten(fresh.id);
 		v8_forgotten(fresh.id);
 		ruby_forgotten(fresh.id);
+		php_forgotten(fresh.id);
 		pool_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
@@ -137,6 +140,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		bpf_task_storage_delete(&hotspot_threads, task);
 		bpf_task_storage_delete(&v8_threads, task);
 		bpf_task_storage_delete(&ruby_threads, task);
+		bpf_task_storage_delete(&php_threads, task);
 	}
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);

@@ -6,6 +6,7 @@
 #include "bpf/loss.h"
 #include "bpf/java.h"
 #include "bpf/number.h"
+#include "bpf/php.h"
 #include "bpf/python.h"
 #include "bpf/ruby.h"
 #include "bpf/scope.h"
@@ -82,7 +83,7 @@ static __always_inline void *stack_storage(void *map, uint64_t flags)
 	return bpf_task_storage_get(map, bpf_get_current_task_btf(), NULL, flags);
 }
 
-/* After the walk: what the thread is in. Those of Python and Ruby are known. */
+/* After the walk: what the thread is in. Those of Python, Ruby and PHP are known. */
 static __always_inline void stack_runtime_end(struct stack_event *event, uint32_t flags)
 {
 	struct hotspot_thread *java =
@@ -108,6 +109,7 @@ static __always_inline int stack_runtime_tell(const struct stack_event *event)
 		event->runtime.java ? stack_storage(&hotspot_threads, 0) : NULL;
 	struct v8_thread *v8 = event->runtime.v8 ? stack_storage(&v8_threads, 0) : NULL;
 	struct ruby_thread *ruby = event->runtime.ruby ? stack_storage(&ruby_threads, 0) : NULL;
+	struct php_thread *php = event->runtime.php ? stack_storage(&php_threads, 0) : NULL;
 	int err = 0;
 
 	if (py)
@@ -118,6 +120,8 @@ static __always_inline int stack_runtime_tell(const struct stack_event *event)
 		err |= v8_tell(v8);
 	if (ruby)
 		err |= ruby_tell(ruby);
+	if (php)
+		err |= php_tell(php);
 	return err;
 }
 #endif
@@ -190,8 +194,8 @@ discard:
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python or Ruby
- * event->runtime.python and .ruby are what it is in, and what the thread remembers of its walks is not the slot, but the
+ * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python, Ruby or PHP
+ * event->runtime.python, .ruby and .php are what it is in, and what the thread remembers of its walks is not the slot, but the
  * walk's hash: in one and the same C function may be any function of theirs.
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
@@ -292,6 +296,12 @@ static __always_inline void stack_v8_begin(struct thread_state *thread, uint32_t
 	thread->unwind.flags |= UNWIND_V8;
 }
 
+/* Of the runtimes of TARGET_INTERPRETED. */
+static __always_inline void stack_interpreted_forget(struct runtime_hashes *runtime)
+{
+	runtime->python = runtime->ruby = runtime->php = 0;
+}
+
 /* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
 static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
 					       uint32_t epoch)
@@ -338,6 +348,8 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 		key.stack_id = unwind_mix_ids(walk_id, py->chain.hash);
 	if (thread->event.runtime.ruby)
 		key.stack_id = unwind_mix_ids(key.stack_id, thread->event.runtime.ruby);
+	if (thread->event.runtime.php)
+		key.stack_id = unwind_mix_ids(key.stack_id, thread->event.runtime.php);
 	name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
 	known = name % PYTHON_KNOWN_SLOTS;
 	if (py->known[known].stack_id == name)
@@ -370,6 +382,27 @@ static __always_inline bool stack_ruby_follow(struct thread_state *thread, uint3
 	thread->event.runtime.ruby = ruby->chain.hash;
 	return true;
 }
+
+/* As stack_ruby_follow(). */
+static __always_inline bool stack_php_follow(struct thread_state *thread, uint32_t target_id)
+{
+	struct php_thread *php = stack_storage(&php_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	const struct php_row *row;
+
+	if (!php)
+		return false;
+	if (php->row_epoch != thread->target_epoch || php->target_id != target_id) {
+		row = bpf_map_lookup_elem(&php_rows, &target_id);
+		if (!row)
+			return true;
+		php->row = *row;
+		php->target_id = target_id;
+		php->row_epoch = thread->target_epoch;
+	}
+	php_follow(php);
+	thread->event.runtime.php = php->chain.hash;
+	return true;
+}
 #endif
 
 /* A walk that the thread remembers, and the scope that it is in now, are a stack together. */
@@ -385,13 +418,14 @@ static __always_inline uint64_t scope_known_slot(struct thread_state *thread, ui
 }
 
 #ifndef MEMLEAKBPF_OLD_KERNEL
-/* As stack_python_slot(), of Ruby as well. */
+/* As stack_python_slot(), of Ruby and PHP as well. */
 static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thread,
 						       const struct target_info *target,
 						       uint64_t walk_id)
 {
-	thread->event.runtime.python = thread->event.runtime.ruby = 0;
-	if (target->flags & TARGET_RUBY && !stack_ruby_follow(thread, target->id)) {
+	stack_interpreted_forget(&thread->event.runtime);
+	if ((target->flags & TARGET_RUBY && !stack_ruby_follow(thread, target->id)) ||
+	    (target->flags & TARGET_PHP && !stack_php_follow(thread, target->id))) {
 		count_lost(target->id, LOST_FRAMES);
 		return slot_without_stack(target->id);
 	}
@@ -399,6 +433,8 @@ static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thre
 		return stack_python_slot(thread, target, walk_id);
 	if (walk_id != ABI_NO_SLOT && thread->event.runtime.ruby)
 		walk_id = unwind_mix_ids(walk_id, thread->event.runtime.ruby);
+	if (walk_id != ABI_NO_SLOT && thread->event.runtime.php)
+		walk_id = unwind_mix_ids(walk_id, thread->event.runtime.php);
 	return (uint32_t)scope_known_slot(thread, target->id, walk_id);
 }
 #endif
@@ -423,7 +459,7 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 		return (uint32_t)known;
 #ifndef MEMLEAKBPF_OLD_KERNEL
 	if (!(target->flags & TARGET_INTERPRETED))
-		thread->event.runtime.python = thread->event.runtime.ruby = 0;
+		stack_interpreted_forget(&thread->event.runtime);
 	/*
 	 * The frames of Java's or JavaScript's that a walk comes through are found out on the way. Without memory for that they are
 	 * what any code without rows is.

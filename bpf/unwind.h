@@ -131,6 +131,8 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
 		walk_id = unwind_mix_ids(walk_id, runtime->v8);
 	if (runtime->ruby)
 		walk_id = unwind_mix_ids(walk_id, runtime->ruby);
+	if (runtime->php)
+		walk_id = unwind_mix_ids(walk_id, runtime->php);
 	return walk_id;
 }
 

@@ -13,6 +13,7 @@
 #include "user/target/hotspot.h"
 #include "user/target/runtime.h"
 #include "user/target/cruby.h"
+#include "user/target/php_engine.h"
 #include "user/target/v8_engine.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
@@ -218,6 +219,24 @@ static void doctor_print_ruby(const struct image *image, struct object *object)
 	       err && !*reason ? strerror(-err) : reason);
 }
 
+static void doctor_print_php(struct object *object)
+{
+	char reason[REASON_MAX] = "";
+	struct php_runtime runtime;
+	int err;
+
+	if (runtime_of(object) != RUNTIME_PHP)
+		return;
+	err = php_find(object, &runtime, reason);
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    PHP%s%s: %s%s\n", runtime.version ? " " : "", runtime.version ?: "",
+	       err ? "no frames of it, stacks have C functions only: "
+		   : "stacks have its functions, with file and line (x86-64, Linux 5.15 and later)",
+	       err && !*reason ? strerror(-err) : reason);
+	php_runtime_free(&runtime);
+}
+
 static bool doctor_has_seen(const struct image *image, size_t index)
 {
 	const struct object *object = image_range_at(image, index)->object;
@@ -261,6 +280,7 @@ int doctor_target(pid_t pid, bool verbose)
 		doctor_print_java(object);
 		doctor_print_v8(object);
 		doctor_print_ruby(image, object);
+		doctor_print_php(object);
 		err = doctor_print_object(object, verbose, &found);
 	}
 	if (!err && !found) {

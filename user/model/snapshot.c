@@ -86,6 +86,9 @@ static const struct cause causes[] = {
 	[LOST_RUBY] = {"ruby_frames",
 		       "allocations whose Ruby frames could not be followed: their stacks have C "
 		       "functions only"},
+	[LOST_PHP] = {"php_frames",
+		      "allocations whose PHP frames could not be followed: their stacks have C "
+		      "functions only"},
 	[LOST_SCOPES] = {"scope_calls",
 			 "calls of --scope functions that were not followed, as too many were open "
 			 "one in the other (16), or there were too many threads or tags: what they "

@@ -9,7 +9,8 @@ struct weave {
 	struct trace *trace;
 	const struct target *target;
 	const struct interpreter *interpreter;
-	const struct location *inner; /* in front of the first call of the evaluating function */
+	const struct location *inner; /* in front of the first call of the evaluating function, */
+	const struct location *eval;  /* which is this */
 	const struct runtime_chain *chain;
 	uint32_t next; /* of the chain's calls */
 	struct stack_place *places;
@@ -20,8 +21,11 @@ struct weave {
 
 static void weave_add_call(struct weave *w, const struct runtime_call *call)
 {
-	w->places[w->count].frame = w->interpreter->frame(w->trace, w->target, call, w->inner);
-	w->inner = NULL;
+	struct interpreter_place place = {
+		.innermost = w->next == 1, .eval = w->eval, .inner = w->inner};
+
+	w->places[w->count].frame = w->interpreter->frame(w->trace, w->target, call, &place);
+	w->inner = w->eval = NULL;
 	w->count += w->places[w->count].frame != NULL;
 }
 
@@ -37,7 +41,7 @@ static void weave_add_calls(struct weave *w)
 			break;
 	}
 	w->behind = w->count;
-	w->inner = NULL;
+	w->inner = w->eval = NULL;
 }
 
 static bool weave_is_in(const struct python_range *range, uint64_t offset)
@@ -81,8 +85,10 @@ static bool weave_place(struct weave *w, const struct stack_place *place, size_t
 	}
 	if (native)
 		w->places[w->count++] = *place;
-	if (!w->next && i > 1 && weave_is_own(w, place - 1))
-		w->inner = &place[-1].location;
+	if (!w->next) {
+		w->eval = location;
+		w->inner = i > 1 && weave_is_own(w, place - 1) ? &place[-1].location : NULL;
+	}
 	weave_add_calls(w);
 	return w->chain->cut && w->next == w->chain->count;
 }

@@ -8,18 +8,24 @@
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
 
+/* What is known of where a call of the language's stands among those of C. */
+struct interpreter_place {
+	bool innermost;
+	/* Of the innermost one: where the evaluating function has called something, and the return address to the interpreter's file
+	 * that lies in front of that. NULL: not known, or there is none. */
+	const struct location *eval, *inner;
+};
+
 /* One that runs its language's functions in one of its own, which C calls again and again. */
 struct interpreter {
 	uint64_t object_id;
 	struct python_range eval, eval_cold; /* that function */
 	uint32_t entry;			     /* of a call's place: C has called it */
 	bool has_trampolines; /* code without a file calls it, once for each of the language's functions: -X perf */
-	/*
-	 * What the call is called: of stack_table_keep_frame(). NULL: without memory it is as if it were not there. `inner`: of the
-	 * innermost one the return address to the interpreter's file that lies in front of the function's; NULL: it is none.
-	 */
+	/* What the call is called: of stack_table_keep_frame(). NULL: without memory it is as if it were not there. */
 	const struct frame *(*frame)(struct trace *trace, const struct target *target,
-				     const struct runtime_call *call, const struct location *inner);
+				     const struct runtime_call *call,
+				     const struct interpreter_place *place);
 };
 
 /*

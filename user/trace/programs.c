@@ -101,6 +101,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	bpf_map__set_autocreate(skel->maps.hotspot_threads, options->task_storage);
 	bpf_map__set_autocreate(skel->maps.v8_threads, options->task_storage);
 	bpf_map__set_autocreate(skel->maps.ruby_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.php_threads, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
 	skel->rodata->unwind_config.page_size = (uint32_t)page_size();

@@ -8,14 +8,14 @@
 
 static const struct frame *python_stack_frame(struct trace *trace, const struct target *target,
 					      const struct runtime_call *call,
-					      const struct location *inner)
+					      const struct interpreter_place *place)
 {
 	const struct python_code *code = python_names_code(trace->python, target->id, call);
 	struct frame frame = frame_managed(
 		FRAME_KIND_PYTHON, code ? code->function : NULL, code ? code->file : NULL,
 		code ? python_code_line(code, target->python->runtime.version, call) : 0);
 
-	(void)inner;
+	(void)place;
 	return stack_table_keep_frame(trace->stacks, target->id, &frame);
 }
 

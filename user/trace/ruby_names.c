@@ -103,15 +103,16 @@ static bool ruby_runs_at(const struct target_ruby *ruby, const struct ruby_code 
 
 static const struct frame *ruby_stack_frame(struct trace *trace, const struct target *target,
 					    const struct runtime_call *call,
-					    const struct location *inner)
+					    const struct interpreter_place *place)
 {
 	const struct ruby_code *code = ruby_names_find(target->ruby, call);
 	struct frame none = frame_managed(FRAME_KIND_RUBY, NULL, NULL, 0);
 
 	if (!code)
 		return stack_table_keep_frame(trace->stacks, target->id, &none);
-	return inner && code->frame_at && ruby_runs_at(target->ruby, code, inner) ? code->frame_at
-										  : code->frame;
+	return place->inner && code->frame_at && ruby_runs_at(target->ruby, code, place->inner)
+		       ? code->frame_at
+		       : code->frame;
 }
 
 bool ruby_names_weave(struct trace *trace, const struct target *target, uint64_t runtime,

@@ -4,6 +4,8 @@
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/java_names.h"
 #include "user/trace/java_rows.h"
+#include "user/trace/php_names.h"
+#include "user/trace/php_rows.h"
 #include "user/trace/python_names.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/ruby_names.h"
@@ -48,6 +50,12 @@ void runtime_event_handle(struct trace *trace, const struct event_header *header
 		break;
 	case EVENT_RUBY_FAILED:
 		ruby_rows_failed(trace, (const void *)header);
+		break;
+	case EVENT_PHP_CODE:
+		php_names_add(trace, target, (const void *)header);
+		break;
+	case EVENT_PHP_FAILED:
+		php_rows_failed(trace, (const void *)header);
 		break;
 	case EVENT_GUARD_TOUCH:
 		bad_accesses_touched(trace, target, (const void *)header);

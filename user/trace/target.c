@@ -16,6 +16,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_java.h"
+#include "user/trace/target_php.h"
 #include "user/trace/target_ruby.h"
 #include "user/trace/target_v8.h"
 
@@ -241,6 +242,7 @@ void target_free(struct trace *trace, struct target *target)
 	target_java_free(target->java);
 	target_v8_free(target->v8);
 	target_ruby_free(target->ruby);
+	target_php_free(target->php);
 	free(target);
 }
 

@@ -80,7 +80,7 @@ struct target {
 	bool layered;	      /* has several allocators */
 	bool tells;	      /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;      /* it could, but its functions had been traced already */
-	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h, ruby_rows.h: the programs know its runtime, or knew it */
+	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h, ruby_rows.h, php_rows.h: the programs know its runtime, or knew it */
 	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
 	uint64_t pool_start, pool_end;	 /* where its code is mapped */
 	bool has_names;			 /* the symbolizer knows the process */
@@ -114,6 +114,7 @@ struct target {
 	struct target_java *java;      /* java_rows.h; NULL: it has no JVM */
 	struct target_v8 *v8;	       /* v8_rows.h; NULL: it has no V8 */
 	struct target_ruby *ruby;      /* ruby_rows.h; NULL: it has no CRuby */
+	struct target_php *php;	       /* php_rows.h; NULL: it has no PHP */
 	uint64_t java_start, java_end; /* HotSpot's heap; 0: not known */
 	uint64_t asked_ns, asking_ns;  /* runtime_asker.h: when last, and how long that took */
 	bool ask_refused;	       /* which has been said */

@@ -14,6 +14,7 @@
 #include "user/trace/make_way.h"
 #include "user/trace/pool_rows.h"
 #include "user/trace/java_rows.h"
+#include "user/trace/php_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
@@ -298,6 +299,7 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 	java_rows_look(trace, target);
 	v8_rows_look(trace, target);
 	ruby_rows_look(trace, target);
+	php_rows_look(trace, target);
 	pool_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		struct object *object = image_range_at(target->image, i)->object;

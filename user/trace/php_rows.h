@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Targets that run PHP: the programs are told of it. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_PHP_ROWS_H
+#define MEMLEAKBPF_TRACE_PHP_ROWS_H
+
+#include "bpf/php_abi.h"
+#include "user/trace/target.h"
+
+/* Is there a PHP in the target's image? Each time that it has changed. Failures are logged. */
+void php_rows_look(struct trace *trace, struct target *target);
+
+/* Nothing more is wanted of the target's PHP. */
+void php_rows_drop(struct trace *trace, uint32_t target_id);
+
+/* The programs cannot follow its frames. */
+void php_rows_failed(const struct trace *trace, const struct runtime_failed_event *event);
+
+#endif
