@@ -33,3 +33,34 @@ has_php_frames() {
 	wait "$T_PID" || fail "the target ended with status $?"
 	tool_ends
 }
+
+# php_of SIZE: "END LOST: FUNCTION FILE LINE, …", of the functions of PHP's that have the block.
+php_of() {
+	jq -r --argjson size "$1" '.stacks[] | select(.live.bytes == $size) | .end + ": " + ([.frames[] | select(.kind == "php") | "\(.function) \(.file) \(.line)"] | join(", "))' <<<"$SNAP"
+}
+
+@test "what only looks like PHP: frames in circles, in no memory, of no function" {
+	local how whole='forged /srv/forged.php 3' found
+
+	[[ -x $TARGETS/forged_php ]] || skip 'not on this machine'
+	start_target "$TARGETS/forged_php"
+	attach -z 5001 -Z 5009
+	for how in right nowhere circle long far kind text name file; do
+		echo "$how" >&"$T_IN"
+		target_line 'done'
+	done
+	snap
+	holds '.lost.php_frames == 5 and ([.lost[]] | add) == 5 and .live.count == 9'
+	# The innermost one has no line, as the file has nothing to tell by what runs there.
+	[[ $(php_of 5001) == "complete: forged /srv/forged.php null, $whole" ]] || fail "right: $(php_of 5001)"
+	[[ $(php_of 5002) == 'complete: forged /srv/forged.php null, forged /srv/forged.php null' ]] || fail "nowhere: $(php_of 5002)"
+	found=$(php_of 5003)
+	[[ $found == "truncated: forged /srv/forged.php null, $whole, $whole, "* && ${#found} -gt 2500 && ${#found} -lt 4000 ]] || fail "circle: $found"
+	[[ $(php_of 5004) =~ ^complete:\ x{256}…\ /srv/forged.php\ null,\ x{256}…\ /srv/forged.php\ 3$ ]] || fail "long: $(php_of 5004)"
+	# Nothing tells these from one another.
+	[[ $(php_of $((5005 + 5006 + 5007 + 5008 + 5009))) == 'complete: ' ]] || fail 'those that failed are no stack of C functions'
+	exec {T_IN}>&-
+	wait "$T_PID" || fail "the target ended with status $?"
+	tool_ends
+	grep -Eq 'stacks without frames of PHP: what a frame leads to is in no memory \(0x123456780000\); ' "$D/tool.err" || fail 'not said'
+}

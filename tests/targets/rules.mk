@@ -154,7 +154,7 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 targets_forged := forged_python forged_python.3_10 forged_python.new forged_python.hidden forged_python.so forged_python.newso
 targets_have_lld := $(if $(targets_native),$(shell command -v ld.lld 2>/dev/null))
 ifeq ($(MACHINE),x86_64)
-TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl $(targets_out)/forged_java $(targets_out)/forged_v8
+TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl $(targets_out)/forged_java $(targets_out)/forged_php $(targets_out)/forged_v8
 ifneq ($(targets_have_lld),)
 TARGETS += $(targets_out)/forged_python.lld
 endif
@@ -171,7 +171,7 @@ $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_python.lld: $(targets
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_forged_flags$(suffix $@)) $< -o $@
 
-$(targets_out)/forged_java $(targets_out)/forged_v8: $(targets_out)/%: $(targets_src)/%.c $(targets_src)/rules.mk
+$(targets_out)/forged_java $(targets_out)/forged_php $(targets_out)/forged_v8: $(targets_out)/%: $(targets_src)/%.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic $< -o $@
