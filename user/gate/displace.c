@@ -280,16 +280,30 @@ int displace_write_onward(const struct displace_request *request, const struct d
 
 /* ---- who else comes there ----------------------------------------------------------------- */
 
-/* Where a direct branch of four bytes of offset at text[i] would go; 0: it is none. */
-static uint64_t displace_branch_target(const uint8_t *text, size_t left, uint64_t address)
+/* Are the bytes before `at` the opcode of a direct branch with a distance of four bytes? */
+static bool displace_is_branch(const uint8_t *text, size_t at)
 {
-	size_t opcode = text[0] == 0xe8 || text[0] == 0xe9 ? 1 : 2;
-	int32_t distance;
+	return (at >= 1 && (text[at - 1] == 0xe8 || text[at - 1] == 0xe9)) ||
+	       (at >= 2 && text[at - 2] == 0x0f && (text[at - 1] & 0xf0) == 0x80);
+}
 
-	if (left < opcode + 4 || (opcode == 2 && (text[0] != 0x0f || (text[1] & 0xf0) != 0x80)))
-		return 0;
-	memcpy(&distance, text + opcode, sizeof(distance));
-	return address + opcode + 4 + (uint64_t)(int64_t)distance;
+/*
+ * The distance is looked at first: of a million hardly one fits, where each tenth byte could be an opcode.
+ * There are megabytes, for each function of each process: most of what a gate costs us.
+ */
+static bool displace_text_enters(const uint8_t *text, size_t size, uint64_t address, uint64_t first,
+				 uint64_t last)
+{
+	uint32_t length = (uint32_t)(last - first) + 1, from = (uint32_t)(address + 4 - first);
+	uint32_t distance;
+
+	for (size_t i = 0; i + sizeof(distance) <= size; i++) {
+		memcpy(&distance, text + i, sizeof(distance));
+		if (from + (uint32_t)i + distance < length && displace_is_branch(text, i) &&
+		    address + 4 + i + (uint64_t)(int64_t)(int32_t)distance - first < length)
+			return true;
+	}
+	return false;
 }
 
 /* A direct branch of the function itself, of any length. -1: no memory. */
@@ -316,11 +330,6 @@ bool displace_is_entered(const struct displace_request *request, const struct di
 {
 	uint64_t first = request->address + plan->kept, last = first + plan->length - 1;
 
-	for (size_t i = 0; i < text_size; i++) {
-		uint64_t target = displace_branch_target(text + i, text_size - i, text_address + i);
-
-		if (target >= first && target <= last)
-			return true;
-	}
-	return displace_enters_itself(request, first, last) != 0;
+	return displace_text_enters(text, text_size, text_address, first, last) ||
+	       displace_enters_itself(request, first, last) != 0;
 }

@@ -137,6 +137,10 @@ static void written(void **state)
 	assert_int_equal(displace_jump(AT, AT - (1ull << 31) + 4, jump), -ERANGE);
 }
 
+/* push %rbx; mov %rdi,%rax; nop; nop; 10 bytes; then what is outside of the function */
+#define BEGINNING	       "\x53\x48\x89\xf8\x90\x90"
+#define NOPS		       "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
+
 /* Is what the first instruction is followed by gone to, in a function and text of these bytes? */
 static bool entered(const char *bytes, size_t size)
 {
@@ -148,10 +152,19 @@ static bool entered(const char *bytes, size_t size)
 	return displace_is_entered(&request, &d, request.code, size, AT);
 }
 
+/* The same of a text at another address. */
+static bool from_elsewhere(const char *text, size_t size, uint64_t address)
+{
+	const struct displace_request request = {(const uint8_t *)BEGINNING NOPS, 16, AT, 1};
+	struct displaced d;
+	const char *why;
+
+	assert_int_equal(displace_plan(&request, &d, &why), 0);
+	return displace_is_entered(&request, &d, (const uint8_t *)text, size, address);
+}
+
 static void branches(void **state)
 {
-	/* push %rbx; mov %rdi,%rax; nop; nop; 10 bytes; then what is outside of the function */
-#define BEGINNING	       "\x53\x48\x89\xf8\x90\x90"
 #define ENTERED(rest)	       entered(BEGINNING rest, sizeof(BEGINNING rest) - 1)
 
 	(void)state;
@@ -168,6 +181,13 @@ static void branches(void **state)
 	assert_true(ENTERED("\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xe8\xec\xff\xff\xff"));
 	assert_true(ENTERED("\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x0f\x85\xef\xff\xff\xff"));
 	assert_false(ENTERED("\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x0f\x85\xf0\xff\xff\xff"));
+	/* The first and the last byte of a text; and what seems to fit, but for 4 GiB. */
+	assert_true(from_elsewhere("\xe8\xfc\x0f\x00\x00", 5, AT - 0x1000));
+	assert_true(from_elsewhere("\x0f\x8f\xfb\x0f\x00\x00", 6, AT - 0x1000));
+	assert_false(from_elsewhere("\x0e\x8f\xfb\x0f\x00\x00", 6, AT - 0x1000));
+	assert_false(from_elsewhere("\xfc\x0f\x00\x00", 4, AT - 0x1000 + 1));
+	assert_false(from_elsewhere("\xe8\xfc\x0f\x00\x00", 5, AT - 0x1000 + (1ull << 32)));
+	assert_false(from_elsewhere("\xe8\xfc\x0f\x00", 4, AT - 0x1000));
 	/* A displaced branch to another displaced instruction: push %rbx; jne +1; 2 nops; pop %rbx */
 	assert_true(
 		entered("\x53\x75\x01\x90\x90\x5b\xc3\x90\x90\x90\x90\x90\x90\x90\x90\x90", 16));
