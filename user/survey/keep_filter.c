@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <pwd.h>
 #include <regex.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/base/parse.h"
 #include "user/base/util.h"
+#include "user/survey/survey_scope.h"
 
 static int keep_filter_user(const char *value, uid_t *uid)
 {
@@ -58,4 +60,60 @@ int keep_filter_parse(const char *text, struct survey_scope_config *out)
 		return keys[i].member == &out->comm ? keep_filter_regex(value) : 0;
 	}
 	return -EINVAL;
+}
+
+struct keep_filters {
+	struct survey_scope_config *configs;
+	struct survey_scope **scopes; /* one for each */
+	size_t count;
+};
+
+static int keep_filters_parse(struct keep_filters *f, const struct string_list *texts)
+{
+	f->configs = calloc(texts->count + 1, sizeof(*f->configs));
+	f->scopes = calloc(texts->count + 1, sizeof(struct survey_scope *));
+	if (!f->configs || !f->scopes)
+		return -ENOMEM;
+	for (size_t i = 0; i < texts->count; i++) {
+		int err = keep_filter_parse(texts->items[i], &f->configs[i]);
+
+		if (err)
+			return err;
+		f->scopes[i] = survey_scope_new(&f->configs[i]);
+		if (!f->scopes[i])
+			return -ENOMEM;
+		f->count++;
+	}
+	return 0;
+}
+
+struct keep_filters *keep_filters_new(const struct string_list *texts)
+{
+	struct keep_filters *f = calloc(1, sizeof(*f));
+
+	if (!f || !keep_filters_parse(f, texts))
+		return f;
+	keep_filters_free(f);
+	return NULL;
+}
+
+void keep_filters_free(struct keep_filters *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->count; i++)
+		survey_scope_free(f->scopes[i]);
+	free(f->scopes);
+	free(f->configs);
+	free(f);
+}
+
+bool keep_filters_have(const struct keep_filters *f, const struct history_process *process,
+		       const struct survey_process *data)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		if (survey_scope_has(f->scopes[i], process, data))
+			return true;
+	}
+	return false;
 }

@@ -13,4 +13,7 @@
 bool keep_has_room(const struct survey_keep_config *keep, size_t sampled,
 		   char reason[static REASON_MAX]);
 
+/* One of them is to be given up; the reason is told. */
+bool keep_is_too_much(const struct survey_keep_config *keep, char reason[static REASON_MAX]);
+
 #endif

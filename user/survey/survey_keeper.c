@@ -2,6 +2,7 @@
 #include "user/survey/survey_keeper.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@
 #define RETRY_NS     (10 * NS_PER_S)
 #define RETRIES_LONG 6
 
+/* What is given up takes a moment to be cleared. */
+#define MEMORY_NS NS_PER_S
+
 /* A program that has just begun may not have mapped its allocator yet. */
 #define BEGINS_NS NS_PER_S
 
@@ -40,6 +44,7 @@ struct kept {
 	uint64_t since_ns;
 	uint64_t retry_ns; /* 0: at once */
 	unsigned tries;
+	unsigned given_up; /* so often, for there was too little memory */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	UT_hash_handle hh;
 };
@@ -48,42 +53,20 @@ struct survey_keeper {
 	const struct survey_config *config;
 	struct history *history;
 	const struct survey_scope *scope;
-	struct survey_scope_config *filters;
-	struct survey_scope **scopes; /* one for each filter */
-	size_t filter_count;
+	struct keep_filters *filters;
 	struct kept *kept; /* uthash by pid */
 	size_t sampled;
 	struct trace *trace; /* NULL: not loaded yet */
 	struct keep_budget budget;
 	struct keep_drills drills;
-	bool hungry; /* some wait for the next tick only */
-	int error;   /* from inside a callback */
+	uint64_t memory_ns; /* is looked at again then */
+	bool hungry;	    /* some wait for the next tick only */
+	int error;	    /* from inside a callback */
 	uint64_t lost[LOST_CAUSES];
 	struct survey_keep_report report;
 };
 
 /* ---- beginning and end -------------------------------------------------------------------- */
-
-static int survey_keeper_parse(struct survey_keeper *k)
-{
-	const struct string_list *filters = &k->config->keep.filters;
-
-	k->filters = calloc(filters->count + 1, sizeof(*k->filters));
-	k->scopes = calloc(filters->count + 1, sizeof(struct survey_scope *));
-	if (!k->filters || !k->scopes)
-		return -ENOMEM;
-	for (size_t i = 0; i < filters->count; i++) {
-		int err = keep_filter_parse(filters->items[i], &k->filters[i]);
-
-		if (err)
-			return err;
-		k->scopes[i] = survey_scope_new(&k->filters[i]);
-		if (!k->scopes[i])
-			return -ENOMEM;
-		k->filter_count++;
-	}
-	return 0;
-}
 
 struct survey_keeper *survey_keeper_new(const struct survey_config *config, struct history *history,
 					const struct survey_scope *scope)
@@ -97,7 +80,8 @@ struct survey_keeper *survey_keeper_new(const struct survey_config *config, stru
 	k->scope = scope;
 	keep_budget_begin(&k->budget, config->keep.rate, monotonic_ns());
 	k->drills = (struct keep_drills){.config = config, .frames = frame_table_new()};
-	if (k->drills.frames && !survey_keeper_parse(k))
+	k->filters = keep_filters_new(&config->keep.filters);
+	if (k->drills.frames && k->filters)
 		return k;
 	survey_keeper_free(k);
 	return NULL;
@@ -119,10 +103,7 @@ void survey_keeper_free(struct survey_keeper *k)
 	frame_table_free(k->drills.frames);
 	HASH_ITER (hh, k->kept, kept, next)
 		survey_keeper_forget(k, kept);
-	for (size_t i = 0; i < k->filter_count; i++)
-		survey_scope_free(k->scopes[i]);
-	free(k->scopes);
-	free(k->filters);
+	keep_filters_free(k->filters);
 	free(k);
 }
 
@@ -255,25 +236,53 @@ int survey_keeper_process(struct survey_keeper *k)
 static bool survey_keeper_names(const struct survey_keeper *k, const struct history_process *p,
 				const struct survey_process *data)
 {
-	if (!survey_scope_has(k->scope, p, data))
-		return false;
-	for (size_t i = 0; i < k->filter_count; i++) {
-		if (survey_scope_has(k->scopes[i], p, data))
-			return true;
-	}
-	return false;
+	return survey_scope_has(k->scope, p, data) && keep_filters_have(k->filters, p, data);
 }
 
 /* Without the trace's own end of it; the process may go on. */
-static void survey_keeper_drop(struct survey_keeper *k, struct kept *kept)
+static void survey_keeper_release(struct survey_keeper *k, struct kept *kept)
 {
 	struct target *target = kept->target;
 
-	if (target) {
-		survey_keeper_let_go(k, target);
-		trace_remove_target(k->trace, target);
-	}
+	if (!target)
+		return;
+	survey_keeper_let_go(k, target);
+	trace_remove_target(k->trace, target);
+}
+
+static void survey_keeper_drop(struct survey_keeper *k, struct kept *kept)
+{
+	survey_keeper_release(k, kept);
 	survey_keeper_forget(k, kept);
+}
+
+/*
+ * While there is more memory than there may be, one after the other: the one that came last. By how much they
+ * hold, those would go first that leak.
+ */
+static void survey_keeper_keep_to_memory(struct survey_keeper *k)
+{
+	struct kept *kept, *next, *last = NULL;
+	uint64_t now = monotonic_ns();
+	char reason[REASON_MAX];
+	unsigned times;
+
+	if (!k->sampled || now < k->memory_ns || !keep_is_too_much(&k->config->keep, reason))
+		return;
+	HASH_ITER (hh, k->kept, kept, next) {
+		if (kept->target && (!last || kept->since_ns > last->since_ns))
+			last = kept;
+	}
+	if (!last)
+		return;
+	survey_keeper_release(k, last);
+	malloc_trim(0);
+	memcpy(last->reason, reason, sizeof(reason));
+	times = last->given_up < RETRIES_LONG ? last->given_up : RETRIES_LONG;
+	last->given_up++;
+	last->retry_ns = now + (RETRY_NS << times);
+	k->memory_ns = now + MEMORY_NS;
+	log_info("process %d is not sampled any more: %s", last->pid, reason);
 }
 
 /* 0 and *out: it is, or is to be; NULL: no memory, which *err says. */
@@ -311,35 +320,20 @@ static const char *survey_keeper_why_not(int err)
 	}
 }
 
-struct survey_keeper_search {
-	pid_t pid;
-	struct target *found;
-};
-
-static void survey_keeper_compare(void *ctx, struct target *target)
-{
-	struct survey_keeper_search *search = ctx;
-
-	if (target_pid(target) == search->pid)
-		search->found = target;
-}
-
 /* A program that has begun by exec and has no gate: waits for its allocator, or is given up and tried again. */
 static void survey_keeper_look_at_begun(struct survey_keeper *k, struct kept *kept, uint64_t now)
 {
-	struct survey_keeper_search search = {.pid = kept->pid};
+	struct target *target = trace_find_target(k->trace, kept->pid);
 
-	trace_for_each_target(k->trace, survey_keeper_compare, &search);
-	if (!search.found)
+	if (!target)
 		return;
 	snprintf(kept->reason, sizeof(kept->reason), "%s",
-		 *target_refusal(search.found) ? target_refusal(search.found)
-					       : survey_keeper_why_not(-ENOENT));
+		 *target_refusal(target) ? target_refusal(target) : survey_keeper_why_not(-ENOENT));
 	if (kept->tries++ == 0) {
 		kept->retry_ns = now + BEGINS_NS;
 		return;
 	}
-	trace_remove_target(k->trace, search.found);
+	trace_remove_target(k->trace, target);
 }
 
 /* 0, also when it is not sampled, which the reason says; or -ENOMEM. */
@@ -509,6 +503,8 @@ int survey_keeper_tick(struct survey_keeper *k)
 
 	HASH_ITER (hh, k->kept, kept, next)
 		kept->seen = false;
+	if (!err)
+		survey_keeper_keep_to_memory(k);
 	err = err ?: survey_keeper_look_at_all(k);
 	if (err)
 		return log_errno(err, "cannot keep sampling processes");

@@ -197,6 +197,8 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	target->late = !old && trace->options.children == CHILDREN_LATE;
 	growth_begin(target, target->late ? GROWTH_ATTACHED : GROWTH_NEW);
 	target->pidfd = left.pidfd;
+	if (target->pidfd >= 0 && target_watch_end(trace, target))
+		log_debug("the end of process %d is its exit event's to tell", target->pid);
 	target->attachments = left.attachments;
 	target->image = left.image ? left.image : image_new_empty(target->pid, trace->objects);
 	if (!target->image) {

@@ -29,6 +29,7 @@ struct trace {
 	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;
+	int ends_fd;	/* an epoll of its own, of targets' pidfds: target_life.h */
 	int sharers_fd; /* a timer: sharers.h */
 	int stats_fd;	/* -1: the kernel does not count the programs' run time */
 

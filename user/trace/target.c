@@ -262,6 +262,13 @@ struct target *target_by_pid(const struct trace *trace, pid_t pid)
 	return target;
 }
 
+struct target *trace_find_target(const struct trace *trace, pid_t pid)
+{
+	struct target *target = target_by_pid(trace, pid);
+
+	return target && target->stage != TARGET_LAUNCHING ? target : NULL;
+}
+
 void target_unlink(struct trace *trace, struct target *target)
 {
 	HASH_DEL(trace->targets, target);

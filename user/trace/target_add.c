@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 
 #include "user/base/clock.h"
@@ -78,12 +77,10 @@ static int target_make(struct trace *trace, pid_t pid, struct target **out)
 
 static int target_open_pidfd(struct trace *trace, struct target *target)
 {
-	struct epoll_event event = {.events = EPOLLIN};
-
 	target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0);
 	if (target->pidfd < 0)
 		return -errno;
-	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, target->pidfd, &event) ? -errno : 0;
+	return target_watch_end(trace, target);
 }
 
 /* Has it ended meanwhile? A pidfd cannot mean another process that got the same pid. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/target_life.h"
 
-#include <poll.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 
 #include <bpf/bpf.h>
 
 #include "user/base/clock.h"
+#include "user/base/util.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"
 #include "user/trace/slots.h"
@@ -106,21 +108,48 @@ static bool target_is_unlisted(const struct trace *trace, const struct target *t
 	       info.id != target->id;
 }
 
+int target_watch_end(struct trace *trace, const struct target *target)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = target->id};
+
+	if (!epoll_ctl(trace->ends_fd, EPOLL_CTL_ADD, target->pidfd, &event))
+		return 0;
+	return errno == EEXIST && !epoll_ctl(trace->ends_fd, EPOLL_CTL_MOD, target->pidfd, &event)
+		       ? 0
+		       : -errno;
+}
+
+/* As many as one call tells of; the next one has the others. */
+static bool targets_mark_ended(struct trace *trace)
+{
+	struct epoll_event events[64];
+	int n = epoll_wait(trace->ends_fd, events, ARRAY_SIZE(events), 0);
+	bool some = false;
+
+	for (int i = 0; i < n; i++) {
+		struct target *target = target_by_id(trace, (uint32_t)events[i].data.u64);
+
+		if (!target)
+			continue;
+		target->gone = true;
+		some = true;
+	}
+	return some;
+}
+
 bool targets_mark_gone(struct trace *trace)
 {
 	uint64_t lost =
 		__atomic_load_n(&trace->skel->bss->shared.lost[LOST_EVENTS], __ATOMIC_RELAXED);
-	bool look = lost != trace->events_lost, some = false;
+	bool look = lost != trace->events_lost, some = targets_mark_ended(trace);
 	struct target *target, *next;
 
 	trace->events_lost = lost;
+	if (!look)
+		return some;
+	/* The lost events may have been the ends of some. */
 	HASH_ITER (hh, trace->targets, target, next) {
-		struct pollfd fd = {.fd = target->pidfd, .events = POLLIN};
-
-		target->gone = target->pidfd >= 0 && poll(&fd, 1, 0) == 1;
-		/* The lost events may have been the ends of some. */
-		if (look && !target->gone)
-			target->gone = target_is_unlisted(trace, target);
+		target->gone |= target_is_unlisted(trace, target);
 		some |= target->gone;
 	}
 	return some;

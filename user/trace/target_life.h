@@ -21,9 +21,11 @@ void target_end(struct trace *trace, struct target *target, enum target_stage en
  */
 void target_count_unseen(struct trace *trace, const struct target *target);
 
+/* Its pidfd is another target's no longer, or new. 0 or -errno. */
+int target_watch_end(struct trace *trace, const struct target *target);
 /*
  * Targets that have ended, though no event has said so: the exit event can be lost with a full ring
- * buffer, a pidfd cannot. Only those that we opened have one. Marks them; true: there are some.
+ * buffer, a pidfd cannot. Only those that we opened have one. Marks some; true: there are.
  */
 bool targets_mark_gone(struct trace *trace);
 /* Ends those that are marked. */

@@ -305,11 +305,13 @@ static int trace_start(struct trace *trace)
 		log_debug("threads that sleep are woken when a verdict stops them: no iterator "
 			  "over them");
 	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (trace->epoll_fd < 0)
+	trace->ends_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (trace->epoll_fd < 0 || trace->ends_fd < 0)
 		return log_errno(errno, "epoll_create1");
 	err = sharers_start(trace);
 	if (err)
 		return err;
+	err = trace_watch_fd(trace, trace->ends_fd);
 	event_queue_fds(trace->queue, fds);
 	for (size_t i = 0; i < ARRAY_SIZE(fds) && !err; i++)
 		err = trace_watch_fd(trace, fds[i]);
@@ -372,6 +374,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->callbacks = *callbacks;
 	trace->lifts_filters = options->lifts_filters;
 	trace->epoll_fd = -1;
+	trace->ends_fd = -1;
 	trace->programs.link_bin = -1;
 	trace->stats_fd = trace->sharers_fd = -1;
 	trace->objects = object_cache_new();
@@ -443,6 +446,8 @@ void trace_free(struct trace *trace)
 	object_cache_free(trace->objects);
 	if (trace->epoll_fd >= 0)
 		close(trace->epoll_fd);
+	if (trace->ends_fd >= 0)
+		close(trace->ends_fd);
 	if (trace->stats_fd >= 0)
 		close(trace->stats_fd);
 	if (trace->sharers_fd >= 0)

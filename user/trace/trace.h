@@ -225,6 +225,9 @@ size_t trace_target_count(const struct trace *trace);
 void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct target *target),
 			   void *ctx);
 
+/* The one of that process; NULL: none, or it has ended. */
+struct target *trace_find_target(const struct trace *trace, pid_t pid);
+
 /*
  * Calls callbacks.untraced for those, once each, whose program has run for `min_ns`
  * (CLOCK_MONOTONIC): a younger one may not have loaded its allocator yet.
