@@ -34,7 +34,8 @@ ask() {
 # keep ARG…: a survey of all of this test's targets, which looks when it is told to; its reports are in survey.json.
 keep() {
 	: >"$D/survey.json"
-	"$TOOL" survey -f json -T 1000 -i 300ms --gate "${DRILL[@]}" --comm "^[kx][0-9]-$N\$" "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- &
+	# KEEP_IN: its control group of memory.
+	"$BASH" -c '[[ -z $0 ]] || echo $$ >"$0/cgroup.procs" && exec "$@"' "${KEEP_IN-}" "$TOOL" survey -f json -T 1000 -i 300ms --gate "${DRILL[@]}" --comm "^[kx][0-9]-$N\$" "$@" >"$D/survey.json" 2>"$D/tool.err" 3>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 }
@@ -151,6 +152,54 @@ ask_to_become() {
 	kill -KILL "$tracer"
 	sampled 3
 	ask 3 'leak 1 1'
+}
+
+# reason I TEXT: it is not sampled for that reason.
+reason() {
+	once ".processes[] | select(.pid == ${KEPT[$1]}) | .kept | .sampled == false and (.reason | test(\"$2\"))"
+}
+
+@test "limits of memory: none is taken, the one that came last is given up and comes back; live samples in all" {
+	local wide
+
+	memory_cgroup || skip 'no memory control group can be made here'
+	wide=$(<"$LIMIT")
+	kept 1
+	keep -s 4k --keep-memory 1M --keep "comm=^k"
+	reason 1 'more memory than --keep-memory'
+	once '.keep | .sampled == 0 and .left_out == 1'
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+
+	KEEP_IN=$CGROUP keep -s 1k --keep-live-all 2000 --keep "comm=^k"
+	sampled 1
+	kept 2
+	sampled 2
+	ask 1 'leak 500 4000'
+	once '.keep.live_samples > 400'
+	until_true "$DEADLINE" narrowed || fail 'the limit cannot be had'
+	reason 2 'control group has too little memory left'
+	grep -q "process ${KEPT[2]} is not sampled any more: .*control group" "$D/tool.err" || fail "$(<"$D/tool.err")"
+	# What it had has been given back. Less again:
+	until_true "$DEADLINE" narrowed || fail 'the limit cannot be had'
+	reason 1 'control group has too little memory left'
+	once '.keep | .sampled == 0 and .left_out == 2'
+	# They work on, and come back when there is room again.
+	ask 2 'leak 1 1'
+	echo "$wide" >"$LIMIT"
+	sampled 1
+	sampled 2
+	# What is more than there may be of them all is counted.
+	ask 2 'leak 4000 4000'
+	once '.keep | .live_samples == 2000 and .lost.live_map_full > 1500'
+}
+
+# So little is left that one is to be given up, and not that the tool would be killed.
+narrowed() {
+	local usage
+
+	usage=$(cat "$CGROUP"/memory.{usage_in_bytes,current} 2>/dev/null || :)
+	echo $((usage + (12 << 20))) >"$LIMIT" 2>/dev/null
 }
 
 @test "a storm is sampled by a coarser mean, and its sums stay without bias" {
