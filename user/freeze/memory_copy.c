@@ -8,6 +8,7 @@
 
 #include "user/base/page.h"
 #include "user/base/util.h"
+#include "user/process/guard_memory.h"
 #include "user/process/own_memory.h"
 
 /* Read at once; between two pieces the clock is looked at. */
@@ -23,10 +24,13 @@ static bool memory_copy_path_begins(const struct mapping *m, const char *prefix)
 	return !strncmp(m->path, prefix, strlen(prefix));
 }
 
-/* Devices' memory cannot be read that way; the kernel's own pages hold nothing of the program's. */
+/*
+ * Devices' memory cannot be read that way; the kernel's own pages hold nothing of the program's, nor do
+ * the guards' copies. (Of their pool what is not there is not read, which disarms no guard.)
+ */
 static bool memory_copy_is_special(const struct mapping *m)
 {
-	if (memory_copy_path_begins(m, "[v"))
+	if (memory_copy_path_begins(m, "[v") || guard_memory_is_saved(m))
 		return true;
 	return memory_copy_path_begins(m, "/dev/") && !memory_copy_path_begins(m, "/dev/shm/") &&
 	       !memory_copy_path_begins(m, "/dev/zero");

@@ -5,12 +5,11 @@
 
 #include "user/gate/below.h"
 #include "user/guard/guard_parts.h"
+#include "user/process/guard_memory.h"
 
-/* Names of the files in memory, and as /proc/PID/maps shows them. */
+/* Names of the code's file in memory, and as /proc/PID/maps shows it; the pool's: guard_memory.h. */
 #define GUARD_CODE_NAME GATE_GUARD_NAME
 #define GUARD_CODE_PATH GATE_GUARD_PATH
-#define GUARD_POOL_NAME "memleakbpf-guard-pool"
-#define GUARD_POOL_PATH "/memfd:" GUARD_POOL_NAME
 
 struct guard_pages {
 	pid_t pid;
