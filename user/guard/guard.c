@@ -21,6 +21,7 @@ struct guard {
 	size_t site_count;
 	char path[32];
 	bool started;
+	uint64_t locked_kib;	    /* of the process's memory, when the guards came */
 	struct guard_header before; /* what an earlier one had counted */
 };
 
@@ -55,6 +56,19 @@ static int guard_has_filter(void *ctx, pid_t tid)
 	has = strtol(mode, NULL, 10) != 0;
 	free(mode);
 	return has;
+}
+
+/* Memory that is locked, KiB. */
+static uint64_t guard_locked_kib(pid_t pid)
+{
+	uint64_t kib;
+	char *text;
+
+	if (proc_status_field(pid, "VmLck", &text))
+		return 0;
+	kib = strtoull(text, NULL, 10);
+	free(text);
+	return kib;
 }
 
 /* ---- opening ------------------------------------------------------------------------------ */
@@ -165,6 +179,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 		.keep_pages = proc_each_thread(pid, guard_has_filter, NULL) != 0,
 		.file = -1,
 	};
+	guard->locked_kib = guard_locked_kib(pid);
 	guard->count = request->in.count;
 	guard->period = request->period;
 	err = guard_parts_new(request, &guard->parts, reason);
@@ -340,6 +355,34 @@ int guard_pause(struct guard *guard, char reason[static REASON_MAX])
 
 	return guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off, sizeof(off),
 				 reason);
+}
+
+/* Of a pool that has been locked every page is there, and none can be dropped. */
+static bool guard_is_locked(const struct guard *guard)
+{
+	uint64_t now = guard_locked_kib(guard->pages.pid);
+
+	return now > guard->locked_kib &&
+	       now - guard->locked_kib >= guard_pool_size(guard->pages.count) / 1024;
+}
+
+int guard_watch(struct guard *guard, char reason[static REASON_MAX])
+{
+	const uint32_t keep = 1;
+	int err;
+
+	if (guard_is_locked(guard)) {
+		err = guard_pause(guard, reason);
+		return err ?: refuse(reason, -EOPNOTSUPP, "it has locked all of its memory");
+	}
+	if (guard->pages.keep_pages || !proc_each_thread(guard->pages.pid, guard_has_filter, NULL))
+		return 0;
+	err = guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages), &keep, sizeof(keep),
+				reason);
+	if (err)
+		return err;
+	guard->pages.keep_pages = true;
+	return 1;
 }
 
 static int guard_stop(struct guard *guard, char reason[static REASON_MAX])

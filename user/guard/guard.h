@@ -101,6 +101,14 @@ int guard_start(struct guard *guard, char reason[static REASON_MAX]);
 int guard_pause(struct guard *guard, char reason[static REASON_MAX]);
 
 /*
+ * To be called now and then, as with each snapshot: has the process come to what guards do not go with?
+ * 0: no; 1: a seccomp filter has come, and pages are kept from now on (guard_place()); -errno with the
+ * reason: nothing is guarded any more, as after guard_pause(). A filter that kills for madvise may have
+ * killed before that: who sees it being made calls this first.
+ */
+int guard_watch(struct guard *guard, char reason[static REASON_MAX]);
+
+/*
  * What has been counted since guard_open(), and how many guarded blocks there are, those too of an earlier
  * one. 0 or -errno, not logged.
  */

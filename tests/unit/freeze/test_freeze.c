@@ -46,9 +46,9 @@ struct shared {
 	uint64_t *private_turns; /* the same number twice, written before that one */
 	uint64_t *areas[AREAS];
 	uint64_t *pool, *saved; /* as guards have them: two pages, the second is touched */
-	pid_t waiter; /* a thread that sleeps */
-	int waiters;  /* how many have begun to */
-	bool grow;    /* the target is to take GROWN bytes more */
+	pid_t waiter;		/* a thread that sleeps */
+	int waiters;		/* how many have begun to */
+	bool grow;		/* the target is to take GROWN bytes more */
 	uint64_t *grown;
 };
 

@@ -265,6 +265,33 @@ static void locked(void **state)
 	close_guard(guard);
 }
 
+/* A filter that kills at madvise, and a lock on all memory, while blocks are guarded. */
+static void watched(void **state)
+{
+	struct guard *guard = start_guard(1);
+	char reason[REASON_MAX] = "";
+	uint64_t guarded, live;
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(guard_watch(guard, reason), 0);
+	assert_int_equal(ask("s"), 0);
+	assert_int_equal(guard_watch(guard, reason), 1);
+	assert_true(guard_place(guard).keep_pages);
+	assert_int_equal(guard_watch(guard, reason), 0);
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("b"), 48);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(ask("m"), 0);
+	assert_int_equal(guard_watch(guard, reason), -EOPNOTSUPP);
+	assert_non_null(strstr(reason, "locked"));
+	guarded = figures(guard, &live).guarded;
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(figures(guard, &live).guarded, guarded);
+	close_guard(guard);
+}
+
 static void refused(void **state)
 {
 	struct guard_request request = request_of(1);
@@ -307,6 +334,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(killed),
 		cmocka_unit_test_setup_teardown(filtered, start_target, end_target),
 		cmocka_unit_test_setup_teardown(locked, start_target, end_target),
+		cmocka_unit_test_setup_teardown(watched, start_target, end_target),
 		cmocka_unit_test_setup_teardown(refused, start_target, end_target),
 	};
 
