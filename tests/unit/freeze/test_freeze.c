@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "bpf/sleepers_abi.h"
+#include "tests/unit/freeze/mapped_pool.h"
 #include "user/base/clock.h"
 #include "user/freeze/freeze.h"
-#include "user/process/guard_memory.h"
 
 #define THREADS	  3
 #define PAGE	  4096ull
@@ -45,10 +45,10 @@ struct shared {
 	uint64_t turns;
 	uint64_t *private_turns; /* the same number twice, written before that one */
 	uint64_t *areas[AREAS];
-	uint64_t *pool, *saved; /* as guards have them: two pages, the second is touched */
-	pid_t waiter;		/* a thread that sleeps */
-	int waiters;		/* how many have begun to */
-	bool grow;		/* the target is to take GROWN bytes more */
+	struct mapped_pool pool;
+	pid_t waiter; /* a thread that sleeps */
+	int waiters;  /* how many have begun to */
+	bool grow;    /* the target is to take GROWN bytes more */
 	uint64_t *grown;
 };
 
@@ -88,20 +88,6 @@ static void grow(void)
 	__atomic_store_n(&shared->grown, words, __ATOMIC_RELEASE);
 }
 
-static void map_pool(void)
-{
-	int file = memfd_create(GUARD_POOL_NAME, MFD_CLOEXEC);
-
-	if (file < 0 || ftruncate(file, 2 * PAGE))
-		_exit(1);
-	shared->pool = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	shared->saved = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (shared->pool == MAP_FAILED || shared->saved == MAP_FAILED)
-		_exit(1);
-	shared->saved[PAGE / 8] = 1;
-	shared->pool[PAGE / 8] = 2;
-}
-
 static _Noreturn void run_target(void)
 {
 	static uint64_t turns[2];
@@ -125,7 +111,7 @@ static _Noreturn void run_target(void)
 	if (mprotect(shared->areas[PROTECTED], PAGES * PAGE, PROT_READ) ||
 	    madvise(shared->areas[OWN], PAGES * PAGE, MADV_DONTFORK))
 		_exit(1);
-	map_pool();
+	map_pool(&shared->pool);
 	for (int i = 1; i < THREADS; i++)
 		pthread_create(&thread, NULL, waits, NULL);
 	while (__atomic_load_n(&shared->waiters, __ATOMIC_ACQUIRE) < THREADS - 1)
@@ -210,15 +196,10 @@ static void expect_image(struct freeze *freeze, uint64_t turns)
 	struct memory_image *image = freeze_take_memory(freeze);
 	uint64_t at = (uint64_t)(uintptr_t)shared->private_turns, bytes = 0;
 	const uint64_t *pair = memory_image_words(image, at, 2);
-	uint64_t word;
 
 	for (int area = 0; area < AREAS; area++)
 		expect_area(image, area);
-	/* A guard that nobody has touched is not there, nor is what freed blocks have been. */
-	assert_null(memory_image_words(image, (uintptr_t)shared->pool, 1));
-	assert_null(memory_image_words(image, (uintptr_t)shared->saved + PAGE, 1));
-	assert_true(memory_image_word(image, (uintptr_t)shared->pool + PAGE, &word));
-	assert_int_equal(word, 2);
+	expect_pool(image, &shared->pool);
 	assert_non_null(pair);
 	assert_in_range(pair[0], turns, turns + 1);
 	assert_in_range(pair[1], turns, pair[0]);
