@@ -69,7 +69,8 @@ struct debug_child {
 
 /* ---- the child ------------------------------------------------------------------------------ */
 
-static _Noreturn void debug_child_on_oom(void)
+/* Not _Noreturn, which clang takes for no part of the type that libdw wants. */
+static void __attribute__((noreturn)) debug_child_on_oom(void)
 {
 	_exit(ENDING_MEMORY);
 }

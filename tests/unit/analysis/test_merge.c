@@ -142,7 +142,7 @@ static void test_figures(void **state)
 				       .stacks = &a,
 				       .stack_count = 1,
 				       .figures = &one,
-				       .figures_kept = {true, true}};
+				       .figures_kept = {.lifetimes = true, .temporary = true}};
 	const struct snapshot second = {.comm = "x",
 					.stacks = b,
 					.stack_count = 2,

@@ -217,16 +217,18 @@ static void servers(void **state)
 		struct server server;
 		int expected;
 	} cases[] = {
-		{{"HTTP/1.0 404 Not Found\r\n\r\n[]", 1}, -EPROTO},
-		{{"HTTP/1.0 200 OK\r\n", 1}, -EPROTO},
-		{{"", 0}, -EPROTO},
-		{{"[]", 1}, -EPROTO},
-		{{"SSH-2.0-OpenSSH\r\n\r\n 200 []", 1}, -EPROTO},
-		{{"HTTP/1.0 200 OK\r\n\r\n[", 1}, -EPROTO},
+		{{.answer = "HTTP/1.0 404 Not Found\r\n\r\n[]", .times = 1}, -EPROTO},
+		{{.answer = "HTTP/1.0 200 OK\r\n", .times = 1}, -EPROTO},
+		{{.answer = ""}, -EPROTO},
+		{{.answer = "[]", .times = 1}, -EPROTO},
+		{{.answer = "SSH-2.0-OpenSSH\r\n\r\n 200 []", .times = 1}, -EPROTO},
+		{{.answer = "HTTP/1.0 200 OK\r\n\r\n[", .times = 1}, -EPROTO},
 		/* It says nothing, or never ends. */
-		{{"", 0, true}, -ETIME},
-		{{"HTTP/1.0 200 OK\r\n\r\n[]", 1, true}, -ETIME},
-		{{"HTTP/1.0 200 OK\r\n\r\n                                   ", 1u << 20}, -EFBIG},
+		{{.answer = "", .stays = true}, -ETIME},
+		{{.answer = "HTTP/1.0 200 OK\r\n\r\n[]", .times = 1, .stays = true}, -ETIME},
+		{{.answer = "HTTP/1.0 200 OK\r\n\r\n                                   ",
+		  .times = 1u << 20},
+		 -EFBIG},
 	};
 	struct server good = {"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
 			      "[{\"Id\":\"" ID "\",\"Names\":[\"/shop\"]}]",
