@@ -89,7 +89,8 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 		.mappings = {{0x7f0000000000, 1 << 20, 900000, NULL,
 			      (char *)"pool (shop)\na block of 4.0 KiB"},
 			     {0x7f1000000000, 1 << 20, 4096, (char *)"[anon:x]", NULL}},
-		.losses = {{0, {4800, 100}, {12800, 200}}, {3, {4096, 1}, {0, 0}}},
+		.losses = {{.group = 0, .lost = {4800, 100}, .kept = {12800, 200}},
+			   {.group = 3, .lost = {4096, 1}}},
 	};
 	sample_inspection_groups(s);
 	s->inspection = (struct inspection){

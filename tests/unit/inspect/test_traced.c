@@ -44,7 +44,7 @@ static void copy(const struct inspected *p, struct inspect_source *source)
 {
 	const struct freeze_hooks hooks = {.ctx = source, .stopped = moment};
 	char reason[REASON_MAX] = "";
-	struct freeze *freeze;
+	struct freeze *freeze = NULL;
 
 	if (inspect_source_begin(p->side.pid, NULL, source, reason) ||
 	    freeze_new(p->side.pid, &freeze, reason) ||
