@@ -154,6 +154,7 @@ byte_at() {
 		[[ $(jq -r '.gate | "\(.have) \(.why)"' <<<"$OUT") == 'false there is a gate for x86_64 only' ]] || fail "$OUT"
 		return
 	fi
+	jq -e --argjson can "$([[ $(</proc/sys/vm/overcommit_memory) == 2 ]] && echo false || echo true)" '.gate.guards == $can' <<<"$OUT" >/dev/null || fail "$OUT"
 	jq -e '.gate | .have and .optimised == (.nop != "nop") and .hit_ns > 20' <<<"$OUT" >/dev/null || fail "$OUT"
 	local how
 	how=$(jq -r '.gate | "\(.nop), \(if .optimised then "optimised" else "emulated" end) by the kernel, "' <<<"$OUT")

@@ -173,6 +173,10 @@ static void doctor_print_gate(const struct doctor_gate *gate)
 	}
 	doctor_gate_text(gate, text, sizeof(text));
 	doctor_print_item(DOCTOR_OK, "gate", text);
+	if (*gate->no_guards)
+		doctor_print_item(DOCTOR_MISSING, "guards", gate->no_guards);
+	else
+		doctor_print_item(DOCTOR_OK, "guards", "--guard, where a process can have a gate");
 	for (size_t i = 0; i < DOCTOR_GATE_NOTES && gate->notes[i]; i++)
 		doctor_print_item(DOCTOR_NOTE, "  gate", gate->notes[i]);
 }
@@ -348,6 +352,7 @@ static void doctor_put_gate(struct json *to, const struct doctor_gate *gate)
 		json_text(to, "nop", gate->nop.name);
 		json_bool(to, "optimised", gate->nop.optimised);
 		json_number(to, "hit_ns", gate->nop.hit_ns);
+		json_bool(to, "guards", !*gate->no_guards);
 	} else {
 		json_text(to, "why", gate->why);
 	}

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "user/guard/guard.h"
+
 /* Of the kernel's linux/ptrace.h, which does not go together with the C library's header. */
 #define SUSPEND_SECCOMP (1l << 21)
 
@@ -91,6 +93,7 @@ void doctor_gate_read(const struct machine *machine, bool old, struct doctor_gat
 		return;
 	}
 	out->have = true;
+	guard_check_memory(out->no_guards);
 	if (seizing.suspended)
 		out->notes[notes++] = doctor_gate_filter_note(seizing.suspended);
 	if (machine->selinux_enforcing == 1)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "user/base/log.h"
 #include "user/gate/nop.h"
 #include "user/kernel/feature_machine.h"
 
@@ -12,9 +13,11 @@
 
 struct doctor_gate {
 	bool have;
-	struct gate_nop nop;		      /* if so */
-	char why[160];			      /* not; "" if so */
-	const char *remedy;		      /* what to do then; NULL: nothing */
+	struct gate_nop nop; /* if so */
+	char why[160];	     /* not; "" if so */
+	const char *remedy;  /* what to do then; NULL: nothing */
+	char no_guards
+		[REASON_MAX]; /* why there are no guarded blocks (--guard); "": there can be */
 	const char *notes[DOCTOR_GATE_NOTES]; /* processes that it may not be for; NULL: no more */
 };
 

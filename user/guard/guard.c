@@ -31,7 +31,7 @@ struct guard {
  * Where the kernel gives no more than there is, memory that is written to for the first time may not
  * be had, and then the process would be ended for a block that it frees.
  */
-static int guard_check_memory(char reason[static REASON_MAX])
+int guard_check_memory(char reason[static REASON_MAX])
 {
 	FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
 	int how = 0;

@@ -45,6 +45,12 @@ struct guard_request {
 	unsigned at_left; /* of 256 blocks so many lie at their page's beginning */
 };
 
+/*
+ * 0, or -errno with the reason why no process of this machine can have guards: the kernel may be told to give no more
+ * memory than there is.
+ */
+int guard_check_memory(char reason[static REASON_MAX]);
+
 struct guard;
 
 int guard_open(const struct guard_request *request, struct guard **out,
