@@ -175,6 +175,9 @@ static unsigned long target_own(void)
 		else
 			end(block, ends[i][0] == 'm' || ends[i][0] == 't' ? 96 : 0, 0);
 	}
+	/* The text of what was not found last is a block that is kept until it has been asked for. */
+	dlerror();
+	dlerror();
 	return wrong;
 }
 
