@@ -68,7 +68,7 @@ struct ruby_code_event {
 	uint32_t function_length, file_length; /* of which RUBY_TEXT_BYTES are sent; 0: unknown */
 	uint8_t function[RUBY_TEXT_BYTES], file[RUBY_TEXT_BYTES];
 };
-_Static_assert(sizeof(struct ruby_code_event) == 64 + 2 * RUBY_TEXT_BYTES, "ABI");
+_Static_assert(sizeof(struct ruby_code_event) == 72 + 2 * RUBY_TEXT_BYTES, "ABI");
 
 /* Why a chain could not be followed. */
 enum ruby_failure {

@@ -14,8 +14,10 @@ struct runtime_call {
 	uint64_t code;
 	uint32_t cookie; /* over what tells it from others that have had this address */
 	uint32_t place;	 /* in the function, as the runtime counts */
+	uint32_t at;	 /* V8's: see there; others: 0 */
+	uint32_t pad;
 };
-_Static_assert(sizeof(struct runtime_call) == 16, "ABI");
+_Static_assert(sizeof(struct runtime_call) == 24, "ABI");
 
 /* EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN: the functions that the stacks with this hash are in, innermost first. */
 struct runtime_chain_event {
@@ -25,7 +27,7 @@ struct runtime_chain_event {
 	uint32_t cut; /* there are more */
 	struct runtime_call calls[RUNTIME_MAX_CALLS];
 };
-_Static_assert(sizeof(struct runtime_chain_event) == 32 + 16 * RUNTIME_MAX_CALLS, "ABI");
+_Static_assert(sizeof(struct runtime_chain_event) == 32 + 24 * RUNTIME_MAX_CALLS, "ABI");
 
 /*
  * EVENT_HOTSPOT_FAILED, EVENT_V8_FAILED: a frame could not be followed, for the first time in this target; each stack with such

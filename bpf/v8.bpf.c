@@ -91,7 +91,8 @@ static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8
 	if (map == v8->maps[kind])
 		return true;
 	type = v8_type_by_map(&v8->row, map);
-	if (type < v8->row.types[kind].first || type > v8->row.types[kind].last)
+	if (!v8->row.types[kind].first || type < v8->row.types[kind].first ||
+	    type > v8->row.types[kind].last)
 		return false;
 	v8->maps[kind] = map;
 	return true;
@@ -164,6 +165,31 @@ static __always_inline void v8_mix_script(struct v8_thread *v8)
 	v8->found.hash = unwind_mix(v8->found.hash, v8->text[3]);
 }
 
+/* Sets found.bytecodes, and where its baseline code is, if it has any: what says so has to agree with what else is known of it. */
+static __always_inline void v8_find_code(struct v8_thread *v8)
+{
+	struct v8_found *found = &v8->found;
+	uint64_t words[3];
+
+	found->bytecodes = found->code = 0;
+	if (v8_is(v8, found->data, V8_BYTECODES)) {
+		found->bytecodes = found->data;
+		return;
+	}
+	if (!v8_is(v8, found->data, V8_CODE) ||
+	    v8_read(words, sizeof(words), found->data, V8_CODE_START) ||
+	    (words[1] & V8_KIND_MASK) != v8->row.code_baseline ||
+	    v8_read(found->code_words, sizeof(found->code_words), found->data,
+		    v8->row.code_bytecodes) ||
+	    !v8_is(v8, found->code_words[0], V8_BYTECODES) ||
+	    !v8_is(v8, found->code_words[1], V8_BYTES))
+		return;
+	found->bytecodes = found->code_words[0];
+	found->code = found->data;
+	found->code_start = words[0];
+	found->code_size = (uint32_t)words[2];
+}
+
 /* What the JSFunction is, into v8->found: enum v8_failure. */
 __noinline int v8_find(struct v8_thread *v8, uint64_t function)
 {
@@ -174,6 +200,7 @@ __noinline int v8_find(struct v8_thread *v8, uint64_t function)
 		return V8_UNREADABLE;
 	v8->found.hash = 0;
 	v8->found.has_script = v8->found.has_scope = 0;
+	v8->found.data = v8->found.bytecodes = v8->found.code = 0;
 	v8->found.start = v8->found.end = -1;
 	v8->found.source_length = 0;
 	if (v8_read(&word, sizeof(word), function, v8->row.function_shared))
@@ -184,6 +211,8 @@ __noinline int v8_find(struct v8_thread *v8, uint64_t function)
 	if (v8_read(&v8->found.name, sizeof(uint64_t), word, v8->row.shared_name) ||
 	    v8_read(&v8->found.script, sizeof(uint64_t), word, v8->row.shared_script))
 		return V8_UNREADABLE;
+	if (!v8_read(&v8->found.data, sizeof(uint64_t), word, v8->row.shared_data))
+		v8_find_code(v8);
 	if (v8_is(v8, v8->found.script, V8_SCRIPT)) {
 		if (v8_read(v8->found.script_words, sizeof(v8->found.script_words),
 			    v8->found.script, v8->row.script_source))
@@ -214,38 +243,71 @@ static __always_inline void v8_fail(struct v8_thread *v8, uint32_t failure, uint
 	v8->failed_at = address;
 }
 
+/* One for baseline code, which is compiled again somewhere else, and counts otherwise. */
+static __always_inline uint32_t v8_baseline_cookie(const struct v8_thread *v8)
+{
+	return (uint32_t)unwind_mix(v8->found.hash, v8->found.code_start);
+}
+
+/*
+ * How far the frame is in its function, if it is unoptimised: call->at. What optimised code has in those places of the frame may be left from
+ * before it was compiled: whether the return address is in the interpreter is for user space to say.
+ */
+static __always_inline void v8_place(struct v8_thread *v8, struct runtime_call *call, uint64_t pc)
+{
+	uint64_t at = v8->frame[0], offset = pc - v8->found.code_start;
+	int32_t number = V8_NUMBER(at);
+
+	call->at = 0;
+	if (!v8->found.bytecodes || v8->frame[1] != v8->found.bytecodes)
+		return;
+	if (V8_IS_NUMBER(at)) {
+		/* From where the object begins. */
+		if (number + 1 >= v8->row.bytecodes_first)
+			call->at = (uint32_t)(number + 2 - v8->row.bytecodes_first);
+	} else if (v8->found.code && offset && offset <= v8->found.code_size) {
+		call->at = (uint32_t)offset;
+		call->cookie = v8_baseline_cookie(v8);
+	}
+}
+
 /* The frame that was taken down as number i, if it is one of JavaScript's. */
 __noinline int v8_frame(struct v8_thread *v8, uint32_t i)
 {
+	struct runtime_call *call;
 	uint64_t function;
 	uint32_t at;
 	int failure;
 
 	if (!v8 || i >= RUNTIME_MAX_CALLS)
 		return 0;
-	if (bpf_probe_read_user(v8->text, V8_FRAME_WORDS * 8,
+	if (bpf_probe_read_user(v8->frame, V8_FRAME_WORDS * 8,
 				(const void *)(v8->fps[i] - V8_FRAME_WORDS * 8)))
 		return 0;
-	function = v8->text[0];
+	function = v8->frame[3];
 	/* Else it is no context, but says which frame of V8's own this is. */
-	if (!V8_IS_OBJECT(v8->text[1]) || !v8_is(v8, function, V8_FUNCTION))
+	if (!V8_IS_OBJECT(v8->frame[4]) || !v8_is(v8, function, V8_FUNCTION))
 		return 0;
 	failure = v8_find(v8, function);
 	if (failure) {
 		v8_fail(v8, failure, function);
 		/* It keeps its place as one without a name: calls of interpreted code differ by nothing else. */
-		v8->found.shared = v8->found.hash = 0;
+		v8->found.shared = v8->found.hash = v8->found.bytecodes = 0;
 	}
 	at = v8->count;
 	if (at >= RUNTIME_MAX_CALLS)
 		return 0;
 	v8->count = at + 1;
 	v8->functions[at] = function;
-	v8->chain.calls[at].code = v8->found.shared;
-	v8->chain.calls[at].cookie = (uint32_t)v8->found.hash;
-	v8->chain.calls[at].place = (uint32_t)v8->pcs[i];
-	v8->hash = unwind_mix(unwind_mix(v8->hash, v8->found.shared),
-			      v8->found.hash << 32 | (uint32_t)v8->pcs[i]);
+	call = &v8->chain.calls[at];
+	call->code = v8->found.shared;
+	call->cookie = (uint32_t)v8->found.hash;
+	call->place = (uint32_t)v8->pcs[i];
+	v8_place(v8, call, v8->pcs[i]);
+	v8->baseline[at] = call->at && call->cookie != (uint32_t)v8->found.hash;
+	v8->hash = unwind_mix(unwind_mix(v8->hash, call->code),
+			      (uint64_t)call->cookie << 32 | call->place);
+	v8->hash = unwind_mix(v8->hash, call->at);
 	return 0;
 }
 
@@ -352,7 +414,55 @@ __noinline int v8_copy_text(struct v8_thread *v8, struct runtime_text *to, uint6
 	return 0;
 }
 
-/* The script up to the function, whose script may be gone when user space comes to read it. */
+/* Puts bytes, `most` of them (a constant), behind those that the event has. */
+static __always_inline uint32_t v8_append(struct v8_thread *v8, uint64_t from, uint64_t size,
+					  uint64_t most)
+{
+	uint64_t used = v8->function.bytes_size;
+
+	barrier_var(size);
+	barrier_var(used);
+	if (size > most || used > sizeof(v8->function.bytes) - most ||
+	    bpf_probe_read_user(v8->function.bytes + used, size, (const void *)from))
+		return 0;
+	v8->function.bytes_size = (uint32_t)(used + size);
+	return (uint32_t)size;
+}
+
+/* `first`: where the bytes begin in it. */
+__noinline int v8_copy_table(struct v8_thread *v8, uint32_t table, uint64_t array, uint32_t first)
+{
+	uint64_t length = 0, size;
+
+	if (!v8 || table >= V8_TABLES)
+		return 0;
+	if (v8_read(&length, sizeof(length), array, V8_ARRAY_LENGTH) || !V8_IS_NUMBER(length))
+		return 0;
+	length >>= 32;
+	size = length < V8_TABLE_BYTES ? length : V8_TABLE_BYTES;
+	v8->function.lengths[table] = (uint32_t)length;
+	v8->function.sizes[table] = v8_append(v8, array - 1 + first, size, V8_TABLE_BYTES);
+	return 0;
+}
+
+/* What leads from a place in its code to one in the script. */
+static __always_inline void v8_copy_tables(struct v8_thread *v8)
+{
+	uint64_t positions = 0;
+
+	if (!v8->found.bytecodes ||
+	    v8_read(&positions, sizeof(positions), v8->found.bytecodes,
+		    v8->row.bytecodes_positions) ||
+	    !v8_is(v8, positions, V8_BYTES))
+		return;
+	v8_copy_table(v8, V8_POSITIONS, positions, V8_ARRAY_BYTES);
+	if (!v8->function.baseline)
+		return;
+	v8_copy_table(v8, V8_OFFSETS, v8->found.code_words[1], V8_ARRAY_BYTES);
+	v8_copy_table(v8, V8_OPCODES, v8->found.bytecodes, v8->row.bytecodes_first);
+}
+
+/* The script up to the function's end, whose script may be gone when user space comes to read it. */
 __noinline int v8_copy_source(struct v8_thread *v8, uint64_t source)
 {
 	uint64_t size;
@@ -364,14 +474,12 @@ __noinline int v8_copy_source(struct v8_thread *v8, uint64_t source)
 		return 0;
 	v8_flatten(v8, source);
 	v8->function.text_width = v8->flat.width;
-	size = ((uint64_t)(uint32_t)v8->found.start + 1) * v8->flat.width;
+	size = ((uint64_t)(uint32_t)v8->found.end + 1) * v8->flat.width;
+	if ((uint32_t)v8->found.end >= v8->flat.length)
+		size = (uint64_t)v8->flat.length * v8->flat.width;
 	if (size > V8_TEXT_BYTES || (uint32_t)v8->found.start >= v8->flat.length)
 		return 0;
-	barrier_var(size);
-	if (size > V8_TEXT_BYTES ||
-	    bpf_probe_read_user(v8->function.text, size, (const void *)v8->flat.data))
-		return 0;
-	v8->function.text_size = size;
+	v8->function.text_size = v8_append(v8, v8->flat.data, size, V8_TEXT_BYTES);
 	return 0;
 }
 
@@ -411,7 +519,9 @@ static __always_inline void v8_fill_function(struct v8_thread *v8)
 	v8->function.start = found->start;
 	v8->function.script = v8->function.source = 0;
 	v8->function.first_line = 0;
-	v8->function.text_size = 0;
+	v8->function.text_size = v8->function.bytes_size = 0;
+	__builtin_memset(v8->function.sizes, 0, sizeof(v8->function.sizes));
+	__builtin_memset(v8->function.lengths, 0, sizeof(v8->function.lengths));
 	v8->function.source_length = found->source_length;
 	v8_copy_texts(v8, &v8->function.name, found->has_scope ? found->scope_name : found->name);
 	v8_copy_texts(v8, &v8->function.inferred, found->has_scope ? found->scope_inferred : 0);
@@ -428,6 +538,7 @@ static __always_inline void v8_fill_function(struct v8_thread *v8)
 	if (v8->row.script_line)
 		v8->function.first_line = V8_NUMBER(found->script_words[2]);
 	v8_copy_source(v8, v8->function.source);
+	v8_copy_tables(v8);
 }
 
 /* 0, or it could not be sent. */
@@ -446,8 +557,10 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 	key.target_id = v8->target_id;
 	if (bpf_map_lookup_elem(&v8_functions, &key))
 		return 0;
+	v8->function.baseline = v8->baseline[at];
 	if (v8_find(v8, v8->functions[at]) || v8->found.shared != key.code ||
-	    (uint32_t)v8->found.hash != key.cookie)
+	    (v8->function.baseline ? v8_baseline_cookie(v8) : (uint32_t)v8->found.hash) !=
+		    key.cookie)
 		return -1;
 	v8->function.header.type = EVENT_V8_FUNCTION;
 	v8->function.header.target_id = v8->target_id;
@@ -455,7 +568,7 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 	v8->function.code = key.code;
 	v8->function.cookie = key.cookie;
 	v8_fill_function(v8);
-	size = sizeof(v8->function) - V8_TEXT_BYTES + v8->function.text_size;
+	size = sizeof(v8->function) - sizeof(v8->function.bytes) + v8->function.bytes_size;
 	barrier_var(size);
 	if (size > sizeof(v8->function) || bpf_ringbuf_output(&events, &v8->function, size, 0))
 		return -1;

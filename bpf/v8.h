@@ -16,7 +16,12 @@
 /* What is known of a function in a frame. */
 struct v8_found {
 	uint64_t shared, name, script; /* objects */
-	uint64_t script_words[3];      /* from script_source on */
+	uint64_t data;		       /* its bytecodes, or Code */
+	uint64_t bytecodes;	       /* 0: it has none that are known */
+	uint64_t code;		       /* 0: no baseline code */
+	uint64_t code_start, code_words[2];
+	uint32_t code_size;
+	uint64_t script_words[3]; /* from script_source on */
 	uint64_t scope_name, scope_inferred;
 	uint64_t hash;
 	int32_t start, end;
@@ -39,6 +44,8 @@ struct v8_thread {
 	uint64_t maps[V8_KINDS]; /* of each kind the last one that was seen */
 	uint64_t pcs[RUNTIME_MAX_CALLS], fps[RUNTIME_MAX_CALLS];
 	uint64_t functions[RUNTIME_MAX_CALLS]; /* of the chain's calls: the JSFunction */
+	uint8_t baseline[RUNTIME_MAX_CALLS];   /* in baseline code */
+	uint64_t frame[V8_FRAME_WORDS];
 	uint64_t head[V8_SCOPE_HEAD], tail[V8_SCOPE_TAIL + 1], text[4];
 	struct {
 		uint64_t data;

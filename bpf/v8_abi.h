@@ -14,7 +14,10 @@ enum v8_kind {
 	V8_FUNCTION,
 	V8_SHARED, /* SharedFunctionInfo */
 	V8_SCRIPT,
-	V8_SCOPE, /* ScopeInfo */
+	V8_SCOPE,     /* ScopeInfo */
+	V8_BYTECODES, /* BytecodeArray; none (0): where calls are is not known */
+	V8_BYTES,     /* ByteArray */
+	V8_CODE,
 	V8_KINDS,
 };
 
@@ -35,9 +38,14 @@ struct v8_row {
 	/* In a ScopeInfo, in words behind the map: how many variables it has, and where the first is. */
 	uint8_t scope_count, scope_first;
 	uint8_t scope_place; /* where the function is, two words; 0: behind the variables */
-	uint8_t pad[4];
+	uint8_t shared_data; /* in a SharedFunctionInfo: its bytecodes, or the Code that has been made of them */
+	/* In a BytecodeArray: where they begin, and the table of source positions. */
+	uint8_t bytecodes_first, bytecodes_positions;
+	/* In a Code: what it was made from, and behind that a table of how many bytes were made from each; which kind has both. */
+	uint8_t code_bytecodes, code_baseline;
+	uint8_t pad[3];
 };
-_Static_assert(sizeof(struct v8_row) == 32, "ABI");
+_Static_assert(sizeof(struct v8_row) == 48, "ABI");
 
 /* Of strings; the same in all versions that were looked at, which user space makes sure of. */
 #define V8_STRING_LENGTH   12 /* 32 bits */
@@ -53,13 +61,32 @@ _Static_assert(sizeof(struct v8_row) == 32, "ABI");
 #define V8_FORM_SLICED	   3
 #define V8_FORM_THIN	   5
 
-/* From the frame pointer down: the context, or what kind of a frame it is; the function. */
-#define V8_FRAME_WORDS 2
+/* From the frame pointer down: the context, or what kind of a frame it is; the function; of unoptimised code, behind a number, the bytecodes and, where
+ * these are interpreted, where in them it is. */
+#define V8_FRAME_WORDS 5
+
+/* A Code's instructions, 64 bits; its kind, of the lowest bits; how many bytes of instructions, 32 bits. It is believed where all fits. */
+#define V8_CODE_START 40
+#define V8_CODE_KIND  48
+#define V8_CODE_SIZE  56
+#define V8_KIND_MASK  15
+
+#define V8_ARRAY_LENGTH 8 /* a number */
+#define V8_ARRAY_BYTES	16
 
 /* Variables of a ScopeInfo whose names lie in it; of more, one word leads to them. */
 #define V8_SCOPE_NAMES 75
 
-#define V8_TEXT_BYTES 8192
+#define V8_TEXT_BYTES  8192
+#define V8_TABLE_BYTES 4096
+
+/* What comes with a function, as V8 has it. */
+enum v8_table {
+	V8_POSITIONS, /* of its bytecodes in the source */
+	V8_OFFSETS,   /* baseline code's: of what was made from each */
+	V8_OPCODES,   /* baseline code's: the bytecodes */
+	V8_TABLES,
+};
 
 #define V8_NUMBER(word)	   ((int32_t)((int64_t)(word) >> 32))
 #define V8_IS_NUMBER(word) (!((word)&0xffffffff))
@@ -74,7 +101,8 @@ struct v8_text {
 
 /*
  * EVENT_V8_FUNCTION: a function, as it is being run. struct runtime_call has its SharedFunctionInfo, the cookie over what it is, and
- * the lower half of the return address in it.
+ * the lower half of the return address in it; `at`: bytes from where it begins to the call, one more than that (0: unknown), of its
+ * bytecodes, or of baseline code (which has a cookie of its own) to the return address.
  */
 struct v8_function_event {
 	struct event_header header;
@@ -85,13 +113,20 @@ struct v8_function_event {
 	int32_t start;		/* which of them it begins with; negative: unknown */
 	int32_t first_line;	/* that the script begins with, from 0 on */
 	struct v8_text name, inferred, file;
-	/* The script up to where the function begins, if it is no longer than that: bytes that are sent; 0: it is, or cannot be read. */
+	/* The script up to where the function ends, if it is no longer than that: bytes that are sent; 0: it is, or cannot be read. */
 	uint32_t text_size;
 	uint32_t text_width; /* bytes of a character */
-	uint8_t text[V8_TEXT_BYTES];
+	/* Of each table so many bytes are sent of so many; 0: it has none, or it cannot be read. */
+	uint32_t sizes[V8_TABLES], lengths[V8_TABLES];
+	uint32_t baseline; /* struct runtime_call's `at` is in baseline code */
+	uint32_t bytes_size;
+	uint8_t bytes[V8_TEXT_BYTES +
+		      V8_TABLES *
+			      V8_TABLE_BYTES]; /* the text and the tables, one behind the other */
 };
 _Static_assert(sizeof(struct v8_function_event) ==
-		       64 + 3 * V8_TEXT_PARTS * (8 + RUNTIME_TEXT_BYTES) + V8_TEXT_BYTES,
+		       96 + 3 * V8_TEXT_PARTS * (8 + RUNTIME_TEXT_BYTES) + V8_TEXT_BYTES +
+			       V8_TABLES * V8_TABLE_BYTES,
 	       "ABI");
 
 /* Why a frame of JavaScript's could not be followed. */

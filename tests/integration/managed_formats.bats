@@ -58,7 +58,7 @@ node_recording() {
 		fail "not $TRUTH"
 	}
 	reported text
-	grep -Eq "^    add\+0x[0-9a-f]+ +$(jq -r '.file' <<<"$TRUTH"):$(jq '.stack[0].line' <<<"$TRUTH")  \(javascript\)$" "$D/of.text" || fail "$(head -n 40 "$D/of.text")"
+	grep -Eq "^    add\+0x[0-9a-f]+ +$(jq -r '.file' <<<"$TRUTH"):$(jq '.stack[0].line' <<<"$TRUTH")  \(javascript\) \(definition\)$" "$D/of.text" || fail "$(head -n 40 "$D/of.text")"
 	reported folded
 	awk -v wanted=';handle (leak_node.js)_[j];sell (leak_node.js)_[j];add (leak_node.js)_[j];' \
 		'index($0, wanted) && /;node::NodeArrayBufferAllocator::/ { sum += $NF } END { print sum }' "$D/of.folded" >"$D/sum"

@@ -4,7 +4,9 @@
  * that it has made, as many bytes as no other, from a frame that has the function named there, and says "done": "right": forged, in
  * line 3 of forged.js; "far": its SharedFunctionInfo is in no memory; "none": is no such thing; "scope": its ScopeInfo has 2^31 variables;
  * "place": ends before it begins; "circle": its name is one string that is another that is the first; "long": a name of 2^31
- * characters; "script": the script's text is in no memory.
+ * characters; "script": the script's text is in no memory; "left": with bytecodes and a number as of a call, but in code that is not the
+ * interpreter's; "baseline": in code that was made of these bytecodes, of which the call is in line 5; "beyond": its code ends before
+ * that; "endless": a table of positions that does not end; "kind": its code is of another kind; "huge": a table of 2^31 bytes.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -52,15 +54,36 @@ EXPORT(class_SharedFunctionInfo__name_or_scope_info__Object, 16);
 EXPORT(class_SharedFunctionInfo__script_or_debug_info__HeapObject, 32);
 EXPORT(class_Script__source__Object, 8);
 EXPORT(class_Script__name__Object, 16);
+EXPORT(off_fp_bytecode_array, -32);
+EXPORT(off_fp_bytecode_offset, -40);
+EXPORT(class_FixedArrayBase__length__SMI, 8);
+EXPORT(class_FixedArray__data__uintptr_t, 16);
+EXPORT(class_BytecodeArray__data__uintptr_t, 54);
+EXPORT(class_SharedFunctionInfo__function_data__Object, 8);
+EXPORT(class_Code__bytecode_or_interpreter_data__HeapObject, 16);
+EXPORT(class_Code__bytecode_offset_table__ByteArray, 24);
+EXPORT(type_BytecodeArray__BYTECODE_ARRAY_TYPE, 191);
+EXPORT(type_ByteArray__BYTE_ARRAY_TYPE, 190);
+EXPORT(type_Code__CODE_TYPE, 245);
+EXPORT(CodeKindFieldMask, 15);
+EXPORT(CodeKindBaseline, 11);
 
-/* push %rbp; mov %rsp,%rbp; push %rsi; push %rdx; call *%rcx; leave; ret */
-static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x52, 0xff, 0xd1, 0xc9, 0xc3};
+/* Of each bytecode two bytes. */
+extern const uint8_t _ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE[3 * 200];
+const uint8_t _ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE[3 * 200]
+	__attribute__((used, visibility("default"))) = {[0 ... 599] = 2};
+
+/* push %rbp; mov %rsp,%rbp; push %rsi; push %rdx; push %rdx; push %r8; push %r9; push %r9; call *%rcx; leave; ret */
+static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x52, 0x52, 0x41, 0x50,
+			       0x41, 0x51, 0x41, 0x51, 0xff, 0xd1, 0xc9, 0xc3};
+#define RETURN_AT 15
 
 /* sub $8,%rsp; call *%rcx; add $8,%rsp; ret: CPython's trampolines, which have no frame pointer. */
 static const uint8_t trampoline[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3};
 #define TRAMPOLINE_AT 64
 
-typedef void *call_fn(size_t size, uint64_t context, uint64_t function, void *(*allocate)(size_t));
+typedef void *call_fn(size_t size, uint64_t context, uint64_t function, void *(*allocate)(size_t),
+		      uint64_t bytecodes, uint64_t offset);
 
 #define FAR	  0x123456780001ull
 #define NUMBER(n) ((uint64_t)(n) << 32)
@@ -90,24 +113,53 @@ static uint64_t text(const char *characters)
 }
 
 struct function {
-	uint64_t *function, *shared, *scope, *script;
+	uint64_t *function, *shared, *scope, *script, *bytecodes, *code, *positions;
 };
+
+static void *page; /* with the code */
+
+static uint64_t *bytes(const uint8_t *data, size_t size)
+{
+	uint64_t *words = object(190);
+
+	words[1] = NUMBER(size);
+	memcpy(words + 2, data, size);
+	return words;
+}
 
 static struct function right(void)
 {
-	struct function f = {object(2066), object(262), object(261), object(167)};
+	/* Offset -1: character 17, as (17 + 1) * 2; offset 2: character 23; both as steps, with their signs in the lowest bit. */
+	static const uint8_t positions[] = {0, 36 * 2, 3 * 2, 12 * 2};
+	/* What stands in front of the bytecodes has none of the code; the first one 10 bytes, the second one 90. */
+	static const uint8_t offsets[] = {1, 10, 90};
+	struct function f = {.function = object(2066),
+			     .shared = object(262),
+			     .scope = object(261),
+			     .script = object(167),
+			     .bytecodes = object(191),
+			     .code = object(245)};
 
+	f.positions = bytes(positions, sizeof(positions));
+	f.bytecodes[1] = NUMBER(4);
+	f.bytecodes[4] = tagged(f.positions);
+	memcpy((char *)f.bytecodes + 54, "\x10\x10\x10\x10", 4);
+	f.code[2] = tagged(f.bytecodes);
+	f.code[3] = tagged(bytes(offsets, sizeof(offsets)));
+	f.code[5] = (uint64_t)page;
+	f.code[6] = 11;
+	f.code[7] = 100;
 	f.function[3] = tagged(f.shared);
 	f.shared[2] = tagged(f.scope);
 	f.shared[4] = tagged(f.script);
-	f.script[1] = text("\n\nfunction forged() {}\n");
+	f.script[1] = text("\n\nfunction forged() {\n\n+1; }\n");
 	f.script[2] = text("/srv/forged.js");
 	/* Two variables, then the function's name and where it is. */
 	f.scope[3] = NUMBER(2);
 	f.scope[8] = text("forged");
 	f.scope[10] = text("");
 	f.scope[11] = NUMBER(17);
-	f.scope[12] = NUMBER(22);
+	f.scope[12] = NUMBER(28);
 	return f;
 }
 
@@ -131,7 +183,24 @@ static uint64_t two(uint64_t first, uint64_t second)
 	return tagged(words);
 }
 
-static uint64_t forge(const char *how)
+static void forge_code(const char *how, struct function *f)
+{
+	f->shared[1] = tagged(f->code);
+	if (!strcmp(how, "beyond"))
+		f->code[7] = RETURN_AT - 1;
+	else if (!strcmp(how, "endless"))
+		memset(f->positions + 2, 0xff, 8);
+	else if (!strcmp(how, "kind"))
+		f->code[6] = 12;
+	else if (!strcmp(how, "huge"))
+		f->positions[1] = NUMBER(0x7fffffff);
+	else if (!strcmp(how, "left"))
+		f->shared[1] = tagged(f->bytecodes);
+	else if (strcmp(how, "baseline") != 0)
+		f->shared[1] = 0;
+}
+
+static struct function forge(const char *how)
 {
 	struct function f = right();
 
@@ -156,9 +225,10 @@ static uint64_t forge(const char *how)
 		f.scope[8] = two(text("in"), two(text("par"), text("ts")));
 	else if (!strcmp(how, "script"))
 		f.script[1] = FAR;
-	return tagged(f.function);
+	else
+		forge_code(how, &f);
+	return f;
 }
-
 int main(void)
 {
 	call_fn *call = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -166,19 +236,24 @@ int main(void)
 	uint64_t context = tagged(object(300));
 	size_t size = 5001;
 	char line[64];
+	struct function f;
 
 	if (call == MAP_FAILED)
 		return 1;
-	memcpy((void *)call, code, sizeof(code));
+	page = (void *)call;
+	memcpy(page, code, sizeof(code));
 	memcpy((char *)call + TRAMPOLINE_AT, trampoline, sizeof(trampoline));
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strcmp(line, "trampoline"))
-			((call_fn *)((char *)call + TRAMPOLINE_AT))(size++, 0, 0, malloc);
-		else
-			call(size++, context, forge(line), malloc);
+			((call_fn *)((char *)call + TRAMPOLINE_AT))(size++, 0, 0, malloc, 0, 0);
+		else {
+			f = forge(line);
+			call(size++, context, tagged(f.function), malloc, tagged(f.bytecodes),
+			     !strcmp(line, "left") ? NUMBER(55) : context);
+		}
 		puts("done");
 		fflush(stdout);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // A program for Node that leaks blocks of malloc's, each of another size, from functions of all kinds. It says "ready" and its process, waits for a
-// line, and prints as JSON in one line, for each block, its size and the functions that were on the stack, innermost first, as V8 itself sees them. A
-// function that Error().stack has a call of in the line in which it begins has that line; the others say where they begin. It ends with its input.
+// line, and prints as JSON in one line, for each block, its size and the functions that were on the stack, innermost first, as V8 itself sees them, with the
+// line of each call; and where the function begins, of those that say so by here(). It ends with its input.
 'use strict';
 
 const {Worker, isMainThread, parentPort} = require('worker_threads');
@@ -80,7 +80,10 @@ function texts() { here();
 	vm.runInThisContext('keep();', {filename: 'whole.js'});
 }
 
-function hot(keeper) { keeper(); }
+function hot(keeper) { here();
+
+	keeper();
+}
 function optimised() { here();
 	if (!process.execArgv.includes('--allow-natives-syntax'))
 		return;
@@ -114,7 +117,7 @@ function calls() { here();
 function done() {
 	for (const place of truth) {
 		for (const site of place.stack)
-			site.line = begins.get(`${site.file} ${site.function}`) || site.line;
+			site.begins = begins.get(`${site.file} ${site.function}`) || null;
 	}
 	return truth;
 }

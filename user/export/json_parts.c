@@ -24,6 +24,8 @@ static void json_put_frame(struct json *to, const struct frame *frame, bool verb
 	json_text(to, "file", frame->file);
 	if (frame->line)
 		json_number(to, "line", frame->line);
+	if (frame->line_begins)
+		json_text(to, "line_of", "definition");
 	json_bool(to, "inlined", frame->inlined);
 	if (verbose) {
 		json_text(to, "symbol", frame->symbol);

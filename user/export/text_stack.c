@@ -196,6 +196,8 @@ static void text_put_frame(const struct text_page *page, const struct frame *fra
 
 	if (frame->inlined)
 		used = (size_t)snprintf(end, sizeof(end), " (inlined)");
+	if (frame->line_begins)
+		used += (size_t)snprintf(end + used, sizeof(end) - used, " (definition)");
 	if (address)
 		snprintf(end + used, sizeof(end) - used, "  [0x%" PRIx64 "]", frame->module_offset);
 	frame_fit(page, frame, column, strlen(end), &t);

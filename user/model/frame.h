@@ -40,6 +40,7 @@ struct frame {
 	const char *file;	 /* source file */
 	/* of the call; where the runtime does not tell that, of the function's beginning; 0: unknown */
 	uint32_t line;
+	bool line_begins; /* it is that of the function's beginning, since that of the call is not known */
 	bool inlined; /* an inlined call: the frame after it holds its code */
 	/*
 	 * function known: bytes from its start; else the link-time virtual address in the module;

@@ -204,16 +204,18 @@ static bool frame_equal(const void *item, const void *key)
 
 	return !memcmp(&a->strings, &b->strings, sizeof(a->strings)) &&
 	       a->frame.kind == b->frame.kind && a->frame.line == b->frame.line &&
+	       a->frame.line_begins == b->frame.line_begins &&
 	       a->frame.inlined == b->frame.inlined && a->frame.offset == b->frame.offset &&
 	       a->frame.module_offset == b->frame.module_offset;
 }
 
 static uint64_t frame_hash(const struct frame_entry *entry)
 {
-	const uint64_t words[] = {hash_bytes(&entry->strings, sizeof(entry->strings)),
-				  (uint64_t)entry->frame.kind << 40 |
-					  (uint64_t)entry->frame.line << 1 | entry->frame.inlined,
-				  entry->frame.offset, entry->frame.module_offset};
+	const uint64_t words[] = {
+		hash_bytes(&entry->strings, sizeof(entry->strings)),
+		(uint64_t)entry->frame.kind << 40 | (uint64_t)entry->frame.line << 2 |
+			(uint64_t)entry->frame.line_begins << 1 | entry->frame.inlined,
+		entry->frame.offset, entry->frame.module_offset};
 
 	return hash_bytes(words, sizeof(words));
 }

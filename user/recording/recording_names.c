@@ -18,6 +18,7 @@ enum frame_field {
 	FRAME_BUILD_ID = 9,
 	FRAME_SYMBOL = 10,
 	FRAME_KIND = 11,
+	FRAME_LINE_BEGINS = 12,
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -41,6 +42,7 @@ static void names_put_frame(struct recording_out *out, uint32_t number)
 		{FRAME_BUILD_ID, strings->build_id},
 		{FRAME_SYMBOL, strings->symbol},
 		{FRAME_KIND, frame->kind},
+		{FRAME_LINE_BEGINS, frame->line_begins},
 	};
 	struct wire *to = &out->chunk.body;
 	size_t mark = wire_open(to, MESSAGE_FRAME);
@@ -170,6 +172,9 @@ static int names_take_frame_field(struct recording_in *in, const struct wire_fie
 		return 0;
 	case FRAME_INLINED:
 		frame->inlined = f->number != 0;
+		return 0;
+	case FRAME_LINE_BEGINS:
+		frame->line_begins = f->number != 0;
 		return 0;
 	case FRAME_OFFSET:
 		frame->offset = f->number;

@@ -365,6 +365,7 @@ static int set_jit_name(struct symbolizer *symbolizer, struct frame *frame, cons
 	if (err || !function)
 		return err;
 	*frame = frame_managed(parts.kind, function, file, parts.line);
+	frame->line_begins = frame->line != 0;
 	frame->symbol = whole;
 	frame->module_offset = address;
 	return 0;

@@ -3,7 +3,7 @@
  * The constants are made by V8's tools/gen-postmortem-metadata.py, from its headers; a member's name ends with its type, which changes.
  * Node 18, 20, 22 and 24 were looked at (V8 10.2, 11.3, 12.4, 13.6). What none of them says, and is the same in these: a Script's
  * first line stands behind its name; what has a ScopeInfo behind its variables (bpf/v8.bpf.c); an external string's characters
- * are led to by the word behind its resource.
+ * are led to by the word behind its resource. And of V8 11.3 alone: where in a BytecodeArray its source positions are led to.
  */
 #include "user/target/v8_engine.h"
 
@@ -156,6 +156,60 @@ static int v8_scope(const struct v8_set *set, struct v8_row *row, char reason[st
 	return err;
 }
 
+/* ---- where calls are: those without which only the line of a function is known ---- */
+
+static const struct v8_constant v8_calls_fixed[] = {
+	{"off_fp_bytecode_array", -32},
+	{"off_fp_bytecode_offset", -40},
+	{"class_FixedArrayBase__length__", V8_ARRAY_LENGTH},
+	{"class_FixedArray__data__", V8_ARRAY_BYTES},
+	/* Which says what stands in front: two words, two arrays, the table of positions, … */
+	{"class_BytecodeArray__data__", 54},
+};
+
+#define V8_POSITIONS_AT 32
+
+static const struct v8_constant v8_baseline_fixed[] = {
+	{"CodeKindFieldMask", V8_KIND_MASK},
+	{"class_Code__bytecode_or_interpreter_data__", V8_CODE_START - 24},
+	{"class_Code__bytecode_offset_table__", V8_CODE_START - 16},
+};
+
+static bool v8_has_all(const struct v8_set *set, const struct v8_constant *fixed, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct v8_constant *constant = v8_find(set, fixed[i].name);
+
+		if (!constant || constant->value != fixed[i].value)
+			return false;
+	}
+	return true;
+}
+
+static void v8_calls(const struct v8_set *set, struct v8_row *row)
+{
+	struct v8_type bytecodes, bytes, code;
+	char reason[REASON_MAX];
+	int32_t baseline;
+
+	if (!v8_has_all(set, v8_calls_fixed, ARRAY_SIZE(v8_calls_fixed)) ||
+	    v8_type(set, "type_BytecodeArray__BYTECODE_ARRAY_TYPE", 0, &bytecodes, reason) ||
+	    v8_type(set, "type_ByteArray__BYTE_ARRAY_TYPE", 0, &bytes, reason) ||
+	    v8_member(set, "class_SharedFunctionInfo__function_data__", &row->shared_data, reason))
+		return;
+	row->types[V8_BYTECODES] = bytecodes;
+	row->types[V8_BYTES] = bytes;
+	row->bytecodes_first = (uint8_t)v8_calls_fixed[ARRAY_SIZE(v8_calls_fixed) - 1].value;
+	row->bytecodes_positions = V8_POSITIONS_AT;
+	if (!v8_has_all(set, v8_baseline_fixed, ARRAY_SIZE(v8_baseline_fixed)) ||
+	    v8_type(set, "type_Code__CODE_TYPE", 0, &code, reason) ||
+	    v8_get(set, "CodeKindBaseline", 1, V8_KIND_MASK, &baseline, reason))
+		return;
+	row->types[V8_CODE] = code;
+	row->code_bytecodes = V8_CODE_START - 24;
+	row->code_baseline = (uint8_t)baseline;
+}
+
 int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row *out,
 		char reason[static REASON_MAX])
 {
@@ -178,7 +232,10 @@ int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row
 	if (!err && out->script_name != out->script_source + 8)
 		err = refuse(reason, -ENOTSUP, "its Script has a form that is not known");
 	out->script_line = (uint8_t)(out->script_name + 8);
-	return err ?: v8_scope(&set, out, reason);
+	err = err ?: v8_scope(&set, out, reason);
+	if (!err)
+		v8_calls(&set, out);
+	return err;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -220,4 +277,42 @@ int v8_row_of(struct object *object, struct v8_row *out, char reason[static REAS
 	symbols->object = object;
 	elf_symbols(elf, SHT_DYNSYM, v8_look_at, symbols);
 	return v8_row_from(symbols->constants, symbols->count, out, reason);
+}
+
+/* Bytecodes::kBytecodeSizes: a byte for each, three times. */
+#define V8_SIZES "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE"
+
+struct v8_sizes {
+	struct object *object;
+	struct v8_opcodes *out;
+};
+
+static int v8_look_for_sizes(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	struct v8_sizes *s = ctx;
+	size_t count = sym->st_size / 3;
+	uint64_t offset;
+
+	if (strcmp(name, V8_SIZES) != 0)
+		return 0;
+	if (sym->st_size % 3 || count > V8_OPCODES_MAX ||
+	    object_vaddr_to_offset(s->object, sym->st_value, &offset))
+		return 1;
+	for (size_t i = 0; i < 3; i++) {
+		if (pread(object_fd(s->object), s->out->sizes[i], count,
+			  (off_t)(offset + i * count)) != (ssize_t)count)
+			return 1;
+	}
+	s->out->count = count;
+	return 1;
+}
+
+void v8_opcodes_of(struct object *object, struct v8_opcodes *out)
+{
+	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
+	struct v8_sizes sizes = {object, out};
+
+	*out = (struct v8_opcodes){0};
+	if (elf)
+		elf_symbols(elf, SHT_DYNSYM, v8_look_for_sizes, &sizes);
 }

@@ -12,6 +12,7 @@
 #include "bpf/v8_abi.h"
 #include "user/base/log.h"
 #include "user/process/object.h"
+#include "user/target/v8_calls.h"
 
 /* A constant, as the file has it; `name` without "v8dbg_". */
 struct v8_constant {
@@ -25,5 +26,8 @@ int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row
 
 /* The same of the constants that the object exports; -ENOMEM, -EBADMSG too. */
 int v8_row_of(struct object *object, struct v8_row *out, char reason[static REASON_MAX]);
+
+/* How large its bytecodes are, as its file says; out->count is 0: it does not. */
+void v8_opcodes_of(struct object *object, struct v8_opcodes *out);
 
 #endif

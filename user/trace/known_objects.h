@@ -14,6 +14,7 @@
 #include "user/process/object.h"
 #include "user/target/cpython.h"
 #include "user/target/runtime.h"
+#include "user/target/v8_calls.h"
 #include "user/trace/state.h"
 
 /* What an object may have functions for that get probes. */
@@ -46,6 +47,7 @@ struct known_python {
 /* An object that is V8. */
 struct known_v8 {
 	struct v8_row row;
+	struct v8_opcodes opcodes;
 	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
 };
 

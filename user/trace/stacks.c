@@ -170,6 +170,7 @@ const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t t
 	clean = frame_managed(frame->kind, stack_clean_name(function, frame->function),
 			      stack_clean_name(file, frame->file), frame->line);
 	clean.inlined = frame->inlined;
+	clean.line_begins = clean.line && frame->line_begins;
 	if (frame_table_frame(frames->table, &clean, &id))
 		return NULL;
 	return frame_table_frame_at(frames->table, id);
@@ -194,7 +195,8 @@ uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t
 		if (place->frame) {
 			id = stack_mix_text(id, place->frame->function);
 			id = stack_mix_text(id, place->frame->file);
-			id = unwind_mix_ids(id, place->frame->line);
+			id = unwind_mix_ids(id, (uint64_t)place->frame->line_begins << 32 |
+							place->frame->line);
 		} else {
 			const struct object *object = place->location.object;
 

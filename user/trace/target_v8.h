@@ -7,6 +7,7 @@
 #include "user/base/hash.h"
 #include "user/model/frame.h"
 #include "user/process/object.h"
+#include "user/target/v8_calls.h"
 #include "user/symbol/v8_line.h"
 #include "user/trace/target.h"
 
@@ -17,6 +18,8 @@ struct v8_function {
 	} key;
 	UT_hash_handle hh;
 	const struct frame *frame; /* of stack_table_keep_frame() */
+	struct v8_places lines;	   /* of its calls */
+	bool baseline;		   /* they are places in baseline code */
 };
 
 /* A script whose lines are known. */
@@ -32,6 +35,7 @@ struct target_v8 {
 	struct object *object;
 	uint64_t bias; /* over link-time addresses */
 	struct v8_row row;
+	struct v8_opcodes opcodes;
 	bool entered;		       /* the row is in the programs' map */
 	bool refused;		       /* which has been said */
 	struct v8_function *functions; /* uthash by key: v8_names.h */

@@ -28,6 +28,7 @@ void target_v8_free(struct target_v8 *v8)
 		return;
 	HASH_ITER (hh, v8->functions, function, next) {
 		HASH_DEL(v8->functions, function);
+		v8_places_free(&function->lines);
 		free(function);
 	}
 	HASH_ITER (hh, v8->scripts, script, next_script) {
@@ -209,35 +210,102 @@ static const struct v8_script *v8_script_get(struct target *target,
 	return NULL;
 }
 
-/* 0: the text has not come with the function. */
-static uint32_t v8_line_in_text(const struct v8_function_event *event)
+/* Of the text that has come with the function, up to its end; `lines` is empty. False: none has. */
+static bool v8_lines_in_text(const struct v8_function_event *event, struct v8_lines *lines)
 {
-	struct v8_lines lines = {0};
-	uint32_t line = 0;
-
-	if (event->text_size && event->text_size <= V8_TEXT_BYTES &&
-	    (event->text_width == 1 || event->text_width == 2) &&
-	    v8_lines_add(&lines, event->text, event->text_size / event->text_width,
-			 event->text_width))
-		line = v8_lines_find(&lines, (uint32_t)event->start);
-	v8_lines_free(&lines);
-	return line;
+	return event->text_size && event->text_size <= V8_TEXT_BYTES &&
+	       (event->text_width == 1 || event->text_width == 2) &&
+	       v8_lines_add(lines, event->bytes, event->text_size / event->text_width,
+			    event->text_width);
 }
 
-static uint32_t v8_line_of(struct target *target, const struct v8_function_event *event,
-			   const char *name)
+/* 0: it is not known. */
+static uint32_t v8_line_at(const struct v8_function_event *event, const struct v8_lines *lines,
+			   int32_t character)
 {
-	const struct v8_script *script;
-	int64_t line = v8_line_in_text(event);
+	int64_t line = character < 0 ? 0 : v8_lines_find(lines, (uint32_t)character);
+
+	line += line ? event->first_line : 0;
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+}
+
+static const uint8_t *v8_table(const struct v8_function_event *event, enum v8_table table,
+			       size_t *size)
+{
+	size_t at = event->text_size;
+
+	for (unsigned i = 0; i < table; i++)
+		at += event->sizes[i];
+	*size = event->sizes[table];
+	return event->bytes + at;
+}
+
+/* Which characters its calls are at. */
+static bool v8_read_calls(const struct target_v8 *v8, const struct v8_function_event *event,
+			  struct v8_places *out)
+{
+	struct v8_places positions = {0};
+	struct v8_baseline baseline;
+	size_t size;
+	const uint8_t *table = v8_table(event, V8_POSITIONS, &size);
+	bool read;
+
+	if (!size || !v8_places_read(&positions, table, size, size == event->lengths[V8_POSITIONS]))
+		return false;
+	if (!event->baseline) {
+		*out = positions;
+		return true;
+	}
+	baseline.offsets = v8_table(event, V8_OFFSETS, &baseline.offsets_size);
+	baseline.bytecodes = v8_table(event, V8_OPCODES, &baseline.bytecodes_size);
+	read = v8_places_of_code(out, &positions, &baseline, &v8->opcodes);
+	v8_places_free(&positions);
+	return read;
+}
+
+static void v8_read_call_lines(const struct target_v8 *v8, const struct v8_function_event *event,
+			       const struct v8_lines *lines, struct v8_function *function)
+{
+	struct v8_places *places = &function->lines;
+	size_t kept = 0;
+
+	function->baseline = event->baseline;
+	if (!v8_read_calls(v8, event, places))
+		return;
+	for (size_t i = 0; i < places->count; i++) {
+		struct v8_place *place = &places->items[i];
+		int32_t line = (int32_t)v8_line_at(event, lines, place->value);
+
+		if (!kept || places->items[kept - 1].value != line)
+			places->items[kept++] = (struct v8_place){place->at, line};
+	}
+	places->count = kept;
+}
+
+/* The line that the function begins with; 0: it is not known. Those of its calls go into it. */
+static uint32_t v8_read_function_lines(struct target *target, const struct v8_function_event *event,
+				       const char *name, struct v8_function *function)
+{
+	const struct v8_script *script = NULL;
+	const struct v8_lines *lines = NULL;
+	struct v8_lines own = {0};
+	uint32_t line = 0;
 
 	if (!event->script || event->start < 0)
 		return 0;
-	script = line ? NULL : v8_script_get(target, event, name);
+	if (v8_lines_in_text(event, &own))
+		lines = &own;
+	else
+		script = v8_script_get(target, event, name);
 	if (script)
-		line = v8_lines_find(&script->lines, (uint32_t)event->start);
+		lines = &script->lines;
+	if (lines) {
+		line = v8_line_at(event, lines, event->start);
+		v8_read_call_lines(target->v8, event, lines, function);
+	}
+	v8_lines_free(&own);
 	target->v8->unnamed += !line;
-	line += line ? event->first_line : 0;
-	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+	return line;
 }
 
 /* ---- functions ----------------------------------------------------------------------------- */
@@ -251,7 +319,8 @@ static struct v8_function *v8_names_find(const struct target_v8 *v8, uint64_t co
 }
 
 static const struct frame *v8_name(struct trace *trace, struct target *target,
-				   const struct v8_function_event *event)
+				   const struct v8_function_event *event,
+				   struct v8_function *function)
 {
 	_cleanup_free_ char *name = runtime_text_name(event->name.parts, V8_TEXT_PARTS);
 	_cleanup_free_ char *inferred =
@@ -264,7 +333,8 @@ static const struct frame *v8_name(struct trace *trace, struct target *target,
 	if (!shown && !event->script)
 		return NULL;
 	frame = frame_managed(FRAME_KIND_JAVASCRIPT, shown ? shown : "(anonymous)", file,
-			      v8_line_of(target, event, file));
+			      v8_read_function_lines(target, event, file, function));
+	frame.line_begins = true;
 	return stack_table_keep_frame(trace->stacks, target->id, &frame);
 }
 
@@ -272,8 +342,11 @@ void v8_names_add(struct trace *trace, struct target *target, const struct v8_fu
 {
 	struct target_v8 *v8 = target->v8;
 	struct v8_function *function;
+	size_t size = event->text_size;
 
-	if (!v8 || v8_names_find(v8, event->code, event->cookie) ||
+	for (size_t i = 0; i < V8_TABLES; i++)
+		size += event->sizes[i];
+	if (size > event->bytes_size || !v8 || v8_names_find(v8, event->code, event->cookie) ||
 	    HASH_COUNT(v8->functions) >= FUNCTIONS_MAX)
 		return;
 	function = calloc(1, sizeof(*function));
@@ -281,10 +354,34 @@ void v8_names_add(struct trace *trace, struct target *target, const struct v8_fu
 		return;
 	function->key.code = event->code;
 	function->key.cookie = event->cookie;
-	function->frame = v8_name(trace, target, event);
+	function->frame = v8_name(trace, target, event, function);
 	HASH_ADD(hh, v8->functions, key, sizeof(function->key), function);
-	if (!function->hh.tbl)
-		free(function);
+	if (function->hh.tbl)
+		return;
+	v8_places_free(&function->lines);
+	free(function);
+}
+
+/* As it is at that call, if the line of that is known. An interpreted function is known by the interpreter's code, which lies in the object. */
+static const struct frame *v8_frame_at(struct trace *trace, const struct target *target,
+				       const struct v8_function *function,
+				       const struct runtime_call *call,
+				       const struct location *location)
+{
+	struct frame frame;
+	int32_t line;
+
+	if (!function || !function->frame)
+		return NULL;
+	if (!call->at || (!function->baseline && location->object != target->v8->object))
+		return function->frame;
+	line = v8_places_find(&function->lines, call->at);
+	if (line <= 0)
+		return function->frame;
+	frame = *function->frame;
+	frame.line = (uint32_t)line;
+	frame.line_begins = false;
+	return stack_table_keep_frame(trace->stacks, target->id, &frame) ?: function->frame;
 }
 
 bool v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
@@ -303,7 +400,8 @@ bool v8_names_weave(struct trace *trace, const struct target *target, const uint
 			continue;
 		next++;
 		function = v8_names_find(target->v8, call->code, call->cookie);
-		draft->places[i].frame = function ? function->frame : NULL;
+		draft->places[i].frame =
+			v8_frame_at(trace, target, function, call, &draft->places[i].location);
 	}
 	return true;
 }

@@ -8,8 +8,8 @@
 #include "user/trace/target.h"
 
 /*
- * Takes down the function that the kernel has told of; its script's text is read from the target, once. What of that cannot be
- * read is counted, and has no line.
+ * Takes down the function that the kernel has told of, and the lines of its calls; its script's text is read from the target, once. What
+ * of that cannot be read is counted, and has no line.
  */
 void v8_names_add(struct trace *trace, struct target *target,
 		  const struct v8_function_event *event);

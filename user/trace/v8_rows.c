@@ -24,7 +24,7 @@ static void v8_rows_end(struct trace *trace, struct target *target)
 }
 
 /* What the object says of itself, which is the same in all processes that map it. 0, or an error with the reason. */
-static int v8_rows_describe(struct trace *trace, struct object *object, struct v8_row *out,
+static int v8_rows_describe(struct trace *trace, struct object *object, struct target_v8 *out,
 			    char reason[static REASON_MAX])
 {
 	struct known_object *known = known_object_get(trace, object);
@@ -45,9 +45,11 @@ static int v8_rows_describe(struct trace *trace, struct object *object, struct v
 		}
 		if (err && !*v8->refusal)
 			snprintf(v8->refusal, sizeof(v8->refusal), "%s", strerror(-err));
+		v8_opcodes_of(object, &v8->opcodes);
 		known->v8 = v8;
 	}
-	*out = v8->row;
+	out->row = v8->row;
+	out->opcodes = v8->opcodes;
 	return *v8->refusal ? refuse(reason, -ENOTSUP, "%s", v8->refusal) : 0;
 }
 
@@ -55,7 +57,7 @@ static int v8_rows_enter(struct trace *trace, struct target *target, struct obje
 			 char reason[static REASON_MAX])
 {
 	struct target_v8 *v8 = target->v8;
-	int err = v8_rows_describe(trace, object, &v8->row, reason);
+	int err = v8_rows_describe(trace, object, v8, reason);
 
 	if (err)
 		return err;
