@@ -77,6 +77,15 @@ static __always_inline bool guarded_find(uint32_t target_id, uint64_t address, s
 				    (void *)(row->metas + place * sizeof(out->meta)));
 }
 
+/* In a frame of its own, which is not there while a stack is walked. */
+static __noinline int guarded_block_new(const struct guard_block_key *key, uint64_t life)
+{
+	struct guard_block new = {
+		.life = life, .alloc_slot = ABI_NO_SLOT, .free_slot = ABI_NO_SLOT};
+
+	return key ? (int)bpf_map_update_elem(&guard_blocks, key, &new, BPF_ANY) : 0;
+}
+
 /*
  * What is known of the place's block. Of one that an earlier tool has seen begin nothing is. NULL:
  * there is no room, which is counted.
@@ -84,18 +93,15 @@ static __always_inline bool guarded_find(uint32_t target_id, uint64_t address, s
 static __always_inline struct guard_block *guarded_block(const struct guarded *at)
 {
 	struct guard_block *block = bpf_map_lookup_elem(&guard_blocks, &at->key);
-	struct guard_block new = {
-		.life = at->meta.life, .alloc_slot = ABI_NO_SLOT, .free_slot = ABI_NO_SLOT};
 
 	if (block && block->life == at->meta.life)
 		return block;
-	if (!bpf_map_update_elem(&guard_blocks, &at->key, &new, BPF_ANY))
-		block = bpf_map_lookup_elem(&guard_blocks, &at->key);
-	else
-		block = NULL;
-	if (!block)
-		guard_count_lost(at->row);
-	return block;
+	guarded_block_new(&at->key, at->meta.life);
+	block = bpf_map_lookup_elem(&guard_blocks, &at->key);
+	if (block && block->life == at->meta.life)
+		return block;
+	guard_count_lost(at->row);
+	return NULL;
 }
 
 /* The stack at the registers, as free_slot() of bpf/badfree.h. ABI_NO_SLOT without room. */

@@ -81,7 +81,7 @@ struct php_code_event {
 	uint8_t function[PHP_TEXT_BYTES], class[PHP_TEXT_BYTES], file[PHP_TEXT_BYTES];
 	struct php_op ops[PHP_MAX_OPS]; /* only op_count are sent */
 };
-_Static_assert(sizeof(struct php_code_event) == 72 + 3 * PHP_TEXT_BYTES + 8 * PHP_MAX_OPS, "ABI");
+_Static_assert(sizeof(struct php_code_event) == 80 + 3 * PHP_TEXT_BYTES + 8 * PHP_MAX_OPS, "ABI");
 
 /* Why a chain could not be followed. */
 enum php_failure {

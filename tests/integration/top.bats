@@ -291,6 +291,7 @@ for thread in threads:
 	keys Escape
 	mux resize-window -x 60 -y 20
 	sees 'by live +3/5'
+	# shellcheck disable=SC1083,SC2093 # a descriptor of the shell's own, in a member of an array
 	exec {HOLDER[1]}>&-
 	wait "$HOLDER_PID" || fail 'they are held still'
 	keys Enter

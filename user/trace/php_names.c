@@ -46,7 +46,8 @@ void target_php_free(struct target_php *php)
 static const struct php_code *php_names_find(const struct target_php *php,
 					     const struct runtime_call *call)
 {
-	const struct runtime_call key = {call->code, call->cookie, call->place & ~PHP_ENTRY};
+	const struct runtime_call key = {
+		.code = call->code, .cookie = call->cookie, .place = call->place & ~PHP_ENTRY};
 	struct php_code *code = NULL;
 
 	if (php)

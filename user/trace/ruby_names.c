@@ -33,9 +33,8 @@ void target_ruby_free(struct target_ruby *ruby)
 static const struct ruby_code *ruby_names_find(const struct target_ruby *ruby,
 					       const struct runtime_call *call)
 {
-	const struct runtime_call key = {.code = call->code,
-					 .cookie = call->cookie,
-					 .place = call->place & ~RUBY_ENTRY};
+	const struct runtime_call key = {
+		.code = call->code, .cookie = call->cookie, .place = call->place & ~RUBY_ENTRY};
 	struct ruby_code *code = NULL;
 
 	if (ruby)

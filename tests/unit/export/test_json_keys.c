@@ -131,6 +131,7 @@ static void print_everything(struct json_object *set)
 	suppressed->by[0] = (struct suppressed_by){
 		.name = "known", .file = "file", .line = 1, .amount = {1, 1}, .stacks = 1};
 	mangled.symbol = "_ZN4Cart3addERK5Order";
+	mangled.line_begins = true;
 	stack.frames = frames;
 	stack.held_by = "a global\na block";
 	stack.contents = "x";

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# --guard: each bug of tests/targets/guarded.c by its kind, place and functions, the program's own results right all the
+# while; nothing is told of what is right; and what is left behind by a tool that is killed.
+
+load lib.bash
+
+setup() {
+	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
+	need_gate # the same machine code
+	fresh
+}
+
+# guarded ARG…: every call, and waits until it is so.
+guarded() {
+	start_tool -p "$T_PID" --guard=1 -v "$@"
+	attached "$T_PID"
+	tool_says "^memleakbpf: process $T_PID .*: guards before"
+}
+
+# Twice freed again, from two places, are two. Kind, read or write, offset and size, and the functions of the program in which that was allocated, freed and touched: of all that was seen.
+seen() {
+	jq -r 'def site: first(.frames[].function | select(IN("get", "put", "put_again", "grow_freed", "load", "store", "fill", "drain"))) // "-";
+		def bug: first((.touch // .free).frames[].function | select(IN("overflow_read", "overflow_write", "overflow_far", "underflow",
+			"slack", "freed_read", "freed_write", "freed_both", "in_thread", "double_free", "interior_free", "realloc_freed",
+			"read_over", "write_over"))) // "?";
+		.bad_accesses[] | [bug, .kind, .access // "-", .offset, .size, .count, (.alloc | site), ((.free // {frames: []}) | site),
+			((.touch // {frames: []}) | site)] | join(" ")' <<<"$SNAP" | sort
+}
+
+EXPECTED='double_free double_free - 0 96 1 get put put_again
+double_free double_free - 0 96 1 get put put_again
+freed_both use_after_free read 9 96 1 get put load
+freed_read use_after_free read 4 96 1 get put load
+freed_write use_after_free write 7 96 1 get put store
+in_thread use_after_free read 11 96 1 get put load
+interior_free invalid_free - 16 96 1 get - put_again
+overflow_far overflow write 4192 96 1 get - store
+overflow_read overflow read 96 96 1 get - load
+overflow_write overflow write 96 96 1 get - store
+read_over overflow write 96 96 1 get - fill
+realloc_freed double_free - 0 96 1 get put grow_freed
+slack slack_overwrite write 92 90 1 get put -
+underflow underflow write -5 96 1 get - store
+write_over overflow read 96 96 1 get - drain'
+
+all_bugs() {
+	tell bugs
+	holds_truth '.failed == false'
+	snap
+	[[ $(seen) == "$EXPECTED" ]] || fail "seen: $(diff <(printf '%s\n' "$EXPECTED") <(seen))"
+	holds '.guard.on and (.guard.lost // 0) == 0'
+}
+
+holds_truth() {
+	jq -e "$1" <<<"$TRUTH" >/dev/null || fail "$1"
+}
+
+# bats test_tags=quick
+@test "each bug by its kind, offset, size and three functions; what the program makes of it is as ever; books are exact" {
+	start_target "$TARGETS/guarded.nofp"
+	guarded
+	all_bugs
+	holds '.bad_accesses[] | select(.kind == "slack_overwrite") | .value == 122'
+	holds '.bad_accesses[] | select(any(.touch.frames[]?; .function == "in_thread")) | .comm == "other"'
+	# One that does nothing wrong, with children amid threads: nothing new is told, and each block is in the books.
+	tell right
+	holds_truth '.failed == false'
+	snap
+	[[ $(seen) == "$EXPECTED" ]] || fail "seen: $(diff <(printf '%s\n' "$EXPECTED") <(seen))"
+	holds '.guard.guarded > 10000'
+	stop_tool
+	end_target
+}
+
+@test "kill -9: the program goes on, a next tool takes over, and after its end the functions are as they were, or it says why not" {
+	local before
+
+	start_target "$TARGETS/guarded.nofp"
+	before=$(code)
+	guarded
+	[[ $(code) != "$before" ]] || fail 'free has no jump'
+	tell again
+	kill -KILL "$TOOL_PID"
+	wait "$TOOL_PID" || :
+	tell right
+	holds_truth '.failed == false'
+	guarded
+	all_bugs
+	stop_tool
+	# What the C library keeps of threads that have ended may be guarded.
+	[[ $(code) == "$before" ]] || grep -q "process $T_PID .*: has guarded blocks, whose guards stay" "$D/tool.err" ||
+		fail "free is $(code), and was $before"
+	tell right
+	holds_truth '.failed == false'
+	end_target
+}
+
+# The first bytes of the C library's free in the target.
+code() {
+	/usr/bin/python3 - "$T_PID" <<'END'
+import os, re, subprocess, sys
+pid = sys.argv[1]
+maps = [line.split() for line in open(f"/proc/{pid}/maps")]
+lib = next(row for row in maps if len(row) > 5 and row[5].endswith("/libc.so.6") and row[2] == "00000000")
+names = subprocess.run(["nm", "-D", lib[5]], capture_output=True, text=True, check=True).stdout
+at = int(re.search(r"^(\w+) T free@@", names, re.M)[1], 16)
+with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+    print(os.pread(memory.fileno(), 16, int(lib[0].split("-")[0], 16) + at).hex())
+END
+}
+
+@test "--error-exitcode: a bad access is a failure; without one it is none" {
+	start_target "$TARGETS/guarded.nofp"
+	guarded --error-exitcode 9
+	tell right
+	stop_tool
+	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS without a bad access"
+	guarded --error-exitcode 9
+	tell again
+	kill -INT "$TOOL_PID"
+	tool_ends
+	[[ $TOOL_STATUS -eq 9 ]] || fail "status $TOOL_STATUS"
+	end_target
+}
