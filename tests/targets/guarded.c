@@ -2,11 +2,13 @@
 /*
  * Does with blocks what it should not, each kind in a function of its own, and looks right afterwards whether all is
  * as it would be without anybody looking on. For --guard=1: a block that is to be guarded lies at one end of a
- * page, and is asked for until it does. "bugs" does all of them, "right" nothing wrong, with forks amid threads.
+ * page, and is asked for until it does. "bugs" does all of them, "right" nothing wrong, with forks amid threads; "lock" locks
+ * its memory.
  */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "truth.h"
@@ -367,6 +369,8 @@ static const char *obey(const char *command)
 		overflow_read();
 	else if (!strcmp(command, "right"))
 		right();
+	else if (!strcmp(command, "lock"))
+		must(!mlockall(MCL_CURRENT), "mlockall");
 	else
 		return NULL;
 	return failed ? ",\"failed\":true" : ",\"failed\":false";

@@ -335,6 +335,27 @@ struct guard_reason {
 	char text[REASON_MAX];
 };
 
+/* What has come that guards do not go with: guard_watch(). */
+static void guarded_watch(struct target *target)
+{
+	struct guarded *guarded = target->guarded;
+	int err;
+
+	if (guarded->paused || target_has_ended(target))
+		return;
+	err = guard_watch(guarded->guard, target->guard_reason);
+	if (err == 1) {
+		guarded->place = guard_place(guarded->guard);
+		log_warn("process %d (%s) has a seccomp filter now: no more uses after free are "
+			 "seen",
+			 target->pid, target->comm);
+	} else if (err < 0 && err != -ESRCH) {
+		guarded->paused = true;
+		log_warn("process %d (%s): no more guards: %s", target->pid, target->comm,
+			 target->guard_reason);
+	}
+}
+
 /* There are few. NULL without memory. */
 static const char *guarded_keep_reason(struct trace *trace, const char *text)
 {
@@ -389,6 +410,8 @@ void guarded_read(struct trace *trace, struct target *target, struct snapshot *s
 	if (!trace->options.guard.period)
 		return;
 	*state = (struct guard_state){.asked = true, .period = trace->options.guard.period};
+	if (guarded)
+		guarded_watch(target);
 	if (target->guard_reason[0])
 		state->reason = guarded_keep_reason(trace, target->guard_reason);
 	if (!guarded)
