@@ -27,6 +27,9 @@ has_php_frames() {
 	truth_and_result
 	"$HERE/managed_php.py" "$D/truth" "$D/result" || fail 'other frames'
 	jq -e '[.lost[]] | add == 0' "$D/result" >/dev/null || fail "something was lost: $(jq -c .lost "$D/result")"
+	# Where C has called PHP, and PHP C.
+	[[ $(php -r 'echo extension_loaded("ffi");') != 1 || $(jq -r '.stacks[] | select(.live.bytes == 300700) | [.frames[] | select(.kind == "php" or .module == "libc.so.6") | .function] | join(" ")' "$D/result") == *' Shop\{closure} '*'qsort'*' qsort Shop\from_c {main} '* ]] ||
+		fail "$(jq -c '.stacks[] | select(.live.bytes == 300700)' "$D/result")"
 	"$TOOL" doctor -p "$T_PID" >"$D/doctor"
 	grep -q 'PHP 8.2: stacks have its functions' "$D/doctor" || fail "$(<"$D/doctor")"
 	echo >&"$T_IN"

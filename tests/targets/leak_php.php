@@ -163,6 +163,15 @@ function callbacks(): void
 	class_exists('None\Such');
 }
 
+// PHP that a C library calls, which PHP calls: of the call in the middle a backtrace does not say the same.
+function from_c(): void
+{
+	if (!extension_loaded('ffi'))
+		return;
+	$libc = \FFI::cdef('void qsort(void *, size_t, size_t, int (*)(const void *, const void *));');
+	$libc->qsort($libc->new('int[2]'), 2, 4, function ($a, $b) { global $kept; $kept[] = \str_repeat('a', 300700 - REPEATED_HEADER); return 0; });
+}
+
 function generators(): void
 {
 	foreach (generates(300300) as $each)
@@ -206,6 +215,7 @@ fgets(STDIN);
 keep(300000);
 objects();
 callbacks();
+from_c();
 generators();
 deep(60, 300600);
 leaves(300608);
