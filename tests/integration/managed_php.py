@@ -6,28 +6,13 @@ TRUTH is what tests/targets/leak_php.php prints. All functions have to be there,
 """
 import sys
 
-from managed_files import truth_and_result
-
-
-def php(stack):
-    return [(f.get("function"), f.get("file"), f.get("line")) for f in stack["frames"] if f.get("kind") == "php"]
+from managed_files import places_differ, truth_and_result
 
 
 def main():
     truth, result = truth_and_result()
-    failed = 0
     assert len(truth[0]["places"]) > 55
-    for place in truth[0]["places"]:
-        wanted = [(f["function"], f["file"], f["line"]) for f in place["stack"]]
-        found = [s for s in result["stacks"] if s["live"]["count"] and s["live"]["bytes"] == place["bytes"] * s["live"]["count"]]
-        if sum(s["live"]["count"] for s in found) != place["count"] or len(found) != 1:
-            print(f"{place['bytes']} bytes in {place['count']} blocks: {[s['live'] for s in found]}")
-            failed += 1
-        for stack in found:
-            got = php(stack)
-            if got != wanted or stack["end"] != "complete":
-                print(f"{stack['live']}, end {stack['end']}:\n  got    {got}\n  wanted {wanted}")
-                failed += 1
+    failed = places_differ(truth, result, "php")
     sys.exit(failed != 0)
 
 

@@ -7,30 +7,17 @@ with file and line, and no others.
 """
 import sys
 
-from managed_files import truth_and_result
-
-
-def ruby(stack):
-    return [(f.get("function"), f.get("file"), f.get("line")) for f in stack["frames"] if f.get("kind") == "ruby"]
+from managed_files import frames_of, places_differ, truth_and_result
 
 
 def main():
     truth, result = truth_and_result()
-    failed = 0
     assert len(truth[0]["places"]) > 200
-    for place in truth[0]["places"]:
-        wanted = [(f["function"], f["file"], f["line"]) for f in place["stack"]]
-        found = [s for s in result["stacks"] if s["live"]["count"] and s["live"]["bytes"] == place["bytes"] * s["live"]["count"]]
-        if sum(s["live"]["count"] for s in found) != place["count"] or len(found) != 1:
-            print(f"{place['bytes']} bytes in {place['count']} blocks: {[s['live'] for s in found]}")
-            failed += 1
-        for stack in found:
-            if ruby(stack) != wanted or stack["end"] != "complete":
-                print(f"{stack['live']}, end {stack['end']}:\n  got    {ruby(stack)}\n  wanted {wanted}")
-                failed += 1
+    failed = places_differ(truth, result, "ruby")
     literal = truth[0]["literal"]
     wanted = (literal["function"], literal["file"], literal["line"])
-    found = [ruby(s)[0] for s in result["stacks"] if s["live"]["bytes"] == literal["bytes"] and ruby(s) and ruby(s)[0][0] == wanted[0]]
+    innermost = [frames_of(s, "ruby")[:1] for s in result["stacks"] if s["live"]["bytes"] == literal["bytes"]]
+    found = [f[0] for f in innermost if f and f[0][0] == wanted[0]]
     if wanted not in found:
         print(f"what calls nothing: got {found}, wanted {wanted}")
         failed += 1

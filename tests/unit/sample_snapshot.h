@@ -198,6 +198,15 @@ static inline int sample_record(struct recording_writer *w, const struct snapsho
 	return err;
 }
 
+/* Bytes that the file grows by with another snapshot. */
+static inline size_t sample_growth(struct recording_writer *w, FILE *out, const struct snapshot *s)
+{
+	long before = ftell(out);
+
+	assert_int_equal(sample_record(w, s), 0);
+	return (size_t)(ftell(out) - before);
+}
+
 /*
  * Whether the text is what tests/golden/NAME holds (the tests run in the repository's root); says
  * where it differs. UPDATE_GOLDEN=1 in the environment writes the file instead: look at the

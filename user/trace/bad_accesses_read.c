@@ -187,19 +187,11 @@ int bad_accesses_read(struct trace *trace, struct snapshot *snapshot)
 
 void bad_accesses_release_swept(struct trace *trace)
 {
-	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
 	struct bad_access_modes *modes, *next_modes;
-	struct bad_access_key key, next;
-	bool more;
 
 	if (!trace->options.guard.period)
 		return;
-	for (more = !bpf_map_get_next_key(fd, NULL, &next); more;) {
-		key = next;
-		more = !bpf_map_get_next_key(fd, &key, &next);
-		if (slots_target_swept(trace, key.target_id))
-			bpf_map_delete_elem(fd, &key);
-	}
+	slots_delete_swept(trace, bpf_map__fd(trace->skel->maps.bad_accesses));
 	HASH_ITER (hh, trace->access_modes, modes, next_modes) {
 		if (!slots_target_swept(trace, modes->key.target_id))
 			continue;

@@ -30,19 +30,8 @@ static void bad_free_fill(struct bad_free *to, const struct trace *trace,
 
 void bad_frees_release_swept(const struct trace *trace)
 {
-	int fd = bpf_map__fd(trace->skel->maps.bad_frees);
-	struct bad_free_key key, next;
-	bool more;
-
-	if (!trace->options.check_frees)
-		return;
-	/* From a key that is gone the walk would begin anew. */
-	for (more = !bpf_map_get_next_key(fd, NULL, &next); more;) {
-		key = next;
-		more = !bpf_map_get_next_key(fd, &key, &next);
-		if (slots_target_swept(trace, key.target_id))
-			bpf_map_delete_elem(fd, &key);
-	}
+	if (trace->options.check_frees)
+		slots_delete_swept(trace, bpf_map__fd(trace->skel->maps.bad_frees));
 }
 
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)

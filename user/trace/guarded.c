@@ -440,19 +440,11 @@ void guarded_read(struct trace *trace, struct target *target, struct snapshot *s
 
 void guarded_release_swept(const struct trace *trace)
 {
-	int fd = bpf_map__fd(trace->skel->maps.guard_blocks), rows = guarded_row_fd(trace);
-	struct guard_block_key key, next;
-	bool more;
+	int rows = guarded_row_fd(trace);
 
 	if (!trace->options.guard.period)
 		return;
-	/* From a key that is gone the walk would begin anew. */
-	for (more = !bpf_map_get_next_key(fd, NULL, &next); more;) {
-		key = next;
-		more = !bpf_map_get_next_key(fd, &key, &next);
-		if (slots_target_swept(trace, key.target_id))
-			bpf_map_delete_elem(fd, &key);
-	}
+	slots_delete_swept(trace, bpf_map__fd(trace->skel->maps.guard_blocks));
 	for (const struct target *target = trace->ended; target; target = target->next_ended)
 		bpf_map_delete_elem(rows, &target->id);
 }

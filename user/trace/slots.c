@@ -11,6 +11,7 @@
 #include "bpf/abi.h"
 #include "bpf/scope_abi.h"
 #include "user/base/log.h"
+#include "user/base/util.h"
 #include "user/heap/heap_image.h"
 #include "user/trace/sampling.h"
 #include "user/trace/scopes.h"
@@ -121,6 +122,20 @@ struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id)
 bool slots_target_swept(const struct trace *trace, uint32_t target_id)
 {
 	return target_id && slots_stats(trace, target_id)->swept_id == target_id;
+}
+
+void slots_delete_swept(const struct trace *trace, int map_fd)
+{
+	uint32_t key[SLOTS_SWEPT_KEY / sizeof(uint32_t)], next[ARRAY_SIZE(key)];
+	bool more;
+
+	/* From a key that is gone the walk would begin anew. */
+	for (more = !bpf_map_get_next_key(map_fd, NULL, next); more;) {
+		memcpy(key, next, sizeof(key));
+		more = !bpf_map_get_next_key(map_fd, key, next);
+		if (slots_target_swept(trace, key[0]))
+			bpf_map_delete_elem(map_fd, key);
+	}
 }
 
 void slots_release_swept(struct trace *trace, void (*release)(struct trace *trace, uint32_t slot))

@@ -37,8 +37,15 @@ double slots_weight_of_block(const struct trace *trace, const struct live_value 
 /* The row of a target, or of one that has ended and has not been cleared. */
 struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id);
 
+#define SLOTS_SWEPT_KEY 32
+
 /* Do the target's stats say that its blocks have been swept? */
 bool slots_target_swept(const struct trace *trace, uint32_t target_id);
+/*
+ * Deletes what is such targets' from a map, whose keys begin with the target's id as uint32_t and have at
+ * most SLOTS_SWEPT_KEY bytes.
+ */
+void slots_delete_swept(const struct trace *trace, int map_fd);
 /* Gives back the slots of such targets; `release` clears what others keep of a slot. */
 void slots_release_swept(struct trace *trace, void (*release)(struct trace *trace, uint32_t slot));
 /* And what is kept of such a target by its id. */

@@ -250,15 +250,6 @@ static void recorded(void **state)
 	free(data);
 }
 
-/* Bytes that the file grows by with another snapshot. */
-static size_t growth(struct recording_writer *w, FILE *out, const struct snapshot *s)
-{
-	long before = ftell(out);
-
-	assert_int_equal(sample_record(w, s), 0);
-	return (size_t)(ftell(out) - before);
-}
-
 static void unchanged_is_small(void **state)
 {
 	static const struct recording_info info;
@@ -271,13 +262,13 @@ static void unchanged_is_small(void **state)
 	(void)state;
 	assert_int_equal(recording_writer_new(out, &info, &w), 0);
 	make(0, &m);
-	growth(w, out, &m.s);
-	none = growth(w, out, &m.s);
+	sample_growth(w, out, &m.s);
+	none = sample_growth(w, out, &m.s);
 	m.s.bad_access_count = SHOWN;
-	growth(w, out, &m.s);
-	same = growth(w, out, &m.s);
+	sample_growth(w, out, &m.s);
+	same = sample_growth(w, out, &m.s);
 	m.bad[0].count++;
-	more = growth(w, out, &m.s);
+	more = sample_growth(w, out, &m.s);
 	recording_writer_free(w);
 	fclose(out);
 	free(data);

@@ -147,15 +147,6 @@ static void as_while_tracing(void **state)
 	free(data);
 }
 
-/* Bytes that the file grows by with another snapshot. */
-static size_t growth(struct recording_writer *w, FILE *out, const struct snapshot *s)
-{
-	long before = ftell(out);
-
-	assert_int_equal(sample_record(w, s), 0);
-	return (size_t)(ftell(out) - before);
-}
-
 static void unchanged_is_small(void **state)
 {
 	static const struct recording_info info;
@@ -168,12 +159,12 @@ static void unchanged_is_small(void **state)
 	(void)state;
 	make(1, &m);
 	assert_int_equal(recording_writer_new(out, &info, &w), 0);
-	growth(w, out, &m.s);
-	same = growth(w, out, &m.s);
+	sample_growth(w, out, &m.s);
+	same = sample_growth(w, out, &m.s);
 	m.stacks[1].held_by = (char *)paths[0];
-	line = growth(w, out, &m.s);
+	line = sample_growth(w, out, &m.s);
 	m.bad[0].count++;
-	count = growth(w, out, &m.s);
+	count = sample_growth(w, out, &m.s);
 	recording_writer_free(w);
 	fclose(out);
 	free(data);
@@ -183,8 +174,8 @@ static void unchanged_is_small(void **state)
 	m.stacks[0].contents_len = m.s.bad_free_count = 0;
 	m.s.frees_checked = false;
 	assert_int_equal(recording_writer_new(out, &info, &w), 0);
-	growth(w, out, &m.s);
-	plain = growth(w, out, &m.s);
+	sample_growth(w, out, &m.s);
+	plain = sample_growth(w, out, &m.s);
 	recording_writer_free(w);
 	fclose(out);
 	free(data);

@@ -95,22 +95,8 @@ static inline void find_text(void)
 
 static inline int start_target(void **state)
 {
-	int to[2], from[2];
-
 	(void)state;
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	target.pid = fork();
-	if (!target.pid) {
-		dup2(to[0], STDIN_FILENO);
-		dup2(from[1], STDOUT_FILENO);
-		execl("/proc/self/exe", "guarded_target", NULL);
-		_exit(127);
-	}
-	close(to[0]);
-	close(from[1]);
-	target.to = fdopen(to[1], "w");
-	target.from = fdopen(from[0], "r");
+	target.pid = target_start(NULL, &target.to, &target.from);
 	assert_int_equal(answer(), 0);
 	find_text();
 	return 0;
@@ -228,6 +214,31 @@ static inline size_t mappings(void)
 		count += !strncmp(maps_at(maps, i)->path, "/memfd:memleakbpf", 17);
 	maps_free(maps);
 	return count;
+}
+
+/*
+ * A tool, which writes a byte each time that it has come, is killed at a random moment, after the first of them
+ * with `started`. The process does not mind.
+ */
+static inline void kill_tool(void (*be_tool)(int says), bool started, unsigned *random)
+{
+	const struct timespec wait = {.tv_nsec = (long)(rand_r(random) % 60000) * 1000};
+	int says[2];
+	char byte;
+	pid_t tool;
+
+	assert_int_equal(pipe2(says, O_CLOEXEC), 0);
+	tool = fork();
+	if (!tool)
+		be_tool(says[1]);
+	if (started)
+		assert_int_equal(read(says[0], &byte, 1), 1);
+	nanosleep(&wait, NULL);
+	kill(tool, SIGKILL);
+	waitpid(tool, NULL, 0);
+	close(says[0]);
+	close(says[1]);
+	assert_int_equal(ask("w"), 0);
 }
 
 #endif

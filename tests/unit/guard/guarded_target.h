@@ -7,6 +7,7 @@
 #define MEMLEAKBPF_TESTS_UNIT_GUARD_GUARDED_TARGET_H
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -269,6 +270,30 @@ static inline void target_run(void)
 		printf("%lu\n", answer);
 	}
 	exit(0);
+}
+
+/* It, with that library preloaded unless NULL: what it is told by and answers by. Its first answer is 0. */
+static inline pid_t target_start(const char *library, FILE **says, FILE **answers)
+{
+	int to[2], from[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
+		if (library)
+			setenv("LD_PRELOAD", library, 1);
+		execl("/proc/self/exe", "guarded_target", NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	*says = fdopen(to[1], "w");
+	*answers = fdopen(from[0], "r");
+	return pid;
 }
 
 #endif

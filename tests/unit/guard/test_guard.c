@@ -169,28 +169,6 @@ static void be_tool(int says)
 	}
 }
 
-/* The process does not mind. */
-static void kill_tool(bool started, unsigned *random)
-{
-	const struct timespec wait = {.tv_nsec = (long)(rand_r(random) % 60000) * 1000};
-	int says[2];
-	char byte;
-	pid_t tool;
-
-	assert_int_equal(pipe2(says, O_CLOEXEC), 0);
-	tool = fork();
-	if (!tool)
-		be_tool(says[1]);
-	if (started)
-		assert_int_equal(read(says[0], &byte, 1), 1);
-	nanosleep(&wait, NULL);
-	kill(tool, SIGKILL);
-	waitpid(tool, NULL, 0);
-	close(says[0]);
-	close(says[1]);
-	assert_int_equal(ask("w"), 0);
-}
-
 /* The tool is killed at a random moment, and the next one takes over. */
 static void killed(void **state)
 {
@@ -202,7 +180,7 @@ static void killed(void **state)
 	for (int i = 0; rounds_left(i, targets, left); i++) {
 		start_target(state);
 		for (int j = 0; j < 6; j++) {
-			kill_tool(j > 1, &random);
+			kill_tool(be_tool, j > 1, &random);
 			left += has_jumps();
 			kills++;
 		}

@@ -62,23 +62,7 @@ static unsigned long ask(const char *command)
 
 static void start_target(const char *library)
 {
-	int to[2], from[2];
-
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	target.pid = fork();
-	if (!target.pid) {
-		dup2(to[0], STDIN_FILENO);
-		dup2(from[1], STDOUT_FILENO);
-		if (library)
-			setenv("LD_PRELOAD", library, 1);
-		execl("/proc/self/exe", "guarded_target", NULL);
-		_exit(127);
-	}
-	close(to[0]);
-	close(from[1]);
-	target.to = fdopen(to[1], "w");
-	target.from = fdopen(from[0], "r");
+	target.pid = target_start(library, &target.to, &target.from);
 	assert_int_equal(answer(), 0);
 	assert_int_equal(image_new(target.pid, objects, &target.image), 0);
 }
