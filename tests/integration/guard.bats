@@ -45,6 +45,36 @@ slack slack_overwrite write 92 90 1 get put -
 underflow underflow write -5 96 1 get - store
 write_over overflow read 96 96 1 get - drain'
 
+preloaded() {
+	start_target /usr/bin/env LD_PRELOAD="$1" "$TARGETS/guarded.nofp"
+	guarded
+	tool_says "^memleakbpf: process $T_PID .*: guards before $2"
+	all_bugs
+	stop_tool
+	tell right
+	holds_truth '.failed == false'
+	end_target
+}
+
+need_library() {
+	/sbin/ldconfig -p | grep -q "^[[:space:]]*$1 " || skip "no $1"
+}
+
+@test "each bug with jemalloc" {
+	need_library libjemalloc.so.2
+	preloaded libjemalloc.so.2 jemalloc
+}
+
+@test "each bug with tcmalloc" {
+	need_library libtcmalloc_minimal.so.4
+	preloaded libtcmalloc_minimal.so.4 tcmalloc
+}
+
+@test "each bug with mimalloc" {
+	need_library libmimalloc.so.2
+	preloaded libmimalloc.so.2 mimalloc
+}
+
 all_bugs() {
 	tell bugs
 	holds_truth '.failed == false'

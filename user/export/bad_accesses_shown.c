@@ -40,38 +40,38 @@ const char *bad_access_call_text(const struct bad_access *bad, enum bad_access_s
 
 /* ---- text --------------------------------------------------------------------------------- */
 
-/* "3 bytes behind a block of 100 B", "8 bytes into …", "1 byte before …" */
+/*
+ * "3 bytes after the end of a 100-byte block", "8 bytes inside …", "1 byte before …": as AddressSanitizer has it. The
+ * first byte behind a block is 0 bytes after its end.
+ */
 static void put_where(FILE *out, const struct bad_access *bad)
 {
-	char size[FORMAT_BYTES_MAX];
 	/* Modulo 2^64: a forged recording may hold any numbers. */
 	uint64_t into = (uint64_t)bad->offset;
-	bool before = bad->offset < 0, behind = !before && into >= bad->size;
-	uint64_t far = before ? 0 - into : behind ? into - bad->size : into;
+	bool before = bad->offset < 0, after = !before && into >= bad->size;
+	uint64_t far = before ? 0 - into : after ? into - bad->size : into;
 
 	if (!bad->block) {
 		fputs("what block it was is not known", out);
 		return;
 	}
-	if (bad->kind == BAD_ACCESS_DOUBLE_FREE && !bad->offset) {
-		fprintf(out, "a block of %s", format_bytes(size, bad->size));
-		return;
-	}
-	fprintf(out, "%" PRIu64 " %s %s a block of %s", far, far == 1 ? "byte" : "bytes",
-		before	 ? "before"
-		: behind ? "behind"
-			 : "into",
-		format_bytes(size, bad->size));
+	if (bad->kind != BAD_ACCESS_DOUBLE_FREE || bad->offset)
+		fprintf(out, "%" PRIu64 " %s %s ", far, far == 1 ? "byte" : "bytes",
+			before	? "before"
+			: after ? "after the end of"
+				: "inside");
+	fprintf(out, "a %s%" PRIu64 "-byte block",
+		bad->kind == BAD_ACCESS_USE_AFTER_FREE ? "freed " : "", bad->size);
 }
 
 static void put_what(FILE *out, const struct bad_access *bad)
 {
-	static const char *const modes[] = {"touched, ", "READ ", "WRITE "};
+	static const char *const modes[] = {"READ or WRITE ", "READ ", "WRITE "};
 
 	if (bad->kind == BAD_ACCESS_SLACK_OVERWRITE) {
 		fputs("WRITE ", out);
 		if (bad->value >= 0)
-			fprintf(out, "of 0x%02x ", (unsigned)bad->value & 0xff);
+			fprintf(out, "of byte 0x%02x, ", (unsigned)bad->value & 0xff);
 	} else if (bad->kind <= BAD_ACCESS_USE_AFTER_FREE) {
 		fputs(modes[(unsigned)bad->mode <= ACCESS_WRITE ? bad->mode : ACCESS_UNKNOWN], out);
 	}

@@ -58,7 +58,7 @@ void bad_free_put_title(FILE *out, const struct bad_free *bad);
 /* "freed", "freed before", "allocated" */
 const char *bad_free_call_text(enum bad_free_stack call);
 
-/* "heap buffer overflow, 3 times; the first: WRITE 3 bytes behind a block of 100 B, by thread 7 (shop)" */
+/* "heap buffer overflow, 3 times; the first: WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop)" */
 void bad_access_put_title(FILE *out, const struct bad_access *bad);
 
 /* "read", "freed before", "allocated" */

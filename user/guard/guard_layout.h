@@ -54,7 +54,8 @@
 #define GUARD_KIND_SIZE_FLAGS	       9 /* jemalloc's mallocx: the size, flags */
 #define GUARD_KIND_REALLOC_FLAGS       10 /* rallocx: the block, the size, flags as mallocx has them */
 #define GUARD_KIND_REALLOC_ARRAY_KEEPS 11
-#define GUARD_KINDS		       12
+#define GUARD_KIND_SIZE_ALIGNED	       12 /* operator new: the size, the alignment */
+#define GUARD_KINDS		       13
 
 /* What is wrong with an end of a block: in %rsi at the probe. */
 #define GUARD_DOUBLE_FREE  1 /* it has been freed before */

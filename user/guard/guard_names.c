@@ -26,11 +26,16 @@ static const struct guard_allocator allocators[] = {
  * obstacks) takes no block, or frees it by these. jemalloc 5 (jemalloc.h), gperftools 2
  * (tcmalloc.h, malloc_extension_c.h), mimalloc 2 (mimalloc.h, alloc-override.c).
  *
- * Not there is what gives blocks by an exception's way (operator new): it need not be guarded.
+ * An operator new throws where it has no block: it is jumped to then, as any other function, and is in no frame of
+ * the stub's. The C library has none, and that of C++ calls malloc.
  */
 #define FREE(n, arguments, of)                          \
 	{                                               \
 		n, GUARD_KIND_FREE, arguments, of, NULL \
+	}
+#define NEW(n, kind, arguments, of)                       \
+	{                                                 \
+		n, GUARD_KIND_##kind, arguments, of, NULL \
 	}
 #define NONE(n, of)                             \
 	{                                       \
@@ -59,6 +64,20 @@ static const struct guard_name names[] = {
 	{"sallocx", GUARD_KIND_USABLE, 2, JE, NULL},
 	FREE("dallocx", 2, JE),
 	FREE("sdallocx", 3, JE),
+
+	NEW("_Znwm", SIZE_1, 1, JE | TC | MI),
+	NEW("_Znam", SIZE_1, 1, JE | TC | MI),
+	NEW("_ZnwmRKSt9nothrow_t", SIZE_1, 2, JE | TC | MI),
+	NEW("_ZnamRKSt9nothrow_t", SIZE_1, 2, JE | TC | MI),
+	NEW("_ZnwmSt11align_val_t", SIZE_ALIGNED, 2, JE | TC | MI),
+	NEW("_ZnamSt11align_val_t", SIZE_ALIGNED, 2, JE | TC | MI),
+	NEW("_ZnwmSt11align_val_tRKSt9nothrow_t", SIZE_ALIGNED, 3, JE | TC | MI),
+	NEW("_ZnamSt11align_val_tRKSt9nothrow_t", SIZE_ALIGNED, 3, JE | TC | MI),
+	NEW("mi_new", SIZE_1, 1, MI),
+	NEW("mi_new_nothrow", SIZE_1, 1, MI),
+	NEW("mi_new_n", CALLOC, 2, MI),
+	NEW("mi_new_aligned", SIZE_ALIGNED, 2, MI),
+	NEW("mi_new_aligned_nothrow", SIZE_ALIGNED, 2, MI),
 
 	FREE("_ZdlPv", 3, JE | TC | MI),
 	FREE("_ZdaPv", 3, JE | TC | MI),
@@ -159,12 +178,24 @@ bool guard_name_takes(const struct guard_name *name)
 	case GUARD_KIND_SIZE_1:
 	case GUARD_KIND_SIZE_2:
 	case GUARD_KIND_SIZE_FLAGS:
+	case GUARD_KIND_SIZE_ALIGNED:
 	case GUARD_KIND_CALLOC:
 	case GUARD_KIND_POSIX:
 		return false;
 	default:
 		return true;
 	}
+}
+
+bool guard_name_needed(const struct guard_name *name)
+{
+	if (guard_name_takes(name))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i].instead && !strcmp(names[i].instead, name->name))
+			return true;
+	}
+	return false;
 }
 
 static bool names_begin(const char *name, const char *const *list, size_t count)

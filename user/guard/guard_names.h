@@ -43,6 +43,9 @@ const struct guard_name *guard_names(size_t *count);
 /* Does a library that has this function have an allocator's own way to take a block? */
 bool guard_name_takes(const struct guard_name *name);
 
+/* Can no block be guarded without it? What only gives blocks gives the allocator's. */
+bool guard_name_needed(const struct guard_name *name);
+
 /*
  * Is the name of a function of the allocator like those of the table, and not in it, nor known to
  * take no block? What it does nobody here knows then.

@@ -11,9 +11,9 @@ static const struct {
 	[BAD_ACCESS_OVERFLOW] = {"overflow", "heap buffer overflow"},
 	[BAD_ACCESS_UNDERFLOW] = {"underflow", "heap buffer underflow"},
 	[BAD_ACCESS_USE_AFTER_FREE] = {"use_after_free", "heap use after free"},
-	[BAD_ACCESS_SLACK_OVERWRITE] = {"slack_overwrite", "bytes next to the block overwritten"},
-	[BAD_ACCESS_DOUBLE_FREE] = {"double_free", "attempting double free"},
-	[BAD_ACCESS_INVALID_FREE] = {"invalid_free", "free of an address at which no block begins"},
+	[BAD_ACCESS_SLACK_OVERWRITE] = {"slack_overwrite", "heap buffer overflow, found at the free"},
+	[BAD_ACCESS_DOUBLE_FREE] = {"double_free", "double free"},
+	[BAD_ACCESS_INVALID_FREE] = {"invalid_free", "free of what is no block's beginning"},
 };
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == BAD_ACCESS_KINDS, "a name for every kind");
 

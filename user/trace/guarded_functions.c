@@ -8,6 +8,7 @@
 #include "user/base/util.h"
 #include "user/gate/displace.h"
 #include "user/gate/leads.h"
+#include "user/gate/parts.h"
 #include "user/guard/guard_names.h"
 #include "user/process/elf_symbols.h"
 #include "user/target/plt.h"
@@ -107,7 +108,7 @@ static const char *functions_later_name(Elf *elf, const struct guarded_functions
 }
 
 /*
- * It goes to a function that has a guard: the one in this object, which comes before all others of that
+ * It goes to a function that has a guard, or can do without: the one in this object, which comes before all others of that
  * name, as guarded_object_find() knows.
  */
 static bool functions_goes_on(const struct found_function *found, uint64_t offset,
@@ -120,10 +121,25 @@ static bool functions_goes_on(const struct found_function *found, uint64_t offse
 	guard_names(&count);
 	for (size_t i = 0; name && i < count; i++) {
 		if (found[i].name && found[i].name->kind != GUARD_KIND_NONE &&
-		    guard_name_takes(found[i].name) && !strcmp(found[i].name->name, name))
+		    !strcmp(found[i].name->name, name))
 			return true;
 	}
 	return false;
+}
+
+/* Is there room for a jump? Without it the function is left out, unless it is needed. */
+static bool functions_can_have(const struct guarded_functions *out,
+			       const struct gate_wanted *wanted)
+{
+	const struct gate_request request = {
+		.text = out->text.bytes,
+		.text_address = out->text.address,
+		.text_size = out->text.size,
+	};
+	struct gate_part part = {0};
+	char unused[REASON_MAX];
+
+	return !gate_part_plan(&request, wanted, &part, unused);
 }
 
 static int functions_add(const struct image *image, const struct leads_object *leads,
@@ -133,11 +149,12 @@ static int functions_add(const struct image *image, const struct leads_object *l
 	const struct found_function *found = &all[index];
 	const struct guard_name *name = found->name;
 	uint64_t entry = out->text.address + (found->offset - out->text.offset), address = entry;
+	struct gate_wanted wanted;
 	const struct gate_wanted *same;
 	const char *why = "";
 
 	if (leads_beginning(leads, &address, &why))
-		return functions_goes_on(all, found->offset, out)
+		return functions_goes_on(all, found->offset, out) || !guard_name_needed(name)
 			       ? 0
 			       : refuse(reason, -EOPNOTSUPP, "%s: %s", name->name, why);
 	same = functions_at(out, address);
@@ -147,14 +164,17 @@ static int functions_add(const struct image *image, const struct leads_object *l
 		return refuse(reason, -EOPNOTSUPP, "%s is also %s", name->name, same->name);
 	if (same)
 		return 0;
-	out->pcs[out->count] = entry;
-	out->items[out->count++] = (struct gate_wanted){
+	wanted = (struct gate_wanted){
 		.name = name->name,
 		.address = address,
 		.size = address == entry ? found->size : 0,
 		.kind = name->kind,
 		.arguments = name->arguments,
 	};
+	if (!guard_name_needed(name) && !functions_can_have(out, &wanted))
+		return 0;
+	out->pcs[out->count] = entry;
+	out->items[out->count++] = wanted;
 	return 0;
 }
 

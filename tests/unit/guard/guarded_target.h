@@ -182,6 +182,51 @@ static unsigned long target_own(void)
 	return wrong;
 }
 
+static bool target_is_guarded(const uint8_t *block, size_t size)
+{
+	return !(((uintptr_t)block + size) % 4096) || !((uintptr_t)block % 4096);
+}
+
+/* Operators new, where the allocator has them. How many gave guarded blocks? 1000 more for each that was wrong. */
+static unsigned long target_new(void)
+{
+	static const struct {
+		const char *name;
+		size_t first, second;
+	} news[] = {{"_Znwm", 96, 0},
+		    {"_Znam", 96, 0},
+		    {"_ZnwmRKSt9nothrow_t", 96, 0},
+		    {"_ZnamRKSt9nothrow_t", 96, 0},
+		    {"_ZnwmSt11align_val_t", 128, 64},
+		    {"_ZnamSt11align_val_t", 128, 64},
+		    {"_ZnwmSt11align_val_tRKSt9nothrow_t", 128, 64},
+		    {"_ZnamSt11align_val_tRKSt9nothrow_t", 128, 64},
+		    {"mi_new", 96, 0},
+		    {"mi_new_nothrow", 96, 0},
+		    {"mi_new_n", 6, 16},
+		    {"mi_new_aligned", 128, 64},
+		    {"mi_new_aligned_nothrow", 128, 64}};
+	unsigned long answer = 0;
+
+	for (size_t i = 0; i < sizeof(news) / sizeof(*news); i++) {
+		uint8_t *(*new)(size_t, size_t, void *) = dlsym(RTLD_DEFAULT, news[i].name);
+		size_t size = news[i].second == 64 ? 128 : 96;
+		uint8_t *block;
+
+		if (!new)
+			continue;
+		block = new (news[i].first, news[i].second, NULL);
+		memset(block, 3, size);
+		answer += target_is_guarded(block, size);
+		if (size == 128 && (uintptr_t)block % 64)
+			answer += 1000;
+		free(block);
+	}
+	dlerror();
+	dlerror();
+	return answer;
+}
+
 /* What has been freed is read: are the old bytes there? And it is freed once more. */
 static int target_bugs(void)
 {
@@ -256,6 +301,9 @@ static inline void target_run(void)
 			break;
 		case 'o':
 			answer = target_own();
+			break;
+		case 'n':
+			answer = target_new();
 			break;
 		case 'b':
 			answer = (unsigned long)target_bugs();

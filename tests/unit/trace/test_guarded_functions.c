@@ -99,7 +99,7 @@ static const struct gate_wanted *named(const struct guarded_functions *functions
 /* ---- an allocator ------------------------------------------------------------------------- */
 
 /* Threads use every function that the library of tests/unit/guard knows, and look at every byte. */
-static void use_guards(const struct guarded_functions *functions)
+static void use_guards(const struct guarded_functions *functions, unsigned long news)
 {
 	struct guard_request request = {
 		.in = {.pid = target.pid, .nop = &nop}, .count = 512, .period = 20, .at_left = 64};
@@ -139,6 +139,7 @@ static void use_guards(const struct guarded_functions *functions)
 	assert_int_equal(guard_read(guard, &header, &live), 0);
 	assert_true(header.freed >= 10);
 	assert_int_equal(header.double_freed + header.invalid_freed + header.changed, 0);
+	assert_int_equal(ask("n"), news);
 	assert_int_equal(ask("b"), 48);
 	guard_close(guard, false, reason);
 }
@@ -164,13 +165,14 @@ static void test_glibc(void **state)
 	for (size_t i = 0; i < functions.count; i++)
 		assert_int_equal(functions.pcs[i], functions.items[i].address);
 	assert_int_equal(guarded_functions_check(target.image, functions.object, reason), 0);
-	use_guards(&functions);
+	use_guards(&functions, 0);
 	guarded_functions_free(&functions);
 	end_target();
 }
 
-/* False: it is not here. */
-static bool try_library(const char *library, const char *allocator, size_t count)
+/* False: it is not here. `news`: so many operators new, by all of their names. */
+static bool try_library(const char *library, const char *allocator, size_t count,
+			unsigned long news)
 {
 	struct guarded_functions functions;
 	char reason[REASON_MAX] = "";
@@ -188,7 +190,7 @@ static bool try_library(const char *library, const char *allocator, size_t count
 	for (size_t i = 0; i < functions.count; i++)
 		print_message("  %s\n", functions.items[i].name);
 	assert_true(functions.count >= count);
-	use_guards(&functions);
+	use_guards(&functions, news);
 out:
 	guarded_functions_free(&functions);
 	end_target();
@@ -198,21 +200,21 @@ out:
 static void test_jemalloc(void **state)
 {
 	(void)state;
-	if (!try_library("libjemalloc.so.2", "jemalloc", 14))
+	if (!try_library("libjemalloc.so.2", "jemalloc", 20, 8))
 		skip();
 }
 
 static void test_tcmalloc(void **state)
 {
 	(void)state;
-	if (!try_library("libtcmalloc_minimal.so.4", "tcmalloc", 10))
+	if (!try_library("libtcmalloc_minimal.so.4", "tcmalloc", 14, 8))
 		skip();
 }
 
 static void test_mimalloc(void **state)
 {
 	(void)state;
-	if (!try_library("libmimalloc.so.2", "mimalloc", 10))
+	if (!try_library("libmimalloc.so.2", "mimalloc", 14, 13))
 		skip();
 }
 

@@ -73,6 +73,9 @@ memleakbpf_guard:
 	mov	%rdi, %rsi
 .elseif \kind == GUARD_KIND_SIZE_2
 	mov	%rdi, %rdx
+.elseif \kind == GUARD_KIND_SIZE_ALIGNED
+	mov	%rsi, %rdx
+	mov	%rdi, %rsi
 .elseif \kind == GUARD_KIND_CALLOC
 	xor	%edx, %edx
 	imul	%rdi, %rsi
@@ -94,7 +97,7 @@ memleakbpf_guard:
 	RESTORE	%rdi
 	test	%rax, %rax
 	je	.Lroom\@
-.if \kind == GUARD_KIND_SIZE_1 || \kind == GUARD_KIND_SIZE_FLAGS
+.if \kind == GUARD_KIND_SIZE_1 || \kind == GUARD_KIND_SIZE_FLAGS || \kind == GUARD_KIND_SIZE_ALIGNED
 	mov	%rdi, %rsi
 .elseif \kind == GUARD_KIND_CALLOC
 	imul	%rdi, %rsi
@@ -236,7 +239,10 @@ ended:
 	ALLOC	GUARD_KIND_SIZE_2
 .endr
 	ALLOC	GUARD_KIND_SIZE_FLAGS
-.rept 2
+.rept 5
+	ALLOC	GUARD_KIND_SIZE_ALIGNED
+.endr
+.rept 3
 	ALLOC	GUARD_KIND_CALLOC
 .endr
 .rept 2
