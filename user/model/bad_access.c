@@ -11,7 +11,8 @@ static const struct {
 	[BAD_ACCESS_OVERFLOW] = {"overflow", "heap buffer overflow"},
 	[BAD_ACCESS_UNDERFLOW] = {"underflow", "heap buffer underflow"},
 	[BAD_ACCESS_USE_AFTER_FREE] = {"use_after_free", "heap use after free"},
-	[BAD_ACCESS_SLACK_OVERWRITE] = {"slack_overwrite", "heap buffer overflow, found at the free"},
+	[BAD_ACCESS_SLACK_OVERWRITE] = {"slack_overwrite",
+					"heap buffer overflow, found at the free"},
 	[BAD_ACCESS_DOUBLE_FREE] = {"double_free", "double free"},
 	[BAD_ACCESS_INVALID_FREE] = {"invalid_free", "free of what is no block's beginning"},
 };

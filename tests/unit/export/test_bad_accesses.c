@@ -202,9 +202,9 @@ static void page(void **state)
 	}
 	make(3, &m);
 	html = as("html", false, &m.s);
-	assert_non_null(strstr(html,
-			       "\"bad_accesses\":[\n[\"heap buffer overflow, 8 times; the first: "
-			       "WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop"));
+	assert_non_null(
+		strstr(html, "\"bad_accesses\":[\n[\"heap buffer overflow, 8 times; the first: "
+			     "WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop"));
 	assert_non_null(strstr(html, "[\"read\",1,2],[\"freed before\",1,2],[\"allocated\",1,2]"));
 	m.s.bad_access_count = 0;
 	without = as("html", false, &m.s);
