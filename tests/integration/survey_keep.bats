@@ -13,12 +13,12 @@ setup() {
 	N=$BASHPID
 }
 
-# kept I [NAME]: the I-th target, by the name kI-N or that; KEPT[I] is its pid, and ask I COMMAND has it do something: TRUTH.
+# kept I [NAME]: the I-th target, by the name kI-N or that; KEPT[I] is its pid, and ask I COMMAND has it do something: TRUTH. PROGRAM is another than kept.
 kept() {
 	local i=$1 line
 
 	mkfifo "$D/in$i" "$D/out$i"
-	"${WRAP[@]}" "$TARGETS/kept" "${2:-k$i-$N}" <"$D/in$i" >"$D/out$i" 2>>"$D/target.err" 3>&- &
+	"${WRAP[@]}" "${PROGRAM:-$TARGETS/kept}" "${2:-k$i-$N}" <"$D/in$i" >"$D/out$i" 2>>"$D/target.err" 3>&- &
 	PIDS+=("$!")
 	# shellcheck disable=SC1083,SC2093 # descriptors of the shell's own, in members of arrays
 	exec {INS[i]}>"$D/in$i" {OUTS[i]}<"$D/out$i"
@@ -200,6 +200,37 @@ narrowed() {
 
 	usage=$(cat "$CGROUP"/memory.{usage_in_bytes,current} 2>/dev/null || :)
 	echo $((usage + (12 << 20))) >"$LIMIT" 2>/dev/null
+}
+
+own_kib() { # STATUS-FIELD
+	awk -v field="$1:" '$1 == field { print $2 }' "/proc/$TOOL_PID/status"
+}
+
+@test "limits of memory: one whose stacks take more than --keep-memory is given up, and only that one" {
+	local base
+
+	[[ ${SANITIZE-} != 1 ]] || skip 'AddressSanitizer keeps what has been freed'
+	kept 1
+	keep -s 1 --keep "comm=^k1"
+	sampled 1
+	base=$(own_kib VmRSS)
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	# It takes none above seven eighths.
+	keep -s 1 --keep-rate 1000000 --keep-live 100000 --keep-memory "$((base * 6 / 5))k" --keep "comm=^k"
+	sampled 1
+	cp "$TARGETS/many" "$D/k2-$N"
+	PROGRAM=$D/k2-$N kept 2
+	sampled 2
+	ask 2 'stacks 60000'
+	reason 2 'more memory than --keep-memory'
+	grep -q "process ${KEPT[2]} is not sampled any more: .*more memory" "$D/tool.err" || fail "$(<"$D/tool.err")"
+	# What it took has been given back, so that the other stays.
+	once '.keep | .sampled == 1 and .left_out == 1'
+	(($(own_kib VmRSS) < base * 6 / 5)) || fail "$(own_kib VmRSS) KiB of $base"
+	ask 1 'leak 2000 200'
+	all_told 1
+	ask 2 'stacks 1'
 }
 
 @test "a storm is sampled by a coarser mean, and its sums stay without bias" {
