@@ -41,6 +41,7 @@ help_text = \
 
 PREFIX ?= /usr/local
 SYSTEMD_DIR ?= $(PREFIX)/lib/systemd/system
+UNITS := memleakbpf-survey.service memleakbpf-profiles.service
 # Where zsh looks; distributions have another folder for what is not the administrator's.
 ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 ifeq ($(SANITIZE),1)
@@ -380,14 +381,13 @@ install: all
 	install -D -m 644 tools/prometheus/memleakbpf.rules.yml $(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml
 	install -d $(DESTDIR)$(PREFIX)/share/memleakbpf/schema $(DESTDIR)$(SYSTEMD_DIR)
 	install -m 644 docs/schema/*.json $(DESTDIR)$(PREFIX)/share/memleakbpf/schema
-	sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/memleakbpf-survey.service >$(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
-	chmod 644 $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service
+	for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/$$unit >$(DESTDIR)$(SYSTEMD_DIR)/$$unit && chmod 644 $(DESTDIR)$(SYSTEMD_DIR)/$$unit || exit 1; done
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/memleakbpf $(DESTDIR)$(PREFIX)/share/man/man1/memleakbpf.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/memleakbpf $(DESTDIR)$(ZSH_DIR)/_memleakbpf \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/memleakbpf.fish \
-		$(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml $(DESTDIR)$(SYSTEMD_DIR)/memleakbpf-survey.service \
+		$(DESTDIR)$(PREFIX)/share/memleakbpf/memleakbpf.rules.yml $(addprefix $(DESTDIR)$(SYSTEMD_DIR)/,$(UNITS)) \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/memleakbpf/schema/,$(notdir $(wildcard docs/schema/*.json)))
 	-rmdir $(DESTDIR)$(PREFIX)/share/memleakbpf/schema $(DESTDIR)$(PREFIX)/share/memleakbpf 2>/dev/null
 

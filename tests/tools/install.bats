@@ -21,7 +21,9 @@ setup() {
 	[[ -s $D/opt/it/share/fish/vendor_completions.d/memleakbpf.fish ]]
 	[[ -s $D/opt/it/share/memleakbpf/memleakbpf.rules.yml ]]
 	diff -r "$ROOT/docs/schema" "$D/opt/it/share/memleakbpf/schema"
-	grep -q '^ExecStart=/opt/it/bin/memleakbpf survey ' "$D/opt/it/lib/systemd/system/memleakbpf-survey.service"
+	for unit in survey profiles; do
+		grep -q '^ExecStart=/opt/it/bin/memleakbpf survey ' "$D/opt/it/lib/systemd/system/memleakbpf-$unit.service"
+	done
 	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT/"}" uninstall DESTDIR="$D" PREFIX=/opt/it >/dev/null
 	# Directories of its own as well.
 	[[ -z $(find "$D" -type f -o -name memleakbpf -type d) ]] || {
@@ -30,30 +32,49 @@ setup() {
 	}
 }
 
-@test "systemd accepts the unit and finds it well confined" {
-	local unit=$BATS_TEST_TMPDIR/memleakbpf-survey.service exposure
+# confined NAME MOST: systemd accepts that unit, and its exposure is no higher.
+confined() {
+	local unit=$BATS_TEST_TMPDIR/memleakbpf-$1.service exposure
 
 	command -v systemd-analyze >/dev/null || skip 'systemd is not installed'
-	sed "s|/opt/it/bin/|$D/opt/it/bin/|" "$D/opt/it/lib/systemd/system/memleakbpf-survey.service" >"$unit"
+	sed "s|/opt/it/bin/|$D/opt/it/bin/|" "$D/opt/it/lib/systemd/system/memleakbpf-$1.service" >"$unit"
 	# The man page's place is known from above, and not every machine has man.
 	systemd-analyze verify --man=no "$unit" 2>&1 | tee "$BATS_TEST_TMPDIR/said"
 	[[ ! -s $BATS_TEST_TMPDIR/said ]]
 	exposure=$(LC_ALL=C systemd-analyze security --no-pager --offline=true "$unit" | sed -n 's/.*exposure level for [^:]*: \([0-9.]*\) .*/\1/p')
-	awk -v e="$exposure" 'BEGIN { exit !(e != "" && e <= 4) }' || {
+	awk -v e="$exposure" -v most="$2" 'BEGIN { exit !(e != "" && e <= most) }' || {
 		echo "exposure $exposure"
 		false
 	}
 }
 
-@test "the command of the unit is one that memleakbpf takes" {
+@test "systemd accepts the survey's unit and finds it well confined" {
+	confined survey 4
+}
+
+@test "systemd accepts the profiles' unit, which has the same capabilities and no system call filter" {
+	local units=$D/opt/it/lib/systemd/system
+
+	# What systemd counts most is filters.
+	confined profiles 7.2
+	diff <(grep '^CapabilityBoundingSet=' "$units/memleakbpf-survey.service") <(grep '^CapabilityBoundingSet=' "$units/memleakbpf-profiles.service")
+	! grep -E '^(SystemCall|Restrict|MemoryDenyWriteExecute|LockPersonality|Protect(Clock|Hostname|Kernel)|PrivateDevices|DynamicUser)' "$units/memleakbpf-profiles.service"
+}
+
+# taken NAME ARG…: the command of that unit, with these in place of what the administrator says, is one that memleakbpf takes.
+taken() {
 	local words
 
-	# shellcheck disable=SC2016
-	words=$(sed -n 's|^ExecStart=/opt/it/bin/memleakbpf \(.*\) \$MEMLEAKBPF_OPTIONS$|\1|p' "$D/opt/it/lib/systemd/system/memleakbpf-survey.service")
+	words=$(sed -n 's|^ExecStart=/opt/it/bin/memleakbpf \([^$]*\) \$MEMLEAKBPF_.*$|\1|p' "$D/opt/it/lib/systemd/system/memleakbpf-$1.service")
 	[[ -n $words ]]
 	# With --help nothing is run, but all words before it are read.
 	# shellcheck disable=SC2086
-	"$D/opt/it/bin/memleakbpf" $words --metrics 192.0.2.17:9435 --exclude '^(sshd|bash)$' --budget 0.5 --help >/dev/null
+	"$D/opt/it/bin/memleakbpf" $words "${@:2}" --help >/dev/null
+}
+
+@test "the commands of the units are ones that memleakbpf takes" {
+	taken survey --metrics 192.0.2.17:9435 --exclude '^(sshd|bash)$' --budget 0.5
+	taken profiles --keep unit=shop.service --keep comm=^redis --profiles-token /etc/memleakbpf/token
 }
 
 @test "promtool accepts the rules" {

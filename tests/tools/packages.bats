@@ -51,7 +51,7 @@ names() {
 	local expected
 
 	expected=$(cd "$ROOT/docs/schema" && ls)
-	expected=$(printf '%s\n' _memleakbpf memleakbpf memleakbpf memleakbpf-survey.service memleakbpf.1 memleakbpf.fish memleakbpf.rules.yml $expected | sort)
+	expected=$(printf '%s\n' _memleakbpf memleakbpf memleakbpf memleakbpf-profiles.service memleakbpf-survey.service memleakbpf.1 memleakbpf.fish memleakbpf.rules.yml $expected | sort)
 	[[ $(dpkg-deb --fsys-tarfile "$DEB" | tar -t | grep -v '/$' | names) == "$expected" ]]
 	[[ $(rpm -qlp "$RPM" | grep -vE '/share/(doc|licenses)/|/memleakbpf/?$' | names) == "$(grep -vx memleakbpf <<<"$expected")" ]]
 	[[ $(rpm -qlp "$RPM" | grep -cx -e /usr/bin/memleakbpf -e /usr/share/bash-completion/completions/memleakbpf) -eq 2 ]]
@@ -145,8 +145,8 @@ nothing_left() {
 	cp "$DEB" "$R/tmp/it.deb"
 	inside dpkg -i /tmp/it.deb
 	rm "$R/tmp/it.deb"
-	# Its service is there, and nobody has begun it.
-	[[ -s $R/lib/systemd/system/memleakbpf-survey.service ]]
+	# Its services are there, and nobody has begun them.
+	[[ -s $R/lib/systemd/system/memleakbpf-survey.service && -s $R/lib/systemd/system/memleakbpf-profiles.service ]]
 	[[ -z $(find "$R/etc/systemd" -name 'memleakbpf*') ]]
 	used
 	inside dpkg -P memleakbpf
@@ -244,7 +244,7 @@ memleakbpf: profiles at http://127.0.0.1:9435/targets' ]] || {
 	clean_system
 	# Of the dependencies it knows nothing there: they are from debs.
 	rpm --root "$R" --dbpath /var/lib/rpm --nodeps -i "$RPM" 2>"$BATS_TEST_TMPDIR/said"
-	[[ -s $R/usr/lib/systemd/system/memleakbpf-survey.service ]]
+	[[ -s $R/usr/lib/systemd/system/memleakbpf-survey.service && -s $R/usr/lib/systemd/system/memleakbpf-profiles.service ]]
 	used
 	rpm --root "$R" --dbpath /var/lib/rpm -e memleakbpf
 	nothing_left
