@@ -115,6 +115,48 @@ start_prometheus() {
 	end_target
 }
 
+# flat FUNCTION: its own bytes in the text of pprof -top -unit=B; all of them if it has several lines.
+flat() {
+	awk -v name="$1" '$1 ~ /B$/ && $6 == name { sub("B", "", $1); sum += $1 } END { printf "%.0f", sum }' "$D/top"
+}
+
+tool_cpu_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) * 1000 / hz }' "/proc/$TOOL_PID/stat"
+}
+
+# of_metric NAME[{LABELS}]: its value.
+of_metric() {
+	curl -sSf "$AT/metrics" | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+@test "100,000 stacks of one process: 65,536 are told apart, the others are one sum and said, and a profile takes bounded time and memory" {
+	local lost dropped before took told
+
+	need_gate
+	need go
+	cp "$TARGETS/many" "$D/many$$"
+	start_target "$D/many$$"
+	serve -i 200ms --keep "comm=^many$$\$" -s 1 --keep-rate 1000000 --keep-live 100000 --metrics :0
+	until_true "$DEADLINE" lists "$T_PID" || fail "not listed: $(<"$D/targets")"
+	tell 'stacks 100000'
+	before=$(tool_cpu_ms)
+	pprof -top -unit=B -nodecount=100000 "$AT/debug/pprof/heap" >"$D/top"
+	took=$(($(tool_cpu_ms) - before))
+	# A look, by which the counters are.
+	tool_says 'more than 65536 different stacks'
+	lost=$(of_metric 'memleakbpf_lost_records_total{cause="stack_table_full"}')
+	dropped=$(of_metric 'memleakbpf_lost_records_total{cause="gate_full"}')
+	((lost > 20000)) || fail "lost $lost"
+	grep -q "lost: $lost allocations counted without their stack" "$D/top" || fail "$(head -n 20 "$D/top")"
+	# Each has its place: one of 32 bytes under its function, in the sum, or not recorded.
+	told=$(($(flat many_leak) / 32))
+	[[ $told -gt 65000 && $told -le 65536 ]] || fail "$told: $(head -n 20 "$D/top")"
+	((told + lost + dropped == 100000)) || fail "$told + $lost + $dropped"
+	[[ ${SANITIZE-} == 1 ]] || ((took < 10000)) || fail "$took ms"
+	[[ ${SANITIZE-} == 1 ]] || (($(awk '$1 == "VmHWM:" { print $2 }' "/proc/$TOOL_PID/status") < 512 << 10)) || fail 'more than --keep-memory'
+	end_target
+}
+
 # A connection to the survey that is not one of Prometheus' is being answered.
 pprof_waits() {
 	local port=${AT##*:}

@@ -438,6 +438,7 @@ int options_check_survey(struct options *options)
 		return -EINVAL;
 	}
 	options->config.survey = check_survey_config(values);
+	options->config.survey.keep.stacks = values->trace.max_stacks;
 	options->config.survey.keep.sample_bytes =
 		OPTION_GIVEN(options, sample_bytes) ? values->sample_bytes : KEEP_SAMPLE;
 	return 0;

@@ -338,9 +338,10 @@ const struct option_row option_rows[] = {
 	{"max-live", 0, "N", TRACED, COUNT(trace.max_live, 1, 1u << 28), .preset = "2097152",
 	 .expected = "is not a number of blocks; give 1 to 268435456",
 	 .texts = {ON(PAGE_PROBES, "blocks that can be live at a time ({default})")}},
-	{"max-stacks", 0, "N", TRACED, COUNT(trace.max_stacks, 1, 1u << 24), .preset = "65536",
+	{"max-stacks", 0, "N", TRACED | SURVEY, COUNT(trace.max_stacks, 1, 1u << 24), .preset = "65536",
 	 .expected = "is not a number of stacks; give 1 to 16777216",
-	 .texts = {ON(PAGE_PROBES, "stacks that can be told apart ({default})")}},
+	 .texts = {ON(PAGE_PROBES, "stacks that can be told apart ({default})"),
+		   ON(SURVEY, "stacks of all that are kept ({default})")}},
 
 	/* The survey. */
 	{"cgroup", 0, "PATH", LIVE | SURVEY | TOP, TEXT(scope.cgroup),

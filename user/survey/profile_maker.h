@@ -19,8 +19,8 @@ int profile_maker_fd(const struct profile_maker *maker);
 uint64_t profile_maker_due_ns(struct profile_maker *maker);
 
 /*
- * Answers one request that is due, if any; then for three times as long as that took none, so that who asks all the time
- * has a quarter of a CPU and not the survey's loop.
+ * Answers one request that is due, if any; then for three times as long as that took of a CPU none, and for as long as it took, so that
+ * who asks all the time has a quarter of a CPU and not the survey's loop.
  */
 void profile_maker_work(struct profile_maker *maker);
 

@@ -39,6 +39,7 @@ struct survey_keep_config {
 	uint32_t rate;		 /* samples a second, of all together */
 	uint32_t processes;	 /* at a time */
 	uint32_t live, live_all; /* samples that are live at a time, of one process and of all */
+	uint32_t stacks;	 /* that can be told apart, of all */
 	uint64_t memory;	 /* bytes that the tool may have, with processes that are kept */
 };
 

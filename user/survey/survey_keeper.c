@@ -30,8 +30,6 @@
 /* A program that has just begun may not have mapped its allocator yet. */
 #define BEGINS_NS NS_PER_S
 
-#define MAX_STACKS 65536
-
 #define BUILD_ID_MAX 64 /* bytes */
 
 /* A process that a filter names. */
@@ -180,7 +178,7 @@ static int survey_keeper_load(struct survey_keeper *k)
 		.max_live_target = keep->live,
 		.max_frames = ABI_MAX_FRAMES,
 		.max_live = keep->live_all,
-		.max_stacks = MAX_STACKS,
+		.max_stacks = keep->stacks,
 		.gate = true,
 		.gate_or_none = true,
 		.lifts_filters = true,

@@ -19,6 +19,7 @@ struct survey_reporter {
 	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
 	uint64_t looks, exits_lost;
 	bool matched;		 /* survey_reporter_matched() */
+	bool told_stacks;	 /* that there are too many */
 	struct survey_row *rows; /* those of the last report */
 	size_t row_room;
 };
@@ -195,14 +196,27 @@ static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void survey_reporter_fill_totals(const struct survey_reporter *r,
-					struct survey_totals *totals)
+/* What has no room among the stacks has its bytes in a sum, for good: not only a counter says so. */
+static void survey_reporter_add_kept(struct survey_reporter *r, struct survey_totals *totals)
+{
+	uint64_t before = totals->lost[LOST_STACKS_FULL];
+
+	survey_keeper_add_lost(r->keeper, totals->lost);
+	if (r->told_stacks || totals->lost[LOST_STACKS_FULL] == before)
+		return;
+	r->told_stacks = true;
+	log_warn("the processes that are kept have more than %u different stacks (--max-stacks): "
+		 "further ones are counted together, without their functions",
+		 r->config->keep.stacks);
+}
+
+static void survey_reporter_fill_totals(struct survey_reporter *r, struct survey_totals *totals)
 {
 	uint64_t anon;
 
 	survey_driller_totals(r->driller, totals);
 	if (r->keeper)
-		survey_keeper_add_lost(r->keeper, totals->lost);
+		survey_reporter_add_kept(r, totals);
 	totals->looks = r->looks;
 	totals->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	totals->left_out = history_left_out(r->history);

@@ -87,4 +87,6 @@ void trace_lost(const struct trace *trace, const struct target *target, uint64_t
 	recursion_misses_update(trace);
 	for (int i = 0; i < LOST_CAUSES; i++)
 		lost[i] = from[i];
+	if (target)
+		target_add_lost(target, lost);
 }

@@ -419,10 +419,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	if (ages != READER_NEW_AGES && !reader_has_all_ages(s) && trace->options.ages)
 		s->ages_unread = reader_live_blocks(trace);
 	reader_fill_losses(s, trace, target->id);
-	s->lost[LOST_JAVA] += target->java ? target->java->unnamed : 0;
-	s->lost[LOST_V8] += target->v8 ? target->v8->unnamed : 0;
-	for (const struct target_attachment *a = target->attachments; a; a = a->next)
-		s->lost[LOST_GATE_FULL] += a->gated ? gated_dropped(a->gated) : 0;
+	target_add_lost(target, s->lost);
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
 	guarded_read(trace, target, s);

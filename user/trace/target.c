@@ -289,6 +289,14 @@ void target_identify(struct trace *trace, struct target *target)
 		target->has_names = !symbolizer_note_process(trace->symbolizer, target->pid);
 }
 
+void target_add_lost(const struct target *target, uint64_t lost[LOST_CAUSES])
+{
+	lost[LOST_JAVA] += target->java ? target->java->unnamed : 0;
+	lost[LOST_V8] += target->v8 ? target->v8->unnamed : 0;
+	for (const struct target_attachment *a = target->attachments; a; a = a->next)
+		lost[LOST_GATE_FULL] += a->gated ? gated_dropped(a->gated) : 0;
+}
+
 size_t trace_target_count(const struct trace *trace)
 {
 	return HASH_COUNT(trace->targets);

@@ -148,6 +148,9 @@ struct target *target_by_pid(const struct trace *trace, pid_t pid);
 /* Reads comm and command line again, and opens what names need. */
 void target_identify(struct trace *trace, struct target *target);
 
+/* What is counted here, and not by the programs, of what has been lost on its account. */
+void target_add_lost(const struct target *target, uint64_t lost[LOST_CAUSES]);
+
 /* None of its code has run: it waits for us. */
 bool target_is_held(const struct trace *trace, const struct target *target);
 

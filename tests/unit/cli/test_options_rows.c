@@ -119,7 +119,7 @@ static const struct reach_case reach_cases[] = {
 	{"depth", "--depth 5", 5, IN(watch, trace.depth)},
 	{"ask-runtime", "--ask-runtime", true, IN(watch, trace.ask_runtime)},
 	{"max-live", "--max-live 5", 5, IN(watch, trace.max_live)},
-	{"max-stacks", "--max-stacks 5", 5, IN(watch, trace.max_stacks)},
+	{"max-stacks", "--max-stacks 5", 5, IN(watch, trace.max_stacks), IN(survey, keep.stacks)},
 	{"cgroup", "--cgroup x", .text = "x", IN(watch, select.cgroup), IN(survey, scope.cgroup)},
 	{"container", "--container x", .text = "x", IN(watch, select.container),
 	 IN(survey, scope.container)},
