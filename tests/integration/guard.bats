@@ -104,6 +104,26 @@ holds_truth() {
 	end_target
 }
 
+@test "the same behind a gate, exact and sampled: nobody sees its code in a stack" {
+	local before options
+
+	start_target "$TARGETS/guarded.nofp"
+	before=$(code)
+	for options in '' '-s 16k'; do
+		# shellcheck disable=SC2086 # words
+		guarded --gate $options
+		grep -q "process $T_PID .*: a gate before libc.so.6" "$D/tool.err" || fail 'there is no gate'
+		all_bugs
+		holds '[.bad_accesses[] | .alloc, .free, .touch | .frames[]?.module | select(. != null and test("memleakbpf"))] == []'
+		tell right
+		holds_truth '.failed == false'
+		stop_tool
+	done
+	[[ $(code) == "$before" ]] || grep -q "process $T_PID .*: has guarded blocks, whose guards stay" "$D/tool.err" ||
+		fail "free is $(code), and was $before"
+	end_target
+}
+
 @test "kill -9: the program goes on, a next tool takes over, and after its end the functions are as they were, or it says why not" {
 	local before
 

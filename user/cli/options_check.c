@@ -129,8 +129,7 @@ static int check_scopes(const struct trace_config *trace)
 static int check_guard(const struct options *options)
 {
 	const struct trace_config *trace = &options->values.trace;
-	const char *what = trace->attach == ATTACH_USDT			 ? "--attach usdt"
-			   : trace->gate || trace->attach == ATTACH_GATE ? "--gate"
+	const char *what = trace->attach == ATTACH_USDT		    ? "--attach usdt"
 			   : trace->children == CHILDREN_SYSTEMWIDE ? "--children exact-systemwide"
 								    : NULL;
 

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "user/base/log.h"
+#include "user/gate/gate_hold.h"
 #include "user/gate/nop.h"
 
 struct gate_wanted {
@@ -36,15 +37,6 @@ struct gate_wanted {
 	bool calls_others; /* it may call another one of the request's */
 	/* GATE_KIND_NEW and _NEW_ALIGNED: which function gives its blocks, by index in the request */
 	size_t instead;
-};
-
-/*
- * A process that has just begun and has one thread stands still from the first gate_open() on, for
- * all gates that it gets one after the other, so that no call of any is missed. Zero: it runs.
- */
-struct gate_hold {
-	struct remote *holder; /* user/freeze/remote.h */
-	uint64_t since_ns;     /* CLOCK_MONOTONIC */
 };
 
 struct gate_request {
@@ -91,9 +83,6 @@ const char *gate_path(const struct gate *gate);
 
 /* 0, or -errno with the reason: no jump is there then. */
 int gate_start(struct gate *gate, char reason[static REASON_MAX]);
-
-/* Lets the process go on. Nothing, where it does already. */
-void gate_hold_end(struct gate_hold *hold);
 
 /*
  * Since when (CLOCK_MONOTONIC) it stood still until gate_start() had returned, with request.hold; 0:

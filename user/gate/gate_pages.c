@@ -30,14 +30,6 @@
 #define WIPE_ON_FORK	 18
 #define FIXED_NO_REPLACE 0x100000
 
-/*
- * A thread stands still for that long at most, should everything go wrong; with request.hold … With
- * less than a gate's share left of that it goes on for a moment, and is held anew.
- */
-#define HOLD_NS	     NS_PER_S
-#define LONG_HOLD_NS (4 * NS_PER_S)
-#define SHARE_NS     (2 * NS_PER_S)
-
 /* The other threads, while one makes the calls. */
 #define OTHERS_HOLD_NS (100 * NS_PER_MS)
 
@@ -320,38 +312,11 @@ static void pages_note_pause(struct gate_pages *pages, uint64_t stood)
 		pages->pause_ns = stood;
 }
 
-void gate_hold_end(struct gate_hold *hold)
-{
-	remote_end(hold->holder);
-	*hold = (struct gate_hold){0};
-}
-
-/* The process stands still already for a gate before this one, or is stopped. */
-static int pages_begin(struct pages_making *m)
-{
-	struct gate_hold *hold = m->pages->hold;
-	uint64_t start = monotonic_ns();
-	int err;
-
-	if (hold && start - hold->since_ns > LONG_HOLD_NS - SHARE_NS)
-		gate_hold_end(hold);
-	m->remote = hold ? hold->holder : NULL;
-	if (m->remote)
-		return 0;
-	err = remote_begin(m->pages->pid, hold ? LONG_HOLD_NS : HOLD_NS, &m->remote, m->reason);
-	if (!err && hold)
-		*hold = (struct gate_hold){.holder = m->remote, .since_ns = start};
-	return err;
-}
-
 static void pages_end(struct pages_making *m, struct stop *others, int err)
 {
 	struct gate_pages *pages = m->pages;
 
-	if (!pages->hold)
-		pages_note_pause(pages, remote_end(m->remote));
-	else if (err)
-		gate_hold_end(pages->hold);
+	pages_note_pause(pages, gate_hold_leave(pages->hold, m->remote, err != 0));
 	pages_note_pause(pages, others ? stop_end(others) : 0);
 	stop_free(others);
 }
@@ -365,7 +330,8 @@ static int pages_get(struct pages_making *m, uint64_t *on)
 		return err;
 	/* Or the pause would be as long as others on a busy machine let it be. */
 	run_first(true);
-	err = pages_begin(m);
+	/* It may stand still already, for what comes before this gate. */
+	err = gate_hold_enter(m->pages->pid, m->pages->hold, &m->remote, m->reason);
 	if (!err) {
 		others = pages_stop_others(m);
 		err = m->get(m);
@@ -432,10 +398,10 @@ void gate_pages_remove(struct gate_pages *pages)
 
 	if (pages->hold)
 		gate_hold_end(pages->hold);
-	if (!pages->fresh || remote_begin(pages->pid, HOLD_NS, &m.remote, reason))
+	if (!pages->fresh || gate_hold_enter(pages->pid, NULL, &m.remote, reason))
 		return;
 	pages_unmap(&m, pages->address, GATE_SIZE);
-	remote_end(m.remote);
+	gate_hold_leave(NULL, m.remote, false);
 	pages->fresh = false;
 }
 

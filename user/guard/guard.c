@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/remote.h"
+#include "user/gate/gate_pages.h"
 #include "user/gate/write.h"
 #include "user/guard/guard_pages.h"
 #include "user/process/proc.h"
@@ -179,6 +182,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 		.keep_pages = proc_each_thread(pid, guard_has_filter, NULL) != 0,
 		.file = -1,
 	};
+	guard->pages.hold = gate_has_threads(pid) ? NULL : request->in.hold;
 	guard->locked_kib = guard_locked_kib(pid);
 	guard->count = request->in.count;
 	guard->period = request->period;
@@ -332,15 +336,32 @@ static int guard_write_jumps(struct guard *guard, bool there, char reason[static
 	if (!there)
 		pieces[n++] = (struct stop_piece){.address = POOL_FIELD(guard, live),
 						  .length = sizeof(uint64_t)};
+	if (guard->pages.hold && guard->pages.hold->holder)
+		return remote_write_text(guard->pages.hold->holder, pieces, n, reason);
 	return gate_write_all(guard->pages.pid, pieces, n, &guard->pages.pause_ns, reason);
 }
 
-int guard_start(struct guard *guard, char reason[static REASON_MAX])
+int guard_prepare(struct guard *guard, char reason[static REASON_MAX])
 {
+	struct gate_hold *hold = guard->pages.hold;
 	int err = guard_write_jumps(guard, true, reason);
 
 	/* Of these is not known whether they are there; if they are, they are on their way back with the rest. */
 	guard->started = !err || err == -ECANCELED || err == -ENOTRECOVERABLE;
+	if (!guard->started || !hold)
+		return err;
+	if (!err && hold->holder)
+		guard->pages.pause_ns = monotonic_ns() - hold->since_ns;
+	else if (err)
+		gate_hold_end(hold);
+	guard->pages.hold = NULL;
+	return err;
+}
+
+int guard_start(struct guard *guard, char reason[static REASON_MAX])
+{
+	int err = guard->started ? 0 : guard_prepare(guard, reason);
+
 	/* All functions that take a block have their jumps: only now may there be one. */
 	err = err
 		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, period),

@@ -6,6 +6,7 @@
  *	guard_open()	maps all that; nothing goes through it yet
  *	guard_sites()	where probes may be put, in the file guard_path()
  *	guard_start()	the jumps: from now on one call in many gets a guarded block
+ *	guard_prepare()	the jumps, while nothing is guarded yet: a gate comes before the first block
  *	guard_close()	no more of them; the functions get their bytes back, if no block is left
  *
  * With a gate in one process the guards come first and go last: the gate's books have the guarded blocks
@@ -97,7 +98,11 @@ struct guard_place {
 };
 struct guard_place guard_place(const struct guard *guard);
 
-/* 0, or -errno with the reason. */
+/*
+ * 0, or -errno with the reason: guard_close() is to come next. guard_start() does both, and may follow. What stands
+ * still for request.in.hold still does, unless it is not known whether jumps are there.
+ */
+int guard_prepare(struct guard *guard, char reason[static REASON_MAX]);
 int guard_start(struct guard *guard, char reason[static REASON_MAX]);
 
 /*

@@ -29,9 +29,6 @@
 #define WIPE_ON_FORK	 18
 #define FIXED_NO_REPLACE 0x100000
 
-/* A thread stands still for that long at most, should everything go wrong. */
-#define HOLD_NS NS_PER_S
-
 /* Another thread may have taken the place meanwhile. */
 #define TRIES 4
 
@@ -317,7 +314,7 @@ static int pages_make_once(struct pages_making *m)
 		return err;
 	/* Or the pause would be as long as others on a busy machine let it be. */
 	run_first(true);
-	err = remote_begin(m->pages->pid, HOLD_NS, &m->remote, m->reason);
+	err = gate_hold_enter(m->pages->pid, m->pages->hold, &m->remote, m->reason);
 	if (!err) {
 		err = pages_map_code(m);
 		if (!err) {
@@ -326,7 +323,8 @@ static int pages_make_once(struct pages_making *m)
 				pages_unmap(m, m->pages->address, GUARD_SIZE);
 			err = err ?: pages_write_data(m);
 		}
-		pages_note_pause(m->pages, remote_end(m->remote));
+		/* Where it cannot have guards it may still have a gate, for which it waits. */
+		pages_note_pause(m->pages, gate_hold_leave(m->pages->hold, m->remote, false));
 	}
 	run_first(false);
 	if (err && m->pages->file >= 0) {
@@ -361,10 +359,10 @@ void guard_pages_remove(struct guard_pages *pages)
 	struct pages_making m = {.pages = pages};
 	char reason[REASON_MAX];
 
-	if (remote_begin(pages->pid, HOLD_NS, &m.remote, reason))
+	if (gate_hold_enter(pages->pid, pages->hold, &m.remote, reason))
 		return;
 	pages_unmap_all(&m);
-	remote_end(m.remote);
+	gate_hold_leave(pages->hold, m.remote, false);
 }
 
 /* ---- what is there ------------------------------------------------------------------------ */

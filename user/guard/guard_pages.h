@@ -20,7 +20,8 @@ struct guard_pages {
 	bool keep_pages;
 	int file; /* that the code is mapped from; -1: none yet */
 	bool taken_over;
-	uint64_t pause_ns; /* for how long a thread has stood still for them */
+	uint64_t pause_ns;	/* for how long a thread has stood still for them, without a hold */
+	struct gate_hold *hold; /* as struct gate_pages has it */
 };
 
 /*

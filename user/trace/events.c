@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/stop.h"
+#include "user/gate/leftover.h"
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
@@ -314,24 +315,53 @@ static bool event_is_nested(const struct trace *trace, const struct target *targ
 	return false;
 }
 
+/*
+ * Guards' stubs may have been called by a gate's, which is nobody's function: it is left out, so that the stack is the
+ * same as where they have been jumped to. How many are left.
+ */
+static size_t event_drop_gate(const struct target *target, struct location *locations, size_t count)
+{
+	size_t n = 0;
+
+	if (!target->guarded || !target->has_gate)
+		return count;
+	for (size_t i = 0; i < count; i++) {
+		const struct object *object = locations[i].object;
+
+		if (!object || strcmp(object_path(object), GATE_PATH) != 0)
+			locations[n++] = locations[i];
+	}
+	return n;
+}
+
+/* Of the places, as the kernel's are made; or what is made of it elsewhere. */
+static uint64_t event_stack_id(const struct trace *trace, const struct stack_event *event,
+			       const struct location *locations, size_t count, size_t found)
+{
+	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
+	if (trace->options.old || count != found)
+		return unwind_stack_id(locations, count, event->end);
+	return runtime_stack_id(0, &event->runtime) != 0 ? event->walk_id : event->stack_id;
+}
+
 static void event_handle_stack(struct trace *trace, const struct stack_event *event)
 {
 	struct target *target = target_by_id(trace, event->header.target_id);
-	size_t count = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
+	size_t found = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
 	struct location locations[ABI_MAX_FRAMES];
 	bool runs = runtime_stack_id(0, &event->runtime) != 0;
-	uint64_t id = runs ? event->walk_id : event->stack_id;
 	struct stack_draft draft = {.end = event->end};
 	bool refreshed = false, fresh;
 	struct stack_entry *entry;
+	size_t count;
+	uint64_t id;
 
 	if (!target)
 		return;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < found; i++)
 		event_locate(target, event->frames[i], &locations[i], &refreshed);
-	/* The kernel side may not have known what is mapped there: bpf/walk.h. */
-	if (trace->options.old)
-		id = unwind_stack_id(locations, count, event->end);
+	count = event_drop_gate(target, locations, found);
+	id = event_stack_id(trace, event, locations, count, found);
 	for (draft.count = 0; draft.count < count; draft.count++)
 		draft.places[draft.count].location = locations[draft.count];
 	if (target->java && !event->runtime.java)

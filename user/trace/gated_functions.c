@@ -11,6 +11,7 @@
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
 #include "user/target/wrapper.h"
+#include "user/trace/guarded.h"
 
 /* ---- what kind of function it is ---------------------------------------------------------- */
 
@@ -185,7 +186,8 @@ static uint64_t gated_pc(const struct probe_set *set, const struct provider_fn *
 	return address;
 }
 
-static int gated_add(const struct leads_object *object, const struct probe_set *set,
+/* `all`: wrappers too, which guards take for functions. */
+static int gated_add(const struct leads_object *object, const struct probe_set *set, bool all,
 		     const struct provider_fn *fn, struct gated_functions *out,
 		     char reason[static REASON_MAX])
 {
@@ -194,7 +196,7 @@ static int gated_add(const struct leads_object *object, const struct probe_set *
 	const struct gate_wanted *same;
 	const char *why = "";
 
-	if (kind == GATE_KIND_REALLOC_ARRAY && gated_is_wrapper(set, fn))
+	if (kind == GATE_KIND_REALLOC_ARRAY && !all && gated_is_wrapper(set, fn))
 		return 0;
 	if (kind < 0)
 		return refuse(reason, -EOPNOTSUPP, "there is no gate for functions like %s",
@@ -237,7 +239,8 @@ int gated_functions_find(const struct target *target, const struct probe_set *se
 		return err;
 	object = object_text_leads(&out->text, target->image);
 	for (size_t i = 0; i < provider->count && !err; i++)
-		err = gated_add(&object, set, &provider->fns[i], out, reason);
+		err = gated_add(&object, set, guarded_has(target, provider->object),
+				&provider->fns[i], out, reason);
 	err = err ?: gated_find_callers(&object, out, reason);
 	err = err ?: gated_check_callers(&object, provider->object, out, reason);
 	err = err ?: gated_check_pairs(provider->object, out, reason);

@@ -56,12 +56,33 @@ static int faults_open_all(const struct stop *stop, int program, struct guard_fa
 	return faults->count ? 0 : -ESRCH;
 }
 
-int guard_faults_open(pid_t pid, int program, struct guard_faults **out,
+/* Its only thread stands still. */
+static int faults_open_held(pid_t pid, int program, struct guard_faults **out,
+			    char reason[static REASON_MAX])
+{
+	struct guard_faults *faults = calloc(1, sizeof(*faults) + sizeof(faults->fds[0]));
+	int fd = faults ? faults_open_thread(pid, program) : -ENOMEM;
+
+	if (fd < 0) {
+		free(faults);
+		return refuse(reason, fd, "its page faults cannot be listened to: %s",
+			      strerror(-fd));
+	}
+	faults->fds[faults->count++] = fd;
+	*out = faults;
+	return 0;
+}
+
+int guard_faults_open(pid_t pid, bool held, int program, struct guard_faults **out,
 		      char reason[static REASON_MAX])
 {
 	struct guard_faults *faults;
 	struct stop *stop;
-	int err = stop_begin(pid, FAULTS_PAUSE_NS, NULL, &stop, reason);
+	int err;
+
+	if (held)
+		return faults_open_held(pid, program, out, reason);
+	err = stop_begin(pid, FAULTS_PAUSE_NS, NULL, &stop, reason);
 
 	if (err)
 		return err;

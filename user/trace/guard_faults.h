@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_GUARD_FAULTS_H
 #define MEMLEAKBPF_TRACE_GUARD_FAULTS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "user/base/log.h"
@@ -10,10 +11,10 @@
 struct guard_faults;
 
 /*
- * All threads stand still meanwhile, so that none is born unseen. `program` is the descriptor of one of type
+ * All threads stand still meanwhile, so that none is born unseen; `held`: it has one, which does already. `program` is the descriptor of one of type
  * perf_event. 0 and *out; or -errno with the reason, a clause about the process, not logged.
  */
-int guard_faults_open(pid_t pid, int program, struct guard_faults **out,
+int guard_faults_open(pid_t pid, bool held, int program, struct guard_faults **out,
 		      char reason[static REASON_MAX]);
 
 /* NULL is fine. */

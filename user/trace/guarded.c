@@ -54,6 +54,7 @@ struct guarded {
 	struct guard_faults *faults;
 	const struct object *object; /* with the functions */
 	struct guard_place place;
+	bool prepared; /* all is there, and nothing is guarded yet */
 	bool paused;
 	struct guard_header counted; /* guard_read() */
 	uint64_t live;
@@ -70,12 +71,6 @@ int guarded_prepare(struct trace *trace)
 	if (trace->options.old || !machine_kernel_at_least(&machine, GUARD_KERNEL)) {
 		log_error("--guard cannot be had here: Linux 6.1 can, and this is %s",
 			  machine.release);
-		return -EOPNOTSUPP;
-	}
-	if (trace->options.gate) {
-		log_error(
-			"--guard does not go with a gate, which wants the same bytes: use --attach "
-			"auto");
 		return -EOPNOTSUPP;
 	}
 	err = gate_nop_choose(&trace->gate_nop);
@@ -178,6 +173,15 @@ static int guarded_attach(const struct trace *trace, const struct guarded_functi
 
 /* ---- a target's guards -------------------------------------------------------------------- */
 
+/* With a gate the first block is guarded only when that is there and the target counts: books would lack it. */
+static int guarded_begin(const struct trace *trace, const struct target *target,
+			 struct guarded *guarded, char reason[static REASON_MAX])
+{
+	guarded->prepared = trace->options.gate && target->runs;
+	return guarded->prepared ? guard_prepare(guarded->guard, reason)
+				 : guard_start(guarded->guard, reason);
+}
+
 static int guarded_open(struct trace *trace, struct target *target, struct guarded *guarded,
 			const struct guarded_functions *functions, char reason[static REASON_MAX])
 {
@@ -191,6 +195,8 @@ static int guarded_open(struct trace *trace, struct target *target, struct guard
 	guarded_functions_request(functions, &request);
 	request.in.pid = target->pid;
 	request.in.nop = &trace->gate_nop;
+	/* It waits for us, or has just mapped the allocator. */
+	request.in.hold = target->runs || target->late ? NULL : &target->gate_hold;
 	err = guard_open(&request, &guarded->guard, reason);
 	if (err)
 		return err;
@@ -200,13 +206,13 @@ static int guarded_open(struct trace *trace, struct target *target, struct guard
 	err = guarded_enter(trace, target, guarded, functions, reason);
 	err = err ?: guarded_attach(trace, functions, guarded, reason);
 	err = err
-		      ?: guard_faults_open(target->pid,
+		      ?: guard_faults_open(target->pid, target->gate_hold.holder != NULL,
 					   bpf_program__fd(trace->skel->progs.guard_fault),
 					   &guarded->faults, reason);
 	if (err)
 		return err;
 	guarded_set_span(trace);
-	return guard_start(guarded->guard, reason);
+	return guarded_begin(trace, target, guarded, reason);
 }
 
 static void guarded_free(struct trace *trace, const struct target *target, struct guarded *guarded,
@@ -250,8 +256,9 @@ static int guarded_new(struct trace *trace, struct target *target, char reason[s
 		err = guarded_open(trace, target, guarded, &functions, reason);
 	}
 	if (!err)
-		log_debug("process %d (%s): guards before %s; a thread stood still for %.2f ms",
+		log_debug("process %d (%s): guards before %s; %s stood still for %.2f ms",
 			  target->pid, target->comm, functions.allocator,
+			  target->gate_hold.holder ? "it waited, and" : "a thread",
 			  (double)guard_pause_ns(guarded->guard) / 1e6);
 	guarded_functions_free(&functions);
 	if (!err)
@@ -279,20 +286,10 @@ static void guarded_check(struct target *target)
 		log_debug("process %d: guards cannot be turned off: %s", target->pid, unused);
 }
 
-void guarded_look(struct trace *trace, struct target *target)
+static void guarded_try(struct trace *trace, struct target *target)
 {
-	int err;
+	int err = guarded_new(trace, target, target->guard_reason);
 
-	if (!trace->options.guard.period || target->guard_refused ||
-	    target->stage != TARGET_TRACED ||
-	    target->guard_looked == image_generation(target->image))
-		return;
-	target->guard_looked = image_generation(target->image);
-	if (target->guarded) {
-		guarded_check(target);
-		return;
-	}
-	err = guarded_new(trace, target, target->guard_reason);
 	if (!err)
 		target->guard_reason[0] = '\0';
 	else if (err != -ESRCH && !target->guard_told)
@@ -301,14 +298,68 @@ void guarded_look(struct trace *trace, struct target *target)
 	target->guard_told |= err != 0;
 }
 
+void guarded_before_gate(struct trace *trace, struct target *target)
+{
+	/* Behind a gate of ours there are none. */
+	if (!trace->options.guard.period || target->guard_refused || target->guarded ||
+	    target->has_gate)
+		return;
+	/* It may have mapped more than there are records of: all that takes blocks is to be known. */
+	if (!target->runs)
+		image_fill(target->image);
+	target->guard_looked = image_generation(target->image);
+	guarded_try(trace, target);
+}
+
+static void guarded_turn_on(struct trace *trace, struct target *target)
+{
+	struct guarded *guarded = target->guarded;
+	int err;
+
+	if (!guarded || !guarded->prepared)
+		return;
+	guarded->prepared = false;
+	err = guard_start(guarded->guard, target->guard_reason);
+	if (!err)
+		return;
+	if (err != -ESRCH)
+		log_warn("process %d (%s) has no guards: %s", target->pid, target->comm,
+			 target->guard_reason);
+	guarded_end(trace, target, false);
+}
+
+void guarded_look(struct trace *trace, struct target *target)
+{
+	uint64_t generation = image_generation(target->image);
+
+	if (!trace->options.guard.period || target->guard_refused)
+		return;
+	guarded_turn_on(trace, target);
+	if (target->guard_looked == generation)
+		return;
+	target->guard_looked = generation;
+	if (target->guarded)
+		guarded_check(target);
+	else if (!target->has_gate)
+		guarded_try(trace, target);
+	gate_hold_end(&target->gate_hold);
+}
+
 void guarded_look_all(struct trace *trace)
 {
 	struct target *target, *next;
 
 	if (!trace->options.guard.period)
 		return;
-	HASH_ITER (hh, trace->targets, target, next)
-		guarded_look(trace, target);
+	HASH_ITER (hh, trace->targets, target, next) {
+		if (target->stage == TARGET_TRACED)
+			guarded_look(trace, target);
+	}
+}
+
+bool guarded_has(const struct target *target, const struct object *object)
+{
+	return target->guarded && target->guarded->object == object;
 }
 
 void guarded_note_touch(const struct target *target, const struct guard_touch_event *event)
@@ -318,7 +369,7 @@ void guarded_note_touch(const struct target *target, const struct guard_touch_ev
 	if (!target->guarded)
 		return;
 	err = guard_note_touch(target->guarded->guard, event->place, event->life);
-	if (err)
+	if (err && err != -ESRCH)
 		log_debug("process %d: a guard that was touched stays as it is: %s", target->pid,
 			  strerror(-err));
 }

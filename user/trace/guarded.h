@@ -15,6 +15,12 @@ struct guarded;
 int guarded_prepare(struct trace *trace);
 
 /*
+ * Before a target gets its first gate, which goes on to them: gives it guards, if it can have them. One that has just
+ * begun stands still from then on (gate_hold). Of one that has run before, nothing is guarded until guarded_look().
+ */
+void guarded_before_gate(struct trace *trace, struct target *target);
+
+/*
  * Whenever a target may have mapped libraries, and it is in the kernel's table: gives it guards, if it can have
  * them now; or, where one has come that would take guarded blocks for its own, turns them off.
  */
@@ -24,6 +30,9 @@ void guarded_look_all(struct trace *trace);
 
 /* It is never to have any, for a reason that is static: a clause about the process. */
 void guarded_refuse(struct target *target, const char *reason);
+
+/* Do its guards stand before the functions of that object? Then these see blocks of theirs first. */
+bool guarded_has(const struct target *target, const struct object *object);
 
 /* A place of its has been touched: is marked, so that it is armed again for its next block. */
 void guarded_note_touch(const struct target *target, const struct guard_touch_event *event);

@@ -212,8 +212,9 @@ void target_release(struct trace *trace, struct target *target)
 	bool gone = target_has_ended(target) && !(target->stage == TARGET_REMOVED && target->alive);
 
 	gate_hold_end(&target->gate_hold);
-	guarded_end(trace, target, gone);
 	target_detach(trace, target, NULL);
+	/* After the gates, which stand before them. */
+	guarded_end(trace, target, gone);
 	while (target->sharers)
 		target_drop_sharer(trace, target, target->sharers->pid);
 	cleanup_close(&target->pidfd);

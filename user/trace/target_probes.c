@@ -11,6 +11,7 @@
 #include "user/process/proc.h"
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
+#include "user/trace/guarded.h"
 #include "user/trace/make_way.h"
 #include "user/trace/pool_rows.h"
 #include "user/trace/java_rows.h"
@@ -119,6 +120,7 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 	if (!a)
 		return -ENOMEM;
 	a->set = set;
+	guarded_before_gate(trace, target);
 	until = monotonic_ns() + GATE_PATIENCE_NS;
 	/* The probes of a tool that has just ended go some milliseconds later. */
 	while ((err = gated_new(trace, target, set, &a->gated, reason)) == -EBUSY && target->runs &&
