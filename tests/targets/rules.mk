@@ -27,6 +27,13 @@ endif
 ifneq ($(targets_have_musl),)
 TARGETS += $(targets_portable:%=$(targets_out)/%.musl) $(targets_portable:%=$(targets_out)/%.musl-static)
 endif
+# Bugs with blocks of the heap, and AddressSanitizer on the same programs.
+targets_heap_bugs := heap_bugs heap_bugs_freed heap_bugs_cxx
+TARGETS += $(targets_heap_bugs:%=$(targets_out)/%.nofp)
+ifneq ($(targets_native),)
+TARGETS += $(targets_heap_bugs:%=$(targets_out)/%.asan)
+endif
+$(foreach name,$(targets_heap_bugs),$(targets_out)/$(name).nofp $(targets_out)/$(name).asan): $(targets_src)/heap_bugs.h
 # With probes of their own, which a header makes that is the machine's own.
 targets_have_sdt := $(if $(targets_native),$(wildcard /usr/include/sys/sdt.h /usr/include/$(MACHINE)-linux-gnu/sys/sdt.h))
 ifneq ($(targets_have_sdt),)
@@ -100,6 +107,8 @@ $(eval $(call targets_rule,.nofp,.c,$(CC) $(targets_cflags) $(targets_nofp)))
 $(eval $(call targets_rule,.nofp,.cc,$(CXX) $(targets_cxxflags) $(targets_nofp)))
 $(eval $(call targets_rule,.lsan,.c,gcc $(targets_cflags) $(targets_nofp) -fsanitize=leak))
 $(eval $(call targets_rule,.lsan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fsanitize=leak))
+$(eval $(call targets_rule,.asan,.c,gcc $(targets_cflags) $(targets_nofp) -fno-omit-frame-pointer -fsanitize=address -fsanitize-recover=address))
+$(eval $(call targets_rule,.asan,.cc,g++ $(targets_cxxflags) $(targets_nofp) -fno-omit-frame-pointer -fsanitize=address -fsanitize-recover=address))
 $(eval $(call targets_rule,.static,.c,$(CC) $(targets_cflags) $(targets_fp) -static $$(targets_high)))
 $(eval $(call targets_rule,.static-pie,.c,$(CC) $(targets_cflags) $(targets_fp) -static-pie -fpie))
 # Arguments in memory, and probes without semaphores.
