@@ -21,6 +21,7 @@ help_text = \
 	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
 	'make soak-sampling   estimates by block size against the truth for SAMPLING_MINUTES (5); writes docs/reliability.md (root)' \
 	'make soak-services   forty services under survey --keep for SERVICES_MINUTES (60); prints figures (root)' \
+	'make soak-guards     real programs with guarded blocks, each for GUARDS_MINUTES (10); prints what was told (root)' \
 	'make lib unit targets   the library, the unit tests (ROOM=heap: of that folder of user/), the programs that the tests trace' \
 	'make unit-heap  build and run the unit tests of one room' \
 	'make deb rpm    packages of it, in $(BUILD)/package: of this distribution, and of Fedora and its like' \

@@ -20,3 +20,11 @@ SERVICES_MINUTES ?= 60
 .PHONY: soak-services
 soak-services: all
 	BUILD=$(BUILD) tests/soak/services $(SERVICES_MINUTES)
+
+# `make soak-guards`: redis, nginx, PostgreSQL, python3 and git with guarded blocks, each for GUARDS_MINUTES, one allocation in GUARDS_PERIOD; docs/guard.md has what came of it.
+GUARDS_MINUTES ?= 10
+GUARDS_PERIOD ?= 1000
+
+.PHONY: soak-guards
+soak-guards: all
+	BUILD=$(BUILD) tests/soak/guards $(GUARDS_MINUTES) $(GUARDS_PERIOD)
