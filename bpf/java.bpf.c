@@ -207,8 +207,12 @@ __noinline int hotspot_interpreted(struct hotspot_thread *java, uint64_t fp)
 	failure = HOTSPOT_ELSEWHERE;
 	if (!const_half(java, java->row.const_code_size))
 		place = HOTSPOT_NATIVE;
-	else if (place >= const_half(java, java->row.const_code_size))
-		goto failed;
+	else if (place >= const_half(java, java->row.const_code_size)) {
+		/* 8 has the code that replaces it there while it makes that frame: a method, and no line. */
+		if (!java_heap(&java->row, java->words[java->row.bcp_word & 7]))
+			goto failed;
+		place = HOTSPOT_NATIVE;
+	}
 	java_enter(java, method,
 		   hotspot_cookie(pool, const_half(java, java->row.const_code_size),
 				  const_half(java, java->row.const_name),

@@ -18,12 +18,12 @@ teardown() {
 	clean
 }
 
-# start_java [OPTION…]: StacksJava, as nobody.
+# start_java [OPTION…]: StacksJava, as nobody. JAVA_ROOT: the root of a system that has another Java, with proc and tmp in it.
 start_java() {
 	[[ -r $TARGETS/stacks_java/StacksJava.class ]] || skip 'no javac to build with'
 	# Where anybody may go.
 	CLASSES=$(mktemp -d) && chmod 755 "$CLASSES" && cp "$TARGETS"/stacks_java/*.class "$CLASSES"
-	start_target setpriv --reuid 65534 --regid 65534 --clear-groups "${JAVA:-java}" -XX:-UsePerfData -cp "$CLASSES" "$@"
+	start_target chroot --userspec=65534:65534 --groups= "${JAVA_ROOT:-/}" java -XX:-UsePerfData -cp "$CLASSES" "$@"
 	PERF_MAP=/tmp/perf-$T_PID.map
 }
 

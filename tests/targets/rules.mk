@@ -204,4 +204,4 @@ $(targets_out)/stacks_java/StacksJava.class: $(targets_src)/stacks_java/StacksJa
 $(targets_out)/leak_java/LeakJava.class $(targets_out)/stacks_java/StacksJava.class: $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
-	$(Q)javac -d $(@D) $(filter %.java,$^)
+	$(Q)javac --release 8 -Xlint:-options -d $(@D) $(filter %.java,$^)

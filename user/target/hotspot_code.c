@@ -279,7 +279,25 @@ static bool code_pointer(const struct code *c, uint64_t blob, uint64_t member, u
 	return member != HOTSPOT_NOWHERE && hotspot_read_word(c->m, blob + member, out);
 }
 
-/* Until 22 everything lies behind the header, from 25 on outside of the heap of code. What was between is not known. */
+/* From 23 on: behind the code's data, or (25) behind what is elsewhere of the relocations. `at`: the blob's. */
+static bool code_metadata(const struct code *c, uint64_t blob, uint64_t *at)
+{
+	uint16_t offset;
+
+	if (c->l->blob_mutable != HOTSPOT_NOWHERE)
+		return code_pointer(c, blob, c->l->blob_mutable, at) &&
+		       code_offset(c, blob, c->l->blob_relocation_size, at);
+	if (c->l->metadata_offset == HOTSPOT_NOWHERE ||
+	    !code_half(c, blob + c->l->metadata_offset, &offset))
+		return false;
+	*at += offset;
+	return code_offset(c, blob, c->l->blob_data_offset, at);
+}
+
+/*
+ * In 8 all is so far from the header; until 22 two members lead there instead. 23 and 24 have it in two parts, of which one is behind the header
+ * still; from 25 on both are outside of the heap of code.
+ */
 static bool code_read_tables(const struct code *c, uint64_t blob, struct code_tables *t)
 {
 	const struct hotspot_layout *l = c->l;
@@ -294,15 +312,21 @@ static bool code_read_tables(const struct code *c, uint64_t blob, struct code_ta
 		       code_offset(c, blob, l->pcs_end_offset, &t->pcs_end) &&
 		       code_pointer(c, blob, l->scopes_begin, &t->scopes) &&
 		       code_offset(c, blob, l->metadata_offset, &t->metadata);
-	if (!code_pointer(c, blob, l->immutable, &t->pcs) ||
-	    !code_pointer(c, blob, l->blob_mutable, &t->metadata))
+	if (!code_offset(c, blob, l->blob_code_offset, &t->begin))
+		return false;
+	t->scopes = blob;
+	if (l->immutable == HOTSPOT_NOWHERE)
+		return code_offset(c, blob, l->pcs_offset, &t->pcs) &&
+		       code_offset(c, blob, l->pcs_end_offset, &t->pcs_end) &&
+		       code_offset(c, blob, l->scopes_offset, &t->scopes) &&
+		       code_offset(c, blob, l->metadata_offset, &t->metadata);
+	if (!code_pointer(c, blob, l->immutable, &t->pcs))
 		return false;
 	t->pcs_end = t->scopes = t->pcs;
-	return code_offset(c, blob, l->blob_code_offset, &t->begin) &&
-	       code_offset(c, blob, l->pcs_offset, &t->pcs) &&
+	return code_offset(c, blob, l->pcs_offset, &t->pcs) &&
 	       code_offset(c, blob, l->scopes_offset, &t->pcs_end) &&
 	       code_offset(c, blob, l->scopes_offset, &t->scopes) &&
-	       code_offset(c, blob, l->blob_relocation_size, &t->metadata);
+	       code_metadata(c, blob, &t->metadata);
 }
 
 /* Where the scopes of an address are, from the first of them on; 0: it is none that a call returns to. Sorted by address. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * src/hotspot/share/runtime/vmStructs.cpp says what is in the tables: JDK 17 and 25 were tried. What a member was called in others
- * is from their sources: 8 has one heap of code and no array of them; until 22 nmethods have a superclass CompiledMethod and
- * their code's address, from 23 on an offset to it.
+ * src/hotspot/share/runtime/vmStructs.cpp says what is in the tables: 8, 11, 17, 21 and 25 to 28 were tried. What a member was called in others
+ * is from their sources: 8 has one heap of code and no array of them; from 9 to 22 nmethods have a superclass CompiledMethod and
+ * their code's address, before and from 23 on an offset to it.
  */
 #include "user/target/hotspot_layout.h"
 
@@ -54,6 +54,7 @@ static const struct layout_name layout_names[] = {
 	FIELD(CodeBlob, _frame_size, blob_frame_size),
 	FIELD(CodeBlob, _code_begin, blob_code_begin),
 	FIELD(CodeBlob, _code_offset, blob_code_offset),
+	FIELD(CodeBlob, _data_offset, blob_data_offset),
 	FIELD(CodeBlob, _mutable_data, blob_mutable),
 	FIELD(CodeBlob, _relocation_size, blob_relocation_size),
 	FIELD(nmethod, _compile_id, compile_id),
@@ -239,11 +240,11 @@ int hotspot_layout_read(const struct hotspot_symbols *symbols, uint64_t bias,
 			return refuse(reason, -ENOTSUP, "its tables do not have %s",
 				      layout_needed[i].what);
 	}
-	/* JDK 8 calls itself 25. */
-	out->version = 0;
-	if (out->major != HOTSPOT_NOWHERE &&
+	/* 8 says nothing before it begins, and 25 then. */
+	out->version = out->heaps == HOTSPOT_NOWHERE ? 8 : 0;
+	if (!out->version && out->major != HOTSPOT_NOWHERE &&
 	    hotspot_read(memory, out->major, &major, sizeof(major)) && major > 0 && major < 1000)
-		out->version = out->heaps == HOTSPOT_NOWHERE ? 8 : (uint32_t)major;
+		out->version = (uint32_t)major;
 	if (!out->version)
 		return refuse(reason, -ENOTSUP, "it does not say its version");
 	return 0;

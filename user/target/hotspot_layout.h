@@ -35,7 +35,7 @@ struct hotspot_layout {
 	uint64_t heap_memory, heap_segments, heap_shift, space_low, space_high;
 	uint64_t queue_buffer, queue_limit;
 	uint64_t blob_name, blob_frame_size, blob_code_begin, blob_code_offset;
-	uint64_t blob_mutable, blob_relocation_size;
+	uint64_t blob_data_offset, blob_mutable, blob_relocation_size;
 	uint64_t compile_id, nmethod_method, metadata_offset, pcs_offset, pcs_end_offset;
 	uint64_t scopes_begin, scopes_offset, immutable;
 	uint64_t pc_offset, pc_scope;

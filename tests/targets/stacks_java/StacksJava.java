@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
-import java.lang.reflect.Method;
+import java.io.File;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.zip.Inflater;
 
@@ -16,6 +17,7 @@ public class StacksJava {
     private static final List<Object> kept = new ArrayList<>();
     private static StringBuilder told; // null: not asked yet
     private static int size = 1;
+    private static final String VERSION = System.getProperty("java.specification.version").replace("1.", "");
 
     interface Way {
         void go() throws Exception;
@@ -112,7 +114,7 @@ public class StacksJava {
     private static final Way[] ways = {
         StacksJava::direct,
         () -> deep(7),
-        () -> List.of(1).forEach(x -> direct()),
+        () -> Collections.singletonList(1).forEach(x -> direct()),
         () -> Arrays.sort(new Integer[] {2, 1}, StacksJava::compare),
         () -> StacksJava.class.getMethod("reflected").invoke(null),
         () -> gr\u00f6\u00dfe(1, 2, "c"),
@@ -137,14 +139,14 @@ public class StacksJava {
         for (int i = Integer.parseInt(args[0]); i > 0; i--)
             all();
         thread();
-        System.out.println("ready " + ProcessHandle.current().pid());
+        System.out.println("ready " + new File("/proc/self").getCanonicalFile().getName());
         while (System.in.read() > 0) {
             told = new StringBuilder();
             size = 200000;
             all();
             size += 16;
             thread();
-            System.out.println(told.append(']'));
+            System.out.println(told.append(", {\"version\": ").append(VERSION).append("}]"));
         }
     }
 }

@@ -136,6 +136,136 @@ static void circle_of_scopes(void **state)
 	assert_int_equal(count, 1);
 }
 
+/* ---- where versions have what they know of a piece of code ---------------------------------- */
+
+#define PLACE 0x200000ull
+
+static uint8_t place[0x2000];
+
+static size_t read_place(void *ctx, uint64_t address, void *to, size_t size)
+{
+	(void)ctx;
+	if (address < PLACE || address - PLACE > sizeof(place) - size)
+		return 0;
+	memcpy(to, place + (address - PLACE), size);
+	return size;
+}
+
+static void put(uint64_t at, uint64_t value, size_t size)
+{
+	memcpy(place + at, &value, size);
+}
+
+static void put_symbol(uint64_t at, const char *text)
+{
+	put(at, strlen(text), 2);
+	memcpy(place + at + 6, text, strlen(text));
+}
+
+struct version_tables {
+	const char *name;
+	uint32_t version;
+	bool begin_pointer, scopes_pointer, has_immutable, has_mutable;
+};
+
+/*
+ * One method, Shop.keep, at 0x100 with its parts behind; code at 0x800, of which 0x10 in is at its bytecode 3, line 9. The tables are where
+ * vmStructs.cpp and nmethod.hpp of the version say: behind the header (8 and 17), or at 0x1000 and 0x1800, metadata in the
+ * header's data (23, as its source says), or behind 8 bytes of relocations (25).
+ */
+static struct hotspot_layout put_version(const struct version_tables *v)
+{
+	uint64_t blob = 0x400, tables = v->has_immutable ? 0x1000 : blob,
+		 metadata = v->has_mutable ? 0x1808 : blob + 0x300;
+	struct hotspot_layout l;
+
+	memset(&l, 0xff, sizeof(l));
+	memset(place, 0, sizeof(place));
+	l.version = v->version;
+	/* The names of a method. */
+	l.method_const = 8, l.const_pool = 8, l.const_whole = 16, l.const_code_size = 20;
+	l.const_name = 22, l.const_signature = 24, l.const_flags = 26, l.const_size = 32;
+	l.pool_holder = 0, l.pool_source = 8, l.pool_size = 16, l.class_name = 16;
+	l.symbol_length = 0, l.symbol_body = 6;
+	put(0x108, PLACE + 0x120, 8);
+	put(0x128, PLACE + 0x180, 8);
+	put(0x130, 8, 4), put(0x134, 8, 2), put(0x136, 1, 2), put(0x13a, 1, 2);
+	/* 3 further, and line 9: behind its bytecode. */
+	place[0x120 + 32 + 8] = 0xff;
+	place[0x120 + 32 + 9] = (uint8_t)(6 + (v->version >= 19));
+	place[0x120 + 32 + 10] = (uint8_t)(18 + (v->version >= 19));
+	put(0x180, PLACE + 0x200, 8), put(0x188, 2, 2);
+	put(0x180 + 16 + 8, PLACE + 0x240, 8), put(0x180 + 16 + 16, PLACE + 0x260, 8);
+	put(0x210, PLACE + 0x280, 8);
+	put_symbol(0x240, "keep"), put_symbol(0x260, "Shop.java"), put_symbol(0x280, "Shop");
+	memcpy(place + 0x2c0, "nmethod", 8);
+	/* The piece of code. */
+	l.blob_name = 0, l.compile_id = 8, l.nmethod_method = 16;
+	put(blob, PLACE + 0x2c0, 8), put(blob + 8, 77, 4), put(blob + 16, PLACE + 0x100, 8);
+	l.pc_offset = 0, l.pc_scope = 4, l.pc_size = 16;
+	l.pcs_offset = 24, put(blob + 24, 0x80, 4);
+	if (v->begin_pointer)
+		l.blob_code_begin = 40, put(blob + 40, PLACE + 0x800, 8);
+	else
+		l.blob_code_offset = 40, put(blob + 40, 0x400, 4);
+	if (v->scopes_pointer)
+		l.scopes_begin = 48, put(blob + 48, PLACE + tables + 0x90, 8);
+	else
+		l.scopes_offset = 48, put(blob + 48, 0x90, 4);
+	l.pcs_end_offset = 56, put(blob + 56, 0x90, 4);
+	if (v->has_immutable)
+		l.immutable = 64, put(blob + 64, PLACE + tables, 8);
+	l.metadata_offset = 72, put(blob + 72, 0x300, 4);
+	if (v->has_mutable) {
+		l.blob_mutable = 80, put(blob + 80, PLACE + 0x1800, 8);
+		l.blob_relocation_size = 88, put(blob + 88, 8, 4);
+	} else if (v->has_immutable) {
+		/* Of two bytes, and behind it something else. */
+		l.blob_data_offset = 96, put(blob + 96, 0x200, 4);
+		put(blob + 72, 0x7fff0100, 4);
+	}
+	put(tables + 0x80, 0x10, 4), put(tables + 0x84, 2, 4);
+	for (int i = 0; i < 3; i++)
+		place[tables + 0x92 + i] =
+			(uint8_t)((const char *)"\0\1\4")[i] + (v->version >= 19);
+	put(metadata, PLACE + 0x100, 8);
+	return l;
+}
+
+static void check_shop(void *ctx, const struct hotspot_place *found)
+{
+	size_t *count = ctx;
+
+	++*count;
+	assert_string_equal(found->function, "Shop.keep");
+	assert_string_equal(found->file, "Shop.java");
+	assert_int_equal(found->line, 9);
+}
+
+static void where_versions_have_tables(void **state)
+{
+	static const struct version_tables versions[] = {
+		{"8", 8, false, false, false, false},
+		{"17", 17, true, true, false, false},
+		{"23", 23, false, false, true, false},
+		{"25", 25, false, false, true, true},
+	};
+	const struct hotspot_memory memory = {read_place, NULL};
+	const struct runtime_call call = {
+		.code = PLACE + 0x400, .cookie = 77, .place = HOTSPOT_COMPILED | 0x410};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct hotspot_layout layout = put_version(&versions[i]);
+		size_t count = 0;
+
+		print_message("%s\n", versions[i].name);
+		assert_int_equal(hotspot_code_places(&layout, &memory, &call, check_shop, &count),
+				 0);
+		assert_int_equal(count, 1);
+	}
+}
+
 static void any_tables(void **state)
 {
 	struct anything a = {.seed = 362436069ull};
@@ -164,6 +294,7 @@ int main(void)
 		cmocka_unit_test(any_memory),
 		cmocka_unit_test(circle_of_scopes),
 		cmocka_unit_test(any_tables),
+		cmocka_unit_test(where_versions_have_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
