@@ -175,6 +175,18 @@ END
 	end_target
 }
 
+# All callers have one return address where a probe waits for the return.
+@test "blocks that stay use up the share of where they come from, not that of their size" {
+	start_target "$TARGETS/guarded.nofp"
+	guarded
+	tell share
+	holds_truth '.failed == false'
+	snap
+	holds '.bad_accesses == [] and .guard.passed > 100'
+	stop_tool
+	end_target
+}
+
 @test "memory that is locked later turns guards off, and says so" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded

@@ -2,8 +2,8 @@
 /*
  * Does with blocks what it should not, each kind in a function of its own, and looks right afterwards whether all is
  * as it would be without anybody looking on. For --guard=1: a block that is to be guarded lies at one end of a
- * page, and is asked for until it does. "bugs" does all of them, "right" nothing wrong, with forks amid threads; "lock" locks
- * its memory.
+ * page, and is asked for until it does. "bugs" does all of them, "right" nothing wrong, with forks amid threads; "share" keeps
+ * blocks; "lock" locks its memory.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -360,6 +360,51 @@ static void right(void)
 		pthread_join(threads[i], NULL);
 }
 
+/* ---- blocks that live for ever ------------------------------------------------------------ */
+
+#define HOARD	   300
+#define HOARD_SIZE 112
+
+static char *hoard[HOARD];
+
+static bool is_guarded(const char *p, size_t size)
+{
+	return is_left(p) || is_right(p, size);
+}
+
+SITE static void fill_hoard(void)
+{
+	for (int i = 0; i < HOARD; i++)
+		hoard[i] = get(HOARD_SIZE);
+	NOT_A_TAIL_CALL();
+}
+
+SITE static char *get_spare(void)
+{
+	char *p = get(HOARD_SIZE);
+
+	NOT_A_TAIL_CALL();
+	return p;
+}
+
+/* Blocks that stay, until their place gets no more guards; of the same size at another place there are some. */
+static void share(void)
+{
+	int guarded = 0;
+	char *spare;
+
+	fill_hoard();
+	for (int i = 0; i < HOARD; i++)
+		guarded += is_guarded(hoard[i], HOARD_SIZE);
+	must(guarded > 20 && guarded < HOARD / 2, "share");
+	must(!is_guarded(hoard[HOARD - 1], HOARD_SIZE), "the last");
+	spare = get_spare();
+	must(is_guarded(spare, HOARD_SIZE), "the spare one");
+	put(spare, HOARD_SIZE);
+	for (int i = 0; i < HOARD; i++)
+		put(hoard[i], HOARD_SIZE);
+}
+
 static const char *obey(const char *command)
 {
 	failed = false;
@@ -369,6 +414,8 @@ static const char *obey(const char *command)
 		overflow_read();
 	else if (!strcmp(command, "right"))
 		right();
+	else if (!strcmp(command, "share"))
+		share();
 	else if (!strcmp(command, "lock"))
 		must(!mlockall(MCL_CURRENT), "mlockall");
 	else

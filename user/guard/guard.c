@@ -13,6 +13,7 @@
 #include "user/gate/gate_pages.h"
 #include "user/gate/write.h"
 #include "user/guard/guard_pages.h"
+#include "user/guard/guard_texts.h"
 #include "user/process/proc.h"
 
 struct guard {
@@ -161,6 +162,20 @@ static int guard_take_over(struct guard *guard, uint64_t at_left, char reason[st
 					    &keep_pages, sizeof(keep_pages), reason);
 }
 
+int guard_note_texts(const struct guard *guard)
+{
+	struct guard_text texts[GUARD_TEXTS];
+	char unused[REASON_MAX];
+	struct maps *maps;
+
+	if (maps_read(guard->pages.memory, &maps))
+		return -ESRCH;
+	guard_texts_find(maps, texts);
+	maps_free(maps);
+	return guard_pages_write(&guard->pages, POOL_FIELD(guard, texts), texts, sizeof(texts),
+				 unused);
+}
+
 int guard_open(const struct guard_request *request, struct guard **out,
 	       char reason[static REASON_MAX])
 {
@@ -193,6 +208,8 @@ int guard_open(const struct guard_request *request, struct guard **out,
 		err = guard_pages_make(request, guard->parts, &guard->pages, reason);
 	else if (err > 0)
 		err = guard_take_over(guard, request->at_left, reason);
+	if (!err && guard_note_texts(guard))
+		err = refuse(reason, -ESRCH, "it has ended");
 	if (err) {
 		guard_free(guard);
 		return err;

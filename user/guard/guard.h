@@ -77,6 +77,12 @@ const struct guard_site *guard_sites(const struct guard *guard, size_t *count);
 uint64_t guard_stub_number(const struct guard *guard, size_t function);
 
 /*
+ * The process has mapped code, or unmapped some: callers of its allocator are told apart by what lies there. 0 or
+ * -errno, not logged.
+ */
+int guard_note_texts(const struct guard *guard);
+
+/*
  * Pages around the block of this life have been touched: the stub is to drop them before the place's next one. 0, or
  * -errno, not logged: -ESTALE (it has its next one already, beside which they stay).
  */

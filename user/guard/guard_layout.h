@@ -41,6 +41,8 @@
 /* Sites are told apart by that many bits of a hash. */
 #define GUARD_SITE_BITS 11
 
+#define GUARD_TEXTS 32
+
 /* What a function takes and gives: enum guard_kind. */
 #define GUARD_KIND_SIZE_1	       0 /* malloc: the first argument is the size */
 #define GUARD_KIND_SIZE_2	       1 /* memalign, aligned_alloc: the alignment, the size */
@@ -98,6 +100,11 @@ struct guard_slot {
 };
 _Static_assert(sizeof(struct guard_slot) == 64, "a cache line");
 
+/* Where the process has code, but for the kernel's trampolines and what tools have put there. */
+struct guard_text {
+	uint64_t from, to;
+};
+
 struct guard_pool {
 	uint64_t base; /* of the pool: a private mapping of a file in memory */
 	/*
@@ -115,6 +122,8 @@ struct guard_pool {
 	uint64_t live;	 /* blocks, those too that a call may be about to give */
 	uint16_t sites
 		[1 << GUARD_SITE_BITS]; /* live blocks by the hash of where they were allocated */
+	struct guard_text
+		texts[GUARD_TEXTS]; /* written by the tool; the first that ends at 0 is none */
 };
 _Static_assert(sizeof(struct guard_pool) <= GUARD_META - GUARD_POOL, "fits before what follows");
 

@@ -276,9 +276,12 @@ static void guarded_check(struct target *target)
 	struct guarded *guarded = target->guarded;
 	char unused[REASON_MAX];
 
-	if (guarded->paused ||
-	    !guarded_functions_check(target->image, guarded->object, target->guard_reason))
+	if (guarded->paused)
 		return;
+	if (!guarded_functions_check(target->image, guarded->object, target->guard_reason)) {
+		guard_note_texts(guarded->guard);
+		return;
+	}
 	guarded->paused = true;
 	log_warn("process %d (%s): no more guards: %s", target->pid, target->comm,
 		 target->guard_reason);

@@ -42,7 +42,7 @@ memleakbpf_guard:
 .endm
 
 /*
- * guard_alloc() takes the slot, the size, an alignment or 0, and where the call comes from. It is
+ * guard_alloc() takes the slot, the size, an alignment or 0, and where the return address is. It is
  * called for what cannot be guarded, too: the slot's count has wrapped, and is set anew there.
  */
 .macro ALLOC kind
@@ -61,7 +61,7 @@ memleakbpf_guard:
 	SAVE	%rdi
 	SAVE	%rsi
 	SAVE	%rdx
-	mov	24(%rsp), %rcx
+	lea	24(%rsp), %rcx
 .if \kind == GUARD_KIND_SIZE_1
 	mov	%rdi, %rsi
 	xor	%edx, %edx

@@ -19,7 +19,8 @@ HIDDEN struct guard_slot guard_slots[];
 HIDDEN struct guard_pool guard_pool;
 HIDDEN struct guard_meta guard_metas[];
 
-uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment, uint64_t caller);
+uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
+		     const uint64_t *stack);
 int guard_end(uint64_t block);
 int guard_move(uint64_t block, uint64_t size, uint64_t other);
 void guard_finish(uint64_t block);
@@ -126,6 +127,45 @@ static bool draw(struct guard_slot *slot)
 	return !left;
 }
 
+/* Addresses of code that callers are told apart by, and words of the stack that are looked at for them. */
+#define RETURNS	    2
+#define STACK_WORDS 64
+
+static bool is_code(uint64_t address)
+{
+	for (int i = 0; i < GUARD_TEXTS && guard_pool.texts[i].to; i++) {
+		const struct guard_text *text = &guard_pool.texts[i];
+
+		if (address - text->from < text->to - text->from)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where the call comes from: its return address. Where a probe waits for the return that is the kernel's trampoline,
+ * whoever has called, or a gate's code. Then it is what stands behind it on the stack: what the caller will return to,
+ * as far as can be told, and how far away that is. No word is looked at but in the page of the first: the next one
+ * need not be there.
+ */
+static uint64_t caller_of(const uint64_t *stack)
+{
+	uint64_t caller = *stack, left = (GUARD_PAGE - ((uint64_t)stack & (GUARD_PAGE - 1))) / 8;
+	int found = 0;
+
+	if (is_code(caller))
+		return caller;
+	if (left > STACK_WORDS)
+		left = STACK_WORDS;
+	for (uint64_t at = 1; at < left && found < RETURNS; at++) {
+		if (!is_code(stack[at]))
+			continue;
+		caller = (caller * 31 + stack[at] + at) * GATE_GOLDEN;
+		found++;
+	}
+	return caller;
+}
+
 /* What is allocated at one place, and as large, mostly lives alike. */
 static uint16_t site_of(uint64_t caller, uint64_t size)
 {
@@ -186,7 +226,7 @@ static uint64_t offset_of(const struct guard_slot *slot, uint64_t size, uint64_t
 }
 
 static uint64_t give_block(struct guard_slot *slot, uint64_t size, uint64_t alignment,
-			   uint64_t caller)
+			   const uint64_t *stack)
 {
 	struct guard_meta *meta;
 	uint64_t page;
@@ -202,7 +242,7 @@ static uint64_t give_block(struct guard_slot *slot, uint64_t size, uint64_t alig
 	/* Never less than 16: programs keep marks in the low bits of addresses. */
 	if (alignment < 16)
 		alignment = 16;
-	site = site_of(caller, size);
+	site = site_of(caller_of(stack), size);
 	if (!has_share(site)) {
 		count(&guard_header.passed);
 		return 0;
@@ -236,12 +276,13 @@ static uint64_t give_block(struct guard_slot *slot, uint64_t size, uint64_t alig
  * before the period is looked at: who has set that to 0 and then finds that no block counts knows that none
  * is to come (guard_close()).
  */
-uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment, uint64_t caller)
+uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
+		     const uint64_t *stack)
 {
 	uint64_t block;
 
 	count_live(1);
-	block = give_block(slot, size, alignment, caller);
+	block = give_block(slot, size, alignment, stack);
 	if (!block)
 		count_live(-1);
 	return block;
