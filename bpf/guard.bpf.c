@@ -311,7 +311,15 @@ static __always_inline int guard_touched(uint64_t address)
 	uint64_t begins;
 
 	if (!current_target(&target, &thread) || !guarded_find(target.id, address, &at) ||
-	    regs_ip(regs) - at.row->code < at.row->code_size || touch_is_right(&at, address))
+	    regs_ip(regs) - at.row->code < at.row->code_size)
+		return 0;
+	key.target_id = target.id;
+	if (at.meta.state == GUARD_ABI_BUSY) {
+		__sync_fetch_and_add(&at.row->amid, 1);
+		key.kind = GUARD_TOUCHED_AMID;
+		return touch_tell(&key, at.key.place, at.meta.life, address);
+	}
+	if (touch_is_right(&at, address))
 		return 0;
 	block = guarded_block(&at);
 	if (!block || !touch_is_first(block, at.meta.life, address))
@@ -321,7 +329,6 @@ static __always_inline int guard_touched(uint64_t address)
 		key.kind = KIND_USE_AFTER_FREE;
 	else
 		key.kind = address < begins ? KIND_UNDERFLOW : KIND_OVERFLOW;
-	key.target_id = target.id;
 	key.alloc_slot = block->alloc_slot;
 	key.free_slot = at.meta.state == GUARD_ABI_LIVE ? ABI_NO_SLOT : block->free_slot;
 	key.touch_slot = guard_stack(regs, 0, UNWIND_INSIDE, &target);

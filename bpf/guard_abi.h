@@ -44,9 +44,10 @@ struct guard_row {
 	uint64_t metas;		       /* address of a struct guard_abi_meta for each place */
 	uint64_t guarded, freed;       /* blocks that were told */
 	uint64_t lost;		       /* what there was no room for */
+	uint64_t amid;		       /* touches of a place whose block was being made or ended */
 	uint64_t pcs[GUARD_ABI_STUBS]; /* where stacks begin, of the stub's function; 0: has none */
 };
-_Static_assert(sizeof(struct guard_row) == 64 + 8 * GUARD_ABI_STUBS, "ABI");
+_Static_assert(sizeof(struct guard_row) == 72 + 8 * GUARD_ABI_STUBS, "ABI");
 
 /* The pools of all targets lie in these addresses; size 0: there are none. Told by user space. */
 struct guard_span {
@@ -91,6 +92,9 @@ struct bad_access_value {
 	char comm[16];
 };
 _Static_assert(sizeof(struct bad_access_value) == 56, "ABI");
+
+/* As a kind in an event: not told of, since the place was GUARD_ABI_BUSY. What has been touched is to be armed again. */
+#define GUARD_TOUCHED_AMID 6
 
 /* EVENT_GUARD_TOUCH: a place has been touched, the first time in this life. */
 struct guard_touch_event {

@@ -187,6 +187,22 @@ END
 	end_target
 }
 
+@test "a touch while a block is being freed is counted and not told, and what was touched is a guard of the next block" {
+	start_target "$TARGETS/guarded.nofp"
+	guarded
+	tell amid
+	holds_truth '.failed == false'
+	snap
+	holds '.guard.amid == 1 and .bad_accesses == []'
+	tell amid_again
+	holds_truth '.failed == false'
+	snap
+	holds '.guard.amid == 1'
+	holds '[.bad_accesses[] | .kind, .offset, .count] == ["overflow", 96, 1]'
+	stop_tool
+	end_target
+}
+
 @test "memory that is locked later turns guards off, and says so" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded

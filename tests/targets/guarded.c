@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "truth.h"
+#include "user/guard/guard_layout.h"
 
 #define SIZE  96 /* a multiple of 16: it ends at the end of its page */
 #define SLACK 90
@@ -405,6 +406,62 @@ static void share(void)
 		put(hoard[i], HOARD_SIZE);
 }
 
+/* ---- while a block is being freed --------------------------------------------------------- */
+
+static char *amid_block;
+
+/* Where the mapping of that path begins that is the first of its. */
+static uintptr_t mapping_of(const char *path)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long start, found = 0;
+	char line[512];
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (strstr(line, path) && sscanf(line, "%lx", &start) == 1)
+			found = start;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* The state of the block's place, as if a thread were at it. */
+static void set_state(const char *block, uint8_t state)
+{
+	uintptr_t code = mapping_of("/memfd:memleakbpf-guard "),
+		  pool = mapping_of("/memfd:memleakbpf-guard-pool ");
+	struct guard_meta *metas = (struct guard_meta *)(code + GUARD_META);
+
+	must(code && pool, "no guards");
+	__atomic_store_n(&metas[((uintptr_t)block - pool) >> GUARD_PLACE_BITS].state, state,
+			 __ATOMIC_SEQ_CST);
+}
+
+static void amid(void)
+{
+	amid_block = get_at(SIZE, false);
+	set_state(amid_block, GUARD_BUSY);
+	load(amid_block + SIZE);
+	set_state(amid_block, GUARD_LIVE);
+	put(amid_block, SIZE);
+}
+
+/* The next block there. */
+static void amid_again(void)
+{
+	for (int i = 0; i < TRIES; i++) {
+		char *p = get(SIZE);
+
+		if (p == amid_block)
+			load(p + SIZE);
+		put(p, SIZE);
+		if (p == amid_block)
+			return;
+	}
+	must(false, "no block at that place");
+}
+
 static const char *obey(const char *command)
 {
 	failed = false;
@@ -416,6 +473,10 @@ static const char *obey(const char *command)
 		right();
 	else if (!strcmp(command, "share"))
 		share();
+	else if (!strcmp(command, "amid"))
+		amid();
+	else if (!strcmp(command, "amid_again"))
+		amid_again();
 	else if (!strcmp(command, "lock"))
 		must(!mlockall(MCL_CURRENT), "mlockall");
 	else

@@ -69,7 +69,7 @@ targets_leak_word = $(word $(1),$(subst ., ,$(notdir $@)))
 TARGETS += $(targets_out)/own_new $(targets_out)/own_new.library
 
 # The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
-targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread
+targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread -I.
 targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaration-mismatch
 targets_cxxflags := -std=gnu++17 -O2 -g -Wall -Wextra -Werror -pthread -Wno-mismatched-new-delete -Wno-free-nonheap-object -Wno-use-after-free
 targets_fp := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer

@@ -163,6 +163,10 @@ static void put_places(FILE *out, const struct guard_state *g)
 			format_duration(age, g->oldest_free_ms * NS_PER_MS));
 	fputc('\n', out);
 	put_not_guarded(out, g);
+	if (g->amid)
+		fprintf(out,
+			"       not told: %s %s while the block there was being made or freed\n",
+			format_grouped(used, g->amid), text_plural(g->amid, "touch", "touches"));
 }
 
 static void put_seen(FILE *out, const struct report *r)
@@ -275,6 +279,8 @@ static void json_put_guard_state(struct json *to, const struct guard_state *g)
 	json_number(to, "full", g->full);
 	json_number(to, "passed", g->passed);
 	json_number(to, "unfit", g->unfit);
+	if (g->amid)
+		json_number(to, "amid", g->amid);
 	if (g->oldest_free_ms)
 		json_number(to, "oldest_free_ms", g->oldest_free_ms);
 	json_bool(to, "use_after_free", !g->no_use_after_free);

@@ -258,13 +258,16 @@ int guard_note_touch(const struct guard *guard, uint32_t place, uint64_t life)
 {
 	const uint8_t touched = 1;
 	char unused[REASON_MAX];
-	int err = guard_check_life(guard, place, life);
+	int err;
 
-	return err
-		       ?: guard_pages_write(&guard->pages,
-					    guard_meta_address(guard, place) +
-						    offsetof(struct guard_meta, touched),
-					    &touched, sizeof(touched), unused);
+	if (place >= guard->pages.count)
+		return -EINVAL;
+	/* Or they would stay for ever: what is there is touched without a fault. */
+	err = guard_pages_write(&guard->pages,
+				guard_meta_address(guard, place) +
+					offsetof(struct guard_meta, touched),
+				&touched, sizeof(touched), unused);
+	return err ?: guard_check_life(guard, place, life);
 }
 
 bool guard_still(const struct guard *guard, uint32_t place, uint64_t life)

@@ -84,7 +84,7 @@ int guard_note_texts(const struct guard *guard);
 
 /*
  * Pages around the block of this life have been touched: the stub is to drop them before the place's next one. 0, or
- * -errno, not logged: -ESTALE (it has its next one already, beside which they stay).
+ * -errno, not logged: -ESTALE (it has its next one already, beside which they stay: they go before the one after it).
  */
 int guard_note_touch(const struct guard *guard, uint32_t place, uint64_t life);
 

@@ -65,7 +65,9 @@ struct guard_state {
 	uint64_t unfit;		 /* larger than a page, or aligned in a way of their own */
 	uint64_t oldest_free_ms; /* for how long a freed block stays guarded; 0: not known */
 	bool no_use_after_free;	 /* none can be seen: a seccomp filter */
-	uint64_t lost;		 /* bad accesses for which there was no room */
+	uint64_t
+		amid; /* touches that are not told: of a place whose block was just being made or freed */
+	uint64_t lost; /* bad accesses for which there was no room */
 };
 
 const char *bad_access_kind_name(enum bad_access_kind kind); /* "use_after_free", … for JSON */

@@ -52,6 +52,7 @@ enum snapshot_field {
 	SNAPSHOT_GUARD_AGE = 39, /* ms */
 	SNAPSHOT_GUARD_LOST = 40,
 	SNAPSHOT_GUARD_REASON = 41, /* number of a string */
+	SNAPSHOT_GUARD_AMID = 42,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -88,6 +89,7 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_UNFIT, struct snapshot, guard.unfit),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AGE, struct snapshot, guard.oldest_free_ms),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_LOST, struct snapshot, guard.lost),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AMID, struct snapshot, guard.amid),
 	{0},
 };
 

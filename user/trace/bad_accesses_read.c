@@ -22,7 +22,8 @@
 /* As bpf/guard.bpf.c has them. */
 _Static_assert(BAD_ACCESS_OVERFLOW == 0 && BAD_ACCESS_UNDERFLOW == 1 &&
 		       BAD_ACCESS_USE_AFTER_FREE == 2 && BAD_ACCESS_SLACK_OVERWRITE == 3 &&
-		       BAD_ACCESS_DOUBLE_FREE == 4 && BAD_ACCESS_INVALID_FREE == 5,
+		       BAD_ACCESS_DOUBLE_FREE == 4 && BAD_ACCESS_INVALID_FREE == 5 &&
+		       BAD_ACCESS_KINDS == GUARD_TOUCHED_AMID,
 	       "ABI");
 
 /* Words of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst. */
@@ -111,8 +112,12 @@ static struct bad_access_modes *modes_find(const struct trace *trace,
 void bad_accesses_touched(struct trace *trace, struct target *target,
 			  const struct guard_touch_event *event)
 {
-	struct bad_access_modes *known = modes_find(trace, &event->key);
+	struct bad_access_modes *known;
 
+	guarded_note_touch(target, event);
+	if (event->key.kind == GUARD_TOUCHED_AMID)
+		return;
+	known = modes_find(trace, &event->key);
 	if (!known) {
 		known = calloc(1, sizeof(*known));
 		if (!known)
@@ -126,7 +131,6 @@ void bad_accesses_touched(struct trace *trace, struct target *target,
 	}
 	if (known->mode == ACCESS_UNKNOWN)
 		known->mode = touch_mode(trace, target, event);
-	guarded_note_touch(target, event);
 }
 
 /* ---- snapshots ---------------------------------------------------------------------------- */

@@ -475,6 +475,7 @@ void guarded_read(struct trace *trace, struct target *target, struct snapshot *s
 		guard_read(guarded->guard, &guarded->counted, &guarded->live);
 	if (!bpf_map_lookup_elem(guarded_row_fd(trace), &target->id, &row)) {
 		state->lost = row.lost;
+		state->amid = row.amid;
 		if (target_has_ended(target)) {
 			guarded->counted.guarded = row.guarded;
 			guarded->counted.freed = row.freed;

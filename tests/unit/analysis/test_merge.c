@@ -250,6 +250,7 @@ static void test_guards(void **state)
 				       .period = 10,
 				       .places = 64,
 				       .guarded = 5,
+				       .amid = 2,
 				       .oldest_free_ms = 70},
 			     .bad_accesses = some,
 			     .bad_access_count = 2},
@@ -258,6 +259,7 @@ static void test_guards(void **state)
 				       .reason = "why not",
 				       .period = 10,
 				       .guarded = 6,
+				       .amid = 1,
 				       .oldest_free_ms = 30},
 			     .bad_accesses = others,
 			     .bad_access_count = 2};
@@ -288,6 +290,7 @@ static void test_guards(void **state)
 	assert_int_equal(sum->snapshot->guard.period, 10);
 	assert_int_equal(sum->snapshot->guard.places, 64);
 	assert_int_equal(sum->snapshot->guard.guarded, 11);
+	assert_int_equal(sum->snapshot->guard.amid, 3);
 	assert_int_equal(sum->snapshot->guard.oldest_free_ms, 30);
 	report_free(sum);
 	report_drop(list[0]);
