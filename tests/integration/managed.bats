@@ -462,3 +462,17 @@ doctor_says_of() {
 	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
 	each_mode forged
 }
+
+# The second one is no .NET, but exports what tells it.
+@test "Perl and .NET: that there are no frames of theirs is said once" {
+	need perl
+	"${CC:-cc}" -shared -o "$D/libcoreclr.so" -x c - <<<'int coreclr_initialize(void) { return 0; }' || fail 'cannot compile'
+	start_target env LD_PRELOAD="$D/libcoreclr.so" perl -e '$| = 1; print "ready $$\n"; <STDIN>;'
+	attach
+	snap
+	[[ $(grep -c ': no frames of Perl (.*): stacks have the interpreter.s C functions only$' "$D/tool.err") == 1 ]] || fail 'not said of Perl'
+	[[ $(grep -c ': no frames of .NET (libcoreclr.so): only a perf map names them ' "$D/tool.err") == 1 ]] || fail 'not said of .NET'
+	"$TOOL" doctor -p "$T_PID" >"$D/doctor" 2>>"$D/tool.err" || fail "status $?"
+	grep -q '^    Perl: no frames of it: ' "$D/doctor" || fail "$(cat "$D/doctor")"
+	grep -q '^    .NET: no frames of it: ' "$D/doctor" || fail "$(cat "$D/doctor")"
+}

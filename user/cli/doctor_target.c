@@ -237,6 +237,17 @@ static void doctor_print_php(struct object *object)
 	php_runtime_free(&runtime);
 }
 
+static void doctor_print_not_followed(struct object *object)
+{
+	const char *instead, *language = runtime_not_followed(runtime_of(object), &instead);
+
+	if (!language)
+		return;
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    %s: no frames of it: %s\n", language, instead);
+}
+
 static bool doctor_has_seen(const struct image *image, size_t index)
 {
 	const struct object *object = image_range_at(image, index)->object;
@@ -281,6 +292,7 @@ int doctor_target(pid_t pid, bool verbose)
 		doctor_print_v8(object);
 		doctor_print_ruby(image, object);
 		doctor_print_php(object);
+		doctor_print_not_followed(object);
 		err = doctor_print_object(object, verbose, &found);
 	}
 	if (!err && !found) {

@@ -24,6 +24,8 @@ static const struct runtime_mark {
 	{"zend_mm_gc", false, RUNTIME_PHP},
 	{"gHotSpotVMStructs", false, RUNTIME_JVM},
 	{"ruby_api_version", false, RUNTIME_RUBY},
+	{"perl_construct", false, RUNTIME_PERL},
+	{"coreclr_initialize", false, RUNTIME_DOTNET},
 	/* constants for debuggers */
 	{"v8dbg_", true, RUNTIME_V8},
 };
@@ -79,6 +81,14 @@ enum runtime runtime_of(struct object *object)
 		return RUNTIME_NONE;
 	elf_symbols(elf, SHT_DYNSYM, runtime_look_at, &found);
 	return !found && runtime_is_go(elf) ? RUNTIME_GO : found;
+}
+
+const char *runtime_not_followed(enum runtime runtime, const char **instead)
+{
+	*instead = runtime == RUNTIME_DOTNET
+			   ? "only a perf map names them (DOTNET_PerfMapEnabled=1 at its start)"
+			   : "stacks have the interpreter's C functions only";
+	return runtime == RUNTIME_PERL ? "Perl" : runtime == RUNTIME_DOTNET ? ".NET" : NULL;
 }
 
 const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)

@@ -18,6 +18,9 @@ enum runtime {
 	RUNTIME_GO,
 	/* Has its objects from malloc, but for pages of small ones. */
 	RUNTIME_RUBY,
+	/* Nobody follows their frames here. */
+	RUNTIME_PERL,
+	RUNTIME_DOTNET,
 	RUNTIMES,
 };
 
@@ -32,5 +35,8 @@ struct runtime_pool {
 
 /* `version`: sys.hexversion of CPython, 0: unknown. NULL: the runtime has no arenas. Static. */
 const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version);
+
+/* What a language whose frames are not followed is called, and what its stacks have instead. NULL: they are. Static. */
+const char *runtime_not_followed(enum runtime runtime, const char **instead);
 
 #endif

@@ -43,3 +43,21 @@ void runtime_rows_failed(const struct trace *trace, const char *language,
 			 target->comm, language, reasons[event->failure],
 			 (unsigned long long)event->address);
 }
+
+void runtime_rows_not_followed(struct trace *trace, struct target *target)
+{
+	for (size_t i = 0; i < image_range_count(target->image); i++) {
+		struct object *object = image_range_at(target->image, i)->object;
+		const struct known_object *known = object ? known_object_get(trace, object) : NULL;
+		const char *language, *instead;
+
+		if (!known || target->not_followed & 1u << known->runtime)
+			continue;
+		language = runtime_not_followed(known->runtime, &instead);
+		if (!language)
+			continue;
+		target->not_followed |= 1u << known->runtime;
+		log_info("process %d (%s): no frames of %s (%s): %s", target->pid, target->comm,
+			 language, object_name(object), instead);
+	}
+}

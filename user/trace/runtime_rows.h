@@ -26,4 +26,7 @@ void runtime_rows_failed(const struct trace *trace, const char *language,
 			 const struct runtime_failed_event *event, const char *const reasons[],
 			 size_t count);
 
+/* Says once of each runtime in the target's image that nobody follows its frames, if so. Each time that the image has changed. */
+void runtime_rows_not_followed(struct trace *trace, struct target *target);
+
 #endif

@@ -117,6 +117,7 @@ struct target {
 	struct target_php *php;	       /* php_rows.h; NULL: it has no PHP */
 	uint64_t java_start, java_end; /* HotSpot's heap; 0: not known */
 	uint64_t asked_ns, asking_ns;  /* runtime_asker.h: when last, and how long that took */
+	uint32_t not_followed;	       /* 1 << enum runtime: which has been said */
 	bool ask_refused;	       /* which has been said */
 	uint64_t end_anon;	       /* bytes of anonymous memory when it ended; 0: unknown */
 	void *user_data;

@@ -20,6 +20,7 @@
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
 #include "user/trace/ruby_rows.h"
+#include "user/trace/runtime_rows.h"
 #include "user/trace/v8_rows.h"
 
 /* For another tool to leave: single probes of one go one by one. */
@@ -302,6 +303,7 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 	v8_rows_look(trace, target);
 	ruby_rows_look(trace, target);
 	php_rows_look(trace, target);
+	runtime_rows_not_followed(trace, target);
 	pool_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		struct object *object = image_range_at(target->image, i)->object;
