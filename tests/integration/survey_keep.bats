@@ -268,3 +268,33 @@ own_kib() { # STATUS-FIELD
 	truth=$(jq '[.live[].bytes] | add' <<<"$TRUTH")
 	once ".processes[0] | .kept.sampled and .drill.open == false and (.drill.live.bytes > $truth / 2)"
 }
+
+@test "guards: what is kept is guarded, and metrics count what was wrong; what cannot have guards is kept without, and says why" {
+	local metrics
+
+	ln -s "$TARGETS/guarded.nofp" "$D/k1-$N"
+	PROGRAM=$D/k1-$N kept 1
+	kept 2
+	keep -s 4k --guard=1 --guard-slots 64 --keep "comm=^k" --metrics :0
+	sampled 1
+	sampled 2
+	once ".processes | map(select(.pid == ${KEPT[1]} or .pid == ${KEPT[2]})) | length == 2 and all(.kept.guard.on and .kept.guard.places == 64)"
+	once '.keep | .guarded == 2 and .not_guarded == 0'
+	ask 1 bugs
+	jq -e '.failed == false' <<<"$TRUTH" >/dev/null || fail "$TRUTH"
+	once ".processes[] | select(.pid == ${KEPT[1]}) | .kept.bad_accesses == {overflow: 5, underflow: 1, use_after_free: 4, slack_overwrite: 1, double_free: 3, invalid_free: 1}"
+	once ".processes[] | select(.pid == ${KEPT[2]}) | .kept.bad_accesses | add == 0"
+	metrics=$(sed -n 's|.*\(http://[^ ]*metrics\).*|\1|p' "$D/tool.err" | head -n 1)
+	curl -sf --max-time "$DEADLINE" "$metrics" >"$D/metrics" || fail "no metrics at '$metrics'"
+	grep -q "^memleakbpf_bad_accesses_total{pid=\"${KEPT[1]}\",.*kind=\"double_free\"} 3$" "$D/metrics" || fail "$(grep bad_acc "$D/metrics")"
+	grep -q "^memleakbpf_process_guards{pid=\"${KEPT[2]}\",.*} 1$" "$D/metrics" || fail "$(grep guard "$D/metrics")"
+	# Locked memory turns them off; the samples go on.
+	ask 1 lock
+	once ".processes[] | select(.pid == ${KEPT[1]}) | .kept | .sampled and (.guard.on | not) and (.guard.reason | test(\"locked\"))"
+	once '.keep | .guarded == 1 and .not_guarded == 1'
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?: $(<"$D/tool.err")"
+	ask 1 right
+	jq -e '.failed == false' <<<"$TRUTH" >/dev/null || fail "$TRUTH"
+	ask 2 'leak 1 1'
+}

@@ -436,7 +436,16 @@ int options_check_survey(struct options *options)
 		log_error("--profiles-token: nothing asks for it; give --profiles as well");
 		return -EINVAL;
 	}
+	if (values->trace.guard.period && !values->keep.filters.count) {
+		log_error(
+			"--guard: a survey guards the processes that it keeps; give --gate --keep "
+			"FILTER as well, e.g. --keep unit=shop.service");
+		return -EINVAL;
+	}
+	if (check_guard(options))
+		return -EINVAL;
 	options->config.survey = check_survey_config(values);
+	options->config.survey.keep.guard = values->trace.guard;
 	options->config.survey.keep.stacks = values->trace.max_stacks;
 	options->config.survey.keep.sample_bytes =
 		OPTION_GIVEN(options, sample_bytes) ? values->sample_bytes : KEEP_SAMPLE;

@@ -272,12 +272,13 @@ const struct option_row option_rows[] = {
 	{"check-frees", 0, "[=N]", LIVE, COUNT(trace.check_frees, 1, 1u << 24), .bare = "65536",
 	 .expected = "is not a number of freed blocks to remember; give 1 to 16777216",
 	 .texts = {ON(PAGE_LEAKS, "double, wild, mismatched frees (N remembered: {default})")}},
-	{"guard", 0, "[=N]", LIVE, COUNT(trace.guard.period, 1, 1000000000), .bare = "10000",
+	{"guard", 0, "[=N]", LIVE | SURVEY, COUNT(trace.guard.period, 1, 1000000000), .bare = "10000",
 	 .expected = "is not a number of allocations; give 1 to 1000000000",
-	 .texts = {{.pages = PAGE_LEAKS, .with_next = true}}},
-	{"guard-slots", 0, "N", LIVE, COUNT(trace.guard.places, 8, 4096), .preset = "512",
+	 .texts = {{.pages = PAGE_LEAKS | SURVEY, .with_next = true}}},
+	{"guard-slots", 0, "N", LIVE | SURVEY, COUNT(trace.guard.places, 8, 4096), .preset = "512",
 	 .expected = "is not a number of pages; give a power of two from 8 to 4096",
-	 .texts = {ON(PAGE_LEAKS, "overruns, use after free: one block in N (10000) in a page with guards, of {default}")}},
+	 .texts = {ON(PAGE_LEAKS, "overruns, use after free: one block in N (10000) in a page with guards, of {default}"),
+		   ON(SURVEY, "guard one block in N (10000) of those that are kept, {default} pages each")}},
 
 	{"scope", 0, "FUNC[#TAG]", LIVE | SURVEY, STRINGS(option_apply_scope, trace.scopes),
 	 .expected = "is not [OBJECT:]FUNCTION, or that with #argN, #argN:str, #argN:hex, #+OFFS(argN) or #tid behind "

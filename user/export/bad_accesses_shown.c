@@ -266,7 +266,7 @@ static void json_put_bad_access(struct json *to, const struct export_options *op
 	json_end(to);
 }
 
-static void json_put_guard_state(struct json *to, const struct guard_state *g)
+void json_put_guard_state(struct json *to, const struct guard_state *g)
 {
 	json_object(to, "guard");
 	json_bool(to, "on", g->on);

@@ -44,6 +44,8 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 /* "bad_frees" */
 void json_put_bad_frees(struct json *to, const struct export_options *options,
 			const struct report *r);
+/* "guard" */
+void json_put_guard_state(struct json *to, const struct guard_state *g);
 /* "guard", "bad_accesses"; nothing without --guard */
 void json_put_guard(struct json *to, const struct export_options *options, const struct report *r);
 /* Of a stack, what was asked for beside its sums: --lifetimes, --temporary. */

@@ -27,6 +27,15 @@ static void survey_json_put_drill(struct json *to, const struct export_options *
 	json_end(to);
 }
 
+static void survey_json_put_guards(struct json *to, const struct guard_figures *guards)
+{
+	json_put_guard_state(to, &guards->state);
+	json_object(to, "bad_accesses");
+	for (unsigned i = 0; i < BAD_ACCESS_KINDS; i++)
+		json_number(to, bad_access_kind_name(i), guards->bad_accesses[i]);
+	json_end(to);
+}
+
 static void survey_json_put_kept(struct json *to, const struct survey_kept *kept)
 {
 	json_object(to, "kept");
@@ -39,6 +48,8 @@ static void survey_json_put_kept(struct json *to, const struct survey_kept *kept
 		json_number(to, "samples", kept->samples);
 		json_number(to, "live_samples", kept->live_samples);
 	}
+	if (kept->guards.state.asked)
+		survey_json_put_guards(to, &kept->guards);
 	json_end(to);
 }
 
@@ -53,6 +64,10 @@ static void survey_json_put_keep(struct json *to, const struct survey_report *re
 	json_number(to, "samples", keep->samples);
 	json_double(to, "samples_per_s", keep->samples_per_s);
 	json_number(to, "live_samples", keep->live_samples);
+	if (keep->guards) {
+		json_number(to, "guarded", keep->guarded);
+		json_number(to, "not_guarded", keep->not_guarded);
+	}
 	json_put_lost(to, report->totals.lost);
 	json_end(to);
 }

@@ -210,6 +210,49 @@ static bool value_kept_live(const struct survey_row *row, double *value)
 	return true;
 }
 
+static const struct guard_state *guard_of(const struct survey_row *row)
+{
+	const struct guard_state *g = row->kept ? &row->kept->guards.state : NULL;
+
+	return g && g->asked ? g : NULL;
+}
+
+static bool value_guarded(const struct survey_row *row, double *value)
+{
+	const struct guard_state *g = guard_of(row);
+
+	*value = g ? (double)g->guarded : 0;
+	return g != NULL;
+}
+
+static bool value_guards_on(const struct survey_row *row, double *value)
+{
+	const struct guard_state *g = guard_of(row);
+
+	*value = g && g->on;
+	return g != NULL;
+}
+
+static bool value_guard_places(const struct survey_row *row, double *value)
+{
+	const struct guard_state *g = guard_of(row);
+
+	if (!g || !g->places)
+		return false;
+	*value = (double)g->in_use / (double)g->places;
+	return true;
+}
+
+static bool value_guard_age(const struct survey_row *row, double *value)
+{
+	const struct guard_state *g = guard_of(row);
+
+	if (!g || !g->oldest_free_ms)
+		return false;
+	*value = (double)g->oldest_free_ms / 1000;
+	return true;
+}
+
 static const struct process_family {
 	const char *name;
 	enum metric_type type;
@@ -243,6 +286,19 @@ static const struct process_family kept_families[] = {
 	 "1: it is sampled all the time; 0: --keep names it, and it cannot be.", value_kept},
 	{"process_kept_live_bytes", TYPE_GAUGE, "bytes",
 	 "Allocated since it is sampled, and not freed; an estimate.", value_kept_live},
+};
+
+/* With --keep and --guard. */
+static const struct process_family guard_families[] = {
+	{"process_guards", TYPE_GAUGE, NULL,
+	 "1: blocks of it are being guarded; 0: it cannot have guards, or not any more.",
+	 value_guards_on},
+	{"process_guarded_blocks", TYPE_COUNTER, NULL, "Blocks that were guarded.", value_guarded},
+	{"process_guard_places_ratio", TYPE_GAUGE, "ratio",
+	 "The share of its guarded places that live blocks have.", value_guard_places},
+	{"process_guard_quarantine_seconds", TYPE_GAUGE, "seconds",
+	 "How long ago the block was freed that has been guarded longest since its free.",
+	 value_guard_age},
 };
 
 static void put_process_family(const struct page *p, const struct process_family *family)
@@ -438,6 +494,27 @@ static void metrics_put_totals(const struct page *p)
 	}
 }
 
+/* Each kind is there from the beginning: an increase from nothing would be missed. */
+static void metrics_put_bad_accesses(const struct page *p)
+{
+	put_family(
+		p, "bad_accesses", TYPE_COUNTER, NULL,
+		"What guarded blocks have shown, by kind: overruns, uses after free, wrong frees.");
+	for (size_t i = 0; i < p->report->row_count; i++) {
+		const struct survey_row *row = &p->report->rows[i];
+
+		for (unsigned kind = 0; kind < BAD_ACCESS_KINDS; kind++) {
+			if (!is_shown(row) || !guard_of(row))
+				break;
+			fputs("memleakbpf_bad_accesses_total{", p->out);
+			put_process_labels(p->out, row);
+			metrics_put_label(p->out, false, "kind", bad_access_kind_name(kind));
+			fputc('}', p->out);
+			put_value(p->out, (double)row->kept->guards.bad_accesses[kind]);
+		}
+	}
+}
+
 static void metrics_put_keep(const struct page *p)
 {
 	const struct survey_keep_report *k = p->report->keep;
@@ -455,9 +532,22 @@ static void metrics_put_keep(const struct page *p)
 		 (double)k->sample_bytes},
 	};
 
+	const struct metric_row guards[] = {
+		{"guarded_processes", TYPE_GAUGE, NULL, "Kept, and their blocks are guarded.",
+		 (double)k->guarded},
+		{"not_guarded_processes", TYPE_GAUGE, NULL,
+		 "Kept, and they cannot have guards: their rows say why.", (double)k->not_guarded},
+	};
+
 	metrics_put_rows(p, rows, ARRAY_SIZE(rows));
 	for (size_t i = 0; i < ARRAY_SIZE(kept_families); i++)
 		put_process_family(p, &kept_families[i]);
+	for (size_t i = 0; k->guards && i < ARRAY_SIZE(guard_families); i++)
+		put_process_family(p, &guard_families[i]);
+	if (!k->guards)
+		return;
+	metrics_put_rows(p, guards, ARRAY_SIZE(guards));
+	metrics_put_bad_accesses(p);
 }
 
 static void put_build(const struct page *p)

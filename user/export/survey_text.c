@@ -406,6 +406,36 @@ static void survey_text_put_drill(const struct table *t, const struct survey_row
 		fprintf(t->out, "            %s\n", drill->note);
 }
 
+static void survey_text_put_guards(const struct table *t, const struct guard_figures *guards)
+{
+	const struct guard_state *g = &guards->state;
+	const char *separator = ": ";
+	char count[FORMAT_GROUPED_MAX];
+	uint64_t seen = 0;
+
+	if (!g->on && !g->guarded) {
+		fprintf(t->out, "            no blocks are guarded: %s\n",
+			g->reason ? g->reason : "its turn comes");
+		return;
+	}
+	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+		seen += guards->bad_accesses[i];
+	fprintf(t->out, "            %s bad %s seen in", format_grouped(count, seen),
+		text_plural(seen, "access", "accesses"));
+	fprintf(t->out, " %s guarded %s", format_grouped(count, g->guarded),
+		text_plural(g->guarded, "block", "blocks"));
+	for (unsigned i = 0; i < BAD_ACCESS_KINDS; i++) {
+		if (!guards->bad_accesses[i])
+			continue;
+		fprintf(t->out, "%s%s %s", separator, bad_access_kind_text(i),
+			format_grouped(count, guards->bad_accesses[i]));
+		separator = ", ";
+	}
+	fputc('\n', t->out);
+	if (!g->on && g->reason)
+		fprintf(t->out, "            not guarded any more: %s\n", g->reason);
+}
+
 static void survey_text_put_kept(const struct table *t, const struct survey_kept *kept)
 {
 	char bytes[FORMAT_BYTES_MAX], since[FORMAT_DURATION_MAX];
@@ -416,6 +446,8 @@ static void survey_text_put_kept(const struct table *t, const struct survey_kept
 			format_bytes(bytes, kept->live_bytes));
 	else
 		fprintf(t->out, "            not sampled all the time: %s\n", kept->reason);
+	if (kept->guards.state.asked)
+		survey_text_put_guards(t, &kept->guards);
 }
 
 static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)

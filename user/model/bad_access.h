@@ -70,6 +70,12 @@ struct guard_state {
 	uint64_t lost; /* bad accesses for which there was no room */
 };
 
+/* Of a process that is guarded among many: how it stands, and how often what was wrong. */
+struct guard_figures {
+	struct guard_state state;
+	uint64_t bad_accesses[BAD_ACCESS_KINDS];
+};
+
 const char *bad_access_kind_name(enum bad_access_kind kind); /* "use_after_free", … for JSON */
 const char *bad_access_kind_text(enum bad_access_kind kind); /* "use after free", … */
 /* The same the other way round: BAD_ACCESS_KINDS for a name that is not known here. */

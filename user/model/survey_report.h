@@ -38,6 +38,7 @@ struct survey_kept {
 	double error_bytes;    /* with this standard error */
 	uint64_t samples;      /* since then */
 	uint64_t live_samples; /* whose blocks are live */
+	struct guard_figures guards;
 };
 
 struct survey_row {
@@ -69,8 +70,10 @@ struct survey_keep_report {
 	uint64_t samples;	  /* so far */
 	double samples_per_s;	  /* between the last two looks */
 	uint64_t live_samples;
-	uint64_t sample_bytes; /* the mean now, coarsened to keep to the budget or not */
-	uint64_t rate;	       /* samples a second that there may be */
+	uint64_t sample_bytes;	     /* the mean now, coarsened to keep to the budget or not */
+	uint64_t rate;		     /* samples a second that there may be */
+	bool guards;		     /* --guard: of the processes that are sampled */
+	size_t guarded, not_guarded; /* these have guards, and these cannot */
 };
 
 /* What the survey itself costs and has missed, since it began. */

@@ -35,12 +35,13 @@ struct survey_probes_config {
 struct survey_keep_config {
 	struct string_list
 		filters; /* one of them is enough; checked with keep_filter_parse(); none: none is */
-	uint64_t sample_bytes;	 /* in the mean, while the budget allows that */
-	uint32_t rate;		 /* samples a second, of all together */
-	uint32_t processes;	 /* at a time */
-	uint32_t live, live_all; /* samples that are live at a time, of one process and of all */
-	uint32_t stacks;	 /* that can be told apart, of all */
-	uint64_t memory;	 /* bytes that the tool may have, with processes that are kept */
+	uint64_t sample_bytes;	    /* in the mean, while the budget allows that */
+	uint32_t rate;		    /* samples a second, of all together */
+	uint32_t processes;	    /* at a time */
+	uint32_t live, live_all;    /* samples that are live at a time, of one process and of all */
+	uint32_t stacks;	    /* that can be told apart, of all */
+	uint64_t memory;	    /* bytes that the tool may have, with processes that are kept */
+	struct guard_options guard; /* of their blocks, beside the gate */
 };
 
 struct survey_metrics_config {

@@ -181,6 +181,7 @@ static int survey_keeper_load(struct survey_keeper *k)
 		.max_stacks = keep->stacks,
 		.gate = true,
 		.gate_or_none = true,
+		.guard = keep->guard,
 		.lifts_filters = true,
 		.symbols = k->config->symbols,
 	};
@@ -408,6 +409,9 @@ static void survey_keeper_fill(struct survey_keeper *k, const struct kept *kept,
 	data->kept.live_samples = samples.live;
 	data->kept.live_bytes = samples.live_bytes;
 	data->kept.error_bytes = samples.error_bytes;
+	trace_read_guards(k->trace, kept->target, &data->kept.guards);
+	k->report.guarded += data->kept.guards.state.on;
+	k->report.not_guarded += k->report.guards && !data->kept.guards.state.on;
 	k->report.live_samples += samples.live;
 }
 
@@ -423,6 +427,7 @@ static void survey_keeper_report_on(struct survey_keeper *k)
 		.samples_per_s = k->trace ? k->budget.rate : 0,
 		.sample_bytes = k->config->keep.sample_bytes << k->budget.level,
 		.rate = k->config->keep.rate,
+		.guards = k->config->keep.guard.period != 0,
 	};
 	if (k->trace)
 		trace_sum_live(k->trace);

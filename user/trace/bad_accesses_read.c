@@ -189,6 +189,33 @@ int bad_accesses_read(struct trace *trace, struct snapshot *snapshot)
 	return 0;
 }
 
+void bad_accesses_sum(struct trace *trace)
+{
+	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
+	struct bad_access_key key, *previous = NULL;
+	struct target *target;
+
+	if (!trace->options.guard.period)
+		return;
+	for (target = trace->targets; target; target = target->hh.next)
+		memset(target->bad_accesses, 0, sizeof(target->bad_accesses));
+	while (!bpf_map_get_next_key(fd, previous, &key)) {
+		struct bad_access_value value;
+
+		previous = &key;
+		target = target_by_id(trace, key.target_id);
+		if (target && key.kind < BAD_ACCESS_KINDS && !bpf_map_lookup_elem(fd, &key, &value))
+			target->bad_accesses[key.kind] += value.count;
+	}
+}
+
+void trace_read_guards(struct trace *trace, struct target *target, struct guard_figures *out)
+{
+	*out = (struct guard_figures){0};
+	guarded_read(trace, target, &out->state);
+	memcpy(out->bad_accesses, target->bad_accesses, sizeof(out->bad_accesses));
+}
+
 void bad_accesses_release_swept(struct trace *trace)
 {
 	struct bad_access_modes *modes, *next_modes;

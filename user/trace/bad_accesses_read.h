@@ -15,6 +15,9 @@ void bad_accesses_touched(struct trace *trace, struct target *target,
 /* Adds what was wrong in the target to its snapshot. 0 or -ENOMEM. */
 int bad_accesses_read(struct trace *trace, struct snapshot *snapshot);
 
+/* target->bad_accesses of all of them. */
+void bad_accesses_sum(struct trace *trace);
+
 /* Forgets those of targets whose blocks have been swept. */
 void bad_accesses_release_swept(struct trace *trace);
 void bad_accesses_free(struct trace *trace);

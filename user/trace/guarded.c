@@ -455,10 +455,9 @@ static uint64_t guarded_oldest_free(const struct trace *trace, const struct targ
 	return (now - oldest) / NS_PER_MS;
 }
 
-void guarded_read(struct trace *trace, struct target *target, struct snapshot *snapshot)
+void guarded_read(struct trace *trace, struct target *target, struct guard_state *state)
 {
 	struct guarded *guarded = target->guarded;
-	struct guard_state *state = &snapshot->guard;
 	struct guard_row row;
 
 	if (!trace->options.guard.period)

@@ -40,8 +40,8 @@ void guarded_note_touch(const struct target *target, const struct guard_touch_ev
 /* Has the place had no other block since the one of this life? */
 bool guarded_still(const struct target *target, uint32_t place, uint64_t life);
 
-/* What is known of it into snapshot->guard. */
-void guarded_read(struct trace *trace, struct target *target, struct snapshot *snapshot);
+/* What is known of it. The reason lives as long as the trace. */
+void guarded_read(struct trace *trace, struct target *target, struct guard_state *state);
 
 /*
  * No more of them; `gone`: as for gated_free(). Nothing, where it has none.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "user/trace/bad_accesses_read.h"
 #include "user/trace/gated.h"
 #include "user/trace/reader.h"
 #include "user/trace/slots.h"
@@ -73,6 +74,7 @@ void trace_sum_live(struct trace *trace)
 		if (slots_have_bare(trace))
 			levels_add_slot(trace, &same, slots_bare(trace, target->id));
 	}
+	bad_accesses_sum(trace);
 }
 
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target)

@@ -75,11 +75,12 @@ struct target {
 	char guard_reason[REASON_MAX]; /* and why; "": no reason is known */
 	uint64_t guard_looked;	       /* image_generation() then */
 	bool guard_refused, guard_told;
-	uint64_t live_bytes;  /* trace_sum_live() */
-	double live_variance; /* of that */
-	bool layered;	      /* has several allocators */
-	bool tells;	      /* its allocations are what it tells by USDT probes: teller.h */
-	bool tells_late;      /* it could, but its functions had been traced already */
+	uint64_t bad_accesses[BAD_ACCESS_KINDS]; /* of each kind, at the last trace_sum_live() */
+	uint64_t live_bytes;			 /* trace_sum_live() */
+	double live_variance;			 /* of that */
+	bool layered;				 /* has several allocators */
+	bool tells;	  /* its allocations are what it tells by USDT probes: teller.h */
+	bool tells_late;  /* it could, but its functions had been traced already */
 	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h, ruby_rows.h, php_rows.h: the programs know its runtime, or knew it */
 	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
 	uint64_t pool_start, pool_end;	 /* where its code is mapped */

@@ -251,8 +251,10 @@ struct target_samples {
 	uint64_t live_bytes; /* that these stand for, at the last trace_sum_live() */
 	double error_bytes;  /* the standard error of that */
 };
-/* Sums up live bytes of all targets; a millisecond. */
+/* Sums up live bytes and bad accesses of all targets; a millisecond. */
 void trace_sum_live(struct trace *trace);
+/* With options.guard: how a target's guards stand, and what they had shown at the last trace_sum_live(). */
+void trace_read_guards(struct trace *trace, struct target *target, struct guard_figures *out);
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target);
 /* A place for the user of the trace to keep something per target. */
 void **target_user_data(struct target *target);

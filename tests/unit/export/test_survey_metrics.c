@@ -43,6 +43,21 @@ static struct report window = {.snapshot = &snapshot, .notes = &notes};
 static const struct survey_drill drill = {
 	.report = &window, .snapshot = &snapshot, .shown = shown, .shown_count = 1};
 
+static const struct survey_kept kept = {
+	.sampled = true,
+	.guards = {.state = {.asked = true,
+			     .on = true,
+			     .places = 512,
+			     .in_use = 128,
+			     .guarded = 900,
+			     .oldest_free_ms = 2500},
+		   .bad_accesses = {[BAD_ACCESS_USE_AFTER_FREE] = 3}},
+};
+static const struct survey_kept not_guarded = {
+	.sampled = true, .guards = {.state = {.asked = true, .reason = "it is static"}}};
+static const struct survey_keep_report keep = {
+	.sampled = 2, .guards = true, .guarded = 1, .not_guarded = 1};
+
 static const struct survey_row rows[] = {
 	{.process = {.pid = 100,
 		     .anon = 7 * MIB,
@@ -55,8 +70,10 @@ static const struct survey_row rows[] = {
 	 .limit_known = true,
 	 .limit_s = 60,
 	 .children_exited = 5,
-	 .drill = &drill},
+	 .drill = &drill,
+	 .kept = &kept},
 	{.process = {.pid = 101, .anon = MIB, .comm = "new"},
+	 .kept = &not_guarded,
 	 .trend = {.kind = TREND_TOO_EARLY, .growth_known = true, .growth = 1e9}},
 	{.process = {.pid = 102, .anon = MIB, .comm = "gone"},
 	 .trend = {.kind = TREND_STEADY},
@@ -73,6 +90,7 @@ static const struct survey_report report = {
 	.budget_share = 0.02,
 	.rows = (struct survey_row *)rows,
 	.row_count = ARRAY_SIZE(rows),
+	.keep = &keep,
 	.rest = {.count = 6, .anon = 11, .swap = 12, .shmem = 13},
 	.totals = {.looks = 42,
 		   .cpu_ns = 1500000000,
@@ -109,6 +127,9 @@ static const char *const in_both[] = {
 	"memleakbpf_process_growth_bytes_per_second{pid=\"103\"} -0.333333333333333",
 	"memleakbpf_process_suspicion{pid=\"103\"} 0",
 	"memleakbpf_other_processes 6",
+	"memleakbpf_process_guards{pid=\"101\",comm=\"new\"} 0",
+	"memleakbpf_guarded_processes 1",
+	"memleakbpf_not_guarded_processes 1",
 	"memleakbpf_other_processes_anon_bytes 11",
 	"memleakbpf_other_processes_swap_bytes 12",
 	"memleakbpf_other_processes_shmem_bytes 13",
@@ -127,6 +148,12 @@ static const char *const of_the_suspect[] = {
 	"memleakbpf_process_memory_limit_seconds{} 60",
 	"memleakbpf_process_children_exited_total{} 5",
 	"memleakbpf_process_live_bytes{} 4194304",
+	"memleakbpf_bad_accesses_total{,kind=\"use_after_free\"} 3",
+	"memleakbpf_bad_accesses_total{,kind=\"overflow\"} 0",
+	"memleakbpf_process_guards{} 1",
+	"memleakbpf_process_guarded_blocks_total{} 900",
+	"memleakbpf_process_guard_places_ratio{} 0.25",
+	"memleakbpf_process_guard_quarantine_seconds{} 2.5",
 	"memleakbpf_scope_calls{,function=\"plain\"} 3",
 	"memleakbpf_scope_live_bytes{,function=\"plain\"} 32",
 	"memleakbpf_scope_kept_bytes{,function=\"handle(char const*)\",tag=\"a\\\"b\"} 512",
