@@ -299,6 +299,15 @@ END
 	[[ $(jq -c '[.processes[] | .pid, .container, .pod_name]' "$D/survey.json" | uniq) == "[$leaker,\"shop\",\"default/shop-0\"]" ]] || fail "$(<"$D/survey.json")"
 	[[ $(<"$TURNS") == /containers/json ]] || fail "asked: $(<"$TURNS")"
 	"$TOOL" survey -n 1 --no-drill --container-runtime "$D/runtime.sock" --container shop 2>/dev/null | grep -q ' shop-0:shop ' || fail 'not in the table'
+	# A recording has the names, and so has a profile made of it.
+	survey -n 20 -i 250ms --window 1s --min-growth 0 --container-runtime "$D/runtime.sock" --container shop --record "$D/rec"
+	[[ $(of "$leaker" '.drill.live.bytes > 0') == true ]] || fail "$(of "$leaker" .)"
+	"$TOOL" report "$D/rec" -f json -T 1000 >"$D/survey.json" 2>"$D/tool.err"
+	[[ $(of "$leaker" '"\(.container) \(.pod_name)"') == 'shop default/shop-0' ]] || fail "$(of "$leaker" .)"
+	"$TOOL" report "$D/rec" -f pprof -o "$D/profile" 2>"$D/tool.err"
+	for word in container shop pod_name default/shop-0; do
+		gzip -dc "$D/profile" | grep -aqF -- "$word" || fail "no $word in the profile"
+	done
 	# What answers nonsense is said to, once, and everything else is as it was.
 	printf '[{"Id":' >"$D/answer"
 	survey -n 3 -i 100ms --no-drill --container-runtime "$D/runtime.sock" --container "${id:0:12}"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "user/base/text.h"
+#include "user/base/util.h"
 #include "user/export/scopes_shown.h"
 
 /* 0 or -ENOMEM. */
@@ -136,6 +137,29 @@ static int copy_stacks(struct collection *c, struct collected_target *t, const s
 	return 0;
 }
 
+/* 0 or -ENOMEM. */
+static int copy_place(struct collection *c, struct collected_target *t,
+		      const struct report_place *place)
+{
+	const struct {
+		const char *text;
+		uint32_t *to;
+	} rows[] = {
+		{place->unit, &t->unit},
+		{place->container, &t->container},
+		{place->pod, &t->pod},
+		{place->pod_name, &t->pod_name},
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && !err; i++) {
+		*rows[i].to = 0;
+		if (rows[i].text)
+			err = frame_table_string(c->frames, rows[i].text, rows[i].to);
+	}
+	return err;
+}
+
 /* A process may call itself anything. */
 static void copy_comm(char to[17], const char from[16])
 {
@@ -185,7 +209,7 @@ static int collection_take(struct collection *c, const struct report *r)
 		free(t->maps);
 		t->maps = maps;
 	}
-	return copy_stacks(c, t, r);
+	return copy_place(c, t, &r->place) ?: copy_stacks(c, t, r);
 }
 
 struct exporter *document_new(FILE *out, const struct export_options *options,

@@ -28,7 +28,8 @@ struct collected_stack {
 struct collected_target {
 	uint32_t target_id;
 	pid_t pid;
-	char comm[17]; /* "?" when unknown */
+	char comm[17];				 /* "?" when unknown */
+	uint32_t unit, container, pod, pod_name; /* strings of the frame table; 0: none */
 	uint64_t time_ns, elapsed_ns, sample_bytes;
 	struct amount live, alloc, free;
 	uint64_t lost[LOST_CAUSES];

@@ -250,18 +250,6 @@ static void pprof_put_name_label(struct profile *p, const char *key, uint32_t na
 				0);
 }
 
-static void pprof_put_about_labels(struct profile *p, const struct pprof_about *about)
-{
-	if (about->unit)
-		pprof_put_label(p, "unit", about->unit, 0);
-	if (about->container)
-		pprof_put_label(p, "container", about->container, 0);
-	if (about->pod)
-		pprof_put_label(p, "pod", about->pod, 0);
-	if (about->pod_name)
-		pprof_put_label(p, "pod_name", about->pod_name, 0);
-}
-
 static void pprof_put_amount(struct profile *p, const struct amount *amount)
 {
 	wire_varint(&p->out, amount->count);
@@ -293,8 +281,10 @@ static void pprof_put_sample(struct profile *p, const struct collected_stack *st
 	wire_close(&p->out, list);
 	pprof_put_label(p, "pid", NULL, (uint64_t)p->target->pid);
 	pprof_put_label(p, "comm", p->target->comm, 0);
-	if (p->about)
-		pprof_put_about_labels(p, p->about);
+	pprof_put_name_label(p, "unit", p->target->unit);
+	pprof_put_name_label(p, "container", p->target->container);
+	pprof_put_name_label(p, "pod", p->target->pod);
+	pprof_put_name_label(p, "pod_name", p->target->pod_name);
 	pprof_put_name_label(p, "scope", stack->scope);
 	pprof_put_name_label(p, "scope_tag", stack->scope_tag);
 	wire_close(&p->out, mark);

@@ -11,9 +11,7 @@
 
 struct pprof_about {
 	const char *default_type; /* "inuse_space" */
-	/* labels of each sample beside pid and comm; NULL: none */
-	const char *unit, *container, *pod, *pod_name;
-	const char *build_id; /* of the program, in hexadecimal, for a comment; NULL: unknown */
+	const char *build_id;	  /* of the program, in hexadecimal, for a comment; NULL: unknown */
 	bool difference; /* amounts are of what has changed in snapshot->elapsed_ns, as int64_t */
 };
 

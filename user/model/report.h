@@ -33,8 +33,15 @@ struct stack_notes {
 	size_t frame_count;
 };
 
+/* Where its process runs, as labels have it; NULL: nowhere of that kind, or unknown. */
+struct report_place {
+	const char *unit, *container, *pod;
+	const char *pod_name; /* "NAMESPACE/POD" */
+};
+
 struct report {
 	const struct snapshot *snapshot; /* owned */
+	struct report_place place;	 /* strings of whoever has set it */
 	struct stack_notes *notes; /* one for each of snapshot->stacks; NULL: report_begin() */
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	/* snapshot->bad_frees, with the frames of their calls and what is suppressed of them */

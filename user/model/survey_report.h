@@ -53,8 +53,7 @@ struct survey_row {
 	/* lowest anon + swap in the first and the last third of the watch, bytes */
 	uint64_t low_then, low_now;
 	const char *cgroup, *unit, *container, *runtime, *pod; /* NULL: none, or unknown */
-	const char
-		*pod_name; /* "NAMESPACE/POD"; NULL: none, or unknown. Recordings do not have it */
+	const char *pod_name; /* "NAMESPACE/POD"; NULL: none, or unknown */
 	double spark[SURVEY_SPARK];
 	size_t spark_count;
 	bool limit_known;

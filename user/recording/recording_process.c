@@ -18,7 +18,23 @@ enum process_field {
 	PROCESS_COMM = 6,
 	PROCESS_FIRST_TEXT = 7, /* … to 11: control group, unit, container, runtime, pod */
 	PROCESS_FRESH = 12, /* 1: nothing of the process is known so far: its values begin at 0 */
+	PROCESS_POD_NAME = 13, /* the last text */
 };
+
+static unsigned process_text_field(size_t text)
+{
+	return text + 1 == PROCESS_TEXTS ? PROCESS_POD_NAME : PROCESS_FIRST_TEXT + (unsigned)text;
+}
+
+/* PROCESS_TEXTS: it is none. */
+static size_t process_text_of_field(unsigned field)
+{
+	size_t text = 0;
+
+	while (text < PROCESS_TEXTS && process_text_field(text) != field)
+		text++;
+	return text;
+}
 
 /*
  * No double is further from zero (bytes, bytes a second, seconds): times 3,600 it still is an
@@ -58,6 +74,7 @@ static void process_texts_of(const struct survey_row *row, const char *texts[PRO
 	texts[2] = row->container;
 	texts[3] = row->runtime;
 	texts[4] = row->pod;
+	texts[5] = row->pod_name;
 }
 
 static uint64_t process_hash(const struct survey_row *row)
@@ -91,9 +108,9 @@ static void process_put(struct recording_out *out, uint32_t number, const struct
 	wire_uint(to, PROCESS_START, p->start_ticks);
 	wire_bytes(to, PROCESS_COMM, p->comm, strnlen(p->comm, sizeof(p->comm)));
 	process_texts_of(row, texts);
-	for (unsigned i = 0; i < PROCESS_TEXTS; i++) {
+	for (size_t i = 0; i < PROCESS_TEXTS; i++) {
 		if (texts[i])
-			wire_string(to, PROCESS_FIRST_TEXT + i, texts[i]);
+			wire_string(to, process_text_field(i), texts[i]);
 	}
 	if (fresh)
 		wire_uint(to, PROCESS_FRESH, 1);
@@ -324,6 +341,7 @@ static int process_take_fields(struct read_process *p, struct wire_reader messag
 			       struct process_sample *sample, bool *fresh)
 {
 	struct wire_field f;
+	size_t text;
 	int got, err = 0;
 
 	while (!err && (got = wire_next(&message, &f)) > 0) {
@@ -331,10 +349,8 @@ static int process_take_fields(struct read_process *p, struct wire_reader messag
 			if (f.field == PROCESS_COMM && wire_left(&f.body) <= sizeof(sample->comm) &&
 			    wire_left(&f.body))
 				memcpy(sample->comm, f.body.at, wire_left(&f.body));
-			else if (f.field >= PROCESS_FIRST_TEXT &&
-				 f.field < PROCESS_FIRST_TEXT + PROCESS_TEXTS)
-				err = process_take_text(&p->texts[f.field - PROCESS_FIRST_TEXT],
-							&f);
+			else if ((text = process_text_of_field(f.field)) < PROCESS_TEXTS)
+				err = process_take_text(&p->texts[text], &f);
 		} else if (f.field == PROCESS_PID && f.number <= INT32_MAX) {
 			sample->pid = (pid_t)f.number;
 		} else if (f.field == PROCESS_PPID && f.number <= INT32_MAX) {
@@ -491,6 +507,7 @@ void recording_fill_process(struct read_process *p, struct survey_row *row)
 		.container = p->texts[2],
 		.runtime = p->texts[3],
 		.pod = p->texts[4],
+		.pod_name = p->texts[5],
 		.spark_count = flags >> PF_SPARK_SHIFT,
 		.limit_known = flags & PF_LIMIT_KNOWN,
 		.limit_s = process_double(v[PV_DOUBLES + 3]),

@@ -14,7 +14,7 @@
 #include "user/model/survey_report.h"
 #include "user/recording/recording_names.h"
 
-#define PROCESS_TEXTS 5 /* control group, unit, container, runtime, pod */
+#define PROCESS_TEXTS 6 /* control group, unit, container, runtime, pod, its name */
 
 /* The numbers of a process, in the order in which they are stored. */
 enum process_value {

@@ -117,21 +117,20 @@ static void maker_fail(struct profile_answer *answer, pid_t pid, int err)
 }
 
 static void maker_make(const struct profile_ask *ask, const struct maker_process *process,
-		       const struct report *report, struct profile_answer *answer)
+		       struct report *report, struct profile_answer *answer)
 {
 	const struct pprof_about about = {
 		.default_type = ask->allocs ? "alloc_space" : "inuse_space",
-		.unit = process->unit,
-		.container = process->container,
-		.pod = process->pod,
-		.pod_name = process->pod_name,
 		.build_id = process->build_id,
 		.difference = ask->seconds != 0,
 	};
 	uint8_t *data;
 	size_t size;
-	int err = pprof_profile(report, &about, &data, &size);
+	int err;
 
+	report->place = (struct report_place){process->unit, process->container, process->pod,
+					      process->pod_name};
+	err = pprof_profile(report, &about, &data, &size);
 	if (err)
 		maker_fail(answer, process->pid, err);
 	else

@@ -67,7 +67,8 @@ static int report_survey_windows(struct report_survey *r, const struct survey_re
 	int err = 0;
 
 	for (size_t i = 0; i < report->row_count && !err; i++) {
-		const struct survey_drill *drill = report->rows[i].drill;
+		const struct survey_row *row = &report->rows[i];
+		const struct survey_drill *drill = row->drill;
 		struct report report;
 		struct snapshot s;
 
@@ -76,6 +77,8 @@ static int report_survey_windows(struct report_survey *r, const struct survey_re
 		s = *drill->snapshot;
 		report = *drill->report;
 		report.snapshot = &s;
+		report.place =
+			(struct report_place){row->unit, row->container, row->pod, row->pod_name};
 		/* The last window of a process takes the place of the one before. */
 		s.target_id = (uint32_t)s.pid;
 		err = output_report(r->output, &report, NULL, 0);

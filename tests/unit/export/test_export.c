@@ -288,11 +288,8 @@ static uint64_t comment_number(struct wire_reader profile, size_t n)
 /* One process's own, of a difference: with what is known of it, and what has become less. */
 static void pprof_of_one(void **state)
 {
-	const struct pprof_about about = {.default_type = "alloc_space",
-					  .unit = "shop.service",
-					  .pod = "p0d",
-					  .build_id = "c0ffee",
-					  .difference = true};
+	const struct pprof_about about = {
+		.default_type = "alloc_space", .build_id = "c0ffee", .difference = true};
 	struct snapshot s = sample_snapshot();
 	struct stack stacks[2];
 	struct report *r;
@@ -308,6 +305,8 @@ static void pprof_of_one(void **state)
 	s.stacks = stacks;
 	s.stack_count = ARRAY_SIZE(stacks);
 	r = sample_report(&s);
+	r->place = (struct report_place){
+		.unit = "shop.service", .pod = "p0d", .pod_name = "shop/web-0"};
 	assert_int_equal(pprof_profile(r, &about, &data, &len), 0);
 	report_drop(r);
 	profile = gunzip((const char *)data, len);
@@ -322,6 +321,7 @@ static void pprof_of_one(void **state)
 	}
 	assert_true(label_is(profile, sample, "unit", "shop.service"));
 	assert_true(label_is(profile, sample, "pod", "p0d"));
+	assert_true(label_is(profile, sample, "pod_name", "shop/web-0"));
 	assert_true(label_is(profile, sample, "container", ""));
 	assert_true(label_is(profile, sample, "comm", "shop"));
 	assert_true(is_text(sub(profile, 6, comment_number(profile, 1)), "build id c0ffee"));

@@ -36,6 +36,20 @@ struct made {
 	const struct stack *shown[2];
 };
 
+static void make_window(struct made *m)
+{
+	/* Of a window, all that is live came in it. */
+	memcpy(m->stacks, sample_stacks, sizeof(sample_stacks));
+	for (size_t i = 0; i < SAMPLE_STACKS; i++) {
+		m->notes[i].delta_bytes = (int64_t)m->stacks[i].live.bytes;
+		m->notes[i].delta_count = (int64_t)m->stacks[i].live.count;
+		m->notes[i].frames = m->stacks[i].frames;
+		m->notes[i].frame_count = m->stacks[i].frame_count;
+	}
+	m->snapshot.stacks = m->stacks;
+	m->window = (struct report){.snapshot = &m->snapshot, .notes = m->notes};
+}
+
 /*
  * Report number n: processes swap places, rename themselves, end; one pid comes again as another
  * process; two windows of probes.
@@ -43,6 +57,7 @@ struct made {
 static void make_report(unsigned n, struct made *m)
 {
 	static const char *const units[] = {"a.service", NULL, "b.service"};
+	static const char *const pods[] = {NULL, "shop/web-0"};
 
 	*m = (struct made){.snapshot = sample_snapshot()};
 	m->report = (struct survey_report){
@@ -62,16 +77,7 @@ static void make_report(unsigned n, struct made *m)
 		.row_count = ROWS - n % 2,
 		.totals = {.looks = n, .cpu_ns = 5 * n, .left_out = 1, .lost = {[LOST_FRAMES] = n}},
 	};
-	/* Of a window, all that is live came in it. */
-	memcpy(m->stacks, sample_stacks, sizeof(sample_stacks));
-	for (size_t i = 0; i < SAMPLE_STACKS; i++) {
-		m->notes[i].delta_bytes = (int64_t)m->stacks[i].live.bytes;
-		m->notes[i].delta_count = (int64_t)m->stacks[i].live.count;
-		m->notes[i].frames = m->stacks[i].frames;
-		m->notes[i].frame_count = m->stacks[i].frame_count;
-	}
-	m->snapshot.stacks = m->stacks;
-	m->window = (struct report){.snapshot = &m->snapshot, .notes = m->notes};
+	make_window(m);
 	for (unsigned i = 0; i < m->report.row_count; i++) {
 		unsigned who = (i + n / 4) % ROWS;
 		struct survey_row *row = &m->rows[i];
@@ -95,6 +101,9 @@ static void make_report(unsigned n, struct made *m)
 			.low_now = 5 * n,
 			.unit = units[(who + n / 10) % ARRAY_SIZE(units)],
 			.cgroup = "/",
+			.container = who == 4 ? "web" : NULL,
+			.pod = who == 4 ? "p0d" : NULL,
+			.pod_name = who == 4 ? pods[n / 20] : NULL,
 			.spark = {1, 2.25, n},
 			.spark_count = 3,
 			.limit_known = who == 1,
