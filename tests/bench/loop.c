@@ -8,6 +8,7 @@
  *                     not count, and pairs per second of all threads by the clock on the wall
  *     fill COUNT      allocates COUNT blocks in 1024 different stacks and keeps them; "COUNT"
  *     drop            frees them all; "0"
+ *     touch SECONDS   "NS FAULTS": nanoseconds of processor time per page fault, and how many there were
  * Usage: loop [THREADS [DEPTH [SIZE]]]
  */
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define MAX_THREADS 64
@@ -146,6 +148,29 @@ static void fill(size_t count)
 			alloc_by_path((unsigned)block_count & ((1u << STACK_BITS) - 1), STACK_BITS);
 }
 
+#define TOUCHED (16ul << 20)
+
+static void touch(void)
+{
+	double cpu = clock_now(CLOCK_THREAD_CPUTIME_ID), end = clock_now(CLOCK_MONOTONIC) + seconds;
+	char *pages =
+		mmap(NULL, TOUCHED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t faults = 0;
+
+	if (pages == MAP_FAILED || madvise(pages, TOUCHED, MADV_NOHUGEPAGE)) {
+		perror("mmap");
+		exit(1);
+	}
+	do {
+		for (size_t at = 0; at < TOUCHED; at += 4096, faults++)
+			pages[at] = 1;
+		madvise(pages, TOUCHED, MADV_DONTNEED);
+	} while (clock_now(CLOCK_MONOTONIC) < end);
+	munmap(pages, TOUCHED);
+	printf("%.1f %llu\n", (clock_now(CLOCK_THREAD_CPUTIME_ID) - cpu) * 1e9 / (double)faults,
+	       (unsigned long long)faults);
+}
+
 int main(int argc, char *argv[])
 {
 	unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
@@ -164,6 +189,8 @@ int main(int argc, char *argv[])
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "run %lf", &seconds) == 1) {
 			run(threads);
+		} else if (sscanf(line, "touch %lf", &seconds) == 1) {
+			touch();
 		} else if (sscanf(line, "fill %zu", &count) == 1) {
 			fill(count);
 			printf("%zu\n", block_count);
