@@ -334,6 +334,7 @@ enum event_type {
 	EVENT_PYTHON_FAILED,
 	EVENT_HOTSPOT_FAILED, /* bpf/hotspot_abi.h */
 	EVENT_V8_FUNCTION,    /* bpf/v8_abi.h */
+	EVENT_V8_CODE,	      /* there, too */
 	EVENT_V8_FAILED,
 	EVENT_RUBY_CODE, /* bpf/ruby_abi.h */
 	EVENT_RUBY_FAILED,

@@ -3,7 +3,7 @@
  * The JavaScript functions of a walk. It takes down where the frames are that may be theirs; what these are is looked up behind it,
  * so that no function here lies below those that walk, and while they are being run: V8's collector moves them.
  */
-#include "bpf/v8.h"
+#include "bpf/v8_read.h"
 #include "bpf/runtime_chain.h"
 
 #include <bpf/bpf_helpers.h>
@@ -13,29 +13,8 @@
 #include "bpf/unwind_host.h"
 
 #define V8_STRING_STEPS 4
-#define V8_NO_TYPE	0xffffu
 /* No function has more variables. */
 #define V8_SCOPE_MOST (1 << 20)
-
-/* Functions that user space has, as far as there is room. */
-struct v8_function_key {
-	uint64_t code;
-	uint32_t cookie;
-	uint32_t target_id;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, struct v8_function_key);
-	__type(value, uint8_t);
-	__uint(max_entries, 8192);
-} v8_functions SEC(".maps");
-
-/* `object` as the target has it: its tag is left out, and with it where it begins. */
-static __always_inline int v8_read(void *to, uint32_t size, uint64_t object, uint32_t at)
-{
-	return bpf_probe_read_user(to, size, (const void *)(object - 1 + at));
-}
 
 __noinline int v8_look(const struct unwind_state *state)
 {
@@ -54,48 +33,6 @@ __noinline int v8_look(const struct unwind_state *state)
 	v8->pcs[at] = state->regs.pc;
 	v8->fps[at] = state->regs.fp;
 	return UNWIND_FRAME_OTHER;
-}
-
-/*
- * What an object's first word says of its map, while the collector runs as well: then that may be where it has been moved to, without
- * a tag. What is behind it stays.
- */
-static __always_inline uint64_t v8_map_of(uint64_t word)
-{
-	uint64_t map = 0;
-
-	if (V8_IS_OBJECT(word) || !word || word & 7 || v8_read(&map, sizeof(map), word + 1, 0))
-		return word;
-	return map;
-}
-
-/* An object's type; V8_NO_TYPE: it is none, or in no memory. */
-static __always_inline uint32_t v8_type_by_map(const struct v8_row *row, uint64_t map)
-{
-	uint16_t type = 0;
-
-	if (!V8_IS_OBJECT(map) || v8_read(&type, sizeof(type), map, row->map_type))
-		return V8_NO_TYPE;
-	return type;
-}
-
-/* Is the object of that kind? (A constant.) */
-static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8_kind kind)
-{
-	uint64_t map = 0;
-	uint32_t type;
-
-	if (!V8_IS_OBJECT(object) || v8_read(&map, sizeof(map), object, 0))
-		return false;
-	map = v8_map_of(map);
-	if (map == v8->maps[kind])
-		return true;
-	type = v8_type_by_map(&v8->row, map);
-	if (!v8->row.types[kind].first || type < v8->row.types[kind].first ||
-	    type > v8->row.types[kind].last)
-		return false;
-	v8->maps[kind] = map;
-	return true;
 }
 
 /* Of the two words from v8->tail[i] on: characters of the source. */
@@ -169,31 +106,24 @@ static __always_inline void v8_mix_script(struct v8_thread *v8)
 static __always_inline void v8_find_code(struct v8_thread *v8)
 {
 	struct v8_found *found = &v8->found;
-	uint64_t words[3];
 
-	found->bytecodes = found->code = 0;
 	if (v8_is(v8, found->data, V8_BYTECODES)) {
 		found->bytecodes = found->data;
 		return;
 	}
-	if (!v8_is(v8, found->data, V8_CODE) ||
-	    v8_read(words, sizeof(words), found->data, V8_CODE_START) ||
-	    (words[1] & V8_KIND_MASK) != v8->row.code_baseline ||
+	if (!v8_read_code(v8, found->data) || v8->code.kind != v8->row.code_baseline ||
 	    v8_read(found->code_words, sizeof(found->code_words), found->data,
 		    v8->row.code_bytecodes) ||
-	    !v8_is(v8, found->code_words[0], V8_BYTECODES) ||
-	    !v8_is(v8, found->code_words[1], V8_BYTES))
+	    !v8_is(v8, found->code_words[0], V8_BYTECODES))
 		return;
 	found->bytecodes = found->code_words[0];
-	found->code = found->data;
-	found->code_start = words[0];
-	found->code_size = (uint32_t)words[2];
+	if (v8_is(v8, found->code_words[1], V8_BYTES))
+		found->code = found->data;
 }
 
-/* What the JSFunction is, into v8->found: enum v8_failure. */
-__noinline int v8_find(struct v8_thread *v8, uint64_t function)
+__noinline int v8_find_shared(struct v8_thread *v8, uint64_t shared)
 {
-	uint64_t word = 0;
+	uint64_t word;
 	int failure;
 
 	if (!v8)
@@ -203,15 +133,13 @@ __noinline int v8_find(struct v8_thread *v8, uint64_t function)
 	v8->found.data = v8->found.bytecodes = v8->found.code = 0;
 	v8->found.start = v8->found.end = -1;
 	v8->found.source_length = 0;
-	if (v8_read(&word, sizeof(word), function, v8->row.function_shared))
-		return V8_UNREADABLE;
-	if (!v8_is(v8, word, V8_SHARED))
+	if (!v8_is(v8, shared, V8_SHARED))
 		return V8_NO_SHARED;
-	v8->found.shared = word;
-	if (v8_read(&v8->found.name, sizeof(uint64_t), word, v8->row.shared_name) ||
-	    v8_read(&v8->found.script, sizeof(uint64_t), word, v8->row.shared_script))
+	v8->found.shared = shared;
+	if (v8_read(&v8->found.name, sizeof(uint64_t), shared, v8->row.shared_name) ||
+	    v8_read(&v8->found.script, sizeof(uint64_t), shared, v8->row.shared_script))
 		return V8_UNREADABLE;
-	if (!v8_read(&v8->found.data, sizeof(uint64_t), word, v8->row.shared_data))
+	if (!v8_read(&v8->found.data, sizeof(uint64_t), shared, v8->row.shared_data))
 		v8_find_code(v8);
 	if (v8_is(v8, v8->found.script, V8_SCRIPT)) {
 		if (v8_read(v8->found.script_words, sizeof(v8->found.script_words),
@@ -235,6 +163,18 @@ __noinline int v8_find(struct v8_thread *v8, uint64_t function)
 	return V8_FOLLOWED;
 }
 
+/* What the JSFunction is, likewise. */
+static __always_inline int v8_find(struct v8_thread *v8, uint64_t function)
+{
+	uint64_t shared = 0;
+
+	if (v8_read(&shared, sizeof(shared), function, v8->row.function_shared)) {
+		v8->found.hash = 0;
+		return V8_UNREADABLE;
+	}
+	return v8_find_shared(v8, shared);
+}
+
 static __always_inline void v8_fail(struct v8_thread *v8, uint32_t failure, uint64_t address)
 {
 	if (v8->failure)
@@ -246,29 +186,38 @@ static __always_inline void v8_fail(struct v8_thread *v8, uint32_t failure, uint
 /* One for baseline code, which is compiled again somewhere else, and counts otherwise. */
 static __always_inline uint32_t v8_baseline_cookie(const struct v8_thread *v8)
 {
-	return (uint32_t)unwind_mix(v8->found.hash, v8->found.code_start);
+	return (uint32_t)unwind_mix(v8->found.hash, v8->code.start);
 }
 
 /*
- * How far the frame is in its function, if it is unoptimised: call->at. What optimised code has in those places of the frame may be left from
- * before it was compiled: whether the return address is in the interpreter is for user space to say.
+ * How far the frame is in its function: call->at. What optimised code has in those places of the frame may be left from before it was
+ * compiled: whose code it is is looked up first, and whether the return address is in the interpreter is for user space to say.
  */
-static __always_inline void v8_place(struct v8_thread *v8, struct runtime_call *call, uint64_t pc)
+static __always_inline void v8_place(struct v8_thread *v8, uint32_t at, uint64_t pc)
 {
-	uint64_t at = v8->frame[0], offset = pc - v8->found.code_start;
-	int32_t number = V8_NUMBER(at);
+	struct runtime_call *call = &v8->chain.calls[at];
+	int32_t number = V8_NUMBER(v8->frame[0]);
 
-	call->at = 0;
-	if (!v8->found.bytecodes || v8->frame[1] != v8->found.bytecodes)
+	if (!v8->found.shared || !v8->row.code_deopt)
 		return;
-	if (V8_IS_NUMBER(at)) {
-		/* From where the object begins. */
-		if (number + 1 >= v8->row.bytecodes_first)
-			call->at = (uint32_t)(number + 2 - v8->row.bytecodes_first);
-	} else if (v8->found.code && offset && offset <= v8->found.code_size) {
-		call->at = (uint32_t)offset;
+	if (v8->found.code && v8_code_holds(&v8->code, pc)) {
+		call->at = (uint32_t)(pc - v8->code.start);
 		call->cookie = v8_baseline_cookie(v8);
+		v8->baseline[at] = 1;
+		return;
 	}
+	v8_code_at(v8, pc);
+	if (v8->code.id) {
+		v8->codes[at] = v8->code.object;
+		call->at = (uint32_t)(pc - v8->code.start);
+		call->cookie = (uint32_t)unwind_mix(unwind_mix(v8->found.hash, v8->code.start),
+						    v8->code.id);
+		return;
+	}
+	/* From where the object begins. */
+	if (v8->found.bytecodes && v8->frame[1] == v8->found.bytecodes &&
+	    V8_IS_NUMBER(v8->frame[0]) && number + 1 >= v8->row.bytecodes_first)
+		call->at = (uint32_t)(number + 2 - v8->row.bytecodes_first);
 }
 
 /* The frame that was taken down as number i, if it is one of JavaScript's. */
@@ -303,8 +252,9 @@ __noinline int v8_frame(struct v8_thread *v8, uint32_t i)
 	call->code = v8->found.shared;
 	call->cookie = (uint32_t)v8->found.hash;
 	call->place = (uint32_t)v8->pcs[i];
-	v8_place(v8, call, v8->pcs[i]);
-	v8->baseline[at] = call->at && call->cookie != (uint32_t)v8->found.hash;
+	call->at = 0;
+	v8->codes[at] = v8->baseline[at] = 0;
+	v8_place(v8, at, v8->pcs[i]);
 	v8->hash = unwind_mix(unwind_mix(v8->hash, call->code),
 			      (uint64_t)call->cookie << 32 | call->place);
 	v8->hash = unwind_mix(v8->hash, call->at);
@@ -359,18 +309,16 @@ static __always_inline uint32_t v8_read_string(struct v8_thread *v8, uint64_t st
 }
 
 /* Where a string's characters are, if they lie in one piece, into v8->flat; its width is 0: they do not. */
-__noinline int v8_flatten(struct v8_thread *v8, uint64_t string)
+static __always_inline void v8_flatten(struct v8_thread *v8, uint64_t string)
 {
 	uint32_t type = 0, form, i, skip = 0, rest = 0;
 
-	if (!v8)
-		return 0;
 	v8->flat.data = 0;
 	v8->flat.width = 0;
 	for (i = 0; i < V8_STRING_STEPS && !v8->flat.data; i++) {
 		type = v8_read_string(v8, string);
 		if (type == V8_NO_TYPE)
-			return 0;
+			return;
 		form = type & V8_STRING_FORM;
 		if (!i)
 			v8->flat.length = (uint32_t)(v8->text[1] >> 32);
@@ -383,14 +331,13 @@ __noinline int v8_flatten(struct v8_thread *v8, uint64_t string)
 		/* One that has been put in one piece has nothing for its second part. */
 		else if (form == V8_FORM_CONS &&
 			 (v8_read(&rest, sizeof(rest), v8->text[3], V8_STRING_LENGTH) || rest))
-			return 0;
+			return;
 		string = v8->text[2];
 	}
 	if (!v8->flat.data)
-		return 0;
+		return;
 	v8->flat.width = type & V8_STRING_ONE_BYTE ? 1 : 2;
 	v8->flat.data += (uint64_t)skip * v8->flat.width;
-	return 0;
 }
 
 /* A string's first characters; width 0: they are in more than one piece, or cannot be read. */
@@ -541,12 +488,45 @@ static __always_inline void v8_fill_function(struct v8_thread *v8)
 	v8_copy_tables(v8);
 }
 
+/* What has been found, under that key. 0, or it could not be sent. */
+static __always_inline int v8_send_function(struct v8_thread *v8, const struct v8_function_key *key)
+{
+	uint8_t value = 1;
+	uint64_t size;
+
+	v8->function.header.type = EVENT_V8_FUNCTION;
+	v8->function.header.target_id = v8->target_id;
+	v8->function.header.time_ns = bpf_ktime_get_ns();
+	v8->function.code = key->code;
+	v8->function.cookie = key->cookie;
+	v8_fill_function(v8);
+	size = sizeof(v8->function) - sizeof(v8->function.bytes) + v8->function.bytes_size;
+	barrier_var(size);
+	if (size > sizeof(v8->function) || bpf_ringbuf_output(&events, &v8->function, size, 0))
+		return -1;
+	bpf_map_update_elem(&v8_functions, key, &value, BPF_ANY);
+	return 0;
+}
+
+__noinline int v8_tell_shared(struct v8_thread *v8, uint64_t shared)
+{
+	struct v8_function_key key = {};
+
+	if (!v8 || v8_find_shared(v8, shared))
+		return 1;
+	key.code = shared;
+	key.cookie = (uint32_t)v8->found.hash;
+	key.target_id = v8->target_id;
+	if (bpf_map_lookup_elem(&v8_functions, &key))
+		return 0;
+	v8->function.baseline = 0;
+	return v8_send_function(v8, &key);
+}
+
 /* 0, or it could not be sent. */
 __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 {
 	struct v8_function_key key = {};
-	uint8_t value = 1;
-	uint64_t size;
 
 	if (!v8 || at >= RUNTIME_MAX_CALLS)
 		return -1;
@@ -562,18 +542,7 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 	    (v8->function.baseline ? v8_baseline_cookie(v8) : (uint32_t)v8->found.hash) !=
 		    key.cookie)
 		return -1;
-	v8->function.header.type = EVENT_V8_FUNCTION;
-	v8->function.header.target_id = v8->target_id;
-	v8->function.header.time_ns = bpf_ktime_get_ns();
-	v8->function.code = key.code;
-	v8->function.cookie = key.cookie;
-	v8_fill_function(v8);
-	size = sizeof(v8->function) - sizeof(v8->function.bytes) + v8->function.bytes_size;
-	barrier_var(size);
-	if (size > sizeof(v8->function) || bpf_ringbuf_output(&events, &v8->function, size, 0))
-		return -1;
-	bpf_map_update_elem(&v8_functions, &key, &value, BPF_ANY);
-	return 0;
+	return v8_send_function(v8, &key);
 }
 
 __noinline int v8_tell(struct v8_thread *v8)
@@ -583,7 +552,7 @@ __noinline int v8_tell(struct v8_thread *v8)
 	if (!v8)
 		return -1;
 	for (i = 0; i < RUNTIME_MAX_CALLS && i < v8->chain.count; i++) {
-		if (v8_tell_function(v8, i))
+		if (v8->codes[i] ? v8_tell_code(v8, i) : v8_tell_function(v8, i))
 			return -1;
 	}
 	return runtime_chain_tell(&v8->chain, v8->target_id);

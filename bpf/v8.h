@@ -19,8 +19,7 @@ struct v8_found {
 	uint64_t data;		       /* its bytecodes, or Code */
 	uint64_t bytecodes;	       /* 0: it has none that are known */
 	uint64_t code;		       /* 0: no baseline code */
-	uint64_t code_start, code_words[2];
-	uint32_t code_size;
+	uint64_t code_words[2];
 	uint64_t script_words[3]; /* from script_source on */
 	uint64_t scope_name, scope_inferred;
 	uint64_t hash;
@@ -28,6 +27,12 @@ struct v8_found {
 	uint32_t source_length;
 	uint8_t has_script, has_scope;
 	uint8_t pad[2];
+};
+
+/* A Code. */
+struct v8_code {
+	uint64_t object, start, id;
+	uint32_t kind, size;
 };
 
 /* What is remembered of a thread, and its scratch; see struct python_thread. */
@@ -44,6 +49,7 @@ struct v8_thread {
 	uint64_t maps[V8_KINDS]; /* of each kind the last one that was seen */
 	uint64_t pcs[RUNTIME_MAX_CALLS], fps[RUNTIME_MAX_CALLS];
 	uint64_t functions[RUNTIME_MAX_CALLS]; /* of the chain's calls: the JSFunction */
+	uint64_t codes[RUNTIME_MAX_CALLS];     /* optimised code; 0: other */
 	uint8_t baseline[RUNTIME_MAX_CALLS];   /* in baseline code */
 	uint64_t frame[V8_FRAME_WORDS];
 	uint64_t head[V8_SCOPE_HEAD], tail[V8_SCOPE_TAIL + 1], text[4];
@@ -52,8 +58,15 @@ struct v8_thread {
 		uint32_t length, width;
 	} flat; /* a string's characters */
 	struct v8_found found;
+	struct v8_code code; /* the last one that was read; in v8_find() the function's baseline code */
 	struct runtime_chain_event chain;
-	struct v8_function_event function;
+	uint32_t inlined_count, inlined_pad;
+	struct v8_inlined inlined[V8_INLINED_MAX];
+	/* One after the other. */
+	union {
+		struct v8_function_event function;
+		struct v8_code_event optimised;
+	};
 };
 
 /* Targets that have V8, by id: these get TARGET_V8. */

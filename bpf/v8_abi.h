@@ -16,8 +16,12 @@ enum v8_kind {
 	V8_SCRIPT,
 	V8_SCOPE,     /* ScopeInfo */
 	V8_BYTECODES, /* BytecodeArray; none (0): where calls are is not known */
-	V8_BYTES,     /* ByteArray */
+	V8_BYTES,     /* the array of bytes that its tables are */
 	V8_CODE,
+	/* Of optimised code; none (0): what it was made from is not known. */
+	V8_DEOPT,	 /* an array of what leads back from it */
+	V8_TRANSLATIONS, /* an array of bytes in that */
+	V8_LITERALS,	 /* an array of weak pointers in that */
 	V8_KINDS,
 };
 
@@ -43,9 +47,14 @@ struct v8_row {
 	uint8_t bytecodes_first, bytecodes_positions;
 	/* In a Code: what it was made from, and behind that a table of how many bytes were made from each; which kind has both. */
 	uint8_t code_bytecodes, code_baseline;
-	uint8_t pad[3];
+	/* And where its instructions are (0: in it, from code_own on), of which kind it is in the lowest bits, how many bytes they are, and an array of V8_DEOPT. */
+	uint8_t code_start, code_own, code_kind, code_size, code_deopt;
+	uint8_t stream_code; /* so far in front of instructions a word leads to their Code; 0: they are in it */
+	/* In an array of V8_DEOPT, in words: what its literals are, a number that no other code has, and where the places of the code begin. */
+	uint8_t deopt_literals, deopt_id, deopt_places;
+	uint8_t pad;
 };
-_Static_assert(sizeof(struct v8_row) == 48, "ABI");
+_Static_assert(sizeof(struct v8_row) == 68, "ABI");
 
 /* Of strings; the same in all versions that were looked at, which user space makes sure of. */
 #define V8_STRING_LENGTH   12 /* 32 bits */
@@ -65,11 +74,10 @@ _Static_assert(sizeof(struct v8_row) == 48, "ABI");
  * these are interpreted, where in them it is. */
 #define V8_FRAME_WORDS 5
 
-/* A Code's instructions, 64 bits; its kind, of the lowest bits; how many bytes of instructions, 32 bits. It is believed where all fits. */
-#define V8_CODE_START 40
-#define V8_CODE_KIND  48
-#define V8_CODE_SIZE  56
-#define V8_KIND_MASK  15
+#define V8_KIND_MASK 15
+/* Kinds behind that of baseline code are optimised (Maglev, TurboFan). */
+#define V8_KINDS_OPTIMISED 2
+#define V8_CODE_ALIGN	   64
 
 #define V8_ARRAY_LENGTH 8 /* a number */
 #define V8_ARRAY_BYTES	16
@@ -127,6 +135,41 @@ struct v8_function_event {
 _Static_assert(sizeof(struct v8_function_event) ==
 		       96 + 3 * V8_TEXT_PARTS * (8 + RUNTIME_TEXT_BYTES) + V8_TEXT_BYTES +
 			       V8_TABLES * V8_TABLE_BYTES,
+	       "ABI");
+
+#define V8_INLINED_MAX		48
+#define V8_LITERALS_MAX		128 /* so many are looked through */
+#define V8_PLACES_BYTES		12288
+#define V8_TRANSLATIONS_BYTES	16384
+#define V8_DEOPT_PLACE_BYTES	24 /* of bytecodes, in the translations, in the code: numbers */
+
+/* A function that optimised code has been made from: by which literal its translations name it, and the event that it has come with. */
+struct v8_inlined {
+	uint64_t code;
+	uint32_t cookie;
+	uint32_t literal;
+};
+_Static_assert(sizeof(struct v8_inlined) == 16, "ABI");
+
+/*
+ * EVENT_V8_CODE: optimised code, as it is being run. `code` and `cookie` as in struct runtime_call, whose `at` is in bytes from where the code begins to the
+ * return address. V8 leaves it, where it is returned to, by an exit for each place, from `exits` on: those of `eager` others come first.
+ */
+struct v8_code_event {
+	struct event_header header;
+	uint64_t code;
+	uint32_t cookie;
+	uint32_t function_cookie; /* of the function itself: with `code` its event */
+	uint32_t exits, eager, places;
+	uint32_t inlined_count;
+	struct v8_inlined inlined[V8_INLINED_MAX];
+	/* How many are sent, and how many there are. */
+	uint32_t places_size, translations_size, translations_length;
+	uint32_t bytes_size;
+	uint8_t bytes[V8_PLACES_BYTES + V8_TRANSLATIONS_BYTES];
+};
+_Static_assert(sizeof(struct v8_code_event) ==
+		       64 + 16 * V8_INLINED_MAX + V8_PLACES_BYTES + V8_TRANSLATIONS_BYTES,
 	       "ABI");
 
 /* Why a frame of JavaScript's could not be followed. */

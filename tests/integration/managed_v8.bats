@@ -34,9 +34,9 @@ v8_stacks() {
 	each_mode v8_stacks
 }
 
-# Of functions that are inlined those that these are inlined in are shown. The collector moves functions, and others come to lie where they were.
-@test "Node: compiled, one function with optimisation; collected meanwhile" {
-	v8_stacks --always-sparkplug --allow-natives-syntax --no-turbo-inlining --expose-gc
+# The collector moves functions, and others come to lie where they were.
+@test "Node: compiled, some functions with optimisation, and others inlined into them; collected meanwhile" {
+	v8_stacks --always-sparkplug --allow-natives-syntax --expose-gc
 }
 
 # line_of FILE TEXT: the number of the line that has it.

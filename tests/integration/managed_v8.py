@@ -3,7 +3,7 @@
 """managed_v8.py TRUTH RESULT [optimised]: do the stacks of a JSON snapshot have the functions that V8 itself saw?
 
 TRUTH is what tests/targets/leak_v8.js prints. All functions have to be there, in order, with name, file and the line of the call, and no others
-between them. Of hot(), which is optimised in one run, the line in which it begins may be shown, if that is said.
+between them.
 """
 import sys
 
@@ -14,16 +14,14 @@ def own(file):
     return bool(file) and not file.startswith("node:")
 
 
-OPTIMISED = "hot"
+OPTIMISED = "inlining"
 
 
-def wanted_of(stack, optimised):
+def wanted_of(stack):
     """What has no name and no file in V8's view is V8's own: Array.forEach has a name."""
     wanted = []
     for site in stack:
         name, file, line = site["function"], site["file"], site["line"]
-        if name == OPTIMISED and optimised:
-            line = -site["begins"]
         # A line of nothing is not shown.
         wanted.append((name or "(anonymous)", file, line if file else None))
     return wanted
@@ -73,7 +71,7 @@ def main():
     optimised = len(sys.argv) > 3
     for place in truth:
         # Threads begin elsewhere.
-        places.setdefault((place["bytes"] > 22000, tuple(wanted_of(place["stack"], optimised))), []).append(place["bytes"])
+        places.setdefault((place["bytes"] > 22000, tuple(wanted_of(place["stack"]))), []).append(place["bytes"])
     wrong = [w for (_, w), sizes in places.items() if not is_right(w, sum(sizes), len(sizes), result["stacks"])]
     assert not optimised or any(site["function"] == OPTIMISED for place in truth for site in place["stack"])
     print(f"{len(places)} stacks, {len(wrong)} wrong")

@@ -67,6 +67,12 @@ EXPORT(type_ByteArray__BYTE_ARRAY_TYPE, 190);
 EXPORT(type_Code__CODE_TYPE, 245);
 EXPORT(CodeKindFieldMask, 15);
 EXPORT(CodeKindBaseline, 11);
+EXPORT(type_FixedArray__FIXED_ARRAY_TYPE, 175);
+EXPORT(type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE, 240);
+
+extern const int _ZN2v88internal7Version6major_E, _ZN2v88internal7Version6minor_E;
+const int _ZN2v88internal7Version6major_E __attribute__((used, visibility("default"))) = 11;
+const int _ZN2v88internal7Version6minor_E __attribute__((used, visibility("default"))) = 3;
 
 /* Of each bytecode two bytes. */
 extern const uint8_t _ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE[3 * 200];

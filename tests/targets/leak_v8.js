@@ -84,6 +84,31 @@ function hot(keeper) { here();
 
 	keeper();
 }
+// All of these are inlined into the last one.
+function inlined() {
+	keep();
+}
+class Inlined { constructor() {
+	inlined(); }
+}
+function inlining() { here();
+	const one = 1;
+
+	[one].forEach((n) => {
+		new Inlined(); });
+	inlined();
+}
+// It is compiled while it runs.
+function loop(rounds) { here();
+	let sum = 0;
+
+	for (let i = 0; i <= rounds; i++) {
+		sum += i;
+		if (i === rounds)
+			inlined();
+	}
+	return sum;
+}
 function optimised() { here();
 	if (!process.execArgv.includes('--allow-natives-syntax'))
 		return;
@@ -98,6 +123,14 @@ function optimised() { here();
 	// kOptimized
 	if (!(natives('GetOptimizationStatus')(hot) & 16))
 		throw new Error('it is not optimised');
+	natives('PrepareFunctionForOptimization')(inlined);
+	natives('PrepareFunctionForOptimization')(inlining);
+	inlining(); inlining();
+	natives('OptimizeFunctionOnNextCall')(inlining);
+	inlining(); inlining();
+	if (!(natives('GetOptimizationStatus')(inlining) & 16))
+		throw new Error('it is not optimised');
+	loop(3000000);
 }
 
 function calls() { here();

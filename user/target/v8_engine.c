@@ -3,7 +3,7 @@
  * The constants are made by V8's tools/gen-postmortem-metadata.py, from its headers; a member's name ends with its type, which changes.
  * Node 18, 20, 22 and 24 were looked at (V8 10.2, 11.3, 12.4, 13.6). What none of them says, and is the same in these: a Script's
  * first line stands behind its name; what has a ScopeInfo behind its variables (bpf/v8.bpf.c); an external string's characters
- * are led to by the word behind its resource. And of V8 11.3 alone: where in a BytecodeArray its source positions are led to.
+ * are led to by the word behind its resource. Where calls are is in user/target/v8_versions.c.
  */
 #include "user/target/v8_engine.h"
 
@@ -15,9 +15,14 @@
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
+#include "user/target/v8_versions.h"
 
 #define V8_PREFIX    "v8dbg_"
 #define V8_CONSTANTS 2048 /* some 500 */
+
+/* Two constants more. */
+#define V8_MAJOR "_ZN2v88internal7Version6major_E"
+#define V8_MINOR "_ZN2v88internal7Version6minor_E"
 
 /* Functions of a class of their own, as constructors are, have the types behind JS_FUNCTION_TYPE: 16 or 17, the last there are. */
 #define V8_FUNCTION_TYPES 20
@@ -158,21 +163,13 @@ static int v8_scope(const struct v8_set *set, struct v8_row *row, char reason[st
 
 /* ---- where calls are: those without which only the line of a function is known ---- */
 
+/* What the table of versions has, as far as it is exported. */
 static const struct v8_constant v8_calls_fixed[] = {
 	{"off_fp_bytecode_array", -32},
 	{"off_fp_bytecode_offset", -40},
 	{"class_FixedArrayBase__length__", V8_ARRAY_LENGTH},
 	{"class_FixedArray__data__", V8_ARRAY_BYTES},
-	/* Which says what stands in front: two words, two arrays, the table of positions, … */
-	{"class_BytecodeArray__data__", 54},
-};
-
-#define V8_POSITIONS_AT 32
-
-static const struct v8_constant v8_baseline_fixed[] = {
 	{"CodeKindFieldMask", V8_KIND_MASK},
-	{"class_Code__bytecode_or_interpreter_data__", V8_CODE_START - 24},
-	{"class_Code__bytecode_offset_table__", V8_CODE_START - 16},
 };
 
 static bool v8_has_all(const struct v8_set *set, const struct v8_constant *fixed, size_t count)
@@ -186,28 +183,82 @@ static bool v8_has_all(const struct v8_set *set, const struct v8_constant *fixed
 	return true;
 }
 
+/* NULL: it is not known. */
+static const struct v8_version *v8_version_of(const struct v8_set *set)
+{
+	const struct v8_constant *major = v8_find(set, V8_MAJOR), *minor = v8_find(set, V8_MINOR);
+
+	return major && minor ? v8_version_find(major->value, minor->value) : NULL;
+}
+
+/* Not exported, or the same. */
+static bool v8_agrees(const struct v8_set *set, const char *name, int32_t value)
+{
+	const struct v8_constant *constant = v8_find(set, name);
+
+	return !constant || constant->value == value;
+}
+
+static bool v8_knows(const struct v8_set *set, const struct v8_version *version)
+{
+	const struct v8_row *row = &version->row;
+
+	return v8_has_all(set, v8_calls_fixed, ARRAY_SIZE(v8_calls_fixed)) &&
+	       v8_agrees(set, "class_BytecodeArray__data__", row->bytecodes_first) &&
+	       v8_agrees(set, "class_SharedFunctionInfo__function_data__", row->shared_data) &&
+	       v8_agrees(set, "class_Code__instruction_start__Address", row->code_start) &&
+	       v8_agrees(set, "class_Code__instruction_start__uintptr_t", row->code_own) &&
+	       v8_agrees(set, "class_Code__instruction_size__", row->code_size) &&
+	       v8_agrees(set, "class_Code__flags__", row->code_kind) &&
+	       v8_agrees(set, "class_Code__deoptimization_data__", row->code_deopt) &&
+	       v8_agrees(set, "DeoptimizationDataLiteralArrayIndex", row->deopt_literals) &&
+	       v8_agrees(set, "DeoptimizationDataOptimizationIdIndex", row->deopt_id);
+}
+
+/* Those of one kind are all needed. */
+static bool v8_types_of_code(const struct v8_set *set, const struct v8_version *version,
+			     struct v8_row *row)
+{
+	char reason[REASON_MAX];
+	int err;
+
+	err = v8_type(set, "type_BytecodeArray__BYTECODE_ARRAY_TYPE", 0, &row->types[V8_BYTECODES],
+		      reason);
+	err = err ?: v8_type(set, "type_Code__CODE_TYPE", 0, &row->types[V8_CODE], reason);
+	for (size_t i = 0; i < V8_KINDS && !err; i++) {
+		if (version->types[i])
+			err = v8_type(set, version->types[i], 0, &row->types[i], reason);
+	}
+	return !err;
+}
+
 static void v8_calls(const struct v8_set *set, struct v8_row *row)
 {
-	struct v8_type bytecodes, bytes, code;
+	const struct v8_version *version = v8_version_of(set);
 	char reason[REASON_MAX];
 	int32_t baseline;
+	struct v8_row known;
 
-	if (!v8_has_all(set, v8_calls_fixed, ARRAY_SIZE(v8_calls_fixed)) ||
-	    v8_type(set, "type_BytecodeArray__BYTECODE_ARRAY_TYPE", 0, &bytecodes, reason) ||
-	    v8_type(set, "type_ByteArray__BYTE_ARRAY_TYPE", 0, &bytes, reason) ||
-	    v8_member(set, "class_SharedFunctionInfo__function_data__", &row->shared_data, reason))
+	if (!version || !v8_knows(set, version) ||
+	    v8_get(set, "CodeKindBaseline", 1, V8_KIND_MASK - V8_KINDS_OPTIMISED, &baseline, reason))
 		return;
-	row->types[V8_BYTECODES] = bytecodes;
-	row->types[V8_BYTES] = bytes;
-	row->bytecodes_first = (uint8_t)v8_calls_fixed[ARRAY_SIZE(v8_calls_fixed) - 1].value;
-	row->bytecodes_positions = V8_POSITIONS_AT;
-	if (!v8_has_all(set, v8_baseline_fixed, ARRAY_SIZE(v8_baseline_fixed)) ||
-	    v8_type(set, "type_Code__CODE_TYPE", 0, &code, reason) ||
-	    v8_get(set, "CodeKindBaseline", 1, V8_KIND_MASK, &baseline, reason))
+	known = version->row;
+	memcpy(known.types, row->types, sizeof(known.types));
+	if (!v8_types_of_code(set, version, &known))
 		return;
-	row->types[V8_CODE] = code;
-	row->code_bytecodes = V8_CODE_START - 24;
-	row->code_baseline = (uint8_t)baseline;
+	known.strings = row->strings;
+	known.map_type = row->map_type;
+	known.function_shared = row->function_shared;
+	known.shared_name = row->shared_name;
+	known.shared_script = row->shared_script;
+	known.script_source = row->script_source;
+	known.script_name = row->script_name;
+	known.script_line = row->script_line;
+	known.scope_count = row->scope_count;
+	known.scope_first = row->scope_first;
+	known.scope_place = row->scope_place;
+	known.code_baseline = (uint8_t)baseline;
+	*row = known;
 }
 
 int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row *out,
@@ -252,30 +303,48 @@ static int v8_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 	struct v8_constant *constant = &s->constants[s->count];
 	uint64_t offset;
 
-	if (strncmp(name, V8_PREFIX, strlen(V8_PREFIX)) || s->count == V8_CONSTANTS)
+	size_t prefix = strlen(V8_PREFIX);
+
+	if (!strcmp(name, V8_MAJOR) || !strcmp(name, V8_MINOR))
+		prefix = 0;
+	else if (strncmp(name, V8_PREFIX, prefix))
+		return 0;
+	if (s->count == V8_CONSTANTS)
 		return 0;
 	/* Those that are 0 are in no file. */
 	if (object_vaddr_to_offset(s->object, sym->st_value, &offset) ||
 	    pread(object_fd(s->object), &constant->value, sizeof(constant->value), (off_t)offset) !=
 		    (ssize_t)sizeof(constant->value))
 		return 0;
-	constant->name = name + strlen(V8_PREFIX);
+	constant->name = name + prefix;
 	s->count++;
 	return 0;
 }
 
-int v8_row_of(struct object *object, struct v8_row *out, char reason[static REASON_MAX])
+static const struct v8_translations_form *v8_form_from(const struct v8_constant *constants,
+						       size_t count)
+{
+	const struct v8_set set = {constants, count};
+	const struct v8_version *version = v8_version_of(&set);
+
+	return version ? &version->form : NULL;
+}
+
+int v8_row_of(struct object *object, struct v8_row *out, const struct v8_translations_form **form,
+	      char reason[static REASON_MAX])
 {
 	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
 	_cleanup_free_ struct v8_symbols *symbols = calloc(1, sizeof(*symbols));
 
 	*out = (struct v8_row){0};
+	*form = NULL;
 	if (!symbols)
 		return -ENOMEM;
 	if (!elf)
 		return refuse(reason, -EBADMSG, "its file cannot be read");
 	symbols->object = object;
 	elf_symbols(elf, SHT_DYNSYM, v8_look_at, symbols);
+	*form = v8_form_from(symbols->constants, symbols->count);
 	return v8_row_from(symbols->constants, symbols->count, out, reason);
 }
 

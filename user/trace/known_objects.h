@@ -48,6 +48,7 @@ struct known_python {
 struct known_v8 {
 	struct v8_row row;
 	struct v8_opcodes opcodes;
+	const struct v8_translations_form *form; /* NULL: it is not known */
 	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
 };
 

@@ -13,6 +13,7 @@
 #include "user/trace/runtime_chains.h"
 #include "user/trace/v8_names.h"
 #include "user/trace/v8_rows.h"
+#include "user/trace/v8_stack.h"
 
 void runtime_event_handle(struct trace *trace, const struct event_header *header)
 {
@@ -41,6 +42,9 @@ void runtime_event_handle(struct trace *trace, const struct event_header *header
 		break;
 	case EVENT_V8_FUNCTION:
 		v8_names_add(trace, target, (const void *)header);
+		break;
+	case EVENT_V8_CODE:
+		v8_stack_add(target, (const void *)header);
 		break;
 	case EVENT_V8_FAILED:
 		v8_rows_failed(trace, (const void *)header);

@@ -6,13 +6,13 @@
 #include "user/trace/python_stack.h"
 #include "user/trace/ruby_names.h"
 #include "user/trace/runtime_chains.h"
-#include "user/trace/v8_names.h"
+#include "user/trace/v8_stack.h"
 
 bool stack_weave(struct trace *trace, const struct target *target, const struct stack_event *event,
 		 struct stack_draft *draft)
 {
 	const struct runtime_hashes *runtime = &event->runtime;
-	bool woven = v8_names_weave(trace, target, event->frames, runtime->v8, draft);
+	bool woven = v8_stack_weave(trace, target, event->frames, runtime->v8, draft);
 
 	woven |= java_names_weave(trace, target, runtime->java, draft);
 	woven |= python_stack_weave(trace, target, runtime->python, draft);

@@ -8,6 +8,7 @@
 #include "user/model/frame.h"
 #include "user/process/object.h"
 #include "user/target/v8_calls.h"
+#include "user/target/v8_deopt.h"
 #include "user/symbol/v8_line.h"
 #include "user/trace/target.h"
 
@@ -20,6 +21,31 @@ struct v8_function {
 	const struct frame *frame; /* of stack_table_keep_frame() */
 	struct v8_places lines;	   /* of its calls */
 	bool baseline;		   /* they are places in baseline code */
+};
+
+/* A call in optimised code: it is in so many functions, the outermost one first. */
+struct v8_site {
+	uint32_t at; /* as struct runtime_call has it */
+	uint32_t first, count;
+};
+
+/* One of these. */
+struct v8_site_call {
+	uint64_t code; /* with the cookie its v8_function; 0: it is not known */
+	uint32_t cookie;
+	int32_t offset; /* in its bytecodes; -1: that is not known, or it is being entered */
+};
+
+struct v8_optimised {
+	struct {
+		uint64_t code, cookie;
+	} key;
+	UT_hash_handle hh;
+	uint32_t function_cookie; /* of the function that it is the code of */
+	uint32_t exits;		  /* where those of its sites begin */
+	size_t site_count;
+	struct v8_site *sites;
+	struct v8_site_call *calls;
 };
 
 /* A script whose lines are known. */
@@ -36,10 +62,12 @@ struct target_v8 {
 	uint64_t bias; /* over link-time addresses */
 	struct v8_row row;
 	struct v8_opcodes opcodes;
+	const struct v8_translations_form *form; /* of its code; NULL: it is not known */
 	bool entered;		       /* the row is in the programs' map */
 	bool refused;		       /* which has been said */
 	struct v8_function *functions; /* uthash by key: v8_names.h */
 	struct v8_script *scripts;
+	struct v8_optimised *codes; /* by key: v8_stack.h */
 	uint64_t unnamed; /* functions without their line, which they have */
 };
 

@@ -7,10 +7,10 @@
 
 #include "bpf/unwind.h"
 #include "user/base/util.h"
-#include "user/trace/runtime_chains.h"
 #include "user/trace/runtime_text.h"
 #include "user/trace/target_memory.h"
 #include "user/trace/target_v8.h"
+#include "user/trace/v8_stack.h"
 
 /* Of a target. A name takes some 200 bytes, once; a script four bytes a line. */
 #define FUNCTIONS_MAX 500000
@@ -36,6 +36,7 @@ void target_v8_free(struct target_v8 *v8)
 		v8_lines_free(&script->lines);
 		free(script);
 	}
+	v8_stack_free(v8);
 	object_unref(v8->object);
 	free(v8);
 }
@@ -310,7 +311,7 @@ static uint32_t v8_read_function_lines(struct target *target, const struct v8_fu
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static struct v8_function *v8_names_find(const struct target_v8 *v8, uint64_t code, uint32_t cookie)
+const struct v8_function *v8_names_find(const struct target_v8 *v8, uint64_t code, uint32_t cookie)
 {
 	struct v8_function *function, like = {.key = {.code = code, .cookie = cookie}};
 
@@ -360,48 +361,4 @@ void v8_names_add(struct trace *trace, struct target *target, const struct v8_fu
 		return;
 	v8_places_free(&function->lines);
 	free(function);
-}
-
-/* As it is at that call, if the line of that is known. An interpreted function is known by the interpreter's code, which lies in the object. */
-static const struct frame *v8_frame_at(struct trace *trace, const struct target *target,
-				       const struct v8_function *function,
-				       const struct runtime_call *call,
-				       const struct location *location)
-{
-	struct frame frame;
-	int32_t line;
-
-	if (!function || !function->frame)
-		return NULL;
-	if (!call->at || (!function->baseline && location->object != target->v8->object))
-		return function->frame;
-	line = v8_places_find(&function->lines, call->at);
-	if (line <= 0)
-		return function->frame;
-	frame = *function->frame;
-	frame.line = (uint32_t)line;
-	frame.line_begins = false;
-	return stack_table_keep_frame(trace->stacks, target->id, &frame) ?: function->frame;
-}
-
-bool v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
-		    uint64_t runtime, struct stack_draft *draft)
-{
-	const struct runtime_chain *chain = runtime_chains_find(trace->chains, target->id, runtime);
-	uint32_t next = 0;
-
-	if (!chain || !target->v8)
-		return false;
-	for (size_t i = 1; i < draft->count && next < chain->count; i++) {
-		const struct runtime_call *call = &chain->calls[next];
-		const struct v8_function *function;
-
-		if (call->place != (uint32_t)frames[i])
-			continue;
-		next++;
-		function = v8_names_find(target->v8, call->code, call->cookie);
-		draft->places[i].frame =
-			v8_frame_at(trace, target, function, call, &draft->places[i].location);
-	}
-	return true;
 }

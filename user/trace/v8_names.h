@@ -4,8 +4,8 @@
 #define MEMLEAKBPF_TRACE_V8_NAMES_H
 
 #include "bpf/v8_abi.h"
-#include "user/trace/stacks.h"
 #include "user/trace/target.h"
+#include "user/trace/target_v8.h"
 
 /*
  * Takes down the function that the kernel has told of, and the lines of its calls; its script's text is read from the target, once. What
@@ -14,11 +14,7 @@
 void v8_names_add(struct trace *trace, struct target *target,
 		  const struct v8_function_event *event);
 
-/*
- * Names the places of a walk, one for each of its addresses `frames`, that the functions of the chain with the hash `runtime` are
- * at. False: there is no such chain.
- */
-bool v8_names_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
-		    uint64_t runtime, struct stack_draft *draft);
+/* NULL: none has come that is called so. */
+const struct v8_function *v8_names_find(const struct target_v8 *v8, uint64_t code, uint32_t cookie);
 
 #endif

@@ -37,7 +37,7 @@ static int v8_rows_describe(struct trace *trace, struct object *object, struct t
 		v8 = calloc(1, sizeof(*v8));
 		if (!v8)
 			return -ENOMEM;
-		err = v8_row_of(object, &v8->row, v8->refusal);
+		err = v8_row_of(object, &v8->row, &v8->form, v8->refusal);
 		/* That may go another time. */
 		if (err == -ENOMEM) {
 			free(v8);
@@ -50,6 +50,7 @@ static int v8_rows_describe(struct trace *trace, struct object *object, struct t
 	}
 	out->row = v8->row;
 	out->opcodes = v8->opcodes;
+	out->form = v8->form;
 	return *v8->refusal ? refuse(reason, -ENOTSUP, "%s", v8->refusal) : 0;
 }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Objects of a target's V8, as its programs read them. */
+#ifndef MEMLEAKBPF_BPF_V8_READ_H
+#define MEMLEAKBPF_BPF_V8_READ_H
+
+#include "bpf/v8.h"
+
+#include <bpf/bpf_helpers.h>
+
+#define V8_NO_TYPE 0xffffu
+
+/* Functions and code that user space has, as far as there is room. */
+struct v8_function_key {
+	uint64_t code;
+	uint32_t cookie;
+	uint32_t target_id;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct v8_function_key);
+	__type(value, uint8_t);
+	__uint(max_entries, 8192);
+} v8_functions __weak SEC(".maps");
+
+/* `object` as the target has it: its tag is left out, and with it where it begins. */
+static __always_inline int v8_read(void *to, uint32_t size, uint64_t object, uint32_t at)
+{
+	return bpf_probe_read_user(to, size, (const void *)(object - 1 + at));
+}
+
+/*
+ * What an object's first word says of its map, while the collector runs as well: then that may be where it has been moved to, without
+ * a tag. What is behind it stays.
+ */
+static __always_inline uint64_t v8_map_of(uint64_t word)
+{
+	uint64_t map = 0;
+
+	if (V8_IS_OBJECT(word) || !word || word & 7 || v8_read(&map, sizeof(map), word + 1, 0))
+		return word;
+	return map;
+}
+
+/* An object's type; V8_NO_TYPE: it is none, or in no memory. */
+static __always_inline uint32_t v8_type_by_map(const struct v8_row *row, uint64_t map)
+{
+	uint16_t type = 0;
+
+	if (!V8_IS_OBJECT(map) || v8_read(&type, sizeof(type), map, row->map_type))
+		return V8_NO_TYPE;
+	return type;
+}
+
+/* Is the object of that kind? (A constant.) */
+static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8_kind kind)
+{
+	uint64_t map = 0;
+	uint32_t type;
+
+	if (!V8_IS_OBJECT(object) || v8_read(&map, sizeof(map), object, 0))
+		return false;
+	map = v8_map_of(map);
+	if (map == v8->maps[kind])
+		return true;
+	type = v8_type_by_map(&v8->row, map);
+	if (!v8->row.types[kind].first || type < v8->row.types[kind].first ||
+	    type > v8->row.types[kind].last)
+		return false;
+	v8->maps[kind] = map;
+	return true;
+}
+
+/* What a Code says of itself, into v8->code. False: it is none. */
+static __always_inline bool v8_read_code(struct v8_thread *v8, uint64_t object)
+{
+	struct v8_code *code = &v8->code;
+
+	code->object = 0;
+	if (!v8_is(v8, object, V8_CODE) ||
+	    v8_read(&code->kind, sizeof(code->kind), object, v8->row.code_kind) ||
+	    v8_read(&code->size, sizeof(code->size), object, v8->row.code_size))
+		return false;
+	code->kind &= V8_KIND_MASK;
+	code->start = object - 1 + v8->row.code_own;
+	if (v8->row.code_start &&
+	    v8_read(&code->start, sizeof(code->start), object, v8->row.code_start))
+		return false;
+	code->object = object;
+	return true;
+}
+
+/* A return address in its instructions? */
+static __always_inline bool v8_code_holds(const struct v8_code *code, uint64_t pc)
+{
+	return pc > code->start && pc - code->start <= code->size;
+}
+
+/* bpf/v8.bpf.c: what a SharedFunctionInfo is, into v8->found: enum v8_failure. */
+int v8_find_shared(struct v8_thread *v8, uint64_t shared);
+
+/* Sends it, if it has not been sent: v8->found.hash is its cookie then. 0; 1: it is not known what it is; -1: it could not be sent. */
+int v8_tell_shared(struct v8_thread *v8, uint64_t shared);
+
+/* bpf/v8_code.bpf.c: optimised code that a return address is in, into v8->code; its id is 0: it is in none that is known. */
+int v8_code_at(struct v8_thread *v8, uint64_t pc);
+
+/* Sends what the chain's call number `at` is in, optimised code, and before that the functions in it. 0, or it could not be sent. */
+int v8_tell_code(struct v8_thread *v8, uint32_t at);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sources: V8's src/objects/{code,bytecode-array,deoptimization-data}.h and .tq, src/deoptimizer/translation-opcode.h of these versions; all was compared with what
+ * Node of that version has in its memory, and with what its --print-opt-code says.
+ */
+#include "user/target/v8_versions.h"
+
+#include "user/base/util.h"
+
+#define BYTE_ARRAY	   "type_ByteArray__BYTE_ARRAY_TYPE"
+#define TRUSTED_BYTE_ARRAY "type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE"
+#define FIXED_ARRAY	   "type_FixedArray__FIXED_ARRAY_TYPE"
+#define WEAK_FIXED_ARRAY   "type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE"
+
+static const struct v8_version v8_versions[] = {
+	/* Node 18; a Code has its instructions itself. */
+	{.major = 10,
+	 .minor = 2,
+	 .row = {.shared_data = 8,
+		 .bytecodes_first = 56,
+		 .bytecodes_positions = 32,
+		 .code_bytecodes = 16,
+		 .code_own = 128,
+		 .code_size = 40,
+		 .code_kind = 48,
+		 .code_deopt = 16,
+		 .deopt_literals = 2,
+		 .deopt_id = 5,
+		 .deopt_places = 11},
+	 .types = {[V8_BYTES] = BYTE_ARRAY,
+		   [V8_DEOPT] = FIXED_ARRAY,
+		   [V8_TRANSLATIONS] = BYTE_ARRAY,
+		   [V8_LITERALS] = WEAK_FIXED_ARRAY},
+	 .form = {.operands = "2103113131111111115334111112",
+		  .begins = {3, 3},
+		  .frames = {18, 18},
+		  .builtins = {19, 20},
+		  .doubled = true}},
+	/* Node 20 */
+	{.major = 11,
+	 .minor = 3,
+	 .row = {.shared_data = 8,
+		 .bytecodes_first = 54,
+		 .bytecodes_positions = 32,
+		 .code_bytecodes = 16,
+		 .code_start = 40,
+		 .code_size = 56,
+		 .code_kind = 48,
+		 .code_deopt = 16,
+		 .stream_code = 8,
+		 .deopt_literals = 2,
+		 .deopt_id = 5,
+		 .deopt_places = 11},
+	 .types = {[V8_BYTES] = BYTE_ARRAY,
+		   [V8_DEOPT] = FIXED_ARRAY,
+		   [V8_TRANSLATIONS] = BYTE_ARRAY,
+		   [V8_LITERALS] = WEAK_FIXED_ARRAY},
+	 .form = {.operands = "103311313111112111111115333401111121",
+		  .begins = {2, 3},
+		  .frames = {23, 24},
+		  .builtins = {25, 26},
+		  .repeats = 35}},
+	/* Node 22 */
+	{.major = 12,
+	 .minor = 4,
+	 .row = {.shared_data = 8,
+		 .bytecodes_first = 64,
+		 .bytecodes_positions = 24,
+		 .code_bytecodes = 8,
+		 .code_start = 40,
+		 .code_size = 52,
+		 .code_kind = 48,
+		 .code_deopt = 8,
+		 .stream_code = 24,
+		 .deopt_literals = 2,
+		 .deopt_id = 5,
+		 .deopt_places = 11},
+	 .types = {[V8_BYTES] = TRUSTED_BYTE_ARRAY,
+		   [V8_DEOPT] = "type_TrustedFixedArray__TRUSTED_FIXED_ARRAY_TYPE",
+		   [V8_TRANSLATIONS] = BYTE_ARRAY,
+		   [V8_LITERALS] = WEAK_FIXED_ARRAY},
+	 .form = {.operands = "5333213432103311111111111111111101111121",
+		  .begins = {12, 13},
+		  .frames = {0, 1},
+		  .builtins = {2, 3},
+		  .repeats = 39}},
+	/* Node 24 */
+	{.major = 13,
+	 .minor = 6,
+	 .row = {.shared_data = 8,
+		 .bytecodes_first = 64,
+		 .bytecodes_positions = 24,
+		 .code_bytecodes = 8,
+		 .code_start = 40,
+		 .code_size = 56,
+		 .code_kind = 52,
+		 .code_deopt = 8,
+		 .stream_code = 24,
+		 .deopt_literals = 3,
+		 .deopt_id = 6,
+		 .deopt_places = 12},
+	 .types = {[V8_BYTES] = TRUSTED_BYTE_ARRAY,
+		   [V8_DEOPT] = "type_ProtectedFixedArray__PROTECTED_FIXED_ARRAY_TYPE",
+		   [V8_TRANSLATIONS] = TRUSTED_BYTE_ARRAY,
+		   [V8_LITERALS] = "type_TrustedWeakFixedArray__TRUSTED_WEAK_FIXED_ARRAY_TYPE"},
+	 .form = {.operands = "643321343331003311101111111111111111101111121",
+		  .begins = {14, 15},
+		  .frames = {0, 1},
+		  .builtins = {2, 3},
+		  .repeats = 44}},
+};
+
+const struct v8_version *v8_version_find(int32_t major, int32_t minor)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(v8_versions); i++) {
+		if (v8_versions[i].major == major && v8_versions[i].minor == minor)
+			return &v8_versions[i];
+	}
+	return NULL;
+}

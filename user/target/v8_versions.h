@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What V8 exports no constants of, and is written down for each version of it: where its code leads to the bytecodes that it was made of. A version
+ * that is not known has functions with the line that they begin with.
+ */
+#ifndef MEMLEAKBPF_TARGET_V8_VERSIONS_H
+#define MEMLEAKBPF_TARGET_V8_VERSIONS_H
+
+#include "bpf/v8_abi.h"
+#include "user/target/v8_deopt.h"
+
+struct v8_version {
+	int32_t major, minor;
+	struct v8_row row;		/* its members about code, but the types */
+	const char *types[V8_KINDS];	/* constants; NULL: another one says so */
+	struct v8_translations_form form;
+};
+
+/* NULL: it is not known. */
+const struct v8_version *v8_version_find(int32_t major, int32_t minor);
+
+#endif

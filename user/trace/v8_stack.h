@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The functions of JavaScript's in a stack, those that V8 has inlined among them. Private to user/trace. */
+#ifndef MEMLEAKBPF_TRACE_V8_STACK_H
+#define MEMLEAKBPF_TRACE_V8_STACK_H
+
+#include "bpf/v8_abi.h"
+#include "user/trace/stacks.h"
+#include "user/trace/target.h"
+#include "user/trace/target_v8.h"
+
+/* Takes down which functions optimised code is in at each of its calls. What of that cannot be read is not known. */
+void v8_stack_add(struct target *target, const struct v8_code_event *event);
+
+/*
+ * Names the places of a walk, one for each of its addresses `frames`, that the functions of the chain with the hash `runtime` are
+ * at, and puts those that are inlined there in front of them. False: there is no such chain.
+ */
+bool v8_stack_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
+		    uint64_t runtime, struct stack_draft *draft);
+
+void v8_stack_free(struct target_v8 *v8);
+
+#endif
