@@ -58,7 +58,8 @@ struct v8_thread {
 		uint32_t length, width;
 	} flat; /* a string's characters */
 	struct v8_found found;
-	struct v8_code code; /* the last one that was read; in v8_find() the function's baseline code */
+	struct v8_code
+		code; /* the last one that was read; in v8_find() the function's baseline code */
 	struct runtime_chain_event chain;
 	uint32_t inlined_count, inlined_pad;
 	struct v8_inlined inlined[V8_INLINED_MAX];

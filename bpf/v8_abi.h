@@ -137,11 +137,11 @@ _Static_assert(sizeof(struct v8_function_event) ==
 			       V8_TABLES * V8_TABLE_BYTES,
 	       "ABI");
 
-#define V8_INLINED_MAX		48
-#define V8_LITERALS_MAX		128 /* so many are looked through */
-#define V8_PLACES_BYTES		12288
-#define V8_TRANSLATIONS_BYTES	16384
-#define V8_DEOPT_PLACE_BYTES	24 /* of bytecodes, in the translations, in the code: numbers */
+#define V8_INLINED_MAX	      48
+#define V8_LITERALS_MAX	      128 /* so many are looked through */
+#define V8_PLACES_BYTES	      12288
+#define V8_TRANSLATIONS_BYTES 16384
+#define V8_DEOPT_PLACE_BYTES  24 /* of bytecodes, in the translations, in the code: numbers */
 
 /* A function that optimised code has been made from: by which literal its translations name it, and the event that it has come with. */
 struct v8_inlined {

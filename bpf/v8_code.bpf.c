@@ -200,10 +200,11 @@ static __always_inline void v8_fill_places(struct v8_thread *v8, uint64_t array)
 	event->eager = (uint32_t)(v8_item(array, first - 2) >> 32);
 	event->places = (uint32_t)(v8_item(array, first - 1) >> 32);
 	event->bytes_size = 0;
-	event->places_size = v8_code_append(
-		v8,
-		array - 1 + V8_ARRAY_BYTES + 8 * first + V8_DEOPT_PLACE_BYTES * (uint64_t)event->eager,
-		V8_DEOPT_PLACE_BYTES * (uint64_t)event->places, V8_PLACES_BYTES);
+	event->places_size =
+		v8_code_append(v8,
+			       array - 1 + V8_ARRAY_BYTES + 8 * first +
+				       V8_DEOPT_PLACE_BYTES * (uint64_t)event->eager,
+			       V8_DEOPT_PLACE_BYTES * (uint64_t)event->places, V8_PLACES_BYTES);
 	event->translations_size = event->translations_length = 0;
 	if (!v8_is(v8, translations, V8_TRANSLATIONS) ||
 	    v8_read(&length, sizeof(length), translations, V8_ARRAY_LENGTH))
@@ -263,8 +264,7 @@ __noinline int v8_tell_code(struct v8_thread *v8, uint32_t at)
 		return -1;
 	v8_find_literals(v8, v8_item(array, v8->row.deopt_literals));
 	/* What they are is read like code. */
-	if (v8_tell_inlined(v8) || !v8_read_code(v8, v8->codes[at]) ||
-	    v8_send_code(v8, at, cookie))
+	if (v8_tell_inlined(v8) || !v8_read_code(v8, v8->codes[at]) || v8_send_code(v8, at, cookie))
 		return -1;
 	bpf_map_update_elem(&v8_functions, &key, &value, BPF_ANY);
 	return 0;

@@ -183,13 +183,13 @@ static void doctor_print_java(struct object *object)
 static void doctor_print_v8(struct object *object)
 {
 	char reason[REASON_MAX] = "";
-	const struct v8_translations_form *form;
+	const struct v8_version *version;
 	struct v8_row row;
 	int err;
 
 	if (runtime_of(object) != RUNTIME_V8)
 		return;
-	err = v8_row_of(object, &row, &form, reason);
+	err = v8_row_of(object, &row, &version, reason);
 	printf("  ");
 	doctor_print_name(object_path(object), 0);
 	printf("\n    JavaScript: %s%s\n",

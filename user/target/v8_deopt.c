@@ -84,8 +84,7 @@ static uint32_t deopt_next(struct deopt_reader *reader)
 	if (form->repeats && instruction == form->repeats)
 		return deopt_begin_repeating(reader, deopt_number(reader, &reader->at));
 	if (form->repeats && instruction > reader->instructions)
-		return deopt_begin_repeating(reader,
-					     instruction - (uint32_t)reader->instructions);
+		return deopt_begin_repeating(reader, instruction - (uint32_t)reader->instructions);
 	if (instruction >= reader->instructions)
 		reader->broken = true;
 	reader->behind++;
@@ -134,9 +133,8 @@ size_t v8_translation_read(const struct v8_translations *translations, uint32_t 
 			   struct v8_nested out[static V8_NESTED_MAX])
 {
 	const struct v8_translations_form *form = translations->form;
-	struct deopt_reader reader = {.translations = translations,
-				      .instructions = strlen(form->operands),
-				      .at = at};
+	struct deopt_reader reader = {
+		.translations = translations, .instructions = strlen(form->operands), .at = at};
 	size_t functions = deopt_begin(&reader), count = 0;
 
 	while (count < functions && !reader.broken) {

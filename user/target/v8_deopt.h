@@ -18,7 +18,7 @@ struct v8_translations_form {
 	/* Those that are the beginning, a function's frame (its place in the bytecodes, the literal that it is, …) and one of a function of V8's own. */
 	uint8_t begins[2], frames[2], builtins[2];
 	uint8_t repeats; /* so many from the translation before; 0: there are none */
-	bool doubled;	 /* an instruction is written as a number with a sign, and no beginning says where that translation is */
+	bool doubled; /* an instruction is written as a number with a sign, and no beginning says where that translation is */
 };
 
 struct v8_translations {

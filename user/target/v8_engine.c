@@ -15,7 +15,6 @@
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
-#include "user/target/v8_versions.h"
 
 #define V8_PREFIX    "v8dbg_"
 #define V8_CONSTANTS 2048 /* some 500 */
@@ -240,7 +239,8 @@ static void v8_calls(const struct v8_set *set, struct v8_row *row)
 	struct v8_row known;
 
 	if (!version || !v8_knows(set, version) ||
-	    v8_get(set, "CodeKindBaseline", 1, V8_KIND_MASK - V8_KINDS_OPTIMISED, &baseline, reason))
+	    v8_get(set, "CodeKindBaseline", 1, V8_KIND_MASK - V8_KINDS_OPTIMISED, &baseline,
+		   reason))
 		return;
 	known = version->row;
 	memcpy(known.types, row->types, sizeof(known.types));
@@ -321,30 +321,21 @@ static int v8_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 	return 0;
 }
 
-static const struct v8_translations_form *v8_form_from(const struct v8_constant *constants,
-						       size_t count)
-{
-	const struct v8_set set = {constants, count};
-	const struct v8_version *version = v8_version_of(&set);
-
-	return version ? &version->form : NULL;
-}
-
-int v8_row_of(struct object *object, struct v8_row *out, const struct v8_translations_form **form,
+int v8_row_of(struct object *object, struct v8_row *out, const struct v8_version **version,
 	      char reason[static REASON_MAX])
 {
 	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
 	_cleanup_free_ struct v8_symbols *symbols = calloc(1, sizeof(*symbols));
 
 	*out = (struct v8_row){0};
-	*form = NULL;
+	*version = NULL;
 	if (!symbols)
 		return -ENOMEM;
 	if (!elf)
 		return refuse(reason, -EBADMSG, "its file cannot be read");
 	symbols->object = object;
 	elf_symbols(elf, SHT_DYNSYM, v8_look_at, symbols);
-	*form = v8_form_from(symbols->constants, symbols->count);
+	*version = v8_version_of(&(struct v8_set){symbols->constants, symbols->count});
 	return v8_row_from(symbols->constants, symbols->count, out, reason);
 }
 
@@ -376,7 +367,16 @@ static int v8_look_for_sizes(void *ctx, const char *name, const GElf_Sym *sym)
 	return 1;
 }
 
-void v8_opcodes_of(struct object *object, struct v8_opcodes *out)
+static void v8_opcodes_from(const struct v8_version *version, struct v8_opcodes *out)
+{
+	out->count = strlen(version->opcodes[0]);
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t k = 0; k < out->count; k++)
+			out->sizes[i][k] = (uint8_t)(version->opcodes[i][k] - '0');
+	}
+}
+
+void v8_opcodes_of(struct object *object, const struct v8_version *version, struct v8_opcodes *out)
 {
 	_cleanup_elf_ Elf *elf = object_elf(object, ELF_FOR_SYMBOLS);
 	struct v8_sizes sizes = {object, out};
@@ -384,4 +384,6 @@ void v8_opcodes_of(struct object *object, struct v8_opcodes *out)
 	*out = (struct v8_opcodes){0};
 	if (elf)
 		elf_symbols(elf, SHT_DYNSYM, v8_look_for_sizes, &sizes);
+	if (!out->count && version && version->opcodes[0])
+		v8_opcodes_from(version, out);
 }

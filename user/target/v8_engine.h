@@ -13,7 +13,7 @@
 #include "user/base/log.h"
 #include "user/process/object.h"
 #include "user/target/v8_calls.h"
-#include "user/target/v8_deopt.h"
+#include "user/target/v8_versions.h"
 
 /* A constant, as the file has it; `name` without "v8dbg_". */
 struct v8_constant {
@@ -25,14 +25,11 @@ struct v8_constant {
 int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row *out,
 		char reason[static REASON_MAX]);
 
-/*
- * The same of the constants that the object exports; -ENOMEM, -EBADMSG too. *form: what the translations of its code are like, where that is known, for
- * good; else NULL.
- */
-int v8_row_of(struct object *object, struct v8_row *out, const struct v8_translations_form **form,
+/* The same of the constants that the object exports; -ENOMEM, -EBADMSG too. *version: NULL, it is not known. */
+int v8_row_of(struct object *object, struct v8_row *out, const struct v8_version **version,
 	      char reason[static REASON_MAX]);
 
-/* How large its bytecodes are, as its file says; out->count is 0: it does not. */
-void v8_opcodes_of(struct object *object, struct v8_opcodes *out);
+/* How large its bytecodes are, as its file says, or else its version (NULL: not known); out->count is 0: neither does. */
+void v8_opcodes_of(struct object *object, const struct v8_version *version, struct v8_opcodes *out);
 
 #endif

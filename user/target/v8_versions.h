@@ -11,9 +11,11 @@
 
 struct v8_version {
 	int32_t major, minor;
-	struct v8_row row;		/* its members about code, but the types */
-	const char *types[V8_KINDS];	/* constants; NULL: another one says so */
+	struct v8_row row;	     /* its members about code, but the types */
+	const char *types[V8_KINDS]; /* constants; NULL: another one says so */
 	struct v8_translations_form form;
+	/* How many bytes each bytecode has, from '0' on, with operands of 1, 2 and 4 bytes; NULL: its file says so. */
+	const char *opcodes[3];
 };
 
 /* NULL: it is not known. */

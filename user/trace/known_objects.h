@@ -15,6 +15,7 @@
 #include "user/target/cpython.h"
 #include "user/target/runtime.h"
 #include "user/target/v8_calls.h"
+#include "user/target/v8_versions.h"
 #include "user/trace/state.h"
 
 /* What an object may have functions for that get probes. */
@@ -48,8 +49,8 @@ struct known_python {
 struct known_v8 {
 	struct v8_row row;
 	struct v8_opcodes opcodes;
-	const struct v8_translations_form *form; /* NULL: it is not known */
-	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
+	const struct v8_version *version; /* NULL: it is not known */
+	char refusal[REASON_MAX];	  /* why its frames are not known; empty: they are */
 };
 
 struct known_object {

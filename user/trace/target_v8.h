@@ -8,7 +8,7 @@
 #include "user/model/frame.h"
 #include "user/process/object.h"
 #include "user/target/v8_calls.h"
-#include "user/target/v8_deopt.h"
+#include "user/target/v8_versions.h"
 #include "user/symbol/v8_line.h"
 #include "user/trace/target.h"
 
@@ -62,15 +62,16 @@ struct target_v8 {
 	uint64_t bias; /* over link-time addresses */
 	struct v8_row row;
 	struct v8_opcodes opcodes;
-	const struct v8_translations_form *form; /* of its code; NULL: it is not known */
-	bool entered;		       /* the row is in the programs' map */
-	bool refused;		       /* which has been said */
-	struct v8_function *functions; /* uthash by key: v8_names.h */
+	const struct v8_version *version; /* NULL: it is not known */
+	bool entered;			  /* the row is in the programs' map */
+	bool refused;			  /* which has been said */
+	struct v8_function *functions;	  /* uthash by key: v8_names.h */
 	struct v8_script *scripts;
 	struct v8_optimised *codes; /* by key: v8_stack.h */
-	uint64_t unnamed; /* functions without their line, which they have */
+	uint64_t unnamed;	    /* functions without their line, which they have */
 };
 
-void target_v8_free(struct target_v8 *v8); /* NULL is fine */
+void v8_optimised_free(struct v8_optimised *code); /* NULL is fine */
+void target_v8_free(struct target_v8 *v8);	   /* NULL is fine */
 
 #endif

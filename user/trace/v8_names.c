@@ -8,9 +8,9 @@
 #include "bpf/unwind.h"
 #include "user/base/util.h"
 #include "user/trace/runtime_text.h"
+#include "user/trace/stacks.h"
 #include "user/trace/target_memory.h"
 #include "user/trace/target_v8.h"
-#include "user/trace/v8_stack.h"
 
 /* Of a target. A name takes some 200 bytes, once; a script four bytes a line. */
 #define FUNCTIONS_MAX 500000
@@ -19,10 +19,20 @@
 #define SOURCE_CHUNK  65536
 #define STRING_STEPS  4
 
+void v8_optimised_free(struct v8_optimised *code)
+{
+	if (!code)
+		return;
+	free(code->sites);
+	free(code->calls);
+	free(code);
+}
+
 void target_v8_free(struct target_v8 *v8)
 {
 	struct v8_function *function, *next;
 	struct v8_script *script, *next_script;
+	struct v8_optimised *code, *next_code;
 
 	if (!v8)
 		return;
@@ -36,7 +46,10 @@ void target_v8_free(struct target_v8 *v8)
 		v8_lines_free(&script->lines);
 		free(script);
 	}
-	v8_stack_free(v8);
+	HASH_ITER (hh, v8->codes, code, next_code) {
+		HASH_DEL(v8->codes, code);
+		v8_optimised_free(code);
+	}
 	object_unref(v8->object);
 	free(v8);
 }

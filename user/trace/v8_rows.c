@@ -37,7 +37,7 @@ static int v8_rows_describe(struct trace *trace, struct object *object, struct t
 		v8 = calloc(1, sizeof(*v8));
 		if (!v8)
 			return -ENOMEM;
-		err = v8_row_of(object, &v8->row, &v8->form, v8->refusal);
+		err = v8_row_of(object, &v8->row, &v8->version, v8->refusal);
 		/* That may go another time. */
 		if (err == -ENOMEM) {
 			free(v8);
@@ -45,12 +45,12 @@ static int v8_rows_describe(struct trace *trace, struct object *object, struct t
 		}
 		if (err && !*v8->refusal)
 			snprintf(v8->refusal, sizeof(v8->refusal), "%s", strerror(-err));
-		v8_opcodes_of(object, &v8->opcodes);
+		v8_opcodes_of(object, v8->version, &v8->opcodes);
 		known->v8 = v8;
 	}
 	out->row = v8->row;
 	out->opcodes = v8->opcodes;
-	out->form = v8->form;
+	out->version = v8->version;
 	return *v8->refusal ? refuse(reason, -ENOTSUP, "%s", v8->refusal) : 0;
 }
 

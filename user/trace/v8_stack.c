@@ -16,25 +16,6 @@
 
 /* ---- code ---------------------------------------------------------------------------------- */
 
-static void v8_optimised_free(struct v8_optimised *code)
-{
-	if (!code)
-		return;
-	free(code->sites);
-	free(code->calls);
-	free(code);
-}
-
-void v8_stack_free(struct target_v8 *v8)
-{
-	struct v8_optimised *code, *next;
-
-	HASH_ITER (hh, v8->codes, code, next) {
-		HASH_DEL(v8->codes, code);
-		v8_optimised_free(code);
-	}
-}
-
 static struct v8_optimised *v8_stack_find(const struct target_v8 *v8, uint64_t code,
 					  uint32_t cookie)
 {
@@ -64,8 +45,7 @@ static struct v8_site_call v8_site_call(const struct v8_code_event *event,
 static bool v8_site_is(const struct v8_optimised *code, const struct v8_site_call *calls,
 		       size_t count)
 {
-	return count && calls[0].code == code->key.code &&
-	       calls[0].cookie == code->function_cookie;
+	return count && calls[0].code == code->key.code && calls[0].cookie == code->function_cookie;
 }
 
 /* False: out of memory. */
@@ -95,7 +75,7 @@ static bool v8_site_read(struct v8_optimised *code, const struct v8_code_event *
 static bool v8_sites_read(struct v8_optimised *code, const struct target_v8 *v8,
 			  const struct v8_code_event *event)
 {
-	const struct v8_translations translations = {.form = v8->form,
+	const struct v8_translations translations = {.form = &v8->version->form,
 						     .bytes = event->bytes + event->places_size,
 						     .size = event->translations_size};
 	size_t count = event->places_size / V8_DEOPT_PLACE_BYTES;
@@ -119,7 +99,7 @@ void v8_stack_add(struct target *target, const struct v8_code_event *event)
 	struct target_v8 *v8 = target->v8;
 	struct v8_optimised *code;
 
-	if (!v8 || !v8->form || v8_stack_find(v8, event->code, event->cookie) ||
+	if (!v8 || !v8->version || v8_stack_find(v8, event->code, event->cookie) ||
 	    HASH_COUNT(v8->codes) >= CODES_MAX ||
 	    (uint64_t)event->places_size + event->translations_size > event->bytes_size)
 		return;
@@ -203,9 +183,8 @@ static void v8_weave_code(const struct v8_weaving *weaving, const struct v8_opti
 		const struct v8_site_call *nested = &code->calls[site->first + i - 1];
 		const struct v8_function *function =
 			v8_names_find(v8, nested->code, nested->cookie);
-		const struct frame *frame =
-			v8_frame_at(weaving->trace, weaving->target, function,
-				    (uint32_t)(nested->offset + 1), i > 1);
+		const struct frame *frame = v8_frame_at(weaving->trace, weaving->target, function,
+							(uint32_t)(nested->offset + 1), i > 1);
 
 		if (i > 1 && frame)
 			v8_weave_place(weaving, &(struct stack_place){.frame = frame});
@@ -213,9 +192,9 @@ static void v8_weave_code(const struct v8_weaving *weaving, const struct v8_opti
 			own.frame = frame;
 	}
 	if (!count)
-		own.frame = v8_frame_at(
-			weaving->trace, weaving->target,
-			v8_names_find(v8, code->key.code, code->function_cookie), 0, false);
+		own.frame = v8_frame_at(weaving->trace, weaving->target,
+					v8_names_find(v8, code->key.code, code->function_cookie), 0,
+					false);
 	v8_weave_place(weaving, &own);
 }
 

@@ -18,6 +18,4 @@ void v8_stack_add(struct target *target, const struct v8_code_event *event);
 bool v8_stack_weave(struct trace *trace, const struct target *target, const uint64_t *frames,
 		    uint64_t runtime, struct stack_draft *draft);
 
-void v8_stack_free(struct target_v8 *v8);
-
 #endif
