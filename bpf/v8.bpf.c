@@ -261,10 +261,28 @@ __noinline int v8_frame(struct v8_thread *v8, uint32_t i)
 	return 0;
 }
 
-__noinline int v8_end(struct v8_thread *v8)
+/* What failed is counted, and told once. Not in v8_end(), whose stack lies above those of all that looks for code. */
+__noinline int v8_tell_failure(struct v8_thread *v8)
 {
 	struct runtime_failed_event event = {};
 	struct target_stats *stats;
+
+	if (!v8)
+		return 0;
+	stats = target_stats_of(v8->target_id);
+	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_V8], 1))
+		return 0;
+	event.header.type = EVENT_V8_FAILED;
+	event.header.target_id = v8->target_id;
+	event.header.time_ns = bpf_ktime_get_ns();
+	event.failure = v8->failure;
+	event.address = v8->failed_at;
+	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
+	return 0;
+}
+
+__noinline int v8_end(struct v8_thread *v8)
+{
 	uint32_t i;
 
 	if (!v8)
@@ -277,17 +295,8 @@ __noinline int v8_end(struct v8_thread *v8)
 	v8->chain.count = v8->count;
 	v8->chain.cut = 0;
 	v8->chain.hash = v8->count ? (v8->hash ?: 1) : 0;
-	if (!v8->failure)
-		return 0;
-	stats = target_stats_of(v8->target_id);
-	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_V8], 1))
-		return 0;
-	event.header.type = EVENT_V8_FAILED;
-	event.header.target_id = v8->target_id;
-	event.header.time_ns = bpf_ktime_get_ns();
-	event.failure = v8->failure;
-	event.address = v8->failed_at;
-	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
+	if (v8->failure)
+		v8_tell_failure(v8);
 	return 0;
 }
 
@@ -543,6 +552,22 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 		    key.cookie)
 		return -1;
 	return v8_send_function(v8, &key);
+}
+
+/*
+ * Optimised code, and before that the functions in it. 0, or it could not be sent. Part of v8_tell(), and one step after the other: each
+ * function between that and v8_copy_text() takes stack from what kernels before 6.8 allow for all of them.
+ */
+static __always_inline int v8_tell_code(struct v8_thread *v8, uint32_t at)
+{
+	if (v8_code_told(v8, at))
+		return 0;
+	if (v8_tell_shared(v8, v8->chain.calls[at].code))
+		return -1;
+	v8->own_cookie = (uint32_t)v8->found.hash;
+	if (v8_find_inlined(v8, at) || v8_tell_inlined(v8) || v8_send_code(v8, at))
+		return -1;
+	return 0;
 }
 
 __noinline int v8_tell(struct v8_thread *v8)

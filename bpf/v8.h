@@ -61,7 +61,9 @@ struct v8_thread {
 	struct v8_code
 		code; /* the last one that was read; in v8_find() the function's baseline code */
 	struct runtime_chain_event chain;
-	uint32_t inlined_count, inlined_pad;
+	uint32_t inlined_count;
+	uint32_t own_cookie;		 /* of the function that has them inlined */
+	uint32_t literals, literals_pad; /* of the code */
 	struct v8_inlined inlined[V8_INLINED_MAX];
 	/* One after the other. */
 	union {

@@ -10,8 +10,10 @@
 #include "bpf/unwind.h"
 
 /* Code is looked for so far in front of a place in it, in steps of V8_CODE_ALIGN; more in one piece no verifier goes through. */
-#define V8_CODE_STEPS  128
-#define V8_CODE_PIECES 8
+#define V8_CODE_STEPS  16
+#define V8_CODE_PIECES 64
+/* Of literals likewise. */
+#define V8_LITERALS_STEPS 16
 
 struct v8_code_key {
 	uint64_t pc;
@@ -95,16 +97,20 @@ static __always_inline uint64_t v8_deopt_of(struct v8_thread *v8)
 }
 
 /* The number that no other code of the function has, and one, into v8->code.id; 0: what it was made from is not known. */
-static __always_inline void v8_identify(struct v8_thread *v8)
+__noinline int v8_identify(struct v8_thread *v8)
 {
-	uint64_t array = v8_deopt_of(v8), id;
+	uint64_t array, id;
 
+	if (!v8)
+		return 0;
 	v8->code.id = 0;
+	array = v8_deopt_of(v8);
 	if (!array)
-		return;
+		return 0;
 	id = v8_item(array, v8->row.deopt_id);
 	if (V8_IS_NUMBER(id))
 		v8->code.id = (id >> 32) + 1;
+	return 0;
 }
 
 __noinline int v8_code_at(struct v8_thread *v8, uint64_t pc)
@@ -128,40 +134,71 @@ __noinline int v8_code_at(struct v8_thread *v8, uint64_t pc)
 	return 0;
 }
 
-/* Takes down which functions the code's literals are. */
-__noinline int v8_find_literals(struct v8_thread *v8, uint64_t literals)
+/* Takes down which functions some of the code's literals are, from number `first` on. 0; 1: there is no more. */
+__noinline int v8_find_literals(struct v8_thread *v8, uint64_t literals, uint32_t first)
 {
-	uint64_t length = 0, word;
 	uint32_t i, n;
+	uint64_t word;
 
 	if (!v8)
-		return 0;
-	v8->inlined_count = 0;
-	if (!v8_is(v8, literals, V8_LITERALS) ||
-	    v8_read(&length, sizeof(length), literals, V8_ARRAY_LENGTH))
-		return 0;
-	length >>= 32;
-	for (i = 0; i < V8_LITERALS_MAX && i < length; i++) {
-		/* Weak pointers have another tag. */
-		word = v8_item(literals, i) & ~2ull;
+		return 1;
+	for (i = 0; i < V8_LITERALS_STEPS; i++) {
 		n = v8->inlined_count;
-		if (n >= V8_INLINED_MAX)
-			break;
+		if (n >= V8_INLINED_MAX || first + i >= v8->literals)
+			return 1;
+		/* Weak pointers have another tag. */
+		word = v8_item(literals, first + i) & ~2ull;
 		if (!v8_is(v8, word, V8_SHARED))
 			continue;
 		v8->inlined[n].code = word;
-		v8->inlined[n].literal = i;
+		v8->inlined[n].literal = first + i;
 		v8->inlined_count = n + 1;
 	}
 	return 0;
 }
 
-/* Sends them; those that are not known have no code then. 0, or one could not be sent. */
-static __always_inline int v8_tell_inlined(struct v8_thread *v8)
+/* The code's literals, whose number goes into v8->literals; 0: there are none. */
+__noinline uint64_t v8_literals_of(struct v8_thread *v8)
+{
+	uint64_t array, literals, length = 0;
+
+	if (!v8)
+		return 0;
+	v8->literals = 0;
+	array = v8_deopt_of(v8);
+	if (!array)
+		return 0;
+	literals = v8_item(array, v8->row.deopt_literals);
+	if (!v8_is(v8, literals, V8_LITERALS) ||
+	    v8_read(&length, sizeof(length), literals, V8_ARRAY_LENGTH))
+		return 0;
+	v8->literals = (uint32_t)(length >> 32);
+	return literals;
+}
+
+__noinline int v8_find_inlined(struct v8_thread *v8, uint32_t at)
+{
+	uint64_t literals;
+	uint32_t i;
+
+	if (!v8 || at >= RUNTIME_MAX_CALLS || !v8_read_code(v8, v8->codes[at]))
+		return -1;
+	v8->inlined_count = 0;
+	literals = v8_literals_of(v8);
+	for (i = 0; i < V8_LITERALS_MAX && literals; i += V8_LITERALS_STEPS) {
+		if (v8_find_literals(v8, literals, i))
+			break;
+	}
+	return 0;
+}
+
+__noinline int v8_tell_inlined(struct v8_thread *v8)
 {
 	uint32_t i;
 	int told;
 
+	if (!v8)
+		return -1;
 	for (i = 0; i < V8_INLINED_MAX && i < v8->inlined_count; i++) {
 		told = v8_tell_shared(v8, v8->inlined[i].code);
 		if (told < 0)
@@ -214,57 +251,51 @@ static __always_inline void v8_fill_places(struct v8_thread *v8, uint64_t array)
 						  length >> 32, V8_TRANSLATIONS_BYTES);
 }
 
-/* v8->inlined and the function's own cookie are known. 0, or it could not be sent. */
-__noinline int v8_send_code(struct v8_thread *v8, uint32_t at, uint32_t function_cookie)
+static __always_inline void v8_code_key(const struct v8_thread *v8, uint32_t at,
+					struct v8_function_key *key)
 {
-	struct v8_code_event *event;
-	uint64_t array, size;
+	key->code = v8->chain.calls[at].code;
+	key->cookie = v8->chain.calls[at].cookie;
+	key->target_id = v8->target_id;
+}
+
+__noinline int v8_code_told(struct v8_thread *v8, uint32_t at)
+{
+	struct v8_function_key key = {};
 
 	if (!v8 || at >= RUNTIME_MAX_CALLS)
+		return 1;
+	v8_code_key(v8, at, &key);
+	return bpf_map_lookup_elem(&v8_functions, &key) ? 1 : 0;
+}
+
+__noinline int v8_send_code(struct v8_thread *v8, uint32_t at)
+{
+	struct v8_function_key key = {};
+	struct v8_code_event *event;
+	uint64_t array, size;
+	uint8_t value = 1;
+
+	/* What the functions are is read like code. */
+	if (!v8 || at >= RUNTIME_MAX_CALLS || !v8_read_code(v8, v8->codes[at]))
 		return -1;
 	array = v8_deopt_of(v8);
 	if (!array)
 		return -1;
+	v8_code_key(v8, at, &key);
 	event = &v8->optimised;
 	event->header.type = EVENT_V8_CODE;
 	event->header.target_id = v8->target_id;
 	event->header.time_ns = bpf_ktime_get_ns();
-	event->code = v8->chain.calls[at].code;
-	event->cookie = v8->chain.calls[at].cookie;
-	event->function_cookie = function_cookie;
+	event->code = key.code;
+	event->cookie = key.cookie;
+	event->function_cookie = v8->own_cookie;
 	event->inlined_count = v8->inlined_count;
 	__builtin_memcpy(event->inlined, v8->inlined, sizeof(event->inlined));
 	v8_fill_places(v8, array);
 	size = sizeof(*event) - sizeof(event->bytes) + event->bytes_size;
 	barrier_var(size);
-	return size > sizeof(*event) || bpf_ringbuf_output(&events, event, size, 0) ? -1 : 0;
-}
-
-__noinline int v8_tell_code(struct v8_thread *v8, uint32_t at)
-{
-	struct v8_function_key key = {};
-	uint8_t value = 1;
-	uint64_t array;
-	uint32_t cookie;
-
-	if (!v8 || at >= RUNTIME_MAX_CALLS)
-		return -1;
-	key.code = v8->chain.calls[at].code;
-	key.cookie = v8->chain.calls[at].cookie;
-	key.target_id = v8->target_id;
-	if (bpf_map_lookup_elem(&v8_functions, &key))
-		return 0;
-	if (v8_tell_shared(v8, key.code))
-		return -1;
-	cookie = (uint32_t)v8->found.hash;
-	if (!v8_read_code(v8, v8->codes[at]))
-		return -1;
-	array = v8_deopt_of(v8);
-	if (!array)
-		return -1;
-	v8_find_literals(v8, v8_item(array, v8->row.deopt_literals));
-	/* What they are is read like code. */
-	if (v8_tell_inlined(v8) || !v8_read_code(v8, v8->codes[at]) || v8_send_code(v8, at, cookie))
+	if (size > sizeof(*event) || bpf_ringbuf_output(&events, event, size, 0))
 		return -1;
 	bpf_map_update_elem(&v8_functions, &key, &value, BPF_ANY);
 	return 0;

@@ -105,7 +105,16 @@ int v8_tell_shared(struct v8_thread *v8, uint64_t shared);
 /* bpf/v8_code.bpf.c: optimised code that a return address is in, into v8->code; its id is 0: it is in none that is known. */
 int v8_code_at(struct v8_thread *v8, uint64_t pc);
 
-/* Sends what the chain's call number `at` is in, optimised code, and before that the functions in it. 0, or it could not be sent. */
-int v8_tell_code(struct v8_thread *v8, uint32_t at);
+/* Has the optimised code been sent that the chain's call number `at` is in? */
+int v8_code_told(struct v8_thread *v8, uint32_t at);
+
+/* The functions in it, into v8->inlined. 0, or it is gone. */
+int v8_find_inlined(struct v8_thread *v8, uint32_t at);
+
+/* Sends them; those that are not known have no code then. 0, or one could not be sent. */
+int v8_tell_inlined(struct v8_thread *v8);
+
+/* Sends the code; v8->inlined and v8->own_cookie are known. 0, or it could not be sent. */
+int v8_send_code(struct v8_thread *v8, uint32_t at);
 
 #endif
