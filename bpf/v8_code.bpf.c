@@ -10,10 +10,10 @@
 #include "bpf/unwind.h"
 
 /* Code is looked for so far in front of a place in it, in steps of V8_CODE_ALIGN; more in one piece no verifier goes through. */
-#define V8_CODE_STEPS  16
-#define V8_CODE_PIECES 64
+#define V8_CODE_STEPS  4
+#define V8_CODE_PIECES 256
 /* Of literals likewise. */
-#define V8_LITERALS_STEPS 16
+#define V8_LITERALS_STEPS 4
 
 struct v8_code_key {
 	uint64_t pc;
