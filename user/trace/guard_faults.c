@@ -11,10 +11,16 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/run_first.h"
 #include "user/freeze/stop.h"
 
-/* Some 10 us a thread. */
-#define FAULTS_PAUSE_NS (200 * NS_PER_MS)
+/*
+ * Some 10 us a thread. On a machine that is very busy some are not run for that long, so that they do not stop: it is
+ * tried as often as jumps are written, with more patience in the end (user/gate/write.c).
+ */
+#define FAULTS_PAUSE_NS	     (200 * NS_PER_MS)
+#define FAULTS_LONG_PAUSE_NS NS_PER_S
+#define FAULTS_TRIES	     3 /* of each */
 
 struct guard_faults {
 	size_t count;
@@ -73,16 +79,12 @@ static int faults_open_held(pid_t pid, int program, struct guard_faults **out,
 	return 0;
 }
 
-int guard_faults_open(pid_t pid, bool held, int program, struct guard_faults **out,
-		      char reason[static REASON_MAX])
+static int faults_open_once(pid_t pid, uint64_t pause_ns, int program, struct guard_faults **out,
+			    char reason[static REASON_MAX])
 {
 	struct guard_faults *faults;
 	struct stop *stop;
-	int err;
-
-	if (held)
-		return faults_open_held(pid, program, out, reason);
-	err = stop_begin(pid, FAULTS_PAUSE_NS, NULL, &stop, reason);
+	int err = stop_begin(pid, pause_ns, NULL, &stop, reason);
 
 	if (err)
 		return err;
@@ -103,6 +105,23 @@ int guard_faults_open(pid_t pid, bool held, int program, struct guard_faults **o
 	}
 	*out = faults;
 	return 0;
+}
+
+int guard_faults_open(pid_t pid, bool held, int program, struct guard_faults **out,
+		      char reason[static REASON_MAX])
+{
+	int err = -ETIMEDOUT;
+
+	if (held)
+		return faults_open_held(pid, program, out, reason);
+	for (int i = 0; i < 2 * FAULTS_TRIES && (err == -ETIMEDOUT || err == -ECANCELED); i++) {
+		run_first(true);
+		err = faults_open_once(pid,
+				       i < FAULTS_TRIES ? FAULTS_PAUSE_NS : FAULTS_LONG_PAUSE_NS,
+				       program, out, reason);
+		run_first(false);
+	}
+	return err;
 }
 
 void guard_faults_free(struct guard_faults *faults)
