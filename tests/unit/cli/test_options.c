@@ -188,6 +188,10 @@ static void guard(void **state)
 	assert_int_equal(o->config.watch.trace.guard.period, 10000);
 	assert_int_equal(o->config.watch.trace.guard.places, 512);
 	options_free(o);
+	o = parse_good("-p 1 --guard --gate");
+	assert_int_equal(o->config.watch.trace.guard.period, 10000);
+	assert_true(o->config.watch.trace.gate);
+	options_free(o);
 	o = parse_good("record -o f --guard=1 --guard-slots=4096 -- x");
 	assert_int_equal(o->config.watch.trace.guard.period, 1);
 	assert_int_equal(o->config.watch.trace.guard.places, 4096);
@@ -409,7 +413,6 @@ static const struct bad_case bad_cases[] = {
 	 "--guard-slots: '4' is not a number of pages; give a power"},
 	{"-p 1 --guard --guard-slots 100", "--guard-slots: '100' is not a power of two"},
 	{"-p 1 --guard-slots 64", "--guard-slots: nothing is guarded; give --guard as well"},
-	{"-p 1 --guard --gate", "--guard: does not go with --gate"},
 	{"-p 1 --guard --attach usdt", "--guard: does not go with --attach usdt"},
 	{"top -p 1 --guard", "--guard"},
 	{"--help=me", "--help: 'me' is not a topic; give leaks, probes, figures or options"},

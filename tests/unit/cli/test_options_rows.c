@@ -31,8 +31,11 @@ struct reach_case {
 	uint64_t number;  /* expected… */
 	const char *text; /* …or this */
 	struct member_place watch, replay, survey, doctor, inspect;
-	unsigned is_preset; /* enum help_page: the value is there without the option */
+	unsigned is_preset;	  /* enum help_page: the value is there without the option */
+	const char *survey_needs; /* words that it goes with there */
 };
+
+#define KEPT .survey_needs = "--gate --keep unit=x"
 
 #define IN(kind, m) \
 	.kind = {offsetof(struct kind##_config, m) + 1, sizeof(((struct kind##_config *)0)->m)}
@@ -94,8 +97,10 @@ static const struct reach_case reach_cases[] = {
 	{"group", "--group size", true, IN(watch, trace.group_sizes)},
 	{"usable", "--usable", true, IN(watch, trace.figures.usable)},
 	{"check-frees", "--check-frees=5", 5, IN(watch, trace.check_frees)},
-	{"guard", "--guard=5", 5, IN(watch, trace.guard.period)},
-	{"guard-slots", "--guard --guard-slots 8", 8, IN(watch, trace.guard.places)},
+	{"guard", "--guard=5", 5, IN(watch, trace.guard.period), IN(survey, keep.guard.period),
+	 KEPT},
+	{"guard-slots", "--guard --guard-slots 8", 8, IN(watch, trace.guard.places),
+	 IN(survey, keep.guard.places), KEPT},
 	{"scope", "--scope f#arg1", 1, IN(watch, trace.scopes.count), IN(survey, scopes.count)},
 	{"scope-only", "--scope-only --scope f", true, IN(watch, trace.scope_only)},
 	{"no-inlines", "--no-inlines", false, IN(watch, symbols.inlines),
@@ -230,7 +235,8 @@ static void check_reaches(const struct reach_case *c, size_t base)
 	if (!(c->is_preset & bases[base].page) && has_value(c, options, place))
 		fail_msg("'%s' has the value of '%s' already", line, c->words);
 	options_free(options);
-	snprintf(line, sizeof(line), "%s %s %s", bases[base].line, c->words, end);
+	snprintf(line, sizeof(line), "%s %s %s %s", bases[base].line, c->words,
+		 bases[base].page == PAGE_SURVEY && c->survey_needs ? c->survey_needs : "", end);
 	options = parse_good(line);
 	if (!has_value(c, options, place))
 		fail_msg("'%s' does not reach its member", line);
