@@ -116,7 +116,7 @@ __noinline int v8_identify(struct v8_thread *v8)
 __noinline int v8_code_at(struct v8_thread *v8, uint64_t pc)
 {
 	struct v8_code_key key = {.pc = pc};
-	uint64_t *known;
+	uint64_t *known, found;
 
 	if (!v8)
 		return 0;
@@ -127,7 +127,9 @@ __noinline int v8_code_at(struct v8_thread *v8, uint64_t pc)
 		return 0;
 	if (!known || !v8_read_code(v8, *known) || !v8_is_optimised(v8, pc)) {
 		v8_search(v8, pc);
-		bpf_map_update_elem(&v8_code_places, &key, &v8->code.object, BPF_ANY);
+		/* 6.1 takes no value that lies in a function's argument. */
+		found = v8->code.object;
+		bpf_map_update_elem(&v8_code_places, &key, &found, BPF_ANY);
 	}
 	if (v8->code.object)
 		v8_identify(v8);
