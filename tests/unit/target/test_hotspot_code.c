@@ -171,7 +171,7 @@ struct version_tables {
 /*
  * One method, Shop.keep, at 0x100 with its parts behind; code at 0x800, of which 0x10 in is at its bytecode 3, line 9. The tables are where
  * vmStructs.cpp and nmethod.hpp of the version say: behind the header (8 and 17), or at 0x1000 and 0x1800, metadata in the
- * header's data (23, as its source says), or behind 8 bytes of relocations (25).
+ * header's data (23, as is supposed), or behind 8 bytes of relocations (25).
  */
 static struct hotspot_layout put_version(const struct version_tables *v)
 {
