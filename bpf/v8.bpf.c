@@ -370,34 +370,20 @@ __noinline int v8_copy_text(struct v8_thread *v8, struct runtime_text *to, uint6
 	return 0;
 }
 
-/* Puts bytes, `most` of them (a constant), behind those that the event has. */
-static __always_inline uint32_t v8_append(struct v8_thread *v8, uint64_t from, uint64_t size,
-					  uint64_t most)
-{
-	uint64_t used = v8->function.bytes_size;
-
-	barrier_var(size);
-	barrier_var(used);
-	if (size > most || used > sizeof(v8->function.bytes) - most ||
-	    bpf_probe_read_user(v8->function.bytes + used, size, (const void *)from))
-		return 0;
-	v8->function.bytes_size = (uint32_t)(used + size);
-	return (uint32_t)size;
-}
-
 /* `first`: where the bytes begin in it. */
 __noinline int v8_copy_table(struct v8_thread *v8, uint32_t table, uint64_t array, uint32_t first)
 {
-	uint64_t length = 0, size;
+	uint64_t length = 0;
 
 	if (!v8 || table >= V8_TABLES)
 		return 0;
 	if (v8_read(&length, sizeof(length), array, V8_ARRAY_LENGTH) || !V8_IS_NUMBER(length))
 		return 0;
 	length >>= 32;
-	size = length < V8_TABLE_BYTES ? length : V8_TABLE_BYTES;
 	v8->function.lengths[table] = (uint32_t)length;
-	v8->function.sizes[table] = v8_append(v8, array - 1 + first, size, V8_TABLE_BYTES);
+	v8->function.sizes[table] =
+		v8_append(v8->function.bytes, sizeof(v8->function.bytes), &v8->function.bytes_size,
+			  array - 1 + first, length, V8_TABLE_BYTES);
 	return 0;
 }
 
@@ -435,7 +421,9 @@ __noinline int v8_copy_source(struct v8_thread *v8, uint64_t source)
 		size = (uint64_t)v8->flat.length * v8->flat.width;
 	if (size > V8_TEXT_BYTES || (uint32_t)v8->found.start >= v8->flat.length)
 		return 0;
-	v8->function.text_size = v8_append(v8, v8->flat.data, size, V8_TEXT_BYTES);
+	v8->function.text_size =
+		v8_append(v8->function.bytes, sizeof(v8->function.bytes), &v8->function.bytes_size,
+			  v8->flat.data, size, V8_TEXT_BYTES);
 	return 0;
 }
 

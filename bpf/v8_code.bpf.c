@@ -212,22 +212,6 @@ __noinline int v8_tell_inlined(struct v8_thread *v8)
 	return 0;
 }
 
-/* Puts bytes, `most` of them (a constant), behind those that the event has. */
-static __always_inline uint32_t v8_code_append(struct v8_thread *v8, uint64_t from, uint64_t size,
-					       uint64_t most)
-{
-	uint64_t used = v8->optimised.bytes_size;
-
-	size = size < most ? size : most;
-	barrier_var(size);
-	barrier_var(used);
-	if (size > most || used > sizeof(v8->optimised.bytes) - most ||
-	    bpf_probe_read_user(v8->optimised.bytes + used, size, (const void *)from))
-		return 0;
-	v8->optimised.bytes_size = (uint32_t)(used + size);
-	return (uint32_t)size;
-}
-
 /* Behind its head the array has the places, three numbers of each, those of other exits first. */
 static __always_inline void v8_fill_places(struct v8_thread *v8, uint64_t array)
 {
@@ -240,17 +224,18 @@ static __always_inline void v8_fill_places(struct v8_thread *v8, uint64_t array)
 	event->places = (uint32_t)(v8_item(array, first - 1) >> 32);
 	event->bytes_size = 0;
 	event->places_size =
-		v8_code_append(v8,
-			       array - 1 + V8_ARRAY_BYTES + 8 * first +
-				       V8_DEOPT_PLACE_BYTES * (uint64_t)event->eager,
-			       V8_DEOPT_PLACE_BYTES * (uint64_t)event->places, V8_PLACES_BYTES);
+		v8_append(event->bytes, sizeof(event->bytes), &event->bytes_size,
+			  array - 1 + V8_ARRAY_BYTES + 8 * first +
+				  V8_DEOPT_PLACE_BYTES * (uint64_t)event->eager,
+			  V8_DEOPT_PLACE_BYTES * (uint64_t)event->places, V8_PLACES_BYTES);
 	event->translations_size = event->translations_length = 0;
 	if (!v8_is(v8, translations, V8_TRANSLATIONS) ||
 	    v8_read(&length, sizeof(length), translations, V8_ARRAY_LENGTH))
 		return;
 	event->translations_length = (uint32_t)(length >> 32);
-	event->translations_size = v8_code_append(v8, translations - 1 + V8_ARRAY_BYTES,
-						  length >> 32, V8_TRANSLATIONS_BYTES);
+	event->translations_size =
+		v8_append(event->bytes, sizeof(event->bytes), &event->bytes_size,
+			  translations - 1 + V8_ARRAY_BYTES, length >> 32, V8_TRANSLATIONS_BYTES);
 }
 
 static __always_inline void v8_code_key(const struct v8_thread *v8, uint32_t at,

@@ -96,6 +96,22 @@ static __always_inline bool v8_code_holds(const struct v8_code *code, uint64_t p
 	return pc > code->start && pc - code->start <= code->size;
 }
 
+/* Puts bytes of the target's, `most` of them (a constant), behind the *bytes_size ones of `room`. How many. */
+static __always_inline uint32_t v8_append(uint8_t *bytes, uint64_t room, uint32_t *bytes_size,
+					  uint64_t from, uint64_t size, uint64_t most)
+{
+	uint64_t used = *bytes_size;
+
+	size = size < most ? size : most;
+	barrier_var(size);
+	barrier_var(used);
+	if (size > most || used > room - most ||
+	    bpf_probe_read_user(bytes + used, size, (const void *)from))
+		return 0;
+	*bytes_size = (uint32_t)(used + size);
+	return (uint32_t)size;
+}
+
 /* bpf/v8.bpf.c: what a SharedFunctionInfo is, into v8->found: enum v8_failure. */
 int v8_find_shared(struct v8_thread *v8, uint64_t shared);
 

@@ -49,6 +49,11 @@ static int faults_open_thread(pid_t tid, int program)
 	return err;
 }
 
+static int faults_refuse(int err, char reason[static REASON_MAX])
+{
+	return refuse(reason, err, "its page faults cannot be listened to: %s", strerror(-err));
+}
+
 static int faults_open_all(const struct stop *stop, int program, struct guard_faults *faults)
 {
 	for (size_t i = 0; i < stop_thread_count(stop); i++) {
@@ -71,8 +76,7 @@ static int faults_open_held(pid_t pid, int program, struct guard_faults **out,
 
 	if (fd < 0) {
 		free(faults);
-		return refuse(reason, fd, "its page faults cannot be listened to: %s",
-			      strerror(-fd));
+		return faults_refuse(fd, reason);
 	}
 	faults->fds[faults->count++] = fd;
 	*out = faults;
@@ -97,7 +101,7 @@ static int faults_open_once(pid_t pid, uint64_t pause_ns, int program, struct gu
 	else if (err == -EMFILE)
 		refuse(reason, err, "it has more threads than we may have open files (ulimit -n)");
 	else if (err)
-		refuse(reason, err, "its page faults cannot be listened to: %s", strerror(-err));
+		faults_refuse(err, reason);
 	stop_free(stop);
 	if (err) {
 		guard_faults_free(faults);
