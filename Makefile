@@ -21,6 +21,7 @@ help_text = \
 	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
 	'make soak-sampling   estimates by block size against the truth for SAMPLING_MINUTES (5); writes docs/reliability.md (root)' \
 	'make soak-services   forty services under survey --keep for SERVICES_MINUTES (60); prints figures (root)' \
+	'make soak-found      how long it takes until a guard finds a bug, beside what is expected (root)' \
 	'make soak-guards     real programs with guarded blocks, each for GUARDS_MINUTES (10); prints what was told (root)' \
 	'make lib unit targets   the library, the unit tests (ROOM=heap: of that folder of user/), the programs that the tests trace' \
 	'make unit-heap  build and run the unit tests of one room' \
@@ -160,10 +161,11 @@ objects: $(LIB_OBJS) $(MAIN_OBJ)
 unit: $(foreach room,$(or $(ROOM),$(ROOMS)),$(or $(filter $(BUILD)/tests/unit/$(room)/%,$(UNIT_PROGRAMS)),$(if $(ROOM),no-tests-of-$(room))))
 
 # Says which package is missing before a compiler says so less clearly; once per build directory. The unit tests of a room may need no BPF.
-DEPS_CHECKED := $(BUILD)/.deps-checked$(if $(ROOM),-user)
+rooms_only := $(or $(ROOM),$(if $(filter-out unit-%,$(MAKECMDGOALS)),,$(MAKECMDGOALS)))
+DEPS_CHECKED := $(BUILD)/.deps-checked$(if $(rooms_only),-user)
 $(DEPS_CHECKED): tools/deps
 	@mkdir -p $(@D)
-	@CC="$(CC)" tools/deps --check $(if $(ROOM),user,build)
+	@CC="$(CC)" tools/deps --check $(if $(rooms_only),user,build)
 	@touch $@
 
 # Changes when the compiler or the flags do, so that objects of two kinds never mix.
@@ -296,9 +298,9 @@ $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT_PROGRAMS)): $(BUILD)/tests/unit/%: $(
 	$$(say) LD $$@
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) -lcmocka -o $$@
 
+# No make of their own: several at once would make the same files.
 .PHONY: unit-$(1)
-unit-$(1):
-	$$(Q)$$(MAKE) --no-print-directory unit ROOM=$(1)
+unit-$(1): $(or $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT_PROGRAMS)),no-tests-of-$(1))
 	BUILD=$(BUILD) tests/run unit $(1)/
 endef
 $(foreach room,$(ROOMS),$(eval $(call room_rules,$(room))))

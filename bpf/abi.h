@@ -43,6 +43,7 @@ enum alloc_op {
 	OP_USDT_ALLOC, /* otel_memory:alloc: the allocator tells of a sample */
 	OP_USDT_FREE,  /* otel_memory:free: and of its end */
 	OP_SCOPE,      /* a function whose calls are scopes: bpf/scope_abi.h */
+	OP_CODE_END,   /* frees a code object of Python's: bpf/python.h */
 };
 
 /*
@@ -76,6 +77,10 @@ union probe_cookie {
 		uint8_t scope_tail; /* the probe is on a jump to another function: SCOPE_TAIL */
 		uint16_t scope_function; /* OP_SCOPE: number of the function, */
 		uint32_t scope_tag;	 /* and the row of `scope_tags` that says what its tag is */
+	};
+	struct {
+		uint8_t usdt_op, usdt_reserved[3];
+		uint32_t usdt_row; /* OP_USDT_*: of `usdt_specs` */
 	};
 };
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
@@ -130,8 +135,8 @@ struct slot_info {
 	 * and there is no variance
 	 */
 	uint8_t weighed;
-	uint8_t arena; /* its blocks are a runtime's arenas: struct pool_row */
-	uint8_t pad;
+	uint8_t arena;	 /* its blocks are a runtime's arenas: struct pool_row */
+	uint8_t managed; /* 1: it is one of shared.managed_slots */
 };
 _Static_assert(sizeof(struct slot_info) == 16, "ABI");
 
@@ -160,13 +165,15 @@ struct target_stats {
 	 * (user/trace/anchor.h), whose end is told; 0: the main thread.
 	 */
 	uint64_t anchor;
+	uint64_t
+		anchor_ended; /* 1: such a thread has ended, and probes may have missed something since */
 	/* TARGET_TELLS: bytes between its samples in the mean, by their weights; 0: none so far */
 	uint64_t tells_every;
 	/* With config.sample_levels: how many there have been, and how many of their blocks are live. */
 	uint64_t samples, live_samples;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (8 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (9 + LOST_CAUSES), "ABI");
 
 /*
  * An argument of a USDT probe: where its note says that it is (user/target/usdt_notes.h). Registers are
@@ -264,8 +271,10 @@ struct target_info {
 #define TARGET_RUBY 512u
 /* has PHP, of which php_rows knows (bpf/php_abi.h); found out likewise */
 #define TARGET_PHP 1024u
+/* has Perl, of which perl_rows knows (bpf/perl_abi.h); found out likewise */
+#define TARGET_PERL 2048u
 /* What a thread of it is in is known by following frames that are not on its stack. */
-#define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY | TARGET_PHP)
+#define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY | TARGET_PHP | TARGET_PERL)
 
 /*
  * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
@@ -340,6 +349,8 @@ enum event_type {
 	EVENT_RUBY_FAILED,
 	EVENT_PHP_CODE, /* bpf/php_abi.h */
 	EVENT_PHP_FAILED,
+	EVENT_PERL_CODE, /* bpf/perl_abi.h */
+	EVENT_PERL_FAILED,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
 	EVENT_SAMPLES,	   /* there are shared.samples_alarm of them: bpf/told.h */
 	EVENT_GUARD_TOUCH, /* bpf/guard_abi.h */
@@ -353,7 +364,7 @@ struct event_header {
 
 /* Over the functions of each runtime that a stack is in (EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN); 0: in none. */
 struct runtime_hashes {
-	uint64_t python, java, v8, ruby, php;
+	uint64_t python, java, v8, ruby, php, perl;
 };
 
 struct stack_event {
@@ -370,7 +381,7 @@ struct stack_event {
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct stack_event) == 88 + 8 * ABI_MAX_FRAMES, "ABI");
+_Static_assert(sizeof(struct stack_event) == 96 + 8 * ABI_MAX_FRAMES, "ABI");
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that

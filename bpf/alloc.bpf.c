@@ -5,18 +5,26 @@
  */
 #include "bpf/alloc.h"
 #include "bpf/own_stack.h"
+#include "bpf/usdt.h"
 
 #ifndef MEMLEAKBPF_FIGURES /* figures.bpf.c and scoped.bpf.c have these programs once more, but not all that is here */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #endif
 
+/*
+ * Two things in one program: most of the tool's start is the verifier's, for the walk up the stack,
+ * once for each program that has it.
+ */
 SEC("uprobe")
 int alloc_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
 	use_own_stack();
-	enter(ctx, cookie);
+	if (cookie.op == OP_USDT_ALLOC)
+		usdt_allocated(ctx, cookie.usdt_row);
+	else
+		enter(ctx, cookie);
 	return 0;
 }
 
@@ -46,6 +54,10 @@ int on_unwind(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
+	if (cookie.op == OP_CODE_END) {
+		__sync_fetch_and_add(&shared.code_ends, 1);
+		return 0;
+	}
 	use_own_stack();
 	return stack_unwinds(ctx, cookie);
 }
@@ -55,6 +67,10 @@ int on_unwind(struct pt_regs *ctx)
  * Entry and return in one program (kernel >= 6.13). Which of the two it is: at the entry the
  * program counter is the probe's own place. That needs no kfunc, whose signature has changed
  * between kernels.
+ *
+ * Not for what must have no return probe, though 1 would say so: where a probe is hit in another
+ * process than the link's own, which has it from another tool, the kernel does not run the program,
+ * and takes that for a 0 (uprobe_prog_run() in kernel/trace/bpf_trace.c).
  */
 SEC("uprobe")
 int alloc_session(struct pt_regs *ctx)

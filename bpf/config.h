@@ -87,11 +87,10 @@ struct shared {
 	uint64_t handled_ns;
 	uint64_t waited_ns;  /* when a program last waited for that in vain */
 	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */
-	uint32_t has_python; /* 1: python_rows has had a target */
-	uint32_t has_java;   /* the same of hotspot_rows, */
-	uint32_t has_v8;     /* of v8_rows, */
-	uint32_t has_ruby;   /* of ruby_rows, */
-	uint32_t has_php;    /* and of php_rows */
+	uint32_t runtimes;   /* TARGET_PYTHON and the like: whose rows have had a target */
+	uint64_t code_ends;  /* calls of OP_CODE_END, in whichever process */
+	/* Whose stacks have functions of a runtime: bpf/stack.h. User space takes off what it gives back. */
+	uint32_t managed_slots;
 };
 
 #ifdef __bpf__

@@ -5,11 +5,7 @@
 
 #include "bpf/loss.h"
 #include "bpf/bpf_maps.h"
-#include "bpf/java.h"
-#include "bpf/php.h"
-#include "bpf/python.h"
-#include "bpf/ruby.h"
-#include "bpf/v8.h"
+#include "bpf/runtimes.h"
 
 static __always_inline struct thread_state *thread_in_storage(uint64_t flags)
 {
@@ -50,62 +46,6 @@ static __always_inline struct thread_state *current_thread_new(const struct targ
 	return thread;
 }
 
-/* Before there is a first target that does, that costs no look at a table. */
-static __always_inline bool target_runs_python(uint32_t target_id)
-{
-#ifdef MEMLEAKBPF_OLD_KERNEL
-	(void)target_id;
-	return false;
-#else
-	return config.task_storage && *(volatile uint32_t *)&shared.has_python &&
-	       bpf_map_lookup_elem(&python_rows, &target_id);
-#endif
-}
-
-static __always_inline bool target_runs_java(uint32_t target_id)
-{
-#ifdef MEMLEAKBPF_OLD_KERNEL
-	(void)target_id;
-	return false;
-#else
-	return config.task_storage && *(volatile uint32_t *)&shared.has_java &&
-	       bpf_map_lookup_elem(&hotspot_rows, &target_id);
-#endif
-}
-
-static __always_inline bool target_runs_v8(uint32_t target_id)
-{
-#ifdef MEMLEAKBPF_OLD_KERNEL
-	(void)target_id;
-	return false;
-#else
-	return config.task_storage && *(volatile uint32_t *)&shared.has_v8 &&
-	       bpf_map_lookup_elem(&v8_rows, &target_id);
-#endif
-}
-
-static __always_inline bool target_runs_ruby(uint32_t target_id)
-{
-#ifdef MEMLEAKBPF_OLD_KERNEL
-	(void)target_id;
-	return false;
-#else
-	return config.task_storage && *(volatile uint32_t *)&shared.has_ruby &&
-	       bpf_map_lookup_elem(&ruby_rows, &target_id);
-#endif
-}
-
-static __always_inline bool target_runs_php(uint32_t target_id)
-{
-#ifdef MEMLEAKBPF_OLD_KERNEL
-	(void)target_id;
-	return false;
-#else
-	return config.task_storage && *(volatile uint32_t *)&shared.has_php &&
-	       bpf_map_lookup_elem(&php_rows, &target_id);
-#endif
-}
-
 /*
  * The target that the current thread belongs to; false: none. *thread is filled in when that comes
  * for free; NULL says nothing. A thread remembers its target, which changes by exec (then the
@@ -128,16 +68,10 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 	if (!target)
 		return false;
 	*out = *target;
-	if (target_runs_python(out->id))
-		out->flags |= TARGET_PYTHON;
-	if (target_runs_java(out->id))
-		out->flags |= TARGET_JAVA;
-	if (target_runs_v8(out->id))
-		out->flags |= TARGET_V8;
-	if (target_runs_ruby(out->id))
-		out->flags |= TARGET_RUBY;
-	if (target_runs_php(out->id))
-		out->flags |= TARGET_PHP;
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	if (config.task_storage && *(volatile uint32_t *)&shared.runtimes)
+		out->flags |= (uint32_t)runtimes_of(out->id);
+#endif
 	if (!state)
 		state = *thread = current_thread();
 	if (state) {

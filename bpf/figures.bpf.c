@@ -14,7 +14,6 @@
 #define gate_alloc    figures_gate_alloc
 #define gate_free     figures_gate_free
 #define gate_kept     figures_gate_kept
-#define usdt_alloc    figures_usdt_alloc
 #define usdt_free     figures_usdt_free
 
 #include "bpf/alloc.bpf.c"

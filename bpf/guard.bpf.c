@@ -10,6 +10,7 @@
 #include "bpf/stack.h"
 
 struct guard_span guard_span = {};
+struct guard_right guard_rights[GUARD_ABI_RIGHTS] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -19,12 +20,17 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } guard_rows SEC(".maps");
 
+/*
+ * A target's rows are one behind the other, from guard_row.first on: places are used in turn, and a block that is
+ * looked for in a table by a hash costs 0.3 us, most of it waiting for memory that has not been touched since the
+ * place's last block.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, struct guard_block_key);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GUARD_ABI_BLOCKS);
+	__type(key, uint32_t);
 	__type(value, struct guard_block);
-	__uint(max_entries, 1 << 18);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 } guard_blocks SEC(".maps");
 
 struct {
@@ -48,9 +54,9 @@ enum {
 /* Where in the pool an address is. */
 struct guarded {
 	struct guard_row *row;
-	struct guard_block_key key;
-	struct guard_abi_meta meta;
+	uint64_t place;
 	uint64_t page; /* of the place's data */
+	struct guard_abi_meta meta;
 };
 
 static __always_inline void guard_count_lost(struct guard_row *row)
@@ -58,58 +64,91 @@ static __always_inline void guard_count_lost(struct guard_row *row)
 	__sync_fetch_and_add(&row->lost, 1);
 }
 
-/* False: not in the target's pool, or what is there cannot be read. */
-static __always_inline bool guarded_find(uint32_t target_id, uint64_t address, struct guarded *out)
+/* NULL: it has no guards. */
+static __always_inline struct guard_row *guard_row_of(const struct target_info *target)
 {
-	struct guard_row *row = bpf_map_lookup_elem(&guard_rows, &target_id);
+	return bpf_map_lookup_elem(&guard_rows, &target->id);
+}
+
+/*
+ * Without its meta. False: not in the target's pool; or `pc` is in the stubs, which touch it by right, most often of
+ * all. 0: is nowhere.
+ */
+static __always_inline bool guarded_place(struct guard_row *row, uint64_t address, uint64_t pc,
+					  struct guarded *out)
+{
 	uint64_t place;
 
-	if (!row)
+	if (!row || (pc && pc - row->code < row->code_size))
 		return false;
 	place = (address - row->pool) >> GUARD_ABI_PLACE_BITS;
 	if (address < row->pool || place >= row->count)
 		return false;
 	out->row = row;
-	out->key.target_id = target_id;
-	out->key.place = (uint32_t)place;
+	out->place = place;
 	out->page = row->pool + (place << GUARD_ABI_PLACE_BITS) + GUARD_ABI_DATA;
-	return !bpf_probe_read_user(&out->meta, sizeof(out->meta),
-				    (void *)(row->metas + place * sizeof(out->meta)));
+	return true;
 }
 
-/* In a frame of its own, which is not there while a stack is walked. */
-static __noinline int guarded_block_new(const struct guard_block_key *key, uint64_t life)
+/* With it. False as well: what is there cannot be read. */
+static __always_inline bool guarded_find(struct guard_row *row, uint64_t address, uint64_t pc,
+					 struct guarded *out)
 {
-	struct guard_block new = {
-		.life = life, .alloc_slot = ABI_NO_SLOT, .free_slot = ABI_NO_SLOT};
-
-	return key ? (int)bpf_map_update_elem(&guard_blocks, key, &new, BPF_ANY) : 0;
+	return guarded_place(row, address, pc, out) &&
+	       !bpf_probe_read_user(&out->meta, sizeof(out->meta),
+				    (void *)(out->row->metas + out->place * sizeof(out->meta)));
 }
 
 /*
- * What is known of the place's block. Of one that an earlier tool has seen begin nothing is. NULL:
- * there is no room, which is counted.
+ * The place's next block, in what was the last one's. No life amid that: who reads slots looks at it behind them as
+ * well (guarded_slots()).
  */
-static __always_inline struct guard_block *guarded_block(const struct guarded *at)
+static __always_inline void guarded_block_begin(struct guard_block *block, uint64_t life,
+						uint32_t alloc_slot)
 {
-	struct guard_block *block = bpf_map_lookup_elem(&guard_blocks, &at->key);
-
-	if (block && block->life == at->meta.life)
-		return block;
-	guarded_block_new(&at->key, at->meta.life);
-	block = bpf_map_lookup_elem(&guard_blocks, &at->key);
-	if (block && block->life == at->meta.life)
-		return block;
-	guard_count_lost(at->row);
-	return NULL;
+	*(volatile uint64_t *)&block->life = 0;
+	*(volatile uint32_t *)&block->alloc_slot = alloc_slot;
+	*(volatile uint32_t *)&block->free_slot = ABI_NO_SLOT;
+	*(volatile uint64_t *)&block->freed_ns = 0;
+	*(volatile uint32_t *)&block->again = 0;
+	*(volatile uint64_t *)&block->life = life;
 }
 
-/* The stack at the registers, as free_slot() of bpf/badfree.h. ABI_NO_SLOT without room. */
-static __always_inline uint32_t guard_stack(const struct pt_regs *regs, uint64_t pc, uint32_t flags,
-					    const struct target_info *target)
+/* Of the life that guarded_block() has found; none where the next one has begun meanwhile. */
+static __always_inline void guarded_slots(const struct guard_block *block, uint64_t life,
+					  struct bad_access_key *key)
 {
-	struct thread_state *thread = current_thread_new(target);
+	key->alloc_slot = *(const volatile uint32_t *)&block->alloc_slot;
+	key->free_slot = *(const volatile uint32_t *)&block->free_slot;
+	if (*(const volatile uint64_t *)&block->life != life)
+		key->alloc_slot = key->free_slot = ABI_NO_SLOT;
+}
 
+/* The place's row. Never NULL, which the verifier does not know. */
+static __always_inline struct guard_block *guarded_row(const struct guarded *at)
+{
+	uint32_t number = (uint32_t)(at->row->first + at->place);
+
+	return bpf_map_lookup_elem(&guard_blocks, &number);
+}
+
+/* What is known of the place's block. Of one that an earlier tool has seen begin nothing is. NULL as above. */
+static __always_inline struct guard_block *guarded_block(const struct guarded *at, uint64_t life)
+{
+	struct guard_block *block = guarded_row(at);
+
+	if (block && block->life != life)
+		guarded_block_begin(block, life, ABI_NO_SLOT);
+	return block;
+}
+
+/* The stack at the registers, as free_slot() of bpf/badfree.h. `thread` may be NULL. ABI_NO_SLOT without room. */
+static __always_inline uint32_t guard_stack(const struct pt_regs *regs, uint64_t pc, uint32_t flags,
+					    const struct target_info *target,
+					    struct thread_state *thread)
+{
+	if (!thread)
+		thread = current_thread_new(target);
 	if (!thread)
 		return ABI_NO_SLOT;
 	thread->event.arena = 0;
@@ -148,73 +187,81 @@ static __always_inline uint64_t guard_stub_pc(const struct guard_row *row, uint6
 
 /* ---- the stubs' probes -------------------------------------------------------------------- */
 
-/* Block, size: the program has not seen it yet. */
-SEC("uprobe")
-int guard_allocated(struct pt_regs *ctx)
+/* Block, size, the number of the stub, and life as the fourth: the program has not seen it yet. */
+static __always_inline int guard_begun(const struct pt_regs *regs, struct guard_row *row,
+				       const struct target_info *target,
+				       struct thread_state *thread)
 {
-	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
-	struct thread_state *thread = NULL;
-	struct guard_block block = {.free_slot = ABI_NO_SLOT};
-	struct target_info target;
-	struct guarded at = {};
-
-	use_own_stack();
-	if (!current_target(&target, &thread) ||
-	    !guarded_find(target.id, regs_argument(ctx, 1), &at))
-		return 0;
-	__sync_fetch_and_add(&at.row->guarded, 1);
-	block.life = at.meta.life;
-	block.allocated_ns = bpf_ktime_get_ns();
-	block.alloc_slot = guard_stack(ctx, told_cookie_pc(cookie), 0, &target);
-	if (bpf_map_update_elem(&guard_blocks, &at.key, &block, BPF_ANY))
-		guard_count_lost(at.row);
-	return 0;
-}
-
-/* Block, number of the stub: it is about to end. */
-SEC("uprobe")
-int guard_ended(struct pt_regs *ctx)
-{
-	struct thread_state *thread = NULL;
+	uint64_t life = regs_argument(regs, 4);
 	struct guard_block *block;
-	struct target_info target;
 	struct guarded at = {};
 	uint32_t slot;
 
-	use_own_stack();
-	if (!current_target(&target, &thread) ||
-	    !guarded_find(target.id, regs_argument(ctx, 1), &at))
+	if (!guarded_place(row, regs_argument(regs, 1), 0, &at))
+		return 0;
+	block = guarded_row(&at);
+	/* A fault may come twice, as where the page could not be had at once. */
+	if (!block || block->life == life)
+		return 0;
+	__sync_fetch_and_add(&at.row->guarded, 1);
+	slot = guard_stack(regs, guard_stub_pc(at.row, regs_argument(regs, 3)), 0, target, thread);
+	guarded_block_begin(block, life, slot);
+	return 0;
+}
+
+/* The clock takes 0.1 us, more than most of what is done for a block: once in a tick is often enough. */
+static __always_inline uint64_t guard_now_ns(struct guard_row *row)
+{
+	uint64_t ticks = bpf_jiffies64();
+
+	if (*(volatile uint64_t *)&row->ticks != ticks) {
+		*(volatile uint64_t *)&row->ticks_ns = bpf_ktime_get_ns();
+		*(volatile uint64_t *)&row->ticks = ticks;
+	}
+	return *(volatile uint64_t *)&row->ticks_ns;
+}
+
+/* Block, and as the third and fourth the number of the stub, and life: it is about to end. */
+static __always_inline int guard_ended(struct pt_regs *ctx, const struct target_info *target,
+				       struct thread_state *thread)
+{
+	struct guard_block *block;
+	struct guarded at = {};
+	uint32_t slot;
+
+	if (!guarded_place(guard_row_of(target), regs_argument(ctx, 1), 0, &at))
 		return 0;
 	__sync_fetch_and_add(&at.row->freed, 1);
-	slot = guard_stack(ctx, guard_stub_pc(at.row, regs_argument(ctx, 3)), 0, &target);
-	block = guarded_block(&at);
+	slot = guard_stack(ctx, guard_stub_pc(at.row, regs_argument(ctx, 3)), 0, target, thread);
+	block = guarded_row(&at);
 	if (!block)
 		return 0;
+	if (block->life != regs_argument(ctx, 4)) {
+		__sync_fetch_and_add(&at.row->unseen, 1);
+		guarded_block_begin(block, regs_argument(ctx, 4), ABI_NO_SLOT);
+	}
 	block->free_slot = slot;
-	block->freed_ns = bpf_ktime_get_ns();
+	block->freed_ns = guard_now_ns(at.row);
 	return 0;
 }
 
 /* An address, what is wrong with it, and the number of the stub. */
-SEC("uprobe")
-int guard_bad(struct pt_regs *ctx)
+static __always_inline int guard_bad(struct pt_regs *ctx, const struct target_info *target,
+				     struct thread_state *thread)
 {
 	uint64_t address = regs_argument(ctx, 1), wrong = regs_argument(ctx, 2), begins;
 	struct bad_access_key key = {
 		.alloc_slot = ABI_NO_SLOT, .free_slot = ABI_NO_SLOT, .touch_slot = ABI_NO_SLOT};
-	struct thread_state *thread = NULL;
 	struct guard_block *block;
-	struct target_info target;
 	struct guarded at = {};
 	int32_t byte = -1;
 	int64_t offset;
 	uint32_t slot;
 
-	use_own_stack();
-	if (!current_target(&target, &thread) || !guarded_find(target.id, address, &at))
+	if (!guarded_find(guard_row_of(target), address, 0, &at))
 		return 0;
-	key.target_id = target.id;
-	slot = guard_stack(ctx, guard_stub_pc(at.row, regs_argument(ctx, 3)), 0, &target);
+	key.target_id = target->id;
+	slot = guard_stack(ctx, guard_stub_pc(at.row, regs_argument(ctx, 3)), 0, target, thread);
 	begins = at.page + at.meta.offset;
 	offset = (int64_t)(address - begins);
 	/* No block has ever been there. */
@@ -223,11 +270,9 @@ int guard_bad(struct pt_regs *ctx)
 		offset = 0;
 		at.meta.size = 0;
 	} else {
-		block = guarded_block(&at);
-		if (block) {
-			key.alloc_slot = block->alloc_slot;
-			key.free_slot = block->free_slot;
-		}
+		block = guarded_block(&at, at.meta.life);
+		if (block)
+			guarded_slots(block, at.meta.life, &key);
 	}
 	if (wrong == GUARD_ABI_CHANGED) {
 		key.kind = KIND_SLACK_OVERWRITE;
@@ -241,6 +286,27 @@ int guard_bad(struct pt_regs *ctx)
 	if (!guard_report(&key, begins, at.meta.size, offset, byte))
 		guard_count_lost(at.row);
 	return 0;
+}
+
+/* All of a stub's probes, as bpf/alloc.bpf.c says. */
+SEC("uprobe")
+int guard_probed(struct pt_regs *ctx)
+{
+	uint64_t what = bpf_get_attach_cookie(ctx);
+	struct thread_state *thread = NULL;
+	struct target_info target;
+
+	use_own_stack();
+	if (!current_target(&target, &thread))
+		return 0;
+	switch (what) {
+	case GUARD_ABI_TELLS_BEGIN:
+		return guard_begun(ctx, guard_row_of(&target), &target, thread);
+	case GUARD_ABI_TELLS_END:
+		return guard_ended(ctx, &target, thread);
+	default:
+		return guard_bad(ctx, &target, thread);
+	}
 }
 
 /* ---- page faults -------------------------------------------------------------------------- */
@@ -300,28 +366,26 @@ static __noinline int touch_tell(const struct bad_access_key *key, uint32_t plac
 	return 0;
 }
 
-static __always_inline int guard_touched(uint64_t address)
+static __always_inline int guard_touched(const struct pt_regs *regs, uint64_t address,
+					 struct guard_row *row, const struct target_info *target,
+					 struct thread_state *thread)
 {
-	const struct pt_regs *regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	struct bad_access_key key = {};
-	struct thread_state *thread = NULL;
 	struct guard_block *block;
-	struct target_info target;
 	struct guarded at = {};
 	uint64_t begins;
 
-	if (!current_target(&target, &thread) || !guarded_find(target.id, address, &at) ||
-	    regs_ip(regs) - at.row->code < at.row->code_size)
+	if (!guarded_find(row, address, regs_ip(regs), &at))
 		return 0;
-	key.target_id = target.id;
+	key.target_id = target->id;
 	if (at.meta.state == GUARD_ABI_BUSY) {
 		__sync_fetch_and_add(&at.row->amid, 1);
 		key.kind = GUARD_TOUCHED_AMID;
-		return touch_tell(&key, at.key.place, at.meta.life, address);
+		return touch_tell(&key, (uint32_t)at.place, at.meta.life, address);
 	}
 	if (touch_is_right(&at, address))
 		return 0;
-	block = guarded_block(&at);
+	block = guarded_block(&at, at.meta.life);
 	if (!block || !touch_is_first(block, at.meta.life, address))
 		return 0;
 	begins = at.page + at.meta.offset;
@@ -329,24 +393,48 @@ static __always_inline int guard_touched(uint64_t address)
 		key.kind = KIND_USE_AFTER_FREE;
 	else
 		key.kind = address < begins ? KIND_UNDERFLOW : KIND_OVERFLOW;
-	key.alloc_slot = block->alloc_slot;
-	key.free_slot = at.meta.state == GUARD_ABI_LIVE ? ABI_NO_SLOT : block->free_slot;
-	key.touch_slot = guard_stack(regs, 0, UNWIND_INSIDE, &target);
+	guarded_slots(block, at.meta.life, &key);
+	if (at.meta.state == GUARD_ABI_LIVE)
+		key.free_slot = ABI_NO_SLOT;
+	key.touch_slot = guard_stack(regs, 0, UNWIND_INSIDE, target, thread);
 	if (!guard_report(&key, begins, at.meta.size, (int64_t)(address - begins), -1))
 		guard_count_lost(at.row);
-	touch_tell(&key, at.key.place, at.meta.life, address);
+	touch_tell(&key, (uint32_t)at.place, at.meta.life, address);
 	return 0;
+}
+
+/* By the stub, to make or to end a block: what comes here most often. */
+static __always_inline bool touch_is_stubs(const struct guard_right *right, uint64_t address,
+					   uint64_t pc)
+{
+	return address - *(volatile uint64_t *)&right->pool < *(volatile uint64_t *)&right->size &&
+	       pc - *(volatile uint64_t *)&right->code < *(volatile uint64_t *)&right->code_size;
 }
 
 /* Each fault of a target's threads comes here: what is none of ours leaves at once. */
 SEC("perf_event")
 int guard_fault(struct bpf_perf_event_data *ctx)
 {
-	uint64_t address = ctx->addr;
+	uint64_t address = ctx->addr, pc = regs_ip((const void *)&ctx->regs);
+	const struct guard_right *right =
+		&guard_rights[(address >> GUARD_ABI_PIECE_BITS) & (GUARD_ABI_RIGHTS - 1)];
+	struct thread_state *thread = NULL;
+	const struct pt_regs *regs;
+	struct target_info target;
+	struct guard_row *row;
 
 	use_own_stack();
 	if (address - *(volatile uint64_t *)&guard_span.start >=
 	    *(volatile uint64_t *)&guard_span.size)
 		return 0;
-	return guard_touched(address);
+	if (touch_is_stubs(right, address, pc) && pc != *(volatile uint64_t *)&right->given)
+		return 0;
+	if (!current_target(&target, &thread))
+		return 0;
+	row = guard_row_of(&target);
+	if (!row)
+		return 0;
+	regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return pc == row->given ? guard_begun(regs, row, &target, thread)
+				: guard_touched(regs, address, row, &target, thread);
 }

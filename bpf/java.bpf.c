@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/loss.h"
+#include "bpf/runtime_chain.h"
 #include "bpf/unwind_host.h"
 
 /* HotSpot's own searches take so many steps at the most: one leads 254 segments back, and pieces of code are cut into few. */
@@ -54,15 +55,7 @@ static __always_inline void java_fail(struct hotspot_thread *java, uint32_t fail
 static __always_inline void java_enter(struct hotspot_thread *java, uint64_t code, uint32_t cookie,
 				       uint32_t place)
 {
-	uint32_t at = java->count;
-
-	if (at >= RUNTIME_MAX_CALLS)
-		return;
-	java->count = at + 1;
-	java->chain.calls[at].code = code;
-	java->chain.calls[at].cookie = cookie;
-	java->chain.calls[at].place = place;
-	java->hash = unwind_mix(unwind_mix(java->hash, code), (uint64_t)cookie << 32 | place);
+	runtime_chain_add(&java->chain, &java->count, &java->hash, code, cookie, place);
 }
 
 /* The heap that it lies in; NULL: none. */
@@ -263,16 +256,21 @@ interpreted:
 	return UNWIND_FRAME_INTERPRETED;
 }
 
-__noinline int hotspot_end(struct hotspot_thread *java)
+__noinline int hotspot_end(struct runtime_hashes *found, uint32_t flags)
 {
 	struct runtime_failed_event event = {};
+	struct hotspot_thread *java;
 	struct target_stats *stats;
 
+	if (!found || !config.task_storage || !(flags & TARGET_JAVA))
+		return 0;
+	java = bpf_task_storage_get(&hotspot_threads, bpf_get_current_task_btf(), NULL, 0);
 	if (!java)
 		return 0;
 	java->chain.count = java->count;
 	java->chain.cut = 0;
 	java->chain.hash = java->count ? (java->hash ?: 1) : 0;
+	found->java = java->chain.hash;
 	if (!java->failure)
 		return 0;
 	stats = target_stats_of(java->target_id);

@@ -59,8 +59,11 @@ static __always_inline void hotspot_begin(struct hotspot_thread *java)
 	java->chain.hash = 0;
 }
 
-/* After it: java->chain.hash over the code that it has come through; 0: through none. What failed is counted, and told once. */
-int hotspot_end(struct hotspot_thread *java);
+/*
+ * After it, where `flags` has TARGET_JAVA, else nothing: found->java over the code that it has come through; 0: through none. What
+ * failed is counted, and told once. 0. With config.task_storage.
+ */
+int hotspot_end(struct runtime_hashes *found, uint32_t flags);
 
 /* Sends the chain. 0, or it could not be sent. */
 int hotspot_tell(struct hotspot_thread *java);

@@ -66,6 +66,7 @@ enum lost_cause {
 	LOST_KEPT_FULL, /* allocation: the process has as many live samples as it may have (--keep-live) */
 	LOST_RUBY, /* allocation counted, its Ruby frames not followed: bpf/ruby_abi.h */
 	LOST_PHP,  /* the same of PHP's: bpf/php_abi.h */
+	LOST_PERL, /* and of Perl's: bpf/perl_abi.h */
 	LOST_CAUSES,
 };
 

@@ -49,13 +49,13 @@ int old_on_unwind(struct pt_regs *ctx)
 SEC("?uprobe")
 int old_usdt_alloc(struct pt_regs *ctx)
 {
-	return usdt_allocated(ctx, (uint32_t)fixed_cookie().value);
+	return usdt_allocated(ctx, fixed_cookie().usdt_row);
 }
 
 SEC("?uprobe")
 int old_usdt_free(struct pt_regs *ctx)
 {
-	return usdt_freed(ctx, (uint32_t)fixed_cookie().value);
+	return usdt_freed(ctx, fixed_cookie().usdt_row);
 }
 
 SEC("?tp_btf/sched_process_fork")

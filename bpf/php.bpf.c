@@ -122,12 +122,8 @@ static __always_inline int php_enter(struct php_thread *php, uint64_t func)
 		php->cut = 1;
 		return PHP_FOLLOWED;
 	}
-	php->count = at + 1;
-	php->chain.calls[at].code = func;
-	php->chain.calls[at].cookie = (uint32_t)hash;
-	php->chain.calls[at].place = place | entry;
-	php->hash = unwind_mix(unwind_mix(php->hash, func),
-			       (uint64_t)(uint32_t)hash << 32 | place | entry);
+	runtime_chain_add(&php->chain, &php->count, &php->hash, func, (uint32_t)hash,
+			  place | entry);
 	return PHP_FOLLOWED;
 }
 

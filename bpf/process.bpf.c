@@ -38,8 +38,10 @@ static __always_inline void anchor_ended(uint32_t tgid, uint32_t tid)
 
 	if (!stats || info->flags & TARGET_VFORK)
 		return;
-	if (((uint32_t)stats->anchor ?: tgid) == tid)
-		send_event(&event, EVENT_ANCHOR_ENDED, info->id);
+	if (((uint32_t)stats->anchor ?: tgid) != tid)
+		return;
+	stats->anchor_ended = 1;
+	send_event(&event, EVENT_ANCHOR_ENDED, info->id);
 }
 
 /* Argument: task. */

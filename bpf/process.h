@@ -11,6 +11,7 @@
 #include "bpf/number.h"
 #include "bpf/pool.h"
 #include "bpf/java.h"
+#include "bpf/perl.h"
 #include "bpf/php.h"
 #include "bpf/python.h"
 #include "bpf/ruby.h"
@@ -97,6 +98,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	v8_forked(info->id, fresh.id);
 	ruby_forked(info->id, fresh.id);
 	php_forked(info->id, fresh.id);
+	perl_forked(info->id, fresh.id);
 	pool_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
@@ -114,6 +116,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		v8_forgotten(fresh.id);
 		ruby_forgotten(fresh.id);
 		php_forgotten(fresh.id);
+		perl_forgotten(fresh.id);
 		pool_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
@@ -141,6 +144,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		bpf_task_storage_delete(&v8_threads, task);
 		bpf_task_storage_delete(&ruby_threads, task);
 		bpf_task_storage_delete(&php_threads, task);
+		bpf_task_storage_delete(&perl_threads, task);
 	}
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);

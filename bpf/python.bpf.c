@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/config.h"
 #include "bpf/loss.h"
 #include "bpf/unwind.h"
 #include "bpf/unwind_host.h"
@@ -29,10 +30,6 @@
 #define TEXT_WIDTH(state)   ((state) >> 2 & 7)
 #define TEXT_COMPACT(state) ((state) >> 5 & 1)
 #define TEXT_ASCII(state)   ((state) >> 6 & 1)
-
-/* glibc, nptl/descr.h: struct pthread_key_data {seq; data}, 32 in a block; then pointers to blocks. */
-#define KEYS_IN_BLOCK 32
-#define KEY_BYTES     16
 
 /* Code objects are no longer than that, in units of two bytes. */
 #define PLACE_MAX (1u << 27)
@@ -56,25 +53,24 @@ static __always_inline int python_read(void *to, uint32_t size, uint64_t address
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
+/* Of the frame that was read last: 128 bytes, whatever it has. */
+static __always_inline const uint8_t *frame_bytes(const struct python_thread *py)
+{
+	uint64_t at = py->frame_at;
+
+	barrier_var(at);
+	return py->frames +
+	       (at < PYTHON_WINDOW_BYTES ? at & (PYTHON_WINDOW_BYTES - 8) : PYTHON_WINDOW_BYTES);
+}
+
 static __always_inline uint64_t frame_word(const struct python_thread *py, uint8_t at)
 {
-	return *(const uint64_t *)(py->frame_bytes + (at & 0x78));
+	return *(const uint64_t *)(frame_bytes(py) + (at & 0x78));
 }
 
 static __always_inline uint64_t code_word(const struct python_thread *py, uint8_t at)
 {
 	return *(const uint64_t *)(py->code_bytes + (at & 0xf8));
-}
-
-static __always_inline uint64_t thread_pointer(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-#if defined(__TARGET_ARCH_arm64)
-	return task->thread.uw.tp_value;
-#else
-	return task->thread.fsbase;
-#endif
 }
 
 /*
@@ -83,17 +79,11 @@ static __always_inline uint64_t thread_pointer(void)
  */
 static __always_inline uint64_t python_state_place(const struct python_row *row)
 {
-	uint64_t block = thread_pointer() + row->thread_data;
 	uint32_t key[2] = {};
 
-	if (python_read(key, sizeof(key), row->key) || key[0] != 1 || key[1] >= PYTHON_MAX_KEYS)
+	if (python_read(key, sizeof(key), row->key) || key[0] != 1)
 		return 0;
-	if (key[1] >= KEYS_IN_BLOCK) {
-		block += KEYS_IN_BLOCK * KEY_BYTES + 8 * (key[1] / KEYS_IN_BLOCK);
-		if (python_read(&block, sizeof(block), block) || !block)
-			return 0;
-	}
-	return block + KEY_BYTES * (key[1] % KEYS_IN_BLOCK);
+	return runtime_key_place(row->thread_data, key[1]);
 }
 
 /*
@@ -103,7 +93,7 @@ static __always_inline uint64_t python_state_place(const struct python_row *row)
  */
 static __always_inline uint64_t python_state(const struct python_row *row, struct python_thread *py)
 {
-	uint64_t data[KEY_BYTES / 8] = {};
+	uint64_t data[RUNTIME_KEY_BYTES / 8] = {};
 
 	if (py->key_data && !python_read(data, sizeof(data), py->key_data) &&
 	    data[0] == py->key_seq && data[1])
@@ -133,6 +123,44 @@ static __always_inline int python_first_frame(const struct python_row *row,
 	    python_read(&at, sizeof(at), at + row->cframe_frame))
 		return PYTHON_NO_STATE;
 	py->frame = at;
+	return PYTHON_FOLLOWED;
+}
+
+/*
+ * The frame at py->looked into py->frames. From 3.11 on a function's frame lies right behind its caller's in memory that is the thread's own,
+ * and a read costs the same whether it is of 8 bytes or of many: what is in front of a frame is read with it, as far as its page goes, which is
+ * there. Those of generators and of calls from C lie elsewhere, and leave what has been read so.
+ */
+static __always_inline int python_read_frame(const struct python_row *row, struct python_thread *py)
+{
+	uint64_t at = py->looked, size = row->frame_bytes & (PYTHON_FRAME_BYTES - 1);
+	uint64_t offset = at - py->window, before = at & 4095;
+	uint64_t from_last = py->last - at, from_window = py->window - at;
+
+	if (offset < PYTHON_WINDOW_BYTES && offset + size <= py->window_size && !(offset & 7)) {
+		py->frame_at = offset;
+		py->last = at;
+		return PYTHON_FOLLOWED;
+	}
+	if (row->place_form != PYTHON_PLACE_ADDRESS || (at & 7) ||
+	    (py->last && from_last >= 4096 && from_window >= 4096)) {
+		py->frame_at = PYTHON_WINDOW_BYTES;
+		py->last = at;
+		return python_read(py->frames + PYTHON_WINDOW_BYTES, size, at) ? PYTHON_UNREADABLE
+									       : PYTHON_FOLLOWED;
+	}
+	if (before > PYTHON_WINDOW_BYTES - PYTHON_FRAME_BYTES)
+		before = PYTHON_WINDOW_BYTES - PYTHON_FRAME_BYTES;
+	size += before;
+	barrier_var(size);
+	if (size > PYTHON_WINDOW_BYTES || python_read(py->frames, size, at - before)) {
+		py->window_size = 0;
+		return PYTHON_UNREADABLE;
+	}
+	py->window = at - before;
+	py->window_size = size;
+	py->frame_at = before;
+	py->last = at;
 	return PYTHON_FOLLOWED;
 }
 
@@ -250,6 +278,82 @@ static __always_inline uint64_t python_place(const struct python_row *row,
 	return (word + 2 - code - row->code_first) / 2;
 }
 
+/* Nothing is known of any code object from now on. */
+static __always_inline void python_forget_codes(struct python_thread *py)
+{
+	uint32_t i;
+
+	if (++py->stamp)
+		return;
+	py->stamp = 1;
+	for (i = 0; i < PYTHON_KNOWN_CODES; i++)
+		py->codes[i].stamp = 0;
+}
+
+/* The thread that probes hang on has ended, which user space may have yet to see. A function of its own, for its stack. */
+__noinline int python_misses_ends(uint32_t target_id)
+{
+	const struct target_stats *stats = target_stats_of(target_id);
+
+	return !stats || *(volatile const uint64_t *)&stats->anchor_ended;
+}
+
+/*
+ * Nobody frees a code object that is being run: a walk that has come through a function reads no more of it. Nor does a later one, where we
+ * are told of all that are freed, as long as none has been since.
+ */
+static __always_inline void python_renew_codes(const struct python_row *row,
+					       struct python_thread *py)
+{
+	bool told = row->tells_code_ends && !python_misses_ends(py->target_id);
+	uint64_t ends = *(volatile uint64_t *)&shared.code_ends;
+
+	if (told && py->code_ends == ends && py->stamp)
+		return;
+	py->code_ends = ends;
+	python_forget_codes(py);
+}
+
+static __always_inline bool python_knows(struct python_thread *py,
+					 const struct python_known_code *known, uint64_t code)
+{
+	if (known->stamp != py->stamp ||
+	    known->code << (64 - PYTHON_CODE_BITS) != code << (64 - PYTHON_CODE_BITS))
+		return false;
+	py->cookie = known->cookie;
+	py->traceable = known->code >> PYTHON_CODE_BITS;
+	return true;
+}
+
+/* What there is to know of a code object into py->cookie and py->traceable: enum python_failure. */
+static __always_inline int python_know_code(const struct python_row *row, struct python_thread *py,
+					    uint64_t code)
+{
+	uint64_t at = code * 0x9e3779b97f4a7c15ull >> 56;
+	struct python_known_code *set = &py->codes[at & (PYTHON_KNOWN_CODES - 2)];
+	int failure;
+
+	if (!(code >> PYTHON_CODE_BITS) &&
+	    (python_knows(py, set, code) || python_knows(py, set + 1, code)))
+		return PYTHON_FOLLOWED;
+	failure = python_read_code(row, py, code);
+	if (failure)
+		return failure;
+	py->cookie = python_cookie(row, py);
+	py->traceable = row->code_traceable
+				? *(const uint32_t *)(py->code_bytes + (row->code_traceable & 0xfc))
+				: 0;
+	if (code >> PYTHON_CODE_BITS || py->traceable >> (64 - PYTHON_CODE_BITS))
+		return PYTHON_FOLLOWED;
+	/* Of three in a set two stay, whichever way the walks go. */
+	if (set->stamp == py->stamp && (set[1].stamp != py->stamp || py->walk & 1))
+		set++;
+	set->code = code | (uint64_t)py->traceable << PYTHON_CODE_BITS;
+	set->stamp = py->stamp;
+	set->cookie = py->cookie;
+	return PYTHON_FOLLOWED;
+}
+
 /* The frame at py->frame: enters it, and goes on to its caller. enum python_failure. */
 __noinline int python_frame(const struct python_row *row, struct python_thread *py)
 {
@@ -261,10 +365,11 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 	if (!row || !py)
 		return PYTHON_UNREADABLE;
 	py->looked = py->frame;
-	if (python_read(py->frame_bytes, row->frame_bytes & 0x7f, py->looked))
-		return PYTHON_UNREADABLE;
+	failure = python_read_frame(row, py);
+	if (failure)
+		return failure;
 	py->frame = frame_word(py, row->frame_back);
-	owner = py->frame_bytes[row->frame_owner & 0x7f];
+	owner = frame_bytes(py)[row->frame_owner & (PYTHON_FRAME_BYTES - 1)];
 	entry = owner >= row->owner_first && owner <= row->owner_last ? PYTHON_ENTRY : 0;
 	at = py->count;
 	if (entry && row->owner_bare) {
@@ -289,23 +394,18 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 		return PYTHON_FOLLOWED;
 	}
 	py->chain.calls[at].code = frame_word(py, row->frame_code) & ~7ull;
-	failure = python_read_code(row, py, py->chain.calls[at].code);
+	failure = python_know_code(row, py, py->chain.calls[at].code);
 	if (failure)
 		return failure;
 	place = python_place(row, py, py->chain.calls[at].code);
 	if (place >= PLACE_MAX)
 		return PYTHON_ELSEWHERE;
-	if (row->code_traceable && owner != row->owner_generator &&
-	    place <= *(const uint32_t *)(py->code_bytes + (row->code_traceable & 0xfc))) {
+	if (row->code_traceable && owner != row->owner_generator && place <= py->traceable) {
 		/* Neither does Python show it: _PyFrame_IsIncomplete(). */
 		return PYTHON_FOLLOWED;
 	}
-	py->count = at + 1;
-	py->chain.calls[at].cookie = python_cookie(row, py);
-	py->chain.calls[at].place = (uint32_t)place | entry;
-	py->hash =
-		unwind_mix(unwind_mix(py->hash, py->chain.calls[at].code),
-			   (uint64_t)py->chain.calls[at].cookie << 32 | py->chain.calls[at].place);
+	runtime_chain_add(&py->chain, &py->count, &py->hash, py->chain.calls[at].code, py->cookie,
+			  (uint32_t)place | entry);
 	return PYTHON_FOLLOWED;
 }
 
@@ -331,10 +431,14 @@ __noinline int python_follow(const struct python_row *row, struct python_thread 
 	if (!row || !py)
 		return 0;
 	py->walk++;
+	python_renew_codes(row, py);
 	py->chain.hash = 0;
 	py->count = 0;
 	py->cut = 0;
 	py->hash = 0;
+	py->window_size = 0;
+	py->window = 0;
+	py->last = 0;
 	failure = python_first_frame(row, py);
 	if (!failure && !py->frame)
 		return 0;

@@ -20,12 +20,26 @@
 /* Names of files whose hash a walk has at hand; a power of two. */
 #define PYTHON_KNOWN_FILES 8
 
+/* Code objects whose cookies a thread has at hand: sets of two; a power of two. */
+#define PYTHON_KNOWN_CODES 128
+#define PYTHON_CODE_BITS   48 /* of the address of one that may be known */
+
+/* Of a thread's stack of frames is read at a time; what a frame takes at the most. */
+#define PYTHON_WINDOW_BYTES 1024
+#define PYTHON_FRAME_BYTES  128
+
 struct python_known_text {
 	uint64_t walk; /* of python_thread.walk; 0: none */
 	uint64_t object;
 	uint64_t hash;
 	uint64_t
 		is_made; /* it begins with `<`: no file's, but what code that was made from a text has */
+};
+
+struct python_known_code {
+	uint64_t code;	/* its address, and python_row.code_traceable above PYTHON_CODE_BITS */
+	uint32_t stamp; /* of python_thread.stamp; 0: none */
+	uint32_t cookie;
 };
 
 /*
@@ -46,15 +60,28 @@ struct python_thread {
 	uint64_t looked;   /* what is being read: the frame before that, or the thread's state */
 	uint64_t hash;
 	uint32_t count;
-	uint32_t cut;  /* there are more than can be taken down */
-	uint64_t walk; /* how many there were */
+	uint32_t cut;	    /* there are more than can be taken down */
+	uint64_t walk;	    /* how many there were */
+	uint64_t code_ends; /* of struct shared, at the last one */
+	uint32_t
+		stamp; /* of what is known of code objects; another one when any may have been freed */
+	uint32_t traceable; /* of the code object that was looked at last, */
+	uint32_t cookie;    /* and its cookie */
 	struct python_known_text files[PYTHON_KNOWN_FILES];
 	uint64_t text[PYTHON_TEXT_WORDS];
-	uint8_t frame_bytes[128]; /* python_row.frame_bytes of them are read */
-	uint8_t code_bytes[256];  /* python_row.code_bytes */
+	struct python_known_code codes[PYTHON_KNOWN_CODES];
+	uint64_t window;      /* address of what is in `frames`, */
+	uint64_t window_size; /* and bytes of it; 0: nothing */
+	uint64_t last;	      /* address of the frame before, 0: none */
+	/* Some frames as they lie in memory; behind them one that lies elsewhere. */
+	uint8_t frames[PYTHON_WINDOW_BYTES + PYTHON_FRAME_BYTES];
+	uint32_t frame_at;	 /* in `frames`: the one that is looked at */
+	uint8_t code_bytes[256]; /* python_row.code_bytes of them are read */
 	struct runtime_chain_event chain;
 	struct python_code_event code;
 };
+/* With what the kernel has in front of it: in pieces of 32 KiB it would take twice the memory. */
+_Static_assert(sizeof(struct python_thread) <= 16384 - 256, "16 KiB of the kernel's");
 
 /* Targets that have the interpreter, by id: these get TARGET_PYTHON. */
 struct {
@@ -91,9 +118,18 @@ int python_tell(const struct python_row *row, struct python_thread *py);
 static __always_inline void python_forked(uint32_t parent_id, uint32_t child_id)
 {
 	const struct python_row *row = bpf_map_lookup_elem(&python_rows, &parent_id);
+	struct python_row *own;
 
-	if (row && bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY))
+	if (!row)
+		return;
+	if (bpf_map_update_elem(&python_rows, &child_id, row, BPF_ANY)) {
 		count_lost(child_id, LOST_PYTHON);
+		return;
+	}
+	/* It has probes of its own, which may not be there yet. */
+	own = bpf_map_lookup_elem(&python_rows, &child_id);
+	if (own)
+		own->tells_code_ends = 0;
 }
 
 static __always_inline void python_forgotten(uint32_t target_id)

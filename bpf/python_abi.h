@@ -10,9 +10,7 @@
 #include "bpf/runtime_abi.h"
 
 #define PYTHON_TABLE_BYTES 8192
-/* Of pthread_key_create(): PTHREAD_KEYS_MAX. */
-#define PYTHON_MAX_KEYS 1024
-#define PYTHON_NOWHERE	0xffff
+#define PYTHON_NOWHERE	   0xffff
 
 /* How a frame says which instruction it is at. */
 enum python_place_form {
@@ -45,7 +43,9 @@ struct python_row {
 	uint8_t code_traceable;
 	uint8_t owner_generator;
 	uint8_t code_bytecode; /* the bytes object with its instructions; 0: they are in it */
-	uint8_t pad[4];
+	/* 1: OP_CODE_END tells of each code object of the target's that is freed, before that. */
+	uint8_t tells_code_ends;
+	uint8_t pad[3];
 };
 _Static_assert(sizeof(struct python_row) == 64, "ABI");
 

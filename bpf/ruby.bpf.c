@@ -27,6 +27,16 @@
 #define ARRAY_FIRST	      2
 #define ARRAY_POINTER	      4
 
+/* Of a symbol that is an object: its text and ID; the others have their ID in themselves. */
+#define SYMBOL_TEXT   3
+#define SYMBOL_ID     4
+#define SYMBOL_OF(id) ((id) << 8 | 0x0c)
+
+/* symbol.c: texts and symbols by turns, in arrays of so many of both, to which an array leads; and an ID's bits that say what it names. */
+#define SYMBOLS_IDS    16
+#define SYMBOLS_UNIT   512
+#define ID_SCOPE_SHIFT 4
+
 /*
  * The table that says how many runs of a line begin up to an instruction (iseq.c: struct succ_index_table): the first instructions
  * are in words of 9 numbers of 7 bits; all others in blocks of 512 bits, in front of which are the sums of what is before the
@@ -57,17 +67,6 @@ static __always_inline int ruby_read(void *to, uint32_t size, uint64_t address)
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
-static __always_inline uint64_t ruby_thread_pointer(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-#if defined(__TARGET_ARCH_arm64)
-	return task->thread.uw.tp_value;
-#else
-	return task->thread.fsbase;
-#endif
-}
-
 /* The thread's execution context; 0: it has none. */
 static __always_inline uint64_t ruby_context(const struct ruby_row *row)
 {
@@ -76,7 +75,7 @@ static __always_inline uint64_t ruby_context(const struct ruby_row *row)
 	if (row->module_slot && ruby_read(&module, sizeof(module), row->module_slot))
 		return 0;
 	if (!module || module >= MODULES_MAX ||
-	    ruby_read(&vector, sizeof(vector), ruby_thread_pointer() + VECTOR_AT) ||
+	    ruby_read(&vector, sizeof(vector), runtime_thread_pointer() + VECTOR_AT) ||
 	    ruby_read(&count, sizeof(count), vector - VECTOR_BYTES) || module > count ||
 	    ruby_read(&block, sizeof(block), vector + VECTOR_BYTES * module) ||
 	    block == VECTOR_UNMAPPED || ruby_read(&context, sizeof(context), block + row->context))
@@ -126,17 +125,30 @@ static __always_inline int ruby_mix(struct ruby_thread *ruby, uint16_t at, uint6
 	return 0;
 }
 
+/* There is no room for a further one. */
+static __always_inline bool ruby_is_full(struct ruby_thread *ruby)
+{
+	if (ruby->count < RUNTIME_MAX_CALLS)
+		return false;
+	ruby->cut = 1;
+	return true;
+}
+
+static __always_inline void ruby_add(struct ruby_thread *ruby, uint64_t code, uint64_t hash,
+				     uint32_t place)
+{
+	runtime_chain_add(&ruby->chain, &ruby->count, &ruby->hash, code, (uint32_t)hash, place);
+}
+
 /* What the frame runs: enters it. enum ruby_failure. */
 static __always_inline int ruby_enter(struct ruby_thread *ruby, uint64_t iseq, uint64_t pc,
 				      uint32_t entry)
 {
 	uint64_t words[3] = {}, hash, place;
-	uint32_t at = ruby->count, i, size = ruby->row.body_bytes;
+	uint32_t i, size = ruby->row.body_bytes;
 
-	if (at >= RUNTIME_MAX_CALLS) {
-		ruby->cut = 1;
+	if (ruby_is_full(ruby))
 		return RUBY_FOLLOWED;
-	}
 	if (ruby_read(words, sizeof(words), iseq))
 		return RUBY_UNREADABLE;
 	if (!RUBY_IS_ISEQ(words[RUBY_ISEQ_FLAGS]))
@@ -147,7 +159,7 @@ static __always_inline int ruby_enter(struct ruby_thread *ruby, uint64_t iseq, u
 	if (ruby_read(ruby->body, size, words[RUBY_ISEQ_BODY]))
 		return RUBY_UNREADABLE;
 	place = (pc - ruby->body[RUBY_BODY_ENCODED]) / 8;
-	if (place > ruby->body[RUBY_BODY_SIZE] >> 32)
+	if (place > ruby->body[RUBY_BODY_SIZE] >> 32 || place >= RUBY_OF_C)
 		return RUBY_ELSEWHERE;
 	hash = words[RUBY_ISEQ_BODY];
 	for (i = 0; i < RUBY_BODY_WORDS && i < ruby->row.body_bytes / 8; i++)
@@ -155,45 +167,53 @@ static __always_inline int ruby_enter(struct ruby_thread *ruby, uint64_t iseq, u
 	if (ruby_mix(ruby, ruby->row.body_label, &hash) ||
 	    ruby_mix(ruby, ruby->row.body_path, &hash))
 		return RUBY_UNREADABLE;
-	ruby->count = at + 1;
-	ruby->chain.calls[at].code = iseq;
-	ruby->chain.calls[at].cookie = (uint32_t)hash;
-	ruby->chain.calls[at].place = (uint32_t)place | entry;
-	ruby->hash = unwind_mix(unwind_mix(ruby->hash, iseq),
-				(uint64_t)(uint32_t)hash << 32 | (uint32_t)place | entry);
+	ruby_add(ruby, iseq, hash, (uint32_t)place | entry);
+	return RUBY_FOLLOWED;
+}
+
+/* The same of a method that is written in C, by what defines it: methods of classes that share it are made anew. */
+static __always_inline int ruby_enter_c(struct ruby_thread *ruby, uint32_t entry)
+{
+	uint64_t definition, hash;
+
+	if (ruby_is_full(ruby))
+		return RUBY_FOLLOWED;
+	if (ruby_read(ruby->object, sizeof(ruby->object), ruby->env[RUBY_ENV_METHOD]))
+		return RUBY_UNREADABLE;
+	if (!RUBY_IS_METHOD(ruby->object[0]))
+		return RUBY_NO_CODE;
+	definition = ruby->object[RUBY_METHOD_DEFINITION];
+	if (ruby_read(ruby->object, sizeof(ruby->object), definition))
+		return RUBY_UNREADABLE;
+	hash = unwind_mix(unwind_mix(definition, ruby->object[RUBY_DEFINED_FUNCTION]),
+			  ruby->object[RUBY_DEFINED_ID]);
+	ruby_add(ruby, definition, hash, RUBY_OF_C | entry);
 	return RUBY_FOLLOWED;
 }
 
 /* The frame at ruby->frame, and on to the one that has called it. enum ruby_failure. */
 __noinline int ruby_frame(struct ruby_thread *ruby)
 {
-	uint64_t flags = 0;
-	uint32_t at, entry;
+	uint32_t entry;
 
 	if (!ruby)
 		return RUBY_UNREADABLE;
 	ruby->looked = ruby->frame;
 	if (ruby_read(ruby->words, sizeof(ruby->words), ruby->frame) ||
-	    ruby_read(&flags, sizeof(flags), ruby->words[RUBY_FRAME_EP]))
+	    ruby_read(ruby->env, sizeof(ruby->env),
+		      ruby->words[RUBY_FRAME_EP] - 8 * RUBY_ENV_FLAGS))
 		return RUBY_UNREADABLE;
 	ruby->frame += ruby->row.frame_bytes;
-	entry = flags & RUBY_FLAG_FINISH ? RUBY_ENTRY : 0;
+	entry = ruby->env[RUBY_ENV_FLAGS] & RUBY_FLAG_FINISH ? RUBY_ENTRY : 0;
 	if (ruby->words[RUBY_FRAME_ISEQ] && ruby->words[RUBY_FRAME_PC])
 		return ruby_enter(ruby, ruby->words[RUBY_FRAME_ISEQ], ruby->words[RUBY_FRAME_PC],
 				  entry);
-	/* A method that is written in C; or one that has not begun, or it is the thread's first. */
-	if (!ruby->words[RUBY_FRAME_ISEQ] || !entry)
-		return RUBY_FOLLOWED;
-	at = ruby->count;
-	if (at >= RUNTIME_MAX_CALLS) {
-		ruby->cut = 1;
-		return RUBY_FOLLOWED;
-	}
-	ruby->count = at + 1;
-	ruby->chain.calls[at].code = 0;
-	ruby->chain.calls[at].cookie = 0;
-	ruby->chain.calls[at].place = entry;
-	ruby->hash = unwind_mix(ruby->hash, entry);
+	if (!ruby->words[RUBY_FRAME_ISEQ] && ruby->row.symbols &&
+	    RUBY_IS_OF_C(ruby->env[RUBY_ENV_FLAGS]))
+		return ruby_enter_c(ruby, entry);
+	/* One that has not begun. Others are the thread's first, and blocks that are written in C. */
+	if (ruby->words[RUBY_FRAME_ISEQ] && entry && !ruby_is_full(ruby))
+		ruby_add(ruby, 0, 0, entry);
 	return RUBY_FOLLOWED;
 }
 
@@ -211,7 +231,7 @@ static __always_inline void ruby_fail(struct ruby_thread *ruby, int failure)
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 }
 
-/* Methods in C have frames as well, which are not taken down. */
+/* Not all are taken down. */
 #define RUBY_MAX_FRAMES (2 * RUNTIME_MAX_CALLS)
 
 __noinline int ruby_follow(struct ruby_thread *ruby)
@@ -264,6 +284,43 @@ __noinline uint32_t ruby_copy_text(struct ruby_thread *ruby, uint64_t object, ui
 				(const void *)from))
 		return 0;
 	return length > 0xffffffff ? 0xffffffff : (uint32_t)length;
+}
+
+/* Where the array has its elements; 0: it is none. */
+static __always_inline uint64_t ruby_elements(struct ruby_thread *ruby, uint64_t array)
+{
+	if (ruby_read(ruby->object, sizeof(ruby->object), array) ||
+	    RUBY_TYPE(ruby->object[0]) != RUBY_ARRAY)
+		return 0;
+	return ruby->object[0] & ARRAY_HERE ? array + 8 * ARRAY_FIRST : ruby->object[ARRAY_POINTER];
+}
+
+/*
+ * The name of a method that is written in C, by the ID in what defines it, as rb_id2str() finds it. What is found there is the ID's
+ * text if the symbol beside it is the ID's. As ruby_copy_text().
+ */
+__noinline uint32_t ruby_copy_name_of_c(struct ruby_thread *ruby, uint64_t definition)
+{
+	uint64_t id, number, at = 0;
+
+	if (!ruby || ruby_read(ruby->object, sizeof(ruby->object), definition))
+		return 0;
+	id = ruby->object[RUBY_DEFINED_ID];
+	number = (uint32_t)(id > ruby->row.last_operator ? id >> ID_SCOPE_SHIFT : id);
+	if (ruby_read(&at, sizeof(at), ruby->row.symbols + SYMBOLS_IDS))
+		return 0;
+	at = ruby_elements(ruby, at);
+	if (!at || ruby_read(&at, sizeof(at), at + 8 * (number / SYMBOLS_UNIT)))
+		return 0;
+	at = ruby_elements(ruby, at);
+	if (!at || ruby_read(ruby->env, 16, at + 16 * (number % SYMBOLS_UNIT)))
+		return 0;
+	if (ruby->env[1] != SYMBOL_OF(id) &&
+	    (ruby_read(ruby->object, sizeof(ruby->object), ruby->env[1]) ||
+	     RUBY_TYPE(ruby->object[0]) != RUBY_SYMBOL || ruby->object[SYMBOL_ID] != id ||
+	     ruby->object[SYMBOL_TEXT] != ruby->env[0]))
+		return 0;
+	return ruby_copy_text(ruby, ruby->env[0], 0);
 }
 
 /* As backtraces have it: a string, or the first of an array, whose other is where links lead. */
@@ -359,12 +416,33 @@ __noinline int ruby_instructions(struct ruby_thread *ruby, uint32_t at)
 	return 0;
 }
 
+/* What is called there, if it is written in Ruby. 0, or it could not be read. */
+static __always_inline int ruby_describe(struct ruby_thread *ruby, uint64_t code, uint32_t place)
+{
+	uint64_t iseq[3] = {};
+	uint32_t size;
+
+	size = ruby->row.body_bytes;
+	barrier_var(size);
+	if (size > sizeof(ruby->body))
+		size = sizeof(ruby->body);
+	if (ruby_read(iseq, sizeof(iseq), code) ||
+	    ruby_read(ruby->body, size, iseq[RUBY_ISEQ_BODY]))
+		return -1;
+	/* The pc of what calls something is behind that instruction. */
+	ruby->code.line = ruby_line(ruby, place ? place - 1 : 0);
+	ruby->code.line_at = ruby_line(ruby, place);
+	ruby_instructions(ruby, place);
+	ruby->code.function_length =
+		ruby_copy_text(ruby, ruby_body_word(ruby, ruby->row.body_label), 0);
+	ruby->code.file_length = ruby_copy_path(ruby);
+	return 0;
+}
+
 /* 0, or it could not be sent. */
 __noinline int ruby_tell_code(struct ruby_thread *ruby, uint32_t at)
 {
 	struct ruby_code_key key = {};
-	uint64_t iseq[3] = {};
-	uint32_t size, place;
 	uint8_t value = 1;
 
 	if (!ruby || at >= RUNTIME_MAX_CALLS)
@@ -374,30 +452,21 @@ __noinline int ruby_tell_code(struct ruby_thread *ruby, uint32_t at)
 	key.target_id = ruby->target_id;
 	if (!key.call.code || bpf_map_lookup_elem(&ruby_codes, &key))
 		return 0;
-	size = ruby->row.body_bytes;
-	barrier_var(size);
-	if (size > sizeof(ruby->body))
-		size = sizeof(ruby->body);
-	if (ruby_read(iseq, sizeof(iseq), key.call.code) ||
-	    ruby_read(ruby->body, size, iseq[RUBY_ISEQ_BODY]))
-		return -1;
-	place = key.call.place;
 	ruby->code.header.type = EVENT_RUBY_CODE;
 	ruby->code.header.target_id = ruby->target_id;
 	ruby->code.header.time_ns = bpf_ktime_get_ns();
 	ruby->code.call = key.call;
 	ruby->code.code_at = ruby->code.code_before = 0;
-	/* The pc of what calls something is behind that instruction. */
-	ruby->code.line = ruby_line(ruby, place ? place - 1 : 0);
-	ruby->code.line_at = ruby_line(ruby, place);
-	ruby_instructions(ruby, place);
-	ruby->code.function_length =
-		ruby_copy_text(ruby, ruby_body_word(ruby, ruby->row.body_label), 0);
-	ruby->code.file_length = ruby_copy_path(ruby);
+	ruby->code.line = ruby->code.line_at = ruby->code.file_length = 0;
+	if (key.call.place & RUBY_OF_C)
+		ruby->code.function_length = ruby_copy_name_of_c(ruby, key.call.code);
+	else if (ruby_describe(ruby, key.call.code, key.call.place))
+		return -1;
 	if (bpf_ringbuf_output(&events, &ruby->code, sizeof(ruby->code), 0))
 		return -1;
 	/* What is on disk now may be there with the next stack. */
-	if (ruby->code.function_length && ruby->code.file_length && ruby->code.line)
+	if (ruby->code.function_length &&
+	    (key.call.place & RUBY_OF_C || (ruby->code.file_length && ruby->code.line)))
 		bpf_map_update_elem(&ruby_codes, &key, &value, BPF_ANY);
 	return 0;
 }

@@ -22,6 +22,7 @@ struct ruby_thread {
 	uint32_t count;
 	uint32_t cut; /* there are more than can be taken down */
 	uint64_t words[RUBY_FRAME_WORDS];
+	uint64_t env[RUBY_ENV_WORDS];
 	uint64_t body[RUBY_BODY_WORDS];
 	uint64_t object[RUBY_OBJECT_WORDS];
 	uint64_t code_words[RUBY_CODE_WORDS];

@@ -17,19 +17,30 @@
 #define RUBY_TEXT_BYTES	  256
 
 /* An object's flags. */
-#define RUBY_TYPE(flags)    ((flags)&0x1f)
-#define RUBY_STRING	    0x05
-#define RUBY_ARRAY	    0x07
-#define RUBY_IMEMO	    0x1a
-#define RUBY_IS_ISEQ(flags) (RUBY_TYPE(flags) == RUBY_IMEMO && ((flags) >> 12 & 15) == 7)
+#define RUBY_TYPE(flags)      ((flags)&0x1f)
+#define RUBY_STRING	      0x05
+#define RUBY_ARRAY	      0x07
+#define RUBY_IMEMO	      0x1a
+#define RUBY_SYMBOL	      0x14
+#define RUBY_IS_ISEQ(flags)   (RUBY_TYPE(flags) == RUBY_IMEMO && ((flags) >> 12 & 15) == 7)
+#define RUBY_IS_METHOD(flags) (RUBY_TYPE(flags) == RUBY_IMEMO && ((flags) >> 12 & 15) == 6)
 
 /* A control frame's words, */
 #define RUBY_FRAME_PC	 0
 #define RUBY_FRAME_ISEQ	 2
 #define RUBY_FRAME_EP	 4
 #define RUBY_FRAME_WORDS 5 /* which are in front in all versions, */
-/* and of the word that its `ep` leads to: C has called it. */
-#define RUBY_FLAG_FINISH 0x20
+/* and those up to the one that its `ep` leads to: what led to its method, and its flags: C has called it; it is a method in C. */
+#define RUBY_ENV_METHOD	    0
+#define RUBY_ENV_FLAGS	    2
+#define RUBY_ENV_WORDS	    3
+#define RUBY_FLAG_FINISH    0x20
+#define RUBY_IS_OF_C(flags) (((flags)&0x7fff0001) == 0x55550001)
+
+/* The word of a method that leads to what defines it; and of that: the function in C, and by which ID it was defined. */
+#define RUBY_METHOD_DEFINITION 2
+#define RUBY_DEFINED_FUNCTION  1
+#define RUBY_DEFINED_ID	       4
 
 /* An iseq's words, and of its body. */
 #define RUBY_ISEQ_FLAGS	  0
@@ -51,13 +62,19 @@ struct ruby_row {
 	uint16_t body_infos, body_info_count, body_info_table, info_bytes;
 	uint64_t length_in_flags; /* 1: of a short string */
 	uint64_t code, code_end;  /* the interpreter's own */
+	/* What IDs are called (symbol.h: rb_symbols_t); 0: not known, and methods in C are left out. IDs up to last_operator are numbers. */
+	uint64_t symbols, last_operator;
 };
-_Static_assert(sizeof(struct ruby_row) == 64, "ABI");
+_Static_assert(sizeof(struct ruby_row) == 80, "ABI");
 
-/* struct runtime_call's place: the word of its code that the frame's pc names; and where C has called it. Its code: the iseq. */
+/*
+ * struct runtime_call's place: the word of its code that the frame's pc names; and where C has called it. Its code: the iseq; of a
+ * method in C, which has no other place than RUBY_OF_C: what defines it.
+ */
 #define RUBY_ENTRY 0x80000000u
+#define RUBY_OF_C  0x40000000u
 
-/* EVENT_RUBY_CODE: what is called there, as it runs. Texts as they are, whatever their encoding. */
+/* EVENT_RUBY_CODE: what is called there, as it runs. Texts as they are, whatever their encoding. Methods in C have but a name. */
 struct ruby_code_event {
 	struct event_header header;
 	struct runtime_call call; /* without RUBY_ENTRY */
@@ -74,7 +91,7 @@ _Static_assert(sizeof(struct ruby_code_event) == 72 + 2 * RUBY_TEXT_BYTES, "ABI"
 enum ruby_failure {
 	RUBY_FOLLOWED,
 	RUBY_UNREADABLE, /* a frame or what it leads to is in no memory */
-	RUBY_NO_CODE,	 /* what a frame runs is no iseq */
+	RUBY_NO_CODE,	 /* what a frame runs is no iseq and no method */
 	RUBY_ELSEWHERE,	 /* a frame's pc is not in its code */
 	RUBY_NO_STACK,	 /* the thread's frames are not on its stack */
 };

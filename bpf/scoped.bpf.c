@@ -16,7 +16,6 @@
 #define gate_alloc    scoped_gate_alloc
 #define gate_free     scoped_gate_free
 #define gate_kept     scoped_gate_kept
-#define usdt_alloc    scoped_usdt_alloc
 #define usdt_free     scoped_usdt_free
 
 #include "bpf/alloc.bpf.c"

@@ -3,12 +3,11 @@
 #ifndef MEMLEAKBPF_BPF_STACK_H
 #define MEMLEAKBPF_BPF_STACK_H
 
-#include "bpf/loss.h"
 #include "bpf/java.h"
+#include "bpf/loss.h"
 #include "bpf/number.h"
-#include "bpf/php.h"
 #include "bpf/python.h"
-#include "bpf/ruby.h"
+#include "bpf/runtimes.h"
 #include "bpf/scope.h"
 #include "bpf/v8.h"
 #include "bpf/walk.h"
@@ -44,10 +43,11 @@ static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 }
 
 /*
- * Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back.
+ * Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back. `managed`: it has functions of a
+ * runtime.
  */
 static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32_t slot,
-					     uint8_t end)
+					     uint8_t end, bool managed)
 {
 	struct slot_info *info = bpf_map_lookup_elem(&slot_infos, &slot);
 	uint32_t *winner;
@@ -57,10 +57,14 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	info->stack_id = key->stack_id;
 	info->end = end;
 	info->weighed = info->arena = 0;
+	info->managed = managed;
 	scope_publish(slot, key->scope);
 	info->target_id = key->target_id;
-	if (!bpf_map_update_elem(&stacks, key, &slot, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&stacks, key, &slot, BPF_NOEXIST)) {
+		if (managed)
+			__sync_fetch_and_add(&shared.managed_slots, 1);
 		return slot;
+	}
 	info->target_id = 0;
 	bpf_map_push_elem(&free_slots, &slot, 0);
 	winner = bpf_map_lookup_elem(&stacks, key);
@@ -74,55 +78,20 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 #define stack_runtime_end(event, flags) ((void)0)
 #define stack_runtime_tell(event)	0
 #else
-/*
- * Here and below what a thread's storage has for a runtime is asked for each time, for the verifier: to remember it is to go all of the
- * ways on once more for each runtime that there may be.
- */
-static __always_inline void *stack_storage(void *map, uint64_t flags)
-{
-	return bpf_task_storage_get(map, bpf_get_current_task_btf(), NULL, flags);
-}
-
-/* After the walk: what the thread is in. Those of Python, Ruby and PHP are known. */
+/* After the walk: what the thread is in. Those of TARGET_INTERPRETED are known. */
 static __always_inline void stack_runtime_end(struct stack_event *event, uint32_t flags)
 {
-	struct hotspot_thread *java =
-		flags & TARGET_JAVA ? stack_storage(&hotspot_threads, 0) : NULL;
-	struct v8_thread *v8 = flags & TARGET_V8 ? stack_storage(&v8_threads, 0) : NULL;
-
 	event->runtime.java = event->runtime.v8 = 0;
-	if (java) {
-		hotspot_end(java);
-		event->runtime.java = java->chain.hash;
-	}
-	if (v8) {
-		v8_end(v8);
-		event->runtime.v8 = v8->chain.hash;
+	if (flags & (TARGET_JAVA | TARGET_V8)) {
+		hotspot_end(&event->runtime, flags);
+		v8_end(&event->runtime, flags);
 	}
 }
 
 /* 0, or what user space has to know of them could not be sent. */
-static __always_inline int stack_runtime_tell(const struct stack_event *event)
+static __always_inline int stack_runtime_tell(struct stack_event *event)
 {
-	struct python_thread *py = event->runtime.python ? stack_storage(&python_threads, 0) : NULL;
-	struct hotspot_thread *java =
-		event->runtime.java ? stack_storage(&hotspot_threads, 0) : NULL;
-	struct v8_thread *v8 = event->runtime.v8 ? stack_storage(&v8_threads, 0) : NULL;
-	struct ruby_thread *ruby = event->runtime.ruby ? stack_storage(&ruby_threads, 0) : NULL;
-	struct php_thread *php = event->runtime.php ? stack_storage(&php_threads, 0) : NULL;
-	int err = 0;
-
-	if (py)
-		err = python_tell(&py->row, py);
-	if (java)
-		err |= hotspot_tell(java);
-	if (v8)
-		err |= v8_tell(v8);
-	if (ruby)
-		err |= ruby_tell(ruby);
-	if (php)
-		err |= php_tell(php);
-	return err;
+	return runtimes_tell(&event->runtime) | v8_tell(&event->runtime);
 }
 #endif
 
@@ -180,7 +149,8 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	copy->stack.frame_count = thread->event.frame_count;
 	copy->stack.end = STACK_END_NO_MAPPING;
 	bpf_ringbuf_submit(copy, 0);
-	return slot_publish(&key, slot, STACK_END_NO_MAPPING);
+	/* Not among the managed ones: they have a limit of their own. */
+	return slot_publish(&key, slot, STACK_END_NO_MAPPING, false);
 discard:
 	/*
 	 * With a wakeup: what has been discarded takes room until the reader has passed it, and no
@@ -192,10 +162,35 @@ discard:
 #endif
 
 /*
+ * So many slots may stacks with functions of a runtime have at a time: a large Perl program has more than a million of such. What comes
+ * then is counted by its C functions alone, of which there are fewer, and as LOST_STACKS_FULL.
+ */
+#define MANAGED_SLOTS (config.max_slots / 2)
+
+static __always_inline bool slot_may_be_managed(void)
+{
+	return *(volatile uint32_t *)&shared.managed_slots < MANAGED_SLOTS;
+}
+
+#ifndef MEMLEAKBPF_OLD_KERNEL
+/* Of the runtimes of TARGET_INTERPRETED. */
+static __always_inline void stack_interpreted_forget(struct runtime_hashes *runtime)
+{
+	runtime->python = runtime->ruby = runtime->php = runtime->perl = 0;
+}
+
+static __always_inline void stack_runtime_forget(struct runtime_hashes *runtime)
+{
+	stack_interpreted_forget(runtime);
+	runtime->java = runtime->v8 = 0;
+}
+#endif
+
+/*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python, Ruby or PHP
- * event->runtime.python, .ruby and .php are what it is in, and what the thread remembers of its walks is not the slot, but the
+ * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python, Ruby, PHP or Perl
+ * event->runtime.python, .ruby, .php and .perl are what it is in, and what the thread remembers of its walks is not the slot, but the
  * walk's hash: in one and the same C function may be any function of theirs.
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
@@ -225,7 +220,22 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	}
 
 	/* First: without one nothing of a stack is sent. */
-	event->slot = slot_take();
+	event->slot =
+		key.stack_id == event->walk_id || slot_may_be_managed() ? slot_take() : ABI_NO_SLOT;
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	if (event->slot == ABI_NO_SLOT && key.stack_id != event->walk_id) {
+		stack_runtime_forget(&event->runtime);
+		key.stack_id = event->walk_id;
+		found = bpf_map_lookup_elem(&stacks, &key);
+		if (found) {
+			count_lost(target->id, LOST_STACKS_FULL);
+			return *found;
+		}
+		event->slot = slot_take();
+		if (event->slot != ABI_NO_SLOT)
+			count_lost(target->id, LOST_STACKS_FULL);
+	}
+#endif
 	if (event->slot == ABI_NO_SLOT) {
 		count_lost(target->id, LOST_STACKS_FULL);
 		return slot_without_stack(target->id);
@@ -244,64 +254,10 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 		count_lost(target->id, LOST_FRAMES);
 		return slot_without_stack(target->id);
 	}
-	return slot_publish(&key, event->slot, event->end);
+	return slot_publish(&key, event->slot, event->end, key.stack_id != event->walk_id);
 }
 
 #ifndef MEMLEAKBPF_OLD_KERNEL
-static __always_inline void stack_java_begin(struct thread_state *thread, uint32_t target_id)
-{
-	struct hotspot_thread *java =
-		stack_storage(&hotspot_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	const struct hotspot_row *row;
-
-	if (!java) {
-		count_lost(target_id, LOST_JAVA);
-		return;
-	}
-	if (java->row_epoch != thread->target_epoch || java->target_id != target_id) {
-		row = bpf_map_lookup_elem(&hotspot_rows, &target_id);
-		/* None, and none of the last walk's. */
-		if (!row) {
-			java->count = java->failure = 0;
-			return;
-		}
-		java->row = *row;
-		java->finds_heaps = !row->heaps[0].end;
-		java->target_id = target_id;
-		java->row_epoch = thread->target_epoch;
-	}
-	hotspot_begin(java);
-	thread->unwind.flags |= UNWIND_HOTSPOT;
-}
-
-static __always_inline void stack_v8_begin(struct thread_state *thread, uint32_t target_id)
-{
-	struct v8_thread *v8 = stack_storage(&v8_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	const struct v8_row *row;
-
-	if (!v8) {
-		count_lost(target_id, LOST_V8);
-		return;
-	}
-	v8_begin(v8);
-	if (v8->row_epoch != thread->target_epoch || v8->target_id != target_id) {
-		row = bpf_map_lookup_elem(&v8_rows, &target_id);
-		if (!row)
-			return;
-		v8->row = *row;
-		v8->target_id = target_id;
-		v8->row_epoch = thread->target_epoch;
-		__builtin_memset(v8->maps, 0, sizeof(v8->maps));
-	}
-	thread->unwind.flags |= UNWIND_V8;
-}
-
-/* Of the runtimes of TARGET_INTERPRETED. */
-static __always_inline void stack_interpreted_forget(struct runtime_hashes *runtime)
-{
-	runtime->python = runtime->ruby = runtime->php = 0;
-}
-
 /* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
 static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
 					       uint32_t epoch)
@@ -314,6 +270,7 @@ static __always_inline bool stack_python_renew(struct python_thread *py, uint32_
 	py->target_id = target_id;
 	py->row_epoch = epoch;
 	py->key_data = 0;
+	py->code_ends = ~0ull;
 	__builtin_memset(py->known, 0, sizeof(py->known));
 	return true;
 }
@@ -328,7 +285,8 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 {
 	struct stack_key key = {
 		.target_id = target->id, .stack_id = walk_id, .scope = scope_node_of(thread)};
-	struct python_thread *py = stack_storage(&python_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct python_thread *py = bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(),
+							NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	uint64_t known, name;
 	uint32_t *found;
 
@@ -348,8 +306,7 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 		key.stack_id = unwind_mix_ids(walk_id, py->chain.hash);
 	if (thread->event.runtime.ruby)
 		key.stack_id = unwind_mix_ids(key.stack_id, thread->event.runtime.ruby);
-	if (thread->event.runtime.php)
-		key.stack_id = unwind_mix_ids(key.stack_id, thread->event.runtime.php);
+	key.stack_id = runtime_mix_last(key.stack_id, &thread->event.runtime);
 	name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
 	known = name % PYTHON_KNOWN_SLOTS;
 	if (py->known[known].stack_id == name)
@@ -360,48 +317,6 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 	py->known[known].stack_id = name;
 	py->known[known].slot = *found;
 	return *found;
-}
-
-/* What the thread is in into thread->event. False: there is no memory to follow it, and it is not known. */
-static __always_inline bool stack_ruby_follow(struct thread_state *thread, uint32_t target_id)
-{
-	struct ruby_thread *ruby = stack_storage(&ruby_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	const struct ruby_row *row;
-
-	if (!ruby)
-		return false;
-	if (ruby->row_epoch != thread->target_epoch || ruby->target_id != target_id) {
-		row = bpf_map_lookup_elem(&ruby_rows, &target_id);
-		if (!row)
-			return true;
-		ruby->row = *row;
-		ruby->target_id = target_id;
-		ruby->row_epoch = thread->target_epoch;
-	}
-	ruby_follow(ruby);
-	thread->event.runtime.ruby = ruby->chain.hash;
-	return true;
-}
-
-/* As stack_ruby_follow(). */
-static __always_inline bool stack_php_follow(struct thread_state *thread, uint32_t target_id)
-{
-	struct php_thread *php = stack_storage(&php_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	const struct php_row *row;
-
-	if (!php)
-		return false;
-	if (php->row_epoch != thread->target_epoch || php->target_id != target_id) {
-		row = bpf_map_lookup_elem(&php_rows, &target_id);
-		if (!row)
-			return true;
-		php->row = *row;
-		php->target_id = target_id;
-		php->row_epoch = thread->target_epoch;
-	}
-	php_follow(php);
-	thread->event.runtime.php = php->chain.hash;
-	return true;
 }
 #endif
 
@@ -418,14 +333,15 @@ static __always_inline uint64_t scope_known_slot(struct thread_state *thread, ui
 }
 
 #ifndef MEMLEAKBPF_OLD_KERNEL
-/* As stack_python_slot(), of Ruby and PHP as well. */
+/* As stack_python_slot(), of Ruby, PHP and Perl as well. */
 static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thread,
 						       const struct target_info *target,
 						       uint64_t walk_id)
 {
 	stack_interpreted_forget(&thread->event.runtime);
-	if ((target->flags & TARGET_RUBY && !stack_ruby_follow(thread, target->id)) ||
-	    (target->flags & TARGET_PHP && !stack_php_follow(thread, target->id))) {
+	if (target->flags & TARGET_INTERPRETED & ~TARGET_PYTHON &&
+	    runtimes_follow(&thread->event.runtime, target->id, target->flags,
+			    thread->target_epoch)) {
 		count_lost(target->id, LOST_FRAMES);
 		return slot_without_stack(target->id);
 	}
@@ -433,8 +349,8 @@ static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thre
 		return stack_python_slot(thread, target, walk_id);
 	if (walk_id != ABI_NO_SLOT && thread->event.runtime.ruby)
 		walk_id = unwind_mix_ids(walk_id, thread->event.runtime.ruby);
-	if (walk_id != ABI_NO_SLOT && thread->event.runtime.php)
-		walk_id = unwind_mix_ids(walk_id, thread->event.runtime.php);
+	if (walk_id != ABI_NO_SLOT)
+		walk_id = runtime_mix_last(walk_id, &thread->event.runtime);
 	return (uint32_t)scope_known_slot(thread, target->id, walk_id);
 }
 #endif
@@ -460,14 +376,10 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 #ifndef MEMLEAKBPF_OLD_KERNEL
 	if (!(target->flags & TARGET_INTERPRETED))
 		stack_interpreted_forget(&thread->event.runtime);
-	/*
-	 * The frames of Java's or JavaScript's that a walk comes through are found out on the way. Without memory for that they are
-	 * what any code without rows is.
-	 */
-	if (target->flags & TARGET_JAVA)
-		stack_java_begin(thread, target->id);
-	if (target->flags & TARGET_V8)
-		stack_v8_begin(thread, target->id);
+	/* Their frames that a walk comes through are found out on the way. */
+	if (target->flags & (TARGET_JAVA | TARGET_V8))
+		thread->unwind.flags |=
+			(uint32_t)runtimes_begin(target->id, target->flags, thread->target_epoch);
 #endif
 	return stack_slot_walked(flags, thread, target);
 }

@@ -227,30 +227,24 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 __noinline uint64_t unwind_recall(struct unwind_state *state)
 {
 	const struct unwind_target *target;
-	struct unwind_trail *trail;
-	uint64_t top = 0;
+	const struct unwind_trail *trail;
 
 	if (!state)
 		return ABI_NO_SLOT;
 	target = unwind_target_of(state);
-	state->window_at = 0;
-	if (!target || unwind_peek(state, state->regs.sp, &top))
+	if (!target)
 		return ABI_NO_SLOT;
-	trail = unwind_trail_of(state, &state->regs, top);
-	if (!trail ||
-	    !unwind_follows(state, trail, *(const volatile uint32_t *)&target->generation))
-		return ABI_NO_SLOT;
-	return trail->number;
+	trail = unwind_trail_find(state, *(const volatile uint32_t *)&target->generation);
+	return trail ? trail->number : ABI_NO_SLOT;
 }
 
 __noinline int unwind_remember(struct unwind_state *state, uint64_t number)
 {
 	struct unwind_trail *trail;
 
-	if (!state || state->trail.other || !state->trail.count ||
-	    state->trail.count > UNWIND_TRAIL_WORDS)
+	if (!state || !unwind_trail_is_whole(state))
 		return 0;
-	trail = unwind_trail_of(state, &state->trail.regs, state->trail.words[0]);
+	trail = unwind_trail_replace(state);
 	if (!trail)
 		return 0;
 	state->trail.number = number;

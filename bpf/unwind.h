@@ -9,9 +9,11 @@
 #define UNWIND_WINDOW_WORDS 64
 /* Rules that a thread remembers; a power of two. */
 #define UNWIND_CACHE_SIZE 64
-/* Whole walks that a thread remembers, a power of two, and the words that one may have read. */
-#define UNWIND_TRAILS	   8
+/* Whole walks that a thread remembers, a power of two up to 64, and the words that one may have read. */
+#define UNWIND_TRAILS	   16
 #define UNWIND_TRAIL_WORDS 64
+/* How far from where it begins, as bits of the distance in bytes. */
+#define UNWIND_TRAIL_REACH 19
 
 /* struct unwind_state.flags, set by the caller. */
 #define UNWIND_FP_ONLY 1u /* --stack fp: no object has tables */
@@ -47,12 +49,11 @@ struct unwind_trail {
 	struct unwind_regs regs;
 	uint32_t target_id; /* 0: empty */
 	uint32_t generation;
-	uint32_t count;	 /* words read; more than UNWIND_TRAIL_WORDS: not all of them are here */
-	uint8_t other;	 /* not 0: it depended on more, or on words that are far away */
-	uint8_t uses_fp; /* the first frame pointer mattered: without it, any will do */
-	uint8_t pad[2];
-	uint64_t number;		 /* what the stack was found to be */
-	uint32_t at[UNWIND_TRAIL_WORDS]; /* address - regs.sp */
+	uint32_t count;	  /* words read; more than UNWIND_TRAIL_WORDS: not all of them are here */
+	uint32_t uses_fp; /* not 0: the first frame pointer mattered; without it, any will do */
+	uint64_t other;	  /* not 0: it depended on more, or on words that are far away */
+	uint64_t number;  /* what the stack was found to be */
+	uint16_t at[UNWIND_TRAIL_WORDS]; /* address - regs.sp, in words */
 	uint64_t words[UNWIND_TRAIL_WORDS];
 };
 
@@ -93,7 +94,9 @@ struct unwind_state {
 	uint64_t window[UNWIND_WINDOW_WORDS];
 	struct unwind_cached cache[UNWIND_CACHE_SIZE];
 	struct unwind_trail trail; /* of this walk */
+	/* In pairs: where a walk begins says which; a bit of `newer` for each, which of the two was used last. */
 	struct unwind_trail trails[UNWIND_TRAILS];
+	uint64_t newer;
 	const struct unwind_memory *memory; /* in user space: where tables and stack are */
 };
 
@@ -120,6 +123,13 @@ static inline uint64_t unwind_mix_ids(uint64_t walk_id, uint64_t other)
 	return unwind_mix(walk_id, other * 0xc2b2ae3d27d4eb4full) ?: 1;
 }
 
+/* Without a branch, of which the verifier would follow both ways through all that comes behind. */
+static inline uint64_t runtime_mix_last(uint64_t walk_id, const struct runtime_hashes *runtime)
+{
+	return walk_id ^ runtime->php * 0x9e3779b97f4a7c15ull ^
+	       runtime->perl * 0xc2b2ae3d27d4eb4full;
+}
+
 /* That of the walk's alone where it is in no function of a runtime's. */
 static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_hashes *runtime)
 {
@@ -131,9 +141,7 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
 		walk_id = unwind_mix_ids(walk_id, runtime->v8);
 	if (runtime->ruby)
 		walk_id = unwind_mix_ids(walk_id, runtime->ruby);
-	if (runtime->php)
-		walk_id = unwind_mix_ids(walk_id, runtime->php);
-	return walk_id;
+	return runtime_mix_last(walk_id, runtime);
 }
 
 #ifdef __bpf__

@@ -16,16 +16,19 @@
 #include "bpf/unwind_walk.h"
 
 /*
- * Where a stack's trail is kept: by the call, told from others by its stack pointer and return
- * address.
+ * The pair in which a stack's trail is kept: by the call, told from others by its stack pointer and
+ * return address. Of one call it holds two ways on; with single ones two places that a program
+ * allocates in by turns would meet now and then, and neither be remembered ever.
  */
-static __always_inline struct unwind_trail *unwind_trail_of(struct unwind_state *state,
-							    const struct unwind_regs *regs,
-							    uint64_t top)
+static __always_inline uint64_t unwind_pair_of(const struct unwind_regs *regs, uint64_t top)
 {
 	uint64_t i = unwind_mix(unwind_mix(regs->sp ^ regs->lr, top), regs->pc) >> 32;
 
-	i &= UNWIND_TRAILS - 1;
+	return i & (UNWIND_TRAILS / 2 - 1);
+}
+
+static __always_inline struct unwind_trail *unwind_trail_at(struct unwind_state *state, uint64_t i)
+{
 	unwind_opaque(i);
 	if (i >= UNWIND_TRAILS)
 		return NULL;
@@ -69,10 +72,49 @@ static __always_inline bool unwind_follows(struct unwind_state *state,
 	for (i = 0; i < UNWIND_TRAIL_WORDS; i++) {
 		if (i >= count)
 			return true;
-		if (!unwind_word_is(state, now->sp + trail->at[i], trail->words[i]))
+		if (!unwind_word_is(state, now->sp + 8ull * trail->at[i], trail->words[i]))
 			return false;
 	}
 	return count == UNWIND_TRAIL_WORDS;
+}
+
+/* The trail that a walk with state->regs would go, by tables of that generation. NULL: none that is known. */
+static __always_inline const struct unwind_trail *unwind_trail_find(struct unwind_state *state,
+								    uint32_t generation)
+{
+	const struct unwind_trail *trail;
+	uint64_t top = 0, pair, way;
+
+	state->window_at = 0;
+	if (unwind_peek(state, state->regs.sp, &top))
+		return NULL;
+	pair = unwind_pair_of(&state->regs, top);
+	way = state->newer >> pair & 1;
+	for (int tries = 0; tries < 2; tries++, way ^= 1) {
+		trail = unwind_trail_at(state, pair * 2 + way);
+		if (!trail || !unwind_follows(state, trail, generation))
+			continue;
+		if (tries)
+			state->newer ^= 1ull << pair;
+		return trail;
+	}
+	return NULL;
+}
+
+/* Does state->trail have all that the last walk depended on? */
+static __always_inline bool unwind_trail_is_whole(const struct unwind_state *state)
+{
+	return !state->trail.other && state->trail.count &&
+	       state->trail.count <= UNWIND_TRAIL_WORDS;
+}
+
+/* Where state->trail, which is whole, is to be kept: in place of the one of its pair that has not been used for longer. */
+static __always_inline struct unwind_trail *unwind_trail_replace(struct unwind_state *state)
+{
+	uint64_t pair = unwind_pair_of(&state->trail.regs, state->trail.words[0]);
+
+	state->newer ^= 1ull << pair;
+	return unwind_trail_at(state, pair * 2 + (state->newer >> pair & 1));
 }
 
 #endif

@@ -53,10 +53,10 @@ static __always_inline void unwind_note(struct unwind_state *state, uint64_t add
 	struct unwind_trail *trail = &state->trail;
 	uint64_t offset = address - trail->regs.sp, i = trail->count & (UNWIND_TRAIL_WORDS - 1);
 
-	trail->at[i] = (uint32_t)offset;
+	trail->at[i] = (uint16_t)(offset / 8);
 	trail->words[i] = word;
 	trail->count++;
-	trail->other |= (uint32_t)(offset >> 32) | (address & 7);
+	trail->other |= offset >> UNWIND_TRAIL_REACH | (offset & 7) | (address & 7);
 }
 
 /* The walk depends on more than words of the stack. */

@@ -111,10 +111,11 @@ static __always_inline void v8_find_code(struct v8_thread *v8)
 		found->bytecodes = found->data;
 		return;
 	}
-	if (!v8_read_code(v8, found->data) || v8->code.kind != v8->row.code_baseline ||
-	    v8_read(found->code_words, sizeof(found->code_words), found->data,
-		    v8->row.code_bytecodes) ||
-	    !v8_is(v8, found->code_words[0], V8_BYTECODES))
+	if (!v8_read_code(v8, found->data) || v8->code.kind != v8->row.code_baseline)
+		return;
+	found->code_words[0] = v8_word(v8->code_words, v8->row.code_bytecodes);
+	found->code_words[1] = v8_word(v8->code_words, v8->row.code_bytecodes + 8);
+	if (!v8_is(v8, found->code_words[0], V8_BYTECODES))
 		return;
 	found->bytecodes = found->code_words[0];
 	if (v8_is(v8, found->code_words[1], V8_BYTES))
@@ -163,18 +164,6 @@ __noinline int v8_find_shared(struct v8_thread *v8, uint64_t shared)
 	return V8_FOLLOWED;
 }
 
-/* What the JSFunction is, likewise. */
-static __always_inline int v8_find(struct v8_thread *v8, uint64_t function)
-{
-	uint64_t shared = 0;
-
-	if (v8_read(&shared, sizeof(shared), function, v8->row.function_shared)) {
-		v8->found.hash = 0;
-		return V8_UNREADABLE;
-	}
-	return v8_find_shared(v8, shared);
-}
-
 static __always_inline void v8_fail(struct v8_thread *v8, uint32_t failure, uint64_t address)
 {
 	if (v8->failure)
@@ -220,13 +209,29 @@ static __always_inline void v8_place(struct v8_thread *v8, uint32_t at, uint64_t
 		call->at = (uint32_t)(number + 2 - v8->row.bytecodes_first);
 }
 
+/* The SharedFunctionInfo of a frame's function; false: it is none. */
+static __always_inline bool v8_shared_of(struct v8_thread *v8, uint64_t function, uint64_t *shared)
+{
+	uint32_t at = v8->row.function_shared;
+	uint64_t map;
+
+	/* It ends behind that at the earliest. */
+	if (!V8_IS_OBJECT(function) || v8_read(v8->words, V8_FUNCTION_WORDS * 8, function, 0))
+		return false;
+	map = v8_map_of(v8->words[0]);
+	if (!v8_is_map(v8, map, V8_FUNCTION, &v8->function_maps[map >> 3 & (V8_FUNCTION_MAPS - 1)]))
+		return false;
+	*shared = v8_word(v8->words, at);
+	return at < V8_FUNCTION_WORDS * 8 || !v8_read(shared, sizeof(*shared), function, at);
+}
+
 /* The frame that was taken down as number i, if it is one of JavaScript's. */
 __noinline int v8_frame(struct v8_thread *v8, uint32_t i)
 {
 	struct runtime_call *call;
-	uint64_t function;
+	uint64_t function, shared = 0;
 	uint32_t at;
-	int failure;
+	int failure = 0;
 
 	if (!v8 || i >= RUNTIME_MAX_CALLS)
 		return 0;
@@ -235,9 +240,13 @@ __noinline int v8_frame(struct v8_thread *v8, uint32_t i)
 		return 0;
 	function = v8->frame[3];
 	/* Else it is no context, but says which frame of V8's own this is. */
-	if (!V8_IS_OBJECT(v8->frame[4]) || !v8_is(v8, function, V8_FUNCTION))
+	if (!V8_IS_OBJECT(v8->frame[4]) || !v8_shared_of(v8, function, &shared))
 		return 0;
-	failure = v8_find(v8, function);
+	if (!v8_recall(v8, shared)) {
+		failure = v8_find_shared(v8, shared);
+		if (!failure)
+			v8_remember(v8);
+	}
 	if (failure) {
 		v8_fail(v8, failure, function);
 		/* It keeps its place as one without a name: calls of interpreted code differ by nothing else. */
@@ -247,7 +256,6 @@ __noinline int v8_frame(struct v8_thread *v8, uint32_t i)
 	if (at >= RUNTIME_MAX_CALLS)
 		return 0;
 	v8->count = at + 1;
-	v8->functions[at] = function;
 	call = &v8->chain.calls[at];
 	call->code = v8->found.shared;
 	call->cookie = (uint32_t)v8->found.hash;
@@ -281,10 +289,14 @@ __noinline int v8_tell_failure(struct v8_thread *v8)
 	return 0;
 }
 
-__noinline int v8_end(struct v8_thread *v8)
+__noinline int v8_end(struct runtime_hashes *found, uint32_t flags)
 {
+	struct v8_thread *v8;
 	uint32_t i;
 
+	if (!found || !config.task_storage || !(flags & TARGET_V8))
+		return 0;
+	v8 = bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(), NULL, 0);
 	if (!v8)
 		return 0;
 	for (i = 0; i < RUNTIME_MAX_CALLS; i++) {
@@ -295,6 +307,7 @@ __noinline int v8_end(struct v8_thread *v8)
 	v8->chain.count = v8->count;
 	v8->chain.cut = 0;
 	v8->chain.hash = v8->count ? (v8->hash ?: 1) : 0;
+	found->v8 = v8->chain.hash;
 	if (v8->failure)
 		v8_tell_failure(v8);
 	return 0;
@@ -535,7 +548,7 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 	if (bpf_map_lookup_elem(&v8_functions, &key))
 		return 0;
 	v8->function.baseline = v8->baseline[at];
-	if (v8_find(v8, v8->functions[at]) || v8->found.shared != key.code ||
+	if (v8_find_shared(v8, key.code) ||
 	    (v8->function.baseline ? v8_baseline_cookie(v8) : (uint32_t)v8->found.hash) !=
 		    key.cookie)
 		return -1;
@@ -558,12 +571,16 @@ static __always_inline int v8_tell_code(struct v8_thread *v8, uint32_t at)
 	return 0;
 }
 
-__noinline int v8_tell(struct v8_thread *v8)
+__noinline int v8_tell(struct runtime_hashes *found)
 {
+	struct v8_thread *v8;
 	uint32_t i;
 
+	if (!found || !config.task_storage || !found->v8)
+		return 0;
+	v8 = bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(), NULL, 0);
 	if (!v8)
-		return -1;
+		return 0;
 	for (i = 0; i < RUNTIME_MAX_CALLS && i < v8->chain.count; i++) {
 		if (v8->codes[i] ? v8_tell_code(v8, i) : v8_tell_function(v8, i))
 			return -1;

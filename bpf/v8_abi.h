@@ -52,7 +52,8 @@ struct v8_row {
 	uint8_t stream_code; /* so far in front of instructions a word leads to their Code; 0: they are in it */
 	/* In an array of V8_DEOPT, in words: what its literals are, a number that no other code has, and where the places of the code begin. */
 	uint8_t deopt_literals, deopt_id, deopt_places;
-	uint8_t pad;
+	/* Words of a SharedFunctionInfo up to its number in its script, which has one itself; 0: where they are is not known. */
+	uint8_t shared_words;
 };
 _Static_assert(sizeof(struct v8_row) == 68, "ABI");
 
@@ -74,9 +75,15 @@ _Static_assert(sizeof(struct v8_row) == 68, "ABI");
  * these are interpreted, where in them it is. */
 #define V8_FRAME_WORDS 5
 
+/* So many words of a SharedFunctionInfo, the last of which may be another object's, and of a Script, up to its number. */
+#define V8_SHARED_WORDS	 8
+#define V8_SCRIPT_NUMBER 64
+#define V8_SCRIPT_WORDS	 9
+
 #define V8_KIND_MASK 15
-/* Kinds behind that of baseline code are optimised (Maglev, TurboFan). */
+/* Kinds behind that of baseline code are optimised: Maglev's and TurboFan's. */
 #define V8_KINDS_OPTIMISED 2
+#define V8_KIND_MAGLEV	   1
 #define V8_CODE_ALIGN	   64
 
 #define V8_ARRAY_LENGTH 8 /* a number */
@@ -141,7 +148,8 @@ _Static_assert(sizeof(struct v8_function_event) ==
 #define V8_LITERALS_MAX	      128 /* so many are looked through */
 #define V8_PLACES_BYTES	      12288
 #define V8_TRANSLATIONS_BYTES 16384
-#define V8_DEOPT_PLACE_BYTES  24 /* of bytecodes, in the translations, in the code: numbers */
+#define V8_SAFEPOINTS_BYTES   4096 /* some 500 calls */
+#define V8_DEOPT_PLACE_BYTES  24   /* of bytecodes, in the translations, in the code: numbers */
 
 /* A function that optimised code has been made from: by which literal its translations name it, and the event that it has come with. */
 struct v8_inlined {
@@ -153,7 +161,8 @@ _Static_assert(sizeof(struct v8_inlined) == 16, "ABI");
 
 /*
  * EVENT_V8_CODE: optimised code, as it is being run. `code` and `cookie` as in struct runtime_call, whose `at` is in bytes from where the code begins to the
- * return address. V8 leaves it, where it is returned to, by an exit for each place, from `exits` on: those of `eager` others come first.
+ * return address. V8 leaves it, where it is returned to, by an exit for each place, from `exits` on: those of `eager` others come first. A place of TurboFan's code says which call it is of; of Maglev's, a
+ * table of its own does, which is sent then.
  */
 struct v8_code_event {
 	struct event_header header;
@@ -164,12 +173,13 @@ struct v8_code_event {
 	uint32_t inlined_count;
 	struct v8_inlined inlined[V8_INLINED_MAX];
 	/* How many are sent, and how many there are. */
-	uint32_t places_size, translations_size, translations_length;
+	uint32_t places_size, translations_size, translations_length, safepoints_size;
 	uint32_t bytes_size;
-	uint8_t bytes[V8_PLACES_BYTES + V8_TRANSLATIONS_BYTES];
+	uint32_t maglev; /* it is Maglev's */
+	uint8_t bytes[V8_PLACES_BYTES + V8_TRANSLATIONS_BYTES + V8_SAFEPOINTS_BYTES];
 };
-_Static_assert(sizeof(struct v8_code_event) ==
-		       64 + 16 * V8_INLINED_MAX + V8_PLACES_BYTES + V8_TRANSLATIONS_BYTES,
+_Static_assert(sizeof(struct v8_code_event) == 72 + 16 * V8_INLINED_MAX + V8_PLACES_BYTES +
+						       V8_TRANSLATIONS_BYTES + V8_SAFEPOINTS_BYTES,
 	       "ABI");
 
 /* Why a frame of JavaScript's could not be followed. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Optimised code of V8's (Maglev, TurboFan), and the functions that have been inlined into it. What V8 itself goes by when it lists a stack
+ * Optimised code of V8's, and the functions that have been inlined into it. What V8 itself goes by when it lists a stack
  * (OptimizedFrame::Summarize()): the places to which it could be left for the interpreter, of which each call is one. They are taken as they
  * are, and user space reads them.
  */
@@ -85,13 +85,13 @@ static __always_inline uint64_t v8_item(uint64_t array, uint32_t i)
 	return word;
 }
 
-/* The array of what leads back from v8->code; 0: there is none. */
+/* The array of what leads back from v8->code, which has been read last; 0: there is none. How it begins is in v8->words. */
 static __always_inline uint64_t v8_deopt_of(struct v8_thread *v8)
 {
-	uint64_t array = 0;
+	uint64_t array = v8_word(v8->code_words, v8->row.code_deopt);
 
-	if (v8_read(&array, sizeof(array), v8->code.object, v8->row.code_deopt) ||
-	    !v8_is(v8, array, V8_DEOPT))
+	if (!V8_IS_OBJECT(array) || v8_read(v8->words, sizeof(v8->words), array, 0) ||
+	    !v8_is_word(v8, v8->words[0], V8_DEOPT))
 		return 0;
 	return array;
 }
@@ -99,37 +99,55 @@ static __always_inline uint64_t v8_deopt_of(struct v8_thread *v8)
 /* The number that no other code of the function has, and one, into v8->code.id; 0: what it was made from is not known. */
 __noinline int v8_identify(struct v8_thread *v8)
 {
-	uint64_t array, id;
+	uint32_t at;
+	uint64_t id;
 
 	if (!v8)
 		return 0;
 	v8->code.id = 0;
-	array = v8_deopt_of(v8);
-	if (!array)
+	at = V8_ARRAY_BYTES / 8 + v8->row.deopt_id;
+	if (!v8_deopt_of(v8) || at >= V8_HEAD_WORDS)
 		return 0;
-	id = v8_item(array, v8->row.deopt_id);
+	id = v8->words[at];
 	if (V8_IS_NUMBER(id))
 		v8->code.id = (id >> 32) + 1;
 	return 0;
 }
 
-__noinline int v8_code_at(struct v8_thread *v8, uint64_t pc)
+/* As any thread has found it, into v8->code. */
+__noinline int v8_find_code_at(struct v8_thread *v8, uint64_t pc)
 {
 	struct v8_code_key key = {.pc = pc};
 	uint64_t *known, found;
 
 	if (!v8)
 		return 0;
-	v8->code.object = v8->code.id = 0;
+	v8->code.object = 0;
 	key.target_id = v8->target_id;
 	known = bpf_map_lookup_elem(&v8_code_places, &key);
-	if (known && !*known)
+	if (known && (!*known || (v8_read_code(v8, *known) && v8_is_optimised(v8, pc))))
 		return 0;
-	if (!known || !v8_read_code(v8, *known) || !v8_is_optimised(v8, pc)) {
-		v8_search(v8, pc);
-		/* 6.1 takes no value that lies in a function's argument. */
-		found = v8->code.object;
-		bpf_map_update_elem(&v8_code_places, &key, &found, BPF_ANY);
+	v8_search(v8, pc);
+	/* 6.1 takes no value that lies in a function's argument. */
+	found = v8->code.object;
+	bpf_map_update_elem(&v8_code_places, &key, &found, BPF_ANY);
+	return 0;
+}
+
+__noinline int v8_code_at(struct v8_thread *v8, uint64_t pc)
+{
+	struct v8_known_place *known;
+
+	if (!v8)
+		return 0;
+	v8->code.object = v8->code.id = 0;
+	known = &v8->places[v8_slot(pc, V8_PLACES_BITS)];
+	if (known->pc != pc || known->epoch != v8->epoch ||
+	    (known->code && (!v8_read_code(v8, known->code) || !v8_is_optimised(v8, pc)))) {
+		v8_find_code_at(v8, pc);
+		known->pc = pc;
+		known->epoch = v8->epoch;
+		known->code = v8->code.object;
 	}
 	if (v8->code.object)
 		v8_identify(v8);
@@ -238,6 +256,21 @@ static __always_inline void v8_fill_places(struct v8_thread *v8, uint64_t array)
 			  translations - 1 + V8_ARRAY_BYTES, length >> 32, V8_TRANSLATIONS_BYTES);
 }
 
+/* Behind its instructions Maglev's code has a table of what its calls return to; what is behind that has other forms, and as many bytes at the most. */
+static __always_inline void v8_fill_safepoints(struct v8_thread *v8)
+{
+	struct v8_code_event *event = &v8->optimised;
+
+	event->safepoints_size = 0;
+	event->maglev = v8->code.kind - v8->row.code_baseline == V8_KIND_MAGLEV;
+	if (!event->maglev)
+		return;
+	event->safepoints_size =
+		v8_append(event->bytes, sizeof(event->bytes), &event->bytes_size,
+			  v8->code.start + v8->code.size,
+			  v8_half(v8->code_words, v8->row.code_size + 4), V8_SAFEPOINTS_BYTES);
+}
+
 static __always_inline void v8_code_key(const struct v8_thread *v8, uint32_t at,
 					struct v8_function_key *key)
 {
@@ -280,6 +313,7 @@ __noinline int v8_send_code(struct v8_thread *v8, uint32_t at)
 	event->inlined_count = v8->inlined_count;
 	__builtin_memcpy(event->inlined, v8->inlined, sizeof(event->inlined));
 	v8_fill_places(v8, array);
+	v8_fill_safepoints(v8);
 	size = sizeof(*event) - sizeof(event->bytes) + event->bytes_size;
 	barrier_var(size);
 	if (size > sizeof(*event) || bpf_ringbuf_output(&events, event, size, 0))

@@ -23,6 +23,14 @@ struct {
 	__uint(max_entries, 8192);
 } v8_functions __weak SEC(".maps");
 
+/* Where what lies there is remembered; the upper bits are well mixed. */
+static __always_inline uint32_t v8_slot(uint64_t address, uint32_t bits)
+{
+	/* Objects of one kind lie in strides. */
+	address ^= address >> 11;
+	return (uint32_t)((address >> 3) * 0xff51afd7ed558ccdull >> (64 - bits));
+}
+
 /* `object` as the target has it: its tag is left out, and with it where it begins. */
 static __always_inline int v8_read(void *to, uint32_t size, uint64_t object, uint32_t at)
 {
@@ -52,23 +60,47 @@ static __always_inline uint32_t v8_type_by_map(const struct v8_row *row, uint64_
 	return type;
 }
 
-/* Is the object of that kind? (A constant.) */
-static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8_kind kind)
+/* The word that is `at` bytes from where an object begins, whose first ones have been read; it is one of these. */
+static __always_inline uint64_t v8_word(const uint64_t words[8], uint8_t at)
 {
-	uint64_t map = 0;
+	return words[at >> 3 & 7];
+}
+
+/* The same of half a word. */
+static __always_inline uint32_t v8_half(const uint64_t words[8], uint8_t at)
+{
+	return (uint32_t)(words[at >> 3 & 7] >> (at & 4) * 8);
+}
+
+/* `known`: a map of that kind, or the next one that is found. */
+static __always_inline bool v8_is_map(struct v8_thread *v8, uint64_t map, enum v8_kind kind,
+				      uint64_t *known)
+{
 	uint32_t type;
 
-	if (!V8_IS_OBJECT(object) || v8_read(&map, sizeof(map), object, 0))
-		return false;
-	map = v8_map_of(map);
-	if (map == v8->maps[kind])
+	if (map == *known)
 		return true;
 	type = v8_type_by_map(&v8->row, map);
 	if (!v8->row.types[kind].first || type < v8->row.types[kind].first ||
 	    type > v8->row.types[kind].last)
 		return false;
-	v8->maps[kind] = map;
+	*known = map;
 	return true;
+}
+
+/* Is an object that begins with that word of that kind? (A constant.) */
+static __always_inline bool v8_is_word(struct v8_thread *v8, uint64_t word, enum v8_kind kind)
+{
+	return v8_is_map(v8, v8_map_of(word), kind, &v8->maps[kind]);
+}
+
+/* Is the object of that kind? */
+static __always_inline bool v8_is(struct v8_thread *v8, uint64_t object, enum v8_kind kind)
+{
+	uint64_t word = 0;
+
+	return V8_IS_OBJECT(object) && !v8_read(&word, sizeof(word), object, 0) &&
+	       v8_is_word(v8, word, kind);
 }
 
 /* What a Code says of itself, into v8->code. False: it is none. */
@@ -77,15 +109,14 @@ static __always_inline bool v8_read_code(struct v8_thread *v8, uint64_t object)
 	struct v8_code *code = &v8->code;
 
 	code->object = 0;
-	if (!v8_is(v8, object, V8_CODE) ||
-	    v8_read(&code->kind, sizeof(code->kind), object, v8->row.code_kind) ||
-	    v8_read(&code->size, sizeof(code->size), object, v8->row.code_size))
+	if (!V8_IS_OBJECT(object) || v8_read(v8->code_words, sizeof(v8->code_words), object, 0) ||
+	    !v8_is_word(v8, v8->code_words[0], V8_CODE))
 		return false;
-	code->kind &= V8_KIND_MASK;
+	code->kind = v8_half(v8->code_words, v8->row.code_kind) & V8_KIND_MASK;
+	code->size = v8_half(v8->code_words, v8->row.code_size);
 	code->start = object - 1 + v8->row.code_own;
-	if (v8->row.code_start &&
-	    v8_read(&code->start, sizeof(code->start), object, v8->row.code_start))
-		return false;
+	if (v8->row.code_start)
+		code->start = v8_word(v8->code_words, v8->row.code_start);
 	code->object = object;
 	return true;
 }
@@ -114,6 +145,13 @@ static __always_inline uint32_t v8_append(uint8_t *bytes, uint64_t room, uint32_
 
 /* bpf/v8.bpf.c: what a SharedFunctionInfo is, into v8->found: enum v8_failure. */
 int v8_find_shared(struct v8_thread *v8, uint64_t shared);
+
+/*
+ * bpf/v8_known.bpf.c: 1: what the SharedFunctionInfo is was found out before; v8->found has of it what a frame needs, and v8->code its baseline code. 0: it was
+ * not; what has been found then may be remembered.
+ */
+int v8_recall(struct v8_thread *v8, uint64_t shared);
+int v8_remember(struct v8_thread *v8);
 
 /* Sends it, if it has not been sent: v8->found.hash is its cookie then. 0; 1: it is not known what it is; -1: it could not be sent. */
 int v8_tell_shared(struct v8_thread *v8, uint64_t shared);

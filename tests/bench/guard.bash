@@ -3,6 +3,8 @@
 # What guarded blocks cost, beside the gate that they stand before: a part of tests/bench/run.
 
 GUARD_GATE='memleakbpf, gate, sampled every 512 KiB'
+GUARD_EXACT='memleakbpf, exact, session'
+guard_attach=(--attach gate -s 512k)
 
 # guard_tool PID ARG…: until it has attached, and guards are there if it is told to make them.
 guard_tool() {
@@ -10,7 +12,7 @@ guard_tool() {
 
 	[[ " $* " != *' --guard'* ]] || guarded=
 	pipe tool_err
-	"$PROGRAM" -v --attach gate -s 512k -p "$@" 2>"$tmp/tool_err" >/dev/null &
+	"$PROGRAM" -v "${guard_attach[@]}" -p "$@" 2>"$tmp/tool_err" >/dev/null &
 	tool_pid=$!
 	children+=("$tool_pid")
 	until [[ $attached && $guarded ]]; do
@@ -61,6 +63,14 @@ section_guard() {
 		guard_measure "$GUARD_GATE, --guard=$n"
 		guard_stop
 	done
+	guard_attach=(--attach session)
+	guard_tool "$loop_pid"
+	guard_measure "$GUARD_EXACT"
+	guard_stop
+	guard_tool "$loop_pid" --guard=10000
+	guard_measure "$GUARD_EXACT, --guard=10000"
+	guard_stop
+	guard_attach=(--attach gate -s 512k)
 	loop_stop
 	# Each place has been used.
 	loop_start 1 10

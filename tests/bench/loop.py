@@ -21,16 +21,18 @@ def work(seconds):
     return f"{(time.thread_time_ns() - cpu) / pairs:.1f} {pairs / (now - start):.0f}"
 
 
-def deeper(depth, seconds):
-    # Here is main() above it, the module, and work() below.
-    if depth > 4:
-        return deeper(depth - 1, seconds)
-    return work(seconds)
+def deeper(depth):
+    """work(), called through so many functions less main(), the module and itself: each another one, as a function that is there twice is read once."""
+    names = {"inner": work}
+    for i in range(depth - 3):
+        exec(compile(f"def f{i}(seconds, inner=inner):\n    return inner(seconds)\n", __file__, "exec"), names)
+        names["inner"] = names[f"f{i}"]
+    return names["inner"]
 
 
-def main(depth):
+def main(run):
     for line in sys.stdin:
-        print(deeper(depth, float(line.split()[1])), flush=True)
+        print(run(float(line.split()[1])), flush=True)
 
 
-main(int(sys.argv[1]))
+main(deeper(int(sys.argv[1])))

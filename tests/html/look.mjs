@@ -19,6 +19,8 @@ const browser = await chromium.launch({
 	args: ['--no-sandbox'],
 });
 const page = await browser.newPage({viewport: {width: 1400, height: 1000}, colorScheme: 'light', reducedMotion: 'reduce'});
+// For whatever it is asked: beside others it has what they leave.
+page.setDefaultTimeout(120000);
 const address = pathToFileURL(resolve(file)).href;
 const complaints = [];
 page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
@@ -69,7 +71,9 @@ const actions = {
 	type: (selector, text) => page.locator(selector).fill(text),
 	choose: (selector, value) => page.locator(selector).selectOption(value),
 	drag: (selector, from, to) => drag(selector, +from, +to),
-	size: (width, height) => page.setViewportSize({width: +width, height: +height}),
+	// Until the page has heard of it, and been laid out again: events come before the frame's callbacks.
+	size: (width, height) => page.setViewportSize({width: +width, height: +height})
+		.then(() => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))),
 	fits: async () => console.log(await page.evaluate(tooWide)),
 	display: async (selector) => console.log(await page.locator(selector).first().evaluate((e) => getComputedStyle(e).display)),
 	inside: async (selector) => console.log(await page.locator(selector).first().evaluate((e) => {
@@ -79,7 +83,7 @@ const actions = {
 	// Each of them on one line?
 	whole: async (selector) => console.log(await page.locator(selector).evaluateAll((all) => {
 		const broken = all.filter((e) => e.getClientRects().length !== 1);
-		return !all.length ? 'none' : broken.length ? `broken: ${broken[0].textContent}` : 'whole';
+		return !all.length ? 'none' : broken.length ? `broken in ${broken[0].getClientRects().length}, ${broken.length} of ${all.length}: ${broken[0].textContent}` : 'whole';
 	})),
 	// What the page stands on.
 	ground: async () => console.log(await page.evaluate(() => {
@@ -87,8 +91,8 @@ const actions = {
 		return r + g + b < 3 * 64 ? 'dark' : r + g + b > 3 * 192 ? 'light' : `${r} ${g} ${b}`;
 	})),
 	dark: () => page.emulateMedia({colorScheme: 'dark'}).then(() => page.reload()),
-	value: async (selector) => console.log(await page.locator(selector).first().getAttribute('data-value', {timeout: 10000})),
-	text: async (selector) => console.log((await page.locator(selector).first().textContent({timeout: 10000})).replace(/\s+/g, ' ').trim()),
+	value: async (selector) => console.log(await page.locator(selector).first().getAttribute('data-value')),
+	text: async (selector) => console.log((await page.locator(selector).first().textContent()).replace(/\s+/g, ' ').trim()),
 	count: async (selector) => console.log(await page.locator(selector).count()),
 	shot: async (path, selector) => {
 		await page.evaluate(settled);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Recordings, and every format by its own reader, against what the target says it did.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -356,7 +356,7 @@ child_with() {
 @test "survey: names the leaking site by a gate" {
 	WRAP=(env "${T_ENV[@]}")
 	scene leak 3000000
-	survey --gate -i 200ms -n 40 --window 2000ms --budget 20 --comm '^leak$'
+	survey_until "any(.processes[]; .pid == $PID and .drill.open == false and .trend == \"growing\")" --gate -i 200ms --window 2000ms --budget 20 --comm '^leak$'
 	[[ $(of "$PID" .trend) == growing ]] || fail "$(of "$PID" .reason)"
 	[[ $(of "$PID" '.stacks[0].frames | any(.function == "leaked_here")') == true ]] || fail "not named: $(of "$PID" .drill)"
 	[[ $(gate_mappings "$PID") -eq 1 ]] || fail 'it had no gate'

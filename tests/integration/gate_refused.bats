@@ -33,12 +33,19 @@ nothing_left() {
 	until_true "$DEADLINE" eval '[[ $(traces) == "$wanted" ]]' || fail "a trace is left: $(diff <(printf '%s\n' "$wanted") <(traces))"
 }
 
+# settled: BEFORE, what there is of it once all of its threads wait: what has just answered is on its way there.
+settled() {
+	BEFORE=$(traces)
+	! grep -Eq 'State:[[:space:]]*[RD]|running' <<<"$BEFORE" && [[ $(traces) == "$BEFORE" ]]
+}
+
 # refuse_gate REGEX [OPTION…]: twice.
 refuse_gate() {
 	local regex=$1 before
 
 	shift
-	before=$(traces)
+	until_true "$DEADLINE" settled || fail "it does not come to rest: $BEFORE"
+	before=$BEFORE
 	attach "${GATE[@]}" "$@"
 	[[ $(grep -Ec "probes, not a gate: .*$regex" "$D/tool.err") -eq 1 ]] || fail 'it does not say why, or more than once'
 	snap
@@ -50,10 +57,12 @@ refuse_gate() {
 	nothing_left "$before"
 }
 
-# What was in the way is not there any more.
+# What was in the way is not there any more. That a gate comes a second time is for gate_safety.bats and gate_kill.bats.
 gate_after_all() {
 	tell go
-	comes_twice
+	gate
+	books
+	stop_tool
 	end_ledger
 }
 
@@ -210,7 +219,8 @@ another_gate() {
 
 	calm_ledger 2
 	attach "${GATE[@]}"
-	before=$(traces)
+	until_true "$DEADLINE" settled || fail "it does not come to rest: $BEFORE"
+	before=$BEFORE
 	for how in '' '-s 64k' "${GATE[*]}" '--attach gate' '--children exact-systemwide'; do
 		# shellcheck disable=SC2086
 		run_tool $how -p "$T_PID" -n 1 -i 10ms

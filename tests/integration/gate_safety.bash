@@ -76,7 +76,7 @@ books() {
 		($truth.live.ledger_leak | {bytes: (.bytes - $before.bytes), count: (.count - $before.count)}) as $true
 		| ([of(["ledger_leak"])[].live.bytes] | add) as $seen
 		| ([of(["ledger_leak"])[] | .error_bytes // 0 | . * .] | add | sqrt) as $error
-		| ($seen - $true.bytes | fabs) <= 5 * $error
+		| ($seen - $true.bytes | fabs) <= 6 * $error
 			and (.sample_bytes != 0 or ([of(["ledger_leak"])[].live.count] | add) == $true.count)
 			and ([of(["ledger_take", "ledger_resize"])[].live | .bytes, .count] | add) == 0
 		' <<<"$SNAP" >/dev/null ||

@@ -5,6 +5,7 @@
 # while; nothing is told of what is right; and what is left behind by a tool that is killed.
 
 load lib.bash
+load recording.bash
 
 setup() {
 	[[ -x $TOOL ]] || fail "no $TOOL: run make first"
@@ -104,6 +105,30 @@ holds_truth() {
 	end_target
 }
 
+# A child that is forked from it, and lives.
+@test "a child of a process with guards: followed or named by itself it is traced without any, and says why" {
+	local child
+
+	start_target "$TARGETS/guarded.nofp"
+	guarded
+	tell child
+	child=$(jq .child <<<"$TRUTH")
+	attached "$child"
+	snap "$child"
+	holds "(.guard.on | not) and .guard.reason == \"it was forked from a process, and is no program of its own\""
+	stop_tool
+	start_tool -p "$child" --guard=1
+	attached "$child"
+	tool_says "process $child .* has no guards: there is a jump at .*: the guards of the process that it was forked from"
+	snap "$child"
+	holds '(.guard.on | not) and .bad_accesses == []'
+	kill -TERM "$child"
+	tool_ends
+	tell right
+	holds_truth '.failed == false'
+	end_target
+}
+
 @test "the same behind a gate, exact and sampled: nobody sees its code in a stack" {
 	local before options
 
@@ -175,6 +200,26 @@ END
 	end_target
 }
 
+@test "a recording: report lists it as it was, and diff counts it for each side and says that it is not compared" {
+	start_target "$TARGETS/guarded.nofp"
+	tool_into "$D/rec" record --guard=1
+	record_steps share again # neither forks: a child's end is a snapshot, too
+	tool_stops
+	report "$D/rec" -f json
+	SNAP=$(tail -n 1 <<<"$REPORT")
+	[[ $(seen) == 'overflow_read overflow read 96 96 1 get - load' ]] || fail "seen: $(seen)"
+	holds '.guard.on and .guard.guarded > 20'
+	report "$D/rec"
+	grep -q '^bad    heap buffer overflow: READ 0 bytes after the end of a 96-byte block' <<<"$REPORT" || fail "$REPORT"
+	"$TOOL" diff "$D/rec" >"$D/diff" || fail 'no diff'
+	[[ $(grep -c '^bad  ' "$D/diff") -eq 1 ]] || fail "$(<"$D/diff")"
+	grep -A 2 '^new ' "$D/diff" | grep -qx 'bad    1 bad access there, not compared: see report' || fail "$(<"$D/diff")"
+	"$TOOL" diff "$D/rec" -f json >"$D/diff.json"
+	"$ROOT/tests/tools/schema.py" diff "$D/diff.json" || fail 'not as its schema says'
+	jq -e '(.old | has("bad_accesses") | not) and .new.bad_accesses == 1' "$D/diff.json" >/dev/null || fail 'not in JSON'
+	end_target
+}
+
 # All callers have one return address where a probe waits for the return.
 @test "blocks that stay use up the share of where they come from, not that of their size" {
 	start_target "$TARGETS/guarded.nofp"
@@ -199,6 +244,37 @@ END
 	snap
 	holds '.guard.amid == 1'
 	holds '[.bad_accesses[] | .kind, .offset, .count] == ["overflow", 96, 1]'
+	stop_tool
+	end_target
+}
+
+# Of what all_bugs expects, all but uses after free.
+none_after_free() {
+	tell bugs
+	holds_truth '.failed == false'
+	snap
+	[[ $(seen) == "$(grep -v use_after_free <<<"$EXPECTED")" ]] ||
+		fail "seen: $(diff <(grep -v use_after_free <<<"$EXPECTED") <(seen))"
+	holds '.guard.on and (.guard.use_after_free | not)'
+}
+
+@test "a seccomp filter that lets madvise pass: each bug; with one more that kills for it, then or before, no use after free, and the program lives" {
+	start_target "$TARGETS/guarded.nofp"
+	tell allow
+	guarded
+	tool_says "^memleakbpf: process $T_PID .*: its seccomp filters \(1\) let madvise pass"
+	all_bugs
+	holds '.guard.use_after_free'
+	tell forbid
+	snap
+	holds '.guard.use_after_free | not'
+	tool_says "^memleakbpf: .*process $T_PID .* has a seccomp filter now: no more uses after free are seen"
+	tell right
+	holds_truth '.failed == false'
+	stop_tool
+	guarded
+	tool_says "^memleakbpf: process $T_PID .*: no use after free is seen: a seccomp filter of its might not let madvise pass"
+	none_after_free
 	stop_tool
 	end_target
 }

@@ -46,7 +46,56 @@ books() {
 
 @test "by a gate, exact and with every byte a sample: each site's sums are the truth" {
 	books realloc.nofp --attach gate
+	# None of its blocks is so small that it might be no sample by chance (SMALLEST of tests/targets/realloc.c).
 	books realloc.nofp --attach gate -s 1
+}
+
+# Blocks are guarded all the time, by the guards of a tool that was killed: probes sit where they see them.
+@test "of a process in which another tool has left its guards: each site's sums are the truth without any" {
+	local mode
+
+	for mode in session multi single; do
+		fresh
+		start_target "$TARGETS/leaf.nofp"
+		start_tool -p "$T_PID" --guard=1
+		attached "$T_PID"
+		kill -KILL "$TOOL_PID"
+		wait "$TOOL_PID" || :
+		start_tool -p "$T_PID" --attach "$mode"
+		attached "$T_PID"
+		tell go
+		snap
+		same
+		grep -q memleakbpf-guard "/proc/$T_PID/maps" || fail 'it has no guards'
+		stop_tool
+		end_target
+	done
+}
+
+# An operator new is left at its own instructions, by which a block that its stub gives would not come: beside probes it has none.
+@test "operator new of jemalloc and tcmalloc: each site's blocks are the truth, by probes and by a gate, also when a later tool takes over" {
+	local library modes mode round
+
+	for library in libjemalloc.so.2 libtcmalloc_minimal.so.4; do
+		[[ -e $LIBDIR/$library ]] || continue
+		for modes in 'session session gate' gate; do
+			fresh
+			T_ENV+=("LD_PRELOAD=$LIBDIR/$library")
+			start_target "$TARGETS/exceptions"
+			round=0
+			for mode in $modes; do
+				start_tool -p "$T_PID" --guard=1 --attach "$mode"
+				attached "$T_PID"
+				tell go
+				snap
+				holds ".attach == \"$mode\" and .guard.on and .guard.guarded > 50 and ([.lost[]] | add) == 0"
+				jq -e --argjson truth "$TRUTH" --argjson round "$((++round))" '([.stacks[] | select(any(.frames[]; .function == "leak_new_deep"))] | map(.live.count) | add)
+					== $truth.live.leak_new_deep.count / $round' <<<"$SNAP" >/dev/null || fail "leak_new_deep with $library, $mode, tool $round: $SNAP"
+				stop_tool
+			done
+			end_target
+		done
+	done
 }
 
 # Every call that was told has been drawn: guarded, or counted among those that could not be.

@@ -90,6 +90,7 @@ build_id() {
 	start_target "$TARGETS/leaf"
 	map=/tmp/perf-$T_PID.map
 	printf '0 7fffffffffff evil_name\n' >"$D/map"
+	rm -f "$map" # of another process that had this number
 	ln -s "$D/map" "$map"
 	TRAPS=("$D/map")
 	trap_watch

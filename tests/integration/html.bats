@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The page of -f html, opened in Chromium: it is clicked, and its numbers are compared with those of JSON and with the truth.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # inspect: programs that nobody has watched. What they say of themselves (tests/targets/verdict.h) is compared with what is found in their
 # memory: how many blocks of each class have come between two looks.
+# bats file_tags=beside
 
 load lib.bash
 
@@ -202,22 +203,54 @@ build_places() {
 5 hidden+0x10 (liblate.so), thread-local data of thread MAIN" ]] || fail "$held"
 }
 
-@test "-i -n: what grows comes first, and a recording of it compares" {
-	start_target "$TARGETS/verdict_heap"
-	run_tool inspect -p "$T_PID" -o "$D/old.mlb"
-	[[ $STATUS -eq 0 ]] || fail "$ERR"
-	mkfifo "$D/looks"
+# first_look: of two by one tool, through the FIFO $D/looks: LOOK.
+first_look() {
 	"$TOOL" inspect --max-pause 1m -p "$T_PID" -i 1h -n 2 -f json >"$D/looks" 2>"$D/tool.err" 3>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	exec {looks}<"$D/looks"
 	read -r -t "$DEADLINE" -u "$looks" LOOK || fail 'no first look'
-	holds '.final == false and .elapsed_ms == 0' "$LOOK"
-	tell lost
+}
+
+# second_look: as soon as it is asked for, and the last: LOOK.
+second_look() {
 	kill -USR1 "$TOOL_PID"
 	read -r -t "$DEADLINE" -u "$looks" LOOK || fail 'no second look'
 	exec {looks}<&-
 	wait "$TOOL_PID" || fail 'it failed'
+}
+
+@test "a process that becomes another program: it is looked at as what it is by then, and compared with none of before" {
+	[[ ${SANITIZE-} != 1 ]] || skip 'AddressSanitizer must be loaded first'
+	mkfifo "$D/go" "$D/looks"
+	run_target "$BASH" -c "echo ready; read -r _ <'$D/go'; exec '$TARGETS/verdict_heap'"
+	target_line ready
+	LD_PRELOAD=$TARGETS/exec_meanwhile.so MEANWHILE_AT=stop MEANWHILE_PID=$T_PID MEANWHILE_GO=$D/go look
+	target_line 'ready '
+	holds '.comm == "verdict_heap" and (.cmdline[0] | test("verdict_heap$")) and .memory.in_use.count > 0 and .memory.rss_anon_bytes > 0' "$LOOK"
+	end_target
+	# Between two looks.
+	run_target "$BASH" -c "echo ready; read -r _ <'$D/go'; exec '$TARGETS/verdict_heap'"
+	target_line ready
+	first_look
+	holds '.comm == "bash"' "$LOOK"
+	echo >"$D/go"
+	target_line 'ready '
+	second_look
+	holds '.comm == "verdict_heap" and .elapsed_ms == 0 and all(.groups[]; .growth_bytes_per_s == null)' "$LOOK"
+	grep -q "process $T_PID has become another program (verdict_heap)" "$D/tool.err" || fail "$(<"$D/tool.err")"
+	end_target
+}
+
+@test "-i -n: what grows comes first, and a recording of it compares" {
+	start_target "$TARGETS/verdict_heap"
+	run_tool inspect -p "$T_PID" -o "$D/old.mlb"
+	[[ $STATUS -eq 0 ]] || fail "$ERR"
+	mkfifo "$D/looks"
+	first_look
+	holds '.final == false and .elapsed_ms == 0' "$LOOK"
+	tell lost
+	second_look
 	# Four blocks of 1 MiB are most of it.
 	holds '.final and .groups[0].growth_bytes_per_s > 0' "$LOOK"
 	run_tool inspect -p "$T_PID" -o "$D/new.mlb"
@@ -280,6 +313,8 @@ build_places() {
 	sleep 1000 3>&- &
 	small=$!
 	PIDS+=("$small")
+	# Before that it has no memory to be looked at.
+	until_true "$DEADLINE" eval '[[ $(awk "{ print \$2, \$3 }" "/proc/$small/stat") == "(sleep) S" ]]' || fail 'it does not sleep'
 	# Not even for a copy of it; then perhaps for that and no more, where the blocks take more than what the copy gives back; then for all.
 	for ((megabytes = 176; megabytes <= 400; megabytes += 2)); do
 		STATUS=0

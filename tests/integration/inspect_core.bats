@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Core files say what the process said: each target is inspected as it lives, then dumped by gcore and by the kernel, and what is said of these
 # is compared. Who may read what, and files that are no cores, or no whole ones.
+# bats file_tags=beside
 
 load lib.bash
 
@@ -29,7 +30,8 @@ begin() {
 
 # look WORD…: JSON of all there is. Nothing else in it, whatever the locale.
 look() {
-	timeout 60 "$TOOL" inspect "$@" -f json -T 1000000 2>"$D/tool.err" || fail "inspect $*: $(<"$D/tool.err")"
+	patience inspect "$@"
+	timeout "$DEADLINE" "$TOOL" inspect "${PATIENCE[@]}" "$@" -f json -T 1000000 2>"$D/tool.err" || fail "inspect $*: $(<"$D/tool.err")"
 }
 
 # by_kernel: CORE, of the target, which has ended.
@@ -156,7 +158,7 @@ same_of() {
 	for size in 1 63 64 100 1000 2000 4000 5000 9000 20000 70000; do
 		truncate -s "$size" "${CORE[0]}"
 		status=0
-		timeout 60 "$TOOL" inspect "${CORE[0]}" -f json >"$D/cut.json" 2>"$D/tool.err" || status=$?
+		timeout "$DEADLINE" "$TOOL" inspect "${CORE[0]}" -f json >"$D/cut.json" 2>"$D/tool.err" || status=$?
 		case $status in
 		0) jq -e .verdict "$D/cut.json" >/dev/null ;;
 		1) grep -q 'not inspected: ' "$D/tool.err" ;;
@@ -169,7 +171,7 @@ same_of() {
 refused() {
 	local status=0
 
-	timeout 60 "$TOOL" inspect "${@:3}" >"$D/out.txt" 2>"$D/tool.err" || status=$?
+	timeout "$DEADLINE" "$TOOL" inspect "${@:3}" >"$D/out.txt" 2>"$D/tool.err" || status=$?
 	((status == $1)) && grep -q "$2" "$D/tool.err" && [[ ! -s $D/out.txt ]] || fail "$*: status $status: $(<"$D/tool.err")"
 }
 

@@ -74,7 +74,7 @@ one_copy() {
 
 # bats test_tags=quick
 @test "one copy: stacks with verdicts of what came since, and all of the heap" {
-	each_mode one_copy
+	each_way one_copy
 }
 
 @test "the same from a copy by fork" {
@@ -232,7 +232,7 @@ beside() {
 }
 
 @test "inspect, of a process that another memleakbpf watches" {
-	each_mode beside
+	each_way beside
 	fresh
 	beside --children exact
 }
@@ -258,7 +258,7 @@ beside_long() {
 }
 
 @test "inspect, of a large process that another memleakbpf watches" {
-	each_mode beside_long
+	each_way beside_long
 }
 
 # Who comes first has it; the other one says so.

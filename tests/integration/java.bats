@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Stacks of the JVM, against what it says of them itself.
+# bats file_tags=beside
 
 load lib.bash
 
@@ -25,6 +26,8 @@ start_java() {
 	CLASSES=$(mktemp -d) && chmod 755 "$CLASSES" && cp "$TARGETS"/stacks_java/*.class "$CLASSES"
 	start_target chroot --userspec=65534:65534 --groups= "${JAVA_ROOT:-/}" java -XX:-UsePerfData -cp "$CLASSES" "$@"
 	PERF_MAP=/tmp/perf-$T_PID.map
+	# Of another process that had this number. Its socket the JVM takes away itself, and may listen at its own by now.
+	rm -f "$PERF_MAP" "/tmp/.attach_pid$T_PID"
 }
 
 end_java() {
@@ -56,6 +59,33 @@ java_frames() {
 @test "Java: compiled by C2: each method with its line" {
 	java_frames -Xbatch -XX:-TieredCompilation -XX:CompileThreshold=300 StacksJava 1000
 	jq -e 'any(.stacks[].frames[]; .kind == "java" and .inlined)' "$D/result" >/dev/null || fail 'nothing is inlined'
+}
+
+# Recorded memory of versions that the machine need not have.
+@test "Java: frames of each version as its own memory was" {
+	local program wanted played=0
+
+	for program in "$TARGETS"/recorded_java.*; do
+		[[ -x $program ]] || skip 'not on this machine'
+		fresh
+		start_target "$program"
+		attach -v
+		echo >&"$T_IN"
+		target_line '['
+		wanted=$LINE
+		snap
+		holds "[.stacks[] | select(.live.bytes == 5001)] | length == 1 and .[0].end == \"complete\" and
+			(.[0].frames | map(select(.kind == \"java\" and (.function | contains(\".\"))) | {function, file, line}) == $wanted and
+			any(.[]; .inlined) and (map(.function) | index(\"native_method\") == 1 and index(\"enter_java\") == index(\"main\") - 1))"
+		holds '[.lost[]] | add == 0'
+		grep -q "frames of Java ${program##*.} " "$D/tool.err" || fail "it is not said that there is Java ${program##*.}"
+		exec {T_IN}>&-
+		wait "$T_PID" || fail "the target ended with status $?"
+		tool_ends
+		clean
+		played=$((played + 1))
+	done
+	((played >= 5)) || fail "$played of them"
 }
 
 # A program that exports what HotSpot exports, and leads whoever follows it astray.

@@ -69,7 +69,7 @@ leaderless() {
 }
 
 @test "the main thread has ended before the tool comes, other tracers come and go: all is counted, and judged" {
-	each_mode leaderless
+	each_way leaderless
 }
 
 @test "--children exact where the main thread has ended" {
@@ -120,7 +120,7 @@ leaves() {
 
 @test "the main thread ends while the tool watches, another tracer comes and goes: counted, or said" {
 	probe_modes # a gate is in the memory, whoever has ended
-	each_mode leaves
+	each_way leaves
 }
 
 exec_by_thread() {
@@ -143,7 +143,7 @@ exec_by_thread() {
 }
 
 @test "a thread other than the main one becomes another program: that is traced" {
-	each_mode exec_by_thread
+	each_way exec_by_thread
 }
 
 # The main thread is one of the first to go, and nearly always not the last.

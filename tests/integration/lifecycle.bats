@@ -43,7 +43,7 @@ fork_after() {
 
 # bats test_tags=quick
 @test "a child forked after attach is a target of its own" {
-	each_mode fork_after
+	each_way fork_after
 }
 
 fork_at_once() {
@@ -57,7 +57,7 @@ fork_at_once() {
 }
 
 @test "--children exact: a child is counted from its first allocation" {
-	each_mode fork_at_once
+	each_way fork_at_once
 }
 
 fork_before() {
@@ -78,7 +78,7 @@ fork_before() {
 }
 
 @test "a child forked before attach is followed too" {
-	each_mode fork_before
+	each_way fork_before
 }
 
 @test "--no-follow: children are left alone" {
@@ -122,7 +122,7 @@ exec_clean() {
 
 # bats test_tags=quick
 @test "exec: the old program gets its last snapshot, the new one starts clean" {
-	each_mode exec_clean
+	each_way exec_clean
 }
 
 exec_meanwhile() {
@@ -211,7 +211,7 @@ spawn_wait() {
 }
 
 @test "posix_spawn: the child's program is a target" {
-	each_mode spawn_wait
+	each_way spawn_wait
 }
 
 @test "--children exact: a spawned program is counted from its first allocation" {
@@ -238,7 +238,7 @@ run_short() {
 }
 
 @test "a command that leaks and is gone at once: all of it is in the last snapshot, with names" {
-	each_mode run_short short
+	each_way run_short short
 	for _ in 1 2 3 4 5; do
 		run_short short
 	done
@@ -300,7 +300,7 @@ at_exit() {
 
 # bats test_tags=quick
 @test "the target's exit: a last snapshot with names" {
-	each_mode at_exit
+	each_way at_exit
 }
 
 @test "the target is killed by -9: a last snapshot with names" {
@@ -336,7 +336,7 @@ plugins() { # OPTION…
 }
 
 @test "dlopen of a plugin that leaks, dlclose, another one at its place: names stay right" {
-	each_mode plugins
+	each_way plugins
 }
 
 @test "dlopen, dlclose, another plugin at its place, with stacks by frame pointers" {

@@ -101,7 +101,7 @@ in_cgroup() {
 			;;
 		esac
 	done
-	rmdir "$CGROUP"
+	until_true "$DEADLINE" rmdir "$CGROUP" || fail 'something goes on in the control group'
 	[[ $STATUS -eq 0 ]] || fail '256 MiB were not enough'
 	[[ -n $said ]] || fail 'no limit was between too small to say anything and large enough'
 	until_true "$DEADLINE" eval '[[ $(code_sum "$T_PID") == "$code" ]]' || fail 'probes are left in the target'
@@ -139,7 +139,7 @@ in_cgroup() {
 		[[ $TOOL_STATUS -eq 137 || $TOOL_STATUS -eq 1 ]] || fail "the tool ended with status $TOOL_STATUS"
 	fi
 	printf '# the tool ended with %s\n' "$TOOL_STATUS" >&3
-	rmdir "$CGROUP"
+	until_true "$DEADLINE" rmdir "$CGROUP" || fail 'something goes on in the control group'
 	until_true "$DEADLINE" eval '! bpf_any_left <"$D/ids"' || fail 'programs, links or maps are left'
 	tell free
 	end_target

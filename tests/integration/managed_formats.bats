@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Frames that are no native code keep their kind, function, file and line in every format, live and from a recording, each by its own reader.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Stacks of PHP, against what it says of them itself.
+# bats file_tags=beside
 
 load lib.bash
 
@@ -25,7 +26,7 @@ has_php_frames() {
 	start_target php "$HERE/../targets/leak_php.php" "$D/included.php"
 	attach -z 9000
 	truth_and_result
-	"$HERE/managed_php.py" "$D/truth" "$D/result" || fail 'other frames'
+	"$HERE/managed_places.py" "$D/truth" "$D/result" php 55 || fail 'other frames'
 	jq -e '[.lost[]] | add == 0' "$D/result" >/dev/null || fail "something was lost: $(jq -c .lost "$D/result")"
 	# Where C has called PHP, and PHP C.
 	[[ $(php -r 'echo extension_loaded("ffi");') != 1 || $(jq -r '.stacks[] | select(.live.bytes == 300700) | [.frames[] | select(.kind == "php" or .module == "libc.so.6") | .function] | join(" ")' "$D/result") == *' Shop\{closure} '*'qsort'*' qsort Shop\from_c {main} '* ]] ||
@@ -35,11 +36,6 @@ has_php_frames() {
 	echo >&"$T_IN"
 	wait "$T_PID" || fail "the target ended with status $?"
 	tool_ends
-}
-
-# php_of SIZE: "END LOST: FUNCTION FILE LINE, …", of the functions of PHP's that have the block.
-php_of() {
-	jq -r --argjson size "$1" '.stacks[] | select(.live.bytes == $size) | .end + ": " + ([.frames[] | select(.kind == "php") | "\(.function) \(.file) \(.line)"] | join(", "))' <<<"$SNAP"
 }
 
 @test "what only looks like PHP: frames in circles, in no memory, of no function" {
@@ -55,13 +51,13 @@ php_of() {
 	snap
 	holds '.lost.php_frames == 5 and ([.lost[]] | add) == 5 and .live.count == 9'
 	# The innermost one has no line, as the file has nothing to tell by what runs there.
-	[[ $(php_of 5001) == "complete: forged /srv/forged.php null, $whole" ]] || fail "right: $(php_of 5001)"
-	[[ $(php_of 5002) == 'complete: forged /srv/forged.php null, forged /srv/forged.php null' ]] || fail "nowhere: $(php_of 5002)"
-	found=$(php_of 5003)
+	[[ $(managed_of php 5001) == "complete: forged /srv/forged.php null, $whole" ]] || fail "right: $(managed_of php 5001)"
+	[[ $(managed_of php 5002) == 'complete: forged /srv/forged.php null, forged /srv/forged.php null' ]] || fail "nowhere: $(managed_of php 5002)"
+	found=$(managed_of php 5003)
 	[[ $found == "truncated: forged /srv/forged.php null, $whole, $whole, "* && ${#found} -gt 2500 && ${#found} -lt 4000 ]] || fail "circle: $found"
-	[[ $(php_of 5004) =~ ^complete:\ x{256}…\ /srv/forged.php\ null,\ x{256}…\ /srv/forged.php\ 3$ ]] || fail "long: $(php_of 5004)"
+	[[ $(managed_of php 5004) =~ ^complete:\ x{256}…\ /srv/forged.php\ null,\ x{256}…\ /srv/forged.php\ 3$ ]] || fail "long: $(managed_of php 5004)"
 	# Nothing tells these from one another.
-	[[ $(php_of $((5005 + 5006 + 5007 + 5008 + 5009))) == 'complete: ' ]] || fail 'those that failed are no stack of C functions'
+	[[ $(managed_of php $((5005 + 5006 + 5007 + 5008 + 5009))) == 'complete: ' ]] || fail 'those that failed are no stack of C functions'
 	exec {T_IN}>&-
 	wait "$T_PID" || fail "the target ended with status $?"
 	tool_ends

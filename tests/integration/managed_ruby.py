@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """managed_ruby.py TRUTH RESULT: do the stacks of a JSON snapshot have the frames that Ruby itself saw?
 
-TRUTH is what tests/targets/leak_ruby.rb prints. All methods and blocks that are written in Ruby have to be there, in order,
-with file and line, and no others.
+TRUTH is what tests/targets/leak_ruby.rb prints. All methods and blocks have to be there, those in C as well, in order, with file and line,
+and no others.
 """
 import sys
 

@@ -80,12 +80,13 @@ named() {
 @test "V8: forged functions, scopes, strings and scripts" {
 	start_target "$TARGETS/forged_v8"
 	attach -z 5001 -Z 5100
-	for how in right far none scope place circle long script moved parts turned trampoline left baseline beyond endless kind huge; do
+	for how in right far none scope place circle long script moved parts turned trampoline left baseline beyond endless kind huge \
+		optimised inlined unmapped typed looped counted negative nested cut stranger nobody kept kept other kept sibling kept; do
 		echo "$how" >&"$T_IN"
 		target_line 'done'
 	done
 	snap
-	holds '[.stacks[] | select(.live.bytes == 5001 + 5009 + 5013 + 5015 + 5016 + 5017)] | length == 1 and .[0].end == "complete" and (.[0].frames[1:3] | map([.function, .kind, .file, .line])) == [["forged", "javascript", "/srv/forged.js", 3], ["main", null, .[0].frames[2].file, .[0].frames[2].line]]'
+	holds '[.stacks[] | select(.live.bytes == 5001 + 5009 + 5013 + 5015 + 5016 + 5017 + (5021 + 5022 + 5023 + 5025 + 5026 + 5027 + 5028 + 5029 + 5030 + 5031))] | length == 1 and .[0].end == "complete" and (.[0].frames[1:3] | map([.function, .kind, .file, .line])) == [["forged", "javascript", "/srv/forged.js", 3], ["main", null, .[0].frames[2].file, .[0].frames[2].line]]'
 	# It is an address, and one stack.
 	holds '[.stacks[] | select(.live.bytes == 5002 + 5003 + 5004 + 5005)] | length == 1 and .[0].end == "complete" and (.[0].frames[1] | has("function") or has("kind") | not) and .[0].frames[2].function == "main"'
 	holds '[.stacks[] | select(.live.bytes == 5010) | .frames[1] | [.function, .line]] == [["in.four.parts", 3]]'
@@ -94,9 +95,13 @@ named() {
 	holds '[.stacks[] | select(.live.bytes == 5006 + 5011) | .frames[1] | [.function, .file, .line]] == [["(anonymous)", "/srv/forged.js", 3]]'
 	holds '[.stacks[] | select(.live.bytes == 5007) | .frames[1].function] | length == 1 and (.[0] | startswith("forged") and (test("[[:cntrl:]]") | not) and length < 300)'
 	holds '[.stacks[] | select(.live.bytes == 5008) | .frames[1] | [.function, .file, .line]] == [["forged", "/srv/forged.js", null]]'
-	# Where the line of the call is known: of a table that is cut as well, which goes on behind that. Of the others it is said that it is not.
-	holds '[.stacks[] | select(.live.bytes == 5014 + 5018) | .frames[1] | [.function, .line, .line_of]] == [["forged", 5, null]]'
+	# Where the line of the call is known: of tables that are cut as well, which go on behind that. Of the others it is said that it is not.
+	holds '[.stacks[] | select(.live.bytes == 5014 + 5018 + 5019 + 5024) | .frames[1] | [.function, .line, .line_of]] == [["forged", 5, null]]'
+	holds '[.stacks[] | select(.live.bytes == 5020) | .frames[1:3] | map([.function, .line, .inlined])] == [[["inner", 5, true], ["forged", 5, false]]]'
 	holds '[.stacks[].frames[1] | select(.function == "forged" and .file and .line == 3) | .line_of] | unique == ["definition"]'
+	# Another one is another one, wherever it lies.
+	holds '[.stacks[].frames[1] | select(.file == "/srv/forger.js") | [.function, .line]] | sort == [["forged", 3], ["sibling", 5]]'
+	holds '[.stacks[] | select(.frames[1].file == "/srv/forger.js") | .live.bytes] | sort == [5032 + 5033, 5034 + 5035]'
 	holds '.lost.v8_frames == 5 and ([.lost[]] | add) == 5'
 	grep -q 'frames of JavaScript without a name: a function does not lead to what it is' "$D/tool.err" || fail 'it is not said why'
 	end_node

@@ -6,7 +6,7 @@ load lib.bash
 
 # The processes of before are a shell that becomes the program: a sum has those that go by its name.
 @test "children that come and go are one program, and all their allocations are in it" {
-	timeout 60 "$TOOL" --merge -f json -T 10000 --sort alloc -o "$D/report" --children exact -- \
+	timeout $((4 * DEADLINE)) "$TOOL" --merge -f json -T 10000 --sort alloc -o "$D/report" --children exact -- \
 		"$BUILD/tests/unwind/children" 40 >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "status $?"
 	made=$(<"$D/run.out")
 	jq -es --argjson made "$made" 'map(select(.comm == "children")) | length == 1 and (.[0] |
@@ -24,7 +24,7 @@ load lib.bash
 @test "processes that live are one program in every report" {
 	start_target "$TARGETS/family" fork-first
 	T_FIRST=$T_PID
-	timeout 60 "$TOOL" --merge -f json -T 100 -i 200ms -n 3 -o "$D/report" -p "$T_FIRST" 2>"$D/tool.err" 3>&- || fail "status $?"
+	timeout $((4 * DEADLINE)) "$TOOL" --merge -f json -T 100 -i 200ms -n 3 -o "$D/report" -p "$T_FIRST" 2>"$D/tool.err" 3>&- || fail "status $?"
 	jq -es 'length == 3 and all(.[]; .processes == 2 and .processes_ended == 0)' "$D/report" >/dev/null ||
 		fail "$(jq -c 'del(.stacks)' "$D/report")"
 }
@@ -32,7 +32,7 @@ load lib.bash
 @test "what only the first of many processes allocated has its names in the end" {
 	# The tables of ended processes are cleared by the dozen: more than one has been by then.
 	printf '%s\n' '( [[ aaa =~ ^(a+)$ ]] )' 'for i in $(seq 150); do ( : ); done' 'exit 0' >"$D/script"
-	timeout 60 "$TOOL" --merge -f json -T 10000 --sort alloc -o "$D/report" --children exact -- bash "$D/script" 2>"$D/tool.err" 3>&- ||
+	timeout $((4 * DEADLINE)) "$TOOL" --merge -f json -T 10000 --sort alloc -o "$D/report" --children exact -- bash "$D/script" 2>"$D/tool.err" 3>&- ||
 		fail "status $?"
 	jq -es 'map(select(.comm == "bash")) | .[0] | .processes > 150 and any(.stacks[].frames[]; .function == "regcomp")' "$D/report" >/dev/null ||
 		fail "$(jq -c 'del(.stacks)' "$D/report")"

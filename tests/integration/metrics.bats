@@ -29,7 +29,7 @@ scraped() {
 
 	scene idle
 	serve -i 200ms --no-drill --comm '^idle$'
-	until_true 10 scraped 2>/dev/null || fail 'no metrics'
+	until_true "$DEADLINE" scraped 2>/dev/null || fail 'no metrics'
 	[[ $URL == http://127.0.0.1:* ]]
 	port=${URL##*:}
 	port=${port%/metrics}
@@ -53,7 +53,7 @@ scraped() {
 
 	scene idle
 	serve -i 200ms --no-drill --comm '^idle$' --metrics-host web1.example.org
-	until_true 10 scraped 2>/dev/null || fail 'no metrics'
+	until_true "$DEADLINE" scraped 2>/dev/null || fail 'no metrics'
 	port=${URL##*:}
 	port=${port%/metrics}
 	# They stay connected, in turns of all of them, until this shell closes their input.
@@ -79,9 +79,10 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 ' "$port" <"$D/crowd.in" >"$D/crowd" 3>&- {HOLD}>&- &
 	PIDS+=($!)
 	exec {CROWD}>"$D/crowd.in"
-	until_true 30 grep -q here "$D/crowd" || fail 'no crowd'
+	until_true "$DEADLINE" grep -q here "$D/crowd" || fail 'no crowd'
+	# Less than the five seconds after which a silent one is sent away.
 	for _ in {1..50}; do
-		scraped --max-time 2 || fail 'not served'
+		scraped --max-time 4 || fail 'not served'
 	done
 	exec {CROWD}>&-
 	[[ $(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' "$URL") == 421 ]]
@@ -101,7 +102,7 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 		all=$((all + $(awk '/^RssAnon/ { print $2 * 1024 }' "/proc/$PID/status")))
 	done
 	serve -i 200ms --no-drill --comm "^idle$$\$" --metrics-processes 2
-	until_true 10 scraped 2>/dev/null || fail 'no metrics'
+	until_true "$DEADLINE" scraped 2>/dev/null || fail 'no metrics'
 	[[ $(grep -c '^memleakbpf_process_anon_bytes' <<<"$PAGE") -eq 2 ]]
 	grep -qx 'memleakbpf_processes 6' <<<"$PAGE"
 	grep -qx 'memleakbpf_other_processes 4' <<<"$PAGE"
@@ -148,12 +149,12 @@ start_prometheus() {
 	leaker=$PID
 	serve -i 250ms --window 2 --comm '^(leak|a)'
 	start_prometheus
-	until_true 30 holds_there 'up{job="memleakbpf"} == 1' || fail "$(curl -s "$PROMETHEUS/api/v1/targets") $(tail -n 3 "$D/prometheus.err")"
+	until_true "$DEADLINE" holds_there 'up{job="memleakbpf"} == 1' || fail "$(curl -s "$PROMETHEUS/api/v1/targets") $(tail -n 3 "$D/prometheus.err")"
 	holds_there 'memleakbpf_process_anon_bytes{comm="a\"b\\c\nd\ufffd"} > 0' || fail 'the name is another'
-	until_true 60 holds_there "memleakbpf_process_suspicion{pid=\"$leaker\",comm=\"leak\"} == 2" || fail "not leaking: $(query "memleakbpf_process_suspicion{pid=\"$leaker\"}")"
-	until_true 30 holds_there "memleakbpf_process_top_stack_live_bytes{pid=\"$leaker\",function=\"leaked_here\"} > 1e6" || fail 'not named'
+	until_true $((2 * DEADLINE)) holds_there "memleakbpf_process_suspicion{pid=\"$leaker\",comm=\"leak\"} == 2" || fail "not leaking: $(query "memleakbpf_process_suspicion{pid=\"$leaker\"}")"
+	until_true "$DEADLINE" holds_there "memleakbpf_process_top_stack_live_bytes{pid=\"$leaker\",function=\"leaked_here\"} > 1e6" || fail 'not named'
 	# What it loses a second is known; a window in which a busy machine made it wait is not the last one.
-	until_true 60 holds_there "abs(memleakbpf_process_growth_bytes_per_second{pid=\"$leaker\"} / 3e6 - 1) < 0.1" ||
+	until_true $((2 * DEADLINE)) holds_there "abs(memleakbpf_process_growth_bytes_per_second{pid=\"$leaker\"} / 3e6 - 1) < 0.1" ||
 		fail "growth $(query "memleakbpf_process_growth_bytes_per_second{pid=\"$leaker\"}")"
 	holds_there 'memleakbpf_probe_hits_total > 0 and memleakbpf_probe_cpu_seconds_total > 0'
 	holds_there 'sum(memleakbpf_lost_records_total) == 0'
@@ -183,7 +184,7 @@ start_prometheus() {
 	has_scope() {
 		scraped && grep -q "^memleakbpf_scope_kept_bytes{pid=\"$leaker\",comm=\"leak\".*,function=\"leaked_here\"} [1-9]" <<<"$PAGE"
 	}
-	until_true 60 has_scope || fail "$PAGE"
+	until_true $((2 * DEADLINE)) has_scope || fail "$PAGE"
 	promtool check metrics <<<"$PAGE" || fail 'promtool does not like it'
 	# All that is live was kept by these calls; it is a sample, and some are younger than the last return.
 	n=$(awk '/^memleakbpf_scope_live_bytes/ { print $NF }' <<<"$PAGE")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # What is printed, as text and as JSON.
+# bats file_tags=beside
 
 load lib.bash
 
@@ -65,14 +66,16 @@ load lib.bash
 	# Something to show: blocks allocated while it is attached.
 	for setting in '' 'NO_COLOR=1'; do
 		: >"$D/screen" # now, so that nobody reads what an earlier one said
-		timeout "$DEADLINE" script -qec "env -u NO_COLOR TERM=xterm $setting $TOOL -p $T_PID -i 200ms -n 2" /dev/null \
+		timeout "$DEADLINE" script -qec "env -u NO_COLOR --default-signal=INT TERM=xterm $setting $TOOL -p $T_PID -i 1h" /dev/null \
 			<"$D/json" >"$D/screen" 2>&1 3>&- &
 		screen=$!
 		PIDS+=("$screen")
 		exec {keyboard}>"$D/json"
 		until_true "$DEADLINE" grep -q 'attached to' "$D/screen" || fail "$(<"$D/screen")"
 		tell go
-		wait "$screen" || fail "$(<"$D/screen")"
+		printf '\003' >&"$keyboard"
+		wait "$screen" || fail "status $?: $(<"$D/screen")"
+		grep -q leak_1m "$D/screen" || fail "no report: $(<"$D/screen")"
 		exec {keyboard}>&-
 		if [[ -z $setting ]]; then
 			grep -q $'\x1b\\[[0-9;]*m' "$D/screen" || fail 'no colour on a terminal'

@@ -153,8 +153,8 @@ filters_by_process() {
 		TOOL_PID=$!
 		PIDS+=("$TOOL_PID")
 		attached "$T_PID"
-		# It was before it looked at the command's files.
-	confined
+		# It was before it looked at the target's files.
+		confined
 		tell go
 		kill -TERM "$TOOL_PID"
 		STATUS=0

@@ -90,8 +90,8 @@ start_prometheus() {
 	grep -q 'Type: alloc_space' "$D/top" || fail 'another preset'
 	pprof -raw "$AT/debug/pprof/allocs" | grep -Eq 'comm:\[leaf' || fail 'no label'
 
-	# What is asked for while the survey waits for its end is what changed in between: as much again.
-	status_of --max-time 30 "$url&seconds=2" >"$D/status" &
+	# What is asked for while the survey waits for its end is what changed in between: as much again. A busy machine may be late to tell.
+	status_of --max-time 30 "$url&seconds=4" >"$D/status" &
 	asking=$!
 	tool_says "profile of process $T_PID: the difference begins"
 	tell go

@@ -255,7 +255,8 @@ estimated() {
 	holds '.scopes[0] | .alloc.bytes > 8800000 and .alloc.bytes < 9900000'
 	# Of 5,000 blocks of which one in 2,981 is no sample; .live has no others, .kept some that were freed.
 	holds '.scopes[0] | .live.error_bytes > 300 and .live.error_bytes < 1500 and .kept.error_bytes > 300 and .kept.error_bytes < 3000'
-	holds '.scopes[0] | .kept.error_bytes * 6 > (.kept.bytes - 2560000 | fabs)'
+	# 1.7 are missed on average: of so few chance makes more than six errors, but ten blocks beside those in no run (once in 10^14).
+	holds '.scopes[0] | .kept.error_bytes * 6 + 10 * 512 > (.kept.bytes - 2560000 | fabs)'
 }
 
 @test "under sampling: what calls kept, estimated; of one call nothing is said" {
@@ -353,7 +354,7 @@ estimated() {
 
 @test "--merge: the scopes of a program's processes are one, living and ended" {
 	printf '%s\n' 'for n in 40 8; do printf "requests $n\ntags 3\nquit\n" | "$0"; done; exit 0' >"$D/script"
-	timeout 60 "$TOOL" --merge -f json -T 1000 -o "$D/report" --children exact --scope scopes.nofp:handle_request --scope 'scopes.nofp:tagged#arg2:str' -- \
+	timeout $((4 * DEADLINE)) "$TOOL" --merge -f json -T 1000 -o "$D/report" --children exact --scope scopes.nofp:handle_request --scope 'scopes.nofp:tagged#arg2:str' -- \
 		bash -c "$(<"$D/script")" "$TARGETS/scopes.nofp" >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "status $?"
 	SNAP=$(jq -c 'select(.comm == "scopes.nofp")' "$D/report" | tail -n 1)
 	holds '.processes == 2 and .processes_ended == 2'

@@ -31,7 +31,7 @@ there_before() { # OPTION…
 }
 
 @test "a process in the target's memory, from before the tool came: counted and judged as one" {
-	each_mode there_before
+	each_way there_before
 }
 
 @test "the same with --children exact, and with --no-follow" {
@@ -66,7 +66,7 @@ same() {
 }
 
 @test "a process in the target's memory that is made later: counted and judged as one" {
-	each_mode made_later
+	each_way made_later
 }
 
 @test "the same with --children exact-systemwide: nothing of it is lost" {
@@ -89,7 +89,7 @@ outlives() {
 }
 
 @test "the target ends, and the process in its memory goes on: said" {
-	each_mode outlives
+	each_way outlives
 }
 
 @test "both processes of one memory are named: they are one target" {

@@ -3,12 +3,13 @@
 #
 # One block, lost when main returns: found whatever the compiler and the linker made of main. What the functions that end a process leave in their
 # frames used to hold it, with frames of some sizes and not of others.
+# bats file_tags=beside
 
 load lib.bash
 
 # leaks_in PROGRAM [ARG]: does the tool find a leak in it? Every other end is a failure.
 leaks_in() {
-	run_tool --leak-only --error-exitcode 77 -- "$@"
+	run_tool --leak-only --max-pause 1m --error-exitcode 77 -- "$@"
 	[[ $STATUS -eq 0 || $STATUS -eq 77 ]] || fail "$*: status $STATUS; $ERR"
 	[[ $STATUS -eq 77 ]]
 }

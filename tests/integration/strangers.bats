@@ -18,7 +18,7 @@ briefs() {
 	local count=$1
 
 	shift
-	timeout 120 "$TOOL" -f json -T 1000 -o "$D/report" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "status $?"
+	timeout $((4 * DEADLINE)) "$TOOL" -f json -T 1000 -o "$D/report" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "status $?"
 	jq -es --argjson count "$count" 'map(select(.final)) | all(([.lost[]] | add) == 0) and
 		([.[].stacks[] | select(any(.frames[]; .function == "leak")) | .live] | length == $count and all(. == {"bytes": 700, "count": 7}))' \
 		"$D/report" >/dev/null ||
@@ -77,7 +77,7 @@ loop='for i in $(seq "$1"); do "$0"; done'
 	need strace
 	need gdb
 	briefs 10 strace -f -o "$D/strace" sh -c "$loop" "$TARGETS/brief" 10
-	timeout 120 "$TOOL" -- gdb -batch -ex run "$TARGETS/brief" >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "status $?"
+	timeout $((4 * DEADLINE)) "$TOOL" -- gdb -batch -ex run "$TARGETS/brief" >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "status $?"
 	grep -q 'exited normally' "$D/run.out" || fail "$(<"$D/run.out")"
 }
 
@@ -101,7 +101,7 @@ translators() {
 
 	for tool in memcheck none 'callgrind --callgrind-out-file=/dev/null'; do
 		# shellcheck disable=SC2086
-		timeout 60 valgrind -q --error-exitcode=9 --tool=$tool "$TARGETS/simple_leak.1.O0.lazy" >"$D/valgrind" 2>&1 || fail "$tool: status $?: $(<"$D/valgrind")"
+		timeout $((4 * DEADLINE)) valgrind -q --error-exitcode=9 --tool=$tool "$TARGETS/simple_leak.1.O0.lazy" >"$D/valgrind" 2>&1 || fail "$tool: status $?: $(<"$D/valgrind")"
 	done
 }
 
@@ -198,7 +198,7 @@ held_without_tool() {
 }
 
 @test "--children exact-systemwide: the old way, by name" {
-	timeout 120 "$TOOL" -f json -T 1000 --children exact-systemwide -o "$D/report" -- sh -c "$loop" "$TARGETS/brief" 20 2>"$D/tool.err" 3>&- || fail "status $?"
+	timeout $((4 * DEADLINE)) "$TOOL" -f json -T 1000 --children exact-systemwide -o "$D/report" -- sh -c "$loop" "$TARGETS/brief" 20 2>"$D/tool.err" 3>&- || fail "status $?"
 	[[ $(jq -s 'map(select(.final and .comm == "brief" and .live == {"bytes": 700, "count": 7})) | length' "$D/report") -eq 20 ]] || fail 'not all are seen'
 	grep -q 'every process' "$D/tool.err" || fail 'nothing is said of what it costs others'
 }

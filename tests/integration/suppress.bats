@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Suppressions on real stacks: what LeakSanitizer and Valgrind make of the same file on the same program is what we make of it.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -102,7 +102,7 @@ scene_of_forty() {
 
 # Three of three: what a watch shows must not be luck.
 @test "a scene, first run: every leaker is called growing and named, nothing else is" {
-	scene_of_forty 1
+	scene_of_forty 2
 }
 
 @test "a scene, second run" {
@@ -121,7 +121,7 @@ scene_of_forty() {
 	"$TOOL" survey -f json -i 200ms --window 5 --comm '^busy$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
-	until_true 30 grep -q 'too busy' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
+	until_true "$DEADLINE" grep -q 'too busy' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
 	probes=$(probes_of "$TOOL_PID")
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
@@ -139,7 +139,7 @@ scene_of_forty() {
 	"$TOOL" survey -f json -i 200ms --window 4 --comm '^bursts$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
-	until_true 60 grep -q '"drill":{[^}]*"open":false' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
+	until_true $((2 * DEADLINE)) grep -q '"drill":{[^}]*"open":false' "$D/survey.json" || fail "$(tail -n 1 "$D/survey.json")"
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
 	[[ $(of "$PID" '.drill.note // ""') != *budget* ]] || fail "$(of "$PID" .drill.note)"
@@ -155,14 +155,14 @@ scene_of_forty() {
 		"$TOOL" survey -f json -i 100ms --window 30 --comm '^leak$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 		TOOL_PID=$!
 		PIDS+=("$TOOL_PID")
-		until_true 30 grep -q '"drill":{"open":true' "$D/survey.json" || fail 'no probes'
+		until_true "$DEADLINE" grep -q '"drill":{"open":true' "$D/survey.json" || fail 'no probes'
 		ids=$(bpf_ids "$TOOL_PID")
 		[[ -n $ids ]] || fail 'nothing of it is in the kernel'
 		[[ $(probes_of "$TOOL_PID") -gt 0 ]] || fail 'no uprobe links'
 		kill -"$signal" "$TOOL_PID"
 		wait "$TOOL_PID" || :
 		nothing_left() { ! bpf_any_left <<<"$ids"; }
-		until_true 10 nothing_left || fail "after SIG$signal: $ids"
+		until_true "$DEADLINE" nothing_left || fail "after SIG$signal: $ids"
 	done
 }
 
@@ -175,7 +175,7 @@ scene_of_forty() {
 	fragments=$PID
 	scene handmade 3000000
 	handmade=$PID
-	survey -i 200ms -n 60 --window 3 --comm '^(mapped|fragments|handmade)$'
+	survey_until '[.processes[] | .drill.open == false and .trend == "growing"] | length == 3 and all' -i 200ms --window 3 --comm '^(mapped|fragments|handmade)$'
 	for pid in "$mapped" "$fragments" "$handmade"; do
 		[[ $(of "$pid" .trend) == growing ]] || fail "$(of "$pid" .)"
 		[[ $(of "$pid" '.drill.grown_bytes > 4000000') == true ]] || fail "$(of "$pid" .drill)"
@@ -199,7 +199,8 @@ scene_of_forty() {
 	wait "$TOOL_PID" || fail "status $?"
 	SNAP=$(tail -n 1 "$D/growth.json")
 	holds '.stacks[0] | .trend == "growing" and any(.frames[]; .function == "leaked_here")'
-	holds '.stacks[0].growth_bytes_per_s | . > 1.7e6 and . < 2.1e6'
+	# Steps that come late are made up for: half a second of these eight makes 6 %. The large block would make it four times as much.
+	holds '.stacks[0].growth_bytes_per_s | . > 1.5e6 and . < 2.6e6'
 	# The large block is live, and no growth.
 	holds '.live.bytes > 67108864 + .stacks[0].live.bytes / 2'
 	holds '.stacks[0].live.bytes < 40e6'
@@ -207,8 +208,7 @@ scene_of_forty() {
 
 @test "--no-drill places no probe" {
 	scene leak 3000000
-	survey -i 100ms -n 30 --no-drill --comm '^leak$'
-	[[ $(of "$PID" .trend) == growing ]]
+	survey_until "any(.processes[]; .pid == $PID and .trend == \"growing\")" -i 100ms --no-drill --comm '^leak$'
 	[[ $(jq -s 'map(.processes[] | select(has("drill"))) == []' "$D/survey.json") == true ]]
 }
 
@@ -255,7 +255,7 @@ class Runtime(http.server.BaseHTTPRequestHandler):
 socketserver.UnixStreamServer(path, Runtime).serve_forever()
 END
 	PIDS+=("$!")
-	until_true 10 test -S "$D/runtime.sock" || fail 'no server'
+	until_true "$DEADLINE" test -S "$D/runtime.sock" || fail 'no server'
 }
 
 # bats test_tags=alone
@@ -330,14 +330,14 @@ END
 	"$TOOL" survey -f json -i 100ms --no-drill --comm '^(leak|idle)$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
-	until_true 30 grep -q '"growing"' "$D/survey.json" || fail 'not growing'
+	until_true "$DEADLINE" grep -q '"growing"' "$D/survey.json" || fail 'not growing'
 	scene idle
 	new=$PID
-	until_true 10 grep -q "\"pid\":$new," "$D/survey.json" || fail 'the new one is not seen'
+	until_true "$DEADLINE" grep -q "\"pid\":$new," "$D/survey.json" || fail 'the new one is not seen'
 	kill -KILL "$leaker" "$idle"
 	has_ended() { [[ $(jq -s "map(.processes[] | select(.pid == $1 and .ended)) | length" "$D/survey.json") -eq 1 ]]; }
-	until_true 10 has_ended "$leaker" || fail 'no last line'
-	until_true 10 has_ended "$idle" || fail 'no last line of the idle one'
+	until_true "$DEADLINE" has_ended "$leaker" || fail 'no last line'
+	until_true "$DEADLINE" has_ended "$idle" || fail 'no last line of the idle one'
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
 	has_ended "$leaker"
@@ -354,10 +354,10 @@ END
 	"$TOOL" survey -f json -i 500ms --no-drill -v --comm '^spawn$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
-	until_true 10 test -s "$D/survey.json" || fail 'no look'
+	until_true "$DEADLINE" test -s "$D/survey.json" || fail 'no look'
 	kill -USR1 "$parent"
 	# Ten that are children, and ten with one of their own.
-	until_true 20 grep -q '"children_exited":30' "$D/survey.json" || fail "$(of "$parent" .children_exited) instead of 30"
+	until_true "$DEADLINE" grep -q '"children_exited":30' "$D/survey.json" || fail "$(of "$parent" .children_exited) instead of 30"
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
 	[[ $(of "$parent" '.children_exited') -eq 30 ]]

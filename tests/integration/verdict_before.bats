@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Blocks from before the attach in verdicts: judged as the others are, and no roots that hide leaks.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -105,7 +105,7 @@ refused_at_last() {
 not_buried_by() {
 	local remains
 
-	until_true 60 refused_at_last || fail 'it goes on and on'
+	until_true $((2 * DEADLINE)) refused_at_last || fail 'it goes on and on'
 	[[ $(made) -ge 1 ]] || fail 'there was no copy'
 	remains=$(zombies "$1")
 	[[ $remains -ge 1 ]] || fail 'nothing remains of the copies'

@@ -3,6 +3,7 @@
 #
 # The classes of a verdict, suppressions and --leak-only are the same in every format, read by its own reader: from a recording, and
 # while tracing.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What holds a block: variables by their names, from symbol tables and separate debug files; without symbols by the address that nm had shown.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Verdicts on real programs: nothing is definitely lost that memcheck does not know.
+# bats file_tags=beside
 
 load lib.bash
 
 # The verdict at the end of a command: SNAP.
 judge_run() {
-	timeout 100 "$TOOL" --verdict --max-pause 1m --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- ||
+	timeout $((4 * DEADLINE)) "$TOOL" --verdict --max-pause 1m --no-default-suppressions -f json -T 100000 -o "$D/out.json" -- "$@" >"$D/run.out" 2>"$D/tool.err" 3>&- ||
 		fail "status $?"
 	SNAP=$(jq -c 'select(.final)' "$D/out.json")
 	holds '.verdict.definite != null and .verdict.approximate == false and .verdict.unknown_bytes == 0'
@@ -16,7 +17,7 @@ judge_run() {
 known() {
 	need valgrind
 	judge_run "$@"
-	timeout 200 valgrind -q --leak-check=full --num-callers=100 --xml=yes --xml-file="$D/memcheck" "$@" >"$D/memcheck.out" 2>&1 3>&- ||
+	timeout $((4 * DEADLINE)) valgrind -q --leak-check=full --num-callers=100 --xml=yes --xml-file="$D/memcheck" "$@" >"$D/memcheck.out" 2>&1 3>&- ||
 		fail "memcheck: $(tail -5 "$D/memcheck.out")"
 	"$HERE/known_leaks.py" <(printf '%s' "$SNAP") "$D/memcheck" >"$D/known" || fail "$(<"$D/known")"
 	sed -n 's/^total/# &/p' "$D/known" >&3

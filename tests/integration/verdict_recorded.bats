@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What holds a block, contents of lost blocks and bad frees: two tools watch the same process, one of which records. The recording says the same as the other.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

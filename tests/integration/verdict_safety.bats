@@ -77,13 +77,19 @@ let_go() {
 	tool_ends
 }
 
+judged_in_time() {
+	snap
+	jq -e '.verdict.refused == null and .verdict.approximate == false' <<<"$SNAP" >/dev/null
+}
+
 @test "a vfork parent answers to nothing: no verdict by the deadline, said why; and later one" {
 	scene --max-pause 200ms
 	tell vfork
 	snap
 	no_verdict 'vfork|not stop|did not|uninterruptible'
 	tell vfork-ends
-	snap
+	# A busy machine may need longer than that for the first one.
+	until_true "$DEADLINE" judged_in_time || fail "refused, or approximate: $(field .verdict "$SNAP")"
 	judged
 	end_target
 	tool_ends
@@ -224,19 +230,30 @@ read_page() {
 	dd if="/proc/$1/mem" of=/dev/null bs=4096 count=1 skip=$((0x$start / 4096 + 1)) status=none
 }
 
-@test "memory does not grow by being looked at" {
-	local before after
-
+# looked_at: BEFORE and AFTER, the memory of a process that has not been looked at yet.
+looked_at() {
 	scene
 	tell untouched
-	before=$(memory "$T_PID")
+	BEFORE=$(memory "$T_PID")
 	snap
 	judged
-	after=$(memory "$T_PID")
-	[[ $before == "$after" ]] || fail "$(diff <(printf '%s' "$before") <(printf '%s' "$after"))"
+	AFTER=$(memory "$T_PID")
+}
+
+@test "memory does not grow by being looked at" {
+	local tries
+
+	# The kernel may take pages of files back just then, where memory is short: that does not happen to three of three.
+	for tries in 1 2 3; do
+		fresh
+		looked_at
+		[[ $BEFORE != "$AFTER" && $tries -lt 3 ]] || break
+		clean
+	done
+	[[ $BEFORE == "$AFTER" ]] || fail "$(diff <(printf '%s' "$BEFORE") <(printf '%s' "$AFTER"))"
 	# Would it be seen if it did?
 	read_page "$T_PID"
-	[[ $(memory "$T_PID") != "$before" ]] || fail 'this measurement sees nothing'
+	[[ $(memory "$T_PID") != "$BEFORE" ]] || fail 'this measurement sees nothing'
 	end_target
 	tool_ends
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The tool itself is stopped while it holds a process: that goes on when --max-pause is over, by its own clock; and the tool when it is let.
+# bats file_tags=alone
 
 load lib.bash
 
@@ -78,7 +79,7 @@ stop_held() {
 		status = os.open(target + "/status", os.O_RDONLY)
 		# Before all ordinary processes, as the tool is meanwhile.
 		os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
-		end = time.monotonic() + 30
+		end = time.monotonic() + int(os.environ.get("DEADLINE") or 30)
 		while b"TracerPid:\t0\n" in os.pread(status, 4096, 0):
 		    if time.monotonic() > end:
 		        sys.exit(1)
@@ -113,14 +114,18 @@ go_on_processes() {
 
 # stopped_at_any_moment HOW COUNT
 stopped_at_any_moment() {
-	local n held=0
+	local n held=0 long
 
 	for ((n = 0; n < $2; n++)); do
 		stop_held "$1"
-		! held || held=$((held + 1))
+		long=
+		if held; then
+			held=$((held + 1))
+			[[ $held -gt 2 ]] || long=1
+		fi
 		goes_on
-		# So long after the moment that no verdict can be made of the rest.
-		[[ $((n % 5)) -ne 0 ]] || sleep 1.2
+		# So long after the moment that no verdict can be made of the rest; of those that are held, as one stop in ten or so misses that.
+		[[ -z $long ]] || sleep 1.2
 		go_on_processes
 		verdict_comes
 		goes_on
@@ -138,8 +143,8 @@ given_up_is_said() {
 	approximate=$(jq -s '[.[] | select(.verdict.approximate == true)] | length' "$D/result")
 	printf '# %s verdicts were given up for it, %s are approximate\n' "$refused" "$approximate" >&3
 	[[ $refused -gt 0 ]] || fail 'nothing was given up'
-	# Of those that were held at the last look, a moment before.
-	[[ $((refused + approximate)) -ge $((HELD - 1)) ]] || fail "of $HELD"
+	# Of those that were held at the last look, which may have had all by then, and been about to let it go: the last 1 % of a verdict or so.
+	[[ $((refused + approximate)) -ge $((HELD - 3)) ]] || fail "of $HELD"
 	jq -es '[.[] | select(.final | not) | select(.verdict == null or (.verdict.refused // "" | test("^$|itself was stopped|its memory") | not))] == []' \
 		"$D/result" >/dev/null || fail 'a snapshot without a verdict for another reason'
 }
@@ -197,7 +202,7 @@ ends_well() {
 
 # A shell's job: stopped by Ctrl-Z ten times, each time let go on when a line comes. Says "stopped" and what the target's tracer is then.
 job() {
-	timeout 60 python3 -u - "$CLOCK" "$@" 3>&- <<-'PY'
+	timeout $((2 * DEADLINE)) python3 -u - "$CLOCK" "$@" 3>&- <<-'PY'
 		import os, pty, signal, sys, time
 		target = sys.argv[1]
 		def tracer():

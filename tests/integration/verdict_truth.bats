@@ -3,6 +3,7 @@
 # Verdicts against the truth: each program (tests/targets/verdict_*) says of each of its sites which blocks are in which class,
 # and the tool has to say exactly the same. Stale copies of pointers get no tolerance: tests/targets/verdict.h says how the
 # programs leave none.
+# bats file_tags=beside
 
 load lib.bash
 
@@ -228,9 +229,9 @@ agreement() {
 	printf '%s\n' "$SNAP" >"$D/ours"
 	end_target
 	tool_ends
-	printf "$commands" | timeout 120 valgrind -q --num-callers=50 --leak-check=full --show-leak-kinds=all --xml=yes \
+	printf "$commands" | timeout $((4 * DEADLINE)) valgrind -q --num-callers=50 --leak-check=full --show-leak-kinds=all --xml=yes \
 		--xml-file="$D/memcheck" "$TARGETS/$1.nofp" >"$D/memcheck.out" 2>&1 3>&- || fail "memcheck: $(<"$D/memcheck.out")"
-	printf "$commands" | LSAN_OPTIONS="log_path=$D/lsan:leak_check_at_exit=0:fast_unwind_on_malloc=0" timeout 60 "$TARGETS/$1.lsan" >"$D/lsan.out" 2>&1 3>&- ||
+	printf "$commands" | LSAN_OPTIONS="log_path=$D/lsan:leak_check_at_exit=0:fast_unwind_on_malloc=0" timeout $((4 * DEADLINE)) "$TARGETS/$1.lsan" >"$D/lsan.out" 2>&1 3>&- ||
 		fail "LeakSanitizer: $(<"$D/lsan.out")"
 	logs=("$D"/lsan.[0-9]*)
 	[[ -s ${logs[0]} ]] || fail "LeakSanitizer reported nothing: $(<"$D/lsan.out")"

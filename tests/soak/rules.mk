@@ -28,3 +28,8 @@ GUARDS_PERIOD ?= 1000
 .PHONY: soak-guards
 soak-guards: all
 	BUILD=$(BUILD) tests/soak/guards $(GUARDS_MINUTES) $(GUARDS_PERIOD)
+
+# `make soak-found`: how many allocations it takes until a bug that one in many hits is found; docs/guard.md has its table.
+.PHONY: soak-found
+soak-found: all $(BUILD)/tests/targets/seldom.nofp
+	BUILD=$(BUILD) tests/soak/found

@@ -2,7 +2,8 @@
 /*
  * To be preloaded into the tool: the process MEANWHILE_PID, a bash that reads from the FIFO
  * MEANWHILE_GO, becomes another program at the very moment when the tool begins with it
- * (MEANWHILE_AT=begin), or when probes are put into it (MEANWHILE_AT=attach).
+ * (MEANWHILE_AT=begin), when probes are put into it (MEANWHILE_AT=attach), or before it is stopped
+ * to be looked at (MEANWHILE_AT=stop).
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -70,17 +71,36 @@ static void let_it_exec(int pid)
 		usleep(1000);
 }
 
-static bool is_the_moment(long call, const long *a, int pid)
+static bool is_at(const char *moment)
 {
 	const char *at = getenv("MEANWHILE_AT");
+
+	return at && !strcmp(at, moment);
+}
+
+static bool is_the_moment(long call, const long *a, int pid)
+{
 	uint32_t probed;
 
-	if (at && !strcmp(at, "begin"))
+	if (is_at("begin"))
 		return call == SYS_pidfd_open && a[0] == pid;
-	if (call != SYS_bpf || a[0] != BPF_LINK_CREATE || a[2] < PID_AT + 4)
+	if (!is_at("attach") || call != SYS_bpf || a[0] != BPF_LINK_CREATE || a[2] < PID_AT + 4)
 		return false;
 	memcpy(&probed, (const char *)a[1] + PID_AT, sizeof(probed));
 	return probed == (uint32_t)pid;
+}
+
+/* Its first one is to whoever holds the process (user/freeze/stop.c). */
+int socketpair(int domain, int type, int protocol, int ends[2])
+{
+	static int (*real)(int, int, int, int[2]);
+	int pid = number("MEANWHILE_PID");
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "socketpair");
+	if (pid && is_at("stop"))
+		let_it_exec(pid);
+	return real(domain, type, protocol, ends);
 }
 
 long syscall(long call, ...)

@@ -6,8 +6,13 @@
  * "place": ends before it begins; "circle": its name is one string that is another that is the first; "long": a name of 2^31
  * characters; "script": the script's text is in no memory; "left": with bytecodes and a number as of a call, but in code that is not the
  * interpreter's; "baseline": in code that was made of these bytecodes, of which the call is in line 5; "beyond": its code ends before
- * that; "endless": a table of positions that does not end; "kind": its code is of another kind; "huge": a table of 2^31 bytes.
+ * that; "endless": a table of positions that does not end; "kind": its code is of another kind; "huge": a table of 2^31 bytes; "optimised": in optimised
+ * code, whose call is in line 5; "inlined": of a function that has been inlined there; and with what leads back from such code "unmapped": in no memory;
+ * "typed": no array; "looped": its translations are it itself; "counted": with 2^31 places, and as long; "negative": with less than none; "nested": of 2^20 functions;
+ * "cut": that do not end; "stranger": of another function; "nobody": of what is none. "kept": one that lies where the last one of these did, and is it; "other":
+ * the same in another script that lies where the first one did, forger.js; "sibling": another function there, which begins in line 5.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +59,10 @@ EXPORT(class_SharedFunctionInfo__name_or_scope_info__Object, 16);
 EXPORT(class_SharedFunctionInfo__script_or_debug_info__HeapObject, 32);
 EXPORT(class_Script__source__Object, 8);
 EXPORT(class_Script__name__Object, 16);
+EXPORT(class_Script__line_ends__Object, 56);
+EXPORT(class_Script__eval_from_shared_or_wrapped_arguments__Object, 72);
+EXPORT(class_SharedFunctionInfo__length__uint16_t, 40);
+EXPORT(class_SharedFunctionInfo__flags__int, 48);
 EXPORT(off_fp_bytecode_array, -32);
 EXPORT(off_fp_bytecode_offset, -40);
 EXPORT(class_FixedArrayBase__length__SMI, 8);
@@ -88,6 +97,9 @@ static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x52, 0x52, 0x41, 0
 static const uint8_t trampoline[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3};
 #define TRAMPOLINE_AT 64
 
+/* In front of it a word leads to the Code that it belongs to. */
+#define OPTIMISED_AT 128
+
 typedef void *call_fn(size_t size, uint64_t context, uint64_t function, void *(*allocate)(size_t),
 		      uint64_t bytecodes, uint64_t offset);
 
@@ -101,6 +113,16 @@ static uint64_t *object(unsigned type)
 
 	map[1] = NUMBER(type);
 	words[0] = (uint64_t)map + 1;
+	return words;
+}
+
+/* The same, with as much memory behind it as is ever read. */
+static uint64_t *roomy(unsigned type)
+{
+	uint64_t *words = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	words[0] = *object(type);
 	return words;
 }
 
@@ -189,6 +211,83 @@ static uint64_t two(uint64_t first, uint64_t second)
 	return tagged(words);
 }
 
+/* As an array of what leads back from optimised code has its members. */
+#define TRANSLATIONS 2
+#define LITERALS     4
+#define ID	     7
+#define EXITS	     10
+#define EAGER	     11
+#define PLACES	     12
+
+/* A frame of the function, and one of another that has been inlined; an instruction, then numbers, with their signs in the lowest bit. */
+static const uint8_t one_frame[] = {2, 0, 2, 2, 23, 4, 0, 0, 0, 0};
+static const uint8_t two_frames[] = {2, 0, 4, 4, 23, 4, 0, 0, 0, 0, 23, 4, 2, 0, 0, 0};
+
+/* The only optimised code there is, each time of another function. */
+static void forge_optimised(const char *how, struct function *f)
+{
+	static uint64_t *own;
+	static uint8_t endless[64];
+	uint64_t *deopt = roomy(175), *literals = roomy(240), *translations = roomy(190);
+	struct function inner = right();
+
+	own = own ?: object(245);
+	own[2] = tagged(deopt);
+	own[5] = (uint64_t)page + OPTIMISED_AT;
+	own[6] = 13;
+	own[7] = 100;
+	((uint64_t *)((char *)page + OPTIMISED_AT))[-1] = tagged(own);
+	f->shared[1] = tagged(f->bytecodes);
+	inner.scope[8] = text("inner");
+	inner.shared[1] = tagged(inner.bytecodes);
+	literals[1] = NUMBER(2);
+	literals[2] = tagged(f->shared) | 2;
+	literals[3] = tagged(inner.shared) | 2;
+	deopt[1] = NUMBER(14);
+	translations[1] = NUMBER(sizeof(one_frame));
+	memcpy(translations + 2, one_frame, sizeof(one_frame));
+	deopt[TRANSLATIONS] = tagged(translations);
+	deopt[LITERALS] = tagged(literals);
+	deopt[ID] = NUMBER(1);
+	deopt[EXITS] = NUMBER(90);
+	deopt[PLACES] = NUMBER(1);
+	deopt[PLACES + 3] = NUMBER(RETURN_AT);
+	memset(endless, 0xff, sizeof(endless));
+	if (!strcmp(how, "inlined"))
+		deopt[TRANSLATIONS] = tagged(bytes(two_frames, sizeof(two_frames)));
+	else if (!strcmp(how, "unmapped"))
+		own[2] = FAR;
+	else if (!strcmp(how, "typed"))
+		own[2] = tagged(f->script);
+	else if (!strcmp(how, "looped"))
+		deopt[TRANSLATIONS] = deopt[LITERALS] = tagged(deopt);
+	else if (!strcmp(how, "counted"))
+		deopt[1] = deopt[PLACES] = translations[1] = literals[1] = NUMBER(0x7fffffff);
+	else if (!strcmp(how, "negative"))
+		deopt[EAGER] = deopt[PLACES] = NUMBER(0xffffffff);
+	else if (!strcmp(how, "nested"))
+		memcpy(translations + 2, "\x02\x00\x80\x80\x80\x01\x80\x80\x80\x01", 10);
+	else if (!strcmp(how, "cut"))
+		deopt[TRANSLATIONS] = tagged(bytes(endless, sizeof(endless)));
+	else if (!strcmp(how, "stranger"))
+		literals[2] = literals[3];
+	else if (!strcmp(how, "nobody"))
+		literals[2] = FAR;
+}
+
+static const char *const optimised[] = {"optimised", "inlined",	 "unmapped", "typed",
+					"looped",    "counted",	 "negative", "nested",
+					"cut",	     "stranger", "nobody"};
+
+static bool is_optimised(const char *how)
+{
+	for (size_t i = 0; i < sizeof(optimised) / sizeof(*optimised); i++) {
+		if (!strcmp(how, optimised[i]))
+			return true;
+	}
+	return false;
+}
+
 static void forge_code(const char *how, struct function *f)
 {
 	f->shared[1] = tagged(f->code);
@@ -206,10 +305,33 @@ static void forge_code(const char *how, struct function *f)
 		f->shared[1] = 0;
 }
 
+/* Where one lies, another one does: nothing but the number that V8 has given it, or its script, says so at once. */
+static bool forge_kept(const char *how, struct function *f)
+{
+	static struct function kept;
+
+	if (!kept.function)
+		kept = *f;
+	if (!strcmp(how, "other")) {
+		kept.script[8] = NUMBER(2);
+		memcpy((char *)(kept.script[2] - 1 + 16), "/srv/forger.js", 14);
+	} else if (!strcmp(how, "sibling")) {
+		kept.shared[6] = NUMBER(2);
+		kept.scope[8] = text("sibling");
+		kept.scope[11] = NUMBER(23);
+	} else if (strcmp(how, "kept") != 0) {
+		return false;
+	}
+	*f = kept;
+	return true;
+}
+
 static struct function forge(const char *how)
 {
 	struct function f = right();
 
+	if (forge_kept(how, &f))
+		return f;
 	if (!strcmp(how, "far"))
 		f.function[3] = FAR;
 	else if (!strcmp(how, "none"))
@@ -231,6 +353,8 @@ static struct function forge(const char *how)
 		f.scope[8] = two(text("in"), two(text("par"), text("ts")));
 	else if (!strcmp(how, "script"))
 		f.script[1] = FAR;
+	else if (is_optimised(how))
+		forge_optimised(how, &f);
 	else
 		forge_code(how, &f);
 	return f;
@@ -238,7 +362,7 @@ static struct function forge(const char *how)
 int main(void)
 {
 	call_fn *call = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	uint64_t context = tagged(object(300));
 	size_t size = 5001;
 	char line[64];
@@ -249,6 +373,7 @@ int main(void)
 	page = (void *)call;
 	memcpy(page, code, sizeof(code));
 	memcpy((char *)call + TRAMPOLINE_AT, trampoline, sizeof(trampoline));
+	memcpy((char *)call + OPTIMISED_AT, code, sizeof(code));
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
@@ -257,8 +382,9 @@ int main(void)
 			((call_fn *)((char *)call + TRAMPOLINE_AT))(size++, 0, 0, malloc, 0, 0);
 		else {
 			f = forge(line);
-			call(size++, context, tagged(f.function), malloc, tagged(f.bytecodes),
-			     !strcmp(line, "left") ? NUMBER(55) : context);
+			((call_fn *)((char *)call + (is_optimised(line) ? OPTIMISED_AT : 0)))(
+				size++, context, tagged(f.function), malloc, tagged(f.bytecodes),
+				!strcmp(line, "left") ? NUMBER(55) : context);
 		}
 		puts("done");
 		fflush(stdout);

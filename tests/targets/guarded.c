@@ -3,16 +3,20 @@
  * Does with blocks what it should not, each kind in a function of its own, and looks right afterwards whether all is
  * as it would be without anybody looking on. For --guard=1: a block that is to be guarded lies at one end of a
  * page, and is asked for until it does. "bugs" does all of them, "right" nothing wrong, with forks amid threads; "share" keeps
- * blocks; "lock" locks its memory.
+ * blocks; "late" frees one, and reads it when it comes again; "lock" locks its memory; "become NAME" executes that, which lies beside it; after "allow" it has a seccomp filter that lets the guards' madvise pass, after "forbid" one that kills for it.
  */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "guard_pool.h"
 #include "truth.h"
-#include "user/guard/guard_layout.h"
 
 #define SIZE  96 /* a multiple of 16: it ends at the end of its page */
 #define SLACK 90
@@ -184,6 +188,21 @@ SITE static void freed_read(void)
 	put(p, SIZE);
 	NOT_A_TAIL_CALL();
 	must(load(p + 4) == 'E' && is_whole(p, SIZE), "freed_read");
+}
+
+/* The first call frees one, the next one reads it. */
+SITE static void late(void)
+{
+	static char *p;
+
+	if (p) {
+		must(load(p + 5) == 'F' && is_whole(p, SIZE), "late");
+		p = NULL;
+		return;
+	}
+	p = get_at(SIZE, false);
+	put(p, SIZE);
+	NOT_A_TAIL_CALL();
 }
 
 SITE static void freed_write(void)
@@ -410,27 +429,10 @@ static void share(void)
 
 static char *amid_block;
 
-/* Where the mapping of that path begins that is the first of its. */
-static uintptr_t mapping_of(const char *path)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long start, found = 0;
-	char line[512];
-
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		if (strstr(line, path) && sscanf(line, "%lx", &start) == 1)
-			found = start;
-	}
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
 /* The state of the block's place, as if a thread were at it. */
 static void set_state(const char *block, uint8_t state)
 {
-	uintptr_t code = mapping_of("/memfd:memleakbpf-guard "),
-		  pool = mapping_of("/memfd:memleakbpf-guard-pool ");
+	uintptr_t end, code = mapping_of(CODE_MAPPING, &end), pool = mapping_of(POOL_MAPPING, &end);
 	struct guard_meta *metas = (struct guard_meta *)(code + GUARD_META);
 
 	must(code && pool, "no guards");
@@ -462,13 +464,65 @@ static void amid_again(void)
 	must(false, "no block at that place");
 }
 
+/* A madvise of so many bytes or less is the process's end. (Threads that end make one of nearly all their stack.) */
+static void filter(uint32_t size)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, size, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		     !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
+	     "seccomp");
+}
+
+/* One that allocates and frees until it is ended. */
+static const char *child(void)
+{
+	static char text[32];
+	pid_t pid = fork();
+
+	while (!pid) {
+		char *volatile p = malloc(SIZE);
+
+		free(p);
+		usleep(1000);
+	}
+	snprintf(text, sizeof(text), ",\"child\":%d", (int)pid);
+	return text;
+}
+
+static const char *program;
+
+static void become(const char *name)
+{
+	const char *end = strrchr(program, '/');
+	char path[512];
+
+	snprintf(path, sizeof(path), "%.*s/%s", end ? (int)(end - program) : 0, program, name);
+	execl(path, path, (char *)NULL);
+	truth_die("guarded: exec");
+}
+
 static const char *obey(const char *command)
 {
+	char name[16];
+
 	failed = false;
-	if (!strcmp(command, "bugs"))
+	if (sscanf(command, "become %15s", name) == 1)
+		become(name);
+	else if (!strcmp(command, "bugs"))
 		bugs();
 	else if (!strcmp(command, "again"))
 		overflow_read();
+	else if (!strcmp(command, "late"))
+		late();
 	else if (!strcmp(command, "right"))
 		right();
 	else if (!strcmp(command, "share"))
@@ -479,13 +533,20 @@ static const char *obey(const char *command)
 		amid_again();
 	else if (!strcmp(command, "lock"))
 		must(!mlockall(MCL_CURRENT), "mlockall");
-	else
+	else if (!strcmp(command, "allow"))
+		filter(100);
+	else if (!strcmp(command, "forbid"))
+		filter(GUARD_PLACE);
+	else if (strcmp(command, "child") != 0)
 		return NULL;
+	if (!strcmp(command, "child"))
+		return child();
 	return failed ? ",\"failed\":true" : ",\"failed\":false";
 }
 
 int main(int argc, char **argv)
 {
+	program = argv[0];
 	if (argc < 2 || strcmp(argv[1], "bugs") != 0)
 		return truth_serve(obey);
 	bugs();

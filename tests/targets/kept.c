@@ -4,6 +4,7 @@
  *     leak N SIZE     N blocks of SIZE bytes, in leak_kept()
  *     storm N SIZE    N blocks of SIZE bytes in four threads, each freed at once but for every 64th, of leak_storm()
  *     become NAME     executes itself anew under that name
+ *     through PROGRAM NAME    executes that program, with what it is to execute itself then: the same as become
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -48,7 +49,7 @@ static void *storm(void *unused)
 
 static const char *obey(const char *command)
 {
-	char name[16];
+	char name[16], through[256];
 	unsigned n, size;
 
 	if (sscanf(command, "leak %u %u", &n, &size) == 2) {
@@ -65,6 +66,9 @@ static const char *obey(const char *command)
 			pthread_join(threads[i], NULL);
 	} else if (sscanf(command, "become %15s", name) == 1) {
 		execl(program, program, name, (char *)NULL);
+		truth_die("kept: exec");
+	} else if (sscanf(command, "through %255s %15s", through, name) == 2) {
+		execl(through, through, program, name, (char *)NULL);
 		truth_die("kept: exec");
 	} else {
 		truth_die("kept: what?");

@@ -2,7 +2,7 @@
 """Allocates at places in Python, each of a size of its own, and prints what stack the interpreter says each had.
 
 As tests/targets/leak_go: "ready PID", then for a line on standard input all of it, one line of JSON: places, each with
-bytes, count and stack; and it ends with a second line.
+bytes, count and stack; and it ends with a second line. With "forks" a child that the first line makes says and does all that once more.
 """
 import asyncio
 import ctypes
@@ -145,9 +145,18 @@ def far_behind(size):
     names["far"](size)
 
 
-def main():
+def begins():
     print("ready", os.getpid(), flush=True)
     sys.stdin.readline()
+
+
+def main():
+    begins()
+    if "forks" in sys.argv:
+        child = os.fork()
+        if child:
+            os._exit(os.waitpid(child, 0)[1] != 0)
+        begins()
     owner = Owner()
     owner.method(300001)
     Owner.static(300002)

@@ -98,6 +98,16 @@ function inlining() { here();
 		new Inlined(); });
 	inlined();
 }
+function fitted(keeper) {
+	keeper(); }
+function middling() { here();
+	fitted(keep);
+
+	if (kept.length)
+		fitted(keep);
+	[1].forEach(() => {
+		keep(); });
+}
 // It is compiled while it runs.
 function loop(rounds) { here();
 	let sum = 0;
@@ -120,17 +130,25 @@ function optimised() { here();
 		hot(new Function(`return ${i}`));
 	natives('OptimizeFunctionOnNextCall')(hot);
 	hot(keep);
-	// kOptimized
-	if (!(natives('GetOptimizationStatus')(hot) & 16))
+	if (!natives('ActiveTierIsTurbofan')(hot))
 		throw new Error('it is not optimised');
 	natives('PrepareFunctionForOptimization')(inlined);
 	natives('PrepareFunctionForOptimization')(inlining);
 	inlining(); inlining();
 	natives('OptimizeFunctionOnNextCall')(inlining);
 	inlining(); inlining();
-	if (!(natives('GetOptimizationStatus')(inlining) & 16))
+	if (!natives('ActiveTierIsTurbofan')(inlining))
 		throw new Error('it is not optimised');
 	loop(3000000);
+	if (parseInt(process.versions.node, 10) < 24)
+		return;
+	natives('PrepareFunctionForOptimization')(fitted);
+	natives('PrepareFunctionForOptimization')(middling);
+	middling(); middling();
+	natives('OptimizeMaglevOnNextCall')(middling);
+	middling(); middling();
+	if (!natives('ActiveTierIsMaglev')(middling))
+		throw new Error('it is not compiled by Maglev');
 }
 
 function calls() { here();

@@ -12,7 +12,7 @@ targets_have_musl := $(if $(targets_native),$(shell command -v $(MUSL_CC) 2>/dev
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
-targets_names += many children leaderless sizes clocked sharer ledger foreign figures scopes kept guarded
+targets_names += many children leaderless sizes clocked sharer ledger foreign figures scopes kept guarded seldom
 TARGETS += $(targets_out)/soak $(targets_out)/many.static $(targets_out)/short.static $(targets_out)/brief $(targets_out)/brief.static
 targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads figures
 
@@ -163,7 +163,7 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 targets_forged := forged_python forged_python.3_10 forged_python.new forged_python.hidden forged_python.so forged_python.newso
 targets_have_lld := $(if $(targets_native),$(shell command -v ld.lld 2>/dev/null))
 ifeq ($(MACHINE),x86_64)
-TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl $(targets_out)/forged_java $(targets_out)/forged_php $(targets_out)/forged_v8
+TARGETS += $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_dl $(targets_out)/forged_java $(targets_out)/forged_perl $(targets_out)/forged_php $(targets_out)/forged_ruby $(targets_out)/forged_v8
 ifneq ($(targets_have_lld),)
 TARGETS += $(targets_out)/forged_python.lld
 endif
@@ -180,7 +180,7 @@ $(targets_forged:%=$(targets_out)/%) $(targets_out)/forged_python.lld: $(targets
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) $(targets_forged_flags$(suffix $@)) $< -o $@
 
-$(targets_out)/forged_java $(targets_out)/forged_php $(targets_out)/forged_v8: $(targets_out)/%: $(targets_src)/%.c $(targets_src)/rules.mk
+$(targets_out)/forged_java $(targets_out)/forged_perl $(targets_out)/forged_php $(targets_out)/forged_ruby $(targets_out)/forged_v8: $(targets_out)/%: $(targets_src)/%.c $(targets_src)/rules.mk
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic $< -o $@
@@ -194,6 +194,16 @@ $(targets_recorded): $(targets_out)/recorded_python.%: $(targets_src)/recorded_p
 	@mkdir -p $(@D)
 	$(say) TARGET $@
 	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic -DIMAGE_FILE='"$(abspath tests/golden/python/$*.h)"' $< -o $@
+
+# The same of Java.
+targets_recorded_java := $(patsubst tests/golden/java/%.h,$(targets_out)/recorded_java.%,$(wildcard tests/golden/java/*.h))
+ifeq ($(MACHINE),x86_64)
+TARGETS += $(targets_recorded_java)
+endif
+$(targets_recorded_java): $(targets_out)/recorded_java.%: $(targets_src)/recorded_java.c tests/golden/java/%.h $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)$(CC) $(targets_cflags) $(targets_fp) -rdynamic -DIMAGE_FILE='"$(abspath tests/golden/java/$*.h)"' $< -o $@
 
 targets_have_java := $(if $(targets_native),$(shell command -v javac 2>/dev/null))
 ifneq ($(targets_have_java),)

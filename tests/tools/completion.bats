@@ -4,6 +4,7 @@
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BUILD=${BUILD:-build}
+DEADLINE=${DEADLINE:-120}
 
 setup() {
 	[[ $BUILD == /* ]] || BUILD=$ROOT/$BUILD
@@ -163,7 +164,7 @@ fish_offers() {
 	zsh_offers "$$" "memleakbpf -p 1,$$"
 	zsh_offers 'one.mlb' 'memleakbpf -p 1 -- cat o'
 	zsh_offers 'basename basenc' 'memleakbpf -- basen'
-	HOME=$BATS_TEST_TMPDIR timeout 120 "$ROOT/tests/tools/zsh-tab" "$BUILD" no "${lines[@]}" >"$BATS_TEST_TMPDIR/said"
+	HOME=$BATS_TEST_TMPDIR timeout $((2 * DEADLINE)) "$ROOT/tests/tools/zsh-tab" "$BUILD" no "${lines[@]}" >"$BATS_TEST_TMPDIR/said"
 	mapfile -t got <"$BATS_TEST_TMPDIR/said"
 	for i in "${!lines[@]}"; do
 		[[ $(tr ' ' '\n' <<<"${got[i]}" | sort | paste -sd ' ') == "$(tr ' ' '\n' <<<"${expected[i]}" | sort | paste -sd ' ')" ]] || {
@@ -172,7 +173,7 @@ fish_offers() {
 		}
 	done
 	# With what each does.
-	HOME=$BATS_TEST_TMPDIR timeout 60 "$ROOT/tests/tools/zsh-tab" "$BUILD" yes 'memleakbpf survey --met' | grep -q '^--metrics  *-- serve metrics for Prometheus; :9435 is on the loopback'
+	HOME=$BATS_TEST_TMPDIR timeout $((2 * DEADLINE)) "$ROOT/tests/tools/zsh-tab" "$BUILD" yes 'memleakbpf survey --met' | grep -q '^--metrics  *-- serve metrics for Prometheus; :9435 is on the loopback'
 }
 
 @test "bash itself offers them at TAB" {
@@ -180,11 +181,11 @@ fish_offers() {
 
 	command -v script >/dev/null || skip 'script is not installed'
 	printf 'PS1="ready> "\n. %q/tools/completion/memleakbpf.bash\n' "$ROOT" >rc
-	coproc TYPIST { PATH=$BUILD:$PATH TERM=dumb exec timeout 60 script -qec 'bash --noprofile --rcfile rc -i' /dev/null; }
+	coproc TYPIST { PATH=$BUILD:$PATH TERM=dumb exec timeout $((2 * DEADLINE)) script -qec 'bash --noprofile --rcfile rc -i' /dev/null; }
 	# until TEXT: reads what the terminal shows.
 	until_shown() {
 		said=''
-		while [[ $said != *"$1"* ]] && IFS= read -r -N 1 -t 30 -u "${TYPIST[0]}" char; do
+		while [[ $said != *"$1"* ]] && IFS= read -r -N 1 -t "$DEADLINE" -u "${TYPIST[0]}" char; do
 			said+=$char
 		done
 		[[ $said == *"$1"* ]] || {

@@ -77,3 +77,21 @@ is() {
 	is "$(cell "$basics" 6.1)" "$(before "$basics" 6.1)"
 	is "$(cell 'integration tests: core by trial' 6.1)" "1 of $ALL, $((ALL - 1)) not tried"
 }
+
+# As tests/unit/trace/test_verifier.c says it, which is asked for that: a program that two kinds of traces have is said twice.
+@test "how many instructions were looked at: the most, of each program" {
+	local form='%s%s: %u instructions verified, %u bytes of stack before 6.8\n'
+
+	grep -qF "$form" "$ROOT/tests/unit/trace/test_verifier.c"
+	{
+		printf '%s\n' '#: kernel 6.1.99-new x86_64' 'ok 1 every BPF program loads'
+		# shellcheck disable=SC2059
+		printf "# $form" alloc_enter '' 12345 480 live_sweep '' 47 32 live_sweep '' 46 32 alloc_enter ', all options' 54321 480
+	} >"$RESULTS/x86_64-6.1.tap"
+	report
+	# It stands there without and with all options.
+	is "$(cell '`alloc_enter`' 6.1)" 12345
+	is "$(cell '`live_sweep`' 6.1)" 47
+	grep -q '^| `alloc_enter` |.* 54321 |' "$TREE/docs/kernels.md"
+	is "$(cell '`alloc_enter`' 6.12)" "$(before '`alloc_enter`' 6.12)"
+}

@@ -6,6 +6,7 @@
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BUILD=${BUILD:-build}
 [[ $BUILD == /* ]] || BUILD=$ROOT/$BUILD
+DEADLINE=${DEADLINE:-120}
 load container.bash
 PACKAGES=$BUILD/package
 
@@ -97,7 +98,7 @@ clean_system() {
 	if [[ ! -s $archive || -n $(find "$archive" -mtime +6) ]]; then
 		mirror=$("$ROOT/tests/vm/packages" mirror 2>"$BATS_TEST_TMPDIR/mirror") || skip "no clean system: $(<"$BATS_TEST_TMPDIR/mirror")"
 		reachable "${mirror%/}/dists/$suite/Release" || skip "no clean system: the mirror cannot be reached"
-		timeout 300 mmdebstrap --quiet --format=tar --variant=essential --include="$include" "$suite" "$archive.part" "$mirror" >"$PACKAGES/clean.log" 2>&1 || {
+		timeout 1000 mmdebstrap --quiet --format=tar --variant=essential --include="$include" "$suite" "$archive.part" "$mirror" >"$PACKAGES/clean.log" 2>&1 || {
 			cat "$PACKAGES/clean.log"
 			# It may have gone meanwhile.
 			! reachable "${mirror%/}/dists/$suite/Release" || return 1
@@ -180,7 +181,7 @@ shown() {
 }
 
 @test "the image as the DaemonSet runs it names a leak in another container, and takes no more than is granted" {
-	local uid=1f2e3d4c-5b6a-4789-8abc-def012345678 id node=$BATS_TEST_TMPDIR/node line
+	local uid=1f2e3d4c-5b6a-4789-8abc-def012345678 id node=$BATS_TEST_TMPDIR/node line end
 
 	clean_system
 	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT/"}" "$BUILD/tests/targets/survey_scene"
@@ -206,7 +207,7 @@ shown() {
 	mapfile -t arguments < <(pod '.containers[0].args[] | gsub("[$][(]POD_IP[)]"; "127.0.0.1")')
 	(pod_runs "$BATS_FILE_TMPDIR/image" "$node" "$BATS_TEST_TMPDIR" "${arguments[@]}" -i 200ms --window 1s --cgroup "/memleakbpf-test-$$.slice" --keep "cgroup=/memleakbpf-test-$$.slice") >"$BATS_TEST_TMPDIR/said" 2>&1 &
 	PODS+=("$!")
-	for ((i = 0; i < 300; i++)); do
+	for ((end = SECONDS + DEADLINE; SECONDS < end; )); do
 		! line=$(shown) || break
 		kill -0 "${PODS[1]}" || break
 		sleep 0.1
@@ -217,7 +218,7 @@ shown() {
 	}
 	[[ $line == *'container="web",pod="'"$uid"'",pod_name="shop/web-0"'* ]]
 	# Its profiles are for who has the token; the target stands still for moments, whatever root it is in.
-	for ((i = 0; i < 300; i++)); do
+	for ((end = SECONDS + DEADLINE; SECONDS < end; )); do
 		! grep -qs leaked_here "$BATS_TEST_TMPDIR/profile" || break
 		nsenter --target "${PODS[1]}" --net curl -sf --noproxy '*' -H 'Authorization: Bearer 0123456789abcdef0123456789abcdef' \
 			"http://127.0.0.1:9435/debug/pprof/heap?pid=${PODS[0]}" 2>/dev/null | gzip -dc >"$BATS_TEST_TMPDIR/profile" 2>/dev/null || :

@@ -20,6 +20,11 @@ program() {
 	chmod +x "$file"
 }
 
+# untimed: output without the lines that say how long something has taken, which a busy machine may have.
+untimed() {
+	output=$(sed -E '/^( .* )?took [0-9:]+ /d' <<<"$output")
+}
+
 # counted STATUS LAST: runs the unit tests and compares the exit status and the last line.
 counted() {
 	run tests/run unit
@@ -101,6 +106,7 @@ counted() {
 	program test_y 'echo 1..1' 'echo ok 1 - b'
 	run tests/run unit y
 	[ "$status" -eq 0 ]
+	untimed
 	[ "$output" = 'ok    unit/room/test_y: b
 1 passed, 0 failed, 0 skipped' ]
 }
@@ -110,6 +116,7 @@ counted() {
 	program test_x 'echo 1..1' 'echo ok 1 - a'
 	cp "$UNIT_DIR/room/test_x" "$UNIT_DIR/other/test_room"
 	run tests/run unit room/
+	untimed
 	[ "$output" = 'ok    unit/room/test_x: a
 1 passed, 0 failed, 0 skipped' ]
 }
@@ -149,6 +156,7 @@ counted() {
 	printf '%s\n' "$output"
 	[ "$status" -eq 0 ]
 	[ "$(tr '\n' ' ' <"$log")" = 'two four one three ' ]
+	untimed
 	[ "$output" = 'ok    tools/a: two
 ok    tools/c: four
 ok    tools/a: one
@@ -156,7 +164,32 @@ ok    tools/b: three
 4 passed, 0 failed, 0 skipped' ]
 }
 
+# Each opens one end of a FIFO, which waits for the other's.
+@test "integration files that can run beside the others do, with what time these leave" {
+	local log=$BATS_TEST_TMPDIR/log
+
+	[[ $EUID -eq 0 ]] || skip 'needs root'
+	mkfifo "$BATS_TEST_TMPDIR/fifo"
+	printf '%s\n' "@""test 'one' { nice >>$log; echo >$BATS_TEST_TMPDIR/fifo; [[ -z \$DEADLINE ]]; }" >"$TESTS_ROOT/integration/a.bats"
+	printf '%s\n' '# bats file_tags=beside' "@""test 'two' { read -r _ <$BATS_TEST_TMPDIR/fifo; nice >>$log; [[ \$DEADLINE == 120 ]]; }" >"$TESTS_ROOT/integration/b.bats"
+	unset DEADLINE
+	SANITIZE='' TEST_TIMEOUT=30 run tests/run integration
+	printf '%s\n' "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = '2 passed, 0 failed, 0 skipped' ]
+	[ "$(<"$log")" = "$(nice)"$'\n'"$(($(nice) + 10 > 19 ? 19 : $(nice) + 10))" ]
+}
+
 @test "an unknown group is a usage error" {
 	run tests/run nonsense
 	[ "$status" -eq 2 ]
+}
+
+# Of rooms that use the same ones.
+@test "unit tests of several rooms, made at once: each file is made once" {
+	local made
+
+	made=$(make -n -j4 BUILD="$BATS_TEST_TMPDIR/build" unit-base unit-model unit-process)
+	[ "$(grep -c ' rcs .*/rooms/base\.a' <<<"$made")" -eq 1 ] || { echo "$made"; false; }
+	[ "$(grep -c '^BUILD=.* tests/run unit ' <<<"$made")" -eq 3 ]
 }

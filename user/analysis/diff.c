@@ -114,8 +114,10 @@ static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack
 	return NULL;
 }
 
-static void diff_add_side(struct compared_side *side, const struct snapshot *s)
+static void diff_add_side(struct compared_side *side, const struct report *report)
 {
+	const struct snapshot *s = report->snapshot;
+
 	if (!side->processes++) {
 		side->pid = s->pid;
 		memcpy(side->comm, s->comm, sizeof(side->comm));
@@ -126,8 +128,13 @@ static void diff_add_side(struct compared_side *side, const struct snapshot *s)
 	}
 	side->sample_bytes = s->sample_bytes;
 	side->inspected = s->inspected;
+	side->surveyed = s->surveyed;
 	for (int i = 0; i < LOST_CAUSES; i++)
 		side->lost += s->lost[i];
+	for (size_t i = 0; i < s->bad_access_count; i++) {
+		if (!report->bad_accesses[i].suppressed)
+			side->bad_accesses += report->bad_accesses[i].count;
+	}
 }
 
 /* 0 or -ENOMEM. */
@@ -149,7 +156,7 @@ int diff_add(struct diff *diff, const struct report *report, bool is_new)
 	struct comparison *c = &diff->comparison;
 	struct compared_side *side = is_new ? &c->now : &c->old;
 
-	diff_add_side(side, s);
+	diff_add_side(side, report);
 	if (diff_add_scopes(is_new ? &diff->new_scopes : &diff->old_scopes, s))
 		return -ENOMEM;
 	for (size_t i = 0; i < s->stack_count; i++) {

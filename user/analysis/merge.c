@@ -161,6 +161,7 @@ static void merge_add_guard(struct guard_state *to, const struct guard_state *fr
 	to->passed += from->passed;
 	to->unfit += from->unfit;
 	to->amid += from->amid;
+	to->unseen += from->unseen;
 	if (from->oldest_free_ms &&
 	    (!to->oldest_free_ms || from->oldest_free_ms < to->oldest_free_ms))
 		to->oldest_free_ms = from->oldest_free_ms;

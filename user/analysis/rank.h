@@ -42,6 +42,6 @@ size_t rank_top_of(const struct report *report, enum rank_by by, const struct st
  * Makes the notes of every stack, with what has changed against the previous snapshot of the same
  * target (NULL: first one), and the report's sums of that. Stacks are matched by id. 0 or -ENOMEM.
  */
-int rank_delta(struct report *now, const struct snapshot *before);
+int rank_delta(struct report *now, const struct snapshot *snapshot);
 
 #endif

@@ -69,6 +69,10 @@ int cmd_diff(const union command_config *command)
 			EINVAL,
 			"one of the recordings is of inspect, and the other one is of what was "
 			"traced: they cannot be compared");
+	if (!err && old.count && now.count && old.surveyed != now.surveyed)
+		err = log_errno(EINVAL,
+				"one of the recordings is of a survey, and the other one is "
+				"not: they cannot be compared");
 	if (!err && (!old.count || !now.count))
 		source_recording_say_nothing((!old.count ? &old : &now)->recording,
 					     config->files[one || !old.count ? 0 : 1]);

@@ -26,6 +26,7 @@
 struct inspect_target {
 	pid_t pid;
 	uint64_t start_ticks; /* with the pid it names the process */
+	uint64_t program;     /* proc_program() of the last look */
 	struct freeze_forks forks;
 	struct looks looks;
 	bool gone;
@@ -137,6 +138,19 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 	return err;
 }
 
+/* What one program has more than the one before in its place is no growth. */
+static void inspect_note_program(struct inspect_target *target, const struct inspect_source *source)
+{
+	if (target->program && source->program && target->program != source->program) {
+		log_info("process %d has become another program (%.16s): nothing is compared with "
+			 "the looks before",
+			 (int)target->pid, source->comm);
+		looks_keep(&target->looks, NULL);
+		target->looks.first_ns = 0;
+	}
+	target->program = source->program;
+}
+
 /* 0, also where it is refused: that is said, and others may go on. -errno: nothing more can be written. */
 static int inspect_look_at(struct inspect_command *c, struct inspect_target *target)
 {
@@ -144,8 +158,10 @@ static int inspect_look_at(struct inspect_command *c, struct inspect_target *tar
 	char reason[REASON_MAX] = "", comm[16] = "?";
 	int err = inspect_copy_target(c, target, &source, reason);
 
-	if (!err)
+	if (!err) {
+		inspect_note_program(target, &source);
 		return inspect_show(c, &source, target);
+	}
 	if (target->looks.before)
 		memcpy(comm, target->looks.before->comm, sizeof(comm));
 	else

@@ -44,7 +44,8 @@ static int report_take_survey(struct report_command *r, const struct survey_repo
 	if (from->given && report->time_ns < source_recording_time(r->recording, from))
 		return 0;
 	if (!r->survey)
-		err = report_survey_new(r->config, pipeline_output(r->pipeline), r->last_only,
+		err = report_survey_new(r->config, pipeline_output(r->pipeline),
+					pipeline_suppressions(r->pipeline), r->last_only,
 					&r->survey);
 	if (!err)
 		err = report_survey_take(r->survey, report);

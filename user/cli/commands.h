@@ -9,14 +9,14 @@
  * -p PID: watch running processes. COMMAND: run it, trace it from its first instruction, report at
  * its exit.
  */
-int cmd_trace(const union command_config *config);
-int cmd_report(const union command_config *config);
-int cmd_diff(const union command_config *config);
-int cmd_doctor(const union command_config *config);
+int cmd_trace(const union command_config *command);
+int cmd_report(const union command_config *command);
+int cmd_diff(const union command_config *command);
+int cmd_doctor(const union command_config *command);
 /* The heap of processes as it is now; nothing is traced. */
-int cmd_inspect(const union command_config *config);
+int cmd_inspect(const union command_config *command);
 /* The memory of all processes, and what those that grow allocate. */
-int cmd_survey(const union command_config *config);
+int cmd_survey(const union command_config *command);
 int cmd_top(const union command_config *config);
 
 /* Their table, for options_parse() and help_print(). */

@@ -13,6 +13,7 @@
 #include "user/target/hotspot.h"
 #include "user/target/runtime.h"
 #include "user/target/cruby.h"
+#include "user/target/perl_engine.h"
 #include "user/target/php_engine.h"
 #include "user/target/v8_engine.h"
 #include "user/kernel/traceable.h"
@@ -238,6 +239,28 @@ static void doctor_print_php(struct object *object)
 	php_runtime_free(&runtime);
 }
 
+static void doctor_print_perl(const struct image *image, struct object *object)
+{
+	char reason[REASON_MAX] = "";
+	struct perl_runtime runtime;
+	int err;
+
+	if (runtime_of(object) != RUNTIME_PERL)
+		return;
+	err = perl_find(object, &runtime, reason);
+	if (!err && python_libc_of(image) != PYTHON_LIBC_GLIBC) {
+		snprintf(reason, sizeof(reason), "%s", PYTHON_OTHER_LIBC);
+		err = -ENOTSUP;
+	}
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    Perl%s%s: %s%s\n", *runtime.version ? " " : "", runtime.version,
+	       err ? "no frames of it, stacks have C functions only: "
+		   : "stacks have its subroutines, with file and line (x86-64, Linux 5.15 and "
+		     "later)",
+	       err && !*reason ? strerror(-err) : reason);
+}
+
 static void doctor_print_not_followed(struct object *object)
 {
 	const char *instead, *language = runtime_not_followed(runtime_of(object), &instead);
@@ -293,6 +316,7 @@ int doctor_target(pid_t pid, bool verbose)
 		doctor_print_v8(object);
 		doctor_print_ruby(image, object);
 		doctor_print_php(object);
+		doctor_print_perl(image, object);
 		doctor_print_not_followed(object);
 		err = doctor_print_object(object, verbose, &found);
 	}

@@ -371,6 +371,7 @@ void options_free(const struct options *options)
 	options_free_strings(&options->values.trace.free_fns);
 	options_free_strings(&options->values.trace.scopes);
 	options_free_strings(&options->values.filter.suppressions);
+	options_free_strings(&options->values.keep.filters);
 	free((void *)options);
 }
 

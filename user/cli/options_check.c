@@ -256,6 +256,7 @@ static struct survey_config check_survey_config(const struct option_values *valu
 		.container_runtime = values->container_runtime,
 		.profiles = values->profiles,
 		.record = values->record,
+		.filter = values->filter,
 		.show = values->show,
 	};
 }
@@ -440,6 +441,12 @@ int options_check_survey(struct options *options)
 		log_error(
 			"--guard: a survey guards the processes that it keeps; give --gate --keep "
 			"FILTER as well, e.g. --keep unit=shop.service");
+		return -EINVAL;
+	}
+	if (values->filter.suppressions.count && !values->trace.guard.period) {
+		log_error("--suppressions: of a survey they hide bad accesses alone; give --gate "
+			  "--keep "
+			  "FILTER --guard as well");
 		return -EINVAL;
 	}
 	if (check_guard(options))

@@ -97,6 +97,30 @@ void bad_access_put_title(FILE *out, const struct bad_access *bad)
 	fputc(')', out);
 }
 
+void text_put_bad_access(FILE *out, const struct export_options *options,
+			 const struct bad_access *bad)
+{
+	fputs("\nbad    ", out);
+	bad_access_put_title(out, bad);
+	fputc('\n', out);
+	for (int place = 0; place < BAD_ACCESS_STACKS; place++) {
+		enum bad_access_stack call = bad_access_call_at(place);
+		const struct reported_call *c = &bad->calls[call];
+
+		if (!c->known)
+			continue;
+		fprintf(out, "  %s\n", bad_access_call_text(bad, call));
+		text_frames(out, options, c->frames, c->frame_count, c->end);
+	}
+}
+
+void text_put_suppressed_accesses(FILE *out, uint64_t suppressed)
+{
+	if (suppressed)
+		fprintf(out, "\nsuppressed: %" PRIu64 " bad %s\n", suppressed,
+			text_plural(suppressed, "access", "accesses"));
+}
+
 void text_put_bad_accesses(FILE *out, const struct export_options *options, const struct report *r)
 {
 	uint64_t suppressed = 0;
@@ -108,22 +132,9 @@ void text_put_bad_accesses(FILE *out, const struct export_options *options, cons
 			suppressed += bad->count;
 			continue;
 		}
-		fputs("\nbad    ", out);
-		bad_access_put_title(out, bad);
-		fputc('\n', out);
-		for (int place = 0; place < BAD_ACCESS_STACKS; place++) {
-			enum bad_access_stack call = bad_access_call_at(place);
-			const struct reported_call *c = &bad->calls[call];
-
-			if (!c->known)
-				continue;
-			fprintf(out, "  %s\n", bad_access_call_text(bad, call));
-			text_frames(out, options, c->frames, c->frame_count, c->end);
-		}
+		text_put_bad_access(out, options, bad);
 	}
-	if (suppressed)
-		fprintf(out, "\nsuppressed: %" PRIu64 " bad %s\n", suppressed,
-			text_plural(suppressed, "access", "accesses"));
+	text_put_suppressed_accesses(out, suppressed);
 }
 
 static void put_not_guarded(FILE *out, const struct guard_state *g)
@@ -167,6 +178,10 @@ static void put_places(FILE *out, const struct guard_state *g)
 		fprintf(out,
 			"       not told: %s %s while the block there was being made or freed\n",
 			format_grouped(used, g->amid), text_plural(g->amid, "touch", "touches"));
+	if (g->unseen)
+		fprintf(out, "       not known where allocated: %s %s\n",
+			format_grouped(used, g->unseen),
+			text_plural(g->unseen, "block that was freed", "blocks that were freed"));
 }
 
 static void put_seen(FILE *out, const struct report *r)
@@ -234,8 +249,8 @@ void text_put_guard(FILE *out, const struct export_options *options, const struc
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-static void json_put_bad_access(struct json *to, const struct export_options *options,
-				const struct bad_access *bad)
+void json_put_bad_access(struct json *to, const struct export_options *options,
+			 const struct bad_access *bad)
 {
 	char comm[sizeof(bad->comm) + 1];
 
@@ -281,6 +296,8 @@ void json_put_guard_state(struct json *to, const struct guard_state *g)
 	json_number(to, "unfit", g->unfit);
 	if (g->amid)
 		json_number(to, "amid", g->amid);
+	if (g->unseen)
+		json_number(to, "unseen", g->unseen);
 	if (g->oldest_free_ms)
 		json_number(to, "oldest_free_ms", g->oldest_free_ms);
 	json_bool(to, "use_after_free", !g->no_use_after_free);

@@ -61,21 +61,26 @@ static void compare_put_side(FILE *out, const char *name, const struct compared_
 	} else {
 		fprintf(out, "%zu processes", side->processes);
 	}
-	if (side->inspected)
+	if (!side->inspected)
+		fprintf(out, "  %s since %s", format_duration(elapsed, side->elapsed_ns),
+			side->surveyed ? "the survey keeps what it names" : "attach");
+	if (!side->surveyed) {
 		fputs(": ", out);
-	else
-		fprintf(out, "  %s since attach: ", format_duration(elapsed, side->elapsed_ns));
-	compare_put_amount(out, &side->live);
+		compare_put_amount(out, &side->live);
+	}
 	fputc('\n', out);
 	if (side->suppressed.count) {
 		fputs("       suppressed besides: ", out);
 		compare_put_amount(out, &side->suppressed);
 		fputc('\n', out);
 	}
-	if (side->sample_bytes)
+	if (side->sample_bytes && !side->surveyed)
 		fprintf(out, "note   its numbers are estimates (-s)\n");
 	if (side->lost)
 		fprintf(out, "lost   %" PRIu64 " records there: see report\n", side->lost);
+	if (side->bad_accesses)
+		fprintf(out, "bad    %" PRIu64 " bad %s there, not compared: see report\n",
+			side->bad_accesses, side->bad_accesses == 1 ? "access" : "accesses");
 }
 
 /* What a kind of blocks is called, in place of a stack. */
@@ -167,6 +172,10 @@ static void compare_put_page(FILE *out, const struct export_options *options,
 
 	compare_put_side(out, "old ", &c->old);
 	compare_put_side(out, "new ", &c->now);
+	if (c->now.surveyed || c->old.surveyed) {
+		fputs("note   of a survey no stacks are compared\n", out);
+		return;
+	}
 	fputs("change ", out);
 	compare_put_change(out, &c->old.live, &c->now.live);
 	fprintf(out, "; %s: %zu grew, %zu new, %zu shrank, %zu gone, %zu the same\n",

@@ -17,8 +17,14 @@ static void compare_json_put_side(struct json *to, const char *key,
 	if (side->processes == 1)
 		json_number(to, "pid", (uint64_t)side->pid);
 	json_number(to, "sample_bytes", side->sample_bytes);
-	json_number(to, "lost", side->lost);
-	json_put_amount(to, "live", &side->live);
+	if (side->surveyed)
+		json_bool(to, "surveyed", true);
+	else
+		json_number(to, "lost", side->lost);
+	if (side->bad_accesses)
+		json_number(to, "bad_accesses", side->bad_accesses);
+	if (!side->surveyed)
+		json_put_amount(to, "live", &side->live);
 	if (side->suppressed.count)
 		json_put_amount(to, "suppressed", &side->suppressed);
 	json_end(to);
@@ -84,7 +90,8 @@ int compare_json(FILE *out, const struct export_options *options, const struct c
 	json_number(to, "version", 1);
 	compare_json_put_side(to, "old", &c->old);
 	compare_json_put_side(to, "new", &c->now);
-	compare_json_put_change(to, &c->old.live, &c->now.live);
+	if (!c->old.surveyed && !c->now.surveyed)
+		compare_json_put_change(to, &c->old.live, &c->now.live);
 	compare_json_put_scopes(to, c);
 	json_number(to, "stack_count", c->stack_count);
 	json_array(to, "stacks");

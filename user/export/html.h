@@ -108,6 +108,8 @@ struct html_process {
 	uint64_t rank; /* in the last report, from 0 */
 	/* anon + swap at each of the survey's times; UINT64_MAX: it was not there */
 	uint64_t *values;
+	struct html_bad_list bad_accesses; /* of the last report that it was kept in */
+	uint64_t bad_left_out;		   /* further ones */
 };
 
 struct html_survey {
@@ -142,6 +144,11 @@ void html_put_survey(struct json *to, const struct html_survey *v);
 int html_take_bad(struct html *h, struct html_target *t, const struct report *r);
 void html_bad_release(struct html_target *t);
 void html_put_bad(struct json *to, const struct html_target *t);
+/* The same of bad accesses on their own, in place of those that the list had. */
+int html_take_accesses(struct html *h, struct html_bad_list *list, const struct bad_access *bad,
+		       size_t count);
+void html_bad_list_release(struct html_bad_list *list);
+void html_put_accesses(struct json *to, const struct html_bad_list *list);
 
 /* html_scopes.c: of the snapshot, and of a row; what the page has of them */
 int html_take_scopes(struct html_target *t, const struct report *r);

@@ -10,7 +10,7 @@
 _Static_assert((int)BAD_FREE_STACKS == (int)HTML_BAD_CALLS, "all of their calls have room");
 _Static_assert((int)BAD_ACCESS_STACKS == (int)HTML_BAD_CALLS, "all of their calls have room");
 
-static void release(struct html_bad_list *list)
+void html_bad_list_release(struct html_bad_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		free(list->items[i].title);
@@ -20,8 +20,8 @@ static void release(struct html_bad_list *list)
 
 void html_bad_release(struct html_target *t)
 {
-	release(&t->bad_frees);
-	release(&t->bad_accesses);
+	html_bad_list_release(&t->bad_frees);
+	html_bad_list_release(&t->bad_accesses);
 }
 
 /* 0 or -errno. */
@@ -78,13 +78,29 @@ static int make_room(struct html_bad_list *list, size_t count)
 	return count && !list->items ? -ENOMEM : 0;
 }
 
+int html_take_accesses(struct html *h, struct html_bad_list *list, const struct bad_access *bad,
+		       size_t count)
+{
+	int err;
+
+	html_bad_list_release(list);
+	err = make_room(list, count);
+	for (size_t i = 0; !err && i < count; i++) {
+		if (bad[i].suppressed)
+			list->suppressed += bad[i].count;
+		else
+			err = take_access(h, &list->items[list->count++], &bad[i]);
+	}
+	return err;
+}
+
 int html_take_bad(struct html *h, struct html_target *t, const struct report *r)
 {
-	size_t frees = r->snapshot->bad_free_count, accesses = r->snapshot->bad_access_count;
+	size_t frees = r->snapshot->bad_free_count;
 	struct html_bad_list *list = &t->bad_frees;
 	int err;
 
-	html_bad_release(t);
+	html_bad_list_release(list);
 	err = make_room(list, frees);
 	for (size_t i = 0; !err && i < frees; i++) {
 		if (r->bad_frees[i].suppressed)
@@ -92,15 +108,9 @@ int html_take_bad(struct html *h, struct html_target *t, const struct report *r)
 		else
 			err = take_free(h, &list->items[list->count++], &r->bad_frees[i]);
 	}
-	list = &t->bad_accesses;
-	err = err ?: make_room(list, accesses);
-	for (size_t i = 0; !err && i < accesses; i++) {
-		if (r->bad_accesses[i].suppressed)
-			list->suppressed += r->bad_accesses[i].count;
-		else
-			err = take_access(h, &list->items[list->count++], &r->bad_accesses[i]);
-	}
-	return err;
+	return err
+		       ?: html_take_accesses(h, &t->bad_accesses, r->bad_accesses,
+					     r->snapshot->bad_access_count);
 }
 
 static void put_call(struct json *to, const struct html_bad_call *call)
@@ -134,8 +144,13 @@ static void put_list(struct json *to, const char *key, const char *suppressed_ke
 	json_end(to);
 }
 
+void html_put_accesses(struct json *to, const struct html_bad_list *list)
+{
+	put_list(to, "bad_accesses", "suppressed_accesses", list);
+}
+
 void html_put_bad(struct json *to, const struct html_target *t)
 {
 	put_list(to, "bad_frees", "suppressed_frees", &t->bad_frees);
-	put_list(to, "bad_accesses", "suppressed_accesses", &t->bad_accesses);
+	html_put_accesses(to, &t->bad_accesses);
 }

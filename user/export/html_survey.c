@@ -21,6 +21,7 @@ static void process_free(struct html_process *p)
 {
 	free(p->where);
 	free(p->values);
+	html_bad_list_release(&p->bad_accesses);
 }
 
 void html_survey_release(struct html_survey *v)
@@ -72,8 +73,10 @@ static struct html_process *html_process_of(struct html_survey *v,
 	struct html_process *grown, *p;
 	uint32_t at;
 
+	/* In a report with the end of one program the process goes on as another. */
 	if (id_map_get(&v->process_of, (uint64_t)sample->pid, &at) &&
-	    v->processes[at].sample.start_ticks == sample->start_ticks)
+	    v->processes[at].sample.start_ticks == sample->start_ticks &&
+	    !(v->processes[at].ended && v->processes[at].listed))
 		return &v->processes[at];
 	grown = reallocarray(v->processes, v->process_count + 1, sizeof(*grown));
 	if (!grown)
@@ -118,6 +121,19 @@ static int take_drill(struct html *h, const struct survey_drill *drill)
 	return html_take(h, drill->report);
 }
 
+/* Of one that has ended its last ones stay. */
+static int take_bad(struct html *h, struct html_process *p, const struct survey_kept *kept)
+{
+	int err;
+
+	if (!kept || !kept->guards.state.asked)
+		return 0;
+	err = html_take_accesses(h, &p->bad_accesses, kept->bad_accesses, kept->bad_access_count);
+	p->bad_accesses.suppressed += kept->bad_accesses_suppressed_beside;
+	p->bad_left_out = kept->bad_accesses_left_out;
+	return err;
+}
+
 static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)
 {
 	struct html_survey *v = &h->survey;
@@ -132,7 +148,7 @@ static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)
 	p->listed = true;
 	if (!row->ended)
 		p->values[v->time_count - 1] = row->process.anon + row->process.swap;
-	return take_drill(h, row->drill);
+	return take_bad(h, p, row->kept) ?: take_drill(h, row->drill);
 }
 
 /* Of those that come and go there may be any number. */
@@ -149,7 +165,7 @@ static int forget_ended(struct html_survey *v)
 	for (size_t i = 0; i < v->process_count; i++) {
 		struct html_process *p = &v->processes[i];
 
-		if (p->ended && p->trend.kind != TREND_GROWING) {
+		if (p->ended && p->trend.kind != TREND_GROWING && !p->bad_accesses.count) {
 			process_free(p);
 			continue;
 		}
@@ -206,6 +222,9 @@ static void html_put_process(struct json *to, const struct html_survey *v,
 			json_number(to, NULL, p->values[i]);
 	}
 	json_end(to);
+	html_put_accesses(to, &p->bad_accesses);
+	if (p->bad_left_out)
+		json_number(to, "bad_accesses_left_out", p->bad_left_out);
 	json_end(to);
 }
 

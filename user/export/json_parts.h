@@ -44,6 +44,9 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 /* "bad_frees" */
 void json_put_bad_frees(struct json *to, const struct export_options *options,
 			const struct report *r);
+/* An element of "bad_accesses" */
+void json_put_bad_access(struct json *to, const struct export_options *options,
+			 const struct bad_access *bad);
 /* "guard" */
 void json_put_guard_state(struct json *to, const struct guard_state *g);
 /* "guard", "bad_accesses"; nothing without --guard */

@@ -53,6 +53,23 @@ static void survey_json_put_kept(struct json *to, const struct survey_kept *kept
 	json_end(to);
 }
 
+/* With their stacks, where there are any. */
+static void survey_json_put_bad_accesses(struct json *to, const struct export_options *options,
+					 const struct survey_kept *kept)
+{
+	if (!kept->bad_access_count)
+		return;
+	json_array(to, "bad_accesses");
+	for (size_t i = 0; i < kept->bad_access_count; i++)
+		json_put_bad_access(to, options, &kept->bad_accesses[i]);
+	json_end(to);
+	if (kept->bad_accesses_left_out)
+		json_number(to, "bad_accesses_left_out", kept->bad_accesses_left_out);
+	if (kept->bad_accesses_suppressed_beside)
+		json_number(to, "bad_accesses_suppressed_beside",
+			    kept->bad_accesses_suppressed_beside);
+}
+
 static void survey_json_put_keep(struct json *to, const struct survey_report *report)
 {
 	const struct survey_keep_report *keep = report->keep;
@@ -126,6 +143,8 @@ static void survey_json_put_process(struct json *to, const struct survey_row *ro
 		survey_json_put_kept(to, row->kept);
 	if (row->drill)
 		survey_json_put_drill(to, options, row->drill);
+	if (row->kept)
+		survey_json_put_bad_accesses(to, options, row->kept);
 	json_end(to);
 }
 

@@ -10,22 +10,11 @@
 #include <string.h>
 
 #include "user/base/clock.h"
-#include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/export/metrics_guards.h"
+#include "user/export/metrics_page.h"
 #include "user/export/render.h"
 #include "user/export/scopes_shown.h"
-
-struct page {
-	FILE *out;
-	enum metrics_syntax syntax;
-	const struct survey_report *report;
-};
-
-enum metric_type {
-	TYPE_GAUGE,
-	TYPE_COUNTER,
-	TYPE_INFO,
-};
 
 /* ---- the two syntaxes --------------------------------------------------------------------- */
 
@@ -42,97 +31,7 @@ const char *metrics_content_type(enum metrics_syntax syntax)
 		       : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* What samples of a type have behind the family's name. */
-static const char *suffix_of(enum metric_type type)
-{
-	static const char *const suffixes[] = {
-		[TYPE_GAUGE] = "", [TYPE_COUNTER] = "_total", [TYPE_INFO] = "_info"};
-
-	return suffixes[type];
-}
-
-/* The older format knows samples, not families, and no info. The unit is the end of the name. */
-static void put_family(const struct page *p, const char *name, enum metric_type type,
-		       const char *unit, const char *help)
-{
-	static const char *const types[] = {
-		[TYPE_GAUGE] = "gauge", [TYPE_COUNTER] = "counter", [TYPE_INFO] = "info"};
-
-	if (p->syntax == METRICS_PROMETHEUS) {
-		fprintf(p->out, "# HELP memleakbpf_%s%s %s\n", name, suffix_of(type), help);
-		fprintf(p->out, "# TYPE memleakbpf_%s%s %s\n", name, suffix_of(type),
-			types[type == TYPE_INFO ? TYPE_GAUGE : type]);
-		return;
-	}
-	fprintf(p->out, "# TYPE memleakbpf_%s %s\n", name, types[type]);
-	if (unit)
-		fprintf(p->out, "# UNIT memleakbpf_%s %s\n", name, unit);
-	fprintf(p->out, "# HELP memleakbpf_%s %s\n", name, help);
-}
-
-/*
- * Names are chosen by whoever runs a program, and one byte that is no UTF-8 would make the whole
- * page unreadable. What would act on a terminal goes, too: values end up in messages.
- */
-static void metrics_put_label(FILE *out, bool first, const char *name, const char *value)
-{
-	static const char *const escapes[] = {"\\\\", "\\\"", "\\n"};
-	static const struct text_rules rules = {
-		.special = "\\\"\n",
-		.instead = escapes,
-		.harms = TEXT_C0 | TEXT_C1,
-		.harmful = "?",
-		.invalid = "\xef\xbf\xbd", /* U+FFFD */
-	};
-
-	fprintf(out, "%s%s=\"", first ? "" : ",", name);
-	text_put(out, value, &rules);
-	fputc('"', out);
-}
-
-/* Whole numbers in full: bytes are compared. */
-static void put_value(FILE *out, double value)
-{
-	if (value == floor(value) && fabs(value) < 0x1p53)
-		fprintf(out, " %.0f\n", value);
-	else
-		fprintf(out, " %.15g\n", value);
-}
-
-static void metrics_put_sample(const struct page *p, const char *name, enum metric_type type,
-			       double value)
-{
-	fprintf(p->out, "memleakbpf_%s%s", name, suffix_of(type));
-	put_value(p->out, value);
-}
-
 /* ---- of processes ------------------------------------------------------------------------- */
-
-/* One that has ended has no value any more: its series end. */
-static bool is_shown(const struct survey_row *row)
-{
-	return !row->ended;
-}
-
-static void put_process_labels(FILE *out, const struct survey_row *row)
-{
-	const struct {
-		const char *name, *value;
-	} labels[] = {
-		{"comm", row->process.comm},   {"unit", row->unit},
-		{"container", row->container}, {"pod", row->pod},
-		{"pod_name", row->pod_name},
-	};
-
-	fprintf(out, "pid=\"%d\"", (int)row->process.pid);
-	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
-		if (labels[i].value && *labels[i].value)
-			metrics_put_label(out, false, labels[i].name, labels[i].value);
-	}
-}
-
-/* False: not known, and then there is no sample. */
-typedef bool process_value(const struct survey_row *row, double *value);
 
 static bool value_anon(const struct survey_row *row, double *value)
 {
@@ -210,55 +109,7 @@ static bool value_kept_live(const struct survey_row *row, double *value)
 	return true;
 }
 
-static const struct guard_state *guard_of(const struct survey_row *row)
-{
-	const struct guard_state *g = row->kept ? &row->kept->guards.state : NULL;
-
-	return g && g->asked ? g : NULL;
-}
-
-static bool value_guarded(const struct survey_row *row, double *value)
-{
-	const struct guard_state *g = guard_of(row);
-
-	*value = g ? (double)g->guarded : 0;
-	return g != NULL;
-}
-
-static bool value_guards_on(const struct survey_row *row, double *value)
-{
-	const struct guard_state *g = guard_of(row);
-
-	*value = g && g->on;
-	return g != NULL;
-}
-
-static bool value_guard_places(const struct survey_row *row, double *value)
-{
-	const struct guard_state *g = guard_of(row);
-
-	if (!g || !g->places)
-		return false;
-	*value = (double)g->in_use / (double)g->places;
-	return true;
-}
-
-static bool value_guard_age(const struct survey_row *row, double *value)
-{
-	const struct guard_state *g = guard_of(row);
-
-	if (!g || !g->oldest_free_ms)
-		return false;
-	*value = (double)g->oldest_free_ms / 1000;
-	return true;
-}
-
-static const struct process_family {
-	const char *name;
-	enum metric_type type;
-	const char *unit, *help;
-	process_value *value;
-} process_families[] = {
+static const struct metrics_process_family process_families[] = {
 	{"process_anon_bytes", TYPE_GAUGE, "bytes", "Resident anonymous memory.", value_anon},
 	{"process_swap_bytes", TYPE_GAUGE, "bytes", "Memory swapped out.", value_swap},
 	{"process_shmem_bytes", TYPE_GAUGE, "bytes", "Resident shared memory.", value_shmem},
@@ -281,56 +132,28 @@ static const struct process_family {
 };
 
 /* With --keep. */
-static const struct process_family kept_families[] = {
+static const struct metrics_process_family kept_families[] = {
 	{"process_kept", TYPE_GAUGE, NULL,
 	 "1: it is sampled all the time; 0: --keep names it, and it cannot be.", value_kept},
 	{"process_kept_live_bytes", TYPE_GAUGE, "bytes",
 	 "Allocated since it is sampled, and not freed; an estimate.", value_kept_live},
 };
 
-/* With --keep and --guard. */
-static const struct process_family guard_families[] = {
-	{"process_guards", TYPE_GAUGE, NULL,
-	 "1: blocks of it are being guarded; 0: it cannot have guards, or not any more.",
-	 value_guards_on},
-	{"process_guarded_blocks", TYPE_COUNTER, NULL, "Blocks that were guarded.", value_guarded},
-	{"process_guard_places_ratio", TYPE_GAUGE, "ratio",
-	 "The share of its guarded places that live blocks have.", value_guard_places},
-	{"process_guard_quarantine_seconds", TYPE_GAUGE, "seconds",
-	 "How long ago the block was freed that has been guarded longest since its free.",
-	 value_guard_age},
-};
-
-static void put_process_family(const struct page *p, const struct process_family *family)
-{
-	put_family(p, family->name, family->type, family->unit, family->help);
-	for (size_t i = 0; i < p->report->row_count; i++) {
-		const struct survey_row *row = &p->report->rows[i];
-		double value;
-
-		if (!is_shown(row) || !family->value(row, &value) || !isfinite(value))
-			continue;
-		fprintf(p->out, "memleakbpf_%s%s{", family->name, suffix_of(family->type));
-		put_process_labels(p->out, row);
-		fputc('}', p->out);
-		put_value(p->out, value);
-	}
-}
-
 /* The stack that holds most, by its function: what an alert should name. */
-static void put_top_stacks(const struct page *p)
+static void put_top_stacks(const struct metrics_page *p)
 {
 	static const char name[] = "process_top_stack_live_bytes";
 
-	put_family(p, name, TYPE_GAUGE, "bytes",
-		   "The part of process_live_bytes of the stack that holds most, with the function "
-		   "that allocated, as in the survey's text.");
+	metrics_put_family(
+		p, name, TYPE_GAUGE, "bytes",
+		"The part of process_live_bytes of the stack that holds most, with the function "
+		"that allocated, as in the survey's text.");
 	for (size_t i = 0; i < p->report->row_count; i++) {
 		const struct survey_row *row = &p->report->rows[i];
 		const struct stack_notes *notes;
 		size_t frame;
 
-		if (!is_shown(row) || !row->drill || !row->drill->snapshot ||
+		if (!metrics_is_shown(row) || !row->drill || !row->drill->snapshot ||
 		    !row->drill->shown_count)
 			continue;
 		notes = report_notes(row->drill->report, row->drill->shown[0]);
@@ -338,10 +161,10 @@ static void put_top_stacks(const struct page *p)
 		if (!frame)
 			continue;
 		fprintf(p->out, "memleakbpf_%s{", name);
-		put_process_labels(p->out, row);
+		metrics_put_process_labels(p->out, row);
 		metrics_put_label(p->out, false, "function", notes->frames[frame]->function);
 		fputc('}', p->out);
-		put_value(p->out, (double)row->drill->shown[0]->live.bytes);
+		metrics_put_value(p->out, (double)row->drill->shown[0]->live.bytes);
 	}
 }
 
@@ -378,7 +201,7 @@ static const struct scope_family {
 	{"scope_live_bytes", "bytes", "What of that was live at the end.", value_scope_live},
 };
 
-static void metrics_put_scope_row(const struct page *p, const struct scope_family *family,
+static void metrics_put_scope_row(const struct metrics_page *p, const struct scope_family *family,
 				  const struct survey_row *row)
 {
 	const struct snapshot *s = row->drill->snapshot;
@@ -386,29 +209,30 @@ static void metrics_put_scope_row(const struct page *p, const struct scope_famil
 
 	for (size_t i = 0; ranked && i < s->scopes.count && i < SCOPES_MAX; i++) {
 		fprintf(p->out, "memleakbpf_%s{", family->name);
-		put_process_labels(p->out, row);
+		metrics_put_process_labels(p->out, row);
 		metrics_put_label(p->out, false, "function", ranked[i]->function);
 		if (ranked[i]->tag)
 			metrics_put_label(p->out, false, "tag", ranked[i]->tag);
 		fputc('}', p->out);
-		put_value(p->out, family->value(ranked[i]));
+		metrics_put_value(p->out, family->value(ranked[i]));
 	}
 }
 
 static bool metrics_has_scopes(const struct survey_row *row)
 {
-	return is_shown(row) && row->drill && row->drill->snapshot && row->drill->snapshot->scoped;
+	return metrics_is_shown(row) && row->drill && row->drill->snapshot &&
+	       row->drill->snapshot->scoped;
 }
 
-static void metrics_put_scopes(const struct page *p)
+static void metrics_put_scopes(const struct metrics_page *p)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < p->report->row_count; i++)
 		any |= metrics_has_scopes(&p->report->rows[i]);
 	for (size_t f = 0; any && f < ARRAY_SIZE(scope_families); f++) {
-		put_family(p, scope_families[f].name, TYPE_GAUGE, scope_families[f].unit,
-			   scope_families[f].help);
+		metrics_put_family(p, scope_families[f].name, TYPE_GAUGE, scope_families[f].unit,
+				   scope_families[f].help);
 		for (size_t i = 0; i < p->report->row_count; i++) {
 			if (metrics_has_scopes(&p->report->rows[i]))
 				metrics_put_scope_row(p, &scope_families[f], &p->report->rows[i]);
@@ -418,39 +242,23 @@ static void metrics_put_scopes(const struct page *p)
 
 /* ---- of the machine and of the tool ------------------------------------------------------- */
 
-static void metrics_put_losses(const struct page *p)
+static void metrics_put_losses(const struct metrics_page *p)
 {
-	put_family(p, "lost_records", TYPE_COUNTER, NULL,
-		   "What the probes could not record, by cause.");
+	metrics_put_family(p, "lost_records", TYPE_COUNTER, NULL,
+			   "What the probes could not record, by cause.");
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		fputs("memleakbpf_lost_records_total{", p->out);
 		metrics_put_label(p->out, true, "cause", lost_cause_name((enum lost_cause)i));
 		fputc('}', p->out);
-		put_value(p->out, (double)p->report->totals.lost[i]);
+		metrics_put_value(p->out, (double)p->report->totals.lost[i]);
 	}
 }
 
-/* A family of one sample, without labels. */
-struct metric_row {
-	const char *name;
-	enum metric_type type;
-	const char *unit, *help;
-	double value;
-};
-
-static void metrics_put_rows(const struct page *p, const struct metric_row *rows, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		put_family(p, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
-		metrics_put_sample(p, rows[i].name, rows[i].type, rows[i].value);
-	}
-}
-
-static void metrics_put_totals(const struct page *p)
+static void metrics_put_totals(const struct metrics_page *p)
 {
 	const struct survey_report *r = p->report;
 	const struct survey_totals *t = &r->totals;
-	const struct metric_row rows[] = {
+	const struct metrics_row rows[] = {
 		{"processes", TYPE_GAUGE, NULL, "Processes that are followed.",
 		 (double)r->process_count},
 		{"growing_processes", TYPE_GAUGE, NULL, "Those that are suspect or leaking.",
@@ -488,37 +296,16 @@ static void metrics_put_totals(const struct page *p)
 
 	metrics_put_rows(p, rows, ARRAY_SIZE(rows));
 	if (t->resident) {
-		put_family(p, "resident_memory_bytes", TYPE_GAUGE, "bytes",
-			   "Resident memory of memleakbpf itself.");
+		metrics_put_family(p, "resident_memory_bytes", TYPE_GAUGE, "bytes",
+				   "Resident memory of memleakbpf itself.");
 		metrics_put_sample(p, "resident_memory_bytes", TYPE_GAUGE, (double)t->resident);
 	}
 }
 
-/* Each kind is there from the beginning: an increase from nothing would be missed. */
-static void metrics_put_bad_accesses(const struct page *p)
-{
-	put_family(
-		p, "bad_accesses", TYPE_COUNTER, NULL,
-		"What guarded blocks have shown, by kind: overruns, uses after free, wrong frees.");
-	for (size_t i = 0; i < p->report->row_count; i++) {
-		const struct survey_row *row = &p->report->rows[i];
-
-		for (unsigned kind = 0; kind < BAD_ACCESS_KINDS; kind++) {
-			if (!is_shown(row) || !guard_of(row))
-				break;
-			fputs("memleakbpf_bad_accesses_total{", p->out);
-			put_process_labels(p->out, row);
-			metrics_put_label(p->out, false, "kind", bad_access_kind_name(kind));
-			fputc('}', p->out);
-			put_value(p->out, (double)row->kept->guards.bad_accesses[kind]);
-		}
-	}
-}
-
-static void metrics_put_keep(const struct page *p)
+static void metrics_put_keep(const struct metrics_page *p)
 {
 	const struct survey_keep_report *k = p->report->keep;
-	const struct metric_row rows[] = {
+	const struct metrics_row rows[] = {
 		{"kept_processes", TYPE_GAUGE, NULL, "Sampled all the time.", (double)k->sampled},
 		{"kept_left_out_processes", TYPE_GAUGE, NULL,
 		 "Named by --keep, and not sampled: there is no room, or they cannot be.",
@@ -532,27 +319,16 @@ static void metrics_put_keep(const struct page *p)
 		 (double)k->sample_bytes},
 	};
 
-	const struct metric_row guards[] = {
-		{"guarded_processes", TYPE_GAUGE, NULL, "Kept, and their blocks are guarded.",
-		 (double)k->guarded},
-		{"not_guarded_processes", TYPE_GAUGE, NULL,
-		 "Kept, and they cannot have guards: their rows say why.", (double)k->not_guarded},
-	};
-
 	metrics_put_rows(p, rows, ARRAY_SIZE(rows));
 	for (size_t i = 0; i < ARRAY_SIZE(kept_families); i++)
-		put_process_family(p, &kept_families[i]);
-	for (size_t i = 0; k->guards && i < ARRAY_SIZE(guard_families); i++)
-		put_process_family(p, &guard_families[i]);
-	if (!k->guards)
-		return;
-	metrics_put_rows(p, guards, ARRAY_SIZE(guards));
-	metrics_put_bad_accesses(p);
+		metrics_put_process_family(p, &kept_families[i], false);
+	metrics_put_guards(p);
 }
 
-static void put_build(const struct page *p)
+static void put_build(const struct metrics_page *p)
 {
-	put_family(p, "build", TYPE_INFO, NULL, "Which memleakbpf this is, and what it reads.");
+	metrics_put_family(p, "build", TYPE_INFO, NULL,
+			   "Which memleakbpf this is, and what it reads.");
 	fputs("memleakbpf_build_info{", p->out);
 	metrics_put_label(p->out, true, "version", MEMLEAKBPF_VERSION);
 	metrics_put_label(p->out, false, "source", p->report->source);
@@ -562,7 +338,7 @@ static void put_build(const struct page *p)
 int survey_format_metrics(const struct survey_report *report, enum metrics_syntax syntax,
 			  char **text, size_t *size)
 {
-	struct page page = {.syntax = syntax, .report = report};
+	struct metrics_page page = {.syntax = syntax, .report = report};
 
 	*text = NULL;
 	*size = 0;
@@ -575,7 +351,7 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 	if (report->keep)
 		metrics_put_keep(&page);
 	for (size_t i = 0; i < ARRAY_SIZE(process_families); i++)
-		put_process_family(&page, &process_families[i]);
+		metrics_put_process_family(&page, &process_families[i], false);
 	put_top_stacks(&page);
 	metrics_put_scopes(&page);
 	if (syntax == METRICS_OPENMETRICS)

@@ -187,6 +187,12 @@ static void put_where(const struct table *t, const struct survey_row *row)
 	put_column(t, where, t->where);
 }
 
+/* Its program has ended, and the process goes on. */
+static bool is_replaced(const struct survey_row *row)
+{
+	return row->ended && row->trend.kind == TREND_UNKNOWN && row->trend.reason;
+}
+
 /*
  * "suspect" and "leaking" are what growing is called once it has been watched for long enough to
  * say so.
@@ -196,7 +202,7 @@ static const char *trend_word(const struct survey_row *row)
 	const char *name = trend_name(row->trend.kind);
 
 	if (row->ended)
-		return "exited";
+		return is_replaced(row) ? "replaced" : "exited";
 	if (row->trend.kind == TREND_GROWING)
 		return row->trend.leaking ? "leaking" : "suspect";
 	return name ? name : "too early";
@@ -406,20 +412,26 @@ static void survey_text_put_drill(const struct table *t, const struct survey_row
 		fprintf(t->out, "            %s\n", drill->note);
 }
 
+/* It may come from a recording. */
+static void put_reason_line(const struct table *t, const char *before, const char *reason)
+{
+	fprintf(t->out, "            %s", before);
+	text_put_name(t->out, reason);
+	fputc('\n', t->out);
+}
+
 static void survey_text_put_guards(const struct table *t, const struct guard_figures *guards)
 {
 	const struct guard_state *g = &guards->state;
 	const char *separator = ": ";
 	char count[FORMAT_GROUPED_MAX];
-	uint64_t seen = 0;
+	uint64_t seen = guard_figures_bad(guards);
 
 	if (!g->on && !g->guarded) {
-		fprintf(t->out, "            no blocks are guarded: %s\n",
-			g->reason ? g->reason : "its turn comes");
+		put_reason_line(
+			t, "no blocks are guarded: ", g->reason ? g->reason : "its turn comes");
 		return;
 	}
-	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
-		seen += guards->bad_accesses[i];
 	fprintf(t->out, "            %s bad %s seen in", format_grouped(count, seen),
 		text_plural(seen, "access", "accesses"));
 	fprintf(t->out, " %s guarded %s", format_grouped(count, g->guarded),
@@ -433,21 +445,35 @@ static void survey_text_put_guards(const struct table *t, const struct guard_fig
 	}
 	fputc('\n', t->out);
 	if (!g->on && g->reason)
-		fprintf(t->out, "            not guarded any more: %s\n", g->reason);
+		put_reason_line(t, "not guarded any more: ", g->reason);
 }
 
-static void survey_text_put_kept(const struct table *t, const struct survey_kept *kept)
+static void survey_text_put_kept(const struct table *t, const struct survey_row *row)
 {
 	char bytes[FORMAT_BYTES_MAX], since[FORMAT_DURATION_MAX];
+	const struct survey_kept *kept = row->kept;
 
+	if (is_replaced(row))
+		put_reason_line(t, "", row->trend.reason);
 	if (kept->sampled)
-		fprintf(t->out, "            sampled for %s: %s allocated since then and kept\n",
+		fprintf(t->out, "            sampled for %s%s: %s allocated since then and kept\n",
 			format_duration(since, kept->since_ns),
+			row->ended ? ", until it ended" : "",
 			format_bytes(bytes, kept->live_bytes));
 	else
-		fprintf(t->out, "            not sampled all the time: %s\n", kept->reason);
+		put_reason_line(t, "not sampled all the time: ",
+				kept->reason ? kept->reason : "its turn comes");
 	if (kept->guards.state.asked)
 		survey_text_put_guards(t, &kept->guards);
+}
+
+static void put_detail_title(const struct table *t, size_t rank, const struct survey_row *row)
+{
+	fputc('\n', t->out);
+	text_set_style(t->out, t->options, TEXT_BOLD);
+	fprintf(t->out, "--- %zu. PID %d (", rank, (int)row->process.pid);
+	text_put_name(t->out, row->process.comm);
+	fputc(')', t->out);
 }
 
 static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)
@@ -458,11 +484,7 @@ static void put_stacks(const struct table *t, size_t rank, const struct survey_r
 
 	if (!drill || !drill->snapshot || !drill->shown_count)
 		return;
-	fputc('\n', t->out);
-	text_set_style(t->out, t->options, TEXT_BOLD);
-	fprintf(t->out, "--- %zu. PID %d (", rank, (int)row->process.pid);
-	text_put_name(t->out, row->process.comm);
-	fputc(')', t->out);
+	put_detail_title(t, rank, row);
 	if (drill->snapshot->pid != row->process.pid)
 		fprintf(t->out, ", its child %d", (int)drill->snapshot->pid);
 	fprintf(t->out, ": what it allocated and kept while %s ---",
@@ -476,6 +498,32 @@ static void put_stacks(const struct table *t, size_t rank, const struct survey_r
 		text_put_stack(t->out, t->options, drill->report, i + 1, drill->shown[i]);
 	if (drill->shown_count > max)
 		fprintf(t->out, "\n%zu more (-v)\n", drill->shown_count - max);
+}
+
+static void put_bad_accesses(const struct table *t, size_t rank, const struct survey_row *row)
+{
+	size_t max = t->options->verbose ? SIZE_MAX : MAX_STACKS, shown = 0, more;
+	const struct survey_kept *kept = row->kept;
+	uint64_t suppressed = kept ? survey_kept_suppressed(kept) : 0;
+
+	if (!kept || (!kept->bad_access_count && !suppressed))
+		return;
+	more = kept->bad_accesses_left_out;
+	put_detail_title(t, rank, row);
+	fputs(": what its guarded blocks have shown ---", t->out);
+	text_set_style(t->out, t->options, TEXT_NONE);
+	fputc('\n', t->out);
+	for (size_t i = 0; i < kept->bad_access_count; i++) {
+		if (kept->bad_accesses[i].suppressed)
+			continue;
+		if (shown++ < max)
+			text_put_bad_access(t->out, t->options, &kept->bad_accesses[i]);
+		else
+			more++;
+	}
+	if (more)
+		fprintf(t->out, "\nand %zu more%s\n", more, shown > max ? " (-v)" : "");
+	text_put_suppressed_accesses(t->out, suppressed);
 }
 
 static void put_table(const struct table *t)
@@ -499,12 +547,14 @@ static void put_table(const struct table *t)
 		if (row->trend.kind == TREND_GROWING || t->options->verbose)
 			put_children(t, row);
 		if (row->kept)
-			survey_text_put_kept(t, row->kept);
+			survey_text_put_kept(t, row);
 		if (row->drill)
 			survey_text_put_drill(t, row);
 	}
 	for (size_t i = 0; !t->options->brief && i < r->row_count; i++)
 		put_stacks(t, i + 1, &r->rows[i]);
+	for (size_t i = 0; !t->options->brief && i < r->row_count; i++)
+		put_bad_accesses(t, i + 1, &r->rows[i]);
 }
 
 int survey_write_text(struct exporter *e, const struct survey_report *report)

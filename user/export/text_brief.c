@@ -36,7 +36,7 @@ char *text_site(char buf[static TEXT_FIT_MAX], const struct stack_notes *notes, 
 	const struct frame *frame;
 
 	if (!notes->frames || !notes->frame_count)
-		return strcpy(buf, "?");
+		return memcpy(buf, "?", sizeof("?"));
 	/* Of code without any name its caller's address says more than "malloc". */
 	if (!site && notes->frame_count > 1)
 		site = 1;
@@ -54,7 +54,9 @@ char *text_site(char buf[static TEXT_FIT_MAX], const struct stack_notes *notes, 
 		return buf;
 	if (width && used + 2 + place_width > width)
 		text_shorten(place, label, width - used - 2);
-	strcat(strncat(buf, "  ", 3), place);
+	/* Both can be as long as the buffer: a file's name is what the target's debug information says. */
+	used = strlen(buf);
+	snprintf(buf + used, TEXT_FIT_MAX - used, "  %s", place);
 	return buf;
 }
 

@@ -59,8 +59,14 @@ void text_put_figures_sum(FILE *out, const struct snapshot *s);
 /* What --check-frees has found; nothing without. */
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r);
 
+/* One bad access with its stacks. */
+void text_put_bad_access(FILE *out, const struct export_options *options,
+			 const struct bad_access *bad);
+
 /* What --guard has found, and lines of the head: how it stands; nothing without. */
 void text_put_bad_accesses(FILE *out, const struct export_options *options, const struct report *r);
+/* How many of them are not shown for that; nothing for 0. */
+void text_put_suppressed_accesses(FILE *out, uint64_t suppressed);
 void text_put_guard(FILE *out, const struct export_options *options, const struct report *r);
 
 /*

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "user/base/clock.h"
+#include "user/freeze/signal_frames.h"
 
 /* Newer than some libcs' headers: linux/ptrace.h of 5.13 and 6.4. */
 #define GET_RSEQ_CONFIGURATION		 0x420f
@@ -69,17 +70,40 @@ uint64_t call_thread_room(const struct maps *maps, const struct call_thread *t, 
 	return base;
 }
 
+struct frames_room {
+	uint64_t sp, base;
+};
+
+static bool call_thread_would_leave(void *ctx, const struct signal_frame *frame)
+{
+	const struct frames_room *room = ctx;
+
+	return room->sp - frame->stack < frame->stack_size && room->base < frame->stack;
+}
+
+/*
+ * A handler may run on an array that lies on the thread's own stack (sigaltstack): below that is what it has
+ * interrupted.
+ */
+static bool call_thread_leaves_handlers_stack(pid_t pid, const struct call_thread *t, uint64_t base)
+{
+	struct frames_room room = {.sp = call_sp(&t->registers), .base = base};
+
+	return signal_frames_any(pid, room.sp, call_thread_would_leave, &room);
+}
+
 int call_thread_check(pid_t pid, const struct maps *maps, const struct call_thread *t, size_t size,
 		      char reason[static REASON_MAX])
 {
 	struct user_regs_struct regs = t->registers;
+	uint64_t room = call_thread_room(maps, t, size);
 
 	if (!call_is_possible(&t->registers))
 		return refuse(reason, -EBUSY,
 			      "its thread %d runs 32-bit code, or waits in a call that cannot be "
 			      "resumed",
 			      (int)t->tid);
-	if (!call_thread_room(maps, t, size))
+	if (!room || call_thread_leaves_handlers_stack(pid, t, room))
 		return refuse(reason, -EBUSY,
 			      "its thread %d has no room on a stack of the usual kind",
 			      (int)t->tid);

@@ -25,13 +25,13 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/code_search.h"
 #include "user/process/proc.h"
+#include "user/process/program_memory.h"
 
 #define NO_PROCESS 0x7fffffff
 #define SHARED_FLAGS \
@@ -54,21 +54,35 @@ static bool forkcopy_has_namespace_for_children(pid_t pid)
 	return stat(path[0], &own) || stat(path[1], &children) || own.st_ino != children.st_ino;
 }
 
+/*
+ * Of one thread: each may have filters and a shadow stack of its own, and get them at any moment while it runs.
+ */
+static int forkcopy_check_thread(pid_t tid, char reason[static REASON_MAX])
+{
+	_cleanup_free_ char *features = NULL;
+
+	if (proc_status_number(tid, "Seccomp", 0))
+		return refuse(
+			reason, -EPERM,
+			"a seccomp filter watches its system calls, and might kill it for one "
+			"that it does not expect");
+	if (!proc_status_field(tid, "x86_Thread_features", &features) && strstr(features, "shstk"))
+		return refuse(reason, -EPERM, "its returns are checked by a shadow stack");
+	return 0;
+}
+
 static int forkcopy_check_process(pid_t pid, char reason[static REASON_MAX])
 {
-	_cleanup_free_ char *state = NULL, *seccomp = NULL, *features = NULL;
+	_cleanup_free_ char *state = NULL;
+	int err;
 
 	if (proc_status_field(pid, "State", &state))
 		return refuse(reason, -ESRCH, "it has ended");
 	if (state[1] == 'T' || state[1] == 't')
 		return refuse(reason, -EBUSY, "it is stopped anyway");
-	if (!proc_status_field(pid, "Seccomp", &seccomp) && strtol(seccomp, NULL, 10))
-		return refuse(
-			reason, -EPERM,
-			"a seccomp filter watches its system calls, and might kill it for one "
-			"that it does not expect");
-	if (!proc_status_field(pid, "x86_Thread_features", &features) && strstr(features, "shstk"))
-		return refuse(reason, -EPERM, "its returns are checked by a shadow stack");
+	err = forkcopy_check_thread(pid, reason);
+	if (err)
+		return err;
 	if (proc_ns_pid(pid) == 1)
 		return refuse(reason, -EPERM,
 			      "it is process 1 of its container, which orphans are given to");
@@ -89,6 +103,8 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON
 
 struct making {
 	pid_t pid;
+	/* A thread that was left asleep may wake up and execute another program, which gets the pid. */
+	struct program_memory memory;
 	const struct call_code *code;
 	const struct call_thread *thread;
 	uint64_t deadline_ns;
@@ -110,7 +126,8 @@ static const struct call_thread *forkcopy_choose_thread(const struct making *m,
 	for (size_t i = 0; i < count; i++) {
 		const struct call_thread *t = &threads[i];
 
-		if (call_thread_check(m->pid, maps, t, size, unused))
+		if (call_thread_check(m->pid, maps, t, size, unused) ||
+		    forkcopy_check_thread(t->tid, unused))
 			continue;
 		if (call_is_in_kernel(&t->registers) && !call_is_remembered(&t->registers))
 			return t;
@@ -131,8 +148,8 @@ static int forkcopy_write_frames(struct making *m, const struct maps *maps,
 	const uint64_t nothing[CALL_ARGUMENTS] = {0},
 		       none[CALL_ARGUMENTS] = {NO_PROCESS, 0, __WALL};
 	_cleanup_free_ unsigned char *frames = calloc(1, size);
-	struct iovec from = {frames, size}, to = {(void *)(uintptr_t)base, size};
 	struct user_regs_struct regs = m->thread->registers;
+	int err;
 
 	if (!frames || !base)
 		return refuse(m->reason, -ENOMEM, "no memory");
@@ -156,10 +173,9 @@ static int forkcopy_write_frames(struct making *m, const struct maps *maps,
 	call_registers(&regs, m->code, SYS_exit_group, nothing, base + small + large);
 	m->end_sp = call_frame_put(frames + small + large, base + small + large, m->code, &regs,
 				   UINT64_MAX, NULL);
-	if (process_vm_writev(m->pid, &from, 1, &to, 1, 0) != (ssize_t)size)
-		return refuse(m->reason, -errno, "its stack cannot be written to: %s",
-			      strerror(errno));
-	return 0;
+	err = program_memory_write(&m->memory, base, frames, size);
+	return err ? refuse(m->reason, err, "its stack cannot be written to: %s", strerror(-err))
+		   : 0;
 }
 
 /* ---- step by step ------------------------------------------------------------------------- */
@@ -328,12 +344,20 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct call_thr
 		  char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct call_vector *vector = aligned_alloc(64, sizeof(*vector));
-	struct making m = {.pid = pid, .code = code, .deadline_ns = deadline_ns, .reason = reason};
+	struct making m = {.pid = pid,
+			   .memory = PROGRAM_MEMORY_NONE,
+			   .code = code,
+			   .deadline_ns = deadline_ns,
+			   .reason = reason};
 	struct maps *maps = NULL;
-	int err = vector && !maps_read(pid, &maps) ? 0 : -ENOMEM;
+	int err = vector ? 0 : -ENOMEM;
 
 	*reason = '\0';
 	*copy = 0;
+	/* Before anything is looked at: of another program nothing is written. */
+	err = err ?: program_memory_open(pid, &m.memory);
+	if (!err && maps_read(pid, &maps))
+		err = -ENOMEM;
 	if (!err && !call_code_stands(code, pid))
 		err = refuse(reason, -ENOENT, "its code has changed");
 	if (!err) {
@@ -350,6 +374,7 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct call_thr
 	err = err ?: forkcopy_write_frames(&m, maps, vector);
 	err = err ?: forkcopy_make_both(&m);
 	maps_free(maps);
+	program_memory_close(&m.memory);
 	if (err) {
 		forkcopy_kill(m.copy);
 		if (!*reason)

@@ -6,8 +6,11 @@
 #include "user/freeze/freeze.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
@@ -141,6 +144,20 @@ static int freeze_make_fork(struct freeze *f)
 	return 0;
 }
 
+/* Where memory runs out while there are both, the kernel is to end the copy, and not the process, which is as large. */
+static void freeze_offer_fork(pid_t fork)
+{
+	static const char first[] = "1000"; /* proc_pid_oom_score_adj(5) */
+	_cleanup_close_ int file = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)fork);
+	file = open(path, O_WRONLY | O_CLOEXEC);
+	if (file < 0 || write(file, first, strlen(first)) < 0)
+		log_debug("the copy of a process, %d, is not what the kernel ends first: %s",
+			  (int)fork, strerror(errno));
+}
+
 /* ---- while it stands still ---------------------------------------------------------------- */
 
 /* Lets it go, if that has not been done. Until now it should have stood still. */
@@ -232,6 +249,7 @@ static int freeze_read_forked(struct freeze *f, char reason[static REASON_MAX])
 	/* Its frees must have been noted from the first one on. */
 	freeze_let_go(f, true);
 	f->released = true;
+	freeze_offer_fork(fork);
 	if (!err && hooks->reading)
 		err = hooks->reading(hooks->ctx, reason);
 	err = err ?: memory_copy_read_forked(&f->copy, fork, reason);

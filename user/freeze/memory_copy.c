@@ -283,6 +283,21 @@ static void memory_copy_grow(struct memory_copy *c)
 	}
 }
 
+/*
+ * What only memory points to that could not be read counts as lost: nothing is said of a process whose memory went in the
+ * midst of it. It may go on before all is read, and end, or execute another program; and its fork may be killed.
+ */
+static int memory_copy_check_there(const struct memory_copy *c, const struct resident *from,
+				   char reason[static REASON_MAX])
+{
+	if (c->ended || resident_is_there(from))
+		return 0;
+	return refuse(reason, -ESRCH,
+		      from == c->resident ? "it has ended, or become another program, before all "
+					    "of its memory had been read"
+					  : "its copy was killed before all of it had been read");
+}
+
 static int memory_copy_read_mappings(struct memory_copy *c, struct resident *from,
 				     bool (*wanted)(const struct memory_copy *c,
 						    const struct mapping *m),
@@ -293,7 +308,8 @@ static int memory_copy_read_mappings(struct memory_copy *c, struct resident *fro
 	c->run_count = 0;
 	err = memory_copy_scan(c, from, c->image->maps, wanted, memory_copy_add_run);
 	if (err)
-		return refuse(reason, err, "its memory cannot be looked at");
+		return memory_copy_check_there(c, from, reason)
+			       ?: refuse(reason, err, "its memory cannot be looked at");
 	/*
 	 * Small things first: what hangs over the limit is then the heap's bulk and not the roots.
 	 */
@@ -311,7 +327,7 @@ static int memory_copy_read_mappings(struct memory_copy *c, struct resident *fro
 		else
 			memory_copy_read_run(c, from, run);
 	}
-	return 0;
+	return memory_copy_check_there(c, from, reason);
 }
 
 static int memory_copy_take_maps(struct memory_copy *c, char reason[static REASON_MAX])

@@ -47,7 +47,10 @@ struct memory_copy {
 int memory_copy_reserve(struct memory_copy *copy, pid_t pid, char reason[static REASON_MAX]);
 void memory_copy_release(struct memory_copy *copy);
 
-/* Reads all memory of the process, small mappings first. 0 or -errno with the reason. */
+/*
+ * Reads all memory of the process, small mappings first. 0 or -errno with the reason: -ESRCH where it is not the program
+ * any more that it was for memory_copy_reserve(), or has ended, by the time that all has been read.
+ */
 int memory_copy_read(struct memory_copy *copy, char reason[static REASON_MAX]);
 
 /*

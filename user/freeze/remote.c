@@ -36,6 +36,7 @@ static int remote_take_answer(struct remote *r)
 	if (n == (ssize_t)sizeof(r->last))
 		return r->last.err;
 	r->last.end_ns = monotonic_ns();
+	r->last.loose = true;
 	return r->last.err = refuse(r->last.reason, -ECANCELED,
 				    "the process that held its thread has been killed");
 }
@@ -81,11 +82,11 @@ static int remote_make_child(struct remote *r, char reason[static REASON_MAX])
 
 static int remote_check_process(pid_t pid, char reason[static REASON_MAX])
 {
-	_cleanup_free_ char *state = NULL, *tracer = NULL, *features = NULL;
+	_cleanup_free_ char *state = NULL, *features = NULL;
 
 	if (proc_status_field(pid, "State", &state))
 		return refuse(reason, -ESRCH, "it has ended");
-	if (!proc_status_field(pid, "TracerPid", &tracer) && strtol(tracer, NULL, 10))
+	if (proc_status_number(pid, "TracerPid", 0))
 		return stop_explain(pid, EPERM, reason);
 	if (state[1] == 'T')
 		return refuse(reason, -EPERM, "it is stopped; have it go on first (SIGCONT)");
@@ -100,15 +101,16 @@ static int remote_check_process(pid_t pid, char reason[static REASON_MAX])
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-int remote_begin(pid_t pid, uint64_t max_hold_ns, struct remote **out,
-		 char reason[static REASON_MAX])
+int remote_begin_with(pid_t pid, pid_t only, uint64_t max_hold_ns, struct remote **out,
+		      char reason[static REASON_MAX])
 {
 	struct remote *r = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r)
 		return refuse(reason, -ENOMEM, "no memory to hold it");
-	r->job = (struct remote_job){.pid = pid, .tool = getpid(), .hold_ns = max_hold_ns};
+	r->job = (struct remote_job){
+		.pid = pid, .tool = getpid(), .only = only, .hold_ns = max_hold_ns};
 	r->channel = -1;
 	err = remote_check_process(pid, reason);
 	err = err ?: code_search(proc_memory_id(pid), &r->job.code, reason);
@@ -123,6 +125,12 @@ int remote_begin(pid_t pid, uint64_t max_hold_ns, struct remote **out,
 	}
 	*out = r;
 	return 0;
+}
+
+int remote_begin(pid_t pid, uint64_t max_hold_ns, struct remote **out,
+		 char reason[static REASON_MAX])
+{
+	return remote_begin_with(pid, 0, max_hold_ns, out, reason);
 }
 
 int remote_call(struct remote *r, long number, const uint64_t arguments[CALL_ARGUMENTS],
@@ -154,6 +162,16 @@ int remote_call_must(struct remote *r, const char *what, long number,
 pid_t remote_tid(const struct remote *r)
 {
 	return r->last.tid;
+}
+
+bool remote_is_lost(const struct remote *r)
+{
+	return r->last.end_ns != 0;
+}
+
+pid_t remote_loose(const struct remote *r)
+{
+	return r->last.loose ? r->last.tid : 0;
 }
 
 uint64_t remote_scratch(const struct remote *r)

@@ -21,6 +21,7 @@
 #ifndef MEMLEAKBPF_FREEZE_REMOTE_H
 #define MEMLEAKBPF_FREEZE_REMOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,18 +34,36 @@ struct remote;
 
 /*
  * Stops a thread of the process that can be used: one in a system call rather than one that runs,
- * the main one rather than others. The search for instructions comes before. After `max_hold_ns` it
- * goes on in any case. 0 and *out, or -errno with the reason, a clause about "it", not logged, and
- * nothing has been changed: -EPERM (traced already, stopped by a signal, not permitted, a seccomp
- * filter that we may not suspend: this needs CAP_SYS_ADMIN, a kernel with CONFIG_CHECKPOINT_RESTORE,
- * and no filter over ourselves), -EBUSY (none of its threads can be used as it stands; a moment
- * later one may), -EOPNOTSUPP (32 bits), -ESRCH …
+ * the main one rather than others. The search for instructions comes before. It may take
+ * `max_hold_ns` to stop, while it runs or waits for a processor as always; so long after it has
+ * stopped it goes on in any case. 0 and *out, or -errno with the reason, a clause about "it", not
+ * logged, and nothing has been changed: -EPERM (traced already, stopped by a signal, not permitted,
+ * a seccomp filter that we may not suspend: this needs CAP_SYS_ADMIN, a kernel with
+ * CONFIG_CHECKPOINT_RESTORE, and no filter over ourselves), -EBUSY (none of its threads can be used
+ * as it stands; a moment later one may), -ETIMEDOUT (it does not stop), -ECANCELED (who was to hold
+ * it was killed), -EOPNOTSUPP (32 bits), -ESRCH …
  */
 int remote_begin(pid_t pid, uint64_t max_hold_ns, struct remote **out,
 		 char reason[static REASON_MAX]);
 
+/*
+ * The same with this thread and no other, as long as it has not ended: remote_loose() of a try before. When
+ * it stands still the call that it was in has been made, or never will be. 0: any.
+ */
+int remote_begin_with(pid_t pid, pid_t only, uint64_t max_hold_ns, struct remote **out,
+		      char reason[static REASON_MAX]);
+
 /* The thread. */
 pid_t remote_tid(const struct remote *r);
+
+/* Has it gone on, as calls have failed, or its time was over? */
+bool remote_is_lost(const struct remote *r);
+
+/*
+ * The thread, where it has gone on by itself and may be in a call yet, which is made when it gets a
+ * processor; 0: it is in none.
+ */
+pid_t remote_loose(const struct remote *r);
 
 /*
  * Makes the call; not for calls that make or end a thread or a process. 0 and *result, which is

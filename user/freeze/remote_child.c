@@ -11,11 +11,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "user/base/clock.h"
@@ -25,6 +26,7 @@
 #include "user/freeze/text_write.h"
 #include "user/freeze/tracing_child.h"
 #include "user/process/proc.h"
+#include "user/process/program_memory.h"
 
 /* Of which it takes the half at most. */
 #define GRACE_NS TRACING_CHILD_GRACE_NS
@@ -33,14 +35,22 @@ struct remote_child {
 	const struct remote_job *job;
 	timer_t killer; /* ends us, and so lets it go, should we not do it in time */
 	struct call_thread thread;
+	/*
+	 * Another thread may execute another program at any moment, which is the end of this one; the main thread's
+	 * id is the new program's then.
+	 */
+	struct program_memory memory;
 	struct call_vector *vector;
 	uint64_t mask; /* its blocked signals */
 	/* Stack pointers of the frames: the closing one closes `left` and takes the other then. */
 	uint64_t frame, closing_frame;
 	uint64_t left_at; /* where in the process the closing one has its argument */
 	uint64_t scratch;
-	int left; /* a descriptor that it would leave open; -1: none */
+	int left;	/* a descriptor that it would leave open; -1: none */
+	dev_t left_dev; /* of its file */
+	ino_t left_ino;
 	bool filtered, begun;
+	bool loose; /* it was let go as it was, and comes back by itself */
 	uint64_t start_ns, deadline_ns, end_ns; /* end: when it was let go; 0: it has not been */
 };
 
@@ -108,16 +118,34 @@ static int remote_child_begin_calls(struct remote_child *r)
 	return err ?: call_thread_set_mask(r->thread.tid, UINT64_MAX);
 }
 
+static bool remote_child_stat(const struct remote_child *r, int number, struct stat *st)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)r->thread.tid, number);
+	return !stat(path, st);
+}
+
+/* Or another thread has closed it, and may have a file of its own under that number. */
+static bool remote_child_has_left(const struct remote_child *r)
+{
+	struct stat st;
+
+	return remote_child_stat(r, r->left, &st) && st.st_dev == r->left_dev &&
+	       st.st_ino == r->left_ino;
+}
+
 /* What a call has made or closed. */
 static void remote_child_note(struct remote_child *r, long number, uint64_t argument, long result)
 {
 	uint64_t left = (uint64_t)result;
-	struct iovec from = {&left, sizeof(left)},
-		     to = {(void *)(uintptr_t)r->left_at, sizeof(left)};
+	struct stat st;
 
-	if (number == SYS_memfd_create && result >= 0) {
+	if (number == SYS_memfd_create && result >= 0 && remote_child_stat(r, (int)result, &st)) {
 		r->left = (int)result;
-		process_vm_writev(r->thread.tid, &from, 1, &to, 1, 0);
+		r->left_dev = st.st_dev;
+		r->left_ino = st.st_ino;
+		program_memory_write(&r->memory, r->left_at, &left, sizeof(left));
 	} else if (number == SYS_close && (int)argument == r->left) {
 		r->left = -1;
 	}
@@ -134,6 +162,11 @@ static int remote_child_call(struct remote_child *r, long number,
 	pid_t tid = r->thread.tid;
 	int err = remote_child_begin_calls(r);
 
+	if (!err && closes && !remote_child_has_left(r)) {
+		r->left = -1;
+		*result = -EBADF;
+		return remote_child_park(r);
+	}
 	err = err ?: remote_child_go(r, PTRACE_SYSCALL, deadline_ns);
 	err = err ?: call_exchange(tid, &regs, &r->job->code, number, arguments, frame);
 	err = err ?: remote_child_go(r, PTRACE_SYSCALL, deadline_ns);
@@ -186,6 +219,7 @@ static void remote_child_let_go(struct remote_child *r)
 		err = err ?: remote_child_put_back(r, deadline_ns);
 	if (!err)
 		ptrace(PTRACE_DETACH, r->thread.tid, NULL, NULL);
+	r->loose = err != 0;
 	r->end_ns = monotonic_ns();
 }
 
@@ -200,8 +234,8 @@ static int remote_child_write_frames(struct remote_child *r, const struct maps *
 	const uint64_t base = call_thread_room(maps, &r->thread, size);
 	const uint64_t none[CALL_ARGUMENTS] = {(uint64_t)-1};
 	_cleanup_free_ unsigned char *bytes = calloc(1, size);
-	struct iovec from = {bytes, size}, to = {(void *)(uintptr_t)base, size};
 	struct user_regs_struct regs = r->thread.registers;
+	int err;
 
 	if (!bytes || !base)
 		return refuse(reason, -ENOMEM, "no memory");
@@ -213,10 +247,8 @@ static int remote_child_write_frames(struct remote_child *r, const struct maps *
 	r->closing_frame = call_frame_put(bytes, base, &r->job->code, &regs, UINT64_MAX, NULL);
 	r->left_at = base + call_frame_argument();
 	r->scratch = base + small + large;
-	if (process_vm_writev(r->thread.tid, &from, 1, &to, 1, 0) != (ssize_t)size)
-		return refuse(reason, -errno, "its stack cannot be written to: %s",
-			      strerror(errno));
-	return 0;
+	err = program_memory_write(&r->memory, base, bytes, size);
+	return err ? refuse(reason, err, "its stack cannot be written to: %s", strerror(-err)) : 0;
 }
 
 static int remote_child_take_thread(struct remote_child *r, const struct maps *maps,
@@ -225,14 +257,20 @@ static int remote_child_take_thread(struct remote_child *r, const struct maps *m
 	struct remote_thread taken;
 	pid_t tid;
 	/* The largest frame: what the thread's really needs is known once it is chosen. */
-	int err = remote_thread_take(r->job->pid, maps, sizeof(*r->vector) + 4096 + REMOTE_SCRATCH,
-				     r->deadline_ns, &taken, reason);
+	int err = remote_thread_take(r->job->pid, r->job->only, maps,
+				     sizeof(*r->vector) + 4096 + REMOTE_SCRATCH, r->deadline_ns,
+				     &taken, reason);
 
 	if (err)
 		return err;
 	r->thread = taken.thread;
 	r->filtered = taken.filtered;
 	r->start_ns = taken.start_ns;
+	/* What it took to stop, where it had no processor, it did not stand still. */
+	if (taken.alone) {
+		r->deadline_ns = taken.start_ns + r->job->hold_ns;
+		tracing_child_set_deadline(r->killer, r->deadline_ns);
+	}
 	tid = r->thread.tid;
 	if (!call_code_stands(&r->job->code, tid))
 		err = refuse(reason, -ENOENT, "its code has changed");
@@ -253,6 +291,8 @@ static int remote_child_begin(struct remote_child *r, char reason[static REASON_
 	r->vector = aligned_alloc(64, sizeof(*r->vector));
 	if (!r->vector)
 		return refuse(reason, -ENOMEM, "no memory");
+	/* First: all that is looked at from here on is of this program, or nothing is written. */
+	program_memory_open(proc_memory_id(r->job->pid), &r->memory);
 	if (maps_read(proc_memory_id(r->job->pid), &maps))
 		return refuse(reason, -ESRCH, "its memory cannot be looked at");
 	run_first(true);
@@ -280,12 +320,7 @@ static bool remote_child_next_order(const struct remote_child *r, struct remote_
 
 static int remote_child_write(const struct remote_child *r, const struct remote_order *order)
 {
-	struct iovec from = {(void *)order->bytes, order->size},
-		     to = {(void *)(uintptr_t)r->scratch, order->size};
-
-	return process_vm_writev(r->thread.tid, &from, 1, &to, 1, 0) == (ssize_t)order->size
-		       ? 0
-		       : -errno;
+	return program_memory_write(&r->memory, r->scratch, order->bytes, order->size);
 }
 
 static int remote_child_write_text(struct remote_child *r, const struct remote_order *order,
@@ -294,7 +329,8 @@ static int remote_child_write_text(struct remote_child *r, const struct remote_o
 	struct tracee only = {
 		.thread = {.tid = r->thread.tid,
 			   .words = (uint64_t *)&r->thread.registers,
-			   .word_count = sizeof(r->thread.registers) / sizeof(uint64_t)},
+			   .word_count = sizeof(r->thread.registers) / sizeof(uint64_t),
+			   .sp = call_sp(&r->thread.registers)},
 		.stopped = true,
 	};
 	const struct tracees all = {.pid = r->job->pid, .items = &only, .count = 1};
@@ -332,8 +368,10 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 	       (int)r->thread.tid,
 	       answer->err == -ETIMEDOUT ? "it takes too long" : strerror(-answer->err));
 	/* Of one that cannot be interrupted either, the thread comes back by itself at its end. */
-	if (answer->err == -ETIMEDOUT && remote_child_interrupt(r))
+	if (answer->err == -ETIMEDOUT && remote_child_interrupt(r)) {
+		r->loose = true;
 		r->end_ns = monotonic_ns();
+	}
 	remote_child_let_go(r);
 }
 
@@ -343,12 +381,13 @@ static void remote_child_answer(const struct remote_child *r, struct remote_answ
 	answer->scratch = r->scratch;
 	answer->start_ns = r->start_ns;
 	answer->end_ns = r->end_ns;
+	answer->loose = r->loose;
 	send(r->job->channel, answer, sizeof(*answer), MSG_NOSIGNAL);
 }
 
 _Noreturn void remote_child_run(const struct remote_job *job)
 {
-	struct remote_child r = {.job = job, .left = -1};
+	struct remote_child r = {.job = job, .memory = PROGRAM_MEMORY_NONE, .left = -1};
 	struct remote_answer answer = {0};
 	struct remote_order order;
 

@@ -16,6 +16,7 @@ struct remote_job {
 	pid_t pid;
 	pid_t tool;  /* who made the child */
 	int channel; /* a socket of type SOCK_SEQPACKET: orders come, answers go */
+	pid_t only;  /* remote_begin_with() */
 	uint64_t hold_ns;
 	struct call_code code;
 };
@@ -43,6 +44,7 @@ struct remote_answer {
 	uint64_t scratch;
 	uint64_t start_ns;
 	uint64_t end_ns; /* when the thread was let go; 0: it is still held */
+	bool loose;	 /* and comes back by itself, perhaps out of a call that it is in yet */
 	char reason[REASON_MAX];
 };
 

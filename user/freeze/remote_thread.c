@@ -20,7 +20,7 @@
 
 #define CANDIDATES_MAX 256
 #define TRIES_MAX      32
-#define SLICES	       4 /* so much of the time one may take to stop */
+#define SLICES	       4 /* so much of the time one of several may take to stop */
 
 /* The best first. A filter is worse than all of them. */
 enum {
@@ -72,13 +72,6 @@ static int remote_thread_rank(pid_t tid)
 	return number >= 0 ? RANK_WAITS : RANK_RUNS;
 }
 
-static long remote_thread_status(pid_t tid, const char *name)
-{
-	_cleanup_free_ char *value = NULL;
-
-	return proc_status_field(tid, name, &value) ? 0 : strtol(value, NULL, 10);
-}
-
 static int remote_thread_compare(const void *a, const void *b)
 {
 	const struct remote_candidate *x = a, *y = b;
@@ -88,7 +81,7 @@ static int remote_thread_compare(const void *a, const void *b)
 }
 
 struct remote_candidates {
-	pid_t pid;
+	pid_t pid, only;
 	struct remote_candidate items[CANDIDATES_MAX];
 	size_t count;
 	char *reason;
@@ -99,16 +92,17 @@ static int remote_thread_visit(void *ctx, pid_t tid)
 	struct remote_candidates *all = ctx;
 	char state = stop_thread_state(all->pid, tid);
 
-	if (!state || strchr("ZX", state) || all->count == CANDIDATES_MAX)
+	if (!state || strchr("ZX", state) || all->count == CANDIDATES_MAX ||
+	    (all->only && tid != all->only))
 		return 0;
-	if (remote_thread_status(tid, "TracerPid"))
+	if (proc_status_number(tid, "TracerPid", 0))
 		return stop_explain(tid, EPERM, all->reason);
 	/* Uninterruptible: waiting for it would be waiting for a device. */
 	if (state == 'D')
 		return 0;
 	all->items[all->count].tid = tid;
 	all->items[all->count++].rank = remote_thread_rank(tid) +
-					(remote_thread_status(tid, "Seccomp") ? RANK_FILTERED : 0);
+					(proc_status_number(tid, "Seccomp", 0) ? RANK_FILTERED : 0);
 	return 0;
 }
 
@@ -154,7 +148,7 @@ static int remote_thread_suspend(struct remote_thread *out, char reason[static R
 	pid_t tid = out->thread.tid;
 	int err;
 
-	out->filtered = remote_thread_status(tid, "Seccomp") != 0;
+	out->filtered = proc_status_number(tid, "Seccomp", 0) != 0;
 	if (!ptrace(PTRACE_SETOPTIONS, tid, NULL, PTRACE_O_TRACESYSGOOD | SUSPEND_SECCOMP))
 		return 0;
 	err = -errno;
@@ -196,17 +190,30 @@ static int remote_thread_try(pid_t tid, const struct maps *maps, size_t size, ui
 	return err;
 }
 
-int remote_thread_take(pid_t pid, const struct maps *maps, size_t size, uint64_t deadline_ns,
-		       struct remote_thread *out, char reason[static REASON_MAX])
+static bool remote_thread_lives(pid_t pid, pid_t tid)
+{
+	char state = tid ? stop_thread_state(pid, tid) : 0;
+
+	return state && !strchr("ZX", state);
+}
+
+int remote_thread_take(pid_t pid, pid_t only, const struct maps *maps, size_t size,
+		       uint64_t deadline_ns, struct remote_thread *out,
+		       char reason[static REASON_MAX])
 {
 	struct remote_candidates all = {.pid = pid, .reason = reason};
-	int err = remote_thread_list(&all);
+	bool late = false;
+	int err;
 
+	if (remote_thread_lives(pid, only))
+		all.only = only;
+	err = remote_thread_list(&all);
 	if (err)
 		return err;
 	err = -EBUSY;
 	*reason = '\0';
 	for (size_t i = 0; err && i < all.count && i < TRIES_MAX; i++) {
+		unsigned slices = all.count > 1 ? SLICES : 1;
 		uint64_t now = monotonic_ns();
 		char why[REASON_MAX] = "";
 		int one;
@@ -214,12 +221,18 @@ int remote_thread_take(pid_t pid, const struct maps *maps, size_t size, uint64_t
 		if (now >= deadline_ns)
 			break;
 		one = remote_thread_try(all.items[i].tid, maps, size,
-					now + (deadline_ns - now) / SLICES, out, why);
+					now + (deadline_ns - now) / slices, out, why);
+		late |= one == -ETIMEDOUT;
 		/* What is said is why the best one would not do. */
 		if (!one || !*reason) {
 			err = one;
 			memcpy(reason, why, REASON_MAX);
 		}
 	}
-	return err && !*reason ? refuse(reason, -EBUSY, "none of its threads can be stopped") : err;
+	out->alone = !late;
+	if (!err || *reason)
+		return err;
+	/* It waits for a device, perhaps in that call. */
+	return all.only ? refuse(reason, -ETIMEDOUT, "its thread %d does not stop", (int)only)
+			: refuse(reason, -EBUSY, "none of its threads can be stopped");
 }

@@ -162,6 +162,18 @@ int resident_scan(struct resident *r, uint64_t start, uint64_t end, bool own_onl
 	return resident_scan_by_pagemap(r, start, end, own_only, fn, ctx);
 }
 
+/* The file is of the memory that there was when it was opened, and empty when that has gone. */
+bool resident_is_there(const struct resident *r)
+{
+	uint64_t entry;
+	ssize_t n;
+
+	do {
+		n = pread(r->pagemap, &entry, sizeof(entry), 0);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(entry);
+}
+
 size_t resident_read(const struct resident *r, uint64_t start, void *to, size_t size)
 {
 	size_t done = 0;

@@ -27,6 +27,12 @@ int resident_scan(struct resident *resident, uint64_t start, uint64_t end, bool 
 		  int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx);
 
 /*
+ * Is it still the memory of any process? After an exec, or an end, what is read by the process's id is another
+ * program's, or nothing.
+ */
+bool resident_is_there(const struct resident *resident);
+
+/*
  * Copies [start, start + size) of it. Returns how many bytes from the start could be read: all of
  * them, or fewer where the memory is gone.
  */

@@ -337,6 +337,19 @@ int stop_write(struct stop *stop, const struct stop_piece *pieces, size_t count,
 	return err;
 }
 
+int stop_ask_filters(struct stop *stop, const struct filter_call *call, unsigned *filters,
+		     char reason[static REASON_MAX])
+{
+	const struct tracer_order order = {.kind = TRACER_FILTERS, .call = *call};
+	int err = stop_asleep_count(stop)
+			  ? refuse(stop->last.reason, -EINVAL, "some of its threads sleep")
+			  : stop_give_order(stop, &order);
+
+	memcpy(reason, stop->last.reason, REASON_MAX);
+	*filters = err ? 0 : stop->last.filters;
+	return err;
+}
+
 uint64_t stop_end(struct stop *stop)
 {
 	const struct tracer_order order = {.kind = TRACER_RELEASE};

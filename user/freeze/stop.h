@@ -15,7 +15,8 @@
 #include "user/base/log.h"
 
 struct call_code;
-struct sleeper; /* bpf/sleepers_abi.h */
+struct filter_call; /* user/freeze/seccomp_filter.h */
+struct sleeper;	    /* bpf/sleepers_abi.h */
 struct stop;
 
 struct stop_thread {
@@ -108,20 +109,31 @@ struct stop_piece {
 /*
  * Changes code of the process while it stands still: all pieces, which must not overlap, or none.
  * Before the first is written, all are compared with what is expected there, and with where the
- * threads stand, those too that were left asleep; not with return addresses on their stacks. A
- * piece that cannot be written has those before it put back.
+ * threads stand, those too that were left asleep, and on x86_64 with where they go back to from signal
+ * handlers (signal_frames.h); not with return addresses on their stacks. A piece that cannot be
+ * written has those before it put back.
  *
  * What has begun is finished though the tool is killed at that instant. Only the end of the child
  * that holds the process, within the microseconds of the writing, can leave some pieces written and
  * others not. (Half of one only where the kernel lets nobody write code but by words.)
  *
  * 0, or -errno with the reason, not logged; the process stands still as before: -EAGAIN (a thread
- * stands in a range: to be tried again when it has gone on), -ESTALE (something else is there),
- * -EINVAL (of two pages, too long, too many), -ECANCELED (its time was over), -ENOTRECOVERABLE (one
+ * stands in a range, or goes back there: to be tried again when it has gone on), -ESTALE (something else is there),
+ * -EINVAL (of two pages, too long, too many), -ETIMEDOUT (it took half of the whole pause, or what was left of it, and
+ * not all stacks had been looked at; nothing is written), -ECANCELED (its time was over), -ENOTRECOVERABLE (one
  * could not be written, and another not put back), or what the kernel says.
  */
 int stop_write(struct stop *stop, const struct stop_piece *pieces, size_t count,
 	       char reason[static REASON_MAX]);
+
+/*
+ * Do all seccomp filters of all its threads let such a call pass? None may have been left asleep. 0 and in *filters how
+ * many each thread has; -EPERM with the reason, not logged: one may not, they cannot be read (that takes CAP_SYS_ADMIN,
+ * a kernel with CONFIG_CHECKPOINT_RESTORE, and no filter over ourselves), or not all threads have as many; or
+ * another -errno: it could not be looked, and may be another time.
+ */
+int stop_ask_filters(struct stop *stop, const struct filter_call *call, unsigned *filters,
+		     char reason[static REASON_MAX]);
 
 size_t stop_thread_count(const struct stop *stop);
 size_t stop_asleep_count(const struct stop *stop); /* of them, those that were left asleep */

@@ -27,9 +27,7 @@ char stop_thread_state(pid_t pid, pid_t tid)
 /* The process that traces it already, 0: none. */
 static pid_t stop_tracer_of(pid_t pid)
 {
-	_cleanup_free_ char *tracer = NULL;
-
-	return proc_status_field(pid, "TracerPid", &tracer) ? 0 : (pid_t)strtol(tracer, NULL, 10);
+	return (pid_t)proc_status_number(pid, "TracerPid", 0);
 }
 
 static int stop_yama_scope(void)

@@ -18,6 +18,7 @@
 #include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/freeze/calls.h"
+#include "user/freeze/signal_frames.h"
 
 #define CALL_SIZE 2 /* x86_64: of the instruction that a call which is restarted goes back to */
 
@@ -141,6 +142,54 @@ static int text_check(const struct text *text, const struct tracees *all,
 	return text_check_threads(all, piece, reason);
 }
 
+struct text_pieces {
+	const struct stop_piece *pieces;
+	size_t count;
+	uint64_t found;
+};
+
+static bool text_goes_back(void *ctx, const struct signal_frame *frame)
+{
+	struct text_pieces *all = ctx;
+
+	for (size_t i = 0; i < all->count; i++) {
+		if (!text_holds(&all->pieces[i], frame->ip))
+			continue;
+		all->found = frame->ip;
+		return true;
+	}
+	return false;
+}
+
+/* One that is in a signal handler stands where that has interrupted it, too: it goes on there. */
+static int text_check_handlers(const struct tracees *all, const struct stop_piece *pieces,
+			       size_t count, char reason[static REASON_MAX])
+{
+	struct text_pieces looked = {.pieces = pieces, .count = count};
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= pieces[i].from < pieces[i].to;
+	for (size_t i = 0; any && i < all->count; i++) {
+		const struct stop_thread *t = &all->items[i].thread;
+
+		if (all->is_late && all->is_late(all->ctx))
+			return refuse(
+				reason, -ETIMEDOUT,
+				"looking for signal handlers on its %zu threads' stacks takes "
+				"too long",
+				all->count);
+		if (!all->items[i].gone && t->sp &&
+		    signal_frames_any(t->tid, t->sp, text_goes_back, &looked))
+			return refuse(
+				reason, -EAGAIN,
+				"its thread %d is in a signal handler, and goes back into the "
+				"code that is to be changed, at %#llx",
+				(int)t->tid, (unsigned long long)looked.found);
+	}
+	return 0;
+}
+
 /* ---- all of them, or none ------------------------------------------------------------------ */
 
 static int text_write_all(const struct text *text, const struct stop_piece *pieces, size_t count,
@@ -186,6 +235,7 @@ int text_write(const struct tracees *all, const struct stop_piece *pieces, size_
 	text_open(&text, all);
 	for (size_t i = 0; !err && i < count; i++)
 		err = text_check(&text, all, &pieces[i], reason);
+	err = err ?: text_check_handlers(all, pieces, count, reason);
 	err = err ?: text_write_all(&text, pieces, count, reason);
 	if (text.mem >= 0)
 		close(text.mem);

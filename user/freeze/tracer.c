@@ -24,6 +24,7 @@
 #include "user/freeze/run_first.h"
 #include "user/freeze/stop_refused.h"
 #include "user/freeze/text_write.h"
+#include "user/freeze/thread_filters.h"
 #include "user/freeze/tracees.h"
 #include "user/process/proc.h"
 
@@ -37,7 +38,7 @@
 struct tracer {
 	const struct tracer_job *job;
 	struct tracees tracees;
-	uint64_t start_ns, begun_ns; /* begun: with those that are being stopped now */
+	uint64_t start_ns, begun_ns; /* begun: with what is being done now */
 	timer_t killer;
 	bool has_killer;
 	uint64_t end_ns; /* when it let go; 0: it has not */
@@ -104,7 +105,9 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 {
 	const struct tracer_job *job = tracer->job;
 
-	tracer_set_killer(tracer, monotonic_ns() + NS_PER_S);
+	/* Looking at all stacks may take as long as stopping all threads might have. */
+	tracer->begun_ns = monotonic_ns();
+	tracer_set_killer(tracer, tracer->begun_ns + NS_PER_S);
 	if (!tracing_child_end_with(job->tool, false))
 		_exit(1);
 	answer->err =
@@ -115,6 +118,28 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 	if (job->hold_ns && tracer->has_killer)
 		tracing_child_set_deadline(tracer->killer, tracer_deadline(tracer));
 	tracer_beat(tracer);
+}
+
+/* Of those that stand still, all: sharers of its memory, too. */
+static void tracer_ask_filters(const struct tracer *tracer, const struct filter_call *call,
+			       struct tracer_answer *answer)
+{
+	bool first = true;
+
+	for (size_t i = 0; !answer->err && i < tracer->tracees.count; i++) {
+		const struct tracee *t = &tracer->tracees.items[i];
+		unsigned count;
+
+		/* A first thread that has ended before others is neither. */
+		if (t->gone || !t->stopped)
+			continue;
+		answer->err = thread_filters_allow(t->thread.tid, call, &count, answer->reason);
+		if (!answer->err && !first && count != answer->filters)
+			answer->err = refuse(answer->reason, -EPERM,
+					     "its threads have different seccomp filters");
+		answer->filters = count;
+		first = false;
+	}
 }
 
 /* ---- orders and answers ------------------------------------------------------------------- */
@@ -253,6 +278,9 @@ static void tracer_obey(struct tracer *tracer, const struct tracer_order *order,
 		break;
 	case TRACER_WRITE:
 		tracer_write(tracer, order, answer);
+		break;
+	case TRACER_FILTERS:
+		tracer_ask_filters(tracer, &order->call, answer);
 		break;
 	case TRACER_RELEASE:
 		tracer_let_go(tracer, false);

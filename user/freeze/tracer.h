@@ -15,6 +15,7 @@
 
 #include "user/base/log.h"
 #include "user/freeze/calls.h"
+#include "user/freeze/seccomp_filter.h"
 #include "user/freeze/stop.h"
 
 struct tracer_job {
@@ -35,12 +36,14 @@ struct tracer_order {
 		TRACER_STOP_SLEEPERS,
 		TRACER_COPY,
 		TRACER_WRITE,
+		TRACER_FILTERS,
 		TRACER_RELEASE,
 	} kind;
 	struct call_code code; /* TRACER_COPY, until deadline_ns */
 	uint64_t deadline_ns;
 	size_t piece_count; /* TRACER_WRITE */
 	struct stop_piece pieces[STOP_PIECES_MAX];
+	struct filter_call call; /* TRACER_FILTERS */
 };
 
 struct tracer_answer {
@@ -50,6 +53,7 @@ struct tracer_answer {
 	uint64_t end_ns; /* when the process was let go; 0: it is still held */
 	bool by_itself;	 /* ... without an order */
 	size_t thread_count;
+	unsigned filters; /* of each thread: TRACER_FILTERS */
 	char reason[REASON_MAX];
 };
 

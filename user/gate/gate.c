@@ -8,12 +8,12 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
-#include "user/freeze/remote.h"
 #include "user/gate/gate_pages.h"
 #include "user/gate/leftover.h"
 #include "user/gate/parts.h"
 #include "user/gate/write.h"
 #include "user/process/proc.h"
+#include "user/process/program_memory.h"
 
 /* Sites of one function at most. */
 #define SITES_MAX 3
@@ -61,6 +61,7 @@ static void gate_free(struct gate *gate)
 	if (!gate)
 		return;
 	gate_pages_close(&gate->pages);
+	program_memory_close(&gate->pages.program);
 	free(gate->parts);
 	free(gate->sites);
 	free(gate);
@@ -75,9 +76,11 @@ int gate_open(const struct gate_request *request, struct gate **out, char reason
 		return refuse(reason, -ENOMEM, "no memory");
 	gate->pages = (struct gate_pages){
 		.pid = request->pid, .memory = proc_memory_id(request->pid), .file = -1};
+	err = program_memory_open(gate->pages.memory, &gate->pages.program);
 	gate->count = request->count;
 	gate->exact = !request->mean;
-	err = gate_parts_new(request, &gate->parts, reason);
+	err = err ? refuse(reason, err, "its memory cannot be opened: %s", strerror(-err))
+		  : gate_parts_new(request, &gate->parts, reason);
 	err = err
 		      ?: gate_find_leftovers(gate->pages.memory, request->functions, gate->parts,
 					     gate->count, reason);
@@ -145,20 +148,24 @@ static int gate_write_jumps(struct gate *gate, bool there, char reason[static RE
 		memcpy(there ? piece->expected : piece->bytes,
 		       there ? part->before : part->original, DISPLACE_JUMP);
 	}
-	if (gate->pages.hold)
-		return remote_write_text(gate->pages.hold->holder, pieces, gate->count + 1, reason);
-	return gate_write_all(gate->pages.pid, pieces, gate->count + 1, &gate->pause_ns, reason);
+	return gate_write_held(gate->pages.hold, gate->pages.pid, pieces, gate->count + 1,
+			       &gate->pause_ns, reason);
 }
 
 int gate_start(struct gate *gate, char reason[static REASON_MAX])
 {
 	struct gate_hold *hold = gate->pages.hold;
-	int err = gate_write_jumps(gate, true, reason);
+	int err;
+
+	if (!gate_pages_are_ours(&gate->pages))
+		return refuse(reason, -EBUSY, "another memleakbpf has its gate in it");
+	err = gate_write_jumps(gate, true, reason);
 
 	gate->started = !err;
-	if (!err && hold) {
-		gate->held_ns = hold->since_ns;
-		gate->pause_ns = monotonic_ns() - hold->since_ns;
+	if (!err) {
+		gate->held_ns = hold ? hold->since_ns : 0;
+		if (gate->held_ns)
+			gate->pause_ns = monotonic_ns() - gate->held_ns;
 		gate->pages.hold = NULL;
 	}
 	/* Jumps may stand there all the same: their pages must stay, and the next gate finds both. */

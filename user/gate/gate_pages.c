@@ -23,7 +23,9 @@
 #include "user/freeze/stop.h"
 #include "user/gate/hole.h"
 #include "user/gate/leftover.h"
+#include "user/gate/owner.h"
 #include "user/process/proc.h"
+#include "user/process/program_memory.h"
 
 /* Newer than some libcs' headers: linux/memfd.h of 6.3, asm-generic/mman-common.h of 4.14 and 4.17. */
 #define MFD_WITH_EXEC	 0x0010U
@@ -35,15 +37,16 @@
 
 #define DATA_SIZE (GATE_SIZE - GATE_HEADER)
 
-/* Another thread may have taken the place meanwhile. */
-#define TRIES 4
-
 struct pages_making {
 	const struct gate_request *request;
 	const struct gate_part *parts;
 	struct gate_pages *pages;
 	struct remote *remote;
 	uint8_t *code; /* GATE_CODE_SIZE, and as much for what is read */
+	uint64_t on;   /* what turns them on */
+	uint64_t seed; /* of the last header that was written */
+	/* What a try before may have left: data without code, with that header. 0: none. */
+	uint64_t left, left_seed;
 	int (*get)(struct pages_making *m);
 	char *reason;
 };
@@ -73,15 +76,17 @@ static int pages_make_file(struct pages_making *m, long *number)
 static int pages_open_file(struct pages_making *m, long number)
 {
 	struct gate_pages *pages = m->pages;
-	char path[64];
+	int file = owner_open_made(pages->memory, number, GATE_NAME);
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pages->memory, number);
-	if (pages->file >= 0)
-		close(pages->file);
-	pages->file = open(path, O_RDWR | O_CLOEXEC);
-	if (pages->file < 0)
-		return refuse(m->reason, -errno, "its file in memory cannot be opened: %s",
-			      strerror(errno));
+	gate_pages_close(pages);
+	if (file < 0)
+		return refuse(m->reason, file, "its file in memory cannot be opened: %s",
+			      file == -EBUSY ? "it has another one in its place by now"
+					     : strerror(-file));
+	pages->file = file;
+	/* Before there is anything that another tool could take over. */
+	if (owner_take(pages->file))
+		return refuse(m->reason, -EBUSY, "its file in memory cannot be locked");
 	if (ftruncate(pages->file, GATE_CODE_SIZE) ||
 	    pwrite(pages->file, m->code, GATE_CODE_SIZE, 0) != (ssize_t)GATE_CODE_SIZE)
 		return refuse(m->reason, -EIO, "its file in memory cannot be written");
@@ -97,13 +102,42 @@ static void pages_close_number(struct pages_making *m, long number)
 	remote_call(m->remote, SYS_close, arguments, &result, reason);
 }
 
-static void pages_unmap(struct pages_making *m, uint64_t address, uint64_t size)
+static int pages_unmap(struct pages_making *m, uint64_t address, uint64_t size)
 {
 	const uint64_t arguments[6] = {address, size};
 	char reason[REASON_MAX];
 	long result;
 
-	remote_call(m->remote, SYS_munmap, arguments, &result, reason);
+	return remote_call(m->remote, SYS_munmap, arguments, &result, reason);
+}
+
+/* Of a thread that has gone on nothing is known but what has been mapped: the next try sees to it. */
+static void pages_unmap_data(struct pages_making *m)
+{
+	if (pages_unmap(m, m->pages->address + GATE_HEADER, DATA_SIZE)) {
+		m->left = m->pages->address;
+		m->left_seed = m->seed;
+	}
+}
+
+/*
+ * What it may have left, of this very program: data that has our header, and no code, by which it would be a gate that
+ * can be taken over.
+ */
+static void pages_unmap_left(struct pages_making *m)
+{
+	struct gate_header header = {0};
+	struct iovec to = {&header, sizeof(header)};
+	struct iovec from = {(void *)(uintptr_t)(m->left + GATE_HEADER), sizeof(header)};
+	struct maps *maps = NULL;
+
+	if (!m->left || maps_read(m->pages->memory, &maps))
+		return;
+	if (!maps_find(maps, m->left) &&
+	    process_vm_readv(m->pages->memory, &to, 1, &from, 1, 0) == sizeof(header) &&
+	    header.seed == m->left_seed && !pages_unmap(m, m->left + GATE_HEADER, DATA_SIZE))
+		m->left = 0;
+	maps_free(maps);
 }
 
 /* `flags`: FIXED_NO_REPLACE, which kernels before 4.17 take for a wish; or MAP_FIXED. */
@@ -112,14 +146,39 @@ static int pages_map_code(struct pages_making *m, long number, uint64_t flags)
 	const uint64_t arguments[6] = {m->pages->address,   GATE_CODE_SIZE,   PROT_READ | PROT_EXEC,
 				       MAP_PRIVATE | flags, (uint64_t)number, 0};
 	long result;
-	int err = pages_call(m, "map code", &result, SYS_mmap, arguments);
+	int err = 0;
 
-	if (err || (uint64_t)result == m->pages->address)
+	/* Another thread may have put another file in its place: over code that is in use nothing else may come. */
+	if (!owner_is_number(m->pages->memory, number, m->pages->file))
+		err = refuse(m->reason, -EBUSY, "it has another file in the place of its new one");
+	err = err ?: pages_call(m, "map code", &result, SYS_mmap, arguments);
+	if (err)
 		return err;
+	if (flags == MAP_FIXED ||
+	    ((uint64_t)result == m->pages->address && gate_pages_are_ours(m->pages)))
+		return 0;
 	pages_unmap(m, (uint64_t)result, GATE_CODE_SIZE);
 	return refuse(m->reason, -EEXIST, "it maps things too fast");
 }
 
+/* Everything but the switch, which is off. */
+static int pages_write_header(struct pages_making *m)
+{
+	struct gate_header header;
+	int err;
+
+	gate_header_init(&header, m->request->mean);
+	header.level = m->request->level;
+	/* Of exact stubs any value will do. */
+	m->on = m->request->mean ? header.mean_ln2 : 1;
+	header.mean_ln2 = 0;
+	m->seed = header.seed;
+	err = program_memory_write(&m->pages->program, m->pages->address + GATE_HEADER, &header,
+				   sizeof(header));
+	return err ? refuse(m->reason, err, "its memory cannot be written: %s", strerror(-err)) : 0;
+}
+
+/* With its header: what has that is ours. */
 static int pages_map_data(struct pages_making *m)
 {
 	uint64_t at = m->pages->address + GATE_HEADER;
@@ -139,13 +198,18 @@ static int pages_map_data(struct pages_making *m)
 	}
 	if (err)
 		return err;
-	err = pages_call(m, "have memory wiped in children", &result, SYS_madvise, advice);
+	err = pages_write_header(m);
+	err = err ?: pages_call(m, "have memory wiped in children", &result, SYS_madvise, advice);
 	if (err)
-		pages_unmap(m, at, DATA_SIZE);
+		pages_unmap_data(m);
 	return err;
 }
 
-/* At pages->address, where nothing is. */
+/*
+ * At pages->address, where nothing is. The code comes last, since a gate is known by it: of a tool that
+ * is killed in between nothing is taken over, and all data that is taken over is wiped in children. Where the
+ * header is empty it is a child's, and another tool would have its own code over it.
+ */
 static int pages_make(struct pages_making *m)
 {
 	long number;
@@ -154,24 +218,29 @@ static int pages_make(struct pages_making *m)
 	if (err)
 		return err;
 	err = pages_open_file(m, number);
-	err = err ?: pages_map_code(m, number, FIXED_NO_REPLACE);
+	err = err ?: pages_map_data(m);
 	if (!err) {
-		err = pages_map_data(m);
+		err = pages_map_code(m, number, FIXED_NO_REPLACE);
 		if (err)
-			pages_unmap(m, m->pages->address, GATE_CODE_SIZE);
+			pages_unmap_data(m);
 	}
 	pages_close_number(m, number);
 	m->pages->fresh = !err;
 	return err;
 }
 
-/* Nothing goes through the stubs: what is in the data is of no use any more. */
+/*
+ * Nothing goes through the stubs: what is in the data is of no use any more. The header is never empty meanwhile, as
+ * pages_make() has it.
+ */
 static int pages_empty_data(struct pages_making *m)
 {
-	const uint64_t arguments[6] = {m->pages->address + GATE_HEADER, DATA_SIZE, MADV_DONTNEED};
+	const uint64_t arguments[6] = {m->pages->address + GATE_SLOTS, GATE_SIZE - GATE_SLOTS,
+				       MADV_DONTNEED};
+	int err = pages_write_header(m);
 	long result;
 
-	return pages_call(m, "empty memory", &result, SYS_madvise, arguments);
+	return err ?: pages_call(m, "empty memory", &result, SYS_madvise, arguments);
 }
 
 /*
@@ -201,6 +270,16 @@ static bool pages_fit(struct pages_making *m, const struct mapping *mapping, int
 	       !memcmp(there, m->code, GATE_CODE_SIZE);
 }
 
+/* Or what lies there is the program's, which may have unmapped the rest, or nothing. */
+static bool pages_has_data(const struct maps *maps, const struct mapping *code)
+{
+	const struct mapping *data = maps_find(maps, code->start + GATE_HEADER);
+
+	return data && data->start == code->start + GATE_HEADER &&
+	       data->end == data->start + DATA_SIZE && data->read && data->write && !data->exec &&
+	       !data->shared && !data->ino;
+}
+
 /* An earlier gate's pages, if there are such that can be used again. */
 static bool pages_find(struct pages_making *m, const struct maps *maps)
 {
@@ -211,7 +290,8 @@ static bool pages_find(struct pages_making *m, const struct maps *maps)
 
 		state = gate_state_of(m->pages->memory, mapping, &file);
 		if ((state == GATE_IS_FREE || state == GATE_IS_INHERITED) &&
-		    pages_fit(m, mapping, file)) {
+		    pages_has_data(maps, mapping) && pages_fit(m, mapping, file) &&
+		    (state == GATE_IS_INHERITED || !owner_take(file))) {
 			m->pages->address = mapping->start;
 			m->pages->file = file;
 			m->get = state == GATE_IS_FREE ? pages_empty_data : pages_replace;
@@ -243,32 +323,6 @@ static int pages_choose(struct pages_making *m)
 	if (!m->pages->address || gate_parts_fill(m->request, m->parts, m->pages->address, m->code))
 		return refuse(m->reason, -ENOSPC, "nothing is free within 2 GiB of its allocator");
 	return 0;
-}
-
-/* Everything but the switch. The process is the right one: a thread of it stands still. */
-static int pages_write_header(struct pages_making *m, uint64_t *on)
-{
-	struct gate_header header;
-	struct iovec from = {&header, sizeof(header)};
-	struct iovec to = {(void *)(uintptr_t)(m->pages->address + GATE_HEADER), sizeof(header)};
-
-	gate_header_init(&header, m->request->mean);
-	header.level = m->request->level;
-	/* Of exact stubs any value will do. */
-	*on = m->request->mean ? header.mean_ln2 : 1;
-	header.mean_ln2 = 0;
-	if (process_vm_writev(m->pages->memory, &from, 1, &to, 1, 0) != (ssize_t)sizeof(header))
-		return refuse(m->reason, -errno, "its memory cannot be written: %s",
-			      strerror(errno));
-	return 0;
-}
-
-bool gate_has_threads(pid_t pid)
-{
-	_cleanup_free_ pid_t *sharers = NULL;
-	size_t count = 0;
-
-	return proc_other_thread(pid, pid) || proc_sharers(pid, &sharers, &count) || count;
 }
 
 struct pages_running {
@@ -316,39 +370,43 @@ static void pages_end(struct pages_making *m, struct stop *others, int err)
 {
 	struct gate_pages *pages = m->pages;
 
-	pages_note_pause(pages, gate_hold_leave(pages->hold, m->remote, err != 0));
+	pages_note_pause(pages, gate_hold_leave(pages->hold, m->remote, err != 0, &pages->loose));
 	pages_note_pause(pages, others ? stop_end(others) : 0);
 	stop_free(others);
 }
 
-static int pages_get(struct pages_making *m, uint64_t *on)
+/* What was seen from outside: another tool may have unmapped it since, or have its own there. */
+static int pages_check_found(const struct pages_making *m)
+{
+	return m->get == pages_make || gate_pages_are_ours(m->pages)
+		       ? 0
+		       : refuse(m->reason, -EEXIST, "another memleakbpf comes or goes");
+}
+
+static int pages_get(struct pages_making *m)
 {
 	struct stop *others = NULL;
-	int err = pages_choose(m);
+	int err;
 
+	/* Of a try before: what that has made all of is nobody's, and found. */
+	gate_pages_close(m->pages);
+	err = pages_choose(m);
 	if (err)
 		return err;
 	/* Or the pause would be as long as others on a busy machine let it be. */
 	run_first(true);
 	/* It may stand still already, for what comes before this gate. */
-	err = gate_hold_enter(m->pages->pid, m->pages->hold, &m->remote, m->reason);
+	err = gate_hold_enter(m->pages->pid, m->pages->hold, m->pages->loose, &m->remote,
+			      m->reason);
 	if (!err) {
 		others = pages_stop_others(m);
-		err = m->get(m);
-		err = err ?: pages_write_header(m, on);
+		pages_unmap_left(m);
+		err = pages_check_found(m) ?: m->get(m);
+		err = err ?: pages_write_header(m);
 		pages_end(m, others, err);
 	}
 	run_first(false);
 	return err;
-}
-
-/*
- * Something has been mapped there meanwhile; the thread takes its time to stop, on a busy machine; or
- * cannot be used at this moment.
- */
-static bool pages_is_worth_another_try(int err)
-{
-	return err == -EEXIST || err == -ETIMEDOUT || err == -EBUSY;
 }
 
 int gate_pages_open(const struct gate_request *request, const struct gate_part *parts,
@@ -357,11 +415,17 @@ int gate_pages_open(const struct gate_request *request, const struct gate_part *
 	_cleanup_free_ uint8_t *code = malloc(2 * GATE_CODE_SIZE);
 	struct pages_making m = {
 		.request = request, .parts = parts, .pages = pages, .code = code, .reason = reason};
-	int err = code ? -EEXIST : refuse(reason, -ENOMEM, "no memory");
+	int err = code ? 0 : refuse(reason, -ENOMEM, "no memory");
 
-	for (int i = 0; i < TRIES && pages_is_worth_another_try(err); i++)
-		err = pages_get(&m, on);
+	for (int tries = 0; !tries ? !err : gate_hold_again(err, tries); tries++)
+		err = pages_get(&m);
+	*on = m.on;
 	return err;
+}
+
+bool gate_pages_are_ours(const struct gate_pages *pages)
+{
+	return owner_is_mapped(pages->memory, pages->address, GATE_CODE_SIZE, pages->file);
 }
 
 uint64_t gate_pages_switch(const struct gate_pages *pages)
@@ -372,23 +436,19 @@ uint64_t gate_pages_switch(const struct gate_pages *pages)
 void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped)
 {
 	uint64_t now, at = pages->address + GATE_HEADER + offsetof(struct gate_header, dropped);
-	struct iovec to = {&now, sizeof(now)}, from = {(void *)(uintptr_t)at, sizeof(now)};
 
-	if (process_vm_readv(pages->memory, &to, 1, &from, 1, 0) == (ssize_t)sizeof(now))
+	if (!program_memory_read(&pages->program, at, &now, sizeof(now)))
 		*dropped = now;
 }
 
 int gate_pages_write_level(const struct gate_pages *pages, uint64_t level)
 {
 	uint64_t at = pages->address + GATE_HEADER + offsetof(struct gate_header, level);
-	struct iovec from = {&level, sizeof(level)}, to = {(void *)(uintptr_t)at, sizeof(level)};
 
 	if (level > GATE_LEVEL_MAX)
 		return -EINVAL;
 	/* Of its bytes only one is ever anything but 0, so that half a write is none. */
-	if (process_vm_writev(pages->memory, &from, 1, &to, 1, 0) == (ssize_t)sizeof(level))
-		return 0;
-	return errno ? -errno : -EIO;
+	return program_memory_write(&pages->program, at, &level, sizeof(level));
 }
 
 void gate_pages_remove(struct gate_pages *pages)
@@ -398,10 +458,12 @@ void gate_pages_remove(struct gate_pages *pages)
 
 	if (pages->hold)
 		gate_hold_end(pages->hold);
-	if (!pages->fresh || gate_hold_enter(pages->pid, NULL, &m.remote, reason))
+	if (!pages->fresh || gate_hold_enter(pages->pid, NULL, pages->loose, &m.remote, reason))
 		return;
-	pages_unmap(&m, pages->address, GATE_SIZE);
-	gate_hold_leave(NULL, m.remote, false);
+	/* Or it has become another program, which may have something there. */
+	if (gate_pages_are_ours(pages))
+		pages_unmap(&m, pages->address, GATE_SIZE);
+	gate_hold_leave(NULL, m.remote, false, &pages->loose);
 	pages->fresh = false;
 }
 

@@ -4,15 +4,18 @@
 #define MEMLEAKBPF_GATE_GATE_PAGES_H
 
 #include "user/gate/parts.h"
+#include "user/process/program_memory.h"
 
 struct gate_pages {
 	pid_t pid;
-	pid_t memory; /* proc_memory_id(pid) */
+	pid_t memory;		       /* proc_memory_id(pid) */
+	struct program_memory program; /* not closed with the pages */
 	uint64_t address;
-	int file;	   /* that the code is mapped from; -1: none yet */
-	bool fresh;	   /* nobody has run in them: they can be removed */
+	int file;   /* that the code is mapped from, which is locked (owner.h); -1: none yet */
+	bool fresh; /* nobody has run in them: they can be removed */
 	uint64_t pause_ns; /* for how long a thread has stood still for them, without a hold */
-	/* As request.hold, and the process has one thread; NULL: it runs, or all is done. */
+	pid_t loose;	   /* a thread that may be in a call of a try before; 0: none */
+	/* As request.hold, and the process had one thread; NULL, or without a holder: it runs, or all is done. */
 	struct gate_hold *hold;
 };
 
@@ -24,6 +27,9 @@ struct gate_pages {
 int gate_pages_open(const struct gate_request *request, const struct gate_part *parts,
 		    struct gate_pages *pages, uint64_t *on, char reason[static REASON_MAX]);
 
+/* Are they there as they were, and no other tool's? */
+bool gate_pages_are_ours(const struct gate_pages *pages);
+
 /* The address of the word that turns the stubs on and off: gate_header.mean_ln2. 0: off. */
 uint64_t gate_pages_switch(const struct gate_pages *pages);
 
@@ -33,15 +39,10 @@ int gate_pages_write_level(const struct gate_pages *pages, uint64_t level);
 /* gate_header.dropped; *dropped stays as it is where that cannot be read. */
 void gate_pages_read_dropped(const struct gate_pages *pages, uint64_t *dropped);
 
-/*
- * Has it more than one, or do other processes run in its memory? True also where that is unknown.
- */
-bool gate_has_threads(pid_t pid);
-
 /* Unmaps fresh ones, through which nothing has gone yet. A process that is held goes on. */
 void gate_pages_remove(struct gate_pages *pages);
 
-/* Closes the file. The pages stay. */
+/* Closes the file, with which they are nobody's. The pages stay. */
 void gate_pages_close(struct gate_pages *pages);
 
 #endif

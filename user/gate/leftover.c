@@ -2,14 +2,13 @@
 #include "user/gate/leftover.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "user/base/util.h"
+#include "user/gate/owner.h"
 #include "user/gate/write.h"
 #include "user/process/proc.h"
 
@@ -56,21 +55,20 @@ enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *fil
 {
 	uint8_t *code;
 	bool same;
-	char path[96];
 
 	*file = -1;
 	if (strcmp(mapping->path, GATE_PATH) != 0 || !mapping->exec || mapping->shared ||
 	    mapping->offset || mapping->end - mapping->start != GATE_CODE_SIZE)
 		return GATE_IS_NONE;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
-		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	*file = open(path, O_RDONLY | O_CLOEXEC);
+	*file = owner_open(pid, mapping->start, GATE_CODE_SIZE);
 	if (leftover_is_inherited(pid, mapping->start))
 		return GATE_IS_INHERITED;
+	/* It may have no probes yet. */
+	if (*file < 0 || owner_is_other(*file))
+		return GATE_IS_OWNED;
 	code = malloc(2 * GATE_CODE_SIZE);
 	/* Whoever has probes in it has changed the memory, not the file. */
-	same = code && *file >= 0 &&
-	       pread(*file, code, GATE_CODE_SIZE, 0) == (ssize_t)GATE_CODE_SIZE &&
+	same = code && pread(*file, code, GATE_CODE_SIZE, 0) == (ssize_t)GATE_CODE_SIZE &&
 	       leftover_read(pid, mapping->start, code + GATE_CODE_SIZE, GATE_CODE_SIZE);
 	if (same) {
 		leftover_even_sites(code, code + GATE_CODE_SIZE);
@@ -145,8 +143,7 @@ int gate_read_before(pid_t pid, const struct gate_wanted *function, struct gate_
 static int leftover_look(pid_t pid, const struct maps *maps, const struct gate_wanted *function,
 			 struct gate_part *part, char reason[static REASON_MAX])
 {
-	uint64_t to;
-	uint64_t below;
+	uint64_t to = 0, below = 0;
 	int there = gate_read_before(pid, function, part, &to, reason);
 
 	if (there <= 0)
@@ -226,9 +223,10 @@ static size_t leftover_jump_before(const uint8_t *memory, size_t at)
 static int leftover_check_guard(const struct gate_entry *entry, char reason[static REASON_MAX])
 {
 	return entry->at_first ? 0
-			       : refuse(reason, -EBUSY,
+			       : refuse(reason, -EEXIST,
 					"it has guards (memleakbpf --guard), whose blocks probes "
-					"behind a function's first byte would not see");
+					"behind a function's first byte would not see; use --gate, "
+					"which goes with them");
 }
 
 /*

@@ -63,7 +63,7 @@ struct gate_entry {
  * on a jump, or within it, would be the process's end: the kernel goes on behind the instruction that
  * the file has there. The jumps of guards stay, and probes on first bytes are none of their business; one
  * behind would not see the guarded blocks. 0: there is none now; or -errno with the reason: -EBUSY,
- * another tool's gate, or guards.
+ * another tool's gate; -EEXIST, guards.
  */
 int gate_make_way(pid_t pid, const struct gate_entry *entries, size_t count,
 		  char reason[static REASON_MAX]);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "user/base/clock.h"
+#include "user/freeze/remote.h"
 #include "user/freeze/run_first.h"
 #include "user/process/proc.h"
 
@@ -67,12 +68,11 @@ static bool write_is_done(pid_t pid, const struct stop_piece *pieces, size_t cou
 	return true;
 }
 
-int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
-		   char reason[static REASON_MAX])
+/* `first`: why it is not known whether the bytes stand there already; or empty. */
+static int write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
+		     char first[static REASON_MAX], char reason[static REASON_MAX])
 {
 	const struct timespec pause = {.tv_nsec = BREAK_NS};
-	char first[REASON_MAX] =
-		""; /* why it is not known whether the bytes stand there; or empty */
 	int err = -EAGAIN;
 
 	for (int i = 0, late = 0; i < TRIES && write_is_worth_another_try(err); i++) {
@@ -93,4 +93,28 @@ int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uin
 		return err;
 	memcpy(reason, first, REASON_MAX);
 	return -ECANCELED;
+}
+
+int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
+		   char reason[static REASON_MAX])
+{
+	char first[REASON_MAX] = "";
+
+	return write_all(pid, pieces, count, pause_ns, first, reason);
+}
+
+int gate_write_held(struct gate_hold *hold, pid_t pid, const struct stop_piece *pieces,
+		    size_t count, uint64_t *pause_ns, char reason[static REASON_MAX])
+{
+	char first[REASON_MAX] = "";
+	int err;
+
+	if (hold && hold->holder) {
+		err = remote_write_text(hold->holder, pieces, count, reason);
+		if (err != -ECANCELED)
+			return err;
+		memcpy(first, reason, REASON_MAX);
+		gate_hold_end(hold);
+	}
+	return write_all(pid, pieces, count, pause_ns, first, reason);
 }

@@ -9,6 +9,7 @@
 
 #include "user/base/log.h"
 #include "user/freeze/stop.h"
+#include "user/gate/gate_hold.h"
 
 /*
  * All of them or none, while every thread of the process stands still; where one stands in the midst
@@ -18,5 +19,12 @@
  */
 int gate_write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
 		   char reason[static REASON_MAX]);
+
+/*
+ * The same in a process that stands still by `hold`. Where that has no holder, or was over before it was done, its threads
+ * are stopped for it as always, and the hold has ended. NULL is fine.
+ */
+int gate_write_held(struct gate_hold *hold, pid_t pid, const struct stop_piece *pieces,
+		    size_t count, uint64_t *pause_ns, char reason[static REASON_MAX]);
 
 #endif

@@ -9,24 +9,26 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
-#include "user/freeze/remote.h"
-#include "user/gate/gate_pages.h"
+#include "user/gate/gate_hold.h"
 #include "user/gate/write.h"
+#include "user/guard/guard_filters.h"
+#include "user/guard/guard_find.h"
 #include "user/guard/guard_pages.h"
 #include "user/guard/guard_texts.h"
 #include "user/process/proc.h"
+#include "user/process/program_memory.h"
 
 struct guard {
 	struct guard_pages pages;
 	struct guard_part *parts;
 	size_t count;
 	uint64_t period;
-	struct guard_site *sites;
-	size_t site_count;
+	struct guard_site sites[GUARD_PROBES];
 	char path[32];
 	bool started;
 	uint64_t locked_kib;	    /* of the process's memory, when the guards came */
 	struct guard_header before; /* what an earlier one had counted */
+	struct guard_filters filters;
 };
 
 /* ---- what forbids it ---------------------------------------------------------------------- */
@@ -48,20 +50,6 @@ int guard_check_memory(char reason[static REASON_MAX])
 	return how == 2 ? refuse(reason, -EOPNOTSUPP, "vm.overcommit_memory is 2 here") : 0;
 }
 
-/* 1: the thread has a filter, of which is not known whether it lets madvise through. */
-static int guard_has_filter(void *ctx, pid_t tid)
-{
-	char *mode;
-	bool has;
-
-	(void)ctx;
-	if (proc_status_field(tid, "Seccomp", &mode))
-		return 0;
-	has = strtol(mode, NULL, 10) != 0;
-	free(mode);
-	return has;
-}
-
 /* Memory that is locked, KiB. */
 static uint64_t guard_locked_kib(pid_t pid)
 {
@@ -77,39 +65,22 @@ static uint64_t guard_locked_kib(pid_t pid)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-static void guard_add_site(struct guard *guard, uint32_t offset, enum guard_event event, size_t i)
-{
-	for (size_t s = 0; s < guard->site_count; s++) {
-		if (guard->sites[s].offset == offset)
-			return;
-	}
-	if (offset)
-		guard->sites[guard->site_count++] =
-			(struct guard_site){.offset = offset, .event = event, .function = i};
-}
+_Static_assert(GUARD_BAD + 1 == GUARD_PROBES, "a probe for each event");
 
-/* Ends have one site for all functions. */
-static int guard_list_sites(struct guard *guard, char reason[static REASON_MAX])
+static void guard_list_sites(struct guard *guard)
 {
-	guard->sites = calloc(guard->count + 2, sizeof(*guard->sites));
-	if (!guard->sites)
-		return refuse(reason, -ENOMEM, "no memory");
-	for (size_t i = 0; i < guard->count; i++) {
-		const struct guard_stub *stub = guard->parts[i].stub;
+	const struct guard_told told = guard_told();
 
-		guard_add_site(guard, stub->allocated, GUARD_ALLOCATED, i);
-		guard_add_site(guard, stub->freed, GUARD_ENDED, i);
-		guard_add_site(guard, stub->bad, GUARD_BAD, i);
-	}
-	return 0;
+	for (enum guard_event event = 0; event < GUARD_PROBES; event++)
+		guard->sites[event] =
+			(struct guard_site){.offset = told.probes[event], .event = event};
 }
 
 static void guard_free(struct guard *guard)
 {
-	if (guard->pages.file >= 0)
-		close(guard->pages.file);
+	guard_pages_close(&guard->pages);
+	program_memory_close(&guard->pages.program);
 	free(guard->parts);
-	free(guard->sites);
 	free(guard);
 }
 
@@ -143,8 +114,10 @@ static int guard_clear_slots(struct guard *guard, char reason[static REASON_MAX]
 }
 
 /* Threads may run there: no more is written than what they only read. */
-static int guard_take_over(struct guard *guard, uint64_t at_left, char reason[static REASON_MAX])
+static int guard_take_over(struct guard *guard, const struct guard_request *request,
+			   char reason[static REASON_MAX])
 {
+	uint64_t at_left = request->at_left, by_fault = request->by_fault;
 	uint32_t keep_pages = guard->pages.keep_pages;
 	const uint64_t off = 0;
 	int err;
@@ -157,6 +130,9 @@ static int guard_take_over(struct guard *guard, uint64_t at_left, char reason[st
 	err = err
 		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, at_left), &at_left,
 					   sizeof(at_left), reason);
+	err = err
+		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, by_fault), &by_fault,
+					   sizeof(by_fault), reason);
 	return err
 		       ?: guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages),
 					    &keep_pages, sizeof(keep_pages), reason);
@@ -174,6 +150,27 @@ int guard_note_texts(const struct guard *guard)
 	maps_free(maps);
 	return guard_pages_write(&guard->pages, POOL_FIELD(guard, texts), texts, sizeof(texts),
 				 unused);
+}
+
+/* Pages are kept, or no more: the stub looks at each block. */
+static int guard_keep_pages(struct guard *guard, bool keeps, char reason[static REASON_MAX])
+{
+	uint32_t keep = keeps;
+	int err = guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages), &keep,
+				    sizeof(keep), reason);
+
+	if (!err)
+		guard->pages.keep_pages = keeps;
+	return err;
+}
+
+/* 0, or -errno with the reason: it is as it was, or pages are kept. */
+static int guard_look_at_filters(struct guard *guard, char reason[static REASON_MAX])
+{
+	guard_filters_look(&guard->pages, &guard->filters);
+	return guard->filters.pass == guard->pages.keep_pages
+		       ? guard_keep_pages(guard, !guard->filters.pass, reason)
+		       : 0;
 }
 
 int guard_open(const struct guard_request *request, struct guard **out,
@@ -194,20 +191,24 @@ int guard_open(const struct guard_request *request, struct guard **out,
 	guard->pages = (struct guard_pages){
 		.pid = pid,
 		.memory = proc_memory_id(pid),
-		.keep_pages = proc_each_thread(pid, guard_has_filter, NULL) != 0,
+		/* Until they have been looked at: where the pages lie is a part of the call. */
+		.keep_pages = guard_filters_count(pid) != 0,
 		.file = -1,
 	};
 	guard->pages.hold = gate_has_threads(pid) ? NULL : request->in.hold;
 	guard->locked_kib = guard_locked_kib(pid);
 	guard->count = request->in.count;
 	guard->period = request->period;
-	err = guard_parts_new(request, &guard->parts, reason);
-	err = err ?: guard_list_sites(guard, reason);
-	err = err ?: guard_pages_find(request, guard->parts, &guard->pages, reason);
+	err = program_memory_open(guard->pages.memory, &guard->pages.program);
+	err = err ? refuse(reason, err, "its memory cannot be opened: %s", strerror(-err))
+		  : guard_parts_new(request, &guard->parts, reason);
+	guard_list_sites(guard);
+	err = err ?: guard_find(request, guard->parts, &guard->pages, reason);
 	if (err == 0)
 		err = guard_pages_make(request, guard->parts, &guard->pages, reason);
 	else if (err > 0)
-		err = guard_take_over(guard, request->at_left, reason);
+		err = guard_take_over(guard, request, reason);
+	err = err < 0 ? err : guard_look_at_filters(guard, reason);
 	if (!err && guard_note_texts(guard))
 		err = refuse(reason, -ESRCH, "it has ended");
 	if (err) {
@@ -221,7 +222,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 
 const struct guard_site *guard_sites(const struct guard *guard, size_t *count)
 {
-	*count = guard->site_count;
+	*count = GUARD_PROBES;
 	return guard->sites;
 }
 
@@ -284,10 +285,13 @@ struct guard_place guard_place(const struct guard *guard)
 {
 	return (struct guard_place){
 		.code = guard->pages.address,
+		.given = guard->pages.address + guard_told().given,
 		.pool = guard->pages.pool,
 		.count = guard->pages.count,
 		.taken_over = guard->pages.taken_over,
 		.keep_pages = guard->pages.keep_pages,
+		.filters = guard->filters.count,
+		.keep_reason = guard->pages.keep_pages ? guard->filters.reason : NULL,
 	};
 }
 
@@ -323,12 +327,14 @@ int guard_read(const struct guard *guard, struct guard_header *header, uint64_t 
 /* ---- the jumps ---------------------------------------------------------------------------- */
 
 /*
- * All or none, while every thread stands still. They go only from a process that has no block, and is
- * not about to give one: guard_alloc() of the stub counts it before it looks whether it may.
+ * All or none, while every thread stands still. They come only into a process that has what they lead to: it may
+ * have become another program since, with the same functions at the same addresses. They go only from one that
+ * has no block, and is not about to give one: guard_alloc() of the stub counts it before it looks whether it may.
  */
 static int guard_write_jumps(struct guard *guard, bool there, char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct stop_piece *pieces = calloc(guard->count + 1, sizeof(*pieces));
+	const uint64_t alive = 1;
 	size_t n = 0;
 
 	if (!pieces)
@@ -353,12 +359,16 @@ static int guard_write_jumps(struct guard *guard, bool there, char reason[static
 		memcpy(there ? piece->expected : piece->bytes,
 		       there ? place->before : place->original, DISPLACE_JUMP);
 	}
-	if (!there)
-		pieces[n++] = (struct stop_piece){.address = POOL_FIELD(guard, live),
-						  .length = sizeof(uint64_t)};
-	if (guard->pages.hold && guard->pages.hold->holder)
-		return remote_write_text(guard->pages.hold->holder, pieces, n, reason);
-	return gate_write_all(guard->pages.pid, pieces, n, &guard->pages.pause_ns, reason);
+	pieces[n] = (struct stop_piece){.address = there ? HEADER_FIELD(guard, alive)
+							 : POOL_FIELD(guard, live),
+					.length = sizeof(uint64_t)};
+	if (there) {
+		memcpy(pieces[n].bytes, &alive, sizeof(alive));
+		memcpy(pieces[n].expected, &alive, sizeof(alive));
+	}
+	n++;
+	return gate_write_held(guard->pages.hold, guard->pages.pid, pieces, n,
+			       &guard->pages.pause_ns, reason);
 }
 
 int guard_prepare(struct guard *guard, char reason[static REASON_MAX])
@@ -409,21 +419,20 @@ static bool guard_is_locked(const struct guard *guard)
 
 int guard_watch(struct guard *guard, char reason[static REASON_MAX])
 {
-	const uint32_t keep = 1;
-	int err;
+	bool kept = guard->pages.keep_pages;
+	int err = 0;
 
 	if (guard_is_locked(guard)) {
 		err = guard_pause(guard, reason);
 		return err ?: refuse(reason, -EOPNOTSUPP, "it has locked all of its memory");
 	}
-	if (guard->pages.keep_pages || !proc_each_thread(guard->pages.pid, guard_has_filter, NULL))
-		return 0;
-	err = guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages), &keep, sizeof(keep),
-				reason);
-	if (err)
+	/* At once, for looking takes a while. */
+	if (!kept && guard_filters_count(guard->pages.pid) != guard->filters.count)
+		err = guard_keep_pages(guard, true, reason);
+	err = err ?: guard_look_at_filters(guard, reason);
+	if (err || kept == guard->pages.keep_pages)
 		return err;
-	guard->pages.keep_pages = true;
-	return 1;
+	return kept ? GUARD_WATCH_DROPS : GUARD_WATCH_KEEPS;
 }
 
 static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
@@ -437,14 +446,14 @@ static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
 	if (err || live)
 		return err ?: 1;
 	/* Their way is by the gate, which gives them back when it goes. */
-	if (guard_pages_covered(&guard->pages, guard->parts, guard->count))
+	if (guard_find_covered(&guard->pages, guard->parts, guard->count))
 		return 1;
 	err = guard_write_jumps(guard, false, reason);
 	/* One has come meanwhile; or somebody has changed the functions. */
 	if (err == -ESTALE &&
 	    !guard_pages_read(&guard->pages, POOL_FIELD(guard, live), &live, sizeof(live),
 			      reason) &&
-	    (live || guard_pages_covered(&guard->pages, guard->parts, guard->count)))
+	    (live || guard_find_covered(&guard->pages, guard->parts, guard->count)))
 		return 1;
 	return err;
 }

@@ -44,6 +44,8 @@ struct guard_request {
 		count; /* places of the pool: guard_count_fits(). What is there already has its own */
 	uint64_t period;  /* one call in so many is guarded, in the mean */
 	unsigned at_left; /* of 256 blocks so many lie at their page's beginning */
+	/* The caller hears of the fault at guard_place.given: blocks are told by it, and by GUARD_ALLOCATED where none comes. */
+	bool by_fault;
 };
 
 /*
@@ -59,7 +61,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 
 /* What happens at a site; registers are as struct guard_stub of guard_layout.h has it. */
 enum guard_event {
-	GUARD_ALLOCATED, /* block, size */
+	GUARD_ALLOCATED, /* block, size, the stub's number */
 	GUARD_ENDED,	 /* block, the stub's number */
 	GUARD_BAD,	 /* block, what is wrong, the stub's number */
 };
@@ -67,13 +69,12 @@ enum guard_event {
 struct guard_site {
 	uint64_t offset; /* in the file */
 	enum guard_event event;
-	size_t function; /* index in the request, of GUARD_ALLOCATED */
 };
 
 /* Owned by the guard. */
 const struct guard_site *guard_sites(const struct guard *guard, size_t *count);
 
-/* By which GUARD_ENDED and GUARD_BAD tell the function with that index in the request. */
+/* By which they tell the function with that index in the request. */
 uint64_t guard_stub_number(const struct guard *guard, size_t function);
 
 /*
@@ -97,10 +98,14 @@ const char *guard_path(const struct guard *guard);
 /* Where it is in the process. */
 struct guard_place {
 	uint64_t code;	/* GUARD_SIZE bytes, data and all */
+	uint64_t given; /* of the instruction in it whose fault tells that a block is given */
 	uint64_t pool;	/* guard_pool_size(count) bytes */
 	uint32_t count; /* of places */
 	bool taken_over;
 	bool keep_pages; /* no use after free can be seen: a seccomp filter */
+	int filters; /* seccomp filters of each of its threads; -1: not all have as many, or unknown */
+	const char *
+		keep_reason; /* why, a clause about it that the guard owns; NULL: they are not kept */
 };
 struct guard_place guard_place(const struct guard *guard);
 
@@ -119,10 +124,13 @@ int guard_pause(struct guard *guard, char reason[static REASON_MAX]);
 
 /*
  * To be called now and then, as with each snapshot: has the process come to what guards do not go with?
- * 0: no; 1: a seccomp filter has come, and pages are kept from now on (guard_place()); -errno with the
- * reason: nothing is guarded any more, as after guard_pause(). A filter that kills for madvise may have
- * killed before that: who sees it being made calls this first.
+ * 0: no; GUARD_WATCH_KEEPS: a seccomp filter has come that might not let madvise pass, or cannot be looked at, and pages
+ * are kept from now on (guard_place()); GUARD_WATCH_DROPS: they are kept no more; -errno with the reason: nothing is
+ * guarded any more, as after guard_pause(). A filter that kills for madvise may have killed before that: who sees it
+ * being made calls this first.
  */
+#define GUARD_WATCH_KEEPS 1
+#define GUARD_WATCH_DROPS 2
 int guard_watch(struct guard *guard, char reason[static REASON_MAX]);
 
 /*

@@ -65,6 +65,9 @@
 #define GUARD_CHANGED	   3 /* bytes around it have been written to; it is freed all the same */
 #define GUARD_STAYS	   4 /* nothing, and it has not ended: realloc has failed. Never at a probe */
 
+/* In the life that guard_alloc() gives: the fault is to tell of the block. */
+#define GUARD_BY_FAULT_BIT 63
+
 /* For the assembler: where that is in struct guard_header. */
 #define GUARD_HEADER_ALIVE 8
 
@@ -81,6 +84,8 @@ struct guard_header {
 	uint64_t alive;
 	uint64_t seed;	  /* of all slots' randomness */
 	uint64_t at_left; /* of 256 blocks so many begin at their page's beginning */
+	/* Not 0: that a block is given is told by the fault that makes its page, where one is to come. */
+	uint64_t by_fault;
 	/* Counters, added to atomically. */
 	uint64_t guarded, freed;
 	uint64_t full;	 /* samples for which no place was found */
@@ -167,11 +172,14 @@ struct guard_stub {
 	uint32_t instead;
 	/* shr $0, %rax; cmp $0, %rax: the numbers are to be written */
 	uint32_t mine;
-	/* GATE_PROBE bytes each; the latter two are the same for all stubs */
-	uint32_t allocated; /* block in %rdi, size in %rsi */
-	uint32_t freed;	    /* block in %rdi, number of the stub in %rdx */
-	uint32_t bad;	    /* the same, and in %rsi what is wrong */
-	uint32_t pad[3];
+	/* GATE_PROBE bytes each, the same for all stubs that have one */
+	uint32_t
+		allocated; /* block in %rdi, size in %rsi, number of the stub in %rdx, life in %rcx */
+	uint32_t freed;	   /* the same but for the size */
+	uint32_t bad;	   /* the same but for the life, and in %rsi what is wrong */
+	/* No probe: the instruction that touches the new block's page first, registers as at `allocated`. */
+	uint32_t given;
+	uint32_t pad[2];
 };
 _Static_assert(sizeof(struct guard_stub) == 48, "as the assembler has it");
 #endif

@@ -207,6 +207,11 @@ static bool names_begin(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
+bool guard_name_is_new(const struct guard_name *name)
+{
+	return !strncmp(name->name, "_Zn", 3);
+}
+
 /*
  * Of a C library the names that begin like those; jemalloc has no other functions at all; tcmalloc and
  * mimalloc have many, of C++ and their own interface, whose takers begin so.

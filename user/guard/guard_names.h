@@ -46,6 +46,9 @@ bool guard_name_takes(const struct guard_name *name);
 /* Can no block be guarded without it? What only gives blocks gives the allocator's. */
 bool guard_name_needed(const struct guard_name *name);
 
+/* An operator new, which an exception may leave? */
+bool guard_name_is_new(const struct guard_name *name);
+
 /*
  * Is the name of a function of the allocator like those of the table, and not in it, nor known to
  * take no block? What it does nobody here knows then.

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "user/base/clock.h"
@@ -21,16 +20,14 @@
 #include "user/freeze/remote.h"
 #include "user/freeze/run_first.h"
 #include "user/gate/hole.h"
-#include "user/gate/leftover.h"
+#include "user/gate/owner.h"
 #include "user/process/proc.h"
+#include "user/process/program_memory.h"
 
 /* Newer than some libcs' headers: linux/memfd.h of 6.3, asm-generic/mman-common.h of 4.14 and 4.17. */
 #define MFD_WITH_EXEC	 0x0010U
 #define WIPE_ON_FORK	 18
 #define FIXED_NO_REPLACE 0x100000
-
-/* Another thread may have taken the place meanwhile. */
-#define TRIES 4
 
 /*
  * Where pools lie: between what programs map from below and what the kernel maps from above, at random,
@@ -40,11 +37,19 @@
 #define POOLS_RANGE  0x200000000000ull
 #define PLACES_TRIED 1000
 
+/* What a try may have left whose thread has gone on. */
+struct pages_left {
+	int file; /* that the code is mapped from; -1: it has left nothing */
+	uint64_t address, pool, save;
+};
+
 struct pages_making {
 	const struct guard_request *request;
 	const struct guard_part *parts;
 	struct guard_pages *pages;
 	struct remote *remote;
+	bool data; /* is mapped behind the code */
+	struct pages_left left;
 	uint8_t *code; /* GUARD_CODE_SIZE */
 	char *reason;
 };
@@ -54,22 +59,17 @@ struct pages_making {
 int guard_pages_read(const struct guard_pages *pages, uint64_t address, void *to, size_t size,
 		     char reason[static REASON_MAX])
 {
-	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
-
-	if (process_vm_readv(pages->memory, &local, 1, &remote, 1, 0) == (ssize_t)size)
-		return 0;
-	return refuse(reason, -ESRCH, "its memory cannot be read");
+	return program_memory_read(&pages->program, address, to, size)
+		       ? refuse(reason, -ESRCH, "its memory cannot be read")
+		       : 0;
 }
 
 int guard_pages_write(const struct guard_pages *pages, uint64_t address, const void *from,
 		      size_t size, char reason[static REASON_MAX])
 {
-	struct iovec local = {(void *)(uintptr_t)from, size};
-	struct iovec remote = {(void *)(uintptr_t)address, size};
-
-	if (process_vm_writev(pages->memory, &local, 1, &remote, 1, 0) == (ssize_t)size)
-		return 0;
-	return refuse(reason, -ESRCH, "its memory cannot be written");
+	return program_memory_write(&pages->program, address, from, size)
+		       ? refuse(reason, -ESRCH, "its memory cannot be written")
+		       : 0;
 }
 
 /* ---- calls -------------------------------------------------------------------------------- */
@@ -117,13 +117,24 @@ static int pages_map(struct pages_making *m, uint64_t address, uint64_t size, in
 	return refuse(m->reason, -EEXIST, "it maps things too fast");
 }
 
+/* Of that file of ours: by its number there it may have become another one meanwhile. */
+static int pages_map_file(struct pages_making *m, uint64_t address, uint64_t size, int protection,
+			  int flags, long number, int file)
+{
+	int err = pages_map(m, address, size, protection, flags, number);
+
+	if (err || owner_is_mapped(m->pages->memory, address, size, file))
+		return err;
+	pages_unmap(m, address, size);
+	return refuse(m->reason, -EBUSY, "it has another file in the place of its new one");
+}
+
 /* A file in memory of the process's, of that size: its number there, and ours. */
 static int pages_make_file(struct pages_making *m, const char *name, size_t name_size,
 			   uint64_t flags, uint64_t size, long *number, int *file)
 {
 	uint64_t arguments[6] = {remote_scratch(m->remote), MFD_CLOEXEC | flags};
 	int err = remote_write(m->remote, name, name_size, m->reason);
-	char path[64];
 
 	err = err ?: remote_call(m->remote, SYS_memfd_create, arguments, number, m->reason);
 	/* Older kernels do not know the flag; with vm.memfd_noexec=2 it is refused, not execution. */
@@ -132,11 +143,19 @@ static int pages_make_file(struct pages_making *m, const char *name, size_t name
 		err = pages_call(m, "make a file in memory", number, SYS_memfd_create, arguments);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)m->pages->memory, *number);
-	*file = open(path, O_RDWR | O_CLOEXEC);
+	*file = owner_open_made(m->pages->memory, *number, name);
+	if (*file == -EBUSY)
+		return refuse(m->reason, -EBUSY, "it has another file in the place of its new one");
 	if (*file < 0 || ftruncate(*file, (off_t)size))
 		return refuse(m->reason, -EIO, "its file in memory cannot be opened");
 	return 0;
+}
+
+void guard_pages_close(struct guard_pages *pages)
+{
+	if (pages->file >= 0)
+		close(pages->file);
+	pages->file = -1;
 }
 
 static void pages_close_number(struct pages_making *m, long number)
@@ -159,16 +178,21 @@ static int pages_map_code(struct pages_making *m)
 	int err = pages_make_file(m, GUARD_CODE_NAME, sizeof(GUARD_CODE_NAME), MFD_WITH_EXEC,
 				  GUARD_CODE_SIZE, &number, &pages->file);
 
+	m->data = false;
+	/* Before there is anything that another tool could take over. */
+	if (!err && owner_take(pages->file))
+		err = refuse(m->reason, -EBUSY, "its file in memory cannot be locked");
 	if (!err && pwrite(pages->file, m->code, GUARD_CODE_SIZE, 0) != GUARD_CODE_SIZE)
 		err = refuse(m->reason, -EIO, "its file in memory cannot be written");
 	err = err
-		      ?: pages_map(m, pages->address, GUARD_CODE_SIZE, PROT_READ | PROT_EXEC,
-				   MAP_PRIVATE, number);
+		      ?: pages_map_file(m, pages->address, GUARD_CODE_SIZE, PROT_READ | PROT_EXEC,
+					MAP_PRIVATE, number, pages->file);
 	pages_close_number(m, number);
 	if (err)
 		return err;
 	err = pages_map(m, data, GUARD_SIZE - GUARD_CODE_SIZE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	m->data = !err;
 	if (err) {
 		pages_unmap(m, pages->address, GUARD_CODE_SIZE);
 		return err;
@@ -206,9 +230,9 @@ static int pages_map_pool(struct pages_making *m)
 	int err = pages_make_file(m, GUARD_POOL_NAME, sizeof(GUARD_POOL_NAME), 0, size, &number,
 				  &file);
 
-	err = err ?: pages_map(m, pages->pool, size, PROT_NONE, MAP_PRIVATE, number);
+	err = err ?: pages_map_file(m, pages->pool, size, PROT_NONE, MAP_PRIVATE, number, file);
 	if (!err) {
-		err = pages_map(m, pages->save, size, PROT_NONE, MAP_SHARED, number);
+		err = pages_map_file(m, pages->save, size, PROT_NONE, MAP_SHARED, number, file);
 		if (err)
 			pages_unmap(m, pages->pool, size);
 	}
@@ -236,7 +260,7 @@ static int pages_write_data(struct pages_making *m)
 	int err;
 
 	guard_pool_init(&pool, pages->pool, pages->save, pages->count, pages->keep_pages);
-	guard_header_init(&header, 0, m->request->at_left);
+	guard_header_init(&header, 0, m->request->at_left, m->request->by_fault);
 	err = guard_pages_write(pages, pages->address + GUARD_POOL, &pool, sizeof(pool), m->reason);
 	return err
 		       ?: guard_pages_write(pages, pages->address + GUARD_HEADER, &header,
@@ -306,6 +330,48 @@ static void pages_note_pause(struct guard_pages *pages, uint64_t stood)
 		pages->pause_ns = stood;
 }
 
+/* What was to be unmapped by a thread that had gone on may be there. */
+static void pages_note_left(struct pages_making *m)
+{
+	struct guard_pages *pages = m->pages;
+
+	if (!remote_is_lost(m->remote))
+		return;
+	m->left = (struct pages_left){.file = pages->file,
+				      .address = pages->address,
+				      .pool = pages->pool,
+				      .save = pages->save};
+	pages->file = -1;
+}
+
+/* Of the pool or what is saved of it: nobody else has chosen that place. */
+static void pages_unmap_left_pool(struct pages_making *m, const struct maps *maps, uint64_t address)
+{
+	const struct mapping *mapping = maps_find(maps, address);
+
+	if (mapping && mapping->start == address && !strcmp(mapping->path, GUARD_POOL_PATH))
+		pages_unmap(m, address, mapping->end - address);
+}
+
+/* All that is known of: the rest is addresses that are used by nobody. */
+static void pages_unmap_left(struct pages_making *m)
+{
+	struct pages_left *left = &m->left;
+	struct maps *maps = NULL;
+
+	if (left->file < 0)
+		return;
+	if (owner_is_mapped(m->pages->memory, left->address, GUARD_CODE_SIZE, left->file))
+		pages_unmap(m, left->address, m->data ? GUARD_SIZE : GUARD_CODE_SIZE);
+	if (!maps_read(m->pages->memory, &maps)) {
+		pages_unmap_left_pool(m, maps, left->pool);
+		pages_unmap_left_pool(m, maps, left->save);
+	}
+	maps_free(maps);
+	close(left->file);
+	left->file = -1;
+}
+
 static int pages_make_once(struct pages_making *m)
 {
 	int err = pages_choose(m);
@@ -314,8 +380,10 @@ static int pages_make_once(struct pages_making *m)
 		return err;
 	/* Or the pause would be as long as others on a busy machine let it be. */
 	run_first(true);
-	err = gate_hold_enter(m->pages->pid, m->pages->hold, &m->remote, m->reason);
+	err = gate_hold_enter(m->pages->pid, m->pages->hold, m->pages->loose, &m->remote,
+			      m->reason);
 	if (!err) {
+		pages_unmap_left(m);
 		err = pages_map_code(m);
 		if (!err) {
 			err = pages_map_pool(m);
@@ -323,21 +391,16 @@ static int pages_make_once(struct pages_making *m)
 				pages_unmap(m, m->pages->address, GUARD_SIZE);
 			err = err ?: pages_write_data(m);
 		}
+		if (err)
+			pages_note_left(m);
 		/* Where it cannot have guards it may still have a gate, for which it waits. */
-		pages_note_pause(m->pages, gate_hold_leave(m->pages->hold, m->remote, false));
+		pages_note_pause(m->pages, gate_hold_leave(m->pages->hold, m->remote, false,
+							   &m->pages->loose));
 	}
 	run_first(false);
-	if (err && m->pages->file >= 0) {
-		close(m->pages->file);
-		m->pages->file = -1;
-	}
+	if (err)
+		guard_pages_close(m->pages);
 	return err;
-}
-
-/* As gate_pages.c has it: something is there meanwhile, or no thread can be used at this moment. */
-static bool pages_is_worth_another_try(int err)
-{
-	return err == -EEXIST || err == -ETIMEDOUT || err == -EBUSY;
 }
 
 int guard_pages_make(const struct guard_request *request, const struct guard_part *parts,
@@ -346,202 +409,33 @@ int guard_pages_make(const struct guard_request *request, const struct guard_par
 	_cleanup_free_ uint8_t *code = malloc(GUARD_CODE_SIZE);
 	struct pages_making m = {
 		.request = request, .parts = parts, .pages = pages, .code = code, .reason = reason};
-	int err = code ? -EEXIST : refuse(reason, -ENOMEM, "no memory");
+	int err = code ? 0 : refuse(reason, -ENOMEM, "no memory");
 
+	m.left.file = -1;
 	pages->count = request->count;
-	for (int i = 0; i < TRIES && pages_is_worth_another_try(err); i++)
+	for (int tries = 0; !tries ? !err : gate_hold_again(err, tries); tries++)
 		err = pages_make_once(&m);
+	if (m.left.file >= 0)
+		close(m.left.file);
 	return err;
 }
 
 void guard_pages_remove(struct guard_pages *pages)
 {
+	const uint64_t dead = 0,
+		       alive = pages->address + GUARD_HEADER + offsetof(struct guard_header, alive);
 	struct pages_making m = {.pages = pages};
 	char reason[REASON_MAX];
 
-	if (gate_hold_enter(pages->pid, pages->hold, &m.remote, reason))
+	/*
+	 * First, or who comes when this tool has been killed would take over what is about to go: the call
+	 * that is under way is made all the same.
+	 */
+	if (guard_pages_write(pages, alive, &dead, sizeof(dead), reason) ||
+	    gate_hold_enter(pages->pid, pages->hold, pages->loose, &m.remote, reason))
 		return;
-	pages_unmap_all(&m);
-	gate_hold_leave(pages->hold, m.remote, false);
-}
-
-/* ---- what is there ------------------------------------------------------------------------ */
-
-/* Only the first byte tells whether a probe is there now: leftover_even_sites() of the gate. */
-static void pages_even_sites(const uint8_t *file, uint8_t *memory)
-{
-	size_t count;
-	const struct guard_stub *stubs = guard_stubs(&count);
-
-	for (size_t i = 0; i < count; i++) {
-		const uint32_t sites[] = {stubs[i].allocated, stubs[i].freed, stubs[i].bad};
-
-		for (size_t j = 0; j < ARRAY_SIZE(sites); j++) {
-			if (sites[j])
-				memcpy(memory + sites[j] + 1, file + sites[j] + 1, GATE_PROBE - 1);
-		}
-	}
-}
-
-/* Is it code of these guards, and does nobody have probes in it? Sets pages->file, to be closed. */
-static bool pages_has_code(struct guard_pages *pages, const struct mapping *mapping,
-			   const uint8_t *wanted, uint8_t *there)
-{
-	char path[96], unused[REASON_MAX];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pages->memory,
-		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	pages->file = open(path, O_RDONLY | O_CLOEXEC);
-	if (pages->file < 0 ||
-	    pread(pages->file, there, GUARD_CODE_SIZE, 0) != (ssize_t)GUARD_CODE_SIZE ||
-	    memcmp(there, wanted, GUARD_CODE_SIZE) != 0 ||
-	    guard_pages_read(pages, mapping->start, there, GUARD_CODE_SIZE, unused))
-		return false;
-	pages_even_sites(wanted, there);
-	return !memcmp(there, wanted, GUARD_CODE_SIZE);
-}
-
-static bool pages_maps_file(const struct maps *maps, uint64_t address, uint64_t size, bool shared)
-{
-	const struct mapping *mapping = maps_find(maps, address);
-
-	return mapping && !strcmp(mapping->path, GUARD_POOL_PATH) && mapping->start == address &&
-	       mapping->end == address + size && mapping->shared == shared && mapping->read &&
-	       mapping->write && !mapping->offset;
-}
-
-/* Its books say where the pool is: only what the mappings say as well is believed. */
-static bool pages_has_pool(struct guard_pages *pages, const struct maps *maps)
-{
-	char unused[REASON_MAX];
-	struct guard_header header = {0};
-	struct guard_pool pool = {0};
-
-	if (guard_pages_read(pages, pages->address + GUARD_HEADER, &header, sizeof(header),
-			     unused) ||
-	    guard_pages_read(pages, pages->address + GUARD_POOL, &pool, sizeof(pool), unused) ||
-	    header.alive != 1 || !guard_count_fits(pool.count))
-		return false;
-	pages->pool = pool.base;
-	pages->save = pool.save;
-	pages->count = pool.count;
-	return pages_maps_file(maps, pool.base, guard_pool_size(pool.count), false) &&
-	       pages_maps_file(maps, pool.save, guard_pool_size(pool.count), true);
-}
-
-static bool pages_fit(struct pages_making *m, const struct maps *maps,
-		      const struct mapping *mapping)
-{
-	struct guard_pages *pages = m->pages;
-
-	if (strcmp(mapping->path, GUARD_CODE_PATH) != 0 || !mapping->exec || mapping->shared ||
-	    mapping->offset || mapping->end - mapping->start != GUARD_CODE_SIZE)
-		return false;
-	pages->address = mapping->start;
-	if (pages_has_pool(pages, maps) &&
-	    !guard_parts_fill(m->request, m->parts, pages->address, pages->pool, pages->count,
-			      m->code) &&
-	    pages_has_code(pages, mapping, m->code, m->code + GUARD_CODE_SIZE))
-		return true;
-	if (pages->file >= 0)
-		close(pages->file);
-	pages->file = -1;
-	return false;
-}
-
-/* Of a jump at a function: `own` is where that of these guards goes, 0: there are none yet. */
-static int pages_check_jump(const struct gate_wanted *function, struct guard_part *part,
-			    const struct guard_pages *pages, const struct maps *maps, uint64_t own,
-			    char reason[static REASON_MAX])
-{
-	uint64_t to = 0, below = 0;
-	enum gate_state state = GATE_IS_NONE;
-	int there = gate_read_before(pages->memory, function, &part->place, &to, reason), err = 0;
-
-	if (there <= 0 || (own && to == own))
-		return there < 0 ? there : 0;
-	if (!gate_is_guard(maps, to))
-		err = gate_look_at_jump(pages->memory, maps, to, part->place.function.plan.kept,
-					&state, &below, reason);
-	if (err)
-		return err;
-	part->covered = state == GATE_IS_OWNED;
-	if (gate_is_guard(maps, to) || (below && below != own))
-		return refuse(
-			reason, -EBUSY,
-			"there is a jump at %s: another tool's guards, or those of the process "
-			"that it was forked from",
-			function->name);
-	if (state == GATE_IS_NONE)
-		return refuse(reason, -EBUSY, "there is a jump at %s", function->name);
-	/* Its books would lack what is guarded behind its back. */
-	if (part->covered && !below)
-		return refuse(reason, -EBUSY, "a memleakbpf has its gate in it");
-	return 0;
-}
-
-/*
- * Where jumps are, all of them go to what was found, be it by a gate; or to a gate that nobody uses any
- * more, and whose jump is written over; or they are somebody else's.
- */
-static int pages_check_jumps(const struct guard_request *request, struct guard_part *parts,
-			     const struct guard_pages *pages, const struct maps *maps, bool found,
-			     char reason[static REASON_MAX])
-{
-	int err = 0;
-
-	for (size_t i = 0; i < request->in.count && !err; i++) {
-		uint64_t own = found ? guard_jump_target(pages->address, parts[i].stub) : 0;
-
-		err = pages_check_jump(&request->in.functions[i], &parts[i], pages, maps, own,
-				       reason);
-	}
-	return err;
-}
-
-bool guard_pages_covered(const struct guard_pages *pages, const struct guard_part *parts,
-			 size_t count)
-{
-	struct maps *maps = NULL;
-	bool covered = false;
-
-	if (maps_read(pages->memory, &maps))
-		return false;
-	for (size_t i = 0; i < count && !covered; i++) {
-		uint64_t own = guard_jump_target(pages->address, parts[i].stub), below;
-		const struct gate_part *place = &parts[i].place;
-		uint8_t jump[DISPLACE_JUMP];
-		char unused[REASON_MAX];
-		enum gate_state state;
-
-		covered = !guard_pages_read(pages, place->jump_at, jump, sizeof(jump), unused) &&
-			  jump[0] == 0xe9 &&
-			  !gate_look_at_jump(pages->memory, maps,
-					     displace_jump_target(jump, place->jump_at),
-					     place->function.plan.kept, &state, &below, unused) &&
-			  below == own;
-	}
-	maps_free(maps);
-	return covered;
-}
-
-int guard_pages_find(const struct guard_request *request, struct guard_part *parts,
-		     struct guard_pages *pages, char reason[static REASON_MAX])
-{
-	_cleanup_free_ uint8_t *code = malloc(2 * GUARD_CODE_SIZE);
-	struct pages_making m = {.request = request, .parts = parts, .pages = pages, .code = code};
-	struct maps *maps = NULL;
-	bool found = false;
-	int err;
-
-	if (!code)
-		return refuse(reason, -ENOMEM, "no memory");
-	if (maps_read(pages->memory, &maps))
-		return refuse(reason, -ESRCH, "it has ended");
-	for (size_t i = 0; i < maps_count(maps) && !found; i++)
-		found = pages_fit(&m, maps, maps_at(maps, i));
-	pages->taken_over = found;
-	err = pages_check_jumps(request, parts, pages, maps, found, reason);
-	maps_free(maps);
-	return err ?: found;
+	/* Or it has become another program meanwhile, which may have something there. */
+	if (owner_is_mapped(pages->memory, pages->address, GUARD_CODE_SIZE, pages->file))
+		pages_unmap_all(&m);
+	gate_hold_leave(pages->hold, m.remote, false, &pages->loose);
 }

@@ -6,6 +6,7 @@
 #include "user/gate/below.h"
 #include "user/guard/guard_parts.h"
 #include "user/process/guard_memory.h"
+#include "user/process/program_memory.h"
 
 /* Names of the code's file in memory, and as /proc/PID/maps shows it; the pool's: guard_memory.h. */
 #define GUARD_CODE_NAME GATE_GUARD_NAME
@@ -13,28 +14,18 @@
 
 struct guard_pages {
 	pid_t pid;
-	pid_t memory; /* proc_memory_id(pid) */
+	pid_t memory;		       /* proc_memory_id(pid) */
+	struct program_memory program; /* not closed with the pages */
 	uint64_t address;
 	uint64_t pool, save;
 	uint32_t count;
 	bool keep_pages;
-	int file; /* that the code is mapped from; -1: none yet */
+	int file; /* that the code is mapped from, which is locked (user/gate/owner.h); -1: none yet */
 	bool taken_over;
+	pid_t loose;		/* a thread that may be in a call of a try before; 0: none */
 	uint64_t pause_ns;	/* for how long a thread has stood still for them, without a hold */
 	struct gate_hold *hold; /* as struct gate_pages has it */
 };
-
-/*
- * Finds what an earlier tool has left, and reads what stands where the jumps are to be
- * (part.place.before). 1: found, and it can be used again; 0: nothing is there; or -errno with the
- * reason: somebody uses it, or the jumps that are there are of another kind.
- */
-int guard_pages_find(const struct guard_request *request, struct guard_part *parts,
-		     struct guard_pages *pages, char reason[static REASON_MAX]);
-
-/* Does a gate stand before some of the jumps, which goes on to them? */
-bool guard_pages_covered(const struct guard_pages *pages, const struct guard_part *parts,
-			 size_t count);
 
 /* Maps new ones; all is off. 0 or -errno with the reason: then none of it is there. */
 int guard_pages_make(const struct guard_request *request, const struct guard_part *parts,
@@ -42,6 +33,9 @@ int guard_pages_make(const struct guard_request *request, const struct guard_par
 
 /* Unmaps what guard_pages_make() has mapped: nobody has run there. */
 void guard_pages_remove(struct guard_pages *pages);
+
+/* Closes the file, with which they are nobody's (user/gate/owner.h). The pages stay. */
+void guard_pages_close(struct guard_pages *pages);
 
 /* Reads or writes the process's memory. 0 or -errno with the reason. */
 int guard_pages_read(const struct guard_pages *pages, uint64_t address, void *to, size_t size,

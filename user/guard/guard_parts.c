@@ -56,17 +56,10 @@ int guard_parts_new(const struct guard_request *request, struct guard_part **out
 /* The nop that this kernel likes best, wherever a probe may come. */
 static void parts_write_nops(const struct gate_nop *nop, uint8_t code[])
 {
-	size_t count;
-	const struct guard_stub *stubs = guard_stubs(&count);
+	const struct guard_told told = guard_told();
 
-	for (size_t i = 0; i < count; i++) {
-		const uint32_t sites[] = {stubs[i].allocated, stubs[i].freed, stubs[i].bad};
-
-		for (size_t j = 0; j < ARRAY_SIZE(sites); j++) {
-			if (sites[j])
-				memcpy(code + sites[j], nop->bytes, GATE_PROBE);
-		}
-	}
+	for (size_t i = 0; i < GUARD_PROBES; i++)
+		memcpy(code + told.probes[i], nop->bytes, GATE_PROBE);
 }
 
 int guard_parts_fill(const struct guard_request *request, const struct guard_part *parts,

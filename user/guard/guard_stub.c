@@ -45,6 +45,23 @@ const struct guard_stub *guard_stubs(size_t *count)
 	return guard_table_begin;
 }
 
+struct guard_told guard_told(void)
+{
+	struct guard_told told = {0};
+	size_t count;
+	const struct guard_stub *stubs = guard_stubs(&count);
+
+	/* A stub has 0 for what it does not tell. */
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t probes[] = {stubs[i].allocated, stubs[i].freed, stubs[i].bad};
+
+		for (size_t j = 0; j < GUARD_PROBES; j++)
+			told.probes[j] = told.probes[j] ?: probes[j];
+		told.given = told.given ?: stubs[i].given;
+	}
+	return told;
+}
+
 bool guard_count_fits(uint32_t count)
 {
 	return count >= 8 && count <= GUARD_COUNT_MAX && !(count & (count - 1));
@@ -91,13 +108,15 @@ int guard_fill_stub(uint8_t *code, uint64_t address, const struct guard_stub *st
 	return gate_write_undo(code, address, stub->undo, function->plan.undo, stub->entry);
 }
 
-void guard_header_init(struct guard_header *header, uint64_t period, unsigned at_left)
+void guard_header_init(struct guard_header *header, uint64_t period, unsigned at_left,
+		       bool by_fault)
 {
 	*header = (struct guard_header){
 		.period = period < PERIOD_MAX ? period : PERIOD_MAX,
 		.alive = 1,
 		.seed = monotonic_ns(),
 		.at_left = at_left,
+		.by_fault = by_fault,
 	};
 }
 

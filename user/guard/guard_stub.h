@@ -19,6 +19,14 @@ const uint8_t *guard_code(size_t *size);
 /* The stubs in it. Each serves one function. */
 const struct guard_stub *guard_stubs(size_t *count);
 
+/* Where the code tells of what happens, for all stubs: offsets in it, as struct guard_stub has them. */
+#define GUARD_PROBES 3
+struct guard_told {
+	uint32_t probes[GUARD_PROBES]; /* by enum guard_event */
+	uint32_t given;
+};
+struct guard_told guard_told(void);
+
 /* A pool of so many blocks at a time: a power of two, from 8 to GUARD_COUNT_MAX. */
 bool guard_count_fits(uint32_t count);
 
@@ -53,9 +61,10 @@ static inline uint64_t guard_jump_target(uint64_t address, const struct guard_st
 
 /*
  * A header by which one call in `period` is guarded, in the mean, and `at_left` of 256 blocks lie at
- * their page's beginning. 0: nothing is. Either way ends of blocks are told.
+ * their page's beginning, and faults tell of new ones. 0: nothing is. Either way ends of blocks are told.
  */
-void guard_header_init(struct guard_header *header, uint64_t period, unsigned at_left);
+void guard_header_init(struct guard_header *header, uint64_t period, unsigned at_left,
+		       bool by_fault);
 
 /* Of an empty pool. */
 void guard_pool_init(struct guard_pool *pool, uint64_t base, uint64_t save, uint32_t count,

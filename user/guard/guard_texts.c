@@ -29,7 +29,7 @@ static size_t texts_nearest(const struct guard_text *texts, const bool *apart, s
 void guard_texts_find(const struct maps *maps, struct guard_text texts[GUARD_TEXTS])
 {
 	/* One more than there is room for; apart: from the one before. */
-	struct guard_text found[GUARD_TEXTS + 1];
+	struct guard_text found[GUARD_TEXTS + 1] = {0};
 	bool apart[GUARD_TEXTS + 1] = {0}, between = true;
 	size_t count = 0;
 

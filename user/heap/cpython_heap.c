@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The memory of CPython's allocator of small objects, as Objects/obmalloc.c of CPython 3.8 to 3.13
+ * The memory of CPython's allocator of small objects, as Objects/obmalloc.c of CPython 3.8 to 3.14
  * lays it out on 64 bits (from 3.12 on Include/internal/pycore_obmalloc.h of its sources). It has
  * arenas, which are mappings or memory of malloc(), and cuts them into pools of the same size. A pool
  * begins with a header and has blocks of one size; its free ones are on a list. A vector describes the

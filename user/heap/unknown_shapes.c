@@ -11,10 +11,9 @@
  * PartitionAlloc (partition_alloc_constants.h, "Layout of a super page"): super pages of 2 MiB in a
  * pool of GiBs; each begins with a page of metadata between guards, before the memory of slots at 16 KiB.
  *
- * V8 (heap/memory-chunk.h): pages of 256 KiB at such addresses. Without pointer compression (node)
- * each begins with its size, flags, heap, and where its objects begin and end, later what was mapped
- * for it (BasicMemoryChunk; V8 10 and 11). With it (chromium) pages lie in a cage of 4 GiB, and begin
- * with flags and their number in the cage (MemoryChunk; seen in Chromium 156).
+ * V8: pages of 256 KiB at such addresses (user/heap/v8_page.h: node). With pointer compression (chromium)
+ * they lie in a cage of 4 GiB, and begin with flags and their number in the cage (MemoryChunk; seen in
+ * Chromium 156).
  *
  * Oilpan, the heap of C++ objects that JavaScript holds (heap/cppgc/caged-heap.h, heap-page.h): pages at
  * multiples of 128 KiB, in a cage of GiBs too; each begins with the address of its heap's handle.
@@ -24,6 +23,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/v8_page.h"
 #include "user/heap/walker.h"
 
 #define MIB (1ull << 20)
@@ -35,11 +35,8 @@
 #define PARTITION_SUPER_PAGE (2 * MIB)
 #define PARTITION_POOL_MIN   GIB
 
-#define V8_PAGE	      (256ull << 10)
-#define V8_CAGE	      (4 * GIB)
-#define V8_HEADER_MAX (64ull << 10) /* from the beginning of a page to its objects */
-#define V8_WORDS      12
-#define V8_SURE	      2 /* pages of a cage that have their numbers */
+#define V8_CAGE (4 * GIB)
+#define V8_SURE 2 /* pages of a cage that have their numbers */
 
 #define OILPAN_PAGE (128ull << 10)
 #define OILPAN_SURE 4 /* pages that begin with the same handle */
@@ -235,21 +232,14 @@ static int shape_report_run(struct shapes_found *found, size_t shape, const stru
 	return err;
 }
 
-/* Bytes of the page of V8 that begins there, objects of their own size included; 0: none does. */
-static uint64_t shape_v8_page(const struct heap_image *image, const struct mapping *m, uint64_t at)
+static bool shape_read_words(void *ctx, uint64_t address, uint64_t *words, size_t count)
 {
-	const uint64_t *words = memory_image_words(image->memory, at, V8_WORDS);
-	uint64_t size, begin, end;
+	const struct heap_image *image = ctx;
+	const uint64_t *found = memory_image_words(image->memory, address, count);
 
-	if (!words)
-		return 0;
-	size = words[0];
-	begin = words[3] - at;
-	end = words[4] - at;
-	return size && size <= m->end - at && words[2] && begin && begin < V8_HEADER_MAX &&
-			       begin < end && end <= size && words[10] == at && words[11] >= end
-		       ? size
-		       : 0;
+	if (found)
+		memcpy(words, found, count * sizeof(*words));
+	return found;
 }
 
 /* Pages that lie side by side are one mapping. */
@@ -258,7 +248,8 @@ static int shape_report_v8_pages(struct shapes_found *found, size_t shape, const
 	uint64_t at = m->start, size;
 	int err = 0;
 
-	while (!err && at < m->end && (size = shape_v8_page(found->image, m, at)) > 0) {
+	while (!err && at < m->end &&
+	       (size = v8_page_size(shape_read_words, found->image, at, m->end - at)) > 0) {
 		err = walker_report(found->image, shape_allocator(found, shape),
 				    INVENTORY_UNBELIEVED, at, at + size, UINT64_MAX);
 		at += (size + V8_PAGE - 1) / V8_PAGE * V8_PAGE;

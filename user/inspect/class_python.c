@@ -18,7 +18,7 @@
 
 #include "user/base/util.h"
 
-/* Words of PyTypeObject (Include/cpython/object.h); the same from 3.8 to 3.13. */
+/* Words of PyTypeObject (Include/cpython/object.h); the same from 3.8 to 3.14. */
 enum python_type_word {
 	OB_REFCNT,
 	OB_TYPE,

@@ -25,7 +25,7 @@ struct class_types *class_types_new(const struct heap_image *image, struct class
  * Takes the types of an object of that path, whose variables lie at their addresses and `bias`. 0 or
  * -ENOMEM. The path outlives it.
  */
-int class_types_take(struct class_types *types, const struct type_table *table, uint64_t bias,
+int class_types_take(struct class_types *types, const struct type_table *from, uint64_t bias,
 		     const char *path);
 
 /* How many variables have been taken. Beyond a limit there are no more. */

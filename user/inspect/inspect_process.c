@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/inspect/inspect_source.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -9,6 +10,9 @@
 #include "user/freeze/resident.h"
 #include "user/process/memory.h"
 #include "user/process/proc.h"
+
+/* A process that becomes another program each time that it is looked at is not worth more. */
+#define SOURCE_TRIES 5
 
 struct source_copy {
 	struct inspect_source *out;
@@ -54,6 +58,8 @@ int inspect_source_begin(pid_t pid, struct object_cache *objects, struct inspect
 
 	*out = (struct inspect_source){
 		.pid = pid,
+		/* First: all else is of that program, if it is still the same when it stands still. */
+		.program = proc_program(pid),
 		.objects = objects ?: object_cache_new(),
 		.objects_lent = objects != NULL,
 	};
@@ -69,6 +75,16 @@ int inspect_source_begin(pid_t pid, struct object_cache *objects, struct inspect
 	return err;
 }
 
+/* 0 or -ESTALE. Of one that has ended nothing is said here. */
+static int source_check_program(const struct inspect_source *source, char reason[static REASON_MAX])
+{
+	uint64_t now = proc_program(source->pid);
+
+	return source->program && now && now != source->program
+		       ? refuse(reason, -ESTALE, "it has become another program meanwhile")
+		       : 0;
+}
+
 int inspect_source_moment(struct inspect_source *out, char reason[static REASON_MAX])
 {
 	struct proc_usage usage;
@@ -76,6 +92,9 @@ int inspect_source_moment(struct inspect_source *out, char reason[static REASON_
 
 	if (err)
 		return refuse(reason, err, "the kernel does not say how much memory it has");
+	err = source_check_program(out, reason);
+	if (err)
+		return err;
 	out->time_ns = clock_ns(CLOCK_REALTIME);
 	out->rss_anon = usage.anon;
 	out->swap = usage.swap;
@@ -124,13 +143,15 @@ static int source_run(struct source_copy *c, const struct inspect_copying *how,
 	const struct freeze_account *a;
 	struct inspect_source *out = c->out;
 	char why[REASON_MAX];
-	int err;
+	int err, changed;
 
 	if (how->by_fork && freeze_by_fork(c->freeze, forks, why))
 		source_not_by_fork(out, why);
 	err = freeze_run(c->freeze, how->max_pause_ns, NULL, &hooks, reason);
+	/* Before it stood still, or before all had been read, which may be later than the pause. */
+	changed = err ? source_check_program(out, reason) : 0;
 	if (err)
-		return err;
+		return changed ?: err;
 	a = freeze_account(c->freeze);
 	source_log_pause(out, a);
 	out->pause_ns = a->pause_ns;
@@ -141,8 +162,8 @@ static int source_run(struct source_copy *c, const struct inspect_copying *how,
 	return 0;
 }
 
-int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct freeze_forks *forks,
-			 struct inspect_source *out, char reason[static REASON_MAX])
+static int source_copy(pid_t pid, const struct inspect_copying *how, struct freeze_forks *forks,
+		       struct inspect_source *out, char reason[static REASON_MAX])
 {
 	struct source_copy c = {.out = out};
 	int err = inspect_source_begin(pid, how->objects, out, reason);
@@ -154,5 +175,15 @@ int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct fr
 	freeze_free(c.freeze);
 	if (err)
 		inspect_source_release(out);
+	return err;
+}
+
+int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct freeze_forks *forks,
+			 struct inspect_source *out, char reason[static REASON_MAX])
+{
+	int err = -ESTALE;
+
+	for (int tries = 0; err == -ESTALE && tries < SOURCE_TRIES; tries++)
+		err = source_copy(pid, how, forks, out, reason);
 	return err;
 }

@@ -19,6 +19,7 @@
 struct inspect_source {
 	struct memory_image *memory; /* finished */
 	pid_t pid;
+	uint64_t program; /* proc_program() */
 	char comm[16];
 	char **cmdline;	  /* one allocation; NULL: unknown */
 	char *core;	  /* the file that it is from; NULL: a living process */
@@ -46,7 +47,8 @@ struct inspect_copying {
 };
 
 /*
- * Copies a living process. `forks` is kept from one time to the next. 0 and *out
+ * Copies a living process, as the program that it has become where it executes another one meanwhile. `forks` is kept
+ * from one time to the next. 0 and *out
  * (inspect_source_release()), or -errno with the reason, a clause about "it", not logged. Why it was not
  * done by a fork is said in the log.
  */
@@ -60,8 +62,11 @@ int inspect_copy_process(pid_t pid, const struct inspect_copying *how, struct fr
 int inspect_source_begin(pid_t pid, struct object_cache *objects, struct inspect_source *out,
 			 char reason[static REASON_MAX]);
 
-/* While it stands still: the time, and what the kernel says of its memory. 0 or -errno with the reason. */
-int inspect_source_moment(struct inspect_source *source, char reason[static REASON_MAX]);
+/*
+ * While it stands still: the time, and what the kernel says of its memory. 0 or -errno with the reason: -ESTALE where it
+ * has executed another program since inspect_source_begin().
+ */
+int inspect_source_moment(struct inspect_source *out, char reason[static REASON_MAX]);
 
 struct inspect_core {
 	int root_fd;	 /* where the process's files are; -1: in our own root (core_file.h) */

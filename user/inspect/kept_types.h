@@ -38,6 +38,6 @@ int kept_types_get(struct kept_types *kept, const struct object *object, struct 
 
 /* Keeps a copy of them, if there is room. */
 void kept_types_put(struct kept_types *kept, const struct object *object,
-		    const struct type_table *table);
+		    const struct type_table *types);
 
 #endif

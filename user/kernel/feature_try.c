@@ -233,7 +233,7 @@ int feature_try_task_work(const char **step)
 {
 	static const char name[] = "bpf_task_work_schedule_resume_impl";
 	_cleanup_free_ char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int err = feature_try_bpf(step);
 
 	err = err ?: try_read_types(&text, &size, step);
@@ -381,6 +381,7 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 {
 	struct trial t;
 	int err = trial_begin(&t, attach_type, true, step), link = -1;
+	uint64_t seen;
 
 	if (err)
 		goto out;
@@ -391,7 +392,9 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 		goto out;
 	}
 	err = call_in_two_threads(step);
-	if (!err && trial_hits(&t) != hits) {
+	seen = trial_hits(&t);
+	/* Without a filter it sees the calls of another tool that makes its trials just then, too. */
+	if (!err && (pid ? seen != hits : seen < hits)) {
 		*step = pid ? "it misses calls of other threads (a defect of kernels 6.6 to 6.9)"
 			    : "it does not see every call";
 		err = -ENODATA;

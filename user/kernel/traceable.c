@@ -47,6 +47,14 @@ static int traceable_program(pid_t pid, const char *comm, bool bpf)
 	switch (kind) {
 	case PROC_ELF_NATIVE:
 		return 0;
+	case PROC_ELF_VALGRIND:
+		if (!bpf)
+			return 0;
+		log_error("process %d (%s) runs under valgrind, and is not traced: a probe would "
+			  "be its "
+			  "end, and see nothing; run the program without valgrind",
+			  (int)pid, comm);
+		return -EOPNOTSUPP;
 	case PROC_ELF_32BIT:
 		log_error("process %d (%s) is a 32-bit program; only 64-bit ones can be traced",
 			  (int)pid, comm);

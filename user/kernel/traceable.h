@@ -7,8 +7,8 @@
 
 /*
  * Can this process be traced? 0, or -errno with one line logged that says why not and what to do:
- * no such process, a thread's id, a kernel thread, a zombie, a 32-bit or foreign program, no
- * permission.
+ * no such process, a thread's id, a kernel thread, a zombie, a 32-bit or foreign program, one
+ * under valgrind, no permission.
  */
 int traceable_check(pid_t pid);
 

@@ -57,6 +57,8 @@ static int by_count(const void *a, const void *b)
 {
 	const struct bad_access *x = a, *y = b;
 
+	if (!x->suppressed != !y->suppressed)
+		return x->suppressed ? 1 : -1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	if (x->count != y->count)

@@ -67,7 +67,8 @@ struct guard_state {
 	bool no_use_after_free;	 /* none can be seen: a seccomp filter */
 	uint64_t
 		amid; /* touches that are not told: of a place whose block was just being made or freed */
-	uint64_t lost; /* bad accesses for which there was no room */
+	uint64_t unseen; /* blocks that ended, of which it was not seen where they were allocated */
+	uint64_t lost;	 /* bad accesses for which there was no room */
 };
 
 /* Of a process that is guarded among many: how it stands, and how often what was wrong. */
@@ -76,6 +77,16 @@ struct guard_figures {
 	uint64_t bad_accesses[BAD_ACCESS_KINDS];
 };
 
+/* Of all kinds. */
+static inline uint64_t guard_figures_bad(const struct guard_figures *figures)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+		count += figures->bad_accesses[i];
+	return count;
+}
+
 const char *bad_access_kind_name(enum bad_access_kind kind); /* "use_after_free", … for JSON */
 const char *bad_access_kind_text(enum bad_access_kind kind); /* "use after free", … */
 /* The same the other way round: BAD_ACCESS_KINDS for a name that is not known here. */
@@ -83,7 +94,7 @@ enum bad_access_kind bad_access_kind_of(const char *name);
 const char *access_mode_name(enum access_mode mode); /* "read", "write"; NULL for ACCESS_UNKNOWN */
 enum access_mode access_mode_of(const char *name);   /* ACCESS_UNKNOWN for any other */
 
-/* The order in which they are shown: by kind, the most frequent first. */
+/* The order in which they are shown: by kind, the most frequent first; behind all others those that are suppressed. */
 void bad_accesses_sort(struct bad_access *list, size_t count);
 
 #endif

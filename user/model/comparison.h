@@ -32,7 +32,8 @@ struct compared_side {
 	struct amount live;	     /* what is compared */
 	struct amount suppressed;    /* what is not */
 	uint64_t sample_bytes, lost; /* lost: all causes */
-	bool inspected;		     /* as struct snapshot has it */
+	uint64_t bad_accesses;	     /* that guarded blocks have shown: they are not compared */
+	bool inspected, surveyed;    /* as struct snapshot has them */
 };
 
 struct comparison {

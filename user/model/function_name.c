@@ -256,7 +256,7 @@ char *function_name_cut(char buf[static FUNCTION_NAME_MAX], const char *name)
 		size_t end = name_behind(buf, len);
 
 		if (end && !strchr(buf + end, '('))
-			strcpy(buf + len, "(..)");
+			memcpy(buf + len, "(..)", sizeof("(..)"));
 	}
 	return buf;
 }

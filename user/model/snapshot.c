@@ -15,9 +15,11 @@ static const struct cause causes[] = {
 	[LOST_LIVE_FULL] = {"live_map_full",
 			    "allocations not recorded: the table of live blocks was full; raise "
 			    "--max-live, or record fewer with -z or -s"},
-	[LOST_STACKS_FULL] = {"stack_table_full",
-			      "allocations counted without their stack: too many different stacks; "
-			      "raise --max-stacks, or lower --depth"},
+	[LOST_STACKS_FULL] =
+		{"stack_table_full",
+		 "allocations counted without their stack, or without an interpreter's "
+		 "functions in it: too many different stacks; raise --max-stacks, or "
+		 "lower --depth"},
 	[LOST_FRAMES] = {"stack_frames",
 			 "new stacks whose frames did not reach the tool in time; their bytes are "
 			 "counted; give the tool more CPU, or lower --depth"},
@@ -89,6 +91,9 @@ static const struct cause causes[] = {
 	[LOST_PHP] = {"php_frames",
 		      "allocations whose PHP frames could not be followed: their stacks have C "
 		      "functions only"},
+	[LOST_PERL] = {"perl_frames",
+		       "allocations whose Perl frames could not be followed: their stacks have C "
+		       "functions only"},
 	[LOST_SCOPES] = {"scope_calls",
 			 "calls of --scope functions that were not followed, as too many were open "
 			 "one in the other (16), or there were too many threads or tags: what they "

@@ -90,7 +90,8 @@ struct snapshot {
 	bool execed;	      /* the target ended by becoming another program */
 	/* of a survey: counts from a window's beginning to its end, and nothing follows */
 	bool window;
-	bool inspected;	    /* nothing was traced: stacks are kinds of blocks (struct inspection) */
+	bool inspected; /* nothing was traced: stacks are kinds of blocks (struct inspection) */
+	bool surveyed; /* of a process that a survey keeps: it has its bad accesses, and no stacks */
 	bool children_late; /* informative: probes reached this process only after it had started */
 	/* 0: every allocation was recorded; ATTACHED_BY_USDT: no sample has come so far */
 	uint64_t sample_bytes;

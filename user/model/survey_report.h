@@ -39,7 +39,22 @@ struct survey_kept {
 	uint64_t samples;      /* since then */
 	uint64_t live_samples; /* whose blocks are live */
 	struct guard_figures guards;
+	struct bad_access *bad_accesses; /* what these have shown, named; the first of them */
+	size_t bad_access_count;
+	size_t bad_accesses_left_out; /* further ones that are not suppressed */
+	uint64_t
+		bad_accesses_suppressed_beside; /* how often suppressed ones not listed were seen */
 };
+
+/* How often bad accesses were seen that are suppressed. */
+static inline uint64_t survey_kept_suppressed(const struct survey_kept *kept)
+{
+	uint64_t count = kept->bad_accesses_suppressed_beside;
+
+	for (size_t i = 0; i < kept->bad_access_count; i++)
+		count += kept->bad_accesses[i].suppressed ? kept->bad_accesses[i].count : 0;
+	return count;
+}
 
 struct survey_row {
 	struct process_sample process;
@@ -73,6 +88,8 @@ struct survey_keep_report {
 	uint64_t rate;		     /* samples a second that there may be */
 	bool guards;		     /* --guard: of the processes that are sampled */
 	size_t guarded, not_guarded; /* these have guards, and these cannot */
+	/* how often those showed something that have ended, by kind */
+	uint64_t ended_bad_accesses[BAD_ACCESS_KINDS];
 };
 
 /* What the survey itself costs and has missed, since it began. */

@@ -68,15 +68,11 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 	attach_prepare_program(programs->on_named, programs->named, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->usdt_alloc, programs->usdt, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->usdt_free, programs->usdt, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_alloc, programs->gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_free, programs->gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->gate_kept, programs->gate, mode, TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->guard_allocated, programs->guard, mode,
-			       TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->guard_ended, programs->guard, mode, TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->guard_bad, programs->guard, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->guard_probed, programs->guard, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->scope_entered, programs->scopes, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->scope_returned, programs->scopes, mode,
 			       TRACE_UPROBE_MULTI);
@@ -311,9 +307,8 @@ int attach_told(enum attach_mode mode, const struct attach_programs *programs,
 		struct attachment **out)
 {
 	/* Ends first: see attach_probes(). */
-	const struct bpf_program *const order[] = {programs->gate_free,	 programs->gate_kept,
-						   programs->gate_alloc, programs->guard_ended,
-						   programs->guard_bad,	 programs->guard_allocated};
+	const struct bpf_program *const order[] = {programs->gate_free, programs->gate_kept,
+						   programs->gate_alloc, programs->guard_probed};
 	_cleanup_free_ struct probe_list *list = malloc(sizeof(*list));
 	struct attachment *a = calloc(1, sizeof(*a) + count * sizeof(a->fds[0]));
 	int err = count > PROBES_MAX ? -E2BIG : 0;

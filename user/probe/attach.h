@@ -37,20 +37,20 @@ struct attach_programs {
 	struct bpf_program *alloc_enter, *alloc_leave, *alloc_session, *alloc_return, *free_enter,
 		*unmap_enter, *on_unwind, *on_leave, *on_named, *on_loaded;
 	bool leave, named, loaded;		    /* on_leave, on_named, on_loaded are wanted */
-	struct bpf_program *usdt_alloc, *usdt_free; /* loaded if `usdt` */
+	struct bpf_program *usdt_alloc, *usdt_free; /* usdt_free is loaded if `usdt` */
 	bool usdt;
 	/* bpf/told.bpf.c's, loaded if `gate` */
 	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
 	bool gate;
 	/* bpf/guard.bpf.c's, loaded if `guard` */
-	struct bpf_program *guard_allocated, *guard_ended, *guard_bad;
+	struct bpf_program *guard_probed;
 	bool guard;
 	/* bpf/scoped.bpf.c's, loaded if `scopes` */
 	struct bpf_program *scope_entered, *scope_returned, *scope_jumped;
 	bool scopes;
 	/*
 	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter, on_unwind and usdt_*
-	 * are bpf/old.bpf.c's. Else NULL.
+	 * are bpf/old.bpf.c's. Else NULL, and usdt_alloc is alloc_enter.
 	 */
 	struct old_programs *old;
 	int link_bin; /* borrowed: where links go (user/kernel/link_bin.h); negative: none */
@@ -75,12 +75,13 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 struct told_probe {
 	const struct bpf_program *program;
 	uint64_t offset; /* in the file */
-	uint64_t cookie; /* told_cookie() */
+	uint64_t cookie; /* told_cookie(), or enum guard_abi_told */
 };
 
 /*
  * Attaches them in every process that maps the file `path`; with ATTACH_SESSION as with
- * ATTACH_MULTI. 0 and *out (attachment_free), or -errno, not logged. All or nothing.
+ * ATTACH_MULTI. Those of one program one after the other as they stand there: ends first.
+ * 0 and *out (attachment_free), or -errno, not logged. All or nothing.
  */
 int attach_told(enum attach_mode mode, const struct attach_programs *programs,
 		const struct told_probe *probes, size_t count, const char *path,

@@ -27,6 +27,7 @@ static enum probe_role probe_role_of(const struct alloc_fn *fn)
 		return PROBE_UNMAP;
 	case OP_UNWIND:
 	case OP_CATCH:
+	case OP_CODE_END:
 		return PROBE_UNWIND;
 	case OP_LEAVE:
 		return PROBE_LEAVE;

@@ -18,7 +18,13 @@
 
 #define PF_KTHREAD	  0x00200000u /* the kernel's include/linux/sched.h; stable since 2.6.35 */
 #define MAX_CMDLINE_BYTES (1u << 20)
+/* As much as the kernel takes for a program (bprm_stack_limits()), for what is looked for may come last. */
+#define MAX_ENVIRON_BYTES (6u << 20)
 #define MAX_AUXV_BYTES	  4096
+/* Valgrind's tools have 2 MB without symbols. */
+#define MAX_TOOL_BYTES	 (64u << 20)
+#define TOOL_PIECE_BYTES 65536
+#define LAUNCHER	 "VALGRIND_LAUNCHER"
 
 /* Reads /proc/PID/NAME whole, up to max bytes; '\0'-terminated. *out is freed by the caller. */
 static int proc_read_file(pid_t pid, const char *name, size_t max, char **out, size_t *len)
@@ -150,6 +156,20 @@ int proc_entry(pid_t pid, uint64_t *entry)
 	return err ?: -ENOENT;
 }
 
+/* FNV-1a of what the kernel has told it of where all is. */
+uint64_t proc_program(pid_t pid)
+{
+	_cleanup_free_ char *auxv = NULL;
+	uint64_t hash = 0xcbf29ce484222325ull;
+	size_t len;
+
+	if (proc_read_file(proc_memory_id(pid), "auxv", MAX_AUXV_BYTES, &auxv, &len) || !len)
+		return 0;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)auxv[i]) * 0x100000001b3ull;
+	return hash ?: 1;
+}
+
 int proc_cmdline(pid_t pid, char ***out)
 {
 	_cleanup_free_ char *text = NULL;
@@ -202,11 +222,16 @@ int proc_status_field(pid_t pid, const char *name, char **out)
 	return -ENOENT;
 }
 
-bool proc_has_filter(pid_t pid)
+long proc_status_number(pid_t pid, const char *name, long unknown)
 {
 	_cleanup_free_ char *value = NULL;
 
-	return !proc_status_field(pid, "Seccomp", &value) && strtol(value, NULL, 10);
+	return proc_status_field(pid, name, &value) ? unknown : strtol(value, NULL, 10);
+}
+
+bool proc_has_filter(pid_t pid)
+{
+	return proc_status_number(pid, "Seccomp", 0) != 0;
 }
 
 pid_t proc_tgid(pid_t tid)
@@ -375,24 +400,96 @@ int proc_sharers(pid_t pid, pid_t **out, size_t *count)
 	return 0;
 }
 
+/*
+ * What Valgrind's launcher tells its tools, that is where it is: without it they do not begin, and their own children do not
+ * inherit it (coregrind/launcher-linux.c and m_main.c of Valgrind). Others may be started with it. True, too, where that cannot be read.
+ */
+static bool proc_has_launcher(pid_t pid)
+{
+	_cleanup_free_ char *environ = NULL;
+	size_t len;
+
+	if (proc_read_file(pid, "environ", MAX_ENVIRON_BYTES, &environ, &len))
+		return true;
+	for (size_t at = 0; at < len; at += strlen(environ + at) + 1) {
+		if (!strncmp(environ + at, LAUNCHER "=", strlen(LAUNCHER "=")))
+			return true;
+	}
+	return false;
+}
+
+/* It has a loader, as no tool of Valgrind's does: they bring all that they need. False, too, where its headers cannot be read. */
+static bool proc_elf_is_dynamic(int fd)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	    header.e_phentsize != sizeof(segment))
+		return false;
+	for (size_t i = 0; i < header.e_phnum; i++) {
+		off_t at = (off_t)(header.e_phoff + i * sizeof(segment));
+
+		if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment))
+			return false;
+		if (segment.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+/* The launcher's variable is named in the file: a tool asks for it. Of a larger one than any tool is, only the beginning is looked at. */
+static bool proc_file_asks_for_launcher(int fd)
+{
+	static const char wanted[] = LAUNCHER; /* with its end */
+	char bytes[TOOL_PIECE_BYTES + sizeof(wanted)];
+	size_t kept = 0;
+
+	for (off_t at = 0; at < MAX_TOOL_BYTES;) {
+		ssize_t n = pread(fd, bytes + kept, TOOL_PIECE_BYTES, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		kept += (size_t)n;
+		if (memmem(bytes, kept, wanted, sizeof(wanted)))
+			return true;
+		/* It may begin in this piece and end in the next. */
+		if (kept >= sizeof(wanted)) {
+			memmove(bytes, bytes + kept - (sizeof(wanted) - 1), sizeof(wanted) - 1);
+			kept = sizeof(wanted) - 1;
+		}
+	}
+	return false;
+}
+
 int proc_elf(pid_t pid)
 {
 	_cleanup_close_ int fd = -1;
 	unsigned char ident[EI_NIDENT];
-	uint16_t machine;
+	uint16_t machine, type;
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)proc_memory_id(pid));
+	pid = proc_memory_id(pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	if (pread(fd, ident, sizeof(ident), 0) != (ssize_t)sizeof(ident) ||
 	    memcmp(ident, ELFMAG, SELFMAG) != 0 ||
+	    pread(fd, &type, sizeof(type), offsetof(Elf64_Ehdr, e_type)) != (ssize_t)sizeof(type) ||
 	    pread(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) !=
 		    (ssize_t)sizeof(machine))
 		return -ENOEXEC;
 	if (ident[EI_CLASS] != ELFCLASS64)
 		return PROC_ELF_32BIT;
-	return ident[EI_DATA] == ELFDATA2LSB && machine == ELF_NATIVE_MACHINE ? PROC_ELF_NATIVE
-									      : PROC_ELF_FOREIGN;
+	if (ident[EI_DATA] != ELFDATA2LSB || machine != ELF_NATIVE_MACHINE)
+		return PROC_ELF_FOREIGN;
+	/* Its tools lie at a fixed address, out of the way of what they run. */
+	return type == ET_EXEC && proc_has_launcher(pid) && !proc_elf_is_dynamic(fd) &&
+			       proc_file_asks_for_launcher(fd)
+		       ? PROC_ELF_VALGRIND
+		       : PROC_ELF_NATIVE;
 }

@@ -46,10 +46,19 @@ int proc_cmdline(pid_t pid, char ***out);
 int proc_entry(pid_t pid, uint64_t *entry);
 
 /*
+ * A number for the program that a process is, which its next exec changes: the kernel puts each one's stack and vDSO to
+ * other places, if it is not told not to (ADDR_NO_RANDOMIZE). 0: it is not known.
+ */
+uint64_t proc_program(pid_t pid);
+
+/*
  * What /proc/PID/status has behind "NAME:", from the tab on to the line's end; free(*out). 0,
  * -ENOENT: there is no such line, or -errno, not logged.
  */
 int proc_status_field(pid_t pid, const char *name, char **out);
+
+/* The decimal number there; `unknown` where there is no such line, or no process. */
+long proc_status_number(pid_t pid, const char *name, long unknown);
 
 /* Does seccomp(2) look at the system calls of its main thread? False too where that is unknown. */
 bool proc_has_filter(pid_t pid);
@@ -100,6 +109,11 @@ enum proc_elf {
 	PROC_ELF_NATIVE,
 	PROC_ELF_32BIT,
 	PROC_ELF_FOREIGN, /* another architecture: runs under emulation */
+	/*
+	 * Valgrind, which runs a translation of another program's code: a breakpoint in that is
+	 * translated with it, and kills it (SIGTRAP); what it allocates never comes to one.
+	 */
+	PROC_ELF_VALGRIND,
 };
 
 /*

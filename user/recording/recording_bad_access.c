@@ -9,11 +9,11 @@
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_target.h"
 
-/* Of one target. */
+/* Of one owner. */
 #define MAX_BAD_ACCESSES (1u << 20)
 
 enum bad_access_field {
-	ACCESS_TARGET = MESSAGE_FIELD_TARGET,
+	ACCESS_OWNER = MESSAGE_FIELD_TARGET, /* target, or number of a survey's process */
 	ACCESS_NUMBER = 2,
 	ACCESS_COUNT = 3, /* 0: it is none any more */
 	ACCESS_KIND = 4,  /* numbers of strings, the names of JSON; left out: as described before */
@@ -117,7 +117,7 @@ static int bad_access_put_strings(struct recording_out *out, const struct bad_ac
 	return err ? err : recording_put_names(out);
 }
 
-static int bad_access_put(struct recording_out *out, uint32_t target, uint32_t number,
+static int bad_access_put(struct recording_out *out, struct bad_access_owner owner, uint32_t number,
 			  struct recorded_bad_access *item, bool describe)
 {
 	int err = describe ? bad_access_put_strings(out, &item->bad) : 0;
@@ -127,8 +127,8 @@ static int bad_access_put(struct recording_out *out, uint32_t target, uint32_t n
 	if (err)
 		return err;
 	item->bad.count = item->now;
-	mark = wire_open(to, MESSAGE_BAD_ACCESS);
-	wire_uint(to, ACCESS_TARGET, target);
+	mark = wire_open(to, owner.message);
+	wire_uint(to, ACCESS_OWNER, owner.number);
 	wire_uint(to, ACCESS_NUMBER, number);
 	wire_uint(to, ACCESS_COUNT, item->now);
 	if (describe)
@@ -138,7 +138,7 @@ static int bad_access_put(struct recording_out *out, uint32_t target, uint32_t n
 }
 
 /* 0 or -errno. */
-static int bad_access_note(struct recording_out *out, uint32_t target,
+static int bad_access_note(struct recording_out *out, struct bad_access_owner owner,
 			   struct recorded_bad_accesses *list, const struct bad_access *bad)
 {
 	size_t known = list->count;
@@ -153,21 +153,22 @@ static int bad_access_note(struct recording_out *out, uint32_t target,
 	item->now += bad->count;
 	describe = list->count > known;
 	err = recording_name_calls(out, bad->calls, BAD_ACCESS_STACKS, item->stacks, &describe);
-	return err || !describe ? err : bad_access_put(out, target, number, item, true);
+	return err || !describe ? err : bad_access_put(out, owner, number, item, true);
 }
 
-int recording_put_bad_accesses(struct recording_out *out, uint32_t target,
-			       struct recorded_bad_accesses *list, const struct report *report)
+int recording_put_bad_accesses(struct recording_out *out, struct bad_access_owner owner,
+			       struct recorded_bad_accesses *list, const struct bad_access *bad,
+			       size_t count)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < list->count; i++)
 		list->items[i].now = 0;
-	for (size_t i = 0; !err && i < report->snapshot->bad_access_count; i++)
-		err = bad_access_note(out, target, list, &report->bad_accesses[i]);
+	for (size_t i = 0; !err && i < count; i++)
+		err = bad_access_note(out, owner, list, &bad[i]);
 	for (size_t i = 0; !err && i < list->count; i++) {
 		if (list->items[i].now != list->items[i].bad.count)
-			err = bad_access_put(out, target, (uint32_t)i, &list->items[i], false);
+			err = bad_access_put(out, owner, (uint32_t)i, &list->items[i], false);
 	}
 	return err;
 }
@@ -237,10 +238,9 @@ static int bad_access_take(struct recording_in *in, struct recorded_bad_access *
 	return err ? err : got < 0 ? recording_refuse(in, "a bad access cannot be read") : 0;
 }
 
-int recording_take_bad_access(struct recording_in *in, struct read_target *t,
-			      struct wire_reader message)
+int recording_take_bad_access_of(struct recording_in *in, struct recorded_bad_accesses *list,
+				 struct wire_reader message)
 {
-	struct recorded_bad_accesses *list = &t->bad_accesses;
 	struct recorded_bad_access *item;
 	uint64_t number = UINT64_MAX;
 	struct wire_field f;
@@ -260,25 +260,36 @@ int recording_take_bad_access(struct recording_in *in, struct read_target *t,
 	return bad_access_take(in, &list->items[number], message);
 }
 
-int recording_fill_bad_accesses(const struct recording_in *in,
-				const struct recorded_bad_accesses *list, struct snapshot *s)
+int recording_take_bad_access(struct recording_in *in, struct read_target *t,
+			      struct wire_reader message)
 {
-	if (!list->count)
-		return 0;
-	s->bad_accesses = calloc(list->count, sizeof(*s->bad_accesses));
-	if (!s->bad_accesses)
-		return -ENOMEM;
+	return recording_take_bad_access_of(in, &t->bad_accesses, message);
+}
+
+int recording_fill_bad_accesses(const struct recording_in *in,
+				const struct recorded_bad_accesses *list, struct bad_access **out,
+				size_t *count)
+{
+	struct bad_access *filled = NULL;
+	size_t n = 0;
+
+	if (list->count) {
+		filled = calloc(list->count, sizeof(*filled));
+		if (!filled)
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < list->count; i++) {
 		const struct recorded_bad_access *item = &list->items[i];
-		struct bad_access *to = &s->bad_accesses[s->bad_access_count];
 
 		/* A later version may have kinds that this one does not know. */
 		if (!item->bad.count || item->bad.kind >= BAD_ACCESS_KINDS)
 			continue;
-		*to = item->bad;
-		recording_fill_calls(in, to->calls, BAD_ACCESS_STACKS, item->stacks);
-		s->bad_access_count++;
+		filled[n] = item->bad;
+		recording_fill_calls(in, filled[n].calls, BAD_ACCESS_STACKS, item->stacks);
+		n++;
 	}
-	bad_accesses_sort(s->bad_accesses, s->bad_access_count);
+	bad_accesses_sort(filled, n);
+	*out = filled;
+	*count = n;
 	return 0;
 }

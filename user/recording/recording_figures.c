@@ -95,6 +95,24 @@ static void figures_put_list(struct wire *to, const struct figures_list *list,
 	wire_close(to, mark);
 }
 
+/* Of all that is written. */
+static bool figures_same(const struct stack_figures *a, const struct stack_figures *b)
+{
+	const char *x = (const char *)a, *y = (const char *)b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(figures_lists); i++) {
+		const struct figures_list *list = &figures_lists[i];
+
+		if (memcmp(x + list->at, y + list->at, list->count * sizeof(uint64_t)) != 0)
+			return false;
+	}
+	for (const struct wire_number *number = figures_numbers; number->field; number++) {
+		if (memcmp(x + number->at, y + number->at, sizeof(uint64_t)) != 0)
+			return false;
+	}
+	return true;
+}
+
 static void figures_put(struct wire *to, uint32_t target, uint32_t row,
 			const struct stack_figures *now)
 {
@@ -120,7 +138,7 @@ int recording_put_figures(struct recording_out *out, uint32_t target,
 
 		if (now && !row)
 			return -ENOMEM;
-		if (!now || !memcmp(row, now, sizeof(*now)))
+		if (!now || figures_same(row, now))
 			continue;
 		*row = *now;
 		figures_put(&out->chunk.body, target, numbers[i], now);

@@ -34,6 +34,8 @@ enum recording_message {
 	MESSAGE_SCOPE = 17,	  /* recording_scopes.c */
 	MESSAGE_PROCESS_RSS = 18, /* recording_process.c */
 	MESSAGE_BAD_ACCESS = 19,  /* recording_bad_access.c */
+	MESSAGE_KEPT = 20,	  /* recording_kept.c */
+	MESSAGE_KEPT_BAD_ACCESS = 21,
 	MESSAGES,
 };
 

@@ -63,6 +63,8 @@ static uint64_t process_expected_value(enum process_value value, uint64_t old)
 
 void written_processes_free(struct written_processes *list)
 {
+	for (size_t i = 0; i < list->count; i++)
+		written_kept_free(&list->items[i].kept);
 	free(list->items);
 	id_map_free(&list->by_pid);
 }
@@ -129,6 +131,7 @@ static int process_new_number(struct written_processes *list, uint64_t report, u
 	if (!RESERVE_ITEM(list->items, list->count, list->room, 64))
 		return -ENOMEM;
 	*number = (uint32_t)list->count++;
+	list->items[*number] = (struct written_process){0};
 	return 0;
 }
 
@@ -148,6 +151,7 @@ static int process_number(struct recording_out *out, struct written_processes *l
 		err = process_new_number(list, report, number);
 		if (err)
 			return err;
+		written_kept_free(&list->items[*number].kept);
 		list->items[*number] =
 			(struct written_process){.pid = p->pid, .start_ticks = p->start_ticks};
 		fresh = true;
@@ -299,6 +303,7 @@ static void read_process_free(struct read_process *p)
 		free(p->texts[i]);
 	memset(p->texts, 0, sizeof(p->texts));
 	read_process_forget_drill(p);
+	read_kept_free(&p->kept);
 }
 
 void read_processes_free(struct read_processes *list)
@@ -396,6 +401,7 @@ int recording_take_process(struct recording_in *in, struct read_survey *v,
 		memset(p->values, 0, sizeof(p->values));
 		p->rss = 0;
 		read_process_forget_drill(p);
+		read_kept_free(&p->kept);
 	}
 	p->sample = sample;
 	p->described = true;

@@ -12,6 +12,7 @@
 
 #include "user/model/id_map.h"
 #include "user/model/survey_report.h"
+#include "user/recording/recording_kept.h"
 #include "user/recording/recording_names.h"
 
 #define PROCESS_TEXTS 6 /* control group, unit, container, runtime, pod, its name */
@@ -46,6 +47,7 @@ struct written_process {
 	struct survey_drill drill; /* to compare with only: snapshot and stacks may be gone */
 	uint64_t drill_time_ns;
 	bool drilled;
+	struct written_kept kept;
 };
 
 struct written_processes {
@@ -73,6 +75,7 @@ struct read_process {
 	const char *reason;
 	bool drilled;
 	struct survey_drill drill;
+	struct read_kept kept;
 };
 
 struct read_processes {

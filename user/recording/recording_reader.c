@@ -57,6 +57,8 @@ static const struct reader_message {
 	[MESSAGE_PROCESS_VALUES] = {.take_of_survey = recording_take_process_values},
 	[MESSAGE_PROCESS_RSS] = {.take_of_survey = recording_take_process_rss},
 	[MESSAGE_DRILL] = {.take_of_survey = recording_take_drill},
+	[MESSAGE_KEPT] = {.take_of_survey = recording_take_survey_kept},
+	[MESSAGE_KEPT_BAD_ACCESS] = {.take_of_survey = recording_take_survey_bad_access},
 };
 
 static int reader_complete(struct recording_reader *r, uint64_t time_ns, uint64_t elapsed_ns)

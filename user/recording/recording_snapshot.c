@@ -53,6 +53,7 @@ enum snapshot_field {
 	SNAPSHOT_GUARD_LOST = 40,
 	SNAPSHOT_GUARD_REASON = 41, /* number of a string */
 	SNAPSHOT_GUARD_AMID = 42,
+	SNAPSHOT_GUARD_UNSEEN = 43,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -90,6 +91,7 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AGE, struct snapshot, guard.oldest_free_ms),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_LOST, struct snapshot, guard.lost),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AMID, struct snapshot, guard.amid),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_UNSEEN, struct snapshot, guard.unseen),
 	{0},
 };
 
@@ -176,7 +178,10 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, scopes, numbers);
 	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
 	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, report);
-	err = err ? err : recording_put_bad_accesses(out, t->id, &t->bad_accesses, report);
+	err = err ? err
+		  : recording_put_bad_accesses(
+			    out, (struct bad_access_owner){MESSAGE_BAD_ACCESS, t->id},
+			    &t->bad_accesses, report->bad_accesses, s->bad_access_count);
 	err = err ? err : snapshot_put_reason(out, s);
 	err = err ? err : recording_put_figures(out, t->id, &t->figures, s, numbers);
 	err = err ? err : snapshot_put(out, t, s, numbers);
@@ -254,7 +259,8 @@ int recording_take_snapshot(struct recording_in *in, struct read_target *t,
 	if (!err && s->frees_checked)
 		err = recording_fill_bad_frees(in, &t->bad_frees, s);
 	if (!err && s->guard.asked)
-		err = recording_fill_bad_accesses(in, &t->bad_accesses, s);
+		err = recording_fill_bad_accesses(in, &t->bad_accesses, &s->bad_accesses,
+						  &s->bad_access_count);
 	if (err) {
 		snapshot_free(s);
 		return err;

@@ -37,8 +37,22 @@ enum survey_field {
 	SURVEY_TOTALS = 12,
 	SURVEY_LOST = 13,
 	SURVEY_ORDER = 14, /* left out: as before */
+	SURVEY_KEEP = 15,  /* left out: without --keep */
 };
 enum survey_flag { SURVEY_FINAL = 1u << 0, SURVEY_TOOL_KNOWN = 1u << 1 };
+
+enum keep_field {
+	KEEP_SAMPLED = 1,
+	KEEP_LEFT_OUT = 2,
+	KEEP_SAMPLES = 3,
+	KEEP_SAMPLES_PER_S = 4, /* double */
+	KEEP_LIVE_SAMPLES = 5,
+	KEEP_SAMPLE_BYTES = 6,
+	KEEP_RATE = 7,
+	KEEP_GUARDS = 8, /* 1: --guard */
+	KEEP_GUARDED = 9,
+	KEEP_NOT_GUARDED = 10,
+};
 
 /* The packed numbers of SURVEY_TOTALS, in the order in which they are stored. */
 static const size_t survey_totals[] = {
@@ -55,6 +69,18 @@ static const struct wire_number survey_numbers[] = {
 	WIRE_NUMBER(SURVEY_GROWING_COUNT, struct survey_report, growing_count),
 	WIRE_NUMBER(SURVEY_WATCHED_COUNT, struct survey_report, watched_count),
 	WIRE_NUMBER(SURVEY_SAMPLE_BYTES, struct survey_report, sample_bytes),
+	{0},
+};
+
+static const struct wire_number keep_numbers[] = {
+	WIRE_NUMBER_IF_ANY(KEEP_SAMPLED, struct survey_keep_report, sampled),
+	WIRE_NUMBER_IF_ANY(KEEP_LEFT_OUT, struct survey_keep_report, left_out),
+	WIRE_NUMBER_IF_ANY(KEEP_SAMPLES, struct survey_keep_report, samples),
+	WIRE_NUMBER_IF_ANY(KEEP_LIVE_SAMPLES, struct survey_keep_report, live_samples),
+	WIRE_NUMBER_IF_ANY(KEEP_SAMPLE_BYTES, struct survey_keep_report, sample_bytes),
+	WIRE_NUMBER_IF_ANY(KEEP_RATE, struct survey_keep_report, rate),
+	WIRE_NUMBER_IF_ANY(KEEP_GUARDED, struct survey_keep_report, guarded),
+	WIRE_NUMBER_IF_ANY(KEEP_NOT_GUARDED, struct survey_keep_report, not_guarded),
 	{0},
 };
 
@@ -161,6 +187,27 @@ static void survey_put_totals(struct wire *to, const struct survey_totals *t)
 	recording_put_lost(to, SURVEY_LOST, t->lost);
 }
 
+static void survey_put_keep(struct wire *to, const struct survey_keep_report *keep)
+{
+	size_t mark = wire_open(to, SURVEY_KEEP);
+
+	wire_put_numbers(to, keep_numbers, KEEP_SAMPLED, KEEP_NOT_GUARDED, keep);
+	wire_double(to, KEEP_SAMPLES_PER_S, keep->samples_per_s);
+	wire_uint(to, KEEP_GUARDS, keep->guards);
+	wire_close(to, mark);
+}
+
+static int survey_put_kept(struct recording_out *out, struct written_survey *v,
+			   const struct survey_report *report)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < report->row_count && !err; i++)
+		err = recording_put_kept(out, v->order[i], &v->processes.items[v->order[i]].kept,
+					 report->rows[i].kept);
+	return err;
+}
+
 static void survey_put_report(struct wire *to, const struct written_survey *v,
 			      const struct survey_report *r)
 {
@@ -177,6 +224,8 @@ static void survey_put_report(struct wire *to, const struct written_survey *v,
 	wire_put_numbers(to, survey_numbers, SURVEY_SAMPLE_BYTES, UINT_MAX, r);
 	survey_put_totals(to, &r->totals);
 	survey_put_order(to, v);
+	if (r->keep)
+		survey_put_keep(to, r->keep);
 	wire_close(to, mark);
 }
 
@@ -203,6 +252,7 @@ int recording_put_survey(struct recording_out *out, struct written_targets *targ
 	int err = survey_begin_report(v, report->row_count);
 
 	err = err ? err : recording_put_processes(out, &v->processes, report, v->reports, v->order);
+	err = err ? err : survey_put_kept(out, v, report);
 	err = err ? err : survey_put_drills(out, targets, v, report);
 	if (!err)
 		survey_put_report(&out->chunk.body, v, report);
@@ -290,6 +340,35 @@ int recording_take_drill(struct recording_in *in, struct read_survey *v, struct 
 	return err ? err : got < 0 || !p ? recording_refuse(in, "a drill cannot be read") : 0;
 }
 
+/* Of the process that the message's first field names; NULL: none is there. */
+static struct read_kept *survey_kept_of(const struct read_survey *v, struct wire_reader message)
+{
+	struct read_process *p = NULL;
+	struct wire_field f;
+
+	if (wire_next(&message, &f) > 0 && f.field == MESSAGE_FIELD_TARGET && f.type == WIRE_VARINT)
+		p = read_process_find(&v->processes, f.number);
+	return p && p->described ? &p->kept : NULL;
+}
+
+int recording_take_survey_kept(struct recording_in *in, struct read_survey *v,
+			       struct wire_reader message)
+{
+	struct read_kept *kept = survey_kept_of(v, message);
+
+	return kept ? recording_take_kept(in, kept, message)
+		    : recording_refuse(in, "samples of a process that is not there");
+}
+
+int recording_take_survey_bad_access(struct recording_in *in, struct read_survey *v,
+				     struct wire_reader message)
+{
+	struct read_kept *kept = survey_kept_of(v, message);
+
+	return kept ? recording_take_bad_access_of(in, &kept->bad_accesses, message)
+		    : recording_refuse(in, "a bad access of a process that is not there");
+}
+
 static int survey_take_order(struct recording_in *in, struct read_survey *v,
 			     struct wire_reader body)
 {
@@ -328,13 +407,31 @@ static int survey_take_totals(struct recording_in *in, struct survey_totals *t,
 	return 0;
 }
 
-/* The bits of a share of a CPU. */
+/* The bits of a share of a CPU, or of a rate. */
 static double survey_share_of(uint64_t bits)
 {
 	double share;
 
 	memcpy(&share, &bits, sizeof(share));
 	return isfinite(share) && share >= 0 ? share : 0;
+}
+
+static int survey_take_keep(struct recording_in *in, struct survey_keep_report *keep,
+			    struct wire_reader body)
+{
+	struct wire_field f;
+	int got;
+
+	*keep = (struct survey_keep_report){0};
+	while ((got = wire_next(&body, &f)) > 0) {
+		if (f.field == KEEP_SAMPLES_PER_S && f.type == WIRE_FIXED64)
+			keep->samples_per_s = survey_share_of(f.number);
+		else if (f.field == KEEP_GUARDS && f.type == WIRE_VARINT)
+			keep->guards = f.number != 0;
+		else
+			wire_take_number(keep_numbers, &f, keep);
+	}
+	return got < 0 ? recording_refuse(in, "what is kept cannot be read") : 0;
 }
 
 static void survey_take_number(struct survey_report *out, const struct wire_field *f)
@@ -381,6 +478,10 @@ static int survey_take_report(struct recording_in *in, struct read_survey *v,
 				      : 0;
 		else if (f.field == SURVEY_ORDER)
 			err = survey_take_order(in, v, f.body);
+		else if (f.field == SURVEY_KEEP) {
+			err = survey_take_keep(in, &v->keep, f.body);
+			out->keep = &v->keep;
+		}
 	}
 	return err ? err : got < 0 ? recording_refuse(in, "a report cannot be read") : 0;
 }
@@ -397,8 +498,14 @@ int recording_take_survey(struct recording_in *in, struct read_survey *v,
 	if (!rows)
 		return -ENOMEM;
 	v->rows = rows;
-	for (size_t i = 0; i < v->order_count; i++)
-		recording_fill_process(&v->processes.items[v->order[i]], &rows[i]);
+	for (size_t i = 0; i < v->order_count && !err; i++) {
+		struct read_process *p = &v->processes.items[v->order[i]];
+
+		recording_fill_process(p, &rows[i]);
+		err = recording_fill_kept(in, &p->kept, &rows[i].kept);
+	}
+	if (err)
+		return err;
 	for (size_t i = 0; i < v->order_count; i++)
 		v->processes.items[v->order[i]].touched = false;
 	v->report.rows = rows;

@@ -31,6 +31,7 @@ struct read_survey {
 	uint32_t *order;
 	size_t order_count;
 	struct survey_row *rows;
+	struct survey_keep_report keep;
 	struct survey_report report;
 };
 
@@ -39,6 +40,11 @@ void read_survey_free(struct read_survey *v);
 /* Takes in a message. 0, -ENOMEM or recording_refuse(). */
 int recording_take_drill(struct recording_in *in, struct read_survey *v,
 			 struct wire_reader message);
+/* Of what is kept, and of what its guarded blocks have shown. */
+int recording_take_survey_kept(struct recording_in *in, struct read_survey *v,
+			       struct wire_reader message);
+int recording_take_survey_bad_access(struct recording_in *in, struct read_survey *v,
+				     struct wire_reader message);
 /* The message that completes v->report. As above. */
 int recording_take_survey(struct recording_in *in, struct read_survey *v,
 			  struct wire_reader message);

@@ -161,6 +161,17 @@ void wire_put_numbers(struct wire *w, const struct wire_number *table, unsigned 
 	}
 }
 
+void wire_put_changed_numbers(struct wire *w, const struct wire_number *table, const void *from,
+			      const void *last)
+{
+	for (; table->field; table++) {
+		uint64_t value = *(const uint64_t *)((const char *)from + table->at);
+
+		if (value != *(const uint64_t *)((const char *)last + table->at))
+			wire_uint(w, table->field, value);
+	}
+}
+
 bool wire_take_number(const struct wire_number *table, const struct wire_field *field, void *to)
 {
 	while (table->field && table->field != field->field)

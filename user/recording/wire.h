@@ -67,6 +67,9 @@ struct wire_number {
 /* Adds those from field `first` to `last`, in the table's order. */
 void wire_put_numbers(struct wire *w, const struct wire_number *table, unsigned first,
 		      unsigned last, const void *from);
+/* The same of those that are not as `last` has them. */
+void wire_put_changed_numbers(struct wire *w, const struct wire_number *table, const void *from,
+			      const void *last);
 
 enum wire_type {
 	WIRE_VARINT = 0,

@@ -140,8 +140,9 @@ static uint32_t *holder_typical(const struct describer *d, bool lost)
 	for (size_t i = 0; i < d->image->block_count; i++) {
 		const struct heap_block b = heap_block_at(d->image, i);
 
+		/* Younger than the mean, in whole milliseconds. */
 		if (!holder_wants(d, i, lost) ||
-		    b.age_ms < sums[b.stack].age_ms / sums[b.stack].count)
+		    (b.age_ms + 1) * sums[b.stack].count <= sums[b.stack].age_ms)
 			continue;
 		if (blocks[b.stack] == UINT32_MAX ||
 		    b.age_ms < heap_block_at(d->image, blocks[b.stack]).age_ms)

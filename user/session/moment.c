@@ -8,6 +8,7 @@
 #include "user/base/log.h"
 #include "user/session/inspected_stacks.h"
 #include "user/session/suppressions.h"
+#include "user/session/surveyed.h"
 
 void moment_release(struct moment *m)
 {
@@ -129,13 +130,43 @@ static void moment_say_found(const struct moment *m, const char *option,
 	source_recording_say_found(m->recording, option, time, first_ns, last_ns);
 }
 
+/* Of a process that has gone there is what was known of it last. */
+static int moment_take_survey(struct moment *m, const struct survey_report *report,
+			      const struct replay_config *config, const struct replay_time *time,
+			      bool first)
+{
+	uint64_t before = m->survey_ns && m->survey_ns < report->time_ns
+				  ? report->time_ns - m->survey_ns
+				  : report->elapsed_ns;
+	int err = 0;
+
+	m->survey_ns = report->time_ns;
+	if (source_recording_is_late(m->recording, time, report->time_ns, before))
+		return 0;
+	for (size_t i = 0; !err && i < report->row_count; i++) {
+		const struct survey_row *row = &report->rows[i];
+		struct snapshot *s;
+
+		if (!row->kept || !source_recording_wants(config, row->process.pid) ||
+		    (first && moment_find(m, (uint32_t)row->process.pid)))
+			continue;
+		m->surveyed = true;
+		s = surveyed_snapshot(report, row);
+		err = s ? moment_put(m, s) : log_errno(ENOMEM, "reading a recording");
+	}
+	return err;
+}
+
 /* What comes after the time, and with `first` all but the first, is let go. */
 static int moment_take(struct moment *m, const struct recording_item *item,
-		       const struct replay_time *time, bool first)
+		       const struct replay_config *config, const struct replay_time *time,
+		       bool first)
 {
 	struct inspection *inspection = item->inspection;
 	struct snapshot *s = item->snapshot;
 
+	if (item->survey)
+		return moment_take_survey(m, item->survey, config, time, first);
 	if (inspection) {
 		/* Of what was traced the stacks are compared. */
 		if (!inspection->traced &&
@@ -163,7 +194,7 @@ int moment_read(struct moment *m, const char *path, const struct replay_config *
 	if (err)
 		return err;
 	while (!err && (got = source_recording_next_any(m->recording, &item)) > 0)
-		err = moment_take(m, &item, time, first);
+		err = moment_take(m, &item, config, time, first);
 	if (!err && got >= 0)
 		err = moment_turn_inspections(m);
 	moment_drop_execed(m);

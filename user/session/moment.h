@@ -15,6 +15,8 @@ struct moment {
 	struct inspection **inspections;
 	struct inspected_stacks **inspected;
 	size_t inspection_count;
+	bool surveyed;	    /* of a survey: what it keeps, which has its bad accesses only */
+	uint64_t survey_ns; /* of its last report */
 };
 
 /*

@@ -439,6 +439,11 @@ int pipeline_describe_all(struct pipeline *p, uint32_t target_id)
 	return kept && kept->last ? pipeline_name_all(p, kept->last) : 0;
 }
 
+struct suppressions *pipeline_suppressions(const struct pipeline *p)
+{
+	return p->suppressions;
+}
+
 int pipeline_error(const struct pipeline *p)
 {
 	return output_error(p->output);

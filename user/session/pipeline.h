@@ -75,6 +75,9 @@ int pipeline_describe(struct pipeline *pipeline, uint32_t target_id, const struc
 /* Sees to the names of all that it has. 0 or -ENOMEM, not logged. */
 int pipeline_describe_all(struct pipeline *pipeline, uint32_t target_id);
 
+/* Those that it applies, for what does not come through it; NULL: none. */
+struct suppressions *pipeline_suppressions(const struct pipeline *pipeline);
+
 int pipeline_error(const struct pipeline *pipeline);	  /* 0, or the first failure */
 uint64_t pipeline_shown(const struct pipeline *pipeline); /* how many snapshots have been */
 /* When the first and the last of them were taken; both 0: none has been shown. */

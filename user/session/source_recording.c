@@ -38,49 +38,49 @@ static bool source_recording_is_output(FILE *file, const char *output)
 
 static bool source_recording_shows(const struct source *source, uint64_t time_ns)
 {
-	const struct source_recording *p = (const struct source_recording *)source;
-	const struct replay_time *from = &p->config->times.from;
+	const struct source_recording *r = (const struct source_recording *)source;
+	const struct replay_time *from = &r->config->times.from;
 
-	return !from->given || time_ns >= source_recording_time(p, from);
+	return !from->given || time_ns >= source_recording_time(r, from);
 }
 
 int source_recording_open(const char *path, const struct replay_config *config,
 			  struct source_recording **out)
 {
 	static const struct source_ops ops = {.shows = source_recording_shows};
-	struct source_recording *p = calloc(1, sizeof(*p));
+	struct source_recording *r = calloc(1, sizeof(*r));
 	int err = 0;
 
-	if (!p)
+	if (!r)
 		return log_errno(ENOMEM, "%s", path);
-	p->source.ops = &ops;
-	p->config = config;
-	p->file = strcmp(path, "-") != 0 ? caller_file_open(path, "re") : stdin;
-	if (!p->file)
+	r->source.ops = &ops;
+	r->config = config;
+	r->file = strcmp(path, "-") != 0 ? caller_file_open(path, "re") : stdin;
+	if (!r->file)
 		err = log_errno(errno, "cannot open %s", path);
-	if (!err && source_recording_is_output(p->file, config->show.output)) {
+	if (!err && source_recording_is_output(r->file, config->show.output)) {
 		log_error("-o %s is the recording that is to be read; give another file",
 			  config->show.output);
 		err = -EINVAL;
 	}
 	if (!err)
-		err = recording_reader_new(p->file, path, &p->reader);
+		err = recording_reader_new(r->file, path, &r->reader);
 	if (err) {
-		source_recording_free(p);
+		source_recording_free(r);
 		return err;
 	}
-	*out = p;
+	*out = r;
 	return 0;
 }
 
-void source_recording_free(struct source_recording *p)
+void source_recording_free(struct source_recording *r)
 {
-	if (!p)
+	if (!r)
 		return;
-	recording_reader_free(p->reader);
-	if (p->file && p->file != stdin)
-		fclose(p->file);
-	free(p);
+	recording_reader_free(r->reader);
+	if (r->file && r->file != stdin)
+		fclose(r->file);
+	free(r);
 }
 
 bool source_recording_wants(const struct replay_config *config, pid_t pid)
@@ -92,48 +92,48 @@ bool source_recording_wants(const struct replay_config *config, pid_t pid)
 	return !config->pids.count;
 }
 
-static void source_recording_pass(struct source_recording *p, pid_t pid, const char *comm,
+static void source_recording_pass(struct source_recording *r, pid_t pid, const char *comm,
 				  size_t comm_size)
 {
-	for (size_t i = 0; i < p->passed_count; i++) {
-		if (p->passed[i].pid == pid)
+	for (size_t i = 0; i < r->passed_count; i++) {
+		if (r->passed[i].pid == pid)
 			return;
 	}
-	if (p->passed_count == SOURCE_PASSED_MAX) {
-		p->passed_more = true;
+	if (r->passed_count == SOURCE_PASSED_MAX) {
+		r->passed_more = true;
 		return;
 	}
-	p->passed[p->passed_count].pid = pid;
-	snprintf(p->passed[p->passed_count].comm, sizeof(p->passed[0].comm), "%.*s", (int)comm_size,
+	r->passed[r->passed_count].pid = pid;
+	snprintf(r->passed[r->passed_count].comm, sizeof(r->passed[0].comm), "%.*s", (int)comm_size,
 		 comm);
-	p->passed_count++;
+	r->passed_count++;
 }
 
 /* Of the item: is it one of the wanted? */
-static bool source_recording_note(struct source_recording *p, const struct recording_item *item)
+static bool source_recording_note(struct source_recording *r, const struct recording_item *item)
 {
 	const struct snapshot *s = item->snapshot;
 	const struct inspection *i = item->inspection;
 
-	if (item->time_ns > p->last_ns)
-		p->last_ns = item->time_ns;
-	if (item->survey || source_recording_wants(p->config, s ? s->pid : i->pid)) {
-		p->wanted_seen = true;
+	if (item->time_ns > r->last_ns)
+		r->last_ns = item->time_ns;
+	if (item->survey || source_recording_wants(r->config, s ? s->pid : i->pid)) {
+		r->wanted_seen = true;
 		return true;
 	}
 	if (s)
-		source_recording_pass(p, s->pid, s->comm, sizeof(s->comm));
+		source_recording_pass(r, s->pid, s->comm, sizeof(s->comm));
 	else
-		source_recording_pass(p, i->pid, i->comm, sizeof(i->comm));
+		source_recording_pass(r, i->pid, i->comm, sizeof(i->comm));
 	return false;
 }
 
-int source_recording_next_any(struct source_recording *p, struct recording_item *item)
+int source_recording_next_any(struct source_recording *r, struct recording_item *item)
 {
 	int got;
 
-	while ((got = recording_reader_next(p->reader, item)) > 0) {
-		if (source_recording_note(p, item))
+	while ((got = recording_reader_next(r->reader, item)) > 0) {
+		if (source_recording_note(r, item))
 			break;
 		snapshot_free(item->snapshot);
 		inspection_free(item->inspection);
@@ -142,83 +142,83 @@ int source_recording_next_any(struct source_recording *p, struct recording_item 
 	return got;
 }
 
-int source_recording_next(struct source_recording *p, struct snapshot **out)
+int source_recording_next(struct source_recording *r, struct snapshot **out)
 {
 	struct recording_item item;
 	int got;
 
 	do {
-		got = source_recording_next_any(p, &item);
+		got = source_recording_next_any(r, &item);
 		inspection_free(item.inspection);
 	} while (got > 0 && !item.snapshot);
 	*out = item.snapshot;
 	return got;
 }
 
-const struct source *source_recording_source(const struct source_recording *p)
+const struct source *source_recording_source(const struct source_recording *r)
 {
-	return &p->source;
+	return &r->source;
 }
 
-const struct recording_info *source_recording_info(const struct source_recording *p)
+const struct recording_info *source_recording_info(const struct source_recording *r)
 {
-	return recording_reader_info(p->reader);
+	return recording_reader_info(r->reader);
 }
 
-uint64_t source_recording_time(const struct source_recording *p, const struct replay_time *time)
+uint64_t source_recording_time(const struct source_recording *r, const struct replay_time *time)
 {
-	return time->absolute ? time->ns : recording_reader_beginning(p->reader) + time->ns;
+	return time->absolute ? time->ns : recording_reader_beginning(r->reader) + time->ns;
 }
 
-bool source_recording_is_late(const struct source_recording *p, const struct replay_time *time,
+bool source_recording_is_late(const struct source_recording *r, const struct replay_time *time,
 			      uint64_t taken_ns, uint64_t before_ns)
 {
-	return time->given && taken_ns - before_ns / 2 > source_recording_time(p, time);
+	return time->given && taken_ns - before_ns / 2 > source_recording_time(r, time);
 }
 
-bool source_recording_snapshot_is_late(const struct source_recording *p,
+bool source_recording_snapshot_is_late(const struct source_recording *r,
 				       const struct replay_time *time, const struct snapshot *s)
 {
-	return source_recording_is_late(p, time, s->time_ns, s->interval_ns ?: s->elapsed_ns);
+	return source_recording_is_late(r, time, s->time_ns, s->interval_ns ?: s->elapsed_ns);
 }
 
-bool source_recording_say_beyond(const struct source_recording *p, const char *option,
+bool source_recording_say_beyond(const struct source_recording *r, const char *option,
 				 const struct replay_time *time)
 {
-	uint64_t beginning = recording_reader_beginning(p->reader);
+	uint64_t beginning = recording_reader_beginning(r->reader);
 
-	if (!time->given || !p->last_ns || p->last_ns < beginning ||
-	    source_recording_time(p, time) <= p->last_ns)
+	if (!time->given || !r->last_ns || r->last_ns < beginning ||
+	    source_recording_time(r, time) <= r->last_ns)
 		return false;
 	log_warn("%s: is beyond the recording, which ends at %.3f s", option,
-		 (double)(p->last_ns - beginning) / NS_PER_S);
+		 (double)(r->last_ns - beginning) / NS_PER_S);
 	return true;
 }
 
-void source_recording_say_nothing(const struct source_recording *p, const char *path)
+void source_recording_say_nothing(const struct source_recording *r, const char *path)
 {
-	const struct replay_times *times = &p->config->times;
+	const struct replay_times *times = &r->config->times;
 	char text[SOURCE_PASSED_MAX * 32] = "";
 	size_t used = 0;
 
-	if (!p->last_ns) {
+	if (!r->last_ns) {
 		log_warn("%s: no snapshot is in it", path);
 		return;
 	}
-	for (size_t i = 0; i < p->passed_count; i++)
+	for (size_t i = 0; i < r->passed_count; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d (%s)",
-					 i ? ", " : "", (int)p->passed[i].pid, p->passed[i].comm);
-	if (!p->wanted_seen)
+					 i ? ", " : "", (int)r->passed[i].pid, r->passed[i].comm);
+	if (!r->wanted_seen)
 		log_warn("%s: no snapshot of that process; it has those of %s%s", path, text,
-			 p->passed_more ? " and others" : "");
-	else if (!source_recording_say_beyond(p, "--from", &times->from))
+			 r->passed_more ? " and others" : "");
+	else if (!source_recording_say_beyond(r, "--from", &times->from))
 		log_warn("%s: no snapshot of that time and process", path);
 }
 
-void source_recording_say_found(const struct source_recording *p, const char *option,
+void source_recording_say_found(const struct source_recording *r, const char *option,
 				const struct replay_time *time, uint64_t first_ns, uint64_t last_ns)
 {
-	uint64_t beginning = recording_reader_beginning(p->reader);
+	uint64_t beginning = recording_reader_beginning(r->reader);
 
 	if (!time->given || !first_ns || first_ns < beginning)
 		return;

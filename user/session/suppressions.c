@@ -88,12 +88,17 @@ static void suppress_bad_access(struct suppressions *s, struct bad_access *bad)
 			       : suppressions_match_access(s, call->frames, call->frame_count);
 }
 
+void suppress_bad_accesses(struct suppressions *s, struct bad_access *list, size_t count)
+{
+	for (size_t i = 0; s && i < count; i++)
+		suppress_bad_access(s, &list[i]);
+}
+
 /* They are no leaks, of which only some snapshots are asked. */
 void suppress_bad(struct suppressions *s, struct report *report)
 {
 	suppress_bad_frees(s, report);
-	for (size_t i = 0; s && i < report->snapshot->bad_access_count; i++)
-		suppress_bad_access(s, &report->bad_accesses[i]);
+	suppress_bad_accesses(s, report->bad_accesses, report->snapshot->bad_access_count);
 }
 
 void suppress_close(struct suppressions *s)

@@ -299,6 +299,14 @@ struct history_process *history_find(struct history *h, pid_t pid)
 	return e ? &e->process : NULL;
 }
 
+struct history_process *history_find_begun(struct history *h, pid_t pid, uint64_t start_ticks)
+{
+	const struct process_sample sample = {.pid = pid, .start_ticks = start_ticks};
+	struct history_entry *e = history_find_key(h, &sample);
+
+	return e ? &e->process : NULL;
+}
+
 size_t history_values(const struct history_process *process, double *values, size_t max)
 {
 	const struct history_entry *e = (const struct history_entry *)process;

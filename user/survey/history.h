@@ -54,6 +54,10 @@ struct history_process *const *history_ranked(struct history *history, size_t *c
 /* NULL: no such process, or it has ended. */
 struct history_process *history_find(struct history *history, pid_t pid);
 
+/* The same of one that began then, also where it was not there any more at the last update. */
+struct history_process *history_find_begun(struct history *history, pid_t pid,
+					   uint64_t start_ticks);
+
 /*
  * Anon + swap of the watch for a sparkline, oldest first: trend_values() of what the trend is
  * about.

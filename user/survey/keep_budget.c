@@ -37,8 +37,10 @@ bool keep_budget_look(struct keep_budget *b, uint64_t now_ns, uint64_t samples)
 	b->looked_ns = now_ns;
 	b->looked_samples = samples;
 	/* Each level halves them. */
-	for (; rate > (double)b->per_second && b->level < KEEP_LEVEL_MAX; rate /= 2)
+	while (rate > (double)b->per_second && b->level < KEEP_LEVEL_MAX) {
+		rate /= 2;
 		b->level++;
+	}
 	if (b->level != before) {
 		keep_budget_watch_anew(b);
 		return true;

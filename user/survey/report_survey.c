@@ -5,17 +5,19 @@
 
 #include "user/base/util.h"
 #include "user/session/source_recording.h"
+#include "user/session/suppressions.h"
 #include "user/survey/survey_reporter.h"
 
 struct report_survey {
 	const struct replay_config *config;
 	struct output *output;
+	struct suppressions *suppressions;
 	bool last_only;
 	struct survey_row *rows; /* those of the report that are shown */
 };
 
-int report_survey_new(const struct replay_config *config, struct output *output, bool last_only,
-		      struct report_survey **out)
+int report_survey_new(const struct replay_config *config, struct output *output,
+		      struct suppressions *suppressions, bool last_only, struct report_survey **out)
 {
 	struct report_survey *r = calloc(1, sizeof(*r));
 
@@ -23,6 +25,7 @@ int report_survey_new(const struct replay_config *config, struct output *output,
 		return output_fail(output, -ENOMEM);
 	r->config = config;
 	r->output = output;
+	r->suppressions = suppressions;
 	r->last_only = last_only;
 	*out = r;
 	return 0;
@@ -86,12 +89,25 @@ static int report_survey_windows(struct report_survey *r, const struct survey_re
 	return err;
 }
 
+static void report_survey_suppress(struct report_survey *r, const struct survey_report *report)
+{
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct survey_kept *kept = report->rows[i].kept;
+
+		if (!kept)
+			continue;
+		suppress_bad_accesses(r->suppressions, kept->bad_accesses, kept->bad_access_count);
+		bad_accesses_sort(kept->bad_accesses, kept->bad_access_count);
+	}
+}
+
 int report_survey_take(struct report_survey *r, const struct survey_report *report)
 {
 	const struct exporter_format *format = r->config->show.format;
 	struct survey_report shown;
 	int err;
 
+	report_survey_suppress(r, report);
 	if (!format->survey)
 		return report_survey_windows(r, report);
 	if (format->wants_all)

@@ -5,14 +5,19 @@
 
 #include <stdbool.h>
 
+#include "user/analysis/suppress.h"
 #include "user/session/session_config.h"
 #include "user/session/output.h"
 #include "user/model/survey_report.h"
 
 struct report_survey;
 
-/* `last_only`: nothing is shown before the end. 0 or -ENOMEM, logged. */
-int report_survey_new(const struct replay_config *config, struct output *output, bool last_only,
+/*
+ * `last_only`: nothing is shown before the end. All must outlive it; `suppressions`, of bad accesses, may be NULL. 0 or
+ * -ENOMEM, logged.
+ */
+int report_survey_new(const struct replay_config *config, struct output *output,
+		      struct suppressions *suppressions, bool last_only,
 		      struct report_survey **out);
 
 /* One report, with all of its processes. 0 or -errno, logged. */

@@ -17,6 +17,7 @@
 #include "user/kernel/privilege.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
+#include "user/session/suppressions.h"
 #include "user/survey/survey_driller.h"
 #include "user/survey/survey_keeper.h"
 #include "user/survey/survey_names.h"
@@ -33,7 +34,8 @@ struct survey_loop {
 	struct survey_reader *reader;
 	struct history *history;
 	struct survey_scope *scope;
-	struct survey_names *names; /* NULL: no runtime is asked */
+	struct suppressions *suppressions; /* NULL: none */
+	struct survey_names *names;	   /* NULL: no runtime is asked */
 	struct survey_driller *driller;
 	uint64_t keeper_ns;		  /* when it is looked after again */
 	struct survey_keeper *keeper;	  /* NULL: nothing is kept */
@@ -43,6 +45,7 @@ struct survey_loop {
 	struct survey_serving serving;
 	uint64_t end_ns; /* UINT64_MAX: it has no end */
 	bool stop;
+	bool looked; /* the look before the last report has been */
 };
 
 /* ---- reports ------------------------------------------------------------------------------ */
@@ -134,11 +137,11 @@ static int survey_tell_unmatched(const struct survey_loop *s, bool final)
 	return -ESRCH;
 }
 
-static int survey_look(struct survey_loop *s)
+/* Of all processes; 0 and *looks: how many there have been. */
+static int survey_read(struct survey_loop *s, uint64_t *looks)
 {
 	const struct process_list *list;
 	int err = survey_reader_read(s->reader, &list);
-	uint64_t looks;
 
 	if (err)
 		return err;
@@ -147,7 +150,17 @@ static int survey_look(struct survey_loop *s)
 		return log_errno(err, "cannot keep the processes' history");
 	if (s->names)
 		survey_names_tick(s->names, s->history);
-	looks = survey_reporter_looked(s->reporter, list);
+	*looks = survey_reporter_looked(s->reporter, list);
+	return 0;
+}
+
+static int survey_look(struct survey_loop *s)
+{
+	uint64_t looks;
+	int err = survey_read(s, &looks);
+
+	if (err)
+		return err;
 	if (history_left_out(s->history) && looks == 1)
 		log_warn("%zu processes are left out: more than %d are not followed",
 			 history_left_out(s->history), HISTORY_MAX);
@@ -159,11 +172,24 @@ static int survey_look(struct survey_loop *s)
 		err = survey_publish(s);
 	if (!err && s->config->pace.count && looks >= s->config->pace.count) {
 		s->stop = true;
+		s->looked = true;
 		return 0;
 	}
 	if (!err)
 		err = survey_print(s, false);
 	return err ?: looks == 1 ? survey_tell_unmatched(s, false) : 0;
+}
+
+/* Of those that are kept nothing is to be missing since the last look. */
+static int survey_look_last(struct survey_loop *s)
+{
+	uint64_t looks;
+	int err;
+
+	if (!s->keeper || s->looked)
+		return 0;
+	err = survey_read(s, &looks);
+	return err ?: survey_keeper_finish(s->keeper);
 }
 
 static int survey_on_signal(struct survey_loop *s, const struct loop_events *events)
@@ -259,7 +285,8 @@ static int survey_go_on(struct survey_loop *s)
 	survey_driller_close(s->driller);
 	if (s->config->viewer)
 		return 0;
-	err = survey_print(s, true);
+	err = survey_look_last(s);
+	err = err ?: survey_print(s, true);
 	return err ?: survey_tell_unmatched(s, true);
 }
 
@@ -281,6 +308,8 @@ static int survey_begin(struct survey_loop *s)
 {
 	int err = s->config->viewer ? 0 : survey_open_outputs(s);
 
+	if (!err && s->config->keep.guard.period)
+		err = suppress_open(&s->config->filter, &s->suppressions);
 	if (!err)
 		err = survey_reader_new(SURVEY_AUTO, &s->reader);
 	if (err)
@@ -295,7 +324,7 @@ static int survey_begin(struct survey_loop *s)
 	if (s->history && s->scope)
 		s->driller = survey_driller_new(s->config, s->history, s->scope);
 	if (s->driller && s->config->keep.filters.count)
-		s->keeper = survey_keeper_new(s->config, s->history, s->scope);
+		s->keeper = survey_keeper_new(s->config, s->history, s->scope, s->suppressions);
 	if (!s->driller || (s->config->keep.filters.count && !s->keeper))
 		return log_errno(ENOMEM, "survey");
 	return survey_serving_begin(&s->serving, s->config);
@@ -317,7 +346,9 @@ static int survey_end(struct survey_loop *s)
 	/* A table's reader may have had enough, and is none the worse for it; half a document is. */
 	if (err == -EPIPE && !s->config->show.format->wants_all)
 		err = 0;
-	return output_close(s->recording) ?: err;
+	err = output_close(s->recording) ?: err;
+	suppress_close(s->suppressions);
+	return err;
 }
 
 /* Profiles are the keeper's; without one nobody is kept. */

@@ -81,6 +81,7 @@ struct survey_config {
 	struct symbolizer_options symbols;
 	struct survey_metrics_config metrics;
 	const char *container_runtime; /* its socket; NULL: not asked */
+	struct filter_config filter;   /* suppressions of bad accesses; nothing else is hidden */
 	const char *record;	       /* the file of a recording beside the output; NULL: none */
 	struct survey_profiles_config profiles;
 	struct show_config show;

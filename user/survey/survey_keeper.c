@@ -8,12 +8,16 @@
 #include <string.h>
 
 #include "user/base/clock.h"
-#include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/proc.h"
+#include "user/survey/keep_asked.h"
 #include "user/survey/keep_budget.h"
 #include "user/survey/keep_drill.h"
+#include "user/survey/keep_entry.h"
+#include "user/survey/keep_figures.h"
 #include "user/survey/keep_filter.h"
+#include "user/survey/keep_options.h"
 #include "user/survey/keep_room.h"
 #include "user/trace/cost.h"
 
@@ -30,33 +34,18 @@
 /* A program that has just begun may not have mapped its allocator yet. */
 #define BEGINS_NS NS_PER_S
 
-#define BUILD_ID_MAX 64 /* bytes */
-
-/* A process that a filter names. */
-struct kept {
-	pid_t pid; /* the key */
-	uint64_t start_ticks;
-	struct target *target; /* it is sampled; else NULL */
-	bool seen;	       /* at this look */
-	char reason[REASON_MAX];
-	uint64_t since_ns;
-	uint64_t retry_ns; /* 0: at once */
-	unsigned tries;
-	unsigned given_up; /* so often, for there was too little memory */
-	char build_id[2 * BUILD_ID_MAX + 1];
-	UT_hash_handle hh;
-};
-
 struct survey_keeper {
 	const struct survey_config *config;
 	struct history *history;
 	const struct survey_scope *scope;
+	struct suppressions *suppressions; /* NULL: none */
 	struct keep_filters *filters;
 	struct kept *kept; /* uthash by pid */
 	size_t sampled;
 	struct trace *trace; /* NULL: not loaded yet */
 	struct keep_budget budget;
 	struct keep_drills drills;
+	struct keep_ends ends;
 	uint64_t memory_ns; /* is looked at again then */
 	bool hungry;	    /* some wait for the next tick only */
 	int error;	    /* from inside a callback */
@@ -67,7 +56,8 @@ struct survey_keeper {
 /* ---- beginning and end -------------------------------------------------------------------- */
 
 struct survey_keeper *survey_keeper_new(const struct survey_config *config, struct history *history,
-					const struct survey_scope *scope)
+					const struct survey_scope *scope,
+					struct suppressions *suppressions)
 {
 	struct survey_keeper *k = calloc(1, sizeof(*k));
 
@@ -76,6 +66,7 @@ struct survey_keeper *survey_keeper_new(const struct survey_config *config, stru
 	k->config = config;
 	k->history = history;
 	k->scope = scope;
+	k->suppressions = suppressions;
 	keep_budget_begin(&k->budget, config->keep.rate, monotonic_ns());
 	k->drills = (struct keep_drills){.config = config, .frames = frame_table_new()};
 	k->filters = keep_filters_new(&config->keep.filters);
@@ -98,6 +89,7 @@ void survey_keeper_free(struct survey_keeper *k)
 	if (!k)
 		return;
 	trace_free(k->trace);
+	keep_ends_clear(&k->ends);
 	frame_table_free(k->drills.frames);
 	HASH_ITER (hh, k->kept, kept, next)
 		survey_keeper_forget(k, kept);
@@ -115,16 +107,6 @@ static struct kept *survey_keeper_find(const struct survey_keeper *k, pid_t pid)
 	return kept;
 }
 
-static void survey_keeper_note_build_id(struct kept *kept)
-{
-	const uint8_t *id;
-	size_t size = target_build_id(kept->target, &id);
-
-	kept->build_id[0] = '\0';
-	for (size_t i = 0; i < size && i < BUILD_ID_MAX; i++)
-		snprintf(kept->build_id + 2 * i, 3, "%02x", id[i]);
-}
-
 static void survey_keeper_on_attached(void *ctx, struct target *target)
 {
 	struct survey_keeper *k = ctx;
@@ -137,17 +119,44 @@ static void survey_keeper_on_attached(void *ctx, struct target *target)
 	kept->since_ns = monotonic_ns();
 	kept->reason[0] = '\0';
 	kept->tries = 0;
+	snprintf(kept->comm, sizeof(kept->comm), "%s", target_comm(target));
 	*target_user_data(target) = kept;
 	k->sampled++;
-	survey_keeper_note_build_id(kept);
+	keep_asked_note_build_id(kept);
+}
+
+/* What it had done until now: whoever looks next finds no target any more. */
+static void survey_keeper_read_last(struct survey_keeper *k, const struct kept *kept,
+				    struct target *target, bool ended)
+{
+	struct history_process *p = history_find_begun(k->history, kept->pid, kept->start_ticks);
+	struct survey_process *data = p ? p->user_data : NULL;
+	bool replaced = ended && target_is_replaced(target);
+	uint64_t now = monotonic_ns();
+	struct process_sample sample;
+
+	if (!data)
+		return;
+	keep_figures_read_last(k->trace, target, k->suppressions, now - kept->since_ns,
+			       k->drills.frames, data);
+	if (!ended && !p->ended)
+		return;
+	sample = p->now;
+	memcpy(sample.comm, kept->comm, sizeof(sample.comm));
+	keep_ends_add(&k->ends, &sample, data, replaced, now);
+	/* What follows is another program, with books of its own. */
+	if (replaced)
+		keep_figures_forget(data);
 }
 
 /* What has been lost on its account is not told by anybody else any more. */
-static void survey_keeper_let_go(struct survey_keeper *k, struct target *target)
+static void survey_keeper_let_go(struct survey_keeper *k, struct target *target, bool ended)
 {
 	struct kept *kept = *target_user_data(target);
 	uint64_t lost[LOST_CAUSES];
 
+	if (kept)
+		survey_keeper_read_last(k, kept, target, ended);
 	trace_lost(k->trace, target, lost);
 	for (int i = 0; i < LOST_CAUSES; i++)
 		k->lost[i] += lost[i];
@@ -161,36 +170,27 @@ static void survey_keeper_let_go(struct survey_keeper *k, struct target *target)
 
 static void survey_keeper_on_ended(void *ctx, struct target *target)
 {
-	survey_keeper_let_go(ctx, target);
+	struct kept *kept = *target_user_data(target);
+
+	survey_keeper_let_go(ctx, target, true);
+	/* Until a look finds that it is not there. */
+	if (kept && !target_is_replaced(target)) {
+		kept->ended = true;
+		kept->retry_ns = monotonic_ns() + RETRY_NS;
+	}
 }
 
 static int survey_keeper_load(struct survey_keeper *k)
 {
-	const struct survey_keep_config *keep = &k->config->keep;
 	const struct trace_callbacks callbacks = {
 		.ctx = k, .attached = survey_keeper_on_attached, .ended = survey_keeper_on_ended};
-	struct trace_options t = {
-		/* What lives for less than an interval is not worth a gate. */
-		.children = CHILDREN_NONE,
-		.max_size = UINT64_MAX,
-		.sample_bytes = keep->sample_bytes,
-		.sample_levels = true,
-		.max_live_target = keep->live,
-		.max_frames = ABI_MAX_FRAMES,
-		.max_live = keep->live_all,
-		.max_stacks = keep->stacks,
-		.gate = true,
-		.gate_or_none = true,
-		.guard = keep->guard,
-		.lifts_filters = true,
-		.symbols = k->config->symbols,
-	};
+	struct trace_options t = keep_trace_options(k->config);
 	int err = trace_options_choose(&t, ATTACH_AUTO);
 
 	err = err ?: trace_new(&t, &callbacks, &k->trace);
 	if (err)
 		return err;
-	keep_budget_begin(&k->budget, keep->rate, monotonic_ns());
+	keep_budget_begin(&k->budget, k->config->keep.rate, monotonic_ns());
 	trace_alarm_at(k->trace, keep_budget_alarm(&k->budget));
 	return 0;
 }
@@ -245,13 +245,20 @@ static void survey_keeper_release(struct survey_keeper *k, struct kept *kept)
 
 	if (!target)
 		return;
-	survey_keeper_let_go(k, target);
+	survey_keeper_let_go(k, target, false);
 	trace_remove_target(k->trace, target);
 }
 
 static void survey_keeper_drop(struct survey_keeper *k, struct kept *kept)
 {
+	struct target *begun;
+
 	survey_keeper_release(k, kept);
+	/* What it has become by exec, and has no gate yet: it would get one when it maps its allocator, and nobody would know. */
+	begun = k->trace ? trace_find_target(k->trace, kept->pid) : NULL;
+	if (begun)
+		trace_remove_target(k->trace, begun);
+	keep_figures_set_aside(history_find_begun(k->history, kept->pid, kept->start_ticks));
 	survey_keeper_forget(k, kept);
 }
 
@@ -314,6 +321,8 @@ static const char *survey_keeper_why_not(int err)
 		return "no allocator was found in it";
 	case -EUSERS:
 		return "too many processes are traced";
+	case -EOPNOTSUPP:
+		return "it runs under valgrind, or is a 32-bit or foreign program";
 	default:
 		return "it cannot be traced";
 	}
@@ -335,12 +344,29 @@ static void survey_keeper_look_at_begun(struct survey_keeper *k, struct kept *ke
 	trace_remove_target(k->trace, target);
 }
 
+/*
+ * The look that has named it may be some time ago: loading takes a second, each gate before it its time. By now its
+ * number may be another process's, which nobody has named.
+ */
+static bool survey_keeper_is_there(const struct kept *kept)
+{
+	struct proc_stat stat;
+
+	return !proc_stat(kept->pid, &stat) && stat.start_ticks == kept->start_ticks;
+}
+
 /* 0, also when it is not sampled, which the reason says; or -ENOMEM. */
 static int survey_keeper_attach(struct survey_keeper *k, struct kept *kept, uint64_t now)
 {
 	unsigned tries = kept->tries < RETRIES_LONG ? kept->tries : RETRIES_LONG;
 	int err = k->trace ? 0 : survey_keeper_load(k);
 
+	/* Until a look finds that it is not. */
+	kept->ended = !err && !survey_keeper_is_there(kept);
+	if (kept->ended) {
+		kept->retry_ns = now + RETRY_NS;
+		return 0;
+	}
 	err = err ?: trace_add_process(k->trace, kept->pid);
 	if (!err && kept->target)
 		return 0;
@@ -389,30 +415,22 @@ static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
 
 /* ---- what is known of them ---------------------------------------------------------------- */
 
-static void survey_keeper_fill(struct survey_keeper *k, const struct kept *kept,
-			       struct survey_process *data, uint64_t now)
+static void survey_keeper_fill(struct survey_keeper *k, struct kept *kept,
+			       const struct history_process *p, struct survey_process *data,
+			       uint64_t now)
 {
-	struct target_samples samples;
-
-	data->kept = (struct survey_kept){
-		.sampled = kept->target != NULL,
-		.reason = kept->target	  ? NULL
-			  : *kept->reason ? kept->reason
-					  : "its turn comes",
-	};
-	k->report.left_out += !kept->target;
-	if (!kept->target)
+	if (kept->ended)
 		return;
-	samples = trace_target_samples(k->trace, kept->target);
-	data->kept.since_ns = now - kept->since_ns;
-	data->kept.samples = samples.all;
-	data->kept.live_samples = samples.live;
-	data->kept.live_bytes = samples.live_bytes;
-	data->kept.error_bytes = samples.error_bytes;
-	trace_read_guards(k->trace, kept->target, &data->kept.guards);
+	k->report.left_out += !kept->target;
+	if (!kept->target) {
+		keep_figures_stand(data, *kept->reason ? kept->reason : "its turn comes");
+		return;
+	}
+	memcpy(kept->comm, p->now.comm, sizeof(kept->comm));
+	keep_figures_read(k->trace, kept->target, k->suppressions, now - kept->since_ns, data);
 	k->report.guarded += data->kept.guards.state.on;
 	k->report.not_guarded += k->report.guards && !data->kept.guards.state.on;
-	k->report.live_samples += samples.live;
+	k->report.live_samples += data->kept.live_samples;
 }
 
 static void survey_keeper_report_on(struct survey_keeper *k)
@@ -434,15 +452,22 @@ static void survey_keeper_report_on(struct survey_keeper *k)
 	ranked = history_ranked(k->history, &count);
 	for (size_t i = 0; i < count; i++) {
 		struct survey_process *data = ranked[i]->user_data;
-		const struct kept *kept = survey_keeper_find(k, ranked[i]->now.pid);
+		struct kept *kept = survey_keeper_find(k, ranked[i]->now.pid);
 
 		if (!data)
 			continue;
 		data->kept_named = kept && !ranked[i]->ended &&
 				   kept->start_ticks == ranked[i]->now.start_ticks;
 		if (data->kept_named)
-			survey_keeper_fill(k, kept, data, now);
+			survey_keeper_fill(k, kept, ranked[i], data, now);
 	}
+	keep_ends_sweep(&k->ends, now);
+	memcpy(k->report.ended_bad_accesses, k->ends.bad_accesses, sizeof(k->ends.bad_accesses));
+}
+
+struct keep_ends *survey_keeper_ends(struct survey_keeper *k)
+{
+	return &k->ends;
 }
 
 const struct survey_keep_report *survey_keeper_report(const struct survey_keeper *k)
@@ -520,6 +545,23 @@ int survey_keeper_tick(struct survey_keeper *k)
 	return 0;
 }
 
+int survey_keeper_finish(struct survey_keeper *k)
+{
+	struct kept *kept, *next;
+	int err = survey_keeper_process(k);
+
+	if (err)
+		return log_errno(err, "cannot keep sampling processes");
+	HASH_ITER (hh, k->kept, kept, next) {
+		const struct history_process *p = history_find(k->history, kept->pid);
+
+		if (!p || p->now.start_ticks != kept->start_ticks)
+			survey_keeper_drop(k, kept);
+	}
+	survey_keeper_report_on(k);
+	return 0;
+}
+
 bool survey_keeper_is_hungry(const struct survey_keeper *k)
 {
 	return k->hungry;
@@ -530,54 +572,12 @@ bool survey_keeper_is_hungry(const struct survey_keeper *k)
 int survey_keeper_each(const struct survey_keeper *k,
 		       int (*visit)(void *ctx, const struct kept_process *p), void *ctx)
 {
-	const struct kept *kept, *next;
-	int err = 0;
-
-	HASH_ITER (hh, k->kept, kept, next) {
-		const struct history_process *p = history_find(k->history, kept->pid);
-		const struct survey_process *data = p ? p->user_data : NULL;
-		struct kept_process one = {
-			.pid = kept->pid,
-			.start_ticks = kept->start_ticks,
-			.gated = kept->target != NULL,
-			.since_ns = kept->since_ns,
-		};
-
-		if (!data || p->now.start_ticks != kept->start_ticks)
-			continue;
-		one.comm = p->now.comm;
-		one.unit = *data->cgroup.unit ? data->cgroup.unit : NULL;
-		one.container = *data->container.name ? data->container.name : NULL;
-		one.pod = *data->cgroup.pod ? data->cgroup.pod : NULL;
-		one.pod_name = *data->container.pod ? data->container.pod : NULL;
-		one.build_id = *kept->build_id ? kept->build_id : NULL;
-		one.reason = one.gated ? NULL : *kept->reason ? kept->reason : "its turn comes";
-		err = visit(ctx, &one);
-		if (err)
-			break;
-	}
-	return err;
-}
-
-static int survey_keeper_name(struct survey_keeper *k, struct report *report)
-{
-	const struct snapshot *s = report->snapshot;
-	int err = 0;
-
-	for (size_t i = 0; i < s->stack_count && !err; i++) {
-		struct stack_notes *notes = report_notes_to_fill(report, &s->stacks[i]);
-
-		err = trace_name_stack(k->trace, s->target_id, s->stacks[i].id, &notes->frames,
-				       &notes->frame_count);
-	}
-	return err;
+	return keep_asked_each(k->kept, k->history, visit, ctx);
 }
 
 int survey_keeper_snapshot(struct survey_keeper *k, pid_t pid, struct report **out)
 {
-	struct snapshot *snapshot;
-	struct report *report;
-	struct kept *kept;
+	const struct kept *kept;
 	int err = survey_keeper_process(k);
 
 	if (err)
@@ -585,15 +585,5 @@ int survey_keeper_snapshot(struct survey_keeper *k, pid_t pid, struct report **o
 	kept = survey_keeper_find(k, pid);
 	if (!kept || !kept->target)
 		return -ESRCH;
-	err = trace_snapshot(k->trace, kept->target, &snapshot);
-	if (err)
-		return err;
-	report = report_new(snapshot);
-	err = report ? survey_keeper_name(k, report) : -ENOMEM;
-	if (err) {
-		report_free(report);
-		return log_errno(err, "a snapshot of process %d", (int)pid);
-	}
-	*out = report;
-	return 0;
+	return keep_asked_snapshot(k->trace, kept->target, out);
 }

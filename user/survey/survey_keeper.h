@@ -11,17 +11,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/analysis/suppress.h"
 #include "user/model/report.h"
 #include "user/survey/history.h"
+#include "user/survey/keep_ends.h"
 #include "user/survey/kept_process.h"
 #include "user/survey/survey.h"
 #include "user/survey/survey_scope.h"
 
 struct survey_keeper;
 
-/* Nothing is loaded before the first process that is named. All three must outlive it. NULL when out of memory. */
+/*
+ * Nothing is loaded before the first process that is named. All must outlive it; `suppressions` may be NULL. NULL when out
+ * of memory.
+ */
 struct survey_keeper *survey_keeper_new(const struct survey_config *config, struct history *history,
-					const struct survey_scope *scope);
+					const struct survey_scope *scope,
+					struct suppressions *suppressions);
 /* Gives all functions their bytes back. NULL is fine. */
 void survey_keeper_free(struct survey_keeper *keeper);
 
@@ -34,11 +40,17 @@ int survey_keeper_process(struct survey_keeper *keeper);
 /* To be called after each update of the history: finds processes, keeps to limits and budget. 0 or -errno, logged. */
 int survey_keeper_tick(struct survey_keeper *keeper);
 
+/* The same for the last time, when the survey ends: none is taken or given up any more. */
+int survey_keeper_finish(struct survey_keeper *keeper);
+
 /* Some process waits for the next survey_keeper_tick() only: soon, please. */
 bool survey_keeper_is_hungry(const struct survey_keeper *keeper);
 
 /* As of the last survey_keeper_tick(); each process's survey_process has its own part then. */
 const struct survey_keep_report *survey_keeper_report(const struct survey_keeper *keeper);
+
+/* Programs that have ended since they were kept: the keeper's own, to be marked as told. */
+struct keep_ends *survey_keeper_ends(struct survey_keeper *keeper);
 
 /* Adds what could not be recorded so far, by enum lost_cause. */
 void survey_keeper_add_lost(const struct survey_keeper *keeper, uint64_t lost[LOST_CAUSES]);

@@ -16,6 +16,7 @@ void survey_process_free(void *user_data)
 	struct survey_process *p = user_data;
 
 	survey_result_clear(&p->drill);
+	free(p->bad_accesses);
 	free(p);
 }
 

@@ -33,6 +33,7 @@ struct survey_reader {
 	struct process_list list;
 	struct survey_reader_exits exits;
 	uint64_t page, ns_per_tick;
+	int64_t boot_offset_ns; /* of our time namespace */
 };
 
 static struct process_sample *survey_reader_add(struct process_list *list)
@@ -64,6 +65,23 @@ static void survey_reader_sort_and_unite(struct process_list *list)
 
 /* ---- the iterator ------------------------------------------------------------------------- */
 
+/* time_namespaces(7): what /proc adds to the kernel's own time since boot. 0 where there are none. */
+static int64_t survey_reader_boot_offset_ns(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/timens_offsets", "re");
+	long long seconds = 0, ns = 0;
+
+	if (!file || fscanf(file, "monotonic %*d %*d boottime %lld %lld", &seconds, &ns) != 2)
+		return 0;
+	return seconds * (int64_t)NS_PER_S + ns;
+}
+
+/* As /proc/PID/stat has it. */
+static uint64_t survey_reader_ticks(const struct survey_reader *r, uint64_t start_ns)
+{
+	return (start_ns + (uint64_t)r->boot_offset_ns) / r->ns_per_tick;
+}
+
 static int survey_reader_take_record(struct survey_reader *r, const struct survey_record *record)
 {
 	struct process_sample *p = survey_reader_add(&r->list);
@@ -75,7 +93,7 @@ static int survey_reader_take_record(struct survey_reader *r, const struct surve
 	*p = (struct process_sample){
 		.pid = (pid_t)record->pid,
 		.ppid = (pid_t)record->ppid,
-		.start_ticks = record->start_ns / r->ns_per_tick,
+		.start_ticks = survey_reader_ticks(r, record->start_ns),
 		.uid = record->uid,
 		.threads = record->threads,
 		.anon = (uint64_t)record->anon * r->page,
@@ -161,7 +179,7 @@ static void survey_reader_take_exits(struct survey_reader *r)
 		const struct survey_parent *parent = &r->exits.parents[i];
 		struct process_sample *p = survey_reader_find(&r->list, (pid_t)parent->pid);
 
-		if (p && p->start_ticks == parent->start_ns / r->ns_per_tick) {
+		if (p && p->start_ticks == survey_reader_ticks(r, parent->start_ns)) {
 			p->exited = r->exits.sums[i].count;
 			p->exited_peak = r->exits.sums[i].peak * r->page;
 		} else {
@@ -267,6 +285,7 @@ int survey_reader_new(enum survey_source source, struct survey_reader **out)
 		return log_errno(ENOMEM, "survey");
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	r->ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+	r->boot_offset_ns = survey_reader_boot_offset_ns();
 	if (source != SURVEY_PROC) {
 		libbpf_messages_to_log();
 		err = survey_reader_load(r);

@@ -3,18 +3,21 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "user/base/clock.h"
 #include "user/process/memory.h"
+#include "user/survey/keep_ends.h"
+#include "user/survey/keep_figures.h"
 
 struct survey_reporter {
 	const struct survey_config *config;
 	struct history *history;
 	const struct survey_scope *scope;
 	const struct survey_driller *driller;
-	const struct survey_keeper *keeper; /* NULL: nothing is kept */
+	struct survey_keeper *keeper; /* NULL: nothing is kept */
 	enum survey_source source;
 	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
 	uint64_t looks, exits_lost;
@@ -28,8 +31,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 					    struct history *history,
 					    const struct survey_scope *scope,
 					    const struct survey_driller *driller,
-					    const struct survey_keeper *keeper,
-					    enum survey_source source)
+					    struct survey_keeper *keeper, enum survey_source source)
 {
 	struct survey_reporter *r = calloc(1, sizeof(*r));
 
@@ -94,6 +96,16 @@ static void survey_reporter_fill_limit(struct survey_row *row, const struct cgro
 		row->limit_s = (double)left / row->trend.growth;
 }
 
+static void survey_reporter_fill_place(struct survey_row *row, const struct survey_process *data)
+{
+	row->cgroup = survey_reporter_or_null(data->cgroup.path);
+	row->unit = survey_reporter_or_null(data->cgroup.unit);
+	row->container = survey_reporter_or_null(data->container.name);
+	row->runtime = survey_reporter_or_null(data->cgroup.runtime);
+	row->pod = survey_reporter_or_null(data->cgroup.pod);
+	row->pod_name = survey_reporter_or_null(data->container.pod);
+}
+
 static void survey_reporter_fill_row(struct survey_row *row, const struct history_process *p,
 				     const struct survey_process *data)
 {
@@ -107,15 +119,10 @@ static void survey_reporter_fill_row(struct survey_row *row, const struct histor
 		.children_peak = p->children_peak,
 		.low_then = p->low_then,
 		.low_now = p->low_now,
-		.cgroup = survey_reporter_or_null(data->cgroup.path),
-		.unit = survey_reporter_or_null(data->cgroup.unit),
-		.container = survey_reporter_or_null(data->container.name),
-		.runtime = survey_reporter_or_null(data->cgroup.runtime),
-		.pod = survey_reporter_or_null(data->cgroup.pod),
-		.pod_name = survey_reporter_or_null(data->container.pod),
 		.drill = data->drilled || data->drill.open ? &data->drill : NULL,
-		.kept = data->kept_named && !p->ended ? &data->kept : NULL,
+		.kept = (data->kept_named && !p->ended) || data->kept_last ? &data->kept : NULL,
 	};
+	survey_reporter_fill_place(row, data);
 	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);
 	survey_reporter_fill_limit(row, &data->cgroup);
 }
@@ -139,8 +146,10 @@ static bool survey_reporter_has_last_line(const struct history_process *process,
 					  struct survey_process *data,
 					  enum survey_audience audience)
 {
+	bool bad = data->kept_last && guard_figures_bad(&data->kept.guards);
+
 	if (audience == SURVEY_FOR_METRICS || data->told ||
-	    (!data->shown && !data->drilled && process->trend.kind != TREND_GROWING))
+	    (!data->shown && !data->drilled && !bad && process->trend.kind != TREND_GROWING))
 		return false;
 	data->told = audience == SURVEY_FOR_PEOPLE;
 	return true;
@@ -160,6 +169,66 @@ static int survey_reporter_make_room(struct survey_reporter *r, size_t count)
 	return 0;
 }
 
+static void survey_reporter_add_end(struct survey_reporter *r, struct survey_report *report,
+				    const struct keep_end *end)
+{
+	struct survey_row *row = &r->rows[report->row_count++];
+
+	*row = (struct survey_row){
+		.process = end->sample,
+		.trend.reason = end->replaced ? "it has become another program" : NULL,
+		.ended = true,
+		.kept = &end->data->kept,
+	};
+	survey_reporter_fill_place(row, end->data);
+}
+
+/* Before the row of the program that the process is now: who reads them takes this one's end for that of the last. */
+static void survey_reporter_add_replaced(struct survey_reporter *r, const struct history_process *p,
+					 enum survey_audience audience,
+					 struct survey_report *report)
+{
+	struct keep_ends *ends = r->keeper ? survey_keeper_ends(r->keeper) : NULL;
+
+	/* The eldest first. */
+	for (struct keep_end *end = ends && ends->list ? ends->list->prev : NULL; end;
+	     end = end == ends->list ? NULL : end->prev) {
+		if (end->told || end->sample.pid != p->now.pid ||
+		    end->sample.start_ticks != p->now.start_ticks)
+			continue;
+		survey_reporter_add_end(r, report, end);
+		end->told = audience == SURVEY_FOR_PEOPLE;
+	}
+}
+
+/* Whose series would be the same as those of a row that is there: the later ones go on. */
+static bool survey_reporter_has_series(const struct survey_report *report,
+				       const struct keep_end *end)
+{
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct process_sample *p = &report->rows[i].process;
+
+		if (p->pid == end->sample.pid &&
+		    !strncmp(p->comm, end->sample.comm, sizeof(p->comm)))
+			return true;
+	}
+	return false;
+}
+
+/* A scrape may come long after a look: series of those that have ended stay for a while, as many as others have. */
+static void survey_reporter_add_ends(struct survey_reporter *r, size_t top,
+				     struct survey_report *report)
+{
+	struct keep_ends *ends = r->keeper ? survey_keeper_ends(r->keeper) : NULL;
+
+	for (struct keep_end *end = ends ? ends->list : NULL; end && top; end = end->next) {
+		if (survey_reporter_has_series(report, end))
+			continue;
+		survey_reporter_add_end(r, report, end);
+		top--;
+	}
+}
+
 static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 				     enum survey_audience audience, struct survey_report *report)
 {
@@ -167,7 +236,8 @@ static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 	size_t count, living = 0;
 
 	ranked = history_ranked(r->history, &count);
-	if (!ranked || survey_reporter_make_room(r, count))
+	if (!ranked || survey_reporter_make_room(
+			       r, count + (r->keeper ? survey_keeper_ends(r->keeper)->count : 0)))
 		return -ENOMEM;
 	report->rows = r->rows;
 	for (size_t i = 0; i < count; i++) {
@@ -176,6 +246,8 @@ static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 
 		if (!data)
 			return -ENOMEM;
+		if (audience != SURVEY_FOR_METRICS)
+			survey_reporter_add_replaced(r, ranked[i], audience, report);
 		if (!survey_scope_has(r->scope, ranked[i], data))
 			continue;
 		r->matched = true;
@@ -191,6 +263,8 @@ static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 		if (has_row)
 			survey_reporter_fill_row(&r->rows[report->row_count++], ranked[i], data);
 	}
+	if (audience == SURVEY_FOR_METRICS)
+		survey_reporter_add_ends(r, top, report);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 					    struct history *history,
 					    const struct survey_scope *scope,
 					    const struct survey_driller *driller,
-					    const struct survey_keeper *keeper,
+					    struct survey_keeper *keeper,
 					    enum survey_source source);
 void survey_reporter_free(struct survey_reporter *reporter); /* NULL is fine */
 

@@ -183,7 +183,7 @@ const char *survey_result_refusal(int err)
 	case -ENOENT:
 		return "no probes: no allocator was found in it";
 	case -EOPNOTSUPP:
-		return "no probes: a 32-bit or foreign program";
+		return "no probes: it runs under valgrind, or is a 32-bit or foreign program";
 	default:
 		return "no probes: they could not be placed";
 	}

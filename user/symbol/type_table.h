@@ -82,7 +82,7 @@ struct type_shape {
 };
 
 /* What a named type looks like. Pointers that do not lie in it are left out. 0 or -ENOMEM. */
-int type_table_define(struct type_table *table, uint32_t type, const struct type_shape *shape);
+int type_table_define(struct type_table *table, uint32_t index, const struct type_shape *shape);
 
 int type_table_add_variable(struct type_table *table, const struct type_pointer *pointer);
 

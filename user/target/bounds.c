@@ -78,17 +78,34 @@ void bounds_free(struct bounds *bounds)
 	free(bounds);
 }
 
+static uint64_t address_of(const struct bounds *bounds, int32_t from_header)
+{
+	return bounds->base + (uint64_t)(int64_t)from_header;
+}
+
+/*
+ * The first entry that begins behind vaddr. Sorted, or the object's own exceptions would not work; if not, the answer
+ * is wrong and nothing worse.
+ */
+static size_t entry_behind(const struct bounds *bounds, uint64_t vaddr)
+{
+	return BISECT(i, 0, bounds->count, address_of(bounds, bounds->entries[i].start) <= vaddr);
+}
+
 uint64_t bounds_next(const struct bounds *bounds, uint64_t vaddr)
 {
-	size_t low, end = bounds ? bounds->count : 0;
+	size_t at = bounds ? entry_behind(bounds, vaddr) : 0;
 
-	/*
-	 * Sorted, or the object's own exceptions would not work; if not, the answer is wrong and
-	 * nothing worse.
-	 */
-	low = BISECT(i, 0, end,
-		     bounds->base + (uint64_t)(int64_t)bounds->entries[i].start <= vaddr);
-	if (low >= end)
+	if (!bounds || at >= bounds->count)
 		return UINT64_MAX;
-	return bounds->base + (uint64_t)(int64_t)bounds->entries[low].start;
+	return address_of(bounds, bounds->entries[at].start);
+}
+
+uint64_t bounds_description(const struct bounds *bounds, uint64_t vaddr)
+{
+	size_t at = bounds ? entry_behind(bounds, vaddr) : 0;
+
+	if (!at || address_of(bounds, bounds->entries[at - 1].start) != vaddr)
+		return 0;
+	return address_of(bounds, bounds->entries[at - 1].description);
 }

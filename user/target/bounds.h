@@ -24,4 +24,10 @@ void bounds_free(struct bounds *bounds); /* NULL is fine */
  */
 uint64_t bounds_next(const struct bounds *bounds, uint64_t vaddr);
 
+/*
+ * The link-time address of the description (.eh_frame's FDE) of what begins at vaddr; 0: nothing does, or bounds is
+ * NULL.
+ */
+uint64_t bounds_description(const struct bounds *bounds, uint64_t vaddr);
+
 #endif

@@ -8,19 +8,19 @@
  */
 #include "user/target/cpython.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
-
-/* glibc on x86-64, nptl/descr.h: struct pthread's member specific_1stblock. */
-#define GLIBC_THREAD_DATA 0x310
+#include "user/target/bounds.h"
 
 /* Who runs a frame: enum _frameowner (pycore_frame.h). */
 #define OWNED_BY_GENERATOR 1
@@ -376,6 +376,70 @@ static int python_refuse(char reason[static REASON_MAX], const char *why)
 	return -ENOTSUP;
 }
 
+#define EVAL_MOST (1u << 20) /* bytes of its code that are looked at */
+#define FDE_BYTES 32
+
+/*
+ * Does what begins at vaddr begin in the middle of a function? Then the first that is said of its stack is that it has a frame
+ * (.eh_frame, an FDE with 4-byte addresses: DW_CFA_def_cfa, DW_CFA_def_cfa_offset), while a function begins with what its CIE says.
+ * Returns its size, 0: no.
+ */
+static uint32_t python_part_at(const struct python_search *s, const struct bounds *bounds,
+			       uint64_t vaddr)
+{
+	uint64_t description = bounds_description(bounds, vaddr);
+	uint8_t fde[FDE_BYTES];
+	uint32_t size;
+
+	/* Length, CIE, start, size; the length of what else there is, and that. */
+	if (!description || !python_read_file(s, description, fde, sizeof(fde)) || fde[16] > 8)
+		return 0;
+	memcpy(&size, fde + 12, sizeof(size));
+	return fde[17 + fde[16]] == DW_CFA_def_cfa || fde[17 + fde[16]] == DW_CFA_def_cfa_offset
+		       ? size
+		       : 0;
+}
+
+#define JUMP_MAX 6
+
+/* Where what may be a jump at code[at] leads, by 4 bytes, with a condition or without; 0: it is none. */
+static uint64_t python_jump_at(const uint8_t *code, uint64_t at, uint64_t vaddr)
+{
+	uint32_t head = code[at] == 0xe9 ? 1 : code[at] == 0x0f && code[at + 1] >> 4 == 8 ? 2 : 0;
+	int32_t by;
+
+	if (!head)
+		return 0;
+	memcpy(&by, code + at + head, sizeof(by));
+	return vaddr + at + head + sizeof(by) + (uint64_t)(int64_t)by;
+}
+
+/*
+ * The part of the evaluating function that its compiler has put elsewhere, of a file without the symbol of that: to its first
+ * instruction the function jumps.
+ */
+static struct python_range python_find_cold(const struct python_search *s, Elf *elf)
+{
+	uint64_t vaddr = s->found[PYTHON_EVAL].vaddr, size = s->found[PYTHON_EVAL].size;
+	struct bounds *bounds = bounds_new(elf, object_fd(s->object));
+	uint8_t *code = size <= EVAL_MOST ? malloc(size + 1) : NULL;
+	struct python_range range = {0};
+
+	if (bounds && code && python_read_file(s, vaddr, code, size)) {
+		for (uint64_t at = 0; at + JUMP_MAX <= size && !range.end; at++) {
+			uint64_t to = python_jump_at(code, at, vaddr);
+			uint32_t part =
+				to && to - vaddr >= size ? python_part_at(s, bounds, to) : 0;
+
+			if (part && !object_vaddr_to_offset(s->object, to, &range.start))
+				range.end = range.start + part;
+		}
+	}
+	free(code);
+	bounds_free(bounds);
+	return range;
+}
+
 static int python_choose(const struct python_search *s, Elf *elf, struct python_runtime *out,
 			 char reason[static REASON_MAX])
 {
@@ -407,6 +471,8 @@ static int python_choose(const struct python_search *s, Elf *elf, struct python_
 	out->row.thread_data = GLIBC_THREAD_DATA;
 	out->eval = python_range_of(s, PYTHON_EVAL);
 	out->eval_cold = python_range_of(s, PYTHON_EVAL_COLD);
+	if (!out->eval_cold.end)
+		out->eval_cold = python_find_cold(s, elf);
 	return 0;
 }
 

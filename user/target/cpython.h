@@ -43,6 +43,9 @@ enum python_libc {
 enum python_libc python_libc_of(const struct image *image);
 
 /* Why frames are not known of an interpreter that is. */
+/* glibc on x86-64, nptl/descr.h: struct pthread's member specific_1stblock. */
+#define GLIBC_THREAD_DATA 0x310
+
 #define PYTHON_OTHER_LIBC "with another C library than glibc that is not done yet"
 #define PYTHON_NO_LIBC	  "its C library is linked into it, or not mapped yet"
 #define PYTHON_OLD_KERNEL "that takes Linux 5.15"

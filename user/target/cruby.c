@@ -30,7 +30,8 @@ static const struct {
 	  .body_info_count = 136,
 	  .body_info_table = 144,
 	  .info_bytes = 12,
-	  .length_in_flags = 1}},
+	  .length_in_flags = 1,
+	  .last_operator = 169}},
 	{3,
 	 3,
 	 {.frame_bytes = 56,
@@ -43,19 +44,23 @@ static const struct {
 	  .info_bytes = 12}},
 };
 
+/* That the source names. */
+#define RUBY_IDS_MAX 0x10000
+
 enum ruby_symbol {
 	RUBY_VERSION, /* the text */
 	RUBY_API,     /* the numbers */
 	RUBY_CONTEXT,
 	RUBY_EXEC,
+	RUBY_IDS,     /* what they are called */
+	RUBY_ALL_IDS, /* a function that begins with these */
 	RUBY_SYMBOLS,
 };
 
 static const char *const ruby_symbols[RUBY_SYMBOLS] = {
-	[RUBY_VERSION] = "ruby_version",
-	[RUBY_API] = "ruby_api_version",
-	[RUBY_CONTEXT] = "ruby_current_ec",
-	[RUBY_EXEC] = "rb_vm_exec",
+	[RUBY_VERSION] = "ruby_version",    [RUBY_API] = "ruby_api_version",
+	[RUBY_CONTEXT] = "ruby_current_ec", [RUBY_EXEC] = "rb_vm_exec",
+	[RUBY_IDS] = "ruby_global_symbols", [RUBY_ALL_IDS] = "rb_sym_all_symbols",
 };
 
 struct ruby_search {
@@ -90,6 +95,36 @@ static bool ruby_read_file(struct object *object, uint64_t vaddr, void *to, size
 	       pread(object_fd(object), to, size, (off_t)offset) == (ssize_t)size;
 }
 
+/*
+ * What IDs are called begins with the last one's number, followed by three pointers, which the loader finds in the file: the number of
+ * those that the source names, and nothing else. rb_sym_all_symbols() first reads the pointer behind that: mov OFFSET(%rip),%REG.
+ * 0: not found.
+ */
+static uint64_t ruby_find_ids(struct object *object, const struct ruby_search *s)
+{
+	uint8_t code[64] = {0};
+	uint64_t size = s->found[RUBY_ALL_IDS].size;
+
+	if (s->found[RUBY_IDS].there)
+		return s->found[RUBY_IDS].vaddr;
+	if (!s->found[RUBY_ALL_IDS].there || size < sizeof(code) ||
+	    !ruby_read_file(object, s->found[RUBY_ALL_IDS].vaddr, code, sizeof(code)))
+		return 0;
+	for (size_t i = 0; i + 7 <= sizeof(code); i++) {
+		uint64_t ids[4], vaddr = s->found[RUBY_ALL_IDS].vaddr + i + 7 - 8;
+		int32_t offset;
+
+		if (code[i] != 0x48 || code[i + 1] != 0x8b || (code[i + 2] & 0xc7) != 5)
+			continue;
+		memcpy(&offset, code + i + 3, sizeof(offset));
+		vaddr += (uint64_t)(int64_t)offset;
+		if (ruby_read_file(object, vaddr, ids, sizeof(ids)) && ids[0] &&
+		    ids[0] < RUBY_IDS_MAX && !ids[1] && !ids[2] && !ids[3])
+			return vaddr;
+	}
+	return 0;
+}
+
 static int ruby_choose(struct object *object, const struct ruby_search *s, Elf *elf,
 		       struct ruby_runtime *out, char reason[static REASON_MAX])
 {
@@ -118,6 +153,8 @@ static int ruby_choose(struct object *object, const struct ruby_search *s, Elf *
 			ruby_symbols[s->found[RUBY_CONTEXT].there ? RUBY_EXEC : RUBY_CONTEXT]);
 	out->exec_end = out->exec + s->found[RUBY_EXEC].size;
 	out->row.context = s->found[RUBY_CONTEXT].vaddr;
+	if (out->row.last_operator)
+		out->row.symbols = ruby_find_ids(object, s);
 	return 0;
 }
 
@@ -135,8 +172,8 @@ int ruby_find(struct object *object, struct ruby_runtime *out, char reason[stati
 	elf_symbols(elf, SHT_DYNSYM, ruby_look_at, &s);
 	if (!s.found[RUBY_API].vaddr)
 		return -ENOENT;
-	/* From 3.3 on these are not exported. */
-	if (!s.found[RUBY_CONTEXT].there || !s.found[RUBY_EXEC].there)
+	/* From 3.3 on these are not exported, and the last one never is. */
+	if (!s.found[RUBY_CONTEXT].there || !s.found[RUBY_EXEC].there || !s.found[RUBY_IDS].there)
 		elf_symbols(elf, SHT_SYMTAB, ruby_look_at, &s);
 	return ruby_choose(object, &s, elf, out, reason);
 }

@@ -21,13 +21,6 @@
 
 #define RING_BYTES (128u * 1024) /* about a thousand records for each CPU; a power of two */
 
-/*
- * One record wakes the reader, so that a dlopened allocator is seen at once. On a machine that
- * starts programs all the time that would be thousands of wake-ups a second: records closer
- * together than this are waited for by a timer instead.
- */
-#define QUIET_NS (10 * NS_PER_MS)
-
 #define TIMER_INDEX UINT64_MAX /* epoll data of the timer; CPU rings have their index */
 
 struct ring {
@@ -403,7 +396,7 @@ static void mapwatch_deliver(struct mapwatch *watch, uint64_t until)
 /* Arming the timer also takes back an expiry that nobody has read. */
 static void set_timer(struct mapwatch *watch, bool armed)
 {
-	struct itimerspec when = {.it_value.tv_nsec = armed ? (long)QUIET_NS : 0};
+	struct itimerspec when = {.it_value.tv_nsec = armed ? (long)MAPWATCH_QUIET_NS : 0};
 
 	if (armed || watch->timer_armed)
 		timerfd_settime(watch->timer_fd, 0, &when, NULL);
@@ -455,7 +448,7 @@ int mapwatch_drain(struct mapwatch *watch)
 			break;
 	}
 	start = monotonic_ns();
-	set_quiet(watch, any && start - watch->last_read_ns < QUIET_NS);
+	set_quiet(watch, any && start - watch->last_read_ns < MAPWATCH_QUIET_NS);
 	if (any)
 		watch->last_read_ns = start;
 	return err ? log_errno(err, "records of new mappings") : 0;

@@ -11,7 +11,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/base/clock.h"
 #include "user/process/maps.h"
+
+/*
+ * One record wakes the reader, so that a dlopened allocator is seen at once. On a machine that
+ * starts programs all the time that would be thousands of wake-ups a second: records closer
+ * together than this are waited for by a timer instead.
+ */
+#define MAPWATCH_QUIET_NS (10 * NS_PER_MS)
 
 struct mapwatch;
 

@@ -85,10 +85,8 @@ enum runtime runtime_of(struct object *object)
 
 const char *runtime_not_followed(enum runtime runtime, const char **instead)
 {
-	*instead = runtime == RUNTIME_DOTNET
-			   ? "only a perf map names them (DOTNET_PerfMapEnabled=1 at its start)"
-			   : "stacks have the interpreter's C functions only";
-	return runtime == RUNTIME_PERL ? "Perl" : runtime == RUNTIME_DOTNET ? ".NET" : NULL;
+	*instead = "only a perf map names them (DOTNET_PerfMapEnabled=1 at its start)";
+	return runtime == RUNTIME_DOTNET ? ".NET" : NULL;
 }
 
 const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)

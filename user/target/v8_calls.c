@@ -9,6 +9,8 @@
 #define V8_EXTERNAL	  1u /* of no script, but of V8's own sources */
 #define V8_CHARACTER_MASK 0x3fffffffu
 
+#define V8_STEP_FLAGS 2
+
 void v8_places_free(struct v8_places *places)
 {
 	free(places->items);
@@ -94,23 +96,42 @@ static int32_t v8_character(int64_t position)
 	return (int32_t)((uint64_t)position >> 1 & V8_CHARACTER_MASK) - 1;
 }
 
-/* Steps from one to the next; that of the offset is inverted where no statement begins. The first offset is -1: where a function is entered. */
-bool v8_places_read(struct v8_places *places, const uint8_t *table, size_t size, bool whole)
+/* That of the offset is inverted where no statement begins; or it lies behind two bits that say what does. */
+static bool v8_bytes_step(struct v8_bytes *bytes, bool flags, int64_t *out)
+{
+	uint32_t number;
+	int32_t step;
+
+	if (flags) {
+		if (!v8_bytes_number(bytes, &number))
+			return false;
+		*out = number >> V8_STEP_FLAGS;
+		return true;
+	}
+	if (!v8_bytes_signed(bytes, &step))
+		return false;
+	*out = step < 0 ? -(int64_t)step - 1 : step;
+	return true;
+}
+
+/* Steps from one to the next. The first offset is -1: where a function is entered. */
+bool v8_places_read(struct v8_places *places, const uint8_t *table, size_t size, bool flags,
+		    bool whole)
 {
 	struct v8_bytes bytes = {table, table + size};
-	int64_t offset = -1, position = 0;
-	int32_t step, character;
+	int64_t offset = -1, position = 0, step;
+	int32_t character;
 
 	*places = (struct v8_places){.end = UINT32_MAX};
 	while (bytes.at < bytes.end) {
-		if (!v8_bytes_signed(&bytes, &step) || !v8_bytes_signed(&bytes, &character)) {
+		if (!v8_bytes_step(&bytes, flags, &step) || !v8_bytes_signed(&bytes, &character)) {
 			/* What is cut off is cut anywhere. */
 			if (!whole)
 				break;
 			v8_places_free(places);
 			return false;
 		}
-		offset += step < 0 ? -(int64_t)step - 1 : step;
+		offset += step;
 		position += character;
 		if (offset >= INT32_MAX ||
 		    !v8_places_add(places, (uint32_t)(offset + 1), v8_character(position))) {

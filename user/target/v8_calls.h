@@ -37,9 +37,10 @@ void v8_places_free(struct v8_places *places);
 int32_t v8_places_find(const struct v8_places *places, uint32_t at);
 
 /*
- * A table of the positions of bytecodes, or, unless `whole`, how it begins. False: it is none, or out of memory; then there are no places.
+ * A table of the positions of bytecodes, or, unless `whole`, how it begins; `flags`: as V8 14 writes it. False: it is none, or out of memory; then there are no places.
  */
-bool v8_places_read(struct v8_places *places, const uint8_t *table, size_t size, bool whole);
+bool v8_places_read(struct v8_places *places, const uint8_t *table, size_t size, bool flags,
+		    bool whole);
 
 struct v8_baseline {
 	const uint8_t *offsets, *bytecodes;

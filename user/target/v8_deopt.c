@@ -151,6 +151,7 @@ size_t v8_translation_read(const struct v8_translations *translations, uint32_t 
 		if (reader.broken || (!builtin && !deopt_is(instruction, form->frames)))
 			continue;
 		out[count].literal = (uint32_t)deopt_signed(values[1]);
+		out[count].builtin = builtin;
 		out[count].offset = builtin ? -1 : deopt_signed(values[0]);
 		count++;
 	}

@@ -31,6 +31,7 @@ struct v8_translations {
 struct v8_nested {
 	uint32_t literal;
 	int32_t offset; /* of the call in its bytecodes; -1: it is being entered, or is V8's own */
+	bool builtin;	/* that: of Maglev's code `literal` is the function that calls it */
 };
 
 /* What begins there, outermost function first. How many they are; 0: it is none, or not whole. */

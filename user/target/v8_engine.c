@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The constants are made by V8's tools/gen-postmortem-metadata.py, from its headers; a member's name ends with its type, which changes.
- * Node 18, 20, 22 and 24 were looked at (V8 10.2, 11.3, 12.4, 13.6). What none of them says, and is the same in these: a Script's
+ * Node 18, 20, 22 and 24 to 26 were looked at (V8 10.2, 11.3, 12.4, 13.6, 14.1, 14.6). What none of them says, and is the same in these: a Script's
  * first line stands behind its name; what has a ScopeInfo behind its variables (bpf/v8.bpf.c); an external string's characters
  * are led to by the word behind its resource. Where calls are is in user/target/v8_versions.c.
  */
@@ -257,8 +257,31 @@ static void v8_calls(const struct v8_set *set, struct v8_row *row)
 	known.scope_count = row->scope_count;
 	known.scope_first = row->scope_first;
 	known.scope_place = row->scope_place;
+	known.shared_words = row->shared_words;
 	known.code_baseline = (uint8_t)baseline;
 	*row = known;
+}
+
+/*
+ * Which script it is (its number lies between what was exported), and which function of it, behind the flags: uint16_t length, uint16_t parameters, int16_t
+ * token, two bytes, uint32_t flags, int32_t function_literal_id.
+ */
+static bool v8_has_numbers(const struct v8_set *set, const struct v8_row *row)
+{
+	const char *behind = "class_Script__eval_from_shared_or_wrapped_arguments__";
+	const char *called =
+		v8_find(set, behind)
+			? behind
+			: "class_Script__eval_from_shared_or_wrapped_arguments_or_sfi_table__";
+	const struct v8_constant numbers[] = {
+		{"class_Script__line_ends__", V8_SCRIPT_NUMBER - 8},
+		{called, V8_SCRIPT_NUMBER + 8},
+		{"class_SharedFunctionInfo__length__", row->shared_script + 8},
+		{"class_SharedFunctionInfo__flags__", row->shared_script + 16},
+	};
+
+	return v8_has_all(set, numbers, ARRAY_SIZE(numbers)) &&
+	       (row->shared_script == 32 || row->shared_script == 40);
 }
 
 int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row *out,
@@ -284,9 +307,12 @@ int v8_row_from(const struct v8_constant *constants, size_t count, struct v8_row
 		err = refuse(reason, -ENOTSUP, "its Script has a form that is not known");
 	out->script_line = (uint8_t)(out->script_name + 8);
 	err = err ?: v8_scope(&set, out, reason);
-	if (!err)
-		v8_calls(&set, out);
-	return err;
+	if (err)
+		return err;
+	if (v8_has_numbers(&set, out))
+		out->shared_words = (uint8_t)(out->shared_script / 8 + 3);
+	v8_calls(&set, out);
+	return 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */

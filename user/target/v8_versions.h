@@ -16,6 +16,8 @@ struct v8_version {
 	struct v8_translations_form form;
 	/* How many bytes each bytecode has, from '0' on, with operands of 1, 2 and 4 bytes; NULL: its file says so. */
 	const char *opcodes[3];
+	bool flags;  /* in its tables of positions */
+	bool maglev; /* it has Maglev, whose tables are as v8_safepoints.h has them */
 };
 
 /* NULL: it is not known. */

@@ -134,6 +134,8 @@ void anchor_replace(struct trace *trace, struct target *target, pid_t tid)
 		return;
 	log_debug("process %d (%s): thread %d has ended, its probes hang on thread %d", target->pid,
 		  target->comm, tid, target->anchor);
+	/* Some may have no effect for a while, and others may be taken out. */
+	target_tell_code_ends(trace, target, false);
 	anchor_renew_all(trace, target);
 }
 

@@ -85,13 +85,10 @@ static uint64_t touch_wait(pid_t pid, uint64_t address)
 static enum access_mode touch_mode(const struct trace *trace, const struct target *target,
 				   const struct guard_touch_event *event)
 {
-	const struct guard_block_key key = {.target_id = target->id, .place = event->place};
 	uint64_t word = touch_wait(target->pid, event->address);
-	struct guard_block block;
+	const struct guard_block block = guarded_block(trace, target, event->place);
 
-	if (!word ||
-	    bpf_map_lookup_elem(bpf_map__fd(trace->skel->maps.guard_blocks), &key, &block) ||
-	    block.told != event->life || !guarded_still(target, event->place, event->life))
+	if (!word || block.told != event->life || !guarded_still(target, event->place, event->life))
 		return ACCESS_UNKNOWN;
 	if (word & PAGEMAP_FILE && word & PAGEMAP_PRESENT)
 		return ACCESS_READ;
@@ -165,7 +162,8 @@ static void bad_access_fill(struct bad_access *to, const struct trace *trace,
 	slot_call_fill(&to->calls[BAD_ACCESS_TOUCH], trace, key->target_id, key->touch_slot);
 }
 
-int bad_accesses_read(struct trace *trace, struct snapshot *snapshot)
+int bad_accesses_read(struct trace *trace, uint32_t target_id, struct bad_access **list,
+		      size_t *count)
 {
 	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
 	struct bad_access_key key, *previous = NULL;
@@ -177,19 +175,43 @@ int bad_accesses_read(struct trace *trace, struct snapshot *snapshot)
 		struct bad_access_value value;
 
 		previous = &key;
-		if (key.target_id != snapshot->target_id || bpf_map_lookup_elem(fd, &key, &value) ||
+		if (key.target_id != target_id || bpf_map_lookup_elem(fd, &key, &value) ||
 		    key.kind >= BAD_ACCESS_KINDS)
 			continue;
-		if (!RESERVE_ITEM(snapshot->bad_accesses, snapshot->bad_access_count, room, 16))
+		if (!RESERVE_ITEM(*list, *count, room, 16))
 			return -ENOMEM;
-		bad_access_fill(&snapshot->bad_accesses[snapshot->bad_access_count++], trace, &key,
-				&value);
+		bad_access_fill(&(*list)[(*count)++], trace, &key, &value);
 	}
-	bad_accesses_sort(snapshot->bad_accesses, snapshot->bad_access_count);
+	bad_accesses_sort(*list, *count);
 	return 0;
 }
 
-void bad_accesses_sum(struct trace *trace)
+int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t named,
+			    struct bad_access **list, size_t *count)
+{
+	int err;
+
+	*list = NULL;
+	*count = 0;
+	err = bad_accesses_read(trace, target->id, list, count);
+	for (size_t i = 0; i < *count && i < named; i++) {
+		for (int call = 0; !err && call < BAD_ACCESS_STACKS; call++) {
+			struct reported_call *c = &(*list)[i].calls[call];
+
+			if (c->known)
+				err = trace_name_stack(trace, target->id, c->stack_id, &c->frames,
+						       &c->frame_count);
+		}
+	}
+	if (err) {
+		free(*list);
+		*list = NULL;
+		*count = 0;
+	}
+	return err;
+}
+
+void bad_accesses_sum(struct trace *trace, struct target *only)
 {
 	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
 	struct bad_access_key key, *previous = NULL;
@@ -197,13 +219,16 @@ void bad_accesses_sum(struct trace *trace)
 
 	if (!trace->options.guard.period)
 		return;
-	for (target = trace->targets; target; target = target->hh.next)
+	for (target = only ?: trace->targets; target; target = only ? NULL : target->hh.next)
 		memset(target->bad_accesses, 0, sizeof(target->bad_accesses));
 	while (!bpf_map_get_next_key(fd, previous, &key)) {
 		struct bad_access_value value;
 
 		previous = &key;
-		target = target_by_id(trace, key.target_id);
+		if (only)
+			target = key.target_id == only->id ? only : NULL;
+		else
+			target = target_by_id(trace, key.target_id);
 		if (target && key.kind < BAD_ACCESS_KINDS && !bpf_map_lookup_elem(fd, &key, &value))
 			target->bad_accesses[key.kind] += value.count;
 	}

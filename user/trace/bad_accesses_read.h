@@ -12,11 +12,12 @@ struct bad_access_modes;
 void bad_accesses_touched(struct trace *trace, struct target *target,
 			  const struct guard_touch_event *event);
 
-/* Adds what was wrong in the target to its snapshot. 0 or -ENOMEM. */
-int bad_accesses_read(struct trace *trace, struct snapshot *snapshot);
+/* Adds what was wrong in the target to an empty list, to be freed. 0 or -ENOMEM. */
+int bad_accesses_read(struct trace *trace, uint32_t target_id, struct bad_access **list,
+		      size_t *count);
 
-/* target->bad_accesses of all of them. */
-void bad_accesses_sum(struct trace *trace);
+/* target->bad_accesses of `only` this one, which may have just ended; NULL: of all of them. */
+void bad_accesses_sum(struct trace *trace, struct target *only);
 
 /* Forgets those of targets whose blocks have been swept. */
 void bad_accesses_release_swept(struct trace *trace);

@@ -66,10 +66,10 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 		{p->alloc_enter, TRAP_NS},	 {p->alloc_leave, TRAP_NS},
 		{p->alloc_session, TRAP_NS},	 {p->alloc_return, TRAP_NS},
 		{p->free_enter, TRAP_NS},	 {p->unmap_enter, TRAP_NS},
-		{p->usdt_alloc, TRAP_NS},	 {p->usdt_free, TRAP_NS},
-		{p->gate_alloc, GATE_HIT_NS},	 {p->gate_free, GATE_HIT_NS},
-		{p->gate_kept, GATE_HIT_NS},	 {trace->skel->progs.on_fork, 0},
-		{trace->skel->progs.on_exec, 0}, {trace->skel->progs.on_exit, 0},
+		{p->usdt_free, TRAP_NS},	 {p->gate_alloc, GATE_HIT_NS},
+		{p->gate_free, GATE_HIT_NS},	 {p->gate_kept, GATE_HIT_NS},
+		{trace->skel->progs.on_fork, 0}, {trace->skel->progs.on_exec, 0},
+		{trace->skel->progs.on_exit, 0},
 	};
 	int err = 0;
 

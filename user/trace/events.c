@@ -215,6 +215,8 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	if (!left.image)
 		image_refresh(target->image);
 	target_identify(trace, target);
+	if (target_leave_valgrind(trace, target))
+		return;
 	event_attach_new_objects(trace, target);
 	late_probes_check_all(trace, target, target->start_ns);
 }

@@ -11,6 +11,7 @@
 #include "user/process/proc.h"
 #include "user/trace/gated_functions.h"
 #include "user/trace/target_mappings.h"
+#include "user/trace/turn.h"
 
 struct gated {
 	struct gate *gate;
@@ -139,8 +140,23 @@ static int gated_open(struct trace *trace, struct target *target,
 	return err ?: gate_start(gated->gate, reason);
 }
 
-int gated_new(struct trace *trace, struct target *target, const struct probe_set *set,
-	      struct gated **out, char reason[static REASON_MAX])
+static void gated_take_down(struct trace *trace, const struct target *target, struct gated *gated,
+			    bool gone)
+{
+	char reason[REASON_MAX] = "";
+	int err;
+
+	err = gate_close(gated->gate, gone, reason);
+	if (err && err != -ESRCH)
+		log_warn("process %d (%s): the gate's jumps stay in it, and do nothing but cost a "
+			 "few ns a call: %s",
+			 target->pid, target->comm, reason);
+	trace_detach(trace, gated->attachment);
+	free(gated);
+}
+
+static int gated_try_new(struct trace *trace, struct target *target, const struct probe_set *set,
+			 struct gated **out, char reason[static REASON_MAX])
 {
 	struct gated *gated = calloc(1, sizeof(*gated));
 	struct gated_functions functions = {0};
@@ -150,7 +166,7 @@ int gated_new(struct trace *trace, struct target *target, const struct probe_set
 	err = err ?: gated_open(trace, target, &functions, gated, reason);
 	gated_functions_free(&functions);
 	if (err) {
-		gated_free(trace, target, gated, false);
+		gated_take_down(trace, target, gated, false);
 		return err;
 	}
 	log_debug("process %d (%s): a gate before %s; %s stood still for %.2f ms", target->pid,
@@ -159,6 +175,20 @@ int gated_new(struct trace *trace, struct target *target, const struct probe_set
 		  (double)gate_pause_ns(gated->gate) / 1e6);
 	*out = gated;
 	return 0;
+}
+
+int gated_new(struct trace *trace, struct target *target, const struct probe_set *set,
+	      struct gated **out, char reason[static REASON_MAX])
+{
+	uint64_t until = turn_patience();
+	int err;
+
+	do {
+		TURN turn = turn_begin(trace, target);
+
+		err = gated_try_new(trace, target, set, out, reason);
+	} while (turn_again(target, err, until));
+	return err;
 }
 
 void gated_set_level(const struct gated *gated, unsigned level)
@@ -180,16 +210,8 @@ uint64_t gated_held_ns(const struct gated *gated)
 
 void gated_free(struct trace *trace, const struct target *target, struct gated *gated, bool gone)
 {
-	char reason[REASON_MAX] = "";
-	int err;
+	TURN turn = gated && !gone ? turn_begin(trace, target) : -1;
 
-	if (!gated)
-		return;
-	err = gate_close(gated->gate, gone, reason);
-	if (err && err != -ESRCH)
-		log_warn("process %d (%s): the gate's jumps stay in it, and do nothing but cost a "
-			 "few ns a call: %s",
-			 target->pid, target->comm, reason);
-	trace_detach(trace, gated->attachment);
-	free(gated);
+	if (gated)
+		gated_take_down(trace, target, gated, gone);
 }

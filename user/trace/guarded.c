@@ -18,6 +18,7 @@
 #include "user/trace/guard_faults.h"
 #include "user/trace/guarded_functions.h"
 #include "user/trace/slots.h"
+#include "user/trace/turn.h"
 
 /* What bpf/guard.bpf.c takes for granted. */
 #define SAME_OFFSET(field)                                             \
@@ -37,6 +38,10 @@ _Static_assert(GUARD_PLACE_BITS == GUARD_ABI_PLACE_BITS && GUARD_DATA == GUARD_A
 _Static_assert((int)GUARD_BUSY == GUARD_ABI_BUSY && (int)GUARD_LIVE == GUARD_ABI_LIVE &&
 		       (int)GUARD_FREED == GUARD_ABI_FREED && (int)GUARD_GONE == GUARD_ABI_GONE,
 	       "ABI");
+_Static_assert((int)GUARD_ALLOCATED == GUARD_ABI_TELLS_BEGIN &&
+		       (int)GUARD_ENDED == GUARD_ABI_TELLS_END &&
+		       (int)GUARD_BAD == GUARD_ABI_TELLS_BAD,
+	       "ABI");
 _Static_assert(GUARD_DOUBLE_FREE == GUARD_ABI_DOUBLE_FREE &&
 		       GUARD_INVALID_FREE == GUARD_ABI_INVALID_FREE &&
 		       GUARD_CHANGED == GUARD_ABI_CHANGED,
@@ -44,6 +49,12 @@ _Static_assert(GUARD_DOUBLE_FREE == GUARD_ABI_DOUBLE_FREE &&
 
 /* Of 256 blocks so many lie at their page's beginning, where what is before them is a guard. */
 #define AT_LEFT 64
+
+/*
+ * The fault tells of a block for nothing, but is passed over where its processor is amid another one's system call on a
+ * map: where many blocks are guarded each is told by a probe.
+ */
+#define BY_FAULT_FROM 100
 
 /* Listening to page faults of others, with maps that take memory as they fill, is of 6.1. */
 #define GUARD_KERNEL 6, 1
@@ -54,7 +65,8 @@ struct guarded {
 	struct guard_faults *faults;
 	const struct object *object; /* with the functions */
 	struct guard_place place;
-	bool prepared; /* all is there, and nothing is guarded yet */
+	uint32_t first; /* of its rows of trace->guard_blocks, one for each place */
+	bool prepared;	/* all is there, and nothing is guarded yet */
 	bool paused;
 	struct guard_header counted; /* guard_read() */
 	uint64_t live;
@@ -93,6 +105,21 @@ static int guarded_row_fd(const struct trace *trace)
 	return bpf_map__fd(trace->skel->maps.guard_rows);
 }
 
+static void guarded_set_right(struct trace *trace, const struct guard_place *place)
+{
+	uint64_t piece = place->pool >> GUARD_ABI_PIECE_BITS;
+	struct guard_right *right = &trace->skel->bss->guard_rights[piece % GUARD_ABI_RIGHTS];
+
+	/* Another one's, which is as well: it only saves time. */
+	if (right->size)
+		return;
+	right->pool = place->pool;
+	right->code = place->code;
+	right->code_size = GUARD_CODE_SIZE;
+	right->given = place->given;
+	__atomic_store_n(&right->size, guard_pool_size(place->count), __ATOMIC_SEQ_CST);
+}
+
 /* Where pools are, of all targets. Programs that read it amid that leave some fault alone. */
 static void guarded_set_span(struct trace *trace)
 {
@@ -100,6 +127,8 @@ static void guarded_set_span(struct trace *trace)
 	uint64_t first = UINT64_MAX, last = 0;
 	const struct target *target;
 
+	for (size_t i = 0; i < GUARD_ABI_RIGHTS; i++)
+		__atomic_store_n(&trace->skel->bss->guard_rights[i].size, 0, __ATOMIC_SEQ_CST);
 	for (target = trace->targets; target; target = target->hh.next) {
 		const struct guard_place *place;
 
@@ -110,10 +139,36 @@ static void guarded_set_span(struct trace *trace)
 			first = place->pool;
 		if (place->pool + guard_pool_size(place->count) > last)
 			last = place->pool + guard_pool_size(place->count);
+		guarded_set_right(trace, place);
 	}
 	__atomic_store_n(&span->size, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&span->start, first, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&span->size, last ? last - first : 0, __ATOMIC_SEQ_CST);
+}
+
+/* Rows of guard_blocks that no other target has. */
+static int guarded_take_rows(const struct trace *trace, struct guarded *guarded,
+			     char reason[static REASON_MAX])
+{
+	uint32_t first = 0, count = guarded->place.count;
+	const struct target *target = trace->targets;
+
+	while (target) {
+		const struct guarded *other = target->guarded;
+
+		if (other && other != guarded && other->place.count &&
+		    first < other->first + other->place.count && other->first < first + count) {
+			first = other->first + other->place.count;
+			target = trace->targets;
+			continue;
+		}
+		target = target->hh.next;
+	}
+	if (first + count > GUARD_ABI_BLOCKS)
+		return refuse(reason, -ENOSPC, "too many processes have guards");
+	guarded->first = first;
+	memset(&trace->guard_blocks[first], 0, count * sizeof(*trace->guard_blocks));
+	return 0;
 }
 
 static int guarded_enter(const struct trace *trace, const struct target *target,
@@ -125,7 +180,9 @@ static int guarded_enter(const struct trace *trace, const struct target *target,
 		.count = guarded->place.count,
 		.code = guarded->place.code,
 		.code_size = GUARD_CODE_SIZE,
+		.given = guarded->place.given,
 		.metas = guarded->place.code + GUARD_META,
+		.first = guarded->first,
 	};
 
 	for (size_t i = 0; i < functions->count; i++) {
@@ -139,15 +196,10 @@ static int guarded_enter(const struct trace *trace, const struct target *target,
 		       : 0;
 }
 
-static int guarded_attach(const struct trace *trace, const struct guarded_functions *functions,
-			  struct guarded *guarded, char reason[static REASON_MAX])
+static int guarded_attach(const struct trace *trace, struct guarded *guarded,
+			  char reason[static REASON_MAX])
 {
 	const struct attach_programs *programs = &trace->programs;
-	const struct bpf_program *const by_event[] = {
-		[GUARD_ALLOCATED] = programs->guard_allocated,
-		[GUARD_ENDED] = programs->guard_ended,
-		[GUARD_BAD] = programs->guard_bad,
-	};
 	const struct guard_site *sites;
 	_cleanup_free_ struct told_probe *probes = NULL;
 	size_t count;
@@ -157,13 +209,13 @@ static int guarded_attach(const struct trace *trace, const struct guarded_functi
 	probes = calloc(count + 1, sizeof(*probes));
 	if (!probes)
 		return refuse(reason, -ENOMEM, "no memory");
+	/* Ends first: see attach_told(). */
 	for (size_t i = 0; i < count; i++) {
-		bool allocates = sites[i].event == GUARD_ALLOCATED;
-		uint64_t pc = allocates ? functions->pcs[sites[i].function] : 0;
+		const struct guard_site *site = &sites[count - 1 - i];
 
-		probes[i] = (struct told_probe){.program = by_event[sites[i].event],
-						.offset = sites[i].offset,
-						.cookie = told_cookie(OP_NONE, pc).value};
+		probes[i] = (struct told_probe){.program = programs->guard_probed,
+						.offset = site->offset,
+						.cookie = site->event};
 	}
 	err = attach_told(trace->options.attach, programs, probes, count,
 			  guard_path(guarded->guard), &guarded->attachment);
@@ -189,6 +241,7 @@ static int guarded_open(struct trace *trace, struct target *target, struct guard
 		.count = trace->options.guard.places,
 		.period = trace->options.guard.period,
 		.at_left = AT_LEFT,
+		.by_fault = trace->options.guard.period >= BY_FAULT_FROM,
 	};
 	int err;
 
@@ -203,8 +256,9 @@ static int guarded_open(struct trace *trace, struct target *target, struct guard
 	guarded->place = guard_place(guarded->guard);
 	guarded->object = functions->object;
 	/* Who listens is there before anything can be heard. */
-	err = guarded_enter(trace, target, guarded, functions, reason);
-	err = err ?: guarded_attach(trace, functions, guarded, reason);
+	err = guarded_take_rows(trace, guarded, reason);
+	err = err ?: guarded_enter(trace, target, guarded, functions, reason);
+	err = err ?: guarded_attach(trace, guarded, reason);
 	err = err
 		      ?: guard_faults_open(target->pid, target->gate_hold.holder != NULL,
 					   bpf_program__fd(trace->skel->progs.guard_fault),
@@ -236,6 +290,7 @@ static void guarded_free(struct trace *trace, const struct target *target, struc
 void guarded_end(struct trace *trace, struct target *target, bool gone)
 {
 	struct guarded *guarded = target->guarded;
+	TURN turn = guarded && !gone ? turn_begin(trace, target) : -1;
 
 	if (!guarded)
 		return;
@@ -244,13 +299,26 @@ void guarded_end(struct trace *trace, struct target *target, bool gone)
 	guarded_set_span(trace);
 }
 
-static int guarded_new(struct trace *trace, struct target *target, char reason[static REASON_MAX])
+static void guarded_tell_filters(const struct target *target)
+{
+	const struct guard_place *place = &target->guarded->place;
+
+	if (place->keep_pages)
+		log_debug("process %d (%s): no use after free is seen: %s", target->pid,
+			  target->comm, place->keep_reason);
+	else if (place->filters)
+		log_debug("process %d (%s): its seccomp filters (%d) let madvise pass", target->pid,
+			  target->comm, place->filters);
+}
+
+static int guarded_new(struct trace *trace, struct target *target, bool with_new,
+		       char reason[static REASON_MAX])
 {
 	struct guarded *guarded = calloc(1, sizeof(*guarded));
 	struct guarded_functions functions = {0};
 	int err = guarded ? 0 : refuse(reason, -ENOMEM, "no memory");
 
-	err = err ?: guarded_functions_find(target->image, &functions, reason);
+	err = err ?: guarded_functions_find(target->image, with_new, &functions, reason);
 	if (!err) {
 		target->guarded = guarded;
 		err = guarded_open(trace, target, guarded, &functions, reason);
@@ -260,6 +328,8 @@ static int guarded_new(struct trace *trace, struct target *target, char reason[s
 			  target->pid, target->comm, functions.allocator,
 			  target->gate_hold.holder ? "it waited, and" : "a thread",
 			  (double)guard_pause_ns(guarded->guard) / 1e6);
+	if (!err)
+		guarded_tell_filters(target);
 	guarded_functions_free(&functions);
 	if (!err)
 		return 0;
@@ -291,8 +361,17 @@ static void guarded_check(struct target *target)
 
 static void guarded_try(struct trace *trace, struct target *target)
 {
-	int err = guarded_new(trace, target, target->guard_reason);
+	uint64_t until = target->guard_told ? 0 : turn_patience();
+	int err;
 
+	do {
+		TURN turn = turn_begin(trace, target);
+
+		err = guarded_new(trace, target, trace->options.gate, target->guard_reason);
+		/* What a tool without a gate has left has none. */
+		if (err == -EBUSY && trace->options.gate)
+			err = guarded_new(trace, target, false, target->guard_reason);
+	} while (turn_again(target, err, until));
 	if (!err)
 		target->guard_reason[0] = '\0';
 	else if (err != -ESRCH && !target->guard_told)
@@ -377,6 +456,17 @@ void guarded_note_touch(const struct target *target, const struct guard_touch_ev
 			  strerror(-err));
 }
 
+struct guard_block guarded_block(const struct trace *trace, const struct target *target,
+				 uint32_t place)
+{
+	const struct guarded *guarded = target->guarded;
+	struct guard_block block = {0};
+
+	if (guarded && place < guarded->place.count)
+		block = trace->guard_blocks[guarded->first + place];
+	return block;
+}
+
 bool guarded_still(const struct target *target, uint32_t place, uint64_t life)
 {
 	return target->guarded && guard_still(target->guarded->guard, place, life);
@@ -398,10 +488,15 @@ static void guarded_watch(struct target *target)
 	if (guarded->paused || target_has_ended(target))
 		return;
 	err = guard_watch(guarded->guard, target->guard_reason);
-	if (err == 1) {
+	if (err > 0)
 		guarded->place = guard_place(guarded->guard);
+	if (err == GUARD_WATCH_KEEPS) {
 		log_warn("process %d (%s) has a seccomp filter now: no more uses after free are "
-			 "seen",
+			 "seen: %s",
+			 target->pid, target->comm, guarded->place.keep_reason);
+	} else if (err == GUARD_WATCH_DROPS) {
+		log_info("process %d (%s): its seccomp filters let madvise pass: uses after free "
+			 "are seen from now on",
 			 target->pid, target->comm);
 	} else if (err < 0 && err != -ESRCH) {
 		guarded->paused = true;
@@ -441,16 +536,14 @@ void guarded_free_reasons(struct trace *trace)
 /* For how long the place stays guarded whose turn it is next: the least of times since a free. */
 static uint64_t guarded_oldest_free(const struct trace *trace, const struct target *target)
 {
-	int fd = bpf_map__fd(trace->skel->maps.guard_blocks);
+	const struct guard_block *blocks = &trace->guard_blocks[target->guarded->first];
 	uint64_t now = monotonic_ns(), oldest = now;
 
 	for (uint32_t i = 0; i < target->guarded->place.count; i++) {
-		const struct guard_block_key key = {.target_id = target->id, .place = i};
-		struct guard_block block;
+		uint64_t freed_ns = __atomic_load_n(&blocks[i].freed_ns, __ATOMIC_RELAXED);
 
-		if (!bpf_map_lookup_elem(fd, &key, &block) && block.freed_ns &&
-		    block.freed_ns < oldest)
-			oldest = block.freed_ns;
+		if (freed_ns && freed_ns < oldest)
+			oldest = freed_ns;
 	}
 	return (now - oldest) / NS_PER_MS;
 }
@@ -475,9 +568,13 @@ void guarded_read(struct trace *trace, struct target *target, struct guard_state
 	if (!bpf_map_lookup_elem(guarded_row_fd(trace), &target->id, &row)) {
 		state->lost = row.lost;
 		state->amid = row.amid;
+		state->unseen = row.unseen;
+		/* Nor are those forgotten that it was read of before. */
 		if (target_has_ended(target)) {
-			guarded->counted.guarded = row.guarded;
-			guarded->counted.freed = row.freed;
+			if (row.guarded > guarded->counted.guarded)
+				guarded->counted.guarded = row.guarded;
+			if (row.freed > guarded->counted.freed)
+				guarded->counted.freed = row.freed;
 		}
 	}
 	state->on = !guarded->paused;
@@ -498,7 +595,6 @@ void guarded_release_swept(const struct trace *trace)
 
 	if (!trace->options.guard.period)
 		return;
-	slots_delete_swept(trace, bpf_map__fd(trace->skel->maps.guard_blocks));
 	for (const struct target *target = trace->ended; target; target = target->next_ended)
 		bpf_map_delete_elem(rows, &target->id);
 }

@@ -37,6 +37,10 @@ bool guarded_has(const struct target *target, const struct object *object);
 /* A place of its has been touched: is marked, so that it is armed again for its next block. */
 void guarded_note_touch(const struct target *target, const struct guard_touch_event *event);
 
+/* What is known of the last block of a place; nothing, where the target has no such place. */
+struct guard_block guarded_block(const struct trace *trace, const struct target *target,
+				 uint32_t place);
+
 /* Has the place had no other block since the one of this life? */
 bool guarded_still(const struct target *target, uint32_t place, uint64_t life);
 

@@ -153,6 +153,8 @@ static int functions_add(const struct image *image, const struct leads_object *l
 	const struct gate_wanted *same;
 	const char *why = "";
 
+	if (!out->with_new && guard_name_is_new(name))
+		return 0;
 	if (leads_beginning(leads, &address, &why))
 		return functions_goes_on(all, found->offset, out) || !guard_name_needed(name)
 			       ? 0
@@ -224,14 +226,14 @@ static int functions_fill(const struct image *image, const struct found_function
 	return err ?: functions_find_instead(found, out, reason);
 }
 
-int guarded_functions_find(const struct image *image, struct guarded_functions *out,
+int guarded_functions_find(const struct image *image, bool with_new, struct guarded_functions *out,
 			   char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct found_function *found = NULL;
 	const struct guard_allocator *allocator = NULL;
 	int err;
 
-	*out = (struct guarded_functions){0};
+	*out = (struct guarded_functions){.with_new = with_new};
 	err = guarded_object_find(image, &out->object, &allocator, reason);
 	err = err ?: functions_list(out->object, allocator, &found, reason);
 	if (err)

@@ -18,14 +18,16 @@ struct guarded_functions {
 	size_t count;
 	const struct object *object; /* that they are in: the image's */
 	const char *allocator;	     /* "glibc": static */
+	bool with_new;		     /* as asked for */
 	struct object_text text;
 };
 
 /*
- * Of the process whose image this is, up to date. 0; or -errno with the reason, a clause about the
- * process: it is to have no guards. guarded_functions_free() in any case.
+ * Of the process whose image this is, up to date; with the operators new, or without: where they return is watched at
+ * their own instructions, by none of which a guarded block comes, so without a gate the books would lack it. 0; or
+ * -errno with the reason, a clause about the process: it is to have no guards. guarded_functions_free() in any case.
  */
-int guarded_functions_find(const struct image *image, struct guarded_functions *out,
+int guarded_functions_find(const struct image *image, bool with_new, struct guarded_functions *out,
 			   char reason[static REASON_MAX]);
 void guarded_functions_free(struct guarded_functions *functions);
 

@@ -64,7 +64,7 @@ static void objects_read_soname(Elf *elf, char soname[static SONAME_MAX])
 				continue;
 			name = elf_strptr(elf, sh.sh_link, dyn.d_un.d_val);
 			if (name && strlen(name) < SONAME_MAX)
-				strcpy(soname, name);
+				memcpy(soname, name, strlen(name) + 1);
 			return;
 		}
 	}

@@ -22,7 +22,12 @@ struct weave {
 static void weave_add_call(struct weave *w, const struct runtime_call *call)
 {
 	struct interpreter_place place = {
-		.innermost = w->next == 1, .eval = w->eval, .inner = w->inner};
+		.innermost = w->next == 1,
+		.outer = w->chain->calls + w->next,
+		.outer_count = w->chain->count - w->next,
+		.eval = w->eval,
+		.inner = w->inner,
+	};
 
 	w->places[w->count].frame = w->interpreter->frame(w->trace, w->target, call, &place);
 	w->inner = w->eval = NULL;

@@ -11,6 +11,9 @@
 /* What is known of where a call of the language's stands among those of C. */
 struct interpreter_place {
 	bool innermost;
+	/* What has called it, and so on outwards. */
+	const struct runtime_call *outer;
+	size_t outer_count;
 	/* Of the innermost one: where the evaluating function has called something, and the return address to the interpreter's file
 	 * that lies in front of that. NULL: not known, or there is none. */
 	const struct location *eval, *inner;

@@ -112,7 +112,7 @@ static void java_enter_row(struct trace *trace, struct target *target, const str
 	if (java->entered && !memcmp(row, &java->row, sizeof(*row)))
 		return;
 	/* Before the row, and for good. */
-	__atomic_store_n(&trace->skel->bss->shared.has_java, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, TARGET_JAVA, __ATOMIC_RELEASE);
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.hotspot_rows), &target->id, row,
 				BPF_ANY)) {
 		log_errno(errno, "cannot enter the JVM of process %d in a BPF map", target->pid);

@@ -8,6 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/target/cpython_code_end.h"
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
 #include "user/trace/make_way.h"
@@ -208,6 +209,10 @@ int known_probes_attach_all(struct trace *trace, struct known_probes *probes)
 	if (probes->in_all)
 		return 0;
 	err = make_way_everywhere(trace->objects, probes->set, reason);
+	if (err == -EEXIST) {
+		probe_set_use_entries(probes->set);
+		err = make_way_everywhere(trace->objects, probes->set, reason);
+	}
 	if (err) {
 		log_error(
 			"--children exact-systemwide: no probes in %s: %s; a probe in a jump of a "
@@ -253,6 +258,18 @@ static struct known_python *known_python_look(struct object *object)
 	return python;
 }
 
+/* A Python whose frames are followed tells which code objects end, if it can be found where. */
+static void known_python_find_end(struct known_object *known, struct object *object)
+{
+	struct provider *provider = NULL;
+
+	if (!known->python || known->python->refusal[0] ||
+	    code_end_find(object, &known->python->runtime, &provider))
+		return;
+	if (probe_set_new(provider, &known->probes[KNOWN_CODE_END].set))
+		known->probes[KNOWN_CODE_END].set = NULL;
+}
+
 static struct known_object *known_object_new(struct trace *trace, struct object *object,
 					     uint64_t id)
 {
@@ -284,6 +301,7 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 	}
 	known->runtime = runtime_of(object);
 	known->python = known_python_look(object);
+	known_python_find_end(known, object);
 	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
 	if (!known->hh.tbl) {
 		known_object_free(trace, known);

@@ -28,6 +28,7 @@ enum known_role {
 	KNOWN_LOADER,	 /* loads libraries; with wait_loaded */
 	KNOWN_SCOPES,	 /* functions that are scopes, with options.scopes */
 	KNOWN_MAPPER,	 /* maps memory; for targets whose runtime has a pool: pool_rows.h */
+	KNOWN_CODE_END,	 /* frees code objects of CPython; for targets whose interpreter it is */
 	KNOWN_ROLES,
 };
 

@@ -33,20 +33,14 @@ void trace_alarm_at(struct trace *trace, uint64_t samples)
 	__atomic_store_n(&trace->skel->bss->shared.samples_alarm, samples, __ATOMIC_RELAXED);
 }
 
-static void levels_add_slot(struct trace *trace, struct target **last, uint32_t slot)
+static void levels_add_own_slot(struct trace *trace, struct target *target, uint32_t slot)
 {
-	const struct slot_info *info = &trace->slot_infos[slot];
 	const struct stack_counters *c = &trace->counters[slot];
-	struct target *target = *last;
 	uint64_t freed, live;
 	double error;
 
-	if (!info->target_id)
-		return;
-	/* Slots of a target lie together, mostly. */
-	if (!target || target->id != info->target_id)
-		target = *last = target_by_id(trace, info->target_id);
-	if (!target || (target->layered && reader_is_nested(trace, target->id, info->stack_id)))
+	if (target->layered &&
+	    reader_is_nested(trace, target->id, trace->slot_infos[slot].stack_id))
 		return;
 	/* Frees first: reader.c. */
 	freed = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
@@ -54,6 +48,19 @@ static void levels_add_slot(struct trace *trace, struct target **last, uint32_t 
 	target->live_bytes += live;
 	error = slots_error(trace, slot, live);
 	target->live_variance += error * error;
+}
+
+static void levels_add_slot(struct trace *trace, struct target **last, uint32_t slot)
+{
+	const struct slot_info *info = &trace->slot_infos[slot];
+
+	if (!info->target_id)
+		return;
+	/* Slots of a target lie together, mostly. */
+	if (!*last || (*last)->id != info->target_id)
+		*last = target_by_id(trace, info->target_id);
+	if (*last)
+		levels_add_own_slot(trace, *last, slot);
 }
 
 void trace_sum_live(struct trace *trace)
@@ -74,7 +81,23 @@ void trace_sum_live(struct trace *trace)
 		if (slots_have_bare(trace))
 			levels_add_slot(trace, &same, slots_bare(trace, target->id));
 	}
-	bad_accesses_sum(trace);
+	bad_accesses_sum(trace, NULL);
+}
+
+void trace_sum_live_of(struct trace *trace, struct target *target)
+{
+	uint32_t slots = slots_used(trace);
+
+	target->live_bytes = 0;
+	target->live_variance = 0;
+	for (uint32_t i = 0; i < slots; i++) {
+		if (trace->slot_infos[i].target_id == target->id)
+			levels_add_own_slot(trace, target, i);
+	}
+	if (slots_have_bare(trace) &&
+	    trace->slot_infos[slots_bare(trace, target->id)].target_id == target->id)
+		levels_add_own_slot(trace, target, slots_bare(trace, target->id));
+	bad_accesses_sum(trace, target);
 }
 
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target)

@@ -13,8 +13,8 @@
 /*
  * Before the set's probes are put into the process whose image this is: jumps that a gate has left
  * which nobody uses go. 0, or -errno with the reason, not logged: -EBUSY, another tool's gate is
- * there, or guards are, whose blocks a probe behind a function's first byte would not see; -EACCES,
- * whether there is one cannot be told; -ESRCH.
+ * there; -EEXIST, guards are, whose blocks a probe behind a function's first byte would not see
+ * (probe_set_use_entries()); -EACCES, whether there is one cannot be told; -ESRCH.
  */
 int make_way_in(const struct image *image, const struct probe_set *set,
 		char reason[static REASON_MAX]);

@@ -37,7 +37,7 @@ void target_php_free(struct target_php *php)
 		HASH_DEL(php->codes, code);
 		php_code_free(code);
 	}
-	object_unref(php->object);
+	object_unref(php->mapped.object);
 	php_runtime_free(&php->runtime);
 	php_handlers_free(&php->handlers);
 	free(php);
@@ -67,7 +67,7 @@ static const char *php_text(const uint8_t bytes[static PHP_TEXT_BYTES], uint32_t
 	size_t shown = end ? (size_t)(end - bytes) : size;
 
 	memcpy(to, bytes, shown);
-	strcpy(to + shown, length > size && !end ? "…" : "");
+	snprintf(to + shown, TEXT_MAX - shown, "%s", length > size && !end ? "…" : "");
 	return length ? to : NULL;
 }
 
@@ -79,11 +79,11 @@ static const char *php_name(const struct php_code_event *event, char to[static 2
 	if (event->unread)
 		return NULL;
 	if (!php_text(event->function, event->function_length, function))
-		strcpy(function, "{main}");
+		snprintf(function, sizeof(function), "{main}");
 	if (php_text(event->class, event->class_length, class))
 		snprintf(to, 2 * TEXT_MAX + 2, "%s::%s", class, function);
 	else
-		strcpy(to, function);
+		snprintf(to, 2 * TEXT_MAX + 2, "%s", function);
 	return to;
 }
 
@@ -150,10 +150,10 @@ static uint32_t php_running(struct target_php *php, const struct location *eval)
 
 	/* That takes some milliseconds, once, where it is wanted. */
 	if (!php->handlers_read)
-		php_handlers_read(php->object, &php->runtime, &php->handlers);
+		php_handlers_read(php->mapped.object, &php->runtime, &php->handlers);
 	php->handlers_read = true;
 	handler = php_handlers_find(&php->handlers, eval->offset);
-	return handler ? (uint32_t)(handler - php->offset) : 0;
+	return handler ? (uint32_t)(handler - php->mapped.offset) : 0;
 }
 
 /*
@@ -200,7 +200,7 @@ bool php_names_weave(struct trace *trace, const struct target *target, uint64_t 
 
 	if (!target->php)
 		return false;
-	interpreter.object_id = object_id(target->php->object);
+	interpreter.object_id = object_id(target->php->mapped.object);
 	interpreter.eval.start = target->php->runtime.exec;
 	interpreter.eval.end = target->php->runtime.exec_end;
 	return interpreter_stack_weave(trace, target, &interpreter, runtime, draft);

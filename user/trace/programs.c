@@ -19,7 +19,6 @@ static void programs_choose_figures(struct memleakbpf *skel, bool wanted,
 		{&out->alloc_return, skel->progs.figures_alloc_return},
 		{&out->free_enter, skel->progs.figures_free_enter},
 		{&out->unmap_enter, skel->progs.figures_unmap_enter},
-		{&out->usdt_alloc, skel->progs.figures_usdt_alloc},
 		{&out->usdt_free, skel->progs.figures_usdt_free},
 		{&out->gate_alloc, skel->progs.figures_gate_alloc},
 		{&out->gate_free, skel->progs.figures_gate_free},
@@ -39,7 +38,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	bool old = options->old, hold = options->children == CHILDREN_EXACT;
 	/*
 	 * Programs that only one kind of kernel can load, with what stands in for them on the
-	 * other. NULL: nothing does.
+	 * other. NULL: nothing does, or it stands beside.
 	 */
 	const struct {
 		struct bpf_program *usual, *old;
@@ -47,7 +46,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		{skel->progs.alloc_enter, skel->progs.old_alloc_enter},
 		{skel->progs.free_enter, skel->progs.old_free_enter},
 		{skel->progs.on_unwind, skel->progs.old_on_unwind},
-		{skel->progs.usdt_alloc, skel->progs.old_usdt_alloc},
+		{NULL, skel->progs.old_usdt_alloc},
 		{skel->progs.usdt_free, skel->progs.old_usdt_free},
 		{skel->progs.on_fork, skel->progs.old_on_fork},
 		{skel->progs.on_exec, skel->progs.old_on_exec},
@@ -70,21 +69,19 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.loaded = options->wait_loaded,
 		.on_named = skel->progs.on_named,
 		.named = options->check_frees != 0,
-		.usdt_alloc = old ? skel->progs.old_usdt_alloc : skel->progs.usdt_alloc,
 		.usdt_free = old ? skel->progs.old_usdt_free : skel->progs.usdt_free,
 		.usdt = options->usdt != TRACE_USDT_NEVER,
 		.gate_alloc = skel->progs.gate_alloc,
 		.gate_free = skel->progs.gate_free,
 		.gate_kept = skel->progs.gate_kept,
 		.gate = options->gate || (options->gate_later && !old),
-		.guard_allocated = skel->progs.guard_allocated,
-		.guard_ended = skel->progs.guard_ended,
-		.guard_bad = skel->progs.guard_bad,
+		.guard_probed = skel->progs.guard_probed,
 		.guard = options->guard.period != 0,
 		.link_bin = -1,
 	};
 	programs_choose_figures(skel, figures_traced(&options->figures), out);
 	scopes_choose_programs(skel, options, out);
+	out->usdt_alloc = old ? skel->progs.old_usdt_alloc : out->alloc_enter;
 	attach_prepare(options->attach, out);
 	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
@@ -102,13 +99,15 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	bpf_map__set_autocreate(skel->maps.v8_threads, options->task_storage);
 	bpf_map__set_autocreate(skel->maps.ruby_threads, options->task_storage);
 	bpf_map__set_autocreate(skel->maps.php_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.perl_threads, options->task_storage);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
 	skel->rodata->unwind_config.page_size = (uint32_t)page_size();
 	if (!old)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		bpf_program__set_autoload(pairs[i].usual, false);
+		if (pairs[i].usual)
+			bpf_program__set_autoload(pairs[i].usual, false);
 		if (pairs[i].old)
 			bpf_program__set_autoload(pairs[i].old, true);
 	}

@@ -38,6 +38,7 @@ static void python_rows_say(const struct target *target, const struct object *ob
 static void python_rows_end(struct trace *trace, struct target *target)
 {
 	target->python = NULL;
+	target->python_followed = false;
 	python_rows_drop(trace, target->id);
 	targets_changed(trace);
 }
@@ -49,14 +50,14 @@ static void python_rows_begin(struct trace *trace, struct target *target,
 	char version[PYTHON_VERSION_TEXT];
 
 	/* Before the row, and for good. */
-	__atomic_store_n(&trace->skel->bss->shared.has_python, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, TARGET_PYTHON, __ATOMIC_RELEASE);
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.python_rows), &target->id, &row,
 				BPF_ANY)) {
 		log_errno(errno, "cannot enter the Python of process %d in a BPF map", target->pid);
 		python_rows_end(trace, target);
 		return;
 	}
-	target->has_runtime = true;
+	target->has_runtime = target->python_followed = true;
 	/* Whose threads look for the row then. */
 	targets_changed(trace);
 	python_version_text(python->runtime.version, version);
@@ -163,6 +164,7 @@ static void python_rows_change(struct trace *trace, struct target *target,
 	}
 	target->python = place->python;
 	target->python_bias = place->bias;
+	target->code_ends = false;
 	if (!refusal)
 		python_rows_begin(trace, target, place->object, place->python);
 }

@@ -13,6 +13,7 @@
 #include "user/trace/peaks.h"
 #include "user/trace/python_names.h"
 #include "user/trace/pool_rows.h"
+#include "user/trace/perl_rows.h"
 #include "user/trace/php_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/runtime_chains.h"
@@ -66,6 +67,7 @@ void reclaim_ended(struct trace *trace)
 		v8_rows_drop(trace, target->id);
 		ruby_rows_drop(trace, target->id);
 		php_rows_drop(trace, target->id);
+		perl_rows_drop(trace, target->id);
 		pool_rows_drop(trace, target->id);
 		target_id_give(trace, target->id);
 		target_free(trace, target);

@@ -26,7 +26,7 @@ void target_ruby_free(struct target_ruby *ruby)
 		HASH_DEL(ruby->codes, code);
 		free(code);
 	}
-	object_unref(ruby->object);
+	object_unref(ruby->mapped.object);
 	free(ruby);
 }
 
@@ -51,7 +51,7 @@ static const char *ruby_text(const uint8_t bytes[static RUBY_TEXT_BYTES], uint32
 	memcpy(to, bytes, size);
 	for (size_t i = 0; i < size; i++)
 		to[i] = to[i] ? to[i] : '?';
-	strcpy(to + size, length > size ? "…" : "");
+	snprintf(to + size, TEXT_MAX - size, "%s", length > size ? "…" : "");
 	return length ? to : NULL;
 }
 
@@ -96,10 +96,30 @@ void ruby_names_add(struct trace *trace, struct target *target, const struct rub
 static bool ruby_runs_at(const struct target_ruby *ruby, const struct ruby_code *code,
 			 const struct location *inner)
 {
-	uint64_t pc = ruby->start + (inner->offset - ruby->offset);
+	uint64_t pc = ruby->mapped.start + (inner->offset - ruby->mapped.offset);
 	uint64_t at = pc - code->code_at, before = pc - code->code_before;
 
 	return code->code_at && at < INSTRUCTION_CODE_MAX && at < before;
+}
+
+/* A method that is written in C is where it was called, as backtraces have it. */
+static const struct frame *ruby_frame_of_c(struct trace *trace, const struct target *target,
+					   const struct ruby_code *code,
+					   const struct interpreter_place *place)
+{
+	const struct ruby_code *caller = NULL;
+	struct frame frame;
+	size_t i = 0;
+
+	while (i < place->outer_count &&
+	       (!place->outer[i].code || place->outer[i].place & RUBY_OF_C))
+		i++;
+	if (i < place->outer_count)
+		caller = ruby_names_find(target->ruby, &place->outer[i]);
+	frame = frame_managed(FRAME_KIND_RUBY, code ? code->frame->function : NULL,
+			      caller ? caller->frame->file : NULL,
+			      caller ? caller->frame->line : 0);
+	return stack_table_keep_frame(trace->stacks, target->id, &frame);
 }
 
 static const struct frame *ruby_stack_frame(struct trace *trace, const struct target *target,
@@ -109,6 +129,8 @@ static const struct frame *ruby_stack_frame(struct trace *trace, const struct ta
 	const struct ruby_code *code = ruby_names_find(target->ruby, call);
 	struct frame none = frame_managed(FRAME_KIND_RUBY, NULL, NULL, 0);
 
+	if (call->place & RUBY_OF_C)
+		return ruby_frame_of_c(trace, target, code, place);
 	if (!code)
 		return stack_table_keep_frame(trace->stacks, target->id, &none);
 	return place->inner && code->frame_at && ruby_runs_at(target->ruby, code, place->inner)
@@ -123,7 +145,7 @@ bool ruby_names_weave(struct trace *trace, const struct target *target, uint64_t
 
 	if (!target->ruby)
 		return false;
-	interpreter.object_id = object_id(target->ruby->object);
+	interpreter.object_id = object_id(target->ruby->mapped.object);
 	interpreter.eval.start = target->ruby->runtime.exec;
 	interpreter.eval.end = target->ruby->runtime.exec_end;
 	return interpreter_stack_weave(trace, target, &interpreter, runtime, draft);

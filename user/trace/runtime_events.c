@@ -4,6 +4,8 @@
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/java_names.h"
 #include "user/trace/java_rows.h"
+#include "user/trace/perl_names.h"
+#include "user/trace/perl_rows.h"
 #include "user/trace/php_names.h"
 #include "user/trace/php_rows.h"
 #include "user/trace/python_names.h"
@@ -60,6 +62,12 @@ void runtime_event_handle(struct trace *trace, const struct event_header *header
 		break;
 	case EVENT_PHP_FAILED:
 		php_rows_failed(trace, (const void *)header);
+		break;
+	case EVENT_PERL_CODE:
+		perl_names_add(trace, target, (const void *)header);
+		break;
+	case EVENT_PERL_FAILED:
+		perl_rows_failed(trace, (const void *)header);
 		break;
 	case EVENT_GUARD_TOUCH:
 		bad_accesses_touched(trace, target, (const void *)header);

@@ -6,7 +6,7 @@
 #include "bpf/abi.h"
 #include "user/trace/target.h"
 
-/* One of EVENT_RUNTIME_CHAIN to EVENT_PHP_FAILED. */
+/* One of EVENT_RUNTIME_CHAIN to EVENT_PERL_FAILED. */
 void runtime_event_handle(struct trace *trace, const struct event_header *header);
 
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What tells each one's memory, of a living process: of Go the addresses of its arenas (runtime/malloc.go, mallocinit()), of V8 the headers of
- * its pages (heap/memory-chunk.h, BasicMemoryChunk; V8 10 and 11, without pointer compression), of HotSpot its own variables. Of a copy of the
- * memory user/heap/unknown_shapes.c tells it likewise.
+ * What tells each one's memory, of a living process: of Go the addresses of its arenas (runtime/malloc.go, mallocinit()), of V8 its pages
+ * (user/heap/v8_page.h), of HotSpot its own variables. Of a copy of the memory user/heap/unknown_shapes.c tells it likewise.
  */
 #include "user/trace/runtime_heaps.h"
 
@@ -12,6 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/page.h"
 #include "user/freeze/resident.h"
+#include "user/heap/v8_page.h"
 #include "user/process/maps.h"
 #include "user/target/hotspot.h"
 #include "user/trace/known_objects.h"
@@ -25,10 +25,6 @@
 #else
 #define GO_FIRST (0x40ull << 32)
 #endif
-
-#define V8_PAGE	      (256ull << 10)
-#define V8_HEADER_MAX (64ull << 10) /* from the beginning of a page to its objects */
-#define V8_WORDS      12
 
 struct heaps_look {
 	struct target *target;
@@ -92,20 +88,9 @@ static uint64_t heaps_go(struct heaps_look *look)
 	return bytes;
 }
 
-/* Bytes of the page of V8's that begins there; 0: none does. */
-static uint64_t heaps_v8_page(struct heaps_look *look, const struct mapping *m, uint64_t at)
+static bool heaps_read_words(void *ctx, uint64_t address, uint64_t *words, size_t count)
 {
-	uint64_t words[V8_WORDS], size, begin, end;
-
-	if (heaps_read(look, at, words, sizeof(words)) != sizeof(words))
-		return 0;
-	size = words[0];
-	begin = words[3] - at;
-	end = words[4] - at;
-	return size && size <= m->end - at && words[2] && begin && begin < V8_HEADER_MAX &&
-			       begin < end && end <= size && words[10] == at && words[11] >= end
-		       ? size
-		       : 0;
+	return heaps_read(ctx, address, words, count * sizeof(*words)) == count * sizeof(*words);
 }
 
 static uint64_t heaps_v8(struct heaps_look *look)
@@ -117,7 +102,7 @@ static uint64_t heaps_v8(struct heaps_look *look)
 		uint64_t at = (m->start + V8_PAGE - 1) / V8_PAGE * V8_PAGE;
 
 		while (heaps_may_have(m) && at < m->end) {
-			uint64_t size = heaps_v8_page(look, m, at);
+			uint64_t size = v8_page_size(heaps_read_words, look, at, m->end - at);
 
 			bytes += size ? heaps_resident(look, at, at + size) : 0;
 			at += size > V8_PAGE ? (size + V8_PAGE - 1) / V8_PAGE * V8_PAGE : V8_PAGE;

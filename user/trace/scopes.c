@@ -30,7 +30,6 @@ void scopes_choose_programs(struct memleakbpf *skel, const struct trace_options 
 		{&programs->alloc_session, skel->progs.scoped_alloc_session},
 		{&programs->free_enter, skel->progs.scoped_free_enter},
 		{&programs->unmap_enter, skel->progs.scoped_unmap_enter},
-		{&programs->usdt_alloc, skel->progs.scoped_usdt_alloc},
 		{&programs->usdt_free, skel->progs.scoped_usdt_free},
 		{&programs->gate_alloc, skel->progs.scoped_gate_alloc},
 		{&programs->gate_free, skel->progs.scoped_gate_free},

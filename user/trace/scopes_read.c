@@ -55,7 +55,7 @@ static const char *scopes_tag_text(char to[static TAG_TEXT_MAX], const struct sc
 		len = strnlen(tag->text, sizeof(tag->text));
 		text_copy(to, TAG_TEXT_MAX - sizeof("..."), tag->text, len, &rules);
 		if (len + 1 >= sizeof(tag->text))
-			strcat(to, "...");
+			memcpy(to + strlen(to), "...", sizeof("..."));
 		break;
 	case SCOPE_IS_OTHER:
 		return "(others)";

@@ -18,10 +18,12 @@
 /* False: the text is longer than any that could be there. */
 static bool scopes_query(const struct scope_spec *spec, struct debug_place_query *query)
 {
+	size_t length = strlen(spec->function);
+
 	*query = (struct debug_place_query){.line = spec->line};
-	if (strlen(spec->function) >= sizeof(query->text))
+	if (length >= sizeof(query->text))
 		return false;
-	strcpy(query->text, spec->function);
+	memcpy(query->text, spec->function, length + 1);
 	return true;
 }
 

@@ -57,6 +57,10 @@ int slots_map(struct trace *trace)
 	err = err ?: slots_map_array(skel->maps.target_peaks, (void **)&trace->target_peaks);
 	if (trace->options.scope_count)
 		err = err ?: slots_map_array(skel->maps.slot_scopes, (void **)&trace->slot_scopes);
+	if (trace->options.guard.period)
+		err = err
+			      ?: slots_map_array(skel->maps.guard_blocks,
+						 (void **)&trace->guard_blocks);
 	return err ?: slots_map_array(skel->maps.target_stats, (void **)&trace->stats);
 }
 
@@ -75,6 +79,7 @@ void slots_unmap(struct trace *trace)
 	slots_unmap_array(skel->maps.slot_peaks, trace->slot_peaks);
 	slots_unmap_array(skel->maps.target_peaks, trace->target_peaks);
 	slots_unmap_array(skel->maps.slot_scopes, trace->slot_scopes);
+	slots_unmap_array(skel->maps.guard_blocks, trace->guard_blocks);
 	slots_unmap_array(skel->maps.target_stats, trace->stats);
 }
 
@@ -152,6 +157,9 @@ void slots_release_swept(struct trace *trace, void (*release)(struct trace *trac
 
 		if (!slots_target_swept(trace, info->target_id))
 			continue;
+		if (info->managed)
+			__atomic_sub_fetch(&trace->skel->bss->shared.managed_slots, 1,
+					   __ATOMIC_RELAXED);
 		bpf_map_delete_elem(stacks_fd, &key);
 		memset(&trace->counters[i], 0, sizeof(trace->counters[i]));
 		release(trace, i);

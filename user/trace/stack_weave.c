@@ -2,6 +2,7 @@
 #include "user/trace/stack_weave.h"
 
 #include "user/trace/java_names.h"
+#include "user/trace/perl_names.h"
 #include "user/trace/php_names.h"
 #include "user/trace/python_stack.h"
 #include "user/trace/ruby_names.h"
@@ -18,11 +19,13 @@ bool stack_weave(struct trace *trace, const struct target *target, const struct 
 	woven |= python_stack_weave(trace, target, runtime->python, draft);
 	woven |= ruby_names_weave(trace, target, runtime->ruby, draft);
 	woven |= php_names_weave(trace, target, runtime->php, draft);
+	woven |= perl_names_weave(trace, target, runtime->perl, draft);
 	runtime_chains_drop(trace->chains, target->id, runtime->v8);
 	runtime_chains_drop(trace->chains, target->id, runtime->java);
 	runtime_chains_drop(trace->chains, target->id, runtime->python);
 	runtime_chains_drop(trace->chains, target->id, runtime->ruby);
 	runtime_chains_drop(trace->chains, target->id, runtime->php);
+	runtime_chains_drop(trace->chains, target->id, runtime->perl);
 	stack_draft_limit(draft, trace->options.max_frames);
 	return woven;
 }

@@ -28,7 +28,7 @@ struct stack_place {
 	const struct frame *frame;
 };
 
-/* A method of Java's that was compiled has others in it, and functions of Python's, Ruby's and PHP's come to those of C. */
+/* A method of Java's that was compiled has others in it, and functions of Python's, Ruby's, PHP's and Perl's come to those of C. */
 #define STACK_DRAFT_MAX (4 * ABI_MAX_FRAMES)
 
 /* A stack in which runtimes put their functions. */

@@ -24,8 +24,10 @@ struct trace {
 	struct gate_nop gate_nop; /* with options.gate: gated.h; with options.guard: guarded.h */
 	struct bad_access_modes *access_modes; /* uthash: bad_accesses_read.h */
 	struct guard_reason *guard_reasons;    /* list: guarded.c */
+	struct guard_block *guard_blocks;      /* slots.h; NULL: without options.guard */
 	unsigned level;			       /* trace_set_level() */
 	char refusal[REASON_MAX];	       /* trace_refusal() */
+	bool turns_off;	    /* turn.h: another tool, or who said so, has been waited for in vain */
 	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;

@@ -6,6 +6,7 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/python_abi.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
@@ -16,6 +17,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_java.h"
+#include "user/trace/target_perl.h"
 #include "user/trace/target_php.h"
 #include "user/trace/target_ruby.h"
 #include "user/trace/target_v8.h"
@@ -44,6 +46,11 @@ bool target_is_traced(const struct target *target)
 {
 	/* Nobody is shown one that has ended and was not traced. */
 	return target->stage >= TARGET_TRACED;
+}
+
+bool target_is_replaced(const struct target *target)
+{
+	return target->stage == TARGET_REPLACED;
 }
 
 void **target_user_data(struct target *target)
@@ -120,6 +127,24 @@ uint32_t target_flags(const struct trace *trace, const struct target *target)
 	if (target->tells)
 		flags |= TARGET_TELLS;
 	return flags;
+}
+
+void target_tell_code_ends(struct trace *trace, struct target *target, bool told)
+{
+	int fd = bpf_map__fd(trace->skel->maps.python_rows);
+	struct python_row row;
+
+	if (target->code_ends == told)
+		return;
+	target->code_ends = told;
+	if (bpf_map_lookup_elem(fd, &target->id, &row))
+		return;
+	row.tells_code_ends = told;
+	bpf_map_update_elem(fd, &target->id, &row, BPF_EXIST);
+	/* Whose threads have the row. */
+	targets_changed(trace);
+	log_debug("process %d (%s): the ends of Python's code objects are %stold", target->pid,
+		  target->comm, told ? "" : "no longer ");
 }
 
 /* All functions' allocations count at once, since all probes are there already. */
@@ -212,6 +237,8 @@ void target_release(struct trace *trace, struct target *target)
 	bool gone = target_has_ended(target) && !(target->stage == TARGET_REMOVED && target->alive);
 
 	gate_hold_end(&target->gate_hold);
+	/* Probes go one after the other. */
+	target_tell_code_ends(trace, target, false);
 	target_detach(trace, target, NULL);
 	/* After the gates, which stand before them. */
 	guarded_end(trace, target, gone);
@@ -244,6 +271,7 @@ void target_free(struct trace *trace, struct target *target)
 	target_v8_free(target->v8);
 	target_ruby_free(target->ruby);
 	target_php_free(target->php);
+	target_perl_free(target->perl);
 	free(target);
 }
 

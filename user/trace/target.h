@@ -81,7 +81,7 @@ struct target {
 	bool layered;				 /* has several allocators */
 	bool tells;	  /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late;  /* it could, but its functions had been traced already */
-	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h, ruby_rows.h, php_rows.h: the programs know its runtime, or knew it */
+	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h, ruby_rows.h, php_rows.h, perl_rows.h: the programs know its runtime, or knew it */
 	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
 	uint64_t pool_start, pool_end;	 /* where its code is mapped */
 	bool has_names;			 /* the symbolizer knows the process */
@@ -108,6 +108,8 @@ struct target {
 	struct freeze_forks forks;  /* that were made for it */
 	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
 	uint64_t python_bias;		   /* of that, over its link-time addresses */
+	bool python_followed;		   /* the programs have its row */
+	bool code_ends;			   /* it tells which of its code objects end */
 	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
 	/* runtime_heaps.h: what was found last, when and in which time */
 	struct untraced_heaps heaps;
@@ -116,6 +118,7 @@ struct target {
 	struct target_v8 *v8;	       /* v8_rows.h; NULL: it has no V8 */
 	struct target_ruby *ruby;      /* ruby_rows.h; NULL: it has no CRuby */
 	struct target_php *php;	       /* php_rows.h; NULL: it has no PHP */
+	struct target_perl *perl;      /* perl_rows.h; NULL: it has no Perl */
 	uint64_t java_start, java_end; /* HotSpot's heap; 0: not known */
 	uint64_t asked_ns, asking_ns;  /* runtime_asker.h: when last, and how long that took */
 	uint32_t not_followed;	       /* 1 << enum runtime: which has been said */
@@ -164,6 +167,11 @@ int target_register(struct trace *trace, const struct target *target);
 void target_unregister(struct trace *trace, const struct target *target);
 /* Threads of targets look at the kernel's table anew. */
 void targets_changed(struct trace *trace);
+/*
+ * From now on the probe that tells of each code object of its Python that is freed is in the target, or (before it is taken out, or may have
+ * no effect) no longer. Only while it is, what is known of a code object is believed for longer than one walk.
+ */
+void target_tell_code_ends(struct trace *trace, struct target *target, bool told);
 
 /* Its probes come off. What has ended and waits to be cleared holds no descriptors. */
 void target_release(struct trace *trace, struct target *target);

@@ -191,6 +191,8 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	int err = child ? 0 : traceable_check(pid);
 
 	trace->refusal[0] = '\0';
+	if (child && proc_elf(pid) == PROC_ELF_VALGRIND)
+		err = -EOPNOTSUPP;
 	if (err)
 		return err;
 	for (int tries = 1;; tries++) {

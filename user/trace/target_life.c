@@ -8,7 +8,9 @@
 #include <bpf/bpf.h>
 
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/proc.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"
 #include "user/trace/slots.h"
@@ -80,6 +82,19 @@ void target_abandon_id(struct trace *trace, uint32_t id)
 	nobody->next_ended = trace->ended;
 	trace->ended = nobody;
 	trace->ended_count++;
+}
+
+bool target_leave_valgrind(struct trace *trace, struct target *target)
+{
+	if (proc_elf(target->pid) != PROC_ELF_VALGRIND)
+		return false;
+	log_warn("process %d (%s) runs under valgrind, and is not traced: a probe would be its "
+		 "end, and see nothing; run the program without valgrind",
+		 target->pid, target->comm);
+	target_detach(trace, target, NULL);
+	target_unregister(trace, target);
+	target_end(trace, target, TARGET_REMOVED);
+	return true;
 }
 
 void target_count_unseen(struct trace *trace, const struct target *target)

@@ -37,4 +37,10 @@ void targets_end_gone(struct trace *trace);
  */
 void target_abandon_id(struct trace *trace, uint32_t id);
 
+/*
+ * One that has just become valgrind, which no probe may come into (PROC_ELF_VALGRIND): true, it is no target any
+ * more, those that it brought along are gone, and it has been said.
+ */
+bool target_leave_valgrind(struct trace *trace, struct target *target);
+
 #endif

@@ -5,10 +5,9 @@
 
 #include "user/base/hash.h"
 #include "user/model/frame.h"
-#include "user/process/object.h"
 #include "user/target/php_engine.h"
 #include "user/trace/php_handlers.h"
-#include "user/trace/target.h"
+#include "user/trace/runtime_rows.h"
 
 /* What has been named. */
 struct php_code {
@@ -27,14 +26,10 @@ struct php_code {
 };
 
 struct target_php {
-	struct object *object;
-	uint64_t bias;	     /* over link-time addresses */
-	uint64_t start, end; /* where its code is mapped, */
-	uint64_t offset;     /* and from which offset of the file on */
+	struct runtime_mapped mapped;
 	struct php_runtime runtime;
 	struct php_handlers handlers; /* none before handlers_read */
 	bool handlers_read;
-	bool entered;		/* the row is in the programs' map */
 	struct php_code *codes; /* uthash by call: php_names.h */
 };
 

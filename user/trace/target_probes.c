@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/util.h"
 #include "user/process/proc.h"
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
@@ -15,17 +15,15 @@
 #include "user/trace/make_way.h"
 #include "user/trace/pool_rows.h"
 #include "user/trace/java_rows.h"
+#include "user/trace/perl_rows.h"
 #include "user/trace/php_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
+#include "user/trace/turn.h"
 #include "user/trace/ruby_rows.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/v8_rows.h"
-
-/* For another tool to leave: single probes of one go one by one. */
-#define GATE_PATIENCE_NS NS_PER_S
-#define GATE_BREAK_NS	 (20 * NS_PER_MS)
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -71,18 +69,46 @@ static bool target_maps(const struct target *target, const struct object *object
 	return false;
 }
 
-/* No probe comes to where a gate's jump stands. 0 or -errno, logged. */
-static int target_make_way(const struct target *target, const struct probe_set *set)
+static bool targets_use(const struct trace *trace, const struct probe_set *set)
+{
+	for (const struct target *target = trace->targets; target; target = target->hh.next) {
+		if (target_attachment_of(target, set))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * No probe comes to where a gate's jump stands. Where there are guards, of whomever, all probes of the set move to the
+ * functions' first bytes, if nobody has them yet. 0 or -errno, logged.
+ */
+static int target_make_way(const struct trace *trace, const struct target *target,
+			   struct probe_set *set)
 {
 	char reason[REASON_MAX] = "";
-	int err = target_attachment_of(target, set) ? 0 : make_way_in(target->image, set, reason);
+	int err = make_way_in(target->image, set, reason);
 
+	if (err == -EEXIST && !targets_use(trace, set)) {
+		probe_set_use_entries(set);
+		err = make_way_in(target->image, set, reason);
+	}
 	/* One that has ended meanwhile is a target all the same, which says what it has missed. */
 	if (err == -ESRCH)
 		return 0;
 	if (err)
 		log_error("process %d (%s) is not traced: %s", target->pid, target->comm, reason);
 	return err;
+}
+
+/* Between the look and the probes nobody puts a jump there. 0 or -errno. */
+static int target_attach_on_way(struct trace *trace, struct target *target, struct probe_set *set)
+{
+	bool has = target_attachment_of(target, set) != NULL;
+	TURN turn = has ? -1 : turn_begin(trace, target);
+
+	if (has)
+		return 0;
+	return target_make_way(trace, target, set) ?: target_attach_set(trace, target, set);
 }
 
 /* A child that has ended by the time that we come to it, for one. */
@@ -97,14 +123,11 @@ static bool target_has_no_memory(const struct target *target)
  * A gate in place of the allocator's probes, where there is to be one. 1: it has one; 0: it is to
  * have probes; -ENXIO: it does not map the allocator; or another -errno.
  */
-static int target_attach_gate(struct trace *trace, struct target *target,
-			      const struct probe_set *set)
+static int target_attach_gate(struct trace *trace, struct target *target, struct probe_set *set)
 {
 	const struct target_attachment *there = target_attachment_of(target, set);
-	const struct timespec pause = ns_timespec(GATE_BREAK_NS);
 	char reason[REASON_MAX] = "";
 	struct target_attachment *a;
-	uint64_t until;
 	int err;
 
 	if (there)
@@ -122,11 +145,7 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 		return -ENOMEM;
 	a->set = set;
 	guarded_before_gate(trace, target);
-	until = monotonic_ns() + GATE_PATIENCE_NS;
-	/* The probes of a tool that has just ended go some milliseconds later. */
-	while ((err = gated_new(trace, target, set, &a->gated, reason)) == -EBUSY && target->runs &&
-	       monotonic_ns() < until)
-		nanosleep(&pause, NULL);
+	err = gated_new(trace, target, set, &a->gated, reason);
 	if (!err) {
 		a->ready_ns = monotonic_ns();
 		a->next = target->attachments;
@@ -151,7 +170,7 @@ static int target_attach_gate(struct trace *trace, struct target *target,
 			  target->pid, target->comm, reason);
 		return -EOPNOTSUPP;
 	}
-	err = target_make_way(target, set);
+	err = target_attach_on_way(trace, target, set);
 	if (err)
 		return err;
 	log_info("process %d (%s): %s has probes, not a gate: %s", target->pid, target->comm,
@@ -184,8 +203,7 @@ static int target_attach_allocator(struct trace *trace, struct target *target,
 		return err == -ENXIO ? 0 : err;
 	/* In all processes it is tried when the object gets known, and never again. */
 	if (trace->options.children != CHILDREN_SYSTEMWIDE)
-		err = target_make_way(target, probes->set)
-			      ?: target_attach_set(trace, target, probes->set);
+		err = target_attach_on_way(trace, target, probes->set);
 	else if (!probes->in_all)
 		err = -EIO;
 	if (err)
@@ -219,10 +237,36 @@ static bool target_wants(const struct target *target, enum known_role role)
 	}
 }
 
+/*
+ * Where probes hang on another thread than the main one they may go without our knowing. So may single ones be without effect, before the
+ * programs know of the main thread's end, while the gate's, which ask for no process, go on.
+ */
+static bool target_misses_code_ends(const struct trace *trace, const struct target *target)
+{
+	return target->anchor != target->pid ||
+	       (trace->options.attach == ATTACH_SINGLE && trace->options.gate);
+}
+
+/* Of its own interpreter, if it is followed: whether that succeeds or not, all else is the same. */
+static void target_attach_code_end(struct trace *trace, struct target *target)
+{
+	struct known_object *known = trace->known;
+
+	while (known && known->python != target->python)
+		known = known->hh.next;
+	if (!target->python_followed || target->code_ends || !known ||
+	    !known->probes[KNOWN_CODE_END].set || target_misses_code_ends(trace, target))
+		return;
+	if (!target_attach_probes(trace, target, &known->probes[KNOWN_CODE_END]))
+		target_tell_code_ends(trace, target, true);
+}
+
 int target_attach_beside(struct trace *trace, struct target *target)
 {
 	struct known_object *known;
 	int err = 0;
+
+	target_attach_code_end(trace, target);
 
 	/*
 	 * Those too that only other targets map: a probe in a file that a process does not map
@@ -303,6 +347,7 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 	v8_rows_look(trace, target);
 	ruby_rows_look(trace, target);
 	php_rows_look(trace, target);
+	perl_rows_look(trace, target);
 	runtime_rows_not_followed(trace, target);
 	pool_rows_look(trace, target);
 	for (size_t i = 0; i < image_range_count(target->image); i++) {

@@ -5,9 +5,8 @@
 
 #include "user/base/hash.h"
 #include "user/model/frame.h"
-#include "user/process/object.h"
 #include "user/target/cruby.h"
-#include "user/trace/target.h"
+#include "user/trace/runtime_rows.h"
 
 /* What has been named. */
 struct ruby_code {
@@ -19,12 +18,8 @@ struct ruby_code {
 };
 
 struct target_ruby {
-	struct object *object;
-	uint64_t bias;	     /* over link-time addresses */
-	uint64_t start, end; /* where its code is mapped, */
-	uint64_t offset;     /* and from which offset of the file on */
+	struct runtime_mapped mapped;
 	struct ruby_runtime runtime;
-	bool entered;		 /* the row is in the programs' map */
 	struct ruby_code *codes; /* uthash by call: ruby_names.h */
 };
 

@@ -43,6 +43,7 @@ struct v8_optimised {
 	UT_hash_handle hh;
 	uint32_t function_cookie; /* of the function that it is the code of */
 	uint32_t exits;		  /* where those of its sites begin */
+	size_t exit_count;	  /* so many of its sites, the first ones, have one */
 	size_t site_count;
 	struct v8_site *sites;
 	struct v8_site_call *calls;

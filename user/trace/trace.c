@@ -342,9 +342,12 @@ static int trace_check_pid_namespace(void)
 
 void trace_drop_privileges(struct trace *trace, const struct trace_needs *targets)
 {
+	/* Mapping code into a process that has a filter takes lifting that. */
+	bool lifts =
+		targets->suspend_filters && (trace->options.gate || trace->options.guard.period);
 	/* New kernels create single uprobes for CAP_SYS_ADMIN only. */
-	bool admin =
-		trace->options.attach == ATTACH_SINGLE || trace->options.gate || targets->keepers;
+	bool admin = trace->options.attach == ATTACH_SINGLE || trace->options.gate || lifts ||
+		     targets->keepers;
 	/* SIGUSR2 asks for a verdict at any time. */
 	const struct confine_needs needs = {.ptrace = true,
 					    .network = trace->options.symbols.debuginfod};
@@ -352,7 +355,7 @@ void trace_drop_privileges(struct trace *trace, const struct trace_needs *target
 
 	if (err)
 		log_debug("cannot drop privileges: %s", strerror(-err));
-	trace->lifts_filters = trace->options.gate && targets->suspend_filters;
+	trace->lifts_filters = lifts;
 	err = trace->lifts_filters ? 0 : confine_tool(&needs);
 	if (err)
 		log_debug("cannot give up system calls: %s", strerror(-err));

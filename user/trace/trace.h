@@ -145,8 +145,8 @@ struct trace_needs {
 	 */
 	bool keepers;
 	/*
-	 * A gate, in a process whose system calls a seccomp filter watches: nobody who has such a
-	 * filter may suspend it.
+	 * A gate or guards, in a process whose system calls a seccomp filter watches: nobody who has
+	 * such a filter may suspend it, or read it.
 	 */
 	bool suspend_filters;
 	/* Files are made where the user is, while it runs (caller_file_create_new()). */
@@ -159,7 +159,7 @@ struct trace_needs {
  * can still be followed. Not for a process that will start commands or another trace with other
  * needs.
  */
-void trace_drop_privileges(struct trace *trace, const struct trace_needs *needs);
+void trace_drop_privileges(struct trace *trace, const struct trace_needs *targets);
 
 /* Detaches everything; takes milliseconds to seconds by the attach mode. NULL is fine. */
 void trace_free(struct trace *trace);
@@ -241,6 +241,8 @@ const char *target_comm(const struct target *target);
 bool target_tells(const struct target *target);
 /* callbacks.attached has been called: what it allocates is counted. */
 bool target_is_traced(const struct target *target);
+/* Amid callbacks.ended: it has become another program. */
+bool target_is_replaced(const struct target *target);
 /* With gate_or_none: why it is not traced, or one of its allocators is not; "": no reason is known. */
 const char *target_refusal(const struct target *target);
 /* The build id of its program; 0: it has none. Lives as long as the target. */
@@ -253,8 +255,16 @@ struct target_samples {
 };
 /* Sums up live bytes and bad accesses of all targets; a millisecond. */
 void trace_sum_live(struct trace *trace);
+/* The same of one, also amid callbacks.ended; as long. */
+void trace_sum_live_of(struct trace *trace, struct target *target);
 /* With options.guard: how a target's guards stand, and what they had shown at the last trace_sum_live(). */
 void trace_read_guards(struct trace *trace, struct target *target, struct guard_figures *out);
+/*
+ * And each of what they have shown until now, as a snapshot has it, the frames of the first `named` as trace_name_stack()
+ * has them. 0, and *list to be freed; or -ENOMEM.
+ */
+int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t named,
+			    struct bad_access **list, size_t *count);
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target);
 /* A place for the user of the trace to keep something per target. */
 void **target_user_data(struct target *target);

@@ -39,7 +39,8 @@ int usdt_rows_assign(struct trace *trace, struct probe_set *set)
 		if (err)
 			return log_errno(err, "cannot enter the arguments of %s in a BPF map",
 					 object_path(set->provider->object));
-		probe->cookie = row;
+		probe->cookie =
+			(union probe_cookie){.usdt_op = probe->fn->fn->op, .usdt_row = row}.value;
 	}
 	return 0;
 }

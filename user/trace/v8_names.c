@@ -264,7 +264,9 @@ static bool v8_read_calls(const struct target_v8 *v8, const struct v8_function_e
 	const uint8_t *table = v8_table(event, V8_POSITIONS, &size);
 	bool read;
 
-	if (!size || !v8_places_read(&positions, table, size, size == event->lengths[V8_POSITIONS]))
+	if (!size || !v8->version ||
+	    !v8_places_read(&positions, table, size, v8->version->flags,
+			    size == event->lengths[V8_POSITIONS]))
 		return false;
 	if (!event->baseline) {
 		*out = positions;

@@ -63,7 +63,7 @@ static int v8_rows_enter(struct trace *trace, struct target *target, struct obje
 	if (err)
 		return err;
 	/* Before the row, and for good. */
-	__atomic_store_n(&trace->skel->bss->shared.has_v8, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, TARGET_V8, __ATOMIC_RELEASE);
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.v8_rows), &target->id, &v8->row,
 				BPF_ANY)) {
 		err = -errno;

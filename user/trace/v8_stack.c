@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/target/v8_safepoints.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/v8_names.h"
 
@@ -30,6 +31,8 @@ static struct v8_site_call v8_site_call(const struct v8_code_event *event,
 {
 	struct v8_site_call call = {.offset = nested->offset};
 
+	if (nested->builtin && event->maglev)
+		return call;
 	for (uint32_t i = 0; i < event->inlined_count && i < V8_INLINED_MAX; i++) {
 		const struct v8_inlined *inlined = &event->inlined[i];
 
@@ -80,7 +83,8 @@ static bool v8_sites_read(struct v8_optimised *code, const struct target_v8 *v8,
 						     .size = event->translations_size};
 	size_t count = event->places_size / V8_DEOPT_PLACE_BYTES;
 
-	code->sites = calloc(count + 1, sizeof(*code->sites));
+	/* And what Maglev's table has: an entry is a byte at least. */
+	code->sites = calloc(count + event->safepoints_size + 1, sizeof(*code->sites));
 	if (!code->sites)
 		return false;
 	for (size_t i = 0; i < count; i++) {
@@ -91,7 +95,24 @@ static bool v8_sites_read(struct v8_optimised *code, const struct target_v8 *v8,
 		if (!v8_site_read(code, event, &translations, place))
 			return false;
 	}
+	code->exit_count = code->site_count;
 	return true;
+}
+
+/* A place of Maglev's code says where the exit is: which call returns to where is in its table, with the number of the place. */
+static void v8_sites_return(struct v8_optimised *code, const struct v8_code_event *event)
+{
+	const uint8_t *table = event->bytes + event->places_size + event->translations_size;
+	struct v8_safepoint point;
+
+	for (size_t i = 0; v8_safepoint_get(table, event->safepoints_size, i, &point); i++) {
+		int64_t number = (int64_t)point.place - event->eager;
+
+		if (number < 0 || (uint64_t)number >= code->exit_count)
+			continue;
+		code->sites[code->site_count] = code->sites[number];
+		code->sites[code->site_count++].at = point.at;
+	}
 }
 
 void v8_stack_add(struct target *target, const struct v8_code_event *event)
@@ -101,7 +122,8 @@ void v8_stack_add(struct target *target, const struct v8_code_event *event)
 
 	if (!v8 || !v8->version || v8_stack_find(v8, event->code, event->cookie) ||
 	    HASH_COUNT(v8->codes) >= CODES_MAX ||
-	    (uint64_t)event->places_size + event->translations_size > event->bytes_size)
+	    (uint64_t)event->places_size + event->translations_size + event->safepoints_size >
+		    event->bytes_size)
 		return;
 	code = calloc(1, sizeof(*code));
 	if (!code)
@@ -111,6 +133,8 @@ void v8_stack_add(struct target *target, const struct v8_code_event *event)
 	code->function_cookie = event->function_cookie;
 	code->exits = event->exits + event->eager * EXIT_BYTES;
 	if (v8_sites_read(code, v8, event)) {
+		if (v8->version->maglev)
+			v8_sites_return(code, event);
 		HASH_ADD(hh, v8->codes, key, sizeof(code->key), code);
 		if (code->hh.tbl)
 			return;
@@ -127,7 +151,7 @@ static const struct v8_site *v8_site_at(const struct v8_optimised *code, uint32_
 		if (code->sites[i].at == at)
 			return &code->sites[i];
 	}
-	return at >= code->exits && (at - code->exits) % EXIT_BYTES == 0 && exit < code->site_count
+	return at >= code->exits && (at - code->exits) % EXIT_BYTES == 0 && exit < code->exit_count
 		       ? &code->sites[exit]
 		       : NULL;
 }

@@ -61,6 +61,12 @@ static void go_rows_load(const struct go_rows *r, const struct go_function *f, s
 	}
 }
 
+/* A displacement or immediate of one byte, with its sign. */
+static int32_t go_rows_signed(uint8_t byte)
+{
+	return byte < 0x80 ? byte : (int32_t)byte - 0x100;
+}
+
 /*
  * Is `code` at *at the instruction with these first bytes and a displacement of a byte behind them? *at is moved behind
  * it. Where the base is rsp, 0 has a form without displacement: its ModRM byte is 0x40 less.
@@ -73,7 +79,7 @@ static bool go_rows_take(const struct go_code *code, size_t *at, const uint8_t o
 	if (*at + size + 1 > code->size)
 		return false;
 	if (!memcmp(p, opcode, size)) {
-		*displacement = (int8_t)p[size];
+		*displacement = go_rows_signed(p[size]);
 		*at += size + 1;
 		return true;
 	}
@@ -120,7 +126,7 @@ static int32_t go_rows_aside(const struct go_code *code, size_t call)
 	for (size_t at = 0; at + 8 <= call; at++) {
 		if (!memcmp(code->bytes + at, sub, 3) &&
 		    !memcmp(code->bytes + at + 4, and, sizeof(and)))
-			aside = (int8_t)code->bytes[at + 3];
+			aside = go_rows_signed(code->bytes[at + 3]);
 	}
 	return aside;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * musl's src/env/__libc_start_main.c, `exit(main(argc, argv, envp))`, and src/thread/pthread_create.c,
- * `__pthread_exit(args->start_func(args->start_arg))`: an indirect call, the result's move to the first argument, and a call of what
- * never returns. Their functions have no names in a shared library, but lie in the same object files as some that are exported.
+ * `__pthread_exit(args->start_func(args->start_arg))`: an indirect call, the result's move to the first argument (AArch64 has both in
+ * one register), and a call of what never returns. Their functions have no names in a shared library, but lie in the same object files as some that are exported.
  */
 #include "user/unwind/musl_ends.h"
 
 #include <elf.h>
+#include <endian.h>
 #include <gelf.h>
 #include <stdbool.h>
 #include <string.h>
@@ -18,7 +19,9 @@
 
 /* Functions of one object file lie together; those two files have less than half of it. */
 #define ENDS_REACH 4096
-#define CALL_BYTES 5 /* of a call with a displacement */
+/* Of a call with a displacement. */
+#define CALL_BYTES	   5
+#define CALL_BYTES_AARCH64 4
 
 /* By where they are linked; 0: not there. */
 struct musl_symbols {
@@ -126,33 +129,76 @@ static bool musl_returned_to(const struct musl_code *code, size_t at, uint64_t t
 	return move && musl_called_before(code, at - move);
 }
 
+static uint32_t musl_word(const struct musl_code *code, size_t at)
+{
+	uint32_t word;
+
+	memcpy(&word, code->bytes + at, sizeof(word));
+	return le32toh(word);
+}
+
+/* As musl_returned_to(). */
+static bool musl_returned_to_aarch64(const struct musl_code *code, size_t at, uint64_t target,
+				     size_t *to)
+{
+	uint32_t word = musl_word(code, at);
+	int64_t displacement = (int32_t)(word << 6) >> 4; /* its lower 26 bits, in words */
+
+	if (at % 4 || word >> 26 != 0x25 || /* bl */
+	    code->vaddr + at + (uint64_t)displacement != target)
+		return false;
+	*to = at;
+	if (at >= 8 && musl_word(code, at - 4) == 0x93407c00) /* sxtw x0, w0 */
+		*to = at - 4;
+	return *to >= 4 && (musl_word(code, *to - 4) & 0xfffffc1f) == 0xd63f0000; /* blr */
+}
+
 static int musl_ends_near(struct cfi *cfi, Elf *elf, int fd, uint64_t around, uint64_t target,
 			  uint32_t rank)
 {
+	bool aarch64 = cfi->machine == EM_AARCH64;
+	size_t call = aarch64 ? CALL_BYTES_AARCH64 : CALL_BYTES;
 	struct musl_code code;
 	int err = 0;
 
 	if (!around || !target || !musl_load(elf, fd, around, &code))
 		return 0;
-	for (size_t at = 0; !err && at + CALL_BYTES <= code.size; at++) {
+	for (size_t at = 0; !err && at + call <= code.size; at++) {
 		size_t to;
 
 		/* A place that is returned to is looked up a byte earlier. */
-		if (musl_returned_to(&code, at, target, &to))
-			err = cfi_add(cfi, code.vaddr + to - 1, code.vaddr + at + CALL_BYTES,
+		if (aarch64 ? musl_returned_to_aarch64(&code, at, target, &to)
+			    : musl_returned_to(&code, at, target, &to))
+			err = cfi_add(cfi, code.vaddr + to - 1, code.vaddr + at + call,
 				      UNWIND_RULE_END, rank);
 	}
 	return err;
 }
 
-int musl_ends_add(struct cfi *cfi, int fd, uint32_t rank)
+static bool musl_is_static(Elf *elf)
+{
+	size_t count;
+	GElf_Phdr ph;
+
+	if (elf_getphdrnum(elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_INTERP)
+			return false;
+	}
+	return true;
+}
+
+int musl_ends_add(struct cfi *cfi, int fd, bool has_trampoline, uint32_t rank)
 {
 	_cleanup_elf_ Elf *elf = NULL;
 	struct musl_symbols symbols = {0};
 	char ignored[REASON_MAX];
 	int err;
 
-	if (cfi->machine != EM_X86_64 || elf_open(fd, ELF_FOR_SYMBOLS, ignored, &elf))
+	if (elf_open(fd, ELF_FOR_SYMBOLS, ignored, &elf))
+		return 0;
+	if (!has_trampoline && !musl_is_static(elf))
 		return 0;
 	elf_symbols(elf, SHT_DYNSYM, musl_look_at, &symbols);
 	/* Of a static program. */

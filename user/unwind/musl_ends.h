@@ -9,9 +9,10 @@
 #include "user/unwind/cfi.h"
 
 /*
- * Appends these places of a file without rows there, with that rank; nothing where it is not musl, or its machine is not x86-64.
- * `fd`: the file, of cfi->machine. 0 or -ENOMEM.
+ * Appends these places of a file without rows there, with that rank; nothing where it is not musl.
+ * `fd`: the file, of cfi->machine. `has_trampoline`: signal handlers return to code of it that has no rows. Without, only a
+ * static program is looked at: one that handles no signal has none of musl's. 0 or -ENOMEM.
  */
-int musl_ends_add(struct cfi *cfi, int fd, uint32_t rank);
+int musl_ends_add(struct cfi *cfi, int fd, bool has_trampoline, uint32_t rank);
 
 #endif

@@ -368,7 +368,9 @@ static int table_add_trampolines(struct builder *b)
 	for (size_t i = 0; !err && i < scan.count; i++)
 		err = cfi_add(&b->cfi, scan.found[i] - 1, scan.found[i] + scan.found_size[i],
 			      UNWIND_RULE_SIGNAL, RANK_EH_FRAME);
-	return err ?: scan.count ? musl_ends_add(&b->cfi, b->fd, RANK_ADDED) : 0;
+	if (err || (!scan.count && !b->ehdr.e_entry))
+		return err;
+	return musl_ends_add(&b->cfi, b->fd, scan.count != 0, RANK_ADDED);
 }
 
 static int table_put_row(struct unwind_table *table, const struct unwind_segment *segment,

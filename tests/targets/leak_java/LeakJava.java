@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.zip.Inflater;
 
 /**
- * Leaks memory of zlib's, ROUNDS times from the same place, which is made to be compiled when it has been there often.
+ * Says "ready", and when it has got a line leaks memory of zlib's, ROUNDS times from the same place, which is made to be compiled when it has been there often.
  * Prints how many Java methods are on the stack there, its own, and those of the library that lead to its native method.
  * Then it waits until its input ends.
  */
@@ -29,6 +29,9 @@ public class LeakJava {
     }
 
     public static void main(String[] args) throws IOException {
+        System.out.println("ready");
+        while (System.in.read() != '\n')
+            continue;
         for (int i = Integer.parseInt(args[0]); i > 0; i--)
             handle(5);
         System.out.println("kept " + depth);

@@ -251,6 +251,7 @@ static void test_guards(void **state)
 				       .places = 64,
 				       .guarded = 5,
 				       .amid = 2,
+				       .unseen = 3,
 				       .oldest_free_ms = 70},
 			     .bad_accesses = some,
 			     .bad_access_count = 2},
@@ -260,6 +261,7 @@ static void test_guards(void **state)
 				       .period = 10,
 				       .guarded = 6,
 				       .amid = 1,
+				       .unseen = 4,
 				       .oldest_free_ms = 30},
 			     .bad_accesses = others,
 			     .bad_access_count = 2};
@@ -291,6 +293,7 @@ static void test_guards(void **state)
 	assert_int_equal(sum->snapshot->guard.places, 64);
 	assert_int_equal(sum->snapshot->guard.guarded, 11);
 	assert_int_equal(sum->snapshot->guard.amid, 3);
+	assert_int_equal(sum->snapshot->guard.unseen, 7);
 	assert_int_equal(sum->snapshot->guard.oldest_free_ms, 30);
 	report_free(sum);
 	report_drop(list[0]);

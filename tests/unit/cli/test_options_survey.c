@@ -120,6 +120,7 @@ static void refused(void **state)
 		"survey --gate --keep web",
 		"survey --gate --keep comm=[",
 		"survey --gate --keep-live 100001",
+		"survey --gate --keep unit=web --suppressions x",
 	};
 
 	(void)state;

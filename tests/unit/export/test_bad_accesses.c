@@ -98,6 +98,7 @@ static void make(unsigned i, struct moment *m)
 				     .passed = 3,
 				     .unfit = 12,
 				     .amid = 3,
+				     .unseen = 1,
 				     .oldest_free_ms = i * 61000,
 				     .no_use_after_free = i == 2,
 				     .lost = i == 3 ? 2 : 0};

@@ -83,8 +83,11 @@ static void guard(struct snapshot *s, struct bad_access *bad, const struct repor
 				   .comm = "shop",
 				   .calls = {*call, *call, *call},
 				   .suppressed = "known"};
-	s->guard = (struct guard_state){
-		.asked = true, .reason = "it has ended", .oldest_free_ms = 1, .amid = 1};
+	s->guard = (struct guard_state){.asked = true,
+					.reason = "it has ended",
+					.oldest_free_ms = 1,
+					.amid = 1,
+					.unseen = 1};
 	s->bad_accesses = bad;
 	s->bad_access_count = 1;
 }

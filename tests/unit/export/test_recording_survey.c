@@ -34,6 +34,9 @@ struct made {
 	struct report window;
 	struct stack_notes notes[SAMPLE_STACKS];
 	const struct stack *shown[2];
+	struct survey_keep_report keep;
+	struct survey_kept kept[ROWS];
+	struct bad_access bad[3];
 };
 
 static void make_window(struct made *m)
@@ -48,6 +51,86 @@ static void make_window(struct made *m)
 	}
 	m->snapshot.stacks = m->stacks;
 	m->window = (struct report){.snapshot = &m->snapshot, .notes = m->notes};
+}
+
+/* Some come, are counted, change places, get their names later, and go. */
+static void make_bad(unsigned n, struct made *m, struct survey_kept *kept)
+{
+	size_t count = n < 12 ? 0 : n < 30 ? 1 + n % 3 : 2;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(m->bad); i++) {
+		const struct stack *stack = &m->stacks[i % SAMPLE_STACKS];
+
+		m->bad[i] = (struct bad_access){
+			.kind = i ? BAD_ACCESS_OVERFLOW : BAD_ACCESS_USE_AFTER_FREE,
+			.mode = ACCESS_READ,
+			.count = 1 + n / 4 + i,
+			.offset = 100 - 90 * (int64_t)i,
+			.block = 0x10000 * (i + 1ULL),
+			.size = 96,
+			.thread = 7,
+			.comm = "worker",
+			.value = -1,
+			.calls = {[BAD_ACCESS_ALLOC] = {.known = true, .stack_id = 5},
+				  [BAD_ACCESS_TOUCH] = {.known = true,
+							.stack_id = stack->id,
+							.frames = n > 13 ? stack->frames : NULL,
+							.frame_count =
+								n > 13 ? stack->frame_count : 0}},
+		};
+	}
+	bad_accesses_sort(m->bad, count);
+	kept->bad_accesses = m->bad;
+	kept->bad_access_count = count;
+	kept->bad_accesses_left_out = n / 13;
+	kept->guards.bad_accesses[BAD_ACCESS_USE_AFTER_FREE] = n;
+}
+
+static void make_keep(unsigned n, struct made *m)
+{
+	m->keep = (struct survey_keep_report){
+		.sampled = n,
+		.samples = 10 * n,
+		.samples_per_s = 0.5 * n,
+		.rate = 1000,
+		.guards = n > 3,
+		.guarded = n > 3,
+	};
+	if (n)
+		m->report.keep = &m->keep;
+}
+
+/* One is guarded, one sampled only, one cannot be, one is kept for a while. */
+static void make_kept(unsigned n, struct made *m, unsigned who, struct survey_row *row)
+{
+	struct survey_kept *kept = &m->kept[who];
+
+	if (row->ended || who > 3 || (who == 3 && (n < 5 || n > 25)))
+		return;
+	*kept = (struct survey_kept){
+		.sampled = who != 2,
+		.reason = who != 2 ? NULL
+			  : n < 20 ? "its turn comes"
+				   : "it cannot be traced",
+	};
+	row->kept = kept;
+	if (!kept->sampled)
+		return;
+	kept->since_ns = n * 1000000000ULL;
+	kept->live_bytes = n % 7 * 4096;
+	kept->error_bytes = 1.5 * n;
+	kept->samples = n;
+	kept->live_samples = n % 7;
+	kept->guards.state = (struct guard_state){
+		.asked = who == 1,
+		.on = who == 1 && n < 35,
+		.reason = who == 1 && n >= 35 ? "its memory is locked" : NULL,
+		.period = who == 1 ? 1000 : 0,
+		.guarded = who == 1 ? 5ULL * n : 0,
+		.no_use_after_free = who == 1 && n > 37,
+	};
+	if (who == 1)
+		make_bad(n, m, kept);
 }
 
 /*
@@ -78,6 +161,7 @@ static void make_report(unsigned n, struct made *m)
 		.totals = {.looks = n, .cpu_ns = 5 * n, .left_out = 1, .lost = {[LOST_FRAMES] = n}},
 	};
 	make_window(m);
+	make_keep(n, m);
 	for (unsigned i = 0; i < m->report.row_count; i++) {
 		unsigned who = (i + n / 4) % ROWS;
 		struct survey_row *row = &m->rows[i];
@@ -110,6 +194,7 @@ static void make_report(unsigned n, struct made *m)
 			.limit_s = who == 1 ? 1000.0 / (n + 1) : 0,
 		};
 		snprintf(row->process.comm, sizeof(row->process.comm), "p%u-%u", who, n / 15);
+		make_kept(n, m, who, row);
 		if (who != 3 || n < 10)
 			continue;
 		m->drill = (struct survey_drill){.open = n % 2,

@@ -56,7 +56,11 @@ static const struct survey_kept kept = {
 static const struct survey_kept not_guarded = {
 	.sampled = true, .guards = {.state = {.asked = true, .reason = "it is static"}}};
 static const struct survey_keep_report keep = {
-	.sampled = 2, .guards = true, .guarded = 1, .not_guarded = 1};
+	.sampled = 2,
+	.guards = true,
+	.guarded = 1,
+	.not_guarded = 1,
+	.ended_bad_accesses = {[BAD_ACCESS_DOUBLE_FREE] = 8}};
 
 static const struct survey_row rows[] = {
 	{.process = {.pid = 100,
@@ -78,6 +82,7 @@ static const struct survey_row rows[] = {
 	{.process = {.pid = 102, .anon = MIB, .comm = "gone"},
 	 .trend = {.kind = TREND_STEADY},
 	 .ended = true},
+	{.process = {.pid = 104, .anon = MIB, .comm = "bad"}, .kept = &kept, .ended = true},
 	{.process = {.pid = 103, .anon = 9007199254740992, .comm = ""},
 	 .trend = {.kind = TREND_STEADY, .growth_known = true, .growth = -1.0 / 3}},
 };
@@ -130,6 +135,11 @@ static const char *const in_both[] = {
 	"memleakbpf_process_guards{pid=\"101\",comm=\"new\"} 0",
 	"memleakbpf_guarded_processes 1",
 	"memleakbpf_not_guarded_processes 1",
+	"memleakbpf_process_ended{pid=\"104\",comm=\"bad\"} 1",
+	"memleakbpf_bad_accesses_total{pid=\"104\",comm=\"bad\",kind=\"use_after_free\"} 3",
+	"memleakbpf_process_guarded_blocks_total{pid=\"104\",comm=\"bad\"} 900",
+	"memleakbpf_ended_bad_accesses_total{kind=\"double_free\"} 8",
+	"memleakbpf_ended_bad_accesses_total{kind=\"overflow\"} 0",
 	"memleakbpf_other_processes_anon_bytes 11",
 	"memleakbpf_other_processes_swap_bytes 12",
 	"memleakbpf_other_processes_shmem_bytes 13",
@@ -179,6 +189,9 @@ static void check_both(char *text)
 		has_line(text, in_both[i]);
 	/* Neither the one that is gone nor what is not known. */
 	assert_null(strstr(text, "pid=\"102\""));
+	assert_null(strstr(text, "anon_bytes{pid=\"104\""));
+	assert_null(strstr(text, "process_guards{pid=\"104\""));
+	assert_null(strstr(text, "ended{pid=\"101\""));
 	assert_null(strstr(text, "suspicion{pid=\"101\""));
 	assert_null(strstr(text, "growth_bytes_per_second{pid=\"101\""));
 	assert_null(strstr(text, "limit_seconds{pid=\"103\""));

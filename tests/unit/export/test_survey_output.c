@@ -271,11 +271,60 @@ static void json(void **state)
 	free(text);
 }
 
+/* Of a process that is kept: the first three with their stacks, -v: all there are; and how many more there were. */
+static void bad_accesses(void **state)
+{
+	static const struct frame frame = {.function = "shop_pay", .module = "shop"};
+	static const struct frame *const frames[] = {&frame};
+	struct bad_access bad[5];
+	struct survey_kept kept = {.sampled = true,
+				   .guards.state = {.asked = true, .on = true, .guarded = 7},
+				   .bad_accesses = bad,
+				   .bad_access_count = ARRAY_SIZE(bad),
+				   .bad_accesses_left_out = 30};
+	struct survey_row row = {.process = {.pid = 7, .comm = "evil\033[2J"}, .kept = &kept};
+	const struct survey_report report = {.source = "bpf", .rows = &row, .row_count = 1};
+	const char *const more[] = {"\nand 32 more (-v)\n", "\nand 30 more\n"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = (struct bad_access){.kind = BAD_ACCESS_USE_AFTER_FREE,
+					     .mode = ACCESS_READ,
+					     .count = 1,
+					     .block = 0x1000,
+					     .size = 96,
+					     .offset = (int64_t)i,
+					     .calls = {[BAD_ACCESS_TOUCH] = {.known = true,
+									     .frames = frames,
+									     .frame_count = 1}}};
+	for (int verbose = 0; verbose < 2; verbose++) {
+		const struct export_options options = {.verbose = verbose};
+		const struct exporter_format *format = export_find_format("text");
+		char *text = NULL;
+		size_t len = 0, shown = 0;
+		FILE *out = open_memstream(&text, &len);
+		struct exporter *e = format->open(out, &options);
+
+		assert_int_equal(format->survey(e, &report), 0);
+		assert_int_equal(format->close(e), 0);
+		fclose(out);
+		for (const char *at = text; (at = strstr(at, "\nbad    ")) != NULL; at++)
+			shown++;
+		assert_int_equal(shown, verbose ? 5 : 3);
+		assert_non_null(strstr(text, "--- 1. PID 7 (evil"));
+		assert_null(strchr(text, '\033'));
+		assert_non_null(strstr(text, "READ 2 bytes inside a freed 96-byte block"));
+		assert_non_null(strstr(text, "    shop_pay"));
+		assert_non_null(strstr(text, more[verbose]));
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),   cmocka_unit_test(widths), cmocka_unit_test(brief_table),
-		cmocka_unit_test(callers), cmocka_unit_test(json),
+		cmocka_unit_test(callers), cmocka_unit_test(json),   cmocka_unit_test(bad_accesses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,27 @@ static void brief(void **state)
 	assert_non_null(strstr(wide, "shop::Basket<..>::put(..)  basket.hpp:88\n"));
 }
 
+/* Names as long as a target's symbols and debug information may have them. */
+static void brief_long_names(void **state)
+{
+	char function[4096], file[4096];
+	const struct frame frame = {.function = function, .file = file, .line = 1, SHOP};
+	const struct frame *frames[] = {&narrow_frames[0], &frame};
+	struct snapshot s = narrow_snapshot();
+	const struct export_options options = {.brief = true};
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	memset(function, 'f', sizeof(function) - 1);
+	memset(file, 'g', sizeof(file) - 1);
+	function[sizeof(function) - 1] = file[sizeof(file) - 1] = '\0';
+	narrow_stacks[0].frames = frames;
+	narrow_stacks[0].frame_count = ARRAY_SIZE(frames);
+	text = sample_export("text", &options, &s, 1);
+	assert_non_null(strstr(text, function));
+	assert_non_null(strstr(text, "f  ggg"));
+}
+
 /* Three processes of which one has not changed, and one alone. */
 static char *round_of(const struct export_options *options, size_t count)
 {
@@ -196,9 +217,8 @@ static void rounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks),
-		cmocka_unit_test(verbose),
-		cmocka_unit_test(brief),
+		cmocka_unit_test(stacks), cmocka_unit_test(verbose),
+		cmocka_unit_test(brief),  cmocka_unit_test(brief_long_names),
 		cmocka_unit_test(rounds),
 	};
 

@@ -28,6 +28,7 @@
 #include <linux/seccomp.h>
 
 #include "tests/unit/freeze/registers_kept.h"
+#include "tests/unit/open_descriptors.h"
 #include "user/base/clock.h"
 
 #define NAP_NS (5 * NS_PER_MS)
@@ -164,20 +165,24 @@ static inline void *strict(void *arg)
 	return turn(arg);
 }
 
-static inline void *kills_for_memfd(void *arg)
+/* This thread's call of that number is the process's end from now on; with SECCOMP_FILTER_FLAG_TSYNC all threads'. */
+static inline bool kill_for(unsigned number, unsigned flags)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = 4, .filter = code};
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-		return arg;
-	return nanosleeper(arg);
+	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+static inline void *kills_for_memfd(void *arg)
+{
+	return kill_for(SYS_memfd_create, 0) ? nanosleeper(arg) : arg;
 }
 
 static inline void start_thread(void *(*run)(void *))
@@ -281,18 +286,7 @@ static inline bool nobody_traces(void)
 /* How many descriptors it has open. */
 static inline int open_descriptors(void)
 {
-	char path[64];
-	struct dirent *entry;
-	int n = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)target);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir)) != NULL)
-		n += entry->d_name[0] != '.';
-	if (dir)
-		closedir(dir);
-	return n;
+	return open_descriptors_of(target);
 }
 
 /* It may do that by itself, when it has gone on. */

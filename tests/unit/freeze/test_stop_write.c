@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 
@@ -14,6 +15,7 @@
 #include "tests/unit/freeze/stopped_tool.h"
 #include "tests/unit/rounds.h"
 #include "user/base/page.h"
+#include "user/base/util.h"
 #include "user/freeze/calls.h"
 #include "user/freeze/stop.h"
 
@@ -52,6 +54,7 @@ struct seen {
 	uint64_t begun;	     /* how often a tool has begun to write */
 	uint64_t written;
 	uint64_t turns; /* of the thread that is not the main one */
+	bool in_handler, handler_ends, back;
 };
 
 static struct seen *seen;
@@ -88,6 +91,64 @@ static void *spin(void *arg)
 	((void (*)(void))(uintptr_t)spinning)();
 	return arg;
 }
+
+#if defined(__x86_64__)
+/* Code that a signal handler goes back to, when it is told to. */
+extern const unsigned char trapping[], trapped[], trapped_end[];
+__asm__(".text\n.globl trapping\ntrapping:\n int3\n"
+	".globl trapped\ntrapped:\n nop\n"
+	".globl trapped_end\ntrapped_end:\n ret\n");
+
+static void stay_in_handler(int signal)
+{
+	(void)signal;
+	__atomic_store_n(&seen->in_handler, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&seen->handler_ends, __ATOMIC_ACQUIRE))
+		;
+}
+
+/* One on an alternate stack interrupts one that is on the thread's own. */
+static void be_interrupted_again(int signal)
+{
+	(void)signal;
+	raise(SIGUSR2);
+}
+
+static void *trap(void (*handler)(int), bool elsewhere)
+{
+	static char stack[64 * 1024];
+	const stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	const struct sigaction action = {.sa_handler = handler,
+					 .sa_flags = elsewhere ? SA_ONSTACK : 0};
+	const struct sigaction second = {.sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK};
+
+	start_thread(ask);
+	sigaltstack(&other, NULL);
+	sigaction(SIGTRAP, &action, NULL);
+	sigaction(SIGUSR2, &second, NULL);
+	((void (*)(void))(uintptr_t)trapping)();
+	__atomic_store_n(&seen->back, true, __ATOMIC_RELEASE);
+	return turn(NULL);
+}
+
+static void *trap_here(void *arg)
+{
+	(void)arg;
+	return trap(stay_in_handler, false);
+}
+
+static void *trap_elsewhere(void *arg)
+{
+	(void)arg;
+	return trap(stay_in_handler, true);
+}
+
+static void *trap_twice(void *arg)
+{
+	(void)arg;
+	return trap(be_interrupted_again, false);
+}
+#endif
 
 static void begin_target(void *(*run)(void *))
 {
@@ -206,11 +267,14 @@ static void by_words(void **state)
 	pieces_of_all(pieces, 1, 2);
 	assert_int_equal(stop_begin(target, DEADLINE, NULL, &stop, why), 0);
 	child = tool_child(getpid());
+	/* It has answered, so it waits for an order: poll(2) looks at the limit where it begins. */
+	while (tool_state(child) != 'S')
+		sched_yield();
 	assert_int_equal(prlimit(child, RLIMIT_NOFILE, NULL, &before), 0);
 	none = (struct rlimit){.rlim_max = before.rlim_max};
 	assert_int_equal(prlimit(child, RLIMIT_NOFILE, &none, NULL), 0);
 	assert_int_equal(stop_write(stop, pieces, ANSWERS, why), 0);
-	/* Nor could it wait for the next order: poll(2) counts against the limit. */
+	/* Nor could it wait for the next order. */
 	assert_int_equal(prlimit(child, RLIMIT_NOFILE, &before, NULL), 0);
 	all_are(2);
 	stop_free(stop);
@@ -291,6 +355,44 @@ static void thread_in_the_way(void **state)
 }
 
 #if defined(__x86_64__)
+static void wait_until(const bool *done)
+{
+	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE)) {
+		assert_int_equal(waitpid(target, NULL, WNOHANG), 0);
+		sched_yield();
+	}
+}
+
+/* A thread is in a signal handler, on whatever stack, and goes back to where it must not stand. */
+static void handler_in_the_way(void **state)
+{
+	void *(*const runs[])(void *) = {trap_here, trap_elsewhere, trap_twice};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct stop_piece piece = piece_of(0, 1, 2);
+		char why[REASON_MAX] = "";
+
+		begin_target(runs[i]);
+		wait_until(&seen->in_handler);
+		piece.from = (uint64_t)(uintptr_t)trapped;
+		piece.to = (uint64_t)(uintptr_t)trapped_end;
+		assert_int_equal(write_pieces(&piece, 1, why), -EAGAIN);
+		assert_non_null(strstr(why, "is in a signal handler"));
+		assert_int_equal(number_of(0), 1);
+		/* Where nobody comes back to it is written meanwhile, and here afterwards. */
+		piece = piece_of(1, 1, 2);
+		assert_int_equal(write_pieces(&piece, 1, why), 0);
+		__atomic_store_n(&seen->handler_ends, true, __ATOMIC_RELEASE);
+		wait_until(&seen->back);
+		piece = piece_of(0, 1, 2);
+		piece.from = (uint64_t)(uintptr_t)trapped;
+		piece.to = (uint64_t)(uintptr_t)trapped_end;
+		assert_int_equal(write_pieces(&piece, 1, why), 0);
+		target_end();
+	}
+}
+
 /* One that waits in a system call goes back to the instruction that made it. */
 static void call_in_the_way(void **state)
 {
@@ -423,6 +525,7 @@ int main(void)
 		cmocka_unit_test_teardown(thread_in_the_way, clean),
 #if defined(__x86_64__)
 		cmocka_unit_test_teardown(call_in_the_way, clean),
+		cmocka_unit_test_teardown(handler_in_the_way, clean),
 #endif
 		cmocka_unit_test_teardown(put_back, clean),
 		cmocka_unit_test_teardown(killed, clean),

@@ -432,7 +432,8 @@ static void rate(const struct way *way, size_t alignment)
 		put(end_of(way, i), get(way, 400, alignment), 400, alignment);
 	z = ((double)(books.allocated - before) - calls * p) / sqrt(calls * p * (1 - p));
 	print_message("  %s, aligned to %zu: z %.2f\n", way->name, alignment, z);
-	assert_true(fabs(z) < 5);
+	/* Hundreds of these are looked at; a block that is counted twice makes it some 100. */
+	assert_true(fabs(z) < 6);
 }
 
 static void rates(void)

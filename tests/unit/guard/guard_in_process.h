@@ -186,7 +186,7 @@ static inline void map_guard(const void *near)
 	/* Transparent huge pages of a file would disarm guards. */
 	assert_int_equal(madvise((void *)pool, size, MADV_NOHUGEPAGE), 0);
 	assert_int_equal(madvise(guard.saved, size, MADV_NOHUGEPAGE), 0);
-	guard_header_init(guard.header, 0, 0);
+	guard_header_init(guard.header, 0, 0, false);
 	guard_pool_init(guard.pool, pool, (uintptr_t)guard.saved, PLACES, false);
 	guard.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 }

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,28 +218,65 @@ static inline size_t mappings(void)
 	return count;
 }
 
+/* What a tool has met since it began: it runs in a process of its own, which has this in common with the test. */
+struct tool_tries {
+	unsigned long tries;			  /* how often it has tried to come */
+	char guard[REASON_MAX], gate[REASON_MAX]; /* why it could not, the last time; or empty */
+};
+
+/* Notes it: `to` is of struct tool_tries. The same err. */
+static inline int note_refusal(int err, const char *reason, char to[static REASON_MAX])
+{
+	if (err)
+		snprintf(to, REASON_MAX, "%s", reason);
+	return err;
+}
+
+/* A tool that has not come after so long never will: on a busy machine a try may take some seconds. */
+#define TOOL_COMES_MS 120000
+
+static inline void wait_for_tool(pid_t tool, int says, const struct tool_tries *met)
+{
+	struct pollfd ready = {.fd = says, .events = POLLIN};
+	char byte;
+
+	if (poll(&ready, 1, TOOL_COMES_MS) != 1) {
+		kill(tool, SIGKILL);
+		waitpid(tool, NULL, 0);
+		fail_msg("after %d s and %lu tries no tool has come: guards \"%s\", gate \"%s\"",
+			 TOOL_COMES_MS / 1000, met->tries, met->guard, met->gate);
+	}
+	assert_int_equal(read(says, &byte, 1), 1);
+}
+
 /*
  * A tool, which writes a byte each time that it has come, is killed at a random moment, after the first of them
  * with `started`. The process does not mind.
  */
-static inline void kill_tool(void (*be_tool)(int says), bool started, unsigned *random)
+static inline void kill_tool(void (*be_tool)(int says, struct tool_tries *met), bool started,
+			     unsigned *random)
 {
 	const struct timespec wait = {.tv_nsec = (long)(rand_r(random) % 60000) * 1000};
+	struct tool_tries *met =
+		mmap(NULL, sizeof(*met), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int says[2];
-	char byte;
 	pid_t tool;
 
+	assert_true(met != MAP_FAILED);
 	assert_int_equal(pipe2(says, O_CLOEXEC), 0);
 	tool = fork();
-	if (!tool)
-		be_tool(says[1]);
+	if (!tool) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		be_tool(says[1], met);
+	}
+	close(says[1]);
 	if (started)
-		assert_int_equal(read(says[0], &byte, 1), 1);
+		wait_for_tool(tool, says[0], met);
 	nanosleep(&wait, NULL);
 	kill(tool, SIGKILL);
 	waitpid(tool, NULL, 0);
 	close(says[0]);
-	close(says[1]);
+	munmap(met, sizeof(*met));
 	assert_int_equal(ask("w"), 0);
 }
 

@@ -19,10 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "user/gate/nop.h"
 
 #define TARGET_THREADS 3
 
@@ -241,12 +244,14 @@ static int target_bugs(void)
 	return old;
 }
 
-/* From now on this thread's madvise is the process's end. */
-static int target_filter(void)
+/* From now on this thread's madvise is the process's end; or that of another advice than the stub's only. */
+static int target_filter(bool allows)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allows ? MADV_DONTNEED : 1000, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -256,11 +261,20 @@ static int target_filter(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+static uint8_t *target_map(const char *address)
+{
+	void *at = mmap((void *)strtoul(address, NULL, 16), 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : memset(at, 5, 4096);
+}
+
 static inline void target_run(void)
 {
 	static void *held[200];
 	pthread_t threads[TARGET_THREADS];
-	char line[16];
+	uint8_t *own = NULL;
+	char line[32];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -309,11 +323,25 @@ static inline void target_run(void)
 			answer = (unsigned long)target_bugs();
 			break;
 		case 's':
-			answer = (unsigned long)target_filter();
+			answer = (unsigned long)target_filter(false);
+			break;
+		case 'a':
+			answer = (unsigned long)target_filter(true);
 			break;
 		case 'm': /* locks all that it has, and will have */
 			answer = (unsigned long)mlockall(MCL_CURRENT | MCL_FUTURE);
 			break;
+		case 'p': /* has a page of its own at that address */
+			own = target_map(line + 1);
+			answer = !own;
+			break;
+		case 'q': /* is that as it was? */
+			answer = !target_holds(own, 5, 4096);
+			break;
+		case 'x': /* becomes the same program anew, and has everything where that has it each time */
+			personality(ADDR_NO_RANDOMIZE);
+			execl("/proc/self/exe", "guarded_target", NULL);
+			_exit(127);
 		}
 		printf("%lu\n", answer);
 	}
@@ -342,6 +370,20 @@ static inline pid_t target_start(const char *library, FILE **says, FILE **answer
 	*says = fdopen(to[1], "w");
 	*answers = fdopen(from[0], "r");
 	return pid;
+}
+
+/*
+ * How main() begins in such a test: started as the target it is that, and does not come back. False: probes have no nop on
+ * this machine, which is said.
+ */
+static inline bool target_test_begins(char **argv, struct gate_nop *nop)
+{
+	if (!strcmp(argv[0], "guarded_target"))
+		target_run();
+	if (!gate_nop_choose(nop))
+		return true;
+	printf("1..0 # SKIP no nop for probes: %s\n", nop->step);
+	return false;
 }
 
 #endif

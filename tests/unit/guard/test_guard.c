@@ -29,6 +29,7 @@ int main(void)
 }
 #else
 #include "tests/unit/guard/guard_of_target.h"
+#include "user/guard/guard_stub.h"
 
 /* What /proc/PID/smaps says of the mapping that begins there, in VmFlags. */
 static bool has_flag(uint64_t address, const char *flag)
@@ -153,7 +154,7 @@ static void bugs(void **state)
 }
 
 /* Comes and goes until it is killed; says when it has come for the first time. */
-static void be_tool(int says)
+static void be_tool(int says, struct tool_tries *met)
 {
 	const struct guard_request request = request_of(5);
 	char reason[REASON_MAX];
@@ -161,9 +162,11 @@ static void be_tool(int says)
 	for (;;) {
 		struct guard *guard = NULL;
 
-		if (guard_open(&request, &guard, reason))
+		met->tries++;
+		if (note_refusal(guard_open(&request, &guard, reason), reason, met->guard))
 			continue;
-		if (!guard_start(guard, reason) && write(says, "s", 1) != 1)
+		if (!note_refusal(guard_start(guard, reason), reason, met->guard) &&
+		    write(says, "s", 1) != 1)
 			_exit(1);
 		guard_close(guard, false, reason);
 	}
@@ -193,6 +196,143 @@ static void killed(void **state)
 	assert_true(left > 0);
 }
 
+/* Another tool, which begins as far as it can. */
+static int try_second(struct guard **second, char reason[static REASON_MAX])
+{
+	const struct guard_request request = request_of(5);
+
+	*second = NULL;
+	return guard_open(&request, second, reason) ?: guard_start(*second, reason);
+}
+
+/* It is told who has them, and that one has them still. */
+static void assert_second_refused(void)
+{
+	char reason[REASON_MAX] = "", wanted_reason[REASON_MAX], ignored[REASON_MAX];
+	struct guard *second;
+	int err = try_second(&second, reason);
+
+	guard_close(second, false, ignored);
+	snprintf(wanted_reason, sizeof(wanted_reason),
+		 "another memleakbpf (process %d) has its guards in it, and is to end first",
+		 (int)getpid());
+	assert_int_equal(err, -EBUSY);
+	assert_string_equal(reason, wanted_reason);
+}
+
+/* One that fails amid its beginning unmaps what it has mapped, whoever comes meanwhile. */
+static void two_one_fails(void **state)
+{
+	char reason[REASON_MAX] = "";
+	struct guard *first = open_guard(5), *second;
+	int err = try_second(&second, reason);
+
+	(void)state;
+	close_guard(first);
+	assert_int_equal(ask("w"), 0);
+	assert_int_equal(err, -EBUSY);
+	assert_int_equal(mappings(), 0);
+	assert_null(second);
+	close_guard(start_guard(5));
+	assert_int_equal(ask("w"), 0);
+}
+
+/* The second one's end turns nothing off; and the first one's makes room for it, with blocks and without. */
+static void two_one_ends(void **state)
+{
+	struct guard *first = open_guard(5), *second;
+	char reason[REASON_MAX] = "";
+	uint64_t live;
+
+	(void)state;
+	assert_second_refused();
+	assert_int_equal(guard_start(first, reason), 0);
+	assert_second_refused();
+	assert_int_equal(ask("w"), 0);
+	assert_true(figures(first, &live).guarded > 100);
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(ask("h"), 0);
+	assert_second_refused();
+	assert_int_equal(close_guard(first), 1);
+	assert_int_equal(try_second(&second, reason), 0);
+	assert_true(guard_place(second).taken_over);
+	/* What was taken over has an owner as well. */
+	assert_second_refused();
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(close_guard(second), 0);
+	assert_int_equal(mappings(), 3);
+	assert_text();
+}
+
+/* Two sets of pages, since somebody's probe was in the first one when the second came: that is it to which jumps go. */
+static void two_sets(void **state)
+{
+	struct guard *guard = start_guard(5);
+	uint8_t byte, probe = 0xcc;
+	uint64_t first = guard_place(guard).code, second;
+	char path[64];
+	size_t count;
+	int memory;
+	off_t at = (off_t)(first + guard_stubs(&count)[0].bad);
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(close_guard(guard), 0);
+	snprintf(path, sizeof(path), "/proc/%d/mem", target.pid);
+	memory = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(memory, &byte, 1, at), 1);
+	assert_int_equal(pwrite(memory, &probe, 1, at), 1);
+	guard = start_guard(1);
+	second = guard_place(guard).code;
+	assert_int_not_equal(second, first);
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(close_guard(guard), 1);
+	assert_int_equal(pwrite(memory, &byte, 1, at), 1);
+	close(memory);
+	guard = start_guard(1);
+	print_message("the %s in the process's memory\n", second < first ? "first" : "last");
+	assert_int_equal(guard_place(guard).code, second);
+	assert_true(guard_place(guard).taken_over);
+	assert_int_equal(ask("f"), 0);
+	assert_int_equal(close_guard(guard), 0);
+	assert_text();
+}
+
+/* By no turns (user/trace/turn.h): each may find a thread held by the other, so one may leave what it has mapped. */
+static void two_come_and_go(void **state)
+{
+	struct tool_tries *met = mmap(NULL, 2 * sizeof(*met), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int says[2][2];
+	pid_t tools[2];
+
+	(void)state;
+	assert_true(met != MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pipe2(says[i], O_CLOEXEC), 0);
+		tools[i] = fork();
+		if (!tools[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			be_tool(says[i][1], &met[i]);
+		}
+		close(says[i][1]);
+	}
+	for (int i = 0; i < rounds(20); i++) {
+		wait_for_tool(tools[i % 2], says[i % 2][0], &met[i % 2]);
+		assert_int_equal(ask("w"), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		kill(tools[i], SIGKILL);
+		waitpid(tools[i], NULL, 0);
+		close(says[i][0]);
+		print_message("%lu tries\n", met[i].tries);
+	}
+	munmap(met, 2 * sizeof(*met));
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(close_guard(start_guard(1000000)), 0);
+	assert_text();
+}
+
 /* It must not call madvise: no use after free can be seen, and no bug is its end. */
 static void filtered(void **state)
 {
@@ -207,6 +347,79 @@ static void filtered(void **state)
 	assert_int_equal(ask("b"), 48);
 	assert_int_equal(ask("f"), 0);
 	assert_int_equal(ask("c"), 0);
+	close_guard(guard);
+}
+
+/* Pages of freed blocks that are there, of all places that have been freed. */
+static size_t pages_kept(const struct guard *guard)
+{
+	struct guard_place place = guard_place(guard);
+	char path[64];
+	size_t kept = 0;
+	int pagemap;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", target.pid);
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(pagemap >= 0);
+	for (uint32_t i = 0; i < place.count; i++) {
+		uint64_t page = place.pool + ((uint64_t)i << GUARD_PLACE_BITS) + GUARD_DATA, entry;
+
+		assert_int_equal(pread(pagemap, &entry, 8, (off_t)(page / GUARD_PAGE * 8)), 8);
+		kept += entry >> 63;
+	}
+	close(pagemap);
+	return kept;
+}
+
+/* Filters that let it call madvise, before the guards and after: pages go. One more that kills for it, and they stay. */
+static void filtered_and_allowed(void **state)
+{
+	char reason[REASON_MAX] = "";
+	struct guard *guard;
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(ask("a"), 0);
+	assert_int_equal(ask("a"), 0);
+	guard = start_guard(1);
+	assert_false(guard_place(guard).keep_pages);
+	assert_int_equal(guard_place(guard).filters, 2);
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("f"), 0);
+	assert_in_range(pages_kept(guard), 0, 20);
+	assert_int_equal(ask("b"), 48);
+	assert_int_equal(guard_watch(guard, reason), 0);
+	assert_int_equal(ask("a"), 0);
+	assert_int_equal(guard_watch(guard, reason), 0);
+	assert_int_equal(guard_place(guard).filters, 3);
+	assert_false(guard_place(guard).keep_pages);
+	assert_int_equal(ask("s"), 0);
+	assert_int_equal(guard_watch(guard, reason), GUARD_WATCH_KEEPS);
+	assert_non_null(strstr(guard_place(guard).keep_reason, "might not let madvise pass"));
+	assert_int_equal(ask("h"), 0);
+	assert_int_equal(ask("f"), 0);
+	assert_in_range(pages_kept(guard), 150, 512);
+	assert_int_equal(ask("b"), 48);
+	close_guard(guard);
+}
+
+/* Threads that do not have the same ones: a later filter would not be seen. */
+static void some_filtered(void **state)
+{
+	char reason[REASON_MAX] = "";
+	struct guard *guard;
+
+	(void)state;
+	assert_int_equal(ask("a"), 0);
+	guard = start_guard(1);
+	assert_true(guard_place(guard).keep_pages);
+	assert_non_null(strstr(guard_place(guard).keep_reason, "different"));
+	assert_int_equal(ask("w"), 0);
+	/* All others have gone: now it is known. */
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(guard_watch(guard, reason), GUARD_WATCH_DROPS);
+	assert_false(guard_place(guard).keep_pages);
+	assert_int_equal(ask("b"), 48);
 	close_guard(guard);
 }
 
@@ -303,6 +516,30 @@ static void refused(void **state)
 	assert_text();
 }
 
+/* The functions are at the same addresses again, and the pages that jumps would go to are not. */
+static void exec_meanwhile(void **state)
+{
+	char reason[REASON_MAX] = "";
+	struct guard *guard;
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(ask("x"), 0);
+	free(target.text);
+	find_text();
+	before = target.text_address;
+	guard = open_guard(1);
+	assert_int_equal(ask("x"), 0);
+	free(target.text);
+	find_text();
+	assert_int_equal(target.text_address, before);
+	assert_true(guard_start(guard, reason) < 0);
+	print_message("%s\n", reason);
+	guard_close(guard, true, reason);
+	assert_text();
+	assert_int_equal(ask("w"), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,19 +547,22 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(held_blocks, start_target, end_target),
 		cmocka_unit_test_setup_teardown(bugs, start_target, end_target),
 		cmocka_unit_test(killed),
+		cmocka_unit_test_setup_teardown(two_one_fails, start_target, end_target),
+		cmocka_unit_test_setup_teardown(two_one_ends, start_target, end_target),
+		cmocka_unit_test_setup_teardown(two_sets, start_target, end_target),
+		cmocka_unit_test_setup_teardown(two_come_and_go, start_target, end_target),
 		cmocka_unit_test_setup_teardown(filtered, start_target, end_target),
+		cmocka_unit_test_setup_teardown(filtered_and_allowed, start_target, end_target),
+		cmocka_unit_test_setup_teardown(some_filtered, start_target, end_target),
 		cmocka_unit_test_setup_teardown(locked, start_target, end_target),
 		cmocka_unit_test_setup_teardown(watched, start_target, end_target),
 		cmocka_unit_test_setup_teardown(refused, start_target, end_target),
+		cmocka_unit_test_setup_teardown(exec_meanwhile, start_target, end_target),
 	};
 
 	(void)argc;
-	if (!strcmp(argv[0], "guarded_target"))
-		target_run();
-	if (gate_nop_choose(&nop)) {
-		printf("1..0 # SKIP no nop for probes: %s\n", nop.step);
+	if (!target_test_begins(argv, &nop))
 		return 0;
-	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

@@ -25,79 +25,10 @@ int main(void)
 	return 0;
 }
 #else
-#include "tests/unit/guard/guard_of_target.h"
-#include "user/gate/leftover.h"
+#include "tests/unit/guard/gate_of_target.h"
+#include "user/base/clock.h"
+#include "user/freeze/remote.h"
 #include "user/gate/stub.h"
-
-/* The same functions, as a gate has them: it lets malloc_usable_size be. */
-static const uint32_t gate_kinds[] = {GATE_KIND_SIZE_1, GATE_KIND_CALLOC, GATE_KIND_REALLOC,
-				      GATE_KIND_FREE,	GATE_KIND_SIZE_2, GATE_KIND_POSIX};
-static struct gate_wanted gated[ARRAY_SIZE(gate_kinds)];
-
-static int try_gate(uint64_t mean, struct gate **gate, char reason[static REASON_MAX])
-{
-	const struct gate_request request = {
-		.pid = target.pid,
-		.functions = gated,
-		.count = ARRAY_SIZE(gated),
-		.text = target.text,
-		.text_address = target.text_address,
-		.text_size = target.text_size,
-		.mean = mean,
-		.nop = &nop,
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(gated); i++) {
-		gated[i] = wanted[i];
-		gated[i].kind = gate_kinds[i];
-		gated[i].calls_others = true;
-	}
-	return gate_open(&request, gate, reason) ?: gate_start(*gate, reason);
-}
-
-static struct gate *start_gate(uint64_t mean)
-{
-	char reason[REASON_MAX] = "";
-	struct gate *gate = NULL;
-
-	if (try_gate(mean, &gate, reason))
-		fail_msg("%s", reason);
-	return gate;
-}
-
-static void close_gate(struct gate *gate)
-{
-	char reason[REASON_MAX] = "";
-
-	if (gate_close(gate, false, reason))
-		fail_msg("%s", reason);
-}
-
-/* Of the newest gate in the process, where its code is; its header in *header. */
-static uint64_t find_gate(struct gate_header *header)
-{
-	struct iovec to = {header, sizeof(*header)}, from = {NULL, sizeof(*header)};
-	uint64_t at = 0;
-	struct maps *maps;
-
-	assert_int_equal(maps_read(target.pid, &maps), 0);
-	for (size_t i = 0; i < maps_count(maps); i++) {
-		const struct mapping *m = maps_at(maps, i);
-		struct gate_header there;
-
-		if (strcmp(m->path, GATE_PATH) != 0 || !m->exec)
-			continue;
-		to.iov_base = &there;
-		from.iov_base = (void *)(uintptr_t)(m->start + GATE_HEADER);
-		assert_int_equal(process_vm_readv(target.pid, &to, 1, &from, 1, 0), sizeof(there));
-		if (!at || there.seed > header->seed) {
-			*header = there;
-			at = m->start;
-		}
-	}
-	maps_free(maps);
-	return at;
-}
 
 /* Both see their samples while the threads work, and the program's bytes are right. */
 static void assert_both_work(const struct guard *guard)
@@ -171,7 +102,22 @@ static void each_call(void **state)
 	clean_up();
 }
 
-/* No gate stands where one with probes in it does; and one that nobody uses is written over. */
+/* A gate whose tool has been killed: its jumps and pages, and nobody's. */
+static void leave_gate(uint64_t mean)
+{
+	pid_t tool = fork();
+	int status;
+
+	if (!tool) {
+		start_gate(mean);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(tool, &status, 0), tool);
+	assert_int_equal(status, 0);
+	assert_true(has_jumps());
+}
+
+/* No guards come behind a gate that somebody has; and one that nobody uses is written over. */
 static void gate_first(void **state)
 {
 	const struct guard_request request = request_of(20);
@@ -187,6 +133,10 @@ static void gate_first(void **state)
 
 	(void)state;
 	assert_int_equal(ask("w"), 0);
+	assert_int_equal(guard_open(&request, &guard, reason), -EBUSY);
+	assert_string_equal(reason, "a memleakbpf has its gate in it");
+	close_gate(gate);
+	leave_gate(2000);
 	/* As a probe that nobody comes to: the last stub of free is no function's. */
 	while (count && stubs[count - 1].kind != GATE_KIND_FREE)
 		count--;
@@ -198,18 +148,91 @@ static void gate_first(void **state)
 	assert_int_equal(guard_open(&request, &guard, reason), -EBUSY);
 	assert_string_equal(reason, "a memleakbpf has its gate in it");
 	assert_int_equal(ask("w"), 0);
-	/* Its tool is gone: that is how a killed one leaves it. */
 	assert_int_equal(pwrite(memory, &byte, 1, at), 1);
 	close(memory);
 	guard = start_guard(20);
 	assert_int_equal(ask("w"), 0);
-	/* And here it is not, and finds that somebody has changed the functions. */
-	assert_true(gate_close(gate, false, reason) < 0);
 	gate = start_gate(2000);
 	assert_both_work(guard);
 	close_gate(gate);
 	close_guard(guard);
 	clean_up();
+}
+
+/*
+ * Two tools whose gates come at the same time: what one has mapped, and not begun yet, the other one leaves alone, and
+ * it may go; and so does what it has taken over of one that was killed.
+ */
+static void two_gates(void **state)
+{
+	char reason[REASON_MAX];
+
+	for (int taken_over = 0; taken_over < 2; taken_over++) {
+		struct gate *first = NULL, *second = NULL;
+		struct gate_header header;
+		uint64_t code;
+
+		start_target(state);
+		if (taken_over)
+			leave_gate(1000);
+		assert_int_equal(open_gate(1000, &first, reason), 0);
+		code = find_gate(&header);
+		second = start_gate(1000);
+		assert_int_not_equal(find_gate(&header), code);
+		assert_int_equal(ask("w"), 0);
+		assert_int_equal(gate_start(first, reason), -ESTALE);
+		close_gate(first);
+		assert_int_equal(ask("w"), 0);
+		find_gate(&header);
+		assert_true(header.sampled > 100);
+		assert_int_equal(try_gate(1000, &first, reason), -EBUSY);
+		assert_string_equal(reason, "another memleakbpf has its gate in it");
+		close_gate(second);
+		assert_int_equal(ask("c"), 0);
+		assert_text();
+		end_target(state);
+	}
+}
+
+/*
+ * A gate's code without its data, as a tool of before left it that was killed between the two: no gate
+ * takes it over. Its place may have come to the program since, whose memory it is then.
+ */
+static void half_of_a_gate(void **state)
+{
+	struct gate *gate = start_gate(1000);
+	struct gate_header header;
+	char reason[REASON_MAX] = "";
+	uint64_t code = find_gate(&header);
+	const uint64_t at[6] = {code + GATE_HEADER, GATE_SIZE - GATE_HEADER};
+	const uint64_t map[6] = {at[0], 4096, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1};
+	struct remote *remote;
+	uint64_t word = 12345, there = 0;
+	struct iovec ours = {&word, sizeof(word)}, its = {(void *)(uintptr_t)at[0], sizeof(word)};
+	long result;
+
+	(void)state;
+	close_gate(gate);
+	/* Or one of its threads might still be in the code. */
+	assert_int_equal(ask("e"), 0);
+	assert_int_equal(remote_begin(target.pid, 20 * NS_PER_S, &remote, reason), 0);
+	assert_int_equal(remote_call_must(remote, "unmap", SYS_munmap, at, &result, reason), 0);
+	remote_end(remote);
+	gate = start_gate(1000);
+	assert_int_not_equal(find_gate(&header), code);
+	close_gate(gate);
+	/* And what is the program's stays as it is. */
+	assert_int_equal(remote_begin(target.pid, 20 * NS_PER_S, &remote, reason), 0);
+	assert_int_equal(remote_call_must(remote, "map", SYS_mmap, map, &result, reason), 0);
+	remote_end(remote);
+	assert_int_equal(process_vm_writev(target.pid, &ours, 1, &its, 1, 0), sizeof(word));
+	close_gate(start_gate(1000));
+	close_gate(start_gate(0));
+	ours.iov_base = &there;
+	assert_int_equal(process_vm_readv(target.pid, &ours, 1, &its, 1, 0), sizeof(word));
+	assert_int_equal(there, word);
+	assert_text();
 }
 
 /* Those of the functions that probes would come to. */
@@ -236,12 +259,12 @@ static void way_for_probes(void **state)
 	assert_int_equal(gate_make_way(target.pid, entries, list_entries(entries, true), reason),
 			 0);
 	assert_int_equal(gate_make_way(target.pid, entries, list_entries(entries, false), reason),
-			 -EBUSY);
+			 -EEXIST);
 	assert_non_null(strstr(reason, "guards"));
-	start_gate(0); /* which is left alone */
+	leave_gate(0);
 	assert_int_equal(ask("h"), 0);
 	assert_int_equal(gate_make_way(target.pid, entries, list_entries(entries, false), reason),
-			 -EBUSY);
+			 -EEXIST);
 	assert_int_equal(gate_make_way(target.pid, entries, list_entries(entries, true), reason),
 			 0);
 	/* It is not called any more, and the guards are. */
@@ -259,7 +282,7 @@ static void way_for_probes(void **state)
 }
 
 /* Comes and goes, with both or either, until it is killed; says when it has come for the first time. */
-static void be_tool(int says)
+static void be_tool(int says, struct tool_tries *met)
 {
 	const struct guard_request request = request_of(5);
 	unsigned random = (unsigned)getpid();
@@ -270,10 +293,12 @@ static void be_tool(int says)
 		struct guard *guard = NULL;
 		struct gate *gate = NULL;
 
-		if (what && !guard_open(&request, &guard, reason))
-			guard_start(guard, reason);
+		met->tries++;
+		if (what && !note_refusal(guard_open(&request, &guard, reason), reason, met->guard))
+			note_refusal(guard_start(guard, reason), reason, met->guard);
 		if (what != 1)
-			try_gate(what == 2 ? 0 : 1000, &gate, reason);
+			note_refusal(try_gate(what == 2 ? 0 : 1000, &gate, reason), reason,
+				     met->gate);
 		if (guard && gate && write(says, "s", 1) != 1)
 			_exit(1);
 		gate_close(gate, false, reason);
@@ -305,23 +330,63 @@ static void killed(void **state)
 	assert_true(left > 0);
 }
 
+/* It is at the same addresses again, with memory of its own where a header was. */
+static void exec_anew(uint64_t own)
+{
+	char command[32];
+
+	assert_int_equal(ask("x"), 0);
+	free(target.text);
+	find_text();
+	snprintf(command, sizeof(command), "p%llx", (unsigned long long)own);
+	assert_int_equal(ask(command), 0);
+}
+
+/* What has not heard of that yet writes nothing there, and unmaps nothing. */
+static void exec_meanwhile(void **state)
+{
+	char reason[REASON_MAX] = "";
+	struct gate_header header;
+	struct guard *guard;
+	struct gate *gate;
+
+	(void)state;
+	exec_anew(0x10000000);
+	guard = open_guard(1);
+	exec_anew(guard_place(guard).code + GUARD_HEADER);
+	guard_close(guard, false, reason);
+	assert_int_equal(ask("q"), 0);
+	assert_int_equal(open_gate(1000, &gate, reason), 0);
+	exec_anew(find_gate(&header) + GATE_HEADER);
+	assert_true(gate_set_level(gate, 1) < 0);
+	assert_int_equal(ask("q"), 0);
+	assert_int_equal(gate_close(gate, false, reason), 0);
+	assert_int_equal(ask("q"), 0);
+	/* Of one that has started: it is found out when its jumps are to go. */
+	guard = start_guard(1000000);
+	exec_anew(guard_place(guard).code + GUARD_HEADER);
+	assert_true(guard_start(guard, reason) < 0);
+	assert_true(guard_close(guard, false, reason) < 0);
+	assert_int_equal(ask("q"), 0);
+	assert_int_equal(ask("w"), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(guards_first, start_target, end_target),
 		cmocka_unit_test_setup_teardown(each_call, start_target, end_target),
 		cmocka_unit_test_setup_teardown(gate_first, start_target, end_target),
+		cmocka_unit_test(two_gates),
 		cmocka_unit_test_setup_teardown(way_for_probes, start_target, end_target),
+		cmocka_unit_test_setup_teardown(half_of_a_gate, start_target, end_target),
+		cmocka_unit_test_setup_teardown(exec_meanwhile, start_target, end_target),
 		cmocka_unit_test(killed),
 	};
 
 	(void)argc;
-	if (!strcmp(argv[0], "guarded_target"))
-		target_run();
-	if (gate_nop_choose(&nop)) {
-		printf("1..0 # SKIP no nop for probes: %s\n", nop.step);
+	if (!target_test_begins(argv, &nop))
 		return 0;
-	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

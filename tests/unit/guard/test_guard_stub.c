@@ -458,6 +458,63 @@ static void pages_kept(void **state)
 	assert_books();
 }
 
+/* How a block that is given now is told of: by its page's fault, or by its probe. */
+static void assert_told(size_t size, bool by_fault)
+{
+	uint64_t given = (uintptr_t)guard.code + functions[IS_MALLOC].stub->given;
+	uint64_t before = books.allocated, last = 0;
+	uint8_t *block;
+
+	touches_by(given, &last);
+	block = guarded(size);
+	assert_int_equal(touches_by(given, &last), by_fault);
+	assert_int_equal(books.allocated - before, !by_fault);
+	if (by_fault) {
+		assert_int_equal(last & ~4095ull, ((uintptr_t)block - 1) & ~4095ull);
+		book_allocated((uintptr_t)block, size);
+	}
+	for (size_t i = 0; i < size; i++)
+		assert_int_equal(block[i], 0);
+	c.free(block);
+}
+
+static void told_by_faults(void **state)
+{
+	(void)state;
+	put_at(0);
+	/* No page is there that another test has kept. */
+	for (unsigned i = 0; i < PLACES; i++)
+		c.free(guarded(64));
+	guard.header->by_fault = 1;
+	for (unsigned i = 0; i < 2 * PLACES; i++)
+		assert_told(1 + i % 4096, true);
+	/* Touched: its page and its guards are there, and are dropped before the next block. */
+	for (unsigned i = 0; i < PLACES; i++) {
+		uint8_t *block = guarded(64);
+
+		book_allocated((uintptr_t)block, 64);
+		write_byte(block + 64);
+		c.free(block);
+		write_byte(block);
+		meta_of(block)->touched = 1;
+	}
+	for (unsigned i = 0; i < PLACES; i++)
+		assert_told(64, true);
+	/* Pages stay: no fault is to come but a place's first. */
+	guard.pool->keep_pages = 1;
+	for (unsigned i = 0; i < PLACES; i++)
+		assert_told(64, true);
+	for (unsigned i = 0; i < PLACES; i++)
+		assert_told(64, false);
+	guard.pool->keep_pages = 0;
+	for (unsigned i = 0; i < PLACES; i++)
+		assert_told(64, false);
+	for (unsigned i = 0; i < PLACES; i++)
+		assert_told(64, true);
+	guard.header->by_fault = 0;
+	assert_told(64, false);
+}
+
 /* Numbers in the code: the pool's addresses and no others. */
 static void fills(void **state)
 {
@@ -510,7 +567,8 @@ int main(void)
 		cmocka_unit_test(by_system_calls), cmocka_unit_test(bad_frees),
 		cmocka_unit_test(changed),	   cmocka_unit_test(resized),
 		cmocka_unit_test(each_function),   cmocka_unit_test(pages_kept),
-		cmocka_unit_test(fills),	   cmocka_unit_test(fill_refused),
+		cmocka_unit_test(told_by_faults),  cmocka_unit_test(fills),
+		cmocka_unit_test(fill_refused),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);

@@ -37,6 +37,22 @@ static inline int touches_open(void)
 	return touches == MAP_FAILED ? -1 : 0;
 }
 
+/* The next one that has not been looked at. False: there is none. */
+static inline bool touches_next(struct touch *touch)
+{
+	uint64_t head = __atomic_load_n(&touches->data_head, __ATOMIC_ACQUIRE);
+	const uint8_t *data = (const uint8_t *)touches + 4096;
+
+	if (touches->data_tail >= head)
+		return false;
+	for (size_t i = 0; i < sizeof(*touch); i++)
+		((uint8_t *)touch)[i] = data[(touches->data_tail + i) % TOUCHES_DATA];
+	touches->data_tail += touch->header.size;
+	/* Ours are all of one size; others say that some were lost. */
+	assert_int_equal(touch->header.type, PERF_RECORD_SAMPLE);
+	return true;
+}
+
 /*
  * How many there were since last time at addresses in [from, from + size), other than by the code in
  * [stub, stub + stub_size); *last is the last one's address.
@@ -44,19 +60,26 @@ static inline int touches_open(void)
 static inline unsigned touches_in(uint64_t from, uint64_t size, uint64_t stub, uint64_t stub_size,
 				  uint64_t *last)
 {
-	uint64_t head = __atomic_load_n(&touches->data_head, __ATOMIC_ACQUIRE);
-	const uint8_t *data = (const uint8_t *)touches + 4096;
 	unsigned count = 0;
+	struct touch touch;
 
-	while (touches->data_tail < head) {
-		struct touch touch = {0};
-
-		for (size_t i = 0; i < sizeof(touch); i++)
-			((uint8_t *)&touch)[i] = data[(touches->data_tail + i) % TOUCHES_DATA];
-		touches->data_tail += touch.header.size;
-		/* Ours are all of one size; others say that some were lost. */
-		assert_int_equal(touch.header.type, PERF_RECORD_SAMPLE);
+	while (touches_next(&touch)) {
 		if (touch.address - from >= size || touch.ip - stub < stub_size)
+			continue;
+		*last = touch.address;
+		count++;
+	}
+	return count;
+}
+
+/* How many there were since last time by the instruction at `ip`; *last as above. */
+static inline unsigned touches_by(uint64_t ip, uint64_t *last)
+{
+	unsigned count = 0;
+	struct touch touch;
+
+	while (touches_next(&touch)) {
+		if (touch.ip != ip)
 			continue;
 		*last = touch.address;
 		count++;

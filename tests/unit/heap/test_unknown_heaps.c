@@ -263,31 +263,53 @@ static void oilpan(void **state)
 	}
 }
 
-/* A page that begins at the address, and one of another size right behind. */
-static void v8_page(struct heap_image *image, uint64_t at, uint64_t size)
+#define V8_FORMS 3
+#define V8_APART 0x64a7bf40000
+
+static uint64_t v8_apart(uint64_t at, unsigned form)
 {
-	fake_word(image, at, size);
-	fake_word(image, at + 8, 4);
-	fake_word(image, at + 16, 0x300eb360);
-	fake_word(image, at + 24, at + 0x1148);
-	fake_word(image, at + 32, at + size);
-	fake_word(image, at + 80, at);
-	fake_word(image, at + 88, size);
+	return form == 2 ? V8_APART + (at >> 18 & 1) * 0x800 : at;
 }
 
+/* As V8 9 to 11 have it, 12.4, and from 12.9 on, where that lies at another place. */
+static void v8_page(struct heap_image *image, uint64_t at, uint64_t size, unsigned form)
+{
+	static const uint64_t words[][6] = {
+		{0, 16, 24, 32, 80, 88}, {16, 24, 32, 40, 88, 96}, {48, 64, 72, 56, 8, 16}};
+	uint64_t to = v8_apart(at, form);
+
+	fake_word(image, at + 8, form == 2 ? to : 4);
+	fake_word(image, to + words[form][0], size);
+	fake_word(image, to + words[form][1], 0x300eb360);
+	fake_word(image, to + words[form][2], at + (form == 2 ? 16 : 0x1148));
+	fake_word(image, to + words[form][3], at + size);
+	fake_word(image, to + words[form][4], at);
+	fake_word(image, to + words[form][5], size);
+}
+
+/* A page that begins at the address, and one of another size right behind. */
 static void v8_pages(void **state)
 {
 	(void)state;
-	for (unsigned amiss = 0; amiss < 2; amiss++) {
+	for (unsigned i = 0; i < 4 * V8_FORMS; i++) {
+		unsigned form = i % V8_FORMS, amiss = i / V8_FORMS;
 		struct heap_image *image = RUNS({0x44a7bf40000, 0x44a7bfc2000, "rw-p"},
-						{0x54a7bf40000, 0x54a7bf80000, "rw-p"});
+						{0x54a7bf40000, 0x54a7bf80000, "rw-p"},
+						{V8_APART, V8_APART + 0x1000, "rw-p"});
+		uint64_t first = 0x44a7bf40000, to = v8_apart(first, form);
 
 		fake_region(image, 0x44a7bf40000, 0x82000);
 		fake_region(image, 0x54a7bf40000, 0x1000);
-		v8_page(image, 0x44a7bf40000, 0x40000);
-		v8_page(image, 0x44a7bf80000, 0x42000);
-		if (amiss) /* objects behind the page's end */
-			fake_word(image, 0x44a7bf40000 + 32, 0x44a7bf40000 + 0x40008);
+		fake_region(image, V8_APART, 0x1000);
+		v8_page(image, first, 0x40000, form);
+		v8_page(image, first + 0x40000, 0x42000, form);
+		if (amiss == 1) /* objects behind its end */
+			fake_word(image, to + (const uint64_t[]){32, 40, 56}[form],
+				  first + 0x40008);
+		else if (amiss == 2) /* another page's */
+			fake_word(image, to + (const uint64_t[]){80, 88, 8}[form], first + 0x40000);
+		else if (amiss == 3) /* no heap, no size, what leads to no memory */
+			fake_word(image, first + (form == 2 ? 8 : 16), form ? 0x1234567000 : 0);
 		shape(image, amiss ? NULL : "V8", 0x82000, 0x82000);
 	}
 }

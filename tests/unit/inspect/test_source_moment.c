@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,12 +28,23 @@ struct child {
 	int orders, answers;
 };
 
-/* At each byte that it reads it writes to another PIECE of its own memory, and of shared memory, and says so. */
+#define EXECUTE 'x'
+
+/*
+ * At each byte that it reads it writes to another PIECE of its own memory, and of shared memory, and says so; or it becomes
+ * a program that only says so.
+ */
 static void child_run(int orders, int answers)
 {
 	char byte;
 
 	while (read(orders, &byte, 1) == 1) {
+		if (byte == EXECUTE) {
+			dup2(orders, 0);
+			dup2(answers, 1);
+			execl("/bin/cat", "cat", (char *)NULL);
+			_exit(1);
+		}
 		for (int shared = 0; shared < 2; shared++) {
 			char *piece =
 				mmap(NULL, PIECE, PROT_READ | PROT_WRITE,
@@ -156,12 +168,43 @@ static void of_one_that_has_gone(void **state)
 	assert_string_not_equal(reason, "");
 }
 
+/* What was known of it is not of the program that stands still: it is asked again. */
+static void of_one_that_has_become_another(void **state)
+{
+	const struct inspect_copying how = {.max_pause_ns = 60 * NS_PER_S};
+	struct freeze_forks forks = {0};
+	char reason[REASON_MAX] = "", order = EXECUTE;
+	struct inspect_source source;
+	struct child child;
+	uint64_t before;
+
+	(void)state;
+	child_start(&child);
+	assert_int_equal(inspect_source_begin(child.pid, NULL, &source, reason), 0);
+	assert_true(source.program != 0);
+	before = source.program;
+	assert_int_equal(write(child.orders, &order, 1), 1);
+	child_grow(&child);
+	assert_int_equal(inspect_source_moment(&source, reason), -ESTALE);
+	assert_non_null(strstr(reason, "another program"));
+	assert_int_equal(source.time_ns, 0);
+	inspect_source_release(&source);
+	*reason = '\0';
+	assert_int_equal(inspect_copy_process(child.pid, &how, &forks, &source, reason), 0);
+	assert_string_equal(source.comm, "cat");
+	assert_true(source.program && source.program != before);
+	assert_true(source.read_bytes > 0 && !source.unread_bytes);
+	inspect_source_release(&source);
+	child_end(&child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_that_moment),
 		cmocka_unit_test(with_a_lent_cache),
 		cmocka_unit_test(of_one_that_has_gone),
+		cmocka_unit_test(of_one_that_has_become_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

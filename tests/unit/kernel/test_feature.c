@@ -156,6 +156,43 @@ static void test_by_version(void **state)
 	features_free(features);
 }
 
+/* Several tools that start at once find the same; each sees what the others call, where it has no filter. */
+static void test_at_once(void **state)
+{
+	enum { TOOLS = 4, TRIES = 20 };
+	struct features *features = new_features();
+	pid_t tools[TOOLS];
+	int status;
+
+	(void)state;
+	if (!features_have(features, FEATURE_UPROBE_MULTI)) {
+		print_message(features_have(features, FEATURE_BPF)
+				      ? "this kernel has no multi-uprobe links\n"
+				      : "needs root\n");
+		features_free(features);
+		skip();
+	}
+	for (int i = 0; i < TOOLS; i++) {
+		tools[i] = fork();
+		assert_true(tools[i] >= 0);
+		if (tools[i])
+			continue;
+		for (int try = 0; try < TRIES; try++) {
+			struct features *own = features_new();
+
+			if (!own || !features_have(own, FEATURE_UPROBE_MULTI))
+				_exit(1);
+			features_free(own);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < TOOLS; i++) {
+		assert_int_equal(waitpid(tools[i], &status, 0), tools[i]);
+		assert_int_equal(status, 0);
+	}
+	features_free(features);
+}
+
 static void test_parse(void **state)
 {
 	uint64_t caps = 0;
@@ -200,7 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unprivileged), cmocka_unit_test(test_remembered),
 		cmocka_unit_test(test_not_tried),    cmocka_unit_test(test_by_version),
-		cmocka_unit_test(test_parse),	     cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_at_once),	     cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

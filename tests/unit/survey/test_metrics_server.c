@@ -215,8 +215,8 @@ static void concurrent(void **state)
 		assert_int_equal(scrapers[i].good, 100);
 	}
 	print_message("the slowest of 2,000 publications took %.2f ms\n", 1e3 * slowest);
-	/* Not as long as a client is waited for. */
-	assert_true(slowest < 1);
+	/* Not as long as a client is waited for, 5 s; it takes some 10 ms. */
+	assert_true(slowest < 4);
 	for (size_t i = 0; i < ARRAY_SIZE(hung); i++)
 		close(hung[i]);
 	serve_no_more(&server);
@@ -278,7 +278,7 @@ static void silent(void **state)
 		start = seconds();
 		check_answer(&address, GET("/metrics"), "HTTP/1.1 200", "\r\n\r\naaaa");
 		/* Nobody is waited for: a silent one goes by itself after 5 s. */
-		assert_true(seconds() - start < 2);
+		assert_true(seconds() - start < 4);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(crowd); i++)
 		close(crowd[i]);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include "tests/unit/target/cached.h"
 #include "user/process/maps.h"
 #include "user/target/cpython.h"
+#include "user/target/cpython_code_end.h"
 
 #if defined(__x86_64__)
 #define MACHINE "known"
@@ -128,11 +130,83 @@ static void test_libc(void **state)
 	sides_close(&sides);
 }
 
+/* Of other machines no Python is followed. */
+#if defined(__x86_64__)
+static uint64_t symbol(const struct sides *sides, const char *name, const char *symbol)
+{
+	char command[256];
+	uint64_t vaddr = 0;
+	FILE *nm;
+
+	snprintf(command, sizeof(command), "nm '%s/%s' | grep ' %s$'", sides->directory, name,
+		 symbol);
+	nm = popen(command, "r");
+	assert_non_null(nm);
+	assert_int_equal(fscanf(nm, "%" SCNx64, &vaddr), 1);
+	pclose(nm);
+	return vaddr;
+}
+
+/* Where is it found in an object of that kind, in which PyCode_Type has `end` for the function that frees? */
+static int find_end(const struct sides *sides, const char *compiler, const char *end)
+{
+	struct python_runtime runtime = {0};
+	struct provider *provider = NULL;
+	static unsigned number;
+	struct object *object;
+	char name[32], path[64];
+	uint64_t offset;
+	int err;
+
+	/* What is known of a file stays with its name. */
+	snprintf(name, sizeof(name), "end%u", number++);
+	sides_run(sides,
+		  "echo 'static void gone(char *code) { *(volatile char *)code = 1; } "
+		  "const void *PyCode_Type[51] = {[6] = %s}; int main(void) { return 0; }' "
+		  ">source.c && cc -O2 %s -o %s source.c",
+		  end, compiler, name);
+	snprintf(path, sizeof(path), "%s/%s", sides->directory, name);
+	assert_int_equal(object_cache_open(cache, path, &object), 0);
+	runtime.row.code_type = symbol(sides, name, "PyCode_Type");
+	err = code_end_find(object, &runtime, &provider);
+	if (!err) {
+		assert_int_equal(provider->count, 1);
+		assert_int_equal(
+			object_vaddr_to_offset(object, symbol(sides, name, "gone"), &offset), 0);
+		assert_int_equal(provider->fns[0].offset, offset);
+		assert_int_equal(provider->fns[0].fn->op, OP_CODE_END);
+	}
+	provider_free(provider);
+	object_unref(object);
+	return err;
+}
+
+static void test_code_end(void **state)
+{
+	struct sides sides;
+
+	(void)state;
+	sides_open(&sides, __FILE__);
+	assert_int_equal(find_end(&sides, "-shared -fPIC", "gone"), 0);
+	assert_int_equal(find_end(&sides, "-fPIE -pie", "gone"), 0);
+	assert_int_equal(find_end(&sides, "-no-pie", "gone"), 0);
+	assert_int_equal(find_end(&sides, "-fPIE -pie", "(char *)gone + 1"), -ENOENT);
+	assert_int_equal(find_end(&sides, "-no-pie", "(char *)gone + 1"), -ENOENT);
+	assert_int_equal(find_end(&sides, "-no-pie", "0"), -ENOENT);
+	assert_int_equal(find_end(&sides, "-no-pie", "(void *)-1"), -ENOENT);
+	assert_int_equal(find_end(&sides, "-shared -fPIC", "PyCode_Type"), -ENOENT);
+	sides_close(&sides);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_version_by_functions),
 		cmocka_unit_test(test_libc),
+#if defined(__x86_64__)
+		cmocka_unit_test(test_code_end),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, make_cache, free_cache);

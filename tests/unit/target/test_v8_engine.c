@@ -258,6 +258,33 @@ static void one_is_wrong(void **state)
 	}
 }
 
+/* Functions and scripts are told by their numbers where all says that these are there. */
+static void numbers(void **state)
+{
+	static const struct v8_constant more[] = {
+		{"class_Script__line_ends__Object", 56},
+		{"class_Script__eval_from_shared_or_wrapped_arguments__Object", 72},
+		{"class_SharedFunctionInfo__length__uint16_t", 40},
+		{"class_SharedFunctionInfo__flags__int", 48},
+	};
+	enum { MORE = ARRAY_SIZE(more), ALL = ARRAY_SIZE(node_20) + MORE };
+	struct v8_constant all[ALL];
+
+	(void)state;
+	assert_int_equal(row_of(node_20, ARRAY_SIZE(node_20)).shared_words, 0);
+	memcpy(all, more, sizeof(more));
+	memcpy(all + MORE, node_20, sizeof(node_20));
+	assert_int_equal(row_of(all, ALL).shared_words, 7);
+	/* As of Node 18. */
+	all[1].name = "class_Script__eval_from_shared_or_wrapped_arguments_or_sfi_table__Object";
+	assert_int_equal(row_of(all, ALL).shared_words, 7);
+	for (size_t i = 0; i < MORE; i++) {
+		all[i].value += 8;
+		assert_int_equal(row_of(all, ALL).shared_words, 0);
+		all[i].value -= 8;
+	}
+}
+
 static void forms_that_are_not_known(void **state)
 {
 	struct v8_constant some[ARRAY_SIZE(node_20)];
@@ -279,6 +306,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),
+		cmocka_unit_test(numbers),
 		cmocka_unit_test(one_is_missing),
 		cmocka_unit_test(one_is_wrong),
 		cmocka_unit_test(forms_that_are_not_known),

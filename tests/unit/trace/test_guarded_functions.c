@@ -80,7 +80,7 @@ static void end_target(void)
 
 static int find(struct guarded_functions *functions, char reason[static REASON_MAX])
 {
-	int err = guarded_functions_find(target.image, functions, reason);
+	int err = guarded_functions_find(target.image, true, functions, reason);
 
 	if (err)
 		print_message("%s\n", reason);
@@ -298,12 +298,8 @@ int main(int argc, char **argv)
 	int failed;
 
 	(void)argc;
-	if (!strcmp(argv[0], "guarded_target"))
-		target_run();
-	if (gate_nop_choose(&nop)) {
-		printf("1..0 # SKIP no nop for probes: %s\n", nop.step);
+	if (!target_test_begins(argv, &nop))
 		return 0;
-	}
 	objects = object_cache_new();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	object_cache_free(objects);

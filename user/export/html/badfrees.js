@@ -6,10 +6,10 @@ function badEntry(bad, several) {
 		...bad.calls.flatMap((call) => [element('div', {}, call.name), framesList(call, '')]));
 }
 
-function drawBadList(id, list, suppressed, several) {
+function drawBadList(id, list, suppressed, several, more = 0) {
 	byId(id).hidden = !list.length && !suppressed;
 	byId(id).lastElementChild.replaceChildren(...list.map((bad) => badEntry(bad, several)),
-		...(suppressed ? [element('p', {class: 'soft'}, `suppressed: ${countText(suppressed)}`)] : []));
+		...(more ? [element('p', {class: 'soft'}, `and ${countText(more)} more`)] : []), ...(suppressed ? [element('p', {class: 'soft'}, `suppressed: ${countText(suppressed)}`)] : []));
 }
 
 function drawBad(targets) {

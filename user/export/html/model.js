@@ -69,6 +69,12 @@ function seriesOf(row) {
 	return series;
 }
 
+// Of a target, or of a process of a survey.
+function readBad(data, target, list) {
+	return (list ?? []).map(([title, calls]) =>
+		({target, title, calls: calls.map(([name, stack, end]) => ({name, ...readStack(data, stack, end)}))}));
+}
+
 function readTarget(data, raw, number) {
 	const target = {...raw, number, name: `${raw.comm} (${raw.pid})`};
 	/* A process may have had probes for several windows of a survey. */
@@ -79,10 +85,8 @@ function readTarget(data, raw, number) {
 	target.scopes = raw.scopes?.map(readScope);
 	for (const figures of raw.figures ?? [])
 		target.rows[figures.row].figures = figures;
-	const readBad = ([title, calls]) =>
-		({target, title, calls: calls.map(([name, stack, end]) => ({name, ...readStack(data, stack, end)}))});
-	target.badFrees = (raw.bad_frees ?? []).map(readBad);
-	target.badAccesses = (raw.bad_accesses ?? []).map(readBad);
+	target.badFrees = readBad(data, target, raw.bad_frees);
+	target.badAccesses = readBad(data, target, raw.bad_accesses);
 	target.judged = target.rows.some((row) => row.verdict);
 	target.first = target.moments[0];
 	target.last = target.moments[target.moments.length - 1];
@@ -94,7 +98,7 @@ function readData(text) {
 	data.frames = data.frames.map((raw) => raw && readFrame(data, raw));
 	data.targets = data.targets.map((raw, number) => readTarget(data, raw, number));
 	if (data.survey)
-		data.survey = readSurvey(data.survey, data.targets);
+		data.survey = readSurvey(data, data.survey);
 	return data;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // A survey: the memory of every process over time, those that grow first; a click on one that was drilled shows its stacks.
 // The data: `time` (ms since the epoch), `processes`: pid, comm, where, rank, trend, leaking, growth (bytes a second), reason,
-// ended, and `bytes`, anonymous memory and swap at each of the times (null: it was not there).
+// ended, `bytes`, anonymous memory and swap at each of the times (null: it was not there), and of one whose blocks were guarded
+// `bad_accesses`, as a target has them (model.js), how many more there were (`bad_accesses_left_out`), and how many are suppressed.
 
 const PROCESSES_AT_ONCE = 12;
 
@@ -11,12 +12,13 @@ const PROCESS_COLUMNS = [
 	{key: 'trend', name: 'Trend', text: (p) => (p.trend === 'growing' ? (p.leaking ? 'leaking' : 'suspect') : p.trend ?? 'too early'), number: (p) => -p.rank},
 ];
 
-function readSurvey(survey, targets) {
+function readSurvey(data, survey) {
 	for (const process of survey.processes) {
 		process.name = `${process.comm} (${process.pid})`;
 		const last = process.bytes.findLastIndex((value) => value !== null);
 		process.now = last < 0 ? 0 : process.bytes[last];
-		process.drilled = targets.filter((t) => t.pid === process.pid);
+		process.drilled = data.targets.filter((t) => t.pid === process.pid);
+		process.badAccesses = readBad(data, process, process.bad_accesses);
 	}
 	survey.processes.sort((a, b) => a.ended - b.ended || a.rank - b.rank);
 	return survey;
@@ -60,7 +62,7 @@ function drawSurvey(survey, state, choose) {
 			'data-value': c.number(p), title: c.key === 'trend' ? p.reason : undefined}, c.text(p))),
 		element('td', {class: 'spark', 'data-label': 'Over time'}, processSpark(p)),
 		element('td', {class: 'site'}, element('div', {}, p.comm, p.ended ? element('span', {class: 'inlined'}, 'exited') : '',
-			p.drilled.length ? element('span', {class: 'inlined'}, 'stacks') : '', element('span', {class: 'place file'}, p.where ?? ''))))));
+			p.drilled.length ? element('span', {class: 'inlined'}, 'stacks') : '', p.badAccesses.length ? element('span', {class: 'inlined'}, 'bad accesses') : '', element('span', {class: 'place file'}, p.where ?? ''))))));
 	const more = byId('more-processes');
 	more.hidden = rows.length <= state.most;
 	more.firstElementChild.textContent = `${countText(Math.min(rows.length, state.most))} of ${plural(rows.length, 'process').replace(/ss$|sss$/, 'sses')}`;
@@ -76,6 +78,13 @@ function drawSurveyChart(survey, state) {
 	say('');
 }
 
+// What the guarded blocks of the chosen process have shown, or of all.
+function drawSurveyBad(survey, chosen) {
+	const processes = chosen ? [chosen] : survey.processes;
+	const sum = (key) => processes.reduce((total, process) => total + (process[key] ?? 0), 0);
+	drawBadList('survey-bad', processes.flatMap((process) => process.badAccesses), sum('suppressed_accesses'), !chosen, sum('bad_accesses_left_out'));
+}
+
 // show(targets): the page's stacks are to be those of these targets; none: there are none to show.
 function beginSurvey(survey, show) {
 	const state = {sort: {key: 'trend', down: true}, most: PROCESSES_AT_ONCE, term: '', chosen: null, off: new Set()};
@@ -83,6 +92,7 @@ function beginSurvey(survey, show) {
 		state.chosen = process;
 		drawSurvey(survey, state, choose);
 		drawSurveyChart(survey, state);
+		drawSurveyBad(survey, process);
 		if (process)
 			show(process.drilled);
 	};

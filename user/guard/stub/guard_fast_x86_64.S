@@ -9,7 +9,8 @@
  * the call is known to be its own. At a probe (%rsp) is the return address of the program's call:
  * CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no register.
  *
- * The end of a block is told before its place is given back, so nothing of the next block there can be
+ * That a block is given is told by the fault that makes its page, which has to come anyhow, and by a probe where there
+ * is none to come. The end of a block is told before its place is given back, so nothing of the next block there can be
  * told before it. No exception comes by here: what may throw is only ever jumped to.
  *
  * A child that was forked has the copy of this code: a nop that the kernel has made a call of would be
@@ -28,9 +29,9 @@ memleakbpf_guard:
 
 .set stubs, 0
 
-.macro TABLE kind, entry, undo, room, instead=0, mine=0, allocated=0, freed=0, bad=0
+.macro TABLE kind, entry, undo, room, instead=0, mine=0, allocated=0, freed=0, bad=0, given=0
 	.pushsection .table, ""
-	.long	\kind, \entry, \undo, \room, \instead, \mine, \allocated, \freed, \bad, 0, 0, 0
+	.long	\kind, \entry, \undo, \room, \instead, \mine, \allocated, \freed, \bad, \given, 0, 0
 	.popsection
 	.set stubs, stubs + 1
 .endm
@@ -42,7 +43,8 @@ memleakbpf_guard:
 .endm
 
 /*
- * guard_alloc() takes the slot, the size, an alignment or 0, and where the return address is. It is
+ * guard_alloc() takes the slot, the size, an alignment or 0, and where the return address is; its second
+ * result, the block's life, goes on in %rcx. It is
  * called for what cannot be guarded, too: the slot's count has wrapped, and is set anew there.
  */
 .macro ALLOC kind
@@ -92,6 +94,7 @@ memleakbpf_guard:
 .endif
 	lea	(%rax, %r11), %rdi
 	call	guard_alloc
+	mov	%rdx, %rcx
 	RESTORE	%rdx
 	RESTORE	%rsi
 	RESTORE	%rdi
@@ -109,13 +112,10 @@ memleakbpf_guard:
 .if \kind == GUARD_KIND_POSIX
 	xor	%eax, %eax
 .endif
-	cmpq	$0, ALIVE
-	je	.Lret\@
-	PROBE	.Lprobe\@
-.Lret\@:
-	ret
+	mov	$stubs, %edx
+	jmp	given
 	UNDO	.Lundo\@
-	TABLE	\kind, .Lentry\@, .Lundo\@, .Lroom\@, allocated=.Lprobe\@
+	TABLE	\kind, .Lentry\@, .Lundo\@, .Lroom\@, allocated=told_allocated, given=told_by_fault
 .endm
 
 /* Equal: the block in %rdi is of the pool. All of the number is compared: anything may be passed. */
@@ -178,6 +178,7 @@ memleakbpf_guard:
 	RESTORE	%rax
 	RESTORE	%rcx
 	RESTORE	%rdi
+	mov	%rdx, %rcx
 	mov	$stubs, %edx
 	jmp	ended
 	UNDO	.Lundo\@
@@ -196,6 +197,28 @@ memleakbpf_guard:
 	TABLE	GUARD_KIND_USABLE, .Lentry\@, .Lundo\@, .Lroom\@, 0, .Lmine\@
 .endm
 
+/* %rdi: the block, %rsi: its size, %edx: the number of the stub, %rcx: life, %rax: what the function returns. */
+	.balign	16
+given:
+	.cfi_startproc
+	btr	$GUARD_BY_FAULT_BIT, %rcx
+	jnc	.Lby_probe
+	mov	%rdi, %r11
+	and	$-GUARD_PLACE, %r11
+told_by_fault:
+	movb	$GUARD_FILL, GUARD_DATA(%r11)
+.Lgiven:
+	SAVE	%rax
+	call	guard_fill
+	RESTORE	%rax
+	ret
+.Lby_probe:
+	cmpq	$0, ALIVE
+	je	.Lgiven
+	PROBE	told_allocated
+	jmp	.Lgiven
+	.cfi_endproc
+
 /* %rdi: the block, %edx: the number of the stub. */
 	.balign	16
 free_ours:
@@ -205,10 +228,11 @@ free_ours:
 	TAKE_STACK 8
 	call	guard_end
 	mov	%eax, %esi
+	mov	%rdx, %rcx
 	GIVE_STACK 8
 	RESTORE	%rdx
 	RESTORE	%rdi
-	/* ... %esi: what is wrong with it, %rax: what the function returns. */
+	/* ... %esi: what is wrong with it, %rax: what the function returns, %rcx: the block's life. */
 ended:
 	test	%esi, %esi
 	je	.Lfreed

@@ -19,10 +19,21 @@ HIDDEN struct guard_slot guard_slots[];
 HIDDEN struct guard_pool guard_pool;
 HIDDEN struct guard_meta guard_metas[];
 
-uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
-		     const uint64_t *stack);
-int guard_end(uint64_t block);
-int guard_move(uint64_t block, uint64_t size, uint64_t other);
+/* Two registers. */
+struct given {
+	uint64_t block; /* 0: none */
+	uint64_t life;	/* and the bit of GUARD_BY_FAULT_BIT */
+};
+struct ended {
+	uint64_t wrong; /* GUARD_*; 0: nothing */
+	uint64_t life;
+};
+
+struct given guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
+			 const uint64_t *stack);
+void guard_fill(uint64_t block);
+struct ended guard_end(uint64_t block);
+struct ended guard_move(uint64_t block, uint64_t size, uint64_t other);
 void guard_finish(uint64_t block);
 uint64_t guard_usable(uint64_t block);
 
@@ -106,7 +117,9 @@ static struct guard_meta *meta_of(uint64_t address)
  */
 static bool draw(struct guard_slot *slot)
 {
-	uint64_t period = guard_header.period, seed = guard_header.seed, range = 2 * period - 1;
+	/* Once: the tool may set it to 0 meanwhile, and nobody is to divide by what that makes. */
+	uint64_t period = __atomic_load_n(&guard_header.period, __ATOMIC_RELAXED);
+	uint64_t seed = guard_header.seed, range = 2 * period - 1;
 	bool first = !slot->random;
 	uint64_t left, other;
 
@@ -197,8 +210,11 @@ static void count_live(int change)
 	__atomic_fetch_add(&guard_pool.live, (uint64_t)(int64_t)change, __ATOMIC_SEQ_CST);
 }
 
-/* In turn, so that what has been freed stays as it is for as long as can be. NULL: none is free. */
-static struct guard_meta *take_place(void)
+/*
+ * In turn, so that what has been freed stays as it is for as long as can be. NULL: none is free. *there: so is its page
+ * of data.
+ */
+static struct guard_meta *take_place(bool *there)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t life = __atomic_fetch_add(&guard_pool.cursor, 1, __ATOMIC_RELAXED);
@@ -208,6 +224,7 @@ static struct guard_meta *take_place(void)
 		if ((state == GUARD_EMPTY || state == GUARD_GONE || state == GUARD_FREED) &&
 		    take(meta, state)) {
 			meta->life = life + 1;
+			*there = state == GUARD_FREED;
 			return meta;
 		}
 	}
@@ -225,19 +242,21 @@ static uint64_t offset_of(const struct guard_slot *slot, uint64_t size, uint64_t
 	return (GUARD_PAGE - size) & ~(alignment - 1);
 }
 
-static uint64_t give_block(struct guard_slot *slot, uint64_t size, uint64_t alignment,
-			   const uint64_t *stack)
+static struct given give_block(struct guard_slot *slot, uint64_t size, uint64_t alignment,
+			       const uint64_t *stack)
 {
+	static const struct given none = {0, 0};
 	struct guard_meta *meta;
-	uint64_t page;
+	uint64_t page, by_fault;
 	uint16_t site;
+	bool there;
 
 	if (!draw(slot))
-		return 0;
+		return none;
 	if (size > GUARD_BLOCK_MAX || alignment > GUARD_PAGE || (alignment & (alignment - 1)) ||
 	    (alignment && alignment < sizeof(void *))) {
 		count(&guard_header.unfit);
-		return 0;
+		return none;
 	}
 	/* Never less than 16: programs keep marks in the low bits of addresses. */
 	if (alignment < 16)
@@ -245,55 +264,77 @@ static uint64_t give_block(struct guard_slot *slot, uint64_t size, uint64_t alig
 	site = site_of(caller_of(stack), size);
 	if (!has_share(site)) {
 		count(&guard_header.passed);
-		return 0;
+		return none;
 	}
-	meta = take_place();
+	meta = take_place(&there);
 	if (!meta) {
 		count(&guard_header.full);
-		return 0;
+		return none;
 	}
 	count_at(site, 1);
 	page = page_of(meta);
-	if (__atomic_exchange_n(&meta->touched, 0, __ATOMIC_RELAXED)) {
-		drop(page - GUARD_DATA, GUARD_DATA);
-		drop(page + GUARD_PAGE, GUARD_PLACE - GUARD_DATA - GUARD_PAGE);
-	}
+	if (__atomic_exchange_n(&meta->touched, 0, __ATOMIC_RELAXED))
+		there = !drop(page - GUARD_DATA, GUARD_PLACE);
 	meta->offset = (uint16_t)offset_of(slot, size, alignment);
 	meta->size = (uint16_t)size;
 	meta->site = site;
 	meta->changed_at = 0;
 	meta->changed_to = 0;
-	fill(page, GUARD_FILL, GUARD_PAGE);
-	/* Also malloc's: what a program makes of bytes that it has not set, it makes of zeros. */
-	fill(page + meta->offset, 0, size);
 	count(&guard_header.guarded);
-	set_state(meta, GUARD_LIVE);
-	return page + meta->offset;
+	by_fault = guard_header.by_fault && !there;
+	return (struct given){page + meta->offset, meta->life | by_fault << GUARD_BY_FAULT_BIT};
 }
 
 /*
- * 0: nothing comes of it, and the allocator is to be called. `alignment` 0: the usual one. The block counts
+ * 0: nothing comes of it, and the allocator is to be called; else guard_fill() is to come, and the place is
+ * GUARD_BUSY until then. `alignment` 0: the usual one. The block counts
  * before the period is looked at: who has set that to 0 and then finds that no block counts knows that none
  * is to come (guard_close()).
  */
-uint64_t guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
-		     const uint64_t *stack)
+struct given guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
+			 const uint64_t *stack)
 {
-	uint64_t block;
+	struct given given;
 
 	count_live(1);
-	block = give_block(slot, size, alignment, stack);
-	if (!block)
+	given = give_block(slot, size, alignment, stack);
+	if (!given.block)
 		count_live(-1);
-	return block;
+	return given;
+}
+
+/* After it has been told. */
+void guard_fill(uint64_t block)
+{
+	struct guard_meta *meta = meta_of(block);
+	uint64_t page = page_of(meta);
+
+	fill(page, GUARD_FILL, GUARD_PAGE);
+	/* Also malloc's: what a program makes of bytes that it has not set, it makes of zeros. */
+	fill(page + meta->offset, 0, meta->size);
+	set_state(meta, GUARD_LIVE);
+}
+
+/* Eight words at a time: a page is looked at for each block. */
+#define STRIDE 64
+
+static bool is_filled(uint64_t at)
+{
+	const uint64_t *words = (const uint64_t *)at;
+	uint64_t other = 0;
+
+#pragma GCC unroll 8
+	for (int i = 0; i < STRIDE / 8; i++)
+		other |= words[i] ^ FILL_WORD;
+	return !other;
 }
 
 /* The first byte other than the fill in [from, to), or `to`. */
 static uint64_t first_change(uint64_t from, uint64_t to)
 {
 	while (from < to) {
-		if (!(from & 7) && to - from >= 8 && *(const uint64_t *)from == FILL_WORD)
-			from += 8;
+		if (to - from >= STRIDE && is_filled(from))
+			from += STRIDE;
 		else if (*(const uint8_t *)from == GUARD_FILL)
 			from++;
 		else
@@ -306,8 +347,8 @@ static uint64_t first_change(uint64_t from, uint64_t to)
 static uint64_t last_change(uint64_t from, uint64_t to)
 {
 	while (to > from) {
-		if (!(to & 7) && to - from >= 8 && *(const uint64_t *)(to - 8) == FILL_WORD)
-			to -= 8;
+		if (to - from >= STRIDE && is_filled(to - STRIDE))
+			to -= STRIDE;
 		else if (*(const uint8_t *)(to - 1) == GUARD_FILL)
 			to--;
 		else
@@ -336,29 +377,29 @@ static bool is_changed(struct guard_meta *meta)
  * Ends the block's life, but for its page: guard_finish(), for which it is left in GUARD_BUSY, where
  * this returns 0 or GUARD_CHANGED.
  */
-int guard_end(uint64_t block)
+struct ended guard_end(uint64_t block)
 {
 	struct guard_meta *meta = meta_of(block);
 
 	if (meta->state == GUARD_EMPTY || block_of(meta) != block) {
 		count(&guard_header.invalid_freed);
-		return GUARD_INVALID_FREE;
+		return (struct ended){GUARD_INVALID_FREE, 0};
 	}
 	if (!take(meta, GUARD_LIVE)) {
 		count(&guard_header.double_freed);
-		return GUARD_DOUBLE_FREE;
+		return (struct ended){GUARD_DOUBLE_FREE, 0};
 	}
 	/* It was another one a moment ago: freed by two threads at a time, and allocated by a third. */
 	if (block_of(meta) != block) {
 		set_state(meta, GUARD_LIVE);
 		count(&guard_header.invalid_freed);
-		return GUARD_INVALID_FREE;
+		return (struct ended){GUARD_INVALID_FREE, 0};
 	}
 	count(&guard_header.freed);
 	if (!is_changed(meta))
-		return 0;
+		return (struct ended){0, meta->life};
 	count(&guard_header.changed);
-	return GUARD_CHANGED;
+	return (struct ended){GUARD_CHANGED, meta->life};
 }
 
 /* After it has been told: from now on its place may be another block's. */
@@ -398,13 +439,13 @@ static uint64_t content(uint64_t block, uint64_t *size)
  * realloc to `size` bytes, for which the allocator has given `other`, or nothing. As guard_end(); or
  * GUARD_STAYS.
  */
-int guard_move(uint64_t block, uint64_t size, uint64_t other)
+struct ended guard_move(uint64_t block, uint64_t size, uint64_t other)
 {
 	uint64_t there, from;
 
 	count(&guard_header.resized);
 	if (!other && size)
-		return GUARD_STAYS;
+		return (struct ended){GUARD_STAYS, 0};
 	from = content(block, &there);
 	if (other)
 		copy(other, from, there < size ? there : size);

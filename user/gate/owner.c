@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/gate/owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/base/util.h"
+#include "user/process/proc.h"
+
+static void owner_path(pid_t pid, uint64_t start, uint64_t size, char path[static 96])
+{
+	snprintf(path, 96, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)start,
+		 (unsigned long long)start + size);
+}
+
+int owner_open(pid_t pid, uint64_t start, uint64_t size)
+{
+	char path[96];
+
+	owner_path(pid, start, size, path);
+	/* Only what is open for writing can be locked for one alone. */
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+int owner_open_made(pid_t pid, long number, const char *name)
+{
+	char path[64], wanted[64], found[64];
+	_cleanup_close_ int there = -1;
+	struct stat st;
+	ssize_t length;
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pid, number);
+	/* Only looked at: to open whatever the process has by now may do something, and what has been looked at stays it. */
+	there = open(path, O_PATH | O_CLOEXEC);
+	if (there < 0)
+		return errno == ENOENT ? -EBUSY : -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", there);
+	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
+	length = readlink(path, found, sizeof(found) - 1);
+	found[length > 0 ? length : 0] = '\0';
+	if (strcmp(found, wanted) != 0 || fstat(there, &st) || !S_ISREG(st.st_mode) || st.st_size)
+		return -EBUSY;
+	file = open(path, O_RDWR | O_CLOEXEC);
+	return file < 0 ? -errno : file;
+}
+
+static bool owner_is_same(const char *path, int file)
+{
+	struct stat ours, its;
+
+	return !fstat(file, &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&
+	       ours.st_ino == its.st_ino;
+}
+
+bool owner_is_number(pid_t pid, long number, int file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pid, number);
+	return owner_is_same(path, file);
+}
+
+bool owner_is_mapped(pid_t pid, uint64_t start, uint64_t size, int file)
+{
+	char path[96];
+
+	owner_path(pid, start, size, path);
+	return owner_is_same(path, file);
+}
+
+int owner_take(int file)
+{
+	/* From the byte of our process id to the end: so all of them overlap, and each tells whose it is. */
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = getpid()};
+
+	if (!fcntl(file, F_OFD_SETLK, &lock))
+		return 0;
+	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+}
+
+/* 0: nobody; -1: it is not known who. */
+static pid_t owner_of(int file)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(file, F_OFD_GETLK, &lock))
+		return -1;
+	if (lock.l_type == F_UNLCK)
+		return 0;
+	return lock.l_start > 0 && lock.l_start <= INT_MAX ? (pid_t)lock.l_start : -1;
+}
+
+bool owner_is_other(int file)
+{
+	return owner_of(file) != 0;
+}
+
+const char *owner_name(int file, char name[static OWNER_NAME_MAX])
+{
+	pid_t pid = owner_of(file);
+	char ours[16] = "", its[16] = "";
+
+	if (!pid)
+		return NULL;
+	/* The target can lock its own files, with any number. */
+	if (pid > 0 && !proc_comm(getpid(), ours) && !proc_comm(pid, its) && !strcmp(ours, its))
+		snprintf(name, OWNER_NAME_MAX, "another memleakbpf (process %d)", (int)pid);
+	else
+		snprintf(name, OWNER_NAME_MAX, "another memleakbpf");
+	return name;
+}

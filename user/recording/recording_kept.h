@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a survey knows of a process that it keeps (--keep): its samples, its guards, and what these have shown. Written
+ * again by what has changed. docs/recording-format.md has the format. Private to user/recording.
+ */
+#ifndef MEMLEAKBPF_RECORDING_RECORDING_KEPT_H
+#define MEMLEAKBPF_RECORDING_RECORDING_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/model/survey_report.h"
+#include "user/recording/recording_bad_access.h"
+
+/* As the file has it last. All zero: the file says nothing of it. */
+struct written_kept {
+	bool named;		 /* it is one of those that are to be kept */
+	struct survey_kept kept; /* its numbers and flags only: what they point to may be gone */
+	uint32_t reason, guard_reason; /* numbers of strings */
+	struct recorded_bad_accesses bad_accesses;
+};
+
+void written_kept_free(struct written_kept *w); /* all zero afterwards */
+
+/*
+ * Adds what is new of the process of that number, which is described already. `kept`: NULL where nothing is to be
+ * kept of it. 0 or -errno.
+ */
+int recording_put_kept(struct recording_out *out, uint32_t process, struct written_kept *w,
+		       const struct survey_kept *kept);
+
+/* As read so far. All zero: nothing. */
+struct read_kept {
+	bool named;
+	struct survey_kept kept; /* its bad accesses are owned */
+	struct recorded_bad_accesses bad_accesses;
+};
+
+void read_kept_free(struct read_kept *r); /* all zero afterwards */
+
+/* Takes in a message of it. 0, -ENOMEM or recording_refuse(). */
+int recording_take_kept(struct recording_in *in, struct read_kept *r, struct wire_reader message);
+
+/* *out: what is known of it at the end of a report, r's own; NULL: it is none of them. 0 or -ENOMEM. */
+int recording_fill_kept(const struct recording_in *in, struct read_kept *r,
+			const struct survey_kept **out);
+
+#endif
