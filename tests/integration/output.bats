@@ -66,7 +66,7 @@ load lib.bash
 	# Something to show: blocks allocated while it is attached.
 	for setting in '' 'NO_COLOR=1'; do
 		: >"$D/screen" # now, so that nobody reads what an earlier one said
-		timeout "$DEADLINE" script -qec "env -u NO_COLOR --default-signal=INT TERM=xterm $setting $TOOL -p $T_PID -i 1h" /dev/null \
+		timeout "$DEADLINE" script -qec "exec env -u NO_COLOR --default-signal=INT TERM=xterm $setting $TOOL -p $T_PID -i 1h" /dev/null \
 			<"$D/json" >"$D/screen" 2>&1 3>&- &
 		screen=$!
 		PIDS+=("$screen")

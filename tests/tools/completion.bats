@@ -181,7 +181,7 @@ fish_offers() {
 
 	command -v script >/dev/null || skip 'script is not installed'
 	printf 'PS1="ready> "\n. %q/tools/completion/memleakbpf.bash\n' "$ROOT" >rc
-	coproc TYPIST { PATH=$BUILD:$PATH TERM=dumb exec timeout $((2 * DEADLINE)) script -qec 'bash --noprofile --rcfile rc -i' /dev/null; }
+	coproc TYPIST { PATH=$BUILD:$PATH TERM=dumb exec timeout $((2 * DEADLINE)) script -qec 'exec bash --noprofile --rcfile rc -i' /dev/null; }
 	# until TEXT: reads what the terminal shows.
 	until_shown() {
 		said=''
