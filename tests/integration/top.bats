@@ -176,6 +176,29 @@ click() {
 	left 0
 }
 
+# At ever new times since the target was attached to.
+times_pass() {
+	local first
+
+	first=$(screen | head -n 1)
+	until_true "$DEADLINE" eval '[[ $(screen | head -n 1) != "$first" ]]' || fail "the screen stands still after $1"$'\n'"$(screen)"
+}
+
+@test "the mouse: buttons that are held, and let go later, stop nothing" {
+	begin 24 80
+	sees 'leak_zero'
+	for button in 0 1 2; do
+		mouse "$button" 70 7
+		times_pass "button $button"
+		mouse 3 70 7
+		times_pass "button $button that is let go"
+		mouse 3 70 7
+		times_pass 'a button that nobody held'
+	done
+	keys q
+	left 0
+}
+
 @test "numbers are the target's own; orders, the filter, a mark and what has changed since" {
 	begin 24 80
 	sees 'leak_4k'

@@ -97,6 +97,15 @@ static void terminal_choose_styles(struct terminal *t)
 
 /* ---- beginning and end -------------------------------------------------------------------- */
 
+#define BUTTON_EVENTS(n) (BUTTON##n##_PRESSED | BUTTON##n##_RELEASED | BUTTON##n##_CLICKED)
+
+/*
+ * That a button is let go is nothing to us, but has to be an event: after one that nobody wants ncurses waits
+ * for the next, though it is told not to wait (lib_getch.c, 6.4), and the screen would stand still until a key.
+ */
+static const mmask_t mouse_events = BUTTON_EVENTS(1) | BUTTON_EVENTS(2) | BUTTON_EVENTS(3) |
+				    BUTTON_EVENTS(4) | BUTTON_EVENTS(5);
+
 /* Handlers that curses sets for signals which are not blocked would draw from any thread. */
 static void terminal_keep_signals(void)
 {
@@ -130,7 +139,7 @@ int terminal_open(struct terminal **out)
 	nodelay(stdscr, TRUE);
 	set_escdelay(25);
 	curs_set(0);
-	mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	mousemask(mouse_events, NULL);
 	mouseinterval(0);
 	terminal_choose_styles(t);
 	*out = t;
