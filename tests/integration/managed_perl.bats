@@ -41,19 +41,22 @@ has_perl_frames() {
 
 	[[ -x $TARGETS/forged_perl ]] || skip 'not on this machine'
 	start_target "$TARGETS/forged_perl"
-	attach -z 5001 -Z 5012
-	for how in right circle long gone empty far index kind glob name file left; do
+	attach -z 5001 -Z 5014
+	for how in right circle long gone empty far index kind glob name file left away back; do
 		echo "$how" >&"$T_IN"
 		target_line 'done'
 	done
 	snap
-	holds '.lost.perl_frames == 7 and ([.lost[]] | add) == 7 and .live.count == 12'
+	holds '.lost.perl_frames == 7 and ([.lost[]] | add) == 7 and .live.count == 14'
 	[[ $(managed_of perl 5001) == "complete: $one, $outer" ]] || fail "right: $(managed_of perl 5001)"
 	found=$(managed_of perl 5002)
 	[[ $found == "truncated: $one, main::forged /srv/forged.pl 4, main::forged /srv/forged.pl 4, "* && ${#found} -gt 2500 && ${#found} -lt 5000 ]] || fail "circle: $found"
 	[[ $(managed_of perl 5003) =~ ^complete:\ main::x{256}…\ y{255}…\ 3,\ \(main\)\ /srv/forged.pl\ 4$ ]] || fail "long: $(managed_of perl 5003)"
 	# "gone", and "left", which looks like that.
 	[[ $(managed_of perl $((5004 + 5012))) == "complete: (unknown) /srv/forged.pl 3, $outer" ]] || fail "gone, left: $(managed_of perl $((5004 + 5012)))"
+	# What could not be read is read with the next stack.
+	[[ $(managed_of perl 5013) == "complete: null /srv/forged.pl 3, $outer" ]] || fail "away: $(managed_of perl 5013)"
+	[[ $(managed_of perl 5014) == "complete: $one, (main) /srv/forged.pl 2" ]] || fail "back: $(managed_of perl 5014)"
 	# Nothing tells these from one another.
 	[[ $(managed_of perl $((5005 + 5006 + 5007 + 5008 + 5009 + 5010 + 5011))) == 'complete: ' ]] || fail 'those that failed are no stack of C functions'
 	exec {T_IN}>&-

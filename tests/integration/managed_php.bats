@@ -43,19 +43,22 @@ has_php_frames() {
 
 	[[ -x $TARGETS/forged_php ]] || skip 'not on this machine'
 	start_target "$TARGETS/forged_php"
-	attach -z 5001 -Z 5009
-	for how in right nowhere circle long far kind text name file; do
+	attach -z 5001 -Z 5011
+	for how in right nowhere circle long far kind text name file away back; do
 		echo "$how" >&"$T_IN"
 		target_line 'done'
 	done
 	snap
-	holds '.lost.php_frames == 5 and ([.lost[]] | add) == 5 and .live.count == 9'
+	holds '.lost.php_frames == 5 and ([.lost[]] | add) == 5 and .live.count == 11'
 	# The innermost one has no line, as the file has nothing to tell by what runs there.
 	[[ $(managed_of php 5001) == "complete: forged /srv/forged.php null, $whole" ]] || fail "right: $(managed_of php 5001)"
 	[[ $(managed_of php 5002) == 'complete: forged /srv/forged.php null, forged /srv/forged.php null' ]] || fail "nowhere: $(managed_of php 5002)"
 	found=$(managed_of php 5003)
 	[[ $found == "truncated: forged /srv/forged.php null, $whole, $whole, "* && ${#found} -gt 2500 && ${#found} -lt 4000 ]] || fail "circle: $found"
 	[[ $(managed_of php 5004) =~ ^complete:\ x{256}…\ /srv/forged.php\ null,\ x{256}…\ /srv/forged.php\ 3$ ]] || fail "long: $(managed_of php 5004)"
+	# What could not be read is read with the next stack.
+	[[ $(managed_of php 5010) == 'complete: null /srv/forged.php null, null /srv/forged.php 3' ]] || fail "away: $(managed_of php 5010)"
+	[[ $(managed_of php 5011) == 'complete: forged /srv/forged.php null, forged /srv/forged.php 4' ]] || fail "back: $(managed_of php 5011)"
 	# Nothing tells these from one another.
 	[[ $(managed_of php $((5005 + 5006 + 5007 + 5008 + 5009))) == 'complete: ' ]] || fail 'those that failed are no stack of C functions'
 	exec {T_IN}>&-

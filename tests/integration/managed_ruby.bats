@@ -67,14 +67,14 @@ woven() {
 
 	[[ -x $TARGETS/forged_ruby ]] || skip 'not on this machine'
 	start_target "$TARGETS/forged_ruby"
-	attach -z 5001 -Z 5030
+	attach -z 5001 -Z 5032
 	for how in right many circle long edge label path lines runs minus odd context stack wrap between behind env code kind body pc name \
-		each + object symbol number ids method defined; do
+		each + object symbol number ids method defined away back; do
 		echo "$how" >&"$T_IN"
 		target_line 'done'
 	done
 	snap
-	holds '.lost.ruby_frames == 13 and ([.lost[]] | add) == 13 and .live.count == 30'
+	holds '.lost.ruby_frames == 13 and ([.lost[]] | add) == 13 and .live.count == 32'
 	# Those in one line are in the same methods, as far as these are known: one stack.
 	[[ $(managed_of ruby $((5001 + 5011))) == "complete: $one, $outer" ]] || fail "right, odd: $(managed_of ruby $((5001 + 5011)))"
 	# malloc, and as many as there is room for.
@@ -82,12 +82,14 @@ woven() {
 	[[ $found == "truncated: $one, $one, "* && $(grep -o "$one" <<<"$found" | wc -l) == 127 ]] || fail "many: $(grep -o "$one" <<<"$found" | wc -l)"
 	[[ $(managed_of ruby $((5003 + 5007))) == "complete: forged null null, $outer" ]] || fail "circle, path: $(managed_of ruby $((5003 + 5007)))"
 	[[ $(managed_of ruby 5004) =~ ^complete:\ x{256}…\ /srv/forged.rb\ 3,\ \<main\>\ /srv/forged.rb\ 4$ ]] || fail "long: $(managed_of ruby 5004)"
-	[[ $(managed_of ruby $((5005 + 5006))) == "complete: null /srv/forged.rb 3, $outer" ]] || fail "edge, label: $(managed_of ruby $((5005 + 5006)))"
+	[[ $(managed_of ruby $((5005 + 5006 + 5031))) == "complete: null /srv/forged.rb 3, $outer" ]] || fail "edge, label, away: $(managed_of ruby $((5005 + 5006 + 5031)))"
 	[[ $(managed_of ruby $((5008 + 5009 + 5010))) == "complete: forged /srv/forged.rb null, $outer" ]] || fail "lines, runs, minus: $(managed_of ruby $((5008 + 5009 + 5010)))"
 	# Methods in C are where they were called.
 	[[ $(managed_of ruby $((5023 + 5025))) == "complete: each /srv/forged.rb 3, $one, $outer" ]] || fail "each, object: $(managed_of ruby $((5023 + 5025)))"
 	[[ $(managed_of ruby 5024) == "complete: + /srv/forged.rb 3, $one, $outer" ]] || fail "+: $(managed_of ruby 5024)"
 	[[ $(managed_of ruby $((5026 + 5027 + 5028))) == "complete: null /srv/forged.rb 3, $one, $outer" ]] || fail "symbol, number, ids: $(managed_of ruby $((5026 + 5027 + 5028)))"
+	# What could not be read is read with the next stack.
+	[[ $(managed_of ruby 5032) == "complete: $one, <main> /srv/forged.rb 2" ]] || fail "back: $(managed_of ruby 5032)"
 	[[ $(managed_of ruby $((5012 + 5013 + 5014 + 5015 + 5016 + 5017 + 5018 + 5019 + 5020 + 5021 + 5022 + 5029 + 5030))) == 'complete: ' ]] || fail 'those that failed are no stack of C functions'
 	exec {T_IN}>&-
 	wait "$T_PID" || fail "the target ended with status $?"

@@ -3,12 +3,14 @@
  * No PHP, but what looks like 8.2 from outside. Says "ready PID", and for each line on its standard input allocates as many bytes as
  * no other, from what it says are PHP's functions, and says "done": "right": forged, at line 3 of /srv/forged.php, which forged calls;
  * "nowhere": stands in none of its instructions; "circle": is called by itself; "long": a name of 2^40 characters; "far": its caller's
- * frame is in no memory; "kind": is no function; "text": its name is no string; "name": is in no memory; "file": so is its file's.
+ * frame is in no memory; "kind": is no function; "text": its name is no string; "name": is in no memory; "file": so is its file's;
+ * "away": its name's characters are in no memory for now; "back": they are, and forged calls it in line 4.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((used, visibility("default")))
@@ -58,6 +60,28 @@ static uint64_t *long_text(void)
 	return words;
 }
 
+/* Its head is at the end of a page, the characters behind that in one that is not there. */
+static uint64_t *text_away(const char *characters)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *words = (uint64_t *)(pages + 4096 - 3 * 8);
+
+	words[0] = 6ull << 32 | 1;
+	words[2] = strlen(characters);
+	strcpy((char *)(words + 3), characters);
+	mprotect(pages + 4096, 4096, PROT_NONE);
+	return words;
+}
+
+/* Which is all that tells that stack from the one before. */
+static void come_back(struct frame *outer)
+{
+	uint64_t *func = (uint64_t *)outer->func;
+
+	mprotect((uint64_t *)func[1] + 3, 4096, PROT_READ);
+	outer->opline = func[11] + 3 * 32;
+}
+
 /* Of four instructions, in lines 1 to 4. */
 static uint64_t *function(void)
 {
@@ -95,13 +119,15 @@ static void forge(struct frame *inner, struct frame *outer, const char *how)
 		((uint64_t *)func[1])[0] = 7ull << 32;
 	else if (!strcmp(how, "name"))
 		func[1] = FAR;
+	else if (!strcmp(how, "away"))
+		func[1] = (uint64_t)text_away("forged");
 	else if (!strcmp(how, "file"))
 		func[19] = FAR;
 }
 
 int main(void)
 {
-	struct frame inner, outer;
+	struct frame inner = {0}, outer = {0};
 	size_t size = 5000;
 	char how[64];
 
@@ -109,7 +135,10 @@ int main(void)
 	fflush(stdout);
 	while (fgets(how, sizeof(how), stdin)) {
 		how[strcspn(how, "\n")] = '\0';
-		forge(&inner, &outer, how);
+		if (strcmp(how, "back"))
+			forge(&inner, &outer, how);
+		else
+			come_back(&outer);
 		executor_globals[61] = (uint64_t)&inner;
 		/* Nobody but who looks from outside reads that. */
 		__asm__ volatile("" ::: "memory");

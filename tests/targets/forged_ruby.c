@@ -6,7 +6,8 @@
  * a name of 2^40 characters; "edge": one that goes on where no memory is; "label", "path": no string; "lines": a table of lines in
  * no memory; "runs": of more lines than there are; "minus": of line -1; "odd": an iseq at an odd address; "each", "+", "object":
  * forged calls a method in C of the name "each", "+", and "each" again, whose symbol is an object; "symbol": the symbol is another's;
- * "number": of an ID of 2^36; "ids": what they are called is in no memory. These have no frames: "context": is in no memory; "stack": of 2^61 words; "wrap": from the last page of all on; "between": its frame begins in the
+ * "number": of an ID of 2^36; "ids": what they are called is in no memory; "away": so is forged's name for now; "back": it is there, and
+ * forged called by <main> in line 2. These have no frames: "context": is in no memory; "stack": of 2^61 words; "wrap": from the last page of all on; "between": its frame begins in the
  * middle of another; "behind": lies behind the stack's end; "env": has its flags in no memory; "code": its iseq is in none; "kind":
  * is something else; "body": its body is in none; "pc": its instruction is another method's; "name": its label is in none; "method":
  * a method in C is something else; "defined": what defines it is in none.
@@ -212,6 +213,13 @@ static void forge_names(struct forged *f, const char *how)
 		munmap(page + 4096, 4096);
 		f->label[LENGTH] = 64;
 		f->label[POINTER] = (uint64_t)page + 4096 - 32;
+	} else if (!strcmp(how, "away")) {
+		char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0);
+
+		memcpy(page, "forged", 6);
+		mprotect(page, 4096, PROT_NONE);
+		f->label[POINTER] = (uint64_t)page;
 	} else if (!strcmp(how, "label")) {
 		f->label[0] = 1 << 13 | 8;
 	} else if (!strcmp(how, "path")) {
@@ -228,6 +236,13 @@ static void forge_names(struct forged *f, const char *how)
 		memcpy(moved + 3, f->iseq, 40);
 		f->frame[ISEQ] = (uint64_t)moved + 3;
 	}
+}
+
+/* Which is all that tells that stack from the one before. */
+static void come_back(struct forged *f)
+{
+	mprotect((void *)f->label[POINTER], 4096, PROT_READ);
+	enter(f->frame + FRAME_WORDS, f->other, 2, 0x44440001 | 0x20);
 }
 
 /* Nothing that could be shown. */
@@ -264,13 +279,18 @@ int main(void)
 	struct forged f;
 	char how[64];
 
+	prepare(&f);
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	while (fgets(how, sizeof(how), stdin)) {
 		how[strcspn(how, "\n")] = '\0';
-		prepare(&f);
-		forge_names(&f, how);
-		forge_frames(&f, how);
+		if (!strcmp(how, "back")) {
+			come_back(&f);
+		} else {
+			prepare(&f);
+			forge_names(&f, how);
+			forge_frames(&f, how);
+		}
 		if (strstr("each + object symbol number ids method defined", how))
 			enter_c(&f, how);
 		ruby_current_ec = f.context;

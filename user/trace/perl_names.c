@@ -28,8 +28,8 @@ void target_perl_free(struct target_perl *perl)
 	free(perl);
 }
 
-static const struct perl_code *perl_names_find(const struct target_perl *perl,
-					       const struct runtime_call *call)
+static struct perl_code *perl_names_find(const struct target_perl *perl,
+					 const struct runtime_call *call)
 {
 	const struct runtime_call key = {
 		.code = call->code, .cookie = call->cookie, .place = call->place & ~PERL_ENTRY};
@@ -77,10 +77,12 @@ void perl_names_add(struct trace *trace, struct target *target, const struct per
 {
 	char function[2 * TEXT_MAX + 2], file[TEXT_MAX];
 	struct target_perl *perl = target->perl;
-	struct perl_code *code;
+	struct perl_code *known = perl_names_find(perl, &event->call), *code;
 	struct frame frame;
 
-	if (!perl || perl_names_find(perl, &event->call) || HASH_COUNT(perl->codes) >= NAMES_MAX)
+	/* It comes again where something of it could not be read, and has no name then. */
+	if (!perl ||
+	    (known ? known->frame->function != NULL : HASH_COUNT(perl->codes) >= NAMES_MAX))
 		return;
 	code = calloc(1, sizeof(*code));
 	if (!code)
@@ -90,6 +92,10 @@ void perl_names_add(struct trace *trace, struct target *target, const struct per
 			      event->call.place);
 	code->call = event->call;
 	code->frame = stack_table_keep_frame(trace->stacks, target->id, &frame);
+	if (code->frame && known) {
+		HASH_DEL(perl->codes, known);
+		free(known);
+	}
 	if (code->frame)
 		HASH_ADD(hh, perl->codes, call, sizeof(code->call), code);
 	if (!code->frame || !code->hh.tbl)

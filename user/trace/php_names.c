@@ -43,8 +43,8 @@ void target_php_free(struct target_php *php)
 	free(php);
 }
 
-static const struct php_code *php_names_find(const struct target_php *php,
-					     const struct runtime_call *call)
+static struct php_code *php_names_find(const struct target_php *php,
+				       const struct runtime_call *call)
 {
 	const struct runtime_call key = {
 		.code = call->code, .cookie = call->cookie, .place = call->place & ~PHP_ENTRY};
@@ -121,10 +121,11 @@ void php_names_add(struct trace *trace, struct target *target, const struct php_
 {
 	char function[2 * TEXT_MAX + 2], file[TEXT_MAX];
 	struct target_php *php = target->php;
-	struct php_code *code;
+	struct php_code *known = php_names_find(php, &event->call), *code;
 	struct frame frame;
 
-	if (!php || php_names_find(php, &event->call) || HASH_COUNT(php->codes) >= NAMES_MAX)
+	/* It comes again where something of it could not be read, and has no name then. */
+	if (!php || (known ? known->frame->function != NULL : HASH_COUNT(php->codes) >= NAMES_MAX))
 		return;
 	code = calloc(1, sizeof(*code));
 	if (!code)
@@ -137,6 +138,10 @@ void php_names_add(struct trace *trace, struct target *target, const struct php_
 	code->opcode = event->opcode;
 	code->internal = event->kind == PHP_IS_INTERNAL;
 	php_keep_ops(code, event);
+	if (code->frame && known) {
+		HASH_DEL(php->codes, known);
+		php_code_free(known);
+	}
 	if (code->frame)
 		HASH_ADD(hh, php->codes, call, sizeof(code->call), code);
 	if (!code->frame || !code->hh.tbl)

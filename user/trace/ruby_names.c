@@ -30,8 +30,8 @@ void target_ruby_free(struct target_ruby *ruby)
 	free(ruby);
 }
 
-static const struct ruby_code *ruby_names_find(const struct target_ruby *ruby,
-					       const struct runtime_call *call)
+static struct ruby_code *ruby_names_find(const struct target_ruby *ruby,
+					 const struct runtime_call *call)
 {
 	const struct runtime_call key = {
 		.code = call->code, .cookie = call->cookie, .place = call->place & ~RUBY_ENTRY};
@@ -66,12 +66,19 @@ static const struct frame *ruby_keep(struct trace *trace, const struct target *t
 	return stack_table_keep_frame(trace->stacks, target->id, &frame);
 }
 
+/* It comes again where something of it could not be read (ruby_tell_code() in bpf/ruby.bpf.c). */
+static bool ruby_is_whole(const struct ruby_code *code)
+{
+	return code->frame->function &&
+	       (code->call.place & RUBY_OF_C || (code->frame->file && code->frame->line));
+}
+
 void ruby_names_add(struct trace *trace, struct target *target, const struct ruby_code_event *event)
 {
 	struct target_ruby *ruby = target->ruby;
-	struct ruby_code *code;
+	struct ruby_code *known = ruby_names_find(ruby, &event->call), *code;
 
-	if (!ruby || ruby_names_find(ruby, &event->call) || HASH_COUNT(ruby->codes) >= NAMES_MAX)
+	if (!ruby || (known ? ruby_is_whole(known) : HASH_COUNT(ruby->codes) >= NAMES_MAX))
 		return;
 	code = calloc(1, sizeof(*code));
 	if (!code)
@@ -82,6 +89,10 @@ void ruby_names_add(struct trace *trace, struct target *target, const struct rub
 		code->frame_at = ruby_keep(trace, target, event, event->line_at);
 	code->code_at = event->code_at;
 	code->code_before = event->code_before;
+	if (code->frame && known) {
+		HASH_DEL(ruby->codes, known);
+		free(known);
+	}
 	if (code->frame)
 		HASH_ADD(hh, ruby->codes, call, sizeof(code->call), code);
 	if (!code->frame || !code->hh.tbl)
