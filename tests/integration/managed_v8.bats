@@ -107,6 +107,19 @@ named() {
 	end_node
 }
 
+# The gate has called the guards' stub: its frame is left out, and the functions stand at the others all the same.
+@test "V8: functions of a guarded block behind a gate, which is freed twice" {
+	need_gate
+	start_target "$TARGETS/forged_v8" 1001
+	attach --attach gate --guard=1 -z 1001 -Z 1001
+	echo twice >&"$T_IN"
+	target_line 'done'
+	snap
+	holds '.bad_accesses | length == 1 and .[0].kind == "double_free" and .[0].size == 1001'
+	holds '.bad_accesses[0].alloc.frames[1:3] | map([.function, .kind]) == [["forged", "javascript"], ["main", null]]'
+	end_node
+}
+
 @test "Node: doctor and -v say what is recognised" {
 	need "${NODE:-node}"
 	start_target "${NODE:-node}" "$HERE/../targets/leak_v8.js"

@@ -11,6 +11,8 @@
  * "typed": no array; "looped": its translations are it itself; "counted": with 2^31 places, and as long; "negative": with less than none; "nested": of 2^20 functions;
  * "cut": that do not end; "stranger": of another function; "nobody": of what is none. "kept": one that lies where the last one of these did, and is it; "other":
  * the same in another script that lies where the first one did, forger.js; "sibling": another function there, which begins in line 5.
+ * "twice": right, and the block is freed twice, which is a program's end where nobody guards it. Its argument: the first of these
+ * numbers of bytes, without which it is 5001.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -359,14 +361,17 @@ static struct function forge(const char *how)
 		forge_code(how, &f);
 	return f;
 }
-int main(void)
+
+int main(int argc, char **argv)
 {
 	call_fn *call = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	call_fn *from;
 	uint64_t context = tagged(object(300));
-	size_t size = 5001;
+	size_t size = argc > 1 ? strtoul(argv[1], NULL, 10) : 5001;
 	char line[64];
 	struct function f;
+	void *volatile block = NULL;
 
 	if (call == MAP_FAILED)
 		return 1;
@@ -382,9 +387,14 @@ int main(void)
 			((call_fn *)((char *)call + TRAMPOLINE_AT))(size++, 0, 0, malloc, 0, 0);
 		else {
 			f = forge(line);
-			((call_fn *)((char *)call + (is_optimised(line) ? OPTIMISED_AT : 0)))(
-				size++, context, tagged(f.function), malloc, tagged(f.bytecodes),
-				!strcmp(line, "left") ? NUMBER(55) : context);
+			from = (call_fn *)((char *)call + (is_optimised(line) ? OPTIMISED_AT : 0));
+			block = from(size++, context, tagged(f.function), malloc,
+				     tagged(f.bytecodes),
+				     !strcmp(line, "left") ? NUMBER(55) : context);
+		}
+		if (!strcmp(line, "twice")) {
+			free(block);
+			free(block);
 		}
 		puts("done");
 		fflush(stdout);

@@ -319,9 +319,10 @@ static bool event_is_nested(const struct trace *trace, const struct target *targ
 
 /*
  * Guards' stubs may have been called by a gate's, which is nobody's function: it is left out, so that the stack is the
- * same as where they have been jumped to. How many are left.
+ * same as where they have been jumped to. How many are left, whose addresses are in `frames`.
  */
-static size_t event_drop_gate(const struct target *target, struct location *locations, size_t count)
+static size_t event_drop_gate(const struct target *target, struct location *locations,
+			      uint64_t *frames, size_t count)
 {
 	size_t n = 0;
 
@@ -330,8 +331,10 @@ static size_t event_drop_gate(const struct target *target, struct location *loca
 	for (size_t i = 0; i < count; i++) {
 		const struct object *object = locations[i].object;
 
-		if (!object || strcmp(object_path(object), GATE_PATH) != 0)
-			locations[n++] = locations[i];
+		if (object && !strcmp(object_path(object), GATE_PATH))
+			continue;
+		frames[n] = frames[i];
+		locations[n++] = locations[i];
 	}
 	return n;
 }
@@ -351,6 +354,7 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	struct target *target = target_by_id(trace, event->header.target_id);
 	size_t found = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
 	struct location locations[ABI_MAX_FRAMES];
+	uint64_t frames[ABI_MAX_FRAMES];
 	bool runs = runtime_stack_id(0, &event->runtime) != 0;
 	struct stack_draft draft = {.end = event->end};
 	bool refreshed = false, fresh;
@@ -362,13 +366,14 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 		return;
 	for (size_t i = 0; i < found; i++)
 		event_locate(target, event->frames[i], &locations[i], &refreshed);
-	count = event_drop_gate(target, locations, found);
+	memcpy(frames, event->frames, found * sizeof(frames[0]));
+	count = event_drop_gate(target, locations, frames, found);
 	id = event_stack_id(trace, event, locations, count, found);
 	for (draft.count = 0; draft.count < count; draft.count++)
 		draft.places[draft.count].location = locations[draft.count];
 	if (target->java && !event->runtime.java)
 		java_names_count(trace, target, &draft);
-	if (runs && stack_weave(trace, target, event, &draft))
+	if (runs && stack_weave(trace, target, &event->runtime, frames, &draft))
 		id = stack_places_id(draft.places, draft.count, draft.end);
 	entry = stack_table_add(trace->stacks, target->id, id, draft.count, &fresh);
 	if (entry && fresh) {

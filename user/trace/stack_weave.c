@@ -9,11 +9,11 @@
 #include "user/trace/runtime_chains.h"
 #include "user/trace/v8_stack.h"
 
-bool stack_weave(struct trace *trace, const struct target *target, const struct stack_event *event,
+bool stack_weave(struct trace *trace, const struct target *target,
+		 const struct runtime_hashes *runtime, const uint64_t *frames,
 		 struct stack_draft *draft)
 {
-	const struct runtime_hashes *runtime = &event->runtime;
-	bool woven = v8_stack_weave(trace, target, event->frames, runtime->v8, draft);
+	bool woven = v8_stack_weave(trace, target, frames, runtime->v8, draft);
 
 	woven |= java_names_weave(trace, target, runtime->java, draft);
 	woven |= python_stack_weave(trace, target, runtime->python, draft);

@@ -9,9 +9,10 @@
 
 /*
  * Has the functions of runtimes put in the draft, of one after the other: V8's while there is a place for each frame still. False:
- * nothing is known of them, and it is as the walk has found it.
+ * nothing is known of them, and it is as the walk has found it. `frames`: the addresses of the draft's places.
  */
-bool stack_weave(struct trace *trace, const struct target *target, const struct stack_event *event,
+bool stack_weave(struct trace *trace, const struct target *target,
+		 const struct runtime_hashes *runtime, const uint64_t *frames,
 		 struct stack_draft *draft);
 
 #endif
