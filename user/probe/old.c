@@ -114,3 +114,8 @@ int old_attach(struct old_programs *copies, const struct bpf_program *program, u
 	}
 	return err ? err : fd;
 }
+
+int old_programs_fd(const struct old_programs *copies, size_t i)
+{
+	return i < copies->count ? copies->copies[i].fd : -1;
+}

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_PROBE_OLD_H
 #define MEMLEAKBPF_PROBE_OLD_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,5 +24,8 @@ void old_programs_free(struct old_programs *copies); /* NULL is fine; probes tha
  */
 int old_attach(struct old_programs *copies, const struct bpf_program *program, uint64_t cookie,
 	       const char *path, uint64_t offset, uint64_t counter, pid_t pid);
+
+/* The descriptor of the copy with that number, from 0 on, which stays theirs; negative: there are no more. */
+int old_programs_fd(const struct old_programs *copies, size_t i);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/old.h"
 #include "user/trace/recursion_misses.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
@@ -37,15 +38,11 @@ bool trace_cost_counts(const struct trace *trace)
 	return trace->stats_fd >= 0;
 }
 
-static int cost_add_program(const struct bpf_program *program, uint64_t hit_ns,
-			    struct trace_cost *sum)
+static int cost_add_program(int fd, uint64_t hit_ns, struct trace_cost *sum)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
-	int fd = bpf_program__fd(program);
 
-	if (fd < 0) /* not loaded: another way to attach is used */
-		return 0;
 	if (bpf_obj_get_info_by_fd(fd, &info, &size))
 		return log_errno(errno, "cannot read the run time of the probes");
 	if (hit_ns)
@@ -66,16 +63,26 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 		{p->alloc_enter, TRAP_NS},	 {p->alloc_leave, TRAP_NS},
 		{p->alloc_session, TRAP_NS},	 {p->alloc_return, TRAP_NS},
 		{p->free_enter, TRAP_NS},	 {p->unmap_enter, TRAP_NS},
-		{p->usdt_free, TRAP_NS},	 {p->gate_alloc, GATE_HIT_NS},
-		{p->gate_free, GATE_HIT_NS},	 {p->gate_kept, GATE_HIT_NS},
+		{p->on_named, TRAP_NS},		 {p->on_unwind, TRAP_NS},
+		{p->scope_entered, TRAP_NS},	 {p->scope_returned, TRAP_NS},
+		{p->scope_jumped, TRAP_NS},	 {p->usdt_free, TRAP_NS},
+		{p->gate_alloc, GATE_HIT_NS},	 {p->gate_free, GATE_HIT_NS},
+		{p->gate_kept, GATE_HIT_NS},	 {p->guard_probed, GATE_HIT_NS},
 		{trace->skel->progs.on_fork, 0}, {trace->skel->progs.on_exec, 0},
-		{trace->skel->progs.on_exit, 0},
+		{trace->skel->progs.on_exit, 0}, {trace->skel->progs.guard_fault, 0},
 	};
-	int err = 0;
+	int err = 0, fd;
 
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < ARRAY_SIZE(rows) && !err; i++)
-		err = cost_add_program(rows[i].program, rows[i].hit_ns, out);
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && !err; i++) {
+		fd = bpf_program__fd(rows[i].program);
+		/* Not loaded: another way to attach is used, or nobody has asked for that. */
+		if (fd >= 0)
+			err = cost_add_program(fd, rows[i].hit_ns, out);
+	}
+	/* Before 5.15 copies of some of these run in their place. */
+	for (size_t i = 0; p->old && !err && (fd = old_programs_fd(p->old, i)) >= 0; i++)
+		err = cost_add_program(fd, TRAP_NS, out);
 	return err;
 }
 
