@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Is an object a language's runtime that has memory of its own beside malloc's? */
+/* Is an object a language's runtime, which may have memory of its own beside malloc's? */
 #ifndef MEMLEAKBPF_TARGET_RUNTIME_H
 #define MEMLEAKBPF_TARGET_RUNTIME_H
 
@@ -18,8 +18,9 @@ enum runtime {
 	RUNTIME_GO,
 	/* Has its objects from malloc, but for pages of small ones. */
 	RUNTIME_RUBY,
-	/* Nobody follows their frames here. */
+	/* Has all of its memory from malloc. */
 	RUNTIME_PERL,
+	/* Nobody follows its frames here. */
 	RUNTIME_DOTNET,
 	RUNTIMES,
 };

@@ -533,7 +533,7 @@ void guarded_free_reasons(struct trace *trace)
 	}
 }
 
-/* For how long the place stays guarded whose turn it is next: the least of times since a free. */
+/* For how long a freed block stays guarded: the place that was freed first is used again first, and that was so long ago. */
 static uint64_t guarded_oldest_free(const struct trace *trace, const struct target *target)
 {
 	const struct guard_block *blocks = &trace->guard_blocks[target->guarded->first];

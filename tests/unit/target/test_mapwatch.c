@@ -319,6 +319,9 @@ static int flood_step(void *arg, int number)
 /* The kernel says how many were lost with the next record it has room for, on each CPU. */
 static void map_on_each_cpu(void)
 {
+	cpu_set_t before;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		cpu_set_t one;
 
@@ -327,6 +330,8 @@ static void map_on_each_cpu(void)
 		if (!sched_setaffinity(0, sizeof(one), &one))
 			map_once();
 	}
+	/* The tests behind this one, and their children, are not to share a processor. */
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 /*
