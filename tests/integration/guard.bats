@@ -200,7 +200,7 @@ END
 	end_target
 }
 
-@test "a recording: report lists it as it was, and diff counts it for each side and says that it is not compared" {
+@test "a recording: report lists it as it was, and diff says what is new, gone, and in both" {
 	start_target "$TARGETS/guarded.nofp"
 	tool_into "$D/rec" record --guard=1
 	record_steps share again # neither forks: a child's end is a snapshot, too
@@ -212,12 +212,34 @@ END
 	report "$D/rec"
 	grep -q '^bad    heap buffer overflow: READ 0 bytes after the end of a 96-byte block' <<<"$REPORT" || fail "$REPORT"
 	"$TOOL" diff "$D/rec" >"$D/diff" || fail 'no diff'
-	[[ $(grep -c '^bad  ' "$D/diff") -eq 1 ]] || fail "$(<"$D/diff")"
-	grep -A 2 '^new ' "$D/diff" | grep -qx 'bad    1 bad access there, not compared: see report' || fail "$(<"$D/diff")"
+	grep -A 2 '^old ' "$D/diff" | grep -q '^guard  no bad access seen in [0-9]* guarded blocks$' || fail "$(<"$D/diff")"
+	grep -A 2 '^new ' "$D/diff" | grep -q '^guard  1 bad access seen in [0-9]* guarded blocks$' || fail "$(<"$D/diff")"
+	grep -qx 'bad    by kind and stacks: 1 new, 0 in both, 0 gone' "$D/diff" || fail "$(<"$D/diff")"
+	grep -A 3 '^bad    new, 1 time: heap buffer overflow: READ 0 bytes after the end of a 96-byte block$' "$D/diff" | grep -q '^    load+' || fail "$(<"$D/diff")"
 	"$TOOL" diff "$D/rec" -f json >"$D/diff.json"
 	"$ROOT/tests/tools/schema.py" diff "$D/diff.json" || fail 'not as its schema says'
-	jq -e '(.old | has("bad_accesses") | not) and .new.bad_accesses == 1' "$D/diff.json" >/dev/null || fail 'not in JSON'
+	jq -e '(.old | has("bad_accesses") | not) and .old.guarded > 20 and .new.bad_accesses == 1 and
+		(.bad_accesses | length == 1 and .[0].change == "new" and .[0].old == 0 and .[0].new == 1 and .[0].bad_access.kind == "overflow" and
+		any(.[0].bad_access.alloc.frames[]; .function == "get"))' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
 	end_target
+	# Another process of the same program, that does the same and more; what it does is new, what is the same is not.
+	mv "$D/rec" "$D/old"
+	start_target "$TARGETS/guarded.nofp"
+	tool_into "$D/rec" record --guard=1
+	record_steps again again bugs
+	tool_stops
+	end_target
+	"$TOOL" diff "$D/old" "$D/rec" -f json >"$D/diff.json"
+	"$ROOT/tests/tools/schema.py" diff "$D/diff.json" || fail 'not as its schema says'
+	# The recording's own list, but for what was there before.
+	report "$D/rec" -f json
+	jq -e --argjson all "$(tail -n 1 <<<"$REPORT" | jq .bad_accesses)" 'def function: .touch.frames[1].function;
+		(.bad_accesses | map(select(.change == "both")) | length == 1 and .[0].old == 1 and .[0].new == 2 and (.[0].bad_access | function) == "overflow_read") and
+		(.bad_accesses | any(.change == "gone") | not) and (.bad_accesses | length > 10) and .new.bad_accesses == ($all | map(.count) | add) and
+		.new.bad_accesses == (.bad_accesses | map(.new) | add)' "$D/diff.json" >/dev/null || fail "$(jq -c '.bad_accesses[] | [.change, .old, .new, .bad_access.kind, .bad_access.touch.frames[1].function]' "$D/diff.json")"
+	"$TOOL" diff "$D/rec" "$D/old" >"$D/diff" || fail 'no diff'
+	grep -q '^bad    gone, 1 time: heap use after free: READ 4 bytes inside a freed 96-byte block; read in load, freed before in put, allocated in get$' "$D/diff" || fail "$(<"$D/diff")"
+	grep -q '^bad    in both, 2 -> 1 times: heap buffer overflow: READ' "$D/diff" || fail "$(<"$D/diff")"
 }
 
 # All callers have one return address where a probe waits for the return.

@@ -301,11 +301,13 @@ recorded_guards() {
 	REPORT=$("$TOOL" report "$D/rec" --suppressions "$D/supp") || fail 'no report'
 	grep -qx 'suppressed: 4 bad accesses' <<<"$REPORT" || fail "$REPORT"
 	"$TOOL" diff "$D/rec" >"$D/diff" || fail 'no diff'
-	grep -A 2 '^new ' "$D/diff" | grep -qx 'bad    16 bad accesses there, not compared: see report' || fail "$(<"$D/diff")"
-	[[ $(grep -c '^bad  ' "$D/diff") -eq 1 ]] || fail "$(<"$D/diff")"
+	grep -A 2 '^new ' "$D/diff" | grep -q '^guard  16 bad accesses seen in [0-9,]* guarded blocks$' || fail "$(<"$D/diff")"
+	# Two of them differ by their lines only.
+	grep -qx 'bad    by kind and stacks: 15 new, 0 in both, 0 gone' "$D/diff" || fail "$(<"$D/diff")"
 	"$TOOL" diff "$D/rec" -f json --suppressions "$D/supp" >"$D/diff.json"
 	"$ROOT/tests/tools/schema.py" diff "$D/diff.json" || fail 'not as its schema says'
-	jq -e '(.old | has("bad_accesses") | not) and .new.bad_accesses == 12 and .new.surveyed' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
+	jq -e '(.old | has("bad_accesses") | not) and .new.bad_accesses == 12 and .new.surveyed and
+		(.bad_accesses | length == 12 and all(.change == "new"))' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
 	"$ROOT/tests/html/fetch" "$CHROMIUM" >/dev/null 2>&1 || return 0
 	"$TOOL" report "$D/rec" -f html -o "$D/page.html" || fail 'no page'
 	look "$D/page.html" 'count|#survey-bad details' "click|#processes tr[data-pid='${KEPT[1]}']" 'count|#survey-bad details' 'text|#survey-bad' \
@@ -445,6 +447,8 @@ gone() {
 		ended "$i" true
 		diff <(jq -S '.[]' "$D/ended") <(jq -S ".processes[] | select(.pid == ${KEPT[i]} and .ended)" "$D/report.json") >"$D/differs" || fail "$i: $(<"$D/differs")"
 	done
+	"$TOOL" diff "$D/rec" -f json >"$D/diff.json" || fail 'no diff'
+	jq -e '.new.bad_accesses == 17 and (.bad_accesses | map(.new) | (add == 17) and length == 15)' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
 	# A survey whose next look is far: its own end has one.
 	guarded_as 4 "k4-$N"
 	keep -s 4k --guard=1 --guard-slots 64 --keep "comm=^k[34]" -i 1h
@@ -459,4 +463,28 @@ gone() {
 	ended 4 "length == 1 and .[0].kept.bad_accesses == ($all | .overflow = 5)" || fail "$(<"$D/ended")"
 	ask 3 right
 	jq -e '.failed == false' <<<"$TRUTH" >/dev/null || fail "$TRUTH"
+}
+
+@test "guards: of a process that executes another program, diff has what each of them did" {
+	local one='.overflow == 1 and ([.[]] | add) == 1'
+
+	guarded_as 1 "k1-$N"
+	ln -s "$TARGETS/guarded.nofp" "$D/k2-$N"
+	keep -s 4k --guard=1 --guard-slots 64 --keep "comm=^k" --record "$D/rec"
+	once ".processes | any(.pid == ${KEPT[1]} and .kept.guard.on)"
+	ask 1 again
+	once ".processes[] | select(.pid == ${KEPT[1]}) | .kept.bad_accesses | $one"
+	printf 'become k2-%s\n' "$N" >&"${INS[1]}"
+	read -r -t "$DEADLINE" TRUTH <&"${OUTS[1]}"
+	[[ $TRUTH == "ready ${KEPT[1]}" ]] || fail "exec: $TRUTH"
+	once ".processes | any(.pid == ${KEPT[1]} and .comm == \"k2-$N\" and .kept.guard.on)"
+	ask 1 again
+	once ".processes[] | select(.comm == \"k2-$N\") | .kept.bad_accesses | $one"
+	kill -INT "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?: $(<"$D/tool.err")"
+	"$TOOL" diff "$D/rec" -f json >"$D/diff.json" || fail 'no diff'
+	"$ROOT/tests/tools/schema.py" diff "$D/diff.json" || fail 'not as its schema says'
+	# One place in the program, in either of the two.
+	jq -e '.old.processes == 1 and (.old | has("bad_accesses") | not) and .new.processes == 2 and .new.bad_accesses == 2 and
+		(.bad_accesses | length == 1 and .[0].change == "new" and .[0].new == 2)' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
 }

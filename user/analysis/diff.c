@@ -2,11 +2,12 @@
 #include "user/analysis/diff.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/analysis/diff_accesses.h"
+#include "user/analysis/stack_key.h"
 #include "user/base/hash.h"
 #include "user/base/util.h"
 
@@ -21,6 +22,7 @@ struct diff {
 	struct entry *entries;
 	struct comparison comparison;
 	struct scopes_list old_scopes, new_scopes;
+	struct diff_accesses accesses;
 };
 
 struct diff *diff_new(void)
@@ -41,15 +43,13 @@ void diff_free(struct diff *diff)
 	}
 	free(diff->comparison.stacks);
 	free(diff->comparison.scopes);
+	free(diff->comparison.accesses);
+	diff_accesses_release(&diff->accesses);
 	scopes_list_release(&diff->old_scopes);
 	scopes_list_release(&diff->new_scopes);
 	free(diff);
 }
 
-/*
- * No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins
- * what it forged.
- */
 static char *diff_make_key(const struct stack *stack, const struct stack_notes *notes)
 {
 	char *key = NULL;
@@ -58,20 +58,7 @@ static char *diff_make_key(const struct stack *stack, const struct stack_notes *
 
 	if (!out)
 		return NULL;
-	for (size_t i = 0; notes->frames && i < notes->frame_count; i++) {
-		const struct frame *frame = notes->frames[i];
-
-		/* Functions of scripts are called alike in many of them. */
-		if (!frame_in_object(frame))
-			fprintf(out, "[%s]%s+", frame_kind_name(frame->kind),
-				frame->module_path ?: "");
-		if (frame->function)
-			fprintf(out, "%s\n", frame->function);
-		else
-			fprintf(out, "%s+%" PRIx64 "\n", frame->module ? frame->module : "",
-				frame->offset);
-	}
-	fprintf(out, "%d", notes->frames ? (int)stack->end : -1);
+	stack_key_put(out, notes->frames, notes->frame_count, stack->end);
 	if (close_memstream(out)) {
 		free(key);
 		return NULL;
@@ -131,10 +118,27 @@ static void diff_add_side(struct compared_side *side, const struct report *repor
 	side->surveyed = s->surveyed;
 	for (int i = 0; i < LOST_CAUSES; i++)
 		side->lost += s->lost[i];
-	for (size_t i = 0; i < s->bad_access_count; i++) {
-		if (!report->bad_accesses[i].suppressed)
-			side->bad_accesses += report->bad_accesses[i].count;
+}
+
+/* 0 or -ENOMEM. */
+static int diff_add_accesses(struct diff *diff, const struct report *report, bool is_new)
+{
+	struct compared_side *side = is_new ? &diff->comparison.now : &diff->comparison.old;
+	const struct snapshot *s = report->snapshot;
+	int err = 0;
+
+	side->guarded |= s->guard.asked || s->bad_access_count;
+	side->guarded_blocks += s->guard.guarded;
+	side->not_listed += s->guard.lost;
+	for (size_t i = 0; !err && i < s->bad_access_count; i++) {
+		const struct bad_access *bad = &report->bad_accesses[i];
+
+		if (bad->suppressed || !bad->count)
+			continue;
+		side->bad_accesses += bad->count;
+		err = diff_accesses_add(&diff->accesses, bad, is_new);
 	}
+	return err;
 }
 
 /* 0 or -ENOMEM. */
@@ -156,8 +160,12 @@ int diff_add(struct diff *diff, const struct report *report, bool is_new)
 	struct comparison *c = &diff->comparison;
 	struct compared_side *side = is_new ? &c->now : &c->old;
 
+	/* A program that another one has taken the place of has no memory that could be compared. */
+	if (s->execed)
+		return diff_add_accesses(diff, report, is_new);
 	diff_add_side(side, report);
-	if (diff_add_scopes(is_new ? &diff->new_scopes : &diff->old_scopes, s))
+	if (diff_add_scopes(is_new ? &diff->new_scopes : &diff->old_scopes, s) ||
+	    diff_add_accesses(diff, report, is_new))
 		return -ENOMEM;
 	for (size_t i = 0; i < s->stack_count; i++) {
 		const struct stack *stack = &s->stacks[i];
@@ -263,7 +271,7 @@ const struct comparison *diff_finish(struct diff *diff, bool by_count)
 	struct entry *entry, *next;
 
 	c->stacks = calloc(count ? count : 1, sizeof(*c->stacks));
-	if (!c->stacks || diff_finish_scopes(diff))
+	if (!c->stacks || diff_finish_scopes(diff) || diff_accesses_finish(&diff->accesses, c))
 		return NULL;
 	HASH_ITER (hh, diff->entries, entry, next) {
 		c->stacks[n++] = entry->stack;

@@ -2,7 +2,7 @@
 /*
  * Compares two moments of a program, or of two runs of it. Stacks are the same when their functions
  * are, by name, from the allocation out to the thread's start: addresses, lines and build-ids may
- * differ. Code without a name counts by module and offset.
+ * differ. Code without a name counts by module and offset. So are bad accesses of guarded blocks.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_DIFF_H
 #define MEMLEAKBPF_ANALYSIS_DIFF_H

@@ -78,6 +78,12 @@ static void put_what(FILE *out, const struct bad_access *bad)
 	put_where(out, bad);
 }
 
+void bad_access_put_text(FILE *out, const struct bad_access *bad)
+{
+	fprintf(out, "%s: ", bad_access_kind_text(bad->kind));
+	put_what(out, bad);
+}
+
 void bad_access_put_title(FILE *out, const struct bad_access *bad)
 {
 	char count[FORMAT_GROUPED_MAX], comm[sizeof(bad->comm) + 1];
@@ -97,12 +103,9 @@ void bad_access_put_title(FILE *out, const struct bad_access *bad)
 	fputc(')', out);
 }
 
-void text_put_bad_access(FILE *out, const struct export_options *options,
-			 const struct bad_access *bad)
+void text_put_bad_access_calls(FILE *out, const struct export_options *options,
+			       const struct bad_access *bad)
 {
-	fputs("\nbad    ", out);
-	bad_access_put_title(out, bad);
-	fputc('\n', out);
 	for (int place = 0; place < BAD_ACCESS_STACKS; place++) {
 		enum bad_access_stack call = bad_access_call_at(place);
 		const struct reported_call *c = &bad->calls[call];
@@ -112,6 +115,15 @@ void text_put_bad_access(FILE *out, const struct export_options *options,
 		fprintf(out, "  %s\n", bad_access_call_text(bad, call));
 		text_frames(out, options, c->frames, c->frame_count, c->end);
 	}
+}
+
+void text_put_bad_access(FILE *out, const struct export_options *options,
+			 const struct bad_access *bad)
+{
+	fputs("\nbad    ", out);
+	bad_access_put_title(out, bad);
+	fputc('\n', out);
+	text_put_bad_access_calls(out, options, bad);
 }
 
 void text_put_suppressed_accesses(FILE *out, uint64_t suppressed)
@@ -249,12 +261,12 @@ void text_put_guard(FILE *out, const struct export_options *options, const struc
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-void json_put_bad_access(struct json *to, const struct export_options *options,
+void json_put_bad_access(struct json *to, const char *key, const struct export_options *options,
 			 const struct bad_access *bad)
 {
 	char comm[sizeof(bad->comm) + 1];
 
-	json_object(to, NULL);
+	json_object(to, key);
 	json_text(to, "kind", bad_access_kind_name(bad->kind));
 	json_text(to, "access", access_mode_name(bad->mode));
 	if (bad->block) {
@@ -312,6 +324,6 @@ void json_put_guard(struct json *to, const struct export_options *options, const
 	json_put_guard_state(to, &r->snapshot->guard);
 	json_array(to, "bad_accesses");
 	for (size_t i = 0; i < r->snapshot->bad_access_count; i++)
-		json_put_bad_access(to, options, &r->bad_accesses[i]);
+		json_put_bad_access(to, NULL, options, &r->bad_accesses[i]);
 	json_end(to);
 }

@@ -37,7 +37,8 @@ static void compare_put_change(FILE *out, const struct amount *old, const struct
 		format_grouped(count, changed), changed == 1 ? "block" : "blocks");
 }
 
-static void compare_put_side(FILE *out, const char *name, const struct compared_side *side)
+static void compare_put_side(FILE *out, const char *name, const struct comparison *c,
+			     const struct compared_side *side)
 {
 	char when[64] = "?", elapsed[FORMAT_DURATION_MAX];
 	time_t seconds = (time_t)(side->time_ns / NS_PER_S);
@@ -78,9 +79,7 @@ static void compare_put_side(FILE *out, const char *name, const struct compared_
 		fprintf(out, "note   its numbers are estimates (-s)\n");
 	if (side->lost)
 		fprintf(out, "lost   %" PRIu64 " records there: see report\n", side->lost);
-	if (side->bad_accesses)
-		fprintf(out, "bad    %" PRIu64 " bad %s there, not compared: see report\n",
-			side->bad_accesses, side->bad_accesses == 1 ? "access" : "accesses");
+	compare_put_guards(out, c, side);
 }
 
 /* What a kind of blocks is called, in place of a stack. */
@@ -170,10 +169,12 @@ static void compare_put_page(FILE *out, const struct export_options *options,
 {
 	size_t shown = 0;
 
-	compare_put_side(out, "old ", &c->old);
-	compare_put_side(out, "new ", &c->now);
+	compare_put_side(out, "old ", c, &c->old);
+	compare_put_side(out, "new ", c, &c->now);
 	if (c->now.surveyed || c->old.surveyed) {
-		fputs("note   of a survey no stacks are compared\n", out);
+		fputs("note   of a survey no stacks are compared, but those of bad accesses\n",
+		      out);
+		compare_put_accesses(out, options, c, top);
 		return;
 	}
 	fputs("change ", out);
@@ -182,6 +183,7 @@ static void compare_put_page(FILE *out, const struct export_options *options,
 		c->now.inspected ? "kinds of blocks" : "stacks", c->grown, c->fresh, c->shrunk,
 		c->gone, c->same);
 	compare_put_scopes(out, c, top);
+	compare_put_accesses(out, options, c, top);
 	for (size_t i = 0; i < c->stack_count && shown < top; i++) {
 		if (is_growth(compared_change(&c->stacks[i])))
 			compare_put_stack(out, options, ++shown, &c->stacks[i], c->now.inspected);

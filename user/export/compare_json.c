@@ -21,8 +21,7 @@ static void compare_json_put_side(struct json *to, const char *key,
 		json_bool(to, "surveyed", true);
 	else
 		json_number(to, "lost", side->lost);
-	if (side->bad_accesses)
-		json_number(to, "bad_accesses", side->bad_accesses);
+	compare_json_put_guards(to, side);
 	if (!side->surveyed)
 		json_put_amount(to, "live", &side->live);
 	if (side->suppressed.count)
@@ -93,6 +92,7 @@ int compare_json(FILE *out, const struct export_options *options, const struct c
 	if (!c->old.surveyed && !c->now.surveyed)
 		compare_json_put_change(to, &c->old.live, &c->now.live);
 	compare_json_put_scopes(to, c);
+	compare_json_put_accesses(to, options, c);
 	json_number(to, "stack_count", c->stack_count);
 	json_array(to, "stacks");
 	/* From both ends: what grew most, and what shrank most. */

@@ -44,8 +44,8 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 /* "bad_frees" */
 void json_put_bad_frees(struct json *to, const struct export_options *options,
 			const struct report *r);
-/* An element of "bad_accesses" */
-void json_put_bad_access(struct json *to, const struct export_options *options,
+/* An element of "bad_accesses" (key NULL), or a member */
+void json_put_bad_access(struct json *to, const char *key, const struct export_options *options,
 			 const struct bad_access *bad);
 /* "guard" */
 void json_put_guard_state(struct json *to, const struct guard_state *g);

@@ -61,6 +61,9 @@ const char *bad_free_call_text(enum bad_free_stack call);
 /* "heap buffer overflow, 3 times; the first: WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop)" */
 void bad_access_put_title(FILE *out, const struct bad_access *bad);
 
+/* "heap buffer overflow: WRITE 3 bytes after the end of a 100-byte block" */
+void bad_access_put_text(FILE *out, const struct bad_access *bad);
+
 /* "read", "freed before", "allocated" */
 const char *bad_access_call_text(const struct bad_access *bad, enum bad_access_stack call);
 

@@ -61,7 +61,7 @@ static void survey_json_put_bad_accesses(struct json *to, const struct export_op
 		return;
 	json_array(to, "bad_accesses");
 	for (size_t i = 0; i < kept->bad_access_count; i++)
-		json_put_bad_access(to, options, &kept->bad_accesses[i]);
+		json_put_bad_access(to, NULL, options, &kept->bad_accesses[i]);
 	json_end(to);
 	if (kept->bad_accesses_left_out)
 		json_number(to, "bad_accesses_left_out", kept->bad_accesses_left_out);

@@ -59,7 +59,9 @@ void text_put_figures_sum(FILE *out, const struct snapshot *s);
 /* What --check-frees has found; nothing without. */
 void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r);
 
-/* One bad access with its stacks. */
+/* The calls of a bad access, each with its stack; and all of it. */
+void text_put_bad_access_calls(FILE *out, const struct export_options *options,
+			       const struct bad_access *bad);
 void text_put_bad_access(FILE *out, const struct export_options *options,
 			 const struct bad_access *bad);
 

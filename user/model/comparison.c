@@ -25,3 +25,21 @@ const char *change_name(enum change change)
 
 	return names[change];
 }
+
+enum presence compared_presence(const struct compared_access *access)
+{
+	if (!access->old)
+		return PRESENCE_NEW;
+	return access->now ? PRESENCE_BOTH : PRESENCE_GONE;
+}
+
+const char *presence_name(enum presence presence)
+{
+	static const char *const names[] = {
+		[PRESENCE_NEW] = "new",
+		[PRESENCE_BOTH] = "both",
+		[PRESENCE_GONE] = "gone",
+	};
+
+	return names[presence];
+}

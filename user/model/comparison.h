@@ -24,6 +24,21 @@ struct compared_scope {
 	const struct scope *old, *now;
 };
 
+/* What guarded blocks have shown: of one kind, by stacks of the same functions. */
+struct compared_access {
+	/* one of them, of the new side where it is there; its count is that side's */
+	struct bad_access bad;
+	uint64_t old, now; /* how often it was seen */
+};
+
+/* On which side it was seen. */
+enum presence {
+	PRESENCE_NEW,
+	PRESENCE_BOTH,
+	PRESENCE_GONE,
+	PRESENCES,
+};
+
 struct compared_side {
 	uint64_t time_ns, elapsed_ns; /* of its latest snapshot */
 	size_t processes;
@@ -32,7 +47,10 @@ struct compared_side {
 	struct amount live;	     /* what is compared */
 	struct amount suppressed;    /* what is not */
 	uint64_t sample_bytes, lost; /* lost: all causes */
-	uint64_t bad_accesses;	     /* that guarded blocks have shown: they are not compared */
+	bool guarded;		     /* blocks were to be (--guard), */
+	uint64_t guarded_blocks;     /* and so many were */
+	uint64_t bad_accesses;	     /* that these have shown, without what is suppressed */
+	uint64_t not_listed;	     /* further ones, of which only the number is known */
 	bool inspected, surveyed;    /* as struct snapshot has them */
 };
 
@@ -47,7 +65,11 @@ struct comparison {
 	/* those that keep most more per call first */
 	struct compared_scope *scopes;
 	size_t scope_count;
-	/* how many of each; fresh are not among the grown, gone not among the shrunk */
+	/* the new ones first, those that are gone last; by kind, the most frequent first */
+	struct compared_access *accesses;
+	size_t access_count;
+	size_t access_counts[PRESENCES];
+	/* how many stacks of each; fresh are not among the grown, gone not among the shrunk */
 	size_t grown, fresh, shrunk, gone, same;
 };
 
@@ -62,5 +84,8 @@ enum change {
 /* By bytes, and by count where the bytes are the same. */
 enum change compared_change(const struct compared_stack *stack);
 const char *change_name(enum change change); /* "grew", "new" … */
+
+enum presence compared_presence(const struct compared_access *access);
+const char *presence_name(enum presence presence); /* "new", "both", "gone" */
 
 #endif

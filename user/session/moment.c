@@ -15,6 +15,7 @@ void moment_release(struct moment *m)
 	for (size_t i = 0; i < m->count; i++)
 		report_free(m->reports[i]);
 	free(m->reports);
+	id_map_free(&m->programs);
 	for (size_t i = 0; i < m->inspection_count; i++) {
 		if (m->inspected)
 			inspected_stacks_free(m->inspected[i]);
@@ -34,11 +35,10 @@ static struct report **moment_find(const struct moment *m, uint32_t target_id)
 	return NULL;
 }
 
-/* Takes the snapshot over, in place of the process's earlier one. */
-static int moment_put(struct moment *m, struct snapshot *s)
+/* Takes the snapshot over, in place of that one (NULL: of none). */
+static int moment_put_at(struct moment *m, struct report **old, struct snapshot *s)
 {
-	struct report **old = moment_find(m, s->target_id), **grown;
-	struct report *report = report_new(s);
+	struct report *report = report_new(s), **grown;
 
 	if (report && old) {
 		report_free(*old);
@@ -53,6 +53,12 @@ static int moment_put(struct moment *m, struct snapshot *s)
 	m->reports = grown;
 	grown[m->count++] = report;
 	return 0;
+}
+
+/* ... of the process's earlier one. */
+static int moment_put(struct moment *m, struct snapshot *s)
+{
+	return moment_put_at(m, moment_find(m, s->target_id), s);
 }
 
 /* Takes one look over, in place of the process's earlier one. */
@@ -108,7 +114,9 @@ static void moment_drop_execed(struct moment *m)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->reports[i]->snapshot->execed)
+		const struct snapshot *s = m->reports[i]->snapshot;
+
+		if (s->execed && !s->bad_access_count)
 			report_free(m->reports[i]);
 		else
 			m->reports[n++] = m->reports[i];
@@ -130,6 +138,31 @@ static void moment_say_found(const struct moment *m, const char *option,
 	source_recording_say_found(m->recording, option, time, first_ns, last_ns);
 }
 
+#define MOMENT_NO_PROGRAM UINT32_MAX
+
+/*
+ * A process that executes another program has a row for the end of each: what one has done is not
+ * lost with the next one's row.
+ */
+static int moment_put_row(struct moment *m, const struct survey_report *report,
+			  const struct survey_row *row)
+{
+	struct snapshot *s = surveyed_snapshot(report, row);
+	uint32_t at = MOMENT_NO_PROGRAM;
+	int err = s ? 0 : -ENOMEM;
+
+	if (!id_map_get(&m->programs, (uint64_t)row->process.pid, &at) || at >= m->count)
+		at = (uint32_t)m->count;
+	if (!err)
+		err = id_map_put(&m->programs, (uint64_t)row->process.pid,
+				 row->ended ? MOMENT_NO_PROGRAM : at);
+	if (err) {
+		snapshot_free(s);
+		return log_errno(ENOMEM, "reading a recording");
+	}
+	return moment_put_at(m, at < m->count ? &m->reports[at] : NULL, s);
+}
+
 /* Of a process that has gone there is what was known of it last. */
 static int moment_take_survey(struct moment *m, const struct survey_report *report,
 			      const struct replay_config *config, const struct replay_time *time,
@@ -140,19 +173,19 @@ static int moment_take_survey(struct moment *m, const struct survey_report *repo
 				  : report->elapsed_ns;
 	int err = 0;
 
+	/* What is kept later has shown nothing yet. */
+	if (first && m->surveyed)
+		return 0;
 	m->survey_ns = report->time_ns;
 	if (source_recording_is_late(m->recording, time, report->time_ns, before))
 		return 0;
 	for (size_t i = 0; !err && i < report->row_count; i++) {
 		const struct survey_row *row = &report->rows[i];
-		struct snapshot *s;
 
-		if (!row->kept || !source_recording_wants(config, row->process.pid) ||
-		    (first && moment_find(m, (uint32_t)row->process.pid)))
+		if (!row->kept || !source_recording_wants(config, row->process.pid))
 			continue;
 		m->surveyed = true;
-		s = surveyed_snapshot(report, row);
-		err = s ? moment_put(m, s) : log_errno(ENOMEM, "reading a recording");
+		err = moment_put_row(m, report, row);
 	}
 	return err;
 }

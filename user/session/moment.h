@@ -5,6 +5,7 @@
 
 #include "user/analysis/diff.h"
 #include "user/analysis/suppress.h"
+#include "user/model/id_map.h"
 #include "user/session/source_recording.h"
 
 struct moment {
@@ -15,14 +16,16 @@ struct moment {
 	struct inspection **inspections;
 	struct inspected_stacks **inspected;
 	size_t inspection_count;
-	bool surveyed;	    /* of a survey: what it keeps, which has its bad accesses only */
-	uint64_t survey_ns; /* of its last report */
+	bool surveyed;		/* of a survey: what it keeps, which has its bad accesses only */
+	uint64_t survey_ns;	/* of its last report */
+	struct id_map programs; /* of a survey: by pid, the place of its program's report */
 };
 
 /*
  * The snapshots nearest to the time of that option, --from or --to, which is said; without one, the
- * last of the whole recording. With `first`, the first ones. What became another program is left out: it has no memory any more that could be compared.
- * 0 or -errno, logged; moment_release() in either case.
+ * last of the whole recording. With `first`, the first ones. What became another program is left out,
+ * but for its bad accesses: it has no memory any more that could be compared. 0 or -errno, logged;
+ * moment_release() in either case.
  */
 int moment_read(struct moment *moment, const char *path, const struct replay_config *config,
 		const char *option, bool first);

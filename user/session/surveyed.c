@@ -26,6 +26,7 @@ struct snapshot *surveyed_snapshot(const struct survey_report *report, const str
 		.bad_accesses = list,
 		.bad_access_count = kept->bad_access_count,
 	};
+	s->guard.lost += kept->bad_accesses_left_out;
 	memcpy(s->comm, row->process.comm, sizeof(s->comm));
 	if (kept->bad_access_count)
 		memcpy(list, kept->bad_accesses, kept->bad_access_count * sizeof(*list));

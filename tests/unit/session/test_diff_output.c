@@ -100,9 +100,90 @@ static void scripts(void **state)
 	diff_free(diff);
 }
 
+static struct bad_access a_bad_access(enum bad_access_kind kind, enum access_mode mode,
+				      uint64_t count)
+{
+	const struct reported_call call = {
+		.known = true, .frames = sample_frames_a, .frame_count = 3};
+	struct bad_access bad = {.kind = kind,
+				 .mode = mode,
+				 .count = count,
+				 .offset = 8,
+				 .block = 0x1000,
+				 .size = 64,
+				 .thread = 7,
+				 .comm = "shop",
+				 .value = -1,
+				 .calls = {[BAD_ACCESS_ALLOC] = call, [BAD_ACCESS_TOUCH] = call}};
+
+	if (kind == BAD_ACCESS_USE_AFTER_FREE)
+		bad.calls[BAD_ACCESS_FREE] = call;
+	/* It touches by itself, and no allocator of its does. */
+	bad.calls[BAD_ACCESS_TOUCH].frames = sample_frames_a + 2;
+	bad.calls[BAD_ACCESS_TOUCH].frame_count = 1;
+	return bad;
+}
+
+/* The new with its stacks, of the others where they are; and that nothing was guarded is no absence. */
+static void accesses(void **state)
+{
+	struct bad_access before[] = {a_bad_access(BAD_ACCESS_USE_AFTER_FREE, ACCESS_READ, 3),
+				      a_bad_access(BAD_ACCESS_OVERFLOW, ACCESS_WRITE, 1)};
+	struct bad_access after[] = {a_bad_access(BAD_ACCESS_USE_AFTER_FREE, ACCESS_READ, 1200),
+				     a_bad_access(BAD_ACCESS_OVERFLOW, ACCESS_READ, 1),
+				     a_bad_access(BAD_ACCESS_UNDERFLOW, ACCESS_WRITE, 2)};
+	struct snapshot old = sample_snapshot(), now = old, none = old;
+	_cleanup_free_ char *text = NULL, *few = NULL, *json = NULL, *one = NULL;
+	struct diff *diff = diff_new(), *unguarded = diff_new();
+	const struct export_options verbose = {.verbose = true};
+	struct report *reports[3];
+	const struct comparison *c;
+	size_t len;
+	FILE *out;
+
+	(void)state;
+	old.guard = (struct guard_state){.asked = true, .guarded = 1, .lost = 2};
+	old.bad_accesses = before;
+	old.bad_access_count = ARRAY_SIZE(before);
+	now.guard = (struct guard_state){.asked = true, .guarded = 123456};
+	now.bad_accesses = after;
+	now.bad_access_count = ARRAY_SIZE(after);
+	reports[0] = report_borrow(&old);
+	reports[1] = report_borrow(&now);
+	reports[2] = report_borrow(&none);
+	assert_int_equal(diff_add(diff, reports[0], false), 0);
+	assert_int_equal(diff_add(diff, reports[1], true), 0);
+	assert_int_equal(diff_add(unguarded, reports[2], false), 0);
+	assert_int_equal(diff_add(unguarded, reports[1], true), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
+		report_drop(reports[i]);
+	c = diff_finish(diff, false);
+	out = open_memstream(&text, &len);
+	assert_int_equal(compare_text(out, &plain, c, 10), 0);
+	fclose(out);
+	assert_true(sample_matches("diff-guard.txt", text));
+	out = open_memstream(&few, &len);
+	assert_int_equal(compare_text(out, &verbose, c, 1), 0);
+	fclose(out);
+	assert_non_null(strstr(few, "\nbad    and 1 more (-T)\n"));
+	/* -v: all stacks of all. */
+	assert_non_null(strstr(few, "inside a freed 64-byte block\n  read\n"));
+	out = open_memstream(&json, &len);
+	assert_int_equal(compare_json(out, &plain, c, 1), 0);
+	fclose(out);
+	assert_true(sample_matches("diff-guard.json", json));
+	out = open_memstream(&one, &len);
+	assert_int_equal(compare_text(out, &plain, diff_finish(unguarded, false), 10), 0);
+	fclose(out);
+	assert_non_null(strstr(one, "\nguard  no blocks were guarded there\nnew "));
+	diff_free(diff);
+	diff_free(unguarded);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(compared), cmocka_unit_test(scripts)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(compared), cmocka_unit_test(scripts),
+					   cmocka_unit_test(accesses)};
 
 	/* Golden texts hold times of day. */
 	setenv("TZ", "UTC", 1);
