@@ -447,6 +447,11 @@ gone() {
 		ended "$i" true
 		diff <(jq -S '.[]' "$D/ended") <(jq -S ".processes[] | select(.pid == ${KEPT[i]} and .ended)" "$D/report.json") >"$D/differs" || fail "$i: $(<"$D/differs")"
 	done
+	# Text has the last look, and a line for each of the ends.
+	report "$D/rec"
+	[[ $(grep -c '^===' <<<"$REPORT") -eq 1 && $(grep -c '^ended before:$' <<<"$REPORT") -eq 1 ]] || fail "$REPORT"
+	grep -Eq "^  [-0-9]+ [:0-9]+  PID ${KEPT[1]} \\(k1-${N}[,)].*[:;] 16 bad accesses: heap buffer overflow 6, heap buffer underflow 1, heap use after free 4, .*, double free 3, .*(; .* allocated and kept)?\$" <<<"$REPORT" || fail "$REPORT"
+	grep -Eq "^  [-0-9]+ [:0-9]+  PID ${KEPT[2]} \\(k2-${N}[,)].*[:;] 1 bad access: heap buffer overflow 1(; .* allocated and kept)?\$" <<<"$REPORT" || fail "$REPORT"
 	"$TOOL" diff "$D/rec" -f json >"$D/diff.json" || fail 'no diff'
 	jq -e '.new.bad_accesses == 17 and (.bad_accesses | map(.new) | (add == 17) and length == 15)' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
 	# A survey whose next look is far: its own end has one.

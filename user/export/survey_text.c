@@ -551,6 +551,7 @@ static void put_table(const struct table *t)
 		if (row->drill)
 			survey_text_put_drill(t, row);
 	}
+	survey_text_put_ends(t->out, t->options, r);
 	for (size_t i = 0; !t->options->brief && i < r->row_count; i++)
 		put_stacks(t, i + 1, &r->rows[i]);
 	for (size_t i = 0; !t->options->brief && i < r->row_count; i++)

@@ -77,6 +77,10 @@ void text_put_guard(FILE *out, const struct export_options *options, const struc
  */
 int survey_write_text(struct exporter *e, const struct survey_report *report);
 
+/* Its ends, a line each; nothing where there are none. */
+void survey_text_put_ends(FILE *out, const struct export_options *options,
+			  const struct survey_report *report);
+
 /* struct exporter_format's inspection() */
 int inspection_write_text(struct exporter *e, const struct inspection *inspection, size_t top);
 

@@ -78,6 +78,30 @@ struct survey_row {
 	const struct survey_kept *kept;	  /* NULL: --keep does not name it */
 };
 
+/*
+ * A process that has ended before the look, of which there was something to say: it grew, or its
+ * guarded blocks had shown something; or several of one name together.
+ */
+struct survey_end {
+	uint64_t time_ns; /* of the look that had it, of several the last */
+	pid_t pid;	  /* of several that of the last */
+	char comm[16];
+	char where[128]; /* its container, pod or unit, as far as there is room; "": unknown */
+	size_t processes, growing, leaking; /* leaking ones are growing, too */
+	double growth;			    /* bytes per second, of those that grew */
+	uint64_t live_bytes;		    /* of those that are kept, as in struct survey_kept */
+	uint64_t bad_accesses[BAD_ACCESS_KINDS], suppressed; /* how many of these are suppressed */
+};
+
+static inline uint64_t survey_end_bad(const struct survey_end *end)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+		count += end->bad_accesses[i];
+	return count;
+}
+
 /* Of all that --keep names. */
 struct survey_keep_report {
 	size_t sampled, left_out; /* processes */
@@ -126,6 +150,9 @@ struct survey_report {
 	struct survey_row *rows; /* the most suspect first */
 	size_t row_count;
 	struct survey_rest rest;
+	/* where the looks before it are not shown: the ends that they had, the last one last */
+	const struct survey_end *ends;
+	size_t end_count, ends_left_out; /* left out: processes */
 	struct survey_totals totals;
 	const struct survey_keep_report *keep; /* NULL: without --keep */
 };

@@ -6,6 +6,7 @@
 #include "user/base/util.h"
 #include "user/session/source_recording.h"
 #include "user/session/suppressions.h"
+#include "user/survey/report_ends.h"
 #include "user/survey/survey_reporter.h"
 
 struct report_survey {
@@ -14,6 +15,7 @@ struct report_survey {
 	struct suppressions *suppressions;
 	bool last_only;
 	struct survey_row *rows; /* those of the report that are shown */
+	struct report_ends ends; /* with last_only */
 };
 
 int report_survey_new(const struct replay_config *config, struct output *output,
@@ -36,6 +38,7 @@ void report_survey_free(struct report_survey *r)
 	if (!r)
 		return;
 	free(r->rows);
+	report_ends_release(&r->ends);
 	free(r);
 }
 
@@ -51,6 +54,9 @@ static int report_survey_choose(struct report_survey *r, const struct survey_rep
 	r->rows = rows;
 	*shown = *all;
 	shown->rows = rows;
+	shown->ends = r->ends.items;
+	shown->end_count = r->ends.count;
+	shown->ends_left_out = r->ends.left_out;
 	shown->row_count = 0;
 	for (size_t i = 0; i < all->row_count; i++) {
 		const struct survey_row *row = &all->rows[i];
@@ -62,6 +68,18 @@ static int report_survey_choose(struct report_survey *r, const struct survey_rep
 			rows[shown->row_count++] = *row;
 	}
 	return 0;
+}
+
+/* For the looks that follow: this one may be shown itself. */
+static int report_survey_take_ends(struct report_survey *r, const struct survey_report *report)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < report->row_count; i++) {
+		if (source_recording_wants(r->config, report->rows[i].process.pid))
+			err = report_ends_take(&r->ends, report, &report->rows[i]);
+	}
+	return err ? output_fail(r->output, err) : 0;
 }
 
 /* For formats that know no surveys: what the drills have counted, as snapshots of the processes. */
@@ -115,8 +133,10 @@ int report_survey_take(struct report_survey *r, const struct survey_report *repo
 	err = report_survey_choose(r, report, &shown);
 	if (err)
 		return output_fail(r->output, err);
-	return r->last_only ? output_keep_survey(r->output, &shown)
-			    : output_survey(r->output, &shown);
+	if (!r->last_only)
+		return output_survey(r->output, &shown);
+	err = output_keep_survey(r->output, &shown);
+	return err ?: report_survey_take_ends(r, report);
 }
 
 int report_survey_finish(struct report_survey *r)
