@@ -249,10 +249,11 @@ android_sum() {
 
 # bats test_tags=quick
 @test "diff: two runs compare by name, and two times of one" {
-	local run
+	local run of pids=()
 
 	for run in old new; do
 		start_target "$TARGETS/leaf"
+		pids+=("$T_PID")
 		tool_into "$D/rec" record
 		record_steps go
 		[[ $run == old ]] || record_steps_more go
@@ -264,6 +265,14 @@ android_sum() {
 	holds '[.stacks[] | .change] | unique == ["grew"]'
 	holds '.new.live.bytes == 2 * .old.live.bytes and .delta == .old.live'
 	holds '[.stacks[] | select(.delta != .old)] == []'
+	# Restarted, it has another number: that of either is its name, and another one's is none.
+	for of in "${pids[@]}" "${pids[0]},${pids[1]}"; do
+		"$TOOL" diff "$D/old" "$D/new" -f json -T 100 -p "$of" >"$D/named" 2>"$D/named.err" || fail "diff -p $of"
+		[[ $(<"$D/named") == "$SNAP" ]] || fail "-p $of: $(<"$D/named")"
+		[[ $of == *,* ]] || grep -q "no process that -p names is in it; those with the name of the other recording's are compared, 'leaf'$" "$D/named.err" || fail "-p $of: $(<"$D/named.err")"
+	done
+	[[ ! -s $D/named.err ]] || fail "$(<"$D/named.err")"
+	"$TOOL" diff "$D/old" "$D/new" -f json -p 1 2>"$D/named.err" | jq -e '.old.processes == 0 and .new.processes == 0' >/dev/null || fail 'another one'
 	"$TOOL" diff "$D/old" "$D/old" | grep -q '0 grew, 0 new, 0 shrank, 0 gone' || fail 'differs from itself'
 	SNAP=$("$TOOL" diff "$D/new" -f json) || fail 'diff of one'
 	holds '.delta == .old.live'

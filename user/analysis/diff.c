@@ -109,6 +109,7 @@ static void diff_add_side(struct compared_side *side, const struct report *repor
 		side->pid = s->pid;
 		memcpy(side->comm, s->comm, sizeof(side->comm));
 	}
+	side->ended += s->exited;
 	if (s->time_ns > side->time_ns) {
 		side->time_ns = s->time_ns;
 		side->elapsed_ns = s->elapsed_ns;

@@ -53,6 +53,19 @@ static int diff_moments(const struct replay_config *config, struct suppressions 
 	return err;
 }
 
+/* A program that has been restarted in between has another number: then its name counts. */
+static int diff_read_alike(const struct replay_config *config, struct moment *old,
+			   struct moment *now)
+{
+	bool is_old = !old->count;
+
+	if (config->file_count == 1 || !config->pids.count || !old->count == !now->count ||
+	    !strcmp(config->files[is_old ? 0 : 1], "-"))
+		return 0;
+	return moment_read_alike(is_old ? old : now, config->files[is_old ? 0 : 1], config,
+				 is_old ? "--from" : "--to", is_old ? now : old);
+}
+
 int cmd_diff(const union command_config *command)
 {
 	const struct replay_config *config = &command->replay;
@@ -64,6 +77,7 @@ int cmd_diff(const union command_config *command)
 
 	err = err ?: moment_read(&old, config->files[0], config, "--from", one && !from->given);
 	err = err ?: moment_read(&now, config->files[one ? 0 : 1], config, "--to", false);
+	err = err ?: diff_read_alike(config, &old, &now);
 	if (!err && old.count && now.count && !old.inspection_count != !now.inspection_count)
 		err = log_errno(
 			EINVAL,

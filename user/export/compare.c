@@ -62,6 +62,11 @@ static void compare_put_side(FILE *out, const char *name, const struct compariso
 	} else {
 		fprintf(out, "%zu processes", side->processes);
 	}
+	/* What it had allocated is in the sums, and in no memory any more. */
+	if (side->ended && side->ended == side->processes)
+		fputs(side->ended == 1 ? ", ended" : ", all ended", out);
+	else if (side->ended)
+		fprintf(out, ", %zu of them ended", side->ended);
 	if (!side->inspected)
 		fprintf(out, "  %s since %s", format_duration(elapsed, side->elapsed_ns),
 			side->surveyed ? "the survey keeps what it names" : "attach");

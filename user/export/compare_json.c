@@ -16,6 +16,8 @@ static void compare_json_put_side(struct json *to, const char *key,
 	json_number(to, "processes", side->processes);
 	if (side->processes == 1)
 		json_number(to, "pid", (uint64_t)side->pid);
+	if (side->ended)
+		json_number(to, "ended", side->ended);
 	json_number(to, "sample_bytes", side->sample_bytes);
 	if (side->surveyed)
 		json_bool(to, "surveyed", true);

@@ -41,8 +41,8 @@ enum presence {
 
 struct compared_side {
 	uint64_t time_ns, elapsed_ns; /* of its latest snapshot */
-	size_t processes;
-	pid_t pid; /* of one of them */
+	size_t processes, ended; /* so many of these have ended: what they had left at their ends */
+	pid_t pid;		 /* of one of them */
 	char comm[16];
 	struct amount live;	     /* what is compared */
 	struct amount suppressed;    /* what is not */

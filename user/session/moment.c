@@ -15,6 +15,8 @@ void moment_release(struct moment *m)
 	for (size_t i = 0; i < m->count; i++)
 		report_free(m->reports[i]);
 	free(m->reports);
+	free((void *)m->by_name.names.items);
+	free(m->names);
 	id_map_free(&m->programs);
 	for (size_t i = 0; i < m->inspection_count; i++) {
 		if (m->inspected)
@@ -182,7 +184,8 @@ static int moment_take_survey(struct moment *m, const struct survey_report *repo
 	for (size_t i = 0; !err && i < report->row_count; i++) {
 		const struct survey_row *row = &report->rows[i];
 
-		if (!row->kept || !source_recording_wants(config, row->process.pid))
+		if (!row->kept ||
+		    !source_recording_wants(config, row->process.pid, row->process.comm))
 			continue;
 		m->surveyed = true;
 		err = moment_put_row(m, report, row);
@@ -208,6 +211,10 @@ static int moment_take(struct moment *m, const struct recording_item *item,
 			return moment_put_inspection(m, inspection);
 		inspection_free(inspection);
 	} else if (s) {
+		m->first_ns = m->first_ns ?: s->time_ns;
+		/* What has come since then had shown nothing. */
+		if (first && s->time_ns - s->elapsed_ns > m->first_ns)
+			s->bad_access_count = 0;
 		if (!source_recording_snapshot_is_late(m->recording, time, s) &&
 		    !(first && moment_find(m, s->target_id)))
 			return moment_put(m, s);
@@ -236,6 +243,48 @@ int moment_read(struct moment *m, const char *path, const struct replay_config *
 	if (!err)
 		moment_say_found(m, option, time);
 	return err ? err : got;
+}
+
+/* Those of the reports, each once. */
+static int moment_names_of(struct moment *m, const struct moment *like)
+{
+	const char **items = calloc(like->count + 1, sizeof(*items));
+	size_t count = 0;
+
+	m->by_name.names.items = items;
+	m->names = calloc(like->count + 1, sizeof(*m->names));
+	if (!items || !m->names)
+		return log_errno(ENOMEM, "reading a recording");
+	for (size_t i = 0; i < like->count; i++) {
+		const struct snapshot *s = like->reports[i]->snapshot;
+		size_t at = 0;
+
+		while (at < count && strncmp(items[at], s->comm, sizeof(s->comm)) != 0)
+			at++;
+		if (at < count)
+			continue;
+		memcpy(m->names[count], s->comm, sizeof(s->comm));
+		items[count] = m->names[count];
+		count++;
+	}
+	m->by_name.names.count = count;
+	return 0;
+}
+
+int moment_read_alike(struct moment *m, const char *path, const struct replay_config *config,
+		      const char *option, const struct moment *like)
+{
+	int err;
+
+	moment_release(m);
+	*m = (struct moment){.by_name = *config};
+	err = moment_names_of(m, like);
+	err = err ?: moment_read(m, path, &m->by_name, option, false);
+	if (!err && m->count)
+		log_warn("%s: no process that -p names is in it; those with the name of the other "
+			 "recording's are compared, '%s'%s",
+			 path, m->names[0], m->by_name.names.count > 1 ? " and others" : "");
+	return err;
 }
 
 int moment_compare(struct moment *m, const struct filter_config *filter, struct suppressions *s,

@@ -16,8 +16,11 @@ struct moment {
 	struct inspection **inspections;
 	struct inspected_stacks **inspected;
 	size_t inspection_count;
-	bool surveyed;		/* of a survey: what it keeps, which has its bad accesses only */
-	uint64_t survey_ns;	/* of its last report */
+	bool surveyed;	    /* of a survey: what it keeps, which has its bad accesses only */
+	uint64_t survey_ns; /* of its last report */
+	uint64_t first_ns;  /* when the first snapshot of all was taken */
+	struct replay_config by_name; /* what moment_read_alike() asked for */
+	char (*names)[17];
 	struct id_map programs; /* of a survey: by pid, the place of its program's report */
 };
 
@@ -29,6 +32,14 @@ struct moment {
  */
 int moment_read(struct moment *moment, const char *path, const struct replay_config *config,
 		const char *option, bool first);
+
+/*
+ * Where -p names no process of this recording, but some of the other one (`like`): of a program that
+ * has been restarted in between. Reads it anew, those processes that have the names of the other's.
+ * As moment_read().
+ */
+int moment_read_alike(struct moment *moment, const char *path, const struct replay_config *config,
+		      const char *option, const struct moment *like);
 
 /* Adds all of it to one side, but for what is suppressed. `s` may be NULL. 0 or -ENOMEM. */
 int moment_compare(struct moment *moment, const struct filter_config *filter,

@@ -147,6 +147,8 @@ struct replay_config {
 	char *const *files; /* NULL-terminated */
 	size_t file_count;
 	struct pid_list pids;
+	/* in place of the pids: processes by their commands' names; none: those of the pids */
+	struct string_list names;
 	struct replay_times times;
 	struct filter_config filter;
 	struct show_config show;

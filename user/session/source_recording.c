@@ -83,8 +83,15 @@ void source_recording_free(struct source_recording *r)
 	free(r);
 }
 
-bool source_recording_wants(const struct replay_config *config, pid_t pid)
+bool source_recording_wants(const struct replay_config *config, pid_t pid,
+			    const char comm[static 16])
 {
+	for (size_t i = 0; i < config->names.count; i++) {
+		if (!strncmp(config->names.items[i], comm, 16))
+			return true;
+	}
+	if (config->names.count)
+		return false;
 	for (size_t i = 0; i < config->pids.count; i++) {
 		if (config->pids.pids[i] == pid)
 			return true;
@@ -117,7 +124,8 @@ static bool source_recording_note(struct source_recording *r, const struct recor
 
 	if (item->time_ns > r->last_ns)
 		r->last_ns = item->time_ns;
-	if (item->survey || source_recording_wants(r->config, s ? s->pid : i->pid)) {
+	if (item->survey ||
+	    source_recording_wants(r->config, s ? s->pid : i->pid, s ? s->comm : i->comm)) {
 		r->wanted_seen = true;
 		return true;
 	}

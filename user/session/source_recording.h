@@ -32,7 +32,8 @@ int source_recording_next(struct source_recording *recording, struct snapshot **
  * of the wanted: as recording_reader_next().
  */
 int source_recording_next_any(struct source_recording *recording, struct recording_item *item);
-bool source_recording_wants(const struct replay_config *config, pid_t pid);
+bool source_recording_wants(const struct replay_config *config, pid_t pid,
+			    const char comm[static 16]);
 
 /* What a pipeline needs of it: snapshots before --from are not shown. */
 const struct source *source_recording_source(const struct source_recording *recording);

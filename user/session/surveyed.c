@@ -22,6 +22,7 @@ struct snapshot *surveyed_snapshot(const struct survey_report *report, const str
 		.elapsed_ns = kept->since_ns,
 		.sample_bytes = report->keep ? report->keep->sample_bytes : 0,
 		.surveyed = true,
+		.exited = row->ended,
 		.guard = kept->guards.state,
 		.bad_accesses = list,
 		.bad_access_count = kept->bad_access_count,

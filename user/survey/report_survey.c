@@ -61,7 +61,7 @@ static int report_survey_choose(struct report_survey *r, const struct survey_rep
 	for (size_t i = 0; i < all->row_count; i++) {
 		const struct survey_row *row = &all->rows[i];
 
-		if (!source_recording_wants(r->config, row->process.pid))
+		if (!source_recording_wants(r->config, row->process.pid, row->process.comm))
 			continue;
 		if (row->ended ||
 		    survey_report_has_row(shown, r->config->show.top, &living, &row->process))
@@ -76,7 +76,8 @@ static int report_survey_take_ends(struct report_survey *r, const struct survey_
 	int err = 0;
 
 	for (size_t i = 0; !err && i < report->row_count; i++) {
-		if (source_recording_wants(r->config, report->rows[i].process.pid))
+		if (source_recording_wants(r->config, report->rows[i].process.pid,
+					   report->rows[i].process.comm))
 			err = report_ends_take(&r->ends, report, &report->rows[i]);
 	}
 	return err ? output_fail(r->output, err) : 0;
