@@ -1,65 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/survey/http_clients.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/socket.h>
 
 struct http_client {
 	struct http_client *older, *younger;
 	int fd;
 	bool asks, closing;
-	sa_family_t family;
-	unsigned char address[8]; /* IPv6: the network, of which a host may have all addresses */
+	struct share_owner owner;
 };
 
-static void http_client_note_address(struct http_client *client, const struct sockaddr *address)
+/* Whose are the most, with the newest's? */
+static struct share_owner http_clients_whose_most(const struct http_clients *clients,
+						  const struct http_client *newest)
 {
-	client->family = address->sa_family;
-	if (address->sa_family == AF_INET)
-		memcpy(client->address, &((const struct sockaddr_in *)address)->sin_addr, 4);
-	else if (address->sa_family == AF_INET6) /* /64 */
-		memcpy(client->address, &((const struct sockaddr_in6 *)address)->sin6_addr, 8);
+	struct share_owner owners[HTTP_CLIENTS_MAX];
+	size_t count = 0;
+
+	for (const struct http_client *c = clients->oldest; c; c = c->younger) {
+		if (c != newest && !c->closing && count < HTTP_CLIENTS_MAX)
+			owners[count++] = c->owner;
+	}
+	shares_sort(owners, count);
+	return shares_most(owners, count, &newest->owner);
 }
 
-static bool http_clients_are_neighbours(const struct http_client *a, const struct http_client *b)
+/* Of an owner's: the longest silent, or else the oldest. */
+static struct http_client *http_clients_choose_of(const struct http_clients *clients,
+						  const struct share_owner *owner)
 {
-	return a->family == b->family && !memcmp(a->address, b->address, sizeof(a->address));
+	struct http_client *any = NULL;
+
+	for (struct http_client *c = clients->oldest; c; c = c->younger) {
+		if (c->closing || !share_same_owner(&c->owner, owner))
+			continue;
+		if (!c->asks)
+			return c;
+		any = any ?: c;
+	}
+	return any;
 }
 
 /* Has anybody too much, and who goes for it? NULL: nobody. */
-static struct http_client *http_clients_choose(struct http_clients *clients,
+static struct http_client *http_clients_choose(const struct http_clients *clients,
 					       const struct http_client *newest)
 {
-	struct http_client *silent[2] = {NULL, NULL}, *any[2] = {NULL, NULL}, *c;
-	size_t neighbours = 0;
+	struct share_owner most;
+	size_t own = 0;
 
-	for (c = clients->oldest; c; c = c->younger) {
-		bool near = http_clients_are_neighbours(c, newest);
-
-		if (c->closing)
-			continue;
-		neighbours += near;
-		for (int i = 0; i < (near ? 2 : 1); i++) {
-			any[i] = any[i] ?: c;
-			if (!c->asks)
-				silent[i] = silent[i] ?: c;
-		}
-	}
-	if (neighbours > HTTP_CLIENTS_PER_ADDRESS)
-		return silent[1] ?: any[1];
-	return clients->count > HTTP_CLIENTS_MAX ? silent[0] ?: any[0] : NULL;
+	for (const struct http_client *c = clients->oldest; c; c = c->younger)
+		own += !c->closing && share_same_owner(&c->owner, &newest->owner);
+	if (own > HTTP_CLIENTS_PER_OWNER)
+		return http_clients_choose_of(clients, &newest->owner);
+	if (clients->count <= HTTP_CLIENTS_MAX)
+		return NULL;
+	most = http_clients_whose_most(clients, newest);
+	return http_clients_choose_of(clients, &most);
 }
 
 struct http_client *http_clients_add(struct http_clients *clients, int fd,
-				     const struct sockaddr *address)
+				     const struct share_owner *owner)
 {
 	struct http_client *client = calloc(1, sizeof(*client)), *gone;
 
 	if (!client)
 		return NULL;
 	client->fd = fd;
-	http_client_note_address(client, address);
+	client->owner = *owner;
 	client->older = clients->youngest;
 	if (clients->youngest)
 		clients->youngest->younger = client;
@@ -90,4 +98,9 @@ void http_client_asks(struct http_client *client, bool asks)
 {
 	if (client)
 		client->asks = asks;
+}
+
+const struct share_owner *http_client_owner(const struct http_client *client)
+{
+	return &client->owner;
 }

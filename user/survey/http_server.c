@@ -20,6 +20,7 @@
 #include "user/base/util.h"
 #include "user/kernel/confine.h"
 #include "user/survey/http_clients.h"
+#include "user/survey/http_who.h"
 
 /* Those too that have been shut down and not been looked at since. */
 #define MAX_CONNECTIONS	  (2 * HTTP_CLIENTS_MAX)
@@ -34,6 +35,7 @@ struct http_server {
 	bool confined; /* of the thread: it has given up its rights */
 	int wake;      /* an eventfd; -1: none */
 	int epoll;     /* the library's */
+	int who;       /* http_who_open(); negative: none */
 	_Atomic bool ends;
 	struct http_site sites[HTTP_SITES_MAX];
 	size_t site_count;
@@ -113,16 +115,19 @@ static void http_on_connection(void *ctx, struct MHD_Connection *connection, voi
 {
 	const union MHD_ConnectionInfo *fd, *address;
 	struct http_server *s = ctx;
+	struct share_owner owner;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		http_clients_remove(&s->clients, *client);
 		return;
 	}
+	*client = NULL;
 	fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	*client = fd && address
-			  ? http_clients_add(&s->clients, fd->connect_fd, address->client_addr)
-			  : NULL;
+	if (!fd || !address)
+		return;
+	owner = http_who(s->who, fd->connect_fd, address->client_addr);
+	*client = http_clients_add(&s->clients, fd->connect_fd, &owner);
 }
 
 static void http_on_completed(void *ctx, struct MHD_Connection *connection, void **state,
@@ -140,6 +145,13 @@ static void http_on_completed(void *ctx, struct MHD_Connection *connection, void
 		request->site->completed(request->site->ctx, request->state);
 	free(request);
 	*state = NULL;
+}
+
+const struct share_owner *http_server_owner(struct MHD_Connection *connection)
+{
+	const struct http_client *client = http_client_of(connection);
+
+	return client ? http_client_owner(client) : NULL;
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -310,6 +322,7 @@ struct http_server *http_server_new(const char *name)
 	if (!s)
 		return NULL;
 	s->name = name;
+	s->who = -1;
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->wake >= 0)
 		return s;
@@ -382,6 +395,9 @@ static int http_open(struct http_server *s, const struct sockaddr_storage *addre
 		return -ENOSYS;
 	s->epoll = epoll->epoll_fd;
 	http_wait_for_words(s);
+	s->who = http_who_open();
+	if (s->who < 0)
+		log_debug("http: whose sockets they are is not known: %s", strerror(-s->who));
 	return 0;
 }
 
@@ -450,6 +466,8 @@ void http_server_free(struct http_server *s)
 	http_destroy_response(s->not_found);
 	http_destroy_response(s->not_allowed);
 	http_destroy_response(s->not_here);
+	if (s->who >= 0)
+		close(s->who);
 	close(s->wake);
 	free(s);
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "user/survey/shares.h"
+
 #define HTTP_SITES_MAX 2
 
 /* All functions are called in the server's thread; `ctx` and strings outlive the server. */
@@ -56,6 +58,9 @@ int http_server_start(struct http_server *server);
 
 /* In turn(): answer() is called again. */
 void http_server_resume(struct http_server *server, struct MHD_Connection *connection);
+
+/* In answer(): whose connection it is; NULL: nobody knows, for want of memory. */
+const struct share_owner *http_server_owner(struct MHD_Connection *connection);
 
 /* Has turn() called soon. From any thread. */
 void http_server_wake(struct http_server *server);

@@ -12,8 +12,7 @@
 #include "user/base/util.h"
 #include "user/export/pprof_profile.h"
 
-#define REST		3
-#define BASES_MAX_BYTES ((size_t)64 * 1024 * 1024)
+#define REST 3
 
 enum { OK = 200, BAD_REQUEST = 400, NOT_FOUND = 404, UNAVAILABLE = 503 };
 
@@ -141,16 +140,14 @@ static void maker_make(const struct profile_ask *ask, const struct maker_process
 static bool maker_put_back(struct profile_maker *m, struct profile_job *job, pid_t pid,
 			   const struct report *report, struct profile_answer *answer)
 {
-	struct profile_base *base = NULL;
+	struct profile_base *base = profile_base_new(report);
 
-	if (profile_queue_base_bytes(m->queue) < BASES_MAX_BYTES)
-		base = profile_base_new(report);
-	if (!base) {
+	if (!base || !profile_queue_put_back(m->queue, job, base)) {
+		profile_base_free(base);
 		maker_refuse(answer, UNAVAILABLE,
 			     "too much memory is taken by other requests with seconds=\n");
 		return false;
 	}
-	profile_queue_put_back(m->queue, job, base);
 	log_debug("profile of process %d: the difference begins", (int)pid);
 	return true;
 }

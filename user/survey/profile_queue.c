@@ -13,23 +13,27 @@
 
 static const char late_text[] = "the survey has not come to it in time; try again\n";
 static const char ends_text[] = "the survey ends\n";
+static const char crowded_text[] = "others have asked for profiles, too; try again\n";
 #define UNAVAILABLE 503
 
 struct profile_job {
 	struct profile_ask ask;
 	void *owner;
+	struct share_owner asker;
 	uint64_t due_ns, deadline_ns;
 	struct profile_base *base;
 	struct profile_answer answer;
 	bool working;  /* the survey has it */
 	bool told;     /* its owner has been ready */
+	bool left;     /* its place is another's */
 	bool released; /* and whoever has it frees it */
 };
 
 struct profile_queue {
 	pthread_mutex_t lock;
-	struct profile_job *jobs[PROFILE_QUEUE_MAX]; /* in the order in which they came */
+	struct profile_job *jobs[PROFILE_QUEUE_JOBS_MAX]; /* in the order in which they came */
 	size_t count;
+	struct share_turns turns;
 	bool closed;
 	uint64_t wait_ns;
 	int added; /* an eventfd */
@@ -73,6 +77,95 @@ void profile_queue_free(struct profile_queue *q)
 	free(q);
 }
 
+/* ---- shares; the lock is held --------------------------------------------------------------- */
+
+/* It is answered, and holds nothing any more. The survey may have it. */
+static void job_give_way(struct profile_job *job)
+{
+	job->answer = (struct profile_answer){.status = UNAVAILABLE, .text = crowded_text};
+	job->left = true;
+	if (!job->working) {
+		profile_base_free(job->base);
+		job->base = NULL;
+	}
+}
+
+/* Has whoever has the most places lose his last. False: that is the asker; or all that he has is being read. */
+static bool queue_make_place(struct profile_queue *q, const struct share_owner *asker)
+{
+	struct share_owner owners[PROFILE_QUEUE_MAX], most;
+	size_t count = 0;
+
+	for (size_t i = 0; i < q->count; i++) {
+		if (!q->jobs[i]->left)
+			owners[count++] = q->jobs[i]->asker;
+	}
+	if (count < PROFILE_QUEUE_MAX)
+		return true;
+	shares_sort(owners, count);
+	most = shares_most(owners, count, asker);
+	if (share_same_owner(&most, asker))
+		return false;
+	for (size_t i = q->count; i-- > 0;) {
+		struct profile_job *job = q->jobs[i];
+
+		if (job->left || job->answer.status || !share_same_owner(&job->asker, &most))
+			continue;
+		job_give_way(job);
+		return true;
+	}
+	return false;
+}
+
+static size_t queue_base_bytes(const struct profile_queue *q, const struct share_owner *of)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < q->count; i++) {
+		const struct profile_job *job = q->jobs[i];
+
+		if (job->base && (!of || share_same_group(&job->asker, of)))
+			bytes += profile_base_bytes(job->base);
+	}
+	return bytes;
+}
+
+/* The last of whose bases take most memory, and more than the asker's with `more` bytes. NULL: nobody's. */
+static struct profile_job *queue_largest_of_others(const struct profile_queue *q,
+						   const struct share_owner *asker, size_t more)
+{
+	size_t most = queue_base_bytes(q, asker) + more, bytes;
+	struct profile_job *last = NULL;
+
+	for (size_t i = 0; i < q->count; i++) {
+		struct profile_job *job = q->jobs[i];
+
+		if (!job->base || job->working || share_same_group(&job->asker, asker))
+			continue;
+		bytes = queue_base_bytes(q, &job->asker);
+		if (bytes > most || (last && bytes == most)) {
+			most = bytes;
+			last = job;
+		}
+	}
+	return last;
+}
+
+/* True where others lost theirs: they are to be told. */
+static bool queue_make_memory(struct profile_queue *q, const struct profile_job *job, size_t more,
+			      bool *enough)
+{
+	struct profile_job *other;
+	bool some = false;
+
+	while (!(*enough = queue_base_bytes(q, NULL) < PROFILE_BASES_MAX) &&
+	       (other = queue_largest_of_others(q, &job->asker, more))) {
+		job_give_way(other);
+		some = true;
+	}
+	return some;
+}
+
 /* ---- of the serving thread ---------------------------------------------------------------- */
 
 static void queue_tell_added(struct profile_queue *q)
@@ -84,18 +177,19 @@ static void queue_tell_added(struct profile_queue *q)
 }
 
 struct profile_job *profile_queue_add(struct profile_queue *q, const struct profile_ask *ask,
-				      void *owner)
+				      const struct share_owner *asker, void *owner)
 {
 	struct profile_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
 	job->ask = *ask;
+	job->asker = *asker;
 	job->owner = owner;
 	job->due_ns = monotonic_ns();
 	job->deadline_ns = job->due_ns + q->wait_ns;
 	pthread_mutex_lock(&q->lock);
-	if (q->closed || q->count == PROFILE_QUEUE_MAX) {
+	if (q->closed || q->count == PROFILE_QUEUE_JOBS_MAX || !queue_make_place(q, asker)) {
 		free(job);
 		job = NULL;
 	} else {
@@ -139,6 +233,7 @@ struct profile_answer profile_queue_answer(struct profile_queue *q, struct profi
 	pthread_mutex_lock(&q->lock);
 	answer = job->answer;
 	job->answer.data = NULL;
+	job->left = true;
 	pthread_mutex_unlock(&q->lock);
 	return answer;
 }
@@ -185,26 +280,38 @@ static bool job_waits(const struct profile_job *job)
 	return !job->working && !job->answer.status;
 }
 
-/* The lock is held. */
-static struct profile_job *queue_first(const struct profile_queue *q)
+static bool queue_is_before(const struct profile_queue *q, const struct profile_job *job,
+			    const struct profile_job *other)
+{
+	int order = share_turns_compare(&q->turns, &job->asker, &other->asker);
+
+	return order ? order < 0 : job->due_ns < other->due_ns;
+}
+
+/* The lock is held. What is due by then, and its turn; NULL: nothing is. */
+static struct profile_job *queue_first(const struct profile_queue *q, uint64_t now)
 {
 	struct profile_job *first = NULL;
 
 	for (size_t i = 0; i < q->count; i++) {
-		if (job_waits(q->jobs[i]) && (!first || q->jobs[i]->due_ns < first->due_ns))
-			first = q->jobs[i];
+		struct profile_job *job = q->jobs[i];
+
+		if (job_waits(job) && job->due_ns <= now &&
+		    (!first || queue_is_before(q, job, first)))
+			first = job;
 	}
 	return first;
 }
 
 uint64_t profile_queue_due_ns(struct profile_queue *q)
 {
-	const struct profile_job *first;
-	uint64_t due;
+	uint64_t due = UINT64_MAX;
 
 	pthread_mutex_lock(&q->lock);
-	first = queue_first(q);
-	due = first ? first->due_ns : UINT64_MAX;
+	for (size_t i = 0; i < q->count; i++) {
+		if (job_waits(q->jobs[i]) && q->jobs[i]->due_ns < due)
+			due = q->jobs[i]->due_ns;
+	}
 	pthread_mutex_unlock(&q->lock);
 	return due;
 }
@@ -217,11 +324,11 @@ struct profile_job *profile_queue_take(struct profile_queue *q)
 	if (read(q->added, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		log_debug("profiles: eventfd: %s", strerror(errno));
 	pthread_mutex_lock(&q->lock);
-	first = queue_first(q);
-	if (first && first->due_ns > monotonic_ns())
-		first = NULL;
-	if (first)
+	first = queue_first(q, monotonic_ns());
+	if (first) {
 		first->working = true;
+		share_turns_note(&q->turns, &first->asker);
+	}
 	pthread_mutex_unlock(&q->lock);
 	return first;
 }
@@ -247,14 +354,24 @@ static void queue_unlock_and_drop(struct profile_queue *q, struct profile_job *j
 		job_free(job);
 }
 
-void profile_queue_put_back(struct profile_queue *q, struct profile_job *job,
+bool profile_queue_put_back(struct profile_queue *q, struct profile_job *job,
 			    struct profile_base *base)
 {
+	bool some, enough;
+
 	pthread_mutex_lock(&q->lock);
-	job->base = base;
-	job->due_ns = monotonic_ns() + job->ask.seconds * NS_PER_S;
-	job->deadline_ns = job->due_ns + q->wait_ns;
-	queue_unlock_and_drop(q, job);
+	some = queue_make_memory(q, job, profile_base_bytes(base), &enough);
+	if (enough) {
+		job->base = base;
+		job->due_ns = monotonic_ns() + job->ask.seconds * NS_PER_S;
+		job->deadline_ns = job->due_ns + q->wait_ns;
+		queue_unlock_and_drop(q, job);
+	} else {
+		pthread_mutex_unlock(&q->lock);
+	}
+	if (some)
+		q->wake(q->ctx);
+	return enough;
 }
 
 void profile_queue_finish(struct profile_queue *q, struct profile_job *job,
@@ -274,11 +391,10 @@ void profile_queue_finish(struct profile_queue *q, struct profile_job *job,
 
 size_t profile_queue_base_bytes(struct profile_queue *q)
 {
-	size_t bytes = 0;
+	size_t bytes;
 
 	pthread_mutex_lock(&q->lock);
-	for (size_t i = 0; i < q->count; i++)
-		bytes += q->jobs[i]->base ? profile_base_bytes(q->jobs[i]->base) : 0;
+	bytes = queue_base_bytes(q, NULL);
 	pthread_mutex_unlock(&q->lock);
 	return bytes;
 }

@@ -169,6 +169,7 @@ static enum MHD_Result profiles_ask(struct profiles_server *s, struct MHD_Connec
 				    const char *path, void **state)
 {
 	struct profile_ask ask = {.allocs = !strcmp(path, "/debug/pprof/allocs")};
+	const struct share_owner *asker = http_server_owner(connection);
 	const char *wrong;
 
 	if (!ask.allocs && strcmp(path, "/debug/pprof/heap") != 0)
@@ -176,7 +177,8 @@ static enum MHD_Result profiles_ask(struct profiles_server *s, struct MHD_Connec
 	wrong = profiles_parse(connection, &ask);
 	if (wrong)
 		return profiles_refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
-	*state = s->ends ? NULL : profile_queue_add(s->queue, &ask, connection);
+	if (!s->ends && asker)
+		*state = profile_queue_add(s->queue, &ask, asker, connection);
 	if (!*state)
 		return profiles_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, busy_text);
 	MHD_suspend_connection(connection);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -24,6 +25,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/survey/free_port.h"
+#include "tests/unit/test_proc_child.h"
 #include "user/base/clock.h"
 #include "user/base/listen.h"
 #include "user/base/log.h"
@@ -175,15 +177,40 @@ static int connect_to(const struct sockaddr_storage *address)
 	return fd;
 }
 
-static int begin(const struct served *s, const char *path, const char *headers)
+static void say(int fd, const char *path, const char *headers)
 {
 	char request[1024];
-	int fd = connect_to(&s->address);
 	int n = snprintf(request, sizeof(request),
 			 "GET %s HTTP/1.1\r\nHost: localhost\r\n%sConnection: close\r\n\r\n", path,
 			 headers);
 
 	assert_int_equal(write(fd, request, (size_t)n), n);
+}
+
+static int begin(const struct served *s, const char *path, const char *headers)
+{
+	int fd = connect_to(&s->address);
+
+	say(fd, path, headers);
+	return fd;
+}
+
+/* The same by another user of this machine, from 127.0.0.LAST. */
+static int begin_as(const struct served *s, uid_t uid, unsigned last, const char *path)
+{
+	const struct timeval deadline = {.tv_sec = 30};
+	struct sockaddr_in own = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last)};
+	int fd;
+
+	setfsuid(uid);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setfsuid(geteuid());
+	assert_true(fd >= 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
+	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&s->address, sizeof(own)), 0);
+	say(fd, path, "");
 	return fd;
 }
 
@@ -421,6 +448,43 @@ static void crowd(void **state)
 	serve_no_more(s);
 }
 
+/* A user who asks for all that can be had, from as many addresses as he likes, leaves the others their share. */
+static void shares(void **state)
+{
+	struct served *s;
+	int greedy[PROFILE_QUEUE_MAX], other[PROFILE_QUEUE_MAX / 2 - 1];
+	uint64_t until = monotonic_ns() + 30 * NS_PER_S;
+	size_t len;
+	char *answer;
+
+	(void)state;
+	need_root();
+	s = serve(1, 60 * NS_PER_S, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(greedy); i++)
+		greedy[i] = begin_as(s, 54321, (unsigned)(1 + i % 5),
+				     "/debug/pprof/heap?pid=41&seconds=600");
+	/* All of them have been looked at, and wait. */
+	while (s->source.made < PROFILE_QUEUE_MAX && monotonic_ns() < until)
+		poll(NULL, 0, 1);
+	assert_int_equal(s->source.made, PROFILE_QUEUE_MAX);
+	check_answer(s, "/debug/pprof/heap?seconds=1", "", OK, "filename=\"heap\"");
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++)
+		other[i] = begin_as(s, 54322, 1, "/debug/pprof/heap?pid=41&seconds=1");
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
+		answer = end(other[i], &len);
+		assert_int_equal(strncmp(answer, OK, strlen(OK)), 0);
+		free(answer);
+	}
+	/* The last one of those many was told so. */
+	answer = end(greedy[ARRAY_SIZE(greedy) - 1], &len);
+	assert_int_equal(strncmp(answer, "HTTP/1.1 503", 12), 0);
+	assert_non_null(strstr(answer, "others have asked"));
+	free(answer);
+	for (size_t i = 0; i < ARRAY_SIZE(greedy) - 1; i++)
+		close(greedy[i]);
+	serve_no_more(s);
+}
+
 static int read_token(const char *text, mode_t mode, char **out)
 {
 	char path[] = "/tmp/memleakbpf-token-XXXXXX";
@@ -459,10 +523,11 @@ static void token_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(profiles), cmocka_unit_test(targets),
-		cmocka_unit_test(token),    cmocka_unit_test(deadline),
-		cmocka_unit_test(ends),	    cmocka_unit_test(difference),
-		cmocka_unit_test(crowd),    cmocka_unit_test(token_files),
+		cmocka_unit_test(profiles),    cmocka_unit_test(targets),
+		cmocka_unit_test(token),       cmocka_unit_test(deadline),
+		cmocka_unit_test(ends),	       cmocka_unit_test(difference),
+		cmocka_unit_test(crowd),       cmocka_unit_test(shares),
+		cmocka_unit_test(token_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

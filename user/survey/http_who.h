@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who has connected: of this machine (127.0.0.1, 127.0.0.2 and so on are anybody's) the user whose socket it is, which the
+ * kernel says (sock_diag(7)); else the address.
+ */
+#ifndef MEMLEAKBPF_SURVEY_HTTP_WHO_H
+#define MEMLEAKBPF_SURVEY_HTTP_WHO_H
+
+#include <sys/socket.h>
+
+#include "user/survey/shares.h"
+
+/* A descriptor to ask by, before sockets of its kind are given up; or -errno. */
+int http_who_open(void);
+
+/*
+ * `fd` is our end of the connection, `peer` the other's address. Where the kernel does not say who it is, or nobody holds
+ * the socket any more, all of the loopback are one. asking -1: it is not asked.
+ */
+struct share_owner http_who(int asking, int fd, const struct sockaddr *peer);
+
+#endif
