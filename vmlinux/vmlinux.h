@@ -159,7 +159,7 @@ struct mm_struct___before_6_2 {
 struct cred {
 	struct {
 		__u32 val;
-	} euid;
+	} uid, euid;
 };
 
 struct signal_struct {

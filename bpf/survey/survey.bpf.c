@@ -48,6 +48,7 @@ int survey_task(struct bpf_iter__task *ctx)
 	record.pid = task->tgid;
 	record.ppid = parent->tgid;
 	record.uid = task->cred->euid.val;
+	record.ruid = task->cred->uid.val;
 	record.threads = task->signal->nr_threads;
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), leader->comm);
 	read_memory(mm, &record);

@@ -14,11 +14,11 @@ struct survey_record {
 	uint64_t start_ns; /* task_struct.start_boottime of the process's first thread */
 	int64_t anon, swap, shmem, file; /* pages */
 	uint32_t pid, ppid;		 /* in the initial pid namespace */
-	uint32_t uid;			 /* effective */
-	uint32_t threads;
+	uint32_t uid, ruid;		 /* effective, real */
+	uint32_t threads, pad;
 	char comm[16];
 };
-_Static_assert(sizeof(struct survey_record) == 72, "ABI");
+_Static_assert(sizeof(struct survey_record) == 80, "ABI");
 
 /*
  * Map `exits`: by parent, what its children came to. One that has exited has left its own

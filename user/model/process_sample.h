@@ -12,7 +12,8 @@ struct process_sample {
 	pid_t pid, ppid; /* in the initial pid namespace; ppid 0: none */
 	/* since boot, in clock ticks: with the pid it names a process for good */
 	uint64_t start_ticks;
-	uid_t uid; /* effective */
+	uid_t uid;  /* effective */
+	uid_t ruid; /* real: who has begun it; not in recordings */
 	unsigned threads;
 	char comm[16];
 	/*

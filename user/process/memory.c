@@ -61,14 +61,16 @@ int proc_usage(pid_t pid, struct proc_usage *usage)
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (fgets(line, sizeof(line), file)) {
-		unsigned uid;
+		unsigned ruid, uid;
 
 		read_line(line, "VmRSS", &usage->rss);
 		found |= read_line(line, "RssAnon", &usage->anon);
 		read_line(line, "RssShmem", &usage->shmem);
 		read_line(line, "VmSwap", &usage->swap);
-		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
+		if (sscanf(line, "Uid: %u %u", &ruid, &uid) == 2) {
 			usage->uid = uid;
+			usage->ruid = ruid;
+		}
 	}
 	if (!found && (other = proc_memory_id(pid)) != pid)
 		return proc_usage(other, usage);

@@ -15,7 +15,7 @@ int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon);
 struct proc_usage {
 	/* bytes: resident in all, anonymous and shared memory of it; and what is swapped out */
 	uint64_t rss, anon, shmem, swap;
-	uid_t uid; /* effective */
+	uid_t uid, ruid; /* effective, real */
 };
 
 /*

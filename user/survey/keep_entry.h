@@ -7,19 +7,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/base/clock.h"
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/model/process_sample.h"
+#include "user/survey/shares.h"
 #include "user/trace/trace.h"
 
 #define KEEP_BUILD_ID_MAX 64 /* bytes */
 
+/* One that could not have a gate is asked again after that, then after twice as long … */
+#define KEEP_RETRY_NS	  (10 * NS_PER_S)
+#define KEEP_RETRIES_LONG 6
+
 struct kept {
 	pid_t pid; /* the key */
 	uint64_t start_ticks;
-	struct target *target; /* it is sampled; else NULL */
-	bool ended;	       /* the trace has seen its end, and the survey not yet */
-	bool seen;	       /* at this look */
+	struct share_owner owner; /* the user who has begun it, as of the last look */
+	struct target *target;	  /* it is sampled; else NULL */
+	bool ended;		  /* the trace has seen its end, and the survey not yet */
+	bool seen;		  /* at this look */
 	char reason[REASON_MAX];
 	char comm[sizeof(((struct process_sample *)NULL)->comm)]; /* as it was last shown */
 	uint64_t since_ns;

@@ -30,14 +30,8 @@ static bool keep_has_memory(uint64_t most, uint64_t spare, char reason[static RE
 	return true;
 }
 
-bool keep_has_room(const struct survey_keep_config *keep, size_t sampled,
-		   char reason[static REASON_MAX])
+bool keep_has_room(const struct survey_keep_config *keep, char reason[static REASON_MAX])
 {
-	if (sampled >= keep->processes) {
-		refuse(reason, -EUSERS, "%u are sampled already (--keep-processes)",
-		       keep->processes);
-		return false;
-	}
 	return keep_has_memory(keep->memory - keep->memory / MEMORY_PARTS, MEMORY_SPARE, reason);
 }
 

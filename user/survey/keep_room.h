@@ -4,14 +4,12 @@
 #define MEMLEAKBPF_SURVEY_KEEP_ROOM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "user/base/log.h"
 #include "user/survey/survey.h"
 
-/* With so many that are sampled already. If not the reason is told. */
-bool keep_has_room(const struct survey_keep_config *keep, size_t sampled,
-		   char reason[static REASON_MAX]);
+/* By the memory that there is. If not the reason is told. */
+bool keep_has_room(const struct survey_keep_config *keep, char reason[static REASON_MAX]);
 
 /* One of them is to be given up; the reason is told. */
 bool keep_is_too_much(const struct survey_keep_config *keep, char reason[static REASON_MAX]);

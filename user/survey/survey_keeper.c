@@ -10,8 +10,8 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/process/proc.h"
 #include "user/survey/keep_asked.h"
+#include "user/survey/keep_attach.h"
 #include "user/survey/keep_budget.h"
 #include "user/survey/keep_drill.h"
 #include "user/survey/keep_entry.h"
@@ -19,20 +19,14 @@
 #include "user/survey/keep_filter.h"
 #include "user/survey/keep_options.h"
 #include "user/survey/keep_room.h"
+#include "user/survey/keep_shares.h"
 #include "user/trace/cost.h"
 
 /* A gate takes some 50 ms, most of it waiting: the survey goes on in between. */
 #define ATTACH_NS (300 * NS_PER_MS)
 
-/* A process that could not have a gate is asked again after that, then after twice as long … */
-#define RETRY_NS     (10 * NS_PER_S)
-#define RETRIES_LONG 6
-
 /* What is given up takes a moment to be cleared. */
 #define MEMORY_NS NS_PER_S
-
-/* A program that has just begun may not have mapped its allocator yet. */
-#define BEGINS_NS NS_PER_S
 
 struct survey_keeper {
 	const struct survey_config *config;
@@ -46,6 +40,7 @@ struct survey_keeper {
 	struct keep_budget budget;
 	struct keep_drills drills;
 	struct keep_ends ends;
+	struct keep_shares shares;
 	uint64_t memory_ns; /* is looked at again then */
 	bool hungry;	    /* some wait for the next tick only */
 	int error;	    /* from inside a callback */
@@ -90,6 +85,7 @@ void survey_keeper_free(struct survey_keeper *k)
 		return;
 	trace_free(k->trace);
 	keep_ends_clear(&k->ends);
+	keep_shares_clear(&k->shares);
 	frame_table_free(k->drills.frames);
 	HASH_ITER (hh, k->kept, kept, next)
 		survey_keeper_forget(k, kept);
@@ -122,6 +118,7 @@ static void survey_keeper_on_attached(void *ctx, struct target *target)
 	snprintf(kept->comm, sizeof(kept->comm), "%s", target_comm(target));
 	*target_user_data(target) = kept;
 	k->sampled++;
+	keep_shares_changed(&k->shares);
 	keep_asked_note_build_id(kept);
 }
 
@@ -166,6 +163,7 @@ static void survey_keeper_let_go(struct survey_keeper *k, struct target *target,
 	kept->target = NULL;
 	kept->since_ns = 0;
 	k->sampled--;
+	keep_shares_changed(&k->shares);
 }
 
 static void survey_keeper_on_ended(void *ctx, struct target *target)
@@ -176,7 +174,7 @@ static void survey_keeper_on_ended(void *ctx, struct target *target)
 	/* Until a look finds that it is not there. */
 	if (kept && !target_is_replaced(target)) {
 		kept->ended = true;
-		kept->retry_ns = monotonic_ns() + RETRY_NS;
+		kept->retry_ns = monotonic_ns() + KEEP_RETRY_NS;
 	}
 }
 
@@ -284,9 +282,9 @@ static void survey_keeper_keep_to_memory(struct survey_keeper *k)
 	survey_keeper_release(k, last);
 	malloc_trim(0);
 	memcpy(last->reason, reason, sizeof(reason));
-	times = last->given_up < RETRIES_LONG ? last->given_up : RETRIES_LONG;
+	times = last->given_up < KEEP_RETRIES_LONG ? last->given_up : KEEP_RETRIES_LONG;
 	last->given_up++;
-	last->retry_ns = now + (RETRY_NS << times);
+	last->retry_ns = now + (KEEP_RETRY_NS << times);
 	k->memory_ns = now + MEMORY_NS;
 	log_info("process %d is not sampled any more: %s", last->pid, reason);
 }
@@ -300,13 +298,16 @@ static struct kept *survey_keeper_take(struct survey_keeper *k, const struct his
 		survey_keeper_drop(k, kept);
 		kept = NULL;
 	}
-	if (kept)
+	if (kept) {
+		kept->owner = share_of_user(p->now.ruid);
 		return kept;
+	}
 	kept = calloc(1, sizeof(*kept));
 	if (!kept)
 		return NULL;
 	kept->pid = p->now.pid;
 	kept->start_ticks = p->now.start_ticks;
+	kept->owner = share_of_user(p->now.ruid);
 	HASH_ADD_INT(k->kept, pid, kept);
 	if (kept->hh.tbl)
 		return kept;
@@ -314,103 +315,89 @@ static struct kept *survey_keeper_take(struct survey_keeper *k, const struct his
 	return NULL;
 }
 
-static const char *survey_keeper_why_not(int err)
-{
-	switch (err) {
-	case -ENOENT:
-		return "no allocator was found in it";
-	case -EUSERS:
-		return "too many processes are traced";
-	case -EOPNOTSUPP:
-		return "it runs under valgrind, or is a 32-bit or foreign program";
-	default:
-		return "it cannot be traced";
-	}
-}
-
-/* A program that has begun by exec and has no gate: waits for its allocator, or is given up and tried again. */
-static void survey_keeper_look_at_begun(struct survey_keeper *k, struct kept *kept, uint64_t now)
-{
-	struct target *target = trace_find_target(k->trace, kept->pid);
-
-	if (!target)
-		return;
-	snprintf(kept->reason, sizeof(kept->reason), "%s",
-		 *target_refusal(target) ? target_refusal(target) : survey_keeper_why_not(-ENOENT));
-	if (kept->tries++ == 0) {
-		kept->retry_ns = now + BEGINS_NS;
-		return;
-	}
-	trace_remove_target(k->trace, target);
-}
-
-/*
- * The look that has named it may be some time ago: loading takes a second, each gate before it its time. By now its
- * number may be another process's, which nobody has named.
- */
-static bool survey_keeper_is_there(const struct kept *kept)
-{
-	struct proc_stat stat;
-
-	return !proc_stat(kept->pid, &stat) && stat.start_ticks == kept->start_ticks;
-}
-
-/* 0, also when it is not sampled, which the reason says; or -ENOMEM. */
 static int survey_keeper_attach(struct survey_keeper *k, struct kept *kept, uint64_t now)
 {
-	unsigned tries = kept->tries < RETRIES_LONG ? kept->tries : RETRIES_LONG;
 	int err = k->trace ? 0 : survey_keeper_load(k);
 
-	/* Until a look finds that it is not. */
-	kept->ended = !err && !survey_keeper_is_there(kept);
-	if (kept->ended) {
-		kept->retry_ns = now + RETRY_NS;
-		return 0;
-	}
-	err = err ?: trace_add_process(k->trace, kept->pid);
-	if (!err && kept->target)
-		return 0;
-	kept->retry_ns = now + (RETRY_NS << tries);
-	if (!err) {
-		survey_keeper_look_at_begun(k, kept, now);
-		return 0;
-	}
-	kept->tries++;
-	if (err == -ENOMEM || !k->trace)
-		return err;
-	snprintf(kept->reason, sizeof(kept->reason), "%s",
-		 *trace_refusal(k->trace) ? trace_refusal(k->trace) : survey_keeper_why_not(err));
-	if (kept->tries == 1 && err != -ESRCH)
-		log_info("process %d is not sampled all the time: %s", kept->pid, kept->reason);
-	return 0;
+	return err ?: keep_attach(k->trace, kept, now);
 }
 
-static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
-				const struct history_process *p, struct survey_process *data,
-				uint64_t until)
+/* One of another's, who has more, goes for it: *giving_way. False: there is none, for kept->reason. */
+static bool survey_keeper_has_room(struct survey_keeper *k, struct kept *kept,
+				   struct kept **giving_way)
 {
-	uint64_t now = monotonic_ns();
-	char reason[REASON_MAX];
+	char reason[REASON_MAX] = "";
+	bool full = k->sampled >= k->config->keep.processes, room;
 
-	if (kept->target && keep_drill_is_due(&k->drills, p, data, now))
-		return keep_drill(&k->drills, k->trace, kept->target, p, data);
+	*giving_way =
+		full ? keep_shares_giving_way(&k->shares, k->kept, &kept->owner, reason) : NULL;
+	room = (!full || *giving_way) && keep_has_room(&k->config->keep, reason);
+	if (!room)
+		memcpy(kept->reason, reason, sizeof(reason));
+	return room;
+}
+
+static void survey_keeper_give_place(struct survey_keeper *k, struct kept *from,
+				     const struct kept *to)
+{
+	if (!from || !from->target || !to->target)
+		return;
+	survey_keeper_release(k, from);
+	refuse(from->reason, -EUSERS,
+	       "its user has most of those that may be sampled (--keep-processes), and user %llu's "
+	       "process %d has its place",
+	       (unsigned long long)to->owner.one, to->pid);
+	from->retry_ns = monotonic_ns() + KEEP_RETRY_NS;
+	log_info("process %d is not sampled any more: %s", from->pid, from->reason);
+}
+
+/* Whether it waits for a gate, and can have one. */
+static bool survey_keeper_waits(struct survey_keeper *k, struct kept *kept,
+				const struct survey_process *data, uint64_t now)
+{
+	struct kept *giving_way;
+
 	if (kept->target || now < kept->retry_ns)
-		return 0;
+		return false;
 	/* Probes of our own are on it: afterwards. */
 	if (data->drill.open) {
 		refuse(kept->reason, -EBUSY, "probes are on it now");
-		return 0;
+		return false;
 	}
-	if (now > until) {
-		k->hungry = true;
-		return 0;
+	return survey_keeper_has_room(k, kept, &giving_way);
+}
+
+static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,
+				struct history_process *p, struct survey_process *data)
+{
+	const struct keep_waiter waiter = {kept, p, data};
+	uint64_t now = monotonic_ns();
+
+	if (kept->target && keep_drill_is_due(&k->drills, p, data, now))
+		return keep_drill(&k->drills, k->trace, kept->target, p, data);
+	return survey_keeper_waits(k, kept, data, now) ? keep_shares_add(&k->shares, &waiter) : 0;
+}
+
+/* One after the other, by turns; the rest at the next look, which is soon. */
+static int survey_keeper_serve(struct survey_keeper *k, uint64_t until)
+{
+	int err = 0;
+
+	while (!err && k->shares.count) {
+		uint64_t now = monotonic_ns();
+		struct keep_waiter next;
+		struct kept *giving_way;
+
+		k->hungry = now > until || !keep_shares_next(&k->shares, &next) ||
+			    !survey_keeper_has_room(k, next.kept, &giving_way);
+		if (k->hungry)
+			break;
+		next.data->bytes_at_open = process_bytes(&next.process->now);
+		err = survey_keeper_attach(k, next.kept, now);
+		if (!err)
+			survey_keeper_give_place(k, giving_way, next.kept);
 	}
-	if (!keep_has_room(&k->config->keep, k->sampled, reason)) {
-		memcpy(kept->reason, reason, sizeof(reason));
-		return 0;
-	}
-	data->bytes_at_open = process_bytes(&p->now);
-	return survey_keeper_attach(k, kept, now);
+	return err;
 }
 
 /* ---- what is known of them ---------------------------------------------------------------- */
@@ -506,6 +493,8 @@ static int survey_keeper_look_at_all(struct survey_keeper *k)
 	int err = 0;
 
 	k->hungry = false;
+	k->shares.count = 0;
+	keep_shares_changed(&k->shares);
 	ranked = history_ranked(k->history, &count);
 	for (size_t i = 0; i < count && !err; i++) {
 		struct survey_process *data = survey_process_of(ranked[i]);
@@ -519,9 +508,9 @@ static int survey_keeper_look_at_all(struct survey_keeper *k)
 		if (!kept)
 			return -ENOMEM;
 		kept->seen = true;
-		err = survey_keeper_see_to(k, kept, ranked[i], data, until);
+		err = survey_keeper_see_to(k, kept, ranked[i], data);
 	}
-	return err;
+	return err ?: survey_keeper_serve(k, until);
 }
 
 int survey_keeper_tick(struct survey_keeper *k)

@@ -95,6 +95,7 @@ static int survey_reader_take_record(struct survey_reader *r, const struct surve
 		.ppid = (pid_t)record->ppid,
 		.start_ticks = survey_reader_ticks(r, record->start_ns),
 		.uid = record->uid,
+		.ruid = record->ruid,
 		.threads = record->threads,
 		.anon = (uint64_t)record->anon * r->page,
 		.swap = (uint64_t)record->swap * r->page,
@@ -246,6 +247,7 @@ static int survey_reader_take_process(struct survey_reader *r, pid_t pid)
 	p.ppid = stat.ppid;
 	p.start_ticks = stat.start_ticks;
 	p.uid = usage.uid;
+	p.ruid = usage.ruid;
 	p.threads = stat.threads;
 	memcpy(p.comm, stat.comm, sizeof(p.comm));
 	p.anon = usage.anon;

@@ -8,10 +8,12 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/unit/test_proc_child.h"
 #include "user/base/clock.h"
 #include "user/process/proc.h"
+#include "user/survey/keep_shares.h"
 #include "user/survey/survey_keeper.h"
 
 #define TICKS_MAX 200
@@ -122,10 +124,141 @@ static void not_another_of_that_number(void **state)
 	child_end(&child);
 }
 
+/* ---- shares --------------------------------------------------------------------------------- */
+
+#define SOMEBODY 54321
+
+struct some {
+	struct process_sample items[8];
+	size_t count;
+};
+
+static struct child some_begin(struct some *some, uid_t ruid)
+{
+	struct child child = child_start(NULL, NULL);
+	struct proc_stat stat;
+
+	assert_int_equal(proc_stat(child.pid, &stat), 0);
+	some->items[some->count++] = (struct process_sample){
+		.pid = child.pid,
+		.ppid = 1,
+		.start_ticks = stat.start_ticks,
+		.threads = 1,
+		.comm = "keep-me",
+		.ruid = ruid,
+		/* The survey's order is theirs. */
+		.anon = (uint64_t)(100 - some->count) << 20,
+	};
+	return child;
+}
+
+/* A look, and those that follow at once. Whether the process is sampled then; else why not. */
+static const char *why_not(struct keeping *k, struct some *some, pid_t pid)
+{
+	struct process_list list = {.items = some->items, .count = some->count};
+	const struct history_process *p;
+	const struct survey_process *data;
+
+	assert_int_equal(history_update(k->history, monotonic_ns(), &list), 0);
+	do {
+		assert_int_equal(survey_keeper_tick(k->keeper), 0);
+	} while (survey_keeper_is_hungry(k->keeper));
+	p = history_find(k->history, pid);
+	assert_non_null(p);
+	data = p->user_data;
+	assert_true(data && data->kept_named);
+	return data->kept.sampled ? NULL : data->kept.reason;
+}
+
+static void assert_sampled(struct keeping *k, struct some *some, pid_t pid)
+{
+	const char *why = why_not(k, some, pid);
+
+	for (int i = 0; i < TICKS_MAX && why; i++)
+		why = why_not(k, some, pid);
+	if (why)
+		fail_msg("%d: %s", (int)pid, why);
+}
+
+static void assert_not(struct keeping *k, struct some *some, pid_t pid, const char *reason)
+{
+	const char *why = why_not(k, some, pid);
+
+	if (!why || !strstr(why, reason))
+		fail_msg("%d: %s", (int)pid, why ?: "sampled");
+}
+
+/* Whoever has many of a name has not all places: another's process gets one, and the last of theirs goes, for a reason. */
+static void places_for_all(void **state)
+{
+	const uint32_t processes = config.keep.processes;
+	struct some some = {.count = 0};
+	struct child theirs[3], ours[2];
+	struct keeping k;
+
+	(void)state;
+	need_root();
+	config.keep.processes = 2;
+	keeping_begin(&k);
+	theirs[0] = some_begin(&some, SOMEBODY);
+	assert_sampled(&k, &some, theirs[0].pid);
+	theirs[1] = some_begin(&some, SOMEBODY);
+	assert_sampled(&k, &some, theirs[1].pid);
+	theirs[2] = some_begin(&some, SOMEBODY);
+	assert_not(&k, &some, theirs[2].pid, "2 are sampled already (--keep-processes), 2 of them");
+	ours[0] = some_begin(&some, 0);
+	assert_sampled(&k, &some, ours[0].pid);
+	/* For ten seconds it is told whose its place is. */
+	assert_not(&k, &some, theirs[1].pid, "--keep-processes");
+	assert_false(has_gate(theirs[2].pid));
+	assert_sampled(&k, &some, theirs[0].pid);
+	/* Now they have as many each. */
+	ours[1] = some_begin(&some, 0);
+	assert_not(&k, &some, ours[1].pid, "1 of them its own user's, which is that user's share");
+	assert_sampled(&k, &some, theirs[0].pid);
+	assert_int_equal(survey_keeper_report(k.keeper)->sampled, 2);
+	for (size_t i = 0; i < 3; i++)
+		child_step(&theirs[i]);
+	keeping_end(&k);
+	config.keep.processes = processes;
+	for (size_t i = 0; i < 3; i++)
+		child_end(&theirs[i]);
+	for (size_t i = 0; i < 2; i++)
+		child_end(&ours[i]);
+}
+
+/* Of those that wait each user's one comes first, however many another has before it in the survey's order. */
+static void turns_for_all(void **state)
+{
+	struct kept theirs[3] = {{.owner = share_of_user(SOMEBODY)},
+				 {.owner = share_of_user(SOMEBODY)},
+				 {.owner = share_of_user(SOMEBODY)}};
+	struct kept ours = {.owner = share_of_user(0)};
+	struct keep_shares shares = {0};
+	struct keep_waiter next;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(
+			keep_shares_add(&shares, &(struct keep_waiter){.kept = &theirs[i]}), 0);
+	assert_true(keep_shares_next(&shares, &next));
+	assert_ptr_equal(next.kept, &theirs[0]);
+	assert_int_equal(keep_shares_add(&shares, &(struct keep_waiter){.kept = &ours}), 0);
+	assert_true(keep_shares_next(&shares, &next));
+	assert_ptr_equal(next.kept, &ours);
+	assert_true(keep_shares_next(&shares, &next));
+	assert_ptr_equal(next.kept, &theirs[1]);
+	assert_true(keep_shares_next(&shares, &next));
+	assert_false(keep_shares_next(&shares, &next));
+	keep_shares_clear(&shares);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(not_another_of_that_number),
+		cmocka_unit_test(places_for_all),
+		cmocka_unit_test(turns_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

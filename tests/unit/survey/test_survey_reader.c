@@ -122,6 +122,7 @@ static void check_child(enum survey_source source)
 	assert_int_equal(b->ppid, getpid());
 	assert_int_equal(b->threads, 1);
 	assert_int_equal(b->uid, geteuid());
+	assert_int_equal(b->ruid, getuid());
 	assert_string_equal(b->comm, stat.comm);
 	/* Page tables' worth of difference aside, exactly what was touched. */
 	assert_in_range(b->anon + b->swap - a->anon - a->swap, 40 * MIB, 40 * MIB + 64 * 1024);
@@ -170,6 +171,7 @@ static void both_agree(void **state)
 		assert_int_equal(a->start_ticks, b->start_ticks);
 		assert_int_equal(a->ppid, b->ppid);
 		assert_int_equal(a->uid, b->uid);
+		assert_int_equal(a->ruid, b->ruid);
 		assert_int_equal(a->threads, b->threads);
 		assert_string_equal(a->comm, b->comm);
 		/* Before 6.17 /proc lags behind the parts that CPUs keep to themselves. */
