@@ -3,7 +3,8 @@
  * -f html: one page that shows everything by itself, without a network: totals over time, stacks, a
  * flame graph. What it needs of a recording of any length is kept in bounded memory: of the totals
  * every n-th snapshot, of the stacks every m-th, n and m doubling when there are too many; the
- * latest always.
+ * latest always. Of a recording that claims any number of targets, stacks or processes it is in
+ * proportion to the file: nothing is set aside for what has not come.
  */
 #include "user/export/html.h"
 
@@ -37,6 +38,7 @@ static int html_close(struct exporter *e)
 	for (size_t i = 0; i < h->target_count; i++)
 		html_target_release(&h->targets[i]);
 	free(h->targets);
+	id_map_free(&h->target_of);
 	html_survey_release(&h->survey);
 	frame_table_free(h->table);
 	free(h);

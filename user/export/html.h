@@ -86,11 +86,12 @@ struct html_target {
 	struct html_bad_list bad_frees, bad_accesses;
 
 	struct html_point *points;
-	size_t point_count;
+	size_t point_count, point_room;
 	uint64_t point_stride; /* snapshots from one kept point to the next */
 
 	struct html_moment *moments;
-	size_t moment_count;
+	size_t moment_count, moment_room;
+	size_t cells; /* values of all moments */
 	uint64_t moment_stride;
 
 	struct html_row *rows;
@@ -106,15 +107,16 @@ struct html_process {
 	char *where; /* unit, container, pod or control group; NULL: none */
 	bool ended, listed;
 	uint64_t rank; /* in the last report, from 0 */
-	/* anon + swap at each of the survey's times; UINT64_MAX: it was not there */
+	/* anon + swap at each of the survey's times from that one on; UINT64_MAX: it was not there */
 	uint64_t *values;
+	size_t from, room;
 	struct html_bad_list bad_accesses; /* of the last report that it was kept in */
 	uint64_t bad_left_out;		   /* further ones */
 };
 
 struct html_survey {
 	uint64_t *times; /* ns since the epoch */
-	size_t time_count;
+	size_t time_count, time_room;
 	uint64_t stride, reports;
 	struct html_process *processes;
 	size_t process_count;
@@ -127,6 +129,8 @@ struct html {
 	struct frame_table *table;
 	struct html_target *targets; /* in the order in which they came */
 	size_t target_count;
+	struct id_map target_of; /* target id and pid -> the target */
+	size_t cells;		 /* values of all targets' moments */
 	struct html_survey survey;
 	bool taken; /* something has come that is worth a page */
 };

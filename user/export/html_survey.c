@@ -9,13 +9,16 @@
 #include <string.h>
 
 #include "user/base/clock.h"
+#include "user/base/util.h"
 #include "user/export/html.h"
 #include "user/export/json_parts.h"
 
-#define MAX_TIMES \
-	256 /* as often as a process's memory is kept; thinned out as the points of targets are */
-#define MAX_ENDED 1024 /* processes that have exited, beyond which only those are kept that grew */
-#define ABSENT	  UINT64_MAX
+/* As often as a process's memory is kept; thinned out as the points of targets are. */
+#define MAX_TIMES  256
+#define MIN_TIMES  4
+#define MAX_VALUES (16u << 20) /* of times and processes; 8 bytes each */
+#define MAX_ENDED  1024 /* processes that have exited, beyond which only those are kept that grew */
+#define ABSENT	   UINT64_MAX
 
 static void process_free(struct html_process *p)
 {
@@ -36,32 +39,46 @@ void html_survey_release(struct html_survey *v)
 
 static void thin(struct html_survey *v)
 {
-	size_t kept = 0;
+	size_t kept = (v->time_count + 1) / 2;
 
-	for (size_t i = 0; i < v->time_count; i += 2, kept++) {
-		v->times[kept] = v->times[i];
-		for (size_t k = 0; k < v->process_count; k++)
-			v->processes[k].values[kept] = v->processes[k].values[i];
+	for (size_t i = 0; i < kept; i++)
+		v->times[i] = v->times[2 * i];
+	for (size_t k = 0; k < v->process_count; k++) {
+		struct html_process *p = &v->processes[k];
+		size_t from = (p->from + 1) / 2;
+
+		for (size_t i = from; i < kept; i++)
+			p->values[i - from] = p->values[2 * i - p->from];
+		p->from = from;
 	}
 	v->time_count = kept;
 	v->stride *= 2;
 }
 
+static size_t most_times(const struct html_survey *v)
+{
+	size_t most = v->process_count ? MAX_VALUES / v->process_count : MAX_TIMES;
+
+	return most < MIN_TIMES ? MIN_TIMES : most < MAX_TIMES ? most : MAX_TIMES;
+}
+
 /* The last time is that of the last report; it stays if it is one of every n-th. */
 static int add_time(struct html_survey *v, uint64_t time_ns)
 {
-	if (!v->times) {
-		v->times = calloc(MAX_TIMES, sizeof(*v->times));
-		if (!v->times)
-			return -ENOMEM;
-		v->stride = 1;
-	}
+	v->stride = v->stride ? v->stride : 1;
 	if (v->time_count && (v->reports - 1) % v->stride)
 		v->time_count--;
-	if (v->time_count == MAX_TIMES)
+	while (v->time_count >= most_times(v))
 		thin(v);
-	for (size_t k = 0; k < v->process_count; k++)
-		v->processes[k].values[v->time_count] = ABSENT;
+	if (!RESERVE_ITEM(v->times, v->time_count, v->time_room, MIN_TIMES))
+		return -ENOMEM;
+	for (size_t k = 0; k < v->process_count; k++) {
+		struct html_process *p = &v->processes[k];
+
+		if (!RESERVE_ITEM(p->values, v->time_count - p->from, p->room, 1))
+			return -ENOMEM;
+		p->values[v->time_count - p->from] = ABSENT;
+	}
 	v->times[v->time_count++] = time_ns;
 	v->reports++;
 	return 0;
@@ -83,14 +100,13 @@ static struct html_process *html_process_of(struct html_survey *v,
 		return NULL;
 	v->processes = grown;
 	p = &grown[v->process_count];
-	*p = (struct html_process){.values = malloc(MAX_TIMES * sizeof(*p->values))};
-	if (!p->values ||
+	*p = (struct html_process){.from = v->time_count - 1};
+	if (!RESERVE_ITEM(p->values, 0, p->room, 1) ||
 	    id_map_put(&v->process_of, (uint64_t)sample->pid, (uint32_t)v->process_count)) {
 		free(p->values);
 		return NULL;
 	}
-	for (size_t i = 0; i < v->time_count; i++)
-		p->values[i] = ABSENT;
+	p->values[0] = ABSENT;
 	v->process_count++;
 	return p;
 }
@@ -147,7 +163,7 @@ static int take_row(struct html *h, const struct survey_row *row, uint64_t rank)
 	p->rank = rank;
 	p->listed = true;
 	if (!row->ended)
-		p->values[v->time_count - 1] = row->process.anon + row->process.swap;
+		p->values[v->time_count - 1 - p->from] = row->process.anon + row->process.swap;
 	return take_bad(h, p, row->kept) ?: take_drill(h, row->drill);
 }
 
@@ -216,10 +232,10 @@ static void html_put_process(struct json *to, const struct html_survey *v,
 		json_put_rate(to, "growth", t->growth);
 	json_array(to, "bytes");
 	for (size_t i = 0; i < v->time_count; i++) {
-		if (p->values[i] == ABSENT)
+		if (i < p->from || p->values[i - p->from] == ABSENT)
 			json_null(to, NULL);
 		else
-			json_number(to, NULL, p->values[i]);
+			json_number(to, NULL, p->values[i - p->from]);
 	}
 	json_end(to);
 	html_put_accesses(to, &p->bad_accesses);

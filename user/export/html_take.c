@@ -11,7 +11,7 @@
 
 #define MAX_POINTS  1024 /* more than a screen has columns to draw them in */
 #define MAX_MOMENTS 64
-#define MAX_CELLS   (2u << 20) /* of moments times stacks; 32 bytes each */
+#define MAX_CELLS   (2u << 20) /* of moments times stacks, of all targets; 32 bytes each */
 
 void html_target_release(struct html_target *t)
 {
@@ -31,18 +31,18 @@ void html_target_release(struct html_target *t)
 
 static struct html_target *target_of(struct html *h, const struct snapshot *s)
 {
+	const uint64_t key = (uint64_t)s->target_id << 32 | (uint32_t)s->pid;
 	struct html_target *grown;
+	uint32_t at;
 
-	for (size_t i = h->target_count; i-- > 0;) {
-		struct html_target *t = &h->targets[i];
-
-		if (t->target_id == s->target_id && t->pid == s->pid)
-			return t;
-	}
+	if (id_map_get(&h->target_of, key, &at))
+		return &h->targets[at];
 	grown = reallocarray(h->targets, h->target_count + 1, sizeof(*grown));
 	if (!grown)
 		return NULL;
 	h->targets = grown;
+	if (id_map_put(&h->target_of, key, (uint32_t)h->target_count))
+		return NULL;
 	grown += h->target_count++;
 	*grown = (struct html_target){
 		.target_id = s->target_id,
@@ -81,15 +81,12 @@ static void thin_points(struct html_target *t)
  */
 static int add_point(struct html_target *t, const struct snapshot *s)
 {
-	if (!t->points) {
-		t->points = calloc(MAX_POINTS + 1, sizeof(*t->points));
-		if (!t->points)
-			return -ENOMEM;
-	}
 	if (t->point_count && (t->snapshots - 1) % t->point_stride)
 		t->point_count--;
 	if (t->point_count == MAX_POINTS)
 		thin_points(t);
+	if (!RESERVE_ITEM(t->points, t->point_count, t->point_room, 2))
+		return -ENOMEM;
 	t->points[t->point_count++] = (struct html_point){
 		.time_ns = t->start_ns + s->elapsed_ns,
 		.live = s->live,
@@ -99,28 +96,37 @@ static int add_point(struct html_target *t, const struct snapshot *s)
 	return 0;
 }
 
-static void drop_moment(struct html_target *t, size_t at)
+static void drop_moment(struct html *h, struct html_target *t, size_t at)
 {
+	h->cells -= t->moments[at].count;
+	t->cells -= t->moments[at].count;
 	free(t->moments[at].values);
 	memmove(&t->moments[at], &t->moments[at + 1],
 		(--t->moment_count - at) * sizeof(*t->moments));
 }
 
-/* Room for one more, of `rows` stacks. */
-static void thin_moments(struct html_target *t, size_t rows)
+/* How many moments of its rows the target may have, as long as the others have what they have. */
+static size_t most_moments(const struct html *h, const struct html_target *t)
 {
-	size_t most = rows ? MAX_CELLS / rows : MAX_MOMENTS;
+	size_t others = h->cells - t->cells, left = others < MAX_CELLS ? MAX_CELLS - others : 0;
+	size_t most = t->row_count ? left / t->row_count : MAX_MOMENTS;
+
+	return most < MAX_MOMENTS ? most : MAX_MOMENTS;
+}
+
+/* Room for one more. */
+static void thin_moments(struct html *h, struct html_target *t)
+{
+	size_t most = most_moments(h, t);
 
 	if (t->moment_count && t->moments[t->moment_count - 1].number % t->moment_stride)
-		drop_moment(t, t->moment_count - 1);
-	if (most > MAX_MOMENTS)
-		most = MAX_MOMENTS;
+		drop_moment(h, t, t->moment_count - 1);
 	/* The first and the last are what growth is told by. */
 	while (t->moment_count > 1 && t->moment_count >= most) {
 		t->moment_stride *= 2;
 		for (size_t i = t->moment_count; i-- > 1;) {
 			if (t->moments[i].number % t->moment_stride)
-				drop_moment(t, i);
+				drop_moment(h, t, i);
 		}
 	}
 }
@@ -138,7 +144,7 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	int err;
 
 	if (!id_map_get(&t->row_of, stack->id, number)) {
-		if (!RESERVE_ITEM(t->rows, t->row_count, t->row_room, 64))
+		if (!RESERVE_ITEM(t->rows, t->row_count, t->row_room, 2))
 			return -ENOMEM;
 		*number = (uint32_t)t->row_count;
 		err = id_map_put(&t->row_of, stack->id, *number);
@@ -157,42 +163,51 @@ static int row_of(struct html *h, struct html_target *t, const struct stack *sta
 	return collect_frames(h->table, &t->frames_of, stack, notes, &t->rows[*number].frames);
 }
 
+/* The snapshot's stacks have rows then, `rows` says which. */
+static int html_take_rows(struct html *h, struct html_target *t, const struct report *r,
+			  uint32_t *rows)
+{
+	const struct snapshot *s = r->snapshot;
+	int err = 0;
+
+	t->left_out = (struct amount){0};
+	t->left_out_stacks = 0;
+	for (size_t i = 0; !err && i < s->stack_count; i++) {
+		err = row_of(h, t, &s->stacks[i], &r->notes[i], &rows[i]);
+		if (!err && r->notes[i].hidden) {
+			amount_add(&t->left_out, &s->stacks[i].live);
+			t->left_out_stacks++;
+		}
+	}
+	return err;
+}
+
 static int html_add_moment(struct html *h, struct html_target *t, const struct report *r)
 {
 	const struct snapshot *s = r->snapshot;
+	_cleanup_free_ uint32_t *rows = calloc(s->stack_count + 1, sizeof(*rows));
 	struct html_moment *m;
+	int err = rows ? html_take_rows(h, t, r, rows) : -ENOMEM;
 
-	if (!t->moments) {
-		t->moments = calloc(MAX_MOMENTS + 1, sizeof(*t->moments));
-		if (!t->moments)
-			return -ENOMEM;
-	}
-	thin_moments(t, s->stack_count);
+	if (err)
+		return err;
+	thin_moments(h, t);
+	if (!RESERVE_ITEM(t->moments, t->moment_count, t->moment_room, 2))
+		return -ENOMEM;
 	m = &t->moments[t->moment_count];
 	*m = (struct html_moment){
 		.number = t->snapshots,
 		.time_ns = t->start_ns + s->elapsed_ns,
-		/* Rows only get more; those of this snapshot may be new, all of them. */
-		.values = calloc(t->row_count + s->stack_count + 1, sizeof(*m->values)),
+		.values = calloc(t->row_count + 1, sizeof(*m->values)),
+		.count = t->row_count,
 	};
 	if (!m->values)
 		return -ENOMEM;
 	t->moment_count++;
-	t->left_out = (struct amount){0};
-	t->left_out_stacks = 0;
-	for (size_t i = 0; i < s->stack_count; i++) {
-		uint32_t row;
-		int err = row_of(h, t, &s->stacks[i], &r->notes[i], &row);
-
-		if (err)
-			return err;
-		if (r->notes[i].hidden) {
-			amount_add(&t->left_out, &s->stacks[i].live);
-			t->left_out_stacks++;
-		}
-		m->values[row] = (struct html_values){s->stacks[i].live, s->stacks[i].alloc};
-	}
-	m->count = t->row_count;
+	t->cells += m->count;
+	h->cells += m->count;
+	for (size_t i = 0; i < s->stack_count; i++)
+		m->values[rows[i]] = (struct html_values){s->stacks[i].live, s->stacks[i].alloc};
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <json-c/json.h>
+#include <malloc.h>
 
 #include "tests/unit/sample_snapshot.h"
 #include "user/base/util.h"
@@ -177,12 +178,128 @@ static void bounded(void **state)
 	}
 }
 
+static size_t in_use(void)
+{
+	const struct mallinfo2 all = mallinfo2();
+
+	return all.uordblks + all.hblkhd;
+}
+
+static struct exporter *export_to_nowhere(FILE **out)
+{
+	*out = fopen("/dev/null", "we");
+	assert_non_null(*out);
+	return export_find_format("html")->open(*out, &plain);
+}
+
+#define TARGETS 10000
+
+/* A recording may claim any number of targets, some fifty bytes each. */
+static void many_targets(void **state)
+{
+	const struct exporter_format *format = export_find_format("html");
+	struct stack stack = {.id = 1, .live = {1, 1}, .alloc = {1, 1}};
+	size_t before, after;
+	struct exporter *e;
+	FILE *out;
+
+	(void)state;
+	needs_page();
+	e = export_to_nowhere(&out);
+	before = in_use();
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		const struct snapshot s = {
+			.target_id = i, .pid = 7, .stacks = &stack, .stack_count = 1};
+
+		assert_int_equal(sample_take(format, e, &s), 0);
+	}
+	after = in_use();
+	print_message("%zu bytes for each of %d targets\n", (after - before) / TARGETS, TARGETS);
+	assert_in_range(after - before, 0, TARGETS * 2500ul);
+	assert_int_equal(format->close(e), 0);
+	fclose(out);
+}
+
+#define STACKS 50000
+#define LARGE  4
+#define LOOKS  20
+
+/* Each look at a target with many stacks is a few bytes in the file, where nothing has changed. */
+static void many_stacks(void **state)
+{
+	const struct exporter_format *format = export_find_format("html");
+	struct stack *stacks = calloc(STACKS, sizeof(*stacks));
+	size_t before = 0, after;
+	struct exporter *e;
+	FILE *out;
+
+	(void)state;
+	needs_page();
+	assert_non_null(stacks);
+	for (size_t i = 0; i < STACKS; i++)
+		stacks[i] = (struct stack){.id = i + 1, .live = {1, 1}, .alloc = {1, 1}};
+	e = export_to_nowhere(&out);
+	for (uint64_t look = 0; look < LOOKS; look++) {
+		for (uint32_t i = 0; i < LARGE; i++) {
+			const struct snapshot s = {.target_id = i,
+						   .pid = 7,
+						   .elapsed_ns = look * 1000000000,
+						   .stacks = stacks,
+						   .stack_count = STACKS};
+
+			assert_int_equal(sample_take(format, e, &s), 0);
+		}
+		before = before ?: in_use();
+	}
+	after = in_use();
+	print_message("%zu MiB more for %d looks than for one\n", (after - before) >> 20, LOOKS);
+	/* The values that are kept of them all, and a little. */
+	assert_in_range(after, 0, before + (72ul << 20));
+	assert_int_equal(format->close(e), 0);
+	fclose(out);
+	free(stacks);
+}
+
+#define PROCESSES 20000
+
+/* The same of a survey's processes, of which each look has some bytes. */
+static void many_processes(void **state)
+{
+	const struct exporter_format *format = export_find_format("html");
+	struct survey_row *rows = calloc(PROCESSES, sizeof(*rows));
+	struct survey_report report = {.time_ns = 1000000000, .rows = rows, .row_count = 1};
+	size_t before, after;
+	struct exporter *e;
+	FILE *out;
+
+	(void)state;
+	needs_page();
+	assert_non_null(rows);
+	for (size_t i = 0; i < PROCESSES; i++) {
+		rows[i].process.pid = (pid_t)(i + 1);
+		rows[i].process.anon = 4096;
+	}
+	e = export_to_nowhere(&out);
+	for (int look = 0; look < 200; look++)
+		assert_int_equal(format->survey(e, &report), 0);
+	before = in_use();
+	report.row_count = PROCESSES;
+	assert_int_equal(format->survey(e, &report), 0);
+	after = in_use();
+	print_message("%zu bytes for each of %d processes\n", (after - before) / PROCESSES,
+		      PROCESSES);
+	assert_in_range(after - before, 0, PROCESSES * 1000ul);
+	assert_int_equal(format->close(e), 0);
+	fclose(out);
+	free(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(usual),
-		cmocka_unit_test(hostile),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(usual),       cmocka_unit_test(hostile),
+		cmocka_unit_test(bounded),     cmocka_unit_test(many_targets),
+		cmocka_unit_test(many_stacks), cmocka_unit_test(many_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
