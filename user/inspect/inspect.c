@@ -194,7 +194,8 @@ static int inspect_find_holders(struct inspect_run *run)
 {
 	const struct holders_names names = {
 		.files = &run->files,
-		.locals = thread_locals_new(run->image->memory, &run->files, run->source->entry),
+		.locals = thread_locals_new(run->image->memory, &run->files, run->source->entry,
+					    &thread_locals_usual),
 		.frame = run->options->frame ? inspect_name_frame : NULL,
 		.frame_ctx = run,
 	};

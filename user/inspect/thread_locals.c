@@ -10,9 +10,16 @@
 #include "user/base/util.h"
 #include "user/freeze/tls.h"
 
-/* A process may map anything, any number of times: so many files are looked at, and for so long. */
+/* So many files are looked at. */
 #define OBJECTS_MAX 4096
-#define LOOKING_NS  (5 * NS_PER_S)
+
+/* Threads between two looks at the clock. */
+#define CLOCK_EVERY 256
+
+const struct thread_locals_limits thread_locals_usual = {
+	.looking_ns = 5 * NS_PER_S,
+	.naming_ns = 5 * NS_PER_S,
+};
 
 /* An object of the process that has such variables. */
 struct local_object {
@@ -24,18 +31,23 @@ struct thread_locals {
 	const struct memory_image *memory;
 	const struct class_files *files;
 	uint64_t entry;
-	bool found; /* all of them have been looked for */
+	const struct thread_locals_limits *limits;
+	uint64_t spent_ns; /* on naming */
+	bool late;	   /* it has been said */
+	bool found;	   /* all of them have been looked for */
 	struct local_object *objects;
 	size_t count, room;
 };
 
 struct thread_locals *thread_locals_new(const struct memory_image *memory,
-					const struct class_files *files, uint64_t entry)
+					const struct class_files *files, uint64_t entry,
+					const struct thread_locals_limits *limits)
 {
 	struct thread_locals *locals = calloc(1, sizeof(*locals));
 
 	if (locals)
-		*locals = (struct thread_locals){.memory = memory, .files = files, .entry = entry};
+		*locals = (struct thread_locals){
+			.memory = memory, .files = files, .entry = entry, .limits = limits};
 	return locals;
 }
 
@@ -104,7 +116,7 @@ static int thread_locals_find(struct thread_locals *l)
 {
 	const struct maps *maps = l->memory->maps;
 	bool glibc = thread_locals_is_glibc(maps);
-	uint64_t deadline = monotonic_ns() + LOOKING_NS;
+	uint64_t deadline = monotonic_ns() + l->limits->looking_ns;
 	int err = 0;
 
 	l->found = true;
@@ -125,14 +137,18 @@ static int thread_locals_find(struct thread_locals *l)
 	return err;
 }
 
+/* -ETIME: it is later than the deadline. */
 static int thread_locals_name_in(struct thread_locals *l, const struct local_object *o,
-				 uint64_t address, struct thread_variable *out)
+				 uint64_t address, uint64_t deadline, struct thread_variable *out)
 {
 	for (size_t i = 0; i < l->memory->thread_count; i++) {
 		const struct memory_thread *thread = &l->memory->threads[i];
-		uint64_t block = tls_block_of(&o->place, l->memory, thread);
+		uint64_t block;
 		int err;
 
+		if (i % CLOCK_EVERY == 0 && monotonic_ns() >= deadline)
+			return -ETIME;
+		block = tls_block_of(&o->place, l->memory, thread);
 		if (!block || address < block || address - block >= o->place.layout.size)
 			continue;
 		out->tid = thread->tid;
@@ -146,8 +162,20 @@ static int thread_locals_name_in(struct thread_locals *l, const struct local_obj
 	return -ENOENT;
 }
 
+static int thread_locals_give_up(struct thread_locals *l)
+{
+	if (!l->late)
+		log_info("thread-local variables are not looked for any more: there are %zu "
+			 "threads, and %zu files that have such variables; what they hold is shown "
+			 "without their names",
+			 l->memory->thread_count, l->count);
+	l->late = true;
+	return -ENOENT;
+}
+
 int thread_locals_name(struct thread_locals *l, uint64_t address, struct thread_variable *out)
 {
+	uint64_t start, left;
 	int err = 0;
 
 	if (!l->memory->maps || !l->files->object || !l->files->symbolizer)
@@ -156,8 +184,13 @@ int thread_locals_name(struct thread_locals *l, uint64_t address, struct thread_
 		err = thread_locals_find(l);
 	if (err)
 		return err;
+	if (l->late)
+		return -ENOENT;
+	start = monotonic_ns();
+	left = l->spent_ns < l->limits->naming_ns ? l->limits->naming_ns - l->spent_ns : 0;
 	err = -ENOENT;
 	for (size_t i = 0; err == -ENOENT && i < l->count; i++)
-		err = thread_locals_name_in(l, &l->objects[i], address, out);
-	return err;
+		err = thread_locals_name_in(l, &l->objects[i], address, start + left, out);
+	l->spent_ns += monotonic_ns() - start;
+	return err == -ETIME ? thread_locals_give_up(l) : err;
 }

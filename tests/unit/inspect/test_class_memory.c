@@ -221,7 +221,7 @@ static void own_thread_local(void **state)
 	here_open(&h);
 	h.thread = (struct memory_thread){.tid = 42, .tls = (uintptr_t)__builtin_thread_pointer()};
 	h.image.thread_count = 1;
-	locals = thread_locals_new(&h.image, &h.files, getauxval(AT_ENTRY));
+	locals = thread_locals_new(&h.image, &h.files, getauxval(AT_ENTRY), &thread_locals_usual);
 	assert_non_null(locals);
 	assert_int_equal(thread_locals_name(locals, at + 3, &variable), 0);
 	assert_int_equal(variable.tid, 42);
@@ -254,7 +254,7 @@ static void thread_locals_of_many(void **state)
 			       0x10000000 + i * 8192, 0x10001000 + i * 8192, 100 + i, i);
 	here_open(&real);
 	here_pretend(&h, maps);
-	locals = thread_locals_new(&h.image, &h.files, UINT64_MAX);
+	locals = thread_locals_new(&h.image, &h.files, UINT64_MAX, &thread_locals_usual);
 	assert_non_null(locals);
 	/* None can be opened: each is tried once, whoever asks. */
 	for (int i = 0; i < 2; i++)
@@ -263,13 +263,13 @@ static void thread_locals_of_many(void **state)
 	thread_locals_free(locals);
 	h.asked = 0;
 	h.only = own_object(&real);
-	locals = thread_locals_new(&h.image, &h.files, 0);
+	locals = thread_locals_new(&h.image, &h.files, 0, &thread_locals_usual);
 	assert_non_null(locals);
 	assert_int_equal(thread_locals_name(locals, 0x10000000, &variable), -ENOENT);
 	assert_in_range(h.asked, 1, 4096);
 	thread_locals_free(locals);
 	h.files.object = NULL;
-	locals = thread_locals_new(&h.image, &h.files, 0);
+	locals = thread_locals_new(&h.image, &h.files, 0, &thread_locals_usual);
 	assert_non_null(locals);
 	assert_int_equal(thread_locals_name(locals, 0x10000000, &variable), -ENOENT);
 	thread_locals_free(locals);
@@ -278,12 +278,51 @@ static void thread_locals_of_many(void **state)
 	free(maps);
 }
 
+/* So many threads that to ask each of them for what one of many files has in it would take minutes. */
+static void thread_locals_of_many_threads(void **state)
+{
+	static const struct thread_locals_limits patient = {.looking_ns = 1000 * NS_PER_S,
+							    .naming_ns = 1000 * NS_PER_S};
+	static const struct thread_locals_limits hasty = {.looking_ns = 1000 * NS_PER_S,
+							  .naming_ns = 1};
+	const uint64_t at = (uintptr_t)&own_local;
+	struct memory_thread *threads = calloc(MANY, sizeof(*threads));
+	struct thread_variable variable = {0};
+	struct thread_locals *locals;
+	struct here h;
+
+	(void)state;
+	assert_non_null(threads);
+	here_open(&h);
+	threads[MANY - 1] =
+		(struct memory_thread){.tid = 42, .tls = (uintptr_t)__builtin_thread_pointer()};
+	h.image.threads = threads;
+	h.image.thread_count = MANY;
+	locals = thread_locals_new(&h.image, &h.files, getauxval(AT_ENTRY), &patient);
+	assert_non_null(locals);
+	assert_int_equal(thread_locals_name(locals, at, &variable), 0);
+	assert_int_equal(variable.tid, 42);
+	thread_locals_free(locals);
+	locals = thread_locals_new(&h.image, &h.files, getauxval(AT_ENTRY), &hasty);
+	assert_non_null(locals);
+	assert_int_equal(thread_locals_name(locals, at, &variable), -ENOENT);
+	/* It is not asked again for what it has no time for. */
+	assert_int_equal(thread_locals_name(locals, at, &variable), -ENOENT);
+	thread_locals_free(locals);
+	here_close(&h);
+	free(threads);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_from_files),   cmocka_unit_test(nothing_beyond),
-		cmocka_unit_test(mappings_that_lie), cmocka_unit_test(files_that_are_shorter),
-		cmocka_unit_test(own_thread_local),  cmocka_unit_test(thread_locals_of_many),
+		cmocka_unit_test(read_from_files),
+		cmocka_unit_test(nothing_beyond),
+		cmocka_unit_test(mappings_that_lie),
+		cmocka_unit_test(files_that_are_shorter),
+		cmocka_unit_test(own_thread_local),
+		cmocka_unit_test(thread_locals_of_many),
+		cmocka_unit_test(thread_locals_of_many_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
