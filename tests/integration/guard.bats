@@ -242,6 +242,31 @@ END
 	grep -q '^bad    in both, 2 -> 1 times: heap buffer overflow: READ' "$D/diff" || fail "$(<"$D/diff")"
 }
 
+@test "a recording of a name: what a process that came later had shown by its first snapshot is new" {
+	local name=g$BASHPID
+
+	ln -s "$TARGETS/guarded.nofp" "$D/$name"
+	start_target "$D/$name"
+	: >"$D/tool.err"
+	patience record
+	env --default-signal=INT "$TOOL" record "${PATIENCE[@]}" -i 1h --guard=1 -p "$name" -o "$D/rec" >"$D/tool.out" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	attached "$T_PID"
+	record_steps again
+	end_target
+	# It has one snapshot, that of its end.
+	start_target "$D/$name"
+	attached "$T_PID"
+	tell again
+	end_target
+	until_true "$DEADLINE" recorded 3 || fail "$("$TOOL" report "$D/rec" -f json | jq -c '[.pid, .exited]')"
+	tool_stops
+	"$TOOL" diff "$D/rec" -f json >"$D/diff.json" || fail 'no diff'
+	"$ROOT/tests/tools/schema.py" diff "$D/diff.json" || fail 'not as its schema says'
+	jq -e '.old.bad_accesses == 1 and .new.bad_accesses == 2 and .new.ended == 2 and (.bad_accesses | length == 1 and .[0].old == 1 and .[0].new == 2)' "$D/diff.json" >/dev/null || fail "$(<"$D/diff.json")"
+}
+
 # All callers have one return address where a probe waits for the return.
 @test "blocks that stay use up the share of where they come from, not that of their size" {
 	start_target "$TARGETS/guarded.nofp"
