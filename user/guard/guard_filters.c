@@ -53,7 +53,7 @@ int guard_filters_count(pid_t pid)
 	return proc_each_thread(pid, filters_count_thread, &all) || all < 0 ? UNKNOWN : all;
 }
 
-/* All of the stub's calls: guard_slow.c. What is not said is what the registers have. */
+/* All of the stub's calls: drop() of guard_slow.c, a page or all of a place. What is not said is what the registers have. */
 static struct filter_call filters_call(const struct guard_pages *pages)
 {
 	uint64_t pool_end = pages->pool + guard_pool_size(pages->count);
@@ -61,7 +61,7 @@ static struct filter_call filters_call(const struct guard_pages *pages)
 		.number = SYS_madvise,
 		.instruction = {pages->address, pages->address + GUARD_CODE_SIZE},
 		.arguments = {{pages->pool, pool_end - GUARD_PAGE},
-			      {GUARD_PAGE, GUARD_DATA},
+			      {GUARD_PAGE, GUARD_PLACE},
 			      {MADV_DONTNEED, MADV_DONTNEED}},
 	};
 

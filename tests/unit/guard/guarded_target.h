@@ -261,6 +261,23 @@ static int target_filter(bool allows)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+/* The same of madvise of more than that, whatever the advice. */
+static int target_filter_longer(const char *length)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)strtoul(length, NULL, 10), 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static uint8_t *target_map(const char *address)
 {
 	void *at = mmap((void *)strtoul(address, NULL, 16), 4096, PROT_READ | PROT_WRITE,
@@ -327,6 +344,9 @@ static inline void target_run(void)
 			break;
 		case 'a':
 			answer = (unsigned long)target_filter(true);
+			break;
+		case 'l':
+			answer = (unsigned long)target_filter_longer(line + 1);
 			break;
 		case 'm': /* locks all that it has, and will have */
 			answer = (unsigned long)mlockall(MCL_CURRENT | MCL_FUTURE);

@@ -403,6 +403,30 @@ static void filtered_and_allowed(void **state)
 	close_guard(guard);
 }
 
+/* Guards that have been touched are dropped by one call, with all of their place: a filter may kill for that length only. */
+static void filtered_by_length(void **state)
+{
+	struct guard *guard;
+	char command[32];
+
+	(void)state;
+	assert_int_equal(ask("e"), 0);
+	snprintf(command, sizeof(command), "l%d", GUARD_PLACE);
+	assert_int_equal(ask(command), 0);
+	guard = start_guard(1);
+	assert_false(guard_place(guard).keep_pages);
+	close_guard(guard);
+	snprintf(command, sizeof(command), "l%d", GUARD_PLACE - 1);
+	assert_int_equal(ask(command), 0);
+	guard = start_guard(1);
+	for (uint32_t place = 0; place < guard_place(guard).count; place++)
+		guard_note_touch(guard, place, 0);
+	assert_int_equal(ask("h"), 0);
+	assert_true(guard_place(guard).keep_pages);
+	assert_int_equal(ask("f"), 0);
+	close_guard(guard);
+}
+
 /* Threads that do not have the same ones: a later filter would not be seen. */
 static void some_filtered(void **state)
 {
@@ -553,6 +577,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(two_come_and_go, start_target, end_target),
 		cmocka_unit_test_setup_teardown(filtered, start_target, end_target),
 		cmocka_unit_test_setup_teardown(filtered_and_allowed, start_target, end_target),
+		cmocka_unit_test_setup_teardown(filtered_by_length, start_target, end_target),
 		cmocka_unit_test_setup_teardown(some_filtered, start_target, end_target),
 		cmocka_unit_test_setup_teardown(locked, start_target, end_target),
 		cmocka_unit_test_setup_teardown(watched, start_target, end_target),
