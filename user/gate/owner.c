@@ -18,13 +18,21 @@ static void owner_path(pid_t pid, uint64_t start, uint64_t size, char path[stati
 		 (unsigned long long)start + size);
 }
 
+/*
+ * Only what is open for writing can be locked for one alone. The process may have a lease on its own file (F_SETLEASE), which
+ * would hold us up for /proc/sys/fs/lease-break-time, 45 s, for each such file.
+ */
+static int owner_open_path(const char *path)
+{
+	return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
 int owner_open(pid_t pid, uint64_t start, uint64_t size)
 {
 	char path[96];
 
 	owner_path(pid, start, size, path);
-	/* Only what is open for writing can be locked for one alone. */
-	return open(path, O_RDWR | O_CLOEXEC);
+	return owner_open_path(path);
 }
 
 int owner_open_made(pid_t pid, long number, const char *name)
@@ -46,7 +54,7 @@ int owner_open_made(pid_t pid, long number, const char *name)
 	found[length > 0 ? length : 0] = '\0';
 	if (strcmp(found, wanted) != 0 || fstat(there, &st) || !S_ISREG(st.st_mode) || st.st_size)
 		return -EBUSY;
-	file = open(path, O_RDWR | O_CLOEXEC);
+	file = owner_open_path(path);
 	return file < 0 ? -errno : file;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The file in memory that a process has been made to make: whatever comes to have its number is left alone. */
+/* The file in memory that a process has been made to make: whatever comes to have its number is left alone, and waited for by nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -76,11 +77,48 @@ static void another_one(void **state)
 	close(ours);
 }
 
+/* The same file, open for reading only, with a lease that an opening for writing breaks. */
+static int lease(int made)
+{
+	char path[64];
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", made);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(file >= 0);
+	close(made);
+	assert_int_equal(fcntl(file, F_SETLEASE, F_RDLCK), 0);
+	return file;
+}
+
+/* Who opens it by the usual flags waits until that is given up, or 45 seconds. */
+static void leased(void **state)
+{
+	int made = make(NAME), mapped = make(NAME);
+	void *at;
+
+	(void)state;
+	/* What tells the holder. */
+	signal(SIGIO, SIG_IGN);
+	made = lease(made);
+	assert_int_equal(owner_open_made(getpid(), made, NAME), -EWOULDBLOCK);
+	close(made);
+	assert_int_equal(ftruncate(mapped, SIZE), 0);
+	mapped = lease(mapped);
+	at = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, mapped, 0);
+	assert_true(at != MAP_FAILED);
+	assert_int_equal(owner_open(getpid(), (uintptr_t)at, SIZE), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	munmap(at, SIZE);
+	close(mapped);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_opened),
 		cmocka_unit_test(another_one),
+		cmocka_unit_test(leased),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
