@@ -133,6 +133,13 @@ static void tracer_ask_filters(const struct tracer *tracer, const struct filter_
 		/* A first thread that has ended before others is neither. */
 		if (t->gone || !t->stopped)
 			continue;
+		/* Or the answer would be lost: what kills us comes soon after. */
+		if (tracer->job->hold_ns && monotonic_ns() > tracer_deadline(tracer)) {
+			answer->err = refuse(answer->reason, -ETIMEDOUT,
+					     "looking at its threads' seccomp filters takes too "
+					     "long");
+			break;
+		}
 		answer->err = thread_filters_allow(t->thread.tid, call, &count, answer->reason);
 		if (!answer->err && !first && count != answer->filters)
 			answer->err = refuse(answer->reason, -EPERM,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What seccomp filters are said to do with a call, beside what the kernel does with it in a child that has the same
- * filter; and the filters of all threads of another process.
+ * filter.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,26 +11,23 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/freeze/filter_code.h"
 #include "tests/unit/rounds.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/freeze/seccomp_filter.h"
-#include "user/freeze/stop.h"
 
 #ifdef __x86_64__
 #define MACHINE AUDIT_ARCH_X86_64
@@ -42,25 +39,20 @@
 #define AREA  0x512340000ull
 #define PAGE  4096
 #define PAGES 64
+#define MOST  (16 * PAGE) /* of a call */
 
-#define LOAD(field)	 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define IF(how, k, t, f) BPF_JUMP(BPF_JMP | (how) | BPF_K, k, t, f)
-#define RETURN(k)	 BPF_STMT(BPF_RET | BPF_K, k)
-#define ALLOW		 RETURN(SECCOMP_RET_ALLOW)
-#define REFUSE		 RETURN(SECCOMP_RET_ERRNO | EPERM)
 #define PROGRAM(...)                 \
 	(const struct sock_filter[]) \
 	{                            \
 		__VA_ARGS__          \
 	}
-#define ARGUMENT(n, high) ((uint32_t)offsetof(struct seccomp_data, args[n]) + 4 * (high))
 
 /* As the stub of guards makes it, its addresses anywhere in the area. */
 static const struct filter_call some = {
 	.number = SYS_madvise,
 	.instruction = {0x7f0000001000, 0x7f0000007000},
 	.arguments = {{AREA, AREA + (PAGES - 1) * PAGE},
-		      {PAGE, 8 * PAGE},
+		      {PAGE, MOST},
 		      {MADV_DONTNEED, MADV_DONTNEED},
 		      {0, UINT64_MAX},
 		      {0, UINT64_MAX},
@@ -68,14 +60,6 @@ static const struct filter_call some = {
 };
 
 /* ---- the kernel --------------------------------------------------------------------------- */
-
-static int install(const struct sock_filter *code, size_t count)
-{
-	const struct sock_fprog program = {(unsigned short)count, (struct sock_filter *)code};
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
 
 #define NO_FILTER 2 /* the kernel does not take it */
 
@@ -152,8 +136,8 @@ static void by_hand(void **state)
 	EXPECT(false, LOAD_AT(ARGUMENT(0, 0)), IF(BPF_JEQ, (uint32_t)AREA, 1, 0), REFUSE, ALLOW);
 	EXPECT(false, LOAD_AT(ARGUMENT(0, 0)), IF(BPF_JEQ, (uint32_t)AREA, 0, 1), REFUSE, ALLOW);
 	EXPECT(true, LOAD_AT(ARGUMENT(0, 0)), IF(BPF_JEQ, (uint32_t)AREA, 0, 1), ALLOW, ALLOW);
-	EXPECT(true, LOAD_AT(ARGUMENT(1, 0)), IF(BPF_JGT, 8 * PAGE, 0, 1), REFUSE, ALLOW);
-	EXPECT(false, LOAD_AT(ARGUMENT(1, 0)), IF(BPF_JGT, 8 * PAGE - 1, 0, 1), REFUSE, ALLOW);
+	EXPECT(true, LOAD_AT(ARGUMENT(1, 0)), IF(BPF_JGT, MOST, 0, 1), REFUSE, ALLOW);
+	EXPECT(false, LOAD_AT(ARGUMENT(1, 0)), IF(BPF_JGT, MOST - 1, 0, 1), REFUSE, ALLOW);
 	EXPECT(false, LOAD_AT(ARGUMENT(3, 0)), IF(BPF_JEQ, 0, 0, 1), ALLOW, REFUSE);
 	EXPECT(false, LOAD_AT(ARGUMENT(5, 0)), IF(BPF_JSET, 1, 0, 1), ALLOW, REFUSE);
 	EXPECT(true, LOAD_AT(ARGUMENT(5, 0)), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 7),
@@ -405,130 +389,12 @@ static void unknown_calls(void **state)
 	assert_true(said > rounds(600) / 20);
 }
 
-/* ---- those of a process ------------------------------------------------------------------- */
-
-static void filter_thread(bool refuses)
-{
-	const struct sock_filter code[] = {LOAD(nr), IF(BPF_JEQ, SYS_madvise, 0, 1),
-					   RETURN(refuses ? SECCOMP_RET_ERRNO : SECCOMP_RET_ALLOW),
-					   ALLOW};
-
-	if (install(code, ARRAY_SIZE(code)))
-		_exit(1);
-}
-
-static int told[2];
-
-static void tell(void)
-{
-	if (write(told[1], "t", 1) != 1)
-		_exit(1);
-}
-
-static void *wait_for_ever(void *arg)
-{
-	for (const char *each = arg; each && *each; each++)
-		filter_thread(*each == '-');
-	tell();
-	for (;;)
-		pause();
-	return arg;
-}
-
-/* Two threads: a filter for each letter, of both and of the second alone; '-' one that refuses. */
-static pid_t start(const char *of_both, char *of_second)
-{
-	char byte;
-	pid_t pid = fork();
-
-	if (!pid) {
-		pthread_t thread;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (; *of_both; of_both++)
-			filter_thread(*of_both == '-');
-		pthread_create(&thread, NULL, wait_for_ever, of_second);
-		wait_for_ever(NULL);
-	}
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(read(told[0], &byte, 1), 1);
-	return pid;
-}
-
-/* -EPERM, or how many. */
-static int ask(pid_t pid, char reason[static REASON_MAX])
-{
-	unsigned filters;
-	struct stop *stop;
-	int err = stop_begin(pid, 10 * NS_PER_S, NULL, &stop, reason);
-
-	assert_int_equal(err, 0);
-	err = stop_ask_filters(stop, &some, &filters, reason);
-	stop_end(stop);
-	stop_free(stop);
-	return err ?: (int)filters;
-}
-
-static int ask_of(const char *of_both, const char *of_second, char reason[static REASON_MAX])
-{
-	char *second = strdup(of_second);
-	pid_t pid = start(of_both, second);
-	int answer = ask(pid, reason);
-
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	free(second);
-	return answer;
-}
-
-static void of_a_process(void **state)
-{
-	char reason[REASON_MAX] = "";
-
-	(void)state;
-	assert_int_equal(ask_of("", "", reason), 0);
-	assert_int_equal(ask_of("+", "", reason), 1);
-	assert_int_equal(ask_of("+++", "", reason), 3);
-	assert_int_equal(ask_of("-", "", reason), -EPERM);
-	assert_non_null(strstr(reason, "might not let madvise pass"));
-	assert_int_equal(ask_of("++-++", "", reason), -EPERM);
-	assert_int_equal(ask_of("-++", "", reason), -EPERM);
-	assert_int_equal(ask_of("", "-", reason), -EPERM);
-	assert_int_equal(ask_of("+", "-", reason), -EPERM);
-	assert_int_equal(ask_of("+", "+", reason), -EPERM);
-	assert_non_null(strstr(reason, "different"));
-}
-
-/* Who has a filter may not read others'. */
-static void by_one_that_is_filtered(void **state)
-{
-	char nobody[] = "";
-	pid_t target = start("+", nobody), tool = fork();
-	int status;
-
-	(void)state;
-	if (!tool) {
-		char reason[REASON_MAX] = "";
-
-		filter_thread(false);
-		_exit(ask(target, reason) == -EPERM && strstr(reason, "CAP_SYS_ADMIN") ? 0 : 1);
-	}
-	assert_int_equal(waitpid(tool, &status, 0), tool);
-	assert_int_equal(status, 0);
-	kill(target, SIGKILL);
-	waitpid(target, NULL, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_hand),
-		cmocka_unit_test(garbage),
-		cmocka_unit_test(many_ways),
-		cmocka_unit_test(known_calls),
+		cmocka_unit_test(by_hand),	 cmocka_unit_test(garbage),
+		cmocka_unit_test(many_ways),	 cmocka_unit_test(known_calls),
 		cmocka_unit_test(unknown_calls),
-		cmocka_unit_test(of_a_process),
-		cmocka_unit_test(by_one_that_is_filtered),
 	};
 
 	seed = (unsigned)getpid();
@@ -536,8 +402,7 @@ int main(void)
 		seed = (unsigned)strtoul(getenv("FILTER_SEED"), NULL, 10);
 	print_message("FILTER_SEED=%u\n", seed);
 	if (mmap((void *)AREA, PAGES * PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)AREA ||
-	    pipe2(told, O_CLOEXEC)) {
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)AREA) {
 		perror("the area");
 		return 1;
 	}
