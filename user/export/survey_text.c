@@ -307,12 +307,25 @@ static void survey_text_put_row(const struct table *t, size_t rank, const struct
 
 /* ---- what is known of a suspect ------------------------------------------------------------ */
 
+/* The beginning of a line below a row. The reason may come from a recording. */
+static void put_below(const struct table *t, const char *before, const char *reason)
+{
+	fprintf(t->out, "            %s", before);
+	text_put_name(t->out, reason);
+}
+
+static void put_reason_line(const struct table *t, const char *before, const char *reason)
+{
+	put_below(t, before, reason);
+	fputc('\n', t->out);
+}
+
 /* "grew in every third …: lowest 20.1 MiB then, 40.1 MiB now", "growth between …" */
 static void put_reason(const struct table *t, const struct survey_row *row)
 {
 	char low[FORMAT_BYTES_MAX], high[FORMAT_BYTES_MAX];
 
-	fprintf(t->out, "            %s", row->trend.reason);
+	put_below(t, "", row->trend.reason ?: trend_name(row->trend.kind));
 	if (!row->of_children)
 		fprintf(t->out, ": lowest %s then, %s now", format_bytes(low, row->low_then),
 			format_bytes(high, row->low_now));
@@ -409,15 +422,7 @@ static void survey_text_put_drill(const struct table *t, const struct survey_row
 		survey_text_put_losses(t, drill->snapshot);
 	}
 	if (drill->note)
-		fprintf(t->out, "            %s\n", drill->note);
-}
-
-/* It may come from a recording. */
-static void put_reason_line(const struct table *t, const char *before, const char *reason)
-{
-	fprintf(t->out, "            %s", before);
-	text_put_name(t->out, reason);
-	fputc('\n', t->out);
+		put_reason_line(t, "", drill->note);
 }
 
 static void survey_text_put_guards(const struct table *t, const struct guard_figures *guards)

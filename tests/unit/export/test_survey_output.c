@@ -271,6 +271,36 @@ static void json(void **state)
 	free(text);
 }
 
+/* A recording may say why in any words, or in none. */
+static void reasons(void **state)
+{
+	static const struct survey_drill drill = {.note = "note\033[2J"};
+	static const char *const texts[] = {"why\033[2J", NULL};
+	const struct exporter_format *format = export_find_format("text");
+	const struct export_options options = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct survey_row row = {.process = {.pid = 7, .comm = "shop"},
+					 .trend = {.kind = TREND_GROWING, .reason = texts[i]},
+					 .drill = &drill};
+		const struct survey_report report = {.source = "bpf", .rows = &row, .row_count = 1};
+		char *text = NULL;
+		size_t len = 0;
+		FILE *out = open_memstream(&text, &len);
+		struct exporter *e = format->open(out, &options);
+
+		assert_int_equal(format->survey(e, &report), 0);
+		assert_int_equal(format->close(e), 0);
+		fclose(out);
+		assert_non_null(strstr(text, "            note?[2J\n"));
+		assert_non_null(strstr(text, i ? "            growing: lowest"
+					       : "            why?[2J: lowest"));
+		assert_null(strchr(text, '\033'));
+		free(text);
+	}
+}
+
 /* Of a process that is kept: the first three with their stacks, -v: all there are; and how many more there were. */
 static void bad_accesses(void **state)
 {
@@ -325,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),   cmocka_unit_test(widths), cmocka_unit_test(brief_table),
 		cmocka_unit_test(callers), cmocka_unit_test(json),   cmocka_unit_test(bad_accesses),
+		cmocka_unit_test(reasons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
