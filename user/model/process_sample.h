@@ -15,7 +15,7 @@ struct process_sample {
 	uid_t uid;  /* effective */
 	uid_t ruid; /* real: who has begun it; not in recordings */
 	unsigned threads;
-	char comm[16];
+	char comm[16]; /* a string */
 	/*
 	 * Bytes. Anonymous memory, resident and swapped out, is what leaks; shared memory is shown
 	 * beside it.

@@ -351,7 +351,8 @@ static int process_take_fields(struct read_process *p, struct wire_reader messag
 
 	while (!err && (got = wire_next(&message, &f)) > 0) {
 		if (f.type == WIRE_BYTES) {
-			if (f.field == PROCESS_COMM && wire_left(&f.body) <= sizeof(sample->comm) &&
+			/* With a NUL behind it. */
+			if (f.field == PROCESS_COMM && wire_left(&f.body) < sizeof(sample->comm) &&
 			    wire_left(&f.body))
 				memcpy(sample->comm, f.body.at, wire_left(&f.body));
 			else if ((text = process_text_of_field(f.field)) < PROCESS_TEXTS)

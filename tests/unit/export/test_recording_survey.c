@@ -282,6 +282,34 @@ static void round_trip(void **state)
 	free(f.data);
 }
 
+/* A name as long as there is room for it would end somewhere behind it. */
+static void long_name(void **state)
+{
+	static const struct recording_info info = {.tool_version = "1"};
+	struct survey_row row = {.process = {.pid = 7, .anon = 0x4141414141414141}};
+	struct survey_report report = {.time_ns = 1, .source = "bpf", .rows = &row, .row_count = 1};
+	struct recording_reader *reader;
+	struct recording_writer *writer;
+	struct recording_item item;
+	struct file f;
+	FILE *out = open_memstream(&f.data, &f.len), *in;
+
+	(void)state;
+	memset(row.process.comm, 'x', sizeof(row.process.comm));
+	assert_int_equal(recording_writer_new(out, &info, &writer), 0);
+	assert_int_equal(recording_writer_add_survey(writer, &report), 0);
+	recording_writer_free(writer);
+	fclose(out);
+	in = fmemopen(f.data, f.len, "r");
+	assert_int_equal(recording_reader_new(in, "memory", &reader), 0);
+	assert_int_equal(recording_reader_next(reader, &item), 1);
+	assert_int_equal(item.survey->row_count, 1);
+	assert_true(memchr(item.survey->rows[0].process.comm, '\0', sizeof(row.process.comm)));
+	recording_reader_free(reader);
+	fclose(in);
+	free(f.data);
+}
+
 /* Who wants snapshots of processes only, passes reports by. */
 static void no_snapshots(void **state)
 {
@@ -369,9 +397,8 @@ static void small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip),
-		cmocka_unit_test(no_snapshots),
-		cmocka_unit_test(cut_and_damaged),
+		cmocka_unit_test(round_trip),	cmocka_unit_test(long_name),
+		cmocka_unit_test(no_snapshots), cmocka_unit_test(cut_and_damaged),
 		cmocka_unit_test(small),
 	};
 
