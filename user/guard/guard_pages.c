@@ -39,7 +39,8 @@
 
 /* What a try may have left whose thread has gone on. */
 struct pages_left {
-	int file; /* that the code is mapped from; -1: it has left nothing */
+	int file;  /* that the code is mapped from; -1: it has left nothing */
+	bool data; /* is mapped behind the code */
 	uint64_t address, pool, save;
 };
 
@@ -215,9 +216,11 @@ static int pages_prepare(struct pages_making *m, uint64_t address, uint64_t size
 	long result;
 	int err = pages_call(m, "unlock memory", &result, SYS_munlock, unlock);
 
-	/* A kernel without huge pages does not know the advice, and needs none. */
-	if (!err && pages_advise(m, address, size, MADV_NOHUGEPAGE, "have small pages") != -EINVAL)
-		err = 0;
+	if (!err) {
+		err = pages_advise(m, address, size, MADV_NOHUGEPAGE, "have small pages");
+		/* A kernel without huge pages does not know the advice, and needs none. */
+		err = err == -EINVAL ? 0 : err;
+	}
 	return err ?: pages_call(m, "write to memory", &result, SYS_mprotect, protect);
 }
 
@@ -330,14 +333,15 @@ static void pages_note_pause(struct guard_pages *pages, uint64_t stood)
 		pages->pause_ns = stood;
 }
 
-/* What was to be unmapped by a thread that had gone on may be there. */
+/* What was to be unmapped by a thread that had gone on may be there. While an earlier try's is there is nothing of this one. */
 static void pages_note_left(struct pages_making *m)
 {
 	struct guard_pages *pages = m->pages;
 
-	if (!remote_is_lost(m->remote))
+	if (!remote_is_lost(m->remote) || m->left.file >= 0)
 		return;
 	m->left = (struct pages_left){.file = pages->file,
+				      .data = m->data,
 				      .address = pages->address,
 				      .pool = pages->pool,
 				      .save = pages->save};
@@ -362,12 +366,15 @@ static void pages_unmap_left(struct pages_making *m)
 	if (left->file < 0)
 		return;
 	if (owner_is_mapped(m->pages->memory, left->address, GUARD_CODE_SIZE, left->file))
-		pages_unmap(m, left->address, m->data ? GUARD_SIZE : GUARD_CODE_SIZE);
+		pages_unmap(m, left->address, left->data ? GUARD_SIZE : GUARD_CODE_SIZE);
 	if (!maps_read(m->pages->memory, &maps)) {
 		pages_unmap_left_pool(m, maps, left->pool);
 		pages_unmap_left_pool(m, maps, left->save);
 	}
 	maps_free(maps);
+	/* This thread has gone on as well: the next one sees to it. */
+	if (remote_is_lost(m->remote))
+		return;
 	close(left->file);
 	left->file = -1;
 }

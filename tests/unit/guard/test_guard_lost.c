@@ -26,7 +26,7 @@ int main(void)
 #include "tests/unit/open_descriptors.h"
 #include "user/base/clock.h"
 
-#define LOOK_US 200 /* between two looks at what the kernel does not announce */
+#define LOOK_US	   200 /* between two looks at what the kernel does not announce */
 
 struct kind {
 	const char *name;
@@ -117,6 +117,7 @@ struct step {
 	int at, seen; /* before which of the words between the tool and who holds the target, from 0 */
 	pid_t holder; /* the one that came first: where threads are many, another one holds the rest meanwhile */
 	bool killed;
+	int again; /* the next one before which of the words after that, from 0; -1: it is left alone */
 };
 
 static int step_tool(void *ctx)
@@ -139,6 +140,8 @@ static void step_kills(void *ctx, pid_t process, const struct seccomp_data *call
 	(void)call;
 	if (!step->holder || proc_stat(step->holder, &stat) || stat.state == 'Z')
 		step->holder = tracer();
+	if (step->killed && step->holder && step->again-- == 0)
+		kill(step->holder, SIGKILL);
 	if (step->seen++ < step->at || step->killed || !step->holder)
 		return;
 	step->killed = true;
@@ -160,6 +163,7 @@ static void killed_at_each_step(void **state)
 			step.seen = 0;
 			step.holder = 0;
 			step.killed = false;
+			step.again = -1;
 			start_target(state);
 			had = open_descriptors_of(target.pid);
 			assert_int_equal(interposed_run(&it), 0);
@@ -173,6 +177,36 @@ static void killed_at_each_step(void **state)
 		/* Enough of them for each call; what one has mapped that could not say so is known to nobody. */
 		assert_true(step.at > 15);
 		assert_true(more <= 1);
+	}
+}
+
+/* A word amid the calls that make all pages what they are: each is mapped. */
+#define ALL_MAPPED 31
+/* Words of the next try until it has unmapped them: that its thread stands still, and three calls. */
+#define UNMAPS	   7
+
+/* Who takes away what the first try has left is killed as well: the one after it does. */
+static void killed_while_it_tidies_up(void **state)
+{
+	struct step step = {.kind = &kinds[1], .at = ALL_MAPPED};
+	const struct interposed it = {.calls = {SYS_sendto, SYS_sendto},
+				      .run = step_tool,
+				      .before = step_kills,
+				      .ctx = &step};
+
+	for (int again = 0; again < UNMAPS; again++) {
+		int had;
+
+		step.seen = 0;
+		step.holder = 0;
+		step.killed = false;
+		step.again = again;
+		start_target(state);
+		had = open_descriptors_of(target.pid);
+		assert_int_equal(interposed_run(&it), 0);
+		assert_true(step.killed && step.again < 0);
+		assert_int_equal(is_well(step.kind, had), 0);
+		end_target(state);
 	}
 }
 
@@ -296,6 +330,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_at_each_step),
+		cmocka_unit_test(killed_while_it_tidies_up),
 		cmocka_unit_test(without_a_processor),
 	};
 
