@@ -183,16 +183,23 @@ int recording_take_kept(struct recording_in *in, struct read_kept *r, struct wir
 	return 0;
 }
 
+int recording_take_kept_bad_access(struct recording_in *in, struct read_kept *r,
+				   struct wire_reader message)
+{
+	r->filled = false;
+	return recording_take_bad_access_of(in, &r->bad_accesses, message);
+}
+
 int recording_fill_kept(const struct recording_in *in, struct read_kept *r,
 			const struct survey_kept **out)
 {
-	*out = NULL;
+	*out = r->named ? &r->kept : NULL;
+	if (!r->named || r->filled)
+		return 0;
 	free(r->kept.bad_accesses);
 	r->kept.bad_accesses = NULL;
 	r->kept.bad_access_count = 0;
-	if (!r->named)
-		return 0;
-	*out = &r->kept;
+	r->filled = true;
 	return recording_fill_bad_accesses(in, &r->bad_accesses, &r->kept.bad_accesses,
 					   &r->kept.bad_access_count);
 }

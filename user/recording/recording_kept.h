@@ -33,13 +33,16 @@ int recording_put_kept(struct recording_out *out, uint32_t process, struct writt
 struct read_kept {
 	bool named;
 	struct survey_kept kept; /* its bad accesses are owned */
+	bool filled;		 /* these are what has been read: a report may have it often */
 	struct recorded_bad_accesses bad_accesses;
 };
 
 void read_kept_free(struct read_kept *r); /* all zero afterwards */
 
-/* Takes in a message of it. 0, -ENOMEM or recording_refuse(). */
+/* Takes in a message of it, or of a bad access of its. 0, -ENOMEM or recording_refuse(). */
 int recording_take_kept(struct recording_in *in, struct read_kept *r, struct wire_reader message);
+int recording_take_kept_bad_access(struct recording_in *in, struct read_kept *r,
+				   struct wire_reader message);
 
 /* *out: what is known of it at the end of a report, r's own; NULL: it is none of them. 0 or -ENOMEM. */
 int recording_fill_kept(const struct recording_in *in, struct read_kept *r,

@@ -365,7 +365,7 @@ int recording_take_survey_bad_access(struct recording_in *in, struct read_survey
 {
 	struct read_kept *kept = survey_kept_of(v, message);
 
-	return kept ? recording_take_bad_access_of(in, &kept->bad_accesses, message)
+	return kept ? recording_take_kept_bad_access(in, kept, message)
 		    : recording_refuse(in, "a bad access of a process that is not there");
 }
 
