@@ -5,7 +5,7 @@
  * go through a stub (stub/), which comes to a probe for samples only.
  *
  *	gate_open()	maps the pages; nothing goes through them yet
- *	gate_sites()	where probes are to be put, in the file gate_fd()
+ *	gate_sites()	where probes are to be put, in the file gate_path()
  *	gate_start()	the jumps: from now on calls are told
  *	gate_close()	gives the functions their bytes back
  *	gate_hold_end()	has a process go on that stood still for its gates
@@ -50,7 +50,7 @@ struct gate_request {
 	unsigned level; /* it begins with 2^level times that mean: gate_set_level() */
 	/*
 	 * The caller's: the process is to stand still, where it has one thread, until gate_hold_end().
-	 * It goes on where a gate fails, and may when the hold has lasted a second. NULL: it runs.
+	 * It goes on where a gate fails, and for a moment where a hold has lasted for seconds (gate_hold.c). NULL: it runs.
 	 */
 	struct gate_hold *hold;
 	const struct gate_nop *nop;

@@ -22,7 +22,7 @@ enum gate_state {
 };
 
 /*
- * What a mapping of the process is. *file is the file that it shows, for reading, to be closed; -1
+ * What a mapping of the process is. *file is the file that it shows, for owner_take(), to be closed; -1
  * where it is none of a gate's or cannot be opened.
  */
 enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *file);
