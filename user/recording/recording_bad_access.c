@@ -44,7 +44,7 @@ void recorded_bad_accesses_free(struct recorded_bad_accesses *list)
 /* NULL when out of memory. */
 static struct recorded_bad_access *bad_access_append(struct recorded_bad_accesses *list)
 {
-	if (!RESERVE_ITEM(list->items, list->count, list->room, 16))
+	if (!RESERVE_ITEM(list->items, list->count, list->room, 2))
 		return NULL;
 	list->items[list->count] = (struct recorded_bad_access){.bad.value = -1};
 	return &list->items[list->count++];

@@ -43,7 +43,7 @@ void recorded_bad_frees_free(struct recorded_bad_frees *list)
 /* NULL when out of memory. */
 static struct recorded_bad_free *bad_free_append(struct recorded_bad_frees *list)
 {
-	if (!RESERVE_ITEM(list->items, list->count, list->room, 16))
+	if (!RESERVE_ITEM(list->items, list->count, list->room, 2))
 		return NULL;
 	list->items[list->count] = (struct recorded_bad_free){0};
 	return &list->items[list->count++];

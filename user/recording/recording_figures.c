@@ -60,7 +60,7 @@ void recorded_figures_free(struct recorded_figures *figures)
 static struct stack_figures *figures_row(struct recorded_figures *figures, size_t row)
 {
 	while (figures->count <= row) {
-		if (!RESERVE_ITEM(figures->rows, figures->count, figures->room, 64))
+		if (!RESERVE_ITEM(figures->rows, figures->count, figures->room, 2))
 			return NULL;
 		figures->rows[figures->count++] = (struct stack_figures){0};
 	}

@@ -232,7 +232,7 @@ int recording_take_row(struct recording_in *in, struct read_target *t, struct wi
 	if (fields[ROW_SCOPE] > t->scopes.count)
 		return recording_refuse(in, "a row of a scope that is not there");
 	if (fields[ROW_NUMBER] == rows->count) {
-		if (!RESERVE_ITEM(rows->items, rows->count, rows->room, 64))
+		if (!RESERVE_ITEM(rows->items, rows->count, rows->room, 2))
 			return -ENOMEM;
 		rows->items[rows->count++] = (struct read_row){0};
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -533,6 +534,44 @@ static void kinds_of_frames(void **state)
 	free(f.data);
 }
 
+#define TARGETS 5000
+
+/* Somebody may claim any number of targets, with one stack each: a hundred bytes of the file. */
+static void many_targets(void **state)
+{
+	struct stack stack = {.id = 5, .live = {16, 1}, .alloc = {16, 1}};
+	struct recording_reader *r;
+	struct recording_writer *w;
+	struct snapshot s, *is;
+	struct file f;
+	FILE *out = open_memstream(&f.data, &f.len), *in;
+	size_t before, used;
+
+	(void)state;
+	assert_int_equal(recording_writer_new(out, &info, &w), 0);
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		s = (struct snapshot){.target_id = i, .pid = 7, .stacks = &stack, .stack_count = 1};
+		assert_int_equal(sample_record(w, &s), 0);
+	}
+	recording_writer_free(w);
+	fclose(out);
+	in = read_back(&f, f.len);
+	before = mallinfo2().uordblks;
+	assert_int_equal(recording_reader_new(in, "test", &r), 0);
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		assert_int_equal(recording_reader_next_snapshot(r, &is), 1);
+		assert_int_equal(is->target_id, i);
+		snapshot_free(is);
+	}
+	used = mallinfo2().uordblks - before;
+	print_message("%zu bytes of the file and %zu of memory for each target\n", f.len / TARGETS,
+		      used / TARGETS);
+	assert_in_range(used, 0, TARGETS * 1000ul);
+	recording_reader_free(r);
+	fclose(in);
+	free(f.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,7 +580,7 @@ int main(void)
 		cmocka_unit_test(newer_version),   cmocka_unit_test(full_disk),
 		cmocka_unit_test(two_targets),	   cmocka_unit_test(wire_numbers),
 		cmocka_unit_test(wire_damage),	   cmocka_unit_test(frames_are_kept_once),
-		cmocka_unit_test(kinds_of_frames),
+		cmocka_unit_test(kinds_of_frames), cmocka_unit_test(many_targets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
