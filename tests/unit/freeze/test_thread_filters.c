@@ -28,7 +28,12 @@
 static const struct filter_call some = {
 	.number = SYS_madvise,
 	.instruction = {0x7f0000001000, 0x7f0000007000},
-	.arguments = {{0x10000, UINT64_MAX}, {0, UINT64_MAX}, {MADV_DONTNEED, MADV_DONTNEED}},
+	.arguments = {{0x10000, UINT64_MAX},
+		      {0, UINT64_MAX},
+		      {MADV_DONTNEED, MADV_DONTNEED},
+		      {0, UINT64_MAX},
+		      {0, UINT64_MAX},
+		      {0, UINT64_MAX}},
 };
 
 static void filter_thread(bool refuses)
