@@ -41,11 +41,16 @@ settled() {
 
 # refuse_gate REGEX [OPTION…]: twice.
 refuse_gate() {
+	until_true "$DEADLINE" settled || fail "it does not come to rest: $BEFORE"
+	refuse_gate_as_it_is "$@"
+}
+
+# The same of a process that stands still.
+refuse_gate_as_it_is() {
 	local regex=$1 before
 
 	shift
-	until_true "$DEADLINE" settled || fail "it does not come to rest: $BEFORE"
-	before=$BEFORE
+	before=$(traces)
 	attach "${GATE[@]}" "$@"
 	[[ $(grep -Ec "probes, not a gate: .*$regex" "$D/tool.err") -eq 1 ]] || fail 'it does not say why, or more than once'
 	snap
@@ -264,4 +269,49 @@ stopped() {
 
 @test "stopped when the gate comes; and when it ends, where the bytes come back all the same" {
 	both stopped
+}
+
+# frozen VERSION: whatever is asked for is refused, or read, at once: not one of these waits for a call that cannot be made.
+frozen() {
+	local why verdict
+
+	calm_ledger 2
+	freezer "$1"
+	freeze "$T_PID"
+	why="it is frozen; thaw it first \\(control group $FREEZER_PATH"
+	refuse_gate_as_it_is "$why"
+	run_tool doctor -p "$T_PID"
+	[[ $STATUS -eq 0 ]] && grep -Eq "^  no gate or guards now, and no copy by fork: $why" <<<"$OUT" || fail "doctor: $OUT"
+	# The newer freezer lets ptrace stop a thread, the older one does not.
+	attach --verdict
+	snap
+	if [[ $1 -eq 2 ]]; then
+		holds '.verdict | .refused == null and .approximate == false'
+	else
+		holds ".verdict.refused | startswith(\"it is frozen; thaw it first (control group $FREEZER_PATH\")"
+	fi
+	stop_tool
+	attach --verdict --snapshot=fork
+	snap
+	[[ $1 -eq 1 ]] || holds '.verdict | .refused == null and .approximate == false'
+	grep -Eq "snapshot=fork is not possible: $why" "$D/tool.err" || fail "$(<"$D/tool.err")"
+	stop_tool
+	run_tool inspect -p "$T_PID"
+	if [[ $1 -eq 2 ]]; then
+		[[ $STATUS -eq 0 ]] || fail "inspect: $ERR"
+	else
+		refused 1 "$why"
+	fi
+	thaw
+	gate_after_all
+}
+
+@test "frozen by its control group" {
+	need_freezer 2
+	both frozen 2
+}
+
+@test "frozen by its control group of version 1" {
+	need_freezer 1
+	both frozen 1
 }

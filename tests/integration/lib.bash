@@ -70,6 +70,7 @@ fresh() {
 	D=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
 	PIDS=()
 	T_PID='' T_LINES=() T_ENV=()
+	FREEZER=''
 	TOOL_PID='' TOOL_STATUS='' J_OUT='' TRUTH='' SNAP='' SNAPS=() TOLD=''
 	mkfifo "$D/in" "$D/out" "$D/json"
 	exec {T_IN}>/dev/null {T_OUT}</dev/null # until there is a target
@@ -79,11 +80,15 @@ fresh() {
 clean() {
 	local pid
 
+	# A process that the older freezer holds does not end.
+	thaw 2>/dev/null || :
 	for pid in "${PIDS[@]}"; do
 		kill -KILL "$pid" 2>/dev/null || :
 		wait "$pid" 2>/dev/null || :
 	done
 	PIDS=()
+	[[ -z ${FREEZER-} ]] || rmdir "$FREEZER" 2>/dev/null || :
+	FREEZER=''
 }
 
 setup() {
@@ -499,6 +504,56 @@ memory_cgroup() {
 		rmdir "$CGROUP"
 	done
 	return 1
+}
+
+# freezer VERSION: a control group of this test's own to freeze processes in: FREEZER; its path is FREEZER_PATH, for what is said of it. clean() removes it.
+freezer() {
+	local base
+
+	FREEZER_PATH=/memleakbpf-freezer-$BASHPID
+	for base in /sys/fs/cgroup/freezer /sys/fs/cgroup /sys/fs/cgroup/unified; do
+		FREEZER=$base$FREEZER_PATH
+		mkdir "$FREEZER" 2>/dev/null || continue
+		[[ ! -e $FREEZER/freezer.state || $1 -ne 1 ]] || return 0
+		[[ ! -e $FREEZER/cgroup.freeze || $1 -ne 2 ]] || return 0
+		rmdir "$FREEZER"
+	done
+	FREEZER=''
+	skip "no control group of version $1 can be made here"
+}
+
+# Skips the test where there can be none of that version.
+need_freezer() {
+	freezer "$1"
+	rmdir "$FREEZER"
+	FREEZER=''
+}
+
+# freeze PID…: these, in that group; it returns when they stand still.
+freeze() {
+	local pid
+
+	for pid; do
+		echo "$pid" >"$FREEZER/cgroup.procs"
+	done
+	if [[ -e $FREEZER/cgroup.freeze ]]; then
+		echo 1 >"$FREEZER/cgroup.freeze"
+		until_true "$DEADLINE" grep -qx 'frozen 1' "$FREEZER/cgroup.events" || fail 'it is not frozen'
+	else
+		echo FROZEN >"$FREEZER/freezer.state"
+		until_true "$DEADLINE" grep -qx FROZEN "$FREEZER/freezer.state" || fail 'it is not frozen'
+	fi
+}
+
+# thaw: all that is in it goes on.
+thaw() {
+	if [[ -z ${FREEZER-} ]]; then
+		return 0
+	elif [[ -e $FREEZER/cgroup.freeze ]]; then
+		echo 0 >"$FREEZER/cgroup.freeze"
+	else
+		echo THAWED >"$FREEZER/freezer.state"
+	fi
 }
 
 # ---- What the tool leaves behind --------------------------------------------------------------------------------------------

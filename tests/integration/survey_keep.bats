@@ -169,6 +169,42 @@ ask_to_become() {
 	ask 3 'leak 1 1'
 }
 
+@test "frozen: all of them are told so in one look, and the look after they are thawed has them" {
+	local i at
+
+	freezer 2
+	for i in 1 2 3 4; do
+		kept "$i"
+	done
+	freeze "${KEPT[@]}"
+	keep -s 4k --guard=100 --keep "comm=^k"
+	once '[.processes[] | select(.kept.sampled == false and (.kept.reason // "" | test("it is frozen; thaw it first")))] | length == 4'
+	[[ $(grep -c "is not sampled all the time: it is frozen; thaw it first (control group $FREEZER_PATH" "$D/tool.err") -eq 4 ]] || fail "$(<"$D/tool.err")"
+	# Others do not wait for them.
+	kept 5
+	sampled 5
+	# They are not asked more and more seldom.
+	at=$(lines)
+	until_true "$DEADLINE" eval '[[ $(lines) -ge $((at + 10)) ]]' || fail 'there are no more looks'
+	thaw
+	at=$(lines)
+	for i in 1 2 3 4; do
+		sampled "$i"
+	done
+	# One that is being made now has perhaps begun before; and so much is attached to in a look.
+	[[ $(($(first_with_all) - at)) -le 10 ]] || fail "they were thawed at look $at, and sampled by look $(first_with_all)"
+	ask 3 'leak 20000 200'
+	all_told 3
+}
+
+lines() {
+	wc -l <"$D/survey.json"
+}
+
+first_with_all() {
+	jq -nR '[inputs | fromjson? | .keep.sampled] | index(5)' "$D/survey.json"
+}
+
 # reason I TEXT: it is not sampled for that reason.
 reason() {
 	once ".processes[] | select(.pid == ${KEPT[$1]}) | .kept | .sampled == false and (.reason | test(\"$2\"))"

@@ -8,6 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/freeze/can_run.h"
 #include "user/probe/probe.h"
 #include "user/target/cpython.h"
 #include "user/target/hotspot.h"
@@ -287,7 +288,7 @@ int doctor_target(pid_t pid, bool verbose)
 {
 	struct object_cache *cache;
 	struct image *image = NULL;
-	char comm[16] = "?";
+	char comm[16] = "?", reason[REASON_MAX];
 	size_t found = 0;
 	int err = traceable_check(pid);
 
@@ -306,6 +307,11 @@ int doctor_target(pid_t pid, bool verbose)
 	printf("\nProcess %d (", pid);
 	doctor_print_name(comm, 0);
 	printf(")\n");
+	if (can_run_check(pid, reason)) {
+		printf("  no gate or guards now, and no copy by fork: ");
+		doctor_print_name(reason, 0);
+		putchar('\n');
+	}
 	for (size_t i = 0; i < image_range_count(image) && !err; i++) {
 		struct object *object = image_range_at(image, i)->object;
 

@@ -29,6 +29,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/can_run.h"
 #include "user/freeze/code_search.h"
 #include "user/process/proc.h"
 #include "user/process/program_memory.h"
@@ -80,7 +81,7 @@ static int forkcopy_check_process(pid_t pid, char reason[static REASON_MAX])
 		return refuse(reason, -ESRCH, "it has ended");
 	if (state[1] == 'T' || state[1] == 't')
 		return refuse(reason, -EBUSY, "it is stopped anyway");
-	err = forkcopy_check_thread(pid, reason);
+	err = can_run_check_thread(pid, reason) ?: forkcopy_check_thread(pid, reason);
 	if (err)
 		return err;
 	if (proc_ns_pid(pid) == 1)

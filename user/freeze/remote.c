@@ -11,9 +11,9 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/can_run.h"
 #include "user/freeze/code_search.h"
 #include "user/freeze/remote_child.h"
-#include "user/freeze/stop_refused.h"
 #include "user/process/proc.h"
 
 struct remote {
@@ -82,16 +82,11 @@ static int remote_make_child(struct remote *r, char reason[static REASON_MAX])
 
 static int remote_check_process(pid_t pid, char reason[static REASON_MAX])
 {
-	_cleanup_free_ char *state = NULL, *features = NULL;
+	_cleanup_free_ char *features = NULL;
+	int err = can_run_check(pid, reason);
 
-	if (proc_status_field(pid, "State", &state))
-		return refuse(reason, -ESRCH, "it has ended");
-	if (proc_status_number(pid, "TracerPid", 0))
-		return stop_explain(pid, EPERM, reason);
-	if (state[1] == 'T')
-		return refuse(reason, -EPERM, "it is stopped; have it go on first (SIGCONT)");
-	if (state[1] == 't')
-		return refuse(reason, -EBUSY, "it is stopped anyway");
+	if (err)
+		return err;
 	if (proc_elf(pid) == PROC_ELF_32BIT)
 		return refuse(reason, -EOPNOTSUPP, "it is a 32-bit program");
 	if (!proc_status_field(pid, "x86_Thread_features", &features) && strstr(features, "shstk"))

@@ -37,8 +37,8 @@ struct remote;
  * the main one rather than others. The search for instructions comes before. It may take
  * `max_hold_ns` to stop, while it runs or waits for a processor as always; so long after it has
  * stopped it goes on in any case. 0 and *out, or -errno with the reason, a clause about "it", not
- * logged, and nothing has been changed: -EPERM (traced already, stopped by a signal, not permitted,
- * a seccomp filter that we may not suspend: this needs CAP_SYS_ADMIN, a kernel with
+ * logged, and nothing has been changed: -EPERM (traced already, stopped by a signal, frozen, not
+ * permitted, a seccomp filter that we may not suspend: this needs CAP_SYS_ADMIN, a kernel with
  * CONFIG_CHECKPOINT_RESTORE, and no filter over ourselves), -EBUSY (none of its threads can be used
  * as it stands; a moment later one may), -ETIMEDOUT (it does not stop), -ECANCELED (who was to hold
  * it was killed), -EOPNOTSUPP (32 bits), -ESRCH …

@@ -21,6 +21,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/can_run.h"
 #include "user/freeze/remote_thread.h"
 #include "user/freeze/run_first.h"
 #include "user/freeze/text_write.h"
@@ -367,6 +368,9 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 	refuse(answer->reason, answer->err, "its thread %d cannot be made to do a system call: %s",
 	       (int)r->thread.tid,
 	       answer->err == -ETIMEDOUT ? "it takes too long" : strerror(-answer->err));
+	/* Since it was stopped: then it is worth another try as well, when it has been thawed. */
+	if (answer->err == -ETIMEDOUT)
+		can_run_check_thread(r->thread.tid, answer->reason);
 	/* Of one that cannot be interrupted either, the thread comes back by itself at its end. */
 	if (answer->err == -ETIMEDOUT && remote_child_interrupt(r)) {
 		r->loose = true;

@@ -10,6 +10,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/can_run.h"
 #include "user/freeze/cut_short.h"
 #include "user/freeze/registers.h"
 #include "user/freeze/stop_refused.h"
@@ -220,8 +221,10 @@ int remote_thread_take(pid_t pid, pid_t only, const struct maps *maps, size_t si
 
 		if (now >= deadline_ns)
 			break;
-		one = remote_thread_try(all.items[i].tid, maps, size,
-					now + (deadline_ns - now) / slices, out, why);
+		/* It would stop, if by the newer freezer, and make no call. */
+		one = can_run_check_thread(all.items[i].tid, why)
+			      ?: remote_thread_try(all.items[i].tid, maps, size,
+						   now + (deadline_ns - now) / slices, out, why);
 		late |= one == -ETIMEDOUT;
 		/* What is said is why the best one would not do. */
 		if (!one || !*reason) {

@@ -47,8 +47,9 @@ struct stop_sleepers {
  * Stops all threads of a process, those too that are born while it is done, and reads their
  * registers. Gives up when that takes longer than half of `max_pause_ns` (a thread that the kernel
  * lets nobody interrupt); the process then goes on as if nothing had been. A process that is
- * stopped already (SIGSTOP) stays so after stop_end(). 0 and *out, or -errno with the reason, not
- * logged: -EPERM (a debugger, Yama, no permission), -ETIMEDOUT, -ESRCH, -ENOMEM …
+ * stopped already (SIGSTOP), or frozen by a control group of version 2, stays so after stop_end().
+ * 0 and *out, or -errno with the reason, not logged: -EPERM (a debugger, Yama, no permission), -EBUSY
+ * (frozen by one of version 1, at once), -ETIMEDOUT, -ESRCH, -ENOMEM …
  *
  * The process goes on after `max_pause_ns` in any case, and when the thread that has called this
  * ends: whether we run or are stopped ourselves (stop_left_ns()). Until stop_end() the calling thread

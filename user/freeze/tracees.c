@@ -17,11 +17,14 @@
 #include "bpf/sleepers_abi.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/freeze/can_run.h"
 #include "user/freeze/stop_refused.h"
+#include "user/process/frozen.h"
 #include "user/process/proc.h"
 
-/* Between two looks at threads that have not stopped yet. */
-#define LOOK_NS 20000
+/* Between two looks at threads that have not stopped yet; after so many of them it is asked whether one is frozen. */
+#define LOOK_NS	     20000
+#define FROZEN_LOOKS 50
 
 /* ---- stopping ----------------------------------------------------------------------------- */
 
@@ -284,6 +287,17 @@ static int tracees_refuse_late(struct tracees *all, const struct tracee *t)
 			     : "");
 }
 
+/* What the older freezer holds stops when it is thawed, and not before. 0, or -EBUSY with the reason. */
+static int tracees_refuse_frozen(struct tracees *all, const struct tracee *t)
+{
+	struct frozen frozen;
+
+	if (!frozen_look(t->thread.tid, &frozen) || frozen.version != 1)
+		return 0;
+	can_run_check_thread(t->thread.tid, all->reason);
+	return -EBUSY;
+}
+
 /*
  * A thread that runs without end, as one that is held at its end does, is not run again at once on
  * a busy machine: seconds were seen. Only of a process that is ending the scheduling may be
@@ -304,7 +318,7 @@ int tracees_stop(struct tracees *all)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	struct tracee *missing;
-	int found, woken;
+	int found, woken, looks = 0, err;
 
 	do {
 		/* Where it cannot be told, all are stopped. */
@@ -317,6 +331,9 @@ int tracees_stop(struct tracees *all)
 		while ((missing = tracees_look(all)) != NULL) {
 			if (all->is_late(all->ctx))
 				return tracees_refuse_late(all, missing);
+			err = ++looks == FROZEN_LOOKS ? tracees_refuse_frozen(all, missing) : 0;
+			if (err)
+				return err;
 			if (all->ending && !missing->hurried)
 				tracees_hurry(missing);
 			nanosleep(&pause, NULL);

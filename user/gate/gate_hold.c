@@ -73,7 +73,8 @@ uint64_t gate_hold_leave(struct gate_hold *hold, struct remote *remote, bool fai
 
 bool gate_hold_again(int err, int tries)
 {
-	bool late = err == -ETIMEDOUT || err == -ECANCELED;
+	/* What forbids it since a try before may be over as soon: it is frozen, or somebody else holds it. */
+	bool late = err == -ETIMEDOUT || err == -ECANCELED || (err == -EPERM && tries > 1);
 	uint64_t pause_ns = BREAK_NS;
 	struct timespec pause;
 

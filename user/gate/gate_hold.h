@@ -40,7 +40,9 @@ uint64_t gate_hold_leave(struct gate_hold *hold, struct remote *remote, bool fai
 /*
  * Is what has failed by `err` after so many tries, 1 or more, to be tried again? Something has been mapped there meanwhile
  * (-EEXIST); no thread can be used at this moment (-EBUSY); or the thread, or who holds it, had no processor in time
- * (-ETIMEDOUT, -ECANCELED): then it waits, each time for longer, for some tenths of a second.
+ * (-ETIMEDOUT, -ECANCELED): then it waits, each time for longer, for some tenths of a second. What may not be used from the
+ * beginning (-EPERM: frozen, stopped, traced) is not waited for; where it has come to that since the first try it is, without
+ * holding anything.
  */
 bool gate_hold_again(int err, int tries);
 

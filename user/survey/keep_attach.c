@@ -7,6 +7,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/process/proc.h"
+#include "user/survey/keep_refused.h"
 
 /* A program that has just begun may not have mapped its allocator yet. */
 #define BEGINS_NS NS_PER_S
@@ -74,9 +75,10 @@ int keep_attach(struct trace *trace, struct kept *kept, uint64_t now)
 	kept->tries++;
 	if (err == -ENOMEM)
 		return err;
-	snprintf(kept->reason, sizeof(kept->reason), "%s",
-		 *trace_refusal(trace) ? trace_refusal(trace) : keep_why_not(err));
-	if (kept->tries == 1 && err != -ESRCH)
-		log_info("process %d is not sampled all the time: %s", kept->pid, kept->reason);
+	keep_refused_note(kept, *trace_refusal(trace) ? trace_refusal(trace) : keep_why_not(err),
+			  err == -ESRCH);
+	/* Amid that: as soon as it goes on. */
+	if (keep_refused_stands(kept))
+		kept->retry_ns = 0;
 	return 0;
 }

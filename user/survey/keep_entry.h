@@ -28,6 +28,7 @@ struct kept {
 	bool ended;		  /* the trace has seen its end, and the survey not yet */
 	bool seen;		  /* at this look */
 	char reason[REASON_MAX];
+	bool told; /* one has been logged since it was sampled */
 	char comm[sizeof(((struct process_sample *)NULL)->comm)]; /* as it was last shown */
 	uint64_t since_ns;
 	uint64_t retry_ns; /* 0: at once */

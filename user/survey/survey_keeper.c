@@ -18,6 +18,7 @@
 #include "user/survey/keep_figures.h"
 #include "user/survey/keep_filter.h"
 #include "user/survey/keep_options.h"
+#include "user/survey/keep_refused.h"
 #include "user/survey/keep_room.h"
 #include "user/survey/keep_shares.h"
 #include "user/trace/cost.h"
@@ -115,6 +116,7 @@ static void survey_keeper_on_attached(void *ctx, struct target *target)
 	kept->since_ns = monotonic_ns();
 	kept->reason[0] = '\0';
 	kept->tries = 0;
+	kept->told = false;
 	snprintf(kept->comm, sizeof(kept->comm), "%s", target_comm(target));
 	*target_user_data(target) = kept;
 	k->sampled++;
@@ -364,7 +366,7 @@ static bool survey_keeper_waits(struct survey_keeper *k, struct kept *kept,
 		refuse(kept->reason, -EBUSY, "probes are on it now");
 		return false;
 	}
-	return survey_keeper_has_room(k, kept, &giving_way);
+	return survey_keeper_has_room(k, kept, &giving_way) && !keep_refused_stands(kept);
 }
 
 static int survey_keeper_see_to(struct survey_keeper *k, struct kept *kept,

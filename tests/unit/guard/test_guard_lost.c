@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
 int main(void)
@@ -22,11 +23,10 @@ int main(void)
 }
 #else
 #include "tests/unit/freeze/interposed.h"
+#include "tests/unit/freezer_group.h"
 #include "tests/unit/guard/gate_of_target.h"
 #include "tests/unit/open_descriptors.h"
 #include "user/base/clock.h"
-
-#define LOOK_US 200 /* between two looks at what the kernel does not announce */
 
 struct kind {
 	const char *name;
@@ -238,118 +238,158 @@ static void killed_while_it_tidies_up(void **state)
 
 /* ---- no processor -------------------------------------------------------------------------- */
 
-static char group[64];
+static struct freezer_group group;
 
-static bool make_group(void)
+static int thaw(void **state)
 {
-	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-		char path[96];
-
-		snprintf(group, sizeof(group), "%s/memleakbpf-lost-%d", roots[i], (int)getpid());
-		if (mkdir(group, 0755))
-			continue;
-		snprintf(path, sizeof(path), "%s/cgroup.freeze", group);
-		if (!access(path, W_OK))
-			return true;
-		rmdir(group);
-	}
-	return false;
+	(void)state;
+	freezer_group_remove(&group);
+	return 0;
 }
 
-static void write_group(const char *name, const char *text)
-{
-	char path[96];
-	int file;
+struct starving {
+	const struct kind *kind;
+	int at, seen; /* before which of the tool's words to who holds the target, from 0 */
+	pid_t helper;
+};
 
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	file = open(path, O_WRONLY | O_CLOEXEC);
-	assert_true(file >= 0);
-	assert_int_equal(write(file, text, strlen(text)), strlen(text));
-	close(file);
+static int starving_tool(void *ctx)
+{
+	const struct starving *starving = ctx;
+	char reason[REASON_MAX] = "";
+	int err = starving->kind->comes_and_goes(reason);
+
+	if (err)
+		fprintf(stderr, "%s, word %d: %s\n", starving->kind->name, starving->at, reason);
+	return err != 0;
 }
 
-static bool is_frozen(void)
+/* Until its time is over and its timer has killed it. Then the target has a processor again. */
+static _Noreturn void thaw_when_killed(pid_t holder)
 {
-	char path[96], line[64];
-	bool frozen = false;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/cgroup.events", group);
-	file = fopen(path, "re");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file))
-		frozen |= !strcmp(line, "frozen 1\n");
-	fclose(file);
-	return frozen;
-}
-
-static void freeze_target(void)
-{
-	char number[16];
-
-	snprintf(number, sizeof(number), "%d", (int)target.pid);
-	write_group("cgroup.procs", number);
-	write_group("cgroup.freeze", "1");
-	while (!is_frozen())
-		usleep(LOOK_US);
-}
-
-/*
- * Who holds the target, which is frozen, gets no processor either, until its time is over and its timer kills it. Then
- * the target has one again.
- */
-static _Noreturn void starve(void)
-{
-	pid_t holder = 0;
-	char state;
+	struct pollfd one = {.fd = (int)syscall(SYS_pidfd_open, holder, 0), .events = POLLIN};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (!holder) {
-		usleep(LOOK_US);
-		holder = tracer();
-	}
-	kill(holder, SIGSTOP);
-	do {
-		struct proc_stat stat;
-
-		usleep(LOOK_US);
-		state = proc_stat(holder, &stat) ? 0 : stat.state;
-	} while (state && state != 'Z');
-	write_group("cgroup.freeze", "0");
-	_exit(0);
+	/* The tool tries again for a second or so from then on. */
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	while (one.fd >= 0 && poll(&one, 1, -1) < 0)
+		;
+	_exit(!freezer_group_thaw(&group));
 }
 
+static void starve(void *ctx, pid_t process, const struct seccomp_data *call)
+{
+	struct starving *starving = ctx;
+	pid_t holder = tracer();
+
+	(void)call;
+	/* What it says itself is of what has been done, and might be lost. */
+	if (!holder || process == holder || starving->helper || starving->seen++ < starving->at)
+		return;
+	kill(holder, SIGSTOP);
+	/* Whose thread stands still by then. */
+	freezer_group_freeze(&group);
+	starving->helper = fork();
+	if (!starving->helper)
+		thaw_when_killed(holder);
+}
+
+/* Amid the calls neither the thread that is to make them, which is frozen, gets one, nor who holds it. */
 static void without_a_processor(void **state)
 {
-	if (!make_group()) {
-		print_message("skipped: no control group of version 2 can be made here\n");
+	static const int words[] = {0, 2, 5};
+
+	if (!freezer_group_make(&group, 2))
 		skip();
-	}
-	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
-		char reason[REASON_MAX] = "";
-		int had, err, status;
-		pid_t helper;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) * ARRAY_SIZE(words); i++) {
+		struct starving starving = {.kind = &kinds[i / ARRAY_SIZE(words)],
+					    .at = words[i % ARRAY_SIZE(words)]};
+		const struct interposed it = {.calls = {SYS_sendto, SYS_sendto},
+					      .run = starving_tool,
+					      .before = starve,
+					      .ctx = &starving};
+		int had, status;
 
 		start_target(state);
 		had = open_descriptors_of(target.pid);
-		freeze_target();
-		helper = fork();
-		if (!helper)
-			starve();
-		err = kinds[k].comes_and_goes(reason);
-		/* Where it has been refused at once nobody was there to be stopped. */
-		kill(helper, err ? SIGKILL : 0);
-		assert_int_equal(waitpid(helper, &status, 0), helper);
-		write_group("cgroup.freeze", "0");
-		if (err)
-			fail_msg("%s: %s", kinds[k].name, reason);
+		freezer_group_enter(&group, "cgroup.procs", target.pid);
+		assert_int_equal(interposed_run(&it), 0);
+		assert_true(starving.helper > 0);
+		assert_int_equal(waitpid(starving.helper, &status, 0), starving.helper);
 		assert_int_equal(status, 0);
-		assert_int_equal(is_well(&kinds[k], had), 0);
+		assert_int_equal(is_well(starving.kind, had), 0);
 		end_target(state);
 	}
-	assert_int_equal(rmdir(group), 0);
+}
+
+/* ---- frozen from the beginning -------------------------------------------------------------- */
+
+/* Nothing is tried, and nothing is left of it; thawed it can have them. */
+static void frozen(void **state)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(kinds); i++) {
+		const struct kind *kind = &kinds[i / 2];
+		char reason[REASON_MAX] = "";
+		int had;
+
+		if (!freezer_group_make(&group, 1 + i % 2))
+			continue;
+		any = true;
+		start_target(state);
+		had = open_descriptors_of(target.pid);
+		freezer_group_enter(&group, "cgroup.procs", target.pid);
+		freezer_group_freeze(&group);
+		assert_int_equal(kind->comes_and_goes(reason), -EPERM);
+		freezer_group_is_told(&group, reason);
+		assert_int_equal(mappings(), 0);
+		assert_int_equal(open_descriptors_of(target.pid), had);
+		assert_int_equal(tracer(), 0);
+		freezer_group_thaw(&group);
+		if (kind->comes_and_goes(reason))
+			fail_msg("%s: %s", kind->name, reason);
+		assert_int_equal(is_well(kind, had), 0);
+		end_target(state);
+		freezer_group_remove(&group);
+	}
+	if (!any)
+		skip();
+}
+
+/* Thaws the target when somebody has begun to stop it. */
+static _Noreturn void thaw_when_traced(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	while (!tracer())
+		usleep(FREEZER_LOOK_US);
+	_exit(!freezer_group_thaw(&group));
+}
+
+/* Where nothing can be stopped: what has jumps is waited for, for a while. */
+static void frozen_when_it_goes(void **state)
+{
+	struct gate *gate;
+	int status;
+	pid_t helper;
+
+	if (!freezer_group_make(&group, 1))
+		skip();
+	start_target(state);
+	freezer_group_enter(&group, "cgroup.procs", target.pid);
+	gate = start_gate(1000);
+	assert_true(has_jumps());
+	freezer_group_freeze(&group);
+	helper = fork();
+	if (!helper)
+		thaw_when_traced();
+	close_gate(gate);
+	assert_int_equal(waitpid(helper, &status, 0), helper);
+	assert_int_equal(status, 0);
+	assert_int_equal(ask("w"), 0);
+	assert_text();
+	end_target(state);
 }
 
 int main(int argc, char **argv)
@@ -357,7 +397,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_at_each_step),
 		cmocka_unit_test(killed_while_it_tidies_up),
-		cmocka_unit_test(without_a_processor),
+		cmocka_unit_test_teardown(without_a_processor, thaw),
+		cmocka_unit_test_teardown(frozen, thaw),
+		cmocka_unit_test_teardown(frozen_when_it_goes, thaw),
 	};
 
 	(void)argc;

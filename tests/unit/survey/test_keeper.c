@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/freezer_group.h"
 #include "tests/unit/test_proc_child.h"
 #include "user/base/clock.h"
 #include "user/process/proc.h"
@@ -253,12 +254,70 @@ static void turns_for_all(void **state)
 	keep_shares_clear(&shares);
 }
 
+/* ---- frozen --------------------------------------------------------------------------------- */
+
+static int is_told_frozen(void *ctx, const struct kept_process *p)
+{
+	bool *told = ctx;
+
+	*told |= !p->gated && p->reason &&
+		 strstr(p->reason, "it is frozen; thaw it first (control group ");
+	return 0;
+}
+
+static struct freezer_group group;
+static struct child frozen_child;
+
+static int thaw(void **state)
+{
+	(void)state;
+	if (*group.directory)
+		freezer_group_thaw(&group);
+	if (frozen_child.pid)
+		child_end(&frozen_child);
+	freezer_group_remove(&group);
+	return 0;
+}
+
+/* However often it has been looked at in vain, the look after it has been thawed is the one. */
+static void the_look_after_the_thaw(void **state)
+{
+	struct child *child = &frozen_child;
+	struct keeping k;
+	struct proc_stat stat;
+
+	(void)state;
+	need_root();
+	if (!freezer_group_make(&group, 2) && !freezer_group_make(&group, 1))
+		skip();
+	keeping_begin(&k);
+	*child = child_start(NULL, NULL);
+	assert_int_equal(proc_stat(child->pid, &stat), 0);
+	freezer_group_enter(&group, "cgroup.procs", child->pid);
+	freezer_group_freeze(&group);
+	for (int i = 0; i < 10; i++) {
+		bool told = false;
+
+		assert_int_equal(look(&k, child->pid, stat.start_ticks), 0);
+		survey_keeper_each(k.keeper, is_told_frozen, &told);
+		assert_true(told);
+		assert_false(has_gate(child->pid));
+	}
+	freezer_group_thaw(&group);
+	if (!look(&k, child->pid, stat.start_ticks))
+		survey_keeper_each(k.keeper, say_reason, NULL);
+	assert_true(has_gate(child->pid));
+	child_step(child);
+	keeping_end(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(not_another_of_that_number),
 		cmocka_unit_test(places_for_all),
 		cmocka_unit_test(turns_for_all),
+		cmocka_unit_test_teardown(the_look_after_the_thaw, thaw),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
